@@ -5,33 +5,34 @@ import { openMonitor } from '../netlink/monitor.ts';
 import { openRtnetlink } from '../netlink/rtnetlink.ts';
 import { serveHttpEndpoints } from '../runtime/http-endpoints.ts';
 import { openSysctl } from '../sysctl/sysctl.ts';
-import { adoptIfUnknown } from './adopt/adopt-at-start.ts';
+import { acceptSupply } from './accept-supply.ts';
+import { adoptAtStart } from './adopt/adopt-at-start.ts';
 import { attach } from './attach.ts';
 import { check } from './check.ts';
 import { NO_EVENTS } from './cluster/node-events.ts';
 import { collectInvalid } from './collect.ts';
+import { type AgentComponents, type AgentRuntime, createComponents } from './components.ts';
 import type { AgentConfig } from './config/options.ts';
 import { decideRuleMode } from './decide-rule-mode.ts';
 import { detach } from './detach.ts';
 import { followEgressExempt, restoreEgressExempt } from './eip/follow-egress-exempt.ts';
 import { followReadiness } from './follow-readiness.ts';
-import { type Gate, holdOf } from './gate.ts';
 import { removeConflist } from './install/conflist.ts';
 import { openInstallation } from './installation.ts';
-import { intakeOf, joinCluster, openDevicePlugin } from './join-cluster.ts';
+import { acceptSupplyDepsOf, joinCluster, openDevicePlugin } from './join-cluster.ts';
 import { readBootId } from './journal/boot-id.ts';
 import { openJournal } from './journal/journal.ts';
 import { livenessOf } from './liveness.ts';
 import { startMaintenance } from './maintenance.ts';
-import { giveBackMemory } from './node/give-back-memory.ts';
 import { findCiliumConflists, probeNftables } from './node/node-probe.ts';
+import { releaseMemory } from './node/release-memory.ts';
 import { openOps } from './ops/open-ops.ts';
-import { type AgentParts, type AgentRuntime, createParts } from './parts.ts';
+import { notReadyReason, type Readiness } from './readiness.ts';
 import { recover } from './recover.ts';
-import { concernsOf } from './repair/concerns-of.ts';
 import { type ReconcileReport, reconcile } from './repair/reconcile.ts';
 import { isRelevant } from './repair/relevant-event.ts';
 import { type RepairLoop, startRepairLoop } from './repair/repair-loop.ts';
+import { watchedObjects } from './repair/watched-objects.ts';
 import { type AgentUseCases, agentImplementation } from './server/agent-service.ts';
 import { type GrpcAddress, serveGrpc } from './server/grpc-server.ts';
 import { opsService } from './server/ops-service.ts';
@@ -39,7 +40,6 @@ import { refuseLiveSocket } from './server/unix-socket.ts';
 import { drainSpool, type SpoolDeps, watchSpool } from './spool.ts';
 import { statusOf } from './status.ts';
 import { openSupplyFile } from './supply/supply-file.ts';
-import { takeSupply } from './supply-intake.ts';
 
 /** A running agent. */
 type RunningAgent = {
@@ -63,70 +63,70 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   const { log, clock } = runtime;
   const startedMs = clock.monotonicMs();
   await refuseLiveSocket(config.socket);
-  const down = new AbortController();
+  const shutdown = new AbortController();
   const journal = openJournal(join(config.stateDir, 'journal.db'), { clock, log });
   const kernel: Kernel = { rtnetlink: openRtnetlink(), sysctl: openSysctl(), nft: openNft() };
   const hasNftables = await probeNftables(kernel.nft, clock);
-  const parts = createParts(config, runtime, { journal, kernel, hasNftables });
-  const { state, useCases } = parts;
-  const gate: Gate = { hold: 'the agent is starting' };
-  const endpoints = await openEndpoints(config, parts, gate);
+  const components = createComponents(config, runtime, { journal, kernel, hasNftables });
+  const { state, useCases } = components;
+  const readiness: Readiness = { notReady: 'the agent is starting' };
+  const endpoints = await openEndpoints(config, components, readiness);
 
-  const cluster = joinCluster(config, parts, runtime);
+  const cluster = joinCluster(config, components, runtime);
   const supply = cluster?.supply ?? openSupplyFile(config.supplyFile, { clock, log });
   state.restore(journal.load());
   // Before anything slow: a restarted kubelet refuses Pods until the devices are registered again.
-  const devices = openDevicePlugin(config, parts, runtime, cluster);
-  await adoptIfUnknown(config, parts, { journal, kernel, supply, signal: down.signal });
-  chooseRuleMode(config, parts, hasNftables, runtime.events);
+  const devices = openDevicePlugin(config, components, runtime, cluster);
+  await adoptAtStart(config, components, { journal, kernel, supply, signal: shutdown.signal });
+  chooseRuleMode(config, components, hasNftables, runtime.events);
   if (config.egress === 'node') restoreEgressExempt(state, config.stateDir, readBootId());
-  const loop = openRepairLoop(config, parts, gate);
-  const intake = intakeOf(config, parts, cluster, () => loop.kick('supply'));
-  const unsubscribe = supply.subscribe((event) => takeSupply(intake, event));
+  const loop = openRepairLoop(config, components, readiness);
+  const acceptDeps = acceptSupplyDepsOf(config, components, cluster, () => loop.kick('supply'));
+  const unsubscribe = supply.subscribe((event) => acceptSupply(acceptDeps, event));
   const monitor = followKernel(loop, runtime);
   await recover(useCases);
   await loop.pass('start').catch((error: unknown) => log.error('the node is not set up yet', { error }));
 
-  const spoolDeps = spoolDepsOf(config, parts);
+  const spoolDeps = spoolDepsOf(config, components);
   await drainSpool(spoolDeps);
-  giveBack(log);
-  const implementation = agentImplementation(useCasesOf(parts, gate), runtime.release, down.signal);
-  const ops = openOps({ config, runtime, parts, gate, loop, cluster, startedMs });
+  tryReleaseMemory(log);
+  const implementation = agentImplementation(useCasesOf(components, readiness), runtime.release, shutdown.signal);
+  const ops = openOps({ config, runtime, components, readiness, loop, cluster, startedMs });
   const server = await serveGrpc(implementation, addressOf(config), opsService(ops, runtime.release));
   log.info('serving', { socket: config.socket, release: runtime.release, ruleMode: state.ruleMode });
   const spool = watchSpool(spoolDeps);
   const installation = openInstallation(config, log, {
-    obstacleChanged: (why) => tellObstacle(parts, gate, runtime.events, why),
+    hostProblemChanged: (why) => reportHostProblem(components, readiness, runtime.events, why),
   });
   const maintenance = startMaintenance({
-    ...{ parts, config, installation, cluster },
+    ...{ components, config, installation, cluster },
     drainSpool: spool.drain,
-    signal: down.signal,
+    signal: shutdown.signal,
   });
-  const isReady = (): boolean => statusOf(state, holdOf(gate)) === undefined;
-  void followReadiness(state, isReady, down.signal, {
-    turned: (isReadyNow) => {
+  const isReady = (): boolean => statusOf(state, notReadyReason(readiness)) === undefined;
+  void followReadiness(state, isReady, shutdown.signal, {
+    changed: (isReadyNow) => {
       server.health.setServing(isReadyNow);
-      tellReadiness(parts, gate);
+      reportReadiness(components, readiness);
     },
-    look: async (isReadyNow) => {
+    polled: async (isReadyNow) => {
       if (!isReadyNow) return;
-      await installation.putExecutables();
-      await installation.putConflist();
+      await installation.ensureExecutables();
+      await installation.ensureConflist();
     },
   });
-  void cluster?.publish(isReady, down.signal);
+  void cluster?.publish(isReady, shutdown.signal);
   if (cluster !== undefined && config.egress === 'node') {
     const { pods } = cluster;
     const { conntrack } = useCases;
-    void followEgressExempt({ state, pods, conntrack, log, loop }, down.signal);
+    void followEgressExempt({ state, pods, conntrack, log, loop }, shutdown.signal);
   }
 
   return {
     close: async () => {
       // First: a runtime that reads the folder now sends no more Pods here.
       if (config.removeConfOnExit) removeConf(config);
-      down.abort('the agent is going down');
+      shutdown.abort('the agent is shutting down');
       await server.drain(DRAIN_MS);
       await devices?.close();
       unsubscribe();
@@ -137,7 +137,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
       monitor.close();
       await loop.close();
       endpoints?.close();
-      parts.view?.close();
+      components.view?.close();
       kernel.rtnetlink.close();
       journal.close();
       log.info('stopped; Pods go on');
@@ -149,9 +149,9 @@ function addressOf({ socket, listenAddress }: AgentConfig): GrpcAddress {
   return { socketPath: socket, ...(listenAddress === '' ? {} : { tcpAddress: listenAddress }) };
 }
 
-function tellReadiness({ state, diary }: AgentParts, gate: Gate): void {
-  diary.tell('status', () => {
-    const status = statusOf(state, holdOf(gate));
+function reportReadiness({ state, operationLog }: AgentComponents, readiness: Readiness): void {
+  operationLog.report('status', () => {
+    const status = statusOf(state, notReadyReason(readiness));
     if (status === undefined) return { text: 'serves ADDs' };
     return {
       text: [status.msg, status.details].filter((line) => line !== '').join(': '),
@@ -161,18 +161,23 @@ function tellReadiness({ state, diary }: AgentParts, gate: Gate): void {
   });
 }
 
-function tellObstacle({ state }: AgentParts, gate: Gate, events = NO_EVENTS, why: string | undefined): void {
-  gate.obstacle = why;
-  if (why !== undefined) events.tell('Warning', 'ExecutablesDoNotRun', why);
+function reportHostProblem(
+  { state }: AgentComponents,
+  readiness: Readiness,
+  events = NO_EVENTS,
+  why: string | undefined,
+): void {
+  readiness.hostProblem = why;
+  if (why !== undefined) events.report('Warning', 'ExecutablesDoNotRun', why);
   state.changed.notify();
 }
 
 /** Releases memory. A failure is no reason not to serve. */
-function giveBack(log: AgentRuntime['log']): void {
+function tryReleaseMemory(log: AgentRuntime['log']): void {
   try {
-    giveBackMemory();
+    releaseMemory();
   } catch (error) {
-    log.warn('memory not given back', { error });
+    log.warn('memory not released', { error });
   }
 }
 
@@ -181,11 +186,11 @@ export function removeConf(config: AgentConfig): void {
   removeConflist(config.cniConfDir);
 }
 
-async function openEndpoints(config: AgentConfig, { state, metrics, useCases }: AgentParts, gate: Gate) {
+async function openEndpoints(config: AgentConfig, { state, metrics, useCases }: AgentComponents, readiness: Readiness) {
   if (config.metricsAddress === '') return undefined;
-  const status = () => statusOf(state, holdOf(gate));
+  const status = () => statusOf(state, notReadyReason(readiness));
   return await serveHttpEndpoints(config.metricsAddress, {
-    liveness: () => livenessOf(gate.passBegunMs, useCases.clock.monotonicMs()),
+    liveness: () => livenessOf(readiness.passStartedMs, useCases.clock.monotonicMs()),
     readiness: () => status()?.msg,
     metrics: () => {
       metrics.statusCode(status()?.code ?? 0);
@@ -198,7 +203,7 @@ async function openEndpoints(config: AgentConfig, { state, metrics, useCases }: 
 /** Decides the rule mode. The mode in force stays recorded until a pass has led all the way to the new one. */
 function chooseRuleMode(
   config: AgentConfig,
-  { state, useCases }: AgentParts,
+  { state, useCases }: AgentComponents,
   hasNftables: boolean,
   events = NO_EVENTS,
 ): void {
@@ -207,64 +212,64 @@ function chooseRuleMode(
   const { mode, why } = decideRuleMode(config.ruleMode, { hasNftables, ciliumConflists });
   state.ruleMode = mode;
   useCases.log.info(before === undefined || before === mode ? 'rule mode' : 'rule mode changes', { before, mode, why });
-  if (before !== mode) events.tell('Normal', 'RuleMode', `policy rules are laid out as ${mode}: ${why}`);
+  if (before !== mode) events.report('Normal', 'RuleMode', `policy rules are laid out as ${mode}: ${why}`);
 }
 
-function openRepairLoop(config: AgentConfig, parts: AgentParts, gate: Gate): RepairLoop {
-  const { state, finder, metrics, useCases } = parts;
+function openRepairLoop(config: AgentConfig, components: AgentComponents, readiness: Readiness): RepairLoop {
+  const { state, finder, metrics, useCases } = components;
   const run = async (cause: string): Promise<ReconcileReport> => {
-    gate.passBegunMs = useCases.clock.monotonicMs();
+    readiness.passStartedMs = useCases.clock.monotonicMs();
     const ended = (error?: string): void => {
       const endedMs = useCases.clock.monotonicMs();
-      gate.lastPass = { endedMs, cause, ...(error === undefined ? {} : { error }) };
+      readiness.lastPass = { endedMs, cause, ...(error === undefined ? {} : { error }) };
     };
     try {
-      finder.look();
-      const report = await reconcile(parts.reconcile, cause);
-      gate.hold = finder.primary() === undefined ? 'the node has no primary interface yet' : undefined;
-      if (gate.hold === undefined) recordRuleMode(parts, report);
+      finder.observe();
+      const report = await reconcile(components.reconcile, cause);
+      readiness.notReady = finder.primary() === undefined ? 'the node has no primary interface yet' : undefined;
+      if (readiness.notReady === undefined) recordRuleMode(components, report);
       ended();
       state.changed.notify();
       return report;
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      gate.hold = `the node cannot be set up: ${why}`;
+      readiness.notReady = `the node cannot be set up: ${why}`;
       ended(why);
       state.changed.notify();
       throw error;
     } finally {
-      gate.passBegunMs = undefined;
+      readiness.passStartedMs = undefined;
     }
   };
   // Events come in bursts, and finding the relevant objects takes a pass over every lease: one result serves a turn of
   // the event loop.
-  const concerns = perTurn(() => concernsOf(state, finder.primary()));
+  const watched = oncePerTick(() => watchedObjects(state, finder.primary()));
   return startRepairLoop({
     reconcile: run,
-    isRelevant: (event) => isRelevant(event, concerns()),
+    isRelevant: (event) => isRelevant(event, watched()),
     overrun: metrics.overrun,
-    forgetNft: parts.reconcile.kernel.forgetNft,
+    invalidateNft: components.reconcile.kernel.invalidateNft,
     log: useCases.log,
     intervalMs: config.repairIntervalMs,
   });
 }
 
-function perTurn<T extends object>(compute: () => T): () => T {
-  let known: T | undefined;
+function oncePerTick<T extends object>(compute: () => T): () => T {
+  let cached: T | undefined;
   return () => {
-    if (known === undefined) {
+    if (cached === undefined) {
       setImmediate(() => {
-        known = undefined;
+        cached = undefined;
       });
-      known = compute();
+      cached = compute();
     }
-    return known;
+    return cached;
   };
 }
 
-function recordRuleMode({ state, metrics, useCases }: AgentParts, report: ReconcileReport): void {
+function recordRuleMode({ state, metrics, useCases }: AgentComponents, report: ReconcileReport): void {
   const before = useCases.journal.load().ruleMode;
-  if (before === state.ruleMode || report.failed.length > 0 || report.held.length > 0) return;
+  if (before === state.ruleMode || report.failed.length > 0 || report.paused.length > 0) return;
   useCases.journal.putRuleMode(state.ruleMode);
   if (before === undefined) return;
   metrics.migrated();
@@ -283,7 +288,7 @@ function followKernel(loop: RepairLoop, { log }: AgentRuntime): { close(): void 
 }
 
 /** Returns the dependencies of draining the spool. Executables know only the socket, and spool beside it. */
-function spoolDepsOf(config: AgentConfig, { metrics, useCases }: AgentParts): SpoolDeps {
+function spoolDepsOf(config: AgentConfig, { metrics, useCases }: AgentComponents): SpoolDeps {
   return {
     directory: join(dirname(config.socket), 'deletions'),
     log: useCases.log,
@@ -295,12 +300,12 @@ function spoolDepsOf(config: AgentConfig, { metrics, useCases }: AgentParts): Sp
   };
 }
 
-function useCasesOf({ state, useCases }: AgentParts, gate: Gate): AgentUseCases {
+function useCasesOf({ state, useCases }: AgentComponents, readiness: Readiness): AgentUseCases {
   return {
     attach: (command, signal) => attach(useCases, command, signal),
     detach: (target) => detach(useCases, target),
     check: (target) => check(useCases, target),
-    status: () => statusOf(state, holdOf(gate)),
+    status: () => statusOf(state, notReadyReason(readiness)),
     collectInvalid: (network, valid) => collectInvalid(useCases, network, valid),
     addressing: (lease) => state.supply?.enis.find(({ eniId }) => eniId === lease.eniId)?.primary ?? [],
   };

@@ -1,13 +1,13 @@
 import type { EniNetwork } from '../dataplane/network.ts';
+import type { AddressSource } from './address-source.ts';
 import { CNI_CODE } from './api/cni-code.ts';
 import type { AttachCommand } from './attach-command.ts';
 import { CniFailureError } from './cni-failure.ts';
 import { type Family, type LeaseKey, leaseKey } from './journal/lease.ts';
-import { keepsAddress } from './keeps-address.ts';
+import { needsStaticIp } from './needs-static-ip.ts';
 import type { Exhausted, LeaseResult, PoolAddress } from './pool/pool-state.ts';
 import type { UseCaseDeps } from './ports.ts';
-import { keptTaker } from './take-kept.ts';
-import type { Taker } from './taker.ts';
+import { staticAddressSource } from './static-address-source.ts';
 
 /** The result of an allocation: addresses that are leased to the key, and the ENI that they are on. */
 export type Allocation = { readonly addresses: readonly PoolAddress[]; readonly eni: EniNetwork };
@@ -15,7 +15,7 @@ export type Allocation = { readonly addresses: readonly PoolAddress[]; readonly 
 /** Part of the caller's deadline that is left for wiring and the reply. */
 const ANSWER_MARGIN_MS = 1_000;
 /** A cooldown may end without a notification; poll at least this often. */
-const LOOK_EVERY_MS = 1_000;
+const POLL_MS = 1_000;
 
 /**
  * Takes an address per family, waiting when there is none, until the caller's deadline or `addWaitMs`. A Pod with a
@@ -33,10 +33,10 @@ export async function allocate(deps: UseCaseDeps, command: AttachCommand, signal
   const untilMs = startMs + Math.min(settings.addWaitMs, callerWaitMs);
   const pod = { namespace: command.podNamespace, name: command.podName, uid: command.podUid };
   try {
-    const taker = (await keepsAddress(deps, pod, untilMs, signal))
-      ? keptTaker(deps, key, pod)
-      : poolTaker(deps, key, command);
-    return await allocateInTime(deps, { key, command, taker, startMs, untilMs }, signal);
+    const source = (await needsStaticIp(deps, pod, untilMs, signal))
+      ? staticAddressSource(deps, key, pod)
+      : poolAddressSource(deps, key, command);
+    return await allocateInTime(deps, { key, command, source, startMs, untilMs }, signal);
   } finally {
     // An ADD that gave up is no demand any more.
     if (state.addsWaiting.delete(key)) deps.demandChanged();
@@ -46,35 +46,35 @@ export async function allocate(deps: UseCaseDeps, command: AttachCommand, signal
 type Allocating = {
   readonly key: LeaseKey;
   readonly command: AttachCommand;
-  readonly taker: Taker;
+  readonly source: AddressSource;
   readonly startMs: number;
   readonly untilMs: number;
 };
 
 async function allocateInTime(
   deps: UseCaseDeps,
-  { key, command, taker, startMs, untilMs }: Allocating,
+  { key, command, source, startMs, untilMs }: Allocating,
   signal: AbortSignal,
 ): Promise<Allocation> {
   const { clock, state, settings } = deps;
   const forceAtMs = startMs + Math.min(settings.forceAfterMs, (untilMs - startMs) / 2);
   for (;;) {
-    refuseIfAborted(signal);
+    throwIfAborted(signal);
     const nowMs = clock.bootMs();
     const families = familiesFor(deps, command);
-    const addresses = families.length === 0 ? undefined : taker.take(families, nowMs, nowMs >= forceAtMs);
+    const addresses = families.length === 0 ? undefined : source.take(families, nowMs, nowMs >= forceAtMs);
     if (addresses !== undefined) {
-      await taker.prepare();
+      await source.prepare();
       const eni = state.enis.get(addresses[0]?.eniId ?? '');
       if (eni !== undefined && !signal.aborted) return { addresses, eni };
-      giveBack(deps, key);
+      returnAddresses(deps, key);
       continue;
     }
-    if (nowMs >= untilMs) throw taker.failure(nowMs - startMs);
-    state.addsWaiting.set(key, taker.waiting);
+    if (nowMs >= untilMs) throw source.failure(nowMs - startMs);
+    state.addsWaiting.set(key, source.waiting);
     deps.demandChanged();
     const nextMs = nowMs < forceAtMs ? Math.min(forceAtMs, untilMs) : untilMs;
-    await state.changed.wait(Math.max(1, Math.min(nextMs - nowMs, LOOK_EVERY_MS)), signal);
+    await state.changed.wait(Math.max(1, Math.min(nextMs - nowMs, POLL_MS)), signal);
   }
 }
 
@@ -83,21 +83,21 @@ async function allocateInTime(
  * longest before its time, once its connection tracking entries are deleted: late replies to its last owner then find
  * no connection.
  */
-function poolTaker(deps: UseCaseDeps, key: LeaseKey, { podNamespace, podName }: AttachCommand): Taker {
+function poolAddressSource(deps: UseCaseDeps, key: LeaseKey, { podNamespace, podName }: AttachCommand): AddressSource {
   const { pool, readyEnis } = deps.state;
-  let last: LeaseResult | undefined;
+  let lastResult: LeaseResult | undefined;
   return {
     waiting: { podNamespace, podName },
     take: (families, nowMs, mayForce) => {
       const request = { key, families, nowMs, enis: readyEnis };
-      last = pool.lease(request);
-      if (last.kind === 'exhausted' && mayForce) last = pool.forceCool(request);
-      return last.kind === 'leased' ? last.addresses : undefined;
+      lastResult = pool.lease(request);
+      if (lastResult.kind === 'exhausted' && mayForce) lastResult = pool.forceCool(request);
+      return lastResult.kind === 'leased' ? lastResult.addresses : undefined;
     },
     prepare: async () => {
-      if (last?.kind === 'leased') await flushForced(deps, key, last.forced);
+      if (lastResult?.kind === 'leased') await flushForced(deps, key, lastResult.forced);
     },
-    failure: (waitedMs) => exhausted(deps, last?.kind === 'exhausted' ? last : undefined, waitedMs),
+    failure: (waitedMs) => exhausted(deps, lastResult?.kind === 'exhausted' ? lastResult : undefined, waitedMs),
   };
 }
 
@@ -115,13 +115,13 @@ async function flushForced(deps: UseCaseDeps, key: LeaseKey, forced: readonly st
 }
 
 /** Returns addresses to the pool that were taken and not used. */
-function giveBack(deps: UseCaseDeps, key: LeaseKey): void {
+function returnAddresses(deps: UseCaseDeps, key: LeaseKey): void {
   deps.state.pool.release({ key, nowMs: deps.clock.bootMs(), cooldownMs: 0 });
   deps.state.changed.notify();
 }
 
 function familiesFor(deps: UseCaseDeps, command: AttachCommand): readonly Family[] {
-  const families = deps.state.familiesToGive();
+  const families = deps.state.podFamilies();
   if (!command.disableIpv6 || families.length === 0) return families;
   if (families.includes(4)) return [4];
   throw new CniFailureError(
@@ -160,7 +160,7 @@ function exhausted(deps: UseCaseDeps, result: Exhausted | undefined, waitedMs: n
   );
 }
 
-function refuseIfAborted(signal: AbortSignal): void {
+function throwIfAborted(signal: AbortSignal): void {
   if (signal.aborted) {
     throw new CniFailureError(
       CNI_CODE.tryAgainLater,

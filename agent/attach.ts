@@ -12,7 +12,7 @@ import { type Lease, type LeaseKey, leaseKey } from './journal/lease.ts';
 import { randomMac } from './mac.ts';
 import type { AddPhase } from './observability/metrics.ts';
 import type { UseCaseDeps } from './ports.ts';
-import { takeDown } from './take-down.ts';
+import { teardown } from './teardown.ts';
 
 /** The outcome of an ADD. */
 export type AttachOutcome =
@@ -39,16 +39,16 @@ async function attachOrFail(
   startedMs: number,
 ): Promise<AttachOutcome> {
   const key = leaseKey(command.containerId, command.ifName);
-  const begunMs = deps.clock.bootMs();
+  const receivedMs = deps.clock.bootMs();
   try {
-    const lease = await deps.state.addsUnderWay.run(key, { begunMs, signal }, (untilDel) =>
+    const lease = await deps.state.inflightAdds.run(key, { receivedMs, signal }, (untilDel) =>
       deps.mutex.run(key, async () => {
         const phases = new PhaseTimer(deps, key, startedMs);
         const work = (): Promise<Lease> => {
           phases.end('queue');
-          return attachInTurn(deps, command, { begunMs, signal: untilDel }, phases);
+          return attachLocked(deps, command, { receivedMs, signal: untilDel }, phases);
         };
-        return await recorded(deps, key, command, { startedMs, work });
+        return await withOperationLog(deps, key, command, { startedMs, work });
       }),
     );
     return { kind: 'attached', lease };
@@ -65,47 +65,47 @@ async function attachOrFail(
 }
 
 /** Runs an ADD, under its key's lock, between its beginning and its end in the operation log. */
-async function recorded(
+async function withOperationLog(
   deps: UseCaseDeps,
   key: LeaseKey,
   { podNamespace, podName }: AttachCommand,
   { startedMs, work }: { readonly startedMs: number; readonly work: () => Promise<Lease> },
 ): Promise<Lease> {
-  deps.diary.begin(key, { kind: 'add', podNamespace, podName, startedMs });
+  deps.operationLog.begin(key, { kind: 'add', podNamespace, podName, startedMs });
   try {
     const lease = await work();
-    deps.diary.end(key, { lease });
+    deps.operationLog.end(key, { lease });
     return lease;
   } catch (error) {
-    deps.diary.end(key, { failure: failureOf(error) });
+    deps.operationLog.end(key, { failure: failureOf(error) });
     throw error;
   }
 }
 
-async function attachInTurn(
+async function attachLocked(
   deps: UseCaseDeps,
   command: AttachCommand,
-  { begunMs, signal }: { readonly begunMs: number; readonly signal: AbortSignal },
+  { receivedMs, signal }: { readonly receivedMs: number; readonly signal: AbortSignal },
   phases: PhaseTimer,
 ): Promise<Lease> {
   const netns = command.plugin === 'ipam' ? undefined : deps.sandboxes.open(command.netns);
   try {
-    refuseIfGivenUp(deps, command, signal);
+    throwIfCancelled(deps, command, signal);
     const chosen = await chooseNetwork(deps, command, signal);
-    const again = await attachAgain(deps, chosen.command, netns);
-    if (again !== undefined) return again;
-    const intent = await allocateIntent(deps, chosen, begunMs, signal);
+    const existing = await reuseAttachment(deps, chosen.command, netns);
+    if (existing !== undefined) return existing;
+    const intent = await allocateIntent(deps, chosen, receivedMs, signal);
     phases.end('allocate');
     const lease = recordIntent(deps, intent);
     phases.end('record');
     try {
       const wired = wire(deps, command, lease, netns, phases);
       // A caller that hung up while this process was busy, or stopped, is noticed in the next turn of the event loop.
-      await deps.nextTurn();
-      refuseIfGivenUp(deps, command, signal);
+      await deps.yieldToEventLoop();
+      throwIfCancelled(deps, command, signal);
       return commit(deps, wired);
     } catch (error) {
-      await takeBack(deps, lease, error);
+      await undoAttach(deps, lease, error);
       throw error;
     }
   } finally {
@@ -114,7 +114,7 @@ async function attachInTurn(
 }
 
 /** Returns the lease of an ADD that succeeded before; undefined when no attachment is left that could be the answer. */
-async function attachAgain(
+async function reuseAttachment(
   deps: UseCaseDeps,
   command: AttachCommand,
   netns: Netns | undefined,
@@ -144,7 +144,7 @@ async function attachAgain(
 }
 
 async function clear(deps: UseCaseDeps, lease: Lease): Promise<void> {
-  if ((await takeDown(deps, lease, deps.settings.ipCooldownMs)) === 'erased') return;
+  if ((await teardown(deps, lease, deps.settings.ipCooldownMs)) === 'erased') return;
   throw new CniFailureError(CNI_CODE.io, 'the end of an earlier attachment cannot be recorded', 'see the state folder');
 }
 
@@ -152,20 +152,20 @@ async function clear(deps: UseCaseDeps, lease: Lease): Promise<void> {
 async function allocateIntent(
   deps: UseCaseDeps,
   chosen: ChosenNetwork,
-  begunMs: number,
+  receivedMs: number,
   signal: AbortSignal,
 ): Promise<Lease> {
   const { command } = chosen;
-  if (command.plugin !== 'direct-eni') return leaseOf(deps, command, begunMs, await allocate(deps, command, signal));
+  if (command.plugin !== 'direct-eni') return leaseOf(deps, command, receivedMs, await allocate(deps, command, signal));
   const { randomBytes, settings } = deps;
   const allocation = await allocateDirect(deps, chosen, signal);
-  return directLeaseOf(command, allocation, { begunMs, podMtu: settings.podMtu, randomBytes });
+  return directLeaseOf(command, allocation, { receivedMs, podMtu: settings.podMtu, randomBytes });
 }
 
 function leaseOf(
   { settings, randomBytes }: UseCaseDeps,
   command: AttachCommand,
-  begunMs: number,
+  receivedMs: number,
   { addresses, eni }: Allocation,
 ): Lease {
   const { containerId, ifName, network, plugin, netns, podNamespace, podName, podUid } = command;
@@ -175,7 +175,7 @@ function leaseOf(
     eniId: eni.eniId,
     state: 'pending',
     mtu: Math.min(command.mtu || settings.podMtu || eni.mtu, eni.mtu),
-    createdAtMs: begunMs,
+    createdAtMs: receivedMs,
     ...(plugin === 'route-eni'
       ? { hostVeth: { name: hostVethName(command), mac: randomMac(randomBytes) }, podMac: randomMac(randomBytes) }
       : {}),
@@ -185,7 +185,7 @@ function leaseOf(
 function recordIntent(deps: UseCaseDeps, lease: Lease): Lease {
   const key = leaseKey(lease.containerId, lease.ifName);
   try {
-    deps.diary.decided(key, lease);
+    deps.operationLog.decided(key, lease);
     deps.journal.putLease(lease);
     deps.state.leases.set(key, lease);
     return lease;
@@ -236,7 +236,7 @@ function commit(deps: UseCaseDeps, wired: Lease): Lease {
   });
   deps.state.leases.set(key, active);
   deps.state.wired.delete(key);
-  deps.diary.step(key, 'commit');
+  deps.operationLog.step(key, 'commit');
   deps.demandChanged();
   deps.log.info('pod attached', {
     pod: `${wired.podNamespace}/${wired.podName}`,
@@ -249,24 +249,24 @@ function commit(deps: UseCaseDeps, wired: Lease): Lease {
   return active;
 }
 
-async function takeBack(deps: UseCaseDeps, lease: Lease, cause: unknown): Promise<void> {
+async function undoAttach(deps: UseCaseDeps, lease: Lease, cause: unknown): Promise<void> {
   try {
     const known = deps.state.leases.get(leaseKey(lease.containerId, lease.ifName)) ?? lease;
-    await takeDown(deps, known, deps.settings.ipCooldownMs);
+    await teardown(deps, known, deps.settings.ipCooldownMs);
   } catch (error) {
     // The lease stays as `releasing` and holds its address; the timer tries again. The first error is the one to
     // report.
-    deps.log.error('could not take back a failed attach, will be tried again', { cause, error });
+    deps.log.error('a failed attach could not be undone, will be tried again', { cause, error });
   }
 }
 
-function refuseIfGivenUp(deps: UseCaseDeps, { deadlineAtMs }: AttachCommand, signal: AbortSignal): void {
-  const isLate = deadlineAtMs > 0 && deps.clock.nowMs() >= deadlineAtMs;
-  if (!signal.aborted && !isLate) return;
+function throwIfCancelled(deps: UseCaseDeps, { deadlineAtMs }: AttachCommand, signal: AbortSignal): void {
+  const isPastDeadline = deadlineAtMs > 0 && deps.clock.nowMs() >= deadlineAtMs;
+  if (!signal.aborted && !isPastDeadline) return;
   throw new CniFailureError(
     CNI_CODE.tryAgainLater,
     'the caller gave up before the attachment was complete',
-    isLate ? 'its deadline has passed' : String(signal.reason ?? ''),
+    isPastDeadline ? 'its deadline has passed' : String(signal.reason ?? ''),
   );
 }
 
@@ -285,7 +285,7 @@ class PhaseTimer {
   end(phase: AddPhase): void {
     const nowMs = this.#deps.clock.monotonicMs();
     this.#deps.metrics.addPhase(phase, nowMs - this.#sinceMs);
-    this.#deps.diary.step(this.#key, phase);
+    this.#deps.operationLog.step(this.#key, phase);
     this.#sinceMs = nowMs;
   }
 }

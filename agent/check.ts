@@ -15,22 +15,26 @@ export async function check(
   target: { readonly containerId: string; readonly ifName: string; readonly netns: string },
 ): Promise<CheckOutcome> {
   const startedMs = deps.clock.monotonicMs();
-  const outcome = await deps.mutex.run(leaseKey(target.containerId, target.ifName), () => checkInTurn(deps, target));
+  const outcome = await deps.mutex.run(leaseKey(target.containerId, target.ifName), () => checkLocked(deps, target));
   const code =
     outcome.kind === 'failed' ? outcome.failure.code : outcome.differences.length > 0 ? CNI_CODE.checkFailed : 0;
   deps.metrics.request('check', code, deps.clock.monotonicMs() - startedMs);
   return outcome;
 }
 
-async function checkInTurn(
+async function checkLocked(
   deps: UseCaseDeps,
   target: { readonly containerId: string; readonly ifName: string; readonly netns: string },
 ): Promise<CheckOutcome> {
   const key = leaseKey(target.containerId, target.ifName);
   const lease = deps.state.leases.get(key);
-  deps.diary.begin(key, { kind: 'check', podNamespace: lease?.podNamespace ?? '', podName: lease?.podName ?? '' });
+  deps.operationLog.begin(key, {
+    kind: 'check',
+    podNamespace: lease?.podNamespace ?? '',
+    podName: lease?.podName ?? '',
+  });
   const outcome = await compare(deps, target);
-  deps.diary.end(key, outcome.kind === 'failed' ? { lease, failure: outcome.failure } : outcome);
+  deps.operationLog.end(key, outcome.kind === 'failed' ? { lease, failure: outcome.failure } : outcome);
   return outcome;
 }
 

@@ -17,14 +17,14 @@ export async function collectInvalid(
 ): Promise<{ readonly released: number; readonly failed: number }> {
   const startedMs = deps.clock.monotonicMs();
   const startedAtMs = deps.clock.bootMs();
-  const keep = new Set(valid.map(({ containerId, ifName }) => leaseKey(containerId, ifName)));
+  const validKeys = new Set(valid.map(({ containerId, ifName }) => leaseKey(containerId, ifName)));
   // An adopted lease does not know its network; the list has every live sandbox, so the lease may be compared with it
   // too.
-  const gone = [...deps.state.leases.values()]
+  const invalidKeys = [...deps.state.leases.values()]
     .filter((lease) => (lease.network === network || lease.network === '') && lease.createdAtMs < startedAtMs)
     .map(keyOf)
-    .filter((key) => !keep.has(key));
-  const outcome = await releaseAll(deps, gone, startedAtMs);
+    .filter((key) => !validKeys.has(key));
+  const outcome = await releaseAll(deps, invalidKeys, startedAtMs);
   deps.metrics.request('gc', outcome.failed > 0 ? 1 : 0, deps.clock.monotonicMs() - startedMs);
   return outcome;
 }
@@ -34,19 +34,19 @@ export async function collectInvalid(
  * the metric shows it. Never throws.
  * @param pods Pods of the API server: they may retain a lease, never end one. Ignored when absent or not fresh.
  */
-export async function collectGone(
+export async function collectOrphans(
   deps: UseCaseDeps,
   view: SandboxView,
   signal: AbortSignal,
   pods?: PodView,
 ): Promise<number> {
   try {
-    const askedAtMs = deps.clock.bootMs();
+    const listedAtMs = deps.clock.bootMs();
     const sandboxes = await view.list(signal);
     deps.metrics.criReachable(true);
     const leases = [...deps.state.leases.values()].filter(({ state }) => state !== 'releasing');
-    const gone = decideCollect(leases, sandboxes, askedAtMs, (lease) => deps.sandboxes.isGone(lease.netns));
-    const { released } = await releaseAll(deps, withoutVetoed(deps, gone, pods), askedAtMs);
+    const orphans = decideCollect(leases, sandboxes, listedAtMs, (lease) => deps.sandboxes.isAbsent(lease.netns));
+    const { released } = await releaseAll(deps, withoutVetoed(deps, orphans, pods), listedAtMs);
     return released;
   } catch (error) {
     deps.metrics.criReachable(false);
@@ -55,13 +55,17 @@ export async function collectGone(
   }
 }
 
-function withoutVetoed(deps: UseCaseDeps, gone: readonly LeaseKey[], pods: PodView | undefined): readonly LeaseKey[] {
+function withoutVetoed(
+  deps: UseCaseDeps,
+  orphans: readonly LeaseKey[],
+  pods: PodView | undefined,
+): readonly LeaseKey[] {
   const all = [...deps.state.leases.values()];
   const known = pods?.isFresh() === true ? [...pods.pods()] : [];
-  const kept = new Set(decideVeto(gone, all, known));
-  const released = gone.filter((key) => !kept.has(key));
-  if (kept.size > 0) {
-    deps.log.warn('sandbox is gone, and its Pod runs by the API server: leases kept', { keys: [...kept] });
+  const vetoed = new Set(decideVeto(orphans, all, known));
+  const released = orphans.filter((key) => !vetoed.has(key));
+  if (vetoed.size > 0) {
+    deps.log.warn('sandbox is gone, and its Pod runs by the API server: leases kept', { keys: [...vetoed] });
   }
   if (released.length > 0) deps.log.info('releasing leases whose sandbox is gone', { keys: released });
   return released;

@@ -11,10 +11,10 @@ type RuleModeEvidence = {
 type RuleModeChoice = { readonly mode: RuleMode; readonly why: string };
 
 /** Decides which layout of rules the node gets. */
-export function decideRuleMode(wanted: RuleMode | 'auto', evidence: RuleModeEvidence): RuleModeChoice {
-  if (wanted !== 'auto') return { mode: wanted, why: `--rule-mode=${wanted}` };
+export function decideRuleMode(configured: RuleMode | 'auto', evidence: RuleModeEvidence): RuleModeChoice {
+  if (configured !== 'auto') return { mode: configured, why: `--rule-mode=${configured}` };
   if (!evidence.hasNftables) return { mode: 'per-pod', why: 'nftables is missing' };
   const [conflist] = evidence.ciliumConflists;
   if (conflist !== undefined) return { mode: 'per-pod', why: `${conflist} chains cilium-cni` };
-  return { mode: 'compact', why: 'nothing speaks against it' };
+  return { mode: 'compact', why: 'nftables works and cilium-cni is not chained' };
 }

@@ -3,48 +3,48 @@ import { failureOf } from './failure-of.ts';
 import { type Lease, type LeaseKey, leaseKey } from './journal/lease.ts';
 import { keyOf } from './node-state.ts';
 import type { UseCaseDeps } from './ports.ts';
-import { takeDown } from './take-down.ts';
+import { teardown } from './teardown.ts';
 
 /**
  * Ends an attachment, by its lease alone: neither names nor the netns are used, so a late DEL of a Pod's old sandbox
  * cannot touch its new one. Its ADDs in progress fail. An unknown attachment is success. Returns the failure, or
  * undefined.
- * @param askedMs When the DEL was sent, milliseconds since boot: an attachment made later is left alone. Absent: now.
+ * @param sentMs When the DEL was sent, milliseconds since boot: an attachment made later is left alone. Absent: now.
  */
 export async function detach(
   deps: UseCaseDeps,
   target: { readonly containerId: string; readonly ifName: string },
-  askedMs = Number.POSITIVE_INFINITY,
+  sentMs = Number.POSITIVE_INFINITY,
 ): Promise<CniFailure | undefined> {
   const key = leaseKey(target.containerId, target.ifName);
   const startedMs = deps.clock.monotonicMs();
-  deps.state.addsUnderWay.cancel(key, askedMs, 'a DEL came for it');
-  const failure = await detachKey(deps, key, ({ createdAtMs }) => createdAtMs <= askedMs);
+  deps.state.inflightAdds.cancel(key, sentMs, 'a DEL came for it');
+  const failure = await detachKey(deps, key, ({ createdAtMs }) => createdAtMs <= sentMs);
   deps.metrics.request('del', failure?.code ?? 0, deps.clock.monotonicMs() - startedMs);
   return failure;
 }
 
-/** Ends the lease of `key` if there is one and `isStillWanted`, called under the key's lock, returns true. */
+/** Ends the lease of `key` if there is one and `shouldDetach`, called under the key's lock, returns true. */
 export async function detachKey(
   deps: UseCaseDeps,
   key: LeaseKey,
-  isStillWanted: (lease: Lease) => boolean,
+  shouldDetach: (lease: Lease) => boolean,
   kind: 'del' | 'gc' = 'del',
 ): Promise<CniFailure | undefined> {
   const startedMs = deps.clock.monotonicMs();
   try {
     await deps.mutex.run(key, async () => {
       const lease = deps.state.leases.get(key);
-      if (lease !== undefined && !isStillWanted(lease)) return;
-      deps.diary.begin(key, {
+      if (lease !== undefined && !shouldDetach(lease)) return;
+      deps.operationLog.begin(key, {
         kind,
         podNamespace: lease?.podNamespace ?? '',
         podName: lease?.podName ?? '',
         startedMs,
       });
-      deps.diary.step(key, 'queue');
-      if (lease === undefined) return deps.diary.end(key, {});
-      await takeDownAndTell(deps, lease);
+      deps.operationLog.step(key, 'queue');
+      if (lease === undefined) return deps.operationLog.end(key, {});
+      await teardownAndLog(deps, lease);
       deps.log.info('pod detached', {
         pod: `${lease.podNamespace}/${lease.podName}`,
         containerId: lease.containerId,
@@ -59,13 +59,13 @@ export async function detachKey(
   }
 }
 
-async function takeDownAndTell(deps: UseCaseDeps, lease: Lease): Promise<void> {
+async function teardownAndLog(deps: UseCaseDeps, lease: Lease): Promise<void> {
   const key = keyOf(lease);
   try {
-    await takeDown(deps, lease, deps.settings.ipCooldownMs);
-    deps.diary.end(key, { lease });
+    await teardown(deps, lease, deps.settings.ipCooldownMs);
+    deps.operationLog.end(key, { lease });
   } catch (error) {
-    deps.diary.end(key, { lease, failure: failureOf(error) });
+    deps.operationLog.end(key, { lease, failure: failureOf(error) });
     throw error;
   }
 }

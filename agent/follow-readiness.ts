@@ -3,13 +3,13 @@ import type { NodeState } from './node-state.ts';
 /** Acts on the node's readiness to serve ADDs. */
 type ReadinessListener = {
   /** Called at first, and whenever readiness has changed. */
-  turned(isReady: boolean): void;
+  changed(isReady: boolean): void;
   /** Called with each poll; must not throw. */
-  look(isReady: boolean): Promise<void>;
+  polled(isReady: boolean): Promise<void>;
 };
 
 /** Poll interval: some of what readiness depends on changes without a notification. */
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 
 /**
  * Checks whether the node is ready whenever that may have changed, until aborted. The resources that it publishes
@@ -25,11 +25,11 @@ export async function followReadiness(
   while (!signal.aborted) {
     const now = isReady();
     if (now !== was) {
-      listener.turned(now);
+      listener.changed(now);
       state.demandChanged.notify();
     }
     was = now;
-    await listener.look(now);
-    await state.changed.wait(LOOK_MS, signal);
+    await listener.polled(now);
+    await state.changed.wait(POLL_MS, signal);
   }
 }

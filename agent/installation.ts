@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from '../runtime/log.ts';
-import { decideVersions, readSpokenVersions } from './install/chain-versions.ts';
+import { decideVersions, readSupportedVersions } from './install/chain-versions.ts';
 import { type ConflistOptions, chainedPlugins, installConflist, renderConflist } from './install/conflist.ts';
 import {
   installExecutables,
@@ -11,7 +11,7 @@ import {
   REFERENCE_PLUGIN_NAMES,
   warmPageCache,
 } from './install/executables.ts';
-import { forgetIntent, recordInstalled, recordIntent } from './install/install-record.ts';
+import { recordInstalled, recordIntent, removeIntent } from './install/install-record.ts';
 import { tryOnHost } from './install/try-on-host.ts';
 
 /** What to install, and where. */
@@ -29,7 +29,7 @@ type InstallationSettings = ConflistOptions & {
 /** Receives whether this node can run the executables. */
 type InstallationListener = {
   /** Called when that has changed; `why` undefined: they run now. */
-  obstacleChanged(why: string | undefined): void;
+  hostProblemChanged(why: string | undefined): void;
 };
 
 /** Installs step by step; each step logs its failure and is tried again by the next call. */
@@ -38,70 +38,70 @@ export type Installation = {
    * Installs the executables, which has no effect before the agent serves. Then tries one as the runtime would, until
    * that does not fail.
    */
-  putExecutables(): Promise<void>;
+  ensureExecutables(): Promise<void>;
   /**
    * Installs the conflist, by which the runtime sends Pods here: only when ADDs can be served and the executables run.
    */
-  putConflist(): Promise<void>;
+  ensureConflist(): Promise<void>;
   /** Reads the executable, so that the page cache holds it. */
-  keepWarm(): Promise<void>;
+  warmExecutable(): Promise<void>;
 };
 
 /** Prepares the installation of executables and network configuration. */
 export function openInstallation(
   settings: InstallationSettings,
   log: Logger,
-  listener: InstallationListener = { obstacleChanged: () => {} },
+  listener: InstallationListener = { hostProblemChanged: () => {} },
 ): Installation {
-  const isWanted = settings.pluginDir !== '';
+  const isEnabled = settings.pluginDir !== '';
   const main = join(settings.cniBinDir, PLUGIN_NAMES[0]);
   let hasConflist = false;
   let hasExecutables = false;
-  let isTried = false;
-  let obstacle: string | undefined;
-  let putting: Promise<void> | undefined;
-  const keepWarm = async (): Promise<void> => {
-    if (isWanted && hasExecutables) await warmPageCache(main).catch(() => {});
+  let isVerified = false;
+  let hostProblem: string | undefined;
+  let installing: Promise<void> | undefined;
+  const warmExecutable = async (): Promise<void> => {
+    if (isEnabled && hasExecutables) await warmPageCache(main).catch(() => {});
   };
-  const put = async (): Promise<void> => {
+  const install = async (): Promise<void> => {
     if (hasExecutables) return;
     try {
-      const { own, reference } = await putAll(settings, log);
+      const { own, reference } = await installAll(settings, log);
       hasExecutables = true;
       log.info('executables installed', { dir: settings.cniBinDir, own, reference });
-      await keepWarm();
+      await warmExecutable();
     } catch (error) {
       log.error('executables not installed, will be tried again', { dir: settings.cniBinDir, error });
     }
   };
-  const tryOut = async (): Promise<void> => {
-    if (!hasExecutables || isTried) return;
+  const tryExecutable = async (): Promise<void> => {
+    if (!hasExecutables || isVerified) return;
     const trial = await tryOnHost(settings.hostRoot, main);
-    isTried = trial.kind !== 'fails';
+    isVerified = trial.kind !== 'fails';
     if (trial.kind === 'unknown') log.info('executables could not be tried on the host', { why: trial.why });
-    const before = obstacle;
-    obstacle = trial.kind === 'fails' ? `the CNI executables do not run on this node: ${trial.why}` : undefined;
-    if (obstacle === before) return;
-    if (obstacle === undefined) log.info('executables run on the host now');
-    else log.error('executables do not run on the host, will be tried again', { path: main, why: obstacle });
-    listener.obstacleChanged(obstacle);
+    const before = hostProblem;
+    hostProblem = trial.kind === 'fails' ? `the CNI executables do not run on this node: ${trial.why}` : undefined;
+    if (hostProblem === before) return;
+    if (hostProblem === undefined) log.info('executables run on the host now');
+    else log.error('executables do not run on the host, will be tried again', { path: main, why: hostProblem });
+    listener.hostProblemChanged(hostProblem);
   };
   return {
     // Timer and readiness may both call it; the second call waits for the first.
-    putExecutables: async () => {
-      if (!isWanted) return;
-      putting ??= put()
-        .then(tryOut)
+    ensureExecutables: async () => {
+      if (!isEnabled) return;
+      installing ??= install()
+        .then(tryExecutable)
         .finally(() => {
-          putting = undefined;
+          installing = undefined;
         });
-      await putting;
+      await installing;
     },
-    putConflist: async () => {
-      if (!isWanted || !hasExecutables || hasConflist || obstacle !== undefined) return;
+    ensureConflist: async () => {
+      if (!isEnabled || !hasExecutables || hasConflist || hostProblem !== undefined) return;
       try {
-        const spoken = chainedPlugins(settings).map((name) => spokenBy(settings.cniBinDir, name, log));
-        const versions = decideVersions(await Promise.all(spoken));
+        const supported = chainedPlugins(settings).map((name) => supportedVersionsOf(settings.cniBinDir, name, log));
+        const versions = decideVersions(await Promise.all(supported));
         const outcome = installConflist(settings.cniConfDir, renderConflist(settings, versions));
         hasConflist = true;
         log.info('network configuration installed', { dir: settings.cniConfDir, outcome, ...versions });
@@ -109,7 +109,7 @@ export function openInstallation(
         log.error('network configuration not installed, will be tried again', { dir: settings.cniConfDir, error });
       }
     },
-    keepWarm,
+    warmExecutable,
   };
 }
 
@@ -117,7 +117,7 @@ export function openInstallation(
  * Installs all files and records which are ours, so that an uninstallation removes those and no others. Without a
  * record (a folder that was filled beforehand and is read-only) the node has its network all the same.
  */
-async function putAll({ pluginDir, referencePluginDir, cniBinDir }: InstallationSettings, log: Logger) {
+async function installAll({ pluginDir, referencePluginDir, cniBinDir }: InstallationSettings, log: Logger) {
   const record = (write: () => void): void => {
     try {
       write();
@@ -139,7 +139,7 @@ async function putAll({ pluginDir, referencePluginDir, cniBinDir }: Installation
   record(() => {
     recordInstalled(cniBinDir, [...PLUGIN_NAMES, ...PLUGIN_LIBRARIES, ...reference.installed]);
     // Someone else was faster.
-    forgetIntent(cniBinDir, reference.kept);
+    removeIntent(cniBinDir, reference.kept);
   });
   return { own, reference };
 }
@@ -148,11 +148,11 @@ async function putAll({ pluginDir, referencePluginDir, cniBinDir }: Installation
  * Reads the versions of a chained plugin. One that is missing or does not answer must not keep the node from its
  * network: it may be installed in a minute.
  */
-async function spokenBy(binDir: string, name: string, log: Logger): Promise<readonly string[]> {
+async function supportedVersionsOf(binDir: string, name: string, log: Logger): Promise<readonly string[]> {
   try {
-    return await readSpokenVersions(binDir, name);
+    return await readSupportedVersions(binDir, name);
   } catch (error) {
-    log.warn('a chained plugin does not say which CNI versions it speaks, the oldest is assumed', { name, error });
+    log.warn('the CNI versions of a chained plugin cannot be read, the oldest is assumed', { name, error });
     return [];
   }
 }

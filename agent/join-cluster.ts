@@ -1,37 +1,37 @@
 import { DIRECT_ENI_RESOURCE, EIP_RESOURCE, ENI_IP_RESOURCE } from '../crd/names.ts';
 import { ChangeSignal } from '../runtime/change-signal.ts';
 import { invariant } from '../runtime/invariant.ts';
-import { type ClusterSide, openCluster } from './cluster/cluster.ts';
+import type { AcceptSupplyDeps } from './accept-supply.ts';
+import { type ClusterConnection, openCluster } from './cluster/cluster.ts';
 import { NO_EVENTS } from './cluster/node-events.ts';
+import type { AgentComponents, AgentRuntime } from './components.ts';
 import type { AgentConfig } from './config/options.ts';
 import { readDirectEnis, readEniIps } from './device-plugin/count-addresses.ts';
 import { type DevicePlugin, startDevicePlugin } from './device-plugin/device-plugin.ts';
 import { readEips } from './eip/count-eips.ts';
-import type { AgentParts, AgentRuntime } from './parts.ts';
-import type { SupplyIntakeDeps } from './supply-intake.ts';
 
 /** Follows the node's objects when supply comes from the cluster; undefined when it does not. */
 export function joinCluster(
   config: AgentConfig,
-  { state, metrics, useCases, diary }: AgentParts,
+  { state, metrics, useCases, operationLog }: AgentComponents,
   runtime: AgentRuntime,
-): ClusterSide | undefined {
+): ClusterConnection | undefined {
   if (config.supplySource === 'file') return undefined;
   invariant(runtime.kube !== undefined, 'whoever starts an agent of a cluster gives it the API server');
-  return openCluster({ config, runtime, state, metrics, diary, kube: runtime.kube, journal: useCases.journal });
+  return openCluster({ config, runtime, state, metrics, operationLog, kube: runtime.kube, journal: useCases.journal });
 }
 
 /** Starts to report to kubelet how many addresses the node may have; undefined without a cluster or without kubelet. */
 export function openDevicePlugin(
   config: AgentConfig,
-  { state, metrics }: Pick<AgentParts, 'state' | 'metrics'>,
+  { state, metrics }: Pick<AgentComponents, 'state' | 'metrics'>,
   { clock, log, random = () => 0.5, kube, events = NO_EVENTS }: Omit<AgentRuntime, 'randomBytes' | 'release'>,
-  cluster: ClusterSide | undefined,
+  cluster: ClusterConnection | undefined,
 ): DevicePlugin | undefined {
   if (cluster === undefined || config.kubeletDir === '') return undefined;
   const { supply } = cluster;
-  const supplyTold = new ChangeSignal(clock);
-  const unsubscribe = supply.subscribe(() => supplyTold.notify());
+  const supplyChanged = new ChangeSignal(clock);
+  const unsubscribe = supply.subscribe(() => supplyChanged.notify());
   const plugin = startDevicePlugin({
     ...{ clock, log, random, metrics, events },
     kubeletDir: config.kubeletDir,
@@ -55,7 +55,7 @@ export function openDevicePlugin(
         count: () => readEips(state, supply.latest()),
       },
     ],
-    changes: [state.changed, state.demandChanged, supplyTold],
+    changes: [state.changed, state.demandChanged, supplyChanged],
     node: kube === undefined ? undefined : { kube, name: config.nodeName },
   });
   return {
@@ -67,14 +67,14 @@ export function openDevicePlugin(
 }
 
 /** Returns the dependencies of accepting supply. */
-export function intakeOf(
+export function acceptSupplyDepsOf(
   config: AgentConfig,
-  { state, metrics, useCases, diary }: AgentParts,
-  cluster: ClusterSide | undefined,
+  { state, metrics, useCases, operationLog }: AgentComponents,
+  cluster: ClusterConnection | undefined,
   supplyChanged: () => void,
-): SupplyIntakeDeps {
+): AcceptSupplyDeps {
   const { journal, log } = useCases;
-  const base = { state, journal, metrics, log, diary, nodeName: config.nodeName, supplyChanged };
+  const base = { state, journal, metrics, log, operationLog, nodeName: config.nodeName, supplyChanged };
   if (cluster === undefined) return base;
   return { ...base, life: cluster.life, events: cluster.events };
 }

@@ -13,11 +13,11 @@ import { EX_CONFIG } from '../runtime/settings/read-settings.ts';
 import { removeConf, startAgent } from './agent.ts';
 import { AgentError } from './agent-error.ts';
 import { openNodeEvents } from './cluster/node-events.ts';
+import type { AgentRuntime } from './components.ts';
 import { readAgentConfig } from './config/agent-config.ts';
 import type { AgentConfig } from './config/options.ts';
 import { JournalError } from './journal/journal-error.ts';
 import { createKubeTally } from './ops/kube-tally.ts';
-import type { AgentRuntime } from './parts.ts';
 import { uninstall } from './uninstall/uninstall.ts';
 import { readUninstallConfig } from './uninstall/uninstall-config.ts';
 
@@ -33,7 +33,7 @@ async function main(): Promise<void> {
   // Threads inherit the network namespace of the moment in which they start: all of them start now, in the host's.
   await warmThreadPool();
   const args = process.argv.slice(2);
-  if (args[0] === UNINSTALL) return await leave(args.slice(1));
+  if (args[0] === UNINSTALL) return await runUninstall(args.slice(1));
   const isRemoval = args[0] === REMOVE_CONF;
   const argv = isRemoval ? args.slice(1) : args;
   const outcome = readAgentConfig({ argv, env: process.env, readFile: (path) => readFileSync(path, 'utf8') });
@@ -44,14 +44,14 @@ async function main(): Promise<void> {
 }
 
 /** Removes all that is ours from this node. Then ends, or goes on running for a DaemonSet, whose Pods must not end. */
-async function leave(argv: readonly string[]): Promise<void> {
+async function runUninstall(argv: readonly string[]): Promise<void> {
   const outcome = readUninstallConfig({ argv, env: process.env, readFile: (path) => readFileSync(path, 'utf8') });
   if (outcome.kind === 'help') return print(outcome.text);
   if (outcome.kind === 'version') return print(`${release}\n`);
   const log = openPinoLogger(outcome.config.logLevel, STDOUT);
   const stop = Promise.withResolvers<NodeJS.Signals>();
   if (outcome.config.afterwards === 'wait') {
-    // Before the work: a process that is told to stop as soon as the node is clean ends in order, and not by the
+    // Before the work: a process that gets a signal to stop as soon as the node is clean ends in order, and not by the
     // signal.
     process.once('SIGTERM', stop.resolve);
     process.once('SIGINT', stop.resolve);
@@ -59,9 +59,9 @@ async function leave(argv: readonly string[]): Promise<void> {
   await uninstall(outcome.config, { clock: systemClock, log });
   if (outcome.config.afterwards === 'exit') return;
   // A pending promise alone does not keep the process running.
-  const staying = setInterval(() => {}, HOUR_MS);
+  const keepAlive = setInterval(() => {}, HOUR_MS);
   await stop.promise;
-  clearInterval(staying);
+  clearInterval(keepAlive);
 }
 
 async function run(config: AgentConfig): Promise<void> {
@@ -71,9 +71,9 @@ async function run(config: AgentConfig): Promise<void> {
   process.once('SIGINT', stop.resolve);
   const starting = startAgent(config, {
     ...{ clock: systemClock, log, randomBytes, release, random: Math.random },
-    ...(config.supplySource === 'cluster' ? reachCluster(config, log) : {}),
+    ...(config.supplySource === 'cluster' ? createClusterRuntime(config, log) : {}),
   });
-  // If it is told to stop before it serves, it has nothing to finish: the journal survives a kill at any moment.
+  // If it gets a signal to stop before it serves, it has nothing to finish: the journal survives a kill at any moment.
   const agent = await Promise.race([starting, stop.promise]);
   if (typeof agent === 'string') process.exit(0);
   log.info('stopping', { signal: await stop.promise });
@@ -85,7 +85,10 @@ async function run(config: AgentConfig): Promise<void> {
  * Creates the client of the API server. It connects with the first call: an unreachable server does not stop the start.
  * @throws ConfigError
  */
-function reachCluster(config: AgentConfig, log: Logger): Required<Pick<AgentRuntime, 'kube' | 'events' | 'kubeUse'>> {
+function createClusterRuntime(
+  config: AgentConfig,
+  log: Logger,
+): Required<Pick<AgentRuntime, 'kube' | 'events' | 'kubeUse'>> {
   const { nodeName } = config;
   const common = { clock: systemClock, random: Math.random, log };
   const tally = createKubeTally({ qps: config.kubeClientQps, burst: config.kubeClientBurst }, systemClock);

@@ -1,20 +1,20 @@
-import type { ClusterSide } from './cluster/cluster.ts';
-import { collectGone } from './collect.ts';
+import type { ClusterConnection } from './cluster/cluster.ts';
+import { collectOrphans } from './collect.ts';
+import type { AgentComponents } from './components.ts';
 import type { AgentConfig } from './config/options.ts';
 import { finishReleasing } from './detach.ts';
 import { endCooldowns } from './end-cooldowns.ts';
 import type { Installation } from './installation.ts';
-import { giveBackMemory } from './node/give-back-memory.ts';
+import { releaseMemory } from './node/release-memory.ts';
 import type { PoolSample } from './observability/metrics.ts';
-import type { AgentParts } from './parts.ts';
 
 /** Dependencies of the timers. */
 type MaintenanceDeps = {
-  readonly parts: AgentParts;
+  readonly components: AgentComponents;
   readonly config: AgentConfig;
   readonly installation: Installation;
   /** Undefined without a cluster. */
-  readonly cluster: ClusterSide | undefined;
+  readonly cluster: ClusterConnection | undefined;
   readonly drainSpool: () => Promise<unknown>;
   readonly signal: AbortSignal;
 };
@@ -30,31 +30,31 @@ const WARM_MS = 300_000;
  * Interval of releasing memory: what V8 took to compile, and code that ran once (an installation, a scrape, an error
  * path), adds up.
  */
-const GIVE_BACK_MS = 30_000;
+const RELEASE_MEMORY_MS = 30_000;
 
 /** Starts the periodic tasks. Each runs one at a time; a failure is logged and the next run tries again. */
 export function startMaintenance(deps: MaintenanceDeps): { close(): void } {
-  const { parts, config, installation, cluster, signal } = deps;
-  const { useCases, view } = parts;
+  const { components, config, installation, cluster, signal } = deps;
+  const { useCases, view } = components;
   const timers = [
     every(deps, TICK_MS, 'sample', async () => {
-      sample(parts);
-      if (cluster !== undefined) parts.metrics.apiSilence(cluster.silenceMs());
+      sample(components);
+      if (cluster !== undefined) components.metrics.apiSilence(cluster.silenceMs());
     }),
     every(deps, TICK_MS, 'end cooldowns', async () => endCooldowns(useCases)),
     every(deps, VERIFY_MS, 'verify journal', async () => {
       if (useCases.journal.verify() === 'rebuilt') {
-        parts.metrics.journalError();
+        components.metrics.journalError();
         useCases.log.error('journal was deleted or damaged while running, written anew from memory');
       }
     }),
     every(deps, RETRY_MS, 'finish releasing', async () => {
       await finishReleasing(useCases);
       await deps.drainSpool();
-      await installation.putExecutables();
+      await installation.ensureExecutables();
     }),
-    every(deps, WARM_MS, 'warm page cache', () => installation.keepWarm()),
-    every(deps, GIVE_BACK_MS, 'give back memory', async () => giveBackMemory()),
+    every(deps, WARM_MS, 'warm page cache', () => installation.warmExecutable()),
+    every(deps, RELEASE_MEMORY_MS, 'release memory', async () => releaseMemory()),
     ...(view === undefined
       ? []
       : [
@@ -62,7 +62,7 @@ export function startMaintenance(deps: MaintenanceDeps): { close(): void } {
             deps,
             config.gcIntervalMs,
             'collect',
-            async () => void (await collectGone(useCases, view, signal, cluster?.pods)),
+            async () => void (await collectOrphans(useCases, view, signal, cluster?.pods)),
           ),
         ]),
   ];
@@ -70,27 +70,27 @@ export function startMaintenance(deps: MaintenanceDeps): { close(): void } {
 }
 
 function every(
-  { parts, signal }: MaintenanceDeps,
+  { components, signal }: MaintenanceDeps,
   intervalMs: number,
   what: string,
   run: () => Promise<unknown>,
 ): NodeJS.Timeout {
   let isRunning = false;
-  const turn = async (): Promise<void> => {
+  const tick = async (): Promise<void> => {
     if (isRunning || signal.aborted) return;
     isRunning = true;
     try {
       await run();
     } catch (error) {
-      parts.useCases.log.error('maintenance failed, will be tried again', { what, error });
+      components.useCases.log.error('maintenance failed, will be tried again', { what, error });
     } finally {
       isRunning = false;
     }
   };
-  return setInterval(() => void turn(), intervalMs);
+  return setInterval(() => void tick(), intervalMs);
 }
 
-function sample({ state, metrics }: AgentParts): void {
+function sample({ state, metrics }: AgentComponents): void {
   const groups = Map.groupBy(state.pool.state.addresses.values(), (address) => `${address.eniId} ${address.state}`);
   const samples = [...groups.values()].flatMap((group): readonly PoolSample[] => {
     const [first] = group;

@@ -21,17 +21,19 @@ export type HostView = {
  */
 export function findPrimary(
   { links, addresses, mainRoutes }: HostView,
-  wanted: string | undefined,
+  configured: string | undefined,
   eniMacs: ReadonlySet<string>,
 ): PrimaryInterface | undefined {
   const candidates = links.filter(({ address }) => !eniMacs.has(address ?? ''));
   const link =
-    wanted === undefined
+    configured === undefined
       ? candidates.find(({ ifindex }) => ifindex === defaultOif(mainRoutes, new Set(candidates.map((c) => c.ifindex))))
-      : links.find(({ ifname }) => ifname === wanted);
+      : links.find(({ ifname }) => ifname === configured);
   if (link === undefined) return undefined;
-  const own = addresses.filter(({ ifindex }) => ifindex === link.ifindex).map(({ local, address }) => local ?? address);
-  return { ifindex: link.ifindex, ifname: link.ifname, addresses: own };
+  const linkAddresses = addresses
+    .filter(({ ifindex }) => ifindex === link.ifindex)
+    .map(({ local, address }) => local ?? address);
+  return { ifindex: link.ifindex, ifname: link.ifname, addresses: linkAddresses };
 }
 
 const AF_INET = 2;

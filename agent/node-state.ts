@@ -1,16 +1,16 @@
 import type { EniNetwork, PodNetwork, RuleMode } from '../dataplane/network.ts';
 import { ChangeSignal } from '../runtime/change-signal.ts';
 import { type Clock, systemClock } from '../runtime/clock.ts';
-import { AddsUnderWay } from './adds-under-way.ts';
-import type { WaitingAdd } from './demand/find-waiting.ts';
+import type { WaitingAdd } from './demand/count-waiting.ts';
 import { DirectEniPool } from './direct/direct-eni-pool.ts';
 import type { HostLink } from './eni/locate-enis.ts';
-import { type Cooldown, type EniRecord, type JournalContent, parted } from './journal/journal-content.ts';
+import { InflightAdds } from './inflight-adds.ts';
+import { type Cooldown, type EniRecord, type JournalContent, splitWholeEnis } from './journal/journal-content.ts';
 import { type Family, type Lease, type LeaseKey, leaseKey } from './journal/lease.ts';
 import { directPodNetworkOf, podNetworkOf } from './journal/pod-network.ts';
 import type { Supply } from './journal/supply.ts';
-import { type NetworkWord, NO_NETWORK_WORD } from './pods/network-word.ts';
-import { NO_POD_WORD, type PodWord } from './pods/pod-word.ts';
+import { type NetworkModeLookup, NO_NETWORK_MODE_LOOKUP } from './pods/network-mode-lookup.ts';
+import { NO_STATIC_IP_LOOKUP, type StaticIpLookup } from './pods/static-ip-lookup.ts';
 import { IpPool } from './pool/ip-pool.ts';
 
 /** Why an ENI of the supply serves no Pod now. */
@@ -36,7 +36,7 @@ export class NodeState {
   /** ENIs that may serve a new Pod: the link exists, the table is set up, nothing foreign is in it. */
   readonly readyEnis = new Set<string>();
   readonly eniProblems = new Map<string, EniProblem>();
-  readonly addsUnderWay = new AddsUnderWay();
+  readonly inflightAdds = new InflightAdds();
   /** ENIs as last planned, also those whose link is missing. */
   plannedEnis: readonly EniNetwork[] = [];
   /** Notified when the demand for addresses may have changed. */
@@ -53,9 +53,9 @@ export class NodeState {
   /** Returns what supply waits for; undefined when it is complete. */
   supplyWaitsFor: () => string | undefined = () => undefined;
   /** Looks up whether a Pod has a static IP. */
-  podWord: PodWord = NO_POD_WORD;
+  staticIpLookup: StaticIpLookup = NO_STATIC_IP_LOOKUP;
   /** Looks up how a Pod is connected to the VPC. */
-  networkWord: NetworkWord = NO_NETWORK_WORD;
+  networkModeLookup: NetworkModeLookup = NO_NETWORK_MODE_LOOKUP;
   ruleMode: RuleMode = 'compact';
   /** Addresses of Pods that request an EIP, sorted; used with `--egress=node` only. */
   egressExempt: readonly string[] = [];
@@ -78,8 +78,8 @@ export class NodeState {
     for (const record of content.enis) this.eniRecords.set(record.eniId, record);
     this.supply = content.supply;
     if (content.supply !== undefined) this.pool.applySupply(content.supply);
-    const [whole, cooldowns] = parted(content.cooldowns);
-    const [wholeOffers, offers] = parted(content.offers ?? []);
+    const [whole, cooldowns] = splitWholeEnis(content.cooldowns);
+    const [wholeOffers, offers] = splitWholeEnis(content.offers ?? []);
     this.pool.adopt(content.leases.filter(({ plugin }) => plugin !== 'direct-eni'));
     this.pool.adoptCooldowns(cooldowns);
     this.pool.adoptOffers(offers);
@@ -104,7 +104,7 @@ export class NodeState {
    * Families that a new Pod gets: those of the ENIs that serve. An ENI that is only retained for its Pods may have a
    * family that the others lack, and then no Pod could be served. Without an ENI that serves, as `families`.
    */
-  familiesToGive(): readonly Family[] {
+  podFamilies(): readonly Family[] {
     const serving = familiesOf((this.supply?.enis ?? []).filter(({ attached, draining }) => attached && !draining));
     return serving.length > 0 ? serving : this.families();
   }
@@ -118,7 +118,7 @@ export class NodeState {
   }
 
   /** Makes the lease the owner of its addresses, or its ENI, again: its end could not be recorded. */
-  hold(lease: Lease): void {
+  retain(lease: Lease): void {
     if (lease.plugin === 'direct-eni') this.direct.adopt([lease]);
     else this.pool.adopt([lease]);
   }

@@ -6,7 +6,7 @@ import type { Logger } from '../runtime/log.ts';
 import type { Journal } from './journal/journal-content.ts';
 import type { NodeState } from './node-state.ts';
 import type { Metrics } from './observability/metrics.ts';
-import type { Diary } from './ops/diary.ts';
+import type { OperationLog } from './ops/operation-log.ts';
 
 /** Writes one Pod's links, addresses, routes and rules to the kernel, and removes them again. */
 export type PodWiring = {
@@ -49,7 +49,7 @@ export type Sandboxes = {
    */
   find(path: string): Netns | undefined;
   /** Tells whether the path names no netns any more. */
-  isGone(path: string): boolean;
+  isAbsent(path: string): boolean;
 };
 
 /** Deletes connection tracking entries. */
@@ -57,7 +57,7 @@ export type Conntrack = {
   /** Resolves when no entry with any of these addresses is left. A tool that is missing or fails is logged. */
   flush(ips: readonly string[]): Promise<void>;
   /** As `flush`. @throws Error with the tool's output when entries may be left. */
-  flushSurely(ips: readonly string[]): Promise<void>;
+  flushOrThrow(ips: readonly string[]): Promise<void>;
 };
 
 /** Returns bytes that cannot be guessed. */
@@ -89,10 +89,10 @@ export type UseCaseDeps = {
   readonly sandboxes: Sandboxes;
   readonly conntrack: Conntrack;
   /** Log of each operation on an attachment and its steps. */
-  readonly diary: Diary;
+  readonly operationLog: OperationLog;
   readonly settings: UseCaseSettings;
   /** Resolves in the next turn of the event loop, after pending input was read. */
-  readonly nextTurn: () => Promise<void>;
+  readonly yieldToEventLoop: () => Promise<void>;
   /** Called when demand may have changed. */
   readonly demandChanged: () => void;
 };

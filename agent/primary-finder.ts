@@ -15,7 +15,7 @@ type PrimaryFinderDeps = {
   readonly log: Logger;
   readonly readHostView: () => HostView;
   /** Its name; '' takes the device of the default route. */
-  readonly wanted: string;
+  readonly configuredName: string;
   readonly settings: NodeNetworkSettings;
 };
 
@@ -25,28 +25,35 @@ export type PrimaryFinder = {
    * Observes again. A primary interface that is missing for a moment is retained: its rules must not flap with a DHCP
    * lease.
    */
-  look(): void;
+  observe(): void;
   /** The node as planned, in the rule mode in force; undefined until a primary interface was found. */
   current(): NodeNetwork | undefined;
   primary(): PrimaryInterface | undefined;
 };
 
 /** Creates a finder that has not observed yet. */
-export function createPrimaryFinder({ state, log, readHostView, wanted, settings }: PrimaryFinderDeps): PrimaryFinder {
+export function createPrimaryFinder({
+  state,
+  log,
+  readHostView,
+  configuredName,
+  settings,
+}: PrimaryFinderDeps): PrimaryFinder {
   let primary: PrimaryInterface | undefined;
-  let isMissingTold = false;
+  let isMissingLogged = false;
   return {
-    look: () => {
+    observe: () => {
       const macs = new Set(
         [...(state.supply?.enis ?? []), ...(state.supply?.direct?.enis ?? [])].map(({ mac }) => mac),
       );
-      const found = findPrimary(readHostView(), wanted === '' ? undefined : wanted, macs);
+      const found = findPrimary(readHostView(), configuredName === '' ? undefined : configuredName, macs);
       if (found === undefined) {
-        if (!isMissingTold) log.warn('no primary interface', { wanted: wanted === '' ? 'default route' : wanted });
-        isMissingTold = true;
+        if (!isMissingLogged)
+          log.warn('no primary interface', { wanted: configuredName === '' ? 'default route' : configuredName });
+        isMissingLogged = true;
         return;
       }
-      isMissingTold = false;
+      isMissingLogged = false;
       if (found.ifindex !== primary?.ifindex) log.info('primary interface', { ...found });
       primary = found;
     },

@@ -1,6 +1,6 @@
 import { finishReleasing } from './detach.ts';
 import type { UseCaseDeps } from './ports.ts';
-import { takeDown } from './take-down.ts';
+import { teardown } from './teardown.ts';
 
 /**
  * Ends what an earlier run of the agent left half done. The ADD of a pending lease was never answered, so the runtime
@@ -10,10 +10,10 @@ export async function recover(deps: UseCaseDeps): Promise<number> {
   for (const lease of [...deps.state.leases.values()]) {
     if (lease.state !== 'pending') continue;
     try {
-      await takeDown(deps, lease, deps.settings.ipCooldownMs);
-      deps.log.info('took back an attachment that was never finished', { containerId: lease.containerId });
+      await teardown(deps, lease, deps.settings.ipCooldownMs);
+      deps.log.info('undid an attachment that was never finished', { containerId: lease.containerId });
     } catch (error) {
-      deps.log.error('could not take back an unfinished attachment yet', { containerId: lease.containerId, error });
+      deps.log.error('an unfinished attachment could not be undone yet', { containerId: lease.containerId, error });
     }
   }
   return await finishReleasing(deps);

@@ -122,7 +122,7 @@ function readSpoolFile(deps: SpoolDeps, path: string, isFile: boolean): SpoolFil
     return { path, del: { ...decoded, netns: decoded.netns ?? '' } };
   } catch (error) {
     // It stays malformed. It is set aside for people; garbage collection finds the sandbox.
-    deps.log.error('spooled DEL makes no sense, set aside', { path: path + REJECTED_SUFFIX, error });
+    deps.log.error('spooled DEL is malformed, set aside', { path: path + REJECTED_SUFFIX, error });
     setAside(path);
     return undefined;
   }

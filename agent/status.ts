@@ -6,8 +6,8 @@ import type { NodeState } from './node-state.ts';
  * Returns why an ADD could not be served now; undefined when it could. Reads memory only. A pool that is merely empty
  * for the moment is no reason: STATUS makes the node NotReady, which evicts the very Pods that have the addresses.
  */
-export function statusOf(state: NodeState, hold: string | undefined): CniFailure | undefined {
-  if (hold !== undefined) return { code: CNI_CODE.notAvailable, msg: hold, details: '' };
+export function statusOf(state: NodeState, notReady: string | undefined): CniFailure | undefined {
+  if (notReady !== undefined) return { code: CNI_CODE.notAvailable, msg: notReady, details: '' };
   if (state.conflicts.length > 0) {
     return {
       code: CNI_CODE.limitedConnectivity,
@@ -15,7 +15,7 @@ export function statusOf(state: NodeState, hold: string | undefined): CniFailure
       details: state.conflicts.join('\n'),
     };
   }
-  if (servesWholeEnisAlone(state)) return undefined;
+  if (servesWholeEnisOnly(state)) return undefined;
   const problems = [...state.eniProblems.values()].map(({ eniId, text }) => `${eniId}: ${text}`).join('\n');
   if (state.readyEnis.size === 0) {
     const isServing = state.leases.size > 0;
@@ -36,7 +36,7 @@ export function statusOf(state: NodeState, hold: string | undefined): CniFailure
 }
 
 /** Tells whether the node serves whole ENIs only: it may have no shared ENI, and Pods with whole ENIs need none. */
-function servesWholeEnisAlone({ supply, direct, directNics }: NodeState): boolean {
+function servesWholeEnisOnly({ supply, direct, directNics }: NodeState): boolean {
   if (supply === undefined || supply.enis.length > 0 || (supply.warm.limit ?? 0) > 0) return false;
   return [...direct.state.values()].some(({ use, eniId }) => use === 'leased' || directNics.has(eniId));
 }

@@ -25,7 +25,7 @@ export const CATALOGUE = {
 export type FindingId = keyof typeof CATALOGUE;
 
 /** The facts of one finding. Optional fields override the catalogue entry of its kind. */
-type FindingParts = {
+type FindingDetails = {
   /** What was found here, with names and numbers. One line. */
   readonly what: string;
   /** Commands or steps that fix this case, in order; [] where nothing has to be done. */
@@ -40,15 +40,15 @@ type FindingParts = {
 };
 
 /** Builds a finding from the catalogue entry of its kind and the facts of this case. */
-export function finding(id: FindingId, parts: FindingParts): Finding {
+export function finding(id: FindingId, details: FindingDetails): Finding {
   const entry: CatalogueEntry = CATALOGUE[id];
   return {
     id,
-    severity: parts.severity ?? entry.severity,
-    what: parts.what,
-    why: parts.why ?? entry.why,
-    fix: parts.fix,
-    isOurs: parts.isOurs ?? entry.isOurs,
-    subjects: parts.subjects,
+    severity: details.severity ?? entry.severity,
+    what: details.what,
+    why: details.why ?? entry.why,
+    fix: details.fix,
+    isOurs: details.isOurs ?? entry.isOurs,
+    subjects: details.subjects,
   };
 }

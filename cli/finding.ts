@@ -22,7 +22,7 @@ export type Finding = {
 export const SEVERITY_RANK: Readonly<Record<Finding['severity'], number>> = { error: 0, warning: 1, info: 2 };
 
 /** Compares two findings for sorting: the most severe first. */
-export function byGravity(a: Pick<Finding, 'severity'>, b: Pick<Finding, 'severity'>): number {
+export function bySeverity(a: Pick<Finding, 'severity'>, b: Pick<Finding, 'severity'>): number {
   return SEVERITY_RANK[a.severity] - SEVERITY_RANK[b.severity];
 }
 
@@ -36,10 +36,10 @@ export function findingKey({ id, what }: Finding): string {
  * can be a warning on one path and an error on another.
  */
 export function uniqueFindings(findings: readonly Finding[]): readonly Finding[] {
-  const gravest = new Map<string, Finding>();
+  const mostSevere = new Map<string, Finding>();
   for (const finding of findings) {
-    const known = gravest.get(findingKey(finding));
-    if (known === undefined || byGravity(finding, known) < 0) gravest.set(findingKey(finding), finding);
+    const known = mostSevere.get(findingKey(finding));
+    if (known === undefined || bySeverity(finding, known) < 0) mostSevere.set(findingKey(finding), finding);
   }
-  return [...gravest.values()];
+  return [...mostSevere.values()];
 }

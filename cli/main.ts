@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { systemClock } from '../runtime/clock.ts';
 import type { CommandContext } from './command.ts';
 import { EXIT } from './exit-code.ts';
-import { wantsColor } from './output/color.ts';
+import { usesColor } from './output/color.ts';
 import { openStream } from './output/open-stream.ts';
 import { runProgram } from './program/run-program.ts';
 
@@ -25,8 +25,8 @@ const GRACE_MS = 2_000;
  */
 const MEMORY_DEVICES = 1;
 
-process.on('SIGINT', leaveSoon);
-process.on('SIGTERM', leaveSoon);
+process.on('SIGINT', requestExit);
+process.on('SIGTERM', requestExit);
 
 runProgram(process.argv.slice(2), {
   env,
@@ -42,10 +42,10 @@ runProgram(process.argv.slice(2), {
     return openStream({
       fd,
       isTerminal: isOnTerminal,
-      isColored: wantsColor(color, isOnTerminal, env),
+      isColored: usesColor(color, isOnTerminal, env),
       size: () => (isOnTerminal ? process[name] : undefined),
-      columnsWanted: env['COLUMNS'],
-      onClosed: () => stop.abort(new Error('nobody reads the output any more')),
+      columnsVariable: env['COLUMNS'],
+      onClosed: () => stop.abort(new Error('the reader of the output has closed it')),
     });
   },
 }).then(
@@ -53,7 +53,7 @@ runProgram(process.argv.slice(2), {
   (error: unknown) => {
     if (stop.signal.aborted && error === stop.signal.reason) process.exit(INTERRUPTED);
     const stack = error instanceof Error ? error.stack : String(error);
-    process.stderr.write(`tke-eni: a fault of ours; please report it with this:\n${stack}\n`);
+    process.stderr.write(`tke-eni: internal error; please report it with this:\n${stack}\n`);
     process.exit(EXIT.failed);
   },
 );
@@ -73,7 +73,7 @@ function isTerminal(fd: number): boolean {
   return process.getBuiltinModule('node:tty').isatty(fd);
 }
 
-function leaveSoon(): void {
+function requestExit(): void {
   if (stop.signal.aborted) process.exit(INTERRUPTED);
   stop.abort(new Error('interrupted'));
   setTimeout(() => process.exit(INTERRUPTED), GRACE_MS).unref();
@@ -87,7 +87,7 @@ function listenToKeys(listener: (key: string) => void): () => void {
   const { stdin } = process;
   const onData = (data: Buffer) => {
     const key = data.toString('utf8');
-    if (key === '\u0003') leaveSoon();
+    if (key === '\u0003') requestExit();
     else listener(key);
   };
   stdin.setRawMode(true);
@@ -104,9 +104,9 @@ function listenToKeys(listener: (key: string) => void): () => void {
 function findHostRoot(): string {
   try {
     const host = statSync('/proc/1/root/');
-    const own = statSync('/');
+    const ownRoot = statSync('/');
     accessSync('/proc/1/root/', constants.R_OK | constants.X_OK);
-    return host.dev === own.dev && host.ino === own.ino ? '/' : '/proc/1/root';
+    return host.dev === ownRoot.dev && host.ino === ownRoot.ino ? '/' : '/proc/1/root';
   } catch {
     // Not root, or no /proc: only the own root can be read.
     return '/';
@@ -115,8 +115,8 @@ function findHostRoot(): string {
 
 /** Returns the kubeconfig that kubectl would use; '' stands for the Pod's own service account. */
 function findKubeconfig(): CommandContext['global']['kubeconfig'] {
-  const given = env['KUBECONFIG'];
-  if (given !== undefined && given !== '') return given;
+  const configured = env['KUBECONFIG'];
+  if (configured !== undefined && configured !== '') return configured;
   const usual = join(env['HOME'] ?? '/root', '.kube', 'config');
   try {
     accessSync(usual, constants.R_OK);

@@ -25,6 +25,6 @@ export async function openCluster(
     burst,
     userAgent: `tke-eni/${release}`,
     requestTimeoutMs: callMs,
-    loadKubeConfig: async () => (await import('../kube/whole-kube-config.ts')).loadWholeKubeConfig(),
+    loadKubeConfig: async () => (await import('../kube/load-full-kube-config.ts')).loadFullKubeConfig(),
   });
 }

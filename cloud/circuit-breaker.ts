@@ -6,13 +6,13 @@ export type Breaker = { readonly openUntilMs: number; readonly trips: number };
 /** Breakers by key: `subnet/subnet-a`, `vpc-enis/vpc-1`, `instance-enis/ins-1`. A key that is absent is closed. */
 export type Breakers = ReadonlyMap<string, Breaker>;
 
-const LONGEST_OPEN_MS = 600_000;
-const MOST_DOUBLINGS = 10;
+const MAX_OPEN_MS = 600_000;
+const MAX_TRIPS = 10;
 
 /** Opens a breaker for `firstMs`, twice as long for each trip in a row, ten minutes at most. */
 export function tripBreaker(breakers: Breakers, key: string, firstMs: number, nowMs: number): Breakers {
-  const trips = Math.min((breakers.get(key)?.trips ?? 0) + 1, MOST_DOUBLINGS);
-  const openMs = Math.min(firstMs * 2 ** (trips - 1), LONGEST_OPEN_MS);
+  const trips = Math.min((breakers.get(key)?.trips ?? 0) + 1, MAX_TRIPS);
+  const openMs = Math.min(firstMs * 2 ** (trips - 1), MAX_OPEN_MS);
   return new Map(breakers).set(key, { openUntilMs: nowMs + openMs, trips });
 }
 
@@ -25,7 +25,7 @@ export function resetBreaker(breakers: Breakers, key: string): Breakers {
 }
 
 /** Lets the next call of a key be the probe, because some quota was freed; its trips are remembered. */
-export function easeBreaker(breakers: Breakers, key: string, nowMs: number): Breakers {
+export function allowProbe(breakers: Breakers, key: string, nowMs: number): Breakers {
   const breaker = breakers.get(key);
   if (breaker === undefined || breaker.openUntilMs <= nowMs) return breakers;
   return new Map(breakers).set(key, { ...breaker, openUntilMs: nowMs });

@@ -48,7 +48,7 @@ export type Context = {
 /** The port to the folder of stored DELs; `spool.ts` implements it. */
 export type Spool = {
   /** Stores a DEL. Returns a function that removes it again. */
-  readonly keep: (sandbox: Sandbox, network: string) => Promise<() => void>;
+  readonly store: (sandbox: Sandbox, network: string) => Promise<() => void>;
 };
 
 /**
@@ -94,27 +94,27 @@ async function del(context: Context): Promise<string> {
   const timeoutMs = conf.timeoutMs ?? TIMEOUT_MS.DEL;
   const first = await call('del', request, timeoutMs).catch(unlessAnswered);
   if (!(first instanceof CallError)) return throwIfRefused(first.error);
-  const kept = await keep(context, sandbox);
+  const stored = await storeDeletion(context, sandbox);
   // An agent that started between the two steps may have drained the folder before the file existed; so call it again.
   const second = await call('del', request, Math.min(timeoutMs, SECOND_TRY_MS)).catch(unlessAnswered);
-  if (kept.kind === 'failed') {
-    if (second instanceof CallError) throw spoolFailed(context, first, kept.cause);
+  if (stored.kind === 'failed') {
+    if (second instanceof CallError) throw spoolFailed(context, first, stored.cause);
     return throwIfRefused(second.error);
   }
-  if (!(second instanceof CallError) && second.error === undefined) kept.takeBack();
+  if (!(second instanceof CallError) && second.error === undefined) stored.remove();
   return '';
 }
 
-async function keep({ spool, conf }: Context, sandbox: Sandbox): Promise<Kept> {
+async function storeDeletion({ spool, conf }: Context, sandbox: Sandbox): Promise<StoreOutcome> {
   try {
-    return { kind: 'kept', takeBack: await spool.keep(sandbox, conf.name) };
+    return { kind: 'kept', remove: await spool.store(sandbox, conf.name) };
   } catch (cause) {
     return { kind: 'failed', cause };
   }
 }
 
-type Kept =
-  | { readonly kind: 'kept'; readonly takeBack: () => void }
+type StoreOutcome =
+  | { readonly kind: 'kept'; readonly remove: () => void }
   | { readonly kind: 'failed'; readonly cause: unknown };
 
 async function check(context: Context): Promise<string> {
@@ -190,7 +190,7 @@ function unlessAnswered(error: unknown): CallError {
 function throwUnanswered({ conf, env }: Context, error: unknown, code: number = CNI_CODE.tryAgainLater): never {
   if (!(error instanceof CallError)) throw error;
   const tried = `${env.command}: ${error.code}: ${error.message}`;
-  throw new CniError(code, `the agent on ${conf.backend} does not answer`, `${tried}; ${LOOK_AT}`, { cause: error });
+  throw new CniError(code, `the agent on ${conf.backend} does not answer`, `${tried}; ${NEXT_STEP}`, { cause: error });
 }
 
 function spoolFailed({ conf }: Context, error: CallError, cause: unknown): CniError {
@@ -198,10 +198,10 @@ function spoolFailed({ conf }: Context, error: CallError, cause: unknown): CniEr
   return new CniError(
     CNI_CODE.io,
     `the agent on ${conf.backend} does not answer and the DEL cannot be left for it: ${reason}`,
-    `DEL: ${error.code}: ${error.message}; make room in, or write access to, the folder; ${LOOK_AT}`,
+    `DEL: ${error.code}: ${error.message}; free space in the folder, or allow writing to it; ${NEXT_STEP}`,
     { cause },
   );
 }
 
-const LOOK_AT =
+const NEXT_STEP =
   'see whether the tke-eni-agent Pod of this node runs and what it logs: kubectl -n kube-system get pods -o wide | grep tke-eni-agent';

@@ -5,7 +5,7 @@ import { readAll, writeAll } from './skel/stdio.ts';
 // The one executable behind tke-route-eni, tke-eni-ipamc and tke-direct-eni. Standard output carries the protocol;
 // standard error stays empty. No console and no process.stdout: their first use costs 3.5 ms.
 
-process.on('uncaughtException', (error) => leave(exitWith(error)));
+process.on('uncaughtException', (error) => exitProcess(exitWith(error)));
 
 run({
   // Not execPath: for a symbolic link that is the name of its target.
@@ -15,9 +15,9 @@ run({
   readStdin: () => readAll(0),
   nowMs: () => Date.now(),
   bootMs: () => Number(process.hrtime.bigint() / 1_000_000n),
-}).then(leave, (error: unknown) => leave(exitWith(error)));
+}).then(exitProcess, (error: unknown) => exitProcess(exitWith(error)));
 
-function leave({ code, stdout }: Exit): void {
+function exitProcess({ code, stdout }: Exit): void {
   let exitCode: number = code;
   try {
     writeAll(1, stdout);

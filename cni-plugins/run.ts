@@ -31,8 +31,8 @@ export async function run(invocation: Invocation): Promise<Exit> {
 
 /** Builds the exit of a failed call from any thrown value. Never throws. */
 export function exitWith(error: unknown, stdin = ''): Exit {
-  const wanted = peekVersion(stdin);
-  const cniVersion = SUPPORTED_VERSIONS.find((version) => version === wanted) ?? NEWEST_VERSION;
+  const requested = peekVersion(stdin);
+  const cniVersion = SUPPORTED_VERSIONS.find((version) => version === requested) ?? NEWEST_VERSION;
   return { code: 1, stdout: renderError(toCniError(error), cniVersion) };
 }
 
@@ -62,12 +62,12 @@ function contextOf(plugin: PluginName, env: CniEnv, conf: PluginConf, clock: Inv
 
 function createSpool(plugin: PluginName, backend: Backend, { nowMs, bootMs }: Invocation): Spool {
   return {
-    keep: async (sandbox, network) => {
+    store: async (sandbox, network) => {
       // Loaded on demand: the hash and the file functions would cost 2 ms in every call that stores nothing.
-      const { forgetDeletion, spoolDeletion, spoolDirectory } = await import('./spool.ts');
+      const { removeDeletion, spoolDeletion, spoolDirectory } = await import('./spool.ts');
       const written = { writtenAtMs: nowMs(), writtenAtBootMs: bootMs() };
       const path = spoolDeletion(spoolDirectory(backend), { plugin: PLUGINS[plugin], network, sandbox, ...written });
-      return () => forgetDeletion(path);
+      return () => removeDeletion(path);
     },
   };
 }
@@ -76,6 +76,6 @@ function unknownName(name: string): CniError {
   return new CniError(
     CNI_CODE.internal,
     `called as ${name}, which is none of ${Object.keys(PLUGINS).join(', ')}`,
-    'the executable finds out by its own name what to be: install it, or link it, under one of these',
+    'the executable selects its plugin by its own name: install or link it under one of these',
   );
 }

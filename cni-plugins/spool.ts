@@ -29,7 +29,7 @@ export function spoolDeletion(directory: string, deletion: Deletion): string {
  * runtime may have added the same container id and interface name again. No failure when the agent removed the file
  * first.
  */
-export function forgetDeletion(path: string): void {
+export function removeDeletion(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {

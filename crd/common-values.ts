@@ -1,14 +1,14 @@
 import { part } from './field.ts';
-import { choice, instant, objectOf, sentence, wholeNumber, word } from './value.ts';
+import { choice, instant, matchingText, objectOf, sentence, wholeNumber } from './value.ts';
 
 /** An id of the cloud or of this project, such as eni-6cjx2o4a. */
-export const id = word(/^[a-zA-Z0-9_.:-]{1,253}$/, 'an id of letters, digits and . : _ -', 253);
+export const id = matchingText(/^[a-zA-Z0-9_.:-]{1,253}$/, 'an id of letters, digits and . : _ -', 253);
 
 /** The name of a Kubernetes object. */
-export const objectName = word(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/, 'the name of an object', 253);
+export const objectName = matchingText(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/, 'the name of an object', 253);
 
 /** A duration in Go's notation, such as 1h30m; 0s means that it never ends. */
-export const duration = word(/^([0-9]+(ms|s|m|h))+$/, 'a duration such as 30m or 1h30m', 32);
+export const duration = matchingText(/^([0-9]+(ms|s|m|h))+$/, 'a duration such as 30m or 1h30m', 32);
 
 /** Whether an address or EIP is released with its Pod, or retained for the next Pod of the same name. */
 export const deletePolicy = choice(['Immediate', 'Never']);
@@ -43,9 +43,12 @@ export const claimMark = objectOf({
 
 /** A condition in the usual form of Kubernetes. */
 export const condition = objectOf({
-  type: part.required(word(/^[A-Za-z][A-Za-z0-9]*$/, 'a condition such as Ready', 64), 'What it is about.'),
+  type: part.required(matchingText(/^[A-Za-z][A-Za-z0-9]*$/, 'a condition such as Ready', 64), 'What it is about.'),
   status: part.required(choice(['True', 'False', 'Unknown']), 'Whether it holds.'),
-  reason: part.required(word(/^[A-Za-z][A-Za-z0-9_]*$/, 'a word such as SubnetExhausted', 128), 'Why, in a word.'),
+  reason: part.required(
+    matchingText(/^[A-Za-z][A-Za-z0-9_]*$/, 'a word such as SubnetExhausted', 128),
+    'Why, in a word.',
+  ),
   message: part.optional(sentence(2048), "Why, for people, with the cloud's own error text."),
   lastTransitionTime: part.required(instant, 'When the status last changed.'),
   observedGeneration: part.optional(

@@ -45,7 +45,7 @@ export function customResourceDefinition(kind: ResourceKind) {
 }
 
 function rootSchema(kind: ResourceKind): OpenApiSchema {
-  const own = Object.entries(kind.fields).map(
+  const fieldSchemas = Object.entries(kind.fields).map(
     ([name, field]) => [name, { ...field.value.schema, description: field.about }] as const,
   );
   const required = Object.keys(kind.fields).filter((name) => kind.fields[name]?.optional === false);
@@ -56,7 +56,7 @@ function rootSchema(kind: ResourceKind): OpenApiSchema {
       apiVersion: { type: 'string' },
       kind: { type: 'string' },
       metadata: { type: 'object' },
-      ...Object.fromEntries(own),
+      ...Object.fromEntries(fieldSchemas),
     },
     ...(required.length > 0 ? { required } : {}),
     ...(kind.rules.length > 0 ? { 'x-kubernetes-validations': kind.rules } : {}),

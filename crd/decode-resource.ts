@@ -33,8 +33,8 @@ export type Resource<F extends FieldTable> = RecordOf<F> & {
 
 /** Makes the decoder of a kind. Unknown fields are preserved in `object` and are not a fault. */
 export function resourceOf<F extends FieldTable>(kind: ResourceKind<F>): Decoder<Resource<F>> {
-  const own = record(kind.fields, 'ignore');
-  const head = record(
+  const decodeFields = record(kind.fields, 'ignore');
+  const decodeHead = record(
     {
       apiVersion: required(oneOf([API_VERSION])),
       kind: required(oneOf([kind.kind])),
@@ -43,8 +43,8 @@ export function resourceOf<F extends FieldTable>(kind: ResourceKind<F>): Decoder
     'ignore',
   );
   return (value, path, faults) => {
-    const outer = head(value, path, faults);
-    const inner = isRecord(value) ? own(value, path, faults) : undefined;
+    const outer = decodeHead(value, path, faults);
+    const inner = isRecord(value) ? decodeFields(value, path, faults) : undefined;
     if (outer === undefined || inner === undefined || !isRecord(value)) return undefined;
     return { ...inner, metadata: outer.metadata, object: value };
   };

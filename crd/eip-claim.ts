@@ -1,6 +1,6 @@
 import { CONDITIONS, condition, deletePolicy, duration, id, objectName } from './common-values.ts';
 import { type Resource, resourceOf } from './decode-resource.ts';
-import { EIP_CHARGE_TYPES, EIP_ISPS } from './eip-wish.ts';
+import { EIP_CHARGE_TYPES, EIP_ISPS } from './eip-request.ts';
 import { ownedBy, part } from './field.ts';
 import { INTENTS, intent } from './intent.ts';
 import { AGE_COLUMN, resourceKind } from './resource-kind.ts';

@@ -1,6 +1,6 @@
 import { cloudError, id } from './common-values.ts';
 import { part } from './field.ts';
-import { anyIp, choice, instant, listOf, objectOf, textsByName, wholeNumber, word } from './value.ts';
+import { anyIp, choice, instant, listOf, matchingText, objectOf, textsByName, wholeNumber } from './value.ts';
 
 /** Cloud calls that change something. A call that takes a ClientToken may be sent again with the same one. */
 export const MUTATIONS = {
@@ -52,11 +52,11 @@ export const INTENT = {
     "The count of leader changes when it was recorded: tells a leader's own intents from those it inherited.",
   ),
   clientToken: part.optional(
-    word(/^[!-~]{1,64}$/, 'up to 64 ASCII characters', 64),
+    matchingText(/^[!-~]{1,64}$/, 'up to 64 ASCII characters', 64),
     'Sent with the call, and again with each repetition, so that the cloud does it once.',
   ),
   resourceName: part.optional(
-    word(/^[a-zA-Z0-9_.-]{1,60}$/, 'up to 60 letters, digits and . _ -', 60),
+    matchingText(/^[a-zA-Z0-9_.-]{1,60}$/, 'up to 60 letters, digits and . _ -', 60),
     'The deterministic name of what is created: what to look for when its id never arrived.',
   ),
   tags: part.optional(textsByName(20), 'Tags of what is created; our mark for finding and for orphan collection.'),
@@ -69,7 +69,7 @@ export const INTENT = {
   ips: part.optional(listOf(anyIp, { maxItems: 16 }), 'The addresses that are given or taken.'),
   ipCount: part.optional(wholeNumber(1, 256), 'How many addresses are asked for, where the cloud chooses them.'),
   claim: part.optional(
-    word(/^[a-z0-9][-a-z0-9.]{0,252}[/][a-z0-9][-a-z0-9.]{0,252}$/, 'a namespace and a name', 507),
+    matchingText(/^[a-z0-9][-a-z0-9.]{0,252}[/][a-z0-9][-a-z0-9.]{0,252}$/, 'a namespace and a name', 507),
     'The VpcIPClaim that the address or the ENI is for.',
   ),
   eipID: part.optional(id, 'The EIP that is bound, unbound or released.'),

@@ -34,8 +34,8 @@ export const NO_USAGE: NodeUsage = { routeEnis: 0, ipsOnFullestEni: 0, directEni
 /** The accepted settings, and the faults of the others. */
 export type ReadNodeSettings = { readonly settings: NodeSettings; readonly faults: readonly Fault[] };
 
-const MOST_ENIS = 64;
-const MOST_IPS = 4096;
+const MAX_ENIS = 64;
+const MAX_IPS = 4096;
 const NAME = NODE_ENI_CONFIG_ANNOTATION;
 
 /**
@@ -45,23 +45,23 @@ const NAME = NODE_ENI_CONFIG_ANNOTATION;
  */
 export function readNodeSettings(annotations: unknown, usage: NodeUsage = NO_USAGE): ReadNodeSettings {
   const faults = new Faults();
-  const given = asRecord(annotations, faults);
+  const values = asRecord(annotations, faults);
   const settings: NodeSettings = {
-    ...named('routeWarm', readPair(given, NAME.routeMinWarm, NAME.routeMaxWarm, MOST_ENIS * MOST_IPS, faults)),
-    ...named('directWarm', readPair(given, NAME.directMinWarm, NAME.directMaxWarm, MOST_ENIS, faults)),
-    ...named('routeMaxAttach', readMost(given, NAME.routeMaxAttach, MOST_ENIS, usage.routeEnis, faults)),
-    ...named('maxIpPerEni', readMost(given, NAME.maxIpPerEni, MOST_IPS, usage.ipsOnFullestEni, faults)),
-    ...named('directMaxAttach', readMost(given, NAME.directMaxAttach, MOST_ENIS, usage.directEnis, faults)),
+    ...named('routeWarm', readPair(values, NAME.routeMinWarm, NAME.routeMaxWarm, MAX_ENIS * MAX_IPS, faults)),
+    ...named('directWarm', readPair(values, NAME.directMinWarm, NAME.directMaxWarm, MAX_ENIS, faults)),
+    ...named('routeMaxAttach', readLimit(values, NAME.routeMaxAttach, MAX_ENIS, usage.routeEnis, faults)),
+    ...named('maxIpPerEni', readLimit(values, NAME.maxIpPerEni, MAX_IPS, usage.ipsOnFullestEni, faults)),
+    ...named('directMaxAttach', readLimit(values, NAME.directMaxAttach, MAX_ENIS, usage.directEnis, faults)),
   };
   return { settings, faults: faults.list };
 }
 
-type Given = Readonly<Record<string, unknown>>;
+type AnnotationValues = Readonly<Record<string, unknown>>;
 
-function asRecord(annotations: unknown, faults: Faults): Given {
+function asRecord(annotations: unknown, faults: Faults): AnnotationValues {
   if (annotations === undefined || annotations === null) return {};
   // Checked in the same line: an object that is not a list has keys.
-  if (typeof annotations === 'object' && !Array.isArray(annotations)) return annotations as Given;
+  if (typeof annotations === 'object' && !Array.isArray(annotations)) return annotations as AnnotationValues;
   faults.add(PATH, 'texts by name', annotations);
   return {};
 }
@@ -73,37 +73,49 @@ function named<K extends string, T>(key: K, value: T | undefined): { readonly [P
   return (value === undefined ? {} : { [key]: value }) as { readonly [P in K]?: T };
 }
 
-function readPair(given: Given, minName: string, maxName: string, most: number, faults: Faults): WarmRange | undefined {
-  if (!isPresent(given, minName) && !isPresent(given, maxName)) return undefined;
+function readPair(
+  values: AnnotationValues,
+  minName: string,
+  maxName: string,
+  limit: number,
+  faults: Faults,
+): WarmRange | undefined {
+  if (!isPresent(values, minName) && !isPresent(values, maxName)) return undefined;
   for (const [name, other] of [
     [minName, maxName],
     [maxName, minName],
   ] as const) {
-    if (!isPresent(given, name)) faults.add(`${PATH}.${name}`, `a value, as ${other} is there`, given[name]);
+    if (!isPresent(values, name)) faults.add(`${PATH}.${name}`, `a value, as ${other} is there`, values[name]);
   }
-  const min = readNumber(given, minName, most, faults);
-  const max = readNumber(given, maxName, most, faults);
+  const min = readNumber(values, minName, limit, faults);
+  const max = readNumber(values, maxName, limit, faults);
   if (min === undefined || max === undefined) return undefined;
   if (min <= max) return { min, max };
-  faults.add(`${PATH}.${maxName}`, `a number not below the minimum, ${min}`, given[maxName]);
+  faults.add(`${PATH}.${maxName}`, `a number not below the minimum, ${min}`, values[maxName]);
   return undefined;
 }
 
-function readMost(given: Given, name: string, most: number, inUse: number, faults: Faults): number | undefined {
-  const value = readNumber(given, name, most, faults);
+function readLimit(
+  values: AnnotationValues,
+  name: string,
+  limit: number,
+  inUse: number,
+  faults: Faults,
+): number | undefined {
+  const value = readNumber(values, name, limit, faults);
   if (value === undefined || value >= inUse) return value;
-  faults.add(`${PATH}.${name}`, `a number not below what is in use, ${inUse}`, given[name]);
+  faults.add(`${PATH}.${name}`, `a number not below what is in use, ${inUse}`, values[name]);
   return undefined;
 }
 
-function readNumber(given: Given, name: string, most: number, faults: Faults): number | undefined {
-  if (!isPresent(given, name)) return undefined;
-  const value = given[name];
-  if (typeof value === 'string' && /^[0-9]{1,9}$/.test(value) && Number(value) <= most) return Number(value);
-  faults.add(`${PATH}.${name}`, `a whole number from 0 to ${most} in quotes`, value);
+function readNumber(values: AnnotationValues, name: string, limit: number, faults: Faults): number | undefined {
+  if (!isPresent(values, name)) return undefined;
+  const value = values[name];
+  if (typeof value === 'string' && /^[0-9]{1,9}$/.test(value) && Number(value) <= limit) return Number(value);
+  faults.add(`${PATH}.${name}`, `a whole number from 0 to ${limit} in quotes`, value);
   return undefined;
 }
 
-function isPresent(given: Given, name: string): boolean {
-  return given[name] !== undefined && given[name] !== null;
+function isPresent(values: AnnotationValues, name: string): boolean {
+  return values[name] !== undefined && values[name] !== null;
 }

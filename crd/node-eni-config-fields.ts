@@ -14,7 +14,7 @@ import {
   ipv4,
   ipv6,
   listOf,
-  MOST_GROWTH,
+  MAX_GROWTH,
   macAddress,
   network,
   objectOf,
@@ -28,16 +28,16 @@ export const WARM_TARGET_ANNOTATION = {
 } as const;
 
 /** More than any instance type has. These bounds limit the effect of a faulty object. */
-const MOST_ENIS = 64;
-const MOST_IPS = 4096;
+const MAX_ENIS = 64;
+const MAX_IPS = 4096;
 
 const agent = ownedBy('agent');
 const ipamd = ownedBy('ipamd');
 const people = ownedBy('people');
 const policy = ownedBy('policy');
 
-const ipCount = wholeNumber(0, MOST_ENIS * MOST_IPS);
-const eniCount = wholeNumber(0, MOST_ENIS);
+const ipCount = wholeNumber(0, MAX_ENIS * MAX_IPS);
+const eniCount = wholeNumber(0, MAX_ENIS);
 const assignmentID = 'Changes whenever the address is given again: tells this assignment from an earlier one.';
 
 const RELEASABLE = {
@@ -63,15 +63,15 @@ const DIRECT_WARM_TARGETS_RULE = {
  * numbers.
  */
 const OBSERVED_EPOCH_RULE = {
-  rule: `!has(self.spec) || !has(self.spec.observedSupplyEpoch) || self.spec.observedSupplyEpoch - (has(self.status) && has(self.status.supplyEpoch) ? self.status.supplyEpoch : 0) <= ${MOST_GROWTH}`,
-  message: `spec.observedSupplyEpoch may not be more than ${MOST_GROWTH} above status.supplyEpoch`,
+  rule: `!has(self.spec) || !has(self.spec.observedSupplyEpoch) || self.spec.observedSupplyEpoch - (has(self.status) && has(self.status.supplyEpoch) ? self.status.supplyEpoch : 0) <= ${MAX_GROWTH}`,
+  message: `spec.observedSupplyEpoch may not be more than ${MAX_GROWTH} above status.supplyEpoch`,
 };
 
 /** The fields of `spec`. */
 export const SPEC = {
   desiredRouteENIIP: agent.optional(ipCount, 'Addresses wanted: in use + cooling + warm target.'),
   releasableIPs: agent.optional(
-    listOf(objectOf(RELEASABLE), { maxItems: MOST_IPS, keys: ['ip'] }),
+    listOf(objectOf(RELEASABLE), { maxItems: MAX_IPS, keys: ['ip'] }),
     'Addresses that the node gives back, chosen so that the emptiest ENI empties first. ipamd marks one Releasing in a write guarded by the resourceVersion in which it still stood here; the agent uses one again only after its own guarded write took it out.',
   ),
   observedSupplyEpoch: agent.optional(
@@ -84,11 +84,11 @@ export const SPEC = {
   ),
   desiredDirectENI: agent.optional(eniCount, 'Exclusive ENIs wanted: in use + cooling + warm target.'),
   releasableENIs: agent.optional(
-    listOf(objectOf(RELEASABLE_ENI), { maxItems: MOST_ENIS, keys: ['eniID'] }),
+    listOf(objectOf(RELEASABLE_ENI), { maxItems: MAX_ENIS, keys: ['eniID'] }),
     'Exclusive ENIs that the node gives back; the same hand-shake as releasableIPs.',
   ),
   maxRouteENI: policy.optional(eniCount, 'Most shared ENIs on the node. Not below what is in use.'),
-  maxIPPerENI: policy.optional(wholeNumber(0, MOST_IPS), 'Most Pod addresses on one ENI, its primary not counted.'),
+  maxIPPerENI: policy.optional(wholeNumber(0, MAX_IPS), 'Most Pod addresses on one ENI, its primary not counted.'),
   maxDirectENI: policy.optional(
     eniCount,
     'Most exclusive ENIs on the node, kept ones included. Not below what is in use. Absent: the node serves none.',
@@ -107,11 +107,11 @@ export const SPEC = {
   ),
   enableQuickRelease: policy.optional(flag, 'Give back all surplus every 2 minutes instead of one address.'),
   securityGroups: people.optional(
-    listOf(id, { maxItems: MOST_ENIS }),
+    listOf(id, { maxItems: MAX_ENIS }),
     "Security groups of the node's ENIs; the order is the priority; takes effect at once.",
   ),
   subnetIDs: people.optional(
-    listOf(id, { maxItems: MOST_ENIS }),
+    listOf(id, { maxItems: MAX_ENIS }),
     "Subnets for the node's new ENIs, of the node's zone; absent: the cluster's.",
   ),
 };
@@ -148,10 +148,10 @@ export const ENI_INFO = {
   assignmentID: part.optional(id, 'Changes with each attachment; what releasableENIs names.'),
   state: part.required(choice(['Attaching', 'Attached', 'Detaching']), 'Only an attached ENI serves new Pods.'),
   draining: part.optional(flag, 'Pods stay, no new ones come; detached when empty.'),
-  securityGroups: part.optional(listOf(id, { maxItems: MOST_ENIS }), 'Its security groups as last seen, in order.'),
+  securityGroups: part.optional(listOf(id, { maxItems: MAX_ENIS }), 'Its security groups as last seen, in order.'),
   claim: part.optional(claimMark, 'An exclusive ENI that is kept, or prepared, for the Pods of one name.'),
   addresses: part.optional(
-    listOf(objectOf(ADDRESS), { maxItems: MOST_IPS, keys: ['ip'] }),
+    listOf(objectOf(ADDRESS), { maxItems: MAX_IPS, keys: ['ip'] }),
     'Its Pod addresses. Not those that the cloud is still giving.',
   ),
 };
@@ -163,7 +163,7 @@ export const STATUS = {
     'Grows with each change of eniInfos. The agent distrusts a number below one that it has seen.',
   ),
   eniInfos: ipamd.optional(
-    listOf(objectOf(ENI_INFO), { maxItems: MOST_ENIS, keys: ['eniID'] }),
+    listOf(objectOf(ENI_INFO), { maxItems: MAX_ENIS, keys: ['eniID'] }),
     'The ENIs of the node. Absent or null: none.',
   ),
   intents: ipamd.optional(

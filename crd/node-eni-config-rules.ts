@@ -21,8 +21,8 @@ function checkWarmTargets(config: Pick<NodeEniConfigFields, 'spec'>, faults: Fau
   const { spec } = config;
   if (spec?.routeENIIPMinWarmTarget !== undefined && spec.routeENIIPMaxWarmTarget !== undefined) {
     if (spec.routeENIIPMinWarmTarget > spec.routeENIIPMaxWarmTarget) {
-      const least = `a number not below routeENIIPMinWarmTarget, ${spec.routeENIIPMinWarmTarget}`;
-      faults.add('spec.routeENIIPMaxWarmTarget', least, spec.routeENIIPMaxWarmTarget);
+      const expected = `a number not below routeENIIPMinWarmTarget, ${spec.routeENIIPMinWarmTarget}`;
+      faults.add('spec.routeENIIPMaxWarmTarget', expected, spec.routeENIIPMaxWarmTarget);
     }
   }
 }
@@ -47,18 +47,18 @@ function checkEni(eni: NodeEniInfo, path: string, seen: Map<string, string>, fau
     faults.add(`${path}.primaryIP`, "the ENI's own address, or primaryIPv6", undefined);
   }
   const primaries = { primaryIP: eni.primaryIP, primaryIPv6: eni.primaryIPv6 };
-  for (const [field, ip] of Object.entries(primaries)) claim(ip, `${path}.${field}`, seen, faults);
+  for (const [field, ip] of Object.entries(primaries)) checkNotRepeated(ip, `${path}.${field}`, seen, faults);
   const ips = new Set((eni.addresses ?? []).map((address) => address.ip));
   for (const [index, address] of (eni.addresses ?? []).entries()) {
     const at = `${path}.addresses[${index}]`;
-    claim(address.ip, `${at}.ip`, seen, faults);
+    checkNotRepeated(address.ip, `${at}.ip`, seen, faults);
     checkSubnet(address.ip, `${at}.ip`, subnets, faults);
     checkPair(address, at, ips, faults);
   }
 }
 
 /** Adds a fault when an address occurs twice: two Pods would have it. */
-function claim(ip: string | undefined, path: string, seen: Map<string, string>, faults: Faults): void {
+function checkNotRepeated(ip: string | undefined, path: string, seen: Map<string, string>, faults: Faults): void {
   if (ip === undefined) return;
   const first = seen.get(ip);
   if (first === undefined) seen.set(ip, path);

@@ -50,9 +50,9 @@ export function unknownFields(config: NodeEniConfig): readonly string[] {
 type AgentOwnedSpec = Required<Pick<NodeEniConfigSpec, 'desiredRouteENIIP' | 'releasableIPs' | 'observedSupplyEpoch'>>;
 
 /** Returns the whole object with the agent's fields changed and everything else unchanged. */
-export function withAgentSpec(config: NodeEniConfig, own: AgentOwnedSpec): Readonly<Record<string, unknown>> {
+export function withAgentSpec(config: NodeEniConfig, agentSpec: AgentOwnedSpec): Readonly<Record<string, unknown>> {
   const spec = config.object['spec'];
-  return { ...config.object, spec: { ...(isRecord(spec) ? spec : {}), ...own } };
+  return { ...config.object, spec: { ...(isRecord(spec) ? spec : {}), ...agentSpec } };
 }
 
 const HEAD = ['apiVersion', 'kind', 'metadata'];

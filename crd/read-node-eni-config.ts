@@ -41,7 +41,15 @@ export function readNodeEniConfig(object: Readonly<Record<string, unknown>>): Re
   checkNodeEniConfig(read, faults);
   const { settings, faults: annotationFaults } = readNodeSettings(annotationsOf(object));
   const damaged = new Set(faults.list.map((fault) => fieldOf(fault.path)));
-  const config = { apiVersion, kind, metadata, ...trusted(read, damaged), object, settings, annotationFaults };
+  const config = {
+    apiVersion,
+    kind,
+    metadata,
+    ...withoutContradiction(read, damaged),
+    object,
+    settings,
+    annotationFaults,
+  };
   return { config, faults: faults.list, damaged };
 }
 
@@ -52,9 +60,9 @@ function readFields(fields: FieldTable, value: unknown, path: string, faults: Fa
     return undefined;
   }
   const read = Object.entries(fields).flatMap(([name, field]) => {
-    const given = value[name];
-    if (given === undefined || given === null) return [];
-    const decoded = field.decoder(given, `${path}.${name}`, faults);
+    const raw = value[name];
+    if (raw === undefined || raw === null) return [];
+    const decoded = field.decoder(raw, `${path}.${name}`, faults);
     return decoded === undefined ? [] : [[name, decoded] as const];
   });
   return Object.fromEntries(read);
@@ -69,7 +77,10 @@ function fieldOf(path: string): string {
 }
 
 /** Drops a pair of warm targets that contradict each other. */
-function trusted<T extends { readonly spec?: NodeEniConfigSpec }>(read: T, damaged: ReadonlySet<string>): T {
+function withoutContradiction<T extends { readonly spec?: NodeEniConfigSpec }>(
+  read: T,
+  damaged: ReadonlySet<string>,
+): T {
   if (read.spec === undefined || !damaged.has('spec.routeENIIPMaxWarmTarget')) return read;
   const { routeENIIPMinWarmTarget: _min, routeENIIPMaxWarmTarget: _max, ...spec } = read.spec;
   return { ...read, spec };

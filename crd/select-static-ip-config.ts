@@ -18,22 +18,22 @@ export function selectStaticIpConfig<T extends StaticIpRule>(
 ): T | undefined {
   let first: T | undefined;
   for (const rule of rules) {
-    if (!isFor(rule, pod, clusterNamespace)) continue;
-    if (first === undefined || goesBefore(rule, first, pod.namespace)) first = rule;
+    if (!appliesTo(rule, pod, clusterNamespace)) continue;
+    if (first === undefined || precedes(rule, first, pod.namespace)) first = rule;
   }
   return first;
 }
 
-function isFor({ metadata, spec }: StaticIpRule, pod: SelectedPod, clusterNamespace: string): boolean {
-  const asked = metadata.namespace === clusterNamespace ? spec?.namespaces : undefined;
-  const isThere =
-    asked === undefined
+function appliesTo({ metadata, spec }: StaticIpRule, pod: SelectedPod, clusterNamespace: string): boolean {
+  const namespaces = metadata.namespace === clusterNamespace ? spec?.namespaces : undefined;
+  const isInNamespace =
+    namespaces === undefined
       ? metadata.namespace === pod.namespace
-      : asked.some((one) => one === '*' || one === pod.namespace);
+      : namespaces.some((one) => one === '*' || one === pod.namespace);
   const labels = Object.entries(spec?.podLabels ?? {});
   // A rule without labels matches no Pod: labels that were left out by mistake would make every address of the
   // namespace static.
-  return isThere && labels.length > 0 && labels.every(([name, value]) => labelOf(pod, name) === value);
+  return isInNamespace && labels.length > 0 && labels.every(([name, value]) => labelOf(pod, name) === value);
 }
 
 /** Looks up an own property only: a label may have any name, such as `constructor`. */
@@ -41,8 +41,8 @@ function labelOf({ labels }: SelectedPod, name: string): string | undefined {
   return Object.hasOwn(labels, name) ? labels[name] : undefined;
 }
 
-function goesBefore(one: StaticIpRule, other: StaticIpRule, namespace: string): boolean {
-  const isOwn = one.metadata.namespace === namespace;
-  if (isOwn !== (other.metadata.namespace === namespace)) return isOwn;
+function precedes(one: StaticIpRule, other: StaticIpRule, namespace: string): boolean {
+  const isSameNamespace = one.metadata.namespace === namespace;
+  if (isSameNamespace !== (other.metadata.namespace === namespace)) return isSameNamespace;
   return one.metadata.name < other.metadata.name;
 }

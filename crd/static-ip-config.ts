@@ -2,14 +2,16 @@ import { CONDITIONS, condition, deletePolicy, duration, id } from './common-valu
 import { type Resource, resourceOf } from './decode-resource.ts';
 import { ownedBy, part } from './field.ts';
 import { AGE_COLUMN, resourceKind } from './resource-kind.ts';
-import { anyIp, listOf, objectOf, textsByName, word } from './value.ts';
+import { anyIp, listOf, matchingText, objectOf, textsByName } from './value.ts';
 
 const people = ownedBy('people');
 const ipamd = ownedBy('ipamd');
 
 const SPEC = {
   namespaces: people.optional(
-    listOf(word(/^([*]|[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$/, "a namespace, or '*' for all", 63), { maxItems: 256 }),
+    listOf(matchingText(/^([*]|[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$/, "a namespace, or '*' for all", 63), {
+      maxItems: 256,
+    }),
     "Namespaces of the Pods that it is for; only in the namespace of ipamd, as a rule of the whole cluster. Absent: the object's own.",
   ),
   podLabels: people.optional(

@@ -16,7 +16,7 @@ export type SubnetSupply = {
   /** Free addresses, minus those that are requested from the cloud. */
   readonly free: number;
   readonly total: number;
-  /** Addresses that NodeENIConfigs had, or had on record to request, at the time of `free`. @see heldIn */
+  /** Addresses that NodeENIConfigs had, or had on record to request, at the time of `free`. @see countSubnetUsage */
   readonly held: number;
   /** The cloud reported the subnet as full since it was described: ipamd requests nothing from it for a while. */
   readonly blocked?: true;
@@ -57,42 +57,42 @@ function isCount(value: unknown): value is number {
 }
 
 /** How many IPv4 addresses of a subnet are used. */
-export type Held = { readonly subnetId: string; readonly count: number };
+export type SubnetUsage = { readonly subnetId: string; readonly count: number };
 
 /**
  * Counts the IPv4 addresses that a node's object uses of each subnet: its ENIs with all their addresses, and what is
  * recorded to be requested. ipamd and the scheduler count alike. Growth since ipamd published its numbers is no longer
  * free.
  */
-export function heldIn(status: NodeEniConfigStatus): readonly Held[] {
+export function countSubnetUsage(status: NodeEniConfigStatus): readonly SubnetUsage[] {
   const counts = new Map<string, number>();
   const add = (subnetId: string | undefined, count: number): void => {
     if (subnetId !== undefined && count > 0) counts.set(subnetId, (counts.get(subnetId) ?? 0) + count);
   };
   for (const eni of status.eniInfos ?? []) {
     const ips = (eni.addresses ?? []).filter(({ ip }) => !ip.includes(':')).length;
-    add(eni.subnetID, 1 + ips + askedFor(status, eni));
+    add(eni.subnetID, 1 + ips + countRequested(status, eni));
   }
-  for (const intent of unseenCreationsOf(status)) add(intent.subnetID, 1 + countOf(intent));
+  for (const intent of pendingCreationsOf(status)) add(intent.subnetID, 1 + countOf(intent));
   return [...counts].map(([subnetId, count]) => ({ subnetId, count }));
 }
 
 /** Counts the IPv4 addresses that are recorded to be requested for an ENI; `isFor` selects among the calls. */
-export function askedFor(
+export function countRequested(
   { intents = [] }: NodeEniConfigStatus,
   eni: NodeEniInfo,
   isFor: (intent: Intent) => boolean = () => true,
 ): number {
   const isEmpty = (eni.addresses ?? []).every(({ ip }) => ip.includes(':'));
-  const own = intents.filter(({ action, eniID }) => {
+  const calls = intents.filter(({ action, eniID }) => {
     if (eniID !== eni.eniID) return false;
     return action === 'AssignPrivateIpAddresses' || (action === 'CreateNetworkInterface' && isEmpty);
   });
-  return own.filter(isFor).reduce((sum, intent) => sum + countOf(intent), 0);
+  return calls.filter(isFor).reduce((sum, intent) => sum + countOf(intent), 0);
 }
 
 /** Lists recorded creations whose ENI is not in the object yet. */
-export function unseenCreationsOf({ eniInfos = [], intents = [] }: NodeEniConfigStatus): readonly Intent[] {
+export function pendingCreationsOf({ eniInfos = [], intents = [] }: NodeEniConfigStatus): readonly Intent[] {
   return intents.filter(({ action, eniID }) => {
     return action === 'CreateNetworkInterface' && !eniInfos.some((eni) => eni.eniID === eniID);
   });

@@ -9,15 +9,15 @@ export function wholeNumber(min: number, max: number): Value<number> {
 }
 
 /** Largest growth of a counter in one write, so that a mistake cannot exhaust the range of numbers. */
-export const MOST_GROWTH = 1_000_000_000;
+export const MAX_GROWTH = 1_000_000_000;
 
 /** A counter that only grows: the API server refuses a value below the stored one, and one far above it. */
 export function growingNumber(what: string): Value<number> {
   const { decoder, schema } = wholeNumber(0, Number.MAX_SAFE_INTEGER);
   const rule = { rule: 'self >= oldSelf', message: `${what} may only grow` };
   const step = {
-    rule: `self - oldSelf <= ${MOST_GROWTH}`,
-    message: `${what} may not grow by more than ${MOST_GROWTH}`,
+    rule: `self - oldSelf <= ${MAX_GROWTH}`,
+    message: `${what} may not grow by more than ${MAX_GROWTH}`,
   };
   return { decoder, schema: { ...schema, 'x-kubernetes-validations': [rule, step] } };
 }
@@ -26,15 +26,15 @@ export function growingNumber(what: string): Value<number> {
 export const flag: Value<boolean> = { decoder: boolean, schema: { type: 'boolean' } };
 
 /** One of the given words. */
-export function choice<const T extends string>(words: readonly T[]): Value<T> {
-  return { decoder: oneOf(words), schema: { type: 'string', enum: words } };
+export function choice<const T extends string>(values: readonly T[]): Value<T> {
+  return { decoder: oneOf(values), schema: { type: 'string', enum: values } };
 }
 
 /**
  * A text that matches `pattern`; faults describe it as `expected`. The pattern must have the same meaning in Go's RE2:
  * no look-around, no `\d` that should match beyond ASCII.
  */
-export function word(pattern: RegExp, expected: string, maxLength: number): Value<string> {
+export function matchingText(pattern: RegExp, expected: string, maxLength: number): Value<string> {
   return {
     decoder: (value, path, faults) => {
       if (typeof value === 'string' && value.length <= maxLength && pattern.test(value)) return value;

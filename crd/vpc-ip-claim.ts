@@ -11,13 +11,13 @@ import {
 import { type Resource, resourceOf } from './decode-resource.ts';
 import { ownedBy, part } from './field.ts';
 import { AGE_COLUMN, resourceKind } from './resource-kind.ts';
-import { anyIp, choice, instant, listOf, objectOf, sentence, word } from './value.ts';
+import { anyIp, choice, instant, listOf, matchingText, objectOf, sentence } from './value.ts';
 
 const ipamd = ownedBy('ipamd');
 const scheduler = ownedBy('scheduler');
 
 const WORKLOAD = {
-  kind: part.required(word(/^[A-Za-z]{1,63}$/, 'a kind such as StatefulSet', 63), 'Its kind.'),
+  kind: part.required(matchingText(/^[A-Za-z]{1,63}$/, 'a kind such as StatefulSet', 63), 'Its kind.'),
   name: part.required(objectName, 'Its name.'),
   uid: part.required(id, 'Its uid.'),
 };

@@ -27,7 +27,7 @@ export class ApplyError extends Error {
   constructor(fields: Omit<ApplyError, keyof Error | 'code'>, cause: unknown) {
     const { done, pending, undone } = fields;
     const reason = cause instanceof Error ? cause.message : String(cause);
-    const rest = `${done.length} done before it, ${undone.length} of these taken back, ${pending.length} not tried`;
+    const rest = `${done.length} done before it, ${undone.length} of these undone, ${pending.length} not tried`;
     super(`cannot apply "${renderOperation(fields.operation)}": ${reason} (${rest})`, { cause });
     this.name = 'ApplyError';
     this.code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'UNKNOWN';
@@ -93,13 +93,13 @@ async function applyOne(kernel: Kernel, operation: Operation): Promise<'done' | 
   const request = toRequest(operation);
   const [outcome] = request === undefined ? [] : kernel.rtnetlink.execute([request]);
   if (outcome?.kind !== 'error') return 'done';
-  if (isAsWanted(operation, outcome.error)) return 'skipped';
+  if (isAlreadyApplied(operation, outcome.error)) return 'skipped';
   throw outcome.error;
 }
 
 // The kernel may change between observing and applying: a route is deleted with its link, a Pod's own wiring adds a
 // rule.
-function isAsWanted(operation: Operation, error: unknown): boolean {
+function isAlreadyApplied(operation: Operation, error: unknown): boolean {
   if (operation.kind.startsWith('delete-')) return isNetlinkError(error, 'ENOENT', 'ESRCH', 'ENODEV', 'EADDRNOTAVAIL');
   return (operation.kind === 'add-rule' || operation.kind === 'add-address') && isNetlinkError(error, 'EEXIST');
 }

@@ -89,8 +89,8 @@ export function differences(
   side: 'host' | 'Pod',
   conflictKinds = POD_CONFLICTS,
 ): readonly string[] {
-  const wanted: HostState = plan;
-  const { operations, conflicts } = diffHost(wanted, observeNetns(kernel, plan));
+  const desired: HostState = plan;
+  const { operations, conflicts } = diffHost(desired, observeNetns(kernel, plan));
   return [
     ...operations.flatMap(describe),
     ...conflicts.filter(({ kind }) => conflictKinds.has(kind)).map(({ message }) => message),
@@ -130,6 +130,6 @@ function describe(operation: Operation): readonly string[] {
 }
 
 /** Describes the difference of two texts; empty when they are equal. */
-export function unequal(what: string, found: string | undefined, wanted: string): readonly string[] {
-  return found === wanted ? [] : [`${what} is ${found ?? 'missing'}, should be ${wanted}`];
+export function unequal(what: string, found: string | undefined, expected: string): readonly string[] {
+  return found === expected ? [] : [`${what} is ${found ?? 'missing'}, should be ${expected}`];
 }

@@ -20,26 +20,26 @@ export type Conflict = {
  * priorities.
  */
 export function ruleConflicts(desired: HostState, observed: ObservedHost): readonly Conflict[] {
-  const wanted = new Set(desired.rules.map(ruleKey));
+  const desiredKeys = new Set(desired.rules.map(ruleKey));
   const tables = ourTables(desired);
   const masks = new Set(desired.rules.flatMap((rule) => (rule.fwmask === undefined ? [] : [rule.fwmask])));
   return observed.rules
     .filter((rule) => !isOurs(rule))
     .flatMap((rule): readonly Conflict[] => {
-      const conflict = foreignRule(rule, wanted, tables, masks);
+      const conflict = foreignRule(rule, desiredKeys, tables, masks);
       return conflict === undefined ? [] : [conflict];
     });
 }
 
 /** Finds foreign routes in our tables, and in main those with the same key as one of ours. */
 export function routeConflicts(desired: HostState, observed: ObservedHost): readonly Conflict[] {
-  const wanted = new Set(desired.routes.map(routeKey));
+  const desiredKeys = new Set(desired.routes.map(routeKey));
   const tables = ourTables(desired);
   return observed.routes
     .filter((route) => !isOurs(route))
     .flatMap((route): readonly Conflict[] => {
       const where = `route "${route.shown}" in table ${route.table}`;
-      if (wanted.has(routeKey(route))) {
+      if (desiredKeys.has(routeKey(route))) {
         return [
           { kind: 'route', message: `${where} stands where ours should; remove it, or stop the program that adds it` },
         ];
@@ -79,12 +79,12 @@ export function isPrunableRoute(route: ObservedRoute, mainTable: number): boolea
 
 function foreignRule(
   rule: ObservedRule,
-  wanted: ReadonlySet<string>,
+  desiredKeys: ReadonlySet<string>,
   tables: ReadonlySet<number>,
   masks: ReadonlySet<number>,
 ): Conflict | undefined {
   const what = `IPv${rule.family} rule "${rule.shown}" at priority ${rule.priority}`;
-  if (!rule.isExotic && wanted.has(ruleKey(rule))) {
+  if (!rule.isExotic && desiredKeys.has(ruleKey(rule))) {
     return {
       kind: 'rule',
       message: `${what} equals one of ours but has protocol ${rule.protocol}; delete it, ours is added then`,

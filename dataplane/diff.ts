@@ -61,8 +61,8 @@ export function diffHost(desired: HostState, observed: ObservedHost): Diff {
 }
 
 function missingLinks(desired: HostState, observed: ObservedHost): ReadonlySet<number> {
-  const there = new Set(observed.links.map((link) => link.ifindex));
-  return new Set(desired.links.map((link) => link.ifindex).filter((ifindex) => !there.has(ifindex)));
+  const present = new Set(observed.links.map((link) => link.ifindex));
+  return new Set(desired.links.map((link) => link.ifindex).filter((ifindex) => !present.has(ifindex)));
 }
 
 function missingLink({ ifindex, ifname }: LinkState): Conflict {
@@ -86,10 +86,10 @@ function sysctlConflicts(
   observed: ObservedHost,
   missing: ReadonlySet<number>,
 ): readonly Conflict[] {
-  const goneNames = new Set(desired.links.filter((link) => missing.has(link.ifindex)).map((link) => link.ifname));
+  const missingNames = new Set(desired.links.filter((link) => missing.has(link.ifindex)).map((link) => link.ifname));
   return desired.sysctls
     .filter((sysctl) => sysctl.isOptional !== true && !observed.sysctls.has(sysctlName(sysctl.key)))
-    .filter((sysctl) => !sysctl.key.path.some((element) => goneNames.has(element)))
+    .filter((sysctl) => !sysctl.key.path.some((element) => missingNames.has(element)))
     .map((sysctl) => ({
       kind: 'sysctl' as const,
       message: `the kernel has no sysctl ${sysctlName(sysctl.key)}, which should be ${sysctl.value}; is IPv6 disabled on this node?`,
@@ -99,32 +99,32 @@ function sysctlConflicts(
 function linkOperations(
   desired: HostState,
   observed: ObservedHost,
-  wish: (link: LinkState) => LinkProperties,
+  select: (link: LinkState) => LinkProperties,
 ): readonly Operation[] {
-  const there = new Map(observed.links.map((link) => [link.ifindex, link]));
+  const present = new Map(observed.links.map((link) => [link.ifindex, link]));
   return desired.links.flatMap((link): readonly Operation[] => {
-    const found = there.get(link.ifindex);
+    const found = present.get(link.ifindex);
     if (found === undefined) return [];
-    const { change, before } = changedProperties(wish(link), found);
+    const { change, before } = changedProperties(select(link), found);
     if (Object.keys(change).length === 0) return [];
     return [{ kind: 'set-link', ifindex: link.ifindex, ifname: link.ifname, change, before }];
   });
 }
 
 function changedProperties(
-  wish: LinkProperties,
+  desired: LinkProperties,
   found: ObservedLink,
 ): { readonly change: LinkProperties; readonly before: LinkProperties } {
-  const isUp = wish.up !== undefined && wish.up !== found.isUp;
-  const isMtu = wish.mtu !== undefined && wish.mtu !== found.mtu;
-  const isGroup = wish.group !== undefined && wish.group !== found.group;
+  const isUp = desired.up !== undefined && desired.up !== found.isUp;
+  const isMtu = desired.mtu !== undefined && desired.mtu !== found.mtu;
+  const isGroup = desired.group !== undefined && desired.group !== found.group;
   const pick = (from: { up: boolean; mtu: number; group: number }): LinkProperties => ({
     ...(isUp && { up: from.up }),
     ...(isMtu && { mtu: from.mtu }),
     ...(isGroup && { group: from.group }),
   });
   return {
-    change: pick({ up: wish.up ?? false, mtu: wish.mtu ?? 0, group: wish.group ?? 0 }),
+    change: pick({ up: desired.up ?? false, mtu: desired.mtu ?? 0, group: desired.group ?? 0 }),
     before: pick({ up: found.isUp, mtu: found.mtu, group: found.group }),
   };
 }
@@ -134,9 +134,9 @@ function addressOperations(
   observed: ObservedHost,
   missing: ReadonlySet<number>,
 ): readonly Operation[] {
-  const there = new Set(observed.addresses.map(addressKey));
+  const present = new Set(observed.addresses.map(addressKey));
   return desired.addresses
-    .filter((address) => !missing.has(address.ifindex) && !there.has(addressKey(address)))
+    .filter((address) => !missing.has(address.ifindex) && !present.has(addressKey(address)))
     .map((address) => ({ kind: 'add-address' as const, address }));
 }
 
@@ -145,11 +145,11 @@ function routeReplacements(
   observed: ObservedHost,
   missing: ReadonlySet<number>,
 ): readonly Operation[] {
-  const there = new Map(observed.routes.map((route) => [routeKey(route), route]));
+  const present = new Map(observed.routes.map((route) => [routeKey(route), route]));
   // A gateway must be reachable before a route leads through it: the longest prefixes first.
   const routes = desired.routes.toSorted((a, b) => prefixLength(b.dst) - prefixLength(a.dst));
   return routes.flatMap((route): readonly Operation[] => {
-    const found = there.get(routeKey(route));
+    const found = present.get(routeKey(route));
     if (missing.has(route.oif)) return [];
     if (found === undefined) return [{ kind: 'replace-route', route }];
     if (!isOurs(found) || isSameRoute(route, found)) return [];
@@ -162,23 +162,25 @@ function neighReplacements(
   observed: ObservedHost,
   missing: ReadonlySet<number>,
 ): readonly Operation[] {
-  const there = new Map(observed.neighs.map((neigh) => [neighKey(neigh), neigh]));
+  const present = new Map(observed.neighs.map((neigh) => [neighKey(neigh), neigh]));
   return desired.neighs.flatMap((neigh): readonly Operation[] => {
-    const before = there.get(neighKey(neigh));
+    const before = present.get(neighKey(neigh));
     if (missing.has(neigh.ifindex) || before?.lladdr === neigh.lladdr) return [];
     return [{ kind: 'replace-neigh', neigh, ...(before && { before }) }];
   });
 }
 
 function ruleAdditions(desired: HostState, observed: ObservedHost): readonly Operation[] {
-  const there = new Set(observed.rules.filter((rule) => !rule.isExotic).map(ruleKey));
-  return desired.rules.filter((rule) => !there.has(ruleKey(rule))).map((rule) => ({ kind: 'add-rule' as const, rule }));
+  const present = new Set(observed.rules.filter((rule) => !rule.isExotic).map(ruleKey));
+  return desired.rules
+    .filter((rule) => !present.has(ruleKey(rule)))
+    .map((rule) => ({ kind: 'add-rule' as const, rule }));
 }
 
 function ruleDeletions(desired: HostState, observed: ObservedHost): readonly Operation[] {
-  const wanted = new Set(desired.rules.map(ruleKey));
+  const desiredKeys = new Set(desired.rules.map(ruleKey));
   return observed.rules
-    .filter((rule) => isPrunableRule(rule) && !wanted.has(ruleKey(rule)))
+    .filter((rule) => isPrunableRule(rule) && !desiredKeys.has(ruleKey(rule)))
     .map((found): Operation => {
       const { protocol: _protocol, shown: _shown, isExotic: _isExotic, ...rule } = found;
       return { kind: 'delete-rule', rule };
@@ -186,9 +188,9 @@ function ruleDeletions(desired: HostState, observed: ObservedHost): readonly Ope
 }
 
 function routeDeletions(desired: HostState, observed: ObservedHost): readonly Operation[] {
-  const wanted = new Set(desired.routes.map(routeKey));
+  const desiredKeys = new Set(desired.routes.map(routeKey));
   return observed.routes
-    .filter((route) => isPrunableRoute(route, TABLE_MAIN) && !wanted.has(routeKey(route)))
+    .filter((route) => isPrunableRoute(route, TABLE_MAIN) && !desiredKeys.has(routeKey(route)))
     .map((route) => ({ kind: 'delete-route' as const, route: plainRoute(route) }));
 }
 

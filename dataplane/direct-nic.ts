@@ -33,7 +33,7 @@ export function findNic<T extends NicLink>(links: readonly T[], mac: string): T 
  * owner is set before the move, and the move is one request. @throws WireError IFNAME_TAKEN, NIC_MISSING; NetlinkError
  * @returns its index in the Pod's namespace
  */
-export function lendNic(host: Rtnetlink, inPod: Rtnetlink, podNetns: NetnsRef, { key, nic }: OwnedNic): number {
+export function moveNicToPod(host: Rtnetlink, inPod: Rtnetlink, podNetns: NetnsRef, { key, nic }: OwnedNic): number {
   const { ifName: ifname } = key;
   if (inPod.link.get({ ifname }) !== undefined) {
     throw new WireError(
@@ -72,11 +72,11 @@ export function returnNic(
 ): 'back' | 'missing' {
   let link = findNic(host.link.list(), nic.mac);
   if (link === undefined && podNetns !== undefined) {
-    moveBack(host, hostNetns, podNetns, nic);
+    moveNicToHost(host, hostNetns, podNetns, nic);
     link = findNic(host.link.list(), nic.mac);
   }
   if (link === undefined) return 'missing';
-  putToRest(host, link, nic);
+  releaseNic(host, link, nic);
   return 'back';
 }
 
@@ -84,15 +84,15 @@ export function returnNic(
  * Releases an interface in the host's namespace. The alias is removed last: an interrupted release is recognized by it.
  * @throws NetlinkError
  */
-export function putToRest(
+export function releaseNic(
   host: Rtnetlink,
   link: LinkMessage,
   { mac, hostName, mtu }: Omit<DirectNic, 'addresses'>,
 ): void {
   const { ifindex } = link;
   flush(host, ifindex);
-  const wanted = named(link, { mac, hostName });
-  if (link.ifname !== wanted.hostName) host.link.set({ ifindex, ifname: freeName(host, wanted, ifindex) });
+  const target = formerName(link, { mac, hostName });
+  if (link.ifname !== target.hostName) host.link.set({ ifindex, ifname: freeName(host, target, ifindex) });
   if (link.mtu !== mtu && mtu > 0) host.link.set({ ifindex, mtu });
   if ((link.ifalias ?? '') !== '') host.link.set({ ifindex, ifalias: '' });
 }
@@ -109,20 +109,20 @@ function flush(rtnetlink: Rtnetlink, ifindex: number): void {
   }
 }
 
-function moveBack(host: Rtnetlink, hostNetns: NetnsRef, podNetns: NetnsRef, nic: DirectNic): void {
+function moveNicToHost(host: Rtnetlink, hostNetns: NetnsRef, podNetns: NetnsRef, nic: DirectNic): void {
   using inPod = openRtnetlinkIn(podNetns);
   const link = findNic(inPod.link.list(), nic.mac);
   if (link === undefined) return;
   const { ifindex } = link;
   inPod.link.set({ ifindex, up: false });
-  const ifname = freeName(host, named(link, nic), undefined);
+  const ifname = freeName(host, formerName(link, nic), undefined);
   // Rename before the move: if the present name is in use in the target namespace, the move would fail.
-  if (link.ifname !== ifname) inPod.link.set({ ifindex, ifname: rested(nic.mac) });
+  if (link.ifname !== ifname) inPod.link.set({ ifindex, ifname: macBasedName(nic.mac) });
   inPod.link.set({ ifindex, netns: hostNetns, ifname });
 }
 
 /** Prefers the name in the interface's own alias to that of the lease, which may be rebuilt from less. */
-function named({ ifalias }: NicLink, { mac, hostName }: Pick<DirectNic, 'mac' | 'hostName'>) {
+function formerName({ ifalias }: NicLink, { mac, hostName }: Pick<DirectNic, 'mac' | 'hostName'>) {
   return { mac, hostName: parseNicAlias(ifalias ?? '')?.hostName ?? hostName };
 }
 
@@ -132,16 +132,16 @@ function named({ ifalias }: NicLink, { mac, hostName }: Pick<DirectNic, 'mac' | 
 function freeName(
   host: Rtnetlink,
   { mac, hostName }: Pick<DirectNic, 'mac' | 'hostName'>,
-  own: number | undefined,
+  ownIfindex: number | undefined,
 ): string {
   const taken = host.link.get({ ifname: hostName });
-  return hostName !== '' && (taken === undefined || taken.ifindex === own) ? hostName : rested(mac);
+  return hostName !== '' && (taken === undefined || taken.ifindex === ownIfindex) ? hostName : macBasedName(mac);
 }
 
 /**
  * Names an interface by its MAC as systemd does: fifteen bytes, the longest possible name. @see
  * systemd.net-naming-scheme(7)
  */
-function rested(mac: string): string {
+function macBasedName(mac: string): string {
   return `enx${mac.replaceAll(':', '')}`;
 }

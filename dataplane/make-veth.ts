@@ -67,7 +67,7 @@ function addPair(host: Rtnetlink, podNetns: { readonly fd: number }, pod: PodNet
 function indexOf(host: Rtnetlink, name: string): number {
   const link = host.link.get({ ifname: name });
   if (link === undefined)
-    throw new WireError('LINK_GONE', `${name} vanished as soon as it was made; did the sandbox die?`);
+    throw new WireError('LINK_GONE', `${name} vanished as soon as it was made; was the sandbox stopped?`);
   return link.ifindex;
 }
 

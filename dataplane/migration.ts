@@ -8,19 +8,19 @@ export type MigrationStep = { readonly what: string; readonly operations: readon
 
 const LATER: ReadonlySet<Operation['kind']> = new Set(['add-rule', 'load-nft', 'delete-rule', 'delete-route']);
 
-const STAGES: readonly { readonly what: string; readonly holds: (operation: Operation) => boolean }[] = [
+const STAGES: readonly { readonly what: string; readonly includes: (operation: Operation) => boolean }[] = [
   {
     what: 'settings, links, addresses and the routes of the new mode; the rules still use the old ones',
-    holds: (operation) => !LATER.has(operation.kind) && !isGroupChange(operation),
+    includes: (operation) => !LATER.has(operation.kind) && !isGroupChange(operation),
   },
   {
     what: 'rules of the new mode; they match nothing yet, or what the old rules match too',
-    holds: ({ kind }) => kind === 'add-rule',
+    includes: ({ kind }) => kind === 'add-rule',
   },
-  { what: 'nftables: from here on packets take the new rules', holds: ({ kind }) => kind === 'load-nft' },
-  { what: 'link groups, whose map entries are loaded now', holds: isGroupChange },
-  { what: 'rules of the old mode go', holds: ({ kind }) => kind === 'delete-rule' },
-  { what: 'routes of the old mode go', holds: ({ kind }) => kind === 'delete-route' },
+  { what: 'nftables: from here on packets take the new rules', includes: ({ kind }) => kind === 'load-nft' },
+  { what: 'link groups, whose map entries are loaded now', includes: isGroupChange },
+  { what: 'rules of the old mode are deleted', includes: ({ kind }) => kind === 'delete-rule' },
+  { what: 'routes of the old mode are deleted', includes: ({ kind }) => kind === 'delete-route' },
 ];
 
 /**
@@ -35,7 +35,7 @@ const STAGES: readonly { readonly what: string; readonly holds: (operation: Oper
  */
 export function planMigration(desired: HostState, observed: ObservedHost): readonly MigrationStep[] {
   const { operations } = diffHost(desired, observed);
-  return STAGES.map(({ what, holds }) => ({ what, operations: operations.filter(holds) })).filter(
+  return STAGES.map(({ what, includes }) => ({ what, operations: operations.filter(includes) })).filter(
     (step) => step.operations.length > 0,
   );
 }

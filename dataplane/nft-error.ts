@@ -21,8 +21,8 @@ export function isNftError(error: unknown, ...codes: readonly NftErrorCode[]): e
 }
 
 function nextStep(code: NftErrorCode, stderr: string): string {
-  const said = stderr.trim();
+  const output = stderr.trim();
   if (code === 'NFT_MISSING') return 'nft is not installed; install the package nftables, or use --rule-mode=per-pod';
-  if (code === 'NFT_REFUSED') return `nft refuses: ${said}`;
-  return said === '' ? 'nft failed without a word' : said;
+  if (code === 'NFT_REFUSED') return `nft refuses: ${output}`;
+  return output === '' ? 'nft failed without output' : output;
 }

@@ -56,7 +56,7 @@ function observeRoutes(
   family: number,
   nameOf: (ifindex: number) => string,
 ): readonly ObservedRoute[] {
-  const wanted = new Set(desired.routes.map(routeKey));
+  const desiredKeys = new Set(desired.routes.map(routeKey));
   const tables = new Set([...desired.routes, ...desired.rules].map(({ table }) => table));
   // Ours in any table; foreign ones in our tables; in main, which may be large, only those with the same key as one of
   // ours.
@@ -66,7 +66,7 @@ function observeRoutes(
       .list({ family, table })
       .filter((message) => message.protocol !== RTPROT_TKE_ENI)
       .map((message) => toRoute(message, nameOf))
-      .filter((route) => table !== TABLE_MAIN || wanted.has(routeKey(route))),
+      .filter((route) => table !== TABLE_MAIN || desiredKeys.has(routeKey(route))),
   );
   return [...ours, ...foreign];
 }

@@ -65,9 +65,9 @@ export function renderOperation(operation: Operation): string {
     case 'set-sysctl':
       return `sysctl -w ${sysctlName(operation.key)}=${operation.value}`;
     case 'set-link':
-      return `ip link set dev ${operation.ifname}${linkWords(operation.change)}`;
+      return `ip link set dev ${operation.ifname}${linkArguments(operation.change)}`;
     case 'add-address':
-      return `${ip(operation.address.prefix)} address add ${addressWords(operation.address)}`;
+      return `${ip(operation.address.prefix)} address add ${addressArguments(operation.address)}`;
     case 'delete-address':
       return `${ip(operation.address.prefix)} address del ${operation.address.prefix} dev ${operation.address.ifname}`;
     case 'replace-route':
@@ -79,9 +79,9 @@ export function renderOperation(operation: Operation): string {
     case 'delete-rule':
       return `ip -${operation.rule.family} rule del ${renderRule(operation.rule)}`;
     case 'replace-neigh':
-      return `${ip(operation.neigh.dst)} neigh replace ${neighWords(operation.neigh)} nud permanent`;
+      return `${ip(operation.neigh.dst)} neigh replace ${neighArguments(operation.neigh)} nud permanent`;
     case 'delete-neigh':
-      return `${ip(operation.neigh.dst)} neigh del ${neighWords(operation.neigh)}`;
+      return `${ip(operation.neigh.dst)} neigh del ${neighArguments(operation.neigh)}`;
     case 'load-nft':
       return `nft -f - <<'EOF'\n${operation.commands}EOF`;
   }
@@ -117,7 +117,7 @@ function ip(prefix: string): string {
   return familyOf(prefix) === 4 ? 'ip' : 'ip -6';
 }
 
-function linkWords({ mtu, group, up }: LinkProperties): string {
+function linkArguments({ mtu, group, up }: LinkProperties): string {
   return [
     ...(mtu === undefined ? [] : [` mtu ${mtu}`]),
     ...(group === undefined ? [] : [` group ${group}`]),
@@ -125,11 +125,11 @@ function linkWords({ mtu, group, up }: LinkProperties): string {
   ].join('');
 }
 
-function addressWords({ prefix, ifname }: AddressState): string {
+function addressArguments({ prefix, ifname }: AddressState): string {
   // An address is usable at once, and makes no route of its own.
   return `${prefix} dev ${ifname}${familyOf(prefix) === 6 ? ' nodad noprefixroute' : ''}`;
 }
 
-function neighWords({ dst, lladdr, ifname }: NeighState): string {
+function neighArguments({ dst, lladdr, ifname }: NeighState): string {
   return `${dst} lladdr ${lladdr} dev ${ifname}`;
 }

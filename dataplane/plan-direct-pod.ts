@@ -63,7 +63,7 @@ function prefsrcFor(node: NodeNetwork, ip: string): { readonly prefsrc?: string 
 function podSide(node: NodeNetwork, pod: PodNetwork, nic: DirectNic, ends: DirectEnds): PodState {
   const nicName = pod.key.ifName;
   const side = { ifindex: ends.side, ifname: pod.podVeth.name };
-  const addresses = wantedAddresses(pod, nic);
+  const addresses = podAddresses(pod, nic);
   const families = [...new Set(addresses.map(({ ip }) => familyOf(ip)))];
   return {
     links: [
@@ -87,7 +87,7 @@ function podSide(node: NodeNetwork, pod: PodNetwork, nic: DirectNic, ends: Direc
   };
 }
 
-function wantedAddresses(pod: PodNetwork, nic: DirectNic) {
+function podAddresses(pod: PodNetwork, nic: DirectNic) {
   return nic.addresses
     .map(({ ip, gateway, prefixLength }) => ({
       ip: canonicalAddress(ip),
@@ -100,10 +100,10 @@ function wantedAddresses(pod: PodNetwork, nic: DirectNic) {
 function nicRoutes(oif: number, oifname: string, gateway: string): readonly RouteState[] {
   const family = familyOf(gateway);
   const common = { table: TABLE_MAIN, oif, oifname };
-  const byDefault: RouteState = { ...common, dst: anyPrefix(family), gateway };
+  const defaultRoute: RouteState = { ...common, dst: anyPrefix(family), gateway };
   // The IPv4 address has created the subnet's route; a link-local gateway is reachable on each link.
-  if (family === 4 || gateway.startsWith('fe80:')) return [byDefault];
-  return [{ ...common, dst: hostPrefix(gateway) }, byDefault];
+  if (family === 4 || gateway.startsWith('fe80:')) return [defaultRoute];
+  return [{ ...common, dst: hostPrefix(gateway) }, defaultRoute];
 }
 
 function sideRoutes(

@@ -2,7 +2,7 @@ import type { Netns } from '../netlink/netns.ts';
 import { openRtnetlinkIn } from '../netlink/rtnetlink.ts';
 import { UndoStack } from '../runtime/undo-stack.ts';
 import { openSysctl } from '../sysctl/sysctl.ts';
-import { lendNic, type OwnedNic, returnNic } from './direct-nic.ts';
+import { moveNicToPod, type OwnedNic, returnNic } from './direct-nic.ts';
 import type { Kernel } from './kernel.ts';
 import { makeVeth } from './make-veth.ts';
 import type { NodeNetwork, PodNetwork } from './network.ts';
@@ -33,7 +33,7 @@ export function wireDirectPod(
     using inPod = openRtnetlinkIn(podNetns);
     // Pushed first: a move that failed halfway is undone as well.
     undo.push(`interface of MAC ${owned.nic.mac}`, () => void returnNic(rtnetlink, hostNetns, podNetns, owned));
-    const nic = lendNic(rtnetlink, inPod, podNetns, owned);
+    const nic = moveNicToPod(rtnetlink, inPod, podNetns, owned);
     const { ifindex, name } = makeVeth(rtnetlink, inPod, podNetns, { pod, fallbackName });
     undo.push(`link ${name}`, () => rtnetlink.link.delete({ ifindex }));
     const side = inPod.link.get({ ifname: pod.podVeth.name })?.ifindex;

@@ -3,20 +3,20 @@ import { leadUntilDrained } from '../kube/election/lead-until-drained.ts';
 import type { Term } from '../kube/election/term.ts';
 import { createEventRecorder, type EventRecorder } from '../kube/event-recorder.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import { noteRights } from '../kube/note-rights.ts';
+import { trackRights } from '../kube/track-rights.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { IpamdConfig } from './config/options.ts';
-import { keepDefinitions } from './crds/install-definitions.ts';
-import { lead } from './leading/lead.ts';
-import type { LeadDeps, TermView } from './leading/lead-deps.ts';
+import { ensureDefinitions } from './crds/install-definitions.ts';
+import type { LeaderDeps, TermView } from './leading/leader-deps.ts';
 import { sampleQueues } from './leading/queues.ts';
+import { runLeader } from './leading/run-leader.ts';
 import type { Ids } from './nec/decision.ts';
-import { BreakerBook } from './node/breaker-book.ts';
-import { CloudEyes } from './node/cloud-eyes.ts';
+import { CircuitBreakers } from './node/circuit-breakers.ts';
+import { CloudObserver } from './node/cloud-observer.ts';
 import type { Pacing } from './observability/call-metrics.ts';
-import { type HealthFacts, judgeLiveness, judgeReadiness } from './observability/health.ts';
+import { evaluateLiveness, evaluateReadiness, type HealthFacts } from './observability/health.ts';
 import { createIpamdMetrics, type IpamdMetrics } from './observability/metrics.ts';
 import {
   followMachines,
@@ -25,7 +25,7 @@ import {
   openInformers,
   sampleInformers,
 } from './open-informers.ts';
-import { createRefusalTeller, createRightsTeller } from './tell-rights.ts';
+import { createRefusalReporter, createRightsReporter } from './report-rights.ts';
 
 /** Runtime of ipamd; each member is a port, so that ipamd also runs on a virtual clock and without a connection. */
 type IpamdRuntime = {
@@ -84,26 +84,26 @@ class Ipamd implements RunningIpamd {
   readonly #informers;
   readonly #machines: MachineFollower;
   readonly #events: EventRecorder;
-  readonly #leadDeps: LeadDeps;
+  readonly #leaderDeps: LeaderDeps;
   /** Aborted first: nothing new is started. */
   readonly #drain = new AbortController();
   /** Aborted last: all informers stop. */
-  readonly #life = new AbortController();
+  readonly #shutdown = new AbortController();
   readonly #ended = Promise.withResolvers<void>();
   #endpoints: HttpEndpoints | undefined;
   #term: TermView | undefined;
-  #startProblem: string | undefined = 'definitions of resources are not looked at yet';
+  #startProblem: string | undefined = 'definitions of resources are not checked yet';
 
-  constructor(config: IpamdConfig, given: IpamdRuntime) {
-    const { clock, log, random, release } = given;
+  constructor(config: IpamdConfig, baseRuntime: IpamdRuntime) {
+    const { clock, log, random, release } = baseRuntime;
     this.#config = config;
-    this.metrics = given.metrics ?? createIpamdMetrics(clock, { release });
+    this.metrics = baseRuntime.metrics ?? createIpamdMetrics(clock, { release });
     const configMap = { namespace: config.namespace, name: config.configMap };
     const { problems } = this.metrics;
-    const told = { log, problems, configMap, events: () => this.#events };
-    const kube = noteRights(given.kube, createRightsTeller(told));
-    this.metrics.cloudRights.listener = createRefusalTeller(told);
-    const runtime = { ...given, kube };
+    const reporting = { log, problems, configMap, events: () => this.#events };
+    const kube = trackRights(baseRuntime.kube, createRightsReporter(reporting));
+    this.metrics.cloudRights.listener = createRefusalReporter(reporting);
+    const runtime = { ...baseRuntime, kube };
     this.#runtime = runtime;
     const observer = this.metrics.informer;
     const informerDeps: InformerDeps = { client: kube, clock, log, random, observer };
@@ -111,15 +111,15 @@ class Ipamd implements RunningIpamd {
     this.#machines = followMachines(informerDeps);
     this.#events = createEventRecorder({ client: kube, component: COMPONENT, clock, log, random });
     this.#informers.necs.subscribe((change) => this.metrics.necChanged(change));
-    this.#leadDeps = {
+    this.#leaderDeps = {
       config,
       runtime: { ...runtime, metrics: this.metrics },
       informers: this.#informers,
       informerDeps,
       machines: () => this.#machines.informer,
       events: this.#events,
-      breakers: new BreakerBook(clock),
-      eyes: new CloudEyes(runtime.cloud, clock, config.clusterId),
+      breakers: new CircuitBreakers(clock),
+      cloudObserver: new CloudObserver(runtime.cloud, clock, config.clusterId),
       onTerm: (view) => {
         this.#term = view;
       },
@@ -142,7 +142,7 @@ class Ipamd implements RunningIpamd {
   async listen(): Promise<void> {
     if (this.#config.metricsAddress === '') return;
     this.#endpoints = await serveHttpEndpoints(this.#config.metricsAddress, {
-      liveness: () => judgeLiveness(this.#healthFacts()),
+      liveness: () => evaluateLiveness(this.#healthFacts()),
       readiness: () => this.readiness(),
       metrics: () => this.metrics.render(),
       metricsContentType: this.metrics.contentType,
@@ -157,7 +157,7 @@ class Ipamd implements RunningIpamd {
   }
 
   readiness(): string | undefined {
-    return judgeReadiness(this.#healthFacts());
+    return evaluateReadiness(this.#healthFacts());
   }
 
   async close(): Promise<void> {
@@ -170,16 +170,16 @@ class Ipamd implements RunningIpamd {
     log.info('ipamd starts', { release, cluster: this.#config.clusterId });
     const following: Promise<unknown>[] = [];
     try {
-      await keepDefinitions({ client: kube, clock, log }, this.#drain.signal, (problem) => {
+      await ensureDefinitions({ client: kube, clock, log }, this.#drain.signal, (problem) => {
         this.#startProblem = problem;
         this.metrics.problems.report('definitions', problem === undefined ? [] : [DEFINITIONS_PROBLEM]);
       });
       if (this.#drain.signal.aborted) return;
-      following.push(...Object.values(this.#informers).map((informer) => informer.start(this.#life.signal)));
-      following.push(this.#machines.run(this.#life.signal));
-      await this.#lead();
+      following.push(...Object.values(this.#informers).map((informer) => informer.start(this.#shutdown.signal)));
+      following.push(this.#machines.run(this.#shutdown.signal));
+      await this.#runLeader();
     } finally {
-      this.#life.abort(new Error('ipamd is ending'));
+      this.#shutdown.abort(new Error('ipamd is ending'));
       await Promise.all(following);
       await this.#events.flush();
       this.#endpoints?.close();
@@ -187,13 +187,14 @@ class Ipamd implements RunningIpamd {
     }
   }
 
-  async #lead(): Promise<void> {
+  async #runLeader(): Promise<void> {
     const { clock, log, random, kube, identity = COMPONENT } = this.#runtime;
     const config = this.#config;
     const drain = this.#drain.signal;
-    if (!config.leaderElect) return await lead(this.#leadDeps, termWithoutLock(clock, this.#life.signal), drain);
-    const parts = { client: kube.urgent ?? kube, identity, clock, log, random };
-    await leadUntilDrained(config, parts, (term) => lead(this.#leadDeps, term, drain), drain);
+    if (!config.leaderElect)
+      return await runLeader(this.#leaderDeps, termWithoutLock(clock, this.#shutdown.signal), drain);
+    const election = { client: kube.urgent ?? kube, identity, clock, log, random };
+    await leadUntilDrained(config, election, (term) => runLeader(this.#leaderDeps, term, drain), drain);
   }
 
   #stateSources() {
@@ -202,7 +203,7 @@ class Ipamd implements RunningIpamd {
       informers: () => this.#informerSamples(),
       queues: () => (this.#term === undefined ? [] : sampleQueues(this.#term.queues)),
       leaderEpoch: () => this.#term?.epoch,
-      openBreakers: () => this.#leadDeps.breakers.openKeys(),
+      openBreakers: () => this.#leaderDeps.breakers.openKeys(),
     };
   }
 

@@ -12,11 +12,11 @@ import type { Clock } from '../runtime/clock.ts';
 import { Faults } from '../runtime/decode.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { IpamdConfig } from './config/options.ts';
+import { decodeNec, type NecEntry } from './decode-nec.ts';
 import { BY_DIRECT_ENI, directEniIdsOf } from './direct/run-vpc-enis.ts';
 import { decodeVpcEni, VPC_ENI_INDEXES, type VpcEniEntry } from './direct/vpc-eni-entry.ts';
-import { decodeEipClaim, type EipClaimEntry } from './eip/claim-book.ts';
-import { MASQ_CONFIG_MAP } from './eip/keep-masq-config.ts';
-import { decodeNec, type NecEntry } from './nec-cache.ts';
+import { decodeEipClaim, type EipClaimEntry } from './eip/eip-claim-cache.ts';
+import { MASQ_CONFIG_MAP } from './eip/sync-masq-config.ts';
 import { decodeMachine, MACHINE_INDEXES, type MachineEntry } from './nodes/machine-entry.ts';
 import { decodeNode, type NodeEntry } from './nodes/node-entry.ts';
 import type { InformerSample } from './observability/state-metrics.ts';
@@ -26,13 +26,13 @@ import {
   type ClaimFacts,
   decodeClaim,
   decodeVip,
-  type Kept,
+  type StaticObject,
   VIP_INDEXES,
   type VipFacts,
 } from './records/record-facts.ts';
-import { findClaimKeys, findMarkedIps } from './static/find-places.ts';
+import { CONFIGS_BY_NAMESPACE, NECS_BY_CLAIM, NECS_BY_MARKED_IP } from './static/build-claim-view.ts';
 import { type DeploymentFacts, decodeDeployment } from './static/find-workload.ts';
-import { CONFIGS_BY_NAMESPACE, NECS_BY_CLAIM, NECS_BY_MARKED_IP } from './static/see-claim.ts';
+import { readClaimKeys, readMarkedIps } from './static/read-claim-locations.ts';
 import { type ConfigMapEntry, decodeConfigMap } from './subnets/config-map-entry.ts';
 
 /** Dependencies of informers. */
@@ -67,8 +67,8 @@ export function openInformers(deps: InformerDeps, config: IpamdConfig): Informer
       indexes: {
         [BY_INSTANCE]: ({ decoded }) => listOf(decoded?.status?.instanceID),
         [BY_DIRECT_ENI]: directEniIdsOf,
-        [NECS_BY_CLAIM]: ({ decoded }) => findClaimKeys(decoded?.status),
-        [NECS_BY_MARKED_IP]: ({ decoded }) => findMarkedIps(decoded?.status),
+        [NECS_BY_CLAIM]: ({ decoded }) => readClaimKeys(decoded?.status),
+        [NECS_BY_MARKED_IP]: ({ decoded }) => readMarkedIps(decoded?.status),
       },
     }),
     nodes: open<NodeEntry>(deps, NODES, {
@@ -99,7 +99,7 @@ export function openRecordInformers(deps: InformerDeps): RecordInformers {
 
 /** Further informers for static addresses; for the leader only. */
 type StaticInformers = {
-  readonly configs: Informer<Kept<StaticIpConfig>>;
+  readonly configs: Informer<StaticObject<StaticIpConfig>>;
   /** Only with --enable-ownerref. */
   readonly deployments: Informer<DeploymentFacts> | undefined;
 };
@@ -107,7 +107,7 @@ type StaticInformers = {
 /** Opens the further informers for static addresses. */
 export function openStaticInformers(deps: InformerDeps, { enableOwnerref }: IpamdConfig): StaticInformers {
   return {
-    configs: open<Kept<StaticIpConfig>>(deps, resourceTypeOf(STATIC_IP_CONFIG_KIND), {
+    configs: open<StaticObject<StaticIpConfig>>(deps, resourceTypeOf(STATIC_IP_CONFIG_KIND), {
       decode: decodeStaticIpConfig,
       indexes: { [CONFIGS_BY_NAMESPACE]: ({ decoded }) => listOf(decoded?.metadata.namespace) },
     }),
@@ -115,7 +115,7 @@ export function openStaticInformers(deps: InformerDeps, { enableOwnerref }: Ipam
   };
 }
 
-function decodeStaticIpConfig(object: KubeObject): Kept<StaticIpConfig> {
+function decodeStaticIpConfig(object: KubeObject): StaticObject<StaticIpConfig> {
   const faults = new Faults();
   const decoded = staticIpConfig(object, '', faults);
   return { decoded: faults.list.length > 0 ? undefined : decoded, faults: faults.list };
@@ -146,9 +146,9 @@ export function sampleInformers(
 function open<T>(
   deps: InformerDeps,
   type: ResourceType,
-  own: Pick<InformerOptions<T>, 'decode' | 'indexes' | 'query'>,
+  options: Pick<InformerOptions<T>, 'decode' | 'indexes' | 'query'>,
 ): Informer<T> {
-  return openInformer<T>({ ...deps, type, ...own });
+  return openInformer<T>({ ...deps, type, ...options });
 }
 
 function listOf(id: string | undefined): readonly string[] {
@@ -164,7 +164,7 @@ export type MachineFollower = {
 };
 
 /** Native nodes may be enabled at any time; nothing waits for it. */
-const LOOK_AGAIN_MS = 10 * 60_000;
+const MACHINES_RETRY_MS = 10 * 60_000;
 
 /** Makes the follower of Machines: their definition exists only in clusters with native nodes. */
 export function followMachines(deps: InformerDeps): MachineFollower {
@@ -179,7 +179,7 @@ export function followMachines(deps: InformerDeps): MachineFollower {
           informer = openMachines(deps);
           return await informer.start(signal);
         }
-        await deps.clock.sleep(LOOK_AGAIN_MS, signal).catch(() => {});
+        await deps.clock.sleep(MACHINES_RETRY_MS, signal).catch(() => {});
       }
     },
   };

@@ -47,8 +47,8 @@ function withoutFile({ master, env, serviceAccountFolder = SERVICE_ACCOUNT_FOLDE
   const host = env['KUBERNETES_SERVICE_HOST'];
   const port = env['KUBERNETES_SERVICE_PORT'];
   if (!host || !port) {
-    const wanted = 'a kubeconfig, or --master, or the variables KUBERNETES_SERVICE_HOST and _PORT that every Pod has';
-    throw fault('settings', '--kubeconfig', wanted, undefined);
+    const expected = 'a kubeconfig, or --master, or the variables KUBERNETES_SERVICE_HOST and _PORT that every Pod has';
+    throw fault('settings', '--kubeconfig', expected, undefined);
   }
   return {
     cluster: {

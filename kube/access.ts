@@ -28,7 +28,7 @@ export type Access = {
 const REREAD_MS = 60_000;
 
 /** Interval of TCP keep-alive probes: the kernel detects a dead peer even while no request waits for an answer. */
-const KEEP_ALIVE_MS = 30_000;
+const KEEP_ALIVE_PROBE_MS = 30_000;
 
 /** The part of client-node's KubeConfig that is used. */
 export type KubeConfigClass = new () => {
@@ -65,14 +65,14 @@ export function openAccess(target: AccessTarget, clock: Clock, loadKubeConfig?: 
   const agentFor = (options: RequestOptions): HttpAgent => {
     if (options.agent instanceof HttpAgent) return options.agent;
     const { ca, cert, key, servername, rejectUnauthorized } = options;
-    const mark = JSON.stringify([ca, cert, key, servername, rejectUnauthorized].map((one) => String(one ?? '')));
-    if (agent?.key === mark) return agent.agent;
+    const tlsKey = JSON.stringify([ca, cert, key, servername, rejectUnauthorized].map((one) => String(one ?? '')));
+    if (agent?.key === tlsKey) return agent.agent;
     // Running requests keep the old agent; its idle connections are closed.
     if (agent !== undefined) closeIdle(agent.agent);
-    const settings = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE_MS, maxFreeSockets: 4 };
+    const settings = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE_PROBE_MS, maxFreeSockets: 4 };
     const tls = withoutUndefined({ ca, cert, key, servername, rejectUnauthorized });
     const isPlain = cluster.server.startsWith('http:');
-    agent = { key: mark, agent: isPlain ? new HttpAgent(settings) : new HttpsAgent({ ...settings, ...tls }) };
+    agent = { key: tlsKey, agent: isPlain ? new HttpAgent(settings) : new HttpsAgent({ ...settings, ...tls }) };
     return agent.agent;
   };
   return {
@@ -95,14 +95,14 @@ export function openAccess(target: AccessTarget, clock: Clock, loadKubeConfig?: 
 type SignIn = (options: RequestOptions) => Promise<void>;
 
 function signInOf(target: AccessTarget, loadKubeConfig: LoadKubeConfig | undefined): () => SignIn {
-  if (!needsWholeConfig(target)) return () => authenticate(target.user);
-  if (loadKubeConfig !== undefined) return () => wholeConfig(target, loadKubeConfig);
+  if (!needsFullConfig(target)) return () => authenticate(target.user);
+  if (loadKubeConfig !== undefined) return () => authenticateByFullConfig(target, loadKubeConfig);
   const got = target.cluster.proxyUrl ? 'a proxy' : `auth-provider ${String(target.user.authProvider?.name)}`;
   const expected = 'a token, tokenFile, client certificate or exec plugin, and no proxy-url, in this executable';
   throw new ConfigError('kubeconfig', [{ path: '', expected, got }]);
 }
 
-function needsWholeConfig({ cluster, user }: AccessTarget): boolean {
+function needsFullConfig({ cluster, user }: AccessTarget): boolean {
   if (cluster.proxyUrl) return true;
   return Boolean(user.authProvider) && !new FileAuth().isAuthProvider(user) && !new ExecAuth().isAuthProvider(user);
 }
@@ -119,7 +119,7 @@ function authenticate(user: User): SignIn {
   };
 }
 
-function wholeConfig({ cluster, user }: AccessTarget, load: LoadKubeConfig): SignIn {
+function authenticateByFullConfig({ cluster, user }: AccessTarget, load: LoadKubeConfig): SignIn {
   const loaded = load().then((KubeConfig) => {
     const config = new KubeConfig();
     config.loadFromClusterAndUser(cluster, user);

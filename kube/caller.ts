@@ -3,12 +3,12 @@ import { answerError } from './answer-error.ts';
 import { callOnce, type HttpAnswer, type HttpCall, type HttpDeps } from './http-call.ts';
 import type { ResourceType } from './kube-client.ts';
 import { isKubeError } from './kube-error.ts';
-import type { KubeObserver, KubeRequestSign } from './kube-observer.ts';
+import type { KubeObserver, KubeRequestReport } from './kube-observer.ts';
 import type { TokenBucket } from './token-bucket.ts';
 
 /** A call of one verb on a resource. */
 type ObjectCall = {
-  readonly verb: Exclude<KubeRequestSign['verb'], 'watch'>;
+  readonly verb: Exclude<KubeRequestReport['verb'], 'watch'>;
   readonly type: ResourceType;
   readonly path: string;
   readonly label: string;
@@ -22,15 +22,15 @@ export type Send = (call: ObjectCall, signal?: AbortSignal) => Promise<HttpAnswe
 /** Dependencies of a caller. */
 type CallerDeps = {
   readonly http: HttpDeps;
-  readonly turn: TokenBucket;
+  readonly limiter: TokenBucket;
   readonly log: Logger;
   readonly userAgent: string;
   readonly observer?: KubeObserver;
 };
 
 /** Most repetitions of a throttled call. After that the 429 is returned to the caller. */
-const MOST_REPEATS = 4;
-const LONGEST_WAIT_MS = 30_000;
+const MAX_REPEATS = 4;
+const MAX_WAIT_MS = 30_000;
 const WAIT_MS = 1000;
 
 /**
@@ -40,40 +40,40 @@ const WAIT_MS = 1000;
  * unauthenticated one (401) once, with credentials read again.
  */
 export function createCaller(deps: CallerDeps): Send {
-  const { http, turn, log, observer } = deps;
+  const { http, limiter, log, observer } = deps;
   return async (call, signal) => {
     let hasRenewed = false;
     for (let repeats = 0; ; repeats++) {
       const waitsFromMs = http.clock.monotonicMs();
-      await turn.take(signal);
-      observer?.onTurn?.(http.clock.monotonicMs() - waitsFromMs);
-      const answer = await observed(deps, call, signal);
+      await limiter.take(signal);
+      observer?.onRateLimitWait?.(http.clock.monotonicMs() - waitsFromMs);
+      const answer = await sendObserved(deps, call, signal);
       if (answer.status === 401 && !hasRenewed) {
         hasRenewed = true;
         log.info('API server refused our credentials, reading them again', { request: call.label });
         http.access.renew();
         continue;
       }
-      if (answer.status !== 429 || repeats >= MOST_REPEATS) return answer;
+      if (answer.status !== 429 || repeats >= MAX_REPEATS) return answer;
       const { retryAfterMs } = answerError({ request: call.label, ...answer });
-      await http.clock.sleep(Math.min(retryAfterMs ?? WAIT_MS, LONGEST_WAIT_MS), signal);
+      await http.clock.sleep(Math.min(retryAfterMs ?? WAIT_MS, MAX_WAIT_MS), signal);
     }
   };
 }
 
-async function observed(deps: CallerDeps, call: ObjectCall, signal: AbortSignal | undefined): Promise<HttpAnswer> {
+async function sendObserved(deps: CallerDeps, call: ObjectCall, signal: AbortSignal | undefined): Promise<HttpAnswer> {
   const { http, observer } = deps;
   const startedMs = http.clock.monotonicMs();
-  const tell = (outcome: KubeRequestSign['outcome']) => {
+  const report = (outcome: KubeRequestReport['outcome']) => {
     const ms = http.clock.monotonicMs() - startedMs;
     observer?.onRequest?.({ verb: call.verb, resource: call.type.plural, outcome, ms });
   };
   try {
     const answer = await callOnce(http, httpCall(deps, call), signal);
-    tell(answer.status < 300 ? 'ok' : answerError({ request: call.label, ...answer }).code);
+    report(answer.status < 300 ? 'ok' : answerError({ request: call.label, ...answer }).code);
     return answer;
   } catch (error) {
-    tell(isKubeError(error) ? error.code : 'aborted');
+    report(isKubeError(error) ? error.code : 'aborted');
     throw error;
   }
 }

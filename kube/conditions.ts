@@ -11,7 +11,7 @@ export type Condition = {
 };
 
 /** The desired condition, without its time. */
-type WantedCondition = Omit<Condition, 'lastTransitionTime'>;
+type DesiredCondition = Omit<Condition, 'lastTransitionTime'>;
 
 /**
  * Sets one condition in a list, at its place or at the end. Its time moves only when its status changes. When nothing
@@ -19,22 +19,22 @@ type WantedCondition = Omit<Condition, 'lastTransitionTime'>;
  */
 export function withCondition(
   conditions: readonly Condition[],
-  wanted: WantedCondition,
+  desired: DesiredCondition,
   nowText: string,
 ): readonly Condition[] {
-  const known = conditions.find((one) => one.type === wanted.type);
-  if (known === undefined) return [...conditions, { ...wanted, lastTransitionTime: nowText }];
-  if (isSame(known, wanted)) return conditions;
+  const known = conditions.find((one) => one.type === desired.type);
+  if (known === undefined) return [...conditions, { ...desired, lastTransitionTime: nowText }];
+  if (isSame(known, desired)) return conditions;
   const { message: _message, ...kept } = known;
-  const lastTransitionTime = known.status === wanted.status ? known.lastTransitionTime : nowText;
-  return conditions.map((one) => (one === known ? { ...kept, ...wanted, lastTransitionTime } : one));
+  const lastTransitionTime = known.status === desired.status ? known.lastTransitionTime : nowText;
+  return conditions.map((one) => (one === known ? { ...kept, ...desired, lastTransitionTime } : one));
 }
 
-function isSame(known: Condition, wanted: WantedCondition): boolean {
+function isSame(known: Condition, desired: DesiredCondition): boolean {
   return (
-    known.status === wanted.status &&
-    known.reason === wanted.reason &&
-    known.message === wanted.message &&
-    (wanted.observedGeneration === undefined || known.observedGeneration === wanted.observedGeneration)
+    known.status === desired.status &&
+    known.reason === desired.reason &&
+    known.message === desired.message &&
+    (desired.observedGeneration === undefined || known.observedGeneration === desired.observedGeneration)
   );
 }

@@ -54,16 +54,16 @@ async function runWorker(options: ControllerOptions, signal: AbortSignal): Promi
 async function runOnce(options: ControllerOptions, key: string, signal: AbortSignal): Promise<void> {
   const { name, queue, clock, log, observer } = options;
   const startedMs = clock.monotonicMs();
-  const tell = (outcome: 'done' | 'again' | 'failed') =>
+  const report = (outcome: 'done' | 'again' | 'failed') =>
     observer?.onReconcile?.({ controller: name, outcome, ms: clock.monotonicMs() - startedMs });
   try {
     const result = await options.reconcile(key, signal);
     queue.forget(key);
     if (result.kind === 'again') queue.addAfter(key, result.afterMs);
-    tell(result.kind);
+    report(result.kind);
   } catch (error) {
     if (signal.aborted) return;
-    tell('failed');
+    report('failed');
     log.warn('reconcile failed, will try again', { controller: name, key, error });
     queue.addRateLimited(key);
   }

@@ -35,9 +35,9 @@ export type EventRecorder = {
 
 const QUEUE_LIMIT = 1000;
 /** Most written events that are remembered, so that an equal event increases their count. */
-const MOST_KNOWN = 4096;
+const MAX_KNOWN = 4096;
 /** Most attempts to write one event. They take minutes; after that the event is no longer worth writing. */
-const MOST_TRIES = 8;
+const MAX_TRIES = 8;
 const BACKOFF: BackoffSettings = { firstMs: 500, maxMs: 30_000, factor: 2, jitter: 0.5 };
 
 type Pending = { event: EventInput; count: number; readonly firstMs: number; lastMs: number };
@@ -106,7 +106,7 @@ class EventWriter {
         observer?.onEvent?.(outcome);
         return;
       } catch (error) {
-        if (!isKubeError(error, 'UNAVAILABLE', 'TIMEOUT', 'THROTTLED', 'CONFLICT') || tries >= MOST_TRIES) {
+        if (!isKubeError(error, 'UNAVAILABLE', 'TIMEOUT', 'THROTTLED', 'CONFLICT') || tries >= MAX_TRIES) {
           log.warn('event not written', { event: pending.event, error });
           observer?.onEvent?.('dropped');
           return;
@@ -126,7 +126,7 @@ class EventWriter {
       try {
         await client.patch(EVENTS, { namespace, name: known.name }, { kind: 'merge', body });
         known.count += count;
-        remember(this.#known, key, known, MOST_KNOWN);
+        remember(this.#known, key, known, MAX_KNOWN);
         return 'counted';
       } catch (error) {
         // The API server deletes events after an hour.
@@ -140,7 +140,7 @@ class EventWriter {
     } catch (error) {
       if (!isKubeError(error, 'ALREADY_EXISTS')) throw error;
     }
-    remember(this.#known, key, { name, count, firstMs }, MOST_KNOWN);
+    remember(this.#known, key, { name, count, firstMs }, MAX_KNOWN);
     return 'written';
   }
 

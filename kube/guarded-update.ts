@@ -35,10 +35,10 @@ export async function updateGuarded(
   const { attempts = ATTEMPTS, signal } = options;
   let current = options.current ?? (await client.get(type, ref, signal));
   for (let attempt = 1; current !== undefined; attempt++) {
-    const wanted = change(current);
-    if (wanted === undefined) return current;
+    const desired = change(current);
+    if (desired === undefined) return current;
     try {
-      return await client.update(type, guarded(wanted, current), signal);
+      return await client.update(type, guarded(desired, current), signal);
     } catch (error) {
       // Deleted, or deleted and created again, since the read. The next read shows which.
       const isOutdated = isKubeError(error, 'CONFLICT', 'NOT_FOUND');
@@ -53,11 +53,11 @@ export async function updateGuarded(
  * Sets resourceVersion and uid of the object that was read, whatever `change` did to the metadata, so that the write
  * applies to that object only.
  */
-function guarded(wanted: KubeObject, current: KubeObject): KubeObject {
+function guarded(desired: KubeObject, current: KubeObject): KubeObject {
   const { resourceVersion, uid } = current.metadata;
   const guards = {
     ...(resourceVersion === undefined ? {} : { resourceVersion }),
     ...(uid === undefined ? {} : { uid }),
   };
-  return { ...wanted, metadata: { ...wanted.metadata, ...guards } };
+  return { ...desired, metadata: { ...desired.metadata, ...guards } };
 }

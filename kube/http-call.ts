@@ -82,11 +82,11 @@ async function withDeadline<T>(
   signal?.throwIfAborted();
   const inner = new AbortController();
   const timer = new AbortController();
-  let isLate = false;
+  let isTimedOut = false;
   const onAbort = () => inner.abort();
   signal?.addEventListener('abort', onAbort, { once: true });
   const onDeadline = () => {
-    isLate = true;
+    isTimedOut = true;
     inner.abort();
   };
   clock.sleep(timeoutMs, timer.signal).then(onDeadline, () => {});
@@ -97,8 +97,8 @@ async function withDeadline<T>(
     if (isKubeError(error)) throw error;
     // When one connection to a server hangs, the others may hang as well.
     access.dropIdle();
-    const text = isLate ? `no answer within ${timeoutMs} ms` : messageOf(error);
-    throw new KubeError({ code: isLate ? 'TIMEOUT' : 'UNAVAILABLE', request: call.label, text }, { cause: error });
+    const text = isTimedOut ? `no answer within ${timeoutMs} ms` : messageOf(error);
+    throw new KubeError({ code: isTimedOut ? 'TIMEOUT' : 'UNAVAILABLE', request: call.label, text }, { cause: error });
   } finally {
     signal?.removeEventListener('abort', onAbort);
     timer.abort();
@@ -122,7 +122,7 @@ async function openResponse({ access }: HttpDeps, call: HttpCall, signal: AbortS
         ...(body === undefined ? {} : { 'content-type': call.contentType, 'content-length': body.length }),
       },
     });
-    const onAbort = () => request.destroy(new Error('given up'));
+    const onAbort = () => request.destroy(new Error('aborted'));
     signal.addEventListener('abort', onAbort, { once: true });
     request.once('response', (response) => {
       resolve(response);
@@ -138,15 +138,15 @@ async function openResponse({ access }: HttpDeps, call: HttpCall, signal: AbortS
 }
 
 /** Largest answer that is accepted. A page of 500 objects of the largest size in etcd (1.5 MB) would exceed it. */
-const MOST_BODY_BYTES = 256 * 1024 * 1024;
+const MAX_BODY_BYTES = 256 * 1024 * 1024;
 
 async function readText(response: IncomingMessage, label: string): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > MOST_BODY_BYTES) {
-      throw new KubeError({ code: 'BAD_ANSWER', request: label, text: `more than ${MOST_BODY_BYTES} bytes` });
+    if (bytes > MAX_BODY_BYTES) {
+      throw new KubeError({ code: 'BAD_ANSWER', request: label, text: `more than ${MAX_BODY_BYTES} bytes` });
     }
     chunks.push(chunk);
   }

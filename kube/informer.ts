@@ -63,7 +63,7 @@ const PAGE_SIZE = 500;
 const BACKOFF: BackoffSettings = { firstMs: 200, maxMs: 30_000, factor: 2, jitter: 0.5 };
 
 /** A watch that lasted so long was a success. One that ends at once must not be opened again in a tight loop. */
-const LIVED_MS = 5000;
+const MIN_WATCH_MS = 5000;
 
 /**
  * Opens an informer: list, then watch from there, again and again.
@@ -140,7 +140,7 @@ async function follow<T>(follower: Follower<T>, signal: AbortSignal): Promise<vo
       if (!isKubeError(error, 'EXPIRED')) log.warn('following objects failed', { resource: type.plural, error });
       observer?.onFailure?.(type, error);
     }
-    attempt = clock.monotonicMs() - startedMs >= LIVED_MS ? 0 : attempt + 1;
+    attempt = clock.monotonicMs() - startedMs >= MIN_WATCH_MS ? 0 : attempt + 1;
     // After a long watch the next attempt comes almost at once; a short random wait separates many informers.
     waitMs = Math.max(waitMs, backoffMs(BACKOFF, Math.max(1, attempt), random()));
     await clock.sleep(waitMs, signal).catch(() => {});
@@ -153,19 +153,19 @@ async function follow<T>(follower: Follower<T>, signal: AbortSignal): Promise<vo
  */
 async function listAll<T>(follower: Follower<T>, signal: AbortSignal): Promise<string> {
   const { client, type, query = {}, pageSize = PAGE_SIZE, observer } = follower.options;
-  const seen = new Set<string>();
+  const listedKeys = new Set<string>();
   let continueToken: string | undefined;
   for (;;) {
     const token = continueToken === undefined ? {} : { continueToken };
     const page = await client.listPage(type, { ...query, limit: pageSize, ...token }, signal);
     signal.throwIfAborted();
     follower.onContact();
-    if (seen.size === 0) follower.onListing();
-    for (const object of page.items) seen.add(follower.cache.put(object));
+    if (listedKeys.size === 0) follower.onListing();
+    for (const object of page.items) listedKeys.add(follower.cache.put(object));
     continueToken = page.continueToken;
     if (continueToken !== undefined) continue;
-    follower.cache.keepOnly(seen);
-    observer?.onList?.(type, seen.size);
+    follower.cache.retainOnly(listedKeys);
+    observer?.onList?.(type, listedKeys.size);
     follower.onSynced();
     return page.resourceVersion;
   }
@@ -178,7 +178,7 @@ async function watchFrom<T>(follower: Follower<T>, from: string, signal: AbortSi
   for await (const event of client.watch(type, { ...query, resourceVersion: from }, signal)) {
     follower.onContact();
     const next = event.kind === 'bookmark' ? event.resourceVersion : event.object.metadata.resourceVersion;
-    if (next !== undefined && goesBack(version, next)) {
+    if (next !== undefined && isRegression(version, next)) {
       throw new KubeError({ code: 'EXPIRED', request: `WATCH ${type.plural}`, text: `${next} after ${version}` });
     }
     if (event.kind === 'deleted') follower.cache.remove(event.object);
@@ -193,7 +193,7 @@ async function watchFrom<T>(follower: Follower<T>, from: string, signal: AbortSi
  * Tells whether the revisions go back: then the server was restored. @see KEP-5504, which lets clients compare them as
  * numbers
  */
-function goesBack(before: string, after: string): boolean {
+function isRegression(before: string, after: string): boolean {
   return /^\d+$/.test(before) && /^\d+$/.test(after) && BigInt(after) < BigInt(before);
 }
 

@@ -1,10 +1,10 @@
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
-import { BLIND, decideCandidacy, lookAgain, type Sight } from './election/decide-candidacy.ts';
-import { TRUSTED_SHARE } from './election/election-settings.ts';
+import { decideCandidacy, type LockObservation, NO_OBSERVATION, observeLock } from './election/decide-candidacy.ts';
+import { RENEW_DEADLINE_SHARE } from './election/election-settings.ts';
 import { type Lock, openLock } from './election/lock.ts';
 import type { LockRef } from './election/lock-record.ts';
-import { holdTerm, type LeaderObserver, type Term, type WonLock } from './election/term.ts';
+import { type LeaderObserver, runTerm, type Term, type WonLock } from './election/term.ts';
 import type { KubeClient } from './kube-client.ts';
 import { isKubeError } from './kube-error.ts';
 
@@ -32,7 +32,7 @@ export type LeaderElectionOptions = {
  * Longest gap between reads, as a share of the lease. After a longer gap the server may have been restored; a restore
  * takes at least as long.
  */
-const LONGEST_GAP_SHARE = 0.25;
+const MAX_GAP_SHARE = 0.25;
 
 /**
  * Leads whenever elected, until aborted or until `lead` ends by itself; then releases the lock. `lead` must stop when
@@ -52,23 +52,31 @@ export async function runAsLeader(
   signal: AbortSignal,
 ): Promise<void> {
   const { client, clock, leaseMs, renewMs, retryMs, random, identity } = options;
-  if (!(retryMs > 0 && renewMs > 0 && renewMs + retryMs <= leaseMs * TRUSTED_SHARE)) {
-    const told = `leaseMs ${leaseMs}, renewMs ${renewMs}, retryMs ${retryMs}`;
-    throw new RangeError(`leader election: ${told}: renewMs + retryMs must be at most ${TRUSTED_SHARE} of leaseMs`);
+  if (!(retryMs > 0 && renewMs > 0 && renewMs + retryMs <= leaseMs * RENEW_DEADLINE_SHARE)) {
+    const times = `leaseMs ${leaseMs}, renewMs ${renewMs}, retryMs ${retryMs}`;
+    throw new RangeError(
+      `leader election: ${times}: renewMs + retryMs must be at most ${RENEW_DEADLINE_SHARE} of leaseMs`,
+    );
   }
   const suffix = Math.floor(random() * 2 ** 32)
     .toString(16)
     .padStart(8, '0');
   const lock = openLock({ client, clock, attemptMs: Math.max(retryMs, leaseMs / 6) }, options.lock);
-  const candidate: Candidate = { options, lock, holder: `${identity}_${suffix}`, sight: undefined, highestEpoch: 0 };
+  const candidate: Candidate = {
+    options,
+    lock,
+    holder: `${identity}_${suffix}`,
+    observation: undefined,
+    highestEpoch: 0,
+  };
   while (!signal.aborted) {
     const won = await contend(candidate, signal);
     if (won === undefined) return;
-    const trustedMs = leaseMs * TRUSTED_SHARE;
-    const outcome = await holdTerm({ ...options, lock, holder: candidate.holder, trustedMs }, won, lead, signal);
+    const renewDeadlineMs = leaseMs * RENEW_DEADLINE_SHARE;
+    const outcome = await runTerm({ ...options, lock, holder: candidate.holder, renewDeadlineMs }, won, lead, signal);
     if (outcome === 'over') return;
     // Observations made while this process was the leader do not count: start as after a gap in the observations.
-    candidate.sight = BLIND;
+    candidate.observation = NO_OBSERVATION;
   }
 }
 
@@ -76,7 +84,7 @@ type Candidate = {
   readonly options: LeaderElectionOptions;
   readonly lock: Lock;
   readonly holder: string;
-  sight: Sight | undefined;
+  observation: LockObservation | undefined;
   /**
    * The highest count of terms ever read. Thus no epoch is used twice, even after the server was restored to an older
    * state.
@@ -107,13 +115,13 @@ async function contend(candidate: Candidate, signal: AbortSignal): Promise<WonLo
 async function tryOnce(candidate: Candidate): Promise<WonLock | undefined> {
   const { options, lock, holder } = candidate;
   const { clock, leaseMs } = options;
-  const lookedMs = clock.monotonicMs();
+  const startedMs = clock.monotonicMs();
   const stored = await lock.read();
   const nowMs = clock.monotonicMs();
-  const sight = lookAgain(candidate.sight, stored, { lookedMs, nowMs }, leaseMs * LONGEST_GAP_SHARE);
-  candidate.sight = sight;
+  const observation = observeLock(candidate.observation, stored, { startedMs, nowMs }, leaseMs * MAX_GAP_SHARE);
+  candidate.observation = observation;
   candidate.highestEpoch = Math.max(candidate.highestEpoch, stored?.record.transitions ?? 0);
-  if (decideCandidacy(sight, nowMs, leaseMs).kind === 'wait') return undefined;
+  if (decideCandidacy(observation, nowMs, leaseMs).kind === 'wait') return undefined;
   candidate.highestEpoch += 1;
   const time = lock.now();
   const record = {

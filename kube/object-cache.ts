@@ -16,7 +16,7 @@ function keyOf({ metadata }: Pick<KubeObject, 'metadata'>): string {
   return metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
 }
 
-type Entry<T> = { readonly value: T; readonly marks: readonly (readonly [index: string, text: string])[] };
+type Entry<T> = { readonly value: T; readonly indexKeys: readonly (readonly [index: string, text: string])[] };
 
 /** Cache of the objects of a collection, found by key and by index; notifies its listeners of every change. */
 export class ObjectCache<T> {
@@ -81,7 +81,7 @@ export class ObjectCache<T> {
   }
 
   /** Removes all objects except the given ones. */
-  keepOnly(keys: ReadonlySet<string>): void {
+  retainOnly(keys: ReadonlySet<string>): void {
     for (const key of [...this.#entries.keys()]) if (!keys.has(key)) this.#drop(key);
     for (const key of [...this.#undecodable.keys()]) if (!keys.has(key)) this.#undecodable.delete(key);
   }
@@ -96,10 +96,10 @@ export class ObjectCache<T> {
     try {
       const value = this.#decode(object);
       if (value === undefined) return undefined;
-      const marks = this.#indexers.flatMap(([index, textsOf]) =>
+      const indexKeys = this.#indexers.flatMap(([index, textsOf]) =>
         textsOf(value, key).map((text) => [index, text] as const),
       );
-      return { value, marks };
+      return { value, indexKeys };
     } catch (error) {
       const version = object.metadata.resourceVersion ?? '';
       if (this.#undecodable.get(key) !== version) {
@@ -112,26 +112,26 @@ export class ObjectCache<T> {
 
   #set(key: string, entry: Entry<T>): void {
     const before = this.#entries.get(key);
-    if (before !== undefined) this.#unmark(key, before);
+    if (before !== undefined) this.#unindex(key, before);
     this.#entries.set(key, entry);
-    for (const [index, text] of entry.marks) {
+    for (const [index, text] of entry.indexKeys) {
       const texts = this.#indexes.get(index);
       const found = texts?.get(text) ?? new Map<string, T>();
       texts?.set(text, found.set(key, entry.value));
     }
-    this.#tell({ key, ...(before === undefined ? {} : { before: before.value }), after: entry.value });
+    this.#notify({ key, ...(before === undefined ? {} : { before: before.value }), after: entry.value });
   }
 
   #drop(key: string): void {
     const before = this.#entries.get(key);
     if (before === undefined) return;
-    this.#unmark(key, before);
+    this.#unindex(key, before);
     this.#entries.delete(key);
-    this.#tell({ key, before: before.value });
+    this.#notify({ key, before: before.value });
   }
 
-  #unmark(key: string, { marks }: Entry<T>): void {
-    for (const [index, text] of marks) {
+  #unindex(key: string, { indexKeys }: Entry<T>): void {
+    for (const [index, text] of indexKeys) {
       const texts = this.#indexes.get(index);
       const found = texts?.get(text);
       found?.delete(key);
@@ -139,7 +139,7 @@ export class ObjectCache<T> {
     }
   }
 
-  #tell(change: ObjectChange<T>): void {
+  #notify(change: ObjectChange<T>): void {
     for (const listener of [...this.#listeners]) {
       try {
         listener(change);

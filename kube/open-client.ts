@@ -25,7 +25,7 @@ export type KubeClientOptions = AccessSource & {
   readonly observer?: KubeObserver;
   /** Returns a number from 0 to below 1: spreads the ends of watches. Default: no spread. */
   readonly random?: () => number;
-  /** `loadWholeKubeConfig`, for executables that can afford the memory; without it some kubeconfigs are refused. */
+  /** `loadFullKubeConfig`, for executables that can afford the memory; without it some kubeconfigs are refused. */
   readonly loadKubeConfig?: LoadKubeConfig;
   /** Time limit of a call, in milliseconds; default 30,000. */
   readonly requestTimeoutMs?: number;
@@ -56,17 +56,23 @@ export function openKubeClient(options: KubeClientOptions): OpenKubeClient {
   // they are limited too.
   const reserve = new TokenBucket(clock, Math.max(2, qps / 4), Math.max(10, burst / 2));
   const ordinary = new TokenBucket(clock, qps, burst);
-  const follow = {
+  const watchDeps = {
     http,
-    turn: reserve,
+    limiter: reserve,
     random: options.random ?? (() => 0.5),
     idleMs: options.watchIdleMs ?? WATCH_IDLE_MS,
     ...withObserver(options),
     userAgent: options.userAgent,
   };
-  const clientWith = (turn: TokenBucket): KubeClient => {
-    const send = createCaller({ http, turn, log: options.log, userAgent: options.userAgent, ...withObserver(options) });
-    return { ...objectCalls(send), watch: (type, query, signal) => followWatch(follow, type, query, signal) };
+  const clientWith = (limiter: TokenBucket): KubeClient => {
+    const send = createCaller({
+      http,
+      limiter,
+      log: options.log,
+      userAgent: options.userAgent,
+      ...withObserver(options),
+    });
+    return { ...objectCalls(send), watch: (type, query, signal) => followWatch(watchDeps, type, query, signal) };
   };
   return { ...clientWith(ordinary), urgent: clientWith(reserve), close: () => access.close() };
 }

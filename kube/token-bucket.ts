@@ -10,7 +10,7 @@ export class TokenBucket {
   readonly #clock: Clock;
   readonly #qps: number;
   readonly #burst: number;
-  readonly #line = new Set<Waiter>();
+  readonly #waiters = new Set<Waiter>();
   #tokens: number;
   #filledMs: number;
   #isPumping = false;
@@ -28,21 +28,21 @@ export class TokenBucket {
   async take(signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
     this.#fill();
-    if (this.#line.size === 0 && this.#tokens >= 1) {
+    if (this.#waiters.size === 0 && this.#tokens >= 1) {
       this.#tokens -= 1;
       return;
     }
-    const turn = Promise.withResolvers<void>();
-    const waiter = { enter: turn.resolve };
+    const granted = Promise.withResolvers<void>();
+    const waiter = { enter: granted.resolve };
     const leave = () => {
-      this.#line.delete(waiter);
-      turn.reject(signal?.reason);
+      this.#waiters.delete(waiter);
+      granted.reject(signal?.reason);
     };
     signal?.addEventListener('abort', leave, { once: true });
-    this.#line.add(waiter);
+    this.#waiters.add(waiter);
     if (!this.#isPumping) void this.#pump();
     try {
-      await turn.promise;
+      await granted.promise;
     } finally {
       signal?.removeEventListener('abort', leave);
     }
@@ -51,15 +51,15 @@ export class TokenBucket {
   /** Hands out tokens as long as callers wait. */
   async #pump(): Promise<void> {
     this.#isPumping = true;
-    while (this.#line.size > 0) {
+    while (this.#waiters.size > 0) {
       this.#fill();
       if (this.#tokens < 1) {
         await this.#clock.sleep(Math.ceil(((1 - this.#tokens) * 1000) / this.#qps));
         continue;
       }
-      const [first] = this.#line;
+      const [first] = this.#waiters;
       if (first === undefined) break;
-      this.#line.delete(first);
+      this.#waiters.delete(first);
       this.#tokens -= 1;
       first.enter();
     }

@@ -4,7 +4,7 @@ import { answerError } from './answer-error.ts';
 import { type HttpCall, type HttpDeps, openStream, readRefusal } from './http-call.ts';
 import type { KubeClient, ResourceType, WatchEvent } from './kube-client.ts';
 import { isKubeError, KubeError } from './kube-error.ts';
-import type { KubeObserver, KubeRequestSign } from './kube-observer.ts';
+import type { KubeObserver, KubeRequestReport } from './kube-observer.ts';
 import { collectionPath, requestLabel } from './request-path.ts';
 import type { TokenBucket } from './token-bucket.ts';
 import { decodeWatchLine, splitLines } from './watch-stream.ts';
@@ -12,7 +12,7 @@ import { decodeWatchLine, splitLines } from './watch-stream.ts';
 /** Dependencies of a watch. */
 type WatchDeps = {
   readonly http: HttpDeps;
-  readonly turn: TokenBucket;
+  readonly limiter: TokenBucket;
   readonly random: () => number;
   readonly idleMs: number;
   readonly userAgent: string;
@@ -25,7 +25,7 @@ type WatchQuery = Parameters<KubeClient['watch']>[1];
  * Shortest time after which the server ends a watch; the longest is double. client-go requests the same. The times are
  * spread so that clients do not reconnect at the same time.
  */
-const SHORTEST_SECONDS = 300;
+const MIN_WATCH_SECONDS = 300;
 
 /**
  * Watches a collection until the server ends the watch, which ends the iteration.
@@ -37,10 +37,10 @@ export async function* followWatch(
   query: WatchQuery,
   signal: AbortSignal,
 ): AsyncGenerator<WatchEvent, void, undefined> {
-  const { http, turn, observer } = deps;
-  await turn.take(signal);
+  const { http, limiter, observer } = deps;
+  await limiter.take(signal);
   const startedMs = http.clock.monotonicMs();
-  let outcome: KubeRequestSign['outcome'] = 'aborted';
+  let outcome: KubeRequestReport['outcome'] = 'aborted';
   try {
     yield* eventsOf(deps, type, query, signal);
     outcome = 'ok';
@@ -61,9 +61,9 @@ async function* eventsOf(
   const { http, idleMs } = deps;
   const call = watchCall(deps, type, query);
   const response = await openWatch(http, call, signal);
-  const idle = watchOverSilence(http.clock, idleMs, () => response.destroy());
+  const idle = startIdleTimer(http.clock, idleMs, () => response.destroy());
   try {
-    for await (const line of splitLines(listened(response, idle.heard), call.label)) {
+    for await (const line of splitLines(withActivity(response, idle.onData), call.label)) {
       const event = decodeWatchLine(line, call.label);
       if (event !== undefined) yield event;
     }
@@ -99,7 +99,7 @@ function watchCall(deps: WatchDeps, type: ResourceType, query: WatchQuery): Http
     watch: 'true',
     allowWatchBookmarks: 'true',
     resourceVersion: query.resourceVersion,
-    timeoutSeconds: String(Math.round(SHORTEST_SECONDS * (1 + deps.random()))),
+    timeoutSeconds: String(Math.round(MIN_WATCH_SECONDS * (1 + deps.random()))),
   });
   if (query.fieldSelector !== undefined) search.set('fieldSelector', query.fieldSelector);
   if (query.labelSelector !== undefined) search.set('labelSelector', query.labelSelector);
@@ -111,32 +111,35 @@ function watchCall(deps: WatchDeps, type: ResourceType, query: WatchQuery): Http
   };
 }
 
-async function* listened(response: IncomingMessage, heard: () => void): AsyncGenerator<Uint8Array, void, undefined> {
+async function* withActivity(
+  response: IncomingMessage,
+  onData: () => void,
+): AsyncGenerator<Uint8Array, void, undefined> {
   for await (const chunk of response as AsyncIterable<Buffer>) {
-    heard();
+    onData();
     yield chunk;
   }
 }
 
 /**
- * Calls `onSilence` when no data arrived for `idleMs`. A connection to a vanished peer would otherwise look like a
+ * Calls `onIdle` when no data arrived for `idleMs`. A connection to a vanished peer would otherwise look like a
  * quiet one for ever.
  */
-function watchOverSilence(clock: Clock, idleMs: number, onSilence: () => void) {
+function startIdleTimer(clock: Clock, idleMs: number, onIdle: () => void) {
   const stopped = new AbortController();
-  let heardMs = clock.monotonicMs();
+  let lastDataMs = clock.monotonicMs();
   let isOver = false;
   const wait = async () => {
-    for (let leftMs = idleMs; leftMs > 0; leftMs = heardMs + idleMs - clock.monotonicMs()) {
+    for (let leftMs = idleMs; leftMs > 0; leftMs = lastDataMs + idleMs - clock.monotonicMs()) {
       await clock.sleep(leftMs, stopped.signal);
     }
     isOver = true;
-    onSilence();
+    onIdle();
   };
   wait().catch(() => {});
   return {
-    heard: () => {
-      heardMs = clock.monotonicMs();
+    onData: () => {
+      lastDataMs = clock.monotonicMs();
     },
     isOver: () => isOver,
     stop: () => stopped.abort(),

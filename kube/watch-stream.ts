@@ -4,19 +4,19 @@ import type { KubeObject, WatchEvent } from './kube-client.ts';
 import { KubeError } from './kube-error.ts';
 
 /** Longest line. An object takes at most 1.5 MB in etcd; as JSON with escapes it can take several times that. */
-const MOST_LINE_BYTES = 16 * 1024 * 1024;
+const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
 const LINE_FEED = 0x0a;
 
 /**
  * Splits a stream of bytes into lines. Text after the last line feed is dropped: an incomplete line is not an event.
  * Buffers one line at most.
- * @throws KubeError BAD_ANSWER when a line is longer than `mostBytes`
+ * @throws KubeError BAD_ANSWER when a line is longer than `maxBytes`
  */
 export async function* splitLines(
   chunks: AsyncIterable<Uint8Array>,
   label: string,
-  mostBytes = MOST_LINE_BYTES,
+  maxBytes = MAX_LINE_BYTES,
 ): AsyncGenerator<string, void, undefined> {
   let parts: Uint8Array[] = [];
   let bytes = 0;
@@ -33,8 +33,8 @@ export async function* splitLines(
       parts.push(chunk.subarray(from));
       bytes += chunk.length - from;
     }
-    if (bytes > mostBytes) {
-      throw new KubeError({ code: 'BAD_ANSWER', request: label, text: `a line of more than ${mostBytes} bytes` });
+    if (bytes > maxBytes) {
+      throw new KubeError({ code: 'BAD_ANSWER', request: label, text: `a line of more than ${maxBytes} bytes` });
     }
   }
 }

@@ -23,10 +23,10 @@ export class WorkQueue {
   readonly #backoff: BackoffSettings;
   readonly #ready = new Set<string>();
   readonly #running = new Set<string>();
-  readonly #again = new Set<string>();
+  readonly #dirty = new Set<string>();
   readonly #delayed = new Map<string, Delayed>();
   readonly #failures = new Map<string, number>();
-  readonly #takers = new Set<(key: string) => void>();
+  readonly #waiters = new Set<(key: string) => void>();
   readonly #closed = new AbortController();
 
   constructor({ clock, random, backoff = BACKOFF }: WorkQueueOptions) {
@@ -49,18 +49,18 @@ export class WorkQueue {
   add(key: string): void {
     if (this.#closed.signal.aborted) return;
     if (this.#running.has(key)) {
-      this.#again.add(key);
+      this.#dirty.add(key);
       return;
     }
     if (this.#ready.has(key)) return;
-    const [taker] = this.#takers;
-    if (taker === undefined) {
+    const [waiter] = this.#waiters;
+    if (waiter === undefined) {
       this.#ready.add(key);
       return;
     }
-    this.#takers.delete(taker);
+    this.#waiters.delete(waiter);
     this.#running.add(key);
-    taker(key);
+    waiter(key);
   }
 
   /** Adds a key after `ms` milliseconds; of several delays the earliest counts. */
@@ -105,18 +105,18 @@ export class WorkQueue {
       this.#running.add(first);
       return first;
     }
-    const turn = Promise.withResolvers<string>();
+    const taken = Promise.withResolvers<string>();
     const leaveBy = (by: AbortSignal) => () => {
-      this.#takers.delete(turn.resolve);
-      turn.reject(by.reason);
+      this.#waiters.delete(taken.resolve);
+      taken.reject(by.reason);
     };
     const onAbort = leaveBy(signal);
     const onClose = leaveBy(this.#closed.signal);
     signal.addEventListener('abort', onAbort, { once: true });
     this.#closed.signal.addEventListener('abort', onClose, { once: true });
-    this.#takers.add(turn.resolve);
+    this.#waiters.add(taken.resolve);
     try {
-      return await turn.promise;
+      return await taken.promise;
     } finally {
       signal.removeEventListener('abort', onAbort);
       this.#closed.signal.removeEventListener('abort', onClose);
@@ -126,7 +126,7 @@ export class WorkQueue {
   /** Marks the work on a key as finished; the key is queued again if it was added meanwhile. */
   done(key: string): void {
     if (!this.#running.delete(key)) return;
-    if (this.#again.delete(key)) this.add(key);
+    if (this.#dirty.delete(key)) this.add(key);
   }
 
   /** Stops handing out keys and drops all that wait. Idempotent. */
@@ -136,6 +136,6 @@ export class WorkQueue {
     for (const { cancel } of this.#delayed.values()) cancel.abort();
     this.#delayed.clear();
     this.#ready.clear();
-    this.#again.clear();
+    this.#dirty.clear();
   }
 }

@@ -1,5 +1,5 @@
 import type { ByteWriter } from './byte-writer.ts';
-import { type Asker, type Channel, receiveBuffer, sendBuffer } from './channel.ts';
+import { type Channel, type RequestContext, receiveBuffer, sendBuffer } from './channel.ts';
 import type { NetlinkError } from './netlink-error.ts';
 import { errnoOf, invalidRequest, refusalOf, type SentShape } from './refusal.ts';
 import { NLM_F_ACK, NLMSG_ERROR, NLMSG_HDRLEN } from './uapi/netlink.ts';
@@ -10,7 +10,7 @@ const MAX_BATCH_MESSAGES = 128;
 const MAX_BATCH_BYTES = 96 * 1024;
 
 /** One message that changes something. */
-export type BatchItem = Asker & {
+export type BatchItem = RequestContext & {
   /** Appends the whole message. @throws CodecError */
   encode(writer: ByteWriter, seq: number, extraFlags: number): void;
   readonly codec: SentShape;
@@ -33,10 +33,10 @@ export function executeBatch(channel: Channel, items: readonly BatchItem[]): Bat
   while (outcomes.length < items.length) {
     const first = outcomes.length;
     const { starts, last } = encodeWrite(channel, items, outcomes);
-    const asker = items[first];
-    if (asker !== undefined && last >= 0) {
-      channel.send(asker);
-      receiveOutcomes(channel, asker, { items, outcomes, first, starts, last });
+    const context = items[first];
+    if (context !== undefined && last >= 0) {
+      channel.send(context);
+      receiveOutcomes(channel, context, { items, outcomes, first, starts, last });
     }
   }
   return outcomes;
@@ -89,9 +89,13 @@ function encodeWrite(
 }
 
 /** Reads until the last message of the write is acknowledged. */
-function receiveOutcomes(channel: Channel, asker: Asker, { items, outcomes, first, starts, last }: SentWrite): void {
+function receiveOutcomes(
+  channel: Channel,
+  context: RequestContext,
+  { items, outcomes, first, starts, last }: SentWrite,
+): void {
   do {
-    channel.next(asker);
+    channel.next(context);
     const at = first + channel.index;
     const item = items[at];
     const start = starts[channel.index];

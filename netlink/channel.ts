@@ -12,7 +12,7 @@ const SEND_BUFFER_BYTES = 256 * 1024;
 const RECEIVE_BUFFER_BYTES = 256 * 1024;
 /** Most datagrams to skip during the wait for one answer: leftovers of an aborted exchange, never many. */
 const MAX_STALE_DATAGRAMS = 4096;
-const LAST_SEQ = 0xffff_0000;
+const MAX_SEQ = 0xffff_0000;
 
 /** Shared by all connections of the process: the core is synchronous, nothing interleaves between fill and use. */
 export const sendBuffer = new ByteWriter(SEND_BUFFER_BYTES);
@@ -20,7 +20,7 @@ export const sendBuffer = new ByteWriter(SEND_BUFFER_BYTES);
 export const receiveBuffer = new ByteView(new ArrayBuffer(RECEIVE_BUFFER_BYTES), RECEIVE_BUFFER_BYTES);
 
 /** The request that an exchange is for. */
-export type Asker = {
+export type RequestContext = {
   /** Names the operation and the request of an error; called only when one occurs. */
   fail(): { readonly op: string; readonly request: string };
 };
@@ -61,8 +61,8 @@ export class Channel {
   }
 
   /** Opens another channel in the same namespace, for the caller to close. @throws NetlinkError, LibcError */
-  openSibling(asker: Asker): Channel {
-    this.#assertOpen(asker);
+  openSibling(context: RequestContext): Channel {
+    this.#assertOpen(context);
     return new Channel(this.#socket.reopen());
   }
 
@@ -78,7 +78,7 @@ export class Channel {
    * Begins an exchange of up to `count` requests and empties the send buffer. @returns the sequence number of the first
    */
   begin(count: number): number {
-    const first = this.#lastSeq >= LAST_SEQ ? 1 : this.#lastSeq + 1;
+    const first = this.#lastSeq >= MAX_SEQ ? 1 : this.#lastSeq + 1;
     this.#firstSeq = first;
     this.#lastSeq = first + count - 1;
     this.#next = 0;
@@ -89,12 +89,12 @@ export class Channel {
   }
 
   /** Sends what is in the send buffer. @throws NetlinkError */
-  send(asker: Asker): void {
-    this.#assertOpen(asker);
+  send(context: RequestContext): void {
+    this.#assertOpen(context);
     try {
       this.#socket.write(sendBuffer.view.u8, sendBuffer.position);
     } catch (error) {
-      throw this.#brokenBy(error, asker);
+      throw this.#brokenBy(error, context);
     }
   }
 
@@ -103,13 +103,13 @@ export class Channel {
    * exchange may begin here until the promise settles; the send buffer then has the request again. Rejects with
    * NetlinkError.
    */
-  async sendInBackground(asker: Asker): Promise<void> {
-    this.#assertOpen(asker);
+  async sendInBackground(context: RequestContext): Promise<void> {
+    this.#assertOpen(context);
     const bytes = sendBuffer.written().slice();
     try {
       await this.#socket.writeInBackground(bytes);
     } catch (error) {
-      throw this.#brokenBy(error, asker);
+      throw this.#brokenBy(error, context);
     }
     // Others have used the buffer meanwhile; errors are explained with the request that was sent.
     sendBuffer.reset();
@@ -117,28 +117,28 @@ export class Channel {
   }
 
   /** Advances to the next message of this exchange, and waits for it if necessary. @throws NetlinkError */
-  next(asker: Asker): void {
+  next(context: RequestContext): void {
     for (let stale = 0; stale <= MAX_STALE_DATAGRAMS; stale++) {
       while (this.#next + NLMSG_HDRLEN <= this.#length) {
-        if (this.#step(asker)) {
+        if (this.#step(context)) {
           return;
         }
       }
-      this.#length = this.#read(asker);
+      this.#length = this.#read(context);
       this.#next = 0;
       this.datagrams += 1;
     }
-    throw this.broken(asker, 'no answer among many');
+    throw this.broken(context, 'no answer among many');
   }
 
   /**
    * Skips one message. @returns whether it belongs to this exchange: not to another socket, nor to an abandoned request
    */
-  #step(asker: Asker): boolean {
+  #step(context: RequestContext): boolean {
     const start = this.#next;
     const length = receiveBuffer.readU32(start);
     if (length < NLMSG_HDRLEN || start + length > this.#length) {
-      throw this.broken(asker, 'answer with a broken length');
+      throw this.broken(context, 'answer with a broken length');
     }
     this.#next = start + ((length + 3) & ~3);
     const seq = receiveBuffer.readU32(start + 8);
@@ -152,33 +152,33 @@ export class Channel {
     return true;
   }
 
-  #read(asker: Asker): number {
+  #read(context: RequestContext): number {
     try {
       const length = this.#socket.read(receiveBuffer.u8);
       receiveBuffer.length = length;
       return length;
     } catch (error) {
       if (error instanceof LibcError && error.code === 'EAGAIN') {
-        throw this.#fail(asker, constants.errno.ETIMEDOUT, 'the kernel did not answer in time', error);
+        throw this.#fail(context, constants.errno.ETIMEDOUT, 'the kernel did not answer in time', error);
       }
-      throw this.#brokenBy(error, asker);
+      throw this.#brokenBy(error, context);
     }
   }
 
   /** Ends the exchange after a malformed answer, and builds the error to throw. */
-  broken(asker: Asker, detail: string, cause?: CodecError): NetlinkError {
-    return this.#fail(asker, constants.errno.EBADMSG, detail, cause);
+  broken(context: RequestContext, detail: string, cause?: CodecError): NetlinkError {
+    return this.#fail(context, constants.errno.EBADMSG, detail, cause);
   }
 
-  #brokenBy(cause: unknown, asker: Asker): NetlinkError {
+  #brokenBy(cause: unknown, context: RequestContext): NetlinkError {
     if (cause instanceof LibcError) {
-      return this.#fail(asker, cause.errno, cause.message, cause);
+      return this.#fail(context, cause.errno, cause.message, cause);
     }
     throw cause;
   }
 
   /** Replaces the socket, on which answers of the failed exchange may still arrive, and builds the error to throw. */
-  #fail(asker: Asker, errno: number, detail: string, cause?: Error): NetlinkError {
+  #fail(context: RequestContext, errno: number, detail: string, cause?: Error): NetlinkError {
     try {
       const fresh = this.#socket.reopen();
       this.#socket.close();
@@ -189,13 +189,13 @@ export class Channel {
       this.#state = 'dead';
       this.#socket.close();
     }
-    return new NetlinkError({ errno, ...asker.fail(), detail, ...(cause === undefined ? {} : { cause }) });
+    return new NetlinkError({ errno, ...context.fail(), detail, ...(cause === undefined ? {} : { cause }) });
   }
 
-  #assertOpen(asker: Asker): void {
+  #assertOpen(context: RequestContext): void {
     if (this.#state !== 'open') {
       const detail = this.#state === 'closed' ? 'the connection is closed' : 'the connection broke; open a new one';
-      throw new NetlinkError({ errno: constants.errno.EBADF, ...asker.fail(), detail });
+      throw new NetlinkError({ errno: constants.errno.EBADF, ...context.fail(), detail });
     }
   }
 }

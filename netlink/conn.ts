@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import { type BatchItem, type BatchOutcome, executeBatch } from './batch.ts';
-import { type Asker, type Channel, receiveBuffer, sendBuffer } from './channel.ts';
+import { type Channel, type RequestContext, receiveBuffer, sendBuffer } from './channel.ts';
 import { CodecError } from './codec-error.ts';
 import type { MessageCodec } from './message-codec.ts';
 import { NetlinkError } from './netlink-error.ts';
@@ -21,7 +21,7 @@ import {
 const MAX_DUMP_ATTEMPTS = 5;
 
 /** A reading request and the form of its answers; these are mostly messages like its own body. */
-export type Question<M, B = M> = Asker & {
+export type ReadRequest<M, B = M> = RequestContext & {
   readonly type: number;
   readonly answerType: number;
   readonly codec: Pick<MessageCodec<M>, 'read'> & Omit<MessageCodec<B>, 'read' | 'decode'>;
@@ -56,8 +56,8 @@ export class Conn {
   }
 
   /** Opens another connection in the same namespace, for the caller to close. @throws NetlinkError, LibcError */
-  openSibling(asker: Asker): Conn {
-    return new Conn(this.#channel.openSibling(asker));
+  openSibling(context: RequestContext): Conn {
+    return new Conn(this.#channel.openSibling(context));
   }
 
   /** Closes the socket; every later call fails with EBADF. Idempotent. */
@@ -88,16 +88,16 @@ export class Conn {
   }
 
   /** Reads one object. @throws NetlinkError */
-  ask<M, B>(question: Question<M, B>): M {
+  get<M, B>(request: ReadRequest<M, B>): M {
     const channel = this.#channel;
-    this.#sendQuestion(question, NLM_F_REQUEST);
+    this.#sendRead(request, NLM_F_REQUEST);
     for (;;) {
-      channel.next(question);
-      if (channel.type === question.answerType) {
-        return this.#decode(question);
+      channel.next(request);
+      if (channel.type === request.answerType) {
+        return this.#decode(request);
       }
       if (channel.type === NLMSG_ERROR) {
-        this.#throwIfRefused(question);
+        this.#throwIfRefused(request);
       }
     }
   }
@@ -106,31 +106,31 @@ export class Conn {
    * Reads all objects of a kind; again, up to 5 times, when the kernel reports that they changed meanwhile.
    * @throws NetlinkError; EAGAIN when every attempt was interrupted
    */
-  dump<M, B>(question: Question<M, B>): Dump<M> {
+  dump<M, B>(request: ReadRequest<M, B>): Dump<M> {
     for (let attempt = 0; attempt < MAX_DUMP_ATTEMPTS; attempt++) {
-      const dump = this.#dumpOnce(question);
+      const dump = this.#dumpOnce(request);
       if (dump !== undefined) {
         return dump;
       }
     }
     const detail = `interrupted by changes ${MAX_DUMP_ATTEMPTS} times`;
-    throw new NetlinkError({ errno: constants.errno.EAGAIN, ...question.fail(), detail });
+    throw new NetlinkError({ errno: constants.errno.EAGAIN, ...request.fail(), detail });
   }
 
   /** Returns undefined when the dump was interrupted by a change. */
-  #dumpOnce<M, B>(question: Question<M, B>): Dump<M> | undefined {
+  #dumpOnce<M, B>(request: ReadRequest<M, B>): Dump<M> | undefined {
     const channel = this.#channel;
     const messages: M[] = [];
     let isInterrupted = false;
     let datagrams = 0;
     let lastDatagram = 0;
-    this.#sendQuestion(question, NLM_F_REQUEST | NLM_F_DUMP);
+    this.#sendRead(request, NLM_F_REQUEST | NLM_F_DUMP);
     do {
-      channel.next(question);
+      channel.next(request);
       // The flag is on one message somewhere in the middle, not on the last.
       isInterrupted ||= (receiveBuffer.readU16(channel.start + 6) & NLM_F_DUMP_INTR) !== 0;
-      if (channel.type === question.answerType) {
-        messages.push(this.#decode(question));
+      if (channel.type === request.answerType) {
+        messages.push(this.#decode(request));
         if (channel.datagrams !== lastDatagram) {
           lastDatagram = channel.datagrams;
           datagrams += 1;
@@ -138,7 +138,7 @@ export class Conn {
       }
     } while (channel.type !== NLMSG_DONE && channel.type !== NLMSG_ERROR);
     // Errors of a dump come in NLMSG_DONE's integer; before it begins, as an NLMSG_ERROR.
-    this.#throwIfRefused(question);
+    this.#throwIfRefused(request);
     return isInterrupted ? undefined : { messages, datagrams };
   }
 
@@ -162,34 +162,34 @@ export class Conn {
     }
   }
 
-  #sendQuestion<M, B>(question: Question<M, B>, flags: number): void {
+  #sendRead<M, B>(request: ReadRequest<M, B>, flags: number): void {
     const seq = this.#channel.begin(1);
-    const start = beginMessage(sendBuffer, question.type, flags, seq);
+    const start = beginMessage(sendBuffer, request.type, flags, seq);
     try {
-      question.codec.write(sendBuffer, question.body);
+      request.codec.write(sendBuffer, request.body);
     } catch (error) {
-      throw invalidRequest(error, question);
+      throw invalidRequest(error, request);
     }
     endMessage(sendBuffer, start);
-    this.#channel.send(question);
+    this.#channel.send(request);
   }
 
-  #decode<M, B>(question: Question<M, B>): M {
+  #decode<M, B>(request: ReadRequest<M, B>): M {
     const { start, end } = this.#channel;
     try {
-      return question.codec.read(receiveBuffer, start + NLMSG_HDRLEN, end);
+      return request.codec.read(receiveBuffer, start + NLMSG_HDRLEN, end);
     } catch (error) {
       if (error instanceof CodecError) {
-        throw this.#channel.broken(question, `answer cannot be read: ${error.message}`, error);
+        throw this.#channel.broken(request, `answer cannot be read: ${error.message}`, error);
       }
       throw error;
     }
   }
 
-  #throwIfRefused<M, B>(question: Question<M, B>): void {
+  #throwIfRefused<M, B>(request: ReadRequest<M, B>): void {
     const errno = errnoOf(this.#channel);
-    if (errno !== 0 && !question.emptyOn?.includes(errno)) {
-      throw refusalOf(this.#channel, errno, question, { at: 0, shape: question.codec });
+    if (errno !== 0 && !request.emptyOn?.includes(errno)) {
+      throw refusalOf(this.#channel, errno, request, { at: 0, shape: request.codec });
     }
   }
 }

@@ -21,7 +21,7 @@ export function createEventQueue<T>({ capacity, overrun, onWaiting }: EventQueue
   const consumers: ((result: IteratorResult<T, undefined>) => void)[] = [];
   let isClosed = false;
 
-  const serve = () => {
+  const deliver = () => {
     while (consumers.length > 0 && (events.length > 0 || isClosed)) {
       const consumer = consumers.shift();
       const [event] = events.splice(0, 1);
@@ -32,7 +32,7 @@ export function createEventQueue<T>({ capacity, overrun, onWaiting }: EventQueue
   const next = () =>
     new Promise<IteratorResult<T, undefined>>((resolve) => {
       consumers.push(resolve);
-      serve();
+      deliver();
       if (consumers.length === 1) {
         onWaiting(true);
       }
@@ -49,14 +49,14 @@ export function createEventQueue<T>({ capacity, overrun, onWaiting }: EventQueue
       }
       events.push(event);
       const wasWaiting = consumers.length > 0;
-      serve();
+      deliver();
       if (wasWaiting && consumers.length === 0) {
         onWaiting(false);
       }
     },
     close() {
       isClosed = true;
-      serve();
+      deliver();
       onWaiting(false);
     },
     [Symbol.asyncIterator]: () => ({

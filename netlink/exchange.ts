@@ -1,7 +1,7 @@
 import type { BatchItem, BatchOutcome } from './batch.ts';
 import type { ByteWriter } from './byte-writer.ts';
-import type { Asker } from './channel.ts';
-import type { Conn, Question } from './conn.ts';
+import type { RequestContext } from './channel.ts';
+import type { Conn, ReadRequest } from './conn.ts';
 import { encodeRequest, messageCodecOf, operationName } from './encode-request.ts';
 import { LINK, type LinkMessage, type LinkRef, type LinkSpec } from './link-message.ts';
 import { linkMessageOfRef } from './link-request.ts';
@@ -31,7 +31,7 @@ class RequestItem implements BatchItem {
     encodeRequest(writer, this.#request, seq, extraFlags);
   }
 
-  fail(): ReturnType<Asker['fail']> {
+  fail(): ReturnType<RequestContext['fail']> {
     const request = this.#request;
     return { op: operationName(request.object, request.verb), request: renderRequest(request) };
   }
@@ -78,11 +78,11 @@ function finishNewLink(conn: Conn, spec: LinkSpec, outcome: BatchOutcome & { kin
 }
 
 function findIfindex(conn: Conn, ifname: string): number {
-  return conn.ask(linkQuestion({ ifname })).ifindex;
+  return conn.get(linkReadRequest({ ifname })).ifindex;
 }
 
 /** Builds the request for one link, without its statistics. */
-export function linkQuestion(ref: LinkRef): Question<LinkMessage> {
+export function linkReadRequest(ref: LinkRef): ReadRequest<LinkMessage> {
   return {
     type: RTM_GETLINK,
     answerType: RTM_NEWLINK,
@@ -93,6 +93,6 @@ export function linkQuestion(ref: LinkRef): Question<LinkMessage> {
 }
 
 /** Renders a request for errors; the line is rendered only on demand. */
-export function failureOf(request: Request | Query): Asker['fail'] {
+export function failureOf(request: Request | Query): RequestContext['fail'] {
   return () => ({ op: operationName(request.object, request.verb), request: renderRequest(request) });
 }

@@ -64,11 +64,11 @@ const AF_SPEC = messageCodec('link.afSpec', 0, { inet6: attribute(AF_INET6, nest
 const altNames: Codec<readonly string[]> = {
   read(view, offset, length) {
     const names: string[] = [];
-    const isWhole = walkAttributes(view, offset, offset + length, (type, at, size) => {
+    const isComplete = walkAttributes(view, offset, offset + length, (type, at, size) => {
       const name = type === IFLA_ALT_IFNAME ? altName.read(view, at, size) : undefined;
       if (name !== undefined) names.push(name);
     });
-    return isWhole && names.length > 0 ? names : undefined;
+    return isComplete && names.length > 0 ? names : undefined;
   },
   write(writer, names, field) {
     for (const name of names) {

@@ -85,8 +85,8 @@ export const linkInfo: Codec<LinkInfo> = {
       return undefined;
     }
     const { unknown, ...info } = outer;
-    const whole = unknown === undefined ? info : { ...info, linkinfoUnknown: unknown };
-    const withPort = info.slaveData === undefined ? whole : readSlaveData(whole, info.slaveData);
+    const withUnknown = unknown === undefined ? info : { ...info, linkinfoUnknown: unknown };
+    const withPort = info.slaveData === undefined ? withUnknown : readSlaveData(withUnknown, info.slaveData);
     return info.kindData === undefined ? withPort : readKindData(withPort, info.kindData);
   },
   write(writer, info) {

@@ -1,6 +1,6 @@
 import type { BackgroundDeletes } from './background-deletes.ts';
-import type { Conn, Question } from './conn.ts';
-import { addLink, change, failureOf, linkQuestion } from './exchange.ts';
+import type { Conn, ReadRequest } from './conn.ts';
+import { addLink, change, failureOf, linkReadRequest } from './exchange.ts';
 import { LINK, type LinkChange, type LinkMessage, type LinkRef, type LinkSpec } from './link-message.ts';
 import { isNetlinkError } from './netlink-error.ts';
 import { RTEXT_FILTER_SKIP_STATS } from './uapi/if-link.ts';
@@ -38,7 +38,7 @@ export function createLinkService(conn: Conn, deletes: BackgroundDeletes): LinkS
     deleteInBackground: (ifindex) => deletes.delete(ifindex),
     get(ref) {
       try {
-        return conn.ask(linkQuestion(ref));
+        return conn.get(linkReadRequest(ref));
       } catch (error) {
         if (isNetlinkError(error, 'ENODEV')) {
           return undefined;
@@ -48,7 +48,7 @@ export function createLinkService(conn: Conn, deletes: BackgroundDeletes): LinkS
     },
     list(filter = {}) {
       const { kind, master, group } = filter;
-      const question: Question<LinkMessage> = {
+      const request: ReadRequest<LinkMessage> = {
         type: RTM_GETLINK,
         answerType: RTM_NEWLINK,
         codec: LINK,
@@ -60,7 +60,7 @@ export function createLinkService(conn: Conn, deletes: BackgroundDeletes): LinkS
         fail: failureOf({ object: 'link', verb: 'list', spec: filter }),
       };
       return conn
-        .dump(question)
+        .dump(request)
         .messages.filter(
           (link) =>
             (kind === undefined || link.kind === kind) &&

@@ -94,7 +94,7 @@ export function messageCodec<const F extends Fields>(
     writeAttribute: field.writeAttribute,
   }));
   // One list of values serves all calls of `write`: no message contains one of its own kind.
-  const places = new Map(slots.map((slot, place) => [slot.name, place]));
+  const indexes = new Map(slots.map((slot, index) => [slot.name, index]));
   const values: unknown[] = slots.map(() => undefined);
   const required = slots.filter((slot) => slot.field.required);
   const byAttribute: (Slot | undefined)[] = [];
@@ -114,7 +114,7 @@ export function messageCodec<const F extends Fields>(
     }
     let unknown: Rtattr[] | undefined;
     let copy: Uint8Array | undefined;
-    const isWhole = walkAttributes(view, start + headerBytes, end, (type, offset, length) => {
+    const isComplete = walkAttributes(view, start + headerBytes, end, (type, offset, length) => {
       const slot = byAttribute[type & NLA_TYPE_MASK];
       // The first of two equal attributes is used; the other is preserved, so that nothing is lost.
       const isRepeated = slot !== undefined && !slot.field.required && draft[slot.name] !== undefined;
@@ -128,7 +128,7 @@ export function messageCodec<const F extends Fields>(
         draft[slot.name] = value;
       }
     });
-    if (!isWhole) {
+    if (!isComplete) {
       throw new CodecError(name, 'an attribute is shorter than its header or reaches beyond the message');
     }
     draft['unknown'] = unknown ?? NO_ATTRIBUTES;
@@ -139,18 +139,18 @@ export function messageCodec<const F extends Fields>(
     const start = writer.zeros(headerBytes);
     const draft: Readonly<Draft> = message;
     // Visits only the present fields: a check of each of 30, most of them absent, costs twice as much.
-    for (let place = 0; place < values.length; place++) {
-      values[place] = undefined;
+    for (let index = 0; index < values.length; index++) {
+      values[index] = undefined;
     }
     for (const key in draft) {
-      const place = places.get(key);
-      if (place !== undefined) {
-        values[place] = draft[key];
+      const index = indexes.get(key);
+      if (index !== undefined) {
+        values[index] = draft[key];
       }
     }
-    for (let place = 0; place < slots.length; place++) {
-      const value = values[place];
-      const slot = slots[place];
+    for (let index = 0; index < slots.length; index++) {
+      const value = values[index];
+      const slot = slots[index];
       if (value !== undefined && slot !== undefined) {
         slot.writeHeader?.(writer, start, value, slot.path);
         slot.writeAttribute?.(writer, start, value, slot.path);

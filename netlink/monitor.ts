@@ -71,7 +71,7 @@ const DEFAULT_QUEUE_CAPACITY = 65_536;
  */
 const READ_BUFFER_BYTES = 128 * 1024;
 /** Most reads in one go. Then other work runs, or a flood of changes would block the event loop. */
-const READS_PER_TURN = 256;
+const READS_PER_TICK = 256;
 /** While a consumer waits, reads also at this interval: a lost signal delays events by no more than this. */
 const SAFETY_READ_MS = 1000;
 
@@ -157,14 +157,14 @@ function openSource(
   };
   const readSome = () => {
     next = undefined;
-    for (let reads = 0; isOpen && reads < READS_PER_TURN; reads++) {
+    for (let reads = 0; isOpen && reads < READS_PER_TICK; reads++) {
       const length = readOrEnd(fd, push);
       if (length < 0 && !isMuted) {
         return;
       }
       if (length < 0) {
         isMuted = false;
-        watch?.hear();
+        watch?.resume();
         // Events from before the signal was armed.
         continue;
       }
@@ -174,7 +174,7 @@ function openSource(
     }
     if (isOpen) {
       if (!isMuted) {
-        watch?.mute();
+        watch?.pause();
         isMuted = true;
       }
       next = setImmediate(readSome);

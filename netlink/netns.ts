@@ -194,14 +194,14 @@ export function withNetns<T>(netns: { readonly fd: number }, run: () => Sync<T>)
  * namespace of the moment it starts, and never leaves it.
  */
 export async function warmThreadPool(): Promise<void> {
-  await Promise.all(Array.from({ length: POOL_WARMING_REQUESTS }, askPool));
+  await Promise.all(Array.from({ length: POOL_WARMING_REQUESTS }, occupyPoolThread));
 }
 
 /**
  * Keeps a thread of the pool busy for a moment. Without node:fs/promises: loading it costs 1.5 ms, and the CLI starts
  * often.
  */
-function askPool(): Promise<void> {
+function occupyPoolThread(): Promise<void> {
   return new Promise((resolve, reject) => {
     stat('/', (error) => (error === null ? resolve() : reject(error)));
   });

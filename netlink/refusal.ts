@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import { ByteView } from './byte-view.ts';
-import { type Asker, type Channel, receiveBuffer, sendBuffer } from './channel.ts';
+import { type Channel, type RequestContext, receiveBuffer, sendBuffer } from './channel.ts';
 import type { AttributeNames } from './codec.ts';
 import { CodecError } from './codec-error.ts';
 import { readExtack } from './extack.ts';
@@ -23,7 +23,7 @@ export function errnoOf(channel: Channel): number {
 export function refusalOf(
   channel: Channel,
   errno: number,
-  asker: Asker,
+  context: RequestContext,
   sent: { readonly at: number; readonly shape: SentShape },
 ): NetlinkError {
   const copy = sendBuffer.view.u8.slice(sent.at, sent.at + sendBuffer.view.readU32(sent.at));
@@ -32,13 +32,13 @@ export function refusalOf(
     headerBytes: sent.shape.headerBytes,
     names: sent.shape,
   });
-  return new NetlinkError({ errno, ...asker.fail(), ...(extack === undefined ? {} : { extack }) });
+  return new NetlinkError({ errno, ...context.fail(), ...(extack === undefined ? {} : { extack }) });
 }
 
 /** Builds the error of a request that cannot be encoded. @throws any other error unchanged */
-export function invalidRequest(error: unknown, asker: Asker): NetlinkError {
+export function invalidRequest(error: unknown, context: RequestContext): NetlinkError {
   if (error instanceof CodecError || error instanceof RangeError) {
-    return new NetlinkError({ errno: constants.errno.EINVAL, ...asker.fail(), detail: error.message, cause: error });
+    return new NetlinkError({ errno: constants.errno.EINVAL, ...context.fail(), detail: error.message, cause: error });
   }
   throw error;
 }

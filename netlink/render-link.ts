@@ -1,5 +1,5 @@
 import type { LinkChange, LinkProperties, LinkRef, LinkSpec } from './link-message.ts';
-import { line, type NameOf, pair, type Word } from './render-words.ts';
+import { type Argument, line, type NameOf, pair } from './render-arguments.ts';
 import type { Query, Request } from './request.ts';
 
 /** Renders a request about links. @see ip-link(8) */
@@ -54,7 +54,7 @@ function renderNewLink(spec: LinkSpec, nameOf: NameOf): string {
   );
 }
 
-function queues(spec: { readonly numTxQueues?: number; readonly numRxQueues?: number }): readonly Word[] {
+function queues(spec: { readonly numTxQueues?: number; readonly numRxQueues?: number }): readonly Argument[] {
   return [...pair('numtxqueues', spec.numTxQueues), ...pair('numrxqueues', spec.numRxQueues)];
 }
 
@@ -62,7 +62,7 @@ function renderLinkChange(change: LinkChange, nameOf: NameOf): string {
   return line('ip link set dev', nameOf(change.ifindex), pair('name', change.ifname), properties(change, nameOf));
 }
 
-function properties(spec: LinkProperties, nameOf: NameOf): readonly Word[] {
+function properties(spec: LinkProperties, nameOf: NameOf): readonly Argument[] {
   return [
     ...pair('address', spec.address),
     ...pair('broadcast', spec.broadcast),

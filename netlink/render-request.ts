@@ -1,9 +1,20 @@
 import type { AddressSpec } from './address-message.ts';
 import type { NeighSpec } from './neigh-message.ts';
+import {
+  type Argument,
+  ip,
+  line,
+  type NameOf,
+  named,
+  PROTOCOLS,
+  pair,
+  SCOPES,
+  TABLES,
+  verbKeyword,
+} from './render-arguments.ts';
 import { renderLink } from './render-link.ts';
 import { ROUTE_TYPES, renderLookup, renderRoute } from './render-route.ts';
 import { renderRule } from './render-rule.ts';
-import { ip, line, type NameOf, named, PROTOCOLS, pair, SCOPES, TABLES, verbWord, type Word } from './render-words.ts';
 import type { Query, Request } from './request.ts';
 import { IFA_F_NODAD, IFA_F_NOPREFIXROUTE } from './uapi/if-addr.ts';
 import { NTF_PROXY, NTF_ROUTER, NUD_NOARP, NUD_PERMANENT, NUD_REACHABLE, NUD_STALE } from './uapi/neighbour.ts';
@@ -42,9 +53,13 @@ const NEIGH_STATES = {
 function renderList(request: Query & { verb: 'list' }, nameOf: NameOf): string {
   const { spec } = request;
   const family = typeof spec['family'] === 'number' ? spec['family'] : undefined;
-  const text = (key: string, word: string, names: Readonly<Record<number, string>> = {}): readonly Word[] => {
+  const text = (key: string, keyword: string, names: Readonly<Record<number, string>> = {}): readonly Argument[] => {
     const value = spec[key];
-    return typeof value === 'number' ? [word, names[value] ?? value] : typeof value === 'string' ? [word, value] : [];
+    return typeof value === 'number'
+      ? [keyword, names[value] ?? value]
+      : typeof value === 'string'
+        ? [keyword, value]
+        : [];
   };
   const device = typeof spec['oif'] === 'number' ? spec['oif'] : spec['ifindex'];
   return line(
@@ -63,13 +78,13 @@ function renderList(request: Query & { verb: 'list' }, nameOf: NameOf): string {
 
 function renderAddress(verb: 'add' | 'replace' | 'delete', spec: AddressSpec, nameOf: NameOf): string {
   const isPeer = spec.local !== undefined && spec.local !== spec.address;
-  const whole = `${spec.address}/${spec.prefixlen}`;
+  const prefix = `${spec.address}/${spec.prefixlen}`;
   const flags = spec.flags ?? 0;
   return line(
     ip(spec.family, spec.address),
     'address',
-    verbWord(verb),
-    isPeer ? [spec.local, 'peer', whole] : whole,
+    verbKeyword(verb),
+    isPeer ? [spec.local, 'peer', prefix] : prefix,
     pair('broadcast', spec.broadcast),
     'dev',
     nameOf(spec.ifindex),
@@ -88,7 +103,7 @@ function renderNeigh(verb: 'add' | 'replace' | 'delete', spec: NeighSpec, nameOf
   return line(
     ip(spec.family, spec.dst),
     'neigh',
-    verbWord(verb),
+    verbKeyword(verb),
     isProxy ? 'proxy' : undefined,
     spec.dst,
     pair('lladdr', spec.lladdr),

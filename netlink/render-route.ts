@@ -1,4 +1,4 @@
-import { hex, ip, line, type NameOf, named, PROTOCOLS, pair, SCOPES, TABLES, verbWord } from './render-words.ts';
+import { hex, ip, line, type NameOf, named, PROTOCOLS, pair, SCOPES, TABLES, verbKeyword } from './render-arguments.ts';
 import type { RouteQuery } from './request.ts';
 import type { RouteSpec } from './route-message.ts';
 import {
@@ -37,7 +37,7 @@ export function renderRoute(verb: 'add' | 'replace' | 'delete', spec: RouteSpec,
   return line(
     ip(spec.family, spec.dst, spec.gateway, spec.src, spec.prefsrc),
     'route',
-    verbWord(verb),
+    verbKeyword(verb),
     spec.type === undefined ? undefined : ROUTE_TYPES[spec.type as keyof typeof ROUTE_TYPES],
     spec.dst ?? 'default',
     pair('from', spec.src),

@@ -1,4 +1,4 @@
-import { hex, ip, line, named, PROTOCOLS, pair, TABLES, verbWord, type Word } from './render-words.ts';
+import { type Argument, hex, ip, line, named, PROTOCOLS, pair, TABLES, verbKeyword } from './render-arguments.ts';
 import type { RuleSpec } from './rule-message.ts';
 import {
   FIB_RULE_INVERT,
@@ -17,7 +17,7 @@ export function renderRule(verb: 'add' | 'delete', spec: RuleSpec): string {
   return line(
     ip(spec.family, spec.src, spec.dst),
     'rule',
-    verbWord(verb),
+    verbKeyword(verb),
     isInverted ? 'not' : undefined,
     pair('from', spec.src ?? (verb === 'add' && spec.dst === undefined ? 'all' : undefined)),
     pair('to', spec.dst),
@@ -38,7 +38,7 @@ export function renderRule(verb: 'add' | 'delete', spec: RuleSpec): string {
 }
 
 /** Renders what a rule does with a packet; `table` is the name of the table that it looks up. @see ip-rule(8) */
-export function ruleAction(spec: Pick<RuleSpec, 'action' | 'goto'>, table: Word): readonly Word[] {
+export function ruleAction(spec: Pick<RuleSpec, 'action' | 'goto'>, table: Argument): readonly Argument[] {
   switch (spec.action ?? FR_ACT_TO_TBL) {
     case FR_ACT_TO_TBL:
       return pair('lookup', table);
@@ -58,6 +58,6 @@ export function ruleAction(spec: Pick<RuleSpec, 'action' | 'goto'>, table: Word)
 }
 
 /** Renders a range of ports or user ids. */
-export function range(value: { readonly start: number; readonly end: number } | undefined): Word {
+export function range(value: { readonly start: number; readonly end: number } | undefined): Argument {
   return value === undefined ? undefined : `${value.start}-${value.end}`;
 }

@@ -81,8 +81,8 @@ export type RouteMetrics = NestedOf<MessageOf<typeof ROUTE_METRICS>>;
 const via: Codec<string> = {
   read(view, offset, length) {
     const family = view.readU16(offset);
-    const isWhole = (length === 6 && family === AF_INET) || (length === 18 && family === AF_INET6);
-    return isWhole ? formatIp(view.u8, offset + 2, length - 2) : undefined;
+    const isComplete = (length === 6 && family === AF_INET) || (length === 18 && family === AF_INET6);
+    return isComplete ? formatIp(view.u8, offset + 2, length - 2) : undefined;
   },
   write(writer, value, field) {
     const address = parseIp(value);

@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import type { Conn, Question } from './conn.ts';
+import type { Conn, ReadRequest } from './conn.ts';
 import { familyOf } from './encode-request.ts';
 import { change, failureOf } from './exchange.ts';
 import type { MessageCodec } from './message-codec.ts';
@@ -45,13 +45,13 @@ export function createRouteService(conn: Conn): RouteService {
     replace: (spec) => change(conn, { object: 'route', verb: 'replace', spec }),
     delete: (spec) => change(conn, { object: 'route', verb: 'delete', spec }),
     list(filter) {
-      return conn.dump(question(filter)).messages.filter((route) => isWanted(route, filter));
+      return conn.dump(listRequest(filter)).messages.filter((route) => matchesFilter(route, filter));
     },
-    listAs: (filter, read) => conn.dump({ ...question(filter), codec: { ...ROUTE, read } }).messages,
+    listAs: (filter, read) => conn.dump({ ...listRequest(filter), codec: { ...ROUTE, read } }).messages,
     get(query) {
       const { fibmatch, ...rest } = query;
       const family = familyOf(query.dst);
-      return conn.ask({
+      return conn.get({
         type: RTM_GETROUTE,
         answerType: RTM_NEWROUTE,
         codec: ROUTE,
@@ -62,7 +62,7 @@ export function createRouteService(conn: Conn): RouteService {
   };
 }
 
-function question(filter: RouteFilter): Question<RouteMessage> {
+function listRequest(filter: RouteFilter): ReadRequest<RouteMessage> {
   return {
     type: RTM_GETROUTE,
     answerType: RTM_NEWROUTE,
@@ -82,7 +82,7 @@ function getFlags(family: number, isFibMatch: boolean): number {
   return (family === AF_INET6 ? 0 : RTM_F_LOOKUP_TABLE) | (isFibMatch ? RTM_F_FIB_MATCH : 0);
 }
 
-function isWanted(route: RouteMessage, filter: RouteFilter): boolean {
+function matchesFilter(route: RouteMessage, filter: RouteFilter): boolean {
   return (
     route.family === filter.family &&
     (route.flags & RTM_F_CLONED) === 0 &&

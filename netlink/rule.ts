@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import type { Conn, Question } from './conn.ts';
+import type { Conn, ReadRequest } from './conn.ts';
 import { change, failureOf } from './exchange.ts';
 import { isNetlinkError, NetlinkError } from './netlink-error.ts';
 import { RULE, type RuleMessage, type RuleSpec } from './rule-message.ts';
@@ -46,14 +46,14 @@ export function createRuleService(conn: Conn): RuleService {
     add: (spec) => change(conn, { object: 'rule', verb: 'add', spec }),
     delete: (spec) => change(conn, { object: 'rule', verb: 'delete', spec }),
     list(filter, options = {}) {
-      const question: Question<RuleMessage> = {
+      const request: ReadRequest<RuleMessage> = {
         type: RTM_GETRULE,
         answerType: RTM_NEWRULE,
         codec: RULE,
         body: { family: filter.family },
         fail: failureOf({ object: 'rule', verb: 'list', spec: filter }),
       };
-      return readOfFamily(conn, question, options.confirm ?? 'auto').filter(
+      return readOfFamily(conn, request, options.confirm ?? 'auto').filter(
         (rule) =>
           rule.family === filter.family &&
           (filter.priority === undefined || rule.priority === filter.priority) &&
@@ -67,11 +67,11 @@ export function createRuleService(conn: Conn): RuleService {
 /** For a family without rules the kernel returns an error; for routes it does not. */
 function readOfFamily(
   conn: Conn,
-  question: Question<RuleMessage>,
+  request: ReadRequest<RuleMessage>,
   confirm: 'auto' | 'always' | 'never',
 ): readonly RuleMessage[] {
   try {
-    return readConfirmed(conn, question, confirm);
+    return readConfirmed(conn, request, confirm);
   } catch (error) {
     if (isNetlinkError(error, 'EAFNOSUPPORT')) return [];
     throw error;
@@ -80,23 +80,23 @@ function readOfFamily(
 
 function readConfirmed(
   conn: Conn,
-  question: Question<RuleMessage>,
+  request: ReadRequest<RuleMessage>,
   confirm: 'auto' | 'always' | 'never',
 ): readonly RuleMessage[] {
-  let dump = conn.dump(question);
+  let dump = conn.dump(request);
   if (confirm === 'never' || (confirm === 'auto' && dump.datagrams <= 1)) {
     return dump.messages;
   }
   for (let reading = 1; reading < MAX_READINGS; reading++) {
-    const again = conn.dump(question);
+    const repeated = conn.dump(request);
     // A list in one piece was made under one lock.
-    if ((confirm === 'auto' && again.datagrams <= 1) || areEqual(dump.messages, again.messages)) {
-      return again.messages;
+    if ((confirm === 'auto' && repeated.datagrams <= 1) || areEqual(dump.messages, repeated.messages)) {
+      return repeated.messages;
     }
-    dump = again;
+    dump = repeated;
   }
   const detail = `no two of ${MAX_READINGS} readings agree`;
-  throw new NetlinkError({ errno: constants.errno.EAGAIN, ...question.fail(), detail });
+  throw new NetlinkError({ errno: constants.errno.EAGAIN, ...request.fail(), detail });
 }
 
 function areEqual(a: readonly RuleMessage[], b: readonly RuleMessage[]): boolean {

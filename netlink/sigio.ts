@@ -12,10 +12,10 @@ let isListening = false;
 
 /** A watched descriptor. */
 export type Watch = {
-  /** Stops the signals until `hear`: each costs time, and a caller that reads anyway needs none. */
-  mute(): void;
+  /** Stops the signals until `resume`: each costs time, and a caller that reads anyway needs none. */
+  pause(): void;
   /** Starts the signals again; events from before must be read at that time or later. */
-  hear(): void;
+  resume(): void;
   /** Ends the watch. */
   end(): void;
 };
@@ -29,16 +29,16 @@ export function watchReadable(fd: number, drain: () => void): Watch {
     throw new TypeError('netlink monitors need signals, which reach the main thread only');
   }
   drains.add(drain);
-  listenOnce();
+  installHandler();
   fcntl(fd, F_SETOWN, process.pid);
-  const hear = () => void fcntl(fd, F_SETFL, fcntl(fd, F_GETFL, 0) | O_ASYNC);
-  const mute = () => void fcntl(fd, F_SETFL, fcntl(fd, F_GETFL, 0) & ~O_ASYNC);
-  hear();
+  const resume = () => void fcntl(fd, F_SETFL, fcntl(fd, F_GETFL, 0) | O_ASYNC);
+  const pause = () => void fcntl(fd, F_SETFL, fcntl(fd, F_GETFL, 0) & ~O_ASYNC);
+  resume();
   return {
-    mute,
-    hear,
+    pause,
+    resume,
     end: () => {
-      mute();
+      pause();
       drains.delete(drain);
     },
   };
@@ -48,7 +48,7 @@ export function watchReadable(fd: number, drain: () => void): Watch {
  * Installs the handler before the first O_ASYNC, for good: a signal may be pending when the last descriptor is closed,
  * and without a handler SIGIO kills the process.
  */
-function listenOnce(): void {
+function installHandler(): void {
   if (!isListening) {
     isListening = true;
     process.on('SIGIO', () => {

@@ -11,24 +11,24 @@ export class ChangeSignal {
 
   /** Resolves all pending waits. */
   notify(): void {
-    for (const wake of this.#waiting) wake();
+    for (const resolve of this.#waiting) resolve();
   }
 
   /** Resolves at the next `notify`, after `ms`, or when `signal` aborts, whichever is first. */
   async wait(ms: number, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     const over = new AbortController();
-    const wake = (): void => over.abort();
-    this.#waiting.add(wake);
-    signal.addEventListener('abort', wake, { once: true });
+    const resolve = (): void => over.abort();
+    this.#waiting.add(resolve);
+    signal.addEventListener('abort', resolve, { once: true });
     try {
       await this.#clock.sleep(ms, over.signal);
     } catch (error) {
       if (!over.signal.aborted) throw error;
     } finally {
       // A signal may live as long as the process. A listener that is not removed would stay in memory until then.
-      signal.removeEventListener('abort', wake);
-      this.#waiting.delete(wake);
+      signal.removeEventListener('abort', resolve);
+      this.#waiting.delete(resolve);
     }
   }
 }

@@ -16,15 +16,15 @@ export class KeyedMutex {
    */
   async run<T>(key: string, work: () => T | Promise<T>): Promise<T> {
     const before = this.#tails.get(key);
-    const turn = Promise.withResolvers<void>();
-    this.#tails.set(key, turn.promise);
+    const done = Promise.withResolvers<void>();
+    this.#tails.set(key, done.promise);
     try {
       await before;
       return await work();
     } finally {
-      turn.resolve();
+      done.resolve();
       // Only the last caller may remove the key: a later one has replaced the entry by its own.
-      if (this.#tails.get(key) === turn.promise) this.#tails.delete(key);
+      if (this.#tails.get(key) === done.promise) this.#tails.delete(key);
     }
   }
 }

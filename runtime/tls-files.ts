@@ -35,7 +35,7 @@ export function readTlsFiles({ certFile, keyFile, clientCaFile }: TlsFiles): Tls
   const key = readText(keyFile, 'its private key in PEM', faults);
   const expiresMs = cert === undefined ? undefined : readCertificates(certFile, cert, faults);
   const fault =
-    cert === undefined || key === undefined || expiresMs === undefined ? undefined : misfit(keyFile, cert, key);
+    cert === undefined || key === undefined || expiresMs === undefined ? undefined : keyFault(keyFile, cert, key);
   if (fault !== undefined) faults.push(fault);
   const ca = clientCaFile === undefined ? undefined : readText(clientCaFile, 'certificates in PEM', faults);
   // OpenSSL accepts a bundle without any certificate, and then refuses every client. So count them here.
@@ -55,7 +55,7 @@ export type TlsFollower = {
   /** How many times another pair was put into use. */
   readonly reloads: number;
   /** Checks the files at once and uses a new pair. Never throws. */
-  look(): void;
+  check(): void;
   /** Checks the files every ten seconds until aborted; never rejects. */
   run(signal: AbortSignal): Promise<void>;
 };
@@ -73,7 +73,7 @@ type TlsFollowerDeps = {
  * Interval of the checks. kubelet takes a minute to update a mounted Secret, so notifications by the kernel would gain
  * nothing.
  */
-const LOOK_MS = 10_000;
+const CHECK_INTERVAL_MS = 10_000;
 
 /**
  * Updates a server's certificate from its files without a restart; open connections stay as they are. A pair that does
@@ -83,12 +83,12 @@ export function followTlsFiles({ server, files, pair: first, clock, log }: TlsFo
   let pair = first;
   let problem: string | undefined;
   let reloads = 0;
-  const look = (): void => {
+  const check = (): void => {
     const found = tryRead(files);
     if (typeof found === 'string') {
       // Log each problem once, however long it lasts.
       if (found !== problem)
-        log.error('the certificate cannot be read anew, going on with the old one', { why: found });
+        log.error('the certificate cannot be read anew, the previous one stays in use', { why: found });
       problem = found;
       return;
     }
@@ -97,7 +97,7 @@ export function followTlsFiles({ server, files, pair: first, clock, log }: TlsFo
     server.setSecureContext(found);
     pair = found;
     reloads += 1;
-    log.info('took a new certificate', { expires: new Date(found.expiresMs).toISOString() });
+    log.info('certificate reloaded', { expires: new Date(found.expiresMs).toISOString() });
   };
   return {
     get pair() {
@@ -109,12 +109,12 @@ export function followTlsFiles({ server, files, pair: first, clock, log }: TlsFo
     get reloads() {
       return reloads;
     },
-    look,
+    check,
     run: async (signal) => {
       while (!signal.aborted) {
-        look();
+        check();
         // The sleep rejects only when it is aborted; the loop condition handles that.
-        await clock.sleep(LOOK_MS, signal).catch(() => {});
+        await clock.sleep(CHECK_INTERVAL_MS, signal).catch(() => {});
       }
     },
   };
@@ -133,8 +133,8 @@ function readText(path: string, what: string, faults: Fault[]): string | undefin
   try {
     const text = readFileSync(path, 'utf8');
     // A chain of ten certificates takes 20 kB.
-    if (text.length <= MOST_CHARACTERS) return text;
-    faults.push({ path, expected: `${what} of at most ${MOST_CHARACTERS} bytes`, got: `${text.length}` });
+    if (text.length <= MAX_CHARACTERS) return text;
+    faults.push({ path, expected: `${what} of at most ${MAX_CHARACTERS} bytes`, got: `${text.length}` });
   } catch (error) {
     const got = error instanceof Error && 'code' in error ? String(error.code) : String(error);
     faults.push({ path, expected: `a file with ${what}`, got });
@@ -142,22 +142,22 @@ function readText(path: string, what: string, faults: Fault[]): string | undefin
   return undefined;
 }
 
-const MOST_CHARACTERS = 1_048_576;
+const MAX_CHARACTERS = 1_048_576;
 
-const BEGIN = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----/g;
-const WHOLE = /-----BEGIN ((?:TRUSTED |X509 )?CERTIFICATE)-----[\s\S]+?-----END \1-----/g;
+const BEGIN_CERTIFICATE = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----/g;
+const COMPLETE_CERTIFICATE = /-----BEGIN ((?:TRUSTED |X509 )?CERTIFICATE)-----[\s\S]+?-----END \1-----/g;
 
 /** Reads every certificate of a file and detects one that is half written; returns when the first of them expires. */
 function readCertificates(path: string, pem: string, faults: Fault[]): number | undefined {
-  const whole = pem.match(WHOLE) ?? [];
-  const begun = pem.match(BEGIN)?.length ?? 0;
-  if (whole.length === 0 || whole.length < begun) {
-    const got = begun === 0 ? 'none' : `${begun}, of which ${whole.length} have an end`;
+  const complete = pem.match(COMPLETE_CERTIFICATE) ?? [];
+  const beginCount = pem.match(BEGIN_CERTIFICATE)?.length ?? 0;
+  if (complete.length === 0 || complete.length < beginCount) {
+    const got = beginCount === 0 ? 'none' : `${beginCount}, of which ${complete.length} have an end`;
     faults.push({ path, expected: 'a certificate in PEM', got });
     return undefined;
   }
   try {
-    const [firstMs] = whole.map((one) => new X509Certificate(one).validToDate.getTime());
+    const [firstMs] = complete.map((one) => new X509Certificate(one).validToDate.getTime());
     return firstMs;
   } catch (error) {
     faults.push({ path, expected: 'a certificate in PEM', got: reasonOf(error) });
@@ -166,7 +166,7 @@ function readCertificates(path: string, pem: string, faults: Fault[]): number | 
 }
 
 /** Checks that a key belongs to a certificate. The fault never quotes the key, because faults are logged. */
-function misfit(path: string, cert: string, key: string): Fault | undefined {
+function keyFault(path: string, cert: string, key: string): Fault | undefined {
   try {
     createSecureContext({ cert, key });
     return undefined;

@@ -21,7 +21,7 @@ import {
   readVip,
   type VipFacts,
 } from './index/facts.ts';
-import { type PodDemand, readPodDemand } from './index/pod-demand.ts';
+import { type PodRequest, readPodRequest } from './index/pod-request.ts';
 import type { SchedulerIndex } from './index/scheduler-index.ts';
 
 /** The informers of the scheduler extender, by resource. */
@@ -30,7 +30,7 @@ export type Followed = {
   readonly nodeeniconfigs: Informer<NecFacts>;
   readonly vpcipclaims: Informer<ClaimFacts>;
   readonly vpcips: Informer<VipFacts>;
-  readonly pods: Informer<PodDemand>;
+  readonly pods: Informer<PodRequest>;
   /** Watches only the ConfigMap in which ipamd publishes the free addresses of subnets. */
   readonly configmaps: Informer<ReadonlyMap<string, SubnetSupply>>;
 };
@@ -48,17 +48,17 @@ type FollowDeps = {
 
 /** Opens informers that update the index and notify waiting requests. They read nothing until they are started. */
 export function followCluster(deps: FollowDeps, index: SchedulerIndex, changes: ChangeSignal): Followed {
-  const open = <T>(own: Pick<InformerOptions<T>, 'type' | 'decode' | 'query'>): Informer<T> =>
-    openInformer<T>({ ...deps, ...own });
-  const kept = { query: { labelSelector: `!${RECORD_LABEL}` } };
-  const told = { namespace: deps.namespace, fieldSelector: `metadata.name=${SUBNETS_CONFIG_MAP}` };
+  const open = <T>(specifics: Pick<InformerOptions<T>, 'type' | 'decode' | 'query'>): Informer<T> =>
+    openInformer<T>({ ...deps, ...specifics });
+  const withoutRecords = { query: { labelSelector: `!${RECORD_LABEL}` } };
+  const subnetsQuery = { namespace: deps.namespace, fieldSelector: `metadata.name=${SUBNETS_CONFIG_MAP}` };
   const followed: Followed = {
     nodes: open({ type: NODES, decode: readNode }),
     nodeeniconfigs: open({ type: resourceTypeOf(NODE_ENI_CONFIG_KIND), decode: readNec }),
-    vpcipclaims: open({ type: resourceTypeOf(VPC_IP_CLAIM_KIND), decode: readClaim, ...kept }),
-    vpcips: open({ type: resourceTypeOf(VPC_IP_KIND), decode: readVip, ...kept }),
-    pods: open({ type: PODS, decode: readPodDemand }),
-    configmaps: open({ type: CONFIG_MAPS, decode: readSubnets, query: told }),
+    vpcipclaims: open({ type: resourceTypeOf(VPC_IP_CLAIM_KIND), decode: readClaim, ...withoutRecords }),
+    vpcips: open({ type: resourceTypeOf(VPC_IP_KIND), decode: readVip, ...withoutRecords }),
+    pods: open({ type: PODS, decode: readPodRequest }),
+    configmaps: open({ type: CONFIG_MAPS, decode: readSubnets, query: subnetsQuery }),
   };
   followed.nodes.subscribe(({ key, after }) => index.setNode(key, after));
   followed.nodeeniconfigs.subscribe(({ key, after }) => index.setNec(key, after));
@@ -69,14 +69,14 @@ export function followCluster(deps: FollowDeps, index: SchedulerIndex, changes: 
     if (before !== undefined && before.ip !== after?.ip) index.setVip(before.ip, undefined);
     if (after !== undefined) index.setVip(after.ip, after);
   });
-  followed.pods.subscribe((change) => takePod(index, change));
+  followed.pods.subscribe((change) => updatePod(index, change));
   followed.configmaps.subscribe(({ after }) => index.setSubnets(after));
   for (const informer of Object.values(followed)) informer.subscribe(() => changes.notify());
   return followed;
 }
 
 /** Updates one Pod in the index. A Pod of the same name may have another uid: then the one before is deleted. */
-function takePod(index: SchedulerIndex, { before, after }: ObjectChange<PodDemand>): void {
+function updatePod(index: SchedulerIndex, { before, after }: ObjectChange<PodRequest>): void {
   if (before !== undefined && before.uid !== after?.uid) index.setPod(before.uid, undefined);
   if (after !== undefined) index.setPod(after.uid, after);
 }

@@ -1,6 +1,6 @@
 import { leadUntilDrained } from '../kube/election/lead-until-drained.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import { noteRights, rightCure } from '../kube/note-rights.ts';
+import { describeMissingRight, trackRights } from '../kube/track-rights.ts';
 import { ChangeSignal } from '../runtime/change-signal.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
@@ -10,7 +10,7 @@ import type { SchedulerConfig } from './config/options.ts';
 import { type Followed, followCluster } from './follow-cluster.ts';
 import { type ExtenderServer, serveExtender, type VerbHandler } from './http/serve-extender.ts';
 import { SchedulerIndex } from './index/scheduler-index.ts';
-import { judgeLiveness } from './observability/health.ts';
+import { evaluateLiveness } from './observability/health.ts';
 import { createSchedulerMetrics, type SchedulerMetrics } from './observability/metrics.ts';
 import { bind } from './verbs/bind.ts';
 import { filter } from './verbs/filter.ts';
@@ -72,7 +72,7 @@ class Scheduler implements RunningScheduler {
   /** Aborted first: no new requests are accepted. */
   readonly #drain = new AbortController();
   /** Aborted last: all informers stop. */
-  readonly #life = new AbortController();
+  readonly #stop = new AbortController();
   readonly #ended = Promise.withResolvers<void>();
   #server: ExtenderServer | undefined;
   #endpoints: HttpEndpoints | undefined;
@@ -81,15 +81,15 @@ class Scheduler implements RunningScheduler {
   /** Aborted when another replica may lead; undefined while this replica does not lead. */
   #term: AbortSignal | undefined;
 
-  constructor(config: SchedulerConfig, given: SchedulerRuntime) {
-    const { clock, log, release } = given;
-    const tell: Parameters<typeof noteRights>[1] = (right, error) => {
+  constructor(config: SchedulerConfig, runtime: SchedulerRuntime) {
+    const { clock, log, release } = runtime;
+    const reportRight: Parameters<typeof trackRights>[1] = (right, error) => {
       if (error === undefined) log.info('a right is there again', { right });
-      else log.error('a right is missing', { right, detail: rightCure(right, error, NAME) });
+      else log.error('a right is missing', { right, detail: describeMissingRight(right, error, NAME) });
     };
     this.#config = config;
-    this.#runtime = { ...given, kube: noteRights(given.kube, tell) };
-    this.#metrics = given.metrics ?? createSchedulerMetrics(clock, { release });
+    this.#runtime = { ...runtime, kube: trackRights(runtime.kube, reportRight) };
+    this.#metrics = runtime.metrics ?? createSchedulerMetrics(clock, { release });
     this.#changes = new ChangeSignal(clock);
     this.index = new SchedulerIndex(config.reservationTtlMs);
     this.#followed = followCluster(
@@ -134,16 +134,16 @@ class Scheduler implements RunningScheduler {
       address: listenAddress,
       ...(this.#certificates === undefined ? {} : { certificates: this.#certificates }),
       verbs: this.#verbs(),
-      gate: () => this.readiness(),
+      readiness: () => this.readiness(),
       bodyLimitBytes: bodyLimitMib * MIB,
       clock,
       log,
-      onAnswer: (...told) => this.#metrics.onAnswer(...told),
+      onAnswer: (...args) => this.#metrics.onAnswer(...args),
     });
     log.info('serving kube-scheduler', { address: this.#server.address, isTls: this.#certificates !== undefined });
     if (metricsAddress === '') return;
     this.#endpoints = await serveHttpEndpoints(metricsAddress, {
-      liveness: () => judgeLiveness(this.#followed, this.#metrics.contact, clock),
+      liveness: () => evaluateLiveness(this.#followed, this.#metrics.contact, clock),
       readiness: () => this.readiness(),
       metrics: () => this.#metrics.registry.metrics(),
       metricsContentType: this.#metrics.registry.contentType,
@@ -178,34 +178,34 @@ class Scheduler implements RunningScheduler {
   async #run(): Promise<void> {
     const { clock, log, release } = this.#runtime;
     log.info('the scheduler extender starts', { release });
-    const following = Object.values(this.#followed).map((informer) => informer.start(this.#life.signal));
+    const following = Object.values(this.#followed).map((informer) => informer.start(this.#stop.signal));
     const [files, pair, server] = [this.#files(), this.#certificates, this.#server];
     if (files !== undefined && pair !== undefined && server !== undefined) {
       this.#tls = followTlsFiles({ server, files, pair, clock, log });
-      following.push(this.#tls.run(this.#life.signal));
+      following.push(this.#tls.run(this.#stop.signal));
     }
     try {
       const synced = Promise.all(Object.values(this.#followed).map((informer) => informer.synced(this.#drain.signal)));
       await synced.catch((error: unknown) => {
         if (!this.#drain.signal.aborted) throw error;
       });
-      if (!this.#drain.signal.aborted) await this.#contend();
+      if (!this.#drain.signal.aborted) await this.#runElection();
     } finally {
       await this.#server?.close(0);
-      this.#life.abort(new Error('the scheduler extender is ending'));
+      this.#stop.abort(new Error('the scheduler extender is ending'));
       await Promise.all(following);
       this.#endpoints?.close();
       log.info('the scheduler extender ended');
     }
   }
 
-  async #contend(): Promise<void> {
+  async #runElection(): Promise<void> {
     const { clock, log, random, kube, identity = NAME } = this.#runtime;
     const config = this.#config;
     const drain = this.#drain.signal;
-    if (!config.leaderElect) return await this.#lead(this.#life.signal);
-    const parts = { client: kube.urgent ?? kube, identity, clock, log, random };
-    await leadUntilDrained(config, parts, (term) => this.#lead(term.signal), drain);
+    if (!config.leaderElect) return await this.#lead(this.#stop.signal);
+    const electionDeps = { client: kube.urgent ?? kube, identity, clock, log, random };
+    await leadUntilDrained(config, electionDeps, (term) => this.#lead(term.signal), drain);
   }
 
   /** Answers until another replica may lead, or until the shutdown begins and the running requests have ended. */
@@ -219,7 +219,7 @@ class Scheduler implements RunningScheduler {
       if (!term.aborted) await this.#server?.close(this.#config.shutdownGraceMs);
     } finally {
       this.#term = undefined;
-      log.info('leading no more');
+      log.info('leadership ended');
     }
   }
 

@@ -74,21 +74,21 @@ function find(root: string, key: SysctlKey): string | undefined {
 type Roots = { readonly root: string; readonly writableRoot: string };
 
 function write({ root, writableRoot }: Roots, key: SysctlKey, value: string): SysctlOutcome {
-  const wanted = normalise(value);
-  if (read(root, key) === wanted) return 'unchanged';
+  const desired = normalise(value);
+  if (read(root, key) === desired) return 'unchanged';
   try {
-    writeFileSync(file(root, key), wanted);
+    writeFileSync(file(root, key), desired);
   } catch (error) {
-    if (!isReadOnly(error) || !wasWritten(file(writableRoot, key), wanted))
-      throw sysctlError(root, key, `set to ${wanted}`, error);
+    if (!isReadOnly(error) || !wasWritten(file(writableRoot, key), desired))
+      throw sysctlError(root, key, `set to ${desired}`, error);
   }
   // Some keys clamp or ignore what they are given without an error.
   const after = read(root, key);
-  if (after !== wanted) {
+  if (after !== desired) {
     throw new SysctlError(
       'NOT_TAKEN',
       file(root, key),
-      `sysctl ${sysctlName(key)}: wrote ${wanted}, the kernel kept ${after}; look for a program that sets it too (sysctl --system, tuned)`,
+      `sysctl ${sysctlName(key)}: wrote ${desired}, the kernel kept ${after}; look for a program that sets it too (sysctl --system, tuned)`,
     );
   }
   return 'changed';

@@ -1,4 +1,4 @@
-import { AGENT_LIFE_ANNOTATION } from '../agent/supply/seen-nec.ts';
+import { AGENT_LIFE_ANNOTATION } from '../agent/supply/observed-nec.ts';
 import {
   API_GROUP,
   APPLIED_POLICY_ANNOTATION,

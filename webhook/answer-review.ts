@@ -1,9 +1,9 @@
 import { type Decoder, Faults, isRecord, oneOf, optional, record, required, text } from '../runtime/decode.ts';
 import { admittedPod } from './admitted-pod.ts';
-import { type Admission, type AdmissionScene, decideAdmission } from './decide-admission.ts';
+import { type Admission, type AdmissionContext, decideAdmission } from './decide-admission.ts';
 
 /** The context of an admission decision, without what the request contains. */
-type ReviewScene = Omit<AdmissionScene, 'namespace'>;
+type ReviewContext = Omit<AdmissionContext, 'namespace'>;
 
 /** The outcome of one review, for metrics. */
 export type ReviewOutcome = 'patched' | 'unchanged' | 'not-understood';
@@ -26,7 +26,7 @@ export type ReviewReply = ReviewAnswer | { readonly kind: 'no-review'; readonly 
  * adds a warning. Never throws, whatever was sent.
  * @see https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/ AdmissionReview v1
  */
-export function answerReview(sent: unknown, scene: ReviewScene): ReviewReply {
+export function answerReview(sent: unknown, context: ReviewContext): ReviewReply {
   const faults = new Faults();
   const review = REVIEW(sent, '', faults);
   if (review === undefined) {
@@ -36,7 +36,7 @@ export function answerReview(sent: unknown, scene: ReviewScene): ReviewReply {
     return { kind: 'no-review', why: `no AdmissionReview of ${API_VERSION}: ${why.join('; ')}` };
   }
   const { uid } = review.request;
-  const { admission, isUnderstood } = decide(review.request, scene);
+  const { admission, isUnderstood } = decide(review.request, context);
   const warnings = boundWarnings(admission.warnings);
   const isPatched = admission.patch.length > 0;
   const response = {
@@ -84,28 +84,28 @@ type Request = NonNullable<ReturnType<typeof REVIEW>>['request'];
 
 type Decided = { readonly admission: Admission; readonly isUnderstood: boolean };
 
-function decide({ operation, resource, subResource, namespace, object }: Request, scene: ReviewScene): Decided {
+function decide({ operation, resource, subResource, namespace, object }: Request, context: ReviewContext): Decided {
   if (operation !== 'CREATE' || !isPods(resource) || (subResource ?? '') !== '') {
-    return untouched('expected the creation of a Pod: look at the rules of the MutatingWebhookConfiguration');
+    return leaveUnchanged('expected the creation of a Pod: look at the rules of the MutatingWebhookConfiguration');
   }
-  if (typeof namespace !== 'string') return untouched('request.namespace: expected the namespace of the Pod');
+  if (typeof namespace !== 'string') return leaveUnchanged('request.namespace: expected the namespace of the Pod');
   const faults = new Faults();
   const pod = admittedPod(object, 'request.object', faults);
   const [fault] = faults.list;
   if (pod === undefined || fault !== undefined) {
-    return untouched(`${fault?.path}: expected ${fault?.expected}, got ${fault?.got}`);
+    return leaveUnchanged(`${fault?.path}: expected ${fault?.expected}, got ${fault?.got}`);
   }
-  return { admission: decideAdmission(pod, { ...scene, namespace }), isUnderstood: true };
+  return { admission: decideAdmission(pod, { ...context, namespace }), isUnderstood: true };
 }
 
 function subjectOf({ namespace, object }: Request): string {
   const metadata = isRecord(object) && isRecord(object['metadata']) ? object['metadata'] : {};
   const named = [namespace, metadata['name'] ?? metadata['generateName']];
   // The API server has not validated the name yet: it may be of any type and length.
-  return named.map((one) => (typeof one === 'string' ? one.slice(0, MOST_NAME_CHARACTERS) : '?')).join('/');
+  return named.map((one) => (typeof one === 'string' ? one.slice(0, MAX_NAME_CHARACTERS) : '?')).join('/');
 }
 
-const MOST_NAME_CHARACTERS = 253;
+const MAX_NAME_CHARACTERS = 253;
 
 function isPods(resource: unknown): boolean {
   return (
@@ -113,21 +113,21 @@ function isPods(resource: unknown): boolean {
   );
 }
 
-function untouched(why: string): Decided {
-  return { admission: { patch: [], warnings: [`left as it is: ${why}`] }, isUnderstood: false };
+function leaveUnchanged(why: string): Decided {
+  return { admission: { patch: [], warnings: [`not changed: ${why}`] }, isUnderstood: false };
 }
 
 /** Most characters of one warning, and most warnings. An API server may cut or drop what exceeds these. */
-const MOST_WARNING_CHARACTERS = 256;
-const MOST_WARNINGS = 12;
+const MAX_WARNING_CHARACTERS = 256;
+const MAX_WARNINGS = 12;
 
 /**
  * Limits warnings in number and length and removes control characters. Warnings are sent in HTTP headers, where one
  * control character would invalidate all of them.
  */
 function boundWarnings(warnings: readonly string[]): readonly string[] {
-  return warnings.slice(0, MOST_WARNINGS).map((warning) => {
+  return warnings.slice(0, MAX_WARNINGS).map((warning) => {
     const plain = `tke-eni-ip-webhook: ${warning}`.replaceAll(/\p{Cc}|\p{Cs}/gu, ' ');
-    return plain.length <= MOST_WARNING_CHARACTERS ? plain : `${plain.slice(0, MOST_WARNING_CHARACTERS - 1)}…`;
+    return plain.length <= MAX_WARNING_CHARACTERS ? plain : `${plain.slice(0, MAX_WARNING_CHARACTERS - 1)}…`;
   });
 }

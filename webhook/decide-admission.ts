@@ -1,6 +1,6 @@
 import { DIRECT_ENI_RESOURCE, EIP_RESOURCE, ENI_IP_RESOURCE, POD_ANNOTATION } from '../crd/names.ts';
+import { type Annotations, type PodNetworkRequest, readPodNetworkRequest } from '../crd/pod-network-request.ts';
 import { readNetworks } from '../crd/pod-networks.ts';
-import { type Annotations, type PodWishes, readPodWishes } from '../crd/pod-wishes.ts';
 import { type StaticIpRule, selectStaticIpConfig } from '../crd/select-static-ip-config.ts';
 import type { Fault } from '../runtime/decode.ts';
 import type { AdmittedContainer, AdmittedPod } from './admitted-pod.ts';
@@ -12,7 +12,7 @@ type AddOperation = { readonly op: 'add'; readonly path: string; readonly value:
 export type Admission = { readonly patch: readonly AddOperation[]; readonly warnings: readonly string[] };
 
 /** The context of an admission decision. */
-export type AdmissionScene = {
+export type AdmissionContext = {
   /** Namespace of the request: the Pod object may lack it before it is created. */
   readonly namespace: string;
   /** The network of Pods that do not name one. */
@@ -30,30 +30,30 @@ export type AdmissionScene = {
  * An annotation that cannot be read adds nothing and yields a warning. Existing fields are never changed, so a second
  * run over the result adds nothing.
  */
-export function decideAdmission(pod: AdmittedPod, scene: AdmissionScene): Admission {
+export function decideAdmission(pod: AdmittedPod, context: AdmissionContext): Admission {
   const annotations = pod.metadata.annotations ?? {};
   // A mirror Pod is a copy of a static Pod for people to read. The kubelet uses its own file, which no webhook sees.
   const isOutOfReach = pod.spec.hostNetwork === true || annotations[MIRROR_ANNOTATION] !== undefined;
   if (isOutOfReach) return { patch: [], warnings: [] };
-  const { wishes, faults } = readPodWishes(annotations);
+  const { request, faults } = readPodNetworkRequest(annotations);
   const requested = requestedResources(pod);
-  const network = decideNetwork(annotations[POD_ANNOTATION.networks] ?? '', wishes.mode, requested, scene);
+  const network = decideNetwork(annotations[POD_ANNOTATION.networks] ?? '', request.mode, requested, context);
   const hasNetwork = network.add !== undefined || NETWORK_RESOURCES.some((one) => requested.has(one));
-  const lacksEip = wishes.eip !== undefined && !requested.has(EIP_RESOURCE);
+  const lacksEip = request.eip !== undefined && !requested.has(EIP_RESOURCE);
   const added: readonly string[] = [
     ...(network.add === undefined ? [] : [network.add]),
     ...(lacksEip && hasNetwork ? [EIP_RESOURCE] : []),
   ];
-  const isKept = hasNetwork && decideKept(pod, scene);
+  const isStatic = hasNetwork && isSelectedStatic(pod, context);
   return {
     patch: [
       ...requestPatch(pod.spec.containers[0], added),
-      ...(isKept ? [annotationPatch(pod.metadata.annotations, POD_ANNOTATION.deletePolicy, 'Never')] : []),
+      ...(isStatic ? [annotationPatch(pod.metadata.annotations, POD_ANNOTATION.deletePolicy, 'Never')] : []),
     ],
     warnings: [
       ...faults.map(renderFault),
       ...network.warnings,
-      ...(lacksEip && !hasNetwork ? [loneEip(annotations)] : []),
+      ...(lacksEip && !hasNetwork ? [eipWithoutNetwork(annotations)] : []),
     ],
   };
 }
@@ -62,7 +62,7 @@ const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 const NETWORK_RESOURCES = [ENI_IP_RESOURCE, DIRECT_ENI_RESOURCE] as const;
 const RESOURCE_OF = { 'route-eni': ENI_IP_RESOURCE, 'direct-eni': DIRECT_ENI_RESOURCE } as const;
 
-function loneEip(annotations: Annotations): string {
+function eipWithoutNetwork(annotations: Annotations): string {
   const path = annotations[POD_ANNOTATION.eipIdList] === undefined ? 'eipAttributes' : 'eipIdList';
   return `${POD_ANNOTATION[path]}: expected a Pod with an address of the VPC, which an EIP is bound to; no EIP is requested`;
 }
@@ -70,32 +70,39 @@ function loneEip(annotations: Annotations): string {
 type NetworkDecision = { readonly add?: string; readonly warnings: readonly string[] };
 
 function decideNetwork(
-  asked: string,
-  mode: PodWishes['mode'],
+  networks: string,
+  mode: PodNetworkRequest['mode'],
   requested: ReadonlySet<string>,
-  { defaultNetwork }: AdmissionScene,
+  { defaultNetwork }: AdmissionContext,
 ): NetworkDecision {
   const path = POD_ANNOTATION.networks;
-  const names = readNetworks(asked).filter((name) => name !== '');
-  const isNamed = asked.trim() !== '';
+  const names = readNetworks(networks).filter((name) => name !== '');
+  const isNamed = networks.trim() !== '';
   if (isNamed && names.length === 0) {
     return {
       warnings: [`${path}: expected names of networks such as tke-route-eni, with commas; nothing is requested`],
     };
   }
-  const wanted = isNamed ? mode : DEFAULT_MODE[defaultNetwork];
-  if (wanted === undefined) return { warnings: [] };
-  const isTorn = names.includes('tke-direct-eni') && names.includes('tke-route-eni');
-  const warnings = isTorn ? [`${path}: expected one of tke-direct-eni and tke-route-eni; takes tke-direct-eni`] : [];
+  const desiredMode = isNamed ? mode : DEFAULT_MODE[defaultNetwork];
+  if (desiredMode === undefined) return { warnings: [] };
+  const isAmbiguous = names.includes('tke-direct-eni') && names.includes('tke-route-eni');
+  const warnings = isAmbiguous
+    ? [`${path}: expected one of tke-direct-eni and tke-route-eni; takes tke-direct-eni`]
+    : [];
   const has = NETWORK_RESOURCES.filter((one) => requested.has(one));
-  if (has.length === 0) return { add: RESOURCE_OF[wanted], warnings };
-  if (!isNamed || has.includes(RESOURCE_OF[wanted])) return { warnings };
-  return { warnings: [...warnings, `${path}: expected a request of ${RESOURCE_OF[wanted]}; the Pod has ${has[0]}`] };
+  if (has.length === 0) return { add: RESOURCE_OF[desiredMode], warnings };
+  if (!isNamed || has.includes(RESOURCE_OF[desiredMode])) return { warnings };
+  return {
+    warnings: [...warnings, `${path}: expected a request of ${RESOURCE_OF[desiredMode]}; the Pod has ${has[0]}`],
+  };
 }
 
 const DEFAULT_MODE = { 'tke-route-eni': 'route-eni', 'tke-direct-eni': 'direct-eni', 'tke-bridge': undefined } as const;
 
-function decideKept({ metadata }: AdmittedPod, { namespace, rules, clusterNamespace }: AdmissionScene): boolean {
+function isSelectedStatic(
+  { metadata }: AdmittedPod,
+  { namespace, rules, clusterNamespace }: AdmissionContext,
+): boolean {
   // The Pod's own annotation takes precedence, whatever its value.
   if (metadata.annotations?.[POD_ANNOTATION.deletePolicy] !== undefined) return false;
   const rule = selectStaticIpConfig(rules, { namespace, labels: metadata.labels ?? {} }, clusterNamespace);

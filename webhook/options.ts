@@ -1,11 +1,11 @@
 import { option, type SettingsOf, type SettingsProgram } from '../runtime/settings/option.ts';
 import {
+  choiceValue,
   durationValue,
   listenValue,
   pathValue,
   switchValue,
   textValue,
-  wordValue,
 } from '../runtime/settings/option-value.ts';
 
 const MINUTE_MS = 60_000;
@@ -18,7 +18,7 @@ const WEBHOOK_OPTIONS = {
   defaultNetwork: option(
     'Pods',
     'default-network',
-    wordValue('tke-route-eni', 'tke-direct-eni', 'tke-bridge'),
+    choiceValue('tke-route-eni', 'tke-direct-eni', 'tke-bridge'),
     'tke-route-eni',
     'Network of Pods that name none by their annotation; tke-bridge, in hybrid clusters, requests nothing for them.',
   ),
@@ -27,7 +27,7 @@ const WEBHOOK_OPTIONS = {
     'static-ip-configs',
     switchValue,
     'true',
-    'Keep the addresses of Pods that a StaticIPConfig with deletePolicy Never selects. Needs the right to list and watch them; without it they are left out, and that is told.',
+    'Keep the addresses of Pods that a StaticIPConfig with deletePolicy Never selects. Needs the right to list and watch them; without it they are left out, and an error is logged.',
   ),
   ipamdNamespace: option(
     'Pods',
@@ -80,7 +80,7 @@ const WEBHOOK_OPTIONS = {
     'shutdown-delay',
     durationValue(0, 5 * MINUTE_MS),
     '5s',
-    'How long it serves on after it was told to end, not ready any more: until nobody sends it requests.',
+    'How long it still serves after SIGTERM, no longer ready, until clients have stopped sending requests.',
   ),
   metricsAddress: option(
     'Observability',
@@ -92,7 +92,7 @@ const WEBHOOK_OPTIONS = {
   logLevel: option(
     'Observability',
     'log-level',
-    wordValue('debug', 'info', 'warn', 'error'),
+    choiceValue('debug', 'info', 'warn', 'error'),
     'info',
     'Least important lines that are written.',
   ),

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import { BodyRoom } from '../runtime/body-room.ts';
+import { BodyBudget } from '../runtime/body-budget.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { ConfigError } from '../runtime/decode.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -15,10 +15,10 @@ import type { RequestOutcome, WebhookMetrics } from './metrics.ts';
 export const REVIEW_PATH = '/add-pod-eni-ip-limit';
 
 /** Largest body. An API server reads objects of at most 1.5 MiB from etcd and requests of at most 3 MiB. */
-export const MOST_BODY_BYTES = 3 * 1024 * 1024;
+export const MAX_BODY_BYTES = 3 * 1024 * 1024;
 
 /** Memory for request bodies, in bodies of the largest size. Small bodies count with their real size. */
-const MOST_GREAT_BODIES = 4;
+const MAX_LARGE_BODIES = 4;
 
 /** Dependencies of the server. */
 type ReviewServerDeps = {
@@ -37,16 +37,16 @@ const REQUEST_MS = 15_000;
  */
 const IDLE_MS = 120_000;
 /** Most connections. Each API server opens a few. */
-const MOST_CONNECTIONS = 1_000;
+const MAX_CONNECTIONS = 1_000;
 
 /** Creates the HTTPS server; it does not listen yet. */
 export function createReviewServer(pair: TlsPair, deps: ReviewServerDeps): Server {
-  const room = new BodyRoom(MOST_BODY_BYTES, MOST_GREAT_BODIES * MOST_BODY_BYTES);
+  const budget = new BodyBudget(MAX_BODY_BYTES, MAX_LARGE_BODIES * MAX_BODY_BYTES);
   const server = createServer(
     { ...pair, requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS, keepAliveTimeout: IDLE_MS },
-    (request, response) => void serve(request, response, deps, room),
+    (request, response) => void handleRequest(request, response, deps, budget),
   );
-  server.maxConnections = MOST_CONNECTIONS;
+  server.maxConnections = MAX_CONNECTIONS;
   // The client speaks no TLS or no HTTP. The connection is closed by now and cannot be answered.
   server.on('tlsClientError', (error) => deps.log.debug('a connection ended before it was secure', { error }));
   return server;
@@ -71,14 +71,14 @@ export async function listenOn(server: Server, address: string): Promise<string>
   return typeof bound === 'object' && bound !== null ? `${host}:${bound.port}` : address;
 }
 
-async function serve(
+async function handleRequest(
   request: IncomingMessage,
   response: ServerResponse,
   deps: ReviewServerDeps,
-  room: BodyRoom,
+  budget: BodyBudget,
 ): Promise<void> {
   const startedMs = deps.clock.monotonicMs();
-  const outcome = await answerRequest(request, response, deps, room).catch((error: unknown): RequestOutcome => {
+  const outcome = await answerRequest(request, response, deps, budget).catch((error: unknown): RequestOutcome => {
     deps.log.error('a review could not be answered', { error });
     if (!response.headersSent) refuse(response, 500, 'this is a fault of tke-eni-ip-webhook; its log says more');
     return 'failed';
@@ -90,17 +90,17 @@ async function answerRequest(
   request: IncomingMessage,
   response: ServerResponse,
   { answer, metrics, log }: ReviewServerDeps,
-  room: BodyRoom,
+  budget: BodyBudget,
 ): Promise<RequestOutcome> {
-  const wrong = wrongnessOf(request);
-  if (wrong !== undefined) {
-    refuse(response, wrong.status, wrong.why);
+  const fault = requestFaultOf(request);
+  if (fault !== undefined) {
+    refuse(response, fault.status, fault.why);
     return 'wrong-request';
   }
-  const body = await readBody(request, room);
+  const body = await readBody(request, budget);
   if (body === 'cut-off') return 'cut-off';
   if (body === 'too-large') {
-    refuse(response, 413, `expected at most ${MOST_BODY_BYTES} bytes`);
+    refuse(response, 413, `expected at most ${MAX_BODY_BYTES} bytes`);
     return 'too-large';
   }
   if (body === 'busy') {
@@ -121,27 +121,30 @@ async function answerRequest(
   return reply.outcome;
 }
 
-type Wrongness = { readonly status: number; readonly why: string };
+type RequestFault = { readonly status: number; readonly why: string };
 
-function wrongnessOf({ url, method, headers }: IncomingMessage): Wrongness | undefined {
-  if (url?.split('?')[0] !== REVIEW_PATH) return { status: 404, why: `known is ${REVIEW_PATH}` };
+function requestFaultOf({ url, method, headers }: IncomingMessage): RequestFault | undefined {
+  if (url?.split('?')[0] !== REVIEW_PATH) return { status: 404, why: `the only path is ${REVIEW_PATH}` };
   if (method !== 'POST') return { status: 405, why: 'expected POST' };
   const type = headers['content-type']?.split(';')[0]?.trim();
   if (type !== 'application/json') return { status: 415, why: 'expected application/json' };
-  if (Number(headers['content-length'] ?? 0) > MOST_BODY_BYTES) {
-    return { status: 413, why: `expected at most ${MOST_BODY_BYTES} bytes` };
+  if (Number(headers['content-length'] ?? 0) > MAX_BODY_BYTES) {
+    return { status: 413, why: `expected at most ${MAX_BODY_BYTES} bytes` };
   }
   return undefined;
 }
 
-async function readBody(request: IncomingMessage, room: BodyRoom): Promise<Buffer | 'too-large' | 'busy' | 'cut-off'> {
+async function readBody(
+  request: IncomingMessage,
+  budget: BodyBudget,
+): Promise<Buffer | 'too-large' | 'busy' | 'cut-off'> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
     for await (const chunk of request) {
       if (!Buffer.isBuffer(chunk)) continue;
-      if (bytes + chunk.length > room.mostOfOne) return 'too-large';
-      if (!room.take(chunk.length)) return 'busy';
+      if (bytes + chunk.length > budget.maxBody) return 'too-large';
+      if (!budget.acquire(chunk.length)) return 'busy';
       bytes += chunk.length;
       chunks.push(chunk);
     }
@@ -149,7 +152,7 @@ async function readBody(request: IncomingMessage, room: BodyRoom): Promise<Buffe
     // The client disconnected or was too slow, so no answer is sent.
     return 'cut-off';
   } finally {
-    room.give(bytes);
+    budget.release(bytes);
   }
   return Buffer.concat(chunks);
 }

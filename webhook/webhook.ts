@@ -35,7 +35,7 @@ export type RunningWebhook = {
   /** Returns undefined when the webhook can serve, else the reason why not. */
   readiness(): string | undefined;
   /** Checks the certificate files now. */
-  lookAtCertificate(): void;
+  checkCertificate(): void;
   /**
    * Reports not ready, continues to serve for --shutdown-delay, finishes the running requests, and ends. Idempotent.
    */
@@ -51,8 +51,8 @@ export async function startWebhook(config: WebhookConfig, runtime: WebhookRuntim
   const files = { certFile: config.tlsCertFile, keyFile: config.tlsPrivateKeyFile };
   const pair = readTlsFiles(files);
   const rules = followRules(config, runtime);
-  const scene = { defaultNetwork: config.defaultNetwork, clusterNamespace: config.ipamdNamespace };
-  const answer = (sent: unknown) => answerReview(sent, { ...scene, rules: rules.values() });
+  const context = { defaultNetwork: config.defaultNetwork, clusterNamespace: config.ipamdNamespace };
+  const answer = (sent: unknown) => answerReview(sent, { ...context, rules: rules.values() });
   const server = createReviewServer(pair, { answer, metrics, clock, log });
   const tls = followTlsFiles({ server, files, pair, clock, log });
   metrics.show(() => ({
@@ -130,7 +130,7 @@ function followRules({ staticIpConfigs }: WebhookConfig, { kube, clock, log, ran
   };
 }
 
-type WebhookParts = {
+type WebhookComponents = {
   readonly config: WebhookConfig;
   readonly clock: Clock;
   readonly log: Logger;
@@ -141,18 +141,18 @@ type WebhookParts = {
 };
 
 /** Time limit for running requests after the shutdown delay. */
-const LAST_REQUESTS_MS = 5_000;
+const DRAIN_MS = 5_000;
 
 class Webhook implements RunningWebhook {
   address = '';
-  readonly #parts: WebhookParts;
-  readonly #life = new AbortController();
+  readonly #components: WebhookComponents;
+  readonly #stop = new AbortController();
   readonly #following: Promise<void>[] = [];
   #endpoints: HttpEndpoints | undefined;
   #ending: Promise<void> | undefined;
 
-  constructor(parts: WebhookParts) {
-    this.#parts = parts;
+  constructor(components: WebhookComponents) {
+    this.#components = components;
   }
 
   get metricsAddress(): string | undefined {
@@ -160,9 +160,9 @@ class Webhook implements RunningWebhook {
   }
 
   async start(): Promise<void> {
-    const { config, log, server, tls, rules, metrics } = this.#parts;
+    const { config, log, server, tls, rules, metrics } = this.#components;
     this.address = await listenOn(server, config.listenAddress);
-    this.#following.push(tls.run(this.#life.signal), rules.run(this.#life.signal));
+    this.#following.push(tls.run(this.#stop.signal), rules.run(this.#stop.signal));
     log.info('serving reviews', { address: this.address, defaultNetwork: config.defaultNetwork });
     if (config.metricsAddress === '') return;
     try {
@@ -175,20 +175,20 @@ class Webhook implements RunningWebhook {
       });
     } catch (error) {
       server.close();
-      this.#life.abort();
+      this.#stop.abort();
       throw error;
     }
   }
 
   readiness(): string | undefined {
-    if (this.#ending !== undefined) return 'it is ending';
-    const { tls, clock, rules } = this.#parts;
-    if (tls.pair.expiresMs <= clock.nowMs()) return 'the certificate has ended';
+    if (this.#ending !== undefined) return 'it is shutting down';
+    const { tls, clock, rules } = this.#components;
+    if (tls.pair.expiresMs <= clock.nowMs()) return 'the certificate has expired';
     return rules.problem();
   }
 
-  lookAtCertificate(): void {
-    this.#parts.tls.look();
+  checkCertificate(): void {
+    this.#components.tls.check();
   }
 
   close(): Promise<void> {
@@ -197,16 +197,16 @@ class Webhook implements RunningWebhook {
   }
 
   async #close(): Promise<void> {
-    const { config, clock, log, server } = this.#parts;
+    const { config, clock, log, server } = this.#components;
     await clock.sleep(config.shutdownDelayMs);
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     // Close idle connections at once; the others close after their answer.
     server.closeIdleConnections();
-    const late = new AbortController();
-    await Promise.race([closed, clock.sleep(LAST_REQUESTS_MS, late.signal).catch(() => {})]);
-    late.abort();
+    const timer = new AbortController();
+    await Promise.race([closed, clock.sleep(DRAIN_MS, timer.signal).catch(() => {})]);
+    timer.abort();
     server.closeAllConnections();
-    this.#life.abort(new Error('the webhook is ending'));
+    this.#stop.abort(new Error('the webhook is ending'));
     await Promise.all(this.#following);
     this.#endpoints?.close();
     log.info('ended');

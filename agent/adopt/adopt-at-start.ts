@@ -1,13 +1,13 @@
 import type { Kernel } from '../../dataplane/kernel.ts';
 import { openRtnetlinkIn } from '../../netlink/rtnetlink.ts';
+import { isForNode, withheld } from '../accept-supply.ts';
+import type { AgentComponents } from '../components.ts';
 import type { AgentConfig } from '../config/options.ts';
 import type { Journal } from '../journal/journal-content.ts';
 import type { Supply } from '../journal/supply.ts';
-import { lookIntoSandboxes } from '../node/look-into-sandboxes.ts';
 import { readHostDump } from '../node/node-probe.ts';
-import type { AgentParts } from '../parts.ts';
+import { readSandboxPeers } from '../node/read-sandbox-peers.ts';
 import type { SupplySource } from '../supply/supply-source.ts';
-import { isForNode, withheld } from '../supply-intake.ts';
 import { adopt } from './adopt.ts';
 import type { KernelEvidence } from './kernel-evidence.ts';
 import { readEvidence } from './read-evidence.ts';
@@ -27,37 +27,41 @@ type AdoptionSources = {
  * or its agent was killed before an earlier adoption was finished. Where the kernel holds nothing of ours it only marks
  * the journal as adopted. Waits for the first supply without a limit.
  */
-export async function adoptIfUnknown(config: AgentConfig, parts: AgentParts, sources: AdoptionSources): Promise<void> {
+export async function adoptAtStart(
+  config: AgentConfig,
+  components: AgentComponents,
+  sources: AdoptionSources,
+): Promise<void> {
   const { journal, kernel } = sources;
   if (!journal.needsAdoption) return;
   const evidence = readEvidence(readHostDump(kernel.rtnetlink), config.eniMarkMask);
   const isClean = evidence.veths.length === 0 && evidence.ipams.length === 0 && evidence.enis.length === 0;
-  if (!isClean) await adoptAll(config, parts, sources, evidence);
+  if (!isClean) await adoptAll(config, components, sources, evidence);
   journal.markAdopted();
 }
 
 async function adoptAll(
   config: AgentConfig,
-  parts: AgentParts,
+  components: AgentComponents,
   sources: AdoptionSources,
   evidence: KernelEvidence,
 ): Promise<void> {
   const { journal, signal } = sources;
-  const { clock, log } = parts.useCases;
+  const { clock, log } = components.useCases;
   log.warn('no journal of this boot, but Pods may live: adopting', {
     origin: journal.origin,
     movedTo: journal.movedTo,
   });
   // Only the supply says which ENI an address is on, so wait for it. Meanwhile executables spool DELs, and runtimes
   // retry ADDs.
-  parts.state.supply = await firstSupply(config, parts, sources);
+  components.state.supply = await waitForSupply(config, components, sources);
   const adopted = await adopt(
     {
       ...{ clock, log, journal },
-      state: parts.state,
-      view: parts.view,
-      findPeers: (veths, named) =>
-        lookIntoSandboxes(
+      state: components.state,
+      view: components.view,
+      readPeers: (veths, named) =>
+        readSandboxPeers(
           { hostRoot: config.hostRoot, openRtnetlinkIn: (netns) => openRtnetlinkIn(netns) },
           veths,
           named,
@@ -69,9 +73,9 @@ async function adoptAll(
   log.info('adoption done', { leases: adopted });
 }
 
-async function firstSupply(
+async function waitForSupply(
   config: AgentConfig,
-  parts: AgentParts,
+  components: AgentComponents,
   { supply, signal }: AdoptionSources,
 ): Promise<Supply> {
   for (;;) {
@@ -81,6 +85,6 @@ async function firstSupply(
       // has removed them from the object.
       return config.supplySource === 'cluster' ? withheld(found) : found;
     }
-    await parts.useCases.clock.sleep(SUPPLY_POLL_MS, signal);
+    await components.useCases.clock.sleep(SUPPLY_POLL_MS, signal);
   }
 }

@@ -4,8 +4,8 @@ import type { CriSandbox, SandboxView } from '../cri/sandbox-view.ts';
 import type { Journal } from '../journal/journal-content.ts';
 import type { Supply } from '../journal/supply.ts';
 import { keyOf, type NodeState } from '../node-state.ts';
-import { planAdoption } from './adopt-plan.ts';
 import type { KernelEvidence, PeerEvidence } from './kernel-evidence.ts';
+import { planAdoption } from './plan-adoption.ts';
 
 /** Dependencies of adoption. */
 type AdoptDeps = {
@@ -16,7 +16,7 @@ type AdoptDeps = {
   /** Undefined when no runtime is configured. */
   readonly view: SandboxView | undefined;
   /** Finds the Pod ends of these host veths inside the sandboxes. */
-  readonly findPeers: (
+  readonly readPeers: (
     veths: KernelEvidence['veths'],
     netnsByContainer: ReadonlyMap<string, string>,
   ) => ReadonlyMap<string, PeerEvidence>;
@@ -38,8 +38,8 @@ export async function adopt(deps: AdoptDeps, kernel: KernelEvidence, signal: Abo
   const { state, journal, log } = deps;
   if (kernel.enis.length === 0 && kernel.veths.length === 0) return 0;
   const hasPods = kernel.veths.length > 0 || kernel.ipams.length > 0;
-  const runtime = hasPods ? await askRuntime(deps, kernel, signal) : NO_RUNTIME;
-  const peers = deps.findPeers(kernel.veths, runtime.netns);
+  const runtime = hasPods ? await queryRuntime(deps, kernel, signal) : NO_RUNTIME;
+  const peers = deps.readPeers(kernel.veths, runtime.netns);
   const sources = { kernel, supply: state.supply, peers };
   const adoption = planAdoption({ ...sources, sandboxes: runtime.sandboxes, sandboxIps: runtime.ips });
   if (adoption.ruleMode !== undefined) journal.putRuleMode(adoption.ruleMode);
@@ -66,16 +66,16 @@ type Runtime = {
 
 const NO_RUNTIME: Runtime = { sandboxes: [], ips: new Map(), netns: new Map() };
 
-async function askRuntime(deps: AdoptDeps, kernel: KernelEvidence, signal: AbortSignal): Promise<Runtime> {
+async function queryRuntime(deps: AdoptDeps, kernel: KernelEvidence, signal: AbortSignal): Promise<Runtime> {
   const { view, clock, log } = deps;
   if (view === undefined) return NO_RUNTIME;
   const untilMs = clock.monotonicMs() + RUNTIME_WAIT_MS;
   for (;;) {
     try {
       const sandboxes = await view.list(signal);
-      const wanted = kernel.ipams.length > 0 ? sandboxes : sandboxes.filter(({ id }) => isWired(kernel, id));
+      const queried = kernel.ipams.length > 0 ? sandboxes : sandboxes.filter(({ id }) => isWired(kernel, id));
       const networks = await Promise.all(
-        wanted.map(async ({ id }) => ({ id, network: await view.network(id, signal) })),
+        queried.map(async ({ id }) => ({ id, network: await view.network(id, signal) })),
       );
       return {
         sandboxes,

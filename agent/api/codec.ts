@@ -34,7 +34,7 @@ export function decodeMessage<T extends MessageTable>(table: T, bytes: Uint8Arra
     }
     const { name, field } = known;
     if (field.type === 'message' && field.repeated !== true) {
-      if (field.oneof !== undefined) forgetSiblings(table, name, field.oneof, pieces);
+      if (field.oneof !== undefined) dropSiblings(table, name, field.oneof, pieces);
       const before = pieces.get(name);
       if (before === undefined) pieces.set(name, [cursor.bytes()]);
       else before.push(cursor.bytes());
@@ -221,7 +221,7 @@ function readScalar(cursor: Cursor, type: keyof ScalarTypes): string | Uint8Arra
   return type === 'uint32' ? low : low | 0;
 }
 
-function forgetSiblings(table: MessageTable, name: string, oneof: string, pieces: Map<string, Uint8Array[]>): void {
+function dropSiblings(table: MessageTable, name: string, oneof: string, pieces: Map<string, Uint8Array[]>): void {
   for (const [other, field] of Object.entries(table)) {
     if (other !== name && field.type === 'message' && field.repeated !== true && field.oneof === oneof)
       pieces.delete(other);

@@ -1,21 +1,21 @@
 import { DIRECT_ENI_RESOURCE, ENI_IP_RESOURCE } from '../../crd/names.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
-import { noteRights, rightCure } from '../../kube/note-rights.ts';
+import { describeMissingRight, trackRights } from '../../kube/track-rights.ts';
 import type { Fault } from '../../runtime/decode.ts';
+import type { AgentRuntime } from '../components.ts';
 import type { AgentConfig } from '../config/options.ts';
-import { countWaiting } from '../demand/find-waiting.ts';
-import type { SeenNec } from '../demand/publication.ts';
+import { countWaiting } from '../demand/count-waiting.ts';
+import type { ObservedNec } from '../demand/publication.ts';
 import { type DirectPublishing, publishDemand } from '../demand/publisher.ts';
-import { countDirectWaiting } from '../direct/find-direct-waiting.ts';
+import { countDirectWaiting } from '../direct/count-direct-waiting.ts';
 import type { Journal } from '../journal/journal-content.ts';
 import type { WarmTargets } from '../journal/supply.ts';
 import type { NodeState } from '../node-state.ts';
 import type { Metrics } from '../observability/metrics.ts';
-import type { Diary, Sign } from '../ops/diary.ts';
-import type { AgentRuntime } from '../parts.ts';
-import { openNetworkWord } from '../pods/network-word.ts';
+import type { Occurrence, OperationLog } from '../ops/operation-log.ts';
+import { openNetworkModeLookup } from '../pods/network-mode-lookup.ts';
 import { openPodView, type PodView } from '../pods/pod-view.ts';
-import { openPodWord } from '../pods/pod-word.ts';
+import { openStaticIpLookup } from '../pods/static-ip-lookup.ts';
 import type { OutsideDemand } from '../pool/demand.ts';
 import { type NecSource, openNecSource } from '../supply/nec-source.ts';
 import { NO_EVENTS, type NodeEvents } from './node-events.ts';
@@ -28,14 +28,14 @@ type ClusterDeps = {
   readonly state: NodeState;
   readonly journal: Journal;
   readonly metrics: Metrics;
-  readonly diary: Diary;
+  readonly operationLog: OperationLog;
 };
 
 /**
  * The agent's connection to the cluster: supply, Pods, events, publications. It never waits for the API server, and the
  * rest of the agent never waits for it.
  */
-export type ClusterSide = {
+export type ClusterConnection = {
   readonly supply: NecSource;
   readonly pods: PodView;
   readonly events: NodeEvents;
@@ -57,22 +57,22 @@ const LIFE_BYTES = 8;
 const DEFAULT_WARM: WarmTargets = { min: 5, max: 5 };
 
 /** Follows the node's NodeENIConfig and Pods until `close`. */
-export function openCluster(deps: ClusterDeps): ClusterSide {
+export function openCluster(deps: ClusterDeps): ClusterConnection {
   const { config, runtime, state, metrics } = deps;
   const { clock, log } = runtime;
   const random = runtime.random ?? (() => 0.5);
   const events = runtime.events ?? NO_EVENTS;
-  const missing = new Map<string, string>();
-  const kube = noteRights(deps.kube, (right, error) => {
+  const missingRights = new Map<string, string>();
+  const kube = trackRights(deps.kube, (right, error) => {
     metrics.missingRight(right, error !== undefined);
     if (error === undefined) {
-      missing.delete(right);
+      missingRights.delete(right);
       return log.info('a right is there again', { right });
     }
-    const message = rightCure(right, error, 'tke-eni-agent');
-    missing.set(right, message);
+    const message = describeMissingRight(right, error, 'tke-eni-agent');
+    missingRights.set(right, message);
     log.error('a right is missing', { right, detail: message });
-    return events.tell('Warning', 'Forbidden', message);
+    return events.report('Warning', 'Forbidden', message);
   });
   const follow = { client: kube, nodeName: config.nodeName, clock, log, random };
   const supply = openNecSource({
@@ -81,16 +81,16 @@ export function openCluster(deps: ClusterDeps): ClusterSide {
     onFaults: (kind, faults) => {
       metrics.objectFaults(kind, faults.length);
       if (faults.length === 0) return;
-      events.tell('Warning', kind === 'annotation' ? 'AnnotationInvalid' : 'ObjectInvalid', textOf(faults));
+      events.report('Warning', kind === 'annotation' ? 'AnnotationInvalid' : 'ObjectInvalid', textOf(faults));
     },
   });
   const pods = openPodView(follow);
   const unsubscribe = pods.subscribe(() => state.demandChanged.notify());
-  state.podWord = openPodWord(kube, pods, clock);
-  state.networkWord = openNetworkWord(kube, pods, clock);
+  state.staticIpLookup = openStaticIpLookup(kube, pods, clock);
+  state.networkModeLookup = openNetworkModeLookup(kube, pods, clock);
   // While there is no supply, a missing right is the reason to report: only a person can grant it.
   state.supplyWaitsFor = () =>
-    supply.waitsFor() === undefined ? supply.complaint() : ([...missing.values()][0] ?? supply.waitsFor());
+    supply.waitsFor() === undefined ? supply.notReadyReason() : ([...missingRights.values()][0] ?? supply.waitsFor());
   const life = lifeOf(deps);
   const warm = (): WarmTargets => supply.latest()?.warm ?? state.supply?.warm ?? DEFAULT_WARM;
   const outside = (): OutsideDemand => ({
@@ -125,7 +125,7 @@ type Publishing = {
 };
 
 async function publish(
-  { config, runtime, state, journal, metrics, diary }: ClusterDeps,
+  { config, runtime, state, journal, metrics, operationLog }: ClusterDeps,
   { supply, life, random, isReady, warm, outside, direct }: Publishing,
   signal: AbortSignal,
 ): Promise<void> {
@@ -137,14 +137,16 @@ async function publish(
       nec: supply,
       pool: state.pool,
       demandChanged: state.demandChanged,
-      readyResources: (seen) => ready.of(isReady(), seen, life, clock.monotonicMs(), resourcesOf(state)),
+      readyResources: (observed) => ready.of(isReady(), observed, life, clock.monotonicMs(), resourcesOf(state)),
       isQuickRelease: config.enableQuickRelease,
       releaseEveryMs: config.releaseIntervalMs,
       restored: () => state.changed.notify(),
       observe: {
         published: (outcome) => {
           metrics.published(outcome);
-          diary.tell('publish', () => publicationSign(outcome, state.pool.demand(warm(), outside()).desired));
+          operationLog.report('publish', () =>
+            publicationOccurrence(outcome, state.pool.demand(warm(), outside()).desired),
+          );
         },
         offers: metrics.offers,
         journalError: metrics.journalError,
@@ -164,7 +166,7 @@ function isOfLeasedEni({ direct }: NodeState, ip: string): boolean {
   );
 }
 
-function publicationSign(outcome: 'changed' | 'unchanged' | 'failed', desired: number): Sign {
+function publicationOccurrence(outcome: 'changed' | 'unchanged' | 'failed', desired: number): Occurrence {
   if (outcome === 'failed') return { text: 'demand not published, will be tried again', isFailure: true };
   return { text: `demand published: ${desired} addresses${outcome === 'unchanged' ? ', nothing changed' : ''}` };
 }
@@ -182,7 +184,7 @@ function lifeOf({ journal, runtime, metrics }: ClusterDeps): string {
   } catch (error) {
     // Without its record the next start makes another name, which costs one write.
     metrics.journalError();
-    runtime.log.error('journal did not take its name', { error });
+    runtime.log.error('the name of the journal was not written', { error });
   }
   return life;
 }
@@ -201,11 +203,17 @@ function textOf(faults: readonly Fault[]): string {
 type ReadyResources = {
   /**
    * Returns the resources to report.
-   * @param seen The object, with what it reports now.
+   * @param observed The object, with what it reports now.
    * @param life Name of this agent's journal.
    * @param served Resources that the node serves when it is ready.
    */
-  of(isReady: boolean, seen: SeenNec, life: string, nowMs: number, served?: readonly string[]): readonly string[];
+  of(
+    isReady: boolean,
+    observed: ObservedNec,
+    life: string,
+    nowMs: number,
+    served?: readonly string[],
+  ): readonly string[];
 };
 
 /**
@@ -221,11 +229,11 @@ const UNREADY_GRACE_MS = 30_000;
 function createReadyResources(startedMs: number): ReadyResources {
   let unreadySinceMs: number | undefined = startedMs;
   return {
-    of: (isReady, seen, life, nowMs, served = [ENI_IP_RESOURCE]) => {
+    of: (isReady, observed, life, nowMs, served = [ENI_IP_RESOURCE]) => {
       unreadySinceMs = isReady ? undefined : (unreadySinceMs ?? nowMs);
       if (unreadySinceMs === undefined) return served;
       const isBrief = nowMs - unreadySinceMs < UNREADY_GRACE_MS;
-      return isBrief && seen.spec.life === life ? seen.spec.readyResources : [];
+      return isBrief && observed.spec.life === life ? observed.spec.readyResources : [];
     },
   };
 }

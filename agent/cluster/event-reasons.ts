@@ -23,7 +23,7 @@ export const NODE_EVENTS = {
   ObjectInvalid: {
     type: 'Warning',
     cause: 'fields of the NodeENIConfig cannot be read; what is in force stays',
-    cure: 'mend the spec; ipamd mends the status',
+    cure: 'correct the spec; ipamd repairs the status',
   },
   SupplyDistrusted: {
     type: 'Warning',
@@ -53,7 +53,7 @@ export const NODE_EVENTS = {
   },
   Forbidden: {
     type: 'Warning',
-    cause: 'the API server lets the agent not; the message names the right',
+    cause: 'the API server denies the agent a request; the message names the right',
     cure: 'grant it to the ClusterRole `tke-eni-agent`',
   },
   ExecutablesDoNotRun: {

@@ -2,19 +2,19 @@ import { parseCidr } from '../../crd/ip-text.ts';
 import { INTERFACE_NAME_RULE, isInterfaceName } from '../../runtime/interface-name.ts';
 import { listOf, type OptionValue, textValue } from '../../runtime/settings/option-value.ts';
 
-const LEAST_MTU = 1280;
+const MIN_MTU = 1280;
 /** Largest packet of IPv4, bytes. */
-const LARGEST_MTU = 65_535;
+const MAX_MTU = 65_535;
 
 /**
  * An MTU in bytes; 0 takes the MTU of the ENI. The minimum is what IPv6 requires of every link. @see RFC 8200 section 5
  */
 export const mtuValue: OptionValue<number> = {
   metavar: 'NUMBER',
-  expected: `0, or a whole number from ${LEAST_MTU} to ${LARGEST_MTU}`,
+  expected: `0, or a whole number from ${MIN_MTU} to ${MAX_MTU}`,
   parse: (text) => {
     const mtu = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-    return mtu === 0 || (mtu >= LEAST_MTU && mtu <= LARGEST_MTU) ? mtu : undefined;
+    return mtu === 0 || (mtu >= MIN_MTU && mtu <= MAX_MTU) ? mtu : undefined;
   },
 };
 

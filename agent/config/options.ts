@@ -1,5 +1,6 @@
 import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
 import {
+  choiceValue,
   durationValue,
   listenValue,
   nodeNameValue,
@@ -7,7 +8,6 @@ import {
   pathValue,
   switchValue,
   wholeNumberValue,
-  wordValue,
 } from '../../runtime/settings/option-value.ts';
 import { cidrsValue, interfaceValue, markMaskValue, masterValue, mtuValue } from './agent-option-value.ts';
 
@@ -59,7 +59,7 @@ export const OPTIONS = {
   supplySource: option(
     'Supply',
     'supply-source',
-    wordValue('file', 'cluster'),
+    choiceValue('file', 'cluster'),
     'file',
     "Where this node's ENIs and addresses come from. cluster: its NodeENIConfig in the API server, where the agent also says what it wants; file: --supply-file.",
   ),
@@ -202,7 +202,7 @@ export const OPTIONS = {
   ruleMode: option(
     'Data plane',
     'rule-mode',
-    wordValue('auto', 'compact', 'per-pod'),
+    choiceValue('auto', 'compact', 'per-pod'),
     'auto',
     "Layout of policy rules. compact: as many rules as ENIs; per-pod: the product's two per Pod; auto: compact where nftables works and cilium-cni is not chained.",
   ),
@@ -216,14 +216,14 @@ export const OPTIONS = {
   rpFilterMode: option(
     'Data plane',
     'rp-filter-mode',
-    wordValue('loose', 'product'),
+    choiceValue('loose', 'product'),
     'loose',
     "Reverse path filter. loose: 2 on ENIs and the primary interface, 1 on Pod links, 'all' untouched; product: 0 on all of the node.",
   ),
   egress: option(
     'Data plane',
     'egress',
-    wordValue('eni', 'node'),
+    choiceValue('eni', 'node'),
     'eni',
     "How packets to outside the VPC leave: by the Pod's ENI, or by the primary interface with the node's address.",
   ),
@@ -283,7 +283,7 @@ export const OPTIONS = {
   logLevel: option(
     'Observability',
     'log-level',
-    wordValue('debug', 'info', 'warn', 'error'),
+    choiceValue('debug', 'info', 'warn', 'error'),
     'info',
     'Least important lines that are written.',
   ),

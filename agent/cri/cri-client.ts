@@ -48,7 +48,7 @@ export function openCriView(sockets: readonly string[]): SandboxView {
     current ??= await probe(sockets, signal);
     return current.client;
   };
-  const ask = async <T>(run: (client: Client) => Promise<T>, signal: AbortSignal): Promise<T> => {
+  const query = async <T>(run: (client: Client) => Promise<T>, signal: AbortSignal): Promise<T> => {
     const client = await connected(signal);
     try {
       return await run(client);
@@ -60,7 +60,7 @@ export function openCriView(sockets: readonly string[]): SandboxView {
   return {
     list: async (signal) => {
       try {
-        const { items } = await ask((client) => unary(client, LIST, {}, signal), signal);
+        const { items } = await query((client) => unary(client, LIST, {}, signal), signal);
         return items.map(sandboxOf);
       } catch (error) {
         throw asCriError('list the sandboxes', error);
@@ -69,7 +69,7 @@ export function openCriView(sockets: readonly string[]): SandboxView {
     network: async (id, signal) => {
       try {
         return networkOf(
-          await ask((client) => unary(client, STATUS, { podSandboxId: id, verbose: true }, signal), signal),
+          await query((client) => unary(client, STATUS, { podSandboxId: id, verbose: true }, signal), signal),
         );
       } catch (error) {
         if (isGrpcError(error, status.NOT_FOUND)) return undefined;
@@ -162,9 +162,9 @@ function isGrpcError(error: unknown, ...codes: readonly status[]): error is Serv
   return error instanceof Error && 'code' in error && codes.some((code) => code === error.code);
 }
 
-function asCriError(wish: string, error: unknown): CriError {
+function asCriError(action: string, error: unknown): CriError {
   if (error instanceof CriError) return error;
-  return new CriError('CRI_UNREACHABLE', `cannot ${wish}: ${messageOf(error)}`, { cause: error });
+  return new CriError('CRI_UNREACHABLE', `cannot ${action}: ${messageOf(error)}`, { cause: error });
 }
 
 function messageOf(error: unknown): string {

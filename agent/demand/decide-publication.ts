@@ -3,7 +3,7 @@ import type { WarmTargets } from '../journal/supply.ts';
 import { countedFamily, demandInUnits, type OutsideDemand } from '../pool/demand.ts';
 import { isIdle } from '../pool/pool.ts';
 import type { PoolAddress, PoolState } from '../pool/pool-state.ts';
-import type { AgentSpec, AssignedIp, Publication, ReleasePacing, SeenNec } from './publication.ts';
+import type { AgentSpec, AssignedIp, ObservedNec, Publication, ReleasePacing } from './publication.ts';
 
 /** All inputs of the decision on a publication. */
 export type PublicationInput = {
@@ -11,7 +11,7 @@ export type PublicationInput = {
   /** Recorded offers, by IP. */
   readonly offers: ReadonlyMap<string, Offer>;
   /** The object to write on: the write is guarded by its resourceVersion. */
-  readonly nec: SeenNec;
+  readonly nec: ObservedNec;
   readonly warm: WarmTargets;
   readonly outside: OutsideDemand;
   readonly pacing: ReleasePacing;
@@ -38,44 +38,47 @@ const RELEASE_EVERY_MS = 120_000;
  */
 export function decidePublication(input: PublicationInput): Publication {
   const { pool, nec, warm, outside, pacing } = input;
-  const isTrusted = isInForce(pool, nec, input.life);
-  const sorted = sortOffers(input, isTrusted);
+  const isCurrent = isInForce(pool, nec, input.life);
+  const sorted = sortOffers(input, isCurrent);
   const { desired, bound, surplus, excess } = demandInUnits(pool, warm, outside);
-  const [kept, open] = splitKept(pool, sorted.open);
+  const [kept, open] = splitStatic(pool, sorted.open);
   const awaited = kept.filter(({ ip }) => pool.addresses.get(ip)?.claim?.uid !== undefined);
   const shortage = Math.max(0, desired - bound);
-  const back = new Set([...sorted.misplaced, ...awaited, ...chooseBack(input, open, shortage)]);
+  const restored = new Set([...sorted.misplaced, ...awaited, ...selectToRestore(input, open, shortage)]);
   const { everyMs = RELEASE_EVERY_MS } = pacing;
-  const isPaceDue = pacing.nowMs >= pacing.lastMs + everyMs;
+  const isIntervalOver = pacing.nowMs >= pacing.lastReleaseMs + everyMs;
   const paced = surplus.slice(excess);
   const pacedNow =
-    isTrusted && isPaceDue && input.mayOffer !== false ? (pacing.isQuick ? paced : paced.slice(0, 1)) : [];
-  const goes = [...surplus.slice(0, excess), ...pacedNow].flat();
+    isCurrent && isIntervalOver && input.mayOffer !== false ? (pacing.isQuick ? paced : paced.slice(0, 1)) : [];
+  const surplusToOffer = [...surplus.slice(0, excess), ...pacedNow].flat();
   const toOffer =
-    isTrusted && input.mayOffer !== false
-      ? [...sorted.foreign, ...offersOf([...keptForNobody(pool), ...freeOnDraining(pool), ...goes])]
+    isCurrent && input.mayOffer !== false
+      ? [...sorted.foreign, ...offersOf([...unboundStaticAddresses(pool), ...freeOnDraining(pool), ...surplusToOffer])]
       : [];
   const stays = [...input.offers.values()].filter((offer) => !sorted.ended.has(offer));
-  const own = {
+  const ownFields = {
     desired,
     observedEpoch: Math.max(0, pool.epoch, nec.spec.observedEpoch ?? 0),
     readyResources: input.readyResources,
     life: input.life,
   };
-  const without = { ...own, releasable: listOf([...stays.filter((offer) => !back.has(offer)), ...toOffer]) };
+  const specWithoutRestored = {
+    ...ownFields,
+    releasable: listOf([...stays.filter((offer) => !restored.has(offer)), ...toOffer]),
+  };
   // A write that changes nothing does not make an older write of ours fail. So the offer is written first; the next
   // write takes it out.
-  const isFence = back.size === 0 || !isSame(without, nec);
-  const spec = isFence ? without : { ...own, releasable: listOf([...stays, ...toOffer]) };
+  const isFence = restored.size === 0 || !isSame(specWithoutRestored, nec);
+  const spec = isFence ? specWithoutRestored : { ...ownFields, releasable: listOf([...stays, ...toOffer]) };
   const isLeft = paced.length > pacedNow.length;
   return {
     spec,
     isDue: !isSame(spec, nec),
     toOffer,
     isPaced: pacedNow.length > 0,
-    toForget: [...sorted.ended],
-    toRestore: isFence ? [...back] : [],
-    ...(isLeft ? { nextReleaseMs: (isPaceDue ? pacing.nowMs : pacing.lastMs) + everyMs } : {}),
+    toErase: [...sorted.ended],
+    toRestore: isFence ? [...restored] : [],
+    ...(isLeft ? { nextReleaseMs: (isIntervalOver ? pacing.nowMs : pacing.lastReleaseMs) + everyMs } : {}),
   };
 }
 
@@ -83,7 +86,7 @@ export function decidePublication(input: PublicationInput): Publication {
  * Tells whether the pool follows this object: it has our journal's name, and its epoch is the one in force; not a lower
  * one (a restored etcd), nor a higher one that could not be read.
  */
-export function isInForce(pool: PoolState, nec: SeenNec, life: string): boolean {
+export function isInForce(pool: PoolState, nec: ObservedNec, life: string): boolean {
   return nec.spec.life === life && nec.supplyEpoch === pool.epoch;
 }
 
@@ -98,8 +101,8 @@ type SortedOffers = {
   readonly foreign: readonly Offer[];
 };
 
-function sortOffers({ pool, offers, nec }: PublicationInput, isTrusted: boolean): SortedOffers {
-  if (!isTrusted) return { ended: new Set(), open: [], misplaced: [], foreign: [] };
+function sortOffers({ pool, offers, nec }: PublicationInput, isCurrent: boolean): SortedOffers {
+  if (!isCurrent) return { ended: new Set(), open: [], misplaced: [], foreign: [] };
   const all = [...offers.values()];
   const ended = new Set(all.filter(({ ip, assignmentId }) => nec.addresses.get(ip)?.assignmentId !== assignmentId));
   const assigned = all.filter((offer) => !ended.has(offer) && nec.addresses.get(offer.ip)?.state === 'assigned');
@@ -117,27 +120,31 @@ function sortOffers({ pool, offers, nec }: PublicationInput, isTrusted: boolean)
  * them, so no Pod may get their addresses. Offers of addresses that are in use are left out: the next write removes
  * them.
  */
-export function foreignOffers(pool: PoolState, offers: ReadonlyMap<string, Offer>, nec: SeenNec): readonly Offer[] {
+export function foreignOffers(pool: PoolState, offers: ReadonlyMap<string, Offer>, nec: ObservedNec): readonly Offer[] {
   return nec.spec.releasable.flatMap(({ ip, assignmentId }) => {
     const address = pool.addresses.get(ip);
-    const isMeant = address !== undefined && isIdle(address) && address.assignmentId === assignmentId;
-    return isMeant && offers.get(ip)?.assignmentId !== assignmentId ? offersOf([address]) : [];
+    const isApplicable = address !== undefined && isIdle(address) && address.assignmentId === assignmentId;
+    return isApplicable && offers.get(ip)?.assignmentId !== assignmentId ? offersOf([address]) : [];
   });
 }
 
 /**
  * Selects offers to take back: on ENIs that serve, the fullest first, an address with its partner of the other family.
  */
-function chooseBack({ pool, offers }: PublicationInput, open: readonly Offer[], shortage: number): readonly Offer[] {
+function selectToRestore(
+  { pool, offers }: PublicationInput,
+  open: readonly Offer[],
+  shortage: number,
+): readonly Offer[] {
   const family = countedFamily(pool);
   const users = usersByEni(pool);
   const openIps = new Set(open.map(({ ip }) => ip));
   const units = open
-    .filter((offer) => offer.family === family && pool.enis.get(homeOf(pool, offer))?.serves === true)
+    .filter((offer) => offer.family === family && pool.enis.get(currentEniOf(pool, offer))?.serves === true)
     .toSorted(
       (a, b) =>
-        (users.get(homeOf(pool, b)) ?? 0) - (users.get(homeOf(pool, a)) ?? 0) ||
-        compare(homeOf(pool, a), homeOf(pool, b)) ||
+        (users.get(currentEniOf(pool, b)) ?? 0) - (users.get(currentEniOf(pool, a)) ?? 0) ||
+        compare(currentEniOf(pool, a), currentEniOf(pool, b)) ||
         compare(a.ip, b.ip),
     )
     .flatMap((offer): readonly (readonly Offer[])[] => {
@@ -149,16 +156,16 @@ function chooseBack({ pool, offers }: PublicationInput, open: readonly Offer[], 
 }
 
 /** Splits offers into those of static addresses and those of the pool. */
-function splitKept(pool: PoolState, open: readonly Offer[]): readonly [readonly Offer[], readonly Offer[]] {
-  const isKept = ({ ip }: Offer): boolean => pool.addresses.get(ip)?.claim !== undefined;
-  return [open.filter(isKept), open.filter((offer) => !isKept(offer))];
+function splitStatic(pool: PoolState, open: readonly Offer[]): readonly [readonly Offer[], readonly Offer[]] {
+  const isStatic = ({ ip }: Offer): boolean => pool.addresses.get(ip)?.claim !== undefined;
+  return [open.filter(isStatic), open.filter((offer) => !isStatic(offer))];
 }
 
 /**
  * Lists static addresses that no Pod may use now. The next Pod of the name may start on any node, so ipamd must be able
  * to take the address from here.
  */
-function keptForNobody(pool: PoolState): readonly PoolAddress[] {
+function unboundStaticAddresses(pool: PoolState): readonly PoolAddress[] {
   return [...pool.addresses.values()].filter(({ state, claim }) => state === 'kept' && claim?.uid === undefined);
 }
 
@@ -181,24 +188,24 @@ function listOf(offers: readonly Offer[]): readonly AssignedIp[] {
  * Tells whether the object already holds this. Entries that ipamd cannot act on any more do not count; the next write
  * leaves them out.
  */
-function isSame(spec: AgentSpec, { spec: seen, addresses }: SeenNec): boolean {
+function isSame(spec: AgentSpec, { spec: seen, addresses }: ObservedNec): boolean {
   const keyOf = ({ ip, assignmentId }: AssignedIp): string => `${ip} ${assignmentId}`;
-  const wanted = new Set(spec.releasable.map(keyOf));
-  const meant = seen.releasable.filter(
-    (entry) => wanted.has(keyOf(entry)) || addresses.get(entry.ip)?.assignmentId === entry.assignmentId,
+  const desiredKeys = new Set(spec.releasable.map(keyOf));
+  const relevant = seen.releasable.filter(
+    (entry) => desiredKeys.has(keyOf(entry)) || addresses.get(entry.ip)?.assignmentId === entry.assignmentId,
   );
   return (
     seen.desired === spec.desired &&
     seen.life === spec.life &&
     seen.observedEpoch === spec.observedEpoch &&
     seen.readyResources.join() === spec.readyResources.join() &&
-    meant.length === wanted.size &&
-    meant.every((entry) => wanted.has(keyOf(entry)))
+    relevant.length === desiredKeys.size &&
+    relevant.every((entry) => desiredKeys.has(keyOf(entry)))
   );
 }
 
 /** Returns the ENI on which the supply lists the address now; it may have moved since it was offered. */
-function homeOf(pool: PoolState, offer: Offer): string {
+function currentEniOf(pool: PoolState, offer: Offer): string {
   return pool.addresses.get(offer.ip)?.eniId ?? offer.eniId;
 }
 

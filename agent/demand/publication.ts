@@ -1,4 +1,4 @@
-import type { DirectSpec, SeenDirect } from '../direct/decide-direct-publication.ts';
+import type { DirectSpec, ObservedDirect } from '../direct/decide-direct-publication.ts';
 import type { Offer } from '../journal/journal-content.ts';
 
 /** One assignment of an address. */
@@ -27,7 +27,7 @@ export type AgentSpec = {
 export const UNREADABLE = -2;
 
 /** The part of the last observed NodeENIConfig that publication depends on. */
-export type SeenNec = {
+export type ObservedNec = {
   /** Values of the agent's own fields; undefined where the field is absent. */
   readonly spec: {
     readonly desired: number | undefined;
@@ -37,7 +37,7 @@ export type SeenNec = {
     readonly life: string | undefined;
   };
   /** The fields about whole ENIs. */
-  readonly direct?: SeenDirect;
+  readonly direct?: ObservedDirect;
   /** 0 before ipamd wrote one; `UNREADABLE` when the status is malformed. */
   readonly supplyEpoch: number;
   /** State of each address in the status, by IP. */
@@ -49,7 +49,7 @@ export type ReleasePacing = {
   /** Milliseconds since boot. */
   readonly nowMs: number;
   /** When the last paced offer was made, or the agent started; milliseconds since boot. */
-  readonly lastMs: number;
+  readonly lastReleaseMs: number;
   /** All surplus at a time, not one address. */
   readonly isQuick: boolean;
   /** Interval between paced offers, milliseconds; default the product's two minutes. */
@@ -66,7 +66,7 @@ export type Publication = {
   /** Some of `toOffer` were paced: the interval starts again. */
   readonly isPaced: boolean;
   /** ipamd acted on them: their records may be erased now, whatever the result of the write. */
-  readonly toForget: readonly Offer[];
+  readonly toErase: readonly Offer[];
   /**
    * Offers that this write takes out. Once it succeeded **and changed the object**, their records are erased and their
    * addresses return to use: then no older write of ours can put the offer back.

@@ -4,13 +4,13 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { decideDirectPublication } from '../direct/decide-direct-publication.ts';
 import type { DirectEniPool } from '../direct/direct-eni-pool.ts';
-import { type Journal, type Offer, parted } from '../journal/journal-content.ts';
+import { type Journal, type Offer, splitWholeEnis } from '../journal/journal-content.ts';
 import type { DirectWarmTargets, WarmTargets } from '../journal/supply.ts';
 import type { OutsideDemand } from '../pool/demand.ts';
 import type { IpPool } from '../pool/ip-pool.ts';
 import type { NecSource } from '../supply/nec-source.ts';
 import { decidePublication, isInForce } from './decide-publication.ts';
-import type { AgentSpec, Publication, SeenNec } from './publication.ts';
+import type { AgentSpec, ObservedNec, Publication } from './publication.ts';
 
 /** Dependencies of publishing demand and offers. */
 type PublisherDeps = {
@@ -27,8 +27,8 @@ type PublisherDeps = {
   readonly demandChanged: ChangeSignal;
   readonly warm: () => WarmTargets;
   readonly outside: () => OutsideDemand;
-  /** The resources that the node serves; `seen` is the object with what it reports now. */
-  readonly readyResources: (seen: SeenNec) => readonly string[];
+  /** The resources that the node serves; `observed` is the object with what it reports now. */
+  readonly readyResources: (observed: ObservedNec) => readonly string[];
   /** Releases all surplus at a time, whatever the object says. */
   readonly isQuickRelease: boolean;
   /** Interval between releases of surplus, milliseconds. */
@@ -57,7 +57,7 @@ type PublisherObserver = {
 /** Pause after which a burst of Pods becomes one write; short, because ADDs wait for the answer to it. */
 const GATHER_MS = 50;
 /** Interval of publications when no change is notified. */
-const LOOK_MS = 60_000;
+const POLL_MS = 60_000;
 /** A full disk is not tried again for each Pod that comes or goes. */
 const JOURNAL_RETRY_MS = 30_000;
 const BACKOFF: BackoffSettings = { firstMs: 500, maxMs: 10_000, factor: 2, jitter: 0.5 };
@@ -68,7 +68,7 @@ export async function publishDemand(deps: PublisherDeps, signal: AbortSignal): P
   let failures = 0;
   while (!signal.aborted) {
     // Begin to wait before publishing, so that a change during it leads to another pass.
-    const woken = deps.demandChanged.wait(publisher.nextLookMs(), signal);
+    const changed = deps.demandChanged.wait(publisher.nextPassMs(), signal);
     try {
       await publisher.publish(signal);
       failures = 0;
@@ -80,7 +80,7 @@ export async function publishDemand(deps: PublisherDeps, signal: AbortSignal): P
       await pause(deps, backoffMs(BACKOFF, failures, deps.random()), signal);
       continue;
     }
-    await woken;
+    await changed;
     await pause(deps, GATHER_MS, signal);
   }
 }
@@ -92,19 +92,19 @@ async function pause({ clock }: PublisherDeps, ms: number, signal: AbortSignal):
 /** Carries out a decision, in an order that survives a crash at any point. */
 class Publisher {
   readonly #deps: PublisherDeps;
-  #lastPacedMs: number;
+  #lastReleaseMs: number;
   #nextReleaseMs: number | undefined;
   #mayOfferFromMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: PublisherDeps) {
     this.#deps = deps;
-    this.#lastPacedMs = deps.clock.bootMs();
+    this.#lastReleaseMs = deps.clock.bootMs();
   }
 
   /** Time until the next pass if nothing changes, milliseconds. */
-  nextLookMs(): number {
-    if (this.#nextReleaseMs === undefined) return LOOK_MS;
-    return Math.min(LOOK_MS, Math.max(0, this.#nextReleaseMs - this.#deps.clock.bootMs()));
+  nextPassMs(): number {
+    if (this.#nextReleaseMs === undefined) return POLL_MS;
+    return Math.min(POLL_MS, Math.max(0, this.#nextReleaseMs - this.#deps.clock.bootMs()));
   }
 
   /**
@@ -117,8 +117,8 @@ class Publisher {
     let decision: Publication | undefined;
     // Without an object nothing can be released; its creation is notified.
     this.#nextReleaseMs = undefined;
-    const outcome = await nec.publish((seen) => {
-      decision = this.#prepare(seen);
+    const outcome = await nec.publish((observed) => {
+      decision = this.#prepare(observed);
       return decision.isDue ? decision.spec : undefined;
     }, signal);
     if (outcome !== 'nothing') observe.published(outcome);
@@ -127,36 +127,36 @@ class Publisher {
     this.#logWrite(decision.spec, decision.toRestore);
     const ips = decision.toRestore.map(({ ip }) => ip);
     journal.eraseOffers(ips);
-    const [whole, single] = parted(decision.toRestore);
+    const [whole, single] = splitWholeEnis(decision.toRestore);
     pool.restore(single.map(({ ip }) => ip));
     this.#deps.direct?.pool.setOffered(whole, false);
     this.#deps.restored();
   }
 
-  #prepare(seen: SeenNec): Publication {
+  #prepare(observed: ObservedNec): Publication {
     const { journal, pool, log, observe, clock } = this.#deps;
     const nowMs = clock.bootMs();
-    const decision = this.#decide(seen, nowMs >= this.#mayOfferFromMs);
+    const decision = this.#decide(observed, nowMs >= this.#mayOfferFromMs);
     this.#nextReleaseMs = decision.nextReleaseMs;
     try {
-      journal.eraseOffers(this.#outOfSupply(decision.toForget));
+      journal.eraseOffers(this.#outOfSupply(decision.toErase));
       journal.putOffers(decision.toOffer);
     } catch (error) {
       // Demand is published all the same: Pods start on a full disk too.
       observe.journalError();
-      log.error('journal did not take offers, nothing is given back', { error });
+      log.error('offers were not written to the journal, nothing is released', { error });
       this.#mayOfferFromMs = nowMs + JOURNAL_RETRY_MS;
-      const without = this.#decide(seen, false);
+      const without = this.#decide(observed, false);
       this.#nextReleaseMs = without.nextReleaseMs;
       return without;
     }
     if (decision.toOffer.length > 0) {
-      const [whole, single] = parted(decision.toOffer);
+      const [whole, single] = splitWholeEnis(decision.toOffer);
       pool.withdraw(single.map(({ ip }) => ip));
       this.#deps.direct?.pool.setOffered(whole, true);
       log.info('offering addresses', { ips: single.map(({ ip }) => ip), enis: whole.map(({ eniId }) => eniId) });
     }
-    if (decision.isPaced) this.#lastPacedMs = nowMs;
+    if (decision.isPaced) this.#lastReleaseMs = nowMs;
     return decision;
   }
 
@@ -168,52 +168,52 @@ class Publisher {
     if (ended.length === 0) return [];
     const { supply } = this.#deps.journal.load();
     const recorded = supply?.enis.flatMap(({ addresses }) => addresses) ?? [];
-    const whole = (supply?.direct?.enis ?? []).flatMap(({ primary, assignmentId, state }) =>
+    const wholeEnis = (supply?.direct?.enis ?? []).flatMap(({ primary, assignmentId, state }) =>
       state === 'attached' ? primary.map(({ ip }) => ({ ip, assignmentId, state: 'assigned' })) : [],
     );
-    const all = [...recorded, ...whole];
+    const all = [...recorded, ...wholeEnis];
     const assigned = new Map(all.filter(({ state }) => state === 'assigned').map((one) => [one.ip, one]));
     return ended.filter(({ ip, assignmentId }) => assigned.get(ip)?.assignmentId !== assignmentId).map(({ ip }) => ip);
   }
 
-  #decide(seen: SeenNec, mayOffer: boolean): Publication {
+  #decide(observed: ObservedNec, mayOffer: boolean): Publication {
     const { pool, journal, clock, life, warm, outside, readyResources, isQuickRelease, releaseEveryMs } = this.#deps;
     const targets = warm();
-    const [whole, single] = parted(journal.load().offers ?? []);
+    const [whole, single] = splitWholeEnis(journal.load().offers ?? []);
     const offers = new Map(single.map((offer): [string, Offer] => [offer.ip, offer]));
     const published = decidePublication({
       ...{ offers, life, mayOffer },
       pool: pool.state,
-      nec: seen,
+      nec: observed,
       warm: targets,
       outside: outside(),
       pacing: {
         nowMs: clock.bootMs(),
-        lastMs: this.#lastPacedMs,
+        lastReleaseMs: this.#lastReleaseMs,
         isQuick: isQuickRelease || targets.isQuickRelease === true,
         everyMs: releaseEveryMs,
       },
-      readyResources: readyResources(seen),
+      readyResources: readyResources(observed),
     });
-    return this.#withDirect(published, seen, { offers: whole, mayOffer });
+    return this.#withDirect(published, observed, { offers: whole, mayOffer });
   }
 
   /** Adds the fields about whole ENIs. Both kinds go in one write, and at one pace. */
   #withDirect(
     published: Publication,
-    seen: SeenNec,
+    observed: ObservedNec,
     { offers, mayOffer }: { readonly offers: readonly Offer[]; readonly mayOffer: boolean },
   ): Publication {
     const { direct, pool, life, clock, releaseEveryMs } = this.#deps;
-    if (direct === undefined || seen.direct === undefined) return published;
-    const nextMs = this.#lastPacedMs + releaseEveryMs;
+    if (direct === undefined || observed.direct === undefined) return published;
+    const nextMs = this.#lastReleaseMs + releaseEveryMs;
     const part = decideDirectPublication({
-      ...{ offers, mayOffer, seen: seen.direct },
+      ...{ offers, mayOffer, observed: observed.direct },
       pool: direct.pool.state,
       warm: direct.warm(),
       waiting: direct.waiting(),
-      isTrusted: isInForce(pool.state, seen, life),
-      isPaceDue: clock.bootMs() >= nextMs,
+      isCurrent: isInForce(pool.state, observed, life),
+      isIntervalOver: clock.bootMs() >= nextMs,
     });
     const isPaced = published.isPaced || part.isPaced;
     const leftMs = part.isLeft ? (isPaced ? clock.bootMs() + releaseEveryMs : nextMs) : undefined;
@@ -227,7 +227,7 @@ class Publisher {
       isDue: published.isDue || part.isDue,
       toOffer: [...published.toOffer, ...part.toOffer],
       isPaced,
-      toForget: [...published.toForget, ...part.toForget],
+      toErase: [...published.toErase, ...part.toErase],
       toRestore: [...published.toRestore, ...part.toRestore],
       ...(Number.isFinite(nextReleaseMs) ? { nextReleaseMs } : {}),
     };

@@ -14,13 +14,13 @@ export function readEniIps(state: NodeState, latest: Supply | undefined): Device
   const addresses = [...state.pool.state.addresses.values()].filter((address) => address.family === family);
   // An ENI that the cloud is still attaching has no link yet; that is no fault.
   const attached = new Set((state.supply?.enis ?? []).filter((eni) => eni.attached).map(({ eniId }) => eniId));
-  const isSick = (eniId: string): boolean => attached.has(eniId) && state.eniProblems.has(eniId);
+  const isFaulty = (eniId: string): boolean => attached.has(eniId) && state.eniProblems.has(eniId);
   return {
     quota: known.warm.limit,
     allocatable: known.allocatable,
-    assigned: addresses.filter(({ standing }) => standing === 'assigned').length,
+    assigned: addresses.filter(({ supplyState }) => supplyState === 'assigned').length,
     inUse: [...state.leases.values()].filter(({ plugin }) => plugin !== 'direct-eni').length,
-    stranded: addresses.filter((address) => address.state !== 'leased' && isSick(address.eniId)).length,
+    stranded: addresses.filter((address) => address.state !== 'leased' && isFaulty(address.eniId)).length,
   };
 }
 
@@ -32,7 +32,7 @@ export function readDirectEnis(state: NodeState, latest: Supply | undefined): De
   const known = state.distrusted === undefined ? (latest ?? state.supply) : state.supply;
   if (known?.direct === undefined) return undefined;
   const all = [...state.direct.state.values()];
-  const here = all.filter(({ standing }) => standing === 'attached');
+  const here = all.filter(({ supplyState }) => supplyState === 'attached');
   return {
     quota: known.direct.warm.limit,
     allocatable: undefined,

@@ -27,8 +27,8 @@ export type DeviceCount = { readonly total: number; readonly unhealthy: number }
  * ENI.
  */
 export function countDevices({ quota, allocatable, assigned, inUse, stranded }: DeviceSupply): DeviceCount {
-  const most = quota ?? allocatable ?? assigned;
-  const total = Math.max(inUse, Math.min(most, allocatable ?? most));
+  const maxTotal = quota ?? allocatable ?? assigned;
+  const total = Math.max(inUse, Math.min(maxTotal, allocatable ?? maxTotal));
   return { total, unhealthy: Math.min(stranded, total - inUse) };
 }
 
@@ -40,7 +40,7 @@ type DeviceChoice = {
   /** Devices as last reported to kubelet; empty at first. */
   readonly previous: readonly Device[];
   /** Ids that Pods hold, whoever named them; empty when not known. */
-  readonly held: ReadonlySet<string>;
+  readonly allocated: ReadonlySet<string>;
 };
 
 /**
@@ -49,18 +49,18 @@ type DeviceChoice = {
  * first. Unhealthy ids have no Pod either: first those that were unhealthy before, then the highest.
  * @see kubernetes/pkg/kubelet/cm/devicemanager/manager.go devicesToAllocate
  */
-export function decideDevices({ prefix, count, previous, held }: DeviceChoice): readonly Device[] {
+export function decideDevices({ prefix, count, previous, allocated }: DeviceChoice): readonly Device[] {
   const numberOf = (id: string): number => {
     const digits = id.startsWith(`${prefix}-`) ? id.slice(prefix.length + 1) : '';
     return /^(0|[1-9]\d{0,8})$/.test(digits) ? Number(digits) : Number.POSITIVE_INFINITY;
   };
   const byNumber = (a: string, b: string): number => compare(numberOf(a), numberOf(b)) || compare(a, b);
-  const known = previous.map(({ id }) => id).filter((id) => !held.has(id));
-  const kept = [...[...held].sort(byNumber), ...known.sort(byNumber)].slice(0, count.total);
-  const ids = new Set(kept);
+  const known = previous.map(({ id }) => id).filter((id) => !allocated.has(id));
+  const retained = [...[...allocated].sort(byNumber), ...known.sort(byNumber)].slice(0, count.total);
+  const ids = new Set(retained);
   for (let number = 0; ids.size < count.total; number++) ids.add(`${prefix}-${number}`);
   const wasUnhealthy = new Set(previous.filter(({ isHealthy }) => !isHealthy).map(({ id }) => id));
-  const rank = (id: string): number => (held.has(id) ? 2 : wasUnhealthy.has(id) ? 0 : 1);
+  const rank = (id: string): number => (allocated.has(id) ? 2 : wasUnhealthy.has(id) ? 0 : 1);
   const worst = [...ids].sort((a, b) => compare(rank(a), rank(b)) || byNumber(b, a));
   const unhealthy = new Set(worst.slice(0, count.unhealthy));
   return [...ids].sort(byNumber).map((id) => ({ id, isHealthy: !unhealthy.has(id) }));

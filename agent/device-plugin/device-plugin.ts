@@ -6,8 +6,8 @@ import type { Logger } from '../../runtime/log.ts';
 import type { NodeEvents } from '../cluster/node-events.ts';
 import type { DevicePluginMetrics } from '../observability/device-plugin-metrics.ts';
 import { countDevices, type Device, type DeviceCount, type DeviceSupply, decideDevices } from './decide-devices.ts';
-import { keepRegistered } from './keep-registered.ts';
-import { listHeld } from './kubelet-client.ts';
+import { listAllocated } from './kubelet-client.ts';
+import { maintainRegistration } from './maintain-registration.ts';
 import { patchNode } from './patch-node.ts';
 import { openPluginEndpoint, type PluginEndpoint } from './plugin-endpoint.ts';
 import { createSteadyHealth } from './steady-health.ts';
@@ -56,23 +56,23 @@ const POD_RESOURCES = join('pod-resources', 'kubelet.sock');
 /** Pause after a change: changes come in bursts. */
 const SETTLE_MS = 200;
 /** Poll interval: some of what a count depends on changes without a notification. */
-const LOOK_MS = 2_000;
+const POLL_MS = 2_000;
 /**
  * Timeout of the first question which devices Pods hold. Without an answer the lowest ids are reported: a kubelet that
  * hangs must not delay the registration.
  */
-const HELD_FIRST_MS = 500;
+const FIRST_LIST_MS = 500;
 /** Timeout of that question later on; only the update of the devices waits for it. */
-const HELD_MS = 3_000;
+const LIST_MS = 3_000;
 /** Timeout of a write at shutdown: the agent stops even if the API server does not answer. */
 const WITHDRAW_MS = 1_000;
 const WITHDRAW_TRIES = 3;
 /** Time from the decision of a scheduler that has not seen the Node's last change to kubelet's admission of the Pod. */
 const BOUND_MS = 1_000;
 
-type Telling = {
+type DeviceReporter = {
   update(count: DeviceCount): Promise<void>;
-  askHeldAgain(): void;
+  invalidateAllocated(): void;
   /** Keeps schedulers from the node, and waits for what they have bound: kubelet goes on admitting. Never rejects. */
   withdraw(): Promise<void>;
 };
@@ -82,13 +82,15 @@ type Telling = {
  * Nothing waits for it, and none of its failures ends the agent.
  */
 export function startDevicePlugin(deps: DevicePluginDeps): DevicePlugin {
-  const down = new AbortController();
-  const tellings = new Set<Telling>();
-  const running = Promise.all(deps.resources.map((resource) => serveResource(deps, resource, tellings, down.signal)));
+  const shutdown = new AbortController();
+  const reporters = new Set<DeviceReporter>();
+  const running = Promise.all(
+    deps.resources.map((resource) => serveResource(deps, resource, reporters, shutdown.signal)),
+  );
   running.catch((error: unknown) => deps.log.error('device plugin ended', { error }));
   const end = async (): Promise<void> => {
-    await Promise.all([...tellings].map((told) => told.withdraw()));
-    down.abort('the agent is going down');
+    await Promise.all([...reporters].map((reporter) => reporter.withdraw()));
+    shutdown.abort('the agent is shutting down');
     await running.catch(() => {});
   };
   let ended: Promise<void> | undefined;
@@ -103,7 +105,7 @@ export function startDevicePlugin(deps: DevicePluginDeps): DevicePlugin {
 async function serveResource(
   deps: DevicePluginDeps,
   resource: DeviceResource,
-  tellings: Set<Telling>,
+  reporters: Set<DeviceReporter>,
   signal: AbortSignal,
 ): Promise<void> {
   const { clock, log } = deps;
@@ -112,13 +114,13 @@ async function serveResource(
   const endpoint = openPluginEndpoint(join(deps.kubeletDir, DEVICE_PLUGINS, resource.socketName), () =>
     watchesChanged.notify(),
   );
-  const told = openTelling(deps, resource, endpoint, signal);
-  tellings.add(told);
+  const reporter = openDeviceReporter(deps, resource, endpoint, signal);
+  reporters.add(reporter);
   const steady = createSteadyHealth();
   let registering: Promise<void> | undefined;
   const register = async (): Promise<void> => {
     try {
-      await keepRegistered(
+      await maintainRegistration(
         {
           ...{ endpoint, watchesChanged, clock, log, random: deps.random },
           directory: join(deps.kubeletDir, DEVICE_PLUGINS),
@@ -126,11 +128,11 @@ async function serveResource(
           attempted: (outcome) => {
             deps.metrics.deviceRegistration(outcome);
             if (outcome !== 'registered') return;
-            told.askHeldAgain();
+            reporter.invalidateAllocated();
             registered.notify();
           },
           failsForLong: (why) =>
-            deps.events.tell('Warning', 'DevicePlugin', `${resource.name} is not registered with kubelet: ${why}`),
+            deps.events.report('Warning', 'DevicePlugin', `${resource.name} is not registered with kubelet: ${why}`),
         },
         signal,
       );
@@ -145,13 +147,13 @@ async function serveResource(
       const supply = resource.count();
       if (supply !== undefined) {
         const { total, unhealthy } = countDevices(supply);
-        await told.update({ total, unhealthy: steady(unhealthy, clock.monotonicMs()) });
+        await reporter.update({ total, unhealthy: steady(unhealthy, clock.monotonicMs()) });
         registering ??= register();
       }
     } catch (error) {
       log.error('devices not decided', { resource: resource.name, error });
     }
-    await waitForAny([...deps.changes, registered], LOOK_MS, signal);
+    await waitForAny([...deps.changes, registered], POLL_MS, signal);
     if (registering !== undefined) await clock.sleep(SETTLE_MS, signal).catch(() => {});
   }
   await registering;
@@ -159,41 +161,41 @@ async function serveResource(
 }
 
 /** Holds what was last reported to kubelet, and reports what has changed. */
-function openTelling(
+function openDeviceReporter(
   { kubeletDir, node, clock, log, metrics }: DevicePluginDeps,
   { name, prefix }: DeviceResource,
   endpoint: PluginEndpoint,
   signal: AbortSignal,
-): Telling {
+): DeviceReporter {
   let count: DeviceCount | undefined;
   let devices: readonly Device[] = [];
-  let held: ReadonlySet<string> = new Set();
-  let isHeldStale = true;
+  let allocated: ReadonlySet<string> = new Set();
+  let isAllocatedStale = true;
   let isWithdrawn = false;
-  const askHeld = async (): Promise<void> => {
-    const timeoutMs = count === undefined ? HELD_FIRST_MS : HELD_MS;
+  const readAllocated = async (): Promise<void> => {
+    const timeoutMs = count === undefined ? FIRST_LIST_MS : LIST_MS;
     try {
-      held = await listHeld(join(kubeletDir, POD_RESOURCES), name, { timeoutMs, signal });
+      allocated = await listAllocated(join(kubeletDir, POD_RESOURCES), name, { timeoutMs, signal });
     } catch (error) {
-      log.debug('kubelet does not say which devices Pods hold', { resource: name, error });
+      log.debug('the devices allocated to Pods cannot be listed', { resource: name, error });
     }
   };
   return {
-    askHeldAgain: () => {
-      isHeldStale = true;
+    invalidateAllocated: () => {
+      isAllocatedStale = true;
     },
     update: async (next) => {
       const isSame = count?.total === next.total && count.unhealthy === next.unhealthy;
-      if (isSame && !isHeldStale) return;
-      isHeldStale = false;
-      await askHeld();
+      if (isSame && !isAllocatedStale) return;
+      isAllocatedStale = false;
+      await readAllocated();
       const before = { total: devices.length, healthy: healthyOf(devices) };
-      const decided = decideDevices({ prefix, count: next, previous: devices, held });
-      const isNews = count === undefined || !areSame(decided, devices);
+      const decided = decideDevices({ prefix, count: next, previous: devices, allocated });
+      const isChanged = count === undefined || !areSame(decided, devices);
       count = next;
       devices = decided;
-      if (!isNews) return;
-      endpoint.tell(devices);
+      if (!isChanged) return;
+      endpoint.sendDevices(devices);
       const healthy = healthyOf(devices);
       metrics.devices(name, healthy, devices.length - healthy);
       log.info('devices', { resource: name, total: devices.length, healthy });
@@ -209,14 +211,14 @@ function openTelling(
       isWithdrawn = true;
       if (node === undefined || !endpoint.isWatched() || healthyOf(devices) === 0) return;
       const resource = { resource: name, capacity: devices.length, allocatable: 0 };
-      log.info('no Pods are taken until another agent runs', { resource: name });
+      log.info('the node accepts no Pods until another agent runs', { resource: name });
       try {
         // Kubelet may overwrite it with its own number, once in ten seconds: repeat until the Node stays as written.
-        let last: string | undefined;
+        let lastVersion: string | undefined;
         for (let tries = 0; tries < WITHDRAW_TRIES; tries++) {
           const version = await patchNode(node.kube, node.name, resource, AbortSignal.timeout(WITHDRAW_MS));
-          if (version !== undefined && version === last) return;
-          last = version;
+          if (version !== undefined && version === lastVersion) return;
+          lastVersion = version;
           await clock.sleep(BOUND_MS);
         }
       } catch (error) {

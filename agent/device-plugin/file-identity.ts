@@ -1,7 +1,7 @@
 import { lstatSync } from 'node:fs';
 
 /**
- * Identifies a file, so that it can be told from a later one of the same name; undefined when there is none, or it
+ * Identifies a file, to distinguish it from a later one of the same name; undefined when there is none, or it
  * cannot be read. The inode number alone is not enough: file systems give a freed number to the next file.
  * @see statx(2) stx_btime
  */

@@ -53,7 +53,7 @@ export async function register(
  * @throws KubeletError; the reason of `signal` when aborted.
  * @see k8s.io/kubelet/pkg/apis/podresources/v1 PodResourcesLister.List
  */
-export async function listHeld(
+export async function listAllocated(
   podResourcesSocket: string,
   resource: string,
   limits: CallLimits,

@@ -19,7 +19,7 @@ import {
   EMPTY,
   LIST_AND_WATCH_RESPONSE,
 } from './kubelet-messages.ts';
-import { mendAuthority } from './path-authority.ts';
+import { rewriteAuthority } from './rewrite-authority.ts';
 
 /** The gRPC endpoint at which kubelet asks for our devices. */
 export type PluginEndpoint = {
@@ -29,13 +29,13 @@ export type PluginEndpoint = {
    */
   serve(): Promise<void>;
   /** Sends the devices to all watchers, also to those that come later. */
-  tell(devices: readonly Device[]): void;
+  sendDevices(devices: readonly Device[]): void;
   /** True while kubelet watches the devices. */
   isWatched(): boolean;
   /**
-   * Turns the rewriting of requests of kubelets before 1.26 on or off, from the next connection on. @see mendAuthority
+   * Turns the rewriting of requests of kubelets before 1.26 on or off, from the next connection on. @see rewriteAuthority
    */
-  mendsAuthority(isMending: boolean): void;
+  setAuthorityRewriting(isEnabled: boolean): void;
   /** Ends all open watches, which are those of earlier kubelets. */
   endWatches(): void;
   close(): void;
@@ -72,10 +72,10 @@ export function openPluginEndpoint(path: string, changed: () => void): PluginEnd
     }),
   );
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  let isMending = false;
+  let isRewriting = false;
   const paths = [path, join(KUBELET_FOLDER, basename(path))];
   const accept = (connection: Socket): void =>
-    injector.injectConnection(isMending ? mendAuthority(connection, paths) : connection);
+    injector.injectConnection(isRewriting ? rewriteAuthority(connection, paths) : connection);
   let listening: { readonly socket: SocketServer; readonly identity: string | undefined } | undefined;
   const endWatches = (): void => {
     for (const watch of watches) watch.end();
@@ -90,13 +90,13 @@ export function openPluginEndpoint(path: string, changed: () => void): PluginEnd
       const socket = createServer(accept);
       listening = { socket, identity: await publish(socket, path) };
     },
-    tell: (devices) => {
+    sendDevices: (devices) => {
       message = { devices: devices.map(({ id, isHealthy }) => ({ id, health: isHealthy ? HEALTHY : UNHEALTHY })) };
       for (const watch of watches) watch.send(message);
     },
     isWatched: () => watches.size > 0,
-    mendsAuthority: (next) => {
-      isMending = next;
+    setAuthorityRewriting: (next) => {
+      isRewriting = next;
     },
     endWatches,
     close: () => {

@@ -2,7 +2,7 @@
  * How long devices have to be unhealthy before it is reported, milliseconds. An ENI that was just attached has no link
  * for a moment, and a repair pass that fails once is repeated soon.
  */
-export const SICK_AFTER_MS = 5_000;
+export const UNHEALTHY_AFTER_MS = 5_000;
 
 /**
  * Delays the report that devices became unhealthy, and reports at once that they are healthy again. The returned
@@ -10,14 +10,14 @@ export const SICK_AFTER_MS = 5_000;
  * milliseconds.
  */
 export function createSteadyHealth(): (unhealthy: number, nowMs: number) => number {
-  let told = 0;
+  let reported = 0;
   let moreSinceMs: number | undefined;
   return (unhealthy, nowMs) => {
-    const isMore = unhealthy > told;
+    const isMore = unhealthy > reported;
     if (isMore) moreSinceMs ??= nowMs;
-    if (isMore && moreSinceMs !== undefined && nowMs - moreSinceMs < SICK_AFTER_MS) return told;
-    told = unhealthy;
+    if (isMore && moreSinceMs !== undefined && nowMs - moreSinceMs < UNHEALTHY_AFTER_MS) return reported;
+    reported = unhealthy;
     moreSinceMs = undefined;
-    return told;
+    return reported;
   };
 }

@@ -13,7 +13,7 @@ type DirectAllocation = { readonly eni: DirectEni; readonly link: HostLink };
 /** Part of the caller's deadline that is left for wiring and the reply. */
 const ANSWER_MARGIN_MS = 1_000;
 /** A cooldown may end without a notification; poll at least this often. */
-const LOOK_EVERY_MS = 1_000;
+const POLL_MS = 1_000;
 
 /**
  * Takes a whole ENI of the pool, or the one with a claim of the Pod, and waits for it until the caller's deadline or
@@ -22,12 +22,12 @@ const LOOK_EVERY_MS = 1_000;
  */
 export async function allocateDirect(
   deps: UseCaseDeps,
-  { command, isOwn }: ChosenNetwork,
+  { command, needsClaim }: ChosenNetwork,
   signal: AbortSignal,
 ): Promise<DirectAllocation> {
   const key = leaseKey(command.containerId, command.ifName);
   try {
-    return await allocateInTime(deps, key, { command, isOwn }, signal);
+    return await allocateInTime(deps, key, { command, needsClaim }, signal);
   } finally {
     if (deps.state.directAddsWaiting.delete(key)) deps.demandChanged();
   }
@@ -36,7 +36,7 @@ export async function allocateDirect(
 async function allocateInTime(
   deps: UseCaseDeps,
   key: LeaseKey,
-  { command, isOwn }: ChosenNetwork,
+  { command, needsClaim }: ChosenNetwork,
   signal: AbortSignal,
 ): Promise<DirectAllocation> {
   const { clock, state, settings } = deps;
@@ -48,7 +48,7 @@ async function allocateInTime(
   for (;;) {
     if (signal.aborted) throw gaveUp(signal);
     const nowMs = clock.bootMs();
-    const result = take(deps, key, command, { isOwn, mayForce: nowMs >= forceAtMs });
+    const result = take(deps, key, command, { needsClaim, mayForce: nowMs >= forceAtMs });
     if (result.kind === 'leased') {
       const link = state.directNics.get(result.eni.eniId);
       // An ENI with a claim had no cooldown either: its next Pod may come at once.
@@ -58,11 +58,11 @@ async function allocateInTime(
       continue;
     }
     if (nowMs >= untilMs) throw exhausted(deps, result, nowMs - startMs);
-    if (!result.awaitsMark)
+    if (!result.awaitsClaim)
       state.directAddsWaiting.set(key, { podNamespace: command.podNamespace, podName: command.podName });
     deps.demandChanged();
     const nextMs = nowMs < forceAtMs ? Math.min(forceAtMs, untilMs) : untilMs;
-    await state.changed.wait(Math.max(1, Math.min(nextMs - nowMs, LOOK_EVERY_MS)), signal);
+    await state.changed.wait(Math.max(1, Math.min(nextMs - nowMs, POLL_MS)), signal);
   }
 }
 
@@ -70,11 +70,11 @@ function take(
   { state, clock }: UseCaseDeps,
   key: LeaseKey,
   { podNamespace, podName, podUid }: AttachCommand,
-  { isOwn, mayForce }: { readonly isOwn: boolean; readonly mayForce: boolean },
+  { needsClaim, mayForce }: { readonly needsClaim: boolean; readonly mayForce: boolean },
 ): DirectLeaseResult {
   return state.direct.lease({
     ...{ key, podNamespace, podName, podUid, mayForce },
-    needsMark: isOwn,
+    needsClaim,
     present: new Set(state.directNics.keys()),
     nowMs: clock.bootMs(),
   });
@@ -112,7 +112,7 @@ function exhausted(
       supplyWaits,
     );
   }
-  if (result.awaitsMark) {
+  if (result.awaitsClaim) {
     return new CniFailureError(
       CNI_CODE.poolExhausted,
       `the exclusive ENI that is kept or prepared for this Pod is not here yet (${waited})`,

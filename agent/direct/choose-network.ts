@@ -2,14 +2,14 @@ import { CNI_CODE } from '../api/cni-code.ts';
 import type { AttachCommand } from '../attach-command.ts';
 import { CniFailureError } from '../cni-failure.ts';
 import { leaseKey } from '../journal/lease.ts';
-import type { NetworkWish } from '../pods/network-word.ts';
+import type { NetworkMode } from '../pods/network-mode-lookup.ts';
 import type { UseCaseDeps } from '../ports.ts';
 
 /** The command of an ADD, with the network that the Pod really gets. */
 export type ChosenNetwork = {
   readonly command: AttachCommand;
   /** Its whole ENI must have a claim of this Pod: its address is static, or ipamd prepared the ENI for it. */
-  readonly isOwn: boolean;
+  readonly needsClaim: boolean;
 };
 
 /**
@@ -31,19 +31,19 @@ export async function chooseNetwork(
   signal: AbortSignal,
 ): Promise<ChosenNetwork> {
   const { state } = deps;
-  const held = state.leases.get(leaseKey(command.containerId, command.ifName));
+  const existing = state.leases.get(leaseKey(command.containerId, command.ifName));
   // A repeated ADD: the attachment stays what it is.
-  if (held?.plugin === 'direct-eni' && command.plugin === 'route-eni')
-    return as(command, { isDirect: true, isOwn: false });
+  if (existing?.plugin === 'direct-eni' && command.plugin === 'route-eni')
+    return withMode(command, { isDirect: true, needsClaim: false });
   // Not a Pod of Kubernetes: without a name it can have no claim.
-  if (command.plugin === 'ipam' || command.podName === '') return { command, isOwn: false };
+  if (command.plugin === 'ipam' || command.podName === '') return { command, needsClaim: false };
   const pod = { namespace: command.podNamespace, name: command.podName, uid: command.podUid };
-  const known = state.networkWord.known(pod);
-  if (known !== undefined) return as(command, known);
-  if (command.plugin === 'route-eni' && state.supply?.direct === undefined) return { command, isOwn: false };
+  const known = state.networkModeLookup.cached(pod);
+  if (known !== undefined) return withMode(command, known);
+  if (command.plugin === 'route-eni' && state.supply?.direct === undefined) return { command, needsClaim: false };
   await state.demandChanged.wait(VIEW_WAIT_MS, signal);
-  const answer = state.networkWord.known(pod) ?? (await state.networkWord.ask(pod, signal));
-  if (!('why' in answer)) return as(command, answer);
+  const answer = state.networkModeLookup.cached(pod) ?? (await state.networkModeLookup.fetch(pod, signal));
+  if (!('why' in answer)) return withMode(command, answer);
   throw new CniFailureError(
     CNI_CODE.tryAgainLater,
     `nobody can say yet whether ${pod.namespace}/${pod.name} needs an ENI of its own`,
@@ -51,6 +51,6 @@ export async function chooseNetwork(
   );
 }
 
-function as(command: AttachCommand, { isDirect, isOwn }: NetworkWish): ChosenNetwork {
-  return { command: isDirect === true ? { ...command, plugin: 'direct-eni' } : command, isOwn };
+function withMode(command: AttachCommand, { isDirect, needsClaim }: NetworkMode): ChosenNetwork {
+  return { command: isDirect === true ? { ...command, plugin: 'direct-eni' } : command, needsClaim };
 }

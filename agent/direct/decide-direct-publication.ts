@@ -10,7 +10,7 @@ type AttachedEniId = { readonly eniId: string; readonly assignmentId: string };
 export type DirectSpec = { readonly desired: number; readonly releasable: readonly AttachedEniId[] };
 
 /** What the object says about whole ENIs. */
-export type SeenDirect = {
+export type ObservedDirect = {
   readonly desired: number | undefined;
   readonly releasable: readonly AttachedEniId[];
   /** By ENI id; `isLeaving`: ipamd detaches it. */
@@ -22,16 +22,16 @@ export type DirectPublicationInput = {
   readonly pool: DirectPoolState;
   /** Recorded offers of whole ENIs. */
   readonly offers: readonly Offer[];
-  readonly seen: SeenDirect;
+  readonly observed: ObservedDirect;
   /** Undefined for a node that has none and may have none. */
   readonly warm: DirectWarmTargets | undefined;
   readonly waiting: number;
   /** The pool follows this object. */
-  readonly isTrusted: boolean;
+  readonly isCurrent: boolean;
   /** False when offers cannot be recorded. */
   readonly mayOffer: boolean;
   /** More surplus may be offered now; it goes one at a time. */
-  readonly isPaceDue: boolean;
+  readonly isIntervalOver: boolean;
 };
 
 /** The part of a `Publication` that is about whole ENIs. */
@@ -41,7 +41,7 @@ type DirectPublication = {
   readonly isDue: boolean;
   readonly toOffer: readonly Offer[];
   readonly isPaced: boolean;
-  readonly toForget: readonly Offer[];
+  readonly toErase: readonly Offer[];
   /** They return to use once the write succeeded and changed the object. */
   readonly toRestore: readonly Offer[];
   /** More surplus is left for a later write. */
@@ -52,7 +52,7 @@ const NOTHING: DirectPublication = {
   isDue: false,
   toOffer: [],
   isPaced: false,
-  toForget: [],
+  toErase: [],
   toRestore: [],
   isLeft: false,
 };
@@ -64,30 +64,32 @@ const NOTHING: DirectPublication = {
  * - Taken back: offers of the pool, when more is desired; offers of ENIs whose claim mark names a Pod by now.
  */
 export function decideDirectPublication(input: DirectPublicationInput): DirectPublication {
-  const { pool, offers, seen, warm, isTrusted } = input;
-  if (warm === undefined && offers.length === 0 && seen.releasable.length === 0) return NOTHING;
+  const { pool, offers, observed, warm, isCurrent } = input;
+  if (warm === undefined && offers.length === 0 && observed.releasable.length === 0) return NOTHING;
   const { desired, bound, surplus, excess } = directDemand(pool, warm ?? { min: 0, max: 0 }, input.waiting);
-  const isOver = ({ eniId, assignmentId }: Offer): boolean => seen.enis.get(eniId)?.assignmentId !== assignmentId;
-  const ended = isTrusted ? offers.filter(isOver) : [];
+  const isOver = ({ eniId, assignmentId }: Offer): boolean => observed.enis.get(eniId)?.assignmentId !== assignmentId;
+  const ended = isCurrent ? offers.filter(isOver) : [];
   const stays = offers.filter((offer) => !ended.includes(offer));
-  const open = isTrusted ? stays.filter(({ eniId }) => seen.enis.get(eniId)?.isLeaving === false) : [];
-  const back = chooseBack(pool, open, desired - bound);
-  const mayOffer = isTrusted && input.mayOffer;
+  const open = isCurrent ? stays.filter(({ eniId }) => observed.enis.get(eniId)?.isLeaving === false) : [];
+  const restored = selectToRestore(pool, open, desired - bound);
+  const mayOffer = isCurrent && input.mayOffer;
   const paced = surplus.slice(excess);
-  const pacedNow = mayOffer && input.isPaceDue ? paced.slice(0, 1) : [];
-  const atOnce = [...surplus.slice(0, excess), ...[...pool.values()].filter(isForNobody)];
-  const toOffer = mayOffer ? [...foreignDirectOffers(pool, stays, seen), ...offersOf([...atOnce, ...pacedNow])] : [];
-  const without = specOf(desired, [...stays.filter((offer) => !back.includes(offer)), ...toOffer]);
+  const pacedNow = mayOffer && input.isIntervalOver ? paced.slice(0, 1) : [];
+  const atOnce = [...surplus.slice(0, excess), ...[...pool.values()].filter(canServeNoPod)];
+  const toOffer = mayOffer
+    ? [...foreignDirectOffers(pool, stays, observed), ...offersOf([...atOnce, ...pacedNow])]
+    : [];
+  const specWithoutRestored = specOf(desired, [...stays.filter((offer) => !restored.includes(offer)), ...toOffer]);
   // As with addresses: a write that changes nothing does not make an older one fail, so the offer is written first.
-  const isFence = back.length === 0 || !isSame(without, seen);
-  const spec = isFence ? without : specOf(desired, [...stays, ...toOffer]);
+  const isFence = restored.length === 0 || !isSame(specWithoutRestored, observed);
+  const spec = isFence ? specWithoutRestored : specOf(desired, [...stays, ...toOffer]);
   return {
     spec,
-    isDue: !isSame(spec, seen),
+    isDue: !isSame(spec, observed),
     toOffer: uniqueByEni(toOffer),
     isPaced: pacedNow.length > 0,
-    toForget: ended,
-    toRestore: isFence ? back : [],
+    toErase: ended,
+    toRestore: isFence ? restored : [],
     isLeft: paced.length > pacedNow.length,
   };
 }
@@ -96,7 +98,7 @@ export function decideDirectPublication(input: DirectPublicationInput): DirectPu
  * Selects offers to take back: ENIs that a Pod has; ENIs whose claim mark names a Pod, which waits for that very one;
  * ENIs of the pool, as many as are short.
  */
-function chooseBack(pool: DirectPoolState, open: readonly Offer[], shortage: number): readonly Offer[] {
+function selectToRestore(pool: DirectPoolState, open: readonly Offer[], shortage: number): readonly Offer[] {
   const claimOf = ({ eniId }: Offer) => pool.get(eniId)?.claim;
   const isLeased = ({ eniId }: Offer): boolean => pool.get(eniId)?.use === 'leased';
   const misplaced = open.filter(isLeased);
@@ -110,8 +112,8 @@ function chooseBack(pool: DirectPoolState, open: readonly Offer[], shortage: num
  * Tells whether a free ENI can serve no Pod here: it is draining, or its claim mark names no Pod now, and the next Pod
  * of the name may run on another node.
  */
-function isForNobody({ use, offered, standing, draining, claim }: DirectEni): boolean {
-  if (use !== 'free' || offered || standing !== 'attached') return false;
+function canServeNoPod({ use, offered, supplyState, draining, claim }: DirectEni): boolean {
+  if (use !== 'free' || offered || supplyState !== 'attached') return false;
   return draining || (claim !== undefined && claim.uid === undefined);
 }
 
@@ -121,9 +123,9 @@ function isForNobody({ use, offered, standing, draining, claim }: DirectEni): bo
 export function foreignDirectOffers(
   pool: DirectPoolState,
   known: readonly Offer[],
-  seen: Pick<SeenDirect, 'releasable'>,
+  observed: Pick<ObservedDirect, 'releasable'>,
 ): readonly Offer[] {
-  return seen.releasable.flatMap(({ eniId, assignmentId }) => {
+  return observed.releasable.flatMap(({ eniId, assignmentId }) => {
     const eni = pool.get(eniId);
     const isKnown = known.some((offer) => offer.eniId === eniId && offer.assignmentId === assignmentId);
     return eni !== undefined && !isKnown && isUsable(eni) && eni.use === 'free' && eni.assignmentId === assignmentId
@@ -147,7 +149,7 @@ function uniqueByEni(offers: readonly Offer[]): readonly Offer[] {
   return [...new Map(offers.map((offer) => [offer.eniId, offer])).values()];
 }
 
-function isSame(spec: DirectSpec, { desired, releasable }: SeenDirect): boolean {
+function isSame(spec: DirectSpec, { desired, releasable }: ObservedDirect): boolean {
   const keyOf = ({ eniId, assignmentId }: AttachedEniId): string => `${eniId} ${assignmentId}`;
   const text = (all: readonly AttachedEniId[]): string => all.map(keyOf).sort().join();
   return spec.desired === desired && text(spec.releasable) === text(releasable);

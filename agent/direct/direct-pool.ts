@@ -9,7 +9,7 @@ export type DirectEni = {
   readonly primary: readonly EniPrimaryAddress[];
   readonly assignmentId: string;
   /** Its state in the supply; `missing`: the supply no longer lists it, and only a lease or cooldown holds it. */
-  readonly standing: DirectSupplyEni['state'] | 'missing';
+  readonly supplyState: DirectSupplyEni['state'] | 'missing';
   readonly draining: boolean;
   /** Present on an ENI for the Pods of one name; it does not belong to the pool. */
   readonly claim?: ClaimMark;
@@ -32,7 +32,7 @@ export type DirectRequest = {
   readonly podName: string;
   readonly podUid: string;
   /** It requires an ENI with its own claim: its address is static, or it has security groups of its own. */
-  readonly needsMark: boolean;
+  readonly needsClaim: boolean;
   /** ENIs whose interface is idle in the host's namespace. */
   readonly present: ReadonlySet<string>;
   readonly nowMs: number;
@@ -43,7 +43,7 @@ export type DirectRequest = {
 /** The result of a request. */
 export type DirectLeaseResult =
   | { readonly kind: 'leased'; readonly eni: DirectEni; readonly isForced: boolean }
-  | { readonly kind: 'exhausted'; readonly awaitsMark: boolean; readonly missingNics: number };
+  | { readonly kind: 'exhausted'; readonly awaitsClaim: boolean; readonly missingNics: number };
 
 /**
  * Puts the whole ENIs of a supply in force. Idempotent. What is leased or cooling stays until that ends, listed or not.
@@ -51,20 +51,20 @@ export type DirectLeaseResult =
  */
 export function applyDirectSupply(state: DirectPoolState, enis: readonly DirectSupplyEni[]): DirectPoolState {
   const next = new Map<string, DirectEni>();
-  for (const { state: standing, claim, ...eni } of enis) {
+  for (const { state: supplyState, claim, ...eni } of enis) {
     const known = state.get(eni.eniId);
     const { claim: _claim, ...before } = known ?? { use: 'free' as const, offered: false };
     const isSame = known?.assignmentId === eni.assignmentId;
     next.set(eni.eniId, {
       ...before,
       ...eni,
-      standing,
+      supplyState,
       offered: isSame && before.offered,
       ...(claim === undefined ? {} : { claim }),
     });
   }
   for (const known of state.values()) {
-    if (!next.has(known.eniId) && known.use !== 'free') next.set(known.eniId, { ...known, standing: 'missing' });
+    if (!next.has(known.eniId) && known.use !== 'free') next.set(known.eniId, { ...known, supplyState: 'missing' });
   }
   return next;
 }
@@ -79,11 +79,11 @@ export function leaseDirect(
   request: DirectRequest,
 ): { readonly state: DirectPoolState; readonly result: DirectLeaseResult } {
   const all = [...state.values()];
-  const held = all.find((eni) => eni.leaseKey === request.key);
-  if (held !== undefined) return { state, result: { kind: 'leased', eni: held, isForced: false } };
+  const current = all.find((eni) => eni.leaseKey === request.key);
+  if (current !== undefined) return { state, result: { kind: 'leased', eni: current, isForced: false } };
   const ofName = all.filter(({ claim }) => isOfName(claim, request));
-  const awaitsMark = request.needsMark || ofName.length > 0;
-  const candidates = awaitsMark
+  const awaitsClaim = request.needsClaim || ofName.length > 0;
+  const candidates = awaitsClaim
     ? ofName.filter(({ claim }) => claim?.uid !== undefined && claim.uid === request.podUid)
     : all.filter(({ claim }) => claim === undefined);
   const usable = candidates.filter((eni) => isUsable(eni) && (request.mayForce || isCooled(eni, request.nowMs)));
@@ -96,7 +96,7 @@ export function leaseDirect(
     );
   if (best === undefined) {
     const missingNics = usable.filter(({ eniId }) => !request.present.has(eniId)).length;
-    return { state, result: { kind: 'exhausted', awaitsMark, missingNics } };
+    return { state, result: { kind: 'exhausted', awaitsClaim, missingNics } };
   }
   const { coolUntilMs: _cool, ...rest } = best;
   const eni: DirectEni = { ...rest, use: 'leased', leaseKey: request.key };
@@ -114,17 +114,17 @@ export function releaseDirect(
   state: DirectPoolState,
   { key, nowMs, cooldownMs }: { readonly key: LeaseKey; readonly nowMs: number; readonly cooldownMs: number },
 ): { readonly state: DirectPoolState; readonly cooldowns: readonly Cooldown[] | undefined } {
-  const held = [...state.values()].find((eni) => eni.leaseKey === key);
-  if (held === undefined) return { state, cooldowns: undefined };
-  const { leaseKey: _key, ...rest } = held;
-  const isCooling = cooldownMs > 0 && held.claim === undefined;
+  const leased = [...state.values()].find((eni) => eni.leaseKey === key);
+  if (leased === undefined) return { state, cooldowns: undefined };
+  const { leaseKey: _key, ...rest } = leased;
+  const isCooling = cooldownMs > 0 && leased.claim === undefined;
   const freed: DirectEni = isCooling
     ? { ...rest, use: 'cooling', freedAtMs: nowMs, coolUntilMs: nowMs + cooldownMs }
     : { ...rest, use: 'free', freedAtMs: nowMs };
-  const [first] = held.primary;
+  const [first] = leased.primary;
   if (!isCooling || first === undefined) return { state: settle(withEni(state, freed)), cooldowns: [] };
   const cooldown: Cooldown = {
-    ...{ ip: first.ip, family: first.family, eniId: held.eniId, assignmentId: held.assignmentId },
+    ...{ ip: first.ip, family: first.family, eniId: leased.eniId, assignmentId: leased.assignmentId },
     ...{ freedAtMs: nowMs, coolUntilMs: nowMs + cooldownMs, cooldownMs },
     isWholeEni: true,
   };
@@ -184,8 +184,8 @@ export function setOffered(
 }
 
 /** Tells whether an ENI may be leased now: attached, not offered, not draining, not leased. */
-export function isUsable({ standing, draining, offered, use }: DirectEni): boolean {
-  return standing === 'attached' && !draining && !offered && use !== 'leased';
+export function isUsable({ supplyState, draining, offered, use }: DirectEni): boolean {
+  return supplyState === 'attached' && !draining && !offered && use !== 'leased';
 }
 
 function isOfName(claim: ClaimMark | undefined, { podNamespace, podName }: DirectRequest): boolean {
@@ -202,7 +202,7 @@ function withEni(state: DirectPoolState, eni: DirectEni): DirectPoolState {
 
 /** Removes ENIs that the supply does not list and that no lease or cooldown holds any more. */
 function settle(state: DirectPoolState): DirectPoolState {
-  return new Map([...state].filter(([, { use, standing }]) => use !== 'free' || standing !== 'missing'));
+  return new Map([...state].filter(([, { use, supplyState }]) => use !== 'free' || supplyState !== 'missing'));
 }
 
 function unknownEni({ eniId, addresses, nic }: Lease): DirectEni {
@@ -211,7 +211,7 @@ function unknownEni({ eniId, addresses, nic }: Lease): DirectEni {
     mac: nic?.mac ?? '',
     primary: nic?.primary ?? [],
     assignmentId: addresses[0]?.assignmentId ?? '',
-    standing: 'missing',
+    supplyState: 'missing',
     draining: false,
     use: 'free',
     offered: false,

@@ -15,19 +15,19 @@ export function directSupplyOf(
   settings: NodeSettings,
 ): DirectSupply | undefined {
   const enis = (status?.eniInfos ?? []).filter(({ mode }) => mode === 'direct-eni').map(eniOf);
-  const most = settings.directMaxAttach ?? spec?.maxDirectENI;
-  const places = status?.allocatableDirectENIs;
-  const limit = most === undefined || places === undefined ? most : Math.min(most, places);
+  const maxEnis = settings.directMaxAttach ?? spec?.maxDirectENI;
+  const allocatable = status?.allocatableDirectENIs;
+  const limit = maxEnis === undefined || allocatable === undefined ? maxEnis : Math.min(maxEnis, allocatable);
   const marked = enis.filter(({ claim, state }) => claim !== undefined && state !== 'detaching').length;
   // Capacity for Pods that wait for an ENI with a claim does not belong to the pool, although those ENIs are not here
   // yet.
   const awaited = Math.max(0, (status?.staticDirectENIs ?? 0) - marked);
-  if (enis.length === 0 && (most ?? 0) === 0) return undefined;
-  const given = settings.directWarm ?? { min: spec?.directENIMinWarmTarget, max: spec?.directENIMaxWarmTarget };
-  const min = given.min ?? Math.min(DEFAULT_WARM, given.max ?? DEFAULT_WARM);
-  const max = Math.max(min, given.max ?? DEFAULT_WARM);
-  const kept = awaited === 0 ? {} : { awaited };
-  return { enis, warm: { min, max, ...(limit === undefined ? {} : { limit }), ...kept } };
+  if (enis.length === 0 && (maxEnis ?? 0) === 0) return undefined;
+  const targets = settings.directWarm ?? { min: spec?.directENIMinWarmTarget, max: spec?.directENIMaxWarmTarget };
+  const min = targets.min ?? Math.min(DEFAULT_WARM, targets.max ?? DEFAULT_WARM);
+  const max = Math.max(min, targets.max ?? DEFAULT_WARM);
+  const awaitedField = awaited === 0 ? {} : { awaited };
+  return { enis, warm: { min, max, ...(limit === undefined ? {} : { limit }), ...awaitedField } };
 }
 
 const STATES = { Attaching: 'attaching', Attached: 'attached', Detaching: 'detaching' } as const;

@@ -9,16 +9,16 @@ import type { DirectEni } from './direct-pool.ts';
 /**
  * Builds the lease that is recorded before a Pod gets a whole ENI; it has all that is needed to bring the interface
  * back.
- * @param begunMs When the ADD was received, milliseconds since boot.
+ * @param receivedMs When the ADD was received, milliseconds since boot.
  */
 export function directLeaseOf(
   command: AttachCommand,
   { eni, link }: { readonly eni: DirectEni; readonly link: HostLink },
   {
-    begunMs,
+    receivedMs,
     podMtu,
     randomBytes,
-  }: { readonly begunMs: number; readonly podMtu: number; readonly randomBytes: RandomBytes },
+  }: { readonly receivedMs: number; readonly podMtu: number; readonly randomBytes: RandomBytes },
 ): Lease {
   const { containerId, ifName, network, plugin, netns, podNamespace, podName, podUid } = command;
   const primary = eni.primary.filter(({ family }) => family === 4 || !command.disableIpv6);
@@ -28,7 +28,7 @@ export function directLeaseOf(
     eniId: eni.eniId,
     state: 'pending',
     mtu: Math.min(command.mtu || podMtu || link.mtu, link.mtu),
-    createdAtMs: begunMs,
+    createdAtMs: receivedMs,
     hostVeth: { name: hostVethName(command), mac: randomMac(randomBytes) },
     podMac: eni.mac,
     nic: { mac: eni.mac, hostName: link.ifname, mtu: link.mtu, primary, sideMac: randomMac(randomBytes) },

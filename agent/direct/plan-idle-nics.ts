@@ -22,6 +22,6 @@ export function planIdleNics(nics: readonly IdleNic[]): readonly Operation[] {
  * Tells whether an interface returned by itself when its Pod's namespace was deleted: it still has the attachment's
  * alias.
  */
-export function isStray({ ifalias }: HostLink): boolean {
+export function isReturned({ ifalias }: HostLink): boolean {
   return parseNicAlias(ifalias ?? '') !== undefined;
 }

@@ -21,7 +21,7 @@ export function findEgressExempt({ leases, podOf, before }: EgressFacts): readon
     const pod = podOf(podNamespace, podName);
     const isSame = pod !== undefined && (podUid === '' || pod.uid === podUid);
     const ips = addresses.map(({ ip }) => ip);
-    return isSame ? (pod.asksForEip === true ? ips : []) : ips.filter((ip) => before.has(ip));
+    return isSame ? (pod.requestsEip === true ? ips : []) : ips.filter((ip) => before.has(ip));
   });
   return [...new Set(exempt)].sort();
 }

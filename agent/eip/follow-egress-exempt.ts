@@ -18,7 +18,7 @@ type EgressExemptDeps = {
 };
 
 /** Poll interval, for changes of Pods and leases that were not notified. */
-const LOOK_EACH_MS = 60_000;
+const POLL_MS = 60_000;
 
 /**
  * Restores the exempt addresses of the last plan of this boot: they hold until the API server says otherwise. Never
@@ -41,19 +41,19 @@ export async function followEgressExempt(deps: EgressExemptDeps, signal: AbortSi
   const { state, pods, log } = deps;
   while (!signal.aborted) {
     // Begin to wait before reading, so that a change during the update of the kernel leads to another pass.
-    const woken = state.demandChanged.wait(LOOK_EACH_MS, signal);
+    const changed = state.demandChanged.wait(POLL_MS, signal);
     const before = new Set(state.egressExempt);
     const podOf = (namespace: string, name: string) => pods.find(namespace, name);
     const exempt = findEgressExempt({ leases: state.leases.values(), podOf, before });
     if (exempt.join() !== state.egressExempt.join()) {
       state.egressExempt = exempt;
-      log.info('addresses that leave by their ENI for they have an EIP', { exempt });
+      log.info('addresses with an EIP, exempt from --egress=node', { exempt });
       await apply(
         deps,
         exempt.filter((ip) => !before.has(ip)),
       );
     }
-    await woken;
+    await changed;
   }
 }
 
@@ -65,7 +65,7 @@ async function apply({ conntrack, log, loop }: EgressExemptDeps, added: readonly
   try {
     if ((await loop.pass(CAUSE)).isStale) loop.kick(CAUSE);
   } catch (error) {
-    log.error('the kernel does not follow the Pods with EIPs yet', { error });
+    log.error('the exemption of addresses with an EIP is not applied yet', { error });
     loop.kick(CAUSE);
   }
   if (added.length > 0) await conntrack.flush(added);

@@ -75,15 +75,15 @@ function byOrigin(a: HostLink, b: HostLink): number {
  * Base of the index that stands for a missing link of an ENI while Pods have its addresses; no link can have such an
  * index.
  */
-const GONE_IFINDEX_BASE = 0x7fff_ff00;
-const GONE_MTU_BYTES = 1500;
+const ABSENT_IFINDEX_BASE = 0x7fff_ff00;
+const ABSENT_MTU_BYTES = 1500;
 
 /**
  * Describes an ENI whose link is missing, so that the plan retains its Pods' routes and rules: their traffic to the
  * node goes on, and nothing has to be written when the link comes back.
  */
-export function goneEni(eni: SupplyEni, record: EniRecord): EniNetwork {
-  const link = { ifindex: GONE_IFINDEX_BASE + record.slot, ifname: `eni-gone-${record.slot}`, mtu: GONE_MTU_BYTES };
+export function absentEni(eni: SupplyEni, record: EniRecord): EniNetwork {
+  const link = { ifindex: ABSENT_IFINDEX_BASE + record.slot, ifname: `eni-gone-${record.slot}`, mtu: ABSENT_MTU_BYTES };
   return networkOf(eni, link, record);
 }
 

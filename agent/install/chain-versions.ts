@@ -22,10 +22,10 @@ const ANSWER_MS = 10_000;
 
 /**
  * Decides in which versions a chain can be called.
- * @param spoken For each plugin chained after ours, the versions that it supports.
+ * @param supported For each plugin chained after ours, the versions that it supports.
  */
-export function decideVersions(spoken: readonly (readonly string[])[]): ConfVersions {
-  const common = OFFERED_VERSIONS.filter((version) => spoken.every((versions) => versions.includes(version)));
+export function decideVersions(supported: readonly (readonly string[])[]): ConfVersions {
+  const common = OFFERED_VERSIONS.filter((version) => supported.every((versions) => versions.includes(version)));
   const cniVersions = common.length > 0 ? common : [OFFERED_VERSIONS[0]];
   const cniVersion = cniVersions.findLast((version) => version <= NEWEST_WITHOUT_LIST) ?? NEWEST_WITHOUT_LIST;
   return { cniVersion, cniVersions };
@@ -35,16 +35,16 @@ export function decideVersions(spoken: readonly (readonly string[])[]): ConfVers
  * Reads which versions a plugin supports, by calling it.
  * @throws the error of running it, or one with its answer. @see CNI SPEC, "VERSION"
  */
-export async function readSpokenVersions(binDir: string, name: string): Promise<readonly string[]> {
-  const answer = await ask(join(binDir, name));
-  const said: unknown = JSON.parse(answer);
+export async function readSupportedVersions(binDir: string, name: string): Promise<readonly string[]> {
+  const answer = await runVersion(join(binDir, name));
+  const reply: unknown = JSON.parse(answer);
   const versions =
-    typeof said === 'object' && said !== null && 'supportedVersions' in said ? said.supportedVersions : undefined;
+    typeof reply === 'object' && reply !== null && 'supportedVersions' in reply ? reply.supportedVersions : undefined;
   if (Array.isArray(versions) && versions.every((version) => typeof version === 'string')) return versions;
   throw new Error(`${join(binDir, name)} answers VERSION without supportedVersions: ${answer.slice(0, 200)}`);
 }
 
-function ask(path: string): Promise<string> {
+function runVersion(path: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const env = { CNI_COMMAND: 'VERSION', PATH: '' };
     const child = execFile(path, { env, timeout: ANSWER_MS, encoding: 'utf8' }, (error, stdout) => {

@@ -77,7 +77,7 @@ export function recordInstalled(binDir: string, names: readonly string[]): void 
 }
 
 /** Removes names from the intent: they were not installed. @throws the file system's own error */
-export function forgetIntent(binDir: string, names: readonly string[]): void {
+export function removeIntent(binDir: string, names: readonly string[]): void {
   const { files, intended } = readInstallRecord(binDir);
   write(binDir, { files, intended: intended.filter((name) => !names.includes(name)) });
 }

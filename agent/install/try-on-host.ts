@@ -11,7 +11,7 @@ type Trial =
 /** Timeout of a trial. A start takes some 30 ms; a node that boots is slow. */
 const TRIAL_MS = 10_000;
 /** Maximum length of a message, characters: the loader prints a line for each version that is missing. */
-const MOST_CHARS = 500;
+const MAX_CHARS = 500;
 
 /**
  * Runs a CNI executable as the container runtime would: with the host's root, and so with the host's libraries, which
@@ -30,42 +30,45 @@ export async function tryOnHost(hostRoot: string, path: string): Promise<Trial> 
   } catch (error) {
     return { kind: 'unknown', why: messageOf(error) };
   }
-  const { code, said } = await ask(isHere ? [path] : ['unshare', `--root=${hostRoot}`, path]);
+  const { code, output } = await runVersion(isHere ? [path] : ['unshare', `--root=${hostRoot}`, path]);
   if (code === 0) return { kind: 'runs' };
-  const missing = missingOf(said, path);
-  return missing === '' ? { kind: 'unknown', why: said } : { kind: 'fails', why: missing };
+  const missing = missingOf(output, path);
+  return missing === '' ? { kind: 'unknown', why: output } : { kind: 'fails', why: missing };
 }
 
 /**
  * Extracts from the output of a start what the loader misses; '' when the loader printed nothing of the kind.
  * @see ld.so(8); glibc elf/dl-load.c, elf/dl-version.c
  */
-export function missingOf(said: string, path: string): string {
-  const lines = said.split('\n').flatMap((line) => {
+export function missingOf(output: string, path: string): string {
+  const lines = output.split('\n').flatMap((line) => {
     const library = /error while loading shared libraries: (.*)$/.exec(line)?.[1];
     const version = /([^/\s]+): (version `[^']+' not found)/.exec(line);
     return library ?? (version === null ? [] : `${version[1]}: ${version[2]}`);
   });
   // The file exists, so the missing one is the loader that it names. @see execve(2)
-  if (said.includes(`failed to execute ${path}: No such file`) || said.includes(`spawn ${path} ENOENT`)) {
+  if (output.includes(`failed to execute ${path}: No such file`) || output.includes(`spawn ${path} ENOENT`)) {
     lines.push('its loader (ld-linux) is not there: no glibc');
   }
-  return [...new Set(lines)].join('; ').slice(0, MOST_CHARS);
+  return [...new Set(lines)].join('; ').slice(0, MAX_CHARS);
 }
 
-function ask([file = '', ...args]: readonly string[]): Promise<{ readonly code: number; readonly said: string }> {
+function runVersion([file = '', ...args]: readonly string[]): Promise<{
+  readonly code: number;
+  readonly output: string;
+}> {
   return new Promise((resolve) => {
     const env = { CNI_COMMAND: 'VERSION', LC_ALL: 'C', PATH: '/usr/sbin:/usr/bin:/sbin:/bin' };
     try {
       const child = execFile(file, args, { env, timeout: TRIAL_MS, encoding: 'utf8' }, (error, stdout, stderr) => {
-        if (error === null) resolve({ code: 0, said: '' });
-        else resolve({ code: 1, said: `${stderr.trim() || stdout.trim() || error.message}`.slice(0, 4 * MOST_CHARS) });
+        if (error === null) resolve({ code: 0, output: '' });
+        else resolve({ code: 1, output: `${stderr.trim() || stdout.trim() || error.message}`.slice(0, 4 * MAX_CHARS) });
       });
       // An executable that the loader refuses ends without reading.
       child.stdin?.on('error', () => {});
       child.stdin?.end('{"cniVersion":"1.0.0"}');
     } catch (error) {
-      resolve({ code: 1, said: messageOf(error) });
+      resolve({ code: 1, output: messageOf(error) });
     }
   });
 }

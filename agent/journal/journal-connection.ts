@@ -26,7 +26,7 @@ export type Connection = {
 };
 
 /** The result of opening. */
-export type Found = {
+export type OpenResult = {
   readonly origin: JournalOrigin;
   readonly movedTo?: string;
   readonly connection?: Connection;
@@ -37,7 +37,7 @@ export type Found = {
  * Opens the file at `path` if it is a whole journal of this boot; else removes it or moves it aside.
  * @throws JournalError JOURNAL_LOCKED, JOURNAL_BROKEN
  */
-export function openExisting(path: string, bootId: string, log: Logger): Found {
+export function openExisting(path: string, bootId: string, log: Logger): OpenResult {
   if (identify(path) === undefined) return { origin: 'fresh' };
   let database: DatabaseSync | undefined;
   let damage: string;
@@ -61,14 +61,14 @@ export function openExisting(path: string, bootId: string, log: Logger): Found {
     damage = error instanceof Error ? error.message : String(error);
   }
   closeQuietly(database);
-  const movedTo = brokenUnless(path, () => moveAside(path));
+  const movedTo = asJournalError(path, () => moveAside(path));
   log.error('journal damaged, moved aside', { path, movedTo, damage });
   return { origin: 'replaced-damaged', movedTo };
 }
 
 /** Creates a new file with the given content and opens it. @throws JournalError JOURNAL_FULL, JOURNAL_BROKEN */
 export function connectNew(path: string, bootId: string, memory: JournalMemory): Connection {
-  return brokenUnless(path, () => {
+  return asJournalError(path, () => {
     try {
       createDatabase(path, bootId);
     } catch (error) {
@@ -110,7 +110,7 @@ export function transact(database: DatabaseSync, change: () => void): void {
 }
 
 /** Runs file operations and turns their errors into JOURNAL_FULL or JOURNAL_BROKEN. @throws JournalError */
-export function brokenUnless<T>(path: string, run: () => T): T {
+export function asJournalError<T>(path: string, run: () => T): T {
   try {
     return run();
   } catch (error) {

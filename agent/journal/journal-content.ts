@@ -121,7 +121,7 @@ export type Journal = {
 };
 
 /** Splits entries of whole ENIs from entries of single addresses; returns them in this order. */
-export function parted<T extends { readonly isWholeEni?: true }>(
+export function splitWholeEnis<T extends { readonly isWholeEni?: true }>(
   all: readonly T[],
 ): readonly [readonly T[], readonly T[]] {
   return [all.filter(({ isWholeEni }) => isWholeEni === true), all.filter(({ isWholeEni }) => isWholeEni !== true)];

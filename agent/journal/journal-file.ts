@@ -37,7 +37,7 @@ const INITIAL_BYTES = 1024 * 1024;
  */
 const ROLLBACK_BYTES = 160 * 1024;
 /** Number of damaged files that are retained: older ones are of no use, and /run is small. */
-const KEPT_DAMAGED = 3;
+const MAX_DAMAGED_FILES = 3;
 
 const OFFER_TABLE = 'CREATE TABLE offer (ip TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT, WITHOUT ROWID;';
 
@@ -152,9 +152,9 @@ export function moveAside(path: string): string {
     .filter((name) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)))
     .map((name) => Number(name.slice(prefix.length)))
     .sort((a, b) => a - b);
-  const place = (number: number) => join(dirname(path), `${prefix}${number}`);
-  for (const old of numbers.slice(0, Math.max(0, numbers.length + 1 - KEPT_DAMAGED))) removeDatabase(place(old));
-  const target = place((numbers.at(-1) ?? 0) + 1);
+  const pathOf = (number: number) => join(dirname(path), `${prefix}${number}`);
+  for (const old of numbers.slice(0, Math.max(0, numbers.length + 1 - MAX_DAMAGED_FILES))) removeDatabase(pathOf(old));
+  const target = pathOf((numbers.at(-1) ?? 0) + 1);
   renameSync(path, target);
   // The rollback journal moves along under the name by which SQLite finds it; without one nothing is lost.
   if (identify(rollbackPath(path)) !== undefined) renameSync(rollbackPath(path), rollbackPath(target));

@@ -4,12 +4,12 @@ import { invariant } from '../../runtime/invariant.ts';
 import { type Logger, silentLogger } from '../../runtime/log.ts';
 import { readBootId } from './boot-id.ts';
 import {
-  brokenUnless,
+  asJournalError,
   type Connection,
   closeQuietly,
   connectNew,
-  type Found,
   lockedBy,
+  type OpenResult,
   openExisting,
   transact,
 } from './journal-connection.ts';
@@ -73,16 +73,16 @@ class SqliteJournal implements Journal {
   #isClosed = false;
 
   constructor(
-    parts: Found & Required<JournalOptions> & { path: string; connection: Connection; memory: JournalMemory },
+    init: OpenResult & Required<JournalOptions> & { path: string; connection: Connection; memory: JournalMemory },
   ) {
-    this.origin = parts.origin;
-    if (parts.movedTo !== undefined) this.movedTo = parts.movedTo;
-    this.#path = parts.path;
-    this.#bootId = parts.bootId;
-    this.#log = parts.log;
-    this.#clock = parts.clock;
-    this.#memory = parts.memory;
-    this.#connection = parts.connection;
+    this.origin = init.origin;
+    if (init.movedTo !== undefined) this.movedTo = init.movedTo;
+    this.#path = init.path;
+    this.#bootId = init.bootId;
+    this.#log = init.log;
+    this.#clock = init.clock;
+    this.#memory = init.memory;
+    this.#connection = init.connection;
   }
 
   get needsAdoption(): boolean {
@@ -141,7 +141,7 @@ class SqliteJournal implements Journal {
   }
 
   eraseCooldowns(ips: readonly string[]): void {
-    this.#eraseInParts(ips, this.#memory.cooldowns, (writer, ip) => writer.deleteCooldown(ip));
+    this.#eraseInBatches(ips, this.#memory.cooldowns, (writer, ip) => writer.deleteCooldown(ip));
   }
 
   putOffers(offers: readonly Offer[]): void {
@@ -153,7 +153,7 @@ class SqliteJournal implements Journal {
   }
 
   eraseOffers(ips: readonly string[]): void {
-    this.#eraseInParts(ips, this.#memory.offers, (writer, ip) => writer.deleteOffer(ip));
+    this.#eraseInBatches(ips, this.#memory.offers, (writer, ip) => writer.deleteOffer(ip));
   }
 
   putEni(record: EniRecord): void {
@@ -220,7 +220,7 @@ class SqliteJournal implements Journal {
    * Erases in order and a few at a time: the pages that one transaction saves must fit the rollback journal on a full
    * disk.
    */
-  #eraseInParts(
+  #eraseInBatches(
     ips: readonly string[],
     from: Map<string, unknown>,
     erase: (writer: TableWriter, ip: string) => void,
@@ -245,8 +245,8 @@ class SqliteJournal implements Journal {
       this.#rebuild(String(error));
       try {
         this.#transact(space, change);
-      } catch (again) {
-        throw this.#explain(again);
+      } catch (retryError) {
+        throw this.#explain(retryError);
       }
     }
   }
@@ -289,20 +289,20 @@ class SqliteJournal implements Journal {
     } catch (error) {
       if (isLocked(error)) throw lockedBy(this.#path, error);
     }
-    return brokenUnless(this.#path, () => moveAside(this.#path));
+    return asJournalError(this.#path, () => moveAside(this.#path));
   }
 
   #addressTaken(lease: Lease, cause: unknown): JournalError {
-    const wanted = new Set(lease.addresses.map((address) => address.ip));
-    const owner = [...this.#memory.leases.values()].find((other) => other.addresses.some(({ ip }) => wanted.has(ip)));
-    const message = `${[...wanted].join(' or ')} belongs to sandbox ${owner?.containerId} (${owner?.ifName})`;
+    const ips = new Set(lease.addresses.map((address) => address.ip));
+    const owner = [...this.#memory.leases.values()].find((other) => other.addresses.some(({ ip }) => ips.has(ip)));
+    const message = `${[...ips].join(' or ')} belongs to sandbox ${owner?.containerId} (${owner?.ifName})`;
     return new JournalError('JOURNAL_ADDRESS_TAKEN', this.#path, message, { cause });
   }
 
   #eniConflict({ eniId, table, slot }: EniRecord, cause: unknown): JournalError {
     const rivals = [...this.#memory.enis.values()].filter((other) => other.table === table || other.slot === slot);
-    const held = rivals.map((other) => `${other.eniId} has table ${other.table}, slot ${other.slot}`).join('; ');
-    const message = `${eniId} cannot have table ${table}, slot ${slot}: ${held}`;
+    const owners = rivals.map((other) => `${other.eniId} has table ${other.table}, slot ${other.slot}`).join('; ');
+    const message = `${eniId} cannot have table ${table}, slot ${slot}: ${owners}`;
     return new JournalError('JOURNAL_ENI_CONFLICT', this.#path, message, { cause });
   }
 

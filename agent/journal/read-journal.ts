@@ -9,7 +9,7 @@ import { contentOf, readTables } from './journal-tables.ts';
 /**
  * Maximum number of reads. One transaction takes 0.05 ms, a read 1 ms: no writer changes the file during each of them.
  */
-const LOOKS = 50;
+const MAX_READS = 50;
 
 /**
  * Reads a journal that an agent may have open, without disturbing it: for tools and checks, read only. Takes a copy of
@@ -30,7 +30,7 @@ export function readJournal(
   try {
     copy = makeFolder(folders);
     const target = join(copy, 'journal.db');
-    const { file, rollback } = lookTwice(path);
+    const { file, rollback } = readStable(path);
     writeFileSync(target, file);
     writeFileSync(rollbackPath(target), rollback);
     using database = openDatabase(target);
@@ -54,12 +54,12 @@ function makeFolder([folder = '', ...others]: readonly string[]): string {
   }
 }
 
-type Look = { readonly file: Buffer; readonly rollback: Buffer };
+type FileSnapshot = { readonly file: Buffer; readonly rollback: Buffer };
 
-function lookTwice(path: string): Look {
-  let before = look(path);
-  for (let i = 0; i < LOOKS; i++) {
-    const now = look(path);
+function readStable(path: string): FileSnapshot {
+  let before = readFiles(path);
+  for (let i = 0; i < MAX_READS; i++) {
+    const now = readFiles(path);
     if (now.rollback.equals(before.rollback) && now.file.equals(before.file)) return now;
     before = now;
   }
@@ -67,7 +67,7 @@ function lookTwice(path: string): Look {
 }
 
 /** Reads the rollback journal first, because a transaction writes to it before it changes the file. */
-function look(path: string): Look {
+function readFiles(path: string): FileSnapshot {
   const rollback = readRollback(rollbackPath(path));
   return { rollback, file: readFileSync(path) };
 }

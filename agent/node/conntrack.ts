@@ -33,7 +33,7 @@ export function openConntrack(log: Logger, { netnsPath }: ConntrackOptions = {})
   };
   return {
     flush: (ips) => flush(ips, (left) => log.warn('conntrack entries not flushed', left)),
-    flushSurely: (ips) =>
+    flushOrThrow: (ips) =>
       flush(ips, ({ ip, side, fault }) => {
         throw new Error(`conntrack ${side} ${ip}: ${fault}`);
       }),
@@ -54,15 +54,15 @@ async function run([file = '', ...args]: readonly string[]): Promise<string | un
   const over = Promise.withResolvers<string | undefined>();
   // The tool prints every entry that it deletes, and a Pod may have had a hundred thousand: its output is dropped.
   const child = spawn(file, args, { stdio: ['ignore', 'ignore', 'pipe'], timeout: TIMEOUT_MS });
-  let said = '';
+  let stderr = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said += text;
+    stderr += text;
   });
   child.once('error', (error) => over.resolve(error.message));
   child.once('close', (code, signal) => {
     // "0 flow entries have been deleted" has exit code 1 as well, and is success.
-    const isDone = code === 0 || (code === 1 && said.includes(' 0 flow entries'));
-    over.resolve(isDone ? undefined : `${said.trim() || 'it said nothing'} (${signal ?? `exit code ${code}`})`);
+    const isDone = code === 0 || (code === 1 && stderr.includes(' 0 flow entries'));
+    over.resolve(isDone ? undefined : `${stderr.trim() || 'it said nothing'} (${signal ?? `exit code ${code}`})`);
   });
   return await over.promise;
 }

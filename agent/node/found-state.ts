@@ -29,11 +29,11 @@ export type FoundState = {
 };
 
 /** Records settings that operations replace. */
-type FoundStateKeeper = {
+type FoundStateRecorder = {
   /**
    * Records, before it is done, what an operation will replace. Only the first value of a setting counts. Never throws.
    */
-  note(operation: Operation): void;
+  record(operation: Operation): void;
 };
 
 /** Names of host veths: they are deleted with their Pods, so their settings need not be restored. */
@@ -64,17 +64,20 @@ const decoder = record(
 );
 
 /** Opens the file; the first recorded setting creates it. One of another boot, or a damaged one, is replaced. */
-export function openFoundState(path: string, bootId: string, log: Logger): FoundStateKeeper {
+export function openFoundState(path: string, bootId: string, log: Logger): FoundStateRecorder {
   let known = readFoundState(path, bootId);
   return {
-    note: (operation) => {
+    record: (operation) => {
       const next = withOperation(known, operation);
       if (next === known) return;
       known = next;
       try {
         writeFileAtomically(path, `${JSON.stringify(known)}\n`, 0o600);
       } catch (error) {
-        log.warn('what this node was like is not recorded, an uninstallation cannot give it back', { path, error });
+        log.warn('the former settings of this node are not recorded, an uninstallation cannot restore them', {
+          path,
+          error,
+        });
       }
     },
   };

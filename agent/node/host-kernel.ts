@@ -1,6 +1,6 @@
 import { ApplyError, applyOperations } from '../../dataplane/apply.ts';
 import type { HostState } from '../../dataplane/desired.ts';
-import { putToRest } from '../../dataplane/direct-nic.ts';
+import { releaseNic } from '../../dataplane/direct-nic.ts';
 import { parseNicAlias } from '../../dataplane/host-veth-name.ts';
 import type { Kernel } from '../../dataplane/kernel.ts';
 import { observeNetns, observeNft } from '../../dataplane/observe.ts';
@@ -16,21 +16,21 @@ import { type FailedOperation, type HostKernel, isRemoval } from '../repair/reco
  * @param noteBefore Called with each operation before it is done.
  */
 export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation) => void = () => {}): HostKernel {
-  const nft = rememberNft(kernel);
+  const nft = cacheNft(kernel);
   return {
     links: () => kernel.rtnetlink.link.list().map(hostLinkOf),
     readNft: async (desired: HostState) => (desired.nft === undefined ? {} : await nft.observe(desired.nft.text)),
-    forgetNft: nft.forget,
+    invalidateNft: nft.invalidate,
     addressesOn: (ifindex) =>
       kernel.rtnetlink.address
         .list({ ifindex })
         .filter(({ scope }) => scope !== RT_SCOPE_LINK)
         .map(({ local, address, prefixlen }) => `${local ?? address}/${prefixlen}`),
-    restNic: (link) => {
+    resetNic: (link) => {
       const found = kernel.rtnetlink.link.get({ ifindex: link.ifindex });
       const hostName = parseNicAlias(found?.ifalias ?? '')?.hostName;
       if (found === undefined || hostName === undefined) return;
-      putToRest(kernel.rtnetlink, found, { mac: found.address ?? '', hostName, mtu: 0 });
+      releaseNic(kernel.rtnetlink, found, { mac: found.address ?? '', hostName, mtu: 0 });
     },
     observe: (desired, found) => ({ ...observeNetns(kernel, desired), nft: found }),
     apply: async (operations, onDone) => {
@@ -38,7 +38,7 @@ export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation
         return await applyEach(kernel, operations, noteBefore, onDone);
       } finally {
         // The kernel's notification would cause this too, a moment later.
-        if (operations.some(({ kind }) => kind === 'load-nft')) nft.forget();
+        if (operations.some(({ kind }) => kind === 'load-nft')) nft.invalidate();
       }
     },
   };
@@ -47,27 +47,27 @@ export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation
 /** Scope of the address that the kernel adds and removes with the link. @see uapi/linux/rtnetlink.h */
 const RT_SCOPE_LINK = 253;
 
-type NftMemory = { observe(text: string): Promise<ObservedNft>; forget(): void };
+type NftCache = { observe(text: string): Promise<ObservedNft>; invalidate(): void };
 
 /**
  * Caches the nftables table, which saves the child process in a pass that a route or a rule caused: the kernel notifies
  * every change of nftables.
  */
-function rememberNft(kernel: Pick<Kernel, 'nft'>): NftMemory {
+function cacheNft(kernel: Pick<Kernel, 'nft'>): NftCache {
   let known: { readonly text: string; readonly observed: ObservedNft } | undefined;
-  let forgotten = 0;
+  let generation = 0;
   return {
     observe: async (text) => {
       if (known?.text === text) return known.observed;
-      const before = forgotten;
+      const before = generation;
       const observed = await observeNft(kernel, text);
       // What changed while nft was listing may be in the listing or not.
-      known = before === forgotten ? { text, observed } : undefined;
+      known = before === generation ? { text, observed } : undefined;
       return observed;
     },
-    forget: () => {
+    invalidate: () => {
       known = undefined;
-      forgotten++;
+      generation++;
     },
   };
 }

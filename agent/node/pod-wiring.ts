@@ -91,8 +91,8 @@ export function openPodWiring({
       const check = pod.kind === 'direct-eni' ? checkDirectPod : checkPod;
       if (depth === 'own') return await check(kernel, netns, { node: network, pod });
       const nft = network.nftables === false ? undefined : nftTable(network, enis());
-      const own = await check(kernel, netns, { node: network, pod, ...(nft === undefined ? {} : { nft }) });
-      return [...own, ...sharedDifferences(kernel, network, enis(), pod)];
+      const podDifferences = await check(kernel, netns, { node: network, pod, ...(nft === undefined ? {} : { nft }) });
+      return [...podDifferences, ...sharedDifferences(kernel, network, enis(), pod)];
     },
   };
 }
@@ -122,8 +122,8 @@ function sharedDifferences(
   { eniTable }: PodNetwork,
 ): readonly string[] {
   const { nft: _nft, ...host } = planHost(node, enis);
-  const own = enis.filter(({ table }) => table === eniTable).map((eni) => planEni(node, eni));
-  return differences(kernel, mergeHostState(host, ...own), 'host');
+  const eniPlans = enis.filter(({ table }) => table === eniTable).map((eni) => planEni(node, eni));
+  return differences(kernel, mergeHostState(host, ...eniPlans), 'host');
 }
 
 type Wired = { readonly wired: WiredLink | undefined; readonly render: () => readonly string[] };
@@ -132,8 +132,8 @@ function wire(kernel: Kernel, node: NodeNetwork, pod: PodNetwork, netns: Netns |
   const fallbackName = hostVethFallbackName(pod.key);
   if (netns === undefined) {
     // Only rules are written: the Pod's namespace is not entered.
-    using own = openOwnNetns();
-    wirePod(kernel, own, { node, pod, fallbackName });
+    using hostNetns = openOwnNetns();
+    wirePod(kernel, hostNetns, { node, pod, fallbackName });
     return { wired: undefined, render: () => renderWiring(node, pod, undefined) };
   }
   if (pod.kind === 'direct-eni') return wireDirect(kernel, netns, { node, pod, fallbackName });

@@ -26,16 +26,16 @@ export function openSandboxes(hostRoot: string): Sandboxes {
     return netns;
   };
   // Without a path it is not known whether the netns exists.
-  const isGone = (path: string): boolean => path !== '' && !isNetns(hostRoot, path);
+  const isAbsent = (path: string): boolean => path !== '' && !isNetns(hostRoot, path);
   const find = (path: string): Netns | undefined => {
-    if (path === '' || isGone(path)) return undefined;
+    if (path === '' || isAbsent(path)) return undefined;
     const netns = openOrRefuse(hostRoot, path);
     // The path of a process that ended may belong to another process by now.
     if (!isHost(netns)) return netns;
     netns.close();
     return undefined;
   };
-  return { open, isGone, find };
+  return { open, isAbsent, find };
 }
 
 function openOrRefuse(hostRoot: string, path: string): Netns {

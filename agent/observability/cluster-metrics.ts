@@ -27,7 +27,7 @@ export function createClusterMetrics(registry: Registry): ClusterMetrics {
   });
   const faults = new Gauge({
     name: 'tke_eni_object_faults',
-    help: 'What is not taken of the NodeENIConfig, by kind: annotation, object.',
+    help: 'Fields of the NodeENIConfig that are not accepted, by kind: annotation, object.',
     labelNames: ['kind'],
     registers,
   });

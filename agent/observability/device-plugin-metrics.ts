@@ -23,7 +23,7 @@ export function createDevicePluginMetrics(registry: Registry): DevicePluginMetri
   });
   const devices = new Gauge({
     name: 'tke_eni_device_plugin_devices',
-    help: 'Devices that kubelet is told of, by resource and health.',
+    help: 'Devices reported to kubelet, by resource and health.',
     labelNames: ['resource', 'health'],
     registers,
   });

@@ -70,10 +70,10 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
   );
   const pool = gauge('pool_addresses', 'Addresses of the node by ENI and state.', ['eni', 'state']);
   const leases = gauge('leases', 'Attachments that the agent keeps.');
-  const passes = counter('repair_passes_total', 'Looks at the whole node, by what called for them.', ['trigger']);
+  const passes = counter('repair_passes_total', 'Repair passes of the whole node, by trigger.', ['trigger']);
   const repairs = counter('repairs_total', 'Kernel operations done by repair, by kind of object.', ['kind']);
   const drift = counter('drift_total', 'Objects found different from what they should be, by kind.', ['kind']);
-  const fights = gauge('fights', 'Objects that somebody else keeps changing back; repair holds off for them.');
+  const fights = gauge('fights', 'Objects that another program keeps changing back; their repair is paused.');
   const fightsStarted = counter('fights_total', 'Fights noticed, by kind of object.', ['kind']);
   const conflicts = gauge('conflicts', 'Places of ours that foreign kernel state occupies; never overwritten.');
   const journalErrors = counter('journal_errors_total', 'Journal writes that failed.');

@@ -21,14 +21,14 @@ export type Subscription = {
 /** Maximum number of events that wait for a slow watcher. */
 const EVENTS_WAITING = 1_000;
 
-type Place = { readonly watcher: Watcher; readonly waiting: EventMessage[]; dropped: number; isReady: boolean };
+type Subscriber = { readonly watcher: Watcher; readonly waiting: EventMessage[]; dropped: number; isReady: boolean };
 
 /**
  * Distributes events to watchers. Each has a queue of bounded length: a watcher that is too slow loses the oldest
  * events, gets their number, and delays no other watcher. Without watchers no event is built.
  */
 export class EventHub {
-  readonly #places = new Set<Place>();
+  readonly #subscribers = new Set<Subscriber>();
   readonly #capacity: number;
   #isClosed = false;
 
@@ -38,54 +38,54 @@ export class EventHub {
 
   /** Number of watchers. */
   get watchers(): number {
-    return this.#places.size;
+    return this.#subscribers.size;
   }
 
   /** Sends an event to all who watch `kind`; `make` is called only when there are any. */
-  tell(kind: number, make: () => EventMessage): void {
+  publish(kind: number, make: () => EventMessage): void {
     let event: EventMessage | undefined;
-    for (const place of this.#places) {
-      const { kinds } = place.watcher;
+    for (const subscriber of this.#subscribers) {
+      const { kinds } = subscriber.watcher;
       if (kinds.size > 0 && !kinds.has(kind)) continue;
       event ??= make();
-      place.waiting.push(event);
-      if (place.waiting.length > this.#capacity) {
-        place.waiting.shift();
-        place.dropped++;
+      subscriber.waiting.push(event);
+      if (subscriber.waiting.length > this.#capacity) {
+        subscriber.waiting.shift();
+        subscriber.dropped++;
       }
-      flush(place);
+      flush(subscriber);
     }
   }
 
   /** Adds a watcher of all events from now on. After `close` it is ended at once. */
   watch(watcher: Watcher): Subscription {
-    const place: Place = { watcher, waiting: [], dropped: 0, isReady: true };
+    const subscriber: Subscriber = { watcher, waiting: [], dropped: 0, isReady: true };
     if (this.#isClosed) watcher.end();
-    else this.#places.add(place);
+    else this.#subscribers.add(subscriber);
     return {
       ready: () => {
-        place.isReady = true;
-        flush(place);
+        subscriber.isReady = true;
+        flush(subscriber);
       },
-      close: () => void this.#places.delete(place),
+      close: () => void this.#subscribers.delete(subscriber),
     };
   }
 
   /** Ends all watchers, and those that come later. */
   close(): void {
     this.#isClosed = true;
-    for (const { watcher } of this.#places) watcher.end();
-    this.#places.clear();
+    for (const { watcher } of this.#subscribers) watcher.end();
+    this.#subscribers.clear();
   }
 }
 
-function flush(place: Place): void {
-  while (place.isReady) {
-    const event = place.waiting.shift();
+function flush(subscriber: Subscriber): void {
+  while (subscriber.isReady) {
+    const event = subscriber.waiting.shift();
     if (event === undefined) return;
-    const { dropped } = place;
-    place.dropped = 0;
+    const { dropped } = subscriber;
+    subscriber.dropped = 0;
     // The lost events came before the oldest that is left.
-    place.isReady = place.watcher.write(dropped === 0 ? event : { ...event, dropped });
+    subscriber.isReady = subscriber.watcher.write(dropped === 0 ? event : { ...event, dropped });
   }
 }

@@ -1,11 +1,11 @@
 import { type AgentEventInit, EVENT_KIND, EVENT_OUTCOME } from '../api/ops-messages.ts';
-import type { OperationKind, SignKind } from './diary.ts';
+import type { OccurrenceKind, OperationKind } from './operation-log.ts';
 
 /** One event as watchers get it. */
 export type EventMessage = AgentEventInit;
 
 /** Numbers of the kinds of events, as in the contract. */
-export const KIND_NUMBER: Readonly<Record<OperationKind | SignKind | 'repair', number>> = {
+export const KIND_NUMBER: Readonly<Record<OperationKind | OccurrenceKind | 'repair', number>> = {
   add: EVENT_KIND.EVENT_KIND_ADD,
   del: EVENT_KIND.EVENT_KIND_DEL,
   check: EVENT_KIND.EVENT_KIND_CHECK,

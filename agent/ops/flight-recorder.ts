@@ -1,6 +1,6 @@
 import type { CniFailure } from '../cni-failure.ts';
 import type { Lease } from '../journal/lease.ts';
-import type { OperationKind } from './diary.ts';
+import type { OperationKind } from './operation-log.ts';
 
 /** One recorded operation: references to values that exist anyway, and functions that render it. */
 export type RecordedEntry = {
@@ -46,7 +46,7 @@ export class FlightRecorder {
   /** In the order of the last operation. */
   readonly #pods = new Map<string, RecordedEntry[]>();
   #count = 0;
-  #forgotten = 0;
+  #dropped = 0;
 
   constructor(limits: RecorderLimits = DEFAULT_RECORDER_LIMITS) {
     this.#limits = limits;
@@ -58,8 +58,8 @@ export class FlightRecorder {
   }
 
   /** Number of operations that were dropped at a limit. */
-  get forgotten(): number {
-    return this.#forgotten;
+  get dropped(): number {
+    return this.#dropped;
   }
 
   /** Adds an operation of a Pod. */
@@ -67,9 +67,9 @@ export class FlightRecorder {
     const entries = this.#pods.get(pod) ?? [];
     this.#pods.delete(pod);
     this.#pods.set(pod, entries);
-    const last = entries.at(-1);
-    if (last !== undefined && isSameFailure(last, entry)) {
-      entries[entries.length - 1] = { ...entry, repeats: (last.repeats ?? 0) + 1 };
+    const previous = entries.at(-1);
+    if (previous !== undefined && isSameFailure(previous, entry)) {
+      entries[entries.length - 1] = { ...entry, repeats: (previous.repeats ?? 0) + 1 };
       return;
     }
     entries.push(entry);
@@ -93,7 +93,7 @@ export class FlightRecorder {
   #dropOldestOf(pod: string, entries: RecordedEntry[]): void {
     entries.shift();
     this.#count--;
-    this.#forgotten++;
+    this.#dropped++;
     if (entries.length === 0) this.#pods.delete(pod);
   }
 }

@@ -37,7 +37,7 @@ export function createKubeTally(
         // A watch ends now and then by design, and a request that was aborted is no failure.
         if (outcome !== 'ok' && outcome !== 'aborted' && verb !== 'watch') failed++;
       },
-      onTurn: (waitedMs) => {
+      onRateLimitWait: (waitedMs) => {
         const before = leftNow();
         // If a request was left when it came, it did not wait for the limit: the process was busy.
         const hadToWait = waitedMs >= WAITED_MS && before - (waitedMs * qps) / MS_PER_S < 1;

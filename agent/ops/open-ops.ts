@@ -1,12 +1,12 @@
 import { CNI_CODE } from '../api/cni-code.ts';
 import type { RepairReplyInit } from '../api/ops-messages.ts';
-import type { ClusterSide } from '../cluster/cluster.ts';
+import type { ClusterConnection } from '../cluster/cluster.ts';
 import { CniFailureError } from '../cni-failure.ts';
+import type { AgentComponents, AgentRuntime } from '../components.ts';
 import type { AgentConfig } from '../config/options.ts';
 import { failureOf } from '../failure-of.ts';
-import { type Gate, holdOf } from '../gate.ts';
 import type { WarmTargets } from '../journal/supply.ts';
-import type { AgentParts, AgentRuntime } from '../parts.ts';
+import { notReadyReason, type Readiness } from '../readiness.ts';
 import { type PreviewDeps, previewMigration, previewRepair } from '../repair/preview.ts';
 import type { RepairLoop } from '../repair/repair-loop.ts';
 import type { OpsUseCases } from '../server/ops-service.ts';
@@ -21,19 +21,19 @@ import { summaryReply } from './summary-reply.ts';
 export type OpsDeps = {
   readonly config: Pick<AgentConfig, 'ipCooldownMs' | 'nodeName' | 'supplySource'>;
   readonly runtime: Pick<AgentRuntime, 'kubeUse'>;
-  readonly parts: OpsParts;
-  readonly gate: Gate;
-  readonly loop: Pick<RepairLoop, 'pass' | 'alone' | 'kick'>;
+  readonly components: OpsParts;
+  readonly readiness: Readiness;
+  readonly loop: Pick<RepairLoop, 'pass' | 'runExclusive' | 'kick'>;
   /** Undefined without a cluster. */
-  readonly cluster: Pick<ClusterSide, 'warm' | 'outside' | 'silenceMs'> | undefined;
+  readonly cluster: Pick<ClusterConnection, 'warm' | 'outside' | 'silenceMs'> | undefined;
   /** When the agent started, monotonic milliseconds. */
   readonly startedMs: number;
 };
 
 /** Those of the agent's components that the ops service uses. */
-type OpsParts = Pick<AgentParts, 'state' | 'recorder' | 'hub' | 'metrics'> & {
-  readonly useCases: Pick<AgentParts['useCases'], 'clock' | 'log' | 'journal'>;
-  readonly finder: Pick<AgentParts['finder'], 'primary'>;
+type OpsParts = Pick<AgentComponents, 'state' | 'recorder' | 'hub' | 'metrics'> & {
+  readonly useCases: Pick<AgentComponents['useCases'], 'clock' | 'log' | 'journal'>;
+  readonly finder: Pick<AgentComponents['finder'], 'primary'>;
   readonly reconcile: PreviewDeps;
 };
 
@@ -44,8 +44,8 @@ const NO_WARM: WarmTargets = { min: 0, max: 0 };
 
 /** Implements the calls of the ops CLI with the agent's components. */
 export function openOps(deps: OpsDeps): OpsUseCases {
-  const { config, parts, cluster } = deps;
-  const { state, useCases, recorder, hub } = parts;
+  const { config, components, cluster } = deps;
+  const { state, useCases, recorder, hub } = components;
   return {
     pool: () =>
       poolReply(state, {
@@ -63,8 +63,8 @@ export function openOps(deps: OpsDeps): OpsUseCases {
   };
 }
 
-async function summary({ config, runtime, parts, gate, cluster, startedMs }: OpsDeps) {
-  const { state, useCases, metrics, hub } = parts;
+async function summary({ config, runtime, components, readiness, cluster, startedMs }: OpsDeps) {
+  const { state, useCases, metrics, hub } = components;
   const kube = runtime.kubeUse?.();
   const monotonicMs = useCases.clock.monotonicMs();
   return summaryReply(state, {
@@ -72,10 +72,10 @@ async function summary({ config, runtime, parts, gate, cluster, startedMs }: Ops
     nodeName: config.nodeName === '' ? (state.supply?.nodeName ?? '') : config.nodeName,
     supplySource: config.supplySource,
     journalOrigin: useCases.journal.origin,
-    status: statusOf(state, holdOf(gate)),
-    counted: await metrics.registry.getMetricsAsJSON(),
-    held: parts.reconcile.fights.held(monotonicMs),
-    lastPass: gate.lastPass,
+    status: statusOf(state, notReadyReason(readiness)),
+    metrics: await metrics.registry.getMetricsAsJSON(),
+    paused: components.reconcile.fights.paused(monotonicMs),
+    lastPass: readiness.lastPass,
     kube: kube === undefined || cluster === undefined ? undefined : { ...kube, silenceMs: cluster.silenceMs() },
     watchers: hub.watchers,
   });
@@ -86,8 +86,8 @@ async function repair(
   deps: OpsDeps,
   { dryRun, ruleMode }: Parameters<OpsUseCases['repair']>[0],
 ): Promise<RepairReplyInit> {
-  const { parts } = deps;
-  const { clock, log } = parts.useCases;
+  const { components } = deps;
+  const { clock, log } = components.useCases;
   const startedMs = clock.monotonicMs();
   const answer = (reply: RepairReplyInit): RepairReplyInit => ({
     ...{ ...reply, dryRun },
@@ -95,7 +95,7 @@ async function repair(
   });
   try {
     // The caller expects everything to be read anew, as by the timer.
-    parts.reconcile.kernel.forgetNft();
+    components.reconcile.kernel.invalidateNft();
     const found = ruleMode === '' ? await findingsOf(deps, dryRun) : await migration(deps, ruleMode, dryRun);
     if (found !== undefined) return answer(found);
     return answer({
@@ -113,13 +113,13 @@ async function repair(
 
 async function findingsOf(deps: OpsDeps, dryRun: boolean): Promise<RepairReplyInit | undefined> {
   if (!dryRun) return await pass(deps);
-  const found = await deps.loop.alone(() => previewRepair(deps.parts.reconcile));
+  const found = await deps.loop.runExclusive(() => previewRepair(deps.components.reconcile));
   return found === undefined ? undefined : repairReply({ ...found, failed: [] });
 }
 
 /** @throws CniFailureError when the request cannot be answered. */
 async function migration(
-  { parts, loop }: OpsDeps,
+  { components, loop }: OpsDeps,
   ruleMode: string,
   dryRun: boolean,
 ): Promise<RepairReplyInit | undefined> {
@@ -132,13 +132,13 @@ async function migration(
       `with dry_run: ${RULE_MODES.join(' or ')}; set --rule-mode`,
     );
   }
-  const steps = await loop.alone(() => previewMigration(parts.reconcile, mode));
+  const steps = await loop.runExclusive(() => previewMigration(components.reconcile, mode));
   return steps === undefined ? undefined : migrationReply(steps);
 }
 
-async function pass({ parts, loop }: OpsDeps): Promise<RepairReplyInit | undefined> {
-  const { done, failed, held, conflicts, isStale } = await loop.pass(CAUSE);
+async function pass({ components, loop }: OpsDeps): Promise<RepairReplyInit | undefined> {
+  const { done, failed, paused, conflicts, isStale } = await loop.pass(CAUSE);
   if (isStale) loop.kick(CAUSE);
-  if (parts.finder.primary() === undefined) return undefined;
-  return repairReply({ operations: done, failed, held, conflicts });
+  if (components.finder.primary() === undefined) return undefined;
+  return repairReply({ operations: done, failed, paused, conflicts });
 }

@@ -24,13 +24,13 @@ export function poolReply(state: NodeState, view: PoolView): PoolReplyInit {
     ...{ warmMin: warm.min, warmMax: warm.max, limit: warm.limit ?? 0 },
     demand: state.pool.demand(warm, view.outside).desired,
     waiting: [...state.addsWaiting].map(([key, { podNamespace, podName }]) => ({
-      ...partsOf(key),
+      ...splitKey(key),
       podNamespace,
       podName,
     })),
     supplyEpoch: Math.max(0, state.supply?.epoch ?? 0),
     supplyProblem: state.distrusted ?? state.supplyWaitsFor() ?? '',
-    families: state.familiesToGive(),
+    families: state.podFamilies(),
     hasSupply: state.supply !== undefined,
     cooldownMs: view.cooldownMs,
   };
@@ -45,11 +45,11 @@ function addressMessage(state: NodeState, address: PoolAddress, bootMs: number):
     ...{ ip, family, eniId, assignmentId },
     state: stateNumber(state, address),
     // An ADD in progress has its address before it has a lease.
-    ...(leaseKey === undefined ? {} : partsOf(leaseKey)),
+    ...(leaseKey === undefined ? {} : splitKey(leaseKey)),
     podNamespace: lease?.podNamespace ?? '',
     podName: lease?.podName ?? '',
     coolRemainingMs: address.state === 'cooling' ? Math.max(0, (coolUntilMs ?? bootMs) - bootMs) : 0,
-    unlisted: address.standing === 'missing',
+    unlisted: address.supplyState === 'missing',
     pairedIp: address.pairedIp ?? '',
     keptFor: address.claim === undefined ? '' : claimKey(address.claim),
     keptUid: address.claim?.uid ?? '',
@@ -92,7 +92,7 @@ function eniMessage(state: NodeState, eni: SupplyEni, addresses: readonly PoolAd
   };
 }
 
-function partsOf(key: string): { readonly containerId: string; readonly ifName: string } {
+function splitKey(key: string): { readonly containerId: string; readonly ifName: string } {
   const slash = key.indexOf('/');
   return { containerId: key.slice(0, slash), ifName: key.slice(slash + 1) };
 }

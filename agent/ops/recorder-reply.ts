@@ -1,34 +1,34 @@
 import type { RecordedOperationInit, RecorderReplyInit } from '../api/ops-messages.ts';
 import { KIND_NUMBER, microseconds, outcomeNumber } from './event-message.ts';
 import type { FlightRecorder, RecordedEntry } from './flight-recorder.ts';
-import { textOf } from './open-diary.ts';
+import { textOf } from './open-operation-log.ts';
 
 /** Maximum length of a reply's texts: a client accepts messages of up to 4 MiB by default. */
-const MOST_CHARS = 3 << 20;
+const MAX_CHARS = 3 << 20;
 
 /**
- * Describes the recorded operations of the Pods that `wanted` matches: part of 'namespace/name', an address, or the
+ * Describes the recorded operations of the Pods that `pattern` matches: part of 'namespace/name', an address, or the
  * beginning of a container id; all Pods when empty. Changes nothing.
  */
-export function recorderReply(recorder: FlightRecorder, wanted: string): RecorderReplyInit {
+export function recorderReply(recorder: FlightRecorder, pattern: string): RecorderReplyInit {
   const pods: { readonly pod: string; readonly operations: readonly RecordedOperationInit[] }[] = [];
   let leftOut = 0;
   let chars = 0;
   for (const { pod, entries } of recorder.pods()) {
-    if (!isWanted(pod, entries, wanted)) continue;
-    const operations = chars > MOST_CHARS ? [] : entries.map(operationMessage);
+    if (!matches(pod, entries, pattern)) continue;
+    const operations = chars > MAX_CHARS ? [] : entries.map(operationMessage);
     chars += operations.reduce((sum, operation) => sum + charsOf(operation), 0);
-    if (operations.length === 0 || (chars > MOST_CHARS && pods.length > 0)) leftOut++;
+    if (operations.length === 0 || (chars > MAX_CHARS && pods.length > 0)) leftOut++;
     else pods.push({ pod, operations });
   }
-  return { pods, leftOut, forgotten: recorder.forgotten };
+  return { pods, leftOut, forgotten: recorder.dropped };
 }
 
-function isWanted(pod: string, entries: readonly RecordedEntry[], wanted: string): boolean {
-  if (wanted === '' || pod.includes(wanted)) return true;
+function matches(pod: string, entries: readonly RecordedEntry[], pattern: string): boolean {
+  if (pattern === '' || pod.includes(pattern)) return true;
   return entries.some(
     ({ containerId, lease }) =>
-      containerId.startsWith(wanted) || lease?.addresses.some(({ ip }) => ip === wanted) === true,
+      containerId.startsWith(pattern) || lease?.addresses.some(({ ip }) => ip === pattern) === true,
   );
 }
 

@@ -7,19 +7,19 @@ import type { RepairReplyInit } from '../api/ops-messages.ts';
 type RepairFindings = {
   readonly operations: readonly Operation[];
   readonly failed: readonly { readonly operation: Operation; readonly error: unknown }[];
-  readonly held: readonly Operation[];
+  readonly paused: readonly Operation[];
   readonly conflicts: readonly Conflict[];
 };
 
 /** Renders the result as command lines that a person would type. */
-export function repairReply({ operations, failed, held, conflicts }: RepairFindings): RepairReplyInit {
+export function repairReply({ operations, failed, paused, conflicts }: RepairFindings): RepairReplyInit {
   return {
     operations: operations.map(renderOperation),
     failed: failed.map(({ operation, error }) => ({
       operation: renderOperation(operation),
       error: error instanceof Error ? error.message : String(error),
     })),
-    held: held.map(renderOperation),
+    held: paused.map(renderOperation),
     // A missing link is reported as the problem of its ENI.
     conflicts: conflicts.filter(({ kind }) => kind !== 'link').map(({ message }) => message),
   };

@@ -1,7 +1,7 @@
 import type { SummaryReplyInit } from '../api/ops-messages.ts';
 import type { CniFailure } from '../cni-failure.ts';
 import type { NodeState } from '../node-state.ts';
-import { type Counted, findCalls, findTotal } from './find-counted.ts';
+import { computeCallStats, type MetricSamples, sumMetric } from './sum-metrics.ts';
 
 /** The result of the last repair pass. */
 export type LastPass = {
@@ -34,8 +34,8 @@ export type SummaryView = {
   readonly supplySource: string;
   readonly journalOrigin: string;
   readonly status: CniFailure | undefined;
-  readonly counted: readonly Counted[];
-  readonly held: readonly string[];
+  readonly metrics: readonly MetricSamples[];
+  readonly paused: readonly string[];
   readonly lastPass: LastPass | undefined;
   /** Undefined where supply does not come from the API server. */
   readonly kube: (KubeUse & { readonly silenceMs: number }) | undefined;
@@ -44,9 +44,9 @@ export type SummaryView = {
 
 /** Describes the state of the agent and what it has done. Changes nothing. */
 export function summaryReply(state: NodeState, view: SummaryView): SummaryReplyInit {
-  const { monotonicMs, counted, lastPass } = view;
+  const { monotonicMs, metrics, lastPass } = view;
   const leases = Map.groupBy(state.leases.values(), (lease) => lease.state);
-  const total = (name: string): number => findTotal(counted, name);
+  const total = (name: string): number => sumMetric(metrics, name);
   return {
     ...{ nodeName: view.nodeName, supplySource: view.supplySource, journalOrigin: view.journalOrigin },
     uptimeMs: Math.max(0, Math.round(monotonicMs - view.startedMs)),
@@ -55,12 +55,12 @@ export function summaryReply(state: NodeState, view: SummaryView): SummaryReplyI
     leasesPending: leases.get('pending')?.length ?? 0,
     leasesActive: leases.get('active')?.length ?? 0,
     leasesReleasing: leases.get('releasing')?.length ?? 0,
-    calls: findCalls(counted),
+    calls: computeCallStats(metrics),
     drift: total('tke_eni_drift_total'),
     repaired: total('tke_eni_repairs_total'),
     passes: total('tke_eni_repair_passes_total'),
     fights: total('tke_eni_fights_total'),
-    held: view.held,
+    held: view.paused,
     conflicts: state.reportedConflicts,
     api: view.kube === undefined ? undefined : apiMessage(view.kube),
     lastPassAgeMs: lastPass === undefined ? 0 : Math.max(0, Math.round(monotonicMs - lastPass.endedMs)),
@@ -74,11 +74,11 @@ export function summaryReply(state: NodeState, view: SummaryView): SummaryReplyI
 }
 
 function apiMessage({ silenceMs, ...use }: NonNullable<SummaryView['kube']>): SummaryReplyInit['api'] {
-  const isHeard = Number.isFinite(silenceMs);
+  const hasContact = Number.isFinite(silenceMs);
   return {
     ...use,
     throttledMs: Math.round(use.throttledMs),
-    heard: isHeard,
-    silenceMs: isHeard ? Math.max(0, Math.round(silenceMs)) : 0,
+    heard: hasContact,
+    silenceMs: hasContact ? Math.max(0, Math.round(silenceMs)) : 0,
   };
 }

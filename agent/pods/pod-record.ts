@@ -1,7 +1,7 @@
-import { readEipWish } from '../../crd/eip-wish.ts';
+import { readEipRequest } from '../../crd/eip-request.ts';
 import { DIRECT_ENI_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
+import { isStaticPod } from '../../crd/pod-network-request.ts';
 import { readNetworks } from '../../crd/pod-networks.ts';
-import { isStaticPod } from '../../crd/pod-wishes.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { Faults, isRecord } from '../../runtime/decode.ts';
 
@@ -15,13 +15,13 @@ export type PodRecord = {
   readonly isAlive: boolean;
   readonly isRunning: boolean;
   /** It gets its static IP, and no other address. */
-  readonly keepsAddress?: true;
+  readonly isStatic?: true;
   /** It requests a public address of its own. */
-  readonly asksForEip?: true;
+  readonly requestsEip?: true;
   /** It gets a whole ENI: any of the pool, or one with its own claim. Absent: it shares an ENI. */
   readonly direct?: 'pool' | 'own';
   /** It requests security groups. An ENI that is shared, or that was not prepared for it, does not have them. */
-  readonly asksForGroups?: true;
+  readonly requestsGroups?: true;
   /** The addresses in its status. */
   readonly ips: readonly string[];
 };
@@ -46,26 +46,26 @@ export function podRecordOf({ metadata, ...pod }: KubeObject): PodRecord | undef
   const [spec, status] = [recordOf(pod['spec']), recordOf(pod['status'])];
   const phase = status['phase'];
   if (spec['hostNetwork'] === true || phase === 'Succeeded' || phase === 'Failed') return undefined;
-  const asked = metadata.annotations?.[POD_ANNOTATION.networks] ?? '';
-  const networks = readNetworks(asked);
+  const networksText = metadata.annotations?.[POD_ANNOTATION.networks] ?? '';
+  const networks = readNetworks(networksText);
   // As in ipamd: without that annotation its resources decide.
-  const isDirect = networks.includes(WHOLE_ENI) || (asked.trim() === '' && asksForEni(spec));
-  if (asked.trim() !== '' && !networks.includes(SHARED_ENI) && !isDirect) return undefined;
+  const isDirect = networks.includes(WHOLE_ENI) || (networksText.trim() === '' && requestsWholeEni(spec));
+  if (networksText.trim() !== '' && !networks.includes(SHARED_ENI) && !isDirect) return undefined;
   return {
     namespace: metadata.namespace ?? '',
     name: metadata.name,
     uid: podUidOf(metadata),
     isAlive: metadata.deletionTimestamp === undefined,
     isRunning: phase === 'Running',
-    ...(isStaticPod(metadata.annotations) ? { keepsAddress: true } : {}),
-    ...(isAskingForEip(metadata.annotations) ? { asksForEip: true } : {}),
-    ...(asksForGroups(metadata.annotations) ? { asksForGroups: true } : {}),
-    ...(isDirect ? { direct: needsOwnEni(metadata.annotations) ? 'own' : 'pool' } : {}),
+    ...(isStaticPod(metadata.annotations) ? { isStatic: true } : {}),
+    ...(requestsEip(metadata.annotations) ? { requestsEip: true } : {}),
+    ...(requestsGroups(metadata.annotations) ? { requestsGroups: true } : {}),
+    ...(isDirect ? { direct: needsClaim(metadata.annotations) ? 'own' : 'pool' } : {}),
     ips: ipsOf(status),
   };
 }
 
-function asksForEni({ containers }: Readonly<Record<string, unknown>>): boolean {
+function requestsWholeEni({ containers }: Readonly<Record<string, unknown>>): boolean {
   return (Array.isArray(containers) ? containers : []).some((container: unknown) => {
     const { limits, requests } = recordOf(recordOf(container)['resources']);
     return [limits, requests].some((one) => recordOf(one)[DIRECT_ENI_RESOURCE] !== undefined);
@@ -73,17 +73,17 @@ function asksForEni({ containers }: Readonly<Record<string, unknown>>): boolean 
 }
 
 /** Tells whether a Pod requires an ENI with its own claim: its address is static, or it requests security groups. */
-function needsOwnEni(annotations: KubeObject['metadata']['annotations'] = {}): boolean {
-  return isStaticPod(annotations) || asksForGroups(annotations);
+function needsClaim(annotations: KubeObject['metadata']['annotations'] = {}): boolean {
+  return isStaticPod(annotations) || requestsGroups(annotations);
 }
 
-function asksForGroups(annotations: KubeObject['metadata']['annotations'] = {}): boolean {
+function requestsGroups(annotations: KubeObject['metadata']['annotations'] = {}): boolean {
   return (annotations[POD_ANNOTATION.securityGroups] ?? '').trim() !== '';
 }
 
 /** Tells whether a Pod requests an EIP. A malformed request counts as none: then the Pod uses the node's address. */
-function isAskingForEip(annotations: KubeObject['metadata']['annotations'] = {}): boolean {
-  return readEipWish(annotations, new Faults()) !== undefined;
+function requestsEip(annotations: KubeObject['metadata']['annotations'] = {}): boolean {
+  return readEipRequest(annotations, new Faults()) !== undefined;
 }
 
 function ipsOf(status: Readonly<Record<string, unknown>>): readonly string[] {

@@ -1,15 +1,15 @@
 import type { Supply, SupplyAddress, SupplyEni } from '../journal/supply.ts';
 import { settle } from './pool.ts';
-import type { AddressHome, PoolAddress, PoolEni, PoolState, Step, SupplyResult } from './pool-state.ts';
+import type { PoolAddress, PoolEni, PoolState, Step, SupplyEntry, SupplyResult } from './pool-state.ts';
 
 /**
  * Puts a new supply in force. Idempotent. Leased and cooling addresses stay until their lease or cooldown ends, listed
  * or not. A leased one stays on its ENI even when the supply has moved it. A supply with a lower epoch than the one in
- * force is outdated (a restored etcd, a stale cache) and changes nothing; nor does one below `leastEpoch`, the highest
+ * force is outdated (a restored etcd, a stale cache) and changes nothing; nor does one below `minEpoch`, the highest
  * epoch that an agent of this node has acted on, as far as the source of the supply knows.
  */
-export function applySupply(state: PoolState, supply: Supply, leastEpoch = -1): Step<SupplyResult> {
-  const inForce = Math.max(state.epoch, leastEpoch);
+export function applySupply(state: PoolState, supply: Supply, minEpoch = -1): Step<SupplyResult> {
+  const inForce = Math.max(state.epoch, minEpoch);
   if (supply.epoch < inForce) return { state, result: { kind: 'distrusted', epoch: supply.epoch, inForce } };
   const addresses = new Map<string, PoolAddress>();
   const added: string[] = [];
@@ -19,16 +19,16 @@ export function applySupply(state: PoolState, supply: Supply, leastEpoch = -1): 
       if (addresses.has(offer.ip)) continue;
       const known = state.addresses.get(offer.ip);
       if (known === undefined) added.push(offer.ip);
-      addresses.set(offer.ip, known === undefined ? fresh(offer, eni) : rehome(known, homeOf(offer, eni)));
+      addresses.set(offer.ip, known === undefined ? fresh(offer, eni) : withEntry(known, entryOf(offer, eni)));
     }
   }
   const missing: string[] = [];
   const dropped: string[] = [];
   for (const known of state.addresses.values()) {
     if (addresses.has(known.ip)) continue;
-    const isHeld = known.state === 'leased' || known.state === 'cooling';
-    if (isHeld) addresses.set(known.ip, withoutHome(known));
-    (isHeld ? missing : dropped).push(known.ip);
+    const isInUse = known.state === 'leased' || known.state === 'cooling';
+    if (isInUse) addresses.set(known.ip, withoutEntry(known));
+    (isInUse ? missing : dropped).push(known.ip);
   }
   const enis = new Map(supply.enis.map((eni): [string, PoolEni] => [eni.eniId, poolEni(eni)]));
   return {
@@ -41,11 +41,11 @@ function poolEni(eni: SupplyEni): PoolEni {
   return { eniId: eni.eniId, serves: eni.attached && !eni.draining, draining: eni.draining };
 }
 
-function homeOf(offer: SupplyAddress, eni: SupplyEni): AddressHome {
+function entryOf(offer: SupplyAddress, eni: SupplyEni): SupplyEntry {
   return {
     eniId: eni.eniId,
     assignmentId: offer.assignmentId,
-    standing: offer.state,
+    supplyState: offer.state,
     ...(offer.pairedIp === undefined ? {} : { pairedIp: offer.pairedIp }),
     ...(offer.claim === undefined ? {} : { claim: offer.claim }),
   };
@@ -53,24 +53,24 @@ function homeOf(offer: SupplyAddress, eni: SupplyEni): AddressHome {
 
 function fresh(offer: SupplyAddress, eni: SupplyEni): PoolAddress {
   const { ip, family } = offer;
-  return settled({ ip, family, ...homeOf(offer, eni), state: 'free', offered: false });
+  return settled({ ip, family, ...entryOf(offer, eni), state: 'free', offered: false });
 }
 
-function rehome(known: PoolAddress, home: AddressHome): PoolAddress {
+function withEntry(known: PoolAddress, entry: SupplyEntry): PoolAddress {
   const { next: _next, pairedIp: _pairedIp, claim: _claim, ...rest } = known;
   switch (known.state) {
     case 'leased':
       // The Pod's routes lead to the ENI of its lease; the new entry applies once the lease ends.
-      return known.eniId === home.eniId ? { ...rest, ...home } : { ...withoutHome(known), next: home };
+      return known.eniId === entry.eniId ? { ...rest, ...entry } : { ...withoutEntry(known), next: entry };
     case 'cooling':
       // A static address does not cool: connection tracking is flushed before its next Pod gets it.
-      return home.claim === undefined ? { ...rest, ...home } : settled({ ...rest, ...home });
+      return entry.claim === undefined ? { ...rest, ...entry } : settled({ ...rest, ...entry });
     case 'free':
     case 'kept':
     case 'withdrawn': {
       // Another assignment id means that ipamd took the offered address and assigned it again: it counts as new.
-      const offered = known.offered && known.assignmentId === home.assignmentId;
-      return settled({ ...rest, ...home, offered });
+      const offered = known.offered && known.assignmentId === entry.assignmentId;
+      return settled({ ...rest, ...entry, offered });
     }
   }
 }
@@ -80,7 +80,7 @@ function settled(listed: PoolAddress): PoolAddress {
   return settle(listed) ?? listed;
 }
 
-function withoutHome(known: PoolAddress): PoolAddress {
+function withoutEntry(known: PoolAddress): PoolAddress {
   const { next: _next, ...rest } = known;
-  return { ...rest, standing: 'missing' };
+  return { ...rest, supplyState: 'missing' };
 }

@@ -51,7 +51,7 @@ function groupCandidates(state: PoolState, request: LeaseRequest, mayForce: bool
 
 function isCandidate(address: PoolAddress, request: LeaseRequest, mayForce: boolean): boolean {
   if (address.claim !== undefined) return false;
-  if (address.standing !== 'assigned' || address.offered || !request.families.includes(address.family)) return false;
+  if (address.supplyState !== 'assigned' || address.offered || !request.families.includes(address.family)) return false;
   if (address.state === 'free') return true;
   return address.state === 'cooling' && (mayForce || isCooled(address, request.nowMs));
 }

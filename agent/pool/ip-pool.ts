@@ -3,7 +3,7 @@ import type { Lease } from '../journal/lease.ts';
 import type { Supply, WarmTargets } from '../journal/supply.ts';
 import { applySupply } from './apply-supply.ts';
 import { demand, type OutsideDemand } from './demand.ts';
-import { type KeptLeaseRequest, type KeptLeaseResult, leaseKept } from './lease-kept.ts';
+import { leaseStatic, type StaticLeaseRequest, type StaticLeaseResult } from './lease-static.ts';
 import {
   adopt,
   adoptCooldowns,
@@ -40,58 +40,58 @@ export class IpPool {
   }
 
   /** @see applySupply */
-  applySupply(supply: Supply, leastEpoch?: number): SupplyResult {
-    return this.#take(applySupply(this.#state, supply, leastEpoch));
+  applySupply(supply: Supply, minEpoch?: number): SupplyResult {
+    return this.#apply(applySupply(this.#state, supply, minEpoch));
   }
 
   /** @see lease */
   lease(request: LeaseRequest): LeaseResult {
-    return this.#take(lease(this.#state, request));
+    return this.#apply(lease(this.#state, request));
   }
 
-  /** @see leaseKept */
-  leaseKept(request: KeptLeaseRequest): KeptLeaseResult {
-    return this.#take(leaseKept(this.#state, request));
+  /** @see leaseStatic */
+  leaseStatic(request: StaticLeaseRequest): StaticLeaseResult {
+    return this.#apply(leaseStatic(this.#state, request));
   }
 
   /** @see forceCool */
   forceCool(request: LeaseRequest): LeaseResult {
-    return this.#take(forceCool(this.#state, request));
+    return this.#apply(forceCool(this.#state, request));
   }
 
   /** @see release */
   release(request: Parameters<typeof release>[1]): ReleaseResult {
-    return this.#take(release(this.#state, request));
+    return this.#apply(release(this.#state, request));
   }
 
   /** @see tick */
   tick(nowMs: number): readonly string[] {
-    return this.#take(tick(this.#state, nowMs));
+    return this.#apply(tick(this.#state, nowMs));
   }
 
   /** @see adopt */
   adopt(leases: readonly Lease[]): readonly AdoptConflict[] {
-    return this.#take(adopt(this.#state, leases));
+    return this.#apply(adopt(this.#state, leases));
   }
 
   /** @see adoptCooldowns */
   adoptCooldowns(cooldowns: readonly Cooldown[]): void {
-    this.#take(adoptCooldowns(this.#state, cooldowns));
+    this.#apply(adoptCooldowns(this.#state, cooldowns));
   }
 
   /** @see adoptOffers */
   adoptOffers(offers: readonly Offer[]): void {
-    this.#take(adoptOffers(this.#state, offers));
+    this.#apply(adoptOffers(this.#state, offers));
   }
 
   /** @see withdraw */
   withdraw(ips: readonly string[]): readonly PoolAddress[] {
-    return this.#take(withdraw(this.#state, ips));
+    return this.#apply(withdraw(this.#state, ips));
   }
 
   /** @see restore */
   restore(ips: readonly string[]): readonly PoolAddress[] {
-    return this.#take(restore(this.#state, ips));
+    return this.#apply(restore(this.#state, ips));
   }
 
   /** @see demand */
@@ -104,7 +104,7 @@ export class IpPool {
     return counts(this.#state);
   }
 
-  #take<R>(step: Step<R>): R {
+  #apply<R>(step: Step<R>): R {
     this.#state = step.state;
     return step.result;
   }

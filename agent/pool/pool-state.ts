@@ -6,7 +6,7 @@ import type { ClaimMark } from '../journal/supply.ts';
  * State of an address in the supply. `assigned`: it serves; `releasing`: ipamd is taking it back; `missing`: the supply
  * no longer lists it (on that ENI), and only a lease or a cooldown holds it.
  */
-type SupplyStanding = 'assigned' | 'releasing' | 'missing';
+type SupplyState = 'assigned' | 'releasing' | 'missing';
 
 /**
  * ```
@@ -18,16 +18,16 @@ type SupplyStanding = 'assigned' | 'releasing' | 'missing';
  *      withdrawn            an address that leaves the supply while free or withdrawn is dropped
  * ```
  * An address with a claim mark is static and does not belong to the pool: for it `kept` replaces `free` and `cooling`,
- * and only the Pod that the mark names gets it, by `leaseKept`. When a mark appears or disappears, `free` becomes
+ * and only the Pod that the mark names gets it, by `leaseStatic`. When a mark appears or disappears, `free` becomes
  * `kept` and back.
  */
 type PoolAddressState = 'free' | 'kept' | 'leased' | 'cooling' | 'withdrawn';
 
 /** The supply's entry for an address. */
-export type AddressHome = {
+export type SupplyEntry = {
   readonly eniId: string;
   readonly assignmentId: string;
-  readonly standing: SupplyStanding;
+  readonly supplyState: SupplyState;
   readonly pairedIp?: string;
   readonly claim?: ClaimMark;
 };
@@ -39,14 +39,14 @@ export type PoolAddress = {
   readonly eniId: string;
   readonly assignmentId: string;
   readonly state: PoolAddressState;
-  readonly standing: SupplyStanding;
+  readonly supplyState: SupplyState;
   /**
    * True once the agent offered it for release. It stays withdrawn until `restore`, or until the supply shows that
    * ipamd took it (the address is not listed, or has another assignment id).
    */
   readonly offered: boolean;
   /** Its entry in the supply now, while a lease still holds it on another ENI. */
-  readonly next?: AddressHome;
+  readonly next?: SupplyEntry;
   readonly pairedIp?: string;
   /** The claim mark of a static address. */
   readonly claim?: ClaimMark;

@@ -30,9 +30,9 @@ export function forceCool(state: PoolState, request: LeaseRequest): Step<LeaseRe
 }
 
 function leaseWith(state: PoolState, request: LeaseRequest, mayForce: boolean): Step<LeaseResult> {
-  const held = state.leases.get(request.key);
-  if (held !== undefined) {
-    const addresses = held.flatMap((ip) => state.addresses.get(ip) ?? []);
+  const current = state.leases.get(request.key);
+  if (current !== undefined) {
+    const addresses = current.flatMap((ip) => state.addresses.get(ip) ?? []);
     return { state, result: { kind: 'leased', addresses, isNew: false, forced: [] } };
   }
   const choice = chooseAddresses(state, request, mayForce);
@@ -59,29 +59,29 @@ export function release(
   state: PoolState,
   { key, nowMs, cooldownMs }: { readonly key: LeaseKey; readonly nowMs: number; readonly cooldownMs: number },
 ): Step<ReleaseResult> {
-  const held = state.leases.get(key);
-  if (held === undefined) return { state, result: { kind: 'unknown' } };
+  const leasedIps = state.leases.get(key);
+  if (leasedIps === undefined) return { state, result: { kind: 'unknown' } };
   const leases = new Map(state.leases);
   leases.delete(key);
-  const freed = held
+  const freed = leasedIps
     .flatMap((ip) => state.addresses.get(ip) ?? [])
     .map((address) => asCooling(address, { freedAtMs: nowMs, coolUntilMs: nowMs + cooldownMs, cooldownMs }));
-  const rests = (address: PoolAddress): boolean => cooldownMs > 0 && !isListedAsKept(address);
+  const cools = (address: PoolAddress): boolean => cooldownMs > 0 && !isListedAsStatic(address);
   const released: PoolState = { ...state, addresses: withAddresses(state, freed), leases };
   return {
     state: endCooldownsOf(
       released,
-      freed.filter((address) => !rests(address)),
+      freed.filter((address) => !cools(address)),
     ),
-    result: { kind: 'released', cooldowns: freed.filter(rests).flatMap(cooldownOf) },
+    result: { kind: 'released', cooldowns: freed.filter(cools).flatMap(cooldownOf) },
   };
 }
 
 /**
  * Tells whether an address is static by the supply. One that left the supply may come back as any kind, so it cools.
  */
-function isListedAsKept({ claim, standing }: PoolAddress): boolean {
-  return claim !== undefined && standing !== 'missing';
+function isListedAsStatic({ claim, supplyState }: PoolAddress): boolean {
+  return claim !== undefined && supplyState !== 'missing';
 }
 
 /**
@@ -127,7 +127,7 @@ export function adopt(state: PoolState, found: readonly Lease[]): Step<readonly 
         conflicts.push({ ip, owner: known.leaseKey, claimant: key });
         continue;
       }
-      const held: PoolAddress =
+      const base: PoolAddress =
         known?.eniId === eniId
           ? known
           : {
@@ -136,11 +136,11 @@ export function adopt(state: PoolState, found: readonly Lease[]): Step<readonly 
               eniId,
               assignmentId,
               state: 'free',
-              standing: 'missing',
+              supplyState: 'missing',
               offered: false,
-              ...homeElsewhere(known),
+              ...nextEntry(known),
             };
-      addresses.set(ip, asLeased(held, key));
+      addresses.set(ip, asLeased(base, key));
       ips.push(ip);
     }
     // A lease that is adopted twice has its addresses still: the map of leases and the owners of addresses always
@@ -155,10 +155,15 @@ export function adoptCooldowns(state: PoolState, cooldowns: readonly Cooldown[])
   const cooling = cooldowns
     .filter(({ ip }) => {
       const known = state.addresses.get(ip);
-      return known === undefined || (known.leaseKey === undefined && !isListedAsKept(known));
+      return known === undefined || (known.leaseKey === undefined && !isListedAsStatic(known));
     })
     .map(({ freedAtMs, coolUntilMs, cooldownMs, ...found }) => {
-      const known = state.addresses.get(found.ip) ?? { ...found, state: 'free', standing: 'missing', offered: false };
+      const known = state.addresses.get(found.ip) ?? {
+        ...found,
+        state: 'free',
+        supplyState: 'missing',
+        offered: false,
+      };
       return asCooling(known, { freedAtMs, coolUntilMs, cooldownMs });
     });
   return { state: { ...state, addresses: withAddresses(state, cooling) }, result: undefined };
@@ -173,7 +178,7 @@ export function adoptOffers(state: PoolState, offers: readonly Offer[]): Step<vo
   const offered = offers.flatMap(({ ip, family, eniId, assignmentId }): readonly PoolAddress[] => {
     const known = state.addresses.get(ip);
     if (known === undefined) {
-      return [{ ip, family, eniId, assignmentId, state: 'withdrawn', standing: 'missing', offered: true }];
+      return [{ ip, family, eniId, assignmentId, state: 'withdrawn', supplyState: 'missing', offered: true }];
     }
     if (known.state === 'leased' || known.assignmentId !== assignmentId) return [];
     return [{ ...known, state: isIdle(known) ? 'withdrawn' : known.state, offered: true }];
@@ -202,7 +207,7 @@ export function restore(state: PoolState, ips: readonly string[]): Step<readonly
 /** Counts addresses by state. */
 export function counts(state: PoolState): PoolCounts {
   const all = [...state.addresses.values()];
-  const of = (wanted: PoolAddress['state']) => all.filter((address) => address.state === wanted).length;
+  const of = (addressState: PoolAddress['state']) => all.filter((address) => address.state === addressState).length;
   return {
     total: all.length,
     free: of('free'),
@@ -210,7 +215,7 @@ export function counts(state: PoolState): PoolCounts {
     leased: of('leased'),
     cooling: of('cooling'),
     withdrawn: of('withdrawn'),
-    missing: all.filter((address) => address.standing === 'missing').length,
+    missing: all.filter((address) => address.supplyState === 'missing').length,
   };
 }
 
@@ -219,9 +224,9 @@ export function counts(state: PoolState): PoolCounts {
  * drop it.
  */
 export function settle(address: PoolAddress): PoolAddress | undefined {
-  if (address.standing === 'missing') return undefined;
+  if (address.supplyState === 'missing') return undefined;
   const { leaseKey: _owner, coolUntilMs: _until, cooldownMs: _length, next: _next, ...rest } = address;
-  const isOut = address.offered || address.standing === 'releasing';
+  const isOut = address.offered || address.supplyState === 'releasing';
   return { ...rest, state: isOut ? 'withdrawn' : address.claim === undefined ? 'free' : 'kept' };
 }
 
@@ -246,11 +251,11 @@ function asCooling(address: PoolAddress, cooling: Cooling): PoolAddress {
   return { ...elsewhere, ...next, ...cooling, state: 'cooling' };
 }
 
-function homeElsewhere(known: PoolAddress | undefined): Pick<PoolAddress, 'next'> {
-  if (known === undefined || known.standing === 'missing') return {};
-  const { eniId, assignmentId, standing, pairedIp, claim } = known;
+function nextEntry(known: PoolAddress | undefined): Pick<PoolAddress, 'next'> {
+  if (known === undefined || known.supplyState === 'missing') return {};
+  const { eniId, assignmentId, supplyState, pairedIp, claim } = known;
   const also = { ...(pairedIp === undefined ? {} : { pairedIp }), ...(claim === undefined ? {} : { claim }) };
-  return { next: { eniId, assignmentId, standing, ...also } };
+  return { next: { eniId, assignmentId, supplyState, ...also } };
 }
 
 function cooldownOf(address: PoolAddress): readonly Cooldown[] {
@@ -267,12 +272,12 @@ export function withAddresses(state: PoolState, changed: readonly PoolAddress[])
 }
 
 function describeExhaustion(state: PoolState, { families: want, enis }: LeaseRequest): Exhausted {
-  const wanted = [...state.addresses.values()].filter((address) => want.includes(address.family));
-  const of = (name: PoolAddress['state']) => wanted.filter((address) => address.state === name);
+  const ofFamilies = [...state.addresses.values()].filter((address) => want.includes(address.family));
+  const of = (name: PoolAddress['state']) => ofFamilies.filter((address) => address.state === name);
   const deadlines = of('cooling').flatMap((address) => address.coolUntilMs ?? []);
-  const serves = ({ eniId }: PoolAddress) =>
+  const isServing = ({ eniId }: PoolAddress) =>
     state.enis.get(eniId)?.serves === true && (enis === undefined || enis.has(eniId));
-  const free = of('free').filter(serves).length;
+  const free = of('free').filter(isServing).length;
   return {
     kind: 'exhausted',
     want,

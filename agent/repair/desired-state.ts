@@ -29,13 +29,13 @@ export function desiredState(
  * taken over belongs to another Pod: packets to it leave for the VPC, as from any other host.
  */
 function activePods(state: NodeState, links: readonly HostLink[]): readonly PodNetwork[] {
-  const there = new Set(links.map(({ ifindex }) => ifindex));
+  const presentIfindexes = new Set(links.map(({ ifindex }) => ifindex));
   return [...state.leases].flatMap(([key, lease]) => {
-    const isWanted = lease.state === 'active' || (lease.state === 'pending' && state.wired.has(key));
-    const whole = isWanted ? state.podNetwork(lease) : undefined;
-    const pod = whole === undefined ? undefined : withoutTakenOver(state.supply, key, whole);
+    const isDesired = lease.state === 'active' || (lease.state === 'pending' && state.wired.has(key));
+    const podNetwork = isDesired ? state.podNetwork(lease) : undefined;
+    const pod = podNetwork === undefined ? undefined : withoutTakenOver(state.supply, key, podNetwork);
     if (pod === undefined) return [];
-    const isWired = pod.kind === 'ipam' || there.has(pod.hostVeth.ifindex ?? 0);
+    const isWired = pod.kind === 'ipam' || presentIfindexes.has(pod.hostVeth.ifindex ?? 0);
     return isWired ? [pod] : [];
   });
 }

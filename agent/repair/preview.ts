@@ -5,9 +5,9 @@ import { type MigrationStep, planMigration } from '../../dataplane/migration.ts'
 import type { RuleMode } from '../../dataplane/network.ts';
 import type { ObservedHost } from '../../dataplane/observed.ts';
 import { type Operation, renderOperation } from '../../dataplane/operation.ts';
-import { findDirectNics } from '../direct/place-direct-nics.ts';
+import { findDirectNics } from '../direct/locate-direct-nics.ts';
 import { planIdleNics } from '../direct/plan-idle-nics.ts';
-import { findPlannedEnis } from '../eni/place-enis.ts';
+import { listPlannedEnis } from '../eni/sync-enis.ts';
 import { desiredState } from './desired-state.ts';
 import { leftOut, type ReconcileDeps, withoutReliant } from './reconcile.ts';
 
@@ -15,7 +15,7 @@ import { leftOut, type ReconcileDeps, withoutReliant } from './reconcile.ts';
 type RepairPreview = {
   readonly operations: readonly Operation[];
   /** What it would leave out: another program keeps undoing it, or it relies on what is left out. */
-  readonly held: readonly Operation[];
+  readonly paused: readonly Operation[];
   readonly conflicts: readonly Conflict[];
 };
 
@@ -28,9 +28,9 @@ export type PreviewDeps = Pick<ReconcileDeps, 'clock' | 'kernel' | 'fights' | 'n
  */
 export async function previewRepair(deps: PreviewDeps): Promise<RepairPreview | undefined> {
   const { fights, clock, state, kernel } = deps;
-  const seen = await look(deps, state.ruleMode);
-  if (seen === undefined) return undefined;
-  const { operations: differing, conflicts } = diffHost(seen.wanted, seen.observed);
+  const observation = await observe(deps, state.ruleMode);
+  if (observation === undefined) return undefined;
+  const { operations: differing, conflicts } = diffHost(observation.desiredHost, observation.observed);
   const idle = planIdleNics(
     [...findDirectNics(state, kernel.links()).values()].map((link) => ({
       link,
@@ -41,9 +41,9 @@ export async function previewRepair(deps: PreviewDeps): Promise<RepairPreview | 
   const nowMs = clock.monotonicMs();
   const allowed = withoutReliant(
     operations,
-    operations.filter((operation) => !fights.wouldHold(renderOperation(operation), nowMs)),
+    operations.filter((operation) => !fights.isPaused(renderOperation(operation), nowMs)),
   );
-  return { operations: allowed, held: leftOut(operations, allowed), conflicts };
+  return { operations: allowed, paused: leftOut(operations, allowed), conflicts };
 }
 
 /**
@@ -54,20 +54,23 @@ export async function previewMigration(
   deps: PreviewDeps,
   ruleMode: RuleMode,
 ): Promise<readonly MigrationStep[] | undefined> {
-  const seen = await look(deps, ruleMode);
-  return seen === undefined ? undefined : planMigration(seen.wanted, seen.observed);
+  const observation = await observe(deps, ruleMode);
+  return observation === undefined ? undefined : planMigration(observation.desiredHost, observation.observed);
 }
 
-type Seen = { readonly wanted: HostState; readonly observed: ObservedHost };
+type Observation = { readonly desiredHost: HostState; readonly observed: ObservedHost };
 
-async function look({ state, kernel, nodeNetwork }: PreviewDeps, ruleMode: RuleMode): Promise<Seen | undefined> {
+async function observe(
+  { state, kernel, nodeNetwork }: PreviewDeps,
+  ruleMode: RuleMode,
+): Promise<Observation | undefined> {
   const node = nodeNetwork();
   if (node === undefined) return undefined;
   const desired = (): HostState => {
     const links = kernel.links();
-    return desiredState(state, { ...node, ruleMode }, findPlannedEnis(state, links), links);
+    return desiredState(state, { ...node, ruleMode }, listPlannedEnis(state, links), links);
   };
   const nft = await kernel.readNft(desired());
-  const wanted = desired();
-  return { wanted, observed: kernel.observe(wanted, nft) };
+  const desiredHost = desired();
+  return { desiredHost, observed: kernel.observe(desiredHost, nft) };
 }

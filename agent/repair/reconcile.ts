@@ -7,14 +7,14 @@ import type { ObservedHost } from '../../dataplane/observed.ts';
 import { type Operation, renderOperation } from '../../dataplane/operation.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { findStrays, type NicKernel, placeDirectNics } from '../direct/place-direct-nics.ts';
+import { findReturnedNics, locateDirectNics, type NicKernel } from '../direct/locate-direct-nics.ts';
 import type { HostLink } from '../eni/locate-enis.ts';
-import { placeEnis } from '../eni/place-enis.ts';
+import { syncEnis } from '../eni/sync-enis.ts';
 import type { Journal } from '../journal/journal-content.ts';
-import type { PlannedListener } from '../node/keep-node-record.ts';
+import type { PlannedListener } from '../node/node-record-writer.ts';
 import type { NodeState } from '../node-state.ts';
 import type { Metrics } from '../observability/metrics.ts';
-import type { Diary } from '../ops/diary.ts';
+import type { OperationLog } from '../ops/operation-log.ts';
 import { desiredState } from './desired-state.ts';
 import type { FightDetector } from './fight-detector.ts';
 
@@ -22,10 +22,10 @@ import type { FightDetector } from './fight-detector.ts';
 export type HostKernel = NicKernel & {
   /** Links of the host's namespace. */
   links(): readonly HostLink[];
-  /** Reads the nftables table; the result is passed to `observe`. Runs nft, a child process, after `forgetNft` only. */
+  /** Reads the nftables table; the result is passed to `observe`. Runs nft, a child process, after `invalidateNft` only. */
   readNft(desired: HostState): Promise<ObservedHost['nft']>;
   /** Makes the next `readNft` read the kernel. */
-  forgetNft(): void;
+  invalidateNft(): void;
   /** Observes the rest, in one go without yielding. */
   observe(desired: HostState, nft: ObservedHost['nft']): ObservedHost;
   /** Applies the operations in order. One that fails does not stop the others, but nothing is removed after it. */
@@ -46,7 +46,7 @@ export type ReconcileDeps = {
   readonly fights: FightDetector;
   /** The node as planned now; undefined while it has no primary interface. */
   readonly nodeNetwork: () => NodeNetwork | undefined;
-  readonly diary: Diary;
+  readonly operationLog: OperationLog;
   /** Called when another program keeps undoing an operation of ours. */
   readonly fightStarted?: (request: string) => void;
   /** Receives the plan of the node, after the pass. */
@@ -58,16 +58,16 @@ export type ReconcileReport = {
   readonly done: readonly Operation[];
   readonly failed: readonly FailedOperation[];
   /** Left out: another program keeps undoing them, or they rely on what is left out. */
-  readonly held: readonly Operation[];
+  readonly paused: readonly Operation[];
   readonly conflicts: readonly Conflict[];
   /** True when an ADD or DEL changed the kernel meanwhile: another pass is due. */
   readonly isStale: boolean;
 };
 
-const NOTHING: ReconcileReport = { done: [], failed: [], held: [], conflicts: [], isStale: false };
+const NOTHING: ReconcileReport = { done: [], failed: [], paused: [], conflicts: [], isStale: false };
 
 /** Conflicts that stop packets; others are worth a warning only. */
-const GRAVE: ReadonlySet<Conflict['kind']> = new Set(['rule', 'route', 'table', 'mark']);
+const BLOCKING: ReadonlySet<Conflict['kind']> = new Set(['rule', 'route', 'table', 'mark']);
 
 /**
  * Makes the kernel what it should be: finds the ENIs, plans the node, observes, compares, applies. Idempotent: on a
@@ -87,8 +87,8 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
   const desired = planned(deps, node, links);
   const observed = kernel.observe(desired, nft);
   const { operations: differing, conflicts } = diffHost(desired, observed);
-  const operations = [...placeDirectNics(state, kernel, links), ...differing];
-  const allowed = withoutHeld(deps, operations, cause);
+  const operations = [...locateDirectNics(state, kernel, links), ...differing];
+  const allowed = withoutPaused(deps, operations, cause);
   const generation = state.kernelGeneration;
   const done: Operation[] = [];
   const failed = await kernel.apply(allowed, (operation) => {
@@ -98,25 +98,25 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
   for (const { operation, error } of failed) {
     deps.log.error('kernel change failed', { request: renderOperation(operation), cause, error });
   }
-  restStrays(deps);
+  resetReturnedNics(deps);
   reportConflicts(deps, conflicts);
   updateReadiness(deps, observed, failed);
   count(deps, operations, done);
   deps.planned?.({ ...node, ruleMode: state.ruleMode }, state.plannedEnis);
   const durationMs = deps.clock.monotonicMs() - startedMs;
-  deps.diary.repaired({ cause, durationMs, done, failed, leases: state.leases.values() });
-  const held = leftOut(operations, allowed);
-  return { done, failed, held, conflicts, isStale: generation !== state.kernelGeneration && allowed.length > 0 };
+  deps.operationLog.repaired({ cause, durationMs, done, failed, leases: state.leases.values() });
+  const paused = leftOut(operations, allowed);
+  return { done, failed, paused, conflicts, isStale: generation !== state.kernelGeneration && allowed.length > 0 };
 }
 
 /**
  * Resets interfaces that returned by themselves: their Pod's namespace was deleted without a DEL, or after one that
  * could not wait for them.
  */
-function restStrays({ state, kernel, log }: ReconcileDeps): void {
-  for (const link of findStrays(state)) {
+function resetReturnedNics({ state, kernel, log }: ReconcileDeps): void {
+  for (const link of findReturnedNics(state)) {
     try {
-      kernel.restNic(link);
+      kernel.resetNic(link);
       log.info('interface of an exclusive ENI came back', { link: link.ifname, mac: link.mac });
     } catch (error) {
       log.error('interface of an exclusive ENI cannot be put to rest', { link: link.ifname, mac: link.mac, error });
@@ -126,13 +126,13 @@ function restStrays({ state, kernel, log }: ReconcileDeps): void {
 
 /** Plans the desired state of this moment; journals the records of new ENIs. */
 function planned(deps: ReconcileDeps, node: NodeNetwork, links: readonly HostLink[]): HostState {
-  const enis = placeEnis(deps, links);
+  const enis = syncEnis(deps, links);
   deps.state.plannedEnis = enis;
   return desiredState(deps.state, { ...node, ruleMode: deps.state.ruleMode }, enis, links);
 }
 
 /** Leaves out what is being fought over, and counts the rest as repaired once more. */
-function withoutHeld(deps: ReconcileDeps, operations: readonly Operation[], cause: string): readonly Operation[] {
+function withoutPaused(deps: ReconcileDeps, operations: readonly Operation[], cause: string): readonly Operation[] {
   return withoutReliant(
     operations,
     operations.filter((operation) => mayApply(deps, operation, cause)),
@@ -147,8 +147,8 @@ export function withoutReliant(operations: readonly Operation[], allowed: readon
 /** Returns the operations that are not in `allowed`. */
 export function leftOut(operations: readonly Operation[], allowed: readonly Operation[]): readonly Operation[] {
   if (operations.length === allowed.length) return [];
-  const kept = new Set(allowed);
-  return operations.filter((operation) => !kept.has(operation));
+  const allowedSet = new Set(allowed);
+  return operations.filter((operation) => !allowedSet.has(operation));
 }
 
 /** Tells whether an operation only removes something. */
@@ -158,11 +158,11 @@ export function isRemoval({ kind }: Operation): boolean {
 
 function mayApply(deps: ReconcileDeps, operation: Operation, cause: string): boolean {
   const request = renderOperation(operation);
-  const verdict = deps.fights.judge(request, deps.clock.monotonicMs());
+  const verdict = deps.fights.evaluate(request, deps.clock.monotonicMs());
   if (verdict === 'alarm') {
     deps.metrics.fightStarted(operation.kind);
     deps.fightStarted?.(request);
-    deps.diary.tell('fight', () => ({ text: `somebody keeps undoing: ${request}`, isFailure: true }));
+    deps.operationLog.report('fight', () => ({ text: `somebody keeps undoing: ${request}`, isFailure: true }));
     deps.log.warn('somebody keeps undoing this change, leaving it alone for a while', { request, cause });
   }
   return verdict === 'repair';
@@ -176,16 +176,16 @@ function reportConflicts(deps: ReconcileDeps, conflicts: readonly Conflict[]): v
   for (const text of texts) {
     if (known.has(text)) continue;
     deps.log.warn('conflict with foreign kernel state', { conflict: text });
-    deps.diary.tell('conflict', () => ({ text, isFailure: true }));
+    deps.operationLog.report('conflict', () => ({ text, isFailure: true }));
   }
   const now = new Set(texts);
   for (const text of known) {
     if (now.has(text)) continue;
     deps.log.info('conflict is over', { conflict: text });
-    deps.diary.tell('conflict', () => ({ text: `over: ${text}` }));
+    deps.operationLog.report('conflict', () => ({ text: `over: ${text}` }));
   }
   state.reportedConflicts = texts;
-  state.conflicts = conflicts.filter(({ kind }) => GRAVE.has(kind)).map(({ message }) => message);
+  state.conflicts = conflicts.filter(({ kind }) => BLOCKING.has(kind)).map(({ message }) => message);
   deps.metrics.conflicts(texts.length);
 }
 
@@ -239,5 +239,5 @@ function touches(operation: Operation, table: number, ifindex: number): boolean 
 function count(deps: ReconcileDeps, found: readonly Operation[], done: readonly Operation[]): void {
   for (const [kind, group] of Map.groupBy(found, ({ kind }) => kind)) deps.metrics.drift(kind, group.length);
   for (const [kind, group] of Map.groupBy(done, ({ kind }) => kind)) deps.metrics.repaired(kind, group.length);
-  deps.metrics.fights(deps.fights.held(deps.clock.monotonicMs()).length);
+  deps.metrics.fights(deps.fights.paused(deps.clock.monotonicMs()).length);
 }

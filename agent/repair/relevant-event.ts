@@ -2,7 +2,7 @@ import { isOurTable, OUR_PRIORITIES, PRIORITY, RTPROT_TKE_ENI, TABLE_MAIN } from
 import type { MonitorEvent } from '../../netlink/monitor.ts';
 
 /** The kernel objects whose changes may call for a repair. */
-export type Concerns = {
+export type WatchedObjects = {
   /** Links: ENIs, the primary interface, host veths of active Pods. */
   readonly ifindexes: ReadonlySet<number>;
   /** MACs of the supply's ENIs, lower case. */
@@ -21,45 +21,45 @@ const RT_SCOPE_LINK = 253;
  * too. What they add is recognized by its protocol; what they delete belongs to no active Pod by then. So a repair does
  * not cause the next one, and an ADD or DEL causes none.
  */
-export function isRelevant(event: MonitorEvent, concerns: Concerns): boolean {
+export function isRelevant(event: MonitorEvent, watched: WatchedObjects): boolean {
   switch (event.kind) {
     case 'overrun':
     case 'nftables':
       return true;
     case 'link':
-      return isRelevantLink(event, concerns);
+      return isRelevantLink(event, watched);
     case 'address':
       // The kernel gives each new link a link-local address, also the links of our Pods.
-      return concerns.ifindexes.has(event.message.ifindex) && event.message.scope !== RT_SCOPE_LINK;
+      return watched.ifindexes.has(event.message.ifindex) && event.message.scope !== RT_SCOPE_LINK;
     case 'route':
-      return isRelevantRoute(event, concerns);
+      return isRelevantRoute(event, watched);
     case 'rule':
-      return isRelevantRule(event, concerns);
+      return isRelevantRule(event, watched);
     case 'neigh':
       return false;
   }
 }
 
-function isRelevantLink({ op, message }: MonitorEvent & { readonly kind: 'link' }, concerns: Concerns): boolean {
-  if (op === 'del') return concerns.ifindexes.has(message.ifindex);
-  const veth = concerns.veths.get(message.ifindex);
+function isRelevantLink({ op, message }: MonitorEvent & { readonly kind: 'link' }, watched: WatchedObjects): boolean {
+  if (op === 'del') return watched.ifindexes.has(message.ifindex);
+  const veth = watched.veths.get(message.ifindex);
   if (veth !== undefined) {
     return message.group !== veth.group || message.mtu !== veth.mtu || (message.flags & IFF_UP) === 0;
   }
-  return concerns.ifindexes.has(message.ifindex) || concerns.macs.has(message.address ?? '');
+  return watched.ifindexes.has(message.ifindex) || watched.macs.has(message.address ?? '');
 }
 
-function isRelevantRoute({ op, message }: MonitorEvent & { readonly kind: 'route' }, concerns: Concerns): boolean {
-  const isPods = concerns.podPrefixes.has(message.dst ?? '');
+function isRelevantRoute({ op, message }: MonitorEvent & { readonly kind: 'route' }, watched: WatchedObjects): boolean {
+  const isPods = watched.podPrefixes.has(message.dst ?? '');
   const isInOurs = isOurTable(message.table);
   // The default route determines the primary interface; a node may start before it has one.
   if (message.dst === undefined && message.table === TABLE_MAIN) return true;
   if (op === 'new')
     return message.protocol !== RTPROT_TKE_ENI && (isInOurs || (message.table === TABLE_MAIN && isPods));
-  return isInOurs ? isPods || !isHostPrefix(message.dst) || isOnKnownLink(message.oif, concerns) : isPods;
+  return isInOurs ? isPods || !isHostPrefix(message.dst) || isOnKnownLink(message.oif, watched) : isPods;
 }
 
-function isRelevantRule({ op, message }: MonitorEvent & { readonly kind: 'rule' }, concerns: Concerns): boolean {
+function isRelevantRule({ op, message }: MonitorEvent & { readonly kind: 'rule' }, watched: WatchedObjects): boolean {
   if (message.protocol !== RTPROT_TKE_ENI) {
     // A foreign rule that appears may be a conflict; one that disappears may end it. One with a mark may use bits of
     // ours.
@@ -70,7 +70,7 @@ function isRelevantRule({ op, message }: MonitorEvent & { readonly kind: 'rule' 
   // The rules of one Pod are deleted with the Pod; all others stay as long as the agent runs.
   const podPrefix =
     message.priority === PRIORITY.toPod ? message.dst : message.priority === PRIORITY.fromPod ? message.src : undefined;
-  return podPrefix === undefined || concerns.podPrefixes.has(podPrefix);
+  return podPrefix === undefined || watched.podPrefixes.has(podPrefix);
 }
 
 function isHostPrefix(dst: string | undefined): boolean {
@@ -78,6 +78,6 @@ function isHostPrefix(dst: string | undefined): boolean {
 }
 
 /** Tells whether a route's link is a known one: the route to a gateway is a host route too, on an ENI. */
-function isOnKnownLink(oif: number | undefined, concerns: Concerns): boolean {
-  return oif !== undefined && concerns.ifindexes.has(oif);
+function isOnKnownLink(oif: number | undefined, watched: WatchedObjects): boolean {
+  return oif !== undefined && watched.ifindexes.has(oif);
 }

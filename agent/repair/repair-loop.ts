@@ -8,7 +8,7 @@ type RepairLoopDeps = {
   readonly isRelevant: (event: MonitorEvent) => boolean;
   readonly overrun: () => void;
   /** Called when nftables may have changed, before the pass that this causes. */
-  readonly forgetNft: () => void;
+  readonly invalidateNft: () => void;
   readonly log: Logger;
   readonly intervalMs: number;
 };
@@ -20,7 +20,7 @@ export type RepairLoop = {
   /** Runs a pass that begins after this call; resolves when it is done. */
   pass(cause: string): Promise<ReconcileReport>;
   /** Runs work between passes, so that none runs meanwhile. */
-  alone<T>(work: () => Promise<T>): Promise<T>;
+  runExclusive<T>(work: () => Promise<T>): Promise<T>;
   /** Handles events until the monitor ends. */
   follow(events: AsyncIterable<MonitorEvent>): Promise<void>;
   close(): Promise<void>;
@@ -41,22 +41,22 @@ export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
   let isClosed = false;
   let timer: NodeJS.Timeout | undefined;
   const causes = new Set<string>();
-  const alone = <T>(work: () => Promise<T>): Promise<T> => {
+  const runExclusive = <T>(work: () => Promise<T>): Promise<T> => {
     const next = running.then(work);
     running = next.catch(() => {});
     return next;
   };
-  const pass = (cause: string): Promise<ReconcileReport> => alone(() => deps.reconcile(cause));
+  const pass = (cause: string): Promise<ReconcileReport> => runExclusive(() => deps.reconcile(cause));
   const attempt = async (cause: string, followUps: number): Promise<void> => {
-    const again = (inMs: number): void => {
+    const retry = (inMs: number): void => {
       if (followUps < MAX_FOLLOW_UPS && !isClosed) setTimeout(() => void attempt(cause, followUps + 1), inMs);
     };
     try {
-      if ((await pass(cause)).isStale) again(RETRY_MS);
+      if ((await pass(cause)).isStale) retry(RETRY_MS);
     } catch (error) {
       // The cause may be temporary: nft was busy, a dump was interrupted by changes again and again.
       deps.log.error('reconciling failed, will be tried again', { cause, error });
-      again(RETRY_MS << followUps);
+      retry(RETRY_MS << followUps);
     }
   };
   const kick = (cause: string): void => {
@@ -71,18 +71,18 @@ export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
   };
   const interval = setInterval(() => {
     // The timer's pass reads everything anew, whatever was notified or missed.
-    deps.forgetNft();
+    deps.invalidateNft();
     kick('timer');
   }, deps.intervalMs);
   return {
     kick,
     pass,
-    alone,
+    runExclusive,
     follow: async (events) => {
       for await (const event of events) {
         if (isClosed) return;
         if (event.kind === 'overrun') deps.overrun();
-        if (event.kind === 'overrun' || event.kind === 'nftables') deps.forgetNft();
+        if (event.kind === 'overrun' || event.kind === 'nftables') deps.invalidateNft();
         if (deps.isRelevant(event)) kick(causeOf(event));
       }
     },

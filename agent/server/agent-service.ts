@@ -33,27 +33,27 @@ type Answer<M extends AgentMethod> = (request: RequestOf<M>, signal: AbortSignal
 
 /**
  * Creates the handlers of the gRPC service. They only translate: messages to commands, outcomes to messages.
- * @param down Aborts when the agent stops; an ADD that waits for an address then gives up.
+ * @param shutdown Aborts when the agent stops; an ADD that waits for an address then gives up.
  */
 export function agentImplementation(
   useCases: AgentUseCases,
   agentVersion: string,
-  down: AbortSignal,
+  shutdown: AbortSignal,
 ): UntypedServiceImplementation {
   return {
-    add: unary<'add'>(down, (request, signal) => add(useCases, request, signal), agentVersion),
-    del: unary<'del'>(down, (request) => del(useCases, request), agentVersion),
-    check: unary<'check'>(down, (request) => checkCall(useCases, request), agentVersion),
-    status: unary<'status'>(down, async () => errorField(useCases.status()), agentVersion),
-    gc: unary<'gc'>(down, (request) => gc(useCases, request), agentVersion),
+    add: unary<'add'>(shutdown, (request, signal) => add(useCases, request, signal), agentVersion),
+    del: unary<'del'>(shutdown, (request) => del(useCases, request), agentVersion),
+    check: unary<'check'>(shutdown, (request) => checkCall(useCases, request), agentVersion),
+    status: unary<'status'>(shutdown, async () => errorField(useCases.status()), agentVersion),
+    gc: unary<'gc'>(shutdown, (request) => gc(useCases, request), agentVersion),
   };
 }
 
-function unary<M extends AgentMethod>(down: AbortSignal, answer: Answer<M>, agentVersion: string) {
+function unary<M extends AgentMethod>(shutdown: AbortSignal, answer: Answer<M>, agentVersion: string) {
   return (call: ServerUnaryCall<RequestOf<M>, ReplyInitOf<M>>, reply: sendUnaryData<ReplyInitOf<M>>): void => {
-    const givenUp = new AbortController();
-    call.on('cancelled', () => givenUp.abort('the caller went away'));
-    answer(call.request, AbortSignal.any([givenUp.signal, down]))
+    const cancelled = new AbortController();
+    call.on('cancelled', () => cancelled.abort('the caller went away'));
+    answer(call.request, AbortSignal.any([cancelled.signal, shutdown]))
       .catch((error: unknown) => errorField(failureOf(error)) as ReplyInitOf<M>)
       .then((message) => reply(null, { ...message, agentVersion }))
       .catch((error: unknown) => reply(error instanceof Error ? error : new Error(String(error))));
@@ -124,7 +124,7 @@ function pluginOf(plugin: number): LeasePlugin {
   );
 }
 
-/** @see CNI SPEC, section "Parameters": CNI_CONTAINERID; the length leaves room in an IFLA_IFALIAS of 255 bytes. */
+/** @see CNI SPEC, section "Parameters": CNI_CONTAINERID; with this length it fits in an IFLA_IFALIAS of 255 bytes. */
 const CONTAINER_ID = /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,199}$/;
 
 /**

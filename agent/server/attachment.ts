@@ -42,20 +42,20 @@ function wired(lease: Lease): InitOf<typeof ATTACHMENT> {
  */
 function direct(lease: Lease, { primary, sideMac }: LeasedNic): InitOf<typeof ATTACHMENT> {
   const { hostVeth, ifName, podMac = '', mtu, netns, eniId } = lease;
-  const given = primary.filter(({ ip }) => lease.addresses.some((address) => address.ip === ip));
+  const assigned = primary.filter(({ ip }) => lease.addresses.some((address) => address.ip === ip));
   return {
     interfaces: [
       { name: hostVeth?.name ?? '', mac: hostVeth?.mac ?? '', mtu, sandbox: '' },
       { name: ifName, mac: podMac, mtu, sandbox: netns },
       { name: sideName(ifName), mac: sideMac, mtu, sandbox: netns },
     ],
-    ips: given.map(({ ip, family, gateway, subnetCidr }) => ({
+    ips: assigned.map(({ ip, family, gateway, subnetCidr }) => ({
       address: `${ip}/${family === 4 ? subnetCidr.split('/')[1] : BITS[family]}`,
       gateway,
       interfaceIndex: CONTAINER_INDEX,
       eniId,
     })),
-    routes: given.map(({ family, gateway }) => ({ dst: ANY[family], gw: gateway })),
+    routes: assigned.map(({ family, gateway }) => ({ dst: ANY[family], gw: gateway })),
   };
 }
 
@@ -70,7 +70,7 @@ function direct(lease: Lease, { primary, sideMac }: LeasedNic): InitOf<typeof AT
  * well.
  */
 function addressesOnly(lease: Lease, enis: readonly EniAddressing[]): InitOf<typeof ATTACHMENT> {
-  const parts = lease.addresses.map(({ ip, family, eniId }) => {
+  const entries = lease.addresses.map(({ ip, family, eniId }) => {
     const addressing = enis.find((eni) => eni.family === family);
     const subnetCidr = addressing?.subnetCidr ?? `${ip}/${BITS[family]}`;
     const address = `${ip}/${subnetCidr.split('/')[1]}`;
@@ -81,5 +81,5 @@ function addressesOnly(lease: Lease, enis: readonly EniAddressing[]): InitOf<typ
       routes: [{ dst: ANY[family], gw: '' }, ...subnetHalves(subnetCidr).map((dst) => ({ dst, gw: gateway }))],
     };
   });
-  return { interfaces: [], ips: parts.map(({ ip }) => ip), routes: parts.flatMap(({ routes }) => routes) };
+  return { interfaces: [], ips: entries.map(({ ip }) => ip), routes: entries.flatMap(({ routes }) => routes) };
 }

@@ -59,20 +59,20 @@ export async function serveGrpc(
 ): Promise<RunningServer> {
   const health = createHealth();
   const calls = countInFlight(implementation);
-  const serverOfAll = (): Server => {
+  const createServer = (): Server => {
     const server = new Server({ 'grpc.max_receive_message_length': 4 << 20, 'grpc.max_connection_idle_ms': idleMs });
     server.addService(AGENT_SERVICE as ServiceDefinition, calls.implementation);
     server.addService(health.definition, health.implementation);
     return server;
   };
-  const server = serverOfAll();
+  const server = createServer();
   if (local !== undefined) server.addService(local.definition, local.implementation);
   await publishSocket(socketPath, (temporary) => bind(server, `unix:${temporary}`));
   const inode = lstatSync(socketPath).ino;
   const servers = [server];
   if (tcpAddress !== undefined) {
     // A server of its own: what is not registered there cannot be called there, whatever a peer claims to be.
-    const tcp = serverOfAll();
+    const tcp = createServer();
     await bind(tcp, tcpAddress);
     servers.push(tcp);
   }
@@ -102,11 +102,11 @@ async function shutdown(server: Server, graceMs: number, idle: Promise<void>): P
   const isOver = new AbortController();
   const over = Promise.withResolvers<void>();
   server.tryShutdown(() => over.resolve());
-  const rest = async (): Promise<void> => {
-    const patience = (ms: number) => sleep(ms, undefined, { signal: isOver.signal }).catch(() => {});
-    await Promise.race([patience(graceMs), idle.then(() => patience(Math.min(STREAM_END_MS, graceMs)))]);
+  const timeLimit = async (): Promise<void> => {
+    const wait = (ms: number) => sleep(ms, undefined, { signal: isOver.signal }).catch(() => {});
+    await Promise.race([wait(graceMs), idle.then(() => wait(Math.min(STREAM_END_MS, graceMs)))]);
   };
-  await Promise.race([over.promise, rest()]);
+  await Promise.race([over.promise, timeLimit()]);
   isOver.abort();
   server.forceShutdown();
 }

@@ -26,7 +26,7 @@ export type OpsUseCases = {
 };
 
 /** Maximum number of watchers: more than people have terminals; each may cost a queue. */
-const MOST_WATCHERS = 32;
+const MAX_WATCHERS = 32;
 
 /** Creates `service Ops`, which only translates. It is for root, on the unix socket: never offer it on TCP. */
 export function opsService(useCases: OpsUseCases, agentVersion: string): LocalService {
@@ -53,18 +53,18 @@ function watch(
   call: ServerWritableStream<OpsRequestOf<'watch'>, OpsReplyInitOf<'watch'>>,
 ): void {
   const refuse = (code: status, details: string) => call.emit('error', { code, details });
-  if (useCases.watchers() >= MOST_WATCHERS) {
-    refuse(status.RESOURCE_EXHAUSTED, `${MOST_WATCHERS} watch already`);
+  if (useCases.watchers() >= MAX_WATCHERS) {
+    refuse(status.RESOURCE_EXHAUSTED, `${MAX_WATCHERS} watch already`);
     return;
   }
   // The metadata shows the caller from when on it gets events.
   call.sendMetadata(new Metadata());
-  const place = useCases.watch({
+  const subscription = useCases.watch({
     kinds: new Set(call.request.kinds),
     write: (event) => call.write(event),
     end: () => refuse(status.UNAVAILABLE, 'the agent goes down'),
   });
-  call.on('drain', place.ready);
-  call.on('cancelled', place.close);
-  call.on('close', place.close);
+  call.on('drain', subscription.ready);
+  call.on('cancelled', subscription.close);
+  call.on('close', subscription.close);
 }

@@ -19,7 +19,7 @@ export async function refuseLiveSocket(path: string): Promise<void> {
   if (Buffer.byteLength(path + NEW_SUFFIX) > SUN_PATH_BYTES) {
     throw new AgentError('SOCKET', `socket path ${path} is longer than ${SUN_PATH_BYTES - NEW_SUFFIX.length} bytes`);
   }
-  const stat = socketUnless(path, () => lstatSync(path, { throwIfNoEntry: false }));
+  const stat = asSocketError(path, () => lstatSync(path, { throwIfNoEntry: false }));
   if (stat === undefined) return;
   if (!stat.isSocket()) throw new AgentError('SOCKET', `${path} exists and is no socket; remove it or set --socket`);
   if (await accepts(path)) {
@@ -36,7 +36,7 @@ export async function refuseLiveSocket(path: string): Promise<void> {
  * socket that is not served.
  */
 export async function publishSocket(path: string, listen: (temporaryPath: string) => Promise<void>): Promise<void> {
-  socketUnless(path, () => ensureFolder(dirname(path), 0o700));
+  asSocketError(path, () => ensureFolder(dirname(path), 0o700));
   const temporary = path + NEW_SUFFIX;
   rmSync(temporary, { force: true });
   await listen(temporary);
@@ -45,7 +45,7 @@ export async function publishSocket(path: string, listen: (temporaryPath: string
 }
 
 /** Runs file operations and turns their errors into SOCKET. @throws AgentError */
-function socketUnless<T>(path: string, run: () => T): T {
+function asSocketError<T>(path: string, run: () => T): T {
   try {
     return run();
   } catch (cause) {

@@ -11,9 +11,9 @@ import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { ConfigError, type Fault } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { AgentSpec, SeenNec } from '../demand/publication.ts';
+import type { AgentSpec, ObservedNec } from '../demand/publication.ts';
 import type { Supply } from '../journal/supply.ts';
-import { complaintOf, isSupplyDamaged, seenNecOf, withAgentFields } from './seen-nec.ts';
+import { isSupplyDamaged, notReadyReasonOf, observedNecOf, withAgentFields } from './observed-nec.ts';
 import { supplyOfConfig } from './supply-of-config.ts';
 import type { SupplyEvent, SupplySource } from './supply-source.ts';
 
@@ -49,11 +49,11 @@ export type NecSource = SupplySource & {
    * `plan` again with the newer object. One call at a time.
    * @throws KubeError; whether the write took effect is then not known.
    */
-  publish(plan: (seen: SeenNec) => AgentSpec | undefined, signal: AbortSignal): Promise<PublishOutcome>;
+  publish(plan: (observed: ObservedNec) => AgentSpec | undefined, signal: AbortSignal): Promise<PublishOutcome>;
   /** Returns why there is no supply; undefined when there is. */
   waitsFor(): string | undefined;
   /** Returns what ipamd reports while supply does not meet demand: `NodeENIConfig n1: SubnetExhausted: no free …`. */
-  complaint(): string | undefined;
+  notReadyReason(): string | undefined;
   /** When the API server last answered, monotonic milliseconds. */
   readonly lastContactMs: number;
   /** The object's uid, for events about it. */
@@ -78,7 +78,7 @@ class KubeNecSource implements NecSource {
   #object: KubeObject | undefined;
   #event: Extract<SupplyEvent, { kind: 'supply' }> | undefined;
   #problem: ConfigError | undefined;
-  readonly #toldFaults = new Map<string, string>([
+  readonly #reportedFaults = new Map<string, string>([
     ['annotation', ''],
     ['object', ''],
   ]);
@@ -123,9 +123,9 @@ class KubeNecSource implements NecSource {
     return `there is no NodeENIConfig ${nodeName} yet; tke-eni-ipamd makes it`;
   }
 
-  complaint(): string | undefined {
-    const told = this.#object === undefined ? undefined : complaintOf(this.#object);
-    return told === undefined ? undefined : `NodeENIConfig ${this.#options.nodeName}: ${told}`;
+  notReadyReason(): string | undefined {
+    const reason = this.#object === undefined ? undefined : notReadyReasonOf(this.#object);
+    return reason === undefined ? undefined : `NodeENIConfig ${this.#options.nodeName}: ${reason}`;
   }
 
   subscribe(listener: (event: SupplyEvent) => void): () => void {
@@ -135,15 +135,15 @@ class KubeNecSource implements NecSource {
     return () => this.#listeners.delete(listener);
   }
 
-  async publish(plan: (seen: SeenNec) => AgentSpec | undefined, signal: AbortSignal): Promise<PublishOutcome> {
+  async publish(plan: (observed: ObservedNec) => AgentSpec | undefined, signal: AbortSignal): Promise<PublishOutcome> {
     if (this.#object === undefined) return 'nothing';
     let base: KubeObject | undefined;
     const change = (current: KubeObject): KubeObject | undefined => {
       base = undefined;
       // After a conflict it is newer than the known object, and the plan must be made on what the pool follows.
-      if (current !== this.#object) this.#take(current);
+      if (current !== this.#object) this.#accept(current);
       const read = readNodeEniConfig(current);
-      const spec = read === undefined ? undefined : plan(seenNecOf(read.config, read.damaged));
+      const spec = read === undefined ? undefined : plan(observedNecOf(read.config, read.damaged));
       if (spec === undefined) return undefined;
       base = current;
       // Only the agent's own fields differ; `apiVersion`, `kind` and `metadata` are those of `current`.
@@ -154,10 +154,10 @@ class KubeNecSource implements NecSource {
       current: this.#object,
       signal,
     });
-    if (written === undefined) this.#forget();
+    if (written === undefined) this.#clear();
     if (written === undefined || base === undefined) return 'nothing';
     const isChanged = written.metadata.resourceVersion !== base.metadata.resourceVersion;
-    if (!isOlder(written, this.#object)) this.#take(written);
+    if (!isOlder(written, this.#object)) this.#accept(written);
     return isChanged ? 'changed' : 'unchanged';
   }
 
@@ -167,10 +167,10 @@ class KubeNecSource implements NecSource {
   }
 
   #onChange(after: KubeObject | undefined): void {
-    if (after === undefined) this.#forget();
+    if (after === undefined) this.#clear();
     // The watch lags behind our own writes; or the API server was restored, and what we wrote is lost.
     else if (isOlder(after, this.#object)) void this.#reread();
-    else this.#take(after);
+    else this.#accept(after);
   }
 
   /** Reads the object. Unlike a watch, a read is answered with what is committed. Repeats until it succeeds. */
@@ -203,39 +203,41 @@ class KubeNecSource implements NecSource {
     const object = await client.get(NODE_ENI_CONFIGS, { name: nodeName }, signal);
     // A change that came meanwhile is newer than the answer; one that seemed older has requested another read.
     if (this.#object !== before) return;
-    if (object === undefined) this.#forget();
-    else if (object.metadata.resourceVersion !== before?.metadata.resourceVersion) this.#take(object);
+    if (object === undefined) this.#clear();
+    else if (object.metadata.resourceVersion !== before?.metadata.resourceVersion) this.#accept(object);
   }
 
   /**
-   * Forgets the object, which was deleted or not created yet. The supply in force stays: Pods are running, and a new
+   * Clears the object, which was deleted or not created yet. The supply in force stays: Pods are running, and a new
    * object will describe the node anew.
    */
-  #forget(): void {
+  #clear(): void {
     if (this.#object === undefined) return;
     this.#object = undefined;
-    this.#options.log.warn('NodeENIConfig is gone, its last supply stays in force', { name: this.#options.nodeName });
+    this.#options.log.warn('NodeENIConfig was deleted, its last supply stays in force', {
+      name: this.#options.nodeName,
+    });
   }
 
-  #take(object: KubeObject): void {
+  #accept(object: KubeObject): void {
     this.#object = object;
     const read = readNodeEniConfig(object);
     if (read === undefined || isSupplyDamaged(read.damaged)) {
       this.#report(read?.faults ?? []);
       return;
     }
-    this.#tellFaults('object', read.faults);
+    this.#reportFaults('object', read.faults);
     this.#problem = undefined;
     const event = this.#eventOf(read);
     this.#event = event;
-    this.#tell(event);
+    this.#notify(event);
   }
 
   #eventOf({ config, damaged }: ReadNodeEniConfig): Extract<SupplyEvent, { kind: 'supply' }> {
     const usage = nodeUsageOf(config.status, this.#options.isInUse);
     const { settings, faults } = readNodeSettings(annotationsOf(config.object), usage);
-    this.#tellFaults('annotation', faults);
-    return { kind: 'supply', supply: supplyOfConfig(config, settings), seen: seenNecOf(config, damaged) };
+    this.#reportFaults('annotation', faults);
+    return { kind: 'supply', supply: supplyOfConfig(config, settings), observed: observedNecOf(config, damaged) };
   }
 
   #report(faults: readonly Fault[]): void {
@@ -244,20 +246,20 @@ class KubeNecSource implements NecSource {
     if (this.#problem?.message === error.message) return;
     this.#problem = error;
     log.error('NodeENIConfig cannot be read, the last good supply stays in force', { error });
-    this.#tellFaults('object', faults);
-    this.#tell({ kind: 'invalid', error });
+    this.#reportFaults('object', faults);
+    this.#notify({ kind: 'invalid', error });
   }
 
   /** Reports each set of faults once, however often the object changes otherwise. */
-  #tellFaults(kind: 'annotation' | 'object', faults: readonly Fault[]): void {
+  #reportFaults(kind: 'annotation' | 'object', faults: readonly Fault[]): void {
     const text = faults.map(({ path, got }) => `${path} ${got}`).join('\n');
-    if (this.#toldFaults.get(kind) === text) return;
-    this.#toldFaults.set(kind, text);
+    if (this.#reportedFaults.get(kind) === text) return;
+    this.#reportedFaults.set(kind, text);
     this.#options.onFaults?.(kind, faults);
     if (faults.length > 0) this.#options.log.warn('NodeENIConfig has fields that are not taken', { kind, faults });
   }
 
-  #tell(event: SupplyEvent): void {
+  #notify(event: SupplyEvent): void {
     for (const listener of this.#listeners) listener(event);
   }
 }

@@ -137,7 +137,7 @@ class SupplyFile implements SupplySource {
         this.#options.log.warn('supply file has annotations that are not taken', { faults: config.annotationFaults });
       this.#supply = supplyOfConfig(config, config.settings);
       this.#problem = undefined;
-      this.#tell({ kind: 'supply', supply: this.#supply });
+      this.#notify({ kind: 'supply', supply: this.#supply });
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       this.#report(error);
@@ -177,10 +177,10 @@ class SupplyFile implements SupplySource {
       error,
       epoch: this.#supply?.epoch,
     });
-    this.#tell({ kind: 'invalid', error });
+    this.#notify({ kind: 'invalid', error });
   }
 
-  #tell(event: SupplyEvent): void {
+  #notify(event: SupplyEvent): void {
     for (const listener of this.#listeners) listener(event);
   }
 }

@@ -36,17 +36,17 @@ export function supplyOfConfig(config: NodeEniConfigFields, settings: NodeSettin
  * Annotations take precedence over the spec. If only one target is given, the other follows so that minimum <= maximum.
  */
 function warmTargetsOf({ metadata, spec, status }: NodeEniConfigFields, settings: NodeSettings): WarmTargets {
-  const given = settings.routeWarm ?? {
+  const targets = settings.routeWarm ?? {
     min: metadata.annotations?.[WARM_TARGET_ANNOTATION.min] ?? spec?.routeENIIPMinWarmTarget,
     max: metadata.annotations?.[WARM_TARGET_ANNOTATION.max] ?? spec?.routeENIIPMaxWarmTarget,
   };
-  const min = given.min ?? Math.min(DEFAULT_WARM_TARGET, given.max ?? DEFAULT_WARM_TARGET);
-  const max = Math.max(min, given.max ?? DEFAULT_WARM_TARGET);
-  const mostEnis = settings.routeMaxAttach ?? spec?.maxRouteENI;
-  const mostIps = settings.maxIpPerEni ?? spec?.maxIPPerENI;
+  const min = targets.min ?? Math.min(DEFAULT_WARM_TARGET, targets.max ?? DEFAULT_WARM_TARGET);
+  const max = Math.max(min, targets.max ?? DEFAULT_WARM_TARGET);
+  const maxEnis = settings.routeMaxAttach ?? spec?.maxRouteENI;
+  const maxIps = settings.maxIpPerEni ?? spec?.maxIPPerENI;
   return {
     ...{ min, max },
-    ...(mostEnis === undefined || mostIps === undefined ? {} : { limit: mostEnis * mostIps }),
+    ...(maxEnis === undefined || maxIps === undefined ? {} : { limit: maxEnis * maxIps }),
     ...(spec?.enableQuickRelease === true ? { isQuickRelease: true } : {}),
     ...(spec?.desiredRouteENIPodNum === undefined ? {} : { floor: spec.desiredRouteENIPodNum }),
     ...(status?.staticRouteENIIPs === undefined ? {} : { keptPlaces: status.staticRouteENIIPs }),

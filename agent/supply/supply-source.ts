@@ -1,5 +1,5 @@
 import type { ConfigError } from '../../runtime/decode.ts';
-import type { SeenNec } from '../demand/publication.ts';
+import type { ObservedNec } from '../demand/publication.ts';
 import type { Supply } from '../journal/supply.ts';
 
 /** A change that a source of supply reports. After `invalid` the last good supply stays in force. */
@@ -8,7 +8,7 @@ export type SupplyEvent =
       readonly kind: 'supply';
       readonly supply: Supply;
       /** The object that it was read from; present where the agent publishes in the same object. */
-      readonly seen?: SeenNec;
+      readonly observed?: ObservedNec;
     }
   | { readonly kind: 'invalid'; readonly error: ConfigError };
 

@@ -12,7 +12,7 @@ import {
 import type { Sweep } from './sweep.ts';
 
 /** The folders to which executables were installed, and from which. */
-type ExecutablePlaces = {
+type ExecutableFolders = {
   readonly cniBinDir: string;
   readonly cniConfDir: string;
   /** '' when not known: then the record alone shows what is ours. */
@@ -26,17 +26,17 @@ type ExecutablePlaces = {
  * or, where an installation was interrupted or not recorded, when its content is equal to ours. A reference plugin
  * stays that another network configuration names, or may use without naming it. Idempotent; the record is removed last.
  */
-export async function removeExecutables(places: ExecutablePlaces, sweep: Sweep): Promise<void> {
-  const { cniBinDir } = places;
+export async function removeExecutables(folders: ExecutableFolders, sweep: Sweep): Promise<void> {
+  const { cniBinDir } = folders;
   const record = readInstallRecord(cniBinDir);
-  const others = readOtherConfs(places.cniConfDir);
+  const others = readOtherConfs(folders.cniConfDir);
   for (const name of [...PLUGIN_NAMES, ...REFERENCE_PLUGIN_NAMES, ...PLUGIN_LIBRARIES]) {
     const path = join(cniBinDir, name);
     await sweep.step(path, async () => {
       rmSync(path + NEW_SUFFIX, { force: true });
       if (statSync(path, { throwIfNoEntry: false }) === undefined) return;
       const isOwnName = OWN_NAMES.has(name);
-      if (!(await isOurs(name, record, places))) {
+      if (!(await isOurs(name, record, folders))) {
         if (isOwnName) sweep.leave(`${path}: not the file that we installed`);
         return;
       }
@@ -71,17 +71,17 @@ function removeFolder(path: string): void {
   }
 }
 
-async function isOurs(name: string, record: InstallRecord, places: ExecutablePlaces): Promise<boolean> {
+async function isOurs(name: string, record: InstallRecord, folders: ExecutableFolders): Promise<boolean> {
   const file = record.files.find((entry) => entry.name === name);
-  if (file !== undefined && isAsRecorded(places.cniBinDir, file)) return true;
+  if (file !== undefined && isAsRecorded(folders.cniBinDir, file)) return true;
   const [own] = PLUGIN_NAMES;
   const isOwnName = OWN_NAMES.has(name);
   // Equal content of a reference plugin proves nothing, unless the record says that we were about to install it.
   if (!isOwnName && !record.intended.includes(name)) return false;
   const source = isOwnName
-    ? sourceOf(places.pluginDir, isLibrary(name) ? name : own)
-    : sourceOf(places.referencePluginDir, name);
-  return source !== undefined && (await isEqual(source, join(places.cniBinDir, name)));
+    ? sourceOf(folders.pluginDir, isLibrary(name) ? name : own)
+    : sourceOf(folders.referencePluginDir, name);
+  return source !== undefined && (await isEqual(source, join(folders.cniBinDir, name)));
 }
 
 function sourceOf(dir: string, name: string): string | undefined {

@@ -27,13 +27,13 @@ export async function removeDevicePluginSockets(kubeletDir: string, sweep: Sweep
 const DEVICE_SOCKET = /^tke-(eni-ip|direct-eni)\.sock(\..*)?$/;
 
 /** Paths of the agent's own files. */
-type StatePlaces = { readonly socket: string; readonly stateDir: string; readonly hostRoot: string };
+type StatePaths = { readonly socket: string; readonly stateDir: string; readonly hostRoot: string };
 
 /**
  * Removes the agent's files: spooled DELs, the journal and those that were moved aside, the plan, then the recorded
  * settings, then the socket; at last the folders, if they are empty. Idempotent.
  */
-export async function removeState({ socket, stateDir, hostRoot }: StatePlaces, sweep: Sweep): Promise<void> {
+export async function removeState({ socket, stateDir, hostRoot }: StatePaths, sweep: Sweep): Promise<void> {
   const spool = join(dirname(socket), 'deletions');
   await sweep.step(spool, () => {
     removeMatching(spool, () => true, sweep);
@@ -54,8 +54,8 @@ export async function removeState({ socket, stateDir, hostRoot }: StatePlaces, s
 const NODE_RECORD = /^node\.json(\.\d+\.tmp)?$/;
 const JOURNAL_FILE = /^journal\.db(-journal|\.new|\.new-journal|\.damaged-\d+(-journal)?)?$/;
 
-function removeMatching(dir: string, isWanted: (name: string) => boolean, sweep: Sweep): void {
-  for (const name of namesIn(dir).filter(isWanted)) {
+function removeMatching(dir: string, matches: (name: string) => boolean, sweep: Sweep): void {
+  for (const name of namesIn(dir).filter(matches)) {
     rmSync(join(dir, name), { force: true, recursive: true });
     sweep.removed('file', join(dir, name));
   }
@@ -72,9 +72,9 @@ function namesIn(dir: string): readonly string[] {
 
 /** Removes an empty folder. One that is mounted into our container is removed at its place on the host, or left. */
 function removeFolder(path: string, hostRoot: string, sweep: Sweep): void {
-  for (const place of new Set([path, resolveHostPath(hostRoot, path)])) {
+  for (const candidate of new Set([path, resolveHostPath(hostRoot, path)])) {
     try {
-      rmdirSync(place);
+      rmdirSync(candidate);
       return;
     } catch (error) {
       if (isCode(error, 'ENOENT', 'ENOTEMPTY', 'EEXIST')) return;

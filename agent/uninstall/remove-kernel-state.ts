@@ -69,12 +69,12 @@ function findEniAddresses({ rtnetlink }: Kernel, { journal, evidence }: KernelTr
     mac === undefined ? [] : primary.map(({ ip }) => ({ mac, prefix: hostPrefix(canonicalAddress(ip)) })),
   );
   const { links } = readHostDump(rtnetlink);
-  const wanted = links.flatMap(({ ifindex, ifname, address }) =>
+  const expected = links.flatMap(({ ifindex, ifname, address }) =>
     known.filter(({ mac }) => mac === address).map(({ prefix }) => ({ ifindex, ifname, prefix })),
   );
-  const there = new Set(rtnetlink.address.list().map((message) => addressKey(toAddress(message, String))));
-  return [...new Map(wanted.map((address) => [addressKey(address), address])).values()].filter((address) =>
-    there.has(addressKey(address)),
+  const present = new Set(rtnetlink.address.list().map((message) => addressKey(toAddress(message, String))));
+  return [...new Map(expected.map((address) => [addressKey(address), address])).values()].filter((address) =>
+    present.has(addressKey(address)),
   );
 }
 

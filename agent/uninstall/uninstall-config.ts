@@ -1,5 +1,5 @@
 import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
-import { switchValue, wordValue } from '../../runtime/settings/option-value.ts';
+import { choiceValue, switchValue } from '../../runtime/settings/option-value.ts';
 import { readSettings, type SettingsInput, type SettingsOutcome } from '../../runtime/settings/read-settings.ts';
 import { OPTIONS } from '../config/options.ts';
 
@@ -15,7 +15,7 @@ export const UNINSTALL_OPTIONS = {
   afterwards: option(
     'Uninstalling',
     'then',
-    wordValue('exit', 'wait'),
+    choiceValue('exit', 'wait'),
     'exit',
     'What to do on a node that is clean. wait: stay until told to go, for a DaemonSet, whose Pods must not end.',
   ),

@@ -16,11 +16,11 @@ import { FOUND_STATE_FILE, readFoundState } from '../node/found-state.ts';
 import { readHostDump } from '../node/node-probe.ts';
 import { openSandboxes } from '../node/sandboxes.ts';
 import { refuseLiveSocket } from '../server/unix-socket.ts';
-import { findLiving, nameLiving } from './find-living.ts';
-import { giveBackSettings } from './give-back-settings.ts';
+import { describeLive, findLiveAttachments } from './find-live-attachments.ts';
 import { removeExecutables } from './remove-executables.ts';
 import { removeConfiguration, removeDevicePluginSockets, removeState } from './remove-files.ts';
 import { type KernelTraces, removeKernelState } from './remove-kernel-state.ts';
+import { restoreSettings } from './restore-settings.ts';
 import { returnNics } from './return-nics.ts';
 import { Sweep } from './sweep.ts';
 import type { UninstallConfig } from './uninstall-config.ts';
@@ -29,7 +29,7 @@ import type { UninstallConfig } from './uninstall-config.ts';
 type UninstallRuntime = { readonly clock: Clock; readonly log: Logger };
 
 /** Timeout of the one question to the runtime; on a node under load it takes long to answer. */
-const ASK_RUNTIME_MS = 10_000;
+const LIST_TIMEOUT_MS = 10_000;
 
 /**
  * Leaves the node as it was before the first agent: removes our network configuration, executables, kernel state and
@@ -49,14 +49,14 @@ export async function uninstall(config: UninstallConfig, { clock, log }: Uninsta
     try {
       const evidence = readEvidence(readHostDump(kernel.rtnetlink), config.eniMarkMask);
       const traces = { journal: journal.load(), evidence };
-      await refuseLiving(config, traces, { clock, log });
+      await refuseLiveAttachments(config, traces, { clock, log });
       // First, and before the executables: no runtime may begin with a Pod that it cannot finish.
       await removeConfiguration(config.cniConfDir, sweep);
       await removeExecutables(config, sweep);
       await returnNics(kernel, traces, config.hostRoot, sweep);
       await removeKernelState(kernel, traces, sweep);
       const found = readFoundState(join(config.stateDir, FOUND_STATE_FILE), readBootId());
-      await giveBackSettings(kernel, found, sweep);
+      await restoreSettings(kernel, found, sweep);
       await removeDevicePluginSockets(config.kubeletDir, sweep);
       // Evidence of what could not be removed stays for the next run.
       if (!sweep.hasFailed()) await removeState(config, sweep);
@@ -69,24 +69,24 @@ export async function uninstall(config: UninstallConfig, { clock, log }: Uninsta
   conclude(sweep, log);
 }
 
-async function refuseLiving(
+async function refuseLiveAttachments(
   config: UninstallConfig,
   { journal, evidence }: KernelTraces,
   { clock, log }: UninstallRuntime,
 ): Promise<void> {
-  const living = findLiving({
+  const live = findLiveAttachments({
     leases: journal.leases,
     evidence,
-    sandboxes: needsRuntime(journal) ? await askRuntime(config.criSockets, log) : undefined,
-    netnsGone: netnsGoneIn(config.hostRoot),
+    sandboxes: needsRuntime(journal) ? await listSandboxes(config.criSockets, log) : undefined,
+    isNetnsAbsent: netnsAbsenceIn(config.hostRoot),
     nowMs: clock.bootMs(),
   });
-  if (living.length === 0) return;
-  const names = nameLiving(living);
-  if (config.despitePods) return log.warn('Pods lose their network', { count: living.length, pods: names });
+  if (live.length === 0) return;
+  const names = describeLive(live);
+  if (config.despitePods) return log.warn('Pods lose their network', { count: live.length, pods: names });
   throw new AgentError(
     'PODS_LIVE',
-    `${living.length} attachments may be in use on this node: ${names}. Nothing was touched. Drain the node and run this again; with --despite-pods they lose their network at once, and their Pods stay Terminating until the node is rebooted`,
+    `${live.length} attachments may be in use on this node: ${names}. Nothing was touched. Drain the node and run this again; with --despite-pods they lose their network at once, and their Pods stay Terminating until the node is rebooted`,
   );
 }
 
@@ -94,17 +94,17 @@ function needsRuntime({ leases }: JournalContent): boolean {
   return leases.length > 0;
 }
 
-function netnsGoneIn(hostRoot: string): (lease: { readonly netns: string }) => boolean {
+function netnsAbsenceIn(hostRoot: string): (lease: { readonly netns: string }) => boolean {
   const sandboxes = openSandboxes(hostRoot);
-  return ({ netns }) => sandboxes.isGone(netns);
+  return ({ netns }) => sandboxes.isAbsent(netns);
 }
 
 /** Returns undefined when no runtime answers: then only namespaces show what is in use. */
-async function askRuntime(sockets: readonly string[], log: Logger): Promise<readonly CriSandbox[] | undefined> {
+async function listSandboxes(sockets: readonly string[], log: Logger): Promise<readonly CriSandbox[] | undefined> {
   if (sockets.length === 0) return undefined;
   const view = openCriView(sockets);
   try {
-    return await view.list(AbortSignal.timeout(ASK_RUNTIME_MS));
+    return await view.list(AbortSignal.timeout(LIST_TIMEOUT_MS));
   } catch (error) {
     log.warn('container runtime not reachable, every namespace that is there counts as in use', { error });
     return undefined;
@@ -118,7 +118,7 @@ function conclude(sweep: Sweep, log: Logger): void {
   if (failed.length > 0) {
     throw new AgentError(
       'UNINSTALL',
-      `not everything could be taken away; mend this and run it again: ${failed.join('; ')}`,
+      `not everything could be removed; fix this and run it again: ${failed.join('; ')}`,
     );
   }
   log.info('uninstalled: nothing of ours is left on this node', { removed, left });

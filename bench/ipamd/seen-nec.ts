@@ -1,6 +1,6 @@
-import type { SeenNec } from '../../agent/demand/publication.ts';
+import type { ObservedNec } from '../../agent/demand/publication.ts';
 import type { Supply } from '../../agent/journal/supply.ts';
-import { seenNecOf } from '../../agent/supply/seen-nec.ts';
+import { observedNecOf } from '../../agent/supply/observed-nec.ts';
 import { supplyOfConfig } from '../../agent/supply/supply-of-config.ts';
 import { nodeEniConfig } from '../../crd/node-eni-config.ts';
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
@@ -12,7 +12,7 @@ import { decodeOrThrow } from '../../runtime/decode.ts';
 export const NODE_ENI_CONFIGS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 
 /** Turns an object into what the agent's decisions work with. @throws ConfigError when it is none */
-export function readNec(object: KubeObject): { readonly nec: SeenNec; readonly supply: Supply } {
+export function readNec(object: KubeObject): { readonly nec: ObservedNec; readonly supply: Supply } {
   const config = decodeOrThrow(nodeEniConfig, object, object.metadata.name);
-  return { supply: supplyOfConfig(config), nec: seenNecOf(config) };
+  return { supply: supplyOfConfig(config), nec: observedNecOf(config) };
 }

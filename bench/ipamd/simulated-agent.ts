@@ -1,10 +1,10 @@
 import { decidePublication } from '../../agent/demand/decide-publication.ts';
-import type { SeenNec } from '../../agent/demand/publication.ts';
+import type { ObservedNec } from '../../agent/demand/publication.ts';
 import type { Offer } from '../../agent/journal/journal-content.ts';
 import { type LeaseKey, leaseKey } from '../../agent/journal/lease.ts';
 import type { Supply } from '../../agent/journal/supply.ts';
 import { IpPool } from '../../agent/pool/ip-pool.ts';
-import { withAgentFields } from '../../agent/supply/seen-nec.ts';
+import { withAgentFields } from '../../agent/supply/observed-nec.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -35,7 +35,7 @@ export class SimulatedAgent {
   readonly #offers = new Map<string, Offer>();
   /** Pods without an address, by key: since when, of the clock since boot. */
   readonly #waiting = new Map<LeaseKey, number>();
-  #seen: { readonly object: KubeObject; readonly nec: SeenNec; readonly supply: Supply } | undefined;
+  #seen: { readonly object: KubeObject; readonly nec: ObservedNec; readonly supply: Supply } | undefined;
   #lastReleaseMs: number;
   #nextReleaseMs: number | undefined;
   #isPublishing = false;
@@ -146,11 +146,11 @@ export class SimulatedAgent {
       nec: seen.nec,
       warm: seen.supply.warm,
       outside: { waiting: this.#waiting.size, floor: 0 },
-      pacing: { nowMs, lastMs: this.#lastReleaseMs, isQuick },
+      pacing: { nowMs, lastReleaseMs: this.#lastReleaseMs, isQuick },
       readyResources: ['tke.cloud.tencent.com/eni-ip'],
     });
     this.#nextReleaseMs = publication.nextReleaseMs;
-    for (const { ip } of publication.toForget) this.#offers.delete(ip);
+    for (const { ip } of publication.toErase) this.#offers.delete(ip);
     if (!publication.isDue) return;
     for (const offer of publication.toOffer) this.#offers.set(offer.ip, offer);
     this.#pool.withdraw(publication.toOffer.map(({ ip }) => ip));

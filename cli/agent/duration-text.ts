@@ -5,11 +5,11 @@ const DAY = 24 * HOUR;
 
 /** Writes a duration in its largest unit, as kubectl does: '0s', '59s', '12m', '5h', '3d'. */
 export function ageText(ms: number): string {
-  const whole = Math.max(0, ms);
-  if (whole < MINUTE) return `${Math.floor(whole / SECOND)}s`;
-  if (whole < HOUR) return `${Math.floor(whole / MINUTE)}m`;
-  if (whole < DAY) return `${Math.floor(whole / HOUR)}h`;
-  return `${Math.floor(whole / DAY)}d`;
+  const elapsed = Math.max(0, ms);
+  if (elapsed < MINUTE) return `${Math.floor(elapsed / SECOND)}s`;
+  if (elapsed < HOUR) return `${Math.floor(elapsed / MINUTE)}m`;
+  if (elapsed < DAY) return `${Math.floor(elapsed / HOUR)}h`;
+  return `${Math.floor(elapsed / DAY)}d`;
 }
 
 /** Writes a short duration with two or three digits: '850us', '1.3ms', '24ms', '1.2s'. */

@@ -112,14 +112,14 @@ async function unary<R>(client: Client, method: MethodTable, request: object, bo
   return (await answer.promise) as R;
 }
 
-type WatchParts = {
+type WatchCall = {
   readonly kinds: readonly number[];
   readonly signal: AbortSignal;
   readonly onOpen: (() => void) | undefined;
   readonly socket: string;
 };
 
-async function* watch(client: Client, { kinds, signal, onOpen, socket }: WatchParts): AsyncGenerator<AgentEvent> {
+async function* watch(client: Client, { kinds, signal, onOpen, socket }: WatchCall): AsyncGenerator<AgentEvent> {
   if (signal.aborted) return;
   const { path, request, reply } = OPS_METHODS.watch;
   const stream = client.makeServerStreamRequest(
@@ -163,7 +163,7 @@ function asCliError(error: ServiceError, path: string, { timeoutMs, socket }: Ca
     case RESOURCE_EXHAUSTED:
       return new CliError('REFUSED', `the agent on ${socket} is busy: ${error.details}`, 'try again', { cause: error });
     default:
-      return new CliError('REFUSED', `the agent on ${socket}: ${error.details}`, LOOK_AT_LOG, { cause: error });
+      return new CliError('REFUSED', `the agent on ${socket}: ${error.details}`, AGENT_LOG_HINT, { cause: error });
   }
 }
 
@@ -171,13 +171,13 @@ function whyUnavailable(socket: string, error: ServiceError): string {
   return /ECONNREFUSED/.test(error.details) ? `nobody listens on ${socket}` : `${socket}: ${error.details}`;
 }
 
-const LOOK_AT_LOG = 'look at the agent: kubectl -n kube-system logs ds/tke-eni-agent';
+const AGENT_LOG_HINT = 'look at the agent: kubectl -n kube-system logs ds/tke-eni-agent';
 
 function noAgent(why: string, cause?: unknown): CliError {
   return new CliError(
     'NO_AGENT',
     `the agent does not answer: ${why}`,
-    `${LOOK_AT_LOG}, or name its socket with --socket`,
+    `${AGENT_LOG_HINT}, or name its socket with --socket`,
     {
       cause,
     },

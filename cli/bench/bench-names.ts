@@ -12,7 +12,7 @@ export function benchContainer(pid: number, unique: string): string {
 }
 
 /** Returns the pid of the process that created a sandbox; undefined for a container that is not of this command. */
-export function makerOfContainer(containerId: string): number | undefined {
+export function creatorPid(containerId: string): number | undefined {
   if (!containerId.startsWith(CONTAINER_PREFIX)) return undefined;
   const pid = /^(\d+)-/.exec(containerId.slice(CONTAINER_PREFIX.length))?.[1];
   return pid === undefined ? undefined : Number(pid);

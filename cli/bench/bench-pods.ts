@@ -6,7 +6,7 @@ import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
 import { ifKnown } from '../node/known.ts';
 import { readAgentFacts } from '../node/read-agent-facts.ts';
-import { BENCH_NETWORK, benchContainer, makerOfContainer } from './bench-names.ts';
+import { BENCH_NETWORK, benchContainer, creatorPid } from './bench-names.ts';
 import { isAlive } from './process-times.ts';
 
 /** Timeout of ADD and DEL: longer than an ADD waits for an address. It waits only where no address is free. */
@@ -87,7 +87,7 @@ function refused(verb: string, { code, msg, details }: { code: number; msg: stri
 export async function sweepLeftovers(client: OpsClient, { global }: CommandContext): Promise<number> {
   const leases = ifKnown(readAgentFacts(global.stateDir))?.journal.leases ?? [];
   const left = leases.filter(({ network, containerId }) => {
-    const pid = makerOfContainer(containerId);
+    const pid = creatorPid(containerId);
     return network === BENCH_NETWORK && pid !== undefined && !isAlive(pid);
   });
   for (const { containerId, netns } of left) await remove(client, containerId, netns);

@@ -1,7 +1,7 @@
 import { latencyText } from '../agent/duration-text.ts';
 import { type Column, renderTable } from '../output/render-table.ts';
 import type { RenderOptions } from '../pool/render-pool.ts';
-import type { Figures } from './find-figures.ts';
+import type { Figures } from './compute-figures.ts';
 
 /** Results of a benchmark run. */
 export type BenchReport = {

@@ -4,13 +4,13 @@ import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import { openProgress } from '../output/progress.ts';
-import { findAgentPool } from '../pool/find-agent-pool.ts';
+import { buildAgentPool } from '../pool/build-agent-pool.ts';
 import { countUses } from '../pool/pool-view.ts';
 import { printView } from '../pool/print-view.ts';
 import type { BenchArgs } from './arguments.ts';
 import { benchNetlink } from './bench-netlink.ts';
 import { benchPods, type PodBench, sweepLeftovers } from './bench-pods.ts';
-import { findFigures } from './find-figures.ts';
+import { computeFigures } from './compute-figures.ts';
 import { cpuMs, listenerOf, ownPid } from './process-times.ts';
 import { type BenchReport, renderBench } from './render-bench.ts';
 
@@ -57,14 +57,14 @@ async function measure(bench: PodBench, { count, routes }: BenchArgs): Promise<B
   const agentCpu = before === undefined || after === undefined || addMs.length === 0 ? undefined : after - before;
   context.signal.throwIfAborted();
   const netlink = routes === 0 ? undefined : benchNetlink(routes, context.clock);
-  const own = cpuMs(pid);
+  const ownMs = cpuMs(pid);
   const figures = {
-    add: findFigures(addMs),
-    del: findFigures(delMs),
+    add: computeFigures(addMs),
+    del: computeFigures(delMs),
     agentCpuMs: agentCpu === undefined ? undefined : agentCpu / addMs.length,
-    ownCpuMs: own,
-    routeReplace: findFigures(netlink?.replaceMs ?? []),
-    routeDump: findFigures(netlink?.dumpMs ?? []),
+    ownCpuMs: ownMs,
+    routeReplace: computeFigures(netlink?.replaceMs ?? []),
+    routeDump: computeFigures(netlink?.dumpMs ?? []),
   };
   return {
     ...withoutMissing(figures),
@@ -84,7 +84,7 @@ async function refuseWhenScarce(
   count: number,
   reserve: number,
 ): Promise<void> {
-  const { addresses } = findAgentPool(await client.pool(), '');
+  const { addresses } = buildAgentPool(await client.pool(), '');
   const v4 = addresses.filter(({ family }) => family === 4);
   const { free } = countUses(v4.length === 0 ? addresses : v4);
   if (free >= count + reserve) return;
@@ -99,13 +99,9 @@ function withoutMissing<T extends object>(fields: T): Defined<T> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
 }
 
-function checkNumber(name: string, value: number, most: number): void {
-  if (Number.isInteger(value) && value >= 0 && value <= most) return;
-  throw new CliError(
-    'USAGE',
-    `${name} ${value}: expected a whole number from 0 to ${most}`,
-    'see tke-eni bench --help',
-  );
+function checkNumber(name: string, value: number, max: number): void {
+  if (Number.isInteger(value) && value >= 0 && value <= max) return;
+  throw new CliError('USAGE', `${name} ${value}: expected a whole number from 0 to ${max}`, 'see tke-eni bench --help');
 }
 
 function noNamespace(error: NetnsError): CliError {

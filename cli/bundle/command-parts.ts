@@ -9,13 +9,13 @@ import { type BundlePart, type PartContent, textPart, valuePart } from './bundle
 import { explainBroken } from './explain-broken.ts';
 import { type CapturedRun, runCaptured } from './run-captured.ts';
 
-type Around = Pick<CommandContext, 'env' | 'clock' | 'isRoot' | 'global'>;
+type CommandEnvironment = Pick<CommandContext, 'env' | 'clock' | 'isRoot' | 'global'>;
 
 /** Returns the parts that are the output of other commands, run as a user would run them. */
-export function commandParts(context: Around): readonly BundlePart[] {
-  const part = (path: string, command: Command, given: Readonly<Record<string, unknown>>): BundlePart => ({
+export function commandParts(context: CommandEnvironment): readonly BundlePart[] {
+  const part = (path: string, command: Command, options: Readonly<Record<string, unknown>>): BundlePart => ({
     path,
-    collect: async (signal) => contentOf(path, await runCaptured(command, given, context, signal)),
+    collect: async (signal) => contentOf(path, await runCaptured(command, options, context, signal)),
   });
   return [
     part('status.txt', STATUS, { output: 'wide', 'all-addresses': true }),

@@ -1,10 +1,10 @@
 import type { CommandContext } from '../command.ts';
+import { buildExplanation } from '../explain/build-explanation.ts';
+import { buildExplainContext } from '../explain/explain-context.ts';
 import type { Explanation } from '../explain/explanation.ts';
-import { findExplanation } from '../explain/find-explanation.ts';
-import { findSituation } from '../explain/find-situation.ts';
-import { openKernelQuestions } from '../explain/open-kernel-questions.ts';
+import { openKernelLookup } from '../explain/open-kernel-lookup.ts';
 import { renderExplanation } from '../explain/render-explanation.ts';
-import { wantedNft } from '../explain/run-explain.ts';
+import { readPlannedNft } from '../explain/run-explain.ts';
 import { readNodeFacts } from '../node/read-node-facts.ts';
 import { type PartContent, textPart } from './bundle-part.ts';
 
@@ -23,22 +23,22 @@ export async function explainBroken(
   signal: AbortSignal,
 ): Promise<PartContent> {
   const facts = await readNodeFacts(context);
-  using kernel = openKernelQuestions(context, facts);
-  const situation = findSituation(facts, await wantedNft(facts), kernel.ask);
+  using kernel = openKernelLookup(context, facts);
+  const explainContext = buildExplainContext(facts, await readPlannedNft(facts), kernel.lookup);
   const endMs = context.clock.monotonicMs() + EXPLAIN_MS;
   const broken: string[] = [];
-  let looked = 0;
+  let explained = 0;
   for (const { key } of facts.pods) {
     if (signal.aborted || context.clock.monotonicMs() > endMs) break;
-    const explanation = findExplanation(situation, { subject: key, to: undefined, from: undefined });
-    looked += 1;
+    const explanation = buildExplanation(explainContext, { subject: key, to: undefined, from: undefined });
+    explained += 1;
     if (isBroken(explanation)) {
       broken.push(`===== ${key}\n${renderExplanation(explanation, { width: WIDTH, isColored: false })}`);
     }
     // The work is synchronous. Yield to the event loop, so that an interrupt is handled between two Pods.
     await new Promise((resolve) => setImmediate(resolve));
   }
-  const head = `${facts.pods.length} Pods, ${looked} looked at, ${broken.length} broken`;
+  const head = `${facts.pods.length} Pods, ${explained} looked at, ${broken.length} broken`;
   return textPart(`${head}\n\n${broken.join('\n')}`);
 }
 

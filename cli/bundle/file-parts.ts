@@ -6,7 +6,7 @@ import { readJournal } from '../../agent/journal/read-journal.ts';
 import { resolveHostPath } from '../../runtime/host-path.ts';
 import type { GlobalArgs } from '../command.ts';
 import { type BundlePart, type PartContent, textPart, valuePart } from './bundle-part.ts';
-import { CNI_CONF_NAMES, keepAllowed } from './redact-value.ts';
+import { CNI_CONF_NAMES, pickAllowed } from './redact-value.ts';
 
 /** Bytes that are kept of each log, from its end. */
 const LOG_BYTES = 2 << 20;
@@ -19,14 +19,14 @@ const OUR_PODS = /^[^_]+_tke-eni-(?:agent|ipamd)[^_]*_/;
 /** Log file of a Docker container, to which the names in a Pod's log folder link. Docker's folder can be anywhere. */
 const DOCKER_LOG = /\/containers\/([0-9a-f]{64})\/\1-json\.log(?:\.\d+)?$/;
 
-type Places = Pick<GlobalArgs, 'stateDir' | 'hostRoot'>;
+type HostPaths = Pick<GlobalArgs, 'stateDir' | 'hostRoot'>;
 
 /**
  * Returns the parts that are files of the host: journal and node record of the agent, the CNI configuration as far as
  * it is known to contain no secret, and the end of our logs.
  */
-export function fileParts(places: Places): readonly BundlePart[] {
-  const { stateDir, hostRoot } = places;
+export function fileParts(paths: HostPaths): readonly BundlePart[] {
+  const { stateDir, hostRoot } = paths;
   return [
     // Read by our own decoders: fields that they do not know are left out.
     { path: 'node/node.json', collect: async () => valuePart(readNodeRecord(join(stateDir, NODE_RECORD_FILE))) },
@@ -43,7 +43,7 @@ async function cniConf(hostRoot: string): Promise<PartContent> {
       if (!/\.conf(?:list)?$|\.json$/.test(name)) return { name, content: '[not CNI configuration: left out]' };
       try {
         const conf: unknown = JSON.parse(readEnd(realPathOn(hostRoot, `${CNI_CONF_DIR}/${name}`), LOG_BYTES));
-        return { name, content: keepAllowed(conf, CNI_CONF_NAMES) };
+        return { name, content: pickAllowed(conf, CNI_CONF_NAMES) };
       } catch (error) {
         return { name, content: `[cannot be read: ${error instanceof Error ? error.name : 'fault'}]` };
       }

@@ -1,8 +1,8 @@
 import type { CommandContext } from '../command.ts';
+import { buildGraph } from '../graph/build-graph.ts';
 import type { Graph } from '../graph/graph.ts';
-import { graphOf } from '../graph/graph-of.ts';
-import { lookForGraph } from '../graph/look-for-graph.ts';
 import { DRAWING_SHEET, PAGE_SCRIPT, PAGE_SHEET } from '../graph/page/page-sources.inline.ts';
+import { readGraphInput } from '../graph/read-graph-input.ts';
 import { renderHtml } from '../graph/render-html.ts';
 import { readNodeFacts } from '../node/read-node-facts.ts';
 import { type BundlePart, PART_BYTES } from './bundle-part.ts';
@@ -26,8 +26,8 @@ export function graphPart(context: Pick<CommandContext, 'global'>): BundlePart {
           why: `${pods.length} Pods are too many for a page here: tke-eni graph --file draws it`,
         };
       }
-      const seen = await lookForGraph(context, { subject: undefined, to: undefined });
-      const page = renderHtml(redactValue(graphOf(seen.facts, seen)) as Graph, undefined, {
+      const input = await readGraphInput(context, { subject: undefined, to: undefined });
+      const page = renderHtml(redactValue(buildGraph(input.facts, input)) as Graph, undefined, {
         script: PAGE_SCRIPT,
         pageSheet: PAGE_SHEET,
         drawingSheet: DRAWING_SHEET,

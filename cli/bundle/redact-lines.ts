@@ -7,11 +7,11 @@ export function redactBlocks(text: string, isSecretName: (name: string) => boole
   const lines: string[] = [];
   let hidden: Block | undefined;
   for (const line of joinPartialLines(text).split('\n')) {
-    const said = line.replace(RUNTIME_PREFIX, '');
-    const indent = said.length - said.trimStart().length;
-    if (hidden !== undefined && isWithin(hidden, said, indent)) continue;
+    const content = line.replace(RUNTIME_PREFIX, '');
+    const indent = content.length - content.trimStart().length;
+    if (hidden !== undefined && isWithin(hidden, content, indent)) continue;
     hidden = undefined;
-    const match = BLOCK_END.test(said) ? BLOCK_HEAD.exec(said) : null;
+    const match = BLOCK_END.test(content) ? BLOCK_HEAD.exec(content) : null;
     if (match?.[2] === undefined || !isSecretName(match[2])) lines.push(line);
     else {
       hidden = { indent, isItem: match[1] !== undefined };
@@ -39,8 +39,8 @@ function joinPartialLines(text: string): string {
 type Block = { readonly indent: number; readonly isItem: boolean };
 
 /** Returns whether a line belongs to a block. Items of a list may have the same indentation as the name of the list. */
-function isWithin({ indent: head, isItem }: Block, said: string, indent: number): boolean {
-  return said.trim() === '' || indent > head || (indent === head && !isItem && said.startsWith('- ', indent));
+function isWithin({ indent: head, isItem }: Block, content: string, indent: number): boolean {
+  return content.trim() === '' || indent > head || (indent === head && !isItem && content.startsWith('- ', indent));
 }
 
 /** Prefix of a log line: time, stream, whole (F) or partial (P). @see Kubernetes CRI, log format */

@@ -13,7 +13,7 @@ export function redactText(text: string): string {
     .replace(BARE_CREDENTIALS, '[removed]@')
     .replace(BEARER, '$1 [removed]')
     .replace(PAIR, (pair, head: string, name: string) => (isSecretName(name) ? `${head}[removed]` : pair))
-    .replace(SAID_IN_WORDS, '$1[removed]')
+    .replace(PROSE_SECRET, '$1[removed]')
     .replace(USER_FLAG, '$1[removed]');
   return redactNamed(redactNamed(assignments, ASSIGNMENT, ASSIGNED), FLAG, FLAGGED)
     .replace(KNOWN_TOKENS, '[removed: token]')
@@ -73,7 +73,7 @@ const BARE_CREDENTIALS = /(?<![\w.@/:%+-])[\w.%+-]+:[^\s:@/"'[\]]+@(?!sha\d)(?=[
 const PAIR =
   /(\b(?:name|key)\\*["']?[ \t]*[:=][ \t]*\\*["']?([\w.-]+)\\*["']?[\s,]{0,40}\\*["']?value\\*["']?[ \t]*[:=][ \t]*)(?:"[^"\n]*"?|'[^'\n]*'?|\\+"(?:(?!\\+")[^\n])*\\*"?|[^\s,}]+)/gi;
 /** Secrets in prose: `Secret Access Key: …`, `password is …`, and as in .netrc. */
-const SAID_IN_WORDS =
+const PROSE_SECRET =
   /(\b(?:(?:secret|access|private|api|client|session)[ \t](?:access[ \t])?key(?:[ \t]id)?[ \t]{0,8}[:=][ \t]{0,8}|(?:password|passwd|passphrase)(?:[ \t]is)?[ \t]))(?![:=[])\S+/gi;
 /**
  * Tokens with a known form: JSON web tokens (also broken over lines), ids of Tencent Cloud and AWS keys, tokens of
@@ -101,7 +101,7 @@ function redactNamed(text: string, names: RegExp, values: RegExp): string {
     values.lastIndex = names.lastIndex;
     const first = values.exec(text)?.[0];
     if (first === undefined || isHarmless(first)) continue;
-    const value = wholeValue(text, { name: match[1] ?? '', nameAt: match.index, at: names.lastIndex, first });
+    const value = fullValue(text, { name: match[1] ?? '', nameAt: match.index, at: names.lastIndex, first });
     pieces.push(text.slice(at, names.lastIndex), redactedLike(value));
     at = names.lastIndex + value.length;
     names.lastIndex = at;
@@ -115,7 +115,7 @@ type Value = { readonly name: string; readonly nameAt: number; readonly at: numb
  * Returns the whole value. A value without quotes ends with its word, except in headers and in YAML, where it extends
  * to the end of the line.
  */
-function wholeValue(text: string, { name, nameAt, at, first }: Value): string {
+function fullValue(text: string, { name, nameAt, at, first }: Value): string {
   if (/^(?:\\*["']|[[{&])/.test(first)) return first;
   if (/cookie|authorization/i.test(name)) {
     const rest = /^Digest\b/i.test(first) ? /[^\n]*/y : /[^\n"']*/y;
@@ -148,8 +148,8 @@ function redactedLike(value: string): string {
  * path are tested one by one.
  */
 function isRandom(word: string): boolean {
-  const parts = word.startsWith('/') ? word.split('/') : [word];
-  return parts.some((part) => part.length >= 20 && /[A-Z]/.test(part) && /[a-z]/.test(part) && /\d/.test(part));
+  const segments = word.startsWith('/') ? word.split('/') : [word];
+  return segments.some((part) => part.length >= 20 && /[A-Z]/.test(part) && /[a-z]/.test(part) && /\d/.test(part));
 }
 
 /** Returns whether a word is base64 of a readable text, which may hide a secret. By chance one word in 100,000 is. */

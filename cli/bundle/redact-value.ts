@@ -23,13 +23,13 @@ export function redactValue(value: unknown): unknown {
  * Of other fields it keeps the name and the kind of the value. A plugin that we do not know may have anything in its
  * configuration.
  */
-export function keepAllowed(value: unknown, allowed: ReadonlySet<string>): unknown {
-  if (Array.isArray(value)) return value.map((inner) => keepAllowed(inner, allowed));
+export function pickAllowed(value: unknown, allowed: ReadonlySet<string>): unknown {
+  if (Array.isArray(value)) return value.map((inner) => pickAllowed(inner, allowed));
   if (!isObject(value)) return redactValue(value);
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [
       redactText(name),
-      allowed.has(name) ? keepAllowed(inner, allowed) : `[removed: ${kindOf(inner)}]`,
+      allowed.has(name) ? pickAllowed(inner, allowed) : `[removed: ${kindOf(inner)}]`,
     ]),
   );
 }

@@ -153,12 +153,16 @@ function refuseOnFault(work: () => void): void {
 
 /** Returns the parts that the running agent answers from memory: pool, summary and flight recorder. */
 export function agentParts({ global }: Pick<CommandContext, 'global'>): readonly BundlePart[] {
-  const ask = (path: string, question: 'pool' | 'summary' | 'recorder'): BundlePart => ({
+  const query = (path: string, call: 'pool' | 'summary' | 'recorder'): BundlePart => ({
     path,
     collect: async () => {
       using client = await openOpsClient(global.socket);
-      return valuePart(question === 'recorder' ? await client.recorder('') : await client[question]());
+      return valuePart(call === 'recorder' ? await client.recorder('') : await client[call]());
     },
   });
-  return [ask('agent/pool.json', 'pool'), ask('agent/summary.json', 'summary'), ask('agent/recorder.json', 'recorder')];
+  return [
+    query('agent/pool.json', 'pool'),
+    query('agent/summary.json', 'summary'),
+    query('agent/recorder.json', 'recorder'),
+  ];
 }

@@ -21,7 +21,7 @@ const COLUMNS = 160;
  */
 export async function runCaptured(
   command: Command,
-  given: Readonly<Record<string, unknown>>,
+  options: Readonly<Record<string, unknown>>,
   context: Pick<CommandContext, 'env' | 'clock' | 'isRoot' | 'global'>,
   signal: AbortSignal,
 ): Promise<CapturedRun> {
@@ -34,16 +34,16 @@ export async function runCaptured(
   try {
     // Options are declared and passed by name here. The types of a single command are not known where any command can
     // run.
-    exitCode = await body.run({ ...defaultsOf(command.options), ...given } as Parameters<typeof body.run>[0], inner);
+    exitCode = await body.run({ ...defaultsOf(command.options), ...options } as Parameters<typeof body.run>[0], inner);
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
     exitCode = 'error';
     stderr.stream.write(`${error.code}: ${error.message}\nnext: ${error.next}\n`);
   }
   const printed = stdout.text();
-  const said = stderr.text();
-  if (printed === '' || said === '') return { text: `${printed}${said}`.trim(), printed, exitCode };
-  return { text: `${printed}\n--- standard error ---\n${said}`, printed, exitCode };
+  const errorOutput = stderr.text();
+  if (printed === '' || errorOutput === '') return { text: `${printed}${errorOutput}`.trim(), printed, exitCode };
+  return { text: `${printed}\n--- standard error ---\n${errorOutput}`, printed, exitCode };
 }
 
 function defaultsOf(options: OptionTable): Readonly<Record<string, unknown>> {

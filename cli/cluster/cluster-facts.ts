@@ -25,7 +25,7 @@ export type Identity = {
   readonly uid: string;
   readonly createdMs: number;
   /** When its deletion was requested; undefined when it is not being deleted. */
-  readonly leavingSinceMs: number | undefined;
+  readonly deletionRequestedMs: number | undefined;
   readonly finalizers: readonly string[];
 };
 
@@ -77,15 +77,15 @@ export type ClusterVip = Identity & {
 export type ClusterClaim = Identity & {
   readonly podUid: string;
   /** True when the claim is retained after its Pod is deleted. */
-  readonly isKept: boolean;
+  readonly isRetained: boolean;
   /** True for a record that ipamd writes for a Pod without a static address. */
   readonly isRecord: boolean;
   readonly ips: readonly string[];
   readonly nodeName: string;
-} & Standing;
+} & ClaimStatus;
 
 /** Status of a claim. */
-export type Standing = {
+export type ClaimStatus = {
   readonly phase: string;
   /** What the claim waits for, or what is wrong; '' for neither. */
   readonly message: string;
@@ -101,7 +101,7 @@ export type ClusterVeni = Identity & {
   readonly eniId: string;
   /** `namespace/name` of the Pod, '' when the ENI is for no Pod. */
   readonly podKey: string;
-  readonly isKept: boolean;
+  readonly isRetained: boolean;
   readonly isExclusive: boolean;
   readonly phase: string;
   readonly intents: readonly WorkIntent[];
@@ -109,11 +109,11 @@ export type ClusterVeni = Identity & {
 
 /** An EIPClaim; its key is the Pod's. */
 export type ClusterEip = Identity & {
-  readonly isKept: boolean;
+  readonly isRetained: boolean;
   readonly publicIp: string;
   readonly nodeName: string;
   readonly intents: readonly WorkIntent[];
-} & Standing;
+} & ClaimStatus;
 
 /** A cloud call that is in flight. */
 export type WorkIntent = {

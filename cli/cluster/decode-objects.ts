@@ -5,6 +5,7 @@ import { canonicalAddress } from '../../dataplane/ip-prefix.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { Faults, isRecord } from '../../runtime/decode.ts';
 import type {
+  ClaimStatus,
   ClusterClaim,
   ClusterEip,
   ClusterNec,
@@ -13,7 +14,6 @@ import type {
   ClusterVeni,
   ClusterVip,
   Identity,
-  Standing,
   WorkIntent,
 } from './cluster-facts.ts';
 
@@ -51,8 +51,8 @@ export function decodePod(object: KubeObject): ClusterPod | undefined {
   const spec = recordOf(object['spec']);
   const status = recordOf(object['status']);
   const nodeName = textOf(spec['nodeName']);
-  const isOver = ['Succeeded', 'Failed'].includes(textOf(status['phase']));
-  if (nodeName === '' || spec['hostNetwork'] === true || isOver) return undefined;
+  const isCompleted = ['Succeeded', 'Failed'].includes(textOf(status['phase']));
+  if (nodeName === '' || spec['hostNetwork'] === true || isCompleted) return undefined;
   const listed = listOf(status['podIPs']).map((one) => textOf(one['ip']));
   const ips = (listed.length > 0 ? listed : [textOf(status['podIP'])]).filter((ip) => ip !== '');
   return { ...identityOf(object), finalizers: NONE, nodeName, ips: ips.map(canonicalAddress) };
@@ -81,12 +81,12 @@ export function decodeVip(object: KubeObject): ClusterVip {
 export function decodeClaim(object: KubeObject): ClusterClaim {
   const spec = recordOf(object['spec']);
   const status = recordOf(object['status']);
-  const standing = standingOf(status);
+  const claimStatus = claimStatusOf(status);
   return {
     ...identityOf(object),
-    ...standing,
+    ...claimStatus,
     podUid: textOf(spec['podUID']),
-    isKept: spec['deletePolicy'] === 'Never' || standing.phase === 'Retained',
+    isRetained: spec['deletePolicy'] === 'Never' || claimStatus.phase === 'Retained',
     isRecord: isRecordOfPod(object),
     ips: textsOf(status['ips']).map(canonicalAddress),
     nodeName: textOf(status['nodeName']),
@@ -100,7 +100,7 @@ function isRecordOfPod({ metadata }: KubeObject): boolean {
   return metadata.labels?.[RECORD_LABEL] !== undefined;
 }
 
-function standingOf(status: Readonly<Record<string, unknown>>): Standing {
+function claimStatusOf(status: Readonly<Record<string, unknown>>): ClaimStatus {
   const ready = listOf(status['conditions']).find((one) => one['type'] === 'Ready');
   return {
     phase: textOf(status['phase']),
@@ -119,7 +119,7 @@ export function decodeVeni(object: KubeObject): ClusterVeni {
     nodeName: textOf(spec['nodeName']),
     eniId: textOf(status['eniID']),
     podKey: podKeyOf(recordOf(spec['claimRef'])),
-    isKept: status['retainedSince'] !== undefined,
+    isRetained: status['retainedSince'] !== undefined,
     isExclusive: spec['mode'] === 'direct-eni',
     phase: textOf(status['phase']),
     intents: intentsOf(status['intents']),
@@ -130,11 +130,11 @@ export function decodeVeni(object: KubeObject): ClusterVeni {
 export function decodeEip(object: KubeObject): ClusterEip {
   const spec = recordOf(object['spec']);
   const status = recordOf(object['status']);
-  const standing = standingOf(status);
+  const claimStatus = claimStatusOf(status);
   return {
     ...identityOf(object),
-    ...standing,
-    isKept: spec['deletePolicy'] === 'Never' || standing.phase === 'Retained',
+    ...claimStatus,
+    isRetained: spec['deletePolicy'] === 'Never' || claimStatus.phase === 'Retained',
     publicIp: textOf(status['publicIP']),
     nodeName: textOf(status['nodeName']),
     intents: intentsOf(status['intents']),
@@ -150,7 +150,7 @@ function identityOf({ metadata }: KubeObject): Identity {
     key: namespace === undefined ? name : `${namespace}/${name}`,
     uid: uid ?? '',
     createdMs: timeOf(creationTimestamp) ?? 0,
-    leavingSinceMs: timeOf(deletionTimestamp),
+    deletionRequestedMs: timeOf(deletionTimestamp),
     finalizers: finalizers ?? NONE,
   };
 }

@@ -5,8 +5,8 @@ import { finding } from '../catalogue.ts';
 import type { Finding } from '../finding.ts';
 import { eniId as eniSubject } from '../node/element-id.ts';
 import { ifKnown } from '../node/known.ts';
+import type { NecAddress } from './build-address-index.ts';
 import type { CloudFacts, ClusterFacts, ClusterNec } from './cluster-facts.ts';
-import type { Holding } from './find-addresses.ts';
 
 /** Tags that ipamd sets on the ENIs that it creates. */
 export const ENI_TAG = { cluster: 'tke-clusterId', created: 'tke-created-eni', node: 'tke-node' } as const;
@@ -16,7 +16,7 @@ export const ENI_TAG = { cluster: 'tke-clusterId', created: 'tke-created-eni', n
  */
 export function findCloudLeaks(
   facts: ClusterFacts,
-  index: ReadonlyMap<string, readonly Holding[]>,
+  index: ReadonlyMap<string, readonly NecAddress[]>,
   graceMs: number,
 ): readonly Finding[] {
   const cloud = facts.cloud === undefined ? undefined : ifKnown(facts.cloud);
@@ -25,18 +25,18 @@ export function findCloudLeaks(
   return [
     ...findOrphans(facts, cloud, graceMs),
     ...facts.necs.flatMap((nec) => necFindings(nec, byId, index)),
-    ...doublesInCloud(cloud.enis),
+    ...duplicatesInCloud(cloud.enis),
   ];
 }
 
 function findOrphans(facts: ClusterFacts, { clusterId, enis }: CloudFacts, graceMs: number): readonly Finding[] {
   if (clusterId === undefined) return [];
-  const { ids, names, blindNodes } = namesOf(facts);
+  const { ids, names, unreadableNodes } = namesOf(facts);
   const nodeOf = new Map(facts.necs.map((nec) => [nec.status.instanceID ?? '', nec.key]));
   return enis
     .filter((eni) => !eni.isPrimary && eni.tags[ENI_TAG.cluster] === clusterId && eni.tags[ENI_TAG.created] === 'true')
     .filter((eni) => eni.state === 'AVAILABLE' && facts.takenAtMs - eni.createdAtMs >= graceMs)
-    .filter((eni) => !ids.has(eni.eniId) && !names.has(eni.name) && !blindNodes.has(eni.tags[ENI_TAG.node] ?? ''))
+    .filter((eni) => !ids.has(eni.eniId) && !names.has(eni.name) && !unreadableNodes.has(eni.tags[ENI_TAG.node] ?? ''))
     .map((eni) => {
       const instanceId = eni.attachment?.instanceId;
       const node = instanceId === undefined ? undefined : nodeOf.get(instanceId);
@@ -83,14 +83,14 @@ function namesOf(facts: ClusterFacts) {
       ...ofVenis.flatMap(({ resourceName }) => (resourceName === '' ? [] : [resourceName])),
       ...venis.map(({ key }) => key),
     ]),
-    blindNodes: new Set(facts.necs.filter(({ faults }) => faults.length > 0).map(({ key }) => key)),
+    unreadableNodes: new Set(facts.necs.filter(({ faults }) => faults.length > 0).map(({ key }) => key)),
   };
 }
 
 function necFindings(
   nec: ClusterNec,
   byId: ReadonlyMap<string, Eni>,
-  index: ReadonlyMap<string, readonly Holding[]>,
+  index: ReadonlyMap<string, readonly NecAddress[]>,
 ): readonly Finding[] {
   const busy = new Set((nec.status.intents ?? []).flatMap(({ eniID }) => eniID ?? []));
   return (nec.status.eniInfos ?? [])
@@ -102,7 +102,7 @@ function eniFindings(
   node: string,
   info: NodeEniInfo,
   eni: Eni | undefined,
-  index: ReadonlyMap<string, readonly Holding[]>,
+  index: ReadonlyMap<string, readonly NecAddress[]>,
 ): readonly Finding[] {
   const { eniID } = info;
   if (eni === undefined) {
@@ -111,8 +111,8 @@ function eniFindings(
     return [finding('eni-missing', { what, fix, subjects: [eniSubject(eniID)] })];
   }
   const firm = (info.addresses ?? []).filter(({ state }) => state === 'Assigned');
-  const seen = [...eni.ips, ...(eni.ipv6s ?? [])];
-  const there = new Set(seen.map(({ ip }) => canonicalAddress(ip)));
+  const cloudIps = [...eni.ips, ...(eni.ipv6s ?? [])];
+  const there = new Set(cloudIps.map(({ ip }) => canonicalAddress(ip)));
   const fix = [`kubectl describe nec ${node} says when the cloud was last asked (describedAt)`];
   return [
     ...firm
@@ -122,10 +122,10 @@ function eniFindings(
         const what = `NodeENIConfig ${node} has ${ip} on ${eniID}, the cloud does not`;
         return finding('address-missing', { what, fix, subjects: [`address:${ip}`, eniSubject(eniID)] });
       }),
-    ...seen
+    ...cloudIps
       .filter(({ isPrimary, state }) => !isPrimary && state === 'AVAILABLE')
       .map(({ ip }) => canonicalAddress(ip))
-      .filter((ip) => index.get(ip)?.some((holding) => holding.eniId === eniID) !== true)
+      .filter((ip) => index.get(ip)?.some((entry) => entry.eniId === eniID) !== true)
       .map((ip) => {
         const what = `the cloud has ${ip} on ${eniID} of ${node}, its NodeENIConfig does not`;
         return finding('address-unlisted', { what, fix, subjects: [`address:${ip}`, eniSubject(eniID)] });
@@ -133,7 +133,7 @@ function eniFindings(
   ];
 }
 
-function doublesInCloud(enis: readonly Eni[]): readonly Finding[] {
+function duplicatesInCloud(enis: readonly Eni[]): readonly Finding[] {
   const owners = new Map<string, Eni[]>();
   for (const eni of enis) {
     for (const { ip, state } of [...eni.ips, ...(eni.ipv6s ?? [])]) {
@@ -148,7 +148,7 @@ function doublesInCloud(enis: readonly Eni[]): readonly Finding[] {
     if (holders.length < 2) return [];
     const ip = key.slice(key.indexOf(' ') + 1);
     const what = `the cloud has ${ip} on ${holders.map(({ eniId }) => eniId).join(' and ')}`;
-    const fix = ['ask the cloud for help: an address of a VPC has one place'];
+    const fix = ['ask the support of the cloud: an address of a VPC belongs to one ENI'];
     return [finding('address-on-two-enis', { what, fix, subjects: [`cloud:${ip}`] })];
   });
 }

@@ -114,10 +114,10 @@ function poolOf(
   return { ...numbers, demand, minimum };
 }
 
-function nodeOf({ spec, status, leavingSinceMs }: ClusterNec): NodeSituation {
+function nodeOf({ spec, status, deletionRequestedMs }: ClusterNec): NodeSituation {
   const isDraining = (status.conditions ?? []).some(({ type, reason }) => type === 'Ready' && reason === 'Draining');
   return {
-    isLeaving: isDraining || leavingSinceMs !== undefined,
+    isLeaving: isDraining || deletionRequestedMs !== undefined,
     isQuickRelease: spec.enableQuickRelease === true,
     epochs: { supply: status.supplyEpoch ?? 0, observed: spec.observedSupplyEpoch },
     calls: { count: (status.intents ?? []).length, max: INTENTS.maxItems },

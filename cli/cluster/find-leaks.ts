@@ -1,43 +1,43 @@
-import { byGravity, type Finding } from '../finding.ts';
+import { bySeverity, type Finding } from '../finding.ts';
 import { ifKnown } from '../node/known.ts';
 import type { Known } from '../node/node-facts.ts';
+import { buildAddressIndex } from './build-address-index.ts';
 import type { ClusterFacts } from './cluster-facts.ts';
-import { indexHoldings } from './find-addresses.ts';
 import { findCloudLeaks } from './find-cloud-leaks.ts';
-import { findDoubles } from './find-doubles.ts';
-import { findStrayRecords } from './find-stray-records.ts';
+import { findDuplicates } from './find-duplicates.ts';
+import { findOrphanedRecords } from './find-orphaned-records.ts';
 import { findStuckWork } from './find-stuck-work.ts';
 
 /** Leaks and duplicates, and what could not be read. */
 export type Leaks = {
   /** Errors first. */
   readonly findings: readonly Finding[];
-  readonly unseen: readonly Unseen[];
+  readonly unseen: readonly UnreadResource[];
 };
 
 /** A resource that could not be read, so that the findings do not cover it. */
-type Unseen = { readonly what: string; readonly why: string; readonly next: string };
+type UnreadResource = { readonly what: string; readonly why: string; readonly next: string };
 
 /**
  * Returns the findings of one read. Objects younger than `graceMs` are skipped, since an operation on them may be in
- * progress. Findings without an age may also be in progress; compare them with a second read (`seenTwice`).
+ * progress. Findings without an age may also be in progress; compare them with a second read (`intersectLeaks`).
  */
 export function findLeaks(facts: ClusterFacts, graceMs: number): Leaks {
-  const index = indexHoldings(facts.necs);
+  const index = buildAddressIndex(facts.necs);
   const findings = [
-    ...findDoubles(facts, index),
+    ...findDuplicates(facts, index),
     ...findCloudLeaks(facts, index, graceMs),
-    ...findStrayRecords(facts, index, graceMs),
+    ...findOrphanedRecords(facts, index, graceMs),
     ...findStuckWork(facts, graceMs),
   ];
-  return { findings: findings.toSorted(byGravity), unseen: unseenOf(facts) };
+  return { findings: findings.toSorted(bySeverity), unseen: unreadResources(facts) };
 }
 
 /**
  * Returns the findings of the later read that the earlier one contains too. The others were operations in progress. A
  * resource that one of the two could not read counts as unchecked.
  */
-export function seenTwice(earlier: Leaks, later: Leaks): Leaks {
+export function intersectLeaks(earlier: Leaks, later: Leaks): Leaks {
   const before = new Set(earlier.findings.map(identityOf));
   const unseen = new Map([...earlier.unseen, ...later.unseen].map((one) => [one.what, one]));
   return {
@@ -50,8 +50,8 @@ function identityOf({ id, subjects }: Finding): string {
   return `${id} ${subjects.join(' ')}`;
 }
 
-function unseenOf(facts: ClusterFacts): readonly Unseen[] {
-  const parts: readonly (readonly [string, Known<unknown> | undefined])[] = [
+function unreadResources(facts: ClusterFacts): readonly UnreadResource[] {
+  const resources: readonly (readonly [string, Known<unknown> | undefined])[] = [
     ['Nodes', facts.nodes],
     ['Pods', facts.pods],
     ['VpcIPs', facts.vips],
@@ -60,7 +60,7 @@ function unseenOf(facts: ClusterFacts): readonly Unseen[] {
     ['EIPClaims', facts.eips],
     ['the cloud', facts.cloud],
   ];
-  const unread = parts.flatMap(([what, fact]) =>
+  const unread = resources.flatMap(([what, fact]) =>
     fact?.kind === 'unknown' ? [{ what, why: fact.why, next: fact.next }] : [],
   );
   const cloud = facts.cloud === undefined ? undefined : ifKnown(facts.cloud);

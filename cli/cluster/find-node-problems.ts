@@ -1,4 +1,4 @@
-import { byGravity, type Finding } from '../finding.ts';
+import { bySeverity, type Finding } from '../finding.ts';
 import type { ClusterNec, ClusterNode } from './cluster-facts.ts';
 
 /** A problem of a node. */
@@ -10,7 +10,7 @@ export type NodeProblem = {
 };
 
 /** The present time, and how long a transient state may last. Milliseconds. */
-export type Patience = { readonly nowMs: number; readonly graceMs: number };
+export type GracePeriod = { readonly nowMs: number; readonly graceMs: number };
 
 /**
  * Returns the problems of a node by its objects, the most severe first. An undefined Node means that the cluster has
@@ -19,23 +19,23 @@ export type Patience = { readonly nowMs: number; readonly graceMs: number };
 export function findNodeProblems(
   nec: ClusterNec,
   node: ClusterNode | 'unknown' | undefined,
-  patience: Patience,
+  grace: GracePeriod,
 ): readonly NodeProblem[] {
   const problems = [
     ...objectProblems(nec),
-    ...(nec.status.conditions ?? []).flatMap((condition) => problemOfCondition(condition, patience)),
-    ...(node === 'unknown' ? [] : nodeProblems(nec, node, patience)),
+    ...(nec.status.conditions ?? []).flatMap((condition) => problemOfCondition(condition, grace)),
+    ...(node === 'unknown' ? [] : nodeProblems(nec, node, grace)),
   ];
-  return problems.toSorted(byGravity);
+  return problems.toSorted(bySeverity);
 }
 
 /** Returns the problem of a Node that has our taint and no NodeENIConfig. */
-export function bareNodeProblem(node: ClusterNode, patience: Patience): NodeProblem {
+export function bareNodeProblem(node: ClusterNode, grace: GracePeriod): NodeProblem {
   const message = 'the node waits for ipamd: it has the taint and no NodeENIConfig';
-  return { severity: isYoung(node.createdMs, patience) ? 'info' : 'error', reason: 'NoNodeENIConfig', message };
+  return { severity: isYoung(node.createdMs, grace) ? 'info' : 'error', reason: 'NoNodeENIConfig', message };
 }
 
-function objectProblems({ spec, status, faults, leavingSinceMs }: ClusterNec): readonly NodeProblem[] {
+function objectProblems({ spec, status, faults, deletionRequestedMs }: ClusterNec): readonly NodeProblem[] {
   const [fault, ...more] = faults;
   const rest = more.length === 0 ? '' : ` (and ${more.length} more)`;
   const [seen, has] = [spec.observedSupplyEpoch ?? 0, status.supplyEpoch ?? 0];
@@ -43,7 +43,7 @@ function objectProblems({ spec, status, faults, leavingSinceMs }: ClusterNec): r
   return [
     ...problemIf(fault !== undefined, 'error', 'Malformed', `${fault}${rest}`),
     ...problemIf(seen > has, 'warning', 'OldState', old),
-    ...problemIf(leavingSinceMs !== undefined, 'info', 'Leaving', 'its NodeENIConfig is being deleted'),
+    ...problemIf(deletionRequestedMs !== undefined, 'info', 'Leaving', 'its NodeENIConfig is being deleted'),
   ];
 }
 
@@ -58,20 +58,20 @@ type Condition = NonNullable<ClusterNec['status']['conditions']>[number];
  */
 function problemOfCondition(
   { type, status, reason, message = '', lastTransitionTime }: Condition,
-  patience: Patience,
+  grace: GracePeriod,
 ): readonly NodeProblem[] {
   if (type !== 'Ready') return problemIf(status === 'True', 'warning', type, `${reason}: ${message}`);
   if (status === 'True') return [];
   if (!PASSING.includes(reason)) return [{ severity: 'error', reason, message }];
-  const isLate = !isYoung(Date.parse(lastTransitionTime), patience);
-  return [{ severity: isLate ? 'warning' : 'info', reason, message }];
+  const isOverdue = !isYoung(Date.parse(lastTransitionTime), grace);
+  return [{ severity: isOverdue ? 'warning' : 'info', reason, message }];
 }
 
-function nodeProblems(nec: ClusterNec, node: ClusterNode | undefined, patience: Patience): readonly NodeProblem[] {
+function nodeProblems(nec: ClusterNec, node: ClusterNode | undefined, grace: GracePeriod): readonly NodeProblem[] {
   if (node === undefined) {
     return [{ severity: 'warning', reason: 'NoNode', message: 'the cluster has no Node of this name' }];
   }
-  const starting = isYoung(node.createdMs, patience) ? 'info' : 'error';
+  const starting = isYoung(node.createdMs, grace) ? 'info' : 'error';
   return [
     ...problemIf(node.isTainted, starting, 'Tainted', 'the agent does not serve: no Pod is sent here'),
     ...problemIf(!node.isReady, 'warning', 'NodeNotReady', `kubelet of ${nec.key} is not ready`),
@@ -87,6 +87,6 @@ function problemIf(
   return isSo ? [{ severity, reason, message }] : [];
 }
 
-function isYoung(sinceMs: number, { nowMs, graceMs }: Patience): boolean {
+function isYoung(sinceMs: number, { nowMs, graceMs }: GracePeriod): boolean {
   return nowMs - sinceMs < graceMs;
 }

@@ -5,12 +5,12 @@ import type { ClusterFacts, Identity, WorkIntent } from './cluster-facts.ts';
 import { workIntentOf } from './decode-objects.ts';
 import { spanText } from './render-span.ts';
 
-type Worked = Identity & { readonly intents: readonly WorkIntent[] };
+type WithIntents = Identity & { readonly intents: readonly WorkIntent[] };
 
 /** Returns cloud calls and deletions that have been in progress for longer than `graceMs`, and malformed objects. */
 export function findStuckWork(facts: ClusterFacts, graceMs: number): readonly Finding[] {
   const necs = facts.necs.map((nec) => ({ ...nec, intents: (nec.status.intents ?? []).map(workIntentOf) }));
-  const kinds: readonly (readonly [string, readonly Worked[]])[] = [
+  const kinds: readonly (readonly [string, readonly WithIntents[]])[] = [
     ['nec', necs],
     ['vip', ifKnown(facts.vips) ?? []],
     ['veni', ifKnown(facts.venis) ?? []],
@@ -58,14 +58,14 @@ function stuckIntent(
 
 function stuckDeletion(
   short: string,
-  { key, leavingSinceMs, finalizers }: Identity,
+  { key, deletionRequestedMs, finalizers }: Identity,
   nowMs: number,
   graceMs: number,
 ): readonly Finding[] {
-  if (leavingSinceMs === undefined || finalizers.length === 0 || nowMs - leavingSinceMs < graceMs) return [];
+  if (deletionRequestedMs === undefined || finalizers.length === 0 || nowMs - deletionRequestedMs < graceMs) return [];
   return [
     finding('deletion-stuck', {
-      what: `${short} ${key} is being deleted for ${spanText(nowMs - leavingSinceMs)}; it waits for ${finalizers.join(', ')}`,
+      what: `${short} ${key} is being deleted for ${spanText(nowMs - deletionRequestedMs)}; it waits for ${finalizers.join(', ')}`,
       fix: [describe(short, key), 'kubectl -n kube-system logs deploy/tke-eni-ipamd'],
       subjects: [`${short}:${key}`],
     }),

@@ -23,7 +23,7 @@ export type ClusterReader = {
 };
 
 /** A list that only some views need. */
-export type ClusterPart = 'nodes' | 'pods' | 'vips' | 'claims' | 'venis' | 'eips';
+export type ClusterResource = 'nodes' | 'pods' | 'vips' | 'claims' | 'venis' | 'eips';
 
 /** Objects per page, as kubectl uses. It is small for the API server, and only one page is in memory as a whole. */
 const PAGE = 500;
@@ -37,11 +37,11 @@ const TRIES = 3;
  */
 export async function readCluster(
   reader: ClusterReader,
-  parts: readonly ClusterPart[],
+  resources: readonly ClusterResource[],
 ): Promise<Omit<ClusterFacts, 'cloud'>> {
   const takenAtMs = reader.clock.nowMs();
-  const read = <T>(part: ClusterPart, type: ResourceType, decode: (object: KubeObject) => T | undefined) =>
-    parts.includes(part) ? readList(reader, type, decode) : NOT_NEEDED;
+  const read = <T>(resource: ClusterResource, type: ResourceType, decode: (object: KubeObject) => T | undefined) =>
+    resources.includes(resource) ? readList(reader, type, decode) : NOT_NEEDED;
   const [necs, nodes, pods, vips, claims, venis, eips] = await Promise.all([
     readList(reader, resourceTypeOf(NODE_ENI_CONFIG_KIND), decodeNec),
     read('nodes', NODES, decodeNode),
@@ -78,7 +78,7 @@ async function readPages<T>(
   type: ResourceType,
   decode: (object: KubeObject) => T | undefined,
 ): Promise<readonly T[]> {
-  const kept: T[] = [];
+  const objects: T[] = [];
   let continueToken: string | undefined;
   let count = 0;
   do {
@@ -86,13 +86,13 @@ async function readPages<T>(
     const page = await client.listPage(type, query, signal);
     for (const object of page.items) {
       const decoded = decode(object);
-      if (decoded !== undefined) kept.push(decoded);
+      if (decoded !== undefined) objects.push(decoded);
     }
     count += page.items.length;
     onProgress(type.plural, count);
     continueToken = page.continueToken;
   } while (continueToken !== undefined);
-  return kept;
+  return objects;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { type Column, renderTable } from '../output/render-table.ts';
-import type { EniRow } from './find-eni-rows.ts';
+import type { EniRow } from './build-eni-rows.ts';
 import { type ClusterLayout, countText } from './render-nodes.ts';
 
 const COLUMNS: readonly Column<EniRow>[] = [

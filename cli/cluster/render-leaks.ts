@@ -7,7 +7,7 @@ import type { ClusterLayout } from './render-nodes.ts';
 import { spanText } from './render-span.ts';
 
 /** Scope of the check: the findings are valid for it. */
-type LookTerms = {
+type CheckScope = {
   /** Milliseconds between the two reads; undefined for a single read. */
   readonly apartMs: number | undefined;
   readonly graceMs: number;
@@ -21,7 +21,7 @@ const INDENT = 9;
 const SHOWN_ALIKE = 3;
 
 /** Renders findings with their fixes, grouped by kind, then the scope of the check. */
-export function renderLeaks({ findings, unseen }: Leaks, terms: LookTerms, layout: ClusterLayout): string {
+export function renderLeaks({ findings, unseen }: Leaks, terms: CheckScope, layout: ClusterLayout): string {
   const groups = Map.groupBy(findings, ({ severity, id }) => `${severity} ${id}`);
   const blocks = [...groups.values()].map((alike) => renderAlike(alike, layout));
   const skips = unseen.map(({ what, why }) =>
@@ -34,13 +34,13 @@ function renderAlike(alike: readonly Finding[], layout: ClusterLayout): string {
   const [first] = alike;
   if (first === undefined) return '';
   const { width, isColored } = layout;
-  const room = Math.min(width, MOST_WIDTH);
+  const maxWidth = Math.min(width, MAX_WIDTH);
   const shown = width === Number.POSITIVE_INFINITY ? alike : alike.slice(0, SHOWN_ALIKE);
   const margin = ' '.repeat(INDENT);
   const head = `${paint(first.severity.padEnd(INDENT), COLORS[first.severity], isColored)}${first.id}`;
-  const why = wrapText(first.why, room, INDENT).map((line) => paint(line, 'dim', isColored));
+  const why = wrapText(first.why, maxWidth, INDENT).map((line) => paint(line, 'dim', isColored));
   const cases = shown.flatMap(({ what, fix }) => [
-    ...wrapText(plainText(what), room, INDENT),
+    ...wrapText(plainText(what), maxWidth, INDENT),
     ...fix.map((line) => `${margin}  ${plainText(line)}`),
   ]);
   const more = alike.length - shown.length;
@@ -49,14 +49,14 @@ function renderAlike(alike: readonly Finding[], layout: ClusterLayout): string {
 }
 
 /** Largest width of prose; longer lines are hard to read. */
-const MOST_WIDTH = 120;
+const MAX_WIDTH = 120;
 
-function renderSum(findings: readonly Finding[], terms: LookTerms, { isColored }: ClusterLayout): string {
+function renderSum(findings: readonly Finding[], terms: CheckScope, { isColored }: ClusterLayout): string {
   const errors = findings.filter(({ severity }) => severity === 'error').length;
   const counts =
-    findings.length === 0 ? 'nothing leaked, nothing double' : `${findings.length} found, ${errors} of them errors`;
+    findings.length === 0 ? 'no leaks, no duplicates' : `${findings.length} found, ${errors} of them errors`;
   const color: Color = errors > 0 ? 'red' : findings.length > 0 ? 'yellow' : 'green';
-  const looks = terms.apartMs === undefined ? 'one look' : `in two looks ${spanText(terms.apartMs)} apart`;
+  const reads = terms.apartMs === undefined ? 'one look' : `in two looks ${spanText(terms.apartMs)} apart`;
   const cloud = terms.wasCloudAsked ? '' : '; the cloud was not asked (--cloud)';
-  return `${paint(counts, color, isColored)}: ${looks}, nothing younger than ${spanText(terms.graceMs)}${cloud}`;
+  return `${paint(counts, color, isColored)}: ${reads}, nothing younger than ${spanText(terms.graceMs)}${cloud}`;
 }

@@ -2,7 +2,7 @@ import type { Finding } from '../finding.ts';
 import { cutText, plainText } from '../output/cell-text.ts';
 import { type Color, paint } from '../output/color.ts';
 import { type Column, renderTable } from '../output/render-table.ts';
-import { type ClusterTotals, type NodeRow, totalsOf } from './find-node-rows.ts';
+import { type ClusterTotals, type NodeRow, totalsOf } from './build-node-rows.ts';
 
 /** Layout of a view of the cluster. */
 export type ClusterLayout = { readonly width: number; readonly isColored: boolean };
@@ -21,7 +21,7 @@ const COLUMNS: readonly Column<NodeRow>[] = [
   { title: 'FREE', text: ({ addresses }) => countText(addresses.free), align: 'right' },
   { title: 'RELEASING', text: ({ addresses }) => `${addresses.releasing}`, align: 'right', priority: 7 },
   { title: 'WANTED', text: ({ desired }) => countText(desired), align: 'right', priority: 9 },
-  { title: 'MOST', text: mostText, align: 'right', priority: 8 },
+  { title: 'MOST', text: limitText, align: 'right', priority: 8 },
   { title: 'SET', text: ({ settings }) => settings.join(' '), priority: 1 },
 ];
 
@@ -29,15 +29,16 @@ const COLUMNS: readonly Column<NodeRow>[] = [
  * Returns the column of problems. Its width is limited, so that a long text does not push the numbers off the screen.
  */
 function problemColumn(width: number): Column<NodeRow> {
-  const room = width === Number.POSITIVE_INFINITY ? width : Math.max(LEAST_PROBLEM, Math.floor(width * PROBLEM_SHARE));
+  const maxWidth =
+    width === Number.POSITIVE_INFINITY ? width : Math.max(MIN_PROBLEM_WIDTH, Math.floor(width * PROBLEM_SHARE));
   return {
     title: 'PROBLEM',
-    text: (row) => cutText(plainText(problemText(row)), room),
+    text: (row) => cutText(plainText(problemText(row)), maxWidth),
     color: ({ problems: [first] }) => (first === undefined ? undefined : COLORS[first.severity]),
   };
 }
 
-const LEAST_PROBLEM = 24;
+const MIN_PROBLEM_WIDTH = 24;
 const PROBLEM_SHARE = 0.35;
 
 /** Renders a table row for each node, then the totals. */
@@ -80,7 +81,7 @@ function statesText({ enis }: NodeRow): string {
 }
 
 /** Returns the present limit of addresses: the instance's, or the subnets' where that is lower. */
-function mostText({ quota, allocatable }: NodeRow): string {
+function limitText({ quota, allocatable }: NodeRow): string {
   if (quota === undefined) return countText(allocatable);
   return allocatable !== undefined && allocatable < quota ? `${allocatable}(${quota})` : `${quota}`;
 }

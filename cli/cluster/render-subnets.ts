@@ -1,6 +1,6 @@
 import { type Column, renderTable } from '../output/render-table.ts';
-import type { Forecast } from './find-forecast.ts';
-import type { SubnetRow } from './find-subnet-rows.ts';
+import type { Forecast } from './build-forecast.ts';
+import type { SubnetRow } from './build-subnet-rows.ts';
 import { type ClusterLayout, countText } from './render-nodes.ts';
 import { spanText } from './render-span.ts';
 
@@ -45,11 +45,11 @@ function forecastText(forecast: Forecast): string {
     case 'not-growing':
       return 'not growing';
     case 'not-before': {
-      const parts = forecast.byWindow.map(({ windowMs, soonestMs }, index) => {
+      const texts = forecast.byWindow.map(({ windowMs, soonestMs }, index) => {
         const pace = index === 0 ? 'pace of ' : '';
         return `>${spanText(soonestMs)} (${pace}${spanText(windowMs)})`;
       });
-      return parts.join(', ');
+      return texts.join(', ');
     }
     case 'range':
       return forecast.latestMs === undefined

@@ -9,18 +9,18 @@ import { openProgress, type Progress } from '../output/progress.ts';
 import { renderWarning } from '../output/render-error.ts';
 import { printView } from '../pool/print-view.ts';
 import type { ClusterArgs } from './arguments.ts';
+import { buildEniRows } from './build-eni-rows.ts';
+import { buildNodeRows, totalsOf } from './build-node-rows.ts';
+import { buildStaticView, hasStaticProblem } from './build-static-view.ts';
+import { buildSubnetRows } from './build-subnet-rows.ts';
 import type { ClusterFacts } from './cluster-facts.ts';
-import { findEniRows } from './find-eni-rows.ts';
-import { findKept, isKeptWrong } from './find-kept.ts';
-import { findLeaks, seenTwice } from './find-leaks.ts';
-import { findNodeRows, totalsOf } from './find-node-rows.ts';
-import { findSubnetRows } from './find-subnet-rows.ts';
-import { lookAtCluster } from './look-at-cluster.ts';
-import type { ClusterPart } from './read-cluster.ts';
+import { findLeaks, intersectLeaks } from './find-leaks.ts';
+import type { ClusterResource } from './read-cluster.ts';
+import { readClusterFacts } from './read-cluster-facts.ts';
 import { renderEnis } from './render-enis.ts';
-import { renderKept } from './render-kept.ts';
 import { renderLeaks } from './render-leaks.ts';
 import { renderNodes } from './render-nodes.ts';
+import { renderStaticView } from './render-static-view.ts';
 import { renderSubnets } from './render-subnets.ts';
 
 /** Timeout of a call: a page of a large cluster needs time, and a user waits. */
@@ -33,12 +33,13 @@ const QPS = 50;
  * USAGE
  */
 export async function run(args: ClusterArgs, context: CommandContext): Promise<ExitCode> {
-  refuseOdd(args);
+  checkOptions(args);
   const progress = openProgress(context);
   const client = await openClient(context);
-  const look: ViewContext['look'] = (parts) => lookAtCluster(args, context, client, progress, parts);
+  const readFacts: ViewContext['readFacts'] = (resources) =>
+    readClusterFacts(args, context, client, progress, resources);
   try {
-    return await (VIEWS[args.view ?? 'nodes'] ?? showNodes)(args, { ...context, look, progress });
+    return await (VIEWS[args.view ?? 'nodes'] ?? showNodes)(args, { ...context, readFacts, progress });
   } finally {
     progress.clear();
     client.close();
@@ -55,58 +56,58 @@ async function openClient(context: CommandContext): Promise<OpenKubeClient> {
 }
 
 /** Checks that the options fit the view, rather than ignore some silently. @throws CliError USAGE naming all faults */
-function refuseOdd({ view = 'nodes', sample, grace, cloud }: ClusterArgs): void {
+function checkOptions({ view = 'nodes', sample, grace, cloud }: ClusterArgs): void {
   const numbers = [['--sample', sample ?? 0] as const, ['--grace', grace] as const];
-  const wrong = [
+  const faults = [
     ...numbers
       .filter(([, value]) => !(value >= 0))
       .map(([name, value]) => `${name}: expected seconds, 0 or more, got ${value}`),
-    ...(cloud && ASKS_NO_CLOUD.includes(view) ? [`--cloud: the view of ${view} asks nothing of the cloud`] : []),
-    ...(sample !== undefined && !LOOKS_TWICE.includes(view) ? [`--sample: the view of ${view} looks once`] : []),
+    ...(cloud && VIEWS_WITHOUT_CLOUD.includes(view) ? [`--cloud: the view ${view} does not use the cloud`] : []),
+    ...(sample !== undefined && !SAMPLED_VIEWS.includes(view) ? [`--sample: the view ${view} reads once`] : []),
   ];
-  if (wrong.length > 0) throw new CliError('USAGE', wrong.join('; '), 'see tke-eni cluster --help');
+  if (faults.length > 0) throw new CliError('USAGE', faults.join('; '), 'see tke-eni cluster --help');
 }
 
-const ASKS_NO_CLOUD: readonly string[] = ['nodes', 'kept'];
-const LOOKS_TWICE: readonly string[] = ['subnets', 'leaks'];
+const VIEWS_WITHOUT_CLOUD: readonly string[] = ['nodes', 'kept'];
+const SAMPLED_VIEWS: readonly string[] = ['subnets', 'leaks'];
 
 type ViewContext = CommandContext & {
-  readonly look: (parts: readonly ClusterPart[]) => Promise<ClusterFacts>;
+  readonly readFacts: (resources: readonly ClusterResource[]) => Promise<ClusterFacts>;
   readonly progress: Progress;
 };
 type View = (args: ClusterArgs, context: ViewContext) => Promise<ExitCode>;
 
 const showNodes: View = async ({ output, grace }, context) => {
-  const facts = await context.look(['nodes', 'pods']);
-  const rows = findNodeRows(facts, grace * 1_000);
+  const facts = await context.readFacts(['nodes', 'pods']);
+  const rows = buildNodeRows(facts, grace * 1_000);
   warn(context, [facts.nodes, facts.pods]);
   await printView(output, context, { totals: totalsOf(rows), nodes: rows }, (layout) => renderNodes(rows, layout));
   return rows.some(({ problems }) => problems[0]?.severity === 'error') ? EXIT.wrong : EXIT.ok;
 };
 
 const showSubnets: View = async ({ output, sample }, context) => {
-  const before = sample === undefined ? undefined : await lookAndWait(context, sample, []);
-  const facts = await context.look(before === undefined ? ['vips', 'pods'] : []);
-  const rows = findSubnetRows(facts, before);
+  const before = sample === undefined ? undefined : await readAndWait(context, sample, []);
+  const facts = await context.readFacts(before === undefined ? ['vips', 'pods'] : []);
+  const rows = buildSubnetRows(facts, before);
   warn(context, [facts.cloud, ...(before === undefined ? [facts.vips] : [])]);
   await printView(output, context, { subnets: rows }, (layout) => renderSubnets(rows, layout));
   return rows.some(({ free }) => free === 0) ? EXIT.wrong : EXIT.ok;
 };
 
 const showEnis: View = async ({ output }, context) => {
-  const facts = await context.look(['pods', 'venis']);
-  const rows = findEniRows(facts);
+  const facts = await context.readFacts(['pods', 'venis']);
+  const rows = buildEniRows(facts);
   warn(context, [facts.pods, facts.cloud]);
   await printView(output, context, { enis: rows }, (layout) => renderEnis(rows, layout));
   return EXIT.ok;
 };
 
-const showKept: View = async ({ output, grace }, context) => {
-  const facts = await context.look(['pods', 'vips', 'claims', 'venis', 'eips']);
-  const kept = findKept(facts);
+const showStatic: View = async ({ output, grace }, context) => {
+  const facts = await context.readFacts(['pods', 'vips', 'claims', 'venis', 'eips']);
+  const view = buildStaticView(facts);
   warn(context, [facts.pods, facts.vips, facts.claims, facts.venis, facts.eips]);
-  await printView(output, context, kept, (layout) => renderKept(kept, layout));
-  return isKeptWrong(kept, grace * 1_000) ? EXIT.wrong : EXIT.ok;
+  await printView(output, context, view, (layout) => renderStaticView(view, layout));
+  return hasStaticProblem(view, grace * 1_000) ? EXIT.wrong : EXIT.ok;
 };
 
 /**
@@ -114,14 +115,14 @@ const showKept: View = async ({ output, grace }, context) => {
  */
 const LEAKS_APART_S = 30;
 
-const ALL: readonly ClusterPart[] = ['nodes', 'pods', 'vips', 'claims', 'venis', 'eips'];
+const ALL: readonly ClusterResource[] = ['nodes', 'pods', 'vips', 'claims', 'venis', 'eips'];
 
 const showLeaks: View = async ({ output, sample = LEAKS_APART_S, grace }, context) => {
   const graceMs = grace * 1_000;
-  const before = sample === 0 ? undefined : findLeaks(await lookAndWait(context, sample, ALL), graceMs);
-  const facts = await context.look(ALL);
-  const last = findLeaks(facts, graceMs);
-  const leaks = before === undefined ? last : seenTwice(before, last);
+  const before = sample === 0 ? undefined : findLeaks(await readAndWait(context, sample, ALL), graceMs);
+  const facts = await context.readFacts(ALL);
+  const latest = findLeaks(facts, graceMs);
+  const leaks = before === undefined ? latest : intersectLeaks(before, latest);
   warn(context, [facts.nodes, facts.pods, facts.vips, facts.claims, facts.venis, facts.eips, facts.cloud]);
   const apartMs = before === undefined ? undefined : sample * 1_000;
   const terms = { apartMs, graceMs, wasCloudAsked: facts.cloud !== undefined };
@@ -134,18 +135,18 @@ const VIEWS: Readonly<Record<string, View>> = {
   nodes: showNodes,
   subnets: showSubnets,
   enis: showEnis,
-  kept: showKept,
+  kept: showStatic,
   leaks: showLeaks,
 };
 
 /** Reads the cluster and waits. The caller compares the result with the next read. */
-async function lookAndWait(
-  { look, progress, clock, signal }: ViewContext,
+async function readAndWait(
+  { readFacts, progress, clock, signal }: ViewContext,
   seconds: number,
-  parts: readonly ClusterPart[],
+  resources: readonly ClusterResource[],
 ): Promise<ClusterFacts> {
-  const before = await look(parts);
-  progress.show(`looking again in ${seconds} s`);
+  const before = await readFacts(resources);
+  progress.show(`reading again in ${seconds} s`);
   await clock.sleep(seconds * 1_000, signal);
   return before;
 }

@@ -1,4 +1,4 @@
-import type { Grammar, OptionGrammar, Takes } from './find-grammar.ts';
+import type { Grammar, OptionGrammar, ValueSpec } from './build-grammar.ts';
 
 /**
  * Renders the completion script for bash 4.2 and newer. It needs nothing of the package bash-completion.
@@ -140,7 +140,7 @@ function optionCases(name: string, options: readonly OptionGrammar[]): readonly 
   });
 }
 
-function takesText(takes: Takes): string {
+function takesText(takes: ValueSpec): string {
   if (takes.kind === 'words') return `words ${takes.words.join(' ')}`;
   return takes.kind === 'dynamic' ? `dynamic ${takes.what}` : takes.kind;
 }

@@ -1,4 +1,4 @@
-import type { CommandGrammar, Grammar, OptionGrammar, Takes } from './find-grammar.ts';
+import type { CommandGrammar, Grammar, OptionGrammar, ValueSpec } from './build-grammar.ts';
 
 /** Renders the completion script for fish 3. @see complete(1) of fish */
 export function renderFish({ globals, commands }: Grammar): string {
@@ -47,8 +47,8 @@ export function renderFish({ globals, commands }: Grammar): string {
 
 function commandLines({ name, summary, options, positionals }: CommandGrammar): readonly string[] {
   const [first = '', second] = name.split(' ');
-  const seen = name.split(' ').map((word) => `__fish_seen_subcommand_from ${word}`);
-  const condition = seen.join('; and ');
+  const conditions = name.split(' ').map((word) => `__fish_seen_subcommand_from ${word}`);
+  const condition = conditions.join('; and ');
   const naming =
     second === undefined
       ? []
@@ -57,26 +57,26 @@ function commandLines({ name, summary, options, positionals }: CommandGrammar): 
     ...naming,
     ...options.map((option) => completeOption(option, condition)),
     ...positionals.flatMap(({ takes }, index) => {
-      const words = wordsOf(takes);
+      const completion = completionOf(takes);
       const at = quote(`__tke_eni_at ${index} ${name}`);
-      return words === '' ? [] : [`complete -c tke-eni -n ${at} ${words}`];
+      return completion === '' ? [] : [`complete -c tke-eni -n ${at} ${completion}`];
     }),
   ];
 }
 
 function completeOption({ long, short, summary, takes }: OptionGrammar, condition: string | undefined): string {
-  const parts = [
+  const segments = [
     'complete -c tke-eni',
     ...(condition === undefined ? [] : [`-n ${quote(condition)}`]),
     `-l ${long.slice(2)}`,
     ...(short === undefined ? [] : [`-s ${short.slice(1)}`]),
-    ...(takes === undefined ? [] : ['-r', wordsOf(takes)]),
+    ...(takes === undefined ? [] : ['-r', completionOf(takes)]),
     `-d ${quote(summary)}`,
   ];
-  return parts.filter((part) => part !== '').join(' ');
+  return segments.filter((part) => part !== '').join(' ');
 }
 
-function wordsOf(takes: Takes): string {
+function completionOf(takes: ValueSpec): string {
   switch (takes.kind) {
     case 'words':
       return `-a ${quote(takes.words.join(' '))}`;

@@ -1,4 +1,4 @@
-import type { CommandGrammar, Grammar, OptionGrammar, Takes } from './find-grammar.ts';
+import type { CommandGrammar, Grammar, OptionGrammar, ValueSpec } from './build-grammar.ts';
 
 /** Renders the completion script for zsh 5. @see zshcompsys(1), _arguments */
 export function renderZsh({ globals, commands }: Grammar): string {
@@ -97,7 +97,7 @@ function optionSpecs({ long, short, summary, takes }: OptionGrammar): readonly s
   return names.map((name) => quote(`${others}${name}[${escapeSpec(summary)}]${value}`));
 }
 
-function action(takes: Takes): string {
+function action(takes: ValueSpec): string {
   switch (takes.kind) {
     case 'words':
       return `(${takes.words.join(' ')})`;
@@ -112,8 +112,8 @@ function action(takes: Takes): string {
   }
 }
 
-function describe(word: string, summary: string): string {
-  return quote(`${word.replaceAll(':', '\\:')}:${summary}`);
+function describe(name: string, summary: string): string {
+  return quote(`${name.replaceAll(':', '\\:')}:${summary}`);
 }
 
 /** Escapes brackets and colons, which separate the parts of a specification. */

@@ -10,9 +10,9 @@ export async function run(
   context: Pick<CommandContext, 'global' | 'stdout'>,
 ): Promise<ExitCode> {
   try {
-    const { readWords } = await import('./read-words.ts');
-    const words = await readWords(kind, context);
-    context.stdout.write(words.map((word) => `${word}\n`).join(''));
+    const { readCandidates } = await import('./read-candidates.ts');
+    const candidates = await readCandidates(kind, context);
+    context.stdout.write(candidates.map((candidate) => `${candidate}\n`).join(''));
   } catch {
     // Permission, kernel or journal is missing: the command itself reports that to the user when it runs.
   }

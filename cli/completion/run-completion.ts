@@ -1,6 +1,6 @@
 import type { Command, CommandBody } from '../command.ts';
 import { EXIT } from '../exit-code.ts';
-import { findGrammar } from './find-grammar.ts';
+import { buildGrammar } from './build-grammar.ts';
 import { renderBash } from './render-bash.ts';
 import { renderFish } from './render-fish.ts';
 import { renderZsh } from './render-zsh.ts';
@@ -10,7 +10,7 @@ export function completionBody(commands: readonly Command[]): CommandBody {
   return {
     run: async (args, { stdout }) => {
       const render = { bash: renderBash, zsh: renderZsh, fish: renderFish }[String(args['shell'])] ?? renderBash;
-      stdout.write(render(findGrammar(commands)));
+      stdout.write(render(buildGrammar(commands)));
       return EXIT.ok;
     },
   };

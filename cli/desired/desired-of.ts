@@ -13,7 +13,7 @@ import { planSharedEniPod } from '../../dataplane/plan-shared-eni-pod.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { ipForward, sysctlName } from '../../sysctl/sysctl-key.ts';
 import type { AgentFacts } from '../node/node-facts.ts';
-import { enisOfJournal, placeRecordedEnis } from './place-recorded-enis.ts';
+import { enisOfJournal, matchRecordedEnis } from './match-recorded-enis.ts';
 
 /** A part of the node's state that is not compared, because its desired value is not known. */
 export type Unjudged = { readonly what: string; readonly why: string; readonly next: string };
@@ -55,7 +55,7 @@ export function desiredOf(
 ): DesiredNode {
   const { journal } = agent;
   const record = agent.node.kind === 'known' ? agent.node.value : undefined;
-  const enis = record === undefined ? enisOfJournal(journal, links) : placeRecordedEnis(record.enis, links);
+  const enis = record === undefined ? enisOfJournal(journal, links) : matchRecordedEnis(record.enis, links);
   const { networks, unplanned } = activePods(journal, links, enis);
   const ruleMode = journal.ruleMode ?? record?.node.ruleMode ?? 'compact';
   const node = { ...(record?.node ?? unrecordedNode(journal)), ruleMode };
@@ -170,7 +170,9 @@ function unjudgedByOldRecord(unplanned: DesiredNode['unplanned']): readonly Unju
   const lost = unplanned.find(({ cause }) => cause === 'no-eni');
   if (lost === undefined) return [];
   const why = `the node record lacks ${lost.lease.eniId}, which has Pods`;
-  return [{ what: 'what of ours nobody wants any more', why, next: 'start the agent: it writes the record anew' }];
+  return [
+    { what: 'objects of ours that are not in the plan', why, next: 'start the agent: it writes the record anew' },
+  ];
 }
 
 function unjudgedWithoutRecord({ why, next }: { readonly why: string; readonly next: string }): readonly Unjudged[] {
@@ -178,6 +180,6 @@ function unjudgedWithoutRecord({ why, next }: { readonly why: string; readonly n
     'nftables table inet tke_eni',
     `rules at priorities ${PRIORITY.podCidr}, ${PRIORITY.nodePort} and ${PRIORITY.eniMark} (marks)`,
     'rp_filter of the ENIs and of the primary interface',
-    'what of ours nobody wants any more',
+    'objects of ours that are not in the plan',
   ].map((what) => ({ what, why, next }));
 }

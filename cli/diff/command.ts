@@ -1,13 +1,13 @@
 import { defineCommand, NO_ARGUMENTS } from '../command.ts';
 import { CHECK_OPTIONS, CHECK_POSITIONALS, DIFF_OPTIONS } from './arguments.ts';
 
-const SEES_ALL = 'root: to read the journal and to look into Pods';
+const NEEDS_ROOT = 'root: to read the journal and to look into Pods';
 
 /** `tke-eni diff` */
 export const DIFF = defineCommand({
   name: 'diff',
   summary: 'compare the node with what its agent recorded',
-  description: `Plans the node anew from journal and node record, by the rules of the agent, and compares the plan with the kernel: settings, links, addresses, routes, rules and nftables of the host, the inside of each Pod, links and addresses that two have or nobody. Needs no running agent. What could not be compared is said, never guessed.
+  description: `Plans the node anew from journal and node record, by the rules of the agent, and compares the plan with the kernel: settings, links, addresses, routes, rules and nftables of the host, the inside of each Pod, links and addresses with two owners or none. Needs no running agent. What could not be compared is said, never guessed.
 
 With --nec the addresses are compared with the NodeENIConfig of this node as well, with --cloud with the ENIs as the cloud describes them.
 
@@ -20,7 +20,7 @@ With -o ip it prints the lines that would mend what is ours; \`tke-eni repair\` 
     { line: 'tke-eni diff --nec -o json | jq .differences', does: 'compares with the cluster as well, for programs' },
   ],
   wrongMeans: 'something differs',
-  needs: SEES_ALL,
+  needs: NEEDS_ROOT,
   load: () => import('./run-diff.ts'),
 });
 
@@ -37,6 +37,6 @@ export const CHECK = defineCommand({
     { line: 'tke-eni check --quiet', does: 'for a probe: exit code 0 or 1' },
   ],
   wrongMeans: 'something that was judged is wrong',
-  needs: SEES_ALL,
+  needs: NEEDS_ROOT,
   load: () => import('./run-check.ts'),
 });

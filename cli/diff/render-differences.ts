@@ -33,7 +33,7 @@ export function renderDifferences(found: NodeDifferences, equalText: string, lay
   return [
     differences.length === 0 ? `${paint('equal', 'green', layout.isColored)}  ${equalText}\n` : '',
     renderList(differences, layout),
-    renderMending(found, layout),
+    renderRepairLines(found, layout),
     renderForeign(differences, layout, true),
     renderUnjudged(found, layout),
   ].join('');
@@ -85,7 +85,7 @@ export function differencesDocument(found: NodeDifferences, isEqual: boolean): o
   };
 }
 
-function renderMending({ changes }: NodeDifferences, { isColored }: TextLayout): string {
+function renderRepairLines({ changes }: NodeDifferences, { isColored }: TextLayout): string {
   if (changes.length === 0) return '';
   return section(`tke-eni repair would do (${changes.length})`, changes.map(renderChange), isColored);
 }

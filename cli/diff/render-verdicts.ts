@@ -1,6 +1,6 @@
 import type { Unjudged } from '../desired/desired-of.ts';
 import { type Column, renderTable } from '../output/render-table.ts';
-import type { Verdict } from './find-verdicts.ts';
+import type { Verdict } from './build-verdicts.ts';
 import type { TextLayout } from './render-differences.ts';
 
 const COLUMNS: readonly Column<Verdict>[] = [

@@ -1,23 +1,23 @@
-import { findLedgerDifferences } from '../against/find-ledger-differences.ts';
-import type { Ledger } from '../against/ledger.ts';
-import { readCloud } from '../against/read-cloud.ts';
-import { readNec } from '../against/read-nec.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import type { AgentFacts } from '../node/node-facts.ts';
 import { printDocument } from '../output/print-document.ts';
 import type { DiffArgs } from './arguments.ts';
+import { buildNames } from './build-names.ts';
+import { compareNode, type NodeSnapshot } from './compare-node.ts';
 import { isDifferent, type NodeDifferences } from './difference.ts';
-import { diffNode, type NodeSight } from './find-differences.ts';
-import { namesOf } from './find-names.ts';
-import { lookAtNode } from './look-at-node.ts';
+import { observeNode } from './observe-node.ts';
+import { compareRemoteState } from './remote/compare-remote-state.ts';
+import { readCloud } from './remote/read-cloud.ts';
+import { readNec } from './remote/read-nec.ts';
+import type { RemoteState } from './remote/remote-state.ts';
 import { differencesDocument, renderDifferences, renderScript } from './render-differences.ts';
 
 /** Runs `diff`: compares the node with its agent's records and prints the differences. @throws CliError */
 export async function run(args: DiffArgs, context: CommandContext): Promise<ExitCode> {
-  const sight = await lookAtNode(context);
-  const found = withLedgers(sight, await readLedgers(args, context, sight));
+  const snapshot = await observeNode(context);
+  const found = compareAll(snapshot, await readRemoteStates(args, context, snapshot));
   const isEqual = !found.differences.some(isDifferent);
   const { output } = args;
   const { stdout } = context;
@@ -27,14 +27,18 @@ export async function run(args: DiffArgs, context: CommandContext): Promise<Exit
     stdout.write(renderScript(found));
   } else {
     const width = output === 'wide' ? Number.POSITIVE_INFINITY : stdout.columns();
-    stdout.write(renderDifferences(found, equalText(sight, found), { width, isColored: stdout.isColored }));
+    stdout.write(renderDifferences(found, equalText(snapshot, found), { width, isColored: stdout.isColored }));
   }
   return isEqual ? EXIT.ok : EXIT.wrong;
 }
 
 /** Reads the requested remote states of this node: from the cluster, from the cloud. @throws CliError */
-async function readLedgers(args: DiffArgs, context: CommandContext, sight: NodeSight): Promise<readonly Ledger[]> {
-  const { agent, desired } = sight;
+async function readRemoteStates(
+  args: DiffArgs,
+  context: CommandContext,
+  snapshot: NodeSnapshot,
+): Promise<readonly RemoteState[]> {
+  const { agent, desired } = snapshot;
   const nec = args.nec ? [await readNec(context, nodeNameOf(agent))] : [];
   const eniIds = desired.enis.map(({ eniId }) => eniId);
   const { region, endpoint } = args;
@@ -49,14 +53,14 @@ function nodeNameOf({ node, journal }: AgentFacts): string {
   throw new CliError('NO_JOURNAL', 'the name of this node is not recorded', next);
 }
 
-function withLedgers(sight: NodeSight, ledgers: readonly Ledger[]): NodeDifferences {
-  const found = diffNode(sight);
-  const names = namesOf(sight.agent, sight.desired);
-  const more = ledgers.flatMap((ledger) => findLedgerDifferences(ledger, sight.agent, sight.desired, names));
+function compareAll(snapshot: NodeSnapshot, remotes: readonly RemoteState[]): NodeDifferences {
+  const found = compareNode(snapshot);
+  const names = buildNames(snapshot.agent, snapshot.desired);
+  const more = remotes.flatMap((remote) => compareRemoteState(remote, snapshot.agent, snapshot.desired, names));
   return { ...found, differences: [...found.differences, ...more] };
 }
 
-function equalText({ desired }: NodeSight, { unjudged }: NodeDifferences): string {
+function equalText({ desired }: NodeSnapshot, { unjudged }: NodeDifferences): string {
   const rest = unjudged.length === 0 ? '' : ', as far as it could be judged';
   return `${count(desired.networks.size, 'Pod')} and ${count(desired.enis.length, 'ENI')} are as the agent planned them${rest}`;
 }

@@ -8,10 +8,10 @@ export type Check = {
   /** Id of the check: stable, kebab-case. `--only` and `--skip` accept it. */
   readonly id: string;
   /** Scope of the check as text; no full stop. */
-  readonly looksAt: string;
+  readonly scope: string;
   /** Ids of all findings that the check can return; `--only` and `--skip` accept these too. */
   readonly finds: readonly FindingId[];
-  readonly judge: (facts: DoctorFacts) => Verdict;
+  readonly evaluate: (facts: DoctorFacts) => Verdict;
 };
 
 /** Outcome of a check. */
@@ -32,15 +32,13 @@ export function skipped(why: string): Verdict {
 }
 
 /** Runs a check on a known fact. For an unknown fact the check is skipped, with the reason and the next step. */
-export function whenKnown<T>(fact: Known<T>, judge: (value: T) => Verdict): Verdict {
-  return fact.kind === 'known' ? judge(fact.value) : skipped(`${fact.why}; ${fact.next}`);
+export function whenKnown<T>(fact: Known<T>, evaluate: (value: T) => Verdict): Verdict {
+  return fact.kind === 'known' ? evaluate(fact.value) : skipped(`${fact.why}; ${fact.next}`);
 }
 
 /** Returns the outcome for a service that does not run on the host, as far as the host's files show. */
 export function notRunning(service: string, { hasSystemd }: { readonly hasSystemd: boolean }): Verdict {
   return skipped(
-    hasSystemd
-      ? `${service} does not run`
-      : `${service}: no systemd is to be seen below the host’s root; see --host-root`,
+    hasSystemd ? `${service} does not run` : `${service}: no systemd was found below the host’s root; see --host-root`,
   );
 }

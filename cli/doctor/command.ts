@@ -7,7 +7,7 @@ export const DOCTOR = defineCommand({
   summary: 'look for what disturbs the network of Pods on this node',
   description: `Looks at the agent and what it keeps, at ENIs, Pods' interfaces, rules, tables and nftables, and at what else runs on the node: systemd-networkd, NetworkManager, cloud-init, DHCP clients, udev, iptables, kube-proxy, marks of other programs, settings now and at boot, limits of the kernel. Changes nothing and asks no cluster.
 
-Each finding says what is so, why it matters and what cures it; docs/reference/findings.md has them all. A check that cannot be made, or that has nothing to look at here, is told as skipped with the reason. Other conditions than the usual may be wanted: --skip takes ids of checks and of findings.`,
+Each finding says what is so, why it matters and what cures it; docs/reference/findings.md has them all. A check that cannot be made, or that has nothing to look at here, is shown as skipped, with the reason. Other conditions than the usual may be wanted: --skip takes ids of checks and of findings.`,
   positionals: NO_ARGUMENTS,
   options: OPTIONS,
   examples: [

@@ -51,7 +51,7 @@ function deniedPath(error: unknown): string {
 }
 
 /** Largest text that is read, bytes. Configuration files are smaller; a log file in their place may be larger. */
-const MOST_BYTES = 1 << 20;
+const MAX_BYTES = 1 << 20;
 
 /**
  * Reads a regular file. Other files read as '': a pipe without a writer, /dev/null as a mask. Folders read as
@@ -63,10 +63,10 @@ function readText(path: string): string | undefined {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     // Files of /proc report size 0, so the buffer has the largest size.
-    const bytes = Buffer.alloc(MOST_BYTES);
+    const bytes = Buffer.alloc(MAX_BYTES);
     let end = 0;
-    for (let count = -1; count !== 0 && end < MOST_BYTES; end += count) {
-      count = readSync(fd, bytes, end, MOST_BYTES - end, null);
+    for (let count = -1; count !== 0 && end < MAX_BYTES; end += count) {
+      count = readSync(fd, bytes, end, MAX_BYTES - end, null);
     }
     return bytes.toString('utf8', 0, end);
   } finally {

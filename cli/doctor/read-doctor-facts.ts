@@ -3,9 +3,9 @@ import { withNetns } from '../../netlink/netns.ts';
 import { isTooOld, openOpsClient } from '../agent/ops-client.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext, GlobalArgs } from '../command.ts';
+import { compareNode } from '../diff/compare-node.ts';
 import { findingOf, isDifferent } from '../diff/difference.ts';
-import { diffNode } from '../diff/find-differences.ts';
-import { lookAtNode } from '../diff/look-at-node.ts';
+import { observeNode } from '../diff/observe-node.ts';
 import type { Finding } from '../finding.ts';
 import { known, unknown } from '../node/known.ts';
 import type { Known } from '../node/node-facts.ts';
@@ -59,7 +59,7 @@ async function readAgent(path: string): Promise<Pick<DoctorFacts, 'socket' | 'st
   const socket = await readSocket(path);
   const silent = unknown('no agent answers', 'see agent-dead');
   if (socket.kind === 'unknown' || socket.value.problem !== undefined) return { socket, status: silent };
-  const answer = await askStatus(path);
+  const answer = await readStatus(path);
   return answer.problem === undefined
     ? { socket, status: answer.status }
     : { socket: known({ path, problem: answer.problem }), status: silent };
@@ -80,11 +80,11 @@ type StatusAnswer =
  * Reads the status from the agent. Never rejects with CliError. An agent that accepts connections and does not answer
  * has a problem.
  */
-async function askStatus(socket: string): Promise<StatusAnswer> {
+async function readStatus(socket: string): Promise<StatusAnswer> {
   try {
     using client = await openOpsClient(socket);
     const { status, held, lastPassError } = await client.summary();
-    if (status === undefined) return { status: unknown('the agent did not say', 'tke-eni status') };
+    if (status === undefined) return { status: unknown('the agent did not report it', 'tke-eni status') };
     return { status: known({ code: status.code, message: status.msg, details: status.details, held, lastPassError }) };
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
@@ -131,7 +131,7 @@ function problemOf({ code, message }: NodeJS.ErrnoException): string {
  */
 async function readDifferences(global: GlobalArgs): Promise<Known<readonly Finding[]>> {
   try {
-    const { differences } = diffNode(await lookAtNode({ global }));
+    const { differences } = compareNode(await observeNode({ global }));
     return known(differences.filter(isDifferent).map(findingOf));
   } catch (error) {
     if (error instanceof CliError) return unknown(error.message, error.next);

@@ -10,11 +10,11 @@ const DHCP_CLIENTS = new Set(['dhclient', 'dhcpcd', 'udhcpc']);
 export function readDhcpClients(netnsPath: string): readonly DhcpClient[] {
   const { ino } = statSync(netnsPath);
   return processIds().flatMap((pid): readonly DhcpClient[] => {
-    const name = unlessGone(() => readFileSync(`/proc/${pid}/comm`, 'utf8').trim());
+    const name = unlessExited(() => readFileSync(`/proc/${pid}/comm`, 'utf8').trim());
     if (name === undefined || !DHCP_CLIENTS.has(name)) return [];
-    if (unlessGone(() => statSync(`/proc/${pid}/ns/net`).ino) !== ino) return [];
-    const words = unlessGone(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')) ?? [];
-    return [{ pid, args: words.filter((word) => word !== '') }];
+    if (unlessExited(() => statSync(`/proc/${pid}/ns/net`).ino) !== ino) return [];
+    const cmdline = unlessExited(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')) ?? [];
+    return [{ pid, args: cmdline.filter((arg) => arg !== '') }];
   });
 }
 
@@ -22,14 +22,14 @@ export function readDhcpClients(netnsPath: string): readonly DhcpClient[] {
 export function readInotify(): InotifyFacts {
   const max = Number(readFileSync('/proc/sys/fs/inotify/max_user_instances', 'utf8'));
   const used = processIds()
-    .filter((pid) => unlessGone(() => statSync(`/proc/${pid}`).uid) === 0)
+    .filter((pid) => unlessExited(() => statSync(`/proc/${pid}`).uid) === 0)
     .reduce((sum, pid) => sum + inotifyOf(pid), 0);
   return { used, max };
 }
 
 function inotifyOf(pid: number): number {
   const folder = `/proc/${pid}/fd`;
-  const names = unlessGone(() => readdirSync(folder)) ?? [];
+  const names = unlessExited(() => readdirSync(folder)) ?? [];
   return names.filter((name) => targetOf(`${folder}/${name}`) === 'anon_inode:inotify').length;
 }
 
@@ -50,7 +50,7 @@ function processIds(): readonly number[] {
 }
 
 /** Returns undefined where a process or descriptor has ended during the read. @throws Error for other errors */
-function unlessGone<T>(read: () => T): T | undefined {
+function unlessExited<T>(read: () => T): T | undefined {
   try {
     return read();
   } catch (error) {

@@ -2,7 +2,7 @@ import type { Finding } from '../finding.ts';
 import { cutText, plainText, textWidth } from '../output/cell-text.ts';
 import { type Color, paint } from '../output/color.ts';
 import { type Column, renderTable } from '../output/render-table.ts';
-import { countFindings, type Diagnosis, type Judged } from './find-diagnosis.ts';
+import { type CheckResult, countFindings, type Diagnosis } from './evaluate-checks.ts';
 
 /** Layout of the output. */
 type DoctorLayout = {
@@ -22,15 +22,15 @@ const SHOWN_ALIKE = 3;
  * Renders the results as text: each finding with its effect and its fix, then skipped checks, then the totals. Prose is
  * wrapped to the width; commands are not, so that they can be pasted.
  */
-export function renderDoctor({ judged, findings }: Diagnosis, layout: DoctorLayout): string {
+export function renderDoctor({ results, findings }: Diagnosis, layout: DoctorLayout): string {
   const blocks = [...Map.groupBy(findings, ({ id, severity }) => `${severity} ${id}`).values()].map((alike) =>
     renderAlike(alike, layout),
   );
-  const skips = judged.filter(({ verdict }) => verdict.kind === 'skipped');
+  const skips = results.filter(({ verdict }) => verdict.kind === 'skipped');
   const list = layout.isWide
-    ? `${renderChecks(judged, layout)}\n`
+    ? `${renderChecks(results, layout)}\n`
     : skips.map((skip) => renderSkip(skip, layout)).join('');
-  return `${blocks.join('')}${list}${renderSum({ judged, findings }, skips.length, layout)}`;
+  return `${blocks.join('')}${list}${renderSum({ results, findings }, skips.length, layout)}`;
 }
 
 /** Renders findings of one kind. A large failure causes hundreds of them; the first ones are enough. */
@@ -70,28 +70,28 @@ function wrap(text: string, width: number): readonly string[] {
   return [...lines, line];
 }
 
-function renderSkip({ check, verdict }: Judged, { width, isColored }: DoctorLayout): string {
+function renderSkip({ check, verdict }: CheckResult, { width, isColored }: DoctorLayout): string {
   const why = verdict.kind === 'skipped' ? verdict.why : '';
   return `${paint(cutText(plainText(`skipped  ${check.id}: ${why}`), width), 'dim', isColored)}\n`;
 }
 
-function renderChecks(judged: readonly Judged[], { isColored }: DoctorLayout): string {
-  const columns: readonly Column<Judged>[] = [
+function renderChecks(results: readonly CheckResult[], { isColored }: DoctorLayout): string {
+  const columns: readonly Column<CheckResult>[] = [
     { title: 'CHECK', text: ({ check }) => check.id },
     { title: 'RESULT', text: resultOf, color: colorOf },
-    { title: 'LOOKS AT', text: ({ check }) => check.looksAt },
+    { title: 'LOOKS AT', text: ({ check }) => check.scope },
     { title: 'SEEN', text: ({ verdict }) => (verdict.kind === 'skipped' ? verdict.why : verdict.notes.join('; ')) },
   ];
-  return renderTable(judged, columns, { isColored });
+  return renderTable(results, columns, { isColored });
 }
 
 /** Returns the result of a check: one word, or the number of findings by severity. */
-function resultOf({ verdict }: Judged): string {
+function resultOf({ verdict }: CheckResult): string {
   if (verdict.kind === 'skipped') return 'skipped';
   return verdict.findings.length === 0 ? 'ok' : countsText(countFindings(verdict.findings)).join(', ');
 }
 
-function colorOf({ verdict }: Judged): Color | undefined {
+function colorOf({ verdict }: CheckResult): Color | undefined {
   if (verdict.kind === 'skipped') return 'dim';
   const { error, warning } = countFindings(verdict.findings);
   if (error > 0) return 'red';
@@ -106,38 +106,38 @@ function countsText({ error, warning, info }: ReturnType<typeof countFindings>):
   ];
 }
 
-function plural(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? '' : 's'}`;
+function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-function renderSum({ judged, findings }: Diagnosis, skips: number, { isColored }: DoctorLayout): string {
+function renderSum({ results, findings }: Diagnosis, skips: number, { isColored }: DoctorLayout): string {
   const counts = countFindings(findings);
   const isFine = counts.error === 0 && counts.warning === 0;
   const color: Color = counts.error > 0 ? 'red' : counts.warning > 0 ? 'yellow' : 'green';
-  const made = judged.length - skips;
-  const parts = [
+  const made = results.length - skips;
+  const segments = [
     ...(made === 0 ? ['nothing could be looked at'] : [plural(made, 'check'), ...(isFine ? ['nothing wrong'] : [])]),
     ...countsText(counts),
     ...(skips > 0 ? [`${skips} skipped`] : []),
   ];
-  return `${paint(parts.join(', '), made === 0 ? 'yellow' : color, isColored)}\n`;
+  return `${paint(segments.join(', '), made === 0 ? 'yellow' : color, isColored)}\n`;
 }
 
 /** Builds the document of `-o json` and `-o yaml`. */
-export function doctorDocument({ judged, findings }: Diagnosis): object {
+export function doctorDocument({ results, findings }: Diagnosis): object {
   const { error, warning, info } = countFindings(findings);
   return {
     summary: {
-      checks: judged.length,
+      checks: results.length,
       errors: error,
       warnings: warning,
       infos: info,
-      skipped: judged.filter(({ verdict }) => verdict.kind === 'skipped').length,
+      skipped: results.filter(({ verdict }) => verdict.kind === 'skipped').length,
     },
     findings,
-    checks: judged.map(({ check, verdict }) => ({
+    checks: results.map(({ check, verdict }) => ({
       id: check.id,
-      looksAt: check.looksAt,
+      looksAt: check.scope,
       ...(verdict.kind === 'skipped'
         ? { result: 'skipped', why: verdict.why }
         : {

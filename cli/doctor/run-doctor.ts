@@ -5,7 +5,7 @@ import { renderWarning } from '../output/render-error.ts';
 import type { DoctorArgs } from './arguments.ts';
 import { CHECKS } from './checks.ts';
 import { decideSelection } from './decide-selection.ts';
-import { countFindings, findDiagnosis } from './find-diagnosis.ts';
+import { countFindings, evaluateChecks } from './evaluate-checks.ts';
 import { readDoctorFacts } from './read-doctor-facts.ts';
 import { doctorDocument, renderDoctor } from './render-doctor.ts';
 
@@ -13,7 +13,7 @@ import { doctorDocument, renderDoctor } from './render-doctor.ts';
 export async function run(args: DoctorArgs, { stdout, stderr, isRoot, global }: CommandContext): Promise<ExitCode> {
   const selection = decideSelection(CHECKS, args.only, args.skip);
   const folders = { confDir: args['cni-conf-dir'], binDir: args['cni-bin-dir'] };
-  const diagnosis = findDiagnosis(selection, await readDoctorFacts({ global }, folders));
+  const diagnosis = evaluateChecks(selection, await readDoctorFacts({ global }, folders));
   if (args.output === 'json' || args.output === 'yaml') {
     await printDocument(doctorDocument(diagnosis), args.output, stdout);
   } else {
@@ -21,6 +21,6 @@ export async function run(args: DoctorArgs, { stdout, stderr, isRoot, global }: 
     stdout.write(renderDoctor(diagnosis, { width: stdout.columns(), isColored, isWide: args.output === 'wide' }));
   }
   if (!isRoot) stderr.write(renderWarning('without root not everything could be looked at', stderr.isColored));
-  if (diagnosis.judged.every(({ verdict }) => verdict.kind === 'skipped')) return EXIT.failed;
+  if (diagnosis.results.every(({ verdict }) => verdict.kind === 'skipped')) return EXIT.failed;
   return countFindings(diagnosis.findings).error > 0 ? EXIT.wrong : EXIT.ok;
 }

@@ -1,4 +1,4 @@
-import type { Owner } from '../node/find-owner.ts';
+import type { Owner } from '../node/build-owner-index.ts';
 import type { Color } from '../output/color.ts';
 import type { Column } from '../output/render-table.ts';
 import type { IpObject } from './ip-names.ts';
@@ -41,7 +41,7 @@ const member = (title: string, name: string, more: Partial<Column<Row>> = {}): C
   column(title, ({ object }) => object[name], more);
 
 /** Returns members of an object as words: 'mtu 1400'. A member that is null or true is printed as its name alone. */
-function words(object: IpObject, names: readonly string[]): readonly string[] {
+function memberTexts(object: IpObject, names: readonly string[]): readonly string[] {
   return names.flatMap((name) => {
     const value = object[name];
     if (value === undefined || value === false) return [];
@@ -67,11 +67,11 @@ function routeNotes(object: IpObject): string {
   const hops = list(object['nexthops']).map(
     (hop) => `${via(hop) === '' ? '' : `${via(hop)} `}${String(hop['dev'] ?? '')} weight ${String(hop['weight'])}`,
   );
-  const metrics = list(object['metrics']).flatMap((each) => words(each, Object.keys(each)));
+  const metrics = list(object['metrics']).flatMap((each) => memberTexts(each, Object.keys(each)));
   return [
     ...(hops.length === 0 ? [] : [`by ${hops.join(' | ')}`]),
     ...strings(object['flags']),
-    ...words(object, ['from', 'tos', 'nhid', 'expires', 'error']),
+    ...memberTexts(object, ['from', 'tos', 'nhid', 'expires', 'error']),
     ...metrics,
   ].join(' ');
 }
@@ -84,24 +84,26 @@ const routeTarget = ({ object, family }: Row): string => {
 
 const range = (object: IpObject, name: string): readonly string[] => {
   const [start, end] = [object[`${name}_start`], object[`${name}_end`]];
-  return start === undefined ? words(object, [name]) : [`${name} ${String(start)}-${String(end)}`];
+  return start === undefined ? memberTexts(object, [name]) : [`${name} ${String(start)}-${String(end)}`];
 };
 
-const prefixWords = (object: IpObject, word: string, name: string): readonly string[] => {
+const prefixTexts = (object: IpObject, keyword: string, name: string): readonly string[] => {
   const [address, length] = [object[name], object[`${name}len`]];
-  return address === undefined ? [] : [`${word} ${String(address)}${length === undefined ? '' : `/${String(length)}`}`];
+  return address === undefined
+    ? []
+    : [`${keyword} ${String(address)}${length === undefined ? '' : `/${String(length)}`}`];
 };
 
 function ruleMatch({ object }: Row): string {
   const mask = object['fwmask'];
   const mark = object['fwmark'];
   return [
-    ...words(object, ['not']),
-    ...prefixWords(object, 'from', 'src'),
-    ...prefixWords(object, 'to', 'dst'),
-    ...words(object, ['tos']),
+    ...memberTexts(object, ['not']),
+    ...prefixTexts(object, 'from', 'src'),
+    ...prefixTexts(object, 'to', 'dst'),
+    ...memberTexts(object, ['tos']),
     ...(mark === undefined ? [] : [`fwmark ${String(mark)}${mask === undefined ? '' : `/${String(mask)}`}`]),
-    ...words(object, ['iif', 'iif_detached', 'oif', 'oif_detached', 'l3mdev', 'ipproto', 'tun_id']),
+    ...memberTexts(object, ['iif', 'iif_detached', 'oif', 'oif_detached', 'l3mdev', 'ipproto', 'tun_id']),
     ...range(object, 'sport'),
     ...range(object, 'dport'),
     ...(object['uid_start'] === undefined
@@ -113,7 +115,7 @@ function ruleMatch({ object }: Row): string {
 function ruleDoes({ object }: Row): string {
   return [
     ...(object['table'] === undefined ? [] : [`lookup ${String(object['table'])}`]),
-    ...words(object, ['suppress_prefixlen', 'suppress_ifgroup', 'goto', 'unresolved', 'nop']),
+    ...memberTexts(object, ['suppress_prefixlen', 'suppress_ifgroup', 'goto', 'unresolved', 'nop']),
     ...(object['action'] === undefined ? [] : [String(object['action'])]),
     ...(object['flow_to'] === undefined
       ? []
@@ -129,7 +131,7 @@ const info = (object: IpObject, name: string): unknown => {
 const peer = ({ object }: Row): unknown =>
   object['link'] ?? (object['link_index'] === undefined ? undefined : `if${String(object['link_index'])}`);
 
-const ADDRESS_WORDS = [
+const ADDRESS_FLAGS = [
   'deprecated',
   'tentative',
   'dadfailed',
@@ -181,7 +183,7 @@ const COLUMNS: Readonly<Record<Topic, readonly Column<Row>[]>> = {
     member('PEER', 'address', { priority: 4 }),
     member('BROADCAST', 'broadcast', { priority: 2 }),
     column('LABEL', ({ object }) => (object['label'] === object['dev'] ? '' : object['label']), { priority: 1 }),
-    column('NOTES', ({ object }) => words(object, ADDRESS_WORDS).join(' ')),
+    column('NOTES', ({ object }) => memberTexts(object, ADDRESS_FLAGS).join(' ')),
   ],
   neigh: [
     member('ADDRESS', 'dst'),
@@ -191,7 +193,7 @@ const COLUMNS: Readonly<Record<Topic, readonly Column<Row>[]>> = {
     member('PROTO', 'protocol', { priority: 1 }),
     column(
       'NOTES',
-      ({ object }) => words(object, ['router', 'proxy', 'managed', 'extern_learn', 'offload']).join(' '),
+      ({ object }) => memberTexts(object, ['router', 'proxy', 'managed', 'extern_learn', 'offload']).join(' '),
       {
         priority: 2,
       },

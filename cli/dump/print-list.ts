@@ -1,45 +1,45 @@
 import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
-import { type OwnerIndex, ownersOf } from '../node/find-owner.ts';
+import { buildOwnerIndex, type OwnerIndex } from '../node/build-owner-index.ts';
 import { findPod } from '../node/find-pod.ts';
 import type { NetnsFacts, NodeFacts } from '../node/node-facts.ts';
 import { readNodeFacts } from '../node/read-node-facts.ts';
 import { printDocument } from '../output/print-document.ts';
 import { renderWarning } from '../output/render-error.ts';
 import type { ListArgs } from './arguments.ts';
-import { type DumpPart, findDump, withoutKernelNeighs } from './find-dump.ts';
 import type { IpNames } from './ip-names.ts';
 import { openIpNames } from './open-ip-names.ts';
 import { renderDumpJson, type Topic } from './render-dump-json.ts';
 import { renderDumpTable } from './render-dump-table.ts';
 import { renderIpScript } from './render-ip-script.ts';
+import { type NetnsDump, selectDump, withoutKernelNeighs } from './select-dump.ts';
 
 /** Prints one list in the requested format. @throws CliError */
 export async function printList(topic: Topic, args: ListArgs, context: CommandContext): Promise<ExitCode> {
   const facts = await readFacts(context, args.pod);
-  const owners = ownersOf(facts);
+  const owners = buildOwnerIndex(facts);
   const family = args.family === undefined ? undefined : args.family === '4' ? 4 : 6;
-  const { parts, problems } = findDump(facts, owners, { ...args, family });
+  const { namespaces, problems } = selectDump(facts, owners, { ...args, family });
   const warn = (text: string): void => context.stderr.write(renderWarning(text, context.stderr.isColored));
   for (const { what, why, next } of problems) warn(`${what}: ${why}; ${next}`);
   switch (args.output) {
     case 'ip':
-      printScript(topic, args, parts, context);
+      printScript(topic, args, namespaces, context);
       break;
     case 'json':
     case 'yaml': {
       const view = { isDetailed: args.details, isOneTable: args.table !== undefined };
-      const objects = parts.flatMap((part) => {
+      const objects = namespaces.flatMap((part) => {
         const shown = args.all ? part.facts : withoutKernelNeighs(part.facts);
         const marked = args.owners ? { ...view, owners } : view;
-        return renderDumpJson(topic, { ...part, facts: shown }, namesIn(context, part.whole), marked);
+        return renderDumpJson(topic, { ...part, facts: shown }, namesIn(context, part.unfiltered), marked);
       });
       await printDocument(objects, args.output, context.stdout);
       break;
     }
     default:
       warnOfUnknownNames(facts, context);
-      context.stdout.write(tablesOf(topic, args, parts, { facts, owners, context }));
+      context.stdout.write(tablesOf(topic, args, namespaces, { facts, owners, context }));
   }
   return problems.length === 0 ? EXIT.ok : EXIT.failed;
 }
@@ -56,20 +56,27 @@ function warnOfUnknownNames({ agent }: NodeFacts, { stderr }: CommandContext): v
  * Prints a script for one namespace: the Pod's when a Pod is named, else the node's. Prints nothing when the Pod's is
  * unknown.
  */
-function printScript(topic: Topic, args: ListArgs, parts: readonly DumpPart[], context: CommandContext): void {
-  const part = parts.at(-1);
+function printScript(topic: Topic, args: ListArgs, namespaces: readonly NetnsDump[], context: CommandContext): void {
+  const part = namespaces.at(-1);
   if (part === undefined || (args.pod !== undefined && part.pod === undefined)) return;
   const options = {
     topics: [topic],
     hasStandIns: args['stand-ins'],
-    isWhole: [args.table, args.eni, args.family].every((filter) => filter === undefined),
+    isUnfiltered: [args.table, args.eni, args.family].every((filter) => filter === undefined),
   };
-  context.stdout.write(renderIpScript({ ...part.facts, whole: part.whole }, namesIn(context, part.whole), options));
+  context.stdout.write(
+    renderIpScript({ ...part.facts, unfiltered: part.unfiltered }, namesIn(context, part.unfiltered), options),
+  );
 }
 
 type Shown = { readonly facts: NodeFacts; readonly owners: OwnerIndex; readonly context: CommandContext };
 
-function tablesOf(topic: Topic, args: ListArgs, parts: readonly DumpPart[], { facts, owners, context }: Shown): string {
+function tablesOf(
+  topic: Topic,
+  args: ListArgs,
+  namespaces: readonly NetnsDump[],
+  { facts, owners, context }: Shown,
+): string {
   const { isColored } = context.stdout;
   const options = {
     isAll: args.all,
@@ -77,7 +84,9 @@ function tablesOf(topic: Topic, args: ListArgs, parts: readonly DumpPart[], { fa
     tableNames: facts.host.tableNames,
     ...(args.output === 'wide' ? {} : { width: context.stdout.columns() }),
   };
-  return parts.map((part) => renderDumpTable(topic, part, namesIn(context, part.whole), owners, options)).join('\n');
+  return namespaces
+    .map((part) => renderDumpTable(topic, part, namesIn(context, part.unfiltered), owners, options))
+    .join('\n');
 }
 
 /** Reads the node, and the namespace of no Pod but the named one. */

@@ -69,12 +69,12 @@ const FLAGS: readonly (readonly [number, string])[] = [
  * reports "permanent", where `ip` prints "dynamic" for the opposite.
  */
 function addressFlags(flags: number, family: number): IpObject {
-  const words = [
+  const names = [
     ...((flags & IFA_F_SECONDARY) === 0 ? [] : [family === AF_INET6 ? 'temporary' : 'secondary']),
     ...FLAGS.flatMap(([bit, name]) => ((flags & bit) === 0 ? [] : [name])),
     ...((flags & IFA_F_PERMANENT) === 0 ? ['dynamic'] : []),
   ];
-  return Object.fromEntries(words.map((word) => [word, true]));
+  return Object.fromEntries(names.map((name) => [name, true]));
 }
 
 function hex(value: number): string {

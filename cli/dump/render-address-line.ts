@@ -1,6 +1,6 @@
 import type { AddressMessage } from '../../netlink/address-message.ts';
 import type { NeighMessage } from '../../netlink/neigh-message.ts';
-import { line, pair } from '../../netlink/render-words.ts';
+import { line, pair } from '../../netlink/render-arguments.ts';
 import {
   IFA_F_HOMEADDRESS,
   IFA_F_MANAGETEMPADDR,

@@ -5,7 +5,7 @@ import { plainText } from '../output/cell-text.ts';
  * quotes, and a '\' at the end, which joins the next line.
  */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: to find them is what it is for.
-const UNSAYABLE = /[\u0000-\u001f\u007f-\u009f#]|\\$/;
+const NOT_REPRESENTABLE = /[\u0000-\u001f\u007f-\u009f#]|\\$/;
 
 /**
  * Renders one line for `ip -batch`. Other programs choose names, labels and aliases; inside a Pod the Pod's own
@@ -14,12 +14,12 @@ const UNSAYABLE = /[\u0000-\u001f\u007f-\u009f#]|\\$/;
  */
 export function renderBatchLine(text: string): string {
   if (text.startsWith('#')) return plainText(text);
-  return isSayable(text) ? text : `# left out, no line of ip can say it: ${plainText(text)}`;
+  return isRepresentable(text) ? text : `# left out, ip -batch cannot express it: ${plainText(text)}`;
 }
 
 /** Tells whether a text can be part of a line of `ip -batch`, in quotes if needed. */
-export function isSayable(text: string): boolean {
-  return !UNSAYABLE.test(text);
+export function isRepresentable(text: string): boolean {
+  return !NOT_REPRESENTABLE.test(text);
 }
 
 /**

@@ -1,13 +1,13 @@
-import type { OwnerIndex } from '../node/find-owner.ts';
-import { ownerText } from '../node/find-owner.ts';
+import type { OwnerIndex } from '../node/build-owner-index.ts';
+import { ownerText } from '../node/build-owner-index.ts';
 import type { NetnsFacts } from '../node/node-facts.ts';
-import type { DumpPart } from './find-dump.ts';
 import type { IpNames, IpObject } from './ip-names.ts';
 import { renderAddressJson } from './render-address-json.ts';
 import { renderAddressLinkJson, renderLinkJson } from './render-link-json.ts';
 import { renderNeighJson } from './render-neigh-json.ts';
 import { familyName, renderRouteJson } from './render-route-json.ts';
 import { renderRuleJson } from './render-rule-json.ts';
+import type { NetnsDump } from './select-dump.ts';
 
 /** The kinds of objects that can be listed. */
 export type Topic = 'routes' | 'rules' | 'links' | 'addrs' | 'neigh';
@@ -21,7 +21,7 @@ type JsonView = {
 };
 
 /** Renders one namespace as objects of `ip -j`; those inside a Pod have the member "pod". */
-export function renderDumpJson(topic: Topic, part: DumpPart, names: IpNames, view: JsonView): readonly IpObject[] {
+export function renderDumpJson(topic: Topic, part: NetnsDump, names: IpNames, view: JsonView): readonly IpObject[] {
   const objects = RENDERERS[topic](part.facts, names, view);
   return part.pod === undefined ? objects : objects.map((object) => ({ ...object, pod: part.pod }));
 }

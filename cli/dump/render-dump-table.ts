@@ -1,10 +1,9 @@
 import { RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
-import { type Owner, type OwnerIndex, ownerText } from '../node/find-owner.ts';
+import { type Owner, type OwnerIndex, ownerText } from '../node/build-owner-index.ts';
 import { plainText } from '../output/cell-text.ts';
 import { paint } from '../output/color.ts';
 import { type Column, renderTable } from '../output/render-table.ts';
 import { columnsOf, type Row } from './find-columns.ts';
-import type { DumpPart } from './find-dump.ts';
 import type { IpNames, IpObject } from './ip-names.ts';
 import { renderAddressJson } from './render-address-json.ts';
 import type { Topic } from './render-dump-json.ts';
@@ -12,6 +11,7 @@ import { renderLinkJson } from './render-link-json.ts';
 import { renderNeighJson } from './render-neigh-json.ts';
 import { renderRouteJson } from './render-route-json.ts';
 import { renderRuleJson } from './render-rule-json.ts';
+import type { NetnsDump } from './select-dump.ts';
 
 /** How a list is laid out. */
 type TableView = {
@@ -27,7 +27,7 @@ type TableView = {
 /** Renders one namespace as tables: one for each owner, and one for all Pods. */
 export function renderDumpTable(
   topic: Topic,
-  part: DumpPart,
+  part: NetnsDump,
   names: IpNames,
   owners: OwnerIndex,
   view: TableView,
@@ -52,9 +52,9 @@ export function renderDumpTable(
     });
     return `${paint(plainText(title), 'bold', isColored)}\n${table}`;
   });
-  const place = part.pod === undefined ? '' : ` inside Pod ${plainText(part.pod)}`;
-  const rest = hidden === 0 ? [] : [`${hidden} more${place} of the kernel's own: --all shows them\n`];
-  const nothing = rows.length === 0 ? [`nothing found${place}\n`] : [];
+  const suffix = part.pod === undefined ? '' : ` inside Pod ${plainText(part.pod)}`;
+  const rest = hidden === 0 ? [] : [`${hidden} more${suffix} of the kernel's own: --all shows them\n`];
+  const nothing = rows.length === 0 ? [`nothing found${suffix}\n`] : [];
   return [...texts, ...rest, ...nothing].join('\n');
 }
 
@@ -119,7 +119,7 @@ function withOurNames(names: IpNames, tableNames: ReadonlyMap<number, string>): 
   };
 }
 
-function rowsOf(topic: Topic, { facts, pod }: DumpPart, names: IpNames, owners: OwnerIndex): readonly Row[] {
+function rowsOf(topic: Topic, { facts, pod }: NetnsDump, names: IpNames, owners: OwnerIndex): readonly Row[] {
   const isInside = pod !== undefined;
   const row = (owner: Owner, object: IpObject, family: number, isNoise = owner.kind === 'kernel'): Row => ({
     owner,

@@ -1,5 +1,4 @@
 import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
-import { findKernelMade, type ScriptFacts, type ScriptInput } from './find-kernel-made.ts';
 import type { IpNames } from './ip-names.ts';
 import { renderAddressLine, renderNeighLine } from './render-address-line.ts';
 import { batchWord, renderBatchLine } from './render-batch-line.ts';
@@ -7,9 +6,10 @@ import type { Topic } from './render-dump-json.ts';
 import { renderLinkLines } from './render-link-lines.ts';
 import { renderRouteLines } from './render-route-line.ts';
 import { renderDefaultRules, renderRuleLine } from './render-rule-line.ts';
+import { type ScriptFacts, type ScriptInput, withoutKernelMade } from './without-kernel-made.ts';
 
 /** Options of a script. */
-type ScriptParts = {
+type ScriptOptions = {
   /**
    * What to create. The script has its own order, in which the kernel accepts them: links, addresses, routes,
    * neighbours, rules.
@@ -21,7 +21,7 @@ type ScriptParts = {
    * False when filters selected the objects: a default rule that is missing among them may then still exist on the
    * node.
    */
-  readonly isWhole: boolean;
+  readonly isUnfiltered: boolean;
   /** Script for `nft -f`. */
   readonly nft?: string;
 };
@@ -33,11 +33,11 @@ const ORDER: readonly Topic[] = ['links', 'addrs', 'routes', 'neigh', 'rules'];
  * the kernel creates by itself is left out; what a line of `ip` cannot express becomes a comment.
  * @see ip(8) -batch, nft(8) -f
  */
-export function renderIpScript(facts: ScriptInput, names: IpNames, parts: ScriptParts): string {
-  const made = findKernelMade(facts);
-  const topics = ORDER.filter((topic) => parts.topics.includes(topic) || (topic === 'links' && parts.hasStandIns));
+export function renderIpScript(facts: ScriptInput, names: IpNames, options: ScriptOptions): string {
+  const script = withoutKernelMade(facts);
+  const topics = ORDER.filter((topic) => options.topics.includes(topic) || (topic === 'links' && options.hasStandIns));
   const spelled: IpNames = { ...names, link: (ifindex) => batchWord(names.link(ifindex)) };
-  const lines = topics.map((topic) => RENDERERS[topic](made, spelled, parts));
+  const lines = topics.map((topic) => RENDERERS[topic](script, spelled, options));
   const links = lines.flatMap((each) => each.links ?? []).map(renderBatchLine);
   const v4 = lines.flatMap((each) => each.v4 ?? []).map(renderBatchLine);
   const v6 = lines.flatMap((each) => each.v6 ?? []).map(renderBatchLine);
@@ -46,12 +46,12 @@ export function renderIpScript(facts: ScriptInput, names: IpNames, parts: Script
     hereDocument('ip -batch -', links, 'LINKS'),
     hereDocument('ip -4 -batch -', v4, 'IPV4'),
     hereDocument('ip -6 -batch -', v6, 'IPV6'),
-    parts.nft === undefined ? '' : hereDocument('nft -f -', parts.nft.trimEnd().split('\n'), 'NFT'),
+    options.nft === undefined ? '' : hereDocument('nft -f -', options.nft.trimEnd().split('\n'), 'NFT'),
   ].join('');
 }
 
 type Lines = { readonly links?: readonly string[]; readonly v4?: readonly string[]; readonly v6?: readonly string[] };
-type Renderer = (facts: ScriptFacts, names: IpNames, parts: ScriptParts) => Lines;
+type Renderer = (facts: ScriptFacts, names: IpNames, options: ScriptOptions) => Lines;
 
 const AF_INET = 2;
 
@@ -67,9 +67,9 @@ const RENDERERS: Readonly<Record<Topic, Renderer>> = {
     return { v4: renderRouteLines(ofFamily(true), names), v6: renderRouteLines(ofFamily(false), names) };
   },
   neigh: ({ neighs }, names) => byFamily(neighs, (neigh) => [renderNeighLine(neigh, names)]),
-  rules: ({ rules, allRules, allAddresses }, _names, { isWhole }) => {
+  rules: ({ rules, allRules, allAddresses }, _names, { isUnfiltered }) => {
     const { v4 = [], v6 = [] } = byFamily(rules, (rule) => [renderRuleLine(rule)]);
-    if (!isWhole) return { v4, v6 };
+    if (!isUnfiltered) return { v4, v6 };
     // A node without IPv6 has no IPv6 default rules: that is no reason to delete them elsewhere.
     const hasIpv6 = [...allRules, ...allAddresses].some(({ family }) => family === AF_INET6);
     return {

@@ -1,5 +1,5 @@
 import type { LinkMessage } from '../../netlink/link-message.ts';
-import { line, pair } from '../../netlink/render-words.ts';
+import { line, pair } from '../../netlink/render-arguments.ts';
 import {
   IFF_LOOPBACK,
   IFF_LOWER_UP,
@@ -8,9 +8,9 @@ import {
   IFF_PROMISC,
   IFF_UP,
 } from '../../netlink/uapi/if-link.ts';
-import type { ScriptFacts } from './find-kernel-made.ts';
 import type { IpNames } from './ip-names.ts';
-import { batchWord, isSayable } from './render-batch-line.ts';
+import { batchWord, isRepresentable } from './render-batch-line.ts';
+import type { ScriptFacts } from './without-kernel-made.ts';
 
 /** Prefix of the name of a stand-in's other end, an interface that nothing else uses. */
 const STAND_IN_PREFIX = 'tke-si-';
@@ -29,7 +29,7 @@ export function renderLinkLines(facts: ScriptFacts, names: IpNames, hasStandIns:
   const others = links.filter(({ kind }) => kind !== 'bridge');
   return [
     ...bridges.map(renderBridge),
-    ...others.flatMap((link) => (hasStandIns ? renderStandIn(link) : renderMaking(link))),
+    ...others.flatMap((link) => (hasStandIns ? renderStandIn(link) : renderCreation(link))),
     ...links.flatMap((link) => renderSettings(link, names, facts.withLinkLocal.has(link.ifindex))),
     ...loopbacks.map(({ ifname }) => `link set dev ${batchWord(ifname)} up`),
   ];
@@ -54,11 +54,11 @@ function renderBridge({ ifname, address, bridge }: LinkMessage): string {
 function renderStandIn({ ifname, ifindex, flags, address }: LinkMessage): readonly string[] {
   const other = `${STAND_IN_PREFIX}${ifindex}`;
   const mac = address !== undefined && MAC.test(address) ? address : undefined;
-  const making = line('link add name', batchWord(ifname), pair('address', mac), 'type veth peer name', other);
+  const creation = line('link add name', batchWord(ifname), pair('address', mac), 'type veth peer name', other);
   // The line becomes a comment, so the rest of the stand-in is left out, too.
-  if (!isSayable(making)) return [making];
+  if (!isRepresentable(creation)) return [creation];
   return [
-    making,
+    creation,
     `link set dev ${other} addrgenmode none`,
     ...((flags & IFF_LOWER_UP) === 0 ? [] : [`link set dev ${other} up`]),
   ];
@@ -67,7 +67,7 @@ function renderStandIn({ ifname, ifindex, flags, address }: LinkMessage): readon
 /** Kinds of links that need only a name. */
 const SIMPLE_KINDS: readonly (string | undefined)[] = ['dummy', 'ifb'];
 
-function renderMaking({ ifname, kind, address }: LinkMessage): readonly string[] {
+function renderCreation({ ifname, kind, address }: LinkMessage): readonly string[] {
   if (SIMPLE_KINDS.includes(kind))
     return [line('link add name', batchWord(ifname), pair('address', address), 'type', kind)];
   const what = kind === undefined ? 'a network card' : kind === 'veth' ? 'one end of a veth pair' : `of kind ${kind}`;
@@ -78,7 +78,7 @@ function renderSettings(link: LinkMessage, names: IpNames, hasLinkLocal: boolean
   const { flags, master, ifalias } = link;
   const isUp = (flags & IFF_UP) !== 0;
   const alias = ifalias === undefined ? undefined : quoted(ifalias);
-  const isKept = alias === undefined || isSayable(alias);
+  const isAliasShown = alias === undefined || isRepresentable(alias);
   const settings = line(
     'link set dev',
     batchWord(link.ifname),
@@ -86,7 +86,7 @@ function renderSettings(link: LinkMessage, names: IpNames, hasLinkLocal: boolean
     pair('group', link.group),
     pair('txqueuelen', link.txqlen),
     pair('master', master === undefined || master === 0 ? undefined : names.link(master)),
-    pair('alias', isKept ? alias : undefined),
+    pair('alias', isAliasShown ? alias : undefined),
     // A link that is up without a link-local address must not get one.
     isUp && !hasLinkLocal ? ['addrgenmode', 'none'] : [],
     (flags & IFF_NOARP) === 0 ? [] : ['arp', 'off'],
@@ -94,7 +94,7 @@ function renderSettings(link: LinkMessage, names: IpNames, hasLinkLocal: boolean
     (flags & IFF_PROMISC) === 0 || master !== undefined ? [] : ['promisc', 'on'],
     isUp ? 'up' : 'down',
   );
-  return isKept ? [settings] : [settings, `# left out, no line of ip can say it: alias ${alias}`];
+  return isAliasShown ? [settings] : [settings, `# left out, ip -batch cannot express it: alias ${alias}`];
 }
 
 /** Quotes an alias. Its double quotes become single ones where it has both: an alias is only read by people. */

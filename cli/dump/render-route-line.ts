@@ -1,4 +1,4 @@
-import { line, pair, type Word } from '../../netlink/render-words.ts';
+import { type Argument, line, pair } from '../../netlink/render-arguments.ts';
 import type { RouteMessage, RouteMetrics, RouteNexthop } from '../../netlink/route-message.ts';
 import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import { RTN_UNICAST, RTNH_F_ONLINK, RTPROT_UNSPEC } from '../../netlink/uapi/rtnetlink.ts';
@@ -20,11 +20,11 @@ export function renderRouteLines(routes: readonly RouteMessage[], names: IpNames
   const seen = new Set<string>();
   return ordered.map((route) => {
     if (route.encap !== undefined || route.multipath?.some(({ encap }) => encap !== undefined)) {
-      return `# left out, its encapsulation cannot be said: ${renderRouteLine('add', route, names)}`;
+      return `# left out, ip -batch cannot express its encapsulation: ${renderRouteLine('add', route, names)}`;
     }
-    const place = `${route.table} ${route.dst ?? ''} ${route.tos} ${route.priority ?? 0} ${route.src ?? ''}`;
-    const verb = seen.has(place) ? 'append' : 'add';
-    seen.add(place);
+    const key = `${route.table} ${route.dst ?? ''} ${route.tos} ${route.priority ?? 0} ${route.src ?? ''}`;
+    const verb = seen.has(key) ? 'append' : 'add';
+    seen.add(key);
     return renderRouteLine(verb, route, names);
   });
 }
@@ -58,7 +58,7 @@ function renderRouteLine(verb: 'add' | 'append', route: RouteMessage, names: IpN
 /** Router preferences other than medium. @see RFC 4191 */
 const PREFERENCES: Readonly<Record<number, string>> = { 1: 'high', 3: 'low' };
 
-function gateway({ gateway: own, via }: Pick<RouteMessage, 'gateway' | 'via'>): readonly Word[] {
+function gateway({ gateway: own, via }: Pick<RouteMessage, 'gateway' | 'via'>): readonly Argument[] {
   if (via !== undefined) return ['via', via.includes(':') ? 'inet6' : 'inet', via];
   return pair('via', own);
 }
@@ -67,7 +67,7 @@ function realms(flow: number): string {
   return flow >>> 16 === 0 ? String(flow & 0xffff) : `${flow >>> 16}/${flow & 0xffff}`;
 }
 
-function nexthop(hop: RouteNexthop, names: IpNames): readonly Word[] {
+function nexthop(hop: RouteNexthop, names: IpNames): readonly Argument[] {
   return [
     'nexthop',
     ...gateway(hop),
@@ -86,9 +86,9 @@ const FEATURE_ECN = 1;
  * lock bit. Times have no unit: `ip` then takes them as the kernel stores them.
  * @see uapi RTAX_*
  */
-function metrics(found: RouteMetrics): readonly Word[] {
+function metrics(found: RouteMetrics): readonly Argument[] {
   const { lock = 0 } = found;
-  const values: readonly (readonly [string, Word, number])[] = [
+  const values: readonly (readonly [string, Argument, number])[] = [
     ['mtu', found.mtu, 2],
     ['window', found.window, 3],
     ['rtt', found.rtt, 4],

@@ -1,9 +1,9 @@
+import { type Argument, hex, line, pair } from '../../netlink/render-arguments.ts';
 import { range, ruleAction } from '../../netlink/render-rule.ts';
-import { hex, line, pair, type Word } from '../../netlink/render-words.ts';
 import type { RuleMessage } from '../../netlink/rule-message.ts';
 import { FIB_RULE_INVERT } from '../../netlink/uapi/fib-rules.ts';
-import { DEFAULT_PRIORITIES } from './find-kernel-made.ts';
 import { batchWord } from './render-batch-line.ts';
+import { DEFAULT_PRIORITIES } from './without-kernel-made.ts';
 
 /** Renders the `ip -batch` line that creates a rule. @see ip-rule(8) */
 export function renderRuleLine(rule: RuleMessage): string {
@@ -49,6 +49,6 @@ export function renderDefaultRules(rules: readonly RuleMessage[], family: 4 | 6)
  * Quotes the name of an interface if needed: the kernel accepts any text as the name of an interface that does not
  * exist yet.
  */
-function nameWord(ifname: string | undefined): Word {
+function nameWord(ifname: string | undefined): Argument {
   return ifname === undefined ? undefined : batchWord(ifname);
 }

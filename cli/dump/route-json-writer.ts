@@ -95,8 +95,8 @@ export class RouteJsonWriter {
 
   #addObject(message: ByteView, start: number, end: number): void {
     const route = ROUTE.read(message, start, end);
-    const isWanted = (route.flags & RTM_F_CLONED) === 0 && (this.#table === undefined || route.table === this.#table);
-    if (!isWanted) return;
+    const isSelected = (route.flags & RTM_F_CLONED) === 0 && (this.#table === undefined || route.table === this.#table);
+    if (!isSelected) return;
     const text = `${JSON.stringify(renderRouteJson(route, this.#names, this.#view))},`;
     const bytes = Buffer.byteLength(text);
     if (this.#length + bytes > this.#out.length) this.#grow(bytes);

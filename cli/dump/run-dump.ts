@@ -1,7 +1,7 @@
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
-import { ownersOf } from '../node/find-owner.ts';
+import { buildOwnerIndex } from '../node/build-owner-index.ts';
 import { findPod, podTitle } from '../node/find-pod.ts';
 import type { NetnsFacts, NodeFacts } from '../node/node-facts.ts';
 import { readNftText } from '../node/read-nft-facts.ts';
@@ -21,22 +21,22 @@ export async function run(args: DumpArgs, context: CommandContext): Promise<Exit
   const names = namesIn(context, shown);
   const nft = pod === undefined ? await nftOf(args, context) : undefined;
   if (args.output === 'ip') {
-    const parts = {
+    const options = {
       topics: TOPICS,
       hasStandIns: args['stand-ins'],
-      isWhole: true,
+      isUnfiltered: true,
       ...(nft === undefined ? {} : { nft }),
     };
-    context.stdout.write(renderIpScript({ ...shown, whole: shown }, names, parts));
+    context.stdout.write(renderIpScript({ ...shown, unfiltered: shown }, names, options));
     return EXIT.ok;
   }
   const view = {
     isDetailed: args.details,
     isOneTable: false,
-    ...(pod === undefined ? { owners: ownersOf(facts) } : {}),
+    ...(pod === undefined ? { owners: buildOwnerIndex(facts) } : {}),
   };
   const entries = TOPICS.map(
-    (topic) => [topic, renderDumpJson(topic, { pod, facts: shown, whole: shown }, names, view)] as const,
+    (topic) => [topic, renderDumpJson(topic, { pod, facts: shown, unfiltered: shown }, names, view)] as const,
   );
   await printDocument({ ...Object.fromEntries(entries), nft: nft ?? null }, args.output, context.stdout);
   return EXIT.ok;
@@ -44,10 +44,10 @@ export async function run(args: DumpArgs, context: CommandContext): Promise<Exit
 
 function namespaceOf(
   facts: NodeFacts,
-  word: string | undefined,
+  podName: string | undefined,
 ): { readonly shown: NetnsFacts; readonly pod: string | undefined } {
-  if (word === undefined) return { shown: facts.host, pod: undefined };
-  const pod = findPod(facts, word);
+  if (podName === undefined) return { shown: facts.host, pod: undefined };
+  const pod = findPod(facts, podName);
   const { inside } = pod;
   if (inside.kind === 'known') return { shown: inside.value, pod: podTitle(pod) };
   throw new CliError('FORBIDDEN', `inside Pod ${podTitle(pod)}: ${inside.why}`, inside.next);

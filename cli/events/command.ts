@@ -4,7 +4,7 @@ import { OPTIONS } from './arguments.ts';
 /** `tke-eni events` */
 export const EVENTS = defineCommand({
   name: 'events',
-  summary: 'show the last operations of Pods, and what Kubernetes was told',
+  summary: 'show the last operations of Pods, and their events in Kubernetes',
   description: `Shows what the agent's flight recorder holds, the oldest first: ADD, DEL, CHECK and repairs of each Pod with how
 they ended, how long they took and what they did to the kernel (-o json has every step). The recorder is in memory: it
 begins with the agent.

@@ -12,12 +12,12 @@ import type { RenderOptions } from '../pool/render-pool.ts';
 import { followAgent } from '../watch/follow-agent.ts';
 import { createNames } from '../watch/names.ts';
 import { renderWatchEvent } from '../watch/render-watch.ts';
-import { isWanted, type WatchEvent } from '../watch/watch-event.ts';
+import { matchesFilter, type WatchEvent } from '../watch/watch-event.ts';
 import type { EventsArgs } from './arguments.ts';
+import { buildRecordedRows } from './build-recorded-rows.ts';
 import type { EventRow } from './event-row.ts';
-import { findClusterRows } from './find-cluster-rows.ts';
-import { findRecordedRows } from './find-recorded-rows.ts';
 import { readClusterEvents } from './read-cluster-events.ts';
+import { selectClusterRows } from './select-cluster-rows.ts';
 
 /** Shows what happened. @throws CliError NO_AGENT, FORBIDDEN when neither agent nor cluster answers; USAGE */
 export async function run({ output, pod, last, follow }: EventsArgs, context: CommandContext): Promise<ExitCode> {
@@ -25,16 +25,16 @@ export async function run({ output, pod, last, follow }: EventsArgs, context: Co
     throw new CliError('USAGE', `--last ${last}: expected a whole number`, 'leave it out for 100');
   }
   const hasCluster = context.global.kubeconfig !== '';
-  const told = await Promise.allSettled([
+  const answers = await Promise.allSettled([
     recordedRows(context, pod ?? ''),
     ...(hasCluster ? [clusterRows(context, pod)] : []),
   ]);
-  const failures = told.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
+  const failures = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
   const fault = failures.find((error) => !(error instanceof CliError));
   if (fault !== undefined) throw fault;
-  if (failures.length === told.length && !follow) throw failures[0];
+  if (failures.length === answers.length && !follow) throw failures[0];
   for (const error of failures) context.stderr.write(renderWarning(error.message, context.stderr.isColored));
-  const rows = told
+  const rows = answers
     .flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
     .toSorted((a, b) => a.atMs - b.atMs)
     .slice(last === 0 ? Number.POSITIVE_INFINITY : -last);
@@ -42,13 +42,13 @@ export async function run({ output, pod, last, follow }: EventsArgs, context: Co
     await printView(output, context, rows, (options) => renderEvents(rows, options));
     return EXIT.ok;
   }
-  await goOn(rows, { output, pod }, context);
+  await followEvents(rows, { output, pod }, context);
   return EXIT.ok;
 }
 
 async function recordedRows({ global }: CommandContext, pod: string): Promise<readonly EventRow[]> {
   using client = await openOpsClient(global.socket);
-  return findRecordedRows(await client.recorder(pod));
+  return buildRecordedRows(await client.recorder(pod));
 }
 
 async function clusterRows(context: CommandContext, pod: string | undefined): Promise<readonly EventRow[]> {
@@ -57,12 +57,12 @@ async function clusterRows(context: CommandContext, pod: string | undefined): Pr
   const nodeName =
     facts?.journal.supply?.nodeName ?? (facts === undefined ? '' : (ifKnown(facts.node)?.nodeName ?? ''));
   const pods = new Set(leases.map(({ podNamespace, podName }) => `${podNamespace}/${podName}`));
-  const rows = findClusterRows(await readClusterEvents(context), { nodeName, pods });
+  const rows = selectClusterRows(await readClusterEvents(context), { nodeName, pods });
   return pod === undefined ? rows : rows.filter(({ subject }) => subject.includes(pod));
 }
 
 /** Prints the rows so far, then new events as they come, in the same format. */
-async function goOn(
+async function followEvents(
   rows: readonly EventRow[],
   { output, pod }: Pick<EventsArgs, 'output' | 'pod'>,
   context: CommandContext,
@@ -74,7 +74,7 @@ async function goOn(
   const names = createNames(() => ifKnown(readAgentFacts(context.global.stateDir))?.journal, context.clock);
   const filter = { kinds: [], isAll: true, ...(pod === undefined ? {} : { pod }) };
   await followAgent(context, [], names, (event: WatchEvent) => {
-    if (!isWanted(event, filter)) return;
+    if (!matchesFilter(event, filter)) return;
     stdout.write(isJson ? `${JSON.stringify(event)}\n` : renderWatchEvent(event, stdout.isColored));
   });
 }

@@ -9,10 +9,10 @@ import {
 } from '../../netlink/uapi/fib-rules.ts';
 import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import type { NetnsFacts } from '../node/node-facts.ts';
-import { bitsOf } from './find-prefix.ts';
-import { findInTable, hopsOf, type NextHop, type RefusalCode, type TableAnswer } from './find-route-match.ts';
-import { isRuleMatch } from './find-rule-match.ts';
+import { findInTable, hopsOf, type NextHop, type RefusalCode, type TableAnswer } from './find-in-table.ts';
 import { addressFamily, type Flow } from './flow.ts';
+import { isRuleMatch } from './match-rule.ts';
+import { prefixBits } from './prefix-contains.ts';
 
 /** What a route is looked up in. */
 type Fib = Pick<NetnsFacts, 'rules' | 'routes' | 'links'>;
@@ -26,7 +26,7 @@ export type PassedRule = {
 };
 
 /** Simulated result of the kernel's route lookup. The kernel is asked as well; its own answer counts. */
-export type Reading = { readonly passed: readonly PassedRule[] } & (
+export type RouteResult = { readonly passed: readonly PassedRule[] } & (
   | {
       readonly kind: 'route';
       readonly rule: RuleMessage;
@@ -52,7 +52,7 @@ const RULE_REFUSALS: Readonly<Record<number, RefusalCode>> = {
  * Looks up a route as the kernel does: rules in their order; the first rule whose table has an answer decides.
  * @see net/core/fib_rules.c fib_rules_lookup
  */
-export function findRoute(fib: Fib, flow: Flow): Reading {
+export function findRoute(fib: Fib, flow: Flow): RouteResult {
   const family = addressFamily(flow.family);
   const rules = rulesOf(fib.rules, family);
   const passed: PassedRule[] = [];
@@ -106,10 +106,10 @@ function passOf(fib: Fib, rule: RuleMessage, answer: TableAnswer): PassedRule | 
 }
 
 function isSuppressed(fib: Fib, rule: RuleMessage, { route, nexthops }: TableAnswer & { kind: 'route' }): boolean {
-  if (rule.suppressPrefixlength !== undefined && bitsOf(route.dst) <= rule.suppressPrefixlength) return true;
+  if (rule.suppressPrefixlength !== undefined && prefixBits(route.dst) <= rule.suppressPrefixlength) return true;
   if (rule.suppressIfgroup === undefined) return false;
   // The kernel checks the first next hop of an IPv4 route, dead or not. For IPv6 it has selected one by a hash before, so the
   // result is certain only where all next hops are alike. @see net/ipv4/fib_rules.c fib4_rule_suppress
-  const judged = route.family === AF_INET6 ? nexthops : hopsOf(route).slice(0, 1);
-  return judged.every(({ oif }) => fib.links.find(({ ifindex }) => ifindex === oif)?.group === rule.suppressIfgroup);
+  const checked = route.family === AF_INET6 ? nexthops : hopsOf(route).slice(0, 1);
+  return checked.every(({ oif }) => fib.links.find(({ ifindex }) => ifindex === oif)?.group === rule.suppressIfgroup);
 }

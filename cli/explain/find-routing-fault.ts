@@ -10,14 +10,14 @@ import { finding } from '../catalogue.ts';
 import type { Finding } from '../finding.ts';
 import { eniId, linkId, podId, routeId, tableId } from '../node/element-id.ts';
 import { ruleElement } from '../node/rule-selector.ts';
-import { bitsOf } from './find-prefix.ts';
-import type { Reading } from './find-route.ts';
-import { type EniView, linkName, type PodView } from './find-situation.ts';
-import { refusalText, routeText, ruleText } from './find-text.ts';
+import { type EniView, linkName, type PodView } from './explain-context.ts';
+import type { RouteResult } from './find-route.ts';
 import { addressFamily } from './flow.ts';
+import { prefixBits } from './prefix-contains.ts';
+import { refusalText, routeText, ruleText } from './routing-text.ts';
 
 /** The route that a packet should take. */
-export type Leads = {
+export type ExpectedRoute = {
   /** Rule of tke-eni that should decide; undefined where a rule of the kernel should. */
   readonly rule: RuleSpec | undefined;
   readonly table: number;
@@ -35,18 +35,18 @@ export type Leads = {
   readonly eni?: EniView;
   readonly pod?: PodView;
   /** Another link from which the source is also valid: a packet that leaves there arrives, but not as planned. */
-  readonly orBy?: number;
+  readonly alternativeOif?: number;
 };
 
 /** Input of the check. */
-type Judged = {
+type RoutingCheck = {
   readonly family: 4 | 6;
-  readonly reading: Reading;
+  readonly result: RouteResult;
   /** The route that counts: the simulated one, or the kernel's where they differ. */
   readonly route: RouteMessage | undefined;
   readonly oif: number | undefined;
   readonly gateway: string | undefined;
-  readonly leads: Leads;
+  readonly expected: ExpectedRoute;
   readonly rules: readonly RuleMessage[];
   readonly links: readonly LinkMessage[];
 };
@@ -54,52 +54,52 @@ type Judged = {
 const REPAIR = 'tke-eni repair';
 
 /**
- * Finds why a packet does not take its expected route; undefined when it does. `place` says which hop shows the fault.
+ * Finds why a packet does not take its expected route; undefined when it does. `hop` says which hop shows the fault.
  */
-export function findRoutingFault(judged: Judged): RoutingFault | undefined {
-  const fault = faultOf(judged);
-  const { orBy } = judged.leads;
-  if (fault === undefined || orBy === undefined || judged.oif !== orBy) return fault;
+export function findRoutingFault(check: RoutingCheck): RoutingFault | undefined {
+  const fault = faultOf(check);
+  const { alternativeOif } = check.expected;
+  if (fault === undefined || alternativeOif === undefined || check.oif !== alternativeOif) return fault;
   return { ...fault, finding: { ...fault.finding, severity: 'warning' } };
 }
 
 /** A fault of the routing, and the hop that shows it. */
-type RoutingFault = { readonly place: 'rule' | 'route'; readonly finding: Finding };
+type RoutingFault = { readonly hop: 'rule' | 'route'; readonly finding: Finding };
 
-function faultOf(judged: Judged): RoutingFault | undefined {
-  const { leads, route, reading } = judged;
-  if (route !== undefined && isLedWell(judged, route)) {
-    const found = ruleFault(judged, 'warning') ?? duplicateFault(judged);
-    return found === undefined ? undefined : { place: 'rule', finding: found };
+function faultOf(check: RoutingCheck): RoutingFault | undefined {
+  const { expected, route, result } = check;
+  if (route !== undefined && isAsExpected(check, route)) {
+    const found = ruleFault(check, 'warning') ?? duplicateFault(check);
+    return found === undefined ? undefined : { hop: 'rule', finding: found };
   }
-  if (route?.type === RTN_LOCAL && leads.oif !== undefined)
-    return { place: 'route', finding: twoOwners(judged, route) };
-  const decided = reading.rule;
-  if (decided !== undefined && isForeignAbove(judged, decided))
-    return { place: 'rule', finding: foreignAbove(judged, decided) };
-  const missing = ruleFault(judged, undefined);
-  if (missing !== undefined) return { place: 'rule', finding: missing };
-  return { place: 'route', finding: routeFault(judged, route) };
+  if (route?.type === RTN_LOCAL && expected.oif !== undefined)
+    return { hop: 'route', finding: twoOwners(check, route) };
+  const decided = result.rule;
+  if (decided !== undefined && isForeignAbove(check, decided))
+    return { hop: 'rule', finding: foreignAbove(check, decided) };
+  const missing = ruleFault(check, undefined);
+  if (missing !== undefined) return { hop: 'rule', finding: missing };
+  return { hop: 'route', finding: routeFault(check, route) };
 }
 
-function isLedWell({ leads, oif, gateway }: Judged, route: RouteMessage): boolean {
-  if (leads.oif === undefined) return route.type === RTN_LOCAL;
-  if (route.type !== RTN_UNICAST || oif !== leads.oif) return false;
-  return leads.gateway === undefined || gateway === undefined || gateway === leads.gateway;
+function isAsExpected({ expected, oif, gateway }: RoutingCheck, route: RouteMessage): boolean {
+  if (expected.oif === undefined) return route.type === RTN_LOCAL;
+  if (route.type !== RTN_UNICAST || oif !== expected.oif) return false;
+  return expected.gateway === undefined || gateway === undefined || gateway === expected.gateway;
 }
 
-function isForeignAbove({ leads, rules, family }: Judged, decided: RuleMessage): boolean {
+function isForeignAbove({ expected, rules, family }: RoutingCheck, decided: RuleMessage): boolean {
   const isOurs = decided.protocol === RTPROT_TKE_ENI;
   const isKernels = decided.priority === 0 || decided.priority >= 32766;
-  if (isOurs || isKernels || leads.rule === undefined) return false;
-  const wanted = rules.find((rule) => isWanted(rule, leads.rule, family));
-  return decided.priority <= leads.rule.priority && decided !== wanted;
+  if (isOurs || isKernels || expected.rule === undefined) return false;
+  const expectedRule = rules.find((rule) => isExpectedRule(rule, expected.rule, family));
+  return decided.priority <= expected.rule.priority && decided !== expectedRule;
 }
 
-function foreignAbove({ family, leads, reading, links }: Judged, decided: RuleMessage): Finding {
-  const leadsTo = reading.kind === 'route' ? `to "${routeText(reading.route, links)}"` : refusalText(reading.code);
+function foreignAbove({ family, expected, result, links }: RoutingCheck, decided: RuleMessage): Finding {
+  const outcome = result.kind === 'route' ? `to "${routeText(result.route, links)}"` : refusalText(result.code);
   return finding('foreign-rule-above-ours', {
-    what: `rule "${ruleText(decided)}" (protocol ${decided.protocol ?? 'none'}) catches the packet before ours at ${leads.rule?.priority}: ${leadsTo}`,
+    what: `rule "${ruleText(decided)}" (protocol ${decided.protocol ?? 'none'}) catches the packet before ours at ${expected.rule?.priority}: ${outcome}`,
     fix: [
       renderRule('delete', withoutDefaults(decided, family)),
       'stop the program that adds it, or give it a priority above 1537',
@@ -109,10 +109,10 @@ function foreignAbove({ family, leads, reading, links }: Judged, decided: RuleMe
 }
 
 /** Reports that the expected rule is missing or looks up another table. */
-function ruleFault(judged: Judged, severity: Finding['severity'] | undefined): Finding | undefined {
-  const { leads, rules, family } = judged;
-  const { rule: wanted } = leads;
-  if (wanted === undefined || rules.some((rule) => isWanted(rule, wanted, family))) return undefined;
+function ruleFault(check: RoutingCheck, severity: Finding['severity'] | undefined): Finding | undefined {
+  const { expected, rules, family } = check;
+  const { rule: wanted } = expected;
+  if (wanted === undefined || rules.some((rule) => isExpectedRule(rule, wanted, family))) return undefined;
   const subjects = [ruleElement(wanted, family)];
   const weight = severity === undefined ? {} : { severity };
   const other = rules.find((rule) => isSameSelector(rule, wanted, family) && rule.priority === wanted.priority);
@@ -124,8 +124,8 @@ function ruleFault(judged: Judged, severity: Finding['severity'] | undefined): F
       ...weight,
     });
   }
-  const stands = rules.find((rule) => isSameSelector(rule, wanted, family) && rule.table === wanted.table);
-  const elsewhere = stands === undefined ? '' : `; it stands at ${stands.priority}`;
+  const misplaced = rules.find((rule) => isSameSelector(rule, wanted, family) && rule.table === wanted.table);
+  const elsewhere = misplaced === undefined ? '' : `; it stands at ${misplaced.priority}`;
   return finding('rule-missing', {
     what: `there is no IPv${family} rule "${ruleText(wanted)}"${elsewhere}`,
     fix: [REPAIR, renderRule('add', wanted)],
@@ -134,8 +134,8 @@ function ruleFault(judged: Judged, severity: Finding['severity'] | undefined): F
   });
 }
 
-function duplicateFault({ leads, rules, family }: Judged): Finding | undefined {
-  const { rule: wanted } = leads;
+function duplicateFault({ expected, rules, family }: RoutingCheck): Finding | undefined {
+  const { rule: wanted } = expected;
   if (wanted === undefined) return undefined;
   const same = rules.filter(
     (rule) =>
@@ -152,18 +152,18 @@ function duplicateFault({ leads, rules, family }: Judged): Finding | undefined {
   });
 }
 
-function routeFault(judged: Judged, route: RouteMessage | undefined): Finding {
-  const { leads, reading, links } = judged;
-  const refusing = reading.kind === 'refused' ? reading.route : undefined;
+function routeFault(check: RoutingCheck, route: RouteMessage | undefined): Finding {
+  const { expected, result, links } = check;
+  const refusing = result.kind === 'refused' ? result.route : undefined;
   if (refusing !== undefined) {
     const isOurs = refusing.protocol === RTPROT_TKE_ENI;
     return finding('blackhole-route', {
-      what: `"${routeText(refusing, links)}" catches the packet: ${refusalText(reading.kind === 'refused' ? reading.code : '')}`,
+      what: `"${routeText(refusing, links)}" catches the packet: ${refusalText(result.kind === 'refused' ? result.code : '')}`,
       fix: [...(isOurs ? [REPAIR] : []), `ip route del ${routeText(refusing, links)}`],
       subjects: [routeId(refusing.table, refusing.dst ?? 'default')],
     });
   }
-  const thrown = reading.passed.find((passed) => passed.rule.table === leads.table && passed.why === 'throw')?.route;
+  const thrown = result.passed.find((passed) => passed.rule.table === expected.table && passed.why === 'throw')?.route;
   if (thrown !== undefined) {
     return finding('table-collision', {
       what: `"${routeText(thrown, links)}" (protocol ${thrown.protocol}, not ours) sends the packet on to later rules`,
@@ -171,29 +171,30 @@ function routeFault(judged: Judged, route: RouteMessage | undefined): Finding {
       subjects: [routeId(thrown.table, thrown.dst ?? 'default')],
     });
   }
-  const cause = linkFault(leads, judged.family);
+  const cause = linkFault(expected, check.family);
   if (cause !== undefined) return cause;
   // Another route matched. Either a wrong one in the right table, or one of a later rule because the expected route is
   // missing. A route with a shorter prefix matches because the expected one is missing; it is itself correct.
-  const isInPlace =
-    route?.table === leads.table && bitsOf(route.dst) >= (leads.dst === 'default' ? 0 : bitsOf(leads.dst));
-  if (route !== undefined && isInPlace) return wrongRoute(judged, route);
+  const isInExpectedTable =
+    route?.table === expected.table &&
+    prefixBits(route.dst) >= (expected.dst === 'default' ? 0 : prefixBits(expected.dst));
+  if (route !== undefined && isInExpectedTable) return wrongRoute(check, route);
   const instead = route === undefined ? 'nothing else leads there' : `"${routeText(route, links)}" answers instead`;
   return finding('route-missing', {
-    what: `${leads.what} is not in table ${leads.table}; ${instead}`,
+    what: `${expected.what} is not in table ${expected.table}; ${instead}`,
     fix: [REPAIR],
-    subjects: [routeId(leads.table, leads.dst), tableId(leads.table)],
+    subjects: [routeId(expected.table, expected.dst), tableId(expected.table)],
   });
 }
 
-function wrongRoute({ leads, links, oif, gateway }: Judged, route: RouteMessage): Finding {
+function wrongRoute({ expected, links, oif, gateway }: RoutingCheck, route: RouteMessage): Finding {
   const subjects = [routeId(route.table, route.dst ?? 'default')];
-  const should = `${leads.what} should lead to ${linkName(links, leads.oif)}${leads.gateway === undefined ? '' : ` via ${leads.gateway}`}`;
+  const should = `${expected.what} should lead to ${linkName(links, expected.oif)}${expected.gateway === undefined ? '' : ` via ${expected.gateway}`}`;
   const is = `"${routeText(route, links)}" leads to ${linkName(links, oif)}${gateway === undefined ? '' : ` via ${gateway}`}`;
   if (route.protocol === RTPROT_TKE_ENI) {
     return finding('route-wrong-device', { what: `${is}; ${should}`, fix: [REPAIR], subjects });
   }
-  return finding(leads.table === route.table && leads.eni !== undefined ? 'table-collision' : 'foreign-route', {
+  return finding(expected.table === route.table && expected.eni !== undefined ? 'table-collision' : 'foreign-route', {
     what: `${is} (protocol ${route.protocol}, not ours); ${should}`,
     fix: [`ip route del ${routeText(route, links)}`, 'stop the program that adds it', REPAIR],
     subjects,
@@ -204,7 +205,7 @@ function wrongRoute({ leads, links, oif, gateway }: Judged, route: RouteMessage)
  * Finds a link that is missing, down or without its address. The kernel deletes the routes of such a link: that is the
  * cause.
  */
-function linkFault({ eni, pod, oif }: Leads, family: 4 | 6): Finding | undefined {
+function linkFault({ eni, pod, oif }: ExpectedRoute, family: 4 | 6): Finding | undefined {
   if (eni !== undefined && eni.link === undefined) return eniDetached(eni);
   if (eni?.link !== undefined && (eni.link.flags & IFF_UP) === 0) return eniDown(eni);
   if (eni?.missing.some((ip) => familyOf(ip) === family)) return eniWithoutAddress(eni);
@@ -259,7 +260,7 @@ export function vethDown(pod: PodView): Finding {
   });
 }
 
-function twoOwners({ links }: Judged, route: RouteMessage): Finding {
+function twoOwners({ links }: RoutingCheck, route: RouteMessage): Finding {
   const ip = (route.dst ?? '').split('/')[0] ?? '';
   return finding('address-two-owners', {
     what: `${ip} is an address of the node itself, on ${linkName(links, route.oif)}: packets for the Pod end there`,
@@ -269,7 +270,7 @@ function twoOwners({ links }: Judged, route: RouteMessage): Finding {
   });
 }
 
-function isWanted(rule: RuleMessage, wanted: RuleSpec | undefined, family: 4 | 6): boolean {
+function isExpectedRule(rule: RuleMessage, wanted: RuleSpec | undefined, family: 4 | 6): boolean {
   return (
     wanted !== undefined &&
     rule.priority === wanted.priority &&

@@ -29,7 +29,10 @@ export type Service = {
  */
 export function findService({ host }: Pick<NodeFacts, 'host'>, ip: string): Service | undefined {
   const ipvs = host.links.find(({ ifname }) => ifname === IPVS_LINK)?.ifindex;
-  if (ipvs !== undefined && host.addresses.some((own) => own.ifindex === ipvs && (own.local ?? own.address) === ip)) {
+  if (
+    ipvs !== undefined &&
+    host.addresses.some((address) => address.ifindex === ipvs && (address.local ?? address.address) === ip)
+  ) {
     return { ip, by: `IPVS (link ${IPVS_LINK})`, isKubeProxy: true, backends: [], isRefused: false };
   }
   if (host.nft.kind === 'unknown') return undefined;
@@ -101,15 +104,20 @@ function isKeyOf(key: unknown, ip: string): boolean {
   return Array.isArray(concat) && concat[0] === ip;
 }
 
-type Reached = { isRewriting: boolean; isRefusing: boolean; readonly backends: string[]; readonly seen: Set<string> };
+type TraceResult = {
+  isRewriting: boolean;
+  isRefusing: boolean;
+  readonly backends: string[];
+  readonly visited: Set<string>;
+};
 
-function follow(ruleset: Ruleset, start: Start): Reached {
-  const reached: Reached = { isRewriting: false, isRefusing: false, backends: [], seen: new Set() };
+function follow(ruleset: Ruleset, start: Start): TraceResult {
+  const reached: TraceResult = { isRewriting: false, isRefusing: false, backends: [], visited: new Set() };
   const waiting: unknown[] = [start.body];
   for (let body = waiting.pop(); body !== undefined; body = waiting.pop()) {
-    const targets = [...new Set(collect(reached, body))].filter((chain) => !reached.seen.has(chain));
+    const targets = [...new Set(collect(reached, body))].filter((chain) => !reached.visited.has(chain));
     for (const chain of targets) {
-      reached.seen.add(chain);
+      reached.visited.add(chain);
       const rules = ruleset.rules.get(`${start.table} ${chain}`) ?? [];
       const bodies = rules.map((rule) => rule['expr']);
       // nft does not show the new destination of a DNAT of iptables. kube-proxy's chain for a backend has it as a
@@ -124,7 +132,7 @@ function follow(ruleset: Ruleset, start: Start): Reached {
 }
 
 /** Collects what a rule rewrites to; returns the chains that it jumps to. */
-function collect(reached: Reached, body: unknown): readonly string[] {
+function collect(reached: TraceResult, body: unknown): readonly string[] {
   if (Array.isArray(body)) return body.flatMap((member) => collect(reached, member));
   if (!isObject(body)) return [];
   return Object.entries(body).flatMap(([key, value]) => {

@@ -13,4 +13,4 @@ export type KernelAnswer =
  * the answer is the matching route of the table, otherwise the resolved route of this packet. Changes nothing.
  * @see rtnetlink(7)
  */
-export type Ask = (place: string | undefined, flow: Flow, fibmatch: boolean) => KernelAnswer;
+export type KernelLookup = (podKey: string | undefined, flow: Flow, fibmatch: boolean) => KernelAnswer;

@@ -32,9 +32,9 @@ function renderPath(path: Path, options: ExplanationOptions): readonly string[] 
   ];
 }
 
-type Look = { readonly text: string; readonly color: Color };
+type VerdictStyle = { readonly text: string; readonly color: Color };
 
-const LOOKS: Readonly<Record<Hop['verdict'], Look>> = {
+const VERDICT_STYLES: Readonly<Record<Hop['verdict'], VerdictStyle>> = {
   ok: { text: 'ok', color: 'green' },
   broken: { text: 'BROKEN', color: 'red' },
   warning: { text: 'warning', color: 'yellow' },
@@ -42,16 +42,16 @@ const LOOKS: Readonly<Record<Hop['verdict'], Look>> = {
 };
 
 /** Label of the hops after a broken one, unless they have a fault of their own. */
-const AFTER: Look = { text: 'then', color: 'dim' };
+const AFTER_BROKEN: VerdictStyle = { text: 'then', color: 'dim' };
 
 function renderHop(hop: Hop, isAfter: boolean, { width, isColored }: ExplanationOptions): readonly string[] {
-  const look = isAfter && hop.verdict === 'ok' ? AFTER : LOOKS[hop.verdict];
-  const label = paint(look.text, look.color, isColored) + ' '.repeat(STATE_WIDTH - textWidth(look.text));
+  const style = isAfter && hop.verdict === 'ok' ? AFTER_BROKEN : VERDICT_STYLES[hop.verdict];
+  const label = paint(style.text, style.color, isColored) + ' '.repeat(STATE_WIDTH - textWidth(style.text));
   const kind = hop.kind.padEnd(KIND_WIDTH);
-  const titleColor = look.text === 'BROKEN' ? 'red' : look === AFTER ? 'dim' : undefined;
+  const titleColor = style.text === 'BROKEN' ? 'red' : style === AFTER_BROKEN ? 'dim' : undefined;
   const [first = '', ...rest] = wrapText(plainText(titleOf(hop)), width, INDENT);
   return [
-    `  ${label}${paint(kind, look === AFTER ? 'dim' : undefined, isColored)}${paint(first.trimStart(), titleColor, isColored)}`,
+    `  ${label}${paint(kind, style === AFTER_BROKEN ? 'dim' : undefined, isColored)}${paint(first.trimStart(), titleColor, isColored)}`,
     ...rest.map((line) => paint(line, titleColor, isColored)),
     ...hop.details.flatMap((line) => hanging(plainText(line), width)).map((line) => paint(line, 'dim', isColored)),
     ...renderFinding(hop, width, isColored),

@@ -12,10 +12,10 @@ import { type NodeContext, readNodeFacts } from '../node/read-node-facts.ts';
 import { printDocument } from '../output/print-document.ts';
 import { renderWarning } from '../output/render-error.ts';
 import type { ExplainArgs } from './arguments.ts';
+import { buildExplanation, type ExplainQuestion } from './build-explanation.ts';
+import { buildExplainContext } from './explain-context.ts';
 import type { Explanation } from './explanation.ts';
-import { type ExplainQuestion, findExplanation } from './find-explanation.ts';
-import { findSituation } from './find-situation.ts';
-import { openKernelQuestions } from './open-kernel-questions.ts';
+import { openKernelLookup } from './open-kernel-lookup.ts';
 import { renderExplanation } from './render-explanation.ts';
 
 /** Up to this number of Pods, all of them are read. On fuller nodes: the named ones, and two for the default paths. */
@@ -41,35 +41,35 @@ export async function explain(
   context: NodeContext,
   question: ExplainQuestion,
 ): Promise<{ readonly explanation: Explanation; readonly facts: NodeFacts }> {
-  const facts = await readNodeFacts(context, { insides: await insidesFor(context, question) });
-  using kernel = openKernelQuestions(context, facts);
-  const situation = findSituation(facts, await wantedNft(facts), kernel.ask);
-  return { explanation: findExplanation(situation, question), facts };
+  const facts = await readNodeFacts(context, { insides: await podsToRead(context, question) });
+  using kernel = openKernelLookup(context, facts);
+  const explainContext = buildExplainContext(facts, await readPlannedNft(facts), kernel.lookup);
+  return { explanation: buildExplanation(explainContext, question), facts };
 }
 
 /**
  * Selects the Pods to read. Reading each of hundreds of Pods takes seconds, so on a full node only the named ones are
  * read.
  */
-async function insidesFor(
+async function podsToRead(
   context: NodeContext,
   { subject, to, from }: ExplainQuestion,
 ): Promise<(key: string) => boolean> {
   const brief = await readNodeFacts(context, { insides: 'none', nft: false, sysctls: false });
   if (brief.pods.length <= FEW_PODS) return () => true;
-  const words = [subject, to, from].filter((word) => word !== undefined).map(canonicalAddress);
+  const names = [subject, to, from].filter((name) => name !== undefined).map(canonicalAddress);
   const isNamed = (pod: NodeFacts['pods'][number]): boolean => {
     const lease = ifKnown(pod.lease);
     const veth = brief.host.links.find(({ ifindex }) => ifindex === pod.hostIfindex)?.ifname;
-    const names = [veth, lease?.podName, `${lease?.podNamespace}/${lease?.podName}`, ...podAddresses(brief, pod)];
-    return words.some((word) => names.includes(word) || pod.key.startsWith(word));
+    const aliases = [veth, lease?.podName, `${lease?.podNamespace}/${lease?.podName}`, ...podAddresses(brief, pod)];
+    return names.some((name) => aliases.includes(name) || pod.key.startsWith(name));
   };
   const few = brief.pods.filter((pod, index) => index < 2 || isNamed(pod)).map(({ key }) => key);
   return (key) => few.includes(key);
 }
 
 /** Returns the planned nftables table of tke-eni in the format in which the installed nft would list it. */
-export async function wantedNft(facts: NodeFacts): Promise<Known<string>> {
+export async function readPlannedNft(facts: NodeFacts): Promise<Known<string>> {
   const agent = ifKnown(facts.agent);
   if (agent === undefined || agent.node.kind === 'unknown') {
     return unknown('the agent left no record of the node', 'start the agent');

@@ -1,7 +1,7 @@
 import type { Explanation, Hop, Path } from '../explain/explanation.ts';
 import { type Finding, findingKey, uniqueFindings } from '../finding.ts';
 import type { ElementId } from '../node/element-id.ts';
-import { shortSelector } from './find-rule-boxes.ts';
+import { shortSelector } from './build-rule-boxes.ts';
 import { type Graph, type GraphNode, type GraphPath, type GraphState, type GraphStep, NODE_GROUP } from './graph.ts';
 
 /**
@@ -11,9 +11,9 @@ import { type Graph, type GraphNode, type GraphPath, type GraphState, type Graph
 export function attachPaths(graph: Graph, explanations: readonly Explanation[], findings: readonly Finding[]): Graph {
   const canvas = openCanvas(graph.nodes);
   const causes = causesOf(explanations);
-  const known = new Set(causes.map((finding) => placedKey(finding, canvas)));
+  const known = new Set(causes.map((finding) => boxKey(finding, canvas)));
   // A difference from the plan is often a fault that explain has found already, in other words.
-  const all = uniqueFindings([...causes, ...findings.filter((finding) => !known.has(placedKey(finding, canvas)))]);
+  const all = uniqueFindings([...causes, ...findings.filter((finding) => !known.has(boxKey(finding, canvas)))]);
   const indexOf = new Map(all.map((finding, index) => [findingKey(finding), index]));
   const paths = explanations.flatMap((one) => one.paths.map((path) => pathOf(one, path, canvas, indexOf)));
   for (const [index, finding] of all.entries()) {
@@ -55,7 +55,7 @@ function brokenAt(hops: readonly { readonly verdict: Hop['verdict'] }[]): number
 }
 
 /** Returns a key that is equal for findings with the same id at the same box. */
-function placedKey({ id, subjects: [subject = ''] }: Finding, canvas: Canvas): string {
+function boxKey({ id, subjects: [subject = ''] }: Finding, canvas: Canvas): string {
   return `${id} ${canvas.find(subject)?.id ?? subject}`;
 }
 
@@ -95,7 +95,7 @@ function openCanvas(initial: readonly GraphNode[]): Canvas {
   }
   return {
     find: (element, group) => {
-      for (const candidate of [element, ...lesserNames(element, links)]) {
+      for (const candidate of [element, ...fallbackElements(element, links)]) {
         const found = (byElement.get(candidate) ?? []).flatMap((id) => boxes.get(id) ?? []);
         const box = found.find((node) => node.group === group) ?? found[0];
         if (box !== undefined) return box;
@@ -143,7 +143,7 @@ const SEVERITY: readonly GraphState[] = ['ok', 'unknown', 'warning', 'broken', '
  * Returns elements whose box also stands for an element without a box: the table of a route, the interface of a setting
  * or neighbour.
  */
-function lesserNames(element: ElementId, links: ReadonlyMap<string, string>): readonly string[] {
+function fallbackElements(element: ElementId, links: ReadonlyMap<string, string>): readonly string[] {
   const [, inPod] = /^(?:link|route|neigh):([^:]+\/[^:]+):/.exec(element) ?? [];
   if (inPod !== undefined) return [`pod:${inPod}`];
   const [, table] = /^route:(\d+):/.exec(element) ?? [];
@@ -159,13 +159,13 @@ function lesserNames(element: ElementId, links: ReadonlyMap<string, string>): re
 function pathOf(one: Explanation, path: Path, canvas: Canvas, indexOf: ReadonlyMap<string, number>): GraphPath {
   const pod = canvas.find(one.element);
   const group = pod?.group ?? NODE_GROUP;
-  const lastAt = brokenAt(path.hops);
+  const lastIndex = brokenAt(path.hops);
   const steps = path.hops.map((hop, at): GraphStep => {
     // An incoming packet gets its mark from no chain of an ENI: the hop belongs to the box of the whole table.
-    const place = hop.kind === 'nft' && path.direction === 'to-pod' ? NODE_GROUP : group;
-    const box = missingBox(hop, group, canvas) ?? boxOfHop(one, hop, place, canvas);
+    const boxGroup = hop.kind === 'nft' && path.direction === 'to-pod' ? NODE_GROUP : group;
+    const box = missingBox(hop, group, canvas) ?? boxOfHop(one, hop, boxGroup, canvas);
     const index = hop.finding === undefined ? undefined : indexOf.get(findingKey(hop.finding));
-    const isCause = at <= lastAt && (hop.verdict === 'broken' || hop.verdict === 'warning');
+    const isCause = at <= lastIndex && (hop.verdict === 'broken' || hop.verdict === 'warning');
     if (box !== undefined && isCause) canvas.blame(box, hop.verdict === 'broken' ? 'broken' : 'warning', index);
     return {
       kind: hop.kind,

@@ -17,6 +17,6 @@ html is one page that needs nothing else, no network and no server: pan, zoom, s
     { line: 'tke-eni graph -o json | jq \'.nodes[] | select(.state == "broken")\'', does: 'lists what is red' },
   ],
   wrongMeans: 'something in the drawing is broken',
-  needs: 'root: to read the journal and nftables, and to look into Pods; what cannot be read is said in the drawing',
+  needs: 'root: to read the journal and nftables, and to look into Pods; what cannot be read is named in the drawing',
   load: () => import('./run-graph.ts'),
 });

@@ -8,14 +8,14 @@ export type Box = { readonly x: number; readonly y: number; readonly w: number; 
 export type Layout = {
   readonly width: number;
   readonly height: number;
-  readonly lanes: readonly LanePlace[];
+  readonly lanes: readonly LanePosition[];
   readonly bands: readonly Band[];
   /** Boxes by node id. */
   readonly boxes: ReadonlyMap<string, Box>;
 };
 
 /** A column with at least one box. */
-type LanePlace = { readonly lane: GraphLane; readonly title: string; readonly x: number; readonly w: number };
+type LanePosition = { readonly lane: GraphLane; readonly title: string; readonly x: number; readonly w: number };
 
 /** The strip of one group, over the whole width. */
 export type Band = {
@@ -134,45 +134,50 @@ function cardHeight({ lines }: Pick<GraphNode, 'lines'>): number {
   return 2 * SIZES.cardPad - 4 + SIZES.titleLine + lines.length * SIZES.textLine;
 }
 
-function placeLanes(nodes: readonly GraphNode[], columns: number): readonly LanePlace[] {
+function placeLanes(nodes: readonly GraphNode[], columns: number): readonly LanePosition[] {
   const used = new Set(nodes.map(({ lane }) => lane));
   const cell = SIZES.podWidth + SIZES.vethGap + SIZES.vethWidth;
   const podsWidth = 2 * SIZES.podPad + columns * cell + (columns - 1) * SIZES.podColumnGap;
-  const places: LanePlace[] = [];
+  const positions: LanePosition[] = [];
   let x = SIZES.margin + SIZES.bandPad;
   for (const lane of LANES) {
     if (!used.has(lane)) continue;
     const w = lane === 'pods' ? podsWidth : LANE_WIDTHS[lane];
-    places.push({ lane, title: LANE_TITLES[lane], x, w });
+    positions.push({ lane, title: LANE_TITLES[lane], x, w });
     x += w + SIZES.laneGap;
   }
-  return places;
+  return positions;
 }
 
-type Place = {
-  readonly lanes: readonly LanePlace[];
+type BandPosition = {
+  readonly lanes: readonly LanePosition[];
   readonly columns: number;
   readonly y: number;
   readonly width: number;
 };
 
-function placeBand(group: GraphGroup, nodes: readonly GraphNode[], place: Place, boxes: Map<string, Box>): Band {
+function placeBand(
+  group: GraphGroup,
+  nodes: readonly GraphNode[],
+  position: BandPosition,
+  boxes: Map<string, Box>,
+): Band {
   const pods = nodes.filter(isPod);
   const veths = new Map(nodes.flatMap((node) => (node.podNode === undefined ? [] : [[node.podNode, node] as const])));
   const shared = nodes.filter((node) => node.kind !== 'pod' && node.kind !== 'veth');
   const stacks = Map.groupBy(shared, ({ lane }) => lane);
   const sharedHeight = Math.max(0, ...[...stacks.values()].map(stackHeight));
-  const rows = Math.ceil(pods.length / place.columns);
+  const rows = Math.ceil(pods.length / position.columns);
   const rowHeight = Math.max(0, ...[...pods, ...veths.values()].map(cardHeight));
   const gridHeight = rows === 0 ? 0 : 2 * SIZES.podPad + rows * rowHeight + (rows - 1) * SIZES.rowGap;
   const body = Math.max(sharedHeight, gridHeight);
   const folded = Math.max(sharedHeight, rows === 0 ? 0 : SIZES.foldedPods);
-  const top = place.y + SIZES.bandHeader;
-  for (const { lane, x, w } of place.lanes) {
+  const top = position.y + SIZES.bandHeader;
+  for (const { lane, x, w } of position.lanes) {
     const stack = stacks.get(lane) ?? [];
     placeStack(stack, { x, y: top + (body - stackHeight(stack)) / 2, w, h: 0 }, boxes);
   }
-  const [podLane] = place.lanes;
+  const [podLane] = position.lanes;
   const grid =
     rows === 0 || podLane === undefined
       ? undefined
@@ -180,8 +185,8 @@ function placeBand(group: GraphGroup, nodes: readonly GraphNode[], place: Place,
   if (grid !== undefined) placePods(pods, veths, rowHeight, rows, grid, boxes);
   const frame = {
     x: SIZES.margin,
-    y: place.y,
-    w: place.width - 2 * SIZES.margin,
+    y: position.y,
+    w: position.width - 2 * SIZES.margin,
     h: SIZES.bandHeader + body + SIZES.bandPad,
   };
   return { group, frame, pods: grid, podCount: pods.length, foldsBy: body - folded };

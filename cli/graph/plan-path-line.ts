@@ -69,9 +69,9 @@ export function pathLine(from: PathStop, to: PathStop, nudge: number): string {
       ...end,
     );
   }
-  const places = points.filter((point, index) => {
-    const last = points[index - 1];
-    return last === undefined || Math.abs(last[0] - point[0]) > 0.1 || Math.abs(last[1] - point[1]) > 0.1;
+  const corners = points.filter((point, index) => {
+    const previous = points[index - 1];
+    return previous === undefined || Math.abs(previous[0] - point[0]) > 0.1 || Math.abs(previous[1] - point[1]) > 0.1;
   });
   const towards = (a: [number, number], b: [number, number]): [number, number] => {
     const length = Math.hypot(b[0] - a[0], b[1] - a[1]);
@@ -79,10 +79,10 @@ export function pathLine(from: PathStop, to: PathStop, nudge: number): string {
     return [a[0] + (b[0] - a[0]) * step, a[1] + (b[1] - a[1]) * step];
   };
   const text = (point: [number, number]) => `${Math.round(point[0] * 10) / 10} ${Math.round(point[1] * 10) / 10}`;
-  return places
+  return corners
     .map((point, index) => {
-      const before = places[index - 1];
-      const after = places[index + 1];
+      const before = corners[index - 1];
+      const after = corners[index + 1];
       if (before === undefined) return `M${text(point)}`;
       if (after === undefined) return `L${text(point)}`;
       return `L${text(towards(point, before))}Q${text(point)} ${text(towards(point, after))}`;

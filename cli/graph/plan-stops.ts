@@ -9,9 +9,9 @@ export function planStops(graph: Graph, layout: Layout): ReadonlyMap<string, Pat
     graph.nodes.flatMap((node): readonly (readonly [string, PathStop])[] => {
       const box = layout.boxes.get(node.id);
       const band = bands.get(node.group);
-      const lane = layout.lanes.findIndex((place) => place.lane === node.lane);
-      const place = layout.lanes[lane];
-      if (box === undefined || band === undefined || place === undefined) return [];
+      const lane = layout.lanes.findIndex((position) => position.lane === node.lane);
+      const position = layout.lanes[lane];
+      if (box === undefined || band === undefined || position === undefined) return [];
       return [
         [
           node.id,
@@ -20,8 +20,8 @@ export function planStops(graph: Graph, layout: Layout): ReadonlyMap<string, Pat
             lane,
             band: band.index,
             bandTop: band.top,
-            gapLeft: place.x - SIZES.laneGap / 2,
-            gapRight: place.x + place.w + SIZES.laneGap / 2,
+            gapLeft: position.x - SIZES.laneGap / 2,
+            gapRight: position.x + position.w + SIZES.laneGap / 2,
             isInGrid: isInGrid(node),
           },
         ],

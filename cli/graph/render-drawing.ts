@@ -103,7 +103,7 @@ function renderBandHeader({ group, frame, podCount }: Band, nodes: readonly Grap
   const x = frame.x + SIZES.bandPad;
   const y = frame.y + 22;
   const canFold = use.isInteractive && podCount > 0;
-  const words = [
+  const spans = [
     element('tspan', { class: 'band-title' }, escapeXml(fitText(group.title, 420, FONTS.band))),
     element('tspan', { class: 'band-subtitle', dx: 12 }, escapeXml(group.subtitle)),
     ...(broken === 0 ? [] : [element('tspan', { class: 'bad-text', dx: 12 }, `${broken} broken`)]),
@@ -119,7 +119,7 @@ function renderBandHeader({ group, frame, podCount }: Band, nodes: readonly Grap
       'fill-opacity': 0,
     }),
     ...(canFold ? [element('path', { class: 'fold-sign', d: `M${x + 1} ${y - 8}l5 6l5 -6z` })] : []),
-    element('text', { x: canFold ? x + 20 : x, y }, words),
+    element('text', { x: canFold ? x + 20 : x, y }, spans),
   ].join('');
   return canFold
     ? element(
@@ -161,20 +161,20 @@ function renderNode(node: GraphNode, box: Box | undefined, use: DrawingUse): str
     ...lines,
     ...badge(node, box),
   ].join('');
-  const words = { class: `node ${node.kind} ${node.owner} ${node.state}`, 'data-id': node.id };
+  const attributes = { class: `node ${node.kind} ${node.owner} ${node.state}`, 'data-id': node.id };
   const state = node.state === 'ok' ? '' : `, ${node.state}`;
   return use.isInteractive
     ? element(
         'g',
         {
-          ...words,
+          ...attributes,
           tabindex: 0,
           role: 'button',
           'aria-label': `${KIND_NAMES[node.kind]} ${node.title}, ${node.lines.join(', ')}${state}`,
         },
         content,
       )
-    : element('g', words, content);
+    : element('g', attributes, content);
 }
 
 /** Names of the kinds of boxes, for people. */

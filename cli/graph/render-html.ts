@@ -169,14 +169,14 @@ function pathData(graph: Graph, index: ReadonlyMap<string, number>): PathData {
 /** Collects values; equal ones are stored once, in the order of their first use. */
 function collect(): { readonly all: readonly unknown[]; add(value: unknown): number } {
   const all: unknown[] = [];
-  const places = new Map<string, number>();
+  const indexes = new Map<string, number>();
   return {
     all,
     add: (value) => {
       const key = JSON.stringify(value);
-      const known = places.get(key);
+      const known = indexes.get(key);
       if (known !== undefined) return known;
-      places.set(key, all.length);
+      indexes.set(key, all.length);
       return all.push(value) - 1;
     },
   };

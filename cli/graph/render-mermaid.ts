@@ -8,7 +8,7 @@ import { oneLine } from './plan-text.ts';
 const MERGED_FROM = 25;
 
 /** Longest text of a line, characters: Mermaid does not wrap it. */
-const LONGEST_LINE = 60;
+const MAX_LINE_LENGTH = 60;
 
 /** What is drawn, and the names of the boxes in the chart. */
 type Chart = {
@@ -28,8 +28,8 @@ export function renderMermaid(graph: Graph, focus: readonly GraphPath[]): string
   const chart = planChart(graph, focus);
   const edges = graph.edges.flatMap((edge) => edgeLines(edge, chart));
   const paths = focus.flatMap((path) => pathPieces(path, chart));
-  const looks = Map.groupBy(
-    paths.map(({ look }, index) => ({ look, index: edges.length + index })),
+  const styles = Map.groupBy(
+    paths.map(({ style }, index) => ({ look: style, index: edges.length + index })),
     ({ look }) => look,
   );
   const lines = [
@@ -41,14 +41,16 @@ export function renderMermaid(graph: Graph, focus: readonly GraphPath[]): string
     ...graph.groups.flatMap((group) => groupLines(group, chart)),
     ...edges.map((edge) => `  ${edge}`),
     ...paths.map(({ line }) => `  ${line}`),
-    ...[...looks].map(([look, members]) => `  linkStyle ${members.map(({ index }) => index).join(',')} ${LOOKS[look]}`),
+    ...[...styles].map(
+      ([look, members]) => `  linkStyle ${members.map(({ index }) => index).join(',')} ${LINE_STYLES[look]}`,
+    ),
     ...CLASSES.map((line) => `  ${line}`),
   ];
   return `${lines.join('\n')}\n`;
 }
 
 /** Styles of the lines of paths, as in the other drawings. */
-const LOOKS = {
+const LINE_STYLES = {
   'from-pod': 'stroke:#1a5fd0,stroke-width:3px',
   'to-pod': 'stroke:#0c7a55,stroke-width:3px',
   broken: 'stroke:#c11a2b,stroke-width:3px,stroke-dasharray:7 5',
@@ -70,13 +72,13 @@ const CLASSES = [
 ] as const;
 
 function planChart(graph: Graph, focus: readonly GraphPath[]): Chart {
-  const asked = new Set(focus.flatMap((path) => [path.pod, ...path.steps.map(({ node }) => node ?? path.pod)]));
+  const focused = new Set(focus.flatMap((path) => [path.pod, ...path.steps.map(({ node }) => node ?? path.pod)]));
   const states = new Map(graph.nodes.map(({ id, state }) => [id, state]));
   const isMany = graph.nodes.filter(({ kind }) => kind === 'pod').length >= MERGED_FROM;
   const isMerged = ({ id, kind, state, podNode }: GraphNode): boolean => {
     if (!isMany || (kind !== 'pod' && kind !== 'veth')) return false;
     const pod = podNode ?? id;
-    return !asked.has(pod) && state === 'ok' && states.get(pod) === 'ok';
+    return !focused.has(pod) && state === 'ok' && states.get(pod) === 'ok';
   };
   const merged = Map.groupBy(
     graph.nodes.filter((node) => node.kind === 'pod' && isMerged(node)),
@@ -95,7 +97,7 @@ function groupLines({ id, title, subtitle }: GraphGroup, { graph, names, groups,
   const boxes = graph.nodes.filter((node) => node.group === id && names.has(node.id));
   const hidden = merged.get(id) ?? 0;
   const inside = [
-    ...boxes.map((node) => `${names.get(node.id)}["${boxLabel(node)}"]:::${lookOf(node)}`),
+    ...boxes.map((node) => `${names.get(node.id)}["${boxLabel(node)}"]:::${classOf(node)}`),
     ...(hidden === 0 ? [] : [`${name}pods["${hidden} Pods"]:::pod`]),
   ];
   // Mermaid draws an empty subgraph as a box with its name.
@@ -129,13 +131,13 @@ function edgeLines({ from, to }: GraphEdge, { graph, names, groups, merged }: Ch
 function pathPieces(
   path: GraphPath,
   { graph, names }: Chart,
-): readonly { readonly line: string; readonly look: keyof typeof LOOKS }[] {
+): readonly { readonly line: string; readonly style: keyof typeof LINE_STYLES }[] {
   const stops = findPathStops(graph, path).filter(({ node }) => names.has(node));
   return stops.slice(1).map(({ node, line }, index) => {
     const text = index === 0 ? `|"${label(`${path.from} to ${path.to}`)}"|` : '';
     return {
       line: `${names.get(stops[index]?.node ?? '')} ==>${text} ${names.get(node)}`,
-      look: line === 'ok' ? path.direction : line,
+      style: line === 'ok' ? path.direction : line,
     };
   });
 }
@@ -144,7 +146,7 @@ function boxLabel({ title, lines }: GraphNode): string {
   return [title, ...lines].map((line) => label(line)).join('<br/>');
 }
 
-function lookOf({ kind, state, owner }: GraphNode): string {
+function classOf({ kind, state, owner }: GraphNode): string {
   if (state === 'broken' || state === 'missing' || state === 'warning') return state;
   if (kind === 'nic') return 'eni';
   return kind === 'gateway' || kind === 'settings' || owner !== 'ours' ? 'plain' : kind;
@@ -153,6 +155,6 @@ function lookOf({ kind, state, owner }: GraphNode): string {
 /** Escapes a text, so that Mermaid and its HTML treat it as text: all but plain characters become character codes. */
 function label(text: string): string {
   const line = oneLine(text);
-  const cut = line.length > LONGEST_LINE ? `${[...line].slice(0, LONGEST_LINE - 1).join('')}…` : line;
+  const cut = line.length > MAX_LINE_LENGTH ? `${[...line].slice(0, MAX_LINE_LENGTH - 1).join('')}…` : line;
   return cut.replace(/[^\p{L}\p{N} .,:/=+·…_-]/gu, (character) => `#${character.codePointAt(0)};`);
 }

@@ -51,11 +51,11 @@ function renderPaths(graph: Graph, layout: Layout, paths: readonly GraphPath[]):
     });
     return refs.slice(1).map((to, at) => {
       const from = refs[at]?.stop ?? to.stop;
-      const look = to.line === 'ok' ? path.direction : to.line;
+      const tip = to.line === 'ok' ? path.direction : to.line;
       return element('path', {
         class: `path ${path.direction} ${to.line}`,
         d: pathLine(from, to.stop, index % 2 === 0 ? -3 : 3),
-        'marker-end': `url(#tip-${look})`,
+        'marker-end': `url(#tip-${tip})`,
       });
     });
   });
@@ -85,21 +85,21 @@ function renderHead(graph: Graph, focus: readonly GraphPath[], width: number): s
 
 /** Renders the findings below the drawing: what is wrong, why it matters and how to repair it. */
 function renderNotes(graph: Graph, width: number, top: number): { readonly markup: string; readonly height: number } {
-  const lines: { readonly look: string; readonly text: string; readonly indent: number }[] = [];
-  const say = (look: string, text: string, indent: number): void => {
-    const font = look === 'mono' ? FONTS.text : FONTS.title;
+  const lines: { readonly cssClass: string; readonly text: string; readonly indent: number }[] = [];
+  const addNote = (cssClass: string, text: string, indent: number): void => {
+    const font = cssClass === 'mono' ? FONTS.text : FONTS.title;
     for (const line of wrapText(text, width - 2 * SIZES.margin - indent - 8, font))
-      lines.push({ look, text: line, indent });
+      lines.push({ cssClass, text: line, indent });
   };
   for (const { severity, what, why, fix } of graph.findings) {
     if (severity === 'info') continue;
-    say(severity === 'error' ? 'bad-text' : 'warn-text', `${severity === 'error' ? '✕' : '!'} ${what}`, 0);
-    say('', why, 18);
-    for (const step of fix) say('mono', `→ ${step}`, 18);
+    addNote(severity === 'error' ? 'bad-text' : 'warn-text', `${severity === 'error' ? '✕' : '!'} ${what}`, 0);
+    addNote('', why, 18);
+    for (const step of fix) addNote('mono', `→ ${step}`, 18);
   }
-  for (const { what, why, next } of graph.unknowns) say('subheading', `Not known: ${what}: ${why}. ${next}`, 0);
-  const markup = lines.map(({ look, text, indent }, index) =>
-    element('text', { class: look, x: SIZES.margin + indent, y: top + 8 + index * LINE }, escapeXml(text)),
+  for (const { what, why, next } of graph.unknowns) addNote('subheading', `Not known: ${what}: ${why}. ${next}`, 0);
+  const markup = lines.map(({ cssClass, text, indent }, index) =>
+    element('text', { class: cssClass, x: SIZES.margin + indent, y: top + 8 + index * LINE }, escapeXml(text)),
   );
   return { markup: markup.join('\n'), height: lines.length === 0 ? 0 : lines.length * LINE + SIZES.margin };
 }

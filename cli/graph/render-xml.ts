@@ -12,12 +12,12 @@ export function element(
   attributes: Readonly<Record<string, string | number | undefined>>,
   content = '',
 ): string {
-  const words = Object.entries(attributes).flatMap(([key, value]) =>
+  const pairs = Object.entries(attributes).flatMap(([key, value]) =>
     value === undefined
       ? []
       : [` ${key}="${escapeXml(typeof value === 'number' ? String(Math.round(value * 10) / 10) : value)}"`],
   );
-  return content === '' ? `<${name}${words.join('')}/>` : `<${name}${words.join('')}>${content}</${name}>`;
+  return content === '' ? `<${name}${pairs.join('')}/>` : `<${name}${pairs.join('')}>${content}</${name}>`;
 }
 
 // Everything that is not in Char, and of Char the C1 controls and marks of text direction. @see XML 1.0, production 2

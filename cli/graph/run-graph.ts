@@ -5,10 +5,10 @@ import { EXIT, type ExitCode } from '../exit-code.ts';
 import { openProgress } from '../output/progress.ts';
 import { renderJson } from '../output/render-json.ts';
 import type { GraphArgs } from './arguments.ts';
+import { buildGraph } from './build-graph.ts';
 import type { Graph, GraphPath } from './graph.ts';
-import { graphOf } from './graph-of.ts';
-import { lookForGraph } from './look-for-graph.ts';
 import { DRAWING_SHEET, PAGE_SCRIPT, PAGE_SHEET } from './page/page-sources.inline.ts';
+import { readGraphInput } from './read-graph-input.ts';
 import { renderHtml } from './render-html.ts';
 import { renderMermaid } from './render-mermaid.ts';
 import { renderSvg } from './render-svg.ts';
@@ -16,15 +16,15 @@ import { renderSvg } from './render-svg.ts';
 /** Draws the node. @throws CliError */
 export async function run(args: GraphArgs, context: CommandContext): Promise<ExitCode> {
   const { subject, to, file } = args;
-  const format = findFormat(args.output, file);
+  const format = decideFormat(args.output, file);
   if (to !== undefined && subject === undefined) {
     throw new CliError('USAGE', '--to says where a Pod sends to, and no Pod is named', 'tke-eni graph <pod> --to ADDR');
   }
   const progress = openProgress(context);
   progress.show('looking into the node and its Pods');
-  const seen = await lookForGraph(context, { subject, to }).finally(() => progress.clear());
-  const graph = graphOf(seen.facts, seen);
-  const text = render(graph, seen.asked, format, context.stdout.isTerminal);
+  const input = await readGraphInput(context, { subject, to }).finally(() => progress.clear());
+  const graph = buildGraph(input.facts, input);
+  const text = render(graph, input.named, format, context.stdout.isTerminal);
   if (file === undefined) context.stdout.write(text);
   else {
     await write(file, text);
@@ -33,11 +33,11 @@ export async function run(args: GraphArgs, context: CommandContext): Promise<Exi
   return graph.nodes.some(({ state }) => state === 'broken' || state === 'missing') ? EXIT.wrong : EXIT.ok;
 }
 
-function render(graph: Graph, asked: string | undefined, format: GraphFormat, isTerminal: boolean): string {
-  const focus = graph.paths.filter(({ pod }) => pod === asked);
+function render(graph: Graph, named: string | undefined, format: GraphFormat, isTerminal: boolean): string {
+  const focus = graph.paths.filter(({ pod }) => pod === named);
   switch (format) {
     case 'html':
-      return renderHtml(graph, asked, { script: PAGE_SCRIPT, pageSheet: PAGE_SHEET, drawingSheet: DRAWING_SHEET });
+      return renderHtml(graph, named, { script: PAGE_SCRIPT, pageSheet: PAGE_SHEET, drawingSheet: DRAWING_SHEET });
     case 'svg':
       return renderSvg(graph, mainPaths(focus), DRAWING_SHEET);
     case 'mermaid':
@@ -47,7 +47,7 @@ function render(graph: Graph, asked: string | undefined, format: GraphFormat, is
   }
 }
 
-/** Selects one path out and one path in, a broken one if there is any: in a picture more lines cannot be told apart. */
+/** Selects one path out and one path in, a broken one if there is any: in a picture more lines cannot be distinguished. */
 function mainPaths(paths: readonly GraphPath[]): readonly GraphPath[] {
   const isBroken = (path: GraphPath) => path.steps.some(({ verdict }) => verdict === 'broken');
   return (['from-pod', 'to-pod'] as const).flatMap((direction) => {
@@ -76,8 +76,8 @@ async function write(file: string, text: string): Promise<void> {
 export type GraphFormat = 'mermaid' | 'svg' | 'html' | 'json';
 
 /** Decides the output format: the requested one, else by the ending of the file, else Mermaid. */
-export function findFormat(asked: GraphFormat | undefined, file: string | undefined): GraphFormat {
-  if (asked !== undefined) return asked;
+export function decideFormat(requested: GraphFormat | undefined, file: string | undefined): GraphFormat {
+  if (requested !== undefined) return requested;
   const ending = file?.toLowerCase().match(/\.([a-z]+)$/)?.[1];
   switch (ending) {
     case 'svg':

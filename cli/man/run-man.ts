@@ -60,13 +60,13 @@ It changes nothing, but for repair, and bench, which uses a network namespace of
 
 function commandLines(command: Command): readonly string[] {
   const positionals = Object.entries<PositionalSpec>(command.positionals);
-  const words = positionals.map(([name, { isOptional }]) =>
+  const usage = positionals.map(([name, { isOptional }]) =>
     isOptional ? `[\\fI${text(name)}\\fR]` : `\\fI${text(name)}\\fR`,
   );
   return [
     `.SS ${quote(`tke-eni ${command.name}`)}`,
     `.B ${text(`tke-eni ${command.name}`)}`,
-    ...(words.length === 0 ? [] : [words.join(' ')]),
+    ...(usage.length === 0 ? [] : [usage.join(' ')]),
     ...(Object.keys(command.options).length === 0 ? [] : ['[\\fIOPTION\\fR]...']),
     ...paragraphs(command.description),
     ...positionals.flatMap(([name, { summary, choices }]) =>
@@ -105,6 +105,6 @@ function text(line: string): string {
   return /^[.']/.test(escaped) ? `\\&${escaped}` : escaped;
 }
 
-function quote(words: string): string {
-  return `"${text(words).replaceAll('"', '\\(dq')}"`;
+function quote(value: string): string {
+  return `"${text(value).replaceAll('"', '\\(dq')}"`;
 }

@@ -1,7 +1,7 @@
 import type { RouteMessage } from '../../netlink/route-message.ts';
 import type { RuleMessage } from '../../netlink/rule-message.ts';
 import { RT_TABLE_LOCAL, RTM_F_CLONED, RTN_THROW } from '../../netlink/uapi/rtnetlink.ts';
-import { bitsOf, holds } from '../explain/find-prefix.ts';
+import { prefixBits, prefixContains } from '../explain/prefix-contains.ts';
 
 /**
  * Finds a route in a rule's table that matches packets of Pods: a default route, or a route to a Pod. Undefined when
@@ -14,14 +14,14 @@ export function findCatchingRoute(
   podIps: readonly string[],
 ): RouteMessage | undefined {
   if (rule.table === RT_TABLE_LOCAL) return undefined;
-  const shortest = rule.suppressPrefixlength ?? -1;
+  const minLength = rule.suppressPrefixlength ?? -1;
   return routes.find(
     ({ table, family, flags, type, dst }) =>
       table === rule.table &&
       family === rule.family &&
       (flags & RTM_F_CLONED) === 0 &&
       type !== RTN_THROW &&
-      bitsOf(dst) > shortest &&
-      (bitsOf(dst) === 0 || podIps.some((ip) => holds(dst, ip))),
+      prefixBits(dst) > minLength &&
+      (prefixBits(dst) === 0 || podIps.some((ip) => prefixContains(dst, ip))),
   );
 }

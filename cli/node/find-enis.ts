@@ -52,8 +52,8 @@ function eniOfTable({ links, addresses, routes, rules }: Host, table: number): E
     .filter(({ priority }) => priority === PRIORITY.fromEniPrimary)
     .flatMap(({ src }) => (src === undefined ? [] : [src.split('/')[0] ?? src]));
   const route = routes.find((candidate) => candidate.table === table && candidate.oif !== undefined);
-  const holder = addresses.find((address) => primaries.includes(address.local ?? address.address));
-  const link = links.find(({ ifindex }) => ifindex === (route?.oif ?? holder?.ifindex));
+  const primaryAddress = addresses.find((address) => primaries.includes(address.local ?? address.address));
+  const link = links.find(({ ifindex }) => ifindex === (route?.oif ?? primaryAddress?.ifindex));
   const mark = ofTable.find(({ priority }) => priority === PRIORITY.eniMark)?.fwmark;
   return {
     eniId: undefined,

@@ -80,7 +80,9 @@ function findInside(
     facts.neighs.some((neigh) => neigh.ifindex === ifindex && neigh.lladdr === veth?.address),
   );
   const byAddress = candidates.filter(({ facts, ifindex }) =>
-    facts.addresses.some((own) => own.ifindex === ifindex && addresses.includes(own.local ?? own.address)),
+    facts.addresses.some(
+      (address) => address.ifindex === ifindex && addresses.includes(address.local ?? address.address),
+    ),
   );
   // A MAC is random and decides alone. An address may also exist on another node, where several nodes run on one
   // machine.

@@ -74,7 +74,7 @@ function whyNot(error: unknown): Known<never> {
     return unknown('nft is not installed', 'install nftables, or run this inside the agent’s container, which has it');
   }
   if (/permitted|Permission denied|you must be root/i.test(text)) {
-    return unknown('nftables shows itself to root only', 'run as root, or with CAP_NET_ADMIN');
+    return unknown('nftables can be read by root only', 'run as root, or with CAP_NET_ADMIN');
   }
   return unknown(`nft list ruleset failed: ${firstLine(text)}`, 'try `nft list ruleset` by hand');
 }

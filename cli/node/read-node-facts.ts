@@ -2,8 +2,8 @@ import { warmThreadPool } from '../../netlink/netns.ts';
 import type { GlobalArgs } from '../command.ts';
 import { findEnis } from './find-enis.ts';
 import { findPodLinks } from './find-pod-links.ts';
-import { findTableNames } from './find-table-names.ts';
 import { unknown } from './known.ts';
+import { mergeTableNames } from './merge-table-names.ts';
 import type { HostFacts, NodeFacts } from './node-facts.ts';
 import { readAgentFacts } from './read-agent-facts.ts';
 import { insideReader } from './read-insides.ts';
@@ -25,7 +25,7 @@ type NodeReading = {
 /** The options and environment that select the node to read. */
 export type NodeContext = { readonly global: Pick<GlobalArgs, 'netns' | 'stateDir' | 'hostRoot'> };
 
-const NOT_ASKED = unknown('it was not asked for', 'ask for it');
+const NOT_REQUESTED = unknown('it was not requested', 'request it');
 
 /**
  * Reads everything that kernel and files of this node contain, in one pass; changes nothing.
@@ -40,14 +40,14 @@ export async function readNodeFacts({ global }: NodeContext, reading: NodeReadin
   const dumps = withNodeNetns(global, (netns) => readNetnsFacts(netns, reading));
   const host: HostFacts = {
     ...dumps,
-    nft: reading.nft === false ? NOT_ASKED : await readNftFacts(nftOptions(global)),
-    tableNames: findTableNames(readIpNames(global.hostRoot, 'rt_tables'), findEnis(dumps, agent)),
+    nft: reading.nft === false ? NOT_REQUESTED : await readNftFacts(nftOptions(global)),
+    tableNames: mergeTableNames(readIpNames(global.hostRoot, 'rt_tables'), findEnis(dumps, agent)),
   };
   const { insides = 'all' } = reading;
-  const isWanted = typeof insides === 'function' ? insides : () => insides === 'all';
-  const lookInto = insideReader(host, { ...reading, hostRoot: global.hostRoot });
+  const isSelected = typeof insides === 'function' ? insides : () => insides === 'all';
+  const readInside = insideReader(host, { ...reading, hostRoot: global.hostRoot });
   const pods = findPodLinks(agent, host.links).map((pod) => {
-    const inside = isWanted(pod.key) ? lookInto(pod) : NOT_ASKED;
+    const inside = isSelected(pod.key) ? readInside(pod) : NOT_REQUESTED;
     return { ...pod, inside };
   });
   return { host, agent, pods };

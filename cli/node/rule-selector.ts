@@ -22,15 +22,15 @@ export function ruleSelector(rule: AnyRule): string {
   return [
     ...(((more.flags ?? 0) & FIB_RULE_INVERT) === 0 ? [] : ['not']),
     `from ${bare(rule.src) ?? 'all'}`,
-    ...said('to', bare(rule.dst)),
-    ...said('tos', more.tos === 0 ? undefined : more.tos),
-    ...said('fwmark', markText(rule)),
-    ...said('iif', more.iifname),
-    ...said('oif', more.oifname),
-    ...said('uidrange', rangeText(more.uidRange)),
-    ...said('ipproto', more.ipProto),
-    ...said('sport', rangeText(more.sportRange)),
-    ...said('dport', rangeText(more.dportRange)),
+    ...term('to', bare(rule.dst)),
+    ...term('tos', more.tos === 0 ? undefined : more.tos),
+    ...term('fwmark', markText(rule)),
+    ...term('iif', more.iifname),
+    ...term('oif', more.oifname),
+    ...term('uidrange', rangeText(more.uidRange)),
+    ...term('ipproto', more.ipProto),
+    ...term('sport', rangeText(more.sportRange)),
+    ...term('dport', rangeText(more.dportRange)),
   ].join(' ');
 }
 
@@ -39,8 +39,8 @@ function isIpv6({ family }: AnyRule): boolean {
   return family === 6 || family === AF_INET6;
 }
 
-function said(word: string, value: string | number | undefined): readonly string[] {
-  return value === undefined ? [] : [`${word} ${value}`];
+function term(keyword: string, value: string | number | undefined): readonly string[] {
+  return value === undefined ? [] : [`${keyword} ${value}`];
 }
 
 function markText({ fwmark, fwmask }: AnyRule): string | undefined {

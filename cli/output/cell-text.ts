@@ -41,9 +41,9 @@ export function cutText(text: string, width: number): string {
 
 /** Pads a text to a width, by default on the right. */
 export function padText(text: string, width: number, align: 'left' | 'right' = 'left'): string {
-  const room = width - textWidth(text);
-  if (room <= 0) return text;
-  return align === 'left' ? text + ' '.repeat(room) : ' '.repeat(room) + text;
+  const padding = width - textWidth(text);
+  if (padding <= 0) return text;
+  return align === 'left' ? text + ' '.repeat(padding) : ' '.repeat(padding) + text;
 }
 
 const ASCII = /^[\u0020-\u007e]*$/;

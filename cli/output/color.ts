@@ -19,7 +19,7 @@ const CODES = {
 } as const satisfies Readonly<Record<Color, readonly [number, number]>>;
 
 /** Decides whether to print escape sequences for colour. @see https://no-color.org */
-export function wantsColor(
+export function usesColor(
   choice: 'auto' | 'always' | 'never',
   isTerminal: boolean,
   env: Readonly<Record<string, string | undefined>>,

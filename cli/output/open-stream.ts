@@ -2,14 +2,14 @@ import { writeSync } from 'node:fs';
 import type { Stream } from '../command.ts';
 
 /** What a stream needs. */
-type StreamParts = {
+type StreamOptions = {
   readonly fd: number;
   readonly isTerminal: boolean;
   readonly isColored: boolean;
   /** Size of the terminal; read at each use, since the terminal may be resized. */
   readonly size: () => { readonly columns: number; readonly rows: number } | undefined;
   /** Value of the variable COLUMNS, for output that is not a terminal. */
-  readonly columnsWanted: string | undefined;
+  readonly columnsVariable: string | undefined;
   /** Called once when the reader has closed the pipe, as with `| head`. */
   readonly onClosed: () => void;
 };
@@ -18,14 +18,15 @@ type StreamParts = {
  * Opens a stream that writes synchronously: a text is written before the next statement runs. Node's own streams are
  * not used: creating them takes milliseconds. After the reader has closed the pipe nothing is written.
  */
-export function openStream(parts: StreamParts): Stream {
-  const { fd, isTerminal, isColored, size, columnsWanted, onClosed } = parts;
-  const wanted = Number(columnsWanted);
+export function openStream(options: StreamOptions): Stream {
+  const { fd, isTerminal, isColored, size, columnsVariable, onClosed } = options;
+  const fixedColumns = Number(columnsVariable);
   let isClosed = false;
   return {
     isTerminal,
     isColored,
-    columns: () => size()?.columns ?? (Number.isInteger(wanted) && wanted > 0 ? wanted : DEFAULT_COLUMNS),
+    columns: () =>
+      size()?.columns ?? (Number.isInteger(fixedColumns) && fixedColumns > 0 ? fixedColumns : DEFAULT_COLUMNS),
     rows: () => size()?.rows ?? DEFAULT_ROWS,
     write: (text) => {
       if (isClosed || writeAll(fd, text)) return;

@@ -59,7 +59,7 @@ type Laid<T> = { readonly column: Column<T>; readonly cells: readonly string[]; 
 
 function layColumn<T>(rows: readonly T[], column: Column<T>, hasTitle: boolean): Laid<T> {
   const cells = rows.map((row) => plainText(column.text(row)));
-  const width = cells.reduce((most, cell) => Math.max(most, textWidth(cell)), hasTitle ? textWidth(column.title) : 0);
+  const width = cells.reduce((max, cell) => Math.max(max, textWidth(cell)), hasTitle ? textWidth(column.title) : 0);
   return { column, cells, width };
 }
 
@@ -69,16 +69,16 @@ function totalOf(widths: readonly number[]): number {
 
 /** Drops columns by priority until the rest fits without cuts. */
 function dropColumns<T>(columns: readonly Laid<T>[], width: number): readonly Laid<T>[] {
-  let kept = columns;
-  while (totalOf(kept.map((column) => column.width)) > width) {
-    const lowest = kept.reduce<Laid<T> | undefined>((found, column) => {
+  let remaining = columns;
+  while (totalOf(remaining.map((column) => column.width)) > width) {
+    const lowest = remaining.reduce<Laid<T> | undefined>((found, column) => {
       const priority = column.column.priority;
       return priority !== undefined && priority < (found?.column.priority ?? Number.POSITIVE_INFINITY) ? column : found;
     }, undefined);
     if (lowest === undefined) break;
-    kept = kept.filter((column) => column !== lowest);
+    remaining = remaining.filter((column) => column !== lowest);
   }
-  return kept;
+  return remaining;
 }
 
 /** Takes the excess width from the widest columns, evenly. */

@@ -3,12 +3,12 @@ import { textWidth } from './cell-text.ts';
 /** Breaks a text at blanks into lines of at most `width` columns, each indented; a longer word gets its own line. */
 export function wrapText(text: string, width: number, indent = 0): readonly string[] {
   const margin = ' '.repeat(indent);
-  const room = Math.max(1, width - indent);
+  const maxWidth = Math.max(1, width - indent);
   const lines: string[] = [];
   for (const paragraph of text.split('\n')) {
     let line = '';
     for (const word of paragraph.split(' ')) {
-      if (line !== '' && textWidth(line) + 1 + textWidth(word) > room) {
+      if (line !== '' && textWidth(line) + 1 + textWidth(word) > maxWidth) {
         lines.push(margin + line);
         line = word;
       } else {
@@ -30,8 +30,8 @@ export function paragraphsOf(text: string): readonly string[] {
 
 /** Renders terms with their explanations in two columns, as help does; a term that is too long gets its own line. */
 export function renderTerms(terms: readonly Term[], width: number): readonly string[] {
-  const longest = Math.max(0, ...terms.map(([term]) => textWidth(term)));
-  const column = Math.min(longest, Math.floor(width / 3)) + INDENT + GAP;
+  const maxTermWidth = Math.max(0, ...terms.map(([term]) => textWidth(term)));
+  const column = Math.min(maxTermWidth, Math.floor(width / 3)) + INDENT + GAP;
   return terms.flatMap(([term, text]) => {
     const lines = wrapText(text, width, column);
     const head = ' '.repeat(INDENT) + term;

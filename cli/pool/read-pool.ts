@@ -3,12 +3,12 @@ import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
 import { ifKnown } from '../node/known.ts';
 import { readAgentFacts } from '../node/read-agent-facts.ts';
-import { findAgentPool } from './find-agent-pool.ts';
-import { findJournalPool } from './find-journal-pool.ts';
+import { buildAgentPool } from './build-agent-pool.ts';
+import { buildJournalPool } from './build-journal-pool.ts';
 import type { PoolReading } from './pool-view.ts';
 
 /** Beginning of an error that the notice about the source repeats anyway. */
-const SILENT = /^the agent does not answer: /;
+const NO_ANSWER = /^the agent does not answer: /;
 
 /**
  * Reads the node's addresses and ENIs from the agent, or, when it does not answer, from its journal.
@@ -18,7 +18,7 @@ export async function readPool(context: Pick<CommandContext, 'global' | 'clock'>
   try {
     using client = await openOpsClient(context.global.socket);
     const [pool, { nodeName, supplySource }] = await Promise.all([client.pool(), client.summary()]);
-    return { view: findAgentPool(pool, nodeName), supplySource };
+    return { view: buildAgentPool(pool, nodeName), supplySource };
   } catch (error) {
     if (!isNoAgent(error)) throw error;
     const facts = readAgentFacts(context.global.stateDir);
@@ -26,12 +26,12 @@ export async function readPool(context: Pick<CommandContext, 'global' | 'clock'>
       throw new CliError('NO_AGENT', `${error.message}; and ${facts.why}`, error.next, { cause: error });
     }
     const { journal, node } = facts.value;
-    const placed = ifKnown(node)?.enis ?? [];
-    const view = findJournalPool(journal, placed, context.clock.bootMs());
+    const planned = ifKnown(node)?.enis ?? [];
+    const view = buildJournalPool(journal, planned, context.clock.bootMs());
     const reading = {
       ...view,
       nodeName: view.nodeName || (ifKnown(node)?.nodeName ?? ''),
-      whyNoAgent: error.message.replace(SILENT, ''),
+      whyNoAgent: error.message.replace(NO_ANSWER, ''),
       isAgentOld: isTooOld(error),
     };
     return { view: reading, supplySource: '' };

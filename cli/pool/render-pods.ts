@@ -1,6 +1,6 @@
 import { ageText } from '../agent/duration-text.ts';
 import { type Column, renderTable } from '../output/render-table.ts';
-import type { PodRow } from './find-pod-rows.ts';
+import type { PodRow } from './build-pod-rows.ts';
 import type { RenderOptions } from './render-pool.ts';
 
 /** Renders Pod interfaces, one line each. */

@@ -20,17 +20,17 @@ export function renderPool(view: PoolView, options: RenderOptions): string {
   const head = poolHead(view).map(
     ({ text, color }) => `${paint(cutText(plainText(text), options.width), color, options.isColored)}\n`,
   );
-  const kept = view.addresses.filter(({ keptFor }) => keptFor !== undefined);
-  const columns = COLUMNS.filter(({ title }) => title !== 'KEPT' || kept.length > 0);
-  const ofKept = kept.length === 0 ? [] : ['\n', renderTable(kept, KEPT_COLUMNS, options)];
-  return [...head, '\n', renderTable(rows, columns, options), ...ofKept].join('');
+  const staticAddresses = view.addresses.filter(({ keptFor }) => keptFor !== undefined);
+  const columns = COLUMNS.filter(({ title }) => title !== 'KEPT' || staticAddresses.length > 0);
+  const staticTable = staticAddresses.length === 0 ? [] : ['\n', renderTable(staticAddresses, STATIC_COLUMNS, options)];
+  return [...head, '\n', renderTable(rows, columns, options), ...staticTable].join('');
 }
 
 /** Returns where a view comes from; undefined when it comes from the running agent. */
 export function sourceNotice(view: Pick<PoolView, 'source' | 'whyNoAgent' | 'isAgentOld'>): string | undefined {
   if (view.source === 'agent') return undefined;
   const state = view.isAgentOld === true ? 'agent too old' : 'agent not running';
-  return `from the journal, ${state}: ${view.whyNoAgent ?? 'nobody was asked'}`;
+  return `from the journal, ${state}: ${view.whyNoAgent ?? 'no agent was asked'}`;
 }
 
 type Line = { readonly text: string; readonly color?: Color | undefined };
@@ -69,12 +69,12 @@ function usesText(counts: UseCounts, uses: readonly AddressUse[]): string {
 }
 
 function demandText({ warm, demand, supplyEpoch }: PoolView): string {
-  const parts: string[] = [];
-  if (warm !== undefined) parts.push(`kept warm: ${warm.min} to ${warm.max}`);
-  if (warm?.limit !== undefined) parts.push(`at most ${warm.limit}`);
-  if (demand !== undefined) parts.push(`asked for: ${demand}`);
-  parts.push(supplyEpoch === undefined ? 'no supply' : `supply epoch ${supplyEpoch}`);
-  return parts.join('; ');
+  const texts: string[] = [];
+  if (warm !== undefined) texts.push(`kept warm: ${warm.min} to ${warm.max}`);
+  if (warm?.limit !== undefined) texts.push(`at most ${warm.limit}`);
+  if (demand !== undefined) texts.push(`asked for: ${demand}`);
+  texts.push(supplyEpoch === undefined ? 'no supply' : `supply epoch ${supplyEpoch}`);
+  return texts.join('; ');
 }
 
 type PoolRow = {
@@ -92,14 +92,14 @@ function poolRows({ enis, addresses }: PoolView): readonly PoolRow[] {
 }
 
 function rowsOf(eniId: string, eni: EniView | undefined, addresses: readonly AddressView[]): readonly PoolRow[] {
-  const own = addresses.filter((address) => address.eniId === eniId);
+  const ofEni = addresses.filter((address) => address.eniId === eniId);
   const state = eniState(eni);
-  const families = ([4, 6] as const).filter((family) => own.some((address) => address.family === family));
+  const families = ([4, 6] as const).filter((family) => ofEni.some((address) => address.family === family));
   if (families.length === 0) return [{ eni: eniId, family: '-', counts: countUses([]), state }];
   return families.map((family) => ({
     eni: eniId,
     family: `IPv${family}`,
-    counts: countUses(own.filter((address) => address.family === family)),
+    counts: countUses(ofEni.filter((address) => address.family === family)),
     state,
   }));
 }
@@ -138,7 +138,7 @@ const COLUMNS: readonly Column<PoolRow>[] = [
 ];
 
 /** Columns of static addresses, listed one by one: their owner matters, not their number. */
-const KEPT_COLUMNS: readonly Column<AddressView>[] = [
+const STATIC_COLUMNS: readonly Column<AddressView>[] = [
   { title: 'KEPT', text: ({ ip }) => ip },
   { title: 'FOR', text: ({ keptFor }) => keptFor?.pods ?? '' },
   { title: 'STATE', text: ({ use }) => use, color: ({ use }) => (use === 'in-use' ? 'green' : undefined) },

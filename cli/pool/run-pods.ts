@@ -6,7 +6,7 @@ import type { NodeFacts } from '../node/node-facts.ts';
 import { readNodeFacts } from '../node/read-node-facts.ts';
 import { renderWarning } from '../output/render-error.ts';
 import type { PodsArgs } from './arguments.ts';
-import { findPodRows, isPodMeant, type PodRow } from './find-pod-rows.ts';
+import { buildPodRows, matchesPod, type PodRow } from './build-pod-rows.ts';
 import { printView } from './print-view.ts';
 import { renderPods } from './render-pods.ts';
 
@@ -18,9 +18,9 @@ export async function run({ output, pod }: PodsArgs, context: CommandContext): P
     context.stderr.write(renderWarning(notice, context.stderr.isColored));
   }
   const journal = ifKnown(facts.agent)?.journal;
-  const rows = journal === undefined ? kernelRows(facts) : findPodRows(journal.leases, context.clock.bootMs());
-  const wanted = pod === undefined ? rows : rows.filter((row) => isPodMeant(row, pod));
-  await printView(output, context, wanted, (options) => renderPods(wanted, options));
+  const rows = journal === undefined ? kernelRows(facts) : buildPodRows(journal.leases, context.clock.bootMs());
+  const selected = pod === undefined ? rows : rows.filter((row) => matchesPod(row, pod));
+  await printView(output, context, selected, (options) => renderPods(selected, options));
   return EXIT.ok;
 }
 

@@ -1,7 +1,7 @@
 import type { Command, OptionTable } from '../command.ts';
-import { findFaults, unknownCommand } from './find-faults.ts';
 import { GLOBAL_OPTIONS } from './global-options.ts';
-import { splitWords } from './split-words.ts';
+import { parseArguments, unknownCommand } from './parse-arguments.ts';
+import { splitCommandLine } from './split-command-line.ts';
 
 /** Result of parsing the command line. */
 export type CommandLine =
@@ -27,14 +27,14 @@ export type GlobalValues = {
 
 /** Parses a command line, without the program's own name. Finds all faults at once; prints nothing. */
 export function readCommandLine(argv: readonly string[], commands: readonly Command[]): CommandLine {
-  const { command, rest, options } = splitWords(argv, commands);
+  const { command, rest, options } = splitCommandLine(argv, commands);
   if (options['version'] === true) return { kind: 'version' };
   if (options['help'] === true || (command === undefined && rest.length === 0 && Object.keys(options).length === 0)) {
     const words = command === undefined ? rest : command.name.split(' ');
     return { kind: 'help', words, global: globalValues(pickGlobal(options)) };
   }
   const known: OptionTable = command === undefined ? GLOBAL_OPTIONS : { ...GLOBAL_OPTIONS, ...command.options };
-  const outcome = findFaults(
+  const outcome = parseArguments(
     command ?? { name: '', positionals: {} },
     known,
     command === undefined ? [] : rest,

@@ -1,7 +1,7 @@
 import { CliError } from '../cli-error.ts';
 import type { Command, CommandBody, CommandContext } from '../command.ts';
 import { EXIT } from '../exit-code.ts';
-import { unknownCommand } from './find-faults.ts';
+import { unknownCommand } from './parse-arguments.ts';
 import { renderCommandHelp, renderHelp } from './render-help.ts';
 
 /** Builds the body of `help`. */

@@ -3,11 +3,11 @@ import type { Command, CommandContext, GlobalArgs } from '../command.ts';
 import { COMMANDS } from '../commands.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import { renderError } from '../output/render-error.ts';
-import { COMPLETE, ownCommands } from './own-commands.ts';
+import { builtInCommands, COMPLETE } from './built-in-commands.ts';
 import { type CommandLine, type GlobalValues, readCommandLine } from './read-command-line.ts';
 
 /** All commands; those about the program itself are last. */
-export const ALL_COMMANDS: readonly Command[] = [...COMMANDS, ...ownCommands(() => ALL_COMMANDS)];
+export const ALL_COMMANDS: readonly Command[] = [...COMMANDS, ...builtInCommands(() => ALL_COMMANDS)];
 
 /** The process around the program: streams, opened once the colour setting is known, and the environment. */
 export type ProgramPorts = Omit<CommandContext, 'global' | 'stdout' | 'stderr'> & {
@@ -27,11 +27,11 @@ export async function runProgram(
   try {
     return await runLine(line, ports, commands);
   } catch (error) {
-    const told = decideError(error, line.kind === 'run' ? line.command : { name: 'tke-eni' }, ports.isRoot);
-    if (told === undefined) throw error;
+    const shown = decideError(error, line.kind === 'run' ? line.command : { name: 'tke-eni' }, ports.isRoot);
+    if (shown === undefined) throw error;
     const stderr = ports.openStream('stderr', colorOf(line));
-    stderr.write(renderError(told, stderr.isColored));
-    return told.exitCode;
+    stderr.write(renderError(shown, stderr.isColored));
+    return shown.exitCode;
   }
 }
 

@@ -40,8 +40,8 @@ export async function applyChanges(
       continue;
     }
     try {
-      const obstacle = obstacleTo(change, () => ifKnown(readAgentFacts(global.stateDir)));
-      if (obstacle !== undefined) throw new ObstacleError(obstacle);
+      const staleReason = staleReasonOf(change, () => ifKnown(readAgentFacts(global.stateDir)));
+      if (staleReason !== undefined) throw new StaleChangeError(staleReason);
       await applyOne(global, change);
       done.push(line);
       onDone(line);
@@ -53,20 +53,20 @@ export async function applyChanges(
 }
 
 /** The change does not apply any more: its Pod or veth changed in the meantime. */
-class ObstacleError extends Error {}
+class StaleChangeError extends Error {}
 
-const TAKEN_DOWN = 'its Pod is being taken down';
+const POD_TEARDOWN = 'its Pod is in teardown';
 
-function obstacleTo(change: Change, look: () => AgentFacts | undefined): string | undefined {
+function staleReasonOf(change: Change, readAgent: () => AgentFacts | undefined): string | undefined {
   if (change.kind === 'host') return undefined;
-  const agent = look();
+  const agent = readAgent();
   if (agent === undefined) return 'the journal cannot be read any more';
   const lease = agent.journal.leases.find((one) => leaseKey(one.containerId, one.ifName) === change.key);
   if (change.kind === 'delete-veth') return lease === undefined ? undefined : 'it has a lease now';
   if (change.kind === 'set-veth-mac') {
-    return lease?.state === 'active' && lease.hostVeth?.ifindex === change.ifindex ? undefined : TAKEN_DOWN;
+    return lease?.state === 'active' && lease.hostVeth?.ifindex === change.ifindex ? undefined : POD_TEARDOWN;
   }
-  return lease?.state === 'active' && lease.netns === change.netns ? undefined : TAKEN_DOWN;
+  return lease?.state === 'active' && lease.netns === change.netns ? undefined : POD_TEARDOWN;
 }
 
 async function applyOne(global: NodeContext['global'], change: Change): Promise<void> {
@@ -105,7 +105,7 @@ function reasonOf(error: unknown): string {
   const cause = error instanceof ApplyError ? error.cause : error;
   const isExpected =
     error instanceof ApplyError ||
-    cause instanceof ObstacleError ||
+    cause instanceof StaleChangeError ||
     cause instanceof NetnsError ||
     cause instanceof LibcError ||
     cause instanceof NetlinkError;

@@ -33,7 +33,7 @@ export function renderRepair(repair: Repair, isScript: boolean, layout: TextLayo
     renderForeign(left.differences, plain),
     renderUnjudged(left, plain),
   ].join('');
-  const conclusion = paint(summary(repair), isMended(repair) ? 'green' : 'yellow', plain.isColored);
+  const conclusion = paint(summary(repair), isRepaired(repair) ? 'green' : 'yellow', plain.isColored);
   const text = sections === '' ? `${conclusion}\n` : `${sections}\n${conclusion}\n`;
   const lines = isDryRun ? changes.map((line) => `${plainLines(line.trimEnd())}\n`).join('') : '';
   return lines + (isScript ? asComments(text) : text);
@@ -45,19 +45,19 @@ export function repairDocument(repair: Repair): object {
   return {
     dryRun: isDryRun,
     writer,
-    mended: isMended(repair),
+    mended: isRepaired(repair),
     changes,
     failed,
     held,
-    left: left.differences.map(({ owner: _owner, changes: mend, ...difference }) => ({
+    left: left.differences.map(({ owner: _owner, changes, ...difference }) => ({
       ...difference,
-      mend: mend.map(renderChange),
+      mend: changes.map(renderChange),
     })),
     unjudged: left.unjudged,
   };
 }
 
-function isMended({ failed, left }: Repair): boolean {
+function isRepaired({ failed, left }: Repair): boolean {
   return failed.length === 0 && !left.differences.some(isDifferent);
 }
 
@@ -70,7 +70,7 @@ function summary(repair: Repair): string {
       ? `nothing of ours to mend${rest}`
       : `dry run: ${lines(changes)} would be done, nothing was changed${rest}`;
   const who = writer === 'agent' ? ', by the running agent where it is the writer' : '';
-  if (isMended(repair)) return changes.length === 0 ? 'nothing to mend' : `mended: ${lines(changes)}${who}`;
+  if (isRepaired(repair)) return changes.length === 0 ? 'nothing to mend' : `mended: ${lines(changes)}${who}`;
   return `not all is mended: ${lines(changes)} done${who}${rest}`;
 }
 

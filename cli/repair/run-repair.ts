@@ -2,16 +2,16 @@ import { isNoAgent, openOpsClient } from '../agent/ops-client.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
 import type { Change } from '../diff/change.ts';
+import { compareNode } from '../diff/compare-node.ts';
 import { isDifferent, type NodeDifferences } from '../diff/difference.ts';
-import { diffNode } from '../diff/find-differences.ts';
-import { lookAtNode } from '../diff/look-at-node.ts';
+import { observeNode } from '../diff/observe-node.ts';
 import { renderChange } from '../diff/render-change.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import { plainLines } from '../output/cell-text.ts';
 import { printDocument } from '../output/print-document.ts';
 import { type Applied, applyChanges } from './apply-changes.ts';
 import type { RepairArgs } from './arguments.ts';
-import { holdJournal } from './hold-journal.ts';
+import { lockJournal } from './lock-journal.ts';
 import { renderRepair, repairDocument } from './render-repair.ts';
 import type { Repair } from './repair.ts';
 
@@ -32,23 +32,29 @@ export async function run(args: RepairArgs, context: CommandContext): Promise<Ex
     const layout = { width: stdout.columns(), isColored: stdout.isColored };
     stdout.write(renderRepair(repair, args.output === 'ip', layout));
   }
-  const isMended = repair.failed.length === 0 && !repair.left.differences.some(isDifferent);
-  return isMended ? EXIT.ok : EXIT.wrong;
+  const isRepaired = repair.failed.length === 0 && !repair.left.differences.some(isDifferent);
+  return isRepaired ? EXIT.ok : EXIT.wrong;
 }
 
 async function repairNode(isDryRun: boolean, context: CommandContext, onDone: (line: string) => void): Promise<Repair> {
   if (isDryRun) return dryRun(context);
   // Errors in planning are reported before the agent is asked to change anything.
-  await lookAtNode(context);
-  const asked = await askAgent(context);
-  if (asked.kind === 'answered') {
-    for (const line of asked.done) onDone(line);
+  await observeNode(context);
+  const answer = await requestRepair(context);
+  if (answer.kind === 'answered') {
+    for (const line of answer.done) onDone(line);
     const rest = await applyChanges(context, (await changesNow(context)).filter(isBesideAgent), onDone);
-    return { isDryRun, writer: 'agent', ...joined(asked, rest), held: asked.held, left: await differencesNow(context) };
+    return {
+      isDryRun,
+      writer: 'agent',
+      ...joinResults(answer, rest),
+      held: answer.held,
+      left: await differencesNow(context),
+    };
   }
-  using _held = holdJournal(context.global.stateDir, asked.why);
+  using _lock = lockJournal(context.global.stateDir, answer.why);
   const applied = await applyChanges(context, await changesNow(context), onDone);
-  return { isDryRun, writer: 'cli', ...joined(applied), held: [], left: await differencesNow(context) };
+  return { isDryRun, writer: 'cli', ...joinResults(applied), held: [], left: await differencesNow(context) };
 }
 
 async function dryRun(context: CommandContext): Promise<Repair> {
@@ -64,24 +70,24 @@ function isBesideAgent({ kind }: Change): boolean {
   return kind !== 'host';
 }
 
-function joined(...parts: readonly Applied[]): Pick<Repair, 'changes' | 'failed'> {
-  return { changes: parts.flatMap(({ done }) => done), failed: parts.flatMap(({ failed }) => failed) };
+function joinResults(...results: readonly Applied[]): Pick<Repair, 'changes' | 'failed'> {
+  return { changes: results.flatMap(({ done }) => done), failed: results.flatMap(({ failed }) => failed) };
 }
 
 async function differencesNow(context: CommandContext): Promise<NodeDifferences> {
-  return diffNode(await lookAtNode(context));
+  return compareNode(await observeNode(context));
 }
 
 async function changesNow(context: CommandContext): Promise<readonly Change[]> {
   return (await differencesNow(context)).changes;
 }
 
-type Asked =
+type AgentAnswer =
   | ({ readonly kind: 'answered'; readonly held: readonly string[] } & Applied)
   | { readonly kind: 'nobody'; readonly why: string };
 
 /** Requests one repair pass from the running agent. @throws CliError FORBIDDEN, REFUSED */
-async function askAgent({ global }: CommandContext): Promise<Asked> {
+async function requestRepair({ global }: CommandContext): Promise<AgentAnswer> {
   try {
     using client = await openOpsClient(global.socket);
     // A blocked agent does not answer this call either, and its timeout is shorter: a repair may take a minute.

@@ -6,8 +6,8 @@ import { type Color, paint } from '../output/color.ts';
 import { type Column, renderTable } from '../output/render-table.ts';
 import type { AddressUse, AddressView } from '../pool/pool-view.ts';
 import { poolHead, type RenderOptions, sourceNotice } from '../pool/render-pool.ts';
-import { findLatency, statsOf } from '../top/find-latency.ts';
-import type { NodeStatus } from './find-status.ts';
+import { computeLatency, statsOf } from '../top/compute-latency.ts';
+import type { NodeStatus } from './build-status.ts';
 
 /** Renders a status on one page; `isFull` adds every address. */
 export function renderStatus(status: NodeStatus, options: RenderOptions & { readonly isFull: boolean }): string {
@@ -22,8 +22,8 @@ type Line = { readonly label: string; readonly text: string; readonly color?: Co
 const LABEL_WIDTH = 10;
 
 function renderLine({ label, text, color }: Line, { width, isColored }: RenderOptions): string {
-  const room = width - LABEL_WIDTH;
-  return `${paint(label.padEnd(LABEL_WIDTH), 'bold', isColored)}${paint(cutText(plainText(text), room), color, isColored)}\n`;
+  const maxWidth = width - LABEL_WIDTH;
+  return `${paint(label.padEnd(LABEL_WIDTH), 'bold', isColored)}${paint(cutText(plainText(text), maxWidth), color, isColored)}\n`;
 }
 
 function agentLines({ summary, pool }: NodeStatus): readonly Line[] {
@@ -85,7 +85,7 @@ function workLines(summary: SummaryReply | undefined): readonly Line[] {
 
 function callsText({ calls }: SummaryReply, verb: string): string {
   const { total, failed, buckets } = statsOf(calls, verb);
-  const latency = findLatency(buckets);
+  const latency = computeLatency(buckets);
   const times =
     latency === undefined
       ? ''
@@ -96,11 +96,11 @@ function callsText({ calls }: SummaryReply, verb: string): string {
 function repairLines(summary: SummaryReply): readonly Line[] {
   const { passes, lastPassAgeMs, lastPassCause, lastPassError, drift, repaired, fights, overruns, forcedReuse } =
     summary;
-  const last = passes === 0 ? 'no pass yet' : `${passes} passes, the last ${ageText(lastPassAgeMs)} ago`;
+  const lastPass = passes === 0 ? 'no pass yet' : `${passes} passes, the last ${ageText(lastPassAgeMs)} ago`;
   const cause = lastPassCause === '' ? '' : ` (${lastPassCause})`;
   const found = `${drift} differences found, ${repaired} operations done, ${fights} fights`;
   const lines: Line[] = [
-    { label: 'repair', text: `${last}${cause}` },
+    { label: 'repair', text: `${lastPass}${cause}` },
     { label: '', text: found },
   ];
   if (lastPassError !== '') lines.push({ label: '', text: `the last pass failed: ${lastPassError}`, color: 'red' });
@@ -124,7 +124,7 @@ function apiLines({
 }: ApiBudget): readonly Line[] {
   const used = `${calls} calls${failed === 0 ? '' : `, ${failed} failed`}`;
   const waits = throttled === 0 ? '' : `, ${throttled} waited ${ageText(throttledMs)} in all`;
-  const silence = heard ? `heard ${ageText(silenceMs)} ago` : 'never heard of';
+  const silence = heard ? `heard ${ageText(silenceMs)} ago` : 'no contact yet';
   const color = heard && silenceMs < API_SILENCE_MS ? undefined : 'yellow';
   return [
     { label: 'API', text: `${silence}; ${used}${waits}`, color },

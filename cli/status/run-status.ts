@@ -4,7 +4,7 @@ import { EXIT, type ExitCode } from '../exit-code.ts';
 import { printView } from '../pool/print-view.ts';
 import { readPool } from '../pool/read-pool.ts';
 import type { StatusArgs } from './arguments.ts';
-import { findStatus, isWell, type NodeStatus } from './find-status.ts';
+import { buildStatus, isHealthy, type NodeStatus } from './build-status.ts';
 import { renderStatus } from './render-status.ts';
 
 /** Shows the state of the agent. @throws CliError FORBIDDEN; NO_AGENT when there is neither an agent nor its journal */
@@ -12,19 +12,19 @@ export async function run({ output, 'all-addresses': isFull }: StatusArgs, conte
   const status = await readStatus(context);
   const document = isFull ? status : { ...status, pool: { ...status.pool, addresses: undefined } };
   await printView(output, context, document, (options) => renderStatus(status, { ...options, isFull }));
-  return isWell(status) ? EXIT.ok : EXIT.wrong;
+  return isHealthy(status) ? EXIT.ok : EXIT.wrong;
 }
 
 /** Reads the state from the agent, or from its journal. @throws CliError FORBIDDEN, NO_AGENT */
 export async function readStatus(context: Pick<CommandContext, 'global' | 'clock'>): Promise<NodeStatus> {
   const { view: pool } = await readPool(context);
-  if (pool.source === 'journal') return findStatus(pool, undefined);
+  if (pool.source === 'journal') return buildStatus(pool, undefined);
   try {
     using client = await openOpsClient(context.global.socket);
-    return findStatus(pool, await client.summary());
+    return buildStatus(pool, await client.summary());
   } catch (error) {
     // The agent stopped between the two calls.
-    if (isNoAgent(error)) return findStatus({ ...pool, whyNoAgent: error.message }, undefined);
+    if (isNoAgent(error)) return buildStatus({ ...pool, whyNoAgent: error.message }, undefined);
     throw error;
   }
 }

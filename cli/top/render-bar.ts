@@ -1,19 +1,21 @@
 import { type Color, paint } from '../output/color.ts';
 
 /** One segment of a bar. */
-export type BarPart = { readonly count: number; readonly char: string; readonly color?: Color | undefined };
+export type BarSegment = { readonly count: number; readonly char: string; readonly color?: Color | undefined };
 
 /**
  * Renders a bar of `width` columns for `total`: the segments in their order, the rest blank. A segment above zero gets
  * at least one column, as long as there is space: one address in use must not look like none.
  */
-export function renderBar(parts: readonly BarPart[], total: number, width: number, isColored: boolean): string {
+export function renderBar(segments: readonly BarSegment[], total: number, width: number, isColored: boolean): string {
   const widths = barWidths(
-    parts.map(({ count }) => count),
+    segments.map(({ count }) => count),
     total,
     width,
   );
-  const body = parts.map(({ char, color }, index) => paint(char.repeat(widths[index] ?? 0), color, isColored)).join('');
+  const body = segments
+    .map(({ char, color }, index) => paint(char.repeat(widths[index] ?? 0), color, isColored))
+    .join('');
   const used = widths.reduce((sum, part) => sum + part, 0);
   return `${body}${' '.repeat(Math.max(0, width - used))}`;
 }

@@ -5,8 +5,8 @@ import { cutText, padText, plainText } from '../output/cell-text.ts';
 import { type Color, paint } from '../output/color.ts';
 import { countUses, type PoolView, type UseCounts } from '../pool/pool-view.ts';
 import { eniState } from '../pool/render-pool.ts';
-import type { CallView, TopView } from './find-top-view.ts';
-import { type BarPart, renderBar } from './render-bar.ts';
+import type { CallView, TopView } from './build-top-view.ts';
+import { type BarSegment, renderBar } from './render-bar.ts';
 
 /** Orders of the ENIs. */
 export const TOP_SORTS = ['ENI', 'most in use', 'least free'] as const;
@@ -38,10 +38,10 @@ export function renderTop(view: TopView, options: FrameOptions): readonly string
   const head = [...titleLines(view, options), total, ...poolLines(view, options)];
   const tail = [...callLines(view, options), ...troubleLines(view, options)];
   const keys = options.hasKeys ? [keyLine(options)] : [];
-  const room = options.rows - head.length - tail.length - keys.length;
-  const shown = enis.length <= room ? enis : enis.slice(0, Math.max(0, room - 1));
+  const freeRows = options.rows - head.length - tail.length - keys.length;
+  const shown = enis.length <= freeRows ? enis : enis.slice(0, Math.max(0, freeRows - 1));
   const hidden = enis.length - shown.length;
-  const more = hidden > 0 && room > 0 ? [plain(`  … and ${hidden} more`, options, 'dim')] : [];
+  const more = hidden > 0 && freeRows > 0 ? [plain(`  … and ${hidden} more`, options, 'dim')] : [];
   const body = [...head, ...shown, ...more, ...tail].slice(0, Math.max(0, options.rows - keys.length));
   const isBounded = Number.isFinite(options.rows);
   const blank = isBounded ? Array.from({ length: options.rows - body.length - keys.length }, () => '') : [];
@@ -56,8 +56,8 @@ function titleLines({ now }: TopView, options: FrameOptions): readonly string[] 
   const { nodeName, agentVersion, uptimeMs, ruleMode, status } = now.summary;
   const left = `tke-eni top  ${nodeName || 'this node'}  ${agentVersion}  up ${ageText(uptimeMs)}  ${ruleMode}`;
   const right = `${options.isPaused ? 'PAUSED  ' : ''}${timeText(options.unixMs).slice(0, 8)}`;
-  const room = options.columns - right.length - 1;
-  const title = `${padText(cutText(plainText(left), room), room)} ${right}`;
+  const maxWidth = options.columns - right.length - 1;
+  const title = `${padText(cutText(plainText(left), maxWidth), maxWidth)} ${right}`;
   const lines = [paint(title, 'bold', options.isColored)];
   if (options.problem !== '') lines.push(plain(options.problem, options, 'red'));
   if (status !== undefined && status.code !== 0) {
@@ -83,8 +83,8 @@ function poolLines({ now: { pool } }: TopView, options: FrameOptions): readonly 
 }
 
 function demandText({ demand, warm }: PoolView): string {
-  const asked = demand === undefined ? '' : `asked for ${demand}`;
-  return warm === undefined ? asked : `${asked}, kept warm ${warm.min} to ${warm.max}`;
+  const requested = demand === undefined ? '' : `asked for ${demand}`;
+  return warm === undefined ? requested : `${requested}, kept warm ${warm.min} to ${warm.max}`;
 }
 
 const NAME_WIDTH = 20;
@@ -100,12 +100,12 @@ function barLines(rows: readonly BarRow[], options: FrameOptions): readonly stri
   const numbers = rows.map(({ counts }) => numbersText(counts));
   const numberWidth = Math.max(...numbers.map((text) => text.length));
   const noteWidth = Math.max(...rows.map(({ note }) => note.length));
-  const room = columns - NAME_WIDTH - numberWidth - (noteWidth === 0 ? 0 : noteWidth + 1) - 4;
-  const barWidth = Math.max(MIN_BAR, Math.min(MAX_BAR, room));
+  const freeWidth = columns - NAME_WIDTH - numberWidth - (noteWidth === 0 ? 0 : noteWidth + 1) - 4;
+  const barWidth = Math.max(MIN_BAR, Math.min(MAX_BAR, freeWidth));
   return rows.map(({ name, counts, note }, index) => {
     const title = padText(cutText(plainText(name), NAME_WIDTH), NAME_WIDTH);
     if (columns < NAME_WIDTH + barWidth + 4) return cutText(title, columns);
-    const bar = renderBar(barParts(counts), counts.total, barWidth, isColored);
+    const bar = renderBar(barSegments(counts), counts.total, barWidth, isColored);
     const rest = cutText(
       `${padText(numbers[index] ?? '', numberWidth)} ${plainText(note)}`,
       columns - NAME_WIDTH - barWidth - 4,
@@ -118,7 +118,7 @@ function numbersText(counts: UseCounts): string {
   return `${counts['in-use']}/${counts.total} in use, ${counts.free} free, ${counts.cooling} cool`;
 }
 
-function barParts(counts: UseCounts): readonly BarPart[] {
+function barSegments(counts: UseCounts): readonly BarSegment[] {
   return [
     { count: counts['in-use'], char: '█', color: 'green' },
     { count: counts.cooling, char: '▒', color: 'cyan' },
@@ -201,12 +201,12 @@ function troubleLines({ now, trouble, apiCalls }: TopView, options: FrameOptions
 }
 
 function apiLines(api: ApiBudget, apiCalls: number, options: FrameOptions): readonly string[] {
-  const heard = api.heard ? `heard ${ageText(api.silenceMs)} ago` : 'never heard of';
+  const contact = api.heard ? `heard ${ageText(api.silenceMs)} ago` : 'no contact yet';
   const waits = api.throttled === 0 ? '' : `, ${api.throttled} waited ${ageText(api.throttledMs)} in all`;
   return [
     plain('API SERVER', options, 'bold'),
     plain(
-      `  ${heard}  ${api.calls} calls${apiCalls > 0 ? ` (+${apiCalls})` : ''}, ${api.failed} failed${waits}  ${api.tokensLeft} of ${api.burst} left`,
+      `  ${contact}  ${api.calls} calls${apiCalls > 0 ? ` (+${apiCalls})` : ''}, ${api.failed} failed${waits}  ${api.tokensLeft} of ${api.burst} left`,
       options,
       api.heard ? undefined : 'yellow',
     ),

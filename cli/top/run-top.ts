@@ -2,9 +2,9 @@ import { type OpsClient, openOpsClient } from '../agent/ops-client.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
-import { findAgentPool } from '../pool/find-agent-pool.ts';
+import { buildAgentPool } from '../pool/build-agent-pool.ts';
 import type { TopArgs } from './arguments.ts';
-import { findTopView, type TopSample, withSample } from './find-top-view.ts';
+import { buildTopView, type TopSample, withSample } from './build-top-view.ts';
 import { renderTop, TOP_SORTS, type TopSort } from './render-top.ts';
 import { openScreen } from './screen.ts';
 
@@ -35,7 +35,7 @@ export async function run({ interval, once }: TopArgs, context: CommandContext):
 async function printOnce({ global, stdout, clock }: CommandContext): Promise<ExitCode> {
   using client = await openOpsClient(global.socket);
   const sample = await takeSample(client, clock.monotonicMs());
-  const lines = renderTop(findTopView(sample, undefined), {
+  const lines = renderTop(buildTopView(sample, undefined), {
     columns: stdout.columns(),
     rows: Number.POSITIVE_INFINITY,
     isColored: stdout.isColored,
@@ -86,7 +86,7 @@ async function follow(context: CommandContext, intervalMs: number): Promise<void
       const now = `${stdout.columns()}x${stdout.rows()}`;
       if (!state.isPaused && clock.monotonicMs() >= nextMs) {
         nextMs = clock.monotonicMs() + intervalMs;
-        client = await look(state, client, context);
+        client = await refresh(state, client, context);
         draw();
       } else if (now !== size) draw();
       size = now;
@@ -108,7 +108,7 @@ function onKey(state: State, key: string): void {
  * Takes a sample and returns the client. When the agent does not answer, the problem is shown and the next call
  * connects again.
  */
-async function look(state: State, client: OpsClient | undefined, context: CommandContext) {
+async function refresh(state: State, client: OpsClient | undefined, context: CommandContext) {
   let current = client;
   try {
     current ??= await openOpsClient(context.global.socket);
@@ -120,7 +120,7 @@ async function look(state: State, client: OpsClient | undefined, context: Comman
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
     current?.close();
-    state.problem = `${error.message}; shown is how it was`;
+    state.problem = `${error.message}; the figures shown are outdated`;
     return undefined;
   }
 }
@@ -129,7 +129,7 @@ function frame(state: State, { stdout }: CommandContext): readonly string[] {
   const now = state.samples.at(-1);
   if (now === undefined) return [];
   const oldest = state.samples[0] === now ? undefined : state.samples[0];
-  return renderTop(findTopView(now, oldest), {
+  return renderTop(buildTopView(now, oldest), {
     columns: stdout.columns(),
     rows: stdout.rows(),
     isColored: stdout.isColored,
@@ -143,5 +143,5 @@ function frame(state: State, { stdout }: CommandContext): readonly string[] {
 
 async function takeSample(client: OpsClient, atMs: number): Promise<TopSample> {
   const [pool, summary] = await Promise.all([client.pool(), client.summary()]);
-  return { atMs, pool: findAgentPool(pool, summary.nodeName), summary };
+  return { atMs, pool: buildAgentPool(pool, summary.nodeName), summary };
 }

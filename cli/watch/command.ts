@@ -9,10 +9,10 @@ export const WATCH = defineCommand({
 comes, and for each ADD, DEL, repair and other event of the agent, until Ctrl-C.
 
 A line has the time (UTC), '*' for a kernel object of ours or 'A' for the agent, '+' came, '-' went, '~' changed or
-'!' failed, the kind, the Pod or ENI that owns it, and the thing as ip prints it. A change of ours that nobody of ours
-made is what to look for: somebody else's program removes it, and the agent's repair follows.
+'!' failed, the kind, the Pod or ENI that owns it, and the thing as ip prints it. A change of an object of ours without an event of
+the agent is what to look for: another program removes it, and the agent's repair follows.
 
-Without an agent tells what the kernel tells, and joins the agent when it comes.`,
+Without an agent it shows the kernel's changes only, and adds the agent's events when the agent starts.`,
   positionals: NO_ARGUMENTS,
   options: OPTIONS,
   examples: [

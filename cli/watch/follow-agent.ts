@@ -2,7 +2,7 @@ import { openOpsClient } from '../agent/ops-client.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
 import { renderWarning } from '../output/render-error.ts';
-import { eventKindNumber, findAgentEvents } from './find-agent-event.ts';
+import { describeAgentEvent, eventKindNumber } from './describe-agent-event.ts';
 import type { Names } from './names.ts';
 import type { WatchEvent } from './watch-event.ts';
 
@@ -20,22 +20,22 @@ export async function followAgent(
   print: (event: WatchEvent) => void,
 ): Promise<void> {
   const { signal, clock, global, stderr } = context;
-  const wanted = kinds.flatMap((kind) => eventKindNumber(kind) ?? []);
-  let isTold = false;
+  const kindNumbers = kinds.flatMap((kind) => eventKindNumber(kind) ?? []);
+  let isReported = false;
   const onOpen = () => {
-    if (isTold) stderr.write(renderWarning('the agent answers again', stderr.isColored));
-    isTold = false;
+    if (isReported) stderr.write(renderWarning('the agent answers again', stderr.isColored));
+    isReported = false;
   };
   while (!signal.aborted) {
     try {
       using client = await openOpsClient(global.socket);
-      for await (const event of client.watch(wanted, signal, onOpen)) {
-        for (const told of findAgentEvents(event, names)) print(told);
+      for await (const event of client.watch(kindNumbers, signal, onOpen)) {
+        for (const line of describeAgentEvent(event, names)) print(line);
       }
     } catch (error) {
       if (!(error instanceof CliError)) throw error;
-      if (!isTold) stderr.write(renderWarning(`${error.message}; its events are not told`, stderr.isColored));
-      isTold = true;
+      if (!isReported) stderr.write(renderWarning(`${error.message}; its events are not shown`, stderr.isColored));
+      isReported = true;
       if (error.code === 'FORBIDDEN') return;
     }
     await clock.sleep(AGENT_RETRY_MS, signal).catch(() => undefined);

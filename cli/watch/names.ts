@@ -20,7 +20,7 @@ export type Names = {
  * Minimum time between two reads. Reading a journal takes milliseconds: a burst of changes by other programs must not
  * cause a burst of reads.
  */
-const READ_AGAIN_MS = 100;
+const MIN_READ_INTERVAL_MS = 100;
 /** Limit of remembered Pods, most of them deleted: a watch may run for weeks. */
 const MAX_PODS = 10_000;
 
@@ -52,7 +52,7 @@ export function createNames(read: () => NameSource | undefined, clock: Pick<Cloc
     }
   };
   const find = <K, V>(map: ReadonlyMap<K, V>, key: K): V | undefined => {
-    if (!map.has(key) && clock.monotonicMs() - readAtMs >= READ_AGAIN_MS) refresh();
+    if (!map.has(key) && clock.monotonicMs() - readAtMs >= MIN_READ_INTERVAL_MS) refresh();
     return map.get(key);
   };
   return {

@@ -10,12 +10,12 @@ import { withNodeNetns } from '../node/with-node-netns.ts';
 import { plainText } from '../output/cell-text.ts';
 import { renderWarning } from '../output/render-error.ts';
 import type { WatchArgs } from './arguments.ts';
-import { eventKindNumber } from './find-agent-event.ts';
+import { eventKindNumber } from './describe-agent-event.ts';
+import { createEventDescriber } from './event-describer.ts';
 import { followAgent } from './follow-agent.ts';
 import { createNames, type Names } from './names.ts';
-import { createNarrator } from './narrator.ts';
 import { renderWatchEvent } from './render-watch.ts';
-import { isWanted, KERNEL_KINDS, type WatchEvent, type WatchFilter } from './watch-event.ts';
+import { KERNEL_KINDS, matchesFilter, type WatchEvent, type WatchFilter } from './watch-event.ts';
 
 const ROUTE_GROUPS: readonly MonitorGroup[] = [
   'link',
@@ -39,7 +39,7 @@ export async function run(args: WatchArgs, context: CommandContext): Promise<Exi
   };
   const { stdout } = context;
   const print = (event: WatchEvent) => {
-    if (!isWanted(event, filter)) return;
+    if (!matchesFilter(event, filter)) return;
     // JSON allows characters that some terminals interpret.
     const json = () => (stdout.isTerminal ? plainText(JSON.stringify(event)) : JSON.stringify(event));
     stdout.write(output === 'json' ? `${json()}\n` : renderWatchEvent(event, stdout.isColored));
@@ -58,20 +58,20 @@ type Print = (event: WatchEvent) => void;
 
 async function followKernel(context: CommandContext, names: Names, print: Print): Promise<void> {
   await warmThreadPool();
-  const narrator = createNarrator(names);
+  const describer = createEventDescriber(names);
   using monitor = withNodeNetns(context.global, (netns) => {
     const opened = openGroups(netns, context);
     // The list is read after the subscription: no link is missed in between.
     using rtnetlink = netns === undefined ? openRtnetlink() : openRtnetlinkIn(netns);
-    for (const link of rtnetlink.link.list()) narrator.seeLink(link);
+    for (const link of rtnetlink.link.list()) describer.trackLink(link);
     return opened;
   });
   const end = () => monitor.close();
   context.signal.addEventListener('abort', end, { once: true });
   if (context.signal.aborted) end();
   for await (const event of monitor) {
-    const told = narrator.tell(event, context.clock.nowMs());
-    if (told !== undefined) print(told);
+    const described = describer.describe(event, context.clock.nowMs());
+    if (described !== undefined) print(described);
   }
 }
 
@@ -83,7 +83,7 @@ function openGroups(netns: Netns | undefined, { stderr }: CommandContext): Monit
   } catch (error) {
     // Notifications of nftables require CAP_NET_ADMIN, and some kernels have no nftables.
     if (!(error instanceof LibcError)) throw error;
-    stderr.write(renderWarning(`changes of nftables are not told: ${error.code}`, stderr.isColored));
+    stderr.write(renderWarning(`changes of nftables are not shown: ${error.code}`, stderr.isColored));
     return open(ROUTE_GROUPS);
   }
 }

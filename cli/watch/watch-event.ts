@@ -62,7 +62,7 @@ export type WatchFilter = {
 };
 
 /** Tells whether an event matches the filter. Lost events match every filter. */
-export function isWanted(event: WatchEvent, { pod, eni, kinds, isAll }: WatchFilter): boolean {
+export function matchesFilter(event: WatchEvent, { pod, eni, kinds, isAll }: WatchFilter): boolean {
   if (event.kind === 'lost') return true;
   if (event.isNoise && !isAll) return false;
   if (kinds.length > 0 && !kinds.includes(event.kind)) return false;
@@ -70,13 +70,13 @@ export function isWanted(event: WatchEvent, { pod, eni, kinds, isAll }: WatchFil
   return eni === undefined || isOfEni(event.owner, eni);
 }
 
-function isOfPod(owner: WatchOwner | undefined, word: string): boolean {
+function isOfPod(owner: WatchOwner | undefined, query: string): boolean {
   if (owner?.kind !== 'pod') return false;
-  const isId = word.length >= 4 && owner.containerId.startsWith(word);
-  return owner.name.includes(word) || owner.ips.includes(word) || isId;
+  const isId = query.length >= 4 && owner.containerId.startsWith(query);
+  return owner.name.includes(query) || owner.ips.includes(query) || isId;
 }
 
-function isOfEni(owner: WatchOwner | undefined, word: string): boolean {
-  if (owner?.kind === 'pod') return owner.eniId === word;
-  return owner?.kind === 'eni' && [owner.eniId, owner.ifname, `${owner.table}`].includes(word);
+function isOfEni(owner: WatchOwner | undefined, query: string): boolean {
+  if (owner?.kind === 'pod') return owner.eniId === query;
+  return owner?.kind === 'eni' && [owner.eniId, owner.ifname, `${owner.table}`].includes(query);
 }

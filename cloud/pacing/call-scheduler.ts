@@ -1,5 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts';
-import { CallGate, type GateSettings, type PacedRate, type Ticket } from './call-gate.ts';
+import { CallLimiter, type PacedRate, type PacingSettings, type Ticket } from './call-limiter.ts';
 
 /** How a call counts for its rate: a refusal slows its API down. */
 export type CallVerdict = {
@@ -13,35 +13,35 @@ const NOT_THROTTLED: CallVerdict = { isThrottled: false, afterMs: 0 };
 
 type Start = { readonly resolve: () => void };
 
-/** Starts calls when the gate grants them: the gate decides, this class waits. */
+/** Starts calls when the limiter grants them: the limiter decides, this class waits. */
 export class CallScheduler {
   #clock: Clock;
-  #gate: CallGate<Start>;
-  #wakeAtMs = Number.POSITIVE_INFINITY;
-  #wake: AbortController | undefined;
+  #limiter: CallLimiter<Start>;
+  #timerAtMs = Number.POSITIVE_INFINITY;
+  #timer: AbortController | undefined;
 
-  constructor(clock: Clock, settings: GateSettings) {
+  constructor(clock: Clock, settings: PacingSettings) {
     this.#clock = clock;
-    this.#gate = new CallGate(settings);
+    this.#limiter = new CallLimiter(settings);
   }
 
   /** Returns the present rate of an API, calls a second; undefined when it was never called. */
   perSecond(product: string, action: string): number | undefined {
-    return this.#gate.perSecond(product, action);
+    return this.#limiter.perSecond(product, action);
   }
 
   /** Yields the present rate of each product and API that was ever called. */
   rates(): Iterable<PacedRate> {
-    return this.#gate.rates();
+    return this.#limiter.rates();
   }
 
   /** Number of calls that wait to start. */
   get waiting(): number {
-    return this.#gate.waiting;
+    return this.#limiter.waiting;
   }
 
   /**
-   * Waits for the gate, then runs `call`. `judge` derives from an error how the call counts for the rate. An abort
+   * Waits for the limiter, then runs `call`. `classify` derives from an error how the call counts for the rate. An abort
    * during the wait removes the call from the queue and rejects with the signal's reason; a running call is aborted by
    * its caller.
    */
@@ -49,53 +49,53 @@ export class CallScheduler {
     ticket: Ticket,
     signal: AbortSignal,
     call: () => Promise<T>,
-    judge: (error: unknown) => CallVerdict,
+    classify: (error: unknown) => CallVerdict,
   ): Promise<T> {
-    await this.#turn(ticket, signal);
+    await this.#waitForStart(ticket, signal);
     const startedMs = this.#clock.monotonicMs();
     let verdict = NOT_THROTTLED;
     try {
       return await call();
     } catch (error) {
-      verdict = judge(error);
+      verdict = classify(error);
       throw error;
     } finally {
-      this.#gate.report({ isProductWide: false, ...ticket, ...verdict, startedMs }, this.#clock.monotonicMs());
+      this.#limiter.report({ isProductWide: false, ...ticket, ...verdict, startedMs }, this.#clock.monotonicMs());
       this.#pump();
     }
   }
 
-  async #turn(ticket: Ticket, signal: AbortSignal): Promise<void> {
+  async #waitForStart(ticket: Ticket, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const turn = Promise.withResolvers<void>();
-    const entered = this.#gate.enter(ticket, { resolve: turn.resolve }, this.#clock.monotonicMs());
+    const granted = Promise.withResolvers<void>();
+    const queued = this.#limiter.enter(ticket, { resolve: granted.resolve }, this.#clock.monotonicMs());
     const onAbort = (): void => {
-      // A call that was granted meanwhile starts, and its own signal ends it: the gate counts it as running.
-      if (this.#gate.leave(entered)) turn.reject(signal.reason);
+      // A call that was granted meanwhile starts, and its own signal ends it: the limiter counts it as running.
+      if (this.#limiter.leave(queued)) granted.reject(signal.reason);
     };
     signal.addEventListener('abort', onAbort, { once: true });
     this.#pump();
     try {
-      await turn.promise;
+      await granted.promise;
     } finally {
       signal.removeEventListener('abort', onAbort);
     }
   }
 
   #pump(): void {
-    const { items, askAgainMs } = this.#gate.grant(this.#clock.monotonicMs());
+    const { items, nextCheckMs } = this.#limiter.grant(this.#clock.monotonicMs());
     for (const start of items) start.resolve();
-    if (askAgainMs !== undefined && askAgainMs < this.#wakeAtMs) this.#wakeAt(askAgainMs);
+    if (nextCheckMs !== undefined && nextCheckMs < this.#timerAtMs) this.#setTimer(nextCheckMs);
   }
 
-  #wakeAt(atMs: number): void {
-    this.#wake?.abort();
-    const wake = new AbortController();
-    this.#wake = wake;
-    this.#wakeAtMs = atMs;
-    this.#clock.sleep(Math.max(0, atMs - this.#clock.monotonicMs()), wake.signal).then(
+  #setTimer(atMs: number): void {
+    this.#timer?.abort();
+    const timer = new AbortController();
+    this.#timer = timer;
+    this.#timerAtMs = atMs;
+    this.#clock.sleep(Math.max(0, atMs - this.#clock.monotonicMs()), timer.signal).then(
       () => {
-        this.#wakeAtMs = Number.POSITIVE_INFINITY;
+        this.#timerAtMs = Number.POSITIVE_INFINITY;
         this.#pump();
       },
       () => {

@@ -2,7 +2,7 @@
  * An entry of the queue. Higher `rank` is served first; owners of equal rank in turn; entries of one owner in order of
  * arrival.
  */
-export type Place<T> = {
+export type QueueEntry<T> = {
   readonly item: T;
   readonly rank: number;
   readonly owner: string;
@@ -11,7 +11,7 @@ export type Place<T> = {
 };
 
 /** Every so many-th turn goes to the oldest entry, whatever its rank, so that no entry waits for ever. */
-const ELDEST_EACH = 16;
+const OLDEST_EVERY = 16;
 
 /**
  * A queue that is fair in two ways. Owners of equal rank take turns, so that one node with a thousand requests does not
@@ -21,9 +21,9 @@ const ELDEST_EACH = 16;
  */
 export class FairQueue<T> {
   /** For each rank, highest first, the owners in the order of their next turn. */
-  #ranks = new Map<number, Map<string, Place<T>[]>>();
+  #ranks = new Map<number, Map<string, QueueEntry<T>[]>>();
   #serial = 0;
-  #turns = 0;
+  #taken = 0;
   #size = 0;
 
   /** Number of items that wait. */
@@ -32,63 +32,63 @@ export class FairQueue<T> {
   }
 
   /** Queues an item. `remove` takes the returned entry out again. */
-  add(item: T, rank: number, owner: string): Place<T> {
+  add(item: T, rank: number, owner: string): QueueEntry<T> {
     this.#serial += 1;
-    const place: Place<T> = { item, rank, owner, serial: this.#serial };
+    const entry: QueueEntry<T> = { item, rank, owner, serial: this.#serial };
     let owners = this.#ranks.get(rank);
     if (owners === undefined) {
       owners = new Map();
       this.#ranks = new Map([...this.#ranks, [rank, owners] as const].sort(([a], [b]) => b - a));
     }
-    const places = owners.get(owner);
-    if (places === undefined) owners.set(owner, [place]);
-    else places.push(place);
+    const entries = owners.get(owner);
+    if (entries === undefined) owners.set(owner, [entry]);
+    else entries.push(entry);
     this.#size += 1;
-    return place;
+    return entry;
   }
 
   /** Returns the entry whose turn is next; undefined when the queue is empty. */
-  peek(): Place<T> | undefined {
+  peek(): QueueEntry<T> | undefined {
     if (this.#size === 0) return undefined;
-    return (this.#turns + 1) % ELDEST_EACH === 0 ? this.#eldest() : this.#firstInTurn();
+    return (this.#taken + 1) % OLDEST_EVERY === 0 ? this.#oldest() : this.#nextInRotation();
   }
 
   /** Takes the entry whose turn is next, and gives its owner the last turn of its rank. */
-  take(): Place<T> | undefined {
-    const place = this.peek();
-    if (place === undefined) return undefined;
-    this.#turns += 1;
-    this.remove(place);
-    return place;
+  take(): QueueEntry<T> | undefined {
+    const entry = this.peek();
+    if (entry === undefined) return undefined;
+    this.#taken += 1;
+    this.remove(entry);
+    return entry;
   }
 
   /** Removes an entry from any position. Returns whether it was queued. */
-  remove(place: Place<T>): boolean {
-    const owners = this.#ranks.get(place.rank);
-    const places = owners?.get(place.owner);
-    const index = places?.indexOf(place) ?? -1;
-    if (owners === undefined || places === undefined || index < 0) return false;
-    places.splice(index, 1);
-    owners.delete(place.owner);
-    if (places.length > 0) owners.set(place.owner, places);
+  remove(entry: QueueEntry<T>): boolean {
+    const owners = this.#ranks.get(entry.rank);
+    const entries = owners?.get(entry.owner);
+    const index = entries?.indexOf(entry) ?? -1;
+    if (owners === undefined || entries === undefined || index < 0) return false;
+    entries.splice(index, 1);
+    owners.delete(entry.owner);
+    if (entries.length > 0) owners.set(entry.owner, entries);
     this.#size -= 1;
     return true;
   }
 
-  #firstInTurn(): Place<T> | undefined {
+  #nextInRotation(): QueueEntry<T> | undefined {
     for (const owners of this.#ranks.values()) {
-      for (const places of owners.values()) return places[0];
+      for (const entries of owners.values()) return entries[0];
     }
     return undefined;
   }
 
-  #eldest(): Place<T> | undefined {
-    let eldest: Place<T> | undefined;
+  #oldest(): QueueEntry<T> | undefined {
+    let oldest: QueueEntry<T> | undefined;
     for (const owners of this.#ranks.values()) {
       for (const [first] of owners.values()) {
-        if (first !== undefined && (eldest === undefined || first.serial < eldest.serial)) eldest = first;
+        if (first !== undefined && (oldest === undefined || first.serial < oldest.serial)) oldest = first;
       }
     }
-    return eldest;
+    return oldest;
   }
 }

@@ -35,10 +35,10 @@ const GAIN = 1 / 16;
  * A cut is as large as the share that is refused, within these bounds: at least this, so that one refusal has an
  * effect, and at most half.
  */
-const LEAST_CUT = 0.05;
-const MOST_CUT = 0.5;
+const MIN_CUT = 0.05;
+const MAX_CUT = 0.5;
 /** Largest growth for one accepted call; without a bound a slow rate would double with each of its few calls. */
-const MOST_GROWTH = 0.25;
+const MAX_GROWTH = 0.25;
 /** When more than this share is refused, calls continue only after a pause. */
 const PAUSE_SHARE = 0.5;
 
@@ -57,8 +57,8 @@ export function createRate(settings: RateSettings, nowMs: number): Rate {
 /** Updates the tokens to the present time. */
 function refillRate(rate: Rate, nowMs: number): Rate {
   const elapsedMs = Math.max(0, nowMs - Math.max(rate.updatedMs, rate.pausedUntilMs));
-  const most = Math.max(1, rate.perSecond * BURST_SECONDS);
-  return { ...rate, tokens: Math.min(most, rate.tokens + (elapsedMs * rate.perSecond) / 1000), updatedMs: nowMs };
+  const maxTokens = Math.max(1, rate.perSecond * BURST_SECONDS);
+  return { ...rate, tokens: Math.min(maxTokens, rate.tokens + (elapsedMs * rate.perSecond) / 1000), updatedMs: nowMs };
 }
 
 /** Returns the milliseconds from `nowMs` until a call may start; 0 when it may start now. */
@@ -78,7 +78,7 @@ export function takeFromRate(rate: Rate, nowMs: number): Rate {
 /** Updates a rate after a call that was not refused: it grows with the time that the call represents. */
 export function growRate(rate: Rate, settings: RateSettings, nowMs: number): Rate {
   // One call represents 1/perSecond seconds: growth per second of calls, none for idle time.
-  const growth = Math.min(settings.growthPerSecond / rate.perSecond, MOST_GROWTH);
+  const growth = Math.min(settings.growthPerSecond / rate.perSecond, MAX_GROWTH);
   const grown = rate.perSecond + growth;
   const refusedShare = rate.refusedShare * (1 - GAIN);
   return { ...refillRate(rate, nowMs), perSecond: Math.min(settings.ceilingPerSecond, grown), refusedShare };
@@ -101,9 +101,9 @@ export function cutRate(
   const refilled = refillRate(rate, nowMs);
   const refusedShare = rate.refusedShare * (1 - GAIN) + GAIN;
   const pauseMs = refusedShare > PAUSE_SHARE ? refusal.afterMs : 0;
-  const learnt = { ...refilled, refusedShare, pausedUntilMs: Math.max(rate.pausedUntilMs, nowMs + pauseMs) };
-  if (refusal.startedMs < rate.cutAtMs) return learnt;
-  const cut = Math.min(MOST_CUT, Math.max(LEAST_CUT, refusedShare));
+  const updated = { ...refilled, refusedShare, pausedUntilMs: Math.max(rate.pausedUntilMs, nowMs + pauseMs) };
+  if (refusal.startedMs < rate.cutAtMs) return updated;
+  const cut = Math.min(MAX_CUT, Math.max(MIN_CUT, refusedShare));
   const perSecond = Math.max(settings.floorPerSecond, rate.perSecond * (1 - cut));
-  return { ...learnt, perSecond, tokens: Math.min(learnt.tokens, 1), cutAtMs: nowMs };
+  return { ...updated, perSecond, tokens: Math.min(updated.tokens, 1), cutAtMs: nowMs };
 }

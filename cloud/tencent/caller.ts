@@ -61,15 +61,15 @@ export function createCaller(deps: CallerDeps): Caller {
     const timeoutMs = context.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     const startedMs = deps.clock.monotonicMs();
     const endMs = startedMs + timeoutMs;
-    const progress: Progress = { last: undefined, unsure: undefined, attempts: 0 };
+    const progress: Progress = { lastError: undefined, ambiguousError: undefined, attempts: 0 };
     // The last error of the call is more informative than an expired deadline. Without one the call never left the
     // queue.
     const reason = (): Error =>
-      progress.last === undefined ? deadlineError(action, timeoutMs) : verdictOf(progress.last, progress);
+      progress.lastError === undefined ? deadlineError(action, timeoutMs) : finalError(progress.lastError, progress);
     let code: string | undefined;
     try {
       return await withTimeout(deps.clock, timeoutMs, context.signal, reason, (signal) =>
-        repeat(deps, action, request, { ...context, signal, endMs, late: reason }, progress),
+        callWithRetries(deps, action, request, { ...context, signal, endMs, expiryError: reason }, progress),
       );
     } catch (error) {
       code = isCloudError(error) ? error.code : 'ABORTED';
@@ -83,57 +83,57 @@ export function createCaller(deps: CallerDeps): Caller {
   };
 }
 
-/** The progress of a call; `unsure`: the error of an attempt that may have had an effect. */
-type Progress = { last: CloudError | undefined; unsure: CloudError | undefined; attempts: number };
+/** The progress of a call; `ambiguousError`: the error of an attempt that may have had an effect. */
+type Progress = { lastError: CloudError | undefined; ambiguousError: CloudError | undefined; attempts: number };
 
 /** The context of one call, and the time after which nothing of it may be sent. */
-type CallOf = CallContext & { readonly endMs: number; readonly late: () => Error };
+type DeadlineContext = CallContext & { readonly endMs: number; readonly expiryError: () => Error };
 
 /**
  * Selects the error of the whole call: when an earlier attempt may have had an effect, a later refusal does not
  * disprove it.
  */
-function verdictOf(error: CloudError, { unsure }: Progress): CloudError {
-  return unsure === undefined || error.retry === 'resolve' || error.retry === 'gone' ? error : unsure;
+function finalError(error: CloudError, { ambiguousError }: Progress): CloudError {
+  return ambiguousError === undefined || error.retry === 'resolve' || error.retry === 'gone' ? error : ambiguousError;
 }
 
-async function repeat<A extends Action>(
+async function callWithRetries<A extends Action>(
   deps: CallerDeps,
   action: A,
   request: Requests[A],
-  context: CallOf,
+  context: DeadlineContext,
   progress: Progress,
 ): Promise<unknown> {
   const nature = { isRead: action.startsWith('Describe'), hasToken: hasToken(request) };
   let refusedKeys = 0;
   for (let attempt = 1; ; attempt++) {
     // A request in flight when time runs out may have had an effect: from here on the deadline means that.
-    const underWay = (): void => {
-      progress.last = timeoutError(action);
+    const markSent = (): void => {
+      progress.lastError = timeoutError(action);
       progress.attempts = attempt;
     };
     try {
-      return await once(deps, action, request, context, attempt, underWay);
+      return await attemptOnce(deps, action, request, context, attempt, markSent);
     } catch (error) {
       if (!isCloudError(error)) throw error;
-      progress.last = error;
-      if (error.retry === 'resolve' && !nature.isRead) progress.unsure = error;
+      progress.lastError = error;
+      if (error.retry === 'resolve' && !nature.isRead) progress.ambiguousError = error;
       if (error.retry === 'credentials') {
         refusedKeys += 1;
         deps.api.renewCredentials();
       }
       const waitMs = decideRetry(error, nature, error.retry === 'credentials' ? refusedKeys : attempt, deps.random());
-      if (waitMs === undefined) throw verdictOf(error, progress);
+      if (waitMs === undefined) throw finalError(error, progress);
       await deps.clock.sleep(waitMs, context.signal);
     }
   }
 }
 
-async function once<A extends Action>(
+async function attemptOnce<A extends Action>(
   deps: CallerDeps,
   action: A,
   request: Requests[A],
-  context: CallOf,
+  context: DeadlineContext,
   attempt: number,
   onStart: () => void,
 ): Promise<unknown> {
@@ -147,7 +147,7 @@ async function once<A extends Action>(
       const startedMs = clock.monotonicMs();
       // In a process that was suspended, all timers fire at once when it continues. Another process may have taken over
       // meanwhile.
-      if (startedMs >= context.endMs) throw context.late();
+      if (startedMs >= context.endMs) throw context.expiryError();
       let code: string | undefined;
       onStart();
       try {
@@ -166,11 +166,11 @@ async function once<A extends Action>(
         deps.observer?.onAttempt({ action, attempt, waitedMs: startedMs - queuedMs, tookMs, code });
       }
     },
-    judgeRate,
+    classifyForRate,
   );
 }
 
-function judgeRate(error: unknown): CallVerdict {
+function classifyForRate(error: unknown): CallVerdict {
   if (!isCloudError(error, 'throttled')) return { isThrottled: false, afterMs: 0 };
   return { isThrottled: true, isProductWide: error.isAccountWide, afterMs: error.afterMs };
 }
@@ -185,6 +185,6 @@ function timeoutError(action: string): CloudError {
 
 /** The error of a call whose time ran out before anything was changed: it was never sent, or it only reads. */
 export function deadlineError(action: string, timeoutMs: number): CloudError {
-  const text = `no turn or no answer within ${timeoutMs} ms; calls are paced, look at the rates`;
+  const text = `not sent or not answered within ${timeoutMs} ms; calls are rate limited, check the rates`;
   return new CloudError({ code: 'DEADLINE', action, text, retry: 'backoff', afterMs: 0 });
 }

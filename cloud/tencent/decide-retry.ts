@@ -10,9 +10,9 @@ type CallNature = {
 };
 
 /** Most attempts of one call before its error goes to the caller. */
-const MOST_ATTEMPTS = 8;
+const MAX_ATTEMPTS = 8;
 /** Most attempts with other credentials: after a second refusal, rotation is not the cause. */
-const MOST_CREDENTIAL_ATTEMPTS = 2;
+const MAX_CREDENTIAL_ATTEMPTS = 2;
 const GROWTH: Omit<BackoffSettings, 'firstMs'> = { maxMs: 20_000, factor: 2, jitter: 0.5 };
 
 /**
@@ -25,14 +25,14 @@ export function decideRetry(
   attempt: number,
   random: number,
 ): number | undefined {
-  if (attempt >= MOST_ATTEMPTS) return undefined;
+  if (attempt >= MAX_ATTEMPTS) return undefined;
   switch (error.retry) {
     case 'never':
     case 'quota':
     case 'gone':
       return undefined;
     case 'credentials':
-      return attempt < MOST_CREDENTIAL_ATTEMPTS ? error.afterMs : undefined;
+      return attempt < MAX_CREDENTIAL_ATTEMPTS ? error.afterMs : undefined;
     case 'resolve':
       return nature.isRead || nature.hasToken ? waitMs(error, attempt, random) : undefined;
     case 'throttled':

@@ -56,13 +56,13 @@ export class IdBatcher<T> {
     );
     const { run } = gathering;
     const timeoutMs = context.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-    const late = (): Error => deadlineError('Describe', timeoutMs);
-    const found = await withTimeout(this.#clock, timeoutMs, context.signal, late, (signal) => run.join(signal));
+    const reason = (): Error => deadlineError('Describe', timeoutMs);
+    const found = await withTimeout(this.#clock, timeoutMs, context.signal, reason, (signal) => run.join(signal));
     const { objects, failures } = found;
     const failure = ids.map((id) => failures.get(id)).find((error) => error !== undefined);
     if (failure !== undefined) throw failure;
-    const wanted = new Set(ids);
-    return objects.filter((object) => wanted.has(this.#idOf(object)));
+    const requested = new Set(ids);
+    return objects.filter((object) => requested.has(this.#idOf(object)));
   }
 
   async #flush(gathering: Gathering<T>, context: CallContext): Promise<Found<T>> {
@@ -75,7 +75,7 @@ export class IdBatcher<T> {
     const { priority } = gathering;
     const batches = batchesOf([...gathering.ids], IDS_PER_CALL);
     const answers = await Promise.all(batches.map((batch) => this.#describeAll(batch, { ...context, priority })));
-    return together(answers);
+    return mergeFound(answers);
   }
 
   /**
@@ -93,7 +93,7 @@ export class IdBatcher<T> {
       if (isOfOne && ids.length > 1) {
         const half = Math.ceil(ids.length / 2);
         const halves = [ids.slice(0, half), ids.slice(half)];
-        return together(await Promise.all(halves.map((part) => this.#describeAll(part, context))));
+        return mergeFound(await Promise.all(halves.map((part) => this.#describeAll(part, context))));
       }
       const failed = error.retry === 'gone' ? [] : ids;
       return { objects: [], failures: new Map(failed.map((id) => [id, error])) };
@@ -104,7 +104,7 @@ export class IdBatcher<T> {
 /** Such as InvalidInstanceId.Malformed and InvalidParameterValue.Malformed. */
 const MALFORMED = /\.Malformed$/;
 
-function together<T>(all: readonly Found<T>[]): Found<T> {
+function mergeFound<T>(all: readonly Found<T>[]): Found<T> {
   return {
     objects: all.flatMap(({ objects }) => objects),
     failures: new Map(all.flatMap(({ failures }) => [...failures])),

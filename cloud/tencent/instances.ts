@@ -11,18 +11,18 @@ import { SharedSweep } from './shared-sweep.ts';
  * How long limits are cached. Those of a type do not change while it is sold; an hour bounds the effect of a wrong
  * answer.
  */
-const LIMITS_LIVE_MS = 3_600_000;
+const LIMITS_TTL_MS = 3_600_000;
 /** How long limits from the built-in table are cached: the API is called again soon. */
-const FALLBACK_LIVES_MS = 60_000;
+const FALLBACK_TTL_MS = 60_000;
 
 type Known = { readonly limits: EniLimits; readonly untilMs: number };
 
 /** Creates the instance part of the port. */
 export function createInstancePort(clock: Clock, call: Caller, batcher: IdBatcher<Instance>): InstancePort {
   const known = new Map<string, Known>();
-  const asking = new SharedSweep<EniLimits>(clock);
+  const limitQueries = new SharedSweep<EniLimits>(clock);
 
-  const ask = async (instance: Instance, context: CallContext): Promise<EniLimits> => {
+  const queryLimits = async (instance: Instance, context: CallContext): Promise<EniLimits> => {
     try {
       const answer = await call('DescribeNetworkInterfaceLimit', { InstanceId: instance.instanceId }, context);
       const { enis, ipsPerEni } = decodeEniLimit(answer);
@@ -43,13 +43,13 @@ export function createInstancePort(clock: Clock, call: Caller, batcher: IdBatche
       };
       return (
         fresh() ??
-        (await asking.join(key, context, async (shared) => {
+        (await limitQueries.join(key, context, async (shared) => {
           // A caller that waited for another one's request gets its result.
           const meanwhile = fresh();
           if (meanwhile !== undefined) return meanwhile;
-          const limits = await ask(instance, shared);
-          const livesMs = limits.source === 'api' ? LIMITS_LIVE_MS : FALLBACK_LIVES_MS;
-          known.set(key, { limits, untilMs: clock.monotonicMs() + livesMs });
+          const limits = await queryLimits(instance, shared);
+          const ttlMs = limits.source === 'api' ? LIMITS_TTL_MS : FALLBACK_TTL_MS;
+          known.set(key, { limits, untilMs: clock.monotonicMs() + ttlMs });
           return limits;
         }))
       );

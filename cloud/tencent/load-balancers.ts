@@ -11,7 +11,7 @@ import { tokenOf } from './enis.ts';
 /** Most ids in one describe call of this product. */
 const IDS_PER_CALL = 20;
 /** Interval of the polls of one task. All polls together may take 20 calls a second. */
-const ASK_EACH_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 /** How many times the cloud must not know a task before it counts as lost. */
 const UNKNOWN_ANSWERS = 3;
 
@@ -38,9 +38,9 @@ export function createLoadBalancerPort(clock: Clock, call: Caller): LoadBalancer
       const endMs = clock.monotonicMs() + (context.timeoutMs ?? DEFAULT_TIMEOUT_MS);
       let unknownAnswers = 0;
       while (clock.monotonicMs() < endMs) {
-        await clock.sleep(Math.max(1, Math.min(ASK_EACH_MS, endMs - clock.monotonicMs())), context.signal);
+        await clock.sleep(Math.max(1, Math.min(POLL_INTERVAL_MS, endMs - clock.monotonicMs())), context.signal);
         const timeoutMs = Math.max(1, endMs - clock.monotonicMs());
-        const answer = await ask(call, taskId, { ...context, timeoutMs });
+        const answer = await queryTask(call, taskId, { ...context, timeoutMs });
         unknownAnswers = answer.kind === 'lost' ? unknownAnswers + 1 : 0;
         if (answer.kind === 'done' || answer.kind === 'failed' || unknownAnswers >= UNKNOWN_ANSWERS) return answer;
       }
@@ -49,7 +49,7 @@ export function createLoadBalancerPort(clock: Clock, call: Caller): LoadBalancer
   };
 }
 
-async function ask(call: Caller, taskId: string, context: CallContext): Promise<LoadBalancerOutcome> {
+async function queryTask(call: Caller, taskId: string, context: CallContext): Promise<LoadBalancerOutcome> {
   try {
     return decodeLoadBalancerTask(await call('DescribeTaskStatus', { TaskId: taskId }, context));
   } catch (error) {

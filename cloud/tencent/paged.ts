@@ -7,10 +7,10 @@ type Page<T> = { readonly objects: readonly T[]; readonly total: number };
 type Paged<T> = { readonly objects: readonly T[]; readonly isConsistent: boolean };
 
 /** Most pages of one sweep: 200,000 objects, twenty times those of the largest VPC. */
-const MOST_PAGES = 2_000;
+const MAX_PAGES = 2_000;
 
 /** Most attempts to read all pages while nothing changes. */
-const MOST_SWEEPS = 3;
+const MAX_SWEEPS = 3;
 
 /**
  * Reads every page, each object once. Pages are selected by offset: a deletion meanwhile moves later objects onto a
@@ -22,7 +22,7 @@ export async function readPages<T>(
   idOf: (object: T) => string,
 ): Promise<Paged<T>> {
   let found: Paged<T> = { objects: [], isConsistent: false };
-  for (let sweep = 1; sweep <= MOST_SWEEPS && !found.isConsistent; sweep++) found = await readOnce(readPage, idOf);
+  for (let sweep = 1; sweep <= MAX_SWEEPS && !found.isConsistent; sweep++) found = await readOnce(readPage, idOf);
   return found;
 }
 
@@ -32,7 +32,7 @@ async function readOnce<T>(
 ): Promise<Paged<T>> {
   const byId = new Map<string, T>();
   const totals = new Set<number>();
-  for (let page = 0; page < MOST_PAGES; page++) {
+  for (let page = 0; page < MAX_PAGES; page++) {
     const { objects, total } = await readPage(page * IDS_PER_CALL);
     totals.add(total);
     for (const object of objects) byId.set(idOf(object), object);

@@ -19,7 +19,7 @@ export class SharedRun<T> {
   }
 
   /** Resolves when the work has ended, with success or failure. */
-  async over(): Promise<void> {
+  async settled(): Promise<void> {
     await this.#result.catch(() => undefined);
   }
 
@@ -36,7 +36,7 @@ export class SharedRun<T> {
     } finally {
       signal.removeEventListener('abort', onAbort);
       this.#waiters -= 1;
-      if (this.#waiters === 0) this.#controller.abort(new Error('nobody waits for this any more'));
+      if (this.#waiters === 0) this.#controller.abort(new Error('no caller waits for this any more'));
     }
   }
 }

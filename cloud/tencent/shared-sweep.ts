@@ -4,7 +4,7 @@ import { DEFAULT_TIMEOUT_MS, deadlineError } from './caller.ts';
 import { SharedRun } from './shared-run.ts';
 import { withTimeout } from './with-timeout.ts';
 
-type Line<T> = { running: SharedRun<T> | undefined; next: SharedRun<T> | undefined };
+type SweepSlot<T> = { running: SharedRun<T> | undefined; next: SharedRun<T> | undefined };
 
 /**
  * Shares one sweep among all callers that need the same: at most one runs and one waits per key. A caller that comes
@@ -13,7 +13,7 @@ type Line<T> = { running: SharedRun<T> | undefined; next: SharedRun<T> | undefin
  */
 export class SharedSweep<T> {
   #clock: Clock;
-  #lines = new Map<string, Line<T>>();
+  #slots = new Map<string, SweepSlot<T>>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -25,27 +25,32 @@ export class SharedSweep<T> {
    */
   async join(key: string, context: CallContext, sweep: (context: CallContext) => Promise<T>): Promise<T> {
     context.signal.throwIfAborted();
-    const line = this.#lines.get(key) ?? { running: undefined, next: undefined };
-    this.#lines.set(key, line);
-    const next = line.next === undefined || line.next.isAborted ? this.#queue(key, line, context, sweep) : line.next;
-    line.next = next;
+    const slot = this.#slots.get(key) ?? { running: undefined, next: undefined };
+    this.#slots.set(key, slot);
+    const next = slot.next === undefined || slot.next.isAborted ? this.#queue(key, slot, context, sweep) : slot.next;
+    slot.next = next;
     const timeoutMs = context.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-    const late = (): Error => deadlineError('Describe', timeoutMs);
-    return await withTimeout(this.#clock, timeoutMs, context.signal, late, (signal) => next.join(signal));
+    const reason = (): Error => deadlineError('Describe', timeoutMs);
+    return await withTimeout(this.#clock, timeoutMs, context.signal, reason, (signal) => next.join(signal));
   }
 
-  #queue(key: string, line: Line<T>, context: CallContext, sweep: (context: CallContext) => Promise<T>): SharedRun<T> {
+  #queue(
+    key: string,
+    slot: SweepSlot<T>,
+    context: CallContext,
+    sweep: (context: CallContext) => Promise<T>,
+  ): SharedRun<T> {
     const run: SharedRun<T> = new SharedRun(async (signal) => {
-      await line.running?.over();
-      line.running = run;
+      await slot.running?.settled();
+      slot.running = run;
       // If all callers left before this run began, another run has taken its place.
-      if (line.next === run) line.next = undefined;
+      if (slot.next === run) slot.next = undefined;
       try {
         signal.throwIfAborted();
         return await sweep({ ...context, signal, timeoutMs: DEFAULT_TIMEOUT_MS });
       } finally {
-        line.running = undefined;
-        if (line.next === undefined) this.#lines.delete(key);
+        slot.running = undefined;
+        if (slot.next === undefined) this.#slots.delete(key);
       }
     });
     return run;

@@ -1,7 +1,7 @@
 import type { Clock } from '../../runtime/clock.ts';
 import type { CallContext, CloudTask, Eip, Eni, TaskOutcome, TaskPort } from '../cloud.ts';
 import { isCloudError } from '../cloud-error.ts';
-import { type GoalState, isEipGoal, judgeEipGoal, judgeEniGoal } from '../judge-task.ts';
+import { evaluateEipGoal, evaluateEniGoal, type GoalState, isEipGoal } from '../evaluate-goal.ts';
 import { type Caller, DEFAULT_TIMEOUT_MS } from './caller.ts';
 import { decodeEipTask, decodeVpcTask } from './decode/others.ts';
 import type { IdBatcher } from './id-batcher.ts';
@@ -21,7 +21,7 @@ type TaskDeps = {
  * Five hundred ENIs that attach at once thus cost five calls a second, where a query for each task would cost five
  * hundred. While no calls are queued the checks are more frequent, because a Pod may wait.
  */
-const LOOK_EACH_MS = { busy: 1_000, idle: 250 } as const;
+const CHECK_INTERVAL_MS = { busy: 1_000, idle: 250 } as const;
 
 /**
  * How long an object shows no transition before its task is queried by id: a description may be older than the task.
@@ -32,7 +32,7 @@ const STILL_MS = 1_500;
 const MOVING_MS = 16_000;
 
 /** Least interval between two queries of one task. */
-const ASK_EACH_MS = 1_000;
+const QUERY_INTERVAL_MS = 1_000;
 
 /**
  * How many times the cloud must not know a task before it counts as lost: a task may be registered later than its
@@ -50,15 +50,15 @@ export function createTaskPort(deps: TaskDeps): TaskPort {
       const { clock } = deps;
       const startMs = clock.monotonicMs();
       const endMs = startMs + (context.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-      const asking = new AskingTimes(startMs);
+      const schedule = new QuerySchedule(startMs);
       let unknownAnswers = 0;
       while (clock.monotonicMs() < endMs) {
-        await clock.sleep(untilNextLook(deps, endMs), context.signal);
+        await clock.sleep(untilNextCheck(deps, endMs), context.signal);
         const rest = { ...context, timeoutMs: Math.max(1, endMs - clock.monotonicMs()) };
-        const state = await lookAt(deps, task, rest);
+        const state = await checkGoal(deps, task, rest);
         if (state === 'reached') return { kind: 'done' };
-        if (!asking.isDue(state, clock.monotonicMs())) continue;
-        const answer = await askFor(deps, task, rest);
+        if (!schedule.isDue(state, clock.monotonicMs())) continue;
+        const answer = await queryTask(deps, task, rest);
         if (answer === 'unknown') unknownAnswers += 1;
         else if (answer.kind !== 'pending') return answer;
         if (unknownAnswers >= UNKNOWN_ANSWERS && state === 'still') return { kind: 'lost' };
@@ -69,11 +69,11 @@ export function createTaskPort(deps: TaskDeps): TaskPort {
 }
 
 /** Decides at each check whether the task is to be queried by its id. */
-class AskingTimes {
+class QuerySchedule {
   #startMs: number;
   #movingAtMs: number;
   #stillSinceMs: number | undefined;
-  #askedMs = Number.NEGATIVE_INFINITY;
+  #queriedMs = Number.NEGATIVE_INFINITY;
 
   constructor(startMs: number) {
     this.#startMs = startMs;
@@ -85,25 +85,25 @@ class AskingTimes {
     const isStill = this.#stillSinceMs !== undefined && nowMs - this.#stillSinceMs >= STILL_MS;
     const isLong = nowMs >= this.#movingAtMs;
     if (isLong) this.#movingAtMs = this.#startMs + 2 * (nowMs - this.#startMs);
-    if ((!isStill && !isLong) || nowMs - this.#askedMs < ASK_EACH_MS) return false;
-    this.#askedMs = nowMs;
+    if ((!isStill && !isLong) || nowMs - this.#queriedMs < QUERY_INTERVAL_MS) return false;
+    this.#queriedMs = nowMs;
     return true;
   }
 }
 
 /** Returns the milliseconds until the next common check of this process, or until the end if that is earlier. */
-function untilNextLook({ clock, isBusy }: TaskDeps, endMs: number): number {
-  const eachMs = isBusy() ? LOOK_EACH_MS.busy : LOOK_EACH_MS.idle;
+function untilNextCheck({ clock, isBusy }: TaskDeps, endMs: number): number {
+  const eachMs = isBusy() ? CHECK_INTERVAL_MS.busy : CHECK_INTERVAL_MS.idle;
   const nowMs = clock.monotonicMs();
   return Math.max(1, Math.min(endMs - nowMs, eachMs - (nowMs % eachMs)));
 }
 
-async function lookAt(deps: TaskDeps, task: CloudTask, context: CallContext): Promise<GoalState> {
+async function checkGoal(deps: TaskDeps, task: CloudTask, context: CallContext): Promise<GoalState> {
   const { goal } = task;
   try {
-    if (isEipGoal(goal)) return judgeEipGoal(goal, await deps.eipBatcher.get(goal.eipIds, context));
+    if (isEipGoal(goal)) return evaluateEipGoal(goal, await deps.eipBatcher.get(goal.eipIds, context));
     const [eni] = await deps.eniBatcher.get([goal.eniId], context);
-    return judgeEniGoal(goal, eni);
+    return evaluateEniGoal(goal, eni);
   } catch (error) {
     // A failed description does not concern the task; the next check may succeed.
     if (isCloudError(error, 'backoff', 'throttled', 'resolve', 'busy')) return 'moving';
@@ -111,7 +111,7 @@ async function lookAt(deps: TaskDeps, task: CloudTask, context: CallContext): Pr
   }
 }
 
-async function askFor(deps: TaskDeps, task: CloudTask, context: CallContext): Promise<TaskOutcome | 'unknown'> {
+async function queryTask(deps: TaskDeps, task: CloudTask, context: CallContext): Promise<TaskOutcome | 'unknown'> {
   try {
     const { status, output } = isEipGoal(task.goal)
       ? decodeEipTask(await deps.call('DescribeTaskResult', { TaskId: Number(task.taskId) }, context))

@@ -2,7 +2,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { IDS_PER_CALL } from '../batches.ts';
 import type { CallContext, Cloud, Eip, Eni, EniSweep, Instance, Subnet } from '../cloud.ts';
 import type { LoadBalancerPort, PodLimits } from '../load-balancers.ts';
-import type { PacedRate } from '../pacing/call-gate.ts';
+import type { PacedRate } from '../pacing/call-limiter.ts';
 import { CallScheduler } from '../pacing/call-scheduler.ts';
 import { type CallObserver, createCaller, type Random } from './caller.ts';
 import { decodeEniPage } from './decode/eni.ts';

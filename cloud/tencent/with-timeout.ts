@@ -12,13 +12,13 @@ export async function withTimeout<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted();
-  const own = new AbortController();
+  const inner = new AbortController();
   const timer = new AbortController();
   const aborted = Promise.withResolvers<never>();
   // After `work` is done the rejection may have no handler.
   aborted.promise.catch(() => undefined);
   const abort = (why: unknown): void => {
-    own.abort(why);
+    inner.abort(why);
     aborted.reject(why);
   };
   const onAbort = (): void => abort(signal.reason);
@@ -28,7 +28,7 @@ export async function withTimeout<T>(
     () => undefined,
   );
   try {
-    return await Promise.race([work(own.signal), aborted.promise]);
+    return await Promise.race([work(inner.signal), aborted.promise]);
   } finally {
     timer.abort();
     signal.removeEventListener('abort', onAbort);

@@ -24,9 +24,9 @@ export function comparePrevResult(
   if (shape === 'main') {
     const ours = prevResult.interfaces.find(({ name, sandbox }) => name === ifName && isText(sandbox));
     if (ours === undefined) differences.push(`prevResult: no interface ${ifName} in a sandbox`);
-    const held = attachment?.interfaces.find(({ name, sandbox }) => name === ifName && sandbox !== '');
-    if (ours !== undefined && held !== undefined && isText(ours['mac']) && ours['mac'].toLowerCase() !== held.mac) {
-      differences.push(`prevResult: ${ifName} has MAC ${ours['mac']}, the agent holds ${held.mac}`);
+    const actual = attachment?.interfaces.find(({ name, sandbox }) => name === ifName && sandbox !== '');
+    if (ours !== undefined && actual !== undefined && isText(ours['mac']) && ours['mac'].toLowerCase() !== actual.mac) {
+      differences.push(`prevResult: ${ifName} has MAC ${ours['mac']}, the agent holds ${actual.mac}`);
     }
   }
   return differences;

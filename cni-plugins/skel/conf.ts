@@ -26,11 +26,15 @@ import { acceptVersion, type CniVersion, type Command } from './version.ts';
  */
 export function decodeConf(stdin: string, plugin: PluginName, command: Command): PluginConf {
   const conf = parseObject(stdin);
-  const wanted = conf['cniVersion'];
-  if (wanted !== undefined && typeof wanted !== 'string') {
-    throw new CniError(CNI_CODE.decode, `stdin: cniVersion: expected a text, got ${JSON.stringify(wanted)}`, NEXT_STEP);
+  const requested = conf['cniVersion'];
+  if (requested !== undefined && typeof requested !== 'string') {
+    throw new CniError(
+      CNI_CODE.decode,
+      `stdin: cniVersion: expected a text, got ${JSON.stringify(requested)}`,
+      NEXT_STEP,
+    );
   }
-  const cniVersion = acceptVersion(wanted, command);
+  const cniVersion = acceptVersion(requested, command);
   if (command === 'DEL') return { ...decodeForDel(conf, plugin), cniVersion };
   const faults = new Faults();
   const common = decodeCommon(conf, '', faults);
@@ -203,7 +207,7 @@ function checked(fields: Parameters<typeof record>[0]): Decoder<Readonly<Record<
 
 const decodePrevResult: Decoder<PrevResult> = (value, path, faults) => {
   const raw = object(value, path, faults);
-  const parts = record(
+  const fields = record(
     {
       interfaces: optional(list(checked({ name: required(text()), mac: optional(text()), sandbox: optional(text()) }))),
       ips: optional(list(checked({ address: required(text()), interface: optional(integer(-1, 0xffff)) }))),
@@ -212,8 +216,8 @@ const decodePrevResult: Decoder<PrevResult> = (value, path, faults) => {
     },
     'ignore',
   )(value, path, faults);
-  if (raw === undefined || parts === undefined) return undefined;
-  const { interfaces = [], ips = [], routes = [], dns } = parts;
+  if (raw === undefined || fields === undefined) return undefined;
+  const { interfaces = [], ips = [], routes = [], dns } = fields;
   return { interfaces, ips, routes, raw, ...(dns === undefined ? {} : { dns }) };
 };
 

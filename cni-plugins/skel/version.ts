@@ -22,17 +22,17 @@ const SINCE = { ADD: '0.3.0', DEL: '0.3.0', CHECK: '0.4.0', STATUS: '1.1.0', GC:
 /**
  * Checks that a conf's cniVersion supports a command, and returns it.
  *
- * @param wanted the conf's cniVersion; absent means 0.1.0 by the specification.
+ * @param requested the conf's cniVersion; absent means 0.1.0 by the specification.
  * @throws CniError code 1 with both lists when the version is not supported or does not have the command.
  */
-export function acceptVersion(wanted: string | undefined, command: Command): CniVersion {
-  const version = SUPPORTED_VERSIONS.find((candidate) => candidate === wanted);
+export function acceptVersion(requested: string | undefined, command: Command): CniVersion {
+  const version = SUPPORTED_VERSIONS.find((candidate) => candidate === requested);
   if (version === undefined) {
-    const said = wanted === undefined ? '0.1.0 (the conf has no cniVersion)' : wanted;
+    const shown = requested === undefined ? '0.1.0 (the conf has no cniVersion)' : requested;
     throw new CniError(
       CNI_CODE.incompatibleVersion,
-      `CNI version ${said} is not supported`,
-      `conf: [${said}]; plugin: [${SUPPORTED_VERSIONS.join(', ')}]; set cniVersion in the network configuration to one of the latter`,
+      `CNI version ${shown} is not supported`,
+      `conf: [${shown}]; plugin: [${SUPPORTED_VERSIONS.join(', ')}]; set cniVersion in the network configuration to one of the latter`,
     );
   }
   if (!isAtLeast(version, SINCE[command])) {
@@ -46,15 +46,15 @@ export function acceptVersion(wanted: string | undefined, command: Command): Cni
 }
 
 /** Compares two versions by their position in the list. */
-export function isAtLeast(version: CniVersion, least: CniVersion): boolean {
-  return SUPPORTED_VERSIONS.indexOf(version) >= SUPPORTED_VERSIONS.indexOf(least);
+export function isAtLeast(version: CniVersion, minimum: CniVersion): boolean {
+  return SUPPORTED_VERSIONS.indexOf(version) >= SUPPORTED_VERSIONS.indexOf(minimum);
 }
 
 /**
  * Renders the answer to VERSION in the caller's version, as the specification requires; in the newest one when the
  * caller's is absent or unsupported.
  */
-export function renderVersions(wanted: string | undefined): string {
-  const cniVersion = SUPPORTED_VERSIONS.find((candidate) => candidate === wanted) ?? NEWEST_VERSION;
+export function renderVersions(requested: string | undefined): string {
+  const cniVersion = SUPPORTED_VERSIONS.find((candidate) => candidate === requested) ?? NEWEST_VERSION;
   return JSON.stringify({ cniVersion, supportedVersions: SUPPORTED_VERSIONS });
 }

@@ -6,13 +6,13 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { IpamdEventReason } from '../event-reasons.ts';
-import type { CloudSight, SeenEni } from '../nec/decision.ts';
-import type { Drift } from '../nec/find-drift.ts';
+import type { CloudSnapshot, ObservedEni } from '../nec/decision.ts';
+import type { Drift } from '../nec/evaluate-drift.ts';
 import { collectOrphan, type OrphanOutcome } from './collect-orphan.ts';
 import { collectEniNames, type EniNames, type NamingObject } from './eni-names.ts';
 import { areTooMany, ENI_TAG, findOrphans, type Orphan } from './find-orphans.ts';
-import { OrphanBook } from './orphan-book.ts';
-import { sightsOf } from './sights.ts';
+import { groupEnisByNode } from './group-enis-by-node.ts';
+import { OrphanTracker } from './orphan-tracker.ts';
 
 /** A NodeENIConfig as the cache contains it. */
 export type AuditedNec = { readonly object: KubeObject; readonly decoded: NodeEniConfig | undefined };
@@ -67,15 +67,15 @@ export type AuditDeps = {
   readonly isSynced: () => boolean;
   /** Reads a NodeENIConfig from the API server itself: the cache may be behind. */
   readonly readNec: (name: string, signal: AbortSignal) => Promise<KubeObject | undefined>;
-  /** Reads what `see` needs for these ENIs. Default: nothing. @throws CloudError */
-  readonly learn?: (enis: readonly Eni[], context: CallContext) => Promise<void>;
+  /** Reads what `convertEni` needs for these ENIs. Default: nothing. @throws CloudError */
+  readonly loadSubnets?: (enis: readonly Eni[], context: CallContext) => Promise<void>;
   /** Returns the node of a static ENI, whatever its tags; default: none is static. */
-  readonly keptOn?: (eniId: string) => string | undefined;
+  readonly staticNodeOf?: (eniId: string) => string | undefined;
   /** Converts an ENI to the terms of the NodeENIConfig, as the reconcile of its node does. */
-  readonly see: (eni: Eni) => SeenEni;
-  readonly findDrift: (status: NodeEniConfigStatus, sight: CloudSight) => readonly Drift[];
+  readonly convertEni: (eni: Eni) => ObservedEni;
+  readonly findDrift: (status: NodeEniConfigStatus, snapshot: CloudSnapshot) => readonly Drift[];
   /** Makes a node describe the cloud and repair its object. */
-  readonly suspect: (name: string) => void;
+  readonly requestRepair: (name: string) => void;
   readonly clock: Clock;
   readonly log: Logger;
   readonly events: AuditEvents;
@@ -99,7 +99,7 @@ const COLLECT_TIMEOUT_MS = 120_000;
 /** Part of the interval after which a failed audit is repeated. */
 const RETRY_SHARE = 0.2;
 /** Number of orphans in one line of the log. */
-const NAMED = 20;
+const MAX_LISTED = 20;
 
 /**
  * Compares all objects of the cluster with all its ENIs periodically, by one paged sweep. Nodes that differ describe
@@ -108,7 +108,7 @@ const NAMED = 20;
 export class Audit {
   #deps: AuditDeps;
   #settings: AuditSettings;
-  #book = new OrphanBook();
+  #tracker = new OrphanTracker();
 
   constructor(deps: AuditDeps, settings: AuditSettings) {
     this.#deps = deps;
@@ -121,22 +121,22 @@ export class Audit {
     let waitMs = this.#settings.syncIntervalMs;
     for (;;) {
       await clock.sleep(waitMs, signal);
-      const report = await this.look(signal);
+      const report = await this.runOnce(signal);
       waitMs = this.#settings.syncIntervalMs * (report.kind === 'skipped' ? RETRY_SHARE : 1);
     }
   }
 
   /** Runs one audit. Changes nothing when its data is not reliable. Rejects with the signal's reason only. */
-  async look(signal: AbortSignal): Promise<AuditReport> {
+  async runOnce(signal: AbortSignal): Promise<AuditReport> {
     const { clock, observe, log } = this.#deps;
     const startedMs = clock.monotonicMs();
-    const report = await this.#look(signal);
+    const report = await this.#audit(signal);
     observe?.onAudit(report, clock.monotonicMs() - startedMs);
     if (report.kind === 'skipped') log.warn('audit skipped', { why: report.why });
     return report;
   }
 
-  async #look(signal: AbortSignal): Promise<AuditReport> {
+  async #audit(signal: AbortSignal): Promise<AuditReport> {
     const { cloud, isSynced, log } = this.#deps;
     if (!isSynced()) return { kind: 'skipped', why: 'NotSynced' };
     const before = this.#versions();
@@ -146,7 +146,7 @@ export class Audit {
       const sweep = await cloud.enis.sweep({ tag }, contextOf(signal, SWEEP_TIMEOUT_MS));
       if (!sweep.isConsistent) return { kind: 'skipped', why: 'SweepInconsistent' };
       enis = sweep.enis.filter((eni) => !eni.isPrimary);
-      await this.#deps.learn?.(enis, contextOf(signal, SWEEP_TIMEOUT_MS));
+      await this.#deps.loadSubnets?.(enis, contextOf(signal, SWEEP_TIMEOUT_MS));
     } catch (error) {
       signal.throwIfAborted();
       if (!isCloudError(error)) throw error;
@@ -154,12 +154,12 @@ export class Audit {
       return { kind: 'skipped', why: 'SweepFailed' };
     }
     if (!isSynced()) return { kind: 'skipped', why: 'NotSynced' };
-    const drifted = this.#suspectDrifted(enis, before);
+    const drifted = this.#requestRepairs(enis, before);
     const orphans = findOrphans(this.#settings.clusterId, enis, this.#names());
     const isAlarming = areTooMany(orphans.length, enis.length);
     if (isAlarming) this.#alarm(orphans, enis.length);
-    const ripe = isAlarming ? [] : this.#ripe(orphans);
-    const outcomes = await this.#collect(ripe, signal);
+    const due = isAlarming ? [] : this.#dueOrphans(orphans);
+    const outcomes = await this.#collect(due, signal);
     return { kind: 'done', enis: enis.length, drifted, orphans, isAlarming, outcomes };
   }
 
@@ -175,26 +175,26 @@ export class Audit {
    * Requests a repair of nodes that differ. A node whose object changed during the sweep is left for the next audit: it
    * may differ for that reason alone.
    */
-  #suspectDrifted(enis: readonly Eni[], before: ReadonlyMap<string, string | undefined>): readonly string[] {
-    const { necs, see, findDrift, suspect, log, keptOn } = this.#deps;
+  #requestRepairs(enis: readonly Eni[], before: ReadonlyMap<string, string | undefined>): readonly string[] {
+    const { necs, convertEni, findDrift, requestRepair, log, staticNodeOf } = this.#deps;
     const all = [...necs.values()];
     const owners = all.map(({ object, decoded }) => ({
       name: object.metadata.name,
       uid: object.metadata.uid,
       instanceId: decoded?.status?.instanceID,
     }));
-    const sights = sightsOf(enis, owners, keptOn);
-    const still = all.filter(({ object: { metadata } }) => before.get(metadata.name) === metadata.resourceVersion);
+    const groups = groupEnisByNode(enis, owners, staticNodeOf);
+    const unchanged = all.filter(({ object: { metadata } }) => before.get(metadata.name) === metadata.resourceVersion);
     const drifted: string[] = [];
-    for (const { object, decoded } of still) {
+    for (const { object, decoded } of unchanged) {
       if (decoded === undefined) continue;
       const { name } = object.metadata;
-      const seen = (sights.get(name) ?? []).map((eni) => [eni.eniId, see(eni)] as const);
-      const drifts = findDrift(decoded.status ?? {}, { enis: new Map(seen), isComplete: true });
+      const observed = (groups.get(name) ?? []).map((eni) => [eni.eniId, convertEni(eni)] as const);
+      const drifts = findDrift(decoded.status ?? {}, { enis: new Map(observed), isComplete: true });
       if (drifts.length === 0) continue;
-      log.warn('object and cloud differ', { node: name, drifts: drifts.slice(0, NAMED), count: drifts.length });
+      log.warn('object and cloud differ', { node: name, drifts: drifts.slice(0, MAX_LISTED), count: drifts.length });
       drifted.push(name);
-      suspect(name);
+      requestRepair(name);
     }
     return drifted;
   }
@@ -206,23 +206,23 @@ export class Audit {
     return collectEniNames([...objects, ...more], instanceIds());
   }
 
-  #ripe(orphans: readonly Orphan[]): readonly Orphan[] {
+  #dueOrphans(orphans: readonly Orphan[]): readonly Orphan[] {
     const { orphanGraceMs, orphanLimit } = this.#settings;
-    const ripe = this.#book.note(orphans, this.#deps.clock.monotonicMs(), orphanGraceMs);
+    const due = this.#tracker.note(orphans, this.#deps.clock.monotonicMs(), orphanGraceMs);
     // ENIs on an instance may have to stay there: they must not use up the limit for the others.
-    return ripe.toSorted((a, b) => Number(isBound(a)) - Number(isBound(b))).slice(0, orphanLimit);
+    return due.toSorted((a, b) => Number(isBound(a)) - Number(isBound(b))).slice(0, orphanLimit);
   }
 
   #alarm(orphans: readonly Orphan[], eniCount: number): void {
-    this.#book.clear();
-    const text = `${orphans.length} of the ${eniCount} ENIs of this cluster seem to be nobody's; none is deleted. Were NodeENIConfigs lost, or is --clusterid that of another cluster?`;
-    this.#deps.log.error('too many orphaned ENIs', { orphans: orphans.slice(0, NAMED), enis: eniCount });
-    this.#tell('Warning', 'TooManyOrphanENIs', text);
+    this.#tracker.clear();
+    const text = `${orphans.length} of the ${eniCount} ENIs of this cluster have no owner; none is deleted. Were NodeENIConfigs lost, or is --clusterid that of another cluster?`;
+    this.#deps.log.error('too many orphaned ENIs', { orphans: orphans.slice(0, MAX_LISTED), enis: eniCount });
+    this.#recordEvent('Warning', 'TooManyOrphanENIs', text);
   }
 
-  async #collect(ripe: readonly Orphan[], signal: AbortSignal): Promise<ReadonlyMap<string, OrphanOutcome>> {
+  async #collect(due: readonly Orphan[], signal: AbortSignal): Promise<ReadonlyMap<string, OrphanOutcome>> {
     const outcomes = new Map<string, OrphanOutcome>();
-    for (const { eniId } of ripe) {
+    for (const { eniId } of due) {
       const orphan = await this.#confirm(eniId, signal);
       if (orphan === undefined) continue;
       const outcome: OrphanOutcome = this.#settings.isDryRun
@@ -230,7 +230,7 @@ export class Audit {
         : await collectOrphan(this.#deps.cloud, orphan, contextOf(signal, COLLECT_TIMEOUT_MS));
       outcomes.set(eniId, outcome);
       this.#deps.log.info('orphaned ENI', { ...orphan, ...outcome, outcome: outcome.kind });
-      this.#tellOutcome(orphan, outcome);
+      this.#reportOutcome(orphan, outcome);
     }
     return outcomes;
   }
@@ -243,28 +243,30 @@ export class Audit {
       const [orphan] = findOrphans(this.#settings.clusterId, enis, this.#names());
       if (orphan === undefined || orphan.nodeName === undefined) return isSynced() ? orphan : undefined;
       const object = await readNec(orphan.nodeName, signal);
-      const own = object === undefined ? [] : [{ name: orphan.nodeName, object, isTrusted: true }];
-      const [left] = findOrphans(this.#settings.clusterId, enis, collectEniNames(own, []));
+      const tagged = object === undefined ? [] : [{ name: orphan.nodeName, object, isTrusted: true }];
+      const [left] = findOrphans(this.#settings.clusterId, enis, collectEniNames(tagged, []));
       // The cache is read again, because the answer took some time.
       const [last] = findOrphans(this.#settings.clusterId, enis, this.#names());
       return left === undefined || !isSynced() ? undefined : last;
     } catch (error) {
       signal.throwIfAborted();
-      log.warn('an orphaned ENI could not be looked at', { eniId, error: String(error) });
+      log.warn('an orphaned ENI could not be checked', { eniId, error: String(error) });
       return undefined;
     }
   }
 
-  #tellOutcome(orphan: Orphan, outcome: OrphanOutcome): void {
+  #reportOutcome(orphan: Orphan, outcome: OrphanOutcome): void {
     const whose = orphan.nodeName === undefined ? '' : `, made for node ${orphan.nodeName}`;
     const what = `ENI ${orphan.eniId} (${orphan.name}${whose})`;
-    if (outcome.kind === 'deleted') this.#tell('Normal', 'OrphanENIDeleted', `${what} was nobody's and is deleted`);
-    else if (outcome.kind === 'later') this.#tell('Warning', 'OrphanENI', `${what} is nobody's: ${outcome.why}`);
-    else this.#tell('Warning', 'OrphanENI', `${what} is nobody's and could not be deleted: ${outcome.message}`);
+    if (outcome.kind === 'deleted')
+      this.#recordEvent('Normal', 'OrphanENIDeleted', `${what} had no owner and is deleted`);
+    else if (outcome.kind === 'later')
+      this.#recordEvent('Warning', 'OrphanENI', `${what} has no owner: ${outcome.why}`);
+    else this.#recordEvent('Warning', 'OrphanENI', `${what} has no owner and could not be deleted: ${outcome.message}`);
   }
 
   /** Records an event on ipamd's namespace: such an ENI belongs to no object of the cluster any more. */
-  #tell(type: 'Normal' | 'Warning', reason: IpamdEventReason, message: string): void {
+  #recordEvent(type: 'Normal' | 'Warning', reason: IpamdEventReason, message: string): void {
     const involved = { apiVersion: 'v1', kind: 'Namespace', name: this.#settings.namespace };
     this.#deps.events.record({ involved, type, reason, message });
   }

@@ -9,7 +9,7 @@ export type EniNames = {
   /** Instances of the cluster's nodes. */
   readonly instanceIds: ReadonlySet<string>;
   /** Nodes whose object is unreadable or not reliable now: an ENI with their tag may be theirs. */
-  readonly blindNodes: ReadonlySet<string>;
+  readonly unreadableNodes: ReadonlySet<string>;
 };
 
 /** An object that may name ENIs: a NodeENIConfig, or another kind that has intents. */
@@ -24,7 +24,7 @@ export type NamingObject = {
 const ENI_ID = /^eni-[a-z0-9]+$/;
 const INSTANCE_ID = /^ins-[a-z0-9]+$/;
 /** Objects are not deeper than this; JSON has no cycles. */
-const MOST_DEPTH = 32;
+const MAX_DEPTH = 32;
 
 /**
  * Collects every id of an ENI or instance, and every resource name, anywhere in the objects: in known and unknown
@@ -35,10 +35,10 @@ export function collectEniNames(objects: Iterable<NamingObject>, instanceIds: It
     eniIds: new Set<string>(),
     resourceNames: new Set<string>(),
     instanceIds: new Set(instanceIds),
-    blindNodes: new Set<string>(),
+    unreadableNodes: new Set<string>(),
   };
   const visit = (value: unknown, key: string, depth: number): void => {
-    if (depth > MOST_DEPTH) return;
+    if (depth > MAX_DEPTH) return;
     if (typeof value === 'string') {
       if (key === 'resourceName') names.resourceNames.add(value);
       else if (ENI_ID.test(value)) names.eniIds.add(value);
@@ -51,7 +51,7 @@ export function collectEniNames(objects: Iterable<NamingObject>, instanceIds: It
   };
   for (const { name, object, isTrusted } of objects) {
     visit(object, '', 0);
-    if (!isTrusted) names.blindNodes.add(name);
+    if (!isTrusted) names.unreadableNodes.add(name);
   }
   return names;
 }

@@ -36,15 +36,15 @@ export function findOrphans(clusterId: string, enis: readonly Eni[], names: EniN
 }
 
 /** Up to this number orphans are plausible whatever their share: a small cluster may lose half its nodes. */
-const BELIEVED = 10;
-const MOST_SHARE = 0.5;
+const PLAUSIBLE_COUNT = 10;
+const MAX_SHARE = 0.5;
 
 /**
  * Tells whether so many orphans among so many ENIs more likely mean that objects were lost (a wrong cluster id, an
  * emptied etcd, a wrong namespace) than that the ENIs are orphaned.
  */
 export function areTooMany(orphanCount: number, eniCount: number): boolean {
-  return orphanCount > BELIEVED && orphanCount > eniCount * MOST_SHARE;
+  return orphanCount > PLAUSIBLE_COUNT && orphanCount > eniCount * MAX_SHARE;
 }
 
 function isOurs(eni: Eni, clusterId: string): boolean {
@@ -54,5 +54,5 @@ function isOurs(eni: Eni, clusterId: string): boolean {
 function isNamed(eni: Eni, names: EniNames): boolean {
   if (names.eniIds.has(eni.eniId) || names.resourceNames.has(eni.name)) return true;
   if (eni.attachment !== undefined && names.instanceIds.has(eni.attachment.instanceId)) return true;
-  return names.blindNodes.has(eni.tags[ENI_TAG.node] ?? '');
+  return names.unreadableNodes.has(eni.tags[ENI_TAG.node] ?? '');
 }

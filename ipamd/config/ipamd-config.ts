@@ -26,11 +26,11 @@ function checkTogether(config: IpamdConfig, faults: Faults): void {
 
 function checkWarmTargets(config: IpamdConfig, faults: Faults): void {
   if (config.ipMinWarmTarget > config.ipMaxWarmTarget) {
-    const most = `at most --ip-max-warm-target, ${config.ipMaxWarmTarget}`;
-    faults.add('--ip-min-warm-target', most, config.ipMinWarmTarget);
+    const expected = `at most --ip-max-warm-target, ${config.ipMaxWarmTarget}`;
+    faults.add('--ip-min-warm-target', expected, config.ipMinWarmTarget);
   }
   if (config.eniMinWarmTarget > config.eniMaxWarmTarget) {
-    const most = `at most --eni-max-warm-target, ${config.eniMaxWarmTarget}`;
-    faults.add('--eni-min-warm-target', most, config.eniMinWarmTarget);
+    const expected = `at most --eni-max-warm-target, ${config.eniMaxWarmTarget}`;
+    faults.add('--eni-min-warm-target', expected, config.eniMinWarmTarget);
   }
 }

@@ -1,4 +1,4 @@
-import { readClaimExpiry } from '../../crd/pod-wishes.ts';
+import { readClaimExpiry } from '../../crd/pod-network-request.ts';
 import { Faults } from '../../runtime/decode.ts';
 import { listOf, type OptionValue, textValue } from '../../runtime/settings/option-value.ts';
 
@@ -75,12 +75,12 @@ export const endpointsValue: OptionValue<Endpoints> = {
     for (const part of text.split(',')) {
       const groups = ENDPOINT.exec(part)?.groups;
       const product = PRODUCTS.find((candidate) => candidate === groups?.['product']);
-      const given = groups?.['host'];
+      const hostText = groups?.['host'];
       const isTaken = product === undefined ? (domain ?? host) !== undefined : hosts[product] !== undefined;
-      if (given === undefined || isTaken) return undefined;
-      if (product !== undefined) hosts[product] = given;
-      else if (groups?.['wildcard'] === undefined) host = given;
-      else domain = given;
+      if (hostText === undefined || isTaken) return undefined;
+      if (product !== undefined) hosts[product] = hostText;
+      else if (groups?.['wildcard'] === undefined) host = hostText;
+      else domain = hostText;
     }
     return Object.freeze({ domain, host, hosts: Object.freeze(hosts) });
   },

@@ -1,11 +1,11 @@
 import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
 import {
+  choiceValue,
   durationValue,
   listenValue,
   pathValue,
   switchValue,
   wholeNumberValue,
-  wordValue,
 } from '../../runtime/settings/option-value.ts';
 import {
   claimExpiryValue,
@@ -24,9 +24,9 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-const MOST_CALLS_PER_SECOND = 10_000;
-const MOST_ADDRESSES = 4_096;
-const MOST_ENIS = 64;
+const MAX_CALLS_PER_SECOND = 10_000;
+const MAX_ADDRESSES = 4_096;
+const MAX_ENIS = 64;
 
 /** Settings of the cluster and the cloud. */
 const CLOUD_OPTIONS = {
@@ -54,14 +54,14 @@ const CLOUD_OPTIONS = {
   protocol: option(
     'Cluster and cloud',
     'protocol',
-    wordValue('https', 'http'),
+    choiceValue('https', 'http'),
     'https',
     "How the cloud's API is spoken to. http is for trying things: calls are signed, answers are not.",
   ),
   credentials: option(
     'Cluster and cloud',
     'credentials',
-    wordValue('auto', 'env', 'file', 'role', 'oidc'),
+    choiceValue('auto', 'env', 'file', 'role', 'oidc'),
     'auto',
     "Where the key comes from. env: TENCENTCLOUD_SECRET_ID, _SECRET_KEY, _SESSION_TOKEN; file: --credentials-file; role: the instance's role; oidc: the ServiceAccount's role (TKE_* variables); auto: the first of oidc, file, env, role that gives one.",
   ),
@@ -89,7 +89,7 @@ const CLOUD_OPTIONS = {
   productQps: option(
     'Cluster and cloud',
     'product-qps',
-    wholeNumberValue(1, MOST_CALLS_PER_SECOND),
+    wholeNumberValue(1, MAX_CALLS_PER_SECOND),
     '50',
     "Most calls a second of one product (VPC, CVM). 50 is what the product's components hold to; a single API may be slower, as the cloud lets it.",
   ),
@@ -121,14 +121,14 @@ const KUBERNETES_OPTIONS = {
   kubeClientQps: option(
     'Kubernetes',
     'kube-client-qps',
-    wholeNumberValue(1, MOST_CALLS_PER_SECOND),
+    wholeNumberValue(1, MAX_CALLS_PER_SECOND),
     '100',
     'Most calls a second to the API server. A new node takes some ten writes, and the cloud lets some ten nodes a second become ready.',
   ),
   kubeClientBurst: option(
     'Kubernetes',
     'kube-client-burst',
-    wholeNumberValue(1, MOST_CALLS_PER_SECOND),
+    wholeNumberValue(1, MAX_CALLS_PER_SECOND),
     '200',
     'Calls that may go at once after a quiet time.',
   ),
@@ -156,7 +156,7 @@ const KUBERNETES_OPTIONS = {
   leaderElectLock: option(
     'Kubernetes',
     'leader-elect-lock',
-    wordValue('configmap', 'lease'),
+    choiceValue('configmap', 'lease'),
     'configmap',
     'Kind of the lock. The published ClusterRole grants ConfigMaps and no Leases.',
   ),
@@ -195,28 +195,28 @@ const NODE_OPTIONS = {
   ipMinWarmTarget: option(
     'Nodes',
     'ip-min-warm-target',
-    wholeNumberValue(0, MOST_ADDRESSES),
+    wholeNumberValue(0, MAX_ADDRESSES),
     '5',
     'Spare addresses of a new node below which it asks for more. Existing nodes keep what their NodeENIConfig says.',
   ),
   ipMaxWarmTarget: option(
     'Nodes',
     'ip-max-warm-target',
-    wholeNumberValue(0, MOST_ADDRESSES),
+    wholeNumberValue(0, MAX_ADDRESSES),
     '5',
     'Spare addresses of a new node above which it gives some back.',
   ),
   eniMinWarmTarget: option(
     'Nodes',
     'eni-min-warm-target',
-    wholeNumberValue(0, MOST_ENIS),
+    wholeNumberValue(0, MAX_ENIS),
     '1',
     'Spare exclusive ENIs of a new node below which it asks for more.',
   ),
   eniMaxWarmTarget: option(
     'Nodes',
     'eni-max-warm-target',
-    wholeNumberValue(0, MOST_ENIS),
+    wholeNumberValue(0, MAX_ENIS),
     '1',
     'Spare exclusive ENIs of a new node above which it gives some back.',
   ),
@@ -283,7 +283,7 @@ const STATIC_OPTIONS = {
   enableStaticIp: option(
     'Kept addresses',
     'enable-static-ip',
-    wordValue('auto', 'true', 'false'),
+    choiceValue('auto', 'true', 'false'),
     'auto',
     'Pods may keep their addresses (annotation vpc-ip-claim-delete-policy: Never), on nodes whose label tke.cloud.tencent.com/static-ip does not say otherwise; auto: on nodes that have a spec.podCIDR, as those of a hybrid cluster have.',
   ),
@@ -396,7 +396,7 @@ const WORK_OPTIONS = {
   logLevel: option(
     'Observability',
     'log-level',
-    wordValue('debug', 'info', 'warn', 'error'),
+    choiceValue('debug', 'info', 'warn', 'error'),
     'info',
     'Least important lines that are written.',
   ),

@@ -25,19 +25,19 @@ type DefinitionStep =
 
 /** Compares a kind's definition with the installed one; undefined when none is installed. */
 export function decideDefinition(kind: ResourceKind, installed: KubeObject | undefined): DefinitionStep {
-  const wanted = customResourceDefinition(kind);
+  const required = customResourceDefinition(kind);
   if (installed === undefined) {
-    const metadata = { ...wanted.metadata, annotations: { [SCHEMA_ANNOTATION]: String(SCHEMA_NUMBER) } };
-    return { kind: 'create', object: { ...wanted, metadata } };
+    const metadata = { ...required.metadata, annotations: { [SCHEMA_ANNOTATION]: String(SCHEMA_NUMBER) } };
+    return { kind: 'create', object: { ...required, metadata } };
   }
   const number = schemaNumberOf(installed);
   if (number > SCHEMA_NUMBER) return { kind: 'keep-newer', number };
   const scope = recordAt(installed, 'spec')['scope'];
-  if (scope !== wanted.spec.scope) {
-    const why = `${wanted.metadata.name} is ${String(scope)} and has to be ${wanted.spec.scope}, which cannot be changed: delete it, with its objects`;
+  if (scope !== required.spec.scope) {
+    const why = `${required.metadata.name} is ${String(scope)} and has to be ${required.spec.scope}, which cannot be changed: delete it, with its objects`;
     return { kind: 'clash', why };
   }
-  const merged = mergeDefinition(wanted, installed);
+  const merged = mergeDefinition(required, installed);
   return isSame(merged, installed) ? { kind: 'keep' } : { kind: 'update', object: merged };
 }
 
@@ -51,7 +51,7 @@ function schemaNumberOf(installed: KubeObject): number {
  * categories and versions stay. Only a status subresource is removed, because with it no write of ipamd would change
  * the status.
  */
-function mergeDefinition(wanted: CustomResourceDefinition, installed: KubeObject): KubeObject {
+function mergeDefinition(required: CustomResourceDefinition, installed: KubeObject): KubeObject {
   const spec = recordAt(installed, 'spec');
   const { annotations } = installed.metadata;
   return {
@@ -62,8 +62,8 @@ function mergeDefinition(wanted: CustomResourceDefinition, installed: KubeObject
     },
     spec: {
       ...spec,
-      names: { ...recordAt(spec, 'names'), ...wanted.spec.names },
-      versions: mergeVersions(wanted.spec.versions[0], spec['versions']),
+      names: { ...recordAt(spec, 'names'), ...required.spec.names },
+      versions: mergeVersions(required.spec.versions[0], spec['versions']),
     },
   };
 }

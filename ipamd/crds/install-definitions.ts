@@ -70,7 +70,7 @@ async function tryInstall(
 ): Promise<InstallOutcome['outcome']> {
   const { client, log } = deps;
   let right = 'get';
-  let isThere = true;
+  let exists = true;
   try {
     const installed = await client.get(CUSTOM_RESOURCE_DEFINITIONS, { name }, signal);
     const step = decideDefinition(kind, installed);
@@ -84,7 +84,7 @@ async function tryInstall(
         throw new IpamdError('DEFINITION', step.why);
       case 'create':
         right = 'create';
-        isThere = false;
+        exists = false;
         await client.create(CUSTOM_RESOURCE_DEFINITIONS, step.object, signal);
         log.info('definition created', { name });
         return 'created';
@@ -97,7 +97,7 @@ async function tryInstall(
   } catch (error) {
     if (!isKubeError(error, 'FORBIDDEN')) throw error;
     const missing = `ipamd's role lacks the right to ${right} customresourcedefinitions of apiextensions.k8s.io, for ${name}`;
-    if (!isThere || (right === 'get' && !(await isServed(client, kind, signal)))) {
+    if (!exists || (right === 'get' && !(await isServed(client, kind, signal)))) {
       const cure = 'grant it, or apply the manifests of conf/crd/';
       throw new IpamdError('DEFINITION', `${missing}: ${cure}`, { cause: error });
     }
@@ -151,27 +151,27 @@ const BACKOFF = { firstMs: 500, maxMs: 30_000, factor: 2, jitter: 0 };
 
 /**
  * Installs the definitions, repeated until they exist or the signal aborts. Never rejects.
- * @param tell is called with the reason why they do not exist yet, and with `undefined` once they do.
+ * @param report is called with the reason why they do not exist yet, and with `undefined` once they do.
  */
-export async function keepDefinitions(
+export async function ensureDefinitions(
   deps: InstallDeps,
   signal: AbortSignal,
-  tell: (problem: string | undefined) => void,
+  report: (problem: string | undefined) => void,
 ): Promise<void> {
   for (let attempt = 1; !signal.aborted; attempt++) {
     try {
       await installDefinitions(deps, signal);
-      tell(undefined);
+      report(undefined);
       return;
     } catch (error) {
       if (signal.aborted) return;
       const detail = error instanceof Error ? error.message : String(error);
       if (isKubeError(error, 'UNAVAILABLE', 'TIMEOUT')) {
         deps.log.error(`the API server does not answer, ${CURE}; will try again`, { error });
-        tell(`the API server does not answer: ${detail}`);
+        report(`the API server does not answer: ${detail}`);
       } else {
         deps.log.error('definitions of resources are not in place, will try again', { error });
-        tell(`definitions of resources: ${detail}`);
+        report(`definitions of resources: ${detail}`);
       }
       await deps.clock.sleep(backoffMs(BACKOFF, attempt, 0), signal).catch(() => {});
     }

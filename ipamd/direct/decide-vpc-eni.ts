@@ -2,7 +2,7 @@ import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import type { VpcEniEntry } from './vpc-eni-entry.ts';
 
 /** An entry of an ENI in the object of a node. */
-export type EniPlace = {
+export type NodeEniEntry = {
   readonly nodeName: string;
   readonly instanceId: string;
   readonly zone: string;
@@ -10,17 +10,17 @@ export type EniPlace = {
 };
 
 /** State of an ENI in the cloud. `unasked`: it was not described. */
-type CloudWord = 'unasked' | 'absent' | 'free' | 'bound' | 'moving';
+type CloudEniState = 'unasked' | 'absent' | 'free' | 'bound' | 'moving';
 
 /** What a decision about one VpcENI depends on. */
 export type VpcEniFacts = {
   /** The present VpcENI; undefined: none. */
-  readonly held: VpcEniEntry | undefined;
+  readonly vpcEni: VpcEniEntry | undefined;
   /** Nodes whose object contains the ENI; two while one hands it over to the other. */
-  readonly places: readonly EniPlace[];
+  readonly entries: readonly NodeEniEntry[];
   /** Whether the claim of the ENI exists and does not end; `unknown`: it was not read. */
   readonly claim: 'kept' | 'ended' | 'unknown';
-  readonly cloud: CloudWord;
+  readonly cloud: CloudEniState;
 };
 
 /** State of an ENI in its VpcENI. */
@@ -30,7 +30,7 @@ export type VpcEniPhase = 'Available' | 'Attaching' | 'Attached' | 'Detaching' |
 export type VpcEniStep =
   | { readonly kind: 'none' }
   /** Created or updated in one guarded write. */
-  | { readonly kind: 'write'; readonly phase: VpcEniPhase; readonly place: EniPlace | undefined }
+  | { readonly kind: 'write'; readonly phase: VpcEniPhase; readonly entry: NodeEniEntry | undefined }
   /** The location of the ENI is unknown: describe it in the cloud, then decide again. */
   | { readonly kind: 'look' }
   /** Read whether its claim still exists, then decide again. */
@@ -52,14 +52,14 @@ export type VpcEniStep =
  * names the ENI.
  */
 export function decideVpcEni(facts: VpcEniFacts): VpcEniStep {
-  const { held, places } = facts;
-  const place = places.find(({ eni }) => !isOff(eni)) ?? places[0];
-  if (place !== undefined) return { kind: 'write', phase: phaseOf(place.eni, held), place };
-  if (held === undefined) return { kind: 'none' };
-  if (held.claim === '') return { kind: 'let-go' };
-  switch (held.phase) {
+  const { vpcEni, entries } = facts;
+  const entry = entries.find(({ eni }) => !isDetached(eni)) ?? entries[0];
+  if (entry !== undefined) return { kind: 'write', phase: phaseOf(entry.eni, vpcEni), entry };
+  if (vpcEni === undefined) return { kind: 'none' };
+  if (vpcEni.claim === '') return { kind: 'let-go' };
+  switch (vpcEni.phase) {
     case 'Available':
-      return onItsOwn(facts, held);
+      return decideDetached(facts, vpcEni);
     case 'Deleting':
       return deleting(facts);
     default:
@@ -68,18 +68,18 @@ export function decideVpcEni(facts: VpcEniFacts): VpcEniStep {
 }
 
 /** Tells whether the ENI was detached and not attached again yet. */
-function isOff(eni: NodeEniInfo): boolean {
+function isDetached(eni: NodeEniInfo): boolean {
   return eni.state === 'Detaching' && eni.deviceIndex === undefined;
 }
 
-function phaseOf(eni: NodeEniInfo, held: VpcEniEntry | undefined): VpcEniPhase {
-  if (!isOff(eni)) return eni.state;
-  const isKept = eni.claim !== undefined || (held !== undefined && held.claim !== '');
-  return isKept ? 'Available' : 'Deleting';
+function phaseOf(eni: NodeEniInfo, vpcEni: VpcEniEntry | undefined): VpcEniPhase {
+  if (!isDetached(eni)) return eni.state;
+  const isStatic = eni.claim !== undefined || (vpcEni !== undefined && vpcEni.claim !== '');
+  return isStatic ? 'Available' : 'Deleting';
 }
 
-function onItsOwn({ claim }: VpcEniFacts, held: VpcEniEntry): VpcEniStep {
-  if (held.isLeaving || claim === 'ended') return { kind: 'write', phase: 'Deleting', place: undefined };
+function decideDetached({ claim }: VpcEniFacts, vpcEni: VpcEniEntry): VpcEniStep {
+  if (vpcEni.isLeaving || claim === 'ended') return { kind: 'write', phase: 'Deleting', entry: undefined };
   return claim === 'unknown' ? { kind: 'ask-claim' } : { kind: 'none' };
 }
 
@@ -109,7 +109,7 @@ function lost({ cloud }: VpcEniFacts): VpcEniStep {
     case 'absent':
       return { kind: 'let-go' };
     case 'free':
-      return { kind: 'write', phase: 'Available', place: undefined };
+      return { kind: 'write', phase: 'Available', entry: undefined };
     case 'bound':
       return { kind: 'wait', why: 'it is on an instance, and no NodeENIConfig has it' };
     case 'moving':

@@ -43,7 +43,7 @@ export function findDirectLimit({ instanceType, cores, secondaryEnis }: DirectLi
 }
 
 /** Tells whether a node serves exclusive ENIs: by its label, else by the flag. */
-export function findDirectServed(label: string | undefined, flag: boolean): boolean {
+export function isDirectServed(label: string | undefined, flag: boolean): boolean {
   if (label === 'true') return true;
   return label === 'false' ? false : flag;
 }

@@ -1,24 +1,24 @@
 import { type ControllerObserver, runController } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
+import type { NecEntry } from '../decode-nec.ts';
 import { isShared } from '../nec/with-enis.ts';
-import type { NecEntry } from '../nec-cache.ts';
-import type { EniPlace } from './decide-vpc-eni.ts';
-import { type VpcEniDeps, VpcEniKeeper } from './keep-vpc-enis.ts';
+import type { NodeEniEntry } from './decide-vpc-eni.ts';
 import { VPC_ENIS_BY, type VpcEniEntry } from './vpc-eni-entry.ts';
+import { type VpcEniDeps, VpcEniReconciler } from './vpc-eni-reconciler.ts';
 
 /** Name of the index of NodeENIConfigs by their exclusive ENIs. */
 export const BY_DIRECT_ENI = 'directEni';
 
 /** Dependencies of the VpcENI controller, once informers exist. */
-type RunVpcEnisDeps = Omit<VpcEniDeps, 'find' | 'placesOf'> & {
+type RunVpcEnisDeps = Omit<VpcEniDeps, 'find' | 'entriesOf'> & {
   /** With {@link BY_DIRECT_ENI} as an index. */
   readonly necs: Informer<NecEntry>;
   readonly vpcEnis: Informer<VpcEniEntry>;
   /** Returns the node of a Pod, by the Pod's key. */
   readonly nodeOfPod: (key: string) => string | undefined;
   /** Enqueues a node: the state of an ENI that it waits for has changed. */
-  readonly wakeNode: (name: string) => void;
+  readonly enqueueNode: (name: string) => void;
   readonly random: () => number;
   readonly observer?: ControllerObserver;
 };
@@ -35,17 +35,17 @@ const WORKERS = 4;
 export async function runVpcEnis(deps: RunVpcEnisDeps, signal: AbortSignal): Promise<void> {
   const { clock, log, random, necs, vpcEnis, observer } = deps;
   await Promise.all([necs.synced(signal), vpcEnis.synced(signal)]);
-  const keeper = new VpcEniKeeper({
+  const reconciler = new VpcEniReconciler({
     ...deps,
     find: (eniId) => vpcEnis.byIndex(VPC_ENIS_BY.eni, eniId)[0],
-    placesOf: (eniId) => placesOf(necs, eniId),
+    entriesOf: (eniId) => entriesOf(necs, eniId),
   });
   const queue = new WorkQueue({ clock, random });
-  const unsubscribe = follow(deps, (eniId) => queue.add(eniId));
+  const unsubscribe = followChanges(deps, (eniId) => queue.add(eniId));
   for (const { eniId } of vpcEnis.values()) if (eniId !== '') queue.add(eniId);
   for (const entry of necs.values()) for (const eniId of directEniIdsOf(entry)) queue.add(eniId);
   try {
-    const reconcile = (eniId: string, ended: AbortSignal) => keeper.reconcile(eniId, ended);
+    const reconcile = (eniId: string, ended: AbortSignal) => reconciler.reconcile(eniId, ended);
     await runController(
       { name: 'vpcenis', queue, workers: WORKERS, reconcile, clock, log, ...(observer && { observer }) },
       signal,
@@ -56,7 +56,7 @@ export async function runVpcEnis(deps: RunVpcEnisDeps, signal: AbortSignal): Pro
   }
 }
 
-function placesOf(necs: Informer<NecEntry>, eniId: string): readonly EniPlace[] {
+function entriesOf(necs: Informer<NecEntry>, eniId: string): readonly NodeEniEntry[] {
   return necs.byIndex(BY_DIRECT_ENI, eniId).flatMap(({ name, decoded }) => {
     const { eniInfos = [], instanceID = '', zone = '' } = decoded?.status ?? {};
     const eni = eniInfos.find((one) => one.eniID === eniId);
@@ -65,7 +65,10 @@ function placesOf(necs: Informer<NecEntry>, eniId: string): readonly EniPlace[] 
 }
 
 /** Calls `touch` for each ENI that changed, and enqueues the nodes that wait for the state in a VpcENI. */
-function follow({ necs, vpcEnis, nodeOfPod, wakeNode }: RunVpcEnisDeps, touch: (eniId: string) => void): () => void {
+function followChanges(
+  { necs, vpcEnis, nodeOfPod, enqueueNode }: RunVpcEnisDeps,
+  touch: (eniId: string) => void,
+): () => void {
   const ends = [
     necs.subscribe(({ before, after }) => {
       if (before?.decoded?.status?.supplyEpoch === after?.decoded?.status?.supplyEpoch) return;
@@ -77,7 +80,7 @@ function follow({ necs, vpcEnis, nodeOfPod, wakeNode }: RunVpcEnisDeps, touch: (
       if (before?.phase === after?.phase && before?.claim === after?.claim) return;
       const { eniId = '', claim = '' } = after ?? before ?? {};
       const names = [...necs.byIndex(BY_DIRECT_ENI, eniId).map(({ name }) => name), nodeOfPod(claim)];
-      for (const name of names) if (name !== undefined && name !== '') wakeNode(name);
+      for (const name of names) if (name !== undefined && name !== '') enqueueNode(name);
     }),
   ];
   return () => {

@@ -43,7 +43,7 @@ export function decodeVpcEni(object: KubeObject): VpcEniEntry {
   const spec = recordOf(object['spec']);
   const status = recordOf(object['status']);
   const pod = recordOf(spec['claimRef']);
-  const isKept = textOf(pod['namespace']) !== '' && textOf(pod['name']) !== '';
+  const isStatic = textOf(pod['namespace']) !== '' && textOf(pod['name']) !== '';
   return {
     name,
     uid,
@@ -56,7 +56,7 @@ export function decodeVpcEni(object: KubeObject): VpcEniEntry {
     nodeName: textOf(spec['nodeName']),
     zone: labels?.[ENI_ZONE_LABEL] ?? '',
     phase: textOf(status['phase']),
-    claim: isKept ? `${textOf(pod['namespace'])}/${textOf(pod['name'])}` : '',
+    claim: isStatic ? `${textOf(pod['namespace'])}/${textOf(pod['name'])}` : '',
     retainedSince: textOf(status['retainedSince']),
     isLeaving: deletionTimestamp !== undefined,
     hasFinalizer: finalizers.includes(CLOUD_FINALIZER),

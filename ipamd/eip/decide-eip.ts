@@ -1,8 +1,8 @@
 import type { EipClaim } from '../../crd/eip-claim.ts';
-import { readClaimExpiry } from '../../crd/pod-wishes.ts';
+import { readClaimExpiry } from '../../crd/pod-network-request.ts';
 import { Faults } from '../../runtime/decode.ts';
-import { decideHolding } from './decide-holding.ts';
 import { decideLeavingEip } from './decide-leaving-eip.ts';
+import { decideServingEip } from './decide-serving-eip.ts';
 import { inPhase, isSameStatus } from './eip-status.ts';
 import { type EipPod, type EipSpec, type EipStep, type EipView, REST } from './eip-view.ts';
 
@@ -28,8 +28,8 @@ export function decideEip(view: EipView): EipStep {
   const step = decide(view);
   const { claim } = view;
   // A state that is up to date needs no write and no further check.
-  const isSaid = step.kind === 'write' && claim !== undefined && isSameStatus(step.status, claim.status ?? {});
-  return isSaid && (step.spec === undefined || isSameStatus(step.spec, claim.spec ?? {})) ? REST : step;
+  const isUpToDate = step.kind === 'write' && claim !== undefined && isSameStatus(step.status, claim.status ?? {});
+  return isUpToDate && (step.spec === undefined || isSameStatus(step.spec, claim.spec ?? {})) ? REST : step;
 }
 
 function decide(view: EipView): EipStep {
@@ -37,17 +37,17 @@ function decide(view: EipView): EipStep {
   if (claim === undefined) return pod === undefined ? REST : decideCreation(pod);
   const [intent] = claim.status?.intents ?? [];
   if (intent !== undefined) return { kind: 'resolve', intent };
-  const fate = fateOf(view, claim);
-  const wanted = fate === 'serve' && claim.status?.phase === 'Bound' ? claim.status.publicIP : undefined;
+  const disposition = dispositionOf(view, claim);
+  const desiredIp = disposition === 'serve' && claim.status?.phase === 'Bound' ? claim.status.publicIP : undefined;
   // A deleted or finished Pod is undefined here: its annotation is not written.
-  if (pod !== undefined && pod.publicIp !== wanted) return { kind: 'annotate', publicIp: wanted };
-  switch (fate) {
+  if (pod !== undefined && pod.publicIp !== desiredIp) return { kind: 'annotate', publicIp: desiredIp };
+  switch (disposition) {
     case 'serve':
-      return pod === undefined ? REST : decideHolding(view, claim, pod);
+      return pod === undefined ? REST : decideServingEip(view, claim, pod);
     case 'adopt':
       return pod === undefined ? REST : adopted(view, claim, pod);
     case 'keep':
-      return decideKeeping(view, claim);
+      return decideRetaining(view, claim);
     case 'end':
       return decideLeavingEip(view, claim, 'end');
   }
@@ -55,8 +55,8 @@ function decide(view: EipView): EipStep {
 
 function decideCreation(pod: EipPod): EipStep {
   if (pod.isLeaving) return REST;
-  if (pod.wishFault !== undefined) {
-    const message = `the EIP that the Pod asks for cannot be read, so it gets none: ${pod.wishFault}`;
+  if (pod.requestFault !== undefined) {
+    const message = `the EIP that the Pod asks for cannot be read, so it gets none: ${pod.requestFault}`;
     return { kind: 'rest', note: { type: 'Warning', reason: 'EIPInvalid', message } };
   }
   const spec = specOf(pod);
@@ -65,33 +65,33 @@ function decideCreation(pod: EipPod): EipStep {
 }
 
 function specOf(pod: EipPod): EipSpec | undefined {
-  const { wish } = pod;
-  if (wish === undefined) return undefined;
+  const { request } = pod;
+  if (request === undefined) return undefined;
   return {
     podUID: pod.uid,
-    ...(wish.eipIds.length === 0 ? {} : { eipIDs: [...wish.eipIds] }),
-    bandwidthMbps: wish.bandwidthMbps,
-    isp: wish.isp,
-    chargeType: wish.chargeType,
-    ...(wish.bandwidthPackageId === undefined ? {} : { bandwidthPackageID: wish.bandwidthPackageId }),
-    deletePolicy: wish.isKept ? 'Never' : 'Immediate',
+    ...(request.eipIds.length === 0 ? {} : { eipIDs: [...request.eipIds] }),
+    bandwidthMbps: request.bandwidthMbps,
+    isp: request.isp,
+    chargeType: request.chargeType,
+    ...(request.bandwidthPackageId === undefined ? {} : { bandwidthPackageID: request.bandwidthPackageId }),
+    deletePolicy: request.isRetained ? 'Never' : 'Immediate',
     ...(pod.claimExpired === undefined ? {} : { claimExpiredDuration: pod.claimExpired }),
   };
 }
 
-type Fate = 'serve' | 'adopt' | 'keep' | 'end';
+type Disposition = 'serve' | 'adopt' | 'keep' | 'end';
 
 /** Decides what becomes of a claim: it serves its Pod, the next Pod adopts it, it is retained, or it ends. */
-function fateOf({ pod, nowMs, claimExpiredMs }: EipView, claim: EipClaim): Fate {
+function dispositionOf({ pod, nowMs, claimExpiredMs }: EipView, claim: EipClaim): Disposition {
   const { spec = {}, status = {}, metadata } = claim;
   // A claim that began to release may have lost its EIP already and cannot be used again.
   if (status.phase === 'Releasing') return 'end';
-  const isAsking = pod !== undefined && (pod.wish !== undefined || pod.wishFault !== undefined);
-  if (isAsking && spec.podUID === pod.uid) return 'serve';
+  const requestsEip = pod !== undefined && (pod.request !== undefined || pod.requestFault !== undefined);
+  if (requestsEip && spec.podUID === pod.uid) return 'serve';
   const isDeleted = metadata.deletionTimestamp !== undefined;
-  const isKept = spec.deletePolicy === 'Never' && !isDeleted && status.eipID !== undefined;
-  if (!isKept) return 'end';
-  if (isAsking && pod.wish !== undefined && !pod.isLeaving) return isFitting(claim, pod) ? 'adopt' : 'end';
+  const isRetainable = spec.deletePolicy === 'Never' && !isDeleted && status.eipID !== undefined;
+  if (!isRetainable) return 'end';
+  if (requestsEip && pod.request !== undefined && !pod.isLeaving) return isFitting(claim, pod) ? 'adopt' : 'end';
   return isExpired(claim, nowMs, claimExpiredMs) ? 'end' : 'keep';
 }
 
@@ -99,10 +99,10 @@ function fateOf({ pod, nowMs, claimExpiredMs }: EipView, claim: EipClaim): Fate 
  * Tells whether a retained EIP suits the next Pod. A Pod that names EIPs accepts only those; a Pod that names none
  * accepts only an allocated one.
  */
-function isFitting({ status = {} }: EipClaim, { wish }: EipPod): boolean {
-  if (wish === undefined) return false;
-  if (status.isOurs === true) return wish.eipIds.length === 0;
-  return status.eipID !== undefined && wish.eipIds.includes(status.eipID);
+function isFitting({ status = {} }: EipClaim, { request }: EipPod): boolean {
+  if (request === undefined) return false;
+  if (status.isOurs === true) return request.eipIds.length === 0;
+  return status.eipID !== undefined && request.eipIds.includes(status.eipID);
 }
 
 function isExpired(claim: EipClaim, nowMs: number, claimExpiredMs: number): boolean {
@@ -129,9 +129,9 @@ function adopted(view: EipView, claim: EipClaim, pod: EipPod): EipStep {
   return { kind: 'write', spec, status: inPhase(status, 'Binding', why, view.nowMs) };
 }
 
-function decideKeeping(view: EipView, claim: EipClaim): EipStep {
+function decideRetaining(view: EipView, claim: EipClaim): EipStep {
   const { status = {}, spec = {} } = claim;
-  if (status.phase === 'Retained' && spec.podUID === undefined && !view.isDoubted) {
+  if (status.phase === 'Retained' && spec.podUID === undefined && !view.needsComparison) {
     const atMs = expiryOf(claim, view.claimExpiredMs);
     return atMs === undefined ? REST : { kind: 'rest', afterMs: Math.max(1, atMs - view.nowMs) };
   }

@@ -15,18 +15,18 @@ type MasqStep =
  * needed any more are removed; missing ones are added at the end. Entries of people stay unchanged in their place, also
  * those with the same content.
  */
-export function decideMasqConfig(text: string, ours: readonly string[], wanted: readonly string[]): MasqStep {
+export function decideMasqConfig(text: string, ours: readonly string[], desired: readonly string[]): MasqStep {
   const config = parse(text);
   if (config === undefined) return { kind: 'unreadable', message: 'it is not a JSON object' };
   const listed: unknown = config[FIELD] ?? [];
   if (!Array.isArray(listed) || !listed.every((one) => typeof one === 'string')) {
     return { kind: 'unreadable', message: `${FIELD} is not a list of texts` };
   }
-  const stale = new Set(ours.filter((one) => !wanted.includes(one)));
-  const kept = listed.filter((one) => !stale.has(one));
-  const missing = wanted.filter((one) => !kept.includes(one));
-  const next = [...kept, ...missing];
-  const record = wanted.filter((one) => missing.includes(one) || ours.includes(one));
+  const stale = new Set(ours.filter((one) => !desired.includes(one)));
+  const remaining = listed.filter((one) => !stale.has(one));
+  const missing = desired.filter((one) => !remaining.includes(one));
+  const next = [...remaining, ...missing];
+  const record = desired.filter((one) => missing.includes(one) || ours.includes(one));
   const isSame = next.length === listed.length && missing.length === 0 && record.join() === ours.join();
   if (isSame) return { kind: 'same' };
   const indent = text.includes('\n') ? 2 : undefined;

@@ -4,19 +4,19 @@ import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { AuditEvents } from '../audit/audit.ts';
 import { areTooMany } from '../audit/find-orphans.ts';
-import type { ClaimBook, EipClaimEntry } from './claim-book.ts';
-import { holderOf } from './decide-lent-eip.ts';
+import { bindingText } from './decide-listed-eip.ts';
+import type { EipClaimCache, EipClaimEntry } from './eip-claim-cache.ts';
 import type { EipDeps } from './eip-deps.ts';
 import { EIP_TAG } from './eip-identity.ts';
-import { findEipDrift } from './find-eip-drift.ts';
+import { evaluateEipDrift } from './evaluate-eip-drift.ts';
 
 /** Dependencies of the audit of EIPs. */
 export type EipAuditDeps = Pick<EipDeps, 'cloud' | 'clock' | 'log' | 'leader'> & {
   readonly claims: Pick<Informer<EipClaimEntry>, 'isSynced'>;
-  readonly book: ClaimBook;
+  readonly claimCache: EipClaimCache;
   readonly events: AuditEvents;
   /** Requests that a claim is compared with the cloud. */
-  readonly suspect: (key: string) => void;
+  readonly requestComparison: (key: string) => void;
   readonly settings: {
     readonly syncIntervalMs: number;
     readonly orphanGraceMs: number;
@@ -28,8 +28,8 @@ export type EipAuditDeps = Pick<EipDeps, 'cloud' | 'clock' | 'log' | 'leader'> &
 };
 
 /** One pass may miss calls in flight; an orphan has to be found in this many passes. */
-const LEAST_LOOKS = 2;
-const LOOK_TIMEOUT_MS = 120_000;
+const MIN_PASSES = 2;
+const CALL_TIMEOUT_MS = 120_000;
 
 /**
  * Compares all EIPs of the cluster with the claims periodically: claims that differ are repaired, orphaned EIPs are
@@ -48,50 +48,50 @@ export class EipAudit {
   async run(signal: AbortSignal): Promise<never> {
     for (;;) {
       await this.#deps.clock.sleep(this.#deps.settings.syncIntervalMs, signal);
-      await this.look(signal);
+      await this.runOnce(signal);
     }
   }
 
   /** Runs one pass. Rejects with the signal's reason only. */
-  async look(signal: AbortSignal): Promise<void> {
-    const { log, leader, book, claims, suspect } = this.#deps;
+  async runOnce(signal: AbortSignal): Promise<void> {
+    const { log, leader, claimCache, claims, requestComparison } = this.#deps;
     try {
       if (!claims.isSynced) return;
-      const eips = await this.#eips(contextOf(signal));
+      const eips = await this.#describeEips(contextOf(signal));
       if (!claims.isSynced) return;
-      const { suspects, orphans } = findEipDrift(leader.clusterId, book.values(), eips);
-      if (suspects.length > 0) log.warn('EIPClaims and cloud differ', { claims: suspects.slice(0, 20) });
-      for (const key of suspects) suspect(key);
-      if (areTooMany(orphans.length, eips.size)) return this.#alarm(orphans.length, eips.size);
-      for (const orphan of this.#ripe(orphans)) await this.#collect(orphan, signal);
+      const { differing, orphans } = evaluateEipDrift(leader.clusterId, claimCache.values(), eips);
+      if (differing.length > 0) log.warn('EIPClaims and cloud differ', { claims: differing.slice(0, 20) });
+      for (const key of differing) requestComparison(key);
+      if (areTooMany(orphans.length, eips.size)) return this.#reportTooMany(orphans.length, eips.size);
+      for (const orphan of this.#releasable(orphans)) await this.#release(orphan, signal);
     } catch (error) {
       signal.throwIfAborted();
       if (!isCloudError(error)) throw error;
-      log.warn('EIPs could not be looked at', { error: error.message });
+      log.warn('EIPs could not be described', { error: error.message });
     }
   }
 
-  async #eips(context: CallContext): Promise<ReadonlyMap<string, Eip>> {
-    const { cloud, leader, book } = this.#deps;
+  async #describeEips(context: CallContext): Promise<ReadonlyMap<string, Eip>> {
+    const { cloud, leader, claimCache } = this.#deps;
     const tag = { key: EIP_TAG.cluster, value: leader.clusterId };
     const tagged = await cloud.eips.describe({ tag }, context);
     const known = new Set(tagged.map(({ eipId }) => eipId));
-    const rest = [...new Set(book.values().flatMap(({ eipIds }) => eipIds))].filter((eipId) => !known.has(eipId));
-    const lent: Eip[] = [];
+    const rest = [...new Set(claimCache.values().flatMap(({ eipIds }) => eipIds))].filter((eipId) => !known.has(eipId));
+    const listed: Eip[] = [];
     for (let start = 0; start < rest.length; start += IDS_PER_CALL) {
-      lent.push(...(await cloud.eips.describe({ eipIds: rest.slice(start, start + IDS_PER_CALL) }, context)));
+      listed.push(...(await cloud.eips.describe({ eipIds: rest.slice(start, start + IDS_PER_CALL) }, context)));
     }
-    return new Map([...tagged, ...lent].map((eip) => [eip.eipId, eip]));
+    return new Map([...tagged, ...listed].map((eip) => [eip.eipId, eip]));
   }
 
   /** Reports too many orphans: it is more likely that claims were lost than that so many EIPs were. */
-  #alarm(orphans: number, all: number): void {
+  #reportTooMany(orphans: number, all: number): void {
     this.#orphans.clear();
-    const text = `${orphans} of the ${all} EIPs of this cluster seem to be no claim's; none is released. Were EIPClaims lost, or is --clusterid that of another cluster?`;
-    this.#tell('Warning', 'OrphanEIP', text);
+    const text = `${orphans} of the ${all} EIPs of this cluster seem to belong to no claim; none is released. Were EIPClaims lost, or is --clusterid that of another cluster?`;
+    this.#report('Warning', 'OrphanEIP', text);
   }
 
-  #ripe(orphans: readonly Eip[]): readonly Eip[] {
+  #releasable(orphans: readonly Eip[]): readonly Eip[] {
     const { clock, settings } = this.#deps;
     const nowMs = clock.monotonicMs();
     const noted = orphans.map(({ eipId }) => {
@@ -99,36 +99,41 @@ export class EipAudit {
       return [eipId, { sinceMs: known?.sinceMs ?? nowMs, looks: (known?.looks ?? 0) + 1 }] as const;
     });
     this.#orphans = new Map(noted);
-    const isRipe = ({ eipId }: Eip): boolean => {
+    const isReleasable = ({ eipId }: Eip): boolean => {
       const { sinceMs = nowMs, looks = 0 } = this.#orphans.get(eipId) ?? {};
-      return looks >= LEAST_LOOKS && nowMs - sinceMs >= settings.orphanGraceMs;
+      return looks >= MIN_PASSES && nowMs - sinceMs >= settings.orphanGraceMs;
     };
-    return orphans.filter(isRipe).slice(0, settings.orphanLimit);
+    return orphans.filter(isReleasable).slice(0, settings.orphanLimit);
   }
 
   /** Releases an orphaned EIP, only if it is not bound: a bound one is in use. */
-  async #collect(orphan: Eip, signal: AbortSignal): Promise<void> {
-    const { cloud, log, settings, leader, book } = this.#deps;
-    const what = `EIP ${orphan.publicIp} (${orphan.eipId}), made for ${orphan.tags[EIP_TAG.claim] ?? 'nobody known'},`;
+  async #release(orphan: Eip, signal: AbortSignal): Promise<void> {
+    const { cloud, log, settings, leader, claimCache } = this.#deps;
+    const what = `EIP ${orphan.publicIp} (${orphan.eipId}), allocated for ${orphan.tags[EIP_TAG.claim] ?? 'an unknown claim'},`;
     if (orphan.status !== 'UNBIND') {
-      return this.#tell('Warning', 'OrphanEIP', `${what} is no claim's, and is ${holderOf(orphan)}; unbind it by hand`);
+      return this.#report(
+        'Warning',
+        'OrphanEIP',
+        `${what} belongs to no claim, and is ${bindingText(orphan)}; unbind it by hand`,
+      );
     }
-    if (settings.isDryRun) return this.#tell('Warning', 'OrphanEIP', `${what} is no claim's: dry run`);
+    if (settings.isDryRun) return this.#report('Warning', 'OrphanEIP', `${what} belongs to no claim: dry run`);
     try {
       const [now] = await cloud.eips.describe({ eipIds: [orphan.eipId] }, contextOf(signal));
-      const still = now === undefined ? [] : findEipDrift(leader.clusterId, book.values(), mapOf(now)).orphans;
+      const still =
+        now === undefined ? [] : evaluateEipDrift(leader.clusterId, claimCache.values(), mapOf(now)).orphans;
       if (still[0]?.status !== 'UNBIND') return;
       await cloud.tasks.settle(await cloud.eips.release(orphan.eipId, contextOf(signal)), contextOf(signal));
       log.info('orphaned EIP released', { eipId: orphan.eipId, publicIp: orphan.publicIp });
-      this.#tell('Normal', 'OrphanEIPReleased', `${what} was no claim's and is released`);
+      this.#report('Normal', 'OrphanEIPReleased', `${what} belonged to no claim and is released`);
     } catch (error) {
       signal.throwIfAborted();
       if (!isCloudError(error)) throw error;
-      this.#tell('Warning', 'OrphanEIP', `${what} is no claim's and could not be released: ${error.message}`);
+      this.#report('Warning', 'OrphanEIP', `${what} belongs to no claim and could not be released: ${error.message}`);
     }
   }
 
-  #tell(type: 'Normal' | 'Warning', reason: 'OrphanEIP' | 'OrphanEIPReleased', message: string): void {
+  #report(type: 'Normal' | 'Warning', reason: 'OrphanEIP' | 'OrphanEIPReleased', message: string): void {
     const involved = { apiVersion: 'v1', kind: 'Namespace', name: this.#deps.settings.namespace };
     this.#deps.events.record({ involved, type, reason, message });
   }
@@ -140,5 +145,5 @@ function mapOf(eip: Eip): ReadonlyMap<string, Eip> {
 
 /** Builds the context of a call: lowest priority, because no Pod waits for it. */
 function contextOf(signal: AbortSignal): CallContext {
-  return { priority: 'gc', owner: 'audit', signal, timeoutMs: LOOK_TIMEOUT_MS };
+  return { priority: 'gc', owner: 'audit', signal, timeoutMs: CALL_TIMEOUT_MS };
 }

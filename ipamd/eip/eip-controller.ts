@@ -10,15 +10,15 @@ import { Faults, isRecord } from '../../runtime/decode.ts';
 import { KeyedMutex } from '../../runtime/keyed-mutex.ts';
 import { decideEip } from './decide-eip.ts';
 import { claimBreaker, EIP_CLAIMS, EIP_QUOTA, type EipDeps } from './eip-deps.ts';
-import type { EipNote, EipSight, EipSpec, EipStatus, EipStep, EipView } from './eip-view.ts';
-import { lookAtEips } from './look-at-eips.ts';
-import { intentOf } from './make-eip-call.ts';
+import type { EipNote, EipSnapshot, EipSpec, EipStatus, EipStep, EipView } from './eip-view.ts';
+import { observeEips } from './observe-eips.ts';
 import { EipRunner, type RunOutcome } from './run-eip-intent.ts';
+import { intentOf } from './send-eip-call.ts';
 
 /** More steps in one reconcile mean that two writers conflict, or that the decisions form a cycle. */
-const MOST_STEPS = 24;
-const AGAIN_MS = 5_000;
-const CLOUD_SILENT_MS = 15_000;
+const MAX_STEPS = 24;
+const RECHECK_MS = 5_000;
+const CLOUD_RETRY_MS = 15_000;
 
 /**
  * Reconciles the EIPs of Pods, claim by claim. Each reconcile reads the claim from the API server, because a decision
@@ -28,9 +28,9 @@ export class EipController {
   readonly #deps: EipDeps;
   readonly #runner: EipRunner;
   /** Claims that are to be compared with the cloud although they are settled. */
-  readonly #doubted = new Set<string>();
+  readonly #toCompare = new Set<string>();
   /** Last note on Pods without a claim, by their uid. */
-  readonly #told = new Map<string, string>();
+  readonly #reported = new Map<string, string>();
   /** Serializes steps that take an EIP of a list, or one of a node's EIPs: each sees what the one before took. */
   readonly #taking = new KeyedMutex();
 
@@ -40,105 +40,109 @@ export class EipController {
   }
 
   /** Makes the next reconcile of a claim compare it with the cloud. */
-  doubt(key: string): void {
-    this.#doubted.add(key);
+  requestComparison(key: string): void {
+    this.#toCompare.add(key);
   }
 
   /** Reconciles the EIP of one Pod. Rejects with KubeError, for anything but a conflict, or the signal's reason. */
   async reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const turn: Turn = { key, signal, isDoubted: this.#doubted.delete(key), sight: undefined };
-    for (let steps = 0; steps < MOST_STEPS; steps++) {
-      const result = await this.#step(turn);
+    const pass: Pass = { key, signal, needsComparison: this.#toCompare.delete(key), snapshot: undefined };
+    for (let steps = 0; steps < MAX_STEPS; steps++) {
+      const result = await this.#step(pass);
       if (result === undefined) continue;
       // A comparison is followed by one more reconcile, which repairs the rest, the annotation included.
-      return turn.isDoubted && result.kind === 'done' ? { kind: 'again', afterMs: 1 } : result;
+      return pass.needsComparison && result.kind === 'done' ? { kind: 'again', afterMs: 1 } : result;
     }
-    this.#deps.log.warn('an EIP does not come to rest', { pod: key });
-    return { kind: 'again', afterMs: AGAIN_MS };
+    this.#deps.log.warn('an EIP does not settle', { pod: key });
+    return { kind: 'again', afterMs: RECHECK_MS };
   }
 
-  async #step(turn: Turn): Promise<ReconcileResult | undefined> {
-    const object = await this.#read(turn);
+  async #step(pass: Pass): Promise<ReconcileResult | undefined> {
+    const object = await this.#read(pass);
     const claim = object === undefined ? undefined : decodeClaim(object);
-    if (object !== undefined && claim === undefined) return this.#unreadable(turn.key);
-    const view = this.#viewOf(turn, claim);
+    if (object !== undefined && claim === undefined) return this.#unreadable(pass.key);
+    const view = this.#viewOf(pass, claim);
     const step = decideEip(view);
-    if (!isTaking(step, claim)) return await this.#run(turn, object, view, step);
+    if (!isTaking(step, claim)) return await this.#run(pass, object, view, step);
     return await this.#taking.run('', async () => {
-      const now = this.#viewOf({ ...turn, sight: this.#withRivals(turn) }, claim);
-      return await this.#run(turn, object, now, decideEip(now));
+      const now = this.#viewOf({ ...pass, snapshot: this.#withRivals(pass) }, claim);
+      return await this.#run(pass, object, now, decideEip(now));
     });
   }
 
   async #run(
-    turn: Turn,
+    pass: Pass,
     object: KubeObject | undefined,
     view: EipView,
     step: EipStep,
   ): Promise<ReconcileResult | undefined> {
     switch (step.kind) {
       case 'rest':
-        this.#tellWaiting(turn, view, step.note);
+        this.#reportWaiting(pass, view, step.note);
         return step.afterMs === undefined ? { kind: 'done' } : { kind: 'again', afterMs: step.afterMs };
       case 'create':
-        return await this.#create(turn, step);
+        return await this.#create(pass, step);
       case 'look':
-        return await this.#look(turn, step.eipIds);
+        return await this.#observe(pass, step.eipIds);
       case 'annotate':
-        return await this.#annotate(turn, view, step.publicIp);
+        return await this.#annotate(pass, view, step.publicIp);
       case 'write':
-        if (step.isEnding === true && (await this.#livesOn(turn, view))) return { kind: 'again', afterMs: AGAIN_MS };
-        return await this.#write(turn, object, step.spec, step.status, step.note, view);
+        if (step.isEnding === true && (await this.#isPodAlive(pass, view)))
+          return { kind: 'again', afterMs: RECHECK_MS };
+        return await this.#write(pass, object, step.spec, step.status, step.note, view);
       case 'begin':
-        return await this.#begin(turn, object, view, step);
+        return await this.#beginCall(pass, object, view, step);
       case 'resolve':
-        return await this.#settle(turn, object, view, step.intent, 'resolve');
+        return await this.#settle(pass, object, view, step.intent, 'resolve');
       case 'finish':
-        return await this.#finish(turn, object);
+        return await this.#finish(pass, object);
     }
   }
 
-  #viewOf({ key, sight, isDoubted }: Pick<Turn, 'key' | 'sight' | 'isDoubted'>, claim: EipClaim | undefined): EipView {
-    const { podOf, limitOf, book, breakers, clock, leader, claimExpiredMs } = this.#deps;
+  #viewOf(
+    { key, snapshot, needsComparison }: Pick<Pass, 'key' | 'snapshot' | 'needsComparison'>,
+    claim: EipClaim | undefined,
+  ): EipView {
+    const { podOf, limitOf, claimCache, breakers, clock, leader, claimExpiredMs } = this.#deps;
     const pod = podOf(key);
     const nodeName = pod?.target?.nodeName;
-    const room =
+    const capacity =
       nodeName === undefined
         ? { limit: undefined, used: 0 }
-        : { limit: limitOf(nodeName), used: book.usedOn(nodeName, key) };
+        : { limit: limitOf(nodeName), used: claimCache.usedOn(nodeName, key) };
     return {
       key,
       clusterId: leader.clusterId,
       pod,
       claim,
-      sight,
-      isDoubted,
-      room,
+      snapshot,
+      needsComparison,
+      capacity,
       allocationRefusal: breakers.refusalOf(EIP_QUOTA, key),
       nowMs: clock.nowMs(),
       claimExpiredMs,
     };
   }
 
-  #withRivals({ key, sight }: Turn): EipSight | undefined {
-    return sight === undefined ? undefined : { ...sight, rivals: this.#deps.book.rivalsOf(key) };
+  #withRivals({ key, snapshot }: Pass): EipSnapshot | undefined {
+    return snapshot === undefined ? undefined : { ...snapshot, rivals: this.#deps.claimCache.rivalsOf(key) };
   }
 
-  async #read({ key, signal }: Turn): Promise<KubeObject | undefined> {
+  async #read({ key, signal }: Pass): Promise<KubeObject | undefined> {
     const object = await this.#deps.kube.get(EIP_CLAIMS, refOf(key), signal);
-    if (object === undefined) this.#deps.book.forget(key);
-    else this.#deps.book.note(object);
+    if (object === undefined) this.#deps.claimCache.remove(key);
+    else this.#deps.claimCache.note(object);
     return object;
   }
 
   /** Handles a malformed claim: its EIP stays unchanged until the claim can be read. */
   #unreadable(key: string): ReconcileResult {
-    this.#deps.log.warn('an EIPClaim cannot be read, its EIP stays as it is', { pod: key });
+    this.#deps.log.warn('an EIPClaim cannot be read, its EIP stays unchanged', { pod: key });
     return { kind: 'again', afterMs: 60_000 };
   }
 
   async #create(
-    { key, signal }: Turn,
+    { key, signal }: Pass,
     { spec, workload }: Extract<EipStep, { readonly kind: 'create' }>,
   ): Promise<ReconcileResult | undefined> {
     const { namespace, name } = refOf(key);
@@ -153,31 +157,31 @@ export class EipController {
       CLOUD_FINALIZER,
     );
     try {
-      this.#deps.book.note(await this.#deps.kube.create(EIP_CLAIMS, object, signal));
+      this.#deps.claimCache.note(await this.#deps.kube.create(EIP_CLAIMS, object, signal));
     } catch (error) {
       if (!isKubeError(error, 'ALREADY_EXISTS')) throw error;
     }
     return undefined;
   }
 
-  async #look(turn: Turn, eipIds: readonly string[]): Promise<ReconcileResult | undefined> {
+  async #observe(pass: Pass, eipIds: readonly string[]): Promise<ReconcileResult | undefined> {
     const { breakers } = this.#deps;
-    const refusal = breakers.refusalOf(lookBreaker(turn.key), turn.key);
+    const refusal = breakers.refusalOf(describeBreaker(pass.key), pass.key);
     if (refusal !== undefined) return { kind: 'again', afterMs: refusal.afterMs };
     try {
-      turn.sight = await lookAtEips(this.#deps, turn.key, eipIds, this.#runner.contextOf(turn.key, turn.signal));
-      breakers.reset(lookBreaker(turn.key));
+      pass.snapshot = await observeEips(this.#deps, pass.key, eipIds, this.#runner.contextOf(pass.key, pass.signal));
+      breakers.reset(describeBreaker(pass.key));
       return undefined;
     } catch (error) {
-      turn.signal.throwIfAborted();
+      pass.signal.throwIfAborted();
       if (!isCloudError(error)) throw error;
-      breakers.trip(lookBreaker(turn.key), Math.max(error.afterMs, AGAIN_MS), error.message);
-      this.#deps.log.warn('EIPs cannot be described', { pod: turn.key, error: error.message });
-      return { kind: 'again', afterMs: CLOUD_SILENT_MS };
+      breakers.trip(describeBreaker(pass.key), Math.max(error.afterMs, RECHECK_MS), error.message);
+      this.#deps.log.warn('EIPs cannot be described', { pod: pass.key, error: error.message });
+      return { kind: 'again', afterMs: CLOUD_RETRY_MS };
     }
   }
 
-  async #annotate(turn: Turn, { pod }: EipView, publicIp: string | undefined): Promise<ReconcileResult> {
+  async #annotate(pass: Pass, { pod }: EipView, publicIp: string | undefined): Promise<ReconcileResult> {
     const body = {
       metadata: {
         ...(pod === undefined ? {} : { uid: pod.uid }),
@@ -185,7 +189,7 @@ export class EipController {
       },
     };
     try {
-      await this.#deps.kube.patch(PODS, refOf(turn.key), { kind: 'merge', body }, turn.signal);
+      await this.#deps.kube.patch(PODS, refOf(pass.key), { kind: 'merge', body }, pass.signal);
     } catch (error) {
       // Another Pod, or none: its event enqueues the key again.
       if (!isKubeError(error, 'NOT_FOUND', 'CONFLICT', 'INVALID')) throw error;
@@ -194,24 +198,24 @@ export class EipController {
     return { kind: 'again', afterMs: ANNOTATED_MS };
   }
 
-  async #begin(
-    turn: Turn,
+  async #beginCall(
+    pass: Pass,
     object: KubeObject | undefined,
     view: EipView,
     step: Extract<EipStep, { readonly kind: 'begin' }>,
   ): Promise<ReconcileResult | undefined> {
-    const { key } = turn;
+    const { key } = pass;
     const refusal = this.#deps.breakers.refusalOf(claimBreaker(key), key);
     if (refusal !== undefined) return { kind: 'again', afterMs: refusal.afterMs };
     const intent = intentOf(this.#deps, key, object?.metadata.uid ?? '', step.call);
     const status = { ...step.status, intents: [intent] };
-    const written = await this.#put(turn, object, undefined, status);
+    const written = await this.#put(pass, object, undefined, status);
     if (written === undefined) return undefined;
-    return await this.#settle(turn, written, { ...view, claim: decodeClaim(written) }, intent, 'send');
+    return await this.#settle(pass, written, { ...view, claim: decodeClaim(written) }, intent, 'send');
   }
 
   async #settle(
-    turn: Turn,
+    pass: Pass,
     object: KubeObject | undefined,
     view: EipView,
     intent: Parameters<EipRunner['send']>[1],
@@ -219,37 +223,37 @@ export class EipController {
   ): Promise<ReconcileResult | undefined> {
     const { claim } = view;
     if (claim === undefined) return undefined;
-    const one = { key: turn.key, claim };
-    const outcome = await this.#runner[how](one, intent, turn.signal);
+    const one = { key: pass.key, claim };
+    const outcome = await this.#runner[how](one, intent, pass.signal);
     if (outcome.kind === 'wait') return { kind: 'again', afterMs: outcome.ms };
     // The call has changed what was described before it.
-    turn.sight = undefined;
-    const isWritten = (await this.#put(turn, object, undefined, outcome.status)) !== undefined;
-    if (isWritten) this.#tellOutcome(turn, view, outcome);
+    pass.snapshot = undefined;
+    const isWritten = (await this.#put(pass, object, undefined, outcome.status)) !== undefined;
+    if (isWritten) this.#reportOutcome(pass, view, outcome);
     return outcome.kind === 'open' && isWritten ? { kind: 'again', afterMs: outcome.afterMs } : undefined;
   }
 
-  #tellOutcome(turn: Turn, view: EipView, outcome: Extract<RunOutcome, { readonly status: EipStatus }>): void {
-    if (outcome.kind === 'ended' && outcome.note !== undefined) this.#tell(turn.key, view, outcome.note);
+  #reportOutcome(pass: Pass, view: EipView, outcome: Extract<RunOutcome, { readonly status: EipStatus }>): void {
+    if (outcome.kind === 'ended' && outcome.note !== undefined) this.#report(pass.key, view, outcome.note);
   }
 
   async #write(
-    turn: Turn,
+    pass: Pass,
     object: KubeObject | undefined,
     spec: EipSpec | undefined,
     status: EipStatus,
     note: EipNote | undefined,
     view: EipView,
   ): Promise<undefined> {
-    if ((await this.#put(turn, object, spec, status)) !== undefined && note !== undefined) {
-      this.#tell(turn.key, view, note);
+    if ((await this.#put(pass, object, spec, status)) !== undefined && note !== undefined) {
+      this.#report(pass.key, view, note);
     }
     return undefined;
   }
 
   /** Makes one guarded write; undefined when another client wrote first, or deleted the claim. */
   async #put(
-    { signal }: Turn,
+    { signal }: Pass,
     object: KubeObject | undefined,
     spec: EipSpec | undefined,
     status: EipStatus,
@@ -257,16 +261,16 @@ export class EipController {
     if (object === undefined) return undefined;
     signal.throwIfAborted();
     const known = isRecord(object['status']) ? object['status'] : {};
-    const isGoing = object.metadata.deletionTimestamp !== undefined;
+    const isBeingDeleted = object.metadata.deletionTimestamp !== undefined;
     const next = {
       // A person may have removed the finalizer; on an object that is being deleted it cannot be added again.
-      ...(isGoing ? object : withFinalizer(object, CLOUD_FINALIZER)),
+      ...(isBeingDeleted ? object : withFinalizer(object, CLOUD_FINALIZER)),
       ...(spec === undefined ? {} : { spec: mergedPart(object['spec'], spec, EIP_CLAIM_FIELDS.spec) }),
       status: mergedPart(known, status, EIP_CLAIM_FIELDS.status),
     };
     try {
       const written = await this.#deps.kube.update(EIP_CLAIMS, next, signal);
-      this.#deps.book.note(written);
+      this.#deps.claimCache.note(written);
       return written;
     } catch (error) {
       if (isKubeError(error, 'CONFLICT', 'NOT_FOUND')) return undefined;
@@ -275,7 +279,7 @@ export class EipController {
   }
 
   /** Reads the Pod from the API server: giving up its EIP cannot be undone, and a watch may be behind. */
-  async #livesOn({ key, signal }: Turn, { pod, claim }: EipView): Promise<boolean> {
+  async #isPodAlive({ key, signal }: Pass, { pod, claim }: EipView): Promise<boolean> {
     if (pod !== undefined) return false;
     const object = await this.#deps.kube.get(PODS, refOf(key), signal);
     if (object === undefined || object.metadata.uid !== claim?.spec?.podUID) return false;
@@ -283,9 +287,9 @@ export class EipController {
     return phase !== 'Succeeded' && phase !== 'Failed' && object.metadata.deletionTimestamp === undefined;
   }
 
-  async #finish({ key, signal }: Turn, object: KubeObject | undefined): Promise<ReconcileResult | undefined> {
+  async #finish({ key, signal }: Pass, object: KubeObject | undefined): Promise<ReconcileResult | undefined> {
     if (object === undefined) return { kind: 'done' };
-    const { kube, book, breakers } = this.#deps;
+    const { kube, claimCache, breakers } = this.#deps;
     const { uid, resourceVersion } = object.metadata;
     try {
       const freed = await kube.update(EIP_CLAIMS, withoutFinalizer(object, CLOUD_FINALIZER), signal);
@@ -299,41 +303,41 @@ export class EipController {
       return undefined;
     }
     this.#deps.log.info('EIPClaim ended', { pod: key, resourceVersion });
-    book.forget(key);
-    for (const breaker of [claimBreaker(key), lookBreaker(key)]) breakers.reset(breaker);
+    claimCache.remove(key);
+    for (const breaker of [claimBreaker(key), describeBreaker(key)]) breakers.reset(breaker);
     return undefined;
   }
 
-  #tellWaiting({ key }: Turn, view: EipView, note: EipNote | undefined): void {
+  #reportWaiting({ key }: Pass, view: EipView, note: EipNote | undefined): void {
     const { pod } = view;
     if (note === undefined || pod === undefined) return;
-    if (this.#told.get(pod.uid) === note.message) return;
-    if (this.#told.size > MOST_TOLD) this.#told.clear();
-    this.#told.set(pod.uid, note.message);
-    this.#tell(key, view, note);
+    if (this.#reported.get(pod.uid) === note.message) return;
+    if (this.#reported.size > MAX_REPORTED) this.#reported.clear();
+    this.#reported.set(pod.uid, note.message);
+    this.#report(key, view, note);
   }
 
-  #tell(key: string, { pod, claim }: EipView, { type, reason, message }: EipNote): void {
-    const place = refOf(key);
+  #report(key: string, { pod, claim }: EipView, { type, reason, message }: EipNote): void {
+    const ref = refOf(key);
     const involved =
       pod === undefined
-        ? { apiVersion: apiVersionOf(EIP_CLAIMS), kind: EIP_CLAIMS.kind, ...place, ...uidOf(claim?.metadata.uid) }
-        : { apiVersion: 'v1', kind: PODS.kind, ...place, uid: pod.uid };
+        ? { apiVersion: apiVersionOf(EIP_CLAIMS), kind: EIP_CLAIMS.kind, ...ref, ...uidOf(claim?.metadata.uid) }
+        : { apiVersion: 'v1', kind: PODS.kind, ...ref, uid: pod.uid };
     this.#deps.events.record({ involved, type, reason, message });
   }
 }
 
-type Turn = {
+type Pass = {
   readonly key: string;
   readonly signal: AbortSignal;
-  readonly isDoubted: boolean;
-  sight: EipSight | undefined;
+  readonly needsComparison: boolean;
+  snapshot: EipSnapshot | undefined;
 };
 
-const MOST_TOLD = 10_000;
+const MAX_REPORTED = 10_000;
 const ANNOTATED_MS = 2_000;
 
-function lookBreaker(key: string): string {
+function describeBreaker(key: string): string {
   return `eip-look/${key}`;
 }
 
@@ -363,7 +367,7 @@ function versionOf({ metadata: { resourceVersion } }: KubeObject): { readonly re
 }
 
 /** Returns ipamd's fields as decided, and unknown fields unchanged. */
-function mergedPart(known: unknown, wanted: object, ours: ReadonlySet<string>): object {
+function mergedPart(known: unknown, desired: object, ours: ReadonlySet<string>): object {
   const others = Object.entries(isRecord(known) ? known : {}).filter(([name]) => !ours.has(name));
-  return { ...Object.fromEntries(others), ...wanted };
+  return { ...Object.fromEntries(others), ...desired };
 }

@@ -5,9 +5,9 @@ import { resourceTypeOf } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Ids } from '../nec/decision.ts';
-import type { BreakerBook } from '../node/breaker-book.ts';
+import type { CircuitBreakers } from '../node/circuit-breakers.ts';
 import type { NodeEvents, NodeTerm } from '../node/node-deps.ts';
-import type { ClaimBook } from './claim-book.ts';
+import type { EipClaimCache } from './eip-claim-cache.ts';
 import type { EipPod } from './eip-view.ts';
 
 /** The resource type of EIPClaims. */
@@ -28,7 +28,7 @@ export type EipDeps = {
     readonly term: NodeTerm;
   };
   /** Of the process: used by all its terms. */
-  readonly breakers: BreakerBook;
+  readonly breakers: CircuitBreakers;
   /**
    * Returns a live Pod by its key, with the location of its address; undefined when it is deleted or finished. Requires
    * synced caches.
@@ -36,7 +36,7 @@ export type EipDeps = {
   readonly podOf: (key: string) => EipPod | undefined;
   /** Returns the limit of EIPs of a node; undefined while unknown. */
   readonly limitOf: (nodeName: string) => number | undefined;
-  readonly book: ClaimBook;
+  readonly claimCache: EipClaimCache;
   /** How long an EIP is retained if its claim contains no time, milliseconds; 0: without limit. */
   readonly claimExpiredMs: number;
 };

@@ -8,7 +8,7 @@ export const EIP_TAG = { cluster: 'tke-clusterId', created: 'tke-created-eip', c
  * Longest value of a tag, characters.
  * @see https://cloud.tencent.com/document/product/651/13354 (limits of tags)
  */
-const LONGEST_TAG = 127;
+const MAX_TAG_LENGTH = 127;
 const DIGEST_CHARACTERS = 16;
 
 /**
@@ -20,25 +20,25 @@ export function eipTags(clusterId: string, claimKey: string): Tags {
 
 /** Returns the value of the tag that names a claim, `namespace/name`; a value that is too long ends in a digest. */
 export function claimTag(claimKey: string): string {
-  if (claimKey.length <= LONGEST_TAG) return claimKey;
+  if (claimKey.length <= MAX_TAG_LENGTH) return claimKey;
   const digest = createHash('sha256').update(claimKey).digest('hex').slice(0, DIGEST_CHARACTERS);
-  return `${claimKey.slice(0, LONGEST_TAG - DIGEST_CHARACTERS - 1)}_${digest}`;
+  return `${claimKey.slice(0, MAX_TAG_LENGTH - DIGEST_CHARACTERS - 1)}_${digest}`;
 }
 
 /**
  * Returns the name and ClientToken of an allocation: the same for each try of it, and different from other allocations.
  */
 export function eipName(claimUid: string, allocation: number): string {
-  return `tke-eip-${claimUid.slice(0, LONGEST_UID)}-${allocation}`;
+  return `tke-eip-${claimUid.slice(0, MAX_UID_LENGTH)}-${allocation}`;
 }
 
 /** Longest part of the uid, because a ClientToken has at most 64 characters. */
-const LONGEST_UID = 40;
+const MAX_UID_LENGTH = 40;
 
 /** Tells whether ipamd allocated an EIP for this claim: only such EIPs are ever released for it. */
 export function isMadeFor(eip: Pick<Eip, 'tags'>, clusterId: string, claimKey: string): boolean {
-  const wanted = Object.entries(eipTags(clusterId, claimKey));
-  return wanted.every(([key, value]) => eip.tags[key] === value);
+  const expected = Object.entries(eipTags(clusterId, claimKey));
+  return expected.every(([key, value]) => eip.tags[key] === value);
 }
 
 /** Tells whether ipamd allocated an EIP for this cluster. */

@@ -21,21 +21,21 @@ export function inPhase(status: EipStatus, phase: EipPhase, why: EipReason, nowM
       type: 'Ready',
       status: isReady ? 'True' : 'False',
       reason: why.reason,
-      ...(why.message === undefined ? {} : { message: why.message.slice(0, MOST_TEXT) }),
+      ...(why.message === undefined ? {} : { message: why.message.slice(0, MAX_MESSAGE_LENGTH) }),
     },
     instantOf(nowMs),
   );
   const next: EipStatus = {
     ...rest,
     phase,
-    ...(why.message === undefined ? {} : { message: why.message.slice(0, MOST_TEXT) }),
+    ...(why.message === undefined ? {} : { message: why.message.slice(0, MAX_MESSAGE_LENGTH) }),
     conditions: [...conditions],
   };
   return isSameStatus(status, next) ? status : next;
 }
 
 /** Longest message of the field, characters. */
-const MOST_TEXT = 1024;
+const MAX_MESSAGE_LENGTH = 1024;
 
 /** Renders a time as RFC 3339. */
 export function instantOf(ms: number): string {

@@ -1,6 +1,6 @@
 import type { Eip } from '../../cloud/cloud.ts';
 import type { EipClaim } from '../../crd/eip-claim.ts';
-import type { EipWish } from '../../crd/eip-wish.ts';
+import type { EipRequest } from '../../crd/eip-request.ts';
 import type { IpamdEventReason } from '../event-reasons.ts';
 import type { PodOwner } from '../records/pod-facts.ts';
 
@@ -23,9 +23,9 @@ export type EipPod = {
   readonly publicIp: string | undefined;
   readonly isLeaving: boolean;
   /** Undefined when it requests none. */
-  readonly wish: EipWish | undefined;
+  readonly request: EipRequest | undefined;
   /** Why its request cannot be read. */
-  readonly wishFault: string | undefined;
+  readonly requestFault: string | undefined;
   /** Retention time of its EIP, as the Pod's annotation contains it. */
   readonly claimExpired: string | undefined;
   /** Undefined while its address is unknown, or not on an ENI. */
@@ -35,7 +35,7 @@ export type EipPod = {
 };
 
 /** EIPs as the cloud described them. */
-export type EipSight = {
+export type EipSnapshot = {
   readonly byId: ReadonlyMap<string, Eip>;
   /** EIPs that were allocated for this claim, by their tags; in the order of their ids. */
   readonly made: readonly Eip[];
@@ -52,11 +52,11 @@ export type EipView = {
   readonly pod: EipPod | undefined;
   readonly claim: EipClaim | undefined;
   /** Undefined until the cloud was described in this reconcile. */
-  readonly sight: EipSight | undefined;
+  readonly snapshot: EipSnapshot | undefined;
   /** Whether a settled claim is to be compared with the cloud. */
-  readonly isDoubted: boolean;
+  readonly needsComparison: boolean;
   /** Limit of EIPs on the Pod's node, and how many other claims have there. */
-  readonly room: { readonly limit: number | undefined; readonly used: number };
+  readonly capacity: { readonly limit: number | undefined; readonly used: number };
   /** Why nothing may be allocated now: the quota is used up. */
   readonly allocationRefusal: { readonly message: string; readonly afterMs: number } | undefined;
   /** Milliseconds since the epoch. */
@@ -107,6 +107,6 @@ export type EipStep =
 export const REST: EipStep = { kind: 'rest' };
 
 /** States of an EIP between two others. */
-export const IS_MOVING: readonly string[] = ['CREATING', 'BINDING', 'UNBINDING'];
+export const TRANSITIONAL_STATES: readonly string[] = ['CREATING', 'BINDING', 'UNBINDING'];
 /** States of an EIP that is being released. */
-export const IS_GOING: readonly string[] = ['OFFLINING'];
+export const RELEASING_STATES: readonly string[] = ['OFFLINING'];

@@ -12,7 +12,7 @@ const BY_CORES: readonly { readonly upToCores: number; readonly eips: number }[]
 ];
 
 /** EIPs for the node itself: the product reserves one. */
-const OF_THE_NODE = 1;
+const RESERVED_FOR_NODE = 1;
 
 /**
  * Looks up how many EIPs Pods of an instance can have.
@@ -20,5 +20,5 @@ const OF_THE_NODE = 1;
  */
 export function findMaxEips(cores: number): number {
   const line = BY_CORES.find((candidate) => cores <= candidate.upToCores);
-  return Math.max(0, (line?.eips ?? 0) - OF_THE_NODE);
+  return Math.max(0, (line?.eips ?? 0) - RESERVED_FOR_NODE);
 }

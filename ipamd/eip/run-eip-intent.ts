@@ -1,13 +1,13 @@
 import type { CallContext, CloudTask } from '../../cloud/cloud.ts';
 import { type CloudError, isCloudError } from '../../cloud/cloud-error.ts';
 import type { EipClaim } from '../../crd/eip-claim.ts';
-import { decideIntentTurn } from '../nec/decide-intent-turn.ts';
+import { decideIntentResolution } from '../nec/decide-intent-resolution.ts';
 import { claimBreaker, EIP_QUOTA, type EipDeps } from './eip-deps.ts';
 import { inPhase } from './eip-status.ts';
-import type { EipIntent, EipNote, EipPhase, EipSight, EipStatus } from './eip-view.ts';
-import { findEipOutcome, withoutIntent } from './find-eip-outcome.ts';
-import { lookAtEips } from './look-at-eips.ts';
-import { eipTaskOf, sendEipCall } from './make-eip-call.ts';
+import type { EipIntent, EipNote, EipPhase, EipSnapshot, EipStatus } from './eip-view.ts';
+import { evaluateEipOutcome, withoutIntent } from './evaluate-eip-outcome.ts';
+import { observeEips } from './observe-eips.ts';
+import { eipTaskOf, sendEipCall } from './send-eip-call.ts';
 
 /** A claim with a recorded intent. */
 type EipCase = { readonly key: string; readonly claim: EipClaim };
@@ -23,13 +23,13 @@ export type RunOutcome =
 
 /** How long a call waits for its task before it is recorded as accepted. */
 const SETTLE_MS = 30_000;
-const LOOK_EACH_MS = 1_000;
+const POLL_MS = 1_000;
 /** A description may be older than the finished task. */
-const MOST_LOOKS = 8;
+const MAX_POLLS = 8;
 const OPEN_MS = 5_000;
 const UNCLEAR_MS = 2_000;
 const FIRST_REFUSAL_MS = 5_000;
-const FIRST_NEVER_MS = 60_000;
+const FIRST_PERMANENT_MS = 60_000;
 
 /** Sends the calls of claims and resolves their outcomes. It remembers when it first read an intent. */
 export class EipRunner {
@@ -75,24 +75,24 @@ export class EipRunner {
   async resolve(one: EipCase, intent: EipIntent, signal: AbortSignal): Promise<RunOutcome> {
     const { clock, leader } = this.#deps;
     const firstSeenMs = this.#note(intent);
-    const turn = decideIntentTurn(intent, {
+    const resolution = decideIntentResolution(intent, {
       ownEpoch: leader.epoch,
       firstSeenMs,
       nowMs: clock.monotonicMs(),
       leaseMs: leader.term.leaseMs,
     });
-    if (turn.kind === 'wait') return turn;
+    if (resolution.kind === 'wait') return resolution;
     const task = eipTaskOf(intent);
     if (task !== undefined) return await this.#follow(one, intent, task, signal);
-    const judged = await this.#judge(one, intent, signal);
-    if (judged === 'repeat') return await this.send(one, intent, signal);
-    if (judged === 'undone') return this.#undone(one, intent);
-    return judged === 'moving' ? this.#open(one, intent, OPEN_MS) : judged;
+    const evaluated = await this.#evaluate(one, intent, signal);
+    if (evaluated === 'repeat') return await this.send(one, intent, signal);
+    if (evaluated === 'undone') return this.#undone(one, intent);
+    return evaluated === 'moving' ? this.#open(one, intent, OPEN_MS) : evaluated;
   }
 
   #note({ id }: EipIntent): number {
     const firstMs = this.#firstSeenMs.get(id) ?? this.#deps.clock.monotonicMs();
-    if (this.#firstSeenMs.size > MOST_REMEMBERED) this.#firstSeenMs.clear();
+    if (this.#firstSeenMs.size > MAX_REMEMBERED) this.#firstSeenMs.clear();
     this.#firstSeenMs.set(id, firstMs);
     return firstMs;
   }
@@ -109,40 +109,40 @@ export class EipRunner {
       settled = { kind: error.retry === 'never' ? 'lost' : 'pending' };
     }
     if (settled.kind === 'pending') return this.#open(one, intent, OPEN_MS);
-    for (let looks = 0; looks < MOST_LOOKS; looks++) {
-      const judged = await this.#judge(one, intent, signal);
-      if (judged === 'undone' && settled.kind !== 'done') {
+    for (let polls = 0; polls < MAX_POLLS; polls++) {
+      const evaluated = await this.#evaluate(one, intent, signal);
+      if (evaluated === 'undone' && settled.kind !== 'done') {
         const message = settled.kind === 'failed' ? settled.reason : 'the cloud knows no such task';
         return this.#refused(one, intent, 'TASK_FAILED', message, undefined, FIRST_REFUSAL_MS);
       }
-      if (typeof judged !== 'string') return judged;
-      await this.#deps.clock.sleep(LOOK_EACH_MS, signal);
+      if (typeof evaluated !== 'string') return evaluated;
+      await this.#deps.clock.sleep(POLL_MS, signal);
     }
     // The task is done, and its effect was reverted, or the description lags: the next decision starts with a
     // description.
     return { kind: 'ended', status: withoutIntent(one.claim.status ?? {}, intent) };
   }
 
-  async #judge(
+  async #evaluate(
     one: EipCase,
     intent: EipIntent,
     signal: AbortSignal,
   ): Promise<RunOutcome | 'undone' | 'repeat' | 'moving'> {
     const { clock } = this.#deps;
     const status = one.claim.status ?? {};
-    let sight: EipSight;
+    let snapshot: EipSnapshot;
     try {
       const eipIds = intent.eipID === undefined ? [] : [intent.eipID];
-      sight = await lookAtEips(this.#deps, one.key, eipIds, this.contextOf(one.key, signal));
+      snapshot = await observeEips(this.#deps, one.key, eipIds, this.contextOf(one.key, signal));
     } catch (error) {
       signal.throwIfAborted();
       if (!isCloudError(error)) throw error;
       return 'moving';
     }
-    const found = findEipOutcome(intent, status, sight, clock.nowMs());
+    const found = evaluateEipOutcome(intent, status, snapshot, clock.nowMs());
     if (found.kind !== 'done') return found.kind;
     this.#deps.breakers.reset(claimBreaker(one.key));
-    if (intent.action === 'ReleaseAddresses') this.#deps.breakers.ease(EIP_QUOTA);
+    if (intent.action === 'ReleaseAddresses') this.#deps.breakers.allowProbe(EIP_QUOTA);
     const note = doneNote(intent, found.status);
     return { kind: 'ended', status: found.status, ...(note === undefined ? {} : { note }) };
   }
@@ -152,26 +152,30 @@ export class EipRunner {
     const { breakers, ids } = this.#deps;
     if (intent.action === 'AllocateAddresses') breakers.endProbe(EIP_QUOTA, key);
     if (error.retry === 'resolve') {
-      const lastError = { code: error.code, message: error.text.slice(0, MOST_TEXT), at: ids.now() };
+      const lastError = { code: error.code, message: error.text.slice(0, MAX_MESSAGE_LENGTH), at: ids.now() };
       const tries = intent.tries ?? 1;
-      return this.#open(one, { ...intent, phase: 'Unclear', lastError }, UNCLEAR_MS * Math.min(tries, MOST_GROWTH));
+      return this.#open(
+        one,
+        { ...intent, phase: 'Unclear', lastError },
+        UNCLEAR_MS * Math.min(tries, MAX_BACKOFF_FACTOR),
+      );
     }
     if (error.retry === 'quota' && error.scope === 'eips') breakers.trip(EIP_QUOTA, error.afterMs, error.message);
     // The EIP is in another state than the claim contains: resolve by its actual state.
     if (error.retry === 'busy' || error.retry === 'gone') {
-      const judged = intent.action === 'AllocateAddresses' ? 'undone' : await this.#judge(one, intent, signal);
-      if (typeof judged !== 'string') return judged;
-      if (judged === 'moving') return this.#open(one, intent, OPEN_MS);
+      const evaluated = intent.action === 'AllocateAddresses' ? 'undone' : await this.#evaluate(one, intent, signal);
+      if (typeof evaluated !== 'string') return evaluated;
+      if (evaluated === 'moving') return this.#open(one, intent, OPEN_MS);
     }
-    const firstMs = error.retry === 'never' ? FIRST_NEVER_MS : Math.max(error.afterMs, FIRST_REFUSAL_MS);
+    const firstMs = error.retry === 'never' ? FIRST_PERMANENT_MS : Math.max(error.afterMs, FIRST_REFUSAL_MS);
     return this.#refused(one, intent, error.code, error.text, error.requestId, firstMs);
   }
 
   /** Ends a call that is neither in flight nor done. */
   #undone(one: EipCase, intent: EipIntent): RunOutcome {
-    const last = intent.lastError;
-    if (last === undefined) return { kind: 'ended', status: withoutIntent(one.claim.status ?? {}, intent) };
-    return this.#refused(one, intent, last.code, last.message, last.requestID, FIRST_REFUSAL_MS);
+    const lastError = intent.lastError;
+    if (lastError === undefined) return { kind: 'ended', status: withoutIntent(one.claim.status ?? {}, intent) };
+    return this.#refused(one, intent, lastError.code, lastError.message, lastError.requestID, FIRST_REFUSAL_MS);
   }
 
   #refused(
@@ -184,18 +188,18 @@ export class EipRunner {
   ): RunOutcome {
     const { breakers, clock } = this.#deps;
     const request = requestId === undefined ? '' : `, RequestId=${requestId}`;
-    const words = WORDS[intent.action] ?? {
-      said: intent.action,
+    const refusal = REFUSAL_TEXTS[intent.action] ?? {
+      prefix: intent.action,
       reason: 'FailedReleaseEIP' as const,
       phase: 'Pending' as const,
     };
-    const message = `${words.said}: [TencentCloudSDKError] Code=${code}, Message=${text}${request}`;
+    const message = `${refusal.prefix}: [TencentCloudSDKError] Code=${code}, Message=${text}${request}`;
     // For a quota the breaker that all claims share decides the time; each claim also waits on its own breaker.
     breakers.trip(claimBreaker(key), firstMs, message);
     const before = withoutIntent(claim.status ?? {}, intent);
-    const phase = claim.status?.phase === 'Releasing' ? 'Releasing' : words.phase;
-    const status = inPhase(before, phase, { reason: words.reason, message }, clock.nowMs());
-    return { kind: 'ended', status, note: { type: 'Warning', reason: words.reason, message } };
+    const phase = claim.status?.phase === 'Releasing' ? 'Releasing' : refusal.phase;
+    const status = inPhase(before, phase, { reason: refusal.reason, message }, clock.nowMs());
+    return { kind: 'ended', status, note: { type: 'Warning', reason: refusal.reason, message } };
   }
 
   #open({ claim }: EipCase, intent: EipIntent, afterMs: number): RunOutcome {
@@ -204,27 +208,27 @@ export class EipRunner {
   }
 }
 
-type Words = { readonly said: string; readonly reason: EipNote['reason']; readonly phase: EipPhase };
+type RefusalText = { readonly prefix: string; readonly reason: EipNote['reason']; readonly phase: EipPhase };
 
 /** Error texts of the product, which people search for. */
-const WORDS: Readonly<Partial<Record<EipIntent['action'], Words>>> = {
+const REFUSAL_TEXTS: Readonly<Partial<Record<EipIntent['action'], RefusalText>>> = {
   AllocateAddresses: {
-    said: 'Failed to create eip: failed to allocate eip',
+    prefix: 'Failed to create eip: failed to allocate eip',
     reason: 'FailedAllocateEIP',
     phase: 'Pending',
   },
   AssociateAddress: {
-    said: 'Failed to bind eip: failed to associate eip',
+    prefix: 'Failed to bind eip: failed to associate eip',
     reason: 'FailedAssociateEIP',
     phase: 'Binding',
   },
-  DisassociateAddress: { said: 'Failed to unbind eip', reason: 'FailedReleaseEIP', phase: 'Binding' },
-  ReleaseAddresses: { said: 'Failed to release eip', reason: 'FailedReleaseEIP', phase: 'Releasing' },
+  DisassociateAddress: { prefix: 'Failed to unbind eip', reason: 'FailedReleaseEIP', phase: 'Binding' },
+  ReleaseAddresses: { prefix: 'Failed to release eip', reason: 'FailedReleaseEIP', phase: 'Releasing' },
 };
 
-const MOST_REMEMBERED = 50_000;
-const MOST_TEXT = 1024;
-const MOST_GROWTH = 8;
+const MAX_REMEMBERED = 50_000;
+const MAX_MESSAGE_LENGTH = 1024;
+const MAX_BACKOFF_FACTOR = 8;
 
 function doneNote(intent: EipIntent, status: EipStatus): EipNote | undefined {
   if (intent.action !== 'AssociateAddress' || status.phase !== 'Bound') return undefined;

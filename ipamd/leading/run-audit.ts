@@ -1,18 +1,18 @@
 import type { Eni, Tags } from '../../cloud/cloud.ts';
 import { Audit } from '../audit/audit.ts';
 import { ENI_TAG } from '../audit/find-orphans.ts';
-import type { KeptBook } from '../direct/kept-book.ts';
-import type { SeenEni } from '../nec/decision.ts';
-import { findDrift } from '../nec/find-drift.ts';
+import type { StaticEniIndex } from '../direct/static-eni-index.ts';
+import type { ObservedEni } from '../nec/decision.ts';
+import { evaluateDrift } from '../nec/evaluate-drift.ts';
 import { NODE_ENI_CONFIGS } from '../nodes/node-eni-configs.ts';
 import { BY_INSTANCE } from '../open-informers.ts';
-import type { LeadDeps, TermParts } from './lead-deps.ts';
+import type { LeaderDeps, TermComponents } from './leader-deps.ts';
 
 /** Runs the audit of all nodes until aborted. Rejects only with a fault of ipamd. */
-export async function runAudit(deps: LeadDeps, parts: TermParts, signal: AbortSignal): Promise<void> {
+export async function runAudit(deps: LeaderDeps, components: TermComponents, signal: AbortSignal): Promise<void> {
   const { config, informers, events } = deps;
   const { cloud, kube, clock, log, metrics } = deps.runtime;
-  const { memory, queues, instanceIds, kept } = parts;
+  const { memory, queues, instanceIds, staticEniIndex } = components;
   const audit = new Audit(
     {
       cloud,
@@ -22,12 +22,12 @@ export async function runAudit(deps: LeadDeps, parts: TermParts, signal: AbortSi
       instanceIds,
       isSynced: () => Object.values(informers).every(({ isSynced }) => isSynced),
       readNec: (name, by) => kube.get(NODE_ENI_CONFIGS, { name }, by),
-      learn: (enis, context) => deps.eyes.learn(enis, context),
-      keptOn: (eniId) => kept.find(eniId)?.nodeName,
-      see: (eni) => see(deps, kept, eni),
-      findDrift,
-      suspect: (name) => {
-        memory.askDescribe(name, 'the audit found a difference');
+      loadSubnets: (enis, context) => deps.cloudObserver.loadSubnets(enis, context),
+      staticNodeOf: (eniId) => staticEniIndex.find(eniId)?.nodeName,
+      convertEni: (eni) => convertEni(deps, staticEniIndex, eni),
+      findDrift: evaluateDrift,
+      requestRepair: (name) => {
+        memory.requestDescribe(name, 'the audit found a difference');
         queues.supply.add(name);
       },
       clock,
@@ -53,18 +53,23 @@ export async function runAudit(deps: LeadDeps, parts: TermParts, signal: AbortSi
  * Converts an ENI as the reconcile of its node does. Its node is the one that created it, else the one of its instance,
  * else the one in its tag.
  */
-function see({ informers: { necs }, eyes }: LeadDeps, kept: KeptBook, eni: Eni): SeenEni {
-  const onIt = eni.attachment === undefined ? [] : necs.byIndex(BY_INSTANCE, eni.attachment.instanceId);
+function convertEni(
+  { informers: { necs }, cloudObserver }: LeaderDeps,
+  staticEniIndex: StaticEniIndex,
+  eni: Eni,
+): ObservedEni {
+  const attached = eni.attachment === undefined ? [] : necs.byIndex(BY_INSTANCE, eni.attachment.instanceId);
   const tagged = necs.get(eni.tags[ENI_TAG.node] ?? '');
-  const hasMadeIt = tagged !== undefined && tagged.object.metadata.uid === eni.tags[ENI_TAG.uid];
+  const isCreator = tagged !== undefined && tagged.object.metadata.uid === eni.tags[ENI_TAG.uid];
   // The VpcENI decides about a static ENI: its tags always name the node that created it.
-  const { nodeName } = kept.find(eni.eniId) ?? {};
-  const owner = nodeName === undefined ? (hasMadeIt ? tagged : (onIt[0] ?? tagged)) : necs.get(nodeName);
+  const { nodeName } = staticEniIndex.find(eni.eniId) ?? {};
+  const owner = nodeName === undefined ? (isCreator ? tagged : (attached[0] ?? tagged)) : necs.get(nodeName);
   const { uid = '', name = '' } = owner?.object.metadata ?? {};
-  const isOthers = (_tags: Tags, eniId: string) => (kept.find(eniId)?.nodeName ?? name) !== name || isFree(kept, eniId);
-  return eyes.seeNow(eni, { uid, instanceId: owner?.decoded?.status?.instanceID, isOthers });
+  const isOthers = (_tags: Tags, eniId: string) =>
+    (staticEniIndex.find(eniId)?.nodeName ?? name) !== name || isFree(staticEniIndex, eniId);
+  return cloudObserver.convertKnownEni(eni, { uid, instanceId: owner?.decoded?.status?.instanceID, isOthers });
 }
 
-function isFree(kept: KeptBook, eniId: string): boolean {
-  return kept.find(eniId)?.isFree === true;
+function isFree(staticEniIndex: StaticEniIndex, eniId: string): boolean {
+  return staticEniIndex.find(eniId)?.isAttachable === true;
 }

@@ -19,14 +19,14 @@ export function claimMarkOf(key: string, uid?: string): ClaimMark {
  * Returns a newly assigned address with its claim mark: of the claim that the address belongs to, else of the claim
  * that the call was made for. The mark has no uid yet.
  * @param reserved Claims by their static address.
- * @param asked The claim that the call was made for.
+ * @param callClaim The claim that the call was made for.
  */
-export function markedOnArrival(
+export function withClaimMark(
   address: NodeEniAddress,
   reserved: ReadonlyMap<string, string> | undefined,
-  asked?: string,
+  callClaim?: string,
 ): NodeEniAddress {
-  const key = reserved?.get(address.ip) ?? asked;
+  const key = reserved?.get(address.ip) ?? callClaim;
   return key === undefined ? address : { ...address, claim: claimMarkOf(key) };
 }
 

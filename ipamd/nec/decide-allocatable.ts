@@ -1,16 +1,16 @@
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
-import { LEAST_FREE_IPS } from './choose-subnet.ts';
+import { MIN_FREE_IPS } from './choose-subnet.ts';
 import { isDirectCreation } from './direct-creation.ts';
-import { placesLeft } from './eni-places.ts';
+import { freeEniSlots } from './eni-slots.ts';
 import type { NodeView } from './node-view.ts';
 import { isReservedSubnet } from './reserved-subnets.ts';
-import { isUsable, roomOf, type Supply, sumOf, supplyOf, unseenCreations } from './supply.ts';
+import { freeSlotsOf, isUsable, pendingCreations, type Supply, sumOf, supplyOf } from './supply.ts';
 import { assignedIpv4Of, isShared } from './with-enis.ts';
 
 /** How many Pod addresses a node can have if everything that it requests is granted. */
 export type Allocatable = {
   /** `has` plus what can still be added; never above `limit`. */
-  readonly most: number;
+  readonly max: number;
   /**
    * Addresses on ENIs that serve or are being attached, and requested ones; on ENIs that are removed, those that Pods
    * use.
@@ -31,63 +31,65 @@ export function decideAllocatable(view: NodeView, status: NodeEniConfigStatus): 
   if (view.instance === undefined) return undefined;
   const supply = supplyOf(view, status);
   // A static address counts too: its Pod can use it.
-  const has = supply.have + supply.coming + supply.kept + inUseElsewhere(view, status);
+  const has = supply.have + supply.coming + supply.staticIps + inUseElsewhere(view, status);
   const { maxRouteENI, maxIPPerENI } = view.spec;
-  const quota = supply.perEni * supply.mostEnis;
+  const quota = supply.perEni * supply.maxEnis;
   const limit = maxRouteENI === undefined || maxIPPerENI === undefined ? quota : maxRouteENI * maxIPPerENI;
-  const shut = shutKeysOf(view);
-  const room: Room = { view, status, supply, shut, free: freeOf(view, shut) };
-  const more = view.leaving === 'no' ? onEnis(room) + onComingEnis(room) + onNewEnis(room) : 0;
-  const most = Math.min(limit, Math.max(has, Math.min(has + more, quota)));
-  return { most, has, limit, isRefused: shut.size > 0 };
+  const refusedKeys = refusedKeysOf(view);
+  const capacity: Capacity = { view, status, supply, refusedKeys, free: freeOf(view, refusedKeys) };
+  const more = view.leaving === 'no' ? freeOnEnis(capacity) + freeOnComingEnis(capacity) + freeOnNewEnis(capacity) : 0;
+  const max = Math.min(limit, Math.max(has, Math.min(has + more, quota)));
+  return { max, has, limit, isRefused: refusedKeys.size > 0 };
 }
 
 /** A number that differs by less than this share of the limit is not worth a write of its own. */
-const WORTH_A_WRITE = 0.25;
+const MIN_REPORTED_SHARE = 0.25;
 
 /**
  * Tells whether the number is written although nothing else of the object changes: when it changes between "more can
- * come" and "nothing more can come", or differs much from the published number. `told` undefined: the limit.
+ * come" and "nothing more can come", or differs much from the published number. `reported` undefined: the limit.
  */
-export function isWorthTelling({ most, has, limit }: Allocatable, told: number | undefined): boolean {
-  const before = Math.min(told ?? limit, limit);
-  if (before === most) return false;
-  if (before > has !== most > has) return true;
-  return Math.abs(before - most) > WORTH_A_WRITE * limit;
+export function isWorthReporting({ max, has, limit }: Allocatable, reported: number | undefined): boolean {
+  const before = Math.min(reported ?? limit, limit);
+  if (before === max) return false;
+  if (before > has !== max > has) return true;
+  return Math.abs(before - max) > MIN_REPORTED_SHARE * limit;
 }
 
 /** Returns the status with the number; without it where only the spec limits the node. */
-export function withAllocatable(status: NodeEniConfigStatus, { most, limit }: Allocatable): NodeEniConfigStatus {
-  const { allocatableRouteENIIPs: told, ...rest } = status;
-  const next = most < limit ? most : undefined;
-  if (next === told) return status;
+export function withAllocatable(status: NodeEniConfigStatus, { max, limit }: Allocatable): NodeEniConfigStatus {
+  const { allocatableRouteENIIPs: written, ...rest } = status;
+  const next = max < limit ? max : undefined;
+  if (next === written) return status;
   return next === undefined ? rest : { ...rest, allocatableRouteENIIPs: next };
 }
 
 /** What the free capacity is counted from. `free` is what is left in the subnets; counting reduces it. */
-type Room = {
+type Capacity = {
   readonly view: NodeView;
   readonly status: NodeEniConfigStatus;
   readonly supply: Supply;
-  readonly shut: ReadonlySet<string>;
+  readonly refusedKeys: ReadonlySet<string>;
   readonly free: Map<string, number>;
 };
 
 const SUBNET = 'subnet/';
 /** Breakers that block new ENIs in every subnet. */
 const NEW_ENI_KEYS = ['vpc-enis', 'instance-enis', 'call/CreateNetworkInterface'];
-const OF_ROOM = [SUBNET, 'eni-ips/', 'call/AssignPrivateIpAddresses/', ...NEW_ENI_KEYS];
+const CAPACITY_KEYS = [SUBNET, 'eni-ips/', 'call/AssignPrivateIpAddresses/', ...NEW_ENI_KEYS];
 
 /**
  * Keys that are refused now, or were refused repeatedly until a moment ago: a breaker that has just closed is no sign
  * of free capacity.
  */
-function shutKeysOf({ blocked, doubtful }: NodeView): ReadonlySet<string> {
-  return new Set([...blocked, ...(doubtful ?? [])].filter((key) => OF_ROOM.some((start) => key.startsWith(start))));
+function refusedKeysOf({ blocked, doubtful }: NodeView): ReadonlySet<string> {
+  return new Set(
+    [...blocked, ...(doubtful ?? [])].filter((key) => CAPACITY_KEYS.some((start) => key.startsWith(start))),
+  );
 }
 
-function freeOf({ subnets }: NodeView, shut: ReadonlySet<string>): Map<string, number> {
-  const refused = [...shut].filter((key) => key.startsWith(SUBNET));
+function freeOf({ subnets }: NodeView, refusedKeys: ReadonlySet<string>): Map<string, number> {
+  const refused = [...refusedKeys].filter((key) => key.startsWith(SUBNET));
   return new Map([
     ...subnets.map(({ subnetId, isBlocked, freeIps }) => [subnetId, isBlocked ? 0 : freeIps] as const),
     ...refused.map((key) => [key.slice(SUBNET.length), 0] as const),
@@ -96,12 +98,12 @@ function freeOf({ subnets }: NodeView, shut: ReadonlySet<string>): Map<string, n
 
 /** Counts addresses of Pods on ENIs that drain: they use capacity of the node. */
 function inUseElsewhere(view: NodeView, status: NodeEniConfigStatus): number {
-  const others = (status.eniInfos ?? []).filter((eni) => isShared(eni) && !isOfUse(view, eni));
+  const others = (status.eniInfos ?? []).filter((eni) => isShared(eni) && !servesPods(view, eni));
   return sumOf(others, (eni) => assignedIpv4Of(eni).filter(({ ip }) => view.inUse?.has(ip) === true).length);
 }
 
 /** Tells whether the ENI serves new Pods, now or later. */
-function isOfUse({ stuck }: NodeView, eni: NodeEniInfo): boolean {
+function servesPods({ stuck }: NodeView, eni: NodeEniInfo): boolean {
   if (!isUsable(eni) || eni.state === 'Detaching') return false;
   return eni.state === 'Attached' || !stuck.has(eni.eniID);
 }
@@ -110,43 +112,45 @@ function isOfUse({ stuck }: NodeView, eni: NodeEniInfo): boolean {
  * Counts free capacity on existing ENIs and subtracts it from the subnets. A subnet that is not described does not
  * limit it.
  */
-function onEnis({ view, status, supply, shut, free }: Room): number {
+function freeOnEnis({ view, status, supply, refusedKeys, free }: Capacity): number {
   const open = (status.eniInfos ?? []).filter((eni) => {
     const keys = [`eni-ips/${eni.eniID}`, `call/AssignPrivateIpAddresses/${eni.eniID}`];
-    return isOfUse(view, eni) && !isReservedSubnet(view, eni.subnetID) && !keys.some((key) => shut.has(key));
+    return servesPods(view, eni) && !isReservedSubnet(view, eni.subnetID) && !keys.some((key) => refusedKeys.has(key));
   });
-  return sumOf(open, (eni) => take(free, eni.subnetID ?? '', roomOf(eni, status, supply.perEni)));
+  return sumOf(open, (eni) => subtractFree(free, eni.subnetID ?? '', freeSlotsOf(eni, status, supply.perEni)));
 }
 
 /** Counts capacity of ENIs that are requested and not in the status yet, as much as they will have. */
-function onComingEnis({ view, status, supply, shut, free }: Room): number {
-  const shared = unseenCreations(status).filter((intent) => !isDirectCreation(intent));
+function freeOnComingEnis({ view, status, supply, refusedKeys, free }: Capacity): number {
+  const shared = pendingCreations(status).filter((intent) => !isDirectCreation(intent));
   const coming = shared.filter(({ id, eniID = '' }) => {
-    return !view.stuck.has(id) && !view.stuck.has(eniID) && !shut.has(`eni-ips/${eniID}`);
+    return !view.stuck.has(id) && !view.stuck.has(eniID) && !refusedKeys.has(`eni-ips/${eniID}`);
   });
-  return sumOf(coming, ({ subnetID = '', ipCount = 0 }) => take(free, subnetID, Math.max(0, supply.perEni - ipCount)));
+  return sumOf(coming, ({ subnetID = '', ipCount = 0 }) =>
+    subtractFree(free, subnetID, Math.max(0, supply.perEni - ipCount)),
+  );
 }
 
 /**
  * Counts capacity of new ENIs, each in the subnet with the most free addresses. One address is for the ENI itself, the
  * others are for Pods.
  */
-function onNewEnis({ view, status, supply, shut, free }: Room): number {
-  if (NEW_ENI_KEYS.some((key) => shut.has(key)) || supply.perEni === 0) return 0;
+function freeOnNewEnis({ view, status, supply, refusedKeys, free }: Capacity): number {
+  if (NEW_ENI_KEYS.some((key) => refusedKeys.has(key)) || supply.perEni === 0) return 0;
   const choices = view.subnets.map(({ subnetId }) => subnetId);
   const leftOf = (subnetId: string) => free.get(subnetId) ?? 0;
-  const places = Array.from({ length: placesLeft(view, status, supply) });
-  return sumOf(places, () => {
+  const slots = Array.from({ length: freeEniSlots(view, status, supply) });
+  return sumOf(slots, () => {
     const [best] = [...choices].sort((one, other) => leftOf(other) - leftOf(one));
-    if (best === undefined || leftOf(best) < LEAST_FREE_IPS) return 0;
-    return take(free, best, supply.perEni + 1) - 1;
+    if (best === undefined || leftOf(best) < MIN_FREE_IPS) return 0;
+    return subtractFree(free, best, supply.perEni + 1) - 1;
   });
 }
 
-function take(free: Map<string, number>, subnetId: string, wanted: number): number {
+function subtractFree(free: Map<string, number>, subnetId: string, count: number): number {
   const left = free.get(subnetId);
-  if (left === undefined) return wanted;
-  const taken = Math.min(left, wanted);
+  if (left === undefined) return count;
+  const taken = Math.min(left, count);
   free.set(subnetId, left - taken);
   return taken;
 }

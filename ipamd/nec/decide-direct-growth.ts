@@ -1,30 +1,30 @@
 import type { CallPriority } from '../../cloud/cloud.ts';
 import type { Mutation } from '../../crd/intent.ts';
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
-import type { ClaimWish } from './claim-wish.ts';
-import { isOtherZone, isWantedHere, keptEniOf, wantedGroupsOf, wishOf } from './decide-direct-marks.ts';
-import { instanceHold, placeHold, quotaHold, subnetHold } from './decide-growth.ts';
+import type { ClaimRequest } from './claim-request.ts';
+import { desiredGroupsOf, isOtherZone, isRequestedHere, requestOf, staticEniOf } from './decide-direct-marks.ts';
+import { blockedByCloudLimit, blockedByInstance, blockedByQuota, blockedBySubnets } from './decide-growth.ts';
 import type { Ids, Intent, Leader } from './decision.ts';
+import {
+  type Blocked,
+  beginCall,
+  buildDecisionContext,
+  CALL_IN_FLIGHT,
+  checkBreakers,
+  type DecisionContext,
+  RECHECK_MS,
+  type Step,
+} from './decision-context.ts';
 import { MODE_TAG } from './direct-creation.ts';
-import { awaitedWishes, type DirectSupply, directEnisOf, directSupplyOf, isFor } from './direct-supply.ts';
+import { type DirectSupply, directEnisOf, directSupplyOf, matchesEni, openEniRequests } from './direct-supply.ts';
 import type { NodeView, SubnetChoice } from './node-view.ts';
 import { isSameData } from './same-data.ts';
-import {
-  begin,
-  CALL_UNDER_WAY,
-  type Hold,
-  holdIfBlocked,
-  LOOK_AGAIN_MS,
-  type Scene,
-  type Step,
-  sceneOf,
-} from './scene.ts';
 
 /** Why the Pods of one claim wait; without a claim: why the pool waits. */
-export type DirectHold = Hold & { readonly claim?: string };
+export type DirectBlocked = Blocked & { readonly claim?: string };
 
 /** The next call for exclusive ENIs, and why the rest waits. */
-type DirectPlan = { readonly call?: DirectCall; readonly holds: readonly DirectHold[] };
+type DirectPlan = { readonly call?: DirectCall; readonly blockers: readonly DirectBlocked[] };
 
 /** A call that has no ids yet. */
 type DirectCall = {
@@ -34,11 +34,11 @@ type DirectCall = {
 };
 
 /** Decides the call that brings the exclusive ENIs closer to what is requested. Takes ids. */
-export function decideDirectGrowth(scene: Scene): Step {
-  const { call, holds } = planDirectGrowth(scene);
-  if (call === undefined) return holds.find(({ reason }) => reason !== 'CallUnderWay') ?? holds[0];
+export function decideDirectGrowth(context: DecisionContext): Step {
+  const { call, blockers } = planDirectGrowth(context);
+  if (call === undefined) return blockers.find(({ reason }) => reason !== 'CallUnderWay') ?? blockers[0];
   const { action, fields, priority } = call;
-  const step = begin(scene, action, fields);
+  const step = beginCall(context, action, fields);
   return step?.kind === 'begin' ? { ...step, priority } : step;
 }
 
@@ -46,40 +46,40 @@ export function decideDirectGrowth(scene: Scene): Step {
  * Plans the next call for exclusive ENIs, in this order: security groups of ENIs that Pods wait for; attachment of ENIs
  * that are on no instance; new ENIs for static Pods; new ENIs for the pool.
  */
-export function planDirectGrowth(scene: Scene): DirectPlan {
-  const supply = directSupplyOf(scene.view, scene.status);
-  const holds: DirectHold[] = [];
-  const parts = [planGroups, planAttach, planForClaims, planForPool];
-  for (const part of parts) {
-    for (const one of part(scene, supply)) {
-      if ('action' in one) return { call: one, holds };
-      holds.push(one);
+export function planDirectGrowth(context: DecisionContext): DirectPlan {
+  const supply = directSupplyOf(context.view, context.status);
+  const blockers: DirectBlocked[] = [];
+  const planners = [planGroups, planAttach, planForClaims, planForPool];
+  for (const planner of planners) {
+    for (const one of planner(context, supply)) {
+      if ('action' in one) return { call: one, blockers };
+      blockers.push(one);
     }
   }
-  return { holds };
+  return { blockers };
 }
 
-type Planned = DirectCall | DirectHold;
+type Planned = DirectCall | DirectBlocked;
 
 /** Ids of an evaluation that starts no call. */
 const NO_IDS: Ids = { next: () => 'looked', now: () => '1970-01-01T00:00:00Z' };
 
 /** Tells why claims whose Pods are on the node wait for their exclusive ENI: by key. */
 export function directWaitsOf(view: NodeView, leader: Leader): ReadonlyMap<string, string> {
-  const { holds } = planDirectGrowth(sceneOf(view, view.status, leader, NO_IDS));
-  return new Map(holds.flatMap(({ claim, message }) => (claim === undefined ? [] : [[claim, message] as const])));
+  const { blockers } = planDirectGrowth(buildDecisionContext(view, view.status, leader, NO_IDS));
+  return new Map(blockers.flatMap(({ claim, message }) => (claim === undefined ? [] : [[claim, message] as const])));
 }
 
 /** Plans changes of security groups. A Pod gets its ENI only once its groups are set. */
-function planGroups(scene: Scene): readonly Planned[] {
-  const { view, busy } = scene;
-  return directEnisOf(scene.status).flatMap((eni): readonly Planned[] => {
+function planGroups(context: DecisionContext): readonly Planned[] {
+  const { view, busy } = context;
+  return directEnisOf(context.status).flatMap((eni): readonly Planned[] => {
     const { eniID } = eni;
-    const wish = wishOf(view, eni);
-    const securityGroups = wantedGroupsOf(view, eni);
+    const request = requestOf(view, eni);
+    const securityGroups = desiredGroupsOf(view, eni);
     if (
-      wish === undefined ||
-      !isFor(wish, eni) ||
+      request === undefined ||
+      !matchesEni(request, eni) ||
       securityGroups === undefined ||
       eni.state !== 'Attached' ||
       busy.has(eniID)
@@ -87,118 +87,129 @@ function planGroups(scene: Scene): readonly Planned[] {
       return [];
     if (isSameData(eni.securityGroups, securityGroups)) return [];
     const text = `cannot set the security groups ${securityGroups.join(', ')} of ${eniID}`;
-    const hold = holdIfBlocked(scene, [`call/ModifyNetworkInterfaceAttribute/${eniID}`], 'CloudRefused', text);
-    if (hold !== undefined) return [{ ...hold, claim: wish.key }];
-    const fields = { eniID, securityGroups, claim: wish.key };
+    const blocked = checkBreakers(context, [`call/ModifyNetworkInterfaceAttribute/${eniID}`], 'CloudRefused', text);
+    if (blocked !== undefined) return [{ ...blocked, claim: request.key }];
+    const fields = { eniID, securityGroups, claim: request.key };
     return [{ action: 'ModifyNetworkInterfaceAttribute', fields, priority: 'pod' }];
   });
 }
 
 /** Plans the attachment of ENIs that Pods wait for, then of pool ENIs that are still needed. */
-function planAttach(scene: Scene, supply: DirectSupply): readonly Planned[] {
-  const { view, busy } = scene;
+function planAttach(context: DecisionContext, supply: DirectSupply): readonly Planned[] {
+  const { view, busy } = context;
   if (view.leaving !== 'no') return [];
   const isDue = (eni: NodeEniInfo) =>
     eni.state === 'Attaching' && eni.draining !== true && !busy.has(eni.eniID) && !view.stuck.has(eni.eniID);
-  const due = directEnisOf(scene.status).filter(isDue);
-  const ofClaims = due.filter((eni) => isWantedHere(view, eni));
+  const due = directEnisOf(context.status).filter(isDue);
+  const ofClaims = due.filter((eni) => isRequestedHere(view, eni));
   const ofPool = due.filter((eni) => eni.claim === undefined).slice(0, Math.max(0, supply.want - supply.have));
-  return [...ofClaims, ...ofPool].map((eni) => attach(scene, supply, eni));
+  return [...ofClaims, ...ofPool].map((eni) => attach(context, supply, eni));
 }
 
-function attach(scene: Scene, supply: DirectSupply, { eniID, claim }: NodeEniInfo): Planned {
-  const { instance } = scene.view;
+function attach(context: DecisionContext, supply: DirectSupply, { eniID, claim }: NodeEniInfo): Planned {
+  const { instance } = context.view;
   const key = claim === undefined ? {} : { claim: `${claim.namespace}/${claim.name}` };
-  const hold =
+  const blocked =
     instance === undefined || !instance.isRunning
-      ? instanceHold(scene)
-      : scene.isInstanceBusy
-        ? CALL_UNDER_WAY
-        : (placeHold(scene) ??
-          holdIfBlocked(scene, [`call/AttachNetworkInterface/${eniID}`], 'CloudRefused', `cannot attach ${eniID}`));
-  if (hold !== undefined || instance === undefined) return { ...(hold ?? instanceHold(scene)), ...key };
+      ? blockedByInstance(context)
+      : context.isInstanceBusy
+        ? CALL_IN_FLIGHT
+        : (blockedByCloudLimit(context) ??
+          checkBreakers(context, [`call/AttachNetworkInterface/${eniID}`], 'CloudRefused', `cannot attach ${eniID}`));
+  if (blocked !== undefined || instance === undefined) return { ...(blocked ?? blockedByInstance(context)), ...key };
   const fields = { eniID, instanceID: instance.instanceId, ...key };
-  return { action: 'AttachNetworkInterface', fields, priority: priorityOf(scene, supply, claim !== undefined) };
+  return { action: 'AttachNetworkInterface', fields, priority: priorityOf(context, supply, claim !== undefined) };
 }
 
 /** Plans new ENIs for static Pods, only where the claim has none yet. */
-function planForClaims(scene: Scene, supply: DirectSupply): readonly Planned[] {
-  if (scene.view.leaving !== 'no') return [];
-  return awaitedWishes(scene.view, scene.status).map((wish) => {
-    const one = busyElsewhere(scene, wish) ?? elsewhereHold(scene, wish) ?? create(scene, supply, wish);
-    return 'action' in one ? one : { ...one, claim: wish.key };
+function planForClaims(context: DecisionContext, supply: DirectSupply): readonly Planned[] {
+  if (context.view.leaving !== 'no') return [];
+  return openEniRequests(context.view, context.status).map((request) => {
+    const one =
+      blockedByOtherNode(context, request) ??
+      blockedByLocation(context, request) ??
+      planCreation(context, supply, request);
+    return 'action' in one ? one : { ...one, claim: request.key };
   });
 }
 
 /** Blocks while another node creates or moves an ENI for the claim: a second ENI would be a duplicate. */
-function busyElsewhere(scene: Scene, { key }: ClaimWish): Hold | undefined {
-  if (scene.view.claimCallsElsewhere?.has(key) !== true)
-    return holdIfBlocked(scene, [`claim/${key}`], 'CloudRefused', `no exclusive ENI for ${key}`);
+function blockedByOtherNode(context: DecisionContext, { key }: ClaimRequest): Blocked | undefined {
+  if (context.view.claimCallsElsewhere?.has(key) !== true)
+    return checkBreakers(context, [`claim/${key}`], 'CloudRefused', `no exclusive ENI for ${key}`);
   const message = `another node has a call under way for ${key}`;
   return { kind: 'hold', reason: 'CallUnderWay', message, afterMs: SOON_MS };
 }
 
 /** Blocks when the ENI that the Pod must have cannot be used here, or not yet. */
-function elsewhereHold(scene: Scene, wish: ClaimWish): Hold | undefined {
-  const { view } = scene;
-  const kept = keptEniOf(view, wish);
-  if (kept === undefined && wish.source === undefined && wish.ip === undefined) return undefined;
-  const eniId = kept?.eniId ?? wish.source?.eniId ?? '';
-  if (kept !== undefined && isOtherZone(view, kept)) {
-    const message = `ENI ${kept.eniId} (${kept.primaryIp}) of ${wish.key} is in zone ${kept.zone}, the node in ${view.instance?.zone}`;
-    return { kind: 'hold', reason: 'DirectENIElsewhere', message, afterMs: LOOK_AGAIN_MS };
+function blockedByLocation(context: DecisionContext, request: ClaimRequest): Blocked | undefined {
+  const { view } = context;
+  const staticEni = staticEniOf(view, request);
+  if (staticEni === undefined && request.source === undefined && request.ip === undefined) return undefined;
+  const eniId = staticEni?.eniId ?? request.source?.eniId ?? '';
+  if (staticEni !== undefined && isOtherZone(view, staticEni)) {
+    const message = `ENI ${staticEni.eniId} (${staticEni.primaryIp}) of ${request.key} is in zone ${staticEni.zone}, the node in ${view.instance?.zone}`;
+    return { kind: 'hold', reason: 'DirectENIElsewhere', message, afterMs: RECHECK_MS };
   }
-  if (kept?.isFree === true) return limitHold(scene, directSupplyOf(view, scene.status), wish) ?? CALL_UNDER_WAY;
+  if (staticEni?.isAttachable === true)
+    return blockedBySlots(context, directSupplyOf(view, context.status), request) ?? CALL_IN_FLIGHT;
   if (eniId === '') {
-    const message = `no exclusive ENI of this cluster has the address ${wish.ip}, which ${wish.key} must have`;
-    return { kind: 'hold', reason: 'DirectENIElsewhere', message, afterMs: LOOK_AGAIN_MS };
+    const message = `no exclusive ENI of this cluster has the address ${request.ip}, which ${request.key} must have`;
+    return { kind: 'hold', reason: 'DirectENIElsewhere', message, afterMs: RECHECK_MS };
   }
-  const where = kept?.nodeName ?? wish.source?.nodeName ?? 'another node';
-  const message = `ENI ${eniId} of ${wish.key} is on ${where} still`;
+  const where = staticEni?.nodeName ?? request.source?.nodeName ?? 'another node';
+  const message = `ENI ${eniId} of ${request.key} is still on ${where}`;
   return { kind: 'hold', reason: 'DirectENIElsewhere', message, afterMs: SOON_MS };
 }
 
 /** The reconcile of another node, or of the VpcENI, ends within seconds. */
 const SOON_MS = 2_000;
 
-function planForPool(scene: Scene, supply: DirectSupply): readonly Planned[] {
-  const { view } = scene;
+function planForPool(context: DecisionContext, supply: DirectSupply): readonly Planned[] {
+  const { view } = context;
   const need = supply.want - supply.have - supply.coming;
-  if (need > 0) return [create(scene, supply, undefined)];
+  if (need > 0) return [planCreation(context, supply, undefined)];
   const warm = view.spec.directENIMinWarmTarget ?? WARM_TARGET;
   const isCapped = view.leaving === 'no' && supply.want < supply.demand - warm;
-  return isCapped ? [fullHold(supply)] : [];
+  return isCapped ? [blockedByDirectLimit(supply)] : [];
 }
 
 /** Spare exclusive ENIs of a node when its spec contains no number. */
 const WARM_TARGET = 1;
 
-function create(scene: Scene, supply: DirectSupply, wish: ClaimWish | undefined): DirectCall | Hold {
-  const { view } = scene;
+function planCreation(
+  context: DecisionContext,
+  supply: DirectSupply,
+  request: ClaimRequest | undefined,
+): DirectCall | Blocked {
+  const { view } = context;
   const { instance } = view;
-  if (instance === undefined || !instance.isRunning) return instanceHold(scene);
-  const full = limitHold(scene, supply, wish);
+  if (instance === undefined || !instance.isRunning) return blockedByInstance(context);
+  const full = blockedBySlots(context, supply, request);
   if (full !== undefined) return full;
-  if (scene.isInstanceBusy) return CALL_UNDER_WAY;
-  const hold = placeHold(scene) ?? quotaHold(scene);
-  if (hold !== undefined) return hold;
-  const subnet = chooseSubnet(scene, wish);
-  if (subnet === undefined) return wish?.subnetIds === undefined ? subnetHold(scene) : noSubnet(scene, wish.subnetIds);
-  const groups = wish?.securityGroupIds ?? view.securityGroups ?? [];
+  if (context.isInstanceBusy) return CALL_IN_FLIGHT;
+  const blocked = blockedByCloudLimit(context) ?? blockedByQuota(context);
+  if (blocked !== undefined) return blocked;
+  const subnet = chooseSubnet(context, request);
+  if (subnet === undefined)
+    return request?.subnetIds === undefined
+      ? blockedBySubnets(context)
+      : blockedBySubnetIds(context, request.subnetIds);
+  const groups = request?.securityGroupIds ?? view.securityGroups ?? [];
   const fields = {
     subnetID: subnet.subnetId,
     tags: { [MODE_TAG.name]: MODE_TAG.direct },
     ...(groups.length === 0 ? {} : { securityGroups: groups }),
-    ...(wish === undefined ? {} : { claim: wish.key }),
+    ...(request === undefined ? {} : { claim: request.key }),
   };
-  const priority = priorityOf(scene, supply, wish !== undefined);
+  const priority = priorityOf(context, supply, request !== undefined);
   return { action: 'CreateNetworkInterface', fields, priority };
 }
 
 /** Selects the subnet. An exclusive ENI uses one address: its own. */
-function chooseSubnet({ view }: Scene, wish: ClaimWish | undefined): SubnetChoice | undefined {
+function chooseSubnet({ view }: DecisionContext, request: ClaimRequest | undefined): SubnetChoice | undefined {
   return view.subnets
-    .filter(({ subnetId }) => wish?.subnetIds?.includes(subnetId) ?? true)
+    .filter(({ subnetId }) => request?.subnetIds?.includes(subnetId) ?? true)
     .filter(({ subnetId, isBlocked, freeIps }) => !isBlocked && freeIps > 0 && !view.blocked.has(`subnet/${subnetId}`))
     .reduce<SubnetChoice | undefined>(
       (best, one) => (best !== undefined && best.freeIps >= one.freeIps ? best : one),
@@ -206,33 +217,37 @@ function chooseSubnet({ view }: Scene, wish: ClaimWish | undefined): SubnetChoic
     );
 }
 
-function noSubnet({ view }: Scene, subnetIds: readonly string[]): Hold {
+function blockedBySubnetIds({ view }: DecisionContext, subnetIds: readonly string[]): Blocked {
   const here = view.subnets.filter(({ subnetId }) => subnetIds.includes(subnetId)).map(({ subnetId }) => subnetId);
   const zone = view.instance?.zone ?? 'of the node';
   if (here.length === 0) {
     const message = `none of the subnets ${subnetIds.join(', ')} is in zone ${zone}, or configured`;
-    return { kind: 'hold', reason: 'NoSubnetInZone', message, afterMs: LOOK_AGAIN_MS };
+    return { kind: 'hold', reason: 'NoSubnetInZone', message, afterMs: RECHECK_MS };
   }
   const message = `no free addresses in ${here.join(', ')}`;
-  return { kind: 'hold', reason: 'SubnetExhausted', message, afterMs: LOOK_AGAIN_MS };
+  return { kind: 'hold', reason: 'SubnetExhausted', message, afterMs: RECHECK_MS };
 }
 
 /** Blocks when the node has as many ENIs as it may have; returns undefined when an ENI slot is free. */
-function limitHold({ view }: Scene, supply: DirectSupply, wish: ClaimWish | undefined): Hold | undefined {
-  if (supply.placesLeft > 0) return undefined;
-  const isGoing = supply.have + supply.coming + supply.kept < supply.most && wish === undefined;
-  if (!isGoing) return fullHold(supply);
-  const message = `all ${view.instance?.secondaryEnis ?? 0} places for ENIs are taken, some by ENIs that are being given back`;
-  return { kind: 'hold', reason: 'InstanceENILimit', message, afterMs: LOOK_AGAIN_MS };
+function blockedBySlots(
+  { view }: DecisionContext,
+  supply: DirectSupply,
+  request: ClaimRequest | undefined,
+): Blocked | undefined {
+  if (supply.freeSlots > 0) return undefined;
+  const isSlotReleasing = supply.have + supply.coming + supply.staticEnis < supply.limit && request === undefined;
+  if (!isSlotReleasing) return blockedByDirectLimit(supply);
+  const message = `all ${view.instance?.secondaryEnis ?? 0} ENI slots of the instance are used, some by ENIs that are being released`;
+  return { kind: 'hold', reason: 'InstanceENILimit', message, afterMs: RECHECK_MS };
 }
 
-function fullHold({ demand, kept, awaited, most, have, coming }: DirectSupply): Hold {
-  const wanted = `${demand + kept + awaited} exclusive ENIs are wanted, ${kept + awaited} of them for claims`;
-  const message = `${wanted}; the node may have ${most} beside its shared ones, and has ${have + coming + kept}`;
-  return { kind: 'hold', reason: 'DirectENILimit', message, afterMs: LOOK_AGAIN_MS };
+function blockedByDirectLimit({ demand, staticEnis, awaited, limit, have, coming }: DirectSupply): Blocked {
+  const demandText = `${demand + staticEnis + awaited} exclusive ENIs are requested, ${staticEnis + awaited} of them for claims`;
+  const message = `${demandText}; the node may have ${limit} beside its shared ones, and has ${have + coming + staticEnis}`;
+  return { kind: 'hold', reason: 'DirectENILimit', message, afterMs: RECHECK_MS };
 }
 
-function priorityOf({ view }: Scene, { have, want }: DirectSupply, isForClaim: boolean): CallPriority {
+function priorityOf({ view }: DecisionContext, { have, want }: DirectSupply, isForClaim: boolean): CallPriority {
   const warm = view.spec.directENIMinWarmTarget ?? WARM_TARGET;
   return isForClaim || have < want - warm ? 'pod' : 'warm';
 }

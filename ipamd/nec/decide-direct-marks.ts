@@ -1,12 +1,12 @@
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { claimMarkOf } from './claim-marks.ts';
-import type { ClaimWish } from './claim-wish.ts';
+import type { ClaimRequest } from './claim-request.ts';
 import { eniClaimOf } from './direct-creation.ts';
-import { awaitedWishes, directSupplyOf, isFor } from './direct-supply.ts';
-import type { KeptEni } from './kept-eni.ts';
+import { directSupplyOf, matchesEni, openEniRequests } from './direct-supply.ts';
 import type { NodeView } from './node-view.ts';
 import { offersOf } from './offers.ts';
 import { isSameData } from './same-data.ts';
+import type { StaticEni } from './static-eni.ts';
 import { detachingEni, isShared, withEnis } from './with-enis.ts';
 
 /**
@@ -16,46 +16,46 @@ import { detachingEni, isShared, withEnis } from './with-enis.ts';
  */
 export function decideDirectMarks(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
   const enis = status.eniInfos ?? [];
-  if (enis.every(isShared) && awaitedWishes(view, status).length === 0) return withStaticPlaces(view, status);
+  if (enis.every(isShared) && openEniRequests(view, status).length === 0) return withStaticEniCount(view, status);
   const busy = busyEnis(status);
   const marked = withEnis(
     status,
-    enis.flatMap((eni) => (isShared(eni) ? [eni] : marking(view, eni, busy.has(eni.eniID)))),
+    enis.flatMap((eni) => (isShared(eni) ? [eni] : updateMark(view, eni, busy.has(eni.eniID)))),
   );
-  return withStaticPlaces(view, withArrivals(view, withRevived(view, marked, busy), busy));
+  return withStaticEniCount(view, withAssignedEnis(view, withReattached(view, marked, busy), busy));
 }
 
 /**
  * Writes the numbers that the agent's pool has to leave for claims. A number is present only when it limits something.
  */
-function withStaticPlaces(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
-  const { kept, awaited, most } = directSupplyOf(view, status);
+function withStaticEniCount(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
+  const { staticEnis, awaited, limit } = directSupplyOf(view, status);
   const { staticDirectENIs: heldKept, allocatableDirectENIs: heldMost, ...rest } = status;
-  const count = Math.min(kept + awaited, MOST_ENIS);
+  const count = Math.min(staticEnis + awaited, MAX_ENIS);
   // Otherwise the pool would use an ENI slot for a spare ENI although a Pod waits for the slot.
-  const places = view.instance !== undefined && most < (view.maxDirectENI ?? 0) ? most : undefined;
-  if ((heldKept ?? 0) === count && heldMost === places) return status;
+  const allocatable = view.instance !== undefined && limit < (view.maxDirectENI ?? 0) ? limit : undefined;
+  if ((heldKept ?? 0) === count && heldMost === allocatable) return status;
   return {
     ...rest,
     ...(count === 0 ? {} : { staticDirectENIs: count }),
-    ...(places === undefined ? {} : { allocatableDirectENIs: places }),
+    ...(allocatable === undefined ? {} : { allocatableDirectENIs: allocatable }),
   };
 }
 
 /** The maximum of the schema. */
-const MOST_ENIS = 64;
+const MAX_ENIS = 64;
 
 /** Finds the request of an ENI's claim; undefined for a pool ENI, or when the claim has no request. */
-export function wishOf({ claims }: Pick<NodeView, 'claims'>, eni: NodeEniInfo): ClaimWish | undefined {
+export function requestOf({ claims }: Pick<NodeView, 'claims'>, eni: NodeEniInfo): ClaimRequest | undefined {
   const key = eniClaimOf(eni);
-  const wish = key === undefined ? undefined : claims?.get(key);
-  return wish?.mode === 'direct-eni' ? wish : undefined;
+  const request = key === undefined ? undefined : claims?.get(key);
+  return request?.mode === 'direct-eni' ? request : undefined;
 }
 
 /** Tells whether the Pod of an ENI's claim is on this node and is to have this ENI. */
-export function isWantedHere(view: Pick<NodeView, 'claims'>, eni: NodeEniInfo): boolean {
-  const wish = wishOf(view, eni);
-  return wish !== undefined && isFor(wish, eni);
+export function isRequestedHere(view: Pick<NodeView, 'claims'>, eni: NodeEniInfo): boolean {
+  const request = requestOf(view, eni);
+  return request !== undefined && matchesEni(request, eni);
 }
 
 /**
@@ -63,10 +63,12 @@ export function isWantedHere(view: Pick<NodeView, 'claims'>, eni: NodeEniInfo): 
  * leaves the groups unchanged: a static ENI without a Pod is unused, and the groups of the next Pod are set before that
  * Pod may use it.
  */
-export function wantedGroupsOf(view: NodeView, eni: NodeEniInfo): readonly string[] | undefined {
+export function desiredGroupsOf(view: NodeView, eni: NodeEniInfo): readonly string[] | undefined {
   if (eni.claim === undefined) return view.securityGroups;
-  const wish = wishOf(view, eni);
-  return wish !== undefined && isFor(wish, eni) ? (wish.securityGroupIds ?? view.securityGroups) : undefined;
+  const request = requestOf(view, eni);
+  return request !== undefined && matchesEni(request, eni)
+    ? (request.securityGroupIds ?? view.securityGroups)
+    : undefined;
 }
 
 /**
@@ -78,17 +80,20 @@ export function isHandedOver({ state, deviceIndex, claim }: NodeEniInfo): boolea
 }
 
 /** Tells whether the VpcENI has taken the ENI over, or names another node for it. */
-function isTaken({ keptEnis, nodeName }: NodeView, { eniID }: NodeEniInfo): boolean {
-  const kept = keptEnis?.get(eniID);
-  return kept !== undefined && (kept.isAlone || (kept.nodeName !== undefined && kept.nodeName !== nodeName));
+function isTakenOver({ staticEnis, nodeName }: NodeView, { eniID }: NodeEniInfo): boolean {
+  const staticEni = staticEnis?.get(eniID);
+  return (
+    staticEni !== undefined &&
+    (staticEni.isDetached || (staticEni.nodeName !== undefined && staticEni.nodeName !== nodeName))
+  );
 }
 
 /** Finds the static ENI of a request's claim, wherever it is; among several the one with the required address. */
-export function keptEniOf(
-  { keptEnis }: Pick<NodeView, 'keptEnis'>,
-  { key, ip }: Pick<ClaimWish, 'key' | 'ip'>,
-): KeptEni | undefined {
-  const ofClaim = [...(keptEnis?.values() ?? [])].filter(({ claim }) => claim === key);
+export function staticEniOf(
+  { staticEnis }: Pick<NodeView, 'staticEnis'>,
+  { key, ip }: Pick<ClaimRequest, 'key' | 'ip'>,
+): StaticEni | undefined {
+  const ofClaim = [...(staticEnis?.values() ?? [])].filter(({ claim }) => claim === key);
   return ip === undefined ? ofClaim[0] : ofClaim.find(({ primaryIp }) => primaryIp === ip);
 }
 
@@ -98,13 +103,13 @@ function busyEnis({ intents = [] }: NodeEniConfigStatus): ReadonlySet<string> {
 }
 
 /** Returns the updated entry; none once the VpcENI has taken the ENI over and no node has it. */
-function marking(view: NodeView, held: NodeEniInfo, isBusy: boolean): readonly NodeEniInfo[] {
-  const eni = withLostMark(view, held);
+function updateMark(view: NodeView, current: NodeEniInfo, isBusy: boolean): readonly NodeEniInfo[] {
+  const eni = withRestoredMark(view, current);
   if (eni.claim === undefined) return [eni];
-  const wish = wishOf(view, eni);
-  if (wish !== undefined && isFor(wish, eni)) return [admitted(view, eni, wish, isBusy)];
-  if (!isBusy && isHandedOver(eni) && isTaken(view, eni)) return [];
-  if (wish === undefined) return [eni];
+  const request = requestOf(view, eni);
+  if (request !== undefined && matchesEni(request, eni)) return [withPodOnceReady(view, eni, request, isBusy)];
+  if (!isBusy && isHandedOver(eni) && isTakenOver(view, eni)) return [];
+  if (request === undefined) return [eni];
   const free = withUid(eni, undefined);
   // It was never attached here, and no Pod waits for it any more.
   const isUnbound = eni.state === 'Attaching' && eni.deviceIndex === undefined;
@@ -112,15 +117,15 @@ function marking(view: NodeView, held: NodeEniInfo, isBusy: boolean): readonly N
 }
 
 /** Restores a missing claim mark: a restored object does not contain it, but the VpcENI does. */
-function withLostMark({ keptEnis }: NodeView, eni: NodeEniInfo): NodeEniInfo {
-  const kept = eni.claim === undefined ? keptEnis?.get(eni.eniID) : undefined;
-  return kept === undefined ? eni : { ...eni, claim: claimMarkOf(kept.claim) };
+function withRestoredMark({ staticEnis }: NodeView, eni: NodeEniInfo): NodeEniInfo {
+  const staticEni = eni.claim === undefined ? staticEnis?.get(eni.eniID) : undefined;
+  return staticEni === undefined ? eni : { ...eni, claim: claimMarkOf(staticEni.claim) };
 }
 
-function admitted(view: NodeView, eni: NodeEniInfo, { podUid }: ClaimWish, isBusy: boolean): NodeEniInfo {
+function withPodOnceReady(view: NodeView, eni: NodeEniInfo, { podUid }: ClaimRequest, isBusy: boolean): NodeEniInfo {
   if (eni.claim?.uid === podUid || eni.state !== 'Attached' || isBusy) return eni;
-  const wanted = wantedGroupsOf(view, eni);
-  return wanted === undefined || isSameData(eni.securityGroups, wanted) ? withUid(eni, podUid) : eni;
+  const desired = desiredGroupsOf(view, eni);
+  return desired === undefined || isSameData(eni.securityGroups, desired) ? withUid(eni, podUid) : eni;
 }
 
 function withUid(eni: NodeEniInfo, uid: string | undefined): NodeEniInfo {
@@ -130,73 +135,77 @@ function withUid(eni: NodeEniInfo, uid: string | undefined): NodeEniInfo {
 }
 
 /** Takes back ENIs that were being detached and are requested here again, as long as ENI slots are free. */
-function withRevived(view: NodeView, status: NodeEniConfigStatus, busy: ReadonlySet<string>): NodeEniConfigStatus {
+function withReattached(view: NodeView, status: NodeEniConfigStatus, busy: ReadonlySet<string>): NodeEniConfigStatus {
   if (view.leaving !== 'no') return status;
-  const isBack = (eni: NodeEniInfo) =>
-    eni.state === 'Detaching' && eni.deviceIndex === undefined && !busy.has(eni.eniID) && isWantedHere(view, eni);
-  return (status.eniInfos ?? []).filter(isBack).reduce((current, { eniID }) => {
-    if (directSupplyOf(view, current).placesLeft === 0) return current;
-    const revive = (eni: NodeEniInfo) => (eni.eniID === eniID ? revived(eni) : eni);
-    return withEnis(current, (current.eniInfos ?? []).map(revive));
+  const isRequestedAgain = (eni: NodeEniInfo) =>
+    eni.state === 'Detaching' && eni.deviceIndex === undefined && !busy.has(eni.eniID) && isRequestedHere(view, eni);
+  return (status.eniInfos ?? []).filter(isRequestedAgain).reduce((current, { eniID }) => {
+    if (directSupplyOf(view, current).freeSlots === 0) return current;
+    const reattach = (eni: NodeEniInfo) => (eni.eniID === eniID ? reattached(eni) : eni);
+    return withEnis(current, (current.eniInfos ?? []).map(reattach));
   }, status);
 }
 
-function revived(eni: NodeEniInfo): NodeEniInfo {
+function reattached(eni: NodeEniInfo): NodeEniInfo {
   const { assignmentID: _before, draining: _over, ...rest } = eni;
   return { ...rest, state: 'Attaching' };
 }
 
 /** Gives each waiting Pod an existing ENI: its own unattached one, else a pool ENI that the agent offers. */
-function withArrivals(view: NodeView, status: NodeEniConfigStatus, busy: ReadonlySet<string>): NodeEniConfigStatus {
+function withAssignedEnis(view: NodeView, status: NodeEniConfigStatus, busy: ReadonlySet<string>): NodeEniConfigStatus {
   if (view.leaving !== 'no') return status;
-  return awaitedWishes(view, status).reduce((current, wish) => arriving(view, current, wish, busy), status);
+  return openEniRequests(view, status).reduce(
+    (current, request) => withAssignedEni(view, current, request, busy),
+    status,
+  );
 }
 
-function arriving(
+function withAssignedEni(
   view: NodeView,
   status: NodeEniConfigStatus,
-  wish: ClaimWish,
+  request: ClaimRequest,
   busy: ReadonlySet<string>,
 ): NodeEniConfigStatus {
   // A call of another node may bring it an ENI: a second one would be a duplicate.
-  if (view.claimCallsElsewhere?.has(wish.key) === true) return status;
-  const claim = claimMarkOf(wish.key);
+  if (view.claimCallsElsewhere?.has(request.key) === true) return status;
+  const claim = claimMarkOf(request.key);
   const enis = status.eniInfos ?? [];
-  const kept = keptEniOf(view, wish);
-  if (kept !== undefined) {
-    const mayCome = kept.isFree && !isOtherZone(view, kept) && directSupplyOf(view, status).placesLeft > 0;
-    const isNew = !enis.some((eni) => eni.eniID === kept.eniId);
-    return mayCome && isNew ? withEnis(status, [...enis, entryOf(kept, claim)]) : status;
+  const staticEni = staticEniOf(view, request);
+  if (staticEni !== undefined) {
+    const isAttachable =
+      staticEni.isAttachable && !isOtherZone(view, staticEni) && directSupplyOf(view, status).freeSlots > 0;
+    const isNew = !enis.some((eni) => eni.eniID === staticEni.eniId);
+    return isAttachable && isNew ? withEnis(status, [...enis, entryOf(staticEni, claim)]) : status;
   }
-  if (wish.source !== undefined) return status;
-  const own = spareOf(view, enis, wish, busy);
-  if (own === undefined) return status;
+  if (request.source !== undefined) return status;
+  const poolEni = sparePoolEniOf(view, enis, request, busy);
+  if (poolEni === undefined) return status;
   return withEnis(
     status,
-    enis.map((eni) => (eni === own ? { ...eni, claim } : eni)),
+    enis.map((eni) => (eni === poolEni ? { ...eni, claim } : eni)),
   );
 }
 
 /** Tells whether an ENI cannot be used on this node: an ENI never leaves the zone of its subnet. */
-export function isOtherZone({ instance }: NodeView, { zone }: KeptEni): boolean {
+export function isOtherZone({ instance }: NodeView, { zone }: StaticEni): boolean {
   return zone !== undefined && instance !== undefined && zone !== instance.zone;
 }
 
 /** Builds the entry from the fields of the VpcENI; the attachment brings the rest. */
 function entryOf(
-  { eniId, mac, name, primaryIp, subnetId, gateway, subnetCidr }: KeptEni,
+  { eniId, mac, name, primaryIp, subnetId, gateway, subnetCidr }: StaticEni,
   claim: { readonly namespace: string; readonly name: string },
 ): NodeEniInfo {
   const named = name === '' ? {} : { name };
-  const place = { primaryIP: primaryIp, gateway, subnetID: subnetId, subnetCIDR: subnetCidr };
-  return { eniID: eniId, mac, mode: 'direct-eni', ...named, ...place, state: 'Attaching', claim, addresses: [] };
+  const network = { primaryIP: primaryIp, gateway, subnetID: subnetId, subnetCIDR: subnetCidr };
+  return { eniID: eniId, mac, mode: 'direct-eni', ...named, ...network, state: 'Attaching', claim, addresses: [] };
 }
 
 /** Finds a pool ENI that no Pod has or is about to get: offered by the agent, or never attached. */
-function spareOf(
+function sparePoolEniOf(
   view: NodeView,
   enis: readonly NodeEniInfo[],
-  wish: ClaimWish,
+  request: ClaimRequest,
   busy: ReadonlySet<string>,
 ): NodeEniInfo | undefined {
   const offers = offersOf(view);
@@ -204,11 +213,11 @@ function spareOf(
   const spare = enis
     .filter((eni) => !isShared(eni) && eni.claim === undefined && eni.draining !== true)
     .filter((eni) => !busy.has(eni.eniID) && !view.stuck.has(eni.eniID))
-    .filter((eni) => fits(eni, wish) && (offers.isEniOffered(eni) || isNew(eni)));
+    .filter((eni) => fits(eni, request) && (offers.isEniOffered(eni) || isNew(eni)));
   return spare.find(offers.isEniOffered) ?? spare[0];
 }
 
-function fits({ primaryIP = '', subnetID = '' }: NodeEniInfo, { ip, ips, subnetIds }: ClaimWish): boolean {
+function fits({ primaryIP = '', subnetID = '' }: NodeEniInfo, { ip, ips, subnetIds }: ClaimRequest): boolean {
   if (ip !== undefined && ip !== primaryIP) return false;
   return (ips?.includes(primaryIP) ?? true) && (subnetIds?.includes(subnetID) ?? true);
 }

@@ -1,7 +1,7 @@
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { hasTakenStaticIp } from './has-taken-static-ip.ts';
 import type { NodeView } from './node-view.ts';
 import { supplyOf } from './supply.ts';
-import { hasTakenKept } from './took-kept.ts';
 import { ipv4CountOf, isShared, withEnis } from './with-enis.ts';
 
 /**
@@ -12,11 +12,11 @@ import { ipv4CountOf, isShared, withEnis } from './with-enis.ts';
 export function decideDraining(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
   const enis = status.eniInfos ?? [];
   const staying = enis.filter((eni) => isShared(eni) && eni.state !== 'Detaching');
-  const surplus = view.leaving === 'no' ? staying.length - supplyOf(view, status).mostEnis : staying.length;
-  const going = new Set([...staying].sort(compareToGo).slice(0, Math.max(0, surplus)));
-  const isGoing = (eni: NodeEniInfo) =>
-    isShared(eni) ? going.has(eni) || hasTakenKept(view, eni) : view.leaving !== 'no';
-  const marked = enis.map((eni) => (eni.state === 'Detaching' ? eni : marking(eni, isGoing(eni))));
+  const surplus = view.leaving === 'no' ? staying.length - supplyOf(view, status).maxEnis : staying.length;
+  const toDrain = new Set([...staying].sort(compareRemovalOrder).slice(0, Math.max(0, surplus)));
+  const shouldDrain = (eni: NodeEniInfo) =>
+    isShared(eni) ? toDrain.has(eni) || hasTakenStaticIp(view, eni) : view.leaving !== 'no';
+  const marked = enis.map((eni) => (eni.state === 'Detaching' ? eni : withDraining(eni, shouldDrain(eni))));
   return withEnis(status, marked);
 }
 
@@ -24,7 +24,7 @@ export function decideDraining(view: NodeView, status: NodeEniConfigStatus): Nod
  * Orders ENIs for removal: those that drain, those that never served, those without static addresses, those with the
  * fewest addresses.
  */
-function compareToGo(one: NodeEniInfo, other: NodeEniInfo): number {
+function compareRemovalOrder(one: NodeEniInfo, other: NodeEniInfo): number {
   return rankOf(one) - rankOf(other) || ipv4CountOf(one) - ipv4CountOf(other);
 }
 
@@ -34,8 +34,8 @@ function rankOf(eni: NodeEniInfo): number {
   return eni.state === 'Attaching' && eni.assignmentID === undefined ? 1 : 2;
 }
 
-function marking(eni: NodeEniInfo, isGoing: boolean): NodeEniInfo {
-  if (isGoing) return eni.draining === true ? eni : { ...eni, draining: true };
+function withDraining(eni: NodeEniInfo, shouldDrain: boolean): NodeEniInfo {
+  if (shouldDrain) return eni.draining === true ? eni : { ...eni, draining: true };
   if (eni.draining === undefined) return eni;
   const { draining: _over, ...rest } = eni;
   return rest;

@@ -10,10 +10,16 @@ import { decideRelease } from './decide-release.ts';
 import { decideRemoval } from './decide-removal.ts';
 import { decideSecurityGroups } from './decide-security-groups.ts';
 import type { Decision, Ids, Leader } from './decision.ts';
-import { withDirectReady, withReady, withRefusal } from './judge-ready.ts';
+import {
+  type Blocked,
+  buildDecisionContext,
+  CALL_IN_FLIGHT,
+  type DecisionContext,
+  type Step,
+} from './decision-context.ts';
+import { withDirectReady, withReady, withRefusal } from './node-conditions.ts';
 import type { NodeView } from './node-view.ts';
 import { isSameData } from './same-data.ts';
-import { CALL_UNDER_WAY, type Hold, type Scene, type Step, sceneOf } from './scene.ts';
 import { withClaims } from './with-claims.ts';
 
 /**
@@ -23,38 +29,46 @@ import { withClaims } from './with-claims.ts';
  */
 export function decideNode(view: NodeView, leader: Leader, ids: Ids): Decision {
   const { spec, status, leaving } = view;
-  const seen = spec.observedSupplyEpoch ?? 0;
-  if (seen > (status.supplyEpoch ?? 0)) {
+  const observedEpoch = spec.observedSupplyEpoch ?? 0;
+  if (observedEpoch > (status.supplyEpoch ?? 0)) {
     return {
       kind: 'describe',
-      why: `the agent has seen supply epoch ${seen}, the object says ${status.supplyEpoch ?? 0}`,
+      why: `the agent has observed supply epoch ${observedEpoch}, the object has ${status.supplyEpoch ?? 0}`,
     };
   }
   const intents = status.intents ?? [];
   if (leaving !== 'no' && (status.eniInfos ?? []).length === 0 && intents.length === 0) return { kind: 'released' };
   const marked = withClaims(view, decideDirectMarks(view, decideDraining(view, withInstance(view))));
-  const scene = sceneOf(view, marked, leader, ids);
-  const growth = decideGrowth(scene);
-  const growthHold = growth?.kind === 'hold' ? growth : undefined;
-  const { step, holds } = firstBegin(growth, scene);
-  const direct = planDirectGrowth(scene);
-  const refusal = holds.find((hold) => hold !== growthHold && hold.reason === 'CloudRefused');
+  const context = buildDecisionContext(view, marked, leader, ids);
+  const growth = decideGrowth(context);
+  const growthBlocked = growth?.kind === 'hold' ? growth : undefined;
+  const { step, blockers } = selectStep(growth, context);
+  const direct = planDirectGrowth(context);
+  const refusal = blockers.find((blocked) => blocked !== growthBlocked && blocked.reason === 'CloudRefused');
   if (step !== undefined && intents.length < INTENTS.maxItems) {
-    const shared = withReady(step.status, view, scene.supply, growthHold, ids);
-    const begun = withDirectReady(shared, view, direct.holds, ids);
-    return { ...step, status: withRefusal(begun, refusal, false, ids) };
+    const shared = withReady(step.status, view, context.supply, growthBlocked, ids);
+    const started = withDirectReady(shared, view, direct.blockers, ids);
+    return { ...step, status: withRefusal(started, refusal, false, ids) };
   }
-  const ready = withDirectReady(withReady(marked, view, scene.supply, growthHold, ids), view, direct.holds, ids);
+  const ready = withDirectReady(
+    withReady(marked, view, context.supply, growthBlocked, ids),
+    view,
+    direct.blockers,
+    ids,
+  );
   const next = withRefusal(ready, refusal, intents.length === 0, ids);
   if (!isSameData(next, status)) return { kind: 'write', status: next };
-  return holdOf(holds, intents.length > 0) ?? { kind: 'idle' };
+  return selectBlocked(blockers, intents.length > 0) ?? { kind: 'idle' };
 }
 
-type Begin = Extract<Step, { readonly kind: 'begin' }>;
+type BeginStep = Extract<Step, { readonly kind: 'begin' }>;
 
-function firstBegin(growth: Step, scene: Scene): { readonly step?: Begin; readonly holds: readonly Hold[] } {
-  const holds: Hold[] = [];
-  const parts = [
+function selectStep(
+  growth: Step,
+  context: DecisionContext,
+): { readonly step?: BeginStep; readonly blockers: readonly Blocked[] } {
+  const blockers: Blocked[] = [];
+  const deciders = [
     claimStep,
     () => growth,
     decideDirectGrowth,
@@ -63,23 +77,23 @@ function firstBegin(growth: Step, scene: Scene): { readonly step?: Begin; readon
     decideRelease,
     decideSecurityGroups,
   ];
-  for (const decide of parts) {
-    const step = decide(scene);
-    if (step?.kind === 'begin') return { step, holds };
-    if (step !== undefined) holds.push(step);
+  for (const decide of deciders) {
+    const step = decide(context);
+    if (step?.kind === 'begin') return { step, blockers };
+    if (step !== undefined) blockers.push(step);
   }
-  return { holds };
+  return { blockers };
 }
 
-function claimStep(scene: Scene): Step {
-  return decideClaims(scene).step;
+function claimStep(context: DecisionContext): Step {
+  return decideClaims(context).step;
 }
 
 /** Returns the first block, which has the most important reason, with the shortest time to the next check. */
-function holdOf(holds: readonly Hold[], hasIntents: boolean): Hold | undefined {
-  const first = holds.find(({ reason }) => reason !== 'CallUnderWay' && reason !== 'ClaimWaits') ?? holds[0];
-  if (first === undefined) return hasIntents ? CALL_UNDER_WAY : undefined;
-  return { ...first, afterMs: Math.min(...holds.map((hold) => hold.afterMs)) };
+function selectBlocked(blockers: readonly Blocked[], hasIntents: boolean): Blocked | undefined {
+  const first = blockers.find(({ reason }) => reason !== 'CallUnderWay' && reason !== 'ClaimWaits') ?? blockers[0];
+  if (first === undefined) return hasIntents ? CALL_IN_FLIGHT : undefined;
+  return { ...first, afterMs: Math.min(...blockers.map((blocked) => blocked.afterMs)) };
 }
 
 /** Writes the instance into the status, for people and for the calls of a later leader. */

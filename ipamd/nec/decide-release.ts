@@ -1,40 +1,40 @@
 import { IPS_PER_CALL } from '../../cloud/batches.ts';
 import type { NodeEniAddress, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
-import { type ClaimStandings, standingsOf } from './claim-standing.ts';
 import { removableEnis } from './decide-removal.ts';
+import { type Blocked, beginCall, checkBreakers, type DecisionContext, type Step } from './decision-context.ts';
 import { type Offers, offersOf } from './offers.ts';
-import { begin, type Hold, holdIfBlocked, type Scene, type Step } from './scene.ts';
+import { type AddressPlans, planAddresses } from './plan-addresses.ts';
 import { ipv4CountOf, isIpv4, isShared, releasing, withEni } from './with-enis.ts';
 
 /**
  * Decides which addresses are unassigned: those that are Releasing without a call, then those that are offered and not
  * needed. They are of one ENI, the emptiest first. They become Releasing in the write that records the call. Takes ids.
  */
-export function decideRelease(scene: Scene): Step {
-  const offers = offersOf({ ...scene.view, status: scene.status });
-  const standings = standingsOf(scene.view, scene.status);
-  const goingWhole = new Set(removableEnis(scene).map((eni) => eni.eniID));
-  const candidates = (scene.status.eniInfos ?? [])
+export function decideRelease(context: DecisionContext): Step {
+  const offers = offersOf({ ...context.view, status: context.status });
+  const plans = planAddresses(context.view, context.status);
+  const removable = new Set(removableEnis(context).map((eni) => eni.eniID));
+  const candidates = (context.status.eniInfos ?? [])
     .filter((eni) => eni.state === 'Attached' && isShared(eni))
-    .filter((eni) => !scene.busy.has(eni.eniID) && !goingWhole.has(eni.eniID))
-    .map((eni) => ({ eni, ips: releasableIps(scene, offers, standings, eni) }))
+    .filter((eni) => !context.busy.has(eni.eniID) && !removable.has(eni.eniID))
+    .map((eni) => ({ eni, ips: releasableIps(context, offers, plans, eni) }))
     .filter(({ ips }) => ips.length > 0)
     .sort((one, other) => ipv4CountOf(one.eni) - ipv4CountOf(other.eni));
-  let hold: Hold | undefined;
+  let firstBlocked: Blocked | undefined;
   for (const { eni, ips } of candidates) {
     const { eniID } = eni;
     const key = `call/UnassignPrivateIpAddresses/${eniID}`;
-    const blocked = holdIfBlocked(scene, [key], 'CloudRefused', `cannot take addresses off ${eniID}`);
+    const blocked = checkBreakers(context, [key], 'CloudRefused', `cannot take addresses off ${eniID}`);
     if (blocked === undefined) {
-      const status = withEni(scene.status, eniID, (one) => ({
+      const status = withEni(context.status, eniID, (one) => ({
         ...one,
         addresses: (one.addresses ?? []).map((address) => (ips.includes(address.ip) ? releasing(address) : address)),
       }));
-      return begin(scene, 'UnassignPrivateIpAddresses', { eniID, ips }, status);
+      return beginCall(context, 'UnassignPrivateIpAddresses', { eniID, ips }, status);
     }
-    hold ??= blocked;
+    firstBlocked ??= blocked;
   }
-  return hold;
+  return firstBlocked;
 }
 
 /**
@@ -42,13 +42,13 @@ export function decideRelease(scene: Scene): Step {
  * demand.
  */
 function releasableIps(
-  { supply }: Scene,
+  { supply }: DecisionContext,
   offers: Offers,
-  standings: ClaimStandings,
+  plans: AddressPlans,
   eni: NodeEniInfo,
 ): readonly string[] {
   const addresses = (eni.addresses ?? []).filter((address) => isIpv4(address.ip));
-  const left = addresses.filter((address) => isToBeTaken(offers, standings, address));
+  const left = addresses.filter((address) => mustUnassign(offers, plans, address));
   const offered = addresses.filter((address) => address.claim === undefined && offers.isOffered(address));
   const surplus = eni.draining === true ? offered.length : Math.max(0, supply.have - supply.want);
   return [...left, ...offered.slice(0, surplus)].slice(0, IPS_PER_CALL).map((address) => address.ip);
@@ -59,14 +59,14 @@ function releasableIps(
  * only if it leaves this node for good, or is assigned anew to the Pod that is here: a released address serves again
  * only after the cloud has assigned it anew, because another node may have requested it in between.
  */
-function isToBeTaken(offers: Offers, standings: ClaimStandings, address: NodeEniAddress): boolean {
-  if (standings.isBusyElsewhere(address)) return false;
-  switch (standings.of(address)) {
+function mustUnassign(offers: Offers, plans: AddressPlans, address: NodeEniAddress): boolean {
+  if (plans.isBusyElsewhere(address)) return false;
+  switch (plans.of(address)) {
     case 'pooled':
     case 'serves':
       return address.state === 'Releasing';
     case 'goes':
-      return address.state === 'Releasing' || offers.isOffered(address) || standings.isTakenOver(address);
+      return address.state === 'Releasing' || offers.isOffered(address) || plans.isTakenOver(address);
     default:
       return false;
   }

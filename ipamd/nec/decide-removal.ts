@@ -1,55 +1,55 @@
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { beginCall, CALL_IN_FLIGHT, checkBreakers, type DecisionContext, type Step } from './decision-context.ts';
+import { hasTakenStaticIp } from './has-taken-static-ip.ts';
 import { offersOf } from './offers.ts';
-import { begin, CALL_UNDER_WAY, holdIfBlocked, type Scene, type Step } from './scene.ts';
-import { unseenCreations } from './supply.ts';
-import { hasTakenKept } from './took-kept.ts';
+import { pendingCreations } from './supply.ts';
 import { detachingEni, ipv4CountOf, isShared, pooledIpv4Of, withEni } from './with-enis.ts';
 
 /**
  * Decides which ENI is detached or deleted: one that is Detaching already, else a vacant one that drains or is not
  * needed. It becomes Detaching, its addresses Releasing, in the write that records the call. Takes ids.
  */
-export function decideRemoval(scene: Scene): Step {
-  const free = (scene.status.eniInfos ?? []).filter((eni) => isShared(eni) && !scene.busy.has(eni.eniID));
+export function decideRemoval(context: DecisionContext): Step {
+  const free = (context.status.eniInfos ?? []).filter((eni) => isShared(eni) && !context.busy.has(eni.eniID));
   const leaving = free.filter((eni) => eni.state === 'Detaching');
-  const vacant = removableEnis(scene).filter((eni) => !scene.busy.has(eni.eniID));
-  let hold: Step;
+  const vacant = removableEnis(context).filter((eni) => !context.busy.has(eni.eniID));
+  let firstBlocked: Step;
   for (const eni of [...leaving, ...vacant]) {
-    const step = isReplacementComing(scene, eni) ? CALL_UNDER_WAY : removeEni(scene, eni);
+    const step = isReplacementComing(context, eni) ? CALL_IN_FLIGHT : removeEni(context, eni);
     if (step?.kind === 'begin') return step;
-    hold ??= step;
+    firstBlocked ??= step;
   }
-  return hold;
+  return firstBlocked;
 }
 
 /**
  * Tells whether the ENI has to wait for its replacement: as long as it has the static address, the cloud cannot give
  * the same address to the ENI that is created instead.
  */
-function isReplacementComing({ view, status, isInstanceBusy }: Scene, eni: NodeEniInfo): boolean {
-  if (view.leaving !== 'no' || !hasTakenKept(view, eni)) return false;
-  return isInstanceBusy && unseenCreations(status).length > 0;
+function isReplacementComing({ view, status, isInstanceBusy }: DecisionContext, eni: NodeEniInfo): boolean {
+  if (view.leaving !== 'no' || !hasTakenStaticIp(view, eni)) return false;
+  return isInstanceBusy && pendingCreations(status).length > 0;
 }
 
 /**
  * Lists the ENIs that are vacant and not needed, in the order of removal: their addresses are not unassigned one by
  * one.
  */
-export function removableEnis(scene: Scene): readonly NodeEniInfo[] {
-  const offers = offersOf({ ...scene.view, status: scene.status });
-  return (scene.status.eniInfos ?? [])
-    .filter((eni) => isShared(eni) && eni.state !== 'Detaching' && offers.isVacant(eni) && isUnneeded(scene, eni))
-    .filter((eni) => !scene.claims.reserved.has(eni.eniID))
-    .sort((one, other) => Number(isGoing(other)) - Number(isGoing(one)) || ipv4CountOf(one) - ipv4CountOf(other));
+export function removableEnis(context: DecisionContext): readonly NodeEniInfo[] {
+  const offers = offersOf({ ...context.view, status: context.status });
+  return (context.status.eniInfos ?? [])
+    .filter((eni) => isShared(eni) && eni.state !== 'Detaching' && offers.isVacant(eni) && isUnneeded(context, eni))
+    .filter((eni) => !context.claims.reserved.has(eni.eniID))
+    .sort((one, other) => Number(isDraining(other)) - Number(isDraining(one)) || ipv4CountOf(one) - ipv4CountOf(other));
 }
 
-function isGoing(eni: NodeEniInfo): boolean {
+function isDraining(eni: NodeEniInfo): boolean {
   return eni.draining === true;
 }
 
-function isUnneeded({ view, supply }: Scene, eni: NodeEniInfo): boolean {
+function isUnneeded({ view, supply }: DecisionContext, eni: NodeEniInfo): boolean {
   if (view.leaving === 'force') return true;
-  if (isGoing(eni)) return true;
+  if (isDraining(eni)) return true;
   if (eni.state === 'Attaching' && view.stuck.has(eni.eniID)) return true;
   // Addresses that are still coming do not make a serving ENI superfluous.
   const counted = supply.have + (eni.state === 'Attaching' ? supply.coming : 0);
@@ -60,20 +60,25 @@ function isUnneeded({ view, supply }: Scene, eni: NodeEniInfo): boolean {
  * Detaches the ENI, or deletes it when it is on no instance. It becomes Detaching in the write that records the call.
  * Takes ids.
  */
-export function removeEni(scene: Scene, eni: NodeEniInfo): Step {
+export function removeEni(context: DecisionContext, eni: NodeEniInfo): Step {
   const { eniID } = eni;
-  const status = withEni(scene.status, eniID, detachingEni);
-  const { instanceID } = scene.status;
+  const status = withEni(context.status, eniID, detachingEni);
+  const { instanceID } = context.status;
   if (eni.deviceIndex === undefined || instanceID === undefined) {
-    const hold = holdIfBlocked(
-      scene,
+    const blocked = checkBreakers(
+      context,
       [`call/DeleteNetworkInterface/${eniID}`],
       'CloudRefused',
       `cannot delete ${eniID}`,
     );
-    return hold ?? begin(scene, 'DeleteNetworkInterface', { eniID }, status);
+    return blocked ?? beginCall(context, 'DeleteNetworkInterface', { eniID }, status);
   }
-  if (scene.isInstanceBusy) return CALL_UNDER_WAY;
-  const hold = holdIfBlocked(scene, [`call/DetachNetworkInterface/${eniID}`], 'CloudRefused', `cannot detach ${eniID}`);
-  return hold ?? begin(scene, 'DetachNetworkInterface', { eniID, instanceID }, status);
+  if (context.isInstanceBusy) return CALL_IN_FLIGHT;
+  const blocked = checkBreakers(
+    context,
+    [`call/DetachNetworkInterface/${eniID}`],
+    'CloudRefused',
+    `cannot detach ${eniID}`,
+  );
+  return blocked ?? beginCall(context, 'DetachNetworkInterface', { eniID, instanceID }, status);
 }

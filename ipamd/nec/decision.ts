@@ -20,11 +20,11 @@ export type Decision =
   /** Nothing is left in the cloud: the finalizer may be removed. */
   | { readonly kind: 'released' }
   /** More is requested than can be had now. Checked again after `afterMs`, or when something changes. */
-  | { readonly kind: 'hold'; readonly reason: HoldReason; readonly message: string; readonly afterMs: number }
+  | { readonly kind: 'hold'; readonly reason: BlockedReason; readonly message: string; readonly afterMs: number }
   | { readonly kind: 'idle' };
 
 /** Why a node has less than its demand; the reason of its condition and of its event. */
-export type HoldReason =
+export type BlockedReason =
   | 'SubnetExhausted'
   | 'NoSubnetInZone'
   | 'ENILimit'
@@ -53,7 +53,7 @@ export type IntentOutcome =
   | {
       readonly kind: 'accepted';
       readonly taskId: string;
-      readonly eni?: SeenEni;
+      readonly eni?: ObservedEni;
       readonly ips?: readonly string[];
     }
   /** The outcome is unknown: the intent stays, marked Unclear, until the cloud was described. */
@@ -68,8 +68,8 @@ export type IntentFailure = {
 
 /** What a successful call brought. */
 export type IntentResult =
-  | { readonly action: 'CreateNetworkInterface'; readonly eni: SeenEni }
-  | { readonly action: 'AttachNetworkInterface'; readonly eni: SeenEni }
+  | { readonly action: 'CreateNetworkInterface'; readonly eni: ObservedEni }
+  | { readonly action: 'AttachNetworkInterface'; readonly eni: ObservedEni }
   | { readonly action: 'DetachNetworkInterface' }
   | { readonly action: 'DeleteNetworkInterface' }
   | { readonly action: 'AssignPrivateIpAddresses'; readonly ips: readonly string[] }
@@ -78,7 +78,7 @@ export type IntentResult =
   | { readonly action: 'ModifyNetworkInterfaceAttribute'; readonly securityGroups: readonly string[] };
 
 /** An ENI as the cloud described it, in the terms of the NodeENIConfig. */
-export type SeenEni = {
+export type ObservedEni = {
   readonly eniID: string;
   readonly mac: string;
   readonly name: string;
@@ -106,9 +106,9 @@ export type SeenEni = {
 };
 
 /** What the cloud holds for one node, described after the last call for the node ended. */
-export type CloudSight = {
+export type CloudSnapshot = {
   /** By id: ENIs with the node's tags or on its instance, without the primary ENI. */
-  readonly enis: ReadonlyMap<string, SeenEni>;
+  readonly enis: ReadonlyMap<string, ObservedEni>;
   /**
    * False when ENIs changed while the pages of the sweep were read: an ENI that is missing here may exist all the same.
    */

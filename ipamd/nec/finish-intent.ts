@@ -1,8 +1,8 @@
 import type { NodeEniAddress, NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
-import { markedOnArrival } from './claim-marks.ts';
-import type { Ids, Intent, IntentFailure, IntentOutcome, IntentResult, SeenEni } from './decision.ts';
+import { withClaimMark } from './claim-marks.ts';
+import type { Ids, Intent, IntentFailure, IntentOutcome, IntentResult, ObservedEni } from './decision.ts';
 import { directFieldsOf, isDirectCreation } from './direct-creation.ts';
-import { eniInfoOf, withAssigned } from './seen-eni.ts';
+import { eniInfoOf, withAssigned } from './observed-eni.ts';
 import { detachingEni, isShared, unboundEni, withEni, withEnis } from './with-enis.ts';
 
 /**
@@ -18,22 +18,29 @@ export function finishIntent(
   ids: Ids,
   reserved?: ReadonlyMap<string, string>,
 ): NodeEniConfigStatus {
-  const held = status.intents?.find((candidate) => candidate.id === intent.id);
-  if (held === undefined) return status;
+  const recorded = status.intents?.find((candidate) => candidate.id === intent.id);
+  if (recorded === undefined) return status;
   switch (outcome.kind) {
     case 'done':
-      return withArrivals(status, withResult(without(status, held), held, outcome.result, ids), held, reserved);
+      return withClaimMarks(
+        status,
+        withResult(without(status, recorded), recorded, outcome.result, ids),
+        recorded,
+        reserved,
+      );
     case 'refused':
-      return withoutPromise(without(status, held), held);
+      return withoutFailedCreation(without(status, recorded), recorded);
     case 'accepted': {
       const { eni, ips, taskId } = outcome;
       const accepted = { ...(eni === undefined ? {} : { eniID: eni.eniID }), ...(ips === undefined ? {} : { ips }) };
-      const marked = withIntent(status, { ...held, ...accepted, phase: 'Accepted', taskID: taskId });
-      return eni === undefined ? marked : withArrivals(status, withCreated(marked, held, eni, ids), held, reserved);
+      const marked = withIntent(status, { ...recorded, ...accepted, phase: 'Accepted', taskID: taskId });
+      return eni === undefined
+        ? marked
+        : withClaimMarks(status, withCreated(marked, recorded, eni, ids), recorded, reserved);
     }
     case 'unclear': {
       const lastError = errorOf(outcome.error, ids);
-      return withIntent(status, { ...held, phase: 'Unclear', lastError, tries: (held.tries ?? 0) + 1 });
+      return withIntent(status, { ...recorded, phase: 'Unclear', lastError, tries: (recorded.tries ?? 0) + 1 });
     }
   }
 }
@@ -44,13 +51,13 @@ export function resendIntent(status: NodeEniConfigStatus, intent: Intent, epoch:
   return withIntent(status, { ...rest, phase: 'Recorded', leaderEpoch: epoch, tries: (intent.tries ?? 0) + 1 });
 }
 
-const LONGEST = { code: 128, message: 1024, requestId: 64 } as const;
+const MAX_LENGTH = { code: 128, message: 1024, requestId: 64 } as const;
 
 function errorOf({ code, message, requestId }: IntentFailure, ids: Ids): NonNullable<Intent['lastError']> {
   return {
-    code: code.slice(0, LONGEST.code),
-    message: message.slice(0, LONGEST.message),
-    ...(requestId === undefined ? {} : { requestID: requestId.slice(0, LONGEST.requestId) }),
+    code: code.slice(0, MAX_LENGTH.code),
+    message: message.slice(0, MAX_LENGTH.message),
+    ...(requestId === undefined ? {} : { requestID: requestId.slice(0, MAX_LENGTH.requestId) }),
     at: ids.now(),
   };
 }
@@ -60,7 +67,10 @@ function without(status: NodeEniConfigStatus, intent: Intent): NodeEniConfigStat
 }
 
 function withIntent(status: NodeEniConfigStatus, intent: Intent): NodeEniConfigStatus {
-  return { ...status, intents: (status.intents ?? []).map((held) => (held.id === intent.id ? intent : held)) };
+  return {
+    ...status,
+    intents: (status.intents ?? []).map((recorded) => (recorded.id === intent.id ? intent : recorded)),
+  };
 }
 
 function withResult(status: NodeEniConfigStatus, intent: Intent, result: IntentResult, ids: Ids): NodeEniConfigStatus {
@@ -69,7 +79,7 @@ function withResult(status: NodeEniConfigStatus, intent: Intent, result: IntentR
     case 'CreateNetworkInterface':
       return withCreated(status, intent, result.eni, ids);
     case 'AttachNetworkInterface': {
-      const rest = withoutLeaving(status, eniID, result.eni.ips);
+      const rest = withoutReleasing(status, eniID, result.eni.ips);
       return withEni(rest, eniID, (eni) => attached(rest, eni, result.eni, ids));
     }
     case 'DetachNetworkInterface':
@@ -77,14 +87,14 @@ function withResult(status: NodeEniConfigStatus, intent: Intent, result: IntentR
     case 'DeleteNetworkInterface':
       return withEni(status, eniID, () => undefined);
     case 'AssignPrivateIpAddresses': {
-      const rest = withoutLeaving(status, eniID, result.ips);
+      const rest = withoutReleasing(status, eniID, result.ips);
       return withEni(rest, eniID, (eni) => withAssigned(rest, eni, result.ips, ids));
     }
     case 'UnassignPrivateIpAddresses':
       return withEni(status, eniID, (eni) => withoutIps(eni, result.ips));
     case 'MigratePrivateIpAddress': {
       const target = intent.targetENIID ?? '';
-      const rest = withoutLeaving(status, target, result.ips);
+      const rest = withoutReleasing(status, target, result.ips);
       return withEni(rest, target, (eni) => withAssigned(rest, eni, result.ips, ids));
     }
     case 'ModifyNetworkInterfaceAttribute':
@@ -93,19 +103,19 @@ function withResult(status: NodeEniConfigStatus, intent: Intent, result: IntentR
 }
 
 /** Marks the new addresses: those that the call brought. */
-function withArrivals(
+function withClaimMarks(
   before: NodeEniConfigStatus,
   after: NodeEniConfigStatus,
   { claim, action }: Intent,
   reserved: ReadonlyMap<string, string> | undefined,
 ): NodeEniConfigStatus {
-  const asked = action === 'AttachNetworkInterface' ? undefined : claim;
-  if (reserved === undefined && asked === undefined) return after;
+  const callClaim = action === 'AttachNetworkInterface' ? undefined : claim;
+  if (reserved === undefined && callClaim === undefined) return after;
   const known = new Set((before.eniInfos ?? []).flatMap((eni) => (eni.addresses ?? []).map((one) => one.assignmentID)));
   const enis = (after.eniInfos ?? []).map((eni) => {
     if (!isShared(eni) || (eni.addresses ?? []).every(({ assignmentID }) => known.has(assignmentID))) return eni;
     const addresses = (eni.addresses ?? []).map((address) =>
-      known.has(address.assignmentID) ? address : markedOnArrival(address, reserved, asked),
+      known.has(address.assignmentID) ? address : withClaimMark(address, reserved, callClaim),
     );
     return { ...eni, addresses };
   });
@@ -113,53 +123,60 @@ function withArrivals(
 }
 
 /** Removes the ENI of a creation that was accepted and then failed. */
-function withoutPromise(status: NodeEniConfigStatus, intent: Intent): NodeEniConfigStatus {
+function withoutFailedCreation(status: NodeEniConfigStatus, intent: Intent): NodeEniConfigStatus {
   if (intent.action !== 'CreateNetworkInterface' || intent.eniID === undefined) return status;
   return withEni(status, intent.eniID, () => undefined);
 }
 
-function withCreated(before: NodeEniConfigStatus, intent: Intent, seen: SeenEni, ids: Ids): NodeEniConfigStatus {
+function withCreated(
+  before: NodeEniConfigStatus,
+  intent: Intent,
+  observed: ObservedEni,
+  ids: Ids,
+): NodeEniConfigStatus {
   // An exclusive ENI has no addresses for Pods: the Pod uses the ENI's own address.
-  if (isDirectCreation(intent)) return withDirect(before, intent, seen);
-  const status = withoutLeaving(before, seen.eniID, seen.ips);
+  if (isDirectCreation(intent)) return withDirect(before, intent, observed);
+  const status = withoutReleasing(before, observed.eniID, observed.ips);
   const enis = status.eniInfos ?? [];
-  if (enis.some((eni) => eni.eniID === seen.eniID)) {
-    return withEni(status, seen.eniID, (eni) => withAssigned(status, eni, seen.ips, ids));
+  if (enis.some((eni) => eni.eniID === observed.eniID)) {
+    return withEni(status, observed.eniID, (eni) => withAssigned(status, eni, observed.ips, ids));
   }
-  const bare = unboundEni(eniInfoOf(seen, 'Attaching'));
-  return withEnis(status, [...enis, withAssigned(status, bare, seen.ips, ids)]);
+  const bare = unboundEni(eniInfoOf(observed, 'Attaching'));
+  return withEnis(status, [...enis, withAssigned(status, bare, observed.ips, ids)]);
 }
 
-function withDirect(status: NodeEniConfigStatus, intent: Intent, seen: SeenEni): NodeEniConfigStatus {
+function withDirect(status: NodeEniConfigStatus, intent: Intent, observed: ObservedEni): NodeEniConfigStatus {
   const enis = status.eniInfos ?? [];
-  if (enis.some((eni) => eni.eniID === seen.eniID)) return status;
-  return withEnis(status, [...enis, { ...unboundEni(eniInfoOf(seen, 'Attaching')), ...directFieldsOf(intent) }]);
+  if (enis.some((eni) => eni.eniID === observed.eniID)) return status;
+  return withEnis(status, [...enis, { ...unboundEni(eniInfoOf(observed, 'Attaching')), ...directFieldsOf(intent) }]);
 }
 
 /**
  * Removes Releasing addresses from the other ENIs that they were on. The cloud has assigned them anew, so they are off
  * those ENIs already, though the answer that says so is still pending.
  */
-function withoutLeaving(status: NodeEniConfigStatus, eniID: string, ips: readonly string[]): NodeEniConfigStatus {
-  const isGone = (address: NodeEniAddress) => address.state === 'Releasing' && ips.includes(address.ip);
+function withoutReleasing(status: NodeEniConfigStatus, eniID: string, ips: readonly string[]): NodeEniConfigStatus {
+  const isReassigned = (address: NodeEniAddress) => address.state === 'Releasing' && ips.includes(address.ip);
   const enis = status.eniInfos ?? [];
-  if (!enis.some((eni) => eni.eniID !== eniID && (eni.addresses ?? []).some(isGone))) return status;
+  if (!enis.some((eni) => eni.eniID !== eniID && (eni.addresses ?? []).some(isReassigned))) return status;
   const left = enis.map((eni) =>
-    eni.eniID === eniID ? eni : { ...eni, addresses: (eni.addresses ?? []).filter((address) => !isGone(address)) },
+    eni.eniID === eniID
+      ? eni
+      : { ...eni, addresses: (eni.addresses ?? []).filter((address) => !isReassigned(address)) },
   );
   return withEnis(status, left);
 }
 
-function attached(status: NodeEniConfigStatus, eni: NodeEniInfo, seen: SeenEni, ids: Ids): NodeEniInfo {
-  const place = seen.deviceIndex === undefined ? {} : { deviceIndex: seen.deviceIndex };
-  const { securityGroups } = seen;
-  const bound: NodeEniInfo = { ...eni, ...place, state: 'Attached', assignmentID: ids.next(), securityGroups };
+function attached(status: NodeEniConfigStatus, eni: NodeEniInfo, observed: ObservedEni, ids: Ids): NodeEniInfo {
+  const device = observed.deviceIndex === undefined ? {} : { deviceIndex: observed.deviceIndex };
+  const { securityGroups } = observed;
+  const bound: NodeEniInfo = { ...eni, ...device, state: 'Attached', assignmentID: ids.next(), securityGroups };
   // For a static ENI the status has only the fields of its VpcENI so far.
-  if (!isShared(eni)) return { ...eniInfoOf(seen, 'Attached'), ...bound, addresses: eni.addresses ?? [] };
-  return withAssigned(status, bound, seen.ips, ids);
+  if (!isShared(eni)) return { ...eniInfoOf(observed, 'Attached'), ...bound, addresses: eni.addresses ?? [] };
+  return withAssigned(status, bound, observed.ips, ids);
 }
 
 function withoutIps(eni: NodeEniInfo, ips: readonly string[]): NodeEniInfo {
-  const gone = new Set(ips);
-  return { ...eni, addresses: (eni.addresses ?? []).filter((address) => !gone.has(address.ip)) };
+  const removed = new Set(ips);
+  return { ...eni, addresses: (eni.addresses ?? []).filter((address) => !removed.has(address.ip)) };
 }

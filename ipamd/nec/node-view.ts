@@ -1,7 +1,7 @@
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { IpamdEventReason } from '../event-reasons.ts';
-import type { ClaimWish } from './claim-wish.ts';
-import type { KeptEni } from './kept-eni.ts';
+import type { ClaimRequest } from './claim-request.ts';
+import type { StaticEni } from './static-eni.ts';
 
 /** The instance of a node, with the fields that decisions about its ENIs use. */
 export type NodeInstance = {
@@ -102,7 +102,7 @@ export type NodeView = {
    */
   readonly warmTarget?: number;
   /** Requests of claims for addresses and exclusive ENIs on this node; by key of the claim. Default: none. */
-  readonly claims?: ReadonlyMap<string, ClaimWish>;
+  readonly claims?: ReadonlyMap<string, ClaimRequest>;
   /**
    * Subnets of the node's zone that claims of its Pods name and that are not in `subnets`. They are used only for ENIs
    * of those claims. Default: none.
@@ -134,7 +134,7 @@ export type NodeView = {
   /** Demand for exclusive ENIs of a node whose agent has not written one yet. Default: 0. */
   readonly initialDirectDemand?: number;
   /** Static exclusive ENIs, on this node, on other nodes or on none; by id. Default: none. */
-  readonly keptEnis?: ReadonlyMap<string, KeptEni>;
+  readonly staticEnis?: ReadonlyMap<string, StaticEni>;
   /** Invalid input that the decision works around; becomes the condition `ConfigValid`. */
   readonly problems?: readonly NodeProblem[];
 };

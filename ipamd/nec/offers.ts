@@ -1,6 +1,6 @@
 import type { NodeEniAddress, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
-import { type ClaimStanding, standingsOf } from './claim-standing.ts';
 import type { NodeView } from './node-view.ts';
+import { type AddressPlan, planAddresses } from './plan-addresses.ts';
 
 /** Which addresses and ENIs the agent offers to give back. */
 export type Offers = {
@@ -13,28 +13,28 @@ export type Offers = {
 };
 
 /** Plans of addresses that no Pod waits for. */
-const OPEN: readonly ClaimStanding[] = ['pooled', 'goes'];
+const OPEN: readonly AddressPlan[] = ['pooled', 'goes'];
 
 /** Reads the agent's offers. An offer of an earlier assignment of the same address is void. */
 export function offersOf(view: NodeView): Offers {
   const { spec, leaving, inUse } = view;
-  const standings = standingsOf(view, view.status);
+  const plans = planAddresses(view, view.status);
   const offered = new Map((spec.releasableIPs ?? []).map(({ ip, assignmentID }) => [ip, assignmentID]));
   const isOffered = ({ ip, assignmentID, state }: NodeEniAddress) =>
     state === 'Assigned' && offered.get(ip) === assignmentID && inUse?.has(ip) !== true;
   const offeredEnis = new Map((spec.releasableENIs ?? []).map(({ eniID, assignmentID }) => [eniID, assignmentID]));
-  const isLetGo = (address: NodeEniAddress) => address.state === 'Releasing' || isOffered(address);
+  const isReleased = (address: NodeEniAddress) => address.state === 'Releasing' || isOffered(address);
   const isFree = (address: NodeEniAddress) => {
-    if (standings.isBusyElsewhere(address)) return false;
-    switch (standings.of(address)) {
+    if (plans.isBusyElsewhere(address)) return false;
+    switch (plans.of(address)) {
       case 'pooled':
-        return isLetGo(address);
+        return isReleased(address);
       case 'goes':
-        return isLetGo(address) || standings.isTakenOver(address);
+        return isReleased(address) || plans.isTakenOver(address);
       case 'stays':
         // It stays on its ENI. On a node that is torn down it goes with the ENI, and is assigned again elsewhere by its
         // address.
-        return leaving !== 'no' && isLetGo(address);
+        return leaving !== 'no' && isReleased(address);
       default:
         return false;
     }
@@ -42,7 +42,7 @@ export function offersOf(view: NodeView): Offers {
   const hasNeverServed = (eni: NodeEniInfo) => {
     // An ENI with a static address that a Pod waits for is not removed before it served, unless it may not serve at
     // all.
-    const isOpen = eni.draining === true || (eni.addresses ?? []).every((one) => OPEN.includes(standings.of(one)));
+    const isOpen = eni.draining === true || (eni.addresses ?? []).every((one) => OPEN.includes(plans.of(one)));
     return eni.state === 'Attaching' && eni.assignmentID === undefined && isOpen;
   };
   return {

@@ -5,9 +5,9 @@ import type {
   NodeEniConfigStatus,
   NodeEniInfo,
 } from '../../crd/node-eni-config-fields.ts';
-import { claimKeyOf, claimMarkOf, markedOnArrival } from './claim-marks.ts';
-import type { CloudSight, Ids, SeenEni } from './decision.ts';
-import { assignedNow, eniInfoOf, isSoundEni } from './seen-eni.ts';
+import { claimKeyOf, claimMarkOf, withClaimMark } from './claim-marks.ts';
+import type { CloudSnapshot, Ids, ObservedEni } from './decision.ts';
+import { eniInfoOf, isValidEni, newAssignment } from './observed-eni.ts';
 import { detachingEni, isIpv4, isShared, unboundEni, withEnis } from './with-enis.ts';
 
 /**
@@ -22,71 +22,78 @@ import { detachingEni, isIpv4, isShared, unboundEni, withEnis } from './with-eni
 export function rebuildStatus(
   status: NodeEniConfigStatus,
   spec: NodeEniConfigSpec,
-  sight: CloudSight,
+  snapshot: CloudSnapshot,
   ids: Ids,
   only?: ReadonlySet<string>,
   reserved?: ReadonlyMap<string, string>,
 ): NodeEniConfigStatus {
   const epoch = status.supplyEpoch ?? 0;
-  const observed = spec.observedSupplyEpoch ?? 0;
-  const isRestore = observed > epoch;
-  const mender = new Mender(status, isRestore, sight, ids, only, reserved);
-  const next = withEnis(status, mender.enis());
+  const observedEpoch = spec.observedSupplyEpoch ?? 0;
+  const isRestore = observedEpoch > epoch;
+  const rebuilder = new StatusRebuilder(status, isRestore, snapshot, ids, only, reserved);
+  const next = withEnis(status, rebuilder.enis());
   if (!isRestore) return next === status ? status : { ...next, describedAt: ids.now() };
-  return { ...next, supplyEpoch: Math.max(next.supplyEpoch ?? 0, observed + 1), intents: [], describedAt: ids.now() };
+  return {
+    ...next,
+    supplyEpoch: Math.max(next.supplyEpoch ?? 0, observedEpoch + 1),
+    intents: [],
+    describedAt: ids.now(),
+  };
 }
 
 /** Goes through the ENIs of object and cloud. It records used addresses and MACs: each may be in one place only. */
-class Mender {
+class StatusRebuilder {
   #status: NodeEniConfigStatus;
   #isRestore: boolean;
-  #sight: CloudSight;
+  #snapshot: CloudSnapshot;
   #ids: Ids;
   #only: ReadonlySet<string> | undefined;
   #reserved: ReadonlyMap<string, string> | undefined;
-  #taken = new Set<string>();
+  #used = new Set<string>();
 
   constructor(
     status: NodeEniConfigStatus,
     isRestore: boolean,
-    sight: CloudSight,
+    snapshot: CloudSnapshot,
     ids: Ids,
     only: ReadonlySet<string> | undefined,
     reserved: ReadonlyMap<string, string> | undefined,
   ) {
     this.#status = status;
     this.#isRestore = isRestore;
-    this.#sight = sight;
+    this.#snapshot = snapshot;
     this.#ids = ids;
     this.#only = only;
     this.#reserved = reserved;
   }
 
   enis(): readonly NodeEniInfo[] {
-    const held = (this.#status.eniInfos ?? []).map((eni) => (this.#isLeftAlone(eni) ? this.#withoutMoved(eni) : eni));
-    for (const eni of held) if (this.#isLeftAlone(eni)) this.#take(eni);
-    const kept = held.flatMap((eni) => {
-      if (this.#isLeftAlone(eni)) return [eni];
-      const seen = this.#sight.enis.get(eni.eniID);
-      if (seen === undefined) return this.#sight.isComplete ? [] : [this.#unseen(eni)];
-      return this.#mend(seen, eni);
+    const existing = (this.#status.eniInfos ?? []).map((eni) => (this.#isSkipped(eni) ? this.#withoutMoved(eni) : eni));
+    for (const eni of existing) if (this.#isSkipped(eni)) this.#markUsed(eni);
+    const remaining = existing.flatMap((eni) => {
+      if (this.#isSkipped(eni)) return [eni];
+      const observed = this.#snapshot.enis.get(eni.eniID);
+      if (observed === undefined) return this.#snapshot.isComplete ? [] : [this.#unchanged(eni)];
+      return this.#rebuild(observed, eni);
     });
-    const known = new Set(held.map((eni) => eni.eniID));
-    const found = [...this.#sight.enis.values()]
-      .filter((seen) => !known.has(seen.eniID) && !this.#isExpected(seen) && this.#isMeant(seen.eniID))
+    const known = new Set(existing.map((eni) => eni.eniID));
+    const found = [...this.#snapshot.enis.values()]
+      .filter(
+        (observed) => !known.has(observed.eniID) && !this.#isExpected(observed) && this.#isSelected(observed.eniID),
+      )
       .sort((one, other) => (one.eniID < other.eniID ? -1 : 1))
-      .flatMap((seen) => this.#mend(seen, undefined));
-    return [...kept, ...found];
+      .flatMap((observed) => this.#rebuild(observed, undefined));
+    return [...remaining, ...found];
   }
 
-  #isMeant(eniID: string): boolean {
+  #isSelected(eniID: string): boolean {
     return this.#only?.has(eniID) ?? true;
   }
 
-  #isLeftAlone({ eniID }: NodeEniInfo): boolean {
+  #isSkipped({ eniID }: NodeEniInfo): boolean {
     if (this.#isRestore) return false;
     const isBusy = this.#status.intents?.some((intent) => intent.eniID === eniID || intent.targetENIID === eniID);
-    return isBusy === true || !this.#isMeant(eniID);
+    return isBusy === true || !this.#isSelected(eniID);
   }
 
   /**
@@ -94,107 +101,108 @@ class Mender {
    * would count as empty and would be removed with the Pods that it serves.
    */
   #withoutMoved(eni: NodeEniInfo): NodeEniInfo {
-    const seen = this.#sight.enis.get(eni.eniID);
-    const elsewhere = [...this.#sight.enis.values()].filter((other) => other !== seen);
+    const observed = this.#snapshot.enis.get(eni.eniID);
+    const elsewhere = [...this.#snapshot.enis.values()].filter((other) => other !== observed);
     const isMoved = ({ ip }: NodeEniAddress) =>
-      seen?.ips.includes(ip) !== true && elsewhere.some(({ ips }) => ips.includes(ip));
+      observed?.ips.includes(ip) !== true && elsewhere.some(({ ips }) => ips.includes(ip));
     if (!(eni.addresses ?? []).some(isMoved)) return eni;
     return { ...eni, addresses: (eni.addresses ?? []).filter((address) => !isMoved(address)) };
   }
 
   /** Tells whether a recorded creation will bring the ENI. */
-  #isExpected(seen: SeenEni): boolean {
+  #isExpected(observed: ObservedEni): boolean {
     if (this.#isRestore) return false;
-    return this.#status.intents?.some((intent) => intent.resourceName === seen.name) ?? false;
+    return this.#status.intents?.some((intent) => intent.resourceName === observed.name) ?? false;
   }
 
-  #take(eni: NodeEniInfo): void {
+  #markUsed(eni: NodeEniInfo): void {
     const addresses = (eni.addresses ?? []).map((address) => address.ip);
     for (const one of [eni.mac, eni.primaryIP, eni.primaryIPv6, ...addresses])
-      if (one !== undefined) this.#taken.add(one);
+      if (one !== undefined) this.#used.add(one);
   }
 
   /** Keeps an ENI whose state in the cloud is unknown; after a restore its addresses get new ids. */
-  #unseen(eni: NodeEniInfo): NodeEniInfo {
+  #unchanged(eni: NodeEniInfo): NodeEniInfo {
     const next = this.#isRestore ? { ...eni, addresses: (eni.addresses ?? []).map((one) => this.#renewed(one)) } : eni;
-    this.#take(next);
+    this.#markUsed(next);
     return next;
   }
 
-  #mend(seen: SeenEni, held: NodeEniInfo | undefined): readonly NodeEniInfo[] {
-    const state = this.#stateOf(seen, held);
+  #rebuild(observed: ObservedEni, existing: NodeEniInfo | undefined): readonly NodeEniInfo[] {
+    const state = this.#stateOf(observed, existing);
     if (state === undefined) return [];
     // An incomplete description proves nothing, and the ENI may serve Pods.
-    if (!isSoundEni(seen)) return held === undefined ? [] : [this.#unseen(held)];
-    if (held !== undefined && this.#isBeingChanged(seen, held)) return [this.#unseen(held)];
-    if (this.#taken.has(seen.mac) || this.#taken.has(seen.primaryIP)) return [];
-    this.#taken.add(seen.mac).add(seen.primaryIP);
-    const isBound = seen.instanceID !== undefined;
-    const fresh = eniInfoOf(seen, state);
-    const mode = held === undefined && seen.mode !== undefined ? { mode: seen.mode } : {};
+    if (!isValidEni(observed)) return existing === undefined ? [] : [this.#unchanged(existing)];
+    if (existing !== undefined && this.#isBeingChanged(observed, existing)) return [this.#unchanged(existing)];
+    if (this.#used.has(observed.mac) || this.#used.has(observed.primaryIP)) return [];
+    this.#used.add(observed.mac).add(observed.primaryIP);
+    const isBound = observed.instanceID !== undefined;
+    const fresh = eniInfoOf(observed, state);
+    const mode = existing === undefined && observed.mode !== undefined ? { mode: observed.mode } : {};
     const merged: NodeEniInfo =
-      held === undefined ? { ...fresh, ...mode } : { ...held, ...fresh, ...nameOf(seen, held) };
-    const isNewlyBound = state === 'Attached' && (this.#isRestore || held?.state !== 'Attached');
+      existing === undefined ? { ...fresh, ...mode } : { ...existing, ...fresh, ...nameOf(observed, existing) };
+    const isNewlyBound = state === 'Attached' && (this.#isRestore || existing?.state !== 'Attached');
     const bound: NodeEniInfo = {
       ...merged,
       ...(isNewlyBound || (state === 'Attached' && merged.assignmentID === undefined)
         ? { assignmentID: this.#ids.next() }
         : {}),
-      addresses: isShared(merged) ? this.#addressesOf(seen, held) : (held?.addresses ?? []),
+      addresses: isShared(merged) ? this.#addressesOf(observed, existing) : (existing?.addresses ?? []),
     };
-    const placed = isBound ? bound : unboundEni(bound);
-    return [state === 'Detaching' ? detachingEni(placed) : placed];
+    const entry = isBound ? bound : unboundEni(bound);
+    return [state === 'Detaching' ? detachingEni(entry) : entry];
   }
 
   /** Tells whether the cloud is changing an attached ENI. It goes on serving; the next description shows the result. */
-  #isBeingChanged(seen: SeenEni, held: NodeEniInfo): boolean {
-    if (this.#isRestore || held.state !== 'Attached') return false;
-    const isHere = seen.instanceID !== undefined && seen.instanceID === this.#status.instanceID;
-    return isHere && (seen.state === 'PENDING' || seen.state === 'ATTACHING');
+  #isBeingChanged(observed: ObservedEni, existing: NodeEniInfo): boolean {
+    if (this.#isRestore || existing.state !== 'Attached') return false;
+    const isHere = observed.instanceID !== undefined && observed.instanceID === this.#status.instanceID;
+    return isHere && (observed.state === 'PENDING' || observed.state === 'ATTACHING');
   }
 
   /** Returns the state of the entry; undefined for an ENI that does not belong to this node. */
-  #stateOf(seen: SeenEni, held: NodeEniInfo | undefined): NodeEniInfo['state'] | undefined {
+  #stateOf(observed: ObservedEni, existing: NodeEniInfo | undefined): NodeEniInfo['state'] | undefined {
     const { instanceID } = this.#status;
-    const isElsewhere = seen.instanceID !== undefined && instanceID !== undefined && seen.instanceID !== instanceID;
+    const isElsewhere =
+      observed.instanceID !== undefined && instanceID !== undefined && observed.instanceID !== instanceID;
     // A static ENI moves between nodes, and its tags name the first one.
-    const isKeptHere = held?.mode === 'direct-eni' && held.claim !== undefined;
-    if ((seen.isOthers === true && !isKeptHere) || isElsewhere) return undefined;
+    const isStaticHere = existing?.mode === 'direct-eni' && existing.claim !== undefined;
+    if ((observed.isOthers === true && !isStaticHere) || isElsewhere) return undefined;
     // An ENI in the object belongs to the node whatever its tags: people remove tags, and the cloud omits them at
     // times.
-    if (seen.isForeign === true && held === undefined) return undefined;
-    if (seen.state === 'DETACHING' || seen.state === 'DELETING') return 'Detaching';
-    if (held?.state === 'Detaching' && !this.#isRestore) return 'Detaching';
-    return seen.state === 'AVAILABLE' && seen.instanceID !== undefined ? 'Attached' : 'Attaching';
+    if (observed.isForeign === true && existing === undefined) return undefined;
+    if (observed.state === 'DETACHING' || observed.state === 'DELETING') return 'Detaching';
+    if (existing?.state === 'Detaching' && !this.#isRestore) return 'Detaching';
+    return observed.state === 'AVAILABLE' && observed.instanceID !== undefined ? 'Attached' : 'Attaching';
   }
 
-  #addressesOf(seen: SeenEni, held: NodeEniInfo | undefined): readonly NodeEniAddress[] {
-    const there = new Set(seen.ips.filter((ip) => isInCidr(ip, seen.subnetCIDR)));
-    const going = new Set(seen.pendingIps);
+  #addressesOf(observed: ObservedEni, existing: NodeEniInfo | undefined): readonly NodeEniAddress[] {
+    const there = new Set(observed.ips.filter((ip) => isInCidr(ip, observed.subnetCIDR)));
+    const pending = new Set(observed.pendingIps);
     // An address that is being changed still exists: the next description shows the result.
-    const isKept = ({ ip }: NodeEniAddress) => !isIpv4(ip) || there.has(ip) || (going.has(ip) && !this.#isRestore);
-    const kept = (held?.addresses ?? []).filter(isKept).filter(({ ip }) => this.#claim(ip));
+    const isPresent = ({ ip }: NodeEniAddress) => !isIpv4(ip) || there.has(ip) || (pending.has(ip) && !this.#isRestore);
+    const remaining = (existing?.addresses ?? []).filter(isPresent).filter(({ ip }) => this.#markIfUnused(ip));
     const more = [...there]
-      .filter((ip) => this.#claim(ip))
-      .map((ip) => markedOnArrival(assignedNow(ip, this.#ids), this.#reserved));
-    return [...kept.map((address) => (this.#isRestore ? this.#renewed(address) : address)), ...more];
+      .filter((ip) => this.#markIfUnused(ip))
+      .map((ip) => withClaimMark(newAssignment(ip, this.#ids), this.#reserved));
+    return [...remaining.map((address) => (this.#isRestore ? this.#renewed(address) : address)), ...more];
   }
 
   #renewed(address: NodeEniAddress): NodeEniAddress {
-    const { claim, ...rest } = { ...address, ...assignedNow(address.ip, this.#ids) };
+    const { claim, ...rest } = { ...address, ...newAssignment(address.ip, this.#ids) };
     // An old state does not show which Pod may use a static address.
     if (claim !== undefined) return { ...rest, claim: claimMarkOf(claimKeyOf(claim)) };
-    return markedOnArrival(rest, this.#reserved);
+    return withClaimMark(rest, this.#reserved);
   }
 
-  #claim(ip: string): boolean {
-    if (this.#taken.has(ip)) return false;
-    this.#taken.add(ip);
+  #markIfUnused(ip: string): boolean {
+    if (this.#used.has(ip)) return false;
+    this.#used.add(ip);
     return true;
   }
 }
 
 /** Returns the name for the entry: an ENI without a name in the cloud leaves the entry's name unchanged. */
-function nameOf(seen: SeenEni, held: NodeEniInfo): Pick<NodeEniInfo, 'name'> {
-  return seen.name === '' && held.name !== undefined ? { name: held.name } : {};
+function nameOf(observed: ObservedEni, existing: NodeEniInfo): Pick<NodeEniInfo, 'name'> {
+  return observed.name === '' && existing.name !== undefined ? { name: existing.name } : {};
 }

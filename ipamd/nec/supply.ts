@@ -2,7 +2,7 @@ import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config
 import type { Intent } from './decision.ts';
 import { isDirectCreation } from './direct-creation.ts';
 import type { NodeView } from './node-view.ts';
-import { staticPlacesOf } from './unmet-wishes.ts';
+import { countStaticIps } from './unmet-ip-requests.ts';
 import { ipv4CountOf, isShared, pooledIpv4Of } from './with-enis.ts';
 
 /** Existing, pending and requested IPv4 Pod addresses of a node. Static addresses are not counted unless noted. */
@@ -14,12 +14,12 @@ export type Supply = {
   /** Demand of the node, at least the floor. */
   readonly demand: number;
   /** Address slots that static addresses use or will use. */
-  readonly kept: number;
+  readonly staticIps: number;
   /** The demand within the limits, minus the slots of static addresses; 0 for a node that is torn down. */
   readonly want: number;
   /** Limit of addresses on one ENI, and limit of shared ENIs. */
   readonly perEni: number;
-  readonly mostEnis: number;
+  readonly maxEnis: number;
 };
 
 /** Spare addresses of a node when its spec contains no number. */
@@ -27,21 +27,21 @@ const WARM_TARGET = 5;
 
 /** Counts a node's supply and demand. */
 export function supplyOf(view: NodeView, status: NodeEniConfigStatus): Supply {
-  const perEni = mostIpsPerEni(view);
-  const mostEnis = mostSharedEnis(view, status);
+  const perEni = maxIpsPerEni(view);
+  const maxEnis = maxSharedEnis(view, status);
   const enis = status.eniInfos ?? [];
   const serving = enis.filter((eni) => eni.state === 'Attached' && isUsable(eni));
   const attaching = enis.filter((eni) => eni.state === 'Attaching' && isUsable(eni) && !view.stuck.has(eni.eniID));
-  const kept = staticPlacesOf(view, status);
+  const staticIps = countStaticIps(view, status);
   const demand = Math.max(view.spec.desiredRouteENIIP ?? view.initialDemand, view.floor);
   return {
     have: sumOf(serving, (eni) => pooledIpv4Of(eni).length),
     coming: sumOf(attaching, (eni) => pooledIpv4Of(eni).length) + sumOf(status.intents ?? [], comingOf(view, status)),
     demand,
-    kept,
-    want: view.leaving === 'no' ? Math.max(0, Math.min(demand, perEni * mostEnis - kept)) : 0,
+    staticIps,
+    want: view.leaving === 'no' ? Math.max(0, Math.min(demand, perEni * maxEnis - staticIps)) : 0,
     perEni,
-    mostEnis,
+    maxEnis,
   };
 }
 
@@ -63,7 +63,7 @@ export function isUsable(eni: NodeEniInfo): boolean {
 }
 
 /** Lists creations whose ENI is not in the status yet. */
-export function unseenCreations(status: NodeEniConfigStatus): readonly Intent[] {
+export function pendingCreations(status: NodeEniConfigStatus): readonly Intent[] {
   const known = new Set((status.eniInfos ?? []).map((eni) => eni.eniID));
   return (status.intents ?? []).filter(
     (intent) => intent.action === 'CreateNetworkInterface' && !known.has(intent.eniID ?? ''),
@@ -71,19 +71,19 @@ export function unseenCreations(status: NodeEniConfigStatus): readonly Intent[] 
 }
 
 /** Counts the free address slots of an ENI, after everything that is requested for it has come. */
-export function roomOf(eni: NodeEniInfo, status: NodeEniConfigStatus, perEni: number): number {
-  const asked = sumOf(status.intents ?? [], (intent) => {
+export function freeSlotsOf(eni: NodeEniInfo, status: NodeEniConfigStatus, perEni: number): number {
+  const requested = sumOf(status.intents ?? [], (intent) => {
     if (intent.action === 'MigratePrivateIpAddress')
       return intent.targetENIID === eni.eniID ? (intent.ips ?? []).length : 0;
     const isFor = intent.eniID === eni.eniID;
     const isNew = intent.action === 'AssignPrivateIpAddresses' || isUnfilledCreation(intent, eni);
-    return isFor && isNew ? askedOf(intent) : 0;
+    return isFor && isNew ? requestedIpCount(intent) : 0;
   });
-  return Math.max(0, perEni - ipv4CountOf(eni) - asked);
+  return Math.max(0, perEni - ipv4CountOf(eni) - requested);
 }
 
 /** Counts the addresses that a call requests: a number, or particular ones. */
-export function askedOf({ action, ipCount, ips = [] }: Intent): number {
+export function requestedIpCount({ action, ipCount, ips = [] }: Intent): number {
   return ipCount ?? (action === 'AssignPrivateIpAddresses' ? ips.length : 0);
 }
 
@@ -92,21 +92,21 @@ export function sumOf<T>(items: readonly T[], count: (item: T) => number): numbe
   return items.reduce((sum, item) => sum + count(item), 0);
 }
 
-function mostIpsPerEni({ maxIPPerENI, instance }: NodeView): number {
-  return Math.min(maxIPPerENI ?? Number.MAX_SAFE_INTEGER, instance?.secondaryIpsPerEni ?? MOST_IPS_PER_ENI);
+function maxIpsPerEni({ maxIPPerENI, instance }: NodeView): number {
+  return Math.min(maxIPPerENI ?? Number.MAX_SAFE_INTEGER, instance?.secondaryIpsPerEni ?? MAX_IPS_PER_ENI);
 }
 
 /** Returns the limit of shared ENIs. Exclusive ENIs use ENI slots of the instance too. */
-function mostSharedEnis({ maxRouteENI, instance }: NodeView, status: NodeEniConfigStatus): number {
-  const coming = unseenCreations(status).filter(isDirectCreation).length;
+function maxSharedEnis({ maxRouteENI, instance }: NodeView, status: NodeEniConfigStatus): number {
+  const coming = pendingCreations(status).filter(isDirectCreation).length;
   const exclusive = (status.eniInfos ?? []).filter((eni) => !isShared(eni)).length + coming;
-  const places = instance === undefined ? MOST_ENIS : Math.max(0, instance.secondaryEnis - exclusive);
-  return Math.min(maxRouteENI ?? Number.MAX_SAFE_INTEGER, places);
+  const slots = instance === undefined ? MAX_ENIS : Math.max(0, instance.secondaryEnis - exclusive);
+  return Math.min(maxRouteENI ?? Number.MAX_SAFE_INTEGER, slots);
 }
 
 /** Maxima of the NodeENIConfig's schema: they limit a node whose instance is unknown. */
-const MOST_ENIS = 64;
-const MOST_IPS_PER_ENI = 4096;
+const MAX_ENIS = 64;
+const MAX_IPS_PER_ENI = 4096;
 
 function comingOf(view: NodeView, status: NodeEniConfigStatus): (intent: Intent) => number {
   const enis = new Map((status.eniInfos ?? []).map((eni) => [eni.eniID, eni]));

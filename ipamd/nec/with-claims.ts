@@ -1,9 +1,9 @@
 import type { NodeEniAddress, NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { claimKeyOf, claimMarkOf } from './claim-marks.ts';
-import { type ClaimStandings, standingsOf } from './claim-standing.ts';
 import type { NodeView } from './node-view.ts';
 import { type Offers, offersOf } from './offers.ts';
-import { staticPlacesOf } from './unmet-wishes.ts';
+import { type AddressPlans, planAddresses } from './plan-addresses.ts';
+import { countStaticIps } from './unmet-ip-requests.ts';
 import { isIpv4, isShared, releasing, withEnis } from './with-enis.ts';
 
 /**
@@ -13,20 +13,20 @@ import { isIpv4, isShared, releasing, withEnis } from './with-enis.ts';
  */
 export function withClaims(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
   const marked = withMarks(view, status);
-  const scene: Marking = { view, standings: standingsOf(view, marked), offers: offersOf({ ...view, status: marked }) };
+  const context: Marking = { view, plans: planAddresses(view, marked), offers: offersOf({ ...view, status: marked }) };
   const busy = new Set((marked.intents ?? []).map(({ eniID }) => eniID));
   const enis = (marked.eniInfos ?? []).map((eni) => {
     if (!isShared(eni) || !(eni.addresses ?? []).some(({ claim }) => claim !== undefined)) return eni;
     const addresses = (eni.addresses ?? []).flatMap((address) => {
       if (address.claim === undefined || !isIpv4(address.ip)) return [address];
-      return hasMoved(view, eni, address) && !busy.has(eni.eniID) ? [] : [asWanted(scene, eni, address)];
+      return hasMoved(view, eni, address) && !busy.has(eni.eniID) ? [] : [withCurrentMark(context, eni, address)];
     });
     return { ...eni, addresses };
   });
-  return withStaticPlaces(view, withEnis(marked, enis));
+  return withStaticIpCount(view, withEnis(marked, enis));
 }
 
-type Marking = { readonly view: NodeView; readonly standings: ClaimStandings; readonly offers: Offers };
+type Marking = { readonly view: NodeView; readonly plans: AddressPlans; readonly offers: Offers };
 
 /** Marks unmarked addresses that belong to a claim, unless another Pod uses them according to the API server. */
 function withMarks(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
@@ -54,11 +54,11 @@ type OwnerOf = (ip: string) => string | undefined;
  * do so.
  */
 function ownersOf({ reservedIps, claims }: NodeView): OwnerOf {
-  const wanted = new Map<string, string>();
-  for (const { key, mode, want, ip } of claims?.values() ?? []) {
-    if (mode === 'route-eni' && want === 'here' && ip !== undefined && !wanted.has(ip)) wanted.set(ip, key);
+  const requested = new Map<string, string>();
+  for (const { key, mode, goal, ip } of claims?.values() ?? []) {
+    if (mode === 'route-eni' && goal === 'here' && ip !== undefined && !requested.has(ip)) requested.set(ip, key);
   }
-  return (ip) => reservedIps?.get(ip) ?? wanted.get(ip);
+  return (ip) => reservedIps?.get(ip) ?? requested.get(ip);
 }
 
 /** Tells whether another node's object has the address on its own ENI: the cloud has moved it. */
@@ -67,23 +67,23 @@ function hasMoved({ movedTo }: NodeView, eni: NodeEniInfo, { ip, state }: NodeEn
   return state === 'Releasing' && there !== undefined && there !== eni.eniID;
 }
 
-function asWanted({ view, standings, offers }: Marking, eni: NodeEniInfo, address: NodeEniAddress): NodeEniAddress {
+function withCurrentMark({ view, plans, offers }: Marking, eni: NodeEniInfo, address: NodeEniAddress): NodeEniAddress {
   const { claim } = address;
-  const wish = claim === undefined ? undefined : view.claims?.get(claimKeyOf(claim));
-  if (claim === undefined || wish === undefined) return address;
-  const standing = standings.of(address);
-  const uid = standing === 'serves' ? wish.podUid : undefined;
+  const request = claim === undefined ? undefined : view.claims?.get(claimKeyOf(claim));
+  if (claim === undefined || request === undefined) return address;
+  const plan = plans.of(address);
+  const uid = plan === 'serves' ? request.podUid : undefined;
   // A released address stays so: while another node may be moving it, no Pod may get it here.
-  const isLost = address.state === 'Releasing' && claim.uid !== uid;
-  const mark = claimMarkOf(wish.key, isLost ? undefined : uid);
+  const isReassigned = address.state === 'Releasing' && claim.uid !== uid;
+  const mark = claimMarkOf(request.key, isReassigned ? undefined : uid);
   const marked = claim.uid === mark.uid ? address : { ...address, claim: mark };
-  const isLetGo = offers.isOffered(address) || (address.state === 'Assigned' && standings.isTakenOver(address));
-  return standing === 'handed' && isLetGo && eni.state === 'Attached' ? releasing(marked) : marked;
+  const isReleased = offers.isOffered(address) || (address.state === 'Assigned' && plans.isTakenOver(address));
+  return plan === 'handed' && isReleased && eni.state === 'Attached' ? releasing(marked) : marked;
 }
 
 /** Writes the number of static addresses; absent for 0. */
-function withStaticPlaces(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
-  const count = staticPlacesOf(view, status);
+function withStaticIpCount(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
+  const count = countStaticIps(view, status);
   const { staticRouteENIIPs: held, ...rest } = status;
   if ((held ?? 0) === count) return status;
   return count === 0 ? rest : { ...rest, staticRouteENIIPs: count };

@@ -1,25 +1,25 @@
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import type { ClaimWish } from '../nec/claim-wish.ts';
+import type { ClaimRequest } from '../nec/claim-request.ts';
 import type { Intent } from '../nec/decision.ts';
 import type { NodeProblem, NodeView, Refusal, SubnetChoice } from '../nec/node-view.ts';
-import { claimKey, DESCRIBE_CALL, instanceKey, ownKey, subnetKey } from './call-keys.ts';
-import type { NodeDeps, NodeFactParts } from './node-deps.ts';
+import { claimKey, DESCRIBE_CALL, instanceKey, nodeKey, subnetKey } from './call-keys.ts';
+import type { NodeDeps, NodeFactValues } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
 
 /** Input of a view. */
-type ViewParts = {
+type ViewInput = {
   readonly name: string;
   readonly uid: string;
   readonly spec: NodeEniConfigSpec;
   readonly status: NodeEniConfigStatus;
-  readonly facts: NodeFactParts;
+  readonly facts: NodeFactValues;
 };
 
 /** An ENI that is Attaching for so long, without a call for it, is given up. */
 const STUCK_ATTACHING_MS = 600_000;
 
 /** Actions that a refusal blocks for one ENI. */
-const OF_ENI = [
+const ENI_ACTIONS = [
   'AttachNetworkInterface',
   'DetachNetworkInterface',
   'DeleteNetworkInterface',
@@ -29,7 +29,7 @@ const OF_ENI = [
 ] as const;
 
 /** Builds the view with everything that a decision about a node depends on at this moment. */
-export function buildView(deps: NodeDeps, memory: NodeMemory, { name, uid, spec, status, facts }: ViewParts): NodeView {
+export function buildView(deps: NodeDeps, memory: NodeMemory, { name, uid, spec, status, facts }: ViewInput): NodeView {
   const keys = keysOf(name, status, facts);
   const refusals = refusalsOf(deps, name, keys);
   const { subnets, ...rest } = facts;
@@ -40,9 +40,11 @@ export function buildView(deps: NodeDeps, memory: NodeMemory, { name, uid, spec,
     uid,
     spec,
     status,
-    subnets: subnets.map((subnet) => triedByOthers(deps, name, subnet)),
-    blocked: new Set([...refusals.keys()].filter((key) => !isOfAll(facts, key) || isOwnSubnet(deps, name, key))),
-    doubtful: new Set(keys.flatMap(([key, bookKey]) => (deps.breakers.isDoubtful(bookKey) ? [key] : []))),
+    subnets: subnets.map((subnet) => blockIfProbed(deps, name, subnet)),
+    blocked: new Set(
+      [...refusals.keys()].filter((key) => !isKnownSubnet(facts, key) || isBlockedForNode(deps, name, key)),
+    ),
+    doubtful: new Set(keys.flatMap(([key, breakerKey]) => (deps.breakers.wasRefusedRecently(breakerKey) ? [key] : []))),
     stuck: stuckOf(deps, memory, status),
     refusals,
     claimCallsElsewhere,
@@ -53,7 +55,7 @@ export function buildView(deps: NodeDeps, memory: NodeMemory, { name, uid, spec,
  * Blocks a full subnet while another node tries it, whatever its description shows: the description also counts
  * addresses as free that cannot be assigned.
  */
-function triedByOthers({ breakers }: NodeDeps, name: string, subnet: SubnetChoice): SubnetChoice {
+function blockIfProbed({ breakers }: NodeDeps, name: string, subnet: SubnetChoice): SubnetChoice {
   const isRefused = breakers.refusalOf(subnetKey(subnet.subnetId), name) !== undefined;
   return isRefused && !subnet.isBlocked ? { ...subnet, isBlocked: true } : subnet;
 }
@@ -62,24 +64,24 @@ function triedByOthers({ breakers }: NodeDeps, name: string, subnet: SubnetChoic
  * Tells whether the facts contain the subnet: then they decide whether it is blocked, and the breaker only gives the
  * reason.
  */
-function isOfAll({ subnets }: NodeFactParts, key: string): boolean {
+function isKnownSubnet({ subnets }: NodeFactValues, key: string): boolean {
   return subnets.some((subnet) => subnetKey(subnet.subnetId) === key);
 }
 
-function isOwnSubnet({ breakers }: NodeDeps, name: string, key: string): boolean {
-  return breakers.refusalOf(ownKey(name, key), name) !== undefined;
+function isBlockedForNode({ breakers }: NodeDeps, name: string, key: string): boolean {
+  return breakers.refusalOf(nodeKey(name, key), name) !== undefined;
 }
 
 /** Key of the view, and key of the breaker. */
-type ViewKey = readonly [key: string, bookKey: string];
+type ViewKey = readonly [key: string, breakerKey: string];
 
-function keysOf(name: string, status: NodeEniConfigStatus, facts: NodeFactParts): readonly ViewKey[] {
+function keysOf(name: string, status: NodeEniConfigStatus, facts: NodeFactValues): readonly ViewKey[] {
   const enis = status.eniInfos ?? [];
   const instanceId = facts.instance?.instanceId ?? status.instanceID ?? '';
   const subnetIds = [...facts.subnets.map((one) => one.subnetId), ...enis.flatMap((eni) => eni.subnetID ?? [])];
-  const own = [
+  const nodeKeys = [
     'call/CreateNetworkInterface',
-    ...enis.flatMap((eni) => OF_ENI.map((action) => `call/${action}/${eni.eniID}`)),
+    ...enis.flatMap((eni) => ENI_ACTIONS.map((action) => `call/${action}/${eni.eniID}`)),
     ...subnetIds.map(subnetKey),
     ...[...(facts.claims?.values() ?? [])].flatMap(claimKeysOf),
   ];
@@ -88,18 +90,18 @@ function keysOf(name: string, status: NodeEniConfigStatus, facts: NodeFactParts)
     ['instance-enis', instanceKey(instanceId)],
     ...enis.map((eni) => [`eni-ips/${eni.eniID}`, `eni-ips/${eni.eniID}`] as const),
     ...subnetIds.map((id) => [subnetKey(id), subnetKey(id)] as const),
-    ...own.map((key) => [key, ownKey(name, key)] as const),
+    ...nodeKeys.map((key) => [key, nodeKey(name, key)] as const),
   ];
 }
 
-function claimKeysOf({ key, ip, ips = [] }: ClaimWish): readonly string[] {
+function claimKeysOf({ key, ip, ips = [] }: ClaimRequest): readonly string[] {
   return [claimKey(key), ...(ip === undefined ? ips : [ip]).map((one) => claimKey(key, one))];
 }
 
 function refusalsOf({ breakers }: NodeDeps, name: string, keys: readonly ViewKey[]): ReadonlyMap<string, Refusal> {
   return new Map(
-    keys.flatMap(([key, bookKey]) => {
-      const refusal = breakers.refusalOf(bookKey, name);
+    keys.flatMap(([key, breakerKey]) => {
+      const refusal = breakers.refusalOf(breakerKey, name);
       return refusal === undefined ? [] : [[key, refusal] as const];
     }),
   );
@@ -114,9 +116,9 @@ type ForbiddenCall = { readonly problem: NodeProblem; readonly afterMs: number }
 /** Lists the calls for a node that the cloud forbade a moment ago, whether they are still needed or not. */
 export function forbiddenCalls(
   deps: NodeDeps,
-  { name, status, facts }: Pick<ViewParts, 'name' | 'status' | 'facts'>,
+  { name, status, facts }: Pick<ViewInput, 'name' | 'status' | 'facts'>,
 ): readonly ForbiddenCall[] {
-  const described = [DESCRIBE_CALL, deps.breakers.refusalOf(ownKey(name, DESCRIBE_CALL), name)] as const;
+  const described = [DESCRIBE_CALL, deps.breakers.refusalOf(nodeKey(name, DESCRIBE_CALL), name)] as const;
   const all = [...refusalsOf(deps, name, keysOf(name, status, facts)), described];
   return all.flatMap(([key, refusal]) => {
     if (!key.startsWith('call/') || refusal === undefined || !FORBIDDEN.test(refusal.message)) return [];
@@ -130,14 +132,14 @@ function stuckOf({ clock, leader }: NodeDeps, memory: NodeMemory, status: NodeEn
   const intents = status.intents ?? [];
   // Longer than an inherited call is left unresolved, and longer than any call that is answered.
   const longMs = ({ requestTimeoutSeconds }: Intent) => leader.term.leaseMs + 2_000 * requestTimeoutSeconds;
-  const late = intents.filter((intent) => nowMs - (memory.intentSeenMs.get(intent.id) ?? nowMs) > longMs(intent));
+  const overdue = intents.filter((intent) => nowMs - (memory.intentSinceMs.get(intent.id) ?? nowMs) > longMs(intent));
   const busy = new Set(intents.map((intent) => intent.eniID));
   const idle = (status.eniInfos ?? []).filter((eni) => {
     const sinceMs = memory.attachingSinceMs.get(eni.eniID) ?? nowMs;
     return eni.state === 'Attaching' && !busy.has(eni.eniID) && nowMs - sinceMs > STUCK_ATTACHING_MS;
   });
   return new Set([
-    ...late.flatMap(({ id, eniID }) => [id, ...(eniID === undefined ? [] : [eniID])]),
+    ...overdue.flatMap(({ id, eniID }) => [id, ...(eniID === undefined ? [] : [eniID])]),
     ...idle.map((eni) => eni.eniID),
   ]);
 }

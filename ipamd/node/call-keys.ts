@@ -18,16 +18,16 @@ export function callKeysOf(node: string, intent: Intent, status: NodeEniConfigSt
   const { action, eniID } = intent;
   const subnetId = intent.subnetID ?? status.eniInfos?.find((eni) => eni.eniID === eniID)?.subnetID ?? '';
   const instanceId = intent.instanceID ?? status.instanceID ?? '';
-  const own = [ownKey(node, `call/${action}/${eniID}`)] as const;
+  const own = [nodeKey(node, `call/${action}/${eniID}`)] as const;
   // A refusal of one static address blocks neither the ENI nor the addresses of other claims.
-  const ofClaim = intent.claim === undefined ? undefined : ownKey(node, claimKey(intent.claim, intent.ips?.[0]));
+  const ofClaim = intent.claim === undefined ? undefined : nodeKey(node, claimKey(intent.claim, intent.ips?.[0]));
   switch (action) {
     case 'CreateNetworkInterface':
       // Another subnet may be suitable where this one is not.
       return {
         own: [
-          ownKey(node, 'call/CreateNetworkInterface'),
-          ownKey(node, subnetKey(subnetId)),
+          nodeKey(node, 'call/CreateNetworkInterface'),
+          nodeKey(node, subnetKey(subnetId)),
           ...(ofClaim === undefined ? [] : [ofClaim]),
         ],
         shared: sharedOf(['vpc-enis', subnetKey(subnetId)]),
@@ -65,13 +65,13 @@ export function keysFreedBy(intent: Intent, status: NodeEniConfigStatus): readon
 
 /** Returns the breaker key for an exhausted quota; the call's own key when the quota is unknown. */
 export function exhaustedKey(keys: CallKeys, error: CloudError): string {
-  const wanted = error.scope === 'subnet' ? 'subnet/' : (error.scope ?? '');
-  const found = [...keys.shared].find(([key]) => wanted !== '' && key.startsWith(wanted));
+  const prefix = error.scope === 'subnet' ? 'subnet/' : (error.scope ?? '');
+  const found = [...keys.shared].find(([key]) => prefix !== '' && key.startsWith(prefix));
   return found?.[1] ?? keys.own[0];
 }
 
 /** Returns the key of something that is blocked for one node alone. */
-export function ownKey(node: string, key: string): string {
+export function nodeKey(node: string, key: string): string {
   return `node/${node}/${key}`;
 }
 

@@ -32,8 +32,8 @@ export function lacksCloudFinalizer(object: KubeObject, status: NodeEniConfigSta
  */
 function withCloudFinalizer(object: KubeObject, status: NodeEniConfigStatus): KubeObject {
   const { finalizers = [], deletionTimestamp } = object.metadata;
-  const holdsNothing = (status.eniInfos ?? []).length + (status.intents ?? []).length === 0;
-  if (holdsNothing || deletionTimestamp !== undefined || finalizers.includes(CLOUD_FINALIZER)) return object;
+  const isEmpty = (status.eniInfos ?? []).length + (status.intents ?? []).length === 0;
+  if (isEmpty || deletionTimestamp !== undefined || finalizers.includes(CLOUD_FINALIZER)) return object;
   return { ...object, metadata: { ...object.metadata, finalizers: [...finalizers, CLOUD_FINALIZER] } };
 }
 
@@ -45,9 +45,11 @@ function mergeStatus(raw: unknown, status: NodeEniConfigStatus): Raw {
     ...present(
       'eniInfos',
       status.eniInfos?.map((eni) => {
-        const held = find(before['eniInfos'], 'eniID', eni.eniID);
-        const addresses = eni.addresses?.map((address) => mergeFields(heldAddress(held, address), address, ADDRESS));
-        return { ...mergeFields(held, eni, ENI_INFO), ...present('addresses', addresses) };
+        const existing = find(before['eniInfos'], 'eniID', eni.eniID);
+        const addresses = eni.addresses?.map((address) =>
+          mergeFields(existingAddress(existing, address), address, ADDRESS),
+        );
+        return { ...mergeFields(existing, eni, ENI_INFO), ...present('addresses', addresses) };
       }),
     ),
     ...present(
@@ -58,15 +60,15 @@ function mergeStatus(raw: unknown, status: NodeEniConfigStatus): Raw {
 }
 
 /** Returns the unknown fields of an address. They belong to one assignment and are dropped with it. */
-function heldAddress(eni: Raw, { ip, assignmentID }: { readonly ip: string; readonly assignmentID: string }): Raw {
-  const held = find(eni['addresses'], 'ip', ip);
-  return held['assignmentID'] === assignmentID ? held : {};
+function existingAddress(eni: Raw, { ip, assignmentID }: { readonly ip: string; readonly assignmentID: string }): Raw {
+  const existing = find(eni['addresses'], 'ip', ip);
+  return existing['assignmentID'] === assignmentID ? existing : {};
 }
 
 function mergeFields(before: Raw, after: Raw, fields: FieldTable): Raw {
-  const kept = Object.entries(before).filter(([key]) => !Object.hasOwn(fields, key));
-  const own = Object.entries(after).filter(([, value]) => value !== undefined);
-  return Object.fromEntries([...kept, ...own]);
+  const unknownFields = Object.entries(before).filter(([key]) => !Object.hasOwn(fields, key));
+  const ownFields = Object.entries(after).filter(([, value]) => value !== undefined);
+  return Object.fromEntries([...unknownFields, ...ownFields]);
 }
 
 function present(key: string, value: unknown): Raw {

@@ -5,15 +5,15 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { IpamdEventReason } from '../event-reasons.ts';
 import type { Ids, IntentOutcome, Leader } from '../nec/decision.ts';
-import type { KeptEni } from '../nec/kept-eni.ts';
 import type { NodeProblem, NodeView } from '../nec/node-view.ts';
-import type { BreakerBook } from './breaker-book.ts';
-import type { CloudEyes } from './cloud-eyes.ts';
+import type { StaticEni } from '../nec/static-eni.ts';
+import type { CircuitBreakers } from './circuit-breakers.ts';
+import type { CloudObserver } from './cloud-observer.ts';
 import type { NecEntry } from './nec-entry.ts';
-import type { NodeMemoryBook } from './node-memory.ts';
+import type { NodeMemories } from './node-memory.ts';
 
 /** What is known of a node beside its NodeENIConfig: from its Node, its instance, the configuration and the subnets. */
-export type NodeFactParts = Pick<
+export type NodeFactValues = Pick<
   NodeView,
   | 'leaving'
   | 'instance'
@@ -26,7 +26,7 @@ export type NodeFactParts = Pick<
   | 'inUse'
   | 'maxDirectENI'
   | 'initialDirectDemand'
-  | 'keptEnis'
+  | 'staticEnis'
   | 'claims'
   | 'claimSubnets'
   | 'reservedSubnets'
@@ -41,7 +41,7 @@ export type NodeFactParts = Pick<
 
 /** Answer of {@link NodeFacts.viewOf}. `unknown`: nothing can be decided yet; checked again after `afterMs`. */
 export type NodeFactsAnswer =
-  | { readonly kind: 'known'; readonly parts: NodeFactParts }
+  | { readonly kind: 'known'; readonly values: NodeFactValues }
   | {
       readonly kind: 'unknown';
       readonly problem: NodeProblem;
@@ -99,7 +99,7 @@ export type NodeObserver = {
   /** The cloud differs from the object. */
   onDrift?(drift: { readonly node: string; readonly kinds: readonly string[] }): void;
   /** An object that other clients than ipamd and the agent had changed was repaired. */
-  onMended?(mended: { readonly node: string; readonly kind: string }): void;
+  onRepaired?(repair: { readonly node: string; readonly kind: string }): void;
   /** All present problems of a node; an empty list when there are none. */
   onProblems?(node: string, problems: readonly NodeProblem[]): void;
 };
@@ -136,13 +136,13 @@ export type NodeDeps = {
   readonly events: NodeEvents;
   readonly observe: NodeObserver;
   /** Of the process: used by all its terms. */
-  readonly breakers: BreakerBook;
+  readonly breakers: CircuitBreakers;
   /** Of the process. */
-  readonly eyes: CloudEyes;
+  readonly cloudObserver: CloudObserver;
   /** Of the term. */
-  readonly memory: NodeMemoryBook;
+  readonly memory: NodeMemories;
   /** Finds the static ENI of an id; undefined for other ENIs. Default: none is static. */
-  readonly keptEni?: (eniId: string) => KeptEni | undefined;
+  readonly findStaticEni?: (eniId: string) => StaticEni | undefined;
   /**
    * Called when the cloud refused a call for one static address; `key` is `namespace/name` of its claim. Default: not
    * reported.
@@ -154,5 +154,5 @@ export type NodeDeps = {
    */
   readonly claimsWait?: (node: string, waits: ReadonlyMap<string, string>) => void;
   /** Enqueues a node: a call that outlasted its reconcile has ended. */
-  readonly wake: (name: string) => void;
+  readonly enqueue: (name: string) => void;
 };

@@ -1,16 +1,16 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { claimKeysOf } from '../nec/claim-marks.ts';
-import type { Baseline } from '../nec/decide-trust.ts';
 import type { Intent } from '../nec/decision.ts';
-import type { Judgement } from '../nec/judge-intent.ts';
-import type { AllocatableTold } from './tell-allocatable.ts';
+import type { IntentEvaluation } from '../nec/evaluate-intent.ts';
+import type { Baseline } from '../nec/with-confirmed-offers.ts';
+import type { AllocatableWrite } from './decide-allocatable-write.ts';
 
 /** A call that this process makes or made for an intent, until its outcome is in the object. */
 export type RunningCall = {
   readonly startedMs: number;
   /** Set once the call ended. `repeat`: the intent is to be sent again. */
-  outcome: Judgement | undefined;
+  outcome: IntentEvaluation | undefined;
   /** Resolves when it ended; never rejects. */
   readonly ended: Promise<void>;
 };
@@ -25,11 +25,11 @@ export type NodeMemory = {
   /** True when the result of the last write is unknown: read from the API server, not from the cache. */
   mustRead: boolean;
   /** True while a reconcile of the node runs: it notices itself when a call ends. */
-  isTurning: boolean;
+  isReconciling: boolean;
   /** By intent id. */
   readonly calls: Map<string, RunningCall>;
   /** When this leader first read an intent, by its id; monotonic milliseconds. */
-  readonly intentSeenMs: Map<string, number>;
+  readonly intentSinceMs: Map<string, number>;
   /** When an own call ended with an unknown outcome, by intent id. */
   readonly unclearMs: Map<string, number>;
   /** Since when an ENI has been Attaching, by its id; monotonic milliseconds. */
@@ -42,17 +42,17 @@ export type NodeMemory = {
    * Differences between object and cloud, and when a description first showed them. They are repaired when a later
    * description shows them too.
    */
-  readonly driftSeenMs: Map<string, number>;
+  readonly driftSinceMs: Map<string, number>;
   /** State of the object when it was first read since the last list; undefined: taken at the next pass. */
   baseline: Baseline | undefined;
   /** The problems that were reported last. */
-  told: string | undefined;
+  reportedProblems: string | undefined;
   /** The last write that was made only for the number of allocatable addresses. */
-  allocatableTold: AllocatableTold | undefined;
+  allocatableWrite: AllocatableWrite | undefined;
 };
 
 /** The memory of all nodes; made anew with each term of leadership. */
-export class NodeMemoryBook {
+export class NodeMemories {
   #nodes = new Map<string, NodeMemory>();
   /** Calls for static addresses, of all nodes. */
   readonly claimCalls = new ClaimCalls();
@@ -64,31 +64,31 @@ export class NodeMemoryBook {
     const memory: NodeMemory = {
       written: undefined,
       mustRead: false,
-      isTurning: false,
+      isReconciling: false,
       calls: new Map(),
-      intentSeenMs: new Map(),
+      intentSinceMs: new Map(),
       unclearMs: new Map(),
       attachingSinceMs: new Map(),
       describe: undefined,
       rebuiltMs: undefined,
-      driftSeenMs: new Map(),
+      driftSinceMs: new Map(),
       baseline: undefined,
-      told: undefined,
-      allocatableTold: undefined,
+      reportedProblems: undefined,
+      allocatableWrite: undefined,
     };
     this.#nodes.set(name, memory);
     return memory;
   }
 
   /** Makes the next reconcile of a node describe the cloud and repair the object where it differs. */
-  askDescribe(name: string, why: string): void {
+  requestDescribe(name: string, why: string): void {
     this.of(name).describe = { why, notBeforeMs: 0 };
   }
 
   /** Removes a node whose object is deleted. */
-  forget(name: string): void {
+  remove(name: string): void {
     this.#nodes.delete(name);
-    this.claimCalls.forget(name);
+    this.claimCalls.remove(name);
   }
 }
 
@@ -109,13 +109,13 @@ class ClaimCalls {
   }
 
   /** Adds an intent that is about to be recorded. */
-  take(node: string, intent: Intent, status: NodeEniConfigStatus): void {
+  add(node: string, intent: Intent, status: NodeEniConfigStatus): void {
     const keys = claimKeysOf(intent, status);
     if (keys.length > 0) this.#claims.set(node, new Set([...(this.#claims.get(node) ?? []), ...keys]));
   }
 
   /** Removes a node. */
-  forget(node: string): void {
+  remove(node: string): void {
     this.#claims.delete(node);
   }
 

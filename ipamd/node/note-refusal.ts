@@ -3,8 +3,8 @@ import type { CallPriority } from '../../cloud/cloud.ts';
 import { type CloudError, isCloudError, type Retry } from '../../cloud/cloud-error.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { Intent, IntentFailure, IntentOutcome } from '../nec/decision.ts';
-import { MOVING_CODE, NOT_MOVED_CODE } from '../nec/judge-intent.ts';
-import { callKeysOf, DESCRIBE_CALL, exhaustedKey, keysFreedBy, ownKey } from './call-keys.ts';
+import { MOVING_CODE, NOT_MOVED_CODE } from '../nec/evaluate-intent.ts';
+import { callKeysOf, DESCRIBE_CALL, exhaustedKey, keysFreedBy, nodeKey } from './call-keys.ts';
 import type { NodeDeps } from './node-deps.ts';
 
 /** A recorded intent, and the object that records it. */
@@ -22,27 +22,28 @@ export type IntentCase = {
 export const TASK_CODE = { failed: 'TASK_FAILED', lost: 'TASK_LOST' } as const;
 
 /** Code of a move that was not sent: the other node had not released the address, or uses it again. */
-export const NOT_LET_GO_CODE = 'NOT_LET_GO';
+export const NOT_RELEASED_CODE = 'NOT_LET_GO';
 
 /** Code of an intent that its task should have finished, while the description does not show it. */
-export const UNSEEN_CODE = 'DESCRIBED_OTHERWISE';
+export const UNCONFIRMED_CODE = 'DESCRIBED_OTHERWISE';
 
 const FIRST_REFUSAL_MS = 2_000;
-const FIRST_NEVER_MS = 30_000;
+const FIRST_PERMANENT_MS = 30_000;
 /** A subnet in which a creation failed is blocked for longer than the call, so that another one is tried first. */
 const OTHER_SUBNET_MS = 10_000;
 
 /** Returns the outcome of a call that a quota stopped, and opens the breaker of the exhausted quota. */
-export function exhausted(deps: NodeDeps, one: IntentCase, error: CloudError): IntentOutcome {
+export function refuseExhausted(deps: NodeDeps, one: IntentCase, error: CloudError): IntentOutcome {
   const { node, intent, status } = one;
   const key = exhaustedKey(callKeysOf(node, intent, status), error);
   const failure = failureOf(error);
   endProbes(deps, one);
-  tellClaim(deps, one, failure);
+  reportToClaim(deps, one, failure);
   deps.breakers.trip(key, error.afterMs, `${failure.code}: ${failure.message}`);
   if (key.startsWith('subnet/')) deps.facts.subnetFull(key.slice('subnet/'.length));
   // The object shows free capacity: it may lack some addresses of the ENI.
-  if (key.startsWith('eni-ips/')) deps.memory.askDescribe(node, 'the cloud finds an ENI full that should have room');
+  if (key.startsWith('eni-ips/'))
+    deps.memory.requestDescribe(node, 'the cloud reports an ENI full that should have free addresses');
   return { kind: 'refused', error: failure };
 }
 
@@ -56,7 +57,7 @@ export function isRefusal(intent: Intent, { code }: { readonly code: string }): 
 }
 
 /** ipamd's own codes that do not tell whether the call happened. */
-const OWN_CODES: readonly string[] = [UNSEEN_CODE, MOVING_CODE, NOT_MOVED_CODE, NOT_LET_GO_CODE, 'INTERNAL'];
+const OWN_CODES: readonly string[] = [UNCONFIRMED_CODE, MOVING_CODE, NOT_MOVED_CODE, NOT_RELEASED_CODE, 'INTERNAL'];
 
 /** Returns the outcome of a refused call, and blocks the call for this node for a while. */
 export function refuse(
@@ -68,7 +69,7 @@ export function refuse(
   const { node, intent, status } = one;
   const { own } = callKeysOf(node, intent, status);
   endProbes(deps, one);
-  tellClaim(deps, one, { code, message });
+  reportToClaim(deps, one, { code, message });
   const [call, ...more] = own;
   deps.breakers.trip(call, pauseMs, `${code}: ${message}`);
   for (const key of more) deps.breakers.trip(key, Math.max(pauseMs, OTHER_SUBNET_MS), `${code}: ${message}`);
@@ -79,20 +80,24 @@ export function refuse(
  * Codes that are not reported to the claim: the call was lost or came too late, the cloud did not refuse it. It is
  * tried again.
  */
-const UNTOLD: readonly string[] = [NOT_MOVED_CODE, NOT_LET_GO_CODE, TASK_CODE.lost];
+const UNREPORTED: readonly string[] = [NOT_MOVED_CODE, NOT_RELEASED_CODE, TASK_CODE.lost];
 
-function tellClaim({ claimRefused }: NodeDeps, { node, intent }: IntentCase, { code, message }: IntentFailure): void {
+function reportToClaim(
+  { claimRefused }: NodeDeps,
+  { node, intent }: IntentCase,
+  { code, message }: IntentFailure,
+): void {
   const { claim, action, ips = [] } = intent;
-  if (claim !== undefined && !UNTOLD.includes(code)) claimRefused?.(claim, { node, action, ips, code, message });
+  if (claim !== undefined && !UNREPORTED.includes(code)) claimRefused?.(claim, { node, action, ips, code, message });
 }
 
 /** How long a refused call is blocked at first, milliseconds. */
 export function pauseOf({ retry, afterMs }: CloudError): number {
-  return retry === 'never' ? FIRST_NEVER_MS : Math.max(afterMs, FIRST_REFUSAL_MS);
+  return retry === 'never' ? FIRST_PERMANENT_MS : Math.max(afterMs, FIRST_REFUSAL_MS);
 }
 
 function pauseAfter(code: string, { action }: Intent): number {
-  const isOurs = code === TASK_CODE.failed || UNTOLD.includes(code);
+  const isOurs = code === TASK_CODE.failed || UNREPORTED.includes(code);
   return isOurs ? FIRST_REFUSAL_MS : pauseOf(classifyError({ code, action, text: '' }));
 }
 
@@ -102,15 +107,15 @@ export function failureOf({ code, text, requestId }: CloudError): IntentFailure 
 }
 
 /** Runs a description, and notes whether the cloud forbids it: that blocks nothing, but is reported. */
-export async function notingDescribe<T>(deps: NodeDeps, node: string, describe: () => Promise<T>): Promise<T> {
-  const key = ownKey(node, DESCRIBE_CALL);
+export async function trackDescribe<T>(deps: NodeDeps, node: string, describe: () => Promise<T>): Promise<T> {
+  const key = nodeKey(node, DESCRIBE_CALL);
   try {
-    const seen = await describe();
+    const described = await describe();
     deps.breakers.reset(key);
-    return seen;
+    return described;
   } catch (error) {
     if (isCloudError(error, 'never', 'credentials'))
-      deps.breakers.trip(key, FIRST_NEVER_MS, `${error.code}: ${error.text}`);
+      deps.breakers.trip(key, FIRST_PERMANENT_MS, `${error.code}: ${error.text}`);
     throw error;
   }
 }
@@ -126,7 +131,7 @@ export function noteAccepted(deps: NodeDeps, { node, intent, status }: IntentCas
  */
 export function noteDone(deps: NodeDeps, { node, intent, status }: IntentCase): void {
   for (const key of callKeysOf(node, intent, status).own) deps.breakers.reset(key);
-  for (const key of keysFreedBy(intent, status)) deps.breakers.ease(key);
+  for (const key of keysFreedBy(intent, status)) deps.breakers.allowProbe(key);
 }
 
 /** Ends the probes of a call that brought no result, so that others may try. */

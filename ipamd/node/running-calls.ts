@@ -1,10 +1,10 @@
 import type { Clock } from '../../runtime/clock.ts';
 import type { IntentOutcome } from '../nec/decision.ts';
-import type { Judgement } from '../nec/judge-intent.ts';
+import type { IntentEvaluation } from '../nec/evaluate-intent.ts';
 import type { NodeDeps } from './node-deps.ts';
 import type { NodeMemory, RunningCall } from './node-memory.ts';
 import type { IntentCase } from './note-refusal.ts';
-import { followIntent, resolveWhenStill, sendIntent } from './run-intent.ts';
+import { followIntent, resolveUntilSettled, sendIntent } from './run-intent.ts';
 
 /** What is done for an intent: its call is sent, its task followed, or its outcome resolved. */
 export type CallKind = 'send' | 'follow' | 'resolve';
@@ -16,18 +16,18 @@ export function startCall(deps: NodeDeps, memory: NodeMemory, kind: CallKind, on
   const { signal } = deps.leader.term;
   const { id } = one.intent;
   const work = RUN[kind](deps, one, signal).then(
-    (outcome) => tell(deps, one, outcome, clock.monotonicMs() - startedMs),
-    (error: unknown) => broken(deps, one, error, signal),
+    (outcome) => reportCall(deps, one, outcome, clock.monotonicMs() - startedMs),
+    (error: unknown) => faultOutcome(deps, one, error, signal),
   );
   const call: RunningCall = { startedMs, outcome: undefined, ended: work.then(end) };
-  function end(outcome: Judgement | undefined): void {
+  function end(outcome: IntentEvaluation | undefined): void {
     // After the end of the term nothing more is written: the call stays without an outcome.
     if (outcome === undefined) return;
     call.outcome = outcome;
-    if (!memory.isTurning) deps.wake(one.node);
+    if (!memory.isReconciling) deps.enqueue(one.node);
   }
   memory.calls.set(id, call);
-  if (kind === 'send') memory.intentSeenMs.set(id, startedMs);
+  if (kind === 'send') memory.intentSinceMs.set(id, startedMs);
 }
 
 /** Waits until one of the calls ends, or `ms` have passed. */
@@ -47,13 +47,20 @@ export async function waitForAny(
   signal.throwIfAborted();
 }
 
-const RUN: Readonly<Record<CallKind, (deps: NodeDeps, one: IntentCase, signal: AbortSignal) => Promise<Judgement>>> = {
+const RUN: Readonly<
+  Record<CallKind, (deps: NodeDeps, one: IntentCase, signal: AbortSignal) => Promise<IntentEvaluation>>
+> = {
   send: sendIntent,
   follow: followIntent,
-  resolve: resolveWhenStill,
+  resolve: resolveUntilSettled,
 };
 
-function tell({ observe, log }: NodeDeps, { node, intent }: IntentCase, outcome: Judgement, tookMs: number): Judgement {
+function reportCall(
+  { observe, log }: NodeDeps,
+  { node, intent }: IntentCase,
+  outcome: IntentEvaluation,
+  tookMs: number,
+): IntentEvaluation {
   if (outcome === 'repeat') return outcome;
   const { action, eniID, id } = intent;
   const error = 'error' in outcome ? outcome.error : undefined;
@@ -66,13 +73,13 @@ function tell({ observe, log }: NodeDeps, { node, intent }: IntentCase, outcome:
 }
 
 /** Returns the outcome of a call that failed by a fault of ipamd: it is unknown how the call ended. */
-function broken(
+function faultOutcome(
   { log }: NodeDeps,
   { node, intent }: IntentCase,
   error: unknown,
   signal: AbortSignal,
 ): IntentOutcome | undefined {
   if (signal.aborted) return undefined;
-  log.error('a cloud call of ours broke', { node, intent: intent.id, action: intent.action, error });
+  log.error('a cloud call failed by a fault of ipamd', { node, intent: intent.id, action: intent.action, error });
   return { kind: 'unclear', error: { code: 'INTERNAL', message: String(error) } };
 }

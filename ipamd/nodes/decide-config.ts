@@ -20,7 +20,7 @@ type KnownConfig = {
   readonly instanceId: string | undefined;
   readonly isLeaving: boolean;
   /** The object contains ENIs or calls in flight, or is unreadable. */
-  readonly holdsSome: boolean;
+  readonly isInUse: boolean;
 };
 
 /** What to do about the NodeENIConfig of a node. */
@@ -52,7 +52,7 @@ function decideOld({ node, instanceId }: ConfigFacts, config: KnownConfig): Conf
   if (config.isLeaving) return { kind: 'none' };
   // ENIs are drained first: a deletion cannot be undone, and a node that registers anew needs its ENIs while its Pods
   // run on.
-  if (node === undefined) return config.holdsSome ? { kind: 'none' } : { kind: 'remove', why: 'NodeGone' };
+  if (node === undefined) return config.isInUse ? { kind: 'none' } : { kind: 'remove', why: 'NodeGone' };
   // The name is often the node's address, and addresses are used again: the ENIs are still those of the former
   // instance.
   const isReplaced = config.instanceId !== undefined && instanceId !== undefined && config.instanceId !== instanceId;

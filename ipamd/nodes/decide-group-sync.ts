@@ -15,18 +15,18 @@ export type GroupSyncStep =
  * the NodeENIConfig records that it was started, and survives a change of leader.
  */
 export function decideGroupSync(facts: {
-  readonly isWanted: boolean;
-  readonly isBegun: boolean;
+  readonly isRequested: boolean;
+  readonly isStarted: boolean;
   readonly groups: readonly string[] | undefined;
   readonly status: NodeEniConfigStatus | undefined;
 }): GroupSyncStep {
   // A static ENI has the groups of its Pod.
   const enis = (facts.status?.eniInfos ?? []).filter(({ claim }) => claim === undefined);
-  if (!facts.isWanted) return facts.isBegun ? { kind: 'finish' } : { kind: 'none' };
+  if (!facts.isRequested) return facts.isStarted ? { kind: 'finish' } : { kind: 'none' };
   // No group is configured, or another annotation clears all of them: nothing is to be set.
   if (facts.groups === undefined || facts.groups.length === 0 || enis.length === 0) return { kind: 'finish' };
-  if (!facts.isBegun) return { kind: 'begin' };
-  const wanted = JSON.stringify(facts.groups);
-  const isDone = enis.every(({ securityGroups }) => JSON.stringify(securityGroups) === wanted);
+  if (!facts.isStarted) return { kind: 'begin' };
+  const required = JSON.stringify(facts.groups);
+  const isDone = enis.every(({ securityGroups }) => JSON.stringify(securityGroups) === required);
   return isDone ? { kind: 'finish' } : { kind: 'none' };
 }

@@ -6,11 +6,11 @@ export type LeavingFacts = {
   /** Of the instance whose ENIs the NodeENIConfig holds. */
   readonly presence: Presence;
   /** The Node is deleted, or another instance has its name now. */
-  readonly isNodeGone: boolean;
+  readonly isNodeAbsent: boolean;
   /** The kubelet of the Node reports that it is ready, and the Node is this instance. Default: false. */
   readonly isNodeReady?: boolean;
   /** Milliseconds since this leader first missed the Node; 0 when it exists. */
-  readonly goneForMs: number;
+  readonly absentForMs: number;
   /** The deletion of the NodeENIConfig was requested. */
   readonly isConfigLeaving: boolean;
   /** The Node annotation disable-node-eni is true. */
@@ -28,8 +28,8 @@ export type LeavingFacts = {
 export function decideLeaving(facts: LeavingFacts, nodeGraceMs: number): Leaving {
   const isInstanceOver = facts.presence === 'gone' || facts.presence === 'stopped';
   if (isInstanceOver && facts.isNodeReady !== true) return 'force';
-  if (facts.isNodeGone) {
-    const isOver = facts.goneForMs >= nodeGraceMs && facts.hasLivePods === false;
+  if (facts.isNodeAbsent) {
+    const isOver = facts.absentForMs >= nodeGraceMs && facts.hasLivePods === false;
     return isOver ? 'force' : 'drain';
   }
   return facts.isConfigLeaving || facts.isDisabled ? 'drain' : 'no';

@@ -19,9 +19,9 @@ export function decideNodeCondition(
   isServing: boolean,
   nowText: string,
 ): NodeConditionPatch | undefined {
-  const wanted = isServing ? SERVING : NOT_SERVING;
-  if (current?.status === wanted.status && current.reason === wanted.reason) return undefined;
-  const since = current?.status === wanted.status ? current.lastTransitionTime : undefined;
+  const required = isServing ? SERVING : NOT_SERVING;
+  if (current?.status === required.status && current.reason === required.reason) return undefined;
+  const since = current?.status === required.status ? current.lastTransitionTime : undefined;
   const times = { lastHeartbeatTime: nowText, lastTransitionTime: since ?? nowText };
-  return { status: { conditions: [{ type: ENI_IP_CONDITION, ...wanted, ...times }] } };
+  return { status: { conditions: [{ type: ENI_IP_CONDITION, ...required, ...times }] } };
 }

@@ -18,7 +18,7 @@ export type PolicyFacts = {
   /** Limits of the instance. */
   readonly limits: { readonly secondaryEnis: number; readonly secondaryIpsPerEni: number };
   /** Whether the node serves exclusive ENIs, and their limit on its instance. Default: it serves none. */
-  readonly direct?: { readonly isServed: boolean; readonly most: number };
+  readonly direct?: { readonly isServed: boolean; readonly limit: number };
   /** Accepted annotations of the NodeENIConfig. */
   readonly settings: NodeSettings;
   /** From the Node's annotation; undefined when there is none. */
@@ -42,45 +42,45 @@ export type Policy = {
  */
 export function decidePolicy(facts: PolicyFacts): Policy {
   const { limits, settings, spec, applied } = facts;
-  const enis = resolve(spec.maxRouteENI, applied.maxRouteENI, least(limits.secondaryEnis, settings.routeMaxAttach));
-  const ips = resolve(spec.maxIPPerENI, applied.maxIPPerENI, least(limits.secondaryIpsPerEni, settings.maxIpPerEni));
-  const most = facts.direct?.most ?? limits.secondaryEnis;
-  const served = facts.direct?.isServed === true ? least(most, settings.directMaxAttach) : undefined;
-  const direct = resolve(spec.maxDirectENI, applied.maxDirectENI, served);
+  const enis = resolve(spec.maxRouteENI, applied.maxRouteENI, minOf(limits.secondaryEnis, settings.routeMaxAttach));
+  const ips = resolve(spec.maxIPPerENI, applied.maxIPPerENI, minOf(limits.secondaryIpsPerEni, settings.maxIpPerEni));
+  const directLimit = facts.direct?.limit ?? limits.secondaryEnis;
+  const directMax = facts.direct?.isServed === true ? minOf(directLimit, settings.directMaxAttach) : undefined;
+  const direct = resolve(spec.maxDirectENI, applied.maxDirectENI, directMax);
   const pods = resolve(spec.desiredRouteENIPodNum, applied.desiredRouteENIPodNum, facts.desiredPodNum);
   // Absent means no: a cluster without static addresses costs no write.
-  const keeps = resolve(spec.enableStaticIP, applied.enableStaticIP, facts.isStatic === true ? true : undefined);
+  const staticIp = resolve(spec.enableStaticIP, applied.enableStaticIP, facts.isStatic === true ? true : undefined);
   const fields = {
     maxRouteENI: bounded(enis.value, limits.secondaryEnis),
     maxIPPerENI: bounded(ips.value, limits.secondaryIpsPerEni),
-    maxDirectENI: bounded(direct.value, most),
+    maxDirectENI: bounded(direct.value, directLimit),
     desiredRouteENIPodNum: pods.value,
-    enableStaticIP: keeps.value,
+    enableStaticIP: staticIp.value,
   };
-  const own: AppliedPolicy = {
+  const newApplied: AppliedPolicy = {
     ...present('maxRouteENI', enis.isOurs ? enis.value : undefined),
     ...present('maxIPPerENI', ips.isOurs ? ips.value : undefined),
     ...present('maxDirectENI', direct.isOurs ? direct.value : undefined),
     ...present('desiredRouteENIPodNum', pods.isOurs ? pods.value : undefined),
-    ...present('enableStaticIP', keeps.isOurs ? keeps.value : undefined),
+    ...present('enableStaticIP', staticIp.isOurs ? staticIp.value : undefined),
     ...present('routeWarm', renderWarm(settings)),
   };
-  return { fields, applied: own };
+  return { fields, applied: newApplied };
 }
 
 type Resolved<T> = { readonly value: T | undefined; readonly isOurs: boolean };
 
-function resolve<T>(current: T | undefined, applied: T | undefined, wanted: T | undefined): Resolved<T> {
+function resolve<T>(current: T | undefined, applied: T | undefined, required: T | undefined): Resolved<T> {
   const isOurs = current === undefined || current === applied;
-  return { value: isOurs ? wanted : current, isOurs };
+  return { value: isOurs ? required : current, isOurs };
 }
 
-function least(limit: number, annotated: number | undefined): number {
+function minOf(limit: number, annotated: number | undefined): number {
   return Math.min(limit, annotated ?? limit);
 }
 
-function bounded(value: number | undefined, most: number): number | undefined {
-  return value === undefined ? undefined : Math.min(value, most);
+function bounded(value: number | undefined, limit: number): number | undefined {
+  return value === undefined ? undefined : Math.min(value, limit);
 }
 
 function renderWarm({ routeWarm }: NodeSettings): string | undefined {
@@ -139,17 +139,17 @@ function parsed(text: unknown): Readonly<Record<string, unknown>> {
 }
 
 /** More than any node has. */
-const MOST_PODS = 64 * 4096;
+const MAX_PODS = 64 * 4096;
 
 /** Reads the minimum of addresses that a Node requests; `isGood` is false when the annotation is not a number. */
 export function readDesiredPodNum(annotations: Readonly<Record<string, string>>): {
   readonly value: number | undefined;
-  readonly isGood: boolean;
+  readonly isValid: boolean;
 } {
   const text = annotations[NODE_ANNOTATION.desiredPodNum];
-  if (text === undefined) return { value: undefined, isGood: true };
-  const isGood = /^[0-9]{1,6}$/.test(text) && Number(text) <= MOST_PODS;
-  return { value: isGood ? Number(text) : undefined, isGood };
+  if (text === undefined) return { value: undefined, isValid: true };
+  const isValid = /^[0-9]{1,6}$/.test(text) && Number(text) <= MAX_PODS;
+  return { value: isValid ? Number(text) : undefined, isValid };
 }
 
 /**

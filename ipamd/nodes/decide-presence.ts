@@ -25,29 +25,30 @@ export type InstanceRecord = {
 export type Presence = 'unknown' | 'running' | 'idle' | 'stopped' | 'gone';
 
 /** One description can miss an existing instance; two in a row, minutes or a second description apart, do not. */
-const MISSES_UNTIL_GONE = 2;
+const MISSES_UNTIL_DELETED = 2;
 /** A description that lags does so for some seconds, and for every request in them. */
 const MISSES_APART_MS = 10_000;
 const RUNNING: readonly string[] = ['RUNNING', 'STARTING', 'REBOOTING'];
 const ENDING: readonly string[] = ['SHUTDOWN', 'TERMINATING', 'LAUNCH_FAILED'];
 
-/** Adds one description to the record; `seen` is undefined when the instance was not in the answer. */
-export function recordSight(
+/** Adds one description to the record; `described` is undefined when the instance was not in the answer. */
+export function recordDescription(
   before: InstanceRecord | undefined,
-  seen: Instance | undefined,
+  described: Instance | undefined,
   nowMs: number,
 ): InstanceRecord {
-  if (seen === undefined) {
-    const isOfOneMoment = before?.missedAtMs !== undefined && nowMs - before.missedAtMs < MISSES_APART_MS;
-    if (before !== undefined && isOfOneMoment) return before;
+  if (described === undefined) {
+    const isSameMoment = before?.missedAtMs !== undefined && nowMs - before.missedAtMs < MISSES_APART_MS;
+    if (before !== undefined && isSameMoment) return before;
     return { ...before, missed: (before?.missed ?? 0) + 1, missedAtMs: nowMs };
   }
   // The instance was resized: the limits of the former type do not apply any more.
-  const isResized = before?.instance?.instanceType !== seen.instanceType || before.instance.cores !== seen.cores;
+  const isResized =
+    before?.instance?.instanceType !== described.instanceType || before.instance.cores !== described.cores;
   const limits = isResized ? undefined : before?.limits;
-  const stoppedSinceMs = seen.state === 'STOPPED' ? (before?.stoppedSinceMs ?? nowMs) : undefined;
+  const stoppedSinceMs = described.state === 'STOPPED' ? (before?.stoppedSinceMs ?? nowMs) : undefined;
   return {
-    instance: seen,
+    instance: described,
     missed: 0,
     ...(limits === undefined ? {} : { limits }),
     ...(stoppedSinceMs === undefined ? {} : { stoppedSinceMs }),
@@ -58,7 +59,7 @@ export function recordSight(
 export function presenceOf(record: InstanceRecord | undefined, nowMs: number, stoppedGraceMs: number): Presence {
   if (record === undefined) return 'unknown';
   const { instance, missed, stoppedSinceMs } = record;
-  if (missed >= MISSES_UNTIL_GONE) return 'gone';
+  if (missed >= MISSES_UNTIL_DELETED) return 'gone';
   if (instance === undefined) return 'unknown';
   if (ENDING.includes(instance.state)) return 'gone';
   if (RUNNING.includes(instance.state)) return 'running';

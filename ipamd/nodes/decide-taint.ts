@@ -29,17 +29,17 @@ type JsonPatchStep = { readonly op: 'test' | 'add' | 'replace'; readonly path: s
  */
 export function taintPatch(
   read: { readonly taints: readonly NodeTaint[]; readonly resourceVersion: string },
-  wanted: readonly NodeTaint[],
+  required: readonly NodeTaint[],
 ): readonly JsonPatchStep[] {
   // Without a list of taints there is nothing to compare with.
   if (read.taints.length === 0) {
     return [
       { op: 'test', path: '/metadata/resourceVersion', value: read.resourceVersion },
-      { op: 'add', path: '/spec/taints', value: wanted },
+      { op: 'add', path: '/spec/taints', value: required },
     ];
   }
   return [
     { op: 'test', path: '/spec/taints', value: read.taints },
-    { op: 'replace', path: '/spec/taints', value: wanted },
+    { op: 'replace', path: '/spec/taints', value: required },
   ];
 }

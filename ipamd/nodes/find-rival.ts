@@ -2,7 +2,7 @@ import { NODE_ANNOTATION } from '../../crd/names.ts';
 import type { NodeEntry } from './node-entry.ts';
 
 /** A Node that names an instance, and whether its NodeENIConfig holds that instance. */
-export type Claimant = { readonly node: NodeEntry; readonly holds: boolean };
+export type Claimant = { readonly node: NodeEntry; readonly ownsInstance: boolean };
 
 /**
  * Finds another Node that has a node's instance. An instance has one node: ENIs that two NodeENIConfigs create for it
@@ -11,7 +11,7 @@ export type Claimant = { readonly node: NodeEntry; readonly holds: boolean };
  */
 export function findRival(name: string, claimants: Iterable<Claimant>): string | undefined {
   const others = [...claimants].filter(({ node }) => node.name !== name && takesEnis(node));
-  const holder = others.find(({ holds }) => holds);
+  const holder = others.find(({ ownsInstance }) => ownsInstance);
   if (holder !== undefined) return holder.node.name;
   const [first] = others.map(({ node }) => node.name).sort();
   return first !== undefined && first < name ? first : undefined;

@@ -10,15 +10,15 @@ import { isKubeError } from '../../kube/kube-error.ts';
 import { NODES } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { findDirectLimit, findDirectServed } from '../direct/find-direct-limit.ts';
+import { findDirectLimit, isDirectServed } from '../direct/find-direct-limit.ts';
 import type { NodeProblem } from '../nec/node-view.ts';
 import type { NecEntry } from '../node/nec-entry.ts';
 import type { NodeEvents } from '../node/node-deps.ts';
+import { applyPolicy } from './apply-policy.ts';
+import { continueGroupSync } from './continue-group-sync.ts';
 import { type ConfigStep, decideConfig } from './decide-config.ts';
 import { type AppliedPolicy, decidePolicy, isStaticNode, type Policy, readDesiredPodNum } from './decide-policy.ts';
-import { continueGroupSync } from './group-sync.ts';
-import type { InstanceBook } from './instance-book.ts';
-import { keepPolicy } from './keep-policy.ts';
+import type { InstanceCache } from './instance-cache.ts';
 import { NODE_ENI_CONFIGS } from './node-eni-configs.ts';
 import type { NodeEntry } from './node-entry.ts';
 import { annotationNotes, type KnownNodeFacts } from './node-facts.ts';
@@ -40,7 +40,7 @@ type NodeControllerDeps = {
   readonly kube: KubeClient;
   readonly nodes: Pick<Informer<NodeEntry>, 'get' | 'isSynced'>;
   readonly necs: { get(name: string): NecEntry | undefined };
-  readonly instances: InstanceBook;
+  readonly instances: InstanceCache;
   /** Finds another Node that has this instance. Default: there is never one. */
   readonly rivalOf?: (name: string, instanceId: string) => string | undefined;
   readonly facts: KnownNodeFacts;
@@ -50,7 +50,7 @@ type NodeControllerDeps = {
   readonly events: NodeEvents;
   readonly observe: NodesObserver;
   /** Enqueues a node for its supply: something that its decisions depend on has changed without a write. */
-  readonly wake: (name: string) => void;
+  readonly enqueueSupply: (name: string) => void;
 };
 
 /** Keeps NodeENIConfigs in step with Nodes, and taints and conditions of Nodes in step with their agents. */
@@ -64,15 +64,15 @@ const STARTING_MS = 1_000;
 /** A new instance that the cloud does not list yet is described again after this. */
 const UNLISTED_MS = 10_000;
 /** A problem that only people or administrators of the cloud can repair is checked again after this. */
-const MENDED_BY_PEOPLE_MS = 60_000;
+const MANUAL_REPAIR_MS = 60_000;
 
 /** Makes the node controller. It remembers only which problems it has reported. */
 export function createNodeController(deps: NodeControllerDeps): NodeController {
-  const context: Context = { ...deps, told: new Map() };
+  const context: Context = { ...deps, reported: new Map() };
   return { reconcile: (name, signal) => reconcileOne(context, name, signal) };
 }
 
-type Context = NodeControllerDeps & { readonly told: Map<string, string> };
+type Context = NodeControllerDeps & { readonly reported: Map<string, string> };
 
 async function reconcileOne(context: Context, name: string, signal: AbortSignal): Promise<ReconcileResult> {
   const { nodes, necs, facts } = context;
@@ -81,15 +81,15 @@ async function reconcileOne(context: Context, name: string, signal: AbortSignal)
   const entry = necs.get(name);
   const instanceId = facts.instanceIdOf(node);
   const ids = [instanceId, entry?.decoded?.status?.instanceID].filter((id) => id !== undefined);
-  const look = await lookAtInstances(context, ids, signal);
+  const described = await describeInstances(context, ids, signal);
   const rival = instanceId === undefined ? undefined : context.rivalOf?.(name, instanceId);
   const step = stepOf(context, node, entry, instanceId, rival);
-  const problems = entry === undefined ? [...look.refused, ...problemsOf(step, instanceId, node, rival)] : [];
-  tellProblems(context, name, node, problems);
-  const result = await takeStep(context, step, { name, node, entry, instanceId }, signal);
+  const problems = entry === undefined ? [...described.refused, ...problemsOf(step, instanceId, node, rival)] : [];
+  reportProblems(context, name, node, problems);
+  const result = await runStep(context, step, { name, node, entry, instanceId }, signal);
   // Everything that needs no cloud is done by now: taints are removed also while the cloud does not answer.
-  if (look.error !== undefined) throw look.error;
-  if (look.refused.length > 0) return { kind: 'again', afterMs: MENDED_BY_PEOPLE_MS };
+  if (described.error !== undefined) throw described.error;
+  if (described.refused.length > 0) return { kind: 'again', afterMs: MANUAL_REPAIR_MS };
   return result;
 }
 
@@ -100,12 +100,16 @@ type Subject = {
   readonly instanceId: string | undefined;
 };
 
-type Look = { readonly refused: readonly NodeProblem[]; readonly error?: unknown };
+type DescribeResult = { readonly refused: readonly NodeProblem[]; readonly error?: unknown };
 
 /** Describes instances. Separates what the cloud refuses for good from errors that are retried with a backoff. */
-async function lookAtInstances({ instances }: Context, ids: readonly string[], signal: AbortSignal): Promise<Look> {
+async function describeInstances(
+  { instances }: Context,
+  ids: readonly string[],
+  signal: AbortSignal,
+): Promise<DescribeResult> {
   try {
-    await Promise.all([...new Set(ids)].map((id) => instances.look(id, signal)));
+    await Promise.all([...new Set(ids)].map((id) => instances.ensureDescribed(id, signal)));
     return { refused: [] };
   } catch (error) {
     if (isCloudError(error, 'never', 'credentials'))
@@ -134,7 +138,7 @@ function stepOf(
         : {
             instanceId: entry.decoded === undefined ? undefined : facts.instanceOf(node, entry.decoded).instanceId,
             isLeaving: entry.object.metadata.deletionTimestamp !== undefined,
-            holdsSome: holdsSome(entry),
+            isInUse: isInUse(entry),
           },
   });
 }
@@ -148,7 +152,7 @@ function problemsOf(
   const notes = annotationNotes(node).map((message): NodeProblem => ({ reason: 'AnnotationInvalid', message }));
   if (step.kind !== 'wait' || step.why === 'NotDescribed') return notes;
   if (step.why === 'InstanceTaken') {
-    const message = `instance ${instanceId} is Node ${rival}; it gets no ENI. Delete the Node that is not there any more, or mend its spec.providerID`;
+    const message = `instance ${instanceId} is Node ${rival}; it gets no ENI. Delete the Node that does not exist any more, or correct its spec.providerID`;
     return [...notes, { reason: 'InstanceTaken', message }];
   }
   return [...notes, { reason: 'InstanceUnknown', message: `${whyUnknown(node, instanceId)}; it gets no ENI` }];
@@ -156,7 +160,7 @@ function problemsOf(
 
 function whyUnknown(node: NodeEntry | undefined, instanceId: string | undefined): string {
   if (instanceId !== undefined) return `the cloud has no instance ${instanceId} in this account and region`;
-  const others = `the label ${NODE_INSTANCE_LABEL} nor a Machine tells its instance`;
+  const others = `the label ${NODE_INSTANCE_LABEL} nor a Machine names its instance`;
   const foreign = node?.foreignProviderId;
   if (foreign === undefined) return `neither spec.providerID, ${others}`;
   const shown = JSON.stringify(foreign.slice(0, SHOWN_CHARS));
@@ -166,19 +170,19 @@ function whyUnknown(node: NodeEntry | undefined, instanceId: string | undefined)
 const SHOWN_CHARS = 80;
 
 /** Reports the problems once for each change. */
-function tellProblems(context: Context, name: string, node: NodeEntry | undefined, problems: readonly NodeProblem[]) {
-  const { told, events, observe } = context;
+function reportProblems(context: Context, name: string, node: NodeEntry | undefined, problems: readonly NodeProblem[]) {
+  const { reported, events, observe } = context;
   const now = JSON.stringify(problems);
-  if ((told.get(name) ?? '[]') === now) return;
-  if (problems.length === 0) told.delete(name);
-  else told.set(name, now);
+  if ((reported.get(name) ?? '[]') === now) return;
+  if (problems.length === 0) reported.delete(name);
+  else reported.set(name, now);
   observe.onProblems?.(name, problems);
   if (node === undefined) return;
   for (const { reason, message } of problems)
     events.record({ involved: involvedOf(node), type: 'Warning', reason, message });
 }
 
-async function takeStep(
+async function runStep(
   context: Context,
   step: ConfigStep,
   subject: Subject,
@@ -192,12 +196,12 @@ async function takeStep(
       await removeConfig(context, subject, step.why, signal);
       return { kind: 'done' };
     case 'keep':
-      return await keepConfig(context, subject, signal);
+      return await updateConfig(context, subject, signal);
     case 'wait':
-      if (subject.instanceId === undefined) return { kind: 'again', afterMs: MENDED_BY_PEOPLE_MS };
-      return { kind: 'again', afterMs: step.why === 'NotDescribed' ? UNLISTED_MS : MENDED_BY_PEOPLE_MS };
+      if (subject.instanceId === undefined) return { kind: 'again', afterMs: MANUAL_REPAIR_MS };
+      return { kind: 'again', afterMs: step.why === 'NotDescribed' ? UNLISTED_MS : MANUAL_REPAIR_MS };
     case 'none':
-      return watchGrace(context, subject);
+      return requeueForGrace(context, subject);
   }
 }
 
@@ -220,7 +224,7 @@ async function createConfig(context: Context, { name, node, instanceId }: Subjec
   observe.onConfig?.({ node: name, kind: 'created' });
 }
 
-function holdsSome({ decoded }: NecEntry): boolean {
+function isInUse({ decoded }: NecEntry): boolean {
   if (decoded === undefined) return true;
   const { eniInfos = [], intents = [] } = decoded.status ?? {};
   return eniInfos.length + intents.length > 0;
@@ -245,7 +249,7 @@ async function removeConfig(
   observe.onConfig?.({ node: name, kind: 'removed' });
 }
 
-async function keepConfig(context: Context, subject: Subject, signal: AbortSignal): Promise<ReconcileResult> {
+async function updateConfig(context: Context, subject: Subject, signal: AbortSignal): Promise<ReconcileResult> {
   const { name, node, entry, instanceId } = subject;
   const config = entry?.decoded;
   if (node === undefined || entry === undefined) return { kind: 'done' };
@@ -264,11 +268,11 @@ async function keepConfig(context: Context, subject: Subject, signal: AbortSigna
         spec: current.spec ?? {},
         applied,
       });
-    const change = await keepPolicy(context.kube, { name, object: entry.object, config }, policyOf, instance, signal);
-    if (change.warm !== undefined) tellWarmTarget(context, node, change.warm);
+    const change = await applyPolicy(context.kube, { name, object: entry.object, config }, policyOf, instance, signal);
+    if (change.warm !== undefined) reportWarmTarget(context, node, change.warm);
   }
   await continueGroupSync(context, { name, node, entry, config }, signal);
-  return watchGrace(context, subject);
+  return requeueForGrace(context, subject);
 }
 
 /** Tells whether the node serves exclusive ENIs, and how many its instance may have. */
@@ -278,11 +282,11 @@ function directOf(
   { instanceType, cores }: Instance,
   { secondaryEnis }: EniLimits,
 ) {
-  const isServed = findDirectServed(directEniLabel, flags.enableDirectEni);
-  return { isServed, most: findDirectLimit({ instanceType, cores, secondaryEnis }) };
+  const isServed = isDirectServed(directEniLabel, flags.enableDirectEni);
+  return { isServed, limit: findDirectLimit({ instanceType, cores, secondaryEnis }) };
 }
 
-function tellWarmTarget({ events }: Context, node: NodeEntry, warm: string): void {
+function reportWarmTarget({ events }: Context, node: NodeEntry, warm: string): void {
   const message = warm === '' ? 'back to the spec of the NodeENIConfig' : `minimum/maximum ${warm}`;
   const reason = 'SucceedSetRouteENIWarmTarget';
   events.record({
@@ -297,7 +301,7 @@ async function markNode(context: Context, node: NodeEntry, entry: NecEntry, sign
   const { kube, flags, clock, observe, log } = context;
   const { readyResources = [], maxDirectENI = 0 } = entry.decoded?.spec ?? {};
   const isServing = readyResources.includes(ENI_IP_RESOURCE);
-  const wanted = {
+  const marks = {
     isServing,
     direct: { isServed: maxDirectENI > 0, isServing: readyResources.includes(DIRECT_ENI_RESOURCE) },
     putsTaintOn: flags.enableNodeTaint,
@@ -305,7 +309,7 @@ async function markNode(context: Context, node: NodeEntry, entry: NecEntry, sign
     nowText: new Date(clock.nowMs()).toISOString(),
   };
   try {
-    const done = await ensureServingMarks(kube, node, wanted, signal);
+    const done = await ensureServingMarks(kube, node, marks, signal);
     if (done === 'unchanged') return;
     log.info('taint of a node changed', { node: node.name, change: done });
     observe.onTaint?.({ node: node.name, kind: done });
@@ -316,19 +320,19 @@ async function markNode(context: Context, node: NodeEntry, entry: NecEntry, sign
 }
 
 /** Requeues a missing node for the end of its grace: nothing else triggers a reconcile then. */
-function watchGrace(context: Context, { name, entry }: Subject): ReconcileResult {
+function requeueForGrace(context: Context, { name, entry }: Subject): ReconcileResult {
   if (entry === undefined) {
-    context.facts.goneForMs(name, undefined);
+    context.facts.absentForMs(name, undefined);
     return { kind: 'done' };
   }
-  const goneForMs = context.facts.goneForMs(name, entry.decoded);
-  const isGone = goneForMs > 0 || context.nodes.get(name) === undefined;
-  if (!isGone) return { kind: 'done' };
-  const leftMs = context.flags.nodeReleaseGraceMs - goneForMs;
+  const absentForMs = context.facts.absentForMs(name, entry.decoded);
+  const isAbsent = absentForMs > 0 || context.nodes.get(name) === undefined;
+  if (!isAbsent) return { kind: 'done' };
+  const leftMs = context.flags.nodeReleaseGraceMs - absentForMs;
   if (leftMs > 0) return { kind: 'again', afterMs: leftMs };
   // Its last Pod may be deleted at any time from now on.
-  context.wake(name);
-  return { kind: 'again', afterMs: MENDED_BY_PEOPLE_MS };
+  context.enqueueSupply(name);
+  return { kind: 'again', afterMs: MANUAL_REPAIR_MS };
 }
 
 /** Builds the reference of an event. Events of Nodes name them by name, because kubectl describe searches by name. */

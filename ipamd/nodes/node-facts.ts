@@ -8,16 +8,16 @@ import { isRecord } from '../../runtime/decode.ts';
 import type { IpamdEventReason } from '../event-reasons.ts';
 import type { Leaving, NodeInstance, NodeProblem, NodeView } from '../nec/node-view.ts';
 import type { NecEntry } from '../node/nec-entry.ts';
-import type { NodeFactParts, NodeFacts, NodeFactsAnswer } from '../node/node-deps.ts';
+import type { NodeFacts, NodeFactsAnswer, NodeFactValues } from '../node/node-deps.ts';
 import { PODS_BY_NODE, type PodFacts, podKeyOf } from '../records/pod-facts.ts';
 import type { Choices } from '../subnets/decide-choices.ts';
 import { readSubnetLabel } from '../subnets/decide-subnet-config.ts';
 import type { Subnets } from '../subnets/open-subnets.ts';
-import { decideInstance, type InstanceJudgement } from './decide-instance.ts';
+import { decideInstance, type InstanceDecision } from './decide-instance.ts';
 import { decideLeaving } from './decide-leaving.ts';
 import { readDesiredPodNum } from './decide-policy.ts';
 import { decideSecurityGroups } from './decide-security-groups.ts';
-import type { InstanceBook } from './instance-book.ts';
+import type { InstanceCache } from './instance-cache.ts';
 import { findInstanceId, type MachineView } from './machine-entry.ts';
 import type { NodeEntry } from './node-entry.ts';
 import type { NodeSettingsFlags } from './node-flags.ts';
@@ -29,19 +29,19 @@ export type NodeFactsDeps = {
   readonly machines?: MachineView;
   /** With {@link PODS_BY_NODE} as an index. */
   readonly pods: Pick<Informer<PodFacts>, 'byIndex' | 'isSynced'>;
-  readonly instances: InstanceBook;
+  readonly instances: InstanceCache;
   readonly subnets: Subnets;
   readonly clock: Clock;
   readonly flags: NodeSettingsFlags;
   /** Requests of claims on nodes. Default: unknown. */
   readonly claims?: {
-    wishesOf(nodeName: string): NodeView['claims'];
+    requestsOf(nodeName: string): NodeView['claims'];
     reservedIps(): ReadonlyMap<string, string>;
   };
   /** Where the released static addresses of a node are by now. Default: unknown. */
   readonly movedTo?: (nodeName: string) => NodeView['movedTo'];
   /** Static exclusive ENIs, as far as a node needs them. Default: none. */
-  readonly keptEnis?: (nodeName: string, wishes: NodeView['claims']) => NodeView['keptEnis'];
+  readonly staticEnis?: (nodeName: string, requests: NodeView['claims']) => NodeView['staticEnis'];
 };
 
 /** Facts for the node controller, beside those for every node's reconcile. */
@@ -49,14 +49,14 @@ export type KnownNodeFacts = NodeFacts & {
   /** Returns the instance of a Node; undefined when unknown. */
   instanceIdOf(node: NodeEntry | undefined): string | undefined;
   /** Decides which instance the NodeENIConfig belongs to. */
-  instanceOf(node: NodeEntry | undefined, config: NodeEniConfig): InstanceJudgement;
+  instanceOf(node: NodeEntry | undefined, config: NodeEniConfig): InstanceDecision;
   /** Returns the annotations of the NodeENIConfig, validated against the addresses that the node's Pods use. */
   settingsOf(name: string, config: NodeEniConfig): ReadNodeSettings;
   /**
    * Returns the milliseconds since the Node was first missing, or replaced by one of another instance; 0 when it
    * exists.
    */
-  goneForMs(name: string, config: NodeEniConfig | undefined): number;
+  absentForMs(name: string, config: NodeEniConfig | undefined): number;
   securityGroupsOf(name: string, config: NodeEniConfig): readonly string[] | undefined;
 };
 
@@ -69,12 +69,12 @@ const UNREADABLE_MS = 60_000;
 
 /** Makes the facts about nodes from caches. It only remembers since when Nodes are missing. */
 export function createNodeFacts(deps: NodeFactsDeps): KnownNodeFacts {
-  return new WatchedFacts(deps);
+  return new CachedNodeFacts(deps);
 }
 
-class WatchedFacts implements KnownNodeFacts {
+class CachedNodeFacts implements KnownNodeFacts {
   readonly #deps: NodeFactsDeps;
-  readonly #goneSinceMs = new Map<string, number>();
+  readonly #absentSinceMs = new Map<string, number>();
   readonly #reservedSubnets: ReadonlySet<string>;
 
   constructor(deps: NodeFactsDeps) {
@@ -94,7 +94,7 @@ class WatchedFacts implements KnownNodeFacts {
     const { instanceId } = this.instanceOf(nodes.get(name), config);
     if (instanceId !== undefined && instances.presence(instanceId) === 'unknown')
       return unknown('InstanceUnknown', `the cloud was not asked for ${instanceId} yet, or had none`, DESCRIBING_MS);
-    return { kind: 'known', parts: this.#partsOf(name, config, instanceId) };
+    return { kind: 'known', values: this.#valuesOf(name, config, instanceId) };
   }
 
   subnetUsed(subnetId: string, count: number): void {
@@ -109,11 +109,11 @@ class WatchedFacts implements KnownNodeFacts {
     return node === undefined ? undefined : findInstanceId(node, this.#deps.machines);
   }
 
-  instanceOf(node: NodeEntry | undefined, config: NodeEniConfig): InstanceJudgement {
+  instanceOf(node: NodeEntry | undefined, config: NodeEniConfig): InstanceDecision {
     const { creationTimestamp } = metadataOf(config);
     return decideInstance({
-      held: config.status?.instanceID,
-      own: this.instanceIdOf(node),
+      ofConfig: config.status?.instanceID,
+      ofNode: this.instanceIdOf(node),
       nodeCreatedAt: node?.createdAt ?? '',
       configCreatedAt: typeof creationTimestamp === 'string' ? creationTimestamp : '',
     });
@@ -125,16 +125,16 @@ class WatchedFacts implements KnownNodeFacts {
     return readNodeSettings(annotationsOf(config.object), usage);
   }
 
-  goneForMs(name: string, config: NodeEniConfig | undefined): number {
+  absentForMs(name: string, config: NodeEniConfig | undefined): number {
     const node = this.#deps.nodes.get(name);
     if (node !== undefined && !this.#isReplaced(node, config)) {
-      this.#goneSinceMs.delete(name);
+      this.#absentSinceMs.delete(name);
       return 0;
     }
     const nowMs = this.#deps.clock.monotonicMs();
-    const since = this.#goneSinceMs.get(name) ?? nowMs;
-    if (config === undefined) this.#goneSinceMs.delete(name);
-    else this.#goneSinceMs.set(name, since);
+    const since = this.#absentSinceMs.get(name) ?? nowMs;
+    if (config === undefined) this.#absentSinceMs.delete(name);
+    else this.#absentSinceMs.set(name, since);
     return nowMs - since;
   }
 
@@ -151,16 +151,16 @@ class WatchedFacts implements KnownNodeFacts {
     });
   }
 
-  #partsOf(name: string, config: NodeEniConfig, instanceId: string | undefined): NodeFactParts {
+  #valuesOf(name: string, config: NodeEniConfig, instanceId: string | undefined): NodeFactValues {
     const { instances, subnets, flags, nodes } = this.#deps;
     const node = nodes.get(name);
     const { settings, faults } = this.settingsOf(name, config);
     const { spec } = config;
     const instance = instanceId === undefined ? undefined : instanceOf(instances, instanceId);
     const label = readSubnetLabel(node?.subnetsLabel);
-    const place = { zone: instance?.zone ?? '', vpcId: instance?.vpcId ?? '' };
+    const location = { zone: instance?.zone ?? '', vpcId: instance?.vpcId ?? '' };
     const pods = this.#podsByIp(name);
-    const choices = subnets.choicesOf({ ofConfig: spec?.subnetIDs, ofLabel: label.subnetIds, ...place });
+    const choices = subnets.choicesOf({ ofConfig: spec?.subnetIDs, ofLabel: label.subnetIds, ...location });
     const maxDirectENI = Math.min(spec?.maxDirectENI ?? 0, settings.directMaxAttach ?? Number.MAX_SAFE_INTEGER);
     const directWarm = settings.directWarm?.min ?? spec?.directENIMinWarmTarget ?? flags.eniMinWarmTarget;
     const warm = settings.routeWarm?.min ?? spec?.routeENIIPMinWarmTarget ?? flags.ipMinWarmTarget;
@@ -171,8 +171,8 @@ class WatchedFacts implements KnownNodeFacts {
     return {
       leaving: this.#leavingOf(name, config, instanceId),
       instance,
-      maxRouteENI: least(spec?.maxRouteENI, settings.routeMaxAttach),
-      maxIPPerENI: least(spec?.maxIPPerENI, settings.maxIpPerEni),
+      maxRouteENI: minOf(spec?.maxRouteENI, settings.routeMaxAttach),
+      maxIPPerENI: minOf(spec?.maxIPPerENI, settings.maxIpPerEni),
       floor: spec?.desiredRouteENIPodNum ?? 0,
       initialDemand: warm,
       warmTarget: warm,
@@ -183,10 +183,10 @@ class WatchedFacts implements KnownNodeFacts {
       securityGroups: this.securityGroupsOf(name, config),
       inUse: new Set(pods.keys()),
       ...this.#claimsOf(name),
-      ...this.#claimSubnetsOf(name, choices.subnets, place),
+      ...this.#claimSubnetsOf(name, choices.subnets, location),
       problems: [
         ...problem('AnnotationInvalid', notes.join('; ')),
-        ...problem('SubnetUnknown', uselessSubnets(choices, label.wrong, instance)),
+        ...problem('SubnetUnknown', unusableSubnets(choices, label.invalid, instance)),
         ...problem('ObjectInvalid', offersInUse(config, pods)),
         ...problem('InstanceTypeUnknown', this.#guessedLimits(instanceId)),
         ...subnets.problems(),
@@ -197,25 +197,25 @@ class WatchedFacts implements KnownNodeFacts {
   /** Returns the subnets that Pods of the node name; only these Pods use them here. */
   #claimSubnetsOf(
     name: string,
-    own: Choices['subnets'],
-    place: { readonly zone: string; readonly vpcId: string },
-  ): Pick<NodeFactParts, 'claimSubnets'> {
-    const wishes = [...(this.#deps.claims?.wishesOf(name)?.values() ?? [])].filter(({ want }) => want === 'here');
-    const known = new Set(own.map(({ subnetId }) => subnetId));
-    const named = new Set(wishes.flatMap(({ subnetIds = [] }) => subnetIds).filter((id) => !known.has(id)));
+    ownSubnets: Choices['subnets'],
+    location: { readonly zone: string; readonly vpcId: string },
+  ): Pick<NodeFactValues, 'claimSubnets'> {
+    const requests = [...(this.#deps.claims?.requestsOf(name)?.values() ?? [])].filter(({ goal }) => goal === 'here');
+    const known = new Set(ownSubnets.map(({ subnetId }) => subnetId));
+    const named = new Set(requests.flatMap(({ subnetIds = [] }) => subnetIds).filter((id) => !known.has(id)));
     if (named.size === 0) return {};
-    return { claimSubnets: this.#deps.subnets.choicesOf({ ofConfig: [...named], ofLabel: [], ...place }).subnets };
+    return { claimSubnets: this.#deps.subnets.choicesOf({ ofConfig: [...named], ofLabel: [], ...location }).subnets };
   }
 
-  #claimsOf(name: string): Pick<NodeFactParts, 'claims' | 'reservedIps' | 'movedTo' | 'keptEnis'> {
-    const wishes = this.#deps.claims?.wishesOf(name);
+  #claimsOf(name: string): Pick<NodeFactValues, 'claims' | 'reservedIps' | 'movedTo' | 'staticEnis'> {
+    const requests = this.#deps.claims?.requestsOf(name);
     const reservedIps = this.#deps.claims?.reservedIps();
-    const keptEnis = this.#deps.keptEnis?.(name, wishes);
+    const staticEnis = this.#deps.staticEnis?.(name, requests);
     const movedTo = this.#deps.movedTo?.(name);
     return {
       ...(movedTo === undefined || movedTo.size === 0 ? {} : { movedTo }),
-      ...(keptEnis === undefined ? {} : { keptEnis }),
-      ...(wishes === undefined ? {} : { claims: wishes }),
+      ...(staticEnis === undefined ? {} : { staticEnis }),
+      ...(requests === undefined ? {} : { claims: requests }),
       ...(reservedIps === undefined ? {} : { reservedIps }),
     };
   }
@@ -227,9 +227,9 @@ class WatchedFacts implements KnownNodeFacts {
     return decideLeaving(
       {
         presence: instances.presence(instanceId),
-        isNodeGone: node === undefined || isReplaced,
+        isNodeAbsent: node === undefined || isReplaced,
         isNodeReady: node?.isReady === true && !isReplaced,
-        goneForMs: this.goneForMs(name, config),
+        absentForMs: this.absentForMs(name, config),
         isConfigLeaving: config.metadata.deletionTimestamp !== undefined,
         isDisabled: node?.annotations[NODE_ANNOTATION.disableEni] === 'true',
         hasLivePods: this.#hasLivePods(name, isReplaced ? config : undefined),
@@ -269,12 +269,12 @@ class WatchedFacts implements KnownNodeFacts {
     if (record?.limits?.source !== 'table' || record.instance === undefined) return '';
     const { instanceType, cores } = record.instance;
     const { secondaryEnis, secondaryIpsPerEni } = record.limits;
-    const taken = `${secondaryEnis} ENIs of ${secondaryIpsPerEni} addresses are taken from the table, by its ${cores} cores`;
-    return `the cloud does not tell the limits of instance type ${JSON.stringify(instanceType)}; ${taken}`;
+    const used = `${secondaryEnis} ENIs of ${secondaryIpsPerEni} addresses are assumed from the table, by its ${cores} cores`;
+    return `the cloud does not return the limits of instance type ${JSON.stringify(instanceType)}; ${used}`;
   }
 }
 
-function instanceOf(instances: InstanceBook, instanceId: string): NodeInstance | undefined {
+function instanceOf(instances: InstanceCache, instanceId: string): NodeInstance | undefined {
   const { instance, limits } = instances.find(instanceId) ?? {};
   const presence = instances.presence(instanceId);
   if (instance === undefined || limits === undefined || presence === 'gone') return undefined;
@@ -298,15 +298,15 @@ function metadataOf({ object }: NodeEniConfig): Readonly<Record<string, unknown>
 /** Lists the faults of the annotations of the Node itself. */
 export function annotationNotes(node: NodeEntry | undefined): readonly string[] {
   const annotations = node?.annotations ?? {};
-  const wrong = (name: string, expected: string) =>
+  const fault = (name: string, expected: string) =>
     `annotation ${name} of the Node: expected ${expected}, got ${JSON.stringify(annotations[name])}`;
   const { desiredPodNum, disableSecurityGroups, disableEni, syncSecurityGroups } = NODE_ANNOTATION;
-  const isOneOf = (name: string, words: readonly string[]) => words.includes(annotations[name] ?? words[0] ?? '');
+  const isOneOf = (name: string, values: readonly string[]) => values.includes(annotations[name] ?? values[0] ?? '');
   return [
-    ...(readDesiredPodNum(annotations).isGood ? [] : [wrong(desiredPodNum, 'a whole number in quotes')]),
-    ...(isOneOf(disableSecurityGroups, ['yes', 'no']) ? [] : [wrong(disableSecurityGroups, 'yes or no')]),
-    ...(isOneOf(disableEni, ['true', 'false']) ? [] : [wrong(disableEni, 'true or false')]),
-    ...(isOneOf(syncSecurityGroups, ['true', 'false']) ? [] : [wrong(syncSecurityGroups, 'true or false')]),
+    ...(readDesiredPodNum(annotations).isValid ? [] : [fault(desiredPodNum, 'a whole number in quotes')]),
+    ...(isOneOf(disableSecurityGroups, ['yes', 'no']) ? [] : [fault(disableSecurityGroups, 'yes or no')]),
+    ...(isOneOf(disableEni, ['true', 'false']) ? [] : [fault(disableEni, 'true or false')]),
+    ...(isOneOf(syncSecurityGroups, ['true', 'false']) ? [] : [fault(syncSecurityGroups, 'true or false')]),
   ];
 }
 
@@ -315,28 +315,30 @@ export function annotationNotes(node: NodeEntry | undefined): readonly string[] 
  * already, and then the agent's offer is valid.
  */
 function offersInUse({ spec, status }: NodeEniConfig, pods: ReadonlyMap<string, PodFacts>): string {
-  const own = new Map((status?.eniInfos ?? []).map(({ eniID, primaryIP = '' }) => [eniID, primaryIP]));
-  const ofEnis = (spec?.releasableENIs ?? []).map(({ eniID }) => ({ ip: own.get(eniID) ?? '' }));
+  const primaryIps = new Map((status?.eniInfos ?? []).map(({ eniID, primaryIP = '' }) => [eniID, primaryIP]));
+  const ofEnis = (spec?.releasableENIs ?? []).map(({ eniID }) => ({ ip: primaryIps.get(eniID) ?? '' }));
   const used = [...(spec?.releasableIPs ?? []), ...ofEnis].flatMap(({ ip }) => {
     const pod = pods.get(ip);
     return pod === undefined || pod.isLeaving ? [] : [`${ip} of Pod ${podKeyOf(pod)}`];
   });
-  return used.length === 0 ? '' : `the spec offers what is in use, and it is not taken: ${used.join(', ')}`;
+  return used.length === 0
+    ? ''
+    : `the spec offers addresses that are in use, they are not released: ${used.join(', ')}`;
 }
 
-function uselessSubnets(
+function unusableSubnets(
   { unknown: unknownIds, elsewhere }: Choices,
-  wrong: readonly string[],
+  invalid: readonly string[],
   instance: NodeInstance | undefined,
 ): string {
-  const ids = [...unknownIds, ...wrong];
+  const ids = [...unknownIds, ...invalid];
   const missing = ids.length === 0 ? [] : [`named for this node, and not known to the cloud: ${ids.join(', ')}`];
   // Without a known instance it is not known which subnets are elsewhere.
-  const misplaced = instance === undefined ? [] : elsewhere.map((subnet) => placeOf(subnet, instance));
+  const misplaced = instance === undefined ? [] : elsewhere.map((subnet) => misplacedSubnet(subnet, instance));
   return [...missing, ...misplaced].join('; ');
 }
 
-function placeOf({ subnetId, vpcId, zone }: Choices['elsewhere'][number], instance: NodeInstance): string {
+function misplacedSubnet({ subnetId, vpcId, zone }: Choices['elsewhere'][number], instance: NodeInstance): string {
   const named = `named for this node: ${subnetId} is in`;
   return vpcId === instance.vpcId
     ? `${named} zone ${zone}, the node in ${instance.zone}`
@@ -351,6 +353,6 @@ function unknown(reason: IpamdEventReason, message: string, afterMs: number): No
   return { kind: 'unknown', problem: { reason, message }, afterMs };
 }
 
-function least(first: number | undefined, second: number | undefined): number | undefined {
+function minOf(first: number | undefined, second: number | undefined): number | undefined {
   return first === undefined || second === undefined ? (first ?? second) : Math.min(first, second);
 }

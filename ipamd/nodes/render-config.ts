@@ -65,17 +65,17 @@ function identityOf(instance: Instance): NodeEniConfigStatus {
 export function withPolicy(object: KubeObject, policy: Policy, instance: Instance): KubeObject {
   const spec = { ...recordOf(object['spec']), ...definedOf(policy.fields) };
   const absent = Object.entries(policy.fields).flatMap(([key, value]) => (value === undefined ? [key] : []));
-  const kept = Object.fromEntries(Object.entries(spec).filter(([key]) => !absent.includes(key)));
+  const fields = Object.fromEntries(Object.entries(spec).filter(([key]) => !absent.includes(key)));
   const status = { ...recordOf(object['status']), ...identityOf(instance) };
   const marked = withAnnotation(object, APPLIED_POLICY_ANNOTATION, renderApplied(policy.applied));
-  return { ...marked, spec: kept, status };
+  return { ...marked, spec: fields, status };
 }
 
 /** Tells whether a status names the instance as it is now. */
 export function isIdentityInForce(status: NodeEniConfigStatus | undefined, instance: Instance): boolean {
   const identity = Object.entries(identityOf(instance));
-  const told: Readonly<Record<string, unknown>> = status ?? {};
-  return identity.every(([key, value]) => told[key] === value);
+  const current: Readonly<Record<string, unknown>> = status ?? {};
+  return identity.every(([key, value]) => current[key] === value);
 }
 
 /** Returns the object with one annotation set, or removed where `value` is undefined. */

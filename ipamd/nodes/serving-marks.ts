@@ -7,7 +7,7 @@ import { decideTaints, taintPatch } from './decide-taint.ts';
 import { decodeNode, type NodeEntry, type NodeTaint } from './node-entry.ts';
 
 /** The required marks of a Node: taints and condition. */
-type WantedMarks = {
+type RequiredMarks = {
   /** The agent serves addresses. */
   readonly isServing: boolean;
   /** Whether the node is to serve exclusive ENIs, and whether its agent serves them. Default: it is not to. */
@@ -31,16 +31,16 @@ const ATTEMPTS = 4;
 export async function ensureServingMarks(
   kube: KubeClient,
   node: NodeEntry,
-  wanted: WantedMarks,
+  required: RequiredMarks,
   signal: AbortSignal,
 ): Promise<'put-on' | 'taken-off' | 'unchanged'> {
-  const { direct } = wanted;
-  const done = await ensureTaint(kube, node, { ...wanted, taint: ENI_IP_TAINT }, signal);
+  const { direct } = required;
+  const done = await ensureTaint(kube, node, { ...required, taint: ENI_IP_TAINT }, signal);
   // On a node that serves no exclusive ENIs the taint would keep every Pod off for ever.
   const isServing = direct?.isServed !== true || direct.isServing;
-  await ensureTaint(kube, node, { ...wanted, isServing, taint: DIRECT_ENI_TAINT }, signal);
-  const patch = wanted.writesCondition
-    ? decideNodeCondition(node.eniIpCondition, wanted.isServing, wanted.nowText)
+  await ensureTaint(kube, node, { ...required, isServing, taint: DIRECT_ENI_TAINT }, signal);
+  const patch = required.writesCondition
+    ? decideNodeCondition(node.eniIpCondition, required.isServing, required.nowText)
     : undefined;
   if (patch !== undefined)
     await kube.patch(NODES, { name: node.name }, { kind: 'strategic', body: patch, subresource: 'status' }, signal);
@@ -50,7 +50,7 @@ export async function ensureServingMarks(
 async function ensureTaint(
   kube: KubeClient,
   node: NodeEntry,
-  { isServing, putsTaintOn, taint }: Pick<WantedMarks, 'isServing' | 'putsTaintOn'> & { readonly taint: NodeTaint },
+  { isServing, putsTaintOn, taint }: Pick<RequiredMarks, 'isServing' | 'putsTaintOn'> & { readonly taint: NodeTaint },
   signal: AbortSignal,
 ): Promise<'put-on' | 'taken-off' | 'unchanged'> {
   let current = node;

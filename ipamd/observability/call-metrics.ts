@@ -1,4 +1,4 @@
-import type { PacedRate } from '../../cloud/pacing/call-gate.ts';
+import type { PacedRate } from '../../cloud/pacing/call-limiter.ts';
 import type { CallObserver } from '../../cloud/tencent/caller.ts';
 import { productOf } from '../../cloud/tencent/requests.ts';
 import type { TencentCloud } from '../../cloud/tencent/tencent-cloud.ts';
@@ -91,7 +91,7 @@ export function createKubeObserver(factory: MetricFactory, clock: Clock, contact
       if (verb !== 'watch') took.observe({ verb }, ms / MS_PER_S);
       if (outcome === 'ok') contact.lastOkMs = clock.monotonicMs();
     },
-    onTurn: (waitedMs) => waited.observe(waitedMs / MS_PER_S),
+    onRateLimitWait: (waitedMs) => waited.observe(waitedMs / MS_PER_S),
   };
 }
 

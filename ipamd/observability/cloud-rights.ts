@@ -1,6 +1,6 @@
 import type { CallObserver } from '../../cloud/tencent/caller.ts';
 import type { IpamdEventReason } from '../event-reasons.ts';
-import type { ProblemBook } from './problem-book.ts';
+import type { ProblemRegistry } from './problem-registry.ts';
 
 /** A refusal of the cloud that concerns all callers: its kind, its name in the metric, and what to do about it. */
 type CloudRefusal = { readonly kind: IpamdEventReason; readonly name: string; readonly message: string };
@@ -9,7 +9,7 @@ type CloudRefusal = { readonly kind: IpamdEventReason; readonly name: string; re
 export type CloudRefusalListener = (refusal: CloudRefusal) => void;
 
 const NOT_GRANTED: readonly string[] = ['UnauthorizedOperation', 'AuthFailure.UnauthorizedOperation'];
-const WRONG_REGION = 'UnsupportedRegion';
+const UNSUPPORTED_REGION = 'UnsupportedRegion';
 const NO_KEY = 'CREDENTIALS';
 
 /**
@@ -17,11 +17,11 @@ const NO_KEY = 'CREDENTIALS';
  * not accepted, a wrong region. Each caller reports it for its own node; here it is reported once for all.
  */
 export class CloudRights implements CallObserver {
-  readonly #problems: ProblemBook;
+  readonly #problems: ProblemRegistry;
   readonly #refused = new Set<string>();
   listener: CloudRefusalListener = () => {};
 
-  constructor(problems: ProblemBook) {
+  constructor(problems: ProblemRegistry) {
     this.#problems = problems;
   }
 
@@ -53,16 +53,16 @@ function reporterOf(name: string): string {
 
 /** Classifies an error code that no waiting resolves; undefined for others. */
 function refusalOf(action: string, code: string): CloudRefusal | undefined {
-  const said = `${action} was answered ${code}`;
+  const detail = `${action} was answered ${code}`;
   if (NOT_GRANTED.includes(code)) {
-    const message = `ipamd may not ${action} in the cloud: ${said}; grant the action to the role or user of the key`;
+    const message = `ipamd may not ${action} in the cloud: ${detail}; grant the action to the role or user of the key`;
     return { kind: 'Forbidden', name: action, message };
   }
-  if (code === WRONG_REGION) {
-    const message = `the cloud knows no such region: ${said}; set --region to the region of the VPC, such as ap-guangzhou`;
+  if (code === UNSUPPORTED_REGION) {
+    const message = `the cloud knows no such region: ${detail}; set --region to the region of the VPC, such as ap-guangzhou`;
     return { kind: 'ConfigInvalid', name: REGION, message };
   }
   if (!code.startsWith('AuthFailure') && code !== NO_KEY) return undefined;
-  const message = `the cloud does not accept the key: ${said}; look at --credentials, and at this machine's clock`;
+  const message = `the cloud does not accept the key: ${detail}; check --credentials, and this machine's clock`;
   return { kind: 'CredentialsRefused', name: KEY, message };
 }

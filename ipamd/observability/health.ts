@@ -22,7 +22,7 @@ const RECENT_MS = 2 * 60_000;
  * answered hangs, and a restart helps. An API server that does not answer is no reason to end: a restart would not
  * help. Reads the clock.
  */
-export function judgeLiveness({ informers, contact, clock }: HealthFacts): string | undefined {
+export function evaluateLiveness({ informers, contact, clock }: HealthFacts): string | undefined {
   const nowMs = clock.monotonicMs();
   if (nowMs - contact.lastOkMs > RECENT_MS) return undefined;
   const silent = informers.filter(({ isSynced, lastContactMs }) => isSynced && nowMs - lastContactMs > SILENT_MS);
@@ -35,7 +35,7 @@ export function judgeLiveness({ informers, contact, clock }: HealthFacts): strin
  * Evaluates readiness: returns why this replica could neither lead nor take over, or undefined. Leaders and standbys
  * are both ready.
  */
-export function judgeReadiness({ informers, startProblem }: HealthFacts): string | undefined {
+export function evaluateReadiness({ informers, startProblem }: HealthFacts): string | undefined {
   if (startProblem !== undefined) return startProblem;
   const waiting = informers.filter(({ isSynced }) => !isSynced).map(({ resource }) => resource);
   return waiting.length === 0 ? undefined : `not read yet: ${waiting.join(', ')}`;

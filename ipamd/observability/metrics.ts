@@ -8,7 +8,7 @@ import type { AuditObserver } from '../audit/audit.ts';
 import type { NodeObserver } from '../node/node-deps.ts';
 import type { NodesObserver } from '../nodes/node-controller.ts';
 import type { ClaimAuditObserver } from '../static/audit-claims.ts';
-import type { ClaimsObserver } from '../static/keep-claims.ts';
+import type { ClaimsObserver } from '../static/claim-reconciler.ts';
 import type { SubnetsObserver } from '../subnets/open-subnets.ts';
 import {
   createCloudObserver,
@@ -21,8 +21,9 @@ import {
 } from './call-metrics.ts';
 import { CloudRights } from './cloud-rights.ts';
 import { createMetricFactory, type MetricFactory, MS_PER_S } from './metric-factory.ts';
-import { ProblemBook } from './problem-book.ts';
+import { ProblemRegistry } from './problem-registry.ts';
 import { RateMeter } from './rate-meter.ts';
+import { type NecChange, ReadyTimer } from './ready-timer.ts';
 import {
   createAuditObserver,
   createClaimsObserver,
@@ -35,7 +36,6 @@ import {
   WARM_BUCKETS_S,
 } from './role-metrics.ts';
 import { NO_STATE, type StateSources, showState } from './state-metrics.ts';
-import { type NecChange, WarmWatch } from './warm-watch.ts';
 
 /** Resource usage of the process; only main.ts may read it. */
 export type ProcessUsage = { readonly residentBytes: number; readonly heapBytes: number; readonly cpuSeconds: number };
@@ -53,7 +53,7 @@ export type IpamdMetrics = {
   readonly claims: ClaimsObserver & ClaimAuditObserver;
   readonly records: { onWrite(kind: string, result: string): void };
   readonly onInstancesRefresh: (refresh: { readonly instances: number; readonly isFailed: boolean }) => void;
-  readonly problems: ProblemBook;
+  readonly problems: ProblemRegistry;
   /** Refusals of the cloud that concern all callers. */
   readonly cloudRights: CloudRights;
   readonly contact: Readonly<KubeContact>;
@@ -62,7 +62,7 @@ export type IpamdMetrics = {
   /** Sets the sources of the state from now on. */
   show(sources: StateSources, pacing: Pacing | undefined): void;
   /** Clears the state that only a leader has: another replica leads now. */
-  forgetTerm(): void;
+  clearTerm(): void;
   render(): Promise<string>;
   readonly contentType: string;
   /** For the generator of the metrics' documentation. */
@@ -79,7 +79,7 @@ export function createIpamdMetrics(
 ): IpamdMetrics {
   const factory = createMetricFactory();
   const meter = new RateMeter();
-  const problems = new ProblemBook();
+  const problems = new ProblemRegistry();
   const contact: KubeContact = { lastOkMs: Number.NEGATIVE_INFINITY };
   let sources = NO_STATE;
   let pacing: Pacing | undefined;
@@ -88,7 +88,7 @@ export function createIpamdMetrics(
   showProcess(factory, about);
   const cloudRights = new CloudRights(problems);
   const counted = createCloudObserver(factory, clock, meter);
-  const warm = new WarmWatch();
+  const readyTimer = new ReadyTimer();
   const subnets = createSubnetsObserver(factory, problems);
   const audit = createAuditObserver(factory);
   const claims = createClaimsObserver(factory);
@@ -119,18 +119,18 @@ export function createIpamdMetrics(
     cloudRights,
     contact,
     necChanged: (change) => {
-      const tookMs = warm.see(change, clock.nowMs());
+      const tookMs = readyTimer.record(change, clock.nowMs());
       if (tookMs !== undefined) secondsToWarm.observe(tookMs / MS_PER_S);
     },
     show: (newSources, newPacing) => {
       sources = newSources;
       pacing = newPacing;
     },
-    forgetTerm: () => {
-      problems.forgetAll(NODE_REPORTERS);
-      subnets.forget();
-      audit.forget();
-      claims.forget();
+    clearTerm: () => {
+      problems.removeAll(NODE_REPORTERS);
+      subnets.clear();
+      audit.clear();
+      claims.clear();
     },
     render: () => factory.registry.metrics(),
     contentType: factory.registry.contentType,

@@ -12,7 +12,7 @@ export class RateMeter {
     const second = Math.floor(nowMs / MS_PER_S);
     const counts = this.#counts.get(key) ?? { perSecond: Array.from({ length: WINDOW_S }, () => 0), latestS: second };
     this.#counts.set(key, counts);
-    forget(counts, second);
+    clearPassed(counts, second);
     const slot = second % WINDOW_S;
     counts.perSecond[slot] = (counts.perSecond[slot] ?? 0) + 1;
   }
@@ -21,13 +21,13 @@ export class RateMeter {
   perSecond(key: string, nowMs: number): number {
     const counts = this.#counts.get(key);
     if (counts === undefined) return 0;
-    forget(counts, Math.floor(nowMs / MS_PER_S));
+    clearPassed(counts, Math.floor(nowMs / MS_PER_S));
     return counts.perSecond.reduce((sum, count) => sum + count, 0) / WINDOW_S;
   }
 }
 
 /** Clears the slots of the seconds since the last event. */
-function forget(counts: Counts, second: number): void {
+function clearPassed(counts: Counts, second: number): void {
   const passed = Math.min(WINDOW_S, second - counts.latestS);
   for (let back = 0; back < passed; back++) counts.perSecond[(second - back) % WINDOW_S] = 0;
   counts.latestS = Math.max(counts.latestS, second);

@@ -2,12 +2,12 @@ import type { AuditObserver } from '../audit/audit.ts';
 import type { NodeObserver } from '../node/node-deps.ts';
 import type { NodesObserver } from '../nodes/node-controller.ts';
 import type { ClaimAuditObserver } from '../static/audit-claims.ts';
-import type { ClaimDifference } from '../static/find-differences.ts';
-import type { ClaimsObserver } from '../static/keep-claims.ts';
+import type { ClaimsObserver } from '../static/claim-reconciler.ts';
+import type { ClaimDifference } from '../static/compare-claims.ts';
 import type { SubnetsObserver } from '../subnets/open-subnets.ts';
-import type { SubnetState } from '../subnets/subnet-book.ts';
+import type { SubnetState } from '../subnets/subnet-cache.ts';
 import { type MetricFactory, MS_PER_S } from './metric-factory.ts';
-import type { ProblemBook } from './problem-book.ts';
+import type { ProblemRegistry } from './problem-registry.ts';
 
 /** Buckets around the cloud's limits: one ENI takes seconds, 5,000 nodes at once take about half an hour. */
 export const WARM_BUCKETS_S = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600] as const;
@@ -16,7 +16,7 @@ export const WARM_BUCKETS_S = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 180
 export const NODE_REPORTERS = 'node/';
 
 /** Counts calls, writes and repairs for the supply of nodes. */
-export function createNodeObserver(factory: MetricFactory, problems: ProblemBook): NodeObserver {
+export function createNodeObserver(factory: MetricFactory, problems: ProblemRegistry): NodeObserver {
   const calls = factory.counter('node_calls_total', 'Changes asked of the cloud for nodes, by how they ended.', [
     'action',
     'outcome',
@@ -30,13 +30,13 @@ export function createNodeObserver(factory: MetricFactory, problems: ProblemBook
   const drift = factory.counter('node_drift_total', 'Differences found between the cloud and a NodeENIConfig.', [
     'kind',
   ]);
-  const mended = factory.counter(
+  const repaired = factory.counter(
     'node_objects_mended_total',
     'NodeENIConfigs that others had changed into what cannot be, made good again.',
     ['kind'],
   );
   return {
-    onMended: ({ kind }) => mended.inc({ kind }),
+    onRepaired: ({ kind }) => repaired.inc({ kind }),
     onCall: ({ action, outcome, tookMs, code }) => {
       calls.inc({ action, outcome, code: code ?? '' });
       took.observe({ action }, tookMs / MS_PER_S);
@@ -55,7 +55,7 @@ export function createNodeObserver(factory: MetricFactory, problems: ProblemBook
 }
 
 /** Counts NodeENIConfigs and taints of nodes that join and leave. */
-export function createNodesObserver(factory: MetricFactory, problems: ProblemBook): NodesObserver {
+export function createNodesObserver(factory: MetricFactory, problems: ProblemRegistry): NodesObserver {
   const configs = factory.counter('node_configs_total', 'NodeENIConfigs created and removed.', ['kind']);
   const taints = factory.counter('node_taints_total', 'Taints of nodes put on and taken off.', ['kind']);
   return {
@@ -72,8 +72,8 @@ export function createNodesObserver(factory: MetricFactory, problems: ProblemBoo
 /** Counts failed descriptions of subnets, and shows their free addresses while this replica leads. */
 export function createSubnetsObserver(
   factory: MetricFactory,
-  problems: ProblemBook,
-): SubnetsObserver & { forget(): void } {
+  problems: ProblemRegistry,
+): SubnetsObserver & { clear(): void } {
   let latest: readonly SubnetState[] = [];
   const failures = factory.counter('subnet_describe_failures_total', 'Times that subnets could not be described.');
   factory.gauge('subnet_free_addresses', 'Free addresses of a subnet.', ['subnet', 'zone'], (gauge) => {
@@ -89,7 +89,7 @@ export function createSubnetsObserver(
         CONFIG_MAP_REPORTER,
         list.map(({ reason }) => ({ kind: reason, name })),
       ),
-    forget: () => {
+    clear: () => {
       latest = [];
       problems.report(CONFIG_MAP_REPORTER, []);
     },
@@ -109,7 +109,7 @@ export function createRefreshObserver(
 }
 
 /** Counts audits and orphaned ENIs; the result of the last audit is shown while this replica leads. */
-export function createAuditObserver(factory: MetricFactory): AuditObserver & { forget(): void } {
+export function createAuditObserver(factory: MetricFactory): AuditObserver & { clear(): void } {
   const audits = factory.counter('audits_total', 'Comparisons of all nodes with the cloud, by how they ended.', [
     'outcome',
   ]);
@@ -126,7 +126,7 @@ export function createAuditObserver(factory: MetricFactory): AuditObserver & { f
       drifted.set(report.drifted.length);
       for (const { kind } of report.outcomes.values()) collected.inc({ outcome: kind });
     },
-    forget: () => {
+    clear: () => {
       orphans.set(0);
       drifted.set(0);
     },
@@ -134,7 +134,7 @@ export function createAuditObserver(factory: MetricFactory): AuditObserver & { f
 }
 
 /** Counts writes and audits of static addresses, and shows the state of their claims while this replica leads. */
-export function createClaimsObserver(factory: MetricFactory): ClaimsObserver & ClaimAuditObserver & { forget(): void } {
+export function createClaimsObserver(factory: MetricFactory): ClaimsObserver & ClaimAuditObserver & { clear(): void } {
   const standing = new Map<string, string>();
   let latest: readonly ClaimDifference[] = [];
   const writes = factory.counter('claim_writes_total', 'Writes of VpcIPClaims and VpcIPs of kept addresses.', ['kind']);
@@ -162,16 +162,16 @@ export function createClaimsObserver(factory: MetricFactory): ClaimsObserver & C
       audits.inc({ outcome });
       latest = differences;
     },
-    forget: () => {
+    clear: () => {
       standing.clear();
       latest = [];
     },
   };
 }
 
-function countsOf(words: Iterable<string>): ReadonlyMap<string, number> {
+function countsOf(values: Iterable<string>): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
-  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
   return counts;
 }
 

@@ -1,7 +1,7 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { type MetricFactory, MS_PER_S } from './metric-factory.ts';
-import type { ProblemBook } from './problem-book.ts';
+import type { ProblemRegistry } from './problem-registry.ts';
 
 /** State of an informer. */
 export type InformerSample = {
@@ -36,7 +36,12 @@ export const NO_STATE: StateSources = {
 };
 
 /** Adds the gauges of ipamd's state, counted at each scrape. */
-export function showState(factory: MetricFactory, clock: Clock, problems: ProblemBook, now: () => StateSources): void {
+export function showState(
+  factory: MetricFactory,
+  clock: Clock,
+  problems: ProblemRegistry,
+  now: () => StateSources,
+): void {
   showNecs(factory, clock, now);
   factory.gauge('problem', 'What is wrong now; several of a kind may be put together.', ['kind', 'name'], (gauge) => {
     for (const { kind, name, count } of problems.samples()) gauge.set({ kind, name }, count);

@@ -1,5 +1,5 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import { isStaticPod } from '../../crd/pod-wishes.ts';
+import { isStaticPod } from '../../crd/pod-network-request.ts';
 import { vpcIpName } from '../../crd/vpc-ip.ts';
 import { type PodFacts, podKeyOf } from './pod-facts.ts';
 import type { ClaimFacts, VipFacts } from './record-facts.ts';
@@ -55,18 +55,18 @@ type RecordsDecision = { readonly writes: readonly RecordWrite[]; readonly waiti
  * claim is deleted with its owner. Objects without the label of a record are ignored.
  */
 export function decideRecords(view: RecordsView): RecordsDecision {
-  const homes = homesOf(view.status);
-  const records = view.pods.flatMap((pod) => recordOf(pod, homes) ?? []);
-  const held = new Set(records.flatMap((record) => record.ips.map(({ ip }) => vpcIpName(ip))));
-  const gone = view.vips.filter((vip) => vip.isRecord && !held.has(vip.name) && isOver(vip, view));
+  const locations = locationsOf(view.status);
+  const records = view.pods.flatMap((pod) => recordOf(pod, locations) ?? []);
+  const inUse = new Set(records.flatMap((record) => record.ips.map(({ ip }) => vpcIpName(ip))));
+  const stale = view.vips.filter((vip) => vip.isRecord && !inUse.has(vip.name) && isStale(vip, view));
   const abandoned = view.claims.filter((claim) => claim.isRecord && view.podOf(claim.key)?.uid !== claim.podUid);
-  const kept = new Set(records.map(({ pod }) => podKeyOf(pod)));
-  const waiting = abandoned.map((claim) => claim.key).filter((key) => !kept.has(key));
+  const recorded = new Set(records.map(({ pod }) => podKeyOf(pod)));
+  const waiting = abandoned.map((claim) => claim.key).filter((key) => !recorded.has(key));
   return {
     writes: [
-      ...gone.map((vip): RecordWrite => ({ kind: 'delete-vip', vip })),
+      ...stale.map((vip): RecordWrite => ({ kind: 'delete-vip', vip })),
       ...abandoned
-        .filter(({ key }) => !kept.has(key) && view.lingering.has(key))
+        .filter(({ key }) => !recorded.has(key) && view.lingering.has(key))
         .map((claim): RecordWrite => ({ kind: 'delete-claim', claim })),
       ...records.flatMap((record) => writesOf(record, view)),
     ],
@@ -74,32 +74,32 @@ export function decideRecords(view: RecordsView): RecordsDecision {
   };
 }
 
-type Home = Omit<RecordedIp, 'ip'> & { readonly mode: PodRecord['mode'] };
+type IpLocation = Omit<RecordedIp, 'ip'> & { readonly mode: PodRecord['mode'] };
 
 /** Returns the location of each Pod address of the node. */
-function homesOf(status: NodeEniConfigStatus | undefined): ReadonlyMap<string, Home> {
-  const homes = new Map<string, Home>();
+function locationsOf(status: NodeEniConfigStatus | undefined): ReadonlyMap<string, IpLocation> {
+  const locations = new Map<string, IpLocation>();
   for (const eni of status?.eniInfos ?? []) {
     const mode = eni.mode ?? 'route-eni';
-    const home = { eniId: eni.eniID, subnetId: eni.subnetID, mode };
+    const location = { eniId: eni.eniID, subnetId: eni.subnetID, mode };
     if (mode === 'direct-eni') {
-      const own = [eni.primaryIP, eni.primaryIPv6].filter((ip) => ip !== undefined);
-      for (const ip of own) homes.set(vpcIpName(ip), { ...home, assignmentId: eni.assignmentID });
+      const primaryIps = [eni.primaryIP, eni.primaryIPv6].filter((ip) => ip !== undefined);
+      for (const ip of primaryIps) locations.set(vpcIpName(ip), { ...location, assignmentId: eni.assignmentID });
     }
     for (const { ip, pairedIP, assignmentID } of eni.addresses ?? []) {
-      homes.set(vpcIpName(ip), { ...home, assignmentId: assignmentID });
-      if (pairedIP !== undefined) homes.set(vpcIpName(pairedIP), { ...home, assignmentId: assignmentID });
+      locations.set(vpcIpName(ip), { ...location, assignmentId: assignmentID });
+      if (pairedIP !== undefined) locations.set(vpcIpName(pairedIP), { ...location, assignmentId: assignmentID });
     }
   }
-  return homes;
+  return locations;
 }
 
-function recordOf(pod: PodFacts, homes: ReadonlyMap<string, Home>): PodRecord | undefined {
+function recordOf(pod: PodFacts, locations: ReadonlyMap<string, IpLocation>): PodRecord | undefined {
   // Static Pods have claims and VpcIPs of their own, which outlive them.
   if (isStaticPod(pod.annotations)) return undefined;
   const found = pod.ips.flatMap((ip) => {
-    const home = homes.get(vpcIpName(ip));
-    return home === undefined ? [] : [{ ip, ...home }];
+    const location = locations.get(vpcIpName(ip));
+    return location === undefined ? [] : [{ ip, ...location }];
   });
   const [first] = found;
   if (first === undefined) return undefined;
@@ -110,7 +110,7 @@ function recordOf(pod: PodFacts, homes: ReadonlyMap<string, Home>): PodRecord | 
  * Tells whether a record is stale: its Pod is deleted, or has another address. A Pod whose sandbox is being recreated
  * has no address for a moment; its record stays.
  */
-function isOver(vip: VipFacts, view: RecordsView): boolean {
+function isStale(vip: VipFacts, view: RecordsView): boolean {
   const pod = view.podOf(vip.podKey);
   if (pod === undefined || pod.uid !== vip.podUid) return true;
   return pod.ips.length > 0 && !pod.ips.some((ip) => vpcIpName(ip) === vip.name);

@@ -1,5 +1,5 @@
 import { DIRECT_ENI_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
-import { type ReadPodWishes, readPodWishes } from '../../crd/pod-wishes.ts';
+import { type ReadPodNetworkRequest, readPodNetworkRequest } from '../../crd/pod-network-request.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
 
@@ -8,7 +8,7 @@ export type PodFacts = {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  /** '' for a Pod without a node; such Pods are cached only with `lasting`. */
+  /** '' for a Pod without a node; such Pods are cached only with `claimInfo`. */
   readonly nodeName: string;
   /** The address of the cluster's first family comes first; empty until the sandbox has one. */
   readonly ips: readonly string[];
@@ -21,11 +21,11 @@ export type PodFacts = {
    */
   readonly annotations: Readonly<Record<string, string>>;
   /** Present only for Pods that have a claim of their own: for a static address, an EIP, or security groups. */
-  readonly lasting?: LastingFacts;
+  readonly claimInfo?: PodClaimInfo;
 };
 
 /** What is cached only of the few Pods that have a claim of their own. */
-type LastingFacts = {
+type PodClaimInfo = {
   readonly labels: Readonly<Record<string, string>>;
   /** Its controller, for example a StatefulSet or a ReplicaSet. */
   readonly owner?: PodOwner;
@@ -67,12 +67,12 @@ const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
  * Names of the cached annotations. Users may write hundreds of kilobytes under other names of the product, which ipamd
  * does not read.
  */
-const READ: readonly string[] = Object.values(POD_ANNOTATION);
+const READ_ANNOTATIONS: readonly string[] = Object.values(POD_ANNOTATION);
 /** A longer text is no valid value: the longest list of ids is half as long. */
-const MOST_CHARS = 8_192;
+const MAX_CHARS = 8_192;
 const SHOWN_CHARS = 64;
 /** Maximum of shared values: a cluster has some thousands of nodes and namespaces. */
-const MOST_SHARED = 20_000;
+const MAX_SHARED = 20_000;
 
 /**
  * Makes the decoder of an informer of Pods. It caches Pods that have or may get an address of an ENI: on a node, with
@@ -91,8 +91,10 @@ export function createPodDecoder(): (object: KubeObject) => PodFacts | undefined
     if (spec['hostNetwork'] === true || phase === undefined) return undefined;
     const { name, namespace = '', uid = '', deletionTimestamp } = object.metadata;
     const annotations = oursOf(object.metadata.annotations, sharedAnnotations);
-    const lasting = LASTING.some((one) => annotations[one] !== undefined) ? lastingOf(object, annotations) : undefined;
-    if (nodeName === '' && lasting === undefined) return undefined;
+    const claimInfo = CLAIM_ANNOTATIONS.some((one) => annotations[one] !== undefined)
+      ? claimInfoOf(object, annotations)
+      : undefined;
+    if (nodeName === '' && claimInfo === undefined) return undefined;
     return {
       namespace: sharedText(namespace, namespace),
       name,
@@ -102,26 +104,26 @@ export function createPodDecoder(): (object: KubeObject) => PodFacts | undefined
       phase,
       isLeaving: deletionTimestamp !== undefined,
       annotations,
-      ...(lasting === undefined ? {} : { lasting }),
+      ...(claimInfo === undefined ? {} : { claimInfo }),
     };
   };
 }
 
-const READ_WISHES = new WeakMap<PodFacts['annotations'], ReadPodWishes>();
+const PARSED_REQUESTS = new WeakMap<PodFacts['annotations'], ReadPodNetworkRequest>();
 
 /**
  * Returns the uid by which kubelet, runtime and agent of its node identify a Pod: the fence of an address or an ENI.
  */
-export function runtimeUidOf({ uid, lasting }: Pick<PodFacts, 'uid' | 'lasting'>): string {
-  return lasting?.runtimeUid ?? uid;
+export function runtimeUidOf({ uid, claimInfo }: Pick<PodFacts, 'uid' | 'claimInfo'>): string {
+  return claimInfo?.runtimeUid ?? uid;
 }
 
 /** Reads the requests in a Pod's annotations; once for all Pods with the same annotations. */
-export function wishesOf({ annotations }: Pick<PodFacts, 'annotations'>): ReadPodWishes {
-  const known = READ_WISHES.get(annotations);
+export function networkRequestOf({ annotations }: Pick<PodFacts, 'annotations'>): ReadPodNetworkRequest {
+  const known = PARSED_REQUESTS.get(annotations);
   if (known !== undefined) return known;
-  const read = readPodWishes(annotations);
-  READ_WISHES.set(annotations, read);
+  const read = readPodNetworkRequest(annotations);
+  PARSED_REQUESTS.set(annotations, read);
   return read;
 }
 
@@ -131,7 +133,7 @@ export function podKeyOf(pod: { readonly namespace: string; readonly name: strin
 }
 
 /** A Pod with one of these annotations has, or may have, a claim of its own. */
-const LASTING: readonly string[] = [
+const CLAIM_ANNOTATIONS: readonly string[] = [
   POD_ANNOTATION.deletePolicy,
   POD_ANNOTATION.eipAttributes,
   POD_ANNOTATION.eipIdList,
@@ -139,12 +141,12 @@ const LASTING: readonly string[] = [
 ];
 
 /** Decodes the fields for claims; undefined for a Pod whose annotations rule a claim out. */
-function lastingOf(object: KubeObject, annotations: PodFacts['annotations']): LastingFacts | undefined {
-  const { wishes, faults } = wishesOf({ annotations });
+function claimInfoOf(object: KubeObject, annotations: PodFacts['annotations']): PodClaimInfo | undefined {
+  const { request, faults } = networkRequestOf({ annotations });
   // Faults are reported, so a Pod with faults is cached too.
-  const isLasting =
-    wishes.isStatic || wishes.eip !== undefined || wishes.securityGroupIds !== undefined || faults.length > 0;
-  if (!isLasting) return undefined;
+  const mayHaveClaim =
+    request.isStatic || request.eip !== undefined || request.securityGroupIds !== undefined || faults.length > 0;
+  if (!mayHaveClaim) return undefined;
   const { labels = {}, ownerReferences = [], annotations: all = {} } = object.metadata;
   const runtimeUid = all[MIRROR_ANNOTATION];
   const owner = ownerReferences.find(({ controller }) => controller === true);
@@ -153,12 +155,12 @@ function lastingOf(object: KubeObject, annotations: PodFacts['annotations']): La
     ...(owner === undefined
       ? {}
       : { owner: { apiVersion: owner.apiVersion, kind: owner.kind, name: owner.name, uid: owner.uid } }),
-    mode: wishes.mode ?? (asksForEni(object) ? 'direct-eni' : 'route-eni'),
+    mode: request.mode ?? (requestsEni(object) ? 'direct-eni' : 'route-eni'),
     ...(runtimeUid === undefined ? {} : { runtimeUid }),
   };
 }
 
-function asksForEni(object: KubeObject): boolean {
+function requestsEni(object: KubeObject): boolean {
   const containers = recordOf(object['spec'])['containers'];
   return (Array.isArray(containers) ? containers : []).some((container: unknown) => {
     const { limits, requests } = recordOf(recordOf(container)['resources']);
@@ -180,7 +182,7 @@ function oursOf(
   annotations: Readonly<Record<string, string>> | undefined,
   shared: (key: string, made: PodFacts['annotations']) => PodFacts['annotations'],
 ): PodFacts['annotations'] {
-  const names = READ.filter((one) => annotations?.[one] !== undefined);
+  const names = READ_ANNOTATIONS.filter((one) => annotations?.[one] !== undefined);
   if (names.length === 0) return NO_ANNOTATIONS;
   const pairs = names.map((one) => [one, boundedOf(textOf(annotations?.[one]))] as const);
   return shared(JSON.stringify(pairs), Object.fromEntries(pairs));
@@ -188,7 +190,7 @@ function oursOf(
 
 /** Shortens a text that is too long. It is a fault in any form, and is reported as one. */
 function boundedOf(text: string): string {
-  if (text.length <= MOST_CHARS) return text;
+  if (text.length <= MAX_CHARS) return text;
   // A copy, because a slice would keep the whole text in memory.
   return JSON.parse(JSON.stringify(`${text.slice(0, SHOWN_CHARS)}… (${text.length} characters)`)) as string;
 }
@@ -199,7 +201,7 @@ function sharing<T>(): (key: string, made: T) => T {
   return (key, made) => {
     const first = known.get(key);
     if (first !== undefined) return first;
-    if (known.size >= MOST_SHARED) known.clear();
+    if (known.size >= MAX_SHARED) known.clear();
     known.set(key, made);
     return made;
   };

@@ -26,11 +26,11 @@ export type VipFacts = {
   readonly eniId: string;
   readonly assignmentId: string;
   /** Of objects that are no records: the whole object, without `metadata.managedFields`. */
-  readonly kept?: Kept<VpcIp>;
+  readonly staticObject?: StaticObject<VpcIp>;
 };
 
 /** An object of a static address. Undefined when it has faults: then it is neither changed nor applied. */
-export type Kept<T> = { readonly decoded: T | undefined; readonly faults: readonly Fault[] };
+export type StaticObject<T> = { readonly decoded: T | undefined; readonly faults: readonly Fault[] };
 
 /** What ipamd caches of a VpcIPClaim. */
 export type ClaimFacts = {
@@ -45,7 +45,7 @@ export type ClaimFacts = {
   readonly ips: readonly string[];
   readonly eniId: string;
   /** Of objects that are no records: the whole object, without `metadata.managedFields`. */
-  readonly kept?: Kept<VpcIpClaim>;
+  readonly staticObject?: StaticObject<VpcIpClaim>;
 };
 
 /** Indexes of the informers of VpcIPs and VpcIPClaims: byIndex(RECORDS_BY_NODE, nodeName). */
@@ -78,7 +78,7 @@ export function decodeVip(object: KubeObject): VipFacts {
     ip: textOf(spec['ip']),
     eniId: textOf(status['eniID']),
     assignmentId: textOf(status['assignmentID']),
-    ...keptOf(object, vpcIp),
+    ...staticObjectOf(object, vpcIp),
   };
 }
 
@@ -95,18 +95,18 @@ export function decodeClaim(object: KubeObject): ClaimFacts {
     podUid: textOf(spec['podUID']),
     ips,
     eniId: textOf(status['eniID']),
-    ...keptOf(object, vpcIpClaim),
+    ...staticObjectOf(object, vpcIpClaim),
   };
 }
 
 /**
  * Decodes the whole object, except of records: there are as many as Pods, and only the fields above are used of them.
  */
-function keptOf<T>(object: KubeObject, decoder: Decoder<T>): { readonly kept?: Kept<T> } {
+function staticObjectOf<T>(object: KubeObject, decoder: Decoder<T>): { readonly staticObject?: StaticObject<T> } {
   if (identityOf(object).isRecord) return {};
   const faults = new Faults();
   const decoded = decoder(withoutManagedFields(object), '', faults);
-  return { kept: { decoded: faults.list.length > 0 ? undefined : decoded, faults: faults.list } };
+  return { staticObject: { decoded: faults.list.length > 0 ? undefined : decoded, faults: faults.list } };
 }
 
 function identityOf({ metadata }: KubeObject) {

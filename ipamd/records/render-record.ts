@@ -46,13 +46,13 @@ export function renderVip({ pod }: PodRecord, { ip, eniId, subnetId, assignmentI
 }
 
 /**
- * Builds the merge patch that turns an object into `wanted`, guarded by the version that was read. Fields that `wanted`
+ * Builds the merge patch that turns an object into `required`, guarded by the version that was read. Fields that `required`
  * does not have stay unchanged.
  */
-export function renderPatch(wanted: KubeObject, resourceVersion: string): object {
-  const { labels, ownerReferences } = wanted.metadata;
+export function renderPatch(required: KubeObject, resourceVersion: string): object {
+  const { labels, ownerReferences } = required.metadata;
   const metadata = { resourceVersion, labels, ...(ownerReferences === undefined ? {} : { ownerReferences }) };
-  return { metadata, spec: wanted['spec'], status: wanted['status'] };
+  return { metadata, spec: required['spec'], status: required['status'] };
 }
 
 function labelsOf(nodeName: string): Readonly<Record<string, string>> {

@@ -2,13 +2,13 @@ import { type ControllerObserver, runController } from '../../kube/controller.ts
 import type { Informer } from '../../kube/informer.ts';
 import { TokenBucket } from '../../kube/token-bucket.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
-import type { NecEntry } from '../nec-cache.ts';
-import { RecordKeeper, type RecordsDeps } from './keep-records.ts';
+import type { NecEntry } from '../decode-nec.ts';
 import type { PodFacts } from './pod-facts.ts';
 import type { ClaimFacts, VipFacts } from './record-facts.ts';
+import { type RecordsDeps, RecordsReconciler } from './records-reconciler.ts';
 
 /** Dependencies of the records controller, once informers exist. */
-type RunRecordsDeps = Omit<RecordsDeps, 'turn' | 'pods' | 'vips' | 'claims' | 'necs'> & {
+type RunRecordsDeps = Omit<RecordsDeps, 'acquireWrite' | 'pods' | 'vips' | 'claims' | 'necs'> & {
   readonly pods: Informer<PodFacts>;
   readonly vips: Informer<VipFacts>;
   readonly claims: Informer<ClaimFacts>;
@@ -31,15 +31,15 @@ export async function runRecords(deps: RunRecordsDeps, signal: AbortSignal): Pro
   const { clock, log, random, pods, vips, claims, necs, observer, writesPerSecond, delayMs } = deps;
   await Promise.all([pods, vips, claims, necs].map((informer) => informer.synced(signal)));
   const bucket = new TokenBucket(clock, writesPerSecond, 1);
-  const keeper = new RecordKeeper({ ...deps, turn: (ended) => bucket.take(ended) });
+  const reconciler = new RecordsReconciler({ ...deps, acquireWrite: (ended) => bucket.take(ended) });
   const queue = new WorkQueue({ clock, random });
   const unsubscribe = followChanges(deps, (nodeName) => {
     // Pods without a node have no records.
     if (nodeName !== '') queue.addAfter(nodeName, delayMs);
   });
-  for (const nodeName of keeper.nodes()) queue.add(nodeName);
+  for (const nodeName of reconciler.nodes()) queue.add(nodeName);
   try {
-    const reconcile = (nodeName: string, ended: AbortSignal) => keeper.reconcile(nodeName, ended);
+    const reconcile = (nodeName: string, ended: AbortSignal) => reconciler.reconcile(nodeName, ended);
     await runController(
       { name: 'records', queue, workers: WORKERS, reconcile, clock, log, ...(observer && { observer }) },
       signal,
@@ -50,28 +50,28 @@ export async function runRecords(deps: RunRecordsDeps, signal: AbortSignal): Pro
   }
 }
 
-/** Calls `touch` for each node whose records may be stale. */
-function followChanges({ pods, vips, claims, necs }: RunRecordsDeps, touch: (nodeName: string) => void): () => void {
+/** Calls `enqueue` for each node whose records may be stale. */
+function followChanges({ pods, vips, claims, necs }: RunRecordsDeps, enqueue: (nodeName: string) => void): () => void {
   const ends = [
     pods.subscribe(({ before, after }) => {
-      for (const pod of [before, after]) if (pod !== undefined) touch(pod.nodeName);
+      for (const pod of [before, after]) if (pod !== undefined) enqueue(pod.nodeName);
     }),
     vips.subscribe(({ before, after }) => {
       for (const vip of [before, after]) {
         if (vip === undefined) continue;
-        touch(vip.nodeName);
-        const holder = pods.get(vip.podKey);
-        if (holder !== undefined) touch(holder.nodeName);
+        enqueue(vip.nodeName);
+        const claimPod = pods.get(vip.podKey);
+        if (claimPod !== undefined) enqueue(claimPod.nodeName);
       }
     }),
     claims.subscribe(({ key, before, after }) => {
       for (const nodeName of [before?.nodeName, after?.nodeName, pods.get(key)?.nodeName]) {
-        if (nodeName !== undefined) touch(nodeName);
+        if (nodeName !== undefined) enqueue(nodeName);
       }
     }),
     necs.subscribe(({ key, before, after }) => {
       // The agent often writes its demand; only the epoch shows that addresses came or went.
-      if (epochOf(before) !== epochOf(after)) touch(key);
+      if (epochOf(before) !== epochOf(after)) enqueue(key);
     }),
   ];
   return () => {

@@ -5,13 +5,13 @@ import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { NecEntry } from '../nec-cache.ts';
+import type { NecEntry } from '../decode-nec.ts';
 import type { NodeEvents } from '../node/node-deps.ts';
-import { type PodFacts, podKeyOf, wishesOf } from '../records/pod-facts.ts';
-import type { ClaimFacts, Kept, VipFacts } from '../records/record-facts.ts';
-import { type ClaimDifference, findDifferences, findUnreadable } from './find-differences.ts';
-import { findClaimKeys } from './find-places.ts';
-import type { TakenBook } from './taken-book.ts';
+import { networkRequestOf, type PodFacts, podKeyOf } from '../records/pod-facts.ts';
+import type { ClaimFacts, StaticObject, VipFacts } from '../records/record-facts.ts';
+import type { AddressConflicts } from './address-conflicts.ts';
+import { type ClaimDifference, compareClaims, listUnreadable } from './compare-claims.ts';
+import { readClaimKeys } from './read-claim-locations.ts';
 import { involvedClaim } from './write-claim.ts';
 
 /** Dependencies of the audit of static addresses. */
@@ -21,10 +21,10 @@ export type ClaimAuditDeps = {
   readonly necs: Informer<NecEntry>;
   readonly vips: Informer<VipFacts>;
   readonly claims: Informer<ClaimFacts>;
-  readonly configs: Informer<Kept<StaticIpConfig>>;
-  readonly taken: TakenBook;
+  readonly configs: Informer<StaticObject<StaticIpConfig>>;
+  readonly conflicts: AddressConflicts;
   /** Enqueues a claim. */
-  readonly wake: (key: string) => void;
+  readonly enqueue: (key: string) => void;
   readonly clock: Clock;
   readonly log: Logger;
   readonly events: NodeEvents;
@@ -35,7 +35,7 @@ export type ClaimAuditDeps = {
 /** Callbacks for audits; the metrics use them. */
 export type ClaimAuditObserver = {
   /** `unasked`: the cloud did not answer, and its view is unknown. */
-  onClaimAudit?(outcome: 'done' | 'unasked', differences: readonly ClaimDifference[], taken: number): void;
+  onClaimAudit?(outcome: 'done' | 'unasked', differences: readonly ClaimDifference[], conflicts: number): void;
 };
 
 const IPS_PER_CALL = 100;
@@ -52,44 +52,53 @@ export async function runClaimAudit(deps: ClaimAuditDeps, signal: AbortSignal): 
   while (!signal.aborted) {
     await deps.clock.sleep(deps.intervalMs, signal).catch(() => {});
     if (signal.aborted) return;
-    const found = lookAt(deps);
-    const isAsked = await askCloud(deps, signal).catch((error: unknown) => {
+    const found = compareCaches(deps);
+    const isAnswered = await checkCloud(deps, signal).catch((error: unknown) => {
       if (signal.aborted || !isCloudError(error)) return false;
-      deps.log.warn('kept addresses could not be looked up in the cloud, will try again', { error });
+      deps.log.warn('static addresses could not be checked in the cloud, will try again', { error });
       return false;
     });
-    deps.observe?.onClaimAudit?.(isAsked ? 'done' : 'unasked', found, deps.taken.size);
+    deps.observe?.onClaimAudit?.(isAnswered ? 'done' : 'unasked', found, deps.conflicts.size);
     for (const one of found) {
       // An unreadable object does not repair itself: it is reported once at the first audit, other differences when
       // they persist.
-      if (before.has(identityOf(one)) === (one.object === undefined)) tell(deps, one);
-      if (one.key !== '') deps.wake(one.key);
+      if (before.has(identityOf(one)) === (one.object === undefined)) report(deps, one);
+      if (one.key !== '') deps.enqueue(one.key);
     }
     before.clear();
     for (const one of found) before.add(identityOf(one));
   }
 }
 
-function lookAt({ pods, necs, vips, claims, configs }: ClaimAuditDeps): readonly ClaimDifference[] {
+function compareCaches({ pods, necs, vips, claims, configs }: ClaimAuditDeps): readonly ClaimDifference[] {
   // A cache without its first list proves nothing.
   if (![pods, necs, vips, claims].every(({ isSynced }) => isSynced)) return [];
-  const unreadable = findUnreadable({ vips: vips.values(), configs: entriesOf(configs) });
-  const differing = findDifferences({
-    pods: [...pods.values()].filter((pod) => pod.lasting !== undefined && wishesOf(pod).wishes.isStatic).map(podKeyOf),
+  const unreadable = listUnreadable({ vips: vips.values(), configs: entriesOf(configs) });
+  const differing = compareClaims({
+    pods: [...pods.values()]
+      .filter((pod) => pod.claimInfo !== undefined && networkRequestOf(pod).request.isStatic)
+      .map(podKeyOf),
     claims: [...claims.values()]
       .filter(({ isRecord }) => !isRecord)
-      .map(({ key, kept }) => ({
+      .map(({ key, staticObject }) => ({
         key,
-        vpcIps: kept?.decoded?.status?.vpcIPs ?? [],
-        isEnding: kept?.decoded?.metadata.deletionTimestamp !== undefined,
+        vpcIps: staticObject?.decoded?.status?.vpcIPs ?? [],
+        isEnding: staticObject?.decoded?.metadata.deletionTimestamp !== undefined,
       })),
-    vips: [...vips.values()].flatMap(({ name, isRecord, podKey, kept }) =>
+    vips: [...vips.values()].flatMap(({ name, isRecord, podKey, staticObject }) =>
       isRecord || podKey === ''
         ? []
-        : [{ name, key: podKey, nodeName: kept?.decoded?.spec.nodeName, eniId: kept?.decoded?.status?.eniID }],
+        : [
+            {
+              name,
+              key: podKey,
+              nodeName: staticObject?.decoded?.spec.nodeName,
+              eniId: staticObject?.decoded?.status?.eniID,
+            },
+          ],
     ),
     marks: [...necs.values()].flatMap(({ name, decoded }) =>
-      findClaimKeys(decoded?.status).map((key) => ({ key, nodeName: name })),
+      readClaimKeys(decoded?.status).map((key) => ({ key, nodeName: name })),
     ),
     enisOf: (nodeName) => {
       const entry = necs.get(nodeName);
@@ -109,12 +118,15 @@ function* entriesOf<T>(informer: Pick<Informer<T>, 'keys' | 'get'>): Iterable<re
 }
 
 /** Checks in the cloud every address that is on no ENI; returns whether the cloud answered. */
-async function askCloud({ cloud, necs, vips, taken, wake }: ClaimAuditDeps, signal: AbortSignal): Promise<boolean> {
+async function checkCloud(
+  { cloud, necs, vips, conflicts, enqueue }: ClaimAuditDeps,
+  signal: AbortSignal,
+): Promise<boolean> {
   const vpcId = [...necs.values()].map(({ decoded }) => decoded?.status?.vpcID).find((id) => id !== undefined);
-  const kept = [...vips.values()].filter(isOnNone);
-  if (vpcId === undefined) return kept.length === 0;
-  for (let index = 0; index < kept.length; index += IPS_PER_CALL) {
-    const batch = kept.slice(index, index + IPS_PER_CALL);
+  const unassigned = [...vips.values()].filter(isUnassigned);
+  if (vpcId === undefined) return unassigned.length === 0;
+  for (let index = 0; index < unassigned.length; index += IPS_PER_CALL) {
+    const batch = unassigned.slice(index, index + IPS_PER_CALL);
     const context = { priority: 'gc', owner: 'claims', signal, timeoutMs: TIMEOUT_MS } as const;
     const ips = batch.map(({ ip }) => ip);
     const users = await cloud.subnets.usersOf(vpcId, ips, context);
@@ -123,19 +135,19 @@ async function askCloud({ cloud, necs, vips, taken, wake }: ClaimAuditDeps, sign
       const now = vips.get(vip.name);
       // The claim got its address while the cloud was asked: the address is the claim's own.
       if (user === undefined || now === undefined || now.resourceVersion !== vip.resourceVersion) continue;
-      taken.refuse(vip.podKey, [vip.ip], 'found by the audit', wordsOf(user));
-      wake(vip.podKey);
+      conflicts.add(vip.podKey, [vip.ip], 'found by the audit', userText(user));
+      enqueue(vip.podKey);
     }
   }
   return true;
 }
 
-function isOnNone({ isRecord, kept }: VipFacts): boolean {
-  const phase = kept?.decoded?.status?.phase;
+function isUnassigned({ isRecord, staticObject }: VipFacts): boolean {
+  const phase = staticObject?.decoded?.status?.phase;
   return !isRecord && (phase === 'Kept' || phase === 'Failed');
 }
 
-function wordsOf({ ip, resourceType, resourceId }: IpUser): string {
+function userText({ ip, resourceType, resourceId }: IpUser): string {
   return `${ip} is of ${resourceType} ${resourceId}`.trim();
 }
 
@@ -143,7 +155,7 @@ function identityOf({ kind, key, object, message }: ClaimDifference): string {
   return `${kind} ${key} ${object?.namespace ?? ''}/${object?.name ?? ''} ${message}`;
 }
 
-function tell({ claims, events, log }: ClaimAuditDeps, { kind, key, object, message }: ClaimDifference): void {
+function report({ claims, events, log }: ClaimAuditDeps, { kind, key, object, message }: ClaimDifference): void {
   log.warn('a kept address is not as it should be', { claim: key, kind, detail: message, ...object });
   const involved =
     object === undefined ? involvedClaim(key, claims.get(key)?.uid) : { apiVersion: API_VERSION, ...object };

@@ -4,7 +4,7 @@ import type { VpcIpClaim } from '../../crd/vpc-ip-claim.ts';
 import type { PodOwner } from '../records/pod-facts.ts';
 
 /** An address or an exclusive ENI of a node with a claim's mark, as the node's NodeENIConfig contains it. */
-export type Place = {
+export type ClaimLocation = {
   readonly nodeName: string;
   readonly eniId: string;
   readonly mode: 'route-eni' | 'direct-eni';
@@ -41,7 +41,7 @@ export type ClaimPod = {
 export type ClaimRule = {
   readonly mode: 'route-eni' | 'direct-eni';
   /** False: the claim belongs to one Pod, and ends with it. */
-  readonly isKept: boolean;
+  readonly isStatic: boolean;
   /** Milliseconds; undefined: the flag decides. */
   readonly expiredMs?: number;
   readonly nominatedIp?: string;
@@ -56,7 +56,7 @@ export type ClaimRule = {
 };
 
 /** What claims need to know of a node. */
-export type NodeSight = {
+export type ClaimNode = {
   /** A Node object exists. */
   readonly exists: boolean;
   /** Pods of the node may have static addresses. */
@@ -66,14 +66,14 @@ export type NodeSight = {
   /** Milliseconds since the Node was first not ready or missing; 0 while it is ready. */
   readonly unreachableForMs: number;
   /** Subnets in which it has an attached shared ENI with a free address slot. */
-  readonly subnetsWithRoom: ReadonlySet<string>;
+  readonly subnetsWithFreeSlots: ReadonlySet<string>;
 };
 
 /** Another holder of an address that a claim would have: another claim, or a Pod without one. */
 export type IpHolder = { readonly kind: 'claim' | 'pod'; readonly key: string };
 
 /** A conflict: the cloud has assigned the address to another resource. */
-export type TakenIp = { readonly message: string; readonly untilMs: number };
+export type AddressConflict = { readonly message: string; readonly untilMs: number };
 
 /** Everything that the decision about one claim depends on. Frozen data without a clock. */
 export type ClaimView = {
@@ -83,9 +83,9 @@ export type ClaimView = {
   /** VpcIPs that are bound to it. */
   readonly vips: readonly VpcIp[];
   readonly pod: ClaimPod | undefined;
-  readonly places: readonly Place[];
+  readonly locations: readonly ClaimLocation[];
   readonly calls: readonly ClaimCall[];
-  readonly nodeOf: (name: string) => NodeSight;
+  readonly nodeOf: (name: string) => ClaimNode;
   /** Undefined for an unknown subnet. */
   readonly zoneOf: (subnetId: string) => string | undefined;
   /** Undefined for an address outside all known subnets. */
@@ -97,7 +97,7 @@ export type ClaimView = {
    */
   readonly wait: string | undefined;
   /** Present while an address is not requested again. */
-  readonly taken: TakenIp | undefined;
+  readonly conflict: AddressConflict | undefined;
   /** An exclusive ENI of the claim still exists, on a node or not. */
   readonly hasEni: boolean;
   /**

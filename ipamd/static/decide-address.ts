@@ -1,13 +1,13 @@
 import type { VpcIp } from '../../crd/vpc-ip.ts';
-import type { ClaimPod, ClaimView, Place } from './claim-view.ts';
-import type { ClaimReason } from './decision.ts';
+import type { ClaimReason } from './claim-decision.ts';
+import type { ClaimLocation, ClaimPod, ClaimView } from './claim-view.ts';
 
 /** The address of a claim. */
 export type KnownAddress = {
   readonly ip: string;
   readonly subnetId: string | undefined;
   readonly vip: VpcIp | undefined;
-  readonly place: Place | undefined;
+  readonly location: ClaimLocation | undefined;
 };
 
 /** Why a claim cannot have an address now, for people. */
@@ -17,19 +17,19 @@ export type Obstacle = { readonly reason: ClaimReason; readonly message: string 
  * Finds the address of a claim: the one that a node has for it, else the one that a VpcIP reserves. Among several the
  * one on the Pod's node comes first.
  */
-export function findAddress(view: ClaimView): KnownAddress | undefined {
-  const placed = view.places.filter(({ mode }) => mode === 'route-eni');
-  const onNode = placed.find((place) => place.nodeName === view.pod?.nodeName && !place.isReleasing);
-  const place = onNode ?? placed[0];
+export function selectAddress(view: ClaimView): KnownAddress | undefined {
+  const onEnis = view.locations.filter(({ mode }) => mode === 'route-eni');
+  const onNode = onEnis.find((one) => one.nodeName === view.pod?.nodeName && !one.isReleasing);
+  const location = onNode ?? onEnis[0];
   const vipOf = (ip: string) => view.vips.find((vip) => vip.spec.ip === ip);
-  if (place?.ip !== undefined) {
-    const subnetId = place.subnetId ?? view.subnetOf(place.ip);
-    return { ip: place.ip, subnetId, vip: vipOf(place.ip), place };
+  if (location?.ip !== undefined) {
+    const subnetId = location.subnetId ?? view.subnetOf(location.ip);
+    return { ip: location.ip, subnetId, vip: vipOf(location.ip), location };
   }
   const listed = view.claim?.status?.ips ?? [];
   const vip = listed.map(vipOf).find((one) => one !== undefined) ?? view.vips[0];
   if (vip === undefined) return undefined;
-  return { ip: vip.spec.ip, subnetId: vip.spec.subnetID ?? view.subnetOf(vip.spec.ip), vip, place: undefined };
+  return { ip: vip.spec.ip, subnetId: vip.spec.subnetID ?? view.subnetOf(vip.spec.ip), vip, location: undefined };
 }
 
 /** The address for a claim without one. */
@@ -50,15 +50,15 @@ export function decideChoice(view: ClaimView, { rule }: ClaimPod): Choice {
   }
   if (pool === undefined) return { kind: 'any' };
   const zone = view.pod === undefined ? undefined : view.nodeOf(view.pod.nodeName).zone;
-  const isNear = (ip: string): boolean => {
+  const isInZone = (ip: string): boolean => {
     const subnetId = view.subnetOf(ip);
     const there = subnetId === undefined ? undefined : view.zoneOf(subnetId);
     return subnetId !== undefined && (zone === undefined || there === undefined || zone === there);
   };
-  const free = pool.find((ip) => isNear(ip) && view.holderOf(ip) === undefined);
+  const free = pool.find((ip) => isInZone(ip) && view.holderOf(ip) === undefined);
   if (free !== undefined) return { kind: 'this', ip: free, subnetId: view.subnetOf(free) };
-  const place = zone === undefined ? '' : ` in zone ${zone}`;
-  return none('AddressPoolExhausted', `none of the ${pool.length} addresses of its StaticIPConfig is free${place}`);
+  const where = zone === undefined ? '' : ` in zone ${zone}`;
+  return none('AddressPoolExhausted', `none of the ${pool.length} addresses of its StaticIPConfig is free${where}`);
 }
 
 function none(reason: ClaimReason, message: string): Choice {
@@ -70,7 +70,7 @@ const ASSIGNING: readonly string[] = ['AssignPrivateIpAddresses', 'MigratePrivat
 const ATTACHING: readonly string[] = ['CreateNetworkInterface', 'AttachNetworkInterface'];
 
 /** Finds why a Pod's node cannot be given the address. */
-export function findObstacle(
+export function evaluateObstacle(
   view: ClaimView,
   pod: ClaimPod,
   address: { readonly ip: string | undefined; readonly subnetId: string | undefined },
@@ -79,25 +79,25 @@ export function findObstacle(
   // A Pod keeps the address that it has: later changes apply to later Pods.
   if (isServed(view, pod)) return undefined;
   const node = view.nodeOf(pod.nodeName);
-  if (!node.enableStaticIp && pod.rule.isKept) {
-    const message = `node ${pod.nodeName} gives no addresses that are kept: its NodeENIConfig does not say spec.enableStaticIP`;
+  if (!node.enableStaticIp && pod.rule.isStatic) {
+    const message = `node ${pod.nodeName} gives no static addresses: spec.enableStaticIP is not set in its NodeENIConfig`;
     return { reason: 'StaticIPDisabled', message };
   }
-  if (view.taken !== undefined && view.taken.untilMs > view.nowMs) {
-    return { reason: 'AddressTaken', message: view.taken.message };
+  if (view.conflict !== undefined && view.conflict.untilMs > view.nowMs) {
+    return { reason: 'AddressTaken', message: view.conflict.message };
   }
-  return findDistance(view, pod, address) ?? findCallElsewhere(view, pod);
+  return compareZones(view, pod, address) ?? findCallElsewhere(view, pod);
 }
 
 /** Tells whether a Pod's node has the address for it. */
-export function isServed({ places }: Pick<ClaimView, 'places'>, pod: ClaimPod): boolean {
-  return places.some(
+export function isServed({ locations }: Pick<ClaimView, 'locations'>, pod: ClaimPod): boolean {
+  return locations.some(
     (one) => one.nodeName === pod.nodeName && one.podUid === pod.uid && one.isAttached && !one.isReleasing,
   );
 }
 
 /** Finds a mismatch of zones: a subnet belongs to one zone, and an ENI is in the zone of its instance. */
-function findDistance(
+function compareZones(
   { nodeOf, zoneOf }: ClaimView,
   { nodeName, rule }: ClaimPod,
   { ip, subnetId }: { readonly ip: string | undefined; readonly subnetId: string | undefined },
@@ -110,14 +110,14 @@ function findDistance(
   if (zone === undefined || ids === undefined || ids.some((id) => [zone, undefined].includes(zoneOf(id)))) {
     return undefined;
   }
-  const places = ids.map((id) => `${id} in zone ${zoneOf(id)}`).join(', ');
+  const zones = ids.map((id) => `${id} in zone ${zoneOf(id)}`).join(', ');
   const what = ip === undefined ? 'the subnets that the Pod accepts are' : `${ip} is of`;
-  return { reason: 'AddressElsewhere', message: `${what} ${places}, node ${nodeName} in zone ${zone}` };
+  return { reason: 'AddressElsewhere', message: `${what} ${zones}, node ${nodeName} in zone ${zone}` };
 }
 
 function findCallElsewhere({ calls }: ClaimView, { nodeName, rule }: ClaimPod): Obstacle | undefined {
-  const late = rule.mode === 'direct-eni' ? [...ASSIGNING, ...ATTACHING] : ASSIGNING;
-  const call = calls.find((one) => one.nodeName !== nodeName && late.includes(one.action));
+  const conflicting = rule.mode === 'direct-eni' ? [...ASSIGNING, ...ATTACHING] : ASSIGNING;
+  const call = calls.find((one) => one.nodeName !== nodeName && conflicting.includes(one.action));
   if (call === undefined) return undefined;
   const message = `${call.action} for node ${call.nodeName} is under way and has to end first`;
   return { reason: 'HandOver', message };

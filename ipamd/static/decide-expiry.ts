@@ -1,6 +1,6 @@
 import { CLAIM_EXPIRED_DURATION_ANNOTATION } from '../../crd/names.ts';
 import type { ClaimView } from './claim-view.ts';
-import { readDurationMs } from './find-rule.ts';
+import { readDurationMs } from './read-claim-pod.ts';
 
 /** When a static address expires. */
 type Expiry =
@@ -23,7 +23,7 @@ export function decideExpiry({
     ...vips.map(({ metadata }) => metadata.annotations?.[CLAIM_EXPIRED_DURATION_ANNOTATION]),
     claim.spec.claimExpiredDuration,
   ];
-  const said = texts.map((text) => (text === undefined ? undefined : readDurationMs(text.trim())));
-  const ms = said.find((one) => one !== undefined) ?? defaultExpiredMs;
+  const durations = texts.map((text) => (text === undefined ? undefined : readDurationMs(text.trim())));
+  const ms = durations.find((one) => one !== undefined) ?? defaultExpiredMs;
   return ms === 0 ? { kind: 'never' } : { kind: 'at', atMs: Date.parse(since) + ms };
 }

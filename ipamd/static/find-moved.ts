@@ -12,11 +12,11 @@ export function findMoved(
   status: NodeEniConfigStatus | undefined,
   holdersOf: MarkedHolders,
 ): ReadonlyMap<string, string> {
-  const going = (status?.eniInfos ?? []).flatMap(({ addresses = [] }) =>
+  const releasing = (status?.eniInfos ?? []).flatMap(({ addresses = [] }) =>
     addresses.flatMap(({ ip, state, claim }) => (claim !== undefined && state === 'Releasing' ? [ip] : [])),
   );
   return new Map(
-    going.flatMap((ip) => {
+    releasing.flatMap((ip) => {
       const others = holdersOf(ip).filter(({ name }) => name !== nodeName);
       const there = others.flatMap((other) => eniOf(other.status, ip) ?? []);
       return there[0] === undefined ? [] : [[ip, there[0]] as const];

@@ -1,11 +1,11 @@
 import { isInCidr, parseCidr } from '../../crd/ip-text.ts';
-import type { SubnetState } from '../subnets/subnet-book.ts';
+import type { SubnetState } from '../subnets/subnet-cache.ts';
 
 type Range = { readonly first: number; readonly last: number };
 
 /** Parsed networks: there are few of them and thousands of addresses in a pool, so each network is parsed once. */
 const RANGES = new Map<string, Range | undefined>();
-const MOST_RANGES = 4_096;
+const MAX_RANGES = 4_096;
 
 /** Finds the subnet of an address; undefined when no known subnet contains it. */
 export function findSubnet(ip: string, subnets: readonly SubnetState[]): string | undefined {
@@ -19,7 +19,7 @@ export function findSubnet(ip: string, subnets: readonly SubnetState[]): string 
 
 function rangeOf(cidr: string): Range | undefined {
   if (RANGES.has(cidr)) return RANGES.get(cidr);
-  if (RANGES.size >= MOST_RANGES) RANGES.clear();
+  if (RANGES.size >= MAX_RANGES) RANGES.clear();
   const parsed = parseCidr(cidr);
   const first = parsed?.family === 4 ? numberOf(parsed.address) : undefined;
   const hosts = 2 ** (32 - (parsed?.prefixLength ?? 0));

@@ -25,7 +25,7 @@ export function decodeDeployment({ metadata, spec }: KubeObject): DeploymentFact
  * Deployments match.
  */
 export function findWorkload(pod: PodFacts, deployments: Iterable<DeploymentFacts>): PodOwner | undefined {
-  const { owner, labels = {} } = pod.lasting ?? {};
+  const { owner, labels = {} } = pod.claimInfo ?? {};
   if (owner === undefined || owner.kind !== 'ReplicaSet') return owner;
   const found = [...deployments].filter((one) => one.namespace === pod.namespace && one.matches(labels));
   const [only] = found;
@@ -34,12 +34,12 @@ export function findWorkload(pod: PodFacts, deployments: Iterable<DeploymentFact
 }
 
 function matches(selector: Fields, labels: Readonly<Record<string, string>>): boolean {
-  const wanted = Object.entries(recordOf(selector['matchLabels']));
+  const required = Object.entries(recordOf(selector['matchLabels']));
   const { matchExpressions: listed = [] } = selector;
   const expressions = Array.isArray(listed) ? listed.map(recordOf) : [];
-  if (wanted.length + expressions.length === 0) return false;
+  if (required.length + expressions.length === 0) return false;
   return (
-    wanted.every(([name, value]) => labels[name] === value) &&
+    required.every(([name, value]) => labels[name] === value) &&
     expressions.every((one) => matchesExpression(one, labels))
   );
 }

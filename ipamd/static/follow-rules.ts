@@ -3,13 +3,13 @@ import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { type PodFacts, podKeyOf } from '../records/pod-facts.ts';
-import type { Kept } from '../records/record-facts.ts';
+import type { StaticObject } from '../records/record-facts.ts';
 import type { DeploymentFacts } from './find-workload.ts';
 
 /** What claims depend on beside their own objects. */
 export type RulesDeps = {
   readonly pods: Pick<Informer<PodFacts>, 'values'>;
-  readonly configs: Pick<Informer<Kept<StaticIpConfig>>, 'synced' | 'subscribe'>;
+  readonly configs: Pick<Informer<StaticObject<StaticIpConfig>>, 'synced' | 'subscribe'>;
   /** Only with --enable-ownerref. */
   readonly deployments: Pick<Informer<DeploymentFacts>, 'synced' | 'subscribe'> | undefined;
   /** Of ipamd: a StaticIPConfig in this namespace applies to the whole cluster. */
@@ -18,7 +18,7 @@ export type RulesDeps = {
 };
 
 /** Pods are checked at most once in this time, however often rules change. */
-const GATHER_MS = 1_000;
+const BATCH_MS = 1_000;
 
 /**
  * Calls `touch` for the claims of Pods whose StaticIPConfig or Deployment may have changed: those of its namespace
@@ -28,17 +28,17 @@ const GATHER_MS = 1_000;
 export function followRules(deps: RulesDeps, touch: (key: string) => void, signal: AbortSignal): () => void {
   const { pods, configs, deployments, namespace: own, clock } = deps;
   const changed = new Set<string>();
-  const tell = (): void => {
+  const notify = (): void => {
     for (const pod of pods.values()) {
-      const isMeant = pod.lasting !== undefined && (changed.has(pod.namespace) || changed.has(own));
-      if (isMeant) touch(podKeyOf(pod));
+      const isAffected = pod.claimInfo !== undefined && (changed.has(pod.namespace) || changed.has(own));
+      if (isAffected) touch(podKeyOf(pod));
     }
     changed.clear();
   };
   const note = (key: string): void => {
     const isFirst = changed.size === 0;
     changed.add(key.slice(0, key.indexOf('/')));
-    if (isFirst) clock.sleep(GATHER_MS, signal).then(tell, () => {});
+    if (isFirst) clock.sleep(BATCH_MS, signal).then(notify, () => {});
   };
   const ends = [
     configs.subscribe(({ key, before, after }) => {

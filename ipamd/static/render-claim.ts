@@ -6,8 +6,8 @@ import { withFinalizer } from '../../kube/finalizers.ts';
 import type { KubeObject, OwnerReference } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import type { PodOwner } from '../records/pod-facts.ts';
-import type { TakenIp } from './claim-view.ts';
-import type { WantedClaim, WantedVip } from './decision.ts';
+import type { DesiredClaim, DesiredVip } from './claim-decision.ts';
+import type { AddressConflict } from './claim-view.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -25,9 +25,9 @@ type ClaimHead = {
  * Renders a claim, new or merged into the present object: fields of others, such as the scheduler, stay unchanged.
  * Idempotent.
  */
-export function renderKeptClaim(
+export function renderClaim(
   { namespace, name, owner }: ClaimHead,
-  wanted: WantedClaim,
+  desired: DesiredClaim,
   current: KubeObject | undefined,
   nowText: string,
 ): KubeObject {
@@ -35,55 +35,55 @@ export function renderKeptClaim(
   const conditions = conditionsOf(base);
   const ready = {
     type: 'Ready',
-    status: wanted.reason === 'AddressBound' ? 'True' : 'False',
-    reason: wanted.reason,
-    ...(wanted.status.message === undefined ? {} : { message: wanted.status.message }),
+    status: desired.reason === 'AddressBound' ? 'True' : 'False',
+    reason: desired.reason,
+    ...(desired.status.message === undefined ? {} : { message: desired.status.message }),
   } as const;
-  const { retainedSince, lastPod, ...rest } = wanted.status;
+  const { retainedSince, lastPod, ...rest } = desired.status;
   const status = withFields(recordOf(base['status']), {
     ...rest,
     retainedSince,
     lastPod,
-    conditions: withTaken(withCondition(conditions, ready, nowText), wanted.taken, nowText),
+    conditions: withConflict(withCondition(conditions, ready, nowText), desired.conflict, nowText),
   });
-  const spec = withFields(recordOf(base['spec']), wanted.spec);
+  const spec = withFields(recordOf(base['spec']), desired.spec);
   return { ...withHead(base, owner), spec, status };
 }
 
 /** Builds the merge patch with the condition that a claim is unreadable; it changes nothing else of the claim. */
 export function renderInvalid(message: string, resourceVersion: string | undefined, nowText: string): object {
-  const said = message.slice(0, MOST_CHARS);
-  const ready = { type: 'Ready', status: 'False', reason: 'ClaimInvalid', message: said } as const;
+  const text = message.slice(0, MAX_MESSAGE_LENGTH);
+  const ready = { type: 'Ready', status: 'False', reason: 'ClaimInvalid', message: text } as const;
   const metadata = resourceVersion === undefined ? {} : { metadata: { resourceVersion } };
   return { ...metadata, status: { conditions: withCondition([], ready, nowText) } };
 }
 
 /** Longest message of a condition, characters. */
-const MOST_CHARS = 2_048;
+const MAX_MESSAGE_LENGTH = 2_048;
 
 /**
  * Renders a VpcIP, new or merged into the present object. It has no owner: a cluster-scoped object cannot have a
  * namespaced owner.
  */
-export function renderKeptVip(
+export function renderVip(
   key: string,
-  wanted: WantedVip,
+  desired: DesiredVip,
   current: KubeObject | undefined,
   nowText: string,
 ): KubeObject {
   const [namespace = '', name = ''] = key.split('/');
-  const base = current ?? newObject(VPC_IP_KIND.kind, { name: vpcIpName(wanted.ip) });
-  const { podUid, subnetId, nodeName, phase, eniId, assignmentId, message, taken } = wanted;
+  const base = current ?? newObject(VPC_IP_KIND.kind, { name: vpcIpName(desired.ip) });
+  const { podUid, subnetId, nodeName, phase, eniId, assignmentId, message, conflict } = desired;
   const claimRef = { namespace, name, ...(podUid === undefined ? {} : { uid: podUid }) };
   const spec = withFields(recordOf(base['spec']), {
     type: 'Pod',
     // As it was first written: another spelling of the same address would be a change, which the API server refuses.
-    ip: recordOf(base['spec'])['ip'] ?? wanted.ip,
+    ip: recordOf(base['spec'])['ip'] ?? desired.ip,
     claimRef,
     subnetID: subnetId,
     nodeName,
   });
-  const listed = withTaken(conditionsOf(base), taken, nowText);
+  const listed = withConflict(conditionsOf(base), conflict, nowText);
   const conditions = listed.length === 0 ? undefined : listed;
   const status = withFields(recordOf(base['status']), {
     phase,
@@ -106,12 +106,12 @@ function newObject(kind: string, metadata: KubeObject['metadata']): KubeObject {
  */
 function withHead(object: KubeObject, owner: PodOwner | undefined): KubeObject {
   const { deletionTimestamp, ownerReferences = [] } = object.metadata;
-  const held = deletionTimestamp === undefined ? withFinalizer(object, CLOUD_FINALIZER) : object;
-  if (owner === undefined || ownerReferences.some(({ uid }) => uid === owner.uid)) return held;
+  const finalized = deletionTimestamp === undefined ? withFinalizer(object, CLOUD_FINALIZER) : object;
+  if (owner === undefined || ownerReferences.some(({ uid }) => uid === owner.uid)) return finalized;
   // Without blockOwnerDeletion: the deletion of a workload does not wait for ipamd's objects.
   const { apiVersion, kind, name, uid } = owner;
   const reference: OwnerReference = { apiVersion, kind, name, uid };
-  return { ...held, metadata: { ...held.metadata, ownerReferences: [reference] } };
+  return { ...finalized, metadata: { ...finalized.metadata, ownerReferences: [reference] } };
 }
 
 function withLabel(object: KubeObject, name: string, value: string | undefined): KubeObject {
@@ -121,18 +121,18 @@ function withLabel(object: KubeObject, name: string, value: string | undefined):
   return { ...object, metadata: { ...object.metadata, labels } };
 }
 
-function withTaken(
+function withConflict(
   conditions: readonly Condition[],
-  taken: TakenIp | undefined,
+  conflict: AddressConflict | undefined,
   nowText: string,
 ): readonly Condition[] {
   const isKnown = conditions.some(({ type }) => type === 'AddressTaken');
-  if (taken === undefined && !isKnown) return conditions;
-  const wanted =
-    taken === undefined
+  if (conflict === undefined && !isKnown) return conditions;
+  const desired =
+    conflict === undefined
       ? ({ type: 'AddressTaken', status: 'False', reason: 'Free' } as const)
-      : ({ type: 'AddressTaken', status: 'True', reason: 'InUse', message: taken.message } as const);
-  return withCondition(conditions, wanted, nowText);
+      : ({ type: 'AddressTaken', status: 'True', reason: 'InUse', message: conflict.message } as const);
+  return withCondition(conditions, desired, nowText);
 }
 
 function conditionsOf(object: KubeObject): readonly Condition[] {

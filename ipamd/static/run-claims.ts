@@ -1,17 +1,17 @@
 import { type ControllerObserver, runController } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { WorkQueue } from '../../kube/work-queue.ts';
-import type { NecEntry } from '../nec-cache.ts';
+import type { NecEntry } from '../decode-nec.ts';
 import type { NodeEntry } from '../nodes/node-entry.ts';
 import { PODS_BY_NODE, type PodFacts, podKeyOf } from '../records/pod-facts.ts';
 import type { ClaimFacts, VipFacts } from '../records/record-facts.ts';
 import type { Subnets } from '../subnets/open-subnets.ts';
-import { findClaimKeys } from './find-places.ts';
+import { ClaimReconciler, type ClaimReconcilerDeps } from './claim-reconciler.ts';
 import { followRules, type RulesDeps } from './follow-rules.ts';
-import { ClaimKeeper, type ClaimKeeperDeps } from './keep-claims.ts';
+import { readClaimKeys } from './read-claim-locations.ts';
 
 /** Dependencies of the claims controller, once informers exist. */
-type RunClaimsDeps = Omit<ClaimKeeperDeps, 'claims' | 'vips'> &
+type RunClaimsDeps = Omit<ClaimReconcilerDeps, 'claims' | 'vips'> &
   Omit<RulesDeps, 'pods'> & {
     readonly queue: WorkQueue;
     readonly pods: Informer<PodFacts>;
@@ -36,27 +36,27 @@ export async function runClaims(deps: RunClaimsDeps, signal: AbortSignal): Promi
   const { clock, log, queue, pods, nodes, necs, vips, claims, configs, deployments, observer } = deps;
   await Promise.all([pods, nodes, necs, vips, claims, configs, deployments].map((one) => one?.synced(signal)));
   while (!deps.subnets.isReady) await clock.sleep(STARTING_MS, signal);
-  for (const name of nodes.keys()) deps.eyes.noteNode(name);
-  const keeper = new ClaimKeeper(deps);
+  for (const name of nodes.keys()) deps.views.noteNode(name);
+  const reconciler = new ClaimReconciler(deps);
   const unsubscribe = followChanges(deps, (key) => queue.add(key), signal);
-  const first = deps.eyes.keys();
+  const first = deps.views.keys();
   const left = new Set(first);
-  const pass = (key: string): void => {
+  const markReconciled = (key: string): void => {
     left.delete(key);
-    if (left.size > 0 || deps.book.isComplete) return;
-    deps.book.complete();
-    for (const name of necs.keys()) if (hasMarks(necs.get(name))) deps.wakeNode(name);
-    for (const name of nodesOf(deps, first)) deps.wakeNode(name);
+    if (left.size > 0 || deps.requests.isComplete) return;
+    deps.requests.complete();
+    for (const name of necs.keys()) if (hasMarks(necs.get(name))) deps.enqueueNode(name);
+    for (const name of nodesOf(deps, first)) deps.enqueueNode(name);
   };
   for (const key of first) queue.add(key);
-  if (left.size === 0) pass('');
+  if (left.size === 0) markReconciled('');
   try {
     const reconcile = async (key: string, ended: AbortSignal) => {
       try {
-        return await keeper.reconcile(key, ended);
+        return await reconciler.reconcile(key, ended);
       } finally {
         // A claim that fails has no requests: its marks stay unchanged, and no other claim waits for it.
-        pass(key);
+        markReconciled(key);
       }
     };
     await runController(
@@ -70,7 +70,7 @@ export async function runClaims(deps: RunClaimsDeps, signal: AbortSignal): Promi
 }
 
 function hasMarks(entry: NecEntry | undefined): boolean {
-  return findClaimKeys(entry?.decoded?.status).length > 0;
+  return readClaimKeys(entry?.decoded?.status).length > 0;
 }
 
 function nodesOf({ pods }: RunClaimsDeps, keys: ReadonlySet<string>): ReadonlySet<string> {
@@ -78,30 +78,30 @@ function nodesOf({ pods }: RunClaimsDeps, keys: ReadonlySet<string>): ReadonlySe
   return new Set(names.filter((name) => name !== ''));
 }
 
-const AT_REST: readonly (string | undefined)[] = ['Bound', 'Retained'];
+const SETTLED_PHASES: readonly (string | undefined)[] = ['Bound', 'Retained'];
 
 /** Calls `touch` for each claim whose decision may have changed. */
 function followChanges(deps: RunClaimsDeps, touch: (key: string) => void, signal: AbortSignal): () => void {
-  const { pods, nodes, necs, vips, claims, subnets, eyes } = deps;
+  const { pods, nodes, necs, vips, claims, subnets, views } = deps;
   // Changes of subnets matter only to claims without an address, which are few.
-  const whoWaits = (): void => {
-    for (const { key, kept } of claims.values()) {
-      if (kept !== undefined && !AT_REST.includes(kept.decoded?.status?.phase)) touch(key);
+  const enqueueWaiting = (): void => {
+    for (const { key, staticObject } of claims.values()) {
+      if (staticObject !== undefined && !SETTLED_PHASES.includes(staticObject.decoded?.status?.phase)) touch(key);
     }
   };
-  const onNode = (name: string): void => {
-    for (const key of findClaimKeys(necs.get(name)?.decoded?.status)) touch(key);
-    for (const pod of pods.byIndex(PODS_BY_NODE, name)) if (pod.lasting !== undefined) touch(podKeyOf(pod));
+  const enqueueClaimsOf = (name: string): void => {
+    for (const key of readClaimKeys(necs.get(name)?.decoded?.status)) touch(key);
+    for (const pod of pods.byIndex(PODS_BY_NODE, name)) if (pod.claimInfo !== undefined) touch(podKeyOf(pod));
   };
   const ends = [
     pods.subscribe(({ key, before, after }) => {
-      const isConcerned = [before, after].some((pod) => pod?.lasting !== undefined);
-      if (isConcerned || claims.get(key)?.kept !== undefined) touch(key);
+      const isConcerned = [before, after].some((pod) => pod?.claimInfo !== undefined);
+      if (isConcerned || claims.get(key)?.staticObject !== undefined) touch(key);
     }),
     claims.subscribe(({ key, before, after }) => {
-      if (before?.kept !== undefined || after?.kept !== undefined) return touch(key);
+      if (before?.staticObject !== undefined || after?.staticObject !== undefined) return touch(key);
       // A record of a Pod with the same name, without a static address, would conflict with the claim.
-      if (pods.get(key)?.lasting !== undefined) touch(key);
+      if (pods.get(key)?.claimInfo !== undefined) touch(key);
     }),
     vips.subscribe(({ before, after }) => {
       for (const vip of [before, after]) {
@@ -110,18 +110,18 @@ function followChanges(deps: RunClaimsDeps, touch: (key: string) => void, signal
     }),
     necs.subscribe(({ key, before, after }) => {
       const [first, second] = [before?.decoded, after?.decoded];
-      const keys = new Set([...findClaimKeys(first?.status), ...findClaimKeys(second?.status)]);
+      const keys = new Set([...readClaimKeys(first?.status), ...readClaimKeys(second?.status)]);
       for (const claim of keys) touch(claim);
       const isOther =
         first?.spec?.enableStaticIP !== second?.spec?.enableStaticIP || first?.status?.zone !== second?.status?.zone;
-      if (isOther) onNode(key);
+      if (isOther) enqueueClaimsOf(key);
     }),
     nodes.subscribe(({ key, before, after }) => {
-      eyes.noteNode(key);
-      if (before?.isReady !== after?.isReady) onNode(key);
+      views.noteNode(key);
+      if (before?.isReady !== after?.isReady) enqueueClaimsOf(key);
     }),
-    subnets.subscribe(({ mayGoOn }) => {
-      if (mayGoOn) whoWaits();
+    subnets.subscribe(({ mayUnblock }) => {
+      if (mayUnblock) enqueueWaiting();
     }),
     followRules(deps, touch, signal),
   ];

@@ -6,9 +6,9 @@ import { hasFinalizer, withoutFinalizer } from '../../kube/finalizers.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject, ObjectRef } from '../../kube/kube-client.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
+import type { ClaimDecision, ClaimWrite, VipWrite } from './claim-decision.ts';
 import type { ClaimView } from './claim-view.ts';
-import type { ClaimDecision, ClaimWrite, VipWrite } from './decision.ts';
-import { renderKeptClaim, renderKeptVip } from './render-claim.ts';
+import { renderClaim, renderVip } from './render-claim.ts';
 
 /** The resource type of VpcIPClaims. */
 export const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
@@ -47,7 +47,7 @@ async function writeClaim(deps: ClaimWriterDeps, view: ClaimView, write: ClaimWr
   const ref = refOf(view.key);
   if (write.kind === 'create' || write.kind === 'put') {
     const owner = view.pod?.rule.workload;
-    const object = renderKeptClaim({ ...ref, owner }, write.wanted, current, view.nowText);
+    const object = renderClaim({ ...ref, owner }, write.desired, current, view.nowText);
     if (current === undefined) {
       await kube.create(CLAIMS, object, signal);
       onWrite?.('create-claim');
@@ -80,7 +80,7 @@ async function writeVip(deps: ClaimWriterDeps, view: ClaimView, write: VipWrite,
     onWrite?.('end-vip');
     return;
   }
-  const object = renderKeptVip(view.key, write.wanted, current, view.nowText);
+  const object = renderVip(view.key, write.desired, current, view.nowText);
   if (current === undefined) await kube.create(VIPS, object, signal);
   else if (isDeepStrictEqual(object, current)) return;
   else await kube.update(VIPS, object, signal);

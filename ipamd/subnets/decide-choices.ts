@@ -44,11 +44,11 @@ export function decideChoices(facts: ChoiceFacts): Choices {
   const subnets = known
     .filter(isHere)
     .map(({ subnetId, cidr, freeIps, isBlocked }) => ({ subnetId, cidr, freeIps, isBlocked }));
-  const isOfNoUse = (subnet: KnownSubnet) => subnet.vpcId !== facts.vpcId || (subnets.length === 0 && !isHere(subnet));
+  const isUnusable = (subnet: KnownSubnet) => subnet.vpcId !== facts.vpcId || (subnets.length === 0 && !isHere(subnet));
   return {
     subnets,
     unknown: (named ?? []).filter((id) => facts.find(id) === undefined),
-    elsewhere: named === undefined ? [] : known.filter(isOfNoUse),
+    elsewhere: named === undefined ? [] : known.filter(isUnusable),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import { heldIn, type SubnetSupply } from '../../crd/subnet-supply.ts';
-import type { SubnetState } from './subnet-book.ts';
+import { countSubnetUsage, type SubnetSupply } from '../../crd/subnet-supply.ts';
+import type { SubnetState } from './subnet-cache.ts';
 
 /** What the published data of subnets depends on. */
 export type PublishedFacts = {
@@ -21,16 +21,20 @@ export type PublishedFacts = {
  * text.
  */
 export function decidePublished(facts: PublishedFacts): Readonly<Record<string, string>> {
-  const held = new Map<string, number>();
+  const usedBySubnet = new Map<string, number>();
   for (const status of facts.statuses)
-    for (const { subnetId, count } of heldIn(status)) held.set(subnetId, (held.get(subnetId) ?? 0) + count);
+    for (const { subnetId, count } of countSubnetUsage(status))
+      usedBySubnet.set(subnetId, (usedBySubnet.get(subnetId) ?? 0) + count);
   const configured = new Set(facts.configured);
-  const isOfUse = ({ subnetId }: SubnetState): boolean =>
-    configured.has(subnetId) || facts.onlyNominated.has(subnetId) || facts.named.has(subnetId) || held.has(subnetId);
-  const entries = facts.subnets.filter(isOfUse).map((subnet): readonly [string, string] => {
+  const isRelevant = ({ subnetId }: SubnetState): boolean =>
+    configured.has(subnetId) ||
+    facts.onlyNominated.has(subnetId) ||
+    facts.named.has(subnetId) ||
+    usedBySubnet.has(subnetId);
+  const entries = facts.subnets.filter(isRelevant).map((subnet): readonly [string, string] => {
     const { subnetId, zone, cidr, freeIps, totalIps, isBlocked } = subnet;
     const supply: SubnetSupply = {
-      ...{ zone, cidr, free: freeIps, total: totalIps, held: held.get(subnetId) ?? 0 },
+      ...{ zone, cidr, free: freeIps, total: totalIps, held: usedBySubnet.get(subnetId) ?? 0 },
       ...(isBlocked ? { blocked: true } : {}),
       ...(facts.onlyNominated.has(subnetId) ? { onlyNominated: true } : {}),
       ...(configured.has(subnetId) ? { common: true } : {}),

@@ -54,34 +54,34 @@ function quoted(value: unknown): string {
 }
 
 /**
- * Reads the label of a Node that names subnets, joined by `_` or `.`; `wrong` contains texts that are no subnet ids.
+ * Reads the label of a Node that names subnets, joined by `_` or `.`; `invalid` contains texts that are no subnet ids.
  */
 export function readSubnetLabel(label: string | undefined): {
   readonly subnetIds: readonly string[];
-  readonly wrong: readonly string[];
+  readonly invalid: readonly string[];
 } {
   const items = (label ?? '').split(/[_.]/).filter((item) => item !== '');
   return {
     subnetIds: [...new Set(items.filter((item) => SUBNET.test(item)))],
-    wrong: items.filter((item) => !SUBNET.test(item)),
+    invalid: items.filter((item) => !SUBNET.test(item)),
   };
 }
 
 /**
- * Renders the problems of a ConfigMap for people; `stays` are the subnets that stay in force because of them, `vpcIds`
+ * Renders the problems of a ConfigMap for people; `inForce` are the subnets that stay in force because of them, `vpcIds`
  * the VPCs that were searched for the others.
  */
 export function renderConfigProblems(
   faults: readonly Fault[],
   unknown: readonly string[],
-  stays: readonly string[] | undefined,
+  inForce: readonly string[] | undefined,
   vpcIds: readonly string[] = [],
 ): readonly { readonly reason: 'ConfigInvalid' | 'SubnetUnknown'; readonly message: string }[] {
-  const effect = stays === undefined ? 'the rest is used' : `${stays.join(', ')} stay in force`;
+  const effect = inForce === undefined ? 'the rest is used' : `${inForce.join(', ')} stay in force`;
   const where = vpcIds.length === 0 ? 'the cloud' : vpcIds.join(', ');
-  const wrong = faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`).join('; ');
+  const detail = faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`).join('; ');
   return [
-    ...(faults.length === 0 ? [] : [{ reason: 'ConfigInvalid', message: `${wrong}; ${effect}` } as const]),
+    ...(faults.length === 0 ? [] : [{ reason: 'ConfigInvalid', message: `${detail}; ${effect}` } as const]),
     ...(unknown.length === 0
       ? []
       : [{ reason: 'SubnetUnknown', message: `${where} has no ${unknown.join(', ')}; ${effect}` } as const]),

@@ -12,7 +12,7 @@ import type { ConfigMapEntry } from './config-map-entry.ts';
 import { decideAdoption } from './decide-adoption.ts';
 import { type ChoiceFacts, type Choices, decideChoices } from './decide-choices.ts';
 import { CONFIG_KEY, readSubnetConfig, renderConfigProblems, type SubnetConfig } from './decide-subnet-config.ts';
-import { SubnetBook, type SubnetState } from './subnet-book.ts';
+import { SubnetCache, type SubnetState } from './subnet-cache.ts';
 
 /** The subnets of the cluster: their free addresses, and the problems of their configuration. */
 export type Subnets = {
@@ -41,13 +41,13 @@ export type Subnets = {
 /** Which nodes a change concerns. */
 type SubnetsChange = {
   /** Nodes that wait for addresses may be able to continue. */
-  readonly mayGoOn: boolean;
+  readonly mayUnblock: boolean;
   /** The problems of the configuration have changed; every node reports them. */
-  readonly isForAll: boolean;
+  readonly areProblemsChanged: boolean;
   /**
    * The number of free addresses of a subnet that is or was scarce has changed: the capacity of nodes may have changed.
    */
-  readonly isScarcityOther: boolean;
+  readonly isScarcityChanged: boolean;
 };
 
 /** Callbacks for subnets; the metrics use them. */
@@ -74,7 +74,7 @@ type SubnetsDeps = {
   readonly events: NodeEvents;
   readonly observe: SubnetsObserver;
   /** Called for each subnet that is described with free addresses and was not found full since. */
-  readonly onRoom?: (subnetId: string) => void;
+  readonly onFreeIps?: (subnetId: string) => void;
   /** Default: 30 s; one call for each hundred subnets. */
   readonly refreshMs?: number;
 };
@@ -98,7 +98,7 @@ export function openSubnets(deps: SubnetsDeps): Subnets {
 
 class ConfiguredSubnets implements Subnets {
   readonly #deps: SubnetsDeps;
-  readonly #book: SubnetBook;
+  readonly #cache: SubnetCache;
   readonly #onlyNominated: ReadonlySet<string>;
   readonly #listeners = new Set<(change: SubnetsChange) => void>();
   readonly #change: ChangeSignal;
@@ -114,7 +114,7 @@ class ConfiguredSubnets implements Subnets {
 
   constructor(deps: SubnetsDeps) {
     this.#deps = deps;
-    this.#book = new SubnetBook(deps.cloud, deps.clock, deps.onRoom);
+    this.#cache = new SubnetCache(deps.cloud, deps.clock, deps.onFreeIps);
     this.#onlyNominated = new Set(deps.onlyNominated);
     this.#change = new ChangeSignal(deps.clock);
   }
@@ -125,20 +125,20 @@ class ConfiguredSubnets implements Subnets {
 
   choicesOf(node: Pick<ChoiceFacts, 'ofConfig' | 'ofLabel' | 'zone' | 'vpcId'>): Choices {
     const configured = this.#config?.subnetIds ?? [];
-    const find = (id: string) => this.#book.find(id);
+    const find = (id: string) => this.#cache.find(id);
     return decideChoices({ ...node, configured, onlyNominated: this.#onlyNominated, find });
   }
 
   all(): readonly SubnetState[] {
-    return this.#book.all();
+    return this.#cache.all();
   }
 
   use(subnetId: string, count: number): void {
-    this.#book.use(subnetId, count);
+    this.#cache.use(subnetId, count);
   }
 
   block(subnetId: string): void {
-    this.#book.block(subnetId);
+    this.#cache.block(subnetId);
   }
 
   problems(): readonly NodeProblem[] {
@@ -164,7 +164,7 @@ class ConfiguredSubnets implements Subnets {
       await configMaps.synced(signal).catch(() => undefined);
       while (!signal.aborted) {
         this.#isStale = false;
-        const isDone = await this.#round(signal);
+        const isDone = await this.#refresh(signal);
         if (!this.#isStale) await this.#change.wait(isDone ? refreshMs : Math.min(RETRY_MS, refreshMs), signal);
       }
     } finally {
@@ -173,54 +173,54 @@ class ConfiguredSubnets implements Subnets {
   }
 
   /** Runs one pass; returns whether everything that was requested is known. */
-  async #round(signal: AbortSignal): Promise<boolean> {
+  async #refresh(signal: AbortSignal): Promise<boolean> {
     const [map] = [...this.#deps.configMaps.values()];
     const read = readSubnetConfig(map?.data);
     const before = JSON.stringify([this.#isReady, this.#config]);
     const problemsBefore = JSON.stringify(this.problems());
     const scope = this.#scopeOf(read.config);
-    let hasRoom = false;
+    let hasNewFreeIps = false;
     try {
-      hasRoom = await this.#book.describe(scope, signal);
+      hasNewFreeIps = await this.#cache.describe(scope, signal);
     } catch (error) {
       if (signal.aborted) return false;
       // The configuration in force stays; a new one waits until its subnets can be described.
       this.#deps.observe.onDescribeFailed?.(error);
       this.#deps.log.warn('subnets could not be described, will try again', { error });
-      this.#tellRefusal(map, error);
-      this.#tellListeners(false, problemsBefore);
+      this.#reportRefusal(map, error);
+      this.#notifyListeners(false, problemsBefore);
       return false;
     }
     this.#refused = [];
-    const isAsked = scope.vpcIds.length + scope.subnetIds.length > 0;
+    const isDescribed = scope.vpcIds.length + scope.subnetIds.length > 0;
     this.#adopt(map, read);
-    this.#isReady ||= isAsked || read.faults.length > 0;
-    this.#deps.observe.onSubnets?.(this.#book.all());
-    const isOther = before !== JSON.stringify([this.#isReady, this.#config]);
-    const scarce = scarceOf(this.#book.all());
-    const isScarcityOther = isOther || !isDeepStrictEqual(scarce, this.#scarce);
+    this.#isReady ||= isDescribed || read.faults.length > 0;
+    this.#deps.observe.onSubnets?.(this.#cache.all());
+    const isChanged = before !== JSON.stringify([this.#isReady, this.#config]);
+    const scarce = scarceOf(this.#cache.all());
+    const isScarcityChanged = isChanged || !isDeepStrictEqual(scarce, this.#scarce);
     this.#scarce = scarce;
-    this.#tellListeners(isOther || hasRoom, problemsBefore, isScarcityOther);
-    return isAsked;
+    this.#notifyListeners(isChanged || hasNewFreeIps, problemsBefore, isScarcityChanged);
+    return isDescribed;
   }
 
-  #tellListeners(mayGoOn: boolean, problemsBefore: string, isScarcityOther = false): void {
-    const isForAll = problemsBefore !== JSON.stringify(this.problems());
-    if (!mayGoOn && !isForAll && !isScarcityOther) return;
-    for (const listener of this.#listeners) listener({ mayGoOn, isForAll, isScarcityOther });
+  #notifyListeners(mayUnblock: boolean, problemsBefore: string, isScarcityChanged = false): void {
+    const areProblemsChanged = problemsBefore !== JSON.stringify(this.problems());
+    if (!mayUnblock && !areProblemsChanged && !isScarcityChanged) return;
+    for (const listener of this.#listeners) listener({ mayUnblock, areProblemsChanged, isScarcityChanged });
   }
 
-  #tellRefusal(map: ConfigMapEntry | undefined, error: unknown): void {
+  #reportRefusal(map: ConfigMapEntry | undefined, error: unknown): void {
     const isRefused = isCloudError(error, 'never', 'credentials');
     // Once subnets are known, nodes are not affected while the cloud does not answer for a while.
     if (!isRefused && this.#isReady) return;
     const detail = error instanceof Error ? error.message : String(error);
-    const said = this.#refused[0]?.reason;
+    const lastReason = this.#refused[0]?.reason;
     const reason = isRefused ? 'Forbidden' : 'CloudUnreachable';
     this.#refused = [{ reason, message: `subnets cannot be described: ${detail}` }];
     this.#show();
     // The texts of such errors differ only by the id of the request.
-    if (said !== reason) this.#tellEvents(map, this.#refused);
+    if (lastReason !== reason) this.#recordEvents(map, this.#refused);
   }
 
   #scopeOf(candidate: SubnetConfig) {
@@ -230,14 +230,14 @@ class ConfiguredSubnets implements Subnets {
   }
 
   #adopt(map: ConfigMapEntry | undefined, read: ReturnType<typeof readSubnetConfig>): void {
-    const isKnown = (id: string) => this.#book.find(id) !== undefined;
+    const isKnown = (id: string) => this.#cache.find(id) !== undefined;
     const faults = [...(this.#absenceOf(map) ?? read.faults), ...this.#misplaced(read.config)];
     const facts = { candidate: read.config, hasFaults: faults.length > 0, lastGood: this.#config, isKnown };
     const adoption = decideAdoption(facts);
-    if (adoption.kind === 'adopt') this.#put(adoption.config, map);
-    const stays = adoption.kind === 'keep' ? this.#config?.subnetIds : undefined;
+    if (adoption.kind === 'adopt') this.#setConfig(adoption.config, map);
+    const inForce = adoption.kind === 'keep' ? this.#config?.subnetIds : undefined;
     const { vpcIds } = this.#scopeOf(read.config);
-    this.#report(map, renderConfigProblems(faults, adoption.unknown, stays, vpcIds), read.notes);
+    this.#report(map, renderConfigProblems(faults, adoption.unknown, inForce, vpcIds), read.notes);
   }
 
   #absenceOf(map: ConfigMapEntry | undefined): readonly Fault[] | undefined {
@@ -251,14 +251,14 @@ class ConfiguredSubnets implements Subnets {
   #misplaced({ subnetIds, vpcId }: SubnetConfig): readonly Fault[] {
     if (vpcId === undefined) return [];
     return subnetIds.flatMap((id): readonly Fault[] => {
-      const actual = this.#book.find(id)?.vpcId;
+      const actual = this.#cache.find(id)?.vpcId;
       if (actual === undefined || actual === vpcId) return [];
       const expected = `${actual}, which ${id} is in`;
       return [{ path: `data.${CONFIG_KEY.vpc}`, expected, got: vpcId }];
     });
   }
 
-  #put(config: SubnetConfig, map: ConfigMapEntry | undefined): void {
+  #setConfig(config: SubnetConfig, map: ConfigMapEntry | undefined): void {
     if (JSON.stringify(config) === JSON.stringify(this.#config)) return;
     this.#deps.log.info('subnets are in force', { subnets: config.subnetIds, vpcId: config.vpcId, name: map?.name });
     // A configuration without subnets is not a good one: the next one with any subnet is adopted.
@@ -268,15 +268,15 @@ class ConfiguredSubnets implements Subnets {
   /** Reports each problem once, until the problems change. */
   #report(map: ConfigMapEntry | undefined, problems: readonly NodeProblem[], notes: readonly string[]): void {
     const { log } = this.#deps;
-    const said = new Set(this.#problems.map(({ message }) => message));
+    const reported = new Set(this.#problems.map(({ message }) => message));
     this.#problems = problems;
     this.#show();
-    this.#tellEvents(
+    this.#recordEvents(
       map,
-      problems.filter((one) => !said.has(one.message)),
+      problems.filter((one) => !reported.has(one.message)),
     );
     const noted = notes.join('; ');
-    if (noted !== '' && noted !== this.#noted) log.info('the ConfigMap has what is not used', { notes });
+    if (noted !== '' && noted !== this.#noted) log.info('the ConfigMap contains unused settings', { notes });
     this.#noted = noted;
   }
 
@@ -285,7 +285,7 @@ class ConfiguredSubnets implements Subnets {
   }
 
   /** Records events on the ConfigMap, also when it does not exist: that is where people look for them. */
-  #tellEvents(map: ConfigMapEntry | undefined, problems: readonly NodeProblem[]): void {
+  #recordEvents(map: ConfigMapEntry | undefined, problems: readonly NodeProblem[]): void {
     const { events, log, configMap } = this.#deps;
     const uid = map === undefined || map.uid === '' ? {} : { uid: map.uid };
     const involved = { apiVersion: 'v1', kind: 'ConfigMap', ...configMap, ...uid };

@@ -20,12 +20,12 @@ type PublishDeps = {
 };
 
 /** Shortest time between two writes. */
-const EACH_MS = 5_000;
+const MIN_INTERVAL_MS = 5_000;
 /**
  * The ConfigMap is compared again this long after the last comparison, because another client may have changed or
  * deleted it.
  */
-const LOOK_EACH_MS = 60_000;
+const CHECK_INTERVAL_MS = 60_000;
 
 /**
  * Publishes the free addresses of subnets in a ConfigMap until aborted: written when the data changes, at most every 5
@@ -34,27 +34,27 @@ const LOOK_EACH_MS = 60_000;
 export async function publishSubnets(deps: PublishDeps, signal: AbortSignal): Promise<void> {
   const { clock, log, facts } = deps;
   let written: Readonly<Record<string, string>> | undefined;
-  let lookedMs = Number.NEGATIVE_INFINITY;
+  let checkedMs = Number.NEGATIVE_INFINITY;
   let failed = '';
   while (!signal.aborted) {
     const known = facts();
-    const wanted = known === undefined ? undefined : decidePublished(known);
-    const isDue = clock.monotonicMs() - lookedMs >= LOOK_EACH_MS;
-    if (wanted !== undefined && (isDue || !isDeepStrictEqual(wanted, written))) {
+    const data = known === undefined ? undefined : decidePublished(known);
+    const isDue = clock.monotonicMs() - checkedMs >= CHECK_INTERVAL_MS;
+    if (data !== undefined && (isDue || !isDeepStrictEqual(data, written))) {
       try {
-        await write(deps, wanted, signal);
-        written = wanted;
-        lookedMs = clock.monotonicMs();
+        await write(deps, data, signal);
+        written = data;
+        checkedMs = clock.monotonicMs();
         failed = '';
       } catch (error) {
         if (signal.aborted) return;
         if (!isKubeError(error)) throw error;
         if (error.message !== failed)
-          log.warn('what subnets have left is not published, will be tried again', { error });
+          log.warn('free addresses of subnets could not be published, will try again', { error });
         failed = error.message;
       }
     }
-    await clock.sleep(EACH_MS, signal).catch(() => {});
+    await clock.sleep(MIN_INTERVAL_MS, signal).catch(() => {});
   }
 }
 

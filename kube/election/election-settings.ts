@@ -16,16 +16,16 @@ export type ElectionSettings = {
  * counted from when they read it. So clocks may run a quarter slower or faster than each other. A renewal and one retry
  * must fit into the trusted share.
  */
-export const TRUSTED_SHARE = 0.75;
+export const RENEW_DEADLINE_SHARE = 0.75;
 
-/** Adds a fault when the times of an election leave no room for a second try at renewal. */
+/** Adds a fault when the times of an election leave no time for a second try at renewal. */
 export function checkElectionSettings(
   settings: Pick<ElectionSettings, 'leaderElectLeaseMs' | 'leaderElectRenewMs' | 'leaderElectRetryMs'>,
   faults: Faults,
 ): void {
-  const trustedMs = settings.leaderElectLeaseMs * TRUSTED_SHARE;
+  const renewDeadlineMs = settings.leaderElectLeaseMs * RENEW_DEADLINE_SHARE;
   const renewedMs = settings.leaderElectRenewMs + settings.leaderElectRetryMs;
-  if (renewedMs <= trustedMs) return;
-  const limit = `with --leader-elect-retry at most three quarters of --leader-elect-lease, ${trustedMs} ms`;
+  if (renewedMs <= renewDeadlineMs) return;
+  const limit = `with --leader-elect-retry at most three quarters of --leader-elect-lease, ${renewDeadlineMs} ms`;
   faults.add('--leader-elect-renew', limit, renewedMs);
 }

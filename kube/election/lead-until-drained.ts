@@ -3,7 +3,7 @@ import type { ElectionSettings } from './election-settings.ts';
 import type { Term } from './term.ts';
 
 /** The other options of the election: what the process provides. */
-type ElectionParts = Omit<LeaderElectionOptions, 'lock' | 'leaseMs' | 'renewMs' | 'retryMs'>;
+type ElectionDeps = Omit<LeaderElectionOptions, 'lock' | 'leaseMs' | 'renewMs' | 'retryMs'>;
 
 /**
  * Leads whenever elected, until `drain` aborts. A leader may then need time to finish its work: it keeps the lock until
@@ -12,7 +12,7 @@ type ElectionParts = Omit<LeaderElectionOptions, 'lock' | 'leaseMs' | 'renewMs' 
  */
 export async function leadUntilDrained(
   settings: ElectionSettings,
-  parts: ElectionParts,
+  deps: ElectionDeps,
   lead: (term: Term) => Promise<void>,
   drain: AbortSignal,
 ): Promise<void> {
@@ -21,7 +21,7 @@ export async function leadUntilDrained(
   const stopContending = (): void => {
     if (drain.aborted && !isLeading) contend.abort(drain.reason);
   };
-  const office = async (term: Term): Promise<void> => {
+  const leadTerm = async (term: Term): Promise<void> => {
     isLeading = true;
     try {
       await lead(term);
@@ -33,7 +33,7 @@ export async function leadUntilDrained(
   drain.addEventListener('abort', stopContending, { once: true });
   stopContending();
   try {
-    await runAsLeader({ ...parts, ...timesOf(settings) }, office, contend.signal);
+    await runAsLeader({ ...deps, ...timesOf(settings) }, leadTerm, contend.signal);
   } finally {
     drain.removeEventListener('abort', stopContending);
   }

@@ -46,8 +46,8 @@ export function writeLockRecord(ref: LockRef, object: KubeObject | undefined, re
   const { holder, leaseSeconds, acquireTime, renewTime, transitions } = record;
   const common = { holderIdentity: holder, leaseDurationSeconds: leaseSeconds, acquireTime, renewTime };
   if (ref.kind === 'lease') {
-    const kept = isRecord(base['spec']) ? base['spec'] : {};
-    return { ...base, spec: { ...kept, ...common, leaseTransitions: transitions } };
+    const present = isRecord(base['spec']) ? base['spec'] : {};
+    return { ...base, spec: { ...present, ...common, leaseTransitions: transitions } };
   }
   const text = JSON.stringify({ ...common, leaderTransitions: transitions });
   return { ...base, metadata: { ...metadata, annotations: { ...metadata.annotations, [ANNOTATION]: text } } };

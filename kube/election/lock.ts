@@ -1,11 +1,11 @@
 import type { Clock } from '../../runtime/clock.ts';
 import type { KubeClient, KubeObject } from '../kube-client.ts';
 import { CONFIG_MAPS, LEASES } from '../resource-types.ts';
-import type { LockSeen } from './decide-candidacy.ts';
+import type { ObservedLock } from './decide-candidacy.ts';
 import { type LockRecord, type LockRef, lockTime, readLockRecord, writeLockRecord } from './lock-record.ts';
 
 /** A lock as it is stored, with the object that a guarded write needs. */
-export type StoredLock = NonNullable<LockSeen> & { readonly object: KubeObject };
+export type StoredLock = NonNullable<ObservedLock> & { readonly object: KubeObject };
 
 /** A lock in the API server. It is read and written by its name only, never listed or watched. */
 export type Lock = {
@@ -39,23 +39,23 @@ export function openLock({ client, clock, attemptMs }: LockDeps, ref: LockRef): 
       return object === undefined ? undefined : stored(object);
     },
     write: async (before, record) => {
-      const wanted = writeLockRecord(ref, before?.object, record);
+      const desired = writeLockRecord(ref, before?.object, record);
       const write = before === undefined ? calls.create : calls.update;
-      return stored(await limited((signal) => write(type, wanted, signal)));
+      return stored(await limited((signal) => write(type, desired, signal)));
     },
     now: () => lockTime(ref.kind, clock.nowMs()),
   };
 }
 
 async function withLimit<T>(clock: Clock, ms: number, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const giveUp = new AbortController();
+  const timeout = new AbortController();
   const done = new AbortController();
   clock.sleep(ms, done.signal).then(
-    () => giveUp.abort(new Error(`no answer within ${ms} ms`)),
+    () => timeout.abort(new Error(`no answer within ${ms} ms`)),
     () => {},
   );
   try {
-    return await run(giveUp.signal);
+    return await run(timeout.signal);
   } finally {
     done.abort();
   }

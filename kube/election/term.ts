@@ -30,7 +30,7 @@ type TermDeps = {
   readonly holder: string;
   readonly leaseMs: number;
   /** How long the holder trusts the lease, counted from the moment at which a renewal was sent. */
-  readonly trustedMs: number;
+  readonly renewDeadlineMs: number;
   readonly renewMs: number;
   readonly retryMs: number;
   readonly clock: Clock;
@@ -42,7 +42,7 @@ type TermDeps = {
  * Leads until the lease may be lost ('lost'), or until aborted or `lead` ends by itself ('over'); the latter releases
  * the lock. Returns only after `lead` has ended. @throws whatever `lead` throws, after the release
  */
-export async function holdTerm(
+export async function runTerm(
   deps: TermDeps,
   won: WonLock,
   lead: (term: Term) => Promise<void>,
@@ -52,7 +52,7 @@ export async function holdTerm(
   const epoch = won.stored.record.transitions;
   const ended = new AbortController();
   const lease = new Lease(deps, won, (why) => {
-    log.warn('lease lost, standing back', { epoch, why });
+    log.warn('lease lost, leadership ends', { epoch, why });
     ended.abort(new Error(`the lease is lost: ${why}`));
   });
   const onAbort = () => ended.abort(signal.reason);
@@ -89,23 +89,23 @@ class Lease {
     this.#onLost = onLost;
     this.#stored = won.stored;
     this.#epoch = won.stored.record.transitions;
-    this.#untilMs = won.sentMs + deps.trustedMs;
-    this.#running = Promise.all([this.#watchTime(), this.#renewAgain()]);
+    this.#untilMs = won.sentMs + deps.renewDeadlineMs;
+    this.#running = Promise.all([this.#watchTime(), this.#renewLoop()]);
   }
 
   /** Stops the renewals and releases the lock if this process still holds it. Never throws. */
   async end(): Promise<void> {
-    const hadIt = !this.isLost;
+    const wasHeld = !this.isLost;
     this.#stopped.abort();
     await this.#running;
-    if (!hadIt) return;
+    if (!wasHeld) return;
     const { lock, log } = this.#deps;
     try {
       // The write is guarded: if another process holds the lock after all, nothing is released.
       await lock.write(this.#stored, { ...this.#stored.record, holder: '', leaseSeconds: 1, renewTime: lock.now() });
       log.info('released the lock', { epoch: this.#epoch });
     } catch (error) {
-      log.warn('releasing the lock failed, others wait for its lease', { epoch: this.#epoch, error });
+      log.warn('releasing the lock failed, other replicas wait until its lease expires', { epoch: this.#epoch, error });
     }
   }
 
@@ -126,7 +126,7 @@ class Lease {
     }
   }
 
-  async #renewAgain(): Promise<void> {
+  async #renewLoop(): Promise<void> {
     const { clock, renewMs, retryMs, log, observer } = this.#deps;
     const { signal } = this.#stopped;
     let waitMs = renewMs;
@@ -153,7 +153,7 @@ class Lease {
     const { lock, holder } = this.#deps;
     const found = await lock.read();
     if (found?.record.holder !== holder || found.record.transitions !== this.#epoch) {
-      this.#lose(found === undefined ? 'the lock is gone' : `${found.record.holder || 'nobody'} has the lock`);
+      this.#lose(found === undefined ? 'the lock was deleted' : `${found.record.holder || 'nobody'} has the lock`);
       return false;
     }
     this.#stored = found;
@@ -161,10 +161,10 @@ class Lease {
   }
 
   async #renew(): Promise<void> {
-    const { lock, clock, trustedMs } = this.#deps;
+    const { lock, clock, renewDeadlineMs } = this.#deps;
     const sentMs = clock.monotonicMs();
     const stored = await lock.write(this.#stored, { ...this.#stored.record, renewTime: lock.now() });
     this.#stored = stored;
-    this.#untilMs = sentMs + trustedMs;
+    this.#untilMs = sentMs + renewDeadlineMs;
   }
 }

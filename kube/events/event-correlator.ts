@@ -10,10 +10,10 @@ const REFILL_MS = 300_000;
  * When one reason of one object has more different messages than this within the time, they are combined into one
  * event.
  */
-const MOST_SIMILAR = 10;
+const MAX_SIMILAR = 10;
 const SIMILAR_MS = 600_000;
 /** Most objects that are remembered; the least recently used ones are dropped first. */
-const MOST_OBJECTS = 2048;
+const MAX_OBJECTS = 2048;
 
 type Bucket = { tokens: number; filledMs: number };
 type Group = { readonly messages: Set<string>; sinceMs: number };
@@ -30,13 +30,13 @@ export class EventCorrelator {
   correlate(event: EventInput, nowMs: number): CorrelatedEvent | undefined {
     const { apiVersion, kind, name, namespace = '', uid = '' } = event.involved;
     const object = JSON.stringify([apiVersion, kind, namespace, name, uid]);
-    if (!this.#hasTurn(object, nowMs)) return undefined;
+    if (!this.#isWithinRate(object, nowMs)) return undefined;
     const group = JSON.stringify([object, event.type, event.reason]);
     if (!this.#isOneOfMany(group, event.message, nowMs)) return { key: JSON.stringify([group, event.message]), event };
     return { key: group, event: { ...event, message: `(combined from similar events): ${event.message}` } };
   }
 
-  #hasTurn(object: string, nowMs: number): boolean {
+  #isWithinRate(object: string, nowMs: number): boolean {
     const bucket = this.#buckets.get(object) ?? { tokens: BURST, filledMs: nowMs };
     bucket.tokens = Math.min(BURST, bucket.tokens + (nowMs - bucket.filledMs) / REFILL_MS);
     bucket.filledMs = nowMs;
@@ -53,17 +53,17 @@ export class EventCorrelator {
     group.sinceMs = nowMs;
     remember(this.#groups, key, group);
     if (group.messages.has(message)) return false;
-    if (group.messages.size >= MOST_SIMILAR) return true;
+    if (group.messages.size >= MAX_SIMILAR) return true;
     group.messages.add(message);
     return false;
   }
 }
 
 /** Puts an entry at the end of a map, and drops the first one when there are too many. */
-export function remember<T>(map: Map<string, T>, key: string, value: T, most = MOST_OBJECTS): void {
+export function remember<T>(map: Map<string, T>, key: string, value: T, limit = MAX_OBJECTS): void {
   map.delete(key);
   map.set(key, value);
-  if (map.size <= most) return;
+  if (map.size <= limit) return;
   const [oldest] = map.keys();
   if (oldest !== undefined) map.delete(oldest);
 }

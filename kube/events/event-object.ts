@@ -25,12 +25,12 @@ type EventSource = { readonly component: string; readonly host?: string };
 type EventTimes = { readonly count: number; readonly firstTime: string; readonly lastTime: string };
 
 /** Longest message; the API server refuses longer ones. */
-const MOST_MESSAGE_CHARS = 1024;
+const MAX_MESSAGE_CHARS = 1024;
 /**
  * Longest part of the object's name in an event's name. The limit is 253; the rest is for the part that makes it
  * unique.
  */
-const MOST_NAME_CHARS = 220;
+const MAX_NAME_CHARS = 220;
 
 /** Returns the namespace for events of an object; `default` for cluster-scoped objects, as the API server requires. */
 export function eventNamespace(involved: InvolvedObject): string {
@@ -39,7 +39,7 @@ export function eventNamespace(involved: InvolvedObject): string {
 
 /** Builds the name of an event of an object; `unique` consists of hexadecimal digits. */
 export function eventName(involved: InvolvedObject, unique: string): string {
-  return `${involved.name.slice(0, MOST_NAME_CHARS).replace(/[.-]+$/, '')}.${unique}`;
+  return `${involved.name.slice(0, MAX_NAME_CHARS).replace(/[.-]+$/, '')}.${unique}`;
 }
 
 /** Builds an event of the core group. @see core/v1 Event */
@@ -56,7 +56,7 @@ export function eventObject(
     involvedObject: involved,
     type,
     reason,
-    message: message.length > MOST_MESSAGE_CHARS ? `${message.slice(0, MOST_MESSAGE_CHARS - 1)}…` : message,
+    message: message.length > MAX_MESSAGE_CHARS ? `${message.slice(0, MAX_MESSAGE_CHARS - 1)}…` : message,
     source: { component, ...(host === undefined ? {} : { host }) },
     reportingComponent: component,
     reportingInstance: host ?? '',

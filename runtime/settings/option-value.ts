@@ -72,11 +72,11 @@ export function textValue(pattern: RegExp, metavar: string, expected: string): O
 }
 
 /** One of the given words. */
-export function wordValue<const T extends string>(...words: readonly T[]): OptionValue<T> {
+export function choiceValue<const T extends string>(...choices: readonly T[]): OptionValue<T> {
   return {
-    metavar: words.join('|'),
-    expected: `one of ${words.join(', ')}`,
-    parse: (text) => words.find((word) => word === text),
+    metavar: choices.join('|'),
+    expected: `one of ${choices.join(', ')}`,
+    parse: (text) => choices.find((choice) => choice === text),
   };
 }
 

@@ -43,33 +43,33 @@ export function readSettings<T extends OptionTable>(
   const file = path === undefined ? new Map() : readSettingsFile(path, program.options, readFile, faults);
   const settings: Record<string, unknown> = {};
   for (const [key, option] of Object.entries(program.options)) {
-    const given = findGiven(option, flags, env, file);
-    const value = option.value.parse(given.text);
-    if (value === undefined) faults.add(given.origin, option.value.expected, given.isGiven ? given.text : undefined);
+    const found = findSetting(option, flags, env, file);
+    const value = option.value.parse(found.text);
+    if (value === undefined) faults.add(found.origin, option.value.expected, found.isSet ? found.text : undefined);
     settings[key] = value;
   }
   // The loop filled `settings` key by key from the same table that the type is derived from.
-  const whole = settings as Record<keyof T, unknown> as SettingsOf<T>;
-  if (faults.list.length === 0) checkTogether(whole, faults);
+  const complete = settings as Record<keyof T, unknown> as SettingsOf<T>;
+  if (faults.list.length === 0) checkTogether(complete, faults);
   faults.throwIfAny('settings');
-  return { kind: 'run', config: Object.freeze(whole) };
+  return { kind: 'run', config: Object.freeze(complete) };
 }
 
-type Given = { readonly text: string; readonly origin: string; readonly isGiven: boolean };
+type SettingText = { readonly text: string; readonly origin: string; readonly isSet: boolean };
 
-function findGiven(
+function findSetting(
   { flag, defaultText }: Option<unknown>,
   flags: FlagTexts,
   env: SettingsInput['env'],
   file: FlagTexts,
-): Given {
+): SettingText {
   const byFlag = flags.get(flag);
-  if (byFlag !== undefined) return { text: byFlag, origin: `--${flag}`, isGiven: true };
+  if (byFlag !== undefined) return { text: byFlag, origin: `--${flag}`, isSet: true };
   const byVariable = env[variableOf(flag)];
-  if (byVariable !== undefined) return { text: byVariable, origin: variableOf(flag), isGiven: true };
+  if (byVariable !== undefined) return { text: byVariable, origin: variableOf(flag), isSet: true };
   const byFile = file.get(flag);
-  if (byFile !== undefined) return { text: byFile, origin: `${flag} in the --config file`, isGiven: true };
-  return { text: defaultText, origin: `--${flag}`, isGiven: false };
+  if (byFile !== undefined) return { text: byFile, origin: `${flag} in the --config file`, isSet: true };
+  return { text: defaultText, origin: `--${flag}`, isSet: false };
 }
 
 /** Reads every setting of the file that has a name and a text. Faults of one setting do not hide those of others. */

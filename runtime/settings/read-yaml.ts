@@ -2,7 +2,7 @@ import { type Document, isCollection, isNode, isScalar, LineCounter, parseDocume
 import { ConfigError, type Decoder, type Fault, Faults } from '../decode.ts';
 
 /** Largest file. For comparison: a node with 1,000 addresses takes 150 kB. */
-const MOST_BYTES = 4 * 1024 * 1024;
+const MAX_BYTES = 4 * 1024 * 1024;
 
 /**
  * Parses a YAML text and decodes it.
@@ -10,8 +10,8 @@ const MOST_BYTES = 4 * 1024 * 1024;
  * @throws ConfigError with every fault and the line of each.
  */
 export function decodeYaml<T>(content: string, source: string, decoder: Decoder<T>): T {
-  if (content.length > MOST_BYTES) {
-    throw new ConfigError(source, [{ path: '', expected: `at most ${MOST_BYTES} bytes`, got: `${content.length}` }]);
+  if (content.length > MAX_BYTES) {
+    throw new ConfigError(source, [{ path: '', expected: `at most ${MAX_BYTES} bytes`, got: `${content.length}` }]);
   }
   const lines = new LineCounter();
   const document = parseDocument(content, { lineCounter: lines, uniqueKeys: true, prettyErrors: false });
@@ -47,8 +47,8 @@ function withLine(path: string, document: Document, lines: LineCounter): string 
   const keys = [...path.matchAll(/[^.[\]]+/g)].map(([key]) => (/^\d+$/.test(key) ? Number(key) : key));
   for (let depth = keys.length; depth > 0; depth--) {
     const node = document.getIn(keys.slice(0, depth), true);
-    const isPlaced = isNode(node) && (isScalar(node) || isCollection(node)) && node.range;
-    if (isPlaced) return `${path} (line ${lines.linePos(isPlaced[0]).line})`;
+    const range = isNode(node) && (isScalar(node) || isCollection(node)) && node.range;
+    if (range) return `${path} (line ${lines.linePos(range[0]).line})`;
   }
   return path;
 }

@@ -6,7 +6,7 @@ import { RequestError } from '../http/request-error.ts';
 export type Shape = Readonly<Record<string, unknown>>;
 
 /** The arguments of filter and prioritize. @see k8s.io/kube-scheduler extender/v1 ExtenderArgs */
-export type NodesQuestion = {
+export type NodesArgs = {
   readonly pod: Shape;
   /** The uid of the Pod. */
   readonly uid: string;
@@ -16,7 +16,7 @@ export type NodesQuestion = {
 };
 
 /** The arguments of bind. @see extender/v1 ExtenderBindingArgs */
-export type BindQuestion = {
+export type BindArgs = {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
@@ -24,56 +24,56 @@ export type BindQuestion = {
 };
 
 /** The arguments of preempt. @see extender/v1 ExtenderPreemptionArgs */
-type PreemptQuestion = { readonly pod: Shape; readonly victims: ReadonlyMap<string, Victims> };
+type PreemptArgs = { readonly pod: Shape; readonly victims: ReadonlyMap<string, Victims> };
 
 /** Decodes ExtenderArgs. @throws RequestError BAD_SHAPE with every fault */
-export function decodeNodesQuestion(value: unknown): NodesQuestion {
+export function decodeNodesArgs(value: unknown): NodesArgs {
   const faults = new Faults();
   const args = argsOf(value, faults);
   const pod = podOf(args, faults);
-  const given = field(args, 'NodeNames');
+  const nodeNames = field(args, 'NodeNames');
   const list = field(args, 'Nodes');
   let names: readonly string[] = [];
   let nodes: readonly Shape[] | undefined;
-  if (Array.isArray(given) && given.every((one) => typeof one === 'string')) names = given;
-  else if (given !== undefined && given !== null) faults.add('NodeNames', 'a list of names', given);
+  if (Array.isArray(nodeNames) && nodeNames.every((one) => typeof one === 'string')) names = nodeNames;
+  else if (nodeNames !== undefined && nodeNames !== null) faults.add('NodeNames', 'a list of names', nodeNames);
   else if (isRecord(list)) {
     nodes = itemsOf(list, faults);
     names = nodes.map(nameOf);
-  } else faults.add('NodeNames', 'names, or Nodes with items', given);
+  } else faults.add('NodeNames', 'names, or Nodes with items', nodeNames);
   throwIfAny(faults, 'ExtenderArgs');
   const uid = String((pod['metadata'] as Shape)['uid']);
   return { pod, uid, names, ...(nodes === undefined ? {} : { nodes }) };
 }
 
 /** Decodes ExtenderBindingArgs. @throws RequestError BAD_SHAPE with every fault */
-export function decodeBindQuestion(value: unknown): BindQuestion {
+export function decodeBindArgs(value: unknown): BindArgs {
   const faults = new Faults();
   const args = argsOf(value, faults);
-  const question = {
+  const decoded = {
     namespace: objectName(args, 'PodNamespace', faults),
     name: objectName(args, 'PodName', faults),
     uid: objectName(args, 'PodUID', faults),
     nodeName: objectName(args, 'Node', faults),
   };
   throwIfAny(faults, 'ExtenderBindingArgs');
-  return question;
+  return decoded;
 }
 
 /**
  * Decodes ExtenderPreemptionArgs. A victim is either a whole Pod or only its uid.
  * @throws RequestError BAD_SHAPE with every fault
  */
-export function decodePreemptQuestion(value: unknown): PreemptQuestion {
+export function decodePreemptArgs(value: unknown): PreemptArgs {
   const faults = new Faults();
   const args = argsOf(value, faults);
   const pod = podOf(args, faults);
-  const whole = field(args, 'NodeNameToVictims');
-  const meta = field(args, 'NodeNameToMetaVictims');
-  const given = isRecord(whole) ? whole : meta;
+  const fullVictims = field(args, 'NodeNameToVictims');
+  const metaVictims = field(args, 'NodeNameToMetaVictims');
+  const victimsByNode = isRecord(fullVictims) ? fullVictims : metaVictims;
   const victims = new Map<string, Victims>();
-  if (!isRecord(given)) faults.add('NodeNameToMetaVictims', 'victims by node name', given);
-  else for (const [name, one] of Object.entries(given)) victims.set(name, victimsOf(one, name, faults));
+  if (!isRecord(victimsByNode)) faults.add('NodeNameToMetaVictims', 'victims by node name', victimsByNode);
+  else for (const [name, one] of Object.entries(victimsByNode)) victims.set(name, victimsOf(one, name, faults));
   throwIfAny(faults, 'ExtenderPreemptionArgs');
   return { pod, victims };
 }
@@ -155,19 +155,19 @@ function nameOf(object: Shape): string {
  */
 function field(args: Shape, name: string): unknown {
   if (args[name] !== undefined) return args[name];
-  const wanted = name.toLowerCase();
-  const key = Object.keys(args).find((one) => one.toLowerCase() === wanted);
+  const lowerName = name.toLowerCase();
+  const key = Object.keys(args).find((one) => one.toLowerCase() === lowerName);
   return key === undefined ? undefined : args[key];
 }
 
 function throwIfAny(faults: Faults, type: string): void {
   if (faults.list.length === 0) return;
-  const told = faults.list.slice(0, MOST_TOLD).map(({ path, expected, got }) => {
+  const shown = faults.list.slice(0, MAX_SHOWN_FAULTS).map(({ path, expected, got }) => {
     return `${path === '' ? 'the whole' : path}: expected ${expected}, got ${got}`;
   });
-  const more = faults.list.length - told.length;
-  const text = [...told, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
+  const more = faults.list.length - shown.length;
+  const text = [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
   throw new RequestError('BAD_SHAPE', `the request is no ${type} of extender/v1: ${text}`);
 }
 
-const MOST_TOLD = 10;
+const MAX_SHOWN_FAULTS = 10;

@@ -1,17 +1,17 @@
 import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
 import {
+  choiceValue,
   durationValue,
   listenValue,
   pathValue,
   switchValue,
   textValue,
   wholeNumberValue,
-  wordValue,
 } from '../../runtime/settings/option-value.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
-const MOST_CALLS_PER_SECOND = 10_000;
+const MAX_CALLS_PER_SECOND = 10_000;
 
 const masterValue = textValue(
   /^(https?:\/\/[^\s/?#]+)?$/,
@@ -61,7 +61,7 @@ const EXTENDER_OPTIONS = {
     'filter-wait',
     durationValue(0, 30 * SECOND_MS),
     '2s',
-    'How long filter waits for the claim of a Pod that keeps its address, or for an ENI that is being bound, before it says no. Keep it below httpTimeout of the extender.',
+    'How long filter waits for the claim of a Pod that keeps its address, or for an ENI that is being bound, before it refuses. Keep it below httpTimeout of the extender.',
   ),
   reservationTtlMs: option(
     'Extender',
@@ -85,14 +85,14 @@ const KUBERNETES_OPTIONS = {
   kubeClientQps: option(
     'Kubernetes',
     'kube-client-qps',
-    wholeNumberValue(1, MOST_CALLS_PER_SECOND),
+    wholeNumberValue(1, MAX_CALLS_PER_SECOND),
     '200',
     'Most calls a second to the API server. Binding takes one for a Pod, three for one that keeps its address.',
   ),
   kubeClientBurst: option(
     'Kubernetes',
     'kube-client-burst',
-    wholeNumberValue(1, MOST_CALLS_PER_SECOND),
+    wholeNumberValue(1, MAX_CALLS_PER_SECOND),
     '400',
     'Calls that may go at once after a quiet time.',
   ),
@@ -107,7 +107,7 @@ const KUBERNETES_OPTIONS = {
   leaderElectLock: option(
     'Kubernetes',
     'leader-elect-lock',
-    wordValue('configmap', 'lease'),
+    choiceValue('configmap', 'lease'),
     'configmap',
     'Kind of the lock. The published ClusterRole grants ConfigMaps and no Leases.',
   ),
@@ -123,21 +123,21 @@ const KUBERNETES_OPTIONS = {
     'leader-elect-lease',
     durationValue(4 * SECOND_MS, 10 * MINUTE_MS),
     '20s',
-    'How long others leave a leader alone that does not renew: so long no Pod of ours is scheduled when it dies.',
+    'How long other replicas wait for a leader that does not renew. No Pod of ours is scheduled during that time.',
   ),
   leaderElectRenewMs: option(
     'Kubernetes',
     'leader-elect-renew',
     durationValue(SECOND_MS, 5 * MINUTE_MS),
     '10s',
-    'How often the leader renews. Each renewal of a ConfigMap wakes everybody who watches it.',
+    'How often the leader renews. Each renewal of a ConfigMap is sent to every watcher.',
   ),
   leaderElectRetryMs: option(
     'Kubernetes',
     'leader-elect-retry',
     durationValue(100, MINUTE_MS),
     '3s',
-    'How often others look at the lock, and the leader tries again when a renewal failed.',
+    'How often other replicas read the lock, and the leader tries again when a renewal failed.',
   ),
 } as const;
 
@@ -159,7 +159,7 @@ const PROCESS_OPTIONS = {
   logLevel: option(
     'Observability',
     'log-level',
-    wordValue('debug', 'info', 'warn', 'error'),
+    choiceValue('debug', 'info', 'warn', 'error'),
     'info',
     'Least important lines that are written.',
   ),

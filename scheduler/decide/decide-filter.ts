@@ -1,6 +1,6 @@
 import type { NodeView } from '../index/scheduler-index.ts';
 import { decideFit } from './decide-fit.ts';
-import type { FitQuestion } from './fit-question.ts';
+import type { FitContext } from './fit-context.ts';
 
 /** A node that cannot take a Pod, and the reason. */
 export type RefusedNode = { readonly name: string; readonly reason: string };
@@ -18,20 +18,20 @@ export type FilterOutcome = {
 
 /** Evaluates all nodes for a Pod; `views` are the index entries of the nodes, in the order of `names`. */
 export function decideFilter(
-  question: FitQuestion,
+  context: FitContext,
   names: readonly string[],
   views: readonly (NodeView | undefined)[],
 ): FilterOutcome {
   const fitting: string[] = [];
   const failed: RefusedNode[] = [];
   const unresolvable: RefusedNode[] = [];
-  let isPassing = false;
+  let isTransient = false;
   for (const [index, name] of names.entries()) {
-    const refusal = decideFit(question, views[index]);
+    const refusal = decideFit(context, views[index]);
     if (refusal === undefined) fitting.push(name);
     else if (refusal.isUnresolvable) unresolvable.push({ name, reason: refusal.reason });
     else failed.push({ name, reason: refusal.reason });
-    isPassing ||= refusal?.isPassing === true;
+    isTransient ||= refusal?.isTransient === true;
   }
-  return { fitting, failed, unresolvable, isWorthWaiting: fitting.length === 0 && isPassing };
+  return { fitting, failed, unresolvable, isWorthWaiting: fitting.length === 0 && isTransient };
 }

@@ -1,58 +1,58 @@
 import type { EniFacts } from '../index/facts.ts';
-import type { NodeRoom, Room } from '../index/node-room.ts';
-import type { PodDemand } from '../index/pod-demand.ts';
+import type { Capacity, NodeCapacity } from '../index/node-capacity.ts';
+import type { PodRequest } from '../index/pod-request.ts';
 import type { Reservation } from '../index/reservation.ts';
 import type { NodeView } from '../index/scheduler-index.ts';
 import { subnetRefusal } from './decide-subnets.ts';
-import { type FitQuestion, isHolding, type NominatedSubnet, type Refusal, subnetsOf } from './fit-question.ts';
+import { type FitContext, hasStaticAddress, type NominatedSubnet, type Refusal, subnetsOf } from './fit-context.ts';
 
 /**
  * Decides whether a node fits a Pod: undefined when it does, else the reason. The answer holds only for this moment.
  */
-export function decideFit(question: FitQuestion, view: NodeView | undefined): Refusal | undefined {
-  const { demand } = question;
-  const isRoomy = question.isPlain && view !== undefined && view.routeFree >= demand.routeIps;
-  if (isRoomy && (question.ledger === undefined || hasSpare(view, demand.routeIps))) return undefined;
+export function decideFit(context: FitContext, view: NodeView | undefined): Refusal | undefined {
+  const { demand } = context;
+  const hasFreeCapacity = context.isPlain && view !== undefined && view.routeFree >= demand.routeIps;
+  if (hasFreeCapacity && (context.availability === undefined || hasSpareIps(view, demand.routeIps))) return undefined;
   if (view?.node?.isSuper === true) return undefined;
-  if (view?.nec === undefined || view.room === undefined) return NO_NEC;
+  if (view?.nec === undefined || view.capacity === undefined) return NO_NEC;
   return (
-    placeRefusal(question, view) ??
-    routeRefusal(question, view, view.room) ??
-    subnetRefusal(question, view, isAtWork(view)) ??
-    directRefusal(demand, question.promise, view, view.room) ??
-    eipRefusal(demand, question.promise, view, view.room)
+    locationRefusal(context, view) ??
+    routeRefusal(context, view, view.capacity) ??
+    subnetRefusal(context, view, hasPendingCalls(view)) ??
+    directRefusal(demand, context.reservation, view, view.capacity) ??
+    eipRefusal(demand, context.reservation, view, view.capacity)
   );
 }
 
-function hasSpare({ supply }: NodeView, need: number): boolean {
+function hasSpareIps({ supply }: NodeView, need: number): boolean {
   return supply === undefined || supply.spare >= need;
 }
 
 const NO_NEC: Refusal = {
   reason: 'NoNodeENIConfig (no VPC-CNI node, or tke-eni-ipamd has not seen it yet)',
   isUnresolvable: false,
-  isPassing: false,
+  isTransient: false,
 };
 
 /** Checks the location of the node (zone, subnets), without regard to the Pods on it. */
-function placeRefusal(question: FitQuestion, view: NodeView): Refusal | undefined {
-  const { demand, kept, nominated } = question;
+function locationRefusal(context: FitContext, view: NodeView): Refusal | undefined {
+  const { demand, staticAddress, nominated } = context;
   const { nec } = view;
   if (nec === undefined || !demand.isStatic) return nominatedRefusal(nominated, view);
-  if (!nec.isStatic) return forGood('StaticIPDisabled (enableStaticIP of its NodeENIConfig is not true)');
-  if (isHolding(question, view)) return undefined;
-  if (kept?.ip === undefined) return nominatedRefusal(nominated, view);
-  const { ip, subnetId, zone } = kept;
-  const known = question.ofZones.get(nec.zone);
+  if (!nec.isStatic) return unresolvable('StaticIPDisabled (enableStaticIP of its NodeENIConfig is not true)');
+  if (hasStaticAddress(context, view)) return undefined;
+  if (staticAddress?.ip === undefined) return nominatedRefusal(nominated, view);
+  const { ip, subnetId, zone } = staticAddress;
+  const known = context.refusalsByZone.get(nec.zone);
   if (known !== undefined) return known;
   const named = (): string => `kept address ${ip} is of ${subnetId ?? 'a subnet that no ENI is in'}`;
   if (zone !== undefined && nec.zone !== '' && zone !== nec.zone) {
-    const refusal = forGood(`${named()} in zone ${zone}, node is in ${nec.zone}`);
-    question.ofZones.set(nec.zone, refusal);
+    const refusal = unresolvable(`${named()} in zone ${zone}, node is in ${nec.zone}`);
+    context.refusalsByZone.set(nec.zone, refusal);
     return refusal;
   }
   if (subnetId !== undefined && !isReachable(view, [subnetId])) {
-    return forGood(`${named()}, ENIs of the node are of ${nec.subnetIds.join(', ')}`);
+    return unresolvable(`${named()}, ENIs of the node are of ${nec.subnetIds.join(', ')}`);
   }
   return undefined;
 }
@@ -64,10 +64,12 @@ function nominatedRefusal(nominated: readonly NominatedSubnet[] | undefined, vie
   const named = `nominated ${nominated.map(({ subnetId }) => subnetId).join(', ')}`;
   if (inZone.length === 0) {
     const zones = [...new Set(nominated.map(({ zone }) => zone))].join(', ');
-    return forGood(`${named} in zone ${zones}, node is in ${nec.zone}`);
+    return unresolvable(`${named} in zone ${zones}, node is in ${nec.zone}`);
   }
   const ids = inZone.map(({ subnetId }) => subnetId);
-  return isReachable(view, ids) ? undefined : forGood(`${named}, ENIs of the node are of ${nec.subnetIds.join(', ')}`);
+  return isReachable(view, ids)
+    ? undefined
+    : unresolvable(`${named}, ENIs of the node are of ${nec.subnetIds.join(', ')}`);
 }
 
 /** Tells whether a node can have an ENI in one of the subnets: it has one there, or its new ENIs may be made there. */
@@ -76,85 +78,85 @@ function isReachable({ nec }: NodeView, subnetIds: readonly string[]): boolean {
   return subnetIds.some((id) => nec.subnetIds.includes(id) || nec.enis.some((eni) => eni.subnetId === id));
 }
 
-function routeRefusal(question: FitQuestion, view: NodeView, room: NodeRoom): Refusal | undefined {
-  const { demand, kept, nominated, promise } = question;
+function routeRefusal(context: FitContext, view: NodeView, capacity: NodeCapacity): Refusal | undefined {
+  const { demand, staticAddress, nominated, reservation } = context;
   const need = demand.isStatic ? Math.min(1, demand.routeIps) : demand.routeIps;
   if (need === 0) return undefined;
   if (view.routeFree < need) {
-    const own = ownOf(demand, promise, view, room.route, need);
-    const short = shortage('InsufficientIPorENI', '', need, room.route, own);
-    if (short !== undefined) return { reason: short, isUnresolvable: false, isPassing: isAtWork(view) };
+    const ownUsage = ownUsageOf(demand, reservation, view, capacity.route, need);
+    const short = shortage('InsufficientIPorENI', '', need, capacity.route, ownUsage);
+    if (short !== undefined) return { reason: short, isUnresolvable: false, isTransient: hasPendingCalls(view) };
   }
-  if (isHolding(question, view)) return undefined;
-  const wanted = subnetsOf(demand, kept, nominated);
-  if (wanted === undefined) return undefined;
-  const { enis, mostEnis } = room;
-  if (mostEnis === undefined || enis < mostEnis) return undefined;
-  if (view.eniRooms.some(({ subnetId, left }) => left > 0 && wanted.includes(subnetId))) return undefined;
-  const reason = `ENILimitExceed (${enis} of ${mostEnis} ENIs, none of ${wanted.join(', ')} with room)`;
-  return { reason, isUnresolvable: false, isPassing: isAtWork(view) };
+  if (hasStaticAddress(context, view)) return undefined;
+  const subnetIds = subnetsOf(demand, staticAddress, nominated);
+  if (subnetIds === undefined) return undefined;
+  const { enis, maxEnis } = capacity;
+  if (maxEnis === undefined || enis < maxEnis) return undefined;
+  if (view.eniCapacities.some(({ subnetId, left }) => left > 0 && subnetIds.includes(subnetId))) return undefined;
+  const reason = `ENILimitExceed (${enis} of ${maxEnis} ENIs, none of ${subnetIds.join(', ')} with room)`;
+  return { reason, isUnresolvable: false, isTransient: hasPendingCalls(view) };
 }
 
 function directRefusal(
-  demand: PodDemand,
-  promise: Reservation | undefined,
+  demand: PodRequest,
+  reservation: Reservation | undefined,
   view: NodeView,
-  room: NodeRoom,
+  capacity: NodeCapacity,
 ): Refusal | undefined {
   if (demand.directEnis === 0) return undefined;
   const need = demand.isStatic ? 1 : demand.directEnis;
-  const own = ownOf(demand, promise, view, room.direct, need);
-  const short = shortage('ENILimitExceed', ' exclusive ENIs', need, room.direct, own);
-  return short === undefined ? undefined : { reason: short, isUnresolvable: false, isPassing: false };
+  const ownUsage = ownUsageOf(demand, reservation, view, capacity.direct, need);
+  const short = shortage('ENILimitExceed', ' exclusive ENIs', need, capacity.direct, ownUsage);
+  return short === undefined ? undefined : { reason: short, isUnresolvable: false, isTransient: false };
 }
 
 function eipRefusal(
-  demand: PodDemand,
-  promise: Reservation | undefined,
+  demand: PodRequest,
+  reservation: Reservation | undefined,
   view: NodeView,
-  room: NodeRoom,
+  capacity: NodeCapacity,
 ): Refusal | undefined {
   if (demand.eips === 0) return undefined;
-  const own = promise?.nodeName === view.name ? promise.demand.eips : 0;
-  const short = shortage('InsufficientEIP', '', demand.eips, room.eip, own);
-  return short === undefined ? undefined : { reason: short, isUnresolvable: false, isPassing: false };
+  const ownUsage = reservation?.nodeName === view.name ? reservation.demand.eips : 0;
+  const short = shortage('InsufficientEIP', '', demand.eips, capacity.eip, ownUsage);
+  return short === undefined ? undefined : { reason: short, isUnresolvable: false, isTransient: false };
 }
 
 /**
  * Counts how much of the used capacity belongs to this very Pod: by a reservation, or by its static address that is
  * already on the node.
  */
-function ownOf(
-  demand: PodDemand,
-  promise: Reservation | undefined,
+function ownUsageOf(
+  demand: PodRequest,
+  reservation: Reservation | undefined,
   view: NodeView,
-  { keys }: Room,
-  places: number,
+  { keys }: Capacity,
+  count: number,
 ): number {
   if (demand.isStatic) return keys.has(demand.key) ? 1 : 0;
-  return promise?.nodeName === view.name ? places : 0;
+  return reservation?.nodeName === view.name ? count : 0;
 }
 
 function shortage(
-  word: string,
+  code: string,
   unit: string,
   need: number,
-  { most, taken }: Pick<Room, 'most' | 'taken'>,
-  own: number,
+  { limit, used }: Pick<Capacity, 'limit' | 'used'>,
+  ownUsage: number,
 ): string | undefined {
-  if (most === undefined) return undefined;
-  const free = most - (taken - own);
-  return free >= need ? undefined : `${word} (need ${need}, free ${Math.max(0, free)} of ${most}${unit})`;
+  if (limit === undefined) return undefined;
+  const free = limit - (used - ownUsage);
+  return free >= need ? undefined : `${code} (need ${need}, free ${Math.max(0, free)} of ${limit}${unit})`;
 }
 
-function isAtWork({ nec }: NodeView): boolean {
-  return nec?.isBinding === true || nec?.enis.some(isComing) === true;
+function hasPendingCalls({ nec }: NodeView): boolean {
+  return nec?.isBinding === true || nec?.enis.some(isPendingEni) === true;
 }
 
-function isComing({ isShared, isChanging }: EniFacts): boolean {
+function isPendingEni({ isShared, isChanging }: EniFacts): boolean {
   return isShared && isChanging;
 }
 
-function forGood(reason: string): Refusal {
-  return { reason, isUnresolvable: true, isPassing: false };
+function unresolvable(reason: string): Refusal {
+  return { reason, isUnresolvable: true, isTransient: false };
 }

@@ -1,7 +1,7 @@
-import type { PodDemand } from '../index/pod-demand.ts';
+import type { PodRequest } from '../index/pod-request.ts';
 import type { NodeView } from '../index/scheduler-index.ts';
 import { decideFit } from './decide-fit.ts';
-import type { FitQuestion } from './fit-question.ts';
+import type { FitContext } from './fit-context.ts';
 
 /** The Pods that would be evicted from a node, by uid. */
 export type Victims = { readonly uids: readonly string[]; readonly pdbViolations: number };
@@ -14,37 +14,37 @@ export type Victims = { readonly uids: readonly string[]; readonly pdbViolations
  * No victims are added: the scheduler chooses them by priorities and disruption budgets, which are not known here.
  */
 export function decidePreemption(
-  question: FitQuestion,
+  context: FitContext,
   victims: ReadonlyMap<string, Victims>,
-  podOf: (uid: string) => PodDemand | undefined,
+  podOf: (uid: string) => PodRequest | undefined,
   viewOf: (name: string) => NodeView | undefined,
 ): ReadonlyMap<string, Victims> {
-  const kept = [...victims].filter(([name, { uids }]) => {
+  const fitting = [...victims].filter(([name, { uids }]) => {
     const view = viewOf(name);
-    const gone = uids.flatMap((uid) => podOf(uid) ?? []).filter(({ nodeName }) => nodeName === name);
-    return decideFit(question, view === undefined ? undefined : without(view, gone)) === undefined;
+    const evicted = uids.flatMap((uid) => podOf(uid) ?? []).filter(({ nodeName }) => nodeName === name);
+    return decideFit(context, view === undefined ? undefined : withoutPods(view, evicted)) === undefined;
   });
-  return new Map(kept);
+  return new Map(fitting);
 }
 
-function without(view: NodeView, gone: readonly PodDemand[]): NodeView {
-  const { room } = view;
-  if (room === undefined) return view;
+function withoutPods(view: NodeView, evicted: readonly PodRequest[]): NodeView {
+  const { capacity } = view;
+  if (capacity === undefined) return view;
   const freed = { route: 0, direct: 0, eip: 0 };
-  for (const pod of gone) {
+  for (const pod of evicted) {
     freed.eip += pod.eips;
     if (pod.isStatic) continue;
     freed.route += pod.routeIps;
     freed.direct += pod.directEnis;
   }
   const after = {
-    ...room,
-    route: { ...room.route, taken: room.route.taken - freed.route },
-    direct: { ...room.direct, taken: room.direct.taken - freed.direct },
-    eip: { ...room.eip, taken: room.eip.taken - freed.eip },
+    ...capacity,
+    route: { ...capacity.route, used: capacity.route.used - freed.route },
+    direct: { ...capacity.direct, used: capacity.direct.used - freed.direct },
+    eip: { ...capacity.eip, used: capacity.eip.used - freed.eip },
   };
-  const { name, node, nec, eniRooms } = view;
+  const { name, node, nec, eniCapacities } = view;
   const supply = view.supply && { ...view.supply, spare: view.supply.spare + freed.route };
-  const routeFree = (after.route.most ?? 0) - after.route.taken;
-  return { name, node, nec, eniRooms, room: after, routeFree, supply };
+  const routeFree = (after.route.limit ?? 0) - after.route.used;
+  return { name, node, nec, eniCapacities, capacity: after, routeFree, supply };
 }

@@ -1,8 +1,8 @@
 import type { NodeView } from '../index/scheduler-index.ts';
-import { type FitQuestion, isHolding } from './fit-question.ts';
+import { type FitContext, hasStaticAddress } from './fit-context.ts';
 
 /** The highest score that an extender may give. @see extender/v1 MaxExtenderPriority */
-const MOST_SCORE = 10;
+const MAX_SCORE = 10;
 
 /**
  * Score of a node that has an ENI in the subnet of the static address. Its free capacity adds up to SPREAD_IN_SUBNET
@@ -22,39 +22,39 @@ export type Score = { readonly Host: string; readonly Score: number };
  * order of `names`.
  */
 export function decideScores(
-  question: FitQuestion,
+  context: FitContext,
   names: readonly string[],
   views: readonly (NodeView | undefined)[],
 ): readonly Score[] {
-  const frees = views.map((view) => freeOf(question, view));
-  const mostFree = Math.max(1, ...frees);
+  const frees = views.map((view) => freeCapacityOf(context, view));
+  const maxFree = Math.max(1, ...frees);
   return names.map((name, index) => {
-    const share = (frees[index] ?? 0) / mostFree;
-    return { Host: name, Score: scoreOf(question, views[index], share) };
+    const share = (frees[index] ?? 0) / maxFree;
+    return { Host: name, Score: scoreOf(context, views[index], share) };
   });
 }
 
-function scoreOf(question: FitQuestion, view: NodeView | undefined, share: number): number {
-  const { inSubnet } = question;
+function scoreOf(context: FitContext, view: NodeView | undefined, share: number): number {
+  const { nodesInSubnets } = context;
   if (view === undefined) return 0;
-  if (isHolding(question, view)) return MOST_SCORE;
-  if (inSubnet === undefined) return Math.round(MOST_SCORE * share);
-  const isIn = inSubnet.some((nodes) => nodes.has(view.name));
+  if (hasStaticAddress(context, view)) return MAX_SCORE;
+  if (nodesInSubnets === undefined) return Math.round(MAX_SCORE * share);
+  const isIn = nodesInSubnets.some((nodes) => nodes.has(view.name));
   return Math.round(isIn ? IN_SUBNET + SPREAD_IN_SUBNET * share : SPREAD_ELSEWHERE * share);
 }
 
-function freeOf({ demand, ledger }: FitQuestion, view: NodeView | undefined): number {
+function freeCapacityOf({ demand, availability }: FitContext, view: NodeView | undefined): number {
   if (view === undefined) return 0;
-  if (demand.directEnis === 0) return Math.max(0, Math.min(view.routeFree, addressesOf(ledger, view)));
-  const { most = 0, taken = 0 } = view.room?.direct ?? {};
-  return Math.max(0, most - taken);
+  if (demand.directEnis === 0) return Math.max(0, Math.min(view.routeFree, availableAddresses(availability, view)));
+  const { limit = 0, used = 0 } = view.capacity?.direct ?? {};
+  return Math.max(0, limit - used);
 }
 
 /**
  * Counts the addresses that the node has free plus those that the fullest of its subnets could still give it. So nodes
  * whose subnets run out of addresses score lowest.
  */
-function addressesOf(ledger: FitQuestion['ledger'], { supply, routeFree }: NodeView): number {
-  if (ledger === undefined || supply === undefined || supply.spare >= routeFree) return routeFree;
-  return Math.max(0, supply.spare) + ledger.mostFor(supply);
+function availableAddresses(availability: FitContext['availability'], { supply, routeFree }: NodeView): number {
+  if (availability === undefined || supply === undefined || supply.spare >= routeFree) return routeFree;
+  return Math.max(0, supply.spare) + availability.maxAvailableFor(supply);
 }

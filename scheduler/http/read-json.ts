@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { BodyRoom } from '../../runtime/body-room.ts';
+import type { BodyBudget } from '../../runtime/body-budget.ts';
 import { RequestError } from './request-error.ts';
 
 /**
@@ -7,21 +7,21 @@ import { RequestError } from './request-error.ts';
  * @throws RequestError TOO_LARGE as soon as the size is known to exceed the limit; BUSY when too many bytes of bodies
  * are in memory; BAD_JSON; also the error of a connection that breaks
  */
-export async function readJson(request: IncomingMessage, room: BodyRoom): Promise<unknown> {
+export async function readJson(request: IncomingMessage, budget: BodyBudget): Promise<unknown> {
   const announced = Number(request.headers['content-length'] ?? 0);
-  if (announced > room.mostOfOne) throw tooLarge(room.mostOfOne);
+  if (announced > budget.maxBody) throw tooLarge(budget.maxBody);
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
     for await (const chunk of request as AsyncIterable<Buffer>) {
-      if (bytes + chunk.length > room.mostOfOne) throw tooLarge(room.mostOfOne);
-      if (!room.take(chunk.length)) throw new RequestError('BUSY', 'too many large bodies are being read');
+      if (bytes + chunk.length > budget.maxBody) throw tooLarge(budget.maxBody);
+      if (!budget.acquire(chunk.length)) throw new RequestError('BUSY', 'too many large bodies are being read');
       bytes += chunk.length;
       chunks.push(chunk);
     }
     return parse(chunks);
   } finally {
-    room.give(bytes);
+    budget.release(bytes);
   }
 }
 
@@ -31,15 +31,15 @@ function parse(chunks: readonly Buffer[]): unknown {
   try {
     return JSON.parse(Buffer.concat(chunks).toString('utf8'));
   } catch (error) {
-    const why = error instanceof Error ? error.message.slice(0, MOST_CHARS) : String(error);
+    const why = error instanceof Error ? error.message.slice(0, MAX_CHARS) : String(error);
     throw new RequestError('BAD_JSON', `the body is no JSON: ${why}`, { cause: error });
   }
 }
 
-const MOST_CHARS = 200;
+const MAX_CHARS = 200;
 const MIB = 1024 * 1024;
 
-function tooLarge(mostBytes: number): RequestError {
+function tooLarge(maxBytes: number): RequestError {
   const cure = 'set nodeCacheCapable: true in KubeSchedulerConfiguration, or raise --body-limit-mib';
-  return new RequestError('TOO_LARGE', `the body is larger than ${mostBytes / MIB} MiB; ${cure}`);
+  return new RequestError('TOO_LARGE', `the body is larger than ${maxBytes / MIB} MiB; ${cure}`);
 }

@@ -1,6 +1,6 @@
 import { createServer as createPlainServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
-import { BodyRoom } from '../../runtime/body-room.ts';
+import { BodyBudget } from '../../runtime/body-budget.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { ConfigError } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -24,7 +24,7 @@ export type ExtenderServerOptions = {
   /** Handlers by name: `filter` is served as POST /filter. */
   readonly verbs: Readonly<Record<string, VerbHandler>>;
   /** Returns undefined while requests are answered, else the reason why they are not. */
-  readonly gate: () => string | undefined;
+  readonly readiness: () => string | undefined;
   readonly bodyLimitBytes: number;
   readonly clock: Clock;
   readonly log: Logger;
@@ -53,22 +53,22 @@ export type ExtenderServer = {
  * Most requests at once. kube-scheduler asks for one Pod at a time; so many requests are a client fault, and each may
  * hold a large body.
  */
-const MOST_AT_ONCE = 256;
+const MAX_INFLIGHT_REQUESTS = 256;
 /**
  * Longer than Go clients keep an idle connection (90 s), so that they do not write into a connection that is being
  * closed.
  */
-const KEEP_ALIVE_MS = 120_000;
+const IDLE_TIMEOUT_MS = 120_000;
 /** Time limit of a TLS handshake, and again of the request head. */
 const HEADERS_MS = 10_000;
 /** Time limit of a whole request: enough for 64 MiB over a slow network. */
 const REQUEST_MS = 30_000;
 /** Interval at which Node.js checks for late requests. */
-const LOOK_MS = 5_000;
+const CHECK_INTERVAL_MS = 5_000;
 /** Most connections. A few schedulers open a few connections each; each connection costs a file descriptor. */
-const MOST_CONNECTIONS = 1_000;
+const MAX_CONNECTIONS = 1_000;
 /** Memory for request bodies, in bodies of the largest allowed size. Small bodies count with their real size. */
-const MOST_GREAT_BODIES = 4;
+const MAX_LARGE_BODIES = 4;
 
 const NO_HTTP = `${JSON.stringify({ Error: 'this is no request of HTTP, or it was cut off' })}\n`;
 const NO_REQUEST = [
@@ -84,14 +84,14 @@ const NO_REQUEST = [
 export async function serveExtender(options: ExtenderServerOptions): Promise<ExtenderServer> {
   const { certificates } = options;
   const limits = {
-    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveTimeout: IDLE_TIMEOUT_MS,
     headersTimeout: HEADERS_MS,
     requestTimeout: REQUEST_MS,
-    connectionsCheckingInterval: LOOK_MS,
+    connectionsCheckingInterval: CHECK_INTERVAL_MS,
     ...options.timeouts,
   };
-  const front = new Front(options);
-  const answer = (request: IncomingMessage, response: ServerResponse): void => void front.answer(request, response);
+  const handler = new RequestHandler(options);
+  const answer = (request: IncomingMessage, response: ServerResponse): void => void handler.answer(request, response);
   const tls =
     certificates === undefined
       ? undefined
@@ -105,7 +105,7 @@ export async function serveExtender(options: ExtenderServerOptions): Promise<Ext
           answer,
         );
   const server: Server | TlsServer = tls ?? createPlainServer(limits, answer);
-  server.maxConnections = MOST_CONNECTIONS;
+  server.maxConnections = MAX_CONNECTIONS;
   // The head is malformed or late. Answer if the socket is still writable, then close it in any case.
   server.on('clientError', (_error, socket) => {
     if (socket.writable) socket.end(NO_REQUEST, () => socket.destroy());
@@ -116,7 +116,7 @@ export async function serveExtender(options: ExtenderServerOptions): Promise<Ext
     address: bound,
     setSecureContext: (next) => tls?.setSecureContext(next),
     close: async (graceMs) => {
-      front.isClosing = true;
+      handler.isClosing = true;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
       const timer = new AbortController();
@@ -128,15 +128,15 @@ export async function serveExtender(options: ExtenderServerOptions): Promise<Ext
   };
 }
 
-class Front {
+class RequestHandler {
   isClosing = false;
   readonly #options: ExtenderServerOptions;
-  readonly #bodies: BodyRoom;
-  #underWay = 0;
+  readonly #bodies: BodyBudget;
+  #inflight = 0;
 
   constructor(options: ExtenderServerOptions) {
     this.#options = options;
-    this.#bodies = new BodyRoom(options.bodyLimitBytes, MOST_GREAT_BODIES * options.bodyLimitBytes);
+    this.#bodies = new BodyBudget(options.bodyLimitBytes, MAX_LARGE_BODIES * options.bodyLimitBytes);
   }
 
   /** Answers one request of any content. Never throws. */
@@ -144,35 +144,36 @@ class Front {
     const { clock, log, verbs, onAnswer } = this.#options;
     const startedMs = clock.monotonicMs();
     const verb = (request.url ?? '/').split('?')[0]?.replace(/^\/+|\/+$/g, '') ?? '';
-    const gone = new AbortController();
-    response.once('close', () => gone.abort(new Error('the client is gone')));
-    this.#underWay += 1;
+    const disconnected = new AbortController();
+    response.once('close', () => disconnected.abort(new Error('the client disconnected')));
+    this.#inflight += 1;
     let outcome: RequestOutcome = 'ok';
     try {
-      const answer = await this.#serve(verb, request, gone.signal);
-      if (gone.signal.aborted) outcome = 'gone';
+      const answer = await this.#dispatch(verb, request, disconnected.signal);
+      if (disconnected.signal.aborted) outcome = 'gone';
       else this.#send(response, 200, answer);
     } catch (error) {
-      outcome = gone.signal.aborted ? 'gone' : error instanceof RequestError ? error.code : 'internal';
+      outcome = disconnected.signal.aborted ? 'gone' : error instanceof RequestError ? error.code : 'internal';
       if (outcome === 'internal') log.error('a request could not be answered', { verb, error });
       this.#refuse(request, response, error);
     } finally {
-      this.#underWay -= 1;
+      this.#inflight -= 1;
     }
     onAnswer?.(Object.hasOwn(verbs, verb) ? verb : 'unknown', outcome, clock.monotonicMs() - startedMs);
   }
 
-  async #serve(verb: string, request: IncomingMessage, signal: AbortSignal): Promise<unknown> {
-    const { verbs, gate } = this.#options;
+  async #dispatch(verb: string, request: IncomingMessage, signal: AbortSignal): Promise<unknown> {
+    const { verbs, readiness } = this.#options;
     const handler = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined;
     if (handler === undefined) {
       const known = Object.keys(verbs).map((name) => `/${name}`);
-      throw new RequestError('NOT_FOUND', `no such path /${verb.slice(0, MOST_CHARS)}; known are ${known.join(', ')}`);
+      throw new RequestError('NOT_FOUND', `no such path /${verb.slice(0, MAX_CHARS)}; known are ${known.join(', ')}`);
     }
     if (request.method !== 'POST') throw new RequestError('METHOD', `/${verb} takes POST, not ${request.method}`);
-    if (this.#underWay > MOST_AT_ONCE) throw new RequestError('BUSY', `more than ${MOST_AT_ONCE} requests at once`);
-    const closed = this.isClosing ? 'this replica is ending' : gate();
-    if (closed !== undefined) throw new RequestError('STANDBY', closed);
+    if (this.#inflight > MAX_INFLIGHT_REQUESTS)
+      throw new RequestError('BUSY', `more than ${MAX_INFLIGHT_REQUESTS} requests at once`);
+    const notReady = this.isClosing ? 'this replica is shutting down' : readiness();
+    if (notReady !== undefined) throw new RequestError('STANDBY', notReady);
     return await handler(await readJson(request, this.#bodies), signal);
   }
 
@@ -195,7 +196,7 @@ class Front {
   }
 }
 
-const MOST_CHARS = 80;
+const MAX_CHARS = 80;
 
 async function listen(server: Server | TlsServer, address: string): Promise<string> {
   const colon = address.lastIndexOf(':');

@@ -2,12 +2,12 @@ import { NODE_SUBNETS_LABEL } from '../../crd/names.ts';
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
 import {
-  askedFor,
-  type Held,
-  heldIn,
+  countRequested,
+  countSubnetUsage,
+  pendingCreationsOf,
   readSubnetSupply,
   type SubnetSupply,
-  unseenCreationsOf,
+  type SubnetUsage,
 } from '../../crd/subnet-supply.ts';
 import { isRecord } from '../../runtime/decode.ts';
 
@@ -41,11 +41,11 @@ export type EniFacts = {
    */
   readonly plain: number;
   /** Addresses that are requested from the cloud, static ones too. They reduce the free capacity of the ENI. */
-  readonly asked: number;
+  readonly requested: number;
 };
 
 /** A shared ENI whose creation is requested, with the number of its first addresses. */
-type ComingEni = { readonly subnetId: string; readonly ips: number };
+type PendingEni = { readonly subnetId: string; readonly ips: number };
 
 /** The fields of a NodeENIConfig that the index keeps. A limit that is absent is not known. */
 export type NecFacts = {
@@ -53,19 +53,19 @@ export type NecFacts = {
   readonly zone: string;
   /** True when Pods of the node may have static addresses. */
   readonly isStatic: boolean;
-  readonly mostEnis?: number;
+  readonly maxEnis?: number;
   readonly ipsPerEni?: number;
   readonly allocatable?: number;
-  readonly staticPlaces: number;
-  readonly mostDirectEnis?: number;
-  readonly mostEips?: number;
+  readonly staticIps: number;
+  readonly maxDirectEnis?: number;
+  readonly maxEips?: number;
   /** The only subnets for new ENIs; empty: the subnets of the cluster. */
   readonly subnetIds: readonly string[];
   readonly enis: readonly EniFacts[];
   /** Requested ENIs that are not among `enis` yet. */
-  readonly comingEnis: readonly ComingEni[];
+  readonly pendingEnis: readonly PendingEni[];
   /** How many addresses the node uses of each subnet. */
-  readonly held: readonly Held[];
+  readonly subnetUsage: readonly SubnetUsage[];
   /** True while a cloud call for an ENI or for addresses is recorded and not finished. */
   readonly isBinding: boolean;
 };
@@ -126,23 +126,23 @@ export function readNec(object: Shape): NecFacts | undefined {
     name: metadata.name,
     zone: status.zone ?? '',
     isStatic: spec.enableStaticIP === true,
-    ...some('mostEnis', settings.routeMaxAttach ?? spec.maxRouteENI),
+    ...some('maxEnis', settings.routeMaxAttach ?? spec.maxRouteENI),
     ...some('ipsPerEni', settings.maxIpPerEni ?? spec.maxIPPerENI),
     ...some('allocatable', status.allocatableRouteENIIPs),
-    staticPlaces: status.staticRouteENIIPs ?? 0,
-    ...some('mostDirectEnis', mostDirectEnis(settings.directMaxAttach ?? spec.maxDirectENI, status)),
-    ...some('mostEips', status.maxEIPs),
+    staticIps: status.staticRouteENIIPs ?? 0,
+    ...some('maxDirectEnis', maxDirectEnis(settings.directMaxAttach ?? spec.maxDirectENI, status)),
+    ...some('maxEips', status.maxEIPs),
     subnetIds: spec.subnetIDs ?? [],
     enis: (status.eniInfos ?? []).map((eni) => readEni(eni, status)),
-    comingEnis: comingOf(status),
-    held: heldIn(status),
+    pendingEnis: pendingEnisOf(status),
+    subnetUsage: countSubnetUsage(status),
     isBinding: actions.some((action) => action === MIGRATION || BINDING.includes(action)),
   };
 }
 
-function comingOf(status: NodeEniConfigStatus): readonly ComingEni[] {
+function pendingEnisOf(status: NodeEniConfigStatus): readonly PendingEni[] {
   // The creation of an exclusive ENI requests no addresses.
-  return unseenCreationsOf(status).flatMap(({ subnetID, ipCount }) => {
+  return pendingCreationsOf(status).flatMap(({ subnetID, ipCount }) => {
     return subnetID === undefined || ipCount === undefined ? [] : [{ subnetId: subnetID, ips: ipCount }];
   });
 }
@@ -162,8 +162,8 @@ function readEni(eni: NodeEniInfo, status: NodeEniConfigStatus): EniFacts {
     isChanging: eni.state !== 'Attached',
     ips: first.map(({ ip }) => ip),
     claims: [...new Set(marks.flatMap((mark) => (mark === undefined ? [] : [`${mark.namespace}/${mark.name}`])))],
-    plain: isShared ? plain + askedFor(status, eni, ({ claim }) => claim === undefined) : 0,
-    asked: isShared ? askedFor(status, eni) : 0,
+    plain: isShared ? plain + countRequested(status, eni, ({ claim }) => claim === undefined) : 0,
+    requested: isShared ? countRequested(status, eni) : 0,
   };
 }
 
@@ -217,7 +217,7 @@ function textOf(value: unknown): string {
 }
 
 /** Returns the limit of exclusive ENIs. Shared ENIs may leave fewer than the limit. */
-function mostDirectEnis(limit: number | undefined, status: NodeEniConfigStatus): number | undefined {
+function maxDirectEnis(limit: number | undefined, status: NodeEniConfigStatus): number | undefined {
   const { allocatableDirectENIs: left } = status;
   return limit === undefined || left === undefined ? limit : Math.min(limit, left);
 }

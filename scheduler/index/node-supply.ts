@@ -1,9 +1,9 @@
 import type { NecFacts, NodeFacts } from './facts.ts';
-import type { NodeRoom } from './node-room.ts';
-import type { PodDemand } from './pod-demand.ts';
+import type { NodeCapacity } from './node-capacity.ts';
+import type { PodRequest } from './pod-request.ts';
 
 /** A number of addresses that a node still needs, from one of these subnets; undefined: from any subnet of the node. */
-export type Ask = { readonly count: number; readonly subnetIds: readonly string[] | undefined };
+export type AddressRequest = { readonly count: number; readonly subnetIds: readonly string[] | undefined };
 
 /** The addresses of a node, the addresses that it still needs for its Pods, and the subnets that more may come from. */
 export type NodeSupply = {
@@ -14,11 +14,11 @@ export type NodeSupply = {
    */
   readonly spare: number;
   /** How many addresses were missing when the subnets were charged: what `spare` was below zero by. */
-  readonly debt: number;
+  readonly shortfall: number;
   /** What is still missing for Pods that are bound or have a reservation. All of it must come from subnets. */
-  readonly owed: readonly Ask[];
+  readonly unmet: readonly AddressRequest[];
   /** Free capacity of its ENIs that serve new Pods now or will. */
-  readonly enis: readonly { readonly subnetId: string; readonly room: number }[];
+  readonly enis: readonly { readonly subnetId: string; readonly free: number }[];
   /** How many more ENIs the node can have. */
   readonly moreEnis: number;
   readonly ipsPerEni: number;
@@ -30,53 +30,56 @@ export type NodeSupply = {
 };
 
 /** The Pods and reservations of a node, and a look-up of static addresses. */
-export type Keepers = {
-  readonly pods: Iterable<PodDemand>;
-  readonly promised: Iterable<Pick<PodDemand, 'key' | 'isStatic' | 'routeIps'>>;
+export type SupplyInput = {
+  readonly pods: Iterable<PodRequest>;
+  readonly reserved: Iterable<Pick<PodRequest, 'key' | 'isStatic' | 'routeIps'>>;
   /**
-   * Returns the subnets that a static address may come from; `isThere`: the address exists in the cloud, on another
+   * Returns the subnets that a static address may come from; `exists`: the address exists in the cloud, on another
    * node.
    */
-  readonly keptOf: (key: string) => { readonly isThere: boolean; readonly subnetIds: readonly string[] | undefined };
+  readonly staticSourceOf: (key: string) => {
+    readonly exists: boolean;
+    readonly subnetIds: readonly string[] | undefined;
+  };
 };
 
 /** Computes the address supply of a node; undefined when its limits are not known. */
 export function supplyOf(
   nec: NecFacts,
   node: NodeFacts | undefined,
-  room: NodeRoom,
-  keepers: Keepers,
+  capacity: NodeCapacity,
+  input: SupplyInput,
 ): NodeSupply | undefined {
-  const { ipsPerEni, mostEnis } = nec;
-  if (ipsPerEni === undefined || mostEnis === undefined) return undefined;
-  const pods = [...keepers.pods];
+  const { ipsPerEni, maxEnis } = nec;
+  if (ipsPerEni === undefined || maxEnis === undefined) return undefined;
+  const pods = [...input.pods];
   const shared = nec.enis.filter(({ isShared }) => isShared);
   const serving = shared.filter(({ isServing }) => isServing);
-  const coming = nec.comingEnis.reduce((sum, { ips }) => sum + ips, 0);
+  const coming = nec.pendingEnis.reduce((sum, { ips }) => sum + ips, 0);
   const plain = serving.reduce((sum, eni) => sum + eni.plain, coming);
-  const spare = plain + usedElsewhere(shared, serving, pods) - room.plainTaken;
-  const marked = new Set(shared.flatMap(({ claims }) => claims));
+  const spare = plain + usedElsewhere(shared, serving, pods) - capacity.plainUsed;
+  const assignedKeys = new Set(shared.flatMap(({ claims }) => claims));
   const keys = new Set<string>();
-  for (const { key, isStatic, routeIps } of [...pods, ...keepers.promised])
-    if (isStatic && routeIps > 0 && !marked.has(key)) keys.add(key);
+  for (const { key, isStatic, routeIps } of [...pods, ...input.reserved])
+    if (isStatic && routeIps > 0 && !assignedKeys.has(key)) keys.add(key);
   // Sorted: what is owed is placed one after the other, and the order must not be that in which Pods were heard of.
-  const kept = [...keys]
+  const missingStatic = [...keys]
     .sort()
-    .map(keepers.keptOf)
-    .filter(({ isThere }) => !isThere);
+    .map(input.staticSourceOf)
+    .filter(({ exists }) => !exists);
   const enis = [
-    ...serving.map(({ subnetId, ips, asked }) => ({ subnetId, room: ipsPerEni - ips.length - asked })),
-    ...nec.comingEnis.map(({ subnetId, ips }) => ({ subnetId, room: ipsPerEni - ips })),
-  ].filter((eni) => eni.room > 0);
-  const moreEnis = Math.max(0, mostEnis - shared.length - nec.comingEnis.length);
+    ...serving.map(({ subnetId, ips, requested }) => ({ subnetId, free: ipsPerEni - ips.length - requested })),
+    ...nec.pendingEnis.map(({ subnetId, ips }) => ({ subnetId, free: ipsPerEni - ips })),
+  ].filter((eni) => eni.free > 0);
+  const moreEnis = Math.max(0, maxEnis - shared.length - nec.pendingEnis.length);
   const subnetIds = nec.subnetIds.length > 0 ? nec.subnetIds : (node?.subnetIds ?? NONE);
   const ofEnis = enis.map(({ subnetId }) => subnetId).join();
   return {
     name: nec.name,
     spare,
-    debt: Math.max(0, -spare),
-    owed: [
-      ...kept.map((one) => ({ count: 1, subnetIds: one.subnetIds })),
+    shortfall: Math.max(0, -spare),
+    unmet: [
+      ...missingStatic.map((one) => ({ count: 1, subnetIds: one.subnetIds })),
       ...(spare < 0 ? [{ count: -spare, subnetIds: undefined }] : []),
     ],
     enis,
@@ -96,7 +99,7 @@ const NONE: readonly string[] = [];
 function usedElsewhere(
   shared: NecFacts['enis'],
   serving: NecFacts['enis'],
-  pods: readonly Pick<PodDemand, 'isStatic' | 'ips'>[],
+  pods: readonly Pick<PodRequest, 'isStatic' | 'ips'>[],
 ): number {
   if (shared.length === serving.length) return 0;
   const inUse = new Set(pods.filter(({ isStatic }) => !isStatic).flatMap(({ ips }) => ips));

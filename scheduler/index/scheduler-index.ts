@@ -1,12 +1,12 @@
 import type { SubnetSupply } from '../../crd/subnet-supply.ts';
 import type { ClaimFacts, NecFacts, NodeFacts, VipFacts } from './facts.ts';
-import { NameRun } from './name-run.ts';
-import { type EniRoom, eniRoomsOf, type NodeRoom, roomOf } from './node-room.ts';
-import { type Keepers, type NodeSupply, supplyOf } from './node-supply.ts';
-import type { PodDemand } from './pod-demand.ts';
+import { type EniCapacity, eniCapacitiesOf, type NodeCapacity, nodeCapacityOf } from './node-capacity.ts';
+import { type NodeSupply, type SupplyInput, supplyOf } from './node-supply.ts';
+import { OrderedLookup } from './ordered-lookup.ts';
+import type { PodRequest } from './pod-request.ts';
 import { expiryOf, type Moment, type Reservation } from './reservation.ts';
-import { type Names, SubnetBook } from './subnet-book.ts';
-import { SubnetLedger } from './subnet-ledger.ts';
+import { SubnetAvailability } from './subnet-availability.ts';
+import { type Names, SubnetIndex } from './subnet-index.ts';
 
 /** The index entry of one node. */
 export type NodeView = {
@@ -14,9 +14,9 @@ export type NodeView = {
   readonly node: NodeFacts | undefined;
   readonly nec: NecFacts | undefined;
   /** Its capacity; undefined without a NodeENIConfig. */
-  readonly room: NodeRoom | undefined;
+  readonly capacity: NodeCapacity | undefined;
   /** The capacity of each of its ENIs. */
-  readonly eniRooms: readonly EniRoom[];
+  readonly eniCapacities: readonly EniCapacity[];
   /**
    * Free addresses on shared ENIs; minus infinity without a NodeENIConfig. A field of its own, as most Pods need only
    * this.
@@ -27,7 +27,7 @@ export type NodeView = {
 };
 
 /** What is known of the static address of a Pod, or of the address that it requests. */
-export type KeptAddress = {
+export type StaticAddress = {
   /** Absent: no address is chosen yet. */
   readonly ip?: string;
   /** Its subnet; absent: not known. */
@@ -52,23 +52,23 @@ export class SchedulerIndex {
   /** Claim -> the nodes that have its address or its exclusive ENI. */
   readonly #holders = new Map<string, Set<string>>();
   /** Pods by uid, bound or not. */
-  readonly #pods = new Map<string, PodDemand>();
+  readonly #pods = new Map<string, PodRequest>();
   /**
    * Uids of bound Pods with a static address, by key. Usually one; two only until the deletion of the first is seen.
    */
   readonly #boundUids = new Map<string, Set<string>>();
   /** Keys are `claim/<key>` and `pod/<uid>`. */
   readonly #reservations = new Map<string, Reservation>();
-  /** Key of a claim, or address -> nodes whose supply was computed from it: see `#touchAskers`. */
-  readonly #askers = new Map<string, Set<string>>();
-  readonly #subnets = new SubnetBook();
-  readonly #ledger = new SubnetLedger();
+  /** Key of a claim, or address -> nodes whose supply was computed from it: see `#invalidateDependents`. */
+  readonly #dependents = new Map<string, Set<string>>();
+  readonly #subnets = new SubnetIndex();
+  readonly #availability = new SubnetAvailability();
   /** Nodes whose shortfall may differ from what is charged to their subnets. */
   readonly #stale = new Set<string>();
   /** Nodes with a shortfall, and those of them whose subnets cannot cover it. */
-  readonly #owing = new Set<string>();
-  readonly #short = new Set<string>();
-  readonly #run = new NameRun((name: string) => this.#nodes.get(name));
+  readonly #withShortfall = new Set<string>();
+  readonly #uncovered = new Set<string>();
+  readonly #lookup = new OrderedLookup((name: string) => this.#nodes.get(name));
 
   /** @param ttlMs lifetime of a reservation, milliseconds */
   constructor(ttlMs: number) {
@@ -93,7 +93,7 @@ export class SchedulerIndex {
 
   /** Returns the index entries of many nodes, in the order of their names. */
   nodesOf(names: readonly string[]): readonly (NodeView | undefined)[] {
-    return this.#run.resolve(names);
+    return this.#lookup.resolve(names);
   }
 
   /** Returns the claim of a key; undefined when there is none. */
@@ -102,20 +102,20 @@ export class SchedulerIndex {
   }
 
   /** Returns a Pod that requests something of this system, by uid. */
-  pod(uid: string): PodDemand | undefined {
+  pod(uid: string): PodRequest | undefined {
     return this.#pods.get(uid);
   }
 
   /** Returns what is known of the static address of a Pod, or of the address that it requests. */
-  keptOf({ key, nominatedIp }: Pick<PodDemand, 'key' | 'nominatedIp'>): KeptAddress {
+  staticAddressOf({ key, nominatedIp }: Pick<PodRequest, 'key' | 'nominatedIp'>): StaticAddress {
     const claim = this.#claims.get(key);
     // Sorted, so that of two addresses the same one is selected in whatever order they arrived.
     const [held] = [...(this.#vipsByClaim.get(key) ?? [])].sort();
     const ip = claim?.ips[0] ?? held ?? claim?.nominatedIp ?? nominatedIp;
     if (ip === undefined) return claim?.nodeName ? { nodeName: claim.nodeName } : {};
-    const told = this.#vips.get(ip)?.subnetId ?? '';
-    const subnet = told === '' ? this.#subnets.find(ip) : this.#subnets.get(told);
-    const subnetId = subnet?.subnetId ?? told;
+    const publishedId = this.#vips.get(ip)?.subnetId ?? '';
+    const subnet = publishedId === '' ? this.#subnets.find(ip) : this.#subnets.get(publishedId);
+    const subnetId = subnet?.subnetId ?? publishedId;
     const lastZone = this.#nodes.get(claim?.nodeName ?? '')?.nec?.zone ?? '';
     const zone = subnet?.zone ?? lastZone;
     return {
@@ -128,7 +128,7 @@ export class SchedulerIndex {
 
   /** Returns the nodes that have the static address, or the static exclusive ENI, of a claim; two while it moves. */
   holdersOf(key: string): ReadonlySet<string> {
-    return this.#holders.get(key) ?? NOBODY;
+    return this.#holders.get(key) ?? NO_NODES;
   }
 
   /** Returns the zone of a subnet; undefined when no node has an ENI in it. */
@@ -144,46 +144,47 @@ export class SchedulerIndex {
   /**
    * Returns what subnets have left, after the shortfalls of all nodes; undefined until ipamd has published the subnets.
    */
-  ledger(): SubnetLedger | undefined {
-    if (!this.#ledger.isKnown) return undefined;
-    if (this.#stale.size > 0) this.#settle();
-    return this.#ledger;
+  availability(): SubnetAvailability | undefined {
+    if (!this.#availability.isKnown) return undefined;
+    if (this.#stale.size > 0) this.#chargeShortfalls();
+    return this.#availability;
   }
 
   /** Sets what ipamd published about subnets; undefined: nothing is published. */
   setSubnets(supplies: ReadonlyMap<string, SubnetSupply> | undefined): void {
-    this.#ledger.tell(supplies);
-    for (const name of this.#owing) this.#stale.add(name);
+    this.#availability.setSupplies(supplies);
+    for (const name of this.#withShortfall) this.#stale.add(name);
   }
 
   /** Sets or removes what is known of a Node. */
   setNode(name: string, facts: NodeFacts | undefined): void {
-    this.#at(name).node = facts;
-    this.#touch(name);
-    this.#drop(name);
+    this.#ensureNode(name).node = facts;
+    this.#invalidate(name);
+    this.#dropIfEmpty(name);
   }
 
   /** Sets or removes what is known of a NodeENIConfig, and updates what depends on its ENIs. */
   setNec(name: string, facts: NecFacts | undefined): void {
-    const at = this.#at(name);
-    if (this.#subnets.change(at.nec, facts)) for (const key of [...this.#askers.keys()]) this.#touchAskers(key);
-    this.#ledger.hold(at.nec?.held ?? [], facts?.held ?? []);
-    const before = new Set(at.nec?.enis.flatMap(({ claims }) => claims));
+    const node = this.#ensureNode(name);
+    if (this.#subnets.update(node.nec, facts))
+      for (const key of [...this.#dependents.keys()]) this.#invalidateDependents(key);
+    this.#availability.updateUsage(node.nec?.subnetUsage ?? [], facts?.subnetUsage ?? []);
+    const before = new Set(node.nec?.enis.flatMap(({ claims }) => claims));
     const after = new Set(facts?.enis.flatMap(({ claims }) => claims));
     for (const key of before) removeFrom(this.#holders, key, name);
     for (const key of after) addTo(this.#holders, key, name);
-    for (const key of before) if (!after.has(key)) this.#touchAskers(key);
-    for (const key of after) if (!before.has(key)) this.#touchAskers(key);
-    at.setNec(facts);
-    this.#touch(name);
-    this.#drop(name);
+    for (const key of before) if (!after.has(key)) this.#invalidateDependents(key);
+    for (const key of after) if (!before.has(key)) this.#invalidateDependents(key);
+    node.setNec(facts);
+    this.#invalidate(name);
+    this.#dropIfEmpty(name);
   }
 
   /** Sets or removes a claim, and with it the reservation that the claim carries. */
   setClaim(key: string, facts: ClaimFacts | undefined, now: Moment): void {
     if (facts === undefined) this.#claims.delete(key);
     else this.#claims.set(key, facts);
-    this.#touchAskers(key);
+    this.#invalidateDependents(key);
     const { reserved } = facts ?? {};
     if (facts === undefined || reserved === undefined) {
       this.#unreserve(`claim/${key}`);
@@ -204,11 +205,11 @@ export class SchedulerIndex {
       this.#vips.set(ip, facts);
       addTo(this.#vipsByClaim, facts.claimKey, ip);
     }
-    for (const key of [ip, before?.claimKey, facts?.claimKey]) if (key !== undefined) this.#touchAskers(key);
+    for (const key of [ip, before?.claimKey, facts?.claimKey]) if (key !== undefined) this.#invalidateDependents(key);
   }
 
   /** Sets a Pod by its uid. A Pod that is bound, ended or deleted loses its reservation. */
-  setPod(uid: string, facts: PodDemand | undefined): void {
+  setPod(uid: string, facts: PodRequest | undefined): void {
     const before = this.#pods.get(uid);
     if (before !== undefined && before.nodeName !== '') this.#unbind(before);
     if (facts === undefined) this.#pods.delete(uid);
@@ -216,14 +217,14 @@ export class SchedulerIndex {
     if (facts === undefined || facts.nodeName !== '') this.#unreserve(`pod/${uid}`);
     if (facts !== undefined && facts.nodeName !== '') {
       addTo(this.#boundUids, facts.key, uid);
-      this.#at(facts.nodeName).pods.set(uid, facts);
-      this.#touch(facts.nodeName);
-      this.#touchReserved(facts.key);
+      this.#ensureNode(facts.nodeName).pods.set(uid, facts);
+      this.#invalidate(facts.nodeName);
+      this.#invalidateReserved(facts.key);
     }
   }
 
   /** Reserves capacity of a node for a Pod, in memory only. A second reservation replaces the first. */
-  reserve(nodeName: string, demand: PodDemand, now: Moment): void {
+  reserve(nodeName: string, demand: PodRequest, now: Moment): void {
     this.#reserve(`pod/${demand.uid}`, { nodeName, demand, expiresMs: now.monotonicMs + this.#ttlMs });
   }
 
@@ -245,8 +246,8 @@ export class SchedulerIndex {
   #reserve(id: string, reservation: Reservation): void {
     this.#unreserve(id);
     this.#reservations.set(id, reservation);
-    this.#at(reservation.nodeName).reservations.set(id, reservation);
-    this.#touch(reservation.nodeName);
+    this.#ensureNode(reservation.nodeName).reservations.set(id, reservation);
+    this.#invalidate(reservation.nodeName);
   }
 
   #unreserve(id: string): void {
@@ -254,31 +255,31 @@ export class SchedulerIndex {
     if (before === undefined) return;
     this.#reservations.delete(id);
     this.#nodes.get(before.nodeName)?.reservations.delete(id);
-    this.#touch(before.nodeName);
-    this.#drop(before.nodeName);
+    this.#invalidate(before.nodeName);
+    this.#dropIfEmpty(before.nodeName);
   }
 
-  #unbind(pod: PodDemand): void {
+  #unbind(pod: PodRequest): void {
     removeFrom(this.#boundUids, pod.key, pod.uid);
     this.#nodes.get(pod.nodeName)?.pods.delete(pod.uid);
-    this.#touch(pod.nodeName);
-    this.#touchReserved(pod.key);
-    this.#drop(pod.nodeName);
+    this.#invalidate(pod.nodeName);
+    this.#invalidateReserved(pod.key);
+    this.#dropIfEmpty(pod.nodeName);
   }
 
   /**
    * Charges the shortfalls of changed nodes to their subnets. Nodes that could not be covered before come first, so
    * that no other node gets the addresses that become free.
    */
-  #settle(): void {
-    const names = new Set([...this.#short, ...this.#stale]);
+  #chargeShortfalls(): void {
+    const names = new Set([...this.#uncovered, ...this.#stale]);
     this.#stale.clear();
-    for (const name of names) this.#ledger.release(name);
+    for (const name of names) this.#availability.release(name);
     for (const name of names) {
       const supply = this.#nodes.get(name)?.supply;
-      const isCovered = this.#ledger.charge(name, supply);
-      mark(this.#short, name, !isCovered);
-      mark(this.#owing, name, supply !== undefined && supply.owed.length > 0);
+      const isCovered = this.#availability.charge(name, supply);
+      mark(this.#uncovered, name, !isCovered);
+      mark(this.#withShortfall, name, supply !== undefined && supply.unmet.length > 0);
     }
   }
 
@@ -286,105 +287,109 @@ export class SchedulerIndex {
    * Marks the nodes whose supply was computed from a claim, an address or its subnet as changed.
    * @param key Key of a claim, or an address
    */
-  #touchAskers(key: string): void {
-    for (const name of [...(this.#askers.get(key) ?? [])]) this.#touch(name);
+  #invalidateDependents(key: string): void {
+    for (const name of [...(this.#dependents.get(key) ?? [])]) this.#invalidate(name);
   }
 
   /**
    * Marks the node of a claim's reservation as changed. The reservation counts only while no Pod of that name is bound.
    */
-  #touchReserved(key: string): void {
+  #invalidateReserved(key: string): void {
     const reserved = this.#reservations.get(`claim/${key}`);
-    if (reserved !== undefined) this.#touch(reserved.nodeName);
+    if (reserved !== undefined) this.#invalidate(reserved.nodeName);
   }
 
-  #touch(name: string): void {
+  #invalidate(name: string): void {
     const node = this.#nodes.get(name);
-    for (const key of node?.asked ?? []) removeFrom(this.#askers, key, name);
-    node?.touch();
+    for (const key of node?.supplyKeys ?? []) removeFrom(this.#dependents, key, name);
+    node?.invalidate();
     this.#stale.add(name);
   }
 
-  #at(name: string): IndexedNode {
+  #ensureNode(name: string): IndexedNode {
     const known = this.#nodes.get(name);
     if (known !== undefined) return known;
     const isBound = (key: string): boolean => this.#boundUids.has(key);
-    const keptOf = (claim: string) => {
-      const { ip, subnetId } = this.keptOf({ key: claim });
+    const staticSourceOf = (claim: string) => {
+      const { ip, subnetId } = this.staticAddressOf({ key: claim });
       for (const key of [claim, ip]) {
         if (key === undefined) continue;
-        made.asked.add(key);
-        addTo(this.#askers, key, name);
+        made.supplyKeys.add(key);
+        addTo(this.#dependents, key, name);
       }
       const ids = subnetId === undefined ? this.#claims.get(claim)?.nominatedSubnetIds : [subnetId];
-      return { isThere: this.#holders.has(claim), subnetIds: ids };
+      return { exists: this.#holders.has(claim), subnetIds: ids };
     };
-    const made = new IndexedNode(name, isBound, keptOf);
+    const made = new IndexedNode(name, isBound, staticSourceOf);
     this.#nodes.set(name, made);
-    this.#run.forget();
+    this.#lookup.reset();
     return made;
   }
 
-  #drop(name: string): void {
+  #dropIfEmpty(name: string): void {
     if (this.#nodes.get(name)?.isEmpty !== true) return;
     this.#nodes.delete(name);
-    this.#run.forget();
+    this.#lookup.reset();
   }
 }
 
-const NOBODY: ReadonlySet<string> = new Set();
+const NO_NODES: ReadonlySet<string> = new Set();
 
 /** One node. Its capacity is computed on demand, at most once for each change. */
 class IndexedNode implements NodeView {
   readonly name: string;
   node: NodeFacts | undefined;
-  readonly pods = new Map<string, PodDemand>();
+  readonly pods = new Map<string, PodRequest>();
   readonly reservations = new Map<string, Reservation>();
   /** Claims and addresses that its supply was counted by. */
-  readonly asked = new Set<string>();
+  readonly supplyKeys = new Set<string>();
   readonly #isBound: (key: string) => boolean;
-  readonly #keptOf: Keepers['keptOf'];
+  readonly #staticSourceOf: SupplyInput['staticSourceOf'];
   #supply: NodeSupply | undefined;
   #isCounted = false;
   #nec: NecFacts | undefined;
-  #room: NodeRoom | undefined;
+  #capacity: NodeCapacity | undefined;
   #routeFree: number | undefined;
-  #eniRooms: readonly EniRoom[] | undefined;
+  #eniCapacities: readonly EniCapacity[] | undefined;
 
-  constructor(name: string, isBound: (key: string) => boolean, keptOf: Keepers['keptOf']) {
+  constructor(name: string, isBound: (key: string) => boolean, staticSourceOf: SupplyInput['staticSourceOf']) {
     this.name = name;
     this.#isBound = isBound;
-    this.#keptOf = keptOf;
+    this.#staticSourceOf = staticSourceOf;
   }
 
   get nec(): NecFacts | undefined {
     return this.#nec;
   }
 
-  get room(): NodeRoom | undefined {
+  get capacity(): NodeCapacity | undefined {
     if (this.#nec === undefined) return undefined;
-    this.#room ??= roomOf(this.#nec, { pods: this.pods.values(), reservations: this.#inForce() });
-    return this.#room;
+    this.#capacity ??= nodeCapacityOf(this.#nec, {
+      pods: this.pods.values(),
+      reservations: this.#activeReservations(),
+    });
+    return this.#capacity;
   }
 
   get routeFree(): number {
-    const room = this.#routeFree === undefined ? this.room : undefined;
-    this.#routeFree ??= room === undefined ? Number.NEGATIVE_INFINITY : (room.route.most ?? 0) - room.route.taken;
+    const capacity = this.#routeFree === undefined ? this.capacity : undefined;
+    this.#routeFree ??=
+      capacity === undefined ? Number.NEGATIVE_INFINITY : (capacity.route.limit ?? 0) - capacity.route.used;
     return this.#routeFree;
   }
 
-  get eniRooms(): readonly EniRoom[] {
+  get eniCapacities(): readonly EniCapacity[] {
     if (this.#nec === undefined) return [];
-    this.#eniRooms ??= eniRoomsOf(this.#nec, this.pods.values());
-    return this.#eniRooms;
+    this.#eniCapacities ??= eniCapacitiesOf(this.#nec, this.pods.values());
+    return this.#eniCapacities;
   }
 
   get supply(): NodeSupply | undefined {
     if (this.#isCounted) return this.#supply;
-    const { room } = this;
-    const promised = this.#inForce().map(({ demand }) => demand);
-    const keepers = { pods: this.pods.values(), promised, keptOf: this.#keptOf };
-    this.#supply = this.#nec && room && supplyOf(this.#nec, this.node, room, keepers);
+    const { capacity } = this;
+    const reserved = this.#activeReservations().map(({ demand }) => demand);
+    const input = { pods: this.pods.values(), reserved, staticSourceOf: this.#staticSourceOf };
+    this.#supply = this.#nec && capacity && supplyOf(this.#nec, this.node, capacity, input);
     this.#isCounted = true;
     return this.#supply;
   }
@@ -396,18 +401,18 @@ class IndexedNode implements NodeView {
 
   setNec(nec: NecFacts | undefined): void {
     this.#nec = nec;
-    this.touch();
+    this.invalidate();
   }
 
-  touch(): void {
-    this.asked.clear();
-    this.#room = undefined;
+  invalidate(): void {
+    this.supplyKeys.clear();
+    this.#capacity = undefined;
     this.#routeFree = undefined;
-    this.#eniRooms = undefined;
+    this.#eniCapacities = undefined;
     this.#isCounted = false;
   }
 
-  #inForce(): readonly Reservation[] {
+  #activeReservations(): readonly Reservation[] {
     return [...this.reservations].flatMap(([id, one]) => {
       const isOver = id.startsWith('claim/') && this.#isBound(one.demand.key);
       return isOver ? [] : [one];

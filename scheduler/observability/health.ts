@@ -11,7 +11,7 @@ const MINUTE_MS = 60_000;
  * Returns what is stuck, or undefined. A cache is stuck when it receives nothing while other calls are answered; a
  * restart helps then. An API server that does not answer is no reason to restart.
  */
-export function judgeLiveness(
+export function evaluateLiveness(
   followed: Readonly<Record<string, Pick<Informer<unknown>, 'isSynced' | 'lastContactMs'>>>,
   contact: { readonly lastOkMs: number },
   clock: Pick<Clock, 'monotonicMs'>,
@@ -23,5 +23,5 @@ export function judgeLiveness(
   });
   if (silent.length === 0) return undefined;
   const names = silent.map(([name]) => name).join(', ');
-  return `the API server answers, but the watch of ${names} has said nothing for ${SILENT_MS / MINUTE_MS} minutes`;
+  return `the API server answers, but the watch of ${names} has received nothing for ${SILENT_MS / MINUTE_MS} minutes`;
 }

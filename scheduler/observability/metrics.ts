@@ -103,8 +103,8 @@ export function createSchedulerMetrics(
       requests.inc({ verb, outcome });
       seconds.observe({ verb }, ms / MS_PER_S);
     },
-    show: (given) => {
-      sources = given;
+    show: (newSources) => {
+      sources = newSources;
     },
   };
 }

@@ -3,13 +3,13 @@ import { isKubeError } from '../../kube/kube-error.ts';
 import { POD_BINDINGS, PODS } from '../../kube/resource-types.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { type BindQuestion, decodeBindQuestion } from '../api/extender-messages.ts';
+import { type BindArgs, decodeBindArgs } from '../api/extender-messages.ts';
 import { decideFit } from '../decide/decide-fit.ts';
-import { questionOf } from '../decide/fit-question.ts';
-import type { PodDemand } from '../index/pod-demand.ts';
+import { buildFitContext } from '../decide/fit-context.ts';
+import type { PodRequest } from '../index/pod-request.ts';
 import type { RecentPods } from './recent-pods.ts';
 import { type ClaimReservation, reserveClaim, unreserveClaim } from './reserve-claim.ts';
-import { beginTurn, type VerbDeps } from './verb-deps.ts';
+import { expireReservations, type VerbDeps } from './verb-deps.ts';
 
 /** Dependencies of bind. */
 type BindDeps = VerbDeps & {
@@ -36,47 +36,47 @@ type Binding = { readonly kind: 'bound' } | { readonly kind: 'failed' | 'unclear
  * @param term aborted when another replica may lead
  */
 export async function bind(deps: BindDeps, body: unknown, term: AbortSignal): Promise<BindResult> {
-  const question = decodeBindQuestion(body);
-  const demand = deps.index.pod(question.uid) ?? deps.recent.get(question.uid);
-  if (demand === undefined) return failed(question, 'the Pod is not known here yet; the scheduler tries again');
-  if (demand === 'none') return resultOf(question, await post(deps.client, question, term));
+  const args = decodeBindArgs(body);
+  const demand = deps.index.pod(args.uid) ?? deps.recent.get(args.uid);
+  if (demand === undefined) return failed(args, 'the Pod is not known here yet; the scheduler tries again');
+  if (demand === 'none') return resultOf(args, await post(deps.client, args, term));
   // The answer to an earlier attempt was lost; the watch has delivered the binding since.
-  if (demand.nodeName === question.nodeName) return { Error: '' };
-  if (demand.nodeName !== '') return failed(question, `it is bound to ${demand.nodeName}`);
-  const now = beginTurn(deps);
+  if (demand.nodeName === args.nodeName) return { Error: '' };
+  if (demand.nodeName !== '') return failed(args, `it is bound to ${demand.nodeName}`);
+  const now = expireReservations(deps);
   if (demand.isStatic && deps.index.claim(demand.key) === undefined) {
-    return failed(question, `VpcIPClaim ${demand.key} is not there yet; tke-eni-ipamd makes it`);
+    return failed(args, `VpcIPClaim ${demand.key} is not there yet; tke-eni-ipamd makes it`);
   }
-  const refusal = decideFit(questionOf(deps.index, demand), deps.index.node(question.nodeName));
-  if (refusal !== undefined) return failed(question, refusal.reason);
-  deps.index.reserve(question.nodeName, demand, now);
-  const reservation = { nodeName: question.nodeName, at: new Date(now.wallMs).toISOString() };
-  const binding = await bindReserved(deps, question, demand, reservation, term);
-  if (binding.kind === 'failed') await giveBack(deps, question, demand, reservation, term);
-  return resultOf(question, binding);
+  const refusal = decideFit(buildFitContext(deps.index, demand), deps.index.node(args.nodeName));
+  if (refusal !== undefined) return failed(args, refusal.reason);
+  deps.index.reserve(args.nodeName, demand, now);
+  const reservation = { nodeName: args.nodeName, at: new Date(now.wallMs).toISOString() };
+  const binding = await bindReserved(deps, args, demand, reservation, term);
+  if (binding.kind === 'failed') await releaseReservation(deps, args, demand, reservation, term);
+  return resultOf(args, binding);
 }
 
 async function bindReserved(
   { client }: BindDeps,
-  question: BindQuestion,
-  demand: PodDemand,
+  args: BindArgs,
+  demand: PodRequest,
   reservation: ClaimReservation,
   term: AbortSignal,
 ): Promise<Binding> {
   if (demand.isStatic) {
     try {
-      const isThere = await reserveClaim(client, question, reservation, term);
+      const isThere = await reserveClaim(client, args, reservation, term);
       if (!isThere) return { kind: 'failed', why: `VpcIPClaim ${demand.key} is gone` };
     } catch (error) {
       // Nothing is bound, and nothing will be. At worst the claim carries a useless reservation until it expires.
       return { kind: 'failed', why: `its claim could not be reserved: ${textOf(error)}` };
     }
   }
-  return await post(client, question, term);
+  return await post(client, args, term);
 }
 
-async function post(client: KubeClient, question: BindQuestion, term: AbortSignal): Promise<Binding> {
-  const { namespace, name, uid, nodeName } = question;
+async function post(client: KubeClient, args: BindArgs, term: AbortSignal): Promise<Binding> {
+  const { namespace, name, uid, nodeName } = args;
   const binding = {
     apiVersion: 'v1',
     kind: 'Binding',
@@ -91,48 +91,48 @@ async function post(client: KubeClient, question: BindQuestion, term: AbortSigna
     if (!isKubeError(error) || isKubeError(error, 'UNAVAILABLE', 'TIMEOUT', 'BAD_ANSWER'))
       return { kind: 'unclear', why };
     // The answer to an earlier attempt may have been lost.
-    if (isKubeError(error, 'CONFLICT', 'ALREADY_EXISTS') && (await isBoundThere(client, question, term))) {
+    if (isKubeError(error, 'CONFLICT', 'ALREADY_EXISTS') && (await isBoundThere(client, args, term))) {
       return { kind: 'bound' };
     }
     return { kind: 'failed', why };
   }
 }
 
-async function isBoundThere(client: KubeClient, question: BindQuestion, term: AbortSignal): Promise<boolean> {
+async function isBoundThere(client: KubeClient, args: BindArgs, term: AbortSignal): Promise<boolean> {
   try {
-    const pod = await client.get(PODS, question, term);
+    const pod = await client.get(PODS, args, term);
     const spec = pod?.['spec'];
-    return pod?.metadata.uid === question.uid && isRecord(spec) && spec['nodeName'] === question.nodeName;
+    return pod?.metadata.uid === args.uid && isRecord(spec) && spec['nodeName'] === args.nodeName;
   } catch {
     // The caller then reports the original error, a conflict.
     return false;
   }
 }
 
-async function giveBack(
+async function releaseReservation(
   { index, client, log }: BindDeps,
-  question: BindQuestion,
-  demand: PodDemand,
+  args: BindArgs,
+  demand: PodRequest,
   reservation: ClaimReservation,
   term: AbortSignal,
 ): Promise<void> {
   // A second request for the same Pod may have made a reservation on another node meanwhile.
-  if (index.reservationOf(question.uid)?.nodeName === question.nodeName) index.unreserve(question.uid);
+  if (index.reservationOf(args.uid)?.nodeName === args.nodeName) index.unreserve(args.uid);
   if (!demand.isStatic) return;
   try {
-    await unreserveClaim(client, question, reservation, term);
+    await unreserveClaim(client, args, reservation, term);
   } catch (error) {
-    log.warn('a reservation could not be taken back, it runs out', { claim: demand.key, error });
+    log.warn('a reservation could not be removed, it expires by itself', { claim: demand.key, error });
   }
 }
 
-function resultOf(question: BindQuestion, binding: Binding): BindResult {
+function resultOf(args: BindArgs, binding: Binding): BindResult {
   if (binding.kind === 'bound') return { Error: '' };
   const unclear = binding.kind === 'unclear' ? 'whether it is bound is not known, its place is held: ' : '';
-  return failed(question, `${unclear}${binding.why}`);
+  return failed(args, `${unclear}${binding.why}`);
 }
 
-function failed({ namespace, name, nodeName }: BindQuestion, why: string): BindResult {
+function failed({ namespace, name, nodeName }: BindArgs, why: string): BindResult {
   return { Error: `Pod ${namespace}/${name} is not bound to ${nodeName}: ${why}` };
 }
 

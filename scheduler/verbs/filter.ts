@@ -1,12 +1,12 @@
 import type { ChangeSignal } from '../../runtime/change-signal.ts';
-import { decodeNodesQuestion, type NodesQuestion, type Shape } from '../api/extender-messages.ts';
+import { decodeNodesArgs, type NodesArgs, type Shape } from '../api/extender-messages.ts';
 import { renderFilterResult } from '../api/render-filter-result.ts';
 import { decideFilter, type FilterOutcome } from '../decide/decide-filter.ts';
-import { questionOf } from '../decide/fit-question.ts';
+import { buildFitContext } from '../decide/fit-context.ts';
 import { RenderedJson } from '../http/rendered-json.ts';
-import { type PodDemand, readPodDemand } from '../index/pod-demand.ts';
+import { type PodRequest, readPodRequest } from '../index/pod-request.ts';
 import type { RecentPods } from './recent-pods.ts';
-import { beginTurn, type VerbDeps } from './verb-deps.ts';
+import { expireReservations, type VerbDeps } from './verb-deps.ts';
 
 /** Dependencies of filter. */
 type FilterDeps = VerbDeps & {
@@ -27,29 +27,29 @@ const GATHER_MS = 20;
  * Returns which nodes fit a Pod. Waits a short time, once for each Pod, when the reason that no node fits is transient.
  */
 export async function filter(deps: FilterDeps, body: unknown, signal: AbortSignal): Promise<RenderedJson> {
-  const question = decodeNodesQuestion(body);
-  const demand = readPodDemand(question.pod);
-  deps.recent.remember(question.uid, demand ?? 'none');
-  if (demand === undefined) return resultOf(question, allOf(question.names));
+  const args = decodeNodesArgs(body);
+  const demand = readPodRequest(args.pod);
+  deps.recent.remember(args.uid, demand ?? 'none');
+  if (demand === undefined) return resultOf(args, allOf(args.names));
   const deadlineMs = deps.clock.monotonicMs() + deps.waitMs;
   const mayWait = deps.waitMs > 0 && deps.recent.mayWait(demand.uid, deps.clock.monotonicMs());
   for (;;) {
-    const { monotonicMs } = beginTurn(deps);
+    const { monotonicMs } = expireReservations(deps);
     const hasClaim = !demand.isStatic || deps.index.claim(demand.key) !== undefined;
-    const outcome = hasClaim ? decide(deps, demand, question.names) : undefined;
+    const outcome = hasClaim ? decide(deps, demand, args.names) : undefined;
     const isWorthWaiting = outcome === undefined || outcome.isWorthWaiting;
     const leftMs = deadlineMs - monotonicMs;
     if (!mayWait || !isWorthWaiting || leftMs <= 0 || signal.aborted) {
-      return outcome === undefined ? claimMissing(demand) : resultOf(question, outcome);
+      return outcome === undefined ? claimMissing(demand) : resultOf(args, outcome);
     }
-    deps.recent.waited(demand.uid, monotonicMs);
+    deps.recent.recordWait(demand.uid, monotonicMs);
     await deps.changes.wait(leftMs, signal);
     await deps.clock.sleep(Math.min(GATHER_MS, leftMs), signal).catch(() => {});
   }
 }
 
-function decide({ index }: FilterDeps, demand: PodDemand, names: readonly string[]): FilterOutcome {
-  return decideFilter(questionOf(index, demand), names, index.nodesOf(names));
+function decide({ index }: FilterDeps, demand: PodRequest, names: readonly string[]): FilterOutcome {
+  return decideFilter(buildFitContext(index, demand), names, index.nodesOf(names));
 }
 
 function allOf(names: readonly string[]): FilterOutcome {
@@ -60,13 +60,13 @@ function allOf(names: readonly string[]): FilterOutcome {
  * Renders an error instead of a refusal by each node. After an error the scheduler retries by itself. After a refusal
  * it would wait for a cluster event, and the creation of a claim is not such an event.
  */
-function claimMissing({ key }: PodDemand): RenderedJson {
+function claimMissing({ key }: PodRequest): RenderedJson {
   const text = `VpcIPClaim ${key} is not there yet; tke-eni-ipamd makes it: look at it if this lasts`;
   const none = { Nodes: null, NodeNames: null, FailedNodes: {}, FailedAndUnresolvableNodes: {} };
   return new RenderedJson(JSON.stringify({ ...none, Error: text }));
 }
 
-function resultOf({ nodes }: NodesQuestion, outcome: FilterOutcome): RenderedJson {
+function resultOf({ nodes }: NodesArgs, outcome: FilterOutcome): RenderedJson {
   const isFitting = new Set(nodes === undefined ? [] : outcome.fitting);
   const items = nodes?.filter((node) => isFitting.has(String((node['metadata'] as Shape)['name'])));
   return new RenderedJson(renderFilterResult(outcome, items));

@@ -6,7 +6,7 @@ import type { SchedulerIndex } from '../index/scheduler-index.ts';
 export type VerbDeps = { readonly index: SchedulerIndex; readonly clock: Clock };
 
 /** Removes expired reservations and returns the present moment on both clocks. */
-export function beginTurn({ index, clock }: VerbDeps): Moment {
+export function expireReservations({ index, clock }: VerbDeps): Moment {
   const now = { wallMs: clock.nowMs(), monotonicMs: clock.monotonicMs() };
   index.expire(now);
   return now;

@@ -18,7 +18,10 @@ test('followReadiness: tells each turn once, and has what the node serves publis
     }
   };
   void watch();
-  void followReadiness(state, () => isReady, down.signal, { turned: (now) => turns.push(now), look: async () => {} });
+  void followReadiness(state, () => isReady, down.signal, {
+    changed: (now) => turns.push(now),
+    polled: async () => {},
+  });
   await clock.advance(10_000);
   t.deepEqual(turns, [false]);
   const before = told.length;
@@ -36,7 +39,10 @@ test('followReadiness: notices within a second what nobody told', async (t) => {
   t.teardown(() => down.abort());
   const turns: boolean[] = [];
   let isReady = true;
-  void followReadiness(state, () => isReady, down.signal, { turned: (now) => turns.push(now), look: async () => {} });
+  void followReadiness(state, () => isReady, down.signal, {
+    changed: (now) => turns.push(now),
+    polled: async () => {},
+  });
   await clock.advance(5_500);
   isReady = false;
   await clock.advance(1_000);

@@ -1,10 +1,10 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { batchesOf, countsOf } from '../../cloud/batches.ts';
-import { type Breakers, easeBreaker, isBreakerOpen, resetBreaker, tripBreaker } from '../../cloud/circuit-breaker.ts';
+import { allowProbe, type Breakers, isBreakerOpen, resetBreaker, tripBreaker } from '../../cloud/circuit-breaker.ts';
 import type { Eni, EniGoal, EniIp } from '../../cloud/cloud.ts';
 import { eniLimitsByCores } from '../../cloud/eni-limits.ts';
-import { type GoalState, judgeEniGoal } from '../../cloud/judge-task.ts';
+import { evaluateEniGoal, type GoalState } from '../../cloud/evaluate-goal.ts';
 import { timeOf } from '../../cloud/tencent/decode/fields.ts';
 import { assertLaw } from '../support/law.ts';
 
@@ -69,34 +69,34 @@ const ENI: Eni = {
 const HERE = { instanceId: 'ins-1', deviceIndex: 1 };
 const ELSEWHERE = { instanceId: 'ins-2', deviceIndex: 1 };
 const judged = test.macro((t, goal: EniGoal, change: Partial<Eni> | undefined, wanted: GoalState) => {
-  t.is(judgeEniGoal(goal, change === undefined ? undefined : { ...ENI, ...change }), wanted);
+  t.is(evaluateEniGoal(goal, change === undefined ? undefined : { ...ENI, ...change }), wanted);
 });
 const ATTACH: EniGoal = { kind: 'attached', eniId: 'eni-1', instanceId: 'ins-1' };
 const ASSIGN: EniGoal = { kind: 'ips-assigned', eniId: 'eni-1', ips: ['10.0.0.9'] };
 const UNASSIGN: EniGoal = { kind: 'ips-unassigned', eniId: 'eni-1', ips: ['10.0.0.9'] };
 
-test('judgeEniGoal: attached here', judged, ATTACH, { attachment: HERE }, 'reached');
-test('judgeEniGoal: on its way here', judged, ATTACH, { attachment: HERE, state: 'ATTACHING' }, 'moving');
-test('judgeEniGoal: attached elsewhere', judged, ATTACH, { attachment: ELSEWHERE }, 'still');
-test('judgeEniGoal: attached nowhere', judged, ATTACH, {}, 'still');
-test('judgeEniGoal: to attach, gone', judged, ATTACH, undefined, 'still');
-test('judgeEniGoal: detached', judged, { kind: 'detached', eniId: 'eni-1' }, {}, 'reached');
-test('judgeEniGoal: still attached', judged, { kind: 'detached', eniId: 'eni-1' }, { attachment: HERE }, 'still');
-test('judgeEniGoal: deleted', judged, { kind: 'deleted', eniId: 'eni-1' }, undefined, 'reached');
-test('judgeEniGoal: address pending', judged, ASSIGN, { ips: [ip('PENDING')] }, 'moving');
-test('judgeEniGoal: address there', judged, ASSIGN, { ips: [ip('AVAILABLE')] }, 'reached');
-test('judgeEniGoal: address not there', judged, ASSIGN, {}, 'still');
-test('judgeEniGoal: address leaving', judged, UNASSIGN, { ips: [ip('DELETING')] }, 'moving');
-test('judgeEniGoal: address staying', judged, UNASSIGN, { ips: [ip('AVAILABLE')] }, 'still');
-test('judgeEniGoal: address left', judged, UNASSIGN, {}, 'reached');
+test('evaluateEniGoal: attached here', judged, ATTACH, { attachment: HERE }, 'reached');
+test('evaluateEniGoal: on its way here', judged, ATTACH, { attachment: HERE, state: 'ATTACHING' }, 'moving');
+test('evaluateEniGoal: attached elsewhere', judged, ATTACH, { attachment: ELSEWHERE }, 'still');
+test('evaluateEniGoal: attached nowhere', judged, ATTACH, {}, 'still');
+test('evaluateEniGoal: to attach, gone', judged, ATTACH, undefined, 'still');
+test('evaluateEniGoal: detached', judged, { kind: 'detached', eniId: 'eni-1' }, {}, 'reached');
+test('evaluateEniGoal: still attached', judged, { kind: 'detached', eniId: 'eni-1' }, { attachment: HERE }, 'still');
+test('evaluateEniGoal: deleted', judged, { kind: 'deleted', eniId: 'eni-1' }, undefined, 'reached');
+test('evaluateEniGoal: address pending', judged, ASSIGN, { ips: [ip('PENDING')] }, 'moving');
+test('evaluateEniGoal: address there', judged, ASSIGN, { ips: [ip('AVAILABLE')] }, 'reached');
+test('evaluateEniGoal: address not there', judged, ASSIGN, {}, 'still');
+test('evaluateEniGoal: address leaving', judged, UNASSIGN, { ips: [ip('DELETING')] }, 'moving');
+test('evaluateEniGoal: address staying', judged, UNASSIGN, { ips: [ip('AVAILABLE')] }, 'still');
+test('evaluateEniGoal: address left', judged, UNASSIGN, {}, 'reached');
 
-test('easeBreaker: lets the next call try at once, and a failure then opens for as long as the next trip would', (t) => {
+test('allowProbe: lets the next call try at once, and a failure then opens for as long as the next trip would', (t) => {
   const twice = tripBreaker(tripBreaker(new Map(), 'vpc-enis', 1_000, 0), 'vpc-enis', 1_000, 1_000);
-  const eased = easeBreaker(twice, 'vpc-enis', 1_500);
+  const eased = allowProbe(twice, 'vpc-enis', 1_500);
   t.true(isBreakerOpen(twice, 'vpc-enis', 1_500));
   t.false(isBreakerOpen(eased, 'vpc-enis', 1_500));
   const again = tripBreaker(eased, 'vpc-enis', 1_000, 1_500);
   t.true(isBreakerOpen(again, 'vpc-enis', 5_499));
   t.false(isBreakerOpen(again, 'vpc-enis', 5_500));
-  t.is(easeBreaker(new Map(), 'vpc-enis', 0).size, 0);
+  t.is(allowProbe(new Map(), 'vpc-enis', 0).size, 0);
 });

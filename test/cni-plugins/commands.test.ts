@@ -8,7 +8,7 @@ import { CallError } from '../../cni-plugins/client/call-error.ts';
 import { type Context, execute } from '../../cni-plugins/commands.ts';
 import { decodeConf } from '../../cni-plugins/skel/conf.ts';
 import { decodeEnv } from '../../cni-plugins/skel/env.ts';
-import { forgetDeletion, spoolDeletion } from '../../cni-plugins/spool.ts';
+import { removeDeletion, spoolDeletion } from '../../cni-plugins/spool.ts';
 import { makeFolder } from './support/test-agent.ts';
 
 /**
@@ -34,10 +34,10 @@ function delOfLateAgent(t: ExecutionContext, second: ReplyInitOf<'del'> | undefi
     call,
     nowMs: () => 1,
     spool: {
-      keep: async (sandbox, network) => {
+      store: async (sandbox, network) => {
         const written = { writtenAtMs: 1, writtenAtBootMs: 1 };
         const path = spoolDeletion(directory, { plugin: PLUGIN.PLUGIN_ROUTE_ENI, network, sandbox, ...written });
-        return () => forgetDeletion(path);
+        return () => removeDeletion(path);
       },
     },
   };

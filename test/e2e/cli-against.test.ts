@@ -71,7 +71,7 @@ test.serial('tke-eni diff: says why nobody could be asked', async (t) => {
   const env = { ...place.env, TENCENTCLOUD_SECRET_KEY: 'wrong' };
   const refused = await runCli({ ...place, env }, 'diff', ...CLOUD);
   t.is(refused.code, 2);
-  t.regex(refused.stderr, /the cloud did not tell/);
+  t.regex(refused.stderr, /the cloud did not answer/);
   const nowhere = await runCli({ ...place, env: { KUBECONFIG: '/nowhere' } }, 'diff', '--nec');
   t.is(nowhere.code, 2);
   t.regex(nowhere.stderr, /nowhere/);

@@ -53,7 +53,7 @@ for (const [what, make] of partOf(Object.entries(ANEW), ([name]) => name === 'mi
       const before = await kernelImage([trial.node.netns]);
       const { code, stderr } = await runCli(placeOf(trial), 'repair');
       t.is(code, 2, stderr);
-      t.regex(stderr, /nothing says how this node should be/);
+      t.regex(stderr, /the desired state of this node is not known/);
       t.regex(stderr, /next: .*agent/);
       t.deepEqual(changesBetween(before, await kernelImage([trial.node.netns])), []);
       t.true(await pod.netns.ping(trial.vpc.outside.ip));

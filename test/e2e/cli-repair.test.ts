@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { holdJournal } from '../../cli/repair/hold-journal.ts';
+import { lockJournal } from '../../cli/repair/lock-journal.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { readFaultScene } from './support/fault-scene.ts';
 import { placeOf } from './support/fault-trial.ts';
@@ -94,11 +94,11 @@ test.serial('tke-eni repair: refuses beside an agent that it cannot ask', async 
   });
 });
 
-test.serial('holdJournal: keeps an agent from starting until it is given back', async (t) => {
+test.serial('lockJournal: keeps an agent from starting until it is given back', async (t) => {
   t.timeout(120_000);
   await onNode(async (trial) => {
     await trial.killAgent();
-    const held = holdJournal(trial.agent.stateDir, 'it is dead');
+    const held = lockJournal(trial.agent.stateDir, 'it is dead');
     try {
       const error = await t.throwsAsync(trial.startAgent());
       t.regex(error?.message ?? '', /another process has it open/);

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import type { KubeRequestSign } from '../../kube/kube-observer.ts';
+import type { KubeRequestReport } from '../../kube/kube-observer.ts';
 import { type OpenKubeClient, openKubeClient } from '../../kube/open-client.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { silentLogger } from '../../runtime/log.ts';
@@ -13,7 +13,7 @@ export type KubeScene = {
   readonly api: KubeApi;
   readonly client: OpenKubeClient;
   /** What the client sent, in order. */
-  readonly requests: readonly KubeRequestSign[];
+  readonly requests: readonly KubeRequestReport[];
 };
 
 /** How the client is to be; the API server's options beside. */
@@ -28,7 +28,7 @@ export type SceneOptions = {
 /** Runs a test with an API server and a client of it, and closes both. */
 export async function withKubeScene(options: SceneOptions, run: (scene: KubeScene) => Promise<void>): Promise<void> {
   const api = await startKubeApi(options.api);
-  const requests: KubeRequestSign[] = [];
+  const requests: KubeRequestReport[] = [];
   const { client, close } = openTestClient({ url: api.url, token: 'any' }, options, requests);
   try {
     await run({ api, client, requests });
@@ -42,7 +42,7 @@ export async function withKubeScene(options: SceneOptions, run: (scene: KubeScen
 export function openTestClient(
   config: Kubeconfig,
   options: Omit<SceneOptions, 'api'> = {},
-  requests: KubeRequestSign[] = [],
+  requests: KubeRequestReport[] = [],
 ): { readonly client: OpenKubeClient; readonly close: () => void } {
   const folder = createTempDir('kube');
   const kubeconfig = folder.join('config');

@@ -3,9 +3,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import test from 'ava';
 import { isKubeError } from '../../kube/kube-error.ts';
+import { loadFullKubeConfig } from '../../kube/load-full-kube-config.ts';
 import { type KubeClientOptions, openKubeClient } from '../../kube/open-client.ts';
 import { CONFIG_MAPS } from '../../kube/resource-types.ts';
-import { loadWholeKubeConfig } from '../../kube/whole-kube-config.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { ConfigError } from '../../runtime/decode.ts';
 import { silentLogger } from '../../runtime/log.ts';
@@ -164,7 +164,7 @@ test('openKubeClient: signs in with the whole of client-node where a provider ne
       instanceOf: ConfigError,
       message: /auth-provider gcp/,
     });
-    const client = openKubeClient(optionsOf({ kubeconfig, loadKubeConfig: loadWholeKubeConfig }));
+    const client = openKubeClient(optionsOf({ kubeconfig, loadKubeConfig: loadFullKubeConfig }));
     t.is(await client.get(CONFIG_MAPS, ONE), undefined);
     client.close();
     folder.close();

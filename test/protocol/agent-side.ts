@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { decidePublication, foreignOffers } from '../../agent/demand/decide-publication.ts';
-import type { SeenNec } from '../../agent/demand/publication.ts';
-import { keepEnisInUse } from '../../agent/eni/effective-supply.ts';
+import type { ObservedNec } from '../../agent/demand/publication.ts';
+import { retainEnisInUse } from '../../agent/eni/retain-enis-in-use.ts';
 import type { Offer } from '../../agent/journal/journal-content.ts';
 import { familyOf, type Lease } from '../../agent/journal/lease.ts';
 import type { Supply } from '../../agent/journal/supply.ts';
@@ -60,7 +60,7 @@ function takeSupply(world: World, { warm, planted }: Setting): readonly Move<Wor
   const isKnown = told.epoch === agent.pool.epoch && agent.journal.supply !== undefined;
   // One epoch is one supply, but in an object that was restored and changed since.
   if (isKnown && !world.wasRestored) return [];
-  const supply = keepEnisInUse(told, agent.journal.supply, agent.journal.leases.values());
+  const supply = retainEnisInUse(told, agent.journal.supply, agent.journal.leases.values());
   const least = planted === 'no-epoch' ? -1 : (nec.spec.observedSupplyEpoch ?? -1);
   if (isKnown && isDeepStrictEqual(supply, agent.journal.supply)) return [];
   // Without the guard every supply is believed, whatever its epoch.
@@ -97,7 +97,7 @@ function supplyOf({ spec, status }: Nec, warm: Setting['warm']): Supply {
 }
 
 /** What the agent reads of the object that it writes on. */
-function seenNec({ spec, status, life }: Nec): SeenNec {
+function seenNec({ spec, status, life }: Nec): ObservedNec {
   const addresses = (status.eniInfos ?? []).flatMap((eni) => eni.addresses ?? []);
   return {
     spec: {
@@ -130,14 +130,14 @@ function publish(world: World, setting: Setting): readonly Move<World>[] {
     nec: seenNec(nec),
     warm: setting.warm,
     outside: { waiting: pods.filter((stage) => stage === 'waiting').length, floor: 0 },
-    pacing: { nowMs: 1e9, lastMs: 0, isQuick: true },
+    pacing: { nowMs: 1e9, lastReleaseMs: 0, isQuick: true },
     readyResources: [],
     life: LIFE,
   });
-  const { toOffer, toForget, toRestore, spec, isDue } = publication;
-  if (!isDue && toOffer.length === 0 && toForget.length === 0) return [];
+  const { toOffer, toErase, toRestore, spec, isDue } = publication;
+  if (!isDue && toOffer.length === 0 && toErase.length === 0) return [];
   const left = new Map(agent.journal.offers);
-  for (const { ip } of toForget) left.delete(ip);
+  for (const { ip } of toErase) left.delete(ip);
   const offered = withOffers(withAgent(world, { journal: { ...agent.journal, offers: left } }), toOffer);
   const words = `wants ${spec.desired}, offers [${spec.releasable.map(({ ip }) => ip).join(' ')}], epoch ${spec.observedEpoch}`;
   if (!isDue) return [{ label: `agent: needs no write: ${words}`, next: offered, isFair: true }];
@@ -148,7 +148,7 @@ function publish(world: World, setting: Setting): readonly Move<World>[] {
     return [{ label: `agent: sends write: ${words}`, next: sent({ base: nec }), isFair: true }];
   }
   const moves: Move<World>[] = [{ label: `agent: writes: ${words}`, next: land(offered, write), isFair: true }];
-  if (toOffer.length + toForget.length > 0) {
+  if (toOffer.length + toErase.length > 0) {
     moves.push({ label: `agent: write refused, or never sent: ${words}`, next: offered, isFair: false });
   }
   if (world.left.faults === 0) return moves;

@@ -1,4 +1,4 @@
-import type { CloudSight, Intent, IntentResult, SeenEni } from '../../ipamd/nec/decision.ts';
+import type { CloudSnapshot, Intent, IntentResult, ObservedEni } from '../../ipamd/nec/decision.ts';
 
 /** What the cloud holds: the truth that everybody else only hears of. Small: one node, one subnet, a few addresses. */
 export type CloudTruth = {
@@ -150,8 +150,8 @@ function attachResult(eni: CloudEni): IntentResult {
 }
 
 /** What a sweep sees of a node: everything, as it is. What is on another instance is another node's. */
-export function sightOf(cloud: CloudTruth, instanceId: string = INSTANCE_ID): CloudSight {
-  const enis = cloud.enis.map((eni): SeenEni => {
+export function sightOf(cloud: CloudTruth, instanceId: string = INSTANCE_ID): CloudSnapshot {
+  const enis = cloud.enis.map((eni): ObservedEni => {
     const isOthers = (eni.instanceId ?? INSTANCE_ID) !== instanceId;
     return isOthers ? { ...seenEni(eni), isForeign: true, isOthers } : seenEni(eni);
   });
@@ -159,7 +159,7 @@ export function sightOf(cloud: CloudTruth, instanceId: string = INSTANCE_ID): Cl
 }
 
 /** Describes an ENI as the cloud does. */
-export function seenEni(eni: CloudEni): SeenEni {
+export function seenEni(eni: CloudEni): ObservedEni {
   const number = Number(eni.eniId.slice('eni-'.length));
   const hex = number.toString(16).padStart(8, '0');
   return {

@@ -3,8 +3,8 @@ import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config
 import type { Ids, Intent } from '../../ipamd/nec/decision.ts';
 import { finishIntent } from '../../ipamd/nec/finish-intent.ts';
 import { rebuildStatus } from '../../ipamd/nec/rebuild-status.ts';
-import { NodeMemoryBook } from '../../ipamd/node/node-memory.ts';
-import { noteIntents } from '../../ipamd/node/note-intents.ts';
+import { NodeMemories } from '../../ipamd/node/node-memory.ts';
+import { trackIntents } from '../../ipamd/node/track-intents.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { seenEni } from './cloud-truth.ts';
 import { protocolModel } from './protocol-model.ts';
@@ -67,12 +67,12 @@ for (const state of ['Releasing', 'Assigned'] as const) {
   });
 }
 
-test('noteIntents: keeps a call that runs when a restored object has no intent of it', (t) => {
-  const memory = new NodeMemoryBook().of('node-1');
+test('trackIntents: keeps a call that runs when a restored object has no intent of it', (t) => {
+  const memory = new NodeMemories().of('node-1');
   const ended = Promise.resolve();
   memory.calls.set('runs', { startedMs: 0, outcome: undefined, ended });
   memory.calls.set('ended', { startedMs: 0, outcome: { kind: 'accepted', taskId: 'task-1' }, ended });
-  noteIntents({ clock: new VirtualClock() }, memory, {});
+  trackIntents({ clock: new VirtualClock() }, memory, {});
   t.deepEqual([...memory.calls.keys()], ['runs']);
 });
 

@@ -1,13 +1,13 @@
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import { decideIntentTurn } from '../../ipamd/nec/decide-intent-turn.ts';
+import { decideIntentResolution } from '../../ipamd/nec/decide-intent-resolution.ts';
 import { decideNode } from '../../ipamd/nec/decide-node.ts';
-import { baselineOf, withConfirmedOffers } from '../../ipamd/nec/decide-trust.ts';
-import type { CloudSight, Ids, Intent, IntentOutcome, Leader } from '../../ipamd/nec/decision.ts';
-import { findDrift } from '../../ipamd/nec/find-drift.ts';
+import type { CloudSnapshot, Ids, Intent, IntentOutcome, Leader } from '../../ipamd/nec/decision.ts';
+import { evaluateDrift } from '../../ipamd/nec/evaluate-drift.ts';
+import { evaluateIntent } from '../../ipamd/nec/evaluate-intent.ts';
 import { finishIntent, resendIntent } from '../../ipamd/nec/finish-intent.ts';
-import { judgeIntent } from '../../ipamd/nec/judge-intent.ts';
 import type { NodeView } from '../../ipamd/nec/node-view.ts';
 import { rebuildStatus } from '../../ipamd/nec/rebuild-status.ts';
+import { baselineOf, withConfirmedOffers } from '../../ipamd/nec/with-confirmed-offers.ts';
 import { CLOUD_LIMITS, type CloudAnswer, effectsOf, freeIps, INSTANCE_ID, SUBNET_ID, sightOf } from './cloud-truth.ts';
 import type { Move } from './explore.ts';
 import { type Call, type Nec, type Setting, type World, withNec } from './world.ts';
@@ -81,7 +81,7 @@ class Turn {
     return this.setting.planted !== 'no-epoch' && (spec.observedSupplyEpoch ?? 0) > (status.supplyEpoch ?? 0);
   }
 
-  get sight(): CloudSight {
+  get sight(): CloudSnapshot {
     return sightOf(this.world.cloud, this.setting.instanceId);
   }
 
@@ -285,7 +285,7 @@ function outcomeOf(answer: CloudAnswer, intent: Intent, turn: Turn): IntentOutco
   if (answer.kind === 'done') return { kind: 'done', result: answer.result };
   const refused: IntentOutcome = { kind: 'refused', error: { code: answer.code, message: answer.code } };
   if (QUOTA.includes(answer.code) || intent.action === 'CreateNetworkInterface') return refused;
-  const judged = judgeIntent(intent, turn.sight, turn.read.status);
+  const judged = evaluateIntent(intent, turn.sight, turn.read.status);
   return judged === 'repeat' ? refused : judged;
 }
 
@@ -308,12 +308,12 @@ function resolve(world: World, setting: Setting): readonly Move<World>[] {
     const ours = world.calls.filter((call) => call.intent.id === intent.id);
     if (ours.some(({ isHeard }) => isHeard)) return [];
     const context = { ownEpoch: world.ipamd.epoch, firstSeenMs: 0, leaseMs: LEASE_MS };
-    const mustWait = decideIntentTurn(intent, { ...context, nowMs: 0 }).kind === 'wait';
+    const mustWait = decideIntentResolution(intent, { ...context, nowMs: 0 }).kind === 'wait';
     // The assumption of the whole: a call takes effect before lease and request timeout are over, or never.
     if (mustWait && ours.length > 0) return [];
-    if (decideIntentTurn(intent, { ...context, nowMs: LONG_MS }).kind === 'wait') return [];
+    if (decideIntentResolution(intent, { ...context, nowMs: LONG_MS }).kind === 'wait') return [];
     const turn = new Turn(world, setting);
-    const judged = judgeIntent(intent, turn.sight, turn.read.status);
+    const judged = evaluateIntent(intent, turn.sight, turn.read.status);
     const label = `describes what became of ${words(intent).slice('calls '.length)}`;
     if (judged === 'repeat') {
       const again = resendIntent(turn.read.status, intent, world.ipamd.epoch);
@@ -344,7 +344,7 @@ function rebuild(turn: Turn): readonly Move<World>[] {
 function audit(world: World, setting: Setting): readonly Move<World>[] {
   const turn = new Turn(world, setting);
   if (turn.isOld) return [];
-  const drift = findDrift(turn.read.status, turn.sight);
+  const drift = evaluateDrift(turn.read.status, turn.sight);
   if (drift.length === 0) return [];
   const rebuilt = rebuildStatus(turn.read.status, turn.read.spec, turn.sight, turn.ids, undefined, setting.reserved);
   const named = drift.map(({ kind, eniID, ip }) => [kind, eniID, ip].filter(Boolean).join(' ')).join(', ');

@@ -1,7 +1,7 @@
-import { leaseKept } from '../../agent/pool/lease-kept.ts';
+import { leaseStatic } from '../../agent/pool/lease-static.ts';
 import { release } from '../../agent/pool/pool.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import { baselineOf } from '../../ipamd/nec/decide-trust.ts';
+import { baselineOf } from '../../ipamd/nec/with-confirmed-offers.ts';
 import { agentMoves, leaseOf } from './agent-side.ts';
 import type { Model, Move } from './explore.ts';
 import { nodeMoves } from './ipamd-side.ts';
@@ -124,7 +124,7 @@ function movesOfClaim(world: KeptWorld, index: number): readonly Move<KeptWorld>
 function add(world: KeptWorld, { name }: KeptClaim, node: number, uid: string): KeptWorld | undefined {
   const { agent } = nodeOf(world, node);
   const key = sandboxOf(uid);
-  const { state: pool, result } = leaseKept(agent.pool, {
+  const { state: pool, result } = leaseStatic(agent.pool, {
     key,
     pod: { namespace: NAMESPACE, name, uid },
     families: [4],

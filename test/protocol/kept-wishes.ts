@@ -1,5 +1,5 @@
 import { claimKeysOf } from '../../ipamd/nec/claim-marks.ts';
-import type { ClaimSource, ClaimWish } from '../../ipamd/nec/claim-wish.ts';
+import type { ClaimRequest, ClaimSource } from '../../ipamd/nec/claim-request.ts';
 import type { NodeView } from '../../ipamd/nec/node-view.ts';
 import { eniIdOf, type KeptClaim, type KeptSetting, type KeptWorld, nodeOf, placesOf } from './kept-world.ts';
 
@@ -39,22 +39,22 @@ function wishOf(
   claim: KeptClaim,
   node: number,
   planted: KeptSetting['planted'],
-): ClaimWish | undefined {
+): ClaimRequest | undefined {
   const { name, pod, ip } = claim;
   const head = { key: keyOf(name), mode: 'route-eni' as const, ...(ip === undefined ? {} : { ip }) };
   const place = placesOf(world, name).find((one) => one.node === node);
   if (pod !== undefined && pod.node === node) {
     const source = sourceOf(world, claim, node, planted);
-    return { ...head, want: 'here', podUid: pod.uid, ...(source === undefined ? {} : { source }) };
+    return { ...head, goal: 'here', podUid: pod.uid, ...(source === undefined ? {} : { source }) };
   }
   if (place === undefined) return undefined;
   const isFetched = world.nodes.some((_, other) => other !== node && isMoving(world, other, name));
   if (pod === undefined) {
     const isLeft = place.address.state === 'Releasing';
-    return isLeft ? { ...head, want: 'elsewhere', isAwaited: isFetched } : { ...head, want: 'keep' };
+    return isLeft ? { ...head, goal: 'elsewhere', willMigrate: isFetched } : { ...head, goal: 'keep' };
   }
   const isThere = placesOf(world, name).some((one) => one.node === pod.node);
-  return { ...head, want: 'elsewhere', isAwaited: isFetched || isThere || !claim.isGivenUp };
+  return { ...head, goal: 'elsewhere', willMigrate: isFetched || isThere || !claim.isGivenUp };
 }
 
 function sourceOf(

@@ -177,10 +177,10 @@ const tokensOfWrites = cached((writes: AgentSide['writes']) => {
 });
 
 const keyOfAddress = cached((address: PoolAddress): string => {
-  const { ip, eniId, assignmentId, state, standing, offered, next, coolUntilMs, freedAtMs, claim } = address;
+  const { ip, eniId, assignmentId, state, supplyState, offered, next, coolUntilMs, freedAtMs, claim } = address;
   const times = `${coolUntilMs === undefined ? '' : `@t${coolUntilMs}`}/${freedAtMs === undefined ? '' : `@t${freedAtMs}`}`;
-  const later = next === undefined ? '' : `${next.eniId}~${next.assignmentId}~${next.standing}${markOf(next.claim)}`;
-  return `${ip}~${eniId}~${assignmentId}~${state}${standing}${offered ? 'o' : ''}${later}${times}${markOf(claim)}`;
+  const later = next === undefined ? '' : `${next.eniId}~${next.assignmentId}~${next.supplyState}${markOf(next.claim)}`;
+  return `${ip}~${eniId}~${assignmentId}~${state}${supplyState}${offered ? 'o' : ''}${later}${times}${markOf(claim)}`;
 });
 
 const keyOfSupply = cached(({ epoch, enis }: NonNullable<AgentSide['journal']['supply']>): string => {

@@ -4,9 +4,9 @@ import type { Lease } from '../../agent/journal/lease.ts';
 import type { Supply } from '../../agent/journal/supply.ts';
 import { EMPTY_POOL, type PoolState } from '../../agent/pool/pool-state.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import { type Baseline, baselineOf } from '../../ipamd/nec/decide-trust.ts';
 import type { Intent } from '../../ipamd/nec/decision.ts';
 import type { NodeView } from '../../ipamd/nec/node-view.ts';
+import { type Baseline, baselineOf } from '../../ipamd/nec/with-confirmed-offers.ts';
 import { type CloudAnswer, type CloudTruth, EMPTY_CLOUD } from './cloud-truth.ts';
 
 /** One state of everything: frozen, and each step makes another. */

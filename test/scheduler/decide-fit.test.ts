@@ -3,16 +3,16 @@ import { DIRECT_ENI_RESOURCE, EIP_RESOURCE, ENI_IP_RESOURCE, POD_ANNOTATION } fr
 import { decideFilter } from '../../scheduler/decide/decide-filter.ts';
 import { decidePreemption } from '../../scheduler/decide/decide-preemption.ts';
 import { decideScores } from '../../scheduler/decide/decide-scores.ts';
-import { questionOf } from '../../scheduler/decide/fit-question.ts';
-import { readPodDemand } from '../../scheduler/index/pod-demand.ts';
+import { buildFitContext } from '../../scheduler/decide/fit-context.ts';
+import { readPodRequest } from '../../scheduler/index/pod-request.ts';
 import type { SchedulerIndex } from '../../scheduler/index/scheduler-index.ts';
 import { NOW, type Objects, rebuilt } from './index-scene.ts';
 import { claimOf, necOf, type PodWords, podOf, vipOf } from './scheduler-scene.ts';
 
 function ask(index: SchedulerIndex, words: PodWords, names: readonly string[]) {
-  const demand = readPodDemand(podOf(words));
+  const demand = readPodRequest(podOf(words));
   if (demand === undefined) throw new Error('the Pod asks for nothing of ours');
-  return decideFilter(questionOf(index, demand), names, index.nodesOf(names));
+  return decideFilter(buildFitContext(index, demand), names, index.nodesOf(names));
 }
 
 const KEPT = { '10.1.0.5': 'default/web-0' };
@@ -287,10 +287,10 @@ test('decideScores: has the node of the address first, then its subnet, then the
     vips: [vipOf('10.1.0.5', 'web-0')],
   });
   const scoresOf = (words: PodWords) => {
-    const demand = readPodDemand(podOf(words));
+    const demand = readPodRequest(podOf(words));
     if (demand === undefined) throw new Error('asks for nothing');
     const names = ['holds', 'subnet', 'fuller', 'other'];
-    const scores = decideScores(questionOf(index, demand), names, index.nodesOf(names));
+    const scores = decideScores(buildFitContext(index, demand), names, index.nodesOf(names));
     return Object.fromEntries(scores.map(({ Host, Score }) => [Host, Score]));
   };
   t.deepEqual(scoresOf(WEB_0), { holds: 10, subnet: 8, fuller: 7, other: 4 });
@@ -302,7 +302,7 @@ test('decidePreemption: counts what victims free, which is nothing where they ke
     necs: ['plain', 'kept', 'enough'].map((name) => necOf({ name, allocatable: 1 })),
     pods: [podOf({ name: 'a', nodeName: 'plain' }), podOf({ name: 'web-1', nodeName: 'kept', isStatic: true })],
   });
-  const demand = readPodDemand(podOf({ name: 'new' }));
+  const demand = readPodRequest(podOf({ name: 'new' }));
   if (demand === undefined) throw new Error('asks for nothing');
   const victims = new Map([
     ['plain', { uids: ['uid-a'], pdbViolations: 1 }],
@@ -310,7 +310,7 @@ test('decidePreemption: counts what victims free, which is nothing where they ke
     ['enough', { uids: ['uid-of-nobody'], pdbViolations: 0 }],
   ]);
   const answer = decidePreemption(
-    questionOf(index, demand),
+    buildFitContext(index, demand),
     victims,
     (uid) => index.pod(uid),
     (name) => index.node(name),
@@ -319,19 +319,19 @@ test('decidePreemption: counts what victims free, which is nothing where they ke
   t.deepEqual(answer.get('plain'), { uids: ['uid-a'], pdbViolations: 1 });
 });
 
-test('readPodDemand: sums containers, takes the greatest of init containers, and reads annotations where there are no resources', (t) => {
+test('readPodRequest: sums containers, takes the greatest of init containers, and reads annotations where there are no resources', (t) => {
   const container = (count: string) => ({ resources: { limits: { [ENI_IP_RESOURCE]: count } } });
   const pod = podOf({ name: 'a' });
   const spec = { containers: [container('1'), container('2')], initContainers: [container('5'), container('1')] };
-  t.is(readPodDemand({ ...pod, spec })?.routeIps, 5);
+  t.is(readPodRequest({ ...pod, spec })?.routeIps, 5);
   const byAnnotation = podOf({
     name: 'a',
     resources: {},
     annotations: { [POD_ANNOTATION.networks]: 'tke-direct-eni' },
   });
-  t.like(readPodDemand(byAnnotation), { routeIps: 0, directEnis: 1, eips: 0, isStatic: false });
+  t.like(readPodRequest(byAnnotation), { routeIps: 0, directEnis: 1, eips: 0, isStatic: false });
   const eip = podOf({ name: 'a', resources: {}, annotations: { [POD_ANNOTATION.eipAttributes]: '' } });
-  t.like(readPodDemand(eip), { routeIps: 0, eips: 1 });
-  t.is(readPodDemand(podOf({ name: 'a', resources: { cpu: '1' }, isStatic: true })), undefined);
-  t.is(readPodDemand({ spec: { containers: 'none' }, metadata: 7 }), undefined);
+  t.like(readPodRequest(eip), { routeIps: 0, eips: 1 });
+  t.is(readPodRequest(podOf({ name: 'a', resources: { cpu: '1' }, isStatic: true })), undefined);
+  t.is(readPodRequest({ spec: { containers: 'none' }, metadata: 7 }), undefined);
 });

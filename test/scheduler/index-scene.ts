@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { readClaim, readNec, readNode, readVip } from '../../scheduler/index/facts.ts';
-import { readPodDemand } from '../../scheduler/index/pod-demand.ts';
+import { readPodRequest } from '../../scheduler/index/pod-request.ts';
 import { SchedulerIndex } from '../../scheduler/index/scheduler-index.ts';
 
 /** One moment for all. */
@@ -22,7 +22,7 @@ export function rebuilt({ nodes = [], necs = [], pods = [], claims = [], vips = 
   const index = new SchedulerIndex(TTL_MS);
   for (const node of nodes) index.setNode(node.metadata.name, readNode(node));
   for (const nec of necs) index.setNec(nec.metadata.name, readNec(nec));
-  for (const pod of pods) index.setPod(pod.metadata.uid ?? '', readPodDemand(pod));
+  for (const pod of pods) index.setPod(pod.metadata.uid ?? '', readPodRequest(pod));
   for (const claim of claims) index.setClaim(`default/${claim.metadata.name}`, readClaim(claim), NOW);
   for (const vip of vips) index.setVip(vip.metadata.name, readVip(vip));
   index.expire(NOW);

@@ -4,8 +4,8 @@ import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 import { silentLogger } from '../../runtime/log.ts';
 import { readClaim, readNec, readNode, readVip } from '../../scheduler/index/facts.ts';
-import type { Room } from '../../scheduler/index/node-room.ts';
-import { readPodDemand } from '../../scheduler/index/pod-demand.ts';
+import type { Capacity } from '../../scheduler/index/node-capacity.ts';
+import { readPodRequest } from '../../scheduler/index/pod-request.ts';
 import { SchedulerIndex } from '../../scheduler/index/scheduler-index.ts';
 import { bind } from '../../scheduler/verbs/bind.ts';
 import { RecentPods } from '../../scheduler/verbs/recent-pods.ts';
@@ -132,7 +132,7 @@ class Store {
 
   apply(index: SchedulerIndex, one: Change): void {
     if (one.kind === 'reserve') {
-      const demand = readPodDemand(podOf(unboundPod(one.name, one.uid)));
+      const demand = readPodRequest(podOf(unboundPod(one.name, one.uid)));
       const isBound = (index.pod(`${one.name}-${one.uid}`)?.nodeName ?? '') !== '';
       if (demand !== undefined && !isBound) index.reserve(one.node, demand, NOW);
     } else if (one.kind === 'node') {
@@ -151,7 +151,7 @@ class Store {
       );
     } else {
       const uid = `${one.name}-${one.uid}`;
-      index.setPod(uid, put(this.pods, uid, one.isThere ? podObject(one) : undefined, readPodDemand));
+      index.setPod(uid, put(this.pods, uid, one.isThere ? podObject(one) : undefined, readPodRequest));
     }
   }
 }
@@ -173,13 +173,13 @@ function answersOf(index: SchedulerIndex) {
     sizes: index.sizes,
     nodes: [...index.nodesOf(NODE_NAMES)].map((view) => {
       if (view === undefined) return undefined;
-      const { name, node, nec, room, eniRooms, routeFree, supply } = view;
+      const { name, node, nec, capacity, eniCapacities, routeFree, supply } = view;
       // Sets are compared in their order, which says nothing.
-      const sorted = (one: Room) => ({ ...one, keys: [...one.keys].sort() });
-      const counted = room && { ...room, route: sorted(room.route), direct: sorted(room.direct) };
-      return { name, node, nec, room: counted, eniRooms, routeFree, supply };
+      const sorted = (one: Capacity) => ({ ...one, keys: [...one.keys].sort() });
+      const counted = capacity && { ...capacity, route: sorted(capacity.route), direct: sorted(capacity.direct) };
+      return { name, node, nec, capacity: counted, eniCapacities, routeFree, supply };
     }),
-    kept: POD_NAMES.map((name) => index.keptOf({ key: `default/${name}` })),
+    kept: POD_NAMES.map((name) => index.staticAddressOf({ key: `default/${name}` })),
     holders: POD_NAMES.map((name) => [...index.holdersOf(`default/${name}`)].sort()),
     zones: SUBNETS.map((id) => index.zoneOf(id)),
   };
@@ -192,7 +192,8 @@ function comparesChanges(t: ExecutionContext, changes: readonly Change[]): void 
   for (const one of changes) {
     store.apply(index, one);
     // What was counted once is remembered: now is the time to be wrong later.
-    for (const view of index.nodesOf(NODE_NAMES)) void [view?.room, view?.eniRooms, view?.routeFree, view?.supply];
+    for (const view of index.nodesOf(NODE_NAMES))
+      void [view?.capacity, view?.eniCapacities, view?.routeFree, view?.supply];
   }
   index.expire(NOW);
   const { nodes, necs, claims, vips, pods } = store;
@@ -203,7 +204,7 @@ function comparesChanges(t: ExecutionContext, changes: readonly Change[]): void 
   for (const name of POD_NAMES) {
     for (const uid of UIDS) {
       const promise = index.reservationOf(`${name}-${uid}`);
-      const demand = readPodDemand(podOf(unboundPod(name, uid)));
+      const demand = readPodRequest(podOf(unboundPod(name, uid)));
       if (promise !== undefined && demand !== undefined) fresh.reserve(promise.nodeName, demand, NOW);
     }
   }
@@ -308,7 +309,7 @@ class Binder {
   async #tell(name: string, nodeName: string): Promise<void> {
     await this.pause();
     const pod = podOf({ name, nodeName });
-    this.#index.setPod(pod.metadata.uid ?? '', readPodDemand(pod));
+    this.#index.setPod(pod.metadata.uid ?? '', readPodRequest(pod));
   }
 
   #fate(): Fate {
@@ -334,7 +335,7 @@ test('bind: never gives a node more Pods than it has places, and in the end wast
         const deps = { index, clock, recent, client: binder.client, log: silentLogger };
         const random = seededRandom(seed + 1);
         const names = Array.from({ length: count }, (_, at) => `p-${at}`);
-        for (const name of names) recent.remember(`uid-${name}`, readPodDemand(podOf({ name })) ?? 'none');
+        for (const name of names) recent.remember(`uid-${name}`, readPodRequest(podOf({ name })) ?? 'none');
         const isWithin = () =>
           NODE_NAMES.every((node, at) => {
             const bound = [...binder.boundTo.values()].filter((one) => one === node).length;

@@ -5,9 +5,9 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import { decideFilter } from '../../scheduler/decide/decide-filter.ts';
 import { decideFit } from '../../scheduler/decide/decide-fit.ts';
 import { decideScores } from '../../scheduler/decide/decide-scores.ts';
-import { questionOf } from '../../scheduler/decide/fit-question.ts';
+import { buildFitContext } from '../../scheduler/decide/fit-context.ts';
 import { readNec, readNode } from '../../scheduler/index/facts.ts';
-import { readPodDemand } from '../../scheduler/index/pod-demand.ts';
+import { readPodRequest } from '../../scheduler/index/pod-request.ts';
 import type { SchedulerIndex } from '../../scheduler/index/scheduler-index.ts';
 import { assertLaw } from '../support/law.ts';
 import { NOW, type Objects, rebuilt } from './index-scene.ts';
@@ -26,13 +26,13 @@ function withSubnets(objects: Objects, subnets: Readonly<Record<string, SubnetSu
 }
 
 function demandOf(words: PodWords) {
-  const demand = readPodDemand(podOf(words));
+  const demand = readPodRequest(podOf(words));
   if (demand === undefined) throw new Error('the Pod asks for nothing of ours');
   return demand;
 }
 
 function reasonsOf(index: SchedulerIndex, words: PodWords, names: readonly string[]) {
-  const outcome = decideFilter(questionOf(index, demandOf(words)), names, index.nodesOf(names));
+  const outcome = decideFilter(buildFitContext(index, demandOf(words)), names, index.nodesOf(names));
   const failed = [...outcome.failed, ...outcome.unresolvable].map(({ name, reason }) => [name, reason] as const);
   return Object.fromEntries([...outcome.fitting.map((name) => [name, ''] as const), ...failed]);
 }
@@ -185,7 +185,7 @@ test('decideScores: spreads by what subnets have left', (t) => {
   ];
   const subnets = { 'subnet-a': supplyOf({ free: 1, held: 1 }), 'subnet-b': supplyOf({ free: 90, held: 1 }) };
   const index = withSubnets({ necs }, subnets);
-  const question = questionOf(index, demandOf({ name: 'new' }));
+  const question = buildFitContext(index, demandOf({ name: 'new' }));
   const scores = decideScores(question, ['n1', 'n2'], index.nodesOf(['n1', 'n2']));
   t.deepEqual(
     scores.map(({ Score }) => Score),
@@ -255,7 +255,7 @@ test('SchedulerIndex: nodes that share a subnet are never given more Pods than i
         let serial = 0;
         const tryOn = (node: string): boolean => {
           const demand = demandOf({ name: `p${++serial}` });
-          if (decideFit(questionOf(index, demand), index.node(node)) !== undefined) return false;
+          if (decideFit(buildFitContext(index, demand), index.node(node)) !== undefined) return false;
           index.reserve(node, demand, NOW);
           index.setPod(demand.uid, { ...demand, nodeName: node });
           world.bound.set(node, (world.bound.get(node) ?? 0) + 1);

@@ -25,7 +25,7 @@ async function serve(t: ExecutionContext, own: Partial<ExtenderServerOptions> = 
   const server = await serveExtender({
     address: '127.0.0.1:0',
     verbs: { prioritize: (body) => prioritize(deps, body), preempt: (body) => preempt(deps, body) },
-    gate: () => undefined,
+    readiness: () => undefined,
     bodyLimitBytes: LIMIT,
     clock: systemClock,
     log: silentLogger,
@@ -134,7 +134,7 @@ test('serveExtender: goes on when a client is cut off, sends no HTTP, or lies ab
 });
 
 test('serveExtender: refuses while another leads, and says so', async (t) => {
-  const server = await serve(t, { gate: () => 'another replica leads' });
+  const server = await serve(t, { readiness: () => 'another replica leads' });
   const { status, text } = await post(server, '/prioritize', GOOD);
   t.is(status, 503);
   t.deepEqual(JSON.parse(text), { Error: 'another replica leads' });
@@ -142,7 +142,7 @@ test('serveExtender: refuses while another leads, and says so', async (t) => {
 
 test('serveExtender: keeps no connection while another leads, so that its client comes to that one', async (t) => {
   const gate = { why: '' as string };
-  const server = await serve(t, { gate: () => (gate.why === '' ? undefined : gate.why) });
+  const server = await serve(t, { readiness: () => (gate.why === '' ? undefined : gate.why) });
   const [host = '', port = ''] = server.address.split(':');
   const agent = new PlainAgent({ keepAlive: true });
   t.teardown(() => agent.destroy());
@@ -261,11 +261,11 @@ test('serveExtender: serves new connections with the new certificate, and keeps 
   t.is(before.subject, 'first');
 
   install(second, ['cert']);
-  follower.look();
+  follower.check();
   // Half of a pair is no pair: the one before serves on.
   t.is((await postTls(server, new Agent({ ca: [first.cert, second.cert] }))).subject, 'first');
   install(second, ['key']);
-  follower.look();
+  follower.check();
   t.is((await postTls(server, new Agent({ ca: [first.cert, second.cert] }))).subject, 'second');
   const again = await postTls(server, agent);
   t.is(again.status, 200);

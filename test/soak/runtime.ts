@@ -5,7 +5,7 @@ import { execute, type Spool } from '../../cni-plugins/commands.ts';
 import { PLUGINS } from '../../cni-plugins/plugins.ts';
 import { decodeConf } from '../../cni-plugins/skel/conf.ts';
 import { type CniError, toCniError } from '../../cni-plugins/skel/error.ts';
-import { forgetDeletion, spoolDeletion, spoolDirectory } from '../../cni-plugins/spool.ts';
+import { removeDeletion, spoolDeletion, spoolDirectory } from '../../cni-plugins/spool.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { ipsOf } from '../e2e/support/cni-answers.ts';
 import { type AgentCaller, openAgentCaller } from '../support/agent-call.ts';
@@ -64,14 +64,14 @@ export class CniRuntime {
   async del(sandbox: Sandbox): Promise<DelOutcome> {
     let spooled: string | undefined;
     const spool: Spool = {
-      keep: async (one, network) => {
+      store: async (one, network) => {
         const written = { writtenAtMs: nowMs(), writtenAtBootMs: bootMs() };
         const directory = spoolDirectory({ kind: 'unix', path: this.#socketPath });
         const plugin = PLUGINS['tke-route-eni'];
         const path = spoolDeletion(directory, { plugin, network, sandbox: one, ...written });
         spooled = path;
         return () => {
-          forgetDeletion(path);
+          removeDeletion(path);
           spooled = undefined;
         };
       },
@@ -123,7 +123,7 @@ export class CniRuntime {
 }
 
 const noSpool: Spool = {
-  keep: async () => {
+  store: async () => {
     throw new Error('only a DEL is left for later');
   },
 };

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { POD_ANNOTATION as NAME } from '../../crd/names.ts';
 import { Faults, isRecord } from '../../runtime/decode.ts';
 import { admittedPod } from '../../webhook/admitted-pod.ts';
-import { type AdmissionScene, decideAdmission } from '../../webhook/decide-admission.ts';
+import { type AdmissionContext, decideAdmission } from '../../webhook/decide-admission.ts';
 import { applyJsonPatch } from '../kube-api/patch/json-patch.ts';
 import { assertLaw } from '../support/law.ts';
 
@@ -11,13 +11,13 @@ const ENI_IP = 'tke.cloud.tencent.com/eni-ip';
 const DIRECT_ENI = 'tke.cloud.tencent.com/direct-eni';
 const EIP = 'tke.cloud.tencent.com/eip';
 const OURS = 'kube-system';
-const SCENE: AdmissionScene = {
+const SCENE: AdmissionContext = {
   namespace: 'shop',
   defaultNetwork: 'tke-route-eni',
   rules: [],
   clusterNamespace: OURS,
 };
-const HYBRID: AdmissionScene = { ...SCENE, defaultNetwork: 'tke-bridge' };
+const HYBRID: AdmissionContext = { ...SCENE, defaultNetwork: 'tke-bridge' };
 
 type Pod = {
   readonly metadata: { readonly [name: string]: unknown };
@@ -46,7 +46,7 @@ function firstResources(pod: unknown): unknown {
   return isRecord(containers[0]) ? containers[0]['resources'] : undefined;
 }
 
-const REQUESTS: readonly (readonly [string, Pod, AdmissionScene, unknown])[] = [
+const REQUESTS: readonly (readonly [string, Pod, AdmissionContext, unknown])[] = [
   ['a Pod without a word, by default', podOf(), SCENE, BOTH(ENI_IP)],
   ['a Pod with an empty word, by default', podOf({ [NAME.networks]: ' ' }), SCENE, BOTH(ENI_IP)],
   ['a Pod without a word in a hybrid cluster', podOf(), HYBRID, undefined],
@@ -150,8 +150,8 @@ const RULE = {
   metadata: { namespace: 'shop', name: 'db' },
   spec: { podLabels: { app: 'db' }, deletePolicy: 'Never' },
 } as const;
-const KEEPS: AdmissionScene = { ...SCENE, rules: [RULE] };
-const KEPT: readonly (readonly [string, Pod, AdmissionScene, string | undefined])[] = [
+const KEEPS: AdmissionContext = { ...SCENE, rules: [RULE] };
+const KEPT: readonly (readonly [string, Pod, AdmissionContext, string | undefined])[] = [
   ['a Pod that a rule selects', podOf(), KEEPS, 'Never'],
   ['a Pod that a rule selects and that has annotations', podOf({ 'a/b': 'c' }), KEEPS, 'Never'],
   ['a Pod with a word of its own', podOf({ [NAME.deletePolicy]: 'Immediate' }), KEEPS, 'Immediate'],

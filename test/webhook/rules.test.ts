@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import { parseAllDocuments } from 'yaml';
 import { API_VERSION, POD_ANNOTATION } from '../../crd/names.ts';
-import { readPodWishes } from '../../crd/pod-wishes.ts';
+import { readPodNetworkRequest } from '../../crd/pod-network-request.ts';
 import { STATIC_IP_CONFIG_KIND, staticIpConfig } from '../../crd/static-ip-config.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
 import { decodeOrThrow, isRecord } from '../../runtime/decode.ts';
@@ -138,6 +138,6 @@ test('docs/static-ip.md: its examples are what the decoders take', (t) => {
     at(one, 'spec', 'template', 'metadata', 'annotations'),
   ]);
   for (const one of annotations.filter(isRecord)) {
-    t.deepEqual(readPodWishes(one as Readonly<Record<string, string>>).faults, []);
+    t.deepEqual(readPodNetworkRequest(one as Readonly<Record<string, string>>).faults, []);
   }
 });

@@ -2,7 +2,7 @@ import { copyFileSync } from 'node:fs';
 import test from 'ava';
 import fc from 'fast-check';
 import { isRecord } from '../../runtime/decode.ts';
-import { MOST_BODY_BYTES } from '../../webhook/serve-reviews.ts';
+import { MAX_BODY_BYTES } from '../../webhook/serve-reviews.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
 import { applyJsonPatch } from '../kube-api/patch/json-patch.ts';
 import { makeKeyPair } from '../kube-api/pki.ts';
@@ -87,7 +87,7 @@ const REFUSED: readonly (readonly [string, string, Parameters<typeof post>[2], n
   ['another path', '{}', { path: '/' }, 404, /add-pod-eni-ip-limit/],
   ['another method', '', { method: 'GET' }, 405, /POST/],
   ['another type', '{}', { type: 'text/yaml' }, 415, /application\/json/],
-  ['a body that is too large', ' '.repeat(MOST_BODY_BYTES + 1), {}, 413, /at most 3145728 bytes/],
+  ['a body that is too large', ' '.repeat(MAX_BODY_BYTES + 1), {}, 413, /at most 3145728 bytes/],
 ];
 for (const [what, body, options, status, why] of REFUSED) {
   test(`serve: refuses ${what} with ${status} and says why`, async (t) => {
@@ -111,7 +111,7 @@ test('serve: stops reading a body without a length once it is too large', async 
   );
   const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
   // Without an end: only the server can end it.
-  for (let sent = 0; sent < 2 * MOST_BODY_BYTES && !socket.destroyed; sent += 0x10000) socket.write(chunk);
+  for (let sent = 0; sent < 2 * MAX_BODY_BYTES && !socket.destroyed; sent += 0x10000) socket.write(chunk);
   await ended;
   t.regex(answer, /^HTTP\/1\.1 413 /);
 });
@@ -126,15 +126,15 @@ test.serial('serve: reads only so many great bodies at once', async (t) => {
     });
     socket.on('error', () => {});
     const head = 'POST /add-pod-eni-ip-limit HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n';
-    socket.write(`${head}content-length: ${MOST_BODY_BYTES}\r\n\r\n`);
-    socket.write(' '.repeat(MOST_BODY_BYTES - 1));
+    socket.write(`${head}content-length: ${MAX_BODY_BYTES}\r\n\r\n`);
+    socket.write(' '.repeat(MAX_BODY_BYTES - 1));
     return seen;
   });
   const refused = () => answers.filter(({ text }) => text.startsWith('HTTP/1.1 503'));
   await waitUntil(() => refused().length > 0, { what: 'a refusal' });
   t.regex(refused()[0]?.text ?? '', /too many large bodies/);
   for (const socket of sockets) socket.destroy();
-  const body = JSON.stringify(reviewOf(POD)).padEnd(MOST_BODY_BYTES, ' ');
+  const body = JSON.stringify(reviewOf(POD)).padEnd(MAX_BODY_BYTES, ' ');
   // What was held is given back as soon as the connections are seen to be gone.
   await waitUntil(async () => (await post(crowded, body)).status === 200, { what: 'room' });
   await crowded.close();
@@ -175,7 +175,7 @@ test.serial('serve: takes a new certificate while it runs, and shows when it end
   const next = await makeKeyPair(own.folder.path, 'next');
   copyFileSync(next.certPath, own.pair.certPath);
   copyFileSync(next.keyPath, own.pair.keyPath);
-  own.webhook.lookAtCertificate();
+  own.webhook.checkCertificate();
   await t.throwsAsync(post(own, body), { message: /self-signed|unable to verify/ });
   t.is((await post({ ...own, pair: next }, body)).status, 200);
   const text = await (await fetch(`http://${own.webhook.metricsAddress}/metrics`)).text();

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
  * instead: see tools/build/bundle.ts.
  */
 export const PAGE_SCRIPT: string = ['page-data.js', 'view.js', 'panel.js', 'search.js', 'page.js']
-  .map((name) => withoutModuleWords(read(name)))
+  .map((name) => withoutModuleSyntax(read(name)))
   .join('\n');
 
 /** Style of the page around the drawing. */
@@ -19,6 +19,6 @@ function read(name: string): string {
 }
 
 /** Removes imports and exports: in the page all files form one script, in the order of their imports. */
-function withoutModuleWords(source: string): string {
+function withoutModuleSyntax(source: string): string {
   return source.replace(/^import [^;]*;$/gm, '').replace(/^export (?=const|function)/gm, '');
 }

@@ -45,21 +45,21 @@ export type CredentialDeps = {
  * Creates the source that the settings name. It fetches nothing before its first use, and renews credentials by itself.
  */
 export function credentialSourceOf(settings: CredentialSettings, deps: CredentialDeps): CredentialSource {
-  const own = createRotatingSource(deps.clock, fetchOf(settings, deps));
-  if (settings.stsRoleArn === '') return own;
+  const source = createRotatingSource(deps.clock, fetcherOf(settings, deps));
+  if (settings.stsRoleArn === '') return source;
   const role = { roleArn: settings.stsRoleArn, sessionName: settings.sessionName };
-  return createRotatingSource(deps.clock, fromRoleOf(own, role, deps.endpoint));
+  return createRotatingSource(deps.clock, fromRoleOf(source, role, deps.endpoint));
 }
 
 /** Assumes a role with a key that may be rotated at any time: after one refusal the key is fetched again. */
-function fromRoleOf(own: CredentialSource, role: AssumedRole, endpoint: TencentEndpoint): FetchCredential {
-  const fetch = fromAssumedRole(openSdkApi(endpoint, own), role);
+function fromRoleOf(source: CredentialSource, role: AssumedRole, endpoint: TencentEndpoint): FetchCredential {
+  const fetch = fromAssumedRole(openSdkApi(endpoint, source), role);
   return async (signal) => {
     try {
       return await fetch(signal);
     } catch (error) {
       if (!isCloudError(error, 'credentials')) throw error;
-      own.invalidate();
+      source.invalidate();
       return await fetch(signal);
     }
   };
@@ -71,7 +71,7 @@ const UNSIGNED: CredentialSource = {
   invalidate: () => undefined,
 };
 
-function fetchOf(settings: CredentialSettings, { env, get, endpoint }: CredentialDeps): FetchCredential {
+function fetcherOf(settings: CredentialSettings, { env, get, endpoint }: CredentialDeps): FetchCredential {
   const identity = webIdentityOfEnvironment(env, settings.sessionName);
   const oidc: FetchCredential =
     identity === undefined

@@ -24,7 +24,11 @@ const RETRY_RENEWAL_MS = 10_000;
  */
 const FRESH_MS = 1_000;
 
-type Held = { readonly fetched: FetchedCredential; readonly renewAtMs: number; readonly fetchedAtMs: number };
+type CachedCredential = {
+  readonly fetched: FetchedCredential;
+  readonly renewAtMs: number;
+  readonly fetchedAtMs: number;
+};
 
 /**
  * Creates a source that keeps a credential fresh. It fetches once for all waiting callers. It renews the credential
@@ -36,20 +40,20 @@ export function createRotatingSource(
   settings: RotationSettings = {},
 ): CredentialSource {
   const renewBeforeMs = settings.renewBeforeMs ?? RENEW_BEFORE_MS;
-  let held: Held | undefined;
+  let cached: CachedCredential | undefined;
   let fetching: Promise<Credential> | undefined;
 
   const renewAtOf = (fetched: FetchedCredential): number => {
     const nowMs = clock.nowMs();
     if (fetched.expiresAtMs === undefined) return nowMs + (settings.rereadMs ?? REREAD_MS);
     // A credential with a shorter lifetime than the margin is renewed at half its lifetime, not with every call.
-    const livesMs = fetched.expiresAtMs - nowMs;
-    return fetched.expiresAtMs - Math.min(renewBeforeMs, livesMs / 2);
+    const lifetimeMs = fetched.expiresAtMs - nowMs;
+    return fetched.expiresAtMs - Math.min(renewBeforeMs, lifetimeMs / 2);
   };
   const renew = async (): Promise<Credential> => {
     try {
       const fetched = await fetch(AbortSignal.timeout(FETCH_TIMEOUT_MS));
-      held = { fetched, renewAtMs: renewAtOf(fetched), fetchedAtMs: clock.nowMs() };
+      cached = { fetched, renewAtMs: renewAtOf(fetched), fetchedAtMs: clock.nowMs() };
       return fetched.credential;
     } finally {
       fetching = undefined;
@@ -59,19 +63,19 @@ export function createRotatingSource(
     fetching ??= renew();
     return fetching;
   };
-  const isAlive = (fetched: FetchedCredential): boolean =>
+  const isValid = (fetched: FetchedCredential): boolean =>
     fetched.expiresAtMs === undefined || clock.nowMs() < fetched.expiresAtMs;
 
   return {
     get: async (signal) => {
       signal?.throwIfAborted();
-      if (held !== undefined && isAlive(held.fetched)) {
-        const { credential } = held.fetched;
-        if (clock.nowMs() >= held.renewAtMs) {
-          const old = held;
+      if (cached !== undefined && isValid(cached.fetched)) {
+        const { credential } = cached.fetched;
+        if (clock.nowMs() >= cached.renewAtMs) {
+          const old = cached;
           startRenewal().catch(() => {
             // The old credential still signs; the renewal is retried soon.
-            held = { ...old, renewAtMs: clock.nowMs() + RETRY_RENEWAL_MS };
+            cached = { ...old, renewAtMs: clock.nowMs() + RETRY_RENEWAL_MS };
           });
         }
         return credential;
@@ -84,8 +88,8 @@ export function createRotatingSource(
       }
     },
     invalidate: () => {
-      if (held !== undefined && clock.nowMs() - held.fetchedAtMs < FRESH_MS) return;
-      held = undefined;
+      if (cached !== undefined && clock.nowMs() - cached.fetchedAtMs < FRESH_MS) return;
+      cached = undefined;
     },
   };
 }

@@ -81,7 +81,7 @@ export function decodeAssignedIps(value: unknown): { readonly ips: readonly stri
 /** Decodes the answer of AssignIpv6Addresses. @throws CloudError BAD_ANSWER */
 export function decodeAssignedIpv6s(value: unknown): { readonly ips: readonly string[]; readonly taskId: string } {
   const assigned = decodeAnswer(ASSIGNED_IPV6, value, 'AssignIpv6Addresses');
-  return { ips: assigned.Ipv6AddressSet.map((ip) => shortest(ip.Address)), taskId: assigned.RequestId };
+  return { ips: assigned.Ipv6AddressSet.map((ip) => canonicalIpv6(ip.Address)), taskId: assigned.RequestId };
 }
 
 /**
@@ -137,12 +137,12 @@ function ipStateOf(state: string | undefined): EniIp['state'] {
 }
 
 function ipv6Of(wire: WireIpv6): EniIp {
-  return { ip: shortest(wire.Address), isPrimary: wire.Primary ?? false, state: ipStateOf(wire.State) };
+  return { ip: canonicalIpv6(wire.Address), isPrimary: wire.Primary ?? false, state: ipStateOf(wire.State) };
 }
 
 /**
  * Converts an IPv6 address to its shortest form. The cloud uses several forms; here equal addresses are equal texts.
  */
-function shortest(ip: string): string {
+function canonicalIpv6(ip: string): string {
   return isIPv6(ip) ? new SocketAddress({ address: ip, family: 'ipv6' }).address : ip;
 }

@@ -1,7 +1,7 @@
 import anyTest, { type TestFn } from 'ava';
 import type { CniFailureError } from '../../../agent/cni-failure.ts';
 import type { ClaimMark } from '../../../agent/journal/supply.ts';
-import { keepsAddress } from '../../../agent/keeps-address.ts';
+import { needsStaticIp } from '../../../agent/needs-static-ip.ts';
 import { POD_ANNOTATION } from '../../../crd/names.ts';
 import { PODS } from '../../../kube/resource-types.ts';
 import { sampleLease } from '../pool/supply-sample.ts';
@@ -33,7 +33,7 @@ function mark(scene: ClusterScene, claim: ClaimMark): Promise<void> {
 }
 
 const leaseKept = ({ state }: AgentLife, uid: string) =>
-  state.pool.leaseKept({ key: `${uid}/eth0`, pod: { ...CLAIM, uid }, families: [4] });
+  state.pool.leaseStatic({ key: `${uid}/eth0`, pod: { ...CLAIM, uid }, families: [4] });
 
 test('cluster: offers a kept address as soon as its mark names no Pod, and serves the next one it names', async (t) => {
   const { scene } = t.context;
@@ -81,7 +81,7 @@ test('cluster: asks for no address for a Pod that waits for a kept one, and for 
   const agent = scene.startAgent();
   await scene.pass();
   t.is(scene.nec()?.spec?.desiredRouteENIIP, 6, 'one that waits and five to spare');
-  agent.state.addsWaiting.set('x/eth0', { podNamespace: 'default', podName: 'web-1', keepsAddress: true });
+  agent.state.addsWaiting.set('x/eth0', { podNamespace: 'default', podName: 'web-1', isStatic: true });
   agent.state.demandChanged.notify();
   await scene.pass();
   t.is(scene.nec()?.spec?.desiredRouteENIIP, 6);
@@ -89,14 +89,14 @@ test('cluster: asks for no address for a Pod that waits for a kept one, and for 
   t.is(stateOf(agent, IP), 'withdrawn', 'a Pod of the pool got another');
 });
 
-test('keepsAddress: takes the word of the Pod, of a mark, of the API server, in this order', async (t) => {
+test('needsStaticIp: takes the word of the Pod, of a mark, of the API server, in this order', async (t) => {
   const { scene } = t.context;
   await scene.edit((object) => ({ ...object, spec: { enableStaticIP: true } }));
   const agent = scene.startAgent();
   await mark(scene, { ...CLAIM, uid: 'u1' });
   const ask = (pod: { namespace: string; name: string; uid: string }) =>
     scene.clock.run(
-      keepsAddress({ clock: scene.clock, state: agent.state }, pod, scene.clock.bootMs() + 10_000, PATIENT),
+      needsStaticIp({ clock: scene.clock, state: agent.state }, pod, scene.clock.bootMs() + 10_000, PATIENT),
     );
   const create = async (name: string, annotations: Record<string, string>, nodeName: string): Promise<string> => {
     const pod = {

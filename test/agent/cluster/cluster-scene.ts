@@ -1,13 +1,13 @@
-import { type ClusterSide, openCluster } from '../../../agent/cluster/cluster.ts';
+import { acceptSupply } from '../../../agent/accept-supply.ts';
+import { type ClusterConnection, openCluster } from '../../../agent/cluster/cluster.ts';
 import type { NodeEvents } from '../../../agent/cluster/node-events.ts';
 import { readAgentConfig } from '../../../agent/config/agent-config.ts';
 import { openJournal } from '../../../agent/journal/journal.ts';
 import type { Journal } from '../../../agent/journal/journal-content.ts';
 import { NodeState } from '../../../agent/node-state.ts';
 import { createMetrics } from '../../../agent/observability/metrics.ts';
-import { type Diary, NO_DIARY } from '../../../agent/ops/diary.ts';
+import { NO_OPERATION_LOG, type OperationLog } from '../../../agent/ops/operation-log.ts';
 import { NODE_ENI_CONFIGS } from '../../../agent/supply/nec-source.ts';
-import { takeSupply } from '../../../agent/supply-intake.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
@@ -25,7 +25,7 @@ type NecObject = KubeObject & { readonly spec?: NodeEniConfigSpec; readonly stat
 export type AgentLife = {
   readonly state: NodeState;
   readonly journal: Journal;
-  readonly cluster: ClusterSide;
+  readonly cluster: ClusterConnection;
   readonly told: string[];
   /** What those who watch are told: 'kind: text'. */
   readonly signs: string[];
@@ -123,18 +123,18 @@ function startLife(clock: VirtualClock, api: InProcessApi, path: string): AgentL
   const metrics = createMetrics({ processMetrics: false });
   const told: string[] = [];
   const signs: string[] = [];
-  const diary: Diary = {
-    ...NO_DIARY,
-    tell: (kind, render) => {
+  const operationLog: OperationLog = {
+    ...NO_OPERATION_LOG,
+    report: (kind, render) => {
       const { text, isFailure = false } = render();
       signs.push(`${kind}${isFailure ? ' failed' : ''}: ${text}`);
     },
   };
   const events: NodeEvents = {
-    tell: (_type, reason, message) => void told.push(`${reason}: ${message}`),
+    report: (_type, reason, message) => void told.push(`${reason}: ${message}`),
   };
   const cluster = openCluster({
-    ...{ state, journal, metrics, diary },
+    ...{ state, journal, metrics, operationLog },
     config: outcome.config,
     runtime: {
       ...{ clock, events },
@@ -146,8 +146,8 @@ function startLife(clock: VirtualClock, api: InProcessApi, path: string): AgentL
     kube: api.client({ userAgent: 'agent' }),
   });
   const down = new AbortController();
-  const deps = { state, journal, metrics, diary, log: silentLogger, nodeName: NAME, supplyChanged: () => {} };
-  cluster.supply.subscribe((event) => takeSupply({ ...deps, events, life: cluster.life }, event));
+  const deps = { state, journal, metrics, operationLog, log: silentLogger, nodeName: NAME, supplyChanged: () => {} };
+  cluster.supply.subscribe((event) => acceptSupply({ ...deps, events, life: cluster.life }, event));
   const life: AgentLife = {
     ...{ state, journal, cluster, told, signs },
     isReady: true,

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { decidePublication, foreignOffers, type PublicationInput } from '../../../agent/demand/decide-publication.ts';
-import type { SeenNec } from '../../../agent/demand/publication.ts';
+import type { ObservedNec } from '../../../agent/demand/publication.ts';
 import type { Offer } from '../../../agent/journal/journal-content.ts';
 import type { Supply, WarmTargets } from '../../../agent/journal/supply.ts';
 import { applySupply } from '../../../agent/pool/apply-supply.ts';
@@ -9,7 +9,7 @@ import { EMPTY_POOL, type PoolState } from '../../../agent/pool/pool-state.ts';
 import { sampleAddress, sampleEni, sampleLease, sampleSupply } from '../pool/supply-sample.ts';
 
 const LIFE = 'life-1';
-const LATE = { nowMs: 1_000_000, lastMs: 0, isQuick: false };
+const LATE = { nowMs: 1_000_000, lastReleaseMs: 0, isQuick: false };
 const range = (subnet: number, from: number, count: number) =>
   Array.from({ length: count }, (_, i) => `10.0.${subnet}.${from + i}`);
 
@@ -21,7 +21,7 @@ type Given = {
   readonly leased?: Readonly<Record<string, readonly string[]>>;
   readonly offers?: readonly Offer[];
   readonly releasing?: readonly string[];
-  readonly spec?: Partial<SeenNec['spec']>;
+  readonly spec?: Partial<ObservedNec['spec']>;
   readonly seenEpoch?: number;
   readonly change?: Partial<PublicationInput>;
   readonly warm?: WarmTargets;
@@ -80,7 +80,7 @@ test('decidePublication: offers one address of the emptiest ENI when its time ha
 });
 
 test('decidePublication: waits out the pace, and says until when', (t) => {
-  const got = decide({ supply: twoEnis, change: { pacing: { ...LATE, lastMs: LATE.nowMs - 119_999 } } });
+  const got = decide({ supply: twoEnis, change: { pacing: { ...LATE, lastReleaseMs: LATE.nowMs - 119_999 } } });
   t.deepEqual(got.toOffer, []);
   t.is(got.nextReleaseMs, LATE.nowMs + 1);
 });
@@ -92,7 +92,7 @@ test('decidePublication: offers all surplus at a time when told to', (t) => {
 });
 
 test('decidePublication: offers what is beyond the limit without waiting', (t) => {
-  const pacing = { ...LATE, lastMs: LATE.nowMs };
+  const pacing = { ...LATE, lastReleaseMs: LATE.nowMs };
   const got = decide({ supply: twoEnis, warm: { min: 0, max: 8, limit: 6 }, change: { pacing } });
   t.deepEqual(ipsOf(got.toOffer), ['10.0.1.1', '10.0.1.2']);
   t.false(got.isPaced);
@@ -103,7 +103,7 @@ test('decidePublication: offers what a draining ENI has free without waiting, an
     sampleEni('eni-a', range(1, 1, 2)),
     sampleEni('eni-b', range(2, 1, 2), { draining: true }),
   ]);
-  const pacing = { ...LATE, lastMs: LATE.nowMs };
+  const pacing = { ...LATE, lastReleaseMs: LATE.nowMs };
   t.deepEqual(ipsOf(decide({ supply, change: { pacing } }).toOffer), range(2, 1, 2));
   const offers = range(2, 1, 2).map((ip) => offerOf(ip, 'eni-b'));
   const got = decide({ supply, offers, change: { pacing, outside: { waiting: 5, floor: 0 } } });
@@ -167,7 +167,7 @@ test('decidePublication: forgets offers that were taken', (t) => {
   ]);
   const offers = [offerOf('10.0.1.1', 'eni-a'), offerOf('10.0.1.2', 'eni-a')];
   const got = decide({ supply, offers, warm: { min: 1, max: 1 } });
-  t.deepEqual(ipsOf(got.toForget), ['10.0.1.1', '10.0.1.2']);
+  t.deepEqual(ipsOf(got.toErase), ['10.0.1.1', '10.0.1.2']);
   t.deepEqual(got.spec.releasable, []);
 });
 
@@ -180,7 +180,7 @@ for (const [what, given] of Object.entries<Partial<Given>>({
   test(`decidePublication: changes no offer on an object of ${what}`, (t) => {
     const offers = [offerOf('10.0.1.4', 'eni-a')];
     const got = decide({ supply: twoEnis, offers, ...given, change: { outside: { waiting: 20, floor: 0 } } });
-    t.deepEqual([got.toOffer, got.toRestore, got.toForget], [[], [], []]);
+    t.deepEqual([got.toOffer, got.toRestore, got.toErase], [[], [], []]);
     t.deepEqual(ipsOf(got.spec.releasable), ['10.0.1.4']);
     t.is(got.spec.life, LIFE);
     t.true(got.isDue);
@@ -211,7 +211,7 @@ test('foreignOffers: names free addresses that the object offers and no record d
   const releasable = ['10.0.1.1', '10.0.1.2', '10.0.1.3'].map((ip) => ({ ip, assignmentId: `as-${ip}` }));
   const stale = { ip: '10.0.1.4', assignmentId: 'old' };
   const pool = poolOf({ supply: twoEnis, leased: { 'eni-a': ['10.0.1.1'] } });
-  const nec: SeenNec = {
+  const nec: ObservedNec = {
     spec: { desired: 0, releasable: [...releasable, stale], observedEpoch: 1, readyResources: [], life: LIFE },
     supplyEpoch: 1,
     addresses: new Map(),
@@ -227,7 +227,7 @@ const keptOn = (eniId: string, ip: string, uid?: string) =>
   ]);
 
 test('decidePublication: offers a kept address of no Pod at once, and asks for none in its place', (t) => {
-  const pacing = { ...LATE, lastMs: LATE.nowMs };
+  const pacing = { ...LATE, lastReleaseMs: LATE.nowMs };
   const got = decide({ supply: keptOn('eni-a', '10.0.1.1'), change: { pacing } });
   t.deepEqual(ipsOf(got.toOffer), ['10.0.1.1']);
   t.false(got.isPaced);

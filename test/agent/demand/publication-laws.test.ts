@@ -1,11 +1,11 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { decidePublication, foreignOffers } from '../../../agent/demand/decide-publication.ts';
-import type { AgentSpec, SeenNec } from '../../../agent/demand/publication.ts';
+import type { AgentSpec, ObservedNec } from '../../../agent/demand/publication.ts';
 import type { Offer } from '../../../agent/journal/journal-content.ts';
 import type { ClaimMark, Supply } from '../../../agent/journal/supply.ts';
 import { applySupply } from '../../../agent/pool/apply-supply.ts';
-import { leaseKept } from '../../../agent/pool/lease-kept.ts';
+import { leaseStatic } from '../../../agent/pool/lease-static.ts';
 import { adopt, adoptOffers, lease, release, restore, withdraw } from '../../../agent/pool/pool.ts';
 import { EMPTY_POOL, type PoolState } from '../../../agent/pool/pool-state.ts';
 import { assertLaw } from '../../support/law.ts';
@@ -24,7 +24,7 @@ type Address = {
 };
 type Nec = {
   readonly version: number;
-  readonly spec: SeenNec['spec'];
+  readonly spec: ObservedNec['spec'];
   readonly epoch: number;
   readonly addresses: readonly Address[];
 };
@@ -54,7 +54,7 @@ const KEPT_AT_FIRST: ReadonlyMap<string, ClaimMark> = new Map([
   ['10.0.1.1', { namespace: 'ns', name: 'web-1' }],
 ]);
 const WARM = { min: 0, max: 1, isQuickRelease: true };
-const BARE: SeenNec['spec'] = {
+const BARE: ObservedNec['spec'] = {
   desired: undefined,
   releasable: [],
   observedEpoch: undefined,
@@ -73,7 +73,7 @@ function write(world: World, change: Partial<Nec>): void {
   world.history.push({ ...before, ...change, version: before.version + 1 });
 }
 
-function seenOf(nec: Nec): SeenNec {
+function seenOf(nec: Nec): ObservedNec {
   return { spec: nec.spec, supplyEpoch: nec.epoch, addresses: new Map(nec.addresses.map((one) => [one.ip, one])) };
 }
 
@@ -122,11 +122,11 @@ function publish(world: World, waiting: number): Put | undefined {
     nec: seenOf(nec),
     warm: WARM,
     outside: { waiting, floor: 0 },
-    pacing: { nowMs: world.nowMs, lastMs: world.lastPacedMs, isQuick: true },
+    pacing: { nowMs: world.nowMs, lastReleaseMs: world.lastPacedMs, isQuick: true },
     readyResources: [],
     life: world.journal.life,
   });
-  for (const { ip } of decision.toForget) world.journal.offers.delete(ip);
+  for (const { ip } of decision.toErase) world.journal.offers.delete(ip);
   for (const offer of decision.toOffer) world.journal.offers.set(offer.ip, offer);
   world.pool = withdraw(
     world.pool,
@@ -246,7 +246,7 @@ function add(world: World, key: string): void {
 }
 
 function addKept(world: World, key: string, name: string, uid: string): void {
-  const { state, result } = leaseKept(world.pool, { key, pod: { namespace: 'ns', name, uid }, families: [4] });
+  const { state, result } = leaseStatic(world.pool, { key, pod: { namespace: 'ns', name, uid }, families: [4] });
   if (result.kind !== 'leased') return;
   for (const { ip, assignmentId } of result.addresses) {
     assertThat(world.journal.offers.get(ip)?.assignmentId !== assignmentId, `${ip} is leased while offered`);
@@ -402,7 +402,7 @@ test('decidePublication: settles, with as much bound as is wanted and every offe
           `published ${spec.releasable}, on record ${onRecord}`,
         );
         for (const { ip, claim, state } of world.pool.addresses.values()) {
-          if (claim === undefined || world.pool.addresses.get(ip)?.standing !== 'assigned' || state === 'leased')
+          if (claim === undefined || world.pool.addresses.get(ip)?.supplyState !== 'assigned' || state === 'leased')
             continue;
           const isOffered = meant.some((entry) => entry.ip === ip);
           assertThat(isOffered === (claim.uid === undefined), `${ip} for ${claim.uid} is offered: ${isOffered}`);

@@ -35,7 +35,7 @@ const choose = test.macro(
       prefix: 'e',
       count: { total: given.total, unhealthy: given.unhealthy ?? 0 },
       previous: (given.previous ?? []).map(deviceOf),
-      held: new Set(given.held),
+      allocated: new Set(given.held),
     });
     t.deepEqual(
       got.map(({ id, isHealthy }) => (isHealthy ? id : `${id}!`)),
@@ -100,27 +100,31 @@ test('decideDevices: keeps its laws whatever comes', async (t) => {
   await assertLaw(
     t,
     (t) =>
-      fc.property(scene, ({ previous, held, supply: given }) => {
+      fc.property(scene, ({ previous, held: allocated, supply: given }) => {
         const count = countDevices(given);
-        const got = decideDevices({ prefix: 'e', count, previous, held });
+        const got = decideDevices({ prefix: 'e', count, previous, allocated });
         const ids = new Set(got.map((device) => device.id));
         const known = new Set(previous.map((device) => device.id));
-        const isAnyFree = got.some((device) => !held.has(device.id));
+        const isAnyFree = got.some((device) => !allocated.has(device.id));
         t.true(count.total >= given.inUse, 'never below in use');
         t.is(ids.size, count.total, 'as many as counted, none twice');
         t.is(got.filter(({ isHealthy }) => !isHealthy).length, count.unhealthy);
         if (isAnyFree)
           t.true(
-            [...held].every((one) => ids.has(one)),
+            [...allocated].every((one) => ids.has(one)),
             'no held id goes while a free one is there',
           );
-        const freeHealthy = got.some((device) => device.isHealthy && !held.has(device.id));
-        const sickHeld = got.some((device) => !device.isHealthy && held.has(device.id));
+        const freeHealthy = got.some((device) => device.isHealthy && !allocated.has(device.id));
+        const sickHeld = got.some((device) => !device.isHealthy && allocated.has(device.id));
         t.false(freeHealthy && sickHeld, 'no held id is unhealthy while a free one is healthy');
-        const isNew = got.some((device) => !known.has(device.id) && !held.has(device.id));
+        const isNew = got.some((device) => !known.has(device.id) && !allocated.has(device.id));
         const isDropped = [...known].some((one) => !ids.has(one));
         t.false(isNew && isDropped, 'ids that kubelet knows are not traded for new ones');
-        t.deepEqual(decideDevices({ prefix: 'e', count, previous: got, held }), got, 'the same again says the same');
+        t.deepEqual(
+          decideDevices({ prefix: 'e', count, previous: got, allocated }),
+          got,
+          'the same again says the same',
+        );
       }),
     { numRuns: 2_000 },
   );

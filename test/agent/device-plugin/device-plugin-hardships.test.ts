@@ -215,7 +215,7 @@ test('startDevicePlugin: tells people when there is no kubelet for a minute, onc
   const scene = openScene(t);
   const plugin = scene.plugin({
     clock,
-    events: { tell: (type, reason, text) => events.push(`${type} ${reason} ${text}`) },
+    events: { report: (type, reason, text) => events.push(`${type} ${reason} ${text}`) },
   });
   await waitUntil(
     async () => {

@@ -19,6 +19,6 @@ startDevicePlugin({
     },
   ],
   metrics: createMetrics({ processMetrics: false }),
-  events: { tell: () => {} },
+  events: { report: () => {} },
 });
 setInterval(() => {}, 60_000);

@@ -65,7 +65,7 @@ export function openScene(t: ExecutionContext): PluginScene {
         kubeletDir: dir.join('kubelet'),
         resources: [{ name: ENI_IP, prefix: 'eni-ip', socketName: 'tke-eni-ip.sock', count: () => supply }],
         metrics,
-        events: { tell: () => {} },
+        events: { report: () => {} },
         ...more,
       });
       plugins.push(plugin);

@@ -11,7 +11,7 @@ function eniOf(eniId: string, more: Partial<DirectEni> = {}): DirectEni {
   return {
     ...{ eniId, mac: '02:00:00:00:00:01', assignmentId: `att-${eniId}` },
     primary: [{ ip: `10.0.0.${eniId}`, family: 4, gateway: '10.0.0.254', subnetCidr: '10.0.0.0/24' }],
-    ...{ standing: 'attached', draining: false, use: 'free', offered: false },
+    ...{ supplyState: 'attached', draining: false, use: 'free', offered: false },
     ...more,
   };
 }
@@ -24,13 +24,13 @@ function decide(enis: readonly DirectEni[], more: Partial<DirectPublicationInput
   return decideDirectPublication({
     pool: new Map(enis.map((eni) => [eni.eniId, eni])),
     offers: [],
-    seen: {
+    observed: {
       desired: undefined,
       releasable: [],
       enis: new Map(enis.map(({ eniId, assignmentId }) => [eniId, { assignmentId, isLeaving: false }])),
     },
     warm: { min: 1, max: 1, limit: 4 },
-    ...{ waiting: 0, isTrusted: true, mayOffer: true, isPaceDue: true },
+    ...{ waiting: 0, isCurrent: true, mayOffer: true, isIntervalOver: true },
     ...more,
   });
 }
@@ -61,15 +61,15 @@ test('decideDirectPublication: offers surplus one at a time, at its pace', (t) =
   );
   t.deepEqual(first.spec?.releasable, [{ eniId: '2', assignmentId: 'att-2' }]);
   t.true(first.isPaced && first.isLeft);
-  t.deepEqual(decide(enis, { isPaceDue: false }).toOffer, []);
-  t.deepEqual(decide(enis, { isTrusted: false }).toOffer, []);
+  t.deepEqual(decide(enis, { isIntervalOver: false }).toOffer, []);
+  t.deepEqual(decide(enis, { isCurrent: false }).toOffer, []);
   t.deepEqual(decide(enis, { mayOffer: false }).toOffer, []);
 });
 
 test('decideDirectPublication: offers at once what drains, is beyond the limit, or is marked for no Pod', (t) => {
   const [draining, orphan] = [eniOf('1', { draining: true }), eniOf('2', { claim: { namespace: 'd', name: 'w' } })];
   const idsOf = (enis: readonly DirectEni[], more: Partial<DirectPublicationInput> = {}) =>
-    decide(enis, { isPaceDue: false, ...more }).toOffer.map(({ eniId }) => eniId);
+    decide(enis, { isIntervalOver: false, ...more }).toOffer.map(({ eniId }) => eniId);
   t.deepEqual(idsOf([draining, orphan]), ['1', '2']);
   t.deepEqual(idsOf([eniOf('3'), eniOf('4')], { warm: { min: 1, max: 5, limit: 1 } }), ['3']);
   t.deepEqual(idsOf([{ ...draining, use: 'leased', leaseKey: 'k' }]), []);
@@ -77,13 +77,13 @@ test('decideDirectPublication: offers at once what drains, is beyond the limit, 
 
 test('decideDirectPublication: takes out an offer of an ENI that a Pod has', (t) => {
   const enis = [eniOf('1', { use: 'leased', leaseKey: 'k' })];
-  const seen = {
+  const observed = {
     desired: 2,
     releasable: [{ eniId: '1', assignmentId: 'att-1' }],
     enis: new Map([['1', { assignmentId: 'att-1', isLeaving: false }]]),
   };
   const warm = { min: 0, max: 0 };
-  const { spec, isDue, toRestore } = decide(enis, { offers: [offerOf('1')], seen, warm });
+  const { spec, isDue, toRestore } = decide(enis, { offers: [offerOf('1')], observed, warm });
   t.deepEqual(spec?.releasable, []);
   t.true(isDue);
   t.deepEqual(toRestore, [offerOf('1')]);
@@ -98,46 +98,48 @@ test('setOffered: holds of an ENI whose cooldown is on record still, and gives i
   pool.setOffered([offerOf('1')], true);
   pool.tick(20);
   const pod = { podNamespace: 'd', podName: 'a', podUid: 'u' };
-  const request = { key: 'c/eth0', ...pod, needsMark: false, present: new Set(['1']), nowMs: 20, mayForce: true };
+  const request = { key: 'c/eth0', ...pod, needsClaim: false, present: new Set(['1']), nowMs: 20, mayForce: true };
   t.is(pool.lease(request).kind, 'exhausted');
 });
 
 test('decideDirectPublication: takes offers back when more is wanted, or their mark names a Pod', (t) => {
   const offered = eniOf('1', { offered: true });
-  const seen = {
+  const observed = {
     desired: 0,
     releasable: [{ eniId: '1', assignmentId: 'att-1' }],
     enis: new Map([['1', { assignmentId: 'att-1', isLeaving: false }]]),
   };
-  const back = decide([offered], { offers: [offerOf('1')], seen, waiting: 1 });
+  const back = decide([offered], { offers: [offerOf('1')], observed, waiting: 1 });
   t.deepEqual(back.toRestore, [offerOf('1')]);
   t.deepEqual(back.spec?.releasable, []);
-  const leaving = { ...seen, enis: new Map([['1', { assignmentId: 'att-1', isLeaving: true }]]) };
-  t.deepEqual(decide([offered], { offers: [offerOf('1')], seen: leaving, waiting: 1 }).toRestore, []);
-  const gone = decide([], { offers: [offerOf('1')], seen: { ...seen, enis: new Map() } });
-  t.deepEqual(gone.toForget, [offerOf('1')]);
+  const leaving = { ...observed, enis: new Map([['1', { assignmentId: 'att-1', isLeaving: true }]]) };
+  t.deepEqual(decide([offered], { offers: [offerOf('1')], observed: leaving, waiting: 1 }).toRestore, []);
+  const gone = decide([], { offers: [offerOf('1')], observed: { ...observed, enis: new Map() } });
+  t.deepEqual(gone.toErase, [offerOf('1')]);
   const marked = eniOf('1', { offered: true, claim: { namespace: 'd', name: 'w', uid: 'u' } });
-  t.deepEqual(decide([marked], { offers: [offerOf('1')], seen, warm: { min: 0, max: 0 } }).toRestore, [offerOf('1')]);
+  t.deepEqual(decide([marked], { offers: [offerOf('1')], observed, warm: { min: 0, max: 0 } }).toRestore, [
+    offerOf('1'),
+  ]);
 });
 
 test('decideDirectPublication: writes an offer first that no write has told of yet, before it takes it back', (t) => {
   const offered = eniOf('1', { offered: true });
-  const seen = {
+  const observed = {
     desired: 2,
     releasable: [],
     enis: new Map([['1', { assignmentId: 'att-1', isLeaving: false }]]),
   };
-  const fence = decide([offered], { offers: [offerOf('1')], seen, waiting: 1 });
+  const fence = decide([offered], { offers: [offerOf('1')], observed, waiting: 1 });
   t.deepEqual(fence.toRestore, []);
   t.deepEqual(fence.spec?.releasable, [{ eniId: '1', assignmentId: 'att-1' }]);
   t.true(fence.isDue);
 });
 
 test('decideDirectPublication: an offer that stands in the object and not on record counts', (t) => {
-  const seen = {
+  const observed = {
     desired: 1,
     releasable: [{ eniId: '1', assignmentId: 'att-1' }],
     enis: new Map([['1', { assignmentId: 'att-1', isLeaving: false }]]),
   };
-  t.deepEqual(decide([eniOf('1')], { seen }).toOffer, [offerOf('1')]);
+  t.deepEqual(decide([eniOf('1')], { observed }).toOffer, [offerOf('1')]);
 });

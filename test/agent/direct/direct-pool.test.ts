@@ -31,7 +31,7 @@ const poolOf = (...enis: readonly DirectSupplyEni[]): DirectPoolState => applyDi
 function requestOf(name: string, more: Partial<DirectRequest> = {}): DirectRequest {
   return {
     ...{ key: `${name}/eth0`, podNamespace: 'default', podName: name, podUid: `uid-${name}` },
-    ...{ needsMark: false, present: new Set(IDS), nowMs: 1_000, mayForce: false },
+    ...{ needsClaim: false, present: new Set(IDS), nowMs: 1_000, mayForce: false },
     ...more,
   };
 }
@@ -60,12 +60,12 @@ test('leaseDirect: gives a Pod the ENI that is marked for it, and no other while
   t.is(leasedBy(poolOf(eniOf('eni-1'), eniOf('eni-2', { claim })), requestOf('web')), 'eni-2');
   const stale = { ...web, uid: 'old' };
   t.is(leasedBy(poolOf(eniOf('eni-1'), eniOf('eni-2', { claim: stale })), requestOf('web')), undefined);
-  t.is(leasedBy(poolOf(eniOf('eni-1')), requestOf('web', { needsMark: true })), undefined);
+  t.is(leasedBy(poolOf(eniOf('eni-1')), requestOf('web', { needsClaim: true })), undefined);
 });
 
 test('leaseDirect: gives none whose interface is not here, and says so', (t) => {
   const { result } = leaseDirect(poolOf(eniOf('eni-1')), requestOf('web', { present: new Set() }));
-  t.deepEqual(result, { kind: 'exhausted', awaitsMark: false, missingNics: 1 });
+  t.deepEqual(result, { kind: 'exhausted', awaitsClaim: false, missingNics: 1 });
 });
 
 test('releaseDirect: lets an ENI of the pool cool, and one that is marked not', (t) => {
@@ -85,7 +85,7 @@ test('releaseDirect: lets an ENI of the pool cool, and one that is marked not', 
 test('applyDirectSupply: keeps what a Pod has, named or not, and forgets it with the lease', (t) => {
   const leased = leaseDirect(poolOf(eniOf('eni-1')), requestOf('web')).state;
   const gone = applyDirectSupply(leased, []);
-  t.like(gone.get('eni-1'), { standing: 'missing', use: 'leased' });
+  t.like(gone.get('eni-1'), { supplyState: 'missing', use: 'leased' });
   t.is(releaseDirect(gone, { key: 'web/eth0', nowMs: 0, cooldownMs: 0 }).state.size, 0);
 });
 

@@ -65,9 +65,9 @@ function openEgress(pass: (exempt: string) => Promise<{ isStale: boolean }>) {
   const end = new AbortController();
   const conntrack = {
     flush: async (ips: readonly string[]) => void flushed.push(...ips),
-    flushSurely: async () => undefined,
+    flushOrThrow: async () => undefined,
   };
-  const report = { done: [], failed: [], held: [], conflicts: [] };
+  const report = { done: [], failed: [], paused: [], conflicts: [] };
   const loop = {
     pass: async () => ({ ...report, ...(await pass(state.egressExempt.join())) }),
     kick: (cause: string) => void kicks.push(cause),

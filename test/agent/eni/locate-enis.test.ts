@@ -1,6 +1,6 @@
 import test from 'ava';
-import { keepEnisInUse } from '../../../agent/eni/effective-supply.ts';
-import { goneEni, type HostLink, locateEnis } from '../../../agent/eni/locate-enis.ts';
+import { absentEni, type HostLink, locateEnis } from '../../../agent/eni/locate-enis.ts';
+import { retainEnisInUse } from '../../../agent/eni/retain-enis-in-use.ts';
 import type { EniRecord } from '../../../agent/journal/journal-content.ts';
 import { sampleEni, sampleLease, sampleSupply } from '../pool/supply-sample.ts';
 
@@ -78,20 +78,20 @@ test('locateEnis: refuses an ENI for which no slot is left', (t) => {
   t.deepEqual(refused, [eniA]);
 });
 
-test('goneEni: keeps table and slot, with an index that no link has', (t) => {
-  const gone = goneEni(eniA, { eniId: 'eni-a', mac: MAC_A, table: 4007, slot: 5 });
+test('absentEni: keeps table and slot, with an index that no link has', (t) => {
+  const gone = absentEni(eniA, { eniId: 'eni-a', mac: MAC_A, table: 4007, slot: 5 });
   t.like(gone, { table: 4007, slot: 5 });
   t.true(gone.ifindex > 0x7fff_0000);
 });
 
-test('keepEnisInUse: keeps an ENI that the supply dropped while a Pod has its address, and gives nothing new from it', (t) => {
+test('retainEnisInUse: keeps an ENI that the supply dropped while a Pod has its address, and gives nothing new from it', (t) => {
   const before = sampleSupply([sampleEni('eni-a', ['10.0.0.5']), sampleEni('eni-b', ['10.0.0.6'])]);
   const next = sampleSupply([sampleEni('eni-b', ['10.0.0.6'])], 2);
-  const kept = keepEnisInUse(next, before, [sampleLease('c', 'eni-a', ['10.0.0.5'])]);
+  const kept = retainEnisInUse(next, before, [sampleLease('c', 'eni-a', ['10.0.0.5'])]);
   t.deepEqual(
     kept.enis.map(({ eniId }) => eniId),
     ['eni-b', 'eni-a'],
   );
   t.like(kept.enis[1], { attached: false, draining: true, addresses: [] });
-  t.is(keepEnisInUse(next, before, []), next);
+  t.is(retainEnisInUse(next, before, []), next);
 });

@@ -22,7 +22,7 @@ test('openInstallation: takes over a node whose folder holds our executables and
     },
     silentLogger,
   );
-  await installation.putExecutables();
-  await installation.putConflist();
+  await installation.ensureExecutables();
+  await installation.ensureConflist();
   t.deepEqual(readdirSync(dir.join('conf')), ['10-tke-eni.conflist']);
 });

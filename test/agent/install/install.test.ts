@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import test from 'ava';
-import { decideVersions, readSpokenVersions } from '../../../agent/install/chain-versions.ts';
+import { decideVersions, readSupportedVersions } from '../../../agent/install/chain-versions.ts';
 import { CONFLIST_FILE, installConflist, removeConflist, renderConflist } from '../../../agent/install/conflist.ts';
 import { installExecutables, installReferencePlugins, PLUGIN_NAMES } from '../../../agent/install/executables.ts';
 import { openInstallation } from '../../../agent/installation.ts';
@@ -105,16 +105,16 @@ test('openInstallation: has no conflist without executables, and nothing at all 
     ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false },
   };
   const installation = openInstallation(settings, silentLogger);
-  await installation.putConflist();
+  await installation.ensureConflist();
   t.false(readdirSync(dir.path).includes('conf'));
-  await installation.putExecutables();
-  await installation.putConflist();
+  await installation.ensureExecutables();
+  await installation.ensureConflist();
   t.deepEqual(readdirSync(dir.join('conf')), [CONFLIST_FILE]);
   t.like(readConflist(dir), { cniVersion: '1.0.0', cniVersions: ['0.4.0', '1.0.0', '1.1.0'] });
 
   const none = openInstallation({ ...settings, pluginDir: '', cniBinDir: dir.join('none') }, silentLogger);
-  await none.putExecutables();
-  await none.putConflist();
+  await none.ensureExecutables();
+  await none.ensureConflist();
   t.false(readdirSync(dir.path).includes('none'));
 });
 
@@ -138,8 +138,8 @@ test('openInstallation: asks the chained plugins which versions they speak, and 
       },
       silentLogger,
     );
-    await installation.putExecutables();
-    await installation.putConflist();
+    await installation.ensureExecutables();
+    await installation.ensureConflist();
     t.like(readConflist(dir), { cniVersion: cniVersions.at(-1) === '0.4.0' ? '0.4.0' : '1.0.0', cniVersions });
   }
 });
@@ -162,30 +162,30 @@ test('openInstallation: puts no conflist while the loader refuses the executable
       ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false },
     },
     silentLogger,
-    { obstacleChanged: (why) => void told.push(why) },
+    { hostProblemChanged: (why) => void told.push(why) },
   );
   for (let turn = 0; turn < 2; turn++) {
-    await installation.putExecutables();
-    await installation.putConflist();
+    await installation.ensureExecutables();
+    await installation.ensureConflist();
   }
   t.deepEqual(told, ['the CNI executables do not run on this node: libstdc++.so.6: cannot open shared object file']);
   t.false(readdirSync(dir.path).includes('conf'));
 
   writeFileSync(dir.join('mended'), '');
-  await installation.putExecutables();
-  await installation.putConflist();
+  await installation.ensureExecutables();
+  await installation.ensureConflist();
   t.is(told.length, 2);
   t.is(told[1], undefined);
   t.deepEqual(readdirSync(dir.join('conf')), [CONFLIST_FILE]);
 });
 
-test('readSpokenVersions: names the plugin and its answer when there are no versions in it', async (t) => {
+test('readSupportedVersions: names the plugin and its answer when there are no versions in it', async (t) => {
   const dir = folders(t);
   writeFileSync(dir.join('plugins', 'odd'), '#!/bin/sh\necho "[1]"\n', { mode: 0o755 });
-  await t.throwsAsync(readSpokenVersions(dir.join('plugins'), 'odd'), {
+  await t.throwsAsync(readSupportedVersions(dir.join('plugins'), 'odd'), {
     message: /odd answers VERSION without .*\[1\]/,
   });
-  await t.throwsAsync(readSpokenVersions(dir.join('plugins'), 'none'), { code: 'ENOENT' });
+  await t.throwsAsync(readSupportedVersions(dir.join('plugins'), 'none'), { code: 'ENOENT' });
 });
 
 const decides = test.macro((t, spoken: readonly string[][], cniVersion: string, cniVersions: readonly string[]) => {

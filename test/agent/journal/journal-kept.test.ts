@@ -39,8 +39,8 @@ test('journal: a supply with kept addresses outlives the agent, and serves their
   const state = new NodeState();
   state.restore(journal.load());
   t.like(state.pool.counts(), { kept: 1, free: 1, withdrawn: 1, leased: 1 });
-  t.is(state.pool.leaseKept({ key: 'c/eth0', pod: { ...MINE, uid: 'u2' }, families: [4] }).kind, 'waits');
-  t.is(state.pool.leaseKept({ key: 'c/eth0', pod: MINE, families: [4] }).kind, 'leased');
+  t.is(state.pool.leaseStatic({ key: 'c/eth0', pod: { ...MINE, uid: 'u2' }, families: [4] }).kind, 'waits');
+  t.is(state.pool.leaseStatic({ key: 'c/eth0', pod: MINE, families: [4] }).kind, 'leased');
 });
 
 test('journal: reads a supply of an agent that knew no kept addresses', (t) => {

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } 
 import test, { type ExecutionContext } from 'ava';
 import { readNodeRecord, writeNodeRecord } from '../../../agent/journal/node-file.ts';
 import { NODE_RECORD_FILE, type NodeRecord } from '../../../agent/journal/node-record.ts';
-import { createNodeRecordKeeper } from '../../../agent/node/keep-node-record.ts';
+import { createNodeRecordWriter } from '../../../agent/node/node-record-writer.ts';
 import { ConfigError } from '../../../runtime/decode.ts';
 import { type Logger, silentLogger } from '../../../runtime/log.ts';
 import { createTempDir, type TempDir } from '../../support/temp-dir.ts';
@@ -64,11 +64,11 @@ test('readNodeRecord: throws ConfigError naming every fault', (t) => {
   t.throws(() => readNodeRecord(dir.join('none.json')), { code: 'ENOENT' });
 });
 
-test('createNodeRecordKeeper: writes when the plan changed or the file is gone, and not otherwise', (t) => {
+test('createNodeRecordWriter: writes when the plan changed or the file is gone, and not otherwise', (t) => {
   const dir = folder(t);
   const path = dir.join(NODE_RECORD_FILE);
   const { bootId, agentRelease, nodeName, node, enis } = RECORD;
-  const keep = createNodeRecordKeeper({ stateDir: dir.path, log: silentLogger, bootId, agentRelease, nodeName });
+  const keep = createNodeRecordWriter({ stateDir: dir.path, log: silentLogger, bootId, agentRelease, nodeName });
   keep(node, enis);
   t.deepEqual(readNodeRecord(path), RECORD);
   utimesSync(path, 1, 1);
@@ -81,13 +81,13 @@ test('createNodeRecordKeeper: writes when the plan changed or the file is gone, 
   t.is(readNodeRecord(path).node.ruleMode, 'per-pod');
 });
 
-test('createNodeRecordKeeper: never throws, tells of a failure once and goes on when it can', (t) => {
+test('createNodeRecordWriter: never throws, tells of a failure once and goes on when it can', (t) => {
   const dir = folder(t);
   const warnings: string[] = [];
   const log: Logger = { ...silentLogger, warn: (message) => warnings.push(message) };
   const stateDir = dir.join('later');
   const { bootId, agentRelease, nodeName, node, enis } = RECORD;
-  const keep = createNodeRecordKeeper({ stateDir, log, bootId, agentRelease, nodeName });
+  const keep = createNodeRecordWriter({ stateDir, log, bootId, agentRelease, nodeName });
   keep(node, enis);
   keep(node, enis);
   t.is(warnings.length, 1);

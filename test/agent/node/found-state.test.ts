@@ -24,11 +24,11 @@ const SET_UP: Operation = {
 test('openFoundState: keeps the first finding through restarts, and the last value that was set', (t) => {
   const path = fileIn(t);
   const first = openFoundState(path, 'boot-1', silentLogger);
-  first.note(sysctl('eth0', '1', '2'));
-  first.note(SET_UP);
+  first.record(sysctl('eth0', '1', '2'));
+  first.record(SET_UP);
   const second = openFoundState(path, 'boot-1', silentLogger);
-  second.note(sysctl('eth0', '2', '0'));
-  second.note({ ...SET_UP, change: { mtu: 1300 }, before: { mtu: 1400 } });
+  second.record(sysctl('eth0', '2', '0'));
+  second.record({ ...SET_UP, change: { mtu: 1300 }, before: { mtu: 1400 } });
   t.deepEqual(readFoundState(path, 'boot-1'), {
     bootId: 'boot-1',
     sysctls: [{ path: ['net', 'ipv4', 'conf', 'eth0', 'rp_filter'], found: '1', set: '0' }],
@@ -39,25 +39,25 @@ test('openFoundState: keeps the first finding through restarts, and the last val
 test("openFoundState: notes nothing of Pods' links, and nothing that is no setting", (t) => {
   const path = fileIn(t);
   const keeper = openFoundState(path, 'boot-1', silentLogger);
-  keeper.note(sysctl('eni0123456789a', '0', '1'));
-  keeper.note({ ...SET_UP, ifname: 'eni0123456789a' });
-  keeper.note({ kind: 'delete-address', address: { ifindex: 7, ifname: 'eth1', prefix: '10.0.2.2/32' } });
+  keeper.record(sysctl('eni0123456789a', '0', '1'));
+  keeper.record({ ...SET_UP, ifname: 'eni0123456789a' });
+  keeper.record({ kind: 'delete-address', address: { ifindex: 7, ifname: 'eth1', prefix: '10.0.2.2/32' } });
   t.throws(() => readFileSync(path), { code: 'ENOENT' });
 });
 
 test('readFoundState: believes neither another boot nor a damaged file', (t) => {
   const path = fileIn(t);
-  openFoundState(path, 'boot-1', silentLogger).note(SET_UP);
+  openFoundState(path, 'boot-1', silentLogger).record(SET_UP);
   t.is(readFoundState(path, 'boot-1').links.length, 1);
   t.is(readFoundState(path, 'boot-2').links.length, 0);
   writeFileSync(path, '{"bootId": "boot-1", "sysctls": 3}');
   t.deepEqual(readFoundState(path, 'boot-1'), { bootId: 'boot-1', sysctls: [], links: [] });
   // It begins anew over it.
-  openFoundState(path, 'boot-1', silentLogger).note(SET_UP);
+  openFoundState(path, 'boot-1', silentLogger).record(SET_UP);
   t.is(readFoundState(path, 'boot-1').links.length, 1);
 });
 
 test('openFoundState: a full disk keeps nobody from work', (t) => {
   const keeper = openFoundState('/proc/no/found.json', 'boot-1', silentLogger);
-  t.notThrows(() => keeper.note(SET_UP));
+  t.notThrows(() => keeper.record(SET_UP));
 });

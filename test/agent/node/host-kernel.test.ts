@@ -33,7 +33,7 @@ test('readNft: sees a change after forgetNft, and spares the question until then
   t.is((await host.readNft(desire('a'))).text, 'a');
   table.listing = 'b';
   t.is((await host.readNft(desire('a'))).text, 'a');
-  host.forgetNft();
+  host.invalidateNft();
   t.is((await host.readNft(desire('a'))).text, undefined);
 });
 
@@ -49,7 +49,7 @@ test('readNft: does not trust a listing during which the table changed', async (
   table.onRead = () => {
     table.listing = 'b';
     table.onRead = () => {};
-    host.forgetNft();
+    host.invalidateNft();
   };
   await host.readNft(desire('a'));
   t.is((await host.readNft(desire('a'))).text, undefined);

@@ -35,13 +35,13 @@ class Reader {
 test('EventHub: makes no event when nobody watches, or nobody watches for its kind', (t) => {
   const hub = new EventHub();
   const never = (): never => t.fail('made for nobody') as never;
-  hub.tell(1, never);
+  hub.publish(1, never);
   const reader = new Reader(hub, 9, [2]);
-  hub.tell(1, never);
-  hub.tell(2, () => ({ text: 'two' }));
+  hub.publish(1, never);
+  hub.publish(2, () => ({ text: 'two' }));
   t.deepEqual(reader.got, [{ text: 'two' }]);
   reader.place.close();
-  hub.tell(2, never);
+  hub.publish(2, never);
   t.is(hub.watchers, 0);
 });
 
@@ -49,7 +49,7 @@ test('EventHub: makes an event once for all who watch', (t) => {
   const hub = new EventHub();
   const readers = [new Reader(hub), new Reader(hub), new Reader(hub)];
   let made = 0;
-  hub.tell(1, () => ({ durationUs: ++made }));
+  hub.publish(1, () => ({ durationUs: ++made }));
   t.is(made, 1);
   t.true(readers.every(({ got }) => got.length === 1));
 });
@@ -69,7 +69,7 @@ test('EventHub: a slow watcher loses the oldest, is told how many, and keeps nob
           const quick = new Reader(hub);
           let number = 0;
           for (const { told, read } of rounds) {
-            for (let count = 0; count < told; count++) hub.tell(1, () => ({ durationUs: ++number }));
+            for (let count = 0; count < told; count++) hub.publish(1, () => ({ durationUs: ++number }));
             slow.read(read);
           }
           t.deepEqual(
@@ -99,7 +99,7 @@ test('EventHub: close ends all who watch, and those who come later at once', (t)
   const after = new Reader(hub);
   t.true(before.isEnded && after.isEnded);
   t.is(hub.watchers, 0);
-  hub.tell(1, () => t.fail('told after the end') as never);
+  hub.publish(1, () => t.fail('told after the end') as never);
   before.place.close();
   before.place.ready();
 });

@@ -40,7 +40,7 @@ test('FlightRecorder: never holds more than its limits, and of each Pod the newe
         const kept = [...recorder.pods()];
         const count = kept.reduce((sum, { entries }) => sum + entries.length, 0);
         t.is(recorder.size, count);
-        t.is(recorder.forgotten, pods.length - count);
+        t.is(recorder.dropped, pods.length - count);
         t.true(count <= bounds.operations && kept.length <= bounds.pods);
         for (const { pod, entries } of kept) {
           t.true(entries.length > 0 && entries.length <= bounds.operationsPerPod);
@@ -67,7 +67,7 @@ test('FlightRecorder: is bounded under 20,000 ADDs and DELs of as many Pods', (t
   }
   t.is([...recorder.pods()].length, 512);
   t.is(recorder.size, 1_024);
-  t.is(recorder.forgotten, 40_000 - 1_024);
+  t.is(recorder.dropped, 40_000 - 1_024);
 });
 
 test('FlightRecorder: keeps once, and counts, what fails again and again in the same way', (t) => {

@@ -13,10 +13,10 @@ const MONOTONIC_MS = 61_000;
 const BOOT_MS = 1_020_000;
 const WALL_MS = Date.UTC(2026, 2, 1);
 
-type Changes = { readonly [K in 'config' | 'cluster' | 'gate' | 'runtime']?: Partial<OpsDeps[K]> };
+type Changes = { readonly [K in 'config' | 'cluster' | 'readiness' | 'runtime']?: Partial<OpsDeps[K]> };
 
 /** Opens the ops service of a node without a primary interface, 60 s after the agent's start. */
-function opsOf(t: ExecutionContext, { config, cluster, gate, runtime }: Changes = {}) {
+function opsOf(t: ExecutionContext, { config, cluster, readiness, runtime }: Changes = {}) {
   const node: TestNode = createTestNode(3);
   t.teardown(node.close);
   const { state, deps } = node;
@@ -29,12 +29,12 @@ function opsOf(t: ExecutionContext, { config, cluster, gate, runtime }: Changes 
   const passes: string[] = [];
   const forgets: string[] = [];
   // Without a primary interface nothing is observed.
-  const kernel = { forgetNft: () => void forgets.push('nft') } as HostKernel;
+  const kernel = { invalidateNft: () => void forgets.push('nft') } as HostKernel;
   const ops = openOps({
     config: { ipCooldownMs: 120_000, nodeName: '', supplySource: 'file', ...config },
     runtime: { ...runtime },
-    parts: {
-      ...{ state, metrics: deps.metrics as OpsDeps['parts']['metrics'] },
+    components: {
+      ...{ state, metrics: deps.metrics as OpsDeps['components']['metrics'] },
       ...{ recorder: new FlightRecorder(), hub: new EventHub() },
       useCases: { clock, log: deps.log, journal: deps.journal },
       finder: { primary: () => undefined },
@@ -44,13 +44,13 @@ function opsOf(t: ExecutionContext, { config, cluster, gate, runtime }: Changes 
         nodeNetwork: () => undefined,
       },
     },
-    gate: { hold: undefined, ...gate },
+    readiness: { notReady: undefined, ...readiness },
     loop: {
       pass: async (cause) => {
         passes.push(cause);
-        return { done: [], failed: [], held: [], conflicts: [], isStale: true };
+        return { done: [], failed: [], paused: [], conflicts: [], isStale: true };
       },
-      alone: (work) => work(),
+      runExclusive: (work) => work(),
       kick: (cause) => void passes.push(`${cause} again`),
     },
     cluster:
@@ -75,7 +75,7 @@ test('openOps: pool measures a cooldown with the clock of the boot', async (t) =
 });
 
 test('openOps: summary measures durations with the monotonic clock', async (t) => {
-  const { ops } = opsOf(t, { gate: { lastPass: { endedMs: 51_000, cause: 'timer' } } });
+  const { ops } = opsOf(t, { readiness: { lastPass: { endedMs: 51_000, cause: 'timer' } } });
   const summary = await ops.summary();
   t.is(summary.uptimeMs, 60_000);
   t.is(summary.lastPassAgeMs, 10_000);
@@ -102,7 +102,7 @@ test('openOps: with a cluster, they are those of the cluster', async (t) => {
 });
 
 test('openOps: summary tells why no ADD is served', async (t) => {
-  const { ops } = opsOf(t, { gate: { hold: 'the first pass is running' } });
+  const { ops } = opsOf(t, { readiness: { notReady: 'the first pass is running' } });
   const { status } = await ops.summary();
   t.not(status?.code, 0);
   t.regex(`${status?.msg} ${status?.details}`, /the first pass is running/);

@@ -3,11 +3,11 @@ import { ADDRESS_STATE } from '../../../agent/api/ops-messages.ts';
 import { attach } from '../../../agent/attach.ts';
 import { detach } from '../../../agent/detach.ts';
 import { createMetrics } from '../../../agent/observability/metrics.ts';
-import { findCalls, findTotal } from '../../../agent/ops/find-counted.ts';
-import { findTouchedPods } from '../../../agent/ops/find-touched-pods.ts';
+import { groupByLease } from '../../../agent/ops/group-by-lease.ts';
 import { createKubeTally } from '../../../agent/ops/kube-tally.ts';
 import { poolReply } from '../../../agent/ops/pool-reply.ts';
 import { repairReply } from '../../../agent/ops/repair-reply.ts';
+import { computeCallStats, sumMetric } from '../../../agent/ops/sum-metrics.ts';
 import { type SummaryView, summaryReply } from '../../../agent/ops/summary-reply.ts';
 import type { Operation } from '../../../dataplane/operation.ts';
 import { TokenBucket } from '../../../kube/token-bucket.ts';
@@ -108,9 +108,9 @@ test('findCalls, findTotal: read totals, failures and buckets from the registry'
   metrics.drift('add-rule', 3);
   metrics.drift('replace-route', 4);
   const counted = await metrics.registry.getMetricsAsJSON();
-  t.is(findTotal(counted, 'tke_eni_drift_total'), 7);
-  t.is(findTotal(counted, 'tke_eni_no_such'), 0);
-  const calls = findCalls(counted);
+  t.is(sumMetric(counted, 'tke_eni_drift_total'), 7);
+  t.is(sumMetric(counted, 'tke_eni_no_such'), 0);
+  const calls = computeCallStats(counted);
   const add = calls.find(({ verb }) => verb === 'add');
   t.like(add, { total: 5, failed: 1, sumUs: 90_002_400 });
   t.deepEqual(
@@ -138,7 +138,7 @@ const SUMMARY: SummaryView = {
     journalOrigin: 'fresh',
     status: undefined,
   },
-  ...{ counted: [], held: [], lastPass: undefined, kube: undefined, watchers: 0 },
+  ...{ metrics: [], paused: [], lastPass: undefined, kube: undefined, watchers: 0 },
 };
 
 test('summaryReply: counts leases by state and names what is wrong', async (t) => {
@@ -186,7 +186,7 @@ test('createKubeTally: agrees with the bucket on who has to wait, and knows what
   const call = async (): Promise<void> => {
     const fromMs = clock.monotonicMs();
     await bucket.take();
-    observer.onTurn?.(clock.monotonicMs() - fromMs);
+    observer.onRateLimitWait?.(clock.monotonicMs() - fromMs);
   };
   for (let count = 0; count < 5; count++) await call();
   t.like(use(), { throttled: 0, tokensLeft: 0 });
@@ -196,7 +196,7 @@ test('createKubeTally: agrees with the bucket on who has to wait, and knows what
   // After 100, 200 and 300 ms.
   t.like(use(), { throttled: 3, throttledMs: 600, tokensLeft: 5 });
   // The process was busy: the call had a turn at once and heard of it late.
-  observer.onTurn?.(50);
+  observer.onRateLimitWait?.(50);
   t.like(use(), { throttled: 3, tokensLeft: 4 });
 });
 
@@ -207,7 +207,7 @@ test('repairReply: renders what a person would type, and leaves links that are g
   const reply = repairReply({
     operations: [RULE],
     failed: [{ operation: RULE, error: new Error('EEXIST') }],
-    held: [RULE],
+    paused: [RULE],
     conflicts: [
       { ...conflict, kind: 'table', message: 'a table of others' },
       { ...conflict, kind: 'link', message: 'gone' },
@@ -222,7 +222,7 @@ test('repairReply: renders what a person would type, and leaves links that are g
   });
 });
 
-test('findTouchedPods: groups operations by Pod, whatever tells of it, and leaves out those of the node', (t) => {
+test('groupByLease: groups operations by Pod, whatever tells of it, and leaves out those of the node', (t) => {
   const lease = sampleLease('c1', 'eni-1', ['10.0.0.5', 'fd00::5'], {
     hostVeth: { name: 'eni0123456789a', mac: '02:00:00:00:00:01', ifindex: 9 },
   });
@@ -244,7 +244,7 @@ test('findTouchedPods: groups operations by Pod, whatever tells of it, and leave
     { kind: 'set-sysctl', key: rpFilter('eth0'), value: '2', before: '0' },
     { kind: 'replace-route', route: { table: 4007, dst: '0.0.0.0/0', oif: 7, oifname: 'eth1' } },
   ];
-  const found = findTouchedPods([...ofPod, ...ofNode], [lease, other]);
+  const found = groupByLease([...ofPod, ...ofNode], [lease, other]);
   t.deepEqual([...found], [[lease, ofPod]]);
 });
 
@@ -256,7 +256,7 @@ test('poolReply: says of a kept address whose it is, whoever has it', (t) => {
     sampleAddress('10.0.0.11', { claim: { ...claim, name: 'web-1' } }),
   ];
   state.pool.applySupply(sampleSupply([sampleEni('eni-1', [], { addresses })], 7));
-  state.pool.leaseKept({ key: 'c1/eth0', pod: claim, families: [4] });
+  state.pool.leaseStatic({ key: 'c1/eth0', pod: claim, families: [4] });
   const reply = poolReply(state, view(deps.clock.bootMs()));
   t.like(reply.addresses?.[0], { state: ADDRESS_STATE.ADDRESS_STATE_IN_USE, keptFor: 'ns/web-0', keptUid: 'u1' });
   t.like(reply.addresses?.[1], { state: ADDRESS_STATE.ADDRESS_STATE_KEPT, keptFor: 'ns/web-1' });

@@ -89,14 +89,14 @@ test('podRecordOf: says when a Pod keeps its address', (t) => {
   const policy = (value: string) => ({
     metadata: { annotations: { 'tke.cloud.tencent.com/vpc-ip-claim-delete-policy': value } },
   });
-  t.true(podRecordOf(podOf(policy('Never')))?.keepsAddress);
-  t.is(podRecordOf(podOf(policy('Immediate')))?.keepsAddress, undefined);
-  t.true(podRecordOf(podOf(policy('never')))?.keepsAddress, 'what is neither word must not lose an address');
+  t.true(podRecordOf(podOf(policy('Never')))?.isStatic);
+  t.is(podRecordOf(podOf(policy('Immediate')))?.isStatic, undefined);
+  t.true(podRecordOf(podOf(policy('never')))?.isStatic, 'what is neither word must not lose an address');
 });
 
 test('podRecordOf: tells that security groups are asked for, whatever network is', (t) => {
   const annotations = { [POD_ANNOTATION.securityGroups]: 'sg-1' };
   const metadata = { name: 'web', namespace: 'default', uid: 'u', annotations };
-  t.true(podRecordOf(podOf({ metadata }))?.asksForGroups);
-  t.is(podRecordOf(podOf({ metadata: { ...metadata, annotations: {} } }))?.asksForGroups, undefined);
+  t.true(podRecordOf(podOf({ metadata }))?.requestsGroups);
+  t.is(podRecordOf(podOf({ metadata: { ...metadata, annotations: {} } }))?.requestsGroups, undefined);
 });

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { Family } from '../../../agent/journal/lease.ts';
 import type { ClaimMark, Supply } from '../../../agent/journal/supply.ts';
 import { applySupply } from '../../../agent/pool/apply-supply.ts';
-import { leaseKept } from '../../../agent/pool/lease-kept.ts';
+import { leaseStatic } from '../../../agent/pool/lease-static.ts';
 import { adopt, adoptCooldowns, forceCool, lease, release, restore, tick, withdraw } from '../../../agent/pool/pool.ts';
 import { EMPTY_POOL, type LeaseRequest, type LeaseResult, type PoolState } from '../../../agent/pool/pool-state.ts';
 import { assertLaw } from '../../support/law.ts';
@@ -143,7 +143,7 @@ function leaseEvent(
 function leaseKeptEvent(key: string, name: string, uid: string, families: readonly Family[]): Event {
   return named(`leaseKept ${key} for ${name} ${uid} ${families}`, (world) => {
     const pod = { namespace: 'ns', name, uid };
-    const { state, result } = leaseKept(world.state, { key, pod, families });
+    const { state, result } = leaseStatic(world.state, { key, pod, families });
     const [main] = [...families].sort();
     if (result.kind === 'waits') {
       assertThat(state === world.state, 'one that waits changes nothing');
@@ -166,7 +166,7 @@ function isGivable({ state }: World, ip: string, name: string, uid: string): boo
   const address = state.addresses.get(ip);
   if (address?.claim === undefined || address.leaseKey !== undefined) return false;
   const isMarked = address.claim.name === name && address.claim.uid === uid;
-  const isThere = address.standing === 'assigned' && !address.offered;
+  const isThere = address.supplyState === 'assigned' && !address.offered;
   return isMarked && isThere && state.enis.get(address.eniId)?.serves === true;
 }
 
@@ -190,7 +190,7 @@ function assertFairLease(
   for (const given of addresses) {
     const before = world.state.addresses.get(given.ip);
     assertThat(before?.state === 'free' || before?.state === 'cooling', `${given.ip} was ${before?.state}`);
-    assertThat(before?.standing === 'assigned' && !before.offered, `${given.ip} was not to be given`);
+    assertThat(before?.supplyState === 'assigned' && !before.offered, `${given.ip} was not to be given`);
     assertThat(before?.claim === undefined, `${given.ip} is kept for somebody`);
     assertThat(world.state.enis.get(given.eniId)?.serves === true, `${given.eniId} does not serve`);
     const stillCools = before?.state === 'cooling' && (before.coolUntilMs ?? 0) > world.nowMs;
@@ -210,7 +210,7 @@ function assertOldest(
   for (const other of world.state.addresses.values()) {
     const isEligible =
       families.includes(other.family) &&
-      other.standing === 'assigned' &&
+      other.supplyState === 'assigned' &&
       !other.offered &&
       other.claim === undefined &&
       world.state.enis.get(other.eniId)?.serves;
@@ -229,8 +229,8 @@ function releaseEvent(key: string): Event {
     const cooling = result.kind === 'released' ? result.cooldowns.map((cooldown) => cooldown.ip) : [];
     const resting = held.filter((ip) => {
       const before = world.state.addresses.get(ip);
-      const { claim, standing } = before?.next ?? before ?? {};
-      return claim === undefined || standing === 'missing';
+      const { claim, supplyState } = before?.next ?? before ?? {};
+      return claim === undefined || supplyState === 'missing';
     });
     assertThat(cooling.join() === resting.join(), `released ${cooling} of ${held}, where ${resting} rest`);
     return { ...world, state };
@@ -313,11 +313,11 @@ function assertInvariants({ state, nowMs, supply }: World): void {
       `${a.ip}: ${a.state} and deadline ${a.coolUntilMs}`,
     );
     if (a.state === 'free' || a.state === 'kept') {
-      assertThat(a.standing === 'assigned' && !a.offered, `${a.ip} is ${a.state} but ${a.standing}`);
+      assertThat(a.supplyState === 'assigned' && !a.offered, `${a.ip} is ${a.state} but ${a.supplyState}`);
       assertThat((a.state === 'kept') === (a.claim !== undefined), `${a.ip} is ${a.state} with ${a.claim?.name}`);
     }
     if (a.claim !== undefined && a.state === 'cooling')
-      assertThat(a.standing === 'missing', `${a.ip} is kept and cools`);
+      assertThat(a.supplyState === 'missing', `${a.ip} is kept and cools`);
     if (a.state === 'cooling')
       assertThat((a.coolUntilMs ?? 0) <= nowMs + 2 * COOLDOWN_MS + 1000, `${a.ip} cools for ever`);
     if (a.state !== 'leased' && a.state !== 'cooling') assertThat(listed.has(a.ip), `${a.ip} came from nowhere`);

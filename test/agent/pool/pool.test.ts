@@ -204,9 +204,9 @@ test('applySupply: leaves a leased address on the ENI of its lease when the supp
   const pool = poolOf(sampleEni('eni-a', ['10.0.0.5']), sampleEni('eni-b', []));
   pool.lease({ key: 'a', families: V4, nowMs: 0 });
   pool.applySupply(sampleSupply([sampleEni('eni-a', []), sampleEni('eni-b', ['10.0.0.5'])], 2));
-  t.like(pool.state.addresses.get('10.0.0.5'), { eniId: 'eni-a', state: 'leased', standing: 'missing' });
+  t.like(pool.state.addresses.get('10.0.0.5'), { eniId: 'eni-a', state: 'leased', supplyState: 'missing' });
   pool.release({ key: 'a', nowMs: 0, cooldownMs: 10 });
-  t.like(pool.state.addresses.get('10.0.0.5'), { eniId: 'eni-b', state: 'cooling', standing: 'assigned' });
+  t.like(pool.state.addresses.get('10.0.0.5'), { eniId: 'eni-b', state: 'cooling', supplyState: 'assigned' });
 });
 
 test('applySupply: gives nothing that is being released, and gives it again when that was taken back', (t) => {

@@ -1,11 +1,11 @@
 import test, { type ExecutionContext } from 'ava';
-import { type Concerns, isRelevant } from '../../../agent/repair/relevant-event.ts';
+import { isRelevant, type WatchedObjects } from '../../../agent/repair/relevant-event.ts';
 import { RTPROT_TKE_ENI, TABLE_MAIN, TABLE_POD_ROUTES } from '../../../dataplane/numbers.ts';
 import type { MonitorEvent } from '../../../netlink/monitor.ts';
 
 const ENI = 7;
 const VETH = 20;
-const CONCERNS: Concerns = {
+const CONCERNS: WatchedObjects = {
   ifindexes: new Set([2, ENI, VETH]),
   macs: new Set(['02:00:00:00:00:0a']),
   veths: new Map([[VETH, { group: 4007, mtu: 1500 }]]),

@@ -4,7 +4,7 @@ import { startRepairLoop } from '../../../agent/repair/repair-loop.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
-const QUIET: ReconcileReport = { done: [], failed: [], held: [], conflicts: [], isStale: false };
+const QUIET: ReconcileReport = { done: [], failed: [], paused: [], conflicts: [], isStale: false };
 
 function loopThat(reconcile: (pass: number) => ReconcileReport) {
   let passes = 0;
@@ -12,7 +12,7 @@ function loopThat(reconcile: (pass: number) => ReconcileReport) {
     reconcile: async () => reconcile(++passes),
     isRelevant: () => true,
     overrun: () => {},
-    forgetNft: () => {},
+    invalidateNft: () => {},
     log: silentLogger,
     // No timer: what happens again, happens by itself.
     intervalMs: 3_600_000,

@@ -97,8 +97,8 @@ test('Watch: tells from when its call is taken, and forgets a watcher that goes 
   const { ops, hub } = await serve(t);
   const watch = await ops.watch({ kinds: [EVENT_KIND.EVENT_KIND_FIGHT] });
   t.is(hub.watchers, 1);
-  hub.tell(EVENT_KIND.EVENT_KIND_ADD, () => ({ text: 'not asked for' }));
-  hub.tell(EVENT_KIND.EVENT_KIND_FIGHT, () => ({ kind: EVENT_KIND.EVENT_KIND_FIGHT, text: 'one' }));
+  hub.publish(EVENT_KIND.EVENT_KIND_ADD, () => ({ text: 'not asked for' }));
+  hub.publish(EVENT_KIND.EVENT_KIND_FIGHT, () => ({ kind: EVENT_KIND.EVENT_KIND_FIGHT, text: 'one' }));
   await waitUntil(() => watch.events.length > 0, { what: 'the event' });
   t.like(watch.events, { length: 1, 0: { text: 'one', kind: EVENT_KIND.EVENT_KIND_FIGHT } });
   watch.cancel();
@@ -123,7 +123,7 @@ test('drain: ends watches with UNAVAILABLE, and waits for none that is not read'
   t.is(hub.watchers, 2);
   // More than the stream's window: the rest of it waits for a reader.
   const text = 'x'.repeat(200_000);
-  for (let count = 0; count < 3; count++) hub.tell(EVENT_KIND.EVENT_KIND_ADD, () => ({ text }));
+  for (let count = 0; count < 3; count++) hub.publish(EVENT_KIND.EVENT_KIND_ADD, () => ({ text }));
   await waitUntil(() => watch.events.length === 3, { what: 'the events, by the one that reads' });
   await server.drain(60_000);
   t.is(await watch.ended, UNAVAILABLE);

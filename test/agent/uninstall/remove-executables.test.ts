@@ -23,7 +23,7 @@ async function install(dir: TempDir): Promise<void> {
       ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false },
     },
     silentLogger,
-  ).putExecutables();
+  ).ensureExecutables();
 }
 
 function placesOf(dir: TempDir) {

@@ -1,13 +1,13 @@
 import test from 'ava';
 import { attach } from '../../../agent/attach.ts';
-import { keepEnisInUse } from '../../../agent/eni/effective-supply.ts';
+import { retainEnisInUse } from '../../../agent/eni/retain-enis-in-use.ts';
 import type { Supply } from '../../../agent/journal/supply.ts';
 import { addOf, createTestNode, PATIENT, supplyOf, type TestNode } from './fixtures.ts';
 
 const V6 = { ip: 'fd00::2', family: 6 as const, gateway: 'fd00::1', subnetCidr: 'fd00::/64' };
 
 function takeIn({ state }: TestNode, supply: Supply): void {
-  state.supply = keepEnisInUse(supply, state.supply, state.leases.values());
+  state.supply = retainEnisInUse(supply, state.supply, state.leases.values());
   state.pool.applySupply(state.supply);
 }
 

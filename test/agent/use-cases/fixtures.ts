@@ -3,7 +3,7 @@ import { openJournal } from '../../../agent/journal/journal.ts';
 import type { Supply } from '../../../agent/journal/supply.ts';
 import { NodeState } from '../../../agent/node-state.ts';
 import { createMetrics } from '../../../agent/observability/metrics.ts';
-import { NO_DIARY } from '../../../agent/ops/diary.ts';
+import { NO_OPERATION_LOG } from '../../../agent/ops/operation-log.ts';
 import type { PodWiring, UseCaseDeps, WiredLink } from '../../../agent/ports.ts';
 import type { PodNetwork } from '../../../dataplane/network.ts';
 import { Netns } from '../../../netlink/netns.ts';
@@ -143,14 +143,14 @@ export function createTestNode(ipCount: number): TestNode {
     metrics: createMetrics({ processMetrics: false }),
     mutex: new KeyedMutex(),
     // Descriptor -1 is closed by nobody: the fake kernel never enters a namespace.
-    sandboxes: { open: (path) => new OpenedNetns(path), find: () => undefined, isGone: () => false },
-    diary: NO_DIARY,
+    sandboxes: { open: (path) => new OpenedNetns(path), find: () => undefined, isAbsent: () => false },
+    operationLog: NO_OPERATION_LOG,
     conntrack: {
       flush: async (ips) => void flushed.push(...ips),
-      flushSurely: async (ips) => void flushed.push(...ips),
+      flushOrThrow: async (ips) => void flushed.push(...ips),
     },
     settings: { ipCooldownMs: 120_000, addWaitMs: 0, forceAfterMs: 0, podMtu: 0 },
-    nextTurn: async () => {},
+    yieldToEventLoop: async () => {},
     demandChanged: () => {},
   };
   const close = (): void => {

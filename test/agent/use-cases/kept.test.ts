@@ -2,7 +2,7 @@ import test from 'ava';
 import { attach } from '../../../agent/attach.ts';
 import { detach } from '../../../agent/detach.ts';
 import type { ClaimMark, Supply } from '../../../agent/journal/supply.ts';
-import type { PodWord } from '../../../agent/pods/pod-word.ts';
+import type { StaticIpLookup } from '../../../agent/pods/static-ip-lookup.ts';
 import { addOf, createTestNode, PATIENT, supplyOf, type TestNode } from './fixtures.ts';
 
 const WEB_0 = { namespace: 'default', name: 'web-0' };
@@ -28,15 +28,15 @@ function put(node: TestNode, supply: Supply): void {
 }
 
 /** Pods that say of themselves whether they keep their address, by uid. */
-const wordOf = (words: Readonly<Record<string, boolean>>): PodWord => ({
-  known: ({ uid }) => words[uid],
-  ask: async () => ({ why: 'nobody answers' }),
+const wordOf = (words: Readonly<Record<string, boolean>>): StaticIpLookup => ({
+  cached: ({ uid }) => words[uid],
+  fetch: async () => ({ why: 'nobody answers' }),
 });
 
 function nodeWith(marks: readonly (ClaimMark | undefined)[], words: Readonly<Record<string, boolean>> = {}): TestNode {
   const node = createTestNode(marks.length);
   put(node, marked(marks));
-  node.state.podWord = wordOf(words);
+  node.state.staticIpLookup = wordOf(words);
   return node;
 }
 
@@ -88,7 +88,7 @@ test('detach: frees a kept address for its next Pod at once, and never while the
 test('attach: leases no kept address while its last connections cannot be ended', async (t) => {
   const node = nodeWith([{ ...WEB_0, uid: 'u1' }]);
   t.teardown(node.close);
-  const conntrack = { ...node.deps.conntrack, flushSurely: () => Promise.reject(new Error('no such tool')) };
+  const conntrack = { ...node.deps.conntrack, flushOrThrow: () => Promise.reject(new Error('no such tool')) };
   const failure = ipOf(await attach({ ...node.deps, conntrack }, ofWeb0(1, 'u1'), PATIENT));
   t.like(failure, { code: 105, details: 'no such tool' });
   t.deepEqual(node.state.pool.counts(), {
@@ -106,8 +106,8 @@ test('attach: leases no kept address while its last connections cannot be ended'
 test('attach: leases no kept address that goes to another node while its last connections end', async (t) => {
   const node = nodeWith([{ ...WEB_0, uid: 'u1' }]);
   t.teardown(node.close);
-  const flushSurely = async (): Promise<void> => put(node, marked([], 3));
-  const deps = { ...node.deps, conntrack: { ...node.deps.conntrack, flushSurely } };
+  const flushOrThrow = async (): Promise<void> => put(node, marked([], 3));
+  const deps = { ...node.deps, conntrack: { ...node.deps.conntrack, flushOrThrow } };
   t.like(ipOf(await attach(deps, ofWeb0(1, 'u1'), PATIENT)), { code: 101 });
   t.deepEqual([node.state.leases.size, node.state.pool.state.addresses.size], [0, 0]);
 });
@@ -123,9 +123,9 @@ test('attach: tells the runtime to try again while nobody can say whether a Pod 
 test('attach: asks nobody on a node without kept addresses', async (t) => {
   const node = createTestNode(1);
   t.teardown(node.close);
-  node.state.podWord = {
-    known: () => undefined,
-    ask: () => Promise.reject(new Error('nobody is to be asked')),
+  node.state.staticIpLookup = {
+    cached: () => undefined,
+    fetch: () => Promise.reject(new Error('nobody is to be asked')),
   };
   t.is(ipOf(await attach(node.deps, addOf(1, { podUid: 'u9' }), PATIENT)), '10.0.0.10');
 });
@@ -133,6 +133,6 @@ test('attach: asks nobody on a node without kept addresses', async (t) => {
 test('attach: serves the Pod of a mark through an outage of the API server', async (t) => {
   const node = nodeWith([undefined, { ...WEB_0, uid: 'u1' }]);
   t.teardown(node.close);
-  node.state.podWord = { known: () => undefined, ask: async () => ({ why: 'the API server is down' }) };
+  node.state.staticIpLookup = { cached: () => undefined, fetch: async () => ({ why: 'the API server is down' }) };
   t.is(ipOf(await attach(node.deps, ofWeb0(1, 'u1'), PATIENT)), '10.0.0.11');
 });

@@ -1,21 +1,21 @@
 import test from 'ava';
-import { benchContainer, makerOfContainer } from '../../../cli/bench/bench-names.ts';
-import { findFigures } from '../../../cli/bench/find-figures.ts';
+import { benchContainer, creatorPid } from '../../../cli/bench/bench-names.ts';
+import { computeFigures } from '../../../cli/bench/compute-figures.ts';
 import { renderBench } from '../../../cli/bench/render-bench.ts';
 import { matchesGolden } from '../../support/golden.ts';
 import { runCaptured } from '../agent/captured.ts';
 
-test('findFigures: quantiles are values that were measured', (t) => {
+test('computeFigures: quantiles are values that were measured', (t) => {
   const durations = Array.from({ length: 100 }, (_, index) => 100 - index);
-  t.deepEqual(findFigures(durations), { count: 100, medianMs: 50, p90Ms: 90, p99Ms: 99, maxMs: 100 });
-  t.deepEqual(findFigures([7]), { count: 1, medianMs: 7, p90Ms: 7, p99Ms: 7, maxMs: 7 });
-  t.is(findFigures([]), undefined);
+  t.deepEqual(computeFigures(durations), { count: 100, medianMs: 50, p90Ms: 90, p99Ms: 99, maxMs: 100 });
+  t.deepEqual(computeFigures([7]), { count: 1, medianMs: 7, p90Ms: 7, p99Ms: 7, maxMs: 7 });
+  t.is(computeFigures([]), undefined);
 });
 
 test('benchContainer: tells who made it, and nobody else’s name does', (t) => {
-  t.is(makerOfContainer(benchContainer(4711, 'abc')), 4711);
+  t.is(creatorPid(benchContainer(4711, 'abc')), 4711);
   for (const name of ['cni-1234', 'tkeenibench-', 'tkeenibench-x-y', 'a1b2c3d4']) {
-    t.is(makerOfContainer(name), undefined);
+    t.is(creatorPid(name), undefined);
   }
 });
 

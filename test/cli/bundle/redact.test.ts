@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { redactText } from '../../../cli/bundle/redact-text.ts';
-import { CNI_CONF_NAMES, keepAllowed, redactValue } from '../../../cli/bundle/redact-value.ts';
+import { CNI_CONF_NAMES, pickAllowed, redactValue } from '../../../cli/bundle/redact-value.ts';
 import { assertLaw } from '../../support/law.ts';
 
 const PEM = '-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIU\nshort\n-----END CERTIFICATE-----';
@@ -181,12 +181,12 @@ test('redactValue: removes by name at any depth, and from names', (t) => {
   t.deepEqual(redactValue(value), { a: [{ secretKey: '[removed]', n: 1 }], 'Bearer [removed]': 'y', tokensLeft: 4 });
 });
 
-test('keepAllowed: keeps what is known, and of the rest the kind', (t) => {
+test('pickAllowed: keeps what is known, and of the rest the kind', (t) => {
   const conf = {
     name: 'net',
     plugins: [{ type: 'mystery', pin: '1234', backend: '127.0.0.1:61677', deep: { name: 'x' }, mtu: 1500 }],
   };
-  t.deepEqual(keepAllowed(conf, CNI_CONF_NAMES), {
+  t.deepEqual(pickAllowed(conf, CNI_CONF_NAMES), {
     name: 'net',
     plugins: [
       { type: 'mystery', pin: '[removed: text]', backend: '127.0.0.1:61677', deep: '[removed: object]', mtu: 1500 },

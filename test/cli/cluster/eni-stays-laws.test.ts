@@ -40,7 +40,15 @@ function staysOf({ spec, status }: NecWorld): ReadonlyMap<string, readonly Stay[
     .filter(({ ip, assignmentID, state }) => state === 'Assigned' && !offered.has(`${ip} ${assignmentID}`));
   const pods = new Map(held.slice(0, spec.desiredRouteENIIP).map(({ ip }, index) => [ip, `shop/cart-${index}`]));
   const nec: ClusterNec = {
-    ...{ key: 'n1', uid: 'uid-1', createdMs: 0, leavingSinceMs: undefined, finalizers: [], faults: [], settings: [] },
+    ...{
+      key: 'n1',
+      uid: 'uid-1',
+      createdMs: 0,
+      deletionRequestedMs: undefined,
+      finalizers: [],
+      faults: [],
+      settings: [],
+    },
     spec: { ...spec, observedSupplyEpoch: status.supplyEpoch ?? 0 },
     status,
   };

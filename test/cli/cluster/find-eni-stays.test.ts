@@ -1,5 +1,5 @@
 import test from 'ava';
-import { findEniRows } from '../../../cli/cluster/find-eni-rows.ts';
+import { buildEniRows } from '../../../cli/cluster/build-eni-rows.ts';
 import { unknown } from '../../../cli/node/known.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import {
@@ -20,7 +20,7 @@ const FOUR = ['10.0.1.10', '10.0.1.11', '10.0.1.12', '10.0.1.13'];
 
 /** Tells reasons and texts of each ENI of one node. */
 function staysOf(ips: readonly string[], parts: NecParts = {}, others: readonly KubeObject[] = [POD]) {
-  const rows = findEniRows(factsOf([necObject(1, ips, parts), ...others]));
+  const rows = buildEniRows(factsOf([necObject(1, ips, parts), ...others]));
   return rows.map(({ stays }) => stays);
 }
 
@@ -130,13 +130,13 @@ test('findEniStays: exclusive ENIs', (t) => {
 test('findEniStays: where Pods may not be read, addresses in use count as not offered', (t) => {
   const facts = { ...factsOf([necObject(1, FOUR)]), pods: unknown('may not list pods', '') };
   t.deepEqual(
-    findEniRows(facts).flatMap(({ stays }) => stays.map(({ reason }) => reason as string)),
+    buildEniRows(facts).flatMap(({ stays }) => stays.map(({ reason }) => reason as string)),
     ['demand'],
   );
 });
 
 test('findEniStays: an ENI that only the cloud has is left to the audit', (t) => {
-  const [row] = findEniRows(factsOf([necObject(1, FOUR)], cloudOf([cloudEni(3, [])])));
+  const [row] = buildEniRows(factsOf([necObject(1, FOUR)], cloudOf([cloudEni(3, [])])));
   t.deepEqual(
     row?.stays.map(({ reason }) => reason as string),
     ['unlisted'],

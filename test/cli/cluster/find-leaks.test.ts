@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { CloudFacts, ClusterFacts } from '../../../cli/cluster/cluster-facts.ts';
 import { ENI_TAG } from '../../../cli/cluster/find-cloud-leaks.ts';
-import { findLeaks, seenTwice } from '../../../cli/cluster/find-leaks.ts';
+import { findLeaks, intersectLeaks } from '../../../cli/cluster/find-leaks.ts';
 import { unknown } from '../../../cli/node/known.ts';
 import { CLOUD_FINALIZER } from '../../../crd/names.ts';
 import { ENI_TAG as TAGS_OF_IPAMD } from '../../../ipamd/audit/find-orphans.ts';
@@ -291,12 +291,12 @@ test('findLeaks: takes an address that moves for a warning, a double one for an 
   t.is(findLeaks(factsOf(withObjects(double)), GRACE_MS).findings[0]?.severity, 'error');
 });
 
-test('seenTwice: keeps what both looks saw of the same thing', (t) => {
+test('intersectLeaks: keeps what both looks saw of the same thing', (t) => {
   const first = findLeaks(factsOf(withObjects(vipObject('10.0.1.12', 'gone-0', 1))), GRACE_MS);
   const both = withObjects(vipObject('10.0.1.12', 'gone-0', 1), claimObject('gone-1'));
   const later = findLeaks(factsOf(both, undefined, NOW_MS + 30_000), GRACE_MS);
   t.is(later.findings.length, 2);
-  const { findings } = seenTwice(first, later);
+  const { findings } = intersectLeaks(first, later);
   t.deepEqual(
     findings.map(({ subjects }) => subjects),
     [['vip:10.0.1.12']],
@@ -309,11 +309,11 @@ test('findLeaks: cannot tell orphans when nobody says which cluster this is', (t
   t.like(unseen, [{ what: 'orphaned ENIs', next: 'give --cluster-id' }]);
 });
 
-test('seenTwice: does not call clean what the first look could not see', (t) => {
+test('intersectLeaks: does not call clean what the first look could not see', (t) => {
   const blind = findLeaks({ ...factsOf(SAMPLE), vips: unknown('may not list vpcips', '') }, GRACE_MS);
   const whole = findLeaks(factsOf(SAMPLE), GRACE_MS);
   t.deepEqual(
-    seenTwice(blind, whole).unseen.map(({ what }) => what),
+    intersectLeaks(blind, whole).unseen.map(({ what }) => what),
     ['VpcIPs'],
   );
 });

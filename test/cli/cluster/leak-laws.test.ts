@@ -1,9 +1,9 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { findEniRows } from '../../../cli/cluster/find-eni-rows.ts';
+import { buildEniRows } from '../../../cli/cluster/build-eni-rows.ts';
+import { buildNodeRows, totalsOf } from '../../../cli/cluster/build-node-rows.ts';
+import { buildSubnetRows } from '../../../cli/cluster/build-subnet-rows.ts';
 import { findLeaks } from '../../../cli/cluster/find-leaks.ts';
-import { findNodeRows, totalsOf } from '../../../cli/cluster/find-node-rows.ts';
-import { findSubnetRows } from '../../../cli/cluster/find-subnet-rows.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { assertLaw } from '../../support/law.ts';
 import { claimObject, cloudEni, cloudOf, factsOf, necObject, nodeObject, podObject, vipObject } from './sample.ts';
@@ -81,15 +81,15 @@ test('views: agree on how many addresses there are and how many are used', async
     fc.property(CLUSTERS, (shape) => {
       const { objects, cloud } = healthy(shape);
       const facts = factsOf(objects, cloud);
-      const totals = totalsOf(findNodeRows(facts, 0));
+      const totals = totalsOf(buildNodeRows(facts, 0));
       const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
       const used = sum(shape.map(({ ips, pods }) => Math.min(ips, pods)));
       t.like(totals, { assigned: sum(shape.map(({ ips }) => ips)), used, free: totals.assigned - used });
-      const enis = findEniRows(facts);
+      const enis = buildEniRows(facts);
       t.is(sum(enis.map(({ assigned }) => assigned)), totals.assigned);
       t.is(sum(enis.map((eni) => eni.used ?? 0)), used);
       // Each ENI has an address of its own besides.
-      t.is(sum(findSubnetRows(facts).map(({ ours }) => ours)), totals.assigned + shape.length);
+      t.is(sum(buildSubnetRows(facts).map(({ ours }) => ours)), totals.assigned + shape.length);
     }),
   );
 });

@@ -1,12 +1,12 @@
 import test from 'ava';
 import { CliError } from '../../../cli/cli-error.ts';
-import { type ClusterPart, type ClusterReader, readCluster } from '../../../cli/cluster/read-cluster.ts';
+import { type ClusterReader, type ClusterResource, readCluster } from '../../../cli/cluster/read-cluster.ts';
 import type { KubeObject, ListPage } from '../../../kube/kube-client.ts';
 import { KubeError, type KubeErrorCode } from '../../../kube/kube-error.ts';
 import { cliErrorOf } from '../agent/captured.ts';
 import { NOW_MS, necObject, podObject, SAMPLE } from './sample.ts';
 
-const ALL: readonly ClusterPart[] = ['nodes', 'pods', 'vips', 'claims', 'venis', 'eips'];
+const ALL: readonly ClusterResource[] = ['nodes', 'pods', 'vips', 'claims', 'venis', 'eips'];
 const PAGE = 2;
 
 /** Serves objects in pages of two; `failing` says which call of which resource fails, and how. */

@@ -1,13 +1,13 @@
 import test from 'ava';
-import { findEniRows } from '../../../cli/cluster/find-eni-rows.ts';
-import { findKept } from '../../../cli/cluster/find-kept.ts';
+import { buildEniRows } from '../../../cli/cluster/build-eni-rows.ts';
+import { buildNodeRows } from '../../../cli/cluster/build-node-rows.ts';
+import { buildStaticView } from '../../../cli/cluster/build-static-view.ts';
+import { buildSubnetRows } from '../../../cli/cluster/build-subnet-rows.ts';
 import { findLeaks } from '../../../cli/cluster/find-leaks.ts';
-import { findNodeRows } from '../../../cli/cluster/find-node-rows.ts';
-import { findSubnetRows } from '../../../cli/cluster/find-subnet-rows.ts';
 import { renderEnis } from '../../../cli/cluster/render-enis.ts';
-import { renderKept } from '../../../cli/cluster/render-kept.ts';
 import { renderLeaks } from '../../../cli/cluster/render-leaks.ts';
 import { type ClusterLayout, renderNodes } from '../../../cli/cluster/render-nodes.ts';
+import { renderStaticView } from '../../../cli/cluster/render-static-view.ts';
 import { renderSubnets } from '../../../cli/cluster/render-subnets.ts';
 import { matchesGolden } from '../../support/golden.ts';
 import { runCaptured } from '../agent/captured.ts';
@@ -22,10 +22,10 @@ const FACTS = factsOf(
   ]),
 );
 const VIEWS: Readonly<Record<string, (layout: ClusterLayout) => string>> = {
-  nodes: (layout) => renderNodes(findNodeRows(FACTS, 600_000), layout),
-  subnets: (layout) => renderSubnets(findSubnetRows(FACTS), layout),
-  enis: (layout) => renderEnis(findEniRows(FACTS), layout),
-  kept: (layout) => renderKept(findKept(factsOf(KEPT_SAMPLE)), layout),
+  nodes: (layout) => renderNodes(buildNodeRows(FACTS, 600_000), layout),
+  subnets: (layout) => renderSubnets(buildSubnetRows(FACTS), layout),
+  enis: (layout) => renderEnis(buildEniRows(FACTS), layout),
+  kept: (layout) => renderStaticView(buildStaticView(factsOf(KEPT_SAMPLE)), layout),
   leaks: (layout) =>
     renderLeaks(findLeaks(FACTS, 600_000), { apartMs: 30_000, graceMs: 600_000, wasCloudAsked: true }, layout),
 };
@@ -53,9 +53,9 @@ for (const [name, render] of Object.entries(VIEWS)) {
 
 const ODD: readonly (readonly [string, RegExp])[] = [
   ['cluster leaks --sample -1 --grace -2', /--sample: expected seconds, 0 or more, got -1; --grace: .*-2/],
-  ['cluster nodes --cloud', /--cloud: the view of nodes asks nothing/],
-  ['cluster kept --cloud', /--cloud: the view of kept asks nothing/],
-  ['cluster enis --sample 5', /--sample: the view of enis looks once/],
+  ['cluster nodes --cloud', /--cloud: the view nodes does not use/],
+  ['cluster kept --cloud', /--cloud: the view kept does not use/],
+  ['cluster enis --sample 5', /--sample: the view enis reads once/],
   ['cluster pods', /pods/],
 ];
 

@@ -3,7 +3,7 @@ import type { JournalContent } from '../../../agent/journal/journal-content.ts';
 import type { Lease } from '../../../agent/journal/lease.ts';
 import type { NodeRecord } from '../../../agent/journal/node-record.ts';
 import { desiredOf } from '../../../cli/desired/desired-of.ts';
-import { isGoneEni } from '../../../cli/desired/place-recorded-enis.ts';
+import { isAbsentEni } from '../../../cli/desired/match-recorded-enis.ts';
 import type { Known } from '../../../cli/node/node-facts.ts';
 import { planNode } from '../../../dataplane/plan-node.ts';
 import type { LinkMessage } from '../../../netlink/link-message.ts';
@@ -97,7 +97,7 @@ test('desiredOf: follows an ENI that came back with another index, and keeps the
   const back = desiredOf({ journal, node: known }, [link(77, 'eth9', eni5.mac, { mtu: 8500 })]);
   t.like(back.enis[0], { ifindex: 77, ifname: 'eth9', mtu: 8500, table: eni5.table });
   const gone = desiredOf({ journal, node: known }, LINKS.slice(1)).enis[0];
-  t.true(gone !== undefined && isGoneEni(gone));
+  t.true(gone !== undefined && isAbsentEni(gone));
 });
 
 test('desiredOf: takes a changed MTU of an ENI for a change, not for a wish', (t) => {

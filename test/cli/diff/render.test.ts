@@ -1,7 +1,7 @@
 import test from 'ava';
+import { buildVerdicts } from '../../../cli/diff/build-verdicts.ts';
+import { compareNode, type NodeSnapshot } from '../../../cli/diff/compare-node.ts';
 import type { NodeDifferences } from '../../../cli/diff/difference.ts';
-import { diffNode, type NodeSight } from '../../../cli/diff/find-differences.ts';
-import { findVerdicts } from '../../../cli/diff/find-verdicts.ts';
 import { differencesDocument, renderDifferences, renderScript } from '../../../cli/diff/render-differences.ts';
 import { renderVerdicts } from '../../../cli/diff/render-verdicts.ts';
 import { renderRepair } from '../../../cli/repair/render-repair.ts';
@@ -10,7 +10,7 @@ import { matchesGolden } from '../../support/golden.ts';
 import { healthySight } from './sight-fixture.ts';
 
 /** A node with something of each kind: ours on the host, ours in a Pod, foreign, and not to be judged. */
-function brokenSight(): NodeSight {
+function brokenSight(): NodeSnapshot {
   const sight = healthySight();
   const [pod, ...others] = sight.pods;
   if (pod === undefined) throw new Error('the fixture has Pods');
@@ -25,12 +25,12 @@ function brokenSight(): NodeSight {
     },
     facts: { ...sight.facts, host: { ...sight.facts.host, rules: [rule], routes: [route] } },
     pods: [{ ...pod, observed: { ...pod.observed, neighs: [] } }, ...others],
-    unseen: [{ what: 'inside of Pod c999/eth0', why: 'its namespace is gone', next: 'DEL will follow' }],
+    unread: [{ what: 'inside of Pod c999/eth0', why: 'its namespace is gone', next: 'DEL will follow' }],
   };
 }
 
 const SIGHT = brokenSight();
-const FOUND: NodeDifferences = diffNode(SIGHT);
+const FOUND: NodeDifferences = compareNode(SIGHT);
 const MENDED: NodeDifferences = {
   ...FOUND,
   changes: [],
@@ -55,7 +55,7 @@ for (const width of [80, 160]) {
   });
 
   test(`renderVerdicts: fits ${width} columns`, (t) => {
-    const text = renderVerdicts(findVerdicts(SIGHT, FOUND), layout);
+    const text = renderVerdicts(buildVerdicts(SIGHT, FOUND), layout);
     t.true(text.split('\n').every((line) => line.length <= width));
     matchesGolden(t, import.meta.url, `check-${width}.txt`, text);
   });

@@ -1,6 +1,6 @@
 import type { Lease } from '../../../agent/journal/lease.ts';
 import { desiredOf } from '../../../cli/desired/desired-of.ts';
-import type { NodeSight } from '../../../cli/diff/find-differences.ts';
+import type { NodeSnapshot } from '../../../cli/diff/compare-node.ts';
 import { known } from '../../../cli/node/known.ts';
 import type { AgentFacts, NodeFacts } from '../../../cli/node/node-facts.ts';
 import type { NetState } from '../../../dataplane/desired.ts';
@@ -53,7 +53,7 @@ export function linkOf(ifindex: number, ifname: string, more: Partial<LinkMessag
 }
 
 /** A node on which everything is as its agent planned it, seen at one moment. */
-export function healthySight(leases: readonly Lease[] = [leaseOf(5, 10), leaseOf(6, 20)]): NodeSight {
+export function healthySight(leases: readonly Lease[] = [leaseOf(5, 10), leaseOf(6, 20)]): NodeSnapshot {
   const agent = agentOf(leases);
   const links = [
     linkOf(1, 'lo'),
@@ -93,7 +93,7 @@ export function healthySight(leases: readonly Lease[] = [leaseOf(5, 10), leaseOf
     }),
     peers: new Map(),
     deadSandboxes: new Set(),
-    unseen: [],
+    unread: [],
   };
 }
 

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import test from 'ava';
 import type { Check } from '../../../cli/doctor/check.ts';
+import { FORWARDING_CHECK } from '../../../cli/doctor/check-forwarding.ts';
+import { NETWORKD_CHECK } from '../../../cli/doctor/check-network-services.ts';
+import { RP_FILTER_CHECK } from '../../../cli/doctor/check-rp-filter.ts';
 import type { DoctorFacts } from '../../../cli/doctor/doctor-facts.ts';
-import { FORWARDING_CHECK } from '../../../cli/doctor/find-forwarding.ts';
-import { NETWORKD_CHECK } from '../../../cli/doctor/find-network-services.ts';
-import { RP_FILTER_CHECK } from '../../../cli/doctor/find-rp-filter.ts';
 import { readNetworkd } from '../../../cli/doctor/read-networkd.ts';
 import { readSysctlFiles } from '../../../cli/doctor/read-sysctl-files.ts';
 import { known } from '../../../cli/node/known.ts';
@@ -63,7 +63,7 @@ for (const { check, when, files, finds, keeps = [] } of CASES) {
     const facts = (): DoctorFacts =>
       doctorFacts({ networkd: known(readNetworkd(host.tree)), sysctlFiles: known(readSysctlFiles(host.tree)) });
     t.deepEqual(idsOf(check, facts()), finds);
-    const verdict = check.judge(facts());
+    const verdict = check.evaluate(facts());
     for (const { fix } of verdict.kind === 'done' ? verdict.findings : []) typeBelow(host.tree.root, fix);
     t.deepEqual(idsOf(check, facts()), []);
     for (const [path, text] of keeps) t.regex(host.tree.text(path) ?? '', text);

@@ -83,7 +83,7 @@ export function iptables(nft: string, legacy = ''): Known<IptablesFacts> {
 
 /** Ids of what a check finds; throws when it was skipped. */
 export function idsOf(check: Check, facts: DoctorFacts): readonly string[] {
-  const verdict = check.judge(facts);
+  const verdict = check.evaluate(facts);
   if (verdict.kind === 'skipped') throw new Error(`skipped: ${verdict.why}`);
   return verdict.findings.map(({ id }) => id);
 }

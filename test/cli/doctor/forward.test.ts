@@ -1,6 +1,6 @@
 import test from 'ava';
+import { FORWARD_CHECK } from '../../../cli/doctor/check-forward.ts';
 import type { DoctorFacts } from '../../../cli/doctor/doctor-facts.ts';
-import { FORWARD_CHECK } from '../../../cli/doctor/find-forward.ts';
 import { known } from '../../../cli/node/known.ts';
 import { doctorFacts, iptables, nodeWith } from './facts.ts';
 
@@ -8,7 +8,7 @@ import { doctorFacts, iptables, nodeWith } from './facts.ts';
 
 /** What is lost, as the check tells it; empty when nothing is. */
 function lostOf(facts: DoctorFacts): readonly string[] {
-  const verdict = FORWARD_CHECK.judge(facts);
+  const verdict = FORWARD_CHECK.evaluate(facts);
   if (verdict.kind === 'skipped') throw new Error(`skipped: ${verdict.why}`);
   return verdict.findings.map(({ what }) => what.replaceAll(/.*: | \d[\d.]+/g, ''));
 }
@@ -22,7 +22,7 @@ const BOTH = ['from, to'];
 
 test('forward: weighs what Pods send more than what is sent to them', (t) => {
   const severityOf = (text: string) => {
-    const verdict = FORWARD_CHECK.judge(doctorFacts({ iptables: iptables(text) }));
+    const verdict = FORWARD_CHECK.evaluate(doctorFacts({ iptables: iptables(text) }));
     return verdict.kind === 'done' ? verdict.findings.map(({ severity }) => severity) : [];
   };
   t.deepEqual(severityOf(DROP), ['error']);

@@ -1,14 +1,14 @@
 import test from 'ava';
 import type { Check } from '../../../cli/doctor/check.ts';
-import type { AgentStatus, DoctorFacts } from '../../../cli/doctor/doctor-facts.ts';
-import { AGENT_CHECK, CNI_CHECK, STATE_CHECK } from '../../../cli/doctor/find-agent.ts';
+import { AGENT_CHECK, CNI_CHECK, STATE_CHECK } from '../../../cli/doctor/check-agent.ts';
 import {
   BRIDGE_CHECK,
   CONNTRACK_CHECK,
   INOTIFY_CHECK,
   KERNEL_CHECK,
   NEIGH_CHECK,
-} from '../../../cli/doctor/find-kernel.ts';
+} from '../../../cli/doctor/check-kernel.ts';
+import type { AgentStatus, DoctorFacts } from '../../../cli/doctor/doctor-facts.ts';
 import { known, unknown } from '../../../cli/node/known.ts';
 import type { NodeFacts } from '../../../cli/node/node-facts.ts';
 import { doctorFacts, healthyNode, idsOf, nodeWith, nodeWithSysctl } from './facts.ts';
@@ -99,18 +99,20 @@ for (const [check, cases] of CASES) {
 }
 
 test('br-netfilter: is skipped where no bridge has Pods', (t) => {
-  t.is(BRIDGE_CHECK.judge(doctorFacts()).kind, 'skipped');
+  t.is(BRIDGE_CHECK.evaluate(doctorFacts()).kind, 'skipped');
 });
 
 test('br-netfilter: is skipped where the bridge is Docker’s', (t) => {
   const { host, ...others } = bridged();
   const links = host.links.map((link) => (link.kind === 'bridge' ? { ...link, ifname: 'docker0' } : link));
-  t.is(BRIDGE_CHECK.judge(doctorFacts({ node: { ...others, host: { ...host, links } } })).kind, 'skipped');
+  t.is(BRIDGE_CHECK.evaluate(doctorFacts({ node: { ...others, host: { ...host, links } } })).kind, 'skipped');
 });
 
 test('conntrack: calls a full table an error, a filling one a warning, what is past worth knowing', (t) => {
   const severityOf = (count: number, drop: number) => {
-    const verdict = CONNTRACK_CHECK.judge(doctorFacts({ kernel: kernelWith({ conntrack: conntrack(count, drop) }) }));
+    const verdict = CONNTRACK_CHECK.evaluate(
+      doctorFacts({ kernel: kernelWith({ conntrack: conntrack(count, drop) }) }),
+    );
     return verdict.kind === 'done' ? verdict.findings.map(({ severity }) => severity) : [];
   };
   t.deepEqual([severityOf(262_000, 0), severityOf(220_000, 9), severityOf(10, 9)], [['error'], ['warning'], ['info']]);

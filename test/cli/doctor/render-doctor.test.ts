@@ -4,7 +4,7 @@ import { CliError } from '../../../cli/cli-error.ts';
 import { CHECKS } from '../../../cli/doctor/checks.ts';
 import { decideSelection } from '../../../cli/doctor/decide-selection.ts';
 import type { DoctorFacts } from '../../../cli/doctor/doctor-facts.ts';
-import { findDiagnosis } from '../../../cli/doctor/find-diagnosis.ts';
+import { evaluateChecks } from '../../../cli/doctor/evaluate-checks.ts';
 import { doctorDocument, renderDoctor } from '../../../cli/doctor/render-doctor.ts';
 import { known } from '../../../cli/node/known.ts';
 import { NODE_FAULTS } from '../../e2e/support/node-faults.ts';
@@ -42,22 +42,22 @@ function sickFacts(): DoctorFacts {
 for (const width of [80, 160]) {
   test(`renderDoctor: is as in the golden file at ${width} columns`, (t) => {
     const layout = { width, isColored: false, isWide: false };
-    matchesGolden(t, import.meta.url, `doctor-${width}.txt`, renderDoctor(findDiagnosis(ALL, sickFacts()), layout));
+    matchesGolden(t, import.meta.url, `doctor-${width}.txt`, renderDoctor(evaluateChecks(ALL, sickFacts()), layout));
   });
 }
 
 test('renderDoctor: has each check with what it saw when it may be wide', (t) => {
   const layout = { width: 80, isColored: false, isWide: true };
-  matchesGolden(t, import.meta.url, 'doctor-wide.txt', renderDoctor(findDiagnosis(ALL, sickFacts()), layout));
+  matchesGolden(t, import.meta.url, 'doctor-wide.txt', renderDoctor(evaluateChecks(ALL, sickFacts()), layout));
 });
 
 test('renderDoctor: says in one line that nothing is wrong', (t) => {
-  const text = renderDoctor(findDiagnosis(ALL, doctorFacts()), { width: 80, isColored: false, isWide: false });
+  const text = renderDoctor(evaluateChecks(ALL, doctorFacts()), { width: 80, isColored: false, isWide: false });
   t.regex(text, /^(skipped .*\n)+\d+ checks, nothing wrong, \d+ skipped\n$/);
 });
 
 test('renderDoctor: colours what is wrong, and only when asked to', (t) => {
-  const diagnosis = findDiagnosis(ALL, sickFacts());
+  const diagnosis = evaluateChecks(ALL, sickFacts());
   const plain = renderDoctor(diagnosis, { width: 80, isColored: false, isWide: true });
   const colored = renderDoctor(diagnosis, { width: 80, isColored: true, isWide: true });
   t.true(colored.includes('\u001b[31merror'));
@@ -70,13 +70,13 @@ test('renderDoctor: tells three of many alike, and how many more there are', (t)
   const node = nodeWith(({ rules }) => ({
     rules: [...rules, ...Array.from({ length: 9 }, (_, at) => ({ ...rule, priority: 1536, tos: at * 4 }))],
   }));
-  const text = renderDoctor(findDiagnosis(ALL, doctorFacts({ node })), { width: 80, isColored: false, isWide: false });
+  const text = renderDoctor(evaluateChecks(ALL, doctorFacts({ node })), { width: 80, isColored: false, isWide: false });
   t.is(text.match(/^warning {2}foreign-rule-priority/gm)?.length, 3);
   t.regex(text, /foreign-rule-priority: 6 more/);
 });
 
 test('doctorDocument: counts what it lists', (t) => {
-  const document = JSON.parse(JSON.stringify(doctorDocument(findDiagnosis(ALL, sickFacts()))));
+  const document = JSON.parse(JSON.stringify(doctorDocument(evaluateChecks(ALL, sickFacts()))));
   t.like(document.summary, { checks: CHECKS.length, errors: 2, warnings: 1, infos: 1 });
   t.is(document.findings.length, 4);
   t.deepEqual(
@@ -85,30 +85,30 @@ test('doctorDocument: counts what it lists', (t) => {
   );
 });
 
-test('findDiagnosis: tells two rules of one kind apart, and one rule once however it is written', (t) => {
+test('evaluateChecks: tells two rules of one kind apart, and one rule once however it is written', (t) => {
   const rule = { family: 2, tos: 0, action: 1, flags: 0, table: 254, protocol: 3, unknown: [] };
   const srcs = ['192.168.1.0/24', '192.168.2.0/24'];
   const node = nodeWith(({ rules }) => ({
     rules: [...rules, ...srcs.map((src) => ({ ...rule, priority: 1537, src }))],
   }));
-  const [first] = findDiagnosis(ALL, doctorFacts({ node })).findings;
+  const [first] = evaluateChecks(ALL, doctorFacts({ node })).findings;
   if (first === undefined) throw new Error('nothing was found');
   const otherwise = {
     ...first,
     what: 'the same in other words',
     subjects: ['rule:4:1537:from 192.168.1.0/24'],
   };
-  const { findings } = findDiagnosis(ALL, doctorFacts({ node, differences: known([otherwise]) }));
+  const { findings } = evaluateChecks(ALL, doctorFacts({ node, differences: known([otherwise]) }));
   t.deepEqual(
     findings.map(({ id, what }) => [id, srcs.find((src) => what.includes(src))]),
     srcs.map((src) => ['foreign-rule-priority', src]),
   );
 });
 
-test('findDiagnosis: tells what two checks found once', (t) => {
+test('evaluateChecks: tells what two checks found once', (t) => {
   const facts = sickFacts();
-  const twice = findDiagnosis(ALL, facts).findings.filter(({ id }) => id === 'eni-down');
-  const again = findDiagnosis(ALL, { ...facts, differences: known(twice) });
+  const twice = evaluateChecks(ALL, facts).findings.filter(({ id }) => id === 'eni-down');
+  const again = evaluateChecks(ALL, { ...facts, differences: known(twice) });
   t.is(twice.length, 1);
   t.is(again.findings.filter(({ id }) => id === 'eni-down').length, 1);
 });
@@ -119,12 +119,12 @@ test('decideSelection: takes ids of checks and of findings, with commas', (t) =>
     only.checks.map(({ id }) => id),
     ['marks', 'rp-filter', 'differences'],
   );
-  const found = findDiagnosis(only, sickFacts()).findings.map(({ id }) => id);
+  const found = evaluateChecks(only, sickFacts()).findings.map(({ id }) => id);
   t.deepEqual(found, ['rp-filter-strict']);
   const skip = decideSelection(CHECKS, [], ['networkd', 'eni-down']);
   t.false(skip.checks.some(({ id }) => id === 'networkd'));
   t.deepEqual(
-    findDiagnosis(skip, sickFacts()).findings.map(({ id }) => id),
+    evaluateChecks(skip, sickFacts()).findings.map(({ id }) => id),
     ['rp-filter-strict', 'conntrack-pressure'],
   );
 });

@@ -1,11 +1,11 @@
 import test from 'ava';
 import type { Check } from '../../../cli/doctor/check.ts';
-import { CLOUD_INIT_CHECK } from '../../../cli/doctor/find-cloud-init.ts';
-import { FORWARDING_CHECK } from '../../../cli/doctor/find-forwarding.ts';
-import { NETWORK_MANAGER_CHECK } from '../../../cli/doctor/find-network-manager.ts';
-import { DHCP_CHECK, NETWORKD_CHECK } from '../../../cli/doctor/find-network-services.ts';
-import { MAC_CHECK } from '../../../cli/doctor/find-pod-links.ts';
-import { RP_FILTER_CHECK } from '../../../cli/doctor/find-rp-filter.ts';
+import { CLOUD_INIT_CHECK } from '../../../cli/doctor/check-cloud-init.ts';
+import { FORWARDING_CHECK } from '../../../cli/doctor/check-forwarding.ts';
+import { NETWORK_MANAGER_CHECK } from '../../../cli/doctor/check-network-manager.ts';
+import { DHCP_CHECK, NETWORKD_CHECK } from '../../../cli/doctor/check-network-services.ts';
+import { MAC_CHECK } from '../../../cli/doctor/check-pod-links.ts';
+import { RP_FILTER_CHECK } from '../../../cli/doctor/check-rp-filter.ts';
 import type { HostTree } from '../../../cli/doctor/host-tree.ts';
 import { readCloudInit } from '../../../cli/doctor/read-cloud-init.ts';
 import { readNetworkManager } from '../../../cli/doctor/read-network-manager.ts';
@@ -153,7 +153,7 @@ cases(NETWORKD_CHECK, (tree) => ({ networkd: known(readNetworkd(tree)) }), [
 test('networkd: is skipped when it does not run, or when the host’s files are not to be seen', (t) => {
   const whyOf = (files: Readonly<Record<string, string>>) => {
     using host = hostTree(files);
-    const verdict = NETWORKD_CHECK.judge(doctorFacts({ networkd: known(readNetworkd(host.tree)) }));
+    const verdict = NETWORKD_CHECK.evaluate(doctorFacts({ networkd: known(readNetworkd(host.tree)) }));
     return verdict.kind === 'skipped' ? verdict.why : '';
   };
   t.is(whyOf({ '/run/systemd/units/invocation:ssh.service': '' }), 'systemd-networkd does not run');

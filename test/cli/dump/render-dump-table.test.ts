@@ -1,9 +1,9 @@
 import test from 'ava';
-import { findDump } from '../../../cli/dump/find-dump.ts';
 import type { IpNames } from '../../../cli/dump/ip-names.ts';
 import type { Topic } from '../../../cli/dump/render-dump-json.ts';
 import { renderDumpTable } from '../../../cli/dump/render-dump-table.ts';
-import { ownersOf } from '../../../cli/node/find-owner.ts';
+import { selectDump } from '../../../cli/dump/select-dump.ts';
+import { buildOwnerIndex } from '../../../cli/node/build-owner-index.ts';
 import type { NodeFacts } from '../../../cli/node/node-facts.ts';
 import { matchesGolden } from '../../support/golden.ts';
 import { nodeFixture } from '../graph/node-fixture.ts';
@@ -56,10 +56,10 @@ function render(
   width: number | undefined,
   more: { pod?: string; isAll?: boolean } = {},
 ) {
-  const owners = ownersOf(facts);
+  const owners = buildOwnerIndex(facts);
   const names = new Map(facts.host.links.map(({ ifindex, ifname }) => [ifindex, ifname]));
-  const { parts } = findDump(facts, owners, { pod: more.pod });
-  return parts
+  const { namespaces } = selectDump(facts, owners, { pod: more.pod });
+  return namespaces
     .map((part) => {
       const links =
         part.pod === undefined ? names : new Map(part.facts.links.map((link) => [link.ifindex, link.ifname]));

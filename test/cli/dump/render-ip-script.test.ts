@@ -1,10 +1,10 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { CliError } from '../../../cli/cli-error.ts';
-import { findDump } from '../../../cli/dump/find-dump.ts';
 import { openIpNames } from '../../../cli/dump/open-ip-names.ts';
 import { renderIpScript } from '../../../cli/dump/render-ip-script.ts';
-import { ownersOf } from '../../../cli/node/find-owner.ts';
+import { selectDump } from '../../../cli/dump/select-dump.ts';
+import { buildOwnerIndex } from '../../../cli/node/build-owner-index.ts';
 import { ifKnown } from '../../../cli/node/known.ts';
 import { matchesGolden } from '../../support/golden.ts';
 import { assertLaw } from '../../support/law.ts';
@@ -15,33 +15,40 @@ const TOPICS = ['rules', 'neigh', 'routes', 'addrs', 'links'] as const;
 const NAMES = openIpNames('/nonexistent', new Map(NODE.host.links.map((link) => [link.ifindex, link.ifname])));
 
 test('renderIpScript: writes what must be there first, first', (t) => {
-  const facts = { ...NODE.host, whole: NODE.host };
+  const facts = { ...NODE.host, unfiltered: NODE.host };
   const nft = ifKnown(NODE.host.nft)?.ourTable ?? '';
-  const script = renderIpScript(facts, NAMES, { topics: TOPICS, hasStandIns: true, isWhole: true, nft });
+  const script = renderIpScript(facts, NAMES, { topics: TOPICS, hasStandIns: true, isUnfiltered: true, nft });
   matchesGolden(t, import.meta.url, 'node.sh', script);
 });
 
 test('renderIpScript: says of links that cannot be made that they must be there', (t) => {
-  const facts = { ...NODE.host, whole: NODE.host };
-  const script = renderIpScript(facts, NAMES, { topics: ['links'], hasStandIns: false, isWhole: true });
+  const facts = { ...NODE.host, unfiltered: NODE.host };
+  const script = renderIpScript(facts, NAMES, { topics: ['links'], hasStandIns: false, isUnfiltered: true });
   t.regex(script, /# eth1 is a network card: it must be there before/);
   t.regex(script, /# eni\w+ is one end of a veth pair: it must be there before/);
   t.false(script.includes('link add'));
 });
 
 test('renderIpScript: takes no default rule away when only some rules were asked for', (t) => {
-  const { parts } = findDump(NODE, ownersOf(NODE), { family: 6 });
-  const facts = parts[0]?.facts ?? t.fail();
-  const shown = { ...facts, whole: facts };
-  const script = renderIpScript(shown, NAMES, { topics: ['rules'], hasStandIns: false, isWhole: false });
+  const { namespaces } = selectDump(NODE, buildOwnerIndex(NODE), { family: 6 });
+  const facts = namespaces[0]?.facts ?? t.fail();
+  const shown = { ...facts, unfiltered: facts };
+  const script = renderIpScript(shown, NAMES, { topics: ['rules'], hasStandIns: false, isUnfiltered: false });
   t.false(script.includes('rule del'));
   t.false(script.includes('ip -4'));
   t.true(script.includes('ip -6'));
 });
 
 test('renderIpScript: is empty but for its head when there is nothing to make', (t) => {
-  const facts = { links: [], addresses: [], routes: [], rules: [], neighs: [], whole: { links: [], addresses: [] } };
-  const script = renderIpScript(facts, NAMES, { topics: ['routes'], hasStandIns: false, isWhole: false });
+  const facts = {
+    links: [],
+    addresses: [],
+    routes: [],
+    rules: [],
+    neighs: [],
+    unfiltered: { links: [], addresses: [] },
+  };
+  const script = renderIpScript(facts, NAMES, { topics: ['routes'], hasStandIns: false, isUnfiltered: false });
   t.is(
     script
       .split('\n')
@@ -87,8 +94,8 @@ test('renderIpScript: runs nothing that a Pod or anybody else wrote into an alia
         neighs: [],
       };
       const names = openIpNames('/nonexistent', new Map([[link.ifindex, ifname]]));
-      const parts = { topics: TOPICS, hasStandIns: true, isWhole: false, nft };
-      const { run, given } = readScript(renderIpScript({ ...facts, whole: facts }, names, parts));
+      const parts = { topics: TOPICS, hasStandIns: true, isUnfiltered: false, nft };
+      const { run, given } = readScript(renderIpScript({ ...facts, unfiltered: facts }, names, parts));
       t.deepEqual(
         run.filter(
           (line) => !/^(#!\/bin\/sh|# Made by .*|set -e|ip( -[46])? -batch - <<'\w+'|nft -f - <<'\w+')$/.test(line),
@@ -108,16 +115,16 @@ test('renderIpScript: keeps a link whose alias cannot be said, and says so', (t)
   const links = NODE.host.links
     .filter(({ ifname }) => ifname === 'eth1')
     .map((link) => ({ ...link, ifalias: 'rack #7' }));
-  const facts = { links, addresses: [], routes: [], rules: [], neighs: [], whole: { links, addresses: [] } };
-  const script = renderIpScript(facts, NAMES, { topics: ['links'], hasStandIns: false, isWhole: false });
+  const facts = { links, addresses: [], routes: [], rules: [], neighs: [], unfiltered: { links, addresses: [] } };
+  const script = renderIpScript(facts, NAMES, { topics: ['links'], hasStandIns: false, isUnfiltered: false });
   t.regex(script, /^link set dev eth1 .* up$/m);
   t.regex(script, /^# left out, .*alias "rack #7"$/m);
 });
 
-test('findDump: an ENI or table that is not there by its name may be so for want of the record, and it says so', (t) => {
+test('selectDump: an ENI or table that is not there by its name may be so for want of the record, and it says so', (t) => {
   const facts = { ...NODE, agent: { kind: 'unknown', why: 'there is no journal', next: 'start the agent' } as const };
   for (const filter of [{ eni: 'eni-nobody' }, { table: 'nobody' }]) {
-    const error = t.throws(() => findDump(facts, ownersOf(facts), filter), { instanceOf: CliError });
+    const error = t.throws(() => selectDump(facts, buildOwnerIndex(facts), filter), { instanceOf: CliError });
     t.is(error?.code, 'NOT_FOUND');
     t.regex(error?.message ?? '', /nobody.*not known: there is no journal/);
   }
@@ -127,8 +134,8 @@ test('renderIpScript: takes no IPv6 rule away for a node without IPv6', (t) => {
   const { links, addresses, rules } = NODE.host;
   const only4 = { links, addresses: addresses.filter(({ family }) => family === 2), routes: [], neighs: [] };
   const facts = { ...only4, rules: rules.filter(({ family }) => family === 2) };
-  const parts = { topics: ['rules'], hasStandIns: false, isWhole: true } as const;
-  t.false(renderIpScript({ ...facts, whole: facts }, NAMES, parts).includes('ip -6'));
-  const with6 = { ...facts, whole: NODE.host };
+  const parts = { topics: ['rules'], hasStandIns: false, isUnfiltered: true } as const;
+  t.false(renderIpScript({ ...facts, unfiltered: facts }, NAMES, parts).includes('ip -6'));
+  const with6 = { ...facts, unfiltered: NODE.host };
   t.regex(renderIpScript(with6, NAMES, parts), /ip -6 [\s\S]*rule del pref 32766/);
 });

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import { openJournal } from '../../../agent/journal/journal.ts';
-import { findClusterRows } from '../../../cli/events/find-cluster-rows.ts';
+import { selectClusterRows } from '../../../cli/events/select-cluster-rows.ts';
 import { eventObject, type InvolvedObject } from '../../../kube/events/event-object.ts';
 import { openKubeClient } from '../../../kube/open-client.ts';
 import { EVENTS as KUBE_EVENTS } from '../../../kube/resource-types.ts';
@@ -110,7 +110,7 @@ test('events: exits 2 without an agent', async (t) => {
   t.regex(stderr, /agent does not answer/);
 });
 
-test('findClusterRows: keeps what concerns this node’s network, and stands malformed events', (t) => {
+test('selectClusterRows: keeps what concerns this node’s network, and stands malformed events', (t) => {
   const event = (involved: object, source: object, reason: string, more: object = {}) => ({
     involvedObject: involved,
     source,
@@ -121,7 +121,7 @@ test('findClusterRows: keeps what concerns this node’s network, and stands mal
     ...more,
   });
   const pod = (name: string) => ({ kind: 'Pod', namespace: 'default', name });
-  const rows = findClusterRows(
+  const rows = selectClusterRows(
     [
       event({ kind: 'Node', name: 'n1' }, { component: 'tke-eni-agent' }, 'RepairFight', { count: 3 }),
       event({ kind: 'NodeENIConfig', name: 'n1' }, { component: 'tke-eni-ipamd' }, 'SubnetExhausted'),

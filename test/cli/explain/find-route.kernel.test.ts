@@ -2,8 +2,8 @@ import { deepStrictEqual } from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
-import { findRoute, type Reading } from '../../../cli/explain/find-route.ts';
-import { findSourceCheck } from '../../../cli/explain/find-source-check.ts';
+import { evaluateSourceCheck } from '../../../cli/explain/evaluate-source-check.ts';
+import { findRoute, type RouteResult } from '../../../cli/explain/find-route.ts';
 import { type Flow, queryOf } from '../../../cli/explain/flow.ts';
 import { readNetnsFacts } from '../../../cli/node/read-netns-facts.ts';
 import { isNetlinkError } from '../../../netlink/netlink-error.ts';
@@ -29,7 +29,7 @@ function verdictOf(route: RouteMessage): Verdict {
   return { table, dst, type, tos, metric, oifs: oifs.sort((a, b) => a - b) };
 }
 
-function readingVerdict(reading: Reading, flow: Flow): Verdict {
+function readingVerdict(reading: RouteResult, flow: Flow): Verdict {
   if (reading.kind === 'route') return verdictOf(reading.route);
   // Asked about a packet from outside, IPv4 says EINVAL for whatever it would drop without an answer to the sender.
   return flow.family === 4 && flow.iif !== undefined && reading.route === undefined ? 'refused' : reading.code;
@@ -63,7 +63,7 @@ function ipVerdict(netns: TestNetns, wanted: WantedFlow): Verdict {
   }
 }
 
-function shownAsIp(netns: TestNetns, reading: Reading): Verdict {
+function shownAsIp(netns: TestNetns, reading: RouteResult): Verdict {
   if (reading.kind === 'refused') return 'refused';
   const { route } = reading;
   const hops = route.multipath?.map(({ oif }) => oif ?? 0) ?? [route.oif ?? 0];
@@ -128,7 +128,7 @@ function dropsAlike(netns: TestNetns, input: World, chosen: Settings): readonly 
     if (reading.kind === 'refused' || reading.nexthops.length > 1) continue;
     const oif = reading.route.type === RTN_LOCAL ? undefined : reading.nexthops[0]?.oif;
     const packet = { ...rest, src, iif: link.ifindex };
-    const check = findSourceCheck(facts, packet, oif);
+    const check = evaluateSourceCheck(facts, packet, oif);
     const kernel = kernelVerdict(netns, flow);
     deepStrictEqual(
       check.isDropped,
@@ -140,7 +140,7 @@ function dropsAlike(netns: TestNetns, input: World, chosen: Settings): readonly 
   return drops;
 }
 
-test('findSourceCheck: drops what the kernel drops', async (t) => {
+test('evaluateSourceCheck: drops what the kernel drops', async (t) => {
   using netns = new TestNetns();
   buildLinks(netns.name);
   const drops: boolean[] = [];
@@ -162,7 +162,7 @@ for (const [rules, isDropped] of [
   [['rule add iif lo ipproto udp pref 11 lookup 100', 'rule add iif v1 dport 80 pref 12 lookup 3999'], true],
   [['rule add ipproto udp pref 11 lookup 100'], true],
 ] as const) {
-  test(`findSourceCheck: reads the protocol where the kernel does, with ${rules.join(', ')}`, (t) => {
+  test(`evaluateSourceCheck: reads the protocol where the kernel does, with ${rules.join(', ')}`, (t) => {
     using netns = new TestNetns();
     buildLinks(netns.name);
     // Of the sender's address: by v2 in the main table, by v0 where the rule leads.
@@ -204,7 +204,7 @@ function oifWithLinkdown(netns: TestNetns, family: 4 | 6, ignores: 0 | 1): strin
 }
 
 /** One route by v3, which has no carrier, and by v1, whose group is 7; a rule suppresses what leads there. */
-function routeOverGroup(netns: TestNetns, hops: readonly string[]): Reading['kind'] {
+function routeOverGroup(netns: TestNetns, hops: readonly string[]): RouteResult['kind'] {
   const scope = '/proc/sys/net/ipv4/conf/all/ignore_routes_with_linkdown';
   execFileSync('ip', ['netns', 'exec', netns.name, 'sh', '-c', `echo 1 > ${scope}`]);
   const nexthops = hops.flatMap((dev) => ['nexthop', 'via', '10.77.0.9', 'dev', dev, 'onlink']);

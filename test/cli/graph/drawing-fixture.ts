@@ -1,5 +1,5 @@
+import { buildGraph } from '../../../cli/graph/build-graph.ts';
 import type { Graph } from '../../../cli/graph/graph.ts';
-import { graphOf } from '../../../cli/graph/graph-of.ts';
 import { DRAWING_SHEET, PAGE_SCRIPT, PAGE_SHEET } from '../../../cli/graph/page/page-sources.inline.ts';
 import { renderHtml } from '../../../cli/graph/render-html.ts';
 import { renderSvg } from '../../../cli/graph/render-svg.ts';
@@ -36,7 +36,7 @@ export function drawingOf(facts: NodeFacts): Graph {
     const group = facts.host.links.find(({ ifindex }) => ifindex === pod.hostIfindex)?.group;
     return explanationFixture(facts, pod, !hasRule(group));
   });
-  return graphOf(facts, { explanations, findings: [] });
+  return buildGraph(facts, { explanations, findings: [] });
 }
 
 /** Renders the page of a made-up node. */

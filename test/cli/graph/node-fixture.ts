@@ -1,7 +1,7 @@
 import { type Lease, leaseKey } from '../../../agent/journal/lease.ts';
 import { findEnis } from '../../../cli/node/find-enis.ts';
-import { findTableNames } from '../../../cli/node/find-table-names.ts';
 import { known, unknown } from '../../../cli/node/known.ts';
+import { mergeTableNames } from '../../../cli/node/merge-table-names.ts';
 import type { AgentFacts, NetnsFacts, NodeFacts, PodFacts } from '../../../cli/node/node-facts.ts';
 import type { HostState, NetState } from '../../../dataplane/desired.ts';
 import { hostVethAlias, hostVethName } from '../../../dataplane/host-veth-name.ts';
@@ -64,7 +64,7 @@ export function nodeFixture(spec: FixtureNode): NodeFacts {
   };
   const agentFacts = spec.hasAgent === false ? unknown('no /run/tke-eni/journal.db', 'start the agent') : known(agent);
   const host = hostFacts(planNode(node, enis, pods), enis, pods);
-  const tableNames = findTableNames(new Map(), findEnis(host, agentFacts));
+  const tableNames = mergeTableNames(new Map(), findEnis(host, agentFacts));
   return {
     host: { ...host, nft: known({ objects: [], ourTable: planNode(node, enis, pods).nft?.text }), tableNames },
     agent: agentFacts,

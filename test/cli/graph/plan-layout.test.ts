@@ -1,8 +1,8 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { buildGraph } from '../../../cli/graph/build-graph.ts';
 import { findPathStops } from '../../../cli/graph/find-path-stops.ts';
 import type { Graph } from '../../../cli/graph/graph.ts';
-import { graphOf } from '../../../cli/graph/graph-of.ts';
 import { type Box, type Layout, planLayout } from '../../../cli/graph/plan-layout.ts';
 import { pathLine } from '../../../cli/graph/plan-path-line.ts';
 import { planStops } from '../../../cli/graph/plan-stops.ts';
@@ -24,7 +24,7 @@ function drawingOf(
 ): { readonly graph: Graph; readonly layout: Layout } {
   const facts = nodeFixture(spec);
   const pods = [...facts.pods.slice(0, explained), ...facts.pods.slice(-1)];
-  const graph = graphOf(facts, { explanations: pods.map((pod) => explanationFixture(facts, pod)), findings: [] });
+  const graph = buildGraph(facts, { explanations: pods.map((pod) => explanationFixture(facts, pod)), findings: [] });
   return { graph, layout: planLayout(graph) };
 }
 

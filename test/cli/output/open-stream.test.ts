@@ -1,13 +1,13 @@
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import test from 'ava';
-import { wantsColor } from '../../../cli/output/color.ts';
+import { usesColor } from '../../../cli/output/color.ts';
 import { openStream } from '../../../cli/output/open-stream.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 
 const PARTS = {
   isTerminal: false,
   isColored: false,
-  columnsWanted: undefined,
+  columnsVariable: undefined,
   size: () => undefined,
   onClosed: () => {},
 };
@@ -25,9 +25,9 @@ test('openStream: what is written is out at once', (t) => {
 test('openStream: is as wide as the terminal, as COLUMNS says, or 160', (t) => {
   const columns = (parts: Partial<Parameters<typeof openStream>[0]>) =>
     openStream({ ...PARTS, fd: 1, ...parts }).columns();
-  t.is(columns({ size: () => ({ columns: 99, rows: 20 }), columnsWanted: '70' }), 99);
-  t.is(columns({ columnsWanted: '70' }), 70);
-  t.is(columns({ columnsWanted: 'wide' }), 160);
+  t.is(columns({ size: () => ({ columns: 99, rows: 20 }), columnsVariable: '70' }), 99);
+  t.is(columns({ columnsVariable: '70' }), 70);
+  t.is(columns({ columnsVariable: 'wide' }), 160);
   t.is(columns({}), 160);
 });
 
@@ -42,7 +42,7 @@ const TABLE = [
 ] as const;
 
 for (const [choice, isTerminal, env, wanted] of TABLE) {
-  test(`wantsColor: ${choice}, ${isTerminal ? 'a terminal' : 'no terminal'}, ${JSON.stringify(env)}: ${wanted}`, (t) => {
-    t.is(wantsColor(choice, isTerminal, env), wanted);
+  test(`usesColor: ${choice}, ${isTerminal ? 'a terminal' : 'no terminal'}, ${JSON.stringify(env)}: ${wanted}`, (t) => {
+    t.is(usesColor(choice, isTerminal, env), wanted);
   });
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { openJournal } from '../../../agent/journal/journal.ts';
 import { openOpsClient } from '../../../cli/agent/ops-client.ts';
-import { findPodRows, isPodMeant } from '../../../cli/pool/find-pod-rows.ts';
+import { buildPodRows, matchesPod } from '../../../cli/pool/build-pod-rows.ts';
 import { renderPods } from '../../../cli/pool/render-pods.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { matchesGolden } from '../../support/golden.ts';
@@ -144,7 +144,7 @@ for (const columns of WIDTHS) {
 
   test(`renderPods: fits ${columns} columns`, (t) => {
     const unnamed = { ...LEASE_SAMPLE, containerId: 'ffee00112233445566', podNamespace: '', podName: '' };
-    const rows = findPodRows([LEASE_SAMPLE, { ...unnamed, state: 'releasing', ifName: 'net1' }], 7_201_000);
+    const rows = buildPodRows([LEASE_SAMPLE, { ...unnamed, state: 'releasing', ifName: 'net1' }], 7_201_000);
     const text = renderPods(rows, { width: columns, isColored: false });
     t.true(text.split('\n').every((line) => line.length <= columns));
     matchesGolden(t, import.meta.url, `pods-${columns}.txt`, text);
@@ -161,11 +161,11 @@ test('status: calls an agent without the service too old, and tells what the jou
   t.regex(stdout, /: 2 in use, 3 free$/m);
 });
 
-test('isPodMeant: by name, address, veth or the beginning of a container id', (t) => {
-  const [row] = findPodRows([LEASE_SAMPLE], 0);
+test('matchesPod: by name, address, veth or the beginning of a container id', (t) => {
+  const [row] = buildPodRows([LEASE_SAMPLE], 0);
   if (row === undefined) return t.fail();
   for (const word of ['web', 'default/web-0', '10.0.2.10', 'fd00:10:0:2::a', 'eni0123456789a', 'a1b2']) {
-    t.true(isPodMeant(row, word), word);
+    t.true(matchesPod(row, word), word);
   }
-  for (const word of ['a1b', '10.0.2.1', 'db', 'eni0123']) t.false(isPodMeant(row, word), word);
+  for (const word of ['a1b', '10.0.2.1', 'db', 'eni0123']) t.false(matchesPod(row, word), word);
 });

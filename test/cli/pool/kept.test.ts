@@ -1,7 +1,7 @@
 import test from 'ava';
 import { ADDRESS_STATE } from '../../../agent/api/ops-messages.ts';
-import { findAgentPool } from '../../../cli/pool/find-agent-pool.ts';
-import { findJournalPool } from '../../../cli/pool/find-journal-pool.ts';
+import { buildAgentPool } from '../../../cli/pool/build-agent-pool.ts';
+import { buildJournalPool } from '../../../cli/pool/build-journal-pool.ts';
 import { renderPool } from '../../../cli/pool/render-pool.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 import { runCaptured } from '../agent/captured.ts';
@@ -35,7 +35,7 @@ test('pool: shows kept addresses as KEPT, with whose they are', async (t) => {
   t.like(document.addresses.at(-1), { ip: '10.0.2.200', use: 'kept', keptFor: { pods: 'shop/web-0' } });
 });
 
-test('findAgentPool: an agent that knows no kept addresses has none', (t) => {
+test('buildAgentPool: an agent that knows no kept addresses has none', (t) => {
   const blank = {
     containerId: '',
     ifName: '',
@@ -54,19 +54,19 @@ test('findAgentPool: an agent that knows no kept addresses has none', (t) => {
     ...{ addresses: [address], enis: [], warmMin: 0, warmMax: 0, limit: 0, demand: 0, waiting: [], supplyEpoch: 0 },
     ...{ supplyProblem: '', families: [4], hasSupply: true, cooldownMs: 0, agentVersion: '' },
   };
-  const view = findAgentPool(reply, 'n1');
+  const view = buildAgentPool(reply, 'n1');
   t.is(view.addresses[0]?.keptFor, undefined);
   t.notRegex(renderPool(view, { width: 200, isColored: false }), /KEPT/);
 });
 
-test('findJournalPool: tells kept addresses by their marks', (t) => {
+test('buildJournalPool: tells kept addresses by their marks', (t) => {
   const enis = (JOURNAL_SAMPLE.supply?.enis ?? []).map((eni) => ({
     ...eni,
     addresses: eni.addresses.map((one) => (one.ip === '10.0.2.11' ? { ...one, claim: { ...WEB_0, uid: 'u1' } } : one)),
   }));
   const { supply } = JOURNAL_SAMPLE;
   if (supply === undefined) throw new Error('the sample has a supply');
-  const view = findJournalPool({ ...JOURNAL_SAMPLE, supply: { ...supply, enis } }, [], 22_000);
+  const view = buildJournalPool({ ...JOURNAL_SAMPLE, supply: { ...supply, enis } }, [], 22_000);
   t.like(
     view.addresses.find(({ ip }) => ip === '10.0.2.11'),
     { use: 'kept', keptFor: { pods: 'shop/web-0', uid: 'u1' } },

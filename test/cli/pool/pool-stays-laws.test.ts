@@ -6,7 +6,7 @@ import type { SupplyEni } from '../../../agent/journal/supply.ts';
 import { NodeState } from '../../../agent/node-state.ts';
 import { poolReply } from '../../../agent/ops/pool-reply.ts';
 import { demandInUnits } from '../../../agent/pool/demand.ts';
-import { findAgentPool } from '../../../cli/pool/find-agent-pool.ts';
+import { buildAgentPool } from '../../../cli/pool/build-agent-pool.ts';
 import { findPoolStays } from '../../../cli/pool/find-pool-stays.ts';
 import { sampleAddress, sampleEni, sampleLease, sampleSupply } from '../../agent/pool/supply-sample.ts';
 import { assertLaw } from '../../support/law.ts';
@@ -70,7 +70,7 @@ test('findPoolStays: calls surplus what the agent calls surplus, and nothing els
         const warm = { ...node.warm, ...(node.limit === undefined ? {} : { limit: node.limit }) };
         const init = poolReply(state, { bootMs: BOOT_MS, cooldownMs: 61_000, warm, outside: node.outside });
         const reply = decodeMessage(POOL_REPLY, encodeMessage(POOL_REPLY, init));
-        const stays = findPoolStays({ view: findAgentPool(reply, 'n1'), supplySource: 'cluster' });
+        const stays = findPoolStays({ view: buildAgentPool(reply, 'n1'), supplySource: 'cluster' });
         const { surplus } = demandInUnits(state.pool.state, warm, node.outside);
         const going = new Set(surplus.flat().map(({ ip }) => ip));
         for (const [eniId, found] of stays) {

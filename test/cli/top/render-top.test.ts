@@ -1,8 +1,8 @@
 import test from 'ava';
 import { decodeMessage, encodeMessage } from '../../../agent/api/codec.ts';
 import { POOL_REPLY, SUMMARY_REPLY, type SummaryReplyInit } from '../../../agent/api/ops-messages.ts';
-import { findAgentPool } from '../../../cli/pool/find-agent-pool.ts';
-import { findTopView, type TopSample, withSample } from '../../../cli/top/find-top-view.ts';
+import { buildAgentPool } from '../../../cli/pool/build-agent-pool.ts';
+import { buildTopView, type TopSample, withSample } from '../../../cli/top/build-top-view.ts';
 import { renderBar } from '../../../cli/top/render-bar.ts';
 import { type FrameOptions, renderTop } from '../../../cli/top/render-top.ts';
 import { matchesGolden } from '../../support/golden.ts';
@@ -11,7 +11,7 @@ import { POOL_SAMPLE, SUMMARY_SAMPLE } from '../agent/samples.ts';
 function sample(atMs: number, changes: SummaryReplyInit = {}): TopSample {
   const summary = decodeMessage(SUMMARY_REPLY, encodeMessage(SUMMARY_REPLY, { ...SUMMARY_SAMPLE, ...changes }));
   const pool = decodeMessage(POOL_REPLY, encodeMessage(POOL_REPLY, POOL_SAMPLE));
-  return { atMs, summary, pool: findAgentPool(pool, summary.nodeName) };
+  return { atMs, summary, pool: buildAgentPool(pool, summary.nodeName) };
 }
 
 const FRAME: FrameOptions = {
@@ -49,7 +49,7 @@ for (const [columns, rows] of [
   [160, 40],
 ] as const) {
   test(`renderTop: fills ${columns} x ${rows} and no more`, (t) => {
-    const lines = renderTop(findTopView(LATER, sample(0)), { ...FRAME, columns, rows });
+    const lines = renderTop(buildTopView(LATER, sample(0)), { ...FRAME, columns, rows });
     t.is(lines.length, rows);
     t.true(lines.every((line) => [...line].length <= columns));
     matchesGolden(t, import.meta.url, `top-${columns}.txt`, `${lines.join('\n')}\n`);
@@ -59,7 +59,7 @@ for (const [columns, rows] of [
 test('renderTop: fits any terminal, and lets the keys be seen', (t) => {
   for (let columns = 20; columns < 200; columns += 13) {
     for (let rows = 3; rows < 60; rows += 5) {
-      const lines = renderTop(findTopView(LATER, sample(0)), { ...FRAME, columns, rows });
+      const lines = renderTop(buildTopView(LATER, sample(0)), { ...FRAME, columns, rows });
       t.is(lines.length, rows);
       t.true(
         lines.every((line) => [...line].length <= columns),
@@ -70,8 +70,8 @@ test('renderTop: fits any terminal, and lets the keys be seen', (t) => {
   }
 });
 
-test('findTopView: rates and latencies are of the window', (t) => {
-  const { calls, trouble, windowMs } = findTopView(LATER, sample(0));
+test('buildTopView: rates and latencies are of the window', (t) => {
+  const { calls, trouble, windowMs } = buildTopView(LATER, sample(0));
   t.is(windowMs, 30_000);
   const [add, del] = calls;
   t.is(add?.perSecond, 2);
@@ -82,9 +82,9 @@ test('findTopView: rates and latencies are of the window', (t) => {
   t.deepEqual(trouble.drift, { total: 5, rise: 2 });
 });
 
-test('findTopView: figures of an agent that restarted are those since its start', (t) => {
+test('buildTopView: figures of an agent that restarted are those since its start', (t) => {
   const fresh = sample(30_000, { uptimeMs: 5_000, drift: 1, calls: [{ verb: 'add', total: 3, failed: 0 }] });
-  const { calls, trouble } = findTopView(fresh, sample(0));
+  const { calls, trouble } = buildTopView(fresh, sample(0));
   t.is(calls[0]?.perSecond, 0.1);
   t.is(trouble.drift.rise, 1);
 });

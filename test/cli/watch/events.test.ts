@@ -1,10 +1,10 @@
 import test from 'ava';
 import { decodeMessage, encodeMessage } from '../../../agent/api/codec.ts';
 import { AGENT_EVENT, type AgentEventInit } from '../../../agent/api/ops-messages.ts';
-import { eventKindNumber, eventKindText, findAgentEvents } from '../../../cli/watch/find-agent-event.ts';
+import { describeAgentEvent, eventKindNumber, eventKindText } from '../../../cli/watch/describe-agent-event.ts';
 import { createNames } from '../../../cli/watch/names.ts';
 import { renderWatchEvent } from '../../../cli/watch/render-watch.ts';
-import { AGENT_KINDS, isWanted, type WatchEvent, type WatchFilter } from '../../../cli/watch/watch-event.ts';
+import { AGENT_KINDS, matchesFilter, type WatchEvent, type WatchFilter } from '../../../cli/watch/watch-event.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { JOURNAL_SAMPLE, LEASE_SAMPLE } from '../agent/samples.ts';
 
@@ -22,34 +22,37 @@ const ENI_EVENT: WatchEvent = { ...EVENT, owner: { kind: 'eni', eniId: 'eni-1', 
 const ALL: WatchFilter = { kinds: [], isAll: false };
 
 test('isWanted: a Pod by part of its name, its address, or four and more characters of its container id', (t) => {
-  for (const pod of ['web', 'default/web-0', '10.0.2.10', 'a1b2']) t.true(isWanted(EVENT, { ...ALL, pod }), pod);
-  for (const pod of ['a1b', '10.0.2.1', 'other', 'eni-1']) t.false(isWanted(EVENT, { ...ALL, pod }), pod);
-  t.false(isWanted(ENI_EVENT, { ...ALL, pod: 'eni-1' }));
+  for (const pod of ['web', 'default/web-0', '10.0.2.10', 'a1b2']) t.true(matchesFilter(EVENT, { ...ALL, pod }), pod);
+  for (const pod of ['a1b', '10.0.2.1', 'other', 'eni-1']) t.false(matchesFilter(EVENT, { ...ALL, pod }), pod);
+  t.false(matchesFilter(ENI_EVENT, { ...ALL, pod: 'eni-1' }));
 });
 
 test('isWanted: an ENI by id, interface or table, with the Pods on it', (t) => {
-  t.true(isWanted(EVENT, { ...ALL, eni: 'eni-1' }));
-  for (const eni of ['eni-1', 'eth1', '4003']) t.true(isWanted(ENI_EVENT, { ...ALL, eni }), eni);
-  for (const eni of ['eni-2', 'eth2', '400']) t.false(isWanted(ENI_EVENT, { ...ALL, eni }), eni);
+  t.true(matchesFilter(EVENT, { ...ALL, eni: 'eni-1' }));
+  for (const eni of ['eni-1', 'eth1', '4003']) t.true(matchesFilter(ENI_EVENT, { ...ALL, eni }), eni);
+  for (const eni of ['eni-2', 'eth2', '400']) t.false(matchesFilter(ENI_EVENT, { ...ALL, eni }), eni);
 });
 
 test('isWanted: noise only when asked for, lost events always', (t) => {
   const noise = { ...EVENT, isNoise: true };
-  t.false(isWanted(noise, ALL));
-  t.true(isWanted(noise, { ...ALL, isAll: true }));
-  t.true(isWanted({ ...EVENT, kind: 'lost' }, { kinds: ['rule'], isAll: false, pod: 'nobody' }));
-  t.false(isWanted(EVENT, { ...ALL, kinds: ['rule'] }));
+  t.false(matchesFilter(noise, ALL));
+  t.true(matchesFilter(noise, { ...ALL, isAll: true }));
+  t.true(matchesFilter({ ...EVENT, kind: 'lost' }, { kinds: ['rule'], isAll: false, pod: 'nobody' }));
+  t.false(matchesFilter(EVENT, { ...ALL, kinds: ['rule'] }));
 });
 
 const decoded = (init: AgentEventInit) => decodeMessage(AGENT_EVENT, encodeMessage(AGENT_EVENT, init));
 
-test('findAgentEvents: joins a sandbox with its addresses, and says what was dropped', (t) => {
+test('describeAgentEvent: joins a sandbox with its addresses, and says what was dropped', (t) => {
   const names = createNames(() => JOURNAL_SAMPLE, new VirtualClock());
   const { containerId } = LEASE_SAMPLE;
-  const [lost, add] = findAgentEvents(decoded({ kind: 1, subject: 'default/web-0', containerId, dropped: 2 }), names);
+  const [lost, add] = describeAgentEvent(
+    decoded({ kind: 1, subject: 'default/web-0', containerId, dropped: 2 }),
+    names,
+  );
   t.is(lost?.kind, 'lost');
   t.like(add?.owner, { kind: 'pod', name: 'default/web-0', ips: ['10.0.2.10', 'fd00:10:0:2::a'] });
-  t.true(add !== undefined && isWanted(add, { ...ALL, pod: '10.0.2.10' }));
+  t.true(add !== undefined && matchesFilter(add, { ...ALL, pod: '10.0.2.10' }));
 });
 
 test('eventKindText: names every kind, and takes one of a later release for a status', (t) => {

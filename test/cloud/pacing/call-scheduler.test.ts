@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { Ticket } from '../../../cloud/pacing/call-gate.ts';
+import type { Ticket } from '../../../cloud/pacing/call-limiter.ts';
 import { CallScheduler, type CallVerdict } from '../../../cloud/pacing/call-scheduler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 

@@ -7,7 +7,7 @@ import { openTrial, type Trial, type TrialSpec } from './trial.ts';
 // strace from outside. Each time: start it again, judge the node, repeat the ADD, then the DEL, judge again.
 
 /** What of the agent's system calls is tried, and for how long. */
-export type CrashSpec = {
+type CrashSpec = {
   /** Every call, whatever it does; else those alone that change something outside the process. Either way spread over the whole. */
   readonly isAll: boolean;
   /** For each of the four tests, which run at the same time: as many calls are tried as fit. */

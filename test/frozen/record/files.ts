@@ -49,7 +49,7 @@ export function rewriteFoundFile({ name, content }: RecordedFile): RecordedFile 
       })),
       ...links.map(({ found, set, ...link }) => ({ kind: 'set-link' as const, ...link, before: found, change: set })),
     ];
-    for (const change of changes) keeper.note(change);
+    for (const change of changes) keeper.record(change);
     return readFile(written, name);
   });
 }

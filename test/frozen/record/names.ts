@@ -1,7 +1,7 @@
 import { CNI_CODE } from '../../../agent/api/cni-code.ts';
 import { NODE_EVENTS } from '../../../agent/cluster/event-reasons.ts';
 import { AGENT_PROGRAM } from '../../../agent/config/options.ts';
-import { AGENT_LIFE_ANNOTATION } from '../../../agent/supply/seen-nec.ts';
+import { AGENT_LIFE_ANNOTATION } from '../../../agent/supply/observed-nec.ts';
 import { UNINSTALL_PROGRAM } from '../../../agent/uninstall/uninstall-config.ts';
 import { CATALOGUE } from '../../../cli/catalogue.ts';
 import type { Command, OptionSpec, PositionalSpec } from '../../../cli/command.ts';

@@ -3,7 +3,7 @@ import { createTencentCloud, type TencentCloud } from '../../../cloud/tencent/te
 import { nodeEniConfig } from '../../../crd/node-eni-config.ts';
 import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
 import { Audit, type AuditDeps, type AuditedNec, type AuditSettings } from '../../../ipamd/audit/audit.ts';
-import type { SeenEni } from '../../../ipamd/nec/decision.ts';
+import type { ObservedEni } from '../../../ipamd/nec/decision.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { Faults } from '../../../runtime/decode.ts';
 import { silentLogger } from '../../../runtime/log.ts';
@@ -68,12 +68,12 @@ export class AuditWorld {
         instanceIds: () => this.instanceIds,
         isSynced: () => this.isSynced,
         readNec: async (name) => this.live.get(name) ?? this.necs.get(name)?.object,
-        see,
+        convertEni: see,
         findDrift: (status, sight) =>
           (status.eniInfos ?? [])
             .filter(({ eniID }) => !sight.enis.has(eniID))
             .map(({ eniID }) => ({ kind: 'eni-missing', eniID })),
-        suspect: (name) => this.suspected.push(name),
+        requestRepair: (name) => this.suspected.push(name),
         clock: this.clock,
         log: silentLogger,
         events: { record: (event) => this.events.push(event) },
@@ -85,7 +85,7 @@ export class AuditWorld {
 
   /** Looks once, and lets an interval pass. */
   async look(audit: Audit) {
-    const report = await this.clock.run(audit.look(this.#signal));
+    const report = await this.clock.run(audit.runOnce(this.#signal));
     await this.clock.advance(5 * MINUTE_MS);
     return report;
   }
@@ -139,7 +139,7 @@ export class AuditWorld {
   }
 }
 
-function see(eni: Eni): SeenEni {
+function see(eni: Eni): ObservedEni {
   return {
     eniID: eni.eniId,
     mac: eni.mac,

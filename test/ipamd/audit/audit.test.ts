@@ -110,7 +110,7 @@ test('Audit: takes nothing off an instance that runs: it may be of a cluster of 
   for (let look = 1; look <= 4; look++) await world.look(audit);
   t.true(world.has(orphan));
   t.is(world.host.counts()['DetachNetworkInterface'], undefined);
-  t.regex(world.events[0]?.message ?? '', /is nobody's: .*ins-foreign0, which is RUNNING/);
+  t.regex(world.events[0]?.message ?? '', /has no owner: .*ins-foreign0, which is RUNNING/);
 });
 
 test('Audit: orphans that have to stay keep no others from being deleted', async (t) => {

@@ -1,7 +1,7 @@
 import test from 'ava';
-import { decideVpcEni, type EniPlace } from '../../../ipamd/direct/decide-vpc-eni.ts';
-import { keptEnisOf } from '../../../ipamd/direct/kept-enis.ts';
+import { decideVpcEni, type NodeEniEntry } from '../../../ipamd/direct/decide-vpc-eni.ts';
 import { newVpcEni, withEni, withoutFinalizer } from '../../../ipamd/direct/render-vpc-eni.ts';
+import { staticEnisOf } from '../../../ipamd/direct/static-enis.ts';
 import { decodeVpcEni, type VpcEniEntry } from '../../../ipamd/direct/vpc-eni-entry.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 
@@ -9,7 +9,7 @@ const NOW = '2026-01-01T00:00:00Z';
 const LATER = '2026-01-01T00:10:00Z';
 const CLAIM = { namespace: 'ns', name: 'web-0' };
 
-function place(eni: Partial<EniPlace['eni']> = {}, nodeName = 'n1'): EniPlace {
+function place(eni: Partial<NodeEniEntry['eni']> = {}, nodeName = 'n1'): NodeEniEntry {
   return {
     nodeName,
     instanceId: `ins-${nodeName}`,
@@ -31,7 +31,7 @@ function place(eni: Partial<EniPlace['eni']> = {}, nodeName = 'n1'): EniPlace {
 }
 
 /** Detached, and kept for a claim or not. */
-function off(claim: EniPlace['eni']['claim'] | undefined): EniPlace {
+function off(claim: NodeEniEntry['eni']['claim'] | undefined): NodeEniEntry {
   const { deviceIndex: _gone, ...eni } = place().eni;
   return { ...place(), eni: { ...eni, state: 'Detaching', ...(claim === undefined ? {} : { claim }) } };
 }
@@ -41,7 +41,7 @@ function entry(change: Partial<VpcEniEntry>): VpcEniEntry {
   return { ...decodeVpcEni(object), ...change };
 }
 
-const NOTHING = { held: undefined, places: [], claim: 'unknown', cloud: 'unasked' } as const;
+const NOTHING = { vpcEni: undefined, entries: [], claim: 'unknown', cloud: 'unasked' } as const;
 
 test('decideVpcEni: says how an ENI stands where a node has it', (t) => {
   const phases = [
@@ -51,7 +51,7 @@ test('decideVpcEni: says how an ENI stands where a node has it', (t) => {
     off(undefined),
     off(CLAIM),
   ].map((one) => {
-    const step = decideVpcEni({ ...NOTHING, places: [one] });
+    const step = decideVpcEni({ ...NOTHING, entries: [one] });
     return step.kind === 'write' ? step.phase : step.kind;
   });
   t.deepEqual(phases, ['Attaching', 'Attached', 'Detaching', 'Deleting', 'Available']);
@@ -59,8 +59,8 @@ test('decideVpcEni: says how an ENI stands where a node has it', (t) => {
 
 test('decideVpcEni: goes by the node that has it, and not by the one that hands it over', (t) => {
   const taken = place({ claim: CLAIM }, 'n2');
-  const step = decideVpcEni({ ...NOTHING, held: entry({ phase: 'Available' }), places: [off(CLAIM), taken] });
-  t.like(step, { kind: 'write', phase: 'Attached', place: taken });
+  const step = decideVpcEni({ ...NOTHING, vpcEni: entry({ phase: 'Available' }), entries: [off(CLAIM), taken] });
+  t.like(step, { kind: 'write', phase: 'Attached', entry: taken });
 });
 
 for (const { title, change, claim = 'unknown', cloud = 'unasked', step } of [
@@ -85,7 +85,7 @@ for (const { title, change, claim = 'unknown', cloud = 'unasked', step } of [
   { title: 'forgets one that is no more', change: { phase: 'Detaching' }, cloud: 'absent', step: 'let-go' },
 ] as const) {
   test(`decideVpcEni: ${title}`, (t) => {
-    const decided = decideVpcEni({ held: entry(change), places: [], claim, cloud });
+    const decided = decideVpcEni({ vpcEni: entry(change), entries: [], claim, cloud });
     t.is(decided.kind === 'write' ? decided.phase : decided.kind, step);
   });
 }
@@ -124,12 +124,12 @@ test('withEni: puts no finalizer on one of a pool, none on what is being deleted
   t.like(next['spec'], { securityGroups: ['sg-person'] });
 });
 
-test('keptEnisOf: tells which may be attached, and believes a VpcENI before a mark', (t) => {
+test('staticEnisOf: tells which may be attached, and believes a VpcENI before a mark', (t) => {
   const free = decodeVpcEni(withEni(newVpcEni(place({ claim: CLAIM }), 'Attached', NOW), undefined, 'Available', NOW));
   const marked = [{ nodeName: 'n1', eni: place({ claim: CLAIM }).eni, claim: 'ns/web-0' }];
-  t.like(keptEnisOf([free], marked).get('eni-1'), { isFree: true, claim: 'ns/web-0', zone: 'ap-guangzhou-3' });
-  t.like(keptEnisOf([], marked).get('eni-1'), { isFree: false, nodeName: 'n1' });
-  t.is(keptEnisOf([{ ...free, isLeaving: true }]).get('eni-1')?.isFree, false);
-  t.is(keptEnisOf([{ ...free, gateway: '' }]).get('eni-1')?.isFree, false);
-  t.is(keptEnisOf([{ ...free, claim: '' }]).size, 0);
+  t.like(staticEnisOf([free], marked).get('eni-1'), { isAttachable: true, claim: 'ns/web-0', zone: 'ap-guangzhou-3' });
+  t.like(staticEnisOf([], marked).get('eni-1'), { isAttachable: false, nodeName: 'n1' });
+  t.is(staticEnisOf([{ ...free, isLeaving: true }]).get('eni-1')?.isAttachable, false);
+  t.is(staticEnisOf([{ ...free, gateway: '' }]).get('eni-1')?.isAttachable, false);
+  t.is(staticEnisOf([{ ...free, claim: '' }]).size, 0);
 });

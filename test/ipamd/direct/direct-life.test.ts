@@ -1,5 +1,5 @@
 import test from 'ava';
-import { VPC_ENIS } from '../../../ipamd/direct/keep-vpc-enis.ts';
+import { VPC_ENIS } from '../../../ipamd/direct/vpc-eni-reconciler.ts';
 import { CLAIMS } from '../../../ipamd/static/write-claim.ts';
 import { NODES } from '../../../kube/resource-types.ts';
 import { DirectCluster } from './direct-cluster.ts';
@@ -31,7 +31,7 @@ test('ipamd: never takes more exclusive ENIs than the instance has places, and s
   await cluster.until(isTold, 'the node says why');
   t.is(cluster.direct('a').length, 3);
   const { message } = cluster.statusOf('a').conditions?.find(({ type }) => type === 'DirectENIReady') ?? {};
-  t.regex(message ?? '', /^[5-9] exclusive ENIs are wanted, 5 of them for claims; the node may have 3 /);
+  t.regex(message ?? '', /^[5-9] exclusive ENIs are requested, 5 of them for claims; the node may have 3 /);
   t.true(cluster.events().some((event) => event.startsWith('DirectENILimit ')));
   await cluster.deletePod('p1');
   await cluster.stopIpamd();

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { findDirectLimit, findDirectServed } from '../../../ipamd/direct/find-direct-limit.ts';
+import { findDirectLimit, isDirectServed } from '../../../ipamd/direct/find-direct-limit.ts';
 
 for (const [instanceType, cores, secondaryEnis, most] of [
   ['S5.MEDIUM2', 2, 3, 3],
@@ -17,10 +17,10 @@ for (const [instanceType, cores, secondaryEnis, most] of [
   });
 }
 
-test('findDirectServed: goes by the label, and by the flag where there is none', (t) => {
+test('isDirectServed: goes by the label, and by the flag where there is none', (t) => {
   const table = [undefined, 'true', 'false', 'yes'].map((label) => [
-    findDirectServed(label, false),
-    findDirectServed(label, true),
+    isDirectServed(label, false),
+    isDirectServed(label, true),
   ]);
   t.deepEqual(table, [
     [false, true],

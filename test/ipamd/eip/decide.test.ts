@@ -1,11 +1,11 @@
 import test from 'ava';
 import fc from 'fast-check';
 import type { Eip } from '../../../cloud/cloud.ts';
+import { buildEipPod } from '../../../ipamd/eip/build-eip-pod.ts';
 import { decideEip } from '../../../ipamd/eip/decide-eip.ts';
-import { decideLentEip } from '../../../ipamd/eip/decide-lent-eip.ts';
+import { decideListedEip } from '../../../ipamd/eip/decide-listed-eip.ts';
 import { claimTag, eipName, eipTags } from '../../../ipamd/eip/eip-identity.ts';
-import type { EipPod, EipSight, EipSpec, EipStatus, EipView } from '../../../ipamd/eip/eip-view.ts';
-import { findEipPod } from '../../../ipamd/eip/find-eip-pod.ts';
+import type { EipPod, EipSnapshot, EipSpec, EipStatus, EipView } from '../../../ipamd/eip/eip-view.ts';
 import { findMaxEips } from '../../../ipamd/eip/find-max-eips.ts';
 import { assertLaw } from '../../support/law.ts';
 import { samplePod, sampleStatus } from '../records/records-world.ts';
@@ -30,23 +30,23 @@ for (const [cores, wanted] of [
 
 const WISH = { 'tke.cloud.tencent.com/eip-attributes': '' };
 
-test('findEipPod: finds where a Pod’s address is, on a shared or an exclusive ENI, and only its own', (t) => {
+test('buildEipPod: finds where a Pod’s address is, on a shared or an exclusive ENI, and only its own', (t) => {
   const pod = samplePod({ annotations: WISH });
   const shared = sampleStatus(['10.0.0.5']);
-  t.deepEqual(findEipPod(pod, shared).target, { nodeName: 'n1', eniId: 'eni-a', ip: '10.0.0.5' });
+  t.deepEqual(buildEipPod(pod, shared).target, { nodeName: 'n1', eniId: 'eni-a', ip: '10.0.0.5' });
   const [eni] = shared.eniInfos ?? [];
   if (eni === undefined) return t.fail();
-  t.is(findEipPod(pod, { eniInfos: [{ ...eni, state: 'Detaching' }] }).target, undefined);
-  t.is(findEipPod({ ...pod, ips: ['10.0.0.9'] }, shared).target, undefined);
+  t.is(buildEipPod(pod, { eniInfos: [{ ...eni, state: 'Detaching' }] }).target, undefined);
+  t.is(buildEipPod({ ...pod, ips: ['10.0.0.9'] }, shared).target, undefined);
   const mark = (uid?: string) => ({ namespace: 'default', name: 'web-0', ...(uid === undefined ? {} : { uid }) });
   const kept = (uid?: string) => ({
     eniInfos: [{ ...eni, addresses: (eni.addresses ?? []).map((one) => ({ ...one, claim: mark(uid) })) }],
   });
-  t.truthy(findEipPod(pod, kept('uid-1')).target);
-  t.is(findEipPod(pod, kept('uid-0')).target, undefined, 'a kept address that another Pod may use');
-  t.is(findEipPod(pod, kept()).target, undefined);
+  t.truthy(buildEipPod(pod, kept('uid-1')).target);
+  t.is(buildEipPod(pod, kept('uid-0')).target, undefined, 'a kept address that another Pod may use');
+  t.is(buildEipPod(pod, kept()).target, undefined);
   const whole = { ...eni, mode: 'direct-eni' as const, primaryIP: '10.0.0.5', addresses: [] };
-  t.is(findEipPod(pod, { eniInfos: [whole] }).target?.eniId, 'eni-a');
+  t.is(buildEipPod(pod, { eniInfos: [whole] }).target?.eniId, 'eni-a');
 });
 
 const eipOf = (eipId: string, change: Partial<Eip> = {}): Eip => ({
@@ -58,29 +58,29 @@ const eipOf = (eipId: string, change: Partial<Eip> = {}): Eip => ({
   ...change,
 });
 
-const sightOf = (eips: readonly Eip[], change: Partial<EipSight> = {}): EipSight => ({
+const sightOf = (eips: readonly Eip[], change: Partial<EipSnapshot> = {}): EipSnapshot => ({
   byId: new Map(eips.map((eip) => [eip.eipId, eip])),
   made: [],
   rivals: new Map(),
   ...change,
 });
 
-test('decideLentEip: goes by the number at the end of the name, and by no other', (t) => {
+test('decideListedEip: goes by the number at the end of the name, and by no other', (t) => {
   const ids = ['eip-a', 'eip-b'];
   const sight = sightOf(ids.map((eipId) => eipOf(eipId)));
-  t.like(decideLentEip('default/db-1', ids, sight, undefined), { kind: 'chosen', eip: { eipId: 'eip-b' } });
-  t.like(decideLentEip('default/db-2', ids, sight, undefined), { kind: 'none', isFinal: true });
+  t.like(decideListedEip('default/db-1', ids, sight, undefined), { kind: 'chosen', eip: { eipId: 'eip-b' } });
+  t.like(decideListedEip('default/db-2', ids, sight, undefined), { kind: 'none', isFinal: true });
   const taken = sightOf(
     ids.map((eipId) => eipOf(eipId)),
     { rivals: new Map([['eip-b', 'default/db-9']]) },
   );
-  t.like(decideLentEip('default/db-1', ids, taken, undefined), {
+  t.like(decideListedEip('default/db-1', ids, taken, undefined), {
     kind: 'none',
     message: 'eip-b belongs to the EIPClaim default/db-9',
   });
 });
 
-test('decideLentEip: a Pod without a number always begins at the same place, and ends at what is free', async (t) => {
+test('decideListedEip: a Pod without a number always begins at the same place, and ends at what is free', async (t) => {
   const ids = ['eip-a', 'eip-b', 'eip-c'];
   await assertLaw(t, () =>
     fc.property(fc.subarray(ids, { minLength: 1 }), fc.string({ minLength: 1, maxLength: 12 }), (free, name) => {
@@ -88,8 +88,8 @@ test('decideLentEip: a Pod without a number always begins at the same place, and
         eipOf(eipId, free.includes(eipId) ? {} : { status: 'BIND', instanceId: 'ins-x' }),
       );
       const key = `default/api-${name}x`;
-      const first = decideLentEip(key, ids, sightOf(eips), undefined);
-      const again = decideLentEip(key, ids, sightOf(eips), undefined);
+      const first = decideListedEip(key, ids, sightOf(eips), undefined);
+      const again = decideListedEip(key, ids, sightOf(eips), undefined);
       return (
         first.kind === 'chosen' && free.includes(first.eip.eipId) && JSON.stringify(first) === JSON.stringify(again)
       );
@@ -149,12 +149,12 @@ const anyView = fc
             bandwidthMbps: 100,
             isp: 'BGP' as const,
             chargeType: 'TRAFFIC_POSTPAID_BY_HOUR' as const,
-            isKept: all.policy === 'Never',
+            isRetained: all.policy === 'Never',
           };
     const pod: EipPod | undefined = all.pod && {
       ...all.pod,
-      wish: wishOf(all.pod.wish),
-      wishFault: undefined,
+      request: wishOf(all.pod.wish),
+      requestFault: undefined,
       claimExpired: undefined,
       target: all.pod.hasTarget ? TARGET : undefined,
     };
@@ -186,11 +186,11 @@ const anyView = fc
       clusterId: CLUSTER,
       pod,
       claim: { metadata, spec, status, object: {} },
-      sight: all.hasSight
+      snapshot: all.hasSight
         ? sightOf(all.isThere ? [eip] : [], { made, rivals: new Map(all.isRival ? [['eip-a', 'default/x']] : []) })
         : undefined,
-      isDoubted: all.isDoubted,
-      room: { limit: undefined, used: 0 },
+      needsComparison: all.isDoubted,
+      capacity: { limit: undefined, used: 0 },
       allocationRefusal: undefined,
       nowMs: 0,
       claimExpiredMs: 0,
@@ -206,22 +206,22 @@ test('decideEip: in no state at all releases, unbinds or takes what is not its o
         if (step.kind !== 'begin') return true;
         const { call } = step;
         // Nothing is changed in the cloud that was not looked at first.
-        if (view.sight === undefined) return false;
+        if (view.snapshot === undefined) return false;
         if (call.action === 'AllocateAddresses') {
           return (
             view.claim?.status?.eipID === undefined &&
-            !view.sight.made.some((eip) => eip.status !== 'OFFLINING' && !view.sight?.rivals.has(eip.eipId))
+            !view.snapshot.made.some((eip) => eip.status !== 'OFFLINING' && !view.snapshot?.rivals.has(eip.eipId))
           );
         }
-        const eip = view.sight.byId.get(call.eipId);
-        const isTagged = view.sight.made.some(({ eipId }) => eipId === call.eipId);
+        const eip = view.snapshot.byId.get(call.eipId);
+        const isTagged = view.snapshot.made.some(({ eipId }) => eipId === call.eipId);
         const { privateIP, eniID } = view.claim?.status ?? {};
         switch (call.action) {
           case 'AssociateAddress':
             return eip?.status === 'UNBIND' && view.pod?.target?.ip === call.ip;
           case 'DisassociateAddress':
             return (
-              isTagged && !view.sight.rivals.has(call.eipId) && eip?.privateIp === privateIP && eip?.eniId === eniID
+              isTagged && !view.snapshot.rivals.has(call.eipId) && eip?.privateIp === privateIP && eip?.eniId === eniID
             );
           default:
             return isTagged && eip?.status === 'UNBIND' && view.claim?.status?.phase === 'Releasing';

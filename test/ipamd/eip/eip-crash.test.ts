@@ -63,7 +63,7 @@ async function judge(crash: Crash | undefined, fault?: { readonly action: string
 
 for (const side of ['cloud', 'kube'] as const) {
   for (const moment of partOf(['before', 'after'] as const, (one) => one === 'after')) {
-    test(`keepEips: makes no second EIP and loses none when ipamd dies ${moment} each call of ${side}`, async (t) => {
+    test(`runEips: makes no second EIP and loses none when ipamd dies ${moment} each call of ${side}`, async (t) => {
       let at = 0;
       for (;;) {
         at += 1;
@@ -90,7 +90,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
 };
 
 for (const action of ['AllocateAddresses', 'AssociateAddress', 'DisassociateAddress', 'ReleaseAddresses']) {
-  test(`keepEips: makes no second EIP and loses none when ${action} goes wrong`, async (t) => {
+  test(`runEips: makes no second EIP and loses none when ${action} goes wrong`, async (t) => {
     for (const [name, fault] of Object.entries(FAULTS)) {
       for (const crash of partOf(
         [undefined, { of: 'kube', at: 9, moment: 'after' } as const],

@@ -82,7 +82,7 @@ async function live(seed: number): Promise<readonly string[]> {
 }
 
 for (const seed of seedList(8)) {
-  test(`keepEips: has one EIP for each Pod and none too many through random lives, seed ${seed}`, async (t) => {
+  test(`runEips: has one EIP for each Pod and none too many through random lives, seed ${seed}`, async (t) => {
     await tellingSeed(t, async () => t.deepEqual(await live(seed), []));
   });
 }

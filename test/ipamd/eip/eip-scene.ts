@@ -2,12 +2,12 @@ import type { TencentApi } from '../../../cloud/tencent/requests.ts';
 import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
 import { EIP_CLAIM_KIND, type EipClaim, eipClaim } from '../../../crd/eip-claim.ts';
 import { NODE_ENI_CONFIG_KIND } from '../../../crd/node-eni-config-fields.ts';
-import { decodeEipClaim, type EipClaimEntry } from '../../../ipamd/eip/claim-book.ts';
+import { decodeNec, type NecEntry } from '../../../ipamd/decode-nec.ts';
+import { decodeEipClaim, type EipClaimEntry } from '../../../ipamd/eip/eip-claim-cache.ts';
 import { EIP_CLAIMS } from '../../../ipamd/eip/eip-deps.ts';
 import { EIP_TAG } from '../../../ipamd/eip/eip-identity.ts';
-import { keepEips } from '../../../ipamd/eip/keep-eips.ts';
-import { decodeNec, type NecEntry } from '../../../ipamd/nec-cache.ts';
-import { BreakerBook } from '../../../ipamd/node/breaker-book.ts';
+import { runEips } from '../../../ipamd/eip/run-eips.ts';
+import { CircuitBreakers } from '../../../ipamd/node/circuit-breakers.ts';
 import { createPodDecoder, POD_INDEXES, type PodFacts } from '../../../ipamd/records/pod-facts.ts';
 import { openInformer } from '../../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
@@ -52,7 +52,7 @@ export class EipScene {
   #epoch = 0;
   #ids = 0;
   #life: AbortController | undefined;
-  readonly #breakers: BreakerBook;
+  readonly #breakers: CircuitBreakers;
   readonly #lent = new Set<string>();
 
   private constructor(spec: Partial<CloudSpec>) {
@@ -61,7 +61,7 @@ export class EipScene {
     this.host = new CloudHost(whole, this.clock, { seed: 7, latencyMs: [10, 30], taskMs: [300, 900] });
     this.server = startInProcessApi({ clock: this.clock, latencyMs: 4 });
     this.kube = this.server.client({ userAgent: 'test' });
-    this.#breakers = new BreakerBook(this.clock);
+    this.#breakers = new CircuitBreakers(this.clock);
   }
 
   /** Opens a cluster of two nodes, each with an ENI of nine addresses. Nobody leads yet. */
@@ -219,7 +219,7 @@ export class EipScene {
       next: () => (++this.#ids).toString(16).padStart(16, '0'),
       now: () => new Date(clock.nowMs()).toISOString(),
     };
-    keepEips(
+    runEips(
       {
         cloud: this.#cloudOf(this.#watchedCloud(life)),
         kube: this.#watchedKube(life),

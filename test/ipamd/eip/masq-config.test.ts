@@ -1,8 +1,8 @@
 import test from 'ava';
-import { decodeEipClaim } from '../../../ipamd/eip/claim-book.ts';
 import { decideMasqConfig } from '../../../ipamd/eip/decide-masq-config.ts';
+import { decodeEipClaim } from '../../../ipamd/eip/eip-claim-cache.ts';
 import { EIP_CLAIMS } from '../../../ipamd/eip/eip-deps.ts';
-import { keepMasqConfig, MASQ_CONFIG_MAP } from '../../../ipamd/eip/keep-masq-config.ts';
+import { MASQ_CONFIG_MAP, syncMasqConfig } from '../../../ipamd/eip/sync-masq-config.ts';
 import { openInformer } from '../../../kube/informer.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { CONFIG_MAPS } from '../../../kube/resource-types.ts';
@@ -51,7 +51,7 @@ for (const [title, text] of [
   });
 }
 
-test('keepMasqConfig: follows the claims, makes no ConfigMap, and leaves what it found', async (t) => {
+test('syncMasqConfig: follows the claims, makes no ConfigMap, and leaves what it found', async (t) => {
   const clock = new VirtualClock();
   const server = startInProcessApi({ clock });
   const kube = server.client();
@@ -64,7 +64,7 @@ test('keepMasqConfig: follows the claims, makes no ConfigMap, and leaves what it
   for (const informer of [claims, configMaps]) void informer.start(end.signal);
   const told: string[] = [];
   const events = { record: ({ message }: { readonly message: string }) => void told.push(message) };
-  keepMasqConfig({ kube, configMaps, claims, clock, log: silentLogger, events }, end.signal).catch(() => undefined);
+  syncMasqConfig({ kube, configMaps, claims, clock, log: silentLogger, events }, end.signal).catch(() => undefined);
   const found = (): KubeObject | undefined =>
     server.objects('configmaps').find(({ metadata }) => metadata['name'] === MASQ_CONFIG_MAP.name) as
       | KubeObject

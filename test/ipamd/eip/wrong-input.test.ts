@@ -9,7 +9,7 @@ const HOUR_MS = 3_600_000;
 /** Goes on for so long, whatever comes. */
 const pass = (scene: EipScene, ms: number) => scene.until(() => false, ms);
 
-test('keepEips: says what is malformed, makes no EIP for it, and serves the others', async (t) => {
+test('runEips: says what is malformed, makes no EIP for it, and serves the others', async (t) => {
   const scene = await EipScene.open();
   scene.lead();
   const wrong = {
@@ -31,7 +31,7 @@ test('keepEips: says what is malformed, makes no EIP for it, and serves the othe
   t.regex(told.join('\n'), /InternetMaxBandwidthOut: expected a whole number of Mbps from 1 to 10000, got 0/);
 });
 
-test('keepEips: takes no EIP away from whom it is bound to, and says whose it is', async (t) => {
+test('runEips: takes no EIP away from whom it is bound to, and says whose it is', async (t) => {
   const scene = await EipScene.open();
   const theirs = await scene.lend();
   const { state } = scene.host.model;
@@ -57,7 +57,7 @@ test('keepEips: takes no EIP away from whom it is bound to, and says whose it is
   t.deepEqual(scene.violations, []);
 });
 
-test('keepEips: two Pods without a number share a list, and one EIP has one Pod', async (t) => {
+test('runEips: two Pods without a number share a list, and one EIP has one Pod', async (t) => {
   const scene = await EipScene.open();
   const list = [await scene.lend(), await scene.lend()];
   scene.lead();
@@ -75,7 +75,7 @@ test('keepEips: two Pods without a number share a list, and one EIP has one Pod'
   t.true(await scene.until(() => others.every((name) => scene.isServed(name))), 'what is free is the third one’s');
 });
 
-test('keepEips: words a quota as the product does, does not hammer the cloud, and goes on when there is room', async (t) => {
+test('runEips: words a quota as the product does, does not hammer the cloud, and goes on when there is room', async (t) => {
   const scene = await EipScene.open({ eips: 0, eipsPerDay: 100 });
   scene.lead();
   for (let index = 0; index < 4; index++) await scene.addPod(`web-${index}`, 'n1', scene.ip('n1', index), WISH);
@@ -94,7 +94,7 @@ test('keepEips: words a quota as the product does, does not hammer the cloud, an
   t.deepEqual(scene.violations, []);
 });
 
-test('keepEips: says which right is missing, and allocates once it is granted', async (t) => {
+test('runEips: says which right is missing, and allocates once it is granted', async (t) => {
   const scene = await EipScene.open();
   scene.host.faults.add({
     fault: { kind: 'error', code: 'UnauthorizedOperation' },
@@ -107,7 +107,7 @@ test('keepEips: says which right is missing, and allocates once it is granted', 
   t.true(scene.events.some((event) => /^FailedAllocateEIP: .*Code=UnauthorizedOperation/.test(event)));
 });
 
-test('keepEips: gives a node no more EIPs than it may have, and the place to the next', async (t) => {
+test('runEips: gives a node no more EIPs than it may have, and the place to the next', async (t) => {
   const scene = await EipScene.open({}, 1);
   scene.lead();
   await scene.addPod('web-0', 'n1', scene.ip('n1', 0), WISH);
@@ -119,7 +119,7 @@ test('keepEips: gives a node no more EIPs than it may have, and the place to the
   t.true(await scene.until(() => scene.isServed('web-1')));
 });
 
-test('keepEips: an EIP that somebody unbinds or releases by hand is bound or made again', async (t) => {
+test('runEips: an EIP that somebody unbinds or releases by hand is bound or made again', async (t) => {
   const scene = await EipScene.open();
   scene.lead();
   await scene.addPod('web-0', 'n1', scene.ip('n1', 0), WISH);
@@ -138,7 +138,7 @@ test('keepEips: an EIP that somebody unbinds or releases by hand is bound or mad
   t.true(scene.events.some((event) => event.startsWith('EIPGone')));
 });
 
-test('keepEips: a claim that is gone leaves no EIP: its Pod gets it back, and what is nobody’s is released', async (t) => {
+test('runEips: a claim that is gone leaves no EIP: its Pod gets it back, and what is nobody’s is released', async (t) => {
   const scene = await EipScene.open();
   scene.lead();
   await scene.addPod('web-0', 'n1', scene.ip('n1', 0), KEPT);
@@ -155,7 +155,7 @@ test('keepEips: a claim that is gone leaves no EIP: its Pod gets it back, and wh
   t.deepEqual(scene.violations, []);
 });
 
-test('keepEips: releases no EIP that a hand wrote into a claim', async (t) => {
+test('runEips: releases no EIP that a hand wrote into a claim', async (t) => {
   const scene = await EipScene.open();
   const theirs = await scene.lend();
   scene.lead();
@@ -175,7 +175,7 @@ test('keepEips: releases no EIP that a hand wrote into a claim', async (t) => {
   t.deepEqual(scene.violations, []);
 });
 
-test('keepEips: a kept EIP goes when its time is over, and not before', async (t) => {
+test('runEips: a kept EIP goes when its time is over, and not before', async (t) => {
   const scene = await EipScene.open();
   scene.claimExpiredMs = HOUR_MS;
   scene.lead();

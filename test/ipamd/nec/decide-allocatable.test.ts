@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../../crd/node-eni-config-fields.ts';
-import { decideAllocatable, isWorthTelling, withAllocatable } from '../../../ipamd/nec/decide-allocatable.ts';
+import { decideAllocatable, isWorthReporting, withAllocatable } from '../../../ipamd/nec/decide-allocatable.ts';
 import type { NodeView } from '../../../ipamd/nec/node-view.ts';
 import { assertLaw } from '../../support/law.ts';
 
@@ -59,7 +59,7 @@ function view(more: Partial<NodeView> = {}): NodeView {
 }
 
 function most(enis: readonly NodeEniInfo[], more: Partial<NodeView> = {}, status: NodeEniConfigStatus = {}) {
-  return decideAllocatable(view(more), { ...status, eniInfos: enis })?.most;
+  return decideAllocatable(view(more), { ...status, eniInfos: enis })?.max;
 }
 
 const CASES: readonly (readonly [string, number, Parameters<typeof most>])[] = [
@@ -225,17 +225,17 @@ test('decideAllocatable: is never more than the limit, nor more than has and fre
       fc.property(VIEW, fc.nat(2), ({ enis, more }, which) => {
         const now = decideAllocatable(view(more), { eniInfos: enis });
         if (now === undefined) throw new Error('the instance is known');
-        t.true(now.most <= now.limit && now.most >= Math.min(now.has, now.limit));
+        t.true(now.max <= now.limit && now.max >= Math.min(now.has, now.limit));
         const isAllKnown = enis.every((one) => more.subnets.some(({ subnetId }) => subnetId === one.subnetID));
         const free = more.subnets.reduce((sum, { freeIps }) => sum + freeIps, 0);
-        if (isAllKnown) t.true(now.most <= now.has + free);
+        if (isAllKnown) t.true(now.max <= now.has + free);
         const richer = more.subnets.map((one, index) => (index === which ? { ...one, freeIps: one.freeIps + 1 } : one));
         const later = decideAllocatable(view({ ...more, subnets: richer }), { eniInfos: enis });
-        t.true((later?.most ?? -1) >= now.most);
+        t.true((later?.max ?? -1) >= now.max);
         const status = withAllocatable({ eniInfos: enis }, now);
-        t.is(status.allocatableRouteENIIPs ?? now.limit, now.most);
+        t.is(status.allocatableRouteENIIPs ?? now.limit, now.max);
         t.is(withAllocatable(status, now), status);
-        t.false(isWorthTelling(now, status.allocatableRouteENIIPs));
+        t.false(isWorthReporting(now, status.allocatableRouteENIIPs));
       }),
     { numRuns: 2_000 },
   );
@@ -252,7 +252,7 @@ const WORTH: readonly (readonly [string, boolean, { most: number; told: number |
   ['no limit, as before', false, { most: 27, told: undefined }],
 ];
 for (const [title, isWorth, { most: count, told }] of WORTH) {
-  test(`isWorthTelling: ${isWorth ? 'takes' : 'takes no'} write for ${title}`, (t) => {
-    t.is(isWorthTelling({ most: count, has: 10, limit: QUOTA, isRefused: false }, told), isWorth);
+  test(`isWorthReporting: ${isWorth ? 'takes' : 'takes no'} write for ${title}`, (t) => {
+    t.is(isWorthReporting({ max: count, has: 10, limit: QUOTA, isRefused: false }, told), isWorth);
   });
 }

@@ -5,15 +5,15 @@ import type {
   NodeEniConfigStatus,
   NodeEniInfo,
 } from '../../../crd/node-eni-config-fields.ts';
-import type { ClaimWish } from '../../../ipamd/nec/claim-wish.ts';
+import type { ClaimRequest } from '../../../ipamd/nec/claim-request.ts';
 import { claimWaitsOf } from '../../../ipamd/nec/decide-claims.ts';
 import { decideNode } from '../../../ipamd/nec/decide-node.ts';
 import type { Intent, Leader } from '../../../ipamd/nec/decision.ts';
+import { evaluateIntent } from '../../../ipamd/nec/evaluate-intent.ts';
 import { finishIntent } from '../../../ipamd/nec/finish-intent.ts';
-import { judgeIntent } from '../../../ipamd/nec/judge-intent.ts';
-import { keepInUse } from '../../../ipamd/nec/keep-in-use.ts';
 import type { NodeView } from '../../../ipamd/nec/node-view.ts';
 import { rebuildStatus } from '../../../ipamd/nec/rebuild-status.ts';
+import { revertForeignMarks } from '../../../ipamd/nec/revert-foreign-marks.ts';
 import { NecWorld } from '../support/nec-world.ts';
 
 const LEADER: Leader = { epoch: 1, clusterId: 'cls-laws', requestTimeoutSeconds: 60 };
@@ -49,11 +49,11 @@ function eni(addresses: readonly NodeEniAddress[], more: Partial<NodeEniInfo> = 
 
 function viewOf(
   enis: readonly NodeEniInfo[],
-  wishes: readonly Partial<ClaimWish>[],
+  wishes: readonly Partial<ClaimRequest>[],
   more: Partial<NodeView> = {},
 ): NodeView {
   const status: NodeEniConfigStatus = { supplyEpoch: 7, eniInfos: enis, intents: [], instanceID: 'ins-1' };
-  const claims = wishes.map((wish): ClaimWish => ({ key: KEY, mode: 'route-eni', want: 'here', ...wish }));
+  const claims = wishes.map((wish): ClaimRequest => ({ key: KEY, mode: 'route-eni', goal: 'here', ...wish }));
   return { ...new NecWorld().view(), status, claims: new Map(claims.map((wish) => [wish.key, wish])), ...more };
 }
 
@@ -80,7 +80,7 @@ function offering(...addresses: readonly NodeEniAddress[]): { readonly spec: Nod
   return { spec: { releasableIPs: addresses.map(({ ip, assignmentID }) => ({ ip, assignmentID })) } };
 }
 
-const HERE: Partial<ClaimWish> = { want: 'here', podUid: 'uid-1', ip: IP };
+const HERE: Partial<ClaimRequest> = { goal: 'here', podUid: 'uid-1', ip: IP };
 const OTHERS = { nodeName: 'n2', eniId: 'eni-9', isAttached: true, isReleased: true };
 const IDLE = address(IP, { claim: MARK });
 const SERVES = address(IP, { claim: { ...MARK, uid: 'uid-1' } });
@@ -103,11 +103,11 @@ const NAMED_BY_ANOTHER = { subnetId: 'subnet-r', cidr: '10.0.9.0/24', freeIps: 5
 const ROWS: Readonly<Record<string, readonly [NodeView, string]>> = {
   'gives the very address on an ENI of its subnet': [viewOf([eni([])], [HERE]), EXACT],
   'gives any where any will do': [
-    viewOf([eni([])], [{ want: 'here', podUid: 'uid-1' }]),
+    viewOf([eni([])], [{ goal: 'here', podUid: 'uid-1' }]),
     'AssignPrivateIpAddresses eni-1 1 ns/web-0',
   ],
   'gives the first free one of a pool of its own': [
-    viewOf([eni([address('10.0.1.60')])], [{ want: 'here', podUid: 'uid-1', ips: ['10.0.1.60', '10.0.1.61'] }], {
+    viewOf([eni([address('10.0.1.60')])], [{ goal: 'here', podUid: 'uid-1', ips: ['10.0.1.60', '10.0.1.61'] }], {
       inUse: new Set(['10.0.1.60']),
     }),
     'AssignPrivateIpAddresses eni-1 10.0.1.61 ns/web-0',
@@ -117,19 +117,19 @@ const ROWS: Readonly<Record<string, readonly [NodeView, string]>> = {
     'CreateNetworkInterface subnet-b ns/web-0',
   ],
   'makes an ENI in a subnet that the Pod accepts, with an address for it': [
-    viewOf([], [{ want: 'here', podUid: 'uid-1', subnetIds: ['subnet-b'] }]),
+    viewOf([], [{ goal: 'here', podUid: 'uid-1', subnetIds: ['subnet-b'] }]),
     'CreateNetworkInterface subnet-b 1 ns/web-0',
   ],
   'takes no place in a subnet that has to be named for a Pod that names none': [
-    viewOf([RESERVED_ENI], [{ want: 'here', podUid: 'uid-1' }], RESERVED),
+    viewOf([RESERVED_ENI], [{ goal: 'here', podUid: 'uid-1' }], RESERVED),
     'CreateNetworkInterface subnet-a 1 ns/web-0',
   ],
   'takes a place in a subnet that has to be named for the Pod that names it, and for a kept address of it': [
-    viewOf([RESERVED_ENI], [{ want: 'here', podUid: 'uid-1', subnetIds: ['subnet-r'] }], RESERVED),
+    viewOf([RESERVED_ENI], [{ goal: 'here', podUid: 'uid-1', subnetIds: ['subnet-r'] }], RESERVED),
     'AssignPrivateIpAddresses eni-1 1 ns/web-0',
   ],
   'makes no ENI in a subnet that another Pod names': [
-    viewOf([], [{ want: 'here', podUid: 'uid-1' }], { claimSubnets: [NAMED_BY_ANOTHER] }),
+    viewOf([], [{ goal: 'here', podUid: 'uid-1' }], { claimSubnets: [NAMED_BY_ANOTHER] }),
     'CreateNetworkInterface subnet-a 1 ns/web-0',
   ],
   'takes no place for the pool in a subnet that has to be named': [
@@ -150,11 +150,11 @@ const ROWS: Readonly<Record<string, readonly [NodeView, string]>> = {
     'no call; 10.0.1.50 Assigned for uid-2',
   ],
   'takes the uid off when no Pod is there': [
-    viewOf([eni([SERVES])], [{ want: 'keep', ip: IP }]),
+    viewOf([eni([SERVES])], [{ goal: 'keep', ip: IP }]),
     'no call; 10.0.1.50 Assigned for nobody',
   ],
   'keeps what is offered and kept': [
-    viewOf([eni([IDLE])], [{ want: 'keep', ip: IP }], offering(IDLE)),
+    viewOf([eni([IDLE])], [{ goal: 'keep', ip: IP }], offering(IDLE)),
     'no call; 10.0.1.50 Assigned for nobody',
   ],
   'keeps what nobody says anything of': [
@@ -170,35 +170,35 @@ const ROWS: Readonly<Record<string, readonly [NodeView, string]>> = {
     'no call; 10.0.1.50 Assigned unmarked',
   ],
   'lets go of nothing that the agent has not offered': [
-    viewOf([eni([SERVES])], [{ want: 'elsewhere', ip: IP, isAwaited: true }]),
+    viewOf([eni([SERVES])], [{ goal: 'elsewhere', ip: IP, willMigrate: true }]),
     'no call; 10.0.1.50 Assigned for nobody',
   ],
   'lets go of what another node takes over, without a call': [
-    viewOf([eni([IDLE])], [{ want: 'elsewhere', ip: IP, isAwaited: true }], offering(IDLE)),
+    viewOf([eni([IDLE])], [{ goal: 'elsewhere', ip: IP, willMigrate: true }], offering(IDLE)),
     'no call; 10.0.1.50 Releasing for nobody',
   ],
   'takes off what no other node can fetch': [
-    viewOf([eni([USED, IDLE])], [{ want: 'elsewhere', ip: IP, isAwaited: false }], offering(IDLE)),
+    viewOf([eni([USED, IDLE])], [{ goal: 'elsewhere', ip: IP, willMigrate: false }], offering(IDLE)),
     'UnassignPrivateIpAddresses eni-1 10.0.1.50; 10.0.1.50 Releasing for nobody',
   ],
   'takes off what was let go of and nobody fetches any more': [
-    viewOf([eni([USED, LEFT])], [{ want: 'elsewhere', ip: IP, isAwaited: false }]),
+    viewOf([eni([USED, LEFT])], [{ goal: 'elsewhere', ip: IP, willMigrate: false }]),
     'UnassignPrivateIpAddresses eni-1 10.0.1.50; 10.0.1.50 Releasing for nobody',
   ],
   'takes off what a claim that ends had': [
-    viewOf([eni([USED, IDLE])], [{ want: 'free', ip: IP }], offering(IDLE)),
+    viewOf([eni([USED, IDLE])], [{ goal: 'free', ip: IP }], offering(IDLE)),
     'UnassignPrivateIpAddresses eni-1 10.0.1.50; 10.0.1.50 Releasing for nobody',
   ],
   'passes over an agent that does not answer': [
-    viewOf([eni([USED, SERVES])], [{ want: 'free', ip: IP, mayTakeOver: true }]),
+    viewOf([eni([USED, SERVES])], [{ goal: 'free', ip: IP, mayTakeOver: true }]),
     'UnassignPrivateIpAddresses eni-1 10.0.1.50; 10.0.1.50 Releasing for nobody',
   ],
   'passes over it for another node, too': [
-    viewOf([eni([SERVES])], [{ want: 'elsewhere', ip: IP, isAwaited: true, mayTakeOver: true }]),
+    viewOf([eni([SERVES])], [{ goal: 'elsewhere', ip: IP, willMigrate: true, mayTakeOver: true }]),
     'no call; 10.0.1.50 Releasing for nobody',
   ],
   'does nothing while another node has a call for it': [
-    viewOf([eni([LEFT])], [{ want: 'free', ip: IP }], { claimCallsElsewhere: new Set([KEY]) }),
+    viewOf([eni([LEFT])], [{ goal: 'free', ip: IP }], { claimCallsElsewhere: new Set([KEY]) }),
     'no call; 10.0.1.50 Releasing for nobody',
   ],
   'serves nothing that was let go of before the cloud gave it anew': [
@@ -218,7 +218,7 @@ const ROWS: Readonly<Record<string, readonly [NodeView, string]>> = {
     'no call',
   ],
   'forgets what the other node has': [
-    viewOf([eni([USED, LEFT])], [{ want: 'elsewhere', ip: IP, isAwaited: true }], {
+    viewOf([eni([USED, LEFT])], [{ goal: 'elsewhere', ip: IP, willMigrate: true }], {
       movedTo: new Map([[IP, 'eni-9']]),
     }),
     'no call',
@@ -228,15 +228,15 @@ const ROWS: Readonly<Record<string, readonly [NodeView, string]>> = {
     'AssignPrivateIpAddresses eni-1 10.0.1.51 ns/web-1',
   ],
   'keeps an ENI that has nothing but a kept address': [
-    viewOf([eni([IDLE])], [{ want: 'keep', ip: IP }], { spec: { desiredRouteENIIP: 0, ...offering(IDLE).spec } }),
+    viewOf([eni([IDLE])], [{ goal: 'keep', ip: IP }], { spec: { desiredRouteENIIP: 0, ...offering(IDLE).spec } }),
     'no call; 10.0.1.50 Assigned for nobody',
   ],
   'gives it back with the ENI when the node leaves': [
-    viewOf([eni([IDLE])], [{ want: 'keep', ip: IP }], { leaving: 'drain', ...offering(IDLE) }),
+    viewOf([eni([IDLE])], [{ goal: 'keep', ip: IP }], { leaving: 'drain', ...offering(IDLE) }),
     'DetachNetworkInterface eni-1; 10.0.1.50 Releasing for nobody',
   ],
   'does not take an ENI away from a move when the node leaves': [
-    viewOf([eni([LEFT])], [{ want: 'elsewhere', ip: IP, isAwaited: true }], { leaving: 'drain' }),
+    viewOf([eni([LEFT])], [{ goal: 'elsewhere', ip: IP, willMigrate: true }], { leaving: 'drain' }),
     'no call; 10.0.1.50 Releasing for nobody',
   ],
 };
@@ -280,7 +280,7 @@ test('decideNode: gives a new ENI back that took a kept address as its own, afte
     claimWaitsOf({ ...third, status: { ...third.status, eniInfos: [{ ...bare, draining: true }, other] } }, LEADER).get(
       KEY,
     ),
-    '10.0.1.50 is the own address of ENI eni-1 of this node, which is given back for it',
+    '10.0.1.50 is the primary address of ENI eni-1 of this node, which is being released for it',
   );
   t.is(decided(viewOf([other], [HERE], more)), 'AssignPrivateIpAddresses eni-2 10.0.1.50 ns/web-0');
 });
@@ -291,7 +291,7 @@ test('decideNode: leaves an ENI that serves alone when a Pod asks for its own ad
   t.is(decided(view), 'no call');
   t.is(
     claimWaitsOf(view, LEADER).get(KEY),
-    '10.0.1.50 is the own address of ENI eni-1 of this node, which serves Pods',
+    '10.0.1.50 is the primary address of ENI eni-1 of this node, which serves Pods',
   );
 });
 
@@ -343,7 +343,7 @@ test('finishIntent: marks for its claim what came by count, though another asked
   t.deepEqual(next.eniInfos?.[0]?.addresses?.[0]?.claim, MARK);
 });
 
-test('judgeIntent: tells by both ENIs whether an address was moved, and never sends the move again', (t) => {
+test('evaluateIntent: tells by both ENIs whether an address was moved, and never sends the move again', (t) => {
   const world = new NecWorld();
   const { status } = viewOf([eni([])], []);
   const head = { mac: '', name: '', primaryIP: '', subnetID: '', subnetCIDR: '', gateway: '', securityGroups: [] };
@@ -356,11 +356,11 @@ test('judgeIntent: tells by both ENIs whether an address was moved, and never se
       ['eni-1', seen('eni-1', target, [])],
     ]),
   });
-  const kindOf = (judged: ReturnType<typeof judgeIntent>) => (judged === 'repeat' ? judged : judged.kind);
-  t.is(kindOf(judgeIntent(MOVE, sight([], [IP]), status)), 'done');
-  t.is(kindOf(judgeIntent(MOVE, sight([IP], []), status)), 'refused');
-  t.is(kindOf(judgeIntent(MOVE, sight([], [], [IP]), status)), 'unclear');
-  t.is(kindOf(judgeIntent(MOVE, { ...sight([IP], []), enis: new Map() }, status)), 'refused');
+  const kindOf = (judged: ReturnType<typeof evaluateIntent>) => (judged === 'repeat' ? judged : judged.kind);
+  t.is(kindOf(evaluateIntent(MOVE, sight([], [IP]), status)), 'done');
+  t.is(kindOf(evaluateIntent(MOVE, sight([IP], []), status)), 'refused');
+  t.is(kindOf(evaluateIntent(MOVE, sight([], [], [IP]), status)), 'unclear');
+  t.is(kindOf(evaluateIntent(MOVE, { ...sight([IP], []), enis: new Map() }, status)), 'refused');
 });
 
 test('rebuildStatus: marks what it finds of a claim, and after a restore lets nobody use what is marked', (t) => {
@@ -399,10 +399,10 @@ test('rebuildStatus: marks what it finds of a claim, and after a restore lets no
   );
 });
 
-test('keepInUse: puts back what a hand took out of use, and nothing that was let go of', (t) => {
+test('revertForeignMarks: puts back what a hand took out of use, and nothing that was let go of', (t) => {
   const byHand = viewOf([eni([address(IP, { claim: { ...MARK, uid: 'uid-1' }, state: 'Releasing' })])], []);
   const inUse = new Set([IP]);
-  t.deepEqual(keepInUse(byHand.status, { inUse, leaving: 'no' }, ids()).ips, [IP]);
+  t.deepEqual(revertForeignMarks(byHand.status, { inUse, leaving: 'no' }, ids()).ips, [IP]);
   const { status } = viewOf([eni([LEFT])], []);
-  t.is(keepInUse(status, { inUse, leaving: 'no' }, ids()).status, status);
+  t.is(revertForeignMarks(status, { inUse, leaving: 'no' }, ids()).status, status);
 });

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { decideAllocatable } from '../../../ipamd/nec/decide-allocatable.ts';
-import { findDrift } from '../../../ipamd/nec/find-drift.ts';
+import { evaluateDrift } from '../../../ipamd/nec/evaluate-drift.ts';
 import { rebuildStatus } from '../../../ipamd/nec/rebuild-status.ts';
 import { assertLaw } from '../../support/law.ts';
 import { IS_LONG } from '../../support/suite-part.ts';
@@ -102,7 +102,7 @@ test('decideNode: comes to rest with what is wanted, whatever happened before', 
         t.is(world.have(), world.goal());
         t.deepEqual(world.status.intents ?? [], []);
         t.true(['idle', 'hold'].includes(world.decide().kind));
-        t.deepEqual(findDrift(world.status, world.sight()), []);
+        t.deepEqual(evaluateDrift(world.status, world.sight()), []);
       }),
     { numRuns: IS_LONG ? 1_000 : 200 },
   );
@@ -157,7 +157,7 @@ test('rebuildStatus: knows all and nothing but what the cloud holds, under new i
           ids.filter((id) => known.has(id)),
           [],
         );
-        t.deepEqual(findDrift(rebuilt, world.sight()), []);
+        t.deepEqual(evaluateDrift(rebuilt, world.sight()), []);
       }),
     { numRuns: IS_LONG ? 1_000 : 200 },
   );
@@ -180,7 +180,7 @@ test('decideAllocatable: tells what a node has in the end that asks for all it c
           if (!world.step('done')) break;
         }
         t.deepEqual(world.broken, []);
-        t.is(allocatable?.most, world.have());
+        t.is(allocatable?.max, world.have());
       }),
     { numRuns: IS_LONG ? 1_000 : 200 },
   );

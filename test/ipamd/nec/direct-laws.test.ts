@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { findDrift } from '../../../ipamd/nec/find-drift.ts';
+import { evaluateDrift } from '../../../ipamd/nec/evaluate-drift.ts';
 import { assertLaw } from '../../support/law.ts';
 import { CLAIMS, type ClaimKey, DirectWorld, NODES, type NodeName } from '../support/direct-world.ts';
 import type { CallFate } from '../support/nec-world.ts';
@@ -157,11 +157,11 @@ test('decideNode: gives back what is nobody’s, and keeps what is kept, when no
   );
 });
 
-test('findDrift: finds nothing in what a node has of exclusive ENIs', (t) => {
+test('evaluateDrift: finds nothing in what a node has of exclusive ENIs', (t) => {
   const world = new DirectWorld();
   world.pod('ns/web-0', 'n1', undefined);
   settle(world);
-  t.deepEqual(findDrift(world.nodes.n1.status, { enis: onInstance(world, 'ins-n1'), isComplete: true }), []);
+  t.deepEqual(evaluateDrift(world.nodes.n1.status, { enis: onInstance(world, 'ins-n1'), isComplete: true }), []);
 });
 
 function onInstance(world: DirectWorld, instanceId: string) {

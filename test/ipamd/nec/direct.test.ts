@@ -1,13 +1,13 @@
 import test from 'ava';
 import type { NodeEniConfigSpec, NodeEniInfo } from '../../../crd/node-eni-config-fields.ts';
-import type { ClaimWish } from '../../../ipamd/nec/claim-wish.ts';
+import type { ClaimRequest } from '../../../ipamd/nec/claim-request.ts';
 import { decideDirectMarks } from '../../../ipamd/nec/decide-direct-marks.ts';
 import { decideNode } from '../../../ipamd/nec/decide-node.ts';
-import type { CloudSight, Ids, Leader, SeenEni } from '../../../ipamd/nec/decision.ts';
-import { keepInUse, takenBy } from '../../../ipamd/nec/keep-in-use.ts';
-import type { KeptEni } from '../../../ipamd/nec/kept-eni.ts';
+import type { CloudSnapshot, Ids, Leader, ObservedEni } from '../../../ipamd/nec/decision.ts';
 import type { NodeView } from '../../../ipamd/nec/node-view.ts';
 import { rebuildStatus } from '../../../ipamd/nec/rebuild-status.ts';
+import { podIpsRemovedBy, revertForeignMarks } from '../../../ipamd/nec/revert-foreign-marks.ts';
+import type { StaticEni } from '../../../ipamd/nec/static-eni.ts';
 
 const LEADER: Leader = { epoch: 1, clusterId: 'cls-tables', requestTimeoutSeconds: 60 };
 const KEY = 'ns/web-0';
@@ -30,13 +30,13 @@ function off(): NodeEniInfo {
   return rest;
 }
 
-const KEPT: KeptEni = {
+const KEPT: StaticEni = {
   ...{ eniId: 'eni-1', name: '', mac: '20:90:6f:00:00:01', primaryIp: '10.0.1.9', subnetId: 'subnet-a' },
-  ...{ gateway: '10.0.1.1', subnetCidr: '10.0.1.0/24', claim: KEY, zone: 'z', isAlone: true, isFree: true },
+  ...{ gateway: '10.0.1.1', subnetCidr: '10.0.1.0/24', claim: KEY, zone: 'z', isDetached: true, isAttachable: true },
 };
 
-function view(enis: readonly NodeEniInfo[], change: Partial<NodeView> = {}, wish?: Partial<ClaimWish>): NodeView {
-  const wishes = wish === undefined ? [] : [{ key: KEY, mode: 'direct-eni', want: 'here', ...wish } as const];
+function view(enis: readonly NodeEniInfo[], change: Partial<NodeView> = {}, wish?: Partial<ClaimRequest>): NodeView {
+  const wishes = wish === undefined ? [] : [{ key: KEY, mode: 'direct-eni', goal: 'here', ...wish } as const];
   return {
     nodeName: 'n1',
     uid: 'uid-1',
@@ -135,22 +135,22 @@ const TABLE: readonly (readonly [title: string, view: NodeView, decision: string
   ],
   [
     'keeps one without a Pod',
-    view([eni({ claim: { ...MARK, uid: 'pod-0' } })], { spec: offered() }, { want: 'keep' }),
+    view([eni({ claim: { ...MARK, uid: 'pod-0' } })], { spec: offered() }, { goal: 'keep' }),
     'idle Attached/kept',
   ],
   [
     'hands none over before it is offered',
-    view([eni({ claim: MARK })], {}, { want: 'elsewhere' }),
+    view([eni({ claim: MARK })], {}, { goal: 'elsewhere' }),
     'idle Attached/kept',
   ],
   [
     'hands one over once it is offered',
-    view([eni({ claim: MARK })], { spec: offered() }, { want: 'elsewhere' }),
+    view([eni({ claim: MARK })], { spec: offered() }, { goal: 'elsewhere' }),
     'DetachNetworkInterface Detaching/kept',
   ],
   [
     'takes one over of an agent that does not answer',
-    view([eni({ claim: MARK })], {}, { want: 'elsewhere', mayTakeOver: true }),
+    view([eni({ claim: MARK })], {}, { goal: 'elsewhere', mayTakeOver: true }),
     'DetachNetworkInterface Detaching/kept',
   ],
   [
@@ -158,21 +158,29 @@ const TABLE: readonly (readonly [title: string, view: NodeView, decision: string
     view([eni({ claim: MARK })], { spec: offered() }),
     'idle Attached/kept',
   ],
-  ['deletes none that is kept', view([off()], {}, { want: 'free' }), 'CallUnderWay Detaching/kept'],
-  ['drops one that its VpcENI has', view([off()], { keptEnis: new Map([['eni-1', KEPT]]) }, { want: 'free' }), 'idle'],
+  ['deletes none that is kept', view([off()], {}, { goal: 'free' }), 'CallUnderWay Detaching/kept'],
+  [
+    'drops one that its VpcENI has',
+    view([off()], { staticEnis: new Map([['eni-1', KEPT]]) }, { goal: 'free' }),
+    'idle',
+  ],
   [
     'attaches the one that is kept',
-    view([], { keptEnis: new Map([['eni-1', KEPT]]) }, HERE),
+    view([], { staticEnis: new Map([['eni-1', KEPT]]) }, HERE),
     'AttachNetworkInterface Attaching/kept',
   ],
   [
     'makes no second one while the first is on another node',
-    view([], { keptEnis: new Map([['eni-1', { ...KEPT, isAlone: false, isFree: false, nodeName: 'n2' }]]) }, HERE),
+    view(
+      [],
+      { staticEnis: new Map([['eni-1', { ...KEPT, isDetached: false, isAttachable: false, nodeName: 'n2' }]]) },
+      HERE,
+    ),
     'DirectENIElsewhere',
   ],
   [
     'makes no second one in another zone',
-    view([], { keptEnis: new Map([['eni-1', { ...KEPT, zone: 'y' }]]) }, HERE),
+    view([], { staticEnis: new Map([['eni-1', { ...KEPT, zone: 'y' }]]) }, HERE),
     'DirectENIElsewhere',
   ],
   [
@@ -203,13 +211,13 @@ test('decideNode: tags an exclusive ENI, asks for no addresses, and gives it the
   t.is(decision.priority, 'pod');
 });
 
-const SEEN: SeenEni = {
+const SEEN: ObservedEni = {
   ...{ eniID: 'eni-1', mac: '20:90:6f:00:00:01', name: 'tke-1', primaryIP: '10.0.1.9', subnetID: 'subnet-a' },
   ...{ subnetCIDR: '10.0.1.0/24', gateway: '10.0.1.1', state: 'AVAILABLE', instanceID: 'ins-1', deviceIndex: 1 },
   ...{ securityGroups: ['sg-node'], ips: [], pendingIps: [], mode: 'direct-eni' },
 };
 
-function sightOf(seen: SeenEni): CloudSight {
+function sightOf(seen: ObservedEni): CloudSnapshot {
   return { enis: new Map([[seen.eniID, seen]]), isComplete: true };
 }
 
@@ -227,18 +235,22 @@ test('rebuildStatus: leaves one that is kept elsewhere, and keeps one that was m
 });
 
 test('decideNode: after a restore an ENI has its mark again from its VpcENI', (t) => {
-  const kept = new Map([['eni-1', { ...KEPT, isAlone: false, isFree: false, nodeName: 'n1' }]]);
-  t.is(decided(view([eni()], { keptEnis: kept, spec: offered() }, { want: 'keep' })), 'idle Attached/kept');
+  const kept = new Map([['eni-1', { ...KEPT, isDetached: false, isAttachable: false, nodeName: 'n1' }]]);
+  t.is(decided(view([eni()], { staticEnis: kept, spec: offered() }, { goal: 'keep' })), 'idle Attached/kept');
 });
 
-test('keepInUse: puts an exclusive ENI back whose own address a live Pod has', (t) => {
+test('revertForeignMarks: puts an exclusive ENI back whose own address a live Pod has', (t) => {
   const inUse = new Set(['10.0.1.9']);
-  const { ips, status } = keepInUse({ eniInfos: [eni({ state: 'Detaching' })] }, { inUse, leaving: 'no' }, IDS);
+  const { ips, status } = revertForeignMarks(
+    { eniInfos: [eni({ state: 'Detaching' })] },
+    { inUse, leaving: 'no' },
+    IDS,
+  );
   t.deepEqual(ips, ['10.0.1.9']);
   t.is(status.eniInfos?.[0]?.state, 'Attached');
   const intent = { id: 'i', phase: 'Recorded', leaderEpoch: 1, requestTimeoutSeconds: 60, eniID: 'eni-1' } as const;
   const call = { ...intent, action: 'DetachNetworkInterface', recordedAt: IDS.now() } as const;
-  t.deepEqual(takenBy(call, { eniInfos: [eni()] }, { inUse, leaving: 'no' }), ['10.0.1.9']);
+  t.deepEqual(podIpsRemovedBy(call, { eniInfos: [eni()] }, { inUse, leaving: 'no' }), ['10.0.1.9']);
 });
 
 test('decideDirectMarks: tells of fewer places where shared ENIs have some, and of none where they do not', (t) => {

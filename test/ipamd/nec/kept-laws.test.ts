@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
-import type { ClaimWish } from '../../../ipamd/nec/claim-wish.ts';
-import { findDrift } from '../../../ipamd/nec/find-drift.ts';
+import type { ClaimRequest } from '../../../ipamd/nec/claim-request.ts';
+import { evaluateDrift } from '../../../ipamd/nec/evaluate-drift.ts';
 import { assertLaw } from '../../support/law.ts';
 import { IS_LONG } from '../../support/suite-part.ts';
 import { type CallFate, MOST, NecWorld } from '../support/nec-world.ts';
@@ -10,7 +10,7 @@ type Move =
   | { readonly kind: 'step'; readonly fate: CallFate }
   | { readonly kind: 'demand'; readonly count: number; readonly inUse: number }
   | { readonly kind: 'limit'; readonly enis: number | undefined }
-  | { readonly kind: 'wish'; readonly claim: number; readonly want: ClaimWish['want'] | 'moves-here' };
+  | { readonly kind: 'wish'; readonly claim: number; readonly want: ClaimRequest['goal'] | 'moves-here' };
 
 /** Of two subnets; the third's address is any. */
 const IPS = ['10.0.1.201', '10.0.2.201', undefined, '10.0.1.202'] as const;
@@ -58,33 +58,33 @@ function play(world: NecWorld, move: Move): void {
 }
 
 /** What the controller of claims says when a Pod of the name comes, goes, or the claim ends. */
-function wish(world: NecWorld, claim: number, want: ClaimWish['want'] | 'moves-here'): void {
+function wish(world: NecWorld, claim: number, goal: ClaimRequest['goal'] | 'moves-here'): void {
   const key = keyOf(claim);
   const before = world.claims?.get(key);
   // A claim that comes after one that ended is another.
-  const known = before?.want === 'free' && want !== 'free' ? undefined : before?.ip;
+  const known = before?.goal === 'free' && goal !== 'free' ? undefined : before?.ip;
   const ip = known ?? world.marks().get(key)?.ip ?? IPS[claim];
   const head = { key, mode: 'route-eni' as const, ...(ip === undefined ? {} : { ip }) };
   const isThere = ip !== undefined && [...world.cloud.values()].some((eni) => eni.ips.includes(ip));
-  if (want === 'moves-here' && ip !== undefined && !isThere) world.elsewhere.set(ip, OTHER_ENI);
+  if (goal === 'moves-here' && ip !== undefined && !isThere) world.elsewhere.set(ip, OTHER_ENI);
   const isMoved = ip !== undefined && world.elsewhere.has(ip);
   const source = { nodeName: 'n2', eniId: OTHER_ENI, isAttached: true, isReleased: true };
-  const wanted: ClaimWish =
-    want === 'here' || want === 'moves-here'
-      ? { ...head, want: 'here', podUid: `uid-${claim}`, ...(isMoved ? { source } : {}) }
-      : { ...head, want, ...(want === 'elsewhere' ? { isAwaited: true } : {}) };
+  const wanted: ClaimRequest =
+    goal === 'here' || goal === 'moves-here'
+      ? { ...head, goal: 'here', podUid: `uid-${claim}`, ...(isMoved ? { source } : {}) }
+      : { ...head, goal, ...(goal === 'elsewhere' ? { willMigrate: true } : {}) };
   world.claims = new Map([...(world.claims ?? []), [key, wanted]]);
 }
 
 /** The controller of claims sees what has moved, and what the cloud has chosen. */
 function look(world: NecWorld): void {
-  for (const [key, { want }] of world.claims ?? []) {
-    wish(world, Number(key.slice('ns/web-'.length)), want);
+  for (const [key, { goal }] of world.claims ?? []) {
+    wish(world, Number(key.slice('ns/web-'.length)), goal);
   }
 }
 
 /** No ENI that will do has room, and there can be no other: kept addresses hold them all. */
-function isFull(world: NecWorld, one: ClaimWish | undefined): boolean {
+function isFull(world: NecWorld, one: ClaimRequest | undefined): boolean {
   const enis = (world.status.eniInfos ?? []).filter((eni) => eni.state === 'Attached');
   const fitting = enis.filter(({ subnetID }) => one?.ip === undefined || subnetID === subnetOf(one.ip));
   const isHeld = enis.every(({ addresses = [] }) => addresses.some(({ claim }) => claim !== undefined));
@@ -150,16 +150,16 @@ test('decideNode: has every kept address that fits in the end, gives back what e
         t.true(settle(world) < MOST_STEPS);
         t.deepEqual(judge(world), []);
         t.deepEqual(world.status.intents ?? [], []);
-        t.deepEqual(findDrift(world.status, world.sight()), []);
+        t.deepEqual(evaluateDrift(world.status, world.sight()), []);
         const marks = world.marks();
-        for (const [key, { want, podUid }] of world.claims ?? []) {
+        for (const [key, { goal, podUid }] of world.claims ?? []) {
           const mark = marks.get(key);
-          if (want === 'here' && mark?.claim?.uid !== podUid) t.true(isFull(world, world.claims?.get(key)), key);
-          else if (want === 'here') t.is(mark?.claim?.uid, podUid, key);
+          if (goal === 'here' && mark?.claim?.uid !== podUid) t.true(isFull(world, world.claims?.get(key)), key);
+          else if (goal === 'here') t.is(mark?.claim?.uid, podUid, key);
           else t.is(mark?.claim?.uid, undefined, key);
-          if (want === 'free') t.is(mark, undefined, key);
+          if (goal === 'free') t.is(mark, undefined, key);
         }
-        const wished = [...(world.claims?.values() ?? [])].filter(({ want }) => want === 'here');
+        const wished = [...(world.claims?.values() ?? [])].filter(({ goal }) => goal === 'here');
         t.true((world.status.staticRouteENIIPs ?? 0) >= wished.length);
         world.demand(count, 0);
         t.true(settle(world) < MOST_STEPS);
@@ -185,7 +185,7 @@ for (const leaving of ['drain', 'force'] as const) {
             const { podUid: _gone, source: _other, ...rest } = one;
             world.claims = new Map([
               ...(world.claims ?? []),
-              [key, { ...rest, want: one.want === 'free' ? 'free' : 'keep' }],
+              [key, { ...rest, goal: one.goal === 'free' ? 'free' : 'keep' }],
             ]);
           }
           settle(world);

@@ -1,10 +1,10 @@
 import test from 'ava';
 import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
-import type { Ids, SeenEni } from '../../../ipamd/nec/decision.ts';
-import { findDrift } from '../../../ipamd/nec/find-drift.ts';
+import type { Ids, ObservedEni } from '../../../ipamd/nec/decision.ts';
+import { evaluateDrift } from '../../../ipamd/nec/evaluate-drift.ts';
 import { rebuildStatus } from '../../../ipamd/nec/rebuild-status.ts';
 
-const SEEN: SeenEni = {
+const SEEN: ObservedEni = {
   eniID: 'eni-00000001',
   mac: '20:90:6f:00:00:01',
   name: 'tke-cls-a-1',
@@ -25,17 +25,17 @@ function counted(): Ids {
   return { next: () => `id-${++serial}`, now: () => '2026-01-01T00:00:00Z' };
 }
 
-function sightOf(seen: SeenEni) {
+function sightOf(seen: ObservedEni) {
   return { enis: new Map([[seen.eniID, seen]]), isComplete: true };
 }
 
 /** The object as it is after the ENI was seen whole. */
 const HELD: NodeEniConfigStatus = rebuildStatus({ instanceID: 'ins-1' }, {}, sightOf(SEEN), counted());
 
-const keeps = test.macro((t, change: Partial<SeenEni>) => {
+const keeps = test.macro((t, change: Partial<ObservedEni>) => {
   const sight = sightOf({ ...SEEN, ...change });
   t.is(HELD.eniInfos?.[0]?.state, 'Attached');
-  t.deepEqual(findDrift(HELD, sight), []);
+  t.deepEqual(evaluateDrift(HELD, sight), []);
   t.is(rebuildStatus(HELD, {}, sight, counted()), HELD);
 });
 

@@ -48,7 +48,7 @@ async function storm(seed: number) {
   scene.want(13);
   // What a description of the past hid is found by the periodic look at the whole.
   await scene.pass(300_000);
-  life.memory.askDescribe('node-a', 'the look at the whole');
+  life.memory.requestDescribe('node-a', 'the look at the whole');
   const isThere = await scene.until(() => auditNode(scene).length === 0 && supplyOf(scene) === 13, 3_600_000);
   return { scene, isThere };
 }

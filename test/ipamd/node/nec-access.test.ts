@@ -1,7 +1,7 @@
 import test from 'ava';
 import { NECS, readNec } from '../../../ipamd/node/nec-access.ts';
 import type { NodeDeps } from '../../../ipamd/node/node-deps.ts';
-import { NodeMemoryBook } from '../../../ipamd/node/node-memory.ts';
+import { NodeMemories } from '../../../ipamd/node/node-memory.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 
 const OBJECT: KubeObject = {
@@ -29,7 +29,7 @@ function depsWith(stored: KubeObject | undefined) {
 
 test('readNec: asks the API server for an object that the cache has lost while a call for it is under way', async (t) => {
   const { deps, reads } = depsWith(OBJECT);
-  const memory = new NodeMemoryBook().of('n1');
+  const memory = new NodeMemories().of('n1');
   memory.calls.set('i1', { startedMs: 0, outcome: undefined, ended: Promise.resolve() });
   t.is((await readNec(deps, 'n1', memory, signal))?.object.metadata.uid, 'u1');
   t.is(reads(), 1);
@@ -37,6 +37,6 @@ test('readNec: asks the API server for an object that the cache has lost while a
 
 test('readNec: believes the cache that an object is gone for which nothing is under way', async (t) => {
   const { deps, reads } = depsWith(undefined);
-  t.is(await readNec(deps, 'n1', new NodeMemoryBook().of('n1'), signal), undefined);
+  t.is(await readNec(deps, 'n1', new NodeMemories().of('n1'), signal), undefined);
   t.is(reads(), 0);
 });

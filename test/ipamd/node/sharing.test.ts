@@ -1,7 +1,7 @@
 import test from 'ava';
 import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
-import { BreakerBook } from '../../../ipamd/node/breaker-book.ts';
-import { CloudEyes } from '../../../ipamd/node/cloud-eyes.ts';
+import { CircuitBreakers } from '../../../ipamd/node/circuit-breakers.ts';
+import { CloudObserver } from '../../../ipamd/node/cloud-observer.ts';
 import { seededRandom } from '../../support/seeded-random.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { CloudHost } from '../../vpc/api/host.ts';
@@ -23,13 +23,13 @@ async function taggedEnis(nodes: number) {
     state.makeEni({ ...order, subnet, ip: subnet.pool.take() }).state = 'AVAILABLE';
   }
   const cloud = createTencentCloud({ api: createInProcessApi(host), clock, random: seededRandom(1) });
-  return { clock, host, eyes: new CloudEyes(cloud, clock, CLUSTER) };
+  return { clock, host, eyes: new CloudObserver(cloud, clock, CLUSTER) };
 }
 
-test('CloudEyes: shares one sweep when a thousand nodes look at once', async (t) => {
+test('CloudObserver: shares one sweep when a thousand nodes look at once', async (t) => {
   const { clock, host, eyes } = await taggedEnis(1_000);
   const looks = Array.from({ length: 1_000 }, (_, index) =>
-    eyes.look({ uid: `uid-${index}`, instanceId: undefined, eniIds: [], breadth: 'own' }, context),
+    eyes.observe({ uid: `uid-${index}`, instanceId: undefined, eniIds: [], scope: 'own' }, context),
   );
   const sights = await clock.run(Promise.all(looks));
   t.deepEqual(
@@ -39,10 +39,10 @@ test('CloudEyes: shares one sweep when a thousand nodes look at once', async (t)
   t.true((host.counts()['DescribeNetworkInterfaces'] ?? 0) <= 11);
 });
 
-test('CloudEyes: looks at one node alone without sweeping the cluster', async (t) => {
+test('CloudObserver: looks at one node alone without sweeping the cluster', async (t) => {
   const { clock, host, eyes } = await taggedEnis(1_000);
   const sight = await clock.run(
-    eyes.look({ uid: 'uid-7', instanceId: undefined, eniIds: ['eni-00000001'], breadth: 'own' }, context),
+    eyes.observe({ uid: 'uid-7', instanceId: undefined, eniIds: ['eni-00000001'], scope: 'own' }, context),
   );
   t.deepEqual([...sight.enis.values()].map((eni) => [eni.name, eni.isForeign ?? false]).sort(), [
     ['eni-of-0', true],
@@ -51,9 +51,9 @@ test('CloudEyes: looks at one node alone without sweeping the cluster', async (t
   t.is(host.counts()['DescribeNetworkInterfaces'], 2);
 });
 
-test('BreakerBook: lets one try when its time is over, and the others wait for what comes of that', async (t) => {
+test('CircuitBreakers: lets one try when its time is over, and the others wait for what comes of that', async (t) => {
   const clock = new VirtualClock();
-  const book = new BreakerBook(clock);
+  const book = new CircuitBreakers(clock);
   t.is(book.refusalOf('vpc-enis', 'a'), undefined);
   book.trip('vpc-enis', 60_000, 'too many');
   book.trip('vpc-enis', 60_000, 'too many');
@@ -72,9 +72,9 @@ test('BreakerBook: lets one try when its time is over, and the others wait for w
   t.deepEqual(book.openKeys(), []);
 });
 
-test('BreakerBook: forgets what nobody asked for in hours: nodes and ENIs come and go for years', async (t) => {
+test('CircuitBreakers: forgets what nobody asked for in hours: nodes and ENIs come and go for years', async (t) => {
   const clock = new VirtualClock();
-  const book = new BreakerBook(clock);
+  const book = new CircuitBreakers(clock);
   for (let hour = 0; hour < 48; hour++) {
     for (let node = 0; node < 200; node++)
       book.trip(`node/n-${hour}-${node}/call/CreateNetworkInterface`, 30_000, 'no');

@@ -133,39 +133,39 @@ test('readApplied: takes what it cannot read for nothing', (t) => {
 });
 
 const NAME = 'tke.cloud.tencent.com/desired-route-eni-pod-num';
-const podNum = test.macro((t, text: string, value: number | undefined, isGood: boolean) =>
-  t.deepEqual(readDesiredPodNum({ [NAME]: text }), { value, isGood }),
+const podNum = test.macro((t, text: string, value: number | undefined, isValid: boolean) =>
+  t.deepEqual(readDesiredPodNum({ [NAME]: text }), { value, isValid }),
 );
 test('readDesiredPodNum: reads a number', podNum, '27', 27, true);
 test('readDesiredPodNum: refuses a negative one', podNum, '-1', undefined, false);
 test('readDesiredPodNum: refuses words', podNum, 'many', undefined, false);
 test('readDesiredPodNum: refuses more than any node holds', podNum, '999999', undefined, false);
-test('readDesiredPodNum: needs none', (t) => t.deepEqual(readDesiredPodNum({}), { value: undefined, isGood: true }));
+test('readDesiredPodNum: needs none', (t) => t.deepEqual(readDesiredPodNum({}), { value: undefined, isValid: true }));
 
 for (const { title, direct, settings = {}, spec = {}, applied = {}, wanted } of [
-  { title: 'leaves it absent where the node serves none', direct: { isServed: false, most: 3 }, wanted: undefined },
-  { title: 'takes what the instance may have', direct: { isServed: true, most: 3 }, wanted: 3 },
+  { title: 'leaves it absent where the node serves none', direct: { isServed: false, limit: 3 }, wanted: undefined },
+  { title: 'takes what the instance may have', direct: { isServed: true, limit: 3 }, wanted: 3 },
   {
     title: 'takes less by annotation',
-    direct: { isServed: true, most: 3 },
+    direct: { isServed: true, limit: 3 },
     settings: { directMaxAttach: 1 },
     wanted: 1,
   },
   {
     title: "leaves a person's, where the node serves none too",
-    direct: { isServed: false, most: 3 },
+    direct: { isServed: false, limit: 3 },
     spec: { maxDirectENI: 2 },
     wanted: 2,
   },
   {
     title: "bounds a person's by the instance",
-    direct: { isServed: true, most: 3 },
+    direct: { isServed: true, limit: 3 },
     spec: { maxDirectENI: 9 },
     wanted: 3,
   },
   {
     title: 'takes back what it wrote when the node serves none any more',
-    direct: { isServed: false, most: 3 },
+    direct: { isServed: false, limit: 3 },
     spec: { maxDirectENI: 3 },
     applied: { maxDirectENI: 3 },
     wanted: undefined,

@@ -5,7 +5,7 @@ import { type ConfigFacts, decideConfig } from '../../../ipamd/nodes/decide-conf
 import { decideGroupSync, type GroupSyncStep } from '../../../ipamd/nodes/decide-group-sync.ts';
 import { decideLeaving, type LeavingFacts } from '../../../ipamd/nodes/decide-leaving.ts';
 import { decideNodeCondition } from '../../../ipamd/nodes/decide-node-condition.ts';
-import { type InstanceRecord, presenceOf, recordSight } from '../../../ipamd/nodes/decide-presence.ts';
+import { type InstanceRecord, presenceOf, recordDescription } from '../../../ipamd/nodes/decide-presence.ts';
 import { decideSecurityGroups, type SecurityGroupFacts } from '../../../ipamd/nodes/decide-security-groups.ts';
 import { decideTaints, taintPatch } from '../../../ipamd/nodes/decide-taint.ts';
 
@@ -17,7 +17,7 @@ const JOINING: ConfigFacts = {
   hasLimits: true,
   config: undefined,
 };
-const CONFIG = { instanceId: 'ins-a', isLeaving: false, holdsSome: false };
+const CONFIG = { instanceId: 'ins-a', isLeaving: false, isInUse: false };
 
 const config = test.macro((t, change: Partial<ConfigFacts>, want: string) => {
   const step = decideConfig({ ...JOINING, ...change });
@@ -64,7 +64,7 @@ test(
 test(
   'decideConfig: keeps that of a node that is gone until all is given back',
   config,
-  { config: { ...CONFIG, holdsSome: true }, node: undefined },
+  { config: { ...CONFIG, isInUse: true }, node: undefined },
   'none',
 );
 test(
@@ -82,8 +82,8 @@ test(
 
 const STAYS: LeavingFacts = {
   presence: 'running',
-  isNodeGone: false,
-  goneForMs: 0,
+  isNodeAbsent: false,
+  absentForMs: 0,
   isConfigLeaving: false,
   isDisabled: false,
   hasLivePods: true,
@@ -92,12 +92,12 @@ const GRACE_MS = 300_000;
 const leaving = test.macro((t, change: Partial<LeavingFacts>, want: Leaving) =>
   t.is(decideLeaving({ ...STAYS, ...change }, GRACE_MS), want),
 );
-const GONE = { isNodeGone: true, goneForMs: GRACE_MS, hasLivePods: false };
+const GONE = { isNodeAbsent: true, absentForMs: GRACE_MS, hasLivePods: false };
 test('decideLeaving: lets a node stay', leaving, {}, 'no');
 test('decideLeaving: lets a node with an idle or unknown instance stay', leaving, { presence: 'idle' }, 'no');
 test('decideLeaving: drains when somebody deleted the configuration', leaving, { isConfigLeaving: true }, 'drain');
 test('decideLeaving: drains when ENIs are disabled', leaving, { isDisabled: true, hasLivePods: false }, 'drain');
-test('decideLeaving: drains a gone node within the grace', leaving, { ...GONE, goneForMs: GRACE_MS - 1 }, 'drain');
+test('decideLeaving: drains a gone node within the grace', leaving, { ...GONE, absentForMs: GRACE_MS - 1 }, 'drain');
 test(
   'decideLeaving: drains a gone node with Pods for as long as they are there',
   leaving,
@@ -141,7 +141,7 @@ function presenceAfter(...states: readonly (string | undefined)[]): string {
   const minute = 60_000;
   let known: InstanceRecord | undefined;
   for (const [index, state] of states.entries())
-    known = recordSight(known, state === undefined ? undefined : { ...INSTANCE, state }, index * minute);
+    known = recordDescription(known, state === undefined ? undefined : { ...INSTANCE, state }, index * minute);
   return presenceOf(known, (states.length - 1) * minute, STOPPED_GRACE_MS);
 }
 const presence = test.macro((t, states: readonly (string | undefined)[], want: string) =>
@@ -162,10 +162,10 @@ test('presenceOf: begins anew after a start', presence, [...stopped(9), 'RUNNING
 test('presenceOf: takes a rebooting one for running', presence, ['REBOOTING'], 'running');
 test('presenceOf: takes nothing of a state that it does not know', presence, ['HIBERNATING'], 'idle');
 
-test('recordSight: keeps the limits of a type, and drops them when the instance is resized', (t) => {
-  const known = { ...recordSight(undefined, INSTANCE, 0), limits: LIMITS };
-  t.deepEqual(recordSight(known, { ...INSTANCE, state: 'STOPPED' }, 1).limits, LIMITS);
-  t.is(recordSight(known, { ...INSTANCE, instanceType: 'S5.2XLARGE16', cores: 8 }, 1).limits, undefined);
+test('recordDescription: keeps the limits of a type, and drops them when the instance is resized', (t) => {
+  const known = { ...recordDescription(undefined, INSTANCE, 0), limits: LIMITS };
+  t.deepEqual(recordDescription(known, { ...INSTANCE, state: 'STOPPED' }, 1).limits, LIMITS);
+  t.is(recordDescription(known, { ...INSTANCE, instanceType: 'S5.2XLARGE16', cores: 8 }, 1).limits, undefined);
 });
 
 const OURS = { key: 'tke.cloud.tencent.com/eni-ip-unavailable', value: 'true', effect: 'NoSchedule' };
@@ -250,31 +250,31 @@ const ENI = { eniID: 'eni-a', mac: '20:90:6f:00:00:01', state: 'Attached' } as c
 const seen = (...lists: readonly (readonly string[])[]) => ({
   eniInfos: lists.map((securityGroups) => ({ ...ENI, securityGroups })),
 });
-const WISH = { isWanted: true, isBegun: false, groups: ['sg-a', 'sg-b'], status: seen(['sg-a', 'sg-b']) };
+const REQUEST = { isRequested: true, isStarted: false, groups: ['sg-a', 'sg-b'], status: seen(['sg-a', 'sg-b']) };
 const sync = test.macro((t, change: Partial<Parameters<typeof decideGroupSync>[0]>, want: GroupSyncStep['kind']) =>
-  t.is(decideGroupSync({ ...WISH, ...change }).kind, want),
+  t.is(decideGroupSync({ ...REQUEST, ...change }).kind, want),
 );
 test('decideGroupSync: begins even when all looks right: that is what is asked', sync, {}, 'begin');
 test(
   'decideGroupSync: goes on until every ENI has the list in its order',
   sync,
-  { isBegun: true, status: seen(['sg-a', 'sg-b'], ['sg-b', 'sg-a']) },
+  { isStarted: true, status: seen(['sg-a', 'sg-b'], ['sg-b', 'sg-a']) },
   'none',
 );
 test(
   'decideGroupSync: waits for ENIs that were not set yet',
   sync,
-  { isBegun: true, status: { eniInfos: [ENI] } },
+  { isStarted: true, status: { eniInfos: [ENI] } },
   'none',
 );
-test('decideGroupSync: finishes when all have it', sync, { isBegun: true }, 'finish');
+test('decideGroupSync: finishes when all have it', sync, { isStarted: true }, 'finish');
 test('decideGroupSync: finishes at once where nothing is configured', sync, { groups: undefined }, 'finish');
 test('decideGroupSync: finishes at once where all are cleared anyway', sync, { groups: [] }, 'finish');
 test('decideGroupSync: finishes at once without ENIs', sync, { status: undefined }, 'finish');
 test(
   'decideGroupSync: takes the mark off when the wish was taken back',
   sync,
-  { isWanted: false, isBegun: true },
+  { isRequested: false, isStarted: true },
   'finish',
 );
-test('decideGroupSync: does nothing without a wish', sync, { isWanted: false }, 'none');
+test('decideGroupSync: does nothing without a wish', sync, { isRequested: false }, 'none');

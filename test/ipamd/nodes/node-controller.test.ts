@@ -172,7 +172,7 @@ test('reconcile: does not believe the watch alone that a node is gone', async (t
     const nodes = { ...scene.nodes, isSynced: true, get: () => undefined };
     const { kube, necs, instances, facts, clock } = scene;
     const events = { record: () => undefined };
-    const wake = () => undefined;
+    const enqueueSupply = () => undefined;
     const own = {
       kube,
       nodes,
@@ -184,7 +184,7 @@ test('reconcile: does not believe the watch alone that a node is gone', async (t
       log: silentLogger,
       events,
       observe: {},
-      wake,
+      enqueueSupply,
     };
     await createNodeController(own).reconcile('node-1', scene.ending.signal);
     t.is((await scene.nec())?.metadata.deletionTimestamp, undefined);

@@ -1,8 +1,8 @@
 import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
-import { decodeNec, type NecEntry } from '../../../ipamd/nec-cache.ts';
-import type { NodeFactParts, NodeFactsAnswer } from '../../../ipamd/node/node-deps.ts';
-import { openInstanceBook } from '../../../ipamd/nodes/instance-book.ts';
+import { decodeNec, type NecEntry } from '../../../ipamd/decode-nec.ts';
+import type { NodeFactsAnswer, NodeFactValues } from '../../../ipamd/node/node-deps.ts';
+import { openInstanceCache } from '../../../ipamd/nodes/instance-cache.ts';
 import { createNodeController } from '../../../ipamd/nodes/node-controller.ts';
 import { NODE_ENI_CONFIGS } from '../../../ipamd/nodes/node-eni-configs.ts';
 import { decodeNode, type NodeEntry } from '../../../ipamd/nodes/node-entry.ts';
@@ -93,7 +93,7 @@ export class NodesScene {
     this.necs = this.#inform<NecEntry>(NODE_ENI_CONFIGS, { decode: decodeNec });
     this.pods = this.#inform<PodFacts>(PODS, { decode: createPodDecoder(), indexes: POD_INDEXES });
     this.configMaps = this.#inform<ConfigMapEntry>(CONFIG_MAPS, { decode: decodeConfigMap });
-    this.instances = openInstanceBook({ cloud, clock, log, stoppedGraceMs: STOPPED_GRACE_MS });
+    this.instances = openInstanceCache({ cloud, clock, log, stoppedGraceMs: STOPPED_GRACE_MS });
     const vpcIds = () => [];
     const { configMaps, nodes, necs, pods, instances } = this;
     const configMap = CONFIG_MAP;
@@ -111,8 +111,20 @@ export class NodesScene {
     const settings = { ...FLAGS, ...flags };
     this.facts = createNodeFacts({ nodes, pods, instances, subnets: this.subnets, clock, flags: settings });
     const { facts } = this;
-    const wake = (name: string) => void this.woken.push(name);
-    const own = { kube, nodes, necs, instances, facts, flags: settings, clock, log, events, observe: {}, wake };
+    const enqueueSupply = (name: string) => void this.woken.push(name);
+    const own = {
+      kube,
+      nodes,
+      necs,
+      instances,
+      facts,
+      flags: settings,
+      clock,
+      log,
+      events,
+      observe: {},
+      enqueueSupply,
+    };
     this.controller = createNodeController(own);
     this.queue = new WorkQueue({ clock, random });
   }
@@ -194,10 +206,10 @@ export class NodesScene {
   }
 
   /** What is known of a node for its supply. @throws Error when it is not known */
-  factsOf(name = 'node-1'): NodeFactParts {
+  factsOf(name = 'node-1'): NodeFactValues {
     const answer = this.answerOf(name);
     if (answer.kind !== 'known') throw new Error(`unknown: ${answer.problem.message}`);
-    return answer.parts;
+    return answer.values;
   }
 
   /** What is answered of a node for its supply. @throws Error when it has no NodeENIConfig */

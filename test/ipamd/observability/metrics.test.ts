@@ -1,8 +1,8 @@
 import test from 'ava';
 import type { AuditReport } from '../../../ipamd/audit/audit.ts';
-import { decodeNec } from '../../../ipamd/nec-cache.ts';
+import { decodeNec } from '../../../ipamd/decode-nec.ts';
 import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
-import { ProblemBook } from '../../../ipamd/observability/problem-book.ts';
+import { ProblemRegistry } from '../../../ipamd/observability/problem-registry.ts';
 import { RateMeter } from '../../../ipamd/observability/rate-meter.ts';
 import { NO_STATE } from '../../../ipamd/observability/state-metrics.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
@@ -143,8 +143,8 @@ test('createIpamdMetrics: leads with an epoch, and not without', async (t) => {
   t.deepEqual(await valuesOf('info'), { '{release="1.2.3"}': 1 });
 });
 
-test('ProblemBook: names some and counts the rest, however many nodes have one problem', (t) => {
-  const book = new ProblemBook();
+test('ProblemRegistry: names some and counts the rest, however many nodes have one problem', (t) => {
+  const book = new ProblemRegistry();
   for (let node = 0; node < 1_000; node++) book.report(`node/n${node}`, [{ kind: 'ENILimit', name: `n${node}` }]);
   const samples = book.samples();
   t.true(samples.length < 300);
@@ -152,7 +152,7 @@ test('ProblemBook: names some and counts the rest, however many nodes have one p
     samples.reduce((sum, { count }) => sum + count, 0),
     1_000,
   );
-  book.forgetAll('node/');
+  book.removeAll('node/');
   t.deepEqual(book.samples(), []);
 });
 
@@ -179,6 +179,6 @@ test('createIpamdMetrics: shows what the last audit found only while it leads', 
   metrics.audit.onAudit(report, 10);
   const values = async () => ({ ...(await valuesOf('orphan_enis')), drifted: (await valuesOf('drifted_nodes'))[''] });
   t.deepEqual(await values(), { '': 1, drifted: 1 });
-  metrics.forgetTerm();
+  metrics.clearTerm();
   t.deepEqual(await values(), { '': 0, drifted: 0 });
 });

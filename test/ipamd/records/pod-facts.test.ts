@@ -1,7 +1,13 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import test from 'ava';
-import { createPodDecoder, POD_INDEXES, PODS_BY_NODE, podKeyOf, wishesOf } from '../../../ipamd/records/pod-facts.ts';
+import {
+  createPodDecoder,
+  networkRequestOf,
+  POD_INDEXES,
+  PODS_BY_NODE,
+  podKeyOf,
+} from '../../../ipamd/records/pod-facts.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 
 /** A Pod as an API server sends it, with what fills most of it: managed fields, volumes, conditions. */
@@ -80,11 +86,11 @@ test('createPodDecoder: keeps a Pod without a node that something is prepared fo
   const owner = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'web', uid: 'u-1' };
   const labels = { app: 'web', 'pod-template-hash': '7d4b9c6f5' };
   const kept = annotated({ 'vpc-ip-claim-delete-policy': 'Never' }, without);
-  t.like(kept, { nodeName: '', lasting: { labels, owner, mode: 'route-eni' } });
-  t.truthy(annotated({ 'eip-attributes': '' }, without)?.lasting);
-  t.truthy(annotated({ 'pod-security-groups': 'sg-a1b2c3d4' }, without)?.lasting);
+  t.like(kept, { nodeName: '', claimInfo: { labels, owner, mode: 'route-eni' } });
+  t.truthy(annotated({ 'eip-attributes': '' }, without)?.claimInfo);
+  t.truthy(annotated({ 'pod-security-groups': 'sg-a1b2c3d4' }, without)?.claimInfo);
   t.is(annotated({ 'vpc-ip-claim-delete-policy': 'Immediate' }, without), undefined);
-  t.is(annotated({ 'vpc-ip-claim-delete-policy': 'Immediate' })?.lasting, undefined);
+  t.is(annotated({ 'vpc-ip-claim-delete-policy': 'Immediate' })?.claimInfo, undefined);
   t.is(annotated({ networks: 'tke-route-eni' }, without), undefined);
   t.is(annotated({ 'vpc-ip-claim-delete-policy': 'Never' }, { status: { phase: 'Failed' } }), undefined);
   if (kept !== undefined) t.deepEqual(POD_INDEXES[PODS_BY_NODE](kept), []);
@@ -93,9 +99,9 @@ test('createPodDecoder: keeps a Pod without a node that something is prepared fo
 test('createPodDecoder: tells by the annotation, else by the resources, who wants an exclusive ENI', (t) => {
   const limits = { 'tke.cloud.tencent.com/direct-eni': '1' };
   const asking = { spec: { containers: [{ name: 'a' }, { name: 'b', resources: { limits } }] } };
-  t.is(annotated({ 'vpc-ip-claim-delete-policy': 'Never' }, asking)?.lasting?.mode, 'direct-eni');
+  t.is(annotated({ 'vpc-ip-claim-delete-policy': 'Never' }, asking)?.claimInfo?.mode, 'direct-eni');
   const both = { 'vpc-ip-claim-delete-policy': 'Never', networks: 'tke-route-eni' };
-  t.is(annotated(both, asking)?.lasting?.mode, 'route-eni');
+  t.is(annotated(both, asking)?.claimInfo?.mode, 'route-eni');
 });
 
 test('createPodDecoder: keeps nothing of annotations that nobody reads, and little of one that is too long', (t) => {
@@ -107,8 +113,8 @@ test('createPodDecoder: keeps nothing of annotations that nobody reads, and litt
     `${OURS}nominated-eni-subnets`,
   ]);
   t.true(JSON.stringify(kept).length < 1_000);
-  const { wishes, faults } = wishesOf(kept ?? { annotations: {} });
-  t.true(wishes.isStatic);
+  const { request, faults } = networkRequestOf(kept ?? { annotations: {} });
+  t.true(request.isStatic);
   t.deepEqual(
     faults.map(({ path }) => path),
     [`${OURS}nominated-eni-subnets`],

@@ -4,7 +4,7 @@ import { NODE_ENI_CONFIG_KIND } from '../../../crd/node-eni-config-fields.ts';
 import { VPC_IP_KIND } from '../../../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../../../crd/vpc-ip-claim.ts';
 import { installDefinitions } from '../../../ipamd/crds/install-definitions.ts';
-import { decodeNec } from '../../../ipamd/nec-cache.ts';
+import { decodeNec } from '../../../ipamd/decode-nec.ts';
 import { createPodDecoder, POD_INDEXES } from '../../../ipamd/records/pod-facts.ts';
 import { CLAIM_INDEXES, decodeClaim, decodeVip, VIP_INDEXES } from '../../../ipamd/records/record-facts.ts';
 import { runRecords } from '../../../ipamd/records/run-records.ts';

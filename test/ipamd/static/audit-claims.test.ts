@@ -3,8 +3,8 @@ import { CloudError } from '../../../cloud/cloud-error.ts';
 import { POD_ANNOTATION } from '../../../crd/names.ts';
 import { createPodDecoder } from '../../../ipamd/records/pod-facts.ts';
 import { decodeVip } from '../../../ipamd/records/record-facts.ts';
+import { AddressConflicts } from '../../../ipamd/static/address-conflicts.ts';
 import { type ClaimAuditDeps, runClaimAudit } from '../../../ipamd/static/audit-claims.ts';
-import { TakenBook } from '../../../ipamd/static/taken-book.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
@@ -39,7 +39,7 @@ const POD = createPodDecoder()({
 test('runClaimAudit: tells what lasts and what cannot be read, has it looked at, and asks the cloud who has what is on no ENI', async (t) => {
   const clock = new VirtualClock();
   const [events, woken, outcomes]: [string[], string[], string[]] = [[], [], []];
-  const taken = new TakenBook(
+  const taken = new AddressConflicts(
     clock,
     () => 0,
     async () => undefined,
@@ -60,8 +60,8 @@ test('runClaimAudit: tells what lasts and what cannot be read, has it looked at,
     }),
     claims: informerOf({ 'default/db-0': { key: 'default/db-0', uid: 'c1', isRecord: false } }),
     configs: informerOf({ 'default/rule': { decoded: undefined, faults: [fault] } }),
-    taken,
-    wake: (key: string) => woken.push(key),
+    conflicts: taken,
+    enqueue: (key: string) => woken.push(key),
     clock,
     log: silentLogger,
     events: {

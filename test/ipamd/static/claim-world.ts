@@ -1,12 +1,12 @@
 import { CLOUD_FINALIZER } from '../../../crd/names.ts';
 import { type VpcIp, vpcIp, vpcIpName } from '../../../crd/vpc-ip.ts';
 import { type VpcIpClaim, vpcIpClaim } from '../../../crd/vpc-ip-claim.ts';
-import type { ClaimWish } from '../../../ipamd/nec/claim-wish.ts';
-import { ClaimBook } from '../../../ipamd/static/claim-book.ts';
-import type { ClaimPod, ClaimView, Place } from '../../../ipamd/static/claim-view.ts';
+import type { ClaimRequest } from '../../../ipamd/nec/claim-request.ts';
+import type { ClaimDecision } from '../../../ipamd/static/claim-decision.ts';
+import { ClaimRequests } from '../../../ipamd/static/claim-requests.ts';
+import type { ClaimLocation, ClaimPod, ClaimView } from '../../../ipamd/static/claim-view.ts';
 import { decideClaim } from '../../../ipamd/static/decide-claim.ts';
-import type { ClaimDecision } from '../../../ipamd/static/decision.ts';
-import { renderKeptClaim, renderKeptVip } from '../../../ipamd/static/render-claim.ts';
+import { renderClaim, renderVip } from '../../../ipamd/static/render-claim.ts';
 import { withoutFinalizer } from '../../../kube/finalizers.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { decodeOrThrow } from '../../../runtime/decode.ts';
@@ -41,7 +41,7 @@ export class ClaimWorld {
   nowMs = Date.UTC(2026, 0, 1);
   /** Sandboxes whose address was withdrawn while their node was away for long. */
   readonly #cut = new Set<string>();
-  #book = new ClaimBook();
+  #book = new ClaimRequests();
   #serial = 0;
   #kinds: readonly string[];
 
@@ -92,7 +92,7 @@ export class ClaimWorld {
   }
 
   restart(): void {
-    this.#book = new ClaimBook();
+    this.#book = new ClaimRequests();
     this.writesLeft = undefined;
   }
 
@@ -105,7 +105,7 @@ export class ClaimWorld {
       return;
     }
     const ips = this.vipsOf(key).map(({ spec }) => spec.ip);
-    this.#book.set(key, decision.wishes, ips);
+    this.#book.set(key, decision.requests, ips);
   }
 
   decideAll(): void {
@@ -119,29 +119,29 @@ export class ClaimWorld {
   /** A node's turn: its marks as wished, what was let go of off its ENI, what is wished onto it. */
   turn(name: string): void {
     const node = this.nodes.get(name);
-    const wishes = this.#book.wishesOf(name);
+    const wishes = this.#book.requestsOf(name);
     if (node === undefined || wishes === undefined) return;
     for (const mark of [...node.marks]) this.#turnMark(name, mark, wishes.get(mark.key));
-    for (const wish of wishes.values()) if (wish.want === 'here') this.#fulfil(name, node, wish);
+    for (const wish of wishes.values()) if (wish.goal === 'here') this.#fulfil(name, node, wish);
   }
 
-  #turnMark(name: string, mark: Mark, wish: ClaimWish | undefined): void {
+  #turnMark(name: string, mark: Mark, wish: ClaimRequest | undefined): void {
     if (wish === undefined) return;
-    const uid = wish.want === 'here' ? wish.podUid : undefined;
+    const uid = wish.goal === 'here' ? wish.podUid : undefined;
     if (!mark.isReleasing) mark.uid = uid;
-    const lets = wish.want === 'elsewhere' || wish.want === 'free';
+    const lets = wish.goal === 'elsewhere' || wish.goal === 'free';
     if (lets && (mark.isOffered || wish.mayTakeOver === true)) {
       mark.isReleasing = true;
       mark.uid = undefined;
     }
     const user = [...this.sandboxes.values()].find((one) => one.node === name && one.ip === mark.ip);
     if (mark.isReleasing && wish.mayTakeOver === true && user !== undefined) this.#cut.add(user.uid);
-    if (!mark.isReleasing || (wish.want === 'elsewhere' && wish.isAwaited === true)) return;
+    if (!mark.isReleasing || (wish.goal === 'elsewhere' && wish.willMigrate === true)) return;
     this.#take(name, mark.ip);
     if (this.cloud.get(mark.ip) === name) this.cloud.delete(mark.ip);
   }
 
-  #fulfil(name: string, node: WorldNode, { key, ip, podUid, source }: ClaimWish): void {
+  #fulfil(name: string, node: WorldNode, { key, ip, podUid, source }: ClaimRequest): void {
     if (node.marks.some((one) => one.key === key)) return;
     const mark = (given: string): void => {
       this.cloud.set(given, name);
@@ -243,7 +243,7 @@ export class ClaimWorld {
 
   viewOf(key: string): ClaimView {
     const nodes = this.nodes;
-    const places = [...nodes].flatMap(([nodeName, { marks, zone }]): readonly Place[] =>
+    const locations = [...nodes].flatMap(([nodeName, { marks, zone }]): readonly ClaimLocation[] =>
       marks
         .filter((one) => one.key === key)
         .map(({ ip, uid, isReleasing }) => ({
@@ -264,7 +264,7 @@ export class ClaimWorld {
       claim: claim === undefined ? undefined : (decodeOrThrow(vpcIpClaim, claim, key) satisfies VpcIpClaim),
       vips: this.vipsOf(key),
       pod: this.#podOf(key),
-      places,
+      locations,
       calls: [],
       nodeOf: (name) => this.#sightOf(name),
       zoneOf: (subnetId) => subnetId.slice('subnet-'.length),
@@ -279,7 +279,7 @@ export class ClaimWorld {
         return other === undefined ? undefined : { kind: 'claim', key: other };
       },
       wait: undefined,
-      taken: undefined,
+      conflict: undefined,
       hasEni: false,
       releasingForMs: 0,
       defaultExpiredMs: EXPIRED_MS,
@@ -298,14 +298,20 @@ export class ClaimWorld {
     const pod = this.pods.get(key);
     if (pod === undefined) return undefined;
     const asks = this.#kinds.includes('nominated') && key === 'ns/web-0' ? { nominatedIp: '10.1.0.200' } : {};
-    return { ...pod, labels: {}, rule: { mode: 'route-eni', isKept: true, faults: [], ...asks } };
+    return { ...pod, labels: {}, rule: { mode: 'route-eni', isStatic: true, faults: [], ...asks } };
   }
 
   #sightOf(name: string) {
     const node = this.nodes.get(name);
     const unreachableForMs = node?.isAlive === true ? 0 : Math.max(1, this.nowMs - (node?.deadSinceMs ?? 0));
-    const subnetsWithRoom = new Set(node === undefined ? [] : [`subnet-${node.zone}`]);
-    return { exists: node !== undefined, enableStaticIp: true, zone: node?.zone, unreachableForMs, subnetsWithRoom };
+    const subnetsWithFreeSlots = new Set(node === undefined ? [] : [`subnet-${node.zone}`]);
+    return {
+      exists: node !== undefined,
+      enableStaticIp: true,
+      zone: node?.zone,
+      unreachableForMs,
+      subnetsWithFreeSlots,
+    };
   }
 
   /** Returns false when ipamd is killed before it has made all its writes. */
@@ -319,7 +325,7 @@ export class ClaimWorld {
       else if (claim.kind === 'finish')
         this.#put(this.claims, key, current && withoutFinalizer(current, CLOUD_FINALIZER));
       else {
-        const object = renderKeptClaim({ namespace, name, owner: undefined }, claim.wanted, current, now);
+        const object = renderClaim({ namespace, name, owner: undefined }, claim.desired, current, now);
         this.#put(
           this.claims,
           key,
@@ -340,13 +346,13 @@ export class ClaimWorld {
         );
         continue;
       }
-      const { wanted, vip } = write;
-      const there = this.vips.get(vpcIpName(wanted.ip));
+      const { desired, vip } = write;
+      const there = this.vips.get(vpcIpName(desired.ip));
       if (vip === undefined && there !== undefined) {
         this.faults.push(`${key} would write over ${there.metadata.name}`);
         continue;
       }
-      writes.push(() => this.#put(this.vips, vpcIpName(wanted.ip), renderKeptVip(key, wanted, there, now)));
+      writes.push(() => this.#put(this.vips, vpcIpName(desired.ip), renderVip(key, desired, there, now)));
     }
     if (claim !== undefined && claim.kind !== 'create') writes.push(claimWrite);
     for (const write of writes) {

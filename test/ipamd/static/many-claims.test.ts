@@ -7,15 +7,15 @@ import { VPC_ENI_KIND } from '../../../crd/vpc-eni.ts';
 import { VPC_IP_KIND } from '../../../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../../../crd/vpc-ip-claim.ts';
 import { decodeVpcEni } from '../../../ipamd/direct/vpc-eni-entry.ts';
-import { decodeEipClaim } from '../../../ipamd/eip/claim-book.ts';
+import { decodeEipClaim } from '../../../ipamd/eip/eip-claim-cache.ts';
 import { withClaims } from '../../../ipamd/nec/with-claims.ts';
 import type { PodFacts } from '../../../ipamd/records/pod-facts.ts';
-import { decodeClaim, decodeVip, type Kept } from '../../../ipamd/records/record-facts.ts';
-import { ClaimBook } from '../../../ipamd/static/claim-book.ts';
+import { decodeClaim, decodeVip, type StaticObject } from '../../../ipamd/records/record-facts.ts';
+import { ClaimViewBuilder } from '../../../ipamd/static/build-claim-view.ts';
+import { ClaimRequests } from '../../../ipamd/static/claim-requests.ts';
 import { findSubnet } from '../../../ipamd/static/find-subnet.ts';
 import { type DeploymentFacts, decodeDeployment } from '../../../ipamd/static/find-workload.ts';
 import { followRules } from '../../../ipamd/static/follow-rules.ts';
-import { ClaimEyes } from '../../../ipamd/static/see-claim.ts';
 import type { ObjectChange } from '../../../kube/object-cache.ts';
 import { assertLaw } from '../../support/law.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -37,9 +37,9 @@ function told<T>() {
 }
 
 function podOf(namespace: string, name: string, isLasting = true): PodFacts {
-  const lasting = { labels: {}, mode: 'route-eni' as const };
+  const claimInfo = { labels: {}, mode: 'route-eni' as const };
   const facts = { namespace, name, uid: name, nodeName: '', ips: [], phase: 'Pending' as const, isLeaving: false };
-  return { ...facts, annotations: {}, ...(isLasting ? { lasting } : {}) };
+  return { ...facts, annotations: {}, ...(isLasting ? { claimInfo } : {}) };
 }
 
 const SUBNET = { subnetId: '', vpcId: 'vpc', zone: 'z', cidr: '', freeIps: 1, totalIps: 1, isBlocked: false };
@@ -62,7 +62,7 @@ class LookedUp extends Map<string, string> {
 }
 
 test('ClaimBook: changes its one map of addresses, however many claims there are', (t) => {
-  const book = new ClaimBook();
+  const book = new ClaimRequests();
   const reserved = book.reservedIps();
   for (let index = 0; index < 3; index++) book.set(`d/web-${index}`, new Map(), [`10.1.0.${index}`]);
   t.is(book.reservedIps(), reserved);
@@ -103,7 +103,7 @@ test('decoders of what is kept: hold no managedFields, which would be half of th
   const eni = decodeVpcEni({ ...API, kind: VPC_ENI_KIND.kind, metadata, spec });
   const eip = decodeEipClaim({ ...API, kind: 'EIPClaim', metadata, spec: {} });
   const { managedFields: _, ...rest } = metadata;
-  const kept = [claim.kept?.decoded?.object, vip.kept?.decoded?.object, eni.object, eip.claim?.object];
+  const kept = [claim.staticObject?.decoded?.object, vip.staticObject?.decoded?.object, eni.object, eip.claim?.object];
   t.deepEqual(
     kept.map((object) => object?.['metadata']),
     [rest, rest, rest, rest],
@@ -112,7 +112,7 @@ test('decoders of what is kept: hold no managedFields, which would be half of th
 
 test('followRules: has those looked at whose rule is another, once a second, and nobody else', async (t) => {
   const clock = new VirtualClock();
-  const [configs, deployments] = [told<Kept<StaticIpConfig>>(), told<DeploymentFacts>()];
+  const [configs, deployments] = [told<StaticObject<StaticIpConfig>>(), told<DeploymentFacts>()];
   const pods = [podOf('a', 'web-0'), podOf('a', 'plain', false), podOf('b', 'web-0')];
   const touched: string[] = [];
   const rules = { pods: { values: () => pods }, configs, deployments, namespace: 'kube-system', clock };
@@ -121,7 +121,7 @@ test('followRules: has those looked at whose rule is another, once a second, and
     await clock.run(clock.sleep(2_000));
     return touched.splice(0);
   };
-  const config = (namespace: string, app: string): Kept<StaticIpConfig> => {
+  const config = (namespace: string, app: string): StaticObject<StaticIpConfig> => {
     const metadata = { name: 'web', namespace };
     return { decoded: { metadata, spec: { podLabels: { app } }, object: {} }, faults: [] };
   };
@@ -148,8 +148,8 @@ test('followRules: has those looked at whose rule is another, once a second, and
   stop();
 });
 
-test('ClaimEyes: reads the rules of the Pod’s namespace and of ipamd’s, however many others there are', (t) => {
-  const rule = (namespace: string): Kept<StaticIpConfig> => {
+test('ClaimViewBuilder: reads the rules of the Pod’s namespace and of ipamd’s, however many others there are', (t) => {
+  const rule = (namespace: string): StaticObject<StaticIpConfig> => {
     const spec = { podLabels: { app: 'web' }, subnetIDs: [`subnet-${namespace}`] };
     return { decoded: { metadata: { name: 'web', namespace }, spec, object: {} }, faults: [] };
   };
@@ -159,11 +159,11 @@ test('ClaimEyes: reads the rules of the Pod’s namespace and of ipamd’s, howe
     return [rule(namespace)];
   };
   const pod = podOf('a', 'web-0');
-  const lasting = { labels: { app: 'web' }, mode: 'route-eni' as const };
+  const claimInfo = { labels: { app: 'web' }, mode: 'route-eni' as const };
   const annotations = { [POD_ANNOTATION.deletePolicy]: 'Never' };
   const nothing = { get: () => undefined, values: () => [], keys: () => [], byIndex: () => [] };
-  const eyes = new ClaimEyes({
-    pods: { ...nothing, get: () => ({ ...pod, annotations, lasting }) },
+  const eyes = new ClaimViewBuilder({
+    pods: { ...nothing, get: () => ({ ...pod, annotations, claimInfo }) },
     nodes: nothing,
     necs: nothing,
     vips: nothing,

@@ -3,18 +3,18 @@ import fc from 'fast-check';
 import { POD_ANNOTATION } from '../../../crd/names.ts';
 import { type VpcIp, vpcIp } from '../../../crd/vpc-ip.ts';
 import { type VpcIpClaim, vpcIpClaim } from '../../../crd/vpc-ip-claim.ts';
-import type { ClaimWish } from '../../../ipamd/nec/claim-wish.ts';
+import type { ClaimRequest } from '../../../ipamd/nec/claim-request.ts';
 import { createPodDecoder, type PodFacts } from '../../../ipamd/records/pod-facts.ts';
 import { decodeClaim } from '../../../ipamd/records/record-facts.ts';
-import { ClaimBook } from '../../../ipamd/static/claim-book.ts';
+import { AddressConflicts } from '../../../ipamd/static/address-conflicts.ts';
+import { ClaimReconciler } from '../../../ipamd/static/claim-reconciler.ts';
+import { ClaimRequests } from '../../../ipamd/static/claim-requests.ts';
+import { ClaimWaits } from '../../../ipamd/static/claim-waits.ts';
+import { type AuditedCluster, compareClaims } from '../../../ipamd/static/compare-claims.ts';
 import { decideExpiry } from '../../../ipamd/static/decide-expiry.ts';
-import { type AuditedCluster, findDifferences } from '../../../ipamd/static/find-differences.ts';
-import { findReservedIps } from '../../../ipamd/static/find-reserved.ts';
-import { findClaimPod, renderDurationMs } from '../../../ipamd/static/find-rule.ts';
 import { decodeDeployment, findWorkload } from '../../../ipamd/static/find-workload.ts';
-import { ClaimKeeper } from '../../../ipamd/static/keep-claims.ts';
-import { TakenBook } from '../../../ipamd/static/taken-book.ts';
-import { WaitBook } from '../../../ipamd/static/wait-book.ts';
+import { readClaimPod, renderDurationMs } from '../../../ipamd/static/read-claim-pod.ts';
+import { selectReservedIps } from '../../../ipamd/static/select-reserved-ips.ts';
 import { decodeOrThrow } from '../../../runtime/decode.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { startInProcessApi } from '../../kube-api/in-process.ts';
@@ -66,19 +66,19 @@ test('decideExpiry: a claim that never lost a Pod does not expire', (t) => {
   t.deepEqual(decideExpiry({ claim: undefined, vips: [], defaultExpiredMs: 1 }), { kind: 'never' });
 });
 
-test('findClaimPod: annotations go before the StaticIPConfig, which gives the rest', (t) => {
+test('readClaimPod: annotations go before the StaticIPConfig, which gives the rest', (t) => {
   const config = {
     metadata: { name: 'c' },
     object: {},
     spec: { claimExpiredDuration: '10m', subnetIDs: ['subnet-a'], ips: ['10.1.0.1'] },
   };
   const never = { [POD_ANNOTATION.deletePolicy]: 'Never' };
-  t.like(findClaimPod(podOf(never), config, undefined), {
+  t.like(readClaimPod(podOf(never), config, undefined), {
     uid: 'u1',
     nodeName: 'a',
-    rule: { mode: 'route-eni', isKept: true, expiredMs: 600_000, subnetIds: ['subnet-a'], pool: ['10.1.0.1'] },
+    rule: { mode: 'route-eni', isStatic: true, expiredMs: 600_000, subnetIds: ['subnet-a'], pool: ['10.1.0.1'] },
   });
-  const own = findClaimPod(
+  const own = readClaimPod(
     podOf({
       ...never,
       [POD_ANNOTATION.claimExpiredDuration]: '0s',
@@ -92,13 +92,13 @@ test('findClaimPod: annotations go before the StaticIPConfig, which gives the re
   t.is(own?.rule.pool, undefined);
 });
 
-test('findClaimPod: a claim is for Pods that keep an address, and for exclusive ENIs with security groups', (t) => {
+test('readClaimPod: a claim is for Pods that keep an address, and for exclusive ENIs with security groups', (t) => {
   const groups = { [POD_ANNOTATION.securityGroups]: 'sg-a1b2c3d4' };
-  t.is(findClaimPod(podOf(groups), undefined, undefined), undefined);
+  t.is(readClaimPod(podOf(groups), undefined, undefined), undefined);
   const direct = podOf({ ...groups, [POD_ANNOTATION.networks]: 'tke-direct-eni' });
-  t.like(findClaimPod(direct, undefined, undefined), { rule: { mode: 'direct-eni', isKept: false } });
-  const faulty = findClaimPod(podOf({ [POD_ANNOTATION.deletePolicy]: 'never' }), undefined, undefined);
-  t.true(faulty?.rule.isKept);
+  t.like(readClaimPod(direct, undefined, undefined), { rule: { mode: 'direct-eni', isStatic: false } });
+  const faulty = readClaimPod(podOf({ [POD_ANNOTATION.deletePolicy]: 'never' }), undefined, undefined);
+  t.true(faulty?.rule.isStatic);
   t.is(faulty?.rule.faults.length, 1);
 });
 
@@ -144,35 +144,35 @@ const AGREED: AuditedCluster = {
   enisOf: (node) => (node === 'n' ? new Set(['eni-1']) : undefined),
 };
 const differs = test.macro((t, change: Partial<AuditedCluster>, kinds: readonly string[]) => {
-  const found = findDifferences({ ...AGREED, ...change });
+  const found = compareClaims({ ...AGREED, ...change });
   t.deepEqual(
     found.map(({ kind }) => kind),
     kinds,
   );
   t.true(found.every(({ key }) => key.startsWith('d/')));
 });
-test('findDifferences: nothing where all agree', differs, {}, []);
-test('findDifferences: a Pod without a claim', differs, { pods: ['d/a', 'd/b'] }, ['pod-without-claim']);
-test('findDifferences: a claim without its VpcIP', differs, { vips: [] }, ['claim-without-vip']);
-test('findDifferences: a VpcIP and a mark without their claim', differs, { pods: [], claims: [] }, [
+test('compareClaims: nothing where all agree', differs, {}, []);
+test('compareClaims: a Pod without a claim', differs, { pods: ['d/a', 'd/b'] }, ['pod-without-claim']);
+test('compareClaims: a claim without its VpcIP', differs, { vips: [] }, ['claim-without-vip']);
+test('compareClaims: a VpcIP and a mark without their claim', differs, { pods: [], claims: [] }, [
   'vip-without-claim',
   'mark-without-claim',
 ]);
-test('findDifferences: a VpcIP of a node that is gone', differs, { enisOf: () => undefined }, ['vip-of-vanished-node']);
+test('compareClaims: a VpcIP of a node that is gone', differs, { enisOf: () => undefined }, ['vip-of-vanished-node']);
 
-const keep = (key: string): ClaimWish => ({ key, mode: 'route-eni', want: 'keep' });
+const keep = (key: string): ClaimRequest => ({ key, mode: 'route-eni', goal: 'keep' });
 
 test('ClaimBook: says nothing before it is complete, and tells which nodes have something else to do', (t) => {
-  const book = new ClaimBook();
+  const book = new ClaimRequests();
   t.deepEqual(book.set('d/a', new Map([['n', keep('d/a')]]), ['10.1.0.1']), ['n']);
-  t.is(book.wishesOf('n'), undefined);
+  t.is(book.requestsOf('n'), undefined);
   book.complete();
-  const before = book.wishesOf('n');
+  const before = book.requestsOf('n');
   t.deepEqual([...(before?.keys() ?? [])], ['d/a']);
   t.deepEqual(book.set('d/a', new Map([['n', keep('d/a')]]), ['10.1.0.1']), []);
   t.deepEqual(book.set('d/a', new Map([['m', keep('d/a')]]), []), ['n', 'm']);
   t.deepEqual([...(before?.keys() ?? [])], ['d/a'], 'what was handed out does not change');
-  t.deepEqual([...(book.wishesOf('n')?.keys() ?? [])], []);
+  t.deepEqual([...(book.requestsOf('n')?.keys() ?? [])], []);
   t.deepEqual([...book.reservedIps()], []);
 });
 
@@ -184,7 +184,7 @@ test('ClaimBook: has what was put in last, of each claim, after any changes', as
   });
   await assertLaw(t, (t) =>
     fc.property(fc.array(change), (changes) => {
-      const book = new ClaimBook();
+      const book = new ClaimRequests();
       book.complete();
       const last = new Map<string, { readonly node: string | undefined }>();
       for (const { key, node, ips } of changes) {
@@ -193,7 +193,7 @@ test('ClaimBook: has what was put in last, of each claim, after any changes', as
       }
       for (const node of ['n', 'm']) {
         const wanted = [...last].filter(([, one]) => one.node === node).map(([key]) => key);
-        t.deepEqual([...(book.wishesOf(node)?.keys() ?? [])].toSorted(), wanted.toSorted());
+        t.deepEqual([...(book.requestsOf(node)?.keys() ?? [])].toSorted(), wanted.toSorted());
       }
     }),
   );
@@ -211,24 +211,32 @@ const PLACE = {
   podUid: undefined,
 } as const;
 
-const reserves = test.macro((t, want: ClaimWish['want'], phase: 'Retained' | 'Releasing', ips: readonly string[]) => {
-  const view = { vips: [vipOf({})], places: [PLACE] };
-  const none = { spec: {} as never, reason: 'AddressRetained', taken: undefined } as const;
-  const claim = { kind: 'put', wanted: { ...none, status: { phase } as never } } as const;
-  const wishes = new Map([['a', { key: 'default/web-0', mode: 'route-eni', want } as const]]);
-  t.deepEqual(findReservedIps(view, { claim, vips: [], wishes }), ips);
-  t.deepEqual(findReservedIps(view, { claim: undefined, vips: [], wishes }), ips);
-});
-test('findReservedIps: of a claim that is kept all that it has', reserves, 'keep', 'Retained', [
+const reserves = test.macro(
+  (t, goal: ClaimRequest['goal'], phase: 'Retained' | 'Releasing', ips: readonly string[]) => {
+    const view = { vips: [vipOf({})], locations: [PLACE] };
+    const none = { spec: {} as never, reason: 'AddressRetained', conflict: undefined } as const;
+    const claim = { kind: 'put', desired: { ...none, status: { phase } as never } } as const;
+    const requests = new Map([['a', { key: 'default/web-0', mode: 'route-eni', goal } as const]]);
+    t.deepEqual(selectReservedIps(view, { claim, vips: [], requests }), ips);
+    t.deepEqual(selectReservedIps(view, { claim: undefined, vips: [], requests }), ips);
+  },
+);
+test('selectReservedIps: of a claim that is kept all that it has', reserves, 'keep', 'Retained', [
   '10.1.0.8',
   '10.1.0.9',
 ]);
-test('findReservedIps: of a claim that ends nothing, while it goes off its ENI too', reserves, 'free', 'Releasing', []);
+test(
+  'selectReservedIps: of a claim that ends nothing, while it goes off its ENI too',
+  reserves,
+  'free',
+  'Releasing',
+  [],
+);
 
-test('TakenBook: asks once who has an address, waits longer each time, and forgets', async (t) => {
+test('AddressConflicts: asks once who has an address, waits longer each time, and forgets', async (t) => {
   const clock = new VirtualClock();
   const asked: string[] = [];
-  const book = new TakenBook(
+  const book = new AddressConflicts(
     clock,
     () => 0,
     async (ips) => {
@@ -237,21 +245,21 @@ test('TakenBook: asks once who has an address, waits longer each time, and forge
     },
   );
   const { signal } = new AbortController();
-  book.refuse('d/a', ['10.1.0.1'], 'ResourceInUse');
-  await book.look('d/a', signal);
-  await book.look('d/a', signal);
+  book.add('d/a', ['10.1.0.1'], 'ResourceInUse');
+  await book.resolveHolder('d/a', signal);
+  await book.resolveHolder('d/a', signal);
   t.deepEqual(asked, ['10.1.0.1']);
   t.is(book.of('d/a')?.message, 'ENI eni-9: ResourceInUse');
   const first = (book.of('d/a')?.untilMs ?? 0) - clock.nowMs();
-  book.refuse('d/a', ['10.1.0.1'], 'ResourceInUse');
+  book.add('d/a', ['10.1.0.1'], 'ResourceInUse');
   t.is((book.of('d/a')?.untilMs ?? 0) - clock.nowMs(), 2 * first);
-  book.forget('d/a');
+  book.remove('d/a');
   t.is(book.of('d/a'), undefined);
 });
 
-test('WaitBook: tells what lasts, and nothing of what is over', async (t) => {
+test('ClaimWaits: tells what lasts, and nothing of what is over', async (t) => {
   const clock = new VirtualClock();
-  const book = new WaitBook(clock);
+  const book = new ClaimWaits(clock);
   t.deepEqual(book.note('n', new Map([['d/a', 'no room']])), ['d/a']);
   t.is(book.of('d/a'), undefined);
   await clock.advance(5_000);
@@ -262,7 +270,7 @@ test('WaitBook: tells what lasts, and nothing of what is over', async (t) => {
   t.is(book.of('d/a'), undefined);
 });
 
-test('ClaimKeeper: says of a claim that cannot be read what is wrong, and does nothing else to it or for it', async (t) => {
+test('ClaimReconciler: says of a claim that cannot be read what is wrong, and does nothing else to it or for it', async (t) => {
   const clock = new VirtualClock();
   const kube = startInProcessApi({ clock }).client();
   const object = {
@@ -274,11 +282,11 @@ test('ClaimKeeper: says of a claim that cannot be read what is wrong, and does n
   const facts = decodeClaim(object as never);
   const said: string[] = [];
   const refuse = (): never => t.fail('it is looked at all the same') as never;
-  const book = new ClaimBook();
-  book.set('default/web-0', new Map([['n', keep('default/web-0')]]), ['10.1.0.1']);
-  book.complete();
+  const requests = new ClaimRequests();
+  requests.set('default/web-0', new Map([['n', keep('default/web-0')]]), ['10.1.0.1']);
+  requests.complete();
   const patches: unknown[] = [];
-  const keeper = new ClaimKeeper({
+  const keeper = new ClaimReconciler({
     kube: {
       ...kube,
       create: refuse,
@@ -291,14 +299,14 @@ test('ClaimKeeper: says of a claim that cannot be read what is wrong, and does n
     },
     claims: { get: () => facts },
     vips: { get: () => undefined },
-    eyes: { viewOf: refuse, podOf: () => undefined } as never,
-    book,
-    taken: new TakenBook(
+    views: { build: refuse, podOf: () => undefined } as never,
+    requests,
+    conflicts: new AddressConflicts(
       clock,
       () => 0,
       async () => undefined,
     ),
-    wakeNode: refuse,
+    enqueueNode: refuse,
     clock,
     log: silentLogger,
     events: { record: ({ reason, message }) => said.push(`${reason} ${message}`) },
@@ -309,5 +317,5 @@ test('ClaimKeeper: says of a claim that cannot be read what is wrong, and does n
   t.is(said.length, 1);
   t.regex(said[0] ?? '', /^ClaimInvalid spec\.mode: expected .*route-eni/);
   t.like(patches, [{ status: { conditions: [{ type: 'Ready', status: 'False', reason: 'ClaimInvalid' }] } }]);
-  t.is(book.wishesOf('n')?.size, 1);
+  t.is(requests.requestsOf('n')?.size, 1);
 });

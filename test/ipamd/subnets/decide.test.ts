@@ -53,7 +53,7 @@ test('readSubnetConfig: reads the VPC, and says that the zone has no effect', (t
 });
 
 const label = test.macro((t, text: string | undefined, subnetIds: readonly string[], wrong: readonly string[]) =>
-  t.deepEqual(readSubnetLabel(text), { subnetIds, wrong }),
+  t.deepEqual(readSubnetLabel(text), { subnetIds, invalid: wrong }),
 );
 test('readSubnetLabel: reads one', label, 'subnet-aaaa', ['subnet-aaaa'], []);
 test(

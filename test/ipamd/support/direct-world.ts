@@ -5,15 +5,15 @@ import {
   type NodeEniInfo,
 } from '../../../crd/node-eni-config-fields.ts';
 import { checkNodeEniConfig } from '../../../crd/node-eni-config-rules.ts';
-import { decideVpcEni, type EniPlace, type VpcEniFacts } from '../../../ipamd/direct/decide-vpc-eni.ts';
-import { keptEnisOf } from '../../../ipamd/direct/kept-enis.ts';
+import { decideVpcEni, type NodeEniEntry, type VpcEniFacts } from '../../../ipamd/direct/decide-vpc-eni.ts';
 import { newVpcEni, withEni } from '../../../ipamd/direct/render-vpc-eni.ts';
+import { staticEnisOf } from '../../../ipamd/direct/static-enis.ts';
 import { decodeVpcEni, type VpcEniEntry } from '../../../ipamd/direct/vpc-eni-entry.ts';
-import type { ClaimWish } from '../../../ipamd/nec/claim-wish.ts';
+import type { ClaimRequest } from '../../../ipamd/nec/claim-request.ts';
 import { decideNode } from '../../../ipamd/nec/decide-node.ts';
-import type { CloudSight, Ids, Intent, IntentOutcome, Leader, SeenEni } from '../../../ipamd/nec/decision.ts';
+import type { CloudSnapshot, Ids, Intent, IntentOutcome, Leader, ObservedEni } from '../../../ipamd/nec/decision.ts';
+import { evaluateIntent } from '../../../ipamd/nec/evaluate-intent.ts';
 import { finishIntent, resendIntent } from '../../../ipamd/nec/finish-intent.ts';
-import { judgeIntent } from '../../../ipamd/nec/judge-intent.ts';
 import type { NodeView } from '../../../ipamd/nec/node-view.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { Faults } from '../../../runtime/decode.ts';
@@ -50,7 +50,7 @@ type ClaimState = { uid?: string; node?: NodeName; groups?: readonly string[]; i
 export class DirectWorld {
   readonly nodes: Record<NodeName, NodeState> = { n1: newNode(), n2: newNode() };
   readonly claims: Record<ClaimKey, ClaimState> = { 'ns/web-0': { isEnded: false }, 'ns/web-1': { isEnded: false } };
-  readonly cloud = new Map<string, SeenEni>();
+  readonly cloud = new Map<string, ObservedEni>();
   readonly vpcEnis = new Map<string, KubeObject>();
   readonly broken: string[] = [];
   groups: readonly string[] = ['sg-node'];
@@ -90,7 +90,7 @@ export class DirectWorld {
       stuck: new Set(),
       claims: this.#wishes(name),
       claimCallsElsewhere: this.#callsOfOthers(name),
-      keptEnis: keptEnisOf(this.#entries(), this.#marked()),
+      staticEnis: staticEnisOf(this.#entries(), this.#marked()),
     };
   }
 
@@ -156,15 +156,15 @@ export class DirectWorld {
   /** Brings the VpcENI of one ENI in line, as far as it goes now. Says whether anything changed. */
   keep(eniId: string): boolean {
     const before = JSON.stringify(this.vpcEnis.get(eniId));
-    const places = NODES.flatMap((nodeName): readonly EniPlace[] => {
+    const entries = NODES.flatMap((nodeName): readonly NodeEniEntry[] => {
       const eni = direct(this.nodes[nodeName].status).find((one) => one.eniID === eniId);
       return eni === undefined ? [] : [{ nodeName, instanceId: `ins-${nodeName}`, zone: 'z', eni }];
     });
-    let facts: Omit<VpcEniFacts, 'held'> = { places, claim: 'unknown', cloud: 'unasked' };
+    let facts: Omit<VpcEniFacts, 'vpcEni'> = { entries, claim: 'unknown', cloud: 'unasked' };
     for (let round = 0; round < 8; round++) {
       const object = this.vpcEnis.get(eniId);
-      const held = object === undefined ? undefined : decodeVpcEni(object);
-      const step = decideVpcEni({ ...facts, held });
+      const vpcEni = object === undefined ? undefined : decodeVpcEni(object);
+      const step = decideVpcEni({ ...facts, vpcEni });
       switch (step.kind) {
         case 'none':
         case 'wait':
@@ -173,15 +173,15 @@ export class DirectWorld {
           facts = { ...facts, cloud: this.#wordOf(eniId) };
           continue;
         case 'ask-claim':
-          facts = { ...facts, claim: this.#isKept(held) ? 'kept' : 'ended' };
+          facts = { ...facts, claim: this.#isKept(vpcEni) ? 'kept' : 'ended' };
           continue;
         case 'write': {
-          const { place, phase } = step;
-          const next = object === undefined ? undefined : withEni(object, place, phase, NOW);
-          const made = place === undefined ? undefined : newVpcEni(place, phase, NOW);
+          const { entry, phase } = step;
+          const next = object === undefined ? undefined : withEni(object, entry, phase, NOW);
+          const made = entry === undefined ? undefined : newVpcEni(entry, phase, NOW);
           const wanted = next ?? made;
           if (wanted !== undefined) this.vpcEnis.set(eniId, wanted);
-          if (place !== undefined) return JSON.stringify(wanted) !== before;
+          if (entry !== undefined) return JSON.stringify(wanted) !== before;
           continue;
         }
         case 'delete-eni':
@@ -245,22 +245,22 @@ export class DirectWorld {
     return new Set(intents.flatMap(({ claim }) => (claim === undefined ? [] : [claim])));
   }
 
-  #wishes(name: NodeName): ReadonlyMap<string, ClaimWish> {
-    const wishes = CLAIMS.flatMap((key): readonly ClaimWish[] => {
+  #wishes(name: NodeName): ReadonlyMap<string, ClaimRequest> {
+    const wishes = CLAIMS.flatMap((key): readonly ClaimRequest[] => {
       const { uid, node, groups, isEnded } = this.claims[key];
       const head = { key, mode: 'direct-eni' as const };
       if (node === name && uid !== undefined)
-        return [{ ...head, want: 'here', podUid: uid, ...(groups === undefined ? {} : { securityGroupIds: groups }) }];
+        return [{ ...head, goal: 'here', podUid: uid, ...(groups === undefined ? {} : { securityGroupIds: groups }) }];
       if (!this.#marked().some(({ nodeName, claim }) => nodeName === name && claim === key)) return [];
-      if (isEnded) return [{ ...head, want: 'free' }];
-      return [{ ...head, want: node === undefined ? 'keep' : 'elsewhere' }];
+      if (isEnded) return [{ ...head, goal: 'free' }];
+      return [{ ...head, goal: node === undefined ? 'keep' : 'elsewhere' }];
     });
     return new Map(wishes.map((wish) => [wish.key, wish]));
   }
 
   #resolve(name: NodeName, intent: Intent): boolean {
     const { status } = this.nodes[name];
-    const judgement = judgeIntent(intent, this.sight(), status);
+    const judgement = evaluateIntent(intent, this.sight(), status);
     if (judgement !== 'repeat') {
       this.#put(name, finishIntent(status, intent, judgement, this.ids), false);
       return true;
@@ -270,7 +270,7 @@ export class DirectWorld {
     return true;
   }
 
-  sight(): CloudSight {
+  sight(): CloudSnapshot {
     return { enis: new Map(this.cloud), isComplete: true };
   }
 
@@ -352,7 +352,7 @@ export class DirectWorld {
         if (eni.instanceID === undefined && bound.length >= PLACES) this.broken.push('more ENIs than places');
         const used = new Set(bound.map(({ deviceIndex }) => deviceIndex));
         const deviceIndex = eni.deviceIndex ?? [1, 2, 3, 4].find((index) => !used.has(index)) ?? 9;
-        const next: SeenEni = { ...eni, instanceID: `ins-${name}`, deviceIndex };
+        const next: ObservedEni = { ...eni, instanceID: `ins-${name}`, deviceIndex };
         this.cloud.set(eniID, next);
         return { kind: 'done', result: { action, eni: next } };
       }
@@ -378,7 +378,7 @@ export class DirectWorld {
     }
   }
 
-  #make({ subnetID = '', resourceName = '', securityGroups = [], ipCount }: Intent): SeenEni {
+  #make({ subnetID = '', resourceName = '', securityGroups = [], ipCount }: Intent): ObservedEni {
     const serial = ++this.#serial;
     if (ipCount !== undefined) this.broken.push('an exclusive ENI is born with addresses for Pods');
     return {

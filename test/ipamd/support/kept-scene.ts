@@ -1,12 +1,12 @@
 import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
 import type { NodeEniAddress, NodeEniInfo } from '../../../crd/node-eni-config-fields.ts';
-import type { ClaimSource, ClaimWish } from '../../../ipamd/nec/claim-wish.ts';
-import { decodeNec } from '../../../ipamd/nec-cache.ts';
-import { BreakerBook } from '../../../ipamd/node/breaker-book.ts';
-import { CloudEyes } from '../../../ipamd/node/cloud-eyes.ts';
+import { decodeNec } from '../../../ipamd/decode-nec.ts';
+import type { ClaimRequest, ClaimSource } from '../../../ipamd/nec/claim-request.ts';
+import { CircuitBreakers } from '../../../ipamd/node/circuit-breakers.ts';
+import { CloudObserver } from '../../../ipamd/node/cloud-observer.ts';
 import { NECS } from '../../../ipamd/node/nec-access.ts';
-import type { NodeDeps, NodeFactParts } from '../../../ipamd/node/node-deps.ts';
-import { NodeMemoryBook } from '../../../ipamd/node/node-memory.ts';
+import type { NodeDeps, NodeFactValues } from '../../../ipamd/node/node-deps.ts';
+import { NodeMemories } from '../../../ipamd/node/node-memory.ts';
 import { reconcileNode } from '../../../ipamd/node/reconcile-node.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
 import { openInformer } from '../../../kube/informer.ts';
@@ -140,7 +140,7 @@ export class KeptScene {
       kube: this.#api.client({ userAgent: 'ipamd' }),
       necs,
       facts: {
-        viewOf: (name) => ({ kind: 'known', parts: this.#parts(name as KeptNodeName) }),
+        viewOf: (name) => ({ kind: 'known', values: this.#parts(name as KeptNodeName) }),
         subnetUsed: () => undefined,
         subnetFull: () => undefined,
       },
@@ -162,10 +162,10 @@ export class KeptScene {
       claimsWait: (_node, waits) => {
         for (const [key, why] of waits) this.waits.set(key, why);
       },
-      breakers: new BreakerBook(this.clock),
-      eyes: new CloudEyes(cloud, this.clock, CLUSTER),
-      memory: new NodeMemoryBook(),
-      wake: (name) => this.#wakes.get(name)?.(),
+      breakers: new CircuitBreakers(this.clock),
+      cloudObserver: new CloudObserver(cloud, this.clock, CLUSTER),
+      memory: new NodeMemories(),
+      enqueue: (name) => this.#wakes.get(name)?.(),
     };
     for (const name of NODES) void this.#reconcile(deps, necs, name, stop.signal).catch(() => undefined);
   }
@@ -215,7 +215,7 @@ export class KeptScene {
     return this.nec(name)?.status?.eniInfos ?? [];
   }
 
-  #parts(name: KeptNodeName): NodeFactParts {
+  #parts(name: KeptNodeName): NodeFactValues {
     const { state } = this.host.model;
     const other = NODES.find((one) => one !== name) ?? name;
     const instance = state.instances.get(instanceOf(name));
@@ -255,15 +255,15 @@ export class KeptScene {
     other: KeptNodeName,
     key: string,
     { uid, node, ip, isEnding }: KeptClaim,
-  ): readonly [readonly [string, ClaimWish]] | undefined {
+  ): readonly [readonly [string, ClaimRequest]] | undefined {
     const head = { key, mode: 'route-eni' as const, ...(ip === undefined ? {} : { ip }) };
-    if (isEnding === true) return [[key, { ...head, want: 'free' }]];
+    if (isEnding === true) return [[key, { ...head, goal: 'free' }]];
     if (node === name && uid !== undefined) {
       const source = this.#sourceOf(other, key);
-      return [[key, { ...head, want: 'here', podUid: uid, ...(source === undefined ? {} : { source }) }]];
+      return [[key, { ...head, goal: 'here', podUid: uid, ...(source === undefined ? {} : { source }) }]];
     }
     if (this.marked(name, key).length === 0) return undefined;
-    return [[key, node === undefined ? { ...head, want: 'keep' } : { ...head, want: 'elsewhere', isAwaited: true }]];
+    return [[key, node === undefined ? { ...head, goal: 'keep' } : { ...head, goal: 'elsewhere', willMigrate: true }]];
   }
 
   #sourceOf(name: KeptNodeName, key: string): ClaimSource | undefined {

@@ -6,9 +6,9 @@ import {
 } from '../../../crd/node-eni-config-fields.ts';
 import { checkNodeEniConfig } from '../../../crd/node-eni-config-rules.ts';
 import { decideNode } from '../../../ipamd/nec/decide-node.ts';
-import type { CloudSight, Ids, Intent, IntentOutcome, Leader, SeenEni } from '../../../ipamd/nec/decision.ts';
+import type { CloudSnapshot, Ids, Intent, IntentOutcome, Leader, ObservedEni } from '../../../ipamd/nec/decision.ts';
+import { evaluateIntent } from '../../../ipamd/nec/evaluate-intent.ts';
 import { finishIntent, resendIntent } from '../../../ipamd/nec/finish-intent.ts';
-import { judgeIntent } from '../../../ipamd/nec/judge-intent.ts';
 import type { NodeView } from '../../../ipamd/nec/node-view.ts';
 import { Faults } from '../../../runtime/decode.ts';
 
@@ -41,7 +41,7 @@ export class NecWorld {
   free = { 'subnet-a': 200, 'subnet-b': 100 };
   /** From now on what is taken is gone, and what is given back is free again. */
   isCounting = false;
-  readonly cloud = new Map<string, SeenEni>();
+  readonly cloud = new Map<string, ObservedEni>();
   readonly broken: string[] = [];
   #ids = 0;
   #serial = 0;
@@ -72,7 +72,7 @@ export class NecWorld {
 
   /** Claims that do not end, by the address that is theirs. */
   reserved(): ReadonlyMap<string, string> {
-    const kept = [...(this.claims?.values() ?? [])].filter(({ want }) => want !== 'free');
+    const kept = [...(this.claims?.values() ?? [])].filter(({ goal }) => goal !== 'free');
     return new Map(kept.flatMap(({ key, ip }) => (ip === undefined ? [] : [[ip, key]])));
   }
 
@@ -127,7 +127,7 @@ export class NecWorld {
     return true;
   }
 
-  sight(): CloudSight {
+  sight(): CloudSnapshot {
     return { enis: new Map(this.cloud), isComplete: true };
   }
 
@@ -141,7 +141,7 @@ export class NecWorld {
   }
 
   #resolve(intent: Intent): boolean {
-    const judgement = judgeIntent(intent, this.sight(), this.status);
+    const judgement = evaluateIntent(intent, this.sight(), this.status);
     if (judgement !== 'repeat') {
       this.#put(finishIntent(this.status, intent, judgement, this.ids, this.reserved()));
       return true;
@@ -220,7 +220,7 @@ export class NecWorld {
     const { action, eniID = '' } = intent;
     this.#promised.clear();
     const eni = this.cloud.get(eniID);
-    const put = (change: Partial<SeenEni>): SeenEni | undefined => {
+    const put = (change: Partial<ObservedEni>): ObservedEni | undefined => {
       if (eni === undefined) return undefined;
       const next = { ...eni, ...change };
       this.cloud.set(eniID, next);
@@ -278,7 +278,7 @@ export class NecWorld {
     }
   }
 
-  #make(intent: Intent): SeenEni {
+  #make(intent: Intent): ObservedEni {
     const { subnetID = '', resourceName = '', ipCount = 0, securityGroups = ['sg-default'] } = intent;
     this.#serial += 1;
     const subnet = subnetID === 'subnet-a' ? 1 : 2;

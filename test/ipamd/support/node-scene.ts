@@ -1,12 +1,12 @@
 import type { TencentApi } from '../../../cloud/tencent/requests.ts';
 import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
-import { decodeNec } from '../../../ipamd/nec-cache.ts';
-import { BreakerBook } from '../../../ipamd/node/breaker-book.ts';
-import { CloudEyes } from '../../../ipamd/node/cloud-eyes.ts';
+import { decodeNec } from '../../../ipamd/decode-nec.ts';
+import { CircuitBreakers } from '../../../ipamd/node/circuit-breakers.ts';
+import { CloudObserver } from '../../../ipamd/node/cloud-observer.ts';
 import { NECS } from '../../../ipamd/node/nec-access.ts';
-import type { NodeDeps, NodeFactParts, NodeFacts } from '../../../ipamd/node/node-deps.ts';
-import { NodeMemoryBook } from '../../../ipamd/node/node-memory.ts';
+import type { NodeDeps, NodeFacts, NodeFactValues } from '../../../ipamd/node/node-deps.ts';
+import { NodeMemories } from '../../../ipamd/node/node-memory.ts';
 import { reconcileNode } from '../../../ipamd/node/reconcile-node.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
 import { openInformer } from '../../../kube/informer.ts';
@@ -46,7 +46,7 @@ export type StoredNec = KubeObject & { readonly spec?: NodeEniConfigSpec; readon
 /** A time in office, until it is ended. */
 type Life = {
   readonly epoch: number;
-  readonly memory: NodeMemoryBook;
+  readonly memory: NodeMemories;
   readonly events: string[];
   readonly isOver: boolean;
   crash(): void;
@@ -59,7 +59,7 @@ export type NodeScene = {
   readonly api: InProcessApi;
   readonly kube: KubeClient;
   /** May be changed while it runs. */
-  readonly facts: { parts: Partial<NodeFactParts> };
+  readonly facts: { parts: Partial<NodeFactValues> };
   /** What must never happen, and did: an address in use that is taken away, a call that is not on record. */
   readonly violations: string[];
   nec(): StoredNec | undefined;
@@ -135,7 +135,7 @@ export async function openNodeScene(spec: CloudSpec = CLOUD, cores = 2): Promise
 }
 
 class World {
-  readonly facts: { parts: Partial<NodeFactParts> } = { parts: {} };
+  readonly facts: { parts: Partial<NodeFactValues> } = { parts: {} };
   readonly violations: string[] = [];
   readonly inUse = new Set<string>();
   wanted = 0;
@@ -194,7 +194,7 @@ class World {
     const clock = this.#clock;
     const controller = new AbortController();
     const { signal } = controller;
-    const memory = new NodeMemoryBook();
+    const memory = new NodeMemories();
     const events: string[] = [];
     const die = (): void => controller.abort(new Error('the leader is dead'));
     const random = seededRandom(this.#epoch);
@@ -210,8 +210,8 @@ class World {
     });
     void informer.start(signal);
     let isDue = Promise.withResolvers<void>();
-    const wake = (): void => isDue.resolve();
-    informer.subscribe(wake);
+    const enqueue = (): void => isDue.resolve();
+    informer.subscribe(enqueue);
     const deps: NodeDeps = {
       cloud,
       kube,
@@ -234,10 +234,10 @@ class World {
       log,
       events: { record: (event) => events.push(`${event.type} ${event.reason}: ${event.message}`) },
       observe: {},
-      breakers: new BreakerBook(clock),
-      eyes: new CloudEyes(cloud, clock, CLUSTER),
+      breakers: new CircuitBreakers(clock),
+      cloudObserver: new CloudObserver(cloud, clock, CLUSTER),
       memory,
-      wake,
+      enqueue,
     };
     const run = async (): Promise<void> => {
       await informer.synced(signal);
@@ -278,7 +278,7 @@ class World {
         const instance = state.instances.get(INSTANCE);
         const limits = LIMITS[this.#cores] ?? LIMITS_OF_TWO;
         const subnets = [...state.subnets.values()].filter((subnet) => subnet.subnetId !== 'subnet-nodes000');
-        const parts: NodeFactParts = {
+        const parts: NodeFactValues = {
           leaving: 'no',
           instance:
             instance === undefined
@@ -303,7 +303,7 @@ class World {
           })),
           securityGroups: undefined,
         };
-        return { kind: 'known', parts: { ...parts, ...this.facts.parts } };
+        return { kind: 'known', values: { ...parts, ...this.facts.parts } };
       },
       subnetUsed: () => undefined,
       subnetFull: () => undefined,

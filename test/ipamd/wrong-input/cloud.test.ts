@@ -127,7 +127,7 @@ for (const code of [
       const ofAll = isRegion
         ? { reason: 'ConfigInvalid', name: 'region' }
         : { reason: 'CredentialsRefused', name: 'key' };
-      await scene.assertNamed(t, { ...ofAll, says: isRegion ? /set --region/ : /look at --credentials/ });
+      await scene.assertNamed(t, { ...ofAll, says: isRegion ? /set --region/ : /check --credentials/ });
       t.deepEqual(scene.assigned('n1'), before);
       end();
       await scene.awaitWarm('n2');

@@ -70,15 +70,15 @@ test('openConntrack: an address without entries is no fault, one that is none is
   t.is((await flushIn(path, 'nonsense')).length, 4);
 });
 
-test('openConntrack: flushSurely refuses where entries may be left', async (t) => {
+test('openConntrack: flushOrThrow refuses where entries may be left', async (t) => {
   const { path, send, entriesOf } = node(t);
   send(OLD_OWNER, OTHER, FLOWS);
   const conntrack = openConntrack(silentLogger, { netnsPath: path });
-  await t.notThrowsAsync(conntrack.flushSurely([OLD_OWNER]));
+  await t.notThrowsAsync(conntrack.flushOrThrow([OLD_OWNER]));
   t.is(entriesOf(OLD_OWNER), 0);
-  await t.throwsAsync(conntrack.flushSurely(['nonsense']), { message: /^conntrack --orig-src nonsense: / });
+  await t.throwsAsync(conntrack.flushOrThrow(['nonsense']), { message: /^conntrack --orig-src nonsense: / });
   const nowhere = openConntrack(silentLogger, { netnsPath: `${path}-gone` });
-  await t.throwsAsync(nowhere.flushSurely([OLD_OWNER]), {
+  await t.throwsAsync(nowhere.flushOrThrow([OLD_OWNER]), {
     message: new RegExp(`--orig-src ${OLD_OWNER}: .*No such file`),
   });
 });

@@ -1,9 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
-import { withoutKernelNeighs } from '../../../cli/dump/find-dump.ts';
 import type { IpObject } from '../../../cli/dump/ip-names.ts';
 import { openIpNames } from '../../../cli/dump/open-ip-names.ts';
 import { renderDumpJson, type Topic } from '../../../cli/dump/render-dump-json.ts';
 import { RouteJsonWriter } from '../../../cli/dump/route-json-writer.ts';
+import { withoutKernelNeighs } from '../../../cli/dump/select-dump.ts';
 import { readNetnsFacts } from '../../../cli/node/read-netns-facts.ts';
 import { openLinkNames } from '../../../netlink/link-names.ts';
 import { warmThreadPool, withNetns } from '../../../netlink/netns.ts';
@@ -38,7 +38,7 @@ function ours(topic: Topic, isDetailed: boolean, filter: { readonly all?: boolea
   const names = openIpNames('/', new Map(facts.links.map(({ ifindex, ifname }) => [ifindex, ifname])));
   const shown = filter.all === true ? facts : withoutKernelNeighs(facts);
   const rules = shown.rules.filter(({ family }) => filter.family === undefined || family === filter.family);
-  return renderDumpJson(topic, { pod: undefined, facts: { ...shown, rules }, whole: facts }, names, {
+  return renderDumpJson(topic, { pod: undefined, facts: { ...shown, rules }, unfiltered: facts }, names, {
     isDetailed,
     isOneTable: false,
   });

@@ -16,10 +16,10 @@ type Json = Readonly<Record<string, unknown>>;
 function scriptOf(netns: TestNetns): string {
   const facts = readNetnsFacts(netns.netns, { sysctls: false });
   const names = openIpNames('/', new Map(facts.links.map(({ ifindex, ifname }) => [ifindex, ifname])));
-  return renderIpScript({ ...facts, whole: facts }, names, {
+  return renderIpScript({ ...facts, unfiltered: facts }, names, {
     topics: TOPICS,
     hasStandIns: true,
-    isWhole: true,
+    isUnfiltered: true,
   });
 }
 

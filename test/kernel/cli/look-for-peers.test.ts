@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readlinkSync, writeFileSync } from 'node:fs';
 import test from 'ava';
-import type { LostPeer } from '../../../cli/diff/find-link-differences.ts';
-import { findPeers } from '../../../cli/diff/look-for-peers.ts';
+import type { LostPeer } from '../../../cli/diff/compare-links.ts';
+import { readVethPeers } from '../../../cli/diff/read-veth-peers.ts';
 import { readNetnsFacts } from '../../../cli/node/read-netns-facts.ts';
 import { openNetns, warmThreadPool } from '../../../netlink/netns.ts';
 import { NetnsView } from '../../support/netns.ts';
@@ -16,7 +16,7 @@ function peerOf(host: NetnsView, ifname: string): LostPeer | undefined {
   using netns = openNetns(host.path);
   const { links } = readNetnsFacts(netns, { sysctls: false });
   const veth = links.find((link) => link.ifname === ifname);
-  return veth === undefined ? undefined : findPeers({ hostRoot: '/' }, links, [veth]).get(veth.ifindex);
+  return veth === undefined ? undefined : readVethPeers({ hostRoot: '/' }, links, [veth]).get(veth.ifindex);
 }
 
 /** A number of a link that is far above those that the kernel gives. */
@@ -24,7 +24,7 @@ function uniqueIndex(): string {
   return String((1 << 24) + randomBytes(3).readUIntBE(0, 3));
 }
 
-test('findPeers: tells a sandbox that lives from one that only a leaked descriptor holds', async (t) => {
+test('readVethPeers: tells a sandbox that lives from one that only a leaked descriptor holds', async (t) => {
   t.timeout(60_000);
   await warmThreadPool();
   const { prefix, release } = reservePrefix();

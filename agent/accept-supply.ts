@@ -1,0 +1,172 @@
+import type { Logger } from '../runtime/log.ts';
+import type { NodeEvents } from './cluster/node-events.ts';
+import { foreignOffers } from './demand/decide-publication.ts';
+import type { ObservedNec } from './demand/publication.ts';
+import { foreignDirectOffers } from './direct/decide-direct-publication.ts';
+import { retainEnisInUse } from './eni/retain-enis-in-use.ts';
+import { type Journal, type Offer, splitWholeEnis } from './journal/journal-content.ts';
+import type { Supply } from './journal/supply.ts';
+import type { NodeState } from './node-state.ts';
+import type { Metrics } from './observability/metrics.ts';
+import type { OperationLog } from './ops/operation-log.ts';
+import type { SupplyEvent } from './supply/supply-source.ts';
+
+/** Dependencies of accepting supply. */
+export type AcceptSupplyDeps = {
+  readonly state: NodeState;
+  readonly journal: Journal;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  /** '' accepts supply for any node. */
+  readonly nodeName: string;
+  /** Name of the journal; present where the agent publishes in the supply's object. */
+  readonly life?: string;
+  /** Records events for people. */
+  readonly events?: NodeEvents;
+  readonly operationLog: OperationLog;
+  /** Called when the kernel may have to follow. */
+  readonly supplyChanged: () => void;
+};
+
+/** Puts a supply in force, or reports why not. What is in force stays until a better one comes. */
+export function acceptSupply(deps: AcceptSupplyDeps, event: SupplyEvent): void {
+  // Whatever the object says now, the agent's own fields may have to follow.
+  deps.state.demandChanged.notify();
+  if (event.kind === 'invalid') {
+    // Its source has logged the fault.
+    deps.metrics.supplyError();
+    deps.operationLog.report('supply', () => ({ text: 'it cannot be read, see the log', isFailure: true }));
+    return;
+  }
+  if (!isForNode(event.supply, deps.nodeName)) {
+    deps.metrics.supplyError();
+    deps.log.error('supply is for another node, refused', { for: event.supply.nodeName, nodeName: deps.nodeName });
+    const text = `for ${event.supply.nodeName}, not for ${deps.nodeName}: refused`;
+    deps.operationLog.report('supply', () => ({ text, isFailure: true }));
+    return;
+  }
+  const { state } = deps;
+  if (event.observed !== undefined && event.observed.spec.life !== deps.life) {
+    // Offers and writes of an agent with another journal may still be on their way: our own first write makes them
+    // void, and then this object comes again.
+    deps.log.info('supply is not used before the first write of this agent', { epoch: event.supply.epoch });
+    return;
+  }
+  const supply = retainEnisInUse(event.supply, state.supply, state.leases.values());
+  const result = state.pool.applySupply(supply, event.observed?.spec.observedEpoch);
+  if (result.kind === 'distrusted') {
+    reportDistrust(deps, result.epoch, result.inForce);
+    return;
+  }
+  state.distrusted = undefined;
+  state.direct.applySupply(supply.direct?.enis ?? []);
+  if (event.observed !== undefined) withdrawForeignOffers(deps, event.observed);
+  // In the cluster our own writes come back to us; they change nothing.
+  const isChanged = JSON.stringify(supply) !== JSON.stringify(state.supply);
+  if (isChanged) reportTakenOver(deps, supply);
+  if (!isChanged) {
+    // It is not on record yet: the disk was full.
+    if (state.supply !== undefined && deps.journal.load().supply !== state.supply) recordSupply(deps, state.supply);
+    return;
+  }
+  state.supply = supply;
+  recordSupply(deps, supply);
+  deps.log.info('supply in force', {
+    epoch: supply.epoch,
+    enis: supply.enis.map(({ eniId }) => eniId),
+    added: result.added.length,
+    dropped: result.dropped,
+    missing: result.missing,
+  });
+  deps.operationLog.report('supply', () => ({
+    text: `in force: epoch ${supply.epoch}, ${supply.enis.length} ENIs, ${result.added.length} addresses more, ${result.dropped.length} less`,
+  }));
+  state.changed.notify();
+  deps.supplyChanged();
+}
+
+/** Reports each pair of epochs once: the object changes for other reasons too. */
+function reportDistrust(
+  { state, metrics, log, events, operationLog }: AcceptSupplyDeps,
+  epoch: number,
+  inForce: number,
+): void {
+  const text = `supply epoch ${epoch} is below ${inForce}, which was in force: tke-eni-ipamd has to describe the cloud anew`;
+  if (state.distrusted === text) return;
+  state.distrusted = text;
+  metrics.supplyError();
+  log.error('supply is older than the one in force, refused', { epoch, inForce });
+  operationLog.report('supply', () => ({ text, isFailure: true }));
+  events?.report('Warning', 'SupplyDistrusted', text);
+}
+
+function reportTakenOver({ state, log, events, operationLog }: AcceptSupplyDeps, supply: Supply): void {
+  const known = new Set((state.supply?.takenOver ?? []).map(({ ip, leaseKey }) => `${ip} ${leaseKey}`));
+  for (const { ip, leaseKey } of supply.takenOver ?? []) {
+    if (known.has(`${ip} ${leaseKey}`)) continue;
+    const lease = state.leases.get(leaseKey);
+    const text = `${ip} is no longer on this node, but the sandbox ${leaseKey} of ${lease?.podNamespace}/${lease?.podName} has it: its routes are taken away`;
+    log.warn('a kept address was taken over', { ip, leaseKey, podUid: lease?.podUid });
+    operationLog.report('supply', () => ({ text, isFailure: true }));
+    events?.report('Warning', 'AddressTakenOver', text);
+  }
+}
+
+/**
+ * Withdraws what the object offers without a record here. This runs in the same turn of the event loop in which the
+ * addresses became free, so no Pod can get them before.
+ */
+function withdrawForeignOffers(
+  { state, journal, metrics, log, events }: AcceptSupplyDeps,
+  observed: ObservedNec,
+): void {
+  const [whole, single] = splitWholeEnis(journal.load().offers ?? []);
+  const offers = new Map(single.map((offer): [string, Offer] => [offer.ip, offer]));
+  const addresses = foreignOffers(state.pool.state, offers, observed);
+  const enis = observed.direct === undefined ? [] : foreignDirectOffers(state.direct.state, whole, observed.direct);
+  const foreign = [...addresses, ...enis];
+  if (foreign.length === 0) return;
+  const named = [...addresses.map(({ ip }) => ip), ...enis.map(({ eniId }) => eniId)];
+  log.warn('the NodeENIConfig has offers that this agent did not make, out of use until it removes them', { named });
+  events?.report('Warning', 'OfferForeign', `spec offers ${named.join(', ')} for release, which this agent did not`);
+  state.pool.withdraw(addresses.map(({ ip }) => ip));
+  state.direct.setOffered(enis, true);
+  try {
+    journal.putOffers(foreign);
+  } catch (error) {
+    metrics.journalError();
+    log.error('offers were not written to the journal, they are read from the object again', { error });
+  }
+}
+
+/**
+ * Returns the supply with nothing to lease: it only shows on which ENI and of which assignment each address is. It is
+ * for an object that an agent with a lost journal may still write to, and that may contain offers of that agent.
+ */
+export function withheld(supply: Supply): Supply {
+  const enis = supply.enis.map((eni) => ({
+    ...eni,
+    addresses: eni.addresses.map((address) => ({ ...address, state: 'releasing' as const })),
+  }));
+  if (supply.direct === undefined) return { ...supply, enis };
+  const wholeEnis = supply.direct.enis.map((eni) => ({ ...eni, state: 'detaching' as const }));
+  return { ...supply, enis, direct: { ...supply.direct, enis: wholeEnis } };
+}
+
+/** Tells whether a supply is for this node; without a name of the node any supply is. */
+export function isForNode(supply: Supply, nodeName: string): boolean {
+  return nodeName === '' || supply.nodeName === nodeName;
+}
+
+/**
+ * Records the supply. Without the record a restart begins with the supply before, and gets this one from its source
+ * again.
+ */
+function recordSupply({ journal, metrics, log }: AcceptSupplyDeps, supply: Supply): void {
+  try {
+    journal.putSupply(supply);
+  } catch (error) {
+    metrics.journalError();
+    log.error('the supply was not written to the journal, continuing', { error });
+  }
+}

@@ -1,0 +1,111 @@
+import { readdirSync } from 'node:fs';
+import { parseNicAlias, sideName } from '../../dataplane/host-veth-name.ts';
+import { DIRECT_LINK_GROUP } from '../../dataplane/numbers.ts';
+import type { LinkMessage } from '../../netlink/link-message.ts';
+import { type Netns, openNetns } from '../../netlink/netns.ts';
+import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
+import { resolveHostPath } from '../../runtime/host-path.ts';
+import type { PeerEvidence, VethEvidence } from '../adopt/kernel-evidence.ts';
+import { type LeaseKey, leaseKey } from '../journal/lease.ts';
+
+/** Folder in which runtimes and `ip netns` name namespaces. */
+const NETNS_FOLDER = '/run/netns';
+
+/** Dependencies of reading the Pod ends. */
+type PeerReaderDeps = {
+  readonly hostRoot: string;
+  readonly openRtnetlinkIn: (netns: Netns) => Rtnetlink;
+};
+
+/**
+ * Reads the Pod ends of host veths inside network namespaces: in the one that the runtime named for a container, and
+ * for the others in all of `/run/netns`. Changes nothing.
+ * @param named Namespace paths by container id.
+ */
+export function readSandboxPeers(
+  deps: PeerReaderDeps,
+  veths: readonly VethEvidence[],
+  named: ReadonlyMap<string, string>,
+): ReadonlyMap<LeaseKey, PeerEvidence> {
+  const found = new Map<LeaseKey, PeerEvidence>();
+  const addPeers = (path: string, candidates: readonly VethEvidence[], isNamed: boolean): void => {
+    for (const [key, peer] of peersIn(deps, path, candidates, isNamed)) found.set(key, peer);
+  };
+  for (const veth of veths) {
+    const path = named.get(veth.containerId);
+    if (path !== undefined) addPeers(path, [veth], true);
+  }
+  for (const path of namesOfNetns(deps.hostRoot)) {
+    const missing = veths.filter((veth) => !found.has(leaseKey(veth.containerId, veth.ifName)));
+    if (missing.length === 0) break;
+    addPeers(path, missing, false);
+  }
+  return found;
+}
+
+function peersIn(
+  { hostRoot, openRtnetlinkIn }: PeerReaderDeps,
+  path: string,
+  veths: readonly VethEvidence[],
+  isNamed: boolean,
+): readonly (readonly [LeaseKey, PeerEvidence])[] {
+  try {
+    using netns = openNetns(resolveHostPath(hostRoot, path));
+    using rtnetlink = openRtnetlinkIn(netns);
+    const all = rtnetlink.link.list();
+    const links = all.filter(({ kind }) => kind === 'veth');
+    return veths.flatMap((veth) => {
+      if (veth.table === DIRECT_LINK_GROUP) return directPeerIn(rtnetlink, path, all, veth);
+      const link = links.find(({ ifname, link: peer }) => ifname === veth.ifName && peer === veth.ifindex);
+      if (link === undefined || !(isNamed || hasGatewayNeigh(rtnetlink, link.ifindex, veth.mac))) return [];
+      const ips = globalIpsOf(rtnetlink, link.ifindex);
+      return [[leaseKey(veth.containerId, veth.ifName), { netns: path, podMac: link.address ?? '', ips }] as const];
+    });
+  } catch {
+    // A namespace may be deleted meanwhile; what cannot be read is no evidence.
+    return [];
+  }
+}
+
+/** Finds the interface of a whole ENI, whose alias names the attachment. */
+function directPeerIn(
+  rtnetlink: Rtnetlink,
+  path: string,
+  links: readonly LinkMessage[],
+  { containerId, ifName }: VethEvidence,
+): readonly (readonly [LeaseKey, PeerEvidence])[] {
+  return links.flatMap((link) => {
+    const owner = parseNicAlias(link.ifalias ?? '');
+    if (owner?.containerId !== containerId || owner.ifName !== ifName) return [];
+    const side = links.find(({ ifname }) => ifname === sideName(ifName));
+    const nic = { hostName: owner.hostName, mtu: link.mtu, sideMac: side?.address ?? '' };
+    const ips = globalIpsOf(rtnetlink, link.ifindex);
+    return [[leaseKey(containerId, ifName), { netns: path, podMac: link.address ?? '', ips, nic }] as const];
+  });
+}
+
+function globalIpsOf(rtnetlink: Rtnetlink, ifindex: number): readonly string[] {
+  return rtnetlink.address
+    .list({ ifindex })
+    .filter(({ scope }) => scope === RT_SCOPE_UNIVERSE)
+    .map(({ local, address }) => local ?? address);
+}
+
+const RT_SCOPE_UNIVERSE = 0;
+
+/**
+ * Tells whether a link's peer is the host end with this MAC. Interface indexes count from one in each namespace, so an
+ * equal number proves nothing: the peer may be in yet another namespace. But the Pod's permanent neighbour entry of the
+ * gateway has the host end's random MAC.
+ */
+function hasGatewayNeigh(rtnetlink: Rtnetlink, ifindex: number, hostMac: string): boolean {
+  return rtnetlink.neigh.list({ ifindex }).some(({ lladdr }) => lladdr === hostMac);
+}
+
+function namesOfNetns(hostRoot: string): readonly string[] {
+  try {
+    return readdirSync(resolveHostPath(hostRoot, NETNS_FOLDER)).map((name) => `${NETNS_FOLDER}/${name}`);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,35 @@
+import { isStaticPod } from '../../crd/pod-network-request.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { PodIdentity } from '../pool/lease-static.ts';
+import { fetchPod, findCachedPod, type LookupFailure } from './fetch-pod.ts';
+import type { PodView } from './pod-view.ts';
+
+/** Looks up whether a Pod has a static IP, so that it gets that address and no other. */
+export type StaticIpLookup = {
+  /** From the cache; undefined when the Pod is not known. For a Pod without uid the name is enough. */
+  cached(pod: PodIdentity): boolean | undefined;
+  /** From the API server, within a few seconds. Never rejects. */
+  fetch(pod: PodIdentity, signal: AbortSignal): Promise<boolean | LookupFailure>;
+};
+
+/** Without a cluster the supply alone decides: a Pod without a claim mark has no static IP. */
+export const NO_STATIC_IP_LOOKUP: StaticIpLookup = { cached: () => undefined, fetch: async () => false };
+
+/** Looks Pods up in the cache of the node's Pods, and in the API server. */
+export function openStaticIpLookup(
+  kube: Pick<KubeClient, 'get'>,
+  view: Pick<PodView, 'find'>,
+  clock: Clock,
+): StaticIpLookup {
+  return {
+    cached: (pod) => {
+      const record = findCachedPod(view, pod);
+      return record === undefined ? undefined : record.isStatic === true;
+    },
+    fetch: async (pod, signal) => {
+      const answer = await fetchPod(kube, clock, pod, signal);
+      return 'why' in answer ? answer : isStaticPod(answer.pod.metadata.annotations);
+    },
+  };
+}

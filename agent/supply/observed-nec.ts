@@ -1,0 +1,112 @@
+import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
+import { isRecord } from '../../runtime/decode.ts';
+import { type AgentSpec, type ObservedNec, UNREADABLE } from '../demand/publication.ts';
+
+/** Annotation with the name of the agent's journal: it shows which agent of this node wrote the object last. */
+export const AGENT_LIFE_ANNOTATION = 'tke.cloud.tencent.com/agent-life';
+
+/**
+ * Extracts from a NodeENIConfig what publication depends on.
+ * @param damaged Fields of spec and status that are malformed.
+ */
+export function observedNecOf(
+  { spec, status, object }: NodeEniConfig,
+  damaged: ReadonlySet<string> = new Set(),
+): ObservedNec {
+  // A malformed field of ours counts as absent, and so is written anew.
+  const isAgentFieldDamaged = AGENT_FIELDS.some((field) => damaged.has(field));
+  return {
+    spec: {
+      desired: isAgentFieldDamaged ? undefined : spec?.desiredRouteENIIP,
+      releasable: (spec?.releasableIPs ?? []).map(({ ip, assignmentID }) => ({ ip, assignmentId: assignmentID })),
+      observedEpoch: spec?.observedSupplyEpoch,
+      readyResources: spec?.readyResources ?? [],
+      life: lifeOf(object),
+    },
+    direct: {
+      desired: isAgentFieldDamaged ? undefined : spec?.desiredDirectENI,
+      releasable: (spec?.releasableENIs ?? []).map((one) => ({ eniId: one.eniID, assignmentId: one.assignmentID })),
+      enis: new Map(
+        (status?.eniInfos ?? [])
+          .filter(({ mode }) => mode === 'direct-eni')
+          .map(({ eniID, assignmentID = '', state }) => [
+            eniID,
+            { assignmentId: assignmentID, isLeaving: state === 'Detaching' },
+          ]),
+      ),
+    },
+    supplyEpoch: isSupplyDamaged(damaged) ? UNREADABLE : (status?.supplyEpoch ?? 0),
+    addresses: new Map(
+      (status?.eniInfos ?? [])
+        .flatMap((eni) => eni.addresses ?? [])
+        .map(({ ip, assignmentID, state }) => [
+          ip,
+          { assignmentId: assignmentID, state: state === 'Assigned' ? 'assigned' : 'releasing' },
+        ]),
+    ),
+  };
+}
+
+/**
+ * Returns why supply does not meet demand, as ipamd reports it: `SubnetExhausted: no free …`; undefined while it does.
+ */
+export function notReadyReasonOf(object: Readonly<Record<string, unknown>>): string | undefined {
+  const { conditions } = recordOf(object['status']);
+  const ready = (Array.isArray(conditions) ? conditions : []).map(recordOf).find(({ type }) => type === 'Ready');
+  if (ready === undefined || ready['status'] === 'True') return undefined;
+  const texts = [ready['reason'], ready['message']].filter((text) => typeof text === 'string' && text !== '');
+  return texts.length === 0 ? undefined : texts.join(': ');
+}
+
+/** Tells whether the description of what the cloud assigned cannot be read as a whole. */
+export function isSupplyDamaged(damaged: ReadonlySet<string>): boolean {
+  return SUPPLY_FIELDS.some((field) => damaged.has(field));
+}
+
+/** Returns the whole object with the agent's own fields changed and everything else as it was. */
+export function withAgentFields(
+  object: Readonly<Record<string, unknown>>,
+  { desired, releasable, direct, observedEpoch, readyResources, life }: AgentSpec,
+): Readonly<Record<string, unknown>> {
+  const metadata = recordOf(object['metadata']);
+  return {
+    ...object,
+    metadata: { ...metadata, annotations: { ...recordOf(metadata['annotations']), [AGENT_LIFE_ANNOTATION]: life } },
+    spec: {
+      ...recordOf(object['spec']),
+      desiredRouteENIIP: desired,
+      releasableIPs: releasable.map(({ ip, assignmentId }) => ({ ip, assignmentID: assignmentId })),
+      ...(direct === undefined
+        ? {}
+        : {
+            desiredDirectENI: direct.desired,
+            releasableENIs: direct.releasable.map(({ eniId, assignmentId }) => ({
+              eniID: eniId,
+              assignmentID: assignmentId,
+            })),
+          }),
+      observedSupplyEpoch: observedEpoch,
+      readyResources,
+    },
+  };
+}
+
+const AGENT_FIELDS = [
+  'spec',
+  'spec.desiredRouteENIIP',
+  'spec.releasableIPs',
+  'spec.desiredDirectENI',
+  'spec.releasableENIs',
+  'spec.observedSupplyEpoch',
+  'spec.readyResources',
+];
+const SUPPLY_FIELDS = ['status', 'status.eniInfos', 'status.supplyEpoch'];
+
+function lifeOf(object: Readonly<Record<string, unknown>>): string | undefined {
+  const life = recordOf(recordOf(object['metadata'])['annotations'])[AGENT_LIFE_ANNOTATION];
+  return typeof life === 'string' ? life : undefined;
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : {};
+}

@@ -1,0 +1,67 @@
+import type { KernelEvidence } from '../adopt/kernel-evidence.ts';
+import type { CriSandbox } from '../cri/sandbox-view.ts';
+import { decideCollect } from '../decide-collect.ts';
+import { type Lease, leaseKey } from '../journal/lease.ts';
+
+/** An attachment that may be in use. */
+type LiveAttachment = {
+  readonly containerId: string;
+  readonly ifName: string;
+  /** `namespace/name`, or '' when not known. */
+  readonly pod: string;
+  readonly ips: readonly string[];
+};
+
+/** What is known of the attachments of a node. */
+export type AttachmentFacts = {
+  readonly leases: readonly Lease[];
+  readonly evidence: Pick<KernelEvidence, 'veths' | 'ipams'>;
+  /** Undefined when no runtime answers. */
+  readonly sandboxes: readonly CriSandbox[] | undefined;
+  readonly isNetnsAbsent: (lease: Lease) => boolean;
+  /** Milliseconds since boot, as in leases. */
+  readonly nowMs: number;
+};
+
+/**
+ * Finds the attachments that may be in use: all but those whose sandbox was surely removed. A stopped sandbox counts
+ * too while its namespace exists: the runtime still has to end it, and needs our plugin for it.
+ */
+export function findLiveAttachments(facts: AttachmentFacts): readonly LiveAttachment[] {
+  const { leases, evidence } = facts;
+  const orphans = new Set(orphanKeys(facts));
+  const known = new Set(leases.map(({ containerId, ifName }) => leaseKey(containerId, ifName)));
+  const leasedIps = new Set(leases.flatMap(({ addresses }) => addresses.map(({ ip }) => ip)));
+  const ofLeases = leases
+    .filter(({ containerId, ifName }) => !orphans.has(leaseKey(containerId, ifName)))
+    .map(({ containerId, ifName, podNamespace, podName, addresses }) => ({
+      ...{ containerId, ifName },
+      pod: podName === '' ? '' : `${podNamespace}/${podName}`,
+      ips: addresses.map(({ ip }) => ip),
+    }));
+  // Without a lease neither namespace nor Pod is known: the link itself, or the rules, show that a Pod was wired.
+  const ofLinks = evidence.veths
+    .filter(({ containerId, ifName }) => !known.has(leaseKey(containerId, ifName)))
+    .map(({ containerId, ifName, ips }) => ({ containerId, ifName, pod: '', ips }));
+  const ofRules = evidence.ipams
+    .filter(({ ip }) => !leasedIps.has(ip))
+    .map(({ ip }) => ({ containerId: '', ifName: '', pod: '', ips: [ip] }));
+  return [...ofLeases, ...ofLinks, ...ofRules];
+}
+
+function orphanKeys({ leases, sandboxes, isNetnsAbsent, nowMs }: AttachmentFacts): readonly string[] {
+  if (sandboxes !== undefined) return decideCollect(leases, sandboxes, nowMs, isNetnsAbsent);
+  return leases.filter(isNetnsAbsent).map(({ containerId, ifName }) => leaseKey(containerId, ifName));
+}
+
+/** Names attachments for a message, the first of them in full. */
+export function describeLive(live: readonly LiveAttachment[]): string {
+  const shown = live.slice(0, MAX_NAMED).map(({ containerId, ifName, pod, ips }) => {
+    const who = pod !== '' ? pod : containerId === '' ? 'a Pod of another plugin' : `sandbox ${containerId}/${ifName}`;
+    return ips.length === 0 ? who : `${who} (${ips.join(', ')})`;
+  });
+  const rest = live.length - shown.length;
+  return [...shown, ...(rest > 0 ? [`and ${rest} more`] : [])].join(', ');
+}
+
+const MAX_NAMED = 20;

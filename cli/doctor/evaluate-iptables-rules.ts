@@ -1,0 +1,93 @@
+import { prefixContains } from '../explain/prefix-contains.ts';
+import {
+  allMatch,
+  type MatchResult,
+  matchLink,
+  negated,
+  type Packet,
+  type RuleStep,
+  type RuleVerdict,
+} from './evaluate-chain.ts';
+import type { IptablesRule } from './parse-iptables-rules.ts';
+
+/**
+ * Evaluates the conditions of iptables rules for a packet. Rules without a decision are left out.
+ * @see iptables(8), iptables-extensions(8)
+ */
+export function evaluateIptablesRules(rules: readonly IptablesRule[], packet: Packet): readonly RuleStep[] {
+  return rules.flatMap(({ args }) => {
+    const verdict = verdictOf(args);
+    return verdict === undefined ? [] : [{ match: matchRule(args, packet), verdict }];
+  });
+}
+
+/** Targets after which the packet continues with the next rule. */
+const PASSING = new Set(['LOG', 'NFLOG', 'ULOG', 'MARK', 'CONNMARK', 'TCPMSS', 'SET', 'TRACE', 'CT', 'DSCP']);
+
+function verdictOf(args: readonly string[]): RuleVerdict | undefined {
+  const at = args.findIndex((arg) => arg === '-j' || arg === '-g');
+  const target = args[at + 1];
+  if (at < 0 || target === undefined || PASSING.has(target)) return undefined;
+  if (target === 'ACCEPT') return { kind: 'accept' };
+  if (target === 'DROP' || target === 'REJECT') return { kind: 'drop' };
+  if (target === 'RETURN') return { kind: 'return' };
+  return { kind: args[at] === '-g' ? 'goto' : 'jump', chain: target };
+}
+
+/** Mark that kube-proxy sets on packets to masquerade; an ordinary connection does not have it. */
+const MASQUERADED = '0x4000/0x4000';
+
+function matchRule(args: readonly string[], packet: Packet): MatchResult {
+  const answers: MatchResult[] = [];
+  let isNegated = false;
+  for (let at = 0; at < args.length; at++) {
+    const option = args[at] ?? '';
+    if (option === '!') {
+      isNegated = true;
+      continue;
+    }
+    // Options after the target belong to the target.
+    if (option === '-j' || option === '-g') break;
+    const value = args[++at] ?? '';
+    const answer = matchOption(option, value, packet);
+    answers.push(isNegated ? negated(answer) : answer);
+    isNegated = false;
+  }
+  return allMatch(answers);
+}
+
+function matchOption(option: string, value: string, { src, dst, iifs, oifs }: Packet): MatchResult {
+  switch (option) {
+    case '-m':
+    case '--comment':
+      return 'yes';
+    case '-s':
+      return matchPrefix(value, src);
+    case '-d':
+      return matchPrefix(value, dst);
+    case '-i':
+      return matchLink(iifs, (name) => isNamed(name, value));
+    case '-o':
+      return matchLink(oifs, (name) => isNamed(name, value));
+    case '-p':
+      return value === 'tcp' || value === 'all' ? 'yes' : 'no';
+    case '--ctstate':
+    case '--state':
+      return value.split(',').includes('NEW') ? 'yes' : 'no';
+    case '--mark':
+      return value === MASQUERADED ? 'no' : 'maybe';
+    case '--dst-type':
+      return value === 'LOCAL' ? 'no' : 'maybe';
+    default:
+      return 'maybe';
+  }
+}
+
+function matchPrefix(prefix: string, address: string | undefined): MatchResult {
+  if (address === undefined) return /\/0$/.test(prefix) ? 'yes' : 'maybe';
+  return prefixContains(prefix, address) ? 'yes' : 'no';
+}
+
+function isNamed(name: string, pattern: string): boolean {
+  return pattern.endsWith('+') ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
+}

@@ -1,0 +1,93 @@
+import { type Fault, Faults } from '../runtime/decode.ts';
+import { type EipRequest, readEipRequest } from './eip-request.ts';
+import { anyIpAddress } from './ip-text.ts';
+import { POD_ANNOTATION } from './names.ts';
+import { readNetworks } from './pod-networks.ts';
+
+/** What a Pod requests by its annotations. */
+export type PodNetworkRequest = {
+  /** How the Pod is attached to the VPC; undefined: it has another network, or only its resources decide. */
+  readonly mode: 'route-eni' | 'direct-eni' | undefined;
+  /** Whether its address is static: the next Pod of the same name gets it. */
+  readonly isStatic: boolean;
+  /** Milliseconds that a static address is retained without a Pod; 0: for ever; undefined: as configured. */
+  readonly claimExpiredMs: number | undefined;
+  readonly nominatedIp: string | undefined;
+  /** The only subnets that the Pod accepts; undefined: any subnet of its node. */
+  readonly nominatedSubnetIds: readonly string[] | undefined;
+  readonly eip: EipRequest | undefined;
+  /** Security groups of an exclusive ENI, in order of precedence; undefined: those of its node. */
+  readonly securityGroupIds: readonly string[] | undefined;
+};
+
+/** What a Pod requests, and the faults of annotations that could not be read. Paths are names of annotations. */
+export type ReadPodNetworkRequest = { readonly request: PodNetworkRequest; readonly faults: readonly Fault[] };
+
+/** Annotations of a Pod by name. */
+export type Annotations = Readonly<Record<string, string>>;
+
+/**
+ * Reads what a Pod requests by its annotations. Never throws: a malformed annotation is a fault and counts as absent.
+ * The delete policy is an exception: an unknown value counts as `Never`, because a released address cannot be
+ * recovered.
+ */
+export function readPodNetworkRequest(annotations: Annotations = {}): ReadPodNetworkRequest {
+  const faults = new Faults();
+  const read = <T>(name: string, one: (text: string, path: string, faults: Faults) => T | undefined): T | undefined => {
+    const text = annotations[name];
+    return text === undefined ? undefined : one(text.trim(), name, faults);
+  };
+  const request: PodNetworkRequest = {
+    mode: read(POD_ANNOTATION.networks, modeOf),
+    isStatic: read(POD_ANNOTATION.deletePolicy, isNever) ?? false,
+    claimExpiredMs: read(POD_ANNOTATION.claimExpiredDuration, readClaimExpiry),
+    nominatedIp: read(POD_ANNOTATION.nominatedVpcIp, anyIpAddress),
+    nominatedSubnetIds: read(POD_ANNOTATION.nominatedSubnets, idsOf('subnet-')),
+    eip: readEipRequest(annotations, faults),
+    securityGroupIds: read(POD_ANNOTATION.securityGroups, idsOf('sg-')),
+  };
+  return { request, faults: faults.list };
+}
+
+/** Tells whether a Pod has a static address. Every component uses this function for the question. */
+export function isStaticPod(annotations: Annotations = {}): boolean {
+  return readPodNetworkRequest(annotations).request.isStatic;
+}
+
+/** Least time for which a static address is retained, milliseconds. The value of Tencent's product. */
+const MIN_CLAIM_EXPIRY_MS = 300_000;
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+
+/** Reads a Go duration of at least five minutes, or 0s; returns milliseconds. */
+export function readClaimExpiry(text: string, path: string, faults: Faults): number | undefined {
+  const parts = text.length <= 32 && /^(\d+(ms|s|m|h))+$/.test(text) ? [...text.matchAll(/(\d+)(ms|s|m|h)/g)] : [];
+  const ms = parts.reduce((sum, [, count, unit]) => sum + Number(count) * (UNIT_MS[unit ?? ''] ?? 0), 0);
+  if (parts.length > 0 && Number.isSafeInteger(ms) && (ms === 0 || ms >= MIN_CLAIM_EXPIRY_MS)) return ms;
+  faults.add(path, 'a duration of at least 5m such as 30m or 1h30m, or 0s for ever', text);
+  return undefined;
+}
+
+function modeOf(text: string): PodNetworkRequest['mode'] {
+  const networks = readNetworks(text);
+  if (networks.includes('tke-direct-eni')) return 'direct-eni';
+  return networks.includes('tke-route-eni') ? 'route-eni' : undefined;
+}
+
+function isNever(text: string, path: string, faults: Faults): boolean {
+  if (text === 'Immediate' || text === '') return false;
+  if (text !== 'Never') faults.add(path, 'Never or Immediate', text);
+  return true;
+}
+
+const MAX_IDS = 64;
+
+function idsOf(start: string) {
+  return (text: string, path: string, faults: Faults): readonly string[] | undefined => {
+    const ids = text.split(',').map((one) => one.trim());
+    const isGood = ids.length <= MAX_IDS && ids.every((one) => one.startsWith(start) && /^[a-z0-9-]{4,64}$/.test(one));
+    if (isGood) return [...new Set(ids)];
+    faults.add(path, `ids such as ${start}6cjx2o4a with commas`, text);
+    return undefined;
+  };
+}

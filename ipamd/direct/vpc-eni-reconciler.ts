@@ -1,0 +1,208 @@
+import type { CallContext, Cloud } from '../../cloud/cloud.ts';
+import { isCloudError } from '../../cloud/cloud-error.ts';
+import { API_VERSION } from '../../crd/names.ts';
+import { VPC_ENI_KIND } from '../../crd/vpc-eni.ts';
+import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
+import type { ReconcileResult } from '../../kube/controller.ts';
+import { updateGuarded } from '../../kube/guarded-update.ts';
+import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import { resourceTypeOf } from '../../kube/resource-types.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { isRecord } from '../../runtime/decode.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { isSameData } from '../nec/same-data.ts';
+import type { NodeEvents } from '../node/node-deps.ts';
+import { decideVpcEni, type NodeEniEntry, type VpcEniFacts, type VpcEniStep } from './decide-vpc-eni.ts';
+import { newVpcEni, withEni, withMessage, withoutFinalizer } from './render-vpc-eni.ts';
+import { decodeVpcEni, type VpcEniEntry } from './vpc-eni-entry.ts';
+
+/** The resource type of VpcENIs. */
+export const VPC_ENIS = resourceTypeOf(VPC_ENI_KIND);
+const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
+
+/** Dependencies of the VpcENI reconciler; one for each term of leadership. */
+export type VpcEniDeps = {
+  readonly cloud: Pick<Cloud, 'enis' | 'tasks'>;
+  readonly kube: KubeClient;
+  /** Finds the VpcENI of an ENI, in the cache. */
+  readonly find: (eniId: string) => VpcEniEntry | undefined;
+  /** Finds the nodes whose object contains an ENI, in the cache. */
+  readonly entriesOf: (eniId: string) => readonly NodeEniEntry[];
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly events: NodeEvents;
+};
+
+/** A static ENI is checked at this interval: its claim may have ended without an event. */
+const STATIC_RECHECK_MS = 60_000;
+/** A deletion that is not possible now is tried again after this. */
+const WAIT_MS = 30_000;
+const CALL_MS = 60_000;
+/** Describe, decide, write: more rounds than any state of one ENI needs. */
+const MAX_ROUNDS = 8;
+
+/**
+ * Reconciles the VpcENIs of exclusive ENIs: they show the state of each ENI, and ENIs that are not needed any more are
+ * deleted.
+ */
+export class VpcEniReconciler {
+  readonly #deps: VpcEniDeps;
+
+  constructor(deps: VpcEniDeps) {
+    this.#deps = deps;
+  }
+
+  /** Reconciles the VpcENI of one ENI. Idempotent. @throws KubeError and CloudError of what is retried */
+  async reconcile(eniId: string, signal: AbortSignal): Promise<ReconcileResult> {
+    let vpcEni = this.#deps.find(eniId);
+    let facts: VpcEniFacts = { vpcEni, entries: this.#deps.entriesOf(eniId), claim: 'unknown', cloud: 'unasked' };
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const step = decideVpcEni({ ...facts, vpcEni });
+      switch (step.kind) {
+        case 'none':
+          return vpcEni?.phase === 'Available' ? requeueAfter(STATIC_RECHECK_MS) : { kind: 'done' };
+        case 'look':
+          facts = { ...facts, cloud: await this.#observe(eniId, signal) };
+          continue;
+        case 'ask-claim':
+          facts = { ...facts, claim: await this.#readClaim(vpcEni, signal) };
+          continue;
+        case 'write': {
+          const written = await this.#write(vpcEni, step, signal);
+          if (written === undefined || !isWithoutNode(step)) return { kind: 'done' };
+          vpcEni = written;
+          continue;
+        }
+        case 'wait':
+          await this.#report(vpcEni, step.why, signal);
+          return requeueAfter(WAIT_MS);
+        case 'delete-eni':
+          if (!(await this.#deleteEni(eniId, vpcEni, signal))) return requeueAfter(WAIT_MS);
+          facts = { ...facts, cloud: await this.#observe(eniId, signal) };
+          if (facts.cloud !== 'absent') return requeueAfter(WAIT_MS);
+          continue;
+        case 'let-go':
+          await this.#deleteObject(vpcEni, signal);
+          return { kind: 'done' };
+      }
+    }
+    return requeueAfter(WAIT_MS);
+  }
+
+  async #observe(eniId: string, signal: AbortSignal): Promise<VpcEniFacts['cloud']> {
+    const [eni] = await this.#deps.cloud.enis.describe([eniId], this.#context(signal));
+    if (eni === undefined) return 'absent';
+    if (eni.state !== 'AVAILABLE') return 'moving';
+    return eni.attachment === undefined ? 'free' : 'bound';
+  }
+
+  /** Reads the claim from the API server: with a stale cache an ENI could be deleted that a Pod waits for. */
+  async #readClaim(vpcEni: VpcEniEntry | undefined, signal: AbortSignal): Promise<VpcEniFacts['claim']> {
+    const [namespace = '', name = ''] = (vpcEni?.claim ?? '').split('/');
+    const claim = await this.#deps.kube.get(CLAIMS, { namespace, name }, signal);
+    if (claim === undefined) return 'ended';
+    const status = isRecord(claim['status']) ? claim['status'] : {};
+    if (status['phase'] === 'Releasing') return 'ended';
+    // The claim has another ENI for good: two were created because the first was not known in time.
+    const ips: readonly unknown[] = Array.isArray(status['ips']) ? status['ips'] : [];
+    return ips.length === 0 || ips.includes(vpcEni?.primaryIp) ? 'kept' : 'ended';
+  }
+
+  /** Writes the object; returns its new state, undefined when it was deleted. */
+  async #write(
+    vpcEni: VpcEniEntry | undefined,
+    { entry, phase }: Extract<VpcEniStep, { readonly kind: 'write' }>,
+    signal: AbortSignal,
+  ): Promise<VpcEniEntry | undefined> {
+    const { kube, clock, log } = this.#deps;
+    const nowText = new Date(clock.nowMs()).toISOString();
+    if (vpcEni === undefined) {
+      if (entry === undefined) return undefined;
+      const created = await this.#create(newVpcEni(entry, phase, nowText), signal);
+      return created === undefined ? undefined : decodeVpcEni(created);
+    }
+    const change = (current: KubeObject): KubeObject | undefined => {
+      const desired = withEni(current, entry, phase, nowText);
+      return isSameData(desired, current) ? undefined : desired;
+    };
+    if (change(vpcEni.object) === undefined) return vpcEni;
+    const written = await updateGuarded(kube, VPC_ENIS, { name: vpcEni.name }, change, {
+      current: vpcEni.object,
+      signal,
+    });
+    if (written !== undefined && vpcEni.phase !== phase)
+      log.info('the phase of an exclusive ENI has changed', {
+        eniID: vpcEni.eniId,
+        claim: vpcEni.claim,
+        from: vpcEni.phase,
+        to: phase,
+      });
+    return written === undefined ? undefined : decodeVpcEni(written);
+  }
+
+  async #create(object: KubeObject, signal: AbortSignal): Promise<KubeObject | undefined> {
+    try {
+      return await this.#deps.kube.create(VPC_ENIS, object, signal);
+    } catch (error) {
+      // The watch is behind: its event enqueues the ENI again.
+      if (isKubeError(error, 'ALREADY_EXISTS')) return undefined;
+      throw error;
+    }
+  }
+
+  async #deleteEni(eniId: string, vpcEni: VpcEniEntry | undefined, signal: AbortSignal): Promise<boolean> {
+    const { cloud, log } = this.#deps;
+    const context = this.#context(signal);
+    try {
+      const outcome = await cloud.tasks.settle(await cloud.enis.delete(eniId, context), context);
+      log.info('a static ENI is deleted', { eniID: eniId, claim: vpcEni?.claim, outcome: outcome.kind });
+      return true;
+    } catch (error) {
+      if (isCloudError(error, 'gone')) return true;
+      if (!isCloudError(error)) throw error;
+      await this.#report(vpcEni, `it could not be deleted: ${error.message}`, signal);
+      return false;
+    }
+  }
+
+  async #deleteObject(vpcEni: VpcEniEntry | undefined, signal: AbortSignal): Promise<void> {
+    if (vpcEni === undefined) return;
+    const { kube } = this.#deps;
+    const ref = { name: vpcEni.name };
+    if (!vpcEni.isLeaving) await kube.delete(VPC_ENIS, ref, { uid: vpcEni.uid }, signal);
+    const change = (current: KubeObject): KubeObject | undefined => {
+      if (current.metadata.uid !== vpcEni.uid || !decodeVpcEni(current).hasFinalizer) return undefined;
+      return withoutFinalizer(current);
+    };
+    await updateGuarded(kube, VPC_ENIS, ref, change, { signal });
+  }
+
+  /** Reports a problem in the object, and in an event when it is new. */
+  async #report(vpcEni: VpcEniEntry | undefined, message: string, signal: AbortSignal): Promise<void> {
+    if (vpcEni === undefined) return;
+    const { kube, events } = this.#deps;
+    const text = `ENI ${vpcEni.eniId}: ${message}`;
+    const change = (current: KubeObject): KubeObject | undefined => {
+      const desired = withMessage(current, text);
+      return isSameData(desired, current) ? undefined : desired;
+    };
+    if (change(vpcEni.object) === undefined) return;
+    await updateGuarded(kube, VPC_ENIS, { name: vpcEni.name }, change, { signal });
+    const involved = { apiVersion: API_VERSION, kind: VPC_ENI_KIND.kind, name: vpcEni.name, uid: vpcEni.uid };
+    events.record({ involved, type: 'Warning', reason: 'DirectENIStuck', message: text });
+  }
+
+  #context(signal: AbortSignal): CallContext {
+    return { priority: 'gc', owner: 'vpcenis', signal, timeoutMs: CALL_MS };
+  }
+}
+
+/** Tells whether the write was made without a node: then the next step is decided at once. */
+function isWithoutNode({ entry }: Extract<VpcEniStep, { readonly kind: 'write' }>): boolean {
+  return entry === undefined;
+}
+
+function requeueAfter(afterMs: number): ReconcileResult {
+  return { kind: 'again', afterMs };
+}

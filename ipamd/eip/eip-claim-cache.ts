@@ -1,0 +1,102 @@
+import { type EipClaim, eipClaim } from '../../crd/eip-claim.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { withoutManagedFields } from '../../kube/managed-fields.ts';
+import { Faults } from '../../runtime/decode.ts';
+
+/** What is cached of every EIPClaim. */
+export type EipClaimEntry = {
+  /** `namespace/name`, the same as the Pod's. */
+  readonly key: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /** Undefined for a malformed claim: it may still name an EIP. */
+  readonly claim: EipClaim | undefined;
+  /** EIPs that the claim has, or that one of its calls concerns. */
+  readonly eipIds: readonly string[];
+  readonly nodeName: string | undefined;
+};
+
+const EIP_ID = /eip-[a-z0-9]{1,32}/g;
+
+/** Decodes an EIPClaim for an informer. */
+export function decodeEipClaim(object: KubeObject): EipClaimEntry {
+  const { namespace = '', name, uid = '', resourceVersion = '' } = object.metadata;
+  const claim = eipClaim(withoutManagedFields(object), '', new Faults());
+  const status = claim?.status;
+  const ofIntents = (status?.intents ?? []).map(({ eipID }) => eipID);
+  // Every text in an unreadable status that has the form of an EIP id counts as the claim's EIP.
+  const eipIds =
+    claim === undefined ? (JSON.stringify(object['status'] ?? {}).match(EIP_ID) ?? []) : [status?.eipID, ...ofIntents];
+  return {
+    key: `${namespace}/${name}`,
+    uid,
+    resourceVersion,
+    claim,
+    eipIds: [...new Set(eipIds.filter((eipId) => eipId !== undefined))],
+    nodeName: status?.nodeName,
+  };
+}
+
+/** All EIPClaims: from the watch, and newer ones from ipamd's own writes. */
+export class EipClaimCache {
+  readonly #cache: { get(key: string): EipClaimEntry | undefined; values(): Iterable<EipClaimEntry> };
+  readonly #written = new Map<string, EipClaimEntry>();
+
+  constructor(cache: { get(key: string): EipClaimEntry | undefined; values(): Iterable<EipClaimEntry> }) {
+    this.#cache = cache;
+  }
+
+  /** Stores the result of a write, or of a read past the watch. */
+  note(object: KubeObject): void {
+    const entry = decodeEipClaim(object);
+    this.#written.set(entry.key, entry);
+  }
+
+  /** Removes a deleted claim. */
+  remove(key: string): void {
+    this.#written.delete(key);
+  }
+
+  /** Tells whether a claim of this key exists, or existed a moment ago. */
+  has(key: string): boolean {
+    return this.#cache.get(key) !== undefined || this.#written.has(key);
+  }
+
+  /** All claims. */
+  values(): readonly EipClaimEntry[] {
+    return [...this.#each()];
+  }
+
+  /** Returns the EIPs of all other claims: the key of the claim by the id of the EIP. */
+  rivalsOf(key: string): ReadonlyMap<string, string> {
+    const rivals = new Map<string, string>();
+    for (const entry of this.#each()) {
+      if (entry.key !== key) for (const eipId of entry.eipIds) rivals.set(eipId, entry.key);
+    }
+    return rivals;
+  }
+
+  /** Counts the other claims that have, or are getting, an EIP on a node. */
+  usedOn(nodeName: string, exceptKey: string): number {
+    let count = 0;
+    for (const entry of this.#each()) if (entry.nodeName === nodeName && entry.key !== exceptKey) count++;
+    return count;
+  }
+
+  /** Yields the newest state of each claim. Each step of each claim iterates over it, so nothing is copied. */
+  *#each(): Iterable<EipClaimEntry> {
+    for (const cached of this.#cache.values()) {
+      const written = this.#written.get(cached.key);
+      const isBehind = written !== undefined && isOlder(cached, written);
+      if (written !== undefined && !isBehind) this.#written.delete(cached.key);
+      yield isBehind ? written : cached;
+    }
+    for (const [key, written] of this.#written) if (this.#cache.get(key) === undefined) yield written;
+  }
+}
+
+function isOlder(cached: EipClaimEntry, written: EipClaimEntry): boolean {
+  const [first, second] = [cached.resourceVersion, written.resourceVersion];
+  // Versions are opaque by contract and numbers in practice; where they are not numbers, the watch counts.
+  return /^\d+$/.test(first) && /^\d+$/.test(second) && BigInt(first) < BigInt(second);
+}

@@ -1,0 +1,108 @@
+import type { Informer } from '../../kube/informer.ts';
+import type { NecEntry } from '../decode-nec.ts';
+import type { InstanceCache } from '../nodes/instance-cache.ts';
+import type { MachineEntry } from '../nodes/machine-entry.ts';
+import { isSameNode } from '../nodes/node-entry.ts';
+import { BY_INSTANCE, type Informers } from '../open-informers.ts';
+import type { PodFacts } from '../records/pod-facts.ts';
+import { NECS_BY_MARKED_IP } from '../static/build-claim-view.ts';
+import { readMarkedIps } from '../static/read-claim-locations.ts';
+import type { Subnets } from '../subnets/open-subnets.ts';
+import type { Queues } from './queues.ts';
+
+/** Sources of changes. */
+type EnqueueSources = Informers & {
+  readonly machines: Informer<MachineEntry> | undefined;
+  readonly instances: InstanceCache;
+  readonly subnets: Subnets;
+};
+
+/** How long a new node's ENIs wait for the first demand of its agent. */
+const FIRST_DEMAND_MS = 2_000;
+
+/**
+ * Enqueues nodes when something that their decisions depend on has changed; all of them once at the start.
+ * @returns a function that ends it.
+ */
+export function enqueueNodes(sources: EnqueueSources, { supply, nodes }: Queues): () => void {
+  const both = (name: string): void => {
+    supply.add(name);
+    nodes.add(name);
+  };
+  const all = (): void => {
+    for (const name of sources.necs.keys()) both(name);
+    for (const name of sources.nodes.keys()) nodes.add(name);
+  };
+  all();
+  const stops = [
+    sources.necs.subscribe(({ key, before, after }) => {
+      nodes.add(key);
+      // If its agent runs, it soon writes how many addresses the Pods need: one creation can then bring all of them.
+      if (before === undefined && after?.decoded?.spec?.desiredRouteENIIP === undefined)
+        supply.addAfter(key, FIRST_DEMAND_MS);
+      else supply.add(key);
+      // The node that handed a static address over removes it from its own object once it is here.
+      const marked = readMarkedIps(after?.decoded?.status);
+      for (const { name } of marked.flatMap((ip) => sources.necs.byIndex(NECS_BY_MARKED_IP, ip)))
+        if (name !== key) supply.add(name);
+    }),
+    sources.nodes.subscribe(({ key, before, after }) => {
+      if (before !== undefined && after !== undefined && isSameNode(before, after)) return;
+      both(key);
+    }),
+    sources.pods.subscribe(({ before, after }) => {
+      // Only two deletions of Pods matter: the last Pod of a deleted node keeps that node's ENIs, and a Pod keeps an
+      // address that is offered. For other Pods the agent's demand is sufficient.
+      if (after !== undefined || before === undefined || before.nodeName === '') return;
+      if (!hasNode(sources, before.nodeName) || isOffered(sources, before)) supply.add(before.nodeName);
+    }),
+    sources.machines?.subscribe(({ before, after }) => {
+      for (const name of (after ?? before)?.nodeNames ?? []) nodes.add(name);
+    }),
+    sources.instances.subscribe((instanceId) => {
+      for (const { name } of sources.necs.byIndex(BY_INSTANCE, instanceId)) both(name);
+      for (const { name } of sources.nodes.byIndex(BY_INSTANCE, instanceId)) nodes.add(name);
+    }),
+    sources.subnets.subscribe(({ mayUnblock, areProblemsChanged, isScarcityChanged }) => {
+      const wait = mayUnblock ? [...sources.necs.values()].filter((entry) => !isReady(entry)) : [];
+      for (const { name } of areProblemsChanged ? sources.necs.values() : wait) supply.add(name);
+      if (isScarcityChanged) enqueueSpread(sources, supply);
+    }),
+  ];
+  return () => {
+    for (const stop of stops) stop?.();
+  };
+}
+
+/**
+ * Each node that is reconciled for a scarce subnet may write. 50 a second are half of the default rate of calls to the
+ * API server; the other half is for Pods.
+ */
+const SCARCITY_STEP_MS = 20;
+
+/** Spreads nodes over time, those with a published limit first: Pods may wait for them. */
+export function spreadEnqueues(
+  names: readonly string[],
+  isLimited: (name: string) => boolean,
+): readonly { readonly name: string; readonly afterMs: number }[] {
+  const ordered = [...names.filter(isLimited), ...names.filter((name) => !isLimited(name))];
+  return ordered.map((name, index) => ({ name, afterMs: index * SCARCITY_STEP_MS }));
+}
+
+function enqueueSpread({ necs }: EnqueueSources, supply: Queues['supply']): void {
+  const isLimited = (name: string): boolean => necs.get(name)?.decoded?.status?.allocatableRouteENIIPs !== undefined;
+  for (const { name, afterMs } of spreadEnqueues([...necs.keys()], isLimited)) supply.addAfter(name, afterMs);
+}
+
+function hasNode({ nodes }: Informers, name: string): boolean {
+  return nodes.get(name) !== undefined;
+}
+
+function isOffered({ necs }: Informers, { nodeName, ips }: PodFacts): boolean {
+  const offers = necs.get(nodeName)?.decoded?.spec?.releasableIPs ?? [];
+  return offers.some(({ ip }) => ips.includes(ip));
+}
+
+function isReady({ decoded }: NecEntry): boolean {
+  return decoded?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+}

@@ -1,0 +1,74 @@
+import type { Cloud } from '../../cloud/cloud.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { IpamdConfig } from '../config/options.ts';
+import type { StaticEniIndex } from '../direct/static-eni-index.ts';
+import type { Ids } from '../nec/decision.ts';
+import type { CircuitBreakers } from '../node/circuit-breakers.ts';
+import type { CloudObserver } from '../node/cloud-observer.ts';
+import type { NodeEvents } from '../node/node-deps.ts';
+import type { NodeMemories } from '../node/node-memory.ts';
+import type { openInstanceCache } from '../nodes/instance-cache.ts';
+import type { MachineEntry } from '../nodes/machine-entry.ts';
+import type { KnownNodeFacts } from '../nodes/node-facts.ts';
+import type { IpamdMetrics } from '../observability/metrics.ts';
+import type { InformerDeps, Informers, RecordInformers } from '../open-informers.ts';
+import type { AddressConflicts } from '../static/address-conflicts.ts';
+import type { ClaimRequests } from '../static/claim-requests.ts';
+import type { ClaimWaits } from '../static/claim-waits.ts';
+import type { Subnets } from '../subnets/open-subnets.ts';
+import type { Queues } from './queues.ts';
+
+/** Dependencies of leading: of the process, and the same in each term. */
+export type LeaderDeps = {
+  readonly config: IpamdConfig;
+  readonly runtime: {
+    readonly clock: Clock;
+    readonly log: Logger;
+    readonly random: () => number;
+    readonly ids: Ids;
+    readonly kube: KubeClient;
+    readonly cloud: Cloud;
+    readonly metrics: IpamdMetrics;
+  };
+  readonly informers: Informers;
+  readonly informerDeps: InformerDeps;
+  /** Undefined if the cluster has no Machines. */
+  readonly machines: () => Informer<MachineEntry> | undefined;
+  readonly events: NodeEvents;
+  /** Used by all terms. */
+  readonly breakers: CircuitBreakers;
+  /** Used by all terms. */
+  readonly cloudObserver: CloudObserver;
+  /** Called with the state of a term, for metrics; with undefined when the term is over. */
+  readonly onTerm: (view: TermView | undefined) => void;
+};
+
+/** The observable state of a term. */
+export type TermView = {
+  readonly epoch: number;
+  readonly queues: Queues;
+  readonly records: RecordInformers | undefined;
+};
+
+/** All components of one term of leadership; state that a later term must not have is made anew. */
+export type TermComponents = {
+  readonly queues: Queues;
+  readonly memory: NodeMemories;
+  readonly subnets: Subnets;
+  readonly instances: ReturnType<typeof openInstanceCache>;
+  readonly facts: KnownNodeFacts;
+  readonly claims: ClaimState;
+  readonly staticEniIndex: StaticEniIndex;
+  /** Returns the instances of the existing nodes. */
+  readonly instanceIds: () => ReadonlySet<string>;
+};
+
+/** State of static addresses that belongs to one term. */
+export type ClaimState = {
+  readonly requests: ClaimRequests;
+  readonly conflicts: AddressConflicts;
+  readonly waits: ClaimWaits;
+};

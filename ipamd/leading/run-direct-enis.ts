@@ -1,0 +1,15 @@
+import { runVpcEnis } from '../direct/run-vpc-enis.ts';
+import type { LeaderDeps, TermComponents } from './leader-deps.ts';
+
+/** Runs the VpcENI controller until aborted. Rejects only with a fault of ipamd. */
+export async function runDirectEnis(deps: LeaderDeps, { queues }: TermComponents, signal: AbortSignal): Promise<void> {
+  const { informers, events } = deps;
+  const { cloud, kube, clock, log, random, metrics } = deps.runtime;
+  const { necs, vpcEnis, pods } = informers;
+  const nodeOfPod = (key: string): string | undefined => pods.get(key)?.nodeName;
+  const enqueueNode = (name: string): void => queues.supply.add(name);
+  const sources = { necs, vpcEnis, nodeOfPod, enqueueNode, observer: metrics.controller };
+  await runVpcEnis({ cloud, kube, clock, log, random, events, ...sources }, signal).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
+}

@@ -1,0 +1,236 @@
+import { type ReconcileResult, runController } from '../../kube/controller.ts';
+import type { Term } from '../../kube/election/term.ts';
+import { StaticEniIndex } from '../direct/static-eni-index.ts';
+import { subnetKey } from '../node/call-keys.ts';
+import type { NodeDeps } from '../node/node-deps.ts';
+import { NodeMemories } from '../node/node-memory.ts';
+import { reconcileNode } from '../node/reconcile-node.ts';
+import { type Claimant, findRival } from '../nodes/find-rival.ts';
+import { openInstanceCache } from '../nodes/instance-cache.ts';
+import { createNodeController } from '../nodes/node-controller.ts';
+import { createNodeFacts, type NodeFactsDeps } from '../nodes/node-facts.ts';
+import { BY_INSTANCE, type Informers } from '../open-informers.ts';
+import { NECS_BY_CLAIM, NECS_BY_MARKED_IP } from '../static/build-claim-view.ts';
+import { findMoved, type MarkedHolders } from '../static/find-moved.ts';
+import { openSubnets } from '../subnets/open-subnets.ts';
+import { enqueueNodes } from './enqueue-nodes.ts';
+import type { LeaderDeps, TermComponents } from './leader-deps.ts';
+import { closeQueues, makeQueues } from './queues.ts';
+import { runAudit } from './run-audit.ts';
+import { runDirectEnis } from './run-direct-enis.ts';
+import { createClaimState, noteRefusal, noteWaits, runPodClaims } from './run-pod-claims.ts';
+import { runPodEips } from './run-pod-eips.ts';
+import { followRecords, openRecords, runPodRecords } from './run-pod-records.ts';
+import { runSubnetPublisher } from './run-subnet-publisher.ts';
+
+const SECOND_MS = 1_000;
+
+/**
+ * Does a leader's work until the term is over, or until `drain` aborts: then nothing new is started, and calls in
+ * flight have the time of `--shutdown-grace`. Resolves when everything has ended. Rejects only with a fault of ipamd.
+ */
+export async function runLeader(deps: LeaderDeps, term: Term, drain: AbortSignal): Promise<void> {
+  const halt = new AbortController();
+  const signal = AbortSignal.any([term.signal, halt.signal]);
+  const components = createComponents(deps);
+  const { queues, subnets, instances } = components;
+  const records = openRecords(deps);
+  deps.onTerm({ epoch: term.epoch, queues, records });
+  const background: Promise<unknown>[] = [];
+  const onDrain = (): void => {
+    closeQueues(queues);
+    background.push(haltAfterGrace(deps, halt));
+  };
+  drain.addEventListener('abort', onDrain, { once: true });
+  if (drain.aborted) onDrain();
+  try {
+    if (!(await areSynced(deps.informers, signal))) return;
+    background.push(
+      subnets.run(signal),
+      instances.run(components.instanceIds, signal),
+      runAudit(deps, components, signal),
+    );
+    background.push(runPodEips(deps, components, term, signal), runDirectEnis(deps, components, signal));
+    background.push(runSubnetPublisher(deps, components, signal));
+    background.push(followRecords(records, signal), runPodClaims(deps, components, records, signal));
+    if (deps.config.recordPods) background.push(runPodRecords(deps, records, signal));
+    const stopEnqueueing = enqueueNodes({ ...deps.informers, machines: deps.machines(), instances, subnets }, queues);
+    await Promise.all([runSupply(deps, components, term, signal), runNodes(deps, components, signal)]);
+    stopEnqueueing();
+  } finally {
+    drain.removeEventListener('abort', onDrain);
+    closeQueues(queues);
+    halt.abort(new Error('the term is over'));
+    await Promise.all(background);
+    deps.runtime.metrics.clearTerm();
+    deps.onTerm(undefined);
+  }
+}
+
+async function haltAfterGrace({ config, runtime }: LeaderDeps, halt: AbortController): Promise<void> {
+  await runtime.clock.sleep(config.shutdownGraceMs, halt.signal).catch(() => {});
+  if (halt.signal.aborted) return;
+  runtime.log.warn('calls are still in flight; the next leader resolves them');
+  halt.abort(new Error('ipamd is ending'));
+}
+
+/** Waits until every cache has its first list: a leader would treat an object that it has not read as deleted. */
+async function areSynced(informers: Informers, signal: AbortSignal): Promise<boolean> {
+  try {
+    await Promise.all(Object.values(informers).map((informer) => informer.synced(signal)));
+    return true;
+  } catch (error) {
+    if (signal.aborted) return false;
+    throw error;
+  }
+}
+
+function createComponents(deps: LeaderDeps): TermComponents {
+  const { config, informers, events } = deps;
+  const { clock, log, random, cloud, metrics } = deps.runtime;
+  const { nodes, necs, pods, configMaps, vpcEnis } = informers;
+  const instances = openInstanceCache({
+    cloud,
+    clock,
+    log,
+    stoppedGraceMs: config.stoppedInstanceGraceMs,
+    onRefresh: metrics.onInstancesRefresh,
+  });
+  const machines = { byIndex: (name: string, value: string) => deps.machines()?.byIndex(name, value) ?? [] };
+  const instanceIds = (): ReadonlySet<string> => {
+    const ofNecs = [...necs.values()].map(({ decoded }) => decoded?.status?.instanceID);
+    const ofNodes = [...nodes.values()].map((node) => facts.instanceIdOf(node));
+    return new Set([...ofNecs, ...ofNodes].filter((id) => id !== undefined));
+  };
+  const vpcIds = (): Iterable<string> => {
+    const ids = [...instanceIds()].map((id) => instances.find(id)?.instance?.vpcId);
+    return new Set(ids.filter((id) => id !== undefined));
+  };
+  const subnets = openSubnets({
+    cloud,
+    configMap: { namespace: config.namespace, name: config.configMap },
+    configMaps,
+    vpcIds,
+    onlyNominated: config.onlyNominatedEniSubnets,
+    clock,
+    log,
+    events,
+    observe: metrics.subnets,
+    onFreeIps: (subnetId) => deps.breakers.allowProbe(subnetKey(subnetId)),
+  });
+  const claims = createClaimState(deps);
+  const known = { nodes, machines, pods, instances, subnets, clock, flags: config };
+  const staticEniIndex = new StaticEniIndex({ necs, vpcEnis, byClaim: NECS_BY_CLAIM });
+  const staticEnis: NodeFactsDeps['staticEnis'] = (name, requests) => staticEniIndex.ofNode(name, requests);
+  const markedOn: MarkedHolders = (ip) =>
+    necs.byIndex(NECS_BY_MARKED_IP, ip).map(({ name, decoded }) => {
+      return { name, ...(decoded?.status === undefined ? {} : { status: decoded.status }) };
+    });
+  const movedTo: NodeFactsDeps['movedTo'] = (name) => findMoved(name, necs.get(name)?.decoded?.status, markedOn);
+  const facts = createNodeFacts({ ...known, claims: claims.requests, movedTo, staticEnis });
+  const queues = makeQueues(clock, random);
+  return { queues, memory: new NodeMemories(), subnets, instances, facts, claims, staticEniIndex, instanceIds };
+}
+
+function runSupply(deps: LeaderDeps, components: TermComponents, term: Term, signal: AbortSignal): Promise<void> {
+  const { config, informers, events, breakers, cloudObserver } = deps;
+  const { clock, log, ids, kube, cloud, metrics } = deps.runtime;
+  const { queues, memory, facts } = components;
+  const requestTimeoutSeconds = Math.ceil(config.cloudTimeoutMs / SECOND_MS);
+  const leader = { epoch: term.epoch, clusterId: config.clusterId, requestTimeoutSeconds, term: { ...term, signal } };
+  const enqueue = (name: string): void => queues.supply.add(name);
+  const node: NodeDeps = {
+    cloud,
+    kube,
+    necs: informers.necs,
+    facts,
+    leader,
+    ids,
+    clock,
+    log,
+    events,
+    observe: metrics.node,
+    breakers,
+    cloudObserver,
+    memory,
+    findStaticEni: (eniId) => components.staticEniIndex.find(eniId),
+    claimsWait: (name, waits) => noteWaits(components.claims, queues, name, waits),
+    claimRefused: (key, refusal) => noteRefusal(components.claims, (claim) => queues.claims.add(claim), key, refusal),
+    enqueue,
+  };
+  return runController(
+    {
+      name: 'supply',
+      queue: queues.supply,
+      workers: config.workers,
+      reconcile: async (name, by) =>
+        postponeWhileStarting(deps, components, term, name) ?? (await reconcileNode(node, name, by)),
+      clock,
+      log,
+      observer: metrics.controller,
+    },
+    signal,
+  );
+}
+
+/** A cloud that does not describe its instances for this long is reported. */
+const STARTING_MS = 60_000;
+
+/**
+ * Postpones nodes of which a new leader has described nothing yet. That is no fault of the nodes, and reporting it
+ * would cost two writes and an event for every node of the cluster. Undefined: the node is reconciled.
+ */
+function postponeWhileStarting(
+  { informers, runtime }: LeaderDeps,
+  { facts }: TermComponents,
+  { startedMs }: Term,
+  name: string,
+): ReconcileResult | undefined {
+  if (runtime.clock.monotonicMs() - startedMs >= STARTING_MS) return undefined;
+  const entry = informers.necs.get(name);
+  if (entry?.decoded === undefined) return undefined;
+  const answer = facts.viewOf(name, entry);
+  return answer.kind === 'unknown' ? { kind: 'again', afterMs: answer.afterMs } : undefined;
+}
+
+function claimantsOf({ nodes, necs }: Informers, instanceId: string): readonly Claimant[] {
+  return nodes.byIndex(BY_INSTANCE, instanceId).map((node) => {
+    const ownsInstance = necs.get(node.name)?.decoded?.status?.instanceID === instanceId;
+    return { node, ownsInstance };
+  });
+}
+
+/** Each write of a taint or an annotation is one call; more workers would only wait for the rate limit. */
+const NODE_WORKERS = 50;
+
+function runNodes(deps: LeaderDeps, components: TermComponents, signal: AbortSignal): Promise<void> {
+  const { config, informers, events } = deps;
+  const { clock, log, kube, metrics } = deps.runtime;
+  const { queues, instances, facts } = components;
+  const controller = createNodeController({
+    kube,
+    nodes: informers.nodes,
+    necs: informers.necs,
+    instances,
+    rivalOf: (name, instanceId) => findRival(name, claimantsOf(informers, instanceId)),
+    facts,
+    flags: config,
+    clock,
+    log,
+    events,
+    observe: metrics.nodes,
+    enqueueSupply: (name) => queues.supply.add(name),
+  });
+  return runController(
+    {
+      name: 'nodes',
+      queue: queues.nodes,
+      workers: NODE_WORKERS,
+      reconcile: (name, by) => controller.reconcile(name, by),
+      clock,
+      log,
+      observer: metrics.controller,
+    },
+    signal,
+  );
+}

@@ -1,0 +1,99 @@
+import type { CloudError } from '../../cloud/cloud-error.ts';
+import { VPC_ENIS_BY } from '../direct/vpc-eni-entry.ts';
+import type { ClaimRefusal } from '../node/node-deps.ts';
+import { openStaticInformers, type RecordInformers } from '../open-informers.ts';
+import { AddressConflicts, createLookUpHolder } from '../static/address-conflicts.ts';
+import { runClaimAudit } from '../static/audit-claims.ts';
+import { ClaimViewBuilder } from '../static/build-claim-view.ts';
+import { ClaimRequests } from '../static/claim-requests.ts';
+import { ClaimWaits, MIN_WAIT_MS } from '../static/claim-waits.ts';
+import { findWorkload } from '../static/find-workload.ts';
+import { runClaims } from '../static/run-claims.ts';
+import type { ClaimState, LeaderDeps, TermComponents } from './leader-deps.ts';
+
+/** Makes the state that nodes read before claims are reconciled; it is empty at first. */
+export function createClaimState({ runtime, informers }: Pick<LeaderDeps, 'runtime' | 'informers'>): ClaimState {
+  const { clock, random, cloud } = runtime;
+  const lookupHolder = createLookUpHolder({ cloud, necs: informers.necs });
+  return {
+    requests: new ClaimRequests(),
+    conflicts: new AddressConflicts(clock, random, lookupHolder),
+    waits: new ClaimWaits(clock),
+  };
+}
+
+/** Runs the claims controller and its audit until aborted. Rejects only with a fault of ipamd. */
+export async function runPodClaims(
+  deps: LeaderDeps,
+  { queues, claims, subnets }: TermComponents,
+  records: RecordInformers,
+  signal: AbortSignal,
+): Promise<void> {
+  const { config, informers, informerDeps, events } = deps;
+  const { clock, log, kube, metrics } = deps.runtime;
+  const { configs, deployments } = openStaticInformers(informerDeps, config);
+  const views = new ClaimViewBuilder({
+    ...informers,
+    ...records,
+    configs,
+    workloadOf: (pod) => (deployments === undefined ? undefined : findWorkload(pod, deployments.values())),
+    subnets,
+    hasEni: (key) => informers.vpcEnis.byIndex(VPC_ENIS_BY.claim, key).length > 0,
+    waits: claims.waits,
+    clock,
+    namespace: config.namespace,
+    defaultExpiredMs: config.claimExpiredDurationMs,
+    takeOverAfterMs: config.staticTakeoverAfterMs,
+  });
+  const following = [configs, deployments].map((informer) => informer?.start(signal));
+  const enqueueNode = (name: string): void => queues.supply.add(name);
+  const shared = { kube, views, ...claims, enqueueNode, clock, log, events, queue: queues.claims, subnets };
+  const rules = { configs, deployments, namespace: config.namespace };
+  const all = { ...shared, ...informers, ...records, ...rules, observer: metrics.controller, observe: metrics.claims };
+  const enqueue = (key: string): void => queues.claims.add(key);
+  const audit = {
+    ...informers,
+    ...records,
+    configs,
+    conflicts: claims.conflicts,
+    cloud: deps.runtime.cloud,
+    enqueue,
+    clock,
+    log,
+    events,
+  };
+  const audited = { ...audit, intervalMs: config.claimAuditIntervalMs, observe: metrics.claims };
+  const stop = informers.vpcEnis.subscribe(({ before, after }) => {
+    for (const { claim } of [before, after].filter((one) => one !== undefined)) if (claim !== '') enqueue(claim);
+  });
+  await Promise.all([runClaims(all, signal), runClaimAudit(audited, signal)]).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
+  stop();
+  await Promise.all(following);
+}
+
+/** Notes that the cloud refused a claim's requested address because another resource has it. */
+export function noteRefusal(
+  { conflicts }: ClaimState,
+  enqueue: (key: string) => void,
+  key: string,
+  { ips, code, message }: ClaimRefusal,
+): void {
+  if (ips.length === 0 || !TAKEN_CODES.some((one) => code.startsWith(one))) return;
+  conflicts.add(key, ips, `${code}: ${message}`);
+  enqueue(key);
+}
+
+/** Notes why claims wait on a node; claims that wait for a while are enqueued. */
+export function noteWaits(
+  { waits }: ClaimState,
+  { claims }: TermComponents['queues'],
+  node: string,
+  reasons: ReadonlyMap<string, string>,
+): void {
+  for (const key of waits.note(node, reasons)) claims.addAfter(key, MIN_WAIT_MS);
+}
+
+/** Error codes of the cloud for an address that another resource has. */
+const TAKEN_CODES: readonly CloudError['code'][] = ['ResourceInUse', 'InvalidParameterValue.Duplicate'];

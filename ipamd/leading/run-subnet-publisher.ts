@@ -1,0 +1,31 @@
+import type { PublishedFacts } from '../subnets/decide-published.ts';
+import { readSubnetLabel } from '../subnets/decide-subnet-config.ts';
+import { publishSubnets } from '../subnets/publish-subnets.ts';
+import type { LeaderDeps, TermComponents } from './leader-deps.ts';
+
+/**
+ * Publishes the free addresses of subnets for the scheduler extender, until aborted. Rejects only with a fault of
+ * ipamd.
+ */
+export async function runSubnetPublisher(
+  { config, informers, runtime }: LeaderDeps,
+  { subnets }: TermComponents,
+  signal: AbortSignal,
+): Promise<void> {
+  const { kube, clock, log } = runtime;
+  const { necs, nodes } = informers;
+  const onlyNominated = new Set(config.onlyNominatedEniSubnets);
+  const facts = (): PublishedFacts | undefined => {
+    if (!subnets.isReady) return undefined;
+    const decoded = [...necs.values()].flatMap((entry) => entry.decoded ?? []);
+    const byLabel = [...nodes.values()].flatMap(({ subnetsLabel }) => readSubnetLabel(subnetsLabel).subnetIds);
+    return {
+      subnets: subnets.all(),
+      configured: subnets.config()?.subnetIds ?? [],
+      onlyNominated,
+      statuses: decoded.flatMap(({ status }) => status ?? []),
+      named: new Set([...byLabel, ...decoded.flatMap(({ spec }) => spec?.subnetIDs ?? [])]),
+    };
+  };
+  await publishSubnets({ kube, clock, log, namespace: config.namespace, facts }, signal);
+}

@@ -1,0 +1,41 @@
+import { MUTATIONS } from '../../crd/intent.ts';
+import type { Intent } from './decision.ts';
+
+/** Whether a recorded intent may be resolved now. */
+type IntentResolution = { readonly kind: 'wait'; readonly ms: number } | { readonly kind: 'resolve' };
+
+/** The leader and the time at which an intent is checked. */
+type ResolutionContext = {
+  readonly ownEpoch: number;
+  /** When this leader first read the intent; for its own intents, when it made the call. Monotonic milliseconds. */
+  readonly firstSeenMs: number;
+  readonly nowMs: number;
+  readonly leaseMs: number;
+};
+
+/** Errors after which the request may still arrive at the cloud. */
+const MAY_STILL_ARRIVE: readonly string[] = ['TIMEOUT', 'NETWORK'];
+
+/**
+ * Decides when an intent may be resolved, if this process does not wait for its call.
+ * One with a task was answered: at once. An inherited one waits for lease and request timeout: until then its sender
+ * may be alive and its request may arrive. An own one waits only where a request that arrives late does harm: the call
+ * takes no ClientToken, and the error leaves open whether it arrives.
+ */
+export function decideIntentResolution(
+  intent: Intent,
+  { ownEpoch, firstSeenMs, nowMs, leaseMs }: ResolutionContext,
+): IntentResolution {
+  if (intent.phase === 'Accepted' && intent.taskID !== undefined) return { kind: 'resolve' };
+  const isOwn = intent.leaderEpoch === ownEpoch;
+  if (isOwn && !isHarmfulLate(intent)) return { kind: 'resolve' };
+  const waitMs = (isOwn ? 0 : leaseMs) + intent.requestTimeoutSeconds * 1000;
+  const leftMs = firstSeenMs + waitMs - nowMs;
+  return leftMs > 0 ? { kind: 'wait', ms: leftMs } : { kind: 'resolve' };
+}
+
+/** Tells whether a late request does harm. The id of an ENI is never used again, so a late deletion finds nothing. */
+function isHarmfulLate(intent: Intent): boolean {
+  if (MUTATIONS[intent.action].takesClientToken || intent.action === 'DeleteNetworkInterface') return false;
+  return intent.phase === 'Unclear' && MAY_STILL_ARRIVE.includes(intent.lastError?.code ?? 'TIMEOUT');
+}

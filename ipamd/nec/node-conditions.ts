@@ -1,0 +1,119 @@
+import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import type { DirectBlocked } from './decide-direct-growth.ts';
+import type { Ids } from './decision.ts';
+import type { Blocked } from './decision-context.ts';
+import { directEnisOf, directSupplyOf, eniRequestsHere } from './direct-supply.ts';
+import type { NodeProblem, NodeView } from './node-view.ts';
+import type { Supply } from './supply.ts';
+
+type Condition = NonNullable<NodeEniConfigStatus['conditions']>[number];
+type NewCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
+
+/** Longest message of a condition, characters. */
+const MAX_MESSAGE_LENGTH = 2048;
+
+/** Returns the status with its conditions up to date; the same object when they are unchanged. Takes the time. */
+export function withReady(
+  status: NodeEniConfigStatus,
+  view: NodeView,
+  supply: Supply,
+  blocked: Blocked | undefined,
+  ids: Ids,
+): NodeEniConfigStatus {
+  const ready = withCondition(status, evaluateReady(view, supply, blocked), ids);
+  return withProblems(ready, view.problems ?? [], ids);
+}
+
+/** Returns the status with one condition set; the transition time changes only with the condition's status. */
+export function withCondition(status: NodeEniConfigStatus, desired: NewCondition, ids: Ids): NodeEniConfigStatus {
+  const conditions = status.conditions ?? [];
+  const existing = conditions.find((condition) => condition.type === desired.type);
+  const { message: fullMessage, ...head } = desired;
+  const message = fullMessage?.slice(0, MAX_MESSAGE_LENGTH);
+  const isSame =
+    existing?.status === desired.status && existing.reason === desired.reason && existing.message === message;
+  if (isSame) return status;
+  const lastTransitionTime = existing?.status === desired.status ? existing.lastTransitionTime : ids.now();
+  const next: Condition = { ...head, ...(message === undefined ? {} : { message }), lastTransitionTime };
+  return { ...status, conditions: [...conditions.filter((condition) => condition.type !== desired.type), next] };
+}
+
+/** Evaluates whether the supply meets the demand, and if not, why. */
+function evaluateReady(view: NodeView, supply: Supply, blocked: Blocked | undefined): NewCondition {
+  const type = 'Ready';
+  if (view.leaving !== 'no') {
+    return { type, status: 'False', reason: 'Draining', message: 'all ENIs of this node are being released' };
+  }
+  if (blocked !== undefined && blocked.reason !== 'CallUnderWay') {
+    return { type, status: 'False', reason: blocked.reason, message: blocked.message };
+  }
+  if (supply.have < supply.want) {
+    return { type, status: 'False', reason: 'CallUnderWay', message: 'more addresses are being requested' };
+  }
+  return { type, status: 'True', reason: 'SupplyMet' };
+}
+
+/**
+ * Returns the status with the condition about refusals of the cloud that do not concern new addresses: security groups,
+ * removals. The condition stays while a call is in flight that may be refused again; afterwards it becomes True.
+ */
+export function withRefusal(
+  status: NodeEniConfigStatus,
+  refusal: Pick<Blocked, 'reason' | 'message'> | undefined,
+  isIdle: boolean,
+  ids: Ids,
+): NodeEniConfigStatus {
+  const type = 'CloudAccepts';
+  if (refusal !== undefined) {
+    const { reason, message } = refusal;
+    return withCondition(status, { type, status: 'False', reason, message }, ids);
+  }
+  const hasCondition = status.conditions?.some((condition) => condition.type === type) ?? false;
+  return hasCondition && isIdle ? withCondition(status, { type, status: 'True', reason: 'Accepted' }, ids) : status;
+}
+
+/** Sets the condition about invalid input. It exists once something was wrong, and becomes True afterwards. */
+function withProblems(status: NodeEniConfigStatus, problems: readonly NodeProblem[], ids: Ids): NodeEniConfigStatus {
+  const type = 'ConfigValid';
+  const [first] = problems;
+  if (first !== undefined) {
+    const message = problems.map((problem) => problem.message).join('; ');
+    return withCondition(status, { type, status: 'False', reason: first.reason, message }, ids);
+  }
+  const hasCondition = status.conditions?.some((condition) => condition.type === type) ?? false;
+  return hasCondition ? withCondition(status, { type, status: 'True', reason: 'Valid' }, ids) : status;
+}
+
+/** Type of the condition of a node's exclusive ENIs. */
+const DIRECT_READY = 'DirectENIReady';
+
+/**
+ * Returns the status with the condition of its exclusive ENIs, with numbers. A node that serves none, and never did,
+ * has no such condition. Returns the same object when the condition is unchanged. Takes the time.
+ */
+export function withDirectReady(
+  status: NodeEniConfigStatus,
+  view: NodeView,
+  blockers: readonly DirectBlocked[],
+  ids: Ids,
+): NodeEniConfigStatus {
+  const hasCondition = status.conditions?.some(({ type }) => type === DIRECT_READY) ?? false;
+  const servesDirectEnis =
+    (view.maxDirectENI ?? 0) > 0 || directEnisOf(status).length > 0 || eniRequestsHere(view).length > 0;
+  if (!hasCondition && !servesDirectEnis) return status;
+  const evaluated = evaluateDirectReady(status, view, blockers);
+  return withCondition(status, { type: DIRECT_READY, ...evaluated }, ids);
+}
+
+function evaluateDirectReady(status: NodeEniConfigStatus, view: NodeView, blockers: readonly DirectBlocked[]) {
+  if (view.leaving !== 'no') {
+    return { status: 'False' as const, reason: 'Draining', message: 'all ENIs of this node are being released' };
+  }
+  const blocked = blockers.find(({ reason }) => reason !== 'CallUnderWay');
+  if (blocked !== undefined) return { status: 'False' as const, reason: blocked.reason, message: blocked.message };
+  const { have, want } = directSupplyOf(view, status);
+  if (have < want || blockers.length > 0) {
+    return { status: 'False' as const, reason: 'CallUnderWay', message: 'more exclusive ENIs are being requested' };
+  }
+  return { status: 'True' as const, reason: 'SupplyMet' };
+}

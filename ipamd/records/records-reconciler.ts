@@ -1,0 +1,211 @@
+import { VPC_IP_KIND, vpcIpName } from '../../crd/vpc-ip.ts';
+import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
+import type { KubeClient, ObjectRef } from '../../kube/kube-client.ts';
+import { isKubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
+import { resourceTypeOf } from '../../kube/resource-types.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { NecEntry } from '../decode-nec.ts';
+import { decideRecords, type RecordWrite } from './decide-records.ts';
+import { PODS_BY_NODE, type PodFacts } from './pod-facts.ts';
+import { type ClaimFacts, RECORDS_BY_NODE, type VipFacts } from './record-facts.ts';
+import { renderClaim, renderPatch, renderVip } from './render-record.ts';
+import { SentWrites } from './sent-writes.ts';
+
+/** A cache of objects, such as an informer. */
+type Lookup<T> = {
+  get(key: string): T | undefined;
+  values(): Iterable<T>;
+  byIndex(name: string, value: string): readonly T[];
+};
+
+/** Result of a write. `behind`: the object had a newer state than the cache. */
+type RecordResult = 'written' | 'behind' | 'failed';
+
+/** Dependencies of the records reconciler. */
+export type RecordsDeps = {
+  readonly kube: Pick<KubeClient, 'create' | 'patch' | 'delete'>;
+  readonly pods: Lookup<PodFacts>;
+  readonly vips: Lookup<VipFacts>;
+  readonly claims: Lookup<ClaimFacts>;
+  readonly necs: { get(name: string): NecEntry | undefined };
+  /** Waits until one more write may be made: records have a limited share of the calls. */
+  readonly acquireWrite: (signal: AbortSignal) => Promise<void>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly observe?: { onWrite(kind: RecordWrite['kind'], result: RecordResult): void };
+};
+
+/** When a node's records are to be reconciled again; the same shape as the controllers' own type. */
+type RecordsResult = { readonly kind: 'done' } | { readonly kind: 'again'; readonly afterMs: number };
+
+/**
+ * The garbage collector takes seconds; it will not delete claims that are left after this (their Pod is finished, not
+ * deleted).
+ */
+const LINGER_MS = 60_000;
+/** Time for the caches to receive what conflicted with a write. */
+const BEHIND_MS = 2_000;
+const RACE_CODES: readonly KubeErrorCode[] = ['CONFLICT', 'ALREADY_EXISTS', 'NOT_FOUND'];
+const SERVER_FAULT_CODES: readonly KubeErrorCode[] = ['UNAVAILABLE', 'TIMEOUT', 'THROTTLED', 'UNAUTHORIZED'];
+const DONE: RecordsResult = { kind: 'done' };
+const VIPS = resourceTypeOf(VPC_IP_KIND);
+const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
+
+/**
+ * Reconciles the records of Pods, one node at a time. Use it only when every cache is synced: it treats a missing
+ * object as deleted.
+ */
+export class RecordsReconciler {
+  #deps: RecordsDeps;
+  #sent: SentWrites;
+  /** Since when claims have been without their Pod; by node, then by key. */
+  #waiting = new Map<string, ReadonlyMap<string, number>>();
+
+  constructor(deps: RecordsDeps) {
+    this.#deps = deps;
+    this.#sent = new SentWrites(deps.clock);
+  }
+
+  /** Returns the nodes that have Pods or records: those that have to be reconciled at the start. */
+  nodes(): ReadonlySet<string> {
+    const { pods, vips, claims } = this.#deps;
+    const names = new Set<string>();
+    for (const { nodeName } of pods.values()) if (nodeName !== '') names.add(nodeName);
+    for (const vip of vips.values()) if (vip.isRecord) names.add(vip.nodeName);
+    for (const claim of claims.values()) if (claim.isRecord) names.add(claim.nodeName);
+    return names;
+  }
+
+  /**
+   * Brings a node's records in line with its Pods. Idempotent. A failed write does not stop those of other objects.
+   * @throws KubeError the first that requires a backoff
+   */
+  async reconcile(nodeName: string, signal: AbortSignal): Promise<RecordsResult> {
+    const { clock, pods, vips, claims, necs } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    const { writes, waiting } = decideRecords({
+      pods: pods.byIndex(PODS_BY_NODE, nodeName),
+      status: necs.get(nodeName)?.decoded?.status,
+      vips: vips.byIndex(RECORDS_BY_NODE, nodeName),
+      claims: claims.byIndex(RECORDS_BY_NODE, nodeName),
+      podOf: (key) => pods.get(key),
+      vipOf: (name) => vips.get(name),
+      claimOf: (key) => claims.get(key),
+      lingering: this.#lingering(nodeName, nowMs),
+    });
+    this.#noteWaiting(nodeName, waiting, nowMs);
+    const isBehind = await this.#writeAll(writes, signal);
+    if (isBehind) return { kind: 'again', afterMs: BEHIND_MS };
+    return waiting.length > 0 ? { kind: 'again', afterMs: LINGER_MS } : DONE;
+  }
+
+  #lingering(nodeName: string, nowMs: number): ReadonlySet<string> {
+    const since = this.#waiting.get(nodeName) ?? new Map<string, number>();
+    return new Set([...since].filter(([, sinceMs]) => nowMs - sinceMs >= LINGER_MS).map(([key]) => key));
+  }
+
+  #noteWaiting(nodeName: string, waiting: readonly string[], nowMs: number): void {
+    const known = this.#waiting.get(nodeName);
+    if (waiting.length === 0) this.#waiting.delete(nodeName);
+    else this.#waiting.set(nodeName, new Map(waiting.map((key) => [key, known?.get(key) ?? nowMs])));
+  }
+
+  /** Makes the writes; returns whether a cache is behind, so that the node must be reconciled again. */
+  async #writeAll(writes: readonly RecordWrite[], signal: AbortSignal): Promise<boolean> {
+    const failures: unknown[] = [];
+    let isBehind = false;
+    for (const write of writes) {
+      const target = targetOf(write);
+      const cachedVersion = this.#cachedVersion(write);
+      if (this.#sent.isAwaited(target, cachedVersion)) {
+        isBehind = true;
+        continue;
+      }
+      await this.#deps.acquireWrite(signal);
+      try {
+        await this.#write(write, signal);
+        this.#sent.note(target, cachedVersion);
+        this.#deps.observe?.onWrite(write.kind, 'written');
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!isKubeError(error)) throw error;
+        if (RACE_CODES.includes(error.code)) {
+          isBehind = true;
+          this.#deps.observe?.onWrite(write.kind, 'behind');
+          continue;
+        }
+        this.#deps.observe?.onWrite(write.kind, 'failed');
+        this.#deps.log.warn('record not written', { write: write.kind, object: target, error: error.message });
+        failures.push(error);
+        // The server itself has a problem: the other writes would fail too.
+        if (SERVER_FAULT_CODES.includes(error.code)) break;
+      }
+    }
+    if (failures.length > 0) throw failures[0];
+    return isBehind;
+  }
+
+  #cachedVersion(write: RecordWrite): string | undefined {
+    const { vips, claims } = this.#deps;
+    const { name, namespace } = refOf(write);
+    const found = namespace === undefined ? vips.get(name) : claims.get(`${namespace}/${name}`);
+    return found?.resourceVersion;
+  }
+
+  async #write(write: RecordWrite, signal: AbortSignal): Promise<void> {
+    const { kube } = this.#deps;
+    const ref = refOf(write);
+    switch (write.kind) {
+      case 'create-claim':
+        await kube.create(CLAIMS, renderClaim(write.record), signal);
+        return;
+      case 'create-vip':
+        await kube.create(VIPS, renderVip(write.record, write.ip), signal);
+        return;
+      case 'update-claim': {
+        const body = renderPatch(renderClaim(write.record), write.claim.resourceVersion);
+        await kube.patch(CLAIMS, ref, { kind: 'merge', body }, signal);
+        return;
+      }
+      case 'update-vip': {
+        const body = renderPatch(renderVip(write.record, write.ip), write.vip.resourceVersion);
+        await kube.patch(VIPS, ref, { kind: 'merge', body }, signal);
+        return;
+      }
+      case 'delete-claim':
+        await kube.delete(CLAIMS, ref, guardOf(write.claim), signal);
+        return;
+      case 'delete-vip':
+        await kube.delete(VIPS, ref, guardOf(write.vip), signal);
+        return;
+    }
+  }
+}
+
+function guardOf({ uid, resourceVersion }: VipFacts | ClaimFacts) {
+  return { uid, resourceVersion };
+}
+
+/** Returns the reference of a write's object; the cache's key has the same name. */
+function refOf(write: RecordWrite): ObjectRef {
+  switch (write.kind) {
+    case 'create-claim':
+      return { namespace: write.record.pod.namespace, name: write.record.pod.name };
+    case 'update-claim':
+    case 'delete-claim': {
+      const [namespace = '', name = ''] = write.claim.key.split('/');
+      return { namespace, name };
+    }
+    case 'create-vip':
+      return { name: vpcIpName(write.ip.ip) };
+    case 'update-vip':
+    case 'delete-vip':
+      return { name: write.vip.name };
+  }
+}
+
+function targetOf(write: RecordWrite): string {
+  const { namespace, name } = refOf(write);
+  return namespace === undefined ? `vip ${name}` : `vipc ${namespace}/${name}`;
+}

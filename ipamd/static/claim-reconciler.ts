@@ -1,0 +1,213 @@
+import { vpcIpName } from '../../crd/vpc-ip.ts';
+import type { VpcIpClaim } from '../../crd/vpc-ip-claim.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Fault } from '../../runtime/decode.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { IPAMD_EVENTS, type IpamdEventReason } from '../event-reasons.ts';
+import type { NodeEvents } from '../node/node-deps.ts';
+import type { ClaimFacts, StaticObject, VipFacts } from '../records/record-facts.ts';
+import type { AddressConflicts } from './address-conflicts.ts';
+import type { ClaimViewBuilder } from './build-claim-view.ts';
+import type { ClaimDecision, ClaimReason } from './claim-decision.ts';
+import type { ClaimRequests } from './claim-requests.ts';
+import type { ClaimView } from './claim-view.ts';
+import { decideClaim } from './decide-claim.ts';
+import { renderInvalid } from './render-claim.ts';
+import { selectReservedIps } from './select-reserved-ips.ts';
+import { CLAIMS, type ClaimWriteKind, deleteRecord, involvedClaim, refOf, writeDecision } from './write-claim.ts';
+
+/** Dependencies of the claim reconciler. */
+export type ClaimReconcilerDeps = {
+  readonly kube: KubeClient;
+  readonly claims: Pick<Informer<ClaimFacts>, 'get'>;
+  readonly vips: Pick<Informer<VipFacts>, 'get'>;
+  readonly views: ClaimViewBuilder;
+  readonly requests: ClaimRequests;
+  readonly conflicts: AddressConflicts;
+  /** Enqueues a node: its requests have changed. */
+  readonly enqueueNode: (name: string) => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly events: NodeEvents;
+  readonly observe?: ClaimsObserver;
+};
+
+/** Callbacks for claims; the metrics use them. */
+export type ClaimsObserver = {
+  onWrite?(kind: ClaimWriteKind): void;
+  /** State of a claim; undefined when it is deleted. */
+  onClaim?(key: string, reason: ClaimReason | undefined): void;
+};
+
+/** When a claim is to be reconciled again; the same shape as the controllers' own type. */
+type ClaimResult = { readonly kind: 'done' } | { readonly kind: 'again'; readonly afterMs: number };
+
+/** Time for the caches to receive what conflicted with a write. */
+const CACHE_LAG_MS = 500;
+const DONE: ClaimResult = { kind: 'done' };
+
+/** Reconciles claims, one at a time. Use it only when every cache is synced: it treats a missing object as deleted. */
+export class ClaimReconciler {
+  readonly #deps: ClaimReconcilerDeps;
+  /** Faults of claims that were reported. */
+  readonly #reportedFaults = new Map<string, string>();
+  /** Notices that were reported on Pods, by claim. */
+  readonly #reportedNotices = new Map<string, string>();
+
+  constructor(deps: ClaimReconcilerDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Brings one claim, its VpcIPs and the requests for nodes in line with its Pod. Idempotent.
+   * @throws KubeError when a write failed for another reason than a cache that is behind
+   */
+  async reconcile(key: string, signal: AbortSignal): Promise<ClaimResult> {
+    const { claims, views, requests, conflicts } = this.#deps;
+    const facts = claims.get(key);
+    if (facts?.isRecord === true && !(await this.#handleRecord(key, facts, signal))) return DONE;
+    const { decoded, faults } = decodedOf(facts);
+    if (faults.length > 0) return await this.#reportFaults(key, facts, faults, signal);
+    this.#reportedFaults.delete(key);
+    await conflicts.resolveHolder(key, signal);
+    const view = views.build(key, decoded, conflicts.of(key));
+    const decision = decideClaim(view);
+    try {
+      await this.#deleteBlockingRecords(view, decision, signal);
+      await writeDecision({ kube: this.#deps.kube, ...this.#writeObserver() }, view, decision, signal);
+    } catch (error) {
+      if (!isKubeError(error, 'CONFLICT', 'ALREADY_EXISTS', 'NOT_FOUND')) throw error;
+      return { kind: 'again', afterMs: CACHE_LAG_MS };
+    }
+    this.#report(view, decision);
+    if (isConflictOver(view, decision)) conflicts.remove(key);
+    if (decision.claim?.kind === 'finish') this.#reportedNotices.delete(key);
+    for (const node of requests.set(key, decision.requests, selectReservedIps(view, decision)))
+      this.#deps.enqueueNode(node);
+    // If this pass came a little too early it would be the last one, and the claim would never show why it waits.
+    const dueMs = [decision.recheckMs, views.waitDueInMs(key)].filter((ms) => ms !== undefined);
+    return dueMs.length === 0 ? DONE : { kind: 'again', afterMs: Math.max(1, Math.min(...dueMs)) };
+  }
+
+  #writeObserver() {
+    const { observe } = this.#deps;
+    return { onWrite: (kind: ClaimWriteKind) => observe?.onWrite?.(kind) };
+  }
+
+  /**
+   * Handles a record of a Pod of that name without a static address; it is deleted when a Pod with a static address
+   * exists. Returns whether to go on.
+   */
+  async #handleRecord(key: string, facts: ClaimFacts, signal: AbortSignal): Promise<boolean> {
+    if (this.#deps.views.podOf(key) === undefined) {
+      // Marks without a claim are still to be removed; the record itself belongs to the records controller.
+      for (const node of this.#deps.requests.set(key, new Map(), [])) this.#deps.enqueueNode(node);
+      return false;
+    }
+    const { uid, resourceVersion } = facts;
+    await this.#deps.kube.delete(CLAIMS, refOf(key), { uid, resourceVersion }, signal).catch((error: unknown) => {
+      if (!isKubeError(error, 'CONFLICT', 'NOT_FOUND')) throw error;
+    });
+    return false;
+  }
+
+  /** Deletes the record of a deleted Pod that has the name of a VpcIP that is to be created. */
+  async #deleteBlockingRecords(view: ClaimView, { vips }: ClaimDecision, signal: AbortSignal): Promise<void> {
+    for (const write of vips) {
+      if (write.kind !== 'put' || write.vip !== undefined) continue;
+      const existing = this.#deps.vips.get(vpcIpName(write.desired.ip));
+      if (existing?.isRecord !== true || view.holderOf(write.desired.ip) !== undefined) continue;
+      await deleteRecord(this.#deps.kube, existing, write.desired.ip, signal);
+    }
+  }
+
+  /** Reports a malformed claim; the claim and everything that depends on it stay unchanged. */
+  async #reportFaults(
+    key: string,
+    facts: ClaimFacts | undefined,
+    faults: readonly Fault[],
+    signal: AbortSignal,
+  ): Promise<ClaimResult> {
+    const text = faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`).join('; ');
+    if (this.#reportedFaults.get(key) === text) return DONE;
+    this.#reportedFaults.set(key, text);
+    this.#deps.log.warn('a claim cannot be read, nothing is done to it', { claim: key, faults: text });
+    this.#record(key, facts?.uid, 'ClaimInvalid', text);
+    this.#deps.observe?.onClaim?.(key, 'ClaimInvalid');
+    const body = renderInvalid(text, facts?.resourceVersion, new Date(this.#deps.clock.nowMs()).toISOString());
+    await this.#deps.kube.patch(CLAIMS, refOf(key), { kind: 'merge', body }, signal).catch((error: unknown) => {
+      // The API server refuses every write of an object that its schema does not accept; then only the event reports
+      // it.
+      if (!isKubeError(error)) throw error;
+    });
+    return DONE;
+  }
+
+  #report(view: ClaimView, { claim, notices }: ClaimDecision): void {
+    const { observe } = this.#deps;
+    const uid = view.claim?.metadata.uid;
+    const before = view.claim?.status?.conditions?.find(({ type }) => type === 'Ready');
+    if (claim?.kind === 'create' || claim?.kind === 'put') {
+      const { reason, status } = claim.desired;
+      observe?.onClaim?.(view.key, reason);
+      const event = eventOf(reason);
+      if (event !== undefined && before?.reason !== reason) this.#recordOnPod(view, event, status.message ?? '');
+      this.#reportNotices(view, notices);
+    } else if (claim?.kind === 'delete') {
+      this.#record(view.key, uid, 'ClaimEnded', `the address is released: ${claim.why}`);
+    } else if (claim?.kind === 'finish' || view.claim === undefined) {
+      observe?.onClaim?.(view.key, undefined);
+    }
+  }
+
+  /** Reports what differs from the last report, of this Pod or the former one. */
+  #reportNotices(view: ClaimView, notices: ClaimDecision['notices']): void {
+    const { key, pod } = view;
+    const reported = notices.length === 0 ? '' : JSON.stringify([pod?.uid, notices]);
+    if ((this.#reportedNotices.get(key) ?? '') === reported) return;
+    if (reported === '') this.#reportedNotices.delete(key);
+    else this.#reportedNotices.set(key, reported);
+    for (const { reason, message } of notices) this.#recordOnPod(view, reason, message);
+  }
+
+  /** Records an event on the Pod that waits for the claim, if there is one: that is where people look. */
+  #recordOnPod(view: ClaimView, reason: IpamdEventReason, message: string): void {
+    const { pod, key, claim } = view;
+    if (pod === undefined || reason === 'ClaimInUse') {
+      this.#record(key, claim?.metadata.uid, reason, message);
+      return;
+    }
+    const involved = { apiVersion: 'v1', kind: 'Pod', ...refOf(key), uid: pod.uid };
+    this.#deps.events.record({ involved, type: IPAMD_EVENTS[reason].type, reason, message });
+  }
+
+  #record(key: string, uid: string | undefined, reason: IpamdEventReason, message: string): void {
+    const involved = involvedClaim(key, uid);
+    this.#deps.events.record({ involved, type: IPAMD_EVENTS[reason].type, reason, message });
+  }
+}
+
+function decodedOf(facts: ClaimFacts | undefined): StaticObject<VpcIpClaim> {
+  return facts?.staticObject ?? { decoded: undefined, faults: [] };
+}
+
+/** Tells whether a conflict does not matter any more: the claim has its address, or is deleted. */
+function isConflictOver({ locations, claim }: ClaimView, decision: ClaimDecision): boolean {
+  const isDeleted = claim === undefined && decision.claim === undefined;
+  return isDeleted || decision.claim?.kind === 'finish' || locations.some(({ isReleasing }) => !isReleasing);
+}
+
+function eventOf(reason: ClaimReason): IpamdEventReason | undefined {
+  return (EVENTS as Readonly<Partial<Record<ClaimReason, IpamdEventReason>>>)[reason];
+}
+
+const EVENTS = {
+  AddressTaken: 'AddressTaken',
+  AddressElsewhere: 'AddressElsewhere',
+  AddressPoolExhausted: 'AddressPoolExhausted',
+  StaticIPDisabled: 'StaticIPDisabled',
+  ClaimInUse: 'ClaimInUse',
+} as const satisfies Readonly<Partial<Record<ClaimReason, IpamdEventReason>>>;

@@ -1,0 +1,64 @@
+import { readClaimExpiry } from '../../crd/pod-network-request.ts';
+import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
+import { Faults } from '../../runtime/decode.ts';
+import { networkRequestOf, type PodFacts, type PodOwner, runtimeUidOf } from '../records/pod-facts.ts';
+import type { ClaimPod, ClaimRule } from './claim-view.ts';
+
+/**
+ * Derives the settings of a Pod's claim. Undefined for a Pod without a claim: it has no static address, and no
+ * exclusive ENI with its own security groups. Annotations take precedence over the StaticIPConfig that selects the Pod.
+ */
+export function readClaimPod(
+  pod: PodFacts,
+  config: StaticIpConfig | undefined,
+  workload: PodOwner | undefined,
+): ClaimPod | undefined {
+  const { claimInfo } = pod;
+  if (claimInfo === undefined) return undefined;
+  const { request, faults } = networkRequestOf(pod);
+  const { mode, labels } = claimInfo;
+  const isPrepared = mode === 'direct-eni' && request.securityGroupIds !== undefined;
+  if (!request.isStatic && !isPrepared) return undefined;
+  const faultTexts = faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`);
+  const uid = runtimeUidOf(pod);
+  return { uid, nodeName: pod.nodeName, labels, rule: { ...ruleOf(), ...configured(), faults: faultTexts } };
+
+  function ruleOf(): Omit<ClaimRule, 'faults'> {
+    const { claimExpiredMs, nominatedIp, nominatedSubnetIds, securityGroupIds } = request;
+    return {
+      mode,
+      isStatic: request.isStatic,
+      ...(claimExpiredMs === undefined ? {} : { expiredMs: claimExpiredMs }),
+      ...(nominatedIp === undefined || mode === 'direct-eni' ? {} : { nominatedIp }),
+      ...(nominatedSubnetIds === undefined ? {} : { subnetIds: nominatedSubnetIds }),
+      ...(securityGroupIds === undefined ? {} : { securityGroupIds }),
+      ...(workload === undefined || !request.isStatic ? {} : { workload }),
+    };
+  }
+
+  function configured(): Partial<ClaimRule> {
+    if (!request.isStatic) return {};
+    const { claimExpiredDuration, subnetIDs, ips } = config?.spec ?? {};
+    const expiredMs = claimExpiredDuration === undefined ? undefined : readDurationMs(claimExpiredDuration);
+    const hasOwnIp = request.nominatedIp !== undefined || mode === 'direct-eni';
+    return {
+      ...(request.claimExpiredMs !== undefined || expiredMs === undefined ? {} : { expiredMs }),
+      ...(request.nominatedSubnetIds !== undefined || subnetIDs === undefined || subnetIDs.length === 0
+        ? {}
+        : { subnetIds: subnetIDs }),
+      ...(hasOwnIp || ips === undefined || ips.length === 0 ? {} : { pool: ips }),
+    };
+  }
+}
+
+/** Reads a retention time; undefined for an invalid one. */
+export function readDurationMs(text: string): number | undefined {
+  return readClaimExpiry(text, '', new Faults());
+}
+
+/** Renders a retention time in the format of Go. */
+export function renderDurationMs(ms: number): string {
+  return ms % SECOND_MS === 0 ? `${ms / SECOND_MS}s` : `${ms}ms`;
+}
+
+const SECOND_MS = 1_000;

@@ -1,0 +1,86 @@
+import type { PodRequest } from '../index/pod-request.ts';
+import type { Reservation } from '../index/reservation.ts';
+import type { NodeView, SchedulerIndex, StaticAddress } from '../index/scheduler-index.ts';
+import type { SubnetAvailability } from '../index/subnet-availability.ts';
+import type { Names } from '../index/subnet-index.ts';
+
+/** The context of a fit decision: everything about one Pod that nodes are evaluated with. */
+export type FitContext = {
+  readonly demand: PodRequest;
+  /** The static address of the Pod and its location; undefined for a Pod without one. */
+  readonly staticAddress: StaticAddress | undefined;
+  /** The subnets that the Pod or its claim accepts, with their zones where they are known; undefined: any subnet. */
+  readonly nominated: readonly NominatedSubnet[] | undefined;
+  /** The reservation that the Pod already has. The capacity it counts is the Pod's own. */
+  readonly reservation: Reservation | undefined;
+  /**
+   * For each subnet that an address of the Pod may come from: the nodes with an ENI in it; undefined: any subnet is
+   * accepted.
+   */
+  readonly nodesInSubnets: readonly Names[] | undefined;
+  /** Nodes that already have the static address, or the static exclusive ENI, of the Pod. */
+  readonly holders: ReadonlySet<string>;
+  /**
+   * Refusals that apply to a whole zone, by zone. Each is made once, as a zone may have thousands of nodes. Begins
+   * empty.
+   */
+  readonly refusalsByZone: Map<string, Refusal>;
+  /**
+   * True when the Pod requests addresses on shared ENIs and nothing else, as most Pods do. Then the free capacity of a
+   * node usually decides alone.
+   */
+  readonly isPlain: boolean;
+  /** The addresses that subnets have left; undefined until ipamd has published them. */
+  readonly availability: SubnetAvailability | undefined;
+  /** Reasons by `NodeSupply.sources`; each is rendered once. Begins empty. */
+  readonly reasonsBySources: Map<string, string>;
+};
+
+/** A subnet that a Pod accepts; `zone` is undefined while no node has an ENI in it. */
+export type NominatedSubnet = { readonly subnetId: string; readonly zone: string | undefined };
+
+/** The reason why a node cannot take a Pod. */
+export type Refusal = {
+  /** Text for the events of the Pod; equal for nodes that refuse for the same reason with the same numbers. */
+  readonly reason: string;
+  /** True when no eviction on the node would change it. */
+  readonly isUnresolvable: boolean;
+  /** True when cloud calls for this node are pending: the answer may change within moments. */
+  readonly isTransient: boolean;
+};
+
+/** Returns the subnets of which an ENI must be in one; undefined: any subnet of the node. */
+export function subnetsOf(
+  { isStatic }: PodRequest,
+  staticAddress: StaticAddress | undefined,
+  nominated: readonly NominatedSubnet[] | undefined,
+): readonly string[] | undefined {
+  if (isStatic && staticAddress?.subnetId !== undefined) return [staticAddress.subnetId];
+  return nominated?.map(({ subnetId }) => subnetId);
+}
+
+/** Tells whether the static address, or the static exclusive ENI, of the Pod is already on a node. */
+export function hasStaticAddress({ demand, holders }: FitContext, { name }: NodeView): boolean {
+  return demand.isStatic && holders.size > 0 && holders.has(name);
+}
+
+/** Builds the context that all nodes are evaluated with for one Pod. The index is read once, not once for each node. */
+export function buildFitContext(index: SchedulerIndex, demand: PodRequest): FitContext {
+  const claim = demand.isStatic ? index.claim(demand.key) : undefined;
+  const ids = demand.nominatedSubnetIds ?? claim?.nominatedSubnetIds;
+  const isPlain = !demand.isStatic && ids === undefined && demand.directEnis === 0 && demand.eips === 0;
+  const staticAddress = demand.isStatic ? index.staticAddressOf(demand) : undefined;
+  const nominated = ids?.map((subnetId) => ({ subnetId, zone: index.zoneOf(subnetId) }));
+  return {
+    demand,
+    staticAddress,
+    nominated,
+    isPlain,
+    nodesInSubnets: subnetsOf(demand, staticAddress, nominated)?.map((subnetId) => index.nodesIn(subnetId)),
+    holders: index.holdersOf(demand.key),
+    refusalsByZone: new Map(),
+    reservation: index.reservationOf(demand.uid),
+    availability: index.availability(),
+    reasonsBySources: new Map(),
+  };
+}

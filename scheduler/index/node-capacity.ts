@@ -1,0 +1,87 @@
+import type { EniFacts, NecFacts } from './facts.ts';
+import type { PodRequest } from './pod-request.ts';
+import type { Reservation } from './reservation.ts';
+
+/** Capacity of one kind on a node: the limit, and how much of it is used. */
+export type Capacity = {
+  /** Undefined: the limit is not known, and nothing is refused for it. */
+  readonly limit: number | undefined;
+  readonly used: number;
+  /** Claims that use a part of the capacity, whether their Pod exists or not. */
+  readonly keys: ReadonlySet<string>;
+};
+
+/** One ENI that serves new Pods, and how many more Pods its addresses can serve. */
+export type EniCapacity = { readonly subnetId: string; readonly left: number };
+
+/** The capacity of a node, of each kind. */
+export type NodeCapacity = {
+  readonly route: Capacity;
+  readonly direct: Capacity;
+  readonly eip: Capacity;
+  /** Shared ENIs on the instance, those being attached or detached included. */
+  readonly enis: number;
+  readonly maxEnis: number | undefined;
+  /** Of the used capacity of shared ENIs: what Pods without a static address use. */
+  readonly plainUsed: number;
+};
+
+/** The Pods on a node and the reservations on it. */
+type NodeLoad = {
+  readonly pods: Iterable<PodRequest>;
+  /** Valid reservations: not expired, and not of a Pod that is already bound. */
+  readonly reservations: Iterable<Reservation>;
+};
+
+const NO_KEYS: ReadonlySet<string> = new Set();
+
+/**
+ * Computes the capacity of a node. For shared ENIs: the limit of the node, reduced to what its subnets allow, less one
+ * address for each Pod, each static address on the node and each reservation. A claim that is several of these counts
+ * once.
+ */
+export function nodeCapacityOf(nec: NecFacts, { pods, reservations }: NodeLoad): NodeCapacity {
+  const shared = nec.enis.filter(({ isShared }) => isShared);
+  const routeKeys = new Set(shared.flatMap(({ claims }) => claims));
+  const exclusive = nec.enis.filter(({ isShared }) => !isShared);
+  const directKeys = new Set(exclusive.flatMap(({ claims }) => claims));
+  const counted = { route: 0, direct: 0, eip: 0 };
+  const count = (demand: Pick<PodRequest, 'key' | 'isStatic' | 'routeIps' | 'directEnis' | 'eips'>): void => {
+    counted.eip += demand.eips;
+    if (demand.isStatic && demand.routeIps > 0) routeKeys.add(demand.key);
+    else counted.route += demand.routeIps;
+    if (demand.isStatic && demand.directEnis > 0) directKeys.add(demand.key);
+    else counted.direct += demand.directEnis;
+  };
+  for (const pod of pods) count(pod);
+  for (const { demand } of reservations) count(demand);
+  const staticUsed = Math.max(routeKeys.size, nec.staticIps);
+  return {
+    route: { limit: routeLimit(nec, shared), used: counted.route + staticUsed, keys: routeKeys },
+    direct: { limit: nec.maxDirectEnis, used: counted.direct + directKeys.size, keys: directKeys },
+    eip: { limit: nec.maxEips, used: counted.eip, keys: NO_KEYS },
+    enis: shared.length,
+    maxEnis: nec.maxEnis,
+    plainUsed: counted.route,
+  };
+}
+
+/** Computes how many Pods that need a particular subnet each serving shared ENI can still take. */
+export function eniCapacitiesOf(nec: NecFacts, pods: Iterable<PodRequest>): readonly EniCapacity[] {
+  const inUse = new Set([...pods].filter(({ isStatic }) => !isStatic).flatMap(({ ips }) => ips));
+  const { ipsPerEni = 0 } = nec;
+  return nec.enis
+    .filter(({ isShared, isServing }) => isShared && isServing)
+    .map((eni) => ({ subnetId: eni.subnetId, left: ipsPerEni - eni.claims.length - usedOf(eni, inUse) }));
+}
+
+function usedOf({ ips }: EniFacts, inUse: ReadonlySet<string>): number {
+  return ips.filter((ip) => inUse.has(ip)).length;
+}
+
+/** Returns the address limit of shared ENIs. A node without published limits has the addresses that are on its ENIs. */
+function routeLimit({ maxEnis, ipsPerEni, allocatable }: NecFacts, shared: readonly EniFacts[]): number {
+  const limit = maxEnis === undefined || ipsPerEni === undefined ? undefined : maxEnis * ipsPerEni;
+  if (limit === undefined) return allocatable ?? shared.reduce((sum, { ips }) => sum + ips.length, 0);
+  return Math.min(limit, allocatable ?? limit);
+}

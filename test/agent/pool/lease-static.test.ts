@@ -1,0 +1,147 @@
+import test from 'ava';
+import type { Family } from '../../../agent/journal/lease.ts';
+import type { ClaimMark, SupplyAddress, SupplyEni } from '../../../agent/journal/supply.ts';
+import { applySupply } from '../../../agent/pool/apply-supply.ts';
+import { findClaimUids, leaseStatic, type PodIdentity } from '../../../agent/pool/lease-static.ts';
+import { adopt, adoptCooldowns, adoptOffers, lease, release } from '../../../agent/pool/pool.ts';
+import { EMPTY_POOL, type PoolState } from '../../../agent/pool/pool-state.ts';
+import { sampleAddress, sampleEni, sampleLease, sampleSupply } from './supply-sample.ts';
+
+const POD = { namespace: 'ns', name: 'web-0', uid: 'u1' };
+const IP = '10.0.0.5';
+
+function poolOf(addresses: readonly SupplyAddress[], eni: Partial<SupplyEni> = {}): PoolState {
+  return applySupply(EMPTY_POOL, sampleSupply([sampleEni('eni-a', [], { ...eni, addresses })])).state;
+}
+
+const kept = (uid?: string, change: Partial<SupplyAddress> = {}): SupplyAddress => {
+  const claim: ClaimMark = { namespace: 'ns', name: 'web-0', ...(uid === undefined ? {} : { uid }) };
+  return sampleAddress(IP, { claim, ...change });
+};
+
+const ask = (state: PoolState, pod = POD, enis?: ReadonlySet<string>, families: readonly Family[] = [4]) =>
+  leaseStatic(state, { key: 'c1/eth0', pod, families, ...(enis === undefined ? {} : { enis }) });
+
+const waits = test.macro((t, state: PoolState, reason: string, pod: PodIdentity = POD, enis?: ReadonlySet<string>) => {
+  const asked = ask(state, pod, enis);
+  t.deepEqual(asked.result, { kind: 'waits', reason });
+  t.is(asked.state, state);
+});
+
+const WHOSE = 'kept for ns/web-0';
+test(
+  'leaseStatic: waits for an address that is not there',
+  waits,
+  poolOf([]),
+  `the address ${WHOSE} is not on this node yet`,
+);
+test(
+  'leaseStatic: waits for its predecessor',
+  waits,
+  adopt(poolOf([kept('u1')]), [sampleLease('old', 'eni-a', [IP])]).state,
+  `address ${IP} ${WHOSE} is held by the sandbox old of its predecessor`,
+);
+test(
+  'leaseStatic: waits while the mark names nobody',
+  waits,
+  poolOf([kept()]),
+  `address ${IP} ${WHOSE} is on this node, but for no Pod yet`,
+);
+test(
+  'leaseStatic: waits while the mark names another',
+  waits,
+  poolOf([kept('u2')]),
+  `address ${IP} ${WHOSE} is for the Pod with uid u2, not for this one with uid u1`,
+);
+test(
+  'leaseStatic: waits for nothing that is being taken off',
+  waits,
+  poolOf([kept('u1', { state: 'releasing' })]),
+  `address ${IP} ${WHOSE} is being taken off this node`,
+);
+test(
+  'leaseStatic: waits until the offer is out',
+  waits,
+  adoptOffers(poolOf([kept('u1')]), [{ ip: IP, family: 4, eniId: 'eni-a', assignmentId: `as-${IP}` }]).state,
+  `address ${IP} ${WHOSE} is offered back; the offer is being taken out`,
+);
+test(
+  'leaseStatic: waits for the ENI',
+  waits,
+  poolOf([kept('u1')]),
+  `address ${IP} ${WHOSE} is on eni-a, which does not serve now`,
+  POD,
+  new Set<string>(),
+);
+test(
+  'leaseStatic: knows no Pod without a uid',
+  waits,
+  poolOf([kept('u1')]),
+  `the runtime names no uid (K8S_POD_UID), and nobody else may have an address ${WHOSE}`,
+  { ...POD, uid: '' },
+);
+
+test('leaseStatic: gives both families where both are kept, and the one that is where only one is', (t) => {
+  const six = sampleAddress('fd00::5', { claim: POD });
+  const both = ask(poolOf([six, kept('u1')]), POD, undefined, [4, 6]).result;
+  t.deepEqual(both.kind === 'leased' ? both.addresses.map(({ ip }) => ip) : both, [IP, 'fd00::5']);
+  const one = ask(poolOf([kept('u1')]), POD, undefined, [4, 6]).result;
+  t.deepEqual(one.kind === 'leased' ? one.addresses.map(({ ip }) => ip) : one, [IP]);
+  t.is(ask(poolOf([six]), POD, undefined, [4, 6]).result.kind, 'waits');
+});
+
+test('leaseStatic: gives a key what it has already', (t) => {
+  const { state } = ask(poolOf([kept('u1')]));
+  const again = ask(state);
+  t.like(again.result, { kind: 'leased', isNew: false });
+  t.is(again.state, state);
+});
+
+test('release: keeps a kept address without a cooldown, and lets it rest that left the supply', (t) => {
+  const leased = ask(poolOf([kept('u1')])).state;
+  const ended = release(leased, { key: 'c1/eth0', nowMs: 10, cooldownMs: 120_000 });
+  t.deepEqual(ended.result, { kind: 'released', cooldowns: [] });
+  t.like(ended.state.addresses.get(IP), { state: 'kept', claim: { uid: 'u1' }, leaseKey: undefined });
+  const gone = applySupply(leased, sampleSupply([sampleEni('eni-a', [])], 2)).state;
+  const rests = release(gone, { key: 'c1/eth0', nowMs: 10, cooldownMs: 120_000 });
+  t.is(rests.result.kind === 'released' ? rests.result.cooldowns.length : 0, 1);
+  t.is(rests.state.addresses.get(IP)?.state, 'cooling');
+  const back = applySupply(rests.state, sampleSupply([sampleEni('eni-a', [], { addresses: [kept('u2')] })], 3)).state;
+  t.is(back.addresses.get(IP)?.state, 'kept', 'its mark ends the rest');
+});
+
+test('applySupply: a mark takes an address out of the pool, and its end puts it back', (t) => {
+  const plain = poolOf([sampleAddress(IP)]);
+  const marked = applySupply(plain, sampleSupply([sampleEni('eni-a', [], { addresses: [kept('u1')] })], 2)).state;
+  t.is(marked.addresses.get(IP)?.state, 'kept');
+  t.is(lease(marked, { key: 'c2/eth0', families: [4], nowMs: 0 }).result.kind, 'exhausted');
+  const again = applySupply(marked, sampleSupply([sampleEni('eni-a', [IP])], 3)).state;
+  t.like(again.addresses.get(IP), { state: 'free', claim: undefined });
+});
+
+test('applySupply: a Pod that runs when its address is marked goes on, and then it is kept', (t) => {
+  const running = adopt(poolOf([sampleAddress(IP)]), [sampleLease('c1', 'eni-a', [IP])]).state;
+  const marked = applySupply(running, sampleSupply([sampleEni('eni-a', [], { addresses: [kept('u1')] })], 2)).state;
+  t.like(marked.addresses.get(IP), { state: 'leased', leaseKey: 'c1/eth0' });
+  t.is(release(marked, { key: 'c1/eth0', nowMs: 0, cooldownMs: 9 }).state.addresses.get(IP)?.state, 'kept');
+});
+
+test('adoptCooldowns: a kept address does not rest', (t) => {
+  const cooldown = {
+    ip: IP,
+    family: 4,
+    eniId: 'eni-a',
+    assignmentId: `as-${IP}`,
+    freedAtMs: 0,
+    coolUntilMs: 9,
+    cooldownMs: 9,
+  } as const;
+  t.is(adoptCooldowns(poolOf([kept('u1')]), [cooldown]).state.addresses.get(IP)?.state, 'kept');
+});
+
+test('findMark: knows the Pods that the marks of a name are for, and whether there are any', (t) => {
+  t.is(findClaimUids(poolOf([sampleAddress(IP)]), POD), undefined);
+  t.deepEqual(findClaimUids(poolOf([kept()]), POD)?.uids, new Set());
+  t.deepEqual(findClaimUids(poolOf([kept('u1')]), POD)?.uids, new Set(['u1']));
+  t.is(findClaimUids(poolOf([kept('u1')]), { ...POD, namespace: 'other' }), undefined);
+});

@@ -1,0 +1,104 @@
+import test from 'ava';
+import { auditNode, openNodeScene, supplyOf } from '../support/node-scene.ts';
+
+test('reconcileNode: makes the object anew when an older state of it was restored', async (t) => {
+  const scene = await openNodeScene();
+  scene.want(5);
+  scene.lead();
+  t.true(await scene.until(() => supplyOf(scene) === 5, 60_000));
+  await scene.pass(5_000);
+  const old = scene.api.api.store.snapshot();
+  scene.want(14);
+  t.true(await scene.until(() => supplyOf(scene) === 14, 60_000));
+  await scene.pass(5_000);
+  const before = scene.nec()?.status?.supplyEpoch ?? 0;
+  const idsBefore = new Set(
+    scene
+      .nec()
+      ?.status?.eniInfos?.flatMap((eni) => eni.addresses ?? [])
+      .map((one) => one.assignmentID),
+  );
+  scene.api.restore(old);
+  // What the agent has seen outlives the restore in its journal, and it says so.
+  await scene.edit((nec) => ({ ...nec, spec: { ...nec.spec, desiredRouteENIIP: 14, observedSupplyEpoch: before } }));
+  t.true(await scene.until(() => (scene.nec()?.status?.supplyEpoch ?? 0) > before, 300_000));
+  t.true(await scene.until(() => supplyOf(scene) === 14, 60_000));
+  await scene.pass(120_000);
+  t.deepEqual(auditNode(scene), []);
+  const ids =
+    scene
+      .nec()
+      ?.status?.eniInfos?.flatMap((eni) => eni.addresses ?? [])
+      .map((one) => one.assignmentID) ?? [];
+  t.deepEqual(
+    ids.filter((id) => idsBefore.has(id)),
+    [],
+  );
+});
+
+test('reconcileNode: makes the status anew when nothing can be read from it', async (t) => {
+  const scene = await openNodeScene();
+  scene.want(5);
+  const life = scene.lead();
+  t.true(await scene.until(() => supplyOf(scene) === 5, 60_000));
+  await scene.pass(60_000);
+  const ips = scene.nec()?.status?.eniInfos?.[0]?.addresses?.map((address) => address.ip) ?? [];
+  await scene.edit((nec) => ({
+    ...nec,
+    // Passes the schema, and puts one address in two places.
+    status: {
+      ...nec.status,
+      eniInfos: nec.status?.eniInfos?.map((eni) => ({ ...eni, primaryIP: eni.addresses?.[0]?.ip, gateway: '1.2.3.4' })),
+    },
+  }));
+  t.true(await scene.until(() => auditNode(scene).length === 0, 300_000));
+  t.deepEqual(
+    scene
+      .nec()
+      ?.status?.eniInfos?.[0]?.addresses?.map((address) => address.ip)
+      .sort(),
+    [...ips].sort(),
+  );
+  t.true(life.events.some((event) => event.includes('ObjectInvalid')));
+});
+
+test('reconcileNode: mends what somebody changed in the cloud, after it was seen twice', async (t) => {
+  const scene = await openNodeScene();
+  scene.want(5);
+  const life = scene.lead();
+  t.true(await scene.until(() => supplyOf(scene) === 5, 60_000));
+  await scene.pass(60_000);
+  const { state } = scene.host.model;
+  const [eni] = [...state.enis.values()].filter((one) => !one.isPrimary);
+  if (eni === undefined) throw new Error('no ENI');
+  const gone = [...eni.ips.values()].find((ip) => !ip.isPrimary);
+  if (gone === undefined) throw new Error('no address');
+  state.removeIp(eni, gone);
+  const found = state.subnet(eni.subnetId).pool.take();
+  eni.ips.set(found, { ip: found, isPrimary: false, state: 'AVAILABLE' });
+  state.touch(eni);
+  life.memory.requestDescribe('node-a', 'test');
+  scene.want(6);
+  t.true(
+    await scene.until(() => scene.nec()?.status?.eniInfos?.[0]?.addresses?.some(({ ip }) => ip === found) ?? false),
+  );
+  // Until then the object said of an address that was taken away from outside that it serves.
+  scene.violations.length = 0;
+  t.true(await scene.until(() => auditNode(scene).length === 0 && supplyOf(scene) === 6, 300_000));
+});
+
+test('reconcileNode: unbinds an ENI that the object says is on no instance, once the cloud refuses to delete it', async (t) => {
+  const scene = await openNodeScene();
+  scene.want(5);
+  scene.lead();
+  t.true(await scene.until(() => supplyOf(scene) === 5, 60_000));
+  await scene.edit((object) => {
+    const eniInfos = (object.status?.eniInfos ?? []).map(({ deviceIndex: _on, assignmentID: _since, ...eni }) => ({
+      ...eni,
+      state: 'Detaching',
+      addresses: (eni.addresses ?? []).map((address) => ({ ...address, state: 'Releasing' })),
+    }));
+    return { ...object, status: { ...object.status, eniInfos } };
+  });
+  t.true(await scene.until(() => auditNode(scene).length === 0 && supplyOf(scene) === 5, 300_000));
+});
