@@ -1,0 +1,104 @@
+/**
+ * Checks that the product uses the words of docs/glossary.md: none of the words below stands in the name of a file, in an
+ * identifier or in a comment. Prints every violation and exits 1; prints one line and exits 0 when there is none.
+ */
+import { globSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+
+/** Words that do not name an idea of this field, and what to write instead. */
+const WORDS: Readonly<Record<string, string>> = {
+  book: 'cache, index, tracker or registry',
+  diary: 'operation log',
+  eyes: 'observer or view',
+  fate: 'result or outcome',
+  gate: 'readiness or limiter',
+  judge: 'evaluate, classify or check',
+  lasting: 'static',
+  ledger: 'state, index or availability',
+  lent: 'leased or listed',
+  mend: 'repair',
+  narrator: 'describer',
+  room: 'capacity, limit or budget',
+  scene: 'context',
+  sight: 'snapshot or view',
+  taker: 'source',
+  told: 'reported or known',
+  wake: 'enqueue',
+  wish: 'request',
+};
+
+/** Words that are personal and stand in comments only by mistake. */
+const PERSONS: Readonly<Record<string, string>> = {
+  nobody: 'nothing, or the client that is meant',
+  somebody: 'another client, or the person that is meant',
+};
+
+/** First words of constants that have a limit. */
+const LIMITS: Readonly<Record<string, string>> = { MOST: 'MAX_', LONGEST: 'MAX_', LEAST: 'MIN_', SHORTEST: 'MIN_' };
+
+/** Public names, and names that others define. */
+const FROZEN = new Set(['CFG_MAX_MISSED_WAKE_UPS', 'mend', 'mended', 'ObjectMended']);
+
+const PRODUCT = [
+  ...['agent', 'cli', 'cloud', 'cni-plugins', 'crd', 'dataplane', 'ipamd', 'kube', 'netlink', 'runtime', 'scheduler'],
+  ...['sysctl', 'webhook'],
+];
+const COMMENT = /\/\*[\s\S]*?\*\/|(?<![:'"`\w])\/\/.*$/gm;
+const STRING = /'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/g;
+
+/** Lists the words in one file that the glossary replaces, as `line: word in name; write …`. */
+export function checkWords(path: string, text: string): readonly string[] {
+  const inName = wordsOf(basename(path, '.ts')).flatMap((word) => found(1, word, basename(path), WORDS));
+  const comments: string[] = [];
+  const blank = (part: string): string => part.replace(/[^\n]/g, ' ');
+  const code = text.replace(COMMENT, (comment, at: number) => {
+    comments.push(`${lineOf(text, at)}`, comment);
+    return blank(comment);
+  });
+  const inCode = [...code.replace(STRING, blank).matchAll(/[A-Za-z_$][\w$]*/g)].flatMap(({ 0: name, index }) => {
+    if (FROZEN.has(name)) return [];
+    const line = lineOf(text, index);
+    const [first = ''] = name.split('_');
+    const limit = LIMITS[first];
+    if (limit !== undefined && name.includes('_')) return [`${line}: ${first}_ in ${name}; write ${limit}`];
+    return wordsOf(name).flatMap((word) => found(line, word, name, WORDS));
+  });
+  const inComments = comments.flatMap((comment, index) => {
+    if (index % 2 === 0) return [];
+    const first = Number(comments[index - 1]);
+    return [...comment.matchAll(/\b[a-z]+\b/g)].flatMap(({ 0: word, index: at }) =>
+      found(first + lineOf(comment, at) - 1, word, 'a comment', { ...WORDS, ...PERSONS }),
+    );
+  });
+  return [...new Set([...inName, ...inCode, ...inComments])];
+}
+
+function found(line: number, word: string, where: string, words: Readonly<Record<string, string>>): readonly string[] {
+  const stems = [word, ...[/s$/, /es$/, /d$/, /ed$/, /ing$/].map((ending) => word.replace(ending, ''))];
+  const base = [...stems, word.replace(/ing$/, 'e')].find((stem) => Object.hasOwn(words, stem));
+  return base === undefined ? [] : [`${line}: ${base} in ${where}; write ${words[base]}`];
+}
+
+/** Splits `lookAtNode`, `LOOK_AT_NODE` and `look-at-node` into their words, in small letters. */
+function wordsOf(name: string): readonly string[] {
+  return name
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .replace(/([A-Z]+)([A-Z][a-z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .filter((word) => word !== '');
+}
+
+function lineOf(text: string, at: number): number {
+  return text.slice(0, at).split('\n').length;
+}
+
+if (import.meta.main) {
+  const paths = PRODUCT.flatMap((folder) => globSync(`${folder}/**/*.ts`)).sort();
+  const violations = paths.flatMap((path) =>
+    checkWords(path, readFileSync(path, 'utf8')).map((violation) => `${path}:${violation}`),
+  );
+  for (const violation of violations) console.error(violation);
+  console.error(`words: ${paths.length} files, ${violations.length} violations`);
+  process.exitCode = violations.length === 0 ? 0 : 1;
+}
