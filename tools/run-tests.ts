@@ -94,14 +94,14 @@ const SUITES: readonly Suite[] = [
     ],
   },
   // Each file runs agents and a VPC of its own. Most wait half of their time, for pings that must be lost, leases and
-  // timeouts: three at a time keep two cores busy.
+  // timeouts: four at a time keep two cores busy.
   {
     name: 'e2e',
     tap: true,
     commands: [
       ['ava', '--tap', SERIAL, '--timeout=10m', ...ALONE],
       [
-        ...['ava', '--tap', '--concurrency=3', '--timeout=10m', 'test/e2e/**/*.test.ts', `!${LONG}`],
+        ...['ava', '--tap', '--concurrency=4', '--timeout=10m', 'test/e2e/**/*.test.ts', `!${LONG}`],
         ...ALONE.map((file) => `!${file}`),
       ],
     ],
