@@ -74,13 +74,14 @@ function toTable(table: MessageTable, type: protobuf.Type, value: JsonObject): J
   return Object.fromEntries(entries);
 }
 
-/** Leaves out what has its default, as the sample has none of these. */
+/** Leaves out what has its default: the sample has none of these, and a field of a later release is absent in it. */
 function fromTable(table: MessageTable, type: protobuf.Type, value: JsonObject): JsonObject {
   const entries = type.fieldsArray.flatMap((field): [string, unknown][] => {
     const [ours = '', known] = fieldByNumber(table, field.id) ?? [];
     const item = value[ours];
     const inner = field.resolvedType;
-    if (item === undefined) return [];
+    if (item === undefined || item === 0 || item === '' || item === false) return [];
+    if (Array.isArray(item) && item.length === 0) return [];
     if (item instanceof Uint8Array) return [[field.name, Buffer.from(item).toString()]];
     if (known?.type !== 'message' || !(inner instanceof protobuf.Type)) return [[field.name, item]];
     return [[field.name, eachOf(item, (one) => fromTable(known.message, inner, one))]];
