@@ -13,7 +13,7 @@ export function renderEventDocs(): string {
     '<!-- Written by `make gen` from agent/cluster/event-reasons.ts and ipamd/event-reasons.ts. -->',
     '# Events',
     '',
-    'Told when something changes, not again and again; equal ones are counted in one. `kubectl describe` of the object shows',
+    'Recorded when something changes, not repeatedly; equal ones are counted in one. `kubectl describe` of the object shows',
     'them. Nodes and NodeENIConfigs have no namespace, and their events are in `default`:',
     '`kubectl get events -n default --field-selector involvedObject.kind=NodeENIConfig`.',
     '',
@@ -36,7 +36,7 @@ export function renderEventDocs(): string {
   ].join('\n');
 }
 
-const HEAD = ['| reason | type | told of | cause | cure |', '|---|---|---|---|---|'];
+const HEAD = ['| reason | type | recorded on | cause | cure |', '|---|---|---|---|---|'];
 
 function row(reason: string, type: string, objects: readonly string[], cause: string, cure: string): string {
   return `| \`${reason}\` | ${type} | ${objects.join(', ')} | ${cause} | ${cure} |`;

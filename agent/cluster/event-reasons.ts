@@ -17,38 +17,39 @@ type EventReason = {
 export const NODE_EVENTS = {
   AnnotationInvalid: {
     type: 'Warning',
-    cause: 'annotations of the NodeENIConfig are malformed, half given, or below what is in use; the others hold',
-    cure: 'mend it; [annotations.md](annotations.md) has the forms',
+    cause:
+      'annotations of the NodeENIConfig are malformed, lack their pair, or are below what is in use; the others apply',
+    cure: 'correct it; [annotations.md](annotations.md) has the forms',
   },
   ObjectInvalid: {
     type: 'Warning',
-    cause: 'fields of the NodeENIConfig cannot be read; what is in force stays',
+    cause: 'fields of the NodeENIConfig cannot be read; the last good state stays in force',
     cure: 'correct the spec; ipamd repairs the status',
   },
   SupplyDistrusted: {
     type: 'Warning',
     cause: 'the supply epoch is lower than one seen before (a restored etcd, a stale cache)',
-    cure: 'none: ipamd describes the cloud anew and raises the epoch; look at ipamd if it stays',
+    cure: 'none: ipamd describes the cloud again and raises the epoch; check ipamd if the event stays',
   },
   RuleMode: {
     type: 'Normal',
     cause: 'policy rules are laid out in another mode than before; the message says why',
-    cure: 'if per-pod was not asked for: install nftables, or see that cilium-cni is chained',
+    cure: 'if per-pod was not configured: install nftables, or check whether cilium-cni is chained',
   },
   RepairFight: {
     type: 'Warning',
-    cause: 'somebody keeps undoing a change of the agent, which leaves it alone for a minute',
-    cure: 'find who: the message has the change as its `ip`, `nft` or `sysctl` line',
+    cause: 'another program keeps undoing a change of the agent; the agent pauses that repair for a minute',
+    cure: 'find the program: the message has the change as its `ip`, `nft` or `sysctl` line',
   },
   OfferForeign: {
     type: 'Warning',
-    cause: '`spec.releasableIPs` names addresses that this agent did not offer: a person, or a restore',
-    cure: "none: they are out of use until the agent's write took them out",
+    cause: '`spec.releasableIPs` names addresses that this agent did not offer: it was edited by hand, or restored',
+    cure: 'none: they are not used until the agent has removed them from the list',
   },
   AddressTakenOver: {
     type: 'Warning',
     cause:
-      'a kept address went to the next Pod of its name on another node while a sandbox here still had it; its routes here are taken away',
+      'a kept address went to the next Pod of its name on another node while a sandbox here still had it; its routes here are removed',
     cure: 'none: the old sandbox has no network any more; delete its Pod if it does not go by itself',
   },
   Forbidden: {
@@ -59,7 +60,7 @@ export const NODE_EVENTS = {
   ExecutablesDoNotRun: {
     type: 'Warning',
     cause:
-      'the host lacks a library that the CNI executables need; the message names it. No network configuration is put there',
+      'the host lacks a library that the CNI executables need; the message names it. No network configuration is installed',
     cure: 'install it ([images.md](../images.md#what-the-node-needs-for-the-cni-executables) has the versions); it is tried again every 5 s',
   },
   DevicePlugin: {
