@@ -10,10 +10,10 @@ type Explained = { readonly means: string; readonly cure: string };
 /** What each CNI code means here and what an operator does. A code without an entry does not compile. */
 const CNI: Readonly<Record<keyof typeof CNI_CODE, Explained>> = {
   incompatibleVersion: {
-    means: 'the conf asks for a CNI version that we do not speak',
+    means: 'the conf asks for a CNI version that we do not support',
     cure: 'use a cniVersion that the message lists',
   },
-  unsupportedField: { means: 'a field of the conf is of a kind that we cannot serve', cure: 'remove the field' },
+  unsupportedField: { means: 'the conf has a field that we do not support', cure: 'remove the field' },
   unknownContainer: {
     means: 'CHECK of a container that has no attachment here',
     cure: 'delete the Pod; its sandbox must be made anew',
@@ -26,7 +26,7 @@ const CNI: Readonly<Record<keyof typeof CNI_CODE, Explained>> = {
     means: 'a file or the journal could not be written',
     cure: 'look for a full or read-only /run; DEL still works',
   },
-  decode: { means: 'the conf on stdin is no JSON', cure: 'mend the conf file; the message says where it breaks' },
+  decode: { means: 'the conf on stdin is not JSON', cure: 'correct the conf file; the message has the place' },
   invalidConf: {
     means: 'the conf has unknown or malformed fields of ours',
     cure: 'every fault is in the message; compare with the conflist that the agent installs',
@@ -37,7 +37,8 @@ const CNI: Readonly<Record<keyof typeof CNI_CODE, Explained>> = {
   },
   notAvailable: { means: 'STATUS: no ADD can be served now', cure: 'the message says why; ADDs would fail alike' },
   limitedConnectivity: {
-    means: 'STATUS: ADDs are served, but something of ours is occupied by somebody else',
+    means:
+      'STATUS: another program occupies a rule, route or table of ours, or no ENI is set up while Pods have addresses',
     cure: 'remove the foreign rule, route or table that the message names, or choose other numbers',
   },
   poolExhausted: {
@@ -46,7 +47,7 @@ const CNI: Readonly<Record<keyof typeof CNI_CODE, Explained>> = {
   },
   eniGone: { means: 'the ENI of the address is not on this node', cure: 'look whether it was detached in the cloud' },
   conflict: {
-    means: 'a table, priority or mark that we need is occupied by somebody else; nothing was overwritten',
+    means: 'another program occupies a table, priority or mark that we need; nothing was overwritten',
     cure: 'the details name it; remove it, or start the agent with another --eni-mark-mask',
   },
   checkFailed: {
@@ -65,8 +66,11 @@ const CNI: Readonly<Record<keyof typeof CNI_CODE, Explained>> = {
 };
 
 const AGENT: Readonly<Record<AgentErrorCode, Explained>> = {
-  ANOTHER_AGENT: { means: 'another agent serves on the socket', cure: 'stop it; two writers would fight' },
-  SOCKET: { means: 'the socket path cannot be used', cure: 'remove what lies there, or set --socket' },
+  ANOTHER_AGENT: {
+    means: 'another agent serves on the socket',
+    cure: 'stop it; each would undo the changes of the other',
+  },
+  SOCKET: { means: 'the socket path cannot be used', cure: 'remove the file that is there, or set --socket' },
   NO_PRIMARY: { means: 'no primary interface was found', cure: 'set --primary-interface' },
   CONFLIST: { means: 'the CNI conf could not be written', cure: 'look at --cni-conf-dir: is it there and writable?' },
   INSTALL: { means: 'the executables could not be installed', cure: 'look at --cni-bin-dir and --plugin-dir' },
@@ -77,12 +81,12 @@ const AGENT: Readonly<Record<AgentErrorCode, Explained>> = {
   },
   PODS_LIVE: {
     means:
-      '`tke-eni-agent uninstall` found Pods of ours that live, or cannot tell that they do not; nothing was touched',
+      '`tke-eni-agent uninstall` found Pods of ours that live, or could not find out whether they do; nothing was changed',
     cure: 'drain the node; the message names each Pod and says what --despite-pods breaks',
   },
   UNINSTALL: {
-    means: '`tke-eni-agent uninstall` could not take away something of ours; all else is gone',
-    cure: 'the message names each thing and the reason; mend that and run it again',
+    means: '`tke-eni-agent uninstall` could not remove something of ours; the rest is removed',
+    cure: 'the message names each object and the reason; correct that and run it again',
   },
 };
 
@@ -106,11 +110,11 @@ const JOURNAL: Readonly<Record<JournalErrorCode, Explained>> = {
 
 const IPAMD: Readonly<Record<IpamdErrorCode, Explained>> = {
   DEFINITION: {
-    means: 'a definition of our resources is not there and cannot be made, or is not what it has to be',
+    means: 'a definition of our resources is absent and cannot be created, or differs from the one that is needed',
     cure: 'the message names it: grant the right, apply conf/crd/, or remove what has its name',
   },
   REGION: {
-    means: 'the region was not given, and the metadata service of the instance does not tell it',
+    means: 'the region was not given, and the metadata service of the instance does not report it',
     cure: 'set --region, or look at --metadata-url',
   },
 };
@@ -126,31 +130,34 @@ const CLI: Readonly<Record<CliErrorCode, Explained>> = {
     cure: "run it as root, or in the agent's container",
   },
   NO_AGENT: {
-    means: "nobody answers on the agent's socket",
-    cure: 'start the agent; what kernel and journal tell needs none',
+    means: "no program answers on the agent's socket",
+    cure: 'start the agent; what is read from the kernel and the journal needs none',
   },
   NO_JOURNAL: {
     means: 'the agent recorded nothing here, or it cannot be read',
-    cure: 'look at --state-dir; without it only the kernel speaks, and no desired state is known',
+    cure: 'look at --state-dir; without it only the state of the kernel is known, and no desired state',
   },
   NO_CLUSTER: { means: 'no API server answers', cure: 'look at --kubeconfig' },
-  NO_CLOUD: { means: 'the cloud does not answer, or not to us', cure: 'look at credentials, region and endpoint' },
+  NO_CLOUD: { means: 'the cloud does not answer, or refuses us', cure: 'check credentials, region and endpoint' },
   KERNEL: {
-    means: 'the kernel refused to tell, or output could not be written',
-    cure: "the message has the kernel's own words",
+    means: 'the kernel refused a request, or output could not be written',
+    cure: "the message has the kernel's error text",
   },
   TERMINAL: { means: 'it needs a terminal, and standard output is none', cure: 'kubectl exec -it, or --once' },
-  REFUSED: { means: 'a change that must not be made now', cure: 'the message says what stands against it' },
+  REFUSED: { means: 'a change that must not be made now', cure: 'the message has the reason' },
 };
 
 const SCHEDULER: Readonly<Record<RequestErrorCode, Explained>> = {
-  NOT_FOUND: { means: 'no such path', cure: 'mend urlPrefix and the verbs in KubeSchedulerConfiguration' },
-  METHOD: { means: 'a verb was asked for by another method than POST', cure: 'nothing: no kube-scheduler asked' },
+  NOT_FOUND: { means: 'no such path', cure: 'correct urlPrefix and the verbs in KubeSchedulerConfiguration' },
+  METHOD: {
+    means: 'a verb was asked for by another method than POST',
+    cure: 'nothing: the request is not from kube-scheduler',
+  },
   TOO_LARGE: { means: 'the request is over --body-limit-mib', cure: 'set nodeCacheCapable: true for the extender' },
-  BAD_JSON: { means: 'the request is no JSON, or was cut off', cure: 'look what else calls the extender' },
+  BAD_JSON: { means: 'the request is not JSON, or was cut off', cure: 'find the other client that calls the extender' },
   BAD_SHAPE: {
-    means: 'the request is none of extender/v1; every fault is in the message',
-    cure: 'look what calls the extender',
+    means: 'the request is not one of extender/v1; every fault is in the message',
+    cure: 'find the client that calls the extender',
   },
   STANDBY: {
     means: 'another replica leads, or the caches are not read yet',
@@ -158,7 +165,7 @@ const SCHEDULER: Readonly<Record<RequestErrorCode, Explained>> = {
   },
   BUSY: {
     means: 'hundreds of requests at once',
-    cure: 'look what calls the extender: kube-scheduler asks for one Pod at a time',
+    cure: 'find the client that calls the extender: kube-scheduler asks for one Pod at a time',
   },
 };
 

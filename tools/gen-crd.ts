@@ -30,13 +30,13 @@ ipamd creates and upgrades the definitions at start. All are \`${API_VERSION}\`.
 | agent | \`tke-eni-agent\` of the node |
 | ipamd | \`tke-eni-ipamd\`, the leader |
 | scheduler | \`tke-eni-ip-scheduler\`, in static mode |
-| people | whoever has the right, by hand or with their tools |
+| people | users with the right, by hand or with tools |
 | policy | ipamd, from flags, ConfigMaps and the instance type, where people have written nothing; people may change it |
 
 **No status subresource.** The ClusterRoles grant no \`<resource>/status\`; \`status\` is an ordinary part of the object.
 So the API server does not keep owners apart: that is a rule of ours, and \`spec\` and \`status\` move in one guarded write.
 
-**Checks.** The schema refuses what has the wrong form, and \`x-kubernetes-validations\` what only a comparison can tell
+**Checks.** The schema refuses what has the wrong form, and \`x-kubernetes-validations\` what only a comparison can find
 (Kubernetes 1.25 and newer). The decoders check more: addresses against their subnet, duplicates, host bits. Within v1
 the schema may only grow looser, or objects of an older release could no longer be written; a test compares it with that of
 the last release (\`test/crd/baseline/\`).

@@ -258,7 +258,7 @@ export function renderNameDocs(): string {
     '',
     '## Of a Pod',
     '',
-    'Annotations; [static-ip.md](../static-ip.md) says what to do with them. One that is malformed is named to whoever creates the Pod,',
+    'Annotations; [static-ip.md](../static-ip.md) says what to do with them. The client that creates a Pod gets a warning about a malformed one,',
     'where the webhook runs.',
     '',
     ...table(entriesOf(POD_ANNOTATION, OF_POD)),
@@ -289,13 +289,13 @@ export function renderNameDocs(): string {
 
 function resourceOf(name: (typeof EXTENDED_RESOURCES)[number]): string {
   const what = RESOURCES[name.split('/')[1] ?? ''] ?? '';
-  return `\`1\` in requests and limits | the Pod is only put on a node that has ${what} for it; \`tke-eni-agent\` tells kubelet how many`;
+  return `\`1\` in requests and limits | the Pod is only put on a node that has ${what} for it; \`tke-eni-agent\` reports the number to kubelet`;
 }
 
 const RESOURCES: Readonly<Record<string, string>> = {
   'eni-ip': 'an address of a shared ENI',
   'direct-eni': 'an ENI',
-  eip: 'room for an EIP',
+  eip: 'a free place for an EIP',
 };
 
 function entriesOf(
