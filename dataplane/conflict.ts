@@ -128,6 +128,6 @@ function vethAddress({ prefix, ifname }: AddressState): Conflict {
 function eniAddress({ prefix, ifname }: AddressState): Conflict {
   return {
     kind: 'address',
-    message: `${ifname} has ${prefix}, whose connected route leads the node's traffic out of the ENI; tell NetworkManager, cloud-init or the DHCP client to leave ${ifname} alone`,
+    message: `${ifname} has ${prefix}, whose connected route leads the node's traffic out of the ENI; configure NetworkManager, cloud-init or the DHCP client to leave ${ifname} alone`,
   };
 }

@@ -11,7 +11,7 @@ export function renderCliDocs(commands: readonly Command[] = ALL_COMMANDS): stri
     '# Commands of tke-eni',
     '',
     'Every command, word and option. How to use them at a node is in [the guide](../cli.md). `tke-eni COMMAND --help` and',
-    '`tke-eni man` tell the same of exactly the release that is installed.',
+    '`tke-eni man` describe exactly the release that is installed.',
     '',
     '| command | does |',
     '|---|---|',
@@ -32,7 +32,7 @@ export function renderCliDocs(commands: readonly Command[] = ALL_COMMANDS): stri
     ),
     '| 130 | SIGINT or SIGTERM ended a command that had not answered yet; one that follows something ends with 0 then |',
     '',
-    'Whoever closes the output early (`| head`) makes no error: the rest is not printed, and the exit code stays what it is.',
+    'A reader that closes the output early (`| head`) causes no error: the rest is not printed, and the exit code stays the same.',
     ...commands.flatMap(commandSection),
     '',
   ].join('\n');

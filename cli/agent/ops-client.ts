@@ -168,7 +168,7 @@ function asCliError(error: ServiceError, path: string, { timeoutMs, socket }: Ca
 }
 
 function whyUnavailable(socket: string, error: ServiceError): string {
-  return /ECONNREFUSED/.test(error.details) ? `nobody listens on ${socket}` : `${socket}: ${error.details}`;
+  return /ECONNREFUSED/.test(error.details) ? `no program listens on ${socket}` : `${socket}: ${error.details}`;
 }
 
 const AGENT_LOG_HINT = 'look at the agent: kubectl -n kube-system logs ds/tke-eni-agent';

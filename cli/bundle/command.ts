@@ -10,12 +10,12 @@ operations of each Pod), its recent events, its journal and node record decoded,
 each broken Pod, the node drawn as a page (graph.html), dumps of routes, rules, links, addresses and neighbours (as tables, as JSON and as an ip script), the
 nftables rule set, settings, CNI configuration, kernel and versions, and the end of our logs.
 
-Every part is bounded in size and time. A part that cannot be had becomes an entry that says why; manifest.json lists
+Every part is bounded in size and time. A part that cannot be read becomes an entry with the reason; manifest.json lists
 them all. Passwords, keys, tokens, certificates, TENCENTCLOUD_* variables, credentials in URLs and long random words are
 taken out of every part; of CNI configuration only fields that are known to be no secret stay. The file is readable by
 its owner only, and is there as a whole or not at all.
 
-Addresses, names of Pods and of interfaces stay: without them it would be of no use. Look before you send it.`,
+Addresses, names of Pods and of interfaces stay: without them it would be of no use. Check it before you send it.`,
   positionals: NO_ARGUMENTS,
   options: OPTIONS,
   examples: [

@@ -4,7 +4,7 @@ import type { CatalogueEntry } from './catalogue-entry.ts';
 export const AGENT_FINDINGS = {
   'agent-dead': {
     title: 'No agent answers on its socket',
-    why: 'No Pod can start on this node and nothing repairs what others change; Pods that run keep their network.',
+    why: 'No Pod can start on this node and nothing repairs what other programs change; Pods that run keep their network.',
     cure: '`kubectl -n kube-system get pods -l k8s-app=tke-eni-agent`; runbook TkeEniAgentDown.',
     severity: 'error',
     isOurs: false,
@@ -18,21 +18,21 @@ export const AGENT_FINDINGS = {
   },
   'repair-fight': {
     title: 'Some program undoes what the agent repairs',
-    why: 'The agent leaves such a change alone for a minute at a time, so that two programs do not fill the node: until then it is as the other one wants it.',
-    cure: '`tke-eni watch` shows who changes it and when; runbook TkeEniRepairFight.',
+    why: 'The agent pauses such a repair for a minute at a time, so that two programs do not use up the node: until then the change of the other program stays.',
+    cure: '`tke-eni watch` shows what changes and when; runbook TkeEniRepairFight.',
     severity: 'error',
     isOurs: false,
   },
   'repair-failing': {
     title: 'The agent’s last look at the kernel failed',
-    why: 'Nothing repairs what others change while this lasts.',
+    why: 'Nothing repairs what other programs change while this lasts.',
     cure: 'The reason names what the kernel refused; `tke-eni events` and the agent’s log have more.',
     severity: 'warning',
     isOurs: false,
   },
   'journal-missing': {
     title: 'The agent has no journal on this node',
-    why: 'Without it nobody knows which addresses are in use but the kernel; the agent adopts what it finds before it serves.',
+    why: 'Without it only the kernel shows which addresses are in use; the agent adopts what it finds before it serves.',
     cure: 'Start the agent. If it runs: /run/tke-eni is another folder for it than for you (a mount), or was emptied; restart it.',
     severity: 'warning',
     isOurs: false,
@@ -61,13 +61,13 @@ export const AGENT_FINDINGS = {
   'state-dir-full': {
     title: "The file system of the agent's state folder is nearly full",
     why: 'When it is full no lease can be written: every ADD fails.',
-    cure: '`du -xah /run | sort -h | tail` names who fills it.',
+    cure: '`du -xah /run | sort -h | tail` shows what fills it.',
     severity: 'error',
     isOurs: false,
   },
   'spool-not-drained': {
     title: 'DELs that came while no agent answered are not done yet',
-    why: 'Their addresses stay held.',
+    why: 'Their addresses stay in use.',
     cure: 'The agent drains the folder when it starts; runbook TkeEniSpoolNotDrained.',
     severity: 'warning',
     isOurs: false,
@@ -75,13 +75,13 @@ export const AGENT_FINDINGS = {
   'plugin-missing': {
     title: 'An executable that the CNI configuration names is not in the plugin folder',
     why: 'Every ADD of this node fails.',
-    cure: 'Restart the agent: it installs ours and the reference plugins that miss.',
+    cure: 'Restart the agent: it installs ours and the reference plugins that are missing.',
     severity: 'error',
     isOurs: false,
   },
   'cni-conf-missing': {
     title: 'No CNI configuration of ours is in the configuration folder',
-    why: 'The runtime says NetworkPluginNotReady, the node is NotReady and no Pod starts.',
+    why: 'The runtime reports NetworkPluginNotReady, the node is NotReady and no Pod starts.',
     cure: 'Start the agent: it writes it once it is ready.',
     severity: 'error',
     isOurs: false,

@@ -39,7 +39,7 @@ export const ENI_FINDINGS = {
   },
   'supply-behind': {
     title: 'The agent has not put in force what the NodeENIConfig gives the node',
-    why: 'New addresses are not used, or the object is an old story that the agent does not believe.',
+    why: 'New addresses are not used, or the object is an old state that the agent refuses.',
     cure: '`tke-eni status` says what the agent waits for.',
     severity: 'warning',
     isOurs: false,

@@ -95,7 +95,7 @@ export const HOST_FINDINGS = {
   },
   'iptables-mix': {
     title: 'iptables rules stand in both backends, legacy and nft',
-    why: 'Both are asked for each packet, each lists only its own: rules that nobody sees drop or translate packets.',
+    why: 'The kernel evaluates both for each packet, and each tool lists only its own: rules that are not listed drop or translate packets.',
     cure: 'Use one for all (`update-alternatives --set iptables /usr/sbin/iptables-nft`), and flush the other: `iptables-legacy -F`, or a reboot.',
     severity: 'warning',
     isOurs: false,

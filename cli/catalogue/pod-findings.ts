@@ -11,8 +11,8 @@ export const POD_FINDINGS = {
   },
   'lease-without-sandbox': {
     title: 'The agent holds an address for a sandbox that is gone',
-    why: 'Nobody else can have the address until the lease ends.',
-    cure: 'Start the agent: it does DELs that were left for it, and collects what the runtime does not list any more.',
+    why: 'No other Pod can have the address until the lease ends.',
+    cure: 'Start the agent: it does the spooled DELs, and releases leases of sandboxes that the runtime does not list any more.',
     severity: 'warning',
     isOurs: false,
   },
@@ -25,7 +25,7 @@ export const POD_FINDINGS = {
   },
   'veth-foreign-address': {
     title: "A Pod's host interface has an IPv4 address",
-    why: 'Strict reverse path filtering holds only on an interface without one: the Pod can send with addresses of others.',
+    why: 'Strict reverse path filtering holds only on an interface without one: the Pod can send with addresses of other Pods.',
     cure: '`ip address del`, and keep what adds it (networkd, NetworkManager, a DHCP client) off interfaces called eni*.',
     severity: 'warning',
     isOurs: false,

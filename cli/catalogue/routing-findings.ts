@@ -33,7 +33,7 @@ export const ROUTING_FINDINGS = {
   'foreign-rule-above-ours': {
     title: 'A rule of another program is asked before ours and catches packets of Pods',
     why: 'The kernel asks rules by ascending priority and the first one that finds a route wins, so ours are never asked for these packets.',
-    cure: 'Tell the program to use a priority above 1537, or a narrower selector (an interface, its own mark); VPN agents have an option for it.',
+    cure: 'Configure the program to use a priority above 1537, or a narrower selector (an interface, its own mark); VPN agents have an option for it.',
     severity: 'error',
     isOurs: false,
   },
@@ -46,7 +46,7 @@ export const ROUTING_FINDINGS = {
   },
   'foreign-rule-to-our-table': {
     title: 'A rule of another program leads to a table of ours',
-    why: "Packets that are no Pod's leave by an ENI with an address that it does not have; when the ENI goes, the rule leads nowhere.",
+    why: 'Packets that are of no Pod leave by an ENI that does not have their source address; when the ENI is detached, the table is empty.',
     cure: 'Find who made it (`ip -d rule show`) and have it use a table of its own.',
     severity: 'warning',
     isOurs: false,
@@ -60,7 +60,7 @@ export const ROUTING_FINDINGS = {
   },
   'table-name-taken': {
     title: 'A name for a table number of ours stands in rt_tables',
-    why: 'Whoever registered the name will put routes there sooner or later.',
+    why: 'The program that registered the name will probably put routes there.',
     cure: 'Remove the line from /etc/iproute2/rt_tables, or have its owner take a number below 3999.',
     severity: 'warning',
     isOurs: false,
@@ -74,7 +74,7 @@ export const ROUTING_FINDINGS = {
   },
   'route-stale': {
     title: 'A route carries our protocol number and belongs to nothing that lives',
-    why: "It answers for an address that may already be another node's: packets to it end here.",
+    why: 'Its address may already be on another node: packets to it end here.',
     cure: '`tke-eni repair`.',
     severity: 'warning',
     isOurs: true,
@@ -89,7 +89,7 @@ export const ROUTING_FINDINGS = {
   'blackhole-route': {
     title: 'A blackhole, unreachable or prohibit route catches packets of Pods',
     why: 'The kernel drops them, silently or with an ICMP error.',
-    cure: 'Delete the route if nobody wants it there: `ip route del <type> <destination> table <table>`.',
+    cure: 'Delete the route if it is not intended: `ip route del <type> <destination> table <table>`.',
     severity: 'error',
     isOurs: false,
   },
@@ -102,7 +102,7 @@ export const ROUTING_FINDINGS = {
   },
   'neigh-missing': {
     title: 'A permanent neighbour entry is not there',
-    why: 'The Pod asks by ARP for 169.254.1.1, which nobody answers: it reaches nothing at all.',
+    why: 'The Pod asks by ARP for 169.254.1.1 and gets no answer: it reaches nothing at all.',
     cure: '`tke-eni repair`.',
     severity: 'error',
     isOurs: true,
@@ -130,7 +130,7 @@ export const ROUTING_FINDINGS = {
   },
   'kernel-disagrees': {
     title: 'The kernel answers a route question other than our reading of rules and routes',
-    why: 'Something decides that these tools do not see: a rule selector we do not know, a VRF, a BPF program.',
+    why: 'Something that these tools do not read decides: a rule selector we do not know, a VRF, a BPF program.',
     cure: "Send the output of `tke-eni bundle` with a report; trust the kernel's answer meanwhile.",
     severity: 'warning',
     isOurs: false,

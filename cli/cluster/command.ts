@@ -11,9 +11,9 @@ nothing. The ClusterRole tke-eni-viewer has the rights that it needs; what may n
 nodes: ENIs, addresses assigned, in use, free and releasing, demand and quota of each node; those with problems first. Free
 are addresses that no Pod has: those that cool down after their last Pod are among them.
 
-subnets: how many addresses are taken, who draws on them, and when they run out. That is told only where something was
-measured: from when living records of addresses were made, which tells the soonest (what ended meanwhile is not seen), or
-with --sample from two looks, which tells a range.
+subnets: how many addresses are taken, which nodes use them, and when they run out. That needs a
+measurement: the creation times of the present records of addresses give the earliest time (records deleted meanwhile are not
+seen); --sample compares two readings and gives a range.
 
 enis: every ENI with its node, state and addresses, and why it is not given back to the cloud, as far as the objects show it;
 -o wide has sentences.
@@ -22,14 +22,14 @@ kept: what belongs to a Pod's name: claims and EIPs by phase, those that wait or
 Pod by node and subnet, whole ENIs in use, spare and kept.
 
 leaks: addresses with two owners, Pods with an address that no NodeENIConfig has, records without a Pod or node, calls and
-deletions that hang; with --cloud also ENIs and addresses that only one side knows. It looks twice, and tells only what both
-looks saw and what is older than --grace.`,
+deletions that hang; with --cloud also ENIs and addresses that only one side knows. It reads twice, and reports only what both
+readings have and what is older than --grace.`,
   positionals: POSITIONALS,
   options: OPTIONS,
   examples: [
     { line: 'tke-eni cluster', does: 'lists the nodes, those with problems first' },
-    { line: 'tke-eni cluster subnets --cloud', does: 'tells how many addresses are left, and how long they last' },
-    { line: 'tke-eni cluster kept', does: 'tells which Pods wait for their address or EIP, and why' },
+    { line: 'tke-eni cluster subnets --cloud', does: 'shows how many addresses are left, and how long they last' },
+    { line: 'tke-eni cluster kept', does: 'shows which Pods wait for their address or EIP, and why' },
     { line: 'tke-eni cluster leaks --cloud', does: 'finds what is lost or double across cloud, objects and Pods' },
   ],
   wrongMeans:

@@ -57,7 +57,7 @@ function findOrphans(facts: ClusterFacts, { clusterId, enis }: CloudFacts, grace
 function fixOfOrphan(eniId: string, instanceId: string | undefined, node: string | undefined): readonly string[] {
   if (node !== undefined)
     return [`kubectl describe nec ${node}: ipamd takes it into this object when it next compares`];
-  const wait = 'ipamd deletes it after --orphan-grace; kubectl -n kube-system get events tells when or why not';
+  const wait = 'ipamd deletes it after --orphan-grace; kubectl -n kube-system get events shows when or why not';
   return instanceId === undefined
     ? [wait]
     : [`detach ${eniId} from ${instanceId} by hand if nothing there uses it`, wait];

@@ -22,7 +22,7 @@ export const DIFF_OPTIONS = {
 /** Options of `check`. */
 export const CHECK_OPTIONS = {
   output: { type: 'string', alias: 'o', summary: 'how to print', choices: OUTPUTS, default: 'table' },
-  quiet: { type: 'boolean', alias: 'q', summary: 'print nothing; the exit code tells' },
+  quiet: { type: 'boolean', alias: 'q', summary: 'print nothing; the exit code is the answer' },
 } as const;
 
 /** Positional arguments of `check`. */

@@ -7,16 +7,16 @@ const NEEDS_ROOT = 'root: to read the journal and to look into Pods';
 export const DIFF = defineCommand({
   name: 'diff',
   summary: 'compare the node with what its agent recorded',
-  description: `Plans the node anew from journal and node record, by the rules of the agent, and compares the plan with the kernel: settings, links, addresses, routes, rules and nftables of the host, the inside of each Pod, links and addresses with two owners or none. Needs no running agent. What could not be compared is said, never guessed.
+  description: `Plans the node anew from journal and node record, by the rules of the agent, and compares the plan with the kernel: settings, links, addresses, routes, rules and nftables of the host, the inside of each Pod, links and addresses with two owners or none. Needs no running agent. What could not be compared is reported, never guessed.
 
 With --nec the addresses are compared with the NodeENIConfig of this node as well, with --cloud with the ENIs as the cloud describes them.
 
-With -o ip it prints the lines that would mend what is ours; \`tke-eni repair\` does them.`,
+With -o ip it prints the lines that would repair what is ours; \`tke-eni repair\` runs them.`,
   positionals: NO_ARGUMENTS,
   options: DIFF_OPTIONS,
   examples: [
-    { line: 'tke-eni diff', does: 'says what differs and what would mend it' },
-    { line: 'tke-eni diff -o ip', does: 'prints the mending lines alone' },
+    { line: 'tke-eni diff', does: 'shows what differs and what would repair it' },
+    { line: 'tke-eni diff -o ip', does: 'prints the lines of the repair alone' },
     { line: 'tke-eni diff --nec -o json | jq .differences', does: 'compares with the cluster as well, for programs' },
   ],
   wrongMeans: 'something differs',
@@ -27,16 +27,16 @@ With -o ip it prints the lines that would mend what is ours; \`tke-eni repair\` 
 /** `tke-eni check` */
 export const CHECK = defineCommand({
   name: 'check',
-  summary: 'say in one line for each Pod and ENI whether it is as it should be',
-  description: `Makes the comparison of \`tke-eni diff\` and sums it up: one line for the node, each ENI and each Pod. For probes and for a first look. With a Pod only that Pod, its ENI and the node are judged.`,
+  summary: 'show in one line for each Pod and ENI whether it is as it should be',
+  description: `Makes the comparison of \`tke-eni diff\` and sums it up: one line for the node, each ENI and each Pod. For probes and for a first look. With a Pod only that Pod, its ENI and the node are checked.`,
   positionals: CHECK_POSITIONALS,
   options: CHECK_OPTIONS,
   examples: [
-    { line: 'tke-eni check', does: 'judges everything on this node' },
-    { line: 'tke-eni check default/web-0', does: 'judges one Pod and what its packets need' },
+    { line: 'tke-eni check', does: 'checks everything on this node' },
+    { line: 'tke-eni check default/web-0', does: 'checks one Pod and what its packets need' },
     { line: 'tke-eni check --quiet', does: 'for a probe: exit code 0 or 1' },
   ],
-  wrongMeans: 'something that was judged is wrong',
+  wrongMeans: 'something that was checked is wrong',
   needs: NEEDS_ROOT,
   load: () => import('./run-check.ts'),
 });

@@ -60,7 +60,7 @@ function connectedRoutes(
         what: `${eni.ifname} has ${prefix}, whose connected route leads the node's own traffic out of the ENI`,
         fix: [
           `ip address del ${prefix} dev ${eni.ifname}`,
-          `tell NetworkManager, networkd, cloud-init or the DHCP client to leave ${eni.ifname} alone`,
+          `configure NetworkManager, networkd, cloud-init or the DHCP client to leave ${eni.ifname} alone`,
         ],
         subjects: [eniId(eni.eniId), linkId(eni.ifindex)],
       };

@@ -66,7 +66,7 @@ export function renderScript(found: NodeDifferences): string {
   return [
     ...found.changes.map(renderChange),
     ...foreign.map(({ id, whose, what }) => plainText(`# left alone: ${id} (${whose}): ${what}`)),
-    ...found.unjudged.map(({ what, why }) => plainText(`# not judged: ${what}: ${why}`)),
+    ...found.unjudged.map(({ what, why }) => plainText(`# not checked: ${what}: ${why}`)),
   ]
     .map((line) => `${line}\n`)
     .join('');
@@ -106,7 +106,7 @@ export function renderForeign(differences: readonly Difference[], layout: TextLa
 export function renderUnjudged({ unjudged }: Pick<NodeDifferences, 'unjudged'>, { isColored }: TextLayout): string {
   if (unjudged.length === 0) return '';
   const lines = unjudged.map(({ what, why, next }) => plainText(`${what}: ${why}; ${next}`));
-  return section(`not judged (${unjudged.length})`, lines, isColored);
+  return section(`not checked (${unjudged.length})`, lines, isColored);
 }
 
 /** Renders a heading with indented lines below it. */

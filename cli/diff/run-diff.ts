@@ -61,7 +61,7 @@ function compareAll(snapshot: NodeSnapshot, remotes: readonly RemoteState[]): No
 }
 
 function equalText({ desired }: NodeSnapshot, { unjudged }: NodeDifferences): string {
-  const rest = unjudged.length === 0 ? '' : ', as far as it could be judged';
+  const rest = unjudged.length === 0 ? '' : ', as far as it could be checked';
   return `${count(desired.networks.size, 'Pod')} and ${count(desired.enis.length, 'ENI')} are as the agent planned them${rest}`;
 }
 

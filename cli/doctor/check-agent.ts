@@ -5,7 +5,7 @@ import { type Check, done, whenKnown } from './check.ts';
 /** Checks that the agent answers, can serve an ADD and can repair. */
 export const AGENT_CHECK: Check = {
   id: 'agent',
-  scope: 'the agent answers on its socket, could serve an ADD, and nobody undoes its repairs',
+  scope: 'the agent answers on its socket, could serve an ADD, and no program undoes its repairs',
   finds: ['agent-dead', 'agent-not-ready', 'repair-fight', 'repair-failing'],
   evaluate: ({ node, socket, status }) =>
     whenKnown(socket, ({ path, problem }) => {
@@ -24,7 +24,11 @@ export const AGENT_CHECK: Check = {
       };
       const failing = { what: `the agent's last repair pass failed: ${lastPassError}`, fix: ['tke-eni events'] };
       const fights = held.map((line) =>
-        finding('repair-fight', { what: `somebody keeps undoing: ${line}`, fix: ['tke-eni watch'], subjects: [] }),
+        finding('repair-fight', {
+          what: `another program keeps undoing: ${line}`,
+          fix: ['tke-eni watch'],
+          subjects: [],
+        }),
       );
       return done(
         [

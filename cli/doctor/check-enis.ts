@@ -15,7 +15,7 @@ import { type Check, done, skipped } from './check.ts';
 /** Checks each ENI: present, up, with its address, and not configured by other programs. */
 export const ENIS_CHECK: Check = {
   id: 'enis',
-  scope: 'ENIs are there, up, have their addresses, and nobody else configures them',
+  scope: 'ENIs are there, up, have their addresses, and no other program configures them',
   finds: [
     'eni-detached',
     'eni-down',

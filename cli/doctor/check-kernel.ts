@@ -24,7 +24,7 @@ export const KERNEL_CHECK: Check = {
       const lacks = [
         ...(isOlder(release) ? [`it is ${release}; ${OLDEST.join('.')} is the oldest that is tested`] : []),
         ...(node.host.rules.some((rule) => isOurRule(rule) && rule.protocol === undefined)
-          ? ['it stores no protocol with rules (4.17 does): other programs’ rules cannot be told from ours']
+          ? ['it stores no protocol with rules (4.17 does): rules of other programs cannot be distinguished from ours']
           : []),
         ...(node.host.nft.kind === 'unknown' && /not supported|ENOPROTOOPT|Protocol/i.test(node.host.nft.why)
           ? [`it has no nf_tables: ${node.host.nft.why}`]

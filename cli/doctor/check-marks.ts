@@ -25,7 +25,7 @@ const PROGRAMS: readonly (readonly [RegExp, string])[] = [
 /** Checks that no other program uses the bits of our packet mark. */
 export const MARKS_CHECK: Check = {
   id: 'marks',
-  scope: 'nobody else uses the bits of our packet mark, in rules, nftables and iptables',
+  scope: 'no other program uses the bits of our packet mark, in rules, nftables and iptables',
   finds: ['mark-collision'],
   evaluate: (facts) => {
     const outline = buildOutline(facts.node);

@@ -22,7 +22,7 @@ export const NETWORK_MANAGER_CHECK: Check = {
         return isManaged ? [link] : [];
       });
       const [first] = taken;
-      if (first === undefined) return done([], ['it manages none of ours']);
+      if (first === undefined) return done([], ['it manages no interface of ours']);
       const connection = connectionOf(facts, first.ifindex);
       const names = taken.length === 1 ? first.ifname : `${first.ifname} and ${taken.length - 1} more of ours`;
       const what = `NetworkManager manages ${names}${connection === undefined ? '' : ` (connection ${connection})`}`;

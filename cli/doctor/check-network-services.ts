@@ -41,7 +41,7 @@ function foreignRemovalFindings({ conf, version }: NetworkdFacts): readonly Find
   const file = '/etc/systemd/networkd.conf.d/10-tke-eni.conf';
   const fix =
     version !== undefined && version < HAS_OPTION
-      ? [`update systemd: ${version} removes foreign rules and cannot be told not to, ${HAS_OPTION} can`]
+      ? [`update systemd: ${version} removes foreign rules and has no option against it; ${HAS_OPTION} has one`]
       : [
           'mkdir -p /etc/systemd/networkd.conf.d',
           `printf '[Network]\\nManageForeignRoutingPolicyRules=no\\nManageForeignRoutes=no\\n' >${file}`,

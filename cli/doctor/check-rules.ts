@@ -131,7 +131,7 @@ function isForPods(rule: RuleMessage, { pods, enis, markBits }: Outline): boolea
  */
 export const TABLES_CHECK: Check = {
   id: 'tables',
-  scope: 'our routing tables hold our routes alone, nobody has a name for their numbers',
+  scope: 'our routing tables hold our routes alone, no name is registered for their numbers',
   finds: ['table-collision', 'blackhole-route', 'table-name-taken'],
   evaluate: ({ node }) => {
     const { tables, nameOf, enis } = buildOutline(node);

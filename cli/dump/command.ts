@@ -3,7 +3,7 @@ import { DUMP_OPTIONS, LIST_OPTIONS } from './arguments.ts';
 
 const NEEDS = 'root to look into Pods, into another namespace and into the journal; the rest needs none';
 
-const GROUPS = `It is grouped by whose it is: each ENI, the node as a whole, Pods, the kernel, and everybody else. What is
+const GROUPS = `It is grouped by whose it is: each ENI, the node as a whole, Pods, the kernel, and all others. What is
 ours is known by its protocol, 84, which is shown as tke-eni. Works without agent and cluster; the names of Pods and ENIs
 come from the agent's journal, without it there are container ids and interfaces.`;
 
@@ -95,7 +95,7 @@ ${GROUPS}
 ${FORMATS}`,
   positionals: NO_ARGUMENTS,
   options: LIST_OPTIONS,
-  examples: [{ line: 'tke-eni neigh --eni eth1', does: 'lists who was learned at this ENI' }],
+  examples: [{ line: 'tke-eni neigh --eni eth1', does: 'lists the neighbours learned at this ENI' }],
   needs: NEEDS,
   load: () => import('./run-neigh.ts'),
 });

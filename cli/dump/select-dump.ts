@@ -64,7 +64,7 @@ function findEni(enis: readonly EniFacts[], text: string, agent: NodeFacts['agen
   );
   if (eni !== undefined) return eni;
   const known = enis.map(({ eniId, ifname, table }) => eniId ?? ifname ?? String(table)).join(', ');
-  const next = known === '' ? 'this node has none; tke-eni enis tells why' : `this node has ${known}`;
+  const next = known === '' ? 'this node has none; tke-eni enis shows why' : `this node has ${known}`;
   throw new CliError('NOT_FOUND', `no ENI ${JSON.stringify(text)} here${whyNoIds(agent)}`, next);
 }
 

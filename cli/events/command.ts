@@ -14,7 +14,7 @@ their network.`,
   positionals: NO_ARGUMENTS,
   options: OPTIONS,
   examples: [
-    { line: 'tke-eni events --pod default/web-0', does: 'tells the story of one Pod' },
+    { line: 'tke-eni events --pod default/web-0', does: 'shows the operations of one Pod' },
     { line: 'tke-eni events --follow', does: 'goes on with what the agent does' },
   ],
   needs: 'root: the agent’s socket is for root only',

@@ -23,7 +23,7 @@ its packets. What it sends by its link to the node, to Services and the node its
   examples: [
     { line: 'tke-eni explain default/web-0', does: 'walks the four usual packets of a Pod' },
     { line: 'tke-eni explain 10.0.1.5 --to 10.0.9.9', does: 'walks a packet to that address, and its answer' },
-    { line: 'tke-eni explain web-0 --to 1.1.1.1 --from 10.9.9.9', does: 'tells what becomes of a forged source' },
+    { line: 'tke-eni explain web-0 --to 1.1.1.1 --from 10.9.9.9', does: 'shows what becomes of a forged source' },
     { line: 'tke-eni explain web-0 -o json | jq -r .findings[].id', does: 'lists what is wrong, for programs' },
   ],
   wrongMeans: 'a hop is broken',

@@ -178,7 +178,7 @@ function macFault(eni: EniView): Finding | undefined {
   if (eni.mac === undefined || eni.link?.address === undefined || eni.mac === eni.link.address) return undefined;
   return finding('eni-detached', {
     what: `${eni.link.ifname} has MAC ${eni.link.address}; ${eni.eniId ?? 'the ENI'} has ${eni.mac}`,
-    fix: [`ip link set ${eni.link.ifname} address ${eni.mac}   # if somebody changed it`, REPAIR],
+    fix: [`ip link set ${eni.link.ifname} address ${eni.mac}   # if another program changed it`, REPAIR],
     subjects: [eniId(eni.eniId ?? String(eni.table))],
   });
 }

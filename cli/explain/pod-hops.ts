@@ -178,7 +178,7 @@ function podRouteHop(
 function localAddressFault(view: PodView, dst: string): Finding | undefined {
   if (view.ips.includes(dst)) return undefined;
   return finding('address-two-owners', {
-    what: `${dst} is an address inside ${view.title}: packets for it stay there, whoever else has it`,
+    what: `${dst} is an address inside ${view.title}: packets for it stay there, even if another Pod has it`,
     fix: [`nsenter --net=${view.lease?.netns ?? '<netns>'} ip address show to ${hostPrefix(dst)}`, ...DELETE_POD],
     subjects: [podId(view.pod.key)],
     severity: 'warning',

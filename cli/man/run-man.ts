@@ -54,7 +54,7 @@ export function renderMan(commands: readonly Command[], release: string): string
   ].join('\n')}\n`;
 }
 
-const ABOUT = `tke-eni tells an operator why a Pod's packet does not arrive, and what the node has that it should not have: from the kernel's own state, from what the agent wrote down, and from the agent and the cluster where they answer. What the kernel alone can tell needs no agent; what the node alone can tell needs no cluster.
+const ABOUT = `tke-eni shows why a Pod's packet does not arrive, and what the node has that it should not have: from the kernel's own state, from what the agent wrote down, and from the agent and the cluster where they answer. What the kernel alone shows needs no agent; what the node alone shows needs no cluster.
 
 It changes nothing, but for repair, and bench, which uses a network namespace of its own.`;
 

@@ -19,7 +19,7 @@ export function findPod(facts: Pick<NodeFacts, 'host' | 'pods' | 'agent'>, name:
   const [pod] = found;
   if (pod === undefined) {
     const agent = facts.agent.kind === 'unknown' ? ` (names are not known: ${facts.agent.why})` : '';
-    const next = `tke-eni pods lists the ${facts.pods.length} of this node; kubectl get pod -o wide tells where a Pod runs`;
+    const next = `tke-eni pods lists the ${facts.pods.length} of this node; kubectl get pod -o wide shows where a Pod runs`;
     throw new CliError('NOT_FOUND', `no Pod of this node is called, or has, ${JSON.stringify(name)}${agent}`, next);
   }
   if (found.length > 1) {

@@ -104,7 +104,7 @@ function whyUnreadable(path: string, error: unknown): Known<never> {
     );
   }
   if (code === 'NOT_A_NETNS') {
-    return unknown(`its namespace ${path} was unmounted`, 'crictl pods tells whether its sandbox lives');
+    return unknown(`its namespace ${path} was unmounted`, 'crictl pods shows whether its sandbox lives');
   }
   if (code === 'EPERM' || code === 'EACCES') {
     return unknown('only root can look into Pods', 'run as root, or with CAP_SYS_ADMIN and CAP_NET_ADMIN');

@@ -40,7 +40,7 @@ function asCliError(error: unknown, netns: string | undefined): unknown {
     return new CliError('KERNEL', error.message, next, { cause: error });
   }
   if (error instanceof NetlinkError) {
-    const next = 'try again; `ip route` by hand tells whether it is us';
+    const next = 'try again; `ip route` by hand shows whether it is a fault of ours';
     return new CliError('KERNEL', error.message, next, { cause: error });
   }
   return error;

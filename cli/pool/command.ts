@@ -11,10 +11,10 @@ export const POOL = defineCommand({
   description: `Shows the addresses for Pods of each ENI and family by what they do, how many the node keeps warm and asks
 for, and the ADDs that wait for one.
 
-in use: a Pod has it. free: it may be given now. cooling: it rests after its last owner. unready: nobody has it, and its
+in use: a Pod has it. free: it may be given now. cooling: it rests after its last owner. unready: no Pod has it, and its
 ENI serves no new Pod now. offered: the agent gives it back. releasing: ipamd takes it back.
 
-Asks the agent; when none answers, tells what its journal alone says, and says so.`,
+Asks the agent; when none answers, shows what its journal alone has, and reports that.`,
   positionals: NO_ARGUMENTS,
   options: OUTPUT_OPTION,
   examples: [
@@ -38,7 +38,7 @@ objects show is in tke-eni cluster enis.`,
   options: OUTPUT_OPTION,
   examples: [
     { line: 'tke-eni enis -o wide', does: 'shows all columns, whatever the width' },
-    { line: "tke-eni enis -o json | jq '.[] | {eniId, stays}'", does: 'tells why each ENI is not given back' },
+    { line: "tke-eni enis -o json | jq '.[] | {eniId, stays}'", does: 'shows why each ENI is not given back' },
   ],
   needs: NEEDS,
   load: () => import('./run-enis.ts'),
@@ -49,12 +49,12 @@ export const PODS = defineCommand({
   name: 'pods',
   summary: 'show the Pods of this node that have an address of ours',
   description: `Shows each Pod interface with its addresses, ENI, host veth, sandbox and network namespace. Reads the agent's
-journal and the kernel; works without an agent, and without a journal shows what the kernel tells.`,
+journal and the kernel; works without an agent, and without a journal shows the state of the kernel.`,
   positionals: PODS_POSITIONALS,
   options: OUTPUT_OPTION,
   examples: [
     { line: 'tke-eni pods', does: 'lists all' },
-    { line: 'tke-eni pods 10.0.1.5', does: 'tells who has an address' },
+    { line: 'tke-eni pods 10.0.1.5', does: 'shows which Pod has an address' },
   ],
   needs: NEEDS,
   load: () => import('./run-pods.ts'),

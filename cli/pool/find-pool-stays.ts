@@ -6,7 +6,7 @@ export function findPoolStays({ view, supplySource }: PoolReading): ReadonlyMap<
   const family = view.addresses.some((address) => address.family === 4) ? 4 : 6;
   const pool = poolOf(view, family);
   const node = {
-    ...(view.source === 'journal' ? { whyNoAgent: view.whyNoAgent ?? 'nobody was asked' } : {}),
+    ...(view.source === 'journal' ? { whyNoAgent: view.whyNoAgent ?? 'no agent was asked' } : {}),
     isSupplyFile: supplySource === 'file',
     // The journal has no problem but that it has no supply; then it has no ENI either.
     supplyProblem: view.source === 'journal' ? '' : view.supplyProblem,

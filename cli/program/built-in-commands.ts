@@ -21,11 +21,11 @@ function helpCommand(all: () => readonly Command[]): Command {
     summary: 'print help of everything or of one command',
     description: 'The same as --help.',
     positionals: {
-      command: { summary: 'command to tell about', isOptional: true, completes: 'command' },
+      command: { summary: 'command to describe', isOptional: true, completes: 'command' },
       word: { summary: 'its second word, if it has one', isOptional: true },
     },
     options: {},
-    examples: [{ line: 'tke-eni help explain', does: 'tells how to ask why a packet does not arrive' }],
+    examples: [{ line: 'tke-eni help explain', does: 'shows how to find out why a packet does not arrive' }],
     load: async () => (await import('./run-help.ts')).helpBody(all()),
   });
 }

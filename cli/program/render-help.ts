@@ -32,7 +32,7 @@ export function renderHelp(commands: readonly Command[], { width, isColored }: H
     ...renderTerms(exitTerms('something is wrong: a difference, a broken hop, a finding'), width),
     '',
     ...wrapText(
-      'tke-eni COMMAND --help tells more; tke-eni completion --help makes the shell complete all of this.',
+      'tke-eni COMMAND --help has more; tke-eni completion --help makes the shell complete all of this.',
       width,
     ),
   ];

@@ -23,13 +23,13 @@ export function renderRepair(repair: Repair, isScript: boolean, layout: TextLayo
     held.length === 0
       ? ''
       : section(
-          `somebody keeps undoing these, the agent leaves them alone for a while (${held.length})`,
+          `another program keeps undoing these, the agent pauses their repair (${held.length})`,
           held,
           plain.isColored,
         ),
     isDryRun || left.changes.length === 0
       ? ''
-      : section(`still to mend (${left.changes.length})`, left.changes.map(renderChange), plain.isColored),
+      : section(`still to repair (${left.changes.length})`, left.changes.map(renderChange), plain.isColored),
     renderForeign(left.differences, plain),
     renderUnjudged(left, plain),
   ].join('');
@@ -67,11 +67,11 @@ function summary(repair: Repair): string {
   const rest = foreign === 0 ? '' : `; ${foreign} not ours, left alone`;
   if (isDryRun)
     return changes.length === 0
-      ? `nothing of ours to mend${rest}`
+      ? `nothing of ours to repair${rest}`
       : `dry run: ${lines(changes)} would be done, nothing was changed${rest}`;
   const who = writer === 'agent' ? ', by the running agent where it is the writer' : '';
-  if (isRepaired(repair)) return changes.length === 0 ? 'nothing to mend' : `mended: ${lines(changes)}${who}`;
-  return `not all is mended: ${lines(changes)} done${who}${rest}`;
+  if (isRepaired(repair)) return changes.length === 0 ? 'nothing to repair' : `repaired: ${lines(changes)}${who}`;
+  return `not everything is repaired: ${lines(changes)} done${who}${rest}`;
 }
 
 function lines({ length }: readonly string[]): string {

@@ -5,10 +5,11 @@ import { OPTIONS } from './arguments.ts';
 export const STATUS = defineCommand({
   name: 'status',
   summary: 'show on one page how the agent and its pool are',
-  description: `Shows the agent's release, whether it would serve an ADD now and if not why, what it remembers, how its
-addresses stand, how long ADDs take, what it had to repair, who fights it and what of others is in its way.
+  description: `Shows the agent's release, whether it would serve an ADD now and if not why, what its journal
+holds, the state of its addresses, how long ADDs take, what it repaired, which repairs another program undoes, and which
+foreign objects occupy the place of its own.
 
-Without an agent tells what its journal says.`,
+Without an agent it shows the content of its journal.`,
   positionals: NO_ARGUMENTS,
   options: OPTIONS,
   examples: [

@@ -124,7 +124,7 @@ function apiLines({
 }: ApiBudget): readonly Line[] {
   const used = `${calls} calls${failed === 0 ? '' : `, ${failed} failed`}`;
   const waits = throttled === 0 ? '' : `, ${throttled} waited ${ageText(throttledMs)} in all`;
-  const silence = heard ? `heard ${ageText(silenceMs)} ago` : 'no contact yet';
+  const silence = heard ? `contact ${ageText(silenceMs)} ago` : 'no contact yet';
   const color = heard && silenceMs < API_SILENCE_MS ? undefined : 'yellow';
   return [
     { label: 'API', text: `${silence}; ${used}${waits}`, color },

@@ -6,9 +6,9 @@ export const TOP = defineCommand({
   name: 'top',
   summary: 'watch pool, ADD latency, repairs and API budget in a terminal',
   description: `Redraws one page in place: how full the pool and each ENI are, ADDs and DELs a second with their latency over
-the last minute, what was repaired and who fights it, and how much of the API server's budget is used.
+the last minute, what was repaired, which repairs another program undoes, and how much of the API server's budget is used.
 
-Keys: q ends it, s changes the order of the ENIs, p holds the picture. Needs a terminal; --once does not.`,
+Keys: q ends it, s changes the order of the ENIs, p pauses the page. Needs a terminal; --once does not.`,
   positionals: NO_ARGUMENTS,
   options: OPTIONS,
   examples: [

@@ -201,7 +201,7 @@ function troubleLines({ now, trouble, apiCalls }: TopView, options: FrameOptions
 }
 
 function apiLines(api: ApiBudget, apiCalls: number, options: FrameOptions): readonly string[] {
-  const contact = api.heard ? `heard ${ageText(api.silenceMs)} ago` : 'no contact yet';
+  const contact = api.heard ? `contact ${ageText(api.silenceMs)} ago` : 'no contact yet';
   const waits = api.throttled === 0 ? '' : `, ${api.throttled} waited ${ageText(api.throttledMs)} in all`;
   return [
     plain('API SERVER', options, 'bold'),

@@ -229,7 +229,7 @@ test('diffHost: reports addresses that break anti-spoofing or lead the node out 
     diffHost(desired, { ...bareKernel(desired), addresses }).conflicts.map(({ message }) => message),
     [
       'eni5x10 has the IPv4 address 169.254.1.1/32: its Pod could forge sources; delete the address and stop what adds it',
-      "eth5 has 10.0.5.5/24, whose connected route leads the node's traffic out of the ENI; tell NetworkManager, cloud-init or the DHCP client to leave eth5 alone",
+      "eth5 has 10.0.5.5/24, whose connected route leads the node's traffic out of the ENI; configure NetworkManager, cloud-init or the DHCP client to leave eth5 alone",
     ],
   );
 });

@@ -110,7 +110,7 @@ shortTest.serial('tke-eni repair: writes into no namespace that a lease’s path
     try {
       const before = await kernelImage([trial.node.netns]);
       const { stdout, stderr } = await runCli(placeOf(trial), 'repair');
-      t.regex(stdout, /not judged[\s\S]*it has no interface eth0/, stderr);
+      t.regex(stdout, /not checked[\s\S]*it has no interface eth0/, stderr);
       t.deepEqual(changesBetween(before, await kernelImage([trial.node.netns])), []);
     } finally {
       await run(['umount', pod.netns.path]);
