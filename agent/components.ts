@@ -121,7 +121,11 @@ export function createComponents(
         ...{ stateDir: config.stateDir, log, bootId, agentRelease: release, nodeName: config.nodeName },
       }),
       fightStarted: (request) => {
-        events.report('Warning', 'RepairFight', `somebody keeps undoing: ${request}; left alone for a minute`);
+        events.report(
+          'Warning',
+          'RepairFight',
+          `another program keeps undoing: ${request}; its repair pauses for a minute`,
+        );
       },
     },
     view: config.criSockets.length === 0 ? undefined : openCriView(config.criSockets),

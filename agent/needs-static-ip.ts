@@ -45,7 +45,7 @@ export async function needsStaticIp(
   if (decided !== undefined) return decided;
   throw new CniFailureError(
     CNI_CODE.tryAgainLater,
-    `nobody can say yet whether ${pod.namespace}/${pod.name} keeps its address`,
+    `it is not known yet whether ${pod.namespace}/${pod.name} keeps its address`,
     answer.why,
   );
 }

@@ -28,7 +28,7 @@ export async function serveHttpEndpoints(address: string, sources: EndpointSourc
   server.listen(port, host, listening.resolve);
   await listening.promise.catch((error: unknown) => {
     const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    const expected = "an address and port of this machine that nobody else listens on, or '' for none";
+    const expected = "an address and port of this machine that no other process listens on, or '' for none";
     const fault = { path: '--metrics-address', expected, got: `${address}: ${why}` };
     throw new ConfigError('settings', [fault]);
   });

@@ -64,7 +64,7 @@ export async function listenOn(server: Server, address: string): Promise<string>
   server.listen(Number(address.slice(colon + 1)), host, listening.resolve);
   await listening.promise.catch((error: unknown) => {
     const got = `${address}: ${error instanceof Error && 'code' in error ? String(error.code) : String(error)}`;
-    const expected = 'an address and port of this machine that nobody else listens on';
+    const expected = 'an address and port of this machine that no other process listens on';
     throw new ConfigError('settings', [{ path: '--listen-address', expected, got }]);
   });
   const bound = server.address();

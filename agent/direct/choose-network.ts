@@ -46,7 +46,7 @@ export async function chooseNetwork(
   if (!('why' in answer)) return withMode(command, answer);
   throw new CniFailureError(
     CNI_CODE.tryAgainLater,
-    `nobody can say yet whether ${pod.namespace}/${pod.name} needs an ENI of its own`,
+    `it is not known yet whether ${pod.namespace}/${pod.name} needs an ENI of its own`,
     answer.why,
   );
 }

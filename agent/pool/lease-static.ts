@@ -108,7 +108,7 @@ function describeWait(
   named: readonly ClaimedAddress[],
 ): string {
   const purpose = `kept for ${claimKey(pod)}`;
-  if (pod.uid === '') return `the runtime names no uid (K8S_POD_UID), and nobody else may have an address ${purpose}`;
+  if (pod.uid === '') return `the runtime names no uid (K8S_POD_UID), and no other Pod may have an address ${purpose}`;
   const [main] = [...families].sort();
   const claimed = named.find(({ address }) => address.family === main);
   if (claimed === undefined) return `the address ${purpose} is not on this node yet`;

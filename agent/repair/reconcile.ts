@@ -162,7 +162,7 @@ function mayApply(deps: ReconcileDeps, operation: Operation, cause: string): boo
   if (verdict === 'alarm') {
     deps.metrics.fightStarted(operation.kind);
     deps.fightStarted?.(request);
-    deps.operationLog.report('fight', () => ({ text: `somebody keeps undoing: ${request}`, isFailure: true }));
+    deps.operationLog.report('fight', () => ({ text: `another program keeps undoing: ${request}`, isFailure: true }));
     deps.log.warn('somebody keeps undoing this change, leaving it alone for a while', { request, cause });
   }
   return verdict === 'repair';

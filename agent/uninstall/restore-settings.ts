@@ -22,7 +22,7 @@ async function restoreSysctl(kernel: Kernel, sysctl: FoundSysctl, sweep: Sweep):
     const now = kernel.sysctl.find(key);
     // The interface does not exist any more, or the value is restored already.
     if (now === undefined || now === sysctl.found) return;
-    if (now !== sysctl.set) return sweep.leave(`${name}=${now}: somebody changed it since we set ${sysctl.set}`);
+    if (now !== sysctl.set) return sweep.leave(`${name}=${now}: it was changed after we set ${sysctl.set}`);
     if (isShared(sysctl)) return sweep.leave(`${name}=${now}: others rely on it; it was ${sysctl.found}`);
     kernel.sysctl.set(key, sysctl.found);
     sweep.restored(`sysctl -w ${name}=${sysctl.found}`);

@@ -80,7 +80,7 @@ export class Exchange {
     const answers: Uint8Array[] = [];
     const frames = this.#reader.push(chunk);
     if (frames === 'too-large') {
-      this.#fail('PROTOCOL', 'what answers there speaks no HTTP/2');
+      this.#fail('PROTOCOL', 'what answers there does not use HTTP/2');
       return EMPTY;
     }
     for (const frame of frames) {

@@ -113,7 +113,8 @@ export type PrevResult = {
 /** The backend of a conf that names none. */
 export const DEFAULT_BACKEND = 'unix:/run/tke-eni/agent.sock';
 
-const NEXT_STEP = 'mend the file in /etc/cni/net.d that the runtime loaded (the agent writes ours anew when it starts)';
+const NEXT_STEP =
+  'correct the file in /etc/cni/net.d that the runtime loaded (the agent writes ours anew when it starts)';
 
 type Ours = Pick<PluginConf, 'backend' | 'mtu' | 'disableIPv6' | 'timeoutMs'>;
 

@@ -28,7 +28,7 @@ export function evaluateLiveness({ informers, contact, clock }: HealthFacts): st
   const silent = informers.filter(({ isSynced, lastContactMs }) => isSynced && nowMs - lastContactMs > SILENT_MS);
   if (silent.length === 0) return undefined;
   const names = silent.map(({ resource }) => resource).join(', ');
-  return `the API server answers, but the watch of ${names} has said nothing for ${SILENT_MS / 60_000} minutes`;
+  return `the API server answers, but the watch of ${names} has been silent for ${SILENT_MS / 60_000} minutes`;
 }
 
 /**

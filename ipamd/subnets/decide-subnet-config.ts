@@ -43,7 +43,9 @@ export function readSubnetConfig(data: Readonly<Record<string, unknown>> | undef
   if (!isVpc && vpc !== undefined && vpc !== '')
     faults.push({ path: `data.${CONFIG_KEY.vpc}`, expected: 'a VPC such as vpc-a1b2c3d4', got: quoted(vpc) });
   const notes =
-    data?.[CONFIG_KEY.zone] === undefined ? [] : [`${CONFIG_KEY.zone} has no effect: each subnet tells its own zone`];
+    data?.[CONFIG_KEY.zone] === undefined
+      ? []
+      : [`${CONFIG_KEY.zone} has no effect: the zone of each subnet is read from the cloud`];
   return { config: { subnetIds, ...(isVpc ? { vpcId: vpc.trim() } : {}) }, faults, notes };
 }
 

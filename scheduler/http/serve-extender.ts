@@ -206,7 +206,7 @@ async function listen(server: Server | TlsServer, address: string): Promise<stri
   server.listen(Number(address.slice(colon + 1)), host, listening.resolve);
   await listening.promise.catch((error: unknown) => {
     const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    const expected = 'an address and port of this machine that nobody else listens on';
+    const expected = 'an address and port of this machine that no other process listens on';
     throw new ConfigError('settings', [{ path: '--listen-address', expected, got: `${address}: ${why}` }]);
   });
   const bound = server.address();

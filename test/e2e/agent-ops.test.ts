@@ -203,7 +203,7 @@ test('Repair: tells what a fight keeps back, and leaves it', withOps, COMPACT, a
   const { fights, held } = await ops.call('summary', {});
   t.is(fights, 1);
   t.like(watch.events, { length: 1, 0: { outcome: EVENT_OUTCOME.EVENT_OUTCOME_FAILED } });
-  t.regex(watch.events[0]?.text ?? '', /^somebody keeps undoing: ip -4 rule add pref 1537 /);
+  t.regex(watch.events[0]?.text ?? '', /^another program keeps undoing: ip -4 rule add pref 1537 /);
   t.is(held.length, 1);
 });
 

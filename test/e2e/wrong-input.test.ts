@@ -20,7 +20,8 @@ const scenes = openScenes(test, [
   },
 ]);
 
-const CONF_STEP = 'mend the file in /etc/cni/net.d that the runtime loaded (the agent writes ours anew when it starts)';
+const CONF_STEP =
+  'correct the file in /etc/cni/net.d that the runtime loaded (the agent writes ours anew when it starts)';
 const ENV_STEP = 'the container runtime sets these variables; to call by hand, see the CNI specification, "Parameters"';
 const AGENT_STEP =
   'see whether the tke-eni-agent Pod of this node runs and what it logs: kubectl -n kube-system get pods -o wide | grep tke-eni-agent';
@@ -523,7 +524,7 @@ test.serial('wrong input: ADD says so when what listens is no agent', async (t) 
     t.deepEqual(fail(t, await node.call('ADD', await node.newPod(), { conf })), {
       code: 11,
       msg: `the agent on unix:${path} does not answer`,
-      details: `ADD: PROTOCOL: what answers there speaks no HTTP/2; ${AGENT_STEP}`,
+      details: `ADD: PROTOCOL: what answers there does not use HTTP/2; ${AGENT_STEP}`,
     });
   } finally {
     server.close();

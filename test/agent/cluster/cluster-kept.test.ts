@@ -117,7 +117,7 @@ test('needsStaticIp: takes the word of the Pod, of a mark, of the API server, in
   t.false(await ask({ namespace: 'default', name: 'far-1', uid: await create('far-1', {}, 'n2') }));
 
   const another = await t.throwsAsync(ask({ namespace: 'default', name: 'far-0', uid: 'another' }));
-  t.like(another, { code: 11, message: 'nobody can say yet whether default/far-0 keeps its address' });
+  t.like(another, { code: 11, message: 'it is not known yet whether default/far-0 keeps its address' });
   scene.api.api.faults.add({ userAgent: 'agent', verbs: ['get'], action: { kind: 'drop-before' } });
   const unheard = await t.throwsAsync(ask({ namespace: 'default', name: 'nobody', uid: 'u' }));
   t.like(unheard, { code: 11 });

@@ -40,7 +40,7 @@ test('chooseNetwork: what the Pod asks for goes before the configuration by whic
 test('chooseNetwork: asks for a Pod that is not known, where whole ENIs are served, and only there', async (t) => {
   t.is(await choose(t, { asked: { isDirect: true, needsClaim: true } }), 'direct-eni, its own');
   t.is(await choose(t, { hasDirect: false }), 'route-eni');
-  await t.throwsAsync(choose(t, {}), { message: /nobody can say yet whether default\/web-0 needs an ENI of its own/ });
+  await t.throwsAsync(choose(t, {}), { message: /it is not known yet whether default\/web-0 needs an ENI of its own/ });
   await t.throwsAsync(choose(t, { hasDirect: false, plugin: 'direct-eni' }));
 });
 

@@ -77,7 +77,7 @@ test(
   'leaseStatic: knows no Pod without a uid',
   waits,
   poolOf([kept('u1')]),
-  `the runtime names no uid (K8S_POD_UID), and nobody else may have an address ${WHOSE}`,
+  `the runtime names no uid (K8S_POD_UID), and no other Pod may have an address ${WHOSE}`,
   { ...POD, uid: '' },
 );
 
