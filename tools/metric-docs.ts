@@ -45,7 +45,7 @@ export function renderMetricDocs(): string {
     '',
     '## tke-eni-ipamd',
     '',
-    'Port 61681 of each replica (`--metrics-address`). What only a leader knows, only the leader has.',
+    'Port 61681 of each replica (`--metrics-address`). Metrics of the work of a leader exist on the leader only.',
     '',
     ...table(rows['tke-eni-ipamd']),
     '',
@@ -69,7 +69,7 @@ function table(rows: readonly MetricRow[]): readonly string[] {
     const shown = labels.map((label) => `\`${label}\``).join(', ');
     return `| \`${name}\` | ${type} | ${shown} | ${help} |`;
   });
-  return ['| metric | type | labels | tells |', '|---|---|---|---|', ...lines.toSorted()];
+  return ['| metric | type | labels | meaning |', '|---|---|---|---|', ...lines.toSorted()];
 }
 
 function rowsOf(registry: Registry): readonly MetricRow[] {

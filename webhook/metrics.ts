@@ -83,7 +83,7 @@ export function createWebhookMetrics(about: {
     const expiresMs = state?.().expiresMs;
     return expiresMs === undefined ? undefined : expiresMs / MS_PER_S;
   });
-  gauge('certificate_reloads', 'How often another certificate was taken.', () => state?.().reloads);
+  gauge('certificate_reloads', 'How often another certificate was loaded.', () => state?.().reloads);
   gauge('certificate_problem', '1 while the files of the certificate cannot be used as they are.', () =>
     numberOf(state?.().hasCertificateProblem),
   );

@@ -61,7 +61,7 @@ export const OPTIONS = {
     'supply-source',
     choiceValue('file', 'cluster'),
     'file',
-    "Where this node's ENIs and addresses come from. cluster: its NodeENIConfig in the API server, where the agent also says what it wants; file: --supply-file.",
+    "Where this node's ENIs and addresses come from. cluster: its NodeENIConfig in the API server, where the agent also writes its demand; file: --supply-file.",
   ),
   supplyFile: option(
     'Supply',

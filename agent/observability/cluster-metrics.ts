@@ -39,7 +39,7 @@ export function createClusterMetrics(registry: Registry): ClusterMetrics {
   });
   const silence = new Gauge({
     name: 'tke_eni_api_server_silence_seconds',
-    help: 'Since the API server was last heard of; infinite when never.',
+    help: 'Time since the last contact with the API server; infinite when there was none.',
     registers,
   });
   return {

@@ -75,14 +75,14 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
   const drift = counter('drift_total', 'Objects found different from what they should be, by kind.', ['kind']);
   const fights = gauge('fights', 'Objects that another program keeps changing back; their repair is paused.');
   const fightsStarted = counter('fights_total', 'Fights noticed, by kind of object.', ['kind']);
-  const conflicts = gauge('conflicts', 'Places of ours that foreign kernel state occupies; never overwritten.');
+  const conflicts = gauge('conflicts', 'Foreign kernel objects in the place of ours; never overwritten.');
   const journalErrors = counter('journal_errors_total', 'Journal writes that failed.');
   const supplyErrors = counter('supply_errors_total', 'Supply documents refused; the last good one stays in force.');
   const enis = gauge('enis', 'ENIs of the supply, by whether their link is set up.', ['state']);
   const overruns = counter('notification_overruns_total', 'Kernel notifications lost; each led to a full resync.');
   const forcedReuse = counter(
     'forced_reuse_total',
-    'Cooling addresses handed out early because nothing else was left.',
+    'Cooling addresses handed out early because no other address was left.',
   );
   const cri = gauge('cri_reachable', '1 when the container runtime answers, 0 when garbage collection must wait.');
   const collected = counter('collected_total', 'Leases released because their sandbox is gone.');

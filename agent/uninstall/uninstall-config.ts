@@ -17,7 +17,7 @@ export const UNINSTALL_OPTIONS = {
     'then',
     choiceValue('exit', 'wait'),
     'exit',
-    'What to do on a node that is clean. wait: stay until told to go, for a DaemonSet, whose Pods must not end.',
+    'What to do on a node that is clean. wait: stay until stopped, for a DaemonSet, whose Pods must not end.',
   ),
   ...OPTIONS,
 } as const;

@@ -56,7 +56,7 @@ const CLOUD_OPTIONS = {
     'protocol',
     choiceValue('https', 'http'),
     'https',
-    "How the cloud's API is spoken to. http is for trying things: calls are signed, answers are not.",
+    "Protocol of the cloud's API. http is for tests only: calls are signed, answers are not.",
   ),
   credentials: option(
     'Cluster and cloud',
@@ -172,21 +172,21 @@ const KUBERNETES_OPTIONS = {
     'leader-elect-lease',
     durationValue(5 * SECOND_MS, 10 * MINUTE_MS),
     '30s',
-    'How long others leave a leader alone that does not renew.',
+    'How long other replicas wait for a leader that does not renew.',
   ),
   leaderElectRenewMs: option(
     'Kubernetes',
     'leader-elect-renew',
     durationValue(SECOND_MS, 5 * MINUTE_MS),
     '10s',
-    'How often the leader renews. Each renewal of a ConfigMap wakes everybody who watches it.',
+    'How often the leader renews. Each renewal of a ConfigMap is sent to every watcher.',
   ),
   leaderElectRetryMs: option(
     'Kubernetes',
     'leader-elect-retry',
     durationValue(100, MINUTE_MS),
     '5s',
-    'How often others look at the lock, and the leader tries again when a renewal failed.',
+    'How often other replicas read the lock, and the leader tries again when a renewal failed.',
   ),
 } as const;
 
@@ -349,21 +349,21 @@ const WORK_OPTIONS = {
     'orphan-grace',
     durationValue(MINUTE_MS, 7 * DAY_MS),
     '10m',
-    "How long an ENI with this cluster's tags has to be nobody's, in look after look, before it is deleted.",
+    "How long an ENI with this cluster's tags has to be an orphan, in every comparison, before it is deleted.",
   ),
   orphanLimit: option(
     'Records and orphans',
     'orphan-limit',
     wholeNumberValue(0, 1_000),
     '10',
-    'Most orphaned ENIs deleted in one look; 0 deletes none.',
+    'Most orphaned ENIs deleted in one comparison; 0 deletes none.',
   ),
   orphanDryRun: option(
     'Records and orphans',
     'orphan-dry-run',
     switchValue,
     'false',
-    'Only say which ENIs would be deleted.',
+    'Only report which ENIs would be deleted.',
   ),
   syncIntervalMs: option(
     'Work',

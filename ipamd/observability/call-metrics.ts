@@ -111,10 +111,12 @@ export function createInformerObserver(factory: MetricFactory): InformerObserver
 
 /** Measures the reconciles of controllers. */
 export function createControllerObserver(factory: MetricFactory): ControllerObserver {
-  const took = factory.histogram('reconcile_seconds', 'Time of one look at one key, by how it ended.', WORK_BUCKETS_S, [
-    'controller',
-    'outcome',
-  ]);
+  const took = factory.histogram(
+    'reconcile_seconds',
+    'Time of one reconcile of one key, by how it ended.',
+    WORK_BUCKETS_S,
+    ['controller', 'outcome'],
+  );
   return {
     onReconcile: ({ controller, outcome, ms }) => took.observe({ controller, outcome }, ms / MS_PER_S),
   };

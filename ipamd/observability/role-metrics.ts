@@ -22,9 +22,12 @@ export function createNodeObserver(factory: MetricFactory, problems: ProblemRegi
     'outcome',
     'code',
   ]);
-  const took = factory.histogram('node_call_seconds', 'Time of such a change, its task included.', WARM_BUCKETS_S, [
-    'action',
-  ]);
+  const took = factory.histogram(
+    'node_call_seconds',
+    'Time of a change asked of the cloud, its task included.',
+    WARM_BUCKETS_S,
+    ['action'],
+  );
   const writes = factory.counter('node_writes_total', 'Guarded writes of NodeENIConfigs.', ['result']);
   const describes = factory.counter('node_describes_total', 'Times that the cloud was asked what it holds for a node.');
   const drift = factory.counter('node_drift_total', 'Differences found between the cloud and a NodeENIConfig.', [
@@ -32,7 +35,7 @@ export function createNodeObserver(factory: MetricFactory, problems: ProblemRegi
   ]);
   const repaired = factory.counter(
     'node_objects_mended_total',
-    'NodeENIConfigs that others had changed into what cannot be, made good again.',
+    'NodeENIConfigs that another client made invalid, and that ipamd repaired.',
     ['kind'],
   );
   return {
@@ -113,9 +116,16 @@ export function createAuditObserver(factory: MetricFactory): AuditObserver & { c
   const audits = factory.counter('audits_total', 'Comparisons of all nodes with the cloud, by how they ended.', [
     'outcome',
   ]);
-  const took = factory.histogram('audit_seconds', 'Time of such a comparison.', [0.1, 1, 5, 15, 60, 300, 600]);
-  const orphans = factory.gauge('orphan_enis', "ENIs with this cluster's tags that the last look found nobody's.");
-  const drifted = factory.gauge('drifted_nodes', 'Nodes that the last look found different from the cloud.');
+  const took = factory.histogram(
+    'audit_seconds',
+    'Time of a comparison with the cloud.',
+    [0.1, 1, 5, 15, 60, 300, 600],
+  );
+  const orphans = factory.gauge(
+    'orphan_enis',
+    "Orphans that the last comparison found: ENIs with this cluster's tags and no owner.",
+  );
+  const drifted = factory.gauge('drifted_nodes', 'Nodes that the last comparison found different from the cloud.');
   const collected = factory.counter('orphan_outcomes_total', 'What was done about orphaned ENIs.', ['outcome']);
   return {
     onAudit: (report, tookMs) => {
@@ -146,7 +156,7 @@ export function createClaimsObserver(factory: MetricFactory): ClaimsObserver & C
   });
   factory.gauge(
     'claim_differences',
-    'Disagreements about kept addresses that the last look found.',
+    'Disagreements about kept addresses that the last comparison found.',
     ['kind'],
     (gauge) => {
       for (const [kind, count] of countsOf(latest.map((one) => one.kind))) gauge.set({ kind }, count);

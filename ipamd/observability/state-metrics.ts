@@ -49,9 +49,14 @@ export function showState(
   factory.gauge('leader', '1 while this replica leads.', [], (gauge) =>
     gauge.set(now().leaderEpoch() === undefined ? 0 : 1),
   );
-  factory.gauge('breakers_open', 'Things that are not asked for now, because the cloud refused.', ['kind'], (gauge) => {
-    for (const key of now().openBreakers()) gauge.inc({ kind: kindOfBreaker(key) });
-  });
+  factory.gauge(
+    'breakers_open',
+    'Kinds of requests that are paused because the cloud refused them.',
+    ['kind'],
+    (gauge) => {
+      for (const key of now().openBreakers()) gauge.inc({ kind: kindOfBreaker(key) });
+    },
+  );
   showInformers(factory, clock, now);
   showQueues(factory, now);
 }
@@ -92,7 +97,7 @@ const SHARED_FOR_MS = 100;
 
 function showInformers(factory: MetricFactory, clock: Clock, now: () => StateSources): void {
   const labels = ['resource'] as const;
-  factory.gauge('informer_age_seconds', 'Time since the API server last said anything.', labels, (gauge) => {
+  factory.gauge('informer_age_seconds', 'Time since the last answer or event of the API server.', labels, (gauge) => {
     for (const { resource, lastContactMs } of now().informers()) {
       const ageMs = clock.monotonicMs() - lastContactMs;
       if (Number.isFinite(ageMs)) gauge.set({ resource }, ageMs / MS_PER_S);

@@ -87,7 +87,7 @@ export function createSchedulerMetrics(
   gauge('build_info', 'Always 1; the release is in the label.', (one) => one.set({ release }, 1), ['release']);
   if (usage !== undefined) {
     gauge('resident_memory_bytes', 'Memory of the process.', (one) => one.set(usage().residentBytes));
-    gauge('heap_used_bytes', 'Of which the heap of V8 uses.', (one) => one.set(usage().heapBytes));
+    gauge('heap_used_bytes', "Memory that V8's heap uses.", (one) => one.set(usage().heapBytes));
     gauge('cpu_seconds', 'Processor time that it took so far.', (one) => one.set(usage().cpuSeconds));
   }
   return {

@@ -104,7 +104,7 @@ export const STATIC_ROWS: readonly PanelRow[] = [
         lines: [['sum by (outcome) (rate(tke_eni_ip_webhook_requests_total[$__rate_interval]))', '{{outcome}}']],
       },
       {
-        title: 'Warnings given to whoever created the Pod',
+        title: 'Warnings given to clients that create Pods',
         kind: 'lines',
         unit: 'ops',
         width: 10,

@@ -118,7 +118,7 @@ export const SUPPLY_ROWS: readonly PanelRow[] = [
         title: 'Calls that wait, breakers that are open',
         kind: 'lines',
         width: 8,
-        help: 'An open breaker: the cloud refused, nobody asks for a while.',
+        help: 'An open breaker: the cloud refused, and no request is sent for a while.',
         lines: [
           ['sum by (action) (tke_eni_ipamd_cloud_calls_waiting)', 'waits: {{action}}'],
           ['max by (kind) (tke_eni_ipamd_breakers_open)', 'open: {{kind}}'],
