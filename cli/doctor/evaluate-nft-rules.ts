@@ -24,7 +24,7 @@ function stepsOf(statements: readonly Json[], packet: Packet): readonly RuleStep
   return statements.flatMap((statement): readonly RuleStep[] => {
     const map = asObject(statement['vmap']);
     if (map['key'] !== undefined)
-      return ofMap(map, packet).map((step) => ({ ...step, fits: allMatch([match, step.match]) }));
+      return ofMap(map, packet).map((step) => ({ ...step, match: allMatch([match, step.match]) }));
     const verdict = verdictOf(statement);
     return verdict === undefined ? [] : [{ match, verdict }];
   });

@@ -102,6 +102,7 @@ const STATES = {
     ['invalid', { drop: null }],
   ],
 };
+const NEW_DROPPED = { set: [['new', { drop: null }]] };
 
 const NFT = [
   ['its policy accepts', 'accept', { forward: [] }, []],
@@ -111,6 +112,12 @@ const NFT = [
     'drop',
     { forward: [[{ vmap: { key: { ct: { key: 'state' } }, data: STATES } }]] },
     BOTH,
+  ],
+  [
+    'it may drop what is new, by a map behind a set that changes',
+    'accept',
+    { forward: [[link('iifname', '@trusted'), { vmap: { key: { ct: { key: 'state' } }, data: NEW_DROPPED } }]] },
+    [],
   ],
   [
     'it drops but for the Pods’ interfaces',
