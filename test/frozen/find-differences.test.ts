@@ -1,7 +1,7 @@
 import test from 'ava';
 import { findDifferences, findLosses } from './find-differences.ts';
 
-test('compareClaims: names what was added, changed and taken away, with what each asks for; the order of keys is none', (t) => {
+test('findDifferences: names what was added, changed and taken away, with what each asks for; the order of keys is none', (t) => {
   const recorded = { 'tke-eni': { pool: { type: 'string' }, watch: [{ a: 1, b: 2 }] }, kept: 1 };
   t.deepEqual(
     findDifferences(recorded, { kept: 1, 'tke-eni': { watch: [{ b: 2, a: 1 }], pool: { type: 'string' } } }),
