@@ -115,7 +115,7 @@ const anyPod = fc.option(
     uid: fc.constantFrom('uid-1', 'uid-2'),
     publicIp: fc.constantFrom(undefined, '198.51.100.1'),
     isLeaving: fc.boolean(),
-    wish: fc.constantFrom(undefined, 'made', 'lent'),
+    request: fc.constantFrom(undefined, 'made', 'lent'),
     hasTarget: fc.boolean(),
   }),
   { nil: undefined },
@@ -141,7 +141,7 @@ const anyView = fc
     hasSight: fc.boolean(),
   })
   .map((all): EipView => {
-    const wishOf = (kind: string | undefined) =>
+    const requestOf = (kind: string | undefined) =>
       kind === undefined
         ? undefined
         : {
@@ -153,7 +153,7 @@ const anyView = fc
           };
     const pod: EipPod | undefined = all.pod && {
       ...all.pod,
-      request: wishOf(all.pod.wish),
+      request: requestOf(all.pod.request),
       requestFault: undefined,
       claimExpired: undefined,
       target: all.pod.hasTarget ? TARGET : undefined,
