@@ -11,8 +11,9 @@ export const POOL = defineCommand({
   description: `Shows the addresses for Pods of each ENI and family by what they do, how many the node keeps warm and asks
 for, and the ADDs that wait for one.
 
-in use: a Pod has it. free: it may be given now. cooling: it rests after its last owner. unready: no Pod has it, and its
-ENI serves no new Pod now. offered: the agent gives it back. releasing: ipamd takes it back.
+in use: a Pod has it. free: it may be given now. kept: a static address whose Pod does not use it now. cooling: it rests
+after its last owner. unready: no Pod has it, and its ENI serves no new Pod now. offered: the agent gives it back.
+releasing: ipamd takes it back.
 
 Asks the agent; when none answers, shows what its journal alone has, and reports that.`,
   positionals: NO_ARGUMENTS,
