@@ -65,7 +65,9 @@ function wish(world: NecWorld, claim: number, goal: ClaimRequest['goal'] | 'move
   const known = before?.goal === 'free' && goal !== 'free' ? undefined : before?.ip;
   const ip = known ?? world.marks().get(key)?.ip ?? IPS[claim];
   const head = { key, mode: 'route-eni' as const, ...(ip === undefined ? {} : { ip }) };
-  const isThere = ip !== undefined && [...world.cloud.values()].some((eni) => eni.ips.includes(ip));
+  // The cloud may have given an address that was let go to an ENI as its primary one.
+  const isThere =
+    ip !== undefined && [...world.cloud.values()].some((eni) => eni.primaryIP === ip || eni.ips.includes(ip));
   if (goal === 'moves-here' && ip !== undefined && !isThere) world.elsewhere.set(ip, OTHER_ENI);
   const isMoved = ip !== undefined && world.elsewhere.has(ip);
   const source = { nodeName: 'n2', eniId: OTHER_ENI, isAttached: true, isReleased: true };
