@@ -39,11 +39,11 @@ export function readEipRequest(annotations: Readonly<Record<string, string>>, fa
   const attributes = annotations[POD_ANNOTATION.eipAttributes];
   const list = annotations[POD_ANNOTATION.eipIdList];
   if (attributes === undefined && list === undefined) return undefined;
-  const before = faults.list.length;
+  const before = faults.count;
   const eipIds = list === undefined ? [] : readIds(list, faults);
   const attributeValues = readAttributes(attributes ?? '', faults);
   const isRetained = readPolicy(annotations[POD_ANNOTATION.eipDeletePolicy], faults);
-  return faults.list.length > before ? undefined : { eipIds, ...attributeValues, isRetained };
+  return faults.count > before ? undefined : { eipIds, ...attributeValues, isRetained };
 }
 
 function readPolicy(text: string | undefined, faults: Faults): boolean {

@@ -1,4 +1,4 @@
-import { type Fault, Faults, isRecord } from '../runtime/decode.ts';
+import { type Fault, Faults, fieldOf, isRecord } from '../runtime/decode.ts';
 import type { FieldTable } from './field.ts';
 import { annotationsOf, type NodeEniConfig } from './node-eni-config.ts';
 import { readNodeSettings } from './node-eni-config-annotations.ts';
@@ -66,14 +66,6 @@ function readFields(fields: FieldTable, value: unknown, path: string, faults: Fa
     return decoded === undefined ? [] : [[name, decoded] as const];
   });
   return Object.fromEntries(read);
-}
-
-/**
- * Returns the field of a path: `status.eniInfos[3].mac` is in `status.eniInfos`. A path without a dot, such as `spec`,
- * stays.
- */
-function fieldOf(path: string): string {
-  return /^[^.[]+(\.[^.[]+)?/.exec(path)?.[0] ?? path;
 }
 
 /** Drops a pair of warm targets that contradict each other. */

@@ -1,3 +1,4 @@
+import { isRecord } from '../runtime/decode.ts';
 import type { KubeObject } from './kube-client.ts';
 
 /**
@@ -5,7 +6,7 @@ import type { KubeObject } from './kube-client.ts';
  * them when a write omits them. Returns the same object when it has none.
  */
 export function withoutManagedFields(object: KubeObject): KubeObject {
-  if (!('managedFields' in object.metadata)) return object;
+  if (!isRecord(object.metadata) || !('managedFields' in object.metadata)) return object;
   const { managedFields: _, ...metadata } = object.metadata as KubeObject['metadata'] & { managedFields?: unknown };
   return { ...object, metadata };
 }

@@ -1,3 +1,6 @@
+/** Largest body of a request to one of our HTTPS servers, unless a flag says otherwise: 1 MiB. */
+export const MAX_BODY_BYTES = 1024 * 1024;
+
 /** Memory budget for the request bodies of a server: for one body, and for all bodies that are being read. In bytes. */
 export class BodyBudget {
   readonly maxBody: number;

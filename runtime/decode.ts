@@ -2,35 +2,77 @@
 export type Fault = { readonly path: string; readonly expected: string; readonly got: string };
 
 /**
- * An input from outside that does not have the required shape. Carries every fault; its message shows the first ones.
+ * An input from outside that does not have the required shape. Carries the first faults and the number of all; its
+ * message shows the first ones.
  */
 export class ConfigError extends Error {
   readonly code = 'CONFIG';
   /** What was read: a file name, "flags", "stdin". */
   readonly source: string;
   readonly faults: readonly Fault[];
+  /** How many faults the input has; `faults` may have fewer. */
+  readonly count: number;
 
-  constructor(source: string, faults: readonly Fault[]) {
-    super(`${source}: ${renderFaults(faults)}`);
+  constructor(source: string, faults: readonly Fault[], count: number = faults.length) {
+    super(`${source}: ${renderFaults(faults, count)}`);
     this.name = 'ConfigError';
     this.source = source;
     this.faults = faults;
+    this.count = count;
   }
 }
 
-/** Collects faults while a decoder continues, so that the user can correct all of them at once. */
+/** Most faults that are kept of one input. An input of megabytes can have a fault in every second byte. */
+export const MAX_FAULTS = 100;
+
+/**
+ * Collects faults while a decoder continues, so that the user can correct all of them at once. Keeps the first
+ * `MAX_FAULTS` of them, and of as many further fields the first one, with short texts; counts the others. Its memory
+ * does not depend on the input.
+ */
 export class Faults {
-  readonly list: Fault[] = [];
+  readonly #kept: Fault[] = [];
+  #count = 0;
+
+  /** The first faults. */
+  get list(): readonly Fault[] {
+    return this.#kept;
+  }
+
+  /** How many faults were added. */
+  get count(): number {
+    return this.#count;
+  }
 
   /** Adds one fault. */
   add(path: string, expected: string, got: unknown): void {
-    this.list.push({ path, expected, got: describe(got) });
+    this.#count += 1;
+    if (this.#kept.length >= MAX_FAULTS && !this.#isFirstOfField(path)) return;
+    this.#kept.push({ path: cut(path, MAX_PATH_CHARS), expected, got: describe(got) });
+  }
+
+  /** Adds the faults of another input, with their places changed by `place`. */
+  addAll({ faults, count }: ConfigError, place: (path: string) => string): void {
+    this.#count += count;
+    const room = MAX_FAULTS - this.#kept.length;
+    for (const fault of faults.slice(0, room)) this.#kept.push({ ...fault, path: place(fault.path) });
+  }
+
+  /** Some readers drop the fields that have a fault and use the others: no field may hide behind many faults of another. */
+  #isFirstOfField(path: string): boolean {
+    const field = fieldOf(path);
+    return this.#kept.length < 2 * MAX_FAULTS && !this.#kept.some((fault) => fieldOf(fault.path) === field);
   }
 
   /** @throws ConfigError naming `source` when there is any fault. */
   throwIfAny(source: string): void {
-    if (this.list.length > 0) throw new ConfigError(source, this.list);
+    if (this.#count > 0) throw new ConfigError(source, this.#kept, this.#count);
   }
+}
+
+/** Returns the first two names of a place: `status.eniInfos[3].mac` is in `status.eniInfos`. */
+export function fieldOf(path: string): string {
+  return /^[^.[]+(\.[^.[]+)?/.exec(path)?.[0] ?? '';
 }
 
 /** Turns a value of unknown shape into a `T`, or adds faults and returns undefined. */
@@ -72,9 +114,10 @@ export const boolean: Decoder<boolean> = (value, path, faults) => {
 
 /** Decodes one of the given texts. */
 export function oneOf<const T extends string>(values: readonly T[]): Decoder<T> {
+  const expected = `one of ${values.map((v) => JSON.stringify(v)).join(', ')}`;
   return (value, path, faults) => {
     const found = values.find((candidate) => candidate === value);
-    if (found === undefined) faults.add(path, `one of ${values.map((v) => JSON.stringify(v)).join(', ')}`, value);
+    if (found === undefined) faults.add(path, expected, value);
     return found;
   };
 }
@@ -123,12 +166,14 @@ export type RecordOf<F extends Fields> = { readonly [K in RequiredKeys<F>]: Valu
  * 'ignore' in objects of others (CNI, Kubernetes), whose version may be newer.
  */
 export function record<const F extends Fields>(fields: F, unknownKeys: 'reject' | 'ignore'): Decoder<RecordOf<F>> {
+  // Made once: a value of megabytes may have a fault in each byte.
+  const unknownField = `no such field; known are ${Object.keys(fields).join(', ')}`;
   return (value, path, faults) => {
     if (!isRecord(value)) {
       faults.add(path, 'an object', value);
       return undefined;
     }
-    const before = faults.list.length;
+    const before = faults.count;
     const decoded: Record<string, unknown> = {};
     for (const [key, field] of Object.entries(fields)) {
       const at = join(path, key);
@@ -137,12 +182,13 @@ export function record<const F extends Fields>(fields: F, unknownKeys: 'reject' 
       else if (!field.optional) faults.add(at, 'a value', value[key]);
     }
     if (unknownKeys === 'reject') {
-      for (const key of Object.keys(value).filter((candidate) => !Object.hasOwn(fields, candidate))) {
-        faults.add(join(path, key), `no such field; known are ${Object.keys(fields).join(', ')}`, value[key]);
+      for (const key in value) {
+        if (!Object.hasOwn(value, key) || Object.hasOwn(fields, key)) continue;
+        faults.add(join(path, key), unknownField, value[key]);
       }
     }
     // The loop above filled `decoded` field by field from the same table that the type is derived from.
-    return faults.list.length > before ? undefined : (decoded as RecordOf<F>);
+    return faults.count > before ? undefined : (decoded as RecordOf<F>);
   };
 }
 
@@ -160,9 +206,9 @@ function join(path: string, key: string): string {
  */
 const SHOWN_FAULTS = 20;
 
-function renderFaults(faults: readonly Fault[]): string {
+function renderFaults(faults: readonly Fault[], count: number): string {
   const shown = faults.slice(0, SHOWN_FAULTS).map(renderFault);
-  const more = faults.length - shown.length;
+  const more = count - shown.length;
   return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
 }
 
@@ -170,20 +216,50 @@ function renderFault(fault: Fault): string {
   return `${fault.path === '' ? 'the whole' : fault.path}: expected ${fault.expected}, got ${fault.got}`;
 }
 
+/** Most characters of a place. Its keys may be foreign. */
+const MAX_PATH_CHARS = 200;
 const DESCRIBED_CHARS = 80;
 
 /** Renders a value for an error message, shortened so that a wrong file does not fill the log. */
 function describe(value: unknown): string {
-  if (value === undefined) return 'nothing';
-  const shown = render(value);
-  return shown.length > DESCRIBED_CHARS ? `${shown.slice(0, DESCRIBED_CHARS)}…` : shown;
+  return value === undefined ? 'nothing' : cut(renderStart(value, DESCRIBED_CHARS + 1), DESCRIBED_CHARS);
 }
 
-function render(value: unknown): string {
-  try {
-    return JSON.stringify(value) ?? String(value);
-  } catch {
-    // A YAML alias can make a list its own item.
-    return typeof value === 'object' ? 'a value that refers to itself' : String(value);
+function cut(text: string, maxChars: number): string {
+  return text.length > maxChars ? `${text.slice(0, maxChars)}…` : text;
+}
+
+/**
+ * Renders the first characters of a value as JSON: at least `chars` of them, or all. Reads no more of the value than
+ * that takes: a value of megabytes costs no more than a small one.
+ * @param around the lists and objects that the value is in; a YAML alias can make a list its own item
+ */
+function renderStart(value: unknown, chars: number, around: readonly object[] = []): string {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, chars));
+  if (typeof value === 'bigint') return String(value);
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? String(value);
+  if (around.includes(value)) return 'a value that refers to itself';
+  return Array.isArray(value)
+    ? renderList(value, chars, [...around, value])
+    : renderObject(value, chars, [...around, value]);
+}
+
+function renderList(list: readonly unknown[], chars: number, around: readonly object[]): string {
+  let text = '[';
+  for (let index = 0; index < list.length && text.length < chars; index++) {
+    text += `${index > 0 ? ',' : ''}${renderStart(list[index] ?? null, chars - text.length, around)}`;
   }
+  return `${text}]`;
+}
+
+function renderObject(object: object, chars: number, around: readonly object[]): string {
+  let text = '{';
+  for (const key in object) {
+    if (text.length >= chars) break;
+    const value: unknown = Reflect.get(object, key);
+    if (!Object.hasOwn(object, key) || value === undefined) continue;
+    text += `${text.length > 1 ? ',' : ''}${renderStart(key, chars)}:`;
+    text += renderStart(value, Math.max(1, chars - text.length), around);
+  }
+  return `${text}}`;
 }

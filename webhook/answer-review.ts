@@ -30,9 +30,9 @@ export function answerReview(sent: unknown, context: ReviewContext): ReviewReply
   const faults = new Faults();
   const review = REVIEW(sent, '', faults);
   if (review === undefined) {
-    const why = faults.list.map(
-      ({ path, expected, got }) => `${path || 'the whole'}: expected ${expected}, got ${got}`,
-    );
+    const why = faults.list
+      .slice(0, MAX_SHOWN_FAULTS)
+      .map(({ path, expected, got }) => `${path || 'the whole'}: expected ${expected}, got ${got}`);
     return { kind: 'no-review', why: `no AdmissionReview of ${API_VERSION}: ${why.join('; ')}` };
   }
   const { uid } = review.request;
@@ -52,6 +52,8 @@ export function answerReview(sent: unknown, context: ReviewContext): ReviewReply
   const body = { apiVersion: API_VERSION, kind: KIND, response };
   return { kind: 'answer', body, outcome, subject: subjectOf(review.request), warnings };
 }
+
+const MAX_SHOWN_FAULTS = 10;
 
 const API_VERSION = 'admission.k8s.io/v1';
 const KIND = 'AdmissionReview';

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import { BodyBudget } from '../runtime/body-budget.ts';
+import { BodyBudget, MAX_BODY_BYTES } from '../runtime/body-budget.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { ConfigError } from '../runtime/decode.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -13,9 +13,6 @@ import type { RequestOutcome, WebhookMetrics } from './metrics.ts';
  * unchanged.
  */
 export const REVIEW_PATH = '/add-pod-eni-ip-limit';
-
-/** Largest body. An API server reads objects of at most 1.5 MiB from etcd and requests of at most 3 MiB. */
-export const MAX_BODY_BYTES = 3 * 1024 * 1024;
 
 /** Memory for request bodies, in bodies of the largest size. Small bodies count with their real size. */
 const MAX_LARGE_BODIES = 4;

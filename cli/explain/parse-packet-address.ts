@@ -17,14 +17,19 @@ const UNROUTED: readonly (readonly [prefix: string, why: string])[] = [
   ['fe80::/10', 'is good on one link only: its packets are not routed'],
 ];
 
+/** Most characters of a wrong address in an error. */
+const SHOWN_CHARS = 80;
+
 /**
  * Returns an address in the form that the kernel prints.
  * @param role the option that the address belongs to, or '' for the subject
  * @throws CliError USAGE when it is not an address, or when no packets are routed to it
  */
 export function parsePacketAddress(role: string, text: string): string {
-  const shown = role === '' ? JSON.stringify(text) : `${role} ${JSON.stringify(text)}`;
-  if (!isAddress(text)) throw new CliError('USAGE', `${shown} is no IP address`, hintFor(role, text));
+  const start = JSON.stringify(text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}…` : text);
+  const shown = role === '' ? start : `${role} ${start}`;
+  if (!isAddress(text))
+    throw new CliError('USAGE', `${shown} is no IP address`, hintFor(role, text.slice(0, SHOWN_CHARS)));
   const address = canonicalAddress(text);
   if (prefixContains('::ffff:0:0/96', address)) {
     throw new CliError('USAGE', `${shown} is an IPv4 address written as IPv6`, 'say the IPv4 address');

@@ -84,7 +84,7 @@ function readSettingsFile(
     decodeYaml(readFile(path), path, settingsInto(texts, table));
   } catch (error) {
     if (error instanceof ConfigError) {
-      for (const fault of error.faults) faults.list.push({ ...fault, path: `${path}: ${fault.path || 'the whole'}` });
+      faults.addAll(error, (place) => `${path}: ${place || 'the whole'}`);
     } else {
       const got = error instanceof Error && 'code' in error ? error.code : String(error);
       faults.add('--config', `a file that can be read, ${path}`, got);

@@ -1,5 +1,5 @@
 import { type Document, isCollection, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
-import { ConfigError, type Decoder, type Fault, Faults } from '../decode.ts';
+import { ConfigError, type Decoder, type Fault, Faults, MAX_FAULTS } from '../decode.ts';
 
 /** Largest file. For comparison: a node with 1,000 addresses takes 150 kB. */
 const MAX_BYTES = 4 * 1024 * 1024;
@@ -16,11 +16,11 @@ export function decodeYaml<T>(content: string, source: string, decoder: Decoder<
   const lines = new LineCounter();
   const document = parseDocument(content, { lineCounter: lines, uniqueKeys: true, prettyErrors: false });
   if (document.errors.length > 0) {
-    const faults = document.errors.map((error): Fault => {
+    const faults = document.errors.slice(0, MAX_FAULTS).map((error): Fault => {
       const { line, col } = lines.linePos(error.pos[0]);
       return { path: `line ${line}, column ${col}`, expected: 'valid YAML', got: error.message };
     });
-    throw new ConfigError(source, faults);
+    throw new ConfigError(source, faults, document.errors.length);
   }
   const faults = new Faults();
   const decoded = decoder(toValue(document, source), '', faults);
@@ -28,6 +28,7 @@ export function decodeYaml<T>(content: string, source: string, decoder: Decoder<
     throw new ConfigError(
       source,
       faults.list.map((fault) => ({ ...fault, path: withLine(fault.path, document, lines) })),
+      faults.count,
     );
   }
   return decoded;

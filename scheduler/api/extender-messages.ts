@@ -161,11 +161,11 @@ function field(args: Shape, name: string): unknown {
 }
 
 function throwIfAny(faults: Faults, type: string): void {
-  if (faults.list.length === 0) return;
+  if (faults.count === 0) return;
   const shown = faults.list.slice(0, MAX_SHOWN_FAULTS).map(({ path, expected, got }) => {
     return `${path === '' ? 'the whole' : path}: expected ${expected}, got ${got}`;
   });
-  const more = faults.list.length - shown.length;
+  const more = faults.count - shown.length;
   const text = [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
   throw new RequestError('BAD_SHAPE', `the request is no ${type} of extender/v1: ${text}`);
 }

@@ -3,8 +3,10 @@ import {
   boolean,
   ConfigError,
   decodeOrThrow,
+  Faults,
   integer,
   list,
+  MAX_FAULTS,
   oneOf,
   optional,
   record,
@@ -71,13 +73,32 @@ test('Faults: describes what no JSON can say', (t) => {
   });
   t.regex(
     error?.message ?? '',
-    /^pool\.yaml: name: expected lower-case letters, got a value that refers to itself; mode: expected one of .*, got 1$/,
+    /^pool\.yaml: name: expected lower-case letters, got \[a value that refers to itself\]; mode: expected one of .*, got 1$/,
   );
 });
 
 test('ConfigError: names the first faults and counts the rest when there are thousands', (t) => {
   const decoder = list(integer(0, 1));
   const error = t.throws(() => decodeOrThrow(decoder, Array(4096).fill(7), 'supply'), { instanceOf: ConfigError });
-  t.is(error?.faults.length, 4096);
+  t.is(error?.faults.length, MAX_FAULTS);
+  t.is(error?.count, 4096);
   t.regex(error?.message ?? '', /; \[19\]: expected a whole number from 0 to 1, got 7; and 4076 more$/);
+});
+
+test('Faults: texts stay short, whatever the size of what is wrong', (t) => {
+  const long = 'x'.repeat(1_000_000);
+  const many = Array(1_000_000).fill(1);
+  for (const value of [long, many, { [long]: long }, { [long]: many }, [[[[many]]]], { name: many, [long]: 1 }]) {
+    const error = t.throws(() => decodeOrThrow(pool, value, 'pool.yaml'), { instanceOf: ConfigError });
+    t.true((error?.message.length ?? 0) < 2_000, `${error?.message.length}`);
+  }
+});
+
+test('Faults: keeps the first fault of a field that comes after a hundred faults of another', (t) => {
+  const faults = new Faults();
+  for (let index = 0; index < 5_000; index++) faults.add(`spec.ips[${index}]`, 'an address', index);
+  faults.add('spec.mac', 'a MAC', 1);
+  t.is(faults.count, 5_001);
+  t.is(faults.list.length, MAX_FAULTS + 1);
+  t.is(faults.list.at(-1)?.path, 'spec.mac');
 });

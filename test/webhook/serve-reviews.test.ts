@@ -1,8 +1,8 @@
 import { copyFileSync } from 'node:fs';
 import test from 'ava';
 import fc from 'fast-check';
+import { MAX_BODY_BYTES } from '../../runtime/body-budget.ts';
 import { isRecord } from '../../runtime/decode.ts';
-import { MAX_BODY_BYTES } from '../../webhook/serve-reviews.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
 import { applyJsonPatch } from '../kube-api/patch/json-patch.ts';
 import { makeKeyPair } from '../kube-api/pki.ts';
@@ -87,7 +87,7 @@ const REFUSED: readonly (readonly [string, string, Parameters<typeof post>[2], n
   ['another path', '{}', { path: '/' }, 404, /add-pod-eni-ip-limit/],
   ['another method', '', { method: 'GET' }, 405, /POST/],
   ['another type', '{}', { type: 'text/yaml' }, 415, /application\/json/],
-  ['a body that is too large', ' '.repeat(MAX_BODY_BYTES + 1), {}, 413, /at most 3145728 bytes/],
+  ['a body that is too large', ' '.repeat(MAX_BODY_BYTES + 1), {}, 413, /at most 1048576 bytes/],
 ];
 for (const [what, body, options, status, why] of REFUSED) {
   test(`serve: refuses ${what} with ${status} and says why`, async (t) => {

@@ -141,7 +141,7 @@ test(
   'openSupplyFile: refuses an alias that holds itself',
   invalid,
   EXAMPLE.replace(/^kind: .*$/m, 'kind: &a [*a]'),
-  /got a value that refers to itself/,
+  /got \[a value that refers to itself\]/,
 );
 test(
   'openSupplyFile: refuses lists without a bottom',
