@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readJournalFacts } from '../support/journal-facts.ts';
 import { createPodNetns } from '../support/pod-netns.ts';
@@ -7,15 +8,18 @@ import type { IpamdProcess } from '../system/ipamd-process.ts';
 import { checkSample } from './checks.ts';
 import { cloudRules, kubeRules } from './fault-rules.ts';
 import { judgeNode } from './judge-node.ts';
+import { endSandbox } from './load.ts';
 import type { Disturbance, ForeignChange, Planned } from './schedule.ts';
 import type { Soak } from './soak.ts';
-import type { SoakNode } from './soak-node.ts';
+import { METRICS_PORT, type SoakNode } from './soak-node.ts';
 
 const SAMPLE = 3;
 /** A lease whose sandbox is gone is collected when it is a minute old, at the next look. */
 const COLLECTED_MS = 100_000;
 /** Kubernetes starts a Pod again about so soon. */
 const LEADER_BACK_MS = 1_000;
+/** A shell word: two bytes that no UTF-8 text has. */
+const ODD_NAME = '"$(printf \'\\377\\376\')"';
 
 const FOREIGN_COMMANDS: Readonly<Record<ForeignChange, readonly string[]>> = {
   'pod-rule': ['ip', 'rule', 'del', 'priority', '512'],
@@ -31,9 +35,7 @@ export async function disturbAll(soak: Soak, plan: readonly Planned[]): Promise<
   for (const { atMs, what } of plan) {
     while (!soak.isOver && soak.tally.elapsedMs < atMs) await sleep(50);
     if (soak.isOver) break;
-    const one = disturb(soak, what).catch((error: unknown) => {
-      soak.tally.violation(`${what.kind}: ${error instanceof Error ? error.message : String(error)}`);
-    });
+    const one = tryOne(soak, what);
     running.add(one);
     void one.finally(() => running.delete(one));
   }
@@ -53,9 +55,21 @@ export async function calm(soak: Soak): Promise<void> {
   await Promise.all(doors.map((door) => door.heal()));
 }
 
-async function disturb(soak: Soak, what: Disturbance): Promise<void> {
-  const { system, tally } = soak;
+/** Survived is what ended, with the look into Pods that belongs to it, without a new violation since it began. */
+async function tryOne(soak: Soak, what: Disturbance): Promise<void> {
+  const { tally } = soak;
+  const before = tally.violations.length;
   tally.add(`done ${nameOf(what)}`);
+  try {
+    await disturb(soak, what);
+    if (tally.violations.length === before) tally.add(`survived ${nameOf(what)}`);
+  } catch (error) {
+    tally.violation(`${what.kind}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+async function disturb(soak: Soak, what: Disturbance): Promise<void> {
+  const { system } = soak;
   switch (what.kind) {
     case 'kill-agent':
       return killAgent(soak, what);
@@ -96,6 +110,14 @@ async function disturb(soak: Soak, what: Disturbance): Promise<void> {
       cri.setBroken(true);
       return during(soak, what.lastsMs, [() => cri.setBroken(false)]);
     }
+    case 'insist':
+      return insist(soak, system.node(what.node), what.lastsMs);
+    case 'half-requests':
+      return sendHalfRequests(soak, system.node(what.node), what.count, what.lastsMs);
+    case 'odd-link':
+      return addOddLink(soak, system.node(what.node), what.lastsMs);
+    case 'fifo-netns':
+      return addIntoFifo(soak, system.node(what.node));
     case 'lose-sandbox':
       return loseSandbox(soak, system.node(what.node));
     case 'crowd':
@@ -163,6 +185,50 @@ async function changeKernel(soak: Soak, node: SoakNode, change: ForeignChange): 
   node.noteChange();
   await node.netns.tryRun(FOREIGN_COMMANDS[change]);
   node.noteChange();
+  await checkSample(soak, node, SAMPLE);
+}
+
+async function insist(soak: Soak, node: SoakNode, lastsMs: number): Promise<void> {
+  const untilMs = performance.now() + lastsMs;
+  while (!soak.isOver && performance.now() < untilMs) {
+    node.noteChange();
+    await node.netns.tryRun(FOREIGN_COMMANDS['nft-ruleset']);
+    node.noteChange();
+    await pass(soak, 1_000);
+  }
+  await checkSample(soak, node, SAMPLE);
+}
+
+async function sendHalfRequests(soak: Soak, node: SoakNode, count: number, lastsMs: number): Promise<void> {
+  // The kernel refuses or the agent closes some of them: the script goes on.
+  const script = `ulimit -n 4096
+    for ((i = 0; i < ${count}; i++)); do { exec {fd}<>/dev/tcp/127.0.0.1/${METRICS_PORT} && printf 'GET /metrics HT' >&"$fd"; } 2>/dev/null; done
+    sleep ${lastsMs / 1_000}`;
+  await node.netns.tryRun(['bash', '-c', script]);
+  await checkSample(soak, node, SAMPLE);
+}
+
+async function addOddLink(soak: Soak, node: SoakNode, lastsMs: number): Promise<void> {
+  const made = await node.netns.tryRun(['sh', '-c', `ip link add ${ODD_NAME} type bridge`]);
+  if (made.code !== 0) throw new Error(`the link was not made: ${made.stderr}`);
+  await pass(soak, lastsMs);
+  await checkSample(soak, node, SAMPLE);
+  await node.netns.tryRun(['sh', '-c', `ip link del ${ODD_NAME}`]);
+}
+
+async function addIntoFifo(soak: Soak, node: SoakNode): Promise<void> {
+  const { tally } = soak;
+  const number = soak.nextNumber();
+  const netns = join(dirname(node.agent.socketPath), `fifo-${number}`);
+  await node.netns.run(['mkfifo', netns]);
+  const sandbox = { containerId: soak.containerId(number), netns, podName: `p${number}`, podUid: `uid-${number}` };
+  const fromMs = performance.now();
+  const outcome = await node.runtime.add(sandbox);
+  const wasAway = node.wasAway(fromMs, performance.now());
+  if (outcome.kind === 'added') tally.violation(`${node.name}: ADD into a FIFO gave ${outcome.ip}`);
+  else if (outcome.isUnanswered && !wasAway) tally.violation(`${node.name}: ADD into a FIFO was not answered`);
+  await endSandbox(soak, node, sandbox);
+  rmSync(netns);
   await checkSample(soak, node, SAMPLE);
 }
 

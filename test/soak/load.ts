@@ -46,7 +46,7 @@ export async function endPod(soak: Soak, node: SoakNode, slot: Slot): Promise<vo
   const holder = { node: node.name, containerId: state.containerId };
   soak.book.release(state.ip, holder);
   const isBlind = soak.random() < BLIND_DEL_SHARE;
-  await endSandbox(soak, node, slot, isBlind ? { ...sandbox, netns: '' } : sandbox, state.ip);
+  await endSandbox(soak, node, isBlind ? { ...sandbox, netns: '' } : sandbox, { slot, ip: state.ip });
   if (state.isKnown) await removeObject(soak, state.podName);
   slot.state = { kind: 'free' };
 }
@@ -67,7 +67,7 @@ async function addPod(soak: Soak, node: SoakNode, slot: Slot): Promise<void> {
   list(node, sandbox);
   const outcome = await tryAdd(soak, node, sandbox);
   if (outcome.kind === 'failed') {
-    await endSandbox(soak, node, slot, sandbox);
+    await endSandbox(soak, node, sandbox);
     if (isKnown) await removeObject(soak, podName);
     await sleep(AFTER_REFUSAL_MS);
     slot.state = { kind: 'free' };
@@ -163,11 +163,19 @@ async function repeatAdd(soak: Soak, node: SoakNode, slot: Slot, sandbox: Sandbo
   judgeAnswer(soak, node, sandbox, ip);
 }
 
-/** DEL until it succeeds, as kubelets do; then the runtime has no such sandbox any more. */
-async function endSandbox(soak: Soak, node: SoakNode, slot: Slot, sandbox: Sandbox, ip?: string): Promise<void> {
+/**
+ * DEL until it succeeds, as kubelets do; then the runtime has no such sandbox any more.
+ * @param held the address that the sandbox has, and its place
+ */
+export async function endSandbox(
+  soak: Soak,
+  node: SoakNode,
+  sandbox: Sandbox,
+  held?: { readonly slot: Slot; readonly ip: string },
+): Promise<void> {
   const { tally } = soak;
   const untilMs = performance.now() + DEL_TRIES_MS;
-  if (ip !== undefined) soak.ending.set(ip, slot);
+  if (held !== undefined) soak.ending.set(held.ip, held.slot);
   for (;;) {
     const outcome = await node.runtime.del(sandbox);
     if (outcome.kind === 'deleted') {
@@ -183,7 +191,7 @@ async function endSandbox(soak: Soak, node: SoakNode, slot: Slot, sandbox: Sandb
     }
     await sleep(300);
   }
-  if (ip !== undefined && soak.ending.get(ip) === slot) soak.ending.delete(ip);
+  if (held !== undefined && soak.ending.get(held.ip) === held.slot) soak.ending.delete(held.ip);
   if (soak.random() < REPEATED_DEL_SHARE) await repeatDel(soak, node, sandbox);
 }
 

@@ -49,10 +49,14 @@ export function summary(soak: Soak, lives: readonly ProcessLife[]): string {
     ['sweeps of the book over the cloud', tally.of('sweeps')],
     ['claims that the garbage collector took', tally.of('claims without owner collected')],
     ['calls of the cloud, answered badly', `${seen.length}, ${bad.length}`],
-    ...tally.under('done ').map(([what, count]) => [`disturbance ${what}`, count] as const),
+    ...tally.under('done ').map(([what, count]) => [`fault ${what}`, outcomeOf(tally, what, count)] as const),
   ];
   const width = Math.max(...rows.map(([what]) => what.length));
   return [...rows.map(([what, value]) => `  ${what.padEnd(width)}  ${value}`), '', processTable(lives)].join('\n');
+}
+
+function outcomeOf(tally: Tally, what: string, count: number): string {
+  return `tried ${count}, survived ${tally.of(`survived ${what}`)}`;
 }
 
 /** Says what is wrong with the processes' memory and descriptors. */

@@ -10,6 +10,8 @@ import type { VpcCloud } from '../system/vpc-cloud.ts';
 import { CniRuntime } from './runtime.ts';
 import type { Slot } from './slot.ts';
 
+/** Port of the agent's metrics, on the node's loopback. */
+export const METRICS_PORT = 61680;
 /** Longest time that an agent may take to be there again, on a machine that is busy. */
 const RESTART_MS = 30_000;
 /** An unanswered call may be noticed a moment after the agent is back. */
@@ -83,7 +85,7 @@ export class SoakNode implements SystemMember {
         'supply-source': 'cluster',
         kubeconfig,
         'rule-mode': 'compact',
-        'metrics-address': '127.0.0.1:61680',
+        'metrics-address': `127.0.0.1:${METRICS_PORT}`,
         ...flags,
       },
     });
