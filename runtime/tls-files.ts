@@ -37,7 +37,7 @@ export function readTlsFiles({ certFile, keyFile, clientCaFile }: TlsFiles): Tls
   const fault =
     cert === undefined || key === undefined || expiresMs === undefined ? undefined : keyFault(keyFile, cert, key);
   if (fault !== undefined) faults.push(fault);
-  const ca = clientCaFile === undefined ? undefined : readText(clientCaFile, 'certificates in PEM', faults);
+  const ca = clientCaFile === undefined ? undefined : readText(clientCaFile, CLIENT_CA, faults);
   // OpenSSL accepts a bundle without any certificate, and then refuses every client. So count them here.
   if (clientCaFile !== undefined && ca !== undefined) readCertificates(clientCaFile, ca, faults);
   if (faults.length > 0 || cert === undefined || key === undefined || expiresMs === undefined) {
@@ -128,6 +128,8 @@ function tryRead(files: TlsFiles): TlsPair | string {
     throw error;
   }
 }
+
+const CLIENT_CA = 'certificates in PEM: the authorities of clients (--client-ca-file), in a Secret its key ca.crt';
 
 function readText(path: string, what: string, faults: Fault[]): string | undefined {
   try {

@@ -127,12 +127,13 @@ class Scheduler implements RunningScheduler {
 
   async listen(): Promise<void> {
     const { clock, log } = this.#runtime;
-    const { listenAddress, bodyLimitMib, metricsAddress } = this.#config;
+    const { listenAddress, bodyLimitMib, metricsAddress, clientCaFile, clientAllowedNames } = this.#config;
     const files = this.#files();
     this.#certificates = files === undefined ? undefined : readTlsFiles(files);
     this.#server = await serveExtender({
       address: listenAddress,
       ...(this.#certificates === undefined ? {} : { certificates: this.#certificates }),
+      allowedNames: clientAllowedNames,
       verbs: this.#verbs(),
       readiness: () => this.readiness(),
       bodyLimitBytes: bodyLimitMib * MIB,
@@ -141,6 +142,8 @@ class Scheduler implements RunningScheduler {
       onAnswer: (...args) => this.#metrics.onAnswer(...args),
     });
     log.info('serving kube-scheduler', { address: this.#server.address, isTls: this.#certificates !== undefined });
+    if (clientCaFile === '')
+      log.warn('every process of this node may bind Pods', { flag: '--allow-anonymous-loopback' });
     if (metricsAddress === '') return;
     this.#endpoints = await serveHttpEndpoints(metricsAddress, {
       liveness: () => evaluateLiveness(this.#followed, this.#metrics.contact, clock),

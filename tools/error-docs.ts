@@ -148,6 +148,10 @@ const CLI: Readonly<Record<CliErrorCode, Explained>> = {
 };
 
 const SCHEDULER: Readonly<Record<RequestErrorCode, Explained>> = {
+  FORBIDDEN: {
+    means: "the client's certificate is of the right authority and has no name of --client-allowed-names",
+    cure: 'give kube-scheduler a certificate with such a common name, or add its name to the setting',
+  },
   NOT_FOUND: { means: 'no such path', cure: 'correct urlPrefix and the verbs in KubeSchedulerConfiguration' },
   METHOD: {
     means: 'a verb was asked for by another method than POST',

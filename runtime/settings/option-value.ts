@@ -97,6 +97,11 @@ export const nodeNameValue: OptionValue<string> = {
 /** Several paths. */
 export const pathsValue = listOf(pathValue());
 
+/** Common names of client certificates, such as system:kube-scheduler. */
+export const clientNamesValue: OptionValue<readonly string[]> = listOf(
+  textValue(/^[^\s,]{1,64}$/, 'NAME', 'a common name of a certificate, such as system:kube-scheduler'),
+);
+
 /** Makes a list option from a kind; `parse` receives the texts joined by commas, '' is the empty list. */
 export function listOf(item: OptionValue<string>): OptionValue<readonly string[]> {
   return {

@@ -1,6 +1,7 @@
 import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
 import {
   choiceValue,
+  clientNamesValue,
   durationValue,
   listenValue,
   pathValue,
@@ -39,7 +40,7 @@ const EXTENDER_OPTIONS = {
     'tls-cert-file',
     pathValue(true),
     '',
-    "Certificate chain to serve with, PEM; read again when it changes. '' serves plain HTTP.",
+    "Certificate chain to serve with, PEM; read again when it changes. '' serves plain HTTP, which --allow-anonymous-loopback alone permits.",
   ),
   tlsPrivateKeyFile: option('Extender', 'tls-private-key-file', pathValue(true), '', 'Its private key, PEM.'),
   clientCaFile: option(
@@ -47,7 +48,21 @@ const EXTENDER_OPTIONS = {
     'client-ca-file',
     pathValue(true),
     '',
-    'Only clients with a certificate of these authorities are answered; PEM, read again when it changes.',
+    'Only clients with a certificate of these authorities are answered; PEM, read again when it changes. Required, as /bind places Pods; --allow-anonymous-loopback is the only exception.',
+  ),
+  clientAllowedNames: option(
+    'Extender',
+    'client-allowed-names',
+    clientNamesValue,
+    '',
+    "Of those clients only the ones whose certificate has one of these common names are answered; '' answers all. Needed where the authorities sign other certificates too, as those of the cluster do.",
+  ),
+  allowAnonymousLoopback: option(
+    'Extender',
+    'allow-anonymous-loopback',
+    switchValue,
+    'false',
+    "Answer clients without a certificate, on a loopback address only. Every process of the node may then bind Pods, whatever its user, and so may every Pod in the host's network.",
   ),
   bodyLimitMib: option(
     'Extender',

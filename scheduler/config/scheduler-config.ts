@@ -24,6 +24,31 @@ function checkTogether(config: SchedulerConfig, faults: Faults): void {
   if (clientCaFile !== '' && tlsCertFile === '') {
     faults.add('--tls-cert-file', 'a file, as --client-ca-file is given', undefined);
   }
+  checkClients(config, faults);
   checkElectionSettings(config, faults);
   checkClientRate(config, faults);
+}
+
+/** Nobody may bind Pods without a client certificate, unless loopback is allowed by its own flag. */
+function checkClients(config: SchedulerConfig, faults: Faults): void {
+  const { listenAddress, clientCaFile, clientAllowedNames, allowAnonymousLoopback } = config;
+  if (clientCaFile !== '') return;
+  if (clientAllowedNames.length > 0) {
+    faults.add('--client-ca-file', 'a file, as --client-allowed-names is given', undefined);
+  } else if (!allowAnonymousLoopback) {
+    const next = 'docs/static-ip.md has the commands that make it';
+    const instead = isLoopback(listenAddress)
+      ? ' On this loopback address --allow-anonymous-loopback does without.'
+      : '';
+    const expected = `a file with the authorities of kube-scheduler's client certificate, as whoever calls /bind places Pods; ${next}.${instead}`;
+    faults.add('--client-ca-file', expected, undefined);
+  } else if (listenAddress !== '' && !isLoopback(listenAddress)) {
+    const expected = 'a loopback address such as 127.0.0.1:61690, as --allow-anonymous-loopback is given';
+    faults.add('--listen-address', expected, listenAddress);
+  }
+}
+
+/** Tells whether only this host reaches an address. A name is not one: what it leads to may change. */
+function isLoopback(address: string): boolean {
+  return /^(?:127(?:\.\d{1,3}){3}|\[::1\]):\d+$/.test(address);
 }

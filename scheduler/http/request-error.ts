@@ -1,13 +1,23 @@
 /**
  * Why a request is refused.
+ * - `FORBIDDEN`: the client's certificate has no allowed name.
  * - `NOT_FOUND`: unknown path. `METHOD`: the path does not accept this method.
  * - `TOO_LARGE`: the body exceeds the limit. `BAD_JSON`: the body is not JSON. `BAD_SHAPE`: the JSON is not what the
  *   verb takes.
  * - `STANDBY`: another replica leads, or the caches are not synced yet. `BUSY`: too many requests at once.
  */
-export type RequestErrorCode = 'NOT_FOUND' | 'METHOD' | 'TOO_LARGE' | 'BAD_JSON' | 'BAD_SHAPE' | 'STANDBY' | 'BUSY';
+export type RequestErrorCode =
+  | 'FORBIDDEN'
+  | 'NOT_FOUND'
+  | 'METHOD'
+  | 'TOO_LARGE'
+  | 'BAD_JSON'
+  | 'BAD_SHAPE'
+  | 'STANDBY'
+  | 'BUSY';
 
 const STATUS: Readonly<Record<RequestErrorCode, number>> = {
+  FORBIDDEN: 403,
   NOT_FOUND: 404,
   METHOD: 405,
   TOO_LARGE: 413,

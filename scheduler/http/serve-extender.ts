@@ -1,6 +1,8 @@
 import { createServer as createPlainServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import type { TLSSocket } from 'node:tls';
 import { BodyBudget } from '../../runtime/body-budget.ts';
+import { ClientAdmission } from '../../runtime/client-admission.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { ConfigError } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -21,6 +23,8 @@ export type ExtenderServerOptions = {
   readonly address: string;
   /** Absent: the server speaks plain HTTP. */
   readonly certificates?: TlsPair;
+  /** Common names of client certificates that are answered; empty or absent: all that the TLS handshake accepts. */
+  readonly allowedNames?: readonly string[];
   /** Handlers by name: `filter` is served as POST /filter. */
   readonly verbs: Readonly<Record<string, VerbHandler>>;
   /** Returns undefined while requests are answered, else the reason why they are not. */
@@ -43,7 +47,10 @@ export type ExtenderServerOptions = {
 /** A server that listens. */
 export type ExtenderServer = {
   readonly address: string;
-  /** Uses other certificates for new connections; existing connections continue. */
+  /**
+   * Uses other certificates for new connections. Existing connections continue; with other authorities of clients they
+   * end, after the request that runs.
+   */
   setSecureContext(certificates: TlsPair): void;
   /** Refuses new requests, waits up to `graceMs` for the running ones, then closes all connections. */
   close(graceMs: number): Promise<void>;
@@ -106,15 +113,24 @@ export async function serveExtender(options: ExtenderServerOptions): Promise<Ext
         );
   const server: Server | TlsServer = tls ?? createPlainServer(limits, answer);
   server.maxConnections = MAX_CONNECTIONS;
+  server.on('secureConnection', (socket: TLSSocket) => handler.clients.follow(socket));
   // The head is malformed or late. Answer if the socket is still writable, then close it in any case.
   server.on('clientError', (_error, socket) => {
     if (socket.writable) socket.end(NO_REQUEST, () => socket.destroy());
     else socket.destroy();
   });
   const bound = await listen(server, options.address);
+  let clientCa = certificates?.ca;
   return {
     address: bound,
-    setSecureContext: (next) => tls?.setSecureContext(next),
+    setSecureContext: (next) => {
+      const isOtherAuthority = next.ca !== clientCa;
+      clientCa = next.ca;
+      tls?.setSecureContext(next);
+      if (!isOtherAuthority) return;
+      handler.clients.outdateAll();
+      server.closeIdleConnections();
+    },
     close: async (graceMs) => {
       handler.isClosing = true;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
@@ -130,12 +146,14 @@ export async function serveExtender(options: ExtenderServerOptions): Promise<Ext
 
 class RequestHandler {
   isClosing = false;
+  readonly clients: ClientAdmission;
   readonly #options: ExtenderServerOptions;
   readonly #bodies: BodyBudget;
   #inflight = 0;
 
   constructor(options: ExtenderServerOptions) {
     this.#options = options;
+    this.clients = new ClientAdmission(options.allowedNames ?? []);
     this.#bodies = new BodyBudget(options.bodyLimitBytes, MAX_LARGE_BODIES * options.bodyLimitBytes);
   }
 
@@ -150,6 +168,7 @@ class RequestHandler {
     let outcome: RequestOutcome = 'ok';
     try {
       const answer = await this.#dispatch(verb, request, disconnected.signal);
+      if (this.clients.isOutdated(request.socket)) response.setHeader('connection', 'close');
       if (disconnected.signal.aborted) outcome = 'gone';
       else this.#send(response, 200, answer);
     } catch (error) {
@@ -164,6 +183,8 @@ class RequestHandler {
 
   async #dispatch(verb: string, request: IncomingMessage, signal: AbortSignal): Promise<unknown> {
     const { verbs, readiness } = this.#options;
+    const refusal = this.clients.refusal(request.socket);
+    if (refusal !== undefined) throw new RequestError('FORBIDDEN', refusal);
     const handler = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined;
     if (handler === undefined) {
       const known = Object.keys(verbs).map((name) => `/${name}`);
@@ -182,8 +203,9 @@ class RequestHandler {
     const isKnown = error instanceof RequestError;
     // The rest of an unread body makes the connection useless, so close it. Close it on a standby replica too: a client
     // that reuses the connection would never reach the leader.
-    const isStandby = isKnown && error.code === 'STANDBY';
-    if (!request.complete || isStandby) response.setHeader('connection', 'close');
+    const isLast = isKnown && (error.code === 'STANDBY' || error.code === 'FORBIDDEN');
+    if (!request.complete || isLast || this.clients.isOutdated(request.socket))
+      response.setHeader('connection', 'close');
     this.#send(response, isKnown ? error.status : 500, {
       Error: isKnown ? error.message : 'a fault of ours, see the log',
     });

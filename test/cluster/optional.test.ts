@@ -27,7 +27,7 @@ const running = clusterOfFile(
 
 function secretOf(name: string, { cert, key }: KeyPair): string {
   const metadata = { name: `${name}-tls`, namespace: 'kube-system' };
-  const stringData = { 'tls.crt': cert, 'tls.key': key };
+  const stringData = { 'tls.crt': cert, 'tls.key': key, 'ca.crt': cert };
   return JSON.stringify({ apiVersion: 'v1', kind: 'Secret', type: 'kubernetes.io/tls', metadata, stringData });
 }
 

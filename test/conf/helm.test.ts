@@ -79,7 +79,7 @@ run('chart: labels what the Prometheus operator selects, and nothing else', (t) 
   const labelled = rendered.filter((object) => at(object, 'metadata', 'labels', 'team') === '007');
   t.deepEqual(
     labelled.map(({ kind }) => kind),
-    ['PodMonitor', 'PodMonitor', 'PrometheusRule'],
+    ['PodMonitor', 'PodMonitor', 'PodMonitor', 'PodMonitor', 'PrometheusRule'],
   );
   for (const object of labelled) {
     t.is(at(object, 'metadata', 'labels', 'release'), 'kube-prometheus-stack');

@@ -163,6 +163,22 @@ test('scheduler: kube-scheduler is told of the Service by the name in its certif
   t.is(at(extender, 'ignorable'), false);
 });
 
+test('scheduler: answers kube-scheduler alone, by the certificate that the example of its configuration names', (t) => {
+  const folder = join(KUBERNETES_FOLDER, 'scheduler');
+  const deployment = readResources(folder).find(({ kind }) => kind === 'Deployment');
+  const container = at(deployment, 'spec', 'template', 'spec', 'containers', 0);
+  const config = COMPONENTS.scheduler.read(container, literalsOf('scheduler', 'tke-eni-ip-scheduler-settings'));
+  t.is(config?.clientCaFile, '/etc/tke-eni-ip-scheduler/tls/ca.crt');
+  t.deepEqual(config?.clientAllowedNames, ['system:kube-scheduler']);
+  t.false(config?.allowAnonymousLoopback);
+  const [configuration] = objectsOf(readFileSync(join(folder, 'kube-scheduler-configuration.yaml'), 'utf8'));
+  t.deepEqual(at(configuration, 'extenders', 0, 'tlsConfig'), {
+    caFile: '/etc/kubernetes/tke-eni-ip-scheduler-ca.crt',
+    certFile: '/etc/kubernetes/tke-eni-ip-scheduler-client.crt',
+    keyFile: '/etc/kubernetes/tke-eni-ip-scheduler-client.key',
+  });
+});
+
 test('scheduler: a rollout does not wait for a standby, which is never ready', (t) => {
   const objects = readResources(join(KUBERNETES_FOLDER, 'scheduler'));
   const deployment = objects.find(({ kind }) => kind === 'Deployment');

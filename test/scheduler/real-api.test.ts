@@ -12,7 +12,14 @@ import { type RealApi, startRealApi } from '../kube-api/real-api.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { bindRole } from '../system/cluster.ts';
-import { freePorts, openReadyDoor, Replica, readyOf, startKubeScheduler } from './real-control-plane.ts';
+import {
+  freePorts,
+  makeExtenderCertificates,
+  openReadyDoor,
+  Replica,
+  readyOf,
+  startKubeScheduler,
+} from './real-control-plane.ts';
 import { CLAIMS, claimOf, NECS, necOf, podOf, vipOf } from './scheduler-scene.ts';
 
 const ROLE = 'tke-eni-ip-scheduler';
@@ -65,9 +72,11 @@ async function open(t: ExecutionContext, folder: string) {
   writeFileSync(kubeconfig, renderKubeconfig({ url: api.url, token: await tokenOf(api), ca: api.ca }));
   const [a = 0, b = 0, c = 0, d = 0] = await freePorts(4);
   const lease = ['--leader-elect-lease=4s', '--leader-elect-renew=1s', '--leader-elect-retry=500ms'];
-  const replicas = [new Replica(kubeconfig, [a, b], lease), new Replica(kubeconfig, [c, d], lease)];
+  const { flags, files } = await makeExtenderCertificates(dir.path);
+  const own = [...lease, ...flags];
+  const replicas = [new Replica(kubeconfig, [a, b], own), new Replica(kubeconfig, [c, d], own)];
   const door = await openReadyDoor(replicas);
-  const scheduler = startKubeScheduler(folder, dir.path, api, door.port);
+  const scheduler = startKubeScheduler(folder, dir.path, api, door.port, files);
   t.teardown(async () => {
     await scheduler.stop();
     door.close();

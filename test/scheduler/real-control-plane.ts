@@ -4,6 +4,7 @@ import { connect, createServer as createTcpServer, type Socket } from 'node:net'
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { renderKubeconfig } from '../kube-api/kubeconfig.ts';
+import { makeAuthority, signCertificate } from '../kube-api/pki.ts';
 import type { RealApi } from '../kube-api/real-api.ts';
 import { Child } from '../support/child.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -96,20 +97,46 @@ export async function openReadyDoor(replicas: readonly Replica[]): Promise<Ready
   };
 }
 
+/** Files by which kube-scheduler and the extender know each other. */
+type ExtenderFiles = { readonly caFile: string; readonly certFile: string; readonly keyFile: string };
+
+/** Makes the certificates of both sides in a folder; returns the extender's flags and kube-scheduler's files. */
+export async function makeExtenderCertificates(
+  folder: string,
+): Promise<{ readonly flags: readonly string[]; readonly files: ExtenderFiles }> {
+  const authority = await makeAuthority(folder, 'extender');
+  const own = await signCertificate(authority, 'tke-eni-ip-scheduler', 'serverAuth');
+  const client = await signCertificate(authority, 'system:kube-scheduler', 'clientAuth');
+  return {
+    flags: [
+      `--tls-cert-file=${own.certPath}`,
+      `--tls-private-key-file=${own.keyPath}`,
+      `--client-ca-file=${authority.certPath}`,
+      '--client-allowed-names=system:kube-scheduler',
+    ],
+    files: { caFile: authority.certPath, certFile: client.certPath, keyFile: client.keyPath },
+  };
+}
+
 /** Starts a real kube-scheduler with the example configuration, but for where things are. */
-export function startKubeScheduler(assets: string, folder: string, api: RealApi, extenderPort: number): Child {
+export function startKubeScheduler(
+  assets: string,
+  folder: string,
+  api: RealApi,
+  extenderPort: number,
+  tlsConfig: ExtenderFiles,
+): Child {
   const kubeconfig = join(folder, 'scheduler.conf');
   writeFileSync(kubeconfig, renderKubeconfig({ url: api.url, token: api.token, ca: api.ca }));
   // Our own example: an object with one extender.
   const example = parse(readFileSync(EXAMPLE, 'utf8')) as { readonly extenders: readonly Record<string, unknown>[] };
-  const { tlsConfig: _tls, ...extender } = example.extenders[0] ?? {};
   const config = {
     ...example,
     clientConnection: { kubeconfig },
     leaderElection: { leaderElect: false },
     podInitialBackoffSeconds: 1,
     podMaxBackoffSeconds: 2,
-    extenders: [{ ...extender, urlPrefix: `http://127.0.0.1:${extenderPort}`, enableHTTPS: false }],
+    extenders: [{ ...example.extenders[0], urlPrefix: `https://127.0.0.1:${extenderPort}`, tlsConfig }],
   };
   const path = join(folder, 'scheduler-config.json');
   writeFileSync(path, JSON.stringify(config));

@@ -146,7 +146,7 @@ export function vipOf(ip: string, claim: string, subnetID = 'subnet-a'): KubeObj
 
 /** Settings of a scheduler extender that listens on any free port of this machine; later flags win. */
 export function schedulerConfig(...flags: readonly string[]): SchedulerConfig {
-  const argv = ['--metrics-address=', ...flags];
+  const argv = ['--metrics-address=', '--listen-address=127.0.0.1:61690', '--allow-anonymous-loopback', ...flags];
   const last = new Map(argv.map((flag) => [flag.split('=')[0], flag]));
   const outcome = readSchedulerConfig({ argv: [...last.values()], env: {}, readFile: () => '' });
   if (outcome.kind !== 'run') throw new Error(`got ${outcome.kind}`);

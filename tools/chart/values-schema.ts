@@ -11,7 +11,11 @@ type Schema = Readonly<Record<string, unknown>>;
 const TAKEN = {
   agent: ['supply-source', 'supply-file', 'plugin-dir', 'metrics-address', 'node-name'],
   ipamd: ['namespace', 'config-map', 'shutdown-grace', 'metrics-address', 'clusterid', 'region', 'endpoint'],
-  scheduler: ['namespace', 'listen-address', 'tls-cert-file', 'tls-private-key-file', 'metrics-address'],
+  scheduler: [
+    ...['namespace', 'listen-address', 'tls-cert-file', 'tls-private-key-file', 'metrics-address'],
+    // It wants another address than that of the manifest.
+    'allow-anonymous-loopback',
+  ],
   webhook: ['ipamd-namespace', 'listen-address', 'tls-cert-file', 'tls-private-key-file', 'metrics-address'],
 } as const;
 

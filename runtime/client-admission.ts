@@ -1,0 +1,59 @@
+import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+
+/**
+ * Decides which clients of a TLS server are answered, after the TLS handshake has checked that their certificate is of
+ * the server's client authorities.
+ */
+export class ClientAdmission {
+  readonly #allowedNames: ReadonlySet<string>;
+  /** Connections of the present authorities whose name was checked. */
+  #admitted = new WeakSet<Socket>();
+  /** Connections of earlier authorities. */
+  readonly #outdated = new WeakSet<Socket>();
+  readonly #open = new Set<Socket>();
+
+  /** @param allowedNames common names of certificates; empty: every certificate of the authorities */
+  constructor(allowedNames: readonly string[]) {
+    this.#allowedNames = new Set(allowedNames);
+  }
+
+  /** Follows a new connection until it closes. */
+  follow(socket: Socket): void {
+    this.#open.add(socket);
+    socket.once('close', () => this.#open.delete(socket));
+  }
+
+  /** Returns undefined when the client of a connection is answered, else the reason why not. */
+  refusal(socket: Socket): string | undefined {
+    if (this.#allowedNames.size === 0 || this.#admitted.has(socket)) return undefined;
+    const name = commonNameOf(socket);
+    if (name !== undefined && this.#allowedNames.has(name)) {
+      this.#admitted.add(socket);
+      return undefined;
+    }
+    const got = name === undefined ? 'no single common name' : JSON.stringify(name.slice(0, MAX_CHARS));
+    return `the client certificate has ${got}, which --client-allowed-names does not list`;
+  }
+
+  /** Tells whether a connection was made under earlier authorities: it is closed after the request that runs. */
+  isOutdated(socket: Socket): boolean {
+    return this.#outdated.has(socket);
+  }
+
+  /** Other client authorities are in force: connections of before have to end. */
+  outdateAll(): void {
+    for (const socket of this.#open) this.#outdated.add(socket);
+    this.#admitted = new WeakSet();
+  }
+}
+
+const MAX_CHARS = 80;
+
+/** The common name of the client certificate; undefined where there is none or more than one. */
+function commonNameOf(socket: Socket): string | undefined {
+  if (!(socket instanceof TLSSocket)) return undefined;
+  // The type says one text; a subject with several common names has a list.
+  const name: unknown = socket.getPeerCertificate().subject?.CN;
+  return typeof name === 'string' ? name : undefined;
+}
