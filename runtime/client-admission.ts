@@ -1,5 +1,7 @@
+import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import type { TlsPair } from './tls-files.ts';
 
 /**
  * Decides which clients of a TLS server are answered, after the TLS handshake has checked that their certificate is of
@@ -18,10 +20,28 @@ export class ClientAdmission {
     this.#allowedNames = new Set(allowedNames);
   }
 
-  /** Follows a new connection until it closes. */
-  follow(socket: Socket): void {
-    this.#open.add(socket);
-    socket.once('close', () => this.#open.delete(socket));
+  /**
+   * Follows the connections of a server that was made with `first`. The returned object takes other certificates for
+   * new connections. Existing connections continue; with other client authorities they end, after the request that
+   * runs.
+   */
+  follow(server: Server, first: TlsPair): { setSecureContext(pair: TlsPair): void } {
+    let { ca } = first;
+    server.on('secureConnection', (socket) => {
+      this.#open.add(socket);
+      socket.once('close', () => this.#open.delete(socket));
+    });
+    return {
+      setSecureContext: (next) => {
+        const isOtherAuthority = next.ca !== ca;
+        ca = next.ca;
+        server.setSecureContext(next);
+        if (!isOtherAuthority) return;
+        for (const socket of this.#open) this.#outdated.add(socket);
+        this.#admitted = new WeakSet();
+        server.closeIdleConnections();
+      },
+    };
   }
 
   /** Returns undefined when the client of a connection is answered, else the reason why not. */
@@ -36,15 +56,9 @@ export class ClientAdmission {
     return `the client certificate has ${got}, which --client-allowed-names does not list`;
   }
 
-  /** Tells whether a connection was made under earlier authorities: it is closed after the request that runs. */
+  /** Tells whether a connection was made under earlier authorities: an answer on it says `connection: close`. */
   isOutdated(socket: Socket): boolean {
     return this.#outdated.has(socket);
-  }
-
-  /** Other client authorities are in force: connections of before have to end. */
-  outdateAll(): void {
-    for (const socket of this.#open) this.#outdated.add(socket);
-    this.#admitted = new WeakSet();
   }
 }
 

@@ -4,10 +4,11 @@ import { systemClock } from '../runtime/clock.ts';
 import { ConfigError } from '../runtime/decode.ts';
 import { openPinoLogger } from '../runtime/pino-logger.ts';
 import { release } from '../runtime/release.ts';
-import { EX_CONFIG, readSettings } from '../runtime/settings/read-settings.ts';
+import { EX_CONFIG } from '../runtime/settings/read-settings.ts';
 import { createWebhookMetrics, type ProcessUsage } from './metrics.ts';
-import { WEBHOOK_PROGRAM, type WebhookConfig } from './options.ts';
+import type { WebhookConfig } from './options.ts';
 import { startWebhook } from './webhook.ts';
+import { readWebhookConfig } from './webhook-config.ts';
 
 const STDOUT = 1;
 /** Most calls to the API server. The webhook lists once and then watches, which takes a fraction of this. */
@@ -17,7 +18,7 @@ const MICROSECONDS = 1e6;
 async function main(): Promise<void> {
   const argv = process.argv.slice(2);
   const readFile = (path: string): string => readFileSync(path, 'utf8');
-  const outcome = readSettings(WEBHOOK_PROGRAM, { argv, env: process.env, readFile }, () => {});
+  const outcome = readWebhookConfig({ argv, env: process.env, readFile });
   if (outcome.kind === 'help') return print(outcome.text);
   if (outcome.kind === 'version') return print(`${release}\n`);
   await run(outcome.config);

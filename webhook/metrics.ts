@@ -21,6 +21,7 @@ export type RequestOutcome =
   | 'busy'
   | 'cut-off'
   | 'wrong-request'
+  | 'forbidden'
   | 'failed';
 
 /** The metrics of the webhook. */

@@ -1,6 +1,7 @@
 import { option, type SettingsOf, type SettingsProgram } from '../runtime/settings/option.ts';
 import {
   choiceValue,
+  clientNamesValue,
   durationValue,
   listenValue,
   pathValue,
@@ -74,6 +75,20 @@ const WEBHOOK_OPTIONS = {
     pathValue(),
     '/etc/tke-eni-ip-webhook/tls/tls.key',
     'Its private key in PEM, without a password.',
+  ),
+  clientCaFile: option(
+    'Serving',
+    'client-ca-file',
+    pathValue(true),
+    '',
+    "Only clients with a certificate of these authorities are answered; PEM, read again when it changes. '' answers everybody who reaches the port. The API server sends a certificate only where its AdmissionConfiguration names one.",
+  ),
+  clientAllowedNames: option(
+    'Serving',
+    'client-allowed-names',
+    clientNamesValue,
+    '',
+    "Of those clients only the ones whose certificate has one of these common names are answered; '' answers all.",
   ),
   shutdownDelayMs: option(
     'Serving',

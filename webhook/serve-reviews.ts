@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import { BodyBudget, MAX_BODY_BYTES } from '../runtime/body-budget.ts';
+import type { ClientAdmission } from '../runtime/client-admission.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { ConfigError } from '../runtime/decode.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -24,6 +25,8 @@ type ReviewServerDeps = {
   readonly metrics: Pick<WebhookMetrics, 'onRequest' | 'onWarnings'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly log: Logger;
+  /** Which clients are answered, of those that the TLS handshake accepts. */
+  readonly clients: ClientAdmission;
 };
 
 /** Time limit of a whole request; the API server gives up earlier. */
@@ -40,7 +43,13 @@ const MAX_CONNECTIONS = 1_000;
 export function createReviewServer(pair: TlsPair, deps: ReviewServerDeps): Server {
   const budget = new BodyBudget(MAX_BODY_BYTES, MAX_LARGE_BODIES * MAX_BODY_BYTES);
   const server = createServer(
-    { ...pair, requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS, keepAliveTimeout: IDLE_MS },
+    {
+      ...pair,
+      requestCert: pair.ca !== undefined,
+      requestTimeout: REQUEST_MS,
+      headersTimeout: REQUEST_MS,
+      keepAliveTimeout: IDLE_MS,
+    },
     (request, response) => void handleRequest(request, response, deps, budget),
   );
   server.maxConnections = MAX_CONNECTIONS;
@@ -86,9 +95,15 @@ async function handleRequest(
 async function answerRequest(
   request: IncomingMessage,
   response: ServerResponse,
-  { answer, metrics, log }: ReviewServerDeps,
+  { answer, metrics, log, clients }: ReviewServerDeps,
   budget: BodyBudget,
 ): Promise<RequestOutcome> {
+  const refusal = clients.refusal(request.socket);
+  if (refusal !== undefined) {
+    refuse(response, 403, refusal);
+    return 'forbidden';
+  }
+  if (clients.isOutdated(request.socket)) response.setHeader('connection', 'close');
   const fault = requestFaultOf(request);
   if (fault !== undefined) {
     refuse(response, fault.status, fault.why);

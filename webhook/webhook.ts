@@ -5,6 +5,7 @@ import { type Informer, openInformer } from '../kube/informer.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { isKubeError } from '../kube/kube-error.ts';
 import { resourceTypeOf } from '../kube/resource-types.ts';
+import { ClientAdmission } from '../runtime/client-admission.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { decodeOrThrow } from '../runtime/decode.ts';
 import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
@@ -48,13 +49,16 @@ export type RunningWebhook = {
  */
 export async function startWebhook(config: WebhookConfig, runtime: WebhookRuntime): Promise<RunningWebhook> {
   const { clock, log, release, metrics = createWebhookMetrics({ release }) } = runtime;
-  const files = { certFile: config.tlsCertFile, keyFile: config.tlsPrivateKeyFile };
+  const { clientCaFile, clientAllowedNames } = config;
+  const authorities = clientCaFile === '' ? {} : { clientCaFile };
+  const files = { certFile: config.tlsCertFile, keyFile: config.tlsPrivateKeyFile, ...authorities };
   const pair = readTlsFiles(files);
+  const clients = new ClientAdmission(clientAllowedNames);
   const rules = followRules(config, runtime);
   const context = { defaultNetwork: config.defaultNetwork, clusterNamespace: config.ipamdNamespace };
   const answer = (sent: unknown) => answerReview(sent, { ...context, rules: rules.values() });
-  const server = createReviewServer(pair, { answer, metrics, clock, log });
-  const tls = followTlsFiles({ server, files, pair, clock, log });
+  const server = createReviewServer(pair, { answer, metrics, clock, log, clients });
+  const tls = followTlsFiles({ server: clients.follow(server, pair), files, pair, clock, log });
   metrics.show(() => ({
     expiresMs: tls.pair.expiresMs,
     reloads: tls.reloads,
@@ -162,6 +166,8 @@ class Webhook implements RunningWebhook {
   async start(): Promise<void> {
     const { config, log, server, tls, rules, metrics } = this.#components;
     this.address = await listenOn(server, config.listenAddress);
+    if (config.clientCaFile === '')
+      log.info('clients are not checked: everybody who reaches the port is answered', { flag: '--client-ca-file' });
     this.#following.push(tls.run(this.#stop.signal), rules.run(this.#stop.signal));
     log.info('serving reviews', { address: this.address, defaultNetwork: config.defaultNetwork });
     if (config.metricsAddress === '') return;

@@ -1,6 +1,5 @@
 import { createServer as createPlainServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
-import type { TLSSocket } from 'node:tls';
 import { BodyBudget } from '../../runtime/body-budget.ts';
 import { ClientAdmission } from '../../runtime/client-admission.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -113,24 +112,16 @@ export async function serveExtender(options: ExtenderServerOptions): Promise<Ext
         );
   const server: Server | TlsServer = tls ?? createPlainServer(limits, answer);
   server.maxConnections = MAX_CONNECTIONS;
-  server.on('secureConnection', (socket: TLSSocket) => handler.clients.follow(socket));
   // The head is malformed or late. Answer if the socket is still writable, then close it in any case.
   server.on('clientError', (_error, socket) => {
     if (socket.writable) socket.end(NO_REQUEST, () => socket.destroy());
     else socket.destroy();
   });
   const bound = await listen(server, options.address);
-  let clientCa = certificates?.ca;
+  const followed = tls && certificates && handler.clients.follow(tls, certificates);
   return {
     address: bound,
-    setSecureContext: (next) => {
-      const isOtherAuthority = next.ca !== clientCa;
-      clientCa = next.ca;
-      tls?.setSecureContext(next);
-      if (!isOtherAuthority) return;
-      handler.clients.outdateAll();
-      server.closeIdleConnections();
-    },
+    setSecureContext: (next) => followed?.setSecureContext(next),
     close: async (graceMs) => {
       handler.isClosing = true;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));

@@ -2,10 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { EXTENDED_RESOURCES } from '../../crd/names.ts';
-import { readSettings } from '../../runtime/settings/read-settings.ts';
 import { readSchedulerConfig } from '../../scheduler/config/scheduler-config.ts';
-import { WEBHOOK_PROGRAM } from '../../webhook/options.ts';
 import { REVIEW_PATH } from '../../webhook/serve-reviews.ts';
+import { readWebhookConfig } from '../../webhook/webhook-config.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
 import type { JsonObject } from '../kube-api/object.ts';
 import { listOf, literalsOf, settingsInput } from './base-scene.ts';
@@ -39,7 +38,7 @@ const COMPONENTS = {
       'MutatingWebhookConfiguration',
     ],
     read: (container: unknown, env: Record<string, string>) => {
-      const outcome = readSettings(WEBHOOK_PROGRAM, settingsInput(container, env), () => {});
+      const outcome = readWebhookConfig(settingsInput(container, env));
       return outcome.kind === 'run' ? { ...outcome.config, lastMs: outcome.config.shutdownDelayMs } : undefined;
     },
   },

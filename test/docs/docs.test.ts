@@ -81,7 +81,9 @@ test('docs: every flag that the pages for users name is there', (t) => {
   const flags = new Set(
     [OPTIONS, UNINSTALL_OPTIONS, ...[IPAMD_PROGRAM, SCHEDULER_PROGRAM, WEBHOOK_PROGRAM].map(({ options }) => options)]
       .flatMap((table) => Object.values(table))
-      .map(({ flag }) => flag),
+      .map(({ flag }) => flag)
+      // Of kube-apiserver.
+      .concat('admission-control-config-file'),
   );
   const unknown = [
     'docs/operations.md',

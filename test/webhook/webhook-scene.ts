@@ -3,9 +3,9 @@ import { connect, type TLSSocket } from 'node:tls';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { silentLogger } from '../../runtime/log.ts';
-import { readSettings } from '../../runtime/settings/read-settings.ts';
-import { WEBHOOK_PROGRAM, type WebhookConfig } from '../../webhook/options.ts';
+import type { WebhookConfig } from '../../webhook/options.ts';
 import { type RunningWebhook, startWebhook } from '../../webhook/webhook.ts';
+import { readWebhookConfig } from '../../webhook/webhook-config.ts';
 import { type KeyPair, makeKeyPair } from '../kube-api/pki.ts';
 import { seededRandom } from '../support/seeded-random.ts';
 import { createTempDir, type TempDir } from '../support/temp-dir.ts';
@@ -39,7 +39,7 @@ export async function openWebhook(settings: Partial<WebhookConfig> = {}, kube?: 
 }
 
 function presets(): WebhookConfig {
-  const outcome = readSettings(WEBHOOK_PROGRAM, { argv: [], env: {}, readFile: () => '' }, () => {});
+  const outcome = readWebhookConfig({ argv: [], env: {}, readFile: () => '' });
   if (outcome.kind !== 'run') throw new Error(outcome.kind);
   return outcome.config;
 }
