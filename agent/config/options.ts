@@ -32,7 +32,7 @@ export const OPTIONS = {
     'listen-address',
     listenValue,
     '',
-    "TCP address to serve the executables' calls on, for confs that name one (the product's is 127.0.0.1:61677). Anybody on the node can use it: leave it off unless needed.",
+    "TCP address to serve the executables' calls on, for confs that name one (the product's is 127.0.0.1:61677). Loopback only. Every process of the node can attach and detach Pods by it, whatever its user: leave it off unless needed.",
   ),
   stateDir: option(
     'Node',

@@ -1,6 +1,7 @@
 import { checkClientRate } from '../../kube/check-client-rate.ts';
 import { checkElectionSettings } from '../../kube/election/election-settings.ts';
 import type { Faults } from '../../runtime/decode.ts';
+import { isLoopbackAddress } from '../../runtime/loopback-address.ts';
 import { readSettings, type SettingsInput, type SettingsOutcome } from '../../runtime/settings/read-settings.ts';
 import { SCHEDULER_PROGRAM, type SchedulerConfig } from './options.ts';
 
@@ -37,18 +38,13 @@ function checkClients(config: SchedulerConfig, faults: Faults): void {
     faults.add('--client-ca-file', 'a file, as --client-allowed-names is given', undefined);
   } else if (!allowAnonymousLoopback) {
     const next = 'docs/static-ip.md has the commands that make it';
-    const instead = isLoopback(listenAddress)
+    const instead = isLoopbackAddress(listenAddress)
       ? ' On this loopback address --allow-anonymous-loopback does without.'
       : '';
     const expected = `a file with the authorities of kube-scheduler's client certificate, as whoever calls /bind places Pods; ${next}.${instead}`;
     faults.add('--client-ca-file', expected, undefined);
-  } else if (listenAddress !== '' && !isLoopback(listenAddress)) {
+  } else if (listenAddress !== '' && !isLoopbackAddress(listenAddress)) {
     const expected = 'a loopback address such as 127.0.0.1:61690, as --allow-anonymous-loopback is given';
     faults.add('--listen-address', expected, listenAddress);
   }
-}
-
-/** Tells whether only this host reaches an address. A name is not one: what it leads to may change. */
-function isLoopback(address: string): boolean {
-  return /^(?:127(?:\.\d{1,3}){3}|\[::1\]):\d+$/.test(address);
 }

@@ -182,7 +182,17 @@ test(
 /** Texts that each kind of value refuses. */
 const REFUSED: Readonly<Record<string, readonly string[]>> = {
   socket: ['', 'run/agent.sock'],
-  'listen-address': ['61677', 'localhost', '127.0.0.1:0', '127.0.0.1:65536', ':1'],
+  'listen-address': [
+    '61677',
+    'localhost',
+    '127.0.0.1:0',
+    '127.0.0.1:65536',
+    ':1',
+    '0.0.0.0:61677',
+    '[::]:61677',
+    '10.0.0.4:61677',
+    'localhost:61677',
+  ],
   'node-name': ['Node', '-a', 'a_b'],
   'ip-cooldown': ['120', '-1s', '1d', '1.5s', '2h', ''],
   'cri-socket': ['unix:///run/x.sock', 'x'],
