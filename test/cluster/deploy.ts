@@ -166,7 +166,7 @@ function renderOverlay(folder: string, cloud: VpcCloud, spec: DeploySpec): strin
   return JSON.stringify({
     apiVersion: 'kustomize.config.k8s.io/v1beta1',
     kind: 'Kustomization',
-    resources: [fromHere('.')],
+    resources: [fromHere('base')],
     components: (spec.components ?? []).map((name) => fromHere(`components/${name}`)),
     configMapGenerator: [
       settingsOf('tke-eni-ipamd-settings', { ...IPAMD_SETTINGS, ...spec.ipamdSettings }),

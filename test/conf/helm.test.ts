@@ -4,12 +4,13 @@ import { stringify } from 'yaml';
 import { at } from '../kube-api/contract/contract-case.ts';
 import type { JsonObject } from '../kube-api/object.ts';
 import { objectsOf } from './read-manifests.ts';
-import { renderExample } from './render-example.ts';
+import { type KubernetesVersion, renderExample } from './render-example.ts';
 
 /** The real thing: `HELM` names it, or it is on the path. Debian has no package of it. */
 const HELM = process.env['HELM'] ?? 'helm';
 const CHART = new URL('../../conf/helm/tke-eni', import.meta.url).pathname;
 const MOST_BYTES = 64 << 20;
+const TEMPLATE = ['template', 'tke-eni', CHART];
 const hasHelm = spawnSync(HELM, ['version', '--short']).status === 0;
 const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
 const run = hasHelm && hasKubectl ? test : test.skip;
@@ -24,30 +25,85 @@ const SETTINGS = {
   image: { registry: 'registry.example.com/tke-eni' },
 };
 
-type Case = { readonly title: string; readonly components: readonly string[]; readonly values: JsonObject };
+type Case = {
+  readonly title: string;
+  readonly components: readonly string[];
+  readonly values: JsonObject;
+  /** The overlay that the chart must equal; default: that of the server's version. */
+  readonly like?: KubernetesVersion;
+};
 
 const CASES: readonly Case[] = [
   { title: 'of the example overlay', components: [], values: {} },
-  { title: 'with monitoring', components: ['monitoring'], values: { monitoring: { enabled: true } } },
   {
-    title: 'with the agent of least privilege, and monitoring',
-    components: ['agent-least-privilege', 'monitoring'],
-    values: { agent: { leastPrivilege: true }, monitoring: { enabled: true } },
+    title: 'with neither policy nor least privilege, where values say so',
+    components: [],
+    values: { agent: { leastPrivilege: false, ownNodeOnly: false } },
+    like: '1.27',
   },
-  { title: 'with the policy', components: ['agent-own-node-only'], values: { agent: { ownNodeOnly: true } } },
+  { title: 'with monitoring', components: ['monitoring'], values: { monitoring: { enabled: true } } },
   { title: 'with the scheduler extender', components: ['scheduler'], values: { scheduler: { enabled: true } } },
   { title: 'with the webhook', components: ['webhook'], values: { webhook: { enabled: true } } },
   { title: 'with the role of viewers', components: ['viewer'], values: { viewer: true } },
 ];
 
-for (const { title, components, values } of CASES) {
-  run(`chart: renders the objects of kustomize, ${title}`, (t) => {
-    const ours = byName(helm({ ...SETTINGS, ...values }));
-    const theirs = byName(renderExample(components));
-    t.deepEqual([...ours.keys()].sort(), [...theirs.keys()].sort());
-    for (const [name, object] of theirs) t.deepEqual(ours.get(name), object, name);
-  });
+/** Versions as servers tell them, with the overlay whose objects they take. */
+const SERVERS: readonly (readonly [server: string, overlay: KubernetesVersion])[] = [
+  ['v1.27.3', '1.27'],
+  ['v1.29.15-tke.1', '1.27'],
+  ['v1.30.0-tke.4', '1.30'],
+  ['v1.30.0', '1.30'],
+  ['v1.34.1', '1.30'],
+];
+
+/** Of these servers every case is rendered; of the others the first. */
+const WITH_ALL_CASES = ['v1.27.3', 'v1.34.1'];
+
+for (const [server, version] of SERVERS) {
+  const cases = WITH_ALL_CASES.includes(server) ? CASES : CASES.slice(0, 1);
+  for (const { title, components, values, like = version } of cases) {
+    run(`chart: renders the objects of kustomize for ${server}, ${title}`, (t) => {
+      const ours = byName(helm({ ...SETTINGS, ...values }, { server }));
+      const theirs = byName(renderExample(components, { version: like }));
+      t.deepEqual([...ours.keys()].sort(), [...theirs.keys()].sort());
+      for (const [name, object] of theirs) t.deepEqual(ours.get(name), object, name);
+    });
+  }
 }
+
+run('chart: installs on Kubernetes 1.27 and on no older one', (t) => {
+  const render = (server: string) =>
+    spawnSync(HELM, [...TEMPLATE, '--kube-version', server, '-f', '-'], {
+      input: stringify(SETTINGS),
+      encoding: 'utf8',
+    });
+  t.is(render('v1.27.0').status, 0);
+  const { status, stderr } = render('v1.26.9');
+  t.not(status, 0);
+  t.regex(stderr, /1\.27/);
+});
+
+run('chart: has the policy alone, or least privilege alone, where values say so', (t) => {
+  const render = (agent: JsonObject) => byName(helm({ ...SETTINGS, agent }, { server: 'v1.34.1' }));
+  const isPrivileged = (objects: ReadonlyMap<string, JsonObject>) =>
+    at(
+      objects.get('DaemonSet tke-eni-agent'),
+      'spec',
+      'template',
+      'spec',
+      'containers',
+      0,
+      'securityContext',
+      'privileged',
+    );
+  const policy = 'ValidatingAdmissionPolicy tke-eni-agent-own-node-only';
+  const policyAlone = render({ leastPrivilege: false });
+  t.true(policyAlone.has(policy));
+  t.is(isPrivileged(policyAlone), true);
+  const leastAlone = render({ ownNodeOnly: false });
+  t.false(leastAlone.has(policy));
+  t.is(isPrivileged(leastAlone), false);
+});
 
 run('chart: puts each value where it belongs', (t) => {
   const values = {
@@ -89,7 +145,9 @@ run('chart: labels what the Prometheus operator selects, and nothing else', (t) 
 
 run('chart: renders into another namespace, and nothing into kube-system', (t) => {
   const values = { ...SETTINGS, monitoring: { enabled: true }, agent: { ownNodeOnly: true } };
-  const rendered = stringify(helm(values, 'network').filter(({ kind }) => kind !== 'CustomResourceDefinition'));
+  const rendered = stringify(
+    helm(values, { namespace: 'network' }).filter(({ kind }) => kind !== 'CustomResourceDefinition'),
+  );
   t.deepEqual(
     rendered.match(/.*kube-system.*/g)?.filter((line) => !/runbook|#|description|kubectl/.test(line)) ?? [],
     [],
@@ -143,8 +201,11 @@ run('chart: passes helm lint --strict, and is refused without a cluster id and s
   t.regex(refused.stderr, /subnets/);
 });
 
-function helm(values: JsonObject, namespace = 'kube-system'): readonly JsonObject[] {
-  const args = ['template', 'tke-eni', CHART, '--include-crds', '--namespace', namespace, '-f', '-'];
+function helm(
+  values: JsonObject,
+  { namespace = 'kube-system', server = 'v1.34.1' }: { readonly namespace?: string; readonly server?: string } = {},
+): readonly JsonObject[] {
+  const args = [...TEMPLATE, '--include-crds', '--namespace', namespace, '--kube-version', server, '-f', '-'];
   const text = execFileSync(HELM, args, { input: stringify(values), encoding: 'utf8', maxBuffer: MOST_BYTES });
   return objectsOf(text);
 }

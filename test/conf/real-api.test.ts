@@ -77,7 +77,7 @@ else {
   });
 
   test.serial('agent-least-privilege: the server takes an agent that may not gain privileges', async (t) => {
-    const objects = renderExample(['agent-least-privilege'], join(assets, 'kubectl'));
+    const objects = renderExample([], { kubectl: join(assets, 'kubectl') });
     const agent = objects.find((one) => one['kind'] === 'DaemonSet');
     const path = '/apis/apps/v1/namespaces/kube-system/daemonsets?dryRun=All&fieldValidation=Strict';
     const answer = await admin.call('POST', path, { ...agent, metadata: { name: 'least', namespace: 'kube-system' } });

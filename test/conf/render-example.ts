@@ -3,23 +3,32 @@ import { writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { JsonObject } from '../kube-api/object.ts';
 import { createTempDir } from '../support/temp-dir.ts';
-import { KUBERNETES_FOLDER, objectsOf, readKustomization } from './read-manifests.ts';
+import { KUBERNETES_FOLDER, objectsOf, readKustomization, strings } from './read-manifests.ts';
 
 /** Renders a kustomization as people do. @throws Error with what kubectl said */
 export function render(folder: string, kubectl = 'kubectl'): readonly JsonObject[] {
   return objectsOf(execFileSync(kubectl, ['kustomize', folder], { encoding: 'utf8' }));
 }
 
-/** Renders the example with components of conf/kubernetes/components, by an overlay elsewhere. @throws Error with what kubectl said */
-export function renderExample(components: readonly string[], kubectl = 'kubectl'): readonly JsonObject[] {
+/** The overlays that people start from, by the oldest Kubernetes that takes them. */
+export type KubernetesVersion = '1.27' | '1.30';
+
+/**
+ * Renders the example as a copy of it elsewhere would be: for the given Kubernetes, with components of
+ * conf/kubernetes/components besides. @throws Error with what kubectl said
+ */
+export function renderExample(
+  components: readonly string[],
+  { version = '1.30', kubectl = 'kubectl' }: { readonly version?: KubernetesVersion; readonly kubectl?: string } = {},
+): readonly JsonObject[] {
   const folder = createTempDir('overlay');
   const to = (path: string) => relative(folder.path, join(KUBERNETES_FOLDER, path));
+  const example = readKustomization(join(KUBERNETES_FOLDER, 'overlays/example'));
   const kustomization = {
-    apiVersion: 'kustomize.config.k8s.io/v1beta1',
-    kind: 'Kustomization',
-    resources: [to('overlays/example')],
-    // In a copy of the example components stand beside its images, and bear their names.
-    images: readKustomization(join(KUBERNETES_FOLDER, 'overlays/example'))['images'],
+    ...example,
+    resources: strings(example['resources']).map((path) =>
+      to(join('overlays/example', path.replace('kubernetes-1.30', `kubernetes-${version}`))),
+    ),
     components: components.map((name) => to(`components/${name}`)),
   };
   try {

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'ava';
 import { at } from '../kube-api/contract/contract-case.ts';
 import type { JsonObject } from '../kube-api/object.ts';
@@ -16,7 +17,7 @@ function find(objects: readonly JsonObject[], kind: string, name: RegExp): JsonO
 }
 
 run('kubectl kustomize: renders the base, with a ConfigMap of settings for each component', (t) => {
-  const objects = render(KUBERNETES_FOLDER);
+  const objects = render(join(KUBERNETES_FOLDER, 'base'));
   t.is(objects.length, BASE.length + 2);
   for (const [kind, name] of [
     ['DaemonSet', AGENT],
@@ -31,8 +32,27 @@ run('kubectl kustomize: renders the base, with a ConfigMap of settings for each 
   }
 });
 
+run('kubectl kustomize: of conf/kubernetes is what Kubernetes 1.30 takes: least privilege, and the policy', (t) => {
+  const names = (objects: readonly JsonObject[]) => objects.map(({ kind, metadata }) => [kind, at(metadata, 'name')]);
+  const objects = render(KUBERNETES_FOLDER);
+  t.deepEqual(names(objects), names(render(join(KUBERNETES_FOLDER, 'overlays/kubernetes-1.30'))));
+  t.truthy(find(objects, 'ValidatingAdmissionPolicy', /^tke-eni-agent-own-node-only$/));
+  t.truthy(find(objects, 'ValidatingAdmissionPolicyBinding', /^tke-eni-agent-own-node-only$/));
+  const container = at(find(objects, 'DaemonSet', /./), 'spec', 'template', 'spec', 'containers', 0);
+  t.is(at(container, 'securityContext', 'privileged'), false);
+});
+
+run('kubectl kustomize: for Kubernetes 1.27 renders no kind and no field that came after it', (t) => {
+  const objects = renderExample([], { version: '1.27' });
+  t.is(objects.length, BASE.length + 2);
+  t.is(find(objects, 'ValidatingAdmissionPolicy', /./), undefined);
+  const pod = at(find(objects, 'DaemonSet', /./), 'spec', 'template', 'spec');
+  t.is(at(pod, 'securityContext'), undefined);
+  t.is(at(pod, 'containers', 0, 'securityContext', 'privileged'), true);
+});
+
 run('kubectl kustomize: renders the example with both components', (t) => {
-  const objects = renderExample(['agent-least-privilege', 'agent-own-node-only']);
+  const objects = renderExample([]);
   t.is(objects.length, BASE.length + 4);
   const pod = at(find(objects, 'DaemonSet', /./), 'spec', 'template', 'spec');
   t.is(at(pod, 'containers', 0, 'image'), `registry.example.com/tke-eni/${AGENT}:${VERSION}`);

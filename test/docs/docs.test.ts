@@ -82,8 +82,8 @@ test('docs: every flag that the pages for users name is there', (t) => {
     [OPTIONS, UNINSTALL_OPTIONS, ...[IPAMD_PROGRAM, SCHEDULER_PROGRAM, WEBHOOK_PROGRAM].map(({ options }) => options)]
       .flatMap((table) => Object.values(table))
       .map(({ flag }) => flag)
-      // Of kube-apiserver.
-      .concat('admission-control-config-file'),
+      // Of kube-apiserver and of helm.
+      .concat('admission-control-config-file', 'kube-version'),
   );
   const unknown = [
     'docs/operations.md',

@@ -120,12 +120,12 @@ export const TEMPLATES: readonly Template[] = [
       ],
       [
         '      containers:\n',
-        '      {{- if .Values.agent.leastPrivilege }}\n      securityContext:\n        PART\n      {{- end }}\n      containers:\n',
+        '      {{- if include "tke-eni.is-on" (list . .Values.agent.leastPrivilege) }}\n      securityContext:\n        PART\n      {{- end }}\n      containers:\n',
         { file: LEAST_PRIVILEGE, path: ['spec', 'template', 'spec', 'securityContext'] },
       ],
       [
         '            privileged: true\n',
-        '            {{- if .Values.agent.leastPrivilege }}\n            PART\n            {{- else }}\n            privileged: true\n            {{- end }}\n',
+        '            {{- if include "tke-eni.is-on" (list . .Values.agent.leastPrivilege) }}\n            PART\n            {{- else }}\n            privileged: true\n            {{- end }}\n',
         { file: LEAST_PRIVILEGE, path: ['spec', 'template', 'spec', 'containers', 0, 'securityContext'] },
       ],
       ...workload(
@@ -139,7 +139,7 @@ export const TEMPLATES: readonly Template[] = [
     from: 'conf/kubernetes/components/agent-own-node-only/policy.yaml',
     to: 'agent-own-node-only.yaml',
     changes: [NAMESPACE],
-    when: '.Values.agent.ownNodeOnly',
+    when: 'include "tke-eni.is-on" (list . .Values.agent.ownNodeOnly)',
   },
   ...optionalComponent('scheduler', ['rbac', 'service'], {
     requests: { cpu: '100m', memory: '160Mi' },

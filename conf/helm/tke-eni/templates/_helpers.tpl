@@ -12,6 +12,16 @@ TKE_ENI_{{ $flag | upper | replace "-" "_" }}: {{ if kindIs "slice" $value }}{{ 
 {{- end }}
 {{- end -}}
 
+{{/*
+What a switch comes to: true, or empty. auto: whether the server is Kubernetes 1.30 or newer, which has appArmorProfile, admission
+policies, and the node in a Pod's token. Takes a list: the root, the value.
+*/}}
+{{- define "tke-eni.is-on" -}}
+{{- $value := toString (index . 1) -}}
+{{- if eq $value "auto" }}{{ if semverCompare ">=1.30.0-0" (index . 0).Capabilities.KubeVersion.Version }}true{{ end }}
+{{- else if eq $value "true" }}true{{ end -}}
+{{- end -}}
+
 {{/* Settings of ipamd: those of the map, and those that every cluster has. */}}
 {{- define "tke-eni.ipamd-settings" -}}
 {{- $settings := merge (dict "clusterid" .Values.clusterId) .Values.ipamd.settings -}}
