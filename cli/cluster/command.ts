@@ -9,7 +9,8 @@ export const CLUSTER = defineCommand({
 nothing. The ClusterRole tke-eni-viewer has the rights that it needs; what may not be read is named, and the rest is shown.
 
 nodes: ENIs, addresses assigned, in use, free and releasing, demand and quota of each node; those with problems first. Free
-are addresses that no Pod has: those that cool down after their last Pod are among them.
+are addresses that no Pod has: those that cool down after their last Pod are among them. It warns when the server supports
+the admission policy agent-own-node-only and an agent without privileged, and one of them is missing.
 
 subnets: how many addresses are taken, which nodes use them, and when they run out. That needs a
 measurement: the creation times of the present records of addresses give the earliest time (records deleted meanwhile are not

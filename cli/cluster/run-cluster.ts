@@ -15,8 +15,10 @@ import { buildStaticView, hasStaticProblem } from './build-static-view.ts';
 import { buildSubnetRows } from './build-subnet-rows.ts';
 import type { ClusterFacts } from './cluster-facts.ts';
 import { findLeaks, intersectLeaks } from './find-leaks.ts';
+import { findMissingProtection } from './find-missing-protection.ts';
 import type { ClusterResource } from './read-cluster.ts';
 import { readClusterFacts } from './read-cluster-facts.ts';
+import { readProtection } from './read-protection.ts';
 import { renderEnis } from './render-enis.ts';
 import { renderLeaks } from './render-leaks.ts';
 import { renderNodes } from './render-nodes.ts';
@@ -38,8 +40,10 @@ export async function run(args: ClusterArgs, context: CommandContext): Promise<E
   const client = await openClient(context);
   const readFacts: ViewContext['readFacts'] = (resources) =>
     readClusterFacts(args, context, client, progress, resources);
+  const findUnprotected = async () => findMissingProtection(await readProtection(client, context.signal));
   try {
-    return await (VIEWS[args.view ?? 'nodes'] ?? showNodes)(args, { ...context, readFacts, progress });
+    const view = VIEWS[args.view ?? 'nodes'] ?? showNodes;
+    return await view(args, { ...context, readFacts, findUnprotected, progress });
   } finally {
     progress.clear();
     client.close();
@@ -73,14 +77,18 @@ const SAMPLED_VIEWS: readonly string[] = ['subnets', 'leaks'];
 
 type ViewContext = CommandContext & {
   readonly readFacts: (resources: readonly ClusterResource[]) => Promise<ClusterFacts>;
+  /** Returns what is missing of the protection of the cluster against a compromised agent, a text each. */
+  readonly findUnprotected: () => Promise<readonly string[]>;
   readonly progress: Progress;
 };
 type View = (args: ClusterArgs, context: ViewContext) => Promise<ExitCode>;
 
 const showNodes: View = async ({ output, grace }, context) => {
   const facts = await context.readFacts(['nodes', 'pods']);
+  const missing = await context.findUnprotected();
   const rows = buildNodeRows(facts, grace * 1_000);
   warn(context, [facts.nodes, facts.pods]);
+  for (const text of missing) context.stderr.write(renderWarning(text, context.stderr.isColored));
   await printView(output, context, { totals: totalsOf(rows), nodes: rows }, (layout) => renderNodes(rows, layout));
   return rows.some(({ problems }) => problems[0]?.severity === 'error') ? EXIT.wrong : EXIT.ok;
 };
