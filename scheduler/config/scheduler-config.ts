@@ -37,11 +37,10 @@ function checkClients(config: SchedulerConfig, faults: Faults): void {
   if (clientAllowedNames.length > 0) {
     faults.add('--client-ca-file', 'a file, as --client-allowed-names is given', undefined);
   } else if (!allowAnonymousLoopback) {
-    const next = 'docs/static-ip.md has the commands that make it';
-    const instead = isLoopbackAddress(listenAddress)
-      ? ' On this loopback address --allow-anonymous-loopback does without.'
-      : '';
-    const expected = `a file with the authorities of kube-scheduler's client certificate, as whoever calls /bind places Pods; ${next}.${instead}`;
+    const file =
+      "a file with the authorities of kube-scheduler's client certificate, as whoever calls /bind places Pods";
+    const instead = isLoopbackAddress(listenAddress) ? ', or --allow-anonymous-loopback on this loopback address' : '';
+    const expected = `${file} (docs/static-ip.md has the commands that make it)${instead}`;
     faults.add('--client-ca-file', expected, undefined);
   } else if (listenAddress !== '' && !isLoopbackAddress(listenAddress)) {
     const expected = 'a loopback address such as 127.0.0.1:61690, as --allow-anonymous-loopback is given';
