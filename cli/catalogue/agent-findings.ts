@@ -30,6 +30,13 @@ export const AGENT_FINDINGS = {
     severity: 'warning',
     isOurs: false,
   },
+  'agent-privileged': {
+    title: 'The agent runs privileged',
+    why: 'Whoever takes it over has devices and kernel modules of the node too. Kubernetes 1.30 and newer can run it with three capabilities.',
+    cure: 'Kubernetes 1.30 or newer: start your overlay from overlays/kubernetes-1.30, or agent.leastPrivilege=true of the chart. Older: nothing; `--skip agent-privileged`. `tke-eni cluster` also says whether agents are kept to their own nodes.',
+    severity: 'info',
+    isOurs: false,
+  },
   'journal-missing': {
     title: 'The agent has no journal on this node',
     why: 'Without it only the kernel shows which addresses are in use; the agent adopts what it finds before it serves.',

@@ -1,13 +1,15 @@
 import { finding } from '../catalogue.ts';
+import type { Finding } from '../finding.ts';
 import { agentPodCommand } from './agent-pod-command.ts';
 import { type Check, done, whenKnown } from './check.ts';
+import type { DoctorFacts } from './doctor-facts.ts';
 
 /** Checks that the agent answers, can serve an ADD and can repair. */
 export const AGENT_CHECK: Check = {
   id: 'agent',
   scope: 'the agent answers on its socket, could serve an ADD, and no program undoes its repairs',
-  finds: ['agent-dead', 'agent-not-ready', 'repair-fight', 'repair-failing'],
-  evaluate: ({ node, socket, status }) =>
+  finds: ['agent-dead', 'agent-not-ready', 'repair-fight', 'repair-failing', 'agent-privileged'],
+  evaluate: ({ node, socket, status, agentProcess }) =>
     whenKnown(socket, ({ path, problem }) => {
       if (problem !== undefined) {
         const what = `no agent answers on ${path}: ${problem}`;
@@ -15,7 +17,8 @@ export const AGENT_CHECK: Check = {
           finding('agent-dead', { what, fix: [agentPodCommand(node, 'get'), `ls -l ${path}`], subjects: [] }),
         ]);
       }
-      if (status.kind === 'unknown') return done([], [`it answers; its status is not known: ${status.why}`]);
+      const privileged = privilegedOf(agentProcess);
+      if (status.kind === 'unknown') return done(privileged, [`it answers; its status is not known: ${status.why}`]);
       const { code, message, details, held, lastPassError } = status.value;
       const reason = [message, details].filter((text) => text !== '').join(': ');
       const notReady = {
@@ -35,11 +38,21 @@ export const AGENT_CHECK: Check = {
           ...(code === 0 ? [] : [finding('agent-not-ready', { ...notReady, subjects: [] })]),
           ...fights,
           ...(lastPassError === '' ? [] : [finding('repair-failing', { ...failing, subjects: [] })]),
+          ...privileged,
         ],
         [code === 0 ? 'it answers and is ready' : 'it answers'],
       );
     }),
 };
+
+/** Outside a container all root processes have every capability, and no manifest decides about that. */
+function privilegedOf(fact: DoctorFacts['agentProcess']): readonly Finding[] {
+  if (fact.kind === 'unknown' || fact.value === undefined) return [];
+  const { pid, isInContainer, isPrivileged } = fact.value;
+  if (isInContainer !== true || !isPrivileged) return [];
+  const what = `the container of the agent (process ${pid}) is privileged; it needs three capabilities`;
+  return [finding('agent-privileged', { what, fix: ['tke-eni cluster', 'kubectl version'], subjects: [] })];
+}
 
 /**
  * Less free space than this counts as nearly full. A journal of 500 Pods needs 1 MiB, and other programs write there

@@ -80,6 +80,15 @@ export type DhcpClient = { readonly pid: number; readonly args: readonly string[
 /** Result of a connection attempt to the agent's socket. */
 export type SocketFacts = { readonly path: string; readonly problem: string | undefined };
 
+/** The process that serves the agent's socket. */
+export type AgentProcess = {
+  readonly pid: number;
+  /** True when its root folder is another one than the host's; undefined when that cannot be read. */
+  readonly isInContainer: boolean | undefined;
+  /** True when it has capabilities that only a privileged container has. */
+  readonly isPrivileged: boolean;
+};
+
 /** Status that the agent reports. */
 export type AgentStatus = {
   /** CNI error code; 0 when the agent can serve. */
@@ -129,6 +138,8 @@ export type DoctorFacts = {
   readonly dhcpClients: Known<readonly DhcpClient[]>;
   readonly socket: Known<SocketFacts>;
   readonly status: Known<AgentStatus>;
+  /** Undefined when its process is not seen from here. */
+  readonly agentProcess: Known<AgentProcess | undefined>;
   readonly stateDir: Known<StateDirFacts>;
   readonly cni: Known<CniFacts>;
   /** Differences that `tke-eni diff` finds. */

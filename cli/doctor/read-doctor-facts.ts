@@ -13,6 +13,7 @@ import { readNodeFacts } from '../node/read-node-facts.ts';
 import { netnsPathOf, withNodeNetns } from '../node/with-node-netns.ts';
 import type { AgentStatus, CniFacts, DoctorFacts, SocketFacts } from './doctor-facts.ts';
 import { type HostTree, knownFrom, openHostTree } from './host-tree.ts';
+import { readAgentProcess } from './read-agent-process.ts';
 import { readCloudInit } from './read-cloud-init.ts';
 import { readIptables } from './read-iptables.ts';
 import { type ProcFacts, readProc } from './read-kernel.ts';
@@ -49,6 +50,7 @@ export async function readDoctorFacts(
     inotify: knownFrom(readInotify),
     dhcpClients: knownFrom(() => readDhcpClients(netnsPath ?? '/proc/self/ns/net')),
     ...agent,
+    agentProcess: knownFrom(() => readAgentProcess(global.socket)),
     differences: await readDifferences(global),
     stateDir: knownFrom(() => readStateDir(global.stateDir)),
     cni: knownFrom(() => readCni(tree, folders.confDir, folders.binDir)),

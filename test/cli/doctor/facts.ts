@@ -35,6 +35,7 @@ export function doctorFacts(changes: Partial<DoctorFacts> = {}): DoctorFacts {
     dhcpClients: known([]),
     socket: known({ path: '/run/tke-eni/agent.sock', problem: undefined }),
     status: known({ code: 0, message: '', details: '', held: [], lastPassError: '' }),
+    agentProcess: known({ pid: 4_711, isInContainer: true, isPrivileged: false }),
     stateDir: known({
       path: '/run/tke-eni',
       exists: true,

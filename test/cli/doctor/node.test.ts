@@ -8,7 +8,7 @@ import {
   KERNEL_CHECK,
   NEIGH_CHECK,
 } from '../../../cli/doctor/check-kernel.ts';
-import type { AgentStatus, DoctorFacts } from '../../../cli/doctor/doctor-facts.ts';
+import type { AgentProcess, AgentStatus, DoctorFacts } from '../../../cli/doctor/doctor-facts.ts';
 import { known, unknown } from '../../../cli/node/known.ts';
 import type { NodeFacts } from '../../../cli/node/node-facts.ts';
 import { doctorFacts, healthyNode, idsOf, nodeWith, nodeWithSysctl } from './facts.ts';
@@ -16,6 +16,8 @@ import { doctorFacts, healthyNode, idsOf, nodeWith, nodeWithSysctl } from './fac
 // The agent, what it keeps, what the runtime reads, and the kernel's limits.
 
 type Case = readonly [when: string, facts: Partial<DoctorFacts>, finds: readonly string[]];
+const agentProcess = (changes: Partial<AgentProcess>): DoctorFacts['agentProcess'] =>
+  known({ pid: 4_711, isInContainer: true, isPrivileged: false, ...changes });
 const node = (facts: NodeFacts): Partial<DoctorFacts> => ({ node: facts });
 
 const CASES: readonly (readonly [Check, readonly Case[]])[] = [
@@ -27,6 +29,15 @@ const CASES: readonly (readonly [Check, readonly Case[]])[] = [
       ['it cannot serve', { status: status({ code: 50, message: 'no supply' }) }, ['agent-not-ready']],
       ['somebody undoes its repairs', { status: status({ held: ['ip rule add pref 1537'] }) }, ['repair-fight']],
       ['its last pass failed', { status: status({ lastPassError: 'EPERM' }) }, ['repair-failing']],
+      ['it is privileged', { agentProcess: agentProcess({ isPrivileged: true }) }, ['agent-privileged']],
+      ['it is root on the host', { agentProcess: agentProcess({ isPrivileged: true, isInContainer: false }) }, []],
+      ['its root is not seen', { agentProcess: agentProcess({ isPrivileged: true, isInContainer: undefined }) }, []],
+      ['its process is not seen', { agentProcess: known(undefined) }, []],
+      [
+        'it is privileged, and too old to say more',
+        { status: unknown('too old', 'upgrade'), agentProcess: agentProcess({ isPrivileged: true }) },
+        ['agent-privileged'],
+      ],
       ['it is too old to say', { status: unknown('too old', 'upgrade') }, []],
     ],
   ],
