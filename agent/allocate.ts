@@ -1,7 +1,7 @@
 import type { EniNetwork } from '../dataplane/network.ts';
 import type { AddressSource } from './address-source.ts';
 import { CNI_CODE } from './api/cni-code.ts';
-import type { AttachCommand } from './attach-command.ts';
+import type { TimedAttachCommand } from './attach-command.ts';
 import { CniFailureError } from './cni-failure.ts';
 import { type Family, type LeaseKey, leaseKey } from './journal/lease.ts';
 import { needsStaticIp } from './needs-static-ip.ts';
@@ -24,13 +24,15 @@ const POLL_MS = 1_000;
  * up or it cannot be determined whether the Pod has a static IP, 105 when connections of a static IP's last owner are
  * left.
  */
-export async function allocate(deps: UseCaseDeps, command: AttachCommand, signal: AbortSignal): Promise<Allocation> {
+export async function allocate(
+  deps: UseCaseDeps,
+  command: TimedAttachCommand,
+  signal: AbortSignal,
+): Promise<Allocation> {
   const key = leaseKey(command.containerId, command.ifName);
   const { clock, settings, state } = deps;
   const startMs = clock.bootMs();
-  const callerWaitMs =
-    command.deadlineAtMs > 0 ? command.deadlineAtMs - ANSWER_MARGIN_MS - clock.nowMs() : Number.POSITIVE_INFINITY;
-  const untilMs = startMs + Math.min(settings.addWaitMs, callerWaitMs);
+  const untilMs = Math.min(startMs + settings.addWaitMs, command.deadlineAtBootMs - ANSWER_MARGIN_MS);
   const pod = { namespace: command.podNamespace, name: command.podName, uid: command.podUid };
   try {
     const source = (await needsStaticIp(deps, pod, untilMs, signal))
@@ -45,7 +47,7 @@ export async function allocate(deps: UseCaseDeps, command: AttachCommand, signal
 
 type Allocating = {
   readonly key: LeaseKey;
-  readonly command: AttachCommand;
+  readonly command: TimedAttachCommand;
   readonly source: AddressSource;
   readonly startMs: number;
   readonly untilMs: number;
@@ -83,7 +85,11 @@ async function allocateInTime(
  * longest before its time, once its connection tracking entries are deleted: late replies to its last owner then find
  * no connection.
  */
-function poolAddressSource(deps: UseCaseDeps, key: LeaseKey, { podNamespace, podName }: AttachCommand): AddressSource {
+function poolAddressSource(
+  deps: UseCaseDeps,
+  key: LeaseKey,
+  { podNamespace, podName }: TimedAttachCommand,
+): AddressSource {
   const { pool, readyEnis } = deps.state;
   let lastResult: LeaseResult | undefined;
   return {
@@ -120,7 +126,7 @@ function returnAddresses(deps: UseCaseDeps, key: LeaseKey): void {
   deps.state.changed.notify();
 }
 
-function familiesFor(deps: UseCaseDeps, command: AttachCommand): readonly Family[] {
+function familiesFor(deps: UseCaseDeps, command: TimedAttachCommand): readonly Family[] {
   const families = deps.state.podFamilies();
   if (!command.disableIpv6 || families.length === 0) return families;
   if (families.includes(4)) return [4];

@@ -16,3 +16,9 @@ export type AttachCommand = {
   /** When the caller stops waiting, wall clock; 0 when it gave no deadline. */
   readonly deadlineAtMs: number;
 };
+
+/** An ADD whose deadline was read once, when it was received: later steps of the wall clock do not move it. */
+export type TimedAttachCommand = AttachCommand & {
+  /** When the caller stops waiting, milliseconds of the boot clock; infinite when it gave no deadline. */
+  readonly deadlineAtBootMs: number;
+};

@@ -2,7 +2,7 @@ import { hostVethName } from '../dataplane/host-veth-name.ts';
 import type { Netns } from '../netlink/netns.ts';
 import { type Allocation, allocate } from './allocate.ts';
 import { CNI_CODE } from './api/cni-code.ts';
-import type { AttachCommand } from './attach-command.ts';
+import type { AttachCommand, TimedAttachCommand } from './attach-command.ts';
 import { type CniFailure, CniFailureError } from './cni-failure.ts';
 import { allocateDirect } from './direct/allocate-direct.ts';
 import { type ChosenNetwork, chooseNetwork } from './direct/choose-network.ts';
@@ -24,17 +24,23 @@ export type AttachOutcome =
  * lease is recorded before the kernel is changed, and becomes active only when the wiring was verified and the caller
  * still waits; when the caller gave up (`signal`), or after a failure, everything is undone.
  */
-export async function attach(deps: UseCaseDeps, command: AttachCommand, signal: AbortSignal): Promise<AttachOutcome> {
+export async function attach(deps: UseCaseDeps, request: AttachCommand, signal: AbortSignal): Promise<AttachOutcome> {
   const startedMs = deps.clock.monotonicMs();
+  const command = { ...request, deadlineAtBootMs: onBootClock(deps, request.deadlineAtMs) };
   const outcome = await attachOrFail(deps, command, signal, startedMs);
   const code = outcome.kind === 'failed' ? outcome.failure.code : 0;
   deps.metrics.request('add', code, deps.clock.monotonicMs() - startedMs);
   return outcome;
 }
 
+/** The caller wrote its deadline with the wall clock of this machine, milliseconds ago: the one time it is compared. */
+function onBootClock({ clock }: UseCaseDeps, deadlineAtMs: number): number {
+  return deadlineAtMs > 0 ? clock.bootMs() + deadlineAtMs - clock.nowMs() : Number.POSITIVE_INFINITY;
+}
+
 async function attachOrFail(
   deps: UseCaseDeps,
-  command: AttachCommand,
+  command: TimedAttachCommand,
   signal: AbortSignal,
   startedMs: number,
 ): Promise<AttachOutcome> {
@@ -68,7 +74,7 @@ async function attachOrFail(
 async function withOperationLog(
   deps: UseCaseDeps,
   key: LeaseKey,
-  { podNamespace, podName }: AttachCommand,
+  { podNamespace, podName }: TimedAttachCommand,
   { startedMs, work }: { readonly startedMs: number; readonly work: () => Promise<Lease> },
 ): Promise<Lease> {
   deps.operationLog.begin(key, { kind: 'add', podNamespace, podName, startedMs });
@@ -84,7 +90,7 @@ async function withOperationLog(
 
 async function attachLocked(
   deps: UseCaseDeps,
-  command: AttachCommand,
+  command: TimedAttachCommand,
   { receivedMs, signal }: { readonly receivedMs: number; readonly signal: AbortSignal },
   phases: PhaseTimer,
 ): Promise<Lease> {
@@ -116,7 +122,7 @@ async function attachLocked(
 /** Returns the lease of an ADD that succeeded before; undefined when no attachment is left that could be the answer. */
 async function reuseAttachment(
   deps: UseCaseDeps,
-  command: AttachCommand,
+  command: TimedAttachCommand,
   netns: Netns | undefined,
 ): Promise<Lease | undefined> {
   const lease = deps.state.leases.get(leaseKey(command.containerId, command.ifName));
@@ -164,7 +170,7 @@ async function allocateIntent(
 
 function leaseOf(
   { settings, randomBytes }: UseCaseDeps,
-  command: AttachCommand,
+  command: TimedAttachCommand,
   receivedMs: number,
   { addresses, eni }: Allocation,
 ): Lease {
@@ -199,7 +205,7 @@ function recordIntent(deps: UseCaseDeps, lease: Lease): Lease {
 
 function wire(
   deps: UseCaseDeps,
-  { disableIpv6 }: AttachCommand,
+  { disableIpv6 }: TimedAttachCommand,
   lease: Lease,
   netns: Netns | undefined,
   phases: PhaseTimer,
@@ -260,8 +266,8 @@ async function undoAttach(deps: UseCaseDeps, lease: Lease, cause: unknown): Prom
   }
 }
 
-function throwIfCancelled(deps: UseCaseDeps, { deadlineAtMs }: AttachCommand, signal: AbortSignal): void {
-  const isPastDeadline = deadlineAtMs > 0 && deps.clock.nowMs() >= deadlineAtMs;
+function throwIfCancelled(deps: UseCaseDeps, { deadlineAtBootMs }: TimedAttachCommand, signal: AbortSignal): void {
+  const isPastDeadline = deps.clock.bootMs() >= deadlineAtBootMs;
   if (!signal.aborted && !isPastDeadline) return;
   throw new CniFailureError(
     CNI_CODE.tryAgainLater,

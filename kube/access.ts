@@ -57,7 +57,11 @@ export function openAccess(target: AccessTarget, clock: Clock, loadKubeConfig?: 
   const read = async (): Promise<RequestOptions> => {
     const isFresh = known !== undefined && clock.monotonicMs() - known.readMs < REREAD_MS;
     const base = isFresh && known !== undefined ? known.options : tlsOptions(cluster, user);
-    if (!isFresh) known = { options: base, readMs: clock.monotonicMs() };
+    if (!isFresh) {
+      known = { options: base, readMs: clock.monotonicMs() };
+      // client-node counts the age of a token on the wall clock: a step back would keep an expired one.
+      if (new FileAuth().isAuthProvider(user)) signIn = newSignIn();
+    }
     const options: RequestOptions = { ...base, headers: {} };
     await signIn(options);
     return options;

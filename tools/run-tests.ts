@@ -62,6 +62,7 @@ const SUITES: readonly Suite[] = [
       ['node', 'tools/check-docstrings.ts'],
       ['node', 'tools/check-exports.ts'],
       ['node', 'tools/check-seeds.ts'],
+      ['node', 'tools/check-clocks.ts'],
       ['node', 'tools/check-words.ts'],
       ['node', 'tools/gen-docs.ts', '--check'],
     ],

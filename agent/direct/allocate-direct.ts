@@ -1,5 +1,5 @@
 import { CNI_CODE } from '../api/cni-code.ts';
-import type { AttachCommand } from '../attach-command.ts';
+import type { TimedAttachCommand } from '../attach-command.ts';
 import { CniFailureError } from '../cni-failure.ts';
 import type { HostLink } from '../eni/locate-enis.ts';
 import { type LeaseKey, leaseKey } from '../journal/lease.ts';
@@ -41,9 +41,7 @@ async function allocateInTime(
 ): Promise<DirectAllocation> {
   const { clock, state, settings } = deps;
   const startMs = clock.bootMs();
-  const callerWaitMs =
-    command.deadlineAtMs > 0 ? command.deadlineAtMs - ANSWER_MARGIN_MS - clock.nowMs() : Number.POSITIVE_INFINITY;
-  const untilMs = startMs + Math.min(settings.addWaitMs, callerWaitMs);
+  const untilMs = Math.min(startMs + settings.addWaitMs, command.deadlineAtBootMs - ANSWER_MARGIN_MS);
   const forceAtMs = startMs + Math.min(settings.forceAfterMs, (untilMs - startMs) / 2);
   for (;;) {
     if (signal.aborted) throw gaveUp(signal);
@@ -69,7 +67,7 @@ async function allocateInTime(
 function take(
   { state, clock }: UseCaseDeps,
   key: LeaseKey,
-  { podNamespace, podName, podUid }: AttachCommand,
+  { podNamespace, podName, podUid }: TimedAttachCommand,
   { needsClaim, mayForce }: { readonly needsClaim: boolean; readonly mayForce: boolean },
 ): DirectLeaseResult {
   return state.direct.lease({

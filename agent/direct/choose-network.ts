@@ -1,5 +1,5 @@
 import { CNI_CODE } from '../api/cni-code.ts';
-import type { AttachCommand } from '../attach-command.ts';
+import type { TimedAttachCommand } from '../attach-command.ts';
 import { CniFailureError } from '../cni-failure.ts';
 import { leaseKey } from '../journal/lease.ts';
 import type { NetworkMode } from '../pods/network-mode-lookup.ts';
@@ -7,7 +7,7 @@ import type { UseCaseDeps } from '../ports.ts';
 
 /** The command of an ADD, with the network that the Pod really gets. */
 export type ChosenNetwork = {
-  readonly command: AttachCommand;
+  readonly command: TimedAttachCommand;
   /** Its whole ENI must have a claim of this Pod: its address is static, or ipamd prepared the ENI for it. */
   readonly needsClaim: boolean;
 };
@@ -27,7 +27,7 @@ const VIEW_WAIT_MS = 500;
  */
 export async function chooseNetwork(
   deps: UseCaseDeps,
-  command: AttachCommand,
+  command: TimedAttachCommand,
   signal: AbortSignal,
 ): Promise<ChosenNetwork> {
   const { state } = deps;
@@ -51,6 +51,6 @@ export async function chooseNetwork(
   );
 }
 
-function withMode(command: AttachCommand, { isDirect, needsClaim }: NetworkMode): ChosenNetwork {
+function withMode(command: TimedAttachCommand, { isDirect, needsClaim }: NetworkMode): ChosenNetwork {
   return { command: isDirect === true ? { ...command, plugin: 'direct-eni' } : command, needsClaim };
 }

@@ -1,5 +1,5 @@
 import { hostVethName } from '../../dataplane/host-veth-name.ts';
-import type { AttachCommand } from '../attach-command.ts';
+import type { TimedAttachCommand } from '../attach-command.ts';
 import type { HostLink } from '../eni/locate-enis.ts';
 import type { Lease } from '../journal/lease.ts';
 import { randomMac } from '../mac.ts';
@@ -12,7 +12,7 @@ import type { DirectEni } from './direct-pool.ts';
  * @param receivedMs When the ADD was received, milliseconds since boot.
  */
 export function directLeaseOf(
-  command: AttachCommand,
+  command: TimedAttachCommand,
   { eni, link }: { readonly eni: DirectEni; readonly link: HostLink },
   {
     receivedMs,

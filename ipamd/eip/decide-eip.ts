@@ -82,7 +82,7 @@ function specOf(pod: EipPod): EipSpec | undefined {
 type Disposition = 'serve' | 'adopt' | 'keep' | 'end';
 
 /** Decides what becomes of a claim: it serves its Pod, the next Pod adopts it, it is retained, or it ends. */
-function dispositionOf({ pod, nowMs, claimExpiredMs }: EipView, claim: EipClaim): Disposition {
+function dispositionOf({ pod, retainedForMs, claimExpiredMs }: EipView, claim: EipClaim): Disposition {
   const { spec = {}, status = {}, metadata } = claim;
   // A claim that began to release may have lost its EIP already and cannot be used again.
   if (status.phase === 'Releasing') return 'end';
@@ -92,7 +92,7 @@ function dispositionOf({ pod, nowMs, claimExpiredMs }: EipView, claim: EipClaim)
   const isRetainable = spec.deletePolicy === 'Never' && !isDeleted && status.eipID !== undefined;
   if (!isRetainable) return 'end';
   if (requestsEip && pod.request !== undefined && !pod.isLeaving) return isFitting(claim, pod) ? 'adopt' : 'end';
-  return isExpired(claim, nowMs, claimExpiredMs) ? 'end' : 'keep';
+  return isExpired(claim, retainedForMs, claimExpiredMs) ? 'end' : 'keep';
 }
 
 /**
@@ -105,19 +105,17 @@ function isFitting({ status = {} }: EipClaim, { request }: EipPod): boolean {
   return status.eipID !== undefined && request.eipIds.includes(status.eipID);
 }
 
-function isExpired(claim: EipClaim, nowMs: number, claimExpiredMs: number): boolean {
-  const atMs = expiryOf(claim, claimExpiredMs);
-  return atMs !== undefined && nowMs >= atMs;
+function isExpired(claim: EipClaim, retainedForMs: number, claimExpiredMs: number): boolean {
+  const lifeMs = retentionOf(claim, claimExpiredMs);
+  return lifeMs !== undefined && retainedForMs >= lifeMs;
 }
 
-/**
- * Returns when a retained EIP expires, milliseconds since the epoch; undefined for never, and before it is retained.
- */
-function expiryOf({ spec = {}, status = {} }: EipClaim, claimExpiredMs: number): number | undefined {
+/** Returns how long an EIP is retained, milliseconds; undefined for ever, and before it is retained. */
+function retentionOf({ spec = {}, status = {} }: EipClaim, claimExpiredMs: number): number | undefined {
   if (status.phase !== 'Retained' || status.retainedSince === undefined) return undefined;
   const own = spec.claimExpiredDuration;
   const durationMs = own === undefined ? claimExpiredMs : (readClaimExpiry(own, '', new Faults()) ?? claimExpiredMs);
-  return durationMs === 0 ? undefined : Date.parse(status.retainedSince) + durationMs;
+  return durationMs === 0 ? undefined : durationMs;
 }
 
 /** Lets the next Pod of the name take the claim over, with its own settings. The following steps change the binding. */
@@ -132,8 +130,8 @@ function adopted(view: EipView, claim: EipClaim, pod: EipPod): EipStep {
 function decideRetaining(view: EipView, claim: EipClaim): EipStep {
   const { status = {}, spec = {} } = claim;
   if (status.phase === 'Retained' && spec.podUID === undefined && !view.needsComparison) {
-    const atMs = expiryOf(claim, view.claimExpiredMs);
-    return atMs === undefined ? REST : { kind: 'rest', afterMs: Math.max(1, atMs - view.nowMs) };
+    const lifeMs = retentionOf(claim, view.claimExpiredMs);
+    return lifeMs === undefined ? REST : { kind: 'rest', afterMs: Math.max(1, lifeMs - view.retainedForMs) };
   }
   return decideLeavingEip(view, claim, 'keep');
 }

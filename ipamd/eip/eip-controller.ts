@@ -8,6 +8,7 @@ import { isKubeError } from '../../kube/kube-error.ts';
 import { apiVersionOf, PODS } from '../../kube/resource-types.ts';
 import { Faults, isRecord } from '../../runtime/decode.ts';
 import { KeyedMutex } from '../../runtime/keyed-mutex.ts';
+import { StampAges } from '../../runtime/stamp-ages.ts';
 import { decideEip } from './decide-eip.ts';
 import { claimBreaker, EIP_CLAIMS, EIP_QUOTA, type EipDeps } from './eip-deps.ts';
 import type { EipNote, EipSnapshot, EipSpec, EipStatus, EipStep, EipView } from './eip-view.ts';
@@ -27,6 +28,7 @@ const CLOUD_RETRY_MS = 15_000;
 export class EipController {
   readonly #deps: EipDeps;
   readonly #runner: EipRunner;
+  readonly #retained: StampAges;
   /** Claims that are to be compared with the cloud although they are settled. */
   readonly #toCompare = new Set<string>();
   /** Last note on Pods without a claim, by their uid. */
@@ -37,6 +39,7 @@ export class EipController {
   constructor(deps: EipDeps) {
     this.#deps = deps;
     this.#runner = new EipRunner(deps);
+    this.#retained = new StampAges(deps.clock);
   }
 
   /** Makes the next reconcile of a claim compare it with the cloud. */
@@ -120,6 +123,7 @@ export class EipController {
       capacity,
       allocationRefusal: breakers.refusalOf(EIP_QUOTA, key),
       nowMs: clock.nowMs(),
+      retainedForMs: this.#retained.ageMs(key, claim?.status?.retainedSince),
       claimExpiredMs,
     };
   }

@@ -59,8 +59,10 @@ export type EipView = {
   readonly capacity: { readonly limit: number | undefined; readonly used: number };
   /** Why nothing may be allocated now: the quota is used up. */
   readonly allocationRefusal: { readonly message: string; readonly afterMs: number } | undefined;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch: for what is written into objects. */
   readonly nowMs: number;
+  /** Milliseconds since `status.retainedSince` of the claim, by a {@link StampAges}; 0 while it is not retained. */
+  readonly retainedForMs: number;
   /** How long an EIP is retained if its claim contains no time, milliseconds; 0: without limit. */
   readonly claimExpiredMs: number;
 };

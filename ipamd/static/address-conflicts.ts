@@ -10,6 +10,7 @@ type LookUpHolder = (ips: readonly string[], signal: AbortSignal) => Promise<str
 type Entry = {
   readonly ips: readonly string[];
   readonly message: string;
+  /** Monotonic milliseconds. */
   readonly untilMs: number;
   readonly tries: number;
   readonly holder?: string;
@@ -42,7 +43,7 @@ export class AddressConflicts {
    */
   add(key: string, ips: readonly string[], message: string, holder?: string): void {
     const tries = (this.#entries.get(key)?.tries ?? 0) + 1;
-    const untilMs = this.#clock.nowMs() + backoffMs(BACKOFF, tries, this.#random());
+    const untilMs = this.#clock.monotonicMs() + backoffMs(BACKOFF, tries, this.#random());
     this.#entries.set(key, { ips, message, untilMs, tries, ...(holder === undefined ? {} : { holder }) });
   }
 
@@ -65,7 +66,7 @@ export class AddressConflicts {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
     const { message, untilMs, holder = '' } = entry;
-    return { message: holder === '' ? message : `${holder}: ${message}`, untilMs };
+    return { message: holder === '' ? message : `${holder}: ${message}`, waitMs: untilMs - this.#clock.monotonicMs() };
   }
 }
 

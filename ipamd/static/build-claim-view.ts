@@ -5,6 +5,7 @@ import { type VpcIp, vpcIpName } from '../../crd/vpc-ip.ts';
 import type { VpcIpClaim } from '../../crd/vpc-ip-claim.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { StampAges } from '../../runtime/stamp-ages.ts';
 import type { NecEntry } from '../decode-nec.ts';
 import type { NodeEntry } from '../nodes/node-entry.ts';
 import type { PodFacts, PodOwner } from '../records/pod-facts.ts';
@@ -56,11 +57,13 @@ type ClaimViewBuilderDeps = {
  */
 export class ClaimViewBuilder {
   readonly #deps: ClaimViewBuilderDeps;
+  readonly #retained: StampAges;
   readonly #unreachableSinceMs = new Map<string, number>();
   readonly #releasing = new Map<string, { readonly sinceMs: number; readonly idleSinceMs: number }>();
 
   constructor(deps: ClaimViewBuilderDeps) {
     this.#deps = deps;
+    this.#retained = new StampAges(deps.clock);
   }
 
   /** Lists every key that has a claim or should have one. */
@@ -113,7 +116,6 @@ export class ClaimViewBuilder {
     const named = necs.byIndex(NECS_BY_CLAIM, key);
     const locations = named.flatMap(({ name, decoded }) => readClaimLocations(name, decoded?.status, key));
     const all = subnets.all();
-    const nowMs = clock.nowMs();
     const pod = this.podOf(key);
     const isReleasing = locations.some((location) => location.isReleasing);
     return {
@@ -133,10 +135,10 @@ export class ClaimViewBuilder {
       conflict,
       hasEni: hasEni(key),
       releasingForMs: isReleasing ? this.#releasingForMs(key, pod?.nodeName ?? '') : this.#endReleasing(key),
+      retainedForMs: this.#retained.ageMs(key, claim?.status?.retainedSince),
       defaultExpiredMs,
       takeOverAfterMs,
-      nowMs,
-      nowText: new Date(nowMs).toISOString(),
+      nowText: new Date(clock.nowMs()).toISOString(),
     };
   }
 

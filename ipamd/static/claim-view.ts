@@ -73,7 +73,7 @@ export type ClaimNode = {
 export type IpHolder = { readonly kind: 'claim' | 'pod'; readonly key: string };
 
 /** A conflict: the cloud has assigned the address to another resource. */
-export type AddressConflict = { readonly message: string; readonly untilMs: number };
+export type AddressConflict = { readonly message: string; readonly waitMs: number };
 
 /** Everything that the decision about one claim depends on. Frozen data without a clock. */
 export type ClaimView = {
@@ -105,9 +105,10 @@ export type ClaimView = {
    * not.
    */
   readonly releasingForMs: number;
+  /** Milliseconds since `status.retainedSince` of the claim, by a {@link StampAges}; 0 while it is not retained. */
+  readonly retainedForMs: number;
   readonly defaultExpiredMs: number;
   readonly takeOverAfterMs: number;
-  /** Wall clock, and the same time as RFC 3339. */
-  readonly nowMs: number;
+  /** Wall clock as RFC 3339: for what is written into objects. */
   readonly nowText: string;
 };

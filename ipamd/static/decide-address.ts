@@ -83,7 +83,7 @@ export function evaluateObstacle(
     const message = `node ${pod.nodeName} gives no static addresses: spec.enableStaticIP is not set in its NodeENIConfig`;
     return { reason: 'StaticIPDisabled', message };
   }
-  if (view.conflict !== undefined && view.conflict.untilMs > view.nowMs) {
+  if (view.conflict !== undefined && view.conflict.waitMs > 0) {
     return { reason: 'AddressTaken', message: view.conflict.message };
   }
   return compareZones(view, pod, address) ?? findCallElsewhere(view, pod);

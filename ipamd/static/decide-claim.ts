@@ -120,7 +120,7 @@ function releasedVips(view: ClaimView): Pick<ClaimDecision, 'vips'> {
 
 /** Decides for a claim without a Pod. */
 function decideRetained(view: ClaimView, claim: VpcIpClaim): ClaimDecision {
-  const { locations, calls, vips, hasEni, nowMs } = view;
+  const { locations, calls, vips, hasEni } = view;
   const address = selectAddress(view);
   const requests = decideRetaining(view, claim.spec.mode);
   const isEmpty = locations.length === 0 && calls.length === 0 && vips.length === 0 && !hasEni;
@@ -138,7 +138,7 @@ function decideRetained(view: ClaimView, claim: VpcIpClaim): ClaimDecision {
   const why = endReasonOf(view, claim, isEmpty);
   if (why !== undefined) return { ...NOTHING, claim: { kind: 'delete', why }, requests };
   const expiry = decideExpiry(view);
-  const untilMs = expiry.kind === 'never' ? undefined : Math.max(0, expiry.atMs - nowMs);
+  const untilMs = expiry.kind === 'never' ? undefined : Math.max(0, expiry.leftMs);
   return { ...decision, recheckMs: locations.some((one) => one.isReleasing) ? HANDOVER_RECHECK_MS : untilMs };
 }
 
@@ -147,7 +147,7 @@ function endReasonOf(view: ClaimView, { spec }: VpcIpClaim, isEmpty: boolean): s
   if (isEmpty) return 'its Pod is gone, and it never had an address';
   if (spec.deletePolicy === 'Immediate') return 'its Pod is gone, and its policy is Immediate';
   const expiry = decideExpiry(view);
-  return expiry.kind === 'at' && expiry.atMs <= view.nowMs ? 'its time to wait for a Pod is over' : undefined;
+  return expiry.kind === 'in' && expiry.leftMs <= 0 ? 'its time to wait for a Pod is over' : undefined;
 }
 
 /** Returns the address that a claim has or is to get, and what keeps its Pod from it. */
@@ -192,8 +192,8 @@ function ignoredNomination({ rule }: ClaimPod, { ip }: KnownAddress): ClaimDecis
   return [{ reason: 'NominationIgnored', message }];
 }
 
-function recheckMsOf({ conflict, nowMs }: ClaimView, { reason }: Obstacle): number | undefined {
-  if (reason === 'AddressTaken' && conflict !== undefined) return Math.max(1, conflict.untilMs - nowMs);
+function recheckMsOf({ conflict }: ClaimView, { reason }: Obstacle): number | undefined {
+  if (reason === 'AddressTaken' && conflict !== undefined) return Math.max(1, conflict.waitMs);
   const isWaiting = reason === 'HandOver' || reason === 'AddressTaken' || reason === 'AddressPoolExhausted';
   return isWaiting ? HANDOVER_RECHECK_MS : undefined;
 }

@@ -5,8 +5,8 @@ import { readDurationMs } from './read-claim-pod.ts';
 /** When a static address expires. */
 type Expiry =
   | { readonly kind: 'never' }
-  /** Expired once the wall clock has reached `atMs`. */
-  | { readonly kind: 'at'; readonly atMs: number };
+  /** Expires in `leftMs` milliseconds; expired at 0 and below. */
+  | { readonly kind: 'in'; readonly leftMs: number };
 
 /**
  * Decides when the address of a claim without a Pod expires: by the annotation of its VpcIP, else by the claim, else by
@@ -15,15 +15,15 @@ type Expiry =
 export function decideExpiry({
   claim,
   vips,
+  retainedForMs,
   defaultExpiredMs,
-}: Pick<ClaimView, 'claim' | 'vips' | 'defaultExpiredMs'>): Expiry {
-  const since = claim?.status?.retainedSince;
-  if (claim === undefined || since === undefined) return { kind: 'never' };
+}: Pick<ClaimView, 'claim' | 'vips' | 'retainedForMs' | 'defaultExpiredMs'>): Expiry {
+  if (claim?.status?.retainedSince === undefined) return { kind: 'never' };
   const texts = [
     ...vips.map(({ metadata }) => metadata.annotations?.[CLAIM_EXPIRED_DURATION_ANNOTATION]),
     claim.spec.claimExpiredDuration,
   ];
   const durations = texts.map((text) => (text === undefined ? undefined : readDurationMs(text.trim())));
   const ms = durations.find((one) => one !== undefined) ?? defaultExpiredMs;
-  return ms === 0 ? { kind: 'never' } : { kind: 'at', atMs: Date.parse(since) + ms };
+  return ms === 0 ? { kind: 'never' } : { kind: 'in', leftMs: ms - retainedForMs };
 }

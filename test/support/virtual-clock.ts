@@ -5,7 +5,7 @@ type Timer = { readonly fire: () => void; isDead: boolean };
 
 /**
  * A clock that stands still until told to go on, and then jumps from one sleeper to the next: an hour of virtual time
- * costs what happens in it. Wall clock and monotonic clock are one, but for the start.
+ * costs what happens in it. The wall clock goes on with the monotonic clock; `stepWall` sets it.
  */
 export class VirtualClock implements Clock {
   #elapsedMs = 0;
@@ -15,6 +15,11 @@ export class VirtualClock implements Clock {
   /** `startMs` is the wall clock at the beginning; default 2026-01-01. */
   constructor(startMs: number = Date.UTC(2026, 0, 1)) {
     this.#startMs = startMs;
+  }
+
+  /** Sets the wall clock forward, or back with a negative number of milliseconds. Nobody is woken, no other clock changes. */
+  stepWall(ms: number): void {
+    this.#startMs += ms;
   }
 
   nowMs(): number {

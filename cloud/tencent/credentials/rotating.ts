@@ -16,6 +16,16 @@ type RotationSettings = {
 const RENEW_BEFORE_MS = 300_000;
 const REREAD_MS = 10_000;
 const FETCH_TIMEOUT_MS = 10_000;
+/**
+ * Longest lifetime of a temporary key. More only follows from a wrong clock.
+ * @see sts AssumeRole, DurationSeconds
+ */
+const MAX_LIFETIME_MS = 43_200_000;
+/**
+ * A key that is fetched after its end, by the clock of this machine, is used for this long: the clock is more likely
+ * wrong than the source. The cloud decides whether it accepts the key.
+ */
+const MIN_LIFETIME_MS = 60_000;
 /** Delay after a failed renewal of a valid credential; an unavailable source is not called with every request. */
 const RETRY_RENEWAL_MS = 10_000;
 /**
@@ -24,15 +34,21 @@ const RETRY_RENEWAL_MS = 10_000;
  */
 const FRESH_MS = 1_000;
 
+/** Times are monotonic: a step of the wall clock changes none of them. */
 type CachedCredential = {
-  readonly fetched: FetchedCredential;
+  readonly credential: Credential;
   readonly renewAtMs: number;
+  /** Infinite when it does not expire by itself. */
+  readonly expiresAtMs: number;
   readonly fetchedAtMs: number;
 };
 
 /**
  * Creates a source that keeps a credential fresh. It fetches once for all waiting callers. It renews the credential
- * before it expires, while the old one still signs. When a renewal fails, the old one is used until it expires.
+ * before it expires, while the old one still signs. When a renewal fails, the old one is used until it expires. The
+ * wall clock is read once for each credential, when it is fetched: what is left of its lifetime then passes on the
+ * monotonic clock. After a suspension of the machine the
+ * cloud may refuse a key that has not expired here; `invalidate` then fetches another.
  */
 export function createRotatingSource(
   clock: Clock,
@@ -43,17 +59,21 @@ export function createRotatingSource(
   let cached: CachedCredential | undefined;
   let fetching: Promise<Credential> | undefined;
 
-  const renewAtOf = (fetched: FetchedCredential): number => {
-    const nowMs = clock.nowMs();
-    if (fetched.expiresAtMs === undefined) return nowMs + (settings.rereadMs ?? REREAD_MS);
+  const cacheOf = ({ credential, expiresAtMs }: FetchedCredential): CachedCredential => {
+    const nowMs = clock.monotonicMs();
+    const base = { credential, fetchedAtMs: nowMs };
+    if (expiresAtMs === undefined) {
+      return { ...base, renewAtMs: nowMs + (settings.rereadMs ?? REREAD_MS), expiresAtMs: Number.POSITIVE_INFINITY };
+    }
+    const lifetimeMs = Math.min(MAX_LIFETIME_MS, Math.max(MIN_LIFETIME_MS, expiresAtMs - clock.nowMs()));
     // A credential with a shorter lifetime than the margin is renewed at half its lifetime, not with every call.
-    const lifetimeMs = fetched.expiresAtMs - nowMs;
-    return fetched.expiresAtMs - Math.min(renewBeforeMs, lifetimeMs / 2);
+    const renewAtMs = nowMs + lifetimeMs - Math.min(renewBeforeMs, lifetimeMs / 2);
+    return { ...base, renewAtMs, expiresAtMs: nowMs + lifetimeMs };
   };
   const renew = async (): Promise<Credential> => {
     try {
       const fetched = await fetch(AbortSignal.timeout(FETCH_TIMEOUT_MS));
-      cached = { fetched, renewAtMs: renewAtOf(fetched), fetchedAtMs: clock.nowMs() };
+      cached = cacheOf(fetched);
       return fetched.credential;
     } finally {
       fetching = undefined;
@@ -63,19 +83,17 @@ export function createRotatingSource(
     fetching ??= renew();
     return fetching;
   };
-  const isValid = (fetched: FetchedCredential): boolean =>
-    fetched.expiresAtMs === undefined || clock.nowMs() < fetched.expiresAtMs;
 
   return {
     get: async (signal) => {
       signal?.throwIfAborted();
-      if (cached !== undefined && isValid(cached.fetched)) {
-        const { credential } = cached.fetched;
-        if (clock.nowMs() >= cached.renewAtMs) {
+      if (cached !== undefined && clock.monotonicMs() < cached.expiresAtMs) {
+        const { credential } = cached;
+        if (clock.monotonicMs() >= cached.renewAtMs) {
           const old = cached;
           startRenewal().catch(() => {
             // The old credential still signs; the renewal is retried soon.
-            cached = { ...old, renewAtMs: clock.nowMs() + RETRY_RENEWAL_MS };
+            cached = { ...old, renewAtMs: clock.monotonicMs() + RETRY_RENEWAL_MS };
           });
         }
         return credential;
@@ -88,7 +106,7 @@ export function createRotatingSource(
       }
     },
     invalidate: () => {
-      if (cached !== undefined && clock.nowMs() - cached.fetchedAtMs < FRESH_MS) return;
+      if (cached !== undefined && clock.monotonicMs() - cached.fetchedAtMs < FRESH_MS) return;
       cached = undefined;
     },
   };

@@ -22,7 +22,8 @@ async function choose(t: ExecutionContext, { known, asked, plugin = 'route-eni',
   const word: NetworkModeLookup = { cached: () => known, fetch: async () => asked ?? { why: 'nobody answers' } };
   node.state.networkModeLookup = word;
   if (hasDirect && node.state.supply !== undefined) node.state.supply = { ...node.state.supply, direct: DIRECT };
-  const command = { ...addOf(1), plugin, podNamespace: 'default', podName: 'web-0', podUid: 'u' };
+  const deadlineAtBootMs = Number.POSITIVE_INFINITY;
+  const command = { ...addOf(1), deadlineAtBootMs, plugin, podNamespace: 'default', podName: 'web-0', podUid: 'u' };
   const { command: chosen, needsClaim } = await chooseNetwork(node.deps, command, NO_SIGNAL);
   return `${chosen.plugin}${needsClaim ? ', its own' : ''}`;
 }

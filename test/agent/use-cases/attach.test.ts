@@ -111,6 +111,22 @@ test('attach: takes everything back when the deadline passes before the commit',
   assertAgreed(t, n, []);
 });
 
+for (const stepMs of [3_600_000, -3_600_000]) {
+  test(`attach: a step of the wall clock by ${stepMs} ms meanwhile does not move the deadline`, async (t) => {
+    const serve = async (tookMs: number): Promise<number> => {
+      const n = node(t);
+      const deadlineAtMs = n.clock.nowMs() + 4_000;
+      n.wiring.duringCheck = () => {
+        n.clock.setWallClock(n.clock.nowMs() + stepMs);
+        n.clock.advance(tookMs);
+      };
+      return codeOf(await attach(n.deps, addOf(1, { deadlineAtMs }), PATIENT));
+    };
+    t.is(await serve(3_000), 0);
+    t.is(await serve(5_000), 11);
+  });
+}
+
 test('attach: does nothing when the deadline has passed already', async (t) => {
   const n = node(t);
   t.is(codeOf(await attach(n.deps, addOf(1, { deadlineAtMs: n.clock.nowMs() - 1 }), PATIENT)), 11);

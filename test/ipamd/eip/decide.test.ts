@@ -193,6 +193,7 @@ const anyView = fc
       capacity: { limit: undefined, used: 0 },
       allocationRefusal: undefined,
       nowMs: 0,
+      retainedForMs: 0,
       claimExpiredMs: 0,
     };
   });

@@ -259,9 +259,11 @@ export class ClaimWorld {
         })),
     );
     const claim = this.claims.get(key);
+    const decoded: VpcIpClaim | undefined = claim === undefined ? undefined : decodeOrThrow(vpcIpClaim, claim, key);
+    const since = decoded?.status?.retainedSince;
     return {
       key,
-      claim: claim === undefined ? undefined : (decodeOrThrow(vpcIpClaim, claim, key) satisfies VpcIpClaim),
+      claim: decoded,
       vips: this.vipsOf(key),
       pod: this.#podOf(key),
       locations,
@@ -282,9 +284,9 @@ export class ClaimWorld {
       conflict: undefined,
       hasEni: false,
       releasingForMs: 0,
+      retainedForMs: since === undefined ? 0 : this.nowMs - Date.parse(since),
       defaultExpiredMs: EXPIRED_MS,
       takeOverAfterMs: TAKE_OVER_MS,
-      nowMs: this.nowMs,
       nowText: new Date(this.nowMs).toISOString(),
     };
   }

@@ -50,8 +50,8 @@ const expires = test.macro((t, said: { vip?: string; claim?: string; flagMs: num
   const spec = said.claim === undefined ? {} : { claimExpiredDuration: said.claim };
   const claim = claimOf(spec, { retainedSince: SINCE });
   const vips = said.vip === undefined ? [] : [vipOf({ [EXPIRES]: said.vip })];
-  const expiry = decideExpiry({ claim, vips, defaultExpiredMs: said.flagMs });
-  t.deepEqual(expiry, afterMs === undefined ? { kind: 'never' } : { kind: 'at', atMs: Date.parse(SINCE) + afterMs });
+  const expiry = decideExpiry({ claim, vips, retainedForMs: 60_000, defaultExpiredMs: said.flagMs });
+  t.deepEqual(expiry, afterMs === undefined ? { kind: 'never' } : { kind: 'in', leftMs: afterMs - 60_000 });
 });
 test('decideExpiry: the flag says, where nobody else does', expires, { flagMs: 600_000 }, 600_000);
 test('decideExpiry: 0 is for ever', expires, { flagMs: 0 }, undefined);
@@ -62,8 +62,10 @@ test('decideExpiry: less than 5m counts as nothing', expires, { vip: '4m', claim
 test('decideExpiry: nonsense counts as nothing', expires, { vip: 'soon', claim: '10m', flagMs: 0 }, 600_000);
 
 test('decideExpiry: a claim that never lost a Pod does not expire', (t) => {
-  t.deepEqual(decideExpiry({ claim: claimOf({}, {}), vips: [], defaultExpiredMs: 1 }), { kind: 'never' });
-  t.deepEqual(decideExpiry({ claim: undefined, vips: [], defaultExpiredMs: 1 }), { kind: 'never' });
+  t.deepEqual(decideExpiry({ claim: claimOf({}, {}), vips: [], retainedForMs: 0, defaultExpiredMs: 1 }), {
+    kind: 'never',
+  });
+  t.deepEqual(decideExpiry({ claim: undefined, vips: [], retainedForMs: 0, defaultExpiredMs: 1 }), { kind: 'never' });
 });
 
 test('readClaimPod: annotations go before the StaticIPConfig, which gives the rest', (t) => {
@@ -250,9 +252,12 @@ test('AddressConflicts: asks once who has an address, waits longer each time, an
   await book.resolveHolder('d/a', signal);
   t.deepEqual(asked, ['10.1.0.1']);
   t.is(book.of('d/a')?.message, 'ENI eni-9: ResourceInUse');
-  const first = (book.of('d/a')?.untilMs ?? 0) - clock.nowMs();
+  const first = book.of('d/a')?.waitMs ?? 0;
+  // A step of the wall clock does not change the wait.
+  clock.stepWall(-3_600_000);
+  t.is(book.of('d/a')?.waitMs, first);
   book.add('d/a', ['10.1.0.1'], 'ResourceInUse');
-  t.is((book.of('d/a')?.untilMs ?? 0) - clock.nowMs(), 2 * first);
+  t.is(book.of('d/a')?.waitMs, 2 * first);
   book.remove('d/a');
   t.is(book.of('d/a'), undefined);
 });
