@@ -149,6 +149,10 @@ export const ENI_INFO = {
   state: part.required(choice(['Attaching', 'Attached', 'Detaching']), 'Only an attached ENI serves new Pods.'),
   draining: part.optional(flag, 'Pods stay, no new ones come; detached when empty.'),
   securityGroups: part.optional(listOf(id, { maxItems: MAX_ENIS }), 'Its security groups as last seen, in order.'),
+  clearedSecurityGroups: part.optional(
+    listOf(id, { maxItems: MAX_ENIS }),
+    'The security groups that it had before ipamd took them away; given back when nothing says any more which it should have.',
+  ),
   claim: part.optional(claimMark, 'An exclusive ENI that is kept, or prepared, for the Pods of one name.'),
   addresses: part.optional(
     listOf(objectOf(ADDRESS), { maxItems: MAX_IPS, keys: ['ip'] }),

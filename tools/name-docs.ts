@@ -92,8 +92,9 @@ const OF_NODE: Readonly<Record<keyof typeof NODE_ANNOTATION, Described>> = {
   disableSecurityGroups: {
     form: '`"yes"` or `"no"`',
     readBy: 'ipamd',
-    effect: '`"yes"`: its new ENIs are made without naming security groups, those of others are left alone',
-    otherwise: '`"no"`: as `--enable-security-groups` says',
+    effect: '`"yes"`: its ENIs lose all security groups, those that are there and new ones',
+    otherwise:
+      '`"no"`: as `spec.securityGroups` and `--enable-security-groups` say; where neither says anything, each ENI gets back what it lost',
   },
   syncSecurityGroups: {
     form: '`"true"`',

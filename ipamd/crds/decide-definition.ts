@@ -11,7 +11,7 @@ export const SCHEMA_ANNOTATION = `${API_GROUP}/schema`;
  * Number of the schemas of this release. Raise it in a release that changes one: an older replica, still running or
  * started again, then leaves the definitions unchanged.
  */
-export const SCHEMA_NUMBER = 2;
+export const SCHEMA_NUMBER = 3;
 
 /** What to do about one definition. */
 type DefinitionStep =

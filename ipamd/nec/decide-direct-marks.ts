@@ -59,16 +59,15 @@ export function isRequestedHere(view: Pick<NodeView, 'claims'>, eni: NodeEniInfo
 }
 
 /**
- * Decides the complete list of security groups of an ENI, in order. A static ENI gets those of its Pod. Undefined
- * leaves the groups unchanged: a static ENI without a Pod is unused, and the groups of the next Pod are set before that
+ * Decides the complete list of security groups of an ENI, in order. A static ENI gets those of its Pod. An ENI whose
+ * groups were taken away gets them back once nothing says any more which it should have. Undefined leaves the groups unchanged: a static ENI without a Pod is unused, and the groups of the next Pod are set before that
  * Pod may use it.
  */
 export function desiredGroupsOf(view: NodeView, eni: NodeEniInfo): readonly string[] | undefined {
-  if (eni.claim === undefined) return view.securityGroups;
+  const ofNode = view.securityGroups ?? eni.clearedSecurityGroups;
+  if (eni.claim === undefined) return ofNode;
   const request = requestOf(view, eni);
-  return request !== undefined && matchesEni(request, eni)
-    ? (request.securityGroupIds ?? view.securityGroups)
-    : undefined;
+  return request !== undefined && matchesEni(request, eni) ? (request.securityGroupIds ?? ofNode) : undefined;
 }
 
 /**

@@ -98,8 +98,17 @@ function withResult(status: NodeEniConfigStatus, intent: Intent, result: IntentR
       return withEni(rest, target, (eni) => withAssigned(rest, eni, result.ips, ids));
     }
     case 'ModifyNetworkInterfaceAttribute':
-      return withEni(status, eniID, (eni) => ({ ...eni, securityGroups: result.securityGroups }));
+      return withEni(status, eniID, (eni) => withGroups(eni, result.securityGroups));
   }
+}
+
+/** Sets the groups of an ENI. Those that are taken away without others instead are noted, to be given back. */
+function withGroups(eni: NodeEniInfo, securityGroups: readonly string[]): NodeEniInfo {
+  const { clearedSecurityGroups: before, ...rest } = eni;
+  if (securityGroups.length > 0) return { ...rest, securityGroups };
+  const { securityGroups: had = [] } = eni;
+  const cleared = had.length > 0 ? had : before;
+  return { ...rest, securityGroups, ...(cleared === undefined ? {} : { clearedSecurityGroups: cleared }) };
 }
 
 /** Marks the new addresses: those that the call brought. */

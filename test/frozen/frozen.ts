@@ -32,9 +32,24 @@ export function readFrozen(name: string): JsonObject {
     .at(0);
   const added = readRelease(NEXT, name);
   if (newest === undefined && added === undefined) throw new Error(`${name}: never recorded`);
-  const whole: unknown = applyMergePatch(newest ?? {}, added ?? {});
+  const whole = withAdded(newest ?? {}, added ?? {});
   if (!isObject(whole)) throw new Error(`${name}: no JSON object`);
   return whole;
+}
+
+/** Applies what was added: a merge patch, in which an object for a list patches its items by index. */
+function withAdded(recorded: unknown, added: unknown): unknown {
+  if (Array.isArray(recorded) && isObject(added)) {
+    return recorded.map((item: unknown, index) => (Object.hasOwn(added, index) ? withAdded(item, added[index]) : item));
+  }
+  if (!isObject(recorded) || !isObject(added)) return isObject(added) ? applyMergePatch(recorded, added) : added;
+  const nested = Object.entries(added).filter(([name]) => typeof recorded[name] === 'object' && isObject(added[name]));
+  const inner = Object.fromEntries(nested.map(([name, one]) => [name, withAdded(recorded[name], one)]));
+  return { ...(applyMergePatch(recorded, withoutNames(added, inner)) as JsonObject), ...inner };
+}
+
+function withoutNames(object: JsonObject, names: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([name]) => !Object.hasOwn(names, name)));
 }
 
 /** Reads one file of every release that has it: what must still be understood. */

@@ -21,7 +21,7 @@ test('reconcileNode: brings a node that joins what it wants, and gives back what
   t.is(scene.nec()?.status?.conditions?.find((one) => one.type === 'Ready')?.status, 'True');
 });
 
-test('reconcileNode: sets security groups in their order, leaves them without a wish, and takes them away for an empty list', async (t) => {
+test('reconcileNode: sets security groups in their order, takes them away for an empty list, and gives back what it took', async (t) => {
   const scene = await openNodeScene();
   scene.want(5);
   scene.lead();
@@ -30,13 +30,32 @@ test('reconcileNode: sets security groups in their order, leaves them without a 
     [...scene.host.model.state.enis.values()].find((eni) => !eni.isPrimary)?.securityGroupIds ?? [];
   const atFirst = groups();
   t.true(atFirst.length > 0);
-  for (const wanted of [['sg-b', 'sg-a'], ['sg-a', 'sg-b'], [], undefined, ['sg-a']]) {
-    const before = groups();
+  const [ab, ba] = [
+    ['sg-a', 'sg-b'],
+    ['sg-b', 'sg-a'],
+  ];
+  const wishes: readonly (readonly [readonly string[] | undefined, readonly string[]])[] = [
+    [undefined, atFirst],
+    [[], []],
+    [undefined, atFirst],
+    [ba, ba],
+    [ab, ab],
+    [undefined, ab],
+    [[], []],
+    [undefined, ab],
+    [[], []],
+    [['sg-a'], ['sg-a']],
+    [undefined, ['sg-a']],
+  ];
+  for (const [wanted, expected] of wishes) {
     scene.facts.parts = wanted === undefined ? {} : { securityGroups: wanted };
     scene.want(scene.inUse.size + 5);
     await scene.edit((nec) => ({ ...nec, metadata: { ...nec.metadata, annotations: { look: String(wanted) } } }));
     await scene.pass(30_000);
-    t.deepEqual(groups(), wanted ?? before);
+    t.deepEqual(groups(), expected);
+    const [eni] = scene.nec()?.status?.eniInfos ?? [];
+    t.deepEqual(eni?.securityGroups, expected);
+    t.is(eni?.clearedSecurityGroups === undefined, expected.length > 0);
   }
   t.deepEqual(auditNode(scene), []);
 });
