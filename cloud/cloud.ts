@@ -59,7 +59,12 @@ export type Eni = {
   readonly isPrimary: boolean;
   readonly state: EniState;
   /** The instance that it is attached to, or is being attached to or detached from. */
-  readonly attachment?: { readonly instanceId: string; readonly deviceIndex: number };
+  readonly attachment?: {
+    readonly instanceId: string;
+    readonly deviceIndex: number;
+    /** Whether it is on a place of the extension type; absent when the cloud does not report it. */
+    readonly isExtension?: boolean;
+  };
   /** IPv4 addresses. */
   readonly ips: readonly EniIp[];
   /** IPv6 addresses in their shortest form; absent: none. */
@@ -220,8 +225,16 @@ export type EniPort = {
   describe(eniIds: readonly string[], context: CallContext): Promise<readonly Eni[]>;
   /** Creates an ENI. @throws CloudError `quota` with scope `subnet` or `vpc-enis` */
   create(spec: EniSpec, context: CallContext): Promise<{ readonly eni: Eni; readonly task: CloudTask }>;
-  /** Attaches an ENI. @throws CloudError `quota` with scope `instance-enis` */
-  attach(eniId: string, instanceId: string, context: CallContext, clientToken?: string): Promise<CloudTask>;
+  /**
+   * Attaches an ENI, to a standard place of the instance or to one of the extension type: each type has a quota of its
+   * own. @throws CloudError `quota` with scope `instance-enis`
+   */
+  attach(
+    eniId: string,
+    instanceId: string,
+    context: CallContext,
+    options?: { readonly clientToken?: string | undefined; readonly isExtension?: boolean },
+  ): Promise<CloudTask>;
   detach(eniId: string, instanceId: string, context: CallContext, clientToken?: string): Promise<CloudTask>;
   /** Deletes an ENI that is bound to nothing, with its addresses. @throws CloudError `gone` when it does not exist */
   delete(eniId: string, context: CallContext): Promise<CloudTask>;

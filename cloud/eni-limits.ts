@@ -2,6 +2,11 @@
 export type EniLimits = {
   /** ENIs besides the primary one. */
   readonly secondaryEnis: number;
+  /**
+   * Places of the extension type, apart from `secondaryEnis`: for exclusive ENIs. 0 where the cloud names none.
+   * @see DescribeNetworkInterfaceLimit ExtendEniQuantity
+   */
+  readonly extensionEnis: number;
   /** Addresses of one ENI besides its primary one. */
   readonly secondaryIpsPerEni: number;
   /** The source of the limits: the cloud, or the built-in table when the cloud returned none. */
@@ -22,5 +27,5 @@ const BY_CORES: readonly { readonly upToCores: number; readonly enis: number; re
  */
 export function eniLimitsByCores(cores: number): EniLimits {
   const line = BY_CORES.find((candidate) => cores <= candidate.upToCores);
-  return { secondaryEnis: line?.enis ?? 1, secondaryIpsPerEni: line?.ips ?? 5, source: 'table' };
+  return { secondaryEnis: line?.enis ?? 1, extensionEnis: 0, secondaryIpsPerEni: line?.ips ?? 5, source: 'table' };
 }

@@ -145,6 +145,10 @@ export const ENI_INFO = {
   subnetCIDR: part.optional(network(4), "The subnet's IPv4 network."),
   subnetIPv6CIDR: part.optional(network(6), "The subnet's IPv6 network."),
   deviceIndex: part.optional(eniCount, "The cloud's number of the interface on the instance; 0 is the primary."),
+  attachType: part.optional(
+    choice(['extension']),
+    'Which places of the instance it uses, once it is attached or to be: those of the extension type, which exclusive ENIs alone use. Absent: standard ones.',
+  ),
   assignmentID: part.optional(id, 'Changes with each attachment; what releasableENIs names.'),
   state: part.required(choice(['Attaching', 'Attached', 'Detaching']), 'Only an attached ENI serves new Pods.'),
   draining: part.optional(flag, 'Pods stay, no new ones come; detached when empty.'),

@@ -58,7 +58,7 @@ export const IPAMD_EVENTS = {
     type: 'Warning',
     objects: [NEC],
     cause: 'Pods request more exclusive ENIs than the node may have; the message has the numbers',
-    cure: 'fewer such Pods on the node, a larger instance, or raise `spec.maxDirectENI`; shared ENIs count too',
+    cure: 'fewer such Pods on the node, a larger instance, or raise `spec.maxDirectENI`; shared ENIs count too where the instance has no places of the extension type',
   },
   DirectENIElsewhere: {
     type: 'Warning',

@@ -35,8 +35,10 @@ export function createEniPort({ call, eniBatcher, eniSweeps }: EniDeps): EniPort
       const { eni, taskId } = decodeCreatedEni(answer);
       return { eni, task: { taskId, action: 'CreateNetworkInterface', goal: { kind: 'created', eniId: eni.eniId } } };
     },
-    attach: async (eniId, instanceId, context, clientToken) => {
-      const request = { NetworkInterfaceId: eniId, InstanceId: instanceId, ...tokenOf(clientToken) };
+    attach: async (eniId, instanceId, context, { clientToken, isExtension = false } = {}) => {
+      // A standard place is asked for as ever, by naming none.
+      const place = isExtension ? { AttachType: 1 } : {};
+      const request = { NetworkInterfaceId: eniId, InstanceId: instanceId, ...place, ...tokenOf(clientToken) };
       const answer = await call('AttachNetworkInterface', request, context);
       return vpcTask(answer, 'AttachNetworkInterface', { kind: 'attached', eniId, instanceId });
     },

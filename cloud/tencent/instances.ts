@@ -25,8 +25,8 @@ export function createInstancePort(clock: Clock, call: Caller, batcher: IdBatche
   const queryLimits = async (instance: Instance, context: CallContext): Promise<EniLimits> => {
     try {
       const answer = await call('DescribeNetworkInterfaceLimit', { InstanceId: instance.instanceId }, context);
-      const { enis, ipsPerEni } = decodeEniLimit(answer);
-      return { secondaryEnis: enis - 1, secondaryIpsPerEni: ipsPerEni - 1, source: 'api' };
+      const { enis, extensionEnis, ipsPerEni } = decodeEniLimit(answer);
+      return { secondaryEnis: enis - 1, extensionEnis, secondaryIpsPerEni: ipsPerEni - 1, source: 'api' };
     } catch (error) {
       if (!isCloudError(error)) throw error;
       return eniLimitsByCores(instance.cores);

@@ -29,17 +29,21 @@ type DirectLimitFacts = {
   readonly cores: number;
   /** Its limit of ENIs without the primary one, shared ones included. */
   readonly secondaryEnis: number;
+  /** Its places of the extension type; 0 when it has none, or the cloud does not name them. */
+  readonly extensionEnis: number;
 };
 
 /**
- * Finds the limit of exclusive ENIs of an instance: the limit of its family, and never more than the limit of ENIs in
- * the cloud. For a family that is not in the table only the latter applies.
+ * Finds the limit of exclusive ENIs of an instance: the limit of its family, and never more than its places in
+ * the cloud: those of the extension type, or, where there are none, those that shared ENIs use too. For a family that is
+ * not in the table only the latter applies.
  * @see https://cloud.tencent.com/document/product/457/50357 (limits on the number of Pods in VPC-CNI)
  */
-export function findDirectLimit({ instanceType, cores, secondaryEnis }: DirectLimitFacts): number {
+export function findDirectLimit({ instanceType, cores, secondaryEnis, extensionEnis }: DirectLimitFacts): number {
+  const places = extensionEnis > 0 ? extensionEnis : secondaryEnis;
   const [family = ''] = instanceType.split('.');
   const line = FAMILIES[family]?.findLast(({ fromCores }) => cores >= fromCores);
-  return Math.max(0, Math.min(secondaryEnis, line?.enis ?? secondaryEnis));
+  return Math.max(0, Math.min(places, line?.enis ?? places));
 }
 
 /** Tells whether a node serves exclusive ENIs: by its label, else by the flag. */

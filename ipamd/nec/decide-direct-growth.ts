@@ -1,6 +1,6 @@
 import type { CallPriority } from '../../cloud/cloud.ts';
 import type { Mutation } from '../../crd/intent.ts';
-import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import type { ClaimRequest } from './claim-request.ts';
 import { desiredGroupsOf, isOtherZone, isRequestedHere, requestOf, staticEniOf } from './decide-direct-marks.ts';
 import { blockedByCloudLimit, blockedByInstance, blockedByQuota, blockedBySubnets } from './decide-growth.ts';
@@ -19,6 +19,7 @@ import { MODE_TAG } from './direct-creation.ts';
 import { type DirectSupply, directEnisOf, directSupplyOf, matchesEni, openEniRequests } from './direct-supply.ts';
 import type { NodeView, SubnetChoice } from './node-view.ts';
 import { isSameData } from './same-data.ts';
+import { withEni, withPlace } from './with-enis.ts';
 
 /** Why the Pods of one claim wait; without a claim: why the pool waits. */
 export type DirectBlocked = Blocked & { readonly claim?: string };
@@ -31,14 +32,16 @@ type DirectCall = {
   readonly action: Mutation;
   readonly fields: Partial<Intent>;
   readonly priority: CallPriority;
+  /** The status with what goes on record beside the intent; absent: unchanged. */
+  readonly status?: NodeEniConfigStatus;
 };
 
 /** Decides the call that brings the exclusive ENIs closer to what is requested. Takes ids. */
 export function decideDirectGrowth(context: DecisionContext): Step {
   const { call, blockers } = planDirectGrowth(context);
   if (call === undefined) return blockers.find(({ reason }) => reason !== 'CallUnderWay') ?? blockers[0];
-  const { action, fields, priority } = call;
-  const step = beginCall(context, action, fields);
+  const { action, fields, priority, status } = call;
+  const step = beginCall(context, action, fields, status);
   return step?.kind === 'begin' ? { ...step, priority } : step;
 }
 
@@ -106,7 +109,8 @@ function planAttach(context: DecisionContext, supply: DirectSupply): readonly Pl
   return [...ofClaims, ...ofPool].map((eni) => attach(context, supply, eni));
 }
 
-function attach(context: DecisionContext, supply: DirectSupply, { eniID, claim }: NodeEniInfo): Planned {
+function attach(context: DecisionContext, supply: DirectSupply, eni: NodeEniInfo): Planned {
+  const { eniID, claim } = eni;
   const { instance } = context.view;
   const key = claim === undefined ? {} : { claim: `${claim.namespace}/${claim.name}` };
   const blocked =
@@ -118,7 +122,9 @@ function attach(context: DecisionContext, supply: DirectSupply, { eniID, claim }
           checkBreakers(context, [`call/AttachNetworkInterface/${eniID}`], 'CloudRefused', `cannot attach ${eniID}`));
   if (blocked !== undefined || instance === undefined) return { ...(blocked ?? blockedByInstance(context)), ...key };
   const fields = { eniID, instanceID: instance.instanceId, ...key };
-  return { action: 'AttachNetworkInterface', fields, priority: priorityOf(context, supply, claim !== undefined) };
+  const priority = priorityOf(context, supply, claim !== undefined);
+  const placed = withPlace(eni, (instance.extensionEnis ?? 0) > 0);
+  return { action: 'AttachNetworkInterface', fields, priority, status: withEni(context.status, eniID, () => placed) };
 }
 
 /** Plans new ENIs for static Pods, only where the claim has none yet. */
@@ -237,7 +243,7 @@ function blockedBySlots(
   if (supply.freeSlots > 0) return undefined;
   const isSlotReleasing = supply.have + supply.coming + supply.staticEnis < supply.limit && request === undefined;
   if (!isSlotReleasing) return blockedByDirectLimit(supply);
-  const message = `all ${view.instance?.secondaryEnis ?? 0} ENI slots of the instance are used, some by ENIs that are being released`;
+  const message = `all ${view.instance?.extensionEnis || view.instance?.secondaryEnis || 0} ENI slots of the instance for exclusive ENIs are used, some by ENIs that are being released`;
   return { kind: 'hold', reason: 'InstanceENILimit', message, afterMs: RECHECK_MS };
 }
 

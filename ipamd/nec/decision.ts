@@ -90,6 +90,8 @@ export type ObservedEni = {
   /** The instance that the ENI is attached to, or is being attached to or detached from. */
   readonly instanceID?: string;
   readonly deviceIndex?: number;
+  /** Whether it is on a place of the extension type; absent when the cloud does not report it. */
+  readonly isExtension?: boolean;
   readonly securityGroups: readonly string[];
   /** Secondary addresses that are usable (AVAILABLE). */
   readonly ips: readonly string[];

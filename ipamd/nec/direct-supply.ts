@@ -4,7 +4,7 @@ import type { Intent } from './decision.ts';
 import { eniClaimOf, isDirectCreation } from './direct-creation.ts';
 import { countEniSlots } from './eni-slots.ts';
 import type { NodeView } from './node-view.ts';
-import { pendingCreations } from './supply.ts';
+import { countExtensionEnis, pendingCreations } from './supply.ts';
 import { isShared } from './with-enis.ts';
 
 /** Exclusive ENIs of a node: existing, pending and requested. Pool ENIs and static ones are counted apart. */
@@ -37,8 +37,13 @@ export function directSupplyOf(view: NodeView, status: NodeEniConfigStatus): Dir
   const staticEnis = occupying.filter((eni) => eni.claim !== undefined).length + creations.filter(isForClaim).length;
   const awaited = view.leaving === 'no' ? openEniRequests(view, status).length : 0;
   const { total, used: taken, entries } = countEniSlots(view, status);
-  const ofShared = taken - occupying.length - creations.length;
-  const limit = Math.max(0, Math.min(view.maxDirectENI ?? 0, total - ofShared));
+  const extension = countExtensionEnis(view.instance, status);
+  const onStandard = occupying.length + creations.length - extension;
+  const ofShared = taken - onStandard;
+  const places = view.instance?.extensionEnis ?? 0;
+  // New ones come to standard places only where there are no others.
+  const limit = Math.max(0, Math.min(view.maxDirectENI ?? 0, places > 0 ? places + onStandard : total - ofShared));
+  const free = places > 0 ? places - extension : total - taken;
   const demand = view.spec.desiredDirectENI ?? view.initialDirectDemand ?? 0;
   return {
     have: pool.filter((eni) => eni.state === 'Attached').length,
@@ -48,7 +53,7 @@ export function directSupplyOf(view: NodeView, status: NodeEniConfigStatus): Dir
     limit,
     staticEnis,
     awaited,
-    freeSlots: Math.max(0, Math.min(limit - occupying.length - creations.length, total - taken, MAX_ENTRIES - entries)),
+    freeSlots: Math.max(0, Math.min(limit - occupying.length - creations.length, free, MAX_ENTRIES - entries)),
   };
 }
 

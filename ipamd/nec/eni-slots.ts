@@ -1,7 +1,7 @@
-import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { isDirectCreation } from './direct-creation.ts';
 import type { NodeView } from './node-view.ts';
-import { isUsable, pendingCreations, type Supply } from './supply.ts';
+import { countExtensionEnis, isUsable, pendingCreations, type Supply, usesNoSlot } from './supply.ts';
 
 /** Maximum of entries in `status.eniInfos`, of the schema. */
 const MAX_ENTRIES = 64;
@@ -10,7 +10,7 @@ const MAX_ENTRIES = 64;
 type EniSlots = {
   /** ENIs that serve or will serve, those that are being created included. */
   readonly serving: number;
-  /** Used ENI slots of the instance, those of ENIs that are being detached included; and the total. */
+  /** Used standard slots of the instance, those of ENIs that are being detached included; and the total. */
   readonly used: number;
   readonly total: number;
   /** Entries of the status. */
@@ -22,23 +22,15 @@ export function countEniSlots({ instance }: NodeView, status: NodeEniConfigStatu
   const enis = status.eniInfos ?? [];
   const creations = pendingCreations(status);
   const coming = creations.length;
+  const extension = countExtensionEnis(instance, status);
   const shared = creations.filter((intent) => !isDirectCreation(intent)).length;
   return {
     serving: enis.filter((eni) => eni.state !== 'Detaching' && isUsable(eni)).length + shared,
     // A detached ENI uses no slot of the instance; nor does an ENI that is removed before it was attached.
-    used: enis.filter((eni) => !usesNoSlot(eni, status)).length + coming,
+    used: enis.filter((eni) => !usesNoSlot(eni, status)).length + coming - extension,
     total: instance?.secondaryEnis ?? 0,
     entries: enis.length + coming,
   };
-}
-
-function usesNoSlot(
-  { eniID, state, draining, deviceIndex }: NodeEniInfo,
-  { intents = [] }: NodeEniConfigStatus,
-): boolean {
-  if (deviceIndex !== undefined) return false;
-  const isComing = intents.some((intent) => intent.action === 'AttachNetworkInterface' && intent.eniID === eniID);
-  return state === 'Detaching' || (state === 'Attaching' && draining === true && !isComing);
 }
 
 /** Counts the shared ENIs that a node may still get now; not below 0. */

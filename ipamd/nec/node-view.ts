@@ -14,6 +14,8 @@ export type NodeInstance = {
   readonly isRunning: boolean;
   /** Limit of ENIs for the instance type, without the primary ENI. */
   readonly secondaryEnis: number;
+  /** Places of the extension type, apart from those; absent: none. */
+  readonly extensionEnis?: number;
   /** Limit of addresses on one ENI for the instance type, without the ENI's primary address. */
   readonly secondaryIpsPerEni: number;
 };

@@ -13,6 +13,7 @@ export function eniInfoOf(observed: ObservedEni, state: NodeEniInfo['state']): N
     subnetID: observed.subnetID,
     subnetCIDR: observed.subnetCIDR,
     ...(observed.deviceIndex === undefined ? {} : { deviceIndex: observed.deviceIndex }),
+    ...(observed.isExtension === true ? { attachType: 'extension' as const } : {}),
     state,
     securityGroups: observed.securityGroups,
     addresses: [],

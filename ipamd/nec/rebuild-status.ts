@@ -8,7 +8,7 @@ import type {
 import { claimKeyOf, claimMarkOf, withClaimMark } from './claim-marks.ts';
 import type { CloudSnapshot, Ids, ObservedEni } from './decision.ts';
 import { eniInfoOf, isValidEni, newAssignment } from './observed-eni.ts';
-import { detachingEni, isIpv4, isShared, unboundEni, withEnis } from './with-enis.ts';
+import { detachingEni, isIpv4, isShared, unboundEni, withEnis, withPlace } from './with-enis.ts';
 
 /**
  * Rebuilds the status from what the cloud holds.
@@ -149,7 +149,8 @@ class StatusRebuilder {
         : {}),
       addresses: isShared(merged) ? this.#addressesOf(observed, existing) : (existing?.addresses ?? []),
     };
-    const entry = isBound ? bound : unboundEni(bound);
+    const placed = observed.isExtension === undefined ? bound : withPlace(bound, observed.isExtension);
+    const entry = isBound ? placed : unboundEni(placed);
     return [state === 'Detaching' ? detachingEni(entry) : entry];
   }
 

@@ -96,10 +96,37 @@ function maxIpsPerEni({ maxIPPerENI, instance }: NodeView): number {
   return Math.min(maxIPPerENI ?? Number.MAX_SAFE_INTEGER, instance?.secondaryIpsPerEni ?? MAX_IPS_PER_ENI);
 }
 
-/** Returns the limit of shared ENIs. Exclusive ENIs use ENI slots of the instance too. */
+/**
+ * Counts the exclusive ENIs that use a place of the extension type, or will use one: those that were put there, and, on
+ * an instance with such places, those that are not attached yet. What stands on a standard place stays counted there.
+ */
+export function countExtensionEnis(instance: NodeView['instance'], status: NodeEniConfigStatus): number {
+  const { eniInfos = [], intents = [] } = status;
+  const hasPlaces = (instance?.extensionEnis ?? 0) > 0;
+  const isComing = ({ eniID }: NodeEniInfo) =>
+    intents.some((intent) => intent.action === 'AttachNetworkInterface' && intent.eniID === eniID);
+  const uses = (eni: NodeEniInfo): boolean =>
+    eni.attachType === 'extension' ||
+    (hasPlaces && !isShared(eni) && eni.deviceIndex === undefined && eni.state === 'Attaching' && !isComing(eni));
+  const present = eniInfos.filter((eni) => !usesNoSlot(eni, status) && uses(eni)).length;
+  return present + (hasPlaces ? pendingCreations(status).filter(isDirectCreation).length : 0);
+}
+
+/** Tells whether an ENI uses no place of the instance: it is detached, or is removed before it was attached. */
+export function usesNoSlot(
+  { eniID, state, draining, deviceIndex }: NodeEniInfo,
+  { intents = [] }: NodeEniConfigStatus,
+): boolean {
+  if (deviceIndex !== undefined) return false;
+  const isComing = intents.some((intent) => intent.action === 'AttachNetworkInterface' && intent.eniID === eniID);
+  return state === 'Detaching' || (state === 'Attaching' && draining === true && !isComing);
+}
+
+/** Returns the limit of shared ENIs. Exclusive ENIs on standard places use slots of theirs. */
 function maxSharedEnis({ maxRouteENI, instance }: NodeView, status: NodeEniConfigStatus): number {
   const coming = pendingCreations(status).filter(isDirectCreation).length;
-  const exclusive = (status.eniInfos ?? []).filter((eni) => !isShared(eni)).length + coming;
+  const direct = (status.eniInfos ?? []).filter((eni) => !isShared(eni)).length + coming;
+  const exclusive = direct - countExtensionEnis(instance, status);
   const slots = instance === undefined ? MAX_ENIS : Math.max(0, instance.secondaryEnis - exclusive);
   return Math.min(maxRouteENI ?? Number.MAX_SAFE_INTEGER, slots);
 }

@@ -35,7 +35,14 @@ export function withEni(
 
 /** Returns the ENI without its device index: it is on no instance. */
 export function unboundEni(eni: NodeEniInfo): NodeEniInfo {
-  const { deviceIndex: _gone, ...rest } = eni;
+  const { deviceIndex: _gone, attachType: _place, ...rest } = eni;
+  return rest;
+}
+
+/** Returns the ENI on a place of that type; a standard one is not named. */
+export function withPlace(eni: NodeEniInfo, isExtension: boolean): NodeEniInfo {
+  if (isExtension) return { ...eni, attachType: 'extension' };
+  const { attachType: _standard, ...rest } = eni;
   return rest;
 }
 

@@ -172,7 +172,13 @@ function toObservedEni(eni: Eni, subnetCidr: string, owner: EniOwner): ObservedE
     subnetCIDR: subnetCidr,
     gateway: gatewayOf(subnetCidr),
     state: eni.state,
-    ...(attachment === undefined ? {} : { instanceID: attachment.instanceId, deviceIndex: attachment.deviceIndex }),
+    ...(attachment === undefined
+      ? {}
+      : {
+          instanceID: attachment.instanceId,
+          deviceIndex: attachment.deviceIndex,
+          ...(attachment.isExtension === undefined ? {} : { isExtension: attachment.isExtension }),
+        }),
     securityGroups: eni.securityGroupIds,
     ips: available.map((ip) => ip.ip),
     pendingIps: secondary.filter((ip) => ip.state !== 'AVAILABLE').map((ip) => ip.ip),

@@ -24,7 +24,12 @@ export async function sendCall(
     case 'CreateNetworkInterface':
       return await cloud.enis.create(specOf(intent, status), context);
     case 'AttachNetworkInterface':
-      return { task: await cloud.enis.attach(eniID, instanceID, context, clientToken) };
+      return {
+        task: await cloud.enis.attach(eniID, instanceID, context, {
+          clientToken,
+          isExtension: isForExtension(status, eniID),
+        }),
+      };
     case 'DetachNetworkInterface':
       return { task: await cloud.enis.detach(eniID, instanceID, context, clientToken) };
     case 'DeleteNetworkInterface':
@@ -45,6 +50,11 @@ export async function sendCall(
     default:
       throw new Error(`no node makes the call ${action}`);
   }
+}
+
+/** The place was chosen with the intent, so that a call that is sent again asks for the same. */
+function isForExtension({ eniInfos = [] }: NodeEniConfigStatus, eniID: string): boolean {
+  return eniInfos.some((eni) => eni.eniID === eniID && eni.attachType === 'extension');
 }
 
 /**

@@ -280,10 +280,10 @@ function directOf(
   { flags }: Context,
   { directEniLabel }: NodeEntry,
   { instanceType, cores }: Instance,
-  { secondaryEnis }: EniLimits,
+  { secondaryEnis, extensionEnis }: EniLimits,
 ) {
   const isServed = isDirectServed(directEniLabel, flags.enableDirectEni);
-  return { isServed, limit: findDirectLimit({ instanceType, cores, secondaryEnis }) };
+  return { isServed, limit: findDirectLimit({ instanceType, cores, secondaryEnis, extensionEnis }) };
 }
 
 function reportWarmTarget({ events }: Context, node: NodeEntry, warm: string): void {

@@ -279,7 +279,7 @@ function instanceOf(instances: InstanceCache, instanceId: string): NodeInstance 
   const presence = instances.presence(instanceId);
   if (instance === undefined || limits === undefined || presence === 'gone') return undefined;
   const { instanceType, zone, vpcId } = instance;
-  const { secondaryEnis, secondaryIpsPerEni } = limits;
+  const { secondaryEnis, extensionEnis, secondaryIpsPerEni } = limits;
   return {
     instanceId,
     instanceType,
@@ -287,6 +287,7 @@ function instanceOf(instances: InstanceCache, instanceId: string): NodeInstance 
     vpcId,
     isRunning: presence === 'running',
     secondaryEnis,
+    extensionEnis,
     secondaryIpsPerEni,
   };
 }

@@ -32,7 +32,7 @@ const CASES: readonly Case[] = [
       t.truthy(instance);
       if (instance === undefined) return;
       const both = await Promise.all([1, 2].map(() => cloud.instances.eniLimits(instance, contextOf())));
-      t.deepEqual(both[0], { secondaryEnis: 5, secondaryIpsPerEni: 19, source: 'api' });
+      t.deepEqual(both[0], { secondaryEnis: 5, extensionEnis: 0, secondaryIpsPerEni: 19, source: 'api' });
       t.deepEqual(both[0], both[1]);
       await cloud.instances.eniLimits(instance, contextOf());
       t.is(host.counts()['DescribeNetworkInterfaceLimit'], 1);
@@ -50,6 +50,7 @@ const CASES: readonly Case[] = [
       if (instance === undefined) return;
       t.deepEqual(await cloud.instances.eniLimits(instance, contextOf()), {
         secondaryEnis: 3,
+        extensionEnis: 0,
         secondaryIpsPerEni: 9,
         source: 'table',
       });
@@ -61,7 +62,7 @@ const CASES: readonly Case[] = [
       const eniId = await attachedEni(cloud, 'life', 'ins-cores002', 4);
       const [eni] = await cloud.enis.describe([eniId], contextOf());
       t.like(eni, { name: 'life', state: 'AVAILABLE', isPrimary: false, tags: { cluster: 'cls-test' } });
-      t.deepEqual(eni?.attachment, { instanceId: 'ins-cores002', deviceIndex: 1 });
+      t.deepEqual(eni?.attachment, { instanceId: 'ins-cores002', deviceIndex: 1, isExtension: false });
       t.is(eni?.ips.filter((ip) => !ip.isPrimary && ip.state === 'AVAILABLE').length, 4);
       t.regex(eni?.mac ?? '', /^20:90:6f:[0-9a-f:]{8}$/);
       const detach = await cloud.enis.detach(eniId, 'ins-cores002', contextOf());
@@ -74,6 +75,38 @@ const CASES: readonly Case[] = [
       t.is(error.retry, 'gone');
       // Three primaries are left of what there was.
       t.is(host.model.state.subnet('subnet-large000').pool.free, 65_533 - 3);
+    },
+  },
+  {
+    title: 'enis.attach: places of the extension type have a quota of their own',
+    run: async (t, { cloud, host }) => {
+      const instanceId = 'ins-extended';
+      host.model.state.addInstance({ instanceId, cores: 1, subnetId: 'subnet-large000', extendEnis: 2 });
+      const [instance] = await cloud.instances.describe([instanceId], contextOf());
+      t.truthy(instance);
+      if (instance === undefined) return;
+      t.like(await cloud.instances.eniLimits(instance, contextOf()), { secondaryEnis: 1, extensionEnis: 2 });
+      const attach = async (name: string, isExtension: boolean): Promise<string> => {
+        const eniId = await createdEni(cloud, name, 0);
+        const task = await cloud.enis.attach(eniId, instanceId, contextOf(), { isExtension, clientToken: name });
+        await cloud.tasks.settle(task, contextOf());
+        return eniId;
+      };
+      const ids = [await attach('x-1', true), await attach('s-1', false), await attach('x-2', true)];
+      for (const isExtension of [true, false]) {
+        t.like(await failure(attach(`full-${isExtension}`, isExtension)), { retry: 'quota', scope: 'instance-enis' });
+      }
+      const enis = await cloud.enis.describe(ids, contextOf());
+      const places = ids.map((id) => enis.find(({ eniId }) => eniId === id)?.attachment?.isExtension);
+      t.deepEqual(places, [true, false, true]);
+    },
+  },
+  {
+    title: 'enis.attach: an instance of which the cloud names no places of the extension type has none',
+    run: async (t, { cloud }) => {
+      const eniId = await createdEni(cloud, 'none', 0);
+      const error = await failure(cloud.enis.attach(eniId, 'ins-cores002', contextOf(), { isExtension: true }));
+      t.like(error, { retry: 'quota', scope: 'instance-enis' });
     },
   },
   {

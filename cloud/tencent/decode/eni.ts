@@ -43,6 +43,7 @@ const ENI = record(
     Attachment: optional(record({ InstanceId: optional(TEXT), DeviceIndex: optional(integer(0, 1_000)) }, 'ignore')),
     TagSet: optional(TAGS),
     CreatedTime: optional(TEXT),
+    AttachType: optional(integer(0, 1_000)),
   },
   'ignore',
 );
@@ -56,7 +57,12 @@ const CREATED = record({ NetworkInterface: required(ENI), RequestId: required(NA
 const ASSIGNED = record({ PrivateIpAddressSet: required(list(IP)), RequestId: required(NAME) }, 'ignore');
 const ASSIGNED_IPV6 = record({ Ipv6AddressSet: required(list(IPV6)), RequestId: required(NAME) }, 'ignore');
 const LIMIT = record(
-  { EniQuantity: required(integer(1, 1_000)), EniPrivateIpAddressQuantity: required(integer(1, 1_000)) },
+  {
+    EniQuantity: required(integer(1, 1_000)),
+    EniPrivateIpAddressQuantity: required(integer(1, 1_000)),
+    // Absent in an older answer.
+    ExtendEniQuantity: optional(integer(0, 1_000)),
+  },
   'ignore',
 );
 
@@ -85,12 +91,20 @@ export function decodeAssignedIpv6s(value: unknown): { readonly ips: readonly st
 }
 
 /**
- * Decodes the answer of DescribeNetworkInterfaceLimit, whose counts include the primaries. @throws CloudError
- * BAD_ANSWER
+ * Decodes the answer of DescribeNetworkInterfaceLimit, whose counts include the primaries; `extensionEnis` has
+ * none. @throws CloudError BAD_ANSWER
  */
-export function decodeEniLimit(value: unknown): { readonly enis: number; readonly ipsPerEni: number } {
+export function decodeEniLimit(value: unknown): {
+  readonly enis: number;
+  readonly extensionEnis: number;
+  readonly ipsPerEni: number;
+} {
   const limit = decodeAnswer(LIMIT, value, 'DescribeNetworkInterfaceLimit');
-  return { enis: limit.EniQuantity, ipsPerEni: limit.EniPrivateIpAddressQuantity };
+  return {
+    enis: limit.EniQuantity,
+    extensionEnis: limit.ExtendEniQuantity ?? 0,
+    ipsPerEni: limit.EniPrivateIpAddressQuantity,
+  };
 }
 
 /**
@@ -111,7 +125,7 @@ function eniOf(wire: WireEni): Eni {
     zone: wire.Zone ?? '',
     isPrimary: wire.Primary ?? false,
     state: STATES.find((state) => state === wire.State) ?? UNKNOWN_STATE,
-    ...(instanceId === '' ? {} : { attachment: { instanceId, deviceIndex: wire.Attachment?.DeviceIndex ?? 0 } }),
+    ...(instanceId === '' ? {} : { attachment: attachmentOf(wire, instanceId) }),
     ips: (wire.PrivateIpAddressSet ?? []).map(ipOf),
     ...((wire.Ipv6AddressSet ?? []).length === 0 ? {} : { ipv6s: (wire.Ipv6AddressSet ?? []).map(ipv6Of) }),
     securityGroupIds: wire.GroupSet ?? [],
@@ -119,6 +133,17 @@ function eniOf(wire: WireEni): Eni {
     createdAtMs: timeOf(wire.CreatedTime),
   };
 }
+
+function attachmentOf(
+  { Attachment: one, AttachType: type }: WireEni,
+  instanceId: string,
+): NonNullable<Eni['attachment']> {
+  const place = type === undefined ? {} : { isExtension: type === EXTENSION };
+  return { instanceId, deviceIndex: one?.DeviceIndex ?? 0, ...place };
+}
+
+/** AttachType of a place of the extension type; 0 is a standard one. */
+const EXTENSION = 1;
 
 function ipOf(wire: WireIp): EniIp {
   return {

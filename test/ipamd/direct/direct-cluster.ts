@@ -39,7 +39,10 @@ export class DirectCluster {
     this.scene = scene;
   }
 
-  static async make(nodes: Readonly<Record<string, 3 | 4>>, cores = 2): Promise<DirectCluster> {
+  static async make(
+    nodes: Readonly<Record<string, 3 | 4>>,
+    { cores = 2, ...places }: { readonly cores?: number; readonly extendEnis?: number } = {},
+  ): Promise<DirectCluster> {
     const scene = await shellScene(CLOUD);
     const cluster = new DirectCluster(scene);
     const ref = { namespace: 'kube-system', name: 'tke-eni-ipamd' };
@@ -48,7 +51,7 @@ export class DirectCluster {
     for (const [name, zone] of Object.entries(nodes)) {
       const instanceId = `ins-direct${name}`;
       const subnetId = zone === 3 ? 'subnet-node0001' : 'subnet-node0002';
-      scene.host.model.state.addInstance({ instanceId, cores, subnetId });
+      scene.host.model.state.addInstance({ instanceId, cores, subnetId, ...places });
       const providerID = `qcloud:///100003/${instanceId}`;
       const status = { conditions: [{ type: 'Ready', status: 'True' }] };
       const node = { apiVersion: 'v1', kind: 'Node', metadata: { name }, spec: { providerID }, status };

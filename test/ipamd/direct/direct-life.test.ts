@@ -37,6 +37,55 @@ test('ipamd: never takes more exclusive ENIs than the instance has places, and s
   await cluster.stopIpamd();
 });
 
+test('ipamd: puts exclusive ENIs on places of the extension type, which shared ENIs do not use', async (t) => {
+  const cluster = await DirectCluster.make({ a: 3 }, { extendEnis: 6 });
+  await cluster.startIpamd();
+  for (const name of ['p1', 'p2', 'p3', 'p4', 'p5', 'p6', 'p7']) await cluster.createKept(name, 'a');
+  await cluster.until(() => cluster.sandboxes.size === 6, 'six of seven, where three standard places are');
+  await cluster.pass(60_000);
+  t.is(cluster.sandboxes.size, 6);
+  t.true(cluster.direct('a').every(({ attachType }) => attachType === 'extension'));
+  const places = () =>
+    [...cluster.scene.host.model.state.enis.values()].flatMap(({ isPrimary, attachment }) =>
+      isPrimary || attachment === undefined ? [] : [attachment.isExtension],
+    );
+  t.is(places().filter((isExtension) => isExtension).length, 6);
+  const { message } = cluster.statusOf('a').conditions?.find(({ type }) => type === 'DirectENIReady') ?? {};
+  t.regex(message ?? '', /the node may have 6 /);
+  await cluster.restartIpamd();
+  await cluster.pass(400_000);
+  t.is(places().filter((isExtension) => isExtension).length, 6);
+  t.true(cluster.direct('a').every(({ attachType }) => attachType === 'extension'));
+  await cluster.stopIpamd();
+});
+
+test('ipamd: leaves exclusive ENIs of before where they are, and puts new ones on places of the extension type', async (t) => {
+  const cluster = await DirectCluster.make({ a: 3 });
+  await cluster.startIpamd();
+  for (const name of ['p1', 'p2']) await cluster.createKept(name, 'a');
+  await cluster.until(() => cluster.sandboxes.size === 2, 'two on standard places');
+  // A call under way would go on with the place that is on record.
+  await cluster.pass(30_000);
+  const before = new Set(cluster.direct('a').map(({ eniID }) => eniID));
+  t.true(before.size >= 2 && cluster.direct('a').every(({ attachType }) => attachType === undefined));
+  await cluster.stopIpamd();
+  const { instances } = cluster.scene.host.model.state;
+  const instance = instances.get('ins-directa');
+  if (instance === undefined) throw new Error('no instance');
+  instances.set('ins-directa', { ...instance, extendEnis: 4 });
+  await cluster.startIpamd();
+  for (const name of ['p3', 'p4', 'p5', 'p6']) await cluster.createKept(name, 'a');
+  await cluster.until(() => cluster.sandboxes.size === 4, 'two more: four is the limit of the node');
+  await cluster.pass(30_000);
+  t.is(cluster.direct('a').length, 4);
+  for (const { eniID, attachType } of cluster.direct('a')) {
+    const isExtension = cluster.scene.host.model.state.enis.get(eniID)?.attachment?.isExtension;
+    t.is(isExtension, !before.has(eniID), eniID);
+    t.is(attachType, isExtension === true ? 'extension' : undefined);
+  }
+  await cluster.stopIpamd();
+});
+
 test('ipamd: moves a kept ENI with its Pod to another node of the zone, and keeps it while there is none', async (t) => {
   const cluster = await DirectCluster.make({ a: 3, b: 3 });
   await cluster.startIpamd();

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { findDirectLimit, isDirectServed } from '../../../ipamd/direct/find-direct-limit.ts';
 
-for (const [instanceType, cores, secondaryEnis, most] of [
+for (const [instanceType, cores, secondaryEnis, most, extensionEnis = 0] of [
   ['S5.MEDIUM2', 2, 3, 3],
   ['S5.MEDIUM2', 2, 40, 9],
   ['S5.LARGE8', 4, 40, 19],
@@ -11,9 +11,14 @@ for (const [instanceType, cores, secondaryEnis, most] of [
   ['SA3.2XLARGE16', 8, 40, 15],
   ['C4.LARGE8', 4, 12, 12],
   ['', 4, 0, 0],
-] as const) {
-  test(`findDirectLimit: ${most} for ${instanceType || 'a type that nobody tells'} with ${secondaryEnis} ENIs`, (t) => {
-    t.is(findDirectLimit({ instanceType, cores, secondaryEnis }), most);
+  ['S5.2XLARGE16', 8, 5, 39, 39],
+  ['S5.2XLARGE16', 8, 5, 39, 60],
+  ['S5.2XLARGE16', 8, 5, 12, 12],
+  ['S5.2XLARGE16', 8, 5, 5],
+  ['C4.LARGE8', 4, 3, 20, 20],
+] as readonly (readonly [string, number, number, number, number?])[]) {
+  test(`findDirectLimit: ${most} for ${instanceType || 'a type that nobody tells'} with ${secondaryEnis} ENIs, ${extensionEnis} more of the extension type`, (t) => {
+    t.is(findDirectLimit({ instanceType, cores, secondaryEnis, extensionEnis }), most);
   });
 }
 

@@ -133,7 +133,7 @@ const INSTANCE: Instance = {
   privateIps: ['10.0.0.1'],
   securityGroupIds: ['sg-a'],
 };
-const LIMITS = { secondaryEnis: 3, secondaryIpsPerEni: 9, source: 'api' } as const;
+const LIMITS = { secondaryEnis: 3, extensionEnis: 0, secondaryIpsPerEni: 9, source: 'api' } as const;
 const STOPPED_GRACE_MS = 600_000;
 
 /** Describes once a minute; `undefined`: not in the answer. Tells the presence after the last. */

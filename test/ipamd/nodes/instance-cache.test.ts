@@ -26,7 +26,7 @@ function openScene(answer: (ids: readonly string[]) => readonly Instance[]) {
       asked.push(...ids);
       return answer(ids);
     },
-    eniLimits: async () => ({ secondaryEnis: 3, secondaryIpsPerEni: 9, source: 'api' }),
+    eniLimits: async () => ({ secondaryEnis: 3, extensionEnis: 0, secondaryIpsPerEni: 9, source: 'api' }),
   };
   const book = openInstanceCache({ cloud: { instances }, clock, log: silentLogger, stoppedGraceMs: 600_000 });
   return { clock, book, asked };

@@ -74,8 +74,9 @@ export const ENI_ACTIONS: ActionTable = {
       return {
         EniQuantity: limits.enis,
         EniPrivateIpAddressQuantity: limits.ipsPerEni,
-        ExtendEniQuantity: 0,
-        ExtendEniPrivateIpAddressQuantity: 0,
+        ...(instance.extendEnis === undefined
+          ? {}
+          : { ExtendEniQuantity: instance.extendEnis, ExtendEniPrivateIpAddressQuantity: limits.ipsPerEni }),
         SubEniQuantity: 0,
         SubEniPrivateIpAddressQuantity: 0,
       };
@@ -157,13 +158,15 @@ function attachEni({ state, params, begin }: ModelCall): object {
     throw new ApiError('UnsupportedOperation', 'An ENI without a security group cannot be bound.');
   }
   const held = state.enisOf(instance.instanceId);
-  if (held.length >= instanceLimits(instance.cores).enis) {
+  const isExtension = params.integer('AttachType', 0, 0, 1) === 1;
+  const ofType = held.filter(({ attachment }) => attachment?.isExtension === isExtension);
+  if (ofType.length >= (isExtension ? (instance.extendEnis ?? 0) : instanceLimits(instance.cores).enis)) {
     throw new ApiError('LimitExceeded', 'Quota limit is reached.');
   }
   const used = new Set(held.map((one) => one.attachment?.deviceIndex));
   const deviceIndex = Array.from({ length: 64 }, (_, index) => index + 1).find((index) => !used.has(index)) ?? 64;
   eni.state = 'ATTACHING';
-  state.bind(eni, instance.instanceId, deviceIndex);
+  state.bind(eni, instance.instanceId, deviceIndex, isExtension);
   state.touch(eni);
   begin({ kind: 'attach', eniId: eni.eniId });
   return {};

@@ -55,6 +55,7 @@ export function wireEni(eni: ModelEni): object {
             AttachTime: writtenTime(attachment.atMs),
           }
         : null,
+    ...(attachment === undefined ? {} : { AttachType: attachment.isExtension ? 1 : 0 }),
     PrivateIpAddressSet: ipsOf(eni, 4).map((ip) => ({
       PrivateIpAddress: ip.ip,
       Primary: ip.isPrimary,

@@ -47,6 +47,8 @@ export type InstanceSpec = {
   readonly securityGroupIds?: readonly string[];
   /** Name of the CAM role that its metadata service hands out keys for. */
   readonly role?: string;
+  /** Places of the extension type; absent: the API does not mention them. */
+  readonly extendEnis?: number;
   /** MAC and address of its primary ENI, where the packets' side has chosen them; else the next free ones. */
   readonly primary?: { readonly mac: string; readonly ip: string };
 };
@@ -111,6 +113,7 @@ export class CloudState {
       state: 'RUNNING',
       securityGroupIds: groups,
       ...(spec.role === undefined ? {} : { role: spec.role }),
+      ...(spec.extendEnis === undefined ? {} : { extendEnis: spec.extendEnis }),
     };
     this.instances.set(instance.instanceId, instance);
     const ip = spec.primary === undefined ? subnet.pool.take() : subnet.pool.takeExact(spec.primary.ip);
@@ -174,8 +177,8 @@ export class CloudState {
   }
 
   /** Notes which instance an ENI belongs to from now on. */
-  bind(eni: ModelEni, instanceId: string, deviceIndex: number): void {
-    eni.attachment = { instanceId, deviceIndex, atMs: this.nowMs };
+  bind(eni: ModelEni, instanceId: string, deviceIndex: number, isExtension = false): void {
+    eni.attachment = { instanceId, deviceIndex, atMs: this.nowMs, isExtension };
     const bound = this.#bound.get(instanceId) ?? new Set();
     this.#bound.set(instanceId, bound.add(eni));
   }

@@ -12,6 +12,8 @@ export type ModelInstance = {
   state: string;
   readonly securityGroupIds: readonly string[];
   readonly role?: string;
+  /** Places of the extension type; absent: the API does not mention them, as an older one. */
+  readonly extendEnis?: number;
 };
 
 /** A subnet and its free addresses. */
@@ -45,7 +47,13 @@ export type ModelEni = {
   mac: string;
   readonly isPrimary: boolean;
   state: 'PENDING' | 'AVAILABLE' | 'ATTACHING' | 'DETACHING' | 'DELETING';
-  attachment?: { readonly instanceId: string; readonly deviceIndex: number; readonly atMs: number };
+  attachment?: {
+    readonly instanceId: string;
+    readonly deviceIndex: number;
+    readonly atMs: number;
+    /** Whether it is on a place of the extension type. */
+    readonly isExtension: boolean;
+  };
   readonly ips: Map<string, ModelIp>;
   securityGroupIds: readonly string[];
   readonly tags: Readonly<Record<string, string>>;
