@@ -17,7 +17,7 @@ import {
 } from './decision-context.ts';
 import { MODE_TAG } from './direct-creation.ts';
 import { type DirectSupply, directEnisOf, directSupplyOf, matchesEni, openEniRequests } from './direct-supply.ts';
-import type { NodeView, SubnetChoice } from './node-view.ts';
+import { EXTENSION_ENIS, type NodeView, type SubnetChoice } from './node-view.ts';
 import { isSameData } from './same-data.ts';
 import { withEni, withPlace } from './with-enis.ts';
 
@@ -118,13 +118,19 @@ function attach(context: DecisionContext, supply: DirectSupply, eni: NodeEniInfo
       ? blockedByInstance(context)
       : context.isInstanceBusy
         ? CALL_IN_FLIGHT
-        : (blockedByCloudLimit(context) ??
+        : (blockedByPlaces(context) ??
           checkBreakers(context, [`call/AttachNetworkInterface/${eniID}`], 'CloudRefused', `cannot attach ${eniID}`));
   if (blocked !== undefined || instance === undefined) return { ...(blocked ?? blockedByInstance(context)), ...key };
   const fields = { eniID, instanceID: instance.instanceId, ...key };
   const priority = priorityOf(context, supply, claim !== undefined);
   const placed = withPlace(eni, (instance.extensionEnis ?? 0) > 0);
   return { action: 'AttachNetworkInterface', fields, priority, status: withEni(context.status, eniID, () => placed) };
+}
+
+/** Blocks when the cloud refuses more ENIs on the places that exclusive ENIs of this instance use. */
+function blockedByPlaces(context: DecisionContext): Blocked | undefined {
+  if ((context.view.instance?.extensionEnis ?? 0) === 0) return blockedByCloudLimit(context);
+  return checkBreakers(context, [EXTENSION_ENIS], 'InstanceENILimit', 'the instance takes no more exclusive ENIs');
 }
 
 /** Plans new ENIs for static Pods, only where the claim has none yet. */
@@ -194,7 +200,7 @@ function planCreation(
   const full = blockedBySlots(context, supply, request);
   if (full !== undefined) return full;
   if (context.isInstanceBusy) return CALL_IN_FLIGHT;
-  const blocked = blockedByCloudLimit(context) ?? blockedByQuota(context);
+  const blocked = blockedByPlaces(context) ?? blockedByQuota(context);
   if (blocked !== undefined) return blocked;
   const subnet = chooseSubnet(context, request);
   if (subnet === undefined)

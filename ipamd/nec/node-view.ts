@@ -30,6 +30,9 @@ export type SubnetChoice = {
   readonly isBlocked: boolean;
 };
 
+/** Key of the breaker of an instance's places of the extension type; `instance-enis` is that of its standard ones. */
+export const EXTENSION_ENIS = 'instance-enis/extension';
+
 /** How far the node's ENIs are torn down. */
 export type Leaving =
   /** The node stays. */
@@ -76,7 +79,7 @@ export type NodeView = {
   /** The complete requested list, in order; undefined leaves the ENIs unchanged. */
   readonly securityGroups: readonly string[] | undefined;
   /**
-   * Keys of open breakers: `vpc-enis`, `instance-enis`, `eni-ips/<eniId>`, `subnet/<subnetId>` (of this node alone).
+   * Keys of open breakers: `vpc-enis`, `instance-enis`, `instance-enis/extension`, `eni-ips/<eniId>`, `subnet/<subnetId>` (of this node alone).
    * `call/<action>` or `call/<action>/<eniId>`: the cloud refused the call for another reason.
    * `claim/<namespace>/<name>`: it refused a call for a claim. `claim/<namespace>/<name>/<ip>`: it refused this address
    * for the claim.

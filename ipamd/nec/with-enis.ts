@@ -46,6 +46,14 @@ export function withPlace(eni: NodeEniInfo, isExtension: boolean): NodeEniInfo {
   return rest;
 }
 
+/**
+ * Tells whether an ENI is, or is to be, on a place of the extension type. It is recorded with the intent to attach it, so
+ * that a call that is sent again asks for the same.
+ */
+export function isForExtension({ eniInfos = [] }: NodeEniConfigStatus, eniID: string): boolean {
+  return eniInfos.some((eni) => eni.eniID === eniID && eni.attachType === 'extension');
+}
+
 /** Returns the ENI as Detaching: nothing on it serves any more. */
 export function detachingEni(eni: NodeEniInfo): NodeEniInfo {
   return { ...eni, state: 'Detaching', addresses: (eni.addresses ?? []).map(releasing) };

@@ -1,7 +1,7 @@
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { ClaimRequest } from '../nec/claim-request.ts';
 import type { Intent } from '../nec/decision.ts';
-import type { NodeProblem, NodeView, Refusal, SubnetChoice } from '../nec/node-view.ts';
+import { EXTENSION_ENIS, type NodeProblem, type NodeView, type Refusal, type SubnetChoice } from '../nec/node-view.ts';
 import { claimKey, DESCRIBE_CALL, instanceKey, nodeKey, subnetKey } from './call-keys.ts';
 import type { NodeDeps, NodeFactValues } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
@@ -88,6 +88,7 @@ function keysOf(name: string, status: NodeEniConfigStatus, facts: NodeFactValues
   return [
     ['vpc-enis', 'vpc-enis'],
     ['instance-enis', instanceKey(instanceId)],
+    [EXTENSION_ENIS, instanceKey(instanceId, true)],
     ...enis.map((eni) => [`eni-ips/${eni.eniID}`, `eni-ips/${eni.eniID}`] as const),
     ...subnetIds.map((id) => [subnetKey(id), subnetKey(id)] as const),
     ...nodeKeys.map((key) => [key, nodeKey(name, key)] as const),

@@ -1,6 +1,8 @@
 import type { CloudError } from '../../cloud/cloud-error.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { Intent } from '../nec/decision.ts';
+import { EXTENSION_ENIS } from '../nec/node-view.ts';
+import { isForExtension } from '../nec/with-enis.ts';
 
 /** The breakers of one call: of the quotas that it uses, by the name that the cloud's error gives, and its own. */
 type CallKeys = {
@@ -33,7 +35,12 @@ export function callKeysOf(node: string, intent: Intent, status: NodeEniConfigSt
         shared: sharedOf(['vpc-enis', subnetKey(subnetId)]),
       };
     case 'AttachNetworkInterface':
-      return { own, shared: new Map([['instance-enis', instanceKey(instanceId)]]) };
+      return {
+        own,
+        shared: isForExtension(status, eniID ?? '')
+          ? new Map([[EXTENSION_ENIS, instanceKey(instanceId, true)]])
+          : new Map([['instance-enis', instanceKey(instanceId)]]),
+      };
     case 'AssignPrivateIpAddresses':
       return {
         own: ofClaim === undefined ? own : [ofClaim],
@@ -55,7 +62,7 @@ export function keysFreedBy(intent: Intent, status: NodeEniConfigStatus): readon
     case 'DeleteNetworkInterface':
       return ['vpc-enis', ...subnet];
     case 'DetachNetworkInterface':
-      return [instanceKey(intent.instanceID ?? status.instanceID ?? '')];
+      return [instanceKey(intent.instanceID ?? status.instanceID ?? '', isForExtension(status, eniID ?? ''))];
     case 'UnassignPrivateIpAddresses':
       return [`eni-ips/${eniID}`, ...subnet];
     default:
@@ -85,9 +92,9 @@ export function subnetKey(subnetId: string): string {
   return `subnet/${subnetId}`;
 }
 
-/** Returns the key of an instance that accepts no more ENIs. */
-export function instanceKey(instanceId: string): string {
-  return `instance-enis/${instanceId}`;
+/** Returns the key of an instance that accepts no more ENIs on places of a type: standard ones, or the extension type. */
+export function instanceKey(instanceId: string, isExtension = false): string {
+  return `instance-enis/${instanceId}${isExtension ? '/extension' : ''}`;
 }
 
 function sharedOf(keys: readonly string[]): ReadonlyMap<string, string> {

@@ -1,6 +1,7 @@
 import type { CallContext, Cloud, CloudTask, Eni, EniGoal, EniSpec, IpChange } from '../../cloud/cloud.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { Intent, IntentResult } from '../nec/decision.ts';
+import { isForExtension } from '../nec/with-enis.ts';
 
 /** What an accepted call will bring, and its task; no task for a call that is done when it returns. */
 export type Accepted = {
@@ -50,11 +51,6 @@ export async function sendCall(
     default:
       throw new Error(`no node makes the call ${action}`);
   }
-}
-
-/** The place was chosen with the intent, so that a call that is sent again asks for the same. */
-function isForExtension({ eniInfos = [] }: NodeEniConfigStatus, eniID: string): boolean {
-  return eniInfos.some((eni) => eni.eniID === eniID && eni.attachType === 'extension');
 }
 
 /**

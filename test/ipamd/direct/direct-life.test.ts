@@ -59,6 +59,25 @@ test('ipamd: puts exclusive ENIs on places of the extension type, which shared E
   await cluster.stopIpamd();
 });
 
+test('ipamd: a refusal of extension places holds up no shared ENI', async (t) => {
+  const cluster = await DirectCluster.make({ a: 3 }, { extendEnis: 6 });
+  const { instances } = cluster.scene.host.model.state;
+  await cluster.startIpamd();
+  await cluster.until(() => cluster.direct('a').some(({ state }) => state === 'Attached'), 'a spare one');
+  const instance = instances.get('ins-directa');
+  if (instance === undefined) throw new Error('no instance');
+  instances.set('ins-directa', { ...instance, extendEnis: 1 });
+  await cluster.createKept('p1', 'a');
+  await cluster.createKept('p2', 'a');
+  const isRefused = () =>
+    cluster.statusOf('a').conditions?.some(({ reason }) => reason === 'InstanceENILimit') === true;
+  await cluster.until(isRefused, 'the cloud refuses the next');
+  const { conditions = [] } = cluster.statusOf('a');
+  t.is(conditions.find(({ type }) => type === 'DirectENIReady')?.reason, 'InstanceENILimit');
+  t.not(conditions.find(({ type }) => type === 'Ready')?.reason, 'InstanceENILimit');
+  await cluster.stopIpamd();
+});
+
 test('ipamd: leaves exclusive ENIs of before where they are, and puts new ones on places of the extension type', async (t) => {
   const cluster = await DirectCluster.make({ a: 3 });
   await cluster.startIpamd();

@@ -86,11 +86,31 @@ function standing([one]: readonly NodeEniInfo[]): string {
   return `${one.state}${one.claim === undefined ? '' : `/${one.claim.uid ?? 'kept'}`}`;
 }
 
+const EXTENDED: NonNullable<NodeView['instance']> = {
+  ...{ instanceId: 'ins-1', instanceType: 'S5', zone: 'z', vpcId: 'vpc-1', isRunning: true },
+  ...{ secondaryEnis: 2, extensionEnis: 2, secondaryIpsPerEni: 3 },
+};
+
 const TABLE: readonly (readonly [title: string, view: NodeView, decision: string])[] = [
   ['makes one that the agent wants', view([], { spec: { desiredDirectENI: 1 } }), 'CreateNetworkInterface'],
   ['makes none where the node serves none', view([], { spec: { desiredDirectENI: 1 }, maxDirectENI: 0 }), 'idle'],
   ['makes none before the agent has spoken where none is spare', view([], { spec: {} }), 'idle'],
   ['makes a spare one at first', view([], { spec: {}, initialDirectDemand: 1 }), 'CreateNetworkInterface'],
+  [
+    'makes none while the instance takes no more',
+    view([], { spec: { desiredDirectENI: 1 }, blocked: new Set(['instance-enis']) }),
+    'InstanceENILimit',
+  ],
+  [
+    'makes one for a place of the extension type while the standard ones are refused',
+    view([], { spec: { desiredDirectENI: 1 }, blocked: new Set(['instance-enis']), instance: EXTENDED }),
+    'CreateNetworkInterface',
+  ],
+  [
+    'makes none while those of the extension type are refused',
+    view([], { spec: { desiredDirectENI: 1 }, blocked: new Set(['instance-enis/extension']), instance: EXTENDED }),
+    'InstanceENILimit',
+  ],
   ['leaves what is not offered', view([eni()]), 'idle Attached'],
   ['takes what is offered and not needed', view([eni()], { spec: offered() }), 'DetachNetworkInterface Detaching'],
   ['leaves what is offered and needed', view([eni()], { spec: offered(1) }), 'idle Attached'],

@@ -22,6 +22,9 @@ function intentOf(action: Intent['action']): Intent {
 test('keysFreedBy: names what a call makes room in', (t) => {
   t.deepEqual(keysFreedBy(intentOf('DeleteNetworkInterface'), STATUS), ['vpc-enis', 'subnet/subnet-a']);
   t.deepEqual(keysFreedBy(intentOf('DetachNetworkInterface'), STATUS), ['instance-enis/ins-a']);
+  const eniInfos = (STATUS.eniInfos ?? []).map((eni) => ({ ...eni, attachType: 'extension' as const }));
+  const extended = { ...STATUS, eniInfos };
+  t.deepEqual(keysFreedBy(intentOf('DetachNetworkInterface'), extended), ['instance-enis/ins-a/extension']);
   t.deepEqual(keysFreedBy(intentOf('UnassignPrivateIpAddresses'), STATUS), ['eni-ips/eni-a', 'subnet/subnet-a']);
   t.deepEqual(keysFreedBy(intentOf('AssignPrivateIpAddresses'), STATUS), []);
 });
