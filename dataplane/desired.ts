@@ -13,6 +13,12 @@ export type LinkState = {
   readonly up?: true;
   readonly mtu?: number;
   readonly group?: number;
+  /** The MAC that the other end of the link sends to; absent where the link's own MAC is its identity. */
+  readonly mac?: string;
+  /** True: IFF_NOARP is not set, so that the kernel asks for neighbours on this link and answers them. */
+  readonly arp?: true;
+  /** 0: the link is in no bridge, bond or VRF, which would take its packets. */
+  readonly master?: 0;
 };
 
 /** An address of an interface, as `address/length`. */

@@ -40,7 +40,7 @@ export function diffHost(desired: HostState, observed: ObservedHost): Diff {
   return {
     operations: [
       ...sysctlOperations(desired, observed),
-      ...linkOperations(desired, observed, ({ up, mtu }) => ({ ...(up && { up }), ...(mtu !== undefined && { mtu }) })),
+      ...linkOperations(desired, observed, withoutGroup),
       ...addressOperations(desired, observed, missing),
       ...routeReplacements(desired, observed, missing),
       ...neighReplacements(desired, observed, missing),
@@ -111,22 +111,45 @@ function linkOperations(
   });
 }
 
+/** Selects what is set before routes are: a link must be up, and its own, before a packet passes. */
+function withoutGroup({ up, mtu, mac, arp, master }: LinkState): LinkProperties {
+  return {
+    ...(up && { up }),
+    ...(mtu !== undefined && { mtu }),
+    ...(mac !== undefined && { mac }),
+    ...(arp && { arp }),
+    ...(master !== undefined && { master }),
+  };
+}
+
 function changedProperties(
   desired: LinkProperties,
   found: ObservedLink,
 ): { readonly change: LinkProperties; readonly before: LinkProperties } {
-  const isUp = desired.up !== undefined && desired.up !== found.isUp;
-  const isMtu = desired.mtu !== undefined && desired.mtu !== found.mtu;
-  const isGroup = desired.group !== undefined && desired.group !== found.group;
-  const pick = (from: { up: boolean; mtu: number; group: number }): LinkProperties => ({
-    ...(isUp && { up: from.up }),
-    ...(isMtu && { mtu: from.mtu }),
-    ...(isGroup && { group: from.group }),
-  });
-  return {
-    change: pick({ up: desired.up ?? false, mtu: desired.mtu ?? 0, group: desired.group ?? 0 }),
-    before: pick({ up: found.isUp, mtu: found.mtu, group: found.group }),
+  const { isUp, isNoArp, master = 0, mtu, group, mac } = found;
+  const present: LinkProperties = {
+    up: isUp,
+    mtu,
+    group,
+    arp: isNoArp !== true,
+    master,
+    ...(mac !== undefined && { mac }),
   };
+  const names = LINK_PROPERTIES.filter((name) => desired[name] !== undefined && desired[name] !== present[name]);
+  return { change: pick(desired, names), before: pick(present, names) };
+}
+
+const LINK_PROPERTIES = [
+  'up',
+  'mtu',
+  'group',
+  'mac',
+  'arp',
+  'master',
+] as const satisfies readonly (keyof LinkProperties)[];
+
+function pick(from: LinkProperties, names: readonly (keyof LinkProperties)[]): LinkProperties {
+  return Object.fromEntries(names.flatMap((name) => (from[name] === undefined ? [] : [[name, from[name]]])));
 }
 
 function addressOperations(

@@ -21,6 +21,10 @@ export type ObservedLink = {
   readonly mtu: number;
   readonly group: number;
   readonly mac?: string;
+  /** True when IFF_NOARP is set. */
+  readonly isNoArp?: boolean;
+  /** Ifindex of the bridge, bond or VRF that the link is in. */
+  readonly master?: number;
   readonly kind?: string;
   readonly ifalias?: string;
 };

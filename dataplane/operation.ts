@@ -7,7 +7,16 @@ import { nftDeleteCommands } from './nft-table.ts';
 import { RTPROT_TKE_ENI, TABLE_MAIN } from './numbers.ts';
 
 /** Properties of a link that operations change. */
-export type LinkProperties = { readonly up?: boolean; readonly mtu?: number; readonly group?: number };
+export type LinkProperties = {
+  readonly up?: boolean;
+  readonly mtu?: number;
+  readonly group?: number;
+  readonly mac?: string;
+  /** False: IFF_NOARP is set. */
+  readonly arp?: boolean;
+  /** Ifindex of the bridge, bond or VRF that the link is in; 0 for none. */
+  readonly master?: number;
+};
 
 /** One change of the kernel, as data. It contains the previous value, so that it can be undone. */
 export type Operation =
@@ -117,10 +126,13 @@ function ip(prefix: string): string {
   return familyOf(prefix) === 4 ? 'ip' : 'ip -6';
 }
 
-function linkArguments({ mtu, group, up }: LinkProperties): string {
+function linkArguments({ mac, mtu, group, master, arp, up }: LinkProperties): string {
   return [
+    ...(mac === undefined ? [] : [` address ${mac}`]),
     ...(mtu === undefined ? [] : [` mtu ${mtu}`]),
     ...(group === undefined ? [] : [` group ${group}`]),
+    ...(master === undefined ? [] : [master === 0 ? ' nomaster' : ` master if${master}`]),
+    ...(arp === undefined ? [] : [arp ? ' arp on' : ' arp off']),
     ...(up === undefined ? [] : [up ? ' up' : ' down']),
   ].join('');
 }

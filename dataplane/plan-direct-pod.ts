@@ -3,7 +3,7 @@ import { EMPTY_STATE, type HostState, type NeighState, type PodState, type Route
 import { anyPrefix, canonicalAddress, canonicalPrefix, type Family, familyOf, hostPrefix } from './ip-prefix.ts';
 import type { DirectNic, NodeNetwork, PodNetwork } from './network.ts';
 import { LINK_LOCAL_IPV4, POD_GATEWAY_IPV4, POD_GATEWAY_IPV6, PRIORITY, TABLE_MAIN } from './numbers.ts';
-import { hostRoute, hostVethSysctls, type PodPlan } from './plan-shared-eni-pod.ts';
+import { hostRoute, hostVethLink, hostVethSysctls, type PodPlan } from './plan-shared-eni-pod.ts';
 
 /** Interface index of `lo` in every network namespace. */
 const LOOPBACK_IFINDEX = 1;
@@ -30,7 +30,7 @@ function hostSide(node: NodeNetwork, pod: PodNetwork, ips: readonly string[]): H
   return {
     ...EMPTY_STATE,
     sysctls: hostVethSysctls(ifname, ips),
-    links: ifindex === undefined ? [] : [{ ifindex, ifname, mtu: pod.mtu, up: true, group: pod.eniTable }],
+    links: ifindex === undefined ? [] : [hostVethLink(pod, ifindex)],
     routes:
       ifindex === undefined
         ? []
@@ -68,8 +68,8 @@ function podSide(node: NodeNetwork, pod: PodNetwork, nic: DirectNic, ends: Direc
   return {
     links: [
       { ifindex: LOOPBACK_IFINDEX, ifname: 'lo', up: true },
-      { ifindex: ends.nic, ifname: nicName, mtu: pod.mtu, up: true },
-      { ...side, mtu: pod.mtu, up: true },
+      { ifindex: ends.nic, ifname: nicName, mtu: pod.mtu, up: true, arp: true },
+      { ...side, mtu: pod.mtu, up: true, arp: true },
     ],
     addresses: addresses.map(({ ip, prefixLength }) => ({
       ifindex: ends.nic,

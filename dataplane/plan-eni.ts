@@ -1,4 +1,4 @@
-import { acceptRa, disableIpv6, rpFilter } from '../sysctl/sysctl-key.ts';
+import { acceptRa, disableIpv6, forwarding, rpFilter } from '../sysctl/sysctl-key.ts';
 import { EMPTY_STATE, type HostState, type RouteState, type RuleState, type SysctlState } from './desired.ts';
 import { eniMark } from './eni-mark.ts';
 import { anyPrefix, canonicalAddress, familyOf, hostPrefix } from './ip-prefix.ts';
@@ -16,7 +16,7 @@ import { PRIORITY } from './numbers.ts';
 export function planEni(node: NodeNetwork, eni: EniNetwork): HostState {
   return {
     ...EMPTY_STATE,
-    links: [{ ifindex: eni.ifindex, ifname: eni.ifname, mtu: eni.mtu, up: true }],
+    links: [{ ifindex: eni.ifindex, ifname: eni.ifname, mtu: eni.mtu, up: true, arp: true, master: 0 }],
     addresses: eni.addresses.map(({ ip }) => ({ ifindex: eni.ifindex, ifname: eni.ifname, prefix: hostPrefix(ip) })),
     routes: eni.addresses.flatMap(({ gateway }) => eniRoutes(eni, canonicalAddress(gateway))),
     rules: [...markRules(node, eni), ...eni.addresses.map(({ ip }) => fromPrimaryRule(eni, ip))],
@@ -55,9 +55,12 @@ function fromPrimaryRule(eni: EniNetwork, ip: string): RuleState {
 }
 
 function eniSysctls(node: NodeNetwork, eni: EniNetwork): readonly SysctlState[] {
+  const hasIpv4 = eni.addresses.some(({ ip }) => familyOf(ip) === 4);
   const hasIpv6 = eni.addresses.some(({ ip }) => familyOf(ip) === 6);
   return [
     { key: rpFilter(eni.ifname), value: node.rpFilterMode === 'product' ? '0' : '2' },
+    // Answers to Pods come in here: they are forwarded only if this setting of the link itself is on.
+    ...(hasIpv4 ? [{ key: forwarding(4, eni.ifname), value: '1' }] : []),
     // A router advertisement in the ENI's subnet must not add a default route through this ENI to main.
     { key: acceptRa(eni.ifname), value: '0', isOptional: true },
     ...(hasIpv6 ? [{ key: disableIpv6(eni.ifname), value: '0' }] : []),

@@ -2,6 +2,7 @@ import { acceptDad, acceptRa, disableIpv6, forwarding, rpFilter } from '../sysct
 import {
   EMPTY_STATE,
   type HostState,
+  type LinkState,
   type PodState,
   type RouteState,
   type RuleState,
@@ -34,10 +35,16 @@ function hostSide(node: NodeNetwork, pod: PodNetwork, ips: readonly string[]): H
     ...EMPTY_STATE,
     sysctls: hostVethSysctls(ifname, ips),
     // In both modes the group is the ENI's table: by it the nftables table finds the Pod's ENI.
-    links: ifindex === undefined ? [] : [{ ifindex, ifname, mtu: pod.mtu, up: true, group: pod.eniTable }],
+    links: ifindex === undefined ? [] : [hostVethLink(pod, ifindex)],
     routes: ifindex === undefined ? [] : ips.map((ip) => hostRoute(node, ip, ifindex, ifname)),
     rules: node.ruleMode === 'per-pod' ? perPodRules(pod, ips) : [],
   };
+}
+
+/** Plans the host's end of a Pod's link. The Pod has a permanent neighbour with its MAC. */
+export function hostVethLink({ hostVeth, mtu, eniTable }: PodNetwork, ifindex: number): LinkState {
+  const { name: ifname, mac } = hostVeth;
+  return { ifindex, ifname, mtu, up: true, group: eniTable, mac, arp: true, master: 0 };
 }
 
 /** Plans the route through which the host reaches a Pod's address. */
@@ -59,6 +66,8 @@ export function hostVethSysctls(ifname: string, ips: readonly string[]): readonl
     // Strict: a Pod cannot use an address that is not routed to its veth. This holds with any value of `all` as long as
     // the veth has no IPv4 address of its own: on such a device the kernel treats loose like strict. Never add one.
     { key: rpFilter(ifname), value: '1' },
+    // IPv4 packets that come in by a link are forwarded only if this setting of the link itself is on.
+    ...(hasFamily(ips, 4) ? [{ key: forwarding(4, ifname), value: '1' }] : []),
     // A Pod that sends router advertisements must not become the node's default router.
     { key: acceptRa(ifname), value: '0', isOptional: true },
     ...(hasFamily(ips, 6)
@@ -80,7 +89,7 @@ function podSide(pod: PodNetwork, ips: readonly string[], ifindex: number | unde
   return {
     links: [
       { ifindex: LOOPBACK_IFINDEX, ifname: 'lo', up: true },
-      { ifindex, ifname, mtu: pod.mtu, up: true },
+      { ifindex, ifname, mtu: pod.mtu, up: true, arp: true },
     ],
     addresses: ips.map((ip) => ({ ifindex, ifname, prefix: hostPrefix(ip) })),
     routes: families.flatMap((family) => podRoutes(family, ifindex, ifname)),

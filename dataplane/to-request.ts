@@ -1,4 +1,5 @@
 import type { AddressSpec } from '../netlink/address-message.ts';
+import type { LinkChange } from '../netlink/link-message.ts';
 import type { NeighSpec } from '../netlink/neigh-message.ts';
 import type { Request } from '../netlink/request.ts';
 import type { RouteSpec } from '../netlink/route-message.ts';
@@ -9,13 +10,13 @@ import { RT_SCOPE_LINK, RT_SCOPE_UNIVERSE } from '../netlink/uapi/rtnetlink.ts';
 import type { AddressState, NeighState, RouteState, RuleState } from './desired.ts';
 import { type Family, familyOf, prefixLength } from './ip-prefix.ts';
 import { RTPROT_TKE_ENI } from './numbers.ts';
-import type { Operation } from './operation.ts';
+import type { LinkProperties, Operation } from './operation.ts';
 
 /** Translates an operation to its netlink request; undefined for operations of another kind (sysctl, nft). */
 export function toRequest(operation: Operation): Request | undefined {
   switch (operation.kind) {
     case 'set-link':
-      return { object: 'link', verb: 'set', spec: { ifindex: operation.ifindex, ...operation.change } };
+      return { object: 'link', verb: 'set', spec: linkSpec(operation.ifindex, operation.change) };
     case 'add-address':
       return { object: 'address', verb: 'add', spec: addressSpec(operation.address) };
     case 'delete-address':
@@ -36,6 +37,10 @@ export function toRequest(operation: Operation): Request | undefined {
     case 'load-nft':
       return undefined;
   }
+}
+
+function linkSpec(ifindex: number, { mac, ...properties }: LinkProperties): LinkChange {
+  return { ifindex, ...properties, ...(mac !== undefined && { address: mac }) };
 }
 
 /** Translates a route. */

@@ -3,7 +3,7 @@ import type { LinkMessage } from '../netlink/link-message.ts';
 import type { RouteMessage } from '../netlink/route-message.ts';
 import type { RuleMessage } from '../netlink/rule-message.ts';
 import { FR_ACT_TO_TBL } from '../netlink/uapi/fib-rules.ts';
-import { IFF_UP } from '../netlink/uapi/if-link.ts';
+import { IFF_NOARP, IFF_UP } from '../netlink/uapi/if-link.ts';
 import { AF_INET6 } from '../netlink/uapi/netlink.ts';
 import { RT_SCOPE_LINK, RT_SCOPE_UNIVERSE, RTN_UNICAST } from '../netlink/uapi/rtnetlink.ts';
 import type { AddressState, RouteState, RuleState } from './desired.ts';
@@ -16,7 +16,7 @@ const IPV6_DEFAULT_METRIC = 1024;
 
 /** Translates the kernel's message about a link. */
 export function toLink(message: LinkMessage): ObservedLink {
-  const { ifindex, ifname, mtu, group, address, kind, ifalias } = message;
+  const { ifindex, ifname, mtu, group, address, kind, ifalias, master = 0 } = message;
   return {
     ifindex,
     ifname,
@@ -24,6 +24,8 @@ export function toLink(message: LinkMessage): ObservedLink {
     mtu,
     group,
     ...(address !== undefined && { mac: address }),
+    ...((message.flags & IFF_NOARP) !== 0 && { isNoArp: true as const }),
+    ...(master !== 0 && { master }),
     ...(kind !== undefined && { kind }),
     ...(ifalias !== undefined && { ifalias }),
   };

@@ -73,10 +73,12 @@ export type LinkProperties = {
   readonly group?: number;
   /** Administrative state. A veth's peer cannot be created up: the kernel refuses it. */
   readonly up?: boolean;
+  /** Whether the kernel asks for neighbours on the link and answers them; false sets IFF_NOARP. */
+  readonly arp?: boolean;
   readonly txqlen?: number;
   /** Free text, at most 255 bytes. On a new link the kernel ignores it, so it is set by a second request. */
   readonly ifalias?: string;
-  /** Ifindex of a bridge; 0 takes the link out. */
+  /** Ifindex of a bridge, bond or VRF; 0 takes the link out. */
   readonly master?: number;
   /** Namespace to create the link in, or to move it to. */
   readonly netns?: NetnsRef;

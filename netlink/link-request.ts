@@ -1,6 +1,6 @@
 import { CodecError } from './codec-error.ts';
 import type { LinkChange, LinkMessage, LinkProperties, LinkRef, LinkSpec } from './link-message.ts';
-import { IFF_UP } from './uapi/if-link.ts';
+import { IFF_NOARP, IFF_UP } from './uapi/if-link.ts';
 
 /** Builds the message that requests a new link. @throws CodecError */
 export function linkMessageOf(spec: LinkSpec): Partial<LinkMessage> {
@@ -56,9 +56,9 @@ function propertyFields(spec: LinkProperties): Mutable {
   put(fields, 'ifalias', spec.ifalias);
   put(fields, 'master', spec.master);
   put(fields, 'netNsFd', spec.netns?.fd);
-  if (spec.up !== undefined) {
-    fields.flags = spec.up ? IFF_UP : 0;
-    fields.change = IFF_UP;
+  if (spec.up !== undefined || spec.arp !== undefined) {
+    fields.flags = (spec.up === true ? IFF_UP : 0) | (spec.arp === false ? IFF_NOARP : 0);
+    fields.change = (spec.up === undefined ? 0 : IFF_UP) | (spec.arp === undefined ? 0 : IFF_NOARP);
   }
   return fields;
 }

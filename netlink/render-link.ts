@@ -72,6 +72,7 @@ function properties(spec: LinkProperties, nameOf: NameOf): readonly Argument[] {
     ...pair('alias', spec.ifalias),
     ...(spec.master === 0 ? ['nomaster'] : pair('master', spec.master === undefined ? undefined : nameOf(spec.master))),
     ...pair('netns', spec.netns === undefined ? undefined : `/proc/self/fd/${spec.netns.fd}`),
+    ...(spec.arp === undefined ? [] : ['arp', spec.arp ? 'on' : 'off']),
     ...(spec.up === undefined ? [] : [spec.up ? 'up' : 'down']),
   ];
 }

@@ -1,5 +1,7 @@
 import { isOurTable, OUR_PRIORITIES, PRIORITY, RTPROT_TKE_ENI, TABLE_MAIN } from '../../dataplane/numbers.ts';
+import type { LinkMessage } from '../../netlink/link-message.ts';
 import type { MonitorEvent } from '../../netlink/monitor.ts';
+import { IFF_NOARP, IFF_UP } from '../../netlink/uapi/if-link.ts';
 
 /** The kernel objects whose changes may call for a repair. */
 export type WatchedObjects = {
@@ -7,13 +9,12 @@ export type WatchedObjects = {
   readonly ifindexes: ReadonlySet<number>;
   /** MACs of the supply's ENIs, lower case. */
   readonly macs: ReadonlySet<string>;
-  /** The group and MTU that each of our host veths must have, by ifindex. */
-  readonly veths: ReadonlyMap<number, { readonly group: number; readonly mtu: number }>;
+  /** The group, MTU and MAC that each of our host veths must have, by ifindex. */
+  readonly veths: ReadonlyMap<number, { readonly group: number; readonly mtu: number; readonly mac: string }>;
   /** Addresses of active Pods, as host prefixes ('10.0.0.5/32'). */
   readonly podPrefixes: ReadonlySet<string>;
 };
 
-const IFF_UP = 1;
 const RT_SCOPE_LINK = 253;
 
 /**
@@ -44,9 +45,16 @@ function isRelevantLink({ op, message }: MonitorEvent & { readonly kind: 'link' 
   if (op === 'del') return watched.ifindexes.has(message.ifindex);
   const veth = watched.veths.get(message.ifindex);
   if (veth !== undefined) {
-    return message.group !== veth.group || message.mtu !== veth.mtu || (message.flags & IFF_UP) === 0;
+    const { group, mtu, address, flags } = message;
+    const isChanged = group !== veth.group || mtu !== veth.mtu || (address !== undefined && address !== veth.mac);
+    return isChanged || (flags & (IFF_UP | IFF_NOARP)) !== IFF_UP || isSlave(message);
   }
   return watched.ifindexes.has(message.ifindex) || watched.macs.has(message.address ?? '');
+}
+
+/** Tells whether a link is in a bridge, bond or VRF. */
+function isSlave({ master = 0 }: LinkMessage): boolean {
+  return master !== 0;
 }
 
 function isRelevantRoute({ op, message }: MonitorEvent & { readonly kind: 'route' }, watched: WatchedObjects): boolean {

@@ -12,9 +12,10 @@ export function watchedObjects(state: NodeState, primary: PrimaryInterface | und
   );
   const veths = new Map(
     active.flatMap((lease) => {
-      const ifindex = lease.hostVeth?.ifindex;
+      const { ifindex, mac } = lease.hostVeth ?? {};
       const table = lease.plugin === 'direct-eni' ? DIRECT_LINK_GROUP : state.eniRecords.get(lease.eniId)?.table;
-      return ifindex === undefined || table === undefined ? [] : [[ifindex, { group: table, mtu: lease.mtu }] as const];
+      if (ifindex === undefined || mac === undefined || table === undefined) return [];
+      return [[ifindex, { group: table, mtu: lease.mtu, mac }] as const];
     }),
   );
   return {

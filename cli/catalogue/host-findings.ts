@@ -30,6 +30,20 @@ export const HOST_FINDINGS = {
     severity: 'error',
     isOurs: true,
   },
+  'link-noarp': {
+    title: 'ARP is turned off on an interface of a Pod or an ENI',
+    why: 'The kernel asks for no neighbour there and answers no question: as soon as an entry ages out, no packet goes out by it.',
+    cure: '`tke-eni repair`, or `ip link set <interface> arp on`; find the program that set `arp off`.',
+    severity: 'error',
+    isOurs: true,
+  },
+  'link-enslaved': {
+    title: "A Pod's host interface or an ENI is in a bridge, bond or VRF",
+    why: 'What comes in by it goes to the bridge, bond or VRF, and not to the rules and routes of Pods.',
+    cure: '`tke-eni repair`, or `ip link set <interface> nomaster`; keep what adds it (libvirt, a bridge plugin, networkd) off the interface.',
+    severity: 'error',
+    isOurs: true,
+  },
   'ip-forward-at-boot': {
     title: 'A file of sysctl.d turns IP forwarding off at boot',
     why: 'Hardening guides ask for it. Until the agent has started, and after each `sysctl --system`, all Pods are cut off.',

@@ -7,12 +7,4 @@ export type Change =
   /** A change in the network namespace of a Pod. */
   | { readonly kind: 'pod'; readonly key: LeaseKey; readonly netns: string; readonly operation: Operation }
   /** Deletes the host interface of an attachment that no longer exists. */
-  | { readonly kind: 'delete-veth'; readonly key: LeaseKey; readonly ifindex: number; readonly ifname: string }
-  /** Sets the MAC address of a host interface back to the one that its Pod sends to. */
-  | {
-      readonly kind: 'set-veth-mac';
-      readonly key: LeaseKey;
-      readonly ifindex: number;
-      readonly ifname: string;
-      readonly mac: string;
-    };
+  | { readonly kind: 'delete-veth'; readonly key: LeaseKey; readonly ifindex: number; readonly ifname: string };

@@ -153,8 +153,9 @@ function describeSysctl(operation: Operation & { readonly kind: 'set-sysctl' }, 
 }
 
 function sysctlFinding(path: readonly string[], before: string, owner: Owner): FindingId {
-  if (path.at(-1) === 'ip_forward') return 'ip-forward-off';
-  if (path.at(-1) !== 'rp_filter') return 'sysctl-changed';
+  const setting = path.at(-1);
+  if (setting === 'ip_forward' || (setting === 'forwarding' && path.includes('ipv4'))) return 'ip-forward-off';
+  if (setting !== 'rp_filter') return 'sysctl-changed';
   if (owner.kind === 'pod') return 'rp-filter-off';
   return before === '1' ? 'rp-filter-strict' : 'sysctl-changed';
 }
@@ -171,6 +172,18 @@ function describeLink(operation: Operation & { readonly kind: 'set-link' }, name
     ...(change.group === undefined
       ? []
       : [entry('link-group-wrong', `${ifname} is in link group ${before.group}, should be ${change.group}`)]),
+    ...(change.mac === undefined
+      ? []
+      : [
+          entry(
+            'veth-mac-changed',
+            `MAC of ${ifname} is ${before.mac}, should be ${change.mac}: its Pod sends to that one`,
+          ),
+        ]),
+    ...(change.arp === undefined ? [] : [entry('link-noarp', `${ifname} has ARP turned off`)]),
+    ...(change.master === undefined
+      ? []
+      : [entry('link-enslaved', `${ifname} is in a bridge, bond or VRF: ifindex ${before.master}`)]),
   ];
 }
 

@@ -87,31 +87,10 @@ export function compareLinks(
     ...lostVeths(facts, agent).flatMap((link) => lostVeth(link, peers.get(link.ifindex))),
     ...addressOwners(desired, facts, names),
     ...[...desired.networks].flatMap(([key, pod]) => [
-      ...changedMac(key, pod, facts.host, names),
       ...tooLargeMtu(key, pod, desired, names),
       ...foreignAddresses(key, pod, facts.host, names),
     ]),
   ];
-}
-
-/**
- * Returns a changed MAC of a Pod's host interface. The Pod has a permanent neighbour entry with the MAC that we set:
- * with any other MAC every frame is lost.
- */
-function changedMac(
-  key: string,
-  { kind, hostVeth }: PodNetwork,
-  host: NodeFacts['host'],
-  names: Names,
-): readonly Difference[] {
-  const { ifindex, mac } = hostVeth;
-  const link = host.links.find((candidate) => candidate.ifindex === ifindex);
-  if (kind === 'ipam' || link?.address === undefined || link.address === mac) return [];
-  const owner: Owner = { kind: 'pod', key };
-  const change = { kind: 'set-veth-mac', key, ifindex: link.ifindex, ifname: link.ifname, mac } as const;
-  const what = `MAC of ${link.ifname} is ${link.address}, should be ${mac}: its Pod sends to that one`;
-  const details = { what, fix: [renderChange(change)], subjects: [linkId(link.ifindex), ...subjectOf(owner)] };
-  return [{ ...finding('veth-mac-changed', details), whose: names.text(owner), owner, changes: [change] }];
 }
 
 function foreignAddresses(

@@ -88,6 +88,7 @@ function describe(operation: Operation, network: PodNetwork): readonly Operation
         ...(change.mtu === undefined
           ? []
           : [{ id: 'mtu-mismatch', what: `MTU of ${ifname} is ${before.mtu}, should be ${change.mtu}` } as const]),
+        ...(change.arp === undefined ? [] : [{ id: 'link-noarp', what: `${ifname} has ARP turned off` } as const]),
       ];
     }
     case 'add-address': {

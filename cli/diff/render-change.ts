@@ -13,8 +13,6 @@ function commandOf(change: Change): string {
       return renderOperation(change.operation);
     case 'pod':
       return `nsenter --net=${shellWord(change.netns)} -- ${renderOperation(change.operation)}`;
-    case 'set-veth-mac':
-      return `ip link set dev ${shellWord(change.ifname)} address ${change.mac}`;
     case 'delete-veth':
       return `ip link del dev ${shellWord(change.ifname)}`;
   }

@@ -47,6 +47,8 @@ export const DIFFERENCES_CHECK: Check = {
     'rp-filter-strict',
     'rp-filter-off',
     'ip-forward-off',
+    'link-noarp',
+    'link-enslaved',
   ],
   evaluate: ({ differences }) =>
     whenKnown(differences, (findings) => done(findings, [`${findings.length} differences`])),

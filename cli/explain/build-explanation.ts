@@ -172,7 +172,7 @@ function explainEni(context: ExplainContext, eni: EniView, name: string, { to, f
       direction: 'from-pod',
       from: `${src} (${eni.title})`,
       to: endText(end),
-      hops: [...hops, eniHop(eni, family, undefined)],
+      hops: [...hops, eniHop(context, eni, family, undefined)],
     };
   });
   return {

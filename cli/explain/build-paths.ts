@@ -182,7 +182,7 @@ function egressHops(context: ExplainContext, view: PodView, src: string, routing
   const gateway = routing?.taken.gateway;
   // Without a route, the ENI that the packet should use is shown.
   const shown = isPodEni || oif === undefined ? (eni ?? view.eni) : eni;
-  const link = shown === undefined ? primaryHops(context, oif) : [eniHop(shown, familyOf(src), view)];
+  const link = shown === undefined ? primaryHops(context, oif) : [eniHop(context, shown, familyOf(src), view)];
   return [
     ...link,
     ...(isPodEni && gateway !== undefined ? [gatewayHop(context, eni, gateway)] : []),
@@ -245,7 +245,7 @@ function hopsTowardsPod(context: ExplainContext, view: PodView, dst: string, fro
     case 'outside': {
       const cloud = cloudHop(context, view, dst, eni);
       if (eni === undefined) return [cloud, ...evaluateRouting(context, { family, dst, mark: 0 }, expected).hops];
-      const arrival = [cloud, eniHop(eni, family, view)];
+      const arrival = [cloud, eniHop(context, eni, family, view)];
       if (eni.link === undefined) return arrival;
       const marked = evaluateMark(context, { ...packet, link: eni.link, pod: undefined });
       const flow: Flow = { family, src: from.ip, dst, iif: eni.link.ifindex, mark: marked.mark };

@@ -260,6 +260,20 @@ export function vethDown(pod: PodView): Finding {
   });
 }
 
+/**
+ * Reports that the host end of a Pod's veth pair does not have the MAC that the Pod sends to: a permanent neighbour
+ * entry in the Pod holds the one that the agent set.
+ */
+export function vethMacChanged({ veth, lease, title, pod }: PodView): Finding | undefined {
+  const wanted = lease?.hostVeth?.mac;
+  if (wanted === undefined || veth?.address === undefined || veth.address === wanted) return undefined;
+  return finding('veth-mac-changed', {
+    what: `${veth.ifname} has MAC ${veth.address}; ${title} sends to ${wanted}, which we gave it`,
+    fix: [REPAIR, `ip link set ${veth.ifname} address ${wanted}`],
+    subjects: [linkId(veth.ifindex), podId(pod.key)],
+  });
+}
+
 function twoOwners({ links }: RoutingCheck, route: RouteMessage): Finding {
   const ip = (route.dst ?? '').split('/')[0] ?? '';
   return finding('address-two-owners', {

@@ -1,13 +1,21 @@
 import { familyOf } from '../../agent/journal/lease.ts';
-import { IFF_UP } from '../../netlink/uapi/if-link.ts';
+import type { LinkMessage } from '../../netlink/link-message.ts';
+import { IFF_NOARP, IFF_UP } from '../../netlink/uapi/if-link.ts';
 import { NUD_FAILED, NUD_PERMANENT } from '../../netlink/uapi/neighbour.ts';
 import { finding } from '../catalogue.ts';
 import type { Finding } from '../finding.ts';
 import { eniId, linkId, podId } from '../node/element-id.ts';
 import { ifKnown } from '../node/known.ts';
-import type { EniView, ExplainContext, PodView } from './explain-context.ts';
+import { type EniView, type ExplainContext, linkName, type PodView } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
-import { eniDetached, eniDown, eniWithoutAddress, vethDown, vethMissing } from './find-routing-fault.ts';
+import {
+  eniDetached,
+  eniDown,
+  eniWithoutAddress,
+  vethDown,
+  vethMacChanged,
+  vethMissing,
+} from './find-routing-fault.ts';
 import { hopOf, mostSevere, unknownHop } from './hop.ts';
 
 const REPAIR = 'tke-eni repair';
@@ -38,11 +46,33 @@ export function vethHop(context: ExplainContext, view: PodView, isRoutedByGroup:
   ];
   const fault = mostSevere(
     (veth.flags & IFF_UP) === 0 ? vethDown(view) : undefined,
+    ...(view.isOurs ? [vethMacChanged(view), arpFault(veth), masterFault(context, veth)] : []),
     peerFault(view),
     groupFault(context, view, isRoutedByGroup),
     mtuFault(view),
   );
   return hopOf({ kind: 'veth', element, title: `host interface ${veth.ifname}`, details }, fault);
+}
+
+/** Reports that the kernel asks for no neighbour on a link, and answers none. */
+function arpFault({ flags, ifname, ifindex }: LinkMessage): Finding | undefined {
+  if ((flags & IFF_NOARP) === 0) return undefined;
+  return finding('link-noarp', {
+    what: `${ifname} has ARP turned off: the node finds no neighbour by it`,
+    fix: [REPAIR, `ip link set ${ifname} arp on`],
+    subjects: [linkId(ifindex)],
+  });
+}
+
+/** Reports that another link takes the packets of a link. */
+function masterFault({ facts }: ExplainContext, { master = 0, ifname, ifindex }: LinkMessage): Finding | undefined {
+  if (master === 0) return undefined;
+  const by = facts.host.links.find((link) => link.ifindex === master);
+  return finding('link-enslaved', {
+    what: `${ifname} is in ${by?.kind ?? 'the link'} ${linkName(facts.host.links, master)}, which takes what comes in by it`,
+    fix: [REPAIR, `ip link set ${ifname} nomaster`],
+    subjects: [linkId(ifindex), linkId(master)],
+  });
 }
 
 function pairText(view: PodView): string | undefined {
@@ -141,7 +171,7 @@ function sideMac({ veth, inside }: PodView): string | undefined {
  * Checks the ENI: it is on the node, up, with a carrier, with its MAC and its own address, and its MTU suffices for the
  * Pod.
  */
-export function eniHop(eni: EniView, family: 4 | 6, view: PodView | undefined): Hop {
+export function eniHop(context: ExplainContext, eni: EniView, family: 4 | 6, view: PodView | undefined): Hop {
   const { link } = eni;
   const fields = {
     kind: 'eni' as const,
@@ -159,6 +189,8 @@ export function eniHop(eni: EniView, family: 4 | 6, view: PodView | undefined): 
   const fault = mostSevere(
     isUp ? undefined : eniDown(eni),
     isUp && link.carrier === 0 ? noCarrier(eni) : undefined,
+    arpFault(link),
+    masterFault(context, link),
     eni.missing.some((ip) => familyOf(ip) === family) ? eniWithoutAddress(eni) : undefined,
     macFault(eni),
     view === undefined ? undefined : eniMtuFault(eni, view),

@@ -2,7 +2,7 @@ import { familyOf } from '../../agent/journal/lease.ts';
 import { hostPrefix } from '../../dataplane/ip-prefix.ts';
 import { POD_GATEWAY_IPV4, POD_GATEWAY_IPV6 } from '../../dataplane/numbers.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
-import { IFF_UP } from '../../netlink/uapi/if-link.ts';
+import { IFF_NOARP, IFF_UP } from '../../netlink/uapi/if-link.ts';
 import { NUD_FAILED, NUD_NOARP, NUD_PERMANENT } from '../../netlink/uapi/neighbour.ts';
 import { RTN_LOCAL } from '../../netlink/uapi/rtnetlink.ts';
 import { finding } from '../catalogue.ts';
@@ -13,6 +13,7 @@ import { compareWithKernel } from './compare-with-kernel.ts';
 import type { ExplainContext, PodView } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
 import { findRoute } from './find-route.ts';
+import { vethMacChanged } from './find-routing-fault.ts';
 import type { Flow } from './flow.ts';
 import { hopOf, mostSevere, unknownHop } from './hop.ts';
 import { refusalText, routeText } from './routing-text.ts';
@@ -111,11 +112,20 @@ function podLinkFault(view: PodView, link: LinkMessage | undefined): Finding | u
       subjects: [podId(pod.key)],
     });
   }
-  if ((link.flags & IFF_UP) !== 0) return undefined;
+  const inPod = `nsenter --net=${view.lease?.netns ?? '<netns>'}`;
+  const subjects = [linkId(link.ifindex, pod.key), podId(pod.key)];
+  if ((link.flags & IFF_UP) !== 0) {
+    if ((link.flags & IFF_NOARP) === 0 || !view.isOurs) return undefined;
+    return finding('link-noarp', {
+      what: `${ifName} in ${title} has ARP turned off: it does not answer when the node asks for it`,
+      fix: [`${inPod} ip link set ${ifName} arp on`, ...DELETE_POD],
+      subjects,
+    });
+  }
   return finding('pod-link-down', {
     what: `${ifName} in ${title} is down`,
-    fix: [`nsenter --net=${view.lease?.netns ?? '<netns>'} ip link set ${ifName} up`, ...DELETE_POD],
-    subjects: [linkId(link.ifindex, pod.key), podId(pod.key)],
+    fix: [`${inPod} ip link set ${ifName} up`, ...DELETE_POD],
+    subjects,
   });
 }
 
@@ -285,13 +295,7 @@ function neighFault(
       subjects,
     });
   }
-  if (expected !== undefined && neigh.lladdr !== expected && neigh.lladdr === view.lease?.hostVeth?.mac) {
-    return finding('veth-mac-changed', {
-      what: `${view.veth?.ifname} has MAC ${expected}; ${view.title} sends to ${neigh.lladdr}, which we gave it`,
-      fix: [REPAIR, `ip link set ${view.veth?.ifname} address ${neigh.lladdr}`],
-      subjects: [linkId(view.veth?.ifindex ?? 0), podId(view.pod.key)],
-    });
-  }
+  if (neigh.lladdr !== expected && neigh.lladdr === view.lease?.hostVeth?.mac) return vethMacChanged(view);
   if (expected !== undefined && neigh.lladdr !== expected) {
     const what = `${view.title} sends to ${neigh.lladdr} for ${gateway}; its host interface has ${expected}`;
     return finding('neigh-wrong-mac', { what, fix: [REPAIR, by], subjects });

@@ -55,18 +55,13 @@ export async function applyChanges(
 /** The change does not apply any more: its Pod or veth changed in the meantime. */
 class StaleChangeError extends Error {}
 
-const POD_TEARDOWN = 'its Pod is in teardown';
-
 function staleReasonOf(change: Change, readAgent: () => AgentFacts | undefined): string | undefined {
   if (change.kind === 'host') return undefined;
   const agent = readAgent();
   if (agent === undefined) return 'the journal cannot be read any more';
   const lease = agent.journal.leases.find((one) => leaseKey(one.containerId, one.ifName) === change.key);
   if (change.kind === 'delete-veth') return lease === undefined ? undefined : 'it has a lease now';
-  if (change.kind === 'set-veth-mac') {
-    return lease?.state === 'active' && lease.hostVeth?.ifindex === change.ifindex ? undefined : POD_TEARDOWN;
-  }
-  return lease?.state === 'active' && lease.netns === change.netns ? undefined : POD_TEARDOWN;
+  return lease?.state === 'active' && lease.netns === change.netns ? undefined : 'its Pod is in teardown';
 }
 
 async function applyOne(global: NodeContext['global'], change: Change): Promise<void> {
@@ -84,10 +79,6 @@ async function applyOne(global: NodeContext['global'], change: Change): Promise<
     if (link !== undefined && link.ifname === change.ifname) rtnetlink.link.delete({ ifindex: change.ifindex });
     return;
   }
-  if (change.kind === 'set-veth-mac') {
-    rtnetlink.link.set({ ifindex: change.ifindex, address: change.mac });
-    return;
-  }
   await applyOperations(kernelOf(global, node, rtnetlink), [change.operation]);
 }
 
@@ -97,7 +88,6 @@ function kernelOf(global: NodeContext['global'], node: Netns | undefined, rtnetl
 }
 
 function isRemoval(change: Change): boolean {
-  if (change.kind === 'set-veth-mac') return false;
   return change.kind === 'delete-veth' || change.operation.kind.startsWith('delete-');
 }
 

@@ -53,7 +53,14 @@ export function pod(n: number, last: number): PodNetwork {
 /** A kernel in which the links of `desired` exist, untouched, and nothing else does. */
 export function bareKernel(desired: HostState): ObservedHost {
   return {
-    links: desired.links.map(({ ifindex, ifname }) => ({ ifindex, ifname, isUp: false, mtu: 1500, group: 0 })),
+    links: desired.links.map(({ ifindex, ifname, mac = '02:00:00:00:00:ff' }) => ({
+      ifindex,
+      ifname,
+      isUp: false,
+      mtu: 1500,
+      group: 0,
+      mac,
+    })),
     addresses: [],
     routes: [],
     rules: [],

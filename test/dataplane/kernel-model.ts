@@ -19,11 +19,14 @@ export function applyToModel(
     case 'set-sysctl':
       return { ...kernel, sysctls: new Map(kernel.sysctls).set(sysctlName(operation.key), operation.value) };
     case 'set-link': {
-      const { up, mtu, group } = operation.change;
+      const { up, mtu, group, mac, arp, master } = operation.change;
       const change = {
         ...(up !== undefined && { isUp: up }),
         ...(mtu && { mtu }),
         ...(group !== undefined && { group }),
+        ...(mac !== undefined && { mac }),
+        ...(arp !== undefined && { isNoArp: !arp }),
+        ...(master !== undefined && { master }),
       };
       expect(
         kernel.links.some((link) => link.ifindex === operation.ifindex),

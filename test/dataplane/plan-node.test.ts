@@ -21,8 +21,10 @@ test(
   sysctl -w net.ipv4.ip_forward=1
   sysctl -w net.ipv4.conf.eth0.rp_filter=2
   sysctl -w net.ipv4.conf.eth5.rp_filter=2
+  sysctl -w net.ipv4.conf.eth5.forwarding=1
   sysctl -w net.ipv6.conf.eth5.accept_ra=0
   sysctl -w net.ipv4.conf.eni5x10.rp_filter=1
+  sysctl -w net.ipv4.conf.eni5x10.forwarding=1
   sysctl -w net.ipv6.conf.eni5x10.accept_ra=0
   ip link set dev eth5 up
   ip link set dev eni5x10 up
@@ -47,9 +49,11 @@ test(
   sysctl -w net.ipv6.conf.eth0.accept_ra=2
   sysctl -w net.ipv6.conf.all.forwarding=1
   sysctl -w net.ipv4.conf.eth5.rp_filter=2
+  sysctl -w net.ipv4.conf.eth5.forwarding=1
   sysctl -w net.ipv6.conf.eth5.accept_ra=0
   sysctl -w net.ipv6.conf.eth5.disable_ipv6=0
   sysctl -w net.ipv4.conf.eni5x10.rp_filter=1
+  sysctl -w net.ipv4.conf.eni5x10.forwarding=1
   sysctl -w net.ipv6.conf.eni5x10.accept_ra=0
   sysctl -w net.ipv6.conf.eni5x10.disable_ipv6=0
   sysctl -w net.ipv6.conf.eni5x10.accept_dad=0

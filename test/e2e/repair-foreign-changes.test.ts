@@ -77,6 +77,9 @@ const CHANGES: Readonly<Record<string, Change>> = {
   'one of our chains flushed': {
     does: async (trial) => trial.node.netns.nft(`flush chain inet tke_eni eni_${await eniTable(trial)}\n`),
   },
+  'a drop of another program in one of our chains': {
+    does: async (trial) => trial.node.netns.nft(`insert rule inet tke_eni eni_${await eniTable(trial)} drop\n`),
+  },
   "an ENI's last address deleted, which empties its table": { does: ip('-4', 'address', 'flush', 'dev', 'eth1') },
   'both addresses of an ENI deleted': { does: ip('address', 'flush', 'dev', 'eth1', 'scope', 'global') },
   "a Pod's link moved to another group": {
@@ -85,12 +88,32 @@ const CHANGES: Readonly<Record<string, Change>> = {
   "a Pod's link set down": {
     does: async (trial, pod) => trial.node.netns.ip('link', 'set', await hostVeth(trial, pod), 'down'),
   },
+  "the MAC of a Pod's link changed": {
+    does: async (trial, pod) =>
+      trial.node.netns.ip('link', 'set', await hostVeth(trial, pod), 'address', '02:de:ad:be:ef:04'),
+  },
+  "ARP turned off on a Pod's link": {
+    does: async (trial, pod) => trial.node.netns.ip('link', 'set', await hostVeth(trial, pod), 'arp', 'off'),
+  },
+  'ARP turned off on an ENI': { does: ip('link', 'set', 'eth1', 'arp', 'off') },
+  "a Pod's link in a bridge": {
+    does: async (trial, pod) => {
+      await trial.node.netns.tryRun(['ip', 'link', 'add', 'other-br', 'type', 'bridge']);
+      await trial.node.netns.ip('link', 'set', await hostVeth(trial, pod), 'master', 'other-br');
+    },
+  },
   'an ENI set down': { does: ip('link', 'set', 'eth1', 'down') },
   "an ENI's link gone, and back with another index": { does: ({ vpc }) => vpc.replug('eni-1') },
 };
 
 const isShort = ([what]: readonly [string, Change]): boolean =>
-  ['all rules flushed', 'the nftables ruleset flushed', "one Pod's route deleted", 'an ENI set down'].includes(what);
+  [
+    'all rules flushed',
+    'the nftables ruleset flushed',
+    "one Pod's route deleted",
+    'an ENI set down',
+    "ARP turned off on a Pod's link",
+  ].includes(what);
 
 /** Milliseconds from the end of a change to the agent's last write, by its own log; 0 when it was faster than the change's own command. */
 function repairMs(trial: Trial, sinceLog: number, changedAtMs: number): number {

@@ -84,6 +84,8 @@ function leaseLinkViolations(journal: JournalFacts, kernel: KernelFacts, lease: 
     ['MAC', hostVeth?.mac, link.mac],
     ['group', String(table), link.group],
     ['up', true, link.isUp],
+    ['ARP', true, link.hasArp],
+    ['master', '', link.master],
     ['kind', 'veth', link.kind],
     ['rp_filter', 1, kernel.rpFilter.get(link.ifname)],
     [
@@ -187,6 +189,8 @@ function eniViolations(scope: InvariantScope, journal: JournalFacts, kernel: Ker
     ];
     return [
       ...(link.isUp ? [] : [`kernel: ENI ${eni.eniId}: ${link.ifname} is down`]),
+      ...(link.hasArp ? [] : [`kernel: ENI ${eni.eniId}: ${link.ifname} has no ARP`]),
+      ...(link.master === '' ? [] : [`kernel: ENI ${eni.eniId}: ${link.ifname} is in ${link.master}`]),
       ...(kernel.rpFilter.get(link.ifname) === 1
         ? [`kernel: ENI ${eni.eniId}: ${link.ifname} has strict rp_filter`]
         : []),

@@ -10,6 +10,10 @@ type LinkFacts = {
   readonly mac: string;
   readonly mtu: number;
   readonly isUp: boolean;
+  /** False with IFF_NOARP. */
+  readonly hasArp: boolean;
+  /** Name of the bridge, bond or VRF that it is in; '' for none. */
+  readonly master: string;
   readonly kind: string;
   readonly group: string;
   readonly alias: string;
@@ -78,6 +82,8 @@ function linkOf(link: JsonObject): LinkFacts {
     mac: String(link['address'] ?? ''),
     mtu: Number(link['mtu']),
     isUp: flags.includes('UP'),
+    hasArp: !flags.includes('NOARP'),
+    master: String(link['master'] ?? ''),
     kind: String(info['info_kind'] ?? ''),
     // -N says 0 where others say «default».
     group: String(link['group'] ?? '0').replace('default', '0'),

@@ -2,13 +2,15 @@ import test, { type ExecutionContext } from 'ava';
 import { isRelevant, type WatchedObjects } from '../../../agent/repair/relevant-event.ts';
 import { RTPROT_TKE_ENI, TABLE_MAIN, TABLE_POD_ROUTES } from '../../../dataplane/numbers.ts';
 import type { MonitorEvent } from '../../../netlink/monitor.ts';
+import { IFF_NOARP } from '../../../netlink/uapi/if-link.ts';
 
 const ENI = 7;
 const VETH = 20;
+const VETH_MAC = '02:00:00:00:00:20';
 const CONCERNS: WatchedObjects = {
   ifindexes: new Set([2, ENI, VETH]),
   macs: new Set(['02:00:00:00:00:0a']),
-  veths: new Map([[VETH, { group: 4007, mtu: 1500 }]]),
+  veths: new Map([[VETH, { group: 4007, mtu: 1500, mac: VETH_MAC }]]),
   podPrefixes: new Set(['10.0.0.5/32']),
 };
 const UP = 1;
@@ -23,13 +25,21 @@ const relevant = test.macro((t: ExecutionContext, given: MonitorEvent, wanted: b
 });
 const ours = { protocol: RTPROT_TKE_ENI };
 const foreign = { protocol: 3 };
-const veth = { ifindex: VETH, group: 4007, mtu: 1500, flags: UP };
+const veth = { ifindex: VETH, group: 4007, mtu: 1500, flags: UP, address: VETH_MAC };
 
 test('isRelevant: lost notifications', relevant, { kind: 'overrun' }, true);
 test('isRelevant: any nftables change', relevant, { kind: 'nftables', op: 'new' }, true);
 test('isRelevant: not the link that an ADD made', relevant, event('link', 'new', veth), false);
 test('isRelevant: a Pod link in another group', relevant, event('link', 'new', { ...veth, group: 0 }), true);
 test('isRelevant: a Pod link that is down', relevant, event('link', 'new', { ...veth, flags: 0 }), true);
+test('isRelevant: a Pod link without ARP', relevant, event('link', 'new', { ...veth, flags: UP | IFF_NOARP }), true);
+test('isRelevant: a Pod link in a bridge', relevant, event('link', 'new', { ...veth, master: 9 }), true);
+test(
+  'isRelevant: a Pod link with another MAC',
+  relevant,
+  event('link', 'new', { ...veth, address: '02:00:00:00:00:21' }),
+  true,
+);
 test('isRelevant: an active Pod link that is deleted', relevant, event('link', 'del', { ifindex: VETH }), true);
 test('isRelevant: not the link that a DEL took', relevant, event('link', 'del', { ifindex: 21 }), false);
 test(

@@ -95,6 +95,23 @@ const HOST_CASES: readonly (readonly [string, NodeSnapshot, readonly string[], s
   ['an ENI of another MTU', withLink('eth5', { mtu: 1400 }), ['mtu-mismatch'], 'ENI eni-5 (eth5)'],
   ['a host veth that is down', withLink(VETH, { isUp: false }), ['veth-down'], 'Pod default/web-510'],
   ['a host veth in another group', withLink(VETH, { group: 4006 }), ['link-group-wrong'], 'Pod default/web-510'],
+  ['a host veth with ARP off', withLink(VETH, { isNoArp: true }), ['link-noarp'], 'Pod default/web-510'],
+  ['a host veth in a bridge', withLink(VETH, { master: 99 }), ['link-enslaved'], 'Pod default/web-510'],
+  [
+    'a host veth with another MAC',
+    withLink(VETH, { mac: '02:de:ad:00:00:01' }),
+    ['veth-mac-changed'],
+    'Pod default/web-510',
+  ],
+  ['an ENI with ARP off', withLink('eth5', { isNoArp: true }), ['link-noarp'], 'ENI eni-5 (eth5)'],
+  ['an ENI in a bridge', withLink('eth5', { master: 99 }), ['link-enslaved'], 'ENI eni-5 (eth5)'],
+  ['no forwarding on an ENI', withSysctl('net.ipv4.conf.eth5.forwarding', '0'), ['ip-forward-off'], 'ENI eni-5 (eth5)'],
+  [
+    'no forwarding on a host veth',
+    withSysctl(`net.ipv4.conf.${VETH}.forwarding`, '0'),
+    ['ip-forward-off'],
+    'Pod default/web-510',
+  ],
   [
     'an ENI without its address',
     withHost(({ addresses }) => ({ addresses: addresses.filter(({ prefix }) => prefix !== '10.0.5.5/32') })),

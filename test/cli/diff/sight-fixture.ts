@@ -101,12 +101,13 @@ export function healthySight(leases: readonly Lease[] = [leaseOf(5, 10), leaseOf
 export function asPlanned(plan: NetState): ObservedHost {
   const ours = { protocol: RTPROT_TKE_ENI, isExotic: false };
   return {
-    links: plan.links.map(({ ifindex, ifname, mtu = 65_536, group = 0 }) => ({
+    links: plan.links.map(({ ifindex, ifname, mtu = 65_536, group = 0, mac }) => ({
       ifindex,
       ifname,
       isUp: true,
       mtu,
       group,
+      ...(mac !== undefined && { mac }),
     })),
     addresses: plan.addresses,
     routes: plan.routes.map((route) => ({ ...route, ...ours, shown: renderRoute(route) })),

@@ -4,6 +4,9 @@ import type { NodeFault } from './node-fault.ts';
 /** Runs `ip` on the node. */
 const ip = ({ trial }: FaultScene, ...args: readonly string[]): Promise<string> => trial.node.netns.ip(...args);
 
+/** A bridge of another program. */
+const BRIDGE = 'other-br';
+
 /** ENIs and their settings. */
 export const ENI_FAULTS: readonly NodeFault[] = [
   {
@@ -12,6 +15,31 @@ export const ENI_FAULTS: readonly NodeFault[] = [
     isOurs: true,
     breaksPackets: true,
     expects: { diff: 'eni-down', explain: 'eni-down', doctor: 'eni-down', repair: 'mends' },
+  },
+  {
+    name: 'ARP off on the ENI',
+    inject: (scene) => ip(scene, 'link', 'set', scene.eni.ifname, 'arp', 'off'),
+    isOurs: true,
+    breaksPackets: true,
+    expects: { diff: 'link-noarp', explain: 'link-noarp', doctor: 'link-noarp', repair: 'mends' },
+  },
+  {
+    name: 'ENI in a bridge',
+    inject: async (scene) => {
+      await ip(scene, 'link', 'add', BRIDGE, 'up', 'type', 'bridge');
+      await ip(scene, 'link', 'set', scene.eni.ifname, 'master', BRIDGE);
+    },
+    undo: (scene) => ip(scene, 'link', 'del', BRIDGE),
+    isOurs: true,
+    breaksPackets: true,
+    expects: { diff: 'link-enslaved', explain: 'link-enslaved', doctor: 'link-enslaved', repair: 'mends' },
+  },
+  {
+    name: 'forwarding off on the ENI',
+    inject: ({ trial, eni }) => trial.node.netns.sysctl({ [`net/ipv4/conf/${eni.ifname}/forwarding`]: 0 }),
+    isOurs: true,
+    breaksPackets: true,
+    expects: { diff: 'ip-forward-off', explain: 'ip-forward-off', doctor: 'ip-forward-off', repair: 'mends' },
   },
   {
     name: 'ENI without its address',

@@ -21,6 +21,9 @@ const setLeaked = async (scene: FaultScene): Promise<void> => {
 
 const leakedNetns = ({ trial }: FaultScene): string => `${trial.vpc.prefix}leaked`;
 
+/** A bridge of another program. */
+const BRIDGE = 'other-br';
+
 /** The Pod, its two interfaces and its address. */
 export const POD_FAULTS: readonly NodeFault[] = [
   {
@@ -103,6 +106,42 @@ export const POD_FAULTS: readonly NodeFault[] = [
     isOurs: true,
     breaksPackets: true,
     expects: { diff: 'veth-mac-changed', explain: 'veth-mac-changed', doctor: 'veth-mac-changed', repair: 'mends' },
+  },
+  {
+    name: "ARP off on the Pod's host interface",
+    inject: (scene) => ip(scene, 'link', 'set', scene.hostVeth, 'arp', 'off'),
+    isOurs: true,
+    breaksPackets: true,
+    expects: { diff: 'link-noarp', explain: 'link-noarp', doctor: 'link-noarp', repair: 'mends' },
+  },
+  {
+    name: 'ARP off in the Pod',
+    inject: async (scene) => {
+      await ipInPod(scene, 'link', 'set', 'eth0', 'arp', 'off');
+      // What the node has learned would answer for a while.
+      await ip(scene, 'neigh', 'flush', 'dev', scene.hostVeth);
+    },
+    isOurs: true,
+    breaksPackets: true,
+    expects: { diff: 'link-noarp', explain: 'link-noarp', doctor: 'link-noarp', repair: 'mends' },
+  },
+  {
+    name: "the Pod's host interface in a bridge",
+    inject: async (scene) => {
+      await ip(scene, 'link', 'add', BRIDGE, 'up', 'type', 'bridge');
+      await ip(scene, 'link', 'set', scene.hostVeth, 'master', BRIDGE);
+    },
+    undo: (scene) => ip(scene, 'link', 'del', BRIDGE),
+    isOurs: true,
+    breaksPackets: true,
+    expects: { diff: 'link-enslaved', explain: 'link-enslaved', doctor: 'link-enslaved', repair: 'mends' },
+  },
+  {
+    name: "forwarding off on the Pod's host interface",
+    inject: ({ trial, hostVeth }) => trial.node.netns.sysctl({ [`net/ipv4/conf/${hostVeth}/forwarding`]: 0 }),
+    isOurs: true,
+    breaksPackets: true,
+    expects: { diff: 'ip-forward-off', explain: 'ip-forward-off', doctor: 'ip-forward-off', repair: 'mends' },
   },
   {
     name: "the Pod's host interface in the wrong group",

@@ -126,6 +126,19 @@ export const ROUTING_FAULTS: readonly NodeFault[] = [
     },
   },
   {
+    name: 'foreign rule above ours that prohibits',
+    inject: (scene) => ip(scene, 'rule', 'add', 'pref', '100', 'from', scene.pod.ip, 'prohibit'),
+    undo: (scene) => ip(scene, 'rule', 'del', 'pref', '100'),
+    isOurs: false,
+    breaksPackets: true,
+    expects: {
+      diff: 'foreign-rule-above-ours',
+      explain: 'foreign-rule-above-ours',
+      doctor: 'foreign-rule-above-ours',
+      repair: 'refuses',
+    },
+  },
+  {
     name: 'foreign rule at a priority of ours',
     inject: (scene) => ip(scene, 'rule', 'add', 'pref', '1537', 'from', '10.77.0.0/16', 'lookup', 'main'),
     undo: (scene) => ip(scene, 'rule', 'del', 'pref', '1537', 'from', '10.77.0.0/16'),
