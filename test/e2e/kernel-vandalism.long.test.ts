@@ -1,0 +1,2 @@
+// The same in both rule modes, with 500 steps each.
+import './kernel-vandalism.test.ts';
