@@ -54,8 +54,8 @@ export class Faults {
   /** Adds the faults of another input, with their places changed by `place`. */
   addAll({ faults, count }: ConfigError, place: (path: string) => string): void {
     this.#count += count;
-    const room = MAX_FAULTS - this.#kept.length;
-    for (const fault of faults.slice(0, room)) this.#kept.push({ ...fault, path: place(fault.path) });
+    const budget = MAX_FAULTS - this.#kept.length;
+    for (const fault of faults.slice(0, budget)) this.#kept.push({ ...fault, path: place(fault.path) });
   }
 
   /** Some readers drop the fields that have a fault and use the others: no field may hide behind many faults of another. */
