@@ -20,6 +20,7 @@ const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
   cluster: () => import('./cluster.ts'),
   cli: () => import('./cli.ts'),
   scheduler: () => import('./scheduler.ts'),
+  'foreign-input': () => import('./foreign-input.ts'),
 };
 
 const wanted = process.argv.slice(2);

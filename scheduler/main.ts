@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { openKubeClient } from '../kube/open-client.ts';
+import { checkBodyLimit } from '../runtime/body-budget.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { ConfigError } from '../runtime/decode.ts';
 import { openPinoLogger } from '../runtime/pino-logger.ts';
@@ -12,12 +13,14 @@ import { createSchedulerMetrics, type ProcessUsage } from './observability/metri
 import { startScheduler } from './scheduler.ts';
 
 const STDOUT = 1;
+const MIB = 1024 * 1024;
 
 async function main(): Promise<void> {
   const argv = process.argv.slice(2);
   const outcome = readSchedulerConfig({ argv, env: process.env, readFile: (path) => readFileSync(path, 'utf8') });
   if (outcome.kind === 'help') return print(outcome.text);
   if (outcome.kind === 'version') return print(`${release}\n`);
+  checkBodyLimit('--body-limit-mib', outcome.config.bodyLimitMib * MIB, process.constrainedMemory());
   await run(outcome.config);
 }
 

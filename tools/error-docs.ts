@@ -157,7 +157,10 @@ const SCHEDULER: Readonly<Record<RequestErrorCode, Explained>> = {
     means: 'a verb was asked for by another method than POST',
     cure: 'nothing: the request is not from kube-scheduler',
   },
-  TOO_LARGE: { means: 'the request is over --body-limit-mib', cure: 'set nodeCacheCapable: true for the extender' },
+  TOO_LARGE: {
+    means: 'the request is over --body-limit-mib',
+    cure: 'set nodeCacheCapable: true for the extender; or raise --body-limit-mib and the memory limit',
+  },
   BAD_JSON: { means: 'the request is not JSON, or was cut off', cure: 'find the other client that calls the extender' },
   BAD_SHAPE: {
     means: 'the request is not one of extender/v1; every fault is in the message',

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import { BodyBudget, MAX_BODY_BYTES } from '../runtime/body-budget.ts';
+import { BodyBudget, MAX_BODY_BYTES, MAX_LARGE_BODIES } from '../runtime/body-budget.ts';
 import type { ClientAdmission } from '../runtime/client-admission.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { ConfigError } from '../runtime/decode.ts';
@@ -14,9 +14,6 @@ import type { RequestOutcome, WebhookMetrics } from './metrics.ts';
  * unchanged.
  */
 export const REVIEW_PATH = '/add-pod-eni-ip-limit';
-
-/** Memory for request bodies, in bodies of the largest size. Small bodies count with their real size. */
-const MAX_LARGE_BODIES = 4;
 
 /** Dependencies of the server. */
 type ReviewServerDeps = {

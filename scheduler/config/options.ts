@@ -68,8 +68,8 @@ const EXTENDER_OPTIONS = {
     'Extender',
     'body-limit-mib',
     wholeNumberValue(1, 1_024),
-    '64',
-    'Largest request, in MiB. Without nodeCacheCapable a request carries all Nodes, some 10 KiB each.',
+    '1',
+    'Largest request, in MiB. Without nodeCacheCapable a request carries all Nodes, some 10 KiB each: raise it then, and the memory limit, which has to be 128 MiB and 36 times this.',
   ),
   filterWaitMs: option(
     'Extender',

@@ -1,6 +1,6 @@
 import { createServer as createPlainServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
-import { BodyBudget } from '../../runtime/body-budget.ts';
+import { BodyBudget, MAX_LARGE_BODIES } from '../../runtime/body-budget.ts';
 import { ClientAdmission } from '../../runtime/client-admission.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { ConfigError } from '../../runtime/decode.ts';
@@ -73,8 +73,6 @@ const REQUEST_MS = 30_000;
 const CHECK_INTERVAL_MS = 5_000;
 /** Most connections. A few schedulers open a few connections each; each connection costs a file descriptor. */
 const MAX_CONNECTIONS = 1_000;
-/** Memory for request bodies, in bodies of the largest allowed size. Small bodies count with their real size. */
-const MAX_LARGE_BODIES = 4;
 
 const NO_HTTP = `${JSON.stringify({ Error: 'this is no request of HTTP, or it was cut off' })}\n`;
 const NO_REQUEST = [

@@ -1,1 +1,2 @@
+// The decoders of all folders.
 import './decoders.test.ts';

@@ -1,0 +1,106 @@
+import { readFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { MAX_BODY_BYTES } from '../../runtime/body-budget.ts';
+import { type KeyPair, makeKeyPair } from '../kube-api/pki.ts';
+import { Child } from '../support/child.ts';
+import { createTempDir } from '../support/temp-dir.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const PATH = '/add-pod-eni-ip-limit';
+
+/** What a server did with bodies of wrong items. */
+export type MeasuredServer = {
+  /** Most resident memory, in MiB (`VmHWM`). */
+  readonly peakMib: number;
+  /** HTTP status of each answer, and how often. */
+  readonly statuses: ReadonlyMap<number, number>;
+};
+
+/** Starts the webhook as a process, posts each body `rounds` times, four at once, and ends it. */
+export async function measureWebhook(bodies: readonly string[], rounds: number): Promise<MeasuredServer> {
+  const folder = createTempDir('webhook-memory');
+  const pair = await makeKeyPair(folder.path, 'webhook');
+  const settings = {
+    'listen-address': `127.0.0.1:${await freePort()}`,
+    'metrics-address': '',
+    'static-ip-configs': 'false',
+    'tls-cert-file': pair.certPath,
+    'tls-private-key-file': pair.keyPath,
+  };
+  const flags = Object.entries(settings).map(([name, value]) => `--${name}=${value}`);
+  const child = new Child([process.execPath, join(ROOT, 'webhook/main.ts'), ...flags]);
+  try {
+    const port = await waitUntil(() => /"address":"127\.0\.0\.1:(\d+)"/.exec(child.stdout)?.[1], {
+      what: 'the webhook listens',
+      timeoutMs: 30_000,
+      everyMs: 50,
+      explain: () => child.stderr,
+    });
+    const statuses = new Map<number, number>();
+    for (let round = 0; round < rounds; round++) {
+      for (const body of bodies) {
+        const answers = await Promise.all(Array.from({ length: 4 }, () => post(Number(port), pair, body)));
+        for (const status of answers) statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      }
+    }
+    if (!child.isRunning) throw new Error(`the webhook ended: ${child.stderr}`);
+    return { peakMib: peakMib(child.pid), statuses };
+  } finally {
+    await child.stop();
+    folder.close();
+  }
+}
+
+/** Bodies that are as large as allowed, each costly in its own way: lists of numbers, of objects, and nested ones. */
+export function wrongBodies(): readonly string[] {
+  const items = (item: string): string =>
+    Array(Math.floor((MAX_BODY_BYTES - 1_024) / (item.length + 1)))
+      .fill(item)
+      .join(',');
+  const depth = (MAX_BODY_BYTES - 1_024) / 2;
+  return [
+    reviewOf(`[${items('1')}]`),
+    reviewOf(`[${items('{}')}]`),
+    reviewOf(`[${items('{"name":1}')}]`),
+    reviewOf('['.repeat(depth) + ']'.repeat(depth)),
+    `[${items('{}')}]`,
+  ];
+}
+
+/** A review of a Pod whose containers are some JSON. */
+export function reviewOf(containers: string): string {
+  const resource = '{"group":"","version":"v1","resource":"pods"}';
+  const object = `{"metadata":{"name":"p"},"spec":{"containers":${containers}}}`;
+  const sent = `{"uid":"u","operation":"CREATE","resource":${resource},"namespace":"n","object":${object}}`;
+  return `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":${sent}}`;
+}
+
+/** The status of the answer; 0 when the server closed the connection while the body was sent. */
+function post(port: number, pair: KeyPair, body: string): Promise<number> {
+  return new Promise((resolve) => {
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+    const options = { host: '127.0.0.1', port, ca: pair.cert, path: PATH, method: 'POST', headers, agent: false };
+    const sent = request(options, (response) => {
+      response.resume().once('close', () => resolve(response.statusCode ?? 0));
+    });
+    sent.on('error', () => resolve(0));
+    sent.end(body);
+  });
+}
+
+function peakMib(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1] ?? Number.NaN) / 1_024;
+}
+
+/** A port that no process listens on at this moment: the flag takes no port 0. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
