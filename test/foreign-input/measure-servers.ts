@@ -12,7 +12,7 @@ const ROOT = join(import.meta.dirname, '..', '..');
 const PATH = '/add-pod-eni-ip-limit';
 
 /** What a server did with bodies of wrong items. */
-export type MeasuredServer = {
+type MeasuredServer = {
   /** Most resident memory, in MiB (`VmHWM`). */
   readonly peakMib: number;
   /** HTTP status of each answer, and how often. */
