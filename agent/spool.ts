@@ -47,7 +47,8 @@ const decodeSpooledDel = record(
 
 /**
  * Does every spooled DEL once, in the order in which they were written. A file is removed only after its DEL is done,
- * so a crash in between repeats it, and a repeated DEL is success. Never throws. Returns how many are left.
+ * so a crash in between repeats it, and a repeated DEL is success. Returns how many are left.
+ * @throws the error of the system when the folder cannot be listed: no descriptor is left
  */
 export async function drainSpool(deps: SpoolDeps): Promise<number> {
   ensureFolder(deps.directory, 0o700);
@@ -73,15 +74,23 @@ export async function drainSpool(deps: SpoolDeps): Promise<number> {
 
 /**
  * Drains whenever a file arrives, until closed. The caller's timer covers what inotify may miss (a replaced folder).
+ * `drain` never rejects: a folder that cannot be listed now is listed again by the timer.
  */
-export function watchSpool(deps: SpoolDeps): { close(): void; drain(): Promise<number> } {
+export function watchSpool(deps: SpoolDeps): { close(): void; drain(): Promise<void> } {
   ensureFolder(deps.directory, 0o700);
-  let running: Promise<number> | undefined;
+  let running: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
-  const drain = (): Promise<number> => {
-    running ??= drainSpool(deps).finally(() => {
+  const drainOnce = async (): Promise<void> => {
+    try {
+      await drainSpool(deps);
+    } catch (error) {
+      deps.log.warn('spool folder cannot be listed now, the timer tries again', { path: deps.directory, error });
+    } finally {
       running = undefined;
-    });
+    }
+  };
+  const drain = (): Promise<void> => {
+    running ??= drainOnce();
     return running;
   };
   const watcher: FSWatcher = watch(deps.directory, (_event, name) => {

@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, stat, unlinkSync } from 'node:fs';
+import { closeSync, constants, mkdirSync, openSync, stat, unlinkSync } from 'node:fs';
 import { LibcError } from './errno.ts';
 import { ioctl, mount, setns, umount2, unshare } from './libc.ts';
 
@@ -63,7 +63,8 @@ export type Sync<T> = T extends PromiseLike<unknown> ? never : T;
 export function openNetns(path: string): Netns {
   let fd: number;
   try {
-    fd = openSync(path, 'r');
+    // Without O_NONBLOCK the open of a FIFO waits for a writer, and with it the whole process.
+    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     const code = errorCode(error);
     throw new NetnsError(code, path, code === 'ENOENT' ? 'does not exist' : 'cannot be opened', error);

@@ -14,15 +14,24 @@ type EndpointSources = {
 /** Listening endpoints; `close` also ends open connections at once. */
 export type HttpEndpoints = { readonly address: string; close(): void };
 
+/** Most connections; one more is closed at once. Each takes a file descriptor, of which ADD and DEL need some. */
+const MAX_CONNECTIONS = 128;
+/** Time limits in milliseconds: of the head of a request, of a whole request, and of an idle connection. */
+const TIMEOUTS = { headersTimeout: 5_000, requestTimeout: 10_000, keepAliveTimeout: 30_000 } as const;
+/** Interval at which Node.js looks for late requests, in milliseconds. */
+const CHECK_INTERVAL_MS = 1_000;
+
 /**
  * Serves `/metrics`, `/healthz` and `/readyz` on `host:port`; port 0 selects any free port.
  * @throws ConfigError that names the setting, when the address cannot be listened on
  */
 export async function serveHttpEndpoints(address: string, sources: EndpointSources): Promise<HttpEndpoints> {
   const { host, port } = splitAddress(address);
-  const server = createServer((request, response) => {
+  const limits = { ...TIMEOUTS, connectionsCheckingInterval: CHECK_INTERVAL_MS };
+  const server = createServer(limits, (request, response) => {
     void answer(request.url ?? '/', response, sources);
   });
+  server.maxConnections = MAX_CONNECTIONS;
   const listening = Promise.withResolvers<void>();
   server.once('error', listening.reject);
   server.listen(port, host, listening.resolve);

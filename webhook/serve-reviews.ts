@@ -26,6 +26,8 @@ type ReviewServerDeps = {
   readonly clients: ClientAdmission;
 };
 
+/** Time limit of the TLS handshake. A connection that never begins one holds a place so long. */
+const HANDSHAKE_MS = 5_000;
 /** Time limit of a whole request; the API server gives up earlier. */
 const REQUEST_MS = 15_000;
 /**
@@ -43,6 +45,7 @@ export function createReviewServer(pair: TlsPair, deps: ReviewServerDeps): Serve
     {
       ...pair,
       requestCert: pair.ca !== undefined,
+      handshakeTimeout: HANDSHAKE_MS,
       requestTimeout: REQUEST_MS,
       headersTimeout: REQUEST_MS,
       keepAliveTimeout: IDLE_MS,

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import test from 'ava';
 import { drainSpool, type SpoolDeps, watchSpool } from '../../agent/spool.ts';
 import { silentLogger } from '../../runtime/log.ts';
@@ -76,5 +76,21 @@ test('watchSpool: drains when a file arrives', async (t) => {
   });
   put('a.json', 1);
   await waitUntil(() => done.length === 1 && readdirSync(dir.path).length === 0, { what: 'the DEL done' });
+  t.deepEqual(done, ['a.json']);
+});
+
+test('watchSpool: outlives a folder that cannot be listed, and drains it later', async (t) => {
+  const done: string[] = [];
+  const { dir, deps, put } = spool(async ({ containerId }) => void done.push(containerId));
+  t.teardown(() => dir.close());
+  const watched = watchSpool(deps);
+  t.teardown(() => watched.close());
+  rmSync(dir.path, { recursive: true });
+  writeFileSync(dir.path, 'not a folder');
+  await t.notThrowsAsync(watched.drain());
+  rmSync(dir.path);
+  mkdirSync(dir.path);
+  put('a.json', 1);
+  await watched.drain();
   t.deepEqual(done, ['a.json']);
 });

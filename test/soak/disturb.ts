@@ -18,8 +18,6 @@ const SAMPLE = 3;
 const COLLECTED_MS = 100_000;
 /** Kubernetes starts a Pod again about so soon. */
 const LEADER_BACK_MS = 1_000;
-/** A shell word: two bytes that no UTF-8 text has. */
-const ODD_NAME = '"$(printf \'\\377\\376\')"';
 
 const FOREIGN_COMMANDS: Readonly<Record<ForeignChange, readonly string[]>> = {
   'pod-rule': ['ip', 'rule', 'del', 'priority', '512'],
@@ -110,12 +108,8 @@ async function disturb(soak: Soak, what: Disturbance): Promise<void> {
       cri.setBroken(true);
       return during(soak, what.lastsMs, [() => cri.setBroken(false)]);
     }
-    case 'insist':
-      return insist(soak, system.node(what.node), what.lastsMs);
     case 'half-requests':
       return sendHalfRequests(soak, system.node(what.node), what.count, what.lastsMs);
-    case 'odd-link':
-      return addOddLink(soak, system.node(what.node), what.lastsMs);
     case 'fifo-netns':
       return addIntoFifo(soak, system.node(what.node));
     case 'lose-sandbox':
@@ -188,17 +182,6 @@ async function changeKernel(soak: Soak, node: SoakNode, change: ForeignChange): 
   await checkSample(soak, node, SAMPLE);
 }
 
-async function insist(soak: Soak, node: SoakNode, lastsMs: number): Promise<void> {
-  const untilMs = performance.now() + lastsMs;
-  while (!soak.isOver && performance.now() < untilMs) {
-    node.noteChange();
-    await node.netns.tryRun(FOREIGN_COMMANDS['nft-ruleset']);
-    node.noteChange();
-    await pass(soak, 1_000);
-  }
-  await checkSample(soak, node, SAMPLE);
-}
-
 async function sendHalfRequests(soak: Soak, node: SoakNode, count: number, lastsMs: number): Promise<void> {
   // The kernel refuses or the agent closes some of them: the script goes on.
   const script = `ulimit -n 4096
@@ -206,14 +189,6 @@ async function sendHalfRequests(soak: Soak, node: SoakNode, count: number, lasts
     sleep ${lastsMs / 1_000}`;
   await node.netns.tryRun(['bash', '-c', script]);
   await checkSample(soak, node, SAMPLE);
-}
-
-async function addOddLink(soak: Soak, node: SoakNode, lastsMs: number): Promise<void> {
-  const made = await node.netns.tryRun(['sh', '-c', `ip link add ${ODD_NAME} type bridge`]);
-  if (made.code !== 0) throw new Error(`the link was not made: ${made.stderr}`);
-  await pass(soak, lastsMs);
-  await checkSample(soak, node, SAMPLE);
-  await node.netns.tryRun(['sh', '-c', `ip link del ${ODD_NAME}`]);
 }
 
 async function addIntoFifo(soak: Soak, node: SoakNode): Promise<void> {

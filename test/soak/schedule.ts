@@ -27,12 +27,8 @@ export type Disturbance =
   | { readonly kind: 'foreign-change'; readonly node: string; readonly change: ForeignChange }
   /** The container runtime does not answer. */
   | { readonly kind: 'runtime-down'; readonly node: string; readonly lastsMs: number }
-  /** Somebody deletes all nftables rules once a second. */
-  | { readonly kind: 'insist'; readonly node: string; readonly lastsMs: number }
   /** A local user opens connections to the metrics port and sends half a request on each. */
   | { readonly kind: 'half-requests'; readonly node: string; readonly count: number; readonly lastsMs: number }
-  /** The node has a link whose name is not UTF-8. */
-  | { readonly kind: 'odd-link'; readonly node: string; readonly lastsMs: number }
   /** A runtime calls ADD with a FIFO in place of a network namespace. */
   | { readonly kind: 'fifo-netns'; readonly node: string }
   /** A sandbox dies with its namespace and nobody calls DEL. */
@@ -164,25 +160,9 @@ const KINDS: readonly Kind[] = [
   {
     everyMs: 45_000,
     draw: (dice, { nodes }) => ({
-      kind: 'insist',
-      node: dice.pick(nodes),
-      lastsMs: Math.round(dice.between(3_000, 8_000)),
-    }),
-  },
-  {
-    everyMs: 45_000,
-    draw: (dice, { nodes }) => ({
       kind: 'half-requests',
       node: dice.pick(nodes),
       count: Math.round(dice.between(300, 2_000)),
-      lastsMs: Math.round(dice.between(1_000, 5_000)),
-    }),
-  },
-  {
-    everyMs: 40_000,
-    draw: (dice, { nodes }) => ({
-      kind: 'odd-link',
-      node: dice.pick(nodes),
       lastsMs: Math.round(dice.between(1_000, 5_000)),
     }),
   },

@@ -10,6 +10,7 @@ import {
   openNetns,
   withNetns,
 } from '../../../netlink/netns.ts';
+import { createTempDir } from '../../support/temp-dir.ts';
 import { TestNetns } from './support/test-netns.ts';
 
 const OWN = '/proc/thread-self/ns/net';
@@ -63,6 +64,14 @@ for (const path of ['/etc/passwd', '/run', '/proc/self/ns/mnt']) {
     t.is(t.throws(() => openNetns(path), { instanceOf: NetnsError })?.code, 'NOT_A_NETNS');
   });
 }
+
+test('openNetns: refuses a FIFO at once', (t) => {
+  const dir = createTempDir('fifo');
+  t.teardown(() => dir.close());
+  const path = dir.join('fifo');
+  execFileSync('mkfifo', [path]);
+  t.is(t.throws(() => openNetns(path), { instanceOf: NetnsError })?.code, 'NOT_A_NETNS');
+});
 
 test('withNetns: runs in the namespace and returns, also when the function throws', (t) => {
   using made = new TestNetns();
