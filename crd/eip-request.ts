@@ -74,14 +74,15 @@ function readAttributes(text: string, faults: Faults): Attributes {
     faults.add(path, 'a JSON object such as {"InternetMaxBandwidthOut":50}', text);
     return DEFAULTS;
   }
-  const bandwidth = Number(values['InternetMaxBandwidthOut'] ?? values['Bandwidth'] ?? DEFAULTS.bandwidthMbps);
+  const given = values['InternetMaxBandwidthOut'] ?? values['Bandwidth'] ?? DEFAULTS.bandwidthMbps;
+  const bandwidth = readMbps(given);
   const isp = values['InternetServiceProvider'] ?? values['ISP'] ?? DEFAULTS.isp;
   const chargeType = values['InternetChargeType'] ?? DEFAULTS.chargeType;
   const packageId = values['BandwidthPackageId'];
   const knownIsp = EIP_ISPS.find((one) => one === isp);
   const knownCharge = CHARGED_AS_USED.find((one) => one === chargeType);
   if (!Number.isInteger(bandwidth) || bandwidth < 1 || bandwidth > MAX_MBPS) {
-    faults.add(`${path}.InternetMaxBandwidthOut`, `a whole number of Mbps from 1 to ${MAX_MBPS}`, bandwidth);
+    faults.add(`${path}.InternetMaxBandwidthOut`, `a whole number of Mbps from 1 to ${MAX_MBPS}`, given);
   }
   if (knownIsp === undefined) faults.add(`${path}.InternetServiceProvider`, `one of ${EIP_ISPS.join(', ')}`, isp);
   if (knownCharge === undefined) {
@@ -96,6 +97,12 @@ function readAttributes(text: string, faults: Faults): Attributes {
     chargeType: knownCharge ?? DEFAULTS.chargeType,
     ...(typeof packageId === 'string' ? { bandwidthPackageId: packageId } : {}),
   };
+}
+
+/** Reads a number, or a text of digits as Tencent's product takes it; NaN for anything else. */
+function readMbps(value: unknown): number {
+  if (typeof value === 'number') return value;
+  return typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
 }
 
 function parse(text: string): Readonly<Record<string, unknown>> | undefined {

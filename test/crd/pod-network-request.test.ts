@@ -111,3 +111,13 @@ test('readPodNetworkRequest: is done at once with a quarter of a megabyte in eac
     t.true(faults.every(({ got }) => got.length < 200));
   }
 });
+
+test('readPodNetworkRequest: takes a bandwidth as a number or as digits, and nothing that only converts to one', (t) => {
+  const read = (json: string) => readPodNetworkRequest({ [NAME.eipAttributes]: `{"InternetMaxBandwidthOut":${json}}` });
+  for (const json of ['50', '"50"']) t.is(read(json).request.eip?.bandwidthMbps, 50, json);
+  for (const json of ['[50]', 'true', '"0x32"', '" 50"', '"5e1"', '""', '50.5', '{}', '[]', '10001', '-1']) {
+    const { request, faults } = read(json);
+    t.is(request.eip, undefined, json);
+    t.is(faults.length, 1, json);
+  }
+});

@@ -8,7 +8,21 @@ test('isInterfaceName: takes what the kernel takes, byte for byte', (t) => {
 });
 
 test('isInterfaceName: refuses what the kernel refuses, and patterns that it fills in', (t) => {
-  for (const name of ['', '.', '..', 'a/b', 'eth0:1', 'a b', 'a\tb', 'x'.repeat(16), 'ü'.repeat(8), 'eth%d', 'a%b']) {
+  for (const name of [
+    '',
+    '.',
+    '..',
+    'all',
+    'default',
+    'a/b',
+    'eth0:1',
+    'a b',
+    'a\tb',
+    'x'.repeat(16),
+    'ü'.repeat(8),
+    'eth%d',
+    'a%b',
+  ]) {
     t.false(isInterfaceName(name), name);
   }
 });
