@@ -93,8 +93,8 @@ export type PluginConf = {
   /** Copied into the result unchanged. */
   readonly dns?: Readonly<Record<string, unknown>>;
   readonly prevResult?: PrevResult;
-  /** The attachments that GC must keep. */
-  readonly validAttachments: readonly { readonly containerID: string; readonly ifname: string }[];
+  /** The attachments that GC must keep; undefined when the caller does not say which. */
+  readonly validAttachments: readonly { readonly containerID: string; readonly ifname: string }[] | undefined;
 };
 
 /**
@@ -240,17 +240,14 @@ const decodeCommon = record(
 
 const attachments = list(record({ containerID: required(text()), ifname: required(text()) }, 'ignore'));
 
-/** Reads the list of GC. A missing list is a fault and not an empty list: an empty one releases everything. */
+/** Reads the list of GC. A missing list is not an empty one, which releases everything: `cnitool gc` sends none. */
 function decodeValidAttachments(
   conf: Readonly<Record<string, unknown>>,
   faults: Faults,
 ): PluginConf['validAttachments'] {
   // libcni wrote the second name before the specification settled on the first, and has written both since.
   const key = ['cni.dev/valid-attachments', 'cni.dev/attachments'].find((candidate) => conf[candidate] !== undefined);
-  if (key === undefined) {
-    faults.add('cni.dev/valid-attachments', 'the list of attachments to keep, as GC requires', undefined);
-    return [];
-  }
+  if (key === undefined) return undefined;
   // libcni writes null for an empty list.
   return conf[key] === null ? [] : (attachments(conf[key], key, faults) ?? []);
 }

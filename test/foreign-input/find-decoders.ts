@@ -6,8 +6,8 @@ export type FoundDecoder = {
   /** Path below the root of the repository. */
   readonly file: string;
   readonly name: string;
-  /** `decoder`: takes value, path, faults; `function`: takes the input first. */
-  readonly form: 'decoder' | 'function';
+  /** `decoder`: takes value, path, faults; `function`: takes the input first; `text`: so, and it is a text. */
+  readonly form: 'decoder' | 'function' | 'text';
 };
 
 const FOLDERS = [
@@ -28,7 +28,7 @@ const FOLDERS = [
 const DECODER = /^export const (\w+)(?:: Decoder<| = (?:record|resourceOf|list)\()/gm;
 /** A function that is called decode, read, parse or answer and whose first parameter is a value of unknown shape, bytes or a text. */
 const FUNCTION =
-  /^export (?:async )?(?:function|const) ((?:decode|read|parse|answer)\w+)(?:<[^(]*>)?(?: = )?\(\s*\{?\s*(?!\w*(?:[pP]ath|[dD]ir|[rR]oot|[fF]older)\b)\w+\??: (?:unknown|string|KubeObject|Buffer|Uint8Array|Shape|Readonly<Record<string, unknown>>)\b/gm;
+  /^export (?:async )?(?:function|const) ((?:decode|read|parse|answer)\w+)(?:<[^(]*>)?(?: = )?\(\s*\{?\s*(?!\w*(?:[pP]ath|[dD]ir|[rR]oot|[fF]older|role)\b)\w+\??: (unknown|string|KubeObject|Buffer|Uint8Array|Shape|Readonly<Record<string, unknown>>)\b/gm;
 
 /**
  * Left out: the YAML parser takes a kilobyte for each item. It reads files of the operator alone: settings, kubeconfig,
@@ -51,9 +51,9 @@ export function findDecoders(root: string): readonly FoundDecoder[] {
 
 function decodersOf(root: string, file: string): readonly FoundDecoder[] {
   const source = readFileSync(join(root, file), 'utf8');
-  const found = (pattern: RegExp, form: FoundDecoder['form']): readonly FoundDecoder[] =>
-    [...source.matchAll(pattern)]
-      .map(([, name = '']) => ({ file, name, form }))
-      .filter(({ name }) => !EXCEPT.includes(name));
-  return [...found(DECODER, 'decoder'), ...found(FUNCTION, 'function')];
+  const decoders = [...source.matchAll(DECODER)].map(([, name = '']) => ({ file, name, form: 'decoder' as const }));
+  const functions = [...source.matchAll(FUNCTION)].map(([, name = '', type]) => {
+    return { file, name, form: type === 'string' ? ('text' as const) : ('function' as const) };
+  });
+  return [...decoders, ...functions].filter(({ name }) => !EXCEPT.includes(name));
 }

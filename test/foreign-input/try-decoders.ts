@@ -74,6 +74,7 @@ async function tryDecoder({ file, name, form }: FoundDecoder): Promise<Tried> {
   if (!isFunction(decode)) throw new Error(`${file}: ${name} is no function`);
   let [messageChars, faults] = [0, 0];
   for (const input of inputs()) {
+    if (form === 'text' && typeof input !== 'string') continue;
     const kept = form === 'decoder' ? faultsOf(decode, input) : errorOf(decode, input);
     messageChars = Math.max(messageChars, ...kept.map((text) => text.length));
     faults = Math.max(faults, kept.length);
