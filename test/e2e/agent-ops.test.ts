@@ -33,8 +33,11 @@ async function podRoutes(trial: Trial): Promise<readonly string[]> {
   return routes.map((route) => String(route['dst'])).sort();
 }
 
-async function ipForward(trial: Trial): Promise<string> {
-  return (await trial.node.netns.run(['cat', '/proc/sys/net/ipv4/ip_forward'])).trim();
+// The kernel sends no message when this setting changes.
+const ACCEPT_RA = '/proc/sys/net/ipv6/conf/eth1/accept_ra';
+
+async function acceptRa(trial: Trial): Promise<string> {
+  return (await trial.node.netns.run(['cat', ACCEPT_RA])).trim();
 }
 
 const COMPACT: TrialSpec = {
@@ -95,17 +98,17 @@ function byIp(a: { readonly ip: string }, b: { readonly ip: string }): number {
 test('Repair: a dry run tells and changes nothing, a repair does it', withOps, COMPACT, async (t, trial, ops) => {
   await trial.addPod();
   t.deepEqual((await ops.call('repair', { dryRun: true })).operations, [], 'all is as it should be');
-  // Of settings the kernel tells nobody, and the timer is an hour away.
-  await trial.node.netns.run(['sh', '-c', 'echo 0 > /proc/sys/net/ipv4/ip_forward']);
-  const wanted = ['sysctl -w net.ipv4.ip_forward=1'];
+  // The timer is an hour away.
+  await trial.node.netns.run(['sh', '-c', `echo 1 > ${ACCEPT_RA}`]);
+  const wanted = ['sysctl -w net.ipv6.conf.eth1.accept_ra=0'];
   for (let time = 0; time < 2; time++) {
     const told = await ops.call('repair', { dryRun: true });
     t.deepEqual({ ...told, durationUs: 0, agentVersion: '' }, { ...NOTHING_ELSE, operations: wanted, dryRun: true });
-    t.is(await ipForward(trial), '0');
+    t.is(await acceptRa(trial), '1');
   }
   const mended = await ops.call('repair', {});
   t.deepEqual({ ...mended, durationUs: 0, agentVersion: '' }, { ...NOTHING_ELSE, operations: wanted });
-  t.is(await ipForward(trial), '1');
+  t.is(await acceptRa(trial), '0');
   t.deepEqual((await ops.call('repair', {})).operations, []);
   const { passes, repaired, lastPassCause, status, journalOrigin, leasesActive, ruleMode, calls } = await ops.call(
     'summary',
