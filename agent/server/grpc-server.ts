@@ -1,10 +1,12 @@
 import { lstatSync, rmSync } from 'node:fs';
+import { createServer as createTcpServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   Server,
   ServerCredentials,
   type ServiceDefinition,
   type sendUnaryData,
+  status,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import { AGENT_SERVICE } from '../api/service.ts';
@@ -26,6 +28,29 @@ type RunningServer = {
  * sockets at once.
  */
 const IDLE_MS = 5 * 60_000;
+
+/** The same on TCP, where any user of the node could hold all the connections that are allowed. */
+const TCP_IDLE_MS = 30_000;
+
+/** What peers of one address may hold at once. */
+type PeerLimits = {
+  /** Longest request, bytes. */
+  readonly requestBytes: number;
+  /** Most calls at once on one connection. An executable makes one. */
+  readonly streams: number;
+};
+
+/** Only root opens the unix socket. A GC of a full node names a thousand attachments. */
+const SOCKET_LIMITS: PeerLimits = { requestBytes: 1 << 20, streams: 64 };
+/** All connections together hold at most 64 MiB of requests; the agent's memory limit is 320 MiB. */
+const TCP_LIMITS: PeerLimits = { requestBytes: 1 << 17, streams: 8 };
+const TCP_CONNECTIONS = 64;
+
+/**
+ * Most calls in flight. A peer may end a stream and begin the next one while the call of the first still runs. A
+ * kubelet starts at most some hundred Pods at once.
+ */
+const MAX_CALLS = 512;
 
 /** How long a stream's end may take to be read: a watcher that is stopped must not delay the shutdown of the agent. */
 const STREAM_END_MS = 500;
@@ -59,26 +84,32 @@ export async function serveGrpc(
 ): Promise<RunningServer> {
   const health = createHealth();
   const calls = countInFlight(implementation);
-  const createServer = (): Server => {
-    const server = new Server({ 'grpc.max_receive_message_length': 4 << 20, 'grpc.max_connection_idle_ms': idleMs });
+  const createServer = ({ requestBytes, streams }: PeerLimits, connectionIdleMs: number): Server => {
+    const server = new Server({
+      'grpc.max_receive_message_length': requestBytes,
+      'grpc.max_concurrent_streams': streams,
+      'grpc.max_connection_idle_ms': connectionIdleMs,
+    });
     server.addService(AGENT_SERVICE as ServiceDefinition, calls.implementation);
     server.addService(health.definition, health.implementation);
     return server;
   };
-  const server = createServer();
+  const server = createServer(SOCKET_LIMITS, idleMs);
   if (local !== undefined) server.addService(local.definition, local.implementation);
   await publishSocket(socketPath, (temporary) => bind(server, `unix:${temporary}`));
   const inode = lstatSync(socketPath).ino;
   const servers = [server];
+  let stopListening = (): void => undefined;
   if (tcpAddress !== undefined) {
     // A server of its own: what is not registered there cannot be called there, whatever a peer claims to be.
-    const tcp = createServer();
-    await bind(tcp, tcpAddress);
+    const tcp = createServer(TCP_LIMITS, Math.min(idleMs, TCP_IDLE_MS));
+    stopListening = await listen(tcp, tcpAddress);
     servers.push(tcp);
   }
   return {
     health,
     drain: async (graceMs) => {
+      stopListening();
       health.setServing(false);
       health.close();
       local?.close();
@@ -87,6 +118,21 @@ export async function serveGrpc(
       await Promise.all(servers.map((each) => shutdown(each, graceMs, calls.idle())));
     },
   };
+}
+
+/** Serves at most `TCP_CONNECTIONS` connections of a TCP address; closes further ones. Returns what stops listening. */
+async function listen(server: Server, address: string): Promise<() => void> {
+  const { hostname, port } = new URL(`tcp://${address}`);
+  const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
+  const listener = createTcpServer((connection) => injector.injectConnection(connection));
+  listener.maxConnections = TCP_CONNECTIONS;
+  const bound = Promise.withResolvers<void>();
+  listener.once('error', bound.reject);
+  listener.listen({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) }, bound.resolve);
+  await bound.promise;
+  // accept(2) without a descriptor left: the peer is closed, and the next one may be served.
+  listener.on('error', () => undefined);
+  return () => listener.close();
 }
 
 async function bind(server: Server, address: string): Promise<void> {
@@ -121,7 +167,7 @@ type InFlight = {
 
 type UnaryHandler = (call: unknown, reply: sendUnaryData<unknown>) => void;
 
-/** Wraps the handlers of a service whose methods are all unary, to count its calls. */
+/** Wraps the handlers of a service whose methods are all unary, to count its calls and to refuse too many. */
 function countInFlight(implementation: UntypedServiceImplementation): InFlight {
   let count = 0;
   let waiting: (() => void)[] = [];
@@ -133,6 +179,10 @@ function countInFlight(implementation: UntypedServiceImplementation): InFlight {
   };
   const counted = Object.entries(implementation).map(([name, handler]) => {
     const run: UnaryHandler = (call, reply) => {
+      if (count >= MAX_CALLS) {
+        reply({ code: status.RESOURCE_EXHAUSTED, details: `${MAX_CALLS} calls are in flight; try again` });
+        return;
+      }
       count++;
       // The table of methods says that it is unary; the library's own type covers streams as well.
       (handler as UnaryHandler)(call, (...answer) => {

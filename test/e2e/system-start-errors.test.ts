@@ -7,6 +7,7 @@ import { buildExecutables } from '../../tools/build.ts';
 import { Child } from '../support/child.ts';
 import { childEnv } from '../support/child-env.ts';
 import { executablePath } from '../support/executables.ts';
+import { freePort } from '../support/free-port.ts';
 import { tryRun } from '../support/run.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -36,15 +37,6 @@ contexts: [{name: x, context: {cluster: c, user: u}}]
 current-context: x
 `;
 const DEAD = fileOf('dead.yaml', kubeconfig('http://127.0.0.1:9'));
-
-/** A port that nobody listened on a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const bound = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof bound === 'object' && bound !== null ? bound.port : 0;
-}
 
 /** An environment in which nothing is set but what is given: no Pod's, no cloud's. */
 const env = (more: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> => ({

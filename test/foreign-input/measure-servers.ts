@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { MAX_BODY_BYTES } from '../../runtime/body-budget.ts';
 import { type KeyPair, makeKeyPair } from '../kube-api/pki.ts';
 import { Child } from '../support/child.ts';
+import { freePort } from '../support/free-port.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -94,13 +94,4 @@ function post(port: number, pair: KeyPair, body: string): Promise<number> {
 function peakMib(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1] ?? Number.NaN) / 1_024;
-}
-
-/** A port that no process listens on at this moment: the flag takes no port 0. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

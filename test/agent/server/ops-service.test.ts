@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { Client, credentials } from '@grpc/grpc-js';
 import test, { type ExecutionContext } from 'ava';
 import { EVENT_KIND } from '../../../agent/api/ops-messages.ts';
@@ -10,6 +10,7 @@ import { type AgentUseCases, agentImplementation } from '../../../agent/server/a
 import { serveGrpc } from '../../../agent/server/grpc-server.ts';
 import { type OpsUseCases, opsService } from '../../../agent/server/ops-service.ts';
 import { openAgentCaller } from '../../support/agent-call.ts';
+import { freePort } from '../../support/free-port.ts';
 import { openOpsCaller } from '../../support/ops-call.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -17,15 +18,6 @@ import { waitUntil } from '../../support/wait-until.ts';
 const UNAVAILABLE = 14;
 const UNIMPLEMENTED = 12;
 const RESOURCE_EXHAUSTED = 8;
-
-async function freePort(): Promise<number> {
-  const bound = Promise.withResolvers<number>();
-  const server = createServer().listen(0, '127.0.0.1', () => {
-    const address = server.address();
-    server.close(() => bound.resolve(typeof address === 'object' && address !== null ? address.port : 0));
-  });
-  return await bound.promise;
-}
 
 async function serve(t: ExecutionContext, change: Partial<OpsUseCases> = {}) {
   const dir = createTempDir('ops');
