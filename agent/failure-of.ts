@@ -1,10 +1,19 @@
 import { isWireError, type WireErrorCode } from '../dataplane/wire-error.ts';
+import { limitText, MAX_TEXT } from '../runtime/limit-text.ts';
 import { CNI_CODE } from './api/cni-code.ts';
 import { type CniFailure, CniFailureError } from './cni-failure.ts';
 import { JournalError } from './journal/journal-error.ts';
 
-/** Translates any error of a use case into what the runtime gets. The only table from our errors to CNI codes. */
+/**
+ * Translates any error of a use case into what the runtime gets. The only table from our errors to CNI codes. The texts
+ * are cut: the runtime puts them into an event of the Pod.
+ */
 export function failureOf(error: unknown): CniFailure {
+  const { code, msg, details } = translate(error);
+  return { code, msg: limitText(msg, MAX_TEXT.event), details: limitText(details, MAX_TEXT.event) };
+}
+
+function translate(error: unknown): CniFailure {
   if (error instanceof CniFailureError) return { code: error.code, msg: error.message, details: error.details };
   if (error instanceof JournalError) return journalFailure(error);
   if (isWireError(error)) {

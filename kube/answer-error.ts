@@ -1,4 +1,5 @@
 import { isRecord } from '../runtime/decode.ts';
+import { limitText } from '../runtime/limit-text.ts';
 import { KubeError, type KubeErrorCode } from './kube-error.ts';
 
 /** An answer with an error status. */
@@ -67,7 +68,7 @@ const SHOWN_CHARS = 1000;
 function textOf(known: Readonly<Record<string, unknown>>, body: unknown): string {
   const text = typeof known['message'] === 'string' ? known['message'] : typeof body === 'string' ? body.trim() : '';
   if (text === '') return 'no text';
-  return text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}…` : text;
+  return limitText(text, SHOWN_CHARS);
 }
 
 function waitOf(known: Readonly<Record<string, unknown>>, header: string | undefined): number | undefined {

@@ -1,3 +1,5 @@
+import { limitText, MAX_TEXT } from '../runtime/limit-text.ts';
+
 /** One aspect of an object's state. @see metav1.Condition */
 export type Condition = {
   readonly type: string;
@@ -15,13 +17,18 @@ type DesiredCondition = Omit<Condition, 'lastTransitionTime'>;
 
 /**
  * Sets one condition in a list, at its place or at the end. Its time moves only when its status changes. When nothing
- * changes, the same list object is returned, so that the caller can skip the write.
+ * changes, the same list object is returned, so that the caller can skip the write. A message is cut at 2,048
+ * characters.
  */
 export function withCondition(
   conditions: readonly Condition[],
-  desired: DesiredCondition,
+  condition: DesiredCondition,
   nowText: string,
 ): readonly Condition[] {
+  const desired =
+    condition.message === undefined
+      ? condition
+      : { ...condition, message: limitText(condition.message, MAX_TEXT.condition) };
   const known = conditions.find((one) => one.type === desired.type);
   if (known === undefined) return [...conditions, { ...desired, lastTransitionTime: nowText }];
   if (isSame(known, desired)) return conditions;

@@ -1,5 +1,6 @@
 import { type BackoffSettings, backoffMs } from '../runtime/backoff.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { limitText, MAX_TEXT } from '../runtime/limit-text.ts';
 import type { Logger } from '../runtime/log.ts';
 import { EventCorrelator, remember } from './events/event-correlator.ts';
 import { type EventInput, eventName, eventNamespace, eventObject } from './events/event-object.ts';
@@ -33,6 +34,9 @@ export type EventRecorder = {
   flush(): Promise<void>;
 };
 
+/** Leaves place for the words with which the correlator begins a text. */
+const MAX_EVENT_TEXT = MAX_TEXT.event - 40;
+
 const QUEUE_LIMIT = 1000;
 /** Most written events that are remembered, so that an equal event increases their count. */
 const MAX_KNOWN = 4096;
@@ -60,9 +64,11 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
   };
   return {
     record: (input) => {
-      const correlated = correlator.correlate(input, clock.monotonicMs());
+      // First: the text is also a key in the memory of the correlator and of the writer.
+      const limited = { ...input, message: limitText(input.message, MAX_EVENT_TEXT) };
+      const correlated = correlator.correlate(limited, clock.monotonicMs());
       if (correlated === undefined) {
-        log.debug('event not written, too many of this object', { event: input });
+        log.debug('event not written, too many of this object', { event: limited });
         observer?.onEvent?.('spam');
         return;
       }

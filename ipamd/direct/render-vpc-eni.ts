@@ -3,6 +3,7 @@ import { API_VERSION, CLOUD_FINALIZER, ENI_ZONE_LABEL, NODE_NAME_LABEL } from '.
 import { VPC_ENI_KIND } from '../../crd/vpc-eni.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { Faults, isRecord } from '../../runtime/decode.ts';
+import { limitText, MAX_TEXT } from '../../runtime/limit-text.ts';
 import type { NodeEniEntry, VpcEniPhase } from './decide-vpc-eni.ts';
 
 type Raw = Readonly<Record<string, unknown>>;
@@ -54,10 +55,11 @@ export function withoutFinalizer(object: KubeObject): KubeObject {
 /** Returns the object with a problem text for people; '' for none. */
 export function withMessage(object: KubeObject, message: string): KubeObject {
   const { message: _before, ...status } = recordOf(object['status']);
-  return { ...object, status: message === '' ? status : { ...status, message: message.slice(0, MAX_MESSAGE_LENGTH) } };
+  return {
+    ...object,
+    status: message === '' ? status : { ...status, message: limitText(message, MAX_TEXT.statusMessage) },
+  };
 }
-
-const MAX_MESSAGE_LENGTH = 1_024;
 
 function isOnNode(phase: VpcEniPhase): boolean {
   return phase !== 'Available' && phase !== 'Deleting';

@@ -1,4 +1,5 @@
 import { type Condition, withCondition } from '../../kube/conditions.ts';
+import { limitText, MAX_TEXT } from '../../runtime/limit-text.ts';
 import type { EipPhase, EipStatus } from './eip-view.ts';
 
 /** Why a claim is in its phase, for people. */
@@ -21,21 +22,18 @@ export function inPhase(status: EipStatus, phase: EipPhase, why: EipReason, nowM
       type: 'Ready',
       status: isReady ? 'True' : 'False',
       reason: why.reason,
-      ...(why.message === undefined ? {} : { message: why.message.slice(0, MAX_MESSAGE_LENGTH) }),
+      ...(why.message === undefined ? {} : { message: why.message }),
     },
     instantOf(nowMs),
   );
   const next: EipStatus = {
     ...rest,
     phase,
-    ...(why.message === undefined ? {} : { message: why.message.slice(0, MAX_MESSAGE_LENGTH) }),
+    ...(why.message === undefined ? {} : { message: limitText(why.message, MAX_TEXT.statusMessage) }),
     conditions: [...conditions],
   };
   return isSameStatus(status, next) ? status : next;
 }
-
-/** Longest message of the field, characters. */
-const MAX_MESSAGE_LENGTH = 1024;
 
 /** Renders a time as RFC 3339. */
 export function instantOf(ms: number): string {

@@ -1,6 +1,7 @@
 import type { CallContext, CloudTask } from '../../cloud/cloud.ts';
 import { type CloudError, isCloudError } from '../../cloud/cloud-error.ts';
 import type { EipClaim } from '../../crd/eip-claim.ts';
+import { limitText, MAX_TEXT } from '../../runtime/limit-text.ts';
 import { decideIntentResolution } from '../nec/decide-intent-resolution.ts';
 import { claimBreaker, EIP_QUOTA, type EipDeps } from './eip-deps.ts';
 import { inPhase } from './eip-status.ts';
@@ -152,7 +153,7 @@ export class EipRunner {
     const { breakers, ids } = this.#deps;
     if (intent.action === 'AllocateAddresses') breakers.endProbe(EIP_QUOTA, key);
     if (error.retry === 'resolve') {
-      const lastError = { code: error.code, message: error.text.slice(0, MAX_MESSAGE_LENGTH), at: ids.now() };
+      const lastError = { code: error.code, message: limitText(error.text, MAX_TEXT.statusMessage), at: ids.now() };
       const tries = intent.tries ?? 1;
       return this.#open(
         one,
@@ -227,7 +228,6 @@ const REFUSAL_TEXTS: Readonly<Partial<Record<EipIntent['action'], RefusalText>>>
 };
 
 const MAX_REMEMBERED = 50_000;
-const MAX_MESSAGE_LENGTH = 1024;
 const MAX_BACKOFF_FACTOR = 8;
 
 function doneNote(intent: EipIntent, status: EipStatus): EipNote | undefined {

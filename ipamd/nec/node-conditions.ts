@@ -1,4 +1,5 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { limitText, MAX_TEXT } from '../../runtime/limit-text.ts';
 import type { DirectBlocked } from './decide-direct-growth.ts';
 import type { Ids } from './decision.ts';
 import type { Blocked } from './decision-context.ts';
@@ -8,9 +9,6 @@ import type { Supply } from './supply.ts';
 
 type Condition = NonNullable<NodeEniConfigStatus['conditions']>[number];
 type NewCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
-
-/** Longest message of a condition, characters. */
-const MAX_MESSAGE_LENGTH = 2048;
 
 /** Returns the status with its conditions up to date; the same object when they are unchanged. Takes the time. */
 export function withReady(
@@ -29,7 +27,7 @@ export function withCondition(status: NodeEniConfigStatus, desired: NewCondition
   const conditions = status.conditions ?? [];
   const existing = conditions.find((condition) => condition.type === desired.type);
   const { message: fullMessage, ...head } = desired;
-  const message = fullMessage?.slice(0, MAX_MESSAGE_LENGTH);
+  const message = fullMessage === undefined ? undefined : limitText(fullMessage, MAX_TEXT.condition);
   const isSame =
     existing?.status === desired.status && existing.reason === desired.reason && existing.message === message;
   if (isSame) return status;

@@ -5,6 +5,7 @@ import { nodeUsageOf } from '../../crd/node-usage.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { isRecord } from '../../runtime/decode.ts';
+import { joinLimited } from '../../runtime/limit-text.ts';
 import type { IpamdEventReason } from '../event-reasons.ts';
 import type { Leaving, NodeInstance, NodeProblem, NodeView } from '../nec/node-view.ts';
 import type { NecEntry } from '../node/nec-entry.ts';
@@ -333,10 +334,10 @@ function unusableSubnets(
   instance: NodeInstance | undefined,
 ): string {
   const ids = [...unknownIds, ...invalid];
-  const missing = ids.length === 0 ? [] : [`named for this node, and not known to the cloud: ${ids.join(', ')}`];
+  const missing = ids.length === 0 ? [] : [`named for this node, and not known to the cloud: ${joinLimited(ids)}`];
   // Without a known instance it is not known which subnets are elsewhere.
   const misplaced = instance === undefined ? [] : elsewhere.map((subnet) => misplacedSubnet(subnet, instance));
-  return [...missing, ...misplaced].join('; ');
+  return joinLimited([...missing, ...misplaced], '; ');
 }
 
 function misplacedSubnet({ subnetId, vpcId, zone }: Choices['elsewhere'][number], instance: NodeInstance): string {

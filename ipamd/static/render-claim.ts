@@ -52,14 +52,10 @@ export function renderClaim(
 
 /** Builds the merge patch with the condition that a claim is unreadable; it changes nothing else of the claim. */
 export function renderInvalid(message: string, resourceVersion: string | undefined, nowText: string): object {
-  const text = message.slice(0, MAX_MESSAGE_LENGTH);
-  const ready = { type: 'Ready', status: 'False', reason: 'ClaimInvalid', message: text } as const;
+  const ready = { type: 'Ready', status: 'False', reason: 'ClaimInvalid', message } as const;
   const metadata = resourceVersion === undefined ? {} : { metadata: { resourceVersion } };
   return { ...metadata, status: { conditions: withCondition([], ready, nowText) } };
 }
-
-/** Longest message of a condition, characters. */
-const MAX_MESSAGE_LENGTH = 2_048;
 
 /**
  * Renders a VpcIP, new or merged into the present object. It has no owner: a cluster-scoped object cannot have a

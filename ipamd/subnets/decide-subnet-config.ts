@@ -1,4 +1,5 @@
-import type { Fault } from '../../runtime/decode.ts';
+import { type Fault, MAX_FAULTS } from '../../runtime/decode.ts';
+import { joinLimited, limitText } from '../../runtime/limit-text.ts';
 
 /** Content of the ConfigMap `tke-eni-ipamd`. */
 export type SubnetConfig = {
@@ -24,6 +25,9 @@ export const CONFIG_KEY = {
 } as const;
 
 const SUBNET = /^subnet-[a-z0-9]{4,32}$/;
+/** Most subnets that are read. A VPC has 100 of them; each pass describes all that are named. */
+const MAX_SUBNETS = 1_000;
+
 const VPC = /^vpc-[a-z0-9]{4,32}$/;
 
 /** Reads the subnets of the ConfigMap, a list joined by colons, and lists every fault. */
@@ -31,11 +35,15 @@ export function readSubnetConfig(data: Readonly<Record<string, unknown>> | undef
   const faults: Fault[] = [];
   const text = data?.[CONFIG_KEY.subnets];
   const items = typeof text === 'string' ? text.split(':').map((item) => item.trim()) : [];
-  const subnetIds = [...new Set(items.filter((item) => SUBNET.test(item)))];
+  const named = [...new Set(items.filter((item) => SUBNET.test(item)))];
+  const subnetIds = named.slice(0, MAX_SUBNETS);
   const path = `data.${CONFIG_KEY.subnets}`;
   // A colon at the end, or two in a row, is accepted.
-  for (const item of items.filter((one) => one !== '' && !SUBNET.test(one)))
+  const wrong = items.filter((one) => one !== '' && !SUBNET.test(one));
+  for (const item of wrong.slice(0, MAX_FAULTS))
     faults.push({ path, expected: 'a list of subnets such as subnet-a1b2c3d4:subnet-e5f6a7b8', got: quoted(item) });
+  if (named.length > MAX_SUBNETS)
+    faults.push({ path, expected: `at most ${MAX_SUBNETS} subnets`, got: `${named.length} subnets` });
   if (subnetIds.length === 0 && faults.length === 0)
     faults.push({ path, expected: 'at least one subnet', got: text === undefined ? 'nothing' : quoted(text) });
   const vpc = data?.[CONFIG_KEY.vpc];
@@ -52,7 +60,7 @@ export function readSubnetConfig(data: Readonly<Record<string, unknown>> | undef
 const SHOWN_CHARS = 80;
 
 function quoted(value: unknown): string {
-  return JSON.stringify(value).slice(0, SHOWN_CHARS);
+  return limitText(JSON.stringify(typeof value === 'string' ? value.slice(0, SHOWN_CHARS) : value) ?? '', SHOWN_CHARS);
 }
 
 /**
@@ -79,13 +87,16 @@ export function renderConfigProblems(
   inForce: readonly string[] | undefined,
   vpcIds: readonly string[] = [],
 ): readonly { readonly reason: 'ConfigInvalid' | 'SubnetUnknown'; readonly message: string }[] {
-  const effect = inForce === undefined ? 'the rest is used' : `${inForce.join(', ')} stay in force`;
-  const where = vpcIds.length === 0 ? 'the cloud' : vpcIds.join(', ');
-  const detail = faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`).join('; ');
+  const effect = inForce === undefined ? 'the rest is used' : `${joinLimited(inForce)} stay in force`;
+  const where = vpcIds.length === 0 ? 'the cloud' : joinLimited(vpcIds);
+  const detail = joinLimited(
+    faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`),
+    '; ',
+  );
   return [
     ...(faults.length === 0 ? [] : [{ reason: 'ConfigInvalid', message: `${detail}; ${effect}` } as const]),
     ...(unknown.length === 0
       ? []
-      : [{ reason: 'SubnetUnknown', message: `${where} has no ${unknown.join(', ')}; ${effect}` } as const]),
+      : [{ reason: 'SubnetUnknown', message: `${where} has no ${joinLimited(unknown)}; ${effect}` } as const]),
   ];
 }

@@ -24,8 +24,6 @@ type EventSource = { readonly component: string; readonly host?: string };
 /** How many times it happened, and when first and last; RFC 3339. */
 type EventTimes = { readonly count: number; readonly firstTime: string; readonly lastTime: string };
 
-/** Longest message; the API server refuses longer ones. */
-const MAX_MESSAGE_CHARS = 1024;
 /**
  * Longest part of the object's name in an event's name. The limit is 253; the rest is for the part that makes it
  * unique.
@@ -56,7 +54,7 @@ export function eventObject(
     involvedObject: involved,
     type,
     reason,
-    message: message.length > MAX_MESSAGE_CHARS ? `${message.slice(0, MAX_MESSAGE_CHARS - 1)}…` : message,
+    message,
     source: { component, ...(host === undefined ? {} : { host }) },
     reportingComponent: component,
     reportingInstance: host ?? '',

@@ -60,6 +60,22 @@ test('openSubnets: keeps the last good subnets before wrong ones, says so once, 
   });
 });
 
+test('openSubnets: the texts about 100,000 wrong subnets are short', async (t) => {
+  await inScene(async (scene) => {
+    const good = scene.subnets.config()?.subnetIds;
+    const many = (prefix: string): string => Array.from({ length: 100_000 }, (_, index) => prefix + index).join(':');
+    for (const subnets of [many('subnet-'), many('subnet-abc'), many('no subnet ')]) {
+      t.deepEqual(await configured(scene, subnets), good);
+      for (const { message } of scene.subnets.problems())
+        t.true(message.length < 4_096, `${message.length} characters`);
+    }
+    await scene.join();
+    for (const { message } of scene.factsOf().problems ?? []) t.true(message.length < 4_096);
+    t.true(scene.events.length >= 2);
+    t.true(scene.events.every((event) => event.length < 4_096));
+  });
+});
+
 test('openSubnets: keeps the last good subnets when the ConfigMap goes', async (t) => {
   await inScene(async (scene) => {
     await scene.kube.delete(CONFIG_MAPS, CONFIG_MAP);
