@@ -1,4 +1,4 @@
-import { type FSWatcher, readdirSync, readFileSync, renameSync, rmSync, watch } from 'node:fs';
+import { type FSWatcher, readdirSync, readFileSync, renameSync, rmSync, statSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { decodeOrThrow, integer, optional, record, required, text } from '../runtime/decode.ts';
 import { ensureFolder } from '../runtime/folder.ts';
@@ -112,15 +112,25 @@ type SpoolFile = { readonly path: string; readonly del: SpooledDel };
 
 function readSpool(deps: SpoolDeps): readonly SpoolFile[] {
   const entries = readdirSync(deps.directory, { withFileTypes: true }).filter(({ name }) => name.endsWith(SUFFIX));
-  const files = entries.flatMap((entry) => readSpoolFile(deps, join(deps.directory, entry.name), entry.isFile()) ?? []);
+  const files = entries.flatMap((entry) => {
+    const path = join(deps.directory, entry.name);
+    return readSpoolFile(deps, path, entry.isFile() && sizeOf(path) <= MAX_BYTES) ?? [];
+  });
   return files.sort((a, b) => (a.del.writtenAtBootMs ?? 0) - (b.del.writtenAtBootMs ?? 0));
 }
 
-/** @param isFile False for what may block when it is read: a pipe, a link to one. */
-function readSpoolFile(deps: SpoolDeps, path: string, isFile: boolean): SpoolFile | undefined {
+/** Longest spooled DEL, bytes; an executable writes some hundred. */
+const MAX_BYTES = 65_536;
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** @param isReadable False for what is too long, and for what may block when it is read: a pipe, a link to one. */
+function readSpoolFile(deps: SpoolDeps, path: string, isReadable: boolean): SpoolFile | undefined {
   let content: string;
   try {
-    content = isFile ? readFileSync(path, 'utf8') : '';
+    content = isReadable ? readFileSync(path, 'utf8') : '';
   } catch (error) {
     // Its executable removed it meanwhile, or no descriptor is left: what still exists the next time is read then.
     deps.log.warn('spooled DEL cannot be read now, left for later', { path, error });

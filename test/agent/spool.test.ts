@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import test from 'ava';
 import { drainSpool, type SpoolDeps, watchSpool } from '../../agent/spool.ts';
 import { silentLogger } from '../../runtime/log.ts';
@@ -50,9 +50,16 @@ test('drainSpool: sets aside what it cannot read and passes over files that are 
   t.teardown(() => dir.close());
   writeFileSync(dir.join('torn.json'), '{"containerId": "c');
   writeFileSync(dir.join('wrong.json'), '{"containerId": 7}');
+  writeFileSync(dir.join('large.json'), '{"containerId": "c", "ifName": "eth0", "netns": ""}');
+  truncateSync(dir.join('large.json'), 2 ** 40);
   writeFileSync(dir.join('.a.json.tmp'), 'half');
   t.is(await drainSpool(deps), 0);
-  t.deepEqual(readdirSync(dir.path).sort(), ['.a.json.tmp', 'torn.json.rejected', 'wrong.json.rejected']);
+  t.deepEqual(readdirSync(dir.path).sort(), [
+    '.a.json.tmp',
+    'large.json.rejected',
+    'torn.json.rejected',
+    'wrong.json.rejected',
+  ]);
 });
 
 test('drainSpool: is not held up by what is no file', async (t) => {
