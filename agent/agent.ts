@@ -3,12 +3,14 @@ import type { Kernel } from '../dataplane/kernel.ts';
 import { openNft } from '../dataplane/nft.ts';
 import { openMonitor } from '../netlink/monitor.ts';
 import { openRtnetlink } from '../netlink/rtnetlink.ts';
+import { runInBackground } from '../runtime/background.ts';
 import { serveHttpEndpoints } from '../runtime/http-endpoints.ts';
 import { openSysctl } from '../sysctl/sysctl.ts';
 import { acceptSupply } from './accept-supply.ts';
 import { adoptAtStart } from './adopt/adopt-at-start.ts';
 import { attach } from './attach.ts';
 import { check } from './check.ts';
+import type { ClusterConnection } from './cluster/cluster.ts';
 import { NO_EVENTS } from './cluster/node-events.ts';
 import { collectInvalid } from './collect.ts';
 import { type AgentComponents, type AgentRuntime, createComponents } from './components.ts';
@@ -16,7 +18,7 @@ import type { AgentConfig } from './config/options.ts';
 import { decideRuleMode } from './decide-rule-mode.ts';
 import { detach } from './detach.ts';
 import { followEgressExempt, restoreEgressExempt } from './eip/follow-egress-exempt.ts';
-import { followReadiness } from './follow-readiness.ts';
+import { followReadiness, type ReadinessListener } from './follow-readiness.ts';
 import { removeConflist } from './install/conflist.ts';
 import { openInstallation } from './installation.ts';
 import { acceptSupplyDepsOf, joinCluster, openDevicePlugin } from './join-cluster.ts';
@@ -104,7 +106,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
     signal: shutdown.signal,
   });
   const isReady = (): boolean => statusOf(state, notReadyReason(readiness)) === undefined;
-  void followReadiness(state, isReady, shutdown.signal, {
+  const onReadiness: ReadinessListener = {
     changed: (isReadyNow) => {
       server.health.setServing(isReadyNow);
       reportReadiness(components, readiness);
@@ -114,12 +116,12 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
       await installation.ensureExecutables();
       await installation.ensureConflist();
     },
-  });
-  void cluster?.publish(isReady, shutdown.signal);
-  if (cluster !== undefined && config.egress === 'node') {
-    const { pods } = cluster;
-    const { conntrack } = useCases;
-    void followEgressExempt({ state, pods, conntrack, log, loop }, shutdown.signal);
+  };
+  runInBackground('following the readiness', followReadiness(state, isReady, shutdown.signal, onReadiness));
+  if (cluster !== undefined) {
+    runInBackground('writing to the API server', cluster.publish(isReady, shutdown.signal));
+    if (config.egress === 'node')
+      runInBackground('following egress', followEgress(components, cluster, loop, shutdown.signal));
   }
 
   return {
@@ -147,6 +149,15 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
 
 function addressOf({ socket, listenAddress }: AgentConfig): GrpcAddress {
   return { socketPath: socket, ...(listenAddress === '' ? {} : { tcpAddress: listenAddress }) };
+}
+
+function followEgress(
+  { state, useCases: { conntrack, log } }: AgentComponents,
+  { pods }: ClusterConnection,
+  loop: RepairLoop,
+  signal: AbortSignal,
+): Promise<void> {
+  return followEgressExempt({ state, pods, conntrack, log, loop }, signal);
 }
 
 function reportReadiness({ state, operationLog }: AgentComponents, readiness: Readiness): void {

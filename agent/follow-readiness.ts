@@ -1,7 +1,7 @@
 import type { NodeState } from './node-state.ts';
 
 /** Acts on the node's readiness to serve ADDs. */
-type ReadinessListener = {
+export type ReadinessListener = {
   /** Called at first, and whenever readiness has changed. */
   changed(isReady: boolean): void;
   /** Called with each poll; must not throw. */

@@ -1,3 +1,4 @@
+import { runInBackground } from '../runtime/background.ts';
 import type { ClusterConnection } from './cluster/cluster.ts';
 import { collectOrphans } from './collect.ts';
 import type { AgentComponents } from './components.ts';
@@ -62,7 +63,7 @@ export function startMaintenance(deps: MaintenanceDeps): { close(): void } {
             deps,
             config.gcIntervalMs,
             'collect',
-            async () => void (await collectOrphans(useCases, view, signal, cluster?.pods)),
+            async () => await collectOrphans(useCases, view, signal, cluster?.pods),
           ),
         ]),
   ];
@@ -87,7 +88,7 @@ function every(
       isRunning = false;
     }
   };
-  return setInterval(() => void tick(), intervalMs);
+  return setInterval(() => runInBackground(what, tick()), intervalMs);
 }
 
 function sample({ state, metrics }: AgentComponents): void {

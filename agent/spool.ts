@@ -1,5 +1,6 @@
 import { type FSWatcher, readdirSync, readFileSync, renameSync, rmSync, statSync, watch } from 'node:fs';
 import { join } from 'node:path';
+import { runInBackground } from '../runtime/background.ts';
 import { decodeOrThrow, integer, optional, record, required, text } from '../runtime/decode.ts';
 import { ensureFolder } from '../runtime/folder.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -96,7 +97,7 @@ export function watchSpool(deps: SpoolDeps): { close(): void; drain(): Promise<v
   const watcher: FSWatcher = watch(deps.directory, (_event, name) => {
     if (name !== null && !name.endsWith(SUFFIX)) return;
     clearTimeout(timer);
-    timer = setTimeout(() => void drain(), SETTLE_MS);
+    timer = setTimeout(() => runInBackground('draining the spool', drain()), SETTLE_MS);
   });
   watcher.on('error', (error) => deps.log.warn('spool folder not watched any more, the timer goes on', { error }));
   return {

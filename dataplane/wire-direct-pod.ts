@@ -32,7 +32,9 @@ export function wireDirectPod(
     const owned = ownedNic(pod);
     using inPod = openRtnetlinkIn(podNetns);
     // Pushed first: a move that failed halfway is undone as well.
-    undo.push(`interface of MAC ${owned.nic.mac}`, () => void returnNic(rtnetlink, hostNetns, podNetns, owned));
+    undo.push(`interface of MAC ${owned.nic.mac}`, () => {
+      returnNic(rtnetlink, hostNetns, podNetns, owned);
+    });
     const nic = moveNicToPod(rtnetlink, inPod, podNetns, owned);
     const { ifindex, name } = makeVeth(rtnetlink, inPod, podNetns, { pod, fallbackName });
     undo.push(`link ${name}`, () => rtnetlink.link.delete({ ifindex }));

@@ -1,3 +1,4 @@
+import { runInBackground } from '../runtime/background.ts';
 import type { Clock } from '../runtime/clock.ts';
 
 type Waiter = { readonly enter: () => void };
@@ -40,7 +41,7 @@ export class TokenBucket {
     };
     signal?.addEventListener('abort', leave, { once: true });
     this.#waiters.add(waiter);
-    if (!this.#isPumping) void this.#pump();
+    if (!this.#isPumping) runInBackground('handing out calls', this.#pump());
     try {
       await granted.promise;
     } finally {

@@ -1,4 +1,5 @@
 import { constants } from 'node:os';
+import { runInBackground } from '../runtime/background.ts';
 import type { BatchItem } from './batch.ts';
 import type { Conn } from './conn.ts';
 import { batchItem } from './exchange.ts';
@@ -48,7 +49,7 @@ export function createBackgroundDeletes(conn: Conn): BackgroundDeletes {
       });
       if (lane !== undefined) {
         lanes += 1;
-        void runLane(lane);
+        runInBackground('deleting links', runLane(lane));
       }
       await result;
     },

@@ -31,8 +31,12 @@ export function watchReadable(fd: number, drain: () => void): Watch {
   drains.add(drain);
   installHandler();
   fcntl(fd, F_SETOWN, process.pid);
-  const resume = () => void fcntl(fd, F_SETFL, fcntl(fd, F_GETFL, 0) | O_ASYNC);
-  const pause = () => void fcntl(fd, F_SETFL, fcntl(fd, F_GETFL, 0) & ~O_ASYNC);
+  const resume = () => {
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL, 0) | O_ASYNC);
+  };
+  const pause = () => {
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL, 0) & ~O_ASYNC);
+  };
   resume();
   return {
     pause,

@@ -1,5 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http';
-import { ConfigError } from './decode.ts';
+import { runInBackground } from './background.ts';
+import { listenOn } from './listen-on.ts';
 
 /** Sources of the endpoints; each is called again for each request. */
 type EndpointSources = {
@@ -26,24 +27,14 @@ const CHECK_INTERVAL_MS = 1_000;
  * @throws ConfigError that names the setting, when the address cannot be listened on
  */
 export async function serveHttpEndpoints(address: string, sources: EndpointSources): Promise<HttpEndpoints> {
-  const { host, port } = splitAddress(address);
   const limits = { ...TIMEOUTS, connectionsCheckingInterval: CHECK_INTERVAL_MS };
   const server = createServer(limits, (request, response) => {
-    void answer(request.url ?? '/', response, sources);
+    runInBackground('answering a request', answer(request.url ?? '/', response, sources));
   });
   server.maxConnections = MAX_CONNECTIONS;
-  const listening = Promise.withResolvers<void>();
-  server.once('error', listening.reject);
-  server.listen(port, host, listening.resolve);
-  await listening.promise.catch((error: unknown) => {
-    const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    const expected = "an address and port of this machine that no other process listens on, or '' for none";
-    const fault = { path: '--metrics-address', expected, got: `${address}: ${why}` };
-    throw new ConfigError('settings', [fault]);
-  });
-  const bound = server.address();
+  const bound = await listenOn(server, address, '--metrics-address', ", or '' for none");
   return {
-    address: typeof bound === 'object' && bound !== null ? `${host}:${bound.port}` : address,
+    address: bound,
     close: () => {
       server.close();
       server.closeAllConnections();
@@ -70,10 +61,4 @@ async function answerMetrics(response: ServerResponse, sources: EndpointSources)
 
 function answerCondition(response: ServerResponse, problem: string | undefined): void {
   response.writeHead(problem === undefined ? 200 : 503, { 'content-type': 'text/plain' }).end(`${problem ?? 'ok'}\n`);
-}
-
-/** Splits `host:port`, with brackets around an IPv6 host. The settings reader has checked the shape. */
-function splitAddress(address: string): { readonly host: string; readonly port: number } {
-  const colon = address.lastIndexOf(':');
-  return { host: address.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(address.slice(colon + 1)) };
 }

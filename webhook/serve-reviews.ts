@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
+import { runInBackground } from '../runtime/background.ts';
 import { BodyBudget, MAX_BODY_BYTES, MAX_LARGE_BODIES } from '../runtime/body-budget.ts';
 import type { ClientAdmission } from '../runtime/client-admission.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { ConfigError } from '../runtime/decode.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { TlsPair } from '../runtime/tls-files.ts';
 import type { ReviewReply } from './answer-review.ts';
@@ -50,31 +50,12 @@ export function createReviewServer(pair: TlsPair, deps: ReviewServerDeps): Serve
       headersTimeout: REQUEST_MS,
       keepAliveTimeout: IDLE_MS,
     },
-    (request, response) => void handleRequest(request, response, deps, budget),
+    (request, response) => runInBackground('answering a review', handleRequest(request, response, deps, budget)),
   );
   server.maxConnections = MAX_CONNECTIONS;
   // The client speaks no TLS or no HTTP. The connection is closed by now and cannot be answered.
   server.on('tlsClientError', (error) => deps.log.debug('a connection ended before it was secure', { error }));
   return server;
-}
-
-/**
- * Listens on `host:port`; port 0 selects any free port. Returns the address.
- * @throws ConfigError that names the setting, when the address cannot be listened on
- */
-export async function listenOn(server: Server, address: string): Promise<string> {
-  const colon = address.lastIndexOf(':');
-  const host = address.slice(0, colon).replace(/^\[|\]$/g, '');
-  const listening = Promise.withResolvers<void>();
-  server.once('error', listening.reject);
-  server.listen(Number(address.slice(colon + 1)), host, listening.resolve);
-  await listening.promise.catch((error: unknown) => {
-    const got = `${address}: ${error instanceof Error && 'code' in error ? String(error.code) : String(error)}`;
-    const expected = 'an address and port of this machine that no other process listens on';
-    throw new ConfigError('settings', [{ path: '--listen-address', expected, got }]);
-  });
-  const bound = server.address();
-  return typeof bound === 'object' && bound !== null ? `${host}:${bound.port}` : address;
 }
 
 async function handleRequest(

@@ -9,12 +9,13 @@ import { ClientAdmission } from '../runtime/client-admission.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { decodeOrThrow } from '../runtime/decode.ts';
 import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
+import { listenOn } from '../runtime/listen-on.ts';
 import type { Logger } from '../runtime/log.ts';
 import { followTlsFiles, readTlsFiles, type TlsFollower } from '../runtime/tls-files.ts';
 import { answerReview } from './answer-review.ts';
 import { createWebhookMetrics, type WebhookMetrics } from './metrics.ts';
 import type { WebhookConfig } from './options.ts';
-import { createReviewServer, listenOn } from './serve-reviews.ts';
+import { createReviewServer } from './serve-reviews.ts';
 
 /** The dependencies of the webhook. */
 type WebhookRuntime = {
@@ -165,7 +166,7 @@ class Webhook implements RunningWebhook {
 
   async start(): Promise<void> {
     const { config, log, server, tls, rules, metrics } = this.#components;
-    this.address = await listenOn(server, config.listenAddress);
+    this.address = await listenOn(server, config.listenAddress, '--listen-address');
     if (config.clientCaFile === '')
       log.info('clients are not checked: everybody who reaches the port is answered', { flag: '--client-ca-file' });
     this.#following.push(tls.run(this.#stop.signal), rules.run(this.#stop.signal));

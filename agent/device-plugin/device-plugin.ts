@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { KubeClient } from '../../kube/kube-client.ts';
+import { runInBackground } from '../../runtime/background.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -203,9 +204,10 @@ function openDeviceReporter(
       if (!isFewer || node === undefined || isWithdrawn) return;
       const resource = { resource: name, capacity: devices.length, allocatable: healthy };
       // Kubelet does it too, some seconds later; nothing is lost when this fails.
-      void patchNode(node.kube, node.name, resource, signal).catch((error: unknown) => {
+      const patched = patchNode(node.kube, node.name, resource, signal).catch((error: unknown) => {
         if (!signal.aborted) log.warn('node status not written, kubelet will', { ...resource, error });
       });
+      runInBackground('writing the status of the node', patched);
     },
     withdraw: async () => {
       isWithdrawn = true;

@@ -67,7 +67,9 @@ export class EventHub {
         subscriber.isReady = true;
         flush(subscriber);
       },
-      close: () => void this.#subscribers.delete(subscriber),
+      close: () => {
+        this.#subscribers.delete(subscriber);
+      },
     };
   }
 

@@ -32,7 +32,9 @@ export function openOperationLog(deps: OperationLogDeps): OperationLog {
   // At most one operation for each key, because whoever begins one holds the key's lock.
   const running = new Map<LeaseKey, RunningOperation>();
   return {
-    begin: (key, start) => void running.set(key, newOperation(key, start, clock.monotonicMs())),
+    begin: (key, start) => {
+      running.set(key, newOperation(key, start, clock.monotonicMs()));
+    },
     decided: (key, lease) => {
       const operation = running.get(key);
       if (operation !== undefined) operation.decided = lease;
@@ -44,7 +46,9 @@ export function openOperationLog(deps: OperationLogDeps): OperationLog {
       operation.steps.push({ name, ms: nowMs - operation.stepFromMs });
       operation.stepFromMs = nowMs;
     },
-    kernelChanged: (key, render) => void running.get(key)?.kernel.push(render),
+    kernelChanged: (key, render) => {
+      running.get(key)?.kernel.push(render);
+    },
     end: (key, outcome) => {
       const operation = running.get(key);
       if (operation === undefined) return;

@@ -1,6 +1,7 @@
 import { openInformer } from '../../kube/informer.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { PODS } from '../../kube/resource-types.ts';
+import { runInBackground } from '../../runtime/background.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { type PodRecord, podRecordOf } from './pod-record.ts';
@@ -44,7 +45,7 @@ export function openPodView({ nodeName, ...options }: PodViewOptions): PodView {
     pageSize: PAGE_SIZE,
     decode: podRecordOf,
   });
-  void informer.start(closing.signal);
+  runInBackground('following the Pods of the node', informer.start(closing.signal));
   return {
     pods: () => informer.values(),
     find: (namespace, name) => informer.get(`${namespace}/${name}`),

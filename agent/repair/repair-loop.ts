@@ -1,4 +1,5 @@
 import type { MonitorEvent } from '../../netlink/monitor.ts';
+import { runInBackground } from '../../runtime/background.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { ReconcileReport } from './reconcile.ts';
 
@@ -49,7 +50,7 @@ export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
   const pass = (cause: string): Promise<ReconcileReport> => runExclusive(() => deps.reconcile(cause));
   const attempt = async (cause: string, followUps: number): Promise<void> => {
     const retry = (inMs: number): void => {
-      if (followUps < MAX_FOLLOW_UPS && !isClosed) setTimeout(() => void attempt(cause, followUps + 1), inMs);
+      if (followUps < MAX_FOLLOW_UPS && !isClosed) setTimeout(() => start(cause, followUps + 1), inMs);
     };
     try {
       if ((await pass(cause)).isStale) retry(RETRY_MS);
@@ -59,6 +60,7 @@ export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
       retry(RETRY_MS << followUps);
     }
   };
+  const start = (cause: string, followUps: number): void => runInBackground('repairing', attempt(cause, followUps));
   const kick = (cause: string): void => {
     causes.add(cause);
     if (isClosed || timer !== undefined) return;
@@ -66,7 +68,7 @@ export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
       timer = undefined;
       const all = [...causes].join(', ');
       causes.clear();
-      void attempt(all, 0);
+      start(all, 0);
     }, DEBOUNCE_MS);
   };
   const interval = setInterval(() => {

@@ -7,6 +7,7 @@ import { updateGuarded } from '../../kube/guarded-update.ts';
 import { type Informer, openInformer } from '../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
+import { runInBackground } from '../../runtime/background.ts';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { ConfigError, type Fault } from '../../runtime/decode.ts';
@@ -96,7 +97,7 @@ class KubeNecSource implements NecSource {
       decode: (object) => object,
     });
     this.#informer.subscribe(({ after }) => this.#onChange(after));
-    void this.#informer.start(this.#closing.signal);
+    runInBackground('following the NodeENIConfig', this.#informer.start(this.#closing.signal));
   }
 
   latest(): Supply | undefined {
@@ -169,7 +170,7 @@ class KubeNecSource implements NecSource {
   #onChange(after: KubeObject | undefined): void {
     if (after === undefined) this.#clear();
     // The watch lags behind our own writes; or the API server was restored, and what we wrote is lost.
-    else if (isOlder(after, this.#object)) void this.#reread();
+    else if (isOlder(after, this.#object)) runInBackground('reading the NodeENIConfig', this.#reread());
     else this.#accept(after);
   }
 

@@ -1,6 +1,7 @@
 import { type FSWatcher, readFileSync, statSync, watch } from 'node:fs';
 import { dirname } from 'node:path';
 import { nodeEniConfig, unknownFields } from '../../crd/node-eni-config.ts';
+import { runInBackground } from '../../runtime/background.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { ConfigError } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -50,7 +51,7 @@ class SupplyFile implements SupplySource {
     // Watch first, then read: an edit in between is read twice rather than never.
     this.#watchFolder();
     this.#read();
-    void this.#poll();
+    runInBackground('following the supply file', this.#poll());
   }
 
   latest(): Supply | undefined {
@@ -81,7 +82,9 @@ class SupplyFile implements SupplySource {
   #watchFolder(): void {
     if (this.#watcher !== undefined) return;
     try {
-      const watcher = watch(dirname(this.#path), { persistent: false }, () => void this.#readSoon());
+      const watcher = watch(dirname(this.#path), { persistent: false }, () =>
+        runInBackground('reading the supply file', this.#readSoon()),
+      );
       watcher.on('error', () => this.#dropWatch(watcher));
       this.#watcher = watcher;
     } catch (error) {

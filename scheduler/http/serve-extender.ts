@@ -1,9 +1,10 @@
 import { createServer as createPlainServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import { runInBackground } from '../../runtime/background.ts';
 import { BodyBudget, MAX_LARGE_BODIES } from '../../runtime/body-budget.ts';
 import { ClientAdmission } from '../../runtime/client-admission.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { ConfigError } from '../../runtime/decode.ts';
+import { listenOn } from '../../runtime/listen-on.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { TlsPair } from '../../runtime/tls-files.ts';
 import { readJson } from './read-json.ts';
@@ -95,7 +96,8 @@ export async function serveExtender(options: ExtenderServerOptions): Promise<Ext
     ...options.timeouts,
   };
   const handler = new RequestHandler(options);
-  const answer = (request: IncomingMessage, response: ServerResponse): void => void handler.answer(request, response);
+  const answer = (request: IncomingMessage, response: ServerResponse): void =>
+    runInBackground('answering a request', handler.answer(request, response));
   const tls =
     certificates === undefined
       ? undefined
@@ -115,7 +117,7 @@ export async function serveExtender(options: ExtenderServerOptions): Promise<Ext
     if (socket.writable) socket.end(NO_REQUEST, () => socket.destroy());
     else socket.destroy();
   });
-  const bound = await listen(server, options.address);
+  const bound = await listenOn(server, options.address, '--listen-address');
   const followed = tls && certificates && handler.clients.follow(tls, certificates);
   return {
     address: bound,
@@ -208,18 +210,3 @@ class RequestHandler {
 }
 
 const MAX_CHARS = 80;
-
-async function listen(server: Server | TlsServer, address: string): Promise<string> {
-  const colon = address.lastIndexOf(':');
-  const host = address.slice(0, colon).replace(/^\[|\]$/g, '');
-  const listening = Promise.withResolvers<void>();
-  server.once('error', listening.reject);
-  server.listen(Number(address.slice(colon + 1)), host, listening.resolve);
-  await listening.promise.catch((error: unknown) => {
-    const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    const expected = 'an address and port of this machine that no other process listens on';
-    throw new ConfigError('settings', [{ path: '--listen-address', expected, got: `${address}: ${why}` }]);
-  });
-  const bound = server.address();
-  return typeof bound === 'object' && bound !== null ? `${address.slice(0, colon)}:${bound.port}` : address;
-}

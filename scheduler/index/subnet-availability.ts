@@ -169,7 +169,9 @@ export class SubnetAvailability {
   #simulate(supply: NodeSupply, requests: readonly AddressRequest[], leftIn: (subnetId: string) => number): Charge {
     const costs = new Map<string, number>();
     const left = (id: string): number => leftIn(id) - (costs.get(id) ?? 0);
-    const take = (id: string, count: number): void => void costs.set(id, (costs.get(id) ?? 0) + count);
+    const take = (id: string, count: number): void => {
+      costs.set(id, (costs.get(id) ?? 0) + count);
+    };
     const enis = supply.enis.map(({ subnetId, free }) => ({ subnetId, free }));
     let more = supply.moreEnis;
     let covered = 0;
