@@ -12,6 +12,7 @@ import { release } from '../runtime/release.ts';
 import { EX_CONFIG } from '../runtime/settings/read-settings.ts';
 import { removeConf, startAgent } from './agent.ts';
 import { AgentError } from './agent-error.ts';
+import { checkDescriptors } from './check-descriptors.ts';
 import { openNodeEvents } from './cluster/node-events.ts';
 import type { AgentRuntime } from './components.ts';
 import { readAgentConfig } from './config/agent-config.ts';
@@ -66,6 +67,8 @@ async function runUninstall(argv: readonly string[]): Promise<void> {
 
 async function run(config: AgentConfig): Promise<void> {
   const log = openPinoLogger(config.logLevel, STDOUT);
+  const tooFew = checkDescriptors(readFileSync('/proc/self/limits', 'utf8'));
+  if (tooFew !== undefined) log.warn('connections could leave no descriptor for Pods', { why: tooFew });
   const stop = Promise.withResolvers<NodeJS.Signals>();
   process.once('SIGTERM', stop.resolve);
   process.once('SIGINT', stop.resolve);

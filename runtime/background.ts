@@ -1,4 +1,4 @@
-/** Work that nobody awaited has failed in a way that it does not handle. Ends the process. */
+/** Work that is not awaited has failed in a way that it does not handle. Ends the process. */
 class BackgroundError extends Error {
   readonly code = 'BACKGROUND';
 
@@ -9,7 +9,7 @@ class BackgroundError extends Error {
 }
 
 /**
- * Owns work that nobody awaits. The work handles what it expects, and tries again. Any other error ends the process,
+ * Owns work that is not awaited. The work handles what it expects, and tries again. Any other error ends the process,
  * with `what` in its text: a daemon that goes on without one of its parts would look healthy. The state of a node
  * survives the end of each process.
  */
