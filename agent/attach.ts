@@ -97,6 +97,7 @@ async function attachLocked(
   const netns = command.plugin === 'ipam' ? undefined : deps.sandboxes.open(command.netns);
   try {
     throwIfCancelled(deps, command, signal);
+    refuseSmallMtu(deps, command);
     const chosen = await chooseNetwork(deps, command, signal);
     const existing = await reuseAttachment(deps, chosen.command, netns);
     if (existing !== undefined) return existing;
@@ -106,8 +107,8 @@ async function attachLocked(
     phases.end('record');
     try {
       const wired = wire(deps, command, lease, netns, phases);
-      // A caller that hung up while this process was busy, or stopped, is noticed in the next turn of the event loop.
-      await deps.yieldToEventLoop();
+      // A caller may have hung up while this process was busy, or stopped.
+      await deps.readPendingInput();
       throwIfCancelled(deps, command, signal);
       return commit(deps, wired);
     } catch (error) {
@@ -117,6 +118,19 @@ async function attachLocked(
   } finally {
     netns?.close();
   }
+}
+
+/** Smallest MTU of a link with IPv6, bytes; below it the kernel has no IPv6 there. @see RFC 8200 section 5 */
+const IPV6_MIN_MTU = 1280;
+
+function refuseSmallMtu({ state }: UseCaseDeps, { mtu, disableIpv6, plugin }: TimedAttachCommand): void {
+  const families = plugin === 'direct-eni' ? state.familiesOfNode() : state.podFamilies();
+  if (mtu === 0 || mtu >= IPV6_MIN_MTU || disableIpv6 || !families.includes(6)) return;
+  throw new CniFailureError(
+    CNI_CODE.invalidConf,
+    `mtu ${mtu} is too small: this node's Pods have IPv6 addresses, and IPv6 needs ${IPV6_MIN_MTU}`,
+    `set mtu of the network configuration to ${IPV6_MIN_MTU} or more, or disableIPv6`,
+  );
 }
 
 /** Returns the lease of an ADD that succeeded before; undefined when no attachment is left that could be the answer. */

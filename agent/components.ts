@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
 import type { Kernel } from '../dataplane/kernel.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -29,6 +28,7 @@ import type { RandomBytes, UseCaseDeps } from './ports.ts';
 import { createPrimaryFinder, type PrimaryFinder } from './primary-finder.ts';
 import { DEFAULT_FIGHT_LIMITS, FightDetector } from './repair/fight-detector.ts';
 import type { ReconcileDeps } from './repair/reconcile.ts';
+import { readPendingInput } from './server/pending-input.ts';
 
 /** What the agent gets from its process. */
 export type AgentRuntime = {
@@ -105,7 +105,7 @@ export function createComponents(
       forceAfterMs: config.forceReuseAfterMs,
       podMtu: config.mtu,
     },
-    yieldToEventLoop: setImmediate,
+    readPendingInput,
     demandChanged: () => state.demandChanged.notify(),
   };
   const bootId = readBootId();

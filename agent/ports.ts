@@ -91,8 +91,8 @@ export type UseCaseDeps = {
   /** Log of each operation on an attachment and its steps. */
   readonly operationLog: OperationLog;
   readonly settings: UseCaseSettings;
-  /** Resolves in the next turn of the event loop, after pending input was read. */
-  readonly yieldToEventLoop: () => Promise<void>;
+  /** Resolves after input was read that the kernel has by now. */
+  readonly readPendingInput: () => Promise<void>;
   /** Called when demand may have changed. */
   readonly demandChanged: () => void;
 };

@@ -109,6 +109,11 @@ test.serial('ADD: gives an IPv4 address alone when the conf says disableIPv6, du
   const addresses = await pod.netns.ipJson('-6', 'address', 'show', 'dev', 'eth0');
   t.deepEqual(addresses, []);
   await node.delete(pod);
+  const small = await node.call('ADD', await node.newPod(), { conf: node.conf({ mtu: 68 }) });
+  t.is(small.error?.code, 7);
+  const withoutIpv6 = await node.addPod({ conf: node.conf({ mtu: 600, disableIPv6: true }) });
+  t.true(await withoutIpv6.netns.ping(vpc.outside.ip));
+  await node.delete(withoutIpv6);
   await scenes.verify(t, 'compact dual stack');
 });
 

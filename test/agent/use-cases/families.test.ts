@@ -33,3 +33,21 @@ test('attach: serves from an IPv4 ENI while a Pod still holds the dual-stack ENI
   const second = await attach(node.deps, addOf(2), PATIENT);
   t.deepEqual(second.kind === 'attached' && second.lease.addresses.map(({ ip }) => ip), ['10.0.0.99']);
 });
+
+test('attach: refuses an MTU with which the kernel has no IPv6, and says what to change', async (t) => {
+  const node = createTestNode(4);
+  t.teardown(() => node.close());
+  const [eni] = supplyOf(4).enis;
+  if (eni === undefined) throw new Error('no ENI in the sample');
+  const v6 = { ip: 'fd00::10', family: 6 as const, assignmentId: 'asg-6', state: 'assigned' as const };
+  takeIn(node, {
+    ...supplyOf(4),
+    enis: [{ ...eni, primary: [...eni.primary, V6], addresses: [...eni.addresses, v6] }],
+  });
+  const small = await attach(node.deps, addOf(1, { mtu: 1279 }), PATIENT);
+  t.like(small, { kind: 'failed', failure: { code: 7 } });
+  t.regex(small.kind === 'failed' ? small.failure.msg : '', /mtu 1279 is too small.*needs 1280/);
+  t.is(node.state.leases.size, 0);
+  for (const [number, change] of [{ mtu: 1280 }, { mtu: 68, disableIpv6: true }].entries())
+    t.is((await attach(node.deps, addOf(2 + number, change), PATIENT)).kind, 'attached');
+});

@@ -150,7 +150,7 @@ export function createTestNode(ipCount: number): TestNode {
       flushOrThrow: async (ips) => void flushed.push(...ips),
     },
     settings: { ipCooldownMs: 120_000, addWaitMs: 0, forceAfterMs: 0, podMtu: 0 },
-    yieldToEventLoop: async () => {},
+    readPendingInput: async () => {},
     demandChanged: () => {},
   };
   const close = (): void => {
