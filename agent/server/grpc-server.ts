@@ -9,6 +9,7 @@ import {
   status,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
+import { listenOn } from '../../runtime/listen-on.ts';
 import { AGENT_SERVICE } from '../api/service.ts';
 import { createHealth, type Health } from './health.ts';
 import { publishSocket } from './unix-socket.ts';
@@ -122,16 +123,10 @@ export async function serveGrpc(
 
 /** Serves at most `TCP_CONNECTIONS` connections of a TCP address; closes further ones. Returns what stops listening. */
 async function listen(server: Server, address: string): Promise<() => void> {
-  const { hostname, port } = new URL(`tcp://${address}`);
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const listener = createTcpServer((connection) => injector.injectConnection(connection));
   listener.maxConnections = TCP_CONNECTIONS;
-  const bound = Promise.withResolvers<void>();
-  listener.once('error', bound.reject);
-  listener.listen({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) }, bound.resolve);
-  await bound.promise;
-  // accept(2) without a descriptor left: the peer is closed, and the next one may be served.
-  listener.on('error', () => undefined);
+  await listenOn(listener, address, '--listen-address', ", or '' for none");
   return () => listener.close();
 }
 
