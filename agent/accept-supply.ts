@@ -1,3 +1,4 @@
+import { joinLimited } from '../runtime/limit-text.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { NodeEvents } from './cluster/node-events.ts';
 import { foreignOffers } from './demand/decide-publication.ts';
@@ -9,6 +10,7 @@ import type { Supply } from './journal/supply.ts';
 import type { NodeState } from './node-state.ts';
 import type { Metrics } from './observability/metrics.ts';
 import type { OperationLog } from './ops/operation-log.ts';
+import type { refuseSupply, SupplyRefusal } from './supply/refuse-supply.ts';
 import type { SupplyEvent } from './supply/supply-source.ts';
 
 /** Dependencies of accepting supply. */
@@ -24,6 +26,8 @@ export type AcceptSupplyDeps = {
   /** Records events for people. */
   readonly events?: NodeEvents;
   readonly operationLog: OperationLog;
+  /** Takes out what the node must not get. */
+  readonly refuse: (supply: Supply) => ReturnType<typeof refuseSupply>;
   /** Called when the kernel may have to follow. */
   readonly supplyChanged: () => void;
 };
@@ -52,7 +56,9 @@ export function acceptSupply(deps: AcceptSupplyDeps, event: SupplyEvent): void {
     deps.log.info('supply is not used before the first write of this agent', { epoch: event.supply.epoch });
     return;
   }
-  const supply = retainEnisInUse(event.supply, state.supply, state.leases.values());
+  const { supply: allowed, refusals } = deps.refuse(event.supply);
+  reportRefusals(deps, refusals);
+  const supply = retainEnisInUse(allowed, state.supply, state.leases.values());
   const result = state.pool.applySupply(supply, event.observed?.spec.observedEpoch);
   if (result.kind === 'distrusted') {
     reportDistrust(deps, result.epoch, result.inForce);
@@ -83,6 +89,27 @@ export function acceptSupply(deps: AcceptSupplyDeps, event: SupplyEvent): void {
   }));
   state.changed.notify();
   deps.supplyChanged();
+}
+
+/** Reports each refusal once, as long as it lasts. A refused ENI is a problem of that ENI alone; the others serve. */
+function reportRefusals(
+  { state, metrics, log, events, operationLog }: AcceptSupplyDeps,
+  refusals: readonly SupplyRefusal[],
+): void {
+  const known = new Set(state.refusals.map(({ eniId, text }) => `${eniId}: ${text}`));
+  for (const { eniId, text } of state.refusals)
+    if (state.eniProblems.get(eniId)?.text === text) state.eniProblems.delete(eniId);
+  state.refusals = refusals;
+  for (const { eniId, ip, text } of refusals) {
+    if (ip === undefined) state.eniProblems.set(eniId, { eniId, kind: 'refused', text });
+    const message = `${eniId}: ${text}`;
+    if (known.has(message)) continue;
+    metrics.supplyError();
+    log.error('part of the supply is refused', { eniId, ip, why: text });
+    operationLog.report('supply', () => ({ text: message, isFailure: true }));
+  }
+  const added = refusals.map(({ eniId, text }) => `${eniId}: ${text}`).filter((message) => !known.has(message));
+  if (added.length > 0) events?.report('Warning', 'SupplyRefused', joinLimited(added, '; '));
 }
 
 /** Reports each pair of epochs once: the object changes for other reasons too. */

@@ -17,6 +17,7 @@ import { readHostView } from './node/node-probe.ts';
 import { createNodeRecordWriter } from './node/node-record-writer.ts';
 import { openPodWiring } from './node/pod-wiring.ts';
 import { openSandboxes } from './node/sandboxes.ts';
+import type { HostView } from './node-network.ts';
 import { keyOf, NodeState } from './node-state.ts';
 import { createMetrics, type MetricsRegistry } from './observability/metrics.ts';
 import { EventHub } from './ops/event-hub.ts';
@@ -51,6 +52,8 @@ export type AgentComponents = {
   readonly state: NodeState;
   readonly metrics: MetricsRegistry;
   readonly finder: PrimaryFinder;
+  /** Reads links, addresses and routes of the host's namespace. */
+  readonly readHostView: () => HostView;
   readonly useCases: UseCaseDeps;
   readonly reconcile: ReconcileDeps;
   /** Holds the last operations of Pods. */
@@ -76,10 +79,11 @@ export function createComponents(
   const state = new NodeState(clock);
   const metrics = createMetrics({ processMetrics: true });
   const { eniMarkMask, rpFilterMode, egress, podCidrs, vpcCidrs, nodePort, serviceCidrs } = config;
+  const readView = (): HostView => readHostView(kernel.rtnetlink);
   const finder = createPrimaryFinder({
     state,
     log,
-    readHostView: () => readHostView(kernel.rtnetlink),
+    readHostView: readView,
     configuredName: config.primaryInterface,
     settings: { eniMarkMask, rpFilterMode, egress, podCidrs, vpcCidrs, nodePort, serviceCidrs, nftables: hasNftables },
   });
@@ -112,6 +116,7 @@ export function createComponents(
   const found = openFoundState(join(config.stateDir, FOUND_STATE_FILE), bootId, log);
   return {
     ...{ state, metrics, finder, useCases, recorder, hub, operationLog },
+    readHostView: readView,
     reconcile: {
       ...{ clock, log, metrics, state, journal, operationLog },
       kernel: openHostKernel(kernel, found.record),

@@ -9,6 +9,7 @@ import type { AgentConfig } from './config/options.ts';
 import { readDirectEnis, readEniIps } from './device-plugin/count-addresses.ts';
 import { type DevicePlugin, startDevicePlugin } from './device-plugin/device-plugin.ts';
 import { readEips } from './eip/count-eips.ts';
+import { refuseSupply } from './supply/refuse-supply.ts';
 
 /** Follows the node's objects when supply comes from the cluster; undefined when it does not. */
 export function joinCluster(
@@ -69,12 +70,14 @@ export function openDevicePlugin(
 /** Returns the dependencies of accepting supply. */
 export function acceptSupplyDepsOf(
   config: AgentConfig,
-  { state, metrics, useCases, operationLog }: AgentComponents,
+  { state, metrics, useCases, operationLog, readHostView }: AgentComponents,
   cluster: ClusterConnection | undefined,
   supplyChanged: () => void,
 ): AcceptSupplyDeps {
   const { journal, log } = useCases;
-  const base = { state, journal, metrics, log, operationLog, nodeName: config.nodeName, supplyChanged };
+  const primaryName = config.primaryInterface === '' ? undefined : config.primaryInterface;
+  const refuse: AcceptSupplyDeps['refuse'] = (supply) => refuseSupply(supply, readHostView(), primaryName);
+  const base = { state, journal, metrics, log, operationLog, refuse, nodeName: config.nodeName, supplyChanged };
   if (cluster === undefined) return base;
   return { ...base, life: cluster.life, events: cluster.events };
 }

@@ -12,9 +12,10 @@ import type { Supply } from './journal/supply.ts';
 import { type NetworkModeLookup, NO_NETWORK_MODE_LOOKUP } from './pods/network-mode-lookup.ts';
 import { NO_STATIC_IP_LOOKUP, type StaticIpLookup } from './pods/static-ip-lookup.ts';
 import { IpPool } from './pool/ip-pool.ts';
+import type { SupplyRefusal } from './supply/refuse-supply.ts';
 
 /** Why an ENI of the supply serves no Pod now. */
-type EniProblem = { readonly eniId: string; readonly kind: 'missing' | 'conflict'; readonly text: string };
+type EniProblem = { readonly eniId: string; readonly kind: 'missing' | 'conflict' | 'refused'; readonly text: string };
 
 /**
  * The agent's state, in memory: the journal's content, and what was observed since. This process is the only writer, so
@@ -36,6 +37,8 @@ export class NodeState {
   /** ENIs that may serve a new Pod: the link exists, the table is set up, nothing foreign is in it. */
   readonly readyEnis = new Set<string>();
   readonly eniProblems = new Map<string, EniProblem>();
+  /** What of the supply the node did not take. */
+  refusals: readonly SupplyRefusal[] = [];
   readonly inflightAdds = new InflightAdds();
   /** ENIs as last planned, also those whose link is missing. */
   plannedEnis: readonly EniNetwork[] = [];

@@ -42,6 +42,12 @@ export function parseCidr(text: string): Cidr | undefined {
   return { address: canonicalIp(address, family), prefixLength, family };
 }
 
+/** Returns the last address of an IPv4 network, its broadcast address. */
+export function lastOf({ address, prefixLength }: Cidr): string {
+  const last = ipv4Number(address) + 2 ** (32 - prefixLength) - 1;
+  return [2 ** 24, 2 ** 16, 2 ** 8, 1].map((unit) => Math.floor(last / unit) % 256).join('.');
+}
+
 /** Tells whether an address is in a network; false when either is malformed or the families differ. */
 export function isInCidr(ip: string, network: string): boolean {
   const parsed = parseCidr(network);

@@ -31,6 +31,12 @@ export const NODE_EVENTS = {
     cause: 'the supply epoch is lower than one seen before (a restored etcd, a stale cache)',
     cure: 'none: ipamd describes the cloud again and raises the epoch; check ipamd if the event stays',
   },
+  SupplyRefused: {
+    type: 'Warning',
+    cause:
+      "an ENI, or an address, of the status would take the node's own traffic or is none that a Pod can have; the message has the reason. The rest of the supply is used",
+    cure: 'see who wrote the status: ipamd repairs it from the cloud; correct the file of `--supply-file`',
+  },
   RuleMode: {
     type: 'Normal',
     cause: 'policy rules are laid out in another mode than before; the message says why',

@@ -63,7 +63,8 @@ function eraseUnused({ state, journal, log }: SyncDeps): ReadonlySet<string> {
     state.eniRecords.delete(eniId);
     log.info('ENI record erased', { eniId });
   }
-  for (const eniId of [...state.eniProblems.keys()]) if (!supplied.has(eniId)) state.eniProblems.delete(eniId);
+  for (const { eniId, kind } of [...state.eniProblems.values()])
+    if (!supplied.has(eniId) && kind !== 'refused') state.eniProblems.delete(eniId);
   for (const eniId of [...state.readyEnis]) if (!supplied.has(eniId)) state.readyEnis.delete(eniId);
   return used;
 }

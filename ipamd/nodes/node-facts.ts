@@ -1,6 +1,8 @@
+import { type CheckedEni, refusalsOfEni } from '../../crd/eni-refusals.ts';
 import { NODE_ANNOTATION } from '../../crd/names.ts';
 import { annotationsOf, type NodeEniConfig } from '../../crd/node-eni-config.ts';
 import { type ReadNodeSettings, readNodeSettings } from '../../crd/node-eni-config-annotations.ts';
+import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { nodeUsageOf } from '../../crd/node-usage.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -189,10 +191,16 @@ class CachedNodeFacts implements KnownNodeFacts {
         ...problem('AnnotationInvalid', notes.join('; ')),
         ...problem('SubnetUnknown', unusableSubnets(choices, label.invalid, instance)),
         ...problem('ObjectInvalid', offersInUse(config, pods)),
+        ...problem('ObjectInvalid', refusedParts(config, this.#privateIpsOf(instanceId))),
         ...problem('InstanceTypeUnknown', this.#guessedLimits(instanceId)),
         ...subnets.problems(),
       ],
     };
+  }
+
+  #privateIpsOf(instanceId: string | undefined): readonly string[] {
+    if (instanceId === undefined) return [];
+    return this.#deps.instances.find(instanceId)?.instance?.privateIps ?? [];
   }
 
   /** Returns the subnets that Pods of the node name; only these Pods use them here. */
@@ -326,6 +334,30 @@ function offersInUse({ spec, status }: NodeEniConfig, pods: ReadonlyMap<string, 
   return used.length === 0
     ? ''
     : `the spec offers addresses that are in use, they are not released: ${used.join(', ')}`;
+}
+
+/** Names what of the status the agent refuses: the cloud gives no such ENI, the status was edited. */
+function refusedParts({ status }: NodeEniConfig, privateIps: readonly string[]): string {
+  const own = { addresses: new Set(privateIps), macs: new Set<string>() };
+  const refused = (status?.eniInfos ?? []).flatMap((eni) => {
+    const { whole, addresses } = refusalsOfEni(checkedEni(eni), own);
+    const ofAddresses = [...addresses].map(([ip, why]) => `${ip} of ${eni.eniID} is ${why}`);
+    return whole === undefined ? ofAddresses : [`${eni.eniID}: ${whole}`, ...ofAddresses];
+  });
+  return refused.length === 0 ? '' : `the node cannot take: ${joinLimited(refused, '; ')}`;
+}
+
+function checkedEni(eni: NodeEniInfo): CheckedEni {
+  const { primaryIP, gateway, subnetCIDR, primaryIPv6, gatewayIPv6, subnetIPv6CIDR } = eni;
+  const families = [
+    { primaryIp: primaryIP, gateway, subnetCidr: subnetCIDR },
+    { primaryIp: primaryIPv6, gateway: gatewayIPv6, subnetCidr: subnetIPv6CIDR },
+  ].flatMap(({ primaryIp, gateway: via, subnetCidr }) =>
+    primaryIp === undefined || via === undefined || subnetCidr === undefined
+      ? []
+      : [{ primaryIp, gateway: via, subnetCidr }],
+  );
+  return { mac: eni.mac, families, addresses: (eni.addresses ?? []).map(({ ip }) => ip) };
 }
 
 function unusableSubnets(

@@ -4,10 +4,12 @@ import type { NodeEvents } from '../../../agent/cluster/node-events.ts';
 import { readAgentConfig } from '../../../agent/config/agent-config.ts';
 import { openJournal } from '../../../agent/journal/journal.ts';
 import type { Journal } from '../../../agent/journal/journal-content.ts';
+import type { Supply } from '../../../agent/journal/supply.ts';
 import { NodeState } from '../../../agent/node-state.ts';
 import { createMetrics } from '../../../agent/observability/metrics.ts';
 import { NO_OPERATION_LOG, type OperationLog } from '../../../agent/ops/operation-log.ts';
 import { NODE_ENI_CONFIGS } from '../../../agent/supply/nec-source.ts';
+import { refuseSupply } from '../../../agent/supply/refuse-supply.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
@@ -146,7 +148,10 @@ function startLife(clock: VirtualClock, api: InProcessApi, path: string): AgentL
     kube: api.client({ userAgent: 'agent' }),
   });
   const down = new AbortController();
-  const deps = { state, journal, metrics, operationLog, log: silentLogger, nodeName: NAME, supplyChanged: () => {} };
+  const noLinks = { links: [], addresses: [], mainRoutes: [] };
+  const refuse = (supply: Supply) => refuseSupply(supply, noLinks, undefined);
+  const base = { state, journal, metrics, operationLog, log: silentLogger };
+  const deps = { ...base, refuse, nodeName: NAME, supplyChanged: () => {} };
   cluster.supply.subscribe((event) => acceptSupply({ ...deps, events, life: cluster.life }, event));
   const life: AgentLife = {
     ...{ state, journal, cluster, told, signs },
