@@ -31,6 +31,8 @@ import { releaseMemory } from './node/release-memory.ts';
 import { openOps } from './ops/open-ops.ts';
 import { notReadyReason, type Readiness } from './readiness.ts';
 import { recover } from './recover.ts';
+import { objectOfEvent } from './repair/object-of.ts';
+import { type OwnWrites, openOwnWrites } from './repair/own-writes.ts';
 import { type ReconcileReport, reconcile } from './repair/reconcile.ts';
 import { isRelevant } from './repair/relevant-event.ts';
 import { type RepairLoop, startRepairLoop } from './repair/repair-loop.ts';
@@ -67,9 +69,9 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   await refuseLiveSocket(config.socket);
   const shutdown = new AbortController();
   const journal = openJournal(join(config.stateDir, 'journal.db'), { clock, log });
-  const kernel: Kernel = { rtnetlink: openRtnetlink(), sysctl: openSysctl(), nft: openNft() };
+  const { kernel, ownWrites } = openKernel();
   const hasNftables = await probeNftables(kernel.nft, clock);
-  const components = createComponents(config, runtime, { journal, kernel, hasNftables });
+  const components = createComponents(config, runtime, { journal, kernel, ownWrites, hasNftables });
   const { state, useCases } = components;
   const readiness: Readiness = { notReady: 'the agent is starting' };
   const endpoints = await openEndpoints(config, components, readiness);
@@ -87,7 +89,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   const unsubscribe = supply.subscribe((event) => acceptSupply(acceptDeps, event));
   const monitor = followKernel(loop, runtime);
   await recover(useCases);
-  await loop.pass('start').catch((error: unknown) => log.error('the node is not set up yet', { error }));
+  await firstPass(loop, log);
 
   const spoolDeps = spoolDepsOf(config, components);
   await drainSpool(spoolDeps);
@@ -145,6 +147,22 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
       log.info('stopped; Pods go on');
     },
   };
+}
+
+function openKernel(): { readonly kernel: Kernel; readonly ownWrites: OwnWrites } {
+  const rtnetlink = openRtnetlink();
+  const ownWrites = openOwnWrites(rtnetlink);
+  const nft = openNft({ loading: ownWrites.noteProcess });
+  return { kernel: { rtnetlink, sysctl: openSysctl(), nft }, ownWrites };
+}
+
+async function firstPass(loop: RepairLoop, log: AgentRuntime['log']): Promise<void> {
+  try {
+    await loop.pass('start');
+  } catch (error) {
+    log.error('the node is not set up yet', { error });
+    loop.kick('start');
+  }
 }
 
 function addressOf({ socket, listenAddress }: AgentConfig): GrpcAddress {
@@ -255,9 +273,18 @@ function openRepairLoop(config: AgentConfig, components: AgentComponents, readin
   // Events come in bursts, and finding the relevant objects takes a pass over every lease: one result serves a turn of
   // the event loop.
   const watched = oncePerTick(() => watchedObjects(state, finder.primary()));
+  const { clock } = useCases;
+  const { fights, foreignChanges } = components.reconcile;
   return startRepairLoop({
+    clock,
     reconcile: run,
-    isRelevant: (event) => isRelevant(event, watched()),
+    note: (event) => foreignChanges.note(event, clock.monotonicMs()),
+    isOwn: components.ownWrites.isOwn,
+    isRelevant: (event) => {
+      // A pass follows at the end of the wait.
+      const object = objectOfEvent(event);
+      return (object === undefined || !fights.isHeld(object, clock.monotonicMs())) && isRelevant(event, watched());
+    },
     overrun: metrics.overrun,
     invalidateNft: components.reconcile.kernel.invalidateNft,
     log: useCases.log,

@@ -143,6 +143,13 @@ function exhausted(deps: UseCaseDeps, result: Exhausted | undefined, waitedMs: n
   const details = problems.map(({ eniId, text }) => `${eniId}: ${text}`).join('\n');
   const waited = `waited ${Math.round(waitedMs / 1000)} s`;
   if (state.readyEnis.size === 0) {
+    if (problems.some(({ kind }) => kind === 'undone')) {
+      return new CniFailureError(
+        CNI_CODE.conflict,
+        `no ENI can serve: what it needs does not stay set up (${waited})`,
+        details,
+      );
+    }
     if (problems.some(({ kind }) => kind === 'conflict')) {
       return new CniFailureError(CNI_CODE.conflict, `no ENI can serve: its place is occupied (${waited})`, details);
     }

@@ -27,7 +27,10 @@ import type { OperationLog } from './ops/operation-log.ts';
 import type { KubeUse } from './ops/summary-reply.ts';
 import type { RandomBytes, UseCaseDeps } from './ports.ts';
 import { createPrimaryFinder, type PrimaryFinder } from './primary-finder.ts';
-import { DEFAULT_FIGHT_LIMITS, FightDetector } from './repair/fight-detector.ts';
+import { DEFAULT_BACKOFF_LIMITS } from './repair/decide-backoff.ts';
+import { FightDetector } from './repair/fight-detector.ts';
+import { ForeignChanges } from './repair/foreign-changes.ts';
+import type { OwnWrites } from './repair/own-writes.ts';
 import type { ReconcileDeps } from './repair/reconcile.ts';
 import { readPendingInput } from './server/pending-input.ts';
 
@@ -56,6 +59,7 @@ export type AgentComponents = {
   readonly readHostView: () => HostView;
   readonly useCases: UseCaseDeps;
   readonly reconcile: ReconcileDeps;
+  readonly ownWrites: OwnWrites;
   /** Holds the last operations of Pods. */
   readonly recorder: FlightRecorder;
   /** Distributes events to those who watch. */
@@ -73,8 +77,14 @@ export function createComponents(
   {
     journal,
     kernel,
+    ownWrites,
     hasNftables,
-  }: { readonly journal: Journal; readonly kernel: Kernel; readonly hasNftables: boolean },
+  }: {
+    readonly journal: Journal;
+    readonly kernel: Kernel;
+    readonly ownWrites: OwnWrites;
+    readonly hasNftables: boolean;
+  },
 ): AgentComponents {
   const state = new NodeState(clock);
   const metrics = createMetrics({ processMetrics: true });
@@ -115,12 +125,13 @@ export function createComponents(
   const bootId = readBootId();
   const found = openFoundState(join(config.stateDir, FOUND_STATE_FILE), bootId, log);
   return {
-    ...{ state, metrics, finder, useCases, recorder, hub, operationLog },
+    ...{ state, metrics, finder, useCases, recorder, hub, operationLog, ownWrites },
     readHostView: readView,
     reconcile: {
       ...{ clock, log, metrics, state, journal, operationLog },
       kernel: openHostKernel(kernel, found.record),
-      fights: new FightDetector(DEFAULT_FIGHT_LIMITS),
+      fights: new FightDetector(DEFAULT_BACKOFF_LIMITS),
+      foreignChanges: new ForeignChanges(ownWrites),
       nodeNetwork: finder.current,
       planned: createNodeRecordWriter({
         ...{ stateDir: config.stateDir, log, bootId, agentRelease: release, nodeName: config.nodeName },
@@ -129,7 +140,7 @@ export function createComponents(
         events.report(
           'Warning',
           'RepairFight',
-          `another program keeps undoing: ${request}; its repair pauses for a minute`,
+          `another program keeps undoing: ${request}; the agent repairs it again, later each time`,
         );
       },
     },

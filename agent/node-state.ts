@@ -15,7 +15,11 @@ import { IpPool } from './pool/ip-pool.ts';
 import type { SupplyRefusal } from './supply/refuse-supply.ts';
 
 /** Why an ENI of the supply serves no Pod now. */
-type EniProblem = { readonly eniId: string; readonly kind: 'missing' | 'conflict' | 'refused'; readonly text: string };
+type EniProblem = {
+  readonly eniId: string;
+  readonly kind: 'missing' | 'conflict' | 'undone' | 'refused';
+  readonly text: string;
+};
 
 /**
  * The agent's state, in memory: the journal's content, and what was observed since. This process is the only writer, so
@@ -66,6 +70,8 @@ export class NodeState {
   reportedConflicts: readonly string[] = [];
   /** Those of them that stop packets; empty when there are none. */
   conflicts: readonly string[] = [];
+  /** What every Pod needs and another program keeps undoing; undefined when all of it stands. */
+  undone: string | undefined;
   /** Grows with each change of the kernel outside repair: a repair pass that observed before it has to run again. */
   kernelGeneration = 0;
 

@@ -54,6 +54,7 @@ export function staticAddressSource(deps: UseCaseDeps, key: LeaseKey, pod: PodId
       const isOff = state.supply !== undefined && state.supply.isStaticIpEnabled !== true;
       const lines = [
         isOff ? 'Pods of this node may not keep their addresses: see spec.enableStaticIP of its NodeENIConfig' : '',
+        ...[...state.eniProblems.values()].map(({ eniId, text }) => `${eniId}: ${text}`),
         state.distrusted ?? state.supplyWaitsFor() ?? '',
       ];
       return new CniFailureError(

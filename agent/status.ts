@@ -15,6 +15,13 @@ export function statusOf(state: NodeState, notReady: string | undefined): CniFai
       details: state.conflicts.join('\n'),
     };
   }
+  if (state.undone !== undefined) {
+    return {
+      code: CNI_CODE.limitedConnectivity,
+      msg: 'what every Pod of this node needs does not stay set up',
+      details: state.undone,
+    };
+  }
   if (servesWholeEnisOnly(state)) return undefined;
   const problems = [...state.eniProblems.values()].map(({ eniId, text }) => `${eniId}: ${text}`).join('\n');
   if (state.readyEnis.size === 0) {

@@ -24,6 +24,8 @@ export type NftOptions = {
   readonly netnsPath?: string;
   /** Time limit of one run in an existing namespace. */
   readonly timeoutMs?: number;
+  /** Called with the pid of each process that will change nftables of this namespace, before it does. */
+  readonly loading?: (pid: number) => void;
 };
 
 /** An nft run takes 5 ms; a stuck one must not block the agent. */
@@ -53,7 +55,7 @@ export function openNft(options: NftOptions = {}): Nft {
   return {
     read: () => read([...enter, 'nft', ...LIST], timeoutMs),
     load: async (commands) => {
-      await run('load nftables', [...enter, 'nft', '-f', '-'], commands, timeoutMs);
+      await run('load nftables', [...enter, 'nft', '-f', '-'], commands, timeoutMs, options.loading);
     },
     canonical: async (text) => {
       const known = cache.get(text);
@@ -77,7 +79,13 @@ async function read(command: readonly string[], timeoutMs: number): Promise<stri
   }
 }
 
-function run(action: string, command: readonly string[], input: string, timeoutMs: number): Promise<string> {
+function run(
+  action: string,
+  command: readonly string[],
+  input: string,
+  timeoutMs: number,
+  started?: (pid: number) => void,
+): Promise<string> {
   const [file = '', ...args] = command;
   return new Promise((resolve, reject) => {
     const child = execFile(
@@ -91,6 +99,7 @@ function run(action: string, command: readonly string[], input: string, timeoutM
         else reject(new NftError(codeOf(error.code, stderr), action, stderr || error.message, error));
       },
     );
+    if (child.pid !== undefined) started?.(child.pid);
     // An nft that fails at once closes its end before the write; the exit code is enough.
     child.stdin?.on('error', () => {});
     child.stdin?.end(input);

@@ -48,8 +48,10 @@ export type MonitorEvent =
   | {
       readonly kind: 'nftables';
       readonly op: 'new';
+      /** Port of the socket that asked for the change: nft's is its PID in its own PID namespace, if that port is free. */
+      readonly portid: number;
       readonly generation?: number;
-      /** Process that changed it, by its PID in its own PID namespace, and its name: 'nft'. */
+      /** Process that changed it, by its PID as the whole machine numbers it, and its name: 'nft'. */
       readonly pid?: number;
       readonly process?: string;
     }
@@ -118,7 +120,7 @@ export function decodeNftablesNotifications(view: ByteView, length: number): rea
       return undefined;
     }
     const { unknown: _, ...fields } = NFT_GENERATION.read(view, start + NLMSG_HDRLEN, end);
-    return { kind: 'nftables', op: 'new', ...fields };
+    return { kind: 'nftables', op: 'new', portid: view.readU32(start + 12), ...fields };
   });
 }
 

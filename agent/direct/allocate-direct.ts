@@ -18,7 +18,8 @@ const POLL_MS = 1_000;
 /**
  * Takes a whole ENI of the pool, or the one with a claim of the Pod, and waits for it until the caller's deadline or
  * `addWaitMs`. Under pressure a cooling one is taken early, and its connection tracking entries are flushed.
- * @throws CniFailureError 101 with the reason, 102 when interfaces are missing, 11 when the caller gave up.
+ * @throws CniFailureError 101 with the reason, 102 when interfaces are missing, 103 when another program
+ * keeps undoing what every Pod needs, 11 when the caller gave up.
  */
 export async function allocateDirect(
   deps: UseCaseDeps,
@@ -46,6 +47,11 @@ async function allocateInTime(
   for (;;) {
     if (signal.aborted) throw gaveUp(signal);
     const nowMs = clock.bootMs();
+    if (state.undone !== undefined) {
+      if (nowMs >= untilMs) throw notSetUp(state.undone, nowMs - startMs);
+      await state.changed.wait(Math.max(1, Math.min(untilMs - nowMs, POLL_MS)), signal);
+      continue;
+    }
     const result = take(deps, key, command, { needsClaim, mayForce: nowMs >= forceAtMs });
     if (result.kind === 'leased') {
       const link = state.directNics.get(result.eni.eniId);
@@ -123,6 +129,15 @@ function exhausted(
     CNI_CODE.poolExhausted,
     `no exclusive ENI left: free ${count('free')}, cooling ${count('cooling')}, in use ${count('leased')} of ${state.supply?.direct?.warm.limit ?? all.length} (${waited})`,
     supplyWaits,
+  );
+}
+
+function notSetUp(undone: string, waitedMs: number): CniFailureError {
+  const waited = `waited ${Math.round(waitedMs / 1000)} s`;
+  return new CniFailureError(
+    CNI_CODE.conflict,
+    `what every Pod of this node needs does not stay set up (${waited})`,
+    undone,
   );
 }
 

@@ -9,7 +9,8 @@ import type { Operation } from '../../dataplane/operation.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { IFF_UP } from '../../netlink/uapi/if-link.ts';
 import type { HostLink } from '../eni/locate-enis.ts';
-import { type FailedOperation, type HostKernel, isRemoval } from '../repair/reconcile.ts';
+import { reliesOn } from '../repair/operation-scope.ts';
+import type { FailedOperation, HostKernel } from '../repair/reconcile.ts';
 
 /**
  * Binds the data plane's functions to the host's kernel, in the shape that reconciling requires.
@@ -85,7 +86,8 @@ async function applyEach(
   const failed: FailedOperation[] = [];
   for (const operation of operations) {
     // Removals come last, after what replaces them. If that failed, the old object is still in use.
-    if (failed.length > 0 && isRemoval(operation)) continue;
+    const undone = failed.map((failure) => failure.operation);
+    if (reliesOn(operation, undone)) continue;
     noteBefore(operation);
     try {
       const { done } = await applyOperations(kernel, [operation]);

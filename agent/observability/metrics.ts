@@ -73,7 +73,7 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
   const passes = counter('repair_passes_total', 'Repair passes of the whole node, by trigger.', ['trigger']);
   const repairs = counter('repairs_total', 'Kernel operations done by repair, by kind of object.', ['kind']);
   const drift = counter('drift_total', 'Objects found different from what they should be, by kind.', ['kind']);
-  const fights = gauge('fights', 'Objects that another program keeps changing back; their repair is paused.');
+  const fights = gauge('fights', 'Objects that another program kept changing back within the last minute.');
   const fightsStarted = counter('fights_total', 'Fights noticed, by kind of object.', ['kind']);
   const conflicts = gauge('conflicts', 'Foreign kernel objects in the place of ours; never overwritten.');
   const journalErrors = counter('journal_errors_total', 'Journal writes that failed.');

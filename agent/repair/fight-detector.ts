@@ -1,72 +1,88 @@
-/** How many repairs of one object within how long count as a fight, and how long repair then pauses for that object. */
-type FightLimits = {
-  readonly repairCount: number;
-  readonly windowMs: number;
-  readonly pauseMs: number;
-};
+import type { Operation } from '../../dataplane/operation.ts';
+import { type BackoffDecision, type BackoffLimits, type Contest, decideBackoff, isOver } from './decide-backoff.ts';
 
-/** A single flush or a restarted network daemon causes one or two repairs of an object; six in a minute are a loop. */
-export const DEFAULT_FIGHT_LIMITS: FightLimits = { repairCount: 6, windowMs: 60_000, pauseMs: 60_000 };
+/** The answer about one operation. */
+type FightVerdict = Pick<BackoffDecision, 'verdict' | 'isAlarm'>;
 
-/** What to do about an object that differs from the plan. `alarm` is the first `hold` of a fight. */
-type FightVerdict = 'repair' | 'alarm' | 'hold';
+/** Most objects that are remembered; the one that was repaired longest ago gives way. */
+const MAX_OBJECTS = 4_096;
 
-type Record = { readonly repairedAtMs: readonly number[]; readonly pausedUntilMs: number };
+type Entry = { readonly contest: Contest; readonly operation: Operation };
 
 /**
- * Detects that another program keeps undoing our repairs of one object. Then repair pauses for it: two daemons that
- * rewrite a rule hundreds of times a second cost packets and CPU, and a person has to decide anyway. Memory is bounded
- * by the objects repaired within one window.
+ * Remembers which objects other programs keep changing back, and spaces their repairs: two daemons that rewrite a rule
+ * hundreds of times a second cost packets and CPU. Objects are named by `objectOf`; times are monotonic milliseconds.
  */
 export class FightDetector {
-  readonly #limits: FightLimits;
-  readonly #records = new Map<string, Record>();
+  readonly #limits: BackoffLimits;
+  readonly #entries = new Map<string, Entry>();
 
-  constructor(limits: FightLimits) {
+  constructor(limits: BackoffLimits) {
     this.#limits = limits;
   }
 
-  /** Decides whether the object `identity` may be repaired at `nowMs` (monotonic), and counts the repair if so. */
-  evaluate(identity: string, nowMs: number): FightVerdict {
-    const record = this.#records.get(identity) ?? { repairedAtMs: [], pausedUntilMs: Number.NEGATIVE_INFINITY };
-    if (nowMs < record.pausedUntilMs) return 'hold';
-    const recent = record.repairedAtMs.filter((at) => nowMs - at < this.#limits.windowMs);
-    if (recent.length < this.#limits.repairCount) {
-      this.#records.set(identity, { ...record, repairedAtMs: [...recent, nowMs] });
-      return 'repair';
+  /**
+   * Decides whether `operation` on `object` may be done at `nowMs`, and remembers the repair if so.
+   * @param changedAtMs When another process made it necessary; undefined when none did
+   */
+  evaluate(object: string, operation: Operation, changedAtMs: number | undefined, nowMs: number): FightVerdict {
+    const known = this.#entries.get(object)?.contest;
+    const { verdict, isAlarm, contest } = decideBackoff(known, { changedAtMs, nowMs }, this.#limits);
+    // Repairs of what no other program undoes need no memory beyond this pass.
+    if (known !== undefined || changedAtMs !== undefined) this.#remember(object, { contest, operation });
+    return { verdict, isAlarm };
+  }
+
+  /** Notes that the repair of `object` was done at `nowMs`: it stands from then on. */
+  noteDone(object: string, nowMs: number): void {
+    const entry = this.#entries.get(object);
+    if (entry !== undefined)
+      this.#entries.set(object, { ...entry, contest: { ...entry.contest, repairedAtMs: nowMs } });
+  }
+
+  /** Tells whether a wait of `object` is under way at `nowMs`; counts nothing. */
+  isHeld(object: string, nowMs: number): boolean {
+    const heldUntilMs = this.#entries.get(object)?.contest.heldUntilMs;
+    return heldUntilMs !== undefined && nowMs < heldUntilMs;
+  }
+
+  /** Returns the operations that other programs kept undoing within the last window, whether a wait is under way or not. */
+  contested(nowMs: number): readonly Operation[] {
+    return this.#operations(
+      ({ isFight, undoneAtMs }) => isFight && nowMs - (undoneAtMs.at(-1) ?? nowMs) < this.#limits.windowMs,
+    );
+  }
+
+  /** Returns the operations that were held back and have not stood for `calmMs` since: no ADD may rely on them. */
+  unsettled(nowMs: number): readonly Operation[] {
+    return this.#operations(({ heldUntilMs }) => nowMs < heldUntilMs + this.#limits.calmMs);
+  }
+
+  /** When a wait ends or an object becomes settled, the earliest after `nowMs`; undefined without any. */
+  nextChangeMs(nowMs: number): number | undefined {
+    let next = Number.POSITIVE_INFINITY;
+    for (const { contest } of this.#entries.values()) {
+      for (const atMs of [contest.heldUntilMs, contest.heldUntilMs + this.#limits.calmMs])
+        if (atMs > nowMs) next = Math.min(next, atMs);
     }
-    // One more try is allowed when the pause is over; if it is undone again, the next pause starts at once.
-    const pausedUntilMs = nowMs + this.#limits.pauseMs;
-    const tries = Array.from({ length: this.#limits.repairCount - 1 }, () => pausedUntilMs);
-    this.#records.set(identity, { repairedAtMs: tries, pausedUntilMs });
-    return 'alarm';
+    return Number.isFinite(next) ? next : undefined;
   }
 
-  /** Tells whether `evaluate` would refuse the repair at `nowMs`; counts nothing. */
-  isPaused(identity: string, nowMs: number): boolean {
-    const record = this.#records.get(identity);
-    if (record === undefined) return false;
-    if (nowMs < record.pausedUntilMs) return true;
-    return record.repairedAtMs.filter((at) => nowMs - at < this.#limits.windowMs).length >= this.#limits.repairCount;
-  }
-
-  /** Returns the objects whose repair pauses at `nowMs`. */
-  paused(nowMs: number): readonly string[] {
-    return [...this.#records].filter(([, record]) => nowMs < record.pausedUntilMs).map(([identity]) => identity);
-  }
-
-  /** When the earliest pause ends, monotonic milliseconds; undefined without any. */
-  nextReleaseMs(nowMs: number): number | undefined {
-    const ends = [...this.#records.values()].map((record) => record.pausedUntilMs).filter((end) => end > nowMs);
-    return ends.length === 0 ? undefined : Math.min(...ends);
-  }
-
-  /** Removes what is older than a window, so that identities that come and go take no memory. */
+  /** Removes what is long over, so that objects that come and go take no memory. */
   removeExpired(nowMs: number): void {
-    for (const [identity, record] of this.#records) {
-      const lastRepairMs = record.repairedAtMs.at(-1) ?? Number.NEGATIVE_INFINITY;
-      if (nowMs >= record.pausedUntilMs && nowMs - lastRepairMs >= this.#limits.windowMs)
-        this.#records.delete(identity);
-    }
+    for (const [object, { contest }] of this.#entries)
+      if (isOver(contest, nowMs, this.#limits)) this.#entries.delete(object);
+  }
+
+  #operations(isOne: (contest: Contest) => boolean): readonly Operation[] {
+    return [...this.#entries.values()].filter(({ contest }) => isOne(contest)).map(({ operation }) => operation);
+  }
+
+  #remember(object: string, entry: Entry): void {
+    // The order of a Map is that of insertion: the first one is the one repaired longest ago.
+    this.#entries.delete(object);
+    const oldest = this.#entries.keys().next();
+    if (this.#entries.size >= MAX_OBJECTS && oldest.done !== true) this.#entries.delete(oldest.value);
+    this.#entries.set(object, entry);
   }
 }

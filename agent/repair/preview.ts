@@ -4,12 +4,12 @@ import { diffHost } from '../../dataplane/diff.ts';
 import { type MigrationStep, planMigration } from '../../dataplane/migration.ts';
 import type { RuleMode } from '../../dataplane/network.ts';
 import type { ObservedHost } from '../../dataplane/observed.ts';
-import { type Operation, renderOperation } from '../../dataplane/operation.ts';
+import type { Operation } from '../../dataplane/operation.ts';
 import { findDirectNics } from '../direct/locate-direct-nics.ts';
 import { planIdleNics } from '../direct/plan-idle-nics.ts';
 import { listPlannedEnis } from '../eni/sync-enis.ts';
 import { desiredState } from './desired-state.ts';
-import { leftOut, type ReconcileDeps, withoutReliant } from './reconcile.ts';
+import { leftOut, namerOf, type ReconcileDeps, withoutReliant } from './reconcile.ts';
 
 /** What a repair pass would do now. */
 type RepairPreview = {
@@ -31,17 +31,19 @@ export async function previewRepair(deps: PreviewDeps): Promise<RepairPreview | 
   const observation = await observe(deps, state.ruleMode);
   if (observation === undefined) return undefined;
   const { operations: differing, conflicts } = diffHost(observation.desiredHost, observation.observed);
+  const links = kernel.links();
   const idle = planIdleNics(
-    [...findDirectNics(state, kernel.links()).values()].map((link) => ({
+    [...findDirectNics(state, links).values()].map((link) => ({
       link,
       prefixes: kernel.addressesOn(link.ifindex),
     })),
   );
   const operations = [...idle, ...differing];
   const nowMs = clock.monotonicMs();
+  const nameObject = namerOf(links);
   const allowed = withoutReliant(
     operations,
-    operations.filter((operation) => !fights.isPaused(renderOperation(operation), nowMs)),
+    operations.filter((operation) => !fights.isHeld(nameObject(operation), nowMs)),
   );
   return { operations: allowed, paused: leftOut(operations, allowed), conflicts };
 }

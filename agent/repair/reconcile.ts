@@ -1,8 +1,8 @@
 import type { Conflict } from '../../dataplane/conflict.ts';
 import type { HostState } from '../../dataplane/desired.ts';
 import { diffHost } from '../../dataplane/diff.ts';
-import type { NodeNetwork } from '../../dataplane/network.ts';
-import { RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
+import type { EniNetwork, NodeNetwork } from '../../dataplane/network.ts';
+import { NFT_TABLE, RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
 import type { ObservedHost } from '../../dataplane/observed.ts';
 import { type Operation, renderOperation } from '../../dataplane/operation.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -17,6 +17,9 @@ import type { Metrics } from '../observability/metrics.ts';
 import type { OperationLog } from '../ops/operation-log.ts';
 import { desiredState } from './desired-state.ts';
 import type { FightDetector } from './fight-detector.ts';
+import type { ForeignChanges } from './foreign-changes.ts';
+import { objectOf } from './object-of.ts';
+import { findOwner, reliesOn } from './operation-scope.ts';
 
 /** The functions of the node's kernel that reconciling needs. */
 export type HostKernel = NicKernel & {
@@ -44,6 +47,7 @@ export type ReconcileDeps = {
   readonly journal: Journal;
   readonly kernel: HostKernel;
   readonly fights: FightDetector;
+  readonly foreignChanges: ForeignChanges;
   /** The node as planned now; undefined while it has no primary interface. */
   readonly nodeNetwork: () => NodeNetwork | undefined;
   readonly operationLog: OperationLog;
@@ -62,6 +66,8 @@ export type ReconcileReport = {
   readonly conflicts: readonly Conflict[];
   /** True when an ADD or DEL changed the kernel meanwhile: another pass is due. */
   readonly isStale: boolean;
+  /** Another pass is due in so many milliseconds: a wait ends, or an object counts as settled. */
+  readonly recheckInMs?: number;
 };
 
 const NOTHING: ReconcileReport = { done: [], failed: [], paused: [], conflicts: [], isStale: false };
@@ -88,11 +94,15 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
   const observed = kernel.observe(desired, nft);
   const { operations: differing, conflicts } = diffHost(desired, observed);
   const operations = [...locateDirectNics(state, kernel, links), ...differing];
-  const allowed = withoutPaused(deps, operations, cause);
+  const nameObject = namerOf(links);
+  const allowed = withoutPaused(deps, operations, nameObject, cause);
   const generation = state.kernelGeneration;
   const done: Operation[] = [];
   const failed = await kernel.apply(allowed, (operation) => {
     done.push(operation);
+    const nowMs = deps.clock.monotonicMs();
+    deps.foreignChanges.noteDone(nameObject(operation), nowMs);
+    deps.fights.noteDone(nameObject(operation), nowMs);
     deps.log.info('kernel changed', { request: renderOperation(operation), cause });
   });
   for (const { operation, error } of failed) {
@@ -100,13 +110,29 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
   }
   resetReturnedNics(deps);
   reportConflicts(deps, conflicts);
-  updateReadiness(deps, observed, failed);
+  updateReadiness(deps, observed, failed, node.primary.ifname);
   count(deps, operations, done);
   deps.planned?.({ ...node, ruleMode: state.ruleMode }, state.plannedEnis);
   const durationMs = deps.clock.monotonicMs() - startedMs;
   deps.operationLog.repaired({ cause, durationMs, done, failed, leases: state.leases.values() });
   const paused = leftOut(operations, allowed);
-  return { done, failed, paused, conflicts, isStale: generation !== state.kernelGeneration && allowed.length > 0 };
+  const isStale = generation !== state.kernelGeneration && allowed.length > 0;
+  return { done, failed, paused, conflicts, isStale, ...recheck(deps) };
+}
+
+/** Says when the next wait ends; forgets what is long over. */
+function recheck({ fights, foreignChanges, clock }: ReconcileDeps): Pick<ReconcileReport, 'recheckInMs'> {
+  const nowMs = clock.monotonicMs();
+  fights.removeExpired(nowMs);
+  foreignChanges.removeExpired(nowMs);
+  const nextMs = fights.nextChangeMs(nowMs);
+  return nextMs === undefined ? {} : { recheckInMs: nextMs - nowMs };
+}
+
+/** Names the kernel object of an operation, for the links of this pass. */
+export function namerOf(links: readonly HostLink[]): (operation: Operation) => string {
+  const ifindexes = new Map(links.map(({ ifname, ifindex }) => [ifname, ifindex]));
+  return (operation) => objectOf(operation, (ifname) => ifindexes.get(ifname));
 }
 
 /**
@@ -131,17 +157,24 @@ function planned(deps: ReconcileDeps, node: NodeNetwork, links: readonly HostLin
   return desiredState(deps.state, { ...node, ruleMode: deps.state.ruleMode }, enis, links);
 }
 
-/** Leaves out what is being fought over, and counts the rest as repaired once more. */
-function withoutPaused(deps: ReconcileDeps, operations: readonly Operation[], cause: string): readonly Operation[] {
+/** Leaves out what has to wait because another program keeps undoing it, and counts the rest as repaired once more. */
+function withoutPaused(
+  deps: ReconcileDeps,
+  operations: readonly Operation[],
+  nameObject: (operation: Operation) => string,
+  cause: string,
+): readonly Operation[] {
+  deps.foreignChanges.noteDifferent(new Set(operations.map(nameObject)));
   return withoutReliant(
     operations,
-    operations.filter((operation) => mayApply(deps, operation, cause)),
+    operations.filter((operation) => mayApply(deps, operation, nameObject(operation), cause)),
   );
 }
 
-/** Leaves removals out unless all operations are allowed: a removal comes last and relies on what comes before it. */
+/** Leaves out removals that rely on what is not in `allowed`: a removal comes after what replaces it. */
 export function withoutReliant(operations: readonly Operation[], allowed: readonly Operation[]): readonly Operation[] {
-  return allowed.length === operations.length ? allowed : allowed.filter((operation) => !isRemoval(operation));
+  const undone = leftOut(operations, allowed);
+  return undone.length === 0 ? allowed : allowed.filter((operation) => !reliesOn(operation, undone));
 }
 
 /** Returns the operations that are not in `allowed`. */
@@ -151,15 +184,12 @@ export function leftOut(operations: readonly Operation[], allowed: readonly Oper
   return operations.filter((operation) => !allowedSet.has(operation));
 }
 
-/** Tells whether an operation only removes something. */
-export function isRemoval({ kind }: Operation): boolean {
-  return kind === 'delete-rule' || kind === 'delete-route' || kind === 'delete-address' || kind === 'delete-neigh';
-}
-
-function mayApply(deps: ReconcileDeps, operation: Operation, cause: string): boolean {
-  const request = renderOperation(operation);
-  const verdict = deps.fights.evaluate(request, deps.clock.monotonicMs());
-  if (verdict === 'alarm') {
+function mayApply(deps: ReconcileDeps, operation: Operation, object: string, cause: string): boolean {
+  const nowMs = deps.clock.monotonicMs();
+  const changedAtMs = deps.foreignChanges.changedAtMs(object, operation, nowMs);
+  const { verdict, isAlarm } = deps.fights.evaluate(object, operation, changedAtMs, nowMs);
+  if (isAlarm) {
+    const request = renderOperation(operation);
     deps.metrics.fightStarted(operation.kind);
     deps.fightStarted?.(request);
     deps.operationLog.report('fight', () => ({ text: `another program keeps undoing: ${request}`, isFailure: true }));
@@ -190,33 +220,70 @@ function reportConflicts(deps: ReconcileDeps, conflicts: readonly Conflict[]): v
 }
 
 /**
- * Updates which ENIs are ready: the link exists, its own operations succeeded, and its table has no foreign entries.
+ * Updates which ENIs are ready: the link exists, its own operations succeeded and stand, and its table has no foreign
+ * entries.
  */
-function updateReadiness(deps: ReconcileDeps, observed: ObservedHost, failed: readonly FailedOperation[]): void {
+function updateReadiness(
+  deps: ReconcileDeps,
+  observed: ObservedHost,
+  failed: readonly FailedOperation[],
+  primaryIfname: string,
+): void {
   const { state } = deps;
   const before = new Set(state.readyEnis);
+  const unsettled = unsettledOf(deps, primaryIfname);
+  state.undone = unsettled.node;
   state.readyEnis.clear();
   for (const eni of state.enis.values()) {
-    const foreign =
-      observed.routes.find(({ table, protocol }) => table === eni.table && protocol !== RTPROT_TKE_ENI) ??
-      observed.rules.find(({ table, protocol }) => table === eni.table && protocol !== RTPROT_TKE_ENI);
-    if (foreign !== undefined) {
-      const text = `table ${eni.table} is used by others: "${foreign.shown}"`;
-      state.eniProblems.set(eni.eniId, { eniId: eni.eniId, kind: 'conflict', text });
-      continue;
+    const problem = problemOf(eni, observed, failed, unsettled);
+    if (problem === undefined) {
+      state.eniProblems.delete(eni.eniId);
+      state.readyEnis.add(eni.eniId);
+      if (!before.has(eni.eniId))
+        deps.log.info('ENI is ready', { eniId: eni.eniId, link: eni.ifname, table: eni.table });
+    } else {
+      state.eniProblems.set(eni.eniId, { eniId: eni.eniId, ...problem });
+      if (before.has(eni.eniId)) deps.log.warn('ENI is not ready', { eniId: eni.eniId, reason: problem.text });
     }
-    const refused = failed.find(({ operation }) => touches(operation, eni.table, eni.ifindex));
-    if (refused !== undefined) {
-      const text = `cannot be set up: ${String(refused.error)}`;
-      state.eniProblems.set(eni.eniId, { eniId: eni.eniId, kind: 'conflict', text });
-      continue;
-    }
-    state.eniProblems.delete(eni.eniId);
-    state.readyEnis.add(eni.eniId);
-    if (!before.has(eni.eniId)) deps.log.info('ENI is ready', { eniId: eni.eniId, link: eni.ifname, table: eni.table });
   }
   deps.metrics.enis(state.readyEnis.size, state.eniProblems.size);
   state.changed.notify();
+}
+
+/** What other programs keep undoing, by whom it serves. */
+type Unsettled = { readonly node: string | undefined; readonly enis: ReadonlyMap<string, string> };
+
+function unsettledOf({ fights, state, clock }: ReconcileDeps, primaryIfname: string): Unsettled {
+  const enis = new Map<string, string>();
+  let node: string | undefined;
+  for (const operation of fights.unsettled(clock.monotonicMs())) {
+    const text = `another program keeps undoing: ${summaryOf(operation)}`;
+    const owner = findOwner(operation, state, primaryIfname);
+    if (owner === 'node') node ??= text;
+    else for (const eniId of owner.eniIds) if (!enis.has(eniId)) enis.set(eniId, text);
+  }
+  return { node, enis };
+}
+
+/** The command line of an operation. That of nftables has the whole table in it. */
+function summaryOf(operation: Operation): string {
+  return operation.kind === 'load-nft' ? `nftables table inet ${NFT_TABLE}` : renderOperation(operation);
+}
+
+function problemOf(
+  { eniId, table, ifindex }: EniNetwork,
+  observed: ObservedHost,
+  failed: readonly FailedOperation[],
+  unsettled: Unsettled,
+): { readonly kind: 'conflict' | 'undone'; readonly text: string } | undefined {
+  const foreign =
+    observed.routes.find((route) => route.table === table && route.protocol !== RTPROT_TKE_ENI) ??
+    observed.rules.find((rule) => rule.table === table && rule.protocol !== RTPROT_TKE_ENI);
+  if (foreign !== undefined) return { kind: 'conflict', text: `table ${table} is used by others: "${foreign.shown}"` };
+  const undone = unsettled.enis.get(eniId) ?? unsettled.node;
+  if (undone !== undefined) return { kind: 'undone', text: undone };
+  const refused = failed.find(({ operation }) => touches(operation, table, ifindex));
+  return refused === undefined ? undefined : { kind: 'conflict', text: `cannot be set up: ${String(refused.error)}` };
 }
 
 function touches(operation: Operation, table: number, ifindex: number): boolean {
@@ -239,5 +306,5 @@ function touches(operation: Operation, table: number, ifindex: number): boolean 
 function count(deps: ReconcileDeps, found: readonly Operation[], done: readonly Operation[]): void {
   for (const [kind, group] of Map.groupBy(found, ({ kind }) => kind)) deps.metrics.drift(kind, group.length);
   for (const [kind, group] of Map.groupBy(done, ({ kind }) => kind)) deps.metrics.repaired(kind, group.length);
-  deps.metrics.fights(deps.fights.paused(deps.clock.monotonicMs()).length);
+  deps.metrics.fights(deps.fights.contested(deps.clock.monotonicMs()).length);
 }

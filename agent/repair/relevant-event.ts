@@ -18,9 +18,9 @@ export type WatchedObjects = {
 const RT_SCOPE_LINK = 253;
 
 /**
- * Tells whether a notification may mean that the kernel no longer holds what is planned. Our own writes are notified
- * too. What they add is recognized by its protocol; what they delete belongs to no active Pod by then. So a repair does
- * not cause the next one, and an ADD or DEL causes none.
+ * Tells whether a change by others may mean that the kernel no longer holds what is planned. What the kernel does itself
+ * (sender 0), such as deleting the routes of a link that a DEL deletes, is checked against the Pods that are active then. What a
+ * process does with our protocol number is always worth a pass.
  */
 export function isRelevant(event: MonitorEvent, watched: WatchedObjects): boolean {
   switch (event.kind) {
@@ -57,23 +57,31 @@ function isSlave({ master = 0 }: LinkMessage): boolean {
   return master !== 0;
 }
 
-function isRelevantRoute({ op, message }: MonitorEvent & { readonly kind: 'route' }, watched: WatchedObjects): boolean {
+function isRelevantRoute(
+  { op, message, portid }: MonitorEvent & { readonly kind: 'route' },
+  watched: WatchedObjects,
+): boolean {
   const isPods = watched.podPrefixes.has(message.dst ?? '');
   const isInOurs = isOurTable(message.table);
   // The default route determines the primary interface; a node may start before it has one.
   if (message.dst === undefined && message.table === TABLE_MAIN) return true;
+  if (portid !== 0 && message.protocol === RTPROT_TKE_ENI) return isInOurs || message.table === TABLE_MAIN;
   if (op === 'new')
     return message.protocol !== RTPROT_TKE_ENI && (isInOurs || (message.table === TABLE_MAIN && isPods));
   return isInOurs ? isPods || !isHostPrefix(message.dst) || isOnKnownLink(message.oif, watched) : isPods;
 }
 
-function isRelevantRule({ op, message }: MonitorEvent & { readonly kind: 'rule' }, watched: WatchedObjects): boolean {
+function isRelevantRule(
+  { op, message, portid }: MonitorEvent & { readonly kind: 'rule' },
+  watched: WatchedObjects,
+): boolean {
   if (message.protocol !== RTPROT_TKE_ENI) {
     // A foreign rule that appears may be a conflict; one that disappears may end it. One with a mark may use bits of
     // ours.
     const isMarked = message.fwmark !== undefined;
     return isMarked || OUR_PRIORITIES.includes(message.priority) || isOurTable(message.table);
   }
+  if (portid !== 0) return true;
   if (op === 'new') return false;
   // The rules of one Pod are deleted with the Pod; all others stay as long as the agent runs.
   const podPrefix =

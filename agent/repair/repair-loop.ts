@@ -1,11 +1,18 @@
 import type { MonitorEvent } from '../../netlink/monitor.ts';
 import { runInBackground } from '../../runtime/background.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { ReconcileReport } from './reconcile.ts';
 
 /** Dependencies of the loop. */
 type RepairLoopDeps = {
+  readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly reconcile: (cause: string) => Promise<ReconcileReport>;
+  /** Called with every notification. */
+  readonly note: (event: MonitorEvent) => void;
+  /** Tells whether a notification is about a change of our own. */
+  readonly isOwn: (event: MonitorEvent) => boolean;
+  /** Tells whether a change by others calls for a pass. Not asked while one is due anyway. */
   readonly isRelevant: (event: MonitorEvent) => boolean;
   readonly overrun: () => void;
   /** Called when nftables may have changed, before the pass that this causes. */
@@ -29,53 +36,93 @@ export type RepairLoop = {
 
 /** `ip route flush` deletes one by one: a pass after the first deletion would find the rest still there. */
 const DEBOUNCE_MS = 3;
-/**
- * Delay before a pass is repeated because an ADD or DEL came in between. A failed pass is repeated too, each time
- * later.
- */
+/** Delay before a pass is repeated because an ADD or DEL came in between. */
 const RETRY_MS = 50;
-const MAX_FOLLOW_UPS = 5;
+/** A pass that failed is repeated until one succeeds, each time twice as late, at last so often. */
+const MAX_RETRY_MS = 5_000;
+/**
+ * The next pass waits so many times as long as the last one took, so that passes take at most a fifth of the time,
+ * whatever others do. The first one after a pause does not wait.
+ */
+const PAUSE_FACTOR = 4;
+const MAX_PAUSE_MS = 1_000;
 
 /** Starts the loop: passes on request, on relevant kernel events and every `intervalMs`. */
 export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
   let running: Promise<unknown> = Promise.resolve();
   let isClosed = false;
   let timer: NodeJS.Timeout | undefined;
+  let notBeforeMs = Number.NEGATIVE_INFINITY;
+  let failures = 0;
+  let isAttempting = false;
   const causes = new Set<string>();
+  const later = openLater(deps.clock, (cause) => kick(cause));
+
   const runExclusive = <T>(work: () => Promise<T>): Promise<T> => {
     const next = running.then(work);
     running = next.catch(() => {});
     return next;
   };
-  const pass = (cause: string): Promise<ReconcileReport> => runExclusive(() => deps.reconcile(cause));
-  const attempt = async (cause: string, followUps: number): Promise<void> => {
-    const retry = (inMs: number): void => {
-      if (followUps < MAX_FOLLOW_UPS && !isClosed) setTimeout(() => start(cause, followUps + 1), inMs);
-    };
+  const timed = async (cause: string): Promise<ReconcileReport> => {
+    const startMs = deps.clock.monotonicMs();
     try {
-      if ((await pass(cause)).isStale) retry(RETRY_MS);
+      return await deps.reconcile(cause);
+    } finally {
+      const endMs = deps.clock.monotonicMs();
+      notBeforeMs = endMs + Math.min(MAX_PAUSE_MS, PAUSE_FACTOR * (endMs - startMs));
+    }
+  };
+  const pass = async (cause: string): Promise<ReconcileReport> => {
+    const report = await runExclusive(() => timed(cause));
+    failures = 0;
+    if (report.recheckInMs !== undefined) later.in(report.recheckInMs, 'back-off');
+    return report;
+  };
+  const attempt = async (cause: string): Promise<void> => {
+    isAttempting = true;
+    try {
+      if ((await pass(cause)).isStale) later.in(RETRY_MS, cause);
     } catch (error) {
       // The cause may be temporary: nft was busy, a dump was interrupted by changes again and again.
       deps.log.error('reconciling failed, will be tried again', { cause, error });
-      retry(RETRY_MS << followUps);
+      later.in(Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** failures), cause);
+      failures += 1;
+    } finally {
+      isAttempting = false;
+      arm();
     }
   };
-  const start = (cause: string, followUps: number): void => runInBackground('repairing', attempt(cause, followUps));
+  /** Sets the timer of the next pass if one is called for. One that was called for during a pass comes after its pause. */
+  const arm = (): void => {
+    if (isClosed || isAttempting || timer !== undefined || causes.size === 0) return;
+    timer = setTimeout(
+      () => {
+        timer = undefined;
+        const all = [...causes].join(', ');
+        causes.clear();
+        runInBackground('repairing', attempt(all));
+      },
+      Math.max(DEBOUNCE_MS, notBeforeMs - deps.clock.monotonicMs()),
+    );
+  };
   const kick = (cause: string): void => {
     causes.add(cause);
-    if (isClosed || timer !== undefined) return;
-    timer = setTimeout(() => {
-      timer = undefined;
-      const all = [...causes].join(', ');
-      causes.clear();
-      start(all, 0);
-    }, DEBOUNCE_MS);
+    arm();
   };
+
   const interval = setInterval(() => {
     // The timer's pass reads everything anew, whatever was notified or missed.
     deps.invalidateNft();
     kick('timer');
   }, deps.intervalMs);
+  const handle = (event: MonitorEvent): void => {
+    deps.note(event);
+    if (event.kind === 'overrun') deps.overrun();
+    if (deps.isOwn(event)) return;
+    if (event.kind === 'overrun' || event.kind === 'nftables') deps.invalidateNft();
+    if (causes.size === 0 && deps.isRelevant(event)) kick(causeOf(event));
+  };
+
   return {
     kick,
     pass,
@@ -83,16 +130,41 @@ export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
     follow: async (events) => {
       for await (const event of events) {
         if (isClosed) return;
-        if (event.kind === 'overrun') deps.overrun();
-        if (event.kind === 'overrun' || event.kind === 'nftables') deps.invalidateNft();
-        if (deps.isRelevant(event)) kick(causeOf(event));
+        handle(event);
       }
     },
     close: async () => {
       isClosed = true;
       clearInterval(interval);
       clearTimeout(timer);
+      later.close();
       await running;
+    },
+  };
+}
+
+/** One timer for all: the earliest time that was asked for counts, and the pass asks for what comes after it. */
+function openLater(
+  clock: RepairLoopDeps['clock'],
+  call: (cause: string) => void,
+): { in(delayMs: number, cause: string): void; close(): void } {
+  let timer: NodeJS.Timeout | undefined;
+  let atMs = Number.POSITIVE_INFINITY;
+  let isClosed = false;
+  return {
+    in: (delayMs, cause) => {
+      const wantedMs = clock.monotonicMs() + delayMs;
+      if (isClosed || wantedMs >= atMs) return;
+      clearTimeout(timer);
+      atMs = wantedMs;
+      timer = setTimeout(() => {
+        atMs = Number.POSITIVE_INFINITY;
+        call(cause);
+      }, delayMs);
+    },
+    close: () => {
+      isClosed = true;
+      clearTimeout(timer);
     },
   };
 }

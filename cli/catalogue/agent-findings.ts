@@ -18,7 +18,7 @@ export const AGENT_FINDINGS = {
   },
   'repair-fight': {
     title: 'Some program undoes what the agent repairs',
-    why: 'The agent pauses such a repair for a minute at a time, so that two programs do not use up the node: until then the change of the other program stays.',
+    why: 'The agent waits up to three seconds between two tries of such a repair, so that two programs do not use up the node: meanwhile the change of the other program stays.',
     cure: '`tke-eni watch` shows what changes and when; runbook TkeEniRepairFight.',
     severity: 'error',
     isOurs: false,

@@ -40,3 +40,9 @@ test('statusOf: says 51 and names every conflict', (t) => {
   t.is(status?.code, 51);
   t.is(status?.details, 'rule "x" stands there\nroute "y" stands there');
 });
+
+test('statusOf: says 51 while another program keeps undoing what every Pod needs, also for whole ENIs', (t) => {
+  const { state } = stateOf(t);
+  state.undone = 'another program keeps undoing: sysctl -w net.ipv4.ip_forward=1';
+  t.like(statusOf(state, undefined), { code: 51, details: state.undone });
+});

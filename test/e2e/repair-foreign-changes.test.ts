@@ -170,9 +170,6 @@ const repairs = test.macro(async (t: ExecutionContext, ruleMode: RuleMode) => {
     const lines: string[] = [];
     for (const [where, change] of partOf(Object.entries(CHANGES), isShort)) {
       if (change.modes !== undefined && !change.modes.includes(ruleMode)) continue;
-      // A new agent has seen no fight yet: this test harms the same objects more often than anybody should.
-      await trial.killAgent();
-      await trial.startAgent();
       await changeWhileStopped(t, trial, change, pod, where);
       await pings(t, trial, pods, `${where} while the agent was stopped`);
       const ms = await changeWhileRunning(trial, change, pod, where);

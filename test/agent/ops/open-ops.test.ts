@@ -4,7 +4,8 @@ import { detach } from '../../../agent/detach.ts';
 import { EventHub } from '../../../agent/ops/event-hub.ts';
 import { FlightRecorder } from '../../../agent/ops/flight-recorder.ts';
 import { type OpsDeps, openOps } from '../../../agent/ops/open-ops.ts';
-import { DEFAULT_FIGHT_LIMITS, FightDetector } from '../../../agent/repair/fight-detector.ts';
+import { DEFAULT_BACKOFF_LIMITS } from '../../../agent/repair/decide-backoff.ts';
+import { FightDetector } from '../../../agent/repair/fight-detector.ts';
 import type { HostKernel } from '../../../agent/repair/reconcile.ts';
 import { addOf, createTestNode, PATIENT, type TestNode } from '../use-cases/fixtures.ts';
 
@@ -40,7 +41,7 @@ function opsOf(t: ExecutionContext, { config, cluster, readiness, runtime }: Cha
       finder: { primary: () => undefined },
       reconcile: {
         ...{ clock, kernel, state },
-        fights: new FightDetector(DEFAULT_FIGHT_LIMITS),
+        fights: new FightDetector(DEFAULT_BACKOFF_LIMITS),
         nodeNetwork: () => undefined,
       },
     },

@@ -1,59 +1,76 @@
 import test from 'ava';
-import fc from 'fast-check';
+import type { BackoffLimits } from '../../../agent/repair/decide-backoff.ts';
 import { FightDetector } from '../../../agent/repair/fight-detector.ts';
-import { assertLaw } from '../../support/law.ts';
+import type { Operation } from '../../../dataplane/operation.ts';
 
-const LIMITS = { repairCount: 3, windowMs: 1_000, pauseMs: 5_000 };
+const LIMITS: BackoffLimits = {
+  peaceMs: 100,
+  freeRepairs: 2,
+  firstMs: 20,
+  longestMs: 100,
+  calmMs: 1_000,
+  alarmCount: 4,
+  windowMs: 10_000,
+};
 
-test('FightDetector: repairs up to the limit, raises one alarm, then holds', (t) => {
+const RULE: Operation = { kind: 'add-rule', rule: { family: 4, priority: 512, table: 3999 } };
+const OTHER: Operation = { kind: 'add-rule', rule: { family: 4, priority: 1536, table: 4007 } };
+
+/** Fights over `RULE` until it waits from 3 ms to 23 ms. */
+function fought(): FightDetector {
   const fights = new FightDetector(LIMITS);
-  t.deepEqual(
-    [0, 1, 2, 3, 4].map((at) => fights.evaluate('rule 512', at)),
-    ['repair', 'repair', 'repair', 'alarm', 'hold'],
-  );
-  t.deepEqual(fights.paused(4), ['rule 512']);
-  t.is(fights.nextReleaseMs(4), 5_003);
-});
-
-test('FightDetector: repairs for ever what drifts more slowly than the window', (t) => {
-  const fights = new FightDetector(LIMITS);
-  for (let round = 0; round < 50; round++) t.is(fights.evaluate('rule 512', round * 400), 'repair');
-});
+  for (const nowMs of [0, 1, 2, 3]) fights.evaluate('rule', RULE, nowMs, nowMs);
+  return fights;
+}
 
 test('FightDetector: holds one object and repairs the others', (t) => {
-  const fights = new FightDetector(LIMITS);
-  for (let round = 0; round < 5; round++) fights.evaluate('rule 512', round);
-  t.is(fights.evaluate('rule 1536', 5), 'repair');
+  const fights = fought();
+  t.true(fights.isHeld('rule', 4));
+  t.is(fights.evaluate('rule', RULE, 4, 4).verdict, 'hold');
+  t.is(fights.evaluate('other', OTHER, 4, 4).verdict, 'repair');
+  t.false(fights.isHeld('rule', 23));
 });
 
-test('FightDetector: grants one try after the hold, and alarms at once when it is fought again', (t) => {
-  const fights = new FightDetector(LIMITS);
-  for (let round = 0; round < 4; round++) fights.evaluate('rule 512', round);
-  t.is(fights.evaluate('rule 512', 5_003), 'repair');
-  t.is(fights.evaluate('rule 512', 5_004), 'alarm');
-  t.is(fights.evaluate('rule 512', 10_003), 'hold');
-  t.is(fights.evaluate('rule 512', 10_004), 'repair');
-  for (const at of [20_000, 20_001, 20_002]) t.is(fights.evaluate('rule 512', at), 'repair', 'peace since then');
+test('FightDetector: says when a pass is due: at the end of the wait, then when the object counts as settled', (t) => {
+  const fights = fought();
+  t.is(fights.nextChangeMs(4), 23);
+  t.is(fights.evaluate('rule', RULE, 23, 23).verdict, 'repair');
+  t.is(fights.nextChangeMs(23), 1_023);
+  t.is(fights.nextChangeMs(1_023), undefined);
 });
 
-test('FightDetector: forgets what is long past', (t) => {
-  const fights = new FightDetector(LIMITS);
-  fights.evaluate('rule 512', 0);
-  fights.removeExpired(1_000);
-  for (let round = 0; round < 3; round++) t.is(fights.evaluate('rule 512', 1_000 + round), 'repair');
+test('FightDetector: nobody may rely on what was held back, until it has stood for a while', (t) => {
+  const fights = fought();
+  fights.evaluate('rule', RULE, 23, 23);
+  t.deepEqual(fights.unsettled(1_022), [RULE]);
+  t.deepEqual(fights.unsettled(1_023), []);
 });
 
-test('FightDetector: wouldHold says what judge would, and counts nothing', async (t) => {
-  await assertLaw(t, (t) =>
-    fc.property(fc.array(fc.integer({ min: 0, max: 3_000 }), { maxLength: 40 }), (waits) => {
-      const fights = new FightDetector(LIMITS);
-      let nowMs = 0;
-      for (const waitMs of waits) {
-        nowMs += waitMs;
-        const would = fights.isPaused('rule 512', nowMs);
-        t.is(fights.isPaused('rule 512', nowMs), would);
-        t.is(would, fights.evaluate('rule 512', nowMs) !== 'repair');
-      }
-    }),
-  );
+test('FightDetector: names a fight for a window after the last change, and not what was changed once', (t) => {
+  const fights = fought();
+  fights.evaluate('other', OTHER, 4, 4);
+  t.deepEqual(fights.contested(10_002), [RULE]);
+  t.deepEqual(fights.contested(10_003), []);
+});
+
+test('FightDetector: forgets what is long over, and never had more than its bound', (t) => {
+  const fights = fought();
+  fights.removeExpired(20_000);
+  t.is(fights.nextChangeMs(4), undefined);
+  for (let number = 0; number < 5_000; number++) fights.evaluate(`rule ${number}`, RULE, 0, 0);
+  for (const nowMs of [1, 2, 3]) fights.evaluate('rule 0', RULE, nowMs, nowMs);
+  t.false(fights.isHeld('rule 0', 4), 'it had given way');
+});
+
+test('FightDetector: remembers nothing of what nobody fights over', (t) => {
+  const fights = new FightDetector(LIMITS);
+  for (let nowMs = 0; nowMs < 50; nowMs++) t.is(fights.evaluate('rule', RULE, undefined, nowMs).verdict, 'repair');
+  t.is(fights.nextChangeMs(50), undefined);
+});
+
+test('FightDetector: a repair stands from when it was done', (t) => {
+  const fights = fought();
+  fights.evaluate('rule', RULE, 23, 23);
+  fights.noteDone('rule', 200);
+  t.is(fights.evaluate('rule', RULE, 210, 220).verdict, 'hold');
 });

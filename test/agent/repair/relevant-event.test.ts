@@ -15,9 +15,18 @@ const CONCERNS: WatchedObjects = {
 };
 const UP = 1;
 
+/** Senders: the kernel itself, and another process. Our own changes are not judged at all. */
+const KERNEL = 0;
+const OTHER = 99;
+
 /** Only the fields that the decision looks at matter. */
-function event(kind: 'link' | 'address' | 'route' | 'rule', op: 'new' | 'del', message: object): MonitorEvent {
-  return { kind, op, portid: 99, message } as unknown as MonitorEvent;
+function event(
+  kind: 'link' | 'address' | 'route' | 'rule',
+  op: 'new' | 'del',
+  message: object,
+  portid = KERNEL,
+): MonitorEvent {
+  return { kind, op, portid, message } as unknown as MonitorEvent;
 }
 
 const relevant = test.macro((t: ExecutionContext, given: MonitorEvent, wanted: boolean) => {
@@ -28,7 +37,7 @@ const foreign = { protocol: 3 };
 const veth = { ifindex: VETH, group: 4007, mtu: 1500, flags: UP, address: VETH_MAC };
 
 test('isRelevant: lost notifications', relevant, { kind: 'overrun' }, true);
-test('isRelevant: any nftables change', relevant, { kind: 'nftables', op: 'new' }, true);
+test('isRelevant: any nftables change', relevant, { kind: 'nftables', op: 'new', portid: OTHER }, true);
 test('isRelevant: not the link that an ADD made', relevant, event('link', 'new', veth), false);
 test('isRelevant: a Pod link in another group', relevant, event('link', 'new', { ...veth, group: 0 }), true);
 test('isRelevant: a Pod link that is down', relevant, event('link', 'new', { ...veth, flags: 0 }), true);
@@ -51,7 +60,37 @@ test(
 test('isRelevant: an address of an ENI', relevant, event('address', 'del', { ifindex: ENI }), true);
 test('isRelevant: not an address of somebody else', relevant, event('address', 'new', { ifindex: 50 }), false);
 test(
-  'isRelevant: not a route that we wrote',
+  'isRelevant: a route with our protocol in our table that another process wrote',
+  relevant,
+  event('route', 'new', { ...ours, table: TABLE_POD_ROUTES, dst: '10.0.0.6/32', oif: VETH }, OTHER),
+  true,
+);
+test(
+  'isRelevant: a route with our protocol in main that another process wrote',
+  relevant,
+  event('route', 'new', { ...ours, table: TABLE_MAIN, dst: '192.0.2.0/24', oif: 2 }, OTHER),
+  true,
+);
+test(
+  'isRelevant: not a route with our protocol in a table of others',
+  relevant,
+  event('route', 'new', { ...ours, table: 100, dst: '192.0.2.0/24', oif: 2 }, OTHER),
+  false,
+);
+test(
+  'isRelevant: a rule with our protocol that another process wrote',
+  relevant,
+  event('rule', 'new', { ...ours, priority: 1536, src: '10.0.0.6/32', table: 4007 }, OTHER),
+  true,
+);
+test(
+  'isRelevant: a per-pod rule of no active Pod that another process deleted',
+  relevant,
+  event('rule', 'del', { ...ours, priority: 512, dst: '10.0.0.6/32', table: TABLE_MAIN }, OTHER),
+  true,
+);
+test(
+  'isRelevant: not a route that the kernel notifies anew',
   relevant,
   event('route', 'new', { ...ours, table: TABLE_POD_ROUTES, dst: '10.0.0.5/32', oif: VETH }),
   false,

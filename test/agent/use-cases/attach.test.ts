@@ -172,6 +172,16 @@ test('attach: says that the place of the ENI is occupied', async (t) => {
   t.is(codeOf(await attach(n.deps, addOf(1), PATIENT)), 103);
 });
 
+test('attach: says what another program keeps undoing', async (t) => {
+  const n = node(t);
+  n.state.readyEnis.clear();
+  const text = 'another program keeps undoing: ip rule del pref 1537';
+  n.state.eniProblems.set('eni-1', { eniId: 'eni-1', kind: 'undone', text });
+  const outcome = await attach(n.deps, addOf(1), PATIENT);
+  t.is(codeOf(outcome), 103);
+  t.true(outcome.kind === 'failed' && outcome.failure.details.includes(text));
+});
+
 test('attach: takes the address that cooled longest when nothing else is left, its connections flushed', async (t) => {
   const n = node(t, 2);
   for (const number of [1, 2]) await attach(n.deps, addOf(number), PATIENT);

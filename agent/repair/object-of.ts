@@ -1,0 +1,57 @@
+import { addressKey, neighKey, routeKey, ruleKey } from '../../dataplane/desired.ts';
+import type { Operation } from '../../dataplane/operation.ts';
+import { toAddress, toRoute, toRule } from '../../dataplane/to-state.ts';
+import type { MonitorEvent } from '../../netlink/monitor.ts';
+import { sysctlName } from '../../sysctl/sysctl-key.ts';
+
+/** The table of ours as a whole: nftables notifies transactions, not what they change. */
+const NFTABLES = 'nftables';
+/** Names of interfaces have no part in what identifies a route or an address. */
+const NO_NAME = (): string => '';
+
+/**
+ * Names the kernel object that an operation changes. Equal for the operation and for notifications of the same object.
+ * @param ifindexOf Index of a link by its name. The settings of a link that came back with another index are others.
+ */
+export function objectOf(operation: Operation, ifindexOf: (ifname: string) => number | undefined): string {
+  switch (operation.kind) {
+    case 'set-sysctl': {
+      const { path } = operation.key;
+      return `sysctl ${sysctlName(operation.key)} ${path[2] === 'conf' ? (ifindexOf(path[3] ?? '') ?? '') : ''}`;
+    }
+    case 'set-link':
+      return `link ${operation.ifindex}`;
+    case 'add-address':
+    case 'delete-address':
+      return `address ${addressKey(operation.address)}`;
+    case 'replace-route':
+    case 'delete-route':
+      return `route ${routeKey(operation.route)}`;
+    case 'add-rule':
+    case 'delete-rule':
+      return `rule ${ruleKey(operation.rule)}`;
+    case 'replace-neigh':
+    case 'delete-neigh':
+      return `neigh ${neighKey(operation.neigh)}`;
+    case 'load-nft':
+      return NFTABLES;
+  }
+}
+
+/** Names the object that a notification is about; undefined for one that names none of those that operations change. */
+export function objectOfEvent(event: MonitorEvent): string | undefined {
+  switch (event.kind) {
+    case 'nftables':
+      return NFTABLES;
+    case 'link':
+      return `link ${event.message.ifindex}`;
+    case 'address':
+      return `address ${addressKey(toAddress(event.message, NO_NAME))}`;
+    case 'route':
+      return `route ${routeKey(toRoute(event.message, NO_NAME))}`;
+    case 'rule':
+      return `rule ${ruleKey(toRule(event.message))}`;
+    default:
+      return undefined;
+  }
+}

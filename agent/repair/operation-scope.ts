@@ -1,0 +1,111 @@
+import { hostPrefix } from '../../dataplane/ip-prefix.ts';
+import { isOurTable, TABLE_POD_ROUTES } from '../../dataplane/numbers.ts';
+import type { Operation } from '../../dataplane/operation.ts';
+import type { NodeState } from '../node-state.ts';
+
+/** Of the whole node. */
+const NODE = 'node';
+
+/**
+ * Returns what an operation is about: tables of ENIs, links by index or name, and host prefixes. Empty: the whole node.
+ */
+function scopeOf(operation: Operation): readonly string[] {
+  switch (operation.kind) {
+    case 'set-sysctl': {
+      const [, , conf, ifname = 'all'] = operation.key.path;
+      return conf !== 'conf' || ifname === 'all' || ifname === 'default' ? [] : [nameKey(ifname)];
+    }
+    case 'set-link':
+      return [linkKey(operation.ifindex), nameKey(operation.ifname)];
+    case 'add-address':
+    case 'delete-address':
+      return [linkKey(operation.address.ifindex), ...hostKeys(operation.address.prefix)];
+    case 'replace-route':
+    case 'delete-route': {
+      const { table, oif, dst } = operation.route;
+      return [...tableKeys(table), linkKey(oif), ...hostKeys(dst)];
+    }
+    case 'add-rule':
+    case 'delete-rule': {
+      const { table, src, dst } = operation.rule;
+      return [...tableKeys(table), ...hostKeys(src), ...hostKeys(dst)];
+    }
+    case 'replace-neigh':
+    case 'delete-neigh':
+      return [linkKey(operation.neigh.ifindex), operation.neigh.dst];
+    case 'load-nft':
+      return [];
+  }
+}
+
+/** Tells whether an operation only removes something. */
+function isRemoval({ kind }: Operation): boolean {
+  return kind === 'delete-rule' || kind === 'delete-route' || kind === 'delete-address' || kind === 'delete-neigh';
+}
+
+/**
+ * Tells whether a removal has to wait while `undone` are not done: it comes after what replaces it. One of the whole node
+ * waits for all, and all wait for one of the whole node; otherwise what has an ENI, a link or an address in common.
+ */
+export function reliesOn(removal: Operation, undone: readonly Operation[]): boolean {
+  if (!isRemoval(removal) || undone.length === 0) return false;
+  const scope = scopeOf(removal);
+  if (scope.length === 0) return true;
+  const keys = new Set(scope);
+  return undone.some((operation) => {
+    const others = scopeOf(operation);
+    return others.length === 0 || others.some((key) => keys.has(key));
+  });
+}
+
+/** The ENIs that an operation serves, or the whole node. */
+type OperationOwner = typeof NODE | { readonly eniIds: ReadonlySet<string> };
+
+/**
+ * Finds whom an operation serves: the whole node, or ENIs, also by the Pods on them. Empty for what serves one Pod with an
+ * ENI of its own, or nothing any more.
+ * @param primaryIfname What is set on the primary interface serves the whole node.
+ */
+export function findOwner(
+  operation: Operation,
+  { enis, leases }: Pick<NodeState, 'enis' | 'leases'>,
+  primaryIfname: string,
+): OperationOwner {
+  const scope = new Set(scopeOf(operation));
+  if (scope.size === 0 || scope.has(nameKey(primaryIfname))) return NODE;
+  const found = new Set<string>();
+  for (const { eniId, table, ifindex, ifname, addresses } of enis.values()) {
+    const keys = [tableKey(table), linkKey(ifindex), nameKey(ifname), ...addresses.map(({ ip }) => hostPrefix(ip))];
+    if (keys.some((key) => scope.has(key))) found.add(eniId);
+  }
+  for (const { eniId, addresses, hostVeth } of leases.values()) {
+    const keys = [
+      ...addresses.map(({ ip }) => hostPrefix(ip)),
+      ...(hostVeth?.ifindex === undefined ? [] : [linkKey(hostVeth.ifindex)]),
+      ...(hostVeth === undefined ? [] : [nameKey(hostVeth.name)]),
+    ];
+    if (keys.some((key) => scope.has(key))) found.add(eniId);
+  }
+  return { eniIds: found };
+}
+
+/** A prefix of many addresses belongs to no Pod or ENI. */
+function hostKeys(prefix: string | undefined): readonly string[] {
+  return prefix !== undefined && /\/(32|128)$/.test(prefix) ? [prefix] : [];
+}
+
+function tableKeys(table: number): readonly string[] {
+  return isOurTable(table) && table !== TABLE_POD_ROUTES ? [tableKey(table)] : [];
+}
+
+function tableKey(table: number): string {
+  return `table ${table}`;
+}
+
+function linkKey(ifindex: number): string {
+  return `link ${ifindex}`;
+}
+
+function nameKey(ifname: string): string {
+  return `name ${ifname}`;
+}

@@ -1,0 +1,63 @@
+import test from 'ava';
+import { findOwner, reliesOn } from '../../../agent/repair/operation-scope.ts';
+import type { Operation } from '../../../dataplane/operation.ts';
+import { forwarding, ipForward, rpFilter } from '../../../sysctl/sysctl-key.ts';
+
+type Owners = Parameters<typeof findOwner>[1];
+
+const STATE = {
+  enis: new Map([
+    ['eni-1', { eniId: 'eni-1', table: 4_007, ifindex: 7, ifname: 'eth1', addresses: [{ ip: '10.0.0.2' }] }],
+    ['eni-2', { eniId: 'eni-2', table: 4_008, ifindex: 8, ifname: 'eth2', addresses: [{ ip: '10.0.1.2' }] }],
+  ]),
+  leases: new Map([
+    ['c/eth0', { eniId: 'eni-2', addresses: [{ ip: '10.0.1.9' }], hostVeth: { name: 'eni123', ifindex: 20 } }],
+  ]),
+} as unknown as Owners;
+
+const rule = (fields: object): Operation =>
+  ({ kind: 'add-rule', rule: { family: 4, priority: 1, table: 254, ...fields } }) as Operation;
+const route = (fields: object): Operation =>
+  ({ kind: 'replace-route', route: { table: 3_999, dst: '0.0.0.0/0', oif: 99, oifname: 'x', ...fields } }) as Operation;
+const sysctl = (key: ReturnType<typeof ipForward>): Operation => ({ kind: 'set-sysctl', key, value: '1', before: '0' });
+const NFT: Operation = { kind: 'load-nft', commands: '' };
+
+const OWNERS: readonly (readonly [string, Operation, 'node' | readonly string[]])[] = [
+  ['the nftables table', NFT, 'node'],
+  ['ip_forward', sysctl(ipForward()), 'node'],
+  ['a setting of the primary interface', sysctl(rpFilter('eth0')), 'node'],
+  ['a setting of an ENI', sysctl(rpFilter('eth1')), ['eni-1']],
+  ["a setting of a Pod's link", sysctl(forwarding(4, 'eni123')), ['eni-2']],
+  ['the rule of all Pod routes', rule({ priority: 512, table: 3_999 }), 'node'],
+  ['a rule of many addresses', rule({ dst: '10.0.0.0/8' }), 'node'],
+  ["the rule of an ENI's mark", rule({ fwmark: 1, fwmask: 255, table: 4_007 }), ['eni-1']],
+  ["the rule of a Pod's address", rule({ dst: '10.0.1.9/32' }), ['eni-2']],
+  ["an ENI's default route", route({ table: 4_007, oif: 7 }), ['eni-1']],
+  ['the route to a Pod', route({ dst: '10.0.1.9/32', oif: 20 }), ['eni-2']],
+  ['the route to a Pod that is gone', route({ dst: '10.0.1.8/32', oif: 21 }), []],
+];
+
+for (const [what, operation, owner] of OWNERS) {
+  test(`findOwner: ${what} serves ${owner === 'node' ? 'the node' : owner.join() || 'nobody'}`, (t) => {
+    const found = findOwner(operation, STATE, 'eth0');
+    t.deepEqual(found === 'node' ? found : [...found.eniIds], owner);
+  });
+}
+
+const removal = (table: number): Operation => ({ kind: 'delete-rule', rule: { family: 4, priority: 1_536, table } });
+
+test('reliesOn: a removal waits for what is about the same ENI or the node, and for nothing else', (t) => {
+  t.true(reliesOn(removal(4_007), [rule({ table: 4_007 })]));
+  t.false(reliesOn(removal(4_007), [rule({ table: 4_008 })]));
+  t.true(reliesOn(removal(4_007), [NFT]));
+  t.false(reliesOn(removal(4_007), []));
+});
+
+test('reliesOn: what all Pods of the node use goes last', (t) => {
+  const shared: Operation = { kind: 'delete-rule', rule: { family: 4, priority: 512, table: 3_999 } };
+  t.true(reliesOn(shared, [rule({ table: 4_008 })]));
+});
+
+test('reliesOn: only removals wait', (t) => {
+  t.false(reliesOn(rule({ table: 4_007 }), [rule({ table: 4_007 })]));
+});
