@@ -36,6 +36,7 @@ import { type OwnWrites, openOwnWrites } from './repair/own-writes.ts';
 import { type ReconcileReport, reconcile } from './repair/reconcile.ts';
 import { isRelevant } from './repair/relevant-event.ts';
 import { type RepairLoop, startRepairLoop } from './repair/repair-loop.ts';
+import { openSettingsWatch } from './repair/settings-watch.ts';
 import { watchedObjects } from './repair/watched-objects.ts';
 import { type AgentUseCases, agentImplementation } from './server/agent-service.ts';
 import { type GrpcAddress, serveGrpc } from './server/grpc-server.ts';
@@ -274,7 +275,10 @@ function openRepairLoop(config: AgentConfig, components: AgentComponents, readin
   // the event loop.
   const watched = oncePerTick(() => watchedObjects(state, finder.primary()));
   const { clock } = useCases;
-  const { fights, foreignChanges } = components.reconcile;
+  const { fights, foreignChanges, nodeNetwork } = components.reconcile;
+  const settings = openSettingsWatch({
+    ...{ state, nodeNetwork, fights, sysctl: components.sysctl, monotonicMs: clock.monotonicMs },
+  });
   return startRepairLoop({
     clock,
     reconcile: run,
@@ -283,8 +287,10 @@ function openRepairLoop(config: AgentConfig, components: AgentComponents, readin
     isRelevant: (event) => {
       // A pass follows at the end of the wait.
       const object = objectOfEvent(event);
-      return (object === undefined || !fights.isHeld(object, clock.monotonicMs())) && isRelevant(event, watched());
+      if (object !== undefined && fights.isHeld(object, clock.monotonicMs())) return false;
+      return isRelevant(event, watched()) && (event.kind !== 'netconf' || settings.differsAt(event.message.ifindex));
     },
+    settingsDiffer: settings.differsNext,
     overrun: metrics.overrun,
     invalidateNft: components.reconcile.kernel.invalidateNft,
     log: useCases.log,
@@ -316,7 +322,10 @@ function recordRuleMode({ state, metrics, useCases }: AgentComponents, report: R
 
 function followKernel(loop: RepairLoop, { log }: AgentRuntime): { close(): void } {
   const monitor = openMonitor({
-    groups: ['link', 'ipv4-ifaddr', 'ipv6-ifaddr', 'ipv4-route', 'ipv6-route', 'ipv4-rule', 'ipv6-rule', 'nftables'],
+    groups: [
+      ...(['link', 'ipv4-ifaddr', 'ipv6-ifaddr', 'ipv4-route', 'ipv6-route', 'ipv4-rule', 'ipv6-rule'] as const),
+      ...(['ipv4-netconf', 'ipv6-netconf', 'nftables'] as const),
+    ],
     rcvbufBytes: MONITOR_BUFFER_BYTES,
   });
   loop.follow(monitor).catch((error: unknown) => {

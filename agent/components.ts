@@ -60,6 +60,7 @@ export type AgentComponents = {
   readonly useCases: UseCaseDeps;
   readonly reconcile: ReconcileDeps;
   readonly ownWrites: OwnWrites;
+  readonly sysctl: Kernel['sysctl'];
   /** Holds the last operations of Pods. */
   readonly recorder: FlightRecorder;
   /** Distributes events to those who watch. */
@@ -127,6 +128,7 @@ export function createComponents(
   return {
     ...{ state, metrics, finder, useCases, recorder, hub, operationLog, ownWrites },
     readHostView: readView,
+    sysctl: kernel.sysctl,
     reconcile: {
       ...{ clock, log, metrics, state, journal, operationLog },
       kernel: openHostKernel(kernel, found.record),

@@ -17,6 +17,7 @@ import {
   type RouteState,
   routeKey,
   ruleKey,
+  type SysctlState,
 } from './desired.ts';
 import { prefixLength } from './ip-prefix.ts';
 import { nftReplaceCommands } from './nft-table.ts';
@@ -74,11 +75,22 @@ function missingLink({ ifindex, ifname }: LinkState): Conflict {
 
 function sysctlOperations(desired: HostState, observed: ObservedHost): readonly Operation[] {
   return desired.sysctls.flatMap((sysctl): readonly Operation[] => {
-    const before = observed.sysctls.get(sysctlName(sysctl.key));
-    if (before === undefined || before === sysctl.value) return [];
-    if (sysctl.replaces !== undefined && before !== sysctl.replaces) return [];
-    return [{ kind: 'set-sysctl', key: sysctl.key, value: sysctl.value, before }];
+    const operation = sysctlDifference(sysctl, observed.sysctls.get(sysctlName(sysctl.key)));
+    return operation === undefined ? [] : [operation];
   });
+}
+
+/**
+ * Returns the operation that one setting needs; undefined when it is as planned, is missing, or has a value that is left
+ * alone.
+ */
+export function sysctlDifference(
+  { key, value, replaces }: SysctlState,
+  before: string | undefined,
+): Extract<Operation, { kind: 'set-sysctl' }> | undefined {
+  if (before === undefined || before === value) return undefined;
+  if (replaces !== undefined && before !== replaces) return undefined;
+  return { kind: 'set-sysctl', key, value, before };
 }
 
 function sysctlConflicts(

@@ -6,6 +6,7 @@ import { attribute } from './field.ts';
 import { LINK, type LinkMessage } from './link-message.ts';
 import { type MessageCodec, messageCodec } from './message-codec.ts';
 import { NEIGH, type NeighMessage } from './neigh-message.ts';
+import { NETCONF, type NetconfMessage } from './netconf-message.ts';
 import { ROUTE, type RouteMessage } from './route-message.ts';
 import { RULE, type RuleMessage } from './rule-message.ts';
 import {
@@ -20,11 +21,13 @@ import {
   RTM_DELADDR,
   RTM_DELLINK,
   RTM_DELNEIGH,
+  RTM_DELNETCONF,
   RTM_DELROUTE,
   RTM_DELRULE,
   RTM_NEWADDR,
   RTM_NEWLINK,
   RTM_NEWNEIGH,
+  RTM_NEWNETCONF,
   RTM_NEWROUTE,
   RTM_NEWRULE,
 } from './uapi/rtnetlink.ts';
@@ -44,6 +47,8 @@ export type MonitorEvent =
   | Change<'route', RouteMessage>
   | Change<'rule', RuleMessage>
   | Change<'neigh', NeighMessage>
+  /** Settings below /proc/sys/net; the kernel names no sender. */
+  | Change<'netconf', NetconfMessage>
   /** A transaction changed the nftables rule set. */
   | {
       readonly kind: 'nftables';
@@ -107,6 +112,10 @@ export function decodeRouteNotifications(view: ByteView, length: number): readon
         return change('neigh', 'new', NEIGH);
       case RTM_DELNEIGH:
         return change('neigh', 'del', NEIGH);
+      case RTM_NEWNETCONF:
+        return change('netconf', 'new', NETCONF);
+      case RTM_DELNETCONF:
+        return change('netconf', 'del', NETCONF);
       default:
         return undefined;
     }

@@ -22,9 +22,11 @@ import {
 } from './uapi/netlink.ts';
 import {
   RTNLGRP_IPV4_IFADDR,
+  RTNLGRP_IPV4_NETCONF,
   RTNLGRP_IPV4_ROUTE,
   RTNLGRP_IPV4_RULE,
   RTNLGRP_IPV6_IFADDR,
+  RTNLGRP_IPV6_NETCONF,
   RTNLGRP_IPV6_ROUTE,
   RTNLGRP_IPV6_RULE,
   RTNLGRP_LINK,
@@ -42,6 +44,8 @@ const ROUTE_GROUPS = {
   'ipv6-ifaddr': RTNLGRP_IPV6_IFADDR,
   'ipv6-route': RTNLGRP_IPV6_ROUTE,
   'ipv6-rule': RTNLGRP_IPV6_RULE,
+  'ipv4-netconf': RTNLGRP_IPV4_NETCONF,
+  'ipv6-netconf': RTNLGRP_IPV6_NETCONF,
 } as const;
 
 /** Multicast group of the kernel. */

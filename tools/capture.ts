@@ -111,6 +111,8 @@ const CAPTURES: readonly Capture[] = [
     ...UP,
     'ip -n $NS neigh add 169.254.1.1 lladdr 02:00:00:00:00:03 dev v0',
   ]),
+  answer('netconf', 80, '-4 netconf show dev v0', [VETH]),
+  answer('netconf-v6', 80, '-6 netconf show dev v0', [VETH]),
   answer('link-veth', 16, 'link show dev v0', [
     'ip -n $NS link add v0 address 02:00:00:00:00:01 group 4007 type veth peer name v1 netns $PEER',
     'ip -n $NS link set dev v0 alias tke/x',

@@ -6,14 +6,14 @@ import { withoutTakenOver } from '../journal/taken-over.ts';
 import type { NodeState } from '../node-state.ts';
 
 /**
- * Plans what the kernel should hold now: the node in its rule mode, these ENIs, and the Pods that are wired. Changes
- * nothing.
+ * Plans what the kernel should hold now: the node in its rule mode, these ENIs, and the Pods that are wired by one of
+ * these links. Changes nothing.
  */
 export function desiredState(
   state: NodeState,
   node: NodeNetwork,
   enis: readonly EniNetwork[],
-  links: readonly HostLink[],
+  links: readonly Pick<HostLink, 'ifindex'>[],
 ): HostState {
   const tables = new Set(enis.map(({ table }) => table));
   return planNode(
@@ -28,14 +28,14 @@ export function desiredState(
  * whose host link is missing (the sandbox died without a DEL) has nothing that could be repaired. An address that was
  * taken over belongs to another Pod: packets to it leave for the VPC, as from any other host.
  */
-function activePods(state: NodeState, links: readonly HostLink[]): readonly PodNetwork[] {
+function activePods(state: NodeState, links: readonly Pick<HostLink, 'ifindex'>[]): readonly PodNetwork[] {
   const presentIfindexes = new Set(links.map(({ ifindex }) => ifindex));
   return [...state.leases].flatMap(([key, lease]) => {
+    // The rest takes time: where one link is asked for, there are hundreds of other Pods.
+    if (lease.plugin !== 'ipam' && !presentIfindexes.has(lease.hostVeth?.ifindex ?? 0)) return [];
     const isDesired = lease.state === 'active' || (lease.state === 'pending' && state.wired.has(key));
     const podNetwork = isDesired ? state.podNetwork(lease) : undefined;
     const pod = podNetwork === undefined ? undefined : withoutTakenOver(state.supply, key, podNetwork);
-    if (pod === undefined) return [];
-    const isWired = pod.kind === 'ipam' || presentIfindexes.has(pod.hostVeth.ifindex ?? 0);
-    return isWired ? [pod] : [];
+    return pod === undefined ? [] : [pod];
   });
 }

@@ -1,7 +1,9 @@
 import { isOurTable, OUR_PRIORITIES, PRIORITY, RTPROT_TKE_ENI, TABLE_MAIN } from '../../dataplane/numbers.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import type { MonitorEvent } from '../../netlink/monitor.ts';
+import type { NetconfMessage } from '../../netlink/netconf-message.ts';
 import { IFF_NOARP, IFF_UP } from '../../netlink/uapi/if-link.ts';
+import { NETCONFA_IFINDEX_ALL } from '../../netlink/uapi/netconf.ts';
 
 /** The kernel objects whose changes may call for a repair. */
 export type WatchedObjects = {
@@ -36,6 +38,8 @@ export function isRelevant(event: MonitorEvent, watched: WatchedObjects): boolea
       return isRelevantRoute(event, watched);
     case 'rule':
       return isRelevantRule(event, watched);
+    case 'netconf':
+      return event.op === 'new' && isSuspectSetting(event.message, watched);
     case 'neigh':
       return false;
   }
@@ -87,6 +91,18 @@ function isRelevantRule(
   const podPrefix =
     message.priority === PRIORITY.toPod ? message.dst : message.priority === PRIORITY.fromPod ? message.src : undefined;
   return podPrefix === undefined || watched.podPrefixes.has(podPrefix);
+}
+
+/**
+ * Tells whether a setting may differ from the plan, which only the plan can tell for certain. Of all links and the node
+ * `forwarding` is planned as 1, of Pods' links rp_filter too.
+ */
+function isSuspectSetting(
+  { ifindex, forwarding, rpFilter }: NetconfMessage,
+  { ifindexes, veths }: WatchedObjects,
+): boolean {
+  if (ifindex !== NETCONFA_IFINDEX_ALL && !ifindexes.has(ifindex)) return false;
+  return forwarding === 0 || (rpFilter !== undefined && !(rpFilter === 1 && veths.has(ifindex)));
 }
 
 function isHostPrefix(dst: string | undefined): boolean {

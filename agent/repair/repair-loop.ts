@@ -14,6 +14,11 @@ type RepairLoopDeps = {
   readonly isOwn: (event: MonitorEvent) => boolean;
   /** Tells whether a change by others calls for a pass. Not asked while one is due anyway. */
   readonly isRelevant: (event: MonitorEvent) => boolean;
+  /**
+   * Tells whether one of some settings below /proc/sys is not as planned; asked every 250 ms, because the kernel does not
+   * notify all of them.
+   */
+  readonly settingsDiffer: () => boolean;
   readonly overrun: () => void;
   /** Called when nftables may have changed, before the pass that this causes. */
   readonly invalidateNft: () => void;
@@ -41,11 +46,14 @@ const RETRY_MS = 50;
 /** A pass that failed is repeated until one succeeds, each time twice as late, at last so often. */
 const MAX_RETRY_MS = 5_000;
 /**
- * The next pass waits so many times as long as the last one took, so that passes take at most a fifth of the time,
+ * The next pass waits so many times as long as the last one took, so that passes take a fifth of the time at most,
  * whatever others do. The first one after a pause does not wait.
  */
 const PAUSE_FACTOR = 4;
-const MAX_PAUSE_MS = 1_000;
+const MAX_PAUSE_MS = 500;
+
+/** A twentieth of the settings that are not notified is read so often, so all of them every 5 s. */
+const SETTINGS_MS = 250;
 
 /** Starts the loop: passes on request, on relevant kernel events and every `intervalMs`. */
 export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
@@ -110,17 +118,13 @@ export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
     arm();
   };
 
-  const interval = setInterval(() => {
-    // The timer's pass reads everything anew, whatever was notified or missed.
-    deps.invalidateNft();
-    kick('timer');
-  }, deps.intervalMs);
+  const timers = startTimers(deps, kick, () => causes.size === 0 && !isAttempting);
   const handle = (event: MonitorEvent): void => {
     deps.note(event);
     if (event.kind === 'overrun') deps.overrun();
     if (deps.isOwn(event)) return;
     if (event.kind === 'overrun' || event.kind === 'nftables') deps.invalidateNft();
-    if (causes.size === 0 && deps.isRelevant(event)) kick(causeOf(event));
+    if (causes.size === 0 && isTrueOrUnknown(deps, () => deps.isRelevant(event))) kick(causeOf(event));
   };
 
   return {
@@ -135,12 +139,39 @@ export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
     },
     close: async () => {
       isClosed = true;
-      clearInterval(interval);
+      timers.close();
       clearTimeout(timer);
       later.close();
       await running;
     },
   };
+}
+
+function startTimers(deps: RepairLoopDeps, kick: (cause: string) => void, isIdle: () => boolean): { close(): void } {
+  const interval = setInterval(() => {
+    // The timer's pass reads everything anew, whatever was notified or missed.
+    deps.invalidateNft();
+    kick('timer');
+  }, deps.intervalMs);
+  const settings = setInterval(() => {
+    if (isIdle() && isTrueOrUnknown(deps, deps.settingsDiffer)) kick('sysctl');
+  }, SETTINGS_MS);
+  return {
+    close: () => {
+      clearInterval(interval);
+      clearInterval(settings);
+    },
+  };
+}
+
+/** What cannot be compared with the plan is left to a pass, which reports why. */
+function isTrueOrUnknown({ log }: Pick<RepairLoopDeps, 'log'>, question: () => boolean): boolean {
+  try {
+    return question();
+  } catch (error) {
+    log.warn('settings or notifications cannot be compared with the plan', { error });
+    return true;
+  }
 }
 
 /** One timer for all: the earliest time that was asked for counts, and the pass asks for what comes after it. */

@@ -29,7 +29,7 @@ const KIND = {
   neigh: 'neigh',
   nftables: 'nft',
   overrun: 'lost',
-} as const satisfies Readonly<Record<MonitorEvent['kind'], WatchKind>>;
+} as const satisfies Readonly<Record<Exclude<MonitorEvent['kind'], 'netconf'>, WatchKind>>;
 
 type Description = Pick<WatchEvent, 'change' | 'text' | 'isOurs' | 'isNoise'> & {
   readonly owner?: WatchOwner | undefined;
@@ -58,6 +58,8 @@ export function createEventDescriber(names: Names): EventDescriber {
   const describeChange = (event: MonitorEvent): Description | undefined => {
     const change = 'op' in event && event.op === 'del' ? '-' : '+';
     switch (event.kind) {
+      case 'netconf':
+        return undefined;
       case 'link':
         return describeLink(event.message, event.op);
       case 'address':
@@ -77,8 +79,9 @@ export function createEventDescriber(names: Names): EventDescriber {
   return {
     trackLink: (link) => links.set(link.ifindex, link),
     describe: (event, atMs) => {
+      // Changes of settings are not shown.
       const description = describeChange(event);
-      if (description === undefined) return undefined;
+      if (description === undefined || event.kind === 'netconf') return undefined;
       const { owner, ...rest } = description;
       return { atMs, source: 'kernel', kind: KIND[event.kind], ...rest, ...(owner === undefined ? {} : { owner }) };
     },

@@ -18,6 +18,8 @@ export const RTM_GETNEIGH = 30;
 export const RTM_NEWRULE = 32;
 export const RTM_DELRULE = 33;
 export const RTM_GETRULE = 34;
+export const RTM_NEWNETCONF = 80;
+export const RTM_DELNETCONF = 81;
 
 export const RTN_UNSPEC = 0;
 export const RTN_UNICAST = 1;
@@ -116,3 +118,5 @@ export const RTNLGRP_IPV4_RULE = 8;
 export const RTNLGRP_IPV6_IFADDR = 9;
 export const RTNLGRP_IPV6_ROUTE = 11;
 export const RTNLGRP_IPV6_RULE = 19;
+export const RTNLGRP_IPV4_NETCONF = 24;
+export const RTNLGRP_IPV6_NETCONF = 25;

@@ -7,6 +7,7 @@ import { readExtack } from '../../netlink/extack.ts';
 import { LINK } from '../../netlink/link-message.ts';
 import type { MessageCodec } from '../../netlink/message-codec.ts';
 import { NEIGH } from '../../netlink/neigh-message.ts';
+import { NETCONF } from '../../netlink/netconf-message.ts';
 import { ROUTE } from '../../netlink/route-message.ts';
 import { RULE } from '../../netlink/rule-message.ts';
 import { bodyOf, readCapture } from './support/capture.ts';
@@ -93,6 +94,19 @@ test('NEIGH: permanent', golden, 'neigh', NEIGH, {
   lladdr: '02:00:00:00:00:03',
   state: 0x80,
   ifindex: 3,
+});
+test('NETCONF: IPv4 settings of a link', golden, 'netconf', NETCONF, {
+  family: 2,
+  ifindex: 3,
+  forwarding: 0,
+  rpFilter: 0,
+  unknown: [],
+});
+test('NETCONF: IPv6 settings of a link', golden, 'netconf-v6', NETCONF, {
+  family: 10,
+  ifindex: 3,
+  forwarding: 0,
+  unknown: [],
 });
 test('LINK: veth whose other end is elsewhere', golden, 'link-veth', LINK, {
   ifname: 'v0',

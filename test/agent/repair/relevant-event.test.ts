@@ -21,7 +21,7 @@ const OTHER = 99;
 
 /** Only the fields that the decision looks at matter. */
 function event(
-  kind: 'link' | 'address' | 'route' | 'rule',
+  kind: 'link' | 'address' | 'route' | 'rule' | 'netconf',
   op: 'new' | 'del',
   message: object,
   portid = KERNEL,
@@ -172,5 +172,34 @@ test(
   'isRelevant: not a foreign rule elsewhere',
   relevant,
   event('rule', 'new', { ...foreign, priority: 100, table: 100 }),
+  false,
+);
+
+test('isRelevant: forwarding of an ENI off', relevant, event('netconf', 'new', { ifindex: ENI, forwarding: 0 }), true);
+test('isRelevant: forwarding of the node off', relevant, event('netconf', 'new', { ifindex: -1, forwarding: 0 }), true);
+test('isRelevant: not forwarding on', relevant, event('netconf', 'new', { ifindex: ENI, forwarding: 1 }), false);
+test('isRelevant: rp_filter of an ENI', relevant, event('netconf', 'new', { ifindex: ENI, rpFilter: 1 }), true);
+test(
+  'isRelevant: rp_filter of a Pod link off',
+  relevant,
+  event('netconf', 'new', { ifindex: VETH, rpFilter: 0 }),
+  true,
+);
+test(
+  'isRelevant: not the rp_filter that an ADD set',
+  relevant,
+  event('netconf', 'new', { ifindex: VETH, rpFilter: 1 }),
+  false,
+);
+test(
+  'isRelevant: not a setting of somebody else',
+  relevant,
+  event('netconf', 'new', { ifindex: 50, forwarding: 0 }),
+  false,
+);
+test(
+  'isRelevant: not the settings of a link that is gone',
+  relevant,
+  event('netconf', 'del', { ifindex: ENI, forwarding: 0 }),
   false,
 );

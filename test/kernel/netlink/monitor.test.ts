@@ -3,6 +3,9 @@ import { inspect } from 'node:util';
 import test from 'ava';
 import { type Monitor, type MonitorEvent, openMonitorIn } from '../../../netlink/monitor.ts';
 import type { Request } from '../../../netlink/request.ts';
+import { NETCONFA_IFINDEX_ALL } from '../../../netlink/uapi/netconf.ts';
+import { openSysctl } from '../../../sysctl/sysctl.ts';
+import { acceptRa, forwarding, ipForward, rpFilter } from '../../../sysctl/sysctl-key.ts';
 import { TestNetns } from './support/test-netns.ts';
 
 /** Far longer than an event needs on a busy machine, and far shorter than the patience of AVA. */
@@ -68,6 +71,25 @@ test('openMonitorIn: tells an nftables transaction and whose it was', async (t) 
   t.is(run.status, 0, `nft: ${run.error?.message ?? run.stderr}`);
   const events = await readUntil(monitor, () => true);
   t.like(events, [{ kind: 'nftables', process: 'nft' }]);
+});
+
+test('openMonitorIn: tells settings of a link and of all, and not those that the kernel does not notify', async (t) => {
+  using host = new TestNetns();
+  const ifindex = host.addVethPair();
+  using monitor = openMonitorIn(host.netns, { groups: ['ipv4-netconf', 'ipv6-netconf'] });
+  const sysctl = openSysctl(host.netns);
+  sysctl.set(rpFilter('v0'), '2');
+  sysctl.set(acceptRa('v0'), '2');
+  sysctl.set(forwarding(6, 'v0'), '1');
+  sysctl.set(ipForward(), '1');
+  const events = await readUntil(
+    monitor,
+    (event) => event.kind === 'netconf' && event.message.family === 2 && event.message.forwarding === 1,
+  );
+  const seen = events.flatMap((event) => (event.kind === 'netconf' ? [event] : []));
+  t.like(seen[0], { op: 'new', portid: 0, message: { family: 2, ifindex, rpFilter: 2 } });
+  t.like(seen[1], { op: 'new', portid: 0, message: { family: 10, ifindex, forwarding: 1 } });
+  t.true(seen.slice(2).some(({ message }) => message.ifindex === NETCONFA_IFINDEX_ALL));
 });
 
 test('openMonitorIn: several monitors at once hear all, each in its own namespace', async (t) => {
