@@ -82,6 +82,25 @@ const CHANGES: Readonly<Record<string, Change>> = {
   },
   "an ENI's last address deleted, which empties its table": { does: ip('-4', 'address', 'flush', 'dev', 'eth1') },
   'both addresses of an ENI deleted': { does: ip('address', 'flush', 'dev', 'eth1', 'scope', 'global') },
+  'a rule with our protocol, at one of our priorities': {
+    does: async (trial) =>
+      trial.node.netns.ip(
+        'rule',
+        'add',
+        'pref',
+        '1536',
+        'from',
+        '192.0.2.1',
+        'lookup',
+        await eniTable(trial),
+        'proto',
+        '84',
+      ),
+  },
+  "a route with our protocol, in an ENI's table": {
+    does: async (trial) =>
+      trial.node.netns.ip('route', 'add', '192.0.2.0/24', 'dev', 'eth1', 'table', await eniTable(trial), 'proto', '84'),
+  },
   "a Pod's link moved to another group": {
     does: async (trial, pod) => trial.node.netns.ip('link', 'set', await hostVeth(trial, pod), 'group', '77'),
   },
@@ -111,6 +130,8 @@ const isShort = ([what]: readonly [string, Change]): boolean =>
     'all rules flushed',
     'the nftables ruleset flushed',
     "one Pod's route deleted",
+    "a route with our protocol, in an ENI's table",
+    'a rule with our protocol, at one of our priorities',
     'an ENI set down',
     "ARP turned off on a Pod's link",
   ].includes(what);

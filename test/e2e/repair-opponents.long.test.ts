@@ -77,7 +77,14 @@ test.serial('agent: somebody flushes all of nftables once a second for a minute'
   t.true(countReady(trial.agent.logs().slice(logged)) <= FLUSHES / 10);
 });
 
-type Opponent = { readonly what: string; readonly request: (trial: Trial, table: number) => object };
+type Opponent = {
+  readonly what: string;
+  readonly request: (trial: Trial, table: number) => object;
+  readonly rates: readonly number[];
+};
+
+/** Added to the index of an ENI's link, gives its table. */
+const TABLE_BASE = 4_000;
 
 const OPPONENTS: readonly Opponent[] = [
   {
@@ -87,10 +94,22 @@ const OPPONENTS: readonly Opponent[] = [
       verb: 'delete',
       spec: { family: AF_INET, priority: 1537, src: `${trial.enis[0]?.primaryIp}/32`, table },
     }),
+    rates: [100, 1_000],
   },
   {
     what: 'the default route of an ENI',
     request: (_trial, table) => ({ object: 'route', verb: 'delete', spec: { family: AF_INET, table } }),
+    rates: [100, 1_000],
+  },
+  {
+    what: 'the flag up of an ENI',
+    request: (_trial, table) => ({ object: 'link', verb: 'set', spec: { ifindex: table - TABLE_BASE, up: false } }),
+    rates: [100],
+  },
+  {
+    what: 'a setting of an ENI',
+    request: () => ({ file: '/proc/sys/net/ipv4/conf/eth1/forwarding', value: '0' }),
+    rates: [1_000],
   },
 ];
 
@@ -170,7 +189,7 @@ async function fight(t: ExecutionContext, { what, request }: Opponent, rate: num
 }
 
 for (const opponent of OPPONENTS) {
-  for (const rate of [100, 1_000]) {
+  for (const rate of opponent.rates) {
     test.serial(`agent: somebody undoes ${opponent.what} ${rate} times a second`, async (t) => {
       t.timeout(180_000);
       await fight(t, opponent, rate);

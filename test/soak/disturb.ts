@@ -108,6 +108,8 @@ async function disturb(soak: Soak, what: Disturbance): Promise<void> {
       cri.setBroken(true);
       return during(soak, what.lastsMs, [() => cri.setBroken(false)]);
     }
+    case 'insist':
+      return insist(soak, system.node(what.node), what.lastsMs);
     case 'half-requests':
       return sendHalfRequests(soak, system.node(what.node), what.count, what.lastsMs);
     case 'fifo-netns':
@@ -179,6 +181,17 @@ async function changeKernel(soak: Soak, node: SoakNode, change: ForeignChange): 
   node.noteChange();
   await node.netns.tryRun(FOREIGN_COMMANDS[change]);
   node.noteChange();
+  await checkSample(soak, node, SAMPLE);
+}
+
+async function insist(soak: Soak, node: SoakNode, lastsMs: number): Promise<void> {
+  const untilMs = performance.now() + lastsMs;
+  while (!soak.isOver && performance.now() < untilMs) {
+    node.noteChange();
+    await node.netns.tryRun(FOREIGN_COMMANDS['nft-ruleset']);
+    node.noteChange();
+    await pass(soak, 1_000);
+  }
   await checkSample(soak, node, SAMPLE);
 }
 

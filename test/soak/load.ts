@@ -14,6 +14,8 @@ import type { SoakNode } from './soak-node.ts';
  * the kernel does not hold what was written. Everything else is a fault of ours.
  */
 const FAIR_REFUSALS: readonly number[] = [CNI_CODE.tryAgainLater, CNI_CODE.poolExhausted, CNI_CODE.eniGone];
+/** While somebody else changes the kernel: the wiring was broken at once, or what it needs does not stay set up. */
+const FOREIGN_REFUSALS: readonly number[] = [CNI_CODE.kernel, CNI_CODE.conflict];
 /** An ADD that was refused is tried again by kubelets at about this pace, and slower. */
 const AFTER_REFUSAL_MS = 200;
 const DEL_TRIES_MS = 60_000;
@@ -111,7 +113,7 @@ async function addOnce(soak: Soak, node: SoakNode, sandbox: Sandbox): Promise<Ad
   if (isUnanswered && !node.wasAway(fromMs, performance.now())) {
     tally.violation(`${node.name}: ADD without an answer while the agent ran: ${said}`);
   }
-  const isForeign = error.code === CNI_CODE.kernel && node.wasChanged(fromMs, performance.now());
+  const isForeign = FOREIGN_REFUSALS.includes(error.code) && node.wasChanged(fromMs, performance.now());
   if (!isForeign && !FAIR_REFUSALS.includes(error.code)) tally.violation(`${node.name}: ADD refused: ${said}`);
   return outcome;
 }

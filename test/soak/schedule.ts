@@ -27,6 +27,8 @@ export type Disturbance =
   | { readonly kind: 'foreign-change'; readonly node: string; readonly change: ForeignChange }
   /** The container runtime does not answer. */
   | { readonly kind: 'runtime-down'; readonly node: string; readonly lastsMs: number }
+  /** Somebody deletes all nftables rules once a second. */
+  | { readonly kind: 'insist'; readonly node: string; readonly lastsMs: number }
   /** A local user opens connections to the metrics port and sends half a request on each. */
   | { readonly kind: 'half-requests'; readonly node: string; readonly count: number; readonly lastsMs: number }
   /** A runtime calls ADD with a FIFO in place of a network namespace. */
@@ -167,6 +169,14 @@ const KINDS: readonly Kind[] = [
     }),
   },
   { everyMs: 40_000, draw: (dice, { nodes }) => ({ kind: 'fifo-netns', node: dice.pick(nodes) }) },
+  {
+    everyMs: 45_000,
+    draw: (dice, { nodes }) => ({
+      kind: 'insist',
+      node: dice.pick(nodes),
+      lastsMs: Math.round(dice.between(3_000, 8_000)),
+    }),
+  },
 ];
 
 /** Plans what is done to a system and when; the same seed, the same plan. In order of time. */
