@@ -54,6 +54,18 @@ export const NODE_INSTANCE_LABEL = 'cloud.tencent.com/node-instance-id';
  */
 export const APPLIED_POLICY_ANNOTATION = `${PREFIX}/applied-policy`;
 
+/**
+ * Annotation of a NodeENIConfig: since when ipamd may release what the node has, RFC 3339. ipamd writes it when the Node
+ * or the instance is gone by the word of one source only, and removes it when both are back.
+ */
+export const RELEASE_BEGUN_ANNOTATION = `${PREFIX}/release-begun`;
+
+/**
+ * Annotation of a NodeENIConfig: `true` confirms that a node that is missing is gone, so that ipamd releases what it
+ * has. ipamd removes it from a node that is there.
+ */
+export const ALLOW_RELEASE_ANNOTATION = `${PREFIX}/allow-release`;
+
 /** Taint that repels Pods from a VPC-CNI node until its agent serves addresses. */
 export const ENI_IP_TAINT = { key: `${PREFIX}/eni-ip-unavailable`, value: 'true', effect: 'NoSchedule' } as const;
 

@@ -72,6 +72,13 @@ export const IPAMD_EVENTS = {
     cause: 'an orphaned exclusive ENI cannot be deleted, or is on an instance that is no node of this cluster',
     cure: 'the message says what prevents it; detach the ENI in the cloud, or let its node join the cluster',
   },
+  NodeReleaseHeld: {
+    type: 'Warning',
+    objects: [NEC],
+    cause:
+      'the Node, or the instance, is missing, and that alone does not prove that the node is gone: the API server has no Node at all, its answers contradict each other, or more nodes went within an hour than `--node-release-percent` allows',
+    cure: 'see runbook TkeEniNodeReleaseHeld; if the node is gone, `kubectl annotate nec NODE tke.cloud.tencent.com/allow-release=true`',
+  },
   InstanceUnknown: {
     type: 'Warning',
     objects: [NEC, 'Node'],

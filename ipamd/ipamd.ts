@@ -15,6 +15,7 @@ import { runLeader } from './leading/run-leader.ts';
 import type { Ids } from './nec/decision.ts';
 import { CircuitBreakers } from './node/circuit-breakers.ts';
 import { CloudObserver } from './node/cloud-observer.ts';
+import { ReleaseBrake } from './nodes/release-brake.ts';
 import type { Pacing } from './observability/call-metrics.ts';
 import { evaluateLiveness, evaluateReadiness, type HealthFacts } from './observability/health.ts';
 import { createIpamdMetrics, type IpamdMetrics } from './observability/metrics.ts';
@@ -119,6 +120,7 @@ class Ipamd implements RunningIpamd {
       machines: () => this.#machines.informer,
       events: this.#events,
       breakers: new CircuitBreakers(clock),
+      releaseBrake: new ReleaseBrake(clock, config.nodeReleasePercent),
       cloudObserver: new CloudObserver(runtime.cloud, clock, config.clusterId),
       onTerm: (view) => {
         this.#term = view;

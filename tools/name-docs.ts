@@ -1,5 +1,6 @@
 import { AGENT_LIFE_ANNOTATION } from '../agent/supply/observed-nec.ts';
 import {
+  ALLOW_RELEASE_ANNOTATION,
   API_GROUP,
   APPLIED_POLICY_ANNOTATION,
   CLOUD_FINALIZER,
@@ -17,6 +18,7 @@ import {
   NODE_STATIC_IP_LABEL,
   NODE_SUBNETS_LABEL,
   POD_ANNOTATION,
+  RELEASE_BEGUN_ANNOTATION,
 } from '../crd/names.ts';
 
 /** What people must know of one name. */
@@ -212,6 +214,16 @@ const OWN: readonly (readonly [name: string, object: string, what: string])[] = 
     APPLIED_POLICY_ANNOTATION,
     'annotation of a NodeENIConfig',
     'what ipamd last wrote into the policy fields of the spec',
+  ],
+  [
+    RELEASE_BEGUN_ANNOTATION,
+    'annotation of a NodeENIConfig',
+    'since when ipamd releases what a missing node has; counted by `--node-release-percent`',
+  ],
+  [
+    ALLOW_RELEASE_ANNOTATION,
+    'annotation of a NodeENIConfig',
+    '`true`, written by a person: the missing node is gone, release what it has. ipamd removes it from a node that is there',
   ],
   [
     AGENT_LIFE_ANNOTATION,

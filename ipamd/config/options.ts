@@ -27,6 +27,7 @@ const DAY_MS = 24 * HOUR_MS;
 const MAX_CALLS_PER_SECOND = 10_000;
 const MAX_ADDRESSES = 4_096;
 const MAX_ENIS = 64;
+const MAX_PERCENT = 100;
 
 /** Settings of the cluster and the cloud. */
 const CLOUD_OPTIONS = {
@@ -268,6 +269,13 @@ const NODE_OPTIONS = {
     durationValue(0, DAY_MS),
     '5m',
     'How long after a Node was deleted its ENIs are taken although its agent has not given them back.',
+  ),
+  nodeReleasePercent: option(
+    'Nodes',
+    'node-release-percent',
+    wholeNumberValue(0, MAX_PERCENT),
+    '10',
+    'How many percent of the nodes, and at least three, may be released per hour when the API server alone, or the cloud alone, says that they are gone. 0: none before a person confirms it.',
   ),
   stoppedInstanceGraceMs: option(
     'Nodes',

@@ -13,6 +13,7 @@ import type { NodeMemories } from '../node/node-memory.ts';
 import type { openInstanceCache } from '../nodes/instance-cache.ts';
 import type { MachineEntry } from '../nodes/machine-entry.ts';
 import type { KnownNodeFacts } from '../nodes/node-facts.ts';
+import type { ReleaseBrake } from '../nodes/release-brake.ts';
 import type { IpamdMetrics } from '../observability/metrics.ts';
 import type { InformerDeps, Informers, RecordInformers } from '../open-informers.ts';
 import type { AddressConflicts } from '../static/address-conflicts.ts';
@@ -40,6 +41,8 @@ export type LeaderDeps = {
   readonly events: NodeEvents;
   /** Used by all terms. */
   readonly breakers: CircuitBreakers;
+  /** Used by all terms. */
+  readonly releaseBrake: ReleaseBrake;
   /** Used by all terms. */
   readonly cloudObserver: CloudObserver;
   /** Called with the state of a term, for metrics; with undefined when the term is over. */

@@ -214,6 +214,7 @@ function runNodes(deps: LeaderDeps, components: TermComponents, signal: AbortSig
     instances,
     rivalOf: (name, instanceId) => findRival(name, claimantsOf(informers, instanceId)),
     facts,
+    brake: deps.releaseBrake,
     flags: config,
     clock,
     log,

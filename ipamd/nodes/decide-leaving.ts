@@ -15,6 +15,8 @@ export type LeavingFacts = {
   readonly isConfigLeaving: boolean;
   /** The Node annotation disable-node-eni is true. */
   readonly isDisabled: boolean;
+  /** That the node is gone is not shown well enough: nothing is released because of it. Default: false. */
+  readonly isReleaseHeld?: boolean;
   /** Undefined while the Pods are not known. */
   readonly hasLivePods: boolean | undefined;
 };
@@ -27,8 +29,9 @@ export type LeavingFacts = {
  */
 export function decideLeaving(facts: LeavingFacts, nodeGraceMs: number): Leaving {
   const isInstanceOver = facts.presence === 'gone' || facts.presence === 'stopped';
-  if (isInstanceOver && facts.isNodeReady !== true) return 'force';
-  if (facts.isNodeAbsent) {
+  const isHeld = facts.isReleaseHeld === true;
+  if (isInstanceOver && facts.isNodeReady !== true && !isHeld) return 'force';
+  if (facts.isNodeAbsent && !isHeld) {
     const isOver = facts.absentForMs >= nodeGraceMs && facts.hasLivePods === false;
     return isOver ? 'force' : 'drain';
   }

@@ -55,6 +55,11 @@ export function recordDescription(
   };
 }
 
+/** Tells whether the descriptions lack an instance: it counts as gone without a word of the cloud about it. */
+export function isUnlisted(record: InstanceRecord | undefined): boolean {
+  return record !== undefined && record.missed >= MISSES_UNTIL_DELETED;
+}
+
 /** Derives the state of an instance from its record. */
 export function presenceOf(record: InstanceRecord | undefined, nowMs: number, stoppedGraceMs: number): Presence {
   if (record === undefined) return 'unknown';

@@ -12,6 +12,8 @@ export type InstanceCache = {
   presence(instanceId: string | undefined): Presence;
   /** Describes an instance that is not completely known; concurrent requests share a call. @throws CloudError */
   ensureDescribed(instanceId: string, signal: AbortSignal): Promise<void>;
+  /** Describes an instance anew, known or not; concurrent requests share a call. @throws CloudError */
+  describeAgain(instanceId: string, signal: AbortSignal): Promise<void>;
   /** Describes all wanted instances periodically until aborted, and forgets the others. Never rejects. */
   run(requiredIds: () => Iterable<string>, signal: AbortSignal): Promise<void>;
   /** Calls the listener with the id of each instance whose record has changed. */
@@ -66,6 +68,11 @@ class DescribedInstances implements InstanceCache {
     const isOver = known?.instance !== undefined && this.presence(instanceId) === 'gone';
     if (known?.limits !== undefined || isOver) return;
     await this.#describe([instanceId], { priority: 'pod', owner: instanceId, signal });
+  }
+
+  async describeAgain(instanceId: string, signal: AbortSignal): Promise<void> {
+    if (!isInstanceId(instanceId)) return;
+    await this.#describe([instanceId], { priority: 'gc', owner: instanceId, signal });
   }
 
   async run(requiredIds: () => Iterable<string>, signal: AbortSignal): Promise<void> {

@@ -1,13 +1,19 @@
 import type { Instance } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { EniLimits } from '../../cloud/eni-limits.ts';
-import { DIRECT_ENI_RESOURCE, ENI_IP_RESOURCE, NODE_ANNOTATION, NODE_INSTANCE_LABEL } from '../../crd/names.ts';
+import {
+  API_VERSION,
+  DIRECT_ENI_RESOURCE,
+  ENI_IP_RESOURCE,
+  NODE_ANNOTATION,
+  NODE_INSTANCE_LABEL,
+} from '../../crd/names.ts';
 import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
+import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
-import { NODES } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { findDirectLimit, isDirectServed } from '../direct/find-direct-limit.ts';
@@ -15,6 +21,7 @@ import type { NodeProblem } from '../nec/node-view.ts';
 import type { NecEntry } from '../node/nec-entry.ts';
 import type { NodeEvents } from '../node/node-deps.ts';
 import { applyPolicy } from './apply-policy.ts';
+import { checkDeparture, type DepartureResult } from './check-departure.ts';
 import { continueGroupSync } from './continue-group-sync.ts';
 import { type ConfigStep, decideConfig } from './decide-config.ts';
 import { type AppliedPolicy, decidePolicy, isStaticNode, type Policy, readDesiredPodNum } from './decide-policy.ts';
@@ -23,6 +30,7 @@ import { NODE_ENI_CONFIGS } from './node-eni-configs.ts';
 import type { NodeEntry } from './node-entry.ts';
 import { annotationNotes, type KnownNodeFacts } from './node-facts.ts';
 import type { NodeSettingsFlags } from './node-flags.ts';
+import type { ReleaseBrake } from './release-brake.ts';
 import { newConfig } from './render-config.ts';
 import { ensureServingMarks } from './serving-marks.ts';
 
@@ -33,17 +41,21 @@ export type NodesObserver = {
   readonly onTaint?: (change: { readonly node: string; readonly kind: 'put-on' | 'taken-off' }) => void;
   /** Problems of a node without NodeENIConfig; an empty list when there are none any more. */
   readonly onProblems?: (node: string, problems: readonly NodeProblem[]) => void;
+  /** What a node has stays although the node seems to be gone; undefined: not, or not any more. */
+  readonly onReleaseHeld?: (node: string, reason: string | undefined) => void;
 };
 
 /** Dependencies of the node controller. */
 type NodeControllerDeps = {
   readonly kube: KubeClient;
-  readonly nodes: Pick<Informer<NodeEntry>, 'get' | 'isSynced'>;
-  readonly necs: { get(name: string): NecEntry | undefined };
+  readonly nodes: Pick<Informer<NodeEntry>, 'get' | 'isSynced' | 'size'>;
+  readonly necs: { get(name: string): NecEntry | undefined; values(): Iterable<NecEntry> };
   readonly instances: InstanceCache;
   /** Finds another Node that has this instance. Default: there is never one. */
   readonly rivalOf?: (name: string, instanceId: string) => string | undefined;
   readonly facts: KnownNodeFacts;
+  /** Of the process. */
+  readonly brake: ReleaseBrake;
   readonly flags: NodeSettingsFlags;
   readonly clock: Clock;
   readonly log: Logger;
@@ -66,13 +78,22 @@ const UNLISTED_MS = 10_000;
 /** A problem that only people or administrators of the cloud can repair is checked again after this. */
 const MANUAL_REPAIR_MS = 60_000;
 
-/** Makes the node controller. It remembers only which problems it has reported. */
+/** An absent Node is read again at this interval, as long as its NodeENIConfig exists. */
+const ABSENT_RECHECK_MS = 60_000;
+/** An instance that one description lacked is described again after this. */
+const PENDING_RECHECK_MS = 15_000;
+
+/** Makes the node controller. It remembers only which problems and held releases it has reported. */
 export function createNodeController(deps: NodeControllerDeps): NodeController {
-  const context: Context = { ...deps, reported: new Map() };
+  const context: Context = { ...deps, reported: new Map(), held: new Map() };
   return { reconcile: (name, signal) => reconcileOne(context, name, signal) };
 }
 
-type Context = NodeControllerDeps & { readonly reported: Map<string, string> };
+type Context = NodeControllerDeps & {
+  readonly reported: Map<string, string>;
+  /** Reasons of held releases, by node. */
+  readonly held: Map<string, string>;
+};
 
 async function reconcileOne(context: Context, name: string, signal: AbortSignal): Promise<ReconcileResult> {
   const { nodes, necs, facts } = context;
@@ -83,14 +104,48 @@ async function reconcileOne(context: Context, name: string, signal: AbortSignal)
   const ids = [instanceId, entry?.decoded?.status?.instanceID].filter((id) => id !== undefined);
   const described = await describeInstances(context, ids, signal);
   const rival = instanceId === undefined ? undefined : context.rivalOf?.(name, instanceId);
-  const step = stepOf(context, node, entry, instanceId, rival);
+  const departure = entry === undefined ? undefined : await checkDeparture(context, name, entry, signal);
+  reportHeld(context, name, entry, departure);
+  const decided = stepOf(context, node, entry, instanceId, rival);
+  const isUnproven = decided.kind === 'remove' && decided.why === 'NodeGone' && departure?.evidence !== 'enough';
+  const step: ConfigStep = isUnproven ? { kind: 'none' } : decided;
   const problems = entry === undefined ? [...described.refused, ...problemsOf(step, instanceId, node, rival)] : [];
   reportProblems(context, name, node, problems);
   const result = await runStep(context, step, { name, node, entry, instanceId }, signal);
   // Everything that needs no cloud is done by now: taints are removed also while the cloud does not answer.
   if (described.error !== undefined) throw described.error;
   if (described.refused.length > 0) return { kind: 'again', afterMs: MANUAL_REPAIR_MS };
-  return result;
+  if (departure === undefined || departure.evidence === 'none') return result;
+  // The read that allowed a release may have been answered only now.
+  context.enqueueSupply(name);
+  const recheckMs = departure.evidence === 'pending' ? PENDING_RECHECK_MS : ABSENT_RECHECK_MS;
+  return { kind: 'again', afterMs: result.kind === 'again' ? Math.min(result.afterMs, recheckMs) : recheckMs };
+}
+
+/** Reports a held release once for each reason. */
+function reportHeld(
+  context: Context,
+  name: string,
+  entry: NecEntry | undefined,
+  departure: DepartureResult | undefined,
+) {
+  const { held, events, observe, log } = context;
+  const reason = departure?.held?.reason;
+  if (held.get(name) === reason) return;
+  if (reason === undefined) held.delete(name);
+  else held.set(name, reason);
+  observe.onReleaseHeld?.(name, reason);
+  if (departure?.held === undefined || entry === undefined) return;
+  const message = `the node seems to be gone, and nothing of it is released: ${departure.held.why}`;
+  log.warn('the release of a missing node is held', { node: name, why: departure.held.why });
+  const { uid } = entry.object.metadata;
+  const involved = {
+    apiVersion: API_VERSION,
+    kind: NODE_ENI_CONFIG_KIND.kind,
+    name,
+    ...(uid === undefined ? {} : { uid }),
+  };
+  events.record({ involved, type: 'Warning', reason: 'NodeReleaseHeld', message });
 }
 
 type Subject = {
@@ -239,11 +294,6 @@ async function removeConfig(
   const { kube, log, observe } = context;
   const { uid } = entry?.object.metadata ?? {};
   if (uid === undefined) return;
-  if (why === 'NodeGone') {
-    // The watch may have lost the Node; draining a node that still exists costs its Pods their addresses.
-    const node = await kube.get(NODES, { name }, signal);
-    if (node !== undefined) return;
-  }
   await kube.delete(NODE_ENI_CONFIGS, { name }, { uid }, signal);
   log.info('a node left', { node: name, why });
   observe.onConfig?.({ node: name, kind: 'removed' });

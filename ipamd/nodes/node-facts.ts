@@ -1,5 +1,5 @@
 import { type CheckedEni, refusalsOfEni } from '../../crd/eni-refusals.ts';
-import { NODE_ANNOTATION } from '../../crd/names.ts';
+import { ALLOW_RELEASE_ANNOTATION, NODE_ANNOTATION, RELEASE_BEGUN_ANNOTATION } from '../../crd/names.ts';
 import { annotationsOf, type NodeEniConfig } from '../../crd/node-eni-config.ts';
 import { type ReadNodeSettings, readNodeSettings } from '../../crd/node-eni-config-annotations.ts';
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
@@ -19,15 +19,17 @@ import type { Subnets } from '../subnets/open-subnets.ts';
 import { decideInstance, type InstanceDecision } from './decide-instance.ts';
 import { decideLeaving } from './decide-leaving.ts';
 import { readDesiredPodNum } from './decide-policy.ts';
+import { isUnlisted } from './decide-presence.ts';
 import { decideSecurityGroups } from './decide-security-groups.ts';
 import type { InstanceCache } from './instance-cache.ts';
 import { findInstanceId, type MachineView } from './machine-entry.ts';
 import type { NodeEntry } from './node-entry.ts';
 import type { NodeSettingsFlags } from './node-flags.ts';
+import { type DepartureEvidence, weighDeparture } from './weigh-departure.ts';
 
 /** Dependencies of the facts about nodes. */
 export type NodeFactsDeps = {
-  readonly nodes: Pick<Informer<NodeEntry>, 'get' | 'isSynced'>;
+  readonly nodes: Pick<Informer<NodeEntry>, 'get' | 'isSynced' | 'size'>;
   /** Absent where the cluster has no Machines. */
   readonly machines?: MachineView;
   /** With {@link PODS_BY_NODE} as an index. */
@@ -61,6 +63,12 @@ export type KnownNodeFacts = NodeFacts & {
    */
   absentForMs(name: string, config: NodeEniConfig | undefined): number;
   securityGroupsOf(name: string, config: NodeEniConfig): readonly string[] | undefined;
+  /** Weighs whether the node is gone. */
+  departureOf(name: string, entry: Pick<NecEntry, 'object' | 'decoded'>): DepartureEvidence;
+  /** Tells whether an absent Node has to be read from the API server: it never was, or some time ago. */
+  isReadDue(name: string): boolean;
+  /** Notes whether the API server answered that the Node does not exist. */
+  noteRead(name: string, isAbsent: boolean): void;
 };
 
 /** Retry while informers or the subnets are being read. */
@@ -69,6 +77,10 @@ const STARTING_MS = 1_000;
 const DESCRIBING_MS = 5_000;
 /** Retry of an unreadable object; a change of it enqueues the node earlier. */
 const UNREADABLE_MS = 60_000;
+/** An absent Node is read again after this, when its node is reconciled. */
+const READ_AGAIN_MS = 10_000;
+/** The answer to a read of an absent Node counts for this long: two rechecks of the node controller. */
+const READ_COUNTS_MS = 150_000;
 
 /** Makes the facts about nodes from caches. It only remembers since when Nodes are missing. */
 export function createNodeFacts(deps: NodeFactsDeps): KnownNodeFacts {
@@ -78,6 +90,8 @@ export function createNodeFacts(deps: NodeFactsDeps): KnownNodeFacts {
 class CachedNodeFacts implements KnownNodeFacts {
   readonly #deps: NodeFactsDeps;
   readonly #absentSinceMs = new Map<string, number>();
+  /** The last answers to reads of absent Nodes. */
+  readonly #reads = new Map<string, { readonly isAbsent: boolean; readonly atMs: number }>();
   readonly #reservedSubnets: ReadonlySet<string>;
 
   constructor(deps: NodeFactsDeps) {
@@ -97,7 +111,7 @@ class CachedNodeFacts implements KnownNodeFacts {
     const { instanceId } = this.instanceOf(nodes.get(name), config);
     if (instanceId !== undefined && instances.presence(instanceId) === 'unknown')
       return unknown('InstanceUnknown', `the cloud was not asked for ${instanceId} yet, or had none`, DESCRIBING_MS);
-    return { kind: 'known', values: this.#valuesOf(name, config, instanceId) };
+    return { kind: 'known', values: this.#valuesOf(name, config, entry.object, instanceId) };
   }
 
   subnetUsed(subnetId: string, count: number): void {
@@ -132,12 +146,15 @@ class CachedNodeFacts implements KnownNodeFacts {
     const node = this.#deps.nodes.get(name);
     if (node !== undefined && !this.#isReplaced(node, config)) {
       this.#absentSinceMs.delete(name);
+      this.#reads.delete(name);
       return 0;
     }
     const nowMs = this.#deps.clock.monotonicMs();
     const since = this.#absentSinceMs.get(name) ?? nowMs;
-    if (config === undefined) this.#absentSinceMs.delete(name);
-    else this.#absentSinceMs.set(name, since);
+    if (config === undefined) {
+      this.#absentSinceMs.delete(name);
+      this.#reads.delete(name);
+    } else this.#absentSinceMs.set(name, since);
     return nowMs - since;
   }
 
@@ -154,7 +171,47 @@ class CachedNodeFacts implements KnownNodeFacts {
     });
   }
 
-  #valuesOf(name: string, config: NodeEniConfig, instanceId: string | undefined): NodeFactValues {
+  isReadDue(name: string): boolean {
+    const read = this.#reads.get(name);
+    return read === undefined || this.#deps.clock.monotonicMs() - read.atMs >= READ_AGAIN_MS;
+  }
+
+  noteRead(name: string, isAbsent: boolean): void {
+    this.#reads.set(name, { isAbsent, atMs: this.#deps.clock.monotonicMs() });
+  }
+
+  departureOf(name: string, { object, decoded }: Pick<NecEntry, 'object' | 'decoded'>): DepartureEvidence {
+    const { instances, nodes, clock } = this.#deps;
+    const node = nodes.get(name);
+    const { instanceId, isReplaced } =
+      decoded === undefined
+        ? { instanceId: this.instanceIdOf(node), isReplaced: false }
+        : this.instanceOf(node, decoded);
+    const read = this.#reads.get(name);
+    const isReadFresh = read !== undefined && clock.monotonicMs() - read.atMs < READ_COUNTS_MS;
+    const { annotations = {} } = object.metadata;
+    const presence = instances.presence(instanceId);
+    const record = instanceId === undefined ? undefined : instances.find(instanceId);
+    return weighDeparture({
+      isNodeAbsent: node === undefined,
+      isAbsentWhenRead: isReadFresh ? read.isAbsent : undefined,
+      isReplaced,
+      isNodeReady: node?.isReady === true,
+      presence,
+      isInstanceUnlisted: isUnlisted(record),
+      isDescriptionDue: instanceId !== undefined && (presence === 'unknown' || (record?.missed ?? 0) > 0),
+      isBegun: annotations[RELEASE_BEGUN_ANNOTATION] !== undefined,
+      isConfirmed: annotations[ALLOW_RELEASE_ANNOTATION] === 'true',
+      hasNodes: nodes.size > 0,
+    });
+  }
+
+  #valuesOf(
+    name: string,
+    config: NodeEniConfig,
+    object: NecEntry['object'],
+    instanceId: string | undefined,
+  ): NodeFactValues {
     const { instances, subnets, flags, nodes } = this.#deps;
     const node = nodes.get(name);
     const { settings, faults } = this.settingsOf(name, config);
@@ -172,7 +229,7 @@ class CachedNodeFacts implements KnownNodeFacts {
       ...annotationNotes(node),
     ];
     return {
-      leaving: this.#leavingOf(name, config, instanceId),
+      leaving: this.#leavingOf(name, config, object, instanceId),
       instance,
       maxRouteENI: minOf(spec?.maxRouteENI, settings.routeMaxAttach),
       maxIPPerENI: minOf(spec?.maxIPPerENI, settings.maxIpPerEni),
@@ -229,10 +286,11 @@ class CachedNodeFacts implements KnownNodeFacts {
     };
   }
 
-  #leavingOf(name: string, config: NodeEniConfig, instanceId: string | undefined): Leaving {
+  #leavingOf(name: string, config: NodeEniConfig, object: NecEntry['object'], instanceId: string | undefined): Leaving {
     const { flags, instances, nodes } = this.#deps;
     const node = nodes.get(name);
     const isReplaced = node !== undefined && this.#isReplaced(node, config);
+    const evidence = this.departureOf(name, { object, decoded: config });
     return decideLeaving(
       {
         presence: instances.presence(instanceId),
@@ -241,6 +299,7 @@ class CachedNodeFacts implements KnownNodeFacts {
         absentForMs: this.absentForMs(name, config),
         isConfigLeaving: config.metadata.deletionTimestamp !== undefined,
         isDisabled: node?.annotations[NODE_ANNOTATION.disableEni] === 'true',
+        isReleaseHeld: evidence !== 'none' && evidence !== 'enough',
         hasLivePods: this.#hasLivePods(name, isReplaced ? config : undefined),
       },
       flags.nodeReleaseGraceMs,

@@ -15,4 +15,5 @@ export type NodeSettingsFlags = Pick<
   | 'enableNodeCondition'
   | 'enableNodeTaint'
   | 'nodeReleaseGraceMs'
+  | 'nodeReleasePercent'
 >;

@@ -89,6 +89,7 @@ export function createIpamdMetrics(
   const cloudRights = new CloudRights(problems);
   const counted = createCloudObserver(factory, clock, meter);
   const readyTimer = new ReadyTimer();
+  const nodes = createNodesObserver(factory, problems);
   const subnets = createSubnetsObserver(factory, problems);
   const audit = createAuditObserver(factory);
   const claims = createClaimsObserver(factory);
@@ -109,7 +110,7 @@ export function createIpamdMetrics(
     informer: createInformerObserver(factory),
     controller: createControllerObserver(factory),
     node: createNodeObserver(factory, problems),
-    nodes: createNodesObserver(factory, problems),
+    nodes,
     subnets,
     audit,
     claims,
@@ -128,6 +129,7 @@ export function createIpamdMetrics(
     },
     clearTerm: () => {
       problems.removeAll(NODE_REPORTERS);
+      nodes.clear();
       subnets.clear();
       audit.clear();
       claims.clear();

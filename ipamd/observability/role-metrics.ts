@@ -58,12 +58,29 @@ export function createNodeObserver(factory: MetricFactory, problems: ProblemRegi
 }
 
 /** Counts NodeENIConfigs and taints of nodes that join and leave. */
-export function createNodesObserver(factory: MetricFactory, problems: ProblemRegistry): NodesObserver {
+export function createNodesObserver(
+  factory: MetricFactory,
+  problems: ProblemRegistry,
+): NodesObserver & { clear(): void } {
+  const held = new Map<string, string>();
+  factory.gauge(
+    'release_held_nodes',
+    'Nodes that seem to be gone and of which nothing is released.',
+    ['reason'],
+    (gauge) => {
+      for (const [reason, count] of countsOf(held.values())) gauge.set({ reason }, count);
+    },
+  );
   const configs = factory.counter('node_configs_total', 'NodeENIConfigs created and removed.', ['kind']);
   const taints = factory.counter('node_taints_total', 'Taints of nodes put on and taken off.', ['kind']);
   return {
     onConfig: ({ kind }) => configs.inc({ kind }),
     onTaint: ({ kind }) => taints.inc({ kind }),
+    onReleaseHeld: (node, reason) => {
+      if (reason === undefined) held.delete(node);
+      else held.set(node, reason);
+    },
+    clear: () => held.clear(),
     onProblems: (node, list) =>
       problems.report(
         `${NODE_REPORTERS}join/${node}`,

@@ -153,6 +153,13 @@ const CASES: readonly Case[] = [
     fires: 1,
   },
   {
+    alert: 'TkeEniNodeReleaseHeld',
+    when: 'the leader holds nodes, and the other replica holds none',
+    series: { 'tke_eni_ipamd_release_held_nodes{reason="NoNodes",node="a"}': '30x60' },
+    atMinutes: 10,
+    fires: 1,
+  },
+  {
     alert: 'TkeEniNodesHeld',
     when: 'two replicas count the same nodes, and others are merely under way',
     series: {

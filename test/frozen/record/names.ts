@@ -96,7 +96,8 @@ export function recordErrors(): object {
 
 /** Lists names in Kubernetes objects: annotations, labels, taints, conditions, finalizers, resources. */
 export function recordKubernetesNames(): object {
-  const ofNec = [names.APPLIED_POLICY_ANNOTATION, AGENT_LIFE_ANNOTATION];
+  const { APPLIED_POLICY_ANNOTATION, RELEASE_BEGUN_ANNOTATION, ALLOW_RELEASE_ANNOTATION } = names;
+  const ofNec = [APPLIED_POLICY_ANNOTATION, RELEASE_BEGUN_ANNOTATION, ALLOW_RELEASE_ANNOTATION, AGENT_LIFE_ANNOTATION];
   const ofNode = [names.NODE_SUBNETS_LABEL, names.NODE_STATIC_IP_LABEL, names.NODE_DIRECT_ENI_LABEL];
   const listed = {
     apiVersion: { [names.API_VERSION]: names.API_GROUP },

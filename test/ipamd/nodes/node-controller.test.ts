@@ -3,6 +3,7 @@ import { CLOUD_FINALIZER, NODE_ANNOTATION, NODE_ENI_CONFIG_ANNOTATION } from '..
 import { createNodeController } from '../../../ipamd/nodes/node-controller.ts';
 import { NODE_ENI_CONFIGS } from '../../../ipamd/nodes/node-eni-configs.ts';
 import type { NodeSettingsFlags } from '../../../ipamd/nodes/node-flags.ts';
+import { ReleaseBrake } from '../../../ipamd/nodes/release-brake.ts';
 import { NODES, PODS } from '../../../kube/resource-types.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { FLAGS, NodesScene } from './nodes-scene.ts';
@@ -179,6 +180,7 @@ test('reconcile: does not believe the watch alone that a node is gone', async (t
       necs,
       instances,
       facts,
+      brake: new ReleaseBrake(clock, FLAGS.nodeReleasePercent),
       flags: FLAGS,
       clock,
       log: silentLogger,

@@ -8,6 +8,7 @@ import { NODE_ENI_CONFIGS } from '../../../ipamd/nodes/node-eni-configs.ts';
 import { decodeNode, type NodeEntry } from '../../../ipamd/nodes/node-entry.ts';
 import { createNodeFacts } from '../../../ipamd/nodes/node-facts.ts';
 import type { NodeSettingsFlags } from '../../../ipamd/nodes/node-flags.ts';
+import { ReleaseBrake } from '../../../ipamd/nodes/release-brake.ts';
 import { createPodDecoder, POD_INDEXES, type PodFacts } from '../../../ipamd/records/pod-facts.ts';
 import { type ConfigMapEntry, decodeConfigMap } from '../../../ipamd/subnets/config-map-entry.ts';
 import { openSubnets } from '../../../ipamd/subnets/open-subnets.ts';
@@ -48,6 +49,7 @@ export const FLAGS: NodeSettingsFlags = {
   enableNodeCondition: false,
   enableNodeTaint: false,
   nodeReleaseGraceMs: 300_000,
+  nodeReleasePercent: 10,
 };
 
 const STOPPED_GRACE_MS = 600_000;
@@ -118,6 +120,7 @@ export class NodesScene {
       necs,
       instances,
       facts,
+      brake: new ReleaseBrake(clock, settings.nodeReleasePercent),
       flags: settings,
       clock,
       log,
@@ -134,6 +137,9 @@ export class NodesScene {
     for (const instanceId of ['ins-node0001', 'ins-node0002'])
       this.host.model.state.addInstance({ instanceId, cores: 2, subnetId: 'subnet-large000' });
     await installKinds(this.kube);
+    // A cluster has a Node that stays: without any, no release is believed.
+    const labels = { 'node.kubernetes.io/instance-type': 'eklet' };
+    await this.kube.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'always', labels } });
     await this.configure({
       TKE_ENI_IPAMD_SUBNET_ID: 'subnet-large000:subnet-zone4000',
       TKE_ENI_IPAMD_VPC_ID: 'vpc-0000test',
