@@ -67,6 +67,8 @@ export type AuditDeps = {
   readonly isSynced: () => boolean;
   /** Reads a NodeENIConfig from the API server itself: the cache may be behind. */
   readonly readNec: (name: string, signal: AbortSignal) => Promise<KubeObject | undefined>;
+  /** Reads another object that may name ENIs, by its name, from the API server itself. Default: there is none. */
+  readonly readOther?: (name: string, signal: AbortSignal) => Promise<KubeObject | undefined>;
   /** Reads what `convertEni` needs for these ENIs. Default: nothing. @throws CloudError */
   readonly loadSubnets?: (enis: readonly Eni[], context: CallContext) => Promise<void>;
   /** Returns the node of a static ENI, whatever its tags; default: none is static. */
@@ -96,6 +98,8 @@ export type AuditSettings = {
 /** The pages of a large VPC take long at the lowest priority. */
 const SWEEP_TIMEOUT_MS = 600_000;
 const COLLECT_TIMEOUT_MS = 120_000;
+/** Names that the API server accepts. */
+const OBJECT_NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 /** Part of the interval after which a failed audit is repeated. */
 const RETRY_SHARE = 0.2;
 /** Number of orphans in one line of the log. */
@@ -235,15 +239,20 @@ export class Audit {
     return outcomes;
   }
 
-  /** Checks an orphan once more: the ENI, the cache and the object in its tag. Undefined when it has an owner now. */
+  /** Checks an orphan once more: the ENI, the cache, the object in its tag and its VpcENI. Undefined when it has an owner now. */
   async #confirm(eniId: string, signal: AbortSignal): Promise<Orphan | undefined> {
     const { cloud, readNec, isSynced, log } = this.#deps;
     try {
       const enis = await cloud.enis.describe([eniId], contextOf(signal, COLLECT_TIMEOUT_MS));
       const [orphan] = findOrphans(this.#settings.clusterId, enis, this.#names());
-      if (orphan === undefined || orphan.nodeName === undefined) return isSynced() ? orphan : undefined;
-      const object = await readNec(orphan.nodeName, signal);
-      const tagged = object === undefined ? [] : [{ name: orphan.nodeName, object, isTrusted: true }];
+      if (orphan === undefined) return undefined;
+      const object = orphan.nodeName === undefined ? undefined : await readNec(orphan.nodeName, signal);
+      // A VpcENI is named as its ENI, or by the ENI's id.
+      const names = [...new Set([orphan.name, orphan.eniId])].filter((name) => OBJECT_NAME.test(name));
+      const others = await Promise.all(names.map((name) => this.#deps.readOther?.(name, signal)));
+      const tagged = [object, ...others].flatMap((one) =>
+        one === undefined ? [] : [{ name: one.metadata.name, object: one, isTrusted: true }],
+      );
       const [left] = findOrphans(this.#settings.clusterId, enis, collectEniNames(tagged, []));
       // The cache is read again, because the answer took some time.
       const [last] = findOrphans(this.#settings.clusterId, enis, this.#names());

@@ -2,16 +2,17 @@ import { IDS_PER_CALL } from '../../cloud/batches.ts';
 import type { CallContext, Eip } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { Informer } from '../../kube/informer.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
 import type { AuditEvents } from '../audit/audit.ts';
 import { areTooMany } from '../audit/find-orphans.ts';
 import { bindingText } from './decide-listed-eip.ts';
 import type { EipClaimCache, EipClaimEntry } from './eip-claim-cache.ts';
-import type { EipDeps } from './eip-deps.ts';
+import { EIP_CLAIMS, type EipDeps } from './eip-deps.ts';
 import { EIP_TAG } from './eip-identity.ts';
 import { evaluateEipDrift } from './evaluate-eip-drift.ts';
 
 /** Dependencies of the audit of EIPs. */
-export type EipAuditDeps = Pick<EipDeps, 'cloud' | 'clock' | 'log' | 'leader'> & {
+export type EipAuditDeps = Pick<EipDeps, 'cloud' | 'kube' | 'clock' | 'log' | 'leader'> & {
   readonly claims: Pick<Informer<EipClaimEntry>, 'isSynced'>;
   readonly claimCache: EipClaimCache;
   readonly events: AuditEvents;
@@ -122,15 +123,24 @@ export class EipAudit {
       const [now] = await cloud.eips.describe({ eipIds: [orphan.eipId] }, contextOf(signal));
       const still =
         now === undefined ? [] : evaluateEipDrift(leader.clusterId, claimCache.values(), mapOf(now)).orphans;
-      if (still[0]?.status !== 'UNBIND') return;
+      if (still[0]?.status !== 'UNBIND' || (await this.#hasClaim(orphan, signal))) return;
       await cloud.tasks.settle(await cloud.eips.release(orphan.eipId, contextOf(signal)), contextOf(signal));
       log.info('orphaned EIP released', { eipId: orphan.eipId, publicIp: orphan.publicIp });
       this.#report('Normal', 'OrphanEIPReleased', `${what} belonged to no claim and is released`);
     } catch (error) {
       signal.throwIfAborted();
+      if (isKubeError(error)) return log.warn('the claim of an orphaned EIP cannot be read', { what, error });
       if (!isCloudError(error)) throw error;
       this.#report('Warning', 'OrphanEIP', `${what} belongs to no claim and could not be released: ${error.message}`);
     }
+  }
+
+  /** Reads the claim of the EIP's tag from the API server: a broken list lacks claims that exist. */
+  async #hasClaim({ tags }: Eip, signal: AbortSignal): Promise<boolean> {
+    const [namespace, name, ...rest] = (tags[EIP_TAG.claim] ?? '').split('/');
+    // A name that is too long for the tag ends in a digest: its claim cannot be read by name.
+    if (namespace === undefined || namespace === '' || !name || rest.length > 0) return false;
+    return (await this.#deps.kube.get(EIP_CLAIMS, { namespace, name }, signal)) !== undefined;
   }
 
   #report(type: 'Normal' | 'Warning', reason: 'OrphanEIP' | 'OrphanEIPReleased', message: string): void {

@@ -94,6 +94,8 @@ export class EipController {
           return { kind: 'again', afterMs: RECHECK_MS };
         return await this.#write(pass, object, step.spec, step.status, step.note, view);
       case 'begin':
+        if (step.call.action === 'DisassociateAddress' && (await this.#isPodAlive(pass, view)))
+          return { kind: 'again', afterMs: RECHECK_MS };
         return await this.#beginCall(pass, object, view, step);
       case 'resolve':
         return await this.#settle(pass, object, view, step.intent, 'resolve');

@@ -2,6 +2,7 @@ import type { Eni, Tags } from '../../cloud/cloud.ts';
 import { Audit } from '../audit/audit.ts';
 import { ENI_TAG } from '../audit/find-orphans.ts';
 import type { StaticEniIndex } from '../direct/static-eni-index.ts';
+import { VPC_ENIS } from '../direct/vpc-eni-reconciler.ts';
 import type { ObservedEni } from '../nec/decision.ts';
 import { evaluateDrift } from '../nec/evaluate-drift.ts';
 import { NODE_ENI_CONFIGS } from '../nodes/node-eni-configs.ts';
@@ -22,6 +23,7 @@ export async function runAudit(deps: LeaderDeps, components: TermComponents, sig
       instanceIds,
       isSynced: () => Object.values(informers).every(({ isSynced }) => isSynced),
       readNec: (name, by) => kube.get(NODE_ENI_CONFIGS, { name }, by),
+      readOther: (name, by) => kube.get(VPC_ENIS, { name }, by),
       loadSubnets: (enis, context) => deps.cloudObserver.loadSubnets(enis, context),
       staticNodeOf: (eniId) => staticEniIndex.find(eniId)?.nodeName,
       convertEni: (eni) => convertEni(deps, staticEniIndex, eni),

@@ -25,7 +25,7 @@ export function createClaimState({ runtime, informers }: Pick<LeaderDeps, 'runti
 /** Runs the claims controller and its audit until aborted. Rejects only with a fault of ipamd. */
 export async function runPodClaims(
   deps: LeaderDeps,
-  { queues, claims, subnets }: TermComponents,
+  { queues, claims, subnets, facts }: TermComponents,
   records: RecordInformers,
   signal: AbortSignal,
 ): Promise<void> {
@@ -44,6 +44,10 @@ export async function runPodClaims(
     namespace: config.namespace,
     defaultExpiredMs: config.claimExpiredDurationMs,
     takeOverAfterMs: config.staticTakeoverAfterMs,
+    isReleaseHeld: (name) => {
+      const entry = informers.nodes.get(name) === undefined ? informers.necs.get(name) : undefined;
+      return entry !== undefined && facts.departureOf(name, entry) !== 'enough';
+    },
   });
   const following = [configs, deployments].map((informer) => informer?.start(signal));
   const enqueueNode = (name: string): void => queues.supply.add(name);

@@ -62,7 +62,7 @@ export class ReleaseBrake {
   request(name: string, nodeCount: number, configs: Iterable<BrakedConfig>): BrakeDecision {
     const nowMs = this.#clock.monotonicMs();
     if (this.#scannedMs === undefined || nowMs - this.#scannedMs >= SCAN_MS) this.#scan(configs, nowMs);
-    for (const [node, begunMs] of this.#begunMs) if (nowMs - begunMs >= HOUR_MS) this.#begunMs.delete(node);
+    this.#forgetOld(nowMs);
     const others = [...this.#begunMs.keys()].filter((node) => node !== name).length;
     const facts = { configCount: this.#names.size, nodeCount, begunCount: others, percent: this.#percent };
     const decision = decideBrake(facts);
@@ -73,12 +73,18 @@ export class ReleaseBrake {
   /** Reads names and marks: thousands of nodes may ask at a time. */
   #scan(configs: Iterable<BrakedConfig>, nowMs: number): void {
     this.#scannedMs = nowMs;
-    const names = new Set(this.#begunMs.keys());
+    const names = new Set<string>();
     for (const config of configs) {
       names.add(config.name);
       this.#noteMark(config, nowMs);
     }
+    this.#forgetOld(nowMs);
+    for (const node of this.#begunMs.keys()) names.add(node);
     this.#names = names;
+  }
+
+  #forgetOld(nowMs: number): void {
+    for (const [node, begunMs] of this.#begunMs) if (nowMs - begunMs >= HOUR_MS) this.#begunMs.delete(node);
   }
 
   #noteMark({ name, begunAt }: BrakedConfig, nowMs: number): void {

@@ -49,6 +49,8 @@ type ClaimViewBuilderDeps = {
   readonly namespace: string;
   readonly defaultExpiredMs: number;
   readonly takeOverAfterMs: number;
+  /** Tells whether a Node is missing without proof that it is gone. Default: there is none. */
+  readonly isReleaseHeld?: (nodeName: string) => boolean;
 };
 
 /**
@@ -82,7 +84,8 @@ export class ClaimViewBuilder {
    */
   noteNode(name: string): number {
     const nowMs = this.#deps.clock.monotonicMs();
-    if (this.#deps.nodes.get(name)?.isReady === true) {
+    // A Node that lists lack may run: its addresses are not taken over before it is proved that it is gone.
+    if (this.#deps.nodes.get(name)?.isReady === true || this.#deps.isReleaseHeld?.(name) === true) {
       this.#unreachableSinceMs.delete(name);
       return 0;
     }

@@ -49,6 +49,17 @@ test('faults: meets only whom it is meant for', (t) =>
     t.is((await client.call('GET', '/api/v1/nodes', undefined, { userAgent: 'tke-eni-agent/1' })).status, 200);
   }));
 
+test('faults: empty-list hides objects from lists, and from nothing else', (t) =>
+  withServer(async (server, client) => {
+    await client.call('POST', MAPS, configMap('a'));
+    const lists = async () => at((await client.call('GET', MAPS)).body, 'items');
+    const heal = server.faults.add({ resources: ['configmaps'], action: { kind: 'empty-list' } });
+    t.deepEqual(await lists(), []);
+    t.is((await client.call('GET', `${MAPS}/a`)).status, 200);
+    heal();
+    t.like(await lists(), { length: 1 });
+  }));
+
 test('partition: refuses all until healed, and breaks watches', (t) =>
   withServer(async (server, client) => {
     const watch = await client.watch(`${MAPS}?watch=true`);

@@ -17,6 +17,8 @@ export type FaultAction =
   | { readonly kind: 'drop-before' | 'drop-after' }
   /** Takes the request and never answers: a partition that swallows packets. */
   | { readonly kind: 'hang' }
+  /** Answers a list with no items and status 200, as a server does that lost its objects. */
+  | { readonly kind: 'empty-list' }
   /** Delays what a watch sends, so that a cache goes stale. */
   | { readonly kind: 'watch-delay'; readonly ms: number };
 
@@ -67,6 +69,14 @@ export class Faults {
         return installed.rule.action;
       });
   }
+}
+
+/** Returns the body of an answer as the faults leave it. */
+export function sufferInAnswer(actions: readonly FaultAction[], verb: string, body: unknown): unknown {
+  if (verb !== 'list' || !actions.some(({ kind }) => kind === 'empty-list')) return body;
+  const list = body as { readonly metadata?: { readonly resourceVersion?: string } };
+  const { metadata } = list;
+  return { ...list, metadata: { resourceVersion: metadata?.resourceVersion }, items: [] };
 }
 
 function meets(rule: FaultRule, sign: RequestSign): boolean {

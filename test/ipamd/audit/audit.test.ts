@@ -90,6 +90,23 @@ test('Audit: an owner that comes at the last moment is heard of, from the cache 
   t.true(world.has(orphan));
 });
 
+test('Audit: keeps an ENI that a VpcENI names which the cache lacks', async (t) => {
+  const world = new AuditWorld();
+  const tags = { 'tke-clusterId': CLUSTER, 'tke-created-eni': 'true', 'tke-node': 'n1' };
+  const kept = world.addEni({ tags });
+  const metadata = { name: kept };
+  const vpcEni = {
+    apiVersion: 'networking.tke.cloud.tencent.com/v1',
+    kind: 'VpcENI',
+    metadata,
+    status: { eniID: kept },
+  };
+  const audit = world.audit({}, { readOther: async (name) => (name === kept ? vpcEni : undefined) });
+  await world.look(audit);
+  t.like(await world.look(audit), { outcomes: { size: 0 } });
+  t.true(world.has(kept));
+});
+
 test('Audit: an orphan on a stopped instance that is none of the cluster’s is detached first', async (t) => {
   const world = new AuditWorld();
   world.host.model.state.addInstance({ instanceId: 'ins-foreign0', cores: 2, subnetId: 'subnet-a0000000' });

@@ -62,3 +62,32 @@ test('runEips: Pods get the EIPs of their list by number, and none that is anoth
   );
   t.deepEqual(scene.violations, []);
 });
+
+test('runEips: leaves the EIP of a Pod that lists lack bound to it', async (t) => {
+  const scene = await EipScene.open();
+  scene.lead();
+  for (const [name, node] of [
+    ['web-0', 'n1'],
+    ['web-1', 'n2'],
+  ] as const)
+    await scene.addPod(name, node, scene.ip(node, 0), name === 'web-0' ? KEPT : WISH);
+  t.true(await scene.until(() => scene.isServed('web-0') && scene.isServed('web-1')));
+  scene.server.api.faults.add({ resources: ['pods'], userAgent: 'ipamd', action: { kind: 'empty-list' } });
+  scene.server.cutWatches('ipamd');
+  await scene.clock.advance(10 * 60_000);
+  t.true(scene.isServed('web-0'));
+  t.true(scene.isServed('web-1'));
+});
+
+test('runEips: releases no EIP whose claim lists lack', async (t) => {
+  const scene = await EipScene.open();
+  scene.lead();
+  await scene.addPod('web-0', 'n1', scene.ip('n1', 0), KEPT);
+  t.true(await scene.until(() => scene.isServed('web-0')));
+  await scene.deletePod('web-0');
+  t.true(await scene.until(() => scene.claim('web-0')?.status?.phase === 'Retained'));
+  scene.server.api.faults.add({ resources: ['eipclaims'], userAgent: 'ipamd', action: { kind: 'empty-list' } });
+  scene.server.cutWatches('ipamd');
+  await scene.clock.advance(20 * 60_000);
+  t.is(scene.madeFor('web-0')[0]?.status, 'UNBIND');
+});

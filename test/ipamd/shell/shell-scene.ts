@@ -63,8 +63,6 @@ export type ShellScene = {
     readonly name?: string;
     readonly flags?: readonly string[];
     readonly log?: Logger;
-    /** Changes what ipamd sees of the API server. */
-    readonly through?: (kube: KubeClient) => KubeClient;
   }): Promise<RunningIpamd>;
   join(name: string): Promise<void>;
   nec(name: string): KubeObject | undefined;
@@ -85,14 +83,14 @@ export async function shellScene(spec: CloudSpec = CLOUD): Promise<ShellScene> {
     host,
     server,
     kube,
-    start: async ({ name = 'ipamd', flags = [], log = silentLogger, through = (seen: KubeClient) => seen } = {}) => {
+    start: async ({ name = 'ipamd', flags = [], log = silentLogger } = {}) => {
       const random = seededRandom(++serial);
       const cloud = createTencentCloud({ api: createInProcessApi(host), clock, random });
       let ids = 0;
       const life = serial;
       const next = (): string => `${life.toString(16).padStart(4, '0')}${(++ids).toString(16).padStart(12, '0')}`;
       const now = (): string => new Date(clock.nowMs()).toISOString();
-      const client = through(server.client({ userAgent: name }));
+      const client = server.client({ userAgent: name });
       const runtime = { clock, log, random, ids: { next, now }, kube: client, cloud, release: 'test', identity: name };
       return await startIpamd(ipamdConfig(...flags), runtime);
     },

@@ -1,40 +1,26 @@
-import test, { type ExecutionContext } from 'ava';
+import type { ExecutionContext } from 'ava';
 import { ALLOW_RELEASE_ANNOTATION } from '../../../crd/names.ts';
 import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
 import type { RunningIpamd } from '../../../ipamd/ipamd.ts';
 import { NODE_ENI_CONFIGS } from '../../../ipamd/nodes/node-eni-configs.ts';
-import type { KubeClient } from '../../../kube/kube-client.ts';
 import { NODES } from '../../../kube/resource-types.ts';
+import { longTest, shortTest } from '../../support/suite-part.ts';
 import { type ShellScene, shellScene } from './shell-scene.ts';
 
 const HOUR_MS = 3_600_000;
 const GRACE_MS = 300_000;
 
-type Switch = { isOn: boolean };
-
-/** Lists of Nodes are empty, with status 200, while the switch is on; single Nodes are still found. */
-function withoutNodesInLists(kube: KubeClient, broken: Switch): KubeClient {
-  return {
-    ...kube,
-    listPage: async (type, query, signal) => {
-      const page = await kube.listPage(type, query, signal);
-      return broken.isOn && type.plural === NODES.plural ? { ...page, items: [] } : page;
-    },
-  };
-}
-
-type Cluster = { readonly scene: ShellScene; readonly names: readonly string[]; ipamd: RunningIpamd; broken: Switch };
+type Cluster = { readonly scene: ShellScene; readonly names: readonly string[]; ipamd: RunningIpamd };
 
 /** Starts ipamd with nodes that all have their ENI. */
 async function clusterOf(count: number, flags: readonly string[] = []): Promise<Cluster> {
   const scene = await shellScene();
-  const broken = { isOn: false };
-  const ipamd = await scene.start({ flags, through: (kube) => withoutNodesInLists(kube, broken) });
+  const ipamd = await scene.start({ flags });
   await scene.until(() => ipamd.isLeading);
   const names = Array.from({ length: count }, (_, index) => `n${index}`);
   for (const name of names) await scene.join(name);
   await scene.until(() => names.every((name) => isReady(scene, name)));
-  return { scene, names, ipamd, broken };
+  return { scene, names, ipamd };
 }
 
 function isReady(scene: ShellScene, name: string): boolean {
@@ -69,16 +55,20 @@ async function close(t: ExecutionContext, { scene, ipamd }: Cluster): Promise<vo
   t.pass();
 }
 
-test('ipamd: releases nothing when lists of Nodes are empty although each Node can be read', async (t) => {
+shortTest('ipamd: releases nothing when lists of Nodes are empty although each Node can be read', async (t) => {
   const cluster = await clusterOf(6);
-  const { scene, broken } = cluster;
-  broken.isOn = true;
+  const { scene } = cluster;
+  const heal = scene.server.api.faults.add({
+    resources: ['nodes'],
+    userAgent: 'ipamd',
+    action: { kind: 'empty-list' },
+  });
   scene.server.cutWatches('ipamd');
-  await scene.clock.advance(2 * HOUR_MS);
+  await scene.clock.advance(HOUR_MS / 2);
   t.is(eniCount(scene), 6);
   t.is(await metricsOf(cluster, 'release_held_nodes'), 6);
   t.regex(eventsOf(cluster, 'NodeReleaseHeld').join('\n'), /the API server finds the Node, and its lists lack it/);
-  broken.isOn = false;
+  heal();
   scene.server.cutWatches('ipamd');
   await scene.until(() => cluster.names.every((name) => isReady(scene, name)));
   await scene.clock.advance(60_000);
@@ -86,11 +76,11 @@ test('ipamd: releases nothing when lists of Nodes are empty although each Node c
   await close(t, cluster);
 });
 
-test('ipamd: releases nothing when the API server has no Node at all, until a person confirms it', async (t) => {
+shortTest('ipamd: releases nothing when the API server has no Node at all, until a person confirms it', async (t) => {
   const cluster = await clusterOf(30);
   const { scene, names } = cluster;
   await deleteNodes(cluster, names);
-  await scene.clock.advance(3 * HOUR_MS);
+  await scene.clock.advance(HOUR_MS);
   t.is(eniCount(scene), 30);
   t.is(await metricsOf(cluster, 'release_held_nodes'), 30);
   t.regex(eventsOf(cluster, 'NodeReleaseHeld').join('\n'), /the API server has no Node at all/);
@@ -107,7 +97,7 @@ test('ipamd: releases nothing when the API server has no Node at all, until a pe
   await close(t, cluster);
 });
 
-test('ipamd: takes a confirmation away from a node that is there', async (t) => {
+longTest('ipamd: takes a confirmation away from a node that is there', async (t) => {
   const cluster = await clusterOf(1);
   const { scene } = cluster;
   const body = { metadata: { annotations: { [ALLOW_RELEASE_ANNOTATION]: 'true' } } };
@@ -117,7 +107,7 @@ test('ipamd: takes a confirmation away from a node that is there', async (t) => 
   await close(t, cluster);
 });
 
-test('ipamd: gives back what a deleted Node had, after the grace', async (t) => {
+shortTest('ipamd: gives back what a deleted Node had, after the grace', async (t) => {
   const cluster = await clusterOf(6);
   const { scene } = cluster;
   await deleteNodes(cluster, ['n3']);
@@ -129,7 +119,7 @@ test('ipamd: gives back what a deleted Node had, after the grace', async (t) => 
   await close(t, cluster);
 });
 
-test('ipamd: releases a share of the nodes per hour, and a restart gives no more', async (t) => {
+shortTest('ipamd: releases a share of the nodes per hour, and a restart gives no more', async (t) => {
   const cluster = await clusterOf(40);
   const { scene, names } = cluster;
   await deleteNodes(cluster, names.slice(0, 20));
@@ -145,7 +135,7 @@ test('ipamd: releases a share of the nodes per hour, and a restart gives no more
   await close(t, cluster);
 });
 
-test('ipamd: a new process counts releases under way', async (t) => {
+longTest('ipamd: a new process counts releases under way', async (t) => {
   const cluster = await clusterOf(30);
   const { scene, names } = cluster;
   await deleteNodes(cluster, names.slice(0, 20));
@@ -157,7 +147,7 @@ test('ipamd: a new process counts releases under way', async (t) => {
   await close(t, cluster);
 });
 
-test('ipamd: releases at once all nodes whose instances are gone too', async (t) => {
+longTest('ipamd: releases at once all nodes whose instances are gone too', async (t) => {
   const cluster = await clusterOf(20);
   const { scene, names } = cluster;
   for (const name of names.slice(0, 15)) scene.host.model.state.removeInstance(`ins-shell${name}`);
@@ -167,7 +157,7 @@ test('ipamd: releases at once all nodes whose instances are gone too', async (t)
   await close(t, cluster);
 });
 
-test('ipamd: releases a share per hour of nodes whose instances alone are missing', async (t) => {
+longTest('ipamd: releases a share per hour of nodes whose instances alone are missing', async (t) => {
   const cluster = await clusterOf(20);
   const { scene, names } = cluster;
   for (const name of names.slice(0, 15)) scene.host.model.state.removeInstance(`ins-shell${name}`);

@@ -6,7 +6,7 @@ import type { Api, ApiRequest } from '../api.ts';
 import { ApiError, noSuchResource } from '../api-error.ts';
 import { forbidden, isAllowed } from '../auth/rbac.ts';
 import type { User } from '../auth/tokens.ts';
-import type { FaultAction } from '../faults.ts';
+import { type FaultAction, sufferInAnswer } from '../faults.ts';
 import { isObject } from '../object.ts';
 import type { ApiResource } from '../resources/api-resource.ts';
 import { nameInFieldSelector } from '../selector.ts';
@@ -72,7 +72,7 @@ export class Caller {
     try {
       return await this.call(who, call, signal);
     } catch (error) {
-      if (isKubeError(error, 'NOT_FOUND')) return undefined;
+      if (isKubeError(error, 'NOT_FOUND') && isObjectMissing(error)) return undefined;
       throw error;
     }
   }
@@ -130,7 +130,7 @@ export class Caller {
       const { body } = dispatch(this.#api, call.verb, request);
       if (latencyMs > 0) await clock.sleep(latencyMs / 2, signal);
       if (actions.some((action) => action.kind === 'drop-after')) throw dropped(call);
-      return body;
+      return sufferInAnswer(actions, call.verb, body);
     } catch (error) {
       throw asKubeError(error, call);
     }
@@ -195,6 +195,11 @@ export class Caller {
     const named = { ...access, name: request.name === '' ? selected : request.name };
     if (!isAllowed(this.#api, user, named)) throw forbidden(user, named);
   }
+}
+
+/** Tells whether the server names the object that it does not have: a resource that is not served has no name in the answer. */
+function isObjectMissing({ cause }: KubeError): boolean {
+  return cause instanceof ApiError && typeof cause.details?.['name'] === 'string' && cause.details['name'] !== '';
 }
 
 /** Names a call as errors do: `PUT nodeeniconfigs/n1`. */

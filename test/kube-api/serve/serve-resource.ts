@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Api, ApiAnswer, ApiRequest } from '../api.ts';
 import { methodNotAllowed, noSuchResource, notFound } from '../api-error.ts';
 import { type AccessRequest, forbidden, isAllowed } from '../auth/rbac.ts';
-import type { FaultAction } from '../faults.ts';
+import { type FaultAction, sufferInAnswer } from '../faults.ts';
 import type { ApiResource } from '../resources/api-resource.ts';
 import { isBuiltInGroup } from '../resources/built-in.ts';
 import { nameInFieldSelector } from '../selector.ts';
@@ -47,7 +47,7 @@ export async function serveResource(
   }
   const answer = dispatch(api, verb, asked);
   if (isDropped(actions)) return void request.socket.destroy();
-  sendAnswer(api, exchange, asked, answer);
+  sendAnswer(api, exchange, asked, { ...answer, body: sufferInAnswer(actions, verb, answer.body) });
 }
 
 function isDropped(actions: readonly FaultAction[]): boolean {

@@ -1,0 +1,45 @@
+import { vpcIpName } from '../../crd/vpc-ip.ts';
+import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import { PODS } from '../../kube/resource-types.ts';
+import { createPodDecoder, networkRequestOf } from '../records/pod-facts.ts';
+import { decodeVip } from '../records/record-facts.ts';
+import type { ClaimDecision } from './claim-decision.ts';
+import type { ClaimView } from './claim-view.ts';
+import { CLAIMS, refOf, VIPS } from './write-claim.ts';
+
+/**
+ * Tells whether the API server has an object whose absence in the cache made the decision give a kept address up: the
+ * Pod of a claim that would be deleted, or the claim or a VpcIP of addresses that would be freed. A cache lacks what a
+ * broken list lacked, and a kept address that was given up does not come back.
+ * @returns the object, for people; undefined when the decision may be carried out
+ * @throws KubeError when the API server does not answer
+ */
+export async function findAgainstEnd(
+  kube: Pick<KubeClient, 'get'>,
+  view: ClaimView,
+  { claim }: Pick<ClaimDecision, 'claim'>,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (claim?.kind === 'delete' && view.pod === undefined) {
+    const pod = await kube.get(PODS, refOf(view.key), signal);
+    return pod !== undefined && isStaticAndAlive(pod) ? `Pod ${view.key}` : undefined;
+  }
+  const isFreed = view.claim === undefined && view.pod === undefined && view.vips.length === 0;
+  if (!isFreed || claim !== undefined || view.locations.length === 0) return undefined;
+  if ((await kube.get(CLAIMS, refOf(view.key), signal)) !== undefined) return `VpcIPClaim ${view.key}`;
+  const ips = new Set(view.locations.flatMap(({ ip }) => ip ?? []));
+  for (const ip of ips) {
+    const vip = await kube.get(VIPS, { name: vpcIpName(ip) }, signal);
+    const facts = vip === undefined ? undefined : decodeVip(vip);
+    if (facts !== undefined && !facts.isRecord && facts.podKey === view.key) return `VpcIP ${vpcIpName(ip)}`;
+  }
+  return undefined;
+}
+
+/** Tells whether a Pod asks for a claim of its own and may still run. The decoder leaves out Pods that are over. */
+function isStaticAndAlive(object: KubeObject): boolean {
+  const pod = createPodDecoder()(object);
+  if (pod?.claimInfo === undefined || pod.isLeaving) return false;
+  const { request } = networkRequestOf(pod);
+  return request.isStatic || request.securityGroupIds !== undefined;
+}
