@@ -72,6 +72,19 @@ export const IPAMD_EVENTS = {
     cause: 'an orphaned exclusive ENI cannot be deleted, or is on an instance that is no node of this cluster',
     cure: 'the message says what prevents it; detach the ENI in the cloud, or let its node join the cluster',
   },
+  DefinitionsLost: {
+    type: 'Warning',
+    objects: ['ConfigMap'],
+    cause:
+      'definitions of our kinds were deleted while ipamd ran, and all their objects with them; ipamd installs the definitions again and releases nothing',
+    cure: 'find out who deleted them; restore VpcIPClaims, VpcIPs, EIPClaims, VpcENIs, StaticIPConfigs from a backup (docs/operations.md)',
+  },
+  DefinitionsRestored: {
+    type: 'Normal',
+    objects: ['ConfigMap'],
+    cause: 'lost definitions are served again; NodeENIConfigs are made anew and filled from the cloud',
+    cure: '',
+  },
   NodeReleaseHeld: {
     type: 'Warning',
     objects: [NEC],

@@ -8,6 +8,7 @@ import type { Clock } from '../runtime/clock.ts';
 import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { IpamdConfig } from './config/options.ts';
+import { DefinitionGuard } from './crds/definition-guard.ts';
 import { ensureDefinitions } from './crds/install-definitions.ts';
 import type { LeaderDeps, TermView } from './leading/leader-deps.ts';
 import { sampleQueues } from './leading/queues.ts';
@@ -85,6 +86,7 @@ class Ipamd implements RunningIpamd {
   readonly #informers;
   readonly #machines: MachineFollower;
   readonly #events: EventRecorder;
+  readonly #definitions: DefinitionGuard;
   readonly #leaderDeps: LeaderDeps;
   /** Aborted first: nothing new is started. */
   readonly #drain = new AbortController();
@@ -111,6 +113,12 @@ class Ipamd implements RunningIpamd {
     this.#informers = openInformers(informerDeps, config);
     this.#machines = followMachines(informerDeps);
     this.#events = createEventRecorder({ client: kube, component: COMPONENT, clock, log, random });
+    this.#definitions = new DefinitionGuard({
+      client: kube,
+      clock,
+      log,
+      report: (problem) => this.#onDefinitions(problem),
+    });
     this.#informers.necs.subscribe((change) => this.metrics.necChanged(change));
     this.#leaderDeps = {
       config,
@@ -118,6 +126,7 @@ class Ipamd implements RunningIpamd {
       informers: this.#informers,
       informerDeps,
       machines: () => this.#machines.informer,
+      definitions: this.#definitions,
       events: this.#events,
       breakers: new CircuitBreakers(clock),
       releaseBrake: new ReleaseBrake(clock, config.nodeReleasePercent),
@@ -178,7 +187,7 @@ class Ipamd implements RunningIpamd {
       });
       if (this.#drain.signal.aborted) return;
       following.push(...Object.values(this.#informers).map((informer) => informer.start(this.#shutdown.signal)));
-      following.push(this.#machines.run(this.#shutdown.signal));
+      following.push(this.#machines.run(this.#shutdown.signal), this.#definitions.run(this.#shutdown.signal));
       await this.#runLeader();
     } finally {
       this.#shutdown.abort(new Error('ipamd is ending'));
@@ -193,10 +202,42 @@ class Ipamd implements RunningIpamd {
     const { clock, log, random, kube, identity = COMPONENT } = this.#runtime;
     const config = this.#config;
     const drain = this.#drain.signal;
-    if (!config.leaderElect)
-      return await runLeader(this.#leaderDeps, termWithoutLock(clock, this.#shutdown.signal), drain);
+    if (!config.leaderElect) return await this.#leadWhileStanding(termWithoutLock(clock, this.#shutdown.signal), drain);
     const election = { client: kube.urgent ?? kube, identity, clock, log, random };
-    await leadUntilDrained(config, election, (term) => runLeader(this.#leaderDeps, term, drain), drain);
+    await leadUntilDrained(config, election, (term) => this.#leadWhileStanding(term, drain), drain);
+  }
+
+  /**
+   * Leads until the term is over. When definitions are lost, the work ends at once and begins anew when they are served
+   * again, as if the term began then: calls that were in flight may still have an effect.
+   */
+  async #leadWhileStanding(term: Term, drain: AbortSignal): Promise<void> {
+    const { clock } = this.#runtime;
+    let startedMs = term.startedMs;
+    while (!term.signal.aborted && !drain.aborted) {
+      const ended = AbortSignal.any([term.signal, drain]);
+      await this.#definitions.untilStanding(ended).catch(() => {});
+      if (ended.aborted) return;
+      const { lost } = this.#definitions;
+      await runLeader(this.#leaderDeps, { ...term, startedMs, signal: AbortSignal.any([term.signal, lost]) }, drain);
+      if (!lost.aborted) return;
+      startedMs = clock.monotonicMs();
+    }
+  }
+
+  /** Reports lost definitions, as readiness, metric and event; undefined: they are served again. */
+  #onDefinitions(problem: string | undefined): void {
+    const wasLost = this.#startProblem !== undefined;
+    this.#startProblem = problem;
+    this.metrics.problems.report('definitions', problem === undefined ? [] : [DEFINITIONS_PROBLEM]);
+    if (wasLost === (problem !== undefined)) return;
+    const { namespace, configMap: name } = this.#config;
+    const involved = { apiVersion: 'v1', kind: 'ConfigMap', namespace, name };
+    const message =
+      problem ?? 'all definitions of resources are served again; NodeENIConfigs are filled from the cloud';
+    const isLost = problem !== undefined;
+    const type = isLost ? 'Warning' : 'Normal';
+    this.#events.record({ involved, type, reason: isLost ? 'DefinitionsLost' : 'DefinitionsRestored', message });
   }
 
   #stateSources() {

@@ -69,6 +69,8 @@ export type AuditDeps = {
   readonly readNec: (name: string, signal: AbortSignal) => Promise<KubeObject | undefined>;
   /** Reads another object that may name ENIs, by its name, from the API server itself. Default: there is none. */
   readonly readOther?: (name: string, signal: AbortSignal) => Promise<KubeObject | undefined>;
+  /** Tells whether objects were lost a short time ago: no orphan is deleted then. Default: never. */
+  readonly isRebuilding?: () => boolean;
   /** Reads what `convertEni` needs for these ENIs. Default: nothing. @throws CloudError */
   readonly loadSubnets?: (enis: readonly Eni[], context: CallContext) => Promise<void>;
   /** Returns the node of a static ENI, whatever its tags; default: none is static. */
@@ -98,6 +100,7 @@ export type AuditSettings = {
 /** The pages of a large VPC take long at the lowest priority. */
 const SWEEP_TIMEOUT_MS = 600_000;
 const COLLECT_TIMEOUT_MS = 120_000;
+const LOST = 'definitions of resources were lost a short time ago, its object may be restored from a backup';
 /** Names that the API server accepts. */
 const OBJECT_NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 /** Part of the interval after which a failed audit is repeated. */
@@ -229,9 +232,11 @@ export class Audit {
     for (const { eniId } of due) {
       const orphan = await this.#confirm(eniId, signal);
       if (orphan === undefined) continue;
-      const outcome: OrphanOutcome = this.#settings.isDryRun
-        ? { kind: 'later', why: 'dry run' }
-        : await collectOrphan(this.#deps.cloud, orphan, contextOf(signal, COLLECT_TIMEOUT_MS));
+      const reprieve = this.#settings.isDryRun ? 'dry run' : this.#deps.isRebuilding?.() === true ? LOST : undefined;
+      const outcome: OrphanOutcome =
+        reprieve !== undefined
+          ? { kind: 'later', why: reprieve }
+          : await collectOrphan(this.#deps.cloud, orphan, contextOf(signal, COLLECT_TIMEOUT_MS));
       outcomes.set(eniId, outcome);
       this.#deps.log.info('orphaned ENI', { ...orphan, ...outcome, outcome: outcome.kind });
       this.#reportOutcome(orphan, outcome);

@@ -29,6 +29,10 @@ export type VpcEniDeps = {
   readonly find: (eniId: string) => VpcEniEntry | undefined;
   /** Finds the nodes whose object contains an ENI, in the cache. */
   readonly entriesOf: (eniId: string) => readonly NodeEniEntry[];
+  /** Tells whether claims were lost a short time ago with their definition: their absence ends nothing yet. */
+  readonly isRebuilding: () => boolean;
+  /** Tells whether a VpcENI was deleted by itself, and not with the definition of its kind. */
+  readonly isOwnDeletion: (uid: string, signal: AbortSignal) => Promise<boolean>;
   readonly clock: Clock;
   readonly log: Logger;
   readonly events: NodeEvents;
@@ -56,6 +60,8 @@ export class VpcEniReconciler {
   /** Reconciles the VpcENI of one ENI. Idempotent. @throws KubeError and CloudError of what is retried */
   async reconcile(eniId: string, signal: AbortSignal): Promise<ReconcileResult> {
     let vpcEni = this.#deps.find(eniId);
+    if (vpcEni?.isLeaving === true && !(await this.#deps.isOwnDeletion(vpcEni.uid, signal)))
+      return requeueAfter(WAIT_MS);
     let facts: VpcEniFacts = { vpcEni, entries: this.#deps.entriesOf(eniId), claim: 'unknown', cloud: 'unasked' };
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const step = decideVpcEni({ ...facts, vpcEni });
@@ -101,7 +107,7 @@ export class VpcEniReconciler {
   async #readClaim(vpcEni: VpcEniEntry | undefined, signal: AbortSignal): Promise<VpcEniFacts['claim']> {
     const [namespace = '', name = ''] = (vpcEni?.claim ?? '').split('/');
     const claim = await this.#deps.kube.get(CLAIMS, { namespace, name }, signal);
-    if (claim === undefined) return 'ended';
+    if (claim === undefined) return this.#deps.isRebuilding() ? 'kept' : 'ended';
     const status = isRecord(claim['status']) ? claim['status'] : {};
     if (status['phase'] === 'Releasing') return 'ended';
     // The claim has another ENI for good: two were created because the first was not known in time.

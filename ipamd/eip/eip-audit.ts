@@ -16,6 +16,8 @@ export type EipAuditDeps = Pick<EipDeps, 'cloud' | 'kube' | 'clock' | 'log' | 'l
   readonly claims: Pick<Informer<EipClaimEntry>, 'isSynced'>;
   readonly claimCache: EipClaimCache;
   readonly events: AuditEvents;
+  /** Tells whether claims were lost a short time ago: no EIP is released as an orphan then. Default: never. */
+  readonly isRebuilding?: () => boolean;
   /** Requests that a claim is compared with the cloud. */
   readonly requestComparison: (key: string) => void;
   readonly settings: {
@@ -118,6 +120,7 @@ export class EipAudit {
         `${what} belongs to no claim, and is ${bindingText(orphan)}; unbind it by hand`,
       );
     }
+    if (this.#deps.isRebuilding?.() === true) return;
     if (settings.isDryRun) return this.#report('Warning', 'OrphanEIP', `${what} belongs to no claim: dry run`);
     try {
       const [now] = await cloud.eips.describe({ eipIds: [orphan.eipId] }, contextOf(signal));

@@ -64,6 +64,9 @@ export class EipController {
     const object = await this.#read(pass);
     const claim = object === undefined ? undefined : decodeClaim(object);
     if (object !== undefined && claim === undefined) return this.#unreadable(pass.key);
+    const { uid = '', deletionTimestamp } = object?.metadata ?? {};
+    if (deletionTimestamp !== undefined && (await this.#deps.isOwnDeletion?.(uid, pass.signal)) === false)
+      return { kind: 'again', afterMs: RECHECK_MS };
     const view = this.#viewOf(pass, claim);
     const step = decideEip(view);
     if (!isTaking(step, claim)) return await this.#run(pass, object, view, step);

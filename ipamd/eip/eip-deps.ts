@@ -37,6 +37,8 @@ export type EipDeps = {
   /** Returns the limit of EIPs of a node; undefined while unknown. */
   readonly limitOf: (nodeName: string) => number | undefined;
   readonly claimCache: EipClaimCache;
+  /** Tells whether a claim was deleted by itself, and not with the definition of its kind. Default: always. */
+  readonly isOwnDeletion?: (uid: string, signal: AbortSignal) => Promise<boolean>;
   /** How long an EIP is retained if its claim contains no time, milliseconds; 0: without limit. */
   readonly claimExpiredMs: number;
 };

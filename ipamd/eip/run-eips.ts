@@ -19,6 +19,8 @@ type RunEipsDeps = Omit<EipDeps, 'podOf' | 'limitOf' | 'claimCache'> & {
   readonly observer?: ControllerObserver;
   /** Returns the workload that a Pod's claim ends with; undefined for claims that outlive workloads. */
   readonly workloadOf?: (pod: PodFacts) => PodOwner | undefined;
+  /** Tells whether claims were lost a short time ago. Default: never. */
+  readonly isRebuilding?: () => boolean;
   /** Settings for the search and the release of orphaned EIPs. */
   readonly audit: EipAuditDeps['settings'];
 };

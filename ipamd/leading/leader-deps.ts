@@ -4,6 +4,7 @@ import type { KubeClient } from '../../kube/kube-client.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { IpamdConfig } from '../config/options.ts';
+import type { DefinitionGuard } from '../crds/definition-guard.ts';
 import type { StaticEniIndex } from '../direct/static-eni-index.ts';
 import type { Ids } from '../nec/decision.ts';
 import type { CircuitBreakers } from '../node/circuit-breakers.ts';
@@ -38,6 +39,8 @@ export type LeaderDeps = {
   readonly informerDeps: InformerDeps;
   /** Undefined if the cluster has no Machines. */
   readonly machines: () => Informer<MachineEntry> | undefined;
+  /** Of the process. */
+  readonly definitions: Pick<DefinitionGuard, 'isOwnDeletion' | 'isRebuilding'>;
   readonly events: NodeEvents;
   /** Used by all terms. */
   readonly breakers: CircuitBreakers;

@@ -24,6 +24,7 @@ export async function runAudit(deps: LeaderDeps, components: TermComponents, sig
       isSynced: () => Object.values(informers).every(({ isSynced }) => isSynced),
       readNec: (name, by) => kube.get(NODE_ENI_CONFIGS, { name }, by),
       readOther: (name, by) => kube.get(VPC_ENIS, { name }, by),
+      isRebuilding: () => deps.definitions.isRebuilding,
       loadSubnets: (enis, context) => deps.cloudObserver.loadSubnets(enis, context),
       staticNodeOf: (eniId) => staticEniIndex.find(eniId)?.nodeName,
       convertEni: (eni) => convertEni(deps, staticEniIndex, eni),

@@ -1,3 +1,4 @@
+import { VPC_ENI_KIND } from '../../crd/vpc-eni.ts';
 import { runVpcEnis } from '../direct/run-vpc-enis.ts';
 import type { LeaderDeps, TermComponents } from './leader-deps.ts';
 
@@ -8,7 +9,10 @@ export async function runDirectEnis(deps: LeaderDeps, { queues }: TermComponents
   const { necs, vpcEnis, pods } = informers;
   const nodeOfPod = (key: string): string | undefined => pods.get(key)?.nodeName;
   const enqueueNode = (name: string): void => queues.supply.add(name);
-  const sources = { necs, vpcEnis, nodeOfPod, enqueueNode, observer: metrics.controller };
+  const { definitions } = deps;
+  const isOwnDeletion = (uid: string, by: AbortSignal) => definitions.isOwnDeletion(VPC_ENI_KIND, uid, by);
+  const isRebuilding = (): boolean => definitions.isRebuilding;
+  const sources = { isOwnDeletion, isRebuilding, necs, vpcEnis, nodeOfPod, enqueueNode, observer: metrics.controller };
   await runVpcEnis({ cloud, kube, clock, log, random, events, ...sources }, signal).catch((error: unknown) => {
     if (!signal.aborted) throw error;
   });

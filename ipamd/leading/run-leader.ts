@@ -1,3 +1,4 @@
+import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { type ReconcileResult, runController } from '../../kube/controller.ts';
 import type { Term } from '../../kube/election/term.ts';
 import { StaticEniIndex } from '../direct/static-eni-index.ts';
@@ -164,7 +165,9 @@ function runSupply(deps: LeaderDeps, components: TermComponents, term: Term, sig
       queue: queues.supply,
       workers: config.workers,
       reconcile: async (name, by) =>
-        postponeWhileStarting(deps, components, term, name) ?? (await reconcileNode(node, name, by)),
+        postponeWhileStarting(deps, components, term, name) ??
+        (await postponeWithDefinition(deps, name, by)) ??
+        (await reconcileNode(node, name, by)),
       clock,
       log,
       observer: metrics.controller,
@@ -193,6 +196,21 @@ function postponeWhileStarting(
   return answer.kind === 'unknown' ? { kind: 'again', afterMs: answer.afterMs } : undefined;
 }
 
+/** A deletion that is not the object's own is looked at again after this; then the work has ended mostly. */
+const DEFINITION_LOST_MS = 1_000;
+
+/** Postpones a node whose object is deleted with the definition of its kind: that releases nothing. */
+async function postponeWithDefinition(
+  { informers, definitions }: LeaderDeps,
+  name: string,
+  signal: AbortSignal,
+): Promise<ReconcileResult | undefined> {
+  const { uid = '', deletionTimestamp } = informers.necs.get(name)?.object.metadata ?? {};
+  if (deletionTimestamp === undefined) return undefined;
+  if (await definitions.isOwnDeletion(NODE_ENI_CONFIG_KIND, uid, signal)) return undefined;
+  return { kind: 'again', afterMs: DEFINITION_LOST_MS };
+}
+
 function claimantsOf({ nodes, necs }: Informers, instanceId: string): readonly Claimant[] {
   return nodes.byIndex(BY_INSTANCE, instanceId).map((node) => {
     const ownsInstance = necs.get(node.name)?.decoded?.status?.instanceID === instanceId;
@@ -215,6 +233,7 @@ function runNodes(deps: LeaderDeps, components: TermComponents, signal: AbortSig
     rivalOf: (name, instanceId) => findRival(name, claimantsOf(informers, instanceId)),
     facts,
     brake: deps.releaseBrake,
+    isRebuilding: () => deps.definitions.isRebuilding,
     flags: config,
     clock,
     log,

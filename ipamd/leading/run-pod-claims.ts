@@ -51,7 +51,19 @@ export async function runPodClaims(
   });
   const following = [configs, deployments].map((informer) => informer?.start(signal));
   const enqueueNode = (name: string): void => queues.supply.add(name);
-  const shared = { kube, views, ...claims, enqueueNode, clock, log, events, queue: queues.claims, subnets };
+  const { definitions } = deps;
+  const shared = {
+    definitions,
+    kube,
+    views,
+    ...claims,
+    enqueueNode,
+    clock,
+    log,
+    events,
+    queue: queues.claims,
+    subnets,
+  };
   const rules = { configs, deployments, namespace: config.namespace };
   const all = { ...shared, ...informers, ...records, ...rules, observer: metrics.controller, observe: metrics.claims };
   const enqueue = (key: string): void => queues.claims.add(key);

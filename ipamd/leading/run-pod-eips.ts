@@ -1,3 +1,4 @@
+import { EIP_CLAIM_KIND } from '../../crd/eip-claim.ts';
 import type { Term } from '../../kube/election/term.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { EipClaimEntry } from '../eip/eip-claim-cache.ts';
@@ -38,6 +39,8 @@ export async function runPodEips(
       claims,
       queue: queues.eips,
       ...(deployments === undefined ? {} : { workloadOf: (pod: PodFacts) => findWorkload(pod, deployments.values()) }),
+      isRebuilding: () => deps.definitions.isRebuilding,
+      isOwnDeletion: (uid, by) => deps.definitions.isOwnDeletion(EIP_CLAIM_KIND, uid, by),
       claimExpiredMs: config.claimExpiredDurationMs,
       audit: { ...config, isDryRun: config.orphanDryRun },
       observer: metrics.controller,

@@ -56,6 +56,8 @@ type NodeControllerDeps = {
   readonly facts: KnownNodeFacts;
   /** Of the process. */
   readonly brake: ReleaseBrake;
+  /** Tells whether NodeENIConfigs were lost a short time ago: new ones are filled from the cloud. Default: never. */
+  readonly isRebuilding?: () => boolean;
   readonly flags: NodeSettingsFlags;
   readonly clock: Clock;
   readonly log: Logger;
@@ -269,7 +271,11 @@ async function createConfig(context: Context, { name, node, instanceId }: Subjec
   const isStatic = isStaticNode(node, flags.enableStaticIp);
   const policy = decidePolicy({ limits, direct, isStatic, settings: {}, desiredPodNum, spec: {}, applied: {} });
   try {
-    await kube.create(NODE_ENI_CONFIGS, newConfig(name, instance, policy, flags), signal);
+    await kube.create(
+      NODE_ENI_CONFIGS,
+      newConfig(name, instance, policy, flags, context.isRebuilding?.() === true),
+      signal,
+    );
   } catch (error) {
     // The watch is behind: its event enqueues the node again.
     if (isKubeError(error, 'ALREADY_EXISTS')) return;

@@ -22,20 +22,28 @@ type NewNodeTargets = {
 export const GROUP_SYNC_MARK = NODE_ANNOTATION.syncSecurityGroups;
 
 /**
- * Builds the NodeENIConfig of a joining node.
+ * Builds the NodeENIConfig of a joining node. `isLost`: an earlier object of the node was lost. Then the object says that
+ * a state was seen that it does not have, so that its status is rebuilt from the cloud before anything is decided.
  *
  * It has no owner reference to its Node. The garbage collector goes by uid: when a kubelet registers its node anew
  * while its Pods run on, the collector would delete this object although the node exists, and the ENIs would be
  * drained. ipamd itself deletes the object when the Node is deleted, and the finalizer keeps it until nothing is left
  * in the cloud.
  */
-export function newConfig(name: string, instance: Instance, policy: Policy, targets: NewNodeTargets): KubeObject {
+export function newConfig(
+  name: string,
+  instance: Instance,
+  policy: Policy,
+  targets: NewNodeTargets,
+  isLost = false,
+): KubeObject {
   const spec: NodeEniConfigSpec = {
     ...definedOf(policy.fields),
     routeENIIPMinWarmTarget: targets.ipMinWarmTarget,
     routeENIIPMaxWarmTarget: targets.ipMaxWarmTarget,
     directENIMinWarmTarget: targets.eniMinWarmTarget,
     directENIMaxWarmTarget: targets.eniMaxWarmTarget,
+    ...(isLost ? { observedSupplyEpoch: 1 } : {}),
   };
   return {
     apiVersion: API_VERSION,

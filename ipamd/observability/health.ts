@@ -7,7 +7,7 @@ export type HealthFacts = {
   readonly informers: readonly InformerSample[];
   readonly contact: Readonly<KubeContact>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Why ipamd has not started yet; undefined once the definitions exist. */
+  /** Why ipamd has not started yet, or that definitions were lost; undefined while they exist. */
   readonly startProblem: string | undefined;
 };
 
@@ -22,7 +22,9 @@ const RECENT_MS = 2 * 60_000;
  * answered hangs, and a restart helps. An API server that does not answer is no reason to end: a restart would not
  * help. Reads the clock.
  */
-export function evaluateLiveness({ informers, contact, clock }: HealthFacts): string | undefined {
+export function evaluateLiveness({ informers, contact, clock, startProblem }: HealthFacts): string | undefined {
+  // Without definitions there is nothing to watch.
+  if (startProblem !== undefined) return undefined;
   const nowMs = clock.monotonicMs();
   if (nowMs - contact.lastOkMs > RECENT_MS) return undefined;
   const silent = informers.filter(({ isSynced, lastContactMs }) => isSynced && nowMs - lastContactMs > SILENT_MS);

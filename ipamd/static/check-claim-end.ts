@@ -1,4 +1,6 @@
-import { vpcIpName } from '../../crd/vpc-ip.ts';
+import type { ResourceKind } from '../../crd/resource-kind.ts';
+import { VPC_IP_KIND, vpcIpName } from '../../crd/vpc-ip.ts';
+import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { PODS } from '../../kube/resource-types.ts';
 import { createPodDecoder, networkRequestOf } from '../records/pod-facts.ts';
@@ -7,25 +9,48 @@ import type { ClaimDecision } from './claim-decision.ts';
 import type { ClaimView } from './claim-view.ts';
 import { CLAIMS, refOf, VIPS } from './write-claim.ts';
 
+/** Dependencies of the check. */
+export type EndCheckDeps = {
+  readonly kube: Pick<KubeClient, 'get'>;
+  readonly definitions: {
+    /** Tells whether an object was deleted by itself, and not with the definition of its kind. */
+    isOwnDeletion(kind: ResourceKind, uid: string, signal: AbortSignal): Promise<boolean>;
+    /** Claims were lost a short time ago with their definition. */
+    readonly isRebuilding: boolean;
+  };
+};
+
 /**
  * Tells whether the API server has an object whose absence in the cache made the decision give a kept address up: the
  * Pod of a claim that would be deleted, or the claim or a VpcIP of addresses that would be freed. A cache lacks what a
- * broken list lacked, and a kept address that was given up does not come back.
+ * broken list lacked, and a kept address that was given up does not come back. An object that is deleted with the
+ * definition of its kind ends nothing either.
  * @returns the object, for people; undefined when the decision may be carried out
  * @throws KubeError when the API server does not answer
  */
 export async function findAgainstEnd(
-  kube: Pick<KubeClient, 'get'>,
+  { kube, definitions }: EndCheckDeps,
   view: ClaimView,
   { claim }: Pick<ClaimDecision, 'claim'>,
   signal: AbortSignal,
 ): Promise<string | undefined> {
+  const deleted = [view.claim, ...view.vips].find((one) => one?.metadata.deletionTimestamp !== undefined);
+  if (
+    deleted !== undefined &&
+    !(await definitions.isOwnDeletion(
+      deleted === view.claim ? VPC_IP_CLAIM_KIND : VPC_IP_KIND,
+      deleted.metadata.uid ?? '',
+      signal,
+    ))
+  )
+    return 'the definition of its kind, which is lost';
   if (claim?.kind === 'delete' && view.pod === undefined) {
     const pod = await kube.get(PODS, refOf(view.key), signal);
     return pod !== undefined && isStaticAndAlive(pod) ? `Pod ${view.key}` : undefined;
   }
   const isFreed = view.claim === undefined && view.pod === undefined && view.vips.length === 0;
   if (!isFreed || claim !== undefined || view.locations.length === 0) return undefined;
+  if (definitions.isRebuilding) return 'the loss of definitions a short time ago: claims may be restored from a backup';
   if ((await kube.get(CLAIMS, refOf(view.key), signal)) !== undefined) return `VpcIPClaim ${view.key}`;
   const ips = new Set(view.locations.flatMap(({ ip }) => ip ?? []));
   for (const ip of ips) {

@@ -11,7 +11,7 @@ import type { NodeEvents } from '../node/node-deps.ts';
 import type { ClaimFacts, StaticObject, VipFacts } from '../records/record-facts.ts';
 import type { AddressConflicts } from './address-conflicts.ts';
 import type { ClaimViewBuilder } from './build-claim-view.ts';
-import { findAgainstEnd } from './check-claim-end.ts';
+import { type EndCheckDeps, findAgainstEnd } from './check-claim-end.ts';
 import type { ClaimDecision, ClaimReason } from './claim-decision.ts';
 import type { ClaimRequests } from './claim-requests.ts';
 import type { ClaimView } from './claim-view.ts';
@@ -28,6 +28,8 @@ export type ClaimReconcilerDeps = {
   readonly views: ClaimViewBuilder;
   readonly requests: ClaimRequests;
   readonly conflicts: AddressConflicts;
+  /** Whether objects are deleted, or were lost, with the definition of their kind. */
+  readonly definitions: EndCheckDeps['definitions'];
   /** Enqueues a node: its requests have changed. */
   readonly enqueueNode: (name: string) => void;
   readonly clock: Clock;
@@ -78,7 +80,7 @@ export class ClaimReconciler {
     await conflicts.resolveHolder(key, signal);
     const view = views.build(key, decoded, conflicts.of(key));
     const decision = decideClaim(view);
-    const contradiction = await findAgainstEnd(this.#deps.kube, view, decision, signal);
+    const contradiction = await findAgainstEnd(this.#deps, view, decision, signal);
     if (contradiction !== undefined) {
       this.#deps.log.warn('a kept address is not given up: a cache lacks an object', { claim: key, contradiction });
       return { kind: 'again', afterMs: CONTRADICTED_MS };

@@ -303,6 +303,7 @@ test('ClaimReconciler: says of a claim that cannot be read what is wrong, and do
       },
     },
     claims: { get: () => facts },
+    definitions: { isOwnDeletion: refuse, isRebuilding: false },
     vips: { get: () => undefined },
     views: { build: refuse, podOf: () => undefined } as never,
     requests,

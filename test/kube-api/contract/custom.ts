@@ -1,6 +1,6 @@
 import { customResourceDefinition } from '../../../crd/custom-resource-definition.ts';
 import { RESOURCE_KINDS } from '../../../crd/kinds.ts';
-import type { ContractClient } from './client.ts';
+import type { Answer, ContractClient } from './client.ts';
 import { at, type ContractCase, failure, faultsOf, versionOf } from './contract-case.ts';
 
 const MERGE = { contentType: 'application/merge-patch+json' };
@@ -235,6 +235,45 @@ export const CUSTOM_CASES: readonly ContractCase[] = [
       );
       const cells = at(body, 'rows', 0, 'cells');
       t.deepEqual(Array.isArray(cells) ? cells.slice(0, 7) : [], [ns, null, 9, 7, null, 'True', 'Warm']);
+    },
+  },
+  {
+    title: 'definitions: wait for objects with finalizers, and take no new ones meanwhile',
+    run: async (t, api) => {
+      const kind = { plural: 'helds', singular: 'held', kind: 'Held', listKind: 'HeldList' };
+      const schema = { openAPIV3Schema: { type: 'object' } };
+      const versions = [{ name: 'v1', served: true, storage: true, schema }];
+      const spec = { group: 'example.io', scope: 'Cluster', names: kind, versions };
+      const metadata = { name: 'helds.example.io' };
+      const definition = `${DEFINITIONS}/${metadata.name}`;
+      const helds = '/apis/example.io/v1/helds';
+      const held = (name: string, finalizers: readonly string[]) => {
+        return { apiVersion: 'example.io/v1', kind: 'Held', metadata: { name, finalizers } };
+      };
+      const until = async (path: string, holds: (answer: Answer) => boolean): Promise<Answer> => {
+        let answer = await api.call('GET', path);
+        for (let tries = 0; tries < 100 && !holds(answer); tries++) {
+          await new Promise((resolve) => setTimeout(resolve, 100));
+          answer = await api.call('GET', path);
+        }
+        return answer;
+      };
+      const head = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' };
+      t.is((await api.call('POST', DEFINITIONS, { ...head, metadata, spec })).status, 201);
+      await until(helds, ({ status }) => status === 200);
+      t.is((await api.call('POST', helds, held('free', []))).status, 201);
+      t.is((await api.call('POST', helds, held('kept', ['example.io/one']))).status, 201);
+      t.is((await api.call('DELETE', definition)).status, 200);
+      t.is((await until(`${helds}/free`, ({ status }) => status === 404)).status, 404);
+      const marked = await until(
+        `${helds}/kept`,
+        ({ body }) => at(body, 'metadata', 'deletionTimestamp') !== undefined,
+      );
+      t.truthy(at(marked.body, 'metadata', 'deletionTimestamp'));
+      t.truthy(at((await api.call('GET', definition)).body, 'metadata', 'deletionTimestamp'));
+      t.is((await api.call('POST', helds, held('late', []))).status, 405);
+      t.is((await api.call('PATCH', `${helds}/kept`, { metadata: { finalizers: null } }, MERGE)).status, 200);
+      t.is((await until(definition, ({ status }) => status === 404)).status, 404);
     },
   },
   {

@@ -20,6 +20,7 @@ export function create(api: Api, request: ApiRequest): ApiAnswer {
 export function commitCreate(api: Api, request: ApiRequest, given: KubeObject): Committed {
   const { resource, namespace } = request;
   checkNamespace(api, resource, namespace);
+  checkDefinition(api, resource);
   const named = withIdentity(api, request, given);
   const name = named.metadata.name;
   const isStatusApart = resource.subresources.includes('status') && resource.schema !== undefined;
@@ -60,6 +61,14 @@ export function readObject(request: ApiRequest): KubeObject {
   if (!isObject(metadata)) throw badRequest('metadata is no object');
   // Names and namespaces are checked by who uses them.
   return { ...body, apiVersion, kind, metadata: metadata as KubeObject['metadata'] } as KubeObject;
+}
+
+function checkDefinition(api: Api, { schema, plural, group }: ApiResource): void {
+  if (schema === undefined) return;
+  const definition = api.store.get(DEFINITIONS, `/${plural}.${group}`);
+  if (definition?.metadata.deletionTimestamp === undefined) return;
+  const message = `create not allowed while custom resource definition is terminating is not supported on resources of kind "${plural}.${group}"`;
+  throw new ApiError(405, 'MethodNotAllowed', message, { group, kind: plural });
 }
 
 function checkNamespace(api: Api, resource: ApiResource, namespace: string | undefined): void {

@@ -2,8 +2,9 @@ import type { Api, ApiAnswer, ApiRequest } from '../api.ts';
 import { conflict } from '../api-error.ts';
 import { isObject, type JsonObject, type KubeObject, withMetadata } from '../object.ts';
 import { type ApiResource, groupVersion, storageKey } from '../resources/api-resource.ts';
+import { DEFINITIONS } from '../resources/registry.ts';
 import { removeNow } from './commit.ts';
-import { collectForeground, deleteQuietly, emptyNamespace, FOREGROUND } from './garbage.ts';
+import { collectForeground, deleteQuietly, emptyNamespace, FOREGROUND, terminateDefinition } from './garbage.ts';
 import { listObjects } from './list.ts';
 import { findOrThrow } from './update.ts';
 
@@ -49,6 +50,10 @@ function checkPreconditions(resource: ApiResource, object: KubeObject, options: 
 type Wanted = { readonly grace: number | undefined; readonly policy: string };
 
 function removeObject(api: Api, resource: ApiResource, object: KubeObject, { grace, policy }: Wanted): ApiAnswer {
+  if (storageKey(resource) === DEFINITIONS) {
+    const waiting = terminateDefinition(api, object);
+    return waiting === undefined ? success(resource, object) : { status: 200, body: waiting };
+  }
   if (storageKey(resource) === '/namespaces') return terminateNamespace(api, resource, object);
   const seconds = resource.strategy.graceSeconds?.(object, grace) ?? 0;
   const held = withPolicy(object, policy);

@@ -9,9 +9,7 @@ import { DEFINITIONS, resourcesOf } from '../resources/registry.ts';
  * With many objects this looks at all of them: cheap enough for tests.
  */
 export function collectAfterDeletion(api: Api, resource: ApiResource, gone: KubeObject): void {
-  if (storageKey(resource) === DEFINITIONS) {
-    for (const custom of resourcesOf(gone).slice(0, 1)) removeAll(api, custom);
-  }
+  if (resource.schema !== undefined) endDefinition(api, `/${resource.plural}.${resource.group}`);
   if (!api.collectsGarbage || gone.metadata.uid === undefined) return;
   for (const owner of gone.metadata.ownerReferences ?? []) finishForeground(api, owner.uid);
   for (const kind of distinct(api.registry.all())) {
@@ -96,8 +94,33 @@ export function deleteQuietly(api: Api, resource: ApiResource, object: KubeObjec
   }
 }
 
-function removeAll(api: Api, resource: ApiResource): void {
-  for (const object of api.store.list(storageKey(resource))) api.store.remove(storageKey(resource), object);
+/** Finalizer of a definition whose objects go first. */
+const CLEANUP = 'customresourcecleanup.apiextensions.k8s.io';
+
+/**
+ * Deletes the objects of a definition, and the definition after the last of them: objects with finalizers keep it. What
+ * it serves can be read, changed and deleted meanwhile, and not created. Returns the definition that waits.
+ */
+export function terminateDefinition(api: Api, definition: KubeObject): KubeObject | undefined {
+  const { name, finalizers = [], deletionTimestamp } = definition.metadata;
+  if (deletionTimestamp !== undefined) return definition;
+  const at = `${new Date(api.nowMs()).toISOString().slice(0, 19)}Z`;
+  const marks = { deletionTimestamp: at, deletionGracePeriodSeconds: 0, finalizers: [...finalizers, CLEANUP] };
+  api.store.put(DEFINITIONS, withMetadata(definition, marks));
+  const [custom] = resourcesOf(definition);
+  if (custom !== undefined) for (const object of api.store.list(storageKey(custom))) deleteQuietly(api, custom, object);
+  endDefinition(api, `/${name}`);
+  return api.store.get(DEFINITIONS, `/${name}`);
+}
+
+/** Removes a definition that is being deleted and has no objects any more. */
+function endDefinition(api: Api, key: string): void {
+  const definition = api.store.get(DEFINITIONS, key);
+  if (definition?.metadata.deletionTimestamp === undefined) return;
+  const [custom] = resourcesOf(definition);
+  if (custom !== undefined && api.store.list(storageKey(custom)).length > 0) return;
+  const others = (definition.metadata.finalizers ?? []).filter((one) => one !== CLEANUP);
+  if (others.length === 0) api.store.remove(DEFINITIONS, definition);
 }
 
 /** Empties a namespace that is being deleted and lets it go once nothing is left in it. */

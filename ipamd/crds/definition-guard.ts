@@ -1,0 +1,204 @@
+import { RESOURCE_KINDS } from '../../crd/kinds.ts';
+import { API_GROUP, CLOUD_FINALIZER } from '../../crd/names.ts';
+import type { ResourceKind } from '../../crd/resource-kind.ts';
+import { hasFinalizer, withoutFinalizer } from '../../kube/finalizers.ts';
+import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS, resourceTypeOf } from '../../kube/resource-types.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { installDefinitions } from './install-definitions.ts';
+
+/** Dependencies of the guard; one for a process. */
+type DefinitionGuardDeps = {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Called with the reason when definitions are lost, and with undefined once all are served again. */
+  readonly report: (problem: string | undefined) => void;
+};
+
+/** State of a definition. `unknown`: the API server did not say. */
+type DefinitionState =
+  | { readonly kind: 'standing'; readonly uid: string }
+  | { readonly kind: 'absent' | 'terminating' | 'unknown' };
+
+/** Definitions are read at this interval. */
+const CHECK_MS = 15_000;
+/** The interval while some are lost. */
+const LOST_CHECK_MS = 1_000;
+/** NodeENIConfigs that are made within this time after a loss are filled from the cloud first. */
+const REBUILD_MS = 3_600_000;
+const PAGE_SIZE = 500;
+/** Confirmed deletions that are remembered. */
+const MAX_CONFIRMED = 10_000;
+
+/**
+ * Watches over the definitions of ipamd's kinds while it runs. Who deletes a definition deletes all objects of the kind:
+ * nobody asked for what they hold to be released. So a loss ends the work of the leader, the definitions are installed
+ * again, and the work begins anew with empty objects, which are filled from the cloud.
+ */
+export class DefinitionGuard {
+  readonly #deps: DefinitionGuardDeps;
+  readonly #uids = new Map<string, string>();
+  readonly #confirmed = new Set<string>();
+  #standing = Promise.withResolvers<void>();
+  #lost = new AbortController();
+  #isStanding = true;
+  #lostMs: number | undefined;
+
+  constructor(deps: DefinitionGuardDeps) {
+    this.#deps = deps;
+    this.#standing.resolve();
+  }
+
+  /** Aborted when a definition is lost; another signal once all stand again. */
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  /** Tells whether definitions were lost a short time ago: objects that are made now replace lost ones. */
+  get isRebuilding(): boolean {
+    return this.#lostMs !== undefined && this.#deps.clock.monotonicMs() - this.#lostMs < REBUILD_MS;
+  }
+
+  /** Resolves when all definitions stand. Rejects with the signal's reason. */
+  async untilStanding(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const aborted = Promise.withResolvers<never>();
+    const onAbort = () => aborted.reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      await Promise.race([this.#standing.promise, aborted.promise]);
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** Reads the definitions until aborted, and installs those that are lost. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#check(signal).catch((error: unknown) => {
+        if (!signal.aborted) this.#deps.log.warn('definitions could not be read or installed', { error });
+      });
+      const wake = this.#isStanding ? AbortSignal.any([signal, this.#lost.signal]) : signal;
+      await this.#deps.clock.sleep(this.#isStanding ? CHECK_MS : LOST_CHECK_MS, wake).catch(() => {});
+    }
+  }
+
+  /**
+   * Tells whether the deletion of an object was asked for the object itself, and not for its whole kind: its definition
+   * is read after the deletion was seen. A lost definition is noted at once. Idempotent; each object is asked for once.
+   * @throws KubeError when the API server does not answer
+   */
+  async isOwnDeletion(kind: ResourceKind, uid: string, signal: AbortSignal): Promise<boolean> {
+    if (!this.#isStanding) return false;
+    if (this.#confirmed.has(uid)) return true;
+    const state = await this.#read(kind, signal);
+    if (state.kind !== 'standing') {
+      if (state.kind !== 'unknown') this.#lose(`${nameOf(kind)} is ${state.kind}`);
+      return false;
+    }
+    if (this.#confirmed.size >= MAX_CONFIRMED) this.#confirmed.clear();
+    this.#confirmed.add(uid);
+    return true;
+  }
+
+  async #check(signal: AbortSignal): Promise<void> {
+    const states = await Promise.all(
+      RESOURCE_KINDS.map(async (kind) => ({ kind, state: await this.#read(kind, signal) })),
+    );
+    const gone = states.filter(({ state }) => state.kind === 'absent' || state.kind === 'terminating');
+    const replaced = states.filter(({ kind, state }) => this.#isReplaced(kind, state));
+    if (gone.length > 0) this.#lose(gone.map(({ kind, state }) => `${nameOf(kind)} is ${state.kind}`).join(', '));
+    else if (replaced.length > 0) this.#lose(`${replaced.map(({ kind }) => nameOf(kind)).join(', ')} was made anew`);
+    for (const { kind, state } of states) if (state.kind === 'terminating') await this.#freeObjects(kind, signal);
+    if (gone.some(({ state }) => state.kind === 'absent')) {
+      const kinds = gone.filter(({ state }) => state.kind === 'absent').map(({ kind }) => kind);
+      await installDefinitions({ ...this.#deps, kinds }, signal);
+    }
+    for (const { kind, state } of states) if (state.kind === 'standing') this.#uids.set(nameOf(kind), state.uid);
+    if (gone.length === 0 && states.every(({ state }) => state.kind !== 'unknown')) this.#stand();
+  }
+
+  #isReplaced(kind: ResourceKind, state: DefinitionState): boolean {
+    const known = this.#uids.get(nameOf(kind));
+    return state.kind === 'standing' && known !== undefined && known !== state.uid;
+  }
+
+  async #read(kind: ResourceKind, signal: AbortSignal): Promise<DefinitionState> {
+    try {
+      const object = await this.#deps.client.get(CUSTOM_RESOURCE_DEFINITIONS, { name: nameOf(kind) }, signal);
+      if (object === undefined) return { kind: 'absent' };
+      if (object.metadata.deletionTimestamp !== undefined) return { kind: 'terminating' };
+      return { kind: 'standing', uid: object.metadata.uid ?? '' };
+    } catch (error) {
+      // Without the right to read them nothing shows a loss; the missing right is reported.
+      if (isKubeError(error, 'FORBIDDEN')) return { kind: 'standing', uid: this.#uids.get(nameOf(kind)) ?? '' };
+      if (isKubeError(error)) return { kind: 'unknown' };
+      throw error;
+    }
+  }
+
+  #lose(why: string): void {
+    this.#lostMs = this.#deps.clock.monotonicMs();
+    const problem = `definitions of resources are lost: ${why}`;
+    if (this.#isStanding) {
+      this.#isStanding = false;
+      this.#standing = Promise.withResolvers();
+      this.#deps.log.error('definitions of resources are lost; nothing is released, they are installed again', { why });
+      this.#lost.abort(new Error(problem));
+    }
+    this.#deps.report(problem);
+  }
+
+  #stand(): void {
+    if (this.#isStanding) return;
+    this.#isStanding = true;
+    this.#lost = new AbortController();
+    this.#confirmed.clear();
+    this.#deps.log.info('all definitions of resources are served again');
+    this.#deps.report(undefined);
+    this.#standing.resolve();
+  }
+
+  /**
+   * Takes ipamd's finalizer off the objects that are deleted with their definition: while one has it, the definition
+   * cannot be made anew. Nothing of what they hold is released.
+   */
+  async #freeObjects(kind: ResourceKind, signal: AbortSignal): Promise<void> {
+    const { client, log } = this.#deps;
+    const type = resourceTypeOf(kind);
+    let continueToken: string | undefined;
+    let freed = 0;
+    do {
+      const token = continueToken === undefined ? {} : { continueToken };
+      const page = await client.listPage(type, { limit: PAGE_SIZE, ...token }, signal);
+      for (const object of page.items) {
+        if (object.metadata.deletionTimestamp === undefined || !hasFinalizer(object, CLOUD_FINALIZER)) continue;
+        if (await this.#freeObject(type, object, signal)) freed += 1;
+      }
+      continueToken = page.continueToken;
+    } while (continueToken !== undefined);
+    if (freed > 0) log.warn('objects went with their definition', { definition: nameOf(kind), objects: freed });
+  }
+
+  async #freeObject(
+    type: ReturnType<typeof resourceTypeOf>,
+    object: KubeObject,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    try {
+      await this.#deps.client.update(type, withoutFinalizer(object, CLOUD_FINALIZER), signal);
+      return true;
+    } catch (error) {
+      // Another client wrote it, or it is gone: the next look shows which.
+      if (isKubeError(error, 'CONFLICT', 'NOT_FOUND')) return false;
+      throw error;
+    }
+  }
+}
+
+function nameOf({ plural }: ResourceKind): string {
+  return `${plural}.${API_GROUP}`;
+}
