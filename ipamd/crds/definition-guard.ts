@@ -34,8 +34,8 @@ const PAGE_SIZE = 500;
 const MAX_CONFIRMED = 10_000;
 
 /**
- * Watches over the definitions of ipamd's kinds while it runs. Who deletes a definition deletes all objects of the kind:
- * nobody asked for what they hold to be released. So a loss ends the work of the leader, the definitions are installed
+ * Watches over the definitions of ipamd's kinds while it runs. Who deletes a definition deletes all objects of the kind,
+ * which is no request to release what they hold. So a loss ends the work of the leader, the definitions are installed
  * again, and the work begins anew with empty objects, which are filled from the cloud.
  */
 export class DefinitionGuard {
@@ -81,8 +81,8 @@ export class DefinitionGuard {
       await this.#check(signal).catch((error: unknown) => {
         if (!signal.aborted) this.#deps.log.warn('definitions could not be read or installed', { error });
       });
-      const wake = this.#isStanding ? AbortSignal.any([signal, this.#lost.signal]) : signal;
-      await this.#deps.clock.sleep(this.#isStanding ? CHECK_MS : LOST_CHECK_MS, wake).catch(() => {});
+      const until = this.#isStanding ? AbortSignal.any([signal, this.#lost.signal]) : signal;
+      await this.#deps.clock.sleep(this.#isStanding ? CHECK_MS : LOST_CHECK_MS, until).catch(() => {});
     }
   }
 

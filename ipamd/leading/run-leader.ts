@@ -155,6 +155,7 @@ function runSupply(deps: LeaderDeps, components: TermComponents, term: Term, sig
     cloudObserver,
     memory,
     findStaticEni: (eniId) => components.staticEniIndex.find(eniId),
+    isRebuilding: () => deps.definitions.isRebuilding,
     claimsWait: (name, waits) => noteWaits(components.claims, queues, name, waits),
     claimRefused: (key, refusal) => noteRefusal(components.claims, (claim) => queues.claims.add(claim), key, refusal),
     enqueue,

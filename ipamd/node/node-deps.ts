@@ -153,6 +153,11 @@ export type NodeDeps = {
    * key. Default: not reported.
    */
   readonly claimsWait?: (node: string, waits: ReadonlyMap<string, string>) => void;
+  /**
+   * Tells whether objects were lost a short time ago: one that never was described replaces such an object, and is
+   * filled from the cloud. Default: never.
+   */
+  readonly isRebuilding?: () => boolean;
   /** Enqueues a node: a call that outlasted its reconcile has ended. */
   readonly enqueue: (name: string) => void;
 };

@@ -90,7 +90,7 @@ class NodeReconciler {
 
   /** Runs one pass; returns undefined to run another one. */
   async #runPass(entry: NecEntry): Promise<NodeReconcileResult | undefined> {
-    const read = readStatus(entry);
+    const read = readStatus(entry, this.#deps.isRebuilding?.() === true);
     trackIntents(this.#deps, this.#memory, read.status);
     this.#deps.memory.claimCalls.note(this.#name, read.status);
     if (read.why !== undefined) return await this.#rebuild(entry, read.spec, read.status, read.why);

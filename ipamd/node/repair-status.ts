@@ -46,11 +46,16 @@ function restoredReason(spec: NodeEniConfigSpec, status: NodeEniConfigStatus): s
   return observed > current ? `the agent has seen supply epoch ${observed}, the object has ${current}` : undefined;
 }
 
-/** Reads spec and status. An unreadable status counts as an old one: it is rebuilt. */
-export function readStatus({ object, decoded }: NecEntry): ReadStatus {
+/**
+ * Reads spec and status. An unreadable status counts as an old one: it is rebuilt. So does a status that was never
+ * described while `isRebuilding`: it replaces one that was lost.
+ */
+export function readStatus({ object, decoded }: NecEntry, isRebuilding = false): ReadStatus {
   if (decoded !== undefined) {
     const { spec = {}, status = {} } = decoded;
     const restored = restoredReason(spec, status);
+    if (isRebuilding && restored === undefined && isUntouched(status))
+      return { spec: { ...spec, observedSupplyEpoch: 1 }, status, why: 'an earlier object of the node was lost' };
     return { spec, status, ...(restored === undefined ? {} : { why: restored }) };
   }
   const raw = isRecord(object['status']) ? object['status'] : {};
@@ -63,6 +68,10 @@ export function readStatus({ object, decoded }: NecEntry): ReadStatus {
     status: { supplyEpoch, ...(typeof instanceID === 'string' && instanceID !== '' ? { instanceID } : {}) },
     why: 'the status of the object cannot be read',
   };
+}
+
+function isUntouched({ supplyEpoch = 0, describedAt, eniInfos = [], intents = [] }: NodeEniConfigStatus): boolean {
+  return supplyEpoch === 0 && describedAt === undefined && eniInfos.length + intents.length === 0;
 }
 
 /**

@@ -24,11 +24,12 @@ export type EndCheckDeps = {
  * Tells whether the API server has an object whose absence in the cache made the decision give a kept address up: the
  * Pod of a claim that would be deleted, or the claim or a VpcIP of addresses that would be freed. A cache lacks what a
  * broken list lacked, and a kept address that was given up does not come back. An object that is deleted with the
- * definition of its kind ends nothing either.
- * @returns the object, for people; undefined when the decision may be carried out
+ * definition of its kind ends nothing either. After such a loss the claim of a Pod that runs is not made anew for a
+ * while: it would get another address.
+ * @returns what is in the way, for people; undefined when the decision may be carried out
  * @throws KubeError when the API server does not answer
  */
-export async function findAgainstEnd(
+export async function findObjection(
   { kube, definitions }: EndCheckDeps,
   view: ClaimView,
   { claim }: Pick<ClaimDecision, 'claim'>,
@@ -43,23 +44,27 @@ export async function findAgainstEnd(
       signal,
     ))
   )
-    return 'the definition of its kind, which is lost';
+    return 'the definition of its kind is being deleted';
+  const isNew = claim?.kind === 'create' && view.locations.length === 0;
+  if (isNew && view.pod?.hasAddress === true && definitions.isRebuilding) return RESTORE;
   if (claim?.kind === 'delete' && view.pod === undefined) {
     const pod = await kube.get(PODS, refOf(view.key), signal);
-    return pod !== undefined && isStaticAndAlive(pod) ? `Pod ${view.key}` : undefined;
+    return pod !== undefined && isStaticAndAlive(pod) ? `Pod ${view.key} exists` : undefined;
   }
   const isFreed = view.claim === undefined && view.pod === undefined && view.vips.length === 0;
   if (!isFreed || claim !== undefined || view.locations.length === 0) return undefined;
-  if (definitions.isRebuilding) return 'the loss of definitions a short time ago: claims may be restored from a backup';
-  if ((await kube.get(CLAIMS, refOf(view.key), signal)) !== undefined) return `VpcIPClaim ${view.key}`;
+  if (definitions.isRebuilding) return RESTORE;
+  if ((await kube.get(CLAIMS, refOf(view.key), signal)) !== undefined) return `VpcIPClaim ${view.key} exists`;
   const ips = new Set(view.locations.flatMap(({ ip }) => ip ?? []));
   for (const ip of ips) {
     const vip = await kube.get(VIPS, { name: vpcIpName(ip) }, signal);
     const facts = vip === undefined ? undefined : decodeVip(vip);
-    if (facts !== undefined && !facts.isRecord && facts.podKey === view.key) return `VpcIP ${vpcIpName(ip)}`;
+    if (facts !== undefined && !facts.isRecord && facts.podKey === view.key) return `VpcIP ${vpcIpName(ip)} exists`;
   }
   return undefined;
 }
+
+const RESTORE = 'definitions were lost a short time ago, and the claim may be restored from a backup';
 
 /** Tells whether a Pod asks for a claim of its own and may still run. The decoder leaves out Pods that are over. */
 function isStaticAndAlive(object: KubeObject): boolean {

@@ -11,7 +11,7 @@ import type { NodeEvents } from '../node/node-deps.ts';
 import type { ClaimFacts, StaticObject, VipFacts } from '../records/record-facts.ts';
 import type { AddressConflicts } from './address-conflicts.ts';
 import type { ClaimViewBuilder } from './build-claim-view.ts';
-import { type EndCheckDeps, findAgainstEnd } from './check-claim-end.ts';
+import { type EndCheckDeps, findObjection } from './check-claim-end.ts';
 import type { ClaimDecision, ClaimReason } from './claim-decision.ts';
 import type { ClaimRequests } from './claim-requests.ts';
 import type { ClaimView } from './claim-view.ts';
@@ -50,8 +50,8 @@ type ClaimResult = { readonly kind: 'done' } | { readonly kind: 'again'; readonl
 
 /** Time for the caches to receive what conflicted with a write. */
 const CACHE_LAG_MS = 500;
-/** Time for a cache to receive an object that the API server has and that it lacks. */
-const CONTRADICTED_MS = 15_000;
+/** A claim that is left as it is is looked at again after this. */
+const OBJECTION_MS = 15_000;
 const DONE: ClaimResult = { kind: 'done' };
 
 /** Reconciles claims, one at a time. Use it only when every cache is synced: it treats a missing object as deleted. */
@@ -80,10 +80,10 @@ export class ClaimReconciler {
     await conflicts.resolveHolder(key, signal);
     const view = views.build(key, decoded, conflicts.of(key));
     const decision = decideClaim(view);
-    const contradiction = await findAgainstEnd(this.#deps, view, decision, signal);
-    if (contradiction !== undefined) {
-      this.#deps.log.warn('a kept address is not given up: a cache lacks an object', { claim: key, contradiction });
-      return { kind: 'again', afterMs: CONTRADICTED_MS };
+    const objection = await findObjection(this.#deps, view, decision, signal);
+    if (objection !== undefined) {
+      this.#deps.log.warn('a claim is left as it is', { claim: key, why: objection });
+      return { kind: 'again', afterMs: OBJECTION_MS };
     }
     try {
       await this.#deleteBlockingRecords(view, decision, signal);

@@ -34,6 +34,8 @@ export type ClaimPod = {
   /** '' before it is scheduled. */
   readonly nodeName: string;
   readonly labels: Readonly<Record<string, string>>;
+  /** It runs with an address already. */
+  readonly hasAddress?: true;
   readonly rule: ClaimRule;
 };
 

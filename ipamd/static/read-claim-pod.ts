@@ -21,7 +21,14 @@ export function readClaimPod(
   if (!request.isStatic && !isPrepared) return undefined;
   const faultTexts = faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`);
   const uid = runtimeUidOf(pod);
-  return { uid, nodeName: pod.nodeName, labels, rule: { ...ruleOf(), ...configured(), faults: faultTexts } };
+  const running = pod.ips.length === 0 ? {} : ({ hasAddress: true } as const);
+  return {
+    uid,
+    nodeName: pod.nodeName,
+    labels,
+    ...running,
+    rule: { ...ruleOf(), ...configured(), faults: faultTexts },
+  };
 
   function ruleOf(): Omit<ClaimRule, 'faults'> {
     const { claimExpiredMs, nominatedIp, nominatedSubnetIds, securityGroupIds } = request;

@@ -41,6 +41,8 @@ export class StaticCluster {
   /** Pods that a kubelet was told of, by uid; it starts and stops them. */
   readonly #started = new Map<string, { readonly pod: string; readonly node: string }>();
   readonly deadNodes = new Set<string>();
+  /** The highest epoch of the supply that was in force, by node. */
+  readonly #epochs = new Map<string, number>();
   /** Of the instances of nodes: one core has a single ENI with room for five addresses. */
   readonly #cores: number;
   #ipamd: RunningIpamd | undefined;
@@ -285,11 +287,15 @@ export class StaticCluster {
   async #agentTurn(node: string): Promise<void> {
     const nec = this.scene.nec(node);
     if (nec === undefined) return;
-    await this.#startSandboxes(node);
-    const spec = isRecord(nec['spec']) ? nec['spec'] : {};
-    const offers = this.#offersOf(node);
     const { supplyEpoch = 0 } = this.statusOf(node) ?? {};
-    const wanted = { desiredRouteENIIP: 0, releasableIPs: offers, observedSupplyEpoch: supplyEpoch };
+    // An older state than one that was in force is not believed.
+    const epoch = Math.max(supplyEpoch, this.#epochs.get(node) ?? 0);
+    this.#epochs.set(node, epoch);
+    const isBelieved = supplyEpoch === epoch;
+    if (isBelieved) await this.#startSandboxes(node);
+    const spec = isRecord(nec['spec']) ? nec['spec'] : {};
+    const offers = isBelieved ? this.#offersOf(node) : [];
+    const wanted = { desiredRouteENIIP: 0, releasableIPs: offers, observedSupplyEpoch: epoch };
     if (JSON.stringify(wanted) === JSON.stringify(pick(spec, Object.keys(wanted)))) return;
     const change = (current: KubeObject): KubeObject => {
       const before = isRecord(current['spec']) ? current['spec'] : {};
@@ -336,7 +342,8 @@ export class StaticCluster {
   #offersOf(node: string) {
     // What was taken over while the node was away has no routes any more.
     for (const [uid, one] of this.sandboxes) {
-      const isHere = this.#marked(node).some(({ ip }) => ip === one.ip);
+      const enis = this.statusOf(node)?.eniInfos ?? [];
+      const isHere = enis.some(({ addresses = [] }) => addresses.some(({ ip }) => ip === one.ip));
       if (one.node !== node || isHere) continue;
       this.sandboxes.delete(uid);
       if (this.podUidOf(one.pod) !== uid) this.#started.delete(uid);
