@@ -119,7 +119,10 @@ class Ipamd implements RunningIpamd {
       log,
       report: (problem) => this.#onDefinitions(problem),
     });
-    this.#informers.necs.subscribe((change) => this.metrics.necChanged(change));
+    this.#informers.necs.subscribe((change) => {
+      this.metrics.necChanged(change);
+      if (change.after === undefined) this.#definitions.doubt();
+    });
     this.#leaderDeps = {
       config,
       runtime: { ...runtime, metrics: this.metrics },

@@ -5,6 +5,7 @@ import { hasFinalizer, withoutFinalizer } from '../../kube/finalizers.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS, resourceTypeOf } from '../../kube/resource-types.ts';
+import { backoffMs } from '../../runtime/backoff.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { installDefinitions } from './install-definitions.ts';
@@ -30,6 +31,7 @@ const LOST_CHECK_MS = 1_000;
 /** NodeENIConfigs that are made within this time after a loss are filled from the cloud first. */
 const REBUILD_MS = 3_600_000;
 const PAGE_SIZE = 500;
+const BACKOFF = { firstMs: 1_000, maxMs: 15_000, factor: 2, jitter: 0 };
 /** Confirmed deletions that are remembered. */
 const MAX_CONFIRMED = 10_000;
 
@@ -45,6 +47,8 @@ export class DefinitionGuard {
   #standing = Promise.withResolvers<void>();
   #lost = new AbortController();
   #isStanding = true;
+  #isDoubted = false;
+  #doubtCheck: Promise<void> = Promise.resolve();
   #lostMs: number | undefined;
 
   constructor(deps: DefinitionGuardDeps) {
@@ -77,12 +81,19 @@ export class DefinitionGuard {
 
   /** Reads the definitions until aborted, and installs those that are lost. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
+    let failures = 0;
     while (!signal.aborted) {
-      await this.#check(signal).catch((error: unknown) => {
-        if (!signal.aborted) this.#deps.log.warn('definitions could not be read or installed', { error });
-      });
+      try {
+        await this.#check(signal);
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted) return;
+        failures += 1;
+        this.#deps.log.error('definitions could not be installed again, will try again', { error });
+      }
       const until = this.#isStanding ? AbortSignal.any([signal, this.#lost.signal]) : signal;
-      await this.#deps.clock.sleep(this.#isStanding ? CHECK_MS : LOST_CHECK_MS, until).catch(() => {});
+      const waitMs = failures > 0 ? backoffMs(BACKOFF, failures, 0) : this.#isStanding ? CHECK_MS : LOST_CHECK_MS;
+      await this.#deps.clock.sleep(waitMs, until).catch(() => {});
     }
   }
 
@@ -95,13 +106,41 @@ export class DefinitionGuard {
     if (!this.#isStanding) return false;
     if (this.#confirmed.has(uid)) return true;
     const state = await this.#read(kind, signal);
-    if (state.kind !== 'standing') {
-      if (state.kind !== 'unknown') this.#lose(`${nameOf(kind)} is ${state.kind}`);
+    if (state.kind === 'unknown') return false;
+    if (state.kind !== 'standing' || this.#isReplaced(kind, state)) {
+      this.#lose(`${nameOf(kind)} is ${state.kind === 'standing' ? 'another one' : state.kind}`);
       return false;
     }
     if (this.#confirmed.size >= MAX_CONFIRMED) this.#confirmed.clear();
     this.#confirmed.add(uid);
     return true;
+  }
+
+  /** Notes that an object went: who looks at the objects of its kind next reads the definitions first. */
+  doubt(): void {
+    this.#isDoubted = true;
+  }
+
+  /**
+   * Tells whether the definitions stand and are those of before, after they were read if an object went meanwhile: an
+   * object that is missing may have gone with its definition, which another replica has installed again. A loss ends the
+   * work of the caller.
+   * @throws KubeError when the API server does not answer
+   */
+  async areSame(signal: AbortSignal): Promise<boolean> {
+    if (!this.#isStanding) return false;
+    const { lost } = this;
+    if (this.#isDoubted) {
+      this.#isDoubted = false;
+      this.#doubtCheck = this.#check(signal);
+    }
+    try {
+      await this.#doubtCheck;
+    } catch (error) {
+      this.#isDoubted = true;
+      throw error;
+    }
+    return !lost.aborted && this.#isStanding;
   }
 
   async #check(signal: AbortSignal): Promise<void> {

@@ -40,7 +40,7 @@ export type LeaderDeps = {
   /** Undefined if the cluster has no Machines. */
   readonly machines: () => Informer<MachineEntry> | undefined;
   /** Of the process. */
-  readonly definitions: Pick<DefinitionGuard, 'isOwnDeletion' | 'isRebuilding'>;
+  readonly definitions: Pick<DefinitionGuard, 'areSame' | 'isOwnDeletion' | 'isRebuilding'>;
   readonly events: NodeEvents;
   /** Used by all terms. */
   readonly breakers: CircuitBreakers;

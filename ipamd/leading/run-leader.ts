@@ -234,7 +234,7 @@ function runNodes(deps: LeaderDeps, components: TermComponents, signal: AbortSig
     rivalOf: (name, instanceId) => findRival(name, claimantsOf(informers, instanceId)),
     facts,
     brake: deps.releaseBrake,
-    isRebuilding: () => deps.definitions.isRebuilding,
+    definitions: deps.definitions,
     flags: config,
     clock,
     log,

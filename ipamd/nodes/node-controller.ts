@@ -56,8 +56,11 @@ type NodeControllerDeps = {
   readonly facts: KnownNodeFacts;
   /** Of the process. */
   readonly brake: ReleaseBrake;
-  /** Tells whether NodeENIConfigs were lost a short time ago: new ones are filled from the cloud. Default: never. */
-  readonly isRebuilding?: () => boolean;
+  /**
+   * Whether NodeENIConfigs go with their definition, or went a short time ago: new ones are filled from the cloud.
+   * Default: never.
+   */
+  readonly definitions?: { areSame(signal: AbortSignal): Promise<boolean>; readonly isRebuilding: boolean };
   readonly flags: NodeSettingsFlags;
   readonly clock: Clock;
   readonly log: Logger;
@@ -266,6 +269,9 @@ async function createConfig(context: Context, { name, node, instanceId }: Subjec
   const { kube, instances, flags, log, observe } = context;
   const { instance, limits } = (instanceId === undefined ? undefined : instances.find(instanceId)) ?? {};
   if (instance === undefined || limits === undefined || node === undefined) return;
+  // With a lost definition the term ends, and the node is looked at again.
+  if ((await context.definitions?.areSame(signal)) === false) return;
+  signal.throwIfAborted();
   const desiredPodNum = readDesiredPodNum(node.annotations).value;
   const direct = directOf(context, node, instance, limits);
   const isStatic = isStaticNode(node, flags.enableStaticIp);
@@ -273,7 +279,7 @@ async function createConfig(context: Context, { name, node, instanceId }: Subjec
   try {
     await kube.create(
       NODE_ENI_CONFIGS,
-      newConfig(name, instance, policy, flags, context.isRebuilding?.() === true),
+      newConfig(name, instance, policy, flags, context.definitions?.isRebuilding === true),
       signal,
     );
   } catch (error) {

@@ -83,3 +83,40 @@ test('ipamd: a NodeENIConfig that a person deletes is drained, as its definition
   t.true((statusOf(scene, 'n1').eniInfos ?? []).length > 0);
   await scene.clock.run(ipamd.close());
 });
+
+/** Takes everything out of the store at once: objects and definitions that no finalizer holds. */
+function wipe({ server }: ShellScene): void {
+  const { store } = server.api;
+  for (const { plural } of RESOURCE_KINDS) {
+    const key = `${API_GROUP}/${plural}`;
+    for (const object of store.list(key)) store.remove(key, object);
+  }
+  const key = 'apiextensions.k8s.io/customresourcedefinitions';
+  for (const definition of store.list(key)) store.remove(key, definition);
+}
+
+for (const [how, lose] of [
+  ['deleted', deleteDefinitions],
+  ['wiped out', async (scene: ShellScene) => wipe(scene)],
+] as const) {
+  test(`ipamd: whichever of two replicas notices first that definitions are ${how}, no ENI is made or released`, async (t) => {
+    const scene = await shellScene();
+    const replicas = [await scene.start({ name: 'one' })];
+    await scene.until(() => replicas[0]?.isLeading === true);
+    // The standby looks at other moments than the leader.
+    await scene.clock.advance(8_000);
+    replicas.push(await scene.start({ name: 'two' }));
+    for (const name of NAMES) await scene.join(name);
+    await scene.until(() => NAMES.every((name) => isReady(scene, name)));
+    const before = enisOf(scene);
+    for (const waitMs of [0, 3_000, 6_000, 9_000, 12_000]) {
+      await scene.clock.advance(120_000 + waitMs);
+      await lose(scene);
+      await scene.until(() => standing(scene) === RESOURCE_KINDS.length && scene.nec('n1') !== undefined);
+      await scene.until(() => NAMES.every((name) => isReady(scene, name)));
+      await scene.until(() => replicas.every((one) => one.readiness() === undefined));
+      t.deepEqual(enisOf(scene), before, `${waitMs}`);
+    }
+    for (const one of replicas) await scene.clock.run(one.close());
+  });
+}
