@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { NODES, resourceTypeOf } from '../../kube/resource-types.ts';
+import { waitUntil } from '../support/wait-until.ts';
 import { auditThreeWays } from '../system/audit-three-ways.ts';
 import { countAssigned, createSystem, type SeenNec, type System } from '../system/system.ts';
 
@@ -65,6 +67,36 @@ test.serial('quick release: all surplus at a time', async (t) => {
   t.is(grown.status?.eniInfos?.length, 2);
   t.true(Math.max(...steps) > 1, `offered at a time: ${steps.join(', ')}`);
   await system.awaitNec('n2', 'one ENI', (one) => one.status?.eniInfos?.length === 1);
+  t.deepEqual(await auditThreeWays(system), []);
+});
+
+test.serial('lists without Nodes: nothing is drained or released after the grace', async (t) => {
+  const { server } = system.cluster;
+  const enis = () => [...system.cloud.host.model.state.enis.values()].filter((eni) => !eni.isPrimary);
+  const before = enis().map((eni) => [eni.eniId, [...eni.ips.keys()].sort()]);
+  const held = () => server.objects('events').filter((event) => event['reason'] === 'NodeReleaseHeld');
+  const heal = server.faults.add({
+    resources: ['nodes'],
+    userAgent: 'tke-eni-ipamd',
+    action: { kind: 'empty-list' },
+  });
+  server.disconnectWatches();
+  await waitUntil(() => held().length >= 2, {
+    what: 'both nodes held',
+    timeoutMs: 20_000,
+    everyMs: 100,
+    explain: () => system.logs().slice(-3_000),
+  });
+  // Twice the grace; that something does not happen cannot be awaited.
+  await sleep(4_000);
+  for (const { name } of system.nodes)
+    for (const eni of (await system.nec(name))?.status?.eniInfos ?? []) t.not(eni.draining, true, eni.eniID);
+  t.deepEqual(
+    enis().map((eni) => [eni.eniId, [...eni.ips.keys()].sort()]),
+    before,
+  );
+  heal();
+  server.disconnectWatches();
   t.deepEqual(await auditThreeWays(system), []);
 });
 
