@@ -10,7 +10,7 @@ import type { ObservedHost, ObservedRoute, ObservedRule } from './observed.ts';
  * changed.
  */
 export type Conflict = {
-  readonly kind: 'rule' | 'route' | 'table' | 'priority' | 'mark' | 'address' | 'link' | 'sysctl';
+  readonly kind: 'rule' | 'route' | 'table' | 'priority' | 'mark' | 'address' | 'link' | 'sysctl' | 'name';
   /** Names the thing, the place and the next step. */
   readonly message: string;
 };
@@ -60,6 +60,14 @@ export function addressConflicts(desired: HostState, observed: ObservedHost): re
     if (vethIfindexes.has(address.ifindex)) return [vethAddress(address)];
     return eniIfindexes.has(address.ifindex) && prefixLength(address.prefix) < 32 ? [eniAddress(address)] : [];
   });
+}
+
+/** Names ENIs' interfaces that nftables cannot name: only connections that come in by such an ENI itself are concerned. */
+export function nameConflicts({ nft }: HostState): readonly Conflict[] {
+  return (nft?.unnamed ?? []).map((ifname) => ({
+    kind: 'name',
+    message: `interface name "${ifname}" of an ENI cannot be written in nftables: NodePort connections to the ENI's own address may be answered by another interface; rename it (ip link set dev … name …)`,
+  }));
 }
 
 /** Tells whether a route or rule was written by this project, so that it may be deleted. */

@@ -76,7 +76,11 @@ export type SysctlState = {
 };
 
 /** Our nftables table as the text that defines it. */
-export type NftTable = { readonly text: string };
+export type NftTable = {
+  readonly text: string;
+  /** Names of ENIs' interfaces that nft cannot hold: their lines are left out. Absent: none. */
+  readonly unnamed?: readonly string[];
+};
 
 /**
  * The whole wanted state of one network namespace by one plan. Plain data; later items of a list may depend on earlier

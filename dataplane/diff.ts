@@ -5,6 +5,7 @@ import {
   isOurs,
   isPrunableRoute,
   isPrunableRule,
+  nameConflicts,
   routeConflicts,
   ruleConflicts,
 } from './conflict.ts';
@@ -57,6 +58,7 @@ export function diffHost(desired: HostState, observed: ObservedHost): Diff {
       ...ruleConflicts(desired, observed),
       ...routeConflicts(desired, observed),
       ...addressConflicts(desired, observed),
+      ...nameConflicts(desired),
     ],
   };
 }

@@ -32,7 +32,19 @@ export function nftTable(node: NodeNetwork, enis: readonly EniNetwork[]): NftTab
     preroutingChain(node, sorted),
     ...leavingChains(node, sorted),
   ];
-  return { text: `table inet ${NFT_TABLE} {\n${chains.join('\n')}\n}\n` };
+  const unnamed = node.nodePort ? sorted.filter(({ ifname }) => !isNftName(ifname)).map(({ ifname }) => ifname) : [];
+  return {
+    text: `table inet ${NFT_TABLE} {\n${chains.join('\n')}\n}\n`,
+    ...(unnamed.length === 0 ? {} : { unnamed }),
+  };
+}
+
+/**
+ * Tells whether nft(8) reads an interface name literally: its strings have no escapes, and a final `*` would match other
+ * names too. With a name that is not UTF-8 in any table, `nft --json list ruleset` of every program ends with an abort.
+ */
+export function isNftName(ifname: string): boolean {
+  return /^[A-Za-z0-9_.@+=-]+$/.test(ifname);
 }
 
 /** Returns the commands that replace the present table by `table`, in one transaction. */
@@ -76,9 +88,11 @@ function preroutingChain(node: NodeNetwork, enis: readonly EniNetwork[]): string
     ...(node.nodePort
       ? [
           `iifname "${node.primary.ifname}" ct direction original ct mark set ct mark or ${primaryBit}`,
-          ...enis.map(
-            (eni) => `iifname "${eni.ifname}" ct direction original ct mark set ${withEniBits(node, eni, 'ct mark')}`,
-          ),
+          ...enis
+            .filter(({ ifname }) => isNftName(ifname))
+            .map(
+              (eni) => `iifname "${eni.ifname}" ct direction original ct mark set ${withEniBits(node, eni, 'ct mark')}`,
+            ),
         ]
       : []),
     // Pods with foreign links (tke-eni-ipamc under ptp or bridge) have no group: their replies are routed here.

@@ -2,17 +2,12 @@ import { type HostState, mergeHostState } from './desired.ts';
 import { eniMarkMaskFaults } from './eni-mark.ts';
 import { isAddress, isPrefix } from './ip-prefix.ts';
 import type { EniNetwork, NodeNetwork, PodNetwork } from './network.ts';
+import { isNftName } from './nft-table.ts';
 import { MAX_ENI_SLOT, TABLE_ENI_BASE } from './numbers.ts';
 import { planEni } from './plan-eni.ts';
 import { PlanError } from './plan-error.ts';
 import { planHost } from './plan-host.ts';
 import { planPod } from './plan-pod.ts';
-
-/**
- * Interface names that nft(8) reads literally: its strings have no escapes, and a final `*` would match other names
- * too.
- */
-const NFT_IFNAME = /^[A-Za-z0-9_.@+=-]+$/;
 
 /**
  * Plans the whole node: the one desired state that start, repair and `diff` compare the kernel with.
@@ -33,7 +28,9 @@ function networkFaults(node: NodeNetwork, enis: readonly EniNetwork[], pods: rea
   const tables = new Set(enis.map((eni) => eni.table));
   return [
     ...eniMarkMaskFaults(node.eniMarkMask),
-    ...ifnameFaults('primary interface', node.primary.ifname),
+    ...(isNftName(node.primary.ifname)
+      ? []
+      : [`primary interface: interface name "${node.primary.ifname}" cannot be written in nftables; rename it`]),
     ...[...node.podCidrs, ...node.vpcCidrs, ...(node.serviceCidrs ?? [])]
       .filter((cidr) => !isPrefix(cidr))
       .map((cidr) => `"${cidr}" is no CIDR`),
@@ -53,7 +50,6 @@ function networkFaults(node: NodeNetwork, enis: readonly EniNetwork[], pods: rea
 
 function eniFaults(eni: EniNetwork): readonly string[] {
   return [
-    ...ifnameFaults(`ENI ${eni.eniId}`, eni.ifname),
     ...(Number.isInteger(eni.slot) && eni.slot >= 1 && eni.slot <= MAX_ENI_SLOT
       ? []
       : [`ENI ${eni.eniId}: slot ${eni.slot} is not in 1..${MAX_ENI_SLOT}`]),
@@ -80,12 +76,6 @@ function addressOwners(pods: readonly PodNetwork[]): readonly string[] {
     ({ ip }) => `address ${ip}`,
     ({ who }) => who,
   );
-}
-
-function ifnameFaults(what: string, ifname: string): readonly string[] {
-  return NFT_IFNAME.test(ifname)
-    ? []
-    : [`${what}: interface name "${ifname}" cannot be written in nftables; rename it`];
 }
 
 function duplicates<T extends object>(

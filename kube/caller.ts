@@ -1,3 +1,4 @@
+import { showBytesInJson } from '../runtime/byte-text.ts';
 import type { Logger } from '../runtime/log.ts';
 import { answerError } from './answer-error.ts';
 import { callOnce, type HttpAnswer, type HttpCall, type HttpDeps } from './http-call.ts';
@@ -88,6 +89,6 @@ function httpCall({ userAgent }: CallerDeps, call: ObjectCall): HttpCall {
     userAgent,
     ...(call.body === undefined
       ? {}
-      : { body: JSON.stringify(call.body), contentType: call.contentType ?? 'application/json' }),
+      : { body: showBytesInJson(JSON.stringify(call.body)), contentType: call.contentType ?? 'application/json' }),
   };
 }

@@ -1,3 +1,4 @@
+import { decodeByteText, encodeByteText } from '../runtime/byte-text.ts';
 import type { ByteView } from './byte-view.ts';
 import type { ByteWriter } from './byte-writer.ts';
 import { CodecError } from './codec-error.ts';
@@ -126,10 +127,10 @@ export const be32: Codec<number> = {
   },
 };
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
-const utf8Encoder = new TextEncoder();
-
-/** Text of at most `maxBytes` bytes, the closing NUL included. */
+/**
+ * Text of at most `maxBytes` bytes, the closing NUL included. The kernel allows names that are not UTF-8: such bytes
+ * are read as `decodeByteText` does, and written back.
+ */
 export const text = (maxBytes: number): Codec<string> => textCodec(maxBytes, true);
 
 /** Text that iproute2 writes without its NUL, and the kernel with it. */
@@ -139,10 +140,10 @@ function textCodec(maxBytes: number, isTerminated: boolean): Codec<string> {
   return {
     read(view, offset, length) {
       const textBytes = length > 0 && view.readU8(offset + length - 1) === 0 ? length - 1 : length;
-      return length > maxBytes ? undefined : decodeText(view, offset, textBytes);
+      return textBytes < maxBytes ? decodeText(view, offset, textBytes) : undefined;
     },
     write(writer, value, field) {
-      const bytes = utf8Encoder.encode(value);
+      const bytes = encodeByteText(value);
       if (bytes.length >= maxBytes || bytes.includes(0)) {
         throw new CodecError(field, `expected text of at most ${maxBytes - 1} bytes, got ${JSON.stringify(value)}`);
       }
@@ -164,20 +165,14 @@ function decodeText(view: ByteView, offset: number, length: number): string | un
     if (char >= 0x80) {
       const bytes = view.u8.subarray(offset, offset + length);
       // A trailing NUL is allowed here too. A text with a NUL inside is invalid and could not be written back.
-      if (bytes.includes(0)) return undefined;
-      try {
-        return utf8.decode(bytes);
-      } catch {
-        // An interface name may be any bytes; a name that is not valid text is kept as bytes.
-        return undefined;
-      }
+      return bytes.includes(0) ? undefined : decodeByteText(bytes);
     }
     result += String.fromCharCode(char);
   }
   return result;
 }
 
-/** Interface name. @see uapi/linux/if.h IFNAMSIZ */
+/** Interface name: any bytes but those that dev_valid_name() refuses. @see uapi/linux/if.h IFNAMSIZ, net/core/dev.c */
 export const ifName: Codec<string> = text(IFNAMSIZ);
 
 /** IPv4 or IPv6 address as text; the family follows from the length. */

@@ -1,4 +1,5 @@
 import { closeSync } from 'node:fs';
+import { decodeByteText } from '../runtime/byte-text.ts';
 import { LibcError } from './errno.ts';
 import { ioctlOn, socket } from './libc.ts';
 import { AF_NETLINK, NETLINK_ROUTE } from './uapi/netlink.ts';
@@ -32,7 +33,7 @@ export function openLinkNames(): LinkNames {
         if (error instanceof LibcError && error.code === 'ENODEV') return undefined;
         throw error;
       }
-      return ifreq.toString('utf8', 0, ifreq.indexOf(0));
+      return decodeByteText(ifreq.subarray(0, ifreq.indexOf(0)));
     },
     [Symbol.dispose]: () => closeSync(fd),
   };

@@ -1,4 +1,5 @@
 import { type Logger as PinoLogger, pino } from 'pino';
+import { showBytesInJson } from './byte-text.ts';
 import { limitText, limitValue, MAX_TEXT } from './limit-text.ts';
 import type { LogFields, Logger } from './log.ts';
 
@@ -21,7 +22,8 @@ export function openPinoLogger(level: LogLevel, fd: number): Logger {
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { error: (error: unknown) => renderError(error) },
   };
-  return adapt(pino(options, destination));
+  const shown = { write: (line: string) => destination.write(showBytesInJson(line)) };
+  return adapt(pino(options, shown));
 }
 
 function adapt(logger: PinoLogger): Logger {

@@ -1,3 +1,4 @@
+import { encodeByteText } from '../runtime/byte-text.ts';
 import { SysctlError } from './sysctl-error.ts';
 
 /**
@@ -11,6 +12,9 @@ export type ConfScope = string;
 
 /** IFNAMSIZ - 1: the longest interface name. */
 const IFNAME_MAX_BYTES = 15;
+/** The white space of ASCII, not that of Unicode. @see linux/net/core/dev.c dev_valid_name() */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: tabs and line breaks are among them.
+const NOT_IN_A_NAME = /[\u0000\t-\r /:]/;
 
 /**
  * Validates the elements and returns the key.
@@ -100,7 +104,7 @@ export const dadTransmits = (scope: ConfScope): SysctlKey => conf(6, scope, 'dad
 export const addrGenMode = (scope: ConfScope): SysctlKey => conf(6, scope, 'addr_gen_mode');
 
 function conf(family: 4 | 6, scope: ConfScope, name: string): SysctlKey {
-  if (Buffer.byteLength(scope) > IFNAME_MAX_BYTES || /[\s/:]/.test(scope)) {
+  if (encodeByteText(scope).length > IFNAME_MAX_BYTES || NOT_IN_A_NAME.test(scope)) {
     throw new SysctlError(
       'INVALID_NAME',
       scope,

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Netns, type Sync, withNetns } from '../netlink/netns.ts';
+import { encodeByteText, hasRawBytes } from '../runtime/byte-text.ts';
 import { isSysctlError, SysctlError } from './sysctl-error.ts';
 import { type SysctlKey, sysctlName } from './sysctl-key.ts';
 
@@ -56,7 +57,7 @@ export function openSysctl(netns?: Netns, root = '/proc/sys', writableRoot = HOS
 
 function read(root: string, key: SysctlKey): string {
   try {
-    return normalise(readFileSync(file(root, key), 'utf8'));
+    return normalise(readFileSync(pathOf(file(root, key)), 'utf8'));
   } catch (error) {
     throw sysctlError(root, key, 'read', error);
   }
@@ -77,7 +78,7 @@ function write({ root, writableRoot }: Roots, key: SysctlKey, value: string): Sy
   const desired = normalise(value);
   if (read(root, key) === desired) return 'unchanged';
   try {
-    writeFileSync(file(root, key), desired);
+    writeFileSync(pathOf(file(root, key)), desired);
   } catch (error) {
     if (!isReadOnly(error) || !wasWritten(file(writableRoot, key), desired))
       throw sysctlError(root, key, `set to ${desired}`, error);
@@ -97,7 +98,7 @@ function write({ root, writableRoot }: Roots, key: SysctlKey, value: string): Sy
 /** Tries to write by the other path. When that fails too, the caller reports the error of the first path. */
 function wasWritten(path: string, text: string): boolean {
   try {
-    writeFileSync(path, text);
+    writeFileSync(pathOf(path), text);
     return true;
   } catch (error) {
     if (errnoOf(error) === 'unknown') throw error;
@@ -119,6 +120,11 @@ function writePair(roots: Roots, { key, value, isOptional }: SysctlPair): Sysctl
 
 function file(root: string, key: SysctlKey): string {
   return join(root, ...key.path);
+}
+
+/** Returns a path as node:fs takes it: the name of an interface may have bytes that are not UTF-8. */
+function pathOf(path: string): string | Buffer {
+  return hasRawBytes(path) ? Buffer.from(encodeByteText(path)) : path;
 }
 
 function normalise(text: string): string {

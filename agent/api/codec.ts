@@ -1,3 +1,4 @@
+import { showByteText } from '../../runtime/byte-text.ts';
 import { CodecError, Cursor, encodeTag, encodeVarint, WIRE, type WireType } from './wire.ts';
 
 /**
@@ -151,7 +152,7 @@ function isPacked(type: Field['type']): type is PackedType {
 
 function payloadOf(field: Field, value: unknown): Uint8Array {
   if (field.type === 'message') return encodeMessage(field.message, value as InitOf<MessageTable>);
-  return field.type === 'bytes' ? (value as Uint8Array) : Buffer.from(value as string, 'utf8');
+  return field.type === 'bytes' ? (value as Uint8Array) : Buffer.from(showByteText(value as string), 'utf8');
 }
 
 function pushLengthDelimited(chunks: Uint8Array[], number: number, payload: Uint8Array): void {

@@ -19,7 +19,12 @@ import type { FailedOperation, HostKernel } from '../repair/reconcile.ts';
 export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation) => void = () => {}): HostKernel {
   const nft = cacheNft(kernel);
   return {
-    links: () => kernel.rtnetlink.link.list().map(hostLinkOf),
+    // A link without a readable name cannot be configured; its ENI counts as missing, the others go on.
+    links: () =>
+      kernel.rtnetlink.link
+        .list()
+        .filter(({ ifname }) => ifname !== '')
+        .map(hostLinkOf),
     readNft: async (desired: HostState) => (desired.nft === undefined ? {} : await nft.observe(desired.nft.text)),
     invalidateNft: nft.invalidate,
     addressesOn: (ifindex) =>

@@ -9,6 +9,7 @@ import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import { openProgress } from '../output/progress.ts';
 import { renderWarning } from '../output/render-error.ts';
+import { jsonText } from '../output/render-json.ts';
 import type { BundleArgs } from './arguments.ts';
 import { type BundlePart, boundText, type PartContent, valuePart } from './bundle-part.ts';
 import { commandParts } from './command-parts.ts';
@@ -111,7 +112,7 @@ async function beforeAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T>
 function safeText(content: Exclude<PartContent, { readonly kind: 'missing' }>): string {
   if (content.kind === 'safe') return content.text;
   if (content.kind === 'text') return redactText(boundText(content.text));
-  return boundText(`${JSON.stringify(redactValue(content.value), null, 1)}\n`);
+  return boundText(`${jsonText(redactValue(content.value), 1)}\n`);
 }
 
 async function pack(name: string, collected: readonly Collected[], at: Date): Promise<Uint8Array> {
@@ -132,7 +133,7 @@ async function pack(name: string, collected: readonly Collected[], at: Date): Pr
     mode: 0o600,
   });
   const entries = [
-    file('manifest.json', `${JSON.stringify({ name, ...manifest }, null, 2)}\n`),
+    file('manifest.json', `${jsonText({ name, ...manifest }, 2)}\n`),
     ...collected.map(({ path, text, missing }) =>
       missing === undefined ? file(path, text) : file(`${path}.missing`, `${missing}\n`),
     ),

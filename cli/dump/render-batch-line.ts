@@ -1,11 +1,11 @@
 import { plainText } from '../output/cell-text.ts';
 
 /**
- * Matches what a line of `ip -batch` cannot contain: control characters, '#', which begins a comment even inside
- * quotes, and a '\' at the end, which joins the next line.
+ * Matches what a line of `ip -batch` cannot contain: control characters, bytes that are not UTF-8, '#', which begins a
+ * comment even inside quotes, and a '\' at the end, which joins the next line.
  */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: to find them is what it is for.
-const NOT_REPRESENTABLE = /[\u0000-\u001f\u007f-\u009f#]|\\$/;
+const NOT_REPRESENTABLE = /[\u0000-\u001f\u007f-\u009f#\udc80-\udcff]|\\$/u;
 
 /**
  * Renders one line for `ip -batch`. Other programs choose names, labels and aliases; inside a Pod the Pod's own

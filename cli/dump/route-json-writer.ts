@@ -2,6 +2,7 @@ import type { ByteView } from '../../netlink/byte-view.ts';
 import { ROUTE } from '../../netlink/route-message.ts';
 import { AF_INET, NLA_HDRLEN } from '../../netlink/uapi/netlink.ts';
 import { RTA_DST, RTA_OIF, RTA_TABLE, RTM_F_CLONED, RTN_UNICAST } from '../../netlink/uapi/rtnetlink.ts';
+import { jsonText } from '../output/render-json.ts';
 import type { IpNames } from './ip-names.ts';
 import { type RouteView, renderRouteJson } from './render-route-json.ts';
 
@@ -97,7 +98,7 @@ export class RouteJsonWriter {
     const route = ROUTE.read(message, start, end);
     const isSelected = (route.flags & RTM_F_CLONED) === 0 && (this.#table === undefined || route.table === this.#table);
     if (!isSelected) return;
-    const text = `${JSON.stringify(renderRouteJson(route, this.#names, this.#view))},`;
+    const text = `${jsonText(renderRouteJson(route, this.#names, this.#view))},`;
     const bytes = Buffer.byteLength(text);
     if (this.#length + bytes > this.#out.length) this.#grow(bytes);
     this.#length += this.#out.write(text, this.#length);
@@ -112,7 +113,7 @@ export class RouteJsonWriter {
     const [protocol, scope] = [message.readU8(start + 5), message.readU8(start + 6)];
     const route = { family: AF_INET, tos: 0, protocol, scope, type: RTN_UNICAST, flags: 0, oif, table, unknown: [] };
     // Takes the text after the destination from the common renderer.
-    const text = JSON.stringify(renderRouteJson({ ...route, dst: '0.0.0.0/32' }, this.#names, this.#view));
+    const text = jsonText(renderRouteJson({ ...route, dst: '0.0.0.0/32' }, this.#names, this.#view));
     const tail = Buffer.from(`${text.slice(text.indexOf('0.0.0.0') + '0.0.0.0'.length)},`);
     // The word does not contain a table above 255: in a list of all tables it may differ from route to route.
     if (this.#view.isOneTable || table <= 255) this.#tails.set(oif, tail);

@@ -6,6 +6,7 @@ import { EXIT, type ExitCode } from '../exit-code.ts';
 import { ifKnown } from '../node/known.ts';
 import { readAgentFacts } from '../node/read-agent-facts.ts';
 import { renderWarning } from '../output/render-error.ts';
+import { jsonText } from '../output/render-json.ts';
 import { type Column, renderTable } from '../output/render-table.ts';
 import { printView } from '../pool/print-view.ts';
 import type { RenderOptions } from '../pool/render-pool.ts';
@@ -69,13 +70,13 @@ async function followEvents(
 ): Promise<void> {
   const { stdout } = context;
   const isJson = output === 'json';
-  if (isJson) for (const row of rows) stdout.write(`${JSON.stringify(row)}\n`);
+  if (isJson) for (const row of rows) stdout.write(`${jsonText(row)}\n`);
   else stdout.write(renderEvents(rows, { width: Number.POSITIVE_INFINITY, isColored: stdout.isColored }));
   const names = createNames(() => ifKnown(readAgentFacts(context.global.stateDir))?.journal, context.clock);
   const filter = { kinds: [], isAll: true, ...(pod === undefined ? {} : { pod }) };
   await followAgent(context, [], names, (event: WatchEvent) => {
     if (!matchesFilter(event, filter)) return;
-    stdout.write(isJson ? `${JSON.stringify(event)}\n` : renderWatchEvent(event, stdout.isColored));
+    stdout.write(isJson ? `${jsonText(event)}\n` : renderWatchEvent(event, stdout.isColored));
   });
 }
 

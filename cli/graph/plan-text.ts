@@ -1,3 +1,5 @@
+import { showByteText } from '../../runtime/byte-text.ts';
+
 /**
  * Returns an upper bound of the width of a text in pixels: a layout is planned without access to fonts. The numbers are
  * those of DejaVu Sans and DejaVu Sans Mono, the widest fonts that browsers commonly use for `sans-serif` and
@@ -30,7 +32,7 @@ export function fitText(text: string, width: number, font: TextFont): string {
  * replacement characters.
  */
 export function oneLine(text: string): string {
-  return text.replace(/\s+/gu, ' ').replace(INVISIBLE, '\ufffd').trim();
+  return showByteText(text).replace(/\s+/gu, ' ').replace(INVISIBLE, '\ufffd').trim();
 }
 
 /** Breaks a text into lines of at most `width` pixels, between words where it can. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { jsonText } from '../output/render-json.ts';
 import { findPathStops } from './find-path-stops.ts';
 import type { Graph } from './graph.ts';
 import { planLayout, SIZES } from './plan-layout.ts';
@@ -130,10 +131,7 @@ function dataText(graph: Graph, focus: string | undefined): string {
     })),
     unknowns: graph.unknowns,
   };
-  return JSON.stringify(page).replace(
-    UNSAFE,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  return jsonText(page).replace(UNSAFE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** Matches what would end the element, and what a terminal that shows the page's source would interpret. */

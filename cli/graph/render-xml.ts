@@ -1,9 +1,13 @@
+import { showByteText } from '../../runtime/byte-text.ts';
+
 /**
  * Escapes a text for XML and HTML, in elements and in quoted attributes. Characters that XML cannot contain, that a
  * terminal would interpret, or that change the text direction become replacement characters.
  */
 export function escapeXml(text: string): string {
-  return text.replace(NO_XML, '\ufffd').replace(/[&<>"'`]/g, (character) => `&#${character.charCodeAt(0)};`);
+  return showByteText(text)
+    .replace(NO_XML, '\ufffd')
+    .replace(/[&<>"'`]/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
 /** Renders an element; `content` is already markup, attributes are escaped here. Numbers are rounded to a tenth. */

@@ -84,7 +84,8 @@ function readSysctls(ifnames: readonly string[]): ReadonlyMap<string, string> {
 }
 
 function interfaceKeys(ifnames: readonly string[]): readonly SysctlKey[] {
-  return ['all', 'default', ...ifnames].flatMap((scope) =>
+  // A message without a name names no file.
+  return ['all', 'default', ...ifnames.filter((name) => name !== '')].flatMap((scope) =>
     (['ipv4', 'ipv6'] as const).flatMap((family) =>
       PER_INTERFACE[family].map((name) => sysctlKey('net', family, 'conf', scope, name)),
     ),

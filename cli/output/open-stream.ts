@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs';
+import { showByteText } from '../../runtime/byte-text.ts';
 import type { Stream } from '../command.ts';
 
 /** What a stream needs. */
@@ -41,7 +42,7 @@ const DEFAULT_ROWS = 50;
 
 /** Writes a whole text; returns false when the reader has closed the pipe. */
 function writeAll(fd: number, text: string): boolean {
-  const bytes = Buffer.from(text, 'utf8');
+  const bytes = Buffer.from(showByteText(text), 'utf8');
   for (let at = 0; at < bytes.length; ) {
     try {
       at += writeSync(fd, bytes, at, bytes.length - at);

@@ -1,10 +1,17 @@
+import { showBytesInJson } from '../../runtime/byte-text.ts';
+
 /**
  * Renders one JSON document: indented for people, compact for programs; ends with a newline. For a terminal, control
  * characters that JSON allows are escaped, since some terminals interpret them.
  */
 export function renderJson(value: unknown, isTerminal: boolean): string {
-  if (!isTerminal) return `${JSON.stringify(value)}\n`;
-  return `${JSON.stringify(value, null, 2).replace(CONTROLS, escapeUnit)}\n`;
+  if (!isTerminal) return `${jsonText(value)}\n`;
+  return `${jsonText(value, 2).replace(CONTROLS, escapeUnit)}\n`;
+}
+
+/** As JSON.stringify; a byte of a name that is not UTF-8 is shown as `\xff`. @param indent columns; 0: one line */
+export function jsonText(value: unknown, indent = 0): string {
+  return showBytesInJson(JSON.stringify(value, null, indent));
 }
 
 /**

@@ -9,6 +9,7 @@ import { readAgentFacts } from '../node/read-agent-facts.ts';
 import { withNodeNetns } from '../node/with-node-netns.ts';
 import { plainText } from '../output/cell-text.ts';
 import { renderWarning } from '../output/render-error.ts';
+import { jsonText } from '../output/render-json.ts';
 import type { WatchArgs } from './arguments.ts';
 import { eventKindNumber } from './describe-agent-event.ts';
 import { createEventDescriber } from './event-describer.ts';
@@ -41,7 +42,7 @@ export async function run(args: WatchArgs, context: CommandContext): Promise<Exi
   const print = (event: WatchEvent) => {
     if (!matchesFilter(event, filter)) return;
     // JSON allows characters that some terminals interpret.
-    const json = () => (stdout.isTerminal ? plainText(JSON.stringify(event)) : JSON.stringify(event));
+    const json = () => (stdout.isTerminal ? plainText(jsonText(event)) : jsonText(event));
     stdout.write(output === 'json' ? `${json()}\n` : renderWatchEvent(event, stdout.isColored));
   };
   const names = createNames(() => ifKnown(readAgentFacts(context.global.stateDir))?.journal, context.clock);

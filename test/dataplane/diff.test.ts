@@ -166,6 +166,16 @@ test('diffHost: leaves routes alone whose link is gone, and says so', (t) => {
   );
 });
 
+test('diffHost: reports an ENI whose name nftables cannot hold, and repairs the rest', (t) => {
+  const desired = plan({ node, enis: [eni(5), { ...eni(6), ifname: '\udcff\udcfe' }], pods: [] });
+  const { operations, conflicts } = diffHost(desired, bareKernel(desired));
+  t.deepEqual(
+    conflicts.map(({ kind }) => kind),
+    ['name'],
+  );
+  t.true(operations.map(renderOperation).some((line) => line.includes('\udcff\udcfe')));
+});
+
 const conflict = test.macro((t, foreign: Partial<ObservedRule>, kind: string, message: string) => {
   const desired = plan({ node, enis: [eni(5)], pods: [] });
   const rule: ObservedRule = {

@@ -122,3 +122,17 @@ test('withoutContained: drops what lies inside another, in both families', (t) =
     'fd00::/16',
   ]);
 });
+
+test('nftTable: leaves out the line of an ENI whose name nft cannot hold, and names it', (t) => {
+  for (const ifname of ['\udcff\udcfe', 'p\u001b[2J', 'eth*', 'q"x', 'é']) {
+    const table = nftTable(node, [eni(5), { ...eni(6), ifname }]);
+    t.deepEqual(table.unnamed, [ifname]);
+    t.deepEqual(
+      [...table.text.matchAll(/iifname "(.*?)"/g)].map(([, name]) => name),
+      ['eth0', eni(5).ifname],
+    );
+    t.true(table.text.includes('4006 : goto eni_4006'), 'its Pods are served');
+  }
+  t.is(nftTable(node, [eni(5)]).unnamed, undefined);
+  t.is(nftTable({ ...node, nodePort: false }, [{ ...eni(6), ifname: 'eth*' }]).unnamed, undefined, 'no line needs it');
+});

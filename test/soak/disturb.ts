@@ -112,6 +112,8 @@ async function disturb(soak: Soak, what: Disturbance): Promise<void> {
       return insist(soak, system.node(what.node), what.lastsMs);
     case 'half-requests':
       return sendHalfRequests(soak, system.node(what.node), what.count, what.lastsMs);
+    case 'odd-link':
+      return addOddLink(soak, system.node(what.node), what.lastsMs);
     case 'fifo-netns':
       return addIntoFifo(soak, system.node(what.node));
     case 'lose-sandbox':
@@ -202,6 +204,16 @@ async function sendHalfRequests(soak: Soak, node: SoakNode, count: number, lasts
     sleep ${lastsMs / 1_000}`;
   await node.netns.tryRun(['bash', '-c', script]);
   await checkSample(soak, node, SAMPLE);
+}
+
+async function addOddLink(soak: Soak, node: SoakNode, lastsMs: number): Promise<void> {
+  // Two at a time have different names.
+  const name = `"$(printf '\\377\\376%s' ${soak.nextNumber()})"`;
+  const made = await node.netns.tryRun(['sh', '-c', `ip link add ${name} type bridge`]);
+  if (made.code !== 0) throw new Error(`the link was not made: ${made.stderr}`);
+  await pass(soak, lastsMs);
+  await checkSample(soak, node, SAMPLE);
+  await node.netns.tryRun(['sh', '-c', `ip link del ${name}`]);
 }
 
 async function addIntoFifo(soak: Soak, node: SoakNode): Promise<void> {

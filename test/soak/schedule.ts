@@ -33,6 +33,8 @@ export type Disturbance =
   | { readonly kind: 'half-requests'; readonly node: string; readonly count: number; readonly lastsMs: number }
   /** A runtime calls ADD with a FIFO in place of a network namespace. */
   | { readonly kind: 'fifo-netns'; readonly node: string }
+  /** The node has a link whose name is not UTF-8. */
+  | { readonly kind: 'odd-link'; readonly node: string; readonly lastsMs: number }
   /** A sandbox dies with its namespace and nobody calls DEL. */
   | { readonly kind: 'lose-sandbox'; readonly node: string }
   /** Another number of Pods is wanted on a node. */
@@ -175,6 +177,14 @@ const KINDS: readonly Kind[] = [
       kind: 'insist',
       node: dice.pick(nodes),
       lastsMs: Math.round(dice.between(3_000, 8_000)),
+    }),
+  },
+  {
+    everyMs: 40_000,
+    draw: (dice, { nodes }) => ({
+      kind: 'odd-link',
+      node: dice.pick(nodes),
+      lastsMs: Math.round(dice.between(1_000, 5_000)),
     }),
   },
 ];

@@ -17,7 +17,7 @@ function lineOf(isTerminal: boolean, env: Readonly<Record<string, string>>, colu
 }
 
 test('openProgress: redraws one line on a terminal and takes it away', (t) => {
-  t.is(lineOf(true, {}), '\r1/2 routes?[2J\u001b[K\r2/2 a part with a long name\u001b[K\r\u001b[K');
+  t.is(lineOf(true, {}), '\r1/2 routes\\x1b[2J\u001b[K\r2/2 a part with a long name\u001b[K\r\u001b[K');
   t.is(lineOf(true, {}, 12), '\r1/2 routes…\u001b[K\r2/2 a part…\u001b[K\r\u001b[K', 'never wraps');
 });
 

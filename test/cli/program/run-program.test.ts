@@ -128,7 +128,7 @@ test('runProgram: takes the terminal out of what others named', async (t) => {
     ['fail'],
     failing(new CliError('NOT_FOUND', 'no \u001b]0;x\u0007Pod', 'see \u001b[2J')),
   );
-  t.is(stderr, 'tke-eni: no ?]0;x?Pod\n  next: see ?[2J\n');
+  t.is(stderr, 'tke-eni: no \\x1b]0;x\\x07Pod\n  next: see \\x1b[2J\n');
 });
 
 test('runProgram: says what needs root to somebody who is not, wherever the kernel refused', async (t) => {
