@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { Agent as HttpAgent, type OutgoingHttpHeaders } from 'node:http';
 import { Agent as HttpsAgent, type RequestOptions } from 'node:https';
 import type { Cluster, User } from '@kubernetes/client-node/dist/config_types.js';
@@ -6,6 +5,7 @@ import { ExecAuth } from '@kubernetes/client-node/dist/exec_auth.js';
 import { FileAuth } from '@kubernetes/client-node/dist/file_auth.js';
 import type { Clock } from '../runtime/clock.ts';
 import { ConfigError } from '../runtime/decode.ts';
+import { readRegularFile } from '../runtime/read-regular-file.ts';
 import type { AccessTarget } from './access-target.ts';
 
 /** What one request needs to be authenticated. */
@@ -145,8 +145,11 @@ function tlsOptions(cluster: Cluster, user: User): RequestOptions {
   });
 }
 
+/** Largest certificate or key that is read, bytes. */
+const MAX_FILE_BYTES = 1024 * 1024;
+
 function fileOrText(path: string | undefined, base64: string | undefined): Buffer | undefined {
-  if (path) return readFileSync(path);
+  if (path) return readRegularFile(path, MAX_FILE_BYTES);
   return base64 ? Buffer.from(base64, 'base64') : undefined;
 }
 

@@ -12,7 +12,9 @@ import { dirname } from 'node:path';
 export function writeFileAtomically(path: string, content: string | Uint8Array, mode = 0o644): void {
   const temporary = `${path}.${process.pid}.tmp`;
   try {
-    const fd = openSync(temporary, 'w', mode);
+    // What stands in its place, of a killed process or of another one, is not opened: it may be a FIFO or a link.
+    rmSync(temporary, { force: true });
+    const fd = openSync(temporary, 'wx', mode);
     try {
       writeFileSync(fd, content);
       fsyncSync(fd);

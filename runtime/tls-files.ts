@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { Clock } from './clock.ts';
 import { ConfigError, type Fault } from './decode.ts';
 import type { Logger } from './log.ts';
+import { FileError, readRegularText } from './read-regular-file.ts';
 
 /** Paths of a server's certificate chain and its key, in PEM. In a mounted Secret: `tls.crt` and `tls.key`. */
 export type TlsFiles = {
@@ -133,18 +133,17 @@ const CLIENT_CA = 'certificates in PEM: the authorities of clients (--client-ca-
 
 function readText(path: string, what: string, faults: Fault[]): string | undefined {
   try {
-    const text = readFileSync(path, 'utf8');
-    // A chain of ten certificates takes 20 kB.
-    if (text.length <= MAX_CHARACTERS) return text;
-    faults.push({ path, expected: `${what} of at most ${MAX_CHARACTERS} bytes`, got: `${text.length}` });
+    return readRegularText(path, MAX_BYTES);
   } catch (error) {
-    const got = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const got = error instanceof FileError ? error.message : code;
     faults.push({ path, expected: `a file with ${what}`, got });
   }
   return undefined;
 }
 
-const MAX_CHARACTERS = 1_048_576;
+/** Largest file that is read, bytes: a chain of ten certificates has 20 kB. */
+const MAX_BYTES = 1024 * 1024;
 
 const BEGIN_CERTIFICATE = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----/g;
 const COMPLETE_CERTIFICATE = /-----BEGIN ((?:TRUSTED |X509 )?CERTIFICATE)-----[\s\S]+?-----END \1-----/g;

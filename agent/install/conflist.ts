@@ -1,6 +1,7 @@
-import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeFileAtomically } from '../../runtime/atomic-file.ts';
+import { FileError, readRegularText } from '../../runtime/read-regular-file.ts';
 import type { ConfVersions } from './chain-versions.ts';
 
 /**
@@ -61,10 +62,15 @@ export function removeConflist(confDir: string): void {
   rmSync(join(confDir, CONFLIST_FILE), { force: true });
 }
 
+/** Largest file that is compared, bytes; ours is smaller. */
+const MAX_BYTES = 1024 * 1024;
+
 function readIfThere(path: string): string | undefined {
   try {
-    return readFileSync(path, 'utf8');
+    return readRegularText(path, MAX_BYTES);
   } catch (error) {
+    // Something else than a file, or than ours, is replaced like a file of another content.
+    if (error instanceof FileError) return undefined;
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }

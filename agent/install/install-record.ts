@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeFileAtomically } from '../../runtime/atomic-file.ts';
 import { decodeOrThrow, integer, list, record, required, text } from '../../runtime/decode.ts';
+import { readRegularText } from '../../runtime/read-regular-file.ts';
 
 /** Name of the record in the folder of executables: no runtime looks for a plugin of this name. */
 export const RECORD_FILE = '.tke-eni-installed.json';
@@ -44,6 +45,9 @@ const decoder = record(
   'ignore',
 );
 
+/** Largest record that is read, bytes: it has one line for each executable. */
+const MAX_BYTES = 1024 * 1024;
+
 /**
  * Reads the record of a folder. A missing or damaged one counts as empty: then only the content shows which files are
  * ours.
@@ -51,7 +55,7 @@ const decoder = record(
 export function readInstallRecord(binDir: string): InstallRecord {
   const path = join(binDir, RECORD_FILE);
   try {
-    return decodeOrThrow(decoder, JSON.parse(readFileSync(path, 'utf8')), path);
+    return decodeOrThrow(decoder, JSON.parse(readRegularText(path, MAX_BYTES)), path);
   } catch {
     return EMPTY;
   }

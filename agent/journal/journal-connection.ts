@@ -7,6 +7,7 @@ import {
   type FileIdentity,
   findDamage,
   identify,
+  isOccupied,
   moveAside,
   openDatabase,
   removeAllAside,
@@ -38,7 +39,7 @@ export type OpenResult = {
  * @throws JournalError JOURNAL_LOCKED, JOURNAL_BROKEN
  */
 export function openExisting(path: string, bootId: string, log: Logger): OpenResult {
-  if (identify(path) === undefined) return { origin: 'fresh' };
+  if (!isOccupied(path)) return { origin: 'fresh' };
   let database: DatabaseSync | undefined;
   let damage: string;
   try {

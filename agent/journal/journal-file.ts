@@ -1,17 +1,20 @@
 import {
   closeSync,
   fstatSync,
+  lstatSync,
   openSync,
   readdirSync,
   readSync,
   renameSync,
   rmSync,
+  type Stats,
   statSync,
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { ensureFolder } from '../../runtime/folder.ts';
+import { kindOfFile } from '../../runtime/read-regular-file.ts';
 
 // All space that the journal may need on a full disk is allocated beforehand: pages in the database (a free list, see
 // `reserve`) and bytes in the rollback journal, which `journal_mode=persist` overwrites in place.
@@ -59,10 +62,38 @@ const SCHEMA = `
 /** What tells a file from another at the same path, and from itself before it was truncated. */
 export type FileIdentity = { readonly dev: number; readonly ino: number; readonly bytes: number };
 
-/** Reads the identity of a file; undefined when there is none. */
+/** Reads the identity of a file; undefined when no regular file is there, nor a link that leads to one. */
 export function identify(path: string): FileIdentity | undefined {
-  const stat = statSync(path, { throwIfNoEntry: false });
-  return stat === undefined ? undefined : { dev: stat.dev, ino: stat.ino, bytes: stat.size };
+  const stat = statOf(path);
+  return stat?.isFile() === true ? { dev: stat.dev, ino: stat.ino, bytes: stat.size } : undefined;
+}
+
+/** Tells whether anything stands at a path: also a folder, a device, a link that leads nowhere. */
+export function isOccupied(path: string): boolean {
+  return unless('ENOTDIR', () => lstatSync(path, { throwIfNoEntry: false })) !== undefined;
+}
+
+/** Returns undefined when nothing is there, or a link that leads nowhere or to itself. */
+function statOf(path: string): Stats | undefined {
+  return unless('ELOOP', () => statSync(path, { throwIfNoEntry: false }));
+}
+
+function unless<T>(code: string, read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === code) return undefined;
+    throw error;
+  }
+}
+
+/** SQLite would wait for a FIFO, and write to a device. */
+function assertRegular(path: string): void {
+  if (!isOccupied(path) || identify(path) !== undefined) return;
+  const stat = statOf(path);
+  throw new Error(
+    `${path} is ${stat === undefined ? 'a link that leads nowhere' : kindOfFile(stat)}, not a regular file`,
+  );
 }
 
 /** Returns the path of the rollback journal that SQLite keeps beside a database. */
@@ -93,7 +124,7 @@ export function createDatabase(path: string, bootId: string): void {
     database.prepare("INSERT INTO meta VALUES ('bootId', ?), ('adoption', 'due')").run(bootId);
     growDatabase(database, INITIAL_BYTES);
     database.close();
-    rmSync(rollbackPath(path), { force: true });
+    rmSync(rollbackPath(path), { force: true, recursive: true });
     renameSync(temporary, path);
   } catch (error) {
     removeDatabase(temporary);
@@ -110,8 +141,11 @@ export function growDatabase(database: DatabaseSync, bytes: number): void {
 /**
  * Opens a database exclusively and takes the lock at once. SQLite rolls back an unfinished transaction of a crash here.
  * `synchronous=off` is safe: the writes of a killed process are in the kernel, and a reboot ends every sandbox.
+ * @throws Error when it or its rollback journal is no regular file; the errors of node:sqlite and the file system
  */
 export function openDatabase(path: string): DatabaseSync {
+  assertRegular(path);
+  assertRegular(rollbackPath(path));
   preallocateRollback(path);
   const database = new DatabaseSync(path);
   try {
@@ -145,19 +179,23 @@ export function upgradeDatabase(database: DatabaseSync): void {
   database.exec(`BEGIN; ${steps.join('\n')} PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT;`);
 }
 
-/** Moves a damaged database aside, for people to inspect, and retains the last few. Returns its new path. */
+/**
+ * Moves a damaged database, or what stands in its place, aside, for people to inspect, and retains the last few. Returns
+ * its new path.
+ */
 export function moveAside(path: string): string {
   const prefix = `${basename(path)}.damaged-`;
   const numbers = readdirSync(dirname(path))
-    .filter((name) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)))
+    .filter((name) => name.startsWith(prefix) && /^\d{1,15}$/.test(name.slice(prefix.length)))
     .map((name) => Number(name.slice(prefix.length)))
     .sort((a, b) => a - b);
   const pathOf = (number: number) => join(dirname(path), `${prefix}${number}`);
-  for (const old of numbers.slice(0, Math.max(0, numbers.length + 1 - MAX_DAMAGED_FILES))) removeDatabase(pathOf(old));
+  for (const old of numbers.slice(0, Math.max(0, numbers.length + 1 - MAX_DAMAGED_FILES)))
+    removeIfPossible(pathOf(old));
   const target = pathOf((numbers.at(-1) ?? 0) + 1);
   renameSync(path, target);
   // The rollback journal moves along under the name by which SQLite finds it; without one nothing is lost.
-  if (identify(rollbackPath(path)) !== undefined) renameSync(rollbackPath(path), rollbackPath(target));
+  if (isOccupied(rollbackPath(path))) renameSync(rollbackPath(path), rollbackPath(target));
   return target;
 }
 
@@ -165,14 +203,23 @@ export function moveAside(path: string): string {
 export function removeAllAside(path: string): void {
   const prefix = `${basename(path)}.damaged-`;
   for (const name of readdirSync(dirname(path))) {
-    if (name.startsWith(prefix)) rmSync(join(dirname(path), name), { force: true });
+    if (name.startsWith(prefix)) removeIfPossible(join(dirname(path), name));
   }
 }
 
-/** Removes a database and its rollback journal. Idempotent. */
+/** What cannot be removed, such as a mount, takes no place of ours: the next number is free. */
+function removeIfPossible(path: string): void {
+  try {
+    removeDatabase(path);
+  } catch {
+    // The journal is made anew beside it.
+  }
+}
+
+/** Removes a database and its rollback journal, or the folders in their places. Idempotent. */
 export function removeDatabase(path: string): void {
-  rmSync(path, { force: true });
-  rmSync(rollbackPath(path), { force: true });
+  rmSync(path, { force: true, recursive: true });
+  rmSync(rollbackPath(path), { force: true, recursive: true });
 }
 
 /**

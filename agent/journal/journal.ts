@@ -23,7 +23,15 @@ import type {
   Offer,
 } from './journal-content.ts';
 import { JournalError } from './journal-error.ts';
-import { growDatabase, identify, moveAside, openDatabase, PAGE_BYTES, rollbackPath } from './journal-file.ts';
+import {
+  growDatabase,
+  identify,
+  isOccupied,
+  moveAside,
+  openDatabase,
+  PAGE_BYTES,
+  rollbackPath,
+} from './journal-file.ts';
 import { contentOf, emptyMemory, type JournalMemory, type TableWriter } from './journal-tables.ts';
 import { type Lease, leaseKey } from './lease.ts';
 import { isAddressTaken, isDamage, isEniConflict, isFull, isLocked } from './sqlite-error.ts';
@@ -266,7 +274,9 @@ class SqliteJournal implements Journal {
     const identity = identify(this.#path);
     const ours = this.#connection?.identity;
     if (ours === undefined) return 'it could not be opened';
-    if (identity === undefined) return 'the file was deleted';
+    if (identity === undefined) {
+      return isOccupied(this.#path) ? 'something else than a file is in its place' : 'the file was deleted';
+    }
     if (identity.ino !== ours.ino || identity.dev !== ours.dev) return 'another file is in its place';
     if (identity.bytes < ours.bytes) return `the file was cut from ${ours.bytes} to ${identity.bytes} bytes`;
     // Without it a crash during a transaction could not be rolled back.
@@ -278,7 +288,7 @@ class SqliteJournal implements Journal {
   #rebuild(reason: string): void {
     closeQuietly(this.#connection?.database);
     this.#connection = undefined;
-    const movedTo = identify(this.#path) === undefined ? undefined : this.#moveForeignAside();
+    const movedTo = isOccupied(this.#path) ? this.#moveForeignAside() : undefined;
     this.#connection = connectNew(this.#path, this.#bootId, this.#memory);
     this.#log.error('journal written anew from memory', { path: this.#path, reason, movedTo });
   }

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MAX_ENI_SLOT } from '../../dataplane/numbers.ts';
 import { writeFileAtomically } from '../../runtime/atomic-file.ts';
@@ -15,6 +14,7 @@ import {
   required,
   text,
 } from '../../runtime/decode.ts';
+import { readRegularText } from '../../runtime/read-regular-file.ts';
 import type { Family } from './lease.ts';
 import { NODE_RECORD_FILE, type NodeRecord } from './node-record.ts';
 
@@ -28,12 +28,15 @@ export function writeNodeRecord(dir: string, record: NodeRecord): void {
 
 /**
  * Reads a record.
- * @throws ConfigError when it is not JSON or not of this shape, naming every fault; the file system's own error when it
+ * @throws FileError when it is no regular file, or too large; ConfigError when it is not JSON or not of this shape, naming every fault; the file system's own error when it
  * cannot be read.
  */
 export function readNodeRecord(path: string): NodeRecord {
-  return decodeOrThrow(decodeNodeRecord, parse(path, readFileSync(path, 'utf8')), path);
+  return decodeOrThrow(decodeNodeRecord, parse(path, readRegularText(path, MAX_BYTES)), path);
 }
+
+/** Largest record that is read, bytes. One of 40 ENIs with 30 addresses each has 100 kB. */
+const MAX_BYTES = 16 * 1024 * 1024;
 
 const family: Decoder<Family> = (value, path, faults) => {
   if (value === 4 || value === 6) return value;

@@ -1,6 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { readRegularFile } from '../../runtime/read-regular-file.ts';
 import type { JournalContent } from './journal-content.ts';
 import { JournalError } from './journal-error.ts';
 import { findDamage, openDatabase, rollbackPath } from './journal-file.ts';
@@ -10,6 +11,8 @@ import { contentOf, readTables } from './journal-tables.ts';
  * Maximum number of reads. One transaction takes 0.05 ms, a read 1 ms: no writer changes the file during each of them.
  */
 const MAX_READS = 50;
+/** Largest file that is read, bytes. A journal of 250 Pods has a megabyte. */
+const MAX_BYTES = 256 * 1024 * 1024;
 
 /**
  * Reads a journal that an agent may have open, without disturbing it: for tools and checks, read only. Takes a copy of
@@ -69,7 +72,7 @@ function readStable(path: string): FileSnapshot {
 /** Reads the rollback journal first, because a transaction writes to it before it changes the file. */
 function readFiles(path: string): FileSnapshot {
   const rollback = readRollback(rollbackPath(path));
-  return { rollback, file: readFileSync(path) };
+  return { rollback, file: readRegularFile(path, MAX_BYTES) };
 }
 
 /**
@@ -78,7 +81,7 @@ function readFiles(path: string): FileSnapshot {
  */
 function readRollback(path: string): Buffer {
   try {
-    return readFileSync(path);
+    return readRegularFile(path, MAX_BYTES);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return Buffer.alloc(0);
     throw error;

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import type { Operation } from '../../dataplane/operation.ts';
 import { writeFileAtomically } from '../../runtime/atomic-file.ts';
 import { boolean, decodeOrThrow, integer, list, optional, record, required, text } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { readRegularText } from '../../runtime/read-regular-file.ts';
 
 /** Name of the file in the state folder: it must not outlive a reboot, which resets the kernel's settings. */
 export const FOUND_STATE_FILE = 'found.json';
@@ -83,11 +83,14 @@ export function openFoundState(path: string, bootId: string, log: Logger): Found
   };
 }
 
-/** Reads the file; one that is missing, damaged or of another boot counts as empty. */
+/** Largest file that is read, bytes: it has a few lines for each interface. */
+const MAX_BYTES = 16 * 1024 * 1024;
+
+/** Reads the file; one that is missing, no regular file, damaged or of another boot counts as empty. */
 export function readFoundState(path: string, bootId: string): FoundState {
   const nothing: FoundState = { bootId, sysctls: [], links: [] };
   try {
-    const found = decodeOrThrow(decoder, JSON.parse(readFileSync(path, 'utf8')), path);
+    const found = decodeOrThrow(decoder, JSON.parse(readRegularText(path, MAX_BYTES)), path);
     return found.bootId === bootId ? found : nothing;
   } catch {
     return nothing;

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Nft } from '../../dataplane/nft.ts';
 import { isNftError } from '../../dataplane/nft-error.ts';
@@ -6,6 +6,7 @@ import { TABLE_MAIN } from '../../dataplane/numbers.ts';
 import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { AF_INET, AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { readRegularText } from '../../runtime/read-regular-file.ts';
 import type { HostDump } from '../adopt/read-evidence.ts';
 import type { HostView } from '../node-network.ts';
 
@@ -37,8 +38,13 @@ export function findCiliumConflists(cniConfDir: string): readonly string[] {
   return unlessUnreadable([], () => readdirSync(cniConfDir))
     .filter((name) => /\.(conf|conflist|json)$/.test(name))
     .map((name) => join(cniConfDir, name))
-    .filter((path) => /"type"\s*:\s*"cilium-cni"/.test(unlessUnreadable('', () => readFileSync(path, 'utf8'))));
+    .filter((path) =>
+      /"type"\s*:\s*"cilium-cni"/.test(unlessUnreadable('', () => readRegularText(path, MAX_CONF_BYTES))),
+    );
 }
+
+/** Largest network configuration that is read, bytes. */
+const MAX_CONF_BYTES = 1024 * 1024;
 
 function unlessUnreadable<T>(otherwise: T, read: () => T): T {
   try {

@@ -1,10 +1,11 @@
-import { type FSWatcher, readFileSync, statSync, watch } from 'node:fs';
+import { type FSWatcher, watch } from 'node:fs';
 import { dirname } from 'node:path';
 import { nodeEniConfig, unknownFields } from '../../crd/node-eni-config.ts';
 import { runInBackground } from '../../runtime/background.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { ConfigError } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { FileError, readRegularText } from '../../runtime/read-regular-file.ts';
 import { decodeYaml } from '../../runtime/settings/read-yaml.ts';
 import type { Supply } from '../journal/supply.ts';
 import { supplyOfConfig } from './supply-of-config.ts';
@@ -24,6 +25,8 @@ export type SupplyFileOptions = {
 
 const DEBOUNCE_MS = 100;
 const POLL_MS = 5_000;
+/** Largest file that is read, bytes; decoding has a lower limit. */
+const MAX_BYTES = 16 * 1024 * 1024;
 
 /**
  * Opens a NodeENIConfig YAML file as a source of supply and follows it, edits, renames and swapped links included.
@@ -156,13 +159,11 @@ class SupplyFile implements SupplySource {
 
   #readContent(): string {
     try {
-      // Reading a pipe would block until something is written to it.
-      if (!statSync(this.#path).isFile()) throw new Error('something else than a file');
-      return readFileSync(this.#path, 'utf8');
+      return readRegularText(this.#path, MAX_BYTES);
     } catch (error) {
       this.#content = undefined;
       const got =
-        error instanceof Error && 'code' in error
+        error instanceof Error && 'code' in error && !(error instanceof FileError)
           ? String(error.code)
           : error instanceof Error
             ? error.message

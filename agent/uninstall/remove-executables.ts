@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync, rmdirSync, rmSync, statSync } from 'node:fs';
+import { readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { readRegularText } from '../../runtime/read-regular-file.ts';
 import { CONFLIST_FILE } from '../install/conflist.ts';
 import { digest, NEW_SUFFIX, PLUGIN_LIBRARIES, PLUGIN_NAMES, REFERENCE_PLUGIN_NAMES } from '../install/executables.ts';
 import {
@@ -123,6 +124,9 @@ function typesIn(text: string): readonly string[] {
   return [...text.matchAll(/"type"\s*:\s*"([^"]*)"/g)].flatMap(([, type]) => type ?? []);
 }
 
+/** Largest network configuration that is read, bytes: the largest that a runtime takes. */
+const MAX_CONF_BYTES = 1024 * 1024;
+
 /** Reads the network configurations of others, as far as they are readable. */
 function readOtherConfs(confDir: string): readonly OtherConf[] {
   try {
@@ -131,9 +135,9 @@ function readOtherConfs(confDir: string): readonly OtherConf[] {
       .map((name) => join(confDir, name))
       .flatMap((path) => {
         try {
-          return [{ path, text: readFileSync(path, 'utf8') }];
+          return [{ path, text: readRegularText(path, MAX_CONF_BYTES) }];
         } catch {
-          // A dangling link names nothing.
+          // A dangling link names nothing, nor does a FIFO.
           return [];
         }
       });

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { resolveHostPath } from '../../runtime/host-path.ts';
+import { readRegularText } from '../../runtime/read-regular-file.ts';
 import { type NumberNames, readIpNames } from '../node/read-ip-names.ts';
 import type { IpNames } from './ip-names.ts';
 
@@ -66,6 +66,9 @@ export function openIpNames(hostRoot: string, linkNames: Pick<ReadonlyMap<number
   };
 }
 
+/** Largest list that is read, bytes: /etc/passwd of a large site. */
+const MAX_BYTES = 16 * 1024 * 1024;
+
 /**
  * Reads lines with a name in the first group of `pattern` and a number in the second. The first name of a number
  * counts.
@@ -74,7 +77,7 @@ function readColumns(hostRoot: string, path: string, pattern: RegExp): NumberNam
   const names = new Map<number, string>();
   let text = '';
   try {
-    text = readFileSync(resolveHostPath(hostRoot, path), 'utf8');
+    text = readRegularText(resolveHostPath(hostRoot, path), MAX_BYTES);
   } catch {
     // Without the file numbers are printed.
   }

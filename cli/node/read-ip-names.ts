@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { resolveHostPath } from '../../runtime/host-path.ts';
+import { readRegularText } from '../../runtime/read-regular-file.ts';
 
 /** Folders of iproute2's lists of names; the later ones override. @see ip-route(8) FILES */
 const FOLDERS = ['/usr/lib/iproute2', '/usr/share/iproute2', '/etc/iproute2'];
@@ -43,9 +44,12 @@ function confFilesIn(hostRoot: string, folder: string): readonly string[] {
   }
 }
 
+/** Largest list of names that is read, bytes. */
+const MAX_BYTES = 1024 * 1024;
+
 function readText(path: string): string {
   try {
-    return readFileSync(path, 'utf8');
+    return readRegularText(path, MAX_BYTES);
   } catch {
     return '';
   }

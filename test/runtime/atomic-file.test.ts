@@ -1,8 +1,19 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { writeFileAtomically } from '../../runtime/atomic-file.ts';
+import { createTempDir } from '../support/temp-dir.ts';
 
 test('writeFileAtomically: replaces content and sets the mode', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'tke-test-'));
@@ -21,4 +32,17 @@ test('writeFileAtomically: leaves nothing behind when it fails', (t) => {
   mkdirSync(join(folder, 'taken'));
   t.throws(() => writeFileAtomically(join(folder, 'taken'), 'x'), { code: 'EISDIR' });
   t.deepEqual(readdirSync(folder), ['taken']);
+});
+
+test('writeFileAtomically: waits for no FIFO, and follows no link, in the place of its temporary file', (t) => {
+  const dir = createTempDir('atomic');
+  t.teardown(dir.close);
+  const temporary = `${dir.join('f')}.${process.pid}.tmp`;
+  writeFileSync(dir.join('other'), 'of others');
+  for (const make of [() => execFileSync('mkfifo', [temporary]), () => symlinkSync(dir.join('other'), temporary)]) {
+    make();
+    writeFileAtomically(dir.join('f'), 'new');
+    t.is(readFileSync(dir.join('f'), 'utf8'), 'new');
+  }
+  t.is(readFileSync(dir.join('other'), 'utf8'), 'of others');
 });

@@ -1,4 +1,5 @@
-import { mkdirSync, readdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import test from 'ava';
@@ -47,7 +48,33 @@ const DAMAGE: Readonly<Record<string, (path: string) => void>> = {
     rmSync(path);
     mkdirSync(path);
   },
+  'is a folder with something in it': (path) => {
+    rmSync(path);
+    mkdirSync(`${path}/deeper`, { recursive: true });
+  },
+  'is a link to itself': (path) => replaceByLink(path, path),
+  'is a link that leads nowhere': (path) => replaceByLink('/nowhere/at/all', path),
+  'is a link to a device': (path) => replaceByLink('/dev/zero', path),
+  'is a FIFO': (path) => {
+    rmSync(path);
+    execFileSync('mkfifo', [path]);
+  },
+  'has a folder as rollback journal': (path) => {
+    rmSync(`${path}-journal`);
+    mkdirSync(`${path}-journal/deeper`, { recursive: true });
+  },
+  'has a FIFO as rollback journal': (path) => {
+    rmSync(`${path}-journal`);
+    execFileSync('mkfifo', [`${path}-journal`]);
+  },
+  'has a link to a device as rollback journal': (path) => replaceByLink('/dev/full', `${path}-journal`),
+  'has a link to itself as rollback journal': (path) => replaceByLink(`${path}-journal`, `${path}-journal`),
 };
+
+function replaceByLink(target: string, path: string): void {
+  rmSync(path);
+  symlinkSync(target, path);
+}
 
 for (const [what, damage] of Object.entries(DAMAGE)) {
   test(`openJournal: starts anew and keeps the old file aside when it ${what}`, (t) => {
@@ -77,6 +104,30 @@ test('openJournal: keeps the last three damaged files', (t) => {
   t.deepEqual(kept.sort(), ['journal.db.damaged-3', 'journal.db.damaged-4', 'journal.db.damaged-5']);
 });
 
+test('openJournal: starts when what was moved aside before is a folder, a link or a FIFO, and keeps the last three', (t) => {
+  const path = filledJournal(t);
+  for (const number of [1, 2, 3]) mkdirSync(`${path}.damaged-${number}/deeper`, { recursive: true });
+  mkdirSync(`${path}.damaged-2-journal/deeper`, { recursive: true });
+  symlinkSync(`${path}.damaged-4`, `${path}.damaged-4`);
+  execFileSync('mkfifo', [`${path}.damaged-5`]);
+  mkdirSync(`${path}.new/deeper`, { recursive: true });
+  writeFileSync(path, 'garbage');
+  using journal = open(path);
+  t.is(journal.movedTo, `${path}.damaged-6`);
+  const kept = readdirSync(dirname(path)).filter((name) => /damaged-\d+$/.test(name));
+  t.deepEqual(kept.sort(), ['journal.db.damaged-4', 'journal.db.damaged-5', 'journal.db.damaged-6']);
+});
+
+test('openJournal: begins one where only a folder stands in the place of its rollback journal', (t) => {
+  const path = filledJournal(t);
+  rmSync(path);
+  rmSync(`${path}-journal`);
+  mkdirSync(`${path}-journal/deeper`, { recursive: true });
+  using journal = open(path);
+  t.is(journal.origin, 'fresh');
+  journal.putLease(LEASE);
+});
+
 test('openJournal: removes a file that a crash left half made', (t) => {
   const path = filledJournal(t);
   rmSync(path);
@@ -95,6 +146,15 @@ const LOSS: Readonly<Record<string, (path: string) => void>> = {
   'was replaced by another file': (path) => {
     rmSync(path);
     writeFileSync(path, 'somebody else');
+  },
+  'was replaced by a folder': (path) => {
+    rmSync(path);
+    mkdirSync(`${path}/deeper`, { recursive: true });
+  },
+  'was replaced by a link to itself': (path) => replaceByLink(path, path),
+  'was replaced by a FIFO': (path) => {
+    rmSync(path);
+    execFileSync('mkfifo', [path]);
   },
   'was cut': (path) => truncateSync(path, 4096),
   'was emptied': (path) => truncateSync(path, 0),
@@ -116,6 +176,15 @@ for (const [what, lose] of Object.entries(LOSS)) {
     t.deepEqual(again.load(), { ...before, ruleMode: 'compact' });
   });
 }
+
+test('verify: writes it anew when a folder stands in the place of its rollback journal', (t) => {
+  const path = filledJournal(t);
+  using journal = open(path);
+  rmSync(`${path}-journal`);
+  mkdirSync(`${path}-journal/deeper`, { recursive: true });
+  t.is(journal.verify(), 'rebuilt');
+  t.is(journal.verify(), 'intact');
+});
 
 test('verify: notices a lost file without a write', (t) => {
   const path = filledJournal(t);

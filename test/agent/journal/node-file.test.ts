@@ -1,10 +1,21 @@
-import { mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import { readNodeRecord, writeNodeRecord } from '../../../agent/journal/node-file.ts';
 import { NODE_RECORD_FILE, type NodeRecord } from '../../../agent/journal/node-record.ts';
 import { createNodeRecordWriter } from '../../../agent/node/node-record-writer.ts';
 import { ConfigError } from '../../../runtime/decode.ts';
 import { type Logger, silentLogger } from '../../../runtime/log.ts';
+import { FileError } from '../../../runtime/read-regular-file.ts';
 import { createTempDir, type TempDir } from '../../support/temp-dir.ts';
 
 const RECORD: NodeRecord = {
@@ -94,4 +105,22 @@ test('createNodeRecordWriter: never throws, tells of a failure once and goes on 
   mkdirSync(stateDir);
   keep(node, enis);
   t.true(readFileSync(dir.join('later', NODE_RECORD_FILE), 'utf8').endsWith('}\n'));
+});
+
+test('readNodeRecord: refuses a FIFO, a device and more than 16 MiB at once; writeNodeRecord replaces them', (t) => {
+  const dir = folder(t);
+  const path = dir.join(NODE_RECORD_FILE);
+  const refused = (make: () => void, code: string) => {
+    rmSync(path, { force: true });
+    make();
+    t.throws(() => readNodeRecord(path), { instanceOf: FileError, code });
+    writeNodeRecord(dir.path, RECORD);
+    t.deepEqual(readNodeRecord(path), RECORD);
+  };
+  refused(() => execFileSync('mkfifo', [path]), 'NOT_A_FILE');
+  refused(() => symlinkSync('/dev/zero', path), 'NOT_A_FILE');
+  refused(() => {
+    writeFileSync(path, '');
+    truncateSync(path, 16 * 1024 * 1024 + 1);
+  }, 'FILE_TOO_LARGE');
 });

@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
@@ -74,4 +74,44 @@ test('readJournal: says what is wrong when there is none, or a damaged one', (t)
   writeFileSync(path, 'garbage');
   t.throws(() => readJournal(path), { code: 'JOURNAL_BROKEN', message: /not a database/ });
   rmSync(path);
+});
+
+test('readJournal: refuses at once what is no regular file, in the place of the journal or of its rollback journal', (t) => {
+  const folder = createTempDir('read');
+  t.teardown(() => folder.close());
+  const path = folder.join('journal.db');
+  const refused = (what: string, message: RegExp, make: () => void) => {
+    rmSync(folder.path, { recursive: true });
+    mkdirSync(folder.path);
+    open(path).close();
+    make();
+    t.throws(() => readJournal(path), { code: 'JOURNAL_BROKEN', message }, what);
+  };
+  for (const place of [path, `${path}-journal`]) {
+    const put = (make: () => void) => () => {
+      rmSync(place);
+      make();
+    };
+    refused(
+      'a FIFO',
+      /is a FIFO/,
+      put(() => execFileSync('mkfifo', [place])),
+    );
+    refused(
+      'a device',
+      /is a device/,
+      put(() => symlinkSync('/dev/zero', place)),
+    );
+    refused(
+      'a folder',
+      /is a folder/,
+      put(() => mkdirSync(place)),
+    );
+    refused(
+      'a link to itself',
+      /ELOOP/,
+      put(() => symlinkSync(place, place)),
+    );
+  }
+  refused('a huge file', /more than \d+ bytes/, () => truncateSync(path, 257 * 1024 * 1024));
 });

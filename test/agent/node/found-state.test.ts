@@ -1,4 +1,5 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import { openFoundState, readFoundState } from '../../../agent/node/found-state.ts';
 import type { Operation } from '../../../dataplane/operation.ts';
@@ -61,3 +62,17 @@ test('openFoundState: a full disk keeps nobody from work', (t) => {
   const keeper = openFoundState('/proc/no/found.json', 'boot-1', silentLogger);
   t.notThrows(() => keeper.record(SET_UP));
 });
+
+for (const [what, make] of [
+  ['a FIFO', (path: string) => execFileSync('mkfifo', [path])],
+  ['a link to a device', (path: string) => symlinkSync('/dev/zero', path)],
+  ['a link to itself', (path: string) => symlinkSync(path, path)],
+] as const) {
+  test(`readFoundState: counts ${what} as empty at once, and the next finding replaces it`, (t) => {
+    const path = fileIn(t);
+    make(path);
+    t.deepEqual(readFoundState(path, 'boot-1'), { bootId: 'boot-1', sysctls: [], links: [] });
+    openFoundState(path, 'boot-1', silentLogger).record(SET_UP);
+    t.is(readFoundState(path, 'boot-1').links.length, 1);
+  });
+}

@@ -1,4 +1,5 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import test from 'ava';
 import { decideRuleMode } from '../../../agent/decide-rule-mode.ts';
 import { findCiliumConflists, probeNftables } from '../../../agent/node/node-probe.ts';
@@ -37,6 +38,8 @@ test('findCiliumConflists: finds what chains cilium-cni, and then auto means per
   t.teardown(() => dir.close());
   t.deepEqual(findCiliumConflists(dir.join('missing')), []);
   mkdirSync(dir.join('folder.conf'));
+  execFileSync('mkfifo', [dir.join('00-fifo.conf')]);
+  symlinkSync('/dev/zero', dir.join('01-device.conf'));
   writeFileSync(dir.join('10-ours.conflist'), '{"plugins":[{"type":"tke-route-eni"}]}');
   t.deepEqual(findCiliumConflists(dir.path), []);
   const path = dir.join('05-cilium.conflist');
