@@ -1,7 +1,9 @@
+import type { AddressMessage } from '../../netlink/address-message.ts';
+import type { RouteMessage } from '../../netlink/route-message.ts';
 import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import type { IpNames } from './ip-names.ts';
 import { renderAddressLine, renderNeighLine } from './render-address-line.ts';
-import { batchWord, renderBatchLine } from './render-batch-line.ts';
+import { batchWord, isRepresentable, renderBatchLine } from './render-batch-line.ts';
 import type { Topic } from './render-dump-json.ts';
 import { renderLinkLines } from './render-link-lines.ts';
 import { renderRouteLines } from './render-route-line.ts';
@@ -62,9 +64,18 @@ const RENDERERS: Readonly<Record<Topic, Renderer>> = {
     // The kernel puts a new IPv6 address before the older ones of its scope, and prefers it as a source.
     return { v4, v6: v6.toReversed() };
   },
-  routes: ({ routes }, names) => {
-    const ofFamily = (isV4: boolean) => routes.filter(({ family }) => (family === AF_INET) === isV4);
-    return { v4: renderRouteLines(ofFamily(true), names), v6: renderRouteLines(ofFamily(false), names) };
+  routes: ({ routes, addresses }, names, { topics }) => {
+    const lost = topics.includes('addrs') ? lostAddresses(addresses, names) : new Set<string>();
+    const isLost = ({ prefsrc }: RouteMessage) => prefsrc !== undefined && lost.has(prefsrc);
+    const ofFamily = (isV4: boolean) =>
+      renderRouteLines(
+        routes.filter((route) => (route.family === AF_INET) === isV4 && !isLost(route)),
+        names,
+      );
+    const comments = routes
+      .filter(isLost)
+      .map(({ dst, prefsrc }) => `# left out, its source is an address that is left out: route ${dst} src ${prefsrc}`);
+    return { v4: [...ofFamily(true), ...comments], v6: ofFamily(false) };
   },
   neigh: ({ neighs }, names) => byFamily(neighs, (neigh) => [renderNeighLine(neigh, names)]),
   rules: ({ rules, allRules, allAddresses }, _names, { isUnfiltered }) => {
@@ -78,6 +89,18 @@ const RENDERERS: Readonly<Record<Topic, Renderer>> = {
     };
   },
 };
+
+/** Returns the addresses that no line creates: the kernel refuses a route with such a source. */
+function lostAddresses(addresses: readonly AddressMessage[], names: IpNames): ReadonlySet<string> {
+  const isCreated = (address: AddressMessage) => isRepresentable(renderAddressLine(address, names));
+  const [created, lost] = [true, false].map((is) =>
+    addresses.filter((address) => isCreated(address) === is).map(ownOf),
+  );
+  const others = new Set(created);
+  return new Set(lost?.filter((address) => !others.has(address)));
+}
+
+const ownOf = ({ local, address }: AddressMessage): string => local ?? address;
 
 function byFamily<M extends { readonly family: number }>(
   messages: readonly M[],

@@ -76,3 +76,52 @@ test('renderIpScript: takes a default rule away that is not there', (t) => {
   execFileSync('nsenter', [`--net=/run/netns/${copy.name}`, '--', 'sh'], { input: script, stdio: 'pipe' });
   t.deepEqual(copy.ipJson('rule'), original.ipJson('rule'));
 });
+
+/** Names of links as the kernel takes them, and whether a line of `ip -batch` can hold them. */
+const ODD_NAMES: readonly (readonly [name: string, isMade: boolean])[] = [
+  ['-x', true],
+  ['dev', true],
+  [`a"b'c`, true],
+  [`"q`, true],
+  ['bs\\', true],
+  ['$(reboot)', true],
+  ['é', true],
+  ['p#q', false],
+  [`"'`, false],
+  ['\u001b[2J', false],
+  ['\udcff\udcfe', false],
+  ['é\udcff', false],
+];
+
+for (const [name, isMade] of ODD_NAMES) {
+  test(`renderIpScript: with a bridge and a veth called ${JSON.stringify(name)} ends well, and makes the rest`, async (t) => {
+    await warmThreadPool();
+    using original = new TestNetns();
+    using copy = new TestNetns();
+    const { link, address, route, neigh, rule } = original.rtnl;
+    const bridge = link.add({ kind: 'bridge', ifname: name, up: true, ifalias: name });
+    const port = link.add({ kind: 'veth', ifname: 'port', up: true, master: bridge, peer: { ifname: 'other' } });
+    address.add({ ifindex: bridge, address: '10.9.0.1', prefixlen: 24 });
+    route.replace({ dst: '10.8.0.0/16', oif: bridge, table: 4001 });
+    route.replace({ dst: '10.7.0.0/16', oif: port, table: 4001, prefsrc: '10.9.0.1' });
+    route.replace({ dst: '10.6.0.0/16', oif: port, table: 4001 });
+    neigh.replace({ ifindex: bridge, dst: '10.9.0.7', lladdr: '02:00:00:00:00:07' });
+    rule.add({ family: 2, iifname: name, priority: 100, table: 4001 });
+    const script = scriptOf(original);
+    execFileSync('nsenter', [`--net=/run/netns/${copy.name}`, '--', 'sh'], { input: script, stdio: 'pipe' });
+    t.is(copy.rtnl.link.get({ ifname: name }) !== undefined, isMade, script);
+    const routes = copy.rtnl.route.list({ family: 2, table: 4001 }).map(({ dst }) => dst);
+    t.deepEqual(routes.toSorted(), isMade ? ['10.6.0.0/16', '10.7.0.0/16', '10.8.0.0/16'] : ['10.6.0.0/16']);
+  });
+}
+
+test('renderIpScript: gives other ends names that are free and short enough', async (t) => {
+  await warmThreadPool();
+  using original = new TestNetns();
+  using copy = new TestNetns();
+  original.rtnl.link.add({ kind: 'veth', ifname: 'tke-si-8', ifindex: 8, peer: { ifname: 'tke-si-1', ifindex: 9 } });
+  original.rtnl.link.add({ kind: 'veth', ifname: 'far', ifindex: 2_000_000_000, peer: { ifname: 'tke-si-9' } });
+  execFileSync('nsenter', [`--net=/run/netns/${copy.name}`, '--', 'sh'], { input: scriptOf(original), stdio: 'pipe' });
+  const names = copy.rtnl.link.list().map(({ ifname }) => ifname);
+  for (const name of ['tke-si-8', 'tke-si-1', 'far', 'tke-si-9']) t.true(names.includes(name), name);
+});
