@@ -1,6 +1,6 @@
 import type { SysctlState } from '../../dataplane/desired.ts';
 import { sysctlDifference } from '../../dataplane/diff.ts';
-import type { NodeNetwork } from '../../dataplane/network.ts';
+import type { EniNetwork, NodeNetwork } from '../../dataplane/network.ts';
 import { NETCONFA_IFINDEX_ALL } from '../../netlink/uapi/netconf.ts';
 import type { Sysctl } from '../../sysctl/sysctl.ts';
 import type { SysctlKey } from '../../sysctl/sysctl-key.ts';
@@ -50,9 +50,13 @@ export function openSettingsWatch(deps: SettingsWatchDeps): SettingsWatch {
       const object = objectOf(operation, (ifname) => indexes.get(ifname));
       return !fights.isHeld(object, monotonicMs());
     });
-  const planned = (node: NodeNetwork, ifindexes: Iterable<number>): readonly SysctlState[] => {
+  const planned = (
+    node: NodeNetwork,
+    enis: readonly EniNetwork[],
+    ifindexes: Iterable<number>,
+  ): readonly SysctlState[] => {
     const links = [...ifindexes].map((ifindex) => ({ ifindex }));
-    return desiredState(state, { ...node, ruleMode: state.ruleMode }, state.plannedEnis, links).sysctls;
+    return desiredState(state, { ...node, ruleMode: state.ruleMode }, enis, links).sysctls;
   };
   let round: readonly SysctlState[] = [];
   let next = 0;
@@ -63,7 +67,10 @@ export function openSettingsWatch(deps: SettingsWatchDeps): SettingsWatch {
       const indexes = indexesOf(state, node);
       const [ifname] = [...indexes].find((entry) => entry[1] === ifindex) ?? [];
       if (ifname === undefined && ifindex !== NETCONFA_IFINDEX_ALL) return false;
-      const ofLink = planned(node, [ifindex]).filter(({ key }) => ifnameOf(key) === ifname);
+      // Each ADD causes some of these: the plan is made for this link alone.
+      const pod = [...state.leases.values()].find(({ hostVeth }) => hostVeth?.ifindex === ifindex);
+      const enis = state.plannedEnis.filter((eni) => eni.ifindex === ifindex || eni.eniId === pod?.eniId);
+      const ofLink = planned(node, enis, [ifindex]).filter(({ key }) => ifnameOf(key) === ifname);
       return differ(ofLink, indexes);
     },
     differsNext: () => {
@@ -71,7 +78,10 @@ export function openSettingsWatch(deps: SettingsWatchDeps): SettingsWatch {
       if (node === undefined) return false;
       const indexes = indexesOf(state, node);
       if (next >= SLICES) next = 0;
-      if (next === 0) round = planned(node, indexes.values()).filter(({ key }) => !NOTIFIED.has(key.path.at(-1) ?? ''));
+      if (next === 0)
+        round = planned(node, state.plannedEnis, indexes.values()).filter(
+          ({ key }) => !NOTIFIED.has(key.path.at(-1) ?? ''),
+        );
       const size = Math.ceil(round.length / SLICES);
       const slice = round.slice(next * size, (next + 1) * size);
       next += 1;
