@@ -4,7 +4,7 @@ import type { AddressState, NeighState, RouteState, RuleState } from './desired.
 import { hex } from './eni-mark.ts';
 import { familyOf, prefixLength } from './ip-prefix.ts';
 import { nftDeleteCommands } from './nft-table.ts';
-import { RTPROT_TKE_ENI, TABLE_MAIN } from './numbers.ts';
+import { NFT_TABLE, RTPROT_TKE_ENI, TABLE_MAIN } from './numbers.ts';
 
 /** Properties of a link that operations change. */
 export type LinkProperties = {
@@ -94,6 +94,11 @@ export function renderOperation(operation: Operation): string {
     case 'load-nft':
       return `nft -f - <<'EOF'\n${operation.commands}EOF`;
   }
+}
+
+/** Renders the command in one short line: of nftables without the table's content, which has a line for each ENI. */
+export function summarizeOperation(operation: Operation): string {
+  return operation.kind === 'load-nft' ? `nft -f - # table inet ${NFT_TABLE}` : renderOperation(operation);
 }
 
 /** Renders a route in the syntax of ip(8). */

@@ -1,4 +1,4 @@
-import { renderOperation } from '../../dataplane/operation.ts';
+import { summarizeOperation } from '../../dataplane/operation.ts';
 import { CNI_CODE } from '../api/cni-code.ts';
 import type { RepairReplyInit } from '../api/ops-messages.ts';
 import type { ClusterConnection } from '../cluster/cluster.ts';
@@ -75,7 +75,7 @@ async function summary({ config, runtime, components, readiness, cluster, starte
     journalOrigin: useCases.journal.origin,
     status: statusOf(state, notReadyReason(readiness)),
     metrics: await metrics.registry.getMetricsAsJSON(),
-    paused: components.reconcile.fights.contested(monotonicMs).map(renderOperation),
+    paused: components.reconcile.fights.contested(monotonicMs).map(summarizeOperation),
     lastPass: readiness.lastPass,
     kube: kube === undefined || cluster === undefined ? undefined : { ...kube, silenceMs: cluster.silenceMs() },
     watchers: hub.watchers,

@@ -2,9 +2,9 @@ import type { Conflict } from '../../dataplane/conflict.ts';
 import type { HostState } from '../../dataplane/desired.ts';
 import { diffHost } from '../../dataplane/diff.ts';
 import type { EniNetwork, NodeNetwork } from '../../dataplane/network.ts';
-import { NFT_TABLE, RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
+import { RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
 import type { ObservedHost } from '../../dataplane/observed.ts';
-import { type Operation, renderOperation } from '../../dataplane/operation.ts';
+import { type Operation, renderOperation, summarizeOperation } from '../../dataplane/operation.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { findReturnedNics, locateDirectNics, type NicKernel } from '../direct/locate-direct-nics.ts';
@@ -191,8 +191,9 @@ function mayApply(deps: ReconcileDeps, operation: Operation, object: string, cau
   if (isAlarm) {
     const request = renderOperation(operation);
     deps.metrics.fightStarted(operation.kind);
-    deps.fightStarted?.(request);
-    deps.operationLog.report('fight', () => ({ text: `another program keeps undoing: ${request}`, isFailure: true }));
+    const summary = summarizeOperation(operation);
+    deps.fightStarted?.(summary);
+    deps.operationLog.report('fight', () => ({ text: `another program keeps undoing: ${summary}`, isFailure: true }));
     deps.log.warn('somebody keeps undoing this change, leaving it alone for a while', { request, cause });
   }
   return verdict === 'repair';
@@ -257,17 +258,12 @@ function unsettledOf({ fights, state, clock }: ReconcileDeps, primaryIfname: str
   const enis = new Map<string, string>();
   let node: string | undefined;
   for (const operation of fights.unsettled(clock.monotonicMs())) {
-    const text = `another program keeps undoing: ${summaryOf(operation)}`;
+    const text = `another program keeps undoing: ${summarizeOperation(operation)}`;
     const owner = findOwner(operation, state, primaryIfname);
     if (owner === 'node') node ??= text;
     else for (const eniId of owner.eniIds) if (!enis.has(eniId)) enis.set(eniId, text);
   }
   return { node, enis };
-}
-
-/** The command line of an operation. That of nftables has the whole table in it. */
-function summaryOf(operation: Operation): string {
-  return operation.kind === 'load-nft' ? `nftables table inet ${NFT_TABLE}` : renderOperation(operation);
 }
 
 function problemOf(

@@ -209,7 +209,7 @@ test.serial('agent: somebody flushes all of nftables twenty times a second: ADDs
   t.teardown(() => opponent.stop('SIGKILL'));
   const status = async () =>
     (await trial.node.call('STATUS', undefined, { conf: trial.node.conf({ cniVersion: '1.1.0' }) })).error;
-  const says = /another program keeps undoing: nftables table inet tke_eni/;
+  const says = /another program keeps undoing: nft -f - # table inet tke_eni/;
   await waitUntil(async () => (await status())?.code === 51, { what: 'STATUS 51', explain: () => trial.lastWords() });
   t.regex((await status())?.details ?? '', says);
   const refused = await trial.tryAdd(await trial.newPod());
