@@ -263,6 +263,7 @@ class Ipamd implements RunningIpamd {
       contact: this.metrics.contact,
       clock: this.#runtime.clock,
       startProblem: this.#startProblem,
+      restoredMs: this.#definitions.restoredMs,
     };
   }
 }

@@ -50,6 +50,7 @@ export class DefinitionGuard {
   #isDoubted = false;
   #doubtCheck: Promise<void> = Promise.resolve();
   #lostMs: number | undefined;
+  #restoredMs: number | undefined;
 
   constructor(deps: DefinitionGuardDeps) {
     this.#deps = deps;
@@ -64,6 +65,11 @@ export class DefinitionGuard {
   /** Tells whether definitions were lost a short time ago: objects that are made now replace lost ones. */
   get isRebuilding(): boolean {
     return this.#lostMs !== undefined && this.#deps.clock.monotonicMs() - this.#lostMs < REBUILD_MS;
+  }
+
+  /** Returns since when lost definitions are served again, monotonic milliseconds; undefined: none was lost. */
+  get restoredMs(): number | undefined {
+    return this.#restoredMs;
   }
 
   /** Resolves when all definitions stand. Rejects with the signal's reason. */
@@ -194,6 +200,7 @@ export class DefinitionGuard {
   #stand(): void {
     if (this.#isStanding) return;
     this.#isStanding = true;
+    this.#restoredMs = this.#deps.clock.monotonicMs();
     this.#lost = new AbortController();
     this.#confirmed.clear();
     this.#deps.log.info('all definitions of resources are served again');

@@ -9,6 +9,8 @@ export type HealthFacts = {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Why ipamd has not started yet, or that definitions were lost; undefined while they exist. */
   readonly startProblem: string | undefined;
+  /** Since when lost definitions are served again, monotonic milliseconds; undefined: none was lost. */
+  readonly restoredMs?: number | undefined;
 };
 
 /** Longer than a watch may be silent and a few attempts to reopen it take. */
@@ -22,12 +24,20 @@ const RECENT_MS = 2 * 60_000;
  * answered hangs, and a restart helps. An API server that does not answer is no reason to end: a restart would not
  * help. Reads the clock.
  */
-export function evaluateLiveness({ informers, contact, clock, startProblem }: HealthFacts): string | undefined {
+export function evaluateLiveness({
+  informers,
+  contact,
+  clock,
+  startProblem,
+  restoredMs = Number.NEGATIVE_INFINITY,
+}: HealthFacts): string | undefined {
   // Without definitions there is nothing to watch.
   if (startProblem !== undefined) return undefined;
   const nowMs = clock.monotonicMs();
   if (nowMs - contact.lastOkMs > RECENT_MS) return undefined;
-  const silent = informers.filter(({ isSynced, lastContactMs }) => isSynced && nowMs - lastContactMs > SILENT_MS);
+  const silent = informers.filter(
+    ({ isSynced, lastContactMs }) => isSynced && nowMs - Math.max(lastContactMs, restoredMs) > SILENT_MS,
+  );
   if (silent.length === 0) return undefined;
   const names = silent.map(({ resource }) => resource).join(', ');
   return `the API server answers, but the watch of ${names} has been silent for ${SILENT_MS / 60_000} minutes`;

@@ -31,6 +31,13 @@ test('evaluateLiveness: does not end a process because the API server is away', 
   t.is(evaluateLiveness(facts({ informers: [silent], contact: { lastOkMs: Number.NEGATIVE_INFINITY } })), undefined);
 });
 
+test('evaluateLiveness: gives the watches of lost definitions time after they are served again', (t) => {
+  const informers = [{ ...FINE, resource: 'necs', lastContactMs: NOW_MS - 20 * MINUTE_MS }];
+  t.is(evaluateLiveness(facts({ informers, startProblem: 'definitions are lost' })), undefined);
+  t.is(evaluateLiveness(facts({ informers, restoredMs: NOW_MS - MINUTE_MS })), undefined);
+  t.regex(evaluateLiveness(facts({ informers, restoredMs: NOW_MS - 15 * MINUTE_MS })) ?? '', /watch of necs/);
+});
+
 test('evaluateReadiness: waits for definitions and caches, whoever leads', (t) => {
   t.is(evaluateReadiness(facts({})), undefined);
   t.regex(evaluateReadiness(facts({ startProblem: 'definitions: forbidden' })) ?? '', /forbidden/);
