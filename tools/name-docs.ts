@@ -243,6 +243,11 @@ const OWN: readonly (readonly [name: string, object: string, what: string])[] = 
   [NODE_NAME_LABEL, 'label of a VpcIP or VpcENI', 'the node that it is on'],
   [ENI_ZONE_LABEL, 'label of a VpcENI', 'the zone of its subnet'],
   [`${API_GROUP}/schema`, 'annotation of our definitions', 'number of the schema; ipamd leaves a higher one alone'],
+  [
+    `${API_GROUP}/installed-again`,
+    'annotation of our definitions',
+    'when a lost definition was installed again; for an hour a missing object ends nothing',
+  ],
   [ENI_IP_CONDITION, 'condition of a Node', 'whether it has addresses to give; with `--enable-node-condition`'],
 ];
 

@@ -8,6 +8,12 @@ import { isRecord } from '../../runtime/decode.ts';
 export const SCHEMA_ANNOTATION = `${API_GROUP}/schema`;
 
 /**
+ * Annotation of a definition that was lost and installed again: when, RFC 3339. Objects that are made soon after replace
+ * lost ones.
+ */
+export const INSTALLED_AGAIN_ANNOTATION = `${API_GROUP}/installed-again`;
+
+/**
  * Number of the schemas of this release. Raise it in a release that changes one: an older replica, still running or
  * started again, then leaves the definitions unchanged.
  */

@@ -8,6 +8,8 @@ import { CUSTOM_RESOURCE_DEFINITIONS, resourceTypeOf } from '../../kube/resource
 import { backoffMs } from '../../runtime/backoff.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { StampAges } from '../../runtime/stamp-ages.ts';
+import { INSTALLED_AGAIN_ANNOTATION } from './decide-definition.ts';
 import { installDefinitions } from './install-definitions.ts';
 
 /** Dependencies of the guard; one for a process. */
@@ -44,6 +46,7 @@ export class DefinitionGuard {
   readonly #deps: DefinitionGuardDeps;
   readonly #uids = new Map<string, string>();
   readonly #confirmed = new Set<string>();
+  readonly #ages: StampAges;
   #standing = Promise.withResolvers<void>();
   #lost = new AbortController();
   #isStanding = true;
@@ -54,6 +57,7 @@ export class DefinitionGuard {
 
   constructor(deps: DefinitionGuardDeps) {
     this.#deps = deps;
+    this.#ages = new StampAges(deps.clock);
     this.#standing.resolve();
   }
 
@@ -62,7 +66,10 @@ export class DefinitionGuard {
     return this.#lost.signal;
   }
 
-  /** Tells whether definitions were lost a short time ago: objects that are made now replace lost ones. */
+  /**
+   * Tells whether definitions were lost a short time ago, by this process or an earlier one: objects that are made now
+   * replace lost ones.
+   */
   get isRebuilding(): boolean {
     return this.#lostMs !== undefined && this.#deps.clock.monotonicMs() - this.#lostMs < REBUILD_MS;
   }
@@ -160,7 +167,8 @@ export class DefinitionGuard {
     for (const { kind, state } of states) if (state.kind === 'terminating') await this.#freeObjects(kind, signal);
     if (gone.some(({ state }) => state.kind === 'absent')) {
       const kinds = gone.filter(({ state }) => state.kind === 'absent').map(({ kind }) => kind);
-      await installDefinitions({ ...this.#deps, kinds }, signal);
+      const annotations = { [INSTALLED_AGAIN_ANNOTATION]: new Date(this.#deps.clock.nowMs()).toISOString() };
+      await installDefinitions({ ...this.#deps, kinds, annotations }, signal);
     }
     for (const { kind, state } of states) if (state.kind === 'standing') this.#uids.set(nameOf(kind), state.uid);
     if (gone.length === 0 && states.every(({ state }) => state.kind !== 'unknown')) this.#stand();
@@ -176,6 +184,7 @@ export class DefinitionGuard {
       const object = await this.#deps.client.get(CUSTOM_RESOURCE_DEFINITIONS, { name: nameOf(kind) }, signal);
       if (object === undefined) return { kind: 'absent' };
       if (object.metadata.deletionTimestamp !== undefined) return { kind: 'terminating' };
+      this.#noteAge(nameOf(kind), object.metadata.annotations?.[INSTALLED_AGAIN_ANNOTATION]);
       return { kind: 'standing', uid: object.metadata.uid ?? '' };
     } catch (error) {
       // Without the right to read them nothing shows a loss; the missing right is reported.
@@ -183,6 +192,13 @@ export class DefinitionGuard {
       if (isKubeError(error)) return { kind: 'unknown' };
       throw error;
     }
+  }
+
+  /** Notes how long ago a definition was installed again, by whichever process. */
+  #noteAge(name: string, installedAgain: string | undefined): void {
+    const ageMs = this.#ages.ageMs(name, installedAgain);
+    if (installedAgain === undefined) return;
+    this.#lostMs = Math.max(this.#lostMs ?? Number.NEGATIVE_INFINITY, this.#deps.clock.monotonicMs() - ageMs);
   }
 
   #lose(why: string): void {

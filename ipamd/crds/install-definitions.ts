@@ -18,6 +18,8 @@ type InstallDeps = {
   readonly log: Logger;
   /** Default: all kinds of ipamd. */
   readonly kinds?: readonly ResourceKind[];
+  /** Annotations of definitions that are created, beside their own. Default: none. */
+  readonly annotations?: Readonly<Record<string, string>>;
 };
 
 /** Result for one definition. */
@@ -85,7 +87,7 @@ async function tryInstall(
       case 'create':
         right = 'create';
         exists = false;
-        await client.create(CUSTOM_RESOURCE_DEFINITIONS, step.object, signal);
+        await client.create(CUSTOM_RESOURCE_DEFINITIONS, withAnnotations(step.object, deps.annotations), signal);
         log.info('definition created', { name });
         return 'created';
       case 'update':
@@ -104,6 +106,11 @@ async function tryInstall(
     log.error('definition left as it is: a right is missing', { name, right, cure: missing, error });
     return 'forbidden';
   }
+}
+
+function withAnnotations(object: KubeObject, more: Readonly<Record<string, string>> = {}): KubeObject {
+  const { metadata } = object;
+  return { ...object, metadata: { ...metadata, annotations: { ...metadata.annotations, ...more } } };
 }
 
 /** Tells whether the API server serves a kind, without reading its definition. */

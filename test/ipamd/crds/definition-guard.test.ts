@@ -76,8 +76,15 @@ test('DefinitionGuard: installs a definition again, takes the finalizer off its 
   t.is(await clock.run(kube.get(NECS, { name: 'n1' })), undefined);
   t.false(guard.lost.aborted);
   t.true(guard.isRebuilding);
+  // Another process reads from the definition how long ago that was.
+  const client = all.server.client({ userAgent: 'ipamd' });
+  const next = new DefinitionGuard({ client, clock, log: silentLogger, report: () => undefined });
+  void next.run(ending.signal);
+  await clock.advance(1_000);
+  t.true(next.isRebuilding);
   await clock.advance(3_600_000);
   t.false(guard.isRebuilding);
+  t.false(next.isRebuilding);
   ending.abort();
 });
 
