@@ -10,7 +10,17 @@ import type { ObservedHost, ObservedRoute, ObservedRule } from './observed.ts';
  * changed.
  */
 export type Conflict = {
-  readonly kind: 'rule' | 'route' | 'table' | 'priority' | 'mark' | 'address' | 'link' | 'sysctl' | 'name';
+  readonly kind:
+    | 'rule'
+    | 'route'
+    | 'table'
+    | 'priority'
+    | 'mark'
+    | 'address'
+    | 'link'
+    | 'sysctl'
+    | 'name'
+    | 'unreadable';
   /** Names the thing, the place and the next step. */
   readonly message: string;
 };
@@ -67,6 +77,14 @@ export function nameConflicts({ nft }: HostState): readonly Conflict[] {
   return (nft?.unnamed ?? []).map((ifname) => ({
     kind: 'name',
     message: `interface name "${ifname}" of an ENI cannot be written in nftables: NodePort connections to the ENI's own address may be answered by another interface; rename it (ip link set dev … name …)`,
+  }));
+}
+
+/** Reports objects that the kernel listed and that could not be read: they are passed over. */
+export function unreadableObjects({ unreadable = [] }: ObservedHost): readonly Conflict[] {
+  return unreadable.map((what) => ({
+    kind: 'unreadable',
+    message: `an object of the kernel cannot be read and is passed over: ${what}; compare with ip -d link, ip rule, ip route show table all`,
   }));
 }
 

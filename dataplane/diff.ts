@@ -8,6 +8,7 @@ import {
   nameConflicts,
   routeConflicts,
   ruleConflicts,
+  unreadableObjects,
 } from './conflict.ts';
 import {
   addressKey,
@@ -59,6 +60,7 @@ export function diffHost(desired: HostState, observed: ObservedHost): Diff {
       ...routeConflicts(desired, observed),
       ...addressConflicts(desired, observed),
       ...nameConflicts(desired),
+      ...unreadableObjects(observed),
     ],
   };
 }

@@ -53,4 +53,6 @@ export type ObservedHost = {
   /** Value by `sysctlName`; a key that the kernel lacks is missing. */
   readonly sysctls: ReadonlyMap<string, string>;
   readonly nft: ObservedNft;
+  /** Describes objects that the kernel listed and that cannot be read, a line each; absent: none. */
+  readonly unreadable?: readonly string[];
 };

@@ -19,6 +19,8 @@ import {
 
 /** Most attempts: an interrupted dump is read again; a table that changes faster will not settle. */
 const MAX_DUMP_ATTEMPTS = 5;
+/** Most unreadable messages that are described; the others are skipped all the same. */
+const MAX_UNREADABLE = 16;
 
 /** A reading request and the form of its answers; these are mostly messages like its own body. */
 export type ReadRequest<M, B = M> = RequestContext & {
@@ -41,6 +43,8 @@ type Dump<M> = {
 /** Exchanges requests with the kernel on one socket, so in one network namespace. Synchronous. */
 export class Conn {
   readonly #channel: Channel;
+  /** While set, unreadable messages of dumps are described here and skipped. */
+  #unreadable: string[] | undefined;
 
   /** @param channel owned by the connection from here on */
   constructor(channel: Channel) {
@@ -63,6 +67,18 @@ export class Conn {
   /** Closes the socket; every later call fails with EBADF. Idempotent. */
   close(): void {
     this.#channel.close();
+  }
+
+  /** See `Rtnetlink.skipUnreadable`. */
+  skipUnreadable<T>(run: () => T): { readonly result: T; readonly unreadable: readonly string[] } {
+    const outer = this.#unreadable;
+    const unreadable: string[] = [];
+    this.#unreadable = unreadable;
+    try {
+      return { result: run(), unreadable };
+    } finally {
+      this.#unreadable = outer;
+    }
   }
 
   /** Executes one change: one write and one read. @throws NetlinkError */
@@ -121,6 +137,7 @@ export class Conn {
   #dumpOnce<M, B>(request: ReadRequest<M, B>): Dump<M> | undefined {
     const channel = this.#channel;
     const messages: M[] = [];
+    const unreadable: string[] = [];
     let isInterrupted = false;
     let datagrams = 0;
     let lastDatagram = 0;
@@ -130,7 +147,9 @@ export class Conn {
       // The flag is on one message somewhere in the middle, not on the last.
       isInterrupted ||= (receiveBuffer.readU16(channel.start + 6) & NLM_F_DUMP_INTR) !== 0;
       if (channel.type === request.answerType) {
-        messages.push(this.#decode(request));
+        const read = this.#decodeOrDescribe(request);
+        if (typeof read === 'string') unreadable.push(read);
+        else messages.push(read.message);
         if (channel.datagrams !== lastDatagram) {
           lastDatagram = channel.datagrams;
           datagrams += 1;
@@ -139,7 +158,9 @@ export class Conn {
     } while (channel.type !== NLMSG_DONE && channel.type !== NLMSG_ERROR);
     // Errors of a dump come in NLMSG_DONE's integer; before it begins, as an NLMSG_ERROR.
     this.#throwIfRefused(request);
-    return isInterrupted ? undefined : { messages, datagrams };
+    if (isInterrupted) return undefined;
+    this.#unreadable?.push(...unreadable.slice(0, MAX_UNREADABLE - this.#unreadable.length));
+    return { messages, datagrams };
   }
 
   #encode(item: BatchItem): void {
@@ -182,6 +203,18 @@ export class Conn {
       if (error instanceof CodecError) {
         throw this.#channel.broken(request, `answer cannot be read: ${error.message}`, error);
       }
+      throw error;
+    }
+  }
+
+  /** Describes a message that cannot be read, where such are skipped. @throws NetlinkError where they are not */
+  #decodeOrDescribe<M, B>(request: ReadRequest<M, B>): { readonly message: M } | string {
+    if (this.#unreadable === undefined) return { message: this.#decode(request) };
+    const { start, end } = this.#channel;
+    try {
+      return { message: request.codec.read(receiveBuffer, start + NLMSG_HDRLEN, end) };
+    } catch (error) {
+      if (error instanceof CodecError) return `${request.fail().op}: ${error.message}`;
       throw error;
     }
   }

@@ -7,7 +7,7 @@ import { createLinkService, type LinkService } from './link.ts';
 import type { NetnsRef } from './link-message.ts';
 import { createNeighService, type NeighService } from './neigh.ts';
 import type { NetlinkError } from './netlink-error.ts';
-import { withNetns } from './netns.ts';
+import { type Sync, withNetns } from './netns.ts';
 import { openSocket } from './open-socket.ts';
 import type { Request } from './request.ts';
 import { createRouteService, type RouteService } from './route.ts';
@@ -45,6 +45,11 @@ export type Rtnetlink = {
    * @throws NetlinkError only when the exchange itself fails (ETIMEDOUT, EBADMSG, ENOBUFS, EBADF)
    */
   execute(requests: readonly Request[], options?: { readonly stopOnError?: boolean }): readonly Outcome[];
+  /**
+   * Calls `run`; in its lists a message that cannot be read is skipped, so that one object never hides the others. What
+   * was skipped is described, a line each, at most 16. Elsewhere a list fails with EBADMSG.
+   */
+  skipUnreadable<T>(run: () => Sync<T>): { readonly result: Sync<T>; readonly unreadable: readonly string[] };
   /** Closes the socket. Idempotent. */
   close(): void;
   [Symbol.dispose](): void;
@@ -91,6 +96,7 @@ export function createRtnetlink(socket: NetlinkSocket): Rtnetlink {
     execute(requests, { stopOnError = false } = {}) {
       return stopOnError ? executeUntilError(conn, requests) : executeAll(conn, requests);
     },
+    skipUnreadable: (run) => conn.skipUnreadable(run),
     close,
     [Symbol.dispose]: close,
   };

@@ -21,9 +21,9 @@ export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation
   return {
     // A link without a readable name cannot be configured; its ENI counts as missing, the others go on.
     links: () =>
-      kernel.rtnetlink.link
-        .list()
-        .filter(({ ifname }) => ifname !== '')
+      kernel.rtnetlink
+        .skipUnreadable(() => kernel.rtnetlink.link.list())
+        .result.filter(({ ifname }) => ifname !== '')
         .map(hostLinkOf),
     readNft: async (desired: HostState) => (desired.nft === undefined ? {} : await nft.observe(desired.nft.text)),
     invalidateNft: nft.invalidate,
@@ -38,7 +38,10 @@ export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation
       if (found === undefined || hostName === undefined) return;
       releaseNic(kernel.rtnetlink, found, { mac: found.address ?? '', hostName, mtu: 0 });
     },
-    observe: (desired, found) => ({ ...observeNetns(kernel, desired), nft: found }),
+    observe: (desired, found) => {
+      const { result, unreadable } = kernel.rtnetlink.skipUnreadable(() => observeNetns(kernel, desired));
+      return { ...result, nft: found, ...(unreadable.length === 0 ? {} : { unreadable }) };
+    },
     apply: async (operations, onDone) => {
       try {
         return await applyEach(kernel, operations, noteBefore, onDone);

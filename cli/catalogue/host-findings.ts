@@ -149,6 +149,13 @@ export const HOST_FINDINGS = {
     severity: 'warning',
     isOurs: false,
   },
+  'kernel-unreadable': {
+    title: 'The kernel listed an object that cannot be read',
+    why: 'A link, address, route, rule or neighbour has a form that this release does not know. It is passed over; what depends on it is not judged, and the agent does not repair it.',
+    cure: '`ip -d link`, `ip rule` and `ip route show table all` may show it; update tke-eni, or report it.',
+    severity: 'warning',
+    isOurs: false,
+  },
   'kernel-features': {
     title: 'The kernel lacks something that the agent uses',
     why: 'Below 5.4 nothing is tested; without nf_tables, link groups in nft or rule protocols the agent falls back to slower ways, without policy routing or veth nothing works.',

@@ -67,13 +67,11 @@ async function observeOnce(context: NodeContext): Promise<NodeSnapshot> {
   if (agent.needsAdoption === true) throw beforeAdoption();
   const desired = desiredNode(agent, facts);
   const { nft, unread } = await observeNftTable(context, desired);
-  const host: ObservedHost = {
-    ...withNodeNetns(context.global, (netns) => {
-      using rtnetlink = netns === undefined ? openRtnetlink() : openRtnetlinkIn(netns);
-      return observeNetns({ rtnetlink, sysctl: openSysctl(netns) }, desired.host);
-    }),
-    nft,
-  };
+  const { result, unreadable } = withNodeNetns(context.global, (netns) => {
+    using rtnetlink = netns === undefined ? openRtnetlink() : openRtnetlinkIn(netns);
+    return rtnetlink.skipUnreadable(() => observeNetns({ rtnetlink, sysctl: openSysctl(netns) }, desired.host));
+  });
+  const host: ObservedHost = { ...result, nft };
   const pods = observePods(context, facts, desired);
   return {
     agent,
@@ -83,7 +81,15 @@ async function observeOnce(context: NodeContext): Promise<NodeSnapshot> {
     pods: pods.flatMap((pod) => ('snapshot' in pod ? [pod.snapshot] : [])),
     peers: readVethPeers(context.global, facts.host.links, lostVeths(facts, agent)),
     deadSandboxes: deadSandboxes(context, agent),
-    unread: [...unread, ...pods.flatMap((pod) => ('unread' in pod ? [pod.unread] : []))],
+    unread: [
+      ...unread,
+      ...unreadable.map((why) => ({
+        what: 'an object of the kernel',
+        why,
+        next: 'ip -d link; ip rule; ip route show table all',
+      })),
+      ...pods.flatMap((pod) => ('unread' in pod ? [pod.unread] : [])),
+    ],
   };
 }
 

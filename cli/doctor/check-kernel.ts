@@ -15,7 +15,7 @@ const OLDEST = [5, 4] as const;
 export const KERNEL_CHECK: Check = {
   id: 'kernel',
   scope: 'the kernel is new enough and has nf_tables and rule protocols',
-  finds: ['kernel-features'],
+  finds: ['kernel-features', 'kernel-unreadable'],
   evaluate: ({ node, kernel }) =>
     whenKnown(kernel, ({ release }) => {
       const agent = ifKnown(node.agent);
@@ -35,8 +35,14 @@ export const KERNEL_CHECK: Check = {
       ];
       const fix = ['modprobe nf_tables', 'update the node’s image'];
       const notes = [`${release}${journal?.ruleMode === undefined ? '' : `, rule mode ${journal.ruleMode}`}`];
+      const shown = ['ip -d link; ip rule; ip route show table all'];
       return done(
-        lacks.map((what) => finding('kernel-features', { what: `the kernel: ${what}`, fix, subjects: [] })),
+        [
+          ...lacks.map((what) => finding('kernel-features', { what: `the kernel: ${what}`, fix, subjects: [] })),
+          ...(node.host.unreadable ?? []).map((what) =>
+            finding('kernel-unreadable', { what: `passed over: ${what}`, fix: shown, subjects: [] }),
+          ),
+        ],
         notes,
       );
     }),

@@ -28,6 +28,8 @@ export type NetnsFacts = {
    * are missing.
    */
   readonly sysctls: ReadonlyMap<string, string>;
+  /** Describes objects that the kernel listed and that cannot be read, a line each; absent: none. */
+  readonly unreadable?: readonly string[];
 };
 
 /** The nftables state of the namespace: `nft -j list ruleset`, decoded, and the text of the table of tke-eni. */

@@ -20,9 +20,10 @@ export type NetnsReading = {
 export function readNetnsFacts(netns?: Netns, reading: NetnsReading = {}): NetnsFacts {
   const read = (): NetnsFacts => {
     using rtnetlink = openRtnetlink();
-    const dumps = readDumps(rtnetlink);
+    const { result: dumps, unreadable } = rtnetlink.skipUnreadable(() => readDumps(rtnetlink));
     const names = dumps.links.map(({ ifname }) => ifname);
-    return { ...dumps, sysctls: reading.sysctls === false ? new Map() : readSysctls(names) };
+    const sysctls = reading.sysctls === false ? new Map<string, string>() : readSysctls(names);
+    return { ...dumps, sysctls, ...(unreadable.length === 0 ? {} : { unreadable }) };
   };
   return netns === undefined ? read() : withNetns(netns, read);
 }

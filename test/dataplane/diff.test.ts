@@ -176,6 +176,17 @@ test('diffHost: reports an ENI whose name nftables cannot hold, and repairs the 
   t.true(operations.map(renderOperation).some((line) => line.includes('\udcff\udcfe')));
 });
 
+test('diffHost: reports what could not be read, and repairs what could', (t) => {
+  const desired = plan({ node, enis: [eni(5)], pods: [] });
+  const whole = diffHost(desired, bareKernel(desired));
+  const { operations, conflicts } = diffHost(desired, { ...bareKernel(desired), unreadable: ['RTM_GETLINK: broken'] });
+  t.deepEqual(operations, whole.operations);
+  t.deepEqual(
+    conflicts.map(({ kind }) => kind),
+    ['unreadable'],
+  );
+});
+
 const conflict = test.macro((t, foreign: Partial<ObservedRule>, kind: string, message: string) => {
   const desired = plan({ node, enis: [eni(5)], pods: [] });
   const rule: ObservedRule = {

@@ -125,6 +125,20 @@ test('list: refuses a route whose attributes are broken', (t) => {
   t.is(failure(t, () => rtnl.route.list(FILTER)).code, 'EBADMSG');
 });
 
+test('skipUnreadable: passes over the broken ones among many, and describes them; not beyond its call', (t) => {
+  const broken = { ...route, payload: Buffer.concat([ROUTE_BYTES.subarray(0, 12), Buffer.from([1, 0, 1, 0])]) };
+  const answers = [[broken, route, broken, route, done]];
+  const { rtnl } = open(answers, answers, [Array.from({ length: 100 }, () => broken), [route, done]], answers);
+  const skipped = () => rtnl.skipUnreadable(() => rtnl.route.list(FILTER).length);
+  const text = 'RTM_GETROUTE: route: an attribute is shorter than its header or reaches beyond the message';
+  t.deepEqual(skipped(), { result: 2, unreadable: [text, text] });
+  t.deepEqual(skipped(), { result: 2, unreadable: [text, text] }, 'each call has its own');
+  const many = skipped();
+  t.is(many.result, 1);
+  t.is(many.unreadable.length, 16);
+  t.is(failure(t, () => rtnl.route.list(FILTER)).code, 'EBADMSG');
+});
+
 test('list: reports lost answers and starts anew', (t) => {
   const { rtnl } = open([ENOBUFS], [[route, done]]);
   t.is(failure(t, () => rtnl.route.list(FILTER)).code, 'ENOBUFS');

@@ -53,6 +53,11 @@ const CASES: readonly (readonly [Check, readonly Case[]])[] = [
         node({ ...healthyNode(), host: { ...healthyNode().host, nft: unknown('Protocol not supported', '') } }),
         ['kernel-features'],
       ],
+      [
+        'it listed what cannot be read',
+        node({ ...healthyNode(), host: { ...healthyNode().host, unreadable: ['RTM_GETLINK: link: broken'] } }),
+        ['kernel-unreadable'],
+      ],
     ],
   ],
   [
