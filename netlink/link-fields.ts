@@ -42,6 +42,9 @@ import {
   IFLA_TSO_MAX_SEGS,
   IFLA_TSO_MAX_SIZE,
   IFLA_TXQLEN,
+  IFLA_XDP,
+  IFLA_XDP_ATTACHED,
+  IFLA_XDP_PROG_ID,
 } from './uapi/if-link.ts';
 import { AF_INET6 } from './uapi/netlink.ts';
 
@@ -59,6 +62,14 @@ const INET6 = messageCodec('link.afSpec.inet6', 0, {
   addrGenMode: attribute(IFLA_INET6_ADDR_GEN_MODE, u8),
 });
 const AF_SPEC = messageCodec('link.afSpec', 0, { inet6: attribute(AF_INET6, nested(INET6)) });
+
+/** Program that every packet passes before anything else. */
+const XDP = messageCodec('link.xdp', 0, {
+  /** XDP_ATTACHED_*: 0 none, 1 driver, 2 generic, 3 hardware, 4 several. */
+  attached: attribute(IFLA_XDP_ATTACHED, u8),
+  /** Id of the program, for bpftool; absent where several are attached. */
+  programId: attribute(IFLA_XDP_PROG_ID, u32),
+});
 
 /** Alternative names: one attribute each. */
 const altNames: Codec<readonly string[]> = {
@@ -130,5 +141,6 @@ export const LINK_FIELDS = {
   parentDevName: attribute(IFLA_PARENT_DEV_NAME, text(PARENT_NAME_BYTES)),
   parentDevBusName: attribute(IFLA_PARENT_DEV_BUS_NAME, text(PARENT_NAME_BYTES)),
   altNames: attribute(IFLA_PROP_LIST, altNames),
+  xdp: attribute(IFLA_XDP, nested(XDP)),
   afSpec: attribute(IFLA_AF_SPEC, nested(AF_SPEC)),
 } as const satisfies Fields;

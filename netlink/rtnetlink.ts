@@ -9,10 +9,12 @@ import { createNeighService, type NeighService } from './neigh.ts';
 import type { NetlinkError } from './netlink-error.ts';
 import { type Sync, withNetns } from './netns.ts';
 import { openSocket } from './open-socket.ts';
+import { createQdiscService, type QdiscService } from './qdisc.ts';
 import type { Request } from './request.ts';
 import { createRouteService, type RouteService } from './route.ts';
 import { createRuleService, type RuleService } from './rule.ts';
 import type { NetlinkCapabilities, NetlinkSocket } from './socket.ts';
+import { createTrafficFilterService, type TrafficFilterService } from './traffic-filter.ts';
 import { NETLINK_ROUTE } from './uapi/netlink.ts';
 
 /** The outcome of one request of a batch. */
@@ -24,7 +26,8 @@ type Outcome =
   | { readonly kind: 'skipped' };
 
 /**
- * Links, addresses, routes, rules and neighbours of one network namespace. Synchronous; one request takes microseconds.
+ * Links, addresses, routes, rules, neighbours and traffic control of one network namespace. Synchronous; one request takes
+ * microseconds.
  */
 export type Rtnetlink = {
   readonly link: LinkService;
@@ -32,6 +35,8 @@ export type Rtnetlink = {
   readonly route: RouteService;
   readonly rule: RuleService;
   readonly neigh: NeighService;
+  readonly qdisc: QdiscService;
+  readonly trafficFilter: TrafficFilterService;
   /**
    * Address of the socket: notifications of changes made by this connection carry it; it changes after a failed
    * exchange.
@@ -87,6 +92,8 @@ export function createRtnetlink(socket: NetlinkSocket): Rtnetlink {
     route: createRouteService(conn),
     rule: createRuleService(conn),
     neigh: createNeighService(conn),
+    qdisc: createQdiscService(conn),
+    trafficFilter: createTrafficFilterService(conn),
     get portid() {
       return conn.portid;
     },

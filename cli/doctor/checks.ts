@@ -15,6 +15,7 @@ import { NFT_CHECK } from './check-nft.ts';
 import { MAC_CHECK, POD_LINKS_CHECK } from './check-pod-links.ts';
 import { RP_FILTER_CHECK } from './check-rp-filter.ts';
 import { RULES_CHECK, TABLES_CHECK } from './check-rules.ts';
+import { TRAFFIC_CHECK } from './check-traffic.ts';
 
 /**
  * Every check of the doctor, in the order of the output: first our own components, then the node, then its services.
@@ -35,6 +36,7 @@ export const CHECKS: readonly Check[] = [
   FORWARDING_CHECK,
   RP_FILTER_CHECK,
   FORWARD_CHECK,
+  TRAFFIC_CHECK,
   IPTABLES_CHECK,
   KUBE_PROXY_CHECK,
   BRIDGE_CHECK,

@@ -98,6 +98,7 @@ function pick(facts: NetnsFacts, { table, family, owners, isSelected = () => tru
     (used === undefined || used.has(ifindex)) && (owners === undefined || isSelected(owners.ownerOfIfindex(ifindex)));
   return {
     sysctls: facts.sysctls,
+    traffic: facts.traffic,
     links: facts.links.filter(({ ifindex }) => isOn(ifindex)),
     addresses: facts.addresses.filter((address) => isFamily(address) && isOn(address.ifindex)),
     neighs: facts.neighs.filter((neigh) => isFamily(neigh) && isOn(neigh.ifindex)),

@@ -33,7 +33,7 @@ export type ScriptFacts = {
 };
 
 /** The selected objects, and all links and addresses of the namespace, by which the kernel's objects are recognized. */
-export type ScriptInput = Omit<NetnsFacts, 'sysctls'> & {
+export type ScriptInput = Omit<NetnsFacts, 'sysctls' | 'traffic'> & {
   readonly unfiltered: Pick<NetnsFacts, 'links' | 'addresses'>;
 };
 

@@ -1,4 +1,5 @@
 import { familyOf } from '../../agent/journal/lease.ts';
+import { isAddress } from '../../dataplane/ip-prefix.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { finding } from '../catalogue.ts';
 import { linkId, podId } from '../node/element-id.ts';
@@ -24,7 +25,7 @@ import { evaluateMark } from './mark-hop.ts';
 import { ownEniHop, ownExitHop } from './own-eni-hop.ts';
 import { receivingHop, sendingHops } from './pod-hops.ts';
 import { serviceHop } from './service-hop.ts';
-import { forwardingHop, sourceCheckHop } from './setting-hops.ts';
+import { deliveryHop, forwardingHop, outputHop, sourceCheckHop } from './setting-hops.ts';
 
 /** The other end of a conversation. */
 export type End =
@@ -163,6 +164,7 @@ function routeThrough(
   const { src = '', dst, family } = flow;
   const passing = { family, src, dst, iif, oif, isFirst };
   const forwarding = isLocal ? undefined : forwardingHop(context, passing);
+  const delivery = isLocal ? deliveryHop(context, passing) : undefined;
   const back = pod === undefined || !pod.ips.includes(src) ? undefined : expectedRouteToPod(context, pod, src);
   const packet = { src, dst: flow.dst, iif, mark: flow.mark, oif, pod, eni, back };
   const source = flow.family === 4 ? sourceCheckHop(context, packet) : undefined;
@@ -171,7 +173,7 @@ function routeThrough(
     source?.isDropped === true ? 'the source check drops it' : undefined,
   ].find((why) => why !== undefined);
   const routing = evaluateRouting(context, flow, expected, refusedBy);
-  return { routing, checks: [forwarding?.hop, source?.hop].filter((hop) => hop !== undefined) };
+  return { routing, checks: [delivery, forwarding?.hop, source?.hop].filter((hop) => hop !== undefined) };
 }
 
 /** Builds the hops out of the node, by the link that the route names. */
@@ -226,8 +228,13 @@ function hopsTowardsPod(context: ExplainContext, view: PodView, dst: string, fro
   const { eni } = view;
   const packet = { family, src: from.ip, dst, isLocal: false, isRoutedByMark: false };
   switch (from.kind) {
-    case 'node':
-      return evaluateRouting(context, { family, dst, mark: 0 }, expected).hops;
+    case 'node': {
+      const { hops, taken } = evaluateRouting(context, { family, dst, mark: 0 }, expected);
+      // A caller that has no address of the node names it by words.
+      const src = isAddress(from.ip) ? { src: from.ip } : {};
+      const output = outputHop(context, { family, dst, oif: taken.oif, isFirst: true, ...src });
+      return output === undefined ? hops : [...hops, output];
+    }
     case 'pod': {
       const link = from.pod.veth;
       const veth = vethHop(context, from.pod, false);

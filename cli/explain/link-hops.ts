@@ -3,6 +3,7 @@ import type { LinkMessage } from '../../netlink/link-message.ts';
 import { IFF_NOARP, IFF_UP } from '../../netlink/uapi/if-link.ts';
 import { NUD_FAILED, NUD_PERMANENT } from '../../netlink/uapi/neighbour.ts';
 import { finding } from '../catalogue.ts';
+import { findLinkObstacles } from '../doctor/find-link-obstacles.ts';
 import type { Finding } from '../finding.ts';
 import { eniId, linkId, podId } from '../node/element-id.ts';
 import { ifKnown } from '../node/known.ts';
@@ -48,6 +49,12 @@ export function vethHop(context: ExplainContext, view: PodView, isRoutedByGroup:
     (veth.flags & IFF_UP) === 0 ? vethDown(view) : undefined,
     ...(view.isOurs ? [vethMacChanged(view), arpFault(veth), masterFault(context, veth)] : []),
     peerFault(view),
+    ...findLinkObstacles(context.facts.host, {
+      link: veth,
+      title: `${veth.ifname} of ${view.title}`,
+      subjects: [element, podId(pod.key)],
+      prefix: '',
+    }),
     groupFault(context, view, isRoutedByGroup),
     mtuFault(view),
   );
@@ -193,6 +200,12 @@ export function eniHop(context: ExplainContext, eni: EniView, family: 4 | 6, vie
     masterFault(context, link),
     eni.missing.some((ip) => familyOf(ip) === family) ? eniWithoutAddress(eni) : undefined,
     macFault(eni),
+    ...findLinkObstacles(context.facts.host, {
+      link,
+      title: link.ifname,
+      subjects: [linkId(link.ifindex), fields.element],
+      prefix: '',
+    }),
     view === undefined ? undefined : eniMtuFault(eni, view),
   );
   return hopOf({ ...fields, details }, fault);

@@ -6,6 +6,8 @@ import { IFF_NOARP, IFF_UP } from '../../netlink/uapi/if-link.ts';
 import { NUD_FAILED, NUD_NOARP, NUD_PERMANENT } from '../../netlink/uapi/neighbour.ts';
 import { RTN_LOCAL } from '../../netlink/uapi/rtnetlink.ts';
 import { finding } from '../catalogue.ts';
+import { findLinkObstacles } from '../doctor/find-link-obstacles.ts';
+import { findXfrmFault } from '../doctor/find-xfrm-fault.ts';
 import type { Finding } from '../finding.ts';
 import { linkId, podId } from '../node/element-id.ts';
 import type { NetnsFacts } from '../node/node-facts.ts';
@@ -44,6 +46,8 @@ export function sendingHops(context: ExplainContext, view: PodView, src: string,
     podLinkFault(view, link),
     isPodAddress && !hasAddress ? addressMissing(view, src) : undefined,
     isPodAddress ? undefined : foreignSource(view, src),
+    ...obstacles(view, netns, link),
+    findXfrmFault(netns, { dir: 'out', src, dst, ifindex: link.ifindex }, view.title, inPod(view)),
   );
   const pod0 = hopOf({ ...fields, details: linkLines(netns, link) }, fault);
   const flow: Flow = { family: familyOf(src), dst, mark: 0, ...(hasAddress ? { src } : {}) };
@@ -65,23 +69,40 @@ export function receivingHop(context: ExplainContext, view: PodView, src: string
   const netns = inside.value;
   if (link === undefined) return hopOf(fields, podLinkFault(view, undefined));
   const lines = linkLines(netns, link);
+  const taken = [
+    ...obstacles(view, netns, link),
+    findXfrmFault(netns, { dir: 'in', src, dst, ifindex: link.ifindex }, view.title, inPod(view)),
+  ];
   // Which of the two interfaces receives the packet is not known here.
   if (view.hasOwnEni) {
     const lacks = addressesOf(netns, link).includes(dst) ? undefined : addressMissing(view, dst);
-    return hopOf({ ...fields, details: lines }, mostSevere(podLinkFault(view, link), lacks));
+    return hopOf({ ...fields, details: lines }, mostSevere(podLinkFault(view, link), lacks, ...taken));
   }
   const flow: Flow = { family: familyOf(dst), dst, src, iif: link.ifindex, mark: 0 };
   const result = findRoute(netns, flow);
   const isTaken = result.kind === 'route' && result.route.type === RTN_LOCAL;
   const query = { lookup: context.lookup, podKey: pod.key, links: netns.links, flow };
-  const taken = compareWithKernel(query, result, podId(pod.key));
+  const answer = compareWithKernel(query, result, podId(pod.key));
   const isMissing = !addressesOf(netns, link).includes(dst);
   const fault = mostSevere(
     podLinkFault(view, link),
     isMissing || !isTaken ? addressMissing(view, dst) : undefined,
-    taken.finding,
+    answer.finding,
+    ...taken,
   );
-  return hopOf({ ...fields, details: [...lines, ...taken.lines] }, fault);
+  return hopOf({ ...fields, details: [...lines, ...answer.lines] }, fault);
+}
+
+/** What was attached to the Pod's interface that takes its packets. */
+function obstacles(view: PodView, netns: NetnsFacts, link: LinkMessage): readonly Finding[] {
+  const { pod, ifName, title } = view;
+  const subjects = [linkId(link.ifindex, pod.key), podId(pod.key)];
+  return findLinkObstacles(netns, { link, title: `${ifName} in ${title}`, subjects, prefix: inPod(view) });
+}
+
+/** Beginning of a command that is for the Pod's namespace. */
+function inPod({ lease }: PodView): string {
+  return `nsenter --net=${lease?.netns ?? '<netns>'} `;
 }
 
 function podHopTitle(view: PodView, ip: string): string {

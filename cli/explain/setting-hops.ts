@@ -1,7 +1,8 @@
 import { forwarding, ipForward, rpFilter, sysctlName } from '../../sysctl/sysctl-key.ts';
 import { finding } from '../catalogue.ts';
+import { findXfrmFault } from '../doctor/find-xfrm-fault.ts';
 import type { Finding } from '../finding.ts';
-import { sysctlId } from '../node/element-id.ts';
+import { linkId, sysctlId } from '../node/element-id.ts';
 import { effective, evaluateSourceCheck, type SourceCheck } from './evaluate-source-check.ts';
 import { type EniView, type ExplainContext, linkName, type PodView } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
@@ -40,7 +41,12 @@ export function forwardingHop(
   };
   if (isOn) {
     const oifs = oif === undefined ? [] : [linkName(host.links, oif)];
-    return { hop: hopOf(fields, findForwardFault(context, { ...packet, iifs: [ifname], oifs })), isOn };
+    const fault = mostSevere(
+      findForwardFault(context, { ...packet, iifs: [ifname], oifs }),
+      findXfrmFault(host, { ...packet, dir: 'fwd', ifindex: iif }, 'the node'),
+      findXfrmFault(host, { ...packet, dir: 'out', ifindex: oif }, 'the node'),
+    );
+    return { hop: hopOf(fields, fault), isOn };
   }
   const isAll = host.sysctls.get(all) === '0';
   const off = finding('ip-forward-off', {
@@ -49,6 +55,29 @@ export function forwardingHop(
     subjects: [sysctlId(isAll ? all : key)],
   });
   return { hop: hopOf(fields, off), isOn };
+}
+
+/** Builds the hop of a packet that is for the node itself, when something takes it before a program gets it. */
+export function deliveryHop(context: ExplainContext, { iif, ...packet }: Passing): Hop | undefined {
+  const { host } = context.facts;
+  const fault = findXfrmFault(host, { ...packet, dir: 'in', ifindex: iif }, 'the node');
+  if (fault === undefined) return undefined;
+  const ifname = linkName(host.links, iif);
+  return hopOf(
+    { kind: 'nft', element: linkId(iif), title: `delivery to the node of what comes in by ${ifname}` },
+    fault,
+  );
+}
+
+/** Builds the hop of a packet that the node sends itself, when something takes it before it leaves. */
+export function outputHop(context: ExplainContext, { oif, ...packet }: Omit<Passing, 'iif'>): Hop | undefined {
+  const { host } = context.facts;
+  const fault = findXfrmFault(host, { ...packet, dir: 'out', ifindex: oif }, 'the node');
+  if (fault === undefined) return undefined;
+  return hopOf(
+    { kind: 'nft', element: linkId(oif ?? 0), title: `what the node sends by ${linkName(host.links, oif)}` },
+    fault,
+  );
 }
 
 /** An IPv4 packet whose source is checked. */

@@ -4,8 +4,11 @@ import type { NodeRecord } from '../../agent/journal/node-record.ts';
 import type { AddressMessage } from '../../netlink/address-message.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import type { NeighMessage } from '../../netlink/neigh-message.ts';
+import type { QdiscMessage } from '../../netlink/qdisc-message.ts';
 import type { RouteMessage } from '../../netlink/route-message.ts';
 import type { RuleMessage } from '../../netlink/rule-message.ts';
+import type { TrafficFilterMessage } from '../../netlink/traffic-filter-message.ts';
+import type { XfrmPolicyMessage } from '../../netlink/xfrm-policy-message.ts';
 
 /**
  * A value that was read, or why it could not be read and what the user can do. A missing value is never shown as an
@@ -14,6 +17,14 @@ import type { RuleMessage } from '../../netlink/rule-message.ts';
 export type Known<T> =
   | { readonly kind: 'known'; readonly value: T }
   | { readonly kind: 'unknown'; readonly why: string; readonly next: string };
+
+/** What other programs put between a link and the network stack. The agent makes none of it. */
+export type TrafficFacts = {
+  readonly qdiscs: Known<readonly QdiscMessage[]>;
+  readonly filters: Known<readonly TrafficFilterMessage[]>;
+  /** IPsec policies. */
+  readonly policies: Known<readonly XfrmPolicyMessage[]>;
+};
 
 /** The kernel's state of one network namespace, both families, as rtnetlink reports it. */
 export type NetnsFacts = {
@@ -28,6 +39,7 @@ export type NetnsFacts = {
    * are missing.
    */
   readonly sysctls: ReadonlyMap<string, string>;
+  readonly traffic: TrafficFacts;
   /** Describes objects that the kernel listed and that cannot be read, a line each; absent: none. */
   readonly unreadable?: readonly string[];
 };

@@ -4,13 +4,21 @@ import { AF_INET, AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import { openSysctl } from '../../sysctl/sysctl.ts';
 import { isSysctlError } from '../../sysctl/sysctl-error.ts';
 import { type SysctlKey, sysctlKey, sysctlName } from '../../sysctl/sysctl-key.ts';
-import type { NetnsFacts } from './node-facts.ts';
+import { unknown } from './known.ts';
+import type { NetnsFacts, TrafficFacts } from './node-facts.ts';
+import { readTrafficFacts } from './read-traffic-facts.ts';
 
 /** What not to read. */
 export type NetnsReading = {
-  /** False: no settings are read, which saves one file for each setting of each interface. Default true. */
+  /**
+   * False: no settings are read, which saves one file for each setting of each interface, and no disciplines, traffic
+   * filters and IPsec policies. Default true.
+   */
   readonly sysctls?: boolean;
 };
+
+const NOT_REQUESTED = unknown('it was not requested', 'request it');
+const NO_TRAFFIC: TrafficFacts = { qdiscs: NOT_REQUESTED, filters: NOT_REQUESTED, policies: NOT_REQUESTED };
 
 /**
  * Reads the kernel's state of `netns`, or of the current namespace. Each table is read at its own moment: a change in
@@ -22,13 +30,17 @@ export function readNetnsFacts(netns?: Netns, reading: NetnsReading = {}): Netns
     using rtnetlink = openRtnetlink();
     const { result: dumps, unreadable } = rtnetlink.skipUnreadable(() => readDumps(rtnetlink));
     const names = dumps.links.map(({ ifname }) => ifname);
-    const sysctls = reading.sysctls === false ? new Map<string, string>() : readSysctls(names);
-    return { ...dumps, sysctls, ...(unreadable.length === 0 ? {} : { unreadable }) };
+    return {
+      ...dumps,
+      sysctls: reading.sysctls === false ? new Map() : readSysctls(names),
+      traffic: reading.sysctls === false ? NO_TRAFFIC : readTrafficFacts(rtnetlink),
+      ...(unreadable.length === 0 ? {} : { unreadable }),
+    };
   };
   return netns === undefined ? read() : withNetns(netns, read);
 }
 
-function readDumps(rtnetlink: Rtnetlink): Omit<NetnsFacts, 'sysctls'> {
+function readDumps(rtnetlink: Rtnetlink): Omit<NetnsFacts, 'sysctls' | 'traffic'> {
   const families = [AF_INET, AF_INET6];
   return {
     links: rtnetlink.link.list(),

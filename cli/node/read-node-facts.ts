@@ -18,7 +18,7 @@ type NodeReading = {
   readonly insides?: 'all' | 'none' | ((key: string) => boolean);
   /** Whether to run nft; default true. */
   readonly nft?: boolean;
-  /** Whether to read settings, of the host and of Pods; default true. */
+  /** Whether to read settings and traffic control, of the host and of Pods; default true. */
   readonly sysctls?: boolean;
 };
 

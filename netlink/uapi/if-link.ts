@@ -48,6 +48,7 @@ export const IFLA_LINK_NETNSID = 37;
 export const IFLA_PROTO_DOWN = 39;
 export const IFLA_GSO_MAX_SEGS = 40;
 export const IFLA_GSO_MAX_SIZE = 41;
+export const IFLA_XDP = 43;
 export const IFLA_NEW_IFINDEX = 49;
 export const IFLA_MIN_MTU = 50;
 export const IFLA_MAX_MTU = 51;
@@ -65,6 +66,10 @@ export const IFLA_GRO_IPV4_MAX_SIZE = 64;
 
 export const IFLA_INET6_TOKEN = 7;
 export const IFLA_INET6_ADDR_GEN_MODE = 8;
+
+export const IFLA_XDP_ATTACHED = 2;
+export const IFLA_XDP_PROG_ID = 4;
+export const XDP_ATTACHED_NONE = 0;
 
 export const IFLA_INFO_KIND = 1;
 export const IFLA_INFO_DATA = 2;

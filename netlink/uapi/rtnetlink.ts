@@ -21,6 +21,11 @@ export const RTM_GETRULE = 34;
 export const RTM_NEWNETCONF = 80;
 export const RTM_DELNETCONF = 81;
 
+export const RTM_NEWQDISC = 36;
+export const RTM_GETQDISC = 38;
+export const RTM_NEWTFILTER = 44;
+export const RTM_GETTFILTER = 46;
+
 export const RTN_UNSPEC = 0;
 export const RTN_UNICAST = 1;
 export const RTN_LOCAL = 2;

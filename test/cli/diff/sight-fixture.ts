@@ -10,6 +10,7 @@ import { renderRoute, renderRule } from '../../../dataplane/operation.ts';
 import type { LinkMessage } from '../../../netlink/link-message.ts';
 import { sysctlName } from '../../../sysctl/sysctl-key.ts';
 import { eni, node } from '../../dataplane/fixtures.ts';
+import { NO_TRAFFIC } from '../node/no-traffic.ts';
 
 /** The ENIs of the fixture node. */
 export const ENIS = [eni(5), eni(6)];
@@ -69,7 +70,10 @@ export function healthySight(leases: readonly Lease[] = [leaseOf(5, 10), leaseOf
   ];
   const keys = leases.map(({ containerId, ifName }) => `${containerId}/${ifName}`);
   const desired = desiredOf(agent, links, new Map(keys.map((key) => [key, 2])));
-  const nothing = { links: [], addresses: [], routes: [], rules: [], neighs: [], sysctls: new Map<string, string>() };
+  const nothing = {
+    ...{ links: [], addresses: [], routes: [], rules: [], neighs: [], sysctls: new Map<string, string>() },
+    traffic: NO_TRAFFIC,
+  };
   const facts: NodeFacts = {
     host: { ...nothing, links, nft: known({ objects: [], ourTable: undefined }), tableNames: new Map() },
     agent: known(agent),

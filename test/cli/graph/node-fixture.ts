@@ -15,6 +15,7 @@ import type { LinkMessage } from '../../../netlink/link-message.ts';
 import type { RouteMessage } from '../../../netlink/route-message.ts';
 import type { RuleMessage } from '../../../netlink/rule-message.ts';
 import { sysctlName } from '../../../sysctl/sysctl-key.ts';
+import { NO_TRAFFIC } from '../node/no-traffic.ts';
 
 /** What a made-up node is like. */
 export type FixtureNode = {
@@ -196,6 +197,7 @@ function hostFacts(state: HostState, enis: readonly EniNetwork[], pods: readonly
       ruleMessage({ family: 2, priority: 32767, table: 253, protocol: 2 }),
     ],
     neighs: [],
+    traffic: NO_TRAFFIC,
     sysctls: new Map([
       ...state.sysctls.map(({ key, value }) => [sysctlName(key), value] as const),
       ['net.ipv4.conf.all.rp_filter', '0'],
@@ -212,6 +214,7 @@ function insideFacts(pod: PodNetwork, state: NetState): NetnsFacts {
     neighs: state.neighs
       .map((neigh) => ({ family: 2, state: 0x80, flags: 0, type: 1, unknown: [], ...neighSpec(neigh) }))
       .map((neigh) => ({ ...neigh, family: 2, state: 0x80, flags: 0 })),
+    traffic: NO_TRAFFIC,
     sysctls: new Map(),
   };
 }

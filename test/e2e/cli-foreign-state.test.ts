@@ -1,0 +1,89 @@
+import test, { type ExecutionContext } from 'ava';
+import { buildExecutables } from '../../tools/build.ts';
+import { isObject } from '../support/netns.ts';
+import { partOf } from '../support/suite-part.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { readFaultScene } from './support/fault-scene.ts';
+import { placeOf } from './support/fault-trial.ts';
+import { FOREIGN_FAULTS, type ForeignFault, type ForeignScene, isShortForeignFault } from './support/foreign-faults.ts';
+import { askCli } from './support/run-cli.ts';
+import type { AttachedPod } from './support/scene-node.ts';
+import { openTrial, type Trial } from './support/trial.ts';
+
+// State of other programs that stops packets of Pods and is in no plan: doctor names it, explain fails and names it, and
+// both are silent again when it is gone. One of each kind here; the suite `long` has all others.
+
+/** How long a ping of a broken way waits: an answer takes microseconds. */
+const LOST_AFTER_MS = 1_200;
+
+let trial: Trial | undefined;
+let pod: AttachedPod | undefined;
+
+test.before(async (t) => {
+  t.timeout(240_000);
+  await buildExecutables(['tke-eni']);
+  trial = await openTrial({ ruleMode: 'compact', isDual: true });
+  pod = await trial.addPod();
+  await trial.addPod();
+});
+
+test.after.always(() => trial?.close());
+
+async function readScene(trial: Trial, pod: AttachedPod): Promise<ForeignScene> {
+  const scene = await readFaultScene(trial, pod);
+  const { netns } = trial.node;
+  const gatewayOf = async (family: string): Promise<string> => {
+    const [route] = await netns.ipJson(family, 'route', 'show', 'table', scene.table, 'default');
+    return String(route?.['gateway']);
+  };
+  const [address] = await netns.ipJson('-4', 'address', 'show', 'dev', 'eth0');
+  const [info]: readonly unknown[] = Array.isArray(address?.['addr_info']) ? address['addr_info'] : [];
+  return {
+    ...scene,
+    ip6: pod.ips.find((ip) => ip.includes(':')) ?? '',
+    nodeIp: isObject(info) ? String(info['local']) : '',
+    gateway: await gatewayOf('-4'),
+    gateway6: await gatewayOf('-6'),
+  };
+}
+
+for (const fault of partOf(FOREIGN_FAULTS, isShortForeignFault)) {
+  test.serial(`tke-eni doctor and explain: ${fault.name}`, async (t) => {
+    t.timeout(60_000);
+    if (trial === undefined || pod === undefined) throw new Error('there is no node');
+    await tryFault(t, fault, await readScene(trial, pod));
+  });
+}
+
+async function tryFault(t: ExecutionContext, fault: ForeignFault, scene: ForeignScene): Promise<void> {
+  const { trial, pod, ip6, nodeIp } = scene;
+  const place = placeOf(trial);
+  const { outside } = trial.vpc;
+  const targets = { outside: outside.ip, 'outside-ipv6': outside.ipv6, node: nodeIp } as const;
+  const target = targets[fault.cuts ?? 'outside'];
+  const source = fault.cuts === 'outside-ipv6' ? ip6 : pod.ip;
+  const netns = fault.in === 'pod' ? pod.netns : trial.node.netns;
+  const isFound = async (): Promise<readonly [doctor: boolean, explain: boolean, code: number | null]> => {
+    const doctor = await askCli(place, 'doctor');
+    const explain = await askCli(place, 'explain', source, '--to', target);
+    return [namesIt(doctor.document, fault), namesIt(explain.document, fault), explain.code];
+  };
+  t.true(await pod.netns.ping(target), 'packets flow before');
+  try {
+    await netns.run(['sh', '-e', '-c', fault.inject(scene)]);
+    t.false(await pod.netns.ping(target, { waitMs: LOST_AFTER_MS }), 'packets are lost');
+    t.deepEqual(await isFound(), [true, true, 1], 'doctor names it, explain names it and fails');
+  } finally {
+    await netns.run(['sh', '-e', '-c', fault.undo(scene)]);
+  }
+  await waitUntil(() => pod.netns.ping(target), { what: 'packets after it', timeoutMs: 10_000, everyMs: 100 });
+  t.deepEqual(await isFound(), [false, false, 0], 'both are silent when it is gone');
+}
+
+/** Tells whether a document has the fault's finding anywhere, as an error or a warning. */
+function namesIt(value: unknown, fault: ForeignFault): boolean {
+  if (Array.isArray(value)) return value.some((item) => namesIt(item, fault));
+  if (!isObject(value)) return false;
+  const isNamed = value['id'] === fault.finds && value['severity'] !== 'info';
+  return isNamed || Object.values(value).some((item) => namesIt(item, fault));
+}
