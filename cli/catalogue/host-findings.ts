@@ -199,8 +199,8 @@ export const HOST_FINDINGS = {
     isOurs: false,
   },
   'forward-policy-drop': {
-    title: 'A firewall of the node drops what is forwarded for Pods',
-    why: 'Docker, ufw and firewalld drop or refuse what no rule of theirs accepts; a drop in one chain counts whatever other chains accept. Pods reach nothing, or nothing outside reaches them.',
+    title: 'A firewall of the node drops packets of Pods',
+    why: 'Docker, ufw and firewalld drop or refuse what no rule of theirs accepts; a drop in one chain counts whatever other chains accept, at whichever hook it is. Pods reach nothing, or nothing outside reaches them.',
     cure: 'Rules that accept what comes in or leaves by the interfaces `eni*`, kept where the firewall keeps its own: ufw in /etc/ufw/before.rules, firewalld as a policy, nftables in /etc/nftables.conf. Rules of `iptables -I` end with the next boot.',
     severity: 'warning',
     isOurs: false,

@@ -1,7 +1,7 @@
 /** Whether a packet matches a condition; 'maybe' when it cannot be decided. */
 export type MatchResult = 'yes' | 'no' | 'maybe';
 
-/** First packet of a forwarded TCP connection; an absent address is not known. */
+/** Packet of a TCP connection; an absent address is not known. */
 export type Packet = {
   readonly family: 4 | 6;
   readonly src?: string;
@@ -9,6 +9,8 @@ export type Packet = {
   /** Names of the interfaces by which it may arrive, and leave. */
   readonly iifs: readonly string[];
   readonly oifs: readonly string[];
+  /** Whether it belongs to a connection that connection tracking knows; default false: it is the first. */
+  readonly isEstablished?: boolean;
 };
 
 /** Action of a rule on matching packets. */

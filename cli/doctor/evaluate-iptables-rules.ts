@@ -56,7 +56,8 @@ function matchRule(args: readonly string[], packet: Packet): MatchResult {
   return allMatch(answers);
 }
 
-function matchOption(option: string, value: string, { src, dst, iifs, oifs }: Packet): MatchResult {
+function matchOption(option: string, value: string, packet: Packet): MatchResult {
+  const { src, dst, iifs, oifs, isEstablished = false } = packet;
   switch (option) {
     case '-m':
     case '--comment':
@@ -73,11 +74,12 @@ function matchOption(option: string, value: string, { src, dst, iifs, oifs }: Pa
       return value === 'tcp' || value === 'all' ? 'yes' : 'no';
     case '--ctstate':
     case '--state':
-      return value.split(',').includes('NEW') ? 'yes' : 'no';
+      return value.split(',').includes(isEstablished ? 'ESTABLISHED' : 'NEW') ? 'yes' : 'no';
     case '--mark':
       return value === MASQUERADED ? 'no' : 'maybe';
     case '--dst-type':
-      return value === 'LOCAL' ? 'no' : 'maybe';
+      // Before the routing decision, and for the node itself, the address may be local.
+      return value === 'LOCAL' && oifs.length > 0 ? 'no' : 'maybe';
     default:
       return 'maybe';
   }

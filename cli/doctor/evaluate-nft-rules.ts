@@ -73,7 +73,8 @@ function valuesOf(right: unknown): readonly unknown[] | undefined {
   return Array.isArray(set) ? set : [set];
 }
 
-function matchOne(left: Json, value: unknown, { family, src, dst, iifs, oifs }: Packet): MatchResult {
+function matchOne(left: Json, value: unknown, packet: Packet): MatchResult {
+  const { family, src, dst, iifs, oifs, isEstablished = false } = packet;
   const { protocol, field } = asObject(left['payload']);
   if (field === 'saddr' || field === 'daddr') {
     if (protocol !== (family === 4 ? 'ip' : 'ip6')) return 'no';
@@ -86,6 +87,8 @@ function matchOne(left: Json, value: unknown, { family, src, dst, iifs, oifs }: 
     case 'oifname':
     case 'oif':
       return matchLink(oifs, (name) => isNamed(name, value));
+    case 'protocol':
+      return value === (family === 4 ? 'ip' : 'ip6') ? 'yes' : 'no';
     case 'l4proto':
       return value === 'tcp' ? 'yes' : 'no';
     case 'nfproto':
@@ -93,7 +96,7 @@ function matchOne(left: Json, value: unknown, { family, src, dst, iifs, oifs }: 
     default:
   }
   const { key } = asObject(left['ct']);
-  if (key === 'state') return value === 'new' ? 'yes' : 'no';
+  if (key === 'state') return value === (isEstablished ? 'established' : 'new') ? 'yes' : 'no';
   // A connection that a Service has translated is not the ordinary one that is tested.
   return key === 'status' ? 'no' : 'maybe';
 }

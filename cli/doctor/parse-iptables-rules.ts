@@ -89,7 +89,7 @@ function asRecord(value: unknown): Readonly<Record<string, unknown>> {
  * Returns whether iptables created a chain or rule that nft lists, and iptables-save was read. It shows more detail
  * then.
  */
-export function isReadByIptables(iptables: Known<IptablesFacts>, item: unknown): boolean {
+export function isReadByIptables(iptables: Known<Pick<IptablesFacts, 'legacy' | 'nft'>>, item: unknown): boolean {
   if (iptables.kind === 'unknown' || iptables.value.nft.kind === 'unknown' || !isOfIptables(item)) return false;
   const { family, table } = asRecord(item);
   return !parseOnce(iptables.value).foreignTables.has(`${family} ${table}`);

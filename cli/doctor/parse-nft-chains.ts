@@ -1,18 +1,20 @@
 /** A chain of nftables with the statements of its rules. */
 export type NftChain = {
-  readonly family: 'ip' | 'ip6' | 'inet';
+  readonly family: 'ip' | 'ip6' | 'inet' | 'netdev';
   readonly table: string;
   readonly name: string;
   /** Type of a base chain; undefined for a chain that is only a jump target. */
   readonly type: string | undefined;
   readonly hook: string | undefined;
+  /** Links of a base chain at ingress or egress; undefined where it has none. */
+  readonly devices: readonly string[] | undefined;
   /** 'accept', 'drop'. */
   readonly policy: string;
   /** Statements of each rule. */
   readonly rules: readonly (readonly unknown[])[];
 };
 
-const FAMILIES = ['ip', 'ip6', 'inet'] as const;
+const FAMILIES = ['ip', 'ip6', 'inet', 'netdev'] as const;
 
 /**
  * Returns the chains of `nft -j list ruleset` with their rules; chains of other families are left out.
@@ -28,7 +30,7 @@ export function parseNftChains(objects: readonly Readonly<Record<string, unknown
     else ofChain.push(expr);
   }
   return objects.flatMap((object): readonly NftChain[] => {
-    const { family, table, name, type, hook, policy } = asRecord(object['chain']);
+    const { family, table, name, type, hook, policy, dev } = asRecord(object['chain']);
     const known = FAMILIES.find((each) => each === family);
     if (known === undefined) return [];
     return [
@@ -36,6 +38,7 @@ export function parseNftChains(objects: readonly Readonly<Record<string, unknown
         ...{ family: known, table: String(table), name: String(name), policy: String(policy ?? 'accept') },
         type: typeof type === 'string' ? type : undefined,
         hook: typeof hook === 'string' ? hook : undefined,
+        devices: dev === undefined ? undefined : [dev].flat().map(String),
         rules: rules.get(`${family} ${table} ${name}`) ?? [],
       },
     ];

@@ -19,10 +19,15 @@ export function readProc(): ProcFacts {
       conntrack: readConntrack(),
       neigh: { ipv4: readNeighTable('arp_cache'), ipv6: readNeighTable('ndisc_cache') },
     },
-    legacyTables: knownFrom(() => [
-      ...new Set(['ip_tables_names', 'ip6_tables_names'].flatMap((name) => linesOf(`/proc/thread-self/net/${name}`))),
-    ]),
+    legacyTables: readLegacyTables(),
   };
+}
+
+/** Reads which tables iptables' legacy backend has in the network namespace of the calling thread; only root can. */
+export function readLegacyTables(): Known<readonly string[]> {
+  return knownFrom(() => [
+    ...new Set(['ip_tables_names', 'ip6_tables_names'].flatMap((name) => linesOf(`/proc/thread-self/net/${name}`))),
+  ]);
 }
 
 function linesOf(path: string): readonly string[] {

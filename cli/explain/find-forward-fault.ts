@@ -1,52 +1,70 @@
-import { NFT_TABLE } from '../../dataplane/numbers.ts';
 import { finding } from '../catalogue.ts';
-import { evaluateChain, type Packet } from '../doctor/evaluate-chain.ts';
-import { evaluateNftRules } from '../doctor/evaluate-nft-rules.ts';
-import { type NftChain, parseNftChains } from '../doctor/parse-nft-chains.ts';
+import { buildFirewallChains, type FirewallChain, type Hook } from '../doctor/build-firewall-chains.ts';
+import type { Packet } from '../doctor/evaluate-chain.ts';
+import { evaluateFirewallChain } from '../doctor/evaluate-firewall-chain.ts';
 import type { Finding } from '../finding.ts';
+import { unknown } from '../node/known.ts';
 import type { ExplainContext } from './explain-context.ts';
 
-/** A packet that the node forwards. */
-export type Forwarded = Packet & {
+/** A packet that passes the node. */
+export type Forwarded = Omit<Packet, 'isEstablished'> & {
   /** Whether it opens its connection: a chain may accept answers where it drops first packets. */
   readonly isFirst: boolean;
 };
 
+/** Places that a packet passes: one that is forwarded, is for the node, or comes from it. */
+export const HOOKS_OF = {
+  forwarded: ['ingress', 'prerouting', 'forward', 'postrouting', 'egress'],
+  delivered: ['ingress', 'prerouting', 'input'],
+  sent: ['output', 'postrouting', 'egress'],
+} as const satisfies Readonly<Record<string, readonly Hook[]>>;
+
 /**
- * Finds the chain of another program that drops forwarded packets. The finding is an error where the drop is certain,
- * and a warning where the result depends on a rule that is not supported here.
+ * Finds the chain of another program that drops a packet. The finding is an error where the drop is certain, and a
+ * warning where the result depends on a rule that is not supported here, or where answers may pass.
  */
-export function findForwardFault({ facts }: ExplainContext, packet: Forwarded): Finding | undefined {
-  const { nft } = facts.host;
-  const chains = parseNftChains(nft.kind === 'known' ? nft.value.objects : []);
-  const families = ['inet', packet.family === 4 ? 'ip' : 'ip6'];
-  const bases = chains
-    .filter(({ hook, type }) => hook === 'forward' && type === 'filter')
-    .filter(({ family, table }) => families.includes(family) && !(family === 'inet' && table === NFT_TABLE))
-    .map((base) => ({ base, outcome: outcomeOf(chains, base, packet) }));
+export function findForwardFault(
+  { facts }: ExplainContext,
+  packet: Forwarded,
+  hooks: readonly Hook[] = HOOKS_OF.forwarded,
+): Finding | undefined {
+  const { nft, legacyIptables } = facts.host;
+  const rulesets = {
+    objects: nft.kind === 'known' ? nft.value.objects : [],
+    iptables: { kind: 'known' as const, value: { legacy: legacyIptables, nft: NFT_HAS_IT } },
+  };
+  const passed = buildFirewallChains(rulesets)
+    .map((chain) => ({ chain, outcome: outcomeAt(chain, packet, hooks, false) }))
+    .toSorted((a, b) => hooks.indexOf(a.chain.hook) - hooks.indexOf(b.chain.hook));
   const dropping =
-    bases.find(({ outcome }) => outcome === 'dropped') ?? bases.find(({ outcome }) => outcome === 'maybe');
-  return dropping === undefined ? undefined : forwardFinding(dropping.base, dropping.outcome === 'dropped', packet);
+    passed.find(({ outcome }) => outcome === 'dropped') ?? passed.find(({ outcome }) => outcome === 'maybe');
+  if (dropping === undefined) return undefined;
+  const { chain, outcome } = dropping;
+  const isSure = packet.isFirst || outcomeAt(chain, packet, hooks, true) === 'dropped';
+  return dropFinding(chain, outcome === 'dropped', isSure);
 }
 
-function outcomeOf(chains: readonly NftChain[], base: NftChain, packet: Packet): 'dropped' | 'maybe' | 'passes' {
-  const ofTable = chains.filter(({ family, table }) => family === base.family && table === base.table);
-  const rulesOf = (name: string) => ofTable.find((chain) => chain.name === name)?.rules ?? [];
-  const outcome = evaluateChain((name) => evaluateNftRules(rulesOf(name), packet), base.name);
-  if (outcome === 'dropped' || (outcome === 'through' && base.policy === 'drop')) return 'dropped';
-  // Where the policy is accept, an unsupported rule is assumed to let Pods pass.
-  return outcome === 'maybe' && base.policy === 'drop' ? 'maybe' : 'passes';
+/** The rules of iptables-nft are among those of nftables. */
+const NFT_HAS_IT = unknown('nftables has its rules', 'nft list ruleset');
+
+function outcomeAt(
+  chain: FirewallChain,
+  { isFirst: _, ...packet }: Forwarded,
+  hooks: readonly Hook[],
+  isEstablished: boolean,
+): ReturnType<FirewallChain['outcome']> {
+  return hooks.includes(chain.hook) ? evaluateFirewallChain(chain, { ...packet, isEstablished }) : 'passes';
 }
 
-function forwardFinding({ family, table, name, policy }: NftChain, isCertain: boolean, packet: Forwarded): Finding {
-  const chain = `chain ${family} ${table} ${name} (policy ${policy})`;
+/** @param isSure whether the packet is not an answer that the chain lets pass */
+function dropFinding({ name, element, show }: FirewallChain, isCertain: boolean, isSure: boolean): Finding {
   const what = isCertain
-    ? `${chain} drops it${packet.isFirst ? '' : ', unless it is an answer that the chain knows of'}`
-    : `the policy of ${chain} is drop: whether one of its rules accepts the packet cannot be decided here`;
+    ? `${name} drops it${isSure ? '' : ', unless it is an answer that the chain knows of'}`
+    : `${name} has rules that cannot be decided here: one of them may accept the packet`;
   return finding('forward-policy-drop', {
     what,
-    fix: ['tke-eni doctor', `nft list chain ${family} ${table} ${name}`],
-    subjects: [`nft:${table}`],
-    severity: isCertain && packet.isFirst ? 'error' : 'warning',
+    fix: ['tke-eni doctor', show],
+    subjects: [element],
+    severity: isCertain && isSure ? 'error' : 'warning',
   });
 }

@@ -6,7 +6,7 @@ import { linkId, sysctlId } from '../node/element-id.ts';
 import { effective, evaluateSourceCheck, type SourceCheck } from './evaluate-source-check.ts';
 import { type EniView, type ExplainContext, linkName, type PodView } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
-import { type Forwarded, findForwardFault } from './find-forward-fault.ts';
+import { type Forwarded, findForwardFault, HOOKS_OF } from './find-forward-fault.ts';
 import { type ExpectedRoute, eniWithoutAddress, findRoutingFault } from './find-routing-fault.ts';
 import { hopOf, mostSevere } from './hop.ts';
 import { refusalText, routeText, ruleText } from './routing-text.ts';
@@ -60,9 +60,12 @@ export function forwardingHop(
 /** Builds the hop of a packet that is for the node itself, when something takes it before a program gets it. */
 export function deliveryHop(context: ExplainContext, { iif, ...packet }: Passing): Hop | undefined {
   const { host } = context.facts;
-  const fault = findXfrmFault(host, { ...packet, dir: 'in', ifindex: iif }, 'the node');
-  if (fault === undefined) return undefined;
   const ifname = linkName(host.links, iif);
+  const fault = mostSevere(
+    findForwardFault(context, { ...packet, iifs: [ifname], oifs: [] }, HOOKS_OF.delivered),
+    findXfrmFault(host, { ...packet, dir: 'in', ifindex: iif }, 'the node'),
+  );
+  if (fault === undefined) return undefined;
   return hopOf(
     { kind: 'nft', element: linkId(iif), title: `delivery to the node of what comes in by ${ifname}` },
     fault,
@@ -72,7 +75,11 @@ export function deliveryHop(context: ExplainContext, { iif, ...packet }: Passing
 /** Builds the hop of a packet that the node sends itself, when something takes it before it leaves. */
 export function outputHop(context: ExplainContext, { oif, ...packet }: Omit<Passing, 'iif'>): Hop | undefined {
   const { host } = context.facts;
-  const fault = findXfrmFault(host, { ...packet, dir: 'out', ifindex: oif }, 'the node');
+  const oifs = oif === undefined ? [] : [linkName(host.links, oif)];
+  const fault = mostSevere(
+    findForwardFault(context, { ...packet, iifs: [], oifs }, HOOKS_OF.sent),
+    findXfrmFault(host, { ...packet, dir: 'out', ifindex: oif }, 'the node'),
+  );
   if (fault === undefined) return undefined;
   return hopOf(
     { kind: 'nft', element: linkId(oif ?? 0), title: `what the node sends by ${linkName(host.links, oif)}` },

@@ -55,6 +55,8 @@ export type NftFacts = {
 /** State of the host's namespace. */
 export type HostFacts = NetnsFacts & {
   readonly nft: Known<NftFacts>;
+  /** Lines of iptables-save of the legacy backend, both families; empty where the kernel has no such tables. */
+  readonly legacyIptables: Known<readonly string[]>;
   /**
    * Table names by number: those of /etc/iproute2/rt_tables and of the kernel, and 'tke-pods' and 'eni-…' of tke-eni.
    */

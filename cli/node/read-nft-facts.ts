@@ -17,7 +17,7 @@ export async function readNftFacts(options: Pick<NftOptions, 'netnsPath'>): Prom
       runNft(options.netnsPath, '-j', 'list', 'ruleset'),
       openNft(options).read(),
     ]);
-    return known({ objects: objectsOf(text), ourTable });
+    return known({ objects: await withDevices(objectsOf(text), options.netnsPath), ourTable });
   } catch (error) {
     return whyNot(error);
   }
@@ -55,6 +55,43 @@ function runNft(netnsPath: string | undefined, ...nftArgs: readonly string[]): P
         error === null ? resolve(stdout) : reject(new Error(stderr.trim() || error.message, { cause: error })),
     );
   });
+}
+
+type NftObjects = NftFacts['objects'];
+
+/** Adds to chains at ingress and egress the links that they are for, where `nft -j` left them out (nft 1.0.6). */
+async function withDevices(objects: NftObjects, netnsPath: string | undefined): Promise<NftObjects> {
+  if (!objects.some(lacksDevices)) return objects;
+  const devices = devicesOf(await runNft(netnsPath, 'list', 'chains'));
+  return objects.map((object) => {
+    const { chain } = object;
+    const dev = isObject(chain) ? devices.get(`${chain['family']} ${chain['table']} ${chain['name']}`) : undefined;
+    return lacksDevices(object) && dev !== undefined ? { chain: { ...(isObject(chain) ? chain : {}), dev } } : object;
+  });
+}
+
+function lacksDevices({ chain }: NftObjects[number]): boolean {
+  if (!isObject(chain)) return false;
+  return (chain['hook'] === 'ingress' || chain['hook'] === 'egress') && chain['dev'] === undefined;
+}
+
+/** Reads the links of chains from `nft list chains`, by `family table chain`. */
+function devicesOf(text: string): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, readonly string[]>();
+  let table = '';
+  let chain = '';
+  for (const line of text.split('\n')) {
+    table = /^table (\S+ \S+) \{/.exec(line)?.[1] ?? table;
+    chain = /^\s+chain (\S+) \{/.exec(line)?.[1] ?? chain;
+    const list = / device(?:s = \{ ([^}]*) \}| (\S+))/.exec(line);
+    const names = list?.[1] ?? list?.[2];
+    if (names === undefined) continue;
+    found.set(
+      `${table} ${chain}`,
+      names.split(',').map((name) => name.trim().replaceAll('"', '')),
+    );
+  }
+  return found;
 }
 
 function objectsOf(text: string): readonly Readonly<Record<string, unknown>>[] {

@@ -1,5 +1,7 @@
-import { warmThreadPool } from '../../netlink/netns.ts';
+import { warmThreadPool, withNetns } from '../../netlink/netns.ts';
 import type { GlobalArgs } from '../command.ts';
+import { readLegacyRules } from '../doctor/read-iptables.ts';
+import { readLegacyTables } from '../doctor/read-kernel.ts';
 import { findEnis } from './find-enis.ts';
 import { findPodLinks } from './find-pod-links.ts';
 import { unknown } from './known.ts';
@@ -41,6 +43,7 @@ export async function readNodeFacts({ global }: NodeContext, reading: NodeReadin
   const host: HostFacts = {
     ...dumps,
     nft: reading.nft === false ? NOT_REQUESTED : await readNftFacts(nftOptions(global)),
+    legacyIptables: reading.nft === false ? NOT_REQUESTED : await readLegacyIptables(global),
     tableNames: mergeTableNames(readIpNames(global.hostRoot, 'rt_tables'), findEnis(dumps, agent)),
   };
   const { insides = 'all' } = reading;
@@ -51,6 +54,16 @@ export async function readNodeFacts({ global }: NodeContext, reading: NodeReadin
     return { ...pod, inside };
   });
   return { host, agent, pods };
+}
+
+function readLegacyIptables(global: NodeContext['global']): Promise<HostFacts['legacyIptables']> {
+  const tables = withNodeNetns(global, (netns) =>
+    netns === undefined ? readLegacyTables() : withNetns(netns, readLegacyTables),
+  );
+  const { netnsPath } = nftOptions(global);
+  return tables.kind === 'unknown'
+    ? Promise.resolve(tables)
+    : readLegacyRules({ netnsPath, legacyTables: tables.value });
 }
 
 function nftOptions(global: NodeContext['global']): { readonly netnsPath?: string } {

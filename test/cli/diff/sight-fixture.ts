@@ -75,7 +75,13 @@ export function healthySight(leases: readonly Lease[] = [leaseOf(5, 10), leaseOf
     traffic: NO_TRAFFIC,
   };
   const facts: NodeFacts = {
-    host: { ...nothing, links, nft: known({ objects: [], ourTable: undefined }), tableNames: new Map() },
+    host: {
+      ...nothing,
+      links,
+      nft: known({ objects: [], ourTable: undefined }),
+      legacyIptables: known([]),
+      tableNames: new Map(),
+    },
     agent: known(agent),
     pods: leases.map((lease, index) => ({
       key: keys[index] ?? '',

@@ -131,10 +131,16 @@ const NFT = [
     [],
   ],
   [
-    'it drops but for what its ENI sends',
+    'it drops but for what the ENIs send',
+    'drop',
+    { forward: [[link('iifname', { set: ['eth1', 'eth2', 'eni*'] }), ACCEPT]] },
+    [],
+  ],
+  [
+    'it drops but for what the first Pod’s ENI sends',
     'drop',
     { forward: [[link('iifname', { set: ['eth1', 'eni*'] }), ACCEPT]] },
-    [],
+    ['to'],
   ],
   [
     'it drops but for a network of others',

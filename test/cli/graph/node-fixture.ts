@@ -67,7 +67,12 @@ export function nodeFixture(spec: FixtureNode): NodeFacts {
   const host = hostFacts(planNode(node, enis, pods), enis, pods);
   const tableNames = mergeTableNames(new Map(), findEnis(host, agentFacts));
   return {
-    host: { ...host, nft: known({ objects: [], ourTable: planNode(node, enis, pods).nft?.text }), tableNames },
+    host: {
+      ...host,
+      nft: known({ objects: [], ourTable: planNode(node, enis, pods).nft?.text }),
+      legacyIptables: known([]),
+      tableNames,
+    },
     agent: agentFacts,
     pods: pods.map((pod, index): PodFacts => {
       const lease = leases[index];

@@ -133,14 +133,98 @@ const TRAFFIC_FAULTS: readonly ForeignFault[] = [
   },
 ];
 
+/** A chain of another program with one rule, or with a policy alone. */
+const chain = (family: string, hook: string, rule: string): string =>
+  `nft 'table ${family} other { chain c { type filter hook ${hook} priority 0; ${rule}; }; }'`;
+
+/** Faults of firewalls beside the hook `forward`. */
+const FIREWALL_FAULTS: readonly ForeignFault[] = [
+  {
+    name: 'nftables: prerouting drops',
+    inject: ({ pod }) => chain('inet', 'prerouting', `ip saddr ${pod.ip} drop`),
+    undo: () => 'nft delete table inet other',
+    finds: 'forward-policy-drop',
+  },
+  {
+    name: 'nftables: postrouting drops',
+    inject: ({ pod, eni }) => chain('ip', 'postrouting', `oifname ${eni.ifname} ip saddr ${pod.ip} drop`),
+    undo: () => 'nft delete table ip other',
+    finds: 'forward-policy-drop',
+  },
+  {
+    name: 'nftables: postrouting drops IPv6',
+    inject: ({ ip6 }) => chain('ip6', 'postrouting', `ip6 saddr ${ip6} drop`),
+    undo: () => 'nft delete table ip6 other',
+    cuts: 'outside-ipv6',
+    finds: 'forward-policy-drop',
+  },
+  {
+    name: 'nftables: the policy of input is drop',
+    inject: () => chain('inet', 'input', 'policy drop'),
+    undo: () => 'nft delete table inet other',
+    cuts: 'node',
+    finds: 'forward-policy-drop',
+  },
+  {
+    name: 'nftables: output drops what is for the Pod',
+    inject: ({ pod }) => chain('inet', 'output', `ip daddr ${pod.ip} drop`),
+    undo: () => 'nft delete table inet other',
+    cuts: 'node',
+    finds: 'forward-policy-drop',
+  },
+  {
+    name: "nftables: netdev ingress of the Pod's host interface",
+    inject: ({ hostVeth }) => chain('netdev', `ingress device ${hostVeth}`, 'policy drop'),
+    undo: () => 'nft delete table netdev other',
+    finds: 'forward-policy-drop',
+  },
+  {
+    name: 'nftables: netdev ingress of the ENI',
+    inject: ({ eni, pod }) => chain('netdev', `ingress device ${eni.ifname}`, `ip daddr ${pod.ip} drop`),
+    undo: () => 'nft delete table netdev other',
+    finds: 'forward-policy-drop',
+  },
+  {
+    name: 'nftables: netdev egress of the ENI',
+    inject: ({ eni, pod }) => chain('netdev', `egress device ${eni.ifname}`, `ip saddr ${pod.ip} drop`),
+    undo: () => 'nft delete table netdev other',
+    finds: 'forward-policy-drop',
+  },
+  {
+    name: 'nftables: inet ingress of the ENI',
+    inject: ({ eni, pod }) => chain('inet', `ingress device ${eni.ifname}`, `ip daddr ${pod.ip} drop`),
+    undo: () => 'nft delete table inet other',
+    finds: 'forward-policy-drop',
+  },
+  {
+    name: 'iptables-legacy: raw PREROUTING drops',
+    inject: ({ pod }) => `iptables-legacy -t raw -A PREROUTING -s ${pod.ip} -j DROP`,
+    undo: () => 'iptables-legacy -t raw -F',
+    finds: 'forward-policy-drop',
+  },
+  {
+    name: 'iptables-legacy: FORWARD drops',
+    inject: ({ pod }) => `iptables-legacy -A FORWARD -s ${pod.ip} -j DROP`,
+    undo: () => 'iptables-legacy -F',
+    finds: 'forward-policy-drop',
+  },
+  {
+    name: 'iptables-nft: raw PREROUTING drops',
+    inject: ({ pod }) => `iptables-nft -t raw -A PREROUTING -s ${pod.ip} -j DROP`,
+    undo: () => 'nft delete table ip raw',
+    finds: 'forward-policy-drop',
+  },
+];
+
 /** All of them. */
-export const FOREIGN_FAULTS: readonly ForeignFault[] = TRAFFIC_FAULTS;
+export const FOREIGN_FAULTS: readonly ForeignFault[] = [...FIREWALL_FAULTS, ...TRAFFIC_FAULTS];
 
 /** One of each kind: what `make test` tries. */
 const SHORT: readonly string[] = [
+  'nftables: netdev ingress of the ENI',
+
   'XDP program on the ENI',
   "traffic filter that redirects at the ingress of the Pod's host interface",
-  "discipline without room on the Pod's host interface",
   'IPsec policy that blocks what the node forwards',
 ];
 

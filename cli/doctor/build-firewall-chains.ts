@@ -1,0 +1,157 @@
+import { NFT_TABLE } from '../../dataplane/numbers.ts';
+import type { ElementId } from '../node/element-id.ts';
+import type { Known } from '../node/node-facts.ts';
+import type { IptablesFacts } from './doctor-facts.ts';
+import { evaluateChain, type Packet, type RuleStep } from './evaluate-chain.ts';
+import { evaluateIptablesRules } from './evaluate-iptables-rules.ts';
+import { evaluateNftRules } from './evaluate-nft-rules.ts';
+import { isReadByIptables, parseIptablesRules } from './parse-iptables-rules.ts';
+import { type NftChain, parseNftChains } from './parse-nft-chains.ts';
+
+/** Places where a packet passes firewalls, in the order of its way. */
+const HOOKS = ['ingress', 'prerouting', 'input', 'forward', 'output', 'postrouting', 'egress'] as const;
+
+/** One of these places. */
+export type Hook = (typeof HOOKS)[number];
+
+/** A base chain of another program, with its rules. */
+export type FirewallChain = {
+  /** 'the chain pre of the nftables table inet other (hook prerouting, policy accept)'. */
+  readonly title: string;
+  /** The same in few words: 'chain inet other pre (hook prerouting, policy accept)'. */
+  readonly name: string;
+  readonly hook: Hook;
+  readonly families: readonly (4 | 6)[];
+  /** Links that a chain at ingress or egress is for; undefined: every link, or those are not known. */
+  readonly devices: readonly string[] | undefined;
+  readonly isDropPolicy: boolean;
+  /** What becomes of a packet; 'maybe' depends on a rule that is not supported here, of a chain whose policy is drop. */
+  outcome(packet: Packet): 'dropped' | 'maybe' | 'passes';
+  readonly element: ElementId;
+  /** Command that shows it. */
+  readonly show: string;
+  /** Commands that let pass what Pods send and get; empty where they depend on the case. */
+  readonly fix: readonly string[];
+};
+
+/** Rulesets to build chains from. */
+type Rulesets = {
+  /** Objects of `nft -j list ruleset`. */
+  readonly objects: readonly Readonly<Record<string, unknown>>[];
+  readonly iptables: Known<Pick<IptablesFacts, 'legacy' | 'nft'>>;
+};
+
+/**
+ * Builds the chains of other programs that can drop packets, of nftables and of iptables. A table of iptables-nft comes
+ * from iptables where that was read, as it shows more detail.
+ */
+export function buildFirewallChains(rulesets: Rulesets): readonly FirewallChain[] {
+  return [...iptablesChains(rulesets), ...nftChains(rulesets)];
+}
+
+const BUILTIN: Readonly<Record<string, Hook>> = {
+  PREROUTING: 'prerouting',
+  INPUT: 'input',
+  FORWARD: 'forward',
+  OUTPUT: 'output',
+  POSTROUTING: 'postrouting',
+};
+/** Tables of iptables whose rules are for packets and not for their translation. */
+const PACKET_TABLES: readonly string[] = ['raw', 'mangle', 'filter', 'security'];
+
+function iptablesChains({ iptables }: Rulesets): readonly FirewallChain[] {
+  if (iptables.kind === 'unknown') return [];
+  const { chains, rules } = parseIptablesRules(iptables.value, []);
+  return chains.flatMap(({ backend, family, table, chain, policy }): readonly FirewallChain[] => {
+    const hook = BUILTIN[chain];
+    if (hook === undefined || !PACKET_TABLES.includes(table)) return [];
+    const program = `${family === 4 ? 'iptables' : 'ip6tables'}-${backend}`;
+    const byChain = Map.groupBy(
+      rules.filter((rule) => rule.backend === backend && rule.family === family && rule.table === table),
+      (rule) => rule.chain,
+    );
+    const inTable = table === 'filter' ? '' : ` -t ${table}`;
+    const isDropPolicy = policy === 'DROP';
+    const name = `${chain} of ${program}${table === 'filter' ? '' : `, table ${table}`} (policy ${policy})`;
+    return [
+      {
+        title: `the chain ${name}`,
+        name: `chain ${name}`,
+        ...{ hook, families: [family], devices: undefined, isDropPolicy },
+        outcome: (packet) =>
+          outcomeOf(chain, isDropPolicy, (each) => evaluateIptablesRules(byChain.get(each) ?? [], packet)),
+        element: `nft:${table}`,
+        show: `${program}${inTable} -S ${chain}`,
+        fix: LINK_OPTIONS[hook].map((option) => `${program}${inTable} -I ${chain} ${option} eni+ -j ACCEPT`),
+      },
+    ];
+  });
+}
+
+const LINK_OPTIONS: Readonly<Record<Hook, readonly ('-i' | '-o')[]>> = {
+  ingress: [],
+  prerouting: ['-i'],
+  input: ['-i'],
+  forward: ['-i', '-o'],
+  output: ['-o'],
+  postrouting: ['-o'],
+  egress: [],
+};
+const LINK_KEYS = { '-i': 'iifname', '-o': 'oifname' } as const;
+
+function outcomeOf(
+  base: string,
+  isDropPolicy: boolean,
+  stepsOf: (chain: string) => readonly RuleStep[],
+): ReturnType<FirewallChain['outcome']> {
+  const outcome = evaluateChain(stepsOf, base);
+  if (outcome === 'dropped' || (outcome === 'through' && isDropPolicy)) return 'dropped';
+  // Where the policy is accept, an unsupported rule is assumed to let Pods pass.
+  return outcome === 'maybe' && isDropPolicy ? 'maybe' : 'passes';
+}
+
+function nftChains({ objects, iptables }: Rulesets): readonly FirewallChain[] {
+  const chains = parseNftChains(objects);
+  const tables = Map.groupBy(chains, ({ family, table }) => `${family} ${table}`);
+  return chains
+    .filter(({ family, table }) => !(family === 'inet' && table === NFT_TABLE))
+    .filter((chain) => !isReadByIptables(iptables, chain))
+    .flatMap((base): readonly FirewallChain[] => {
+      const { family, table, name, policy, type, devices } = base;
+      const hook = HOOKS.find((each) => each === base.hook);
+      if (hook === undefined || (type !== 'filter' && type !== 'route')) return [];
+      const ofTable = new Map((tables.get(`${family} ${table}`) ?? []).map((chain) => [chain.name, chain.rules]));
+      const isDropPolicy = policy === 'drop';
+      const about = `(${hook === 'forward' ? '' : `hook ${hook}, `}policy ${policy})`;
+      return [
+        {
+          title: `the chain ${name} of the nftables table ${family} ${table} ${about}`,
+          name: `chain ${family} ${table} ${name} ${about}`,
+          ...{ hook, devices, isDropPolicy },
+          families: family === 'ip' ? [4] : family === 'ip6' ? [6] : [4, 6],
+          outcome: (packet) =>
+            outcomeOf(name, isDropPolicy, (chain) => evaluateNftRules(ofTable.get(chain) ?? [], packet)),
+          element: `nft:${table}`,
+          show: `nft list chain ${family} ${table} ${name}`,
+          fix: table === 'firewalld' ? FIREWALLD : nftFix(base, hook),
+        },
+      ];
+    });
+}
+
+/**
+ * firewalld owns its nftables table and rewrites it, so rules are added by its own commands. @see firewalld.policies(5)
+ */
+const FIREWALLD = [
+  'firewall-cmd --permanent --new-policy tke-eni',
+  'firewall-cmd --permanent --policy tke-eni --add-ingress-zone ANY',
+  'firewall-cmd --permanent --policy tke-eni --add-egress-zone ANY',
+  'firewall-cmd --permanent --policy tke-eni --set-target ACCEPT',
+  'firewall-cmd --reload',
+];
+
+function nftFix({ family, table, name }: NftChain, hook: Hook): readonly string[] {
+  return LINK_OPTIONS[hook].map(
+    (option) => `nft insert rule ${family} ${table} ${name} ${LINK_KEYS[option]} '"eni*"' accept`,
+  );
+}
