@@ -72,6 +72,13 @@ export const HOST_FINDINGS = {
     severity: 'error',
     isOurs: false,
   },
+  'setting-stops-packets': {
+    title: 'A kernel setting that we do not set stops packets of Pods',
+    why: 'With it the kernel asks for no neighbour, does not answer when it is asked, or sends packets that the next hop drops.',
+    cure: '`sysctl -w <name>=<default>`, and take the value out of what sets it (sysctl.d, a privileged Pod, the sysctls of a Pod).',
+    severity: 'error',
+    isOurs: false,
+  },
   'ip-forward-at-boot': {
     title: 'A file of sysctl.d turns IP forwarding off at boot',
     why: 'Hardening guides ask for it. Until the agent has started, and after each `sysctl --system`, all Pods are cut off.',

@@ -12,7 +12,15 @@ import {
   FR_ACT_UNREACHABLE,
 } from '../../netlink/uapi/fib-rules.ts';
 import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
-import { RTM_F_CLONED, RTN_UNICAST, RTPROT_KERNEL } from '../../netlink/uapi/rtnetlink.ts';
+import {
+  RT_TABLE_LOCAL,
+  RTM_F_CLONED,
+  RTN_BLACKHOLE,
+  RTN_PROHIBIT,
+  RTN_UNICAST,
+  RTN_UNREACHABLE,
+  RTPROT_KERNEL,
+} from '../../netlink/uapi/rtnetlink.ts';
 import { finding } from '../catalogue.ts';
 import { prefixContains } from '../explain/prefix-contains.ts';
 import type { Finding } from '../finding.ts';
@@ -25,48 +33,68 @@ import { buildOutline, type Outline } from './build-outline.ts';
 import { type Check, done } from './check.ts';
 
 const MAX_OUR_PRIORITY = Math.max(...OUR_PRIORITIES);
+const REFUSING: readonly number[] = [RTN_BLACKHOLE, RTN_UNREACHABLE, RTN_PROHIBIT];
 const DROPPING: readonly number[] = [FR_ACT_BLACKHOLE, FR_ACT_UNREACHABLE, FR_ACT_PROHIBIT];
 
 /** Checks rules of other programs: above ours, at our priorities, into our tables. */
 export const RULES_CHECK: Check = {
   id: 'rules',
   scope: 'other programs’ routing rules: above ours, at our priorities, into our tables',
-  finds: ['foreign-rule-above-ours', 'foreign-rule-priority', 'foreign-rule-to-our-table'],
+  finds: ['foreign-rule-above-ours', 'foreign-rule-priority', 'foreign-rule-to-our-table', 'rule-missing'],
   evaluate: ({ node }) => {
     const outline = buildOutline(node);
     const foreign = node.host.rules.filter((rule) => !isOurRule(rule) && !isKernels(rule));
-    return done(
-      foreign.flatMap((rule) => {
-        const shown = renderRule('add', rule).replace(/^ip (-6 )?rule add /, '');
-        const base = {
-          fix: [renderRule('delete', rule)],
-          subjects: [ruleElement(rule), tableId(rule.table)],
-        };
-        const above = captureText(rule, node, outline);
-        if (above !== undefined) {
-          return [finding('foreign-rule-above-ours', { what: `rule "${shown}" ${above}`, ...base })];
-        }
-        if (isToTable(rule) && outline.tables.has(rule.table)) {
-          return [
-            finding('foreign-rule-to-our-table', {
-              what: `rule "${shown}" leads to table ${rule.table} of ours`,
+    const others = foreign.flatMap((rule): readonly Finding[] => {
+      const shown = renderRule('add', rule).replace(/^ip (-6 )?rule add /, '');
+      const base = {
+        fix: [renderRule('delete', rule)],
+        subjects: [ruleElement(rule), tableId(rule.table)],
+      };
+      const above = captureText(rule, node, outline);
+      if (above !== undefined) {
+        return [finding('foreign-rule-above-ours', { what: `rule "${shown}" ${above}`, ...base })];
+      }
+      if (isToTable(rule) && outline.tables.has(rule.table)) {
+        return [
+          finding('foreign-rule-to-our-table', {
+            what: `rule "${shown}" leads to table ${rule.table} of ours`,
+            ...base,
+          }),
+        ];
+      }
+      return OUR_PRIORITIES.includes(rule.priority)
+        ? [
+            finding('foreign-rule-priority', {
+              what: `rule "${shown}" stands at priority ${rule.priority} of ours`,
               ...base,
             }),
-          ];
-        }
-        return OUR_PRIORITIES.includes(rule.priority)
-          ? [
-              finding('foreign-rule-priority', {
-                what: `rule "${shown}" stands at priority ${rule.priority} of ours`,
-                ...base,
-              }),
-            ]
-          : [];
-      }),
-      [`${node.host.rules.length} rules, ${foreign.length} of them other programs’`],
-    );
+          ]
+        : [];
+    });
+    const local = [...outline.families].flatMap((family) => localMissing(node, family));
+    return done([...local, ...others], [`${node.host.rules.length} rules, ${foreign.length} of them other programs’`]);
   },
 };
+
+/** Finds that no rule leads to table local: then the node takes no packet that is for itself. */
+function localMissing({ host }: NodeFacts, family: 4 | 6): readonly Finding[] {
+  const isThere = host.rules.some(
+    (rule) =>
+      (rule.family === AF_INET6 ? 6 : 4) === family &&
+      rule.table === RT_TABLE_LOCAL &&
+      [rule.src, rule.dst, rule.iifname, rule.oifname, rule.fwmark].every((selector) => selector === undefined),
+  );
+  if (isThere || host.rules.length === 0) return [];
+  const ip = family === 4 ? 'ip' : 'ip -6';
+  return [
+    finding('rule-missing', {
+      what: `there is no IPv${family} rule that leads to table local: the node takes no packet that is for itself, as from Pods to its services`,
+      fix: [`${ip} rule add pref 0 from all lookup local`],
+      subjects: [tableId(RT_TABLE_LOCAL)],
+      isOurs: false,
+    }),
+  ];
+}
 
 /** Returns whether the kernel creates the rule in every network namespace. */
 function isKernels({ priority, protocol }: RuleMessage): boolean {
@@ -134,12 +162,18 @@ export const TABLES_CHECK: Check = {
   scope: 'our routing tables hold our routes alone, no name is registered for their numbers',
   finds: ['table-collision', 'blackhole-route', 'table-name-taken'],
   evaluate: ({ node }) => {
-    const { tables, nameOf, enis } = buildOutline(node);
+    const { tables, nameOf, enis, pods } = buildOutline(node);
     const foreign = node.host.routes.filter(
       ({ table, protocol, flags, type }) =>
         tables.has(table) && protocol !== RTPROT_TKE_ENI && (flags & RTM_F_CLONED) === 0 && type >= RTN_UNICAST,
     );
-    const dropping = foreign.filter(({ type }) => type !== RTN_UNICAST);
+    const ips = pods.flatMap((pod) => pod.ips);
+    // Table local is looked up before ours.
+    const above = node.host.routes.filter(
+      ({ table, type, dst }) =>
+        table === RT_TABLE_LOCAL && REFUSING.includes(type) && ips.some((ip) => prefixContains(dst, ip)),
+    );
+    const dropping = [...foreign.filter(({ type }) => type !== RTN_UNICAST), ...above];
     const leading = Map.groupBy(
       foreign.filter(({ type }) => type === RTN_UNICAST),
       ({ table }) => table,
@@ -160,7 +194,8 @@ export const TABLES_CHECK: Check = {
 function dropped(route: RouteMessage, nameOf: (ifindex: number) => string): Finding {
   const line = renderRoute('delete', route, nameOf);
   const dst = route.dst ?? 'default';
-  const what = `table ${route.table} of ours has "${line.replace(/^ip (-6 )?route del /, '')}", which drops packets`;
+  const owner = route.table === RT_TABLE_LOCAL ? 'local' : `${route.table} of ours`;
+  const what = `table ${owner} has "${line.replace(/^ip (-6 )?route del /, '')}", which drops packets`;
   return finding('blackhole-route', { what, fix: [line], subjects: [tableId(route.table), routeId(route.table, dst)] });
 }
 

@@ -9,6 +9,7 @@ import { IPTABLES_CHECK, KUBE_PROXY_CHECK } from './check-iptables.ts';
 import { BRIDGE_CHECK, CONNTRACK_CHECK, INOTIFY_CHECK, KERNEL_CHECK, NEIGH_CHECK } from './check-kernel.ts';
 import { MARKS_CHECK } from './check-marks.ts';
 import { MTU_CHECK } from './check-mtu.ts';
+import { FIXED_NEIGHBOURS_CHECK } from './check-neighbours.ts';
 import { NETWORK_MANAGER_CHECK } from './check-network-manager.ts';
 import { DHCP_CHECK, NETWORKD_CHECK } from './check-network-services.ts';
 import { NFT_CHECK } from './check-nft.ts';
@@ -37,6 +38,7 @@ export const CHECKS: readonly Check[] = [
   RP_FILTER_CHECK,
   FORWARD_CHECK,
   TRAFFIC_CHECK,
+  FIXED_NEIGHBOURS_CHECK,
   IPTABLES_CHECK,
   KUBE_PROXY_CHECK,
   BRIDGE_CHECK,

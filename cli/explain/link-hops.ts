@@ -1,9 +1,11 @@
 import { familyOf } from '../../agent/journal/lease.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { IFF_NOARP, IFF_UP } from '../../netlink/uapi/if-link.ts';
-import { NUD_FAILED, NUD_PERMANENT } from '../../netlink/uapi/neighbour.ts';
+import { NUD_FAILED } from '../../netlink/uapi/neighbour.ts';
 import { finding } from '../catalogue.ts';
 import { findLinkObstacles } from '../doctor/find-link-obstacles.ts';
+import { findFullTable, findStaticNeighbour } from '../doctor/find-neighbour-fault.ts';
+import { findSolicitFault } from '../doctor/find-setting-fault.ts';
 import type { Finding } from '../finding.ts';
 import { eniId, linkId, podId } from '../node/element-id.ts';
 import { ifKnown } from '../node/known.ts';
@@ -147,18 +149,19 @@ export function podNeighHop({ facts }: ExplainContext, view: PodView, ip: string
     ],
   };
   const fix = [`ip neigh del ${ip} dev ${view.veth?.ifname}`];
+  const ifname = view.veth?.ifname ?? '';
+  const host = { ip, ifindex: ifindex ?? 0, ifname, title: view.title, mac: expected };
+  const fault = mostSevere(
+    expected === undefined ? undefined : findStaticNeighbour(facts.host, host),
+    findSolicitFault(facts.host, ifname, familyOf(ip)),
+    findFullTable(facts.host, host),
+  );
+  if (fault !== undefined) return hopOf(fields, fault);
   if (neigh?.lladdr !== undefined && expected !== undefined && neigh.lladdr !== expected) {
-    const isPermanent = (neigh.state & NUD_PERMANENT) !== 0;
     const what = `the node sends to ${neigh.lladdr} for ${ip}; ${view.title} has ${expected}`;
     return hopOf(
       fields,
-      finding('neigh-wrong-mac', {
-        what,
-        fix,
-        subjects: [element],
-        isOurs: false,
-        ...(isPermanent ? {} : { severity: 'warning' }),
-      }),
+      finding('neigh-wrong-mac', { what, fix, subjects: [element], isOurs: false, severity: 'warning' }),
     );
   }
   if (!isFailed) return hopOf(fields);
@@ -252,6 +255,14 @@ export function gatewayHop({ facts }: ExplainContext, eni: EniView, gateway: str
         : `gateway ${gateway} is ${neigh.lladdr}`,
     details: [recorded === undefined ? undefined : `recorded gateway: ${recorded}`],
   };
+  const ifname = eni.ifname ?? '';
+  const host = { ip: gateway, ifindex: eni.ifindex ?? 0, ifname, title: `the gateway of ${eni.title}`, mac: undefined };
+  const fault = mostSevere(
+    findStaticNeighbour(facts.host, host),
+    findSolicitFault(facts.host, ifname, familyOf(gateway)),
+    findFullTable(facts.host, host),
+  );
+  if (fault !== undefined) return hopOf(fields, fault);
   if (neigh === undefined || (neigh.state & NUD_FAILED) === 0) return hopOf(fields);
   const what = `${gateway} did not answer on ${eni.title}`;
   const fix = ['look at the ENI and its subnet in the console', `arping -I ${eni.ifname} ${gateway}`];

@@ -7,6 +7,7 @@ import { NUD_FAILED, NUD_NOARP, NUD_PERMANENT } from '../../netlink/uapi/neighbo
 import { RTN_LOCAL } from '../../netlink/uapi/rtnetlink.ts';
 import { finding } from '../catalogue.ts';
 import { findLinkObstacles } from '../doctor/find-link-obstacles.ts';
+import { findInsideFaults } from '../doctor/find-setting-fault.ts';
 import { findXfrmFault } from '../doctor/find-xfrm-fault.ts';
 import type { Finding } from '../finding.ts';
 import { linkId, podId } from '../node/element-id.ts';
@@ -47,6 +48,7 @@ export function sendingHops(context: ExplainContext, view: PodView, src: string,
     isPodAddress && !hasAddress ? addressMissing(view, src) : undefined,
     isPodAddress ? undefined : foreignSource(view, src),
     ...obstacles(view, netns, link),
+    ...findInsideFaults(netns, { ...view, prefix: inPod(view) }, familyOf(src)),
     findXfrmFault(netns, { dir: 'out', src, dst, ifindex: link.ifindex }, view.title, inPod(view)),
   );
   const pod0 = hopOf({ ...fields, details: linkLines(netns, link) }, fault);
@@ -71,6 +73,7 @@ export function receivingHop(context: ExplainContext, view: PodView, src: string
   const lines = linkLines(netns, link);
   const taken = [
     ...obstacles(view, netns, link),
+    ...findInsideFaults(netns, { ...view, prefix: inPod(view) }, familyOf(dst)),
     findXfrmFault(netns, { dir: 'in', src, dst, ifindex: link.ifindex }, view.title, inPod(view)),
   ];
   // Which of the two interfaces receives the packet is not known here.

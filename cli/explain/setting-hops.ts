@@ -1,5 +1,6 @@
 import { forwarding, ipForward, rpFilter, sysctlName } from '../../sysctl/sysctl-key.ts';
 import { finding } from '../catalogue.ts';
+import { findFullConntrack } from '../doctor/find-full-conntrack.ts';
 import { findXfrmFault } from '../doctor/find-xfrm-fault.ts';
 import type { Finding } from '../finding.ts';
 import { linkId, sysctlId } from '../node/element-id.ts';
@@ -45,6 +46,7 @@ export function forwardingHop(
       findForwardFault(context, { ...packet, iifs: [ifname], oifs }),
       findXfrmFault(host, { ...packet, dir: 'fwd', ifindex: iif }, 'the node'),
       findXfrmFault(host, { ...packet, dir: 'out', ifindex: oif }, 'the node'),
+      findFullConntrack(host),
     );
     return { hop: hopOf(fields, fault), isOn };
   }

@@ -54,6 +54,7 @@ function readDumps(rtnetlink: Rtnetlink): Omit<NetnsFacts, 'sysctls' | 'traffic'
 /** Settings that exist once in a namespace. */
 const GLOBAL: readonly (readonly string[])[] = [
   ['net', 'ipv4', 'ip_forward'],
+  ['net', 'ipv4', 'ip_default_ttl'],
   ['net', 'ipv4', 'ip_local_port_range'],
   ['net', 'ipv4', 'neigh', 'default', 'gc_thresh1'],
   ['net', 'ipv4', 'neigh', 'default', 'gc_thresh2'],
@@ -82,8 +83,11 @@ const PER_INTERFACE = {
     'accept_redirects',
     'accept_local',
   ],
-  ipv6: ['forwarding', 'disable_ipv6', 'accept_ra', 'accept_dad', 'addr_gen_mode', 'accept_redirects'],
+  ipv6: ['forwarding', 'disable_ipv6', 'accept_ra', 'accept_dad', 'addr_gen_mode', 'accept_redirects', 'hop_limit'],
 } as const;
+
+/** Settings of each interface for its neighbours, the same for both families. */
+const PER_NEIGHBOUR_TABLE = ['mcast_solicit', 'app_solicit'] as const;
 
 /** Reads the relevant settings of the current namespace, by dotted name; a setting that does not exist is left out. */
 function readSysctls(ifnames: readonly string[]): ReadonlyMap<string, string> {
@@ -98,11 +102,15 @@ function readSysctls(ifnames: readonly string[]): ReadonlyMap<string, string> {
 
 function interfaceKeys(ifnames: readonly string[]): readonly SysctlKey[] {
   // A message without a name names no file.
-  return ['all', 'default', ...ifnames.filter((name) => name !== '')].flatMap((scope) =>
-    (['ipv4', 'ipv6'] as const).flatMap((family) =>
-      PER_INTERFACE[family].map((name) => sysctlKey('net', family, 'conf', scope, name)),
-    ),
+  const scopes = ifnames.filter((name) => name !== '');
+  const families = ['ipv4', 'ipv6'] as const;
+  const ofConf = ['all', 'default', ...scopes].flatMap((scope) =>
+    families.flatMap((family) => PER_INTERFACE[family].map((name) => sysctlKey('net', family, 'conf', scope, name))),
   );
+  const ofNeighbours = scopes.flatMap((scope) =>
+    families.flatMap((family) => PER_NEIGHBOUR_TABLE.map((name) => sysctlKey('net', family, 'neigh', scope, name))),
+  );
+  return [...ofConf, ...ofNeighbours];
 }
 
 /**

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { CATALOGUE } from '../../cli/catalogue.ts';
-import { FOREIGN_FAULTS } from '../e2e/support/foreign-faults.ts';
+import { FOREIGN_FAULTS, HARMLESS, IPV6_FAULTS } from '../e2e/support/foreign-faults.ts';
 import { NODE_FAULTS } from '../e2e/support/node-faults.ts';
 
 const PAGE = readFileSync(new URL('../../docs/kernel-state.md', import.meta.url), 'utf8');
@@ -9,7 +9,7 @@ const PAGE = readFileSync(new URL('../../docs/kernel-state.md', import.meta.url)
 /** Rows of the tables by the heading above them: finding and name of the packet test. */
 function rowsOf(heading: string): readonly (readonly [finding: string, fault: string])[] {
   const section = PAGE.split(`## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
-  return [...section.matchAll(/^\| [^|]+ \| `([a-z-]+)` \| ([^|]+) \|$/gm)].map(([, id = '', fault = '']) => [
+  return [...section.matchAll(/^\| [^|]+ \| `([a-z-]+)` \| ([^|`]+) \|$/gm)].map(([, id = '', fault = '']) => [
     id,
     fault,
   ]);
@@ -23,12 +23,13 @@ const nodeFaults = (outcome: 'mends' | 'refuses'): readonly PacketFault[] =>
     ...{ name, id: expects.doctor, isRequired: breaksPackets },
   }));
 
+const packetFault = ({ name, finds }: (typeof FOREIGN_FAULTS)[number]): PacketFault => ({
+  ...{ name, id: finds, isRequired: true },
+});
+
 const SECTIONS: readonly (readonly [heading: string, faults: readonly PacketFault[]])[] = [
-  ['Planned and repaired', nodeFaults('mends')],
-  [
-    'Reported by doctor and explain',
-    [...nodeFaults('refuses'), ...FOREIGN_FAULTS.map(({ name, finds }) => ({ name, id: finds, isRequired: true }))],
-  ],
+  ['Planned and repaired', [...nodeFaults('mends'), ...IPV6_FAULTS.map(packetFault)]],
+  ['Reported by doctor and explain', [...nodeFaults('refuses'), ...FOREIGN_FAULTS.map(packetFault)]],
 ];
 
 for (const [heading, faults] of SECTIONS) {
@@ -48,3 +49,29 @@ for (const [heading, faults] of SECTIONS) {
     );
   });
 }
+
+test('docs/kernel-state.md: a state without a packet test names another test that is there', (t) => {
+  const section = PAGE.split('### Limits of the whole machine\n')[1]?.split('\n## ')[0] ?? '';
+  const rows = [...section.matchAll(/^\| [^|]+ \| `([a-z-]+)` \| `(test\/[^`]+)`: ([^|]+) \|$/gm)];
+  t.true(rows.length >= 3, 'the table is read');
+  for (const [, id = '', path = '', title = ''] of rows) {
+    t.true(id in CATALOGUE, `${id} is a finding`);
+    t.true(
+      readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8').includes(`test('${title}'`),
+      `${path} has "${title}"`,
+    );
+  }
+});
+
+test('docs/kernel-state.md: what stops nothing is what was tried', (t) => {
+  const section = PAGE.split('## Tried, and stops nothing\n')[1]?.split('\n## ')[0] ?? '';
+  const names = [...section.matchAll(/^\| [^|]+ \| ([^|-]+[^|]*) \|$/gm)].map(([, name]) => name).slice(1);
+  t.deepEqual(names.toSorted(), HARMLESS.map(({ name }) => name).toSorted());
+});
+
+test('docs/kernel-state.md: each row has three columns, or two where nothing is called a fault', (t) => {
+  const tried = PAGE.split('## Tried, and stops nothing\n')[1]?.split('\n## ')[0] ?? '';
+  for (const line of PAGE.split('\n').filter((each) => each.startsWith('|'))) {
+    t.is(line.split('|').length - 2, tried.includes(line) && !line.startsWith('|---|---|---') ? 2 : 3, line);
+  }
+});

@@ -1,12 +1,19 @@
 import test, { type ExecutionContext } from 'ava';
 import { buildExecutables } from '../../tools/build.ts';
-import { isObject } from '../support/netns.ts';
-import { IS_LONG, partOf } from '../support/suite-part.ts';
+import { isObject, type NetnsView } from '../support/netns.ts';
+import { IS_LONG, longTest, partOf } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { readFaultScene } from './support/fault-scene.ts';
 import { placeOf } from './support/fault-trial.ts';
-import { FOREIGN_FAULTS, type ForeignFault, type ForeignScene, isShortForeignFault } from './support/foreign-faults.ts';
-import { askCli } from './support/run-cli.ts';
+import {
+  FOREIGN_FAULTS,
+  type ForeignFault,
+  type ForeignScene,
+  HARMLESS,
+  IPV6_FAULTS,
+  isShortForeignFault,
+} from './support/foreign-faults.ts';
+import { askCli, runCli } from './support/run-cli.ts';
 import type { AttachedPod } from './support/scene-node.ts';
 import { openTrial, type Trial } from './support/trial.ts';
 
@@ -25,6 +32,8 @@ test.before(async (t) => {
   trial = await openTrial({ ruleMode: 'compact', isDual: true });
   pod = await trial.addPod();
   await trial.addPod();
+  // A running agent repairs at once what is in its plan.
+  await trial.killAgent();
 });
 
 test.after.always(() => trial?.close());
@@ -47,7 +56,7 @@ async function readScene(trial: Trial, pod: AttachedPod): Promise<ForeignScene> 
   };
 }
 
-for (const fault of partOf(FOREIGN_FAULTS, isShortForeignFault)) {
+for (const fault of partOf([...FOREIGN_FAULTS, ...IPV6_FAULTS], isShortForeignFault)) {
   test.serial(`tke-eni doctor and explain: ${fault.name}`, async (t) => {
     t.timeout(60_000);
     if (trial === undefined || pod === undefined) throw new Error('there is no node');
@@ -55,18 +64,45 @@ for (const fault of partOf(FOREIGN_FAULTS, isShortForeignFault)) {
   });
 }
 
+for (const one of HARMLESS) {
+  longTest.serial(`tke-eni explain: does not fail for what stops no packet: ${one.name}`, async (t) => {
+    t.timeout(60_000);
+    if (trial === undefined || pod === undefined) throw new Error('there is no node');
+    const scene = await readScene(trial, pod);
+    const { target, source, netns } = wayOf(one, scene);
+    await netns.run(['sh', '-e', '-c', one.inject(scene)]);
+    try {
+      t.true(await pod.netns.ping(target), 'packets flow');
+      const { code, document } = await askCli(placeOf(trial), 'explain', source, '--to', target);
+      t.is(code, 0, JSON.stringify(document));
+    } finally {
+      await netns.run(['sh', '-e', '-c', one.undo(scene)]);
+    }
+  });
+}
+
+/** What a fault cuts, and where its commands run. */
+function wayOf(
+  { cuts = 'outside', ...fault }: Omit<ForeignFault, 'finds'>,
+  { trial, pod, ip6, nodeIp }: ForeignScene,
+): { readonly target: string; readonly source: string; readonly netns: NetnsView } {
+  const { ip, ipv6 } = trial.vpc.outside;
+  return {
+    target: { outside: ip, 'outside-ipv6': ipv6, node: nodeIp }[cuts],
+    source: cuts === 'outside-ipv6' ? ip6 : pod.ip,
+    netns: fault.in === 'pod' ? pod.netns : trial.node.netns,
+  };
+}
+
 async function tryFault(t: ExecutionContext, fault: ForeignFault, scene: ForeignScene): Promise<void> {
-  const { trial, pod, ip6, nodeIp } = scene;
+  const { trial, pod } = scene;
   const place = placeOf(trial);
-  const { outside } = trial.vpc;
-  const targets = { outside: outside.ip, 'outside-ipv6': outside.ipv6, node: nodeIp } as const;
-  const target = targets[fault.cuts ?? 'outside'];
-  const source = fault.cuts === 'outside-ipv6' ? ip6 : pod.ip;
-  const netns = fault.in === 'pod' ? pod.netns : trial.node.netns;
+  const { target, source, netns } = wayOf(fault, scene);
+  const { finds, explains = finds } = fault;
   const isFound = async (): Promise<readonly [doctor: boolean, explain: boolean, code: number | null]> => {
     const doctor = await askCli(place, 'doctor');
     const explain = await askCli(place, 'explain', source, '--to', target);
-    return [namesIt(doctor.document, fault), namesIt(explain.document, fault), explain.code];
+    return [namesIt(doctor.document, finds), namesIt(explain.document, explains), explain.code];
   };
   t.true(await pod.netns.ping(target), 'packets flow before');
   try {
@@ -75,15 +111,16 @@ async function tryFault(t: ExecutionContext, fault: ForeignFault, scene: Foreign
     t.deepEqual(await isFound(), [true, true, 1], 'doctor names it, explain names it and fails');
   } finally {
     await netns.run(['sh', '-e', '-c', fault.undo(scene)]);
+    if (fault.isPlanned === true) await runCli(place, 'repair');
   }
   await waitUntil(() => pod.netns.ping(target), { what: 'packets after it', timeoutMs: 10_000, everyMs: 100 });
   if (IS_LONG) t.deepEqual(await isFound(), [false, false, 0], 'both are silent when it is gone');
 }
 
-/** Tells whether a document has the fault's finding anywhere, as an error or a warning. */
-function namesIt(value: unknown, fault: ForeignFault): boolean {
-  if (Array.isArray(value)) return value.some((item) => namesIt(item, fault));
+/** Tells whether a document has a finding anywhere, as an error or a warning. */
+function namesIt(value: unknown, id: string): boolean {
+  if (Array.isArray(value)) return value.some((item) => namesIt(item, id));
   if (!isObject(value)) return false;
-  const isNamed = value['id'] === fault.finds && value['severity'] !== 'info';
-  return isNamed || Object.values(value).some((item) => namesIt(item, fault));
+  const isNamed = value['id'] === id && value['severity'] !== 'info';
+  return isNamed || Object.values(value).some((item) => namesIt(item, id));
 }

@@ -28,8 +28,11 @@ export type ForeignFault = {
   readonly in?: 'node' | 'pod';
   /** Whom the Pod does not reach then; default a host beyond the VPC. */
   readonly cuts?: 'outside' | 'outside-ipv6' | 'node';
-  /** Finding of doctor and explain. */
+  /** Finding of doctor, and of explain where that says nothing else. */
   readonly finds: FindingId;
+  readonly explains?: FindingId;
+  /** True when it is in the plan after all: `tke-eni repair` repairs it. */
+  readonly isPlanned?: boolean;
 };
 
 const DROP_ALL = 1;
@@ -216,13 +219,259 @@ const FIREWALL_FAULTS: readonly ForeignFault[] = [
   },
 ];
 
-/** All of them. */
-export const FOREIGN_FAULTS: readonly ForeignFault[] = [...FIREWALL_FAULTS, ...TRAFFIC_FAULTS];
+const WRONG_MAC = '02:de:ad:be:ef:09';
+
+const fixedNeighbour = (ip: string, link: string, state = 'permanent'): string =>
+  `ip neigh replace ${ip} lladdr ${WRONG_MAC} dev ${link} nud ${state}`;
+
+/** Writes a setting; entries that the kernel has learned are forgotten, as they would answer for a while. */
+const setting = (name: string, value: number, flushed?: string): string =>
+  `echo ${value} >/proc/sys/net/${name}${flushed === undefined ? '' : `; ip neigh flush dev ${flushed}`}`;
+
+/** Faults of neighbours, settings, rules and routes. */
+const NETNS_FAULTS: readonly ForeignFault[] = [
+  {
+    name: "fixed neighbour: the ENI's gateway",
+    inject: ({ gateway, eni }) => fixedNeighbour(gateway, eni.ifname),
+    undo: ({ gateway, eni }) => `ip neigh del ${gateway} dev ${eni.ifname}`,
+    finds: 'neigh-wrong-mac',
+  },
+  {
+    name: "fixed neighbour: the ENI's gateway, without ARP",
+    inject: ({ gateway, eni }) => fixedNeighbour(gateway, eni.ifname, 'noarp'),
+    undo: ({ gateway, eni }) => `ip neigh del ${gateway} dev ${eni.ifname}`,
+    finds: 'neigh-wrong-mac',
+  },
+  {
+    name: "fixed neighbour: the ENI's IPv6 gateway",
+    inject: ({ gateway6, eni }) => fixedNeighbour(gateway6, eni.ifname),
+    undo: ({ gateway6, eni }) => `ip neigh del ${gateway6} dev ${eni.ifname}`,
+    cuts: 'outside-ipv6',
+    finds: 'neigh-wrong-mac',
+  },
+  {
+    name: 'fixed neighbour: the Pod',
+    inject: ({ pod, hostVeth }) => fixedNeighbour(pod.ip, hostVeth),
+    undo: ({ pod, hostVeth }) => `ip neigh del ${pod.ip} dev ${hostVeth}`,
+    finds: 'neigh-wrong-mac',
+  },
+  {
+    name: 'fixed neighbour: the Pod, IPv6',
+    inject: ({ ip6, hostVeth }) => fixedNeighbour(ip6, hostVeth),
+    undo: ({ ip6, hostVeth }) => `ip neigh del ${ip6} dev ${hostVeth}`,
+    cuts: 'outside-ipv6',
+    finds: 'neigh-wrong-mac',
+  },
+  {
+    name: 'mcast_solicit 0 on the ENI',
+    inject: ({ eni: { ifname } }) => setting(`ipv4/neigh/${ifname}/mcast_solicit`, 0, ifname),
+    undo: ({ eni: { ifname } }) => setting(`ipv4/neigh/${ifname}/mcast_solicit`, 3, ifname),
+    finds: 'setting-stops-packets',
+  },
+  {
+    name: "mcast_solicit 0 on the Pod's host interface",
+    inject: ({ hostVeth }) => setting(`ipv4/neigh/${hostVeth}/mcast_solicit`, 0, hostVeth),
+    undo: ({ hostVeth }) => setting(`ipv4/neigh/${hostVeth}/mcast_solicit`, 3, hostVeth),
+    finds: 'setting-stops-packets',
+  },
+  {
+    name: "IPv6 mcast_solicit 0 on the Pod's host interface",
+    inject: ({ hostVeth }) => setting(`ipv6/neigh/${hostVeth}/mcast_solicit`, 0, hostVeth),
+    undo: ({ hostVeth }) => setting(`ipv6/neigh/${hostVeth}/mcast_solicit`, 3, hostVeth),
+    cuts: 'outside-ipv6',
+    finds: 'setting-stops-packets',
+  },
+  {
+    name: 'arp_ignore 8 in the Pod',
+    inject: ({ trial, hostVeth }) =>
+      `${setting('ipv4/conf/eth0/arp_ignore', 8)}; nsenter --net=${trial.node.netns.path} ip neigh flush dev ${hostVeth}`,
+    undo: () => setting('ipv4/conf/eth0/arp_ignore', 0),
+    in: 'pod',
+    finds: 'setting-stops-packets',
+  },
+  {
+    name: 'arp_ignore 2 for all of the Pod',
+    inject: ({ trial, hostVeth }) =>
+      `${setting('ipv4/conf/all/arp_ignore', 2)}; nsenter --net=${trial.node.netns.path} ip neigh flush dev ${hostVeth}`,
+    undo: () => setting('ipv4/conf/all/arp_ignore', 0),
+    in: 'pod',
+    finds: 'setting-stops-packets',
+  },
+  {
+    name: 'ip_default_ttl 1 in the Pod',
+    inject: () => setting('ipv4/ip_default_ttl', 1),
+    undo: () => setting('ipv4/ip_default_ttl', 64),
+    in: 'pod',
+    finds: 'setting-stops-packets',
+  },
+  {
+    name: 'hop_limit 1 in the Pod',
+    inject: () => setting('ipv6/conf/eth0/hop_limit', 1),
+    undo: () => setting('ipv6/conf/eth0/hop_limit', 64),
+    in: 'pod',
+    cuts: 'outside-ipv6',
+    finds: 'setting-stops-packets',
+  },
+  {
+    name: 'no rule leads to table local',
+    inject: () => 'ip rule del pref 0',
+    undo: () => 'ip rule add pref 0 from all lookup local',
+    cuts: 'node',
+    finds: 'rule-missing',
+    explains: 'route-missing',
+  },
+  {
+    name: 'blackhole route to the Pod in table local',
+    inject: ({ pod }) => `ip route add blackhole ${pod.ip}/32 table local`,
+    undo: ({ pod }) => `ip route del blackhole ${pod.ip}/32 table local`,
+    finds: 'blackhole-route',
+  },
+  {
+    name: 'unreachable route in the place of the route to the Pod',
+    inject: ({ pod }) => `ip route replace unreachable ${pod.ip}/32 table 3999`,
+    undo: ({ pod, hostVeth }) => `ip route replace ${pod.ip}/32 dev ${hostVeth} table 3999 proto 84 scope link`,
+    finds: 'blackhole-route',
+  },
+  {
+    name: "prohibit route in the ENI's table",
+    inject: ({ trial, table }) => `ip route add prohibit ${trial.vpc.outside.ip}/32 table ${table}`,
+    undo: ({ trial, table }) => `ip route del prohibit ${trial.vpc.outside.ip}/32 table ${table}`,
+    finds: 'blackhole-route',
+  },
+  {
+    name: 'rule that is unreachable, above ours',
+    inject: ({ pod }) => `ip rule add pref 1 from ${pod.ip} unreachable`,
+    undo: () => 'ip rule del pref 1',
+    finds: 'foreign-rule-above-ours',
+  },
+  {
+    name: 'rule that is a blackhole, above ours',
+    inject: ({ pod }) => `ip rule add pref 100 to ${pod.ip} blackhole`,
+    undo: () => 'ip rule del pref 100',
+    finds: 'foreign-rule-above-ours',
+  },
+  {
+    name: 'rule that skips ours',
+    inject: () => 'ip rule add pref 100 from all goto 32766',
+    undo: () => 'ip rule del pref 100',
+    finds: 'foreign-rule-above-ours',
+    explains: 'route-missing',
+  },
+];
+
+const ip6Off = (link: string): string => setting(`ipv6/conf/${link}/disable_ipv6`, 1);
+
+/** IPv6 state of the plan. */
+export const IPV6_FAULTS: readonly ForeignFault[] = [
+  {
+    name: 'disable_ipv6 1 on the ENI',
+    inject: ({ eni }) => ip6Off(eni.ifname),
+    undo: () => 'true',
+    cuts: 'outside-ipv6',
+    finds: 'eni-without-address',
+    isPlanned: true,
+  },
+  {
+    name: "disable_ipv6 1 on the Pod's host interface",
+    inject: ({ hostVeth }) => ip6Off(hostVeth),
+    undo: () => 'true',
+    cuts: 'outside-ipv6',
+    finds: 'route-missing',
+    isPlanned: true,
+  },
+  {
+    name: 'disable_ipv6 1 in the Pod',
+    inject: () => ip6Off('eth0'),
+    undo: () => 'true',
+    in: 'pod',
+    cuts: 'outside-ipv6',
+    finds: 'pod-address-missing',
+    isPlanned: true,
+  },
+  {
+    name: 'IPv6 forwarding 0',
+    inject: () => setting('ipv6/conf/all/forwarding', 0),
+    undo: () => 'true',
+    cuts: 'outside-ipv6',
+    finds: 'ip-forward-off',
+    isPlanned: true,
+  },
+];
+
+/** State that looks as if it stopped packets, and does not: nothing may call it an error. */
+export const HARMLESS: readonly Omit<ForeignFault, 'finds'>[] = [
+  {
+    name: 'arp_ignore 8 on the ENI',
+    inject: ({ eni: { ifname } }) => setting(`ipv4/conf/${ifname}/arp_ignore`, 8, ifname),
+    undo: ({ eni: { ifname } }) => setting(`ipv4/conf/${ifname}/arp_ignore`, 0),
+  },
+  {
+    name: 'arp_filter 1 on the ENI',
+    inject: ({ eni: { ifname } }) => setting(`ipv4/conf/${ifname}/arp_filter`, 1, ifname),
+    undo: ({ eni: { ifname } }) => setting(`ipv4/conf/${ifname}/arp_filter`, 0),
+  },
+  {
+    name: 'arp_filter 1 in the Pod',
+    inject: ({ trial, hostVeth }) =>
+      `${setting('ipv4/conf/eth0/arp_filter', 1)}; nsenter --net=${trial.node.netns.path} ip neigh flush dev ${hostVeth}`,
+    undo: () => setting('ipv4/conf/eth0/arp_filter', 0),
+    in: 'pod',
+  },
+  {
+    name: 'arp_ignore 1 in the Pod',
+    inject: ({ trial, hostVeth }) =>
+      `${setting('ipv4/conf/eth0/arp_ignore', 1)}; nsenter --net=${trial.node.netns.path} ip neigh flush dev ${hostVeth}`,
+    undo: () => setting('ipv4/conf/eth0/arp_ignore', 0),
+    in: 'pod',
+  },
+  {
+    name: 'rp_filter of all 1',
+    inject: () => setting('ipv4/conf/all/rp_filter', 1),
+    undo: () => setting('ipv4/conf/all/rp_filter', 0),
+  },
+  {
+    name: 'rp_filter 1 in the Pod',
+    inject: () => setting('ipv4/conf/eth0/rp_filter', 1),
+    undo: () => setting('ipv4/conf/eth0/rp_filter', 0),
+    in: 'pod',
+  },
+  {
+    name: 'IPv6 forwarding 0 on the ENI alone',
+    inject: ({ eni }) => setting(`ipv6/conf/${eni.ifname}/forwarding`, 0),
+    undo: ({ eni }) => setting(`ipv6/conf/${eni.ifname}/forwarding`, 1),
+    cuts: 'outside-ipv6',
+  },
+  {
+    name: 'multicast off on the ENI',
+    inject: ({ eni: { ifname } }) => `ip link set ${ifname} multicast off; ip neigh flush dev ${ifname}`,
+    undo: ({ eni: { ifname } }) => `ip link set ${ifname} multicast on`,
+    cuts: 'outside-ipv6',
+  },
+  {
+    name: 'clsact on the ENI, without a filter',
+    inject: ({ eni }) => `tc qdisc add dev ${eni.ifname} clsact`,
+    undo: ({ eni }) => `tc qdisc del dev ${eni.ifname} clsact`,
+  },
+  {
+    name: "shaper of the CNI plugin bandwidth on the Pod's host interface",
+    inject: ({ hostVeth }) => `tc qdisc add dev ${hostVeth} root tbf rate 10mbit burst 64kb latency 25ms`,
+    undo: ({ hostVeth }) => `tc qdisc del dev ${hostVeth} root`,
+  },
+  {
+    name: 'firewall that lets the node take answers and one port',
+    inject: () => chain('inet', 'input', 'policy drop; ct state established accept; tcp dport 22 accept'),
+    undo: () => 'nft delete table inet other',
+  },
+];
+
+/** All that is in no plan. */
+export const FOREIGN_FAULTS: readonly ForeignFault[] = [...FIREWALL_FAULTS, ...TRAFFIC_FAULTS, ...NETNS_FAULTS];
 
 /** One of each kind: what `make test` tries. */
 const SHORT: readonly string[] = [
   'nftables: netdev ingress of the ENI',
-
+  "fixed neighbour: the ENI's gateway",
+  "mcast_solicit 0 on the Pod's host interface",
   'XDP program on the ENI',
   "traffic filter that redirects at the ingress of the Pod's host interface",
   'IPsec policy that blocks what the node forwards',
