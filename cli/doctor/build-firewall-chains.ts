@@ -25,6 +25,8 @@ export type FirewallChain = {
   /** Links that a chain at ingress or egress is for; undefined: every link, or those are not known. */
   readonly devices: readonly string[] | undefined;
   readonly isDropPolicy: boolean;
+  /** Number of rules in its table: what one evaluation may cost. */
+  readonly ruleCount: number;
   /** What becomes of a packet; 'maybe' depends on a rule that is not supported here, of a chain whose policy is drop. */
   outcome(packet: Packet): 'dropped' | 'maybe' | 'passes';
   readonly element: ElementId;
@@ -66,10 +68,8 @@ function iptablesChains({ iptables }: Rulesets): readonly FirewallChain[] {
     const hook = BUILTIN[chain];
     if (hook === undefined || !PACKET_TABLES.includes(table)) return [];
     const program = `${family === 4 ? 'iptables' : 'ip6tables'}-${backend}`;
-    const byChain = Map.groupBy(
-      rules.filter((rule) => rule.backend === backend && rule.family === family && rule.table === table),
-      (rule) => rule.chain,
-    );
+    const ofTable = rules.filter((rule) => rule.backend === backend && rule.family === family && rule.table === table);
+    const byChain = Map.groupBy(ofTable, (rule) => rule.chain);
     const inTable = table === 'filter' ? '' : ` -t ${table}`;
     const isDropPolicy = policy === 'DROP';
     const name = `${chain} of ${program}${table === 'filter' ? '' : `, table ${table}`} (policy ${policy})`;
@@ -77,7 +77,7 @@ function iptablesChains({ iptables }: Rulesets): readonly FirewallChain[] {
       {
         title: `the chain ${name}`,
         name: `chain ${name}`,
-        ...{ hook, families: [family], devices: undefined, isDropPolicy },
+        ...{ hook, families: [family], devices: undefined, isDropPolicy, ruleCount: ofTable.length },
         outcome: (packet) =>
           outcomeOf(chain, isDropPolicy, (each) => evaluateIptablesRules(byChain.get(each) ?? [], packet)),
         element: `nft:${table}`,
@@ -128,6 +128,7 @@ function nftChains({ objects, iptables }: Rulesets): readonly FirewallChain[] {
           title: `the chain ${name} of the nftables table ${family} ${table} ${about}`,
           name: `chain ${family} ${table} ${name} ${about}`,
           ...{ hook, devices, isDropPolicy },
+          ruleCount: [...ofTable.values()].reduce((sum, rules) => sum + rules.length, 0),
           families: family === 'ip' ? [4] : family === 'ip6' ? [6] : [4, 6],
           outcome: (packet) =>
             outcomeOf(name, isDropPolicy, (chain) => evaluateNftRules(ofTable.get(chain) ?? [], packet)),

@@ -64,14 +64,15 @@ function buildTrips({ primary, enis, pods }: Outline): readonly Trip[] {
   });
 }
 
-/** More evaluations of rules than this take seconds: then the first Pod stands for all. */
-const MAX_TRIPS = 1_000;
+/** Most evaluations of rules for one chain, so that it takes no seconds. Paths beyond it are not tried. */
+const MAX_EVALUATIONS = 200_000;
 
 /** Returns the paths that a chain loses: of the first Pod of each family, or else of the first Pod that loses one. */
 function lostBy(chain: FirewallChain, trips: readonly Trip[]): readonly Trip[] {
   const first = trips.filter((trip) => trip.isFirst && isLost(chain, trip));
   if (first.length > 0) return first;
-  const other = trips.slice(0, MAX_TRIPS).find((trip) => !trip.isFirst && isLost(chain, trip));
+  const tried = Math.ceil(MAX_EVALUATIONS / Math.max(1, chain.ruleCount));
+  const other = trips.slice(0, tried).find((trip) => !trip.isFirst && isLost(chain, trip));
   return other === undefined ? [] : [other];
 }
 
