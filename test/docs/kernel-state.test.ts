@@ -69,9 +69,11 @@ test('docs/kernel-state.md: what stops nothing is what was tried', (t) => {
   t.deepEqual(names.toSorted(), HARMLESS.map(({ name }) => name).toSorted());
 });
 
-test('docs/kernel-state.md: each row has three columns, or two where nothing is called a fault', (t) => {
-  const tried = PAGE.split('## Tried, and stops nothing\n')[1]?.split('\n## ')[0] ?? '';
-  for (const line of PAGE.split('\n').filter((each) => each.startsWith('|'))) {
-    t.is(line.split('|').length - 2, tried.includes(line) && !line.startsWith('|---|---|---') ? 2 : 3, line);
+test('docs/kernel-state.md: each table has three columns; settings have four, and what stops nothing has two', (t) => {
+  for (const section of PAGE.split(/^###? /m)) {
+    const expected = section.startsWith('Settings of') ? 4 : section.startsWith('Tried, and stops nothing') ? 2 : 3;
+    for (const line of section.split('\n').filter((each) => each.startsWith('|'))) {
+      t.is(line.split('|').length - 2, expected, line);
+    }
   }
 });
