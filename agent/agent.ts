@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import type { Kernel } from '../dataplane/kernel.ts';
 import { openNft } from '../dataplane/nft.ts';
-import { openMonitor } from '../netlink/monitor.ts';
+import { type Monitor, openMonitor } from '../netlink/monitor.ts';
 import { openRtnetlink } from '../netlink/rtnetlink.ts';
 import { runInBackground } from '../runtime/background.ts';
 import { serveHttpEndpoints } from '../runtime/http-endpoints.ts';
@@ -17,6 +17,8 @@ import { type AgentComponents, type AgentRuntime, createComponents } from './com
 import type { AgentConfig } from './config/options.ts';
 import { decideRuleMode } from './decide-rule-mode.ts';
 import { detach } from './detach.ts';
+import { followDirectRoutes } from './direct/follow-direct-routes.ts';
+import { followServiceCidrs, restoreServiceCidrs } from './direct/follow-service-cidrs.ts';
 import { followEgressExempt, restoreEgressExempt } from './eip/follow-egress-exempt.ts';
 import { followReadiness, type ReadinessListener } from './follow-readiness.ts';
 import { removeConflist } from './install/conflist.ts';
@@ -28,9 +30,11 @@ import { livenessOf } from './liveness.ts';
 import { startMaintenance } from './maintenance.ts';
 import { findCiliumConflists, probeNftables } from './node/node-probe.ts';
 import { releaseMemory } from './node/release-memory.ts';
+import type { NodeState } from './node-state.ts';
 import { openOps } from './ops/open-ops.ts';
 import { notReadyReason, type Readiness } from './readiness.ts';
 import { recover } from './recover.ts';
+import { followKernel } from './repair/follow-kernel.ts';
 import { objectOfEvent } from './repair/object-of.ts';
 import { type OwnWrites, openOwnWrites } from './repair/own-writes.ts';
 import { type ReconcileReport, reconcile } from './repair/reconcile.ts';
@@ -84,11 +88,11 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   const devices = openDevicePlugin(config, components, runtime, cluster);
   await adoptAtStart(config, components, { journal, kernel, supply, signal: shutdown.signal });
   chooseRuleMode(config, components, hasNftables, runtime.events);
-  if (config.egress === 'node') restoreEgressExempt(state, config.stateDir, readBootId());
+  restorePlan(config, state);
   const loop = openRepairLoop(config, components, readiness);
   const acceptDeps = acceptSupplyDepsOf(config, components, cluster, () => loop.kick('supply'));
   const unsubscribe = supply.subscribe((event) => acceptSupply(acceptDeps, event));
-  const monitor = followKernel(loop, runtime);
+  const monitor = followKernel({ ...runtime, loop, open: openKernelMonitor, random: runtime.random ?? (() => 0.5) });
   await recover(useCases);
   await firstPass(loop, log);
 
@@ -121,11 +125,8 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
     },
   };
   runInBackground('following the readiness', followReadiness(state, isReady, shutdown.signal, onReadiness));
-  if (cluster !== undefined) {
-    runInBackground('writing to the API server', cluster.publish(isReady, shutdown.signal));
-    if (config.egress === 'node')
-      runInBackground('following egress', followEgress(components, cluster, loop, shutdown.signal));
-  }
+  if (cluster !== undefined) runInBackground('writing to the API server', cluster.publish(isReady, shutdown.signal));
+  followPlan(config, components, runtime, { loop, cluster, signal: shutdown.signal });
 
   return {
     close: async () => {
@@ -177,6 +178,44 @@ function followEgress(
   signal: AbortSignal,
 ): Promise<void> {
   return followEgressExempt({ state, pods, conntrack, log, loop }, signal);
+}
+
+/** Restores what the last plan knew from the API server. */
+function restorePlan({ stateDir, egress }: AgentConfig, state: NodeState): void {
+  restoreServiceCidrs(state, stateDir);
+  if (egress === 'node') restoreEgressExempt(state, stateDir, readBootId());
+}
+
+type Followed = {
+  readonly loop: RepairLoop;
+  readonly cluster: ClusterConnection | undefined;
+  readonly signal: AbortSignal;
+};
+
+/** Starts to follow what of the plan is from the API server, and lets Pods with exclusive ENIs follow the plan. */
+function followPlan(
+  { serviceCidrs: configured, egress }: AgentConfig,
+  components: AgentComponents,
+  { kube, random = () => 0.5, events = NO_EVENTS }: AgentRuntime,
+  { loop, cluster, signal }: Followed,
+): void {
+  const { state, finder, metrics, useCases } = components;
+  const { clock, log } = useCases;
+  const hasDirect = (): boolean => finder.current()?.hasDirect === true;
+  const changed = (): void => {
+    loop.kick('ranges of Services');
+    state.changed.notify();
+  };
+  runInBackground(
+    'following the ranges of Services',
+    followServiceCidrs({ state, configured, kube, hasDirect, clock, random, log, events, metrics, changed }, signal),
+  );
+  runInBackground(
+    'following the routes of Pods with exclusive ENIs',
+    followDirectRoutes({ ...useCases, nodeNetwork: finder.current }, signal),
+  );
+  if (cluster !== undefined && egress === 'node')
+    runInBackground('following egress', followEgress(components, cluster, loop, signal));
 }
 
 function reportReadiness({ state, operationLog }: AgentComponents, readiness: Readiness): void {
@@ -320,18 +359,15 @@ function recordRuleMode({ state, metrics, useCases }: AgentComponents, report: R
   useCases.log.info('rule mode changed', { from: before, to: state.ruleMode });
 }
 
-function followKernel(loop: RepairLoop, { log }: AgentRuntime): { close(): void } {
-  const monitor = openMonitor({
+/** Subscribes to what repair follows. @throws LibcError */
+function openKernelMonitor(): Monitor {
+  return openMonitor({
     groups: [
       ...(['link', 'ipv4-ifaddr', 'ipv6-ifaddr', 'ipv4-route', 'ipv6-route', 'ipv4-rule', 'ipv6-rule'] as const),
       ...(['ipv4-netconf', 'ipv6-netconf', 'nftables'] as const),
     ],
     rcvbufBytes: MONITOR_BUFFER_BYTES,
   });
-  loop.follow(monitor).catch((error: unknown) => {
-    log.error('kernel notifications ended, only the timer repairs now', { error });
-  });
-  return monitor;
 }
 
 /** Returns the dependencies of draining the spool. Executables know only the socket, and spool beside it. */

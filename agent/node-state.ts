@@ -66,6 +66,8 @@ export class NodeState {
   ruleMode: RuleMode = 'compact';
   /** Addresses of Pods that request an EIP, sorted; used with `--egress=node` only. */
   egressExempt: readonly string[] = [];
+  /** Ranges of Services as the cluster has them; empty: not known, or not read. `--service-cidrs` is before them. */
+  serviceCidrs: readonly string[] = [];
   /** Every conflict that was logged. */
   reportedConflicts: readonly string[] = [];
   /** Those of them that stop packets; empty when there are none. */

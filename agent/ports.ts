@@ -22,6 +22,11 @@ export type PodWiring = {
    */
   unwire(pod: PodNetwork, netnsPath: string): Promise<void>;
   /**
+   * Makes the routes inside a Pod with an exclusive ENI equal to its plan, which changes with the ranges of Services.
+   * Idempotent. Returns the changes as command lines; none for a Pod of another kind, or without a namespace.
+   */
+  updateRoutes(pod: PodNetwork, netnsPath: string): Promise<readonly string[]>;
+  /**
    * Checks in the kernel what was just wired: its link, and where a packet to each address would go. The cost does not
    * depend on the number of Pods. Returns one text for each difference.
    */

@@ -66,6 +66,7 @@ export function createPrimaryFinder({
         ...found,
         ruleMode: state.ruleMode,
         ...(hasDirect(state) ? { hasDirect: true } : {}),
+        ...(settings.serviceCidrs.length === 0 ? { serviceCidrs: state.serviceCidrs } : {}),
         ...(isExempting ? { egressExempt: state.egressExempt } : {}),
       };
     },

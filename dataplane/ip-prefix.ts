@@ -39,6 +39,14 @@ export function canonicalPrefix(prefix: string): string {
   return `${canonicalAddress(address)}/${length}`;
 }
 
+/** Renders a prefix with a canonical address whose host bits are zero, as the kernel wants the destination of a route. */
+export function networkPrefix(prefix: string): string {
+  const [address = ''] = prefix.split('/');
+  const length = prefixLength(prefix);
+  const bytes = parseIp(address)?.map((byte, at) => byte & (0xff00 >> Math.min(8, Math.max(0, length - 8 * at))));
+  return bytes === undefined ? prefix : `${formatIp(bytes, 0, bytes.length)}/${length}`;
+}
+
 /** Returns the prefix of this one address: /32 or /128. The only place where the families differ in the data plane. */
 export function hostPrefix(address: string): string {
   return `${canonicalAddress(address)}/${bits(familyOf(address))}`;

@@ -37,6 +37,12 @@ export const NODE_EVENTS = {
       "an ENI, or an address, of the status would take the node's own traffic or is none that a Pod can have; the message has the reason. The rest of the supply is used",
     cure: 'see who wrote the status: ipamd repairs it from the cloud; correct the file of `--supply-file`',
   },
+  ServiceCidrsUnknown: {
+    type: 'Warning',
+    cause:
+      'the node has exclusive ENIs, and no range of Services is known: their Pods reach no Service and no cluster DNS; the message has what was tried',
+    cure: 'set `--service-cidrs` to the value of kube-apiserver’s `--service-cluster-ip-range`; or grant the ClusterRole `tke-eni-agent-service-cidrs`',
+  },
   RuleMode: {
     type: 'Normal',
     cause: 'policy rules are laid out in another mode than before; the message says why',

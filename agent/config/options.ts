@@ -247,7 +247,7 @@ export const OPTIONS = {
     'service-cidrs',
     cidrsValue,
     '',
-    "Networks of Services. Pods with a whole ENI (tke-direct-eni) reach them through the node, where kube-proxy's rules are; '' leads only the node's own addresses and 169.254.0.0/16 there.",
+    "Networks of Services. Pods with a whole ENI (tke-direct-eni) reach them through the node, where kube-proxy's rules are; '' reads them from the cluster: ServiceCIDR objects, or kubeadm's ConfigMap.",
   ),
   nodePort: option(
     'Data plane',

@@ -9,6 +9,7 @@ import { DEFAULT_ENI_MARK_MASK } from '../../dataplane/numbers.ts';
 import { planEni } from '../../dataplane/plan-eni.ts';
 import { planHost } from '../../dataplane/plan-host.ts';
 import { type UnwiredPod, unwirePod } from '../../dataplane/unwire-pod.ts';
+import { updateDirectRoutes } from '../../dataplane/update-direct-routes.ts';
 import { unwireDirectPod, wireDirectPod } from '../../dataplane/wire-direct-pod.ts';
 import { wirePod } from '../../dataplane/wire-pod.ts';
 import { type Netns, openOwnNetns } from '../../netlink/netns.ts';
@@ -84,6 +85,15 @@ export function openPodWiring({
       const render = () => renderUnwiring(network, pod);
       changed?.(pod.key, render);
       log.info('kernel changed', { requests: render(), cause: `DEL ${pod.alias}` });
+    },
+    updateRoutes: async (pod, netnsPath) => {
+      using netns = pod.kind === 'direct-eni' ? sandboxes.find(netnsPath) : undefined;
+      if (netns === undefined) return [];
+      const lines = await updateDirectRoutes(kernel, netns, node(), pod);
+      if (lines.length === 0) return lines;
+      changed?.(pod.key, () => lines);
+      log.info('kernel changed', { requests: lines, cause: `routes of ${pod.alias}` });
+      return lines;
     },
     verify: (pod) => (pod.kind === 'ipam' ? [] : verify(kernel.rtnetlink, pod)),
     check: async (pod, netns, depth) => {

@@ -7,6 +7,7 @@ export type ClusterMetrics = {
   objectFaults(kind: 'annotation' | 'object', count: number): void;
   apiSilence(silenceMs: number): void;
   missingRight(right: string, isMissing: boolean): void;
+  serviceCidrsUnknown(isUnknown: boolean): void;
 };
 
 const MS_PER_S = 1000;
@@ -42,11 +43,17 @@ export function createClusterMetrics(registry: Registry): ClusterMetrics {
     help: 'Time since the last contact with the API server; infinite when there was none.',
     registers,
   });
+  const serviceCidrsUnknown = new Gauge({
+    name: 'tke_eni_service_cidrs_unknown',
+    help: '1 when the node has exclusive ENIs and no range of Services is known: their Pods reach no Service.',
+    registers,
+  });
   return {
     published: (outcome) => publications.inc({ outcome }),
     offers: (count) => offers.set(count),
     objectFaults: (kind, count) => faults.set({ kind }, count),
     missingRight: (right, isMissing) => (isMissing ? rights.set({ right }, 1) : rights.remove({ right })),
+    serviceCidrsUnknown: (isUnknown) => serviceCidrsUnknown.set(isUnknown ? 1 : 0),
     apiSilence: (silenceMs) => silence.set(silenceMs / MS_PER_S),
   };
 }

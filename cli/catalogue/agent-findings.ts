@@ -37,6 +37,13 @@ export const AGENT_FINDINGS = {
     severity: 'info',
     isOurs: false,
   },
+  'service-cidrs-unknown': {
+    title: 'No range of Services is known, and the node has exclusive ENIs',
+    why: 'Pods with an exclusive ENI reach Services through the node, by a route for each range. Without one they send packets for Services, and for the cluster’s DNS, to the VPC, which drops them.',
+    cure: 'Set `--service-cidrs` to the value of kube-apiserver’s `--service-cluster-ip-range`; or let the agent list ServiceCIDRs (ClusterRole `tke-eni-agent-service-cidrs`). The event `ServiceCidrsUnknown` of the Node says what was tried.',
+    severity: 'warning',
+    isOurs: false,
+  },
   'journal-missing': {
     title: 'The agent has no journal on this node',
     why: 'Without it only the kernel shows which addresses are in use; the agent adopts what it finds before it serves.',

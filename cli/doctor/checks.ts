@@ -16,6 +16,7 @@ import { NFT_CHECK } from './check-nft.ts';
 import { MAC_CHECK, POD_LINKS_CHECK } from './check-pod-links.ts';
 import { RP_FILTER_CHECK } from './check-rp-filter.ts';
 import { RULES_CHECK, TABLES_CHECK } from './check-rules.ts';
+import { SERVICE_CIDRS_CHECK } from './check-service-cidrs.ts';
 import { TRAFFIC_CHECK } from './check-traffic.ts';
 
 /**
@@ -28,6 +29,7 @@ export const CHECKS: readonly Check[] = [
   ENIS_CHECK,
   DEFAULT_ROUTES_CHECK,
   POD_LINKS_CHECK,
+  SERVICE_CIDRS_CHECK,
   MAC_CHECK,
   RULES_CHECK,
   TABLES_CHECK,

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { PUBLISHED_RIGHTS, type Rule } from '../conf/published-rights.ts';
+import { OWN_RIGHTS, PUBLISHED_RIGHTS, type Rule } from '../conf/published-rights.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { clusterOfFile } from './cluster-of-file.ts';
@@ -133,7 +133,12 @@ test.serial(
 );
 
 for (const component of COMPONENTS) {
-  const rules: readonly Rule[] = [...(PUBLISHED_RIGHTS[`tke-eni-${component}`] ?? []), ...OF_EVERYBODY];
+  const account = `tke-eni-${component}`;
+  const rules: readonly Rule[] = [
+    ...(PUBLISHED_RIGHTS[account] ?? []),
+    ...(OWN_RIGHTS[account] ?? []),
+    ...OF_EVERYBODY,
+  ];
 
   test.serial(`${component}: is allowed what is published, and denied all else that the server has`, async (t) => {
     const [api, token] = [openApi(running()), await tokenOf(component)];

@@ -26,6 +26,16 @@ type Case = {
 };
 
 const CASES: readonly Case[] = [
+  {
+    alert: 'TkeEniServiceCidrsUnknown',
+    when: 'one of two nodes with exclusive ENIs knows no range of Services',
+    series: {
+      'tke_eni_service_cidrs_unknown{node="a",job="tke-eni-agent"}': '1x60',
+      'tke_eni_service_cidrs_unknown{node="b",job="tke-eni-agent"}': '0x60',
+    },
+    atMinutes: 20,
+    fires: 1,
+  },
   { alert: 'TkeEniAgentDown', when: 'no agent was ever scraped', series: { x: '1x60' }, atMinutes: 10, fires: 1 },
   {
     alert: 'TkeEniAgentDown',

@@ -20,7 +20,7 @@ import {
   PODS,
   settingsInput,
 } from './base-scene.ts';
-import { PUBLISHED_RIGHTS } from './published-rights.ts';
+import { OWN_RIGHTS, PUBLISHED_RIGHTS } from './published-rights.ts';
 import {
   KUBERNETES_FOLDER,
   listFiles,
@@ -30,6 +30,7 @@ import {
   strings,
 } from './read-manifests.ts';
 
+const OF_SERVICES = 'tke-eni-agent-service-cidrs';
 const EXAMPLE = join(KUBERNETES_FOLDER, 'overlays/example');
 const MS = 1_000;
 const PROBES = ['startupProbe', 'livenessProbe', 'readinessProbe'] as const;
@@ -50,6 +51,7 @@ test('base: has what a cluster needs, in kube-system or of the whole cluster', (
     [
       ...named('CustomResourceDefinition', ...RESOURCE_KINDS.map(({ plural }) => `${plural}.${group}`)),
       ...['ServiceAccount', 'ClusterRole', 'ClusterRoleBinding'].flatMap((kind) => named(kind, AGENT, IPAMD)),
+      ...['ClusterRole', 'ClusterRoleBinding'].flatMap((kind) => named(kind, OF_SERVICES)),
       ...named('DaemonSet', AGENT),
       ...['Deployment', 'ConfigMap', 'Service', 'PodDisruptionBudget'].flatMap((kind) => named(kind, IPAMD)),
     ].sort(),
@@ -85,6 +87,13 @@ test('ClusterRoles: are the published ones, and nothing more', (t) => {
     t.is(at(role, 'metadata', 'name'), name);
     t.deepEqual(asSets(listOf(role['rules'])), asSets(PUBLISHED_RIGHTS[name] ?? []), name);
   }
+});
+
+test('ClusterRoles: what is beyond the published ones is in one of its own, of the agent', (t) => {
+  t.deepEqual(findInBase('ClusterRole', OF_SERVICES)['rules'], OWN_RIGHTS[AGENT]);
+  const binding = findInBase('ClusterRoleBinding', OF_SERVICES);
+  t.is(at(binding, 'roleRef', 'name'), OF_SERVICES);
+  t.deepEqual(binding['subjects'], findInBase('ClusterRoleBinding', AGENT)['subjects']);
 });
 
 test('ClusterRoleBindings: give each account its own role', (t) => {

@@ -8,6 +8,11 @@ export type Rule = {
 const OURS = ['networking.tke.cloud.tencent.com'];
 const READ = ['get', 'list', 'watch'];
 
+/** Rights beyond those that the product publishes, each in a ClusterRole of its own that may be left out. */
+export const OWN_RIGHTS: Readonly<Record<string, readonly Rule[]>> = {
+  'tke-eni-agent': [{ apiGroups: ['networking.k8s.io'], resources: ['servicecidrs'], verbs: ['list'] }],
+};
+
 /** The rights that the product publishes for each component, as printed but for the order; the scheduler's lists are flat. */
 export const PUBLISHED_RIGHTS: Readonly<Record<string, readonly Rule[]>> = {
   'tke-eni-agent': [

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
-import { NODES } from '../../kube/resource-types.ts';
+import { CONFIG_MAPS, NODES } from '../../kube/resource-types.ts';
 import { longTest } from '../support/suite-part.ts';
 import { startTraffic } from '../support/traffic.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -11,6 +11,10 @@ import { countAssigned, createSystem, type SeenNec, type System } from '../syste
 import type { RunPodOptions, SystemPod } from '../system/system-node.ts';
 
 const NETWORKS = 'tke.cloud.tencent.com/networks';
+const SERVICE_CIDRS = {
+  ...{ group: 'networking.k8s.io', version: 'v1', plural: 'servicecidrs', kind: 'ServiceCIDR' },
+  isNamespaced: false,
+};
 const GROUPS = 'tke.cloud.tencent.com/pod-security-groups';
 const DIRECT = 'tke.cloud.tencent.com/direct-eni';
 
@@ -27,6 +31,10 @@ test.before(async () => {
       'enable-security-groups': 'true',
       'sync-interval': '10s',
     },
+  });
+  await system.cluster.admin.create(CONFIG_MAPS, {
+    ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kubeadm-config', namespace: 'kube-system' } },
+    data: { ClusterConfiguration: 'networking: {serviceSubnet: 10.96.0.0/16}\n' },
   });
   for (const { name } of system.nodes) {
     await system.awaitNec(name, 'warm', (nec) => countAssigned(nec) >= 5 && spare(nec).length > 0, 60_000);
@@ -92,6 +100,23 @@ test.serial('a spare ENI is there by itself, a Pod gets it whole, and packets fl
   // The warm pool of shared addresses goes on beside it.
   await system.node('n1').runPod('near-too');
   t.deepEqual(await auditThreeWays(system, { withinMs: 30_000 }), []);
+});
+
+test.serial('the ranges of Services are read from the cluster, and a Pod that runs follows them', async (t) => {
+  const node = system.node('n1');
+  const pod = node.pods.find(({ name }) => name === 'whole') as SystemPod;
+  const devTo = async (ip: string) => (await pod.sandbox.netns.ipJson('route', 'get', ip))[0]?.['dev'];
+  await waitUntil(async () => (await devTo('10.96.0.10')) === 'veth0', { what: 'the first range', timeoutMs: 60_000 });
+  t.is(await devTo('10.97.0.10'), 'eth0');
+  await system.cluster.admin.create(SERVICE_CIDRS, {
+    ...{ apiVersion: 'networking.k8s.io/v1', kind: 'ServiceCIDR', metadata: { name: 'more' } },
+    spec: { cidrs: ['10.96.0.0/16', '10.97.0.0/16'] },
+  });
+  // A new agent does not wait for the next time to read.
+  await node.killAgent();
+  await node.startAgent('ready');
+  await waitUntil(async () => (await devTo('10.97.0.10')) === 'veth0', { what: 'the second range', timeoutMs: 60_000 });
+  t.is(await devTo('10.96.0.10'), 'veth0');
 });
 
 longTest.serial('the agent is killed and started anew: a Pod with a whole ENI loses no packet', async (t) => {

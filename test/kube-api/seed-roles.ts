@@ -13,11 +13,16 @@ const FILES: Readonly<Record<SeedRole, string>> = {
 };
 const FOLDER = new URL('../../conf/kubernetes/', import.meta.url);
 
-/** Returns the ClusterRole that a component runs with. @throws Error when the file has none */
-export function seedClusterRole(role: SeedRole): JsonObject {
+/** Returns the ClusterRoles that a component runs with: the published one, then its own. */
+export function clusterRolesOf(role: SeedRole): readonly JsonObject[] {
   const file = new URL(FILES[role], FOLDER);
   const documents = parseAllDocuments(readFileSync(file, 'utf8')).map((document): unknown => document.toJS());
-  const found = documents.find((one) => isObject(one) && one['kind'] === 'ClusterRole');
-  if (!isObject(found)) throw new Error(`${file.pathname}: no ClusterRole`);
+  return documents.filter((one) => isObject(one)).filter((one) => one['kind'] === 'ClusterRole');
+}
+
+/** Returns the published ClusterRole of a component. @throws Error when the file has none */
+export function seedClusterRole(role: SeedRole): JsonObject {
+  const [found] = clusterRolesOf(role);
+  if (found === undefined) throw new Error(`${FILES[role]}: no ClusterRole`);
   return found;
 }

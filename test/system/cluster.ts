@@ -8,7 +8,7 @@ import { systemClock } from '../../runtime/clock.ts';
 import { ADMIN } from '../kube-api/auth/tokens.ts';
 import { connectInProcess } from '../kube-api/in-process.ts';
 import { renderKubeconfig } from '../kube-api/kubeconfig.ts';
-import { type SeedRole, seedClusterRole } from '../kube-api/seed-roles.ts';
+import { clusterRolesOf, type SeedRole } from '../kube-api/seed-roles.ts';
 import { type KubeApi, startKubeApi } from '../kube-api/start-kube-api.ts';
 
 /** The API server of a system, with the rights that the components run with. */
@@ -106,22 +106,23 @@ export async function startCluster(settings: Readonly<Record<string, string>>): 
   };
 }
 
-/** Binds the published ClusterRole of a component to its ServiceAccount. */
+/** Binds the ClusterRoles of a component to its ServiceAccount. */
 export async function bindRole(admin: KubeClient, role: SeedRole): Promise<void> {
   const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1', isNamespaced: false } as const;
-  // A ClusterRole of the file: an object with a name.
-  const clusterRole = seedClusterRole(role) as KubeObject;
-  await admin.create({ ...rbac, plural: 'clusterroles', kind: 'ClusterRole' }, clusterRole);
-  await admin.create(
-    { ...rbac, plural: 'clusterrolebindings', kind: 'ClusterRoleBinding' },
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata: { name: role },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
-      subjects: [{ kind: 'ServiceAccount', name: role, namespace: SYSTEM }],
-    },
-  );
+  for (const object of clusterRolesOf(role)) {
+    // A ClusterRole of the file: an object with a name.
+    const clusterRole = object as KubeObject;
+    const { name } = clusterRole.metadata;
+    await admin.create({ ...rbac, plural: 'clusterroles', kind: 'ClusterRole' }, clusterRole);
+    await admin.create(
+      { ...rbac, plural: 'clusterrolebindings', kind: 'ClusterRoleBinding' },
+      {
+        ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRoleBinding', metadata: { name } },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+        subjects: [{ kind: 'ServiceAccount', name: role, namespace: SYSTEM }],
+      },
+    );
+  }
 }
 
 function nodeObject({ name, instanceId, ip, cores, zone, labels, annotations }: NodeFacts): KubeObject {

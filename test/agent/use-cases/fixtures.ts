@@ -66,6 +66,10 @@ class TestWiring implements PodWiring {
     this.pods.delete(pod.alias);
   }
 
+  async updateRoutes(): Promise<readonly string[]> {
+    return [];
+  }
+
   verify(pod: PodNetwork): readonly string[] {
     this.duringCheck();
     return this.pods.has(pod.alias) ? this.differences : [`${pod.alias} is not wired`];

@@ -8,6 +8,7 @@ import {
   KERNEL_CHECK,
   NEIGH_CHECK,
 } from '../../../cli/doctor/check-kernel.ts';
+import { SERVICE_CIDRS_CHECK } from '../../../cli/doctor/check-service-cidrs.ts';
 import type { AgentProcess, AgentStatus, DoctorFacts } from '../../../cli/doctor/doctor-facts.ts';
 import { known, unknown } from '../../../cli/node/known.ts';
 import type { NodeFacts } from '../../../cli/node/node-facts.ts';
@@ -42,6 +43,13 @@ const CASES: readonly (readonly [Check, readonly Case[]])[] = [
     ],
   ],
   [STATE_CHECK, stateCases()],
+  [
+    SERVICE_CIDRS_CHECK,
+    [
+      ['a range is known', node(withDirect(['10.96.0.0/16'])), []],
+      ['none is known', node(withDirect([])), ['service-cidrs-unknown']],
+    ],
+  ],
   [CNI_CHECK, cniCases()],
   [
     KERNEL_CHECK,
@@ -112,6 +120,22 @@ for (const [check, cases] of CASES) {
       t.deepEqual(idsOf(check, doctorFacts(facts)), finds);
     });
   }
+}
+
+test('service-cidrs: is skipped on a node without exclusive ENIs', (t) => {
+  t.is(SERVICE_CIDRS_CHECK.evaluate(doctorFacts()).kind, 'skipped');
+});
+
+/** A node whose agent plans exclusive ENIs. */
+function withDirect(serviceCidrs: readonly string[]): NodeFacts {
+  const healthy = healthyNode();
+  if (healthy.agent.kind === 'unknown' || healthy.agent.value.node.kind === 'unknown') throw new Error('no record');
+  const { value: agent } = healthy.agent;
+  const { value: record } = healthy.agent.value.node;
+  return {
+    ...healthy,
+    agent: known({ ...agent, node: known({ ...record, node: { ...record.node, hasDirect: true, serviceCidrs } }) }),
+  };
 }
 
 test('br-netfilter: is skipped where no bridge has Pods', (t) => {

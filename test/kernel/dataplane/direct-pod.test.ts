@@ -4,6 +4,7 @@ import { hostVethFallbackName, nicAlias, sideName } from '../../../dataplane/hos
 import type { NodeNetwork, PodNetwork } from '../../../dataplane/network.ts';
 import { DIRECT_LINK_GROUP } from '../../../dataplane/numbers.ts';
 import { planNode } from '../../../dataplane/plan-node.ts';
+import { updateDirectRoutes } from '../../../dataplane/update-direct-routes.ts';
 import { unwireDirectPod, wireDirectPod } from '../../../dataplane/wire-direct-pod.ts';
 import { isWireError } from '../../../dataplane/wire-error.ts';
 import { deleteNetns, type Netns } from '../../../netlink/netns.ts';
@@ -184,6 +185,39 @@ test('checkDirectPod: names every difference that somebody made', async (t) => {
     t.regex((await found()).join('\n'), /the ENI's interface .* is missing/);
     sandbox.ip('link', 'del', 'veth0');
     t.regex((await found()).join('\n'), /Pod: interface veth0 is missing/);
+  });
+});
+
+test('updateDirectRoutes: a living Pod follows the ranges of Services and the addresses of the node, and nothing else', async (t) => {
+  await withTestNode(async (node) => {
+    const network = networkOf(node, 'compact');
+    const sandbox = node.createPodNetns();
+    const pod = wire(node, sandbox.netns, network, directPodOf(node));
+    const update = (to: NodeNetwork) => updateDirectRoutes(node.kernel, sandbox.netns, to, pod);
+    const devTo = (ip: string) => sandbox.ip.json('route', 'get', ip)[0]?.['dev'];
+    t.deepEqual(await update(network), []);
+    sandbox.ip('route', 'add', '192.0.2.0/24', 'via', '10.0.6.1', 'dev', 'eth0');
+    sandbox.ip('neigh', 'del', '169.254.1.1', 'dev', 'veth0');
+
+    const wider: NodeNetwork = { ...network, serviceCidrs: ['10.96.0.0/12', '10.200.0.0/16', 'fd01::/108'] };
+    const added = await update(wider);
+    t.is(added.length, 2, added.join('\n'));
+    t.deepEqual(await update(wider), []);
+    t.deepEqual(['10.200.0.1', '10.96.0.1', 'fd01::1', '8.8.8.8'].map(devTo), ['veth0', 'veth0', 'veth0', 'eth0']);
+    t.is(sandbox.ip.json('route', 'get', '10.200.0.1')[0]?.['prefsrc'], '10.0.6.5');
+    const left = await checkDirectPod(node.kernel, sandbox.netns, { node: wider, pod });
+    t.regex(left.join('\n'), /^Pod: neighbour 169\.254\.1\.1 on veth0 is missing[^\n]*$/);
+
+    const moved: NodeNetwork = {
+      ...network,
+      serviceCidrs: ['10.200.0.0/16'],
+      primary: { ...network.primary, addresses: ['10.0.0.77'] },
+    };
+    t.true((await update(moved)).length > 0);
+    t.deepEqual(['10.200.0.1', '10.96.0.1', '10.0.0.77', '192.0.2.1'].map(devTo), ['veth0', 'eth0', 'veth0', 'eth0']);
+    t.is(sandbox.ip('route', 'show', '192.0.2.0/24').trim(), '192.0.2.0/24 via 10.0.6.1 dev eth0');
+    sandbox.ip('link', 'del', 'veth0');
+    t.deepEqual(await update(network), [], 'a Pod without its second link has no routes to follow');
   });
 });
 

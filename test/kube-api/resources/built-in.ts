@@ -89,6 +89,9 @@ const GROUPS: Readonly<Record<string, readonly Short[]>> = {
   ],
   'coordination.k8s.io/v1': [{ kind: 'Lease', createsOnUpdate: true, strategy: LEASE_STRATEGY }],
   'discovery.k8s.io/v1': [{ kind: 'EndpointSlice', generation: 'all' }],
+  'networking.k8s.io/v1': [
+    { kind: 'ServiceCIDR', plural: 'servicecidrs', namespaced: false, subresources: ['status'], generation: 'spec' },
+  ],
   'policy/v1': [
     {
       kind: 'PodDisruptionBudget',

@@ -1,0 +1,111 @@
+import { join } from 'node:path';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { NodeEvents } from '../cluster/node-events.ts';
+import { readNodeRecord } from '../journal/node-file.ts';
+import { NODE_RECORD_FILE } from '../journal/node-record.ts';
+import type { NodeState } from '../node-state.ts';
+import type { Metrics } from '../observability/metrics.ts';
+import { readServiceCidrs, type ServiceCidrs } from './read-service-cidrs.ts';
+
+/** Dependencies of following the ranges of Services. */
+type ServiceCidrsDeps = {
+  readonly state: Pick<NodeState, 'serviceCidrs' | 'changed'>;
+  /** `--service-cidrs`; when it names a range, nothing is read. */
+  readonly configured: readonly string[];
+  /** Undefined without a cluster: then nothing is known but what is configured. */
+  readonly kube: Pick<KubeClient, 'get' | 'listPage'> | undefined;
+  /** Tells whether the node has exclusive ENIs, or Pods with one; other nodes need no range. */
+  readonly hasDirect: () => boolean;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+  readonly events: NodeEvents;
+  readonly metrics: Pick<Metrics, 'serviceCidrsUnknown'>;
+  /** Called after the ranges changed. */
+  readonly changed: () => void;
+};
+
+/** Interval of reading known ranges again; they change once in years. */
+const POLL_MS = 120_000;
+/** First and longest wait while no range is known, or the API server does not answer. */
+const RETRY: BackoffSettings = { firstMs: 5_000, maxMs: 300_000, factor: 2, jitter: 0.3 };
+/** Interval of asking whether the node has exclusive ENIs by now, where that is not notified. */
+const LOOK_MS = 10_000;
+
+/**
+ * Restores the ranges of the last plan: they hold until the API server answers. Never throws.
+ */
+export function restoreServiceCidrs(state: Pick<NodeState, 'serviceCidrs'>, stateDir: string): void {
+  try {
+    state.serviceCidrs = readNodeRecord(join(stateDir, NODE_RECORD_FILE)).node.serviceCidrs ?? [];
+  } catch {
+    // There is none yet, or one of another release: the API server answers soon enough.
+  }
+}
+
+/**
+ * Follows the ranges of Services until aborted, on a node with exclusive ENIs. The last ones known hold while the API
+ * server does not answer. That none is known is a Warning event, and a gauge of 0. Never rejects.
+ */
+export async function followServiceCidrs(deps: ServiceCidrsDeps, signal: AbortSignal): Promise<void> {
+  const { state, clock, hasDirect } = deps;
+  let failures = 0;
+  let nextMs = clock.monotonicMs();
+  let isReported = false;
+  while (!signal.aborted) {
+    const changed = state.changed.wait(LOOK_MS, signal);
+    if (hasDirect() && clock.monotonicMs() >= nextMs) {
+      const found = await look(deps, signal);
+      if (found.kind === 'read') accept(deps, found);
+      const count = knownCidrs(deps).length;
+      if (count === 0 && found.kind === 'read' && !isReported) report(deps, found.problems);
+      isReported = count === 0 && (isReported || found.kind === 'read');
+      failures = count === 0 || found.kind === 'failed' ? failures + 1 : 0;
+      nextMs = clock.monotonicMs() + waitMs(failures, deps.random);
+    }
+    deps.metrics.serviceCidrsUnknown(hasDirect() && knownCidrs(deps).length === 0);
+    await changed;
+  }
+}
+
+function knownCidrs({ configured, state }: Pick<ServiceCidrsDeps, 'configured' | 'state'>): readonly string[] {
+  return configured.length > 0 ? configured : state.serviceCidrs;
+}
+
+type Look = ({ readonly kind: 'read' } & ServiceCidrs) | { readonly kind: 'failed' };
+
+async function look({ configured, kube, log }: ServiceCidrsDeps, signal: AbortSignal): Promise<Look> {
+  if (configured.length > 0) return { kind: 'read', cidrs: [], source: '--service-cidrs', problems: [] };
+  if (kube === undefined) return { kind: 'read', cidrs: [], source: '', problems: ['the agent has no API server'] };
+  try {
+    return { kind: 'read', ...(await readServiceCidrs(kube, signal)) };
+  } catch (error) {
+    if (!signal.aborted) log.warn('the ranges of Services were not read, the last ones hold', { error });
+    return { kind: 'failed' };
+  }
+}
+
+/** Takes over what was read. That no source has a range any more is no reason to forget one. */
+function accept({ state, log, changed }: ServiceCidrsDeps, { cidrs, source, problems }: ServiceCidrs): void {
+  if (cidrs.length === 0 || cidrs.join() === state.serviceCidrs.join()) return;
+  log.info('ranges of Services', { cidrs, before: state.serviceCidrs, source, problems });
+  state.serviceCidrs = cidrs;
+  changed();
+}
+
+function report({ events }: ServiceCidrsDeps, problems: readonly string[]): void {
+  events.report(
+    'Warning',
+    'ServiceCidrsUnknown',
+    `no range of Services is known, Pods with an exclusive ENI reach no Service and no cluster DNS; set --service-cidrs (${problems.join('; ')})`,
+  );
+}
+
+function waitMs(failures: number, random: () => number): number {
+  if (failures > 0) return backoffMs(RETRY, failures, random());
+  // Nodes that start together do not ask together.
+  return POLL_MS * (0.75 + random() / 2);
+}

@@ -1,0 +1,37 @@
+import type { Netns } from '../netlink/netns.ts';
+import { openRtnetlinkIn } from '../netlink/rtnetlink.ts';
+import { openSysctl } from '../sysctl/sysctl.ts';
+import { applyOperations } from './apply.ts';
+import { EMPTY_STATE, type HostState } from './desired.ts';
+import { diffHost } from './diff.ts';
+import { findNic } from './direct-nic.ts';
+import type { Kernel } from './kernel.ts';
+import type { NodeNetwork, PodNetwork } from './network.ts';
+import { observeNetns } from './observe.ts';
+import { renderOperation } from './operation.ts';
+import { planDirectPod } from './plan-direct-pod.ts';
+
+/**
+ * Makes the routes inside a Pod with an exclusive ENI equal to its plan: what leads through the node changes with the
+ * ranges of Services and of bridge Pods. Routes of others stay. Idempotent.
+ * @returns the changes, as command lines; empty when there was none, or when the Pod is not wired (yet, or any more)
+ * @throws NetlinkError when the namespace cannot be read; ApplyError when a change is refused
+ */
+export async function updateDirectRoutes(
+  { nft }: Pick<Kernel, 'nft'>,
+  podNetns: Netns,
+  node: NodeNetwork,
+  pod: PodNetwork,
+): Promise<readonly string[]> {
+  using rtnetlink = openRtnetlinkIn(podNetns);
+  const nic = pod.nic === undefined ? undefined : findNic(rtnetlink.link.list(), pod.nic.mac);
+  const side = rtnetlink.link.get({ ifname: pod.podVeth.name });
+  if (nic === undefined || side === undefined || side.address !== pod.podVeth.mac) return [];
+  const { routes } = planDirectPod(node, pod, { nic: nic.ifindex, side: side.ifindex }).pod;
+  const desired: HostState = { ...EMPTY_STATE, routes };
+  const kernel = { rtnetlink, sysctl: openSysctl(podNetns), nft };
+  const { operations } = diffHost(desired, observeNetns(kernel, desired));
+  const ofRoutes = operations.filter(({ kind }) => kind === 'replace-route' || kind === 'delete-route');
+  const { done } = await applyOperations(kernel, ofRoutes);
+  return done.map((operation) => renderOperation(operation));
+}
