@@ -25,7 +25,7 @@ test('planDisturbances: in order, after the calm, within the time', async (t) =>
 
 test('planDisturbances: every kind comes in five minutes, whatever the seed', async (t) => {
   const all = new Set(planDisturbances(SPEC).map(({ what }) => what.kind));
-  t.is(all.size, 16);
+  t.is(all.size, 17);
   await assertLaw(t, () =>
     fc.property(seeds, (seed) => {
       const kinds = new Set(planDisturbances({ ...SPEC, seed }).map(({ what }) => what.kind));
