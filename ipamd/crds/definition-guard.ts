@@ -170,7 +170,10 @@ export class DefinitionGuard {
       const annotations = { [INSTALLED_AGAIN_ANNOTATION]: new Date(this.#deps.clock.nowMs()).toISOString() };
       await installDefinitions({ ...this.#deps, kinds, annotations }, signal);
     }
-    for (const { kind, state } of states) if (state.kind === 'standing') this.#uids.set(nameOf(kind), state.uid);
+    for (const { kind, state } of states) {
+      // Without the right to read it there is no uid, and the first one that is read later is no other.
+      if (state.kind === 'standing' && state.uid !== '') this.#uids.set(nameOf(kind), state.uid);
+    }
     if (gone.length === 0 && states.every(({ state }) => state.kind !== 'unknown')) this.#stand();
   }
 

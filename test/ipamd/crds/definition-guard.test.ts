@@ -120,6 +120,29 @@ test('DefinitionGuard: an API server that does not answer has lost nothing', asy
   all.ending.abort();
 });
 
+test('DefinitionGuard: the right to read definitions that comes late is no loss', async (t) => {
+  const clock = new VirtualClock();
+  const server = startInProcessApi({ clock });
+  await clock.run(installKinds(server.client()));
+  const action = { kind: 'status', code: 403, reason: 'Forbidden' } as const;
+  const resources = ['customresourcedefinitions'];
+  const grant = server.api.faults.add({ verbs: ['get'], resources, userAgent: 'ipamd', action });
+  const reports: (string | undefined)[] = [];
+  const client = server.client({ userAgent: 'ipamd' });
+  const guard = new DefinitionGuard({
+    ...{ client, clock, log: silentLogger },
+    report: (problem) => void reports.push(problem),
+  });
+  const ending = new AbortController();
+  void guard.run(ending.signal);
+  await clock.advance(60_000);
+  grant();
+  await clock.advance(60_000);
+  t.deepEqual(reports, []);
+  t.false(guard.lost.aborted);
+  ending.abort();
+});
+
 test('DefinitionGuard: goes on trying while it may not create one', async (t) => {
   const all = await world();
   const action = { kind: 'status', code: 403, reason: 'Forbidden' } as const;
