@@ -9,6 +9,8 @@ type ConntrackOptions = {
 };
 
 const TIMEOUT_MS = 5_000;
+/** Most characters that are kept of what the tool says went wrong. */
+const MAX_STDERR = 4_096;
 /** The fields of an entry that may hold an address; each is one sweep of the table. @see conntrack(8) */
 const SIDES = ['--orig-src', '--orig-dst', '--reply-src', '--reply-dst'] as const;
 /** A sweep stops at an entry that expires meanwhile; the next one deletes what it had not reached yet. */
@@ -52,17 +54,22 @@ async function remove(command: readonly string[]): Promise<string | undefined> {
 
 async function run([file = '', ...args]: readonly string[]): Promise<string | undefined> {
   const over = Promise.withResolvers<string | undefined>();
-  // The tool prints every entry that it deletes, and a Pod may have had a hundred thousand: its output is dropped.
-  const child = spawn(file, args, { stdio: ['ignore', 'ignore', 'pipe'], timeout: TIMEOUT_MS });
-  let stderr = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text;
-  });
-  child.once('error', (error) => over.resolve(error.message));
-  child.once('close', (code, signal) => {
-    // "0 flow entries have been deleted" has exit code 1 as well, and is success.
-    const isDone = code === 0 || (code === 1 && stderr.includes(' 0 flow entries'));
-    over.resolve(isDone ? undefined : `${stderr.trim() || 'it said nothing'} (${signal ?? `exit code ${code}`})`);
-  });
+  try {
+    // The tool prints every entry that it deletes, and a Pod may have had a hundred thousand: its output is dropped.
+    const child = spawn(file, args, { stdio: ['ignore', 'ignore', 'pipe'], timeout: TIMEOUT_MS });
+    let stderr = '';
+    child.once('error', (error) => over.resolve(error.message));
+    // Without a free file descriptor there is no pipe.
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      stderr = (stderr + text).slice(0, MAX_STDERR);
+    });
+    child.once('close', (code, signal) => {
+      // "0 flow entries have been deleted" has exit code 1 as well, and is success.
+      const isDone = code === 0 || (code === 1 && stderr.includes(' 0 flow entries'));
+      over.resolve(isDone ? undefined : `${stderr.trim() || 'it said nothing'} (${signal ?? `exit code ${code}`})`);
+    });
+  } catch (error) {
+    over.resolve(error instanceof Error ? error.message : String(error));
+  }
   return await over.promise;
 }

@@ -5,6 +5,9 @@
  * lost, and a Pod goes to another node with its address. Progress goes to standard error, results to standard output. Exit
  * code 1 when anything is not as it should be.
  */
+import { ALLOW_RELEASE_ANNOTATION } from '../../crd/names.ts';
+import { NODE_ENI_CONFIGS } from '../../ipamd/nodes/node-eni-configs.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
 import { NODES as NODE_OBJECTS, PODS as POD_OBJECTS } from '../../kube/resource-types.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { auditThreeWays } from '../system/audit-three-ways.ts';
@@ -141,6 +144,27 @@ async function waitForRecords({ cluster }: DemoSystem, pods: readonly DemoPod[])
   });
 }
 
+/**
+ * Confirms that the nodes are gone, as a person does for the last nodes of a cluster: a cluster without any Node is no
+ * proof. ipamd takes a confirmation away that it reads before it has seen that the Node is gone.
+ */
+async function confirmGone(up: DemoSystem): Promise<void> {
+  const body = { metadata: { annotations: { [ALLOW_RELEASE_ANNOTATION]: 'true' } } };
+  for (const name of NODES) {
+    await waitUntil(
+      async () => {
+        if ((await up.nec(name)) === undefined) return true;
+        const patched = up.cluster.admin.patch(NODE_ENI_CONFIGS, { name }, { kind: 'merge', body });
+        await patched.catch((error: unknown) => {
+          if (!isKubeError(error, 'NOT_FOUND')) throw error;
+        });
+        return false;
+      },
+      { what: `no NodeENIConfig ${name}`, timeoutMs: 60_000, everyMs: 500 },
+    );
+  }
+}
+
 /** Every Pod that came meanwhile talks to the outside by its own ENI, and everything agrees; then all goes. */
 async function conclude(stage: Stage): Promise<void> {
   const { system: up } = stage;
@@ -163,7 +187,7 @@ async function conclude(stage: Stage): Promise<void> {
   const without = await auditThreeWays(up);
   progress(`Pods deleted; audit: ${without.length} differences`);
   for (const name of NODES) await up.cluster.admin.delete(NODE_OBJECTS, { name });
-  for (const name of NODES) await up.awaitGone(name, 60_000);
+  await confirmGone(up);
   const left = enisOf(up);
   progress(`Nodes deleted; ENIs left in the cloud: ${left.length}`);
   await countRefused(up);
