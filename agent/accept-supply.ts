@@ -1,3 +1,4 @@
+import { NetlinkError } from '../netlink/netlink-error.ts';
 import { joinLimited } from '../runtime/limit-text.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { NodeEvents } from './cluster/node-events.ts';
@@ -32,33 +33,53 @@ export type AcceptSupplyDeps = {
   readonly supplyChanged: () => void;
 };
 
-/** Puts a supply in force, or reports why not. What is in force stays until a better one comes. */
-export function acceptSupply(deps: AcceptSupplyDeps, event: SupplyEvent): void {
+/**
+ * Puts a supply in force, or reports why not. What is in force stays until a better one comes.
+ * @returns `unjudged` when the kernel could not be read, so that nothing was decided: the same event is due again.
+ */
+export function acceptSupply(deps: AcceptSupplyDeps, event: SupplyEvent): 'accepted' | 'unjudged' {
   // Whatever the object says now, the agent's own fields may have to follow.
   deps.state.demandChanged.notify();
   if (event.kind === 'invalid') {
     // Its source has logged the fault.
     deps.metrics.supplyError();
     deps.operationLog.report('supply', () => ({ text: 'it cannot be read, see the log', isFailure: true }));
-    return;
+    return 'accepted';
   }
   if (!isForNode(event.supply, deps.nodeName)) {
     deps.metrics.supplyError();
     deps.log.error('supply is for another node, refused', { for: event.supply.nodeName, nodeName: deps.nodeName });
     const text = `for ${event.supply.nodeName}, not for ${deps.nodeName}: refused`;
     deps.operationLog.report('supply', () => ({ text, isFailure: true }));
-    return;
+    return 'accepted';
   }
-  const { state } = deps;
   if (event.observed !== undefined && event.observed.spec.life !== deps.life) {
     // Offers and writes of an agent with another journal may still be on their way: our own first write makes them
     // void, and then this object comes again.
     deps.log.info('supply is not used before the first write of this agent', { epoch: event.supply.epoch });
-    return;
+    return 'accepted';
   }
-  const { supply: allowed, refusals } = deps.refuse(event.supply);
-  reportRefusals(deps, refusals);
-  const supply = retainEnisInUse(allowed, state.supply, state.leases.values());
+  const judged = tryRefuse(deps, event.supply);
+  if (judged === undefined) return 'unjudged';
+  reportRefusals(deps, judged.refusals);
+  applyJudged(deps, event, judged.supply);
+  return 'accepted';
+}
+
+/** Returns what of a supply is allowed; undefined when the kernel could not be read. */
+function tryRefuse({ refuse, log }: AcceptSupplyDeps, supply: Supply): ReturnType<typeof refuseSupply> | undefined {
+  try {
+    return refuse(supply);
+  } catch (error) {
+    if (!(error instanceof NetlinkError)) throw error;
+    log.warn('the links and addresses of the node were not read', { epoch: supply.epoch, error });
+    return undefined;
+  }
+}
+
+function applyJudged(deps: AcceptSupplyDeps, event: SupplyEvent & { readonly kind: 'supply' }, allowed: Supply): void {
+  const { state } = deps;
+  const supply = retainEnisInUse(allowed, state.supply, state.leases.values(), event.supply);
   const result = state.pool.applySupply(supply, event.observed?.spec.observedEpoch);
   if (result.kind === 'distrusted') {
     reportDistrust(deps, result.epoch, result.inForce);

@@ -6,7 +6,6 @@ import { openRtnetlink } from '../netlink/rtnetlink.ts';
 import { runInBackground } from '../runtime/background.ts';
 import { serveHttpEndpoints } from '../runtime/http-endpoints.ts';
 import { openSysctl } from '../sysctl/sysctl.ts';
-import { acceptSupply } from './accept-supply.ts';
 import { adoptAtStart } from './adopt/adopt-at-start.ts';
 import { attach } from './attach.ts';
 import { check } from './check.ts';
@@ -49,6 +48,7 @@ import { refuseLiveSocket } from './server/unix-socket.ts';
 import { drainSpool, type SpoolDeps, watchSpool } from './spool.ts';
 import { statusOf } from './status.ts';
 import { openSupplyFile } from './supply/supply-file.ts';
+import { openSupplyAcceptor } from './supply-acceptor.ts';
 
 /** A running agent. */
 type RunningAgent = {
@@ -91,7 +91,8 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   restorePlan(config, state);
   const loop = openRepairLoop(config, components, readiness);
   const acceptDeps = acceptSupplyDepsOf(config, components, cluster, () => loop.kick('supply'));
-  const unsubscribe = supply.subscribe((event) => acceptSupply(acceptDeps, event));
+  const acceptor = openSupplyAcceptor(acceptDeps, { clock, log, random: runtime.random ?? (() => 0.5) });
+  const unsubscribe = supply.subscribe(acceptor.accept);
   const monitor = followKernel({ ...runtime, loop, open: openKernelMonitor, random: runtime.random ?? (() => 0.5) });
   await recover(useCases);
   await firstPass(loop, log);
@@ -136,6 +137,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
       await server.drain(DRAIN_MS);
       await devices?.close();
       unsubscribe();
+      acceptor.close();
       supply.close();
       cluster?.close();
       spool.close();

@@ -37,9 +37,13 @@ type Diff = { readonly operations: readonly Operation[]; readonly conflicts: rea
  * before what it used until now is deleted. First settings, links, addresses, routes and rules. Then the nftables
  * table, which moves packets from the old rules to the new ones. Then link groups, whose map entries must be loaded
  * first. Then old rules and old routes are deleted.
+ *
+ * While some object could not be read nothing is deleted, and a table that is there is not replaced: the plan may lack
+ * what belongs to a link that was not read.
  */
 export function diffHost(desired: HostState, observed: ObservedHost): Diff {
   const missing = missingLinks(desired, observed);
+  const isWhole = (observed.unreadable ?? []).length === 0;
   return {
     operations: [
       ...sysctlOperations(desired, observed),
@@ -48,10 +52,10 @@ export function diffHost(desired: HostState, observed: ObservedHost): Diff {
       ...routeReplacements(desired, observed, missing),
       ...neighReplacements(desired, observed, missing),
       ...ruleAdditions(desired, observed),
-      ...nftOperations(desired, observed),
+      ...(isWhole || observed.nft.restore === undefined ? nftOperations(desired, observed) : []),
       ...linkOperations(desired, observed, ({ group }) => (group === undefined ? {} : { group })),
-      ...ruleDeletions(desired, observed),
-      ...routeDeletions(desired, observed),
+      ...(isWhole ? ruleDeletions(desired, observed) : []),
+      ...(isWhole ? routeDeletions(desired, observed) : []),
     ],
     conflicts: [
       ...desired.links.filter((link) => missing.has(link.ifindex)).map(missingLink),

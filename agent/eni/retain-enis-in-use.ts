@@ -6,15 +6,21 @@ import type { ClaimMark, Supply, SupplyEni, TakenOver } from '../journal/supply.
  * and empty, so that no new Pod gets one; the routes and rules of their Pods stay until the last Pod ends. Also records
  * static addresses that the supply no longer lists while sandboxes here still have them: they belong to another Pod by
  * now.
+ * @param listed The supply as it came, with what the node refuses: an address that is refused was taken over by nobody.
  */
-export function retainEnisInUse(next: Supply, previous: Supply | undefined, leases: Iterable<Lease>): Supply {
+export function retainEnisInUse(
+  next: Supply,
+  previous: Supply | undefined,
+  leases: Iterable<Lease>,
+  listed: Supply = next,
+): Supply {
   const leaseList = [...leases];
   const named = new Set(next.enis.map(({ eniId }) => eniId));
   const used = new Set(leaseList.map(({ eniId }) => eniId));
   const retained = (previous?.enis ?? [])
     .filter(({ eniId }) => used.has(eniId) && !named.has(eniId))
     .map((eni): SupplyEni => ({ ...eni, attached: false, draining: true, addresses: [] }));
-  const takenOver = findTakenOver(next, previous, leaseList);
+  const takenOver = findTakenOver(listed, previous, leaseList);
   if (retained.length === 0 && takenOver.length === 0) return next;
   return { ...next, enis: [...next.enis, ...retained], ...(takenOver.length === 0 ? {} : { takenOver }) };
 }
@@ -24,9 +30,9 @@ export function retainEnisInUse(next: Supply, previous: Supply | undefined, leas
  * to the next Pod of the name, on another node. Such an entry ends only when the supply lists the address for the
  * sandbox's own Pod again. An address of the pool is never taken over.
  */
-function findTakenOver(next: Supply, previous: Supply | undefined, leases: readonly Lease[]): readonly TakenOver[] {
+function findTakenOver(listed: Supply, previous: Supply | undefined, leases: readonly Lease[]): readonly TakenOver[] {
   const before = new Set((previous?.takenOver ?? []).map(({ ip, leaseKey }) => `${ip} ${leaseKey}`));
-  const [marksBefore, marks] = [marksOf(previous), marksOf(next)];
+  const [marksBefore, marks] = [marksOf(previous), marksOf(listed)];
   return leases.flatMap((lease) => {
     const key = leaseKey(lease.containerId, lease.ifName);
     return lease.addresses.flatMap(({ ip }): readonly TakenOver[] => {

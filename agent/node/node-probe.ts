@@ -55,13 +55,16 @@ function unlessUnreadable<T>(otherwise: T, read: () => T): T {
   }
 }
 
-/** Reads the input of finding the primary interface. */
+/**
+ * Reads the input of finding the primary interface. What cannot be read is left out; passes report it.
+ * @throws NetlinkError also when changes interrupt a dump again and again
+ */
 export function readHostView(rtnetlink: Rtnetlink): HostView {
-  return {
+  return rtnetlink.skipUnreadable(() => ({
     links: rtnetlink.link.list(),
     addresses: rtnetlink.address.list(),
     mainRoutes: families().flatMap((family) => rtnetlink.route.list({ family, table: TABLE_MAIN })),
-  };
+  })).result;
 }
 
 /** Dumps the kinds of objects that an earlier agent may have left. */

@@ -7,6 +7,7 @@ import { nftReplaceCommands } from '../../dataplane/nft-table.ts';
 import type { ObservedHost, ObservedRoute, ObservedRule } from '../../dataplane/observed.ts';
 import { inverseOf, renderOperation } from '../../dataplane/operation.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
+import { asPlanned } from '../cli/diff/sight-fixture.ts';
 import { assertLaw } from '../support/law.ts';
 import { bareKernel, eni, node, pod } from './fixtures.ts';
 import { applyToModel } from './kernel-model.ts';
@@ -174,6 +175,15 @@ test('diffHost: reports an ENI whose name nftables cannot hold, and repairs the 
     ['name'],
   );
   t.true(operations.map(renderOperation).some((line) => line.includes('\udcff\udcfe')));
+});
+
+test('diffHost: deletes nothing while an object cannot be read, for the plan may lack what its link needs', (t) => {
+  const all = plan({ node, enis: [eni(5), eni(6)], pods: [] });
+  const without = plan({ node, enis: [eni(5)], pods: [] });
+  const observed = { ...asPlanned(all), nft: { text: 'of both', restore: 'of both' } };
+  const kinds = diffHost(without, observed).operations.map(({ kind }) => kind);
+  t.true(kinds.includes('delete-rule') && kinds.includes('delete-route') && kinds.includes('load-nft'));
+  t.deepEqual(diffHost(without, { ...observed, unreadable: ['RTM_GETLINK: broken'] }).operations, []);
 });
 
 test('diffHost: reports what could not be read, and repairs what could', (t) => {

@@ -90,3 +90,7 @@ test('retainEnisInUse: leaves alone what nothing is missing from', (t) => {
   const next = listing(mine);
   t.is(retainEnisInUse(next, listing(mine), [lease()]), next);
 });
+
+test('retainEnisInUse: an address that the node refuses was taken over by nobody', (t) => {
+  t.is(retainEnisInUse(listing(), listing(mine), [lease()], listing(mine)).takenOver, undefined);
+});
