@@ -29,15 +29,30 @@ const MAX_JUMPS = 16;
 
 /**
  * Evaluates a chain, and the chains that it jumps to, for a packet. Only certain results count: where a rule may accept
- * the packet, the result is 'maybe'; a rule that may drop it is ignored.
+ * the packet, the result is 'maybe'; a rule that may drop it is ignored. Each chain is evaluated once, however often it
+ * is jumped to.
  */
-export function evaluateChain(stepsOf: (chain: string) => readonly RuleStep[], chain: string, depth = 0): ChainOutcome {
-  if (depth > MAX_JUMPS) return 'maybe';
+export function evaluateChain(stepsOf: (chain: string) => readonly RuleStep[], chain: string): ChainOutcome {
+  const known = new Map<string, ChainOutcome>();
+  const follow = (target: string, depth: number): ChainOutcome => {
+    const found = known.get(target);
+    if (found !== undefined) return found;
+    if (depth > MAX_JUMPS) return 'maybe';
+    // A chain that leads to itself: the kernel refuses it, and nothing is certain.
+    known.set(target, 'maybe');
+    const outcome = evaluateSteps(stepsOf(target), (next) => follow(next, depth + 1));
+    known.set(target, outcome);
+    return outcome;
+  };
+  return follow(chain, 0);
+}
+
+function evaluateSteps(steps: readonly RuleStep[], follow: (chain: string) => ChainOutcome): ChainOutcome {
   // True when the packet may have returned from the chain already, without a decision.
   let mayPass = false;
-  for (const { match, verdict } of stepsOf(chain)) {
+  for (const { match, verdict } of steps) {
     if (match === 'no') continue;
-    const outcome = outcomeOf(verdict, (target) => evaluateChain(stepsOf, target, depth + 1));
+    const outcome = outcomeOf(verdict, follow);
     if (outcome === 'dropped' && match === 'maybe') continue;
     if (outcome === 'through' && verdict.kind === 'jump') continue;
     if (outcome === 'through' && match === 'maybe') {
