@@ -55,11 +55,12 @@ export async function followServiceCidrs(deps: ServiceCidrsDeps, signal: AbortSi
   let failures = 0;
   let nextMs = clock.monotonicMs();
   let isReported = false;
+  let missing: ReadonlySet<string> = new Set();
   while (!signal.aborted) {
     const changed = state.changed.wait(LOOK_MS, signal);
     if (hasDirect() && clock.monotonicMs() >= nextMs) {
       const found = await look(deps, signal);
-      if (found.kind === 'read') accept(deps, found);
+      if (found.kind === 'read') missing = accept(deps, found, missing);
       const count = knownCidrs(deps).length;
       if (count === 0 && found.kind === 'read' && !isReported) report(deps, found.problems);
       isReported = count === 0 && (isReported || found.kind === 'read');
@@ -78,8 +79,12 @@ function knownCidrs({ configured, state }: Pick<ServiceCidrsDeps, 'configured' |
 type Look = ({ readonly kind: 'read' } & ServiceCidrs) | { readonly kind: 'failed' };
 
 async function look({ configured, kube, log }: ServiceCidrsDeps, signal: AbortSignal): Promise<Look> {
-  if (configured.length > 0) return { kind: 'read', cidrs: [], source: '--service-cidrs', problems: [] };
-  if (kube === undefined) return { kind: 'read', cidrs: [], source: '', problems: ['the agent has no API server'] };
+  if (configured.length > 0)
+    return { kind: 'read', cidrs: [], source: '--service-cidrs', isComplete: false, problems: [] };
+  if (kube === undefined) {
+    const problems = ['the agent has no API server'];
+    return { kind: 'read', cidrs: [], source: '', isComplete: false, problems };
+  }
   try {
     return { kind: 'read', ...(await readServiceCidrs(kube, signal)) };
   } catch (error) {
@@ -88,12 +93,27 @@ async function look({ configured, kube, log }: ServiceCidrsDeps, signal: AbortSi
   }
 }
 
-/** Takes over what was read. That no source has a range any more is no reason to forget one. */
-function accept({ state, log, changed }: ServiceCidrsDeps, { cidrs, source, problems }: ServiceCidrs): void {
-  if (cidrs.length === 0 || cidrs.join() === state.serviceCidrs.join()) return;
-  log.info('ranges of Services', { cidrs, before: state.serviceCidrs, source, problems });
-  state.serviceCidrs = cidrs;
-  changed();
+/**
+ * Takes over what was read. A range that appears counts at once. One that is missing goes when two reads in a row lack
+ * it, of a source that has them all: without it living Pods reach no Service of that range.
+ * @param missing Ranges that the last read lacked
+ * @returns Ranges that this read lacked
+ */
+function accept(
+  { state, log, changed }: ServiceCidrsDeps,
+  { cidrs, source, isComplete, problems }: ServiceCidrs,
+  missing: ReadonlySet<string>,
+): ReadonlySet<string> {
+  const found = new Set(cidrs);
+  const lacking = isComplete ? state.serviceCidrs.filter((cidr) => !found.has(cidr)) : [];
+  const kept = state.serviceCidrs.filter((cidr) => !(lacking.includes(cidr) && missing.has(cidr)));
+  const next = [...new Set([...kept, ...cidrs])].sort();
+  if (next.join() !== state.serviceCidrs.join()) {
+    log.info('ranges of Services', { cidrs: next, before: state.serviceCidrs, source, problems });
+    state.serviceCidrs = next;
+    changed();
+  }
+  return new Set(lacking);
 }
 
 function report({ events }: ServiceCidrsDeps, problems: readonly string[]): void {

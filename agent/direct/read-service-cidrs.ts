@@ -11,6 +11,8 @@ export type ServiceCidrs = {
   readonly cidrs: readonly string[];
   /** Where they are from, for people; '' when no source has one. */
   readonly source: string;
+  /** The source has every range that is in use, so that one it lacks is gone. */
+  readonly isComplete: boolean;
   /** Why other sources, or single ranges, gave nothing. */
   readonly problems: readonly string[];
 };
@@ -25,27 +27,30 @@ export async function readServiceCidrs(
   signal: AbortSignal,
 ): Promise<ServiceCidrs> {
   const problems: string[] = [];
-  for (const { name, read } of SOURCES) {
+  for (const { name, isComplete, read } of SOURCES) {
     try {
       const { cidrs, refused } = checkCidrs(await read(kube, signal));
       problems.push(...refused.map((why) => `${name}: ${why}`));
-      if (cidrs.length > 0) return { cidrs, source: name, problems };
+      if (cidrs.length > 0) return { cidrs, source: name, isComplete: isComplete && refused.length === 0, problems };
       problems.push(`${name}: no range`);
     } catch (error) {
       problems.push(`${name}: ${reasonOf(error)}`);
     }
   }
-  return { cidrs: [], source: '', problems };
+  return { cidrs: [], source: '', isComplete: false, problems };
 }
 
 type Source = {
   readonly name: string;
+  /** False for the text by which a cluster was made: it does not follow the cluster. */
+  readonly isComplete: boolean;
   readonly read: (kube: Pick<KubeClient, 'get' | 'listPage'>, signal: AbortSignal) => Promise<readonly string[]>;
 };
 
 const SOURCES: readonly Source[] = [
   ...['v1', 'v1beta1'].map((version) => ({
     name: `ServiceCIDR ${version}`,
+    isComplete: true,
     read: async (kube: Pick<KubeClient, 'listPage'>, signal: AbortSignal) => {
       const { items } = await kube.listPage(serviceCidrType(version), { limit: MAX_OBJECTS }, signal);
       return items.flatMap(cidrsOfObject);
@@ -53,6 +58,7 @@ const SOURCES: readonly Source[] = [
   })),
   {
     name: 'ConfigMap kube-system/kubeadm-config',
+    isComplete: false,
     read: async (kube, signal) => {
       const object = await kube.get(CONFIG_MAPS, { namespace: 'kube-system', name: 'kubeadm-config' }, signal);
       return object === undefined ? [] : cidrsOfKubeadm(object);

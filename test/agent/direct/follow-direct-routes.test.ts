@@ -27,10 +27,12 @@ test('followDirectRoutes: each living Pod follows each change once, and one that
   let node: NodeNetwork | undefined;
   let failing = '';
   const updated: string[] = [];
+  const warned: string[] = [];
   const ending = new AbortController();
   const running = followDirectRoutes(
     {
-      ...{ state, clock, log: silentLogger, mutex: new KeyedMutex(), nodeNetwork: () => node },
+      ...{ state, clock, log: { ...silentLogger, warn: (text: string) => void warned.push(text) } },
+      ...{ mutex: new KeyedMutex(), nodeNetwork: () => node },
       wiring: {
         updateRoutes: async (pod, netns) => {
           updated.push(netns);
@@ -56,8 +58,12 @@ test('followDirectRoutes: each living Pod follows each change once, and one that
   node = { ...NODE, primary: { ...NODE.primary, addresses: ['10.0.0.3'] } };
   t.deepEqual(await step(0), ['a', 'b'], 'the failure of one is not that of the others');
   t.deepEqual(await step(5_000), [], 'however often something changes');
+  t.deepEqual(await step(10_000), ['a'], 'the one that failed is tried again, alone');
+  t.deepEqual(await step(10_000), [], 'each time later');
+  t.deepEqual(await step(10_000), ['a']);
+  t.deepEqual(warned, ['the routes of a Pod do not follow the node yet'], 'the same reason is logged once');
   failing = '';
-  t.deepEqual(await step(10_000), ['a', 'b']);
+  t.deepEqual(await step(40_000), ['a']);
   t.deepEqual(await step(60_000), []);
   ending.abort();
   await running;

@@ -14,6 +14,8 @@ const SERVICE_CIDRS = {
   ...{ group: 'networking.k8s.io', version: 'v1', plural: 'servicecidrs', kind: 'ServiceCIDR' },
   isNamespaced: false,
 };
+/** Interval of two reads, without the random share. */
+const POLL_MS = 120_000;
 const neverAborted = new AbortController().signal;
 
 const serviceCidr = (name: string, ...cidrs: readonly string[]): KubeObject => ({
@@ -53,6 +55,7 @@ test('readServiceCidrs: all ServiceCIDR objects count, in the form of routes', a
   t.deepEqual(await readServiceCidrs(admin, neverAborted), {
     cidrs: ['10.112.0.0/16', '10.96.0.0/12', 'fd00::/108'],
     source: 'ServiceCIDR v1',
+    isComplete: true,
     problems: [],
   });
 });
@@ -144,6 +147,30 @@ test('followServiceCidrs: follows a change, and keeps the last ranges while the 
   t.is(seen.changes, 3);
   t.deepEqual(seen.events, []);
   t.true(seen.unknown.every((isUnknown) => !isUnknown));
+  end();
+  await running;
+});
+
+test('followServiceCidrs: keeps a range that one read lacks, or a source that does not follow the cluster', async (t) => {
+  const scene = open();
+  await scene.admin.create(SERVICE_CIDRS, serviceCidr('kubernetes', '10.96.0.0/12'));
+  await scene.admin.create(SERVICE_CIDRS, serviceCidr('more', '10.112.0.0/16'));
+  await scene.admin.create(CONFIG_MAPS, kubeadm('10.96.0.0/12'));
+  const { state, seen, end, running } = follow(scene);
+  await scene.clock.advance(0);
+  const both = ['10.112.0.0/16', '10.96.0.0/12'];
+  await scene.admin.delete(SERVICE_CIDRS, { name: 'more' });
+  await scene.clock.advance(POLL_MS);
+  t.deepEqual(state.serviceCidrs, both, 'one read');
+  await scene.admin.create(SERVICE_CIDRS, serviceCidr('more', '10.112.0.0/16'));
+  await scene.clock.advance(POLL_MS);
+  await scene.admin.delete(SERVICE_CIDRS, { name: 'more' });
+  await scene.clock.advance(POLL_MS);
+  t.deepEqual(state.serviceCidrs, both, 'two reads, and not in a row');
+  await scene.admin.delete(SERVICE_CIDRS, { name: 'kubernetes' });
+  await scene.clock.advance(3_600_000);
+  t.deepEqual(state.serviceCidrs, both, 'kubeadm has the range with which the cluster began');
+  t.is(seen.changes, 1);
   end();
   await running;
 });
