@@ -39,19 +39,18 @@ type PeerLimits = {
   readonly requestBytes: number;
   /** Most calls at once on one connection. An executable makes one. */
   readonly streams: number;
+  /** Most calls in flight. A peer may end a stream and begin the next one while the call of the first still runs. */
+  readonly calls: number;
 };
 
-/** Only root opens the unix socket. A GC of a full node names a thousand attachments. */
-const SOCKET_LIMITS: PeerLimits = { requestBytes: 1 << 20, streams: 64 };
-/** All connections together hold at most 64 MiB of requests; the agent's memory limit is 320 MiB. */
-const TCP_LIMITS: PeerLimits = { requestBytes: 1 << 17, streams: 8 };
-const TCP_CONNECTIONS = 64;
-
+/** Only root opens the unix socket. A GC of a full node names a thousand attachments; a kubelet starts some hundred Pods at once. */
+const SOCKET_LIMITS: PeerLimits = { requestBytes: 1 << 20, streams: 64, calls: 512 };
 /**
- * Most calls in flight. A peer may end a stream and begin the next one while the call of the first still runs. A
- * kubelet starts at most some hundred Pods at once.
+ * All connections together hold at most 64 MiB of requests; the agent's memory limit is 320 MiB. The calls are counted
+ * apart: whoever connects here takes no place of the runtime's executables.
  */
-const MAX_CALLS = 512;
+const TCP_LIMITS: PeerLimits = { requestBytes: 1 << 17, streams: 8, calls: 128 };
+const TCP_CONNECTIONS = 64;
 
 /** How long a stream's end may take to be read: a watcher that is stopped must not delay the shutdown of the agent. */
 const STREAM_END_MS = 500;
@@ -84,27 +83,28 @@ export async function serveGrpc(
   local?: LocalService,
 ): Promise<RunningServer> {
   const health = createHealth();
-  const calls = countInFlight(implementation);
-  const createServer = ({ requestBytes, streams }: PeerLimits, connectionIdleMs: number): Server => {
+  const createServer = ({ requestBytes, streams, calls }: PeerLimits, connectionIdleMs: number): CountedServer => {
+    const inFlight = countInFlight(implementation, calls);
     const server = new Server({
       'grpc.max_receive_message_length': requestBytes,
       'grpc.max_concurrent_streams': streams,
       'grpc.max_connection_idle_ms': connectionIdleMs,
     });
-    server.addService(AGENT_SERVICE as ServiceDefinition, calls.implementation);
+    server.addService(AGENT_SERVICE as ServiceDefinition, inFlight.implementation);
     server.addService(health.definition, health.implementation);
-    return server;
+    return { server, idle: inFlight.idle };
   };
-  const server = createServer(SOCKET_LIMITS, idleMs);
+  const socketServer = createServer(SOCKET_LIMITS, idleMs);
+  const { server } = socketServer;
   if (local !== undefined) server.addService(local.definition, local.implementation);
   await publishSocket(socketPath, (temporary) => bind(server, `unix:${temporary}`));
   const inode = lstatSync(socketPath).ino;
-  const servers = [server];
+  const servers = [socketServer];
   let stopListening = (): void => undefined;
   if (tcpAddress !== undefined) {
     // A server of its own: what is not registered there cannot be called there, whatever a peer claims to be.
     const tcp = createServer(TCP_LIMITS, Math.min(idleMs, TCP_IDLE_MS));
-    stopListening = await listen(tcp, tcpAddress);
+    stopListening = await listen(tcp.server, tcpAddress);
     servers.push(tcp);
   }
   return {
@@ -116,7 +116,7 @@ export async function serveGrpc(
       local?.close();
       // A later agent may have put its own socket there already.
       if (lstatSync(socketPath, { throwIfNoEntry: false })?.ino === inode) rmSync(socketPath, { force: true });
-      await Promise.all(servers.map((each) => shutdown(each, graceMs, calls.idle())));
+      await Promise.all(servers.map((each) => shutdown(each.server, graceMs, each.idle())));
     },
   };
 }
@@ -152,6 +152,9 @@ async function shutdown(server: Server, graceMs: number, idle: Promise<void>): P
   server.forceShutdown();
 }
 
+/** A server, and when it has no call in flight. */
+type CountedServer = { readonly server: Server; idle(): Promise<void> };
+
 /** Counts unary calls that have begun and are not answered. */
 type InFlight = {
   /** The same handlers, counted. */
@@ -163,7 +166,7 @@ type InFlight = {
 type UnaryHandler = (call: unknown, reply: sendUnaryData<unknown>) => void;
 
 /** Wraps the handlers of a service whose methods are all unary, to count its calls and to refuse too many. */
-function countInFlight(implementation: UntypedServiceImplementation): InFlight {
+function countInFlight(implementation: UntypedServiceImplementation, maxCalls: number): InFlight {
   let count = 0;
   let waiting: (() => void)[] = [];
   const ended = (): void => {
@@ -174,8 +177,8 @@ function countInFlight(implementation: UntypedServiceImplementation): InFlight {
   };
   const counted = Object.entries(implementation).map(([name, handler]) => {
     const run: UnaryHandler = (call, reply) => {
-      if (count >= MAX_CALLS) {
-        reply({ code: status.RESOURCE_EXHAUSTED, details: `${MAX_CALLS} calls are in flight; try again` });
+      if (count >= maxCalls) {
+        reply({ code: status.RESOURCE_EXHAUSTED, details: `${maxCalls} calls are in flight; try again` });
         return;
       }
       count++;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, credentials, status } from '@grpc/grpc-js';
@@ -97,22 +97,30 @@ test('serveGrpc: refuses a request that is too long, and further calls while too
   const { socketPath, tcpAddress } = await startAgent(t);
   t.is(await callAdd(t, tcpAddress, Buffer.alloc((1 << 17) + 1)), status.RESOURCE_EXHAUSTED);
   t.is(await callAdd(t, `unix:${socketPath}`, Buffer.alloc((1 << 20) + 1)), status.RESOURCE_EXHAUSTED);
-  // The peer ends each stream at once; the calls go on.
-  const session = connectHttp2('http://localhost', { createConnection: () => connect(socketPath) });
+  const [host, port] = tcpAddress.split(':');
+  await beginCalls(t, connect(Number(port), host), 140);
+  t.is(await callAdd(t, tcpAddress, Buffer.alloc(0)), status.RESOURCE_EXHAUSTED);
+  t.is(await callAdd(t, `unix:${socketPath}`, sandboxRequest(), 500), status.DEADLINE_EXCEEDED, 'counted apart');
+  await beginCalls(t, connect(socketPath), 600);
+  t.is(await callAdd(t, `unix:${socketPath}`, Buffer.alloc(0)), status.RESOURCE_EXHAUSTED);
+});
+
+/** Begins calls that do not end, on one connection. The peer ends each stream at once; the calls go on. */
+async function beginCalls(t: ExecutionContext, socket: Socket, count: number): Promise<void> {
+  const session = connectHttp2('http://localhost', { createConnection: () => socket });
   t.teardown(() => session.destroy());
   session.on('error', () => undefined);
   await once(session, 'remoteSettings');
   const del = { ...HEADERS, ':path': ADD.replace('Add', 'Del') };
   const message = Buffer.concat([Buffer.from([0, 0, 0, 0, sandboxRequest().length]), sandboxRequest()]);
-  for (let index = 0; index < 600; index++) {
+  for (let index = 0; index < count; index++) {
     const stream = session.request(del);
     stream.on('error', () => undefined);
     stream.end(message);
     await sleep(1);
     stream.close();
   }
-  t.is(await callAdd(t, `unix:${socketPath}`, Buffer.alloc(0), 5_000), status.RESOURCE_EXHAUSTED);
-});
+}
 
 /** Plugin 1, sandbox c1, eth0. */
 function sandboxRequest(): Buffer {
