@@ -35,9 +35,9 @@ export type AcceptSupplyDeps = {
 
 /**
  * Puts a supply in force, or reports why not. What is in force stays until a better one comes.
- * @returns `unjudged` when the kernel could not be read, so that nothing was decided: the same event is due again.
+ * @returns `unchecked` when the kernel could not be read, so that nothing was decided: the same event is due again.
  */
-export function acceptSupply(deps: AcceptSupplyDeps, event: SupplyEvent): 'accepted' | 'unjudged' {
+export function acceptSupply(deps: AcceptSupplyDeps, event: SupplyEvent): 'accepted' | 'undecided' {
   // Whatever the object says now, the agent's own fields may have to follow.
   deps.state.demandChanged.notify();
   if (event.kind === 'invalid') {
@@ -59,10 +59,10 @@ export function acceptSupply(deps: AcceptSupplyDeps, event: SupplyEvent): 'accep
     deps.log.info('supply is not used before the first write of this agent', { epoch: event.supply.epoch });
     return 'accepted';
   }
-  const judged = tryRefuse(deps, event.supply);
-  if (judged === undefined) return 'unjudged';
-  reportRefusals(deps, judged.refusals);
-  applyJudged(deps, event, judged.supply);
+  const checked = tryRefuse(deps, event.supply);
+  if (checked === undefined) return 'undecided';
+  reportRefusals(deps, checked.refusals);
+  applyChecked(deps, event, checked.supply);
   return 'accepted';
 }
 
@@ -77,7 +77,7 @@ function tryRefuse({ refuse, log }: AcceptSupplyDeps, supply: Supply): ReturnTyp
   }
 }
 
-function applyJudged(deps: AcceptSupplyDeps, event: SupplyEvent & { readonly kind: 'supply' }, allowed: Supply): void {
+function applyChecked(deps: AcceptSupplyDeps, event: SupplyEvent & { readonly kind: 'supply' }, allowed: Supply): void {
   const { state } = deps;
   const supply = retainEnisInUse(allowed, state.supply, state.leases.values(), event.supply);
   const result = state.pool.applySupply(supply, event.observed?.spec.observedEpoch);

@@ -7,7 +7,7 @@ import type { SupplyEvent } from './supply/supply-source.ts';
 
 /** Accepts the events of a source of supply. */
 type SupplyAcceptor = {
-  /** Accepts an event; one that cannot be judged now is tried again until a newer one comes. Never throws for the kernel. */
+  /** Accepts an event; one that cannot be checked now is tried again until a newer one comes. Never throws for the kernel. */
   accept(event: SupplyEvent): void;
   /** Ends waiting; what waits is dropped. Its source gives it again to the next agent. */
   close(): void;
@@ -17,9 +17,9 @@ type SupplyAcceptor = {
 const RETRY: BackoffSettings = { firstMs: 100, maxMs: 10_000, factor: 2, jitter: 0.3 };
 
 /**
- * Opens the one way by which supply comes into force. A supply is judged by the node's own links and addresses, which
+ * Opens the one way by which supply comes into force. A supply is checked against the node's own links and addresses, which
  * cannot be read at every moment: a dump is interrupted while another program changes the kernel without a pause. What
- * the journal has is judged first: an agent that refused less may have recorded it.
+ * the journal has is checked first: an agent that refused less may have recorded it.
  */
 export function openSupplyAcceptor(
   deps: AcceptSupplyDeps,

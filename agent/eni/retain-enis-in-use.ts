@@ -6,7 +6,7 @@ import type { ClaimMark, Supply, SupplyEni, TakenOver } from '../journal/supply.
  * and empty, so that no new Pod gets one; the routes and rules of their Pods stay until the last Pod ends. Also records
  * static addresses that the supply no longer lists while sandboxes here still have them: they belong to another Pod by
  * now.
- * @param listed The supply as it came, with what the node refuses: an address that is refused was taken over by nobody.
+ * @param listed The supply as it came, with what the node refuses: an address that is refused is not taken over.
  */
 export function retainEnisInUse(
   next: Supply,
