@@ -47,24 +47,23 @@ function objectProblems({ spec, status, faults, deletionRequestedMs }: ClusterNe
   ];
 }
 
-/** Reasons of condition Ready that are transient. */
+/** Reasons of conditions that are transient. */
 const PASSING: readonly string[] = ['CallUnderWay', 'Draining'];
 
 type Condition = NonNullable<ClusterNec['status']['conditions']>[number];
 
-/**
- * Returns the problem of a condition. Ready is good when true; every other condition reports a problem while it is
- * true.
- */
+/** Returns the problem of a condition. Each condition of a NodeENIConfig is good while true. */
 function problemOfCondition(
   { type, status, reason, message = '', lastTransitionTime }: Condition,
   grace: GracePeriod,
 ): readonly NodeProblem[] {
-  if (type !== 'Ready') return problemIf(status === 'True', 'warning', type, `${reason}: ${message}`);
   if (status === 'True') return [];
-  if (!PASSING.includes(reason)) return [{ severity: 'error', reason, message }];
+  // Without supply no Pod starts. What another condition concerns, Pods with shared ENIs do without.
+  const isReady = type === 'Ready';
+  const problem = isReady ? { reason, message } : { reason: type, message: `${reason}: ${message}` };
+  if (!PASSING.includes(reason)) return [{ severity: isReady ? 'error' : 'warning', ...problem }];
   const isOverdue = !isYoung(Date.parse(lastTransitionTime), grace);
-  return [{ severity: isOverdue ? 'warning' : 'info', reason, message }];
+  return [{ severity: isOverdue ? 'warning' : 'info', ...problem }];
 }
 
 function nodeProblems(nec: ClusterNec, node: ClusterNode | undefined, grace: GracePeriod): readonly NodeProblem[] {

@@ -53,6 +53,31 @@ for (const [what, [objects, wanted]] of Object.entries(PROBLEMS)) {
   });
 }
 
+/** Every condition that ipamd writes into a NodeENIConfig: type, status, reason, and what of it is a problem. */
+const CONDITIONS: readonly (readonly [string, 'True' | 'False', string, readonly string[]])[] = [
+  ['Ready', 'True', 'SupplyMet', []],
+  ['Ready', 'False', 'SubnetExhausted', ['error SubnetExhausted: m']],
+  ['Ready', 'False', 'Draining', ['info Draining: m']],
+  ['DirectENIReady', 'True', 'SupplyMet', []],
+  ['DirectENIReady', 'False', 'InstanceENILimit', ['warning DirectENIReady: InstanceENILimit: m']],
+  ['DirectENIReady', 'False', 'CallUnderWay', ['info DirectENIReady: CallUnderWay: m']],
+  ['ConfigValid', 'True', 'Valid', []],
+  ['ConfigValid', 'False', 'AnnotationInvalid', ['warning ConfigValid: AnnotationInvalid: m']],
+  ['CloudAccepts', 'True', 'Accepted', []],
+  ['CloudAccepts', 'False', 'CloudRefused', ['warning CloudAccepts: CloudRefused: m']],
+];
+
+for (const [type, status, reason, wanted] of CONDITIONS) {
+  test(`buildNodeRows: condition ${type} ${status}, ${reason}`, (t) => {
+    const conditions = [{ type, status, reason, message: 'm', lastTransitionTime: FRESH }];
+    const [row] = rowsOf(necObject(1, [], { status: { conditions } }), nodeObject('n1'));
+    t.deepEqual(
+      row?.problems.map(({ severity, reason: shown, message }) => `${severity} ${shown}: ${message}`),
+      wanted,
+    );
+  });
+}
+
 test('buildNodeRows: has no row for a Node that is none of ours', (t) => {
   t.deepEqual(rowsOf(nodeObject('n1')), []);
 });
