@@ -75,6 +75,14 @@ test('judgeLife: tells of descriptors that rise, and of a peak', (t) => {
   );
 });
 
+test('judgeLife: takes a standby of ipamd that becomes the leader, and tells of one that leaks', (t) => {
+  // As in a soak with seed 11: 26 to 31 descriptors as standby, 36 to 40 as leader.
+  const inherits = (seconds: number): number => (seconds < 200 ? 26 + (seconds % 6) : 36 + (seconds % 5));
+  const leaks = (seconds: number): number => inherits(seconds) + Math.floor(seconds / 3);
+  t.deepEqual(judgeLife({ ...life(CALM, inherits), name: 'ipamd1' }, BOUNDS.ipamd), []);
+  t.regex(judgeLife({ ...life(CALM, leaks), name: 'ipamd1' }, BOUNDS.ipamd).join(), /descriptors rose/);
+});
+
 test('judgeLife: says nothing of growth in a life that was short', (t) => {
   t.is(floorsOf(life(until(LEAKING, 160)), 'anonMiB'), undefined);
   t.deepEqual(judgeLife(life(until(LEAKING, 160)), BOUNDS.agent), []);

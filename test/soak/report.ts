@@ -5,7 +5,8 @@ import { clockText, type Tally } from './tally.ts';
 /** Bounds of the agent and of ipamd: a soak looks for leaks, not for a MiB. Where they are from: docs/testing.md. */
 export const BOUNDS = {
   agent: { rssMiB: 200, growthMiB: 15, fdGrowth: 10 },
-  ipamd: { rssMiB: 250, growthMiB: 20, fdGrowth: 10 },
+  // A standby has 22 descriptors amid an outage, a leader up to 40: one life may go from the one to the other.
+  ipamd: { rssMiB: 250, growthMiB: 20, fdGrowth: 25 },
 } as const;
 
 /** Says how far the load is, in one line. */
