@@ -25,12 +25,16 @@ import { openInstallation } from './installation.ts';
 import { acceptSupplyDepsOf, joinCluster, openDevicePlugin } from './join-cluster.ts';
 import { readBootId } from './journal/boot-id.ts';
 import { openJournal } from './journal/journal.ts';
+import type { JournalContent } from './journal/journal-content.ts';
 import { livenessOf } from './liveness.ts';
 import { startMaintenance } from './maintenance.ts';
 import { findCiliumConflists, probeNftables } from './node/node-probe.ts';
 import { releaseMemory } from './node/release-memory.ts';
 import type { NodeState } from './node-state.ts';
 import { openOps } from './ops/open-ops.ts';
+import { usePodCidrs } from './pod-cidr/accept-pod-cidr.ts';
+import { followMasquerade, updateMasquerade } from './pod-cidr/follow-masquerade.ts';
+import { notePreparedBlocks } from './pod-cidr/prepare-bridge.ts';
 import { notReadyReason, type Readiness } from './readiness.ts';
 import { recover } from './recover.ts';
 import { followKernel } from './repair/follow-kernel.ts';
@@ -46,7 +50,7 @@ import { type GrpcAddress, serveGrpc } from './server/grpc-server.ts';
 import { opsService } from './server/ops-service.ts';
 import { refuseLiveSocket } from './server/unix-socket.ts';
 import { drainSpool, type SpoolDeps, watchSpool } from './spool.ts';
-import { statusOf } from './status.ts';
+import { enisStatusOf, statusOf } from './status.ts';
 import { openSupplyFile } from './supply/supply-file.ts';
 import { openSupplyAcceptor } from './supply-acceptor.ts';
 
@@ -83,7 +87,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
 
   const cluster = joinCluster(config, components, runtime);
   const supply = cluster?.supply ?? openSupplyFile(config.supplyFile, { clock, log });
-  state.restore(journal.load());
+  restoreState(config, state, journal.load());
   // Before anything slow: a restarted kubelet refuses Pods until the devices are registered again.
   const devices = openDevicePlugin(config, components, runtime, cluster);
   await adoptAtStart(config, components, { journal, kernel, supply, signal: shutdown.signal });
@@ -95,7 +99,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   const unsubscribe = supply.subscribe(acceptor.accept);
   const monitor = followKernel({ ...runtime, loop, open: openKernelMonitor, random: runtime.random ?? (() => 0.5) });
   await recover(useCases);
-  await firstPass(loop, log);
+  await firstPass(components, loop, shutdown.signal);
 
   const spoolDeps = spoolDepsOf(config, components);
   await drainSpool(spoolDeps);
@@ -126,7 +130,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
     },
   };
   runInBackground('following the readiness', followReadiness(state, isReady, shutdown.signal, onReadiness));
-  if (cluster !== undefined) runInBackground('writing to the API server', cluster.publish(isReady, shutdown.signal));
+  publishInBackground(cluster, state, isReady, shutdown.signal);
   followPlan(config, components, runtime, { loop, cluster, signal: shutdown.signal });
 
   return {
@@ -160,7 +164,18 @@ function openKernel(): { readonly kernel: Kernel; readonly ownWrites: OwnWrites 
   return { kernel: { rtnetlink, sysctl: openSysctl(), nft }, ownWrites };
 }
 
-async function firstPass(loop: RepairLoop, log: AgentRuntime['log']): Promise<void> {
+/** Longest wait for the API server before the first pass, for the decision about the masquerade. */
+const MASQUERADE_WAIT_MS = 1_000;
+
+async function firstPass(
+  { state, masqueradeDeps, useCases: { log } }: AgentComponents,
+  loop: RepairLoop,
+  signal: AbortSignal,
+): Promise<void> {
+  // Part of the nftables table: without it Pods would run for a while before their packets are masqueraded.
+  if (state.isBridgeUsed) {
+    await updateMasquerade(masqueradeDeps, AbortSignal.any([signal, AbortSignal.timeout(MASQUERADE_WAIT_MS)]));
+  }
   try {
     await loop.pass('start');
   } catch (error) {
@@ -180,6 +195,13 @@ function followEgress(
   signal: AbortSignal,
 ): Promise<void> {
   return followEgressExempt({ state, pods, conntrack, log, loop }, signal);
+}
+
+/** Restores the journal; of the blocks that the Node object had last `--pod-cidr` takes precedence. */
+function restoreState({ podCidrs, supplySource }: AgentConfig, state: NodeState, content: JournalContent): void {
+  const recorded = podCidrs.length === 0 && supplySource === 'cluster' ? content.podCidrs : undefined;
+  if (recorded !== undefined) usePodCidrs(state, recorded);
+  state.restore(content);
 }
 
 /** Restores what the last plan knew from the API server. */
@@ -204,18 +226,23 @@ function followPlan(
   const { state, finder, metrics, useCases } = components;
   const { clock, log } = useCases;
   const hasDirect = (): boolean => finder.current()?.hasDirect === true;
+  const hasPodCidr = (): boolean => state.podCidrs.length > 0;
   const changed = (): void => {
     loop.kick('ranges of Services');
     state.changed.notify();
   };
   runInBackground(
     'following the ranges of Services',
-    followServiceCidrs({ state, configured, kube, hasDirect, clock, random, log, events, metrics, changed }, signal),
+    followServiceCidrs(
+      { state, configured, kube, hasDirect, hasPodCidr, clock, random, log, events, metrics, changed },
+      signal,
+    ),
   );
   runInBackground(
     'following the routes of Pods with exclusive ENIs',
     followDirectRoutes({ ...useCases, nodeNetwork: finder.current }, signal),
   );
+  runInBackground('following the masquerade', followMasquerade(components.masqueradeDeps, signal));
   if (cluster !== undefined && egress === 'node')
     runInBackground('following egress', followEgress(components, cluster, loop, signal));
 }
@@ -298,6 +325,7 @@ function openRepairLoop(config: AgentConfig, components: AgentComponents, readin
       finder.observe();
       const report = await reconcile(components.reconcile, cause);
       readiness.notReady = finder.primary() === undefined ? 'the node has no primary interface yet' : undefined;
+      notePreparedBlocks(state, finder.current(), report);
       if (readiness.notReady === undefined) recordRuleMode(components, report);
       ended();
       state.changed.notify();
@@ -314,13 +342,17 @@ function openRepairLoop(config: AgentConfig, components: AgentComponents, readin
   };
   // Events come in bursts, and finding the relevant objects takes a pass over every lease: one result serves a turn of
   // the event loop.
-  const watched = oncePerTick(() => watchedObjects(state, finder.primary()));
+  const watched = oncePerTick(() => watchedObjects(state, finder.primary(), finder.current()?.bridge));
   const { clock } = useCases;
   const { fights, foreignChanges, nodeNetwork } = components.reconcile;
   const settings = openSettingsWatch({
     ...{ state, nodeNetwork, fights, sysctl: components.sysctl, monotonicMs: clock.monotonicMs },
   });
-  return startRepairLoop({
+  const isPortNow = (ifindex: number): boolean => {
+    const bridge = finder.current()?.bridge;
+    return bridge !== undefined && components.bridgeOfPort(ifindex) === bridge.ifindex;
+  };
+  const loop = startRepairLoop({
     clock,
     reconcile: run,
     note: (event) => foreignChanges.note(event, clock.monotonicMs()),
@@ -329,7 +361,8 @@ function openRepairLoop(config: AgentConfig, components: AgentComponents, readin
       // A pass follows at the end of the wait.
       const object = objectOfEvent(event);
       if (object !== undefined && fights.isHeld(object, clock.monotonicMs())) return false;
-      return isRelevant(event, watched()) && (event.kind !== 'netconf' || settings.differsAt(event.message.ifindex));
+      if (!isRelevant(event, watched(), isPortNow)) return false;
+      return event.kind !== 'netconf' || settings.differsAt(event.message.ifindex);
     },
     settingsDiffer: settings.differsNext,
     overrun: metrics.overrun,
@@ -337,6 +370,21 @@ function openRepairLoop(config: AgentConfig, components: AgentComponents, readin
     log: useCases.log,
     intervalMs: config.repairIntervalMs,
   });
+  state.runPass = loop.pass;
+  state.kickPass = loop.kick;
+  return loop;
+}
+
+/** Publishes demand, and which resources the node serves: one that serves may have none but addresses of the bridge. */
+function publishInBackground(
+  cluster: ClusterConnection | undefined,
+  state: NodeState,
+  isReady: () => boolean,
+  signal: AbortSignal,
+): void {
+  if (cluster === undefined) return;
+  const servesEnis = (): boolean => isReady() && enisStatusOf(state) === undefined;
+  runInBackground('writing to the API server', cluster.publish(servesEnis, signal));
 }
 
 function oncePerTick<T extends object>(compute: () => T): () => T {

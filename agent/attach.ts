@@ -1,22 +1,27 @@
+import { bridgePodMac } from '../dataplane/bridge-pod-mac.ts';
 import { hostVethName } from '../dataplane/host-veth-name.ts';
+import { isWireError } from '../dataplane/wire-error.ts';
 import type { Netns } from '../netlink/netns.ts';
 import { type Allocation, allocate } from './allocate.ts';
 import { CNI_CODE } from './api/cni-code.ts';
 import type { AttachCommand, TimedAttachCommand } from './attach-command.ts';
 import { type CniFailure, CniFailureError } from './cni-failure.ts';
 import { allocateDirect } from './direct/allocate-direct.ts';
-import { type ChosenNetwork, chooseNetwork } from './direct/choose-network.ts';
+import { type ChosenNetwork, chooseNetwork, OtherNetworkError } from './direct/choose-network.ts';
 import { directLeaseOf } from './direct/lease-direct.ts';
 import { failureOf } from './failure-of.ts';
 import { type Lease, type LeaseKey, leaseKey } from './journal/lease.ts';
 import { randomMac } from './mac.ts';
 import type { AddPhase } from './observability/metrics.ts';
-import type { UseCaseDeps } from './ports.ts';
+import { allocateBridge, type BridgeAllocation } from './pod-cidr/allocate-bridge.ts';
+import type { UseCaseDeps, WiredLink } from './ports.ts';
 import { teardown } from './teardown.ts';
 
 /** The outcome of an ADD. */
 export type AttachOutcome =
   | { readonly kind: 'attached'; readonly lease: Lease }
+  /** Another plugin makes the network: nothing is done here. `failure` is for an executable that cannot call one. */
+  | { readonly kind: 'delegated'; readonly network: string; readonly confDir: string; readonly failure: CniFailure }
   | { readonly kind: 'failed'; readonly failure: CniFailure };
 
 /**
@@ -59,6 +64,7 @@ async function attachOrFail(
     );
     return { kind: 'attached', lease };
   } catch (error) {
+    if (error instanceof OtherNetworkError) return delegated(deps, command, error);
     const failure = failureOf(error);
     deps.log.warn('attach failed', {
       pod: `${command.podNamespace}/${command.podName}`,
@@ -68,6 +74,21 @@ async function attachOrFail(
     });
     return { kind: 'failed', failure };
   }
+}
+
+function delegated(
+  { log, settings }: UseCaseDeps,
+  { podNamespace, podName }: TimedAttachCommand,
+  { network, message }: OtherNetworkError,
+): AttachOutcome {
+  log.info('another plugin makes the network', { pod: `${podNamespace}/${podName}`, network });
+  const details = 'the executable tke-route-eni on this node is of an older release, which calls no other plugins';
+  return {
+    kind: 'delegated',
+    network,
+    confDir: settings.delegateConfDir,
+    failure: { code: CNI_CODE.invalidConf, msg: message, details },
+  };
 }
 
 /** Runs an ADD, under its key's lock, between its beginning and its end in the operation log. */
@@ -83,7 +104,7 @@ async function withOperationLog(
     deps.operationLog.end(key, { lease });
     return lease;
   } catch (error) {
-    deps.operationLog.end(key, { failure: failureOf(error) });
+    deps.operationLog.end(key, error instanceof OtherNetworkError ? {} : { failure: failureOf(error) });
     throw error;
   }
 }
@@ -97,8 +118,8 @@ async function attachLocked(
   const netns = command.plugin === 'ipam' ? undefined : deps.sandboxes.open(command.netns);
   try {
     throwIfCancelled(deps, command, signal);
-    refuseSmallMtu(deps, command);
     const chosen = await chooseNetwork(deps, command, signal);
+    refuseSmallMtu(deps, chosen.command);
     const existing = await reuseAttachment(deps, chosen.command, netns);
     if (existing !== undefined) return existing;
     const intent = await allocateIntent(deps, chosen, receivedMs, signal);
@@ -106,7 +127,7 @@ async function attachLocked(
     const lease = recordIntent(deps, intent);
     phases.end('record');
     try {
-      const wired = wire(deps, command, lease, netns, phases);
+      const wired = await wire(deps, command, lease, netns, phases);
       // A caller may have hung up while this process was busy, or stopped.
       await deps.readPendingInput();
       throwIfCancelled(deps, command, signal);
@@ -124,6 +145,7 @@ async function attachLocked(
 const IPV6_MIN_MTU = 1280;
 
 function refuseSmallMtu({ state }: UseCaseDeps, { mtu, disableIpv6, plugin }: TimedAttachCommand): void {
+  if (plugin === 'bridge') return;
   const families = plugin === 'direct-eni' ? state.familiesOfNode() : state.podFamilies();
   if (mtu === 0 || mtu >= IPV6_MIN_MTU || disableIpv6 || !families.includes(6)) return;
   throw new CniFailureError(
@@ -176,6 +198,7 @@ async function allocateIntent(
   signal: AbortSignal,
 ): Promise<Lease> {
   const { command } = chosen;
+  if (command.plugin === 'bridge') return bridgeLeaseOf(deps, command, receivedMs, await allocateBridge(deps, command));
   if (command.plugin !== 'direct-eni') return leaseOf(deps, command, receivedMs, await allocate(deps, command, signal));
   const { randomBytes, settings } = deps;
   const allocation = await allocateDirect(deps, chosen, signal);
@@ -186,7 +209,7 @@ function leaseOf(
   { settings, randomBytes }: UseCaseDeps,
   command: TimedAttachCommand,
   receivedMs: number,
-  { addresses, eni }: Allocation,
+  { addresses, eni }: Pick<Allocation, 'addresses'> & { readonly eni: Pick<Allocation['eni'], 'eniId' | 'mtu'> },
 ): Lease {
   const { containerId, ifName, network, plugin, netns, podNamespace, podName, podUid } = command;
   return {
@@ -196,10 +219,22 @@ function leaseOf(
     state: 'pending',
     mtu: Math.min(command.mtu || settings.podMtu || eni.mtu, eni.mtu),
     createdAtMs: receivedMs,
-    ...(plugin === 'route-eni'
+    ...(plugin === 'route-eni' || plugin === 'bridge'
       ? { hostVeth: { name: hostVethName(command), mac: randomMac(randomBytes) }, podMac: randomMac(randomBytes) }
       : {}),
   };
+}
+
+function bridgeLeaseOf(
+  deps: UseCaseDeps,
+  command: TimedAttachCommand,
+  receivedMs: number,
+  { address, cidr, bridge }: BridgeAllocation,
+): Lease {
+  const eni = { eniId: address.eniId, mtu: bridge.mtu };
+  const lease = leaseOf(deps, command, receivedMs, { addresses: [address], eni });
+  const mac = bridge.wiring === 'bridge' ? { podMac: bridgePodMac(address.ip) } : {};
+  return { ...lease, ...mac, block: { cidr, wiring: bridge.wiring } };
 }
 
 function recordIntent(deps: UseCaseDeps, lease: Lease): Lease {
@@ -211,25 +246,36 @@ function recordIntent(deps: UseCaseDeps, lease: Lease): Lease {
     return lease;
   } catch (error) {
     // Nothing was recorded and nothing done: what was taken is returned at once.
+    if (lease.block !== undefined) {
+      for (const { ip } of lease.addresses) deps.reservations.release({ ip, containerId: lease.containerId });
+    }
     deps.state.release(lease, { nowMs: deps.clock.bootMs(), cooldownMs: 0 });
     deps.state.changed.notify();
     throw error;
   }
 }
 
-function wire(
+async function wire(
   deps: UseCaseDeps,
   { disableIpv6 }: TimedAttachCommand,
   lease: Lease,
   netns: Netns | undefined,
   phases: PhaseTimer,
-): Lease {
+): Promise<Lease> {
   const { state, wiring } = deps;
   const key = leaseKey(lease.containerId, lease.ifName);
   const pod = state.podNetwork(lease);
   if (pod === undefined) throw new CniFailureError(CNI_CODE.eniGone, `ENI ${lease.eniId} went away`, 'try again');
   state.kernelGeneration++;
-  const link = wiring.wire({ ...pod, disableIpv6 }, netns);
+  let link: WiredLink | undefined;
+  try {
+    link = wiring.wire({ ...pod, disableIpv6 }, netns);
+  } catch (error) {
+    if (lease.block === undefined || !isWireError(error, 'BRIDGE_MISSING')) throw error;
+    // Another program deleted it a moment ago.
+    await deps.prepareBridge(lease.block.cidr, 'again');
+    link = wiring.wire({ ...pod, disableIpv6 }, netns);
+  }
   // In memory before anything else runs: for a repair pass that comes now the new routes must be part of the plan.
   const wired: Lease =
     link === undefined || lease.hostVeth === undefined ? lease : { ...lease, hostVeth: { ...lease.hostVeth, ...link } };

@@ -65,7 +65,8 @@ async function differencesOf(deps: UseCaseDeps, lease: Lease, netnsPath: string)
     differences.push(`netns: attached in ${lease.netns}, the runtime says ${netnsPath}`);
   }
   const problem = deps.state.eniProblems.get(lease.eniId);
-  if (problem !== undefined) differences.push(`ENI ${lease.eniId}: ${problem.text}`);
+  // Pods of an ENI that is refused since keep their network.
+  if (problem !== undefined && problem.kind !== 'refused') differences.push(`ENI ${lease.eniId}: ${problem.text}`);
   const pod = deps.state.podNetwork(lease);
   if (pod === undefined) return [...differences, `ENI ${lease.eniId}: not known on this node`];
   const netns = isWired ? deps.sandboxes.open(netnsPath) : undefined;

@@ -1,9 +1,12 @@
 import { join } from 'node:path';
+import { networkPrefix } from '../dataplane/ip-prefix.ts';
 import type { Kernel } from '../dataplane/kernel.ts';
+import { BRIDGE_IFINDEX } from '../dataplane/numbers.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { KeyedMutex } from '../runtime/keyed-mutex.ts';
 import type { Logger } from '../runtime/log.ts';
+import { openTakeOver, type TakeOver, type TakeOverDeps } from './adopt/take-over.ts';
 import { NO_EVENTS, type NodeEvents } from './cluster/node-events.ts';
 import type { AgentConfig } from './config/options.ts';
 import { openCriView } from './cri/cri-client.ts';
@@ -11,11 +14,15 @@ import type { SandboxView } from './cri/sandbox-view.ts';
 import { readBootId } from './journal/boot-id.ts';
 import type { Journal } from './journal/journal-content.ts';
 import { openConntrack } from './node/conntrack.ts';
-import { FOUND_STATE_FILE, openFoundState } from './node/found-state.ts';
+import { FOUND_STATE_FILE, type FoundStateRecorder, openFoundState } from './node/found-state.ts';
 import { openHostKernel } from './node/host-kernel.ts';
+import { markTakenPod } from './node/mark-taken-pod.ts';
 import { readHostView } from './node/node-probe.ts';
 import { createNodeRecordWriter } from './node/node-record-writer.ts';
 import { openPodWiring } from './node/pod-wiring.ts';
+import { readBridgePorts } from './node/read-bridge-ports.ts';
+import { readMasqChains } from './node/read-masq-chains.ts';
+import { readPodInterfaces } from './node/read-pod-interfaces.ts';
 import { openSandboxes } from './node/sandboxes.ts';
 import type { HostView } from './node-network.ts';
 import { keyOf, NodeState } from './node-state.ts';
@@ -25,6 +32,11 @@ import { FlightRecorder } from './ops/flight-recorder.ts';
 import { openOperationLog } from './ops/open-operation-log.ts';
 import type { OperationLog } from './ops/operation-log.ts';
 import type { KubeUse } from './ops/summary-reply.ts';
+import { noteOccupied, usePodCidrs } from './pod-cidr/accept-pod-cidr.ts';
+import { type MasqueradeDeps, updateMasquerade } from './pod-cidr/follow-masquerade.ts';
+import { openHostLocalFiles } from './pod-cidr/host-local-files.ts';
+import { prepareBridge } from './pod-cidr/prepare-bridge.ts';
+import { occupiedNetworks } from './pod-cidr/refuse-pod-cidrs.ts';
 import type { RandomBytes, UseCaseDeps } from './ports.ts';
 import { createPrimaryFinder, type PrimaryFinder } from './primary-finder.ts';
 import { DEFAULT_BACKOFF_LIMITS } from './repair/decide-backoff.ts';
@@ -57,10 +69,14 @@ export type AgentComponents = {
   readonly finder: PrimaryFinder;
   /** Reads links, addresses and routes of the host's namespace. */
   readonly readHostView: () => HostView;
+  readonly masqueradeDeps: MasqueradeDeps;
+  readonly found: FoundStateRecorder;
   readonly useCases: UseCaseDeps;
   readonly reconcile: ReconcileDeps;
   readonly ownWrites: OwnWrites;
   readonly sysctl: Kernel['sysctl'];
+  /** Reads the ifindex of the bridge that a link is a port of, with hairpin; undefined for any other link. */
+  readonly bridgeOfPort: (ifindex: number) => number | undefined;
   /** Holds the last operations of Pods. */
   readonly recorder: FlightRecorder;
   /** Distributes events to those who watch. */
@@ -69,12 +85,13 @@ export type AgentComponents = {
   readonly operationLog: OperationLog;
   /** Undefined when no runtime is configured. */
   readonly view: SandboxView | undefined;
+  readonly takeOver: TakeOver;
 };
 
 /** Connects ports and adapters. Opens nothing that needs closing but the runtime's client. */
 export function createComponents(
   config: AgentConfig,
-  { clock, log, randomBytes, release, events = NO_EVENTS }: AgentRuntime,
+  { clock, log, randomBytes, release, kube, events = NO_EVENTS }: AgentRuntime,
   {
     journal,
     kernel,
@@ -90,6 +107,9 @@ export function createComponents(
   const state = new NodeState(clock);
   const metrics = createMetrics({ processMetrics: true });
   const { eniMarkMask, rpFilterMode, egress, podCidrs, vpcCidrs, nodePort, serviceCidrs } = config;
+  state.isBridgeDefault = config.defaultNetwork === 'tke-bridge';
+  state.isBridgeUsed = state.isBridgeDefault;
+  usePodCidrs(state, podCidrs.map(networkPrefix));
   const readView = (): HostView => readHostView(kernel.rtnetlink);
   const finder = createPrimaryFinder({
     state,
@@ -97,11 +117,26 @@ export function createComponents(
     readHostView: readView,
     configuredName: config.primaryInterface,
     settings: { eniMarkMask, rpFilterMode, egress, podCidrs, vpcCidrs, nodePort, serviceCidrs, nftables: hasNftables },
+    bridge: { name: config.grBridge, wiring: config.grWiring, mtu: config.grMtu },
+    observed: (primary) => {
+      const ranges = serviceCidrs.length > 0 ? serviceCidrs : state.serviceCidrs;
+      const occupied = occupiedNetworks({ supply: state.supply, primary, vpcCidrs, serviceCidrs: ranges });
+      noteOccupied({ state, events, log }, occupied);
+    },
   });
   const recorder = new FlightRecorder();
   const hub = new EventHub();
   const operationLog = openOperationLog({ clock, recorder, hub });
   const sandboxes = openSandboxes(config.hostRoot);
+  const masqueradeDeps: MasqueradeDeps = {
+    ...{ state, kube, clock, log },
+    configured: config.grMasquerade,
+    readChains: readMasqChains,
+    changed: (cause) => state.kickPass(cause),
+  };
+  const reservations = openHostLocalFiles(config.hostRoot, config.grHostLocalDir, log);
+  const view = config.criSockets.length === 0 ? undefined : openCriView(config.criSockets);
+  const takeOver = takeOverOf(config, { clock, log, state, journal, reservations, view, rtnetlink: kernel.rtnetlink });
   const useCases: UseCaseDeps = {
     ...{ clock, randomBytes, log, metrics, state, journal, operationLog },
     mutex: new KeyedMutex(),
@@ -114,38 +149,84 @@ export function createComponents(
     }),
     sandboxes,
     conntrack: openConntrack(log),
-    settings: {
-      ipCooldownMs: config.ipCooldownMs,
-      addWaitMs: config.addWaitMs,
-      forceAfterMs: config.forceReuseAfterMs,
-      podMtu: config.mtu,
-    },
+    settings: useCaseSettingsOf(config),
     readPendingInput,
     demandChanged: () => state.demandChanged.notify(),
+    ...{ events, reservations },
+    prepareBridge: bridgePreparation(state, finder, masqueradeDeps, takeOver),
   };
   const bootId = readBootId();
-  const found = openFoundState(join(config.stateDir, FOUND_STATE_FILE), bootId, log);
+  const found = openFoundState(join(config.stateDir, FOUND_STATE_FILE), bootId, log, () => {
+    const bridge = finder.current()?.bridge;
+    return bridge?.ifindex === BRIDGE_IFINDEX ? bridge.name : undefined;
+  });
   return {
     ...{ state, metrics, finder, useCases, recorder, hub, operationLog, ownWrites },
     readHostView: readView,
+    masqueradeDeps,
+    found,
     sysctl: kernel.sysctl,
+    bridgeOfPort: (ifindex) => {
+      const link = kernel.rtnetlink.link.get({ ifindex });
+      return link?.bridgePort?.mode === 1 ? link.master : undefined;
+    },
     reconcile: {
       ...{ clock, log, metrics, state, journal, operationLog },
       kernel: openHostKernel(kernel, found.record),
+      found,
       fights: new FightDetector(DEFAULT_BACKOFF_LIMITS),
       foreignChanges: new ForeignChanges(ownWrites),
       nodeNetwork: finder.current,
       planned: createNodeRecordWriter({
         ...{ stateDir: config.stateDir, log, bootId, agentRelease: release, nodeName: config.nodeName },
       }),
-      fightStarted: (request) => {
-        events.report(
-          'Warning',
-          'RepairFight',
-          `another program keeps undoing: ${request}; the agent repairs it again, later each time`,
-        );
-      },
+      fightStarted: (request) => reportFight(events, request),
     },
-    view: config.criSockets.length === 0 ? undefined : openCriView(config.criSockets),
+    ...{ view, takeOver },
   };
+}
+
+function reportFight(events: NodeEvents, request: string): void {
+  events.report(
+    'Warning',
+    'RepairFight',
+    `another program keeps undoing: ${request}; the agent repairs it again, later each time`,
+  );
+}
+
+function takeOverOf(
+  { hostRoot, grBridge }: AgentConfig,
+  {
+    rtnetlink,
+    ...deps
+  }: Pick<TakeOverDeps, 'clock' | 'log' | 'state' | 'journal' | 'reservations' | 'view'> & Pick<Kernel, 'rtnetlink'>,
+): TakeOver {
+  return openTakeOver({
+    ...deps,
+    readPorts: () => readBridgePorts(rtnetlink, grBridge),
+    readInterfaces: (named) => readPodInterfaces(hostRoot, named),
+    isNetnsAbsent: openSandboxes(hostRoot).isAbsent,
+    mark: (pod) => markTakenPod({ hostRoot, host: rtnetlink }, pod),
+    changed: (cause) => deps.state.kickPass(cause),
+  });
+}
+
+function useCaseSettingsOf(config: AgentConfig): UseCaseDeps['settings'] {
+  const { ipCooldownMs, addWaitMs, forceReuseAfterMs, mtu, delegateConfDir } = config;
+  return { ipCooldownMs, addWaitMs, forceAfterMs: forceReuseAfterMs, podMtu: mtu, delegateConfDir };
+}
+
+function bridgePreparation(
+  state: NodeState,
+  { current: nodeNetwork }: PrimaryFinder,
+  masquerade: MasqueradeDeps,
+  takeOver: TakeOver,
+): UseCaseDeps['prepareBridge'] {
+  const deps = {
+    ...{ state, nodeNetwork },
+    decideMasquerade: () => updateMasquerade(masquerade, new AbortController().signal),
+    takeOver: () => takeOver.run(new AbortController().signal),
+    pass: (cause: string) => state.runPass(cause),
+  };
+  return (cidr, again) => prepareBridge(deps, cidr, again);
 }

@@ -1,3 +1,4 @@
+import { isPodCidrId } from './pod-cidr/pod-cidr-supply.ts';
 import type { UseCaseDeps } from './ports.ts';
 
 /**
@@ -8,14 +9,15 @@ import type { UseCaseDeps } from './ports.ts';
  */
 export function endCooldowns({ clock, state, journal, demandChanged }: UseCaseDeps): void {
   const nowMs = clock.bootMs();
-  const ended = [...state.pool.tick(nowMs), ...state.direct.tick(nowMs)];
+  const ended = [...state.pool.tick(nowMs), ...state.bridgePool.tick(nowMs), ...state.direct.tick(nowMs)];
   if (ended.length > 0) {
     state.changed.notify();
     demandChanged();
   }
   const over = journal.load().cooldowns.filter(({ ip, eniId, isWholeEni }) => {
     if (isWholeEni === true) return (state.direct.state.get(eniId)?.use ?? 'free') === 'free';
-    const now = state.pool.state.addresses.get(ip)?.state;
+    const pool = isPodCidrId(eniId) ? state.bridgePool : state.pool;
+    const now = pool.state.addresses.get(ip)?.state;
     return now !== 'cooling' && now !== 'leased';
   });
   if (over.length > 0) journal.eraseCooldowns(over.map(({ ip }) => ip));

@@ -32,6 +32,8 @@ const WIRE_CODES: Readonly<Record<WireErrorCode, CniFailure['code']>> = {
   // The sandbox was removed meanwhile; the runtime makes a new one.
   LINK_GONE: CNI_CODE.tryAgainLater,
   NIC_MISSING: CNI_CODE.eniGone,
+  // The next pass of the repair makes it.
+  BRIDGE_MISSING: CNI_CODE.tryAgainLater,
   KERNEL: CNI_CODE.kernel,
 };
 

@@ -1,4 +1,5 @@
 import { DIRECT_ENI_RESOURCE, EIP_RESOURCE, ENI_IP_RESOURCE } from '../crd/names.ts';
+import { hostPrefix } from '../dataplane/ip-prefix.ts';
 import { ChangeSignal } from '../runtime/change-signal.ts';
 import { invariant } from '../runtime/invariant.ts';
 import type { AcceptSupplyDeps } from './accept-supply.ts';
@@ -9,7 +10,9 @@ import type { AgentConfig } from './config/options.ts';
 import { readDirectEnis, readEniIps } from './device-plugin/count-addresses.ts';
 import { type DevicePlugin, startDevicePlugin } from './device-plugin/device-plugin.ts';
 import { readEips } from './eip/count-eips.ts';
+import { readServers } from './node/read-servers.ts';
 import { refuseSupply } from './supply/refuse-supply.ts';
+import { enisInUse } from './supply/why-contradicted.ts';
 
 /** Follows the node's objects when supply comes from the cluster; undefined when it does not. */
 export function joinCluster(
@@ -48,6 +51,7 @@ export function openDevicePlugin(
         prefix: 'direct-eni',
         socketName: 'tke-direct-eni.sock',
         count: () => readDirectEnis(state, supply.latest()),
+        isOptional: true,
       },
       {
         name: EIP_RESOURCE,
@@ -70,13 +74,25 @@ export function openDevicePlugin(
 /** Returns the dependencies of accepting supply. */
 export function acceptSupplyDepsOf(
   config: AgentConfig,
-  { state, metrics, useCases, operationLog, readHostView }: AgentComponents,
+  { state, metrics, useCases, operationLog, readHostView, found }: AgentComponents,
   cluster: ClusterConnection | undefined,
   supplyChanged: () => void,
 ): AcceptSupplyDeps {
   const { journal, log } = useCases;
   const primaryName = config.primaryInterface === '' ? undefined : config.primaryInterface;
-  const refuse: AcceptSupplyDeps['refuse'] = (supply) => refuseSupply(supply, readHostView(), primaryName);
+  const refuse: AcceptSupplyDeps['refuse'] = (supply) =>
+    refuseSupply(supply, readHostView(), {
+      primaryName,
+      servers: readServers(config.master),
+      inUse: enisInUse(state),
+      added: [
+        ...(found.current().addresses ?? []),
+        // An agent before this one may have recorded none.
+        ...state.plannedEnis.flatMap(({ ifindex, addresses }) =>
+          addresses.map(({ ip }) => ({ ifindex, prefix: hostPrefix(ip) })),
+        ),
+      ],
+    });
   const base = { state, journal, metrics, log, operationLog, refuse, nodeName: config.nodeName, supplyChanged };
   if (cluster === undefined) return base;
   return { ...base, life: cluster.life, events: cluster.events };

@@ -6,10 +6,12 @@ import { openKubeClient } from '../kube/open-client.ts';
 import { warmThreadPool } from '../netlink/netns.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { ConfigError } from '../runtime/decode.ts';
+import { endProcess } from '../runtime/end-process.ts';
 import type { Logger } from '../runtime/log.ts';
 import { openPinoLogger } from '../runtime/pino-logger.ts';
 import { release } from '../runtime/release.ts';
 import { EX_CONFIG } from '../runtime/settings/read-settings.ts';
+import { readSettingsText } from '../runtime/settings/settings-file.ts';
 import { removeConf, startAgent } from './agent.ts';
 import { AgentError } from './agent-error.ts';
 import { checkDescriptors } from './check-descriptors.ts';
@@ -37,7 +39,7 @@ async function main(): Promise<void> {
   if (args[0] === UNINSTALL) return await runUninstall(args.slice(1));
   const isRemoval = args[0] === REMOVE_CONF;
   const argv = isRemoval ? args.slice(1) : args;
-  const outcome = readAgentConfig({ argv, env: process.env, readFile: (path) => readFileSync(path, 'utf8') });
+  const outcome = readAgentConfig({ argv, env: process.env, readFile: readSettingsText });
   if (outcome.kind === 'help') return print(outcome.text);
   if (outcome.kind === 'version') return print(`${release}\n`);
   if (isRemoval) return removeConf(outcome.config);
@@ -46,7 +48,7 @@ async function main(): Promise<void> {
 
 /** Removes all that is ours from this node. Then ends, or goes on running for a DaemonSet, whose Pods must not end. */
 async function runUninstall(argv: readonly string[]): Promise<void> {
-  const outcome = readUninstallConfig({ argv, env: process.env, readFile: (path) => readFileSync(path, 'utf8') });
+  const outcome = readUninstallConfig({ argv, env: process.env, readFile: readSettingsText });
   if (outcome.kind === 'help') return print(outcome.text);
   if (outcome.kind === 'version') return print(`${release}\n`);
   const log = openPinoLogger(outcome.config.logLevel, STDOUT);
@@ -116,9 +118,9 @@ function print(text: string): void {
 main().catch((error: unknown) => {
   if (error instanceof ConfigError) {
     process.stderr.write(`${error.message}\n`);
-    process.exit(EX_CONFIG);
+    return endProcess(process, EX_CONFIG);
   }
   const isExpected = error instanceof AgentError || error instanceof JournalError;
   process.stderr.write(`${isExpected ? error.message : error instanceof Error ? error.stack : String(error)}\n`);
-  process.exit(1);
+  endProcess(process, 1);
 });

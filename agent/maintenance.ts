@@ -25,6 +25,8 @@ const TICK_MS = 1_000;
 /** Interval of looking, between writes, for a journal that was deleted or truncated. */
 const VERIFY_MS = 5_000;
 const RETRY_MS = 5_000;
+/** Interval of looking for Pods that another program put on the bridge. */
+const TAKE_OVER_MS = 10_000;
 /** Interval of reading the executable: a page cache under pressure drops it within minutes. */
 const WARM_MS = 300_000;
 /**
@@ -54,6 +56,7 @@ export function startMaintenance(deps: MaintenanceDeps): { close(): void } {
       await deps.drainSpool();
       await installation.ensureExecutables();
     }),
+    every(deps, TAKE_OVER_MS, 'take over', () => components.takeOver.run(signal)),
     every(deps, WARM_MS, 'warm page cache', () => installation.warmExecutable()),
     every(deps, RELEASE_MEMORY_MS, 'release memory', async () => releaseMemory()),
     ...(view === undefined
@@ -99,4 +102,10 @@ function sample({ state, metrics }: AgentComponents): void {
   });
   metrics.pool(samples);
   metrics.leases(state.leases.size);
+  const { leased, cooling, free } = state.bridgePool.counts();
+  const isExpected = state.isBridgeUsed;
+  metrics.podCidr(
+    isExpected ? { used: leased, cooling, free } : undefined,
+    isExpected && state.blockProblem() !== undefined,
+  );
 }

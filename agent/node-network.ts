@@ -1,4 +1,5 @@
 import type { NodeNetwork } from '../dataplane/network.ts';
+import { podCidrOf } from '../dataplane/pod-cidr.ts';
 import type { AddressMessage } from '../netlink/address-message.ts';
 import type { LinkMessage } from '../netlink/link-message.ts';
 import type { RouteMessage } from '../netlink/route-message.ts';
@@ -51,10 +52,8 @@ function defaultOif(routes: readonly RouteMessage[], allowed: ReadonlySet<number
 }
 
 /** The part of the node's plan that is configured and not observed. */
-export type NodeNetworkSettings = Pick<
-  NodeNetwork,
-  'eniMarkMask' | 'rpFilterMode' | 'egress' | 'podCidrs' | 'nodePort'
-> & {
+export type NodeNetworkSettings = Pick<NodeNetwork, 'eniMarkMask' | 'rpFilterMode' | 'egress' | 'nodePort'> & {
+  readonly podCidrs: readonly string[];
   readonly vpcCidrs: readonly string[];
   readonly nftables: boolean;
   readonly serviceCidrs: readonly string[];
@@ -69,6 +68,7 @@ export function nodeNetworkOf(
 ): NodeNetwork {
   return {
     ...settings,
+    podCidrs: settings.podCidrs.map((cidr) => podCidrOf(cidr)),
     ruleMode: 'compact',
     primary,
     families: families.length === 0 ? [4] : families,

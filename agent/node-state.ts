@@ -7,8 +7,11 @@ import type { HostLink } from './eni/locate-enis.ts';
 import { InflightAdds } from './inflight-adds.ts';
 import { type Cooldown, type EniRecord, type JournalContent, splitWholeEnis } from './journal/journal-content.ts';
 import { type Family, type Lease, type LeaseKey, leaseKey } from './journal/lease.ts';
-import { directPodNetworkOf, podNetworkOf } from './journal/pod-network.ts';
+import { bridgePodNetworkOf, directPodNetworkOf, podNetworkOf } from './journal/pod-network.ts';
 import type { Supply } from './journal/supply.ts';
+import type { MasqueradeChoice } from './pod-cidr/masquerade.ts';
+import { formerBlocks, isPodCidrId, podCidrSupply, usableBlocks } from './pod-cidr/pod-cidr-supply.ts';
+import type { OccupiedNetwork } from './pod-cidr/refuse-pod-cidrs.ts';
 import { type NetworkModeLookup, NO_NETWORK_MODE_LOOKUP } from './pods/network-mode-lookup.ts';
 import { NO_STATIC_IP_LOOKUP, type StaticIpLookup } from './pods/static-ip-lookup.ts';
 import { IpPool } from './pool/ip-pool.ts';
@@ -27,6 +30,28 @@ type EniProblem = {
  */
 export class NodeState {
   readonly pool = new IpPool();
+  /** Addresses of the node's podCIDR, for GlobalRoute Pods. Each block stands in the place of an ENI. */
+  readonly bridgePool = new IpPool();
+  /** Blocks of the node as its Node object, or `--pod-cidr`, has them now, `address/length`. */
+  podCidrs: readonly string[] = [];
+  /** Networks in which none of them may be, as last observed. */
+  occupied: readonly OccupiedNetwork[] = [];
+  /** Blocks that are in one of these, with the reason: no new Pod gets an address of them. */
+  refusedBlocks: ReadonlyMap<string, string> = new Map();
+  /** The last ADD found no address of a block. */
+  isBlockFull = false;
+  /** A GlobalRoute Pod is, or was, on this node in the life of this process: the bridge is part of the plan. */
+  isBridgeUsed = false;
+  /** Pods whose annotation and configuration name no network are on the bridge. */
+  isBridgeDefault = false;
+  /** Blocks that the last pass set up. */
+  preparedBlocks: ReadonlySet<string> = new Set();
+  /** Whether the agent masquerades their packets; undefined: not decided yet. */
+  masquerade: MasqueradeChoice | undefined;
+  /** Addresses of the blocks that no Pod gets, because something else than a lease may have them. */
+  heldIps: ReadonlySet<string> = new Set();
+  /** Why the last pass did not set them up. */
+  bridgeProblem: string | undefined;
   /** ENIs that Pods get as a whole. */
   readonly direct = new DirectEniPool();
   /** Whole ENIs whose interface is in the host's namespace, as last observed. */
@@ -63,6 +88,10 @@ export class NodeState {
   staticIpLookup: StaticIpLookup = NO_STATIC_IP_LOOKUP;
   /** Looks up how a Pod is connected to the VPC. */
   networkModeLookup: NetworkModeLookup = NO_NETWORK_MODE_LOOKUP;
+  /** Runs a repair pass that begins after this call. */
+  runPass: (cause: string) => Promise<unknown> = async () => undefined;
+  /** Requests a repair pass soon. */
+  kickPass: (cause: string) => void = () => {};
   ruleMode: RuleMode = 'compact';
   /** Addresses of Pods that request an EIP, sorted; used with `--egress=node` only. */
   egressExempt: readonly string[] = [];
@@ -91,14 +120,45 @@ export class NodeState {
     if (content.supply !== undefined) this.pool.applySupply(content.supply);
     const [whole, cooldowns] = splitWholeEnis(content.cooldowns);
     const [wholeOffers, offers] = splitWholeEnis(content.offers ?? []);
-    this.pool.adopt(content.leases.filter(({ plugin }) => plugin !== 'direct-eni'));
-    this.pool.adoptCooldowns(cooldowns);
+    this.pool.adopt(content.leases.filter(({ plugin }) => plugin !== 'direct-eni' && plugin !== 'bridge'));
+    this.pool.adoptCooldowns(cooldowns.filter(({ eniId }) => !isPodCidrId(eniId)));
+    this.#restoreBridge(content.leases, cooldowns);
     this.pool.adoptOffers(offers);
     this.direct.applySupply(content.supply?.direct?.enis ?? []);
     this.direct.adopt(content.leases);
     this.direct.adoptCooldowns(whole);
     this.direct.setOffered(wholeOffers, true);
     if (content.ruleMode !== undefined) this.ruleMode = content.ruleMode;
+  }
+
+  #restoreBridge(all: readonly Lease[], cooldowns: readonly Cooldown[]): void {
+    const leases = all.filter(({ plugin }) => plugin === 'bridge');
+    if (leases.length > 0) this.isBridgeUsed = true;
+    this.bridgePool.applySupply(podCidrSupply(this.acceptedBlocks()));
+    this.bridgePool.adopt(leases);
+    this.bridgePool.adoptCooldowns(cooldowns.filter(({ eniId }) => isPodCidrId(eniId)));
+  }
+
+  /** The blocks of the node without those that are refused. */
+  acceptedBlocks(): readonly string[] {
+    return this.podCidrs.filter((cidr) => !this.refusedBlocks.has(cidr));
+  }
+
+  /** The blocks of which new GlobalRoute Pods get addresses. */
+  servingBlocks(): readonly string[] {
+    return usableBlocks(this.acceptedBlocks());
+  }
+
+  /** Blocks that are the node's no more, or are refused, and that Pods still live in. */
+  formerBlocks(): readonly string[] {
+    return formerBlocks(this.acceptedBlocks(), this.leases.values());
+  }
+
+  /** Why no new Pod can be on the bridge for want of a block; undefined when there is one. */
+  blockProblem(): string | undefined {
+    if (this.servingBlocks().length > 0) return undefined;
+    const [refusal] = this.refusedBlocks.values();
+    return refusal ?? 'the node has no podCIDR yet';
   }
 
   /** Families that the node needs: those in which some ENI has an address of its own. IPv4 first. */
@@ -124,14 +184,18 @@ export class NodeState {
   release(lease: Lease, times: { readonly nowMs: number; readonly cooldownMs: number }): readonly Cooldown[] {
     const key = keyOf(lease);
     if (lease.plugin === 'direct-eni') return this.direct.release({ key, ...times }) ?? [];
-    const released = this.pool.release({ key, ...times });
+    const released = this.#poolOf(lease).release({ key, ...times });
     return released.kind === 'released' ? released.cooldowns : [];
   }
 
   /** Makes the lease the owner of its addresses, or its ENI, again: its end could not be recorded. */
   retain(lease: Lease): void {
     if (lease.plugin === 'direct-eni') this.direct.adopt([lease]);
-    else this.pool.adopt([lease]);
+    else this.#poolOf(lease).adopt([lease]);
+  }
+
+  #poolOf({ plugin }: Lease): IpPool {
+    return plugin === 'bridge' ? this.bridgePool : this.pool;
   }
 
   /**
@@ -139,6 +203,7 @@ export class NodeState {
    */
   podNetwork(lease: Lease): PodNetwork | undefined {
     if (lease.plugin === 'direct-eni') return directPodNetworkOf(lease);
+    if (lease.plugin === 'bridge') return bridgePodNetworkOf(lease);
     const record = this.eniRecords.get(lease.eniId);
     return record === undefined ? undefined : podNetworkOf(lease, record);
   }

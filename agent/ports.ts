@@ -1,12 +1,14 @@
-import type { PodNetwork } from '../dataplane/network.ts';
+import type { BridgeNetwork, PodNetwork } from '../dataplane/network.ts';
 import type { Netns } from '../netlink/netns.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { KeyedMutex } from '../runtime/keyed-mutex.ts';
 import type { Logger } from '../runtime/log.ts';
+import type { NodeEvents } from './cluster/node-events.ts';
 import type { Journal } from './journal/journal-content.ts';
 import type { NodeState } from './node-state.ts';
 import type { Metrics } from './observability/metrics.ts';
 import type { OperationLog } from './ops/operation-log.ts';
+import type { Reservations } from './pod-cidr/host-local-files.ts';
 
 /** Writes one Pod's links, addresses, routes and rules to the kernel, and removes them again. */
 export type PodWiring = {
@@ -78,6 +80,8 @@ type UseCaseSettings = {
   readonly forceAfterMs: number;
   /** MTU of Pod links in bytes, when the request names none; 0 takes the ENI's own. */
   readonly podMtu: number;
+  /** Folder of the host with networks that other plugins make; '' for none. */
+  readonly delegateConfDir: string;
 };
 
 /** Dependencies of the use cases. */
@@ -98,6 +102,15 @@ export type UseCaseDeps = {
   readonly settings: UseCaseSettings;
   /** Resolves after input was read that the kernel has by now. */
   readonly readPendingInput: () => Promise<void>;
+  /**
+   * Sets the node up for GlobalRoute Pods of a block, unless it is; `again`: also when it seems so. Resolves to their
+   * bridge. @throws CniFailureError 11
+   */
+  readonly prepareBridge: (cidr: string, again?: 'again') => Promise<BridgeNetwork>;
+  /** Addresses that host-local, which another program may use for the same block, must not give. */
+  readonly reservations: Reservations;
+  /** Records events for people. */
+  readonly events: NodeEvents;
   /** Called when demand may have changed. */
   readonly demandChanged: () => void;
 };

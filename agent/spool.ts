@@ -1,9 +1,10 @@
-import { type FSWatcher, readdirSync, readFileSync, renameSync, rmSync, statSync, watch } from 'node:fs';
+import { type FSWatcher, readdirSync, renameSync, rmSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { runInBackground } from '../runtime/background.ts';
 import { decodeOrThrow, integer, optional, record, required, text } from '../runtime/decode.ts';
 import { ensureFolder } from '../runtime/folder.ts';
 import type { Logger } from '../runtime/log.ts';
+import { FileError, readRegularText } from '../runtime/read-regular-file.ts';
 
 /** A DEL that an executable could not deliver to the agent. */
 type SpooledDel = {
@@ -115,7 +116,7 @@ function readSpool(deps: SpoolDeps): readonly SpoolFile[] {
   const entries = readdirSync(deps.directory, { withFileTypes: true }).filter(({ name }) => name.endsWith(SUFFIX));
   const files = entries.flatMap((entry) => {
     const path = join(deps.directory, entry.name);
-    return readSpoolFile(deps, path, entry.isFile() && sizeOf(path) <= MAX_BYTES) ?? [];
+    return readSpoolFile(deps, path, entry.isFile()) ?? [];
   });
   return files.sort((a, b) => (a.del.writtenAtBootMs ?? 0) - (b.del.writtenAtBootMs ?? 0));
 }
@@ -123,16 +124,16 @@ function readSpool(deps: SpoolDeps): readonly SpoolFile[] {
 /** Longest spooled DEL, bytes; an executable writes some hundred. */
 const MAX_BYTES = 65_536;
 
-function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-}
-
-/** @param isReadable False for what is too long, and for what may block when it is read: a pipe, a link to one. */
-function readSpoolFile(deps: SpoolDeps, path: string, isReadable: boolean): SpoolFile | undefined {
+/** @param isFile False for what no executable writes: a folder, a link. */
+function readSpoolFile(deps: SpoolDeps, path: string, isFile: boolean): SpoolFile | undefined {
   let content: string;
   try {
-    content = isReadable ? readFileSync(path, 'utf8') : '';
+    content = isFile ? readRegularText(path, MAX_BYTES) : '';
   } catch (error) {
+    if (error instanceof FileError) {
+      refuse(deps, path, error);
+      return undefined;
+    }
     // Its executable removed it meanwhile, or no descriptor is left: what still exists the next time is read then.
     deps.log.warn('spooled DEL cannot be read now, left for later', { path, error });
     return undefined;
@@ -141,11 +142,15 @@ function readSpoolFile(deps: SpoolDeps, path: string, isReadable: boolean): Spoo
     const decoded = decodeOrThrow(decodeSpooledDel, JSON.parse(content), path);
     return { path, del: { ...decoded, netns: decoded.netns ?? '' } };
   } catch (error) {
-    // It stays malformed. It is set aside for people; garbage collection finds the sandbox.
-    deps.log.error('spooled DEL is malformed, set aside', { path: path + REJECTED_SUFFIX, error });
-    setAside(path);
+    refuse(deps, path, error);
     return undefined;
   }
+}
+
+/** It stays malformed. It is set aside for people; garbage collection finds the sandbox. */
+function refuse(deps: SpoolDeps, path: string, error: unknown): void {
+  deps.log.error('spooled DEL is malformed, set aside', { path: path + REJECTED_SUFFIX, error });
+  setAside(path);
 }
 
 function setAside(path: string): void {

@@ -33,6 +33,10 @@ export async function teardown(deps: UseCaseDeps, lease: Lease, cooldownMs: numb
     state.kernelGeneration++;
     deps.operationLog.step(key, 'netlink');
   }
+  // Before the record is erased: after a crash in between, the next attempt removes them.
+  if (lease.block !== undefined) {
+    for (const { ip } of lease.addresses) deps.reservations.release({ ip, containerId: lease.containerId });
+  }
   const cooldowns = state.release(releasing, { nowMs: deps.clock.bootMs(), cooldownMs });
   try {
     journal.eraseLease(key, cooldowns);

@@ -1,8 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { execCni } from '../test/support/exec-cni.ts';
+import { addAndDelete, burst, type Sample, type Side } from './cni/sides.ts';
 import { type BenchRow, benchRow, median } from './row.ts';
-import type { BenchScene } from './scene.ts';
 import { openBenchScene } from './scene.ts';
 
 /** How often ADD and DEL of one Pod are measured on each side. */
@@ -10,15 +9,6 @@ const ROUNDS = 25;
 /** How often thirty ADDs at once are measured on each side. */
 const BURSTS = 5;
 const BURST_PODS = 30;
-
-type Sample = { readonly addMs: number; readonly delMs: number };
-
-/** One side: what a runtime would exec for a Pod of its own. */
-type Side = {
-  readonly conf: object;
-  readonly binary: string;
-  readonly cniPath: string;
-};
 
 /**
  * Measures whole ADD and DEL calls, process start to exit, of ours against Debian's ptp with host-local in the same
@@ -37,8 +27,8 @@ export async function runSuite(): Promise<readonly BenchRow[]> {
   }
   const bursts = { ours: [] as number[], ptp: [] as number[] };
   for (let round = 0; round < BURSTS; round++) {
-    bursts.ours.push(await burst(scene, ours));
-    bursts.ptp.push(await burst(scene, ptp));
+    bursts.ours.push(await burst(scene, ours, BURST_PODS));
+    bursts.ptp.push(await burst(scene, ptp, BURST_PODS));
   }
 
   const peerName = 'ptp + host-local';
@@ -67,43 +57,4 @@ function ptpConf(dir: string): object {
       routes: [{ dst: '0.0.0.0/0' }],
     },
   };
-}
-
-async function addAndDelete(scene: BenchScene, side: Side): Promise<Sample> {
-  const pod = await scene.newPod();
-  const added = await call(scene, side, 'ADD', pod);
-  const deleted = await call(scene, side, 'DEL', pod);
-  await pod.remove();
-  return { addMs: added, delMs: deleted };
-}
-
-async function burst(scene: BenchScene, side: Side): Promise<number> {
-  const pods = await Promise.all(Array.from({ length: BURST_PODS }, () => scene.newPod()));
-  const startedMs = performance.now();
-  await Promise.all(pods.map((pod) => call(scene, side, 'ADD', pod)));
-  const tookMs = performance.now() - startedMs;
-  for (const pod of pods) {
-    await call(scene, side, 'DEL', pod);
-    await pod.remove();
-  }
-  return tookMs;
-}
-
-async function call(
-  scene: BenchScene,
-  side: Side,
-  command: 'ADD' | 'DEL',
-  pod: { readonly containerId: string; readonly netnsPath: string },
-): Promise<number> {
-  const startedMs = performance.now();
-  const answer = await execCni({
-    binary: side.binary,
-    command,
-    conf: side.conf,
-    netns: scene.nodeNetnsPath,
-    env: { CNI_CONTAINERID: pod.containerId, CNI_NETNS: pod.netnsPath, CNI_IFNAME: 'eth0', CNI_PATH: side.cniPath },
-  });
-  const tookMs = performance.now() - startedMs;
-  if (answer.exitCode !== 0) throw new Error(`${side.binary} ${command} failed: ${answer.stdout}${answer.stderr}`);
-  return tookMs;
 }

@@ -1,3 +1,4 @@
+import { measureInTurn, type Samples } from './forwarding/in-turn.ts';
 import { openPath, type Path, type PathSpec } from './forwarding/path.ts';
 import { type BenchRow, benchRow, median } from './row.ts';
 
@@ -14,10 +15,6 @@ const TRACKED: Case = { name: 'tracked', spec: { kind: 'plain', isTracked: true 
 const IDLE_RULE: Case = { name: 'idle-rule', spec: { kind: 'plain', isTracked: true, hasIdleRule: true } };
 const BARE: Case = { name: 'bare', spec: { kind: 'plain', isTracked: false } };
 
-/** Short bursts, one of each path in turn: what else the machine does falls on all alike. */
-const ROUNDS = 41;
-const BURST_MS = 60;
-
 /**
  * Measures how many packets per second go from a Pod through the node and out of its ENI: 32-byte UDP, one flow, one core. Ours has
  * all on: routes or rules of so many Pods, marks, NodePort marks, anti-spoofing. The peer is the same path with connection tracking
@@ -32,26 +29,14 @@ export async function runSuite(): Promise<readonly BenchRow[]> {
       console.error(`  laying path ${name}`);
       paths.set(name, await openPath(spec));
     }
-    const samples = await measureInTurn(paths);
-    return OURS.map(({ name }) => rowOf(name, samples));
+    const measured = await measureInTurn(paths);
+    return OURS.map(({ name }) => rowOf(name, measured));
   } finally {
     for (const path of paths.values()) await path.close();
   }
 }
 
-async function measureInTurn(paths: ReadonlyMap<string, Path>): Promise<ReadonlyMap<string, readonly number[]>> {
-  const samples = new Map<string, number[]>([...paths.keys()].map((name) => [name, []]));
-  for (let round = -1; round < ROUNDS; round++) {
-    for (const [name, path] of paths) {
-      const rate = await path.measure(BURST_MS);
-      // The first round warms caches and is thrown away.
-      if (round >= 0) samples.get(name)?.push(rate);
-    }
-  }
-  return samples;
-}
-
-function rowOf(name: string, samples: ReadonlyMap<string, readonly number[]>): BenchRow {
+function rowOf(name: string, { samples, how }: Samples): BenchRow {
   const rate = (of: string) => median(samples.get(of) ?? []);
   const reading = (of: string) => `${Math.round(rate(of))}/s (ratio ${(rate(name) / rate(of)).toFixed(2)})`;
   return benchRow({
@@ -61,6 +46,6 @@ function rowOf(name: string, samples: ReadonlyMap<string, readonly number[]>): B
     peer: rate(TRACKED.name),
     peerName: 'no rules, conntrack',
     unit: 'packets/s',
-    extra: `with one idle policy rule ${reading(IDLE_RULE.name)}, bare kernel without conntrack ${reading(BARE.name)}; ${ROUNDS} bursts of ${BURST_MS} ms, in turn`,
+    extra: `with one idle policy rule ${reading(IDLE_RULE.name)}, bare kernel without conntrack ${reading(BARE.name)}; ${how}`,
   });
 }

@@ -14,6 +14,7 @@ const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
   forwarding: () => import('./forwarding.ts'),
   'cni-start': () => import('./cni-start.ts'),
   cni: () => import('./cni.ts'),
+  gr: () => import('./gr.ts'),
   agent: () => import('./agent.ts'),
   ipamd: () => import('./ipamd.ts'),
   'device-plugin': () => import('./device-plugin.ts'),
@@ -21,6 +22,7 @@ const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
   cli: () => import('./cli.ts'),
   scheduler: () => import('./scheduler.ts'),
   'foreign-input': () => import('./foreign-input.ts'),
+  ccm: () => import('./ccm.ts'),
 };
 
 const wanted = process.argv.slice(2);

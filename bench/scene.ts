@@ -45,6 +45,7 @@ type BenchSceneOptions = {
   readonly ips: number;
   /** Where the agent has its supply from; default a file. */
   readonly source?: 'file' | 'cluster';
+  readonly agentFlags?: Readonly<Record<string, string>>;
 };
 
 /** Opens a node whose ENIs have `ips` addresses in all, agent ready. Disposing of it removes everything. */
@@ -81,7 +82,7 @@ export async function openBenchScene(options: BenchSceneOptions): Promise<BenchS
       ? undo.adopt(await openBenchCluster(netns, dir.path), (one) => one.close())
       : undefined;
   const agent = undo.adopt(
-    await startAgent({ netns, dir: dir.path, flags: { ...flags, ...cluster?.flags } }),
+    await startAgent({ netns, dir: dir.path, flags: { ...flags, ...cluster?.flags, ...options.agentFlags } }),
     async (one) => {
       await one.stop();
     },

@@ -1,4 +1,5 @@
 import { AGENT_FINDINGS } from './catalogue/agent-findings.ts';
+import { BRIDGE_FINDINGS } from './catalogue/bridge-findings.ts';
 import type { CatalogueEntry } from './catalogue/catalogue-entry.ts';
 import { CLUSTER_FINDINGS } from './catalogue/cluster-findings.ts';
 import { ENI_FINDINGS } from './catalogue/eni-findings.ts';
@@ -18,6 +19,7 @@ export const CATALOGUE = {
   ...ENI_FINDINGS,
   ...AGENT_FINDINGS,
   ...HOST_FINDINGS,
+  ...BRIDGE_FINDINGS,
   ...CLUSTER_FINDINGS,
 } as const satisfies Readonly<Record<string, CatalogueEntry>>;
 

@@ -109,6 +109,8 @@ export type Stream = {
   /** True to print colours: on a terminal without NO_COLOR and TERM=dumb, or with `--color=always`. */
   readonly isColored: boolean;
   write(text: string): void;
+  /** Writes bytes unchanged: what is not text must not be written to a terminal. */
+  writeBytes(bytes: Uint8Array): void;
 };
 
 /** Values of the options that every command accepts. */

@@ -12,7 +12,15 @@
 export type Retry = 'never' | 'backoff' | 'throttled' | 'busy' | 'resolve' | 'quota' | 'credentials' | 'gone';
 
 /** What is exhausted when `retry` is `quota`; selects the circuit breaker that a caller trips. */
-export type QuotaScope = 'subnet' | 'vpc-enis' | 'instance-enis' | 'eni-ips' | 'eips' | 'instance-eips' | 'account';
+export type QuotaScope =
+  | 'subnet'
+  | 'vpc-enis'
+  | 'instance-enis'
+  | 'eni-ips'
+  | 'eips'
+  | 'instance-eips'
+  | 'vpc-routes'
+  | 'account';
 
 /** The facts of a failed call. */
 type CloudFailure = {

@@ -14,7 +14,7 @@ export type CallContext = {
   readonly timeoutMs?: number;
 };
 
-/** A CVM instance, with the properties that its ENIs depend on. */
+/** A CVM instance, with the properties that its ENIs and its Node depend on. */
 export type Instance = {
   readonly instanceId: string;
   readonly instanceType: string;
@@ -28,7 +28,18 @@ export type Instance = {
   /** Addresses of the primary ENI. */
   readonly privateIps: readonly string[];
   readonly securityGroupIds: readonly string[];
+  /** Absent: the cloud does not report it. */
+  readonly memoryGib?: number;
+  /** Public addresses of the primary ENI; absent: none. */
+  readonly publicIps?: readonly string[];
+  /** IPv6 addresses in their shortest form; absent: none. */
+  readonly ipv6s?: readonly string[];
+  /** NORMAL, EXPIRED (not paid), PROTECTIVELY_ISOLATED; absent: the cloud does not report it. */
+  readonly restrictState?: string;
 };
+
+/** A zone of the region: its name, `ap-guangzhou-3`, and its number, `100003`. */
+export type Zone = { readonly name: string; readonly number: string };
 
 /** State of an ENI. `AVAILABLE` with an attachment is attached. */
 export type EniState = 'PENDING' | 'AVAILABLE' | 'ATTACHING' | 'DETACHING' | 'DELETING';
@@ -211,6 +222,18 @@ export type InstancePort = {
    */
   describe(instanceIds: readonly string[], context: CallContext): Promise<readonly Instance[]>;
   /**
+   * Describes at most a hundred instances in a request that no other caller shares, so that what is in its answer shows
+   * how far to trust what is not. @throws CloudError also when the answer is incomplete
+   */
+  describeAlone(instanceIds: readonly string[], context: CallContext): Promise<readonly Instance[]>;
+  /**
+   * Finds instances of a VPC by addresses of their primary ENIs; an unused address is absent. Calls that wait together
+   * share requests of five addresses.
+   */
+  findByPrivateIps(vpcId: string, ips: readonly string[], context: CallContext): Promise<readonly Instance[]>;
+  /** Returns the zones of the region. */
+  zones(context: CallContext): Promise<readonly Zone[]>;
+  /**
    * Returns how many ENIs and addresses an instance may have. The API is called once per instance type; the built-in
    * table is used when it fails.
    */
@@ -295,6 +318,42 @@ export type TaskPort = {
   settle(task: CloudTask, context: CallContext): Promise<TaskOutcome>;
 };
 
+/** A route of the whole VPC: packets to the network go to the instance with this address, from wherever they come. */
+export type VpcRoute = {
+  readonly routeId: string;
+  /** IPv4 network outside of the VPC's own: `172.16.4.0/24`. */
+  readonly cidr: string;
+  /** Address of an instance. The cloud keeps the route when that instance is gone. */
+  readonly gatewayIp: string;
+  /** Free text of the creator. */
+  readonly description: string;
+};
+
+/** A new route. */
+export type VpcRouteSpec = Omit<VpcRoute, 'routeId'>;
+
+/** All routes of a VPC. */
+type RouteSweep = {
+  readonly routes: readonly VpcRoute[];
+  /** False when the number of routes changed between pages, each time: one that is not listed may exist all the same. */
+  readonly isConsistent: boolean;
+};
+
+/** Routes of a whole VPC. A change is done when the promise resolves. The API has no ClientToken. */
+export type RoutePort = {
+  /** Reads all routes of a VPC. */
+  list(vpcId: string, context: CallContext): Promise<RouteSweep>;
+  /** Creates a route. @throws CloudError `quota` with scope `vpc-routes`; `resolve` when the very route may exist */
+  create(vpcId: string, spec: VpcRouteSpec, context: CallContext): Promise<VpcRoute>;
+  /** Deletes a route. @throws CloudError `gone` when it does not exist */
+  delete(vpcId: string, routeId: string, context: CallContext): Promise<void>;
+  /**
+   * Leads the network of a route to another address. Two calls, because the API changes only descriptions: the old
+   * route is deleted first, so that packets never go to both. A failure of the second leaves no route.
+   */
+  replace(vpcId: string, route: VpcRoute, gatewayIp: string, context: CallContext): Promise<VpcRoute>;
+};
+
 /** The port to the cloud. Every method throws CloudError, and nothing else but the signal's reason. */
 export type Cloud = {
   readonly instances: InstancePort;
@@ -304,4 +363,5 @@ export type Cloud = {
   readonly securityGroups: SecurityGroupPort;
   readonly eips: EipPort;
   readonly tasks: TaskPort;
+  readonly routes: RoutePort;
 };

@@ -180,6 +180,14 @@ export const ERROR_TABLE: readonly ErrorRule[] = [
     means: 'the same, as some APIs say it',
   },
   {
+    code: 'LimitExceeded',
+    actions: ['CreateGlobalRoutes'],
+    retry: 'quota',
+    scope: 'vpc-routes',
+    afterMs: QUOTA_MS,
+    means: 'the VPC may have no more routes to networks of Pods',
+  },
+  {
     code: 'LimitExceeded.Address',
     retry: 'quota',
     scope: 'eni-ips',
@@ -250,6 +258,31 @@ export const ERROR_TABLE: readonly ErrorRule[] = [
   },
   { code: 'UnauthorizedOperation', retry: 'never', afterMs: 0, means: 'the same' },
   { code: 'UnauthorizedOperation.*', retry: 'never', afterMs: 0, means: 'the same, or the primary address was meant' },
+  {
+    code: 'InvalidParameterValue.Duplicate',
+    actions: ['CreateGlobalRoutes'],
+    retry: 'resolve',
+    afterMs: SOON_MS,
+    means: 'the very route exists already',
+  },
+  {
+    code: 'UnsupportedOperation.Ecmp',
+    retry: 'never',
+    afterMs: 0,
+    means: 'a route to the network by another instance exists',
+  },
+  {
+    code: 'InvalidParameterValue.VpcCidrConflict',
+    retry: 'never',
+    afterMs: 0,
+    means: "the network of Pods overlaps with the VPC's own",
+  },
+  {
+    code: 'UnsupportedOperation.ConflictWithDockerRoute',
+    retry: 'never',
+    afterMs: 0,
+    means: 'the network of Pods overlaps with that of another cluster of the VPC',
+  },
   {
     code: 'ResourceInUse',
     retry: 'never',

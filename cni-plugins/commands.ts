@@ -3,6 +3,9 @@ import type { CniErrorMessage, Sandbox } from '../agent/api/messages.ts';
 import { release } from '../runtime/release.ts';
 import type { AgentCall } from './agent-client.ts';
 import { CallError } from './client/call-error.ts';
+import type { Delegate } from './delegate/delegate.ts';
+import type { PortMapper } from './map-ports.ts';
+import type { Plugins } from './plugin-calls.ts';
 import { PLUGINS, type PluginName } from './plugins.ts';
 import { comparePrevResult } from './skel/compare-result.ts';
 import type { PluginConf } from './skel/conf.ts';
@@ -43,6 +46,18 @@ export type Context = {
   readonly nowMs: () => number;
   /** Stores a DEL for an agent that does not answer. */
   readonly spool: Spool;
+  /** Opens the other plugins of the node. Loaded on demand: few Pods have a hostPort. */
+  readonly openPlugins: () => Promise<Plugins>;
+  /** Networks that other plugins make. */
+  readonly delegation: Delegation;
+};
+
+/** The port to networks of other plugins; `delegate/delegate.ts` implements it. */
+export type Delegation = {
+  /** Whether other plugins made the interface of this call, or any at all. Cheap: few Pods have one. */
+  readonly isUsed: (of: 'interface' | 'node') => boolean;
+  /** Loaded on demand. */
+  readonly open: () => Promise<Delegate>;
 };
 
 /** The port to the folder of stored DELs; `spool.ts` implements it. */
@@ -66,6 +81,7 @@ const SECOND_TRY_MS = 1_000;
 async function add(context: Context): Promise<string> {
   const { plugin, conf, env, call, nowMs } = context;
   const timeoutMs = conf.timeoutMs ?? TIMEOUT_MS.ADD;
+  const ports = hasPorts(context) ? await openPorts(context) : undefined;
   const request = {
     plugin: PLUGINS[plugin],
     sandbox: sandboxOf(env),
@@ -76,11 +92,28 @@ async function add(context: Context): Promise<string> {
     clientVersion: release,
   };
   const reply = await call('add', request, timeoutMs).catch((error) => throwUnanswered(context, error));
+  // On a TCP port another process may answer in the agent's place: it must not choose what runs as root.
+  if (reply.delegate !== undefined && conf.backend.startsWith('unix:')) {
+    const { confDir, network } = reply.delegate;
+    return (await context.delegation.open()).add(confDir, network, reply.error?.msg ?? '');
+  }
   throwIfRefused(reply.error);
   if (reply.attachment === undefined) {
     throw new CniError(CNI_CODE.tryAgainLater, `the agent on ${conf.backend} answered neither an address nor an error`);
   }
+  // When it fails the runtime sends a DEL, as for any ADD that failed.
+  ports?.map(reply.attachment);
   return JSON.stringify(makeResult(conf, reply.attachment, shapeOf(plugin)));
+}
+
+/** Tells whether ports of the node lead to this Pod. As an IPAM plugin we get the conf of the main plugin, whose they are. */
+function hasPorts({ plugin, conf }: Context): boolean {
+  return shapeOf(plugin) === 'main' && conf.portMappings.length > 0;
+}
+
+async function openPorts({ conf, openPlugins }: Context): Promise<PortMapper> {
+  const { openPortMapper } = await import('./map-ports.ts');
+  return openPortMapper(conf, await openPlugins());
 }
 
 /**
@@ -88,7 +121,12 @@ async function add(context: Context): Promise<string> {
  * with dead Pods. Therefore the DEL is stored on disk, and the agent keeps address and lease until it has processed it.
  */
 async function del(context: Context): Promise<string> {
-  const { plugin, conf, env, call } = context;
+  const { plugin, conf, env, call, openPlugins } = context;
+  if (hasPorts(context)) {
+    const { unmapPorts } = await import('./map-ports.ts');
+    unmapPorts(conf, await openPlugins());
+  }
+  if (context.delegation.isUsed('interface')) (await context.delegation.open()).del();
   const sandbox = sandboxOf(env);
   const request = { plugin: PLUGINS[plugin], sandbox, network: conf.name, clientVersion: release };
   const timeoutMs = conf.timeoutMs ?? TIMEOUT_MS.DEL;
@@ -118,7 +156,8 @@ type StoreOutcome =
   | { readonly kind: 'failed'; readonly cause: unknown };
 
 async function check(context: Context): Promise<string> {
-  const { plugin, conf, env, call } = context;
+  const { plugin, conf, env, call, delegation } = context;
+  if (delegation.isUsed('interface') && (await delegation.open()).check()) return '';
   const { prevResult } = conf;
   const request = {
     plugin: PLUGINS[plugin],
@@ -155,8 +194,9 @@ async function status(context: Context): Promise<string> {
  * and the namespaces: the agent asks both each minute and releases what is gone by both, so nothing is left to do here.
  */
 async function gc(context: Context): Promise<string> {
-  const { plugin, conf, call } = context;
+  const { plugin, conf, call, delegation } = context;
   if (conf.validAttachments === undefined) return '';
+  if (delegation.isUsed('node')) (await delegation.open()).gc(conf.validAttachments);
   const request = {
     plugin: PLUGINS[plugin],
     network: conf.name,

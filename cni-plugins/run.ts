@@ -1,8 +1,11 @@
+import { existsSync } from 'node:fs';
 import { CNI_CODE } from '../agent/api/cni-code.ts';
 import { release } from '../runtime/release.ts';
 import { type AgentCall, createAgentCall } from './agent-client.ts';
 import { type Backend, parseBackend } from './client/backend.ts';
-import { execute, type Spool } from './commands.ts';
+import { type Delegation, execute, type Spool } from './commands.ts';
+import { recordFolder, recordPath } from './delegate/record-path.ts';
+import type { Plugins } from './plugin-calls.ts';
 import { findPlugin, PLUGINS, type PluginName } from './plugins.ts';
 import { DEFAULT_BACKEND, decodeConf, type PluginConf, peekVersion } from './skel/conf.ts';
 import { type CniEnv, decodeEnv, type Environment } from './skel/env.ts';
@@ -57,7 +60,25 @@ function contextOf(plugin: PluginName, env: CniEnv, conf: PluginConf, clock: Inv
   const backend = parseBackend(conf.backend) ?? parseBackend(DEFAULT_BACKEND);
   if (backend === undefined) throw new CniError(CNI_CODE.invalidConf, `backend: ${conf.backend} is no address`);
   const call: AgentCall = createAgentCall(backend);
-  return { plugin, env, conf, call, nowMs: clock.nowMs, spool: createSpool(plugin, backend, clock) };
+  const openPlugins = async () => {
+    // child_process costs a millisecond, which only Pods with a hostPort need.
+    const calls = await import('./plugin-calls.ts');
+    return calls.openPlugins(clock.env);
+  };
+  const spool = createSpool(plugin, backend, clock);
+  const delegation = createDelegation(env, conf, openPlugins);
+  return { plugin, env, conf, call, nowMs: clock.nowMs, spool, openPlugins, delegation };
+}
+
+function createDelegation(env: CniEnv, conf: PluginConf, openPlugins: () => Promise<Plugins>): Delegation {
+  const folder = recordFolder(conf.dataDir);
+  return {
+    isUsed: (of) => existsSync(of === 'node' ? folder : recordPath(folder, env)),
+    open: async () => {
+      const { openDelegate } = await import('./delegate/delegate.ts');
+      return openDelegate({ env, conf, plugins: await openPlugins() });
+    },
+  };
 }
 
 function createSpool(plugin: PluginName, backend: Backend, { nowMs, bootMs }: Invocation): Spool {

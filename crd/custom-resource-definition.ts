@@ -2,6 +2,15 @@ import { API_GROUP, VERSION } from './names.ts';
 import type { ResourceKind } from './resource-kind.ts';
 import type { OpenApiSchema } from './schema.ts';
 
+/** Annotation of a definition: the number of the schema that it was generated from. */
+export const SCHEMA_ANNOTATION = `${API_GROUP}/schema`;
+
+/**
+ * Number of the schemas of this release. Raise it in a release that changes one: an older replica, still running or
+ * started again, then leaves the definitions unchanged.
+ */
+export const SCHEMA_NUMBER = 3;
+
 /** A `CustomResourceDefinition` of `apiextensions.k8s.io/v1`, with the fields that this project sets. */
 export type CustomResourceDefinition = ReturnType<typeof customResourceDefinition>;
 
@@ -15,7 +24,10 @@ export function customResourceDefinition(kind: ResourceKind) {
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
-    metadata: { name: `${kind.plural}.${API_GROUP}` },
+    metadata: {
+      name: `${kind.plural}.${API_GROUP}`,
+      annotations: { [SCHEMA_ANNOTATION]: String(SCHEMA_NUMBER) },
+    },
     spec: {
       group: API_GROUP,
       scope: kind.scope,

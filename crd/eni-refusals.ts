@@ -18,8 +18,10 @@ export type CheckedEni = {
 export type NodeOwn = {
   /** Addresses of its links, except those of the link with the ENI's MAC. */
   readonly addresses: ReadonlySet<string>;
-  /** MACs of links that are no ENI: that of the primary interface. Lower case. */
-  readonly macs: ReadonlySet<string>;
+  /** MACs of links that are no ENI, such as that of the primary interface, with what the link is. Lower case. */
+  readonly macs: ReadonlyMap<string, string>;
+  /** Addresses of others that the node sends packets to, such as its next hops, with what each is. */
+  readonly peers: ReadonlyMap<string, string>;
 };
 
 /** Why an ENI is refused as a whole, and which of its addresses are refused, with the reason of each. */
@@ -36,14 +38,15 @@ export function refusalsOfEni(eni: CheckedEni, own: NodeOwn): EniRefusals {
   const addresses = new Map<string, string>();
   const reserved = new Map(eni.families.flatMap(reservedOf));
   for (const ip of eni.addresses) {
-    const why = whySpecial(ip) ?? reserved.get(ip) ?? whyOwn(ip, own);
+    const why = whySpecial(ip) ?? reserved.get(ip) ?? whyOwn(ip, own) ?? own.peers.get(ip);
     if (why !== undefined) addresses.set(ip, why);
   }
   return { ...(whole === undefined ? {} : { whole }), addresses };
 }
 
 function whyNotMac(mac: string, own: NodeOwn): string | undefined {
-  if (own.macs.has(mac)) return `its MAC ${mac} is that of the node's primary interface`;
+  const link = own.macs.get(mac);
+  if (link !== undefined) return `its MAC ${mac} is that of ${link}`;
   if (mac === '00:00:00:00:00:00') return `its MAC ${mac} is that of lo`;
   // Bit 0 of the first byte: a group of receivers, no interface.
   return Number.parseInt(mac.slice(0, 2), 16) % 2 === 1 ? `its MAC ${mac} is a group address` : undefined;
@@ -52,7 +55,10 @@ function whyNotMac(mac: string, own: NodeOwn): string | undefined {
 function whyNotFamily(family: CheckedEni['families'][number], own: NodeOwn): string | undefined {
   const { primaryIp, gateway, subnetCidr } = family;
   const why =
-    whySpecial(primaryIp) ?? reservedOf(family).find(([ip]) => ip === primaryIp)?.[1] ?? whyOwn(primaryIp, own);
+    whySpecial(primaryIp) ??
+    reservedOf(family).find(([ip]) => ip === primaryIp)?.[1] ??
+    whyOwn(primaryIp, own) ??
+    own.peers.get(primaryIp);
   if (why !== undefined) return `its own address ${primaryIp} is ${why}`;
   const gatewayWhy = whySpecial(gateway) ?? whyOwn(gateway, own);
   if (gatewayWhy !== undefined) return `its gateway ${gateway} is ${gatewayWhy}`;
@@ -95,6 +101,16 @@ function whySpecial(ip: string): string | undefined {
   if (/^(?:10|172|192)\.|^fd/.test(ip)) return undefined;
   const range = SPECIAL.find(({ cidr }) => isInCidr(ip, cidr));
   return range === undefined ? undefined : `in ${range.cidr}, ${range.name}`;
+}
+
+/**
+ * Lists the gateways of ENIs as peers of their node. One outside its own subnet is left out: it is wrong, and would
+ * refuse an address of another ENI.
+ */
+export function gatewaysOf(families: CheckedEni['families']): readonly (readonly [string, string])[] {
+  return families
+    .filter(({ gateway, subnetCidr }) => isInCidr(gateway, subnetCidr))
+    .map(({ gateway, subnetCidr }) => [gateway, `the gateway of ${subnetCidr}`] as const);
 }
 
 function reservedOf({ gateway, subnetCidr }: CheckedEni['families'][number]): readonly (readonly [string, string])[] {

@@ -44,8 +44,12 @@ export function parseCidr(text: string): Cidr | undefined {
 
 /** Returns the last address of an IPv4 network, its broadcast address. */
 export function lastOf({ address, prefixLength }: Cidr): string {
-  const last = ipv4Number(address) + 2 ** (32 - prefixLength) - 1;
-  return [2 ** 24, 2 ** 16, 2 ** 8, 1].map((unit) => Math.floor(last / unit) % 256).join('.');
+  return ipv4Text(ipv4Number(address) + 2 ** (32 - prefixLength) - 1);
+}
+
+/** Writes a number from 0 to 2^32 - 1 as an IPv4 address. */
+export function ipv4Text(bits: number): string {
+  return [2 ** 24, 2 ** 16, 2 ** 8, 1].map((unit) => Math.floor(bits / unit) % 256).join('.');
 }
 
 /** Tells whether an address is in a network; false when either is malformed or the families differ. */
@@ -80,8 +84,11 @@ function hasHostBits(address: string, prefixLength: number, family: 4 | 6): bool
   return (ipv6Bits(address) & ((1n << BigInt(128 - prefixLength)) - 1n)) !== 0n;
 }
 
-/** Converts without a temporary list: every address of every object that is read comes through here. */
-function ipv4Number(ip: string): number {
+/**
+ * Converts an IPv4 address to a number from 0 to 2^32 - 1. Without a temporary list: every address of every object that
+ * is read comes through here.
+ */
+export function ipv4Number(ip: string): number {
   let bits = 0;
   let octet = 0;
   for (let index = 0; index < ip.length; index++) {

@@ -28,6 +28,8 @@ export const NODE_ANNOTATION = {
   disableSecurityGroups: `${PREFIX}/disable-node-eni-security-groups`,
   /** `true`: the security groups of its ENIs are set again; ipamd removes the annotation when that is done. */
   syncSecurityGroups: `${PREFIX}/need-sync-security-groups`,
+  /** Who wrote `spec.podCIDR`, in the same write: ipamd. A block without it has another writer. */
+  podCidrBy: `${PREFIX}/pod-cidr-by`,
 } as const;
 
 /** Label of a Node: the subnets of its shared ENIs, joined by `_` or `.`. */
@@ -44,6 +46,12 @@ export const NODE_DIRECT_ENI_LABEL = `${PREFIX}/enable-direct-eni`;
 
 /** Label of a VpcENI: the zone of its subnet, by the cloud's name. An ENI never changes its zone. */
 export const ENI_ZONE_LABEL = `${PREFIX}/zone`;
+
+/**
+ * Annotation of a Node: its instance, as VPC/INSTANCE, once the cloud has described it. The cloud controller manager
+ * writes it, and deletes no Node without it whose instance it has not described itself.
+ */
+export const NODE_SEEN_INSTANCE_ANNOTATION = `${PREFIX}/seen-instance`;
 
 /** Label of a Node: the id of its instance. */
 export const NODE_INSTANCE_LABEL = 'cloud.tencent.com/node-instance-id';
@@ -93,7 +101,7 @@ export const CLOUD_FINALIZER = `${API_GROUP}/cloud-resources`;
 
 /** Annotations of Pods. */
 export const POD_ANNOTATION = {
-  /** The network plugins: `tke-route-eni`, `tke-direct-eni`, `tke-bridge`, or a list. */
+  /** The network of a Pod: `tke-route-eni`, `tke-direct-eni` or `tke-bridge`. */
   networks: `${PREFIX}/networks`,
   /**
    * `Never`: the Pod's address is static, so the next Pod of the same name gets it. `Immediate`, the default: it is

@@ -181,6 +181,14 @@ export const STATUS = {
   instanceID: ipamd.optional(id, "The node's instance."),
   instanceType: ipamd.optional(id, 'Its type, from which the limits come.'),
   zone: ipamd.optional(id, 'Its zone, as the cloud API names it.'),
+  instanceENIs: ipamd.optional(
+    wholeNumber(0, 1_000),
+    'How many ENIs it may have on standard places, the primary one not counted. Exclusive ENIs use them too where extensionENIs is absent: the scheduler binds no Pod to a node that has no place for its ENI.',
+  ),
+  extensionENIs: ipamd.optional(
+    wholeNumber(0, 1_000),
+    'How many more it may have on places of the extension type, which exclusive ENIs alone use. Absent: none.',
+  ),
   vpcID: ipamd.optional(id, 'Its VPC.'),
   routeENIs: ipamd.optional(eniCount, 'How many shared ENIs are attached; for kubectl get.'),
   routeENIIPs: ipamd.optional(ipCount, 'How many Pod addresses they have; for kubectl get.'),

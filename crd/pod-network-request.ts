@@ -2,7 +2,7 @@ import { type Fault, Faults } from '../runtime/decode.ts';
 import { type EipRequest, readEipRequest } from './eip-request.ts';
 import { anyIpAddress } from './ip-text.ts';
 import { POD_ANNOTATION } from './names.ts';
-import { readNetworks } from './pod-networks.ts';
+import { readPodNetworks } from './pod-networks.ts';
 
 /** What a Pod requests by its annotations. */
 export type PodNetworkRequest = {
@@ -55,7 +55,7 @@ export function isStaticPod(annotations: Annotations = {}): boolean {
 }
 
 /** Least time for which a static address is retained, milliseconds. The value of Tencent's product. */
-const MIN_CLAIM_EXPIRY_MS = 300_000;
+export const MIN_CLAIM_EXPIRY_MS = 300_000;
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
@@ -68,10 +68,12 @@ export function readClaimExpiry(text: string, path: string, faults: Faults): num
   return undefined;
 }
 
-function modeOf(text: string): PodNetworkRequest['mode'] {
-  const networks = readNetworks(text);
-  if (networks.includes('tke-direct-eni')) return 'direct-eni';
-  return networks.includes('tke-route-eni') ? 'route-eni' : undefined;
+function modeOf(text: string, path: string, faults: Faults): PodNetworkRequest['mode'] {
+  const networks = readPodNetworks(text);
+  if (networks.kind === 'refused') faults.add(path, networks.expected, networks.got);
+  if (networks.kind !== 'named') return undefined;
+  if (networks.name === 'tke-direct-eni') return 'direct-eni';
+  return networks.name === 'tke-route-eni' ? 'route-eni' : undefined;
 }
 
 function isNever(text: string, path: string, faults: Faults): boolean {

@@ -88,7 +88,9 @@ async function applyOne(kernel: Kernel, operation: Operation): Promise<'done' | 
     return 'done';
   }
   if (operation.kind === 'set-sysctl') {
-    return kernel.sysctl.set(operation.key, operation.value) === 'changed' ? 'done' : 'skipped';
+    const { key, value, isOptional } = operation;
+    const [outcome] = kernel.sysctl.setAll([{ key, value, ...(isOptional && { isOptional }) }]);
+    return outcome === 'changed' ? 'done' : 'skipped';
   }
   const request = toRequest(operation);
   const [outcome] = request === undefined ? [] : kernel.rtnetlink.execute([request]);

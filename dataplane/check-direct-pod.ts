@@ -1,11 +1,11 @@
 import type { Netns } from '../netlink/netns.ts';
 import { openRtnetlinkIn } from '../netlink/rtnetlink.ts';
 import { openSysctl } from '../sysctl/sysctl.ts';
-import { checkHostLink, checkNft, DIRECT_POD_CONFLICTS, differences, type PodCheck, unequal } from './check-pod.ts';
+import { checkHostLink, checkNft, differences, type PodCheck, SUBNET_CONFLICTS, unequal } from './check-pod.ts';
 import { findNic } from './direct-nic.ts';
 import { nicAlias } from './host-veth-name.ts';
 import type { Kernel } from './kernel.ts';
-import type { NodeNetwork, PodNetwork } from './network.ts';
+import type { EniPodNetwork, NodeNetwork } from './network.ts';
 import { planDirectPod } from './plan-direct-pod.ts';
 
 /**
@@ -16,7 +16,7 @@ import { planDirectPod } from './plan-direct-pod.ts';
 export async function checkDirectPod(
   kernel: Kernel,
   podNetns: Netns | undefined,
-  { node, pod, nft }: PodCheck,
+  { node, pod, nft }: PodCheck<EniPodNetwork>,
 ): Promise<readonly string[]> {
   return [
     ...checkHostLink(kernel, pod),
@@ -26,7 +26,7 @@ export async function checkDirectPod(
   ];
 }
 
-function checkInPod(podNetns: Netns, node: NodeNetwork, pod: PodNetwork): readonly string[] {
+function checkInPod(podNetns: Netns, node: NodeNetwork, pod: EniPodNetwork): readonly string[] {
   using rtnetlink = openRtnetlinkIn(podNetns);
   const { nic, key, podVeth } = pod;
   const link = nic === undefined ? undefined : findNic(rtnetlink.link.list(), nic.mac);
@@ -45,5 +45,5 @@ function checkInPod(podNetns: Netns, node: NodeNetwork, pod: PodNetwork): readon
   if (link === undefined || side === undefined) return found;
   const plan = planDirectPod(node, pod, { nic: link.ifindex, side: side.ifindex }).pod;
   const kernel = { rtnetlink, sysctl: openSysctl(podNetns) };
-  return [...found, ...differences(kernel, plan, 'Pod', DIRECT_POD_CONFLICTS)];
+  return [...found, ...differences(kernel, plan, 'Pod', SUBNET_CONFLICTS)];
 }

@@ -10,10 +10,14 @@ import type { NodeNetwork, PodNetwork } from './network.ts';
 import { NFT_TABLE } from './numbers.ts';
 import { observeNetns, observeNft } from './observe.ts';
 import { type Operation, renderOperation, renderRoute, renderRule } from './operation.ts';
-import { planSharedEniPod } from './plan-shared-eni-pod.ts';
+import { planPod } from './plan-pod.ts';
 
 /** What a Pod is compared with; `nft` is the node's table, absent when there is none. */
-export type PodCheck = { readonly node: NodeNetwork; readonly pod: PodNetwork; readonly nft?: NftTable };
+export type PodCheck<Pod extends PodNetwork = PodNetwork> = {
+  readonly node: NodeNetwork;
+  readonly pod: Pod;
+  readonly nft?: NftTable;
+};
 
 /** Conflicts that concern one Pod; all others concern the node. */
 const POD_CONFLICTS: ReadonlySet<Conflict['kind']> = new Set(['link', 'sysctl', 'route', 'address']);
@@ -29,10 +33,10 @@ export async function checkPod(
   check: PodCheck,
 ): Promise<readonly string[]> {
   const { node, pod } = check;
-  if (pod.kind === 'ipam') return differences(kernel, planSharedEniPod(node, pod).host, 'host');
+  if (pod.kind === 'ipam') return differences(kernel, planPod(node, pod).host, 'host');
   return [
     ...checkHostLink(kernel, pod),
-    ...differences(kernel, planSharedEniPod(node, pod).host, 'host'),
+    ...differences(kernel, planPod(node, pod).host, 'host'),
     ...(await checkNft(kernel, pod, check.nft)),
     ...(podNetns === undefined ? ['Pod: its network namespace is gone'] : checkInPod(podNetns, node, pod)),
   ];
@@ -62,7 +66,7 @@ export async function checkNft(kernel: Kernel, pod: PodNetwork, nft: NftTable | 
   if (found.text !== undefined) return [];
   const table = `host: nftables table inet ${NFT_TABLE}`;
   if (found.restore === undefined) return [`${table} is missing`];
-  if (pod.kind === 'direct-eni') return [`${table} is altered`];
+  if (pod.kind === 'direct-eni' || pod.kind === 'bridge') return [`${table} is altered`];
   const hasGroup = found.restore.includes(`${pod.eniTable} : goto eni_${pod.eniTable}`);
   return [`${table} is altered${hasGroup ? '' : `; its map has no element for link group ${pod.eniTable}`}`];
 }
@@ -72,15 +76,20 @@ function checkInPod(podNetns: Netns, node: NodeNetwork, pod: PodNetwork): readon
   const ifname = pod.podVeth.name;
   const link = rtnetlink.link.get({ ifname });
   if (link === undefined) return [`Pod: interface ${ifname} is missing`];
-  const plan = planSharedEniPod(node, pod, link.ifindex).pod;
+  const plan = planPod(node, pod, link.ifindex).pod;
   return [
     ...unequal(`Pod: MAC of ${ifname}`, link.address, pod.podVeth.mac),
-    ...differences({ rtnetlink, sysctl: openSysctl(podNetns) }, plan, 'Pod'),
+    ...differences(
+      { rtnetlink, sysctl: openSysctl(podNetns) },
+      plan,
+      'Pod',
+      pod.kind === 'bridge' ? SUBNET_CONFLICTS : POD_CONFLICTS,
+    ),
   ];
 }
 
-/** As `POD_CONFLICTS`, for interfaces that have the prefix of their subnet. */
-export const DIRECT_POD_CONFLICTS: ReadonlySet<Conflict['kind']> = new Set(['link', 'sysctl', 'route']);
+/** As `POD_CONFLICTS`, for interfaces that have the prefix of their subnet or block. */
+export const SUBNET_CONFLICTS: ReadonlySet<Conflict['kind']> = new Set(['link', 'sysctl', 'route']);
 
 /** Compares one side with a plan; `side` begins each line. Changes nothing. @returns every difference, for people */
 export function differences(
@@ -102,7 +111,10 @@ function describe(operation: Operation): readonly string[] {
   switch (operation.kind) {
     case 'set-sysctl':
       return [`sysctl ${sysctlName(operation.key)} is ${operation.before}, should be ${operation.value}`];
+    case 'make-bridge':
+      return [`bridge ${operation.bridge.ifname} is missing`];
     case 'set-link':
+    case 'set-port':
       return Object.entries(operation.change).map(([property, value]) => {
         const before = Object.entries(operation.before).find(([name]) => name === property)?.[1];
         return `link ${operation.ifname}: ${property} is ${before}, should be ${value}`;
@@ -119,6 +131,7 @@ function describe(operation: Operation): readonly string[] {
       return [
         `neighbour ${operation.neigh.dst} on ${operation.neigh.ifname} is ${operation.before?.lladdr || 'missing'}, should be ${operation.neigh.lladdr}`,
       ];
+    case 'delete-bridge':
     case 'delete-route':
     case 'delete-rule':
     case 'delete-address':

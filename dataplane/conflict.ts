@@ -1,9 +1,10 @@
 import type { AddressState, HostState, RouteState, RuleState } from './desired.ts';
-import { routeKey, ruleKey } from './desired.ts';
+import { addressKey, routeKey, ruleKey } from './desired.ts';
 import { hex, overlaps } from './eni-mark.ts';
 import { familyOf, prefixLength } from './ip-prefix.ts';
-import { isOurTable, OUR_PRIORITIES, RTPROT_TKE_ENI, TABLE_POD_ROUTES } from './numbers.ts';
+import { isOurTable, OUR_PRIORITIES, PRIORITY, RTPROT_TKE_ENI, TABLE_POD_ROUTES } from './numbers.ts';
 import type { ObservedHost, ObservedRoute, ObservedRule } from './observed.ts';
+import { isGatewayPrefix } from './pod-cidr.ts';
 
 /**
  * A foreign object in the place of one of ours, or a missing object that ours depend on. Conflicts are reported and not
@@ -64,9 +65,12 @@ export function routeConflicts(desired: HostState, observed: ObservedHost): read
 /** Finds IPv4 addresses with harmful effects: on a Pod's host veth, and with a connected route on an ENI. */
 export function addressConflicts(desired: HostState, observed: ObservedHost): readonly Conflict[] {
   const eniIfindexes = new Set(desired.addresses.map((address) => address.ifindex));
+  const bridgeIfindexes = new Set(desired.links.filter(({ kind }) => kind === 'bridge').map(({ ifindex }) => ifindex));
   const vethIfindexes = new Set(desired.links.filter((link) => link.group !== undefined).map((link) => link.ifindex));
+  const planned = new Set(desired.addresses.map(addressKey));
   return observed.addresses.flatMap((address): readonly Conflict[] => {
-    if (familyOf(address.prefix) !== 4) return [];
+    if (familyOf(address.prefix) !== 4 || planned.has(addressKey(address))) return [];
+    if (bridgeIfindexes.has(address.ifindex)) return isGatewayPrefix(address.prefix) ? [] : [bridgeAddress(address)];
     if (vethIfindexes.has(address.ifindex)) return [vethAddress(address)];
     return eniIfindexes.has(address.ifindex) && prefixLength(address.prefix) < 32 ? [eniAddress(address)] : [];
   });
@@ -111,6 +115,8 @@ function foreignRule(
 ): Conflict | undefined {
   const what = `IPv${rule.family} rule "${rule.shown}" at priority ${rule.priority}`;
   if (!rule.isExotic && desiredKeys.has(ruleKey(rule))) {
+    // The rule of another program for a block does the same, and ours can stand beside it.
+    if (rule.priority === PRIORITY.podCidr) return undefined;
     return {
       kind: 'rule',
       message: `${what} equals one of ours but has protocol ${rule.protocol}; delete it, ours is added then`,
@@ -148,6 +154,13 @@ function vethAddress({ prefix, ifname }: AddressState): Conflict {
   return {
     kind: 'address',
     message: `${ifname} has the IPv4 address ${prefix}: its Pod could forge sources; delete the address and stop what adds it`,
+  };
+}
+
+function bridgeAddress({ prefix, ifname }: AddressState): Conflict {
+  return {
+    kind: 'address',
+    message: `${ifname} has ${prefix}, which is in no block of this node: packets to that network stay on the bridge; delete the address and stop what adds it`,
   };
 }
 

@@ -3,7 +3,7 @@ import { sysctlName } from '../sysctl/sysctl-key.ts';
 import type { Family } from './ip-prefix.ts';
 
 /**
- * The wanted state of an existing link. Host state never creates links: wirePod creates a Pod's, the cloud attaches an
+ * The wanted state of a link. Host state makes one kind of link, a bridge: wirePod creates a Pod's, the cloud attaches an
  * ENI's.
  */
 export type LinkState = {
@@ -17,16 +17,28 @@ export type LinkState = {
   readonly mac?: string;
   /** True: IFF_NOARP is not set, so that the kernel asks for neighbours on this link and answers them. */
   readonly arp?: true;
-  /** 0: the link is in no bridge, bond or VRF, which would take its packets. */
-  readonly master?: 0;
+  /**
+   * The bridge that the link is a port of. 0: the link is in no bridge, bond or VRF, which would take its packets.
+   */
+  readonly master?: number;
+  /** True: the bridge may send a packet back by the port that it came in by. Only for ports of a bridge. */
+  readonly hairpin?: true;
+  /** False: IFF_PROMISC is not set. */
+  readonly promisc?: false;
+  /** The link is a bridge that is made when it is missing. Its IPv4 addresses are all planned. */
+  readonly kind?: 'bridge';
+  /** IFLA_IFALIAS. */
+  readonly ifalias?: string;
 };
 
 /** An address of an interface, as `address/length`. */
 export type AddressState = { readonly ifindex: number; readonly ifname: string; readonly prefix: string };
 
-/** A unicast route. The protocol is always ours. */
+/** A route. The protocol is always ours. */
 export type RouteState = {
   readonly table: number;
+  /** `unreachable`: packets are refused; `oif` is 0 and `oifname` is empty. Absent: unicast. */
+  readonly type?: 'unreachable';
   /** `0.0.0.0/0` or `::/0` for a default route; the text carries the family. */
   readonly dst: string;
   readonly oif: number;
@@ -36,7 +48,7 @@ export type RouteState = {
   /** IPv4 only. Absent: global. */
   readonly scope?: 'link';
   readonly prefsrc?: string;
-  /** Only in observed routes: ours have the default metric of the family. */
+  /** Absent: the default metric of the family. */
   readonly metric?: number;
 };
 
@@ -164,7 +176,9 @@ export function neighKey(neigh: Pick<NeighState, 'ifindex' | 'dst'>): string {
 
 /** Tells whether two routes of one identity have the same target. */
 export function isSameRoute(a: RouteState, b: RouteState): boolean {
-  return a.oif === b.oif && a.gateway === b.gateway && a.scope === b.scope && a.prefsrc === b.prefsrc;
+  return (
+    a.type === b.type && a.oif === b.oif && a.gateway === b.gateway && a.scope === b.scope && a.prefsrc === b.prefsrc
+  );
 }
 
 function unique<T>(items: readonly T[], keyOf: (item: T) => string): readonly T[] {

@@ -17,15 +17,18 @@ import {
   type LinkState,
   neighKey,
   type RouteState,
+  type RuleState,
   routeKey,
   ruleKey,
   type SysctlState,
 } from './desired.ts';
+import { bridgesToMake, formerGateways, newSettings, portOperations, withBridges } from './diff-bridge.ts';
+import { linkOperations, withoutGroup } from './diff-link.ts';
 import { prefixLength } from './ip-prefix.ts';
 import { nftReplaceCommands } from './nft-table.ts';
-import { TABLE_MAIN } from './numbers.ts';
-import type { ObservedHost, ObservedLink } from './observed.ts';
-import type { LinkProperties, Operation } from './operation.ts';
+import { PRIORITY, TABLE_MAIN } from './numbers.ts';
+import type { ObservedHost } from './observed.ts';
+import type { Operation } from './operation.ts';
 
 /** The operations, in an order that never leaves packets without a route, and the conflicts with foreign objects. */
 type Diff = { readonly operations: readonly Operation[]; readonly conflicts: readonly Conflict[] };
@@ -34,32 +37,41 @@ type Diff = { readonly operations: readonly Operation[]; readonly conflicts: rea
  * Compares the wanted state with the observed one.
  *
  * The order of operations is safe in both directions of a rule-mode change: everything that a packet may need is added
- * before what it used until now is deleted. First settings, links, addresses, routes and rules. Then the nftables
+ * before what it used until now is deleted. First rule 1024 of each block of GlobalRoute Pods: without it, per-pod rules
+ * send packets to these Pods round and round through the VPC. Then bridges, settings, links, ports of bridges, addresses, routes and rules. Then the nftables
  * table, which moves packets from the old rules to the new ones. Then link groups, whose map entries must be loaded
  * first. Then old rules and old routes are deleted.
  *
  * While some object could not be read nothing is deleted, and a table that is there is not replaced: the plan may lack
  * what belongs to a link that was not read.
  */
-export function diffHost(desired: HostState, observed: ObservedHost): Diff {
+export function diffHost(desired: HostState, found: ObservedHost): Diff {
+  const newBridges = bridgesToMake(desired, found);
+  const observed = withBridges(found, newBridges);
   const missing = missingLinks(desired, observed);
   const isWhole = (observed.unreadable ?? []).length === 0;
   return {
     operations: [
+      ...ruleAdditions(desired, observed, isPodCidrRule),
+      ...newBridges.map((bridge) => ({ kind: 'make-bridge' as const, bridge })),
       ...sysctlOperations(desired, observed),
-      ...linkOperations(desired, observed, withoutGroup),
+      ...newSettings(desired, found, newBridges),
+      ...linkOperations(desired, observed, withoutGroup, missing),
+      ...portOperations(desired, observed, missing),
+      ...linkOperations(desired, observed, ({ promisc }) => (promisc === undefined ? {} : { promisc })),
       ...addressOperations(desired, observed, missing),
       ...routeReplacements(desired, observed, missing),
       ...neighReplacements(desired, observed, missing),
-      ...ruleAdditions(desired, observed),
+      ...ruleAdditions(desired, observed, (rule) => !isPodCidrRule(rule)),
       ...(isWhole || observed.nft.restore === undefined ? nftOperations(desired, observed) : []),
       ...linkOperations(desired, observed, ({ group }) => (group === undefined ? {} : { group })),
+      ...(isWhole ? formerGateways(desired, observed) : []),
       ...(isWhole ? ruleDeletions(desired, observed) : []),
       ...(isWhole ? routeDeletions(desired, observed) : []),
     ],
     conflicts: [
-      ...desired.links.filter((link) => missing.has(link.ifindex)).map(missingLink),
-      ...sysctlConflicts(desired, observed, missing),
+      ...desired.links.filter((link) => missing.has(link.ifindex)).map((link) => missingLink(link, observed)),
+      ...sysctlConflicts(desired, observed, new Set(newBridges.map(({ ifname }) => ifname))),
       ...ruleConflicts(desired, observed),
       ...routeConflicts(desired, observed),
       ...addressConflicts(desired, observed),
@@ -74,7 +86,14 @@ function missingLinks(desired: HostState, observed: ObservedHost): ReadonlySet<n
   return new Set(desired.links.map((link) => link.ifindex).filter((ifindex) => !present.has(ifindex)));
 }
 
-function missingLink({ ifindex, ifname }: LinkState): Conflict {
+function missingLink({ ifindex, ifname, kind }: LinkState, { links }: ObservedHost): Conflict {
+  const other = kind === 'bridge' ? links.find((link) => link.ifname === ifname) : undefined;
+  if (other !== undefined) {
+    return {
+      kind: 'link',
+      message: `a link of kind ${other.kind ?? 'device'} has the name ${ifname}, which the bridge of GlobalRoute Pods needs; rename it (ip link set dev ${ifname} name …), or use --gr-wiring=routed`,
+    };
+  }
   return {
     kind: 'link',
     message: `link ${ifname} (index ${ifindex}) is gone; its Pod's sandbox must be made anew, or its ENI attached again`,
@@ -101,12 +120,11 @@ export function sysctlDifference(
   return { kind: 'set-sysctl', key, value, before };
 }
 
-function sysctlConflicts(
-  desired: HostState,
-  observed: ObservedHost,
-  missing: ReadonlySet<number>,
-): readonly Conflict[] {
-  const missingNames = new Set(desired.links.filter((link) => missing.has(link.ifindex)).map((link) => link.ifname));
+function sysctlConflicts(desired: HostState, observed: ObservedHost, made: ReadonlySet<string>): readonly Conflict[] {
+  const present = new Set(observed.links.map((link) => link.ifindex));
+  const absent = desired.links.filter(({ ifindex }) => !present.has(ifindex)).map(({ ifname }) => ifname);
+  // The settings of a link come with it; those of a bridge that this pass makes are set after it (`newSettings`).
+  const missingNames = new Set([...absent, ...made]);
   return desired.sysctls
     .filter((sysctl) => sysctl.isOptional !== true && !observed.sysctls.has(sysctlName(sysctl.key)))
     .filter((sysctl) => !sysctl.key.path.some((element) => missingNames.has(element)))
@@ -114,62 +132,6 @@ function sysctlConflicts(
       kind: 'sysctl' as const,
       message: `the kernel has no sysctl ${sysctlName(sysctl.key)}, which should be ${sysctl.value}; is IPv6 disabled on this node?`,
     }));
-}
-
-function linkOperations(
-  desired: HostState,
-  observed: ObservedHost,
-  select: (link: LinkState) => LinkProperties,
-): readonly Operation[] {
-  const present = new Map(observed.links.map((link) => [link.ifindex, link]));
-  return desired.links.flatMap((link): readonly Operation[] => {
-    const found = present.get(link.ifindex);
-    if (found === undefined) return [];
-    const { change, before } = changedProperties(select(link), found);
-    if (Object.keys(change).length === 0) return [];
-    return [{ kind: 'set-link', ifindex: link.ifindex, ifname: link.ifname, change, before }];
-  });
-}
-
-/** Selects what is set before routes are: a link must be up, and its own, before a packet passes. */
-function withoutGroup({ up, mtu, mac, arp, master }: LinkState): LinkProperties {
-  return {
-    ...(up && { up }),
-    ...(mtu !== undefined && { mtu }),
-    ...(mac !== undefined && { mac }),
-    ...(arp && { arp }),
-    ...(master !== undefined && { master }),
-  };
-}
-
-function changedProperties(
-  desired: LinkProperties,
-  found: ObservedLink,
-): { readonly change: LinkProperties; readonly before: LinkProperties } {
-  const { isUp, isNoArp, master = 0, mtu, group, mac } = found;
-  const present: LinkProperties = {
-    up: isUp,
-    mtu,
-    group,
-    arp: isNoArp !== true,
-    master,
-    ...(mac !== undefined && { mac }),
-  };
-  const names = LINK_PROPERTIES.filter((name) => desired[name] !== undefined && desired[name] !== present[name]);
-  return { change: pick(desired, names), before: pick(present, names) };
-}
-
-const LINK_PROPERTIES = [
-  'up',
-  'mtu',
-  'group',
-  'mac',
-  'arp',
-  'master',
-] as const satisfies readonly (keyof LinkProperties)[];
-
-function pick(from: LinkProperties, names: readonly (keyof LinkProperties)[]): LinkProperties {
-  return Object.fromEntries(names.flatMap((name) => (from[name] === undefined ? [] : [[name, from[name]]])));
 }
 
 function addressOperations(
@@ -213,10 +175,21 @@ function neighReplacements(
   });
 }
 
-function ruleAdditions(desired: HostState, observed: ObservedHost): readonly Operation[] {
-  const present = new Set(observed.rules.filter((rule) => !rule.isExotic).map(ruleKey));
+function isPodCidrRule({ priority }: RuleState): boolean {
+  return priority === PRIORITY.podCidr;
+}
+
+function ruleAdditions(
+  desired: HostState,
+  observed: ObservedHost,
+  isMeant: (rule: RuleState) => boolean,
+): readonly Operation[] {
+  // The rule of another program for a block goes with that program: ours is added beside it.
+  const present = new Set(
+    observed.rules.filter((rule) => !rule.isExotic && (isOurs(rule) || !isPodCidrRule(rule))).map(ruleKey),
+  );
   return desired.rules
-    .filter((rule) => !present.has(ruleKey(rule)))
+    .filter((rule) => isMeant(rule) && !present.has(ruleKey(rule)))
     .map((rule) => ({ kind: 'add-rule' as const, rule }));
 }
 

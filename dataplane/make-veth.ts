@@ -1,14 +1,21 @@
 import { isNetlinkError } from '../netlink/netlink-error.ts';
 import type { Rtnetlink } from '../netlink/rtnetlink.ts';
 import { decideTakenName } from './host-veth-name.ts';
+import { linkGroupOf } from './link-group.ts';
 import type { PodNetwork } from './network.ts';
 import { WireError } from './wire-error.ts';
 
 /** The host end of a new veth pair. */
 type HostVeth = { readonly ifindex: number; readonly name: string };
 
-/** What one veth pair needs; `fallbackName` is used when another sandbox has the wanted host name. */
-type VethPlan = { readonly pod: PodNetwork; readonly fallbackName: string };
+/** What one veth pair needs. */
+type VethPlan = {
+  readonly pod: PodNetwork;
+  /** Used when another sandbox has the wanted host name. */
+  readonly fallbackName: string;
+  /** Ifindex of the bridge that the host end is a port of. */
+  readonly master?: number;
+};
 
 /** First a leftover is deleted, then the fallback name is used; a third failure cannot be corrected by a retry. */
 const MAX_ATTEMPTS = 3;
@@ -29,7 +36,7 @@ export function makeVeth(
   let name = pod.hostVeth.name;
   for (let attempt = 1; ; attempt++) {
     try {
-      return { ifindex: addPair(host, podNetns, pod, name), name };
+      return { ifindex: addPair(host, podNetns, plan, name), name };
     } catch (error) {
       if (attempt === MAX_ATTEMPTS || !isNetlinkError(error, 'EEXIST')) throw error;
       name = resolveTakenName(host, inPod, pod, name, fallbackName);
@@ -49,14 +56,15 @@ export function findHostVeths(host: Rtnetlink, pod: Pick<PodNetwork, 'alias' | '
     .map(({ ifindex, ifname }) => ({ ifindex, name: ifname }));
 }
 
-function addPair(host: Rtnetlink, podNetns: { readonly fd: number }, pod: PodNetwork, name: string): number {
-  const { mtu, eniTable, hostVeth, podVeth } = pod;
+function addPair(host: Rtnetlink, podNetns: { readonly fd: number }, { pod, master }: VethPlan, name: string): number {
+  const { mtu, hostVeth, podVeth } = pod;
   const ifindex = host.link.add({
     kind: 'veth',
     ifname: name,
     address: hostVeth.mac,
     mtu,
-    group: eniTable,
+    group: linkGroupOf(pod),
+    ...(master !== undefined && { master }),
     up: true,
     peer: { ifname: podVeth.name, address: podVeth.mac, mtu, netns: podNetns },
   });

@@ -1,24 +1,36 @@
 import type { HostState } from './desired.ts';
 import { diffHost } from './diff.ts';
+import { PRIORITY } from './numbers.ts';
 import type { ObservedHost } from './observed.ts';
 import type { Operation } from './operation.ts';
 
 /** One stage of a change of rule mode. Packets flow between any two stages. */
 export type MigrationStep = { readonly what: string; readonly operations: readonly Operation[] };
 
-const LATER: ReadonlySet<Operation['kind']> = new Set(['add-rule', 'load-nft', 'delete-rule', 'delete-route']);
+const LATER: ReadonlySet<Operation['kind']> = new Set([
+  'add-rule',
+  'load-nft',
+  'delete-address',
+  'delete-rule',
+  'delete-route',
+]);
 
 const STAGES: readonly { readonly what: string; readonly includes: (operation: Operation) => boolean }[] = [
+  { what: 'rules of the blocks of GlobalRoute Pods, before any rule of an ENI', includes: isPodCidrRule },
   {
     what: 'settings, links, addresses and the routes of the new mode; the rules still use the old ones',
-    includes: (operation) => !LATER.has(operation.kind) && !isGroupChange(operation),
+    includes: (operation) =>
+      !LATER.has(operation.kind) && !isGroupChange(operation) && !isHairpin(operation) && !isPromiscChange(operation),
   },
+  { what: 'hairpin on every port, before the bridge leaves promiscuous mode', includes: isHairpin },
+  { what: 'the bridge leaves promiscuous mode', includes: isPromiscChange },
   {
     what: 'rules of the new mode; they match nothing yet, or what the old rules match too',
-    includes: ({ kind }) => kind === 'add-rule',
+    includes: (operation) => operation.kind === 'add-rule' && !isPodCidrRule(operation),
   },
   { what: 'nftables: from here on packets take the new rules', includes: ({ kind }) => kind === 'load-nft' },
   { what: 'link groups, whose map entries are loaded now', includes: isGroupChange },
+  { what: 'addresses of former blocks are deleted', includes: ({ kind }) => kind === 'delete-address' },
   { what: 'rules of the old mode are deleted', includes: ({ kind }) => kind === 'delete-rule' },
   { what: 'routes of the old mode are deleted', includes: ({ kind }) => kind === 'delete-route' },
 ];
@@ -40,6 +52,18 @@ export function planMigration(desired: HostState, observed: ObservedHost): reado
   );
 }
 
+function isPodCidrRule(operation: Operation): boolean {
+  return operation.kind === 'add-rule' && operation.rule.priority === PRIORITY.podCidr;
+}
+
 function isGroupChange(operation: Operation): boolean {
   return operation.kind === 'set-link' && operation.change.group !== undefined;
+}
+
+function isHairpin({ kind }: Operation): boolean {
+  return kind === 'set-port';
+}
+
+function isPromiscChange(operation: Operation): boolean {
+  return operation.kind === 'set-link' && operation.change.promisc !== undefined;
 }

@@ -19,8 +19,10 @@ export type NodeNetwork = {
    */
   readonly egress: 'eni' | 'node';
   readonly primary: { readonly ifindex: number; readonly ifname: string; readonly addresses: readonly string[] };
-  /** CIDRs of the node's bridge Pods (GR); empty without them. */
-  readonly podCidrs: readonly string[];
+  /** The blocks of the node's GlobalRoute Pods: the present one and those that Pods still live in; empty without them. */
+  readonly podCidrs: readonly PodCidr[];
+  /** Absent: this node's GlobalRoute Pods, if any, are wired by another program. */
+  readonly bridge?: BridgeNetwork;
   readonly families: readonly Family[];
   /** Whether replies of NodePort connections are routed back through the interface that the connection came in by. */
   readonly nodePort: boolean;
@@ -40,6 +42,40 @@ export type NodeNetwork = {
    * routed. Default true.
    */
   readonly nftables?: boolean;
+};
+
+/** A block of addresses of the node's GlobalRoute Pods. */
+export type PodCidr = {
+  /** With host bits zero. */
+  readonly cidr: string;
+  /** The first address of the block. */
+  readonly gateway: string;
+  /** False for a block that was the node's before, and that Pods still live in. */
+  readonly isCurrent: boolean;
+};
+
+/**
+ * How a GlobalRoute Pod is wired. `bridge`: a port of the bridge. `routed`: a route to its link, as a Pod of a shared
+ * ENI.
+ */
+export type GrWiring = 'bridge' | 'routed';
+
+/** How the node's GlobalRoute Pods are wired. */
+export type BridgeNetwork = {
+  /** Its present name. */
+  readonly name: string;
+  /** `BRIDGE_IFINDEX` while there is none. `locateBridge` finds all three. */
+  readonly ifindex: number;
+  readonly isPresent: boolean;
+  /** Bytes. */
+  readonly mtu: number;
+  /** Of new Pods; each Pod keeps its own. */
+  readonly wiring: GrWiring;
+  /**
+   * Packets of GlobalRoute Pods that leave by the primary interface get its address, except those to the CIDRs of
+   * `exempt`. Absent: another program does it, or none.
+   */
+  readonly masquerade?: { readonly exempt: readonly string[] };
 };
 
 /** One attached ENI that Pods share. */
@@ -68,19 +104,10 @@ export type DirectNic = {
   readonly addresses: readonly { readonly ip: string; readonly gateway: string; readonly prefixLength: number }[];
 };
 
-/** One attachment of a Pod. */
-export type PodNetwork = {
+/** What every attachment of a Pod has. */
+type Attachment = {
   readonly key: { readonly containerId: string; readonly ifName: string };
-  /**
-   * `ipam`: tke-eni-ipamc under another main plugin. Its links are foreign, and it always has the two per-pod rules.
-   * `direct-eni`: the Pod has an exclusive ENI; `hostVeth` and `podVeth` are the ends of the side link.
-   */
-  readonly kind: 'route-eni' | 'ipam' | 'direct-eni';
   readonly ips: readonly string[];
-  /**
-   * Table of the ENI that has these addresses, and group of the host link. For an exclusive ENI: `DIRECT_LINK_GROUP`.
-   */
-  readonly eniTable: number;
   /** `ifindex` is known after the link was created. */
   readonly hostVeth: { readonly name: string; readonly mac: string; readonly ifindex?: number };
   /** `name` is CNI's IFNAME; with an exclusive ENI it is `sideName` of that. */
@@ -90,6 +117,30 @@ export type PodNetwork = {
   readonly alias: string;
   /** Turns IPv6 off in the Pod (conf field `disableIPv6`). Default false. */
   readonly disableIpv6?: boolean;
+};
+
+/** One attachment of a Pod to an ENI. */
+export type EniPodNetwork = Attachment & {
+  /**
+   * `ipam`: tke-eni-ipamc under another main plugin. Its links are foreign, and it always has the two per-pod rules.
+   * `direct-eni`: the Pod has an exclusive ENI; `hostVeth` and `podVeth` are the ends of the side link.
+   */
+  readonly kind: 'route-eni' | 'ipam' | 'direct-eni';
+  /**
+   * Table of the ENI that has these addresses, and group of the host link. For an exclusive ENI: `DIRECT_LINK_GROUP`.
+   */
+  readonly eniTable: number;
   /** The exclusive interface of the Pod: for kind `direct-eni` only. */
   readonly nic?: DirectNic;
 };
+
+/** One attachment of a GlobalRoute Pod, which has an address of a block of its node. */
+export type BridgePodNetwork = Attachment & {
+  readonly kind: 'bridge';
+  readonly wiring: GrWiring;
+  /** The block of the address, as it was when the Pod was wired. */
+  readonly block: { readonly gateway: string; readonly prefixLength: number };
+};
+
+/** One attachment of a Pod. */
+export type PodNetwork = EniPodNetwork | BridgePodNetwork;

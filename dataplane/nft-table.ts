@@ -106,10 +106,11 @@ function preroutingChain(node: NodeNetwork, enis: readonly EniNetwork[]): string
 function leavingChains(node: NodeNetwork, enis: readonly EniNetwork[]): readonly string[] {
   const hasEgress = node.egress === 'node' && enis.length > 0;
   const hasDirect = node.hasDirect === true;
-  if (!hasEgress && !hasDirect) return [];
+  const masquerade = masqueradeLines(node);
+  const isMarked = hasEgress || hasDirect;
+  if (!isMarked && masquerade.length === 0) return [];
   const groups = enis.map((eni) => eni.table).join(', ');
-  return [
-    ...(hasEgress ? [egressChain(node)] : []),
+  const routed = () =>
     chain('routed', [
       'type filter hook prerouting priority dstnat + 10; policy accept;',
       ...(hasEgress ? [`iifgroup { ${groups} } ct direction original fib daddr type != local jump egress`] : []),
@@ -121,12 +122,20 @@ function leavingChains(node: NodeNetwork, enis: readonly EniNetwork[]): readonly
             `iifgroup ${DIRECT_LINK_GROUP} ct direction original fib daddr type != local meta mark set meta mark or ${primaryBit}`,
           ]
         : []),
-    ]),
+    ]);
+  return [
+    ...(hasEgress ? [egressChain(node)] : []),
+    ...(isMarked ? [routed()] : []),
     chain('postrouting', [
       'type nat hook postrouting priority srcnat; policy accept;',
       // In the original direction only the chains above set this bit: a NodePort request has the mark on its
       // connection, not on the packet.
-      `oifname "${node.primary.ifname}" ct direction original meta mark and ${primaryBit} == ${primaryBit} masquerade`,
+      ...(isMarked
+        ? [
+            `oifname "${node.primary.ifname}" ct direction original meta mark and ${primaryBit} == ${primaryBit} masquerade`,
+          ]
+        : []),
+      ...masquerade,
       ...(hasDirect ? eachFamily((family) => directBackLines(node, family)) : []),
     ]),
   ];
@@ -175,8 +184,21 @@ function egressChain(node: NodeNetwork): string {
 
 function stayingCidrs(node: NodeNetwork, family: 4 | 6): readonly string[] {
   return withoutContained(
-    [...node.vpcCidrs, ...node.podCidrs, ...ALWAYS_VIA_ENI[family]].filter((cidr) => familyOf(cidr) === family),
+    [...node.vpcCidrs, ...cidrsOf(node), ...ALWAYS_VIA_ENI[family]].filter((cidr) => familyOf(cidr) === family),
   );
+}
+
+/** Returns the lines that give GlobalRoute Pods the primary interface's address where the VPC has no route back to them. */
+function masqueradeLines(node: NodeNetwork): readonly string[] {
+  const { bridge, primary } = node;
+  const own = withoutContained(cidrsOf(node).filter((cidr) => familyOf(cidr) === 4));
+  if (bridge?.masquerade === undefined || own.length === 0) return [];
+  const exempt = withoutContained([...own, ...bridge.masquerade.exempt].filter((cidr) => familyOf(cidr) === 4));
+  return [`oifname "${primary.ifname}" ip saddr { ${own.join(', ')} } ip daddr != { ${exempt.join(', ')} } masquerade`];
+}
+
+function cidrsOf({ podCidrs }: NodeNetwork): readonly string[] {
+  return podCidrs.map(({ cidr }) => cidr);
 }
 
 function eachFamily(of: (family: 4 | 6) => readonly string[]): readonly string[] {

@@ -93,9 +93,9 @@ function run(
       args,
       { timeout: timeoutMs, encoding: 'utf8', env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' } },
       (error, stdout, stderr) => {
-        if (error === null) resolve(stdout);
-        else if (error.killed === true)
-          reject(new NftError('NFT_FAILED', action, `no end after ${timeoutMs} ms`, error));
+        // At the limit Node closes the output first: of a run that had ended meanwhile there is no error, and no listing.
+        if (child.killed) reject(new NftError('NFT_FAILED', action, `no end after ${timeoutMs} ms`, error));
+        else if (error === null) resolve(stdout);
         else reject(new NftError(codeOf(error.code, stderr), action, stderr || error.message, error));
       },
     );

@@ -43,6 +43,30 @@ export const TABLE_POD_ROUTES = 3999;
 /** Link group of the side links of exclusive ENIs. It is neither an ENI's table nor its mark. */
 export const DIRECT_LINK_GROUP = 3998;
 
+/** Name of the bridge of GlobalRoute Pods. */
+export const BRIDGE_NAME = 'cbr0';
+
+/**
+ * Interface index of the bridge that we make. The kernel counts indexes up from 1, so it gives this one to no other
+ * link; the plan can name the bridge before it exists, and a bridge with another index was made by another program.
+ */
+export const BRIDGE_IFINDEX = 1_000_001_024;
+
+/**
+ * MAC of the bridge that we make. No packet with it leaves the node. A bridge without a MAC of its own has the lowest of
+ * its ports, and Pods would have to ask for their gateway anew when that changes.
+ */
+export const BRIDGE_MAC = '0a:58:00:00:00:01';
+
+/** Metric of the route that refuses packets to addresses of a block that no Pod has: after all others. */
+export const UNREACHABLE_METRIC = 0x7fffffff;
+
+/** Metric of our route of a block to the bridge: after the kernel's own, before the one that refuses. */
+export const BLOCK_METRIC = UNREACHABLE_METRIC - 1;
+
+/** IFLA_IFALIAS of the bridge that we made; only this one is deleted by an uninstall. */
+export const BRIDGE_ALIAS = 'tke-eni-bridge';
+
 /**
  * An ENI's table is this plus the interface index of its first set-up; it stays the same for the ENI's lifetime. Tables
  * below 2006 are Cilium's.

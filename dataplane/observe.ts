@@ -25,8 +25,15 @@ export function observeNetns(kernel: Pick<Kernel, 'rtnetlink' | 'sysctl'>, desir
   const links = rtnetlink.link.list().map(toLink);
   const names = new Map(links.map((link) => [link.ifindex, link.ifname]));
   const nameOf = (ifindex: number) => names.get(ifindex) ?? `if${ifindex}`;
+  const isDesired = isAmong(new Set(desired.links.map((link) => link.ifindex)));
+  const bridges = desired.links.filter(({ kind }) => kind === 'bridge');
+  const bridgeNames = new Set(bridges.map(({ ifname }) => ifname));
+  const bridgeIndexes = new Set<number | undefined>(bridges.map(({ ifindex }) => ifindex));
   return {
-    links: links.filter(isAmong(new Set(desired.links.map((link) => link.ifindex)))),
+    links: links.filter(
+      // What has the name of a bridge is in its way; ports of a bridge may be of others.
+      (link) => isDesired(link) || bridgeNames.has(link.ifname) || bridgeIndexes.has(link.master),
+    ),
     addresses: families
       .flatMap((family) => rtnetlink.address.list({ family }))
       .filter(isAmong(new Set([...desired.links, ...desired.addresses].map((item) => item.ifindex))))

@@ -23,6 +23,10 @@ export type ObservedLink = {
   readonly mac?: string;
   /** True when IFF_NOARP is set. */
   readonly isNoArp?: boolean;
+  /** True when IFF_PROMISC is set. */
+  readonly isPromisc?: boolean;
+  /** Only of a port of a bridge: whether the bridge may send a packet back by it. */
+  readonly hairpin?: boolean;
   /** Ifindex of the bridge, bond or VRF that the link is in. */
   readonly master?: number;
   readonly kind?: string;

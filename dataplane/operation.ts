@@ -16,17 +16,47 @@ export type LinkProperties = {
   readonly arp?: boolean;
   /** Ifindex of the bridge, bond or VRF that the link is in; 0 for none. */
   readonly master?: number;
+  /** True: IFF_PROMISC is set. */
+  readonly promisc?: boolean;
+  readonly ifalias?: string;
+};
+
+/** Properties of a port of a bridge. */
+export type PortProperties = { readonly hairpin?: boolean };
+
+/** A bridge to make; it is down, and has no port. */
+export type NewBridge = {
+  readonly ifindex: number;
+  readonly ifname: string;
+  /** Absent: the kernel chooses one, which then follows the ports. */
+  readonly mac?: string;
 };
 
 /** One change of the kernel, as data. It contains the previous value, so that it can be undone. */
 export type Operation =
-  | { readonly kind: 'set-sysctl'; readonly key: SysctlKey; readonly value: string; readonly before: string }
+  | {
+      readonly kind: 'set-sysctl';
+      readonly key: SysctlKey;
+      readonly value: string;
+      /** For a link that is made by an earlier operation: as `value`. */
+      readonly before: string;
+      /** True for a key that a kernel may lack; nothing is done then. */
+      readonly isOptional?: true;
+    }
   | {
       readonly kind: 'set-link';
       readonly ifindex: number;
       readonly ifname: string;
       readonly change: LinkProperties;
       readonly before: LinkProperties;
+    }
+  | { readonly kind: 'make-bridge' | 'delete-bridge'; readonly bridge: NewBridge }
+  | {
+      readonly kind: 'set-port';
+      readonly ifindex: number;
+      readonly ifname: string;
+      readonly change: PortProperties;
+      readonly before: PortProperties;
     }
   | { readonly kind: 'add-address' | 'delete-address'; readonly address: AddressState }
   | { readonly kind: 'replace-route'; readonly route: RouteState; readonly before?: RouteState }
@@ -42,6 +72,12 @@ export function inverseOf(operation: Operation): Operation {
     case 'set-sysctl':
       return { ...operation, value: operation.before, before: operation.value };
     case 'set-link':
+      return { ...operation, change: operation.before, before: operation.change };
+    case 'make-bridge':
+      return { ...operation, kind: 'delete-bridge' };
+    case 'delete-bridge':
+      return { ...operation, kind: 'make-bridge' };
+    case 'set-port':
       return { ...operation, change: operation.before, before: operation.change };
     case 'add-address':
       return { ...operation, kind: 'delete-address' };
@@ -75,6 +111,14 @@ export function renderOperation(operation: Operation): string {
       return `sysctl -w ${sysctlName(operation.key)}=${operation.value}`;
     case 'set-link':
       return `ip link set dev ${operation.ifname}${linkArguments(operation.change)}`;
+    case 'make-bridge': {
+      const { ifname, ifindex, mac } = operation.bridge;
+      return `ip link add ${ifname} index ${ifindex}${mac === undefined ? '' : ` address ${mac}`} type bridge`;
+    }
+    case 'delete-bridge':
+      return `ip link del dev ${operation.bridge.ifname}`;
+    case 'set-port':
+      return `ip link set dev ${operation.ifname} type bridge_slave${portArguments(operation.change)}`;
     case 'add-address':
       return `${ip(operation.address.prefix)} address add ${addressArguments(operation.address)}`;
     case 'delete-address':
@@ -104,9 +148,10 @@ export function summarizeOperation(operation: Operation): string {
 /** Renders a route in the syntax of ip(8). */
 export function renderRoute(route: RouteState, protocol: number = RTPROT_TKE_ENI): string {
   return [
+    ...(route.type === undefined ? [] : [route.type]),
     prefixLength(route.dst) === 0 ? 'default' : route.dst,
     ...(route.gateway === undefined ? [] : [`via ${route.gateway}`]),
-    `dev ${route.oifname}`,
+    ...(route.type === undefined ? [`dev ${route.oifname}`] : []),
     ...(route.table === TABLE_MAIN ? [] : [`table ${route.table}`]),
     `proto ${protocol}`,
     ...(route.scope === undefined ? [] : [`scope ${route.scope}`]),
@@ -131,12 +176,18 @@ function ip(prefix: string): string {
   return familyOf(prefix) === 4 ? 'ip' : 'ip -6';
 }
 
-function linkArguments({ mac, mtu, group, master, arp, up }: LinkProperties): string {
+function portArguments({ hairpin }: PortProperties): string {
+  return hairpin === undefined ? '' : ` hairpin ${hairpin ? 'on' : 'off'}`;
+}
+
+function linkArguments({ mac, mtu, group, ifalias, master, promisc, arp, up }: LinkProperties): string {
   return [
     ...(mac === undefined ? [] : [` address ${mac}`]),
     ...(mtu === undefined ? [] : [` mtu ${mtu}`]),
     ...(group === undefined ? [] : [` group ${group}`]),
+    ...(ifalias === undefined ? [] : [` alias ${ifalias}`]),
     ...(master === undefined ? [] : [master === 0 ? ' nomaster' : ` master if${master}`]),
+    ...(promisc === undefined ? [] : [promisc ? ' promisc on' : ' promisc off']),
     ...(arp === undefined ? [] : [arp ? ' arp on' : ' arp off']),
     ...(up === undefined ? [] : [up ? ' up' : ' down']),
   ].join('');

@@ -1,9 +1,9 @@
 import { acceptDad, acceptRa, disableIpv6, rpFilter } from '../sysctl/sysctl-key.ts';
 import { EMPTY_STATE, type HostState, type NeighState, type PodState, type RouteState } from './desired.ts';
 import { anyPrefix, canonicalAddress, canonicalPrefix, type Family, familyOf, hostPrefix } from './ip-prefix.ts';
-import type { DirectNic, NodeNetwork, PodNetwork } from './network.ts';
+import type { DirectNic, EniPodNetwork, NodeNetwork } from './network.ts';
 import { LINK_LOCAL_IPV4, POD_GATEWAY_IPV4, POD_GATEWAY_IPV6, PRIORITY, TABLE_MAIN } from './numbers.ts';
-import { hostRoute, hostVethLink, hostVethSysctls, type PodPlan } from './plan-shared-eni-pod.ts';
+import { hostRoute, hostVethLink, hostVethSysctls, type PodPlan } from './plan-routed-pod.ts';
 
 /** Interface index of `lo` in every network namespace. */
 const LOOPBACK_IFINDEX = 1;
@@ -17,7 +17,7 @@ export type DirectEnds = { readonly nic: number; readonly side: number };
  * and replies to probes do not pass the VPC.
  * @param ends absent: the Pod's side is empty.
  */
-export function planDirectPod(node: NodeNetwork, pod: PodNetwork, ends?: DirectEnds): PodPlan {
+export function planDirectPod(node: NodeNetwork, pod: EniPodNetwork, ends?: DirectEnds): PodPlan {
   const ips = pod.ips.map(canonicalAddress);
   return {
     host: hostSide(node, pod, ips),
@@ -25,7 +25,7 @@ export function planDirectPod(node: NodeNetwork, pod: PodNetwork, ends?: DirectE
   };
 }
 
-function hostSide(node: NodeNetwork, pod: PodNetwork, ips: readonly string[]): HostState {
+function hostSide(node: NodeNetwork, pod: EniPodNetwork, ips: readonly string[]): HostState {
   const { ifindex, name: ifname } = pod.hostVeth;
   return {
     ...EMPTY_STATE,
@@ -60,7 +60,7 @@ function prefsrcFor(node: NodeNetwork, ip: string): { readonly prefsrc?: string 
   return prefsrc === undefined ? {} : { prefsrc: canonicalAddress(prefsrc) };
 }
 
-function podSide(node: NodeNetwork, pod: PodNetwork, nic: DirectNic, ends: DirectEnds): PodState {
+function podSide(node: NodeNetwork, pod: EniPodNetwork, nic: DirectNic, ends: DirectEnds): PodState {
   const nicName = pod.key.ifName;
   const side = { ifindex: ends.side, ifname: pod.podVeth.name };
   const addresses = podAddresses(pod, nic);
@@ -87,7 +87,7 @@ function podSide(node: NodeNetwork, pod: PodNetwork, nic: DirectNic, ends: Direc
   };
 }
 
-function podAddresses(pod: PodNetwork, nic: DirectNic) {
+function podAddresses(pod: EniPodNetwork, nic: DirectNic) {
   return nic.addresses
     .map(({ ip, gateway, prefixLength }) => ({
       ip: canonicalAddress(ip),
@@ -123,7 +123,7 @@ function sideRoutes(
 function sideDestinations(node: NodeNetwork, family: Family): readonly string[] {
   const prefixes = [
     ...node.primary.addresses.filter((address) => !isLinkLocal(address)).map(hostPrefix),
-    ...[...node.podCidrs, ...(node.serviceCidrs ?? [])].map(canonicalPrefix),
+    ...[...node.podCidrs.map(({ cidr }) => cidr), ...(node.serviceCidrs ?? [])].map(canonicalPrefix),
     ...(family === 4 ? [LINK_LOCAL_IPV4] : []),
   ];
   return [...new Set(prefixes)].filter((prefix) => familyOf(prefix) === family);
@@ -136,7 +136,7 @@ function isLinkLocal(address: string): boolean {
 // rp_filter is off on the side link: requests of other Pods of the node come in there, and the replies leave by the
 // ENI. Loose mode would not help: on an interface without an address the kernel treats it like strict; and the larger
 // value of `all` and the interface applies.
-function podSysctls({ key, podVeth, disableIpv6: isIpv6Off }: PodNetwork, families: readonly Family[]) {
+function podSysctls({ key, podVeth, disableIpv6: isIpv6Off }: EniPodNetwork, families: readonly Family[]) {
   const names = [key.ifName, podVeth.name];
   const loose = [
     { key: rpFilter('all'), value: '0' },

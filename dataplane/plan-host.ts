@@ -1,7 +1,7 @@
 import { acceptRa, forwarding, ipForward, rpFilter } from '../sysctl/sysctl-key.ts';
 import { EMPTY_STATE, type HostState, type RuleState, type SysctlState } from './desired.ts';
 import { canonicalPrefix, familyOf } from './ip-prefix.ts';
-import type { EniNetwork, NodeNetwork } from './network.ts';
+import type { EniNetwork, NodeNetwork, PodCidr } from './network.ts';
 import { nftTable } from './nft-table.ts';
 import { NODEPORT_MARK, PRIORITY, TABLE_MAIN, TABLE_POD_ROUTES } from './numbers.ts';
 
@@ -42,14 +42,20 @@ function ipv6Sysctls(primary: string): readonly SysctlState[] {
 }
 
 function hostRules(node: NodeNetwork): readonly RuleState[] {
-  const podCidrs = node.podCidrs.map(canonicalPrefix);
   return [
+    // Before all others: a packet of an ENI's Pod to a Pod of this block would leave by the ENI, and come back by the
+    // route of the VPC.
+    ...node.podCidrs.map(podCidrRule),
     ...(node.ruleMode === 'compact'
       ? node.families.map((family) => ({ family, priority: PRIORITY.podHostRoutes, table: TABLE_POD_ROUTES }))
       : []),
-    ...podCidrs.map((dst) => ({ family: familyOf(dst), priority: PRIORITY.podCidr, dst, table: TABLE_MAIN })),
     ...(needsPrimaryMark(node) ? node.families.map(primaryMarkRule) : []),
   ];
+}
+
+function podCidrRule({ cidr }: PodCidr): RuleState {
+  const dst = canonicalPrefix(cidr);
+  return { family: familyOf(dst), priority: PRIORITY.podCidr, dst, table: TABLE_MAIN };
 }
 
 // One rule serves both: replies of NodePort connections and, with `--egress=node`, packets to addresses outside the

@@ -4,6 +4,7 @@ import { isAddress, isPrefix } from './ip-prefix.ts';
 import type { EniNetwork, NodeNetwork, PodNetwork } from './network.ts';
 import { isNftName } from './nft-table.ts';
 import { MAX_ENI_SLOT, TABLE_ENI_BASE } from './numbers.ts';
+import { planBridge } from './plan-bridge.ts';
 import { planEni } from './plan-eni.ts';
 import { PlanError } from './plan-error.ts';
 import { planHost } from './plan-host.ts';
@@ -18,6 +19,7 @@ export function planNode(node: NodeNetwork, enis: readonly EniNetwork[], pods: r
   if (faults.length > 0) throw new PlanError(faults);
   return mergeHostState(
     planHost(node, enis),
+    planBridge(node, pods),
     ...enis.map((eni) => planEni(node, eni)),
     ...pods.map((pod) => planPod(node, pod).host),
   );
@@ -31,7 +33,12 @@ function networkFaults(node: NodeNetwork, enis: readonly EniNetwork[], pods: rea
     ...(isNftName(node.primary.ifname)
       ? []
       : [`primary interface: interface name "${node.primary.ifname}" cannot be written in nftables; rename it`]),
-    ...[...node.podCidrs, ...node.vpcCidrs, ...(node.serviceCidrs ?? [])]
+    ...[
+      ...node.podCidrs.map(({ cidr }) => cidr),
+      ...node.vpcCidrs,
+      ...(node.serviceCidrs ?? []),
+      ...(node.bridge?.masquerade?.exempt ?? []),
+    ]
       .filter((cidr) => !isPrefix(cidr))
       .map((cidr) => `"${cidr}" is no CIDR`),
     ...(node.egressExempt ?? [])
@@ -39,6 +46,9 @@ function networkFaults(node: NodeNetwork, enis: readonly EniNetwork[], pods: rea
       .map((ip) => `egress exemption "${ip}" is no IP address`),
     ...(node.ruleMode === 'compact' && node.nftables === false
       ? ['rule mode compact needs nftables: install nft, or use --rule-mode=per-pod']
+      : []),
+    ...(node.bridge?.masquerade !== undefined && node.nftables === false
+      ? ['masquerade of GlobalRoute Pods needs nftables: install nft, or turn it off']
       : []),
     ...enis.flatMap(eniFaults),
     ...duplicates(enis, (eni) => `table ${eni.table}`),
@@ -64,7 +74,9 @@ function eniFaults(eni: EniNetwork): readonly string[] {
 function podFaults(pod: PodNetwork, tables: ReadonlySet<number>): readonly string[] {
   const who = `attachment ${pod.key.containerId}/${pod.key.ifName}`;
   return [
-    ...(pod.kind === 'direct-eni' || tables.has(pod.eniTable) ? [] : [`${who}: no ENI has table ${pod.eniTable}`]),
+    ...(pod.kind === 'direct-eni' || pod.kind === 'bridge' || tables.has(pod.eniTable)
+      ? []
+      : [`${who}: no ENI has table ${pod.eniTable}`]),
     ...pod.ips.filter((ip) => !isAddress(ip)).map((ip) => `${who}: "${ip}" is no IP address`),
   ];
 }

@@ -6,17 +6,26 @@ import type { RouteSpec } from '../netlink/route-message.ts';
 import type { RuleSpec } from '../netlink/rule-message.ts';
 import { IFA_F_NODAD, IFA_F_NOPREFIXROUTE } from '../netlink/uapi/if-addr.ts';
 import { AF_INET, AF_INET6 } from '../netlink/uapi/netlink.ts';
-import { RT_SCOPE_LINK, RT_SCOPE_UNIVERSE } from '../netlink/uapi/rtnetlink.ts';
+import { RT_SCOPE_LINK, RT_SCOPE_UNIVERSE, RTN_UNREACHABLE } from '../netlink/uapi/rtnetlink.ts';
 import type { AddressState, NeighState, RouteState, RuleState } from './desired.ts';
 import { type Family, familyOf, prefixLength } from './ip-prefix.ts';
 import { RTPROT_TKE_ENI } from './numbers.ts';
-import type { LinkProperties, Operation } from './operation.ts';
+import type { LinkProperties, Operation, PortProperties } from './operation.ts';
 
 /** Translates an operation to its netlink request; undefined for operations of another kind (sysctl, nft). */
 export function toRequest(operation: Operation): Request | undefined {
   switch (operation.kind) {
     case 'set-link':
       return { object: 'link', verb: 'set', spec: linkSpec(operation.ifindex, operation.change) };
+    case 'make-bridge': {
+      const { ifindex, ifname, mac } = operation.bridge;
+      const spec = { kind: 'bridge', ifindex, ifname, ...(mac !== undefined && { address: mac }) } as const;
+      return { object: 'link', verb: 'add', spec };
+    }
+    case 'delete-bridge':
+      return { object: 'link', verb: 'delete', spec: { ifindex: operation.bridge.ifindex } };
+    case 'set-port':
+      return { object: 'link', verb: 'set', spec: portSpec(operation.ifindex, operation.change) };
     case 'add-address':
       return { object: 'address', verb: 'add', spec: addressSpec(operation.address) };
     case 'delete-address':
@@ -43,13 +52,18 @@ function linkSpec(ifindex: number, { mac, ...properties }: LinkProperties): Link
   return { ifindex, ...properties, ...(mac !== undefined && { address: mac }) };
 }
 
+/** Translates a change of a port of a bridge. */
+export function portSpec(ifindex: number, { hairpin }: PortProperties): LinkChange {
+  return { ifindex, bridgePort: { ...(hairpin !== undefined && { mode: hairpin ? 1 : 0 }) } };
+}
+
 /** Translates a route. */
 export function routeSpec(route: RouteState): RouteSpec {
   const family = familyOf(route.dst);
   return {
     family: addressFamily(family),
     table: route.table,
-    oif: route.oif,
+    ...(route.type === undefined ? { oif: route.oif } : { type: RTN_UNREACHABLE }),
     protocol: RTPROT_TKE_ENI,
     ...(prefixLength(route.dst) === 0 ? {} : { dst: route.dst }),
     ...(route.gateway === undefined ? {} : { gateway: route.gateway }),

@@ -3,9 +3,9 @@ import type { LinkMessage } from '../netlink/link-message.ts';
 import type { RouteMessage } from '../netlink/route-message.ts';
 import type { RuleMessage } from '../netlink/rule-message.ts';
 import { FR_ACT_TO_TBL } from '../netlink/uapi/fib-rules.ts';
-import { IFF_NOARP, IFF_UP } from '../netlink/uapi/if-link.ts';
+import { IFF_NOARP, IFF_PROMISC, IFF_UP } from '../netlink/uapi/if-link.ts';
 import { AF_INET6 } from '../netlink/uapi/netlink.ts';
-import { RT_SCOPE_LINK, RT_SCOPE_UNIVERSE, RTN_UNICAST } from '../netlink/uapi/rtnetlink.ts';
+import { RT_SCOPE_LINK, RT_SCOPE_UNIVERSE, RTN_UNICAST, RTN_UNREACHABLE } from '../netlink/uapi/rtnetlink.ts';
 import type { AddressState, RouteState, RuleState } from './desired.ts';
 import { anyPrefix, type Family } from './ip-prefix.ts';
 import type { ObservedLink, ObservedRoute, ObservedRule } from './observed.ts';
@@ -16,7 +16,7 @@ const IPV6_DEFAULT_METRIC = 1024;
 
 /** Translates the kernel's message about a link. */
 export function toLink(message: LinkMessage): ObservedLink {
-  const { ifindex, ifname, mtu, group, address, kind, ifalias, master = 0 } = message;
+  const { ifindex, ifname, mtu, group, address, kind, ifalias, master = 0, bridgePort } = message;
   return {
     ifindex,
     ifname,
@@ -25,6 +25,8 @@ export function toLink(message: LinkMessage): ObservedLink {
     group,
     ...(address !== undefined && { mac: address }),
     ...((message.flags & IFF_NOARP) !== 0 && { isNoArp: true as const }),
+    ...((message.flags & IFF_PROMISC) !== 0 && { isPromisc: true as const }),
+    ...(bridgePort?.mode !== undefined && { hairpin: bridgePort.mode !== 0 }),
     ...(master !== 0 && { master }),
     ...(kind !== undefined && { kind }),
     ...(ifalias !== undefined && { ifalias }),
@@ -45,8 +47,9 @@ export function toRoute(message: RouteMessage, nameOf: (ifindex: number) => stri
   const route: RouteState = {
     table: message.table,
     dst: message.dst ?? anyPrefix(family),
-    oif,
-    oifname: nameOf(oif),
+    ...(message.type === RTN_UNREACHABLE
+      ? { type: 'unreachable', oif: 0, oifname: '' }
+      : { oif, oifname: nameOf(oif) }),
     ...(gateway !== undefined && { gateway }),
     ...(message.scope === RT_SCOPE_LINK && { scope: 'link' as const }),
     ...(prefsrc !== undefined && { prefsrc }),
@@ -78,7 +81,8 @@ function isExoticRoute(message: RouteMessage): boolean {
   const { tos, type, scope, src, iif, via, metrics, multipath, nhId, encap, expires, unknown = [] } = message;
   const hasMore = [src, iif, via, metrics, multipath, nhId, encap, expires].some((field) => field !== undefined);
   const isKnownScope = scope === RT_SCOPE_UNIVERSE || scope === RT_SCOPE_LINK;
-  return hasMore || tos !== 0 || type !== RTN_UNICAST || !isKnownScope || unknown.length > 0;
+  const isKnownType = type === RTN_UNICAST || type === RTN_UNREACHABLE;
+  return hasMore || tos !== 0 || !isKnownType || !isKnownScope || unknown.length > 0;
 }
 
 function isExoticRule(message: RuleMessage): boolean {

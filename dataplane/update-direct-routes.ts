@@ -6,7 +6,7 @@ import { EMPTY_STATE, type HostState } from './desired.ts';
 import { diffHost } from './diff.ts';
 import { findNic } from './direct-nic.ts';
 import type { Kernel } from './kernel.ts';
-import type { NodeNetwork, PodNetwork } from './network.ts';
+import type { EniPodNetwork, NodeNetwork } from './network.ts';
 import { observeNetns } from './observe.ts';
 import { renderOperation } from './operation.ts';
 import { planDirectPod } from './plan-direct-pod.ts';
@@ -21,7 +21,7 @@ export async function updateDirectRoutes(
   { nft }: Pick<Kernel, 'nft'>,
   podNetns: Netns,
   node: NodeNetwork,
-  pod: PodNetwork,
+  pod: EniPodNetwork,
 ): Promise<readonly string[]> {
   using rtnetlink = openRtnetlinkIn(podNetns);
   const nic = pod.nic === undefined ? undefined : findNic(rtnetlink.link.list(), pod.nic.mac);

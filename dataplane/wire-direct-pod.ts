@@ -5,7 +5,7 @@ import { openSysctl } from '../sysctl/sysctl.ts';
 import { moveNicToPod, type OwnedNic, returnNic } from './direct-nic.ts';
 import type { Kernel } from './kernel.ts';
 import { makeVeth } from './make-veth.ts';
-import type { NodeNetwork, PodNetwork } from './network.ts';
+import type { EniPodNetwork, NodeNetwork } from './network.ts';
 import { type DirectEnds, planDirectPod } from './plan-direct-pod.ts';
 import { type UnwiredPod, unwirePod } from './unwire-pod.ts';
 import { WireError } from './wire-error.ts';
@@ -24,7 +24,7 @@ export function wireDirectPod(
   kernel: Pick<Kernel, 'rtnetlink' | 'sysctl'>,
   hostNetns: Netns,
   podNetns: Netns,
-  { node, pod, fallbackName }: PodWiring,
+  { node, pod, fallbackName }: PodWiring<EniPodNetwork>,
 ): WiredDirectPod {
   const { rtnetlink } = kernel;
   const undo = new UndoStack();
@@ -65,7 +65,7 @@ type UnwiredDirectPod = UnwiredPod & { readonly nic: 'back' | 'missing' };
 export function unwireDirectPod(
   kernel: Pick<Kernel, 'rtnetlink'>,
   node: NodeNetwork,
-  pod: PodNetwork,
+  pod: EniPodNetwork,
   { hostNetns, podNetns }: { readonly hostNetns: Netns; readonly podNetns: Netns | undefined },
 ): UnwiredDirectPod {
   const unwired = unwirePod(kernel, node, pod);
@@ -78,7 +78,7 @@ export function unwireDirectPod(
   }
 }
 
-function ownedNic({ key, nic }: PodNetwork): OwnedNic {
+function ownedNic({ key, nic }: EniPodNetwork): OwnedNic {
   if (nic === undefined) throw new WireError('KERNEL', `the lease ${key.containerId}/${key.ifName} names no interface`);
   return { key, nic };
 }

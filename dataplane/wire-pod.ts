@@ -10,16 +10,16 @@ import { makeVeth } from './make-veth.ts';
 import type { NodeNetwork, PodNetwork } from './network.ts';
 import { RTPROT_TKE_ENI } from './numbers.ts';
 import { renderRoute } from './operation.ts';
-import { planSharedEniPod } from './plan-shared-eni-pod.ts';
+import { planPod } from './plan-pod.ts';
 import { addressFamily, routeSpec, ruleSpec } from './to-request.ts';
 import { WireError } from './wire-error.ts';
 import { type NetlinkStep, toWiringRequest, type WiringPhase, type WiringStep, wiringPhases } from './wiring-steps.ts';
 
 /** One attachment to wire. */
-export type PodWiring = {
+export type PodWiring<Pod extends PodNetwork = PodNetwork> = {
   readonly node: NodeNetwork;
   /** `hostVeth.ifindex` is not known yet. */
-  readonly pod: PodNetwork;
+  readonly pod: Pod;
   /** Host veth name to use when another sandbox has the wanted one: `hostVethFallbackName`. */
   readonly fallbackName: string;
 };
@@ -50,7 +50,7 @@ export function wirePod(kernel: Pick<Kernel, 'rtnetlink' | 'sysctl'>, podNetns: 
 type InPod = { readonly rtnetlink: Rtnetlink; readonly sysctl: Sysctl; readonly netns: Netns };
 
 function wireRules(rtnetlink: Rtnetlink, { node, pod }: PodWiring, undo: UndoStack): WiredPod {
-  for (const { steps } of wiringPhases(planSharedEniPod(node, pod))) addHostSide(rtnetlink, netlinkSteps(steps), undo);
+  for (const { steps } of wiringPhases(planPod(node, pod))) addHostSide(rtnetlink, netlinkSteps(steps), undo);
   return { hostIfindex: 0, hostName: '', podIfindex: 0 };
 }
 
@@ -61,7 +61,9 @@ function wireLinks(
   undo: UndoStack,
 ): WiredPod {
   const { rtnetlink } = kernel;
-  const { ifindex, name } = makeVeth(rtnetlink, inPod.rtnetlink, inPod.netns, { pod, fallbackName });
+  const master = bridgeOf(rtnetlink, node, pod);
+  const veth = { pod, fallbackName, ...(master !== undefined && { master }) };
+  const { ifindex, name } = makeVeth(rtnetlink, inPod.rtnetlink, inPod.netns, veth);
   // Deleting the link deletes its routes on both sides.
   undo.push(`link ${name}`, () => rtnetlink.link.delete({ ifindex }));
   const podIfindex = inPod.rtnetlink.link.get({ ifname: pod.podVeth.name })?.ifindex;
@@ -71,10 +73,20 @@ function wireLinks(
       `${pod.podVeth.name} vanished from sandbox ${pod.key.containerId} while it was being wired`,
     );
   }
-  const plan = planSharedEniPod(node, { ...pod, hostVeth: { ...pod.hostVeth, name, ifindex } }, podIfindex);
+  const plan = planPod(node, { ...pod, hostVeth: { ...pod.hostVeth, name, ifindex } }, podIfindex);
   const alias = { ifindex, ifname: name, ifalias: pod.alias };
   doPhases(wiringPhases(plan, alias), { host: kernel, pod: inPod, containerId: pod.key.containerId }, undo);
   return { hostIfindex: ifindex, hostName: name, podIfindex };
+}
+
+/** Returns the bridge that the Pod's link is a port of; undefined for a Pod without one. @throws WireError BRIDGE_MISSING */
+function bridgeOf(rtnetlink: Rtnetlink, { bridge }: NodeNetwork, pod: PodNetwork): number | undefined {
+  if (pod.kind !== 'bridge' || pod.wiring !== 'bridge') return undefined;
+  if (bridge === undefined)
+    throw new WireError('BRIDGE_MISSING', 'this node wires no Pods to a bridge: see --gr-wiring');
+  const { ifindex, name } = bridge;
+  if (rtnetlink.link.get({ ifindex })?.kind === 'bridge') return ifindex;
+  throw new WireError('BRIDGE_MISSING', `the bridge ${name} is missing; the agent makes it with the rest of the node`);
 }
 
 /** The two sides of the Pod that is wired. */

@@ -3,8 +3,8 @@ import { sysctlName } from '../sysctl/sysctl-key.ts';
 import type { AddressState, HostState, LinkState, NeighState, RouteState, RuleState, SysctlState } from './desired.ts';
 import { familyOf } from './ip-prefix.ts';
 import { renderOperation, renderRoute } from './operation.ts';
-import type { PodPlan } from './plan-shared-eni-pod.ts';
-import { addressSpec, neighSpec, routeSpec, ruleSpec } from './to-request.ts';
+import type { PodPlan } from './plan-routed-pod.ts';
+import { addressSpec, neighSpec, portSpec, routeSpec, ruleSpec } from './to-request.ts';
 
 /** One change that ADD makes after the links exist. It adds, where repair replaces: nothing of this Pod is there yet. */
 export type WiringStep = { readonly kind: 'set-sysctl'; readonly sysctl: SysctlState } | NetlinkStep;
@@ -13,6 +13,7 @@ export type WiringStep = { readonly kind: 'set-sysctl'; readonly sysctl: SysctlS
 export type NetlinkStep =
   | { readonly kind: 'set-link-up'; readonly link: LinkState }
   | { readonly kind: 'set-alias'; readonly alias: LinkAlias }
+  | { readonly kind: 'set-port'; readonly port: LinkPort }
   | { readonly kind: 'add-address'; readonly address: AddressState }
   | { readonly kind: 'replace-neigh'; readonly neigh: NeighState }
   | { readonly kind: 'add-route'; readonly route: RouteState }
@@ -20,6 +21,9 @@ export type NetlinkStep =
 
 /** The IFLA_IFALIAS that a link gets. The kernel ignores an alias on a new link, so it is set afterwards. */
 type LinkAlias = { readonly ifindex: number; readonly ifname: string; readonly ifalias: string };
+
+/** A port of a bridge that sends packets back to where they came from. */
+type LinkPort = { readonly ifindex: number; readonly ifname: string };
 
 /** Steps on one side of a Pod's link. Settings are written one by one, netlink requests in one exchange. */
 export type WiringPhase = { readonly side: 'host' | 'pod'; readonly steps: readonly WiringStep[] };
@@ -49,10 +53,13 @@ function podSteps(pod: HostState): readonly NetlinkStep[] {
   ];
 }
 
-/** The host's link was created up and in its group; only the alias is missing. */
+/** The host's link was created up, in its group and its bridge; the alias and the port's flags are missing. */
 function hostSteps(host: HostState, alias: LinkAlias | undefined): readonly NetlinkStep[] {
   return [
     ...(alias === undefined ? [] : [{ kind: 'set-alias' as const, alias }]),
+    ...host.links
+      .filter(({ hairpin }) => hairpin === true)
+      .map(({ ifindex, ifname }) => ({ kind: 'set-port' as const, port: { ifindex, ifname } })),
     ...host.neighs.map((neigh) => ({ kind: 'replace-neigh' as const, neigh })),
     ...host.routes.map((route) => ({ kind: 'add-route' as const, route })),
     ...host.rules.map((rule) => ({ kind: 'add-rule' as const, rule })),
@@ -74,6 +81,8 @@ export function toWiringRequest(step: NetlinkStep): Request {
       const { ifindex, ifalias } = step.alias;
       return { object: 'link', verb: 'set', spec: { ifindex, ifalias } };
     }
+    case 'set-port':
+      return { object: 'link', verb: 'set', spec: portSpec(step.port.ifindex, { hairpin: true }) };
     case 'add-address':
       return { object: 'address', verb: 'add', spec: addressSpec(step.address) };
     case 'replace-neigh':
@@ -97,6 +106,8 @@ export function renderWiringStep(step: WiringStep): string {
     }
     case 'set-alias':
       return `ip link set dev ${step.alias.ifname} alias ${step.alias.ifalias}`;
+    case 'set-port':
+      return renderOperation({ kind: 'set-port', ...step.port, change: { hairpin: true }, before: {} });
     case 'add-address':
       return renderOperation({ kind: 'add-address', address: step.address });
     case 'replace-neigh':

@@ -1,15 +1,4 @@
-/**
- * Description of one event reason. It stands beside the code that records the event, so that every event is explained.
- */
-type EventReason = {
-  readonly type: 'Normal' | 'Warning';
-  /** Kinds of objects that the event is recorded on. */
-  readonly objects: readonly string[];
-  /** When the event is recorded. */
-  readonly cause: string;
-  /** What an operator does; '' for nothing. */
-  readonly cure: string;
-};
+import type { EventReason } from '../kube/events/event-reason.ts';
 
 const NEC = 'NodeENIConfig';
 
@@ -92,6 +81,13 @@ export const IPAMD_EVENTS = {
       'the Node, or the instance, is missing, and that alone does not prove that the node is gone: the API server has no Node at all, its answers contradict each other, or more nodes went within an hour than `--node-release-percent` allows',
     cure: 'see runbook TkeEniNodeReleaseHeld; if the node is gone, `kubectl annotate nec NODE tke.cloud.tencent.com/allow-release=true`',
   },
+  DeletionRequested: {
+    type: 'Normal',
+    objects: [NEC],
+    cause:
+      'the NodeENIConfig is deleted. That of a Node which is there is made anew from the cloud, and Pods go on; with the annotation `disable-node-eni`, or without a Node, its ENIs are drained, and the message says which Pods they wait for',
+    cure: 'to give ENIs back: `kubectl annotate node NODE tke.cloud.tencent.com/disable-node-eni=true`; end the Pods that the message names',
+  },
   InstanceUnknown: {
     type: 'Warning',
     objects: [NEC, 'Node'],
@@ -140,9 +136,16 @@ export const IPAMD_EVENTS = {
     cause: 'the cloud has no such subnet in the VPC, or one named for a node is in another VPC or zone',
     cure: 'correct the list, the label or the spec',
   },
+  SubnetShared: {
+    type: 'Warning',
+    objects: ['ConfigMap'],
+    cause:
+      "in a cluster whose nodes have podCIDRs: a subnet of the ConfigMap has, for minutes, addresses that are not those of the cluster's ENIs; the message has the number",
+    cure: 'give ENIs of Pods a subnet of their own; nothing is refused',
+  },
   AnnotationInvalid: {
     type: 'Warning',
-    objects: [NEC, 'Node', 'Pod'],
+    objects: [NEC, 'Node', 'Pod', 'VpcIP'],
     cause: 'an annotation is malformed, lacks its pair, or is below what is in use; it is ignored, the others apply',
     cure: 'correct it; [annotations.md](annotations.md) has the forms',
   },
@@ -150,12 +153,12 @@ export const IPAMD_EVENTS = {
     type: 'Warning',
     objects: [NEC, 'VpcIP', 'StaticIPConfig'],
     cause:
-      'an edit made the object invalid; in a NodeENIConfig a wrong field is ignored and a wrong status is rebuilt from the cloud, a VpcIP or StaticIPConfig is not changed',
+      'an edit made the object invalid; in a NodeENIConfig a wrong field is ignored and a wrong status is rebuilt from the cloud, a VpcIP or StaticIPConfig is not changed; a StaticIPConfig with too short a claimExpiredDuration applies without it',
     cure: 'correct the spec; do not edit the status',
   },
   ObjectMended: {
     type: 'Warning',
-    objects: [NEC],
+    objects: [NEC, 'EIPClaim'],
     cause: 'another client than ipamd and agent changed the object; it is repaired',
     cure: 'the message says what was changed: find the client that did it',
   },
@@ -164,6 +167,12 @@ export const IPAMD_EVENTS = {
     objects: [NEC, 'Node', 'ConfigMap'],
     cause: 'the cloud or the API server denies ipamd a request; the message names the action or right',
     cure: 'grant it to the role of the key ([install.md](../install.md)), or to the ClusterRole',
+  },
+  LeaderElection: {
+    type: 'Normal',
+    objects: ['ConfigMap', 'Endpoints', 'Lease'],
+    cause: 'a replica began or ended to lead; the message names it',
+    cure: '',
   },
   CredentialsRefused: {
     type: 'Warning',
@@ -286,6 +295,13 @@ export const IPAMD_EVENTS = {
     cause: 'the address is in a subnet of another zone than the node, or in a subnet that ipamd does not know',
     cure: 'let the Pod run in that zone (the scheduler extender does), or delete the VpcIPClaim',
   },
+  NodeFull: {
+    type: 'Warning',
+    objects: ['Pod', 'VpcIPClaim'],
+    cause:
+      'a Pod whose address or exclusive ENI is to be kept is on a node that has no place for it: Pods and kept addresses use every place of its ENIs, and the instance may have no more ENIs',
+    cure: 'delete the Pod: the scheduler extender chooses a node with a place; or delete a Pod or a VpcIPClaim of the node that is not needed',
+  },
   AddressPoolExhausted: {
     type: 'Warning',
     objects: ['Pod', 'VpcIPClaim'],
@@ -322,6 +338,46 @@ export const IPAMD_EVENTS = {
     objects: ['VpcIPClaim'],
     cause: 'an edit made the claim invalid; nothing is done to it or to its address',
     cure: 'correct the fields that the message names',
+  },
+  FailedToCreateRoute: {
+    type: 'Warning',
+    objects: ['Node'],
+    cause:
+      'the VPC has no route to the podCIDR of a Node, with `--gr-routes=ipamd`; the message has the reason. Its Pods of the bridge network are not reached from other nodes',
+    cure: 'do what the message says: raise the quota of routes, correct `--cluster-cidr`, or delete the Node that has the same podCIDR; it is tried again',
+  },
+  CIDRNotAvailable: {
+    type: 'Warning',
+    objects: ['Node'],
+    cause:
+      'a Node waits for a podCIDR, and no block of `--cluster-cidr` is free; the message counts those that are held',
+    cure: 'wait until held blocks are free, delete Nodes that are not needed, or add a network to `--cluster-cidr`',
+  },
+  CIDRAssignmentFailed: {
+    type: 'Warning',
+    objects: ['Node'],
+    cause: 'three writes of the podCIDR of a Node failed; the message has the last error',
+    cure: 'it is tried again; look at the API server, and at the right to patch Nodes',
+  },
+  CIDRAllocatorConflict: {
+    type: 'Warning',
+    objects: ['Node', 'ConfigMap'],
+    cause:
+      'a new Node got a podCIDR from another allocator while `--allocate-node-cidrs` is set: ipamd gives no more blocks, as two allocators give one block to two nodes',
+    cure: 'run kube-controller-manager with `--allocate-node-cidrs=false`, then restart all replicas of ipamd; or unset `--allocate-node-cidrs` of ipamd',
+  },
+  CIDROutOfRange: {
+    type: 'Warning',
+    objects: ['Node'],
+    cause: 'a Node has a podCIDR that is not within `--cluster-cidr`; it stays, and no other node gets its addresses',
+    cure: 'add its network to `--cluster-cidr`, or drain the node and let it register again',
+  },
+  CIDROverlap: {
+    type: 'Warning',
+    objects: ['Node', 'ConfigMap'],
+    cause:
+      'the podCIDR of a Node overlaps that of another Node, or the range of Services; on the ConfigMap: `--cluster-cidr` overlaps subnets of the VPC, whose blocks no node gets',
+    cure: 'drain the node, delete its Node, and let it register again; choose networks of Pods outside of the VPC',
   },
 } as const satisfies Readonly<Record<string, EventReason>>;
 

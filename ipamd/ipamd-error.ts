@@ -1,9 +1,8 @@
 /**
  * Why ipamd cannot work.
  * - `DEFINITION`: a definition of ipamd does not exist and cannot be created, or differs from the required one.
- * - `REGION`: the region was not given, and the instance's metadata service does not contain it.
  */
-export type IpamdErrorCode = 'DEFINITION' | 'REGION';
+export type IpamdErrorCode = 'DEFINITION';
 
 /** A failure of ipamd itself; its message names the subject, the place and the next step. */
 export class IpamdError extends Error {

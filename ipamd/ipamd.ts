@@ -3,7 +3,12 @@ import { leadUntilDrained } from '../kube/election/lead-until-drained.ts';
 import type { Term } from '../kube/election/term.ts';
 import { createEventRecorder, type EventRecorder } from '../kube/event-recorder.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
+import { ReleaseBrake } from '../kube/release-brake.ts';
 import { trackRights } from '../kube/track-rights.ts';
+import type { Pacing } from '../observability/call-metrics.ts';
+import { evaluateLiveness, evaluateReadiness, type HealthFacts } from '../observability/health.ts';
+import { createRefusalReporter, createRightsReporter } from '../observability/report-rights.ts';
+import { sampleInformers } from '../observability/work-metrics.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -16,18 +21,9 @@ import { runLeader } from './leading/run-leader.ts';
 import type { Ids } from './nec/decision.ts';
 import { CircuitBreakers } from './node/circuit-breakers.ts';
 import { CloudObserver } from './node/cloud-observer.ts';
-import { ReleaseBrake } from './nodes/release-brake.ts';
-import type { Pacing } from './observability/call-metrics.ts';
-import { evaluateLiveness, evaluateReadiness, type HealthFacts } from './observability/health.ts';
 import { createIpamdMetrics, type IpamdMetrics } from './observability/metrics.ts';
-import {
-  followMachines,
-  type InformerDeps,
-  type MachineFollower,
-  openInformers,
-  sampleInformers,
-} from './open-informers.ts';
-import { createRefusalReporter, createRightsReporter } from './report-rights.ts';
+import { followMachines, type InformerDeps, type MachineFollower, openInformers } from './open-informers.ts';
+import { SecondAllocator } from './pod-cidrs/second-allocator.ts';
 
 /** Runtime of ipamd; each member is a port, so that ipamd also runs on a virtual clock and without a connection. */
 type IpamdRuntime = {
@@ -101,9 +97,9 @@ class Ipamd implements RunningIpamd {
     const { clock, log, random, release } = baseRuntime;
     this.#config = config;
     this.metrics = baseRuntime.metrics ?? createIpamdMetrics(clock, { release });
-    const configMap = { namespace: config.namespace, name: config.configMap };
+    const involved = { apiVersion: 'v1', kind: 'ConfigMap', namespace: config.namespace, name: config.configMap };
     const { problems } = this.metrics;
-    const reporting = { log, problems, configMap, events: () => this.#events };
+    const reporting = { log, problems, involved, events: () => this.#events, role: COMPONENT };
     const kube = trackRights(baseRuntime.kube, createRightsReporter(reporting));
     this.metrics.cloudRights.listener = createRefusalReporter(reporting);
     const runtime = { ...baseRuntime, kube };
@@ -131,6 +127,8 @@ class Ipamd implements RunningIpamd {
       machines: () => this.#machines.informer,
       definitions: this.#definitions,
       events: this.#events,
+      // Made before the informers start: it follows them from their first list on.
+      secondAllocator: config.allocateNodeCidrs ? new SecondAllocator(this.#informers.nodes, clock) : undefined,
       breakers: new CircuitBreakers(clock),
       releaseBrake: new ReleaseBrake(clock, config.nodeReleasePercent),
       cloudObserver: new CloudObserver(runtime.cloud, clock, config.clusterId),
@@ -206,7 +204,7 @@ class Ipamd implements RunningIpamd {
     const config = this.#config;
     const drain = this.#drain.signal;
     if (!config.leaderElect) return await this.#leadWhileStanding(termWithoutLock(clock, this.#shutdown.signal), drain);
-    const election = { client: kube.urgent ?? kube, identity, clock, log, random };
+    const election = { client: kube.urgent ?? kube, identity, clock, log, random, events: this.#events };
     await leadUntilDrained(config, election, (term) => this.#leadWhileStanding(term, drain), drain);
   }
 

@@ -1,20 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import { systemHttpGet } from '../cloud/tencent/credentials/fetch-sources.ts';
+import { findRegion, openCloud } from '../cloud/tencent/open-cloud.ts';
+import { RegionError } from '../cloud/tencent/region-error.ts';
 import { openKubeClient } from '../kube/open-client.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { ConfigError } from '../runtime/decode.ts';
+import { endProcess } from '../runtime/end-process.ts';
 import { openPinoLogger } from '../runtime/pino-logger.ts';
 import { release } from '../runtime/release.ts';
 import { EX_CONFIG } from '../runtime/settings/read-settings.ts';
+import { readSettingsText } from '../runtime/settings/settings-file.ts';
 import { readIpamdConfig } from './config/ipamd-config.ts';
 import type { IpamdConfig } from './config/options.ts';
 import { startIpamd } from './ipamd.ts';
 import { IpamdError } from './ipamd-error.ts';
 import { createIpamdMetrics, type ProcessUsage } from './observability/metrics.ts';
-import { findRegion, openCloud } from './open-cloud.ts';
 
 const STDOUT = 1;
 
@@ -23,7 +25,7 @@ async function main(): Promise<void> {
   // of the executable is made without it and would not be used with it.
   setFlagsFromString('--optimize-for-size');
   const argv = process.argv.slice(2);
-  const outcome = readIpamdConfig({ argv, env: process.env, readFile: (path) => readFileSync(path, 'utf8') });
+  const outcome = readIpamdConfig({ argv, env: process.env, readFile: readSettingsText });
   if (outcome.kind === 'help') return print(outcome.text);
   if (outcome.kind === 'version') return print(`${release}\n`);
   await run(outcome.config);
@@ -56,6 +58,7 @@ async function run(config: IpamdConfig): Promise<void> {
     env: process.env,
     get: systemHttpGet,
     observer: metrics.cloud,
+    sessionName: 'tke-eni-ipamd',
   });
   // Calls without a key are repeated until they time out, and report only that. The reason is logged here once.
   credentials
@@ -99,7 +102,7 @@ function print(text: string): void {
 }
 
 main().catch((error: unknown) => {
-  const isExpected = error instanceof ConfigError || error instanceof IpamdError;
+  const isExpected = error instanceof ConfigError || error instanceof IpamdError || error instanceof RegionError;
   process.stderr.write(`${isExpected ? error.message : error instanceof Error ? error.stack : String(error)}\n`);
-  process.exit(error instanceof ConfigError ? EX_CONFIG : 1);
+  endProcess(process, error instanceof ConfigError ? EX_CONFIG : 1);
 });

@@ -19,7 +19,6 @@ import { decodeEipClaim, type EipClaimEntry } from './eip/eip-claim-cache.ts';
 import { MASQ_CONFIG_MAP } from './eip/sync-masq-config.ts';
 import { decodeMachine, MACHINE_INDEXES, type MachineEntry } from './nodes/machine-entry.ts';
 import { decodeNode, type NodeEntry } from './nodes/node-entry.ts';
-import type { InformerSample } from './observability/state-metrics.ts';
 import { createPodDecoder, POD_INDEXES, type PodFacts } from './records/pod-facts.ts';
 import {
   CLAIM_INDEXES,
@@ -130,17 +129,6 @@ export function openEipClaims(deps: InformerDeps): Informer<EipClaimEntry> {
 export function openMasqConfig(deps: InformerDeps): Informer<KubeObject> {
   const query = { namespace: MASQ_CONFIG_MAP.namespace, fieldSelector: `metadata.name=${MASQ_CONFIG_MAP.name}` };
   return open<KubeObject>(deps, CONFIG_MAPS, { decode: (object) => object, query });
-}
-
-/** Returns samples of informers with their names, for health and metrics. */
-export function sampleInformers(
-  informers: Readonly<Record<string, Informer<unknown> | undefined>>,
-): readonly InformerSample[] {
-  return Object.entries(informers).flatMap(([resource, informer]) => {
-    if (informer === undefined) return [];
-    const { isSynced, size, lastContactMs } = informer;
-    return [{ resource, isSynced, size, lastContactMs }];
-  });
 }
 
 function open<T>(

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
 import { dirname, isAbsolute, join } from 'node:path';
 import {
@@ -9,6 +8,7 @@ import {
   type User,
 } from '@kubernetes/client-node/dist/config_types.js';
 import { ConfigError, type Decoder, isRecord } from '../runtime/decode.ts';
+import { readRegularText } from '../runtime/read-regular-file.ts';
 import { decodeYaml } from '../runtime/settings/read-yaml.ts';
 
 /** The API server and the user to call it as, in the form of client-node's KubeConfig. */
@@ -97,9 +97,12 @@ const anyRecord: Decoder<Readonly<Record<string, unknown>>> = (value, path, faul
   return undefined;
 };
 
+/** Largest kubeconfig that is read, bytes: one of a thousand clusters with their certificates has less. */
+const MAX_BYTES = 16 * 1024 * 1024;
+
 function readText(path: string): string {
   try {
-    return readFileSync(path, 'utf8');
+    return readRegularText(path, MAX_BYTES);
   } catch (error) {
     throw fault(
       'settings',

@@ -2,10 +2,9 @@ import { Agent as HttpAgent, type OutgoingHttpHeaders } from 'node:http';
 import { Agent as HttpsAgent, type RequestOptions } from 'node:https';
 import type { Cluster, User } from '@kubernetes/client-node/dist/config_types.js';
 import { ExecAuth } from '@kubernetes/client-node/dist/exec_auth.js';
-import { FileAuth } from '@kubernetes/client-node/dist/file_auth.js';
 import type { Clock } from '../runtime/clock.ts';
-import { ConfigError } from '../runtime/decode.ts';
-import { readRegularFile } from '../runtime/read-regular-file.ts';
+import { ConfigError, isRecord } from '../runtime/decode.ts';
+import { readRegularFile, readRegularText } from '../runtime/read-regular-file.ts';
 import type { AccessTarget } from './access-target.ts';
 
 /** What one request needs to be authenticated. */
@@ -59,8 +58,7 @@ export function openAccess(target: AccessTarget, clock: Clock, loadKubeConfig?: 
     const base = isFresh && known !== undefined ? known.options : tlsOptions(cluster, user);
     if (!isFresh) {
       known = { options: base, readMs: clock.monotonicMs() };
-      // client-node counts the age of a token on the wall clock: a step back would keep an expired one.
-      if (new FileAuth().isAuthProvider(user)) signIn = newSignIn();
+      if (tokenFileOf(user) !== undefined) signIn = newSignIn();
     }
     const options: RequestOptions = { ...base, headers: {} };
     await signIn(options);
@@ -108,31 +106,58 @@ function signInOf(target: AccessTarget, loadKubeConfig: LoadKubeConfig | undefin
 
 function needsFullConfig({ cluster, user }: AccessTarget): boolean {
   if (cluster.proxyUrl) return true;
-  return Boolean(user.authProvider) && !new FileAuth().isAuthProvider(user) && !new ExecAuth().isAuthProvider(user);
+  return Boolean(user.authProvider) && tokenFileOf(user) === undefined && !new ExecAuth().isAuthProvider(user);
 }
 
-/** Authenticates with client-node's small authenticators. A new one has not read any token yet. */
+/** Authenticates with a token from a file, or with client-node's exec plugin. A new one has not read any token yet. */
 function authenticate(user: User): SignIn {
-  const found = [new ExecAuth(), new FileAuth()].find((one) => one.isAuthProvider(user));
+  const exec = new ExecAuth();
+  const found = exec.isAuthProvider(user) ? exec : undefined;
+  const token = found === undefined ? openTokenFile(user) : undefined;
   return async (options) => {
     const headers: OutgoingHttpHeaders = {};
     options.headers = headers;
     if (user.impersonateUser) headers['Impersonate-User'] = user.impersonateUser;
     await found?.applyAuthentication(user, options);
+    if (token !== undefined) headers['Authorization'] = `Bearer ${token()}`;
     if (user.token) headers['Authorization'] = `Bearer ${user.token}`;
   };
 }
 
 function authenticateByFullConfig({ cluster, user }: AccessTarget, load: LoadKubeConfig): SignIn {
+  // Its own readers of files may block. The request has the certificates already (`tlsOptions`); the token follows.
+  const { caFile: _caFile, ...fileless } = cluster;
+  const { certFile: _certFile, keyFile: _keyFile, authProvider, ...named } = user;
+  const token = openTokenFile(user);
   const loaded = load().then((KubeConfig) => {
     const config = new KubeConfig();
-    config.loadFromClusterAndUser(cluster, user);
+    config.loadFromClusterAndUser(fileless, token === undefined ? { ...named, authProvider } : named);
     return config;
   });
   // The first caller gets the failure. There may be no caller before the process ends, so mark the rejection as
   // handled.
   loaded.catch(() => {});
-  return async (options) => (await loaded).applyToHTTPSOptions(options);
+  return async (options) => {
+    await (await loaded).applyToHTTPSOptions(options);
+    if (token !== undefined) options.headers = { ...plainHeaders(options.headers), Authorization: `Bearer ${token()}` };
+  };
+}
+
+function tokenFileOf({ authProvider }: User): string | undefined {
+  const config: unknown = isRecord(authProvider) ? authProvider['config'] : undefined;
+  const path = isRecord(config) ? config['tokenFile'] : undefined;
+  return typeof path === 'string' && path !== '' ? path : undefined;
+}
+
+/** Returns what reads the token of a user's file, once; undefined for a user without such a file. */
+function openTokenFile(user: User): (() => string) | undefined {
+  const path = tokenFileOf(user);
+  if (path === undefined) return undefined;
+  let token: string | undefined;
+  return () => {
+    token ??= readRegularText(path, MAX_FILE_BYTES).trim();
+    return token;
+  };
 }
 
 function tlsOptions(cluster: Cluster, user: User): RequestOptions {
@@ -145,7 +170,7 @@ function tlsOptions(cluster: Cluster, user: User): RequestOptions {
   });
 }
 
-/** Largest certificate or key that is read, bytes. */
+/** Largest certificate, key or token that is read, bytes. */
 const MAX_FILE_BYTES = 1024 * 1024;
 
 function fileOrText(path: string | undefined, base64: string | undefined): Buffer | undefined {

@@ -1,12 +1,13 @@
 import type { Faults } from '../runtime/decode.ts';
 
-/** Adds a fault when fewer calls may be made at once than in a second. */
+/** Adds a fault when fewer calls may be made at once than in a second; `flags` is what their two flags begin with. */
 export function checkClientRate(
   settings: { readonly kubeClientQps: number; readonly kubeClientBurst: number },
   faults: Faults,
+  flags = 'kube-client',
 ): void {
   const { kubeClientQps, kubeClientBurst } = settings;
   if (kubeClientBurst < kubeClientQps) {
-    faults.add('--kube-client-burst', `at least --kube-client-qps, ${kubeClientQps}`, kubeClientBurst);
+    faults.add(`--${flags}-burst`, `at least --${flags}-qps, ${kubeClientQps}`, kubeClientBurst);
   }
 }

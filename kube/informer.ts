@@ -10,7 +10,7 @@ import { ObjectCache, type ObjectChange } from './object-cache.ts';
 export type InformerObserver = {
   /** A whole list was read. */
   readonly onList?: (type: ResourceType, items: number) => void;
-  /** A list or watch failed, or a watch broke. */
+  /** A list or watch failed, or a watch broke. One that was silent is no failure: the list that follows shows one. */
   readonly onFailure?: (type: ResourceType, error: unknown) => void;
   /** An object could not be decoded; called once for each of its versions. */
   readonly onUndecodable?: (type: ResourceType, key: string, error: unknown) => void;
@@ -68,8 +68,8 @@ const MIN_WATCH_MS = 5000;
 /**
  * Opens an informer: list, then watch from there, again and again.
  *
- * A watch is only continued when the server ended it cleanly. After any other end the collection is listed again: the
- * server may have been restored from a backup. Its revisions may since have passed those of the lost history, and to
+ * A watch is only continued when the server ended it cleanly. After any other end, and after silence, the collection is
+ * listed again: the server may have been restored from a backup. Its revisions may since have passed those of the lost history, and to
  * continue would then miss changes for ever, unnoticed.
  */
 export function openInformer<T>(options: InformerOptions<T>): Informer<T> {
@@ -131,7 +131,7 @@ async function follow<T>(follower: Follower<T>, signal: AbortSignal): Promise<vo
     let waitMs = 0;
     try {
       version ??= await listAll(follower, signal);
-      version = await watchFrom(follower, version, signal);
+      version = await watchOrUndefined(follower, version, signal);
     } catch (error) {
       if (signal.aborted) return;
       version = undefined;
@@ -168,6 +168,25 @@ async function listAll<T>(follower: Follower<T>, signal: AbortSignal): Promise<s
     observer?.onList?.(type, listedKeys.size);
     follower.onSynced();
     return page.resourceVersion;
+  }
+}
+
+/**
+ * As `watchFrom`; undefined when the watch was silent for too long. A server sends no bookmarks of a collection in which
+ * nothing has changed since it started, so silence alone is no failure.
+ */
+async function watchOrUndefined<T>(
+  follower: Follower<T>,
+  from: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  try {
+    return await watchFrom(follower, from, signal);
+  } catch (error) {
+    if (signal.aborted || !isKubeError(error, 'TIMEOUT') || error.status !== undefined) throw error;
+    const { log, type } = follower.options;
+    log.debug('a watch was silent, listing again', { resource: type.plural, error });
+    return undefined;
   }
 }
 

@@ -46,6 +46,8 @@ export type ResourceType = {
    * was sent.
    */
   readonly subresource?: 'binding';
+  /** A question that the server answers and does not store: only `create` uses it, and the answer has no name. */
+  readonly isQuestion?: true;
 };
 
 /** Namespace and name of one object. */

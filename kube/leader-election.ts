@@ -3,10 +3,12 @@ import type { Logger } from '../runtime/log.ts';
 import { decideCandidacy, type LockObservation, NO_OBSERVATION, observeLock } from './election/decide-candidacy.ts';
 import { RENEW_DEADLINE_SHARE } from './election/election-settings.ts';
 import { type Lock, openLock } from './election/lock.ts';
-import type { LockRef } from './election/lock-record.ts';
+import { LOCK_TYPES, type LockRef } from './election/lock-record.ts';
 import { type LeaderObserver, runTerm, type Term, type WonLock } from './election/term.ts';
+import type { EventInput } from './events/event-object.ts';
 import type { KubeClient } from './kube-client.ts';
 import { isKubeError } from './kube-error.ts';
+import { apiVersionOf } from './resource-types.ts';
 
 /** Options of the election. */
 export type LeaderElectionOptions = {
@@ -26,6 +28,13 @@ export type LeaderElectionOptions = {
   readonly log: Logger;
   readonly random: () => number;
   readonly observer?: LeaderObserver;
+  /** Where the beginning and the end of each term are recorded, as events of the lock with upstream's reason. */
+  readonly events?: LeaderEvents;
+};
+
+/** The events of an election. */
+type LeaderEvents = {
+  record(event: Omit<EventInput, 'reason'> & { readonly reason: 'LeaderElection' }): void;
 };
 
 /**
@@ -73,7 +82,17 @@ export async function runAsLeader(
     const won = await contend(candidate, signal);
     if (won === undefined) return;
     const renewDeadlineMs = leaseMs * RENEW_DEADLINE_SHARE;
-    const outcome = await runTerm({ ...options, lock, holder: candidate.holder, renewDeadlineMs }, won, lead, signal);
+    const recorded = async (term: Term): Promise<void> => {
+      recordTerm(candidate, won, 'became leader');
+      await lead(term);
+    };
+    const outcome = await runTerm(
+      { ...options, lock, holder: candidate.holder, renewDeadlineMs },
+      won,
+      recorded,
+      signal,
+    );
+    recordTerm(candidate, won, 'stopped leading');
     if (outcome === 'over') return;
     // Observations made while this process was the leader do not count: start as after a gap in the observations.
     candidate.observation = NO_OBSERVATION;
@@ -91,6 +110,15 @@ type Candidate = {
    */
   highestEpoch: number;
 };
+
+/** Records an event in upstream's words. @see client-go resourcelock EndpointsLock.RecordEvent */
+function recordTerm({ options, holder }: Candidate, { stored }: WonLock, what: string): void {
+  const { kind, namespace, name } = options.lock;
+  const type = LOCK_TYPES[kind];
+  const { uid } = stored.object.metadata;
+  const involved = { apiVersion: apiVersionOf(type), kind: type.kind, namespace, name, ...(uid && { uid }) };
+  options.events?.record({ involved, type: 'Normal', reason: 'LeaderElection', message: `${holder} ${what}` });
+}
 
 /** Reads the lock until it is acquired; undefined when aborted. */
 async function contend(candidate: Candidate, signal: AbortSignal): Promise<WonLock | undefined> {

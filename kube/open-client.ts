@@ -156,9 +156,10 @@ function listSearch(query: Parameters<KubeClient['listPage']>[1]): string {
   return search.size === 0 ? '' : `?${search}`;
 }
 
-/** Decodes an object only as far as all kinds are alike: it has metadata with a name. @throws KubeError BAD_ANSWER */
+/** Decodes an object only as far as all kinds are alike: it has metadata with a name, unless it answers a question. @throws KubeError BAD_ANSWER */
 export function decodeObject(value: unknown, request: string, type: ResourceType): KubeObject {
-  if (!isRecord(value) || !isRecord(value['metadata']) || typeof value['metadata']['name'] !== 'string') {
+  const isNamed = isRecord(value) && isRecord(value['metadata']) && typeof value['metadata']['name'] === 'string';
+  if (!isRecord(value) || !(isNamed || type.isQuestion === true)) {
     throw new KubeError({ code: 'BAD_ANSWER', request, text: 'the answer is no object' });
   }
   // Items in a list of a built-in kind lack `apiVersion` and `kind`.

@@ -20,6 +20,8 @@ export const DEPLOYMENTS: ResourceType = {
   kind: 'Deployment',
   isNamespaced: true,
 };
+/** Endpoints, for leader election where a role grants neither ConfigMaps nor Leases. */
+export const ENDPOINTS = core('endpoints', 'Endpoints', true);
 /** Leases, for leader election where a role grants them. */
 export const LEASES: ResourceType = {
   group: 'coordination.k8s.io',
@@ -27,6 +29,15 @@ export const LEASES: ResourceType = {
   plural: 'leases',
   kind: 'Lease',
   isNamespaced: true,
+};
+/** Questions whether this client has a right; every client may ask. */
+export const SELF_SUBJECT_ACCESS_REVIEWS: ResourceType = {
+  group: 'authorization.k8s.io',
+  version: 'v1',
+  plural: 'selfsubjectaccessreviews',
+  kind: 'SelfSubjectAccessReview',
+  isNamespaced: false,
+  isQuestion: true,
 };
 /** Definitions of custom resources. */
 export const CUSTOM_RESOURCE_DEFINITIONS: ResourceType = {

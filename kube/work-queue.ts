@@ -24,6 +24,7 @@ export class WorkQueue {
   readonly #ready = new Set<string>();
   readonly #running = new Set<string>();
   readonly #dirty = new Set<string>();
+  readonly #watchers = new Map<string, Set<() => void>>();
   readonly #delayed = new Map<string, Delayed>();
   readonly #failures = new Map<string, number>();
   readonly #waiters = new Set<(key: string) => void>();
@@ -50,6 +51,7 @@ export class WorkQueue {
     if (this.#closed.signal.aborted) return;
     if (this.#running.has(key)) {
       this.#dirty.add(key);
+      for (const notify of this.#watchers.get(key) ?? []) notify();
       return;
     }
     if (this.#ready.has(key)) return;
@@ -120,6 +122,25 @@ export class WorkQueue {
     } finally {
       signal.removeEventListener('abort', onAbort);
       this.#closed.signal.removeEventListener('abort', onClose);
+    }
+  }
+
+  /**
+   * Resolves when a key that is being worked on is added again, at once when it was already: work that waits can end
+   * then. Resolves too when `signal` aborts.
+   */
+  async addedAgain(key: string, signal: AbortSignal): Promise<void> {
+    if (this.#dirty.has(key) || signal.aborted) return;
+    const over = Promise.withResolvers<void>();
+    const watchers = this.#watchers.get(key) ?? new Set();
+    this.#watchers.set(key, watchers.add(over.resolve));
+    signal.addEventListener('abort', over.resolve as () => void, { once: true });
+    try {
+      await over.promise;
+    } finally {
+      signal.removeEventListener('abort', over.resolve as () => void);
+      watchers.delete(over.resolve);
+      if (watchers.size === 0 && this.#watchers.get(key) === watchers) this.#watchers.delete(key);
     }
   }
 

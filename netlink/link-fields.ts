@@ -1,4 +1,4 @@
-import { type Codec, i32, ifName, ipAddress, linkAddress, text, u8, u32, unterminatedText } from './codec.ts';
+import { type Codec, i32, ifName, ipAddress, linkAddress, rawBytes, text, u8, u32, unterminatedText } from './codec.ts';
 import { attribute, headerU8, headerU16, headerU32 } from './field.ts';
 import { type Fields, messageCodec, nested } from './message-codec.ts';
 import { walkAttributes } from './rtattr.ts';
@@ -37,6 +37,7 @@ import {
   IFLA_PERM_ADDRESS,
   IFLA_PROMISCUITY,
   IFLA_PROP_LIST,
+  IFLA_PROTINFO,
   IFLA_PROTO_DOWN,
   IFLA_QDISC,
   IFLA_TSO_MAX_SEGS,
@@ -115,6 +116,8 @@ export const LINK_FIELDS = {
   linkNetnsid: attribute(IFLA_LINK_NETNSID, i32),
   /** Ifindex of the bridge; 0 in a request takes the link out of its bridge. */
   master: attribute(IFLA_MASTER, u32),
+  /** Of the protocol that `family` names: of AF_BRIDGE the parameters of the port, see `bridgePortOf`. */
+  protinfo: attribute(IFLA_PROTINFO, rawBytes),
   /** RFC 2863 state: 0 unknown, 2 down, 3 lower layer down, 5 dormant, 6 up. */
   operstate: attribute(IFLA_OPERSTATE, u8),
   carrier: attribute(IFLA_CARRIER, u8),

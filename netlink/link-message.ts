@@ -1,9 +1,12 @@
+import { viewOf } from './byte-view.ts';
 import { attribute } from './field.ts';
 import { LINK_FIELDS } from './link-fields.ts';
 import { type LinkInfo, linkInfo } from './link-info.ts';
 import type { BridgeInfo } from './link-kind/bridge.ts';
-import { type MessageCodec, type MessageOf, messageCodec, type NestedOf } from './message-codec.ts';
+import { BRIDGE_PORT, type BridgePort } from './link-kind/bridge-port.ts';
+import { type MessageCodec, type MessageOf, messageCodec, type NestedOf, nested } from './message-codec.ts';
 import { IFLA_LINKINFO } from './uapi/if-link.ts';
+import { AF_BRIDGE } from './uapi/netlink.ts';
 
 /** Link message in its wire form. */
 const LINK_WIRE = messageCodec('link', 16, { ...LINK_FIELDS, linkinfo: attribute(IFLA_LINKINFO, linkInfo) });
@@ -60,6 +63,17 @@ function unflatten(message: Partial<LinkMessage>): Partial<LinkWire> {
   return Object.keys(linkinfo).length === 0 ? rest : { ...rest, linkinfo };
 }
 
+/**
+ * Returns the parameters of a port of a bridge. The bridge notifies a change of them in a message of its own, of the
+ * family AF_BRIDGE.
+ */
+export function bridgePortOf({ family, protinfo, bridgePort }: LinkMessage): NestedOf<BridgePort> | undefined {
+  if (family !== AF_BRIDGE || protinfo === undefined) return bridgePort;
+  return PORT.read(viewOf(protinfo), 0, protinfo.length);
+}
+
+const PORT = nested(BRIDGE_PORT);
+
 /** Descriptor of a namespace; a `Netns` is one. */
 export type NetnsRef = { readonly fd: number };
 
@@ -75,6 +89,8 @@ export type LinkProperties = {
   readonly up?: boolean;
   /** Whether the kernel asks for neighbours on the link and answers them; false sets IFF_NOARP. */
   readonly arp?: boolean;
+  /** Whether the link takes every frame; true sets IFF_PROMISC. */
+  readonly promisc?: boolean;
   readonly txqlen?: number;
   /** Free text, at most 255 bytes. On a new link the kernel ignores it, so it is set by a second request. */
   readonly ifalias?: string;
@@ -109,7 +125,11 @@ type PlainLinkSpec = NewLink & { readonly kind: 'dummy' | 'ifb' };
 export type LinkSpec = VethSpec | BridgeSpec | PlainLinkSpec;
 
 /** Change of a link: `ifindex` selects it, the rest is its new state; a new `ifname` renames it (it must be down). */
-export type LinkChange = LinkProperties & { readonly ifindex: number };
+export type LinkChange = LinkProperties & {
+  readonly ifindex: number;
+  /** Parameters of a port of a bridge. The kernel ignores them in the request that makes the link a port. */
+  readonly bridgePort?: NestedOf<BridgePort>;
+};
 
 /** Selects a link by index or name. */
 export type LinkRef = { readonly ifindex: number } | { readonly ifname: string };

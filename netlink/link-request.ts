@@ -1,6 +1,6 @@
 import { CodecError } from './codec-error.ts';
 import type { LinkChange, LinkMessage, LinkProperties, LinkRef, LinkSpec } from './link-message.ts';
-import { IFF_NOARP, IFF_UP } from './uapi/if-link.ts';
+import { IFF_NOARP, IFF_PROMISC, IFF_UP } from './uapi/if-link.ts';
 
 /** Builds the message that requests a new link. @throws CodecError */
 export function linkMessageOf(spec: LinkSpec): Partial<LinkMessage> {
@@ -23,7 +23,10 @@ export function linkMessageOf(spec: LinkSpec): Partial<LinkMessage> {
 
 /** Builds the message that changes a link. */
 export function linkMessageOfChange(change: LinkChange): Partial<LinkMessage> {
-  return { ifindex: change.ifindex, ...propertyFields(change) };
+  const { ifindex, bridgePort } = change;
+  const fields = { ifindex, ...propertyFields(change) };
+  // For IFLA_INFO_KIND 'bridge_slave', which iproute2 sends, new kernels look for a module at each request.
+  return bridgePort === undefined ? fields : { ...fields, slaveKind: 'bridge', bridgePort };
 }
 
 /** Builds the message that selects a link. */
@@ -56,11 +59,18 @@ function propertyFields(spec: LinkProperties): Mutable {
   put(fields, 'ifalias', spec.ifalias);
   put(fields, 'master', spec.master);
   put(fields, 'netNsFd', spec.netns?.fd);
-  if (spec.up !== undefined || spec.arp !== undefined) {
-    fields.flags = (spec.up === true ? IFF_UP : 0) | (spec.arp === false ? IFF_NOARP : 0);
-    fields.change = (spec.up === undefined ? 0 : IFF_UP) | (spec.arp === undefined ? 0 : IFF_NOARP);
-  }
+  const flags = flagFields(spec);
+  if (flags.change !== 0) Object.assign(fields, flags);
   return fields;
+}
+
+/** The flags to set, and which flags are meant. */
+function flagFields({ up, arp, promisc }: LinkProperties): { readonly flags: number; readonly change: number } {
+  return {
+    flags: (up === true ? IFF_UP : 0) | (arp === false ? IFF_NOARP : 0) | (promisc === true ? IFF_PROMISC : 0),
+    change:
+      (up === undefined ? 0 : IFF_UP) | (arp === undefined ? 0 : IFF_NOARP) | (promisc === undefined ? 0 : IFF_PROMISC),
+  };
 }
 
 type Mutable = { -readonly [K in keyof LinkMessage]?: LinkMessage[K] };

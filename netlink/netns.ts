@@ -1,4 +1,5 @@
-import { closeSync, constants, mkdirSync, openSync, stat, unlinkSync } from 'node:fs';
+import { closeSync, constants, mkdirSync, openSync, stat, statSync, unlinkSync } from 'node:fs';
+import { kindOfFile } from '../runtime/read-regular-file.ts';
 import { LibcError } from './errno.ts';
 import { ioctl, mount, setns, umount2, unshare } from './libc.ts';
 
@@ -63,9 +64,13 @@ export type Sync<T> = T extends PromiseLike<unknown> ? never : T;
 export function openNetns(path: string): Netns {
   let fd: number;
   try {
-    // Without O_NONBLOCK the open of a FIFO waits for a writer, and with it the whole process.
+    // Namespaces are regular files. The open of a device may have effects, so the kind is looked at first.
+    const found = statSync(path);
+    if (!found.isFile()) throw new NetnsError('NOT_A_NETNS', path, `is ${kindOfFile(found)}`);
+    // What stands there may have been replaced since: the open of a FIFO would wait for a writer, and the process with it.
     fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
+    if (error instanceof NetnsError) throw error;
     const code = errorCode(error);
     throw new NetnsError(code, path, code === 'ENOENT' ? 'does not exist' : 'cannot be opened', error);
   }

@@ -59,7 +59,18 @@ function queues(spec: { readonly numTxQueues?: number; readonly numRxQueues?: nu
 }
 
 function renderLinkChange(change: LinkChange, nameOf: NameOf): string {
-  return line('ip link set dev', nameOf(change.ifindex), pair('name', change.ifname), properties(change, nameOf));
+  return line(
+    'ip link set dev',
+    nameOf(change.ifindex),
+    pair('name', change.ifname),
+    properties(change, nameOf),
+    portParameters(change.bridgePort),
+  );
+}
+
+/** The first parameter of a port of a bridge that people set by hand; others have no user here. */
+function portParameters(port: LinkChange['bridgePort']): readonly Argument[] {
+  return port?.mode === undefined ? [] : ['type', 'bridge_slave', 'hairpin', port.mode === 0 ? 'off' : 'on'];
 }
 
 function properties(spec: LinkProperties, nameOf: NameOf): readonly Argument[] {
@@ -72,6 +83,7 @@ function properties(spec: LinkProperties, nameOf: NameOf): readonly Argument[] {
     ...pair('alias', spec.ifalias),
     ...(spec.master === 0 ? ['nomaster'] : pair('master', spec.master === undefined ? undefined : nameOf(spec.master))),
     ...pair('netns', spec.netns === undefined ? undefined : `/proc/self/fd/${spec.netns.fd}`),
+    ...(spec.promisc === undefined ? [] : ['promisc', spec.promisc ? 'on' : 'off']),
     ...(spec.arp === undefined ? [] : ['arp', spec.arp ? 'on' : 'off']),
     ...(spec.up === undefined ? [] : [spec.up ? 'up' : 'down']),
   ];

@@ -32,6 +32,8 @@ export const MAX_FAULTS = 100;
  */
 export class Faults {
   readonly #kept: Fault[] = [];
+  /** The fields of `#kept`: a body can have half a million faults, and each asks for its field. */
+  readonly #fields = new Set<string>();
   #count = 0;
 
   /** The first faults. */
@@ -48,20 +50,24 @@ export class Faults {
   add(path: string, expected: string, got: unknown): void {
     this.#count += 1;
     if (this.#kept.length >= MAX_FAULTS && !this.#isFirstOfField(path)) return;
-    this.#kept.push({ path: cut(path, MAX_PATH_CHARS), expected, got: describe(got) });
+    this.#keep({ path: cut(path, MAX_PATH_CHARS), expected, got: describeValue(got) });
   }
 
   /** Adds the faults of another input, with their places changed by `place`. */
   addAll({ faults, count }: ConfigError, place: (path: string) => string): void {
     this.#count += count;
     const budget = MAX_FAULTS - this.#kept.length;
-    for (const fault of faults.slice(0, budget)) this.#kept.push({ ...fault, path: place(fault.path) });
+    for (const fault of faults.slice(0, budget)) this.#keep({ ...fault, path: place(fault.path) });
+  }
+
+  #keep(fault: Fault): void {
+    this.#kept.push(fault);
+    this.#fields.add(fieldOf(fault.path));
   }
 
   /** Some readers drop the fields that have a fault and use the others: no field may hide behind many faults of another. */
   #isFirstOfField(path: string): boolean {
-    const field = fieldOf(path);
-    return this.#kept.length < 2 * MAX_FAULTS && !this.#kept.some((fault) => fieldOf(fault.path) === field);
+    return this.#kept.length < 2 * MAX_FAULTS && !this.#fields.has(fieldOf(cut(path, MAX_PATH_CHARS)));
   }
 
   /** @throws ConfigError naming `source` when there is any fault. */
@@ -83,7 +89,8 @@ export function decodeOrThrow<T>(decoder: Decoder<T>, value: unknown, source: st
   const faults = new Faults();
   const decoded = decoder(value, '', faults);
   faults.throwIfAny(source);
-  if (decoded === undefined) throw new ConfigError(source, [{ path: '', expected: 'a value', got: describe(value) }]);
+  if (decoded === undefined)
+    throw new ConfigError(source, [{ path: '', expected: 'a value', got: describeValue(value) }]);
   return decoded;
 }
 
@@ -198,7 +205,9 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 }
 
 function join(path: string, key: string): string {
-  return path === '' ? key : `${path}.${key}`;
+  // The key may be foreign and long, and each fault below it has it in its place.
+  const short = cut(key, MAX_PATH_CHARS);
+  return path === '' ? short : `${path}.${short}`;
 }
 
 /**
@@ -221,7 +230,7 @@ const MAX_PATH_CHARS = 200;
 const DESCRIBED_CHARS = 80;
 
 /** Renders a value for an error message, shortened so that a wrong file does not fill the log. */
-function describe(value: unknown): string {
+export function describeValue(value: unknown): string {
   return value === undefined ? 'nothing' : cut(renderStart(value, DESCRIBED_CHARS + 1), DESCRIBED_CHARS);
 }
 

@@ -1,5 +1,5 @@
-import { createServer, type ServerResponse } from 'node:http';
-import { runInBackground } from './background.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createHttpServer } from './http-server.ts';
 import { listenOn } from './listen-on.ts';
 
 /** Sources of the endpoints; each is called again for each request. */
@@ -15,34 +15,36 @@ type EndpointSources = {
 /** Listening endpoints; `close` also ends open connections at once. */
 export type HttpEndpoints = { readonly address: string; close(): void };
 
-/** Most connections; one more is closed at once. Each takes a file descriptor, of which ADD and DEL need some. */
+/** Most connections. Each takes a file descriptor, of which ADD and DEL need some. */
 const MAX_CONNECTIONS = 128;
-/** Time limits in milliseconds: of the head of a request, of a whole request, and of an idle connection. */
-const TIMEOUTS = { headersTimeout: 5_000, requestTimeout: 10_000, keepAliveTimeout: 30_000 } as const;
-/** Interval at which Node.js looks for late requests, in milliseconds. */
-const CHECK_INTERVAL_MS = 1_000;
 
 /**
  * Serves `/metrics`, `/healthz` and `/readyz` on `host:port`; port 0 selects any free port.
  * @throws ConfigError that names the setting, when the address cannot be listened on
  */
 export async function serveHttpEndpoints(address: string, sources: EndpointSources): Promise<HttpEndpoints> {
-  const limits = { ...TIMEOUTS, connectionsCheckingInterval: CHECK_INTERVAL_MS };
-  const server = createServer(limits, (request, response) => {
-    runInBackground('answering a request', answer(request.url ?? '/', response, sources));
-  });
-  server.maxConnections = MAX_CONNECTIONS;
-  const bound = await listenOn(server, address, '--metrics-address', ", or '' for none");
-  return {
-    address: bound,
-    close: () => {
-      server.close();
-      server.closeAllConnections();
-    },
+  const metrics = shareRunning(async () => Buffer.from(await sources.metrics()));
+  const answer = (request: IncomingMessage, response: ServerResponse) =>
+    answerPath(request.url ?? '/', response, { ...sources, metrics });
+  const server = createHttpServer({ maxConnections: MAX_CONNECTIONS, answer });
+  const bound = await listenOn(server.server, address, '--metrics-address', ", or '' for none");
+  return { address: bound, close: () => server.closeNow() };
+}
+
+type AnswerSources = Omit<EndpointSources, 'metrics'> & { readonly metrics: () => Promise<Buffer> };
+
+/** Calls that come while one runs get its result: many callers at once cost as much as one. */
+function shareRunning<T>(call: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined;
+  return () => {
+    running ??= call().finally(() => {
+      running = undefined;
+    });
+    return running;
   };
 }
 
-async function answer(url: string, response: ServerResponse, sources: EndpointSources): Promise<void> {
+async function answerPath(url: string, response: ServerResponse, sources: AnswerSources): Promise<void> {
   const path = url.split('?')[0];
   if (path === '/metrics') return answerMetrics(response, sources);
   if (path === '/healthz') return answerCondition(response, sources.liveness());
@@ -50,7 +52,7 @@ async function answer(url: string, response: ServerResponse, sources: EndpointSo
   response.writeHead(404, { 'content-type': 'text/plain' }).end('known are /metrics, /healthz, /readyz\n');
 }
 
-async function answerMetrics(response: ServerResponse, sources: EndpointSources): Promise<void> {
+async function answerMetrics(response: ServerResponse, sources: AnswerSources): Promise<void> {
   try {
     const text = await sources.metrics();
     response.writeHead(200, { 'content-type': sources.metricsContentType }).end(text);

@@ -1,6 +1,8 @@
 import { type Logger as PinoLogger, pino } from 'pino';
 import { showBytesInJson } from './byte-text.ts';
-import { limitText, limitValue, MAX_TEXT } from './limit-text.ts';
+import { limitLine } from './limit-line.ts';
+import { limitText, MAX_TEXT } from './limit-text.ts';
+import { limitValue } from './limit-value.ts';
 import type { LogFields, Logger } from './log.ts';
 
 /** Values of `--log-level`, from the most lines to the fewest. */
@@ -11,7 +13,8 @@ type LogLevel = (typeof LOG_LEVELS)[number];
 /**
  * Opens a logger that writes JSON lines to a descriptor. It writes synchronously, because the last line before a crash
  * is the most important one. It uses no pino transport: a transport is a worker thread, and a thread that is created
- * while a Pod's network namespace is entered would stay in that namespace. Each value is bounded (`limitValue`).
+ * while a Pod's network namespace is entered would stay in that namespace. Each value is bounded (`limitValue`), and so
+ * is the finished line (`limitLine`); spans, whose names end in `Ms`, are written in whole milliseconds.
  */
 export function openPinoLogger(level: LogLevel, fd: number): Logger {
   const destination = pino.destination({ dest: fd, sync: true });
@@ -20,42 +23,26 @@ export function openPinoLogger(level: LogLevel, fd: number): Logger {
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
-    serializers: { error: (error: unknown) => renderError(error) },
   };
-  const shown = { write: (line: string) => destination.write(showBytesInJson(line)) };
+  const shown = { write: (line: string) => destination.write(limitLine(showBytesInJson(line))) };
   return adapt(pino(options, shown));
 }
 
 function adapt(logger: PinoLogger): Logger {
   return {
-    debug: (message, fields) => logger.debug(limited(fields), message),
-    info: (message, fields) => logger.info(limited(fields), message),
-    warn: (message, fields) => logger.warn(limited(fields), message),
-    error: (message, fields) => logger.error(limited(fields), message),
+    debug: (message, fields) => logger.debug(limited(fields), limitText(message, MAX_TEXT.log)),
+    info: (message, fields) => logger.info(limited(fields), limitText(message, MAX_TEXT.log)),
+    warn: (message, fields) => logger.warn(limited(fields), limitText(message, MAX_TEXT.log)),
+    error: (message, fields) => logger.error(limited(fields), limitText(message, MAX_TEXT.log)),
     child: (fields: LogFields) => adapt(logger.child(limited(fields))),
   };
 }
 
 function limited(fields: LogFields = {}): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, limitValue(value)]));
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, limitField(name, value)]));
 }
 
-/** Most causes of an error in a log line; an error can be its own cause. */
-const MAX_CAUSES = 8;
-const MAX_CAUSE_TEXT = 1_024;
-
-/**
- * Renders an error with its code and the chain of its causes. The stack is added only to errors without a code: those
- * were not expected.
- */
-function renderError(error: unknown, depth = 0): unknown {
-  if (!(error instanceof Error)) return limitValue(error);
-  const cut = (text: string): string => limitText(text, depth === 0 ? MAX_TEXT.log : MAX_CAUSE_TEXT);
-  const hasCode = 'code' in error;
-  const code = hasCode
-    ? { code: typeof error.code === 'number' ? error.code : cut(String(error.code)) }
-    : { stack: cut(error.stack ?? '') };
-  const hasCause = error.cause !== undefined && depth < MAX_CAUSES;
-  const cause = hasCause ? { cause: renderError(error.cause, depth + 1) } : {};
-  return { name: error.name, message: cut(error.message), ...code, ...cause };
+function limitField(name: string, value: unknown): unknown {
+  if (typeof value === 'number' && name.endsWith('Ms')) return Math.round(value);
+  return limitValue(value);
 }

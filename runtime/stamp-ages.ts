@@ -17,6 +17,14 @@ export class StampAges {
   }
 
   /**
+   * Returns the stamp of a key that was read first: the object has had one since, so that another one is an edit.
+   * Undefined without a stamp.
+   */
+  firstOf(key: string, stamp: string | undefined): string | undefined {
+    return stamp === undefined ? undefined : (this.#first.get(key)?.stamp ?? stamp);
+  }
+
+  /**
    * Returns the milliseconds since `stamp` (RFC 3339), at least 0. `key` names the object; another stamp of it begins
    * anew. Without a stamp, or with one that cannot be read, the age is 0 and the key is forgotten: call it so when the
    * object is gone.

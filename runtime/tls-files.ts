@@ -50,6 +50,8 @@ export function readTlsFiles({ certFile, keyFile, clientCaFile }: TlsFiles): Tls
 export type TlsFollower = {
   /** The pair that the server uses. */
   readonly pair: TlsPair;
+  /** The pair before it, which other replicas may still use; undefined before the first reload. */
+  readonly former: TlsPair | undefined;
   /** Why the present content of the files is not used; undefined when it is. */
   readonly problem: string | undefined;
   /** How many times another pair was put into use. */
@@ -81,6 +83,7 @@ const CHECK_INTERVAL_MS = 10_000;
  */
 export function followTlsFiles({ server, files, pair: first, clock, log }: TlsFollowerDeps): TlsFollower {
   let pair = first;
+  let former: TlsPair | undefined;
   let problem: string | undefined;
   let reloads = 0;
   const check = (): void => {
@@ -95,6 +98,7 @@ export function followTlsFiles({ server, files, pair: first, clock, log }: TlsFo
     problem = undefined;
     if (found.cert === pair.cert && found.key === pair.key && found.ca === pair.ca) return;
     server.setSecureContext(found);
+    if (found.cert !== pair.cert) former = pair;
     pair = found;
     reloads += 1;
     log.info('certificate reloaded', { expires: new Date(found.expiresMs).toISOString() });
@@ -102,6 +106,9 @@ export function followTlsFiles({ server, files, pair: first, clock, log }: TlsFo
   return {
     get pair() {
       return pair;
+    },
+    get former() {
+      return former;
     },
     get problem() {
       return problem;

@@ -9,6 +9,7 @@ import { CONFIG_MAPS, NODES, PODS, resourceTypeOf } from '../kube/resource-types
 import type { ChangeSignal } from '../runtime/change-signal.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
+import { StampAges } from '../runtime/stamp-ages.ts';
 import {
   type ClaimFacts,
   type NecFacts,
@@ -60,10 +61,12 @@ export function followCluster(deps: FollowDeps, index: SchedulerIndex, changes: 
     pods: open({ type: PODS, decode: readPodRequest }),
     configmaps: open({ type: CONFIG_MAPS, decode: readSubnets, query: subnetsQuery }),
   };
+  const ages = new StampAges(deps.clock);
   followed.nodes.subscribe(({ key, after }) => index.setNode(key, after));
   followed.nodeeniconfigs.subscribe(({ key, after }) => index.setNec(key, after));
   followed.vpcipclaims.subscribe(({ key, after }) => {
-    index.setClaim(key, after, { wallMs: deps.clock.nowMs(), monotonicMs: deps.clock.monotonicMs() });
+    const ageMs = ages.ageMs(key, after?.reserved?.since);
+    index.setClaim(key, after, { ageMs, monotonicMs: deps.clock.monotonicMs() });
   });
   followed.vpcips.subscribe(({ before, after }) => {
     if (before !== undefined && before.ip !== after?.ip) index.setVip(before.ip, undefined);

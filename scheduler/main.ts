@@ -1,12 +1,13 @@
-import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { openKubeClient } from '../kube/open-client.ts';
 import { checkBodyLimit } from '../runtime/body-budget.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { ConfigError } from '../runtime/decode.ts';
+import { endProcess } from '../runtime/end-process.ts';
 import { openPinoLogger } from '../runtime/pino-logger.ts';
 import { release } from '../runtime/release.ts';
 import { EX_CONFIG } from '../runtime/settings/read-settings.ts';
+import { readSettingsText } from '../runtime/settings/settings-file.ts';
 import type { SchedulerConfig } from './config/options.ts';
 import { readSchedulerConfig } from './config/scheduler-config.ts';
 import { createSchedulerMetrics, type ProcessUsage } from './observability/metrics.ts';
@@ -17,7 +18,7 @@ const MIB = 1024 * 1024;
 
 async function main(): Promise<void> {
   const argv = process.argv.slice(2);
-  const outcome = readSchedulerConfig({ argv, env: process.env, readFile: (path) => readFileSync(path, 'utf8') });
+  const outcome = readSchedulerConfig({ argv, env: process.env, readFile: readSettingsText });
   if (outcome.kind === 'help') return print(outcome.text);
   if (outcome.kind === 'version') return print(`${release}\n`);
   checkBodyLimit('--body-limit-mib', outcome.config.bodyLimitMib * MIB, process.constrainedMemory());
@@ -72,5 +73,5 @@ function print(text: string): void {
 main().catch((error: unknown) => {
   const isExpected = error instanceof ConfigError;
   process.stderr.write(`${isExpected ? error.message : error instanceof Error ? error.stack : String(error)}\n`);
-  process.exit(isExpected ? EX_CONFIG : 1);
+  endProcess(process, isExpected ? EX_CONFIG : 1);
 });

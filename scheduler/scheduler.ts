@@ -8,6 +8,9 @@ import type { Logger } from '../runtime/log.ts';
 import { followTlsFiles, readTlsFiles, type TlsFiles, type TlsFollower, type TlsPair } from '../runtime/tls-files.ts';
 import type { SchedulerConfig } from './config/options.ts';
 import { type Followed, followCluster } from './follow-cluster.ts';
+import { findLeaderAddress, type LeaderLookupDeps } from './forward/find-leader-address.ts';
+import { PeerClient } from './forward/peer-client.ts';
+import { VerbRouter } from './forward/verb-router.ts';
 import { type ExtenderServer, serveExtender, type VerbHandler } from './http/serve-extender.ts';
 import { SchedulerIndex } from './index/scheduler-index.ts';
 import { evaluateLiveness } from './observability/health.ts';
@@ -38,12 +41,20 @@ export type RunningScheduler = {
   readonly address: string;
   /** The address of /metrics, /healthz and /readyz; undefined without --metrics-address. */
   readonly metricsAddress: string | undefined;
-  /** Returns undefined while requests are answered, else the reason why not. */
+  /**
+   * Returns undefined while requests are answered, by this replica or by the leader that it forwards them to, else the
+   * reason why not.
+   */
   readiness(): string | undefined;
+  /** True while this replica leads and answers requests itself. */
+  readonly isLeading: boolean;
   readonly index: SchedulerIndex;
   /** Resolves after `close` has finished; rejects with an internal error. */
   readonly ended: Promise<void>;
-  /** Refuses new requests, waits up to --shutdown-grace for the running ones, and releases the lock. Idempotent. */
+  /**
+   * Waits up to --shutdown-grace for the running requests, releases the lock, and forwards later requests for a moment.
+   * Idempotent.
+   */
   close(): Promise<void>;
 };
 
@@ -51,7 +62,8 @@ const NAME = 'tke-eni-ip-scheduler';
 
 /**
  * Starts the scheduler extender and returns as soon as it listens. Every replica keeps its index up to date; only the
- * leader answers. A replica joins the election after its caches are synced, so a new leader can answer at once.
+ * leader answers, and the others forward to it. Without certificates they refuse instead, as they cannot prove to the
+ * leader who they are. A replica joins the election after its caches are synced, so a new leader can answer at once.
  * @throws ConfigError when an address cannot be listened on, or the certificates cannot be used
  */
 export async function startScheduler(config: SchedulerConfig, runtime: SchedulerRuntime): Promise<RunningScheduler> {
@@ -69,7 +81,9 @@ class Scheduler implements RunningScheduler {
   readonly #changes: ChangeSignal;
   readonly #recent = new RecentPods();
   readonly #followed: Followed;
-  /** Aborted first: no new requests are accepted. */
+  readonly #peers = new PeerClient(() => this.#pairs());
+  readonly #router: VerbRouter;
+  /** Aborted first: this replica answers no new requests itself. */
   readonly #drain = new AbortController();
   /** Aborted last: all informers stop. */
   readonly #stop = new AbortController();
@@ -97,6 +111,12 @@ class Scheduler implements RunningScheduler {
       this.index,
       this.#changes,
     );
+    this.#router = new VerbRouter({
+      ...{ verbs: this.#verbs(), clock, log },
+      isLeading: () => this.isLeading,
+      findLeader: (signal) => findLeaderAddress(this.#lookup(), signal),
+      post: (...args) => this.#peers.post(...args),
+    });
     this.#metrics.show({
       sizes: () => this.index.sizes,
       isLeading: () => this.#term !== undefined,
@@ -119,10 +139,25 @@ class Scheduler implements RunningScheduler {
     return this.#ended.promise;
   }
 
+  get isLeading(): boolean {
+    return this.#term !== undefined && !this.#drain.signal.aborted;
+  }
+
   readiness(): string | undefined {
     const waiting = Object.entries(this.#followed).filter(([, { isSynced }]) => !isSynced);
     if (waiting.length > 0) return `not read yet: ${waiting.map(([name]) => name).join(', ')}`;
+    return this.#refusal();
+  }
+
+  /** Returns why requests are refused; undefined while they are answered here or forwarded. */
+  #refusal(): string | undefined {
+    if (this.#canForward) return undefined;
+    if (this.#drain.signal.aborted) return 'this replica is shutting down';
     return this.#term === undefined ? 'another replica leads; this one stands by' : undefined;
+  }
+
+  get #canForward(): boolean {
+    return this.#config.leaderElect && this.#certificates?.ca !== undefined;
   }
 
   async listen(): Promise<void> {
@@ -134,8 +169,8 @@ class Scheduler implements RunningScheduler {
       address: listenAddress,
       ...(this.#certificates === undefined ? {} : { certificates: this.#certificates }),
       allowedNames: clientAllowedNames,
-      verbs: this.#verbs(),
-      readiness: () => this.readiness(),
+      verbs: this.#router.handlers,
+      readiness: () => (this.#canForward ? undefined : this.readiness()),
       bodyLimitBytes: bodyLimitMib * MIB,
       clock,
       log,
@@ -161,6 +196,7 @@ class Scheduler implements RunningScheduler {
 
   async close(): Promise<void> {
     this.#drain.abort(new Error('the scheduler extender is ending'));
+    this.#server?.endConnections();
     await this.#ended.promise.catch(() => {});
   }
 
@@ -193,8 +229,11 @@ class Scheduler implements RunningScheduler {
         if (!this.#drain.signal.aborted) throw error;
       });
       if (!this.#drain.signal.aborted) await this.#runElection();
+      // kube-scheduler may not have noticed yet that this replica ends.
+      if (this.#canForward && this.#drain.signal.aborted) await clock.sleep(LINGER_MS);
     } finally {
-      await this.#server?.close(0);
+      await this.#server?.close(this.#drain.signal.aborted ? Math.min(this.#config.shutdownGraceMs, LAST_MS) : 0);
+      this.#peers.close();
       this.#stop.abort(new Error('the scheduler extender is ending'));
       await Promise.all(following);
       this.#endpoints?.close();
@@ -219,11 +258,30 @@ class Scheduler implements RunningScheduler {
     log.info('leading', { ...this.index.sizes });
     try {
       await anyAborted([term, drain]);
-      if (!term.aborted) await this.#server?.close(this.#config.shutdownGraceMs);
+      if (!term.aborted) await this.#finishRunning();
     } finally {
       this.#term = undefined;
       log.info('leadership ended');
     }
+  }
+
+  /** Waits, bounded, for the requests that this replica answers itself: the next leader must not begin before. */
+  async #finishRunning(): Promise<void> {
+    const timer = new AbortController();
+    const graceMs = this.#config.shutdownGraceMs;
+    await Promise.race([this.#router.idle(), this.#runtime.clock.sleep(graceMs, timer.signal).catch(() => {})]);
+    timer.abort();
+  }
+
+  /** Certificates of replicas: that in use, and the one before. */
+  #pairs(): readonly TlsPair[] {
+    return [this.#tls?.pair ?? this.#certificates, this.#tls?.former].filter((pair) => pair !== undefined);
+  }
+
+  #lookup(): LeaderLookupDeps {
+    const { kube: client, clock } = this.#runtime;
+    const { leaderElectLock: kind, namespace, leaderElectName: name } = this.#config;
+    return { client, clock, lock: { kind, namespace, name }, port: this.address.split(':').at(-1) ?? '' };
   }
 
   #files(): TlsFiles | undefined {
@@ -234,6 +292,10 @@ class Scheduler implements RunningScheduler {
   }
 }
 
+/** How long a replica that ends forwards new requests: until Service and kube-proxy lead elsewhere. */
+const LINGER_MS = 2_000;
+/** How long forwarded requests may take after that. */
+const LAST_MS = 5_000;
 const MIB = 1024 * 1024;
 
 function anyAborted(signals: readonly AbortSignal[]): Promise<void> {

@@ -103,6 +103,9 @@ export const dadTransmits = (scope: ConfScope): SysctlKey => conf(6, scope, 'dad
 /** How IPv6 link-local addresses are made: 0 EUI-64, 1 none, 2 stable privacy, 3 random. */
 export const addrGenMode = (scope: ConfScope): SysctlKey => conf(6, scope, 'addr_gen_mode');
 
+/** Whether IPv4 packets that pass a bridge pass netfilter; the module br_netfilter has it. */
+export const bridgeCallIptables = (): SysctlKey => sysctlKey('net', 'bridge', 'bridge-nf-call-iptables');
+
 function conf(family: 4 | 6, scope: ConfScope, name: string): SysctlKey {
   if (encodeByteText(scope).length > IFNAME_MAX_BYTES || NOT_IN_A_NAME.test(scope)) {
     throw new SysctlError(

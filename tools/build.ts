@@ -45,6 +45,14 @@ export const EXECUTABLES = {
     // DEP0040, DEP0169: the SDK brings a fetch that still asks for Node's own punycode and url.parse.
     execArgv: ['--max-semi-space-size=1', '--disable-warning=DEP0040', '--disable-warning=DEP0169'],
   },
+  'tke-cloud-controller-manager': {
+    entry: 'cloud-controller-manager/main.ts',
+    links: [],
+    compile: 'lazy',
+    libraries: [],
+    // DEP0040, DEP0169: as with ipamd.
+    execArgv: ['--max-semi-space-size=1', '--disable-warning=DEP0040', '--disable-warning=DEP0169'],
+  },
   'tke-eni-ip-scheduler': {
     ...{ entry: 'scheduler/main.ts', links: [], compile: 'lazy', libraries: [], execArgv: [] },
   },

@@ -76,6 +76,12 @@ const CAPTURES: readonly Capture[] = [
     VETH,
   ]),
   ask('link-set-nomaster', 16, 'link set dev v0 nomaster', [VETH]),
+  ask('link-set-promisc-off', 16, 'link set dev v0 promisc off', [VETH]),
+  ask('link-set-hairpin', 16, 'link set dev v0 type bridge_slave hairpin on', [
+    VETH,
+    'ip -n $NS link add br0 type bridge',
+    'ip -n $NS link set v0 master br0',
+  ]),
   ask('link-rename', 16, 'link set dev v0 name eth7', [VETH]),
   ask('link-del', 17, 'link del dev v0', [VETH]),
   answer('route-host', 24, 'route show table 3999', [

@@ -3,6 +3,7 @@
  * so it measures no span. Prints every violation and exits 1; prints one line and exits 0 when there is none.
  */
 import { globSync, readFileSync } from 'node:fs';
+import { type SyntaxNode, syntaxNodes } from './parse-source.ts';
 
 /** Where a file reads the wall clock, or times of others that are of a wall clock. */
 type WallClockUse = {
@@ -12,25 +13,62 @@ type WallClockUse = {
   readonly why: string;
 };
 
-/** What gives a time of a wall clock: `Date` in any form, a clock's `nowMs`, `ids.now()`, dates of certificates. */
-const WALL = [
-  /(?<![\w$.'])Date(?![\w$'])/,
-  /(?<![\w$])nowMs\s*\(/,
-  /[cC]lock\s*(?:\(\))?\??\s*\.\s*nowMs\b/,
-  /\{[^{}]*\bnowMs\b[^{}]*\}\s*=\s*\S*[cC]lock\b/,
-  /\bids\.now\b/,
-  /\bvalid(?:To|From)(?:Date)?\b/,
+/** Names that are a wall clock wherever code reads them. */
+const NAMES: readonly string[] = ['Date', 'Temporal', 'DateTimeFormat', 'timeOrigin'];
+/** Properties that are a time of a wall clock: dates of certificates, times of files. */
+const TIMES: readonly string[] = [
+  ...['timeOrigin', 'validTo', 'validFrom', 'validToDate', 'validFromDate'],
+  ...['atime', 'mtime', 'ctime', 'birthtime'].flatMap((name) => [name, `${name}Ms`, `${name}Ns`]),
 ];
+/** The face of a clock that is the wall clock. */
+const FACE = 'nowMs';
+/** Objects whose `nowMs` is a number that the caller read of whatever clock; it was counted there. */
+const MOMENTS: readonly string[] = ['view', 'request', 'pacing'];
+/** A source without any of these words needs no look at its tree. */
+const ANY = new RegExp([...NAMES, ...TIMES, FACE, String.raw`\bids\b`].join('|'));
 
-/** Lists the lines of a source that read a wall clock, by number from 1. Comments and bare type annotations do not count. Pure. */
+/**
+ * Lists the lines of a source that read a wall clock, by number from 1: `Date` in any form, a clock's `nowMs` called,
+ * passed on or taken out of it, `ids.now`, times of certificates and files. Comments, texts and types do not count. Pure.
+ * @throws SyntaxError
+ */
 export function findWallClock(text: string): readonly number[] {
-  return text
-    .replace(/\/\*[\s\S]*?\*\/|(?<!:)\/\/.*$/gm, (comment) => comment.replace(/[^\n]/g, ' '))
-    .split('\n')
-    .flatMap((line, index) => {
-      const code = line.replace(/:\s*Date\b(?!\s*[.(])/g, '').replace(/\bnowMs\(\): number;/g, '');
-      return WALL.some((pattern) => pattern.test(code)) ? [index + 1] : [];
-    });
+  if (!ANY.test(text)) return [];
+  const lines = syntaxNodes(text).flatMap(wallClockLines);
+  return [...new Set(lines)].sort((a, b) => a - b);
+}
+
+function wallClockLines(node: SyntaxNode): readonly number[] {
+  const line = (where: unknown): number => (where as SyntaxNode).loc?.start.line ?? 0;
+  if (node.type === 'Identifier') return NAMES.includes(nameOf(node)) ? [line(node)] : [];
+  if (node.type === 'CallExpression') return nameOf(node['callee']) === FACE ? [line(node['callee'])] : [];
+  if (node.type === 'MemberExpression') {
+    return isTime(nameOf(node), node['object']) ? [line(node['property'])] : [];
+  }
+  if (node.type === 'VariableDeclarator' || node.type === 'AssignmentExpression') {
+    const pattern = (node['id'] ?? node['left']) as SyntaxNode;
+    if (pattern.type !== 'ObjectPattern') return [];
+    const parts = pattern['properties'] as readonly SyntaxNode[];
+    return parts.filter((part) => isTime(nameOf(part['key']), node['init'] ?? node['right'])).map(line);
+  }
+  return [];
+}
+
+/** Tells whether the property of this name, of this object, is a wall clock or a time of one. */
+function isTime(property: string, object: unknown): boolean {
+  if (NAMES.includes(property) || TIMES.includes(property)) return true;
+  if (property === 'now') return nameOf(object) === 'ids';
+  return property === FACE && !MOMENTS.includes(nameOf(object));
+}
+
+/** The name of what an expression ends with: of `a.b`, `a['b']` and `a.b()` it is b. */
+function nameOf(node: unknown): string {
+  const { type, name, value, property, callee, expression } = (node ?? {}) as Readonly<Record<string, unknown>>;
+  if (type === 'Identifier') return String(name);
+  if (type === 'Literal') return String(value);
+  if (type === 'MemberExpression') return nameOf(property);
+  if (type === 'CallExpression') return nameOf(callee);
+  return type === 'ChainExpression' ? nameOf(expression) : '';
 }
 
 /** Compares the sources with the table: a use without an entry, another number of lines, an entry without a use. Pure. */

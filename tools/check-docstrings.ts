@@ -30,6 +30,8 @@ if (import.meta.main) {
     'cni-plugins',
     'scheduler',
     'webhook',
+    'cloud-controller-manager',
+    'observability',
     'tools',
     'test/vpc',
     'test/kube-api',

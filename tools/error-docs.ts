@@ -2,6 +2,7 @@ import type { AgentErrorCode } from '../agent/agent-error.ts';
 import { CNI_CODE } from '../agent/api/cni-code.ts';
 import type { JournalErrorCode } from '../agent/journal/journal-error.ts';
 import type { CliErrorCode } from '../cli/cli-error.ts';
+import type { RegionError } from '../cloud/tencent/region-error.ts';
 import type { IpamdErrorCode } from '../ipamd/ipamd-error.ts';
 import type { RequestErrorCode } from '../scheduler/http/request-error.ts';
 
@@ -108,7 +109,7 @@ const JOURNAL: Readonly<Record<JournalErrorCode, Explained>> = {
   },
 };
 
-const IPAMD: Readonly<Record<IpamdErrorCode, Explained>> = {
+const IPAMD: Readonly<Record<IpamdErrorCode | RegionError['code'], Explained>> = {
   DEFINITION: {
     means: 'a definition of our resources is absent and cannot be created, or differs from the one that is needed',
     cure: 'the message names it: grant the right, apply conf/crd/, or remove what has its name',
@@ -167,8 +168,9 @@ const SCHEDULER: Readonly<Record<RequestErrorCode, Explained>> = {
     cure: 'find the client that calls the extender',
   },
   STANDBY: {
-    means: 'another replica leads, or the caches are not read yet',
-    cure: 'kube-scheduler asks again; if it lasts, /readyz of each replica says what it waits for',
+    means:
+      'no leader answered for 12 s; or, without --client-ca-file, another replica leads, or the caches are not read yet',
+    cure: 'kube-scheduler asks again; if it lasts: runbook TkeEniSchedulerNoLeader. /readyz of each replica says what it waits for',
   },
   BUSY: {
     means: 'hundreds of requests at once',

@@ -1,16 +1,17 @@
 import { NODE_EVENTS } from '../agent/cluster/event-reasons.ts';
+import { CCM_EVENTS } from '../cloud-controller-manager/event-reasons.ts';
 import { IPAMD_EVENTS } from '../ipamd/event-reasons.ts';
+import type { EventReason } from '../kube/events/event-reason.ts';
 
 /** Renders `docs/reference/events.md` of the tables that the recording code takes its reasons from. */
 export function renderEventDocs(): string {
   const ofAgent = Object.entries(NODE_EVENTS).map(([reason, { type, cause, cure }]) =>
     row(reason, type, ['Node'], cause, cure),
   );
-  const ofIpamd = Object.entries(IPAMD_EVENTS).map(([reason, { type, objects, cause, cure }]) =>
-    row(reason, type, objects, cause, cure),
-  );
+  const rowsOf = (events: Readonly<Record<string, EventReason>>): readonly string[] =>
+    Object.entries(events).map(([reason, { type, objects, cause, cure }]) => row(reason, type, objects, cause, cure));
   return [
-    '<!-- Written by `make gen` from agent/cluster/event-reasons.ts and ipamd/event-reasons.ts. -->',
+    '<!-- Written by `make gen` from agent/cluster/, ipamd/ and cloud-controller-manager/event-reasons.ts. -->',
     '# Events',
     '',
     'Recorded when something changes, not repeatedly; equal ones are counted in one. `kubectl describe` of the object shows',
@@ -31,7 +32,15 @@ export function renderEventDocs(): string {
     '[ipamd.md](../ipamd.md).',
     '',
     ...HEAD,
-    ...ofIpamd.toSorted(),
+    ...rowsOf(IPAMD_EVENTS).toSorted(),
+    '',
+    '## tke-cloud-controller-manager',
+    '',
+    'Reasons are those of the cloud controller manager of Kubernetes where the meaning is equal. Those about rights and leadership are on the',
+    'lock, an Endpoints object `kube-system/cloud-controller-manager` unless `--leader-elect-resource-lock` says otherwise.',
+    '',
+    ...HEAD,
+    ...rowsOf(CCM_EVENTS).toSorted(),
     '',
   ].join('\n');
 }

@@ -1,4 +1,5 @@
 import { AGENT_FINDINGS } from '../cli/catalogue/agent-findings.ts';
+import { BRIDGE_FINDINGS } from '../cli/catalogue/bridge-findings.ts';
 import type { CatalogueEntry } from '../cli/catalogue/catalogue-entry.ts';
 import { CLUSTER_FINDINGS } from '../cli/catalogue/cluster-findings.ts';
 import { ENI_FINDINGS } from '../cli/catalogue/eni-findings.ts';
@@ -22,6 +23,7 @@ export function renderFindingDocs(): string {
     ...section('Pods', POD_FINDINGS),
     ...section('ENIs and MTU', ENI_FINDINGS),
     ...section('Agent and CNI', AGENT_FINDINGS),
+    ...section('GlobalRoute Pods', BRIDGE_FINDINGS),
     ...section('The node', HOST_FINDINGS),
     ...section('The cluster', CLUSTER_FINDINGS),
   ].join('\n');

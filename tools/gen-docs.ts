@@ -4,6 +4,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { AGENT_PROGRAM } from '../agent/config/options.ts';
+import { CCM_PROGRAM } from '../cloud-controller-manager/config/options.ts';
 import { IPAMD_PROGRAM } from '../ipamd/config/options.ts';
 import { renderConfigDoc } from '../runtime/settings/render-options.ts';
 import { SCHEDULER_PROGRAM } from '../scheduler/config/options.ts';
@@ -23,6 +24,7 @@ const DOCS: Readonly<Record<string, () => string>> = {
   'docs/reference/ipamd-config.md': () => renderConfigDoc(IPAMD_PROGRAM),
   'docs/reference/ip-scheduler-config.md': () => renderConfigDoc(SCHEDULER_PROGRAM),
   'docs/reference/ip-webhook-config.md': () => renderConfigDoc(WEBHOOK_PROGRAM),
+  'docs/reference/cloud-controller-manager-config.md': () => renderConfigDoc(CCM_PROGRAM),
   'docs/reference/errors.md': renderErrorDocs,
   'docs/reference/annotations.md': renderNameDocs,
   'docs/reference/cli.md': () => renderCliDocs(),

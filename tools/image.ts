@@ -60,6 +60,7 @@ const IMAGES = [
   'tke-eni-ipamd',
   'tke-eni-ip-scheduler',
   'tke-eni-ip-webhook',
+  'tke-cloud-controller-manager',
 ] as const satisfies readonly ImageName[];
 
 /** Lists what has to be built for images. */

@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 import { createMetrics } from '../agent/observability/metrics.ts';
+import { createCcmMetrics } from '../cloud-controller-manager/observability/metrics.ts';
 import { createIpamdMetrics } from '../ipamd/observability/metrics.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { createSchedulerMetrics } from '../scheduler/observability/metrics.ts';
@@ -14,7 +15,12 @@ type MetricRow = {
 };
 
 /** An executable that serves metrics. */
-type Program = 'tke-eni-agent' | 'tke-eni-ipamd' | 'tke-eni-ip-scheduler' | 'tke-eni-ip-webhook';
+type Program =
+  | 'tke-eni-agent'
+  | 'tke-eni-ipamd'
+  | 'tke-eni-ip-scheduler'
+  | 'tke-eni-ip-webhook'
+  | 'tke-cloud-controller-manager';
 
 /** Lists the metrics that each executable registers, in the order of their names; those of Node.js itself are left out. */
 export function metricRows(): Readonly<Record<Program, readonly MetricRow[]>> {
@@ -24,6 +30,7 @@ export function metricRows(): Readonly<Record<Program, readonly MetricRow[]>> {
     'tke-eni-ipamd': rowsOf(createIpamdMetrics(systemClock, about).registry),
     'tke-eni-ip-scheduler': rowsOf(createSchedulerMetrics(systemClock, about).registry),
     'tke-eni-ip-webhook': rowsOf(createWebhookMetrics(about).registry),
+    'tke-cloud-controller-manager': rowsOf(createCcmMetrics(systemClock, about).registry),
   };
 }
 
@@ -60,6 +67,12 @@ export function renderMetricDocs(): string {
     'Port 61693 of each replica (`--metrics-address`).',
     '',
     ...table(rows['tke-eni-ip-webhook']),
+    '',
+    '## tke-cloud-controller-manager',
+    '',
+    'Port 61694 of each replica (`--metrics-address`).',
+    '',
+    ...table(rows['tke-cloud-controller-manager']),
     '',
   ].join('\n');
 }

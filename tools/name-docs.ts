@@ -15,6 +15,7 @@ import {
   NODE_ENI_CONFIG_ANNOTATION,
   NODE_INSTANCE_LABEL,
   NODE_NAME_LABEL,
+  NODE_SEEN_INSTANCE_ANNOTATION,
   NODE_STATIC_IP_LABEL,
   NODE_SUBNETS_LABEL,
   POD_ANNOTATION,
@@ -104,13 +105,20 @@ const OF_NODE: Readonly<Record<keyof typeof NODE_ANNOTATION, Described>> = {
     effect: 'its ENIs get their security groups anew, once',
     otherwise: 'groups are set when they differ',
   },
+  podCidrBy: {
+    form: '`"tke-eni-ipamd"`',
+    readBy: 'ipamd, which writes it together with `spec.podCIDR`',
+    effect: 'the podCIDR is of ipamd',
+    otherwise:
+      'the podCIDR is of another writer: its block is in use, and on a new Node it is the sign of a second allocator',
+  },
 };
 
 const OF_POD: Readonly<Record<keyof typeof POD_ANNOTATION, Described>> = {
   networks: {
-    form: '`tke-route-eni`, `tke-direct-eni`, `tke-bridge`, or a list with commas or in JSON',
+    form: '`tke-route-eni`, `tke-direct-eni` or `tke-bridge`, alone, as `namespace/name@eth0`, or as a JSON list with one entry',
     readBy: 'webhook, agent, ipamd',
-    effect: 'an address of a shared ENI, an ENI of its own, or neither; of both the ENI of its own',
+    effect: 'an address of a shared ENI, an ENI of its own, or neither; a list of several is refused',
     otherwise: "the webhook's `--default-network`; where tke-eni is the only network, an address of a shared ENI",
   },
   deletePolicy: {
@@ -239,6 +247,11 @@ const OWN: readonly (readonly [name: string, object: string, what: string])[] = 
     EIP_SRC_CIDRS_ANNOTATION,
     'annotation of ConfigMap ip-masq-agent-config',
     "which entries of NonMasqueradeSrcCIDRs are ipamd's",
+  ],
+  [
+    NODE_SEEN_INSTANCE_ANNOTATION,
+    'annotation of a Node',
+    'VPC/INSTANCE, once the cloud has described it; without it the cloud controller manager deletes no Node whose instance it has not described itself',
   ],
   [NODE_NAME_LABEL, 'label of a VpcIP or VpcENI', 'the node that it is on'],
   [ENI_ZONE_LABEL, 'label of a VpcENI', 'the zone of its subnet'],

@@ -12,7 +12,7 @@ import { describeMissing, findKubeAssets } from '../test/cluster/kube-assets.ts'
 import { readSeed } from '../test/support/seed.ts';
 import { BUILT_VARIABLE, buildAll } from './build.ts';
 import { findLawFiles } from './check-seeds.ts';
-import { parseTapLine, type TapTotals } from './tap.ts';
+import { parseFigure, parseTapLine, type TapTotals } from './tap.ts';
 import { parseCosts, renderCosts } from './test-cost.ts';
 
 type Suite = {
@@ -37,6 +37,7 @@ const REAL_API_TESTS = [
   'test/conf/real-api.test.ts',
   'test/scheduler/real-api.test.ts',
   'test/webhook/real-api.test.ts',
+  'test/docs/real-api.test.ts',
 ];
 
 /**
@@ -45,7 +46,9 @@ const REAL_API_TESTS = [
  */
 const ALONE = ['no-hole', 'migration', 'crash-add-del'].map((name) => `test/e2e/${name}.test.ts`);
 /** The same of the suite `long`. */
-const LONG_ALONE = ['no-hole', 'crash-add-del', 'crash-every-call'].map((name) => `test/e2e/${name}.long.test.ts`);
+const LONG_ALONE = ['no-hole', 'crash-add-del', 'crash-every-call', 'crash-every-gr-call'].map(
+  (name) => `test/e2e/${name}.long.test.ts`,
+);
 
 /** Files of the suite `long`, which no other suite runs. */
 const LONG = 'test/**/*.long.test.ts';
@@ -62,7 +65,9 @@ const SUITES: readonly Suite[] = [
       ['node', 'tools/check-docstrings.ts'],
       ['node', 'tools/check-exports.ts'],
       ['node', 'tools/check-seeds.ts'],
-      ['node', 'tools/check-clocks.ts'],
+      ['node', 'tools/check-callbacks.ts'],
+      ['node', '--disable-warning=ExperimentalWarning', 'tools/check-clocks.ts'],
+      ['node', '--disable-warning=ExperimentalWarning', 'tools/check-file-reads.ts'],
       ['node', 'tools/check-words.ts'],
       ['node', 'tools/gen-docs.ts', '--check'],
     ],
@@ -95,14 +100,14 @@ const SUITES: readonly Suite[] = [
     ],
   },
   // Each file runs agents and a VPC of its own. Most wait half of their time, for pings that must be lost, leases and
-  // timeouts: four at a time keep two cores busy.
+  // timeouts: five at a time keep two cores busy.
   {
     name: 'e2e',
     tap: true,
     commands: [
       ['ava', '--tap', SERIAL, '--timeout=10m', ...ALONE],
       [
-        ...['ava', '--tap', '--concurrency=4', '--timeout=10m', 'test/e2e/**/*.test.ts', `!${LONG}`],
+        ...['ava', '--tap', '--concurrency=5', '--timeout=10m', 'test/e2e/**/*.test.ts', `!${LONG}`],
         ...ALONE.map((file) => `!${file}`),
       ],
     ],
@@ -175,7 +180,9 @@ async function runTap(command: readonly string[], folder: string, env: Suite['en
     const outcome = parseTapLine(line);
     if (outcome === undefined) {
       // What AVA says about a failure is indented YAML, and `#   ` before what the test logged; other lines say nothing new.
-      if (/^(\s+|Bail)/.test(line) || (hasFailed && /^# {3}/.test(line))) console.log(line);
+      const figure = parseFigure(line);
+      if (figure !== undefined) console.log(`         ${figure}`);
+      else if (/^(\s+|Bail)/.test(line) || (hasFailed && /^# {3}/.test(line))) console.log(line);
       continue;
     }
     hasFailed = outcome.kind === 'failed';

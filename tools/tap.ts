@@ -6,6 +6,13 @@ type TapOutcome = { readonly kind: keyof TapTotals; readonly title: string };
 
 const TEST_LINE = /^(not )?ok \d+ - (.*?)(?:\s+# (SKIP|TODO)\b.*)?$/;
 
+const FIGURE = /^# {3}(?: {2})*(figure: .*)$/;
+
+/** Reads a figure that a test logged, `figure: …`; it is printed although the test passed. Undefined for other lines. */
+export function parseFigure(line: string): string | undefined {
+  return FIGURE.exec(line)?.[1];
+}
+
 /** Reads one line of a TAP stream; undefined when it is not the outcome of a test. @see Test Anything Protocol 13 */
 export function parseTapLine(line: string): TapOutcome | undefined {
   const match = TEST_LINE.exec(line);

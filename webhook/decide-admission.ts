@@ -1,6 +1,6 @@
 import { DIRECT_ENI_RESOURCE, EIP_RESOURCE, ENI_IP_RESOURCE, POD_ANNOTATION } from '../crd/names.ts';
 import { type Annotations, type PodNetworkRequest, readPodNetworkRequest } from '../crd/pod-network-request.ts';
-import { readNetworks } from '../crd/pod-networks.ts';
+import { type NetworkName, readPodNetworks } from '../crd/pod-networks.ts';
 import { type StaticIpRule, selectStaticIpConfig } from '../crd/select-static-ip-config.ts';
 import type { Fault } from '../runtime/decode.ts';
 import type { AdmittedContainer, AdmittedPod } from './admitted-pod.ts';
@@ -16,7 +16,7 @@ export type AdmissionContext = {
   /** Namespace of the request: the Pod object may lack it before it is created. */
   readonly namespace: string;
   /** The network of Pods that do not name one. */
-  readonly defaultNetwork: 'tke-route-eni' | 'tke-direct-eni' | 'tke-bridge';
+  readonly defaultNetwork: NetworkName;
   /** All StaticIPConfigs that are cached. */
   readonly rules: Iterable<StaticIpRule>;
   /** Namespace of ipamd: a StaticIPConfig there may apply to the whole cluster. */
@@ -76,24 +76,14 @@ function decideNetwork(
   { defaultNetwork }: AdmissionContext,
 ): NetworkDecision {
   const path = POD_ANNOTATION.networks;
-  const names = readNetworks(networks).filter((name) => name !== '');
-  const isNamed = networks.trim() !== '';
-  if (isNamed && names.length === 0) {
-    return {
-      warnings: [`${path}: expected names of networks such as tke-route-eni, with commas; nothing is requested`],
-    };
-  }
+  const isNamed = readPodNetworks(networks).kind !== 'default';
   const desiredMode = isNamed ? mode : DEFAULT_MODE[defaultNetwork];
   if (desiredMode === undefined) return { warnings: [] };
-  const isAmbiguous = names.includes('tke-direct-eni') && names.includes('tke-route-eni');
-  const warnings = isAmbiguous
-    ? [`${path}: expected one of tke-direct-eni and tke-route-eni; takes tke-direct-eni`]
-    : [];
   const has = NETWORK_RESOURCES.filter((one) => requested.has(one));
-  if (has.length === 0) return { add: RESOURCE_OF[desiredMode], warnings };
-  if (!isNamed || has.includes(RESOURCE_OF[desiredMode])) return { warnings };
+  if (has.length === 0) return { add: RESOURCE_OF[desiredMode], warnings: [] };
+  if (!isNamed || has.includes(RESOURCE_OF[desiredMode])) return { warnings: [] };
   return {
-    warnings: [...warnings, `${path}: expected a request of ${RESOURCE_OF[desiredMode]}; the Pod has ${has[0]}`],
+    warnings: [`${path}: expected a request of ${RESOURCE_OF[desiredMode]}; the Pod has ${has[0]}`],
   };
 }
 

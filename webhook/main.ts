@@ -1,11 +1,12 @@
-import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { openKubeClient } from '../kube/open-client.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { ConfigError } from '../runtime/decode.ts';
+import { endProcess } from '../runtime/end-process.ts';
 import { openPinoLogger } from '../runtime/pino-logger.ts';
 import { release } from '../runtime/release.ts';
 import { EX_CONFIG } from '../runtime/settings/read-settings.ts';
+import { readSettingsText } from '../runtime/settings/settings-file.ts';
 import { createWebhookMetrics, type ProcessUsage } from './metrics.ts';
 import type { WebhookConfig } from './options.ts';
 import { startWebhook } from './webhook.ts';
@@ -21,8 +22,7 @@ async function main(): Promise<void> {
   // in test/foreign-input/webhook-memory.test.ts.
   setFlagsFromString('--optimize-for-size');
   const argv = process.argv.slice(2);
-  const readFile = (path: string): string => readFileSync(path, 'utf8');
-  const outcome = readWebhookConfig({ argv, env: process.env, readFile });
+  const outcome = readWebhookConfig({ argv, env: process.env, readFile: readSettingsText });
   if (outcome.kind === 'help') return print(outcome.text);
   if (outcome.kind === 'version') return print(`${release}\n`);
   await run(outcome.config);
@@ -69,5 +69,5 @@ function print(text: string): void {
 main().catch((error: unknown) => {
   const isExpected = error instanceof ConfigError;
   process.stderr.write(`${isExpected ? error.message : error instanceof Error ? error.stack : String(error)}\n`);
-  process.exit(isExpected ? EX_CONFIG : 1);
+  endProcess(process, isExpected ? EX_CONFIG : 1);
 });

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer, type Server } from 'node:https';
-import { runInBackground } from '../runtime/background.ts';
+import type { Server } from 'node:https';
 import { BodyBudget, MAX_BODY_BYTES, MAX_LARGE_BODIES } from '../runtime/body-budget.ts';
 import type { ClientAdmission } from '../runtime/client-admission.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { createHttpsServer, type HttpServer } from '../runtime/http-server.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { TlsPair } from '../runtime/tls-files.ts';
 import type { ReviewReply } from './answer-review.ts';
@@ -26,35 +26,18 @@ type ReviewServerDeps = {
   readonly clients: ClientAdmission;
 };
 
-/** Time limit of the TLS handshake. A connection that never begins one holds a place so long. */
-const HANDSHAKE_MS = 5_000;
-/** Time limit of a whole request; the API server gives up earlier. */
-const REQUEST_MS = 15_000;
-/**
- * Longer than the API server keeps an idle connection (90 s): then it closes the connection, and both ends never do so
- * at once.
- */
-const IDLE_MS = 120_000;
 /** Most connections. Each API server opens a few. */
 const MAX_CONNECTIONS = 1_000;
 
 /** Creates the HTTPS server; it does not listen yet. */
-export function createReviewServer(pair: TlsPair, deps: ReviewServerDeps): Server {
+export function createReviewServer(pair: TlsPair, deps: ReviewServerDeps): HttpServer<Server> {
   const budget = new BodyBudget(MAX_BODY_BYTES, MAX_LARGE_BODIES * MAX_BODY_BYTES);
-  const server = createServer(
-    {
-      ...pair,
-      requestCert: pair.ca !== undefined,
-      handshakeTimeout: HANDSHAKE_MS,
-      requestTimeout: REQUEST_MS,
-      headersTimeout: REQUEST_MS,
-      keepAliveTimeout: IDLE_MS,
-    },
-    (request, response) => runInBackground('answering a review', handleRequest(request, response, deps, budget)),
-  );
-  server.maxConnections = MAX_CONNECTIONS;
+  const server = createHttpsServer(pair, {
+    maxConnections: MAX_CONNECTIONS,
+    answer: (request, response) => handleRequest(request, response, deps, budget),
+  });
   // The client speaks no TLS or no HTTP. The connection is closed by now and cannot be answered.
-  server.on('tlsClientError', (error) => deps.log.debug('a connection ended before it was secure', { error }));
+  server.server.on('tlsClientError', (error) => deps.log.debug('a connection ended before it was secure', { error }));
   return server;
 }
 
@@ -131,13 +114,14 @@ async function readBody(
   request: IncomingMessage,
   budget: BodyBudget,
 ): Promise<Buffer | 'too-large' | 'busy' | 'cut-off'> {
+  const body = budget.begin(request);
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
     for await (const chunk of request) {
       if (!Buffer.isBuffer(chunk)) continue;
       if (bytes + chunk.length > budget.maxBody) return 'too-large';
-      if (!budget.acquire(chunk.length)) return 'busy';
+      if (!body.acquire(chunk.length)) return 'busy';
       bytes += chunk.length;
       chunks.push(chunk);
     }
@@ -145,7 +129,7 @@ async function readBody(
     // The client disconnected or was too slow, so no answer is sent.
     return 'cut-off';
   } finally {
-    budget.release(bytes);
+    body.release();
   }
   return Buffer.concat(chunks);
 }

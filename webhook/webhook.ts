@@ -1,4 +1,3 @@
-import type { Server } from 'node:https';
 import type { StaticIpRule } from '../crd/select-static-ip-config.ts';
 import { STATIC_IP_CONFIG_KIND, staticIpConfig } from '../crd/static-ip-config.ts';
 import { type Informer, openInformer } from '../kube/informer.ts';
@@ -9,6 +8,7 @@ import { ClientAdmission } from '../runtime/client-admission.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { decodeOrThrow } from '../runtime/decode.ts';
 import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
+import type { HttpServer } from '../runtime/http-server.ts';
 import { listenOn } from '../runtime/listen-on.ts';
 import type { Logger } from '../runtime/log.ts';
 import { followTlsFiles, readTlsFiles, type TlsFollower } from '../runtime/tls-files.ts';
@@ -59,7 +59,7 @@ export async function startWebhook(config: WebhookConfig, runtime: WebhookRuntim
   const context = { defaultNetwork: config.defaultNetwork, clusterNamespace: config.ipamdNamespace };
   const answer = (sent: unknown) => answerReview(sent, { ...context, rules: rules.values() });
   const server = createReviewServer(pair, { answer, metrics, clock, log, clients });
-  const tls = followTlsFiles({ server: clients.follow(server, pair), files, pair, clock, log });
+  const tls = followTlsFiles({ server: clients.follow(server.server, pair), files, pair, clock, log });
   metrics.show(() => ({
     expiresMs: tls.pair.expiresMs,
     reloads: tls.reloads,
@@ -139,7 +139,7 @@ type WebhookComponents = {
   readonly config: WebhookConfig;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly server: Server;
+  readonly server: HttpServer;
   readonly tls: TlsFollower;
   readonly rules: Rules;
   readonly metrics: WebhookMetrics;
@@ -166,7 +166,7 @@ class Webhook implements RunningWebhook {
 
   async start(): Promise<void> {
     const { config, log, server, tls, rules, metrics } = this.#components;
-    this.address = await listenOn(server, config.listenAddress, '--listen-address');
+    this.address = await listenOn(server.server, config.listenAddress, '--listen-address');
     if (config.clientCaFile === '')
       log.info('clients are not checked: everybody who reaches the port is answered', { flag: '--client-ca-file' });
     this.#following.push(tls.run(this.#stop.signal), rules.run(this.#stop.signal));
@@ -181,7 +181,7 @@ class Webhook implements RunningWebhook {
         metricsContentType: metrics.contentType,
       });
     } catch (error) {
-      server.close();
+      server.closeNow();
       this.#stop.abort();
       throw error;
     }
@@ -206,13 +206,7 @@ class Webhook implements RunningWebhook {
   async #close(): Promise<void> {
     const { config, clock, log, server } = this.#components;
     await clock.sleep(config.shutdownDelayMs);
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    // Close idle connections at once; the others close after their answer.
-    server.closeIdleConnections();
-    const timer = new AbortController();
-    await Promise.race([closed, clock.sleep(DRAIN_MS, timer.signal).catch(() => {})]);
-    timer.abort();
-    server.closeAllConnections();
+    await server.close(DRAIN_MS, clock);
     this.#stop.abort(new Error('the webhook is ending'));
     await Promise.all(this.#following);
     this.#endpoints?.close();

@@ -1,4 +1,5 @@
 import type { Kernel } from '../../dataplane/kernel.ts';
+import { DEFAULT_LINK_GROUP } from '../../dataplane/link-group.ts';
 import { openRtnetlinkIn } from '../../netlink/rtnetlink.ts';
 import { isForNode, withheld } from '../accept-supply.ts';
 import type { AgentComponents } from '../components.ts';
@@ -13,6 +14,8 @@ import type { KernelEvidence } from './kernel-evidence.ts';
 import { readEvidence } from './read-evidence.ts';
 
 const SUPPLY_POLL_MS = 200;
+/** How long taking over waits for the container runtime, which may be starting at the same time. */
+const RUNTIME_WAIT_MS = 30_000;
 
 /** The sources that adoption at the start reads. */
 type AdoptionSources = {
@@ -23,7 +26,7 @@ type AdoptionSources = {
 };
 
 /**
- * Adopts the Pods that the journal does not know, when `journal.needsAdoption` is set: the journal is new in this boot,
+ * Takes over Pods that another program put on the bridge. Adopts the Pods that the journal does not know, when `journal.needsAdoption` is set: the journal is new in this boot,
  * or its agent was killed before an earlier adoption was finished. Where the kernel holds nothing of ours it only marks
  * the journal as adopted. Waits for the first supply without a limit.
  */
@@ -32,8 +35,13 @@ export async function adoptAtStart(
   components: AgentComponents,
   sources: AdoptionSources,
 ): Promise<void> {
+  if (sources.journal.needsAdoption) await adoptUnknown(config, components, sources);
+  // At each start: another program may have put Pods on the bridge while no agent ran, or while it was not ours.
+  await components.takeOver.run(sources.signal, RUNTIME_WAIT_MS);
+}
+
+async function adoptUnknown(config: AgentConfig, components: AgentComponents, sources: AdoptionSources): Promise<void> {
   const { journal, kernel } = sources;
-  if (!journal.needsAdoption) return;
   const evidence = readEvidence(readHostDump(kernel.rtnetlink), config.eniMarkMask);
   const isClean = evidence.veths.length === 0 && evidence.ipams.length === 0 && evidence.enis.length === 0;
   if (!isClean) await adoptAll(config, components, sources, evidence);
@@ -54,7 +62,7 @@ async function adoptAll(
   });
   // Only the supply says which ENI an address is on, so wait for it. Meanwhile executables spool DELs, and runtimes
   // retry ADDs.
-  components.state.supply = await waitForSupply(config, components, sources);
+  if (needsSupply(evidence)) components.state.supply = await waitForSupply(config, components, sources);
   const adopted = await adopt(
     {
       ...{ clock, log, journal },
@@ -71,6 +79,11 @@ async function adoptAll(
     signal,
   );
   log.info('adoption done', { leases: adopted });
+}
+
+/** GlobalRoute Pods need none, and a node that has no others may get none. */
+function needsSupply({ veths, enis, ipams }: KernelEvidence): boolean {
+  return enis.length > 0 || ipams.length > 0 || veths.some(({ table }) => table !== DEFAULT_LINK_GROUP);
 }
 
 async function waitForSupply(

@@ -40,7 +40,7 @@ export async function adopt(deps: AdoptDeps, kernel: KernelEvidence, signal: Abo
   const hasPods = kernel.veths.length > 0 || kernel.ipams.length > 0;
   const runtime = hasPods ? await queryRuntime(deps, kernel, signal) : NO_RUNTIME;
   const peers = deps.readPeers(kernel.veths, runtime.netns);
-  const sources = { kernel, supply: state.supply, peers };
+  const sources = { kernel, supply: state.supply, peers, podCidrs: state.podCidrs };
   const adoption = planAdoption({ ...sources, sandboxes: runtime.sandboxes, sandboxIps: runtime.ips });
   if (adoption.ruleMode !== undefined) journal.putRuleMode(adoption.ruleMode);
   for (const record of adoption.enis) journal.putEni(record);

@@ -12,6 +12,8 @@ export type VethEvidence = {
   readonly ips: readonly string[];
   /** Routing table of its ENI, read from the link group; `DIRECT_LINK_GROUP` for a Pod with a whole ENI. */
   readonly table: number;
+  /** Present on a port of a bridge: a GlobalRoute Pod's. */
+  readonly isPort?: true;
 };
 
 /** Kernel state that is left of an ENI. */
@@ -31,6 +33,8 @@ export type KernelEvidence = {
   readonly enis: readonly EniEvidence[];
   /** Attachments of `tke-eni-ipamc`: addresses that have two rules and no link of ours. */
   readonly ipams: readonly { readonly ip: string; readonly table: number }[];
+  /** Blocks of GlobalRoute Pods, of our rules and routes that lead to them. */
+  readonly blocks: readonly string[];
   /** Undefined when the kernel has no rules of ours that show it. */
   readonly ruleMode?: RuleMode;
 };

@@ -1,9 +1,12 @@
+import { bridgePodMac } from '../../dataplane/bridge-pod-mac.ts';
+import { DEFAULT_LINK_GROUP } from '../../dataplane/link-group.ts';
 import type { RuleMode } from '../../dataplane/network.ts';
 import { DIRECT_LINK_GROUP, MAX_ENI_SLOT } from '../../dataplane/numbers.ts';
 import type { CriSandbox } from '../cri/sandbox-view.ts';
 import type { EniRecord } from '../journal/journal-content.ts';
 import { familyOf, type Lease, type LeasedAddress, leaseKey } from '../journal/lease.ts';
 import type { Supply, SupplyEni } from '../journal/supply.ts';
+import { blockOfAddress, podCidrId } from '../pod-cidr/pod-cidr-supply.ts';
 import type { EniEvidence, KernelEvidence, PeerEvidence, VethEvidence } from './kernel-evidence.ts';
 
 /** All sources of facts about Pods that are in no journal. */
@@ -15,6 +18,8 @@ export type AdoptSources = {
   readonly peers: ReadonlyMap<string, PeerEvidence>;
   /** Addresses that the runtime reports, by sandbox id. */
   readonly sandboxIps: ReadonlyMap<string, readonly string[]>;
+  /** Blocks of the node's GlobalRoute Pods, as configured or last known. */
+  readonly podCidrs?: readonly string[];
 };
 
 /** The records to write into the new journal before serving. */
@@ -36,6 +41,7 @@ export function planAdoption(sources: AdoptSources): Adoption {
   const sandboxById = new Map(sources.sandboxes.map((sandbox) => [sandbox.id, sandbox]));
   const wired = sources.kernel.veths.flatMap((veth) => {
     if (veth.table === DIRECT_LINK_GROUP) return [directLease(veth, sandboxById, sources)];
+    if (veth.table === DEFAULT_LINK_GROUP) return bridgeLease(veth, sandboxById, sources);
     const eni = byTable.get(veth.table);
     const lease = eni === undefined ? undefined : wiredLease(veth, eni, sandboxById, sources);
     return lease === undefined || lease.addresses.length === 0 ? [] : [lease];
@@ -172,6 +178,41 @@ function directLease(veth: VethEvidence, sandboxById: ReadonlyMap<string, CriSan
     },
     createdAtMs: LONG_AGO_MS,
   };
+}
+
+/**
+ * Rebuilds the lease of a GlobalRoute Pod: its link is in no ENI's group, and an address in it lies in a block. Without a
+ * known block nothing is adopted: the link may be an ENI Pod's whose group another program changed.
+ */
+function bridgeLease(
+  veth: VethEvidence,
+  sandboxById: ReadonlyMap<string, CriSandbox>,
+  sources: AdoptSources,
+): readonly Lease[] {
+  const { containerId, ifName, name, mac, ifindex, mtu } = veth;
+  const peer = sources.peers.get(leaseKey(containerId, ifName));
+  const blocks = [...sources.kernel.blocks, ...(sources.podCidrs ?? [])];
+  for (const ip of ipsOf(veth, sources)) {
+    const cidr = blockOfAddress(ip, blocks);
+    if (cidr === undefined) continue;
+    const eniId = podCidrId(cidr);
+    const isOnBridge = veth.isPort === true || peer?.podMac === bridgePodMac(ip);
+    const lease: Lease = {
+      ...{ containerId, ifName, mtu, eniId },
+      network: '',
+      plugin: 'bridge',
+      netns: peer?.netns ?? '',
+      ...podOf(sandboxById.get(containerId)),
+      addresses: [{ ip, family: familyOf(ip), eniId, assignmentId: '' }],
+      state: 'active',
+      hostVeth: { name, mac, ifindex },
+      ...(peer === undefined ? {} : { podMac: peer.podMac }),
+      block: { cidr, wiring: isOnBridge ? 'bridge' : 'routed' },
+      createdAtMs: LONG_AGO_MS,
+    };
+    return [lease];
+  }
+  return [];
 }
 
 function ipamLease(ip: string, eni: SupplyEni, { sandboxes, sandboxIps }: AdoptSources): Lease {

@@ -1,5 +1,12 @@
 import { parseHostVethAlias } from '../../dataplane/host-veth-name.ts';
-import { isOurTable, PRIORITY, RTPROT_TKE_ENI, TABLE_MAIN, TABLE_POD_ROUTES } from '../../dataplane/numbers.ts';
+import {
+  isOurTable,
+  PRIORITY,
+  RTPROT_TKE_ENI,
+  TABLE_MAIN,
+  TABLE_POD_ROUTES,
+  UNREACHABLE_METRIC,
+} from '../../dataplane/numbers.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import type { RouteMessage } from '../../netlink/route-message.ts';
 import type { RuleMessage } from '../../netlink/rule-message.ts';
@@ -33,6 +40,7 @@ export function readEvidence({ links, routes, rules }: HostDump, eniMarkMask: nu
     enis: tablesOf([...ourRoutes, ...ourRules], veths).map((table) =>
       eniOf(table, { links, ourRoutes, ourRules, eniMarkMask }),
     ),
+    blocks: blocksOf(ourRules, ourRoutes),
     ipams: perPod.map(({ src, table }) => ({ ip: addressOf(src), table })).filter(({ ip }) => !wiredIps.has(ip)),
     ...(isCompact ? { ruleMode: 'compact' as const } : isPerPod ? { ruleMode: 'per-pod' as const } : {}),
   };
@@ -44,8 +52,17 @@ function vethOf(link: LinkMessage, ourRoutes: readonly RouteMessage[]): readonly
   const ips = ourRoutes
     .filter(({ oif, table }) => oif === link.ifindex && (table === TABLE_POD_ROUTES || table === TABLE_MAIN))
     .map(({ dst }) => addressOf(dst));
-  const { ifname: name, ifindex, mtu, group: table, address: mac = '' } = link;
-  return [{ ...owner, name, mac, ifindex, mtu, table, ips: [...new Set(ips)].toSorted(byFamily) }];
+  const { ifname: name, ifindex, mtu, group: table, address: mac = '', master = 0 } = link;
+  const port = master === 0 ? {} : { isPort: true as const };
+  return [{ ...owner, name, mac, ifindex, mtu, table, ...port, ips: [...new Set(ips)].toSorted(byFamily) }];
+}
+
+function blocksOf(ourRules: readonly RuleMessage[], ourRoutes: readonly RouteMessage[]): readonly string[] {
+  const rules = ourRules.filter(({ priority }) => priority === PRIORITY.podCidr);
+  const unreachable = ourRoutes.filter(
+    ({ table, priority }) => table === TABLE_MAIN && priority === UNREACHABLE_METRIC,
+  );
+  return [...new Set([...rules, ...unreachable].flatMap(({ dst }) => (dst === undefined ? [] : [dst])))].sort();
 }
 
 function tablesOf(objects: readonly (RouteMessage | RuleMessage)[], veths: readonly VethEvidence[]): readonly number[] {

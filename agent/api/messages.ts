@@ -70,11 +70,18 @@ export const ATTACH_REQUEST = {
   clientVersion: { number: 7, type: 'string' },
 } as const satisfies MessageTable;
 
+/** A network that the executable has other plugins make. */
+export const DELEGATE = {
+  network: { number: 1, type: 'string' },
+  confDir: { number: 2, type: 'string' },
+} as const satisfies MessageTable;
+
 /** Reply to ATTACH_REQUEST: an attachment or an error, never both. */
 export const ATTACH_REPLY = {
   attachment: { number: 1, type: 'message', message: ATTACHMENT, oneof: 'outcome' },
   error: { number: 2, type: 'message', message: CNI_ERROR, oneof: 'outcome' },
   agentVersion: { number: 3, type: 'string' },
+  delegate: { number: 4, type: 'message', message: DELEGATE },
 } as const satisfies MessageTable;
 
 /** Requests that wiring and address are released. */

@@ -122,6 +122,19 @@ export const API_BUDGET = {
   tokensLeft: { number: 9, type: 'uint32' },
 } as const satisfies MessageTable;
 
+/** GlobalRoute Pods of the node. */
+export const BRIDGE_PODS = {
+  defaultNetwork: { number: 1, type: 'string' },
+  podCidrs: { number: 2, type: 'string', repeated: true },
+  formerCidrs: { number: 3, type: 'string', repeated: true },
+  addresses: { number: 4, type: 'uint32' },
+  inUse: { number: 5, type: 'uint32' },
+  problem: { number: 6, type: 'string' },
+  masquerade: { number: 7, type: 'bool' },
+  masqueradeWhy: { number: 8, type: 'string' },
+  wiring: { number: 9, type: 'string' },
+} as const satisfies MessageTable;
+
 /** Reply to SUMMARY_REQUEST. */
 export const SUMMARY_REPLY = {
   agentVersion: { number: 1, type: 'string' },
@@ -149,6 +162,7 @@ export const SUMMARY_REPLY = {
   watchers: { number: 23, type: 'uint32' },
   supplySource: { number: 24, type: 'string' },
   supplyEpoch: { number: 25, type: 'uint64' },
+  bridge: { number: 26, type: 'message', message: BRIDGE_PODS },
 } as const satisfies MessageTable;
 
 /** Requests a repair pass, or with `dryRun` a list of what one would do. */
@@ -290,6 +304,8 @@ export type LatencyBucket = MessageOf<typeof LATENCY_BUCKET>;
 export type CallStats = MessageOf<typeof CALL_STATS>;
 /** A decoded API_BUDGET. */
 export type ApiBudget = MessageOf<typeof API_BUDGET>;
+/** A decoded BRIDGE_PODS. */
+export type BridgePods = MessageOf<typeof BRIDGE_PODS>;
 /** A decoded SUMMARY_REPLY. */
 export type SummaryReply = MessageOf<typeof SUMMARY_REPLY>;
 /** A decoded REPAIR_REQUEST. */

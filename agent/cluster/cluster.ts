@@ -13,8 +13,12 @@ import type { WarmTargets } from '../journal/supply.ts';
 import type { NodeState } from '../node-state.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Occurrence, OperationLog } from '../ops/operation-log.ts';
+import { acceptPodCidrs } from '../pod-cidr/accept-pod-cidr.ts';
+import { followPodCidr } from '../pod-cidr/follow-pod-cidr.ts';
 import { openNetworkModeLookup } from '../pods/network-mode-lookup.ts';
+import type { PodRecord } from '../pods/pod-record.ts';
 import { openPodView, type PodView } from '../pods/pod-view.ts';
+import { openRecordedPods } from '../pods/recorded-pods.ts';
 import { openStaticIpLookup } from '../pods/static-ip-lookup.ts';
 import type { OutsideDemand } from '../pool/demand.ts';
 import { type NecSource, openNecSource } from '../supply/nec-source.ts';
@@ -86,15 +90,29 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
   });
   const pods = openPodView(follow);
   const unsubscribe = pods.subscribe(() => state.demandChanged.notify());
-  state.staticIpLookup = openStaticIpLookup(kube, pods, clock);
-  state.networkModeLookup = openNetworkModeLookup(kube, pods, clock);
+  const recorded = openRecordedPods({
+    journal: deps.journal,
+    view: pods,
+    clock,
+    log,
+    journalError: metrics.journalError,
+  });
+  state.staticIpLookup = openStaticIpLookup(kube, pods, recorded, clock);
+  state.networkModeLookup = openNetworkModeLookup(kube, pods, recorded, clock);
   // While there is no supply, a missing right is the reason to report: only a person can grant it.
   state.supplyWaitsFor = () =>
     supply.waitsFor() === undefined ? supply.notReadyReason() : ([...missingRights.values()][0] ?? supply.waitsFor());
+  const endPodCidr =
+    config.podCidrs.length > 0
+      ? () => {}
+      : followPodCidr({
+          ...follow,
+          accept: (cidrs) => acceptPodCidrs({ ...deps, events, log, changed: (cause) => state.kickPass(cause) }, cidrs),
+        });
   const life = lifeOf(deps);
   const warm = (): WarmTargets => supply.latest()?.warm ?? state.supply?.warm ?? DEFAULT_WARM;
   const outside = (): OutsideDemand => ({
-    waiting: countWaiting(pods.pods(), state.leases.values(), state.addsWaiting.values()),
+    waiting: countWaiting(podsOfEnis(pods, config), state.leases.values(), state.addsWaiting.values()),
     floor: warm().floor ?? 0,
   });
   const direct: DirectPublishing = {
@@ -108,10 +126,17 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
     silenceMs: () => clock.monotonicMs() - supply.lastContactMs,
     close: () => {
       unsubscribe();
+      endPodCidr();
+      recorded.close();
       pods.close();
       supply.close();
     },
   };
+}
+
+/** The Pods that may need an address of an ENI: with the bridge as default only those that name another network. */
+function* podsOfEnis(view: PodView, { defaultNetwork }: AgentConfig): Iterable<PodRecord> {
+  for (const pod of view.pods()) if (defaultNetwork !== 'tke-bridge' || pod.network === 'route-eni') yield pod;
 }
 
 type Publishing = {

@@ -54,6 +54,23 @@ export const NODE_EVENTS = {
       'another program keeps undoing a change of the agent; the agent repairs it again, at last every three seconds, and what needs it is not ready',
     cure: 'find the program: the message has the change as its `ip`, `nft` or `sysctl` line',
   },
+  PodCIDRFull: {
+    type: 'Warning',
+    cause:
+      'every address of the podCIDR is in use: the ADD of a GlobalRoute Pod failed. Reported once, until an ADD finds an address again',
+    cure: "lower the kubelet's `maxPods`, or register the node anew with a larger block",
+  },
+  PodCIDRRefused: {
+    type: 'Warning',
+    cause:
+      'the podCIDR of the node overlaps a subnet of the VPC, `--vpc-cidr` or the range of Services: no new Pod gets an address of it, those that have one keep it',
+    cure: 'keep podCIDRs outside of these networks (`--cluster-cidr`, `--service-cluster-ip-range` of ipamd), then drain the node, delete its Node and let it register again',
+  },
+  PodCIDRChanged: {
+    type: 'Warning',
+    cause: 'the Node object has another podCIDR than before: it was deleted and registered again',
+    cure: 'replace the Pods that keep addresses of the former one: other nodes may not reach them',
+  },
   OfferForeign: {
     type: 'Warning',
     cause: '`spec.releasableIPs` names addresses that this agent did not offer: it was edited by hand, or restored',

@@ -1,5 +1,4 @@
 import type { Faults } from '../../runtime/decode.ts';
-import { isLoopbackAddress } from '../../runtime/loopback-address.ts';
 import { readSettings, type SettingsInput, type SettingsOutcome } from '../../runtime/settings/read-settings.ts';
 import { AGENT_PROGRAM, type AgentConfig } from './options.ts';
 
@@ -24,11 +23,6 @@ function checkTogether(config: AgentConfig, faults: Faults): void {
   }
   if (config.listenAddress !== '' && config.listenAddress === config.metricsAddress) {
     faults.add('--listen-address', 'another address than --metrics-address', config.listenAddress);
-  }
-  if (config.listenAddress !== '' && !isLoopbackAddress(config.listenAddress)) {
-    // Nothing checks who calls there: a caller can take any Pod of the node off the network.
-    const expected = 'a loopback address such as 127.0.0.1:61677, as the caller is not checked there';
-    faults.add('--listen-address', expected, config.listenAddress);
   }
   if (config.supplySource === 'cluster' && config.nodeName === '') {
     faults.add('--node-name', 'the name of this node, as --supply-source is cluster; or NODE_NAME', undefined);

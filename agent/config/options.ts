@@ -1,3 +1,4 @@
+import { masterValue } from '../../kube/kube-option-value.ts';
 import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
 import {
   choiceValue,
@@ -9,7 +10,14 @@ import {
   switchValue,
   wholeNumberValue,
 } from '../../runtime/settings/option-value.ts';
-import { cidrsValue, interfaceValue, markMaskValue, masterValue, mtuValue } from './agent-option-value.ts';
+import {
+  bridgeValue,
+  cidrsValue,
+  interfaceValue,
+  loopbackListenValue,
+  markMaskValue,
+  mtuValue,
+} from './agent-option-value.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -30,7 +38,7 @@ export const OPTIONS = {
   listenAddress: option(
     'Node',
     'listen-address',
-    listenValue,
+    loopbackListenValue,
     '',
     "TCP address to serve the executables' calls on, for confs that name one (the product's is 127.0.0.1:61677). Loopback only. Every process of the node can attach and detach Pods by it, whatever its user: leave it off unless needed.",
   ),
@@ -188,8 +196,8 @@ export const OPTIONS = {
     'Runtime',
     'port-mapping',
     switchValue,
-    'false',
-    'Chain the portmap plugin, for hostPort. Takes effect for new Pods.',
+    'true',
+    'Map the hostPort of Pods, by the plugin portmap, which needs iptables on the node and is called for such Pods alone. Without it a hostPort has no effect. Takes effect for new Pods.',
   ),
   bandwidth: option(
     'Runtime',
@@ -234,7 +242,56 @@ export const OPTIONS = {
     '',
     "The node's own interface; '' takes the device of the default route.",
   ),
-  podCidrs: option('Data plane', 'pod-cidr', cidrsValue, '', 'Networks of bridge Pods on this node (hybrid clusters).'),
+  defaultNetwork: option(
+    'Data plane',
+    'default-network',
+    choiceValue('tke-route-eni', 'tke-bridge'),
+    'tke-route-eni',
+    "Network of Pods whose annotation names none: an address of a shared ENI, or one of the node's podCIDR on the bridge. Must equal the webhook's. Takes effect for new Pods.",
+  ),
+  delegateConfDir: option(
+    'Data plane',
+    'delegate-conf-dir',
+    pathValue(true),
+    '',
+    "Folder of the host with CNI configurations of other networks. A Pod whose annotation names one of them gets it: tke-route-eni calls the plugins on the host. '' serves the agent's networks only.",
+  ),
+  podCidrs: option(
+    'Data plane',
+    'pod-cidr',
+    cidrsValue,
+    '',
+    "Networks of GlobalRoute Pods on this node; '' takes spec.podCIDR of the Node where --supply-source is cluster.",
+  ),
+  grWiring: option(
+    'Data plane',
+    'gr-wiring',
+    choiceValue('bridge', 'routed'),
+    'bridge',
+    'How GlobalRoute Pods are wired. bridge: ports of --gr-bridge; routed: a route for each Pod, as Pods of a shared ENI. Takes effect for new Pods.',
+  ),
+  grBridge: option('Data plane', 'gr-bridge', bridgeValue, 'cbr0', 'Name of the bridge of GlobalRoute Pods.'),
+  grHostLocalDir: option(
+    'Data plane',
+    'gr-host-local-dir',
+    pathValue(true),
+    '/var/lib/cni/networks/tke-bridge',
+    "Folder on the host in which the plugin host-local of the product's network tke-bridge reserves addresses. Its Pods are taken over, and addresses of GlobalRoute Pods are reserved there too, so that the product could serve the node again; '' does neither.",
+  ),
+  grMasquerade: option(
+    'Data plane',
+    'gr-masquerade',
+    choiceValue('auto', 'true', 'false'),
+    'auto',
+    "Give packets of GlobalRoute Pods that leave the private ranges and the VPC the node's address. auto: unless ip-masq-agent does it.",
+  ),
+  grMtu: option(
+    'Data plane',
+    'gr-mtu',
+    mtuValue,
+    '0',
+    'MTU of the bridge and of the links of GlobalRoute Pods in bytes; 0 takes that of the primary interface.',
+  ),
   vpcCidrs: option(
     'Data plane',
     'vpc-cidr',

@@ -25,10 +25,11 @@ export function countWaiting(pods: Iterable<PodRecord>, leases: Iterable<Lease>,
     else for (const { ip } of addresses) ipsWithoutName.add(ip);
   }
   const waiting = new Set<string>();
-  for (const { namespace, name, uid, isAlive, ips, isStatic, direct } of pods) {
+  for (const pod of pods) {
+    const { namespace, name, uid, isAlive, ips, isStatic } = pod;
     const key = `${namespace}/${name}`;
     const hasLease = uids.has(uid) || namesWithoutUid.has(key) || ips.some((ip) => ipsWithoutName.has(ip));
-    if (isAlive && isStatic !== true && direct === undefined && !hasLease) waiting.add(key);
+    if (isAlive && isStatic !== true && sharesEni(pod) && !hasLease) waiting.add(key);
   }
   let nameless = 0;
   for (const { podNamespace, podName, isStatic } of adds) {
@@ -37,4 +38,9 @@ export function countWaiting(pods: Iterable<PodRecord>, leases: Iterable<Lease>,
     else waiting.add(`${podNamespace}/${podName}`);
   }
   return waiting.size + nameless;
+}
+
+/** Tells whether a Pod gets an address of a shared ENI: not a whole ENI, not the bridge, and nothing by a wrong annotation. */
+function sharesEni({ direct, network, networkFault }: PodRecord): boolean {
+  return direct === undefined && network !== 'bridge' && networkFault === undefined;
 }

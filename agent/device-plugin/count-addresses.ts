@@ -19,22 +19,22 @@ export function readEniIps(state: NodeState, latest: Supply | undefined): Device
     quota: known.warm.limit,
     allocatable: known.allocatable,
     assigned: addresses.filter(({ supplyState }) => supplyState === 'assigned').length,
-    inUse: [...state.leases.values()].filter(({ plugin }) => plugin !== 'direct-eni').length,
+    inUse: [...state.leases.values()].filter(({ plugin }) => plugin !== 'direct-eni' && plugin !== 'bridge').length,
     stranded: addresses.filter((address) => address.state !== 'leased' && isFaulty(address.eniId)).length,
   };
 }
 
 /**
- * Computes what the number of `direct-eni` devices depends on; undefined for a node that has none and may have none.
+ * Computes what the number of `direct-eni` devices depends on; undefined while the node's limits are not known.
  * @param latest As for `readEniIps`.
  */
 export function readDirectEnis(state: NodeState, latest: Supply | undefined): DeviceSupply | undefined {
   const known = state.distrusted === undefined ? (latest ?? state.supply) : state.supply;
-  if (known?.direct === undefined) return undefined;
+  if (known === undefined) return undefined;
   const all = [...state.direct.state.values()];
   const here = all.filter(({ supplyState }) => supplyState === 'attached');
   return {
-    quota: known.direct.warm.limit,
+    quota: known.direct === undefined ? 0 : known.direct.warm.limit,
     allocatable: undefined,
     assigned: here.length,
     inUse: all.filter(({ use }) => use === 'leased').length,

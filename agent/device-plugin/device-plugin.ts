@@ -21,8 +21,10 @@ type DeviceResource = {
   readonly prefix: string;
   /** Name of our socket beside kubelet's. */
   readonly socketName: string;
-  /** Undefined while the node has none of it and never had any; the resource is not registered before. */
+  /** Undefined while it is not known; what was reported before stays then. */
   readonly count: () => DeviceSupply | undefined;
+  /** Not every node has it: it is registered once the node has a device. Default: false. */
+  readonly isOptional?: boolean;
 };
 
 /** Dependencies of the device plugin. */
@@ -148,8 +150,11 @@ async function serveResource(
       const supply = resource.count();
       if (supply !== undefined) {
         const { total, unhealthy } = countDevices(supply);
-        await reporter.update({ total, unhealthy: steady(unhealthy, clock.monotonicMs()) });
-        registering ??= register();
+        const isNone = total === 0 && resource.isOptional === true && registering === undefined;
+        if (!isNone) {
+          await reporter.update({ total, unhealthy: steady(unhealthy, clock.monotonicMs()) });
+          registering ??= register();
+        }
       }
     } catch (error) {
       log.error('devices not decided', { resource: resource.name, error });

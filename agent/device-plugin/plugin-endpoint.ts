@@ -2,13 +2,13 @@ import { chmodSync, renameSync, rmSync } from 'node:fs';
 import { createServer, type Socket, type Server as SocketServer } from 'node:net';
 import { basename, join } from 'node:path';
 import {
-  Server,
   ServerCredentials,
   type ServerWritableStream,
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import { decodeMessage, encodeMessage, type InitOf, type MessageOf, type MessageTable } from '../api/codec.ts';
+import { createLimitedServer } from '../server/limited-server.ts';
 import type { Device } from './decide-devices.ts';
 import { fileIdentity } from './file-identity.ts';
 import {
@@ -47,6 +47,12 @@ type Unary<Q, A> = (call: { readonly request: Q }, reply: Reply<A>) => void;
 
 /** The folder that every kubelet on Linux uses, whatever its root folder. */
 const KUBELET_FOLDER = '/var/lib/kubelet/device-plugins';
+/**
+ * A kubelet has one connection with one watch, and asks for the devices of one container at a time: some kB. After its
+ * restarts the connections of earlier ones end. All connections together hold at most 32 MiB of requests.
+ */
+const LIMITS = { requestBytes: 1 << 17, streams: 8, idleMs: 5 * 60_000 } as const;
+const MAX_CONNECTIONS = 32;
 const NEW_SUFFIX = '.new';
 const HEALTHY = 'Healthy';
 const UNHEALTHY = 'Unhealthy';
@@ -59,7 +65,7 @@ const UNHEALTHY = 'Unhealthy';
 export function openPluginEndpoint(path: string, changed: () => void): PluginEndpoint {
   let message: InitOf<typeof LIST_AND_WATCH_RESPONSE> = { devices: [] };
   const watches = new Set<Watch>();
-  const server = new Server({ 'grpc.enable_channelz': 0 });
+  const server = createLimitedServer(LIMITS);
   server.addService(
     DEVICE_PLUGIN_SERVICE,
     implementationOf((stream) => {
@@ -88,6 +94,7 @@ export function openPluginEndpoint(path: string, changed: () => void): PluginEnd
       listening?.socket.close();
       listening = undefined;
       const socket = createServer(accept);
+      socket.maxConnections = MAX_CONNECTIONS;
       listening = { socket, identity: await publish(socket, path) };
     },
     sendDevices: (devices) => {

@@ -127,7 +127,7 @@ function exhausted(
   const count = (use: DirectEni['use']): number => all.filter((eni) => eni.use === use).length;
   return new CniFailureError(
     CNI_CODE.poolExhausted,
-    `no exclusive ENI left: free ${count('free')}, cooling ${count('cooling')}, in use ${count('leased')} of ${state.supply?.direct?.warm.limit ?? all.length} (${waited})`,
+    `no exclusive ENI left: free ${count('free')}, cooling ${count('cooling')}, in use ${count('leased')} of ${Math.max(state.supply?.direct?.warm.limit ?? 0, all.length)} (${waited})`,
     supplyWaits,
   );
 }

@@ -1,7 +1,7 @@
 import { CNI_CODE } from '../api/cni-code.ts';
 import type { TimedAttachCommand } from '../attach-command.ts';
 import { CniFailureError } from '../cni-failure.ts';
-import { leaseKey } from '../journal/lease.ts';
+import { type Lease, type LeasePlugin, leaseKey } from '../journal/lease.ts';
 import type { NetworkMode } from '../pods/network-mode-lookup.ts';
 import type { UseCaseDeps } from '../ports.ts';
 
@@ -19,11 +19,11 @@ export type ChosenNetwork = {
 const VIEW_WAIT_MS = 500;
 
 /**
- * Decides whether a Pod shares an ENI or gets a whole one: its annotation takes precedence over the network
- * configuration that led to this ADD. Asks the API server only where whole ENIs are served or configured, and only for
- * an unknown Pod.
- * @throws CniFailureError 11 when it cannot be determined: on the wrong ENI the Pod would have the wrong security
- * groups.
+ * Decides the network of a Pod: the one that it has already, else that of its annotation, else that of the configuration
+ * that led to this ADD, else the default of the node. Asks the API server only where there is a choice, and only for a Pod
+ * that the watch has not delivered.
+ * @throws OtherNetworkError when another plugin may make the network; CniFailureError 7 when no network can be chosen by the annotation; 11 when it cannot be determined: in the wrong
+ * network the Pod would have the wrong address and security groups.
  */
 export async function chooseNetwork(
   deps: UseCaseDeps,
@@ -31,26 +31,61 @@ export async function chooseNetwork(
   signal: AbortSignal,
 ): Promise<ChosenNetwork> {
   const { state } = deps;
-  const existing = state.leases.get(leaseKey(command.containerId, command.ifName));
-  // A repeated ADD: the attachment stays what it is.
-  if (existing?.plugin === 'direct-eni' && command.plugin === 'route-eni')
-    return withMode(command, { isDirect: true, needsClaim: false });
-  // Not a Pod of Kubernetes: without a name it can have no claim.
-  if (command.plugin === 'ipam' || command.podName === '') return { command, needsClaim: false };
+  const held = heldNetwork(state.leases.get(leaseKey(command.containerId, command.ifName)), command);
+  if (held !== undefined) return { command: { ...command, plugin: held }, needsClaim: false };
+  if (command.plugin === 'ipam') return { command, needsClaim: false };
+  // Not a Pod of Kubernetes: without a name it can have no annotation and no claim.
+  if (command.podName === '') return withMode(deps, command, { network: undefined, needsClaim: false });
   const pod = { namespace: command.podNamespace, name: command.podName, uid: command.podUid };
   const known = state.networkModeLookup.cached(pod);
-  if (known !== undefined) return withMode(command, known);
-  if (command.plugin === 'route-eni' && state.supply?.direct === undefined) return { command, needsClaim: false };
+  if (known !== undefined) return withMode(deps, command, known);
+  if (!hasChoice(deps, command)) return { command, needsClaim: false };
   await state.demandChanged.wait(VIEW_WAIT_MS, signal);
   const answer = state.networkModeLookup.cached(pod) ?? (await state.networkModeLookup.fetch(pod, signal));
-  if (!('why' in answer)) return withMode(command, answer);
+  if (!('why' in answer)) return withMode(deps, command, answer);
   throw new CniFailureError(
     CNI_CODE.tryAgainLater,
-    `it is not known yet whether ${pod.namespace}/${pod.name} needs an ENI of its own`,
+    `it is not known yet which network ${pod.namespace}/${pod.name} needs`,
     answer.why,
   );
 }
 
-function withMode(command: TimedAttachCommand, { isDirect, needsClaim }: NetworkMode): ChosenNetwork {
-  return { command: isDirect === true ? { ...command, plugin: 'direct-eni' } : command, needsClaim };
+/** Ends an ADD whose Pod chose a network of another plugin, which the executable calls. The message is for one that cannot. */
+export class OtherNetworkError extends Error {
+  readonly network: string;
+
+  constructor(network: string, message: string) {
+    super(message);
+    this.name = 'OtherNetworkError';
+    this.network = network;
+  }
+}
+
+/** The network of a repeated ADD: the attachment stays what it is. */
+function heldNetwork(held: Lease | undefined, { plugin }: TimedAttachCommand): LeasePlugin | undefined {
+  if (held === undefined || plugin !== 'route-eni') return undefined;
+  if (held.plugin === 'direct-eni') return held.plugin;
+  return held.state === 'active' && held.plugin !== 'ipam' ? held.plugin : undefined;
+}
+
+/** Tells whether Pods of this node may be in different networks. */
+function hasChoice({ state, settings }: UseCaseDeps, { plugin }: TimedAttachCommand): boolean {
+  if (plugin !== 'route-eni' || state.supply?.direct !== undefined) return true;
+  return state.isBridgeDefault || state.podCidrs.length > 0 || settings.delegateConfDir !== '';
+}
+
+function withMode(
+  { state, settings }: UseCaseDeps,
+  command: TimedAttachCommand,
+  { network, needsClaim, fault, otherNetwork }: NetworkMode,
+): ChosenNetwork {
+  if (fault !== undefined) {
+    const text = `no network can be chosen for ${command.podNamespace}/${command.podName}: ${fault}`;
+    if (otherNetwork === undefined || settings.delegateConfDir === '')
+      throw new CniFailureError(CNI_CODE.invalidConf, text);
+    throw new OtherNetworkError(otherNetwork, text);
+  }
+  // The conflist that the agent installs names tke-route-eni for every Pod: that is no choice.
+  const otherwise = command.plugin === 'route-eni' && state.isBridgeDefault ? 'bridge' : command.plugin;
+  return { command: { ...command, plugin: network ?? otherwise }, needsClaim };
 }

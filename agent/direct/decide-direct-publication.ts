@@ -65,7 +65,8 @@ const NOTHING: DirectPublication = {
  */
 export function decideDirectPublication(input: DirectPublicationInput): DirectPublication {
   const { pool, offers, observed, warm, isCurrent } = input;
-  if (warm === undefined && offers.length === 0 && observed.releasable.length === 0) return NOTHING;
+  const isUnasked = (observed.desired ?? 0) === 0 && observed.releasable.length === 0;
+  if (warm === undefined && offers.length === 0 && isUnasked) return NOTHING;
   const { desired, bound, surplus, excess } = directDemand(pool, warm ?? { min: 0, max: 0 }, input.waiting);
   const isOver = ({ eniId, assignmentId }: Offer): boolean => observed.enis.get(eniId)?.assignmentId !== assignmentId;
   const ended = isCurrent ? offers.filter(isOver) : [];

@@ -1,5 +1,6 @@
 import type { NodeSettings } from '../../crd/node-eni-config-annotations.ts';
 import type { NodeEniConfigFields, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { nodeLimitsOf } from '../../crd/node-limits.ts';
 import { familyOf } from '../journal/lease.ts';
 import type { DirectSupply, DirectSupplyEni, EniPrimaryAddress } from '../journal/supply.ts';
 
@@ -8,26 +9,24 @@ const DEFAULT_WARM = 1;
 
 /**
  * Reads the whole ENIs of a NodeENIConfig; undefined for a node that has none and may have none.
- * @param settings The accepted settings of its annotations; they take precedence over the spec.
+ * @param settings The accepted settings of its annotations. Its warm targets take precedence over the spec.
  */
 export function directSupplyOf(
   { spec, status }: NodeEniConfigFields,
   settings: NodeSettings,
 ): DirectSupply | undefined {
   const enis = (status?.eniInfos ?? []).filter(({ mode }) => mode === 'direct-eni').map(eniOf);
-  const maxEnis = settings.directMaxAttach ?? spec?.maxDirectENI;
-  const allocatable = status?.allocatableDirectENIs;
-  const limit = maxEnis === undefined || allocatable === undefined ? maxEnis : Math.min(maxEnis, allocatable);
+  const maxEnis = nodeLimitsOf(spec, settings).directEnis;
+  const limit = Math.min(maxEnis, status?.allocatableDirectENIs ?? maxEnis);
   const marked = enis.filter(({ claim, state }) => claim !== undefined && state !== 'detaching').length;
   // Capacity for Pods that wait for an ENI with a claim does not belong to the pool, although those ENIs are not here
   // yet.
   const awaited = Math.max(0, (status?.staticDirectENIs ?? 0) - marked);
-  if (enis.length === 0 && (maxEnis ?? 0) === 0) return undefined;
+  if (enis.length === 0 && maxEnis === 0) return undefined;
   const targets = settings.directWarm ?? { min: spec?.directENIMinWarmTarget, max: spec?.directENIMaxWarmTarget };
   const min = targets.min ?? Math.min(DEFAULT_WARM, targets.max ?? DEFAULT_WARM);
   const max = Math.max(min, targets.max ?? DEFAULT_WARM);
-  const awaitedField = awaited === 0 ? {} : { awaited };
-  return { enis, warm: { min, max, ...(limit === undefined ? {} : { limit }), ...awaitedField } };
+  return { enis, warm: { min, max, limit, ...(awaited === 0 ? {} : { awaited }) } };
 }
 
 const STATES = { Attaching: 'attaching', Attached: 'attached', Detaching: 'detaching' } as const;

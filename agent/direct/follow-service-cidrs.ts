@@ -17,8 +17,10 @@ type ServiceCidrsDeps = {
   readonly configured: readonly string[];
   /** Undefined without a cluster: then nothing is known but what is configured. */
   readonly kube: Pick<KubeClient, 'get' | 'listPage'> | undefined;
-  /** Tells whether the node has exclusive ENIs, or Pods with one; other nodes need no range. */
+  /** Tells whether the node has exclusive ENIs, or Pods with one: those need the ranges. */
   readonly hasDirect: () => boolean;
+  /** Tells whether the node has a podCIDR: it must not overlap the ranges. Other nodes need none. */
+  readonly hasPodCidr: () => boolean;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
@@ -30,9 +32,11 @@ type ServiceCidrsDeps = {
 
 /** Interval of reading known ranges again; they change once in years. */
 const POLL_MS = 120_000;
+/** The same on a node without exclusive ENIs, which compares them with its podCIDR alone: most nodes of a GlobalRoute cluster. */
+const SLOW_POLL_MS = 1_800_000;
 /** First and longest wait while no range is known, or the API server does not answer. */
 const RETRY: BackoffSettings = { firstMs: 5_000, maxMs: 300_000, factor: 2, jitter: 0.3 };
-/** Interval of asking whether the node has exclusive ENIs by now, where that is not notified. */
+/** Interval of asking whether the node needs them by now, where that is not notified. */
 const LOOK_MS = 10_000;
 
 /**
@@ -47,27 +51,32 @@ export function restoreServiceCidrs(state: Pick<NodeState, 'serviceCidrs'>, stat
 }
 
 /**
- * Follows the ranges of Services until aborted, on a node with exclusive ENIs. The last ones known hold while the API
- * server does not answer. That none is known is a Warning event, and a gauge of 0. Never rejects.
+ * Follows the ranges of Services until aborted, on a node with exclusive ENIs or a podCIDR. The last ones known hold while the
+ * API server does not answer. That none is known is a Warning event and a gauge where there are exclusive ENIs. Never rejects.
  */
 export async function followServiceCidrs(deps: ServiceCidrsDeps, signal: AbortSignal): Promise<void> {
-  const { state, clock, hasDirect } = deps;
+  const { state, clock } = deps;
   let failures = 0;
   let nextMs = clock.monotonicMs();
   let isReported = false;
   let missing: ReadonlySet<string> = new Set();
+  let wasDirect = false;
   while (!signal.aborted) {
     const changed = state.changed.wait(LOOK_MS, signal);
-    if (hasDirect() && clock.monotonicMs() >= nextMs) {
+    const isDirect = deps.hasDirect();
+    if (isDirect && !wasDirect) nextMs = clock.monotonicMs();
+    wasDirect = isDirect;
+    if ((isDirect || deps.hasPodCidr()) && clock.monotonicMs() >= nextMs) {
       const found = await look(deps, signal);
       if (found.kind === 'read') missing = accept(deps, found, missing);
       const count = knownCidrs(deps).length;
-      if (count === 0 && found.kind === 'read' && !isReported) report(deps, found.problems);
-      isReported = count === 0 && (isReported || found.kind === 'read');
-      failures = count === 0 || found.kind === 'failed' ? failures + 1 : 0;
-      nextMs = clock.monotonicMs() + waitMs(failures, deps.random);
+      const isUnknown = isDirect && count === 0;
+      if (isUnknown && found.kind === 'read' && !isReported) report(deps, found.problems);
+      isReported = isUnknown && (isReported || found.kind === 'read');
+      failures = isUnknown || found.kind === 'failed' ? failures + 1 : 0;
+      nextMs = clock.monotonicMs() + waitMs(failures, isDirect ? POLL_MS : SLOW_POLL_MS, deps.random);
     }
-    deps.metrics.serviceCidrsUnknown(hasDirect() && knownCidrs(deps).length === 0);
+    deps.metrics.serviceCidrsUnknown(isDirect && knownCidrs(deps).length === 0);
     await changed;
   }
 }
@@ -124,8 +133,8 @@ function report({ events }: ServiceCidrsDeps, problems: readonly string[]): void
   );
 }
 
-function waitMs(failures: number, random: () => number): number {
+function waitMs(failures: number, pollMs: number, random: () => number): number {
   if (failures > 0) return backoffMs(RETRY, failures, random());
   // Nodes that start together do not ask together.
-  return POLL_MS * (0.75 + random() / 2);
+  return pollMs * (0.75 + random() / 2);
 }

@@ -22,7 +22,7 @@ type EniLocations = {
   readonly present: readonly EniNetwork[];
   /** ENIs of the supply without a link. */
   readonly missing: readonly SupplyEni[];
-  /** Records of ENIs that had none; to be journalled before the kernel is changed. */
+  /** Records of ENIs that had none, or have another MAC; to be journalled before the kernel is changed. */
   readonly newRecords: readonly EniRecord[];
   /** ENIs for which no slot is left. */
   readonly refused: readonly SupplyEni[];
@@ -55,12 +55,13 @@ export function locateEnis(
       missing.push(eni);
       continue;
     }
-    const record = known.get(eni.eniId) ?? newRecord(eni, link, [...known.values()]);
+    const before = known.get(eni.eniId);
+    const record = before === undefined ? newRecord(eni, link, [...known.values()]) : { ...before, mac: eni.mac };
     if (record === undefined) {
       refused.push(eni);
       continue;
     }
-    if (!known.has(eni.eniId)) newRecords.push(record);
+    if (before?.mac !== record.mac) newRecords.push(record);
     known.set(eni.eniId, record);
     present.push(networkOf(eni, link, record));
   }

@@ -20,17 +20,17 @@ export type ConflistOptions = {
 
 /** Lists the plugins that are chained after ours, in their order. */
 export function chainedPlugins({
-  portMapping,
   bandwidth,
-}: Pick<ConflistOptions, 'portMapping' | 'bandwidth'>): readonly (keyof typeof CAPABILITIES)[] {
-  return [...(bandwidth ? (['bandwidth'] as const) : []), ...(portMapping ? (['portmap'] as const) : [])];
+}: Pick<ConflistOptions, 'bandwidth'>): readonly (keyof typeof CAPABILITIES)[] {
+  return bandwidth ? ['bandwidth'] : [];
 }
 
-const CAPABILITIES = { bandwidth: { bandwidth: true }, portmap: { portMappings: true } } as const;
+const CAPABILITIES = { bandwidth: { bandwidth: true } } as const;
 
 /**
- * Renders the network configuration list of the node: our plugin first, then bandwidth and portmap if they are
- * configured.
+ * Renders the network configuration list of the node: our plugin first, then bandwidth if it is configured. With
+ * `portMapping` the runtime sends ours the ports of Pods with a hostPort: it calls portmap for them
+ * (`cni-plugins/map-ports.ts`), so that other Pods do not pay for it and the versions of the list do not depend on it.
  */
 export function renderConflist(options: ConflistOptions, versions: ConfVersions): string {
   const plugins: Record<string, unknown>[] = [
@@ -38,6 +38,7 @@ export function renderConflist(options: ConflistOptions, versions: ConfVersions)
       type: 'tke-route-eni',
       backend: `unix:${options.socket}`,
       ...(options.mtu > 0 ? { mtu: options.mtu } : {}),
+      ...(options.portMapping ? { capabilities: { portMappings: true } } : {}),
     },
   ];
   for (const type of chainedPlugins(options)) plugins.push({ type, capabilities: CAPABILITIES[type] });

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { existsSync, statSync } from 'node:fs';
+import { constants, existsSync, type Stats, statSync } from 'node:fs';
 import { chmod, copyFile, link, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { FileError, kindOfFile } from '../../runtime/read-regular-file.ts';
 
 /** Names of the one packaged executable; the first is its name in the plugin folder. */
 export const PLUGIN_NAMES = ['tke-route-eni', 'tke-eni-ipamc', 'tke-direct-eni'] as const;
@@ -84,6 +85,7 @@ export async function warmPageCache(path: string): Promise<void> {
 async function copyIfDifferent(source: string, target: string): Promise<boolean> {
   const before = statSync(target, { throwIfNoEntry: false });
   const after = statSync(source);
+  assertFile(source, after);
   const sameSize = before?.size === after.size;
   if (sameSize && (await digest(source)) === (await digest(target))) return false;
   await replaceBy(target, async (temporary) => {
@@ -115,11 +117,14 @@ export async function digest(path: string): Promise<string> {
 }
 
 /**
- * Reads a file through one buffer: a stream allocates a new one for each megabyte, and they stay in memory for long.
+ * Reads a regular file through one buffer: a stream allocates a new one for each megabyte, and they stay in memory for
+ * long. The open must not wait: in the place of an executable may stand a FIFO.
+ * @throws FileError; the file system's own error
  */
 async function readThrough(path: string, take: (chunk: Uint8Array) => void): Promise<void> {
   const buffer = new Uint8Array(CHUNK_BYTES);
-  await using file = await open(path, 'r');
+  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  assertFile(path, await file.stat());
   for (;;) {
     const { bytesRead } = await file.read(buffer, 0, buffer.length, null);
     if (bytesRead === 0) return;
@@ -128,6 +133,10 @@ async function readThrough(path: string, take: (chunk: Uint8Array) => void): Pro
 }
 
 const CHUNK_BYTES = 1 << 20;
+
+function assertFile(path: string, stat: Stats): void {
+  if (!stat.isFile()) throw new FileError('NOT_A_FILE', path, `is ${kindOfFile(stat)}, not a regular file`);
+}
 
 function isSameFile(a: string, b: string): boolean {
   const first = statSync(a);

@@ -44,6 +44,28 @@ export type EniRecord = {
   readonly slot: number;
 };
 
+/**
+ * How a Pod of the node is connected, as the cluster said last. An ADD goes by it while no API server answers; a Pod
+ * without an address yet is recorded too.
+ */
+export type RecordedPod = {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** It gets its static IP, and no other address. */
+  readonly isStatic?: true;
+  /** It gets a whole ENI: any of the pool, or one with its own claim. Absent: it shares an ENI. */
+  readonly direct?: 'pool' | 'own';
+  /** The network that its annotation names, a shared ENI or the bridge; absent: `direct`, or as the node's default. */
+  readonly network?: 'route-eni' | 'bridge';
+  /** Why no network can be chosen by its annotation; its ADD fails with this text. */
+  readonly networkFault?: string;
+  /** The network of its annotation that another plugin may make. */
+  readonly otherNetwork?: string;
+  /** It requests security groups. */
+  readonly requestsGroups?: true;
+};
+
 /** The whole content of a journal. */
 export type JournalContent = {
   readonly leases: readonly Lease[];
@@ -59,6 +81,10 @@ export type JournalContent = {
    * Name of this journal. What an agent wrote into the cluster under another name belongs to a journal that was lost.
    */
   readonly life?: string;
+  /** Absent before the first list of the node's Pods. */
+  readonly pods?: readonly RecordedPod[];
+  /** Blocks of the node's GlobalRoute Pods as its Node object had them last; absent before the first. */
+  readonly podCidrs?: readonly string[];
 };
 
 /** Where the content of a journal comes from. `needsAdoption` tells whether Pods may run that it does not know. */
@@ -112,6 +138,9 @@ export type Journal = {
   putSupply(supply: Supply): void;
   putRuleMode(mode: RuleMode): void;
   putLife(life: string): void;
+  /** Replaces the Pods of the node. */
+  putPods(pods: readonly RecordedPod[]): void;
+  putPodCidrs(cidrs: readonly string[]): void;
   /** Records that the journal now has all Pods that ran without a record. Idempotent. Works on a full disk. */
   markAdopted(): void;
   /** Checks that the file is whole and still ours, and writes it anew from memory when not. Each write does it too. */

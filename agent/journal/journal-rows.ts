@@ -10,7 +10,7 @@ import {
   required,
   text,
 } from '../../runtime/decode.ts';
-import type { Cooldown, EniRecord, Offer } from './journal-content.ts';
+import type { Cooldown, EniRecord, Offer, RecordedPod } from './journal-content.ts';
 import type { Family, Lease } from './lease.ts';
 import type { Supply } from './supply.ts';
 
@@ -52,7 +52,7 @@ const lease: Decoder<Lease> = record(
     containerId: someText,
     ifName: someText,
     network: someText,
-    plugin: required(oneOf(['route-eni', 'ipam', 'direct-eni'])),
+    plugin: required(oneOf(['route-eni', 'ipam', 'direct-eni', 'bridge'])),
     netns: someText,
     podNamespace: someText,
     podName: someText,
@@ -63,6 +63,7 @@ const lease: Decoder<Lease> = record(
     hostVeth: optional(record({ name: someText, mac: someText, ifindex: optional(integer(1, 0x7fff_ffff)) }, 'ignore')),
     podMac: optional(text()),
     nic: optional(leasedNic),
+    block: optional(record({ cidr: someText, wiring: required(oneOf(['bridge', 'routed'])) }, 'ignore')),
     mtu: required(integer(0, 0xffff_ffff)),
     createdAtMs: someTimeMs,
   },
@@ -181,6 +182,21 @@ const supply: Decoder<Supply> = record(
   'ignore',
 );
 
+const recordedPods: Decoder<readonly RecordedPod[]> = list(
+  record(
+    {
+      ...{ namespace: someText, name: someText, uid: someText },
+      isStatic: optional(isTrue),
+      direct: optional(oneOf(['pool', 'own'])),
+      network: optional(oneOf(['route-eni', 'bridge'])),
+      networkFault: optional(text()),
+      otherNetwork: optional(text()),
+      requestsGroups: optional(isTrue),
+    },
+    'ignore',
+  ),
+);
+
 /** Decodes a row of leases. @throws ConfigError, SyntaxError */
 export const decodeLease = (body: string): Lease => decodeOrThrow(lease, JSON.parse(body), 'lease');
 
@@ -195,3 +211,11 @@ export const decodeEniRecord = (body: string): EniRecord => decodeOrThrow(eniRec
 
 /** Decodes the last supply. @throws ConfigError, SyntaxError */
 export const decodeSupply = (body: string): Supply => decodeOrThrow(supply, JSON.parse(body), 'supply');
+
+/** Decodes the podCIDRs of the node. @throws ConfigError, SyntaxError */
+export const decodePodCidrs = (body: string): readonly string[] =>
+  decodeOrThrow(list(text()), JSON.parse(body), 'podCIDRs');
+
+/** Decodes the Pods of the node. @throws ConfigError, SyntaxError */
+export const decodePods = (body: string): readonly RecordedPod[] =>
+  decodeOrThrow(recordedPods, JSON.parse(body), 'Pods');

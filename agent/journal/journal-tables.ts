@@ -1,7 +1,15 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { RuleMode } from '../../dataplane/network.ts';
-import type { Cooldown, EniRecord, JournalContent, Offer } from './journal-content.ts';
-import { decodeCooldown, decodeEniRecord, decodeLease, decodeOffer, decodeSupply } from './journal-rows.ts';
+import type { Cooldown, EniRecord, JournalContent, Offer, RecordedPod } from './journal-content.ts';
+import {
+  decodeCooldown,
+  decodeEniRecord,
+  decodeLease,
+  decodeOffer,
+  decodePodCidrs,
+  decodePods,
+  decodeSupply,
+} from './journal-rows.ts';
 import { type Lease, type LeaseKey, leaseKey } from './lease.ts';
 import type { Supply } from './supply.ts';
 
@@ -14,6 +22,8 @@ export type JournalMemory = {
   supply: Supply | undefined;
   ruleMode: RuleMode | undefined;
   life: string | undefined;
+  pods: readonly RecordedPod[] | undefined;
+  podCidrs: readonly string[] | undefined;
   /** Pods may run that it does not know. */
   needsAdoption: boolean;
 };
@@ -28,12 +38,15 @@ export function emptyMemory(): JournalMemory {
     supply: undefined,
     ruleMode: undefined,
     life: undefined,
+    pods: undefined,
+    podCidrs: undefined,
     needsAdoption: true,
   };
 }
 
 /** Converts the content in memory into a `JournalContent`. */
-export function contentOf({ leases, cooldowns, enis, offers, supply, ruleMode, life }: JournalMemory): JournalContent {
+export function contentOf(memory: JournalMemory): JournalContent {
+  const { leases, cooldowns, enis, offers, supply, ruleMode, life, pods, podCidrs } = memory;
   return {
     leases: [...leases.values()],
     cooldowns: [...cooldowns.values()],
@@ -42,6 +55,8 @@ export function contentOf({ leases, cooldowns, enis, offers, supply, ruleMode, l
     ...(supply === undefined ? {} : { supply }),
     ...(ruleMode === undefined ? {} : { ruleMode }),
     ...(life === undefined ? {} : { life }),
+    ...(pods === undefined ? {} : { pods }),
+    ...(podCidrs === undefined ? {} : { podCidrs }),
   };
 }
 
@@ -62,6 +77,8 @@ export function readTables(database: DatabaseSync): { readonly memory: JournalMe
       .map((row) => [String(row['name']), String(row['body'])]),
   );
   const supply = meta.get('supply');
+  const pods = meta.get('pods');
+  const podCidrs = meta.get('podCidrs');
   const ruleMode = meta.get('ruleMode');
   if (ruleMode !== undefined && ruleMode !== 'compact' && ruleMode !== 'per-pod')
     throw new Error(`rule mode ${ruleMode}`);
@@ -86,6 +103,8 @@ export function readTables(database: DatabaseSync): { readonly memory: JournalMe
     supply: supply === undefined ? undefined : decodeSupply(supply),
     ruleMode,
     life: meta.get('life'),
+    pods: pods === undefined ? undefined : decodePods(pods),
+    podCidrs: podCidrs === undefined ? undefined : decodePodCidrs(podCidrs),
     needsAdoption: meta.has('adoption'),
   };
   const owned = column("SELECT ip || ' ' || lease_key FROM lease_address ORDER BY 1");
@@ -153,7 +172,7 @@ export class TableWriter {
     this.#statements.deleteEni.run(eniId);
   }
 
-  putMeta(name: 'supply' | 'ruleMode' | 'life', body: string): void {
+  putMeta(name: 'supply' | 'ruleMode' | 'life' | 'pods' | 'podCidrs', body: string): void {
     this.#statements.putMeta.run(name, body);
   }
 
@@ -171,6 +190,8 @@ export class TableWriter {
     if (memory.supply !== undefined) this.putMeta('supply', JSON.stringify(memory.supply));
     if (memory.ruleMode !== undefined) this.putMeta('ruleMode', memory.ruleMode);
     if (memory.life !== undefined) this.putMeta('life', memory.life);
+    if (memory.pods !== undefined) this.putMeta('pods', JSON.stringify(memory.pods));
+    if (memory.podCidrs !== undefined) this.putMeta('podCidrs', JSON.stringify(memory.podCidrs));
     if (!memory.needsAdoption) this.markAdopted();
   }
 

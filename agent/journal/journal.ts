@@ -21,6 +21,7 @@ import type {
   JournalOrigin,
   LeaseDetails,
   Offer,
+  RecordedPod,
 } from './journal-content.ts';
 import { JournalError } from './journal-error.ts';
 import {
@@ -193,6 +194,16 @@ class SqliteJournal implements Journal {
   putLife(life: string): void {
     this.#write('may-grow', (writer) => writer.putMeta('life', life));
     this.#memory.life = life;
+  }
+
+  putPods(pods: readonly RecordedPod[]): void {
+    this.#write('may-grow', (writer) => writer.putMeta('pods', JSON.stringify(pods)));
+    this.#memory.pods = pods;
+  }
+
+  putPodCidrs(cidrs: readonly string[]): void {
+    this.#write('may-grow', (writer) => writer.putMeta('podCidrs', JSON.stringify(cidrs)));
+    this.#memory.podCidrs = cidrs;
   }
 
   markAdopted(): void {

@@ -1,3 +1,5 @@
+import type { GrWiring } from '../../dataplane/network.ts';
+
 /** The key of one attachment: one interface of one sandbox. Made by `leaseKey`. */
 export type LeaseKey = string;
 
@@ -41,10 +43,10 @@ export type LeasedAddress = {
 type LeaseState = 'pending' | 'active' | 'releasing';
 
 /**
- * Who wires the link: the agent (`route-eni`; `direct-eni` gives the Pod a whole ENI), or another main plugin that
- * requested only an address (`ipam`).
+ * Who wires the link: the agent (`route-eni`; `direct-eni` gives the Pod a whole ENI; `bridge` an address of the node's
+ * podCIDR), or another main plugin that requested only an address (`ipam`).
  */
-export type LeasePlugin = 'route-eni' | 'ipam' | 'direct-eni';
+export type LeasePlugin = 'route-eni' | 'ipam' | 'direct-eni' | 'bridge';
 
 /** The host end of a Pod's veth pair. */
 type HostVeth = {
@@ -72,6 +74,13 @@ export type LeasedNic = {
   readonly sideMac: string;
 };
 
+/** The block of a GlobalRoute Pod's address, and how the Pod was wired: both stay as they were. */
+type LeasedBlock = {
+  /** 'addr/len', with host bits zero. */
+  readonly cidr: string;
+  readonly wiring: GrWiring;
+};
+
 /** What one interface of a sandbox has on this node. Keyed by `leaseKey(containerId, ifName)`. */
 export type Lease = {
   readonly containerId: string;
@@ -93,6 +102,8 @@ export type Lease = {
   readonly podMac?: string;
   /** Present for plugin `direct-eni`, and for no other. */
   readonly nic?: LeasedNic;
+  /** Present for plugin `bridge`, and for no other. */
+  readonly block?: LeasedBlock;
   /** Bytes. */
   readonly mtu: number;
   /**

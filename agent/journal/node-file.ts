@@ -1,5 +1,7 @@
 import { join } from 'node:path';
+import type { PodCidr } from '../../dataplane/network.ts';
 import { MAX_ENI_SLOT } from '../../dataplane/numbers.ts';
+import { podCidrOf } from '../../dataplane/pod-cidr.ts';
 import { writeFileAtomically } from '../../runtime/atomic-file.ts';
 import {
   boolean,
@@ -23,7 +25,20 @@ import { NODE_RECORD_FILE, type NodeRecord } from './node-record.ts';
  * @throws the file system's own error.
  */
 export function writeNodeRecord(dir: string, record: NodeRecord): void {
-  writeFileAtomically(join(dir, NODE_RECORD_FILE), `${JSON.stringify(record)}\n`, 0o600);
+  writeFileAtomically(join(dir, NODE_RECORD_FILE), `${JSON.stringify(toFile(record))}\n`, 0o600);
+}
+
+/** Blocks are written by their CIDR alone, as in all releases; former ones are named once more. */
+function toFile({ node, ...record }: NodeRecord): object {
+  const formerCidrs = node.podCidrs.filter(({ isCurrent }) => !isCurrent).map(({ cidr }) => cidr);
+  return {
+    ...record,
+    node: {
+      ...node,
+      podCidrs: node.podCidrs.map(({ cidr }) => cidr),
+      ...(formerCidrs.length === 0 ? {} : { formerCidrs }),
+    },
+  };
 }
 
 /**
@@ -32,7 +47,10 @@ export function writeNodeRecord(dir: string, record: NodeRecord): void {
  * cannot be read.
  */
 export function readNodeRecord(path: string): NodeRecord {
-  return decodeOrThrow(decodeNodeRecord, parse(path, readRegularText(path, MAX_BYTES)), path);
+  const { node, ...record } = decodeOrThrow(decodeNodeRecord, parse(path, readRegularText(path, MAX_BYTES)), path);
+  const { formerCidrs = [], ...recorded } = node;
+  const podCidrs = node.podCidrs.map(({ cidr }) => podCidrOf(cidr, !formerCidrs.includes(cidr)));
+  return { ...record, node: { ...recorded, podCidrs } };
 }
 
 /** Largest record that is read, bytes. One of 40 ENIs with 30 addresses each has 100 kB. */
@@ -44,11 +62,26 @@ const family: Decoder<Family> = (value, path, faults) => {
   return undefined;
 };
 
+const cidrText = text();
+const podCidr: Decoder<PodCidr> = (value, path, faults) => {
+  const cidr = cidrText(value, path, faults);
+  return cidr === undefined ? undefined : podCidrOf(cidr);
+};
+
 const UINT32_MAX = 0xffff_ffff;
 const INT32_MAX = 0x7fff_ffff;
 const uint32 = integer(0, UINT32_MAX);
 const ifindex = integer(0, INT32_MAX);
 const texts = list(text());
+
+const decodeBridge = record(
+  {
+    ...{ name: required(text()), ifindex: required(ifindex), isPresent: required(boolean), mtu: required(uint32) },
+    wiring: required(oneOf(['bridge', 'routed'])),
+    masquerade: optional(record({ exempt: required(texts) }, 'ignore')),
+  },
+  'ignore',
+);
 
 const decodeNode = record(
   {
@@ -59,7 +92,9 @@ const decodeNode = record(
     primary: required(
       record({ ifindex: required(ifindex), ifname: required(text()), addresses: required(texts) }, 'ignore'),
     ),
-    podCidrs: required(texts),
+    podCidrs: required(list(podCidr)),
+    formerCidrs: optional(texts),
+    bridge: optional(decodeBridge),
     families: required(list(family)),
     nodePort: required(boolean),
     vpcCidrs: required(texts),
@@ -86,7 +121,7 @@ const decodeEni = record(
 );
 
 /** Decodes a record; unknown fields are of a newer agent and are ignored. */
-const decodeNodeRecord: Decoder<NodeRecord> = record(
+const decodeNodeRecord = record(
   {
     bootId: required(text()),
     agentRelease: required(text()),

@@ -1,17 +1,28 @@
 import { hostVethAlias, sideName } from '../../dataplane/host-veth-name.ts';
-import type { DirectNic, PodNetwork } from '../../dataplane/network.ts';
+import type { BridgePodNetwork, DirectNic, EniPodNetwork } from '../../dataplane/network.ts';
 import { DIRECT_LINK_GROUP } from '../../dataplane/numbers.ts';
+import { blockOf, podCidrOf } from '../../dataplane/pod-cidr.ts';
 import type { EniRecord } from './journal-content.ts';
 import type { Lease, LeasedNic } from './lease.ts';
 
-/** Describes a lease for the data plane; `record` is the record of the lease's ENI. */
-export function podNetworkOf(lease: Lease, record: Pick<EniRecord, 'table'>): PodNetwork {
-  const { containerId, ifName, plugin, mtu } = lease;
+/** Describes a lease on an ENI for the data plane; `record` is the record of the lease's ENI. */
+export function podNetworkOf(lease: Lease, record: Pick<EniRecord, 'table'>): EniPodNetwork {
+  const { plugin } = lease;
+  return { ...linkOf(lease), kind: plugin === 'bridge' ? 'route-eni' : plugin, eniTable: record.table };
+}
+
+/** Describes the lease of a GlobalRoute Pod for the data plane; undefined for any other lease. */
+export function bridgePodNetworkOf(lease: Lease): BridgePodNetwork | undefined {
+  const { block } = lease;
+  if (block === undefined) return undefined;
+  return { ...linkOf(lease), kind: 'bridge', wiring: block.wiring, block: blockOf(podCidrOf(block.cidr)) };
+}
+
+function linkOf(lease: Lease): Omit<EniPodNetwork, 'kind' | 'eniTable'> {
+  const { containerId, ifName, mtu } = lease;
   return {
     key: { containerId, ifName },
-    kind: plugin,
     ips: lease.addresses.map(({ ip }) => ip),
-    eniTable: record.table,
     hostVeth: lease.hostVeth ?? { name: '', mac: '' },
     podVeth: { name: ifName, mac: lease.podMac ?? '' },
     mtu,
@@ -20,7 +31,7 @@ export function podNetworkOf(lease: Lease, record: Pick<EniRecord, 'table'>): Po
 }
 
 /** Describes a lease of a whole ENI for the data plane; undefined when it names no interface. */
-export function directPodNetworkOf(lease: Lease): PodNetwork | undefined {
+export function directPodNetworkOf(lease: Lease): EniPodNetwork | undefined {
   const { nic, ifName } = lease;
   if (nic === undefined) return undefined;
   return {

@@ -1,3 +1,4 @@
+import { BRIDGE_IFINDEX } from '../../dataplane/numbers.ts';
 import type { Operation } from '../../dataplane/operation.ts';
 import { writeFileAtomically } from '../../runtime/atomic-file.ts';
 import { boolean, decodeOrThrow, integer, list, optional, record, required, text } from '../../runtime/decode.ts';
@@ -21,19 +22,31 @@ export type FoundLink = {
   readonly set: LinkSettings;
 };
 
+/** An address that we added to a link. */
+export type AddedAddress = { readonly ifindex: number; readonly ifname: string; readonly prefix: string };
+
 /** The settings of the node before the first agent of this boot changed them, so that they can be restored. */
 export type FoundState = {
   readonly bootId: string;
   readonly sysctls: readonly FoundSysctl[];
   readonly links: readonly FoundLink[];
+  /** Absent while there is none. */
+  readonly addresses?: readonly AddedAddress[];
 };
 
+/** One record of the state. */
+export type FoundEntry = FoundSysctl | FoundLink | AddedAddress;
+
 /** Records settings that operations replace. */
-type FoundStateRecorder = {
+export type FoundStateRecorder = {
+  /** Returns what is recorded. */
+  current(): FoundState;
   /**
    * Records, before it is done, what an operation will replace. Only the first value of a setting counts. Never throws.
    */
   record(operation: Operation): void;
+  /** Erases records of `current()`: what they name is restored, or does not exist any more. Never throws. */
+  forget(entries: readonly FoundEntry[]): void;
 };
 
 /** Names of host veths: they are deleted with their Pods, so their settings need not be restored. */
@@ -59,27 +72,47 @@ const decoder = record(
         ),
       ),
     ),
+    addresses: optional(
+      list(
+        record(
+          { ifindex: required(integer(1, 0x7fff_ffff)), ifname: required(text()), prefix: required(text()) },
+          'ignore',
+        ),
+      ),
+    ),
   },
   'ignore',
 );
 
-/** Opens the file; the first recorded setting creates it. One of another boot, or a damaged one, is replaced. */
-export function openFoundState(path: string, bootId: string, log: Logger): FoundStateRecorder {
+/**
+ * Opens the file; the first recorded setting creates it. One of another boot, or a damaged one, is replaced.
+ * @param bridgeName Returns the name of the bridge that we made; undefined while there is none.
+ */
+export function openFoundState(
+  path: string,
+  bootId: string,
+  log: Logger,
+  bridgeName: () => string | undefined = () => undefined,
+): FoundStateRecorder {
   let known = readFoundState(path, bootId);
+  const write = (next: FoundState): void => {
+    if (next === known) return;
+    known = next;
+    try {
+      writeFileAtomically(path, `${JSON.stringify(known)}\n`, 0o600);
+    } catch (error) {
+      log.warn('the former settings of this node are not recorded, an uninstallation cannot restore them', {
+        path,
+        error,
+      });
+    }
+  };
   return {
+    current: () => known,
     record: (operation) => {
-      const next = withOperation(known, operation);
-      if (next === known) return;
-      known = next;
-      try {
-        writeFileAtomically(path, `${JSON.stringify(known)}\n`, 0o600);
-      } catch (error) {
-        log.warn('the former settings of this node are not recorded, an uninstallation cannot restore them', {
-          path,
-          error,
-        });
-      }
+      if (!isOfOurBridge(operation, bridgeName())) write(withOperation(known, operation));
     },
+    forget: (entries) => write(without(known, new Set(entries))),
   };
 }
 
@@ -103,17 +136,51 @@ function withOperation(state: FoundState, operation: Operation): FoundState {
     const { path } = operation.key;
     if (path.some((element) => HOST_VETH.test(element))) return state;
     const before = state.sysctls.find((entry) => entry.path.join('/') === path.join('/'));
-    if (before?.set === operation.value) return state;
+    // What was found is restored: the record stays until that is done.
+    if (before?.set === operation.value || before?.found === operation.value) return state;
     const entry = { path, found: before?.found ?? operation.before, set: operation.value };
     return { ...state, sysctls: [...state.sysctls.filter((other) => other !== before), entry] };
   }
+  if (operation.kind === 'add-address') return withAddress(state, operation.address);
   if (operation.kind !== 'set-link' || HOST_VETH.test(operation.ifname)) return state;
   const { ifindex, ifname } = operation;
   const before = state.links.find((entry) => entry.ifindex === ifindex && entry.ifname === ifname);
+  const change = upAndMtu(operation.change);
+  if (before !== undefined && isRestoration(change, before.found)) return state;
   const found = { ...upAndMtu(operation.before), ...before?.found };
-  const set = { ...before?.set, ...upAndMtu(operation.change) };
+  const set = { ...before?.set, ...change };
   if (JSON.stringify({ found, set }) === JSON.stringify({ found: before?.found, set: before?.set })) return state;
   return { ...state, links: [...state.links.filter((other) => other !== before), { ifindex, ifname, found, set }] };
+}
+
+/** The bridge that we made had no settings before: an uninstallation deletes it. */
+function isOfOurBridge(operation: Operation, name: string | undefined): boolean {
+  if (operation.kind === 'set-sysctl') return name !== undefined && operation.key.path.includes(name);
+  if (operation.kind === 'set-link') return operation.ifindex === BRIDGE_IFINDEX;
+  return operation.kind === 'add-address' && operation.address.ifindex === BRIDGE_IFINDEX;
+}
+
+function withAddress(state: FoundState, { ifindex, ifname, prefix }: AddedAddress): FoundState {
+  const { addresses = [] } = state;
+  const isKnown = addresses.some((known) => known.ifindex === ifindex && known.prefix === prefix);
+  return isKnown ? state : { ...state, addresses: [...addresses, { ifindex, ifname, prefix }] };
+}
+
+function without(state: FoundState, entries: ReadonlySet<FoundEntry>): FoundState {
+  if (entries.size === 0) return state;
+  const { addresses, ...rest } = state;
+  const left = (addresses ?? []).filter((entry) => !entries.has(entry));
+  return {
+    ...rest,
+    sysctls: state.sysctls.filter((entry) => !entries.has(entry)),
+    links: state.links.filter((entry) => !entries.has(entry)),
+    ...(left.length === 0 ? {} : { addresses: left }),
+  };
+}
+
+function isRestoration(change: LinkSettings, found: LinkSettings): boolean {
+  const { up = found.up, mtu = found.mtu } = change;
+  return up === found.up && mtu === found.mtu;
 }
 
 function upAndMtu({ up, mtu }: LinkSettings): LinkSettings {

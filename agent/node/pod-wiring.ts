@@ -1,11 +1,13 @@
 import { checkDirectPod } from '../../dataplane/check-direct-pod.ts';
-import { checkPod, differences } from '../../dataplane/check-pod.ts';
+import { checkPod, differences, type PodCheck } from '../../dataplane/check-pod.ts';
 import { mergeHostState } from '../../dataplane/desired.ts';
 import { hostVethFallbackName } from '../../dataplane/host-veth-name.ts';
 import type { Kernel } from '../../dataplane/kernel.ts';
-import type { EniNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
+import { linkGroupOf } from '../../dataplane/link-group.ts';
+import type { EniNetwork, EniPodNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
 import { nftTable } from '../../dataplane/nft-table.ts';
 import { DEFAULT_ENI_MARK_MASK } from '../../dataplane/numbers.ts';
+import { planBridge } from '../../dataplane/plan-bridge.ts';
 import { planEni } from '../../dataplane/plan-eni.ts';
 import { planHost } from '../../dataplane/plan-host.ts';
 import { type UnwiredPod, unwirePod } from '../../dataplane/unwire-pod.ts';
@@ -35,6 +37,10 @@ type PodWiringDeps = {
   /** Gets every change too; the lines are rendered only when someone reads them. */
   readonly changed?: (key: PodNetwork['key'], render: () => readonly string[]) => void;
 };
+
+function macOfNic(pod: PodNetwork): string {
+  return pod.kind === 'bridge' ? '' : (pod.nic?.mac ?? '');
+}
 
 const ANY_NODE: NodeNetwork = {
   ruleMode: 'compact',
@@ -80,14 +86,15 @@ export function openPodWiring({
       const network = nodeNetwork() ?? ANY_NODE;
       const { hadLink, finished, nic } = unwire(kernel, network, pod, () => sandboxes.find(netnsPath));
       await finished;
-      if (nic !== undefined) nicReturned?.(pod.nic?.mac ?? '', nic);
+      if (nic !== undefined) nicReturned?.(macOfNic(pod), nic);
       if (!hadLink && nic !== 'back' && pod.kind !== 'ipam') return;
       const render = () => renderUnwiring(network, pod);
       changed?.(pod.key, render);
       log.info('kernel changed', { requests: render(), cause: `DEL ${pod.alias}` });
     },
     updateRoutes: async (pod, netnsPath) => {
-      using netns = pod.kind === 'direct-eni' ? sandboxes.find(netnsPath) : undefined;
+      if (pod.kind !== 'direct-eni') return [];
+      using netns = sandboxes.find(netnsPath);
       if (netns === undefined) return [];
       const lines = await updateDirectRoutes(kernel, netns, node(), pod);
       if (lines.length === 0) return lines;
@@ -98,10 +105,12 @@ export function openPodWiring({
     verify: (pod) => (pod.kind === 'ipam' ? [] : verify(kernel.rtnetlink, pod)),
     check: async (pod, netns, depth) => {
       const network = node();
-      const check = pod.kind === 'direct-eni' ? checkDirectPod : checkPod;
-      if (depth === 'own') return await check(kernel, netns, { node: network, pod });
-      const nft = network.nftables === false ? undefined : nftTable(network, enis());
-      const podDifferences = await check(kernel, netns, { node: network, pod, ...(nft === undefined ? {} : { nft }) });
+      const check = (more: Pick<PodCheck, 'nft'>) =>
+        pod.kind === 'direct-eni'
+          ? checkDirectPod(kernel, netns, { node: network, pod, ...more })
+          : checkPod(kernel, netns, { node: network, pod, ...more });
+      if (depth === 'own') return await check({});
+      const podDifferences = await check(network.nftables === false ? {} : { nft: nftTable(network, enis()) });
       return [...podDifferences, ...sharedDifferences(kernel, network, enis(), pod)];
     },
   };
@@ -115,13 +124,19 @@ function verify(rtnetlink: Rtnetlink, pod: PodNetwork): readonly string[] {
   const { ifindex, name } = pod.hostVeth;
   const link = ifindex === undefined ? undefined : rtnetlink.link.get({ ifindex });
   if (link === undefined) return [`link ${name} is gone`];
-  const lost = pod.ips.filter((dst) => rtnetlink.route.get({ dst }).oif !== ifindex);
+  const group = linkGroupOf(pod);
+  const lost = pod.ips.filter((dst) => rtnetlink.route.get({ dst }).oif !== (isPort(pod) ? link.master : ifindex));
   return [
     ...(link.ifalias === pod.alias ? [] : [`link ${name} has the alias "${link.ifalias ?? ''}", not "${pod.alias}"`]),
-    ...(link.group === pod.eniTable ? [] : [`link ${name} is in group ${link.group}, not ${pod.eniTable}`]),
+    ...(link.group === group ? [] : [`link ${name} is in group ${link.group}, not ${group}`]),
     ...(link.flags & IFF_UP ? [] : [`link ${name} is down`]),
     ...lost.map((ip) => `packets to ${ip} do not go to ${name}`),
   ];
+}
+
+/** Tells whether packets reach the Pod by a bridge. */
+function isPort(pod: PodNetwork): boolean {
+  return pod.kind === 'bridge' && pod.wiring === 'bridge';
 }
 
 /** Compares what the Pod's packets need and other Pods share: the node's rules, and its ENI. */
@@ -129,10 +144,11 @@ function sharedDifferences(
   kernel: Kernel,
   node: NodeNetwork,
   enis: readonly EniNetwork[],
-  { eniTable }: PodNetwork,
+  pod: PodNetwork,
 ): readonly string[] {
   const { nft: _nft, ...host } = planHost(node, enis);
-  const eniPlans = enis.filter(({ table }) => table === eniTable).map((eni) => planEni(node, eni));
+  if (pod.kind === 'bridge') return differences(kernel, mergeHostState(host, planBridge(node, [pod])), 'host');
+  const eniPlans = enis.filter(({ table }) => table === pod.eniTable).map((eni) => planEni(node, eni));
   return differences(kernel, mergeHostState(host, ...eniPlans), 'host');
 }
 
@@ -156,7 +172,11 @@ function wire(kernel: Kernel, node: NodeNetwork, pod: PodNetwork, netns: Netns |
 function wireDirect(
   kernel: Kernel,
   netns: Netns,
-  { node, pod, fallbackName }: { readonly node: NodeNetwork; readonly pod: PodNetwork; readonly fallbackName: string },
+  {
+    node,
+    pod,
+    fallbackName,
+  }: { readonly node: NodeNetwork; readonly pod: EniPodNetwork; readonly fallbackName: string },
 ): Wired {
   using host = openOwnNetns();
   const {

@@ -1,5 +1,7 @@
 import { readdirSync } from 'node:fs';
+import { bridgePodMac } from '../../dataplane/bridge-pod-mac.ts';
 import { parseNicAlias, sideName } from '../../dataplane/host-veth-name.ts';
+import { DEFAULT_LINK_GROUP } from '../../dataplane/link-group.ts';
 import { DIRECT_LINK_GROUP } from '../../dataplane/numbers.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { type Netns, openNetns } from '../../netlink/netns.ts';
@@ -57,9 +59,12 @@ function peersIn(
     return veths.flatMap((veth) => {
       if (veth.table === DIRECT_LINK_GROUP) return directPeerIn(rtnetlink, path, all, veth);
       const link = links.find(({ ifname, link: peer }) => ifname === veth.ifName && peer === veth.ifindex);
-      if (link === undefined || !(isNamed || hasGatewayNeigh(rtnetlink, link.ifindex, veth.mac))) return [];
+      const key = leaseKey(veth.containerId, veth.ifName);
+      if (link === undefined) return [];
       const ips = globalIpsOf(rtnetlink, link.ifindex);
-      return [[leaseKey(veth.containerId, veth.ifName), { netns: path, podMac: link.address ?? '', ips }] as const];
+      const isOfBridge = veth.table === DEFAULT_LINK_GROUP && ips.some((ip) => link.address === bridgePodMac(ip));
+      if (!isNamed && !isOfBridge && !hasGatewayNeigh(rtnetlink, link.ifindex, veth.mac)) return [];
+      return [[key, { netns: path, podMac: link.address ?? '', ips }] as const];
     });
   } catch {
     // A namespace may be deleted meanwhile; what cannot be read is no evidence.
@@ -96,13 +101,14 @@ const RT_SCOPE_UNIVERSE = 0;
 /**
  * Tells whether a link's peer is the host end with this MAC. Interface indexes count from one in each namespace, so an
  * equal number proves nothing: the peer may be in yet another namespace. But the Pod's permanent neighbour entry of the
- * gateway has the host end's random MAC.
+ * gateway has the host end's random MAC; a Pod on the bridge has the MAC of its address instead.
  */
 function hasGatewayNeigh(rtnetlink: Rtnetlink, ifindex: number, hostMac: string): boolean {
   return rtnetlink.neigh.list({ ifindex }).some(({ lladdr }) => lladdr === hostMac);
 }
 
-function namesOfNetns(hostRoot: string): readonly string[] {
+/** Lists the namespaces of the folder; none where it cannot be read. */
+export function namesOfNetns(hostRoot: string): readonly string[] {
   try {
     return readdirSync(resolveHostPath(hostRoot, NETNS_FOLDER)).map((name) => `${NETNS_FOLDER}/${name}`);
   } catch {

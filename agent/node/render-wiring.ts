@@ -1,8 +1,9 @@
-import type { NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
+import { linkGroupOf } from '../../dataplane/link-group.ts';
+import type { EniPodNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
 import { type Operation, renderOperation } from '../../dataplane/operation.ts';
 import { type DirectEnds, planDirectPod } from '../../dataplane/plan-direct-pod.ts';
 import { planPod } from '../../dataplane/plan-pod.ts';
-import { type PodPlan, planSharedEniPod } from '../../dataplane/plan-shared-eni-pod.ts';
+import type { PodPlan } from '../../dataplane/plan-routed-pod.ts';
 import { renderWiringStep, wiringPhases } from '../../dataplane/wiring-steps.ts';
 
 /** The Pod's end of the veth pair, once it exists. */
@@ -14,20 +15,20 @@ type PodEnd = { readonly netns: string; readonly ifindex: number };
  * @param end Absent for kind `ipam`, whose links are not ours.
  */
 export function renderWiring(node: NodeNetwork, pod: PodNetwork, end: PodEnd | undefined): readonly string[] {
-  const plan = planSharedEniPod(node, pod, end?.ifindex);
+  const plan = planPod(node, pod, end?.ifindex);
   if (end === undefined) return wiringPhases(plan).flatMap(({ steps }) => steps.map(renderWiringStep));
-  return [renderVeth(pod, end.netns), ...renderPhases(plan, pod, end.netns)];
+  return [renderVeth(node, pod, end.netns), ...renderPhases(plan, pod, end.netns)];
 }
 
 /** Renders the wiring of a Pod with a whole ENI, likewise. */
 export function renderDirectWiring(
   node: NodeNetwork,
-  pod: PodNetwork,
+  pod: EniPodNetwork,
   { netns, ends }: { readonly netns: string; readonly ends: DirectEnds },
 ): readonly string[] {
   return [
     `ip link set dev ${pod.nic?.hostName ?? ''} netns ${netns} name ${pod.key.ifName}`,
-    renderVeth(pod, netns),
+    renderVeth(node, pod, netns),
     ...renderPhases(planDirectPod(node, pod, ends), pod, netns),
   ];
 }
@@ -42,16 +43,18 @@ export function renderUnwiring(node: NodeNetwork, pod: PodNetwork): readonly str
   const lines = operations.map(renderOperation);
   if (pod.kind === 'ipam') return lines;
   const back =
-    pod.nic === undefined
+    pod.kind === 'bridge' || pod.nic === undefined
       ? []
       : [`ip link set dev ${pod.key.ifName} netns 1 name ${pod.nic.hostName} down # in the Pod`];
   return [...lines, ...back, `ip link del dev ${pod.hostVeth.name}`];
 }
 
 /** The pair is created in one request, with both ends in their namespaces. */
-function renderVeth({ hostVeth, podVeth, mtu, eniTable }: PodNetwork, netns: string): string {
+function renderVeth({ bridge }: NodeNetwork, pod: PodNetwork, netns: string): string {
+  const { hostVeth, podVeth, mtu } = pod;
+  const master = pod.kind === 'bridge' && pod.wiring === 'bridge' ? ` master ${bridge?.name ?? ''}` : '';
   return (
-    `ip link add ${hostVeth.name} address ${hostVeth.mac} mtu ${mtu} group ${eniTable} up type veth` +
+    `ip link add ${hostVeth.name} address ${hostVeth.mac} mtu ${mtu} group ${linkGroupOf(pod)}${master} up type veth` +
     ` peer name ${podVeth.name} address ${podVeth.mac} mtu ${mtu} netns ${netns}`
   );
 }

@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { type ClusterMetrics, createClusterMetrics } from './cluster-metrics.ts';
 import { createDevicePluginMetrics, type DevicePluginMetrics } from './device-plugin-metrics.ts';
+import { createPodCidrMetrics, type PodCidrMetrics } from './pod-cidr-metrics.ts';
 
 /**
  * Phases of an ADD, as the histogram labels them: waiting for the attachment's lock, getting an address, recording the
@@ -13,7 +14,8 @@ export type PoolSample = { readonly eniId: string; readonly state: string; reado
 
 /** All metrics of the agent. The methods are domain verbs, so that no use case depends on Prometheus. */
 export type Metrics = ClusterMetrics &
-  DevicePluginMetrics & {
+  DevicePluginMetrics &
+  PodCidrMetrics & {
     addPhase(phase: AddPhase, durationMs: number): void;
     request(verb: string, code: number, durationMs: number): void;
     statusCode(code: number): void;
@@ -119,6 +121,7 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
     migrated: () => migrations.inc(),
     ...createClusterMetrics(registry),
     ...createDevicePluginMetrics(registry),
+    ...createPodCidrMetrics(registry),
     render: () => registry.metrics(),
     contentType: registry.contentType,
     registry,

@@ -42,9 +42,12 @@ function leaseOf(
     case 'delete-address':
       return byIfindex.get(operation.address.ifindex);
     case 'set-link':
+    case 'set-port':
       return byIfindex.get(operation.ifindex);
     case 'set-sysctl':
       return ofSysctl(operation.key.path, byIfindex);
+    case 'make-bridge':
+    case 'delete-bridge':
     case 'load-nft':
       return undefined;
   }

@@ -20,7 +20,7 @@ import { summaryReply } from './summary-reply.ts';
 
 /** Dependencies of the ops service. */
 export type OpsDeps = {
-  readonly config: Pick<AgentConfig, 'ipCooldownMs' | 'nodeName' | 'supplySource'>;
+  readonly config: Pick<AgentConfig, 'ipCooldownMs' | 'nodeName' | 'supplySource' | 'grWiring'>;
   readonly runtime: Pick<AgentRuntime, 'kubeUse'>;
   readonly components: OpsParts;
   readonly readiness: Readiness;
@@ -72,6 +72,7 @@ async function summary({ config, runtime, components, readiness, cluster, starte
     ...{ monotonicMs, startedMs },
     nodeName: config.nodeName === '' ? (state.supply?.nodeName ?? '') : config.nodeName,
     supplySource: config.supplySource,
+    grWiring: config.grWiring,
     journalOrigin: useCases.journal.origin,
     status: statusOf(state, notReadyReason(readiness)),
     metrics: await metrics.registry.getMetricsAsJSON(),

@@ -16,10 +16,12 @@ type PoolView = {
 /** Describes every address with its owner, and every ENI with its state. Changes nothing. */
 export function poolReply(state: NodeState, view: PoolView): PoolReplyInit {
   const addresses = [...state.pool.state.addresses.values()];
+  // Free ones are all others of the block: they would fill the page.
+  const onBridge = [...state.bridgePool.state.addresses.values()].filter(({ state: use }) => use !== 'free');
   const byEni = Map.groupBy(addresses, ({ eniId }) => eniId);
   const { warm } = view;
   return {
-    addresses: addresses.map((address) => addressMessage(state, address, view.bootMs)),
+    addresses: [...addresses, ...onBridge].map((address) => addressMessage(state, address, view.bootMs)),
     enis: (state.supply?.enis ?? []).map((eni) => eniMessage(state, eni, byEni.get(eni.eniId) ?? [])),
     ...{ warmMin: warm.min, warmMax: warm.max, limit: warm.limit ?? 0 },
     demand: state.pool.demand(warm, view.outside).desired,
@@ -56,7 +58,8 @@ function addressMessage(state: NodeState, address: PoolAddress, bootMs: number):
   };
 }
 
-function stateNumber({ readyEnis, pool }: NodeState, address: PoolAddress): number {
+function stateNumber({ readyEnis, pool, heldIps }: NodeState, address: PoolAddress): number {
+  if (address.state === 'withdrawn' && heldIps.has(address.ip)) return ADDRESS_STATE.ADDRESS_STATE_UNREADY;
   switch (address.state) {
     case 'leased':
       return ADDRESS_STATE.ADDRESS_STATE_IN_USE;

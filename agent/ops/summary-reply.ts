@@ -1,3 +1,4 @@
+import type { GrWiring } from '../../dataplane/network.ts';
 import type { SummaryReplyInit } from '../api/ops-messages.ts';
 import type { CniFailure } from '../cni-failure.ts';
 import type { NodeState } from '../node-state.ts';
@@ -32,6 +33,8 @@ export type SummaryView = {
   readonly startedMs: number;
   readonly nodeName: string;
   readonly supplySource: string;
+  /** How new GlobalRoute Pods are wired. */
+  readonly grWiring: GrWiring;
   readonly journalOrigin: string;
   readonly status: CniFailure | undefined;
   readonly metrics: readonly MetricSamples[];
@@ -70,6 +73,23 @@ export function summaryReply(state: NodeState, view: SummaryView): SummaryReplyI
     forcedReuse: total('tke_eni_forced_reuse_total'),
     watchers: view.watchers,
     supplyEpoch: Math.max(0, state.supply?.epoch ?? 0),
+    bridge: state.isBridgeUsed ? bridgeMessage(state, view.grWiring) : undefined,
+  };
+}
+
+function bridgeMessage(state: NodeState, wiring: GrWiring): SummaryReplyInit['bridge'] {
+  const { isBridgeDefault, podCidrs, bridgePool, bridgeProblem, masquerade } = state;
+  const { total, leased } = bridgePool.counts();
+  return {
+    defaultNetwork: isBridgeDefault ? 'tke-bridge' : 'tke-route-eni',
+    podCidrs,
+    formerCidrs: state.formerBlocks(),
+    addresses: total,
+    inUse: leased,
+    problem: bridgeProblem ?? state.blockProblem() ?? '',
+    masquerade: masquerade?.isOn === true,
+    masqueradeWhy: masquerade?.why ?? 'it is not decided yet',
+    wiring,
   };
 }
 

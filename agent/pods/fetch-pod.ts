@@ -5,8 +5,8 @@ import type { PodIdentity } from '../pool/lease-static.ts';
 import { type PodRecord, podUidOf } from './pod-record.ts';
 import type { PodView } from './pod-view.ts';
 
-/** A lookup that gave no answer, and why. */
-export type LookupFailure = { readonly why: string };
+/** A lookup that gave no answer, and why. `isAbsent`: the API server answered that it has no such Pod. */
+export type LookupFailure = { readonly why: string; readonly isAbsent?: true };
 
 /** The result of reading a Pod from the API server. */
 type PodAnswer = { readonly pod: KubeObject } | LookupFailure;
@@ -41,9 +41,9 @@ export async function fetchPod(
   );
   try {
     const pod = await kube.get(PODS, { namespace, name }, AbortSignal.any([signal, timeout.signal]));
-    if (pod === undefined) return { why: 'the API server knows no such Pod' };
+    if (pod === undefined) return { why: 'the API server knows no such Pod', isAbsent: true };
     const isAnother = uid !== '' && podUidOf(pod.metadata) !== uid;
-    return isAnother ? { why: 'the API server knows another Pod of its name' } : { pod };
+    return isAnother ? { why: 'the API server knows another Pod of its name', isAbsent: true } : { pod };
   } catch (error) {
     const failure = error instanceof Error ? error.message : String(error);
     return {

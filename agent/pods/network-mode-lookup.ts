@@ -1,16 +1,22 @@
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import type { RecordedPod } from '../journal/journal-content.ts';
 import type { PodIdentity } from '../pool/lease-static.ts';
 import { fetchPod, findCachedPod, type LookupFailure } from './fetch-pod.ts';
-import { type PodRecord, podRecordOf } from './pod-record.ts';
+import { podRecordOf } from './pod-record.ts';
 import type { PodView } from './pod-view.ts';
+import type { RecordedPods } from './recorded-pods.ts';
 
 /** How a Pod is connected to the VPC. */
 export type NetworkMode = {
-  /** Undefined: as its network configuration says. */
-  readonly isDirect: boolean | undefined;
+  /** Undefined: as its network configuration and the default of the node say. */
+  readonly network: 'route-eni' | 'direct-eni' | 'bridge' | undefined;
   /** A whole ENI for it must have its own claim. */
   readonly needsClaim: boolean;
+  /** Why no network can be chosen by its annotation: its ADD fails. */
+  readonly fault?: string;
+  /** The name in its annotation, when it is a valid one and none of our networks. */
+  readonly otherNetwork?: string;
 };
 
 /** Looks up how a Pod is connected to the VPC. */
@@ -21,7 +27,7 @@ export type NetworkModeLookup = {
   fetch(pod: PodIdentity, signal: AbortSignal): Promise<NetworkMode | LookupFailure>;
 };
 
-const AS_CONFIGURED: NetworkMode = { isDirect: undefined, needsClaim: false };
+const AS_CONFIGURED: NetworkMode = { network: undefined, needsClaim: false };
 
 /** Without a cluster the network configuration alone decides. */
 export const NO_NETWORK_MODE_LOOKUP: NetworkModeLookup = {
@@ -29,10 +35,11 @@ export const NO_NETWORK_MODE_LOOKUP: NetworkModeLookup = {
   fetch: async () => AS_CONFIGURED,
 };
 
-/** Looks Pods up in the cache of the node's Pods, and in the API server. */
+/** Looks Pods up in the cache of the node's Pods, in the API server, and where that does not answer in the journal. */
 export function openNetworkModeLookup(
   kube: Pick<KubeClient, 'get'>,
   view: Pick<PodView, 'find'>,
+  recorded: Pick<RecordedPods, 'findUnanswered'>,
   clock: Clock,
 ): NetworkModeLookup {
   return {
@@ -42,20 +49,20 @@ export function openNetworkModeLookup(
     },
     fetch: async (pod, signal) => {
       const answer = await fetchPod(kube, clock, pod, signal);
-      return 'why' in answer ? answer : networkModeOf(podRecordOf(answer.pod));
+      if ('pod' in answer) return networkModeOf(podRecordOf(answer.pod));
+      const found = recorded.findUnanswered(pod, answer);
+      return found === undefined ? answer : networkModeOf(found);
     },
   };
 }
 
-/**
- * Returns the network mode of a Pod. A Pod that requests another network only, and has an ADD here all the same, gets
- * what the configuration says.
- */
-function networkModeOf(record: PodRecord | undefined): NetworkMode {
+function networkModeOf(record: RecordedPod | undefined): NetworkMode {
   if (record === undefined) return AS_CONFIGURED;
   return {
-    isDirect: record.direct === undefined ? undefined : true,
+    network: record.direct === undefined ? record.network : 'direct-eni',
     // Where the configuration selects a whole ENI, one that was not prepared would have the node's security groups.
     needsClaim: record.direct === 'own' || record.isStatic === true || record.requestsGroups === true,
+    ...(record.networkFault === undefined ? {} : { fault: record.networkFault }),
+    ...(record.otherNetwork === undefined ? {} : { otherNetwork: record.otherNetwork }),
   };
 }

@@ -1,9 +1,10 @@
 import { readEipRequest } from '../../crd/eip-request.ts';
 import { DIRECT_ENI_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
 import { isStaticPod } from '../../crd/pod-network-request.ts';
-import { readNetworks } from '../../crd/pod-networks.ts';
+import { ACCEPTED_NETWORKS, type PodNetworks, readPodNetworks } from '../../crd/pod-networks.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { Faults, isRecord } from '../../runtime/decode.ts';
+import { limitText } from '../../runtime/limit-text.ts';
 
 /** What the agent caches of a Pod of its node that may have an address of ours. */
 export type PodRecord = {
@@ -20,6 +21,12 @@ export type PodRecord = {
   readonly requestsEip?: true;
   /** It gets a whole ENI: any of the pool, or one with its own claim. Absent: it shares an ENI. */
   readonly direct?: 'pool' | 'own';
+  /** The network that its annotation names, a shared ENI or the bridge; absent: `direct`, or as the node's default. */
+  readonly network?: 'route-eni' | 'bridge';
+  /** Why no network can be chosen by its annotation; its ADD fails with this text. */
+  readonly networkFault?: string;
+  /** The name in its annotation that is none of our networks; there is a fault too, for where no other plugin is called. */
+  readonly otherNetwork?: string;
   /** It requests security groups. An ENI that is shared, or that was not prepared for it, does not have them. */
   readonly requestsGroups?: true;
   /** The addresses in its status. */
@@ -35,22 +42,19 @@ export function podUidOf({ annotations, uid }: KubeObject['metadata']): string {
 }
 
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
-const SHARED_ENI = 'tke-route-eni';
-const WHOLE_ENI = 'tke-direct-eni';
-
 /**
- * Extracts what the agent caches of a Pod; undefined for one that has no address of ours: in the host's network, in
- * another network by its annotation, or ended.
+ * Extracts what the agent caches of a Pod; undefined for one that has no address of ours: in the host's network, or
+ * ended.
  */
 export function podRecordOf({ metadata, ...pod }: KubeObject): PodRecord | undefined {
   const [spec, status] = [recordOf(pod['spec']), recordOf(pod['status'])];
   const phase = status['phase'];
   if (spec['hostNetwork'] === true || phase === 'Succeeded' || phase === 'Failed') return undefined;
-  const networksText = metadata.annotations?.[POD_ANNOTATION.networks] ?? '';
-  const networks = readNetworks(networksText);
+  const networks = readPodNetworks(metadata.annotations?.[POD_ANNOTATION.networks]);
+  const networkFault = faultOf(networks);
+  const name = networks.kind === 'named' ? networks.name : undefined;
   // As in ipamd: without that annotation its resources decide.
-  const isDirect = networks.includes(WHOLE_ENI) || (networksText.trim() === '' && requestsWholeEni(spec));
-  if (networksText.trim() !== '' && !networks.includes(SHARED_ENI) && !isDirect) return undefined;
+  const isDirect = name === 'tke-direct-eni' || (networks.kind === 'default' && requestsWholeEni(spec));
   return {
     namespace: metadata.namespace ?? '',
     name: metadata.name,
@@ -60,10 +64,26 @@ export function podRecordOf({ metadata, ...pod }: KubeObject): PodRecord | undef
     ...(isStaticPod(metadata.annotations) ? { isStatic: true } : {}),
     ...(requestsEip(metadata.annotations) ? { requestsEip: true } : {}),
     ...(requestsGroups(metadata.annotations) ? { requestsGroups: true } : {}),
+    ...(name === 'tke-route-eni' ? { network: 'route-eni' } : {}),
+    ...(name === 'tke-bridge' ? { network: 'bridge' } : {}),
+    ...(networkFault === undefined ? {} : { networkFault }),
+    ...(networks.kind === 'other' ? { otherNetwork: networks.name } : {}),
     ...(isDirect ? { direct: needsClaim(metadata.annotations) ? 'own' : 'pool' } : {}),
     ips: ipsOf(status),
   };
 }
+
+function faultOf(networks: PodNetworks): string | undefined {
+  if (networks.kind === 'refused') return faultText(networks.expected, networks.got);
+  return networks.kind === 'other' ? faultText(`one of ${ACCEPTED_NETWORKS}`, networks.name) : undefined;
+}
+
+function faultText(expected: string, got: string): string {
+  return `${POD_ANNOTATION.networks}: expected ${expected}, got ${JSON.stringify(limitText(got, MAX_GOT))}`;
+}
+
+/** Most characters of the annotation in a fault. */
+const MAX_GOT = 128;
 
 function requestsWholeEni({ containers }: Readonly<Record<string, unknown>>): boolean {
   return (Array.isArray(containers) ? containers : []).some((container: unknown) => {

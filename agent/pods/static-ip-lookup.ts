@@ -4,6 +4,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { PodIdentity } from '../pool/lease-static.ts';
 import { fetchPod, findCachedPod, type LookupFailure } from './fetch-pod.ts';
 import type { PodView } from './pod-view.ts';
+import type { RecordedPods } from './recorded-pods.ts';
 
 /** Looks up whether a Pod has a static IP, so that it gets that address and no other. */
 export type StaticIpLookup = {
@@ -16,10 +17,11 @@ export type StaticIpLookup = {
 /** Without a cluster the supply alone decides: a Pod without a claim mark has no static IP. */
 export const NO_STATIC_IP_LOOKUP: StaticIpLookup = { cached: () => undefined, fetch: async () => false };
 
-/** Looks Pods up in the cache of the node's Pods, and in the API server. */
+/** Looks Pods up in the cache of the node's Pods, in the API server, and where that does not answer in the journal. */
 export function openStaticIpLookup(
   kube: Pick<KubeClient, 'get'>,
   view: Pick<PodView, 'find'>,
+  recorded: Pick<RecordedPods, 'findUnanswered'>,
   clock: Clock,
 ): StaticIpLookup {
   return {
@@ -29,7 +31,9 @@ export function openStaticIpLookup(
     },
     fetch: async (pod, signal) => {
       const answer = await fetchPod(kube, clock, pod, signal);
-      return 'why' in answer ? answer : isStaticPod(answer.pod.metadata.annotations);
+      if ('pod' in answer) return isStaticPod(answer.pod.metadata.annotations);
+      const found = recorded.findUnanswered(pod, answer);
+      return found === undefined ? answer : found.isStatic === true;
     },
   };
 }

@@ -19,7 +19,9 @@ export function desiredState(
   return planNode(
     node,
     enis,
-    activePods(state, links).filter(({ kind, eniTable }) => kind === 'direct-eni' || tables.has(eniTable)),
+    activePods(state, links).filter(
+      (pod) => pod.kind === 'direct-eni' || pod.kind === 'bridge' || tables.has(pod.eniTable),
+    ),
   );
 }
 

@@ -65,6 +65,8 @@ export class ForeignChanges {
     if (wasOurs && nowMs - this.#lostAtMs < LOST_MS) return true;
     switch (operation.kind) {
       case 'set-link':
+      case 'set-port':
+      case 'make-bridge':
       case 'set-sysctl':
       case 'replace-neigh':
       case 'delete-neigh':

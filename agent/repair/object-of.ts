@@ -19,6 +19,12 @@ export function objectOf(operation: Operation, ifindexOf: (ifname: string) => nu
       const { path } = operation.key;
       return `sysctl ${sysctlName(operation.key)} ${path[2] === 'conf' ? (ifindexOf(path[3] ?? '') ?? '') : ''}`;
     }
+    case 'make-bridge':
+    case 'delete-bridge':
+      // Not the link: one pass makes it and sets it up, which counts as one repair of each.
+      return `bridge ${operation.bridge.ifindex}`;
+    case 'set-port':
+      return `port ${operation.ifindex}`;
     case 'set-link':
       return `link ${operation.ifindex}`;
     case 'add-address':

@@ -16,6 +16,7 @@ function scopeOf(operation: Operation): readonly string[] {
       return conf !== 'conf' || ifname === 'all' || ifname === 'default' ? [] : [nameKey(ifname)];
     }
     case 'set-link':
+    case 'set-port':
       return [linkKey(operation.ifindex), nameKey(operation.ifname)];
     case 'add-address':
     case 'delete-address':
@@ -33,6 +34,9 @@ function scopeOf(operation: Operation): readonly string[] {
     case 'replace-neigh':
     case 'delete-neigh':
       return [linkKey(operation.neigh.ifindex), operation.neigh.dst];
+    case 'make-bridge':
+    case 'delete-bridge':
+      return [linkKey(operation.bridge.ifindex), nameKey(operation.bridge.ifname)];
     case 'load-nft':
       return [];
   }

@@ -8,9 +8,11 @@ import { type Operation, renderOperation, summarizeOperation } from '../../datap
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { findReturnedNics, locateDirectNics, type NicKernel } from '../direct/locate-direct-nics.ts';
+import { countEnis } from '../eni/count-enis.ts';
 import type { HostLink } from '../eni/locate-enis.ts';
 import { syncEnis } from '../eni/sync-enis.ts';
 import type { Journal } from '../journal/journal-content.ts';
+import type { FoundStateRecorder } from '../node/found-state.ts';
 import type { PlannedListener } from '../node/node-record-writer.ts';
 import type { NodeState } from '../node-state.ts';
 import type { Metrics } from '../observability/metrics.ts';
@@ -20,11 +22,14 @@ import type { FightDetector } from './fight-detector.ts';
 import type { ForeignChanges } from './foreign-changes.ts';
 import { objectOf } from './object-of.ts';
 import { findOwner, reliesOn } from './operation-scope.ts';
+import { restoreLeftLinks } from './restore-left-links.ts';
 
 /** The functions of the node's kernel that reconciling needs. */
 export type HostKernel = NicKernel & {
   /** Links of the host's namespace. */
   links(): readonly HostLink[];
+  /** A setting below /proc/sys; undefined when there is none. */
+  sysctl(path: readonly string[]): string | undefined;
   /** Reads the nftables table; the result is passed to `observe`. Runs nft, a child process, after `invalidateNft` only. */
   readNft(desired: HostState): Promise<ObservedHost['nft']>;
   /** Makes the next `readNft` read the kernel. */
@@ -46,6 +51,8 @@ export type ReconcileDeps = {
   readonly state: NodeState;
   readonly journal: Journal;
   readonly kernel: HostKernel;
+  /** What we set on the node, and what was there before. */
+  readonly found: Pick<FoundStateRecorder, 'current' | 'forget'>;
   readonly fights: FightDetector;
   readonly foreignChanges: ForeignChanges;
   /** The node as planned now; undefined while it has no primary interface. */
@@ -93,7 +100,9 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
   const desired = planned(deps, node, links);
   const observed = kernel.observe(desired, nft);
   const { operations: differing, conflicts } = diffHost(desired, observed);
-  const operations = [...locateDirectNics(state, kernel, links), ...differing];
+  const idleNics = locateDirectNics(state, kernel, links);
+  const left = leftOperations(deps, desired, observed, links, node.primary.ifindex);
+  const operations = [...idleNics, ...differing, ...left];
   const nameObject = namerOf(links);
   const allowed = withoutPaused(deps, operations, nameObject, cause);
   const generation = state.kernelGeneration;
@@ -118,6 +127,25 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
   const paused = leftOut(operations, allowed);
   const isStale = generation !== state.kernelGeneration && allowed.length > 0;
   return { done, failed, paused, conflicts, isStale, ...recheck(deps) };
+}
+
+/**
+ * Decides what is undone on links that are no ENI any more, and erases the records of what is over. Nothing without a
+ * supply, or while some object could not be read: then it is not known what is still planned.
+ */
+function leftOperations(
+  { state, kernel, found }: ReconcileDeps,
+  desired: HostState,
+  observed: ObservedHost,
+  links: readonly HostLink[],
+  primaryIfindex: number,
+): readonly Operation[] {
+  if (state.supply === undefined || (observed.unreadable ?? []).length > 0) return [];
+  const inUse = new Set([primaryIfindex, ...[...state.directNics.values()].map(({ ifindex }) => ifindex)]);
+  const view = { links, addressesOn: kernel.addressesOn, sysctl: kernel.sysctl };
+  const { operations, settled } = restoreLeftLinks(found.current(), desired, inUse, view);
+  found.forget(settled);
+  return operations;
 }
 
 /** Says when the next wait ends; forgets what is long over. */
@@ -237,17 +265,20 @@ function updateReadiness(
   state.readyEnis.clear();
   for (const eni of state.enis.values()) {
     const problem = problemOf(eni, observed, failed, unsettled);
+    // Refused, and here for its Pods alone: that it works for them does not end the refusal.
+    const isRefused = state.eniProblems.get(eni.eniId)?.kind === 'refused';
     if (problem === undefined) {
-      state.eniProblems.delete(eni.eniId);
+      if (!isRefused) state.eniProblems.delete(eni.eniId);
       state.readyEnis.add(eni.eniId);
       if (!before.has(eni.eniId))
         deps.log.info('ENI is ready', { eniId: eni.eniId, link: eni.ifname, table: eni.table });
     } else {
-      state.eniProblems.set(eni.eniId, { eniId: eni.eniId, ...problem });
+      if (!isRefused) state.eniProblems.set(eni.eniId, { eniId: eni.eniId, ...problem });
       if (before.has(eni.eniId)) deps.log.warn('ENI is not ready', { eniId: eni.eniId, reason: problem.text });
     }
   }
-  deps.metrics.enis(state.readyEnis.size, state.eniProblems.size);
+  const counts = countEnis(state);
+  if (counts !== undefined) deps.metrics.enis(counts.ready, counts.missing);
   state.changed.notify();
 }
 

@@ -1,9 +1,20 @@
 import { isOurTable, OUR_PRIORITIES, PRIORITY, RTPROT_TKE_ENI, TABLE_MAIN } from '../../dataplane/numbers.ts';
-import type { LinkMessage } from '../../netlink/link-message.ts';
+import { bridgePortOf, type LinkMessage } from '../../netlink/link-message.ts';
 import type { MonitorEvent } from '../../netlink/monitor.ts';
 import type { NetconfMessage } from '../../netlink/netconf-message.ts';
-import { IFF_NOARP, IFF_UP } from '../../netlink/uapi/if-link.ts';
+import { IFF_NOARP, IFF_PROMISC, IFF_UP } from '../../netlink/uapi/if-link.ts';
 import { NETCONFA_IFINDEX_ALL } from '../../netlink/uapi/netconf.ts';
+
+/** What a host veth must have; `master`: ifindex of the bridge that it is a port of, with hairpin. */
+type WatchedVeth = {
+  readonly group: number;
+  readonly mtu: number;
+  readonly mac: string;
+  readonly master?: number;
+};
+
+/** `mac` is absent where another program made the bridge. */
+type WatchedBridge = { readonly ifindex: number; readonly name: string; readonly mtu: number; readonly mac?: string };
 
 /** The kernel objects whose changes may call for a repair. */
 export type WatchedObjects = {
@@ -11,8 +22,10 @@ export type WatchedObjects = {
   readonly ifindexes: ReadonlySet<number>;
   /** MACs of the supply's ENIs, lower case. */
   readonly macs: ReadonlySet<string>;
-  /** The group, MTU and MAC that each of our host veths must have, by ifindex. */
-  readonly veths: ReadonlyMap<number, { readonly group: number; readonly mtu: number; readonly mac: string }>;
+  /** What each of our host veths must have, by ifindex. */
+  readonly veths: ReadonlyMap<number, WatchedVeth>;
+  /** What the bridge of GlobalRoute Pods must have. A link that gets its name may be in its place. Absent: none is planned. */
+  readonly bridge?: WatchedBridge;
   /** Addresses of active Pods, as host prefixes ('10.0.0.5/32'). */
   readonly podPrefixes: ReadonlySet<string>;
 };
@@ -23,14 +36,20 @@ const RT_SCOPE_LINK = 253;
  * Tells whether a change by others may mean that the kernel no longer holds what is planned. What the kernel does itself
  * (sender 0), such as deleting the routes of a link that a DEL deletes, is checked against the Pods that are active then. What a
  * process does with our protocol number is always worth a pass.
+ * @param isPortNow whether the link of this index is in its bridge, with hairpin, at this moment: asked about a port whose
+ * notification says otherwise. A port is born without hairpin, and is in no place while its ADD goes on.
  */
-export function isRelevant(event: MonitorEvent, watched: WatchedObjects): boolean {
+export function isRelevant(
+  event: MonitorEvent,
+  watched: WatchedObjects,
+  isPortNow: (ifindex: number) => boolean,
+): boolean {
   switch (event.kind) {
     case 'overrun':
     case 'nftables':
       return true;
     case 'link':
-      return isRelevantLink(event, watched);
+      return isRelevantLink(event, watched, isPortNow);
     case 'address':
       // The kernel gives each new link a link-local address, also the links of our Pods.
       return watched.ifindexes.has(event.message.ifindex) && event.message.scope !== RT_SCOPE_LINK;
@@ -45,20 +64,37 @@ export function isRelevant(event: MonitorEvent, watched: WatchedObjects): boolea
   }
 }
 
-function isRelevantLink({ op, message }: MonitorEvent & { readonly kind: 'link' }, watched: WatchedObjects): boolean {
+function isRelevantLink(
+  { op, message }: MonitorEvent & { readonly kind: 'link' },
+  watched: WatchedObjects,
+  isPortNow: (ifindex: number) => boolean,
+): boolean {
   if (op === 'del') return watched.ifindexes.has(message.ifindex);
   const veth = watched.veths.get(message.ifindex);
   if (veth !== undefined) {
     const { group, mtu, address, flags } = message;
     const isChanged = group !== veth.group || mtu !== veth.mtu || (address !== undefined && address !== veth.mac);
-    return isChanged || (flags & (IFF_UP | IFF_NOARP)) !== IFF_UP || isSlave(message);
+    if (isChanged || (flags & (IFF_UP | IFF_NOARP)) !== IFF_UP) return true;
+    // The place of a port leaves no trace elsewhere, as routes do: what it is now decides.
+    return !isInPlace(message, veth) && (veth.master === undefined || !isPortNow(message.ifindex));
   }
+  const { bridge } = watched;
+  if (bridge !== undefined && message.ifindex === bridge.ifindex) return !isAsPlanned(message, bridge);
+  if (bridge !== undefined && message.ifname === bridge.name) return true;
   return watched.ifindexes.has(message.ifindex) || watched.macs.has(message.address ?? '');
 }
 
-/** Tells whether a link is in a bridge, bond or VRF. */
-function isSlave({ master = 0 }: LinkMessage): boolean {
-  return master !== 0;
+/** Tells whether a link is in its bridge, with hairpin, or in no bridge, bond or VRF where it should be in none. */
+function isInPlace(message: LinkMessage, veth: WatchedVeth): boolean {
+  if ((message.master ?? 0) !== (veth.master ?? 0)) return false;
+  return veth.master === undefined || bridgePortOf(message)?.mode === 1;
+}
+
+/** The kernel notifies of the bridge whenever a Pod comes or goes. */
+function isAsPlanned({ ifname, mtu, group, master, address, flags }: LinkMessage, bridge: WatchedBridge): boolean {
+  const isSame = ifname === bridge.name && mtu === bridge.mtu && group === 0 && (master ?? 0) === 0;
+  const hasMac = bridge.mac === undefined || address === undefined || address === bridge.mac;
+  return isSame && hasMac && (flags & (IFF_UP | IFF_NOARP | IFF_PROMISC)) === IFF_UP;
 }
 
 function isRelevantRoute(

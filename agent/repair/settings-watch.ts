@@ -91,12 +91,13 @@ export function openSettingsWatch(deps: SettingsWatchDeps): SettingsWatch {
 }
 
 /** Names and indexes of the links that settings are planned for, as they were when they were planned. */
-function indexesOf({ plannedEnis, leases }: NodeState, { primary }: NodeNetwork): ReadonlyMap<string, number> {
+function indexesOf({ plannedEnis, leases }: NodeState, { primary, bridge }: NodeNetwork): ReadonlyMap<string, number> {
   const veths = [...leases.values()].flatMap(({ hostVeth }) =>
     hostVeth?.ifindex === undefined ? [] : [[hostVeth.name, hostVeth.ifindex] as const],
   );
   return new Map([
     [primary.ifname, primary.ifindex],
+    ...(bridge === undefined ? [] : [[bridge.name, bridge.ifindex] as const]),
     ...plannedEnis.map(({ ifname, ifindex }) => [ifname, ifindex] as const),
     ...veths,
   ]);

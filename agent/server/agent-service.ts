@@ -79,6 +79,9 @@ async function add(
     signal,
   );
   if (outcome.kind === 'failed') return { error: outcome.failure };
+  if (outcome.kind === 'delegated') {
+    return { error: outcome.failure, delegate: { network: outcome.network, confDir: outcome.confDir } };
+  }
   return { attachment: attachmentOf(outcome.lease, useCases.addressing(outcome.lease)) };
 }
 

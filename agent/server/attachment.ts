@@ -1,5 +1,6 @@
 import { sideName } from '../../dataplane/host-veth-name.ts';
 import { POD_GATEWAY_IPV4, POD_GATEWAY_IPV6 } from '../../dataplane/numbers.ts';
+import { blockOf, podCidrOf } from '../../dataplane/pod-cidr.ts';
 import type { InitOf } from '../api/codec.ts';
 import type { ATTACHMENT } from '../api/messages.ts';
 import type { Family, Lease, LeasedNic } from '../journal/lease.ts';
@@ -17,6 +18,7 @@ const NO_INTERFACE = -1;
 /** Builds what the runtime gets for a lease: the same for ADD, a repeated ADD and CHECK. */
 export function attachmentOf(lease: Lease, enis: readonly EniAddressing[]): InitOf<typeof ATTACHMENT> {
   if (lease.nic !== undefined) return direct(lease, lease.nic);
+  if (lease.block !== undefined && lease.block.wiring === 'bridge') return onBridge(lease, lease.block.cidr);
   return lease.plugin === 'ipam' ? addressesOnly(lease, enis) : wired(lease);
 }
 
@@ -33,6 +35,21 @@ function wired(lease: Lease): InitOf<typeof ATTACHMENT> {
       eniId,
     })),
     routes: lease.addresses.map(({ family }) => ({ dst: ANY[family], gw: POD_GATEWAY[family] })),
+  };
+}
+
+/** Builds the reply for a Pod on the bridge: its address in its block, whose first address is the gateway. */
+function onBridge(lease: Lease, cidr: string): InitOf<typeof ATTACHMENT> {
+  const { gateway, prefixLength } = blockOf(podCidrOf(cidr));
+  const { interfaces = [] } = wired(lease);
+  return {
+    interfaces,
+    ips: lease.addresses.map(({ ip, eniId }) => ({
+      address: `${ip}/${prefixLength}`,
+      ...{ gateway, eniId },
+      interfaceIndex: CONTAINER_INDEX,
+    })),
+    routes: [{ dst: ANY[4], gw: gateway }],
   };
 }
 

@@ -2,7 +2,7 @@ import { lstatSync, rmSync } from 'node:fs';
 import { createServer as createTcpServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
-  Server,
+  type Server,
   ServerCredentials,
   type ServiceDefinition,
   type sendUnaryData,
@@ -12,6 +12,7 @@ import {
 import { listenOn } from '../../runtime/listen-on.ts';
 import { AGENT_SERVICE } from '../api/service.ts';
 import { createHealth, type Health } from './health.ts';
+import { type ConnectionLimits, createLimitedServer } from './limited-server.ts';
 import { publishSocket } from './unix-socket.ts';
 
 /** A server that accepts calls. */
@@ -34,16 +35,12 @@ const IDLE_MS = 5 * 60_000;
 const TCP_IDLE_MS = 30_000;
 
 /** What peers of one address may hold at once. */
-type PeerLimits = {
-  /** Longest request, bytes. */
-  readonly requestBytes: number;
-  /** Most calls at once on one connection. An executable makes one. */
-  readonly streams: number;
+type PeerLimits = Omit<ConnectionLimits, 'idleMs'> & {
   /** Most calls in flight. A peer may end a stream and begin the next one while the call of the first still runs. */
   readonly calls: number;
 };
 
-/** Only root opens the unix socket. A GC of a full node names a thousand attachments; a kubelet starts some hundred Pods at once. */
+/** Only root opens the unix socket. An executable makes one call. A GC of a full node names a thousand attachments; a kubelet starts some hundred Pods at once. */
 const SOCKET_LIMITS: PeerLimits = { requestBytes: 1 << 20, streams: 64, calls: 512 };
 /**
  * All connections together hold at most 64 MiB of requests; the agent's memory limit is 320 MiB. The calls are counted
@@ -85,11 +82,7 @@ export async function serveGrpc(
   const health = createHealth();
   const createServer = ({ requestBytes, streams, calls }: PeerLimits, connectionIdleMs: number): CountedServer => {
     const inFlight = countInFlight(implementation, calls);
-    const server = new Server({
-      'grpc.max_receive_message_length': requestBytes,
-      'grpc.max_concurrent_streams': streams,
-      'grpc.max_connection_idle_ms': connectionIdleMs,
-    });
+    const server = createLimitedServer({ requestBytes, streams, idleMs: connectionIdleMs });
     server.addService(AGENT_SERVICE as ServiceDefinition, inFlight.implementation);
     server.addService(health.definition, health.implementation);
     return { server, idle: inFlight.idle };

@@ -1,28 +1,40 @@
-import { type NodeOwn, refusalsOfEni } from '../../crd/eni-refusals.ts';
+import { type CheckedEni, gatewaysOf, type NodeOwn, refusalsOfEni } from '../../crd/eni-refusals.ts';
 import type { EniPrimaryAddress, Supply, SupplyEni } from '../journal/supply.ts';
 import { findPrimary, type HostView } from '../node-network.ts';
+import { type AddedHere, whyForeignMac } from './foreign-macs.ts';
+import { nextHopsOf } from './node-peers.ts';
+import { type EniInUse, whyContradicted } from './why-contradicted.ts';
 
 /** What of a supply the node does not take: a whole ENI, or one of its addresses (`ip`). */
 export type SupplyRefusal = { readonly eniId: string; readonly ip?: string; readonly text: string };
 
+/** What decides apart from the kernel. */
+type KnownOfNode = {
+  /** Name of the primary interface if it is configured. */
+  readonly primaryName?: string | undefined;
+  /** Addresses of servers that the node needs, with what each is. */
+  readonly servers?: ReadonlyMap<string, string>;
+  /** Addresses that we added to links. */
+  readonly added?: readonly AddedHere[];
+  /** Shared ENIs whose addresses Pods have. */
+  readonly inUse?: readonly EniInUse[];
+};
+
 /**
  * Takes out of a supply what the node must not get: ENIs and addresses that are its own, or that no Pod can have. The
  * rest of the supply is untouched.
- * @param primaryName Name of the primary interface if it is configured.
  */
 export function refuseSupply(
   supply: Supply,
   host: HostView,
-  primaryName: string | undefined,
+  node: KnownOfNode = {},
 ): { readonly supply: Supply; readonly refusals: readonly SupplyRefusal[] } {
   const refusals: SupplyRefusal[] = [];
-  const ownOf = ownNetwork(supply, host, primaryName);
-  const isRefused = (
-    { eniId, mac, primary }: CheckedHere,
-    ips: readonly string[],
-  ): ReadonlyMap<string, string> | true => {
-    const families = primary.map(({ ip, gateway, subnetCidr }) => ({ primaryIp: ip, gateway, subnetCidr }));
-    const { whole, addresses } = refusalsOfEni({ mac, families, addresses: ips }, ownOf(mac));
+  const ownOf = ownNetwork(supply, host, node);
+  const isRefused = (eni: CheckedHere, ips: readonly string[]): ReadonlyMap<string, string> | true => {
+    const { eniId, mac } = eni;
+    const { whole: fault, addresses } = refusalsOfEni({ mac, families: familiesOf(eni), addresses: ips }, ownOf(eni));
+    const whole = whyContradicted(eni, node.inUse ?? [], host.links) ?? fault;
     if (whole !== undefined) refusals.push({ eniId, text: `refused: ${whole}` });
     for (const [ip, why] of addresses) refusals.push({ eniId, ip, text: `address ${ip} refused: it is ${why}` });
     return whole === undefined ? addresses : true;
@@ -43,15 +55,37 @@ export function refuseSupply(
 
 type CheckedHere = { readonly eniId: string; readonly mac: string; readonly primary: readonly EniPrimaryAddress[] };
 
-function ownNetwork(supply: Supply, host: HostView, primaryName: string | undefined): (mac: string) => NodeOwn {
-  const suppliedMacs = new Set([...supply.enis, ...(supply.direct?.enis ?? [])].map(({ mac }) => mac));
+function ownNetwork(
+  supply: Supply,
+  host: HostView,
+  { primaryName, servers = new Map(), added = [], inUse = [] }: KnownOfNode,
+): (eni: CheckedHere) => NodeOwn {
+  const enis: readonly CheckedHere[] = [...supply.enis, ...(supply.direct?.enis ?? [])];
+  const suppliedMacs = new Set([...enis, ...inUse].map(({ mac }) => mac));
   // Without the supply's ENIs no default route may be left: then the supply names the primary interface itself.
   const primary = findPrimary(host, primaryName, suppliedMacs) ?? findPrimary(host, primaryName, new Set());
   const macOf = new Map(host.links.map(({ ifindex, address }) => [ifindex, address ?? '']));
   const primaryMac = primary === undefined ? undefined : macOf.get(primary.ifindex);
-  const macs = new Set(primaryMac === undefined ? [] : [primaryMac]);
-  return (mac) => {
-    const others = host.addresses.filter(({ ifindex }) => ifindex === primary?.ifindex || macOf.get(ifindex) !== mac);
-    return { macs, addresses: new Set(others.map(({ local, address }) => local ?? address)) };
+  const gateways = enis.flatMap((eni) => gatewaysOf(familiesOf(eni)));
+  const peers = new Map([...servers, ...nextHopsOf(host.mainRoutes), ...gateways]);
+  // What we added to a link that this supply does not name is about to go.
+  const addedKeys = new Set(added.map(({ ifindex, prefix }) => `${ifindex} ${prefix}`));
+  const addresses = host.addresses.filter(
+    ({ ifindex, local, address, prefixlen }) =>
+      suppliedMacs.has(macOf.get(ifindex) ?? '') || !addedKeys.has(`${ifindex} ${local ?? address}/${prefixlen}`),
+  );
+  return (eni) => {
+    const { mac } = eni;
+    const others = addresses.filter(({ ifindex }) => ifindex === primary?.ifindex || macOf.get(ifindex) !== mac);
+    const foreign = mac === primaryMac ? "the node's primary interface" : whyForeignMac(eni, host, added);
+    return {
+      macs: new Map(foreign === undefined ? [] : [[mac, foreign]]),
+      addresses: new Set(others.map(({ local, address }) => local ?? address)),
+      peers,
+    };
   };
+}
+
+function familiesOf({ primary }: CheckedHere): CheckedEni['families'] {
+  return primary.map(({ ip, gateway, subnetCidr }) => ({ primaryIp: ip, gateway, subnetCidr }));
 }

@@ -4,6 +4,7 @@ import {
   type NodeEniInfo,
   WARM_TARGET_ANNOTATION,
 } from '../../crd/node-eni-config-fields.ts';
+import { nodeLimitsOf } from '../../crd/node-limits.ts';
 import { directSupplyOf } from '../direct/direct-supply.ts';
 import { familyOf } from '../journal/lease.ts';
 import type { EniPrimaryAddress, Supply, SupplyAddress, SupplyEni, WarmTargets } from '../journal/supply.ts';
@@ -42,11 +43,10 @@ function warmTargetsOf({ metadata, spec, status }: NodeEniConfigFields, settings
   };
   const min = targets.min ?? Math.min(DEFAULT_WARM_TARGET, targets.max ?? DEFAULT_WARM_TARGET);
   const max = Math.max(min, targets.max ?? DEFAULT_WARM_TARGET);
-  const maxEnis = settings.routeMaxAttach ?? spec?.maxRouteENI;
-  const maxIps = settings.maxIpPerEni ?? spec?.maxIPPerENI;
+  const { routeEnis, ipsPerEni } = nodeLimitsOf(spec, settings);
   return {
     ...{ min, max },
-    ...(maxEnis === undefined || maxIps === undefined ? {} : { limit: maxEnis * maxIps }),
+    ...(routeEnis === undefined || ipsPerEni === undefined ? {} : { limit: routeEnis * ipsPerEni }),
     ...(spec?.enableQuickRelease === true ? { isQuickRelease: true } : {}),
     ...(spec?.desiredRouteENIPodNum === undefined ? {} : { floor: spec.desiredRouteENIPodNum }),
     ...(status?.staticRouteENIIPs === undefined ? {} : { keptPlaces: status.staticRouteENIIPs }),

@@ -1,8 +1,12 @@
 import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { resolveHostPath } from '../../runtime/host-path.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { DEFAULT_DATA_DIR } from '../api/data-dir.ts';
 import { CONFLIST_FILE, removeConflist } from '../install/conflist.ts';
+import type { Lease } from '../journal/lease.ts';
 import { FOUND_STATE_FILE } from '../node/found-state.ts';
+import { openHostLocalFiles, removeUnusedFolder } from '../pod-cidr/host-local-files.ts';
 import { NEW_SUFFIX as NEW_SOCKET_SUFFIX } from '../server/unix-socket.ts';
 import type { Sweep } from './sweep.ts';
 
@@ -48,6 +52,43 @@ export async function removeState({ socket, stateDir, hostRoot }: StatePaths, sw
     const names = [basename(socket), basename(socket) + NEW_SOCKET_SUFFIX];
     removeMatching(dirname(socket), (name) => names.includes(name), sweep);
     for (const folder of new Set([stateDir, dirname(socket)])) removeFolder(folder, hostRoot, sweep);
+  });
+}
+
+/**
+ * Removes what the agent reserved with host-local, and the folder unless host-local used it: its own reservations are not
+ * ours. Idempotent.
+ */
+export async function removeReservations(
+  { hostRoot, grHostLocalDir: dir }: { readonly hostRoot: string; readonly grHostLocalDir: string },
+  leases: readonly Lease[],
+  log: Logger,
+  sweep: Sweep,
+): Promise<void> {
+  await sweep.step(dir, () => {
+    const files = openHostLocalFiles(hostRoot, dir, log);
+    for (const { addresses, containerId, block } of leases) {
+      if (block !== undefined) for (const { ip } of addresses) files.release({ ip, containerId });
+    }
+    if (removeUnusedFolder(hostRoot, dir)) sweep.removed('folder', dir);
+  });
+}
+
+/**
+ * Removes the folder in which the executables record networks that other plugins made. With Pods in such a network it stays:
+ * the records say by which plugins they end, to an agent that is installed again or to a person.
+ */
+export async function removeDelegations(hostRoot: string, sweep: Sweep): Promise<void> {
+  const dataDir = resolveHostPath(hostRoot, DEFAULT_DATA_DIR);
+  const folder = join(dataDir, 'delegates');
+  await sweep.step(folder, () => {
+    const records = namesIn(folder).filter((name) => name.endsWith('.json')).length;
+    if (records > 0) {
+      sweep.leave(`${join(DEFAULT_DATA_DIR, 'delegates')}: ${records} interfaces of Pods that other plugins made`);
+      return;
+    }
+    removeMatching(folder, (name) => name.endsWith('.tmp'), sweep);
+    for (const one of [folder, dataDir]) removeFolder(one, '/', sweep);
   });
 }
 

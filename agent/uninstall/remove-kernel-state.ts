@@ -7,8 +7,10 @@ import type { Kernel } from '../../dataplane/kernel.ts';
 import { findHostVeths } from '../../dataplane/make-veth.ts';
 import { isNftError } from '../../dataplane/nft-error.ts';
 import { nftDeleteCommands } from '../../dataplane/nft-table.ts';
+import { BRIDGE_NAME } from '../../dataplane/numbers.ts';
 import { observeNetns } from '../../dataplane/observe.ts';
 import { type Operation, renderOperation } from '../../dataplane/operation.ts';
+import { decideBridgeRemoval } from '../../dataplane/remove-bridge.ts';
 import { toAddress } from '../../dataplane/to-state.ts';
 import { isNetlinkError } from '../../netlink/netlink-error.ts';
 import type { KernelEvidence } from '../adopt/kernel-evidence.ts';
@@ -33,6 +35,14 @@ export async function removeKernelState(kernel: Kernel, traces: KernelTraces, sw
   await removeNftTable(kernel, sweep);
   const { operations } = diffHost(EMPTY_STATE, observeNetns(kernel, EMPTY_STATE));
   for (const operation of operations) await applyOne(kernel, operation, sweep);
+  await removeBridge(kernel, sweep);
+}
+
+/** Removes the bridge of GlobalRoute Pods, if we made it and nothing is on it. */
+async function removeBridge(kernel: Kernel, sweep: Sweep): Promise<void> {
+  const removal = decideBridgeRemoval(kernel.rtnetlink.link.list(), BRIDGE_NAME);
+  if (removal.kind === 'keep') sweep.leave(removal.why);
+  if (removal.kind === 'delete') await applyOne(kernel, { kind: 'delete-bridge', bridge: removal.bridge }, sweep);
 }
 
 async function removeLinks({ rtnetlink }: Kernel, { journal, evidence }: KernelTraces, sweep: Sweep): Promise<void> {

@@ -18,7 +18,13 @@ import { openSandboxes } from '../node/sandboxes.ts';
 import { refuseLiveSocket } from '../server/unix-socket.ts';
 import { describeLive, findLiveAttachments } from './find-live-attachments.ts';
 import { removeExecutables } from './remove-executables.ts';
-import { removeConfiguration, removeDevicePluginSockets, removeState } from './remove-files.ts';
+import {
+  removeConfiguration,
+  removeDelegations,
+  removeDevicePluginSockets,
+  removeReservations,
+  removeState,
+} from './remove-files.ts';
 import { type KernelTraces, removeKernelState } from './remove-kernel-state.ts';
 import { restoreSettings } from './restore-settings.ts';
 import { returnNics } from './return-nics.ts';
@@ -57,7 +63,9 @@ export async function uninstall(config: UninstallConfig, { clock, log }: Uninsta
       await removeKernelState(kernel, traces, sweep);
       const found = readFoundState(join(config.stateDir, FOUND_STATE_FILE), readBootId());
       await restoreSettings(kernel, found, sweep);
+      await removeReservations(config, traces.journal.leases, log, sweep);
       await removeDevicePluginSockets(config.kubeletDir, sweep);
+      await removeDelegations(config.hostRoot, sweep);
       // Evidence of what could not be removed stays for the next run.
       if (!sweep.hasFailed()) await removeState(config, sweep);
     } finally {

@@ -6,6 +6,7 @@ import type { EniNetwork, NodeNetwork, PodNetwork, RuleMode } from '../../datapl
 import { openNft } from '../../dataplane/nft.ts';
 import { observeHost } from '../../dataplane/observe.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
+import { podCidrOf } from '../../dataplane/pod-cidr.ts';
 import { createNetns, deleteNetns, type Netns } from '../../netlink/netns.ts';
 import { openRtnetlinkIn, type Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { openSysctl } from '../../sysctl/sysctl.ts';
@@ -13,13 +14,17 @@ import { ipForward } from '../../sysctl/sysctl-key.ts';
 import type { Child } from '../../test/support/child.ts';
 import { NetnsView } from '../../test/support/netns.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
+import { type GrPathSpec, layBridgePlugin, layGr } from './gr-path.ts';
 import { podMac, unwiredPod } from './pods.ts';
 
 /** Which kernel the packets go through. */
 export type PathSpec =
   | { readonly kind: 'ours'; readonly ruleMode: RuleMode; readonly pods: number }
   /** No rule of ours. `isTracked`: with connection tracking as ours needs it; `hasIdleRule`: with one policy rule that does nothing. */
-  | { readonly kind: 'plain'; readonly isTracked: boolean; readonly hasIdleRule?: boolean };
+  | { readonly kind: 'plain'; readonly isTracked: boolean; readonly hasIdleRule?: boolean }
+  /** As the node's own Pods: they leave by `eth5`, which stands for the primary. */
+  | GrPathSpec
+  | { readonly kind: 'bridge-plugin'; readonly hasIdleRule?: boolean };
 
 /** A Pod, a node, an ENI and what lies behind it: packets go one way, from the Pod to the far end. */
 export type Path = {
@@ -65,14 +70,25 @@ export async function openPath(spec: PathSpec): Promise<Path> {
   };
   try {
     for (const name of names) spaces.push(createNetns(name));
-    const [, node, , crowd] = spaces as [Netns, Netns, Netns, Netns];
+    const [pod, node, , crowd] = spaces as [Netns, Netns, Netns, Netns];
     const views = { pod: viewOf('pod'), node: viewOf('node'), far: viewOf('far') };
     await layLinks(views);
     using rtnetlink = openRtnetlinkIn(node);
     openSysctl(node).set(ipForward(), '1');
-    if (spec.kind === 'ours') await layOurs(spec, rtnetlink, { node, crowd });
-    else await layPlain(spec, views.node);
-    await layPodSide(views.pod);
+    if (spec.kind === 'gr' || spec.kind === 'bridge-plugin') {
+      await layWayOut(views.node);
+      if (spec.kind === 'gr') {
+        await layGr(spec, rtnetlink, { node, pod, primary: 'eth5', enis: [benchEni(6)] });
+      } else {
+        await layBridgePlugin(node, pod);
+        await layPeerRules(views.node, spec);
+      }
+    } else {
+      await layPodLink(views);
+      if (spec.kind === 'ours') await layOurs(spec, rtnetlink, { node, crowd });
+      else await layPlain(spec, views.node);
+      await layPodSide(views.pod);
+    }
     await start(views.far, 'udp-sink.ts');
     const sender = await start(views.pod, 'udp-sender.ts', FAR_IP);
     return { measure: (ms) => measure(sender, views.far, ms), close };
@@ -82,7 +98,7 @@ export async function openPath(spec: PathSpec): Promise<Path> {
   }
 }
 
-async function layLinks({ pod, node, far }: Views): Promise<void> {
+async function layLinks({ node, far }: Views): Promise<void> {
   await node.ipBatch([
     'link set lo up',
     'link add eth0 type veth peer name far0',
@@ -94,14 +110,19 @@ async function layLinks({ pod, node, far }: Views): Promise<void> {
         `link add eth${n} index ${n + 20} ${n === 5 ? `address ${MAC.eni}` : ''} type veth peer name far${n} netns ${far.name} ${n === 5 ? `address ${MAC.far}` : ''}`,
     ),
     ...ENI_NUMBERS.map((n) => `link set eth${n} up`),
-    `link add podlink address ${podMac.host} type veth peer name eth0 netns ${pod.name} address ${podMac.pod}`,
-    'link set podlink up',
   ]);
   await far.ipBatch([
     'link set lo up',
     ...ENI_NUMBERS.map((n) => `link set far${n} up`),
     `address add ${FAR_IP}/32 dev far5`,
     'route add default dev far5',
+  ]);
+}
+
+async function layPodLink({ pod, node }: Views): Promise<void> {
+  await node.ipBatch([
+    `link add podlink address ${podMac.host} type veth peer name eth0 netns ${pod.name} address ${podMac.pod}`,
+    'link set podlink up',
   ]);
 }
 
@@ -117,14 +138,22 @@ async function layPodSide(pod: NetnsView): Promise<void> {
 }
 
 async function layPlain(spec: PathSpec & { kind: 'plain' }, node: NetnsView): Promise<void> {
+  await node.ipBatch([`route add ${POD_IP}/32 dev podlink`]);
+  await layWayOut(node);
+  if (spec.isTracked) await layPeerRules(node, spec);
+}
+
+async function layWayOut(node: NetnsView): Promise<void> {
   await node.ipBatch([
-    `route add ${POD_IP}/32 dev podlink`,
     'route add 10.0.5.1 dev eth5',
     'route add default via 10.0.5.1 dev eth5',
     `neigh replace 10.0.5.1 lladdr ${MAC.far} dev eth5 nud permanent`,
   ]);
-  if (spec.isTracked) await node.nft(TRACKING_TABLE);
-  if (spec.hasIdleRule === true) await node.ip('rule', 'add', 'pref', '30000', 'lookup', 'main');
+}
+
+async function layPeerRules(node: NetnsView, { hasIdleRule }: { readonly hasIdleRule?: boolean }): Promise<void> {
+  await node.nft(TRACKING_TABLE);
+  if (hasIdleRule === true) await node.ip('rule', 'add', 'pref', '30000', 'lookup', 'main');
 }
 
 async function layOurs(
@@ -138,7 +167,7 @@ async function layOurs(
     rpFilterMode: 'loose',
     egress: 'eni',
     primary: { ifindex: rtnetlink.link.get({ ifname: 'eth0' })?.ifindex ?? 0, ifname: 'eth0', addresses: ['10.0.0.2'] },
-    podCidrs: ['172.31.0.0/24'],
+    podCidrs: [podCidrOf('172.31.0.0/24')],
     families: [4],
     nodePort: true,
     vpcCidrs: ['10.0.0.0/16'],

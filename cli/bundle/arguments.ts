@@ -5,7 +5,7 @@ export const OPTIONS = {
   output: {
     type: 'string',
     alias: 'o',
-    summary: 'file to write; default tke-eni-bundle-HOST-TIME.tar.gz in the current folder',
+    summary: 'file to write, - for standard output; default tke-eni-bundle-HOST-TIME.tar.gz in the current folder',
     metavar: 'FILE',
     completes: 'file',
   },

@@ -6,7 +6,9 @@ export type PartContent =
   /** Is bounded in size already, and secrets are removed already. */
   | { readonly kind: 'safe'; readonly text: string }
   /** The part could not be collected; `why` is written into the archive instead. */
-  | { readonly kind: 'missing'; readonly why: string };
+  | { readonly kind: 'missing'; readonly why: string }
+  /** This machine does not have what the part is about, which is no fault; `why` is written into the archive instead. */
+  | { readonly kind: 'skipped'; readonly why: string };
 
 /** One file of the archive, which `collect` produces. */
 export type BundlePart = {

@@ -10,10 +10,11 @@ operations of each Pod), its recent events, its journal and node record decoded,
 each broken Pod, the node drawn as a page (graph.html), dumps of routes, rules, links, addresses and neighbours (as tables, as JSON and as an ip script), the
 nftables rule set, settings, CNI configuration, kernel and versions, and the end of our logs.
 
-Every part is bounded in size and time. A part that cannot be read becomes an entry with the reason; manifest.json lists
-them all. Passwords, keys, tokens, certificates, TENCENTCLOUD_* variables, credentials in URLs and long random words are
+Every part is bounded in size and time. A part that cannot be read becomes an entry with the reason, and so does what this
+machine does not have, such as a tool that a container image lacks; manifest.json lists them all. Passwords, keys, tokens, certificates, TENCENTCLOUD_* variables, credentials in URLs and long random words are
 taken out of every part; of CNI configuration only fields that are known to be no secret stay. The file is readable by
-its owner only, and is there as a whole or not at all.
+its owner only, and is there as a whole or not at all. With -o - the archive is written to standard output, unless that is a
+terminal: in the agent's container no file can be kept.
 
 Addresses, names of Pods and of interfaces stay: without them it would be of no use. Check it before you send it.`,
   positionals: NO_ARGUMENTS,
@@ -21,8 +22,9 @@ Addresses, names of Pods and of interfaces stay: without them it would be of no 
   examples: [
     { line: 'tke-eni bundle', does: 'writes it into the current folder and prints its name' },
     { line: 'tke-eni bundle -o /tmp/node.tar.gz', does: 'writes it there' },
+    { line: 'tke-eni bundle -o - > node.tar.gz', does: 'writes it to standard output, as kubectl exec needs it' },
   ],
-  wrongMeans: 'it was written, and parts are missing in it',
+  wrongMeans: 'it was written, and parts that this machine should have are missing in it',
   needs: 'root: nearly everything in it is for root only',
   load: () => import('./run-bundle.ts'),
 });

@@ -15,7 +15,7 @@ const MAX_FILES = 16;
 const CNI_CONF_DIR = '/etc/cni/net.d';
 /** Folder of Pod logs: `<namespace>_<name>_<uid>/<container>/<restart>.log`. @see kubelet, Pod logs */
 const POD_LOGS = '/var/log/pods';
-const OUR_PODS = /^[^_]+_tke-eni-(?:agent|ipamd)[^_]*_/;
+const OUR_PODS = /^[^_]+_tke-(?:eni-(?:agent|ipamd|ip-scheduler|ip-webhook)|cloud-controller-manager)[^_]*_/;
 /** Log file of a Docker container, to which the names in a Pod's log folder link. Docker's folder can be anywhere. */
 const DOCKER_LOG = /\/containers\/([0-9a-f]{64})\/\1-json\.log(?:\.\d+)?$/;
 
@@ -61,7 +61,7 @@ function logParts(hostRoot: string): readonly BundlePart[] {
     }));
   }
   const why = `no log of a Pod tke-eni-agent under ${folder}; try kubectl -n kube-system logs ds/tke-eni-agent`;
-  return [{ path: 'logs/agent.log', collect: async () => ({ kind: 'missing', why }) }];
+  return [{ path: 'logs/agent.log', collect: async () => ({ kind: 'skipped', why }) }];
 }
 
 /**

@@ -22,7 +22,7 @@ export function graphPart(context: Pick<CommandContext, 'global'>): BundlePart {
       const { pods } = await readNodeFacts(context, { insides: 'none', nft: false, sysctls: false });
       if (pods.length > MAX_PODS) {
         return {
-          kind: 'missing',
+          kind: 'skipped',
           why: `${pods.length} Pods are too many for a page here: tke-eni graph --file draws it`,
         };
       }
@@ -33,7 +33,7 @@ export function graphPart(context: Pick<CommandContext, 'global'>): BundlePart {
         drawingSheet: DRAWING_SHEET,
       });
       if (Buffer.byteLength(page) > PART_BYTES) {
-        return { kind: 'missing', why: `the page has more than ${PART_BYTES} bytes: tke-eni graph --file writes it` };
+        return { kind: 'skipped', why: `the page has more than ${PART_BYTES} bytes: tke-eni graph --file writes it` };
       }
       return { kind: 'safe', text: page };
     },

@@ -20,6 +20,9 @@ import { redactValue } from './redact-value.ts';
 import { toolParts } from './tool-parts.ts';
 import { checkTarget, writeArchive } from './write-archive.ts';
 
+/** Name of standard output among files. */
+const STDOUT = '-';
+
 /** Time limit of one part: a stuck agent or nft must not block the other parts. */
 const PART_MS = 60_000;
 
@@ -28,8 +31,8 @@ type Collected = {
   readonly path: string;
   readonly text: string;
   readonly tookMs: number;
-  /** Why the part is missing. */
-  readonly missing?: string;
+  /** Why the part is not in the archive: a fault (missing), or this machine does not have it (skipped). */
+  readonly gap?: { readonly kind: 'missing' | 'skipped'; readonly why: string };
 };
 
 /**
@@ -42,7 +45,8 @@ export async function run({ output }: BundleArgs, context: CommandContext): Prom
   const stamp = at.toISOString().replace(/[-:]/g, '').slice(0, 15);
   const name = `tke-eni-bundle-${hostname()}-${stamp}`;
   const path = output ?? `${name}.tar.gz`;
-  refuseOnFault(() => checkTarget(path));
+  if (path === STDOUT) refuseTerminal(context);
+  else refuseOnFault(() => checkTarget(path));
   const parts = [...commandParts(context), graphPart(context), ...fileParts(global), ...toolParts(global)];
   if (!context.isRoot) {
     const text = 'not root: most of what helps is for root only, and will be missing';
@@ -65,33 +69,47 @@ export async function run({ output }: BundleArgs, context: CommandContext): Prom
     progress.show('packing');
     const archive = await pack(name, collected, at);
     signal.throwIfAborted();
-    refuseOnFault(() => writeArchive(path, archive));
+    if (path === STDOUT) stdout.writeBytes(archive);
+    else refuseOnFault(() => writeArchive(path, archive));
+    // The reader of standard output may have closed it.
+    signal.throwIfAborted();
   } finally {
     progress.clear();
   }
-  const missing = collected.filter((part) => part.missing !== undefined);
-  for (const part of missing) {
-    stderr.write(renderWarning(`left out: ${part.path}: ${part.missing?.split('\n')[0]}`, stderr.isColored));
+  for (const { path: part, gap } of collected) {
+    if (gap === undefined) continue;
+    const [why] = gap.why.split('\n');
+    const text = gap.kind === 'skipped' ? `skipped: ${part}: ${why}` : `left out: ${part}: ${why}`;
+    stderr.write(renderWarning(text, stderr.isColored));
   }
-  stdout.write(`${path}\n`);
-  return missing.length === 0 ? EXIT.ok : EXIT.wrong;
+  if (path !== STDOUT) stdout.write(`${path}\n`);
+  return collected.some(({ gap }) => gap?.kind === 'missing') ? EXIT.wrong : EXIT.ok;
+}
+
+/** @throws CliError REFUSED */
+function refuseTerminal({ stdout }: Pick<CommandContext, 'stdout'>): void {
+  if (!stdout.isTerminal) return;
+  const next = 'redirect it: tke-eni bundle -o - > bundle.tar.gz, and kubectl exec without -t';
+  throw new CliError('REFUSED', 'standard output is a terminal, and the archive is not text', next);
 }
 
 async function collect(part: BundlePart, { clock, signal }: CommandContext): Promise<Collected> {
   const startMs = clock.monotonicMs();
   const limit = AbortSignal.timeout(PART_MS);
-  const done = (text: string, missing?: string): Collected => ({
+  const tookMs = () => Math.round(clock.monotonicMs() - startMs);
+  const gap = (kind: 'missing' | 'skipped', why: string): Collected => ({
     path: part.path,
-    text,
-    tookMs: Math.round(clock.monotonicMs() - startMs),
-    ...(missing === undefined ? {} : { missing: redactText(missing) }),
+    text: '',
+    tookMs: tookMs(),
+    gap: { kind, why: redactText(why) },
   });
   try {
     const content = await beforeAbort(part.collect(AbortSignal.any([signal, limit])), AbortSignal.any([signal, limit]));
-    return content.kind === 'missing' ? done('', content.why) : done(safeText(content));
+    if (content.kind === 'missing' || content.kind === 'skipped') return gap(content.kind, content.why);
+    return { path: part.path, text: safeText(content), tookMs: tookMs() };
   } catch (error) {
-    if (limit.aborted && !signal.aborted) return done('', `not there after ${PART_MS / 1_000} s`);
-    return done('', error instanceof Error ? error.message : String(error));
+    if (limit.aborted && !signal.aborted) return gap('missing', `not there after ${PART_MS / 1_000} s`);
+    return gap('missing', error instanceof Error ? error.message : String(error));
   }
 }
 
@@ -109,7 +127,7 @@ async function beforeAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T>
   }
 }
 
-function safeText(content: Exclude<PartContent, { readonly kind: 'missing' }>): string {
+function safeText(content: Exclude<PartContent, { readonly kind: 'missing' | 'skipped' }>): string {
   if (content.kind === 'safe') return content.text;
   if (content.kind === 'text') return redactText(boundText(content.text));
   return boundText(`${jsonText(redactValue(content.value), 1)}\n`);
@@ -119,11 +137,11 @@ async function pack(name: string, collected: readonly Collected[], at: Date): Pr
   const manifest = {
     made: at.toISOString(),
     by: `tke-eni ${release}`,
-    parts: collected.map(({ path, text, tookMs, missing }) => ({
+    parts: collected.map(({ path, text, tookMs, gap }) => ({
       path,
       bytes: Buffer.byteLength(text),
       tookMs,
-      ...(missing === undefined ? {} : { missing }),
+      ...(gap === undefined ? {} : { [gap.kind]: gap.why }),
     })),
   };
   const file = (path: string, text: string): TarEntry => ({
@@ -134,8 +152,8 @@ async function pack(name: string, collected: readonly Collected[], at: Date): Pr
   });
   const entries = [
     file('manifest.json', `${jsonText({ name, ...manifest }, 2)}\n`),
-    ...collected.map(({ path, text, missing }) =>
-      missing === undefined ? file(path, text) : file(`${path}.missing`, `${missing}\n`),
+    ...collected.map(({ path, text, gap }) =>
+      gap === undefined ? file(path, text) : file(`${path}.${gap.kind}`, `${gap.why}\n`),
     ),
   ];
   return promisify(gzip)(tar(entries, Math.floor(at.getTime() / 1_000)));
@@ -146,9 +164,14 @@ function refuseOnFault(work: () => void): void {
     work();
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new CliError('REFUSED', `the archive cannot be written: ${why}`, 'name another file with -o', {
-      cause: error,
-    });
+    throw new CliError(
+      'REFUSED',
+      `the archive cannot be written: ${why}`,
+      'name another file with -o, or - for standard output',
+      {
+        cause: error,
+      },
+    );
   }
 }
 

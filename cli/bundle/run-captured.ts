@@ -58,17 +58,19 @@ function defaultsOf(options: OptionTable): Readonly<Record<string, unknown>> {
 function memoryStream(): { readonly stream: Stream; readonly text: () => string } {
   const chunks: string[] = [];
   let length = 0;
+  const write = (text: string) => {
+    // Keep twice the limit: boundText keeps the beginning and the end of the collected text.
+    if (length > 2 * PART_BYTES) return;
+    chunks.push(text);
+    length += text.length;
+  };
   const stream: Stream = {
     isTerminal: false,
     isColored: false,
     columns: () => COLUMNS,
     rows: () => 50,
-    write: (text) => {
-      // Keep twice the limit: boundText keeps the beginning and the end of the collected text.
-      if (length > 2 * PART_BYTES) return;
-      chunks.push(text);
-      length += text.length;
-    },
+    write,
+    writeBytes: (bytes) => write(`[${bytes.length} bytes that are no text]\n`),
   };
   return { stream, text: () => boundText(chunks.join('')) };
 }

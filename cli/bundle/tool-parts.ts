@@ -1,16 +1,17 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { arch, cpus, freemem, hostname, release as kernelRelease, loadavg, totalmem, uptime, version } from 'node:os';
 import { resolveHostPath } from '../../runtime/host-path.ts';
+import { readRegularText } from '../../runtime/read-regular-file.ts';
 import { release } from '../../runtime/release.ts';
 import type { GlobalArgs } from '../command.ts';
 import { readNodeFacts } from '../node/read-node-facts.ts';
 import { netnsPathOf } from '../node/with-node-netns.ts';
-import { type BundlePart, PART_BYTES, textPart, valuePart } from './bundle-part.ts';
+import { type BundlePart, PART_BYTES, type PartContent, textPart, valuePart } from './bundle-part.ts';
 
 /** Time limit of a tool: nft needs seconds for a rule set of many Services. */
 const TOOL_MS = 20_000;
-const ENV = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
+const PATH = '/usr/sbin:/usr/bin:/sbin:/bin';
+const ENV = { PATH, LC_ALL: 'C' };
 
 /** Returns the parts about kernel and machine: sysctls, versions, and the output of other tools of the node. */
 export function toolParts(global: GlobalArgs): readonly BundlePart[] {
@@ -18,7 +19,7 @@ export function toolParts(global: GlobalArgs): readonly BundlePart[] {
     global.netns === undefined ? argv : ['nsenter', `--net=${netnsPathOf(global)}`, '--', ...argv];
   const tool = (path: string, argv: readonly string[]): BundlePart => ({
     path,
-    collect: async (signal) => textPart(await runTool(inNetns(argv), signal)),
+    collect: (signal) => runTool(inNetns(argv), signal),
   });
   return [
     { path: 'node/machine.json', collect: async () => valuePart(machine(global.hostRoot)) },
@@ -54,20 +55,25 @@ async function sysctls(global: GlobalArgs): Promise<unknown> {
   return Object.fromEntries([...host.sysctls].toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
+/** Largest file of the host that is read, bytes. */
+const MAX_FILE_BYTES = 64 * 1024;
+
 function readOrEmpty(path: string): string {
   try {
-    return readFileSync(path, 'utf8');
+    return readRegularText(path, MAX_FILE_BYTES);
   } catch {
     // A container image may lack this file.
     return '';
   }
 }
 
-function runTool([file = '', ...args]: readonly string[], signal: AbortSignal): Promise<string> {
-  const done = Promise.withResolvers<string>();
+/** Runs a tool and returns what it printed. A tool that is not installed, as in our container image, is skipped. */
+function runTool([file = '', ...args]: readonly string[], signal: AbortSignal): Promise<PartContent> {
+  const done = Promise.withResolvers<PartContent>();
   const options = { timeout: TOOL_MS, maxBuffer: 4 * PART_BYTES, encoding: 'utf8', env: ENV, signal } as const;
   execFile(file, args, options, (error, stdout, stderr) => {
-    if (error === null) done.resolve(stdout);
+    if (error === null) done.resolve(textPart(stdout));
+    else if (error.code === 'ENOENT') done.resolve({ kind: 'skipped', why: `there is no ${file} in ${PATH}` });
     else done.reject(new Error(stderr.trim() || error.message, { cause: error }));
   });
   return done.promise;

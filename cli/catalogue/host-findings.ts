@@ -51,6 +51,13 @@ export const HOST_FINDINGS = {
     severity: 'error',
     isOurs: false,
   },
+  'link-passthru': {
+    title: 'A MACVLAN or MACVTAP link in mode passthru is above an interface of a Pod or an ENI',
+    why: 'It takes all packets that come in by the interface, even while it is down; the node gets none. In other modes it takes only what is for its own MAC address, and is not reported.',
+    cure: 'Delete it, and give the program that makes it (the CNI plugin macvlan, libvirt) another parent interface.',
+    severity: 'error',
+    isOurs: false,
+  },
   'link-tc': {
     title: 'A traffic filter takes packets of an interface of a Pod or an ENI',
     why: 'It drops or redirects them, or an eBPF program decides about each of them, before the stack or after it. Programs of Cilium and Calico are not reported.',
@@ -149,6 +156,13 @@ export const HOST_FINDINGS = {
     severity: 'warning',
     isOurs: false,
   },
+  'packet-rewritten': {
+    title: 'A firewall rule of another program changes the TTL or the destination of packets of Pods',
+    why: 'The node and routers forward no packet whose TTL is 1. A packet with another destination goes there; without address translation its answer comes from an address that the sender does not know.',
+    cure: 'Delete the rule, or narrow it so that it leaves out the interfaces `eni*`. To lead connections elsewhere, use address translation (`dnat to`).',
+    severity: 'warning',
+    isOurs: false,
+  },
   'mark-collision': {
     title: 'Another program uses bits of our packet and connection mark',
     why: 'It overwrites the mark by which packets of Pods find their ENI, or ours overwrites its: packets leave by the wrong ENI, or pass its policy.',
@@ -160,6 +174,13 @@ export const HOST_FINDINGS = {
     title: 'How Services are done on this node',
     why: 'In ipvs mode the Service addresses are local addresses of kube-ipvs0, and strict ARP matters for load balancers; with none of them Services do not work.',
     cure: "Look at kube-proxy's Pod and its log.",
+    severity: 'warning',
+    isOurs: false,
+  },
+  'kube-proxy-cluster-cidr': {
+    title: 'kube-proxy takes hosts of the VPC for Pods of this node',
+    why: 'It tells Pods by their source address (`--cluster-cidr`), and Pods here have addresses of the VPC. What asks a node inside the VPC for a Service with `externalTrafficPolicy: Local` is then led to Pods of other nodes too, whose answers do not come back by this node: such connections fail.',
+    cure: 'In the configuration of kube-proxy `detectLocalMode: InterfaceNamePrefix` and `detectLocal.interfaceNamePrefix: eni` (flags `--detect-local-mode=InterfaceNamePrefix --pod-interface-name-prefix=eni`), then restart kube-proxy on all nodes.',
     severity: 'warning',
     isOurs: false,
   },

@@ -1,7 +1,8 @@
-import { SEVERITY_RANK } from '../finding.ts';
+import { bySeverity, SEVERITY_RANK } from '../finding.ts';
 import { ifKnown } from '../node/known.ts';
 import { necAddresses } from './build-address-index.ts';
 import type { ClusterFacts, ClusterNec, ClusterNode } from './cluster-facts.ts';
+import { findNetworkProblems } from './find-network-problems.ts';
 import { bareNodeProblem, findNodeProblems, type GracePeriod, type NodeProblem } from './find-node-problems.ts';
 
 /** One node of the cluster. */
@@ -54,16 +55,21 @@ export function buildNodeRows(facts: ClusterFacts, graceMs: number): readonly No
   const byName = new Map((nodes ?? []).map((node) => [node.key, node]));
   const podIps = podIpsOf(facts);
   const grace = { nowMs: facts.takenAtMs, graceMs };
+  const network = findNetworkProblems(facts, grace);
   const rows = facts.necs.map((nec) => {
     const node = nodes === undefined ? 'unknown' : byName.get(nec.key);
     const ips = podIps === undefined ? undefined : (podIps.get(nec.key) ?? NO_IPS);
-    return rowOf(nec, node, ips, grace);
+    return withProblems(rowOf(nec, node, ips, grace), network.get(nec.key));
   });
   const withNec = new Set(facts.necs.map(({ key }) => key));
   const bare = (nodes ?? [])
-    .filter((node) => node.isTainted && !withNec.has(node.key))
-    .map((node) => bareRow(node, grace));
+    .filter(({ key, isTainted }) => !withNec.has(key) && (isTainted || (network.get(key) ?? []).length > 0))
+    .map((node) => withProblems(bareRow(node, grace), network.get(node.key)));
   return [...rows, ...bare].toSorted((a, b) => weightOf(a) - weightOf(b) || (a.node < b.node ? -1 : 1));
+}
+
+function withProblems(row: NodeRow, more: readonly NodeProblem[] = []): NodeRow {
+  return more.length === 0 ? row : { ...row, problems: [...row.problems, ...more].toSorted(bySeverity) };
 }
 
 const NO_IPS: ReadonlySet<string> = new Set();
@@ -108,7 +114,7 @@ function rowOf(
   };
 }
 
-/** Returns the row of a Node that has our taint and no NodeENIConfig yet. */
+/** Returns the row of a Node without a NodeENIConfig: one that has our taint, or a problem with its podCIDR. */
 function bareRow(node: ClusterNode, grace: GracePeriod): NodeRow {
   return {
     node: node.key,
@@ -121,7 +127,7 @@ function bareRow(node: ClusterNode, grace: GracePeriod): NodeRow {
     quota: undefined,
     allocatable: undefined,
     settings: node.settings,
-    problems: [bareNodeProblem(node, grace)],
+    problems: node.isTainted ? [bareNodeProblem(node, grace)] : [],
   };
 }
 

@@ -45,6 +45,8 @@ export type ClusterNode = Identity & {
   /** True while the Node has our taint, which keeps Pods off the node. */
   readonly isTainted: boolean;
   readonly podCidrs: readonly string[];
+  /** Its condition NetworkUnavailable, by which a controller of routes tells whether the VPC leads the podCIDR to it. */
+  readonly network: { readonly isUnavailable: boolean; readonly reason: string; readonly message: string } | undefined;
   /** Settings by annotations, as in ClusterNec.settings. */
   readonly settings: readonly string[];
 };
@@ -54,6 +56,8 @@ export type ClusterPod = Identity & {
   readonly nodeName: string;
   /** Addresses in canonical form. */
   readonly ips: readonly string[];
+  /** True when a container requests an address of an ENI as a resource, as the webhook has it do. */
+  readonly asksEniIp: boolean;
 };
 
 /** A VpcIP. */

@@ -10,7 +10,8 @@ nothing. The ClusterRole tke-eni-viewer has the rights that it needs; what may n
 
 nodes: ENIs, addresses assigned, in use, free and releasing, demand and quota of each node; those with problems first. Free
 are addresses that no Pod has: those that cool down after their last Pod are among them. It warns when the server supports
-the admission policy agent-own-node-only and an agent without privileged, and one of them is missing.
+the admission policy agent-own-node-only and an agent without privileged, and one of them is missing. Where ipamd gives nodes
+their podCIDRs, it counts the blocks that are used, held for their last node, and free, and names nodes without one.
 
 subnets: how many addresses are taken, which nodes use them, and when they run out. That needs a
 measurement: the creation times of the present records of addresses give the earliest time (records deleted meanwhile are not
@@ -34,7 +35,7 @@ readings have and what is older than --grace.`,
     { line: 'tke-eni cluster leaks --cloud', does: 'finds what is lost or double across cloud, objects and Pods' },
   ],
   wrongMeans:
-    'a node has an error, a subnet is used up, a claim failed or waits for longer than --grace, or something leaked',
+    'a node has an error, no podCIDR is left for one, a subnet is used up, a claim failed or waits for longer than --grace, or something leaked',
   needs: 'a kubeconfig with the rights of ClusterRole tke-eni-viewer; no root, no node',
   load: () => import('./run-cluster.ts'),
 });

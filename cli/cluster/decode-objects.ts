@@ -1,5 +1,5 @@
 import { intent as intentValue } from '../../crd/intent.ts';
-import { ENI_IP_TAINT, NODE_ANNOTATION, NODE_ENI_CONFIG_ANNOTATION } from '../../crd/names.ts';
+import { ENI_IP_RESOURCE, ENI_IP_TAINT, NODE_ANNOTATION, NODE_ENI_CONFIG_ANNOTATION } from '../../crd/names.ts';
 import { readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
 import { canonicalAddress } from '../../dataplane/ip-prefix.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
@@ -39,8 +39,15 @@ export function decodeNode(object: KubeObject): ClusterNode {
     isReady: conditions.some((one) => one['type'] === 'Ready' && one['status'] === 'True'),
     isTainted: listOf(spec['taints']).some((one) => one['key'] === ENI_IP_TAINT.key),
     podCidrs: textsOf(spec['podCIDRs']),
+    network: networkOf(conditions.find((one) => one['type'] === 'NetworkUnavailable')),
     settings: settingsOf(object, Object.values(NODE_ANNOTATION)),
   };
+}
+
+function networkOf(condition: Readonly<Record<string, unknown>> | undefined): ClusterNode['network'] {
+  if (condition === undefined || condition['status'] === 'Unknown') return undefined;
+  const { status, reason, message } = condition;
+  return { isUnavailable: status === 'True', reason: textOf(reason), message: textOf(message) };
 }
 
 /**
@@ -55,7 +62,10 @@ export function decodePod(object: KubeObject): ClusterPod | undefined {
   if (nodeName === '' || spec['hostNetwork'] === true || isCompleted) return undefined;
   const listed = listOf(status['podIPs']).map((one) => textOf(one['ip']));
   const ips = (listed.length > 0 ? listed : [textOf(status['podIP'])]).filter((ip) => ip !== '');
-  return { ...identityOf(object), finalizers: NONE, nodeName, ips: ips.map(canonicalAddress) };
+  const asksEniIp = listOf(spec['containers']).some(
+    ({ resources }) => recordOf(recordOf(resources)['requests'])[ENI_IP_RESOURCE] !== undefined,
+  );
+  return { ...identityOf(object), finalizers: NONE, nodeName, ips: ips.map(canonicalAddress), asksEniIp };
 }
 
 /** Decodes a VpcIP; malformed fields count as absent. */

@@ -1,3 +1,4 @@
+import type { PodCidrRecord } from '../../crd/pod-cidr-record.ts';
 import type { OpenKubeClient } from '../../kube/open-client.ts';
 import { ConfigError } from '../../runtime/decode.ts';
 import { CliError } from '../cli-error.ts';
@@ -16,12 +17,16 @@ import { buildSubnetRows } from './build-subnet-rows.ts';
 import type { ClusterFacts } from './cluster-facts.ts';
 import { findLeaks, intersectLeaks } from './find-leaks.ts';
 import { findMissingProtection } from './find-missing-protection.ts';
+import { buildRouteView } from './find-network-problems.ts';
 import type { ClusterResource } from './read-cluster.ts';
 import { readClusterFacts } from './read-cluster-facts.ts';
+import { readPodCidrs } from './read-pod-cidrs.ts';
 import { readProtection } from './read-protection.ts';
 import { renderEnis } from './render-enis.ts';
 import { renderLeaks } from './render-leaks.ts';
 import { renderNodes } from './render-nodes.ts';
+import { isPodCidrProblem, renderPodCidrs, viewOfPodCidrs } from './render-pod-cidrs.ts';
+import { renderRoutes } from './render-routes.ts';
 import { renderStaticView } from './render-static-view.ts';
 import { renderSubnets } from './render-subnets.ts';
 
@@ -40,10 +45,11 @@ export async function run(args: ClusterArgs, context: CommandContext): Promise<E
   const client = await openClient(context);
   const readFacts: ViewContext['readFacts'] = (resources) =>
     readClusterFacts(args, context, client, progress, resources);
+  const findPodCidrs = () => readPodCidrs(client, context.signal);
   const findUnprotected = async () => findMissingProtection(await readProtection(client, context.signal));
   try {
     const view = VIEWS[args.view ?? 'nodes'] ?? showNodes;
-    return await view(args, { ...context, readFacts, findUnprotected, progress });
+    return await view(args, { ...context, readFacts, findPodCidrs, findUnprotected, progress });
   } finally {
     progress.clear();
     client.close();
@@ -79,6 +85,8 @@ type ViewContext = CommandContext & {
   readonly readFacts: (resources: readonly ClusterResource[]) => Promise<ClusterFacts>;
   /** Returns what is missing of the protection of the cluster against a compromised agent, a text each. */
   readonly findUnprotected: () => Promise<readonly string[]>;
+  /** Returns the blocks of podCIDRs; undefined where ipamd gives none. */
+  readonly findPodCidrs: () => Promise<Known<PodCidrRecord | undefined>>;
   readonly progress: Progress;
 };
 type View = (args: ClusterArgs, context: ViewContext) => Promise<ExitCode>;
@@ -86,11 +94,23 @@ type View = (args: ClusterArgs, context: ViewContext) => Promise<ExitCode>;
 const showNodes: View = async ({ output, grace }, context) => {
   const facts = await context.readFacts(['nodes', 'pods']);
   const missing = await context.findUnprotected();
+  const record = await context.findPodCidrs();
+  const podCidrs = record.kind === 'known' && record.value !== undefined ? viewOfPodCidrs(record.value) : undefined;
   const rows = buildNodeRows(facts, grace * 1_000);
-  warn(context, [facts.nodes, facts.pods]);
+  warn(context, [facts.nodes, facts.pods, record]);
   for (const text of missing) context.stderr.write(renderWarning(text, context.stderr.isColored));
-  await printView(output, context, { totals: totalsOf(rows), nodes: rows }, (layout) => renderNodes(rows, layout));
-  return rows.some(({ problems }) => problems[0]?.severity === 'error') ? EXIT.wrong : EXIT.ok;
+  const routes = buildRouteView(facts);
+  const view = {
+    ...{ totals: totalsOf(rows), nodes: rows },
+    ...(podCidrs === undefined ? {} : { podCidrs }),
+    ...(routes === undefined ? {} : { routes }),
+  };
+  await printView(output, context, view, (layout) => {
+    const blocks = podCidrs === undefined ? '' : renderPodCidrs(podCidrs, layout);
+    return `${renderNodes(rows, layout)}${blocks}${routes === undefined ? '' : renderRoutes(routes, layout)}`;
+  });
+  const hasError = rows.some(({ problems }) => problems[0]?.severity === 'error');
+  return hasError || (podCidrs !== undefined && isPodCidrProblem(podCidrs)) ? EXIT.wrong : EXIT.ok;
 };
 
 const showSubnets: View = async ({ output, sample }, context) => {

@@ -1,15 +1,14 @@
 import type { JournalContent } from '../../agent/journal/journal-content.ts';
 import { type Lease, type LeaseKey, leaseKey } from '../../agent/journal/lease.ts';
-import { directPodNetworkOf, podNetworkOf } from '../../agent/journal/pod-network.ts';
+import { bridgePodNetworkOf, directPodNetworkOf, podNetworkOf } from '../../agent/journal/pod-network.ts';
 import { withoutTakenOver } from '../../agent/journal/taken-over.ts';
 import { type HostState, mergeHostState, type PodState } from '../../dataplane/desired.ts';
-import type { EniNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
+import type { EniNetwork, NodeNetwork, PodNetwork, RuleMode } from '../../dataplane/network.ts';
 import { DEFAULT_ENI_MARK_MASK, PRIORITY } from '../../dataplane/numbers.ts';
 import { planEni } from '../../dataplane/plan-eni.ts';
 import { planHost } from '../../dataplane/plan-host.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
 import { planPod } from '../../dataplane/plan-pod.ts';
-import { planSharedEniPod } from '../../dataplane/plan-shared-eni-pod.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { ipForward, sysctlName } from '../../sysctl/sysctl-key.ts';
 import type { AgentFacts } from '../node/node-facts.ts';
@@ -21,6 +20,7 @@ export type Unjudged = { readonly what: string; readonly why: string; readonly n
 /** Desired state of the node, planned from the agent's journal and node record. */
 export type DesiredNode = {
   readonly host: HostState;
+  readonly ruleMode: RuleMode;
   /** Desired state in each Pod's network namespace, of Pods whose interface index is known. */
   readonly pods: ReadonlyMap<LeaseKey, PodState>;
   /** Leases that the plan contains, as input of the data plane. */
@@ -63,6 +63,7 @@ export function desiredOf(
   const host = record === undefined ? hostOfJournal(node, enis, pods) : planNode(node, enis, pods);
   return {
     host,
+    ruleMode,
     pods: podStates(node, networks, podIfindexes),
     networks,
     enis,
@@ -99,9 +100,11 @@ function activePods(
     const network =
       lease.plugin === 'direct-eni'
         ? directPodNetworkOf(lease)
-        : record !== undefined && tables.has(record.table)
-          ? podNetworkOf(lease, record)
-          : undefined;
+        : lease.plugin === 'bridge'
+          ? bridgePodNetworkOf(lease)
+          : record !== undefined && tables.has(record.table)
+            ? podNetworkOf(lease, record)
+            : undefined;
     if (network === undefined) {
       unplanned.push({ key, lease, cause: 'no-eni' });
     } else if (lease.plugin !== 'ipam' && !there.has(lease.hostVeth?.ifindex ?? 0)) {
@@ -123,8 +126,8 @@ function podStates(
     [...networks].flatMap(([key, pod]) => {
       const ifindex = podIfindexes.get(key);
       // The inside of a Pod with a whole ENI is compared by the agent's CHECK.
-      if (ifindex === undefined || pod.kind !== 'route-eni') return [];
-      return [[key, planSharedEniPod(node, pod, ifindex).pod] as const];
+      if (ifindex === undefined || (pod.kind !== 'route-eni' && pod.kind !== 'bridge')) return [];
+      return [[key, planPod(node, pod, ifindex).pod] as const];
     }),
   );
 }

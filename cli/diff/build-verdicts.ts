@@ -1,3 +1,4 @@
+import type { PodNetwork } from '../../dataplane/network.ts';
 import { buildNames } from './build-names.ts';
 import type { NodeSnapshot } from './compare-node.ts';
 import { type Difference, isDifferent, type NodeDifferences, type Owner } from './difference.ts';
@@ -10,6 +11,10 @@ export type Verdict = {
   readonly differences: readonly Difference[];
 };
 
+function tableOf(pod: PodNetwork | undefined): number | undefined {
+  return pod === undefined || pod.kind === 'bridge' ? undefined : pod.eniTable;
+}
+
 /**
  * Summarises a comparison by owner: the node, each ENI, each Pod, in this order. With `podKey`: that Pod, its ENI, the
  * node.
@@ -18,7 +23,7 @@ export function buildVerdicts(snapshot: NodeSnapshot, found: NodeDifferences, po
   const { desired, agent } = snapshot;
   const names = buildNames(agent, desired);
   const pod = podKey === undefined ? undefined : desired.networks.get(podKey);
-  const enis = desired.enis.filter(({ table }) => podKey === undefined || table === pod?.eniTable);
+  const enis = desired.enis.filter(({ table }) => podKey === undefined || table === tableOf(pod));
   const recorded: readonly Owner[] = [
     { kind: 'node' },
     ...enis.map(({ eniId }): Owner => ({ kind: 'eni', eniId })),

@@ -1,23 +1,19 @@
 import type { RuleState } from '../../dataplane/desired.ts';
 import { diffHost } from '../../dataplane/diff.ts';
+import type { RuleMode } from '../../dataplane/network.ts';
+import { PRIORITY } from '../../dataplane/numbers.ts';
 import type { ObservedHost } from '../../dataplane/observed.ts';
 import { type Operation, renderRoute, renderRule } from '../../dataplane/operation.ts';
 import { sysctlName } from '../../sysctl/sysctl-key.ts';
 import { type FindingId, finding } from '../catalogue.ts';
 import type { DesiredNode } from '../desired/desired-of.ts';
+import { consequenceWithoutBlockRule } from '../node/consequence-without-block-rule.ts';
 import { type ElementId, eniId, linkId, podId, routeId, sysctlId } from '../node/element-id.ts';
 import { ruleElement } from '../node/rule-selector.ts';
 import type { Names } from './build-names.ts';
-import type { Difference, Owner } from './difference.ts';
+import { describeBridge } from './describe-bridge.ts';
+import type { Difference, OperationFinding, Owner } from './difference.ts';
 import { renderChange } from './render-change.ts';
-
-/** Finding for one operation. */
-type OperationFinding = {
-  readonly id: FindingId;
-  readonly owner: Owner;
-  readonly what: string;
-  readonly subject: ElementId;
-};
 
 /**
  * Returns one difference for each operation that would repair the host's namespace. A rule with a wrong table is one
@@ -39,8 +35,10 @@ export function compareHost(desired: DesiredNode, observed: ObservedHost, names:
     .flatMap((operation): readonly Difference[] => {
       const before = moved.get(operation);
       const changes = before === undefined ? [operation] : [operation, before];
-      return describe(operation, before, observed, names).map(({ id, owner, what, subject }) =>
-        differenceOf(id, { owner, what, subjects: [subject], changes }, names),
+      const found = describeBridge(operation, desired.host, names) ?? describe(operation, before, observed, names);
+      const more = blockRuleDetails(operation, desired.ruleMode);
+      return found.map(({ id, owner, what, subject }) =>
+        differenceOf(id, { owner, what, subjects: [subject], changes, ...more }, names),
       );
     });
   return [...ours, ...missingSettings(desired, observed, names)];
@@ -87,18 +85,26 @@ function differenceOf(
     readonly what: string;
     readonly subjects: readonly ElementId[];
     readonly changes: readonly Operation[];
+    readonly why?: string;
   },
   names: Names,
 ): Difference {
   const changes = details.changes.map((operation) => ({ kind: 'host' as const, operation }));
-  const { owner, what } = details;
+  const { owner, what, why } = details;
   const fix = changes.map(renderChange);
+  const subjects = [...details.subjects, ...subjectOf(owner)];
   return {
-    ...finding(id, { what, fix, subjects: [...details.subjects, ...subjectOf(owner)], isOurs: true }),
+    ...finding(id, { what, fix, subjects, isOurs: true, ...(why === undefined ? {} : { why }) }),
     whose: names.text(owner),
     owner,
     changes,
   };
+}
+
+/** Says what follows from a missing rule of a block of GlobalRoute Pods. The severity stays that of its kind. */
+function blockRuleDetails(operation: Operation, ruleMode: RuleMode): { readonly why?: string } {
+  if (operation.kind !== 'add-rule' || operation.rule.priority !== PRIORITY.podCidr) return {};
+  return { why: consequenceWithoutBlockRule(ruleMode).why };
 }
 
 /** Returns the graph element of an owner; none for the node. */
@@ -135,10 +141,13 @@ function describe(
       const id = isThere ? 'nft-table-changed' : 'nft-table-missing';
       return [{ id, owner: { kind: 'node' }, what, subject: 'nft:tke_eni' }];
     }
-    // A plan of the host contains no neighbours and deletes no addresses.
+    // A plan of the host contains no neighbours; the bridge and its ports are described elsewhere.
+    case 'make-bridge':
+    case 'set-port':
     case 'replace-neigh':
     case 'delete-neigh':
     case 'delete-address':
+    case 'delete-bridge':
       return [];
   }
 }

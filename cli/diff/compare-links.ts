@@ -116,12 +116,9 @@ function foreignAddresses(
  * Returns a Pod's MTU that is larger than its ENI's. The ENI's MTU may have been lowered permanently; Pods that existed
  * before keep the larger one.
  */
-function tooLargeMtu(
-  key: string,
-  { kind, mtu, eniTable }: PodNetwork,
-  desired: DesiredNode,
-  names: Names,
-): readonly Difference[] {
+function tooLargeMtu(key: string, pod: PodNetwork, desired: DesiredNode, names: Names): readonly Difference[] {
+  if (pod.kind === 'bridge') return [];
+  const { kind, mtu, eniTable } = pod;
   const eni = desired.enis.find(({ table }) => table === eniTable);
   if (kind === 'ipam' || eni === undefined || isAbsentEni(eni) || mtu <= eni.mtu) return [];
   const owner: Owner = { kind: 'pod', key };

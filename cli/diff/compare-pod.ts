@@ -109,6 +109,9 @@ function describe(operation: Operation, network: PodNetwork): readonly Operation
       return [{ id: 'sysctl-changed', what }];
     }
     // The plan of a Pod contains none of these.
+    case 'make-bridge':
+    case 'delete-bridge':
+    case 'set-port':
     case 'add-rule':
     case 'delete-rule':
     case 'delete-route':

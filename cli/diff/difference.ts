@@ -1,5 +1,7 @@
+import type { FindingId } from '../catalogue.ts';
 import type { Unjudged } from '../desired/desired-of.ts';
 import type { Finding } from '../finding.ts';
+import type { ElementId } from '../node/element-id.ts';
 import type { Change } from './change.ts';
 
 /** One difference between the desired and the observed state. */
@@ -17,6 +19,16 @@ export type Owner =
   | { readonly kind: 'pod'; readonly key: string }
   | { readonly kind: 'eni'; readonly eniId: string }
   | { readonly kind: 'node' };
+
+/** What one operation would repair. */
+export type OperationFinding = {
+  readonly id: FindingId;
+  readonly owner: Owner;
+  readonly what: string;
+  readonly subject: ElementId;
+  /** What follows, where that differs from other findings of its kind. */
+  readonly why?: string;
+};
 
 /** Result of a comparison. */
 export type NodeDifferences = {

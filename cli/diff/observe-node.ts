@@ -164,7 +164,9 @@ type PodObservation = { readonly snapshot: PodSnapshot } | { readonly unread: Un
 function observePods({ global }: NodeContext, facts: NodeFacts, desired: DesiredNode): readonly PodObservation[] {
   return facts.pods.flatMap(({ key, lease, inside }): readonly PodObservation[] => {
     const network = desired.networks.get(key);
-    if (network === undefined || network.kind !== 'route-eni' || lease.kind === 'unknown') return [];
+    // The inside of a Pod with a whole ENI is compared by the agent's CHECK; another plugin wired those of `ipam`.
+    if (network === undefined || lease.kind === 'unknown') return [];
+    if (network.kind !== 'route-eni' && network.kind !== 'bridge') return [];
     const what = `inside of Pod ${key}`;
     if (inside.kind === 'unknown') return [{ unread: { what, why: inside.why, next: inside.next } }];
     const planned = desired.pods.get(key);

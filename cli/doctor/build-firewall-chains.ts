@@ -1,8 +1,9 @@
 import { NFT_TABLE } from '../../dataplane/numbers.ts';
 import type { ElementId } from '../node/element-id.ts';
+import { ifKnown } from '../node/known.ts';
 import type { Known } from '../node/node-facts.ts';
 import type { IptablesFacts } from './doctor-facts.ts';
-import { evaluateChain, type Packet, type RuleStep } from './evaluate-chain.ts';
+import { evaluateChain, type MetRewrite, type Packet, type RuleStep, rewritesIn } from './evaluate-chain.ts';
 import { evaluateIptablesRules } from './evaluate-iptables-rules.ts';
 import { evaluateNftRules } from './evaluate-nft-rules.ts';
 import { isReadByIptables, parseIptablesRules } from './parse-iptables-rules.ts';
@@ -25,10 +26,14 @@ export type FirewallChain = {
   /** Links that a chain at ingress or egress is for; undefined: every link, or those are not known. */
   readonly devices: readonly string[] | undefined;
   readonly isDropPolicy: boolean;
+  /** Its place among the chains of its hook: lower ones are first. */
+  readonly priority: number;
   /** Number of rules in its table: what one evaluation may cost. */
   readonly ruleCount: number;
   /** What becomes of a packet; 'maybe' depends on a rule that is not supported here, of a chain whose policy is drop. */
   outcome(packet: Packet): 'dropped' | 'maybe' | 'passes';
+  /** What it changes of a packet. */
+  rewrites(packet: Packet): readonly MetRewrite[];
   readonly element: ElementId;
   /** Command that shows it. */
   readonly show: string;
@@ -41,6 +46,8 @@ type Rulesets = {
   /** Objects of `nft -j list ruleset`. */
   readonly objects: readonly Readonly<Record<string, unknown>>[];
   readonly iptables: Known<Pick<IptablesFacts, 'legacy' | 'nft'>>;
+  /** Numbers of the queues that a program reads from. */
+  readonly queueListeners: Known<readonly number[]>;
 };
 
 /**
@@ -58,28 +65,35 @@ const BUILTIN: Readonly<Record<string, Hook>> = {
   OUTPUT: 'output',
   POSTROUTING: 'postrouting',
 };
-/** Tables of iptables whose rules are for packets and not for their translation. */
-const PACKET_TABLES: readonly string[] = ['raw', 'mangle', 'filter', 'security'];
+/**
+ * Tables of iptables whose rules are for packets and not for their translation, with the priorities of their chains.
+ * @see linux/netfilter_ipv4.h NF_IP_PRI_*
+ */
+const PACKET_TABLES: Readonly<Record<string, number>> = { raw: -300, mangle: -150, filter: 0, security: 50 };
 
-function iptablesChains({ iptables }: Rulesets): readonly FirewallChain[] {
+function iptablesChains({ iptables, queueListeners }: Rulesets): readonly FirewallChain[] {
   if (iptables.kind === 'unknown') return [];
+  const listeners = ifKnown(queueListeners);
   const { chains, rules } = parseIptablesRules(iptables.value, []);
   return chains.flatMap(({ backend, family, table, chain, policy }): readonly FirewallChain[] => {
     const hook = BUILTIN[chain];
-    if (hook === undefined || !PACKET_TABLES.includes(table)) return [];
+    const priority = PACKET_TABLES[table];
+    if (hook === undefined || priority === undefined) return [];
     const program = `${family === 4 ? 'iptables' : 'ip6tables'}-${backend}`;
     const ofTable = rules.filter((rule) => rule.backend === backend && rule.family === family && rule.table === table);
     const byChain = Map.groupBy(ofTable, (rule) => rule.chain);
     const inTable = table === 'filter' ? '' : ` -t ${table}`;
     const isDropPolicy = policy === 'DROP';
+    const stepsFor = (packet: Packet) => (each: string) =>
+      evaluateIptablesRules(byChain.get(each) ?? [], packet, listeners);
     const name = `${chain} of ${program}${table === 'filter' ? '' : `, table ${table}`} (policy ${policy})`;
     return [
       {
         title: `the chain ${name}`,
         name: `chain ${name}`,
-        ...{ hook, families: [family], devices: undefined, isDropPolicy, ruleCount: ofTable.length },
-        outcome: (packet) =>
-          outcomeOf(chain, isDropPolicy, (each) => evaluateIptablesRules(byChain.get(each) ?? [], packet)),
+        ...{ hook, families: [family], devices: undefined, isDropPolicy, priority, ruleCount: ofTable.length },
+        outcome: (packet) => outcomeOf(chain, isDropPolicy, stepsFor(packet)),
+        rewrites: (packet) => rewritesIn(stepsFor(packet), chain),
         element: `nft:${table}`,
         show: `${program}${inTable} -S ${chain}`,
         fix: LINK_OPTIONS[hook].map((option) => `${program}${inTable} -I ${chain} ${option} eni+ -j ACCEPT`),
@@ -110,28 +124,31 @@ function outcomeOf(
   return outcome === 'maybe' && isDropPolicy ? 'maybe' : 'passes';
 }
 
-function nftChains({ objects, iptables }: Rulesets): readonly FirewallChain[] {
+function nftChains({ objects, iptables, queueListeners }: Rulesets): readonly FirewallChain[] {
+  const listeners = ifKnown(queueListeners);
   const chains = parseNftChains(objects);
   const tables = Map.groupBy(chains, ({ family, table }) => `${family} ${table}`);
   return chains
     .filter(({ family, table }) => !(family === 'inet' && table === NFT_TABLE))
     .filter((chain) => !isReadByIptables(iptables, chain))
     .flatMap((base): readonly FirewallChain[] => {
-      const { family, table, name, policy, type, devices } = base;
+      const { family, table, name, policy, type, devices, priority } = base;
       const hook = HOOKS.find((each) => each === base.hook);
       if (hook === undefined || (type !== 'filter' && type !== 'route')) return [];
       const ofTable = new Map((tables.get(`${family} ${table}`) ?? []).map((chain) => [chain.name, chain.rules]));
       const isDropPolicy = policy === 'drop';
+      const stepsFor = (packet: Packet) => (chain: string) =>
+        evaluateNftRules(ofTable.get(chain) ?? [], packet, listeners);
       const about = `(${hook === 'forward' ? '' : `hook ${hook}, `}policy ${policy})`;
       return [
         {
           title: `the chain ${name} of the nftables table ${family} ${table} ${about}`,
           name: `chain ${family} ${table} ${name} ${about}`,
-          ...{ hook, devices, isDropPolicy },
+          ...{ hook, devices, isDropPolicy, priority },
           ruleCount: [...ofTable.values()].reduce((sum, rules) => sum + rules.length, 0),
           families: family === 'ip' ? [4] : family === 'ip6' ? [6] : [4, 6],
-          outcome: (packet) =>
-            outcomeOf(name, isDropPolicy, (chain) => evaluateNftRules(ofTable.get(chain) ?? [], packet)),
+          outcome: (packet) => outcomeOf(name, isDropPolicy, stepsFor(packet)),
+          rewrites: (packet) => rewritesIn(stepsFor(packet), name),
           element: `nft:${table}`,
           show: `nft list chain ${family} ${table} ${name}`,
           fix: table === 'firewalld' ? FIREWALLD : nftFix(base, hook),

@@ -49,6 +49,9 @@ export const DIFFERENCES_CHECK: Check = {
     'ip-forward-off',
     'link-noarp',
     'link-enslaved',
+    'bridge-missing',
+    'bridge-changed',
+    'bridge-port-changed',
   ],
   evaluate: ({ differences }) =>
     whenKnown(differences, (findings) => done(findings, [`${findings.length} differences`])),

@@ -7,12 +7,13 @@ import { buildOutline, type Outline } from './build-outline.ts';
 import { type Check, done, skipped } from './check.ts';
 import type { Packet } from './evaluate-chain.ts';
 import { evaluateFirewallChain } from './evaluate-firewall-chain.ts';
+import { findRewriteFault } from './find-rewrite-fault.ts';
 
 /** Checks that no firewall of the node drops packets of Pods, wherever they pass one. */
 export const FORWARD_CHECK: Check = {
   id: 'forward',
   scope: 'no firewall drops packets of Pods: iptables, firewalld, nftables',
-  finds: ['forward-policy-drop'],
+  finds: ['forward-policy-drop', 'packet-rewritten'],
   evaluate: (facts) => {
     const { node, iptables } = facts;
     if (iptables.kind === 'unknown' && node.host.nft.kind === 'unknown') return skipped(iptables.why);
@@ -20,10 +21,14 @@ export const FORWARD_CHECK: Check = {
     const trips = buildTrips(outline);
     if (trips.length === 0) return skipped('there is no Pod with a host interface');
     const objects = ifKnown(node.host.nft)?.objects ?? [];
-    const chains = buildFirewallChains({ objects, iptables });
+    const { queueListeners } = node.host;
+    const chains = buildFirewallChains({ objects, iptables, queueListeners });
     const findings = chains.flatMap((chain) => {
       const lost = lostBy(chain, trips);
-      return lost.length === 0 ? [] : [dropFinding(chain, lost)];
+      if (lost.length > 0) return [dropFinding(chain, lost)];
+      return triedOf(chain, trips)
+        .flatMap(({ packet }) => findRewriteFault(chain, packet) ?? [])
+        .slice(0, 1);
     });
     const forwarding = chains.filter(({ hook }) => hook === 'forward').map(({ title }) => title);
     return done(findings, [forwarding.length === 0 ? 'no chain forwards' : forwarding.join(', ')]);
@@ -71,9 +76,13 @@ const MAX_EVALUATIONS = 200_000;
 function lostBy(chain: FirewallChain, trips: readonly Trip[]): readonly Trip[] {
   const first = trips.filter((trip) => trip.isFirst && isLost(chain, trip));
   if (first.length > 0) return first;
-  const tried = Math.ceil(MAX_EVALUATIONS / Math.max(1, chain.ruleCount));
-  const other = trips.slice(0, tried).find((trip) => !trip.isFirst && isLost(chain, trip));
+  const other = triedOf(chain, trips).find((trip) => !trip.isFirst && isLost(chain, trip));
   return other === undefined ? [] : [other];
+}
+
+/** Returns the paths that may be tried for a chain. */
+function triedOf({ ruleCount }: FirewallChain, trips: readonly Trip[]): readonly Trip[] {
+  return trips.slice(0, Math.ceil(MAX_EVALUATIONS / Math.max(1, ruleCount)));
 }
 
 function isLost(chain: FirewallChain, { packet }: Trip, isEstablished = false): boolean {

@@ -1,7 +1,7 @@
 import { finding } from '../catalogue.ts';
 import type { Finding } from '../finding.ts';
 import type { NodeFacts } from '../node/node-facts.ts';
-import { type Check, done, skipped, whenKnown } from './check.ts';
+import { type Check, done, whenKnown } from './check.ts';
 import { type IptablesRules, parseIptablesRules } from './parse-iptables-rules.ts';
 
 /** Checks that iptables rules are in one backend only. */
@@ -70,44 +70,4 @@ function clearOtherBackend({ chains, rules }: IptablesRules, preferred: Backend)
       ...[...tables].map((table) => `${program} -t ${table} -F`),
     ];
   });
-}
-
-/** Checks which program implements Services on this node, and whether rules of another mode are left over. */
-export const KUBE_PROXY_CHECK: Check = {
-  id: 'kube-proxy',
-  scope: 'Services are done in one way: iptables, ipvs, nftables or Cilium',
-  finds: ['kube-proxy-mode'],
-  evaluate: ({ node, iptables }) =>
-    whenKnown(iptables, (facts) => {
-      const nft = nftObjects(node);
-      if (facts.nft.kind === 'unknown' && node.host.nft.kind === 'unknown') return skipped(facts.nft.why);
-      const { chains, rules } = parseIptablesRules(facts, nft);
-      const has = (prefix: string) => rules.some(({ chain }) => chain.startsWith(prefix));
-      const ipvs = node.host.links.find(({ ifname }) => ifname === 'kube-ipvs0');
-      const isInUse = node.host.addresses.some(({ ifindex }) => ifindex === ipvs?.ifindex);
-      const ways = [
-        ...(has('KUBE-SVC-') ? ['iptables (chains KUBE-SVC-…)'] : []),
-        ...(ipvs !== undefined && isInUse ? ['ipvs (addresses on kube-ipvs0)'] : []),
-        ...(nft.some((object) => isTable(object, 'kube-proxy')) ? ['nftables (table kube-proxy)'] : []),
-        ...(chains.some(({ chain }) => chain.startsWith('CILIUM_')) ? ['Cilium (chains CILIUM_…)'] : []),
-      ];
-      const proxies = ways.filter((way) => !way.startsWith('Cilium'));
-      if (proxies.length < 2) return done([], [ways.length === 0 ? 'no kube-proxy was found' : ways.join(', ')]);
-      const what = `kube-proxy’s rules are there in ${proxies.length} ways: ${proxies.join(', ')}`;
-      const why =
-        'The leftovers of an earlier mode translate packets to backends that may be gone: some connections to Services fail.';
-      return done([
-        finding('kube-proxy-mode', {
-          what,
-          why,
-          fix: ['kube-proxy --cleanup', 'restart kube-proxy’s Pod of this node'],
-          subjects: [],
-        }),
-      ]);
-    }),
-};
-
-function isTable(object: Readonly<Record<string, unknown>>, name: string): boolean {
-  const table = object['table'];
-  return typeof table === 'object' && table !== null && 'name' in table && table.name === name;
 }

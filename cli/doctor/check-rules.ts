@@ -31,6 +31,7 @@ import type { NodeFacts } from '../node/node-facts.ts';
 import { ruleElement } from '../node/rule-selector.ts';
 import { buildOutline, type Outline } from './build-outline.ts';
 import { type Check, done } from './check.ts';
+import { narrowSelectorOf } from './narrow-selector.ts';
 
 const MAX_OUR_PRIORITY = Math.max(...OUR_PRIORITIES);
 const REFUSING: readonly number[] = [RTN_BLACKHOLE, RTN_UNREACHABLE, RTN_PROHIBIT];
@@ -50,9 +51,10 @@ export const RULES_CHECK: Check = {
         fix: [renderRule('delete', rule)],
         subjects: [ruleElement(rule), tableId(rule.table)],
       };
-      const above = captureText(rule, node, outline);
+      const above = captureOf(rule, node, outline);
       if (above !== undefined) {
-        return [finding('foreign-rule-above-ours', { what: `rule "${shown}" ${above}`, ...base })];
+        const { text, severity } = above;
+        return [finding('foreign-rule-above-ours', { what: `rule "${shown}" ${text}`, severity, ...base })];
       }
       if (isToTable(rule) && outline.tables.has(rule.table)) {
         return [
@@ -110,10 +112,20 @@ function isToTable({ action }: RuleMessage): boolean {
   return action === FR_ACT_TO_TBL;
 }
 
-/** Returns how a rule captures packets of Pods before our rules, as text; undefined when it does not. */
-function captureText(rule: RuleMessage, node: NodeFacts, outline: Outline): string | undefined {
+/** How a rule captures packets of Pods before our rules. */
+type Capture = { readonly text: string; readonly severity: 'error' | 'warning' };
+
+/** Returns how a rule captures packets of Pods before our rules; undefined when it does not. */
+function captureOf(rule: RuleMessage, node: NodeFacts, outline: Outline): Capture | undefined {
   if (rule.priority > MAX_OUR_PRIORITY || !isForPods(rule, outline)) return undefined;
-  if (DROPPING.includes(rule.action)) return 'is asked before ours and drops packets of Pods';
+  const narrow = narrowSelectorOf(rule);
+  if (DROPPING.includes(rule.action)) {
+    const { packets, isWholeProtocol } = narrow ?? { packets: 'packets', isWholeProtocol: true };
+    const text = `is asked before ours and drops ${packets} of Pods`;
+    return { text, severity: isWholeProtocol ? 'error' : 'warning' };
+  }
+  // A rule that leads some packets to another table is mostly meant.
+  if (narrow !== undefined) return undefined;
   if (!isToTable(rule) || outline.tables.has(rule.table)) return undefined;
   const caught = findCatchingRoute(
     node.host.routes,
@@ -121,24 +133,18 @@ function captureText(rule: RuleMessage, node: NodeFacts, outline: Outline): stri
     outline.pods.flatMap(({ ips }) => ips),
   );
   if (caught === undefined) return undefined;
-  return `is asked before ours, and table ${rule.table} has ${caught.dst ?? 'a default route'}`;
+  return {
+    text: `is asked before ours, and table ${rule.table} has ${caught.dst ?? 'a default route'}`,
+    severity: 'error',
+  };
 }
 
-/**
- * Returns whether a rule can match packets from or to Pods. A rule with a selector that cannot be evaluated here counts
- * as not matching.
- */
+/** Returns whether a rule can match packets from or to Pods; only its marks, addresses and incoming link count. */
 function isForPods(rule: RuleMessage, { pods, enis, markBits }: Outline): boolean {
   if (pods.length === 0) return false;
   const vethNames = pods.map(({ link }) => link?.ifname);
-  const isNarrow =
-    rule.uidRange !== undefined ||
-    rule.oifname !== undefined ||
-    rule.ipProto !== undefined ||
-    rule.dportRange !== undefined ||
-    rule.sportRange !== undefined ||
-    rule.tos !== 0;
-  if (isNarrow) return false;
+  // These select packets of the node's own sockets.
+  if (rule.uidRange !== undefined || rule.oifname !== undefined) return false;
   const iifs = [...vethNames, ...enis.map(({ ifname }) => ifname)];
   if (rule.iifname !== undefined && !iifs.includes(rule.iifname)) return false;
   const isInverted = (rule.flags & FIB_RULE_INVERT) !== 0;

@@ -10,8 +10,8 @@ import { findXfrmFault } from './find-xfrm-fault.ts';
 /** Checks that nothing of other programs takes packets on the links of ENIs and Pods. */
 export const TRAFFIC_CHECK: Check = {
   id: 'traffic',
-  scope: 'no XDP program, traffic filter, discipline or IPsec policy takes packets of Pods',
-  finds: ['link-xdp', 'link-tc', 'link-qdisc', 'xfrm-policy'],
+  scope: 'no XDP program, traffic filter, discipline, link above or IPsec policy takes packets of Pods',
+  finds: ['link-xdp', 'link-passthru', 'link-tc', 'link-qdisc', 'xfrm-policy'],
   evaluate: ({ node }) => {
     const { enis, pods } = buildOutline(node);
     const { qdiscs, policies } = node.host.traffic;
@@ -19,7 +19,7 @@ export const TRAFFIC_CHECK: Check = {
     const links = [...enis.flatMap(ofEni), ...pods.flatMap(ofPod)];
     return done(
       uniqueFindings([
-        ...links.flatMap((named) => findLinkObstacles(node.host, named)),
+        ...links.flatMap((named) => findLinkObstacles(node.host, named, node.pods)),
         ...pods.flatMap(insideOf),
         ...pods.flatMap(({ ips }) => ips.flatMap((ip) => onNode(node.host, ip))),
       ]),

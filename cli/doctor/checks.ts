@@ -1,18 +1,22 @@
 import type { Check } from './check.ts';
 import { AGENT_CHECK, CNI_CHECK, STATE_CHECK } from './check-agent.ts';
+import { BRIDGE_PORTS_CHECK } from './check-bridge-ports.ts';
 import { CLOUD_INIT_CHECK } from './check-cloud-init.ts';
 import { DIFFERENCES_CHECK } from './check-differences.ts';
 import { DEFAULT_ROUTES_CHECK, ENIS_CHECK } from './check-enis.ts';
 import { FORWARD_CHECK } from './check-forward.ts';
 import { FORWARDING_CHECK } from './check-forwarding.ts';
-import { IPTABLES_CHECK, KUBE_PROXY_CHECK } from './check-iptables.ts';
+import { IPTABLES_CHECK } from './check-iptables.ts';
 import { BRIDGE_CHECK, CONNTRACK_CHECK, INOTIFY_CHECK, KERNEL_CHECK, NEIGH_CHECK } from './check-kernel.ts';
+import { KUBE_PROXY_CHECK } from './check-kube-proxy.ts';
 import { MARKS_CHECK } from './check-marks.ts';
+import { MASQUERADE_CHECK } from './check-masquerade.ts';
 import { MTU_CHECK } from './check-mtu.ts';
 import { FIXED_NEIGHBOURS_CHECK } from './check-neighbours.ts';
 import { NETWORK_MANAGER_CHECK } from './check-network-manager.ts';
 import { DHCP_CHECK, NETWORKD_CHECK } from './check-network-services.ts';
 import { NFT_CHECK } from './check-nft.ts';
+import { POD_CIDR_CHECK } from './check-pod-cidr.ts';
 import { MAC_CHECK, POD_LINKS_CHECK } from './check-pod-links.ts';
 import { RP_FILTER_CHECK } from './check-rp-filter.ts';
 import { RULES_CHECK, TABLES_CHECK } from './check-rules.ts';
@@ -44,6 +48,9 @@ export const CHECKS: readonly Check[] = [
   IPTABLES_CHECK,
   KUBE_PROXY_CHECK,
   BRIDGE_CHECK,
+  POD_CIDR_CHECK,
+  BRIDGE_PORTS_CHECK,
+  MASQUERADE_CHECK,
   NETWORKD_CHECK,
   NETWORK_MANAGER_CHECK,
   CLOUD_INIT_CHECK,

@@ -1,3 +1,4 @@
+import type { BridgePods } from '../../agent/api/ops-messages.ts';
 import type { Finding } from '../finding.ts';
 import type { Known, NodeFacts } from '../node/node-facts.ts';
 import type { ConfFile } from './read-conf-files.ts';
@@ -99,7 +100,12 @@ export type AgentStatus = {
   readonly held: readonly string[];
   /** Error of its last repair pass; '' when it succeeded. */
   readonly lastPassError: string;
+  /** GlobalRoute Pods; undefined where there are none, and none would be by default. */
+  readonly bridge?: BridgePods;
 };
+
+/** An address that the CNI plugin host-local has given, by its file. */
+export type HostLocalAddress = { readonly ip: string; readonly containerId: string; readonly path: string };
 
 /** The agent's state folder. */
 export type StateDirFacts = {
@@ -142,6 +148,8 @@ export type DoctorFacts = {
   readonly agentProcess: Known<AgentProcess | undefined>;
   readonly stateDir: Known<StateDirFacts>;
   readonly cni: Known<CniFacts>;
+  /** Addresses of the product's network tke-bridge, as host-local records them. */
+  readonly hostLocal: Known<readonly HostLocalAddress[]>;
   /** Differences that `tke-eni diff` finds. */
   readonly differences: Known<readonly Finding[]>;
 };

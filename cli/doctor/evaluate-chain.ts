@@ -16,7 +16,15 @@ export type Packet = {
 /** Action of a rule on matching packets. */
 export type RuleVerdict =
   | { readonly kind: 'accept' | 'drop' | 'return' }
-  | { readonly kind: 'jump' | 'goto'; readonly chain: string };
+  | { readonly kind: 'jump' | 'goto'; readonly chain: string }
+  | Rewrite;
+
+/** Change of a packet, which then continues with the next rule. */
+export type Rewrite =
+  /** @param `after` the mark afterwards; undefined where it cannot be known here */
+  | { readonly kind: 'mark'; readonly after: (mark: number) => number | undefined }
+  | { readonly kind: 'ttl'; readonly value: number }
+  | { readonly kind: 'destination'; readonly value: string };
 
 /** A rule as evaluated for one packet. */
 export type RuleStep = { readonly match: MatchResult; readonly verdict: RuleVerdict };
@@ -51,7 +59,7 @@ function evaluateSteps(steps: readonly RuleStep[], follow: (chain: string) => Ch
   // True when the packet may have returned from the chain already, without a decision.
   let mayPass = false;
   for (const { match, verdict } of steps) {
-    if (match === 'no') continue;
+    if (match === 'no' || isRewrite(verdict)) continue;
     const outcome = outcomeOf(verdict, follow);
     if (outcome === 'dropped' && match === 'maybe') continue;
     if (outcome === 'through' && verdict.kind === 'jump') continue;
@@ -64,7 +72,13 @@ function evaluateSteps(steps: readonly RuleStep[], follow: (chain: string) => Ch
   return 'through';
 }
 
-function outcomeOf(verdict: RuleVerdict, follow: (chain: string) => ChainOutcome): ChainOutcome {
+function isRewrite(verdict: RuleVerdict): verdict is Rewrite {
+  return verdict.kind === 'mark' || verdict.kind === 'ttl' || verdict.kind === 'destination';
+}
+
+type Decision = Exclude<RuleVerdict, Rewrite>;
+
+function outcomeOf(verdict: Decision, follow: (chain: string) => ChainOutcome): ChainOutcome {
   switch (verdict.kind) {
     case 'accept':
       return 'accepted';
@@ -75,6 +89,37 @@ function outcomeOf(verdict: RuleVerdict, follow: (chain: string) => ChainOutcome
     default:
       return follow(verdict.chain);
   }
+}
+
+/** A change that a packet meets; `isSure`: no rule that cannot be decided here stands before it or in it. */
+export type MetRewrite = { readonly rewrite: Rewrite; readonly isSure: boolean };
+
+/** Returns the changes that a packet meets in a chain and in the chains that it jumps to, each chain once. */
+export function rewritesIn(stepsOf: (chain: string) => readonly RuleStep[], base: string): readonly MetRewrite[] {
+  const found: MetRewrite[] = [];
+  const entered = new Set<string>();
+  /** Returns whether the packet leaves the chain without a decision. */
+  const walk = (chain: string, isReached: boolean, depth: number): MatchResult => {
+    if (depth > MAX_JUMPS || entered.has(chain)) return 'maybe';
+    entered.add(chain);
+    let passes: MatchResult = 'yes';
+    for (const { match, verdict } of stepsOf(chain)) {
+      if (match === 'no') continue;
+      const isMet = isReached && passes === 'yes' && match === 'yes';
+      if (isRewrite(verdict)) {
+        found.push({ rewrite: verdict, isSure: isMet });
+        continue;
+      }
+      const isCall = verdict.kind === 'jump' || verdict.kind === 'goto';
+      const returns = isCall ? walk(verdict.chain, isMet, depth + 1) : verdict.kind === 'return' ? 'yes' : 'no';
+      if (verdict.kind === 'jump' && returns === 'yes') continue;
+      if (match === 'yes' && (verdict.kind !== 'jump' || returns === 'no')) return allMatch([passes, returns]);
+      passes = 'maybe';
+    }
+    return passes;
+  };
+  walk(base, true, 0);
+  return found;
 }
 
 /** Returns whether all conditions match. */

@@ -1,16 +1,28 @@
 import type { FirewallChain, Hook } from './build-firewall-chains.ts';
-import type { Packet } from './evaluate-chain.ts';
+import type { MetRewrite, Packet } from './evaluate-chain.ts';
 
 /**
  * Evaluates a base chain for a packet, by the place of the chain: 'passes' where such a packet does not come there. At
  * `input` the packet is one that a Pod sends to the node, at `output` one that the node sends to a Pod.
  */
 export function evaluateFirewallChain(chain: FirewallChain, packet: Packet): ReturnType<FirewallChain['outcome']> {
-  const there = packetAt(chain.hook, packet);
-  if (there === undefined || !chain.families.includes(packet.family)) return 'passes';
-  const links = chain.hook === 'egress' ? there.oifs : there.iifs;
-  const isForLink = chain.devices === undefined || links.some((name) => chain.devices?.includes(name) === true);
-  return isForLink ? chain.outcome(there) : 'passes';
+  const there = packetIn(chain, packet);
+  return there === undefined ? 'passes' : chain.outcome(there);
+}
+
+/** Returns what a base chain changes of a packet, by the place of the chain. */
+export function rewritesAt(chain: FirewallChain, packet: Packet): readonly MetRewrite[] {
+  const there = packetIn(chain, packet);
+  return there === undefined ? [] : chain.rewrites(there);
+}
+
+/** Returns the packet as the chain gets it; undefined where such a packet does not come there. */
+function packetIn({ hook, families, devices }: FirewallChain, packet: Packet): Packet | undefined {
+  const there = packetAt(hook, packet);
+  if (there === undefined || !families.includes(packet.family)) return undefined;
+  const links = hook === 'egress' ? there.oifs : there.iifs;
+  const isForLink = devices === undefined || links.some((name) => devices.includes(name));
+  return isForLink ? there : undefined;
 }
 
 /** Returns the packet as rules match it there: before the routing decision it has no outgoing link. */

@@ -8,30 +8,54 @@ import {
   type RuleStep,
   type RuleVerdict,
 } from './evaluate-chain.ts';
-import type { IptablesRule } from './parse-iptables-rules.ts';
+import { type IptablesRule, optionOf } from './parse-iptables-rules.ts';
+import { isRead } from './queue-listeners.ts';
 
 /**
- * Evaluates the conditions of iptables rules for a packet. Rules without a decision are left out.
+ * Evaluates the conditions of iptables rules for a packet. Rules without a decision or a change are left out.
+ * @param listeners numbers of the queues that a program reads from; undefined where they are not known
  * @see iptables(8), iptables-extensions(8)
  */
-export function evaluateIptablesRules(rules: readonly IptablesRule[], packet: Packet): readonly RuleStep[] {
+export function evaluateIptablesRules(
+  rules: readonly IptablesRule[],
+  packet: Packet,
+  listeners: readonly number[] | undefined,
+): readonly RuleStep[] {
   return rules.flatMap(({ args }) => {
-    const verdict = verdictOf(args);
+    const verdict = verdictOf(args, listeners);
     return verdict === undefined ? [] : [{ match: matchRule(args, packet), verdict }];
   });
 }
 
 /** Targets after which the packet continues with the next rule. */
-const PASSING = new Set(['LOG', 'NFLOG', 'ULOG', 'MARK', 'CONNMARK', 'TCPMSS', 'SET', 'TRACE', 'CT', 'DSCP']);
+const PASSING = new Set(['LOG', 'NFLOG', 'ULOG', 'CONNMARK', 'TCPMSS', 'SET', 'TRACE', 'CT', 'DSCP']);
 
-function verdictOf(args: readonly string[]): RuleVerdict | undefined {
+function verdictOf(args: readonly string[], listeners: readonly number[] | undefined): RuleVerdict | undefined {
   const at = args.findIndex((arg) => arg === '-j' || arg === '-g');
   const target = args[at + 1];
   if (at < 0 || target === undefined || PASSING.has(target)) return undefined;
   if (target === 'ACCEPT') return { kind: 'accept' };
   if (target === 'DROP' || target === 'REJECT') return { kind: 'drop' };
   if (target === 'RETURN') return { kind: 'return' };
+  if (target === 'NFQUEUE') return queueVerdict(args, listeners);
+  const option = optionOf(args, '--set-xmark', '--ttl-set', '--hl-set');
+  if (target === 'MARK') return { kind: 'mark', after: (mark) => markAfter(option, mark) };
+  if (target === 'TTL' || target === 'HL') {
+    return option === undefined ? undefined : { kind: 'ttl', value: Number(option) };
+  }
   return { kind: args[at] === '-g' ? 'goto' : 'jump', chain: target };
+}
+
+function queueVerdict(args: readonly string[], listeners: readonly number[] | undefined): RuleVerdict {
+  const [first = 0, last = first] = (optionOf(args, '--queue-num', '--queue-balance') ?? '0').split(':').map(Number);
+  const isPassed = args.includes('--queue-bypass') || isRead({ first, last }, listeners);
+  return { kind: isPassed ? 'accept' : 'drop' };
+}
+
+/** The kernel clears the bits of the mask and then XORs the value in. iptables-save writes each change of the mark so. */
+function markAfter(xmark: string | undefined, mark: number): number | undefined {
+  const [value, mask = 0xffffffff] = xmark?.split('/').map(Number) ?? [];
+  return value === undefined ? undefined : ((mark & ~mask) ^ value) >>> 0;
 }
 
 /** Mark that kube-proxy sets on packets to masquerade; an ordinary connection does not have it. */

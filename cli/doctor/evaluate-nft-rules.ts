@@ -10,22 +10,35 @@ import {
   type RuleStep,
   type RuleVerdict,
 } from './evaluate-chain.ts';
+import { isRead } from './queue-listeners.ts';
 
-/** Evaluates the conditions of the rules of an nftables chain for a packet. @see libnftables-json(5) */
-export function evaluateNftRules(expressions: readonly (readonly unknown[])[], packet: Packet): readonly RuleStep[] {
-  return expressions.flatMap((statements) => stepsOf(statements.map(asObject), packet));
+/**
+ * Evaluates the conditions of the rules of an nftables chain for a packet.
+ * @param listeners numbers of the queues that a program reads from; undefined where they are not known
+ * @see libnftables-json(5)
+ */
+export function evaluateNftRules(
+  expressions: readonly (readonly unknown[])[],
+  packet: Packet,
+  listeners: readonly number[] | undefined,
+): readonly RuleStep[] {
+  return expressions.flatMap((statements) => stepsOf(statements.map(asObject), packet, listeners));
 }
 
 type Json = Readonly<Record<string, unknown>>;
 
-function stepsOf(statements: readonly Json[], packet: Packet): readonly RuleStep[] {
+function stepsOf(
+  statements: readonly Json[],
+  packet: Packet,
+  listeners: readonly number[] | undefined,
+): readonly RuleStep[] {
   const match = allMatch(statements.map((statement) => matchStatement(statement, packet)));
   if (match === 'no') return [];
   return statements.flatMap((statement): readonly RuleStep[] => {
     const map = asObject(statement['vmap']);
     if (map['key'] !== undefined)
       return ofMap(map, packet).map((step) => ({ ...step, match: allMatch([match, step.match]) }));
-    const verdict = verdictOf(statement);
+    const verdict = 'queue' in statement ? queueVerdict(statement, listeners) : verdictOf(statement);
     return verdict === undefined ? [] : [{ match, verdict }];
   });
 }
@@ -45,19 +58,58 @@ function verdictOf(statement: Json): RuleVerdict | undefined {
   const [kind] = Object.keys(statement);
   if (kind === 'accept' || kind === 'return') return { kind };
   if (kind === 'drop' || kind === 'reject') return { kind: 'drop' };
-  // A program that reads from a queue, or a flow table, usually lets the packets continue.
-  if (kind === 'queue') return { kind: 'accept' };
+  // The packet goes out by another link, past all that follows.
+  if (kind === 'fwd') return { kind: 'drop' };
+  if (kind === 'mangle') return rewriteOf(asObject(statement[kind]));
   if (kind !== 'jump' && kind !== 'goto') return undefined;
   return { kind, chain: String(asObject(statement[kind])['target']) };
+}
+
+/** A program that reads from a queue usually lets packets continue; without one the kernel drops them. */
+function queueVerdict({ queue }: Json, listeners: readonly number[] | undefined): RuleVerdict {
+  const { num, flags } = asObject(queue);
+  const { range } = asObject(num);
+  const [first, last]: readonly unknown[] = Array.isArray(range) ? range : [num ?? 0, num ?? 0];
+  const isBypassed = [flags].flat().includes('bypass');
+  if (typeof first !== 'number' || typeof last !== 'number' || isBypassed) return { kind: 'accept' };
+  return { kind: isRead({ first, last }, listeners) ? 'accept' : 'drop' };
+}
+
+function rewriteOf({ key, value }: Json): RuleVerdict | undefined {
+  const { field } = asObject(asObject(key)['payload']);
+  if ((field === 'ttl' || field === 'hoplimit') && typeof value === 'number') return { kind: 'ttl', value };
+  if (field === 'daddr') return { kind: 'destination', value: typeof value === 'string' ? value : 'another address' };
+  if (asObject(asObject(key)['meta'])['key'] !== 'mark') return undefined;
+  return { kind: 'mark', after: (mark) => numberOf(value, mark) };
+}
+
+/** Evaluates what is assigned to the mark. */
+function numberOf(value: unknown, mark: number): number | undefined {
+  if (typeof value === 'number') return value >>> 0;
+  if (asObject(asObject(value)['meta'])['key'] === 'mark') return mark;
+  const [operator, operands] = Object.entries(asObject(value))[0] ?? [];
+  if (!Array.isArray(operands)) return undefined;
+  const numbers = operands.map((operand) => numberOf(operand, mark));
+  const [first, ...others] = numbers.filter((each) => each !== undefined);
+  if (first === undefined || others.length + 1 < numbers.length) return undefined;
+  if (operator === '&') return others.reduce((bits, each) => (bits & each) >>> 0, first);
+  if (operator === '|') return others.reduce((bits, each) => (bits | each) >>> 0, first);
+  return operator === '^' ? others.reduce((bits, each) => (bits ^ each) >>> 0, first) : undefined;
 }
 
 /** Returns whether a statement matches; one without a condition always does. */
 function matchStatement(statement: Json, packet: Packet): MatchResult {
   if ('limit' in statement || 'xt' in statement || 'quota' in statement || 'ct count' in statement) return 'maybe';
   const match = asObject(statement['match']);
-  if (match['left'] === undefined) return 'yes';
+  if (match['left'] === undefined) return isOfOtherFamily(statement, packet) ? 'no' : 'yes';
   const answer = matchValue(asObject(match['left']), match['right'], packet);
   return match['op'] === '!=' ? negated(answer) : answer;
+}
+
+/** A rule that writes a field of a header matches packets of that family: nft does not list this condition. */
+function isOfOtherFamily(statement: Json, { family }: Packet): boolean {
+  const { protocol } = asObject(asObject(asObject(statement['mangle'])['key'])['payload']);
+  return protocol === (family === 4 ? 'ip6' : 'ip');
 }
 
 function matchValue(left: Json, right: unknown, packet: Packet): MatchResult {

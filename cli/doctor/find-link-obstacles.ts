@@ -1,7 +1,7 @@
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { type QdiscMessage, qdiscLimits } from '../../netlink/qdisc-message.ts';
 import { filterEffect, type TrafficAction, type TrafficFilterMessage } from '../../netlink/traffic-filter-message.ts';
-import { XDP_ATTACHED_NONE } from '../../netlink/uapi/if-link.ts';
+import { MACVLAN_MODE_PASSTHRU, XDP_ATTACHED_NONE } from '../../netlink/uapi/if-link.ts';
 import {
   TC_ACT_SHOT,
   TC_ACT_STOLEN,
@@ -14,7 +14,7 @@ import { finding } from '../catalogue.ts';
 import type { Finding } from '../finding.ts';
 import type { ElementId } from '../node/element-id.ts';
 import { ifKnown } from '../node/known.ts';
-import type { NetnsFacts } from '../node/node-facts.ts';
+import type { NetnsFacts, PodFacts } from '../node/node-facts.ts';
 
 /** A link, and how messages and commands name it. */
 export type NamedLink = {
@@ -27,15 +27,23 @@ export type NamedLink = {
 };
 
 /**
- * Finds what other programs attached to a link that takes its packets: XDP programs, traffic filters, disciplines. A
- * program or filter whose verdict cannot be known counts as one that drops, but for those of network policy engines.
+ * Finds what other programs attached to a link that takes its packets: XDP programs, traffic filters, disciplines, links
+ * above it. A program or filter whose verdict cannot be known counts as one that drops, but for those of network policy
+ * engines.
+ * @param pods Pods that may have a link above one of the host
  */
-export function findLinkObstacles(netns: Pick<NetnsFacts, 'links' | 'traffic'>, named: NamedLink): readonly Finding[] {
+export function findLinkObstacles(
+  netns: Pick<NetnsFacts, 'links' | 'traffic'>,
+  named: NamedLink,
+  pods: readonly PodFacts[] = [],
+): readonly Finding[] {
   const { ifindex } = named.link;
   const qdiscs = (ifKnown(netns.traffic.qdiscs) ?? []).filter((qdisc) => qdisc.ifindex === ifindex);
   const filters = (ifKnown(netns.traffic.filters) ?? []).filter((filter) => filter.ifindex === ifindex);
   return [
     ...xdpFault(named),
+    ...passthruFault(netns.links, named),
+    ...pods.flatMap((pod) => passthruFault(linksOnHost(pod), named, `nsenter --net=${netnsOf(pod)} `)),
     ...qdiscs.flatMap((qdisc) => qdiscFault(qdisc, named)),
     ...filters.flatMap((filter) => filterFault(filter, netns.links, named)),
   ];
@@ -55,6 +63,33 @@ function xdpFault({ link, title, subjects, prefix }: NamedLink): readonly Findin
       subjects,
     }),
   ];
+}
+
+function passthruFault(
+  links: readonly LinkMessage[],
+  { link, title, subjects, prefix }: NamedLink,
+  prefixAbove = prefix,
+): readonly Finding[] {
+  const above = links.find((each) => each.link === link.ifindex && each.macvlan?.mode === MACVLAN_MODE_PASSTHRU);
+  if (above === undefined || above.ifindex === link.ifindex) return [];
+  return [
+    finding('link-passthru', {
+      what: `${above.ifname} (${above.kind}, mode passthru) is above ${title} and takes all that comes in by it`,
+      fix: [`${prefixAbove}ip link del ${above.ifname}`, 'stop the program that adds it'],
+      subjects,
+    }),
+  ];
+}
+
+/** Returns links of a Pod whose lower device is in the host's namespace, as the other end of its own interface is. */
+function linksOnHost({ key, inside }: PodFacts): readonly LinkMessage[] {
+  const links = ifKnown(inside)?.links ?? [];
+  const own = links.find(({ ifname }) => ifname === key.slice(key.indexOf('/') + 1));
+  return own?.linkNetnsid === undefined ? [] : links.filter(({ linkNetnsid }) => linkNetnsid === own.linkNetnsid);
+}
+
+function netnsOf({ lease }: PodFacts): string {
+  return ifKnown(lease)?.netns ?? '<netns>';
 }
 
 /** Longer than this one packet must not take: whatever sends gives up meanwhile. */

@@ -10,6 +10,8 @@ export type NftChain = {
   readonly devices: readonly string[] | undefined;
   /** 'accept', 'drop'. */
   readonly policy: string;
+  /** Place of a base chain among those of its hook; 0 where it has none. */
+  readonly priority: number;
   /** Statements of each rule. */
   readonly rules: readonly (readonly unknown[])[];
 };
@@ -30,7 +32,7 @@ export function parseNftChains(objects: readonly Readonly<Record<string, unknown
     else ofChain.push(expr);
   }
   return objects.flatMap((object): readonly NftChain[] => {
-    const { family, table, name, type, hook, policy, dev } = asRecord(object['chain']);
+    const { family, table, name, type, hook, policy, dev, prio } = asRecord(object['chain']);
     const known = FAMILIES.find((each) => each === family);
     if (known === undefined) return [];
     return [
@@ -38,6 +40,7 @@ export function parseNftChains(objects: readonly Readonly<Record<string, unknown
         ...{ family: known, table: String(table), name: String(name), policy: String(policy ?? 'accept') },
         type: typeof type === 'string' ? type : undefined,
         hook: typeof hook === 'string' ? hook : undefined,
+        priority: typeof prio === 'number' ? prio : 0,
         devices: dev === undefined ? undefined : [dev].flat().map(String),
         rules: rules.get(`${family} ${table} ${name}`) ?? [],
       },

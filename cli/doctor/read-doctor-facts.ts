@@ -11,10 +11,11 @@ import { known, unknown } from '../node/known.ts';
 import type { Known } from '../node/node-facts.ts';
 import { readNodeFacts } from '../node/read-node-facts.ts';
 import { netnsPathOf, withNodeNetns } from '../node/with-node-netns.ts';
-import type { AgentStatus, CniFacts, DoctorFacts, SocketFacts } from './doctor-facts.ts';
+import type { AgentStatus, CniFacts, DoctorFacts, HostLocalAddress, SocketFacts } from './doctor-facts.ts';
 import { type HostTree, knownFrom, openHostTree } from './host-tree.ts';
 import { readAgentProcess } from './read-agent-process.ts';
 import { readCloudInit } from './read-cloud-init.ts';
+import { readHostLocal } from './read-host-local.ts';
 import { readIptables } from './read-iptables.ts';
 import { type ProcFacts, readProc } from './read-kernel.ts';
 import { readNetworkManager } from './read-network-manager.ts';
@@ -34,8 +35,9 @@ export async function readDoctorFacts(
   { global }: Pick<CommandContext, 'global'>,
   folders: CniFolders,
 ): Promise<DoctorFacts> {
-  const node = await readNodeFacts({ global });
   const tree = openHostTree(global.hostRoot);
+  const hostLocal = knownFrom(() => readHostLocal(tree));
+  const node = await readNodeFacts({ global });
   const proc = knownFrom(() => withNodeNetns(global, (netns) => (netns ? withNetns(netns, readProc) : readProc())));
   const netnsPath = global.netns === undefined ? undefined : netnsPathOf(global);
   const agent = await readAgent(global.socket);
@@ -53,6 +55,9 @@ export async function readDoctorFacts(
     agentProcess: knownFrom(() => readAgentProcess(global.socket)),
     differences: await readDifferences(global),
     stateDir: knownFrom(() => readStateDir(global.stateDir)),
+    // Those of Pods that came or went meanwhile have a lease that was not read.
+    hostLocal:
+      hostLocal.kind === 'unknown' ? hostLocal : knownFrom(() => remaining(hostLocal.value, readHostLocal(tree))),
     cni: knownFrom(() => readCni(tree, folders.confDir, folders.binDir)),
   };
 }
@@ -85,9 +90,12 @@ type StatusAnswer =
 async function readStatus(socket: string): Promise<StatusAnswer> {
   try {
     using client = await openOpsClient(socket);
-    const { status, held, lastPassError } = await client.summary();
+    const { status, held, lastPassError, bridge } = await client.summary();
     if (status === undefined) return { status: unknown('the agent did not report it', 'tke-eni status') };
-    return { status: known({ code: status.code, message: status.msg, details: status.details, held, lastPassError }) };
+    const { code, msg: message, details } = status;
+    return {
+      status: known({ code, message, details, held, lastPassError, ...(bridge === undefined ? {} : { bridge }) }),
+    };
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
     if (error.code === 'NO_AGENT' && !isTooOld(error)) return { problem: withoutPreface(error.message, socket) };
@@ -139,6 +147,15 @@ async function readDifferences(global: GlobalArgs): Promise<Known<readonly Findi
     if (error instanceof CliError) return unknown(error.message, error.next);
     throw error;
   }
+}
+
+/** Returns what two reads have in common. */
+function remaining(
+  before: readonly HostLocalAddress[],
+  after: readonly HostLocalAddress[],
+): readonly HostLocalAddress[] {
+  const seen = new Set(before.map(({ ip, containerId }) => `${ip} ${containerId}`));
+  return after.filter(({ ip, containerId }) => seen.has(`${ip} ${containerId}`));
 }
 
 /** Names of configuration files that runtimes read. @see containernetworking/cni libcni ConfFiles */

@@ -30,6 +30,16 @@ export function readLegacyTables(): Known<readonly string[]> {
   ]);
 }
 
+/**
+ * Reads the numbers of the netfilter queues that a program reads from, in the network namespace of the calling thread;
+ * only root can.
+ */
+export function readQueueListeners(): Known<readonly number[]> {
+  return knownFrom(() =>
+    linesOf('/proc/thread-self/net/netfilter/nfnetlink_queue').map((line) => Number.parseInt(line, 10)),
+  );
+}
+
 function linesOf(path: string): readonly string[] {
   return (read(path) ?? '').split('\n').filter((line) => line !== '');
 }

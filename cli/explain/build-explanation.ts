@@ -78,7 +78,7 @@ function oneFamily(named: readonly (string | undefined)[]): void {
 
 /** @param namedIp the address that names the Pod; undefined: all addresses of the Pod are explained */
 function explainPod(context: ExplainContext, view: PodView, namedIp: string | undefined, ends: Ends): Explanation {
-  const eni = view.hasOwnEni ? ownEniText(view) : (view.eni?.title ?? 'an unknown ENI');
+  const network = networkText(view);
   const other = [ends.to, ends.from].find((ip) => ip !== undefined);
   const named = [namedIp, ends.to, ends.from].filter((ip) => ip !== undefined);
   oneFamily(named);
@@ -89,11 +89,21 @@ function explainPod(context: ExplainContext, view: PodView, namedIp: string | un
   }
   const paths = ips.flatMap((ip) => pathsOfPod(context, view, ip, ends));
   return {
-    subject: `Pod ${view.title}, ${view.ifName}, ${view.ips.join(' and ')} on ${eni}`,
+    subject: `Pod ${view.title}, ${view.ifName}, ${view.ips.join(' and ')} ${network}`,
     element: podId(view.pod.key),
     paths,
     findings: findingsOf(paths, tableCollisions(context, view)),
   };
+}
+
+/** Says by which network the Pod is connected. */
+function networkText(view: PodView): string {
+  const { gr, eni } = view;
+  if (gr !== undefined) {
+    const former = gr.isFormer ? ', a former podCIDR' : ' of this node';
+    return `of podCIDR ${gr.cidr}${former}, ${gr.wiring === 'bridge' ? 'on the bridge' : 'routed'}`;
+  }
+  return `on ${view.hasOwnEni ? ownEniText(view) : (eni?.title ?? 'an unknown ENI')}`;
 }
 
 /**

@@ -3,9 +3,10 @@ import { isAddress } from '../../dataplane/ip-prefix.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { finding } from '../catalogue.ts';
 import { linkId, podId } from '../node/element-id.ts';
+import { bridgeHop, isBridged, isOnBridge } from './bridge-hop.ts';
 import { cloudHop } from './cloud-hop.ts';
 import { evaluateRouting, type Routing } from './evaluate-routing.ts';
-import { expectedRouteByEni, expectedRouteToNode, expectedRouteToPod } from './expected-route.ts';
+import { expectedRouteByEni, expectedRouteOfGr, expectedRouteToNode, expectedRouteToPod } from './expected-route.ts';
 import {
   type EniView,
   type ExplainContext,
@@ -19,6 +20,7 @@ import { findRoute } from './find-route.ts';
 import type { ExpectedRoute } from './find-routing-fault.ts';
 import { findService, type Service } from './find-service.ts';
 import type { Flow } from './flow.ts';
+import { grRouteHop, ingressLink, masqueradeHop, primaryLink } from './gr-hops.ts';
 import { hopOf } from './hop.ts';
 import { eniHop, gatewayHop, podNeighHop, vethHop } from './link-hops.ts';
 import { evaluateMark } from './mark-hop.ts';
@@ -79,12 +81,34 @@ export function pathFromPod(context: ExplainContext, view: PodView, src: string,
     to: service?.isKubeProxy === true ? `${named} (Service)` : endText(to),
   };
   if (sending.staysInside) return { ...path, hops: sending.hops };
-  if (view.hasOwnEni) return { ...path, hops: [...sending.hops, ownExitHop(view, sending.oif)] };
-  const hops: Hop[] = [...sending.hops, vethHop(context, view, to.kind === 'outside')];
-  const { veth } = view;
-  if (veth !== undefined) hops.push(...routedFromPod(context, view, { src, to, service, link: veth }));
-  else if (to.kind === 'outside') hops.push(...egressHops(context, view, src, undefined));
+  const isBySide = to.kind === 'pod' && to.pod.gr !== undefined && isSideLink(view, sending.oif);
+  if (view.hasOwnEni && !isBySide) return { ...path, hops: [...sending.hops, ownExitHop(view, sending.oif)] };
+  const veth = vethHop(context, view, to.kind === 'outside' && view.gr === undefined);
+  if (to.kind === 'pod' && service === undefined && isBridged(view, to.pod)) {
+    return { ...path, hops: [...sending.hops, veth, ...bridgedHops(context, view, to.pod, { src, dst: to.ip })] };
+  }
+  const hops: Hop[] = [...sending.hops, veth];
+  if (view.veth !== undefined && isOnBridge(view)) hops.push(bridgeHop(context, view));
+  const link = view.veth === undefined ? undefined : ingressLink(context, view);
+  if (link !== undefined) hops.push(...routedFromPod(context, view, { src, to, service, link }));
+  else if (to.kind === 'outside' && view.gr === undefined)
+    hops.push(...egressHops(context, view, { src, dst: to.ip }, undefined));
   return { ...path, hops };
+}
+
+/** Tells whether packets leave a Pod that has its own ENI by the link to the node beside it. */
+function isSideLink(view: PodView, oif: number | undefined): boolean {
+  return view.hasOwnEni && oif !== undefined && oif === view.veth?.link;
+}
+
+function bridgedHops(
+  context: ExplainContext,
+  from: PodView,
+  to: PodView,
+  { src, dst, isFirst = true }: { readonly src: string; readonly dst: string; readonly isFirst?: boolean },
+): readonly Hop[] {
+  const bridged = bridgeHop(context, to, { from, src, dst, isFirst });
+  return [bridged, vethHop(context, to, false), receivingHop(context, to, src, dst)];
 }
 
 type Sent = Target & { readonly src: string; readonly link: LinkMessage };
@@ -113,7 +137,7 @@ function routedFromPod(context: ExplainContext, view: PodView, { src, to, servic
     case 'pod':
       return [...hops, ...ingressHops(context, to.pod, src, to.ip)];
     case 'outside':
-      return [...hops, ...egressHops(context, view, src, routed.routing)];
+      return [...hops, ...egressHops(context, view, { src, dst: to.ip }, routed.routing)];
   }
 }
 
@@ -126,6 +150,7 @@ function expectedRouteFromPod(
 ): ExpectedRoute | undefined {
   if (to.kind === 'node') return expectedRouteToNode(to.ip);
   if (to.kind === 'pod') return expectedRouteToPod(context, to.pod, to.ip);
+  if (view.gr !== undefined) return expectedRouteOfGr(context, to.ip);
   const { mask, ruleMode } = context;
   const isMarked = ruleMode === 'per-pod' || !view.isOurs || (mark & mask) >>> 0 === (view.eni?.mark ?? 0);
   return isMarked ? expectedRouteByEni(context, view, src, mark) : undefined;
@@ -135,7 +160,7 @@ function wrongLinkHop(context: ExplainContext, view: PodView, src: string, { hop
   if (view.eni === undefined || !view.ips.includes(src) || route.finding !== undefined) return route;
   const by = linkName(context.facts.host.links, taken.oif);
   const found = finding('source-not-ours', {
-    what: `${src} would leave by ${by}, which does not have it: the VPC drops it`,
+    what: `${src} would leave by ${by}, which does not have it by the supply that is recorded: if so, the VPC drops it`,
     fix: ['repair the earlier broken hop first'],
     subjects: [linkId(taken.oif ?? 0), podId(view.pod.key)],
   });
@@ -177,7 +202,12 @@ function routeThrough(
 }
 
 /** Builds the hops out of the node, by the link that the route names. */
-function egressHops(context: ExplainContext, view: PodView, src: string, routing: Routing | undefined): readonly Hop[] {
+function egressHops(
+  context: ExplainContext,
+  view: PodView,
+  { src, dst }: { readonly src: string; readonly dst: string },
+  routing: Routing | undefined,
+): readonly Hop[] {
   const oif = routing?.taken.oif;
   const eni = context.enis.find(({ ifindex }) => ifindex !== undefined && ifindex === oif);
   const isPodEni = eni !== undefined && eni.table === view.eni?.table;
@@ -185,6 +215,10 @@ function egressHops(context: ExplainContext, view: PodView, src: string, routing
   // Without a route, the ENI that the packet should use is shown.
   const shown = isPodEni || oif === undefined ? (eni ?? view.eni) : eni;
   const link = shown === undefined ? primaryHops(context, oif) : [eniHop(context, shown, familyOf(src), view)];
+  if (view.gr !== undefined) {
+    const { hop, isKept } = masqueradeHop(context, view, src, dst);
+    return [...link, hop, ...(isKept ? [grRouteHop(context, view, src)] : [])];
+  }
   return [
     ...link,
     ...(isPodEni && gateway !== undefined ? [gatewayHop(context, eni, gateway)] : []),
@@ -207,18 +241,37 @@ function primaryHops({ facts }: ExplainContext, oif: number | undefined): readon
 
 /** Builds the hops from the host end of the Pod's veth pair into the Pod. */
 function ingressHops(context: ExplainContext, view: PodView, src: string, dst: string): readonly Hop[] {
-  return [vethHop(context, view, false), podNeighHop(context, view, dst), receivingHop(context, view, src, dst)];
+  const veth = vethHop(context, view, false);
+  const [neigh, receiving] = [podNeighHop(context, view, dst), receivingHop(context, view, src, dst)];
+  return isOnBridge(view) ? [bridgeHop(context, view), neigh, veth, receiving] : [veth, neigh, receiving];
 }
 
 /** Walks a packet to a Pod, from any sender. @param dst an address of the Pod */
 export function pathToPod(context: ExplainContext, view: PodView, dst: string, from: End): Path {
-  // Packets that a Pod sends by its own ENI reach other Pods from the VPC.
-  const sender: End = from.kind === 'pod' && from.pod.hasOwnEni ? { kind: 'outside', ip: from.ip } : from;
+  // Packets that a Pod sends by its own ENI reach other Pods from the VPC; to a block of the node it sends by the node.
+  const isByVpc = from.kind === 'pod' && from.pod.hasOwnEni && !sendsByNode(context, from, view, dst);
+  const sender: End = isByVpc ? { kind: 'outside', ip: from.ip } : from;
+  if (sender.kind === 'pod' && isBridged(sender.pod, view)) {
+    const hops = [
+      vethHop(context, sender.pod, false),
+      ...bridgedHops(context, sender.pod, view, { src: from.ip, dst, isFirst: false }),
+    ];
+    return { direction: 'to-pod', from: endText(from), to: `${dst} (Pod ${view.title})`, hops };
+  }
   const towards = hopsTowardsPod(context, view, dst, sender);
   const isByOwnEni = view.hasOwnEni && sender.kind === 'outside';
   const lastHops = isByOwnEni ? [receivingHop(context, view, from.ip, dst)] : ingressHops(context, view, from.ip, dst);
   const hops = [...towards, ...lastHops];
   return { direction: 'to-pod', from: endText(from), to: `${dst} (Pod ${view.title})`, hops };
+}
+
+function sendsByNode(
+  context: ExplainContext,
+  { pod, ip }: End & { readonly kind: 'pod' },
+  view: PodView,
+  dst: string,
+): boolean {
+  return view.gr !== undefined && isSideLink(pod, sendingHops(context, pod, ip, dst).oif);
 }
 
 function hopsTowardsPod(context: ExplainContext, view: PodView, dst: string, from: End): readonly Hop[] {
@@ -236,9 +289,12 @@ function hopsTowardsPod(context: ExplainContext, view: PodView, dst: string, fro
       return output === undefined ? hops : [...hops, output];
     }
     case 'pod': {
-      const link = from.pod.veth;
-      const veth = vethHop(context, from.pod, false);
-      if (link === undefined) return [veth];
+      const link = ingressLink(context, from.pod);
+      const entry = [
+        vethHop(context, from.pod, false),
+        ...(isOnBridge(from.pod) && from.pod.veth !== undefined ? [bridgeHop(context, from.pod)] : []),
+      ];
+      if (link === undefined || from.pod.veth === undefined) return entry;
       const marked = evaluateMark(context, { ...packet, link, pod: from.pod });
       const flow: Flow = { family, src: from.ip, dst, iif: link.ifindex, mark: marked.mark };
       const { routing, checks } = routeThrough(context, flow, {
@@ -247,9 +303,10 @@ function hopsTowardsPod(context: ExplainContext, view: PodView, dst: string, fro
         isLocal: false,
         isFirst: false,
       });
-      return [veth, marked.hop, ...routing.hops, ...checks];
+      return [...entry, marked.hop, ...routing.hops, ...checks];
     }
     case 'outside': {
+      if (view.gr !== undefined) return hopsByGrRoute(context, view, dst, from);
       const cloud = cloudHop(context, view, dst, eni);
       if (eni === undefined) return [cloud, ...evaluateRouting(context, { family, dst, mark: 0 }, expected).hops];
       const arrival = [cloud, eniHop(context, eni, family, view)];
@@ -266,4 +323,24 @@ function hopsTowardsPod(context: ExplainContext, view: PodView, dst: string, fro
       return [...arrival, marked.hop, ...routing.hops, ...checks];
     }
   }
+}
+
+/** Walks a packet that the VPC's route of the Pod's block leads to the node. */
+function hopsByGrRoute(context: ExplainContext, view: PodView, dst: string, from: End): readonly Hop[] {
+  const expected = expectedRouteToPod(context, view, dst);
+  const link = primaryLink(context);
+  const cloud = grRouteHop(context, view, dst);
+  const family = familyOf(dst);
+  if (link === undefined) return [cloud, ...evaluateRouting(context, { family, dst, mark: 0 }, expected).hops];
+  const packet = { family, src: from.ip, dst, isLocal: false, isRoutedByMark: false };
+  const marked = evaluateMark(context, { ...packet, link, pod: undefined });
+  const flow: Flow = { family, src: from.ip, dst, iif: link.ifindex, mark: marked.mark };
+  const { routing, checks } = routeThrough(context, flow, { expected, pod: undefined, isLocal: false, isFirst: false });
+  const arrival = hopOf({
+    kind: 'link',
+    element: linkId(link.ifindex),
+    title: `arrives by ${link.ifname}`,
+    details: [`mtu ${link.mtu}`],
+  });
+  return [cloud, arrival, marked.hop, ...routing.hops, ...checks];
 }

@@ -5,12 +5,15 @@ import type { EniView, ExplainContext, PodView } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
 import { hopOf, mostSevere, unknownHop } from './hop.ts';
 
-/** Checks whether the VPC routes the address to this ENI, by the last supply that the agent applied. */
+/**
+ * Checks whether the VPC routes the address to this ENI, by the last supply that the agent applied. The cloud itself is
+ * not asked, so every text names the record as its source.
+ */
 export function cloudHop({ supply, facts }: ExplainContext, view: PodView, ip: string, eni: EniView | undefined): Hop {
   const fields = {
     kind: 'cloud' as const,
     element: `cloud:${ip}`,
-    title: `the VPC leads ${ip} to ${eni?.eniId ?? eni?.title ?? 'this node'}`,
+    title: `by the supply that is recorded the VPC leads ${ip} to ${eni?.eniId ?? eni?.title ?? 'this node'}`,
   };
   if (supply === undefined) {
     const { agent } = facts;
@@ -30,7 +33,7 @@ export function cloudHop({ supply, facts }: ExplainContext, view: PodView, ip: s
   const fault = mostSevere(
     supplied === undefined || address === undefined ? notAssigned(view, ip, subjects) : undefined,
     supplied !== undefined && eni?.eniId !== undefined && supplied.eniId !== eni.eniId
-      ? elsewhere(view, ip, `${eni.eniId} here and ${supplied.eniId} in the cloud`, subjects)
+      ? elsewhere(view, ip, `${eni.eniId} here, and by the supply that is recorded on ${supplied.eniId}`, subjects)
       : undefined,
     supplied?.attached === false ? notAttached(supplied.eniId, subjects) : undefined,
     address?.state === 'releasing' ? releasing(view, ip, subjects) : undefined,
@@ -40,8 +43,12 @@ export function cloudHop({ supply, facts }: ExplainContext, view: PodView, ip: s
 
 function notAssigned(view: PodView, ip: string, subjects: readonly string[]): Finding {
   return finding('source-not-ours', {
-    what: `no ENI of this node has ${ip} by the last supply: the VPC drops what ${view.title} sends and leads nothing to it`,
-    fix: ['kubectl describe nec; tke-eni diff', 'delete the Pod if the cloud took the address away'],
+    what: `by the supply that is recorded no ENI of this node has ${ip}: if so, the VPC drops what ${view.title} sends and leads nothing to it`,
+    fix: [
+      'tke-eni diff --cloud asks the cloud itself',
+      'kubectl describe nec',
+      'delete the Pod if the cloud took the address away',
+    ],
     subjects,
     isOurs: false,
   });
@@ -58,7 +65,7 @@ function elsewhere(view: PodView, ip: string, where: string, subjects: readonly 
 
 function notAttached(eni: string, subjects: readonly string[]): Finding {
   return finding('eni-detached', {
-    what: `${eni} is not attached to this node in the cloud, or is being detached`,
+    what: `by the supply that is recorded ${eni} is not attached to this node, or is being detached`,
     fix: ['look at the ENI in the console and at `kubectl describe nec`'],
     subjects,
   });
@@ -66,7 +73,7 @@ function notAttached(eni: string, subjects: readonly string[]): Finding {
 
 function releasing(view: PodView, ip: string, subjects: readonly string[]): Finding {
   return finding('source-not-ours', {
-    what: `${ip} of ${view.title} is being released by ipamd: the cloud will take it away, or has`,
+    what: `${ip} of ${view.title} is being released by ipamd, by the supply that is recorded: the cloud will take it away, or has`,
     fix: ['kubectl describe nec', 'delete the Pod'],
     subjects,
     isOurs: false,

@@ -1,10 +1,12 @@
 import { TABLE_MAIN } from '../../dataplane/numbers.ts';
+import { PROTOCOL } from '../doctor/narrow-selector.ts';
 import { routeId, tableId } from '../node/element-id.ts';
 import type { NetnsFacts } from '../node/node-facts.ts';
 import { ruleElement } from '../node/rule-selector.ts';
 import { type Comparison, compareWithKernel } from './compare-with-kernel.ts';
 import type { ExplainContext } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
+import { findProtocolFault, hasProtocolRules } from './find-protocol-fault.ts';
 import { findRoute, type PassedRule, type RouteResult } from './find-route.ts';
 import { type ExpectedRoute, findRoutingFault } from './find-routing-fault.ts';
 import type { Flow } from './flow.ts';
@@ -24,11 +26,13 @@ export type Routing = {
  */
 export function evaluateRouting(
   context: ExplainContext,
-  flow: Flow,
+  packet: Flow,
   expected: ExpectedRoute | undefined,
   refusedBy?: string,
 ): Routing {
   const { host } = context.facts;
+  // Without a protocol the kernel takes UDP in its answer.
+  const flow = hasProtocolRules(host) ? { ipProto: PROTOCOL.tcp, ...packet } : packet;
   const result = findRoute(host, flow);
   const element = routeElement(result, expected);
   const query = { lookup: context.lookup, podKey: undefined, links: host.links, flow };
@@ -54,7 +58,7 @@ export function evaluateRouting(
       title: result.rule === undefined ? 'no rule leads anywhere' : `rule ${ruleText(result.rule, tableName)}`,
       details: [flowText(flow, host), ...result.passed.map((passed) => passedText(passed, host, tableName))],
     },
-    fault?.hop === 'rule' ? fault.finding : undefined,
+    mostSevere(fault?.hop === 'rule' ? fault.finding : undefined, findProtocolFault(host, flow, result)),
   );
   const route = hopOf(
     { kind: 'route', element, title: routeTitle(result, taken, host), details: taken.lines },

@@ -15,6 +15,7 @@ import { podAddresses, podTitle } from '../node/find-pod.ts';
 import { ifKnown } from '../node/known.ts';
 import type { Known, NetnsFacts, NodeFacts, PodFacts } from '../node/node-facts.ts';
 import { evaluatePacketMark } from './evaluate-packet-mark.ts';
+import { type BridgeView, bridgeViewOf, type GrView, grViewOf } from './gr-view.ts';
 import type { KernelLookup } from './kernel-answer.ts';
 
 /** A Pod interface, with its links and its ENI. */
@@ -35,6 +36,8 @@ export type PodView = {
   /** The Pod's interface: its end of the pair, or its own ENI. */
   readonly link: LinkMessage | undefined;
   readonly eni: EniView | undefined;
+  /** Set for a GlobalRoute Pod, which has no ENI. */
+  readonly gr?: GrView;
 };
 
 /** An ENI, by the agent's record and the kernel. */
@@ -55,6 +58,8 @@ export type ExplainContext = {
   readonly facts: NodeFacts;
   readonly pods: readonly PodView[];
   readonly enis: readonly EniView[];
+  /** The bridge of GlobalRoute Pods. */
+  readonly bridge: BridgeView;
   readonly node: NodeNetwork | undefined;
   readonly ruleMode: RuleMode;
   readonly mask: number;
@@ -81,20 +86,26 @@ export function buildExplainContext(facts: NodeFacts, plannedNft: Known<string>,
     const mark = eni.slot === undefined ? markByNft(facts, eni.table, mask) : eniMark(eni.slot, mask);
     return { ...eni, link, network, title, missing, mark };
   });
+  const bridge = bridgeViewOf(facts.host, record?.node);
   return {
     facts,
     enis,
+    bridge,
     mask,
     plannedNft,
     lookup,
     node: record?.node,
     ruleMode: agent?.journal.ruleMode ?? record?.node.ruleMode ?? ruleModeOfRules(facts),
     supply: agent?.journal.supply,
-    pods: facts.pods.map((pod) => podView(facts, enis, pod)),
+    pods: facts.pods.map((pod) => podView(facts, { enis, bridge, node: record?.node }, pod)),
   };
 }
 
-function podView(facts: NodeFacts, enis: readonly EniView[], pod: PodFacts): PodView {
+function podView(
+  facts: NodeFacts,
+  { enis, bridge, node }: Pick<ExplainContext, 'enis' | 'bridge' | 'node'>,
+  pod: PodFacts,
+): PodView {
   const lease = ifKnown(pod.lease);
   const ifName = pod.key.slice(pod.key.indexOf('/') + 1);
   const isOurs = lease?.plugin !== 'ipam';
@@ -109,7 +120,11 @@ function podView(facts: NodeFacts, enis: readonly EniView[], pod: PodFacts): Pod
   const table = veth?.group === 0 || veth === undefined ? tableOfRules(facts, ips) : veth.group;
   const eni = enis.find((each) => (lease === undefined ? each.table === table : each.eniId === lease.eniId));
   const hasOwnEni = lease === undefined ? veth?.group === DIRECT_LINK_GROUP : lease.plugin === 'direct-eni';
-  return { pod, title: podTitle(pod), ifName, ips, lease, isOurs, hasOwnEni, veth, inside: pod.inside, link, eni };
+  const gr = grViewOf(lease, { veth, ips }, bridge, node);
+  return {
+    ...{ pod, title: podTitle(pod), ifName, ips, lease, isOurs, hasOwnEni, veth, inside: pod.inside, link, eni },
+    ...(gr === undefined ? {} : { gr }),
+  };
 }
 
 function tableOfRules({ host }: NodeFacts, ips: readonly string[]): number | undefined {

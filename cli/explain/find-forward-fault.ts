@@ -1,10 +1,10 @@
 import { finding } from '../catalogue.ts';
-import { buildFirewallChains, type FirewallChain, type Hook } from '../doctor/build-firewall-chains.ts';
+import type { FirewallChain, Hook } from '../doctor/build-firewall-chains.ts';
 import type { Packet } from '../doctor/evaluate-chain.ts';
 import { evaluateFirewallChain } from '../doctor/evaluate-firewall-chain.ts';
 import type { Finding } from '../finding.ts';
-import { unknown } from '../node/known.ts';
 import type { ExplainContext } from './explain-context.ts';
+import { nodeFirewalls } from './node-firewalls.ts';
 
 /** A packet that passes the node. */
 export type Forwarded = Omit<Packet, 'isEstablished'> & {
@@ -28,12 +28,7 @@ export function findForwardFault(
   packet: Forwarded,
   hooks: readonly Hook[] = HOOKS_OF.forwarded,
 ): Finding | undefined {
-  const { nft, legacyIptables } = facts.host;
-  const rulesets = {
-    objects: nft.kind === 'known' ? nft.value.objects : [],
-    iptables: { kind: 'known' as const, value: { legacy: legacyIptables, nft: NFT_HAS_IT } },
-  };
-  const passed = buildFirewallChains(rulesets)
+  const passed = nodeFirewalls(facts.host)
     .map((chain) => ({ chain, outcome: outcomeAt(chain, packet, hooks, false) }))
     .toSorted((a, b) => hooks.indexOf(a.chain.hook) - hooks.indexOf(b.chain.hook));
   const dropping =
@@ -43,9 +38,6 @@ export function findForwardFault(
   const isSure = packet.isFirst || outcomeAt(chain, packet, hooks, true) === 'dropped';
   return dropFinding(chain, outcome === 'dropped', isSure);
 }
-
-/** The rules of iptables-nft are among those of nftables. */
-const NFT_HAS_IT = unknown('nftables has its rules', 'nft list ruleset');
 
 function outcomeAt(
   chain: FirewallChain,

@@ -34,6 +34,10 @@ export type ExpectedRoute = {
    */
   readonly eni?: EniView;
   readonly pod?: PodView;
+  /** A fault of the link that the route needs: the reason where the route is gone. */
+  readonly cause?: Finding | undefined;
+  /** What follows where the rule is missing, where that differs from other rules. */
+  readonly withoutRule?: { readonly why: string; readonly severity: Finding['severity'] };
   /** Another link from which the source is also valid: a packet that leaves there arrives, but not as planned. */
   readonly alternativeOif?: number;
 };
@@ -114,7 +118,7 @@ function ruleFault(check: RoutingCheck, severity: Finding['severity'] | undefine
   const { rule: wanted } = expected;
   if (wanted === undefined || rules.some((rule) => isExpectedRule(rule, wanted, family))) return undefined;
   const subjects = [ruleElement(wanted, family)];
-  const weight = severity === undefined ? {} : { severity };
+  const weight = { ...expected.withoutRule, ...(severity === undefined ? {} : { severity }) };
   const other = rules.find((rule) => isSameSelector(rule, wanted, family) && rule.priority === wanted.priority);
   if (other !== undefined) {
     return finding('rule-wrong-table', {
@@ -154,6 +158,7 @@ function duplicateFault({ expected, rules, family }: RoutingCheck): Finding | un
 
 function routeFault(check: RoutingCheck, route: RouteMessage | undefined): Finding {
   const { expected, result, links } = check;
+  if (expected.cause !== undefined) return expected.cause;
   const refusing = result.kind === 'refused' ? result.route : undefined;
   if (refusing !== undefined) {
     const isOurs = refusing.protocol === RTPROT_TKE_ENI;

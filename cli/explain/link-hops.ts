@@ -9,6 +9,7 @@ import { findSolicitFault } from '../doctor/find-setting-fault.ts';
 import type { Finding } from '../finding.ts';
 import { eniId, linkId, podId } from '../node/element-id.ts';
 import { ifKnown } from '../node/known.ts';
+import { isOnBridge } from './bridge-hop.ts';
 import { type EniView, type ExplainContext, linkName, type PodView } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
 import {
@@ -19,6 +20,7 @@ import {
   vethMacChanged,
   vethMissing,
 } from './find-routing-fault.ts';
+import { ingressLink } from './gr-hops.ts';
 import { hopOf, mostSevere, unknownHop } from './hop.ts';
 
 const REPAIR = 'tke-eni repair';
@@ -46,17 +48,26 @@ export function vethHop(context: ExplainContext, view: PodView, isRoutedByGroup:
   const details = [
     `${state}, mtu ${veth.mtu}, mac ${veth.address ?? 'none'}, link group ${veth.group}${view.eni === undefined ? '' : ` (${view.eni.title} has ${view.eni.table})`}`,
     pairText(view),
+    view.gr?.wiring === 'routed'
+      ? 'NodePort requests that kube-proxy masquerades come from the address of the node: the link has none'
+      : undefined,
   ];
   const fault = mostSevere(
     (veth.flags & IFF_UP) === 0 ? vethDown(view) : undefined,
-    ...(view.isOurs ? [vethMacChanged(view), arpFault(veth), masterFault(context, veth)] : []),
+    ...(view.isOurs
+      ? [vethMacChanged(view), arpFault(veth), ...(isOnBridge(view) ? [] : [masterFault(context, veth)])]
+      : []),
     peerFault(view),
-    ...findLinkObstacles(context.facts.host, {
-      link: veth,
-      title: `${veth.ifname} of ${view.title}`,
-      subjects: [element, podId(pod.key)],
-      prefix: '',
-    }),
+    ...findLinkObstacles(
+      context.facts.host,
+      {
+        link: veth,
+        title: `${veth.ifname} of ${view.title}`,
+        subjects: [element, podId(pod.key)],
+        prefix: '',
+      },
+      context.facts.pods,
+    ),
     groupFault(context, view, isRoutedByGroup),
     mtuFault(view),
   );
@@ -131,8 +142,10 @@ function mtuFault({ veth, link, lease, ifName, title, isOurs, hasOwnEni }: PodVi
 }
 
 /** Checks the node's neighbour entry for the Pod: learned by ARP or ND, which the Pod answers itself. */
-export function podNeighHop({ facts }: ExplainContext, view: PodView, ip: string): Hop {
-  const ifindex = view.veth?.ifindex;
+export function podNeighHop(context: ExplainContext, view: PodView, ip: string): Hop {
+  const { facts } = context;
+  const link = ingressLink(context, view);
+  const ifindex = link?.ifindex;
   const neigh = facts.host.neighs.find((each) => each.ifindex === ifindex && each.dst === ip);
   const expected = view.hasOwnEni ? sideMac(view) : (view.link?.address ?? view.lease?.podMac);
   const element = `neigh:${ifindex ?? 0}:${ip}`;
@@ -148,8 +161,8 @@ export function podNeighHop({ facts }: ExplainContext, view: PodView, ip: string
       expected === undefined ? undefined : `${view.hasOwnEni ? 'its link' : view.ifName} in the Pod: ${expected}`,
     ],
   };
-  const fix = [`ip neigh del ${ip} dev ${view.veth?.ifname}`];
-  const ifname = view.veth?.ifname ?? '';
+  const ifname = link?.ifname ?? '';
+  const fix = [`ip neigh del ${ip} dev ${ifname}`];
   const host = { ip, ifindex: ifindex ?? 0, ifname, title: view.title, mac: expected };
   const fault = mostSevere(
     expected === undefined ? undefined : findStaticNeighbour(facts.host, host),
@@ -203,12 +216,16 @@ export function eniHop(context: ExplainContext, eni: EniView, family: 4 | 6, vie
     masterFault(context, link),
     eni.missing.some((ip) => familyOf(ip) === family) ? eniWithoutAddress(eni) : undefined,
     macFault(eni),
-    ...findLinkObstacles(context.facts.host, {
-      link,
-      title: link.ifname,
-      subjects: [linkId(link.ifindex), fields.element],
-      prefix: '',
-    }),
+    ...findLinkObstacles(
+      context.facts.host,
+      {
+        link,
+        title: link.ifname,
+        subjects: [linkId(link.ifindex), fields.element],
+        prefix: '',
+      },
+      context.facts.pods,
+    ),
     view === undefined ? undefined : eniMtuFault(eni, view),
   );
   return hopOf({ ...fields, details }, fault);

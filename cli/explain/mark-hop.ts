@@ -8,9 +8,10 @@ import { evaluatePacketMark, type NftVerdict } from './evaluate-packet-mark.ts';
 import { expectedRouteToPod } from './expected-route.ts';
 import type { ExplainContext, PodView } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
+import { findMarkFault } from './find-mark-fault.ts';
 import { findRoute, type RouteResult } from './find-route.ts';
 import { findRoutingFault } from './find-routing-fault.ts';
-import { hopOf, unknownHop } from './hop.ts';
+import { hopOf, mostSevere, unknownHop } from './hop.ts';
 
 /** Element id of the table of tke-eni, for findings and the graph. */
 const ELEMENT = `nft:${NFT_TABLE}`;
@@ -61,9 +62,21 @@ export function evaluateMark(context: ExplainContext, packet: Incoming): Marked 
   const title = isDropped
     ? `nftables table inet ${NFT_TABLE} drops it`
     : `nftables table inet ${NFT_TABLE} gives mark ${hex(verdict.mark)}`;
-  const fault = isDropped ? dropped(context, packet) : markFault(context, packet, expected, verdict);
+  const fault = isDropped
+    ? dropped(context, packet)
+    : mostSevere(markFault(context, packet, expected, verdict), overwritten(context, packet, verdict));
   const hop = hopOf({ ...fields, title, details: details(context, packet, verdict) }, fault);
   return { hop, mark: verdict.mark, isDropped };
+}
+
+/** Finds what changes the mark after our table, where the mark selects the route. */
+function overwritten(
+  context: ExplainContext,
+  { family, src, dst, link, isRoutedByMark }: Incoming,
+  { mark }: NftVerdict,
+): Finding | undefined {
+  if (!isRoutedByMark || context.ruleMode !== 'compact') return undefined;
+  return findMarkFault(context, { family, src, dst, iifs: [link.ifname], oifs: [] }, mark);
 }
 
 /** Returns the expected mark. In compact mode a Pod's packets carry the mark of its ENI; all others carry none. */
@@ -114,8 +127,10 @@ function markFault(
     facts.host.nft.kind === 'known' &&
     plannedNft.value !== facts.host.nft.value.ourTable;
   // With --egress=node the table sets the NodePort bit on purpose.
-  const isByNode = node?.egress === 'node' && (verdict.mark & NODEPORT_MARK) !== 0;
-  const isWrongMark = (verdict.mark & mask) >>> 0 !== expected || ((verdict.mark & NODEPORT_MARK) !== 0 && !isByNode);
+  const isMarked = (verdict.mark & NODEPORT_MARK) !== 0;
+  // So are packets that a Pod with an ENI of its own sends by the node.
+  const isByNode = isMarked && (node?.egress === 'node' || packet.pod?.hasOwnEni === true);
+  const isWrongMark = (verdict.mark & mask) >>> 0 !== expected || (isMarked && !isByNode);
   const isByGroup =
     packet.pod?.isOurs === true && packet.pod.eni !== undefined && packet.link.group !== packet.pod.eni.table;
   if (!isWrongMark && !isChanged) return undefined;

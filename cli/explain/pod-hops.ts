@@ -12,6 +12,7 @@ import { findXfrmFault } from '../doctor/find-xfrm-fault.ts';
 import type { Finding } from '../finding.ts';
 import { linkId, podId } from '../node/element-id.ts';
 import type { NetnsFacts } from '../node/node-facts.ts';
+import { isOnBridge, isOnLink } from './bridge-hop.ts';
 import { compareWithKernel } from './compare-with-kernel.ts';
 import type { ExplainContext, PodView } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
@@ -55,8 +56,20 @@ export function sendingHops(context: ExplainContext, view: PodView, src: string,
   const flow: Flow = { family: familyOf(src), dst, mark: 0, ...(hasAddress ? { src } : {}) };
   const { hop, gateway, isLocal, oif } = podRouteHop(context, view, netns, flow);
   if (isLocal) return { hops: [pod0, hop], staysInside: true };
-  const sent = sendingOf(pod0, hop, ...(gateway === undefined ? [] : [neighHop(view, netns, link, gateway)]));
+  const sent = sendingOf(pod0, hop, ...neighHops(context, view, { netns, link, gateway, dst }));
   return oif === undefined ? sent : { ...sent, oif };
+}
+
+type Asking = {
+  readonly netns: NetnsFacts;
+  readonly link: LinkMessage;
+  readonly gateway: string | undefined;
+  readonly dst: string;
+};
+
+function neighHops(context: ExplainContext, view: PodView, { netns, link, gateway, dst }: Asking): readonly Hop[] {
+  if (isOnBridge(view)) return [askedNeighHop(context, view, netns, link, gateway ?? dst)];
+  return gateway === undefined ? [] : [neighHop(view, netns, link, gateway)];
 }
 
 function sendingOf(...hops: readonly Hop[]): Sending {
@@ -188,13 +201,14 @@ function podRouteHop(
   const { route, gateway, oif } = taken;
   const shown = route ?? result.route;
   const title = shown === undefined ? 'no route in the Pod' : `route in the Pod: ${routeText(shown, netns.links)}`;
-  const gatewayIp = flow.family === 4 ? POD_GATEWAY_IPV4 : POD_GATEWAY_IPV6;
+  const gatewayIp = gatewayOf(view, flow.family);
+  const isDirect = gateway === undefined && isOnLink(view, flow.dst);
   const isLocal = route?.type === RTN_LOCAL;
   const fault =
     (isLocal ? localAddressFault(view, flow.dst) : sourceFault(context, view, flow)) ??
     podRouteFault(view, result.kind === 'refused' ? result.code : undefined, {
       hasRefusal: result.kind === 'refused' && result.route !== undefined,
-      isOurs: view.hasOwnEni || (oif === view.link?.ifindex && (gateway === gatewayIp || !view.isOurs)),
+      isOurs: view.hasOwnEni || (oif === view.link?.ifindex && (gateway === gatewayIp || isDirect || !view.isOurs)),
       isLocal,
       title,
     });
@@ -264,8 +278,8 @@ function podRouteFault(view: PodView, code: string | undefined, state: PodRouteS
     return finding('pod-route-missing', {
       what: `${view.title} has no route there: ${refusalText(code)}`,
       fix: [
-        `${netns} ip route add ${POD_GATEWAY_IPV4} dev ${view.ifName} scope link`,
-        `${netns} ip route add default via ${POD_GATEWAY_IPV4} dev ${view.ifName}`,
+        ...(isOnBridge(view) ? [] : [`${netns} ip route add ${POD_GATEWAY_IPV4} dev ${view.ifName} scope link`]),
+        `${netns} ip route add default via ${gatewayOf(view, 4)} dev ${view.ifName}`,
         ...DELETE_POD,
       ],
       subjects,
@@ -278,6 +292,42 @@ function podRouteFault(view: PodView, code: string | undefined, state: PodRouteS
     subjects,
     severity: 'warning',
   });
+}
+
+/** Returns the gateway of a Pod: no host has that of a Pod with a link of its own, the bridge has that of its block. */
+function gatewayOf({ gr }: PodView, family: 4 | 6): string {
+  if (gr?.wiring === 'bridge') return gr.gateway;
+  return family === 4 ? POD_GATEWAY_IPV4 : POD_GATEWAY_IPV6;
+}
+
+/** Checks the entry that a Pod on the bridge has for its gateway, or for another Pod of its block: it asks for both. */
+function askedNeighHop(
+  { bridge }: ExplainContext,
+  view: PodView,
+  netns: NetnsFacts,
+  link: LinkMessage,
+  ip: string,
+): Hop {
+  const neigh = netns.neighs.find(({ ifindex, dst }) => ifindex === link.ifindex && dst === ip);
+  const lladdr = neigh === undefined || (neigh.state & NUD_FAILED) !== 0 ? undefined : neigh.lladdr;
+  const expected = ip === view.gr?.gateway ? bridge.link?.address : undefined;
+  const fields = {
+    kind: 'neigh' as const,
+    element: `neigh:${view.pod.key}:${ip}`,
+    title: lladdr === undefined ? `neighbour ${ip} is asked for when a packet goes` : `neighbour ${ip} is ${lladdr}`,
+    details: [expected === undefined ? undefined : `bridge ${bridge.name}: ${expected}`],
+  };
+  if (lladdr === undefined || expected === undefined || lladdr === expected) return hopOf(fields);
+  const isFixed = ((neigh?.state ?? 0) & NUD_PERMANENT) !== 0;
+  const found = finding('neigh-wrong-mac', {
+    what: `${view.title} sends to ${lladdr} for ${ip}; the bridge ${bridge.name} has ${expected}`,
+    fix: [`${inPod(view)}ip neigh del ${ip} dev ${view.ifName}`],
+    subjects: [fields.element, podId(view.pod.key)],
+    isOurs: false,
+    // An entry that was asked for is asked for again.
+    ...(isFixed ? {} : { severity: 'warning' as const }),
+  });
+  return hopOf(fields, found);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { forwarding, ipForward, rpFilter, sysctlName } from '../../sysctl/sysctl-key.ts';
 import { finding } from '../catalogue.ts';
 import { findFullConntrack } from '../doctor/find-full-conntrack.ts';
+import { findRewriteFault } from '../doctor/find-rewrite-fault.ts';
 import { findXfrmFault } from '../doctor/find-xfrm-fault.ts';
 import type { Finding } from '../finding.ts';
 import { linkId, sysctlId } from '../node/element-id.ts';
@@ -10,6 +11,7 @@ import type { Hop } from './explanation.ts';
 import { type Forwarded, findForwardFault, HOOKS_OF } from './find-forward-fault.ts';
 import { type ExpectedRoute, eniWithoutAddress, findRoutingFault } from './find-routing-fault.ts';
 import { hopOf, mostSevere } from './hop.ts';
+import { nodeFirewalls } from './node-firewalls.ts';
 import { refusalText, routeText, ruleText } from './routing-text.ts';
 
 /** A packet that the node has to forward. */
@@ -44,6 +46,7 @@ export function forwardingHop(
     const oifs = oif === undefined ? [] : [linkName(host.links, oif)];
     const fault = mostSevere(
       findForwardFault(context, { ...packet, iifs: [ifname], oifs }),
+      ...rewriteFaults(context, { ...packet, iifs: [ifname], oifs }),
       findXfrmFault(host, { ...packet, dir: 'fwd', ifindex: iif }, 'the node'),
       findXfrmFault(host, { ...packet, dir: 'out', ifindex: oif }, 'the node'),
       findFullConntrack(host),
@@ -57,6 +60,14 @@ export function forwardingHop(
     subjects: [sysctlId(isAll ? all : key)],
   });
   return { hop: hopOf(fields, off), isOn };
+}
+
+function rewriteFaults(
+  { facts }: ExplainContext,
+  { isFirst: _, ...packet }: Forwarded,
+): readonly (Finding | undefined)[] {
+  const chains = nodeFirewalls(facts.host).filter(({ hook }) => HOOKS_OF.forwarded.some((each) => each === hook));
+  return chains.map((chain) => findRewriteFault(chain, packet));
 }
 
 /** Builds the hop of a packet that is for the node itself, when something takes it before a program gets it. */

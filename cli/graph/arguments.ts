@@ -22,7 +22,7 @@ export const OPTIONS = {
   file: {
     type: 'string',
     alias: 'f',
-    summary: 'where to write it; default: standard output',
+    summary: 'where to write it, - for standard output, which is the default',
     metavar: 'FILE',
     completes: 'file',
   },

@@ -3,12 +3,13 @@ import type { RuleMessage } from '../../netlink/rule-message.ts';
 import type { Explanation } from '../explain/explanation.ts';
 import type { Finding } from '../finding.ts';
 import { buildOwnerIndex } from '../node/build-owner-index.ts';
-import { sysctlId, tableId } from '../node/element-id.ts';
+import { linkId, sysctlId, tableId } from '../node/element-id.ts';
 import type { EniFacts } from '../node/find-enis.ts';
 import { ifKnown } from '../node/known.ts';
 import type { NodeFacts } from '../node/node-facts.ts';
 import { ruleElement } from '../node/rule-selector.ts';
 import { attachPaths } from './attach-paths.ts';
+import { BRIDGE_GROUP, buildBridgeBoxes, buildBridgeGroup } from './build-bridge-boxes.ts';
 import { buildEniBox, buildGatewayBox, buildNicBoxes } from './build-link-boxes.ts';
 import { buildMarkBox, buildNftBox, ruleModeOf } from './build-mark-boxes.ts';
 import { buildPodBoxes } from './build-pod-boxes.ts';
@@ -65,7 +66,8 @@ function sharedBoxes(facts: NodeFacts, enis: readonly EniFacts[], views: readonl
   };
   const names = new Map(facts.host.links.map(({ ifindex, ifname }) => [ifindex, ifname]));
   const veths = new Set(views.flatMap(({ veth }) => veth?.ifindex ?? []));
-  const eniLinks = new Set(enis.flatMap(({ ifindex }) => ifindex ?? []));
+  const ours = new Set([...veths, ...enis.flatMap(({ ifindex }) => ifindex ?? [])]);
+  const bridges = buildBridgeBoxes(facts, views);
   return [
     settingsBox(facts),
     buildNftBox(facts),
@@ -80,7 +82,8 @@ function sharedBoxes(facts: NodeFacts, enis: readonly EniFacts[], views: readonl
       isPodLink: (ifindex) => veths.has(ifindex),
     }),
     ...enis.map((eni) => buildEniBox(eni, groupOfTable(eni.table), facts)),
-    ...buildNicBoxes(facts, ({ ifindex }) => veths.has(ifindex) || eniLinks.has(ifindex)),
+    ...bridges,
+    ...buildNicBoxes(facts, ({ ifindex }) => ours.has(ifindex) || bridges.some(({ id }) => id === linkId(ifindex))),
     ...enis.flatMap((eni) => buildGatewayBox(eni.table, groupOfTable(eni.table), facts, eni) ?? []),
     ...[buildGatewayBox(TABLE_MAIN, NODE_GROUP, facts) ?? []].flat(),
   ];
@@ -119,7 +122,8 @@ function settingsBox({ host }: NodeFacts): GraphNode {
 
 function groupsOf(enis: readonly EniFacts[], views: readonly PodView[], facts: NodeFacts): readonly GraphGroup[] {
   const byGroup = Map.groupBy(views, groupOfPod);
-  const known = new Set(enis.map(({ table }) => groupOfTable(table)));
+  const bridge = buildBridgeGroup(facts, views);
+  const known = new Set([...enis.map(({ table }) => groupOfTable(table)), BRIDGE_GROUP]);
   const others = [...byGroup].filter(([id]) => !known.has(id)).flatMap(([, group]) => group);
   return [
     { id: NODE_GROUP, kind: 'node', title: 'Node', subtitle: 'shared by all Pods' },
@@ -134,6 +138,7 @@ function groupsOf(enis: readonly EniFacts[], views: readonly PodView[], facts: N
         subtitle: `${name ?? 'not attached'} · ${count(byGroup.get(id)?.length ?? 0, 'Pod')}`,
       };
     }),
+    ...(bridge === undefined ? [] : [bridge]),
     ...(others.length === 0
       ? []
       : [
@@ -152,7 +157,7 @@ function otherTitle(views: readonly PodView[]): string {
 /** Builds the edges: from box to box within each band. */
 function edgesOf(nodes: readonly GraphNode[], facts: NodeFacts): readonly GraphEdge[] {
   const byGroup = Map.groupBy(nodes, ({ group }) => group);
-  return [...byGroup].flatMap(([group, members]): readonly GraphEdge[] => {
+  const withinBands = [...byGroup].flatMap(([group, members]): readonly GraphEdge[] => {
     const of = (kind: GraphNode['kind']) => members.filter((node) => node.kind === kind);
     const [mark] = of('mark');
     const [gateway] = of('gateway');
@@ -172,11 +177,31 @@ function edgesOf(nodes: readonly GraphNode[], facts: NodeFacts): readonly GraphE
       ),
       ...(gateway === undefined
         ? []
-        : [...of('eni'), ...of('nic').filter((nic) => nic.title.endsWith('(primary)'))].map(
+        : [...of('eni'), ...of('nic').filter(isPrimary)].map(
             (link): GraphEdge => ({ from: link.id, to: gateway.id, kind: 'wire' }),
           )),
     ];
   });
+  return [...withinBands, ...bridgeEdges(nodes)];
+}
+
+function isPrimary({ kind, title }: GraphNode): boolean {
+  return kind === 'nic' && title.endsWith('(primary)');
+}
+
+/** The band of GlobalRoute Pods ends at the bridge: table main leads there, and the primary interface to the VPC's route. */
+function bridgeEdges(nodes: readonly GraphNode[]): readonly GraphEdge[] {
+  const [bridge, gateway] = (['nic', 'gateway'] as const).map((kind) =>
+    nodes.find((node) => node.group === BRIDGE_GROUP && node.kind === kind),
+  );
+  const [main, primary] = [nodes.find(({ id }) => id === tableId(TABLE_MAIN)), nodes.find(isPrimary)];
+  return [
+    ...(bridge === undefined ? [] : [{ from: groupEnd(BRIDGE_GROUP), to: bridge.id, kind: 'wire' } as const]),
+    ...(bridge === undefined || main === undefined ? [] : [{ from: main.id, to: bridge.id, kind: 'route' } as const]),
+    ...(gateway === undefined || primary === undefined
+      ? []
+      : [{ from: primary.id, to: gateway.id, kind: 'wire' } as const]),
+  ];
 }
 
 /** Tells whether a rule routes packets of Pods to their ENI: by mark, or each Pod by its source. */
@@ -244,7 +269,8 @@ function groupOfTable(table: number): string {
   return `eni:${table}`;
 }
 
-function groupOfPod({ eniTable }: PodView): string {
+function groupOfPod({ eniTable, isGr }: PodView): string {
+  if (isGr) return BRIDGE_GROUP;
   return eniTable === undefined ? OTHER_GROUP : groupOfTable(eniTable);
 }
 

@@ -16,6 +16,8 @@ export type PodView = {
    */
   readonly eniTable: number | undefined;
   readonly veth: LinkMessage | undefined;
+  /** True for a GlobalRoute Pod: by its lease, or as a port of a bridge. */
+  readonly isGr: boolean;
 };
 
 /** Builds the views of all Pods, in the order of their names. */
@@ -27,7 +29,9 @@ export function buildPodViews(facts: NodeFacts, enis: readonly EniFacts[]): read
       const leased = ifKnown(pod.lease)?.eniId;
       const group = veth !== undefined && veth.group > TABLE_ENI_BASE ? veth.group : undefined;
       const eniTable = enis.find(({ eniId }) => eniId !== undefined && eniId === leased)?.table ?? group;
-      return { pod, title: podTitle(pod), ips: podAddresses(facts, pod), eniTable, veth };
+      const lease = ifKnown(pod.lease);
+      const isGr = lease === undefined ? links.get(veth?.master ?? 0)?.kind === 'bridge' : lease.block !== undefined;
+      return { pod, title: podTitle(pod), ips: podAddresses(facts, pod), eniTable, veth, isGr };
     })
     .sort((a, b) => compareTexts(a.title, b.title) || compareTexts(a.pod.key, b.pod.key));
 }

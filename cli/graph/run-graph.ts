@@ -25,7 +25,7 @@ export async function run(args: GraphArgs, context: CommandContext): Promise<Exi
   const input = await readGraphInput(context, { subject, to }).finally(() => progress.clear());
   const graph = buildGraph(input.facts, input);
   const text = render(graph, input.named, format, context.stdout.isTerminal);
-  if (file === undefined) context.stdout.write(text);
+  if (file === undefined || file === '-') context.stdout.write(text);
   else {
     await write(file, text);
     context.stderr.write(`wrote ${file}\n`);
@@ -64,7 +64,7 @@ async function write(file: string, text: string): Promise<void> {
     throw new CliError(
       'REFUSED',
       `${file} cannot be written: ${reason}`,
-      'name a file in a folder that you may write to',
+      'name a file in a folder that you may write to, or - for standard output: tke-eni graph -o html > node.html',
       {
         cause: error,
       },

@@ -57,6 +57,8 @@ export type HostFacts = NetnsFacts & {
   readonly nft: Known<NftFacts>;
   /** Lines of iptables-save of the legacy backend, both families; empty where the kernel has no such tables. */
   readonly legacyIptables: Known<readonly string[]>;
+  /** Numbers of the netfilter queues that a program reads from. */
+  readonly queueListeners: Known<readonly number[]>;
   /**
    * Table names by number: those of /etc/iproute2/rt_tables and of the kernel, and 'tke-pods' and 'eni-…' of tke-eni.
    */

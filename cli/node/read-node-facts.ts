@@ -1,7 +1,7 @@
-import { warmThreadPool, withNetns } from '../../netlink/netns.ts';
+import { type Sync, warmThreadPool, withNetns } from '../../netlink/netns.ts';
 import type { GlobalArgs } from '../command.ts';
 import { readLegacyRules } from '../doctor/read-iptables.ts';
-import { readLegacyTables } from '../doctor/read-kernel.ts';
+import { readLegacyTables, readQueueListeners } from '../doctor/read-kernel.ts';
 import { findEnis } from './find-enis.ts';
 import { findPodLinks } from './find-pod-links.ts';
 import { unknown } from './known.ts';
@@ -44,6 +44,7 @@ export async function readNodeFacts({ global }: NodeContext, reading: NodeReadin
     ...dumps,
     nft: reading.nft === false ? NOT_REQUESTED : await readNftFacts(nftOptions(global)),
     legacyIptables: reading.nft === false ? NOT_REQUESTED : await readLegacyIptables(global),
+    queueListeners: reading.nft === false ? NOT_REQUESTED : inNode(global, readQueueListeners),
     tableNames: mergeTableNames(readIpNames(global.hostRoot, 'rt_tables'), findEnis(dumps, agent)),
   };
   const { insides = 'all' } = reading;
@@ -57,13 +58,16 @@ export async function readNodeFacts({ global }: NodeContext, reading: NodeReadin
 }
 
 function readLegacyIptables(global: NodeContext['global']): Promise<HostFacts['legacyIptables']> {
-  const tables = withNodeNetns(global, (netns) =>
-    netns === undefined ? readLegacyTables() : withNetns(netns, readLegacyTables),
-  );
+  const tables = inNode(global, readLegacyTables);
   const { netnsPath } = nftOptions(global);
   return tables.kind === 'unknown'
     ? Promise.resolve(tables)
     : readLegacyRules({ netnsPath, legacyTables: tables.value });
+}
+
+/** Calls `read` in the node's network namespace. */
+function inNode<T>(global: NodeContext['global'], read: () => Sync<T>): Sync<T> {
+  return withNodeNetns(global, (netns) => (netns === undefined ? read() : withNetns(netns, read)));
 }
 
 function nftOptions(global: NodeContext['global']): { readonly netnsPath?: string } {

@@ -23,26 +23,27 @@ export function openStream(options: StreamOptions): Stream {
   const { fd, isTerminal, isColored, size, columnsVariable, onClosed } = options;
   const fixedColumns = Number(columnsVariable);
   let isClosed = false;
+  const writeBytes = (bytes: Uint8Array) => {
+    if (isClosed || writeAll(fd, bytes)) return;
+    isClosed = true;
+    onClosed();
+  };
   return {
     isTerminal,
     isColored,
     columns: () =>
       size()?.columns ?? (Number.isInteger(fixedColumns) && fixedColumns > 0 ? fixedColumns : DEFAULT_COLUMNS),
     rows: () => size()?.rows ?? DEFAULT_ROWS,
-    write: (text) => {
-      if (isClosed || writeAll(fd, text)) return;
-      isClosed = true;
-      onClosed();
-    },
+    write: (text) => writeBytes(Buffer.from(showByteText(text), 'utf8')),
+    writeBytes,
   };
 }
 
 const DEFAULT_COLUMNS = 160;
 const DEFAULT_ROWS = 50;
 
-/** Writes a whole text; returns false when the reader has closed the pipe. */
-function writeAll(fd: number, text: string): boolean {
-  const bytes = Buffer.from(showByteText(text), 'utf8');
+/** Writes all bytes; returns false when the reader has closed the pipe. */
+function writeAll(fd: number, bytes: Uint8Array): boolean {
   for (let at = 0; at < bytes.length; ) {
     try {
       at += writeSync(fd, bytes, at, bytes.length - at);

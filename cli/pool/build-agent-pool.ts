@@ -1,12 +1,25 @@
-import { ADDRESS_STATE, type PoolAddress, type PoolEni, type PoolReply } from '../../agent/api/ops-messages.ts';
+import {
+  ADDRESS_STATE,
+  type BridgePods,
+  type PoolAddress,
+  type PoolEni,
+  type PoolReply,
+} from '../../agent/api/ops-messages.ts';
+import { buildBlocks } from './build-blocks.ts';
 import type { AddressUse, AddressView, EniView, PoolView } from './pool-view.ts';
 
-/** Builds the pool view from the reply of a running agent. */
-export function buildAgentPool(reply: PoolReply, nodeName: string): PoolView {
+/**
+ * Builds the pool view from the reply of a running agent.
+ * @param bridge GlobalRoute Pods, as its summary has them
+ */
+export function buildAgentPool(reply: PoolReply, nodeName: string, bridge?: BridgePods): PoolView {
+  const addresses = reply.addresses.map(addressOf);
+  const blocks = buildBlocks(addresses, bridge?.podCidrs ?? []);
   return {
     source: 'agent',
     nodeName,
-    addresses: reply.addresses.map(addressOf),
+    addresses,
+    ...(blocks.length === 0 ? {} : { blocks }),
     enis: reply.enis.map(eniOf),
     warm: { min: reply.warmMin, max: reply.warmMax, ...(reply.limit === 0 ? {} : { limit: reply.limit }) },
     demand: reply.demand,

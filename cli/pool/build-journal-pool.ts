@@ -2,6 +2,7 @@ import type { Cooldown, JournalContent } from '../../agent/journal/journal-conte
 import { familyOf, type Lease } from '../../agent/journal/lease.ts';
 import { claimKey, type SupplyAddress, type SupplyEni } from '../../agent/journal/supply.ts';
 import type { EniNetwork } from '../../dataplane/network.ts';
+import { buildBlocks, withoutSupply } from './build-blocks.ts';
 import type { AddressUse, AddressView, EniView, PoolView } from './pool-view.ts';
 
 /**
@@ -9,8 +10,14 @@ import type { AddressUse, AddressView, EniView, PoolView } from './pool-view.ts'
  * use, cooling or offered; the rest of the last supply counts as free. It does not contain waiting ADDs.
  * @param planned ENIs as the agent last planned them, from its node file
  * @param bootMs milliseconds since boot, the clock of the cooldowns
+ * @param podCidrs present blocks of GlobalRoute Pods
  */
-export function buildJournalPool(journal: JournalContent, planned: readonly EniNetwork[], bootMs: number): PoolView {
+export function buildJournalPool(
+  journal: JournalContent,
+  planned: readonly EniNetwork[],
+  bootMs: number,
+  podCidrs: readonly string[] = [],
+): PoolView {
   const { supply } = journal;
   const owners = new Map(journal.leases.flatMap((lease) => lease.addresses.map(({ ip }) => [ip, lease] as const)));
   const cooling = new Map(journal.cooldowns.filter((one) => one.coolUntilMs > bootMs).map((one) => [one.ip, one]));
@@ -28,10 +35,13 @@ export function buildJournalPool(journal: JournalContent, planned: readonly EniN
   const unlisted = [...unlistedInUse(journal.leases), ...unlistedCooling([...cooling.values()], bootMs)].filter(
     ({ ip }) => !isListed.has(ip),
   );
+  const addresses = [...listed, ...unlisted];
+  const blocks = buildBlocks(addresses, podCidrs);
   return {
     source: 'journal',
     nodeName: supply?.nodeName ?? '',
-    addresses: [...listed, ...unlisted],
+    addresses,
+    ...(blocks.length === 0 ? {} : { blocks }),
     enis: enisOf(journal, planned),
     ...(supply === undefined ? {} : { warm: supply.warm, supplyEpoch: supply.epoch }),
     supplyProblem: supply === undefined ? 'the journal holds no supply' : '',
@@ -75,7 +85,7 @@ function ownerOf({ containerId, ifName, podNamespace, podName }: Lease): NonNull
 function unlistedInUse(leases: readonly Lease[]): readonly AddressView[] {
   return leases.flatMap((lease) =>
     lease.addresses.map(
-      (address): AddressView => ({ ...address, use: 'in-use', owner: ownerOf(lease), isUnlisted: true }),
+      (address): AddressView => ({ ...address, use: 'in-use', owner: ownerOf(lease), ...withoutSupply(address) }),
     ),
   );
 }
@@ -88,7 +98,7 @@ function unlistedCooling(cooldowns: readonly Cooldown[], bootMs: number): readon
     assignmentId,
     use: 'cooling',
     coolRemainingMs: coolUntilMs - bootMs,
-    isUnlisted: true,
+    ...withoutSupply({ eniId }),
   }));
 }
 

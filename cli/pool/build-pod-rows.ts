@@ -1,4 +1,4 @@
-import type { Lease } from '../../agent/journal/lease.ts';
+import type { Lease, LeasePlugin } from '../../agent/journal/lease.ts';
 
 /** One Pod interface of the node. */
 export type PodRow = {
@@ -14,6 +14,8 @@ export type PodRow = {
   readonly veth: string;
   readonly netns: string;
   readonly plugin: string;
+  /** The name by which Pods choose their network, as in the annotation `tke.cloud.tencent.com/networks`. */
+  readonly network: string;
   readonly state: string;
   /** Time since its ADD; undefined for a row from the kernel's state alone. */
   readonly ageMs?: number;
@@ -33,11 +35,17 @@ export function buildPodRows(leases: readonly Lease[], bootMs: number): readonly
         veth: lease.hostVeth?.name ?? '',
         netns: lease.netns,
         plugin: lease.plugin,
+        network: networkNameOf(lease.plugin),
         state: lease.state,
         ageMs: Math.max(0, bootMs - lease.createdAtMs),
       }),
     )
     .toSorted((a, b) => compare(a.namespace, b.namespace) || compare(a.pod, b.pod) || compare(keyOf(a), keyOf(b)));
+}
+
+/** Returns the name of the network that Pods of a plugin have. */
+export function networkNameOf(plugin: LeasePlugin): string {
+  return plugin === 'ipam' ? 'tke-eni-ipamc' : `tke-${plugin}`;
 }
 
 /**

@@ -50,6 +50,22 @@ export type EniView = {
   readonly problem: string;
 };
 
+/** One block of addresses of GlobalRoute Pods, a podCIDR of the node. */
+export type BlockView = {
+  /** 'addr/len' */
+  readonly cidr: string;
+  /** False for a block that is no longer the node's, and that Pods still live in. */
+  readonly isCurrent: boolean;
+  /** Addresses that Pods can have. */
+  readonly total: number;
+  readonly inUse: number;
+  readonly cooling: number;
+  /** Held: a file of host-local names another owner, whose end has no proof yet. */
+  readonly held: number;
+  /** 0 for a former block: it serves no new Pod. */
+  readonly free: number;
+};
+
 /** The node's addresses and ENIs, as the agent reports them, or from its journal alone. */
 export type PoolView = {
   readonly source: 'agent' | 'journal';
@@ -60,6 +76,8 @@ export type PoolView = {
   readonly nodeName: string;
   readonly addresses: readonly AddressView[];
   readonly enis: readonly EniView[];
+  /** Blocks of GlobalRoute Pods, the present one first; absent where there are none. */
+  readonly blocks?: readonly BlockView[];
   readonly warm?: { readonly min: number; readonly max: number; readonly limit?: number };
   /** Demand: the number of addresses that the node requests. */
   readonly demand?: number;

@@ -17,8 +17,8 @@ const NO_ANSWER = /^the agent does not answer: /;
 export async function readPool(context: Pick<CommandContext, 'global' | 'clock'>): Promise<PoolReading> {
   try {
     using client = await openOpsClient(context.global.socket);
-    const [pool, { nodeName, supplySource }] = await Promise.all([client.pool(), client.summary()]);
-    return { view: buildAgentPool(pool, nodeName), supplySource };
+    const [pool, { nodeName, supplySource, bridge }] = await Promise.all([client.pool(), client.summary()]);
+    return { view: buildAgentPool(pool, nodeName, bridge), supplySource };
   } catch (error) {
     if (!isNoAgent(error)) throw error;
     const facts = readAgentFacts(context.global.stateDir);
@@ -27,7 +27,9 @@ export async function readPool(context: Pick<CommandContext, 'global' | 'clock'>
     }
     const { journal, node } = facts.value;
     const planned = ifKnown(node)?.enis ?? [];
-    const view = buildJournalPool(journal, planned, context.clock.bootMs());
+    const recorded = ifKnown(node)?.node.podCidrs ?? [];
+    const cidrs = recorded.filter(({ isCurrent }) => isCurrent).map(({ cidr }) => cidr);
+    const view = buildJournalPool(journal, planned, context.clock.bootMs(), cidrs);
     const reading = {
       ...view,
       nodeName: view.nodeName || (ifKnown(node)?.nodeName ?? ''),

@@ -2,9 +2,11 @@ import { cutText, plainText } from '../output/cell-text.ts';
 import type { Color } from '../output/color.ts';
 import { paint } from '../output/color.ts';
 import { type Column, renderTable } from '../output/render-table.ts';
+import { addressesOfEnis } from './build-blocks.ts';
 import {
   type AddressUse,
   type AddressView,
+  type BlockView,
   countUses,
   type EniView,
   type PoolView,
@@ -23,7 +25,11 @@ export function renderPool(view: PoolView, options: RenderOptions): string {
   const staticAddresses = view.addresses.filter(({ keptFor }) => keptFor !== undefined);
   const columns = COLUMNS.filter(({ title }) => title !== 'KEPT' || staticAddresses.length > 0);
   const staticTable = staticAddresses.length === 0 ? [] : ['\n', renderTable(staticAddresses, STATIC_COLUMNS, options)];
-  return [...head, '\n', renderTable(rows, columns, options), ...staticTable].join('');
+  const blocks = view.blocks ?? [];
+  const blockTable = blocks.length === 0 ? [] : ['\n', renderTable(blocks, blockColumns(blocks), options)];
+  // A node of GlobalRoute Pods alone has no ENI.
+  const eniTable = rows.length === 0 && blocks.length > 0 ? [] : ['\n', renderTable(rows, columns, options)];
+  return [...head, ...eniTable, ...blockTable, ...staticTable].join('');
 }
 
 /** Returns where a view comes from; undefined when it comes from the running agent. */
@@ -40,7 +46,7 @@ export function poolHead(view: PoolView): readonly Line[] {
   const lines: Line[] = [];
   const notice = sourceNotice(view);
   if (notice !== undefined) lines.push({ text: notice, color: 'yellow' });
-  const counts = countUses(view.addresses);
+  const counts = countUses(addressesOfEnis(view.addresses));
   const node = view.nodeName === '' ? '' : ` of ${view.nodeName}`;
   lines.push({ text: `${counts.total} addresses${node}: ${usesText(counts, ['in-use', 'free', 'kept', 'cooling'])}` });
   const rest = usesText(counts, ['unready', 'offered', 'releasing']);
@@ -58,6 +64,14 @@ export function poolHead(view: PoolView): readonly Line[] {
     if (problem !== '') lines.push({ text: `${eniId}: ${problem}`, color: 'yellow' });
   }
   return lines;
+}
+
+/** Sums up a block of GlobalRoute Pods in a line. */
+export function blockLine({ cidr, isCurrent, total, inUse, cooling, held, free }: BlockView): Line {
+  const cools = `${cooling === 0 ? '' : `, ${cooling} cooling`}${held === 0 ? '' : `, ${held} held`}`;
+  if (!isCurrent) return { text: `former podCIDR ${cidr}: ${inUse} in use${cools}`, color: 'yellow' };
+  const color = free === 0 && cooling === 0 ? 'yellow' : undefined;
+  return { text: `podCIDR ${cidr}: ${inUse} of ${total} in use, ${free} free${cools}`, color };
 }
 
 /** Formats numbers of addresses by state; zeros are left out, except for those in use and free. */
@@ -84,7 +98,8 @@ type PoolRow = {
   readonly state: string;
 };
 
-function poolRows({ enis, addresses }: PoolView): readonly PoolRow[] {
+function poolRows({ enis, addresses: all }: PoolView): readonly PoolRow[] {
+  const addresses = addressesOfEnis(all);
   const known = new Map(enis.map((eni) => [eni.eniId, eni]));
   const ids = [...new Set([...known.keys(), ...addresses.map(({ eniId }) => eniId)])];
   const rows = ids.flatMap((eniId) => rowsOf(eniId, known.get(eniId), addresses));
@@ -136,6 +151,31 @@ const COLUMNS: readonly Column<PoolRow>[] = [
     color: ({ state }) => (state === 'ready' || state === 'attached' || state === '' ? undefined : 'yellow'),
   },
 ];
+
+/** Columns of blocks of GlobalRoute Pods. */
+const BLOCK_COLUMNS: readonly Column<BlockView>[] = [
+  { title: 'PODCIDR', text: ({ cidr }) => cidr },
+  { title: 'TOTAL', text: ({ total }) => `${total}`, align: 'right' },
+  { title: 'IN USE', text: ({ inUse }) => `${inUse}`, align: 'right' },
+  {
+    title: 'FREE',
+    text: ({ free }) => `${free}`,
+    align: 'right',
+    color: ({ free, isCurrent }) => (isCurrent && free === 0 ? 'yellow' : undefined),
+  },
+  { title: 'COOLING', text: ({ cooling }) => `${cooling}`, align: 'right' },
+  { title: 'HELD', text: ({ held }) => `${held}`, align: 'right' },
+  {
+    title: 'STATE',
+    text: ({ isCurrent }) => (isCurrent ? 'current' : 'former'),
+    color: ({ isCurrent }) => (isCurrent ? undefined : 'yellow'),
+  },
+];
+
+/** Few nodes have held addresses. */
+function blockColumns(blocks: readonly BlockView[]): readonly Column<BlockView>[] {
+  return BLOCK_COLUMNS.filter(({ title }) => title !== 'HELD' || blocks.some(({ held }) => held > 0));
+}
 
 /** Columns of static addresses, listed one by one: their owner matters, not their number. */
 const STATIC_COLUMNS: readonly Column<AddressView>[] = [

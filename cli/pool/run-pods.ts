@@ -1,3 +1,4 @@
+import { DIRECT_LINK_GROUP } from '../../dataplane/numbers.ts';
 import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import { podAddresses } from '../node/find-pod.ts';
@@ -6,7 +7,7 @@ import type { NodeFacts } from '../node/node-facts.ts';
 import { readNodeFacts } from '../node/read-node-facts.ts';
 import { renderWarning } from '../output/render-error.ts';
 import type { PodsArgs } from './arguments.ts';
-import { buildPodRows, matchesPod, type PodRow } from './build-pod-rows.ts';
+import { buildPodRows, matchesPod, networkNameOf, type PodRow } from './build-pod-rows.ts';
 import { printView } from './print-view.ts';
 import { renderPods } from './render-pods.ts';
 
@@ -24,6 +25,15 @@ export async function run({ output, pod }: PodsArgs, context: CommandContext): P
   return EXIT.ok;
 }
 
+/** Tells by the link alone which network a Pod has. */
+function networkOf({ host }: NodeFacts, ifindex: number | undefined): string {
+  const veth = host.links.find((link) => link.ifindex === ifindex);
+  const isOnBridge = host.links.some((link) => link.kind === 'bridge' && link.ifindex === veth?.master);
+  if (isOnBridge) return networkNameOf('bridge');
+  if (veth?.group === DIRECT_LINK_GROUP) return networkNameOf('direct-eni');
+  return veth?.group === 0 ? '' : networkNameOf('route-eni');
+}
+
 /** Builds rows without a journal, from the aliases of host veths and the routes to them. */
 function kernelRows(facts: NodeFacts): readonly PodRow[] {
   return facts.pods.map((pod): PodRow => {
@@ -38,6 +48,7 @@ function kernelRows(facts: NodeFacts): readonly PodRow[] {
       veth: facts.host.links.find(({ ifindex }) => ifindex === pod.hostIfindex)?.ifname ?? '',
       netns: '',
       plugin: 'route-eni',
+      network: networkOf(facts, pod.hostIfindex),
       state: 'unknown',
     };
   });

@@ -5,7 +5,7 @@ import { OPTIONS } from './arguments.ts';
 export const STATUS = defineCommand({
   name: 'status',
   summary: 'show on one page how the agent and its pool are',
-  description: `Shows the agent's release, whether it would serve an ADD now and if not why, what its journal
+  description: `Shows the agent's release, whether the node can take another Pod now and if not why, what its journal
 holds, the state of its addresses, how long ADDs take, what it repaired, which repairs another program undoes, and which
 foreign objects occupy the place of its own.
 

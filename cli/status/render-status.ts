@@ -1,13 +1,13 @@
-import { CNI_CODE } from '../../agent/api/cni-code.ts';
-import type { ApiBudget, SummaryReply } from '../../agent/api/ops-messages.ts';
+import type { ApiBudget, BridgePods, SummaryReply } from '../../agent/api/ops-messages.ts';
 import { ageText, latencyText } from '../agent/duration-text.ts';
 import { cutText, plainText } from '../output/cell-text.ts';
 import { type Color, paint } from '../output/color.ts';
 import { type Column, renderTable } from '../output/render-table.ts';
 import type { AddressUse, AddressView } from '../pool/pool-view.ts';
-import { poolHead, type RenderOptions, sourceNotice } from '../pool/render-pool.ts';
+import { blockLine, poolHead, type RenderOptions, sourceNotice } from '../pool/render-pool.ts';
 import { computeLatency, statsOf } from '../top/compute-latency.ts';
 import type { NodeStatus } from './build-status.ts';
+import { decideReadiness, type Readiness } from './decide-readiness.ts';
 
 /** Renders a status on one page; `isFull` adds every address. */
 export function renderStatus(status: NodeStatus, options: RenderOptions & { readonly isFull: boolean }): string {
@@ -26,31 +26,31 @@ function renderLine({ label, text, color }: Line, { width, isColored }: RenderOp
   return `${paint(label.padEnd(LABEL_WIDTH), 'bold', isColored)}${paint(cutText(plainText(text), maxWidth), color, isColored)}\n`;
 }
 
-function agentLines({ summary, pool }: NodeStatus): readonly Line[] {
-  if (summary === undefined) {
+function agentLines(status: NodeStatus): readonly Line[] {
+  const { summary, pool } = status;
+  const readiness = decideReadiness(status);
+  if (summary === undefined || readiness === undefined) {
     return [
       { label: 'agent', text: pool.isAgentOld === true ? 'TOO OLD' : 'NOT RUNNING', color: 'red' },
       { label: '', text: sourceNotice(pool) ?? pool.whyNoAgent ?? '' },
     ];
   }
-  const { agentVersion, nodeName, uptimeMs, ruleMode, status } = summary;
+  const { agentVersion, nodeName, uptimeMs, ruleMode } = summary;
   const where = nodeName === '' ? '' : ` on ${nodeName}`;
-  const lines: Line[] = [
+  return [
     { label: 'agent', text: `${agentVersion}${where}, up ${ageText(uptimeMs)}, rule mode ${ruleMode}` },
+    { label: 'ready', text: readiness.text, color: READY_COLORS[readiness.kind] },
+    ...readiness.details.map((text) => ({ label: '', text })),
   ];
-  if (status === undefined || status.code === 0) lines.push({ label: 'ready', text: 'yes', color: 'green' });
-  else {
-    const isPartly = status.code === LIMITED;
-    const text = `${isPartly ? 'limited' : 'no'}: ${status.msg} (code ${status.code})`;
-    lines.push({ label: 'ready', text, color: isPartly ? 'yellow' : 'red' });
-    for (const detail of status.details.split('\n').filter((line) => line !== ''))
-      lines.push({ label: '', text: detail });
-  }
-  return lines;
 }
 
-/** CNI code of an agent that serves ADDs with limits, for example because of a conflict. */
-const LIMITED = CNI_CODE.limitedConnectivity;
+const READY_COLORS: Readonly<Record<Readiness['kind'], Color>> = {
+  yes: 'green',
+  limited: 'yellow',
+  waits: 'yellow',
+  full: 'yellow',
+  no: 'red',
+};
 
 function poolLines({ summary, pool, counts }: NodeStatus): readonly Line[] {
   const [head, ...rest] = poolHead({ ...pool, source: 'agent' });
@@ -59,6 +59,8 @@ function poolLines({ summary, pool, counts }: NodeStatus): readonly Line[] {
     { label: 'pool', text: head?.text ?? '', color: counts.free === 0 && counts.total > 0 ? 'yellow' : undefined },
     ...rest.map(({ text, color }) => ({ label: '', text, color })),
     ...source.map((text) => ({ label: '', text })),
+    // The agent tells more of them, below.
+    ...(summary === undefined ? (pool.blocks ?? []).map((block) => ({ label: '', ...blockLine(block) })) : []),
   ];
 }
 
@@ -75,11 +77,25 @@ function workLines(summary: SummaryReply | undefined): readonly Line[] {
       text: `${journalOrigin}; leases: ${leasesActive} active, ${leasesPending} pending, ${leasesReleasing} releasing`,
       color: journalOrigin.startsWith('replaced') ? 'yellow' : undefined,
     },
+    ...(summary.bridge === undefined ? [] : bridgeLines(summary.bridge)),
     ...['add', 'del'].map((verb) => ({ label: verb === 'add' ? 'calls' : '', text: callsText(summary, verb) })),
     ...repairLines(summary),
     ...(summary.api === undefined ? [] : apiLines(summary.api)),
     ...held.map((text): Line => ({ label: 'fight', text, color: 'red' })),
     ...conflicts.map((text): Line => ({ label: 'conflict', text, color: 'yellow' })),
+  ];
+}
+
+function bridgeLines(bridge: BridgePods): readonly Line[] {
+  const { defaultNetwork, podCidrs, formerCidrs, addresses, inUse, problem, masquerade, masqueradeWhy, wiring } =
+    bridge;
+  const wired = wiring === '' ? '' : `wiring ${wiring}; `;
+  const former = formerCidrs.length === 0 ? '' : `; Pods live in former ${formerCidrs.join(', ')}`;
+  const use = `${inUse} of ${addresses} addresses in use`;
+  return [
+    { label: 'bridge', text: `default ${defaultNetwork}; podCIDR ${podCidrs.join(', ') || 'none'}, ${use}${former}` },
+    ...(problem === '' ? [] : [{ label: '', text: problem, color: 'yellow' } as const]),
+    { label: '', text: `${wired}masquerade ${masquerade ? 'on' : 'off'}: ${masqueradeWhy}` },
   ];
 }
 

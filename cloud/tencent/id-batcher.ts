@@ -25,17 +25,25 @@ const RANK: Readonly<Record<CallPriority, number>> = { pod: 2, warm: 1, gc: 0 };
  */
 const GATHER_MS = 20;
 
-/** Collects ids that are requested at about the same time and describes them a hundred a call. */
+/** Collects ids that are requested at about the same time and describes many in one call. */
 export class IdBatcher<T> {
   #clock: Clock;
-  #idOf: (object: T) => string;
+  #idsOf: (object: T) => readonly string[];
   #describe: DescribeIds<T>;
+  readonly #idsPerCall: number;
   #gathering: Gathering<T> | undefined;
 
-  constructor(clock: Clock, idOf: (object: T) => string, describe: DescribeIds<T>) {
+  /** `idsOf` returns the ids by which an object may have been requested: one, but for addresses. */
+  constructor(
+    clock: Clock,
+    idsOf: (object: T) => readonly string[],
+    describe: DescribeIds<T>,
+    idsPerCall: number = IDS_PER_CALL,
+  ) {
     this.#clock = clock;
-    this.#idOf = idOf;
+    this.#idsOf = idsOf;
     this.#describe = describe;
+    this.#idsPerCall = idsPerCall;
   }
 
   /**
@@ -62,7 +70,17 @@ export class IdBatcher<T> {
     const failure = ids.map((id) => failures.get(id)).find((error) => error !== undefined);
     if (failure !== undefined) throw failure;
     const requested = new Set(ids);
-    return objects.filter((object) => requested.has(this.#idOf(object)));
+    return objects.filter((object) => this.#idsOf(object).some((id) => requested.has(id)));
+  }
+
+  /**
+   * Describes at most a hundred ids at once, in requests that no other caller shares.
+   * @throws CloudError when one of them could not be described
+   */
+  async getAlone(ids: readonly string[], context: CallContext): Promise<readonly T[]> {
+    const { objects, failures } = await this.#describeAll(ids, context);
+    for (const failure of failures.values()) throw failure;
+    return objects;
   }
 
   async #flush(gathering: Gathering<T>, context: CallContext): Promise<Found<T>> {
@@ -73,7 +91,7 @@ export class IdBatcher<T> {
       if (this.#gathering === gathering) this.#gathering = undefined;
     }
     const { priority } = gathering;
-    const batches = batchesOf([...gathering.ids], IDS_PER_CALL);
+    const batches = batchesOf([...gathering.ids], this.#idsPerCall);
     const answers = await Promise.all(batches.map((batch) => this.#describeAll(batch, { ...context, priority })));
     return mergeFound(answers);
   }

@@ -17,9 +17,12 @@ import type {
   AssociateAddressRequest,
   AssociateNetworkInterfaceSecurityGroupsRequest,
   AttachNetworkInterfaceRequest,
+  CreateGlobalRoutesRequest,
   CreateNetworkInterfaceRequest,
+  DeleteGlobalRoutesRequest,
   DeleteNetworkInterfaceRequest,
   DescribeAddressesRequest,
+  DescribeGlobalRoutesRequest,
   DescribeNetworkInterfaceLimitRequest,
   DescribeNetworkInterfacesRequest,
   DescribeSubnetsRequest,
@@ -49,11 +52,14 @@ export type Requests = {
   readonly AssumeRole: AssumeRoleRequest;
   readonly AssumeRoleWithWebIdentity: AssumeRoleWithWebIdentityRequest;
   readonly AttachNetworkInterface: AttachNetworkInterfaceRequest;
+  readonly CreateGlobalRoutes: CreateGlobalRoutesRequest;
   readonly CreateLoadBalancer: CreateLoadBalancerRequest;
   readonly CreateNetworkInterface: CreateNetworkInterfaceRequest;
+  readonly DeleteGlobalRoutes: DeleteGlobalRoutesRequest;
   readonly DeleteLoadBalancer: DeleteLoadBalancerRequest;
   readonly DeleteNetworkInterface: DeleteNetworkInterfaceRequest;
   readonly DescribeAddresses: DescribeAddressesRequest;
+  readonly DescribeGlobalRoutes: DescribeGlobalRoutesRequest;
   readonly DescribeInstances: DescribeInstancesRequest;
   readonly DescribeLoadBalancers: DescribeLoadBalancersRequest;
   readonly DescribeNetworkInterfaceLimit: DescribeNetworkInterfaceLimitRequest;
@@ -64,6 +70,8 @@ export type Requests = {
   readonly DescribeUsedIpAddress: DescribeUsedIpAddressRequest;
   readonly DescribeVpcCniPodLimits: DescribeVpcCniPodLimitsRequest;
   readonly DescribeVpcTaskResult: DescribeVpcTaskResultRequest;
+  /** The API has no parameters. */
+  readonly DescribeZones: Readonly<Record<string, never>>;
   readonly DetachNetworkInterface: DetachNetworkInterfaceRequest;
   readonly DisassociateAddress: DisassociateAddressRequest;
   readonly DisassociateNetworkInterfaceSecurityGroups: DisassociateNetworkInterfaceSecurityGroupsRequest;
@@ -87,6 +95,7 @@ const PRODUCT_OF: Partial<Record<Action, Product>> = {
   DescribeLoadBalancers: 'clb',
   DescribeTaskStatus: 'clb',
   DescribeVpcCniPodLimits: 'tke',
+  DescribeZones: 'cvm',
 };
 
 /** Returns the product that serves an API. */

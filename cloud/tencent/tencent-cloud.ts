@@ -6,8 +6,9 @@ import type { PacedRate } from '../pacing/call-limiter.ts';
 import { CallScheduler } from '../pacing/call-scheduler.ts';
 import { type CallObserver, createCaller, type Random } from './caller.ts';
 import { decodeEniPage } from './decode/eni.ts';
+import { decodeInstances } from './decode/instance.ts';
 import { decodePodLimits } from './decode/load-balancer.ts';
-import { decodeEipPage, decodeInstances, decodeSubnetPage } from './decode/others.ts';
+import { decodeEipPage, decodeSubnetPage } from './decode/others.ts';
 import { createEipPort } from './eips.ts';
 import { createEniPort } from './enis.ts';
 import { IdBatcher } from './id-batcher.ts';
@@ -15,6 +16,7 @@ import { createInstancePort } from './instances.ts';
 import { createIpPort } from './ips.ts';
 import { createLoadBalancerPort } from './load-balancers.ts';
 import { documentedPerSecond, type TencentApi } from './requests.ts';
+import { createRoutePort } from './routes.ts';
 import { createSecurityGroupPort } from './security-groups.ts';
 import { SharedSweep } from './shared-sweep.ts';
 import { createSubnetPort } from './subnets.ts';
@@ -69,24 +71,24 @@ export function createTencentCloud(deps: TencentCloudDeps, settings: TencentClou
   const Limit = IDS_PER_CALL;
   const eniBatcher = new IdBatcher<Eni>(
     clock,
-    (eni) => eni.eniId,
+    (eni) => [eni.eniId],
     async (ids, context) =>
       decodeEniPage(await call('DescribeNetworkInterfaces', { NetworkInterfaceIds: [...ids], Limit }, context)).objects,
   );
   const eipBatcher = new IdBatcher<Eip>(
     clock,
-    (eip) => eip.eipId,
+    (eip) => [eip.eipId],
     async (ids, context) =>
       decodeEipPage(await call('DescribeAddresses', { AddressIds: [...ids], Limit }, context)).objects,
   );
   const instanceBatcher = new IdBatcher<Instance>(
     clock,
-    (instance) => instance.instanceId,
+    (instance) => [instance.instanceId],
     async (ids, context) => decodeInstances(await call('DescribeInstances', { InstanceIds: [...ids], Limit }, context)),
   );
   const subnetBatcher = new IdBatcher<Subnet>(
     clock,
-    (subnet) => subnet.subnetId,
+    (subnet) => [subnet.subnetId],
     async (ids, context) => {
       const request = { SubnetIds: [...ids], Limit: String(Limit) };
       return decodeSubnetPage(await call('DescribeSubnets', request, context)).objects;
@@ -100,6 +102,7 @@ export function createTencentCloud(deps: TencentCloudDeps, settings: TencentClou
     securityGroups: createSecurityGroupPort(call),
     eips: createEipPort(call, eipBatcher),
     tasks: createTaskPort({ clock, call, eniBatcher, eipBatcher, isBusy: () => scheduler.waiting > 0 }),
+    routes: createRoutePort(call),
     loadBalancers: createLoadBalancerPort(clock, call),
     podLimits: async (InstanceType, context) =>
       decodePodLimits(await call('DescribeVpcCniPodLimits', { InstanceType }, context)),

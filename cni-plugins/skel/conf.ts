@@ -1,4 +1,5 @@
 import { CNI_CODE } from '../../agent/api/cni-code.ts';
+import { DEFAULT_DATA_DIR } from '../../agent/api/data-dir.ts';
 import {
   boolean,
   ConfigError,
@@ -46,25 +47,42 @@ export function decodeConf(stdin: string, plugin: PluginName, command: Command):
   if (faults.list.length > 0 || common === undefined || ours === undefined) {
     throw new CniError(CNI_CODE.invalidConf, new ConfigError('network configuration', faults.list).message, NEXT_STEP);
   }
-  return { ...ours, ...common, cniVersion, validAttachments };
+  return {
+    ...ours,
+    ...common,
+    cniVersion,
+    validAttachments,
+    portMappings: portMappingsOf(conf),
+    runtimeConfig: runtimeConfigOf(conf),
+  };
 }
 
 /**
- * Reads what a DEL needs: the address of the agent. Other faults of the conf are ignored, because a Pod must always be
+ * Reads what a DEL needs: the address of the agent, the folder of delegations. Other faults of the conf are ignored, because a Pod must always be
  * deletable.
  * @throws CniError code 7 when that address is at fault.
  */
 function decodeForDel(conf: Readonly<Record<string, unknown>>, plugin: PluginName): Omit<PluginConf, 'cniVersion'> {
   const faults = new Faults();
-  const { backend, timeoutMs } = OUR_FIELDS;
-  const decode = record({ backend, timeoutMs }, 'ignore');
+  const { backend, timeoutMs, dataDir } = OUR_FIELDS;
+  const decode = record({ backend, timeoutMs, dataDir }, 'ignore');
   const ipam = decode(isRecord(conf['ipam']) ? conf['ipam'] : {}, 'ipam', faults);
   const main = plugin === 'tke-eni-ipamc' ? {} : decode(conf, '', faults);
   if (faults.list.length > 0) {
     throw new CniError(CNI_CODE.invalidConf, new ConfigError('network configuration', faults.list).message, NEXT_STEP);
   }
   const name = typeof conf['name'] === 'string' ? conf['name'] : '';
-  return { ...withDefaults({ ...ipam, ...main }), name, validAttachments: [] };
+  const portMappings = portMappingsOf(conf);
+  const prevResult = isRecord(conf['prevResult']) ? { prevResult: uncheckedResult(conf['prevResult']) } : {};
+  const runtimeConfig = runtimeConfigOf(conf);
+  return {
+    ...withDefaults({ ...ipam, ...main }),
+    name,
+    validAttachments: [],
+    portMappings,
+    runtimeConfig,
+    ...prevResult,
+  };
 }
 
 /** Finds the cniVersion in any stdin; for answers that must not fail. */
@@ -93,9 +111,18 @@ export type PluginConf = {
   /** Copied into the result unchanged. */
   readonly dns?: Readonly<Record<string, unknown>>;
   readonly prevResult?: PrevResult;
+  /** Ports of the node that lead to this Pod, as the runtime sent them; those with a hostPort. */
+  readonly portMappings: readonly PortMapping[];
+  /** What the runtime sent for capabilities, unchanged. */
+  readonly runtimeConfig: Readonly<Record<string, unknown>>;
+  /** Folder for what has to outlive a reboot. */
+  readonly dataDir: string;
   /** The attachments that GC must keep; undefined when the caller does not say which. */
   readonly validAttachments: readonly { readonly containerID: string; readonly ifname: string }[] | undefined;
 };
+
+/** One entry of `runtimeConfig.portMappings`, unchanged, and the port of the node. @see CNI CONVENTIONS.md, "portMappings" */
+type PortMapping = { readonly hostPort: number; readonly entry: Readonly<Record<string, unknown>> };
 
 /**
  * The result of the previous plugin, or of this plugin's ADD. Its items are unchanged; the fields that are read are
@@ -116,7 +143,7 @@ export const DEFAULT_BACKEND = 'unix:/run/tke-eni/agent.sock';
 const NEXT_STEP =
   'correct the file in /etc/cni/net.d that the runtime loaded (the agent writes ours anew when it starts)';
 
-type Ours = Pick<PluginConf, 'backend' | 'mtu' | 'disableIPv6' | 'timeoutMs'>;
+type Ours = Pick<PluginConf, 'backend' | 'mtu' | 'disableIPv6' | 'timeoutMs' | 'dataDir'>;
 
 const backend: Decoder<string> = (value, path, faults) => {
   if (typeof value === 'string' && parseBackend(value) !== undefined) return value;
@@ -133,6 +160,7 @@ const OUR_FIELDS = {
   routeTable: optional(integer(0, 0xffff_ffff)),
   disableIPv6: optional(boolean),
   timeoutMs: optional(integer(100, 600_000)),
+  dataDir: optional(text(/^\/[^\0]*$/, 'an absolute path')),
 };
 
 const decodeOurFields = record(OUR_FIELDS, 'reject');
@@ -190,8 +218,14 @@ function decodeIpamSection(conf: Readonly<Record<string, unknown>>, faults: Faul
 const decodeIpam: (value: unknown, faults: Faults) => Partial<Ours> | undefined = (value, faults) =>
   record({ type: optional(oneOf(['tke-eni-ipamc'])), ...OUR_FIELDS }, 'reject')(value, 'ipam', faults);
 
-function withDefaults({ backend = DEFAULT_BACKEND, mtu = 0, disableIPv6 = false, timeoutMs }: Partial<Ours>): Ours {
-  return { backend, mtu, disableIPv6, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+function withDefaults({
+  backend = DEFAULT_BACKEND,
+  mtu = 0,
+  disableIPv6 = false,
+  dataDir = DEFAULT_DATA_DIR,
+  timeoutMs,
+}: Partial<Ours>): Ours {
+  return { backend, mtu, disableIPv6, dataDir, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
 }
 
 const object: Decoder<Readonly<Record<string, unknown>>> = (value, path, faults) => {
@@ -250,6 +284,28 @@ function decodeValidAttachments(
   if (key === undefined) return undefined;
   // libcni writes null for an empty list.
   return conf[key] === null ? [] : (attachments(conf[key], key, faults) ?? []);
+}
+
+/**
+ * Reads the entries that map a port; runtimes also send containers' ports without a hostPort. What they hold is checked by portmap,
+ * which reads keys in any case, as Go does: containerd writes `HostPort`.
+ */
+function portMappingsOf(conf: Readonly<Record<string, unknown>>): readonly PortMapping[] {
+  const entries = isRecord(conf['runtimeConfig']) ? conf['runtimeConfig']['portMappings'] : undefined;
+  return (Array.isArray(entries) ? entries : []).filter(isRecord).flatMap((entry) => {
+    const [, value] = Object.entries(entry).find(([key]) => key.toLowerCase() === 'hostport') ?? [];
+    const hostPort = Number(value);
+    return hostPort > 0 ? [{ hostPort, entry }] : [];
+  });
+}
+
+function runtimeConfigOf(conf: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return isRecord(conf['runtimeConfig']) ? conf['runtimeConfig'] : {};
+}
+
+/** A result that is passed on and not read. */
+function uncheckedResult(raw: Readonly<Record<string, unknown>>): PrevResult {
+  return { interfaces: [], ips: [], routes: [], raw };
 }
 
 function orZero(decoder: Decoder<number>): Decoder<number> {

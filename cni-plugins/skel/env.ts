@@ -61,7 +61,7 @@ type Variable = {
   readonly isValid: (value: string) => boolean;
 };
 
-/** The variables that are used. CNI_PATH is not among them: this plugin executes no other plugin. */
+/** The variables that are used. CNI_PATH is read where another plugin is called (`plugin-calls.ts`). */
 const VARIABLES: readonly Variable[] = [
   {
     name: 'CNI_CONTAINERID',

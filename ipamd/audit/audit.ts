@@ -63,6 +63,8 @@ export type AuditDeps = {
   readonly others?: () => Iterable<KubeObject>;
   /** Instances of the cluster's nodes, whether they have a NodeENIConfig or not. */
   readonly instanceIds: () => Iterable<string>;
+  /** Tells whether the cluster may have ENIs: without any, the cloud is not asked for them. Default: it may. */
+  readonly mayHaveEnis?: () => boolean;
   /** Tells whether every cache that the audit reads has its first list. */
   readonly isSynced: () => boolean;
   /** Reads a NodeENIConfig from the API server itself: the cache may be behind. */
@@ -128,6 +130,7 @@ export class Audit {
     let waitMs = this.#settings.syncIntervalMs;
     for (;;) {
       await clock.sleep(waitMs, signal);
+      if (this.#deps.mayHaveEnis?.() === false) continue;
       const report = await this.runOnce(signal);
       waitMs = this.#settings.syncIntervalMs * (report.kind === 'skipped' ? RETRY_SHARE : 1);
     }

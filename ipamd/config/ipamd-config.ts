@@ -2,6 +2,8 @@ import { checkClientRate } from '../../kube/check-client-rate.ts';
 import { checkElectionSettings } from '../../kube/election/election-settings.ts';
 import type { Faults } from '../../runtime/decode.ts';
 import { readSettings, type SettingsInput, type SettingsOutcome } from '../../runtime/settings/read-settings.ts';
+import { type BlockSettings, maskSizeFor } from '../pod-cidrs/cidr-blocks.ts';
+import { findBlockFaults } from '../pod-cidrs/find-block-faults.ts';
 import { IPAMD_PROGRAM, type IpamdConfig } from './options.ts';
 
 /**
@@ -14,14 +16,45 @@ export function readIpamdConfig(input: SettingsInput): SettingsOutcome<IpamdConf
 
 function checkTogether(config: IpamdConfig, faults: Faults): void {
   checkWarmTargets(config, faults);
+  checkBlocks(config, faults);
   if (config.credentials === 'file' && config.credentialsFile === '') {
     faults.add('--credentials-file', 'a file, as --credentials=file wants one', undefined);
+  }
+  if (config.grRoutes === 'ipamd' && config.clusterCidrs.length === 0) {
+    faults.add('--cluster-cidr', 'the networks of Pods, as --gr-routes=ipamd leads them to nodes', '');
   }
   checkElectionSettings(config, faults);
   checkClientRate(config, faults);
   if (config.securityGroups.length > 0 && !config.enableSecurityGroups) {
     faults.add('--enable-security-groups', 'true, as --security-groups are given', false);
   }
+}
+
+/** Returns the blocks that the flags describe; undefined without --allocate-node-cidrs. */
+export function blockSettingsOf(config: IpamdConfig): BlockSettings | undefined {
+  const { allocateNodeCidrs, clusterCidrs, serviceCidr, nodeCidrMaskSize, maxPodsPerNode } = config;
+  if (!allocateNodeCidrs) return undefined;
+  const ofPods = maskSizeFor(maxPodsPerNode === 0 ? DEFAULT_MAX_PODS : maxPodsPerNode);
+  return { clusterCidrs, serviceCidr, maskSize: nodeCidrMaskSize === 0 ? ofPods : nodeCidrMaskSize };
+}
+
+/** As the product has it. */
+const DEFAULT_MAX_PODS = 256;
+/** A smaller block has no address for a Pod. */
+const MIN_MAX_PODS = 8;
+
+function checkBlocks(config: IpamdConfig, faults: Faults): void {
+  const { nodeCidrMaskSize, maxPodsPerNode } = config;
+  if (maxPodsPerNode !== 0 && maxPodsPerNode < MIN_MAX_PODS) {
+    faults.add('--max-pods-per-node', `at least ${MIN_MAX_PODS}, or 0`, maxPodsPerNode);
+  }
+  if (nodeCidrMaskSize !== 0 && maxPodsPerNode !== 0 && maskSizeFor(maxPodsPerNode) < nodeCidrMaskSize) {
+    const expected = `at most ${2 ** (32 - nodeCidrMaskSize)}, as a block of --node-cidr-mask-size=${nodeCidrMaskSize} has`;
+    faults.add('--max-pods-per-node', expected, maxPodsPerNode);
+  }
+  const settings = blockSettingsOf(config);
+  if (settings === undefined) return;
+  for (const { flag, expected, value } of findBlockFaults(settings)) faults.add(flag, expected, value);
 }
 
 function checkWarmTargets(config: IpamdConfig, faults: Faults): void {

@@ -1,3 +1,5 @@
+import { CLOUD_OPTIONS } from '../../cloud/tencent/cloud-options.ts';
+import { masterValue, objectNameValue } from '../../kube/kube-option-value.ts';
 import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
 import {
   choiceValue,
@@ -10,12 +12,8 @@ import {
 import {
   claimExpiryValue,
   clusterIdValue,
-  endpointsValue,
-  httpUrlValue,
-  masterValue,
-  objectNameValue,
-  regionValue,
-  roleArnValue,
+  ipv4CidrsValue,
+  ipv4CidrValue,
   securityGroupIdsValue,
   subnetIdsValue,
 } from './ipamd-option-value.ts';
@@ -28,9 +26,12 @@ const MAX_CALLS_PER_SECOND = 10_000;
 const MAX_ADDRESSES = 4_096;
 const MAX_ENIS = 64;
 const MAX_PERCENT = 100;
+/** A smaller block has no address for a Pod. */
+const MAX_MASK_SIZE = 29;
+const MAX_PODS_PER_NODE = 65_536;
 
 /** Settings of the cluster and the cloud. */
-const CLOUD_OPTIONS = {
+const CLUSTER_OPTIONS = {
   clusterId: option(
     'Cluster and cloud',
     'clusterid',
@@ -38,62 +39,7 @@ const CLOUD_OPTIONS = {
     '',
     'Id of this cluster. It marks every ENI that ipamd makes; ENIs with the mark of another cluster are never touched.',
   ),
-  region: option(
-    'Cluster and cloud',
-    'region',
-    regionValue,
-    '',
-    "Region of the VPC; '' asks the metadata service of the instance that ipamd runs on.",
-  ),
-  endpoints: option(
-    'Cluster and cloud',
-    'endpoint',
-    endpointsValue,
-    '*.tencentcloudapi.com',
-    "Where the cloud's API is: *.DOMAIN for hosts such as vpc.DOMAIN, HOST[:PORT] for one host of all products, PRODUCT=HOST[:PORT] for one of vpc, cvm, sts. Inside a VPC without internet: *.internal.tencentcloudapi.com.",
-  ),
-  protocol: option(
-    'Cluster and cloud',
-    'protocol',
-    choiceValue('https', 'http'),
-    'https',
-    "Protocol of the cloud's API. http is for tests only: calls are signed, answers are not.",
-  ),
-  credentials: option(
-    'Cluster and cloud',
-    'credentials',
-    choiceValue('auto', 'env', 'file', 'role', 'oidc'),
-    'auto',
-    "Where the key comes from. env: TENCENTCLOUD_SECRET_ID, _SECRET_KEY, _SESSION_TOKEN; file: --credentials-file; role: the instance's role; oidc: the ServiceAccount's role (TKE_* variables); auto: the first of oidc, file, env, role that gives one.",
-  ),
-  credentialsFile: option(
-    'Cluster and cloud',
-    'credentials-file',
-    pathValue(true),
-    '',
-    'File with the key: JSON with secretId, secretKey, token, or lines such as secret_id = …. Read again when it changes.',
-  ),
-  stsRoleArn: option(
-    'Cluster and cloud',
-    'sts-role-arn',
-    roleArnValue,
-    '',
-    "Role to take on with that key, by STS AssumeRole; '' to sign with the key itself.",
-  ),
-  metadataUrl: option(
-    'Cluster and cloud',
-    'metadata-url',
-    httpUrlValue,
-    'http://metadata.tencentyun.com/latest/meta-data',
-    'Metadata service of the instance: for the region, and for --credentials=role.',
-  ),
-  productQps: option(
-    'Cluster and cloud',
-    'product-qps',
-    wholeNumberValue(1, MAX_CALLS_PER_SECOND),
-    '50',
-    "Most calls a second of one product (VPC, CVM). 50 is what the product's components hold to; a single API may be slower, as the cloud lets it.",
-  ),
+  ...CLOUD_OPTIONS,
   cloudTimeoutMs: option(
     'Cluster and cloud',
     'cloud-timeout',
@@ -157,9 +103,9 @@ const KUBERNETES_OPTIONS = {
   leaderElectLock: option(
     'Kubernetes',
     'leader-elect-lock',
-    choiceValue('configmap', 'lease'),
+    choiceValue('configmap', 'lease', 'endpoints'),
     'configmap',
-    'Kind of the lock. The published ClusterRole grants ConfigMaps and no Leases.',
+    'Kind of the lock. The published ClusterRole grants ConfigMaps and Endpoints, and no Leases.',
   ),
   leaderElectName: option(
     'Kubernetes',
@@ -283,6 +229,66 @@ const NODE_OPTIONS = {
     durationValue(0, DAY_MS),
     '10m',
     'How long an instance has to be shut down before its ENIs are taken off.',
+  ),
+} as const;
+
+/** Settings of the bridge network, of which each node has a block of the cluster's own addresses. */
+const POD_CIDR_OPTIONS = {
+  allocateNodeCidrs: option(
+    'Pod networks of nodes',
+    'allocate-node-cidrs',
+    switchValue,
+    'false',
+    "Give each Node a block of --cluster-cidr as its spec.podCIDR. kube-controller-manager's --allocate-node-cidrs must be false.",
+  ),
+  clusterCidrs: option(
+    'Pod networks of nodes',
+    'cluster-cidr',
+    ipv4CidrsValue,
+    '',
+    'Networks of Pods, outside of the VPC. Blocks are taken from one after the other; a network that is added at the end enlarges the cluster.',
+  ),
+  grRoutes: option(
+    'Pod networks of nodes',
+    'gr-routes',
+    choiceValue('ipamd', 'none'),
+    'none',
+    "Who keeps the VPC's routes to the podCIDRs of Nodes. ipamd: one route for each, within --cluster-cidr, and the condition NetworkUnavailable of each Node; no route controller of a cloud controller manager may run beside it.",
+  ),
+  serviceCidr: option(
+    'Pod networks of nodes',
+    'service-cluster-ip-range',
+    ipv4CidrValue,
+    '',
+    'Addresses of Services, as kube-apiserver has them. No node gets a block that overlaps them.',
+  ),
+  nodeCidrMaskSize: option(
+    'Pod networks of nodes',
+    'node-cidr-mask-size',
+    wholeNumberValue(0, MAX_MASK_SIZE),
+    '0',
+    "Prefix length of a node's block; 0: as --max-pods-per-node says.",
+  ),
+  maxPodsPerNode: option(
+    'Pod networks of nodes',
+    'max-pods-per-node',
+    wholeNumberValue(0, MAX_PODS_PER_NODE),
+    '0',
+    "Addresses of a node's block, rounded up to a power of two; three of them are network, gateway and broadcast. 0: as --node-cidr-mask-size says, else 256.",
+  ),
+  podCidrHoldMs: option(
+    'Pod networks of nodes',
+    'pod-cidr-hold',
+    durationValue(MINUTE_MS, DAY_MS),
+    '10m',
+    'How long the block of a deleted Node waits for the next one where routes of the VPC cannot be read: until its route is certainly gone. A Node that registers again under its name, on the same machine, gets its block back at once.',
+  ),
+  defaultNetwork: option(
+    'Pod networks of nodes',
+    'default-network',
+    choiceValue('tke-route-eni', 'tke-direct-eni', 'tke-bridge'),
+    'tke-route-eni',
+    "Network of Pods that name none, as the webhook's setting of this name. With tke-bridge no node is kept free of Pods by a taint or condition for want of an ENI's addresses.",
   ),
 } as const;
 
@@ -412,9 +418,10 @@ const WORK_OPTIONS = {
 
 /** All settings of ipamd: the only place that names them, in the order of the help text. Times are in milliseconds. */
 export const IPAMD_OPTIONS = {
-  ...CLOUD_OPTIONS,
+  ...CLUSTER_OPTIONS,
   ...KUBERNETES_OPTIONS,
   ...NODE_OPTIONS,
+  ...POD_CIDR_OPTIONS,
   ...STATIC_OPTIONS,
   ...EIP_OPTIONS,
   ...WORK_OPTIONS,

@@ -1,11 +1,13 @@
-import { type CustomResourceDefinition, customResourceDefinition } from '../../crd/custom-resource-definition.ts';
+import {
+  type CustomResourceDefinition,
+  customResourceDefinition,
+  SCHEMA_ANNOTATION,
+  SCHEMA_NUMBER,
+} from '../../crd/custom-resource-definition.ts';
 import { API_GROUP } from '../../crd/names.ts';
 import type { ResourceKind } from '../../crd/resource-kind.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
-
-/** Annotation of a definition: the number of the schema that it was generated from. */
-export const SCHEMA_ANNOTATION = `${API_GROUP}/schema`;
 
 /**
  * Annotation of a definition that was lost and installed again: when, RFC 3339. Objects that are made soon after replace
@@ -13,16 +15,11 @@ export const SCHEMA_ANNOTATION = `${API_GROUP}/schema`;
  */
 export const INSTALLED_AGAIN_ANNOTATION = `${API_GROUP}/installed-again`;
 
-/**
- * Number of the schemas of this release. Raise it in a release that changes one: an older replica, still running or
- * started again, then leaves the definitions unchanged.
- */
-export const SCHEMA_NUMBER = 3;
-
 /** What to do about one definition. */
 type DefinitionStep =
   | { readonly kind: 'create'; readonly object: KubeObject }
-  | { readonly kind: 'update'; readonly object: KubeObject }
+  /** `from`: the number of its schema now. */
+  | { readonly kind: 'update'; readonly object: KubeObject; readonly from: number }
   | { readonly kind: 'keep' }
   /** A newer release wrote it, with this number. */
   | { readonly kind: 'keep-newer'; readonly number: number }
@@ -32,10 +29,7 @@ type DefinitionStep =
 /** Compares a kind's definition with the installed one; undefined when none is installed. */
 export function decideDefinition(kind: ResourceKind, installed: KubeObject | undefined): DefinitionStep {
   const required = customResourceDefinition(kind);
-  if (installed === undefined) {
-    const metadata = { ...required.metadata, annotations: { [SCHEMA_ANNOTATION]: String(SCHEMA_NUMBER) } };
-    return { kind: 'create', object: { ...required, metadata } };
-  }
+  if (installed === undefined) return { kind: 'create', object: required };
   const number = schemaNumberOf(installed);
   if (number > SCHEMA_NUMBER) return { kind: 'keep-newer', number };
   const scope = recordAt(installed, 'spec')['scope'];
@@ -44,7 +38,7 @@ export function decideDefinition(kind: ResourceKind, installed: KubeObject | und
     return { kind: 'clash', why };
   }
   const merged = mergeDefinition(required, installed);
-  return isSame(merged, installed) ? { kind: 'keep' } : { kind: 'update', object: merged };
+  return isSame(merged, installed) ? { kind: 'keep' } : { kind: 'update', object: merged, from: number };
 }
 
 function schemaNumberOf(installed: KubeObject): number {
@@ -64,7 +58,7 @@ function mergeDefinition(required: CustomResourceDefinition, installed: KubeObje
     ...installed,
     metadata: {
       ...installed.metadata,
-      annotations: { ...annotations, [SCHEMA_ANNOTATION]: String(SCHEMA_NUMBER) },
+      annotations: { ...annotations, ...required.metadata.annotations },
     },
     spec: {
       ...spec,

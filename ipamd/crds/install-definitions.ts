@@ -1,3 +1,4 @@
+import { SCHEMA_NUMBER } from '../../crd/custom-resource-definition.ts';
 import { RESOURCE_KINDS } from '../../crd/kinds.ts';
 import { API_GROUP } from '../../crd/names.ts';
 import type { ResourceKind } from '../../crd/resource-kind.ts';
@@ -93,7 +94,8 @@ async function tryInstall(
       case 'update':
         right = 'update';
         await client.update(CUSTOM_RESOURCE_DEFINITIONS, step.object, signal);
-        log.info('definition upgraded', { name });
+        if (step.from < SCHEMA_NUMBER) log.info('definition upgraded', { name, from: step.from, to: SCHEMA_NUMBER });
+        else log.info('definition changed back', { name });
         return 'updated';
     }
   } catch (error) {

@@ -7,6 +7,8 @@ export type NodeEniEntry = {
   readonly instanceId: string;
   readonly zone: string;
   readonly eni: NodeEniInfo;
+  /** The Pod that uses it now; absent: none. */
+  readonly pod?: { readonly namespace: string; readonly name: string };
 };
 
 /** State of an ENI in the cloud. `unasked`: it was not described. */

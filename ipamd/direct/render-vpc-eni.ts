@@ -42,7 +42,8 @@ export function withEni(
   const spec = specOf(recordOf(object['spec']), entry, phase);
   const isStatic = isRecord(spec['claimRef']);
   const isInUse = isStatic && entry?.eni.claim?.uid !== undefined && phase !== 'Available';
-  const status = statusOf(recordOf(object['status']), entry, phase, { isStatic, isInUse, nowText });
+  const pod = podReferenceOf(spec['claimRef']) ?? entry?.pod;
+  const status = statusOf(recordOf(object['status']), entry, phase, { isStatic, isInUse, pod, nowText });
   return { ...object, metadata: metadataOf(object, entry, phase, isStatic), spec, status };
 }
 
@@ -78,13 +79,25 @@ function specOf(before: Raw, entry: NodeEniEntry | undefined, phase: VpcEniPhase
   };
 }
 
+type StatusFacts = {
+  readonly isStatic: boolean;
+  readonly isInUse: boolean;
+  readonly pod: NodeEniEntry['pod'] | undefined;
+  readonly nowText: string;
+};
+
+function podReferenceOf(claimRef: unknown): NodeEniEntry['pod'] | undefined {
+  const { namespace, name } = recordOf(claimRef);
+  return typeof namespace === 'string' && typeof name === 'string' ? { namespace, name } : undefined;
+}
+
 function statusOf(
   before: Raw,
   entry: NodeEniEntry | undefined,
   phase: VpcEniPhase,
-  { isStatic, isInUse, nowText }: { readonly isStatic: boolean; readonly isInUse: boolean; readonly nowText: string },
+  { isStatic, isInUse, pod, nowText }: StatusFacts,
 ): Raw {
-  const { instanceID: _instance, retainedSince, message: _over, ...kept } = before;
+  const { instanceID: _instance, podNamespace: _space, podName: _pod, retainedSince, message: _over, ...kept } = before;
   const eni = entry?.eni;
   const own = eni === undefined ? {} : { eniID: eni.eniID, mac: eni.mac };
   return {
@@ -95,6 +108,7 @@ function statusOf(
     ...(eni?.gateway === undefined ? {} : { gateway: eni.gateway }),
     ...(eni?.subnetCIDR === undefined ? {} : { subnetCIDR: eni.subnetCIDR }),
     ...(entry !== undefined && isOnNode(phase) ? { instanceID: entry.instanceId } : {}),
+    ...(pod === undefined ? {} : { podNamespace: pod.namespace, podName: pod.name }),
     ...(isStatic && !isInUse ? { retainedSince: retainedSince ?? nowText } : {}),
   };
 }

@@ -3,6 +3,7 @@ import type { Informer } from '../../kube/informer.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
 import type { NecEntry } from '../decode-nec.ts';
 import { isShared } from '../nec/with-enis.ts';
+import { PODS_BY_NODE, type PodFacts } from '../records/pod-facts.ts';
 import type { NodeEniEntry } from './decide-vpc-eni.ts';
 import { VPC_ENIS_BY, type VpcEniEntry } from './vpc-eni-entry.ts';
 import { type VpcEniDeps, VpcEniReconciler } from './vpc-eni-reconciler.ts';
@@ -15,8 +16,8 @@ type RunVpcEnisDeps = Omit<VpcEniDeps, 'find' | 'entriesOf'> & {
   /** With {@link BY_DIRECT_ENI} as an index. */
   readonly necs: Informer<NecEntry>;
   readonly vpcEnis: Informer<VpcEniEntry>;
-  /** Returns the node of a Pod, by the Pod's key. */
-  readonly nodeOfPod: (key: string) => string | undefined;
+  /** With {@link PODS_BY_NODE} as an index. */
+  readonly pods: Pick<Informer<PodFacts>, 'get' | 'byIndex' | 'subscribe'>;
   /** Enqueues a node: the state of an ENI that it waits for has changed. */
   readonly enqueueNode: (name: string) => void;
   readonly random: () => number;
@@ -38,7 +39,7 @@ export async function runVpcEnis(deps: RunVpcEnisDeps, signal: AbortSignal): Pro
   const reconciler = new VpcEniReconciler({
     ...deps,
     find: (eniId) => vpcEnis.byIndex(VPC_ENIS_BY.eni, eniId)[0],
-    entriesOf: (eniId) => entriesOf(necs, eniId),
+    entriesOf: (eniId) => entriesOf(deps, eniId),
   });
   const queue = new WorkQueue({ clock, random });
   const unsubscribe = followChanges(deps, (eniId) => queue.add(eniId));
@@ -56,17 +57,20 @@ export async function runVpcEnis(deps: RunVpcEnisDeps, signal: AbortSignal): Pro
   }
 }
 
-function entriesOf(necs: Informer<NecEntry>, eniId: string): readonly NodeEniEntry[] {
+function entriesOf({ necs, pods }: RunVpcEnisDeps, eniId: string): readonly NodeEniEntry[] {
   return necs.byIndex(BY_DIRECT_ENI, eniId).flatMap(({ name, decoded }) => {
     const { eniInfos = [], instanceID = '', zone = '' } = decoded?.status ?? {};
     const eni = eniInfos.find((one) => one.eniID === eniId);
-    return eni === undefined ? [] : [{ nodeName: name, instanceId: instanceID, zone, eni }];
+    if (eni === undefined) return [];
+    const pod = pods.byIndex(PODS_BY_NODE, name).find(({ ips }) => ips.includes(eni.primaryIP ?? ''));
+    const used = pod === undefined ? {} : { pod: { namespace: pod.namespace, name: pod.name } };
+    return [{ nodeName: name, instanceId: instanceID, zone, eni, ...used }];
   });
 }
 
 /** Calls `touch` for each ENI that changed, and enqueues the nodes that wait for the state in a VpcENI. */
 function followChanges(
-  { necs, vpcEnis, nodeOfPod, enqueueNode }: RunVpcEnisDeps,
+  { necs, vpcEnis, pods, enqueueNode }: RunVpcEnisDeps,
   touch: (eniId: string) => void,
 ): () => void {
   const ends = [
@@ -77,10 +81,19 @@ function followChanges(
     }),
     vpcEnis.subscribe(({ before, after }) => {
       for (const entry of [before, after]) if (entry !== undefined && entry.eniId !== '') touch(entry.eniId);
+      // It may have gone with the id of another ENI, by which the one that it belongs to is not found.
+      const nec = after === undefined ? necs.get(before?.nodeName ?? '') : undefined;
+      if (nec !== undefined) for (const eniId of directEniIdsOf(nec)) touch(eniId);
       if (before?.phase === after?.phase && before?.claim === after?.claim) return;
       const { eniId = '', claim = '' } = after ?? before ?? {};
-      const names = [...necs.byIndex(BY_DIRECT_ENI, eniId).map(({ name }) => name), nodeOfPod(claim)];
+      const names = [...necs.byIndex(BY_DIRECT_ENI, eniId).map(({ name }) => name), pods.get(claim)?.nodeName];
       for (const name of names) if (name !== undefined && name !== '') enqueueNode(name);
+    }),
+    pods.subscribe(({ before, after }) => {
+      const ips = new Set([...(before?.ips ?? []), ...(after?.ips ?? [])]);
+      if (before?.ips.join() === after?.ips.join() || ips.size === 0) return;
+      const { eniInfos = [] } = necs.get((after ?? before)?.nodeName ?? '')?.decoded?.status ?? {};
+      for (const eni of eniInfos) if (!isShared(eni) && ips.has(eni.primaryIP ?? '')) touch(eni.eniID);
     }),
   ];
   return () => {

@@ -13,7 +13,13 @@ import { isRecord } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { isSameData } from '../nec/same-data.ts';
 import type { NodeEvents } from '../node/node-deps.ts';
-import { decideVpcEni, type NodeEniEntry, type VpcEniFacts, type VpcEniStep } from './decide-vpc-eni.ts';
+import {
+  decideVpcEni,
+  type NodeEniEntry,
+  type VpcEniFacts,
+  type VpcEniPhase,
+  type VpcEniStep,
+} from './decide-vpc-eni.ts';
 import { newVpcEni, withEni, withMessage, withoutFinalizer } from './render-vpc-eni.ts';
 import { decodeVpcEni, type VpcEniEntry } from './vpc-eni-entry.ts';
 
@@ -125,7 +131,7 @@ export class VpcEniReconciler {
     const nowText = new Date(clock.nowMs()).toISOString();
     if (vpcEni === undefined) {
       if (entry === undefined) return undefined;
-      const created = await this.#create(newVpcEni(entry, phase, nowText), signal);
+      const created = await this.#create({ entry, phase, nowText }, signal);
       return created === undefined ? undefined : decodeVpcEni(created);
     }
     const change = (current: KubeObject): KubeObject | undefined => {
@@ -147,14 +153,24 @@ export class VpcEniReconciler {
     return written === undefined ? undefined : decodeVpcEni(written);
   }
 
-  async #create(object: KubeObject, signal: AbortSignal): Promise<KubeObject | undefined> {
+  async #create(
+    { entry, phase, nowText }: { readonly entry: NodeEniEntry; readonly phase: VpcEniPhase; readonly nowText: string },
+    signal: AbortSignal,
+  ): Promise<KubeObject | undefined> {
+    const { kube } = this.#deps;
+    const object = newVpcEni(entry, phase, nowText);
     try {
-      return await this.#deps.kube.create(VPC_ENIS, object, signal);
+      return await kube.create(VPC_ENIS, object, signal);
     } catch (error) {
-      // The watch is behind: its event enqueues the ENI again.
-      if (isKubeError(error, 'ALREADY_EXISTS')) return undefined;
-      throw error;
+      if (!isKubeError(error, 'ALREADY_EXISTS')) throw error;
     }
+    // The watch is behind, or another client changed the id of the ENI: the object of its name is that of the ENI.
+    const change = (current: KubeObject): KubeObject | undefined => {
+      if (current.metadata.deletionTimestamp !== undefined) return undefined;
+      const desired = withEni(current, entry, phase, nowText);
+      return isSameData(desired, current) ? undefined : desired;
+    };
+    return await updateGuarded(kube, VPC_ENIS, { name: object.metadata.name }, change, { signal });
   }
 
   async #deleteEni(eniId: string, vpcEni: VpcEniEntry | undefined, signal: AbortSignal): Promise<boolean> {

@@ -3,7 +3,7 @@ import { readClaimExpiry } from '../../crd/pod-network-request.ts';
 import { Faults } from '../../runtime/decode.ts';
 import { decideLeavingEip } from './decide-leaving-eip.ts';
 import { decideServingEip } from './decide-serving-eip.ts';
-import { inPhase, isSameStatus } from './eip-status.ts';
+import { inPhase, isListed, isSameStatus } from './eip-status.ts';
 import { type EipPod, type EipSpec, type EipStep, type EipView, REST } from './eip-view.ts';
 
 /**
@@ -89,8 +89,11 @@ function dispositionOf({ pod, retainedForMs, claimExpiredMs }: EipView, claim: E
   const requestsEip = pod !== undefined && (pod.request !== undefined || pod.requestFault !== undefined);
   if (requestsEip && spec.podUID === pod.uid) return 'serve';
   const isDeleted = metadata.deletionTimestamp !== undefined;
-  const isRetainable = spec.deletePolicy === 'Never' && !isDeleted && status.eipID !== undefined;
+  // A claim without a Pod is one that was retained: its EIP is looked for where the status does not name it.
+  const isIdLost = status.eipID === undefined && spec.podUID === undefined;
+  const isRetainable = spec.deletePolicy === 'Never' && !isDeleted && (status.eipID !== undefined || isIdLost);
   if (!isRetainable) return 'end';
+  if (isIdLost) return 'keep';
   if (requestsEip && pod.request !== undefined && !pod.isLeaving) return isFitting(claim, pod) ? 'adopt' : 'end';
   return isExpired(claim, retainedForMs, claimExpiredMs) ? 'end' : 'keep';
 }
@@ -99,10 +102,10 @@ function dispositionOf({ pod, retainedForMs, claimExpiredMs }: EipView, claim: E
  * Tells whether a retained EIP suits the next Pod. A Pod that names EIPs accepts only those; a Pod that names none
  * accepts only an allocated one.
  */
-function isFitting({ status = {} }: EipClaim, { request }: EipPod): boolean {
+function isFitting(claim: EipClaim, { request }: EipPod): boolean {
   if (request === undefined) return false;
-  if (status.isOurs === true) return request.eipIds.length === 0;
-  return status.eipID !== undefined && request.eipIds.includes(status.eipID);
+  const { eipID = '' } = claim.status ?? {};
+  return isListed(claim, eipID) ? request.eipIds.includes(eipID) : request.eipIds.length === 0;
 }
 
 function isExpired(claim: EipClaim, retainedForMs: number, claimExpiredMs: number): boolean {
@@ -129,7 +132,8 @@ function adopted(view: EipView, claim: EipClaim, pod: EipPod): EipStep {
 
 function decideRetaining(view: EipView, claim: EipClaim): EipStep {
   const { status = {}, spec = {} } = claim;
-  if (status.phase === 'Retained' && spec.podUID === undefined && !view.needsComparison) {
+  const isAtRest = status.phase === 'Retained' && status.eipID !== undefined && spec.podUID === undefined;
+  if (isAtRest && !view.needsComparison) {
     const lifeMs = retentionOf(claim, view.claimExpiredMs);
     return lifeMs === undefined ? REST : { kind: 'rest', afterMs: Math.max(1, lifeMs - view.retainedForMs) };
   }

@@ -2,7 +2,7 @@ import type { Eip } from '../../cloud/cloud.ts';
 import type { EipClaim } from '../../crd/eip-claim.ts';
 import { bindingText } from './decide-listed-eip.ts';
 import { isMadeFor } from './eip-identity.ts';
-import { inPhase, instantOf, withoutBinding, withoutEip } from './eip-status.ts';
+import { inPhase, instantOf, isListed, withoutBinding, withoutEip } from './eip-status.ts';
 import {
   type EipSnapshot,
   type EipStatus,
@@ -26,18 +26,32 @@ export function decideLeavingEip(view: EipView, claim: EipClaim, disposition: 'k
     return { kind: 'write', status: inPhase(status, 'Releasing', why, view.nowMs), isEnding: true };
   }
   const { eipID } = status;
-  if (eipID === undefined && (status.allocations ?? 0) === 0) return { kind: 'finish' };
+  if (eipID === undefined && (status.allocations ?? 0) === 0 && disposition === 'end') return { kind: 'finish' };
   if (view.snapshot === undefined) return { kind: 'look', eipIds: eipID === undefined ? [] : [eipID] };
-  const eip = eipID === undefined ? madeAndFree(view.snapshot) : view.snapshot.byId.get(eipID);
+  const eip = findEip(view, claim, view.snapshot, disposition);
   if (eip === undefined || eip.status === 'OFFLINING')
     return disposition === 'end' ? { kind: 'finish' } : endMissing(view, status);
-  // The id never reached the claim; the tags show that the EIP belongs to it.
-  if (eipID === undefined) {
+  // The id never reached the claim, or was edited; the tags show that the EIP belongs to it.
+  if (eip.eipId !== eipID) {
     return { kind: 'write', status: { ...status, eipID: eip.eipId, publicIP: eip.publicIp, isOurs: true } };
   }
   if (TRANSITIONAL_STATES.includes(eip.status)) return { kind: 'rest', afterMs: TRANSITION_RECHECK_MS };
   if (eip.status !== 'UNBIND') return unbind(view, claim, eip, view.snapshot, disposition);
-  return disposition === 'keep' ? retained(view, claim, eip) : release(view, status, eip);
+  return disposition === 'keep' ? retained(view, claim, eip) : release(view, claim, eip);
+}
+
+/** Returns the EIP of a claim. A kept one is not given up for a status that names another: the tags in the cloud decide. */
+function findEip(view: EipView, claim: EipClaim, snapshot: EipSnapshot, disposition: 'keep' | 'end'): Eip | undefined {
+  const { eipID } = claim.status ?? {};
+  if (eipID === undefined) return madeAndFree(snapshot);
+  const named = snapshot.byId.get(eipID);
+  if (disposition === 'end' || (named !== undefined && mayTouch(view, claim, named))) return named;
+  return madeAndFree(snapshot) ?? named;
+}
+
+/** Tells whether the EIP was allocated for the claim, or its Pods name it. */
+function mayTouch({ clusterId, key }: EipView, claim: EipClaim, eip: Eip): boolean {
+  return isMadeFor(eip, clusterId, key) || isListed(claim, eip.eipId);
 }
 
 function madeAndFree({ made, rivals }: EipSnapshot): Eip | undefined {
@@ -45,13 +59,13 @@ function madeAndFree({ made, rivals }: EipSnapshot): Eip | undefined {
 }
 
 function unbind(view: EipView, claim: EipClaim, eip: Eip, snapshot: EipSnapshot, disposition: 'keep' | 'end'): EipStep {
-  const { status = {}, spec = {} } = claim;
+  const { status = {} } = claim;
   const isOwnBinding = eip.privateIp === status.privateIP && eip.eniId === status.eniID;
-  const mayTouch = isMadeFor(eip, view.clusterId, view.key) || (spec.eipIDs ?? []).includes(eip.eipId);
-  if (isOwnBinding && mayTouch && !snapshot.rivals.has(eip.eipId)) {
+  const isAllowed = mayTouch(view, claim, eip);
+  if (isOwnBinding && isAllowed && !snapshot.rivals.has(eip.eipId)) {
     return { kind: 'begin', status, call: { action: 'DisassociateAddress', eipId: eip.eipId } };
   }
-  if (disposition === 'keep' && mayTouch) return retained(view, claim, eip);
+  if (disposition === 'keep' && isAllowed) return retained(view, claim, eip);
   return leaveBound(
     view,
     status,
@@ -59,8 +73,9 @@ function unbind(view: EipView, claim: EipClaim, eip: Eip, snapshot: EipSnapshot,
   );
 }
 
-function release(view: EipView, status: EipStatus, eip: Eip): EipStep {
-  if (status.isOurs !== true) return { kind: 'write', status: withoutEip(withoutAllocations(status)) };
+function release(view: EipView, claim: EipClaim, eip: Eip): EipStep {
+  const { status = {} } = claim;
+  if (isListed(claim, eip.eipId)) return { kind: 'write', status: withoutEip(withoutAllocations(status)) };
   if (isMadeFor(eip, view.clusterId, view.key)) {
     return { kind: 'begin', status, call: { action: 'ReleaseAddresses', eipId: eip.eipId } };
   }

@@ -13,6 +13,7 @@ import { decideEip } from './decide-eip.ts';
 import { claimBreaker, EIP_CLAIMS, EIP_QUOTA, type EipDeps } from './eip-deps.ts';
 import type { EipNote, EipSnapshot, EipSpec, EipStatus, EipStep, EipView } from './eip-view.ts';
 import { observeEips } from './observe-eips.ts';
+import { type OwnPart, OwnStatuses } from './own-statuses.ts';
 import { EipRunner, type RunOutcome } from './run-eip-intent.ts';
 import { intentOf } from './send-eip-call.ts';
 
@@ -29,6 +30,7 @@ export class EipController {
   readonly #deps: EipDeps;
   readonly #runner: EipRunner;
   readonly #retained: StampAges;
+  readonly #own: OwnStatuses;
   /** Claims that are to be compared with the cloud although they are settled. */
   readonly #toCompare = new Set<string>();
   /** Last note on Pods without a claim, by their uid. */
@@ -40,6 +42,7 @@ export class EipController {
     this.#deps = deps;
     this.#runner = new EipRunner(deps);
     this.#retained = new StampAges(deps.clock);
+    this.#own = new OwnStatuses(deps.clock);
   }
 
   /** Makes the next reconcile of a claim compare it with the cloud. */
@@ -67,6 +70,9 @@ export class EipController {
     const { uid = '', deletionTimestamp } = object?.metadata ?? {};
     if (deletionTimestamp !== undefined && (await this.#deps.isOwnDeletion?.(uid, pass.signal)) === false)
       return { kind: 'again', afterMs: RECHECK_MS };
+    const edit = claim === undefined ? undefined : this.#own.editOf(pass.key, claim);
+    if (edit !== undefined && edit.waitMs > 0) return { kind: 'again', afterMs: edit.waitMs };
+    if (edit !== undefined) return await this.#undo(pass, object, claim, edit);
     const view = this.#viewOf(pass, claim);
     const step = decideEip(view);
     if (!isTaking(step, claim)) return await this.#run(pass, object, view, step);
@@ -139,9 +145,31 @@ export class EipController {
 
   async #read({ key, signal }: Pass): Promise<KubeObject | undefined> {
     const object = await this.#deps.kube.get(EIP_CLAIMS, refOf(key), signal);
-    if (object === undefined) this.#deps.claimCache.remove(key);
-    else this.#deps.claimCache.note(object);
+    if (object !== undefined) this.#deps.claimCache.note(object);
+    else for (const known of [this.#deps.claimCache, this.#own]) known.remove(key);
     return object;
+  }
+
+  /** Writes status and holder as ipamd had them. */
+  async #undo(
+    pass: Pass,
+    object: KubeObject | undefined,
+    claim: EipClaim | undefined,
+    { part, fields }: { readonly part: OwnPart; readonly fields: readonly string[] },
+  ): Promise<undefined> {
+    const { podUID: _edited, ...rest } = claim?.spec ?? {};
+    const spec: EipSpec = { ...rest, ...(part.podUID === undefined ? {} : { podUID: part.podUID }) };
+    const written = await this.#put(pass, object, spec, part.status);
+    if (written === undefined) return;
+    this.#own.noteUndone(pass.key);
+    const message = `another client changed ${fields.join(', ')}, which ipamd alone writes: undone`;
+    this.#deps.log.warn('an object that another client changed is repaired', { pod: pass.key, fields });
+    this.#deps.events.record({
+      involved: claimRefOf(pass.key, written),
+      type: 'Warning',
+      reason: 'ObjectMended',
+      message,
+    });
   }
 
   /** Handles a malformed claim: its EIP stays unchanged until the claim can be read. */
@@ -262,7 +290,7 @@ export class EipController {
 
   /** Makes one guarded write; undefined when another client wrote first, or deleted the claim. */
   async #put(
-    { signal }: Pass,
+    { key, signal }: Pass,
     object: KubeObject | undefined,
     spec: EipSpec | undefined,
     status: EipStatus,
@@ -277,9 +305,12 @@ export class EipController {
       ...(spec === undefined ? {} : { spec: mergedPart(object['spec'], spec, EIP_CLAIM_FIELDS.spec) }),
       status: mergedPart(known, status, EIP_CLAIM_FIELDS.status),
     };
+    this.#own.noteAttempt(key, { status, ...(spec === undefined ? {} : { spec }) });
     try {
       const written = await this.#deps.kube.update(EIP_CLAIMS, next, signal);
       this.#deps.claimCache.note(written);
+      const claim = decodeClaim(written);
+      if (claim !== undefined) this.#own.note(key, claim);
       return written;
     } catch (error) {
       if (isKubeError(error, 'CONFLICT', 'NOT_FOUND')) return undefined;
@@ -312,7 +343,7 @@ export class EipController {
       return undefined;
     }
     this.#deps.log.info('EIPClaim ended', { pod: key, resourceVersion });
-    claimCache.remove(key);
+    for (const known of [claimCache, this.#own]) known.remove(key);
     for (const breaker of [claimBreaker(key), describeBreaker(key)]) breakers.reset(breaker);
     return undefined;
   }
@@ -327,11 +358,8 @@ export class EipController {
   }
 
   #report(key: string, { pod, claim }: EipView, { type, reason, message }: EipNote): void {
-    const ref = refOf(key);
     const involved =
-      pod === undefined
-        ? { apiVersion: apiVersionOf(EIP_CLAIMS), kind: EIP_CLAIMS.kind, ...ref, ...uidOf(claim?.metadata.uid) }
-        : { apiVersion: 'v1', kind: PODS.kind, ...ref, uid: pod.uid };
+      pod === undefined ? claimRefOf(key, claim) : { apiVersion: 'v1', kind: PODS.kind, ...refOf(key), uid: pod.uid };
     this.#deps.events.record({ involved, type, reason, message });
   }
 }
@@ -367,8 +395,14 @@ function refOf(key: string): { readonly namespace: string; readonly name: string
   return { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
 }
 
-function uidOf(uid: string | undefined): { readonly uid?: string } {
-  return uid === undefined ? {} : { uid };
+function claimRefOf(key: string, claim: { readonly metadata: { readonly uid?: string } } | undefined) {
+  const { uid } = claim?.metadata ?? {};
+  return {
+    apiVersion: apiVersionOf(EIP_CLAIMS),
+    kind: EIP_CLAIMS.kind,
+    ...refOf(key),
+    ...(uid === undefined ? {} : { uid }),
+  };
 }
 
 function versionOf({ metadata: { resourceVersion } }: KubeObject): { readonly resourceVersion?: string } {

@@ -1,3 +1,4 @@
+import type { EipClaim } from '../../crd/eip-claim.ts';
 import { type Condition, withCondition } from '../../kube/conditions.ts';
 import { limitText, MAX_TEXT } from '../../runtime/limit-text.ts';
 import type { EipPhase, EipStatus } from './eip-view.ts';
@@ -51,6 +52,14 @@ function canonical(value: unknown): string {
       ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
       : part,
   );
+}
+
+/**
+ * Tells whether the Pods of a claim name this EIP. Such an EIP is never released; any other was allocated for the
+ * claim. The status says the same, and may have been edited.
+ */
+export function isListed({ spec = {} }: Pick<EipClaim, 'spec'>, eipId: string): boolean {
+  return (spec.eipIDs ?? []).includes(eipId);
 }
 
 /** Returns a status without an EIP and its binding. */

@@ -51,10 +51,12 @@ export function enqueueNodes(sources: EnqueueSources, { supply, nodes }: Queues)
       both(key);
     }),
     sources.pods.subscribe(({ before, after }) => {
-      // Only two deletions of Pods matter: the last Pod of a deleted node keeps that node's ENIs, and a Pod keeps an
-      // address that is offered. For other Pods the agent's demand is sufficient.
+      // Only three deletions of Pods matter: the last Pod of a deleted node keeps that node's ENIs, a Pod keeps an address
+      // that is offered, and an object in deletion names its Pods. For other Pods the agent's demand is sufficient.
       if (after !== undefined || before === undefined || before.nodeName === '') return;
-      if (!hasNode(sources, before.nodeName) || isOffered(sources, before)) supply.add(before.nodeName);
+      const { nodeName } = before;
+      if (!hasNode(sources, nodeName) || isOffered(sources, before) || isDeleted(sources, nodeName))
+        supply.add(nodeName);
     }),
     sources.machines?.subscribe(({ before, after }) => {
       for (const name of (after ?? before)?.nodeNames ?? []) nodes.add(name);
@@ -66,6 +68,9 @@ export function enqueueNodes(sources: EnqueueSources, { supply, nodes }: Queues)
     sources.subnets.subscribe(({ mayUnblock, areProblemsChanged, isScarcityChanged }) => {
       const wait = mayUnblock ? [...sources.necs.values()].filter((entry) => !isReady(entry)) : [];
       for (const { name } of areProblemsChanged ? sources.necs.values() : wait) supply.add(name);
+      // Without any subnet a node of podCIDRs has no NodeENIConfig.
+      const isNew = (name: string): boolean => sources.necs.get(name) === undefined;
+      for (const name of mayUnblock ? sources.nodes.keys() : []) if (isNew(name)) nodes.add(name);
       if (isScarcityChanged) enqueueSpread(sources, supply);
     }),
   ];
@@ -96,6 +101,10 @@ function enqueueSpread({ necs }: EnqueueSources, supply: Queues['supply']): void
 
 function hasNode({ nodes }: Informers, name: string): boolean {
   return nodes.get(name) !== undefined;
+}
+
+function isDeleted({ necs }: Informers, name: string): boolean {
+  return necs.get(name)?.object.metadata.deletionTimestamp !== undefined;
 }
 
 function isOffered({ necs }: Informers, { nodeName, ips }: PodFacts): boolean {

@@ -1,6 +1,7 @@
 import type { Cloud } from '../../cloud/cloud.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
+import type { ReleaseBrake } from '../../kube/release-brake.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { IpamdConfig } from '../config/options.ts';
@@ -11,12 +12,15 @@ import type { CircuitBreakers } from '../node/circuit-breakers.ts';
 import type { CloudObserver } from '../node/cloud-observer.ts';
 import type { NodeEvents } from '../node/node-deps.ts';
 import type { NodeMemories } from '../node/node-memory.ts';
+import type { AddressLookup } from '../nodes/address-lookup.ts';
 import type { openInstanceCache } from '../nodes/instance-cache.ts';
 import type { MachineEntry } from '../nodes/machine-entry.ts';
 import type { KnownNodeFacts } from '../nodes/node-facts.ts';
-import type { ReleaseBrake } from '../nodes/release-brake.ts';
+import type { Renewals } from '../nodes/renewals.ts';
 import type { IpamdMetrics } from '../observability/metrics.ts';
 import type { InformerDeps, Informers, RecordInformers } from '../open-informers.ts';
+import type { RouteCache } from '../pod-cidrs/route-cache.ts';
+import type { SecondAllocator } from '../pod-cidrs/second-allocator.ts';
 import type { AddressConflicts } from '../static/address-conflicts.ts';
 import type { ClaimRequests } from '../static/claim-requests.ts';
 import type { ClaimWaits } from '../static/claim-waits.ts';
@@ -42,6 +46,8 @@ export type LeaderDeps = {
   /** Of the process. */
   readonly definitions: Pick<DefinitionGuard, 'areSame' | 'isOwnDeletion' | 'isRebuilding'>;
   readonly events: NodeEvents;
+  /** Of the process; undefined without --allocate-node-cidrs. */
+  readonly secondAllocator: SecondAllocator | undefined;
   /** Used by all terms. */
   readonly breakers: CircuitBreakers;
   /** Used by all terms. */
@@ -66,8 +72,12 @@ export type TermComponents = {
   readonly subnets: Subnets;
   readonly instances: ReturnType<typeof openInstanceCache>;
   readonly facts: KnownNodeFacts;
+  readonly lookup: AddressLookup;
+  readonly renewals: Renewals;
   readonly claims: ClaimState;
   readonly staticEniIndex: StaticEniIndex;
+  /** Routes of the VPC to networks of Pods; undefined without --gr-routes=ipamd. */
+  readonly podRoutes: RouteCache | undefined;
   /** Returns the instances of the existing nodes. */
   readonly instanceIds: () => ReadonlySet<string>;
 };

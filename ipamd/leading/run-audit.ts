@@ -7,6 +7,7 @@ import type { ObservedEni } from '../nec/decision.ts';
 import { evaluateDrift } from '../nec/evaluate-drift.ts';
 import { NODE_ENI_CONFIGS } from '../nodes/node-eni-configs.ts';
 import { BY_INSTANCE } from '../open-informers.ts';
+import { hasEniSubnets } from './has-eni-subnets.ts';
 import type { LeaderDeps, TermComponents } from './leader-deps.ts';
 
 /** Runs the audit of all nodes until aborted. Rejects only with a fault of ipamd. */
@@ -21,6 +22,10 @@ export async function runAudit(deps: LeaderDeps, components: TermComponents, sig
       // A static ENI may be on no node, and in no NodeENIConfig.
       others: () => [...informers.vpcEnis.values()].map(({ object }) => object),
       instanceIds,
+      mayHaveEnis: () =>
+        !config.allocateNodeCidrs ||
+        hasEniSubnets(config, components.subnets) ||
+        informers.necs.size + informers.vpcEnis.size > 0,
       isSynced: () => Object.values(informers).every(({ isSynced }) => isSynced),
       readNec: (name, by) => kube.get(NODE_ENI_CONFIGS, { name }, by),
       readOther: (name, by) => kube.get(VPC_ENIS, { name }, by),

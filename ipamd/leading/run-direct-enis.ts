@@ -7,12 +7,11 @@ export async function runDirectEnis(deps: LeaderDeps, { queues }: TermComponents
   const { informers, events } = deps;
   const { cloud, kube, clock, log, random, metrics } = deps.runtime;
   const { necs, vpcEnis, pods } = informers;
-  const nodeOfPod = (key: string): string | undefined => pods.get(key)?.nodeName;
   const enqueueNode = (name: string): void => queues.supply.add(name);
   const { definitions } = deps;
   const isOwnDeletion = (uid: string, by: AbortSignal) => definitions.isOwnDeletion(VPC_ENI_KIND, uid, by);
   const isRebuilding = (): boolean => definitions.isRebuilding;
-  const sources = { isOwnDeletion, isRebuilding, necs, vpcEnis, nodeOfPod, enqueueNode, observer: metrics.controller };
+  const sources = { isOwnDeletion, isRebuilding, necs, vpcEnis, pods, enqueueNode, observer: metrics.controller };
   await runVpcEnis({ cloud, kube, clock, log, random, events, ...sources }, signal).catch((error: unknown) => {
     if (!signal.aborted) throw error;
   });

@@ -6,19 +6,26 @@ import { subnetKey } from '../node/call-keys.ts';
 import type { NodeDeps } from '../node/node-deps.ts';
 import { NodeMemories } from '../node/node-memory.ts';
 import { reconcileNode } from '../node/reconcile-node.ts';
+import { AddressLookup } from '../nodes/address-lookup.ts';
 import { type Claimant, findRival } from '../nodes/find-rival.ts';
 import { openInstanceCache } from '../nodes/instance-cache.ts';
 import { createNodeController } from '../nodes/node-controller.ts';
 import { createNodeFacts, type NodeFactsDeps } from '../nodes/node-facts.ts';
+import { Renewals } from '../nodes/renewals.ts';
 import { BY_INSTANCE, type Informers } from '../open-informers.ts';
+import { RouteCache } from '../pod-cidrs/route-cache.ts';
 import { NECS_BY_CLAIM, NECS_BY_MARKED_IP } from '../static/build-claim-view.ts';
 import { findMoved, type MarkedHolders } from '../static/find-moved.ts';
 import { openSubnets } from '../subnets/open-subnets.ts';
 import { enqueueNodes } from './enqueue-nodes.ts';
+import { findClusterVpc } from './find-cluster-vpc.ts';
+import { hasEniSubnets } from './has-eni-subnets.ts';
 import type { LeaderDeps, TermComponents } from './leader-deps.ts';
 import { closeQueues, makeQueues } from './queues.ts';
 import { runAudit } from './run-audit.ts';
+import { runClusterRoutes } from './run-cluster-routes.ts';
 import { runDirectEnis } from './run-direct-enis.ts';
+import { runPodCidrs } from './run-pod-cidrs.ts';
 import { createClaimState, noteRefusal, noteWaits, runPodClaims } from './run-pod-claims.ts';
 import { runPodEips } from './run-pod-eips.ts';
 import { followRecords, openRecords, runPodRecords } from './run-pod-records.ts';
@@ -52,7 +59,8 @@ export async function runLeader(deps: LeaderDeps, term: Term, drain: AbortSignal
       runAudit(deps, components, signal),
     );
     background.push(runPodEips(deps, components, term, signal), runDirectEnis(deps, components, signal));
-    background.push(runSubnetPublisher(deps, components, signal));
+    background.push(runSubnetPublisher(deps, components, signal), runClusterRoutes(deps, components, signal));
+    background.push(runPodCidrs(deps, components, signal));
     background.push(followRecords(records, signal), runPodClaims(deps, components, records, signal));
     if (deps.config.recordPods) background.push(runPodRecords(deps, records, signal));
     const stopEnqueueing = enqueueNodes({ ...deps.informers, machines: deps.machines(), instances, subnets }, queues);
@@ -113,6 +121,7 @@ function createComponents(deps: LeaderDeps): TermComponents {
     configMaps,
     vpcIds,
     onlyNominated: config.onlyNominatedEniSubnets,
+    isOptional: config.allocateNodeCidrs,
     clock,
     log,
     events,
@@ -120,7 +129,12 @@ function createComponents(deps: LeaderDeps): TermComponents {
     onFreeIps: (subnetId) => deps.breakers.allowProbe(subnetKey(subnetId)),
   });
   const claims = createClaimState(deps);
-  const known = { nodes, machines, pods, instances, subnets, clock, flags: config };
+  const lookup = new AddressLookup({
+    instances: cloud.instances,
+    vpcId: () => findClusterVpc({ subnets, instances, instanceIds }),
+    log,
+  });
+  const known = { nodes, machines, pods, instances, subnets, clock, lookup, flags: config };
   const staticEniIndex = new StaticEniIndex({ necs, vpcEnis, byClaim: NECS_BY_CLAIM });
   const staticEnis: NodeFactsDeps['staticEnis'] = (name, requests) => staticEniIndex.ofNode(name, requests);
   const markedOn: MarkedHolders = (ip) =>
@@ -130,7 +144,20 @@ function createComponents(deps: LeaderDeps): TermComponents {
   const movedTo: NodeFactsDeps['movedTo'] = (name) => findMoved(name, necs.get(name)?.decoded?.status, markedOn);
   const facts = createNodeFacts({ ...known, claims: claims.requests, movedTo, staticEnis });
   const queues = makeQueues(clock, random);
-  return { queues, memory: new NodeMemories(), subnets, instances, facts, claims, staticEniIndex, instanceIds };
+  const renewals = new Renewals();
+  return {
+    queues,
+    memory: new NodeMemories(),
+    renewals,
+    subnets,
+    instances,
+    facts,
+    lookup,
+    claims,
+    staticEniIndex,
+    podRoutes: config.grRoutes === 'ipamd' ? new RouteCache(clock) : undefined,
+    instanceIds,
+  };
 }
 
 function runSupply(deps: LeaderDeps, components: TermComponents, term: Term, signal: AbortSignal): Promise<void> {
@@ -155,10 +182,12 @@ function runSupply(deps: LeaderDeps, components: TermComponents, term: Term, sig
     cloudObserver,
     memory,
     findStaticEni: (eniId) => components.staticEniIndex.find(eniId),
-    isRebuilding: () => deps.definitions.isRebuilding,
+    lostEpochOf: (name) => components.renewals.epochOf(name) ?? (deps.definitions.isRebuilding ? 0 : undefined),
+    beginRenewal: (name, epoch, by) => components.renewals.begin(kube, name, epoch, by),
     claimsWait: (name, waits) => noteWaits(components.claims, queues, name, waits),
     claimRefused: (key, refusal) => noteRefusal(components.claims, (claim) => queues.claims.add(claim), key, refusal),
     enqueue,
+    queuedAgain: (name, by) => queues.supply.addedAgain(name, by),
   };
   return runController(
     {
@@ -212,8 +241,11 @@ async function postponeWithDefinition(
   return { kind: 'again', afterMs: DEFINITION_LOST_MS };
 }
 
-function claimantsOf({ nodes, necs }: Informers, instanceId: string): readonly Claimant[] {
-  return nodes.byIndex(BY_INSTANCE, instanceId).map((node) => {
+function claimantsOf({ nodes, necs }: Informers, lookup: AddressLookup, instanceId: string): readonly Claimant[] {
+  const lookedUp = lookup.namesOf(instanceId).map((name) => nodes.get(name));
+  const found = lookedUp.filter((node) => node !== undefined && lookup.find(node) === instanceId);
+  const all = new Set([...nodes.byIndex(BY_INSTANCE, instanceId), ...found].filter((node) => node !== undefined));
+  return [...all].map((node) => {
     const ownsInstance = necs.get(node.name)?.decoded?.status?.instanceID === instanceId;
     return { node, ownsInstance };
   });
@@ -225,17 +257,20 @@ const NODE_WORKERS = 50;
 function runNodes(deps: LeaderDeps, components: TermComponents, signal: AbortSignal): Promise<void> {
   const { config, informers, events } = deps;
   const { clock, log, kube, metrics } = deps.runtime;
-  const { queues, instances, facts } = components;
+  const { queues, instances, facts, lookup } = components;
   const controller = createNodeController({
     kube,
     nodes: informers.nodes,
     necs: informers.necs,
     instances,
-    rivalOf: (name, instanceId) => findRival(name, claimantsOf(informers, instanceId)),
+    rivalOf: (name, instanceId) => findRival(name, claimantsOf(informers, lookup, instanceId)),
     facts,
+    lookup,
     brake: deps.releaseBrake,
     definitions: deps.definitions,
+    renewals: components.renewals,
     flags: config,
+    hasSubnets: () => hasEniSubnets(config, components.subnets),
     clock,
     log,
     events,

@@ -1,5 +1,6 @@
 import type { CloudError } from '../../cloud/cloud-error.ts';
 import { VPC_ENIS_BY } from '../direct/vpc-eni-entry.ts';
+import type { ClaimWait } from '../nec/decision.ts';
 import type { ClaimRefusal } from '../node/node-deps.ts';
 import { openStaticInformers, type RecordInformers } from '../open-informers.ts';
 import { AddressConflicts, createLookUpHolder } from '../static/address-conflicts.ts';
@@ -106,7 +107,7 @@ export function noteWaits(
   { waits }: ClaimState,
   { claims }: TermComponents['queues'],
   node: string,
-  reasons: ReadonlyMap<string, string>,
+  reasons: ReadonlyMap<string, ClaimWait>,
 ): void {
   for (const key of waits.note(node, reasons)) claims.addAfter(key, MIN_WAIT_MS);
 }

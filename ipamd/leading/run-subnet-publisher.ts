@@ -1,14 +1,15 @@
 import type { PublishedFacts } from '../subnets/decide-published.ts';
 import { readSubnetLabel } from '../subnets/decide-subnet-config.ts';
 import { publishSubnets } from '../subnets/publish-subnets.ts';
+import { reportSharedSubnets } from '../subnets/report-shared-subnets.ts';
 import type { LeaderDeps, TermComponents } from './leader-deps.ts';
 
 /**
- * Publishes the free addresses of subnets for the scheduler extender, until aborted. Rejects only with a fault of
+ * Publishes the free addresses of subnets for the scheduler extender, and warns of subnets that others use too, until aborted. Rejects only with a fault of
  * ipamd.
  */
 export async function runSubnetPublisher(
-  { config, informers, runtime }: LeaderDeps,
+  { config, informers, runtime, events }: LeaderDeps,
   { subnets }: TermComponents,
   signal: AbortSignal,
 ): Promise<void> {
@@ -27,5 +28,19 @@ export async function runSubnetPublisher(
       named: new Set([...byLabel, ...decoded.flatMap(({ spec }) => spec?.subnetIDs ?? [])]),
     };
   };
-  await publishSubnets({ kube, clock, log, namespace: config.namespace, facts }, signal);
+  // Nodes with podCIDRs take most Pods, and few subnets are for the rest.
+  const hasPodCidrs = (): boolean => [...nodes.values()].some(({ podCidrs }) => podCidrs.length > 0);
+  await Promise.all([
+    publishSubnets({ kube, clock, log, namespace: config.namespace, facts }, signal),
+    reportSharedSubnets(
+      {
+        clock,
+        log,
+        events,
+        configMap: { namespace: config.namespace, name: config.configMap },
+        facts: () => (hasPodCidrs() ? facts() : undefined),
+      },
+      signal,
+    ),
+  ]);
 }

@@ -1,10 +1,13 @@
+import { isDirectCreation } from '../../crd/eni-places.ts';
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { pendingCreationsOf } from '../../crd/subnet-supply.ts';
 import { MIN_FREE_IPS } from './choose-subnet.ts';
-import { isDirectCreation } from './direct-creation.ts';
+import type { Intent } from './decision.ts';
 import { freeEniSlots } from './eni-slots.ts';
 import type { NodeView } from './node-view.ts';
+import { type ClaimPlacement, placeClaims } from './place-claims.ts';
 import { isReservedSubnet } from './reserved-subnets.ts';
-import { freeSlotsOf, isUsable, pendingCreations, type Supply, sumOf, supplyOf } from './supply.ts';
+import { freeSlotsOf, isUsable, type Supply, sumOf, supplyOf } from './supply.ts';
 import { assignedIpv4Of, isShared } from './with-enis.ts';
 
 /** How many Pod addresses a node can have if everything that it requests is granted. */
@@ -12,8 +15,8 @@ export type Allocatable = {
   /** `has` plus what can still be added; never above `limit`. */
   readonly max: number;
   /**
-   * Addresses on ENIs that serve or are being attached, and requested ones; on ENIs that are removed, those that Pods
-   * use.
+   * Addresses on ENIs that serve or are being attached, requested ones, and those of claims that have a place; on ENIs
+   * that are removed, those that Pods use.
    */
   readonly has: number;
   /** Limit by the spec. The agent assumes this number when the status contains no other. */
@@ -30,15 +33,20 @@ export type Allocatable = {
 export function decideAllocatable(view: NodeView, status: NodeEniConfigStatus): Allocatable | undefined {
   if (view.instance === undefined) return undefined;
   const supply = supplyOf(view, status);
-  // A static address counts too: its Pod can use it.
-  const has = supply.have + supply.coming + supply.staticIps + inUseElsewhere(view, status);
+  const claims = placeClaims(view, status, supply.perEni);
+  const unplaced = claims.open.length - claims.eniOf.size;
+  // A static address counts too: its Pod can use it. A claim without a place counts only as far as new ENIs will do.
+  const known = supply.have + supply.coming + supply.staticIps - unplaced + inUseElsewhere(view, status);
   const { maxRouteENI, maxIPPerENI } = view.spec;
   const quota = supply.perEni * supply.maxEnis;
   const limit = maxRouteENI === undefined || maxIPPerENI === undefined ? quota : maxRouteENI * maxIPPerENI;
   const refusedKeys = refusedKeysOf(view);
-  const capacity: Capacity = { view, status, supply, refusedKeys, free: freeOf(view, refusedKeys) };
-  const more = view.leaving === 'no' ? freeOnEnis(capacity) + freeOnComingEnis(capacity) + freeOnNewEnis(capacity) : 0;
-  const max = Math.min(limit, Math.max(has, Math.min(has + more, quota)));
+  const capacity: Capacity = { view, status, supply, claims, refusedKeys, free: freeOf(view, refusedKeys) };
+  const stays = view.leaving === 'no';
+  const freeNow = stays ? freeOnEnis(capacity) : 0;
+  const freeLater = stays ? freeOnComingEnis(capacity) + freeOnNewEnis(capacity) : 0;
+  const has = known + (stays ? Math.min(unplaced, placesOnNewEnis(capacity)) : 0);
+  const max = Math.min(limit, Math.max(has, Math.min(Math.max(has, known + freeLater) + freeNow, quota)));
   return { max, has, limit, isRefused: refusedKeys.size > 0 };
 }
 
@@ -69,6 +77,7 @@ type Capacity = {
   readonly view: NodeView;
   readonly status: NodeEniConfigStatus;
   readonly supply: Supply;
+  readonly claims: ClaimPlacement;
   readonly refusedKeys: ReadonlySet<string>;
   readonly free: Map<string, number>;
 };
@@ -112,23 +121,42 @@ function servesPods({ stuck }: NodeView, eni: NodeEniInfo): boolean {
  * Counts free capacity on existing ENIs and subtracts it from the subnets. A subnet that is not described does not
  * limit it.
  */
-function freeOnEnis({ view, status, supply, refusedKeys, free }: Capacity): number {
+function freeOnEnis({ view, status, supply, claims, refusedKeys, free }: Capacity): number {
   const open = (status.eniInfos ?? []).filter((eni) => {
     const keys = [`eni-ips/${eni.eniID}`, `call/AssignPrivateIpAddresses/${eni.eniID}`];
     return servesPods(view, eni) && !isReservedSubnet(view, eni.subnetID) && !keys.some((key) => refusedKeys.has(key));
   });
-  return sumOf(open, (eni) => subtractFree(free, eni.subnetID ?? '', freeSlotsOf(eni, status, supply.perEni)));
+  return sumOf(open, (eni) => {
+    const slots = freeSlotsOf(eni, status, supply.perEni) - (claims.reserved.get(eni.eniID) ?? 0);
+    return subtractFree(free, eni.subnetID ?? '', slots);
+  });
 }
 
 /** Counts capacity of ENIs that are requested and not in the status yet, as much as they will have. */
-function freeOnComingEnis({ view, status, supply, refusedKeys, free }: Capacity): number {
-  const shared = pendingCreations(status).filter((intent) => !isDirectCreation(intent));
-  const coming = shared.filter(({ id, eniID = '' }) => {
+function freeOnComingEnis(capacity: Capacity): number {
+  return sumOf(comingEnisOf(capacity), (intent) =>
+    subtractFree(capacity.free, intent.subnetID ?? '', freeSlotsOfComing(capacity, intent)),
+  );
+}
+
+function comingEnisOf({ view, status, refusedKeys }: Capacity): readonly Intent[] {
+  const shared = pendingCreationsOf(status).filter((intent) => !isDirectCreation(intent));
+  return shared.filter(({ id, eniID = '' }) => {
     return !view.stuck.has(id) && !view.stuck.has(eniID) && !refusedKeys.has(`eni-ips/${eniID}`);
   });
-  return sumOf(coming, ({ subnetID = '', ipCount = 0 }) =>
-    subtractFree(free, subnetID, Math.max(0, supply.perEni - ipCount)),
-  );
+}
+
+/** Counts the free address slots that an ENI will have. One that is created for a claim has a slot less. */
+function freeSlotsOfComing({ supply }: Capacity, { ipCount = 0, claim }: Intent): number {
+  return Math.max(0, supply.perEni - Math.max(ipCount, claim === undefined ? 0 : 1));
+}
+
+/** Counts the address slots that claims without a place can get, whatever the subnets have left. */
+function placesOnNewEnis(capacity: Capacity): number {
+  const { view, status, supply, refusedKeys } = capacity;
+  const isRefused = NEW_ENI_KEYS.some((key) => refusedKeys.has(key));
+  const ofNew = isRefused ? 0 : freeEniSlots(view, status) * supply.perEni;
+  return ofNew + sumOf(comingEnisOf(capacity), (intent) => freeSlotsOfComing(capacity, intent));
 }
 
 /**
@@ -139,7 +167,7 @@ function freeOnNewEnis({ view, status, supply, refusedKeys, free }: Capacity): n
   if (NEW_ENI_KEYS.some((key) => refusedKeys.has(key)) || supply.perEni === 0) return 0;
   const choices = view.subnets.map(({ subnetId }) => subnetId);
   const leftOf = (subnetId: string) => free.get(subnetId) ?? 0;
-  const slots = Array.from({ length: freeEniSlots(view, status, supply) });
+  const slots = Array.from({ length: freeEniSlots(view, status) });
   return sumOf(slots, () => {
     const [best] = [...choices].sort((one, other) => leftOf(other) - leftOf(one));
     if (best === undefined || leftOf(best) < MIN_FREE_IPS) return 0;

@@ -1,8 +1,9 @@
 import { isInCidr } from '../../crd/ip-text.ts';
-import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import type { NodeEniAddress, NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { claimKeyOf } from './claim-marks.ts';
 import type { ClaimRequest } from './claim-request.ts';
 import { blockedByCloudLimit, blockedByInstance, blockedByQuota } from './decide-growth.ts';
-import type { Ids, Leader } from './decision.ts';
+import type { ClaimWait, Ids, Leader } from './decision.ts';
 import {
   type Blocked,
   beginCall,
@@ -12,7 +13,7 @@ import {
   RECHECK_MS,
   type Step,
 } from './decision-context.ts';
-import { countEniSlots, freeEniSlots } from './eni-slots.ts';
+import { eniPlacesOf, freeEniSlots } from './eni-slots.ts';
 import type { NodeView, SubnetChoice } from './node-view.ts';
 import { usedIps } from './observed-eni.ts';
 import { offersOf } from './offers.ts';
@@ -20,7 +21,7 @@ import { acceptableIpsOf, fitsSubnet } from './place-claims.ts';
 import { isUsable } from './supply.ts';
 
 /** The next call for static addresses, and why the others wait: by key of the claim. */
-type ClaimSteps = { readonly step: Step; readonly waits: ReadonlyMap<string, string> };
+type ClaimSteps = { readonly step: Step; readonly waits: ReadonlyMap<string, ClaimWait> };
 
 /**
  * Decides how a static address comes to a Pod on this node: assigned by this address, or as any address, on a suitable
@@ -28,13 +29,13 @@ type ClaimSteps = { readonly step: Step; readonly waits: ReadonlyMap<string, str
  * delay others. Takes ids.
  */
 export function decideClaims(context: DecisionContext): ClaimSteps {
-  const waits = new Map<string, string>();
+  const waits = new Map<string, ClaimWait>();
   let earliest: Blocked | undefined;
   for (const request of context.claims.open) {
     const step = decideRequest(context, request);
     if (step?.kind === 'begin') return { step: { ...step, priority: 'pod' }, waits };
     if (step === undefined) continue;
-    waits.set(request.key, step.message);
+    waits.set(request.key, { message: step.message, isNodeFull: step.reason === 'NodeFull' });
     if (earliest === undefined || step.afterMs < earliest.afterMs) earliest = step;
   }
   return { step: earliest, waits };
@@ -44,7 +45,7 @@ export function decideClaims(context: DecisionContext): ClaimSteps {
 const NO_IDS: Ids = { next: () => 'looked', now: () => '1970-01-01T00:00:00Z' };
 
 /** Tells why claims whose Pods are on the node wait for their address: by key. */
-export function claimWaitsOf(view: NodeView, leader: Leader): ReadonlyMap<string, string> {
+export function claimWaitsOf(view: NodeView, leader: Leader): ReadonlyMap<string, ClaimWait> {
   return decideClaims(buildDecisionContext(view, view.status, leader, NO_IDS)).waits;
 }
 
@@ -119,8 +120,9 @@ function createEni(context: DecisionContext, request: ClaimRequest): Step {
   const { instance } = context.view;
   const blocked =
     instance?.isRunning === true
-      ? (blockedByLimit(context) ?? blockedByCloudLimit(context) ?? blockedByQuota(context))
+      ? (blockedByLimit(context, request) ?? blockedByCloudLimit(context) ?? blockedByQuota(context))
       : blockedByInstance(context);
+  if (blocked?.reason === 'NodeFull') return blocked;
   if (instance === undefined || blocked !== undefined) return waiting(blocked?.message ?? '', blocked?.afterMs);
   if (context.isInstanceBusy)
     return waiting('another ENI of this node is being created or attached', CALL_IN_FLIGHT.afterMs);
@@ -160,15 +162,33 @@ function willHaveFreeSlot({ view, status, supply }: DecisionContext, request: Cl
 
 /**
  * Blocks when no ENI has free capacity and the node may have no further ENI. Capacity becomes free when the pool
- * releases addresses or Pods are deleted.
+ * releases addresses or Pods are deleted. When the pool has none to release, only the latter helps.
  */
-function blockedByLimit({ view, status, supply }: DecisionContext): Blocked | undefined {
-  if (freeEniSlots(view, status, supply) > 0) return undefined;
-  const { serving } = countEniSlots(view, status);
-  return waiting(
-    `none of the ${serving} suitable ENIs of this node has a free address slot, and the node may have no more ENIs`,
-    CAPACITY_RECHECK_MS,
+function blockedByLimit({ view, status }: DecisionContext, request: ClaimRequest): Blocked | undefined {
+  if (freeEniSlots(view, status) > 0) return undefined;
+  const fitting = (status.eniInfos ?? []).filter(
+    (eni) => isUsable(eni) && eni.state !== 'Detaching' && fitsSubnet(view, request, eni.subnetID, eni.subnetCIDR),
   );
+  const { serving } = eniPlacesOf(view, status);
+  const message = `none of the ${fitting.length} suitable ENIs of this node has a free address slot, and the node, which has ${serving} shared ENIs, may have no more`;
+  const isNodeFull = !fitting.some((eni) => mayEmptySlot(view, eni)) && !isEniLeaving(status);
+  return { ...waiting(message, CAPACITY_RECHECK_MS), ...(isNodeFull ? { reason: 'NodeFull' as const } : {}) };
+}
+
+/** Tells whether an address of the ENI is neither in use by a Pod nor held for one. */
+function mayEmptySlot({ inUse, claims }: NodeView, { addresses = [] }: NodeEniInfo): boolean {
+  const isIdle = ({ ip, claim, state }: NodeEniAddress): boolean => {
+    if (state === 'Releasing') return true;
+    if (claim === undefined) return inUse?.has(ip) !== true;
+    const goal = claims?.get(claimKeyOf(claim))?.goal;
+    return goal !== 'here' && goal !== 'keep';
+  };
+  return addresses.some(isIdle);
+}
+
+/** Tells whether an ENI is about to leave its place to another one. */
+function isEniLeaving({ eniInfos = [] }: NodeEniConfigStatus): boolean {
+  return eniInfos.some(({ state, draining }) => state === 'Detaching' || draining === true);
 }
 
 const OTHERS_RECHECK_MS = 2_000;

@@ -1,10 +1,11 @@
 import type { CallPriority } from '../../cloud/cloud.ts';
+import { MODE_TAG } from '../../crd/eni-places.ts';
 import type { Mutation } from '../../crd/intent.ts';
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import type { ClaimRequest } from './claim-request.ts';
 import { desiredGroupsOf, isOtherZone, isRequestedHere, requestOf, staticEniOf } from './decide-direct-marks.ts';
 import { blockedByCloudLimit, blockedByInstance, blockedByQuota, blockedBySubnets } from './decide-growth.ts';
-import type { Ids, Intent, Leader } from './decision.ts';
+import type { ClaimWait, Ids, Intent, Leader } from './decision.ts';
 import {
   type Blocked,
   beginCall,
@@ -15,7 +16,6 @@ import {
   RECHECK_MS,
   type Step,
 } from './decision-context.ts';
-import { MODE_TAG } from './direct-creation.ts';
 import { type DirectSupply, directEnisOf, directSupplyOf, matchesEni, openEniRequests } from './direct-supply.ts';
 import { EXTENSION_ENIS, type NodeView, type SubnetChoice } from './node-view.ts';
 import { isSameData } from './same-data.ts';
@@ -62,15 +62,29 @@ export function planDirectGrowth(context: DecisionContext): DirectPlan {
   return { blockers };
 }
 
+/** Tells whether an ENI leaves its place without a Pod or a claim being deleted: a spare one, or one that goes anyway. */
+function mayFreePlace({ status, inUse }: NodeView): boolean {
+  return (status.eniInfos ?? []).some(({ mode, state, draining, claim, primaryIP = '' }) => {
+    const isSpare = mode === 'direct-eni' && claim === undefined && inUse?.has(primaryIP) !== true;
+    return isSpare || state === 'Detaching' || draining === true;
+  });
+}
+
 type Planned = DirectCall | DirectBlocked;
 
 /** Ids of an evaluation that starts no call. */
 const NO_IDS: Ids = { next: () => 'looked', now: () => '1970-01-01T00:00:00Z' };
 
 /** Tells why claims whose Pods are on the node wait for their exclusive ENI: by key. */
-export function directWaitsOf(view: NodeView, leader: Leader): ReadonlyMap<string, string> {
+export function directWaitsOf(view: NodeView, leader: Leader): ReadonlyMap<string, ClaimWait> {
   const { blockers } = planDirectGrowth(buildDecisionContext(view, view.status, leader, NO_IDS));
-  return new Map(blockers.flatMap(({ claim, message }) => (claim === undefined ? [] : [[claim, message] as const])));
+  const isFull = !mayFreePlace(view);
+  return new Map(
+    blockers.flatMap(({ claim, message, reason }) => {
+      const isNodeFull = reason === 'DirectENILimit' && isFull;
+      return claim === undefined ? [] : [[claim, { message, isNodeFull }] as const];
+    }),
+  );
 }
 
 /** Plans changes of security groups. A Pod gets its ENI only once its groups are set. */

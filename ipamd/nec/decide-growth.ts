@@ -10,7 +10,7 @@ import {
   RECHECK_MS,
   type Step,
 } from './decision-context.ts';
-import { countEniSlots, freeEniSlots } from './eni-slots.ts';
+import { eniPlacesOf, freeEniSlots } from './eni-slots.ts';
 import type { SubnetChoice } from './node-view.ts';
 import { isReservedSubnet } from './reserved-subnets.ts';
 import { freeSlotsOf, isCappedForPods, isUsable } from './supply.ts';
@@ -102,8 +102,8 @@ export function blockedByInstance({ view }: DecisionContext): Blocked {
 /** Blocks when the node has as many ENIs as it may have, or all ENI slots of the instance are used. */
 function blockedByLimit(context: DecisionContext): Blocked | undefined {
   const { view, status, supply } = context;
-  if (freeEniSlots(view, status, supply) > 0) return undefined;
-  const { serving, total } = countEniSlots(view, status);
+  if (freeEniSlots(view, status) > 0) return undefined;
+  const { serving, standard: total = 0 } = eniPlacesOf(view, status);
   if (serving < supply.maxEnis) {
     const message = `all ${total} ENI slots of the instance are used, some by ENIs that are being released`;
     return { kind: 'hold', reason: 'InstanceENILimit', message, afterMs: RECHECK_MS };

@@ -89,9 +89,13 @@ function claimStep(context: DecisionContext): Step {
   return decideClaims(context).step;
 }
 
+/** Reasons that are reported on claims, not on the node. */
+const OF_CLAIMS: ReadonlySet<Blocked['reason']> = new Set(['ClaimWaits', 'NodeFull']);
+
 /** Returns the first block, which has the most important reason, with the shortest time to the next check. */
 function selectBlocked(blockers: readonly Blocked[], hasIntents: boolean): Blocked | undefined {
-  const first = blockers.find(({ reason }) => reason !== 'CallUnderWay' && reason !== 'ClaimWaits') ?? blockers[0];
+  const isOfNode = ({ reason }: Blocked) => !OF_CLAIMS.has(reason) && reason !== 'CallUnderWay';
+  const first = blockers.find(isOfNode) ?? blockers[0];
   if (first === undefined) return hasIntents ? CALL_IN_FLIGHT : undefined;
   return { ...first, afterMs: Math.min(...blockers.map((blocked) => blocked.afterMs)) };
 }

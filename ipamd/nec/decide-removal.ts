@@ -1,8 +1,8 @@
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { pendingCreationsOf } from '../../crd/subnet-supply.ts';
 import { beginCall, CALL_IN_FLIGHT, checkBreakers, type DecisionContext, type Step } from './decision-context.ts';
 import { hasTakenStaticIp } from './has-taken-static-ip.ts';
 import { offersOf } from './offers.ts';
-import { pendingCreations } from './supply.ts';
 import { detachingEni, ipv4CountOf, isShared, pooledIpv4Of, withEni } from './with-enis.ts';
 
 /**
@@ -28,7 +28,7 @@ export function decideRemoval(context: DecisionContext): Step {
  */
 function isReplacementComing({ view, status, isInstanceBusy }: DecisionContext, eni: NodeEniInfo): boolean {
   if (view.leaving !== 'no' || !hasTakenStaticIp(view, eni)) return false;
-  return isInstanceBusy && pendingCreations(status).length > 0;
+  return isInstanceBusy && pendingCreationsOf(status).length > 0;
 }
 
 /**

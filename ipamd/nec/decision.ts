@@ -37,7 +37,16 @@ export type BlockedReason =
   | 'CallUnderWay'
   /** For static addresses; the reason is reported on their claims. */
   | 'ClaimWaits'
+  /** Likewise; no place becomes free unless Pods or claims of the node are deleted. */
+  | 'NodeFull'
   | 'CloudRefused';
+
+/** Why a claim waits on a node. */
+export type ClaimWait = {
+  readonly message: string;
+  /** True when no place for it becomes free unless Pods or claims of the node are deleted. */
+  readonly isNodeFull: boolean;
+};
 
 /** How the call of an intent ended. */
 export type IntentOutcome =

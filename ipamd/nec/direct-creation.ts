@@ -1,14 +1,7 @@
+import { isDirectCreation } from '../../crd/eni-places.ts';
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { claimKeyOf, claimMarkOf } from './claim-marks.ts';
 import type { Intent } from './decision.ts';
-
-/** Tag of exclusive ENIs: tells them from shared ENIs when only the cloud has a record of them. */
-export const MODE_TAG = { name: 'tke-eni-mode', direct: 'direct-eni' } as const;
-
-/** Tells whether an intent creates an exclusive ENI. */
-export function isDirectCreation({ action, tags }: Intent): boolean {
-  return action === 'CreateNetworkInterface' && tags?.[MODE_TAG.name] === MODE_TAG.direct;
-}
 
 /** Returns mode and claim mark for the entry of an ENI that an intent creates. Empty for a shared ENI. */
 export function directFieldsOf(intent: Intent): Pick<NodeEniInfo, 'mode' | 'claim'> {

@@ -1,10 +1,11 @@
+import { isDirectCreation } from '../../crd/eni-places.ts';
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { pendingCreationsOf } from '../../crd/subnet-supply.ts';
 import type { ClaimRequest } from './claim-request.ts';
 import type { Intent } from './decision.ts';
-import { eniClaimOf, isDirectCreation } from './direct-creation.ts';
-import { countEniSlots } from './eni-slots.ts';
+import { eniClaimOf } from './direct-creation.ts';
+import { eniPlacesOf } from './eni-slots.ts';
 import type { NodeView } from './node-view.ts';
-import { countExtensionEnis, pendingCreations } from './supply.ts';
 import { isShared } from './with-enis.ts';
 
 /** Exclusive ENIs of a node: existing, pending and requested. Pool ENIs and static ones are counted apart. */
@@ -36,11 +37,11 @@ export function directSupplyOf(view: NodeView, status: NodeEniConfigStatus): Dir
   const newPool = creations.filter((intent) => intent.claim === undefined && !isStuck(view, intent));
   const staticEnis = occupying.filter((eni) => eni.claim !== undefined).length + creations.filter(isForClaim).length;
   const awaited = view.leaving === 'no' ? openEniRequests(view, status).length : 0;
-  const { total, used: taken, entries } = countEniSlots(view, status);
-  const extension = countExtensionEnis(view.instance, status);
+  const eniPlaces = eniPlacesOf(view, status);
+  const { standard: total = 0, used: taken, onExtension: extension, entries } = eniPlaces;
   const onStandard = occupying.length + creations.length - extension;
   const ofShared = taken - onStandard;
-  const places = view.instance?.extensionEnis ?? 0;
+  const places = eniPlaces.extension;
   // New ones come to standard places only where there are no others.
   const limit = Math.max(0, Math.min(view.maxDirectENI ?? 0, places > 0 ? places + onStandard : total - ofShared));
   const free = places > 0 ? places - extension : total - taken;
@@ -67,7 +68,7 @@ export function directEnisOf({ eniInfos = [] }: NodeEniConfigStatus): readonly N
 
 /** Lists the creations of exclusive ENIs that are not in the status yet. */
 function directCreationsOf(status: NodeEniConfigStatus): readonly Intent[] {
-  return pendingCreations(status).filter(isDirectCreation);
+  return pendingCreationsOf(status).filter(isDirectCreation);
 }
 
 /** Lists the requests for an exclusive ENI here for which the node has neither an ENI nor a call in flight. */

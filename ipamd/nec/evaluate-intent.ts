@@ -8,9 +8,15 @@ export type IntentEvaluation = IntentOutcome | 'repeat';
 /**
  * Evaluates from a description what became of a call without an answer. `repeat` means that sending the call again does
  * no harm: it has the same ClientToken, or the description shows that it is not done. An ENI between two states stays
- * unclear until it is settled.
+ * unclear until it is settled. A description may be older than the last call: `removedIps`, addresses that were taken
+ * off an ENI of the node a moment ago, are no result of an assignment.
  */
-export function evaluateIntent(intent: Intent, snapshot: CloudSnapshot, status: NodeEniConfigStatus): IntentEvaluation {
+export function evaluateIntent(
+  intent: Intent,
+  snapshot: CloudSnapshot,
+  status: NodeEniConfigStatus,
+  removedIps: ReadonlySet<string> = new Set(),
+): IntentEvaluation {
   if (intent.action === 'CreateNetworkInterface') return evaluateCreation(intent, snapshot);
   if (intent.action === 'MigratePrivateIpAddress') return evaluateMigration(intent, snapshot);
   const eniID = intent.eniID ?? '';
@@ -26,7 +32,7 @@ export function evaluateIntent(intent: Intent, snapshot: CloudSnapshot, status: 
       if (eni.instanceID === undefined) return 'repeat';
       return refused('STILL_ATTACHED', `${eniID} is on instance ${eni.instanceID}`);
     case 'AssignPrivateIpAddresses':
-      return evaluateAssignment(intent, eni, status);
+      return evaluateAssignment(intent, eni, status, removedIps);
     case 'UnassignPrivateIpAddresses':
       return evaluateUnassignment(intent, eni);
     case 'ModifyNetworkInterfaceAttribute': {
@@ -94,13 +100,14 @@ function evaluateMigration(
 }
 
 /**
- * Evaluates an assignment. The call brought the addresses that the object does not contain; for requested addresses it
- * counts whether they are there.
+ * Evaluates an assignment. The call brought the addresses that its answer named; without an answer, those that the
+ * object does not contain. For requested addresses it counts whether they are there. Sending it again brings the answer.
  */
 function evaluateAssignment(
   { ips: wanted, ipCount }: Intent,
   eni: ObservedEni,
   status: NodeEniConfigStatus,
+  removedIps: ReadonlySet<string>,
 ): IntentEvaluation {
   if (wanted !== undefined && ipCount === undefined) {
     if (wanted.every((ip) => eni.ips.includes(ip))) return done({ action: 'AssignPrivateIpAddresses', ips: wanted });
@@ -108,7 +115,7 @@ function evaluateAssignment(
   }
   const entry = status.eniInfos?.find((candidate) => candidate.eniID === eni.eniID);
   const known = new Set((entry?.addresses ?? []).map((address) => address.ip));
-  const isNew = (ip: string) => !known.has(ip);
+  const isNew = (ip: string) => !known.has(ip) && (wanted?.includes(ip) ?? !removedIps.has(ip));
   if (eni.pendingIps.some(isNew)) return moving(eni);
   const ips = eni.ips.filter(isNew);
   return ips.length > 0 ? done({ action: 'AssignPrivateIpAddresses', ips }) : 'repeat';

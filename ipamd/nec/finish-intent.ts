@@ -1,7 +1,8 @@
+import { isDirectCreation } from '../../crd/eni-places.ts';
 import type { NodeEniAddress, NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { withClaimMark } from './claim-marks.ts';
 import type { Ids, Intent, IntentFailure, IntentOutcome, IntentResult, ObservedEni } from './decision.ts';
-import { directFieldsOf, isDirectCreation } from './direct-creation.ts';
+import { directFieldsOf } from './direct-creation.ts';
 import { eniInfoOf, withAssigned } from './observed-eni.ts';
 import { detachingEni, isShared, unboundEni, withEni, withEnis } from './with-enis.ts';
 

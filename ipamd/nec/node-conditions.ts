@@ -4,7 +4,8 @@ import type { DirectBlocked } from './decide-direct-growth.ts';
 import type { Ids } from './decision.ts';
 import type { Blocked } from './decision-context.ts';
 import { directEnisOf, directSupplyOf, eniRequestsHere } from './direct-supply.ts';
-import type { NodeProblem, NodeView } from './node-view.ts';
+import { findHolders } from './find-holders.ts';
+import { EXTENSION_ENIS, type NodeProblem, type NodeView } from './node-view.ts';
 import type { Supply } from './supply.ts';
 
 type Condition = NonNullable<NodeEniConfigStatus['conditions']>[number];
@@ -18,7 +19,7 @@ export function withReady(
   blocked: Blocked | undefined,
   ids: Ids,
 ): NodeEniConfigStatus {
-  const ready = withCondition(status, evaluateReady(view, supply, blocked), ids);
+  const ready = withCondition(status, whileRetried(status, view, evaluateReady(status, view, supply, blocked)), ids);
   return withProblems(ready, view.problems ?? [], ids);
 }
 
@@ -36,11 +37,38 @@ export function withCondition(status: NodeEniConfigStatus, desired: NewCondition
   return { ...status, conditions: [...conditions.filter((condition) => condition.type !== desired.type), next] };
 }
 
+/** Keys of calls that the cloud refused, by the reason that they lead to. */
+const REFUSED_KEYS: Readonly<Record<string, RegExp>> = {
+  ENILimit: /^vpc-enis$/,
+  InstanceENILimit: new RegExp(`^(instance-enis|${EXTENSION_ENIS})$`),
+  SubnetExhausted: /^subnet\//,
+  CloudRefused: /^(subnet\/|call\/(CreateNetworkInterface|AttachNetworkInterface|AssignPrivateIpAddresses))/,
+};
+
+/**
+ * Returns the condition to report: while a refused call is tried again the refusal stays the reason, or it would come
+ * and go with each try.
+ */
+function whileRetried({ conditions = [] }: NodeEniConfigStatus, view: NodeView, evaluated: NewCondition): NewCondition {
+  const existing = conditions.find(({ type }) => type === evaluated.type);
+  if (evaluated.reason !== 'CallUnderWay' || existing?.status !== 'False') return evaluated;
+  const keys = REFUSED_KEYS[existing.reason];
+  const isRetried = keys !== undefined && [...(view.refusedLast ?? [])].some((key) => keys.test(key));
+  return isRetried ? existing : evaluated;
+}
+
 /** Evaluates whether the supply meets the demand, and if not, why. */
-function evaluateReady(view: NodeView, supply: Supply, blocked: Blocked | undefined): NewCondition {
+function evaluateReady(
+  status: NodeEniConfigStatus,
+  view: NodeView,
+  supply: Supply,
+  blocked: Blocked | undefined,
+): NewCondition {
   const type = 'Ready';
   if (view.leaving !== 'no') {
-    return { type, status: 'False', reason: 'Draining', message: 'all ENIs of this node are being released' };
+    const holders = findHolders(view, status);
+    const waits = holders === undefined ? '' : `; they wait for ${holders}`;
+    return { type, status: 'False', reason: 'Draining', message: `all ENIs of this node are being released${waits}` };
   }
   if (blocked !== undefined && blocked.reason !== 'CallUnderWay') {
     return { type, status: 'False', reason: blocked.reason, message: blocked.message };
@@ -100,7 +128,7 @@ export function withDirectReady(
     (view.maxDirectENI ?? 0) > 0 || directEnisOf(status).length > 0 || eniRequestsHere(view).length > 0;
   if (!hasCondition && !servesDirectEnis) return status;
   const evaluated = evaluateDirectReady(status, view, blockers);
-  return withCondition(status, { type: DIRECT_READY, ...evaluated }, ids);
+  return withCondition(status, whileRetried(status, view, { type: DIRECT_READY, ...evaluated }), ids);
 }
 
 function evaluateDirectReady(status: NodeEniConfigStatus, view: NodeView, blockers: readonly DirectBlocked[]) {

@@ -90,6 +90,8 @@ export type NodeView = {
    * but no capacity may be counted on them. Default: none.
    */
   readonly doubtful?: ReadonlySet<string>;
+  /** Keys whose last call was refused, open or not. Default: none. */
+  readonly refusedLast?: ReadonlySet<string>;
   /**
    * ENIs and intents whose call has been in flight for so long that other calls need not wait for it. Also ENIs that
    * have been Attaching for so long without a call that they are given up.
@@ -102,6 +104,8 @@ export type NodeView = {
    * such an offer was written by another client than the agent, or the Pod still terminates. Default: none.
    */
   readonly inUse?: ReadonlySet<string>;
+  /** The live Pods by their addresses, as `namespace/name`. Default: unknown. */
+  readonly podNames?: ReadonlyMap<string, string>;
   /**
    * Spare addresses of the node. With fewer than the demand minus this number, Pods wait. Default: the spec's, or 5.
    */

@@ -1,6 +1,7 @@
+import { maxSharedEnis } from '../../crd/eni-places.ts';
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import type { Intent } from './decision.ts';
-import { isDirectCreation } from './direct-creation.ts';
+import { eniPlacesOf } from './eni-slots.ts';
 import type { NodeView } from './node-view.ts';
 import { countStaticIps } from './unmet-ip-requests.ts';
 import { ipv4CountOf, isShared, pooledIpv4Of } from './with-enis.ts';
@@ -28,7 +29,7 @@ const WARM_TARGET = 5;
 /** Counts a node's supply and demand. */
 export function supplyOf(view: NodeView, status: NodeEniConfigStatus): Supply {
   const perEni = maxIpsPerEni(view);
-  const maxEnis = maxSharedEnis(view, status);
+  const maxEnis = maxSharedEnis(eniPlacesOf(view, status));
   const enis = status.eniInfos ?? [];
   const serving = enis.filter((eni) => eni.state === 'Attached' && isUsable(eni));
   const attaching = enis.filter((eni) => eni.state === 'Attaching' && isUsable(eni) && !view.stuck.has(eni.eniID));
@@ -62,14 +63,6 @@ export function isUsable(eni: NodeEniInfo): boolean {
   return isShared(eni) && eni.draining !== true;
 }
 
-/** Lists creations whose ENI is not in the status yet. */
-export function pendingCreations(status: NodeEniConfigStatus): readonly Intent[] {
-  const known = new Set((status.eniInfos ?? []).map((eni) => eni.eniID));
-  return (status.intents ?? []).filter(
-    (intent) => intent.action === 'CreateNetworkInterface' && !known.has(intent.eniID ?? ''),
-  );
-}
-
 /** Counts the free address slots of an ENI, after everything that is requested for it has come. */
 export function freeSlotsOf(eni: NodeEniInfo, status: NodeEniConfigStatus, perEni: number): number {
   const requested = sumOf(status.intents ?? [], (intent) => {
@@ -96,43 +89,7 @@ function maxIpsPerEni({ maxIPPerENI, instance }: NodeView): number {
   return Math.min(maxIPPerENI ?? Number.MAX_SAFE_INTEGER, instance?.secondaryIpsPerEni ?? MAX_IPS_PER_ENI);
 }
 
-/**
- * Counts the exclusive ENIs that use a place of the extension type, or will use one: those that were put there, and, on
- * an instance with such places, those that are not attached yet. What stands on a standard place stays counted there.
- */
-export function countExtensionEnis(instance: NodeView['instance'], status: NodeEniConfigStatus): number {
-  const { eniInfos = [], intents = [] } = status;
-  const hasPlaces = (instance?.extensionEnis ?? 0) > 0;
-  const isComing = ({ eniID }: NodeEniInfo) =>
-    intents.some((intent) => intent.action === 'AttachNetworkInterface' && intent.eniID === eniID);
-  const uses = (eni: NodeEniInfo): boolean =>
-    eni.attachType === 'extension' ||
-    (hasPlaces && !isShared(eni) && eni.deviceIndex === undefined && eni.state === 'Attaching' && !isComing(eni));
-  const present = eniInfos.filter((eni) => !usesNoSlot(eni, status) && uses(eni)).length;
-  return present + (hasPlaces ? pendingCreations(status).filter(isDirectCreation).length : 0);
-}
-
-/** Tells whether an ENI uses no place of the instance: it is detached, or is removed before it was attached. */
-export function usesNoSlot(
-  { eniID, state, draining, deviceIndex }: NodeEniInfo,
-  { intents = [] }: NodeEniConfigStatus,
-): boolean {
-  if (deviceIndex !== undefined) return false;
-  const isComing = intents.some((intent) => intent.action === 'AttachNetworkInterface' && intent.eniID === eniID);
-  return state === 'Detaching' || (state === 'Attaching' && draining === true && !isComing);
-}
-
-/** Returns the limit of shared ENIs. Exclusive ENIs on standard places use slots of theirs. */
-function maxSharedEnis({ maxRouteENI, instance }: NodeView, status: NodeEniConfigStatus): number {
-  const coming = pendingCreations(status).filter(isDirectCreation).length;
-  const direct = (status.eniInfos ?? []).filter((eni) => !isShared(eni)).length + coming;
-  const exclusive = direct - countExtensionEnis(instance, status);
-  const slots = instance === undefined ? MAX_ENIS : Math.max(0, instance.secondaryEnis - exclusive);
-  return Math.min(maxRouteENI ?? Number.MAX_SAFE_INTEGER, slots);
-}
-
-/** Maxima of the NodeENIConfig's schema: they limit a node whose instance is unknown. */
-const MAX_ENIS = 64;
+/** Maximum of the NodeENIConfig's schema: it limits a node whose instance is unknown. */
 const MAX_IPS_PER_ENI = 4096;
 
 function comingOf(view: NodeView, status: NodeEniConfigStatus): (intent: Intent) => number {

@@ -8,15 +8,26 @@ import { isSameData } from './same-data.ts';
 export function withEnis(status: NodeEniConfigStatus, enis: readonly NodeEniInfo[]): NodeEniConfigStatus {
   const same = isSameData(status.eniInfos ?? [], enis);
   if (same && status.routeENIs !== undefined) return status;
+  const supplyEpoch = (status.supplyEpoch ?? 0) + (same ? 0 : 1);
+  return { ...status, eniInfos: enis, supplyEpoch, ...countsOf(status, enis) };
+}
+
+/** Returns the status with the counts of its ENIs; the same object where they are right, or where it has neither. */
+export function withCounts(status: NodeEniConfigStatus): NodeEniConfigStatus {
+  const { eniInfos = [], routeENIs, routeENIIPs, directENIs } = status;
+  if (eniInfos.length === 0 && routeENIs === undefined) return status;
+  const counts = countsOf(status, eniInfos);
+  const recorded = { routeENIs, routeENIIPs, directENIs };
+  return isSameData(recorded, counts) ? status : { ...status, ...counts };
+}
+
+function countsOf({ directENIs }: NodeEniConfigStatus, enis: readonly NodeEniInfo[]) {
   const attached = enis.filter((eni) => isShared(eni) && eni.state === 'Attached');
   const direct = enis.filter((eni) => !isShared(eni) && eni.state === 'Attached').length;
   return {
-    ...status,
-    eniInfos: enis,
-    supplyEpoch: (status.supplyEpoch ?? 0) + (same ? 0 : 1),
     routeENIs: attached.length,
     routeENIIPs: attached.reduce((sum, eni) => sum + assignedIpv4Of(eni).length, 0),
-    ...(direct > 0 || status.directENIs !== undefined ? { directENIs: direct } : {}),
+    ...(direct > 0 || directENIs !== undefined ? { directENIs: direct } : {}),
   };
 }
 

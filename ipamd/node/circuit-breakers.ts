@@ -78,6 +78,11 @@ export class CircuitBreakers {
     );
   }
 
+  /** Tells whether the last call for a key was refused; it may be tried again by now. */
+  wasRefusedLast(key: string): boolean {
+    return this.#breakers.has(key);
+  }
+
   /** Notes that `owner` is about to call for `key`. If the breaker was open before, the others wait for the result. */
   beginProbe(key: string, owner: string): void {
     if (!this.#breakers.has(key)) return;

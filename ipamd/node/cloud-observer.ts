@@ -1,8 +1,8 @@
 import type { CallContext, Cloud, Eni, EniQuery, EniSweep, Tags } from '../../cloud/cloud.ts';
+import { MODE_TAG } from '../../crd/eni-places.ts';
 import { parseCidr } from '../../crd/ip-text.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { CloudSnapshot, ObservedEni } from '../nec/decision.ts';
-import { MODE_TAG } from '../nec/direct-creation.ts';
 
 /** What is to be described. */
 export type ObserveRequest = {

@@ -4,7 +4,7 @@ import type { KubeClient } from '../../kube/kube-client.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { IpamdEventReason } from '../event-reasons.ts';
-import type { Ids, IntentOutcome, Leader } from '../nec/decision.ts';
+import type { ClaimWait, Ids, IntentOutcome, Leader } from '../nec/decision.ts';
 import type { NodeProblem, NodeView } from '../nec/node-view.ts';
 import type { StaticEni } from '../nec/static-eni.ts';
 import type { CircuitBreakers } from './circuit-breakers.ts';
@@ -32,7 +32,13 @@ export type NodeFactValues = Pick<
   | 'reservedSubnets'
   | 'reservedIps'
   | 'movedTo'
+  | 'podNames'
 > & {
+  /**
+   * The deletion of the NodeENIConfig was requested, and nothing of the node is given back: the object alone is made anew.
+   * Default: false.
+   */
+  readonly isRenewed?: boolean;
   /** Spare addresses of the node; tells a call for Pods from a call for the pool. Default: the spec's, or 5. */
   readonly warmTarget?: number;
   /** Invalid input that the decision works around; each becomes a condition, an event and a metric. */
@@ -152,12 +158,22 @@ export type NodeDeps = {
    * Called on each pass of a node with the reasons why claims whose Pods are on the node wait for their address, by
    * key. Default: not reported.
    */
-  readonly claimsWait?: (node: string, waits: ReadonlyMap<string, string>) => void;
+  readonly claimsWait?: (node: string, waits: ReadonlyMap<string, ClaimWait>) => void;
   /**
-   * Tells whether objects were lost a short time ago: one that never was described replaces such an object, and is
-   * filled from the cloud. Default: never.
+   * Returns the supply epoch of a node's object that was lost, or let go, a short time ago; 0 when it is unknown. An object
+   * that never was described replaces it, and is filled from the cloud. Default: none was.
    */
-  readonly isRebuilding?: () => boolean;
+  readonly lostEpochOf?: (name: string) => number | undefined;
+  /**
+   * Called before an object of a node that stays is let go, with the supply epoch that its next object has to exceed.
+   * Returns false when the node does not stay by now. Default: it stays.
+   */
+  readonly beginRenewal?: (name: string, epoch: number, signal: AbortSignal) => Promise<boolean>;
   /** Enqueues a node: a call that outlasted its reconcile has ended. */
   readonly enqueue: (name: string) => void;
+  /**
+   * Resolves when a node is enqueued while its reconcile runs, at once when it was already, or when `signal` aborts.
+   * Absent: never.
+   */
+  readonly queuedAgain?: (name: string, signal: AbortSignal) => Promise<void>;
 };

@@ -34,6 +34,8 @@ export type NodeMemory = {
   readonly unclearMs: Map<string, number>;
   /** Since when an ENI has been Attaching, by its id; monotonic milliseconds. */
   readonly attachingSinceMs: Map<string, number>;
+  /** Addresses that own calls took off an ENI lately, and when: a description may be older; monotonic milliseconds. */
+  readonly removedIpsMs: Map<string, number>;
   /** Why the cloud is to be described, and the earliest time; monotonic milliseconds. */
   describe: { readonly why: string; readonly notBeforeMs: number } | undefined;
   /** When the status was last rebuilt because it was unreadable. */
@@ -45,6 +47,21 @@ export type NodeMemory = {
   readonly driftSinceMs: Map<string, number>;
   /** State of the object when it was first read since the last list; undefined: taken at the next pass. */
   baseline: Baseline | undefined;
+  /**
+   * The last status that this leader wrote or found, by uid of the object; `attempted`: a write whose result is unknown.
+   * A status that is neither was changed by another client.
+   */
+  own:
+    | { readonly uid: string; readonly status: NodeEniConfigStatus; readonly attempted?: NodeEniConfigStatus }
+    | undefined;
+  /** When a change of another client was last undone. */
+  undoneMs: number | undefined;
+  /** Addresses of live Pods that no ENI of the object has, as of the last pass. */
+  strayIps: ReadonlySet<string>;
+  /** Whether the counts of the status were not those of its ENIs at the last pass. */
+  isCountWrong: boolean;
+  /** What was last reported of the deletion of the object, and when; monotonic milliseconds. */
+  reportedDeletion: { readonly text: string; readonly atMs: number } | undefined;
   /** The problems that were reported last. */
   reportedProblems: string | undefined;
   /** The last write that was made only for the number of allocatable addresses. */
@@ -69,10 +86,16 @@ export class NodeMemories {
       intentSinceMs: new Map(),
       unclearMs: new Map(),
       attachingSinceMs: new Map(),
+      removedIpsMs: new Map(),
       describe: undefined,
       rebuiltMs: undefined,
       driftSinceMs: new Map(),
       baseline: undefined,
+      own: undefined,
+      undoneMs: undefined,
+      strayIps: new Set(),
+      isCountWrong: false,
+      reportedDeletion: undefined,
       reportedProblems: undefined,
       allocatableWrite: undefined,
     };

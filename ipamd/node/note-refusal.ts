@@ -44,6 +44,9 @@ export function refuseExhausted(deps: NodeDeps, one: IntentCase, error: CloudErr
   // The object shows free capacity: it may lack some addresses of the ENI.
   if (key.startsWith('eni-ips/'))
     deps.memory.requestDescribe(node, 'the cloud reports an ENI full that should have free addresses');
+  // So it may lack ENIs of the instance.
+  if (key.startsWith('instance-enis/'))
+    deps.memory.requestDescribe(node, 'the cloud reports an instance full that should have places for ENIs');
   return { kind: 'refused', error: failure };
 }
 

@@ -5,8 +5,8 @@ import { claimWaitsOf } from '../nec/decide-claims.ts';
 import { directWaitsOf } from '../nec/decide-direct-growth.ts';
 import { decideIntentResolution } from '../nec/decide-intent-resolution.ts';
 import { decideNode } from '../nec/decide-node.ts';
-import type { Decision, Intent } from '../nec/decision.ts';
-import type { Blocked } from '../nec/decision-context.ts';
+import type { ClaimWait, Decision, Intent, IntentOutcome } from '../nec/decision.ts';
+import { type Blocked, CALL_IN_FLIGHT } from '../nec/decision-context.ts';
 import { finishIntent, resendIntent } from '../nec/finish-intent.ts';
 import { withCondition } from '../nec/node-conditions.ts';
 import type { NodeProblem, NodeView } from '../nec/node-view.ts';
@@ -48,19 +48,22 @@ export type Plan = {
   readonly sends: readonly CallStart[];
   /** Started at once: they change nothing. */
   readonly followUps: readonly CallStart[];
-  readonly ending: Exclude<Decision, { readonly kind: 'begin' | 'write' }>;
+  readonly ending: Exclude<Decision, { readonly kind: 'begin' | 'write' }> | Renewal;
   readonly problems: readonly NodeProblem[];
   /** Addresses of Pods that another client had marked for removal in the object; in use again in the status. */
   readonly restoredIps?: readonly string[];
   /** Recorded calls that another client wrote; removed without being made. */
   readonly refused?: readonly string[];
   /** Why claims whose Pods are here wait, by key; undefined when unknown. */
-  readonly claimWaits?: ReadonlyMap<string, string>;
+  readonly claimWaits?: ReadonlyMap<string, ClaimWait>;
   /** How many addresses the node can have; undefined when unknown. */
   readonly allocatable?: Allocatable | undefined;
   /** Milliseconds until an intent may be resolved. */
   readonly waitMs: number | undefined;
 };
+
+/** No call is on record and every ENI is on the instance: the object may be let go, and is made anew. */
+type Renewal = { readonly kind: 'renewed' };
 
 /** More claim marks and calls than one pass can lead to. */
 const MAX_STEPS = 64;
@@ -80,6 +83,11 @@ export function planReconcile(deps: NodeDeps, memory: NodeMemory, input: Reconci
     const status = withCondition(ended.status, condition, deps.ids);
     const ending: Plan['ending'] = { kind: 'hold', reason: 'InstanceUnknown', message: problem.message, afterMs };
     return { ...base, status, sends: ended.sends, ending, problems: [...(input.faults ?? []), problem] };
+  }
+  if (facts.values.isRenewed === true) {
+    const ending = renewalOf(ended.status);
+    if (ending !== undefined)
+      return { ...base, status: ended.status, sends: ended.sends, ending, problems: input.faults ?? [] };
   }
   const forbidden = forbiddenCalls(deps, { name: input.name, status: ended.status, facts: facts.values });
   const problems = [
@@ -107,13 +115,22 @@ export function planReconcile(deps: NodeDeps, memory: NodeMemory, input: Reconci
   };
 }
 
-function waitsOf(view: NodeView, leader: NodeDeps['leader']): ReadonlyMap<string, string> {
+/**
+ * Returns how a pass ends for an object that is to be let go. Calls end first, and no other is started. Undefined when an
+ * ENI is neither on the instance nor gone: its next object could not find it, so that its calls are decided as ever.
+ */
+function renewalOf({ eniInfos = [], intents = [] }: NodeEniConfigStatus): Plan['ending'] | undefined {
+  if (intents.length > 0) return CALL_IN_FLIGHT;
+  return eniInfos.every(({ state }) => state === 'Attached') ? { kind: 'renewed' } : undefined;
+}
+
+function waitsOf(view: NodeView, leader: NodeDeps['leader']): ReadonlyMap<string, ClaimWait> {
   return new Map([...claimWaitsOf(view, leader), ...directWaitsOf(view, leader)]);
 }
 
 /** Converts a block to problems. A running call is no problem: it is reported when it fails. */
 function blockedProblems({ reason, message }: Pick<Blocked, 'reason' | 'message'>): readonly NodeProblem[] {
-  return reason === 'CallUnderWay' || reason === 'ClaimWaits' ? [] : [{ reason, message }];
+  return reason === 'CallUnderWay' || reason === 'ClaimWaits' || reason === 'NodeFull' ? [] : [{ reason, message }];
 }
 
 /** Returns the resources that an unwritten plan took. */
@@ -157,11 +174,21 @@ function applyOutcomes(deps: NodeDeps, memory: NodeMemory, input: ReconcileInput
       countSubnet(deps, intent, status, 1);
       continue;
     }
+    for (const ip of removedIpsOf(outcome)) memory.removedIpsMs.set(ip, deps.clock.monotonicMs());
     if (outcome.kind === 'unclear') memory.unclearMs.set(intent.id, deps.clock.monotonicMs());
     if (outcome.kind === 'refused' || outcome.kind === 'unclear') countSubnet(deps, intent, status, -1);
     status = finishIntent(status, intent, outcome, deps.ids, reserved);
   }
   return { status, finished, sends, refused };
+}
+
+/** Lists the addresses that a call took off an ENI. */
+function removedIpsOf(outcome: IntentOutcome): readonly string[] {
+  if (outcome.kind !== 'done') return [];
+  const { result } = outcome;
+  return result.action === 'UnassignPrivateIpAddresses' || result.action === 'MigratePrivateIpAddress'
+    ? result.ips
+    : [];
 }
 
 /** Own calls of unknown outcome are resolved again with growing pauses. */

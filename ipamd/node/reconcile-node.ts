@@ -3,6 +3,7 @@ import type { NodeProblem } from '../nec/node-view.ts';
 import { isSameData } from '../nec/same-data.ts';
 import { type Baseline, baselineOf, withConfirmedOffers } from '../nec/with-confirmed-offers.ts';
 import { type AllocatableDecision, type AllocatableWrite, decideAllocatableWrite } from './decide-allocatable-write.ts';
+import { checkStatus, noteAttempt, noteContradictions, noteOwn } from './foreign-edits.ts';
 import { lacksCloudFinalizer, withoutCloudFinalizer, withStatus } from './merge-status.ts';
 import { readNec, writeNec } from './nec-access.ts';
 import type { NecEntry } from './nec-entry.ts';
@@ -17,6 +18,7 @@ import {
   rebuildRestored,
   repairDrift,
 } from './repair-status.ts';
+import { reportDeletion } from './report-deletion.ts';
 import { reportProblems, reportRepair } from './report-problems.ts';
 import { startCall, waitForAny } from './running-calls.ts';
 import { trackIntents } from './track-intents.ts';
@@ -33,11 +35,14 @@ const MAX_CONFLICTS = 10;
 const MAX_BLOCKED_MS = 60_000;
 /** A call that outlasts its reconcile enqueues the node; this timer is for a lost notification. */
 const CALL_CHECK_MS = 30_000;
+/** A node that does not stay, while the cache has it as one that does, is looked at again after this. */
+const RENEWAL_RECHECK_MS = 1_000;
 const DONE: NodeReconcileResult = { kind: 'done' };
 
 /**
  * Brings one node's supply to its demand, as far as that is possible now. At most one may run for a node. Every cloud
- * call is recorded, in a write guarded by the state that was decided on, before it is made. When the term ends it stops
+ * call is recorded, in a write guarded by the state that was decided on, before it is made. While calls run it waits for
+ * the first that ends, and ends itself when the node is queued again: something has changed. When the term ends it stops
  * at once and writes nothing more. @throws KubeError when the API server does not accept a write
  */
 export async function reconcileNode(deps: NodeDeps, name: string, signal: AbortSignal): Promise<NodeReconcileResult> {
@@ -90,10 +95,15 @@ class NodeReconciler {
 
   /** Runs one pass; returns undefined to run another one. */
   async #runPass(entry: NecEntry): Promise<NodeReconcileResult | undefined> {
-    const read = readStatus(entry, this.#deps.isRebuilding?.() === true);
+    const read = readStatus(entry, this.#deps.lostEpochOf?.(this.#name));
+    const checked = checkStatus(this.#deps, this.#memory, entry, read);
+    if (checked.kind === 'wait') return retryAfter(checked.ms);
+    if (checked.kind === 'undone') return await this.#undo(entry, checked.status, checked.fields);
     trackIntents(this.#deps, this.#memory, read.status);
     this.#deps.memory.claimCalls.note(this.#name, read.status);
     if (read.why !== undefined) return await this.#rebuild(entry, read.spec, read.status, read.why);
+    const early = this.#deps.facts.viewOf(this.#name, entry);
+    noteContradictions(this.#deps, this.#memory, this.#name, read.status, early);
     const drift = await repairDrift(this.#deps, this.#memory, this.#inputOf(entry, read), this.#stop);
     const baseline = takeBaseline(this.#deps, this.#memory, read);
     const input = this.#inputOf(entry, withConfirmedOffers(read.spec, drift.status, baseline));
@@ -106,6 +116,7 @@ class NodeReconciler {
     const isChanged = !isSameData(status, read.status) || lacksCloudFinalizer(entry.object, status);
     if (isChanged) return await this.#write(entry, { ...plan, status }, drift, allocatable.write);
     this.#startCalls(entry, plan);
+    reportDeletion(this.#deps, this.#memory, entry, status);
     if (plan.claimWaits !== undefined) this.#deps.claimsWait?.(this.#name, plan.claimWaits);
     reportProblems(this.#deps, this.#memory, entry, plan);
     return plan.finished.length > 0
@@ -128,10 +139,13 @@ class NodeReconciler {
   ): Promise<NodeReconcileResult | undefined> {
     const result = await this.#writeStatus(entry, plan.status).catch((error: unknown) => {
       abandonPlan(this.#deps, this.#name, plan);
+      if (drift.repaired !== undefined) this.#deps.memory.requestDescribe(this.#name, 'a repair was not written');
       throw error;
     });
     if (result !== 'written') {
       abandonPlan(this.#deps, this.#name, plan);
+      // The repair is not in the object: without it, the next pass would decide on what was to be repaired.
+      if (drift.repaired !== undefined) this.#deps.memory.requestDescribe(this.#name, 'a repair was not written');
       return result === 'gone' ? this.#handleDeleted() : this.#conflict();
     }
     drift.onWritten?.();
@@ -179,10 +193,11 @@ class NodeReconciler {
         leftMs,
         ...[plan.waitMs, drift.afterMs].filter((wait) => wait !== undefined && wait > 0).map(Number),
       );
-      await waitForAny(clock, running, ms, this.#stop);
-      return undefined;
+      const first = await waitForAny(this.#deps, this.#name, running, ms, this.#stop);
+      return first === 'changed' ? retryAfter(CALL_CHECK_MS) : undefined;
     }
     if (plan.ending.kind === 'released') return await this.#release(entry, input);
+    if (plan.ending.kind === 'renewed') return await this.#renew(entry, input);
     const waits = [plan.waitMs, drift.afterMs, blockedMs(plan)].filter((ms) => ms !== undefined);
     return waits.length === 0 ? DONE : retryAfter(...waits);
   }
@@ -195,9 +210,39 @@ class NodeReconciler {
     const object =
       check.kind === 'found' ? withStatus(entry.object, check.status) : withoutCloudFinalizer(entry.object);
     const result = await writeNec(this.#deps, this.#name, this.#memory, object, this.#stop);
+    if (check.kind === 'found' && result === 'written')
+      noteOwn(this.#memory, entry.object.metadata.uid ?? '', check.status);
     if (result === 'conflict') return this.#conflict();
     if (check.kind === 'found' && result === 'written') return undefined;
     return this.#handleDeleted();
+  }
+
+  /**
+   * Lets the object of a node that stays go, with everything left as it is: the next object is filled from the cloud.
+   */
+  async #renew(entry: NecEntry, { status }: ReconcileInput): Promise<NodeReconcileResult | undefined> {
+    const { beginRenewal } = this.#deps;
+    const isStaying = (await beginRenewal?.(this.#name, status.supplyEpoch ?? 0, this.#stop)) ?? true;
+    // The watch of Nodes is behind: it shows what became of the node in a moment.
+    if (!isStaying) return retryAfter(RENEWAL_RECHECK_MS);
+    const object = withoutCloudFinalizer(entry.object);
+    const result = await writeNec(this.#deps, this.#name, this.#memory, object, this.#stop);
+    return result === 'conflict' ? this.#conflict() : this.#handleDeleted();
+  }
+
+  /** Writes the status as ipamd had it, before anything is decided; the next pass describes the cloud. */
+  async #undo(
+    entry: NecEntry,
+    status: NodeEniConfigStatus,
+    fields: readonly string[],
+  ): Promise<NodeReconcileResult | undefined> {
+    if (entry.decoded === undefined) this.#reportFaults(entry);
+    const result = await this.#writeStatus(entry, status);
+    if (result === 'gone') return this.#handleDeleted();
+    if (result === 'conflict') return this.#conflict();
+    const text = `another client changed ${fields.join(', ')} of the status, which ipamd alone writes: undone`;
+    reportRepair(this.#deps, entry, 'edited', text);
+    return undefined;
   }
 
   /** Rebuilds the status from the cloud, once no own call is in flight that could change the cloud meanwhile. */
@@ -211,8 +256,8 @@ class NodeReconciler {
     const leftMs = this.#endMs - this.#deps.clock.monotonicMs();
     if (running.length > 0 && leftMs <= 0) return retryAfter(CALL_CHECK_MS);
     if (running.length > 0) {
-      await waitForAny(this.#deps.clock, running, leftMs, this.#stop);
-      return undefined;
+      const first = await waitForAny(this.#deps, this.#name, running, leftMs, this.#stop);
+      return first === 'changed' ? retryAfter(CALL_CHECK_MS) : undefined;
     }
     if (entry.decoded === undefined) this.#reportFaults(entry);
     const input = this.#inputOf(entry, { spec, status });
@@ -226,8 +271,12 @@ class NodeReconciler {
     return undefined;
   }
 
-  #writeStatus(entry: NecEntry, status: NodeEniConfigStatus) {
-    return writeNec(this.#deps, this.#name, this.#memory, withStatus(entry.object, status), this.#stop);
+  async #writeStatus(entry: NecEntry, status: NodeEniConfigStatus) {
+    const { uid = '' } = entry.object.metadata;
+    noteAttempt(this.#memory, uid, status);
+    const result = await writeNec(this.#deps, this.#name, this.#memory, withStatus(entry.object, status), this.#stop);
+    if (result === 'written') noteOwn(this.#memory, uid, status);
+    return result;
   }
 
   #conflict(): NodeReconcileResult | undefined {

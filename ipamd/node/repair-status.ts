@@ -4,7 +4,9 @@ import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-
 import { isRecord } from '../../runtime/decode.ts';
 import type { CloudSnapshot, ObservedEni } from '../nec/decision.ts';
 import { driftEniOf, driftKey, evaluateDrift } from '../nec/evaluate-drift.ts';
+import { findProvenEnis } from '../nec/find-proven-enis.ts';
 import { rebuildStatus } from '../nec/rebuild-status.ts';
+import { withCounts } from '../nec/with-enis.ts';
 import type { ObserveRequest } from './cloud-observer.ts';
 import type { NecEntry } from './nec-entry.ts';
 import type { NodeDeps } from './node-deps.ts';
@@ -48,14 +50,16 @@ function restoredReason(spec: NodeEniConfigSpec, status: NodeEniConfigStatus): s
 
 /**
  * Reads spec and status. An unreadable status counts as an old one: it is rebuilt. So does a status that was never
- * described while `isRebuilding`: it replaces one that was lost.
+ * described, when an object of the node with `lostEpoch` was lost: it replaces that one.
  */
-export function readStatus({ object, decoded }: NecEntry, isRebuilding = false): ReadStatus {
+export function readStatus({ object, decoded }: NecEntry, lostEpoch?: number): ReadStatus {
   if (decoded !== undefined) {
     const { spec = {}, status = {} } = decoded;
     const restored = restoredReason(spec, status);
-    if (isRebuilding && restored === undefined && isUntouched(status))
-      return { spec: { ...spec, observedSupplyEpoch: 1 }, status, why: 'an earlier object of the node was lost' };
+    if (lostEpoch !== undefined && isUntouched(status)) {
+      const observedSupplyEpoch = Math.max(spec.observedSupplyEpoch ?? 0, lostEpoch + 1);
+      return { spec: { ...spec, observedSupplyEpoch }, status, why: 'an earlier object of the node was lost' };
+    }
     return { spec, status, ...(restored === undefined ? {} : { why: restored }) };
   }
   const raw = isRecord(object['status']) ? object['status'] : {};
@@ -75,7 +79,8 @@ function isUntouched({ supplyEpoch = 0, describedAt, eniInfos = [], intents = []
 }
 
 /**
- * Describes the cloud when that was requested, and repairs the differences that a description a minute ago showed too.
+ * Describes the cloud when that was requested, and repairs the differences that a description a minute ago showed too,
+ * or that another source proves.
  * ENIs with a recorded call are left out. So the description waits until the outcome of an ended call is in the object:
  * that call may be the reason for the request.
  * @throws CloudError
@@ -104,8 +109,14 @@ export async function repairDrift(
   for (const key of keys) if (!memory.driftSinceMs.has(key)) memory.driftSinceMs.set(key, nowMs);
   const recheck = { why: 'to confirm a difference', notBeforeMs: nowMs + CONFIRM_MS };
   if (hidden.length > 0) memory.describe ??= recheck;
-  if (drifts.length === 0) return { status, ...(hidden.length > 0 ? { afterMs: CONFIRM_MS } : {}) };
-  const isYoung = (key: string) => nowMs - (memory.driftSinceMs.get(key) ?? nowMs) < CONFIRM_MS;
+  const wait = hidden.length > 0 ? { afterMs: CONFIRM_MS } : {};
+  const counted = withCounts(status);
+  if (drifts.length === 0)
+    return { status: counted, ...wait, ...(counted === status ? {} : { repaired: 'counts of ENIs and addresses' }) };
+  const reservedIps = input.reservedIps?.();
+  const proven = findProvenEnis(status, snapshot, drifts, { strayIps: memory.strayIps, reservedIps });
+  const isYoung = (key: string) =>
+    !proven.has(driftEniOf(key)) && nowMs - (memory.driftSinceMs.get(key) ?? nowMs) < CONFIRM_MS;
   const young = new Set(drifts.filter((drift) => isYoung(driftKey(drift))).map((drift) => drift.eniID));
   const old = new Set(drifts.map((drift) => drift.eniID).filter((eniID) => !young.has(eniID)));
   deps.observe.onDrift?.({ node: input.name, kinds: drifts.map((drift) => drift.kind) });
@@ -119,7 +130,7 @@ export async function repairDrift(
   if (old.size === 0) return { status, ...afterMs };
   const onWritten = () => memory.driftSinceMs.clear();
   const repaired = drifts.filter((drift) => old.has(drift.eniID)).map(driftKey);
-  const next = rebuildStatus(status, input.spec, snapshot, deps.ids, old, input.reservedIps?.());
+  const next = rebuildStatus(status, input.spec, snapshot, deps.ids, old, reservedIps);
   return { status: next, ...afterMs, onWritten, repaired: repaired.slice(0, MAX_SHOWN).join(', ') };
 }
 

@@ -88,7 +88,8 @@ export async function followIntent(deps: NodeDeps, one: IntentCase, signal: Abor
 async function resolveIntent(deps: NodeDeps, one: IntentCase, signal: AbortSignal): Promise<IntentEvaluation> {
   const { intent, status } = one;
   const snapshot = await observeCloud(deps, one, signal);
-  const evaluation = evaluateIntent(intent, snapshot, status);
+  const removedIps = new Set(deps.memory.of(one.node).removedIpsMs.keys());
+  const evaluation = evaluateIntent(intent, snapshot, status, removedIps);
   const last = intent.lastError;
   if (evaluation !== 'repeat' && evaluation.kind === 'refused' && evaluation.error.code === NOT_MOVED_CODE) {
     return refuse(deps, one, last !== undefined && isRefusal(intent, last) ? last : evaluation.error);

@@ -1,4 +1,3 @@
-import type { Clock } from '../../runtime/clock.ts';
 import type { IntentOutcome } from '../nec/decision.ts';
 import type { IntentEvaluation } from '../nec/evaluate-intent.ts';
 import type { NodeDeps } from './node-deps.ts';
@@ -30,21 +29,25 @@ export function startCall(deps: NodeDeps, memory: NodeMemory, kind: CallKind, on
   if (kind === 'send') memory.intentSinceMs.set(id, startedMs);
 }
 
-/** Waits until one of the calls ends, or `ms` have passed. */
+/** Waits until one of the calls ends, the node is queued again because something has changed, or `ms` have passed. */
 export async function waitForAny(
-  clock: Clock,
+  { clock, queuedAgain }: Pick<NodeDeps, 'clock' | 'queuedAgain'>,
+  name: string,
   calls: readonly RunningCall[],
   ms: number,
   signal: AbortSignal,
-): Promise<void> {
-  const timer = new AbortController();
-  const timeout = clock.sleep(ms, AbortSignal.any([signal, timer.signal])).catch(() => undefined);
+): Promise<'changed' | 'ended'> {
+  const over = new AbortController();
+  const either = AbortSignal.any([signal, over.signal]);
+  const timeout = clock.sleep(ms, either).catch(() => undefined);
+  const changed = queuedAgain === undefined ? [] : [queuedAgain(name, either).then(() => 'changed' as const)];
   try {
-    await Promise.race([...calls.map((call) => call.ended), timeout]);
+    const first = await Promise.race([...calls.map((call) => call.ended), timeout, ...changed]);
+    signal.throwIfAborted();
+    return first === 'changed' ? 'changed' : 'ended';
   } finally {
-    timer.abort();
+    over.abort();
   }
-  signal.throwIfAborted();
 }
 
 const RUN: Readonly<

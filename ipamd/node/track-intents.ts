@@ -2,7 +2,10 @@ import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { NodeDeps } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
 
-/** Notes since when intents and attaching ENIs exist, and forgets removed ones. */
+/** No description is older than this. */
+const MAX_DESCRIPTION_AGE_MS = 60_000;
+
+/** Notes since when intents and attaching ENIs exist, and forgets removed ones, and addresses that were removed long ago. */
 export function trackIntents(
   { clock }: Pick<NodeDeps, 'clock'>,
   memory: NodeMemory,
@@ -14,6 +17,8 @@ export function trackIntents(
   syncSince(memory.intentSinceMs, intents, nowMs);
   syncSince(memory.attachingSinceMs, attaching, nowMs);
   for (const id of memory.unclearMs.keys()) if (!intents.has(id)) memory.unclearMs.delete(id);
+  for (const [ip, atMs] of memory.removedIpsMs)
+    if (nowMs - atMs > MAX_DESCRIPTION_AGE_MS) memory.removedIpsMs.delete(ip);
   for (const [id, call] of memory.calls) {
     // A running call may still change the cloud: the rebuild of a restored object waits for it.
     if (intents.has(id) || call.outcome === undefined) continue;

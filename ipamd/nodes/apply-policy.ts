@@ -1,4 +1,5 @@
 import type { Instance } from '../../cloud/cloud.ts';
+import type { EniLimits } from '../../cloud/eni-limits.ts';
 import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
 import { readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
@@ -20,7 +21,7 @@ export async function applyPolicy(
   kube: KubeClient,
   cached: CachedConfig,
   policyOf: (config: NodeEniConfig, applied: AppliedPolicy) => Policy,
-  instance: Instance,
+  { instance, limits }: { readonly instance: Instance; readonly limits: EniLimits },
   signal: AbortSignal,
 ): Promise<{ readonly warm?: string }> {
   let warm: string | undefined;
@@ -34,10 +35,10 @@ export async function applyPolicy(
     if (config === undefined || (instanceId !== undefined && instanceId !== instance.instanceId)) return undefined;
     const applied = readApplied(current.metadata.annotations);
     const policy = policyOf(config, applied);
-    if (isIdentityInForce(config.status, instance) && isPolicyInForce(config.spec ?? {}, applied, policy))
+    if (isIdentityInForce(config.status, instance, limits) && isPolicyInForce(config.spec ?? {}, applied, policy))
       return undefined;
     if (applied.routeWarm !== policy.applied.routeWarm) warm = policy.applied.routeWarm ?? '';
-    return withPolicy(current, policy, instance);
+    return withPolicy(current, policy, instance, limits);
   };
   if (change(cached.object) === undefined) return {};
   await updateGuarded(kube, NODE_ENI_CONFIGS, { name: cached.name }, change, { current: cached.object, signal });

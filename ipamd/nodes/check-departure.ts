@@ -2,6 +2,7 @@ import { isCloudError } from '../../cloud/cloud-error.ts';
 import { ALLOW_RELEASE_ANNOTATION, RELEASE_BEGUN_ANNOTATION } from '../../crd/names.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import type { ReleaseBrake } from '../../kube/release-brake.ts';
 import { NODES } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -9,7 +10,6 @@ import type { NecEntry } from '../node/nec-entry.ts';
 import type { InstanceCache } from './instance-cache.ts';
 import { NODE_ENI_CONFIGS } from './node-eni-configs.ts';
 import type { KnownNodeFacts } from './node-facts.ts';
-import type { ReleaseBrake } from './release-brake.ts';
 import { withAnnotation } from './render-config.ts';
 import type { DepartureEvidence } from './weigh-departure.ts';
 

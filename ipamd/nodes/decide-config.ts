@@ -3,7 +3,7 @@ import type { Presence } from './decide-presence.ts';
 /** What exists under one node name. */
 export type ConfigFacts = {
   /** Undefined: there is no Node of this name. */
-  readonly node: { readonly isInstance: boolean; readonly isDisabled: boolean } | undefined;
+  readonly node: KnownNode | undefined;
   /** Of the Node; undefined when unknown. */
   readonly instanceId: string | undefined;
   readonly presence: Presence;
@@ -13,6 +13,14 @@ export type ConfigFacts = {
   readonly rival?: string | undefined;
   /** Undefined: there is no NodeENIConfig of this name. */
   readonly config: KnownConfig | undefined;
+};
+
+/** What is known of a Node. */
+type KnownNode = {
+  readonly isInstance: boolean;
+  readonly isDisabled: boolean;
+  /** False: its Pods have a podCIDR, and no subnet is configured from which it could have ENIs. Default: true. */
+  readonly hasSubnets?: boolean;
 };
 
 /** What is known of a NodeENIConfig. */
@@ -40,7 +48,7 @@ export function decideConfig(facts: ConfigFacts): ConfigStep {
 }
 
 function decideNew({ node, instanceId, presence, hasLimits, rival }: ConfigFacts): ConfigStep {
-  if (node === undefined || !node.isInstance || node.isDisabled) return { kind: 'none' };
+  if (node === undefined || !node.isInstance || node.isDisabled || node.hasSubnets === false) return { kind: 'none' };
   if (instanceId === undefined) return { kind: 'wait', why: 'InstanceUnknown' };
   if (rival !== undefined) return { kind: 'wait', why: 'InstanceTaken' };
   if (presence === 'gone') return { kind: 'wait', why: 'InstanceUnknown' };

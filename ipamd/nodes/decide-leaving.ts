@@ -13,6 +13,8 @@ export type LeavingFacts = {
   readonly absentForMs: number;
   /** The deletion of the NodeENIConfig was requested. */
   readonly isConfigLeaving: boolean;
+  /** The Node is there to stay: a NodeENIConfig that is deleted is made anew. Default: true for a Node that exists. */
+  readonly isNodeStaying?: boolean;
   /** The Node annotation disable-node-eni is true. */
   readonly isDisabled: boolean;
   /** That the node is gone is not shown well enough: nothing is released because of it. Default: false. */
@@ -25,7 +27,8 @@ export type LeavingFacts = {
  * Decides how far a node's ENIs are torn down. By force only when nothing can be in use: the instance is deleted or
  * stopped, or the Node has been missing for longer than the grace and none of its Pods is left. A kubelet that reports
  * is more reliable than the cloud, which lists nothing to a key without rights: such a node stays, and is torn down
- * when its kubelet stops reporting.
+ * when its kubelet stops reporting. A deleted NodeENIConfig of a Node that stays drains nothing: the object alone is
+ * made anew.
  */
 export function decideLeaving(facts: LeavingFacts, nodeGraceMs: number): Leaving {
   const isInstanceOver = facts.presence === 'gone' || facts.presence === 'stopped';
@@ -35,5 +38,7 @@ export function decideLeaving(facts: LeavingFacts, nodeGraceMs: number): Leaving
     const isOver = facts.absentForMs >= nodeGraceMs && facts.hasLivePods === false;
     return isOver ? 'force' : 'drain';
   }
-  return facts.isConfigLeaving || facts.isDisabled ? 'drain' : 'no';
+  if (facts.isDisabled) return 'drain';
+  const isNodeStaying = facts.isNodeStaying ?? !facts.isNodeAbsent;
+  return facts.isConfigLeaving && !isNodeStaying ? 'drain' : 'no';
 }

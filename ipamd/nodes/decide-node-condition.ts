@@ -1,5 +1,5 @@
 import { ENI_IP_CONDITION } from '../../crd/names.ts';
-import type { EniIpCondition } from './node-entry.ts';
+import type { NodeCondition } from './node-entry.ts';
 
 /** The body of a strategic patch of `nodes/status`; conditions merge by type, so others stay. */
 type NodeConditionPatch = {
@@ -13,9 +13,14 @@ const NOT_SERVING = {
   message: 'the agent does not serve addresses of ENIs; see the NodeENIConfig of the node',
 } as const;
 
+/** The patch that removes the condition ENIIPUnavailable. */
+export const CONDITION_REMOVAL: NodeConditionPatch = {
+  status: { conditions: [{ type: ENI_IP_CONDITION, $patch: 'delete' }] },
+};
+
 /** Decides the condition ENIIPUnavailable of a VPC-CNI node. Undefined: it is up to date. */
 export function decideNodeCondition(
-  current: EniIpCondition | undefined,
+  current: NodeCondition | undefined,
   isServing: boolean,
   nowText: string,
 ): NodeConditionPatch | undefined {

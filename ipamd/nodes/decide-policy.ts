@@ -157,9 +157,9 @@ export function readDesiredPodNum(annotations: Readonly<Record<string, string>>)
  * `auto` allows them on nodes of a hybrid cluster, which have another network for other Pods.
  */
 export function isStaticNode(
-  { staticIpLabel, hasPodCidr }: Pick<NodeEntry, 'staticIpLabel' | 'hasPodCidr'>,
+  { staticIpLabel, podCidrs }: Pick<NodeEntry, 'staticIpLabel' | 'podCidrs'>,
   flag: 'auto' | 'true' | 'false',
 ): boolean {
   if (staticIpLabel === 'true' || staticIpLabel === 'false') return staticIpLabel === 'true';
-  return flag === 'auto' ? hasPodCidr === true : flag === 'true';
+  return flag === 'auto' ? podCidrs.length > 0 : flag === 'true';
 }

@@ -1,8 +1,8 @@
 import type { CallContext, Cloud, Instance } from '../../cloud/cloud.ts';
+import { instanceIdOf } from '../../cloud/provider-id.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { type InstanceRecord, type Presence, presenceOf, recordDescription } from './decide-presence.ts';
-import { instanceIdOf } from './provider-id.ts';
 
 /** Cache of the instances behind the nodes. */
 export type InstanceCache = {
@@ -22,7 +22,7 @@ export type InstanceCache = {
 
 /** Dependencies of the instance cache. */
 type InstanceCacheDeps = {
-  readonly cloud: Pick<Cloud, 'instances'>;
+  readonly cloud: { readonly instances: Pick<Cloud['instances'], 'describe' | 'eniLimits'> };
   readonly clock: Clock;
   readonly log: Logger;
   /** How long an instance is STOPPED until its ENIs may be detached. */

@@ -1,8 +1,8 @@
+import { instanceIdOf } from '../../cloud/provider-id.ts';
 import { NODE_INSTANCE_LABEL } from '../../crd/names.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import type { NodeEntry } from './node-entry.ts';
-import { instanceIdOf } from './provider-id.ts';
 
 /** What ipamd caches of a Machine of `node.tke.cloud.tencent.com`: its instance, and the possible names of its node. */
 export type MachineEntry = { readonly instanceId: string; readonly nodeNames: readonly string[] };

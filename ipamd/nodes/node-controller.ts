@@ -1,6 +1,7 @@
 import type { Instance } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { EniLimits } from '../../cloud/eni-limits.ts';
+import { PROVIDER_ID_FORMS } from '../../cloud/provider-id.ts';
 import {
   API_VERSION,
   DIRECT_ENI_RESOURCE,
@@ -14,12 +15,14 @@ import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
+import type { ReleaseBrake } from '../../kube/release-brake.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { findDirectLimit, isDirectServed } from '../direct/find-direct-limit.ts';
 import type { NodeProblem } from '../nec/node-view.ts';
 import type { NecEntry } from '../node/nec-entry.ts';
 import type { NodeEvents } from '../node/node-deps.ts';
+import type { AddressLookup } from './address-lookup.ts';
 import { applyPolicy } from './apply-policy.ts';
 import { checkDeparture, type DepartureResult } from './check-departure.ts';
 import { continueGroupSync } from './continue-group-sync.ts';
@@ -30,8 +33,8 @@ import { NODE_ENI_CONFIGS } from './node-eni-configs.ts';
 import type { NodeEntry } from './node-entry.ts';
 import { annotationNotes, type KnownNodeFacts } from './node-facts.ts';
 import type { NodeSettingsFlags } from './node-flags.ts';
-import type { ReleaseBrake } from './release-brake.ts';
 import { newConfig } from './render-config.ts';
+import type { Renewals } from './renewals.ts';
 import { ensureServingMarks } from './serving-marks.ts';
 
 /** Callbacks for what the node controller does; the metrics use them. */
@@ -54,6 +57,8 @@ type NodeControllerDeps = {
   /** Finds another Node that has this instance. Default: there is never one. */
   readonly rivalOf?: (name: string, instanceId: string) => string | undefined;
   readonly facts: KnownNodeFacts;
+  /** Default: no instance is found by address. */
+  readonly lookup?: Pick<AddressLookup, 'lookUp' | 'forget'>;
   /** Of the process. */
   readonly brake: ReleaseBrake;
   /**
@@ -61,7 +66,11 @@ type NodeControllerDeps = {
    * Default: never.
    */
   readonly definitions?: { areSame(signal: AbortSignal): Promise<boolean>; readonly isRebuilding: boolean };
+  /** Objects that were let go although their nodes stay. Default: none. */
+  readonly renewals?: Renewals;
   readonly flags: NodeSettingsFlags;
+  /** Tells whether the cluster has a subnet for ENIs; asked with --allocate-node-cidrs only. Default: it has. */
+  readonly hasSubnets?: () => boolean;
   readonly clock: Clock;
   readonly log: Logger;
   readonly events: NodeEvents;
@@ -105,6 +114,9 @@ async function reconcileOne(context: Context, name: string, signal: AbortSignal)
   if (!nodes.isSynced) return { kind: 'again', afterMs: STARTING_MS };
   const node = nodes.get(name);
   const entry = necs.get(name);
+  // Pods without an address of an ENI must not wait for anything here, the cloud least of all.
+  if (node?.isInstance === true && isBridged(context)) await markNode(context, node, entry, signal);
+  const lookedUp = await lookUp(context, name, node, signal);
   const instanceId = facts.instanceIdOf(node);
   const ids = [instanceId, entry?.decoded?.status?.instanceID].filter((id) => id !== undefined);
   const described = await describeInstances(context, ids, signal);
@@ -114,12 +126,16 @@ async function reconcileOne(context: Context, name: string, signal: AbortSignal)
   const decided = stepOf(context, node, entry, instanceId, rival);
   const isUnproven = decided.kind === 'remove' && decided.why === 'NodeGone' && departure?.evidence !== 'enough';
   const step: ConfigStep = isUnproven ? { kind: 'none' } : decided;
-  const problems = entry === undefined ? [...described.refused, ...problemsOf(step, instanceId, node, rival)] : [];
+  const problems =
+    entry === undefined
+      ? [...lookedUp.refused, ...described.refused, ...problemsOf(step, instanceId, node, rival, lookedUp.why)]
+      : [];
   reportProblems(context, name, node, problems);
   const result = await runStep(context, step, { name, node, entry, instanceId }, signal);
   // Everything that needs no cloud is done by now: taints are removed also while the cloud does not answer.
-  if (described.error !== undefined) throw described.error;
-  if (described.refused.length > 0) return { kind: 'again', afterMs: MANUAL_REPAIR_MS };
+  const error = lookedUp.error ?? described.error;
+  if (error !== undefined) throw error;
+  if (lookedUp.refused.length + described.refused.length > 0) return { kind: 'again', afterMs: MANUAL_REPAIR_MS };
   if (departure === undefined || departure.evidence === 'none') return result;
   // The read that allowed a release may have been answered only now.
   context.enqueueSupply(name);
@@ -162,6 +178,25 @@ type Subject = {
 
 type DescribeResult = { readonly refused: readonly NodeProblem[]; readonly error?: unknown };
 
+type LookupResult = DescribeResult & { readonly why?: string };
+
+/** Looks for the instance of a Node that names none. */
+async function lookUp(
+  { facts, lookup }: Context,
+  name: string,
+  node: NodeEntry | undefined,
+  signal: AbortSignal,
+): Promise<LookupResult> {
+  if (node === undefined) lookup?.forget(name);
+  if (node === undefined || facts.instanceIdOf(node) !== undefined) return { refused: [] };
+  try {
+    const why = await lookup?.lookUp(node, signal);
+    return { refused: [], ...(why === undefined ? {} : { why }) };
+  } catch (error) {
+    return refusedOrFailed(error);
+  }
+}
+
 /** Describes instances. Separates what the cloud refuses for good from errors that are retried with a backoff. */
 async function describeInstances(
   { instances }: Context,
@@ -172,22 +207,30 @@ async function describeInstances(
     await Promise.all([...new Set(ids)].map((id) => instances.ensureDescribed(id, signal)));
     return { refused: [] };
   } catch (error) {
-    if (isCloudError(error, 'never', 'credentials'))
-      return { refused: [{ reason: 'Forbidden', message: error.message }] };
-    return { refused: [], error };
+    return refusedOrFailed(error);
   }
 }
 
+function refusedOrFailed(error: unknown): DescribeResult {
+  if (isCloudError(error, 'never', 'credentials'))
+    return { refused: [{ reason: 'Forbidden', message: error.message }] };
+  return { refused: [], error };
+}
+
 function stepOf(
-  { instances, facts }: Context,
+  context: Context,
   node: NodeEntry | undefined,
   entry: NecEntry | undefined,
   instanceId: string | undefined,
   rival: string | undefined,
 ): ConfigStep {
-  const isDisabled = node?.annotations[NODE_ANNOTATION.disableEni] === 'true';
+  const { instances, facts, renewals, flags } = context;
+  // What an object that was let go had is still on the instance: the next object drains it.
+  const isHeld = entry === undefined && node !== undefined && renewals?.isAwaited(node.name) === true;
+  const hasSubnets = !flags.allocateNodeCidrs || node?.subnetsLabel !== undefined || context.hasSubnets?.() !== false;
+  const isDisabled = node?.annotations[NODE_ANNOTATION.disableEni] === 'true' && !isHeld;
   return decideConfig({
-    node: node === undefined ? undefined : { isInstance: node.isInstance, isDisabled },
+    node: node === undefined ? undefined : { isInstance: node.isInstance, isDisabled, hasSubnets },
     instanceId,
     presence: instances.presence(instanceId),
     rival,
@@ -208,6 +251,7 @@ function problemsOf(
   instanceId: string | undefined,
   node: NodeEntry | undefined,
   rival: string | undefined,
+  why: string | undefined,
 ): readonly NodeProblem[] {
   const notes = annotationNotes(node).map((message): NodeProblem => ({ reason: 'AnnotationInvalid', message }));
   if (step.kind !== 'wait' || step.why === 'NotDescribed') return notes;
@@ -215,16 +259,16 @@ function problemsOf(
     const message = `instance ${instanceId} is Node ${rival}; it gets no ENI. Delete the Node that does not exist any more, or correct its spec.providerID`;
     return [...notes, { reason: 'InstanceTaken', message }];
   }
-  return [...notes, { reason: 'InstanceUnknown', message: `${whyUnknown(node, instanceId)}; it gets no ENI` }];
+  return [...notes, { reason: 'InstanceUnknown', message: `${whyUnknown(node, instanceId, why)}; it gets no ENI` }];
 }
 
-function whyUnknown(node: NodeEntry | undefined, instanceId: string | undefined): string {
+function whyUnknown(node: NodeEntry | undefined, instanceId: string | undefined, why: string | undefined): string {
   if (instanceId !== undefined) return `the cloud has no instance ${instanceId} in this account and region`;
   const others = `the label ${NODE_INSTANCE_LABEL} nor a Machine names its instance`;
   const foreign = node?.foreignProviderId;
-  if (foreign === undefined) return `neither spec.providerID, ${others}`;
+  if (foreign === undefined) return `neither spec.providerID, ${others}${why === undefined ? '' : `, and ${why}`}`;
   const shown = JSON.stringify(foreign.slice(0, SHOWN_CHARS));
-  return `spec.providerID ${shown} is none of this cloud (qcloud:///ZONE/ins-…), and neither ${others}`;
+  return `spec.providerID ${shown} names no instance of this cloud (${PROVIDER_ID_FORMS}), and neither ${others}`;
 }
 
 const SHOWN_CHARS = 80;
@@ -276,17 +320,15 @@ async function createConfig(context: Context, { name, node, instanceId }: Subjec
   const direct = directOf(context, node, instance, limits);
   const isStatic = isStaticNode(node, flags.enableStaticIp);
   const policy = decidePolicy({ limits, direct, isStatic, settings: {}, desiredPodNum, spec: {}, applied: {} });
+  const lastEpoch = context.renewals?.epochOf(name) ?? (context.definitions?.isRebuilding === true ? 0 : undefined);
   try {
-    await kube.create(
-      NODE_ENI_CONFIGS,
-      newConfig(name, instance, policy, flags, context.definitions?.isRebuilding === true),
-      signal,
-    );
+    await kube.create(NODE_ENI_CONFIGS, newConfig(name, instance, limits, policy, flags, lastEpoch), signal);
   } catch (error) {
     // The watch is behind: its event enqueues the node again.
     if (isKubeError(error, 'ALREADY_EXISTS')) return;
     throw error;
   }
+  context.renewals?.noteCreated(name);
   log.info('a node joined', { node: name, instanceId, instanceType: instance.instanceType, zone: instance.zone });
   observe.onConfig?.({ node: name, kind: 'created' });
 }
@@ -315,7 +357,7 @@ async function updateConfig(context: Context, subject: Subject, signal: AbortSig
   const { name, node, entry, instanceId } = subject;
   const config = entry?.decoded;
   if (node === undefined || entry === undefined) return { kind: 'done' };
-  await markNode(context, node, entry, signal);
+  if (!isBridged(context)) await markNode(context, node, entry, signal);
   // An unreadable object is not written: a person has to repair it.
   if (config === undefined || instanceId === undefined) return { kind: 'done' };
   const { instance, limits } = context.instances.find(instanceId) ?? {};
@@ -330,7 +372,13 @@ async function updateConfig(context: Context, subject: Subject, signal: AbortSig
         spec: current.spec ?? {},
         applied,
       });
-    const change = await applyPolicy(context.kube, { name, object: entry.object, config }, policyOf, instance, signal);
+    const change = await applyPolicy(
+      context.kube,
+      { name, object: entry.object, config },
+      policyOf,
+      { instance, limits },
+      signal,
+    );
     if (change.warm !== undefined) reportWarmTarget(context, node, change.warm);
   }
   await continueGroupSync(context, { name, node, entry, config }, signal);
@@ -359,13 +407,24 @@ function reportWarmTarget({ events }: Context, node: NodeEntry, warm: string): v
   });
 }
 
-async function markNode(context: Context, node: NodeEntry, entry: NecEntry, signal: AbortSignal): Promise<void> {
+/** Tells whether Pods that name no network need no address of an ENI. */
+function isBridged({ flags }: Context): boolean {
+  return flags.defaultNetwork === 'tke-bridge';
+}
+
+async function markNode(
+  context: Context,
+  node: NodeEntry,
+  entry: NecEntry | undefined,
+  signal: AbortSignal,
+): Promise<void> {
   const { kube, flags, clock, observe, log } = context;
-  const { readyResources = [], maxDirectENI = 0 } = entry.decoded?.spec ?? {};
+  const { readyResources = [], maxDirectENI = 0 } = entry?.decoded?.spec ?? {};
   const isServing = readyResources.includes(ENI_IP_RESOURCE);
   const marks = {
     isServing,
     direct: { isServed: maxDirectENI > 0, isServing: readyResources.includes(DIRECT_ENI_RESOURCE) },
+    isBridged: isBridged(context),
     putsTaintOn: flags.enableNodeTaint,
     writesCondition: flags.enableNodeCondition,
     nowText: new Date(clock.nowMs()).toISOString(),

@@ -1,3 +1,5 @@
+import { isIPv4 } from 'node:net';
+import { instanceIdOf } from '../../cloud/provider-id.ts';
 import {
   ENI_IP_CONDITION,
   NODE_ANNOTATION,
@@ -8,7 +10,6 @@ import {
 } from '../../crd/names.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
-import { instanceIdOf } from './provider-id.ts';
 
 /** What ipamd caches of a Node. A cluster has thousands, and most of each object is images and conditions. */
 export type NodeEntry = {
@@ -31,7 +32,11 @@ export type NodeEntry = {
   /** All taints as they are: a patch of one must leave the others unchanged. */
   readonly taints: readonly NodeTaint[];
   /** The condition that it has no addresses, if it exists. */
-  readonly eniIpCondition?: EniIpCondition;
+  readonly eniIpCondition?: NodeCondition;
+  /** Its first IPv4 address of type InternalIP: that of its primary ENI. */
+  readonly internalIp?: string;
+  /** The condition NetworkUnavailable, if it exists. */
+  readonly networkCondition?: NodeCondition;
   /** Annotations that ipamd reads, by their full names. */
   readonly annotations: Readonly<Record<string, string>>;
   /** Value of the label that names the subnets of its ENIs. */
@@ -40,15 +45,18 @@ export type NodeEntry = {
   readonly directEniLabel?: string;
   /** Value of the label that selects whether its Pods may have static addresses. */
   readonly staticIpLabel?: string;
-  /** It has a network for Pods without an address of the VPC: the cluster is a hybrid one. */
-  readonly hasPodCidr?: true;
+  /** `spec.podCIDRs` as the object has them: networks of Pods without an address of the VPC. Most nodes have none. */
+  readonly podCidrs: readonly string[];
 };
+
+/** Type of the Node's condition about routes to its Pods, of the route controllers of cloud providers. */
+const NETWORK_CONDITION = 'NetworkUnavailable';
 
 /** A taint as the object contains it. */
 export type NodeTaint = { readonly key: string; readonly effect: string; readonly value?: string };
 
-/** Fields of a Node's condition ENIIPUnavailable. */
-export type EniIpCondition = { readonly status: string; readonly reason: string; readonly lastTransitionTime?: string };
+/** Fields of a condition of a Node. */
+export type NodeCondition = { readonly status: string; readonly reason: string; readonly lastTransitionTime?: string };
 
 const FOLLOWED: readonly string[] = Object.values(NODE_ANNOTATION);
 const NONE: readonly never[] = Object.freeze([]);
@@ -67,6 +75,8 @@ export function decodeNode(object: KubeObject): NodeEntry {
   const instanceId = ownId ?? instanceIdOf(labels[NODE_INSTANCE_LABEL]);
   const isForeign = ownId === undefined && typeof providerID === 'string' && providerID !== '';
   const condition = conditions.find((one) => one['type'] === ENI_IP_CONDITION);
+  const network = conditions.find((one) => one['type'] === NETWORK_CONDITION);
+  const internalIp = internalIpOf(status['addresses']);
   const subnetsLabel = labels[NODE_SUBNETS_LABEL];
   const directEniLabel = labels[NODE_DIRECT_ENI_LABEL];
   const staticIpLabel = labels[NODE_STATIC_IP_LABEL];
@@ -83,16 +93,24 @@ export function decodeNode(object: KubeObject): NodeEntry {
     addresses: textsOf(recordsOf(status['addresses']).map((one) => one['address'])),
     taints: taintsOf(spec['taints']),
     ...(condition === undefined ? {} : { eniIpCondition: conditionOf(condition) }),
+    ...(internalIp === undefined ? {} : { internalIp }),
+    ...(network === undefined ? {} : { networkCondition: conditionOf(network) }),
     annotations: followedOf(annotations),
     ...(subnetsLabel === undefined ? {} : { subnetsLabel }),
     ...(directEniLabel === undefined ? {} : { directEniLabel }),
     ...(staticIpLabel === undefined ? {} : { staticIpLabel }),
-    ...(hasPodCidr(spec) ? { hasPodCidr: true } : {}),
+    podCidrs: podCidrsOf(spec),
   };
 }
 
-function hasPodCidr({ podCIDR, podCIDRs }: Readonly<Record<string, unknown>>): boolean {
-  return [podCIDR, ...(Array.isArray(podCIDRs) ? podCIDRs : [])].some((one) => typeof one === 'string' && one !== '');
+function podCidrsOf({ podCIDR, podCIDRs }: Readonly<Record<string, unknown>>): readonly string[] {
+  const all = textsOf([podCIDR, ...(Array.isArray(podCIDRs) ? podCIDRs : [])]).filter((one) => one !== '');
+  return all.length === 0 ? NONE : [...new Set(all)];
+}
+
+function internalIpOf(addresses: unknown): string | undefined {
+  const found = recordsOf(addresses).find(({ type, address }) => type === 'InternalIP' && isIPv4(String(address)));
+  return found === undefined ? undefined : String(found['address']);
 }
 
 /** Tells whether two entries lead to the same decisions: most changes of a Node are heartbeats. */
@@ -107,7 +125,7 @@ function taintsOf(value: unknown): readonly NodeTaint[] {
   return Array.isArray(value) && value.length > 0 ? (recordsOf(value) as readonly NodeTaint[]) : NONE;
 }
 
-function conditionOf(condition: Readonly<Record<string, unknown>>): EniIpCondition {
+function conditionOf(condition: Readonly<Record<string, unknown>>): NodeCondition {
   const since = condition['lastTransitionTime'];
   return {
     status: String(condition['status']),

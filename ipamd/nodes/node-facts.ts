@@ -1,8 +1,9 @@
-import { type CheckedEni, refusalsOfEni } from '../../crd/eni-refusals.ts';
+import { type CheckedEni, gatewaysOf, refusalsOfEni } from '../../crd/eni-refusals.ts';
 import { ALLOW_RELEASE_ANNOTATION, NODE_ANNOTATION, RELEASE_BEGUN_ANNOTATION } from '../../crd/names.ts';
 import { annotationsOf, type NodeEniConfig } from '../../crd/node-eni-config.ts';
 import { type ReadNodeSettings, readNodeSettings } from '../../crd/node-eni-config-annotations.ts';
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { nodeLimitsOf } from '../../crd/node-limits.ts';
 import { nodeUsageOf } from '../../crd/node-usage.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -16,6 +17,7 @@ import { PODS_BY_NODE, type PodFacts, podKeyOf } from '../records/pod-facts.ts';
 import type { Choices } from '../subnets/decide-choices.ts';
 import { readSubnetLabel } from '../subnets/decide-subnet-config.ts';
 import type { Subnets } from '../subnets/open-subnets.ts';
+import type { AddressLookup } from './address-lookup.ts';
 import { decideInstance, type InstanceDecision } from './decide-instance.ts';
 import { decideLeaving } from './decide-leaving.ts';
 import { readDesiredPodNum } from './decide-policy.ts';
@@ -25,6 +27,7 @@ import type { InstanceCache } from './instance-cache.ts';
 import { findInstanceId, type MachineView } from './machine-entry.ts';
 import type { NodeEntry } from './node-entry.ts';
 import type { NodeSettingsFlags } from './node-flags.ts';
+import { isStaying } from './renewals.ts';
 import { type DepartureEvidence, weighDeparture } from './weigh-departure.ts';
 
 /** Dependencies of the facts about nodes. */
@@ -35,6 +38,8 @@ export type NodeFactsDeps = {
   /** With {@link PODS_BY_NODE} as an index. */
   readonly pods: Pick<Informer<PodFacts>, 'byIndex' | 'isSynced'>;
   readonly instances: InstanceCache;
+  /** Default: no instance is found by address. */
+  readonly lookup?: Pick<AddressLookup, 'find'>;
   readonly subnets: Subnets;
   readonly clock: Clock;
   readonly flags: NodeSettingsFlags;
@@ -123,7 +128,8 @@ class CachedNodeFacts implements KnownNodeFacts {
   }
 
   instanceIdOf(node: NodeEntry | undefined): string | undefined {
-    return node === undefined ? undefined : findInstanceId(node, this.#deps.machines);
+    if (node === undefined) return undefined;
+    return findInstanceId(node, this.#deps.machines) ?? this.#deps.lookup?.find(node);
   }
 
   instanceOf(node: NodeEntry | undefined, config: NodeEniConfig): InstanceDecision {
@@ -221,18 +227,23 @@ class CachedNodeFacts implements KnownNodeFacts {
     const location = { zone: instance?.zone ?? '', vpcId: instance?.vpcId ?? '' };
     const pods = this.#podsByIp(name);
     const choices = subnets.choicesOf({ ofConfig: spec?.subnetIDs, ofLabel: label.subnetIds, ...location });
-    const maxDirectENI = Math.min(spec?.maxDirectENI ?? 0, settings.directMaxAttach ?? Number.MAX_SAFE_INTEGER);
+    const { routeEnis: maxRouteENI, ipsPerEni: maxIPPerENI, directEnis: maxDirectENI } = nodeLimitsOf(spec, settings);
     const directWarm = settings.directWarm?.min ?? spec?.directENIMinWarmTarget ?? flags.eniMinWarmTarget;
     const warm = settings.routeWarm?.min ?? spec?.routeENIIPMinWarmTarget ?? flags.ipMinWarmTarget;
     const notes = [
       ...faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`),
       ...annotationNotes(node),
     ];
+    const leaving = this.#leavingOf(name, config, object, instanceId);
     return {
-      leaving: this.#leavingOf(name, config, object, instanceId),
+      leaving,
+      ...(object.metadata.deletionTimestamp !== undefined && leaving === 'no' && instance?.isRunning === true
+        ? { isRenewed: true }
+        : {}),
+      podNames: new Map([...pods].map(([ip, pod]) => [ip, podKeyOf(pod)])),
       instance,
-      maxRouteENI: minOf(spec?.maxRouteENI, settings.routeMaxAttach),
-      maxIPPerENI: minOf(spec?.maxIPPerENI, settings.maxIpPerEni),
+      maxRouteENI,
+      maxIPPerENI,
       floor: spec?.desiredRouteENIPodNum ?? 0,
       initialDemand: warm,
       warmTarget: warm,
@@ -298,6 +309,7 @@ class CachedNodeFacts implements KnownNodeFacts {
         isNodeReady: node?.isReady === true && !isReplaced,
         absentForMs: this.absentForMs(name, config),
         isConfigLeaving: config.metadata.deletionTimestamp !== undefined,
+        isNodeStaying: node !== undefined && !isReplaced && isStaying(node),
         isDisabled: node?.annotations[NODE_ANNOTATION.disableEni] === 'true',
         isReleaseHeld: evidence !== 'none' && evidence !== 'enough',
         hasLivePods: this.#hasLivePods(name, isReplaced ? config : undefined),
@@ -397,9 +409,11 @@ function offersInUse({ spec, status }: NodeEniConfig, pods: ReadonlyMap<string, 
 
 /** Names what of the status the agent refuses: the cloud gives no such ENI, the status was edited. */
 function refusedParts({ status }: NodeEniConfig, privateIps: readonly string[]): string {
-  const own = { addresses: new Set(privateIps), macs: new Set<string>() };
-  const refused = (status?.eniInfos ?? []).flatMap((eni) => {
-    const { whole, addresses } = refusalsOfEni(checkedEni(eni), own);
+  const enis = (status?.eniInfos ?? []).map((eni) => ({ eni, checked: checkedEni(eni) }));
+  const gateways = enis.flatMap(({ checked }) => gatewaysOf(checked.families));
+  const own = { addresses: new Set(privateIps), macs: new Map<string, string>(), peers: new Map(gateways) };
+  const refused = enis.flatMap(({ eni, checked }) => {
+    const { whole, addresses } = refusalsOfEni(checked, own);
     const ofAddresses = [...addresses].map(([ip, why]) => `${ip} of ${eni.eniID} is ${why}`);
     return whole === undefined ? ofAddresses : [`${eni.eniID}: ${whole}`, ...ofAddresses];
   });
@@ -444,8 +458,4 @@ function problem(reason: IpamdEventReason, message: string): readonly NodeProble
 
 function unknown(reason: IpamdEventReason, message: string, afterMs: number): NodeFactsAnswer {
   return { kind: 'unknown', problem: { reason, message }, afterMs };
-}
-
-function minOf(first: number | undefined, second: number | undefined): number | undefined {
-  return first === undefined || second === undefined ? (first ?? second) : Math.min(first, second);
 }

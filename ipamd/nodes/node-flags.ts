@@ -16,4 +16,6 @@ export type NodeSettingsFlags = Pick<
   | 'enableNodeTaint'
   | 'nodeReleaseGraceMs'
   | 'nodeReleasePercent'
+  | 'allocateNodeCidrs'
+  | 'defaultNetwork'
 >;

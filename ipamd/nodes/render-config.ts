@@ -1,10 +1,13 @@
 import type { Instance } from '../../cloud/cloud.ts';
+import type { EniLimits } from '../../cloud/eni-limits.ts';
 import { API_VERSION, APPLIED_POLICY_ANNOTATION, CLOUD_FINALIZER, NODE_ANNOTATION } from '../../crd/names.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
+import { MAX_GROWTH } from '../../crd/value.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import { findMaxEips } from '../eip/find-max-eips.ts';
+import type { INSTANCE_FIELDS } from '../nec/undo-edit.ts';
 import { type Policy, renderApplied } from './decide-policy.ts';
 
 /** Warm targets of a new node. */
@@ -22,8 +25,9 @@ type NewNodeTargets = {
 export const GROUP_SYNC_MARK = NODE_ANNOTATION.syncSecurityGroups;
 
 /**
- * Builds the NodeENIConfig of a joining node. `isLost`: an earlier object of the node was lost. Then the object says that
- * a state was seen that it does not have, so that its status is rebuilt from the cloud before anything is decided.
+ * Builds the NodeENIConfig of a joining node. `lastEpoch` is the supply epoch of an earlier object of the node that was
+ * lost or let go; 0 when it is unknown. Then the object says that a state was seen that it does not have, so that its
+ * status is rebuilt from the cloud, with a higher epoch, before anything is decided.
  *
  * It has no owner reference to its Node. The garbage collector goes by uid: when a kubelet registers its node anew
  * while its Pods run on, the collector would delete this object although the node exists, and the ENIs would be
@@ -33,9 +37,10 @@ export const GROUP_SYNC_MARK = NODE_ANNOTATION.syncSecurityGroups;
 export function newConfig(
   name: string,
   instance: Instance,
+  limits: EniLimits,
   policy: Policy,
   targets: NewNodeTargets,
-  isLost = false,
+  lastEpoch?: number,
 ): KubeObject {
   const spec: NodeEniConfigSpec = {
     ...definedOf(policy.fields),
@@ -43,7 +48,7 @@ export function newConfig(
     routeENIIPMaxWarmTarget: targets.ipMaxWarmTarget,
     directENIMinWarmTarget: targets.eniMinWarmTarget,
     directENIMaxWarmTarget: targets.eniMaxWarmTarget,
-    ...(isLost ? { observedSupplyEpoch: 1 } : {}),
+    ...(lastEpoch === undefined ? {} : { observedSupplyEpoch: Math.min(lastEpoch + 1, MAX_GROWTH) }),
   };
   return {
     apiVersion: API_VERSION,
@@ -54,36 +59,45 @@ export function newConfig(
       annotations: { [APPLIED_POLICY_ANNOTATION]: renderApplied(policy.applied) },
     },
     spec,
-    status: identityOf(instance),
+    status: identityOf(instance, limits),
   };
 }
 
+type Identity = Pick<NodeEniConfigStatus, 'instanceID' | (typeof INSTANCE_FIELDS)[number]>;
+
 /** Builds the part of the status that names the instance, and the fields that depend on the instance alone. */
-function identityOf(instance: Instance): NodeEniConfigStatus {
+function identityOf(instance: Instance, { secondaryEnis, extensionEnis }: EniLimits): Identity {
   return {
     instanceID: instance.instanceId,
     ...(instance.instanceType === '' ? {} : { instanceType: instance.instanceType }),
     zone: instance.zone,
     vpcID: instance.vpcId,
+    instanceENIs: secondaryEnis,
+    ...(extensionEnis > 0 ? { extensionENIs: extensionEnis } : {}),
     ...(instance.cores > 0 ? { maxEIPs: findMaxEips(instance.cores) } : {}),
   };
 }
 
 /** Returns the object with the policy and the instance in it; everything else is unchanged. */
-export function withPolicy(object: KubeObject, policy: Policy, instance: Instance): KubeObject {
+export function withPolicy(object: KubeObject, policy: Policy, instance: Instance, limits: EniLimits): KubeObject {
   const spec = { ...recordOf(object['spec']), ...definedOf(policy.fields) };
   const absent = Object.entries(policy.fields).flatMap(([key, value]) => (value === undefined ? [key] : []));
   const fields = Object.fromEntries(Object.entries(spec).filter(([key]) => !absent.includes(key)));
-  const status = { ...recordOf(object['status']), ...identityOf(instance) };
+  const { extensionENIs: _former, ...before } = recordOf(object['status']);
+  const status = { ...before, ...identityOf(instance, limits) };
   const marked = withAnnotation(object, APPLIED_POLICY_ANNOTATION, renderApplied(policy.applied));
   return { ...marked, spec: fields, status };
 }
 
 /** Tells whether a status names the instance as it is now. */
-export function isIdentityInForce(status: NodeEniConfigStatus | undefined, instance: Instance): boolean {
-  const identity = Object.entries(identityOf(instance));
+export function isIdentityInForce(
+  status: NodeEniConfigStatus | undefined,
+  instance: Instance,
+  limits: EniLimits,
+): boolean {
+  const identity: Readonly<Record<string, unknown>> = { extensionENIs: undefined, ...identityOf(instance, limits) };
   const current: Readonly<Record<string, unknown>> = status ?? {};
-  return identity.every(([key, value]) => current[key] === value);
+  return Object.entries(identity).every(([key, value]) => current[key] === value);
 }
 
 /** Returns the object with one annotation set, or removed where `value` is undefined. */

@@ -2,7 +2,7 @@ import { DIRECT_ENI_TAINT, ENI_IP_TAINT } from '../../crd/names.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { NODES } from '../../kube/resource-types.ts';
-import { decideNodeCondition } from './decide-node-condition.ts';
+import { CONDITION_REMOVAL, decideNodeCondition } from './decide-node-condition.ts';
 import { decideTaints, taintPatch } from './decide-taint.ts';
 import { decodeNode, type NodeEntry, type NodeTaint } from './node-entry.ts';
 
@@ -12,6 +12,11 @@ type RequiredMarks = {
   readonly isServing: boolean;
   /** Whether the node is to serve exclusive ENIs, and whether its agent serves them. Default: it is not to. */
   readonly direct?: { readonly isServed: boolean; readonly isServing: boolean };
+  /**
+   * Pods that name no network are on the node's bridge: no mark may keep them off, whoever made it. The extended
+   * resource alone keeps off those that need an ENI. Default: false.
+   */
+  readonly isBridged?: boolean;
   /** --enable-node-taint */
   readonly putsTaintOn: boolean;
   /** --enable-node-condition */
@@ -34,17 +39,22 @@ export async function ensureServingMarks(
   required: RequiredMarks,
   signal: AbortSignal,
 ): Promise<'put-on' | 'taken-off' | 'unchanged'> {
-  const { direct } = required;
-  const done = await ensureTaint(kube, node, { ...required, taint: ENI_IP_TAINT }, signal);
+  const { direct, isBridged = false, putsTaintOn } = required;
+  const isShared = isBridged || required.isServing;
+  const done = await ensureTaint(kube, node, { isServing: isShared, putsTaintOn, taint: ENI_IP_TAINT }, signal);
   // On a node that serves no exclusive ENIs the taint would keep every Pod off for ever.
-  const isServing = direct?.isServed !== true || direct.isServing;
-  await ensureTaint(kube, node, { ...required, isServing, taint: DIRECT_ENI_TAINT }, signal);
-  const patch = required.writesCondition
-    ? decideNodeCondition(node.eniIpCondition, required.isServing, required.nowText)
-    : undefined;
+  const isServing = isBridged || direct?.isServed !== true || direct.isServing;
+  await ensureTaint(kube, node, { isServing, putsTaintOn, taint: DIRECT_ENI_TAINT }, signal);
+  const patch = conditionPatch(node, required);
   if (patch !== undefined)
     await kube.patch(NODES, { name: node.name }, { kind: 'strategic', body: patch, subresource: 'status' }, signal);
   return done;
+}
+
+function conditionPatch({ eniIpCondition }: NodeEntry, { isBridged, ...required }: RequiredMarks) {
+  if (isBridged === true) return eniIpCondition === undefined ? undefined : CONDITION_REMOVAL;
+  if (!required.writesCondition) return undefined;
+  return decideNodeCondition(eniIpCondition, required.isServing, required.nowText);
 }
 
 async function ensureTaint(

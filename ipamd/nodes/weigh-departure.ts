@@ -29,14 +29,15 @@ export type DepartureFacts = {
  * - `none`: it is there.
  * - `pending`: the Node does not exist, and the cloud has still to say what became of the instance.
  * - `contradicted`: the API server's lists lack the Node, and a read finds it or was not answered.
- * - `one-source`: the API server alone, or the cloud alone, lacks the node. A broken server shows this of all nodes.
+ * - `one-source`: the API server alone, or the cloud alone, lacks the node; or the cloud lacks it and there is no Node at all. A broken server
+ *   shows this of all nodes.
  * - `enough`: what the node has may be released.
  */
 export type DepartureEvidence = 'none' | 'pending' | 'contradicted' | 'one-source' | 'enough';
 
 /**
  * Weighs whether a node is gone. A missing object is no proof by itself: an API server that lost its Nodes, or a cloud
- * key without rights, lists nothing. Two sources that agree are enough, and so is a state that the cloud describes, or
+ * key without rights, lists nothing. Two sources that agree are enough while there are Nodes at all, and so is a state that the cloud describes, or
  * the word of a person.
  */
 export function weighDeparture(facts: DepartureFacts): DepartureEvidence {
@@ -49,6 +50,9 @@ export function weighDeparture(facts: DepartureFacts): DepartureEvidence {
     return facts.isInstanceUnlisted && !isAllowed ? 'one-source' : 'enough';
   }
   if (facts.isAbsentWhenRead !== true) return 'contradicted';
-  if (isInstanceOver || isAllowed) return 'enough';
+  if (isAllowed) return 'enough';
+  // Both sources list nothing at all: they are broken, or ask the wrong cluster and the wrong account.
+  if (facts.isInstanceUnlisted && !facts.hasNodes) return 'one-source';
+  if (isInstanceOver) return 'enough';
   return facts.isDescriptionDue ? 'pending' : 'one-source';
 }

@@ -3,13 +3,6 @@ import type { CallObserver } from '../../cloud/tencent/caller.ts';
 import type { ControllerObserver } from '../../kube/controller.ts';
 import type { InformerObserver } from '../../kube/informer.ts';
 import type { KubeObserver } from '../../kube/kube-observer.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { AuditObserver } from '../audit/audit.ts';
-import type { NodeObserver } from '../node/node-deps.ts';
-import type { NodesObserver } from '../nodes/node-controller.ts';
-import type { ClaimAuditObserver } from '../static/audit-claims.ts';
-import type { ClaimsObserver } from '../static/claim-reconciler.ts';
-import type { SubnetsObserver } from '../subnets/open-subnets.ts';
 import {
   createCloudObserver,
   createControllerObserver,
@@ -18,19 +11,30 @@ import {
   type KubeContact,
   type Pacing,
   showPacing,
-} from './call-metrics.ts';
-import { CloudRights } from './cloud-rights.ts';
-import { createMetricFactory, type MetricFactory, MS_PER_S } from './metric-factory.ts';
-import { ProblemRegistry } from './problem-registry.ts';
-import { RateMeter } from './rate-meter.ts';
+} from '../../observability/call-metrics.ts';
+import { CloudRights } from '../../observability/cloud-rights.ts';
+import { createMetricFactory, type MetricFactory, MS_PER_S } from '../../observability/metric-factory.ts';
+import { ProblemRegistry } from '../../observability/problem-registry.ts';
+import { RateMeter } from '../../observability/rate-meter.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { AuditObserver } from '../audit/audit.ts';
+import type { NodeObserver } from '../node/node-deps.ts';
+import type { NodesObserver } from '../nodes/node-controller.ts';
+import type { RoutesObserver } from '../pod-cidrs/keep-cluster-routes.ts';
+import type { PodCidrObserver } from '../pod-cidrs/pod-cidr-reports.ts';
+import type { ClaimAuditObserver } from '../static/audit-claims.ts';
+import type { ClaimsObserver } from '../static/claim-reconciler.ts';
+import type { SubnetsObserver } from '../subnets/open-subnets.ts';
 import { type NecChange, ReadyTimer } from './ready-timer.ts';
 import {
   createAuditObserver,
   createClaimsObserver,
   createNodeObserver,
   createNodesObserver,
+  createPodCidrObserver,
   createRecordsObserver,
   createRefreshObserver,
+  createRoutesObserver,
   createSubnetsObserver,
   NODE_REPORTERS,
   WARM_BUCKETS_S,
@@ -49,6 +53,8 @@ export type IpamdMetrics = {
   readonly node: NodeObserver;
   readonly nodes: NodesObserver;
   readonly subnets: SubnetsObserver;
+  readonly routes: RoutesObserver;
+  readonly podCidrs: PodCidrObserver;
   readonly audit: AuditObserver;
   readonly claims: ClaimsObserver & ClaimAuditObserver;
   readonly records: { onWrite(kind: string, result: string): void };
@@ -77,7 +83,7 @@ export function createIpamdMetrics(
   clock: Clock,
   about: { readonly release: string; readonly usage?: () => ProcessUsage },
 ): IpamdMetrics {
-  const factory = createMetricFactory();
+  const factory = createMetricFactory('tke_eni_ipamd_');
   const meter = new RateMeter();
   const problems = new ProblemRegistry();
   const contact: KubeContact = { lastOkMs: Number.NEGATIVE_INFINITY };
@@ -86,11 +92,13 @@ export function createIpamdMetrics(
   showState(factory, clock, problems, () => sources);
   showPacing(factory, clock, meter, () => pacing);
   showProcess(factory, about);
-  const cloudRights = new CloudRights(problems);
+  const cloudRights = new CloudRights(problems, 'ipamd');
   const counted = createCloudObserver(factory, clock, meter);
   const readyTimer = new ReadyTimer();
   const nodes = createNodesObserver(factory, problems);
   const subnets = createSubnetsObserver(factory, problems);
+  const routes = createRoutesObserver(factory);
+  const podCidrs = createPodCidrObserver(factory, problems);
   const audit = createAuditObserver(factory);
   const claims = createClaimsObserver(factory);
   const secondsToWarm = factory.histogram(
@@ -112,6 +120,8 @@ export function createIpamdMetrics(
     node: createNodeObserver(factory, problems),
     nodes,
     subnets,
+    routes,
+    podCidrs,
     audit,
     claims,
     records: createRecordsObserver(factory),
@@ -131,6 +141,8 @@ export function createIpamdMetrics(
       problems.removeAll(NODE_REPORTERS);
       nodes.clear();
       subnets.clear();
+      routes.clear();
+      podCidrs.clear();
       audit.clear();
       claims.clear();
     },

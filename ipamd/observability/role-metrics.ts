@@ -1,13 +1,16 @@
+import type { BlockCounts } from '../../crd/pod-cidr-record.ts';
+import { type MetricFactory, MS_PER_S } from '../../observability/metric-factory.ts';
+import type { ProblemRegistry } from '../../observability/problem-registry.ts';
 import type { AuditObserver } from '../audit/audit.ts';
 import type { NodeObserver } from '../node/node-deps.ts';
 import type { NodesObserver } from '../nodes/node-controller.ts';
+import type { RouteState, RoutesObserver } from '../pod-cidrs/keep-cluster-routes.ts';
+import type { PodCidrObserver } from '../pod-cidrs/pod-cidr-reports.ts';
 import type { ClaimAuditObserver } from '../static/audit-claims.ts';
 import type { ClaimsObserver } from '../static/claim-reconciler.ts';
 import type { ClaimDifference } from '../static/compare-claims.ts';
 import type { SubnetsObserver } from '../subnets/open-subnets.ts';
 import type { SubnetState } from '../subnets/subnet-cache.ts';
-import { type MetricFactory, MS_PER_S } from './metric-factory.ts';
-import type { ProblemRegistry } from './problem-registry.ts';
 
 /** Buckets around the cloud's limits: one ENI takes seconds, 5,000 nodes at once take about half an hour. */
 export const WARM_BUCKETS_S = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600] as const;
@@ -210,3 +213,60 @@ export function createRecordsObserver(factory: MetricFactory): { onWrite(kind: s
   ]);
   return { onWrite: (kind, result) => writes.inc({ kind, result }) };
 }
+
+/** Counts changes of the VPC's routes, and shows how they stand while this replica leads. */
+export function createRoutesObserver(factory: MetricFactory): RoutesObserver & { clear(): void } {
+  let latest: Readonly<Record<RouteState, number>> | undefined;
+  factory.gauge(
+    'cluster_routes',
+    "The VPC's routes to the networks of Nodes, by how they stood at the last comparison.",
+    ['state'],
+    (gauge) => {
+      for (const [state, count] of Object.entries(latest ?? {})) gauge.set({ state }, count);
+    },
+  );
+  const changes = factory.counter('cluster_route_changes_total', "Changes of the VPC's routes to networks of Nodes.", [
+    'kind',
+    'code',
+  ]);
+  const failures = factory.counter(
+    'cluster_route_list_failures_total',
+    "Times that the VPC's routes could not be read.",
+  );
+  return {
+    onRoutes: (counts) => {
+      latest = counts;
+    },
+    onChange: (kind, code) => changes.inc({ kind, code: code ?? 'OK' }),
+    onListFailed: () => failures.inc(),
+    clear: () => {
+      latest = undefined;
+    },
+  };
+}
+/** Counts writes of podCIDRs, and shows blocks and problems while this replica leads. */
+export function createPodCidrObserver(
+  factory: MetricFactory,
+  problems: ProblemRegistry,
+): PodCidrObserver & { clear(): void } {
+  let latest: BlockCounts | undefined;
+  factory.gauge('pod_cidr_blocks', 'Blocks of podCIDRs by their state.', ['state'], (gauge) => {
+    if (latest === undefined) return;
+    const { total: _, ...states } = latest;
+    for (const [state, count] of Object.entries(states)) gauge.set({ state }, count);
+  });
+  const writes = factory.counter('pod_cidr_writes_total', 'Writes of podCIDRs, by how they ended.', ['outcome']);
+  return {
+    onBlocks: (counts) => {
+      latest = counts;
+    },
+    onWrite: (outcome) => writes.inc({ outcome }),
+    onProblems: (list) => problems.report(POD_CIDR_REPORTER, list),
+    clear: () => {
+      latest = undefined;
+      problems.report(POD_CIDR_REPORTER, []);
+    },
+  };
+}
+
+const POD_CIDR_REPORTER = 'pod-cidrs';

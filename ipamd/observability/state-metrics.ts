@@ -1,19 +1,8 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { type MetricFactory, MS_PER_S } from '../../observability/metric-factory.ts';
+import type { ProblemRegistry } from '../../observability/problem-registry.ts';
+import { type InformerSample, type QueueSample, showInformers, showQueues } from '../../observability/work-metrics.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { type MetricFactory, MS_PER_S } from './metric-factory.ts';
-import type { ProblemRegistry } from './problem-registry.ts';
-
-/** State of an informer. */
-export type InformerSample = {
-  readonly resource: string;
-  readonly isSynced: boolean;
-  readonly size: number;
-  /** Monotonic milliseconds. */
-  readonly lastContactMs: number;
-};
-
-/** State of a controller's queue. */
-export type QueueSample = { readonly queue: string; readonly waiting: number; readonly running: number };
 
 /** Sources of the state; read at each scrape. */
 export type StateSources = {
@@ -94,31 +83,6 @@ function showNecs(factory: MetricFactory, clock: Clock, now: () => StateSources)
 }
 
 const SHARED_FOR_MS = 100;
-
-function showInformers(factory: MetricFactory, clock: Clock, now: () => StateSources): void {
-  const labels = ['resource'] as const;
-  factory.gauge('informer_age_seconds', 'Time since the last answer or event of the API server.', labels, (gauge) => {
-    for (const { resource, lastContactMs } of now().informers()) {
-      const ageMs = clock.monotonicMs() - lastContactMs;
-      if (Number.isFinite(ageMs)) gauge.set({ resource }, ageMs / MS_PER_S);
-    }
-  });
-  factory.gauge('informer_synced', '1 when the collection was read once.', labels, (gauge) => {
-    for (const { resource, isSynced } of now().informers()) gauge.set({ resource }, isSynced ? 1 : 0);
-  });
-  factory.gauge('informer_objects', 'Objects that are kept.', labels, (gauge) => {
-    for (const { resource, size } of now().informers()) gauge.set({ resource }, size);
-  });
-}
-
-function showQueues(factory: MetricFactory, now: () => StateSources): void {
-  factory.gauge('queue_length', 'Keys that wait for a worker.', ['queue'], (gauge) => {
-    for (const { queue, waiting } of now().queues()) gauge.set({ queue }, waiting);
-  });
-  factory.gauge('queue_running', 'Keys that are worked on.', ['queue'], (gauge) => {
-    for (const { queue, running } of now().queues()) gauge.set({ queue }, running);
-  });
-}
 
 /**
  * Returns the first part of a breaker's key as its kind: `subnet/subnet-a` and `node/n1/call/...` have different ones.

@@ -61,12 +61,15 @@ export function decideRecords(view: RecordsView): RecordsDecision {
   const stale = view.vips.filter((vip) => vip.isRecord && !inUse.has(vip.name) && isStale(vip, view));
   const abandoned = view.claims.filter((claim) => claim.isRecord && view.podOf(claim.key)?.uid !== claim.podUid);
   const recorded = new Set(records.map(({ pod }) => podKeyOf(pod)));
+  // A Pod that failed is not deleted, so neither is its claim: another Pod may have the address meanwhile.
+  const isOver = ({ key, ips }: ClaimFacts): boolean =>
+    view.lingering.has(key) || ips.some((ip) => inUse.has(vpcIpName(ip)));
   const waiting = abandoned.map((claim) => claim.key).filter((key) => !recorded.has(key));
   return {
     writes: [
       ...stale.map((vip): RecordWrite => ({ kind: 'delete-vip', vip })),
       ...abandoned
-        .filter(({ key }) => !recorded.has(key) && view.lingering.has(key))
+        .filter((claim) => !recorded.has(claim.key) && isOver(claim))
         .map((claim): RecordWrite => ({ kind: 'delete-claim', claim })),
       ...records.flatMap((record) => writesOf(record, view)),
     ],

@@ -8,14 +8,20 @@ import type { Clock } from '../../runtime/clock.ts';
 import { StampAges } from '../../runtime/stamp-ages.ts';
 import type { NecEntry } from '../decode-nec.ts';
 import type { NodeEntry } from '../nodes/node-entry.ts';
-import type { PodFacts, PodOwner } from '../records/pod-facts.ts';
+import { networkRequestOf, type PodFacts, type PodOwner } from '../records/pod-facts.ts';
 import { type ClaimFacts, type StaticObject, VIPS_BY_CLAIM, type VipFacts } from '../records/record-facts.ts';
 import type { SubnetState } from '../subnets/subnet-cache.ts';
 import type { AddressConflict, ClaimNode, ClaimPod, ClaimView, IpHolder } from './claim-view.ts';
 import type { ClaimWaits } from './claim-waits.ts';
 import { findSubnet } from './find-subnet.ts';
-import { markKey, readClaimCalls, readClaimLocations, readSubnetsWithFreeSlots } from './read-claim-locations.ts';
-import { readClaimPod } from './read-claim-pod.ts';
+import {
+  markKey,
+  readClaimCalls,
+  readClaimLocations,
+  readMarkOf,
+  readSubnetsWithFreeSlots,
+} from './read-claim-locations.ts';
+import { readClaimPod, renderFault } from './read-claim-pod.ts';
 
 /** Indexes of NodeENIConfigs: by the key of a claim that they name, and by a marked address. */
 export const NECS_BY_CLAIM = 'claim';
@@ -113,6 +119,14 @@ export class ClaimViewBuilder {
     return readClaimPod(pod, config, workloadOf(pod));
   }
 
+  /** Returns the faults of the annotations of a Pod without a claim, and its uid; undefined when it has none. */
+  unclaimedFaultsOf(key: string): { readonly uid: string; readonly faults: readonly string[] } | undefined {
+    const pod = this.#deps.pods.get(key);
+    if (pod?.claimInfo === undefined || this.podOf(key) !== undefined) return undefined;
+    const { faults } = networkRequestOf(pod);
+    return faults.length === 0 ? undefined : { uid: pod.uid, faults: faults.map(renderFault) };
+  }
+
   /** Builds the view of this moment. */
   build(key: string, claim: VpcIpClaim | undefined, conflict: AddressConflict | undefined): ClaimView {
     const { necs, vips, subnets, clock, hasEni, defaultExpiredMs, takeOverAfterMs } = this.#deps;
@@ -121,24 +135,26 @@ export class ClaimViewBuilder {
     const all = subnets.all();
     const pod = this.podOf(key);
     const isReleasing = locations.some((location) => location.isReleasing);
+    const own = [...vips.byIndex(VIPS_BY_CLAIM, key), ...this.#unreferenced(claim, locations)];
+    // It is written once, when a claim is retained: another one is an edit, and is written back.
+    const since = this.#retained.firstOf(key, claim?.status?.retainedSince);
+    const ownNames = new Set(own.map(({ name }) => name));
     return {
       key,
-      claim,
-      vips: vips
-        .byIndex(VIPS_BY_CLAIM, key)
-        .flatMap(({ staticObject }): VpcIp | readonly VpcIp[] => staticObject?.decoded ?? []),
+      claim: claim && since !== undefined ? { ...claim, status: { ...claim.status, retainedSince: since } } : claim,
+      vips: own.flatMap(({ staticObject }): VpcIp | readonly VpcIp[] => staticObject?.decoded ?? []),
       pod,
       locations,
       calls: named.flatMap(({ name, decoded }) => readClaimCalls(name, decoded?.status, key)),
       nodeOf: (name) => this.#nodeOf(name),
       zoneOf: (subnetId) => all.find((one) => one.subnetId === subnetId)?.zone,
       subnetOf: (ip) => findSubnet(ip, all),
-      holderOf: (ip) => this.#holderOf(ip, key),
+      holderOf: (ip) => (ownNames.has(vpcIpName(ip)) ? this.#markedHolderOf(ip, key) : this.#holderOf(ip, key)),
       wait: this.#deps.waits.of(key),
       conflict,
       hasEni: hasEni(key),
       releasingForMs: isReleasing ? this.#releasingForMs(key, pod?.nodeName ?? '') : this.#endReleasing(key),
-      retainedForMs: this.#retained.ageMs(key, claim?.status?.retainedSince),
+      retainedForMs: this.#retained.ageMs(key, since),
       defaultExpiredMs,
       takeOverAfterMs,
       nowText: new Date(clock.nowMs()).toISOString(),
@@ -157,15 +173,28 @@ export class ClaimViewBuilder {
     };
   }
 
+  /** Lists VpcIPs that name no claim, because they were edited, of addresses that the claim or its mark on an ENI names. */
+  #unreferenced(claim: VpcIpClaim | undefined, locations: ClaimView['locations']): readonly VipFacts[] {
+    const ofMarks = locations.flatMap(({ ip }) => (ip === undefined ? [] : [vpcIpName(ip)]));
+    const names = new Set([...ofMarks, ...(claim?.status?.vpcIPs ?? [])]);
+    const found = [...names].flatMap((name) => this.#deps.vips.get(name) ?? []);
+    return found.filter(({ isRecord, podKey }) => !isRecord && podKey === '');
+  }
+
   #holderOf(ip: string, key: string): IpHolder | undefined {
-    const { vips, pods, necs } = this.#deps;
+    const { vips, pods } = this.#deps;
     const vip = vips.get(vpcIpName(ip));
     if (vip !== undefined && !vip.isRecord && vip.podKey !== key) return { kind: 'claim', key: vip.podKey };
     if (vip?.isRecord === true && pods.get(vip.podKey)?.uid === vip.podUid) return { kind: 'pod', key: vip.podKey };
+    return this.#markedHolderOf(ip, key);
+  }
+
+  /** Returns the other claim that an ENI has the address for. */
+  #markedHolderOf(ip: string, key: string): IpHolder | undefined {
+    const { necs } = this.#deps;
     for (const { decoded } of necs.byIndex(NECS_BY_MARKED_IP, ip)) {
-      const marked = (decoded?.status?.eniInfos ?? []).flatMap(({ addresses = [] }) => addresses);
-      const mark = marked.find((one) => one.ip === ip)?.claim;
-      if (mark !== undefined && markKey(mark) !== key) return { kind: 'claim', key: markKey(mark) };
+      const holder = readMarkOf(decoded?.status, ip);
+      if (holder !== undefined && holder !== key) return { kind: 'claim', key: holder };
     }
     return undefined;
   }

@@ -10,6 +10,7 @@ export type ClaimReason =
   | 'AddressRetained'
   | 'AddressReleasing'
   | 'AddressAwaited'
+  | 'NodeFull'
   | 'HandOver'
   | 'PodUnscheduled'
   | 'AddressTaken'
@@ -71,8 +72,12 @@ export type VipWrite =
   | { readonly kind: 'put'; readonly desired: DesiredVip; readonly vip: VpcIp | undefined }
   | { readonly kind: 'end'; readonly vip: VpcIp };
 
-/** Something that is reported to people when it begins. */
-type ClaimNotice = { readonly reason: IpamdEventReason; readonly message: string };
+/** Something that is reported to people when it begins: on the VpcIP that it is about, else on the Pod. */
+export type ClaimNotice = {
+  readonly reason: IpamdEventReason;
+  readonly message: string;
+  readonly vip?: { readonly name: string; readonly uid?: string };
+};
 
 /**
  * What is to be done for one claim. The writes are made in order: the claim first, except that a VpcIP that reserves an

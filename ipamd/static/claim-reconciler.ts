@@ -1,4 +1,5 @@
-import { vpcIpName } from '../../crd/vpc-ip.ts';
+import { API_VERSION } from '../../crd/names.ts';
+import { VPC_IP_KIND, vpcIpName } from '../../crd/vpc-ip.ts';
 import type { VpcIpClaim } from '../../crd/vpc-ip-claim.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
@@ -10,6 +11,7 @@ import { IPAMD_EVENTS, type IpamdEventReason } from '../event-reasons.ts';
 import type { NodeEvents } from '../node/node-deps.ts';
 import type { ClaimFacts, StaticObject, VipFacts } from '../records/record-facts.ts';
 import type { AddressConflicts } from './address-conflicts.ts';
+import { AnnotationReports } from './annotation-reports.ts';
 import type { ClaimViewBuilder } from './build-claim-view.ts';
 import { type EndCheckDeps, findObjection } from './check-claim-end.ts';
 import type { ClaimDecision, ClaimReason } from './claim-decision.ts';
@@ -61,9 +63,11 @@ export class ClaimReconciler {
   readonly #reportedFaults = new Map<string, string>();
   /** Notices that were reported on Pods, by claim. */
   readonly #reportedNotices = new Map<string, string>();
+  readonly #annotationReports: AnnotationReports;
 
   constructor(deps: ClaimReconcilerDeps) {
     this.#deps = deps;
+    this.#annotationReports = new AnnotationReports(deps.views, deps.events);
   }
 
   /**
@@ -73,6 +77,7 @@ export class ClaimReconciler {
   async reconcile(key: string, signal: AbortSignal): Promise<ClaimResult> {
     const { claims, views, requests, conflicts } = this.#deps;
     const facts = claims.get(key);
+    this.#annotationReports.report(key);
     if (facts?.isRecord === true && !(await this.#handleRecord(key, facts, signal))) return DONE;
     const { decoded, faults } = decodedOf(facts);
     if (faults.length > 0) return await this.#reportFaults(key, facts, faults, signal);
@@ -180,7 +185,13 @@ export class ClaimReconciler {
     if ((this.#reportedNotices.get(key) ?? '') === reported) return;
     if (reported === '') this.#reportedNotices.delete(key);
     else this.#reportedNotices.set(key, reported);
-    for (const { reason, message } of notices) this.#recordOnPod(view, reason, message);
+    for (const { reason, message, vip } of notices) {
+      if (vip === undefined) this.#recordOnPod(view, reason, message);
+      else {
+        const involved = { apiVersion: API_VERSION, kind: VPC_IP_KIND.kind, ...vip };
+        this.#deps.events.record({ involved, type: IPAMD_EVENTS[reason].type, reason, message });
+      }
+    }
   }
 
   /** Records an event on the Pod that waits for the claim, if there is one: that is where people look. */
@@ -215,6 +226,7 @@ function eventOf(reason: ClaimReason): IpamdEventReason | undefined {
 }
 
 const EVENTS = {
+  NodeFull: 'NodeFull',
   AddressTaken: 'AddressTaken',
   AddressElsewhere: 'AddressElsewhere',
   AddressPoolExhausted: 'AddressPoolExhausted',

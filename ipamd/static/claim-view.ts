@@ -1,6 +1,7 @@
 import type { Mutation } from '../../crd/intent.ts';
 import type { VpcIp } from '../../crd/vpc-ip.ts';
 import type { VpcIpClaim } from '../../crd/vpc-ip-claim.ts';
+import type { ClaimWait } from '../nec/decision.ts';
 import type { PodOwner } from '../records/pod-facts.ts';
 
 /** An address or an exclusive ENI of a node with a claim's mark, as the node's NodeENIConfig contains it. */
@@ -97,7 +98,7 @@ export type ClaimView = {
   /**
    * Why the claim waits on the node of its Pod, as the node's reconcile reports it; undefined when it does not wait.
    */
-  readonly wait: string | undefined;
+  readonly wait: ClaimWait | undefined;
   /** Present while an address is not requested again. */
   readonly conflict: AddressConflict | undefined;
   /** An exclusive ENI of the claim still exists, on a node or not. */

@@ -1,4 +1,6 @@
+import { readClaimExpiry } from '../../crd/pod-network-request.ts';
 import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
+import { type Fault, Faults } from '../../runtime/decode.ts';
 import type { StaticObject, VipFacts } from '../records/record-facts.ts';
 
 /** One difference between the objects of static addresses and the actual state. */
@@ -85,7 +87,10 @@ type ReadObjects = {
   readonly configs: Iterable<readonly [key: string, config: StaticObject<StaticIpConfig>]>;
 };
 
-/** Finds the VpcIPs and StaticIPConfigs that cannot be read: they are neither changed nor applied. */
+/**
+ * Finds the VpcIPs and StaticIPConfigs that cannot be read: they are neither changed nor applied. A StaticIPConfig whose
+ * retention time is too short applies without it, and is listed too.
+ */
 export function listUnreadable({ vips, configs }: ReadObjects): readonly ClaimDifference[] {
   return [
     ...[...vips].flatMap(({ name, podKey, staticObject }): readonly ClaimDifference[] =>
@@ -94,12 +99,21 @@ export function listUnreadable({ vips, configs }: ReadObjects): readonly ClaimDi
         : [{ kind: 'vip-unreadable', key: podKey, object: { kind: 'VpcIP', name }, message: faultText(staticObject) }],
     ),
     ...[...configs].flatMap(([key, config]): readonly ClaimDifference[] => {
-      if (config.faults.length === 0) return [];
+      const faults = [...config.faults, ...expiryFaultsOf(config.decoded)];
+      if (faults.length === 0) return [];
       const [namespace = '', name = ''] = key.split('/');
       const object = { kind: 'StaticIPConfig', namespace, name } as const;
-      return [{ kind: 'config-unreadable', key: '', object, message: faultText(config) }];
+      return [{ kind: 'config-unreadable', key: '', object, message: faultText({ faults }) }];
     }),
   ];
+}
+
+/** The schema of the kind accepts any duration. */
+function expiryFaultsOf(config: StaticIpConfig | undefined): readonly Fault[] {
+  const text = config?.spec?.claimExpiredDuration;
+  const faults = new Faults();
+  if (text !== undefined) readClaimExpiry(text, 'spec.claimExpiredDuration', faults);
+  return faults.list;
 }
 
 function faultText({ faults }: Pick<StaticObject<unknown>, 'faults'>): string {

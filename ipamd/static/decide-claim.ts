@@ -12,7 +12,7 @@ import {
   type Obstacle,
   selectAddress,
 } from './decide-address.ts';
-import { decideExpiry } from './decide-expiry.ts';
+import { decideExpiry, findExpiryFaults } from './decide-expiry.ts';
 import { type ClaimAddress, decideFreeing, decideRetaining, decideServing } from './decide-requests.ts';
 import { decideVips } from './decide-vips.ts';
 import { renderDurationMs } from './read-claim-pod.ts';
@@ -132,7 +132,8 @@ function decideRetained(view: ClaimView, claim: VpcIpClaim): ClaimDecision {
   };
   const isWritten = claim.status?.phase === 'Retained' && claim.spec.podUID === undefined;
   const put: ClaimWrite = { kind: 'put', desired };
-  const decision = { ...NOTHING, claim: put, vips: decideVips(view, address, undefined, false), requests };
+  const notices = findExpiryFaults(vips);
+  const decision = { ...NOTHING, claim: put, vips: decideVips(view, address, undefined, false), requests, notices };
   // The Pod's uid is removed from the claim first, so that its status shows since when it is retained.
   if (!isWritten) return decision;
   const why = endReasonOf(view, claim, isEmpty);
@@ -179,6 +180,7 @@ function decideServed(view: ClaimView, claim: VpcIpClaim, pod: ClaimPod): ClaimD
     notices: [
       ...pod.rule.faults.map((message) => ({ reason: 'AnnotationInvalid', message }) as const),
       ...(known === undefined ? [] : ignoredNomination(pod, known)),
+      ...findExpiryFaults(view.vips),
     ],
     recheckMs: recheckMsOf(view, state),
   };
@@ -202,12 +204,17 @@ function progressOf(view: ClaimView, pod: ClaimPod): Obstacle {
   if (isServed(view, pod)) return { reason: 'AddressBound', message: '' };
   const other = view.locations.find(({ nodeName }) => nodeName !== pod.nodeName);
   if (other === undefined) {
-    const rest = view.wait === undefined ? '' : `: ${view.wait}`;
+    if (view.wait?.isNodeFull === true) return { reason: 'NodeFull', message: nodeFullText(pod, view.wait.message) };
+    const rest = view.wait === undefined ? '' : `: ${view.wait.message}`;
     return { reason: 'AddressAwaited', message: `node ${pod.nodeName} is being given an address${rest}` };
   }
   const what = `${other.ip ?? other.eniId} is on node ${other.nodeName}`;
   const rest = other.isReleasing ? ', and on its way to' : ', whose agent has to let go of it for';
   return { reason: 'HandOver', message: `${what}${rest} node ${pod.nodeName}` };
+}
+
+function nodeFullText({ nodeName }: ClaimPod, why: string): string {
+  return `node ${nodeName} has no place for it: ${why}; delete this Pod, so that it goes to another node, or a Pod or VpcIPClaim of the node that is not needed`;
 }
 
 function withReason(desired: DesiredClaim, reason: ClaimReason, message: string): DesiredClaim {

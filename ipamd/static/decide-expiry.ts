@@ -1,4 +1,8 @@
 import { CLAIM_EXPIRED_DURATION_ANNOTATION } from '../../crd/names.ts';
+import { readClaimExpiry } from '../../crd/pod-network-request.ts';
+import type { VpcIp } from '../../crd/vpc-ip.ts';
+import { Faults } from '../../runtime/decode.ts';
+import type { ClaimNotice } from './claim-decision.ts';
 import type { ClaimView } from './claim-view.ts';
 import { readDurationMs } from './read-claim-pod.ts';
 
@@ -26,4 +30,19 @@ export function decideExpiry({
   const durations = texts.map((text) => (text === undefined ? undefined : readDurationMs(text.trim())));
   const ms = durations.find((one) => one !== undefined) ?? defaultExpiredMs;
   return ms === 0 ? { kind: 'never' } : { kind: 'in', leftMs: ms - retainedForMs };
+}
+
+/** Reports the annotations of VpcIPs that are no retention time and are ignored. */
+export function findExpiryFaults(vips: readonly VpcIp[]): readonly ClaimNotice[] {
+  const name = CLAIM_EXPIRED_DURATION_ANNOTATION;
+  return vips.flatMap(({ metadata }): readonly ClaimNotice[] => {
+    const text = metadata.annotations?.[name];
+    const faults = new Faults();
+    if (text !== undefined) readClaimExpiry(text.trim(), `metadata.annotations.${name}`, faults);
+    const vip = { name: metadata.name, ...(metadata.uid === undefined ? {} : { uid: metadata.uid }) };
+    return faults.list.map(({ path, expected, got }) => {
+      const message = `${path}: expected ${expected}, got ${got}; it is ignored`;
+      return { reason: 'AnnotationInvalid', message, vip };
+    });
+  });
 }

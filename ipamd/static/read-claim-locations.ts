@@ -29,6 +29,13 @@ export function readMarkedIps(status: NodeEniConfigStatus | undefined): readonly
 
 const NONE: readonly string[] = Object.freeze([]);
 
+/** Returns the key of the claim that a node's ENI has the address for; undefined for an address without a mark. */
+export function readMarkOf(status: NodeEniConfigStatus | undefined, ip: string): string | undefined {
+  const addresses = (status?.eniInfos ?? []).flatMap((eni) => eni.addresses ?? []);
+  const mark = addresses.find((one) => one.ip === ip)?.claim;
+  return mark === undefined ? undefined : markKey(mark);
+}
+
 /** Finds the addresses and ENIs of a node with the mark of a claim. */
 export function readClaimLocations(
   nodeName: string,

@@ -1,6 +1,6 @@
 import { readClaimExpiry } from '../../crd/pod-network-request.ts';
 import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
-import { Faults } from '../../runtime/decode.ts';
+import { type Fault, Faults } from '../../runtime/decode.ts';
 import { networkRequestOf, type PodFacts, type PodOwner, runtimeUidOf } from '../records/pod-facts.ts';
 import type { ClaimPod, ClaimRule } from './claim-view.ts';
 
@@ -19,7 +19,7 @@ export function readClaimPod(
   const { mode, labels } = claimInfo;
   const isPrepared = mode === 'direct-eni' && request.securityGroupIds !== undefined;
   if (!request.isStatic && !isPrepared) return undefined;
-  const faultTexts = faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`);
+  const faultTexts = faults.map(renderFault);
   const uid = runtimeUidOf(pod);
   const running = pod.ips.length === 0 ? {} : ({ hasAddress: true } as const);
   return {
@@ -56,6 +56,11 @@ export function readClaimPod(
       ...(hasOwnIp || ips === undefined || ips.length === 0 ? {} : { pool: ips }),
     };
   }
+}
+
+/** Renders a fault as a sentence for people. */
+export function renderFault({ path, expected, got }: Fault): string {
+  return `${path}: expected ${expected}, got ${got}`;
 }
 
 /** Reads a retention time; undefined for an invalid one. */

@@ -6,9 +6,10 @@ import type { NodeEntry } from '../nodes/node-entry.ts';
 import { PODS_BY_NODE, type PodFacts, podKeyOf } from '../records/pod-facts.ts';
 import type { ClaimFacts, VipFacts } from '../records/record-facts.ts';
 import type { Subnets } from '../subnets/open-subnets.ts';
+import { NECS_BY_MARKED_IP } from './build-claim-view.ts';
 import { ClaimReconciler, type ClaimReconcilerDeps } from './claim-reconciler.ts';
 import { followRules, type RulesDeps } from './follow-rules.ts';
-import { readClaimKeys } from './read-claim-locations.ts';
+import { readClaimKeys, readMarkOf } from './read-claim-locations.ts';
 
 /** Dependencies of the claims controller, once informers exist. */
 type RunClaimsDeps = Omit<ClaimReconcilerDeps, 'claims' | 'vips'> &
@@ -105,7 +106,13 @@ function followChanges(deps: RunClaimsDeps, touch: (key: string) => void, signal
     }),
     vips.subscribe(({ before, after }) => {
       for (const vip of [before, after]) {
-        if (vip !== undefined && !vip.isRecord && vip.podKey !== '') touch(vip.podKey);
+        if (vip === undefined || vip.isRecord) continue;
+        if (vip.podKey !== '') touch(vip.podKey);
+        // It may name another claim than the mark on the ENI, which decides: it was edited.
+        for (const { decoded } of necs.byIndex(NECS_BY_MARKED_IP, vip.ip)) {
+          const holder = readMarkOf(decoded?.status, vip.ip);
+          if (holder !== undefined && holder !== vip.podKey) touch(holder);
+        }
       }
     }),
     necs.subscribe(({ key, before, after }) => {

@@ -1,5 +1,5 @@
-import { type Fault, MAX_FAULTS } from '../../runtime/decode.ts';
-import { joinLimited, limitText } from '../../runtime/limit-text.ts';
+import { describeValue, type Fault, MAX_FAULTS } from '../../runtime/decode.ts';
+import { joinLimited } from '../../runtime/limit-text.ts';
 
 /** Content of the ConfigMap `tke-eni-ipamd`. */
 export type SubnetConfig = {
@@ -24,11 +24,13 @@ export const CONFIG_KEY = {
   zone: 'TKE_ENI_IPAMD_ZONE',
 } as const;
 
-const SUBNET = /^subnet-[a-z0-9]{4,32}$/;
+/** The form of a subnet's id in the ConfigMap. */
+export const SUBNET = /^subnet-[a-z0-9]{4,32}$/;
 /** Most subnets that are read. A VPC has 100 of them; each pass describes all that are named. */
-const MAX_SUBNETS = 1_000;
+export const MAX_SUBNETS = 1_000;
 
-const VPC = /^vpc-[a-z0-9]{4,32}$/;
+/** The form of a VPC's id there. */
+export const VPC = /^vpc-[a-z0-9]{4,32}$/;
 
 /** Reads the subnets of the ConfigMap, a list joined by colons, and lists every fault. */
 export function readSubnetConfig(data: Readonly<Record<string, unknown>> | undefined): ReadSubnetConfig {
@@ -41,26 +43,24 @@ export function readSubnetConfig(data: Readonly<Record<string, unknown>> | undef
   // A colon at the end, or two in a row, is accepted.
   const wrong = items.filter((one) => one !== '' && !SUBNET.test(one));
   for (const item of wrong.slice(0, MAX_FAULTS))
-    faults.push({ path, expected: 'a list of subnets such as subnet-a1b2c3d4:subnet-e5f6a7b8', got: quoted(item) });
+    faults.push({
+      path,
+      expected: 'a list of subnets such as subnet-a1b2c3d4:subnet-e5f6a7b8',
+      got: describeValue(item),
+    });
   if (named.length > MAX_SUBNETS)
     faults.push({ path, expected: `at most ${MAX_SUBNETS} subnets`, got: `${named.length} subnets` });
   if (subnetIds.length === 0 && faults.length === 0)
-    faults.push({ path, expected: 'at least one subnet', got: text === undefined ? 'nothing' : quoted(text) });
+    faults.push({ path, expected: 'at least one subnet', got: describeValue(text) });
   const vpc = data?.[CONFIG_KEY.vpc];
   const isVpc = typeof vpc === 'string' && VPC.test(vpc.trim());
   if (!isVpc && vpc !== undefined && vpc !== '')
-    faults.push({ path: `data.${CONFIG_KEY.vpc}`, expected: 'a VPC such as vpc-a1b2c3d4', got: quoted(vpc) });
+    faults.push({ path: `data.${CONFIG_KEY.vpc}`, expected: 'a VPC such as vpc-a1b2c3d4', got: describeValue(vpc) });
   const notes =
     data?.[CONFIG_KEY.zone] === undefined
       ? []
       : [`${CONFIG_KEY.zone} has no effect: the zone of each subnet is read from the cloud`];
   return { config: { subnetIds, ...(isVpc ? { vpcId: vpc.trim() } : {}) }, faults, notes };
-}
-
-const SHOWN_CHARS = 80;
-
-function quoted(value: unknown): string {
-  return limitText(JSON.stringify(typeof value === 'string' ? value.slice(0, SHOWN_CHARS) : value) ?? '', SHOWN_CHARS);
 }
 
 /**

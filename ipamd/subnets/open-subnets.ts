@@ -69,6 +69,8 @@ type SubnetsDeps = {
   readonly vpcIds: () => Iterable<string>;
   /** --only-nominated-eni-subnets */
   readonly onlyNominated: readonly string[];
+  /** Nodes have podCIDRs, so that a cluster without any subnet is no fault. Default: it is one. */
+  readonly isOptional?: boolean;
   readonly clock: Clock;
   readonly log: Logger;
   readonly events: NodeEvents;
@@ -231,7 +233,9 @@ class ConfiguredSubnets implements Subnets {
 
   #adopt(map: ConfigMapEntry | undefined, read: ReturnType<typeof readSubnetConfig>): void {
     const isKnown = (id: string) => this.#cache.find(id) !== undefined;
-    const faults = [...(this.#absenceOf(map) ?? read.faults), ...this.#misplaced(read.config)];
+    const isEmpty = (map?.data?.[CONFIG_KEY.subnets] ?? '') === '';
+    const ofList = this.#deps.isOptional === true && isEmpty ? [] : (this.#absenceOf(map) ?? read.faults);
+    const faults = [...ofList, ...this.#misplaced(read.config)];
     const facts = { candidate: read.config, hasFaults: faults.length > 0, lastGood: this.#config, isKnown };
     const adoption = decideAdoption(facts);
     if (adoption.kind === 'adopt') this.#setConfig(adoption.config, map);

@@ -1,6 +1,6 @@
 import { isRecord } from '../../runtime/decode.ts';
-import type { KubeObject } from '../kube-client.ts';
-import { apiVersionOf, CONFIG_MAPS, LEASES } from '../resource-types.ts';
+import type { KubeObject, ResourceType } from '../kube-client.ts';
+import { apiVersionOf, CONFIG_MAPS, ENDPOINTS, LEASES } from '../resource-types.ts';
 
 /** The content of a lock. @see client-go tools/leaderelection/resourcelock LeaderElectionRecord */
 export type LockRecord = {
@@ -14,8 +14,22 @@ export type LockRecord = {
   readonly renewTime: string;
 };
 
-/** The object that serves as the lock. */
-export type LockRef = { readonly kind: 'configmap' | 'lease'; readonly namespace: string; readonly name: string };
+/**
+ * The object that serves as the lock. One of kind `endpoints` has no addresses, and its annotation makes
+ * kube-controller-manager leave it alone: neither deleted for want of a Service nor copied to an EndpointSlice.
+ */
+export type LockRef = {
+  readonly kind: 'configmap' | 'lease' | 'endpoints';
+  readonly namespace: string;
+  readonly name: string;
+};
+
+/** The resource of each kind of lock. */
+export const LOCK_TYPES: Readonly<Record<LockRef['kind'], ResourceType>> = {
+  configmap: CONFIG_MAPS,
+  lease: LEASES,
+  endpoints: ENDPOINTS,
+};
 
 const ANNOTATION = 'control-plane.alpha.kubernetes.io/leader';
 
@@ -40,7 +54,7 @@ export function readLockRecord(kind: LockRef['kind'], object: KubeObject): LockR
 
 /** Writes a record into a lock object and keeps its other fields; makes a new object when there is none. */
 export function writeLockRecord(ref: LockRef, object: KubeObject | undefined, record: LockRecord): KubeObject {
-  const type = ref.kind === 'lease' ? LEASES : CONFIG_MAPS;
+  const type = LOCK_TYPES[ref.kind];
   const metadata = object?.metadata ?? { name: ref.name, namespace: ref.namespace };
   const base = object ?? { apiVersion: apiVersionOf(type), kind: type.kind, metadata };
   const { holder, leaseSeconds, acquireTime, renewTime, transitions } = record;
@@ -53,7 +67,7 @@ export function writeLockRecord(ref: LockRef, object: KubeObject | undefined, re
   return { ...base, metadata: { ...metadata, annotations: { ...metadata.annotations, [ANNOTATION]: text } } };
 }
 
-/** Renders a time in the format of the kind of lock: whole seconds for a ConfigMap, six decimal digits for a Lease. */
+/** Renders a time in the format of the kind of lock: six decimal digits for a Lease, whole seconds for the others. */
 export function lockTime(kind: LockRef['kind'], nowMs: number): string {
   const text = new Date(nowMs).toISOString();
   return kind === 'lease' ? text.replace(/Z$/, '000Z') : text.replace(/\.\d+Z$/, 'Z');

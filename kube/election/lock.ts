@@ -1,8 +1,7 @@
 import type { Clock } from '../../runtime/clock.ts';
 import type { KubeClient, KubeObject } from '../kube-client.ts';
-import { CONFIG_MAPS, LEASES } from '../resource-types.ts';
 import type { ObservedLock } from './decide-candidacy.ts';
-import { type LockRecord, type LockRef, lockTime, readLockRecord, writeLockRecord } from './lock-record.ts';
+import { LOCK_TYPES, type LockRecord, type LockRef, lockTime, readLockRecord, writeLockRecord } from './lock-record.ts';
 
 /** A lock as it is stored, with the object that a guarded write needs. */
 export type StoredLock = NonNullable<ObservedLock> & { readonly object: KubeObject };
@@ -24,7 +23,7 @@ type LockDeps = { readonly client: KubeClient; readonly clock: Clock; readonly a
 
 /** Opens a lock. An attempt that takes longer than `attemptMs` is aborted, so that it does not delay the next one. */
 export function openLock({ client, clock, attemptMs }: LockDeps, ref: LockRef): Lock {
-  const type = ref.kind === 'lease' ? LEASES : CONFIG_MAPS;
+  const type = LOCK_TYPES[ref.kind];
   // Use the urgent client: a renewal must not wait in the queue behind the calls of the leader's work.
   const calls = client.urgent ?? client;
   const stored = (object: KubeObject): StoredLock => ({

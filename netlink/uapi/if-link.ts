@@ -30,6 +30,7 @@ export const IFLA_MTU = 4;
 export const IFLA_LINK = 5;
 export const IFLA_QDISC = 6;
 export const IFLA_MASTER = 10;
+export const IFLA_PROTINFO = 12;
 export const IFLA_TXQLEN = 13;
 export const IFLA_OPERSTATE = 16;
 export const IFLA_LINKMODE = 17;
@@ -187,6 +188,7 @@ export const IFLA_VXLAN_DF = 29;
 export const IFLA_VXLAN_VNIFILTER = 30;
 
 export const IFLA_MACVLAN_MODE = 1;
+export const MACVLAN_MODE_PASSTHRU = 8;
 export const IFLA_MACVLAN_FLAGS = 2;
 export const IFLA_MACVLAN_BC_QUEUE_LEN = 7;
 export const IFLA_MACVLAN_BC_QUEUE_LEN_USED = 8;

@@ -4,6 +4,7 @@
  */
 export const AF_UNSPEC = 0;
 export const AF_INET = 2;
+export const AF_BRIDGE = 7;
 export const AF_INET6 = 10;
 export const AF_NETLINK = 16;
 

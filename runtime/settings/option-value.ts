@@ -1,4 +1,5 @@
 import { isAbsolute } from 'node:path';
+import { durationForm, integerRange, listForm, patternForm, UNIT_MS, type ValueForm } from './value-form.ts';
 
 /** How one kind of option is written and parsed. `parse` receives the text of a flag, a variable or a YAML scalar. */
 export type OptionValue<T> = {
@@ -6,6 +7,8 @@ export type OptionValue<T> = {
   readonly metavar: string;
   /** Text after "expected …" in a fault. */
   readonly expected: string;
+  /** What of the value the chart's schema checks. */
+  readonly form: ValueForm;
   /** Returns undefined when the text is not such a value. */
   parse(text: string): T | undefined;
   /** True when the option may be repeated and its value is the list of all. */
@@ -17,28 +20,32 @@ export function pathValue(allowEmpty = false): OptionValue<string> {
   return {
     metavar: 'PATH',
     expected: allowEmpty ? "an absolute path, or '' for none" : 'an absolute path',
+    form: { kind: 'text', body: allowEmpty ? '(/[\\s\\S]*)?' : '/[\\s\\S]*' },
     parse: (text) => (isAbsolute(text) || (allowEmpty && text === '') ? text : undefined),
   };
 }
+
+const MAX_PORT = 65_535;
+const HOST_BODY = '(\\[[0-9a-fA-F:.]+\\]|[A-Za-z0-9_.-]+)';
 
 /** A host and port to listen on; '' for none. */
 export const listenValue: OptionValue<string> = {
   metavar: 'HOST:PORT',
   expected: "an address such as 127.0.0.1:61680 or [::1]:61680, or '' for none",
+  form: { kind: 'text', body: `(${HOST_BODY}:${integerRange(1, MAX_PORT)})?` },
   parse: (text) => {
     if (text === '') return text;
     const port = Number(/^(?:\[[0-9a-f:.]+\]|[\w.-]+):(\d{1,5})$/i.exec(text)?.[1]);
-    return port >= 1 && port <= 65_535 ? text : undefined;
+    return port >= 1 && port <= MAX_PORT ? text : undefined;
   },
 };
-
-const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
 /** A time such as 500ms, 120s, 1m30s; the value is in milliseconds. */
 export function durationValue(minMs: number, maxMs: number): OptionValue<number> {
   return {
     metavar: 'TIME',
     expected: `a time from ${renderDuration(minMs)} to ${renderDuration(maxMs)}, such as 500ms, 120s or 1m30s`,
+    form: durationForm(minMs, maxMs),
     parse: (text) => {
       if (!/^(\d+(ms|s|m|h))+$/.test(text)) return undefined;
       const parts = text.matchAll(/(\d+)(ms|s|m|h)/g);
@@ -59,6 +66,7 @@ export function wholeNumberValue(min: number, max: number): OptionValue<number> 
   return {
     metavar: 'NUMBER',
     expected: `a whole number from ${min} to ${max}`,
+    form: { kind: 'number', min, max },
     parse: (text) => {
       const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
       return number >= min && number <= max ? number : undefined;
@@ -66,9 +74,14 @@ export function wholeNumberValue(min: number, max: number): OptionValue<number> 
   };
 }
 
-/** A text that matches `pattern`; faults describe it as `expected`. */
+/** A text that matches `pattern`, which has both anchors; faults describe it as `expected`. */
 export function textValue(pattern: RegExp, metavar: string, expected: string): OptionValue<string> {
-  return { metavar, expected, parse: (text) => (pattern.test(text) ? text : undefined) };
+  return {
+    metavar,
+    expected,
+    form: patternForm(pattern),
+    parse: (text) => (pattern.test(text) ? text : undefined),
+  };
 }
 
 /** One of the given words. */
@@ -76,6 +89,7 @@ export function choiceValue<const T extends string>(...choices: readonly T[]): O
   return {
     metavar: choices.join('|'),
     expected: `one of ${choices.join(', ')}`,
+    form: { kind: 'words', words: choices },
     parse: (text) => choices.find((choice) => choice === text),
   };
 }
@@ -84,18 +98,19 @@ export function choiceValue<const T extends string>(...choices: readonly T[]): O
 export const switchValue: OptionValue<boolean> = {
   metavar: '',
   expected: 'true or false',
+  form: { kind: 'switch' },
   parse: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
 };
 
 /** A node name; '' when the name is not to be checked. */
-export const nodeNameValue: OptionValue<string> = {
-  metavar: 'NAME',
-  expected: "a node name in lower case, or ''",
-  parse: (text) => (/^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$/.test(text) ? text : undefined),
-};
+export const nodeNameValue = textValue(
+  /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$/,
+  'NAME',
+  "a node name in lower case, or ''",
+);
 
 /** Several paths. */
-export const pathsValue = listOf(pathValue());
+export const pathsValue = listOf({ ...pathValue(), form: { kind: 'text', body: '/[^,]*' } });
 
 /** Common names of client certificates, such as system:kube-scheduler. */
 export const clientNamesValue: OptionValue<readonly string[]> = listOf(
@@ -107,6 +122,7 @@ export function listOf(item: OptionValue<string>): OptionValue<readonly string[]
   return {
     metavar: item.metavar,
     expected: `${item.expected}; several: repeat the flag, or commas between them`,
+    form: listForm(item.form),
     isList: true,
     parse: (text) => {
       const parts = text.split(',').filter((part) => part !== '');

@@ -1,4 +1,5 @@
 import { ConfigError, type Decoder, Faults, isRecord } from '../decode.ts';
+import { FileError } from '../read-regular-file.ts';
 import type { Option, OptionTable, SettingsOf, SettingsProgram } from './option.ts';
 import { type FlagTexts, readFlags } from './read-flags.ts';
 import { decodeYaml } from './read-yaml.ts';
@@ -86,7 +87,8 @@ function readSettingsFile(
     if (error instanceof ConfigError) {
       faults.addAll(error, (place) => `${path}: ${place || 'the whole'}`);
     } else {
-      const got = error instanceof Error && 'code' in error ? error.code : String(error);
+      const isNamed = error instanceof Error && 'code' in error && !(error instanceof FileError);
+      const got = isNamed ? error.code : String(error);
       faults.add('--config', `a file that can be read, ${path}`, got);
     }
   }

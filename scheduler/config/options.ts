@@ -1,3 +1,4 @@
+import { masterValue, objectNameValue } from '../../kube/kube-option-value.ts';
 import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
 import {
   choiceValue,
@@ -6,25 +7,12 @@ import {
   listenValue,
   pathValue,
   switchValue,
-  textValue,
   wholeNumberValue,
 } from '../../runtime/settings/option-value.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const MAX_CALLS_PER_SECOND = 10_000;
-
-const masterValue = textValue(
-  /^(https?:\/\/[^\s/?#]+)?$/,
-  'URL',
-  "a URL such as https://10.0.0.1:6443, or '' for the kubeconfig's or the cluster's own",
-);
-
-const objectNameValue = textValue(
-  /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/,
-  'NAME',
-  'the name of an object, in lower case',
-);
 
 /** Settings of the HTTP server that kube-scheduler calls. */
 const EXTENDER_OPTIONS = {
@@ -117,14 +105,14 @@ const KUBERNETES_OPTIONS = {
     'leader-elect',
     switchValue,
     'true',
-    'Answer only with the lock. Without it never run two.',
+    'Decide only with the lock. Without it never run two.',
   ),
   leaderElectLock: option(
     'Kubernetes',
     'leader-elect-lock',
-    choiceValue('configmap', 'lease'),
+    choiceValue('configmap', 'lease', 'endpoints'),
     'configmap',
-    'Kind of the lock. The published ClusterRole grants ConfigMaps and no Leases.',
+    'Kind of the lock. The published ClusterRole grants ConfigMaps and Endpoints, and no Leases.',
   ),
   leaderElectName: option(
     'Kubernetes',
@@ -169,7 +157,7 @@ const PROCESS_OPTIONS = {
     'metrics-address',
     listenValue,
     '0.0.0.0:61691',
-    "Serves /metrics, /healthz and /readyz; '' for none. Only the leader is ready.",
+    "Serves /metrics, /healthz and /readyz; '' for none. A replica that stands by is ready too, as it forwards to the leader; without --client-ca-file it is not.",
   ),
   logLevel: option(
     'Observability',

@@ -90,8 +90,8 @@ function routeRefusal(context: FitContext, view: NodeView, capacity: NodeCapacit
   if (hasStaticAddress(context, view)) return undefined;
   const subnetIds = subnetsOf(demand, staticAddress, nominated);
   if (subnetIds === undefined) return undefined;
-  const { enis, maxEnis } = capacity;
-  if (maxEnis === undefined || enis < maxEnis) return undefined;
+  const { enis, maxEnis, moreEnis } = capacity;
+  if (maxEnis === undefined || moreEnis > 0) return undefined;
   if (view.eniCapacities.some(({ subnetId, left }) => left > 0 && subnetIds.includes(subnetId))) return undefined;
   const reason = `ENILimitExceed (${enis} of ${maxEnis} ENIs, none of ${subnetIds.join(', ')} with room)`;
   return { reason, isUnresolvable: false, isTransient: hasPendingCalls(view) };

@@ -10,18 +10,19 @@ import { RequestError } from './request-error.ts';
 export async function readJson(request: IncomingMessage, budget: BodyBudget): Promise<unknown> {
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > budget.maxBody) throw tooLarge(budget.maxBody);
+  const body = budget.begin(request);
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
     for await (const chunk of request as AsyncIterable<Buffer>) {
       if (bytes + chunk.length > budget.maxBody) throw tooLarge(budget.maxBody);
-      if (!budget.acquire(chunk.length)) throw new RequestError('BUSY', 'too many large bodies are being read');
+      if (!body.acquire(chunk.length)) throw new RequestError('BUSY', 'too many large bodies are being read');
       bytes += chunk.length;
       chunks.push(chunk);
     }
     return parse(chunks);
   } finally {
-    budget.release(bytes);
+    body.release();
   }
 }
 

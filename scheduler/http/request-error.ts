@@ -4,7 +4,8 @@
  * - `NOT_FOUND`: unknown path. `METHOD`: the path does not accept this method.
  * - `TOO_LARGE`: the body exceeds the limit. `BAD_JSON`: the body is not JSON. `BAD_SHAPE`: the JSON is not what the
  *   verb takes.
- * - `STANDBY`: another replica leads, or the caches are not synced yet. `BUSY`: too many requests at once.
+ * - `STANDBY`: no leader answered in time, or another replica leads to which this one cannot forward, or the caches are
+ *   not synced yet. `BUSY`: too many requests at once.
  */
 export type RequestErrorCode =
   | 'FORBIDDEN'

@@ -1,9 +1,8 @@
-import { createServer as createPlainServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
-import { runInBackground } from '../../runtime/background.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BodyBudget, MAX_LARGE_BODIES } from '../../runtime/body-budget.ts';
-import { ClientAdmission } from '../../runtime/client-admission.ts';
+import { ClientAdmission, FORWARDED_HEADER } from '../../runtime/client-admission.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { createHttpServer, createHttpsServer, type HttpServer, type HttpTimeouts } from '../../runtime/http-server.ts';
 import { listenOn } from '../../runtime/listen-on.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { TlsPair } from '../../runtime/tls-files.ts';
@@ -11,8 +10,11 @@ import { readJson } from './read-json.ts';
 import { RenderedJson } from './rendered-json.ts';
 import { RequestError, type RequestErrorCode } from './request-error.ts';
 
-/** Answers one verb; the returned value is sent as JSON. `signal` is aborted when the client disconnects. */
-export type VerbHandler = (body: unknown, signal: AbortSignal) => unknown | Promise<unknown>;
+/**
+ * Answers one verb; the returned value is sent as JSON. `signal` is aborted when the client disconnects; `isForwarded`:
+ * another replica has forwarded the request.
+ */
+export type VerbHandler = (body: unknown, signal: AbortSignal, isForwarded: boolean) => unknown | Promise<unknown>;
 
 /** The outcome of a request; `gone`: the client disconnected before the answer. */
 export type RequestOutcome = 'ok' | 'internal' | 'gone' | RequestErrorCode;
@@ -33,15 +35,8 @@ export type ExtenderServerOptions = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly onAnswer?: (verb: string, outcome: RequestOutcome, ms: number) => void;
-  /**
-   * Time limits of the head and of a whole request, and the interval of the checks; milliseconds. Only tests change the
-   * defaults.
-   */
-  readonly timeouts?: {
-    readonly headersTimeout: number;
-    readonly requestTimeout: number;
-    readonly connectionsCheckingInterval: number;
-  };
+  /** Only tests change the defaults. */
+  readonly timeouts?: Partial<HttpTimeouts>;
 };
 
 /** A server that listens. */
@@ -52,7 +47,12 @@ export type ExtenderServer = {
    * end, after the request that runs.
    */
   setSecureContext(certificates: TlsPair): void;
-  /** Refuses new requests, waits up to `graceMs` for the running ones, then closes all connections. */
+  /** From now on each answer ends its connection, so that the client makes another one, to another replica. */
+  endConnections(): void;
+  /**
+   * Accepts no new connections, waits up to `graceMs` for the requests on those that are open, then closes all. The answers
+   * end their connections.
+   */
   close(graceMs: number): Promise<void>;
 };
 
@@ -61,76 +61,32 @@ export type ExtenderServer = {
  * hold a large body.
  */
 const MAX_INFLIGHT_REQUESTS = 256;
-/**
- * Longer than Go clients keep an idle connection (90 s), so that they do not write into a connection that is being
- * closed.
- */
-const IDLE_TIMEOUT_MS = 120_000;
-/** Time limit of a TLS handshake, and again of the request head. */
-const HEADERS_MS = 10_000;
-/** Time limit of a whole request: enough for 64 MiB over a slow network. */
-const REQUEST_MS = 30_000;
-/** Interval at which Node.js checks for late requests. */
-const CHECK_INTERVAL_MS = 5_000;
-/** Most connections. A few schedulers open a few connections each; each connection costs a file descriptor. */
+/** Most connections. A few schedulers open a few connections each. */
 const MAX_CONNECTIONS = 1_000;
-
-const NO_HTTP = `${JSON.stringify({ Error: 'this is no request of HTTP, or it was cut off' })}\n`;
-const NO_REQUEST = [
-  'HTTP/1.1 400 Bad Request',
-  'content-type: application/json',
-  `content-length: ${NO_HTTP.length}`,
-  'connection: close',
-  '',
-  NO_HTTP,
-].join('\r\n');
 
 /** Serves the verbs of an extender. @throws ConfigError when the address cannot be listened on */
 export async function serveExtender(options: ExtenderServerOptions): Promise<ExtenderServer> {
-  const { certificates } = options;
-  const limits = {
-    keepAliveTimeout: IDLE_TIMEOUT_MS,
-    headersTimeout: HEADERS_MS,
-    requestTimeout: REQUEST_MS,
-    connectionsCheckingInterval: CHECK_INTERVAL_MS,
-    ...options.timeouts,
-  };
+  const { certificates, timeouts } = options;
   const handler = new RequestHandler(options);
-  const answer = (request: IncomingMessage, response: ServerResponse): void =>
-    runInBackground('answering a request', handler.answer(request, response));
-  const tls =
-    certificates === undefined
-      ? undefined
-      : createTlsServer(
-          {
-            ...limits,
-            ...certificates,
-            requestCert: certificates.ca !== undefined,
-            handshakeTimeout: limits.headersTimeout,
-          },
-          answer,
-        );
-  const server: Server | TlsServer = tls ?? createPlainServer(limits, answer);
-  server.maxConnections = MAX_CONNECTIONS;
-  // The head is malformed or late. Answer if the socket is still writable, then close it in any case.
-  server.on('clientError', (_error, socket) => {
-    if (socket.writable) socket.end(NO_REQUEST, () => socket.destroy());
-    else socket.destroy();
-  });
-  const bound = await listenOn(server, options.address, '--listen-address');
-  const followed = tls && certificates && handler.clients.follow(tls, certificates);
+  const common = {
+    maxConnections: MAX_CONNECTIONS,
+    answer: (request: IncomingMessage, response: ServerResponse) => handler.answer(request, response),
+    ...(timeouts && { timeouts }),
+  };
+  // Other replicas have a certificate that no client authority has signed. ClientAdmission cuts off all others.
+  const tls = certificates && createHttpsServer(certificates, { ...common, admitsUnauthorized: true });
+  const server: HttpServer = tls ?? createHttpServer(common);
+  const bound = await listenOn(server.server, options.address, '--listen-address');
+  const followed = tls && certificates && handler.clients.follow(tls.server, certificates);
   return {
     address: bound,
     setSecureContext: (next) => followed?.setSecureContext(next),
+    endConnections: () => {
+      handler.isClosing = true;
+    },
     close: async (graceMs) => {
       handler.isClosing = true;
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeIdleConnections();
-      const timer = new AbortController();
-      await Promise.race([closed, options.clock.sleep(graceMs, timer.signal).catch(() => {})]);
-      timer.abort();
-      server.closeAllConnections();
-      await closed;
+      await server.close(graceMs, options.clock);
     },
   };
 }
@@ -144,7 +100,7 @@ class RequestHandler {
 
   constructor(options: ExtenderServerOptions) {
     this.#options = options;
-    this.clients = new ClientAdmission(options.allowedNames ?? []);
+    this.clients = new ClientAdmission(options.allowedNames ?? [], options.certificates?.ca !== undefined);
     this.#bodies = new BodyBudget(options.bodyLimitBytes, MAX_LARGE_BODIES * options.bodyLimitBytes);
   }
 
@@ -184,9 +140,10 @@ class RequestHandler {
     if (request.method !== 'POST') throw new RequestError('METHOD', `/${verb} takes POST, not ${request.method}`);
     if (this.#inflight > MAX_INFLIGHT_REQUESTS)
       throw new RequestError('BUSY', `more than ${MAX_INFLIGHT_REQUESTS} requests at once`);
-    const notReady = this.isClosing ? 'this replica is shutting down' : readiness();
+    const notReady = readiness();
     if (notReady !== undefined) throw new RequestError('STANDBY', notReady);
-    return await handler(await readJson(request, this.#bodies), signal);
+    const isForwarded = this.clients.isPeer(request.socket) && request.headers[FORWARDED_HEADER] !== undefined;
+    return await handler(await readJson(request, this.#bodies), signal, isForwarded);
   }
 
   #refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {

@@ -1,5 +1,7 @@
+import { countEniPlaces, type EniPlaces, isDirectCreation } from '../../crd/eni-places.ts';
 import { NODE_SUBNETS_LABEL } from '../../crd/names.ts';
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { nodeLimitsOf } from '../../crd/node-limits.ts';
 import { readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
 import {
   countRequested,
@@ -44,8 +46,13 @@ export type EniFacts = {
   readonly requested: number;
 };
 
-/** A shared ENI whose creation is requested, with the number of its first addresses. */
-type PendingEni = { readonly subnetId: string; readonly ips: number };
+/** A shared ENI whose creation is requested. */
+type PendingEni = {
+  readonly subnetId: string;
+  /** Its first addresses, and those of them that are for Pods without a static address. */
+  readonly ips: number;
+  readonly plain: number;
+};
 
 /** The fields of a NodeENIConfig that the index keeps. A limit that is absent is not known. */
 export type NecFacts = {
@@ -54,10 +61,13 @@ export type NecFacts = {
   /** True when Pods of the node may have static addresses. */
   readonly isStatic: boolean;
   readonly maxEnis?: number;
+  /** How its ENIs use the places of the instance. */
+  readonly places: EniPlaces;
   readonly ipsPerEni?: number;
   readonly allocatable?: number;
   readonly staticIps: number;
-  readonly maxDirectEnis?: number;
+  /** Where shared ENIs leave fewer places than the limit, those. */
+  readonly maxDirectEnis: number;
   readonly maxEips?: number;
   /** The only subnets for new ENIs; empty: the subnets of the cluster. */
   readonly subnetIds: readonly string[];
@@ -82,8 +92,8 @@ export type ClaimFacts = {
   readonly nodeName: string;
   readonly nominatedIp?: string;
   readonly nominatedSubnetIds?: readonly string[];
-  /** The node of the reservation, and its start by the wall clock; NaN when the time cannot be read. */
-  readonly reserved?: { readonly nodeName: string; readonly sinceMs: number };
+  /** The node of the reservation, and its start (RFC 3339). One whose start cannot be read has expired, and is absent. */
+  readonly reserved?: { readonly nodeName: string; readonly since: string };
 };
 
 /** The fields of a VpcIP that belongs to a claim. */
@@ -121,19 +131,25 @@ export function readNec(object: Shape): NecFacts | undefined {
   const read = readNodeEniConfig(object);
   if (read === undefined) return undefined;
   const { spec = {}, status = {}, settings, metadata } = read.config;
+  const { routeEnis, ipsPerEni, directEnis } = nodeLimitsOf(spec, settings);
   const actions = (status.intents ?? []).map(({ action }) => action);
   return {
     name: metadata.name,
     zone: status.zone ?? '',
     isStatic: spec.enableStaticIP === true,
-    ...some('maxEnis', settings.routeMaxAttach ?? spec.maxRouteENI),
-    ...some('ipsPerEni', settings.maxIpPerEni ?? spec.maxIPPerENI),
+    ...some('maxEnis', routeEnis),
+    ...some('ipsPerEni', ipsPerEni),
     ...some('allocatable', status.allocatableRouteENIIPs),
     staticIps: status.staticRouteENIIPs ?? 0,
-    ...some('maxDirectEnis', maxDirectEnis(settings.directMaxAttach ?? spec.maxDirectENI, status)),
+    maxDirectEnis: Math.min(directEnis, status.allocatableDirectENIs ?? directEnis),
     ...some('maxEips', status.maxEIPs),
     subnetIds: spec.subnetIDs ?? [],
     enis: (status.eniInfos ?? []).map((eni) => readEni(eni, status)),
+    places: countEniPlaces(status, {
+      maxShared: routeEnis,
+      standard: status.instanceENIs,
+      extension: status.extensionENIs ?? 0,
+    }),
     pendingEnis: pendingEnisOf(status),
     subnetUsage: countSubnetUsage(status),
     isBinding: actions.some((action) => action === MIGRATION || BINDING.includes(action)),
@@ -141,9 +157,10 @@ export function readNec(object: Shape): NecFacts | undefined {
 }
 
 function pendingEnisOf(status: NodeEniConfigStatus): readonly PendingEni[] {
-  // The creation of an exclusive ENI requests no addresses.
-  return pendingCreationsOf(status).flatMap(({ subnetID, ipCount }) => {
-    return subnetID === undefined || ipCount === undefined ? [] : [{ subnetId: subnetID, ips: ipCount }];
+  return pendingCreationsOf(status).flatMap((intent) => {
+    const { subnetID, ipCount = 0, claim } = intent;
+    if (subnetID === undefined || isDirectCreation(intent)) return [];
+    return [{ subnetId: subnetID, ips: ipCount, plain: claim === undefined ? ipCount : 0 }];
   });
 }
 
@@ -176,7 +193,8 @@ export function readClaim(object: Shape): ClaimFacts | undefined {
   const spec = recordOf(object['spec']);
   const status = recordOf(object['status']);
   const reservedFor = textOf(spec['nodeName']);
-  const sinceMs = Date.parse(textOf(recordOf(metadata['annotations'])[RESERVED_AT_ANNOTATION]));
+  const since = textOf(recordOf(metadata['annotations'])[RESERVED_AT_ANNOTATION]);
+  const isReserved = reservedFor !== '' && !Number.isNaN(Date.parse(since));
   const nominatedSubnetIds = textsOf(spec['nominatedSubnetIDs']);
   return {
     key: `${textOf(metadata['namespace'])}/${textOf(metadata['name'])}`,
@@ -186,7 +204,7 @@ export function readClaim(object: Shape): ClaimFacts | undefined {
     nodeName: textOf(status['nodeName']),
     ...(typeof spec['nominatedIP'] === 'string' ? { nominatedIp: spec['nominatedIP'] } : {}),
     ...(nominatedSubnetIds.length > 0 ? { nominatedSubnetIds } : {}),
-    ...(reservedFor === '' ? {} : { reserved: { nodeName: reservedFor, sinceMs } }),
+    ...(isReserved ? { reserved: { nodeName: reservedFor, since } } : {}),
   };
 }
 
@@ -214,12 +232,6 @@ function recordOf(value: unknown): Shape {
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
-}
-
-/** Returns the limit of exclusive ENIs. Shared ENIs may leave fewer than the limit. */
-function maxDirectEnis(limit: number | undefined, status: NodeEniConfigStatus): number | undefined {
-  const { allocatableDirectENIs: left } = status;
-  return limit === undefined || left === undefined ? limit : Math.min(limit, left);
 }
 
 function textsOf(value: unknown): readonly string[] {

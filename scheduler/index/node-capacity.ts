@@ -1,3 +1,4 @@
+import { freeSharedEnis, maxSharedEnis } from '../../crd/eni-places.ts';
 import type { EniFacts, NecFacts } from './facts.ts';
 import type { PodRequest } from './pod-request.ts';
 import type { Reservation } from './reservation.ts';
@@ -19,9 +20,10 @@ export type NodeCapacity = {
   readonly route: Capacity;
   readonly direct: Capacity;
   readonly eip: Capacity;
-  /** Shared ENIs on the instance, those being attached or detached included. */
+  /** Shared ENIs that serve Pods or will, their limit, and how many more the node can have. */
   readonly enis: number;
   readonly maxEnis: number | undefined;
+  readonly moreEnis: number;
   /** Of the used capacity of shared ENIs: what Pods without a static address use. */
   readonly plainUsed: number;
 };
@@ -55,24 +57,31 @@ export function nodeCapacityOf(nec: NecFacts, { pods, reservations }: NodeLoad):
   };
   for (const pod of pods) count(pod);
   for (const { demand } of reservations) count(demand);
-  const staticUsed = Math.max(routeKeys.size, nec.staticIps);
+  const routeUsed = counted.route + Math.max(routeKeys.size, nec.staticIps);
+  const directUsed = counted.direct + directKeys.size;
+  // Exclusive ENIs that Pods will get take places as well as those that are there.
+  const promised = Math.max(0, directUsed - nec.places.exclusive);
+  const maxEnis = nec.maxEnis === undefined ? undefined : maxSharedEnis(nec.places, promised);
   return {
-    route: { limit: routeLimit(nec, shared), used: counted.route + staticUsed, keys: routeKeys },
-    direct: { limit: nec.maxDirectEnis, used: counted.direct + directKeys.size, keys: directKeys },
+    route: { limit: routeLimit(nec, maxEnis, shared), used: routeUsed, keys: routeKeys },
+    direct: { limit: directLimit(nec, routeUsed), used: directUsed, keys: directKeys },
     eip: { limit: nec.maxEips, used: counted.eip, keys: NO_KEYS },
-    enis: shared.length,
-    maxEnis: nec.maxEnis,
+    enis: nec.places.serving,
+    maxEnis,
+    moreEnis: maxEnis === undefined ? 0 : freeSharedEnis(nec.places, promised),
     plainUsed: counted.route,
   };
 }
 
-/** Computes how many Pods that need a particular subnet each serving shared ENI can still take. */
+/** Computes how many Pods that need a particular subnet each shared ENI can still take that serves, or will. */
 export function eniCapacitiesOf(nec: NecFacts, pods: Iterable<PodRequest>): readonly EniCapacity[] {
   const inUse = new Set([...pods].filter(({ isStatic }) => !isStatic).flatMap(({ ips }) => ips));
   const { ipsPerEni = 0 } = nec;
-  return nec.enis
-    .filter(({ isShared, isServing }) => isShared && isServing)
-    .map((eni) => ({ subnetId: eni.subnetId, left: ipsPerEni - eni.claims.length - usedOf(eni, inUse) }));
+  const serving = nec.enis.filter(({ isShared, isServing }) => isShared && isServing);
+  return [
+    ...serving.map((eni) => ({ subnetId: eni.subnetId, left: ipsPerEni - eni.claims.length - usedOf(eni, inUse) })),
+    ...nec.pendingEnis.map(({ subnetId }) => ({ subnetId, left: ipsPerEni })),
+  ];
 }
 
 function usedOf({ ips }: EniFacts, inUse: ReadonlySet<string>): number {
@@ -80,8 +89,21 @@ function usedOf({ ips }: EniFacts, inUse: ReadonlySet<string>): number {
 }
 
 /** Returns the address limit of shared ENIs. A node without published limits has the addresses that are on its ENIs. */
-function routeLimit({ maxEnis, ipsPerEni, allocatable }: NecFacts, shared: readonly EniFacts[]): number {
+function routeLimit(
+  { ipsPerEni, allocatable }: NecFacts,
+  maxEnis: number | undefined,
+  shared: readonly EniFacts[],
+): number {
   const limit = maxEnis === undefined || ipsPerEni === undefined ? undefined : maxEnis * ipsPerEni;
   if (limit === undefined) return allocatable ?? shared.reduce((sum, { ips }) => sum + ips.length, 0);
   return Math.min(limit, allocatable ?? limit);
+}
+
+/** Returns the limit of exclusive ENIs. Shared ENIs that the Pods of the node need take standard places too. */
+function directLimit({ maxDirectEnis, ipsPerEni, places }: NecFacts, routeUsed: number): number {
+  const { standard, extension, used, exclusiveOnStandard } = places;
+  if (standard === undefined || extension > 0) return maxDirectEnis;
+  const needed = ipsPerEni === undefined || ipsPerEni === 0 ? 0 : Math.ceil(routeUsed / ipsPerEni);
+  const shared = Math.max(used - exclusiveOnStandard, needed);
+  return Math.min(maxDirectEnis, Math.max(0, standard - shared));
 }

@@ -50,12 +50,13 @@ export function supplyOf(
   capacity: NodeCapacity,
   input: SupplyInput,
 ): NodeSupply | undefined {
-  const { ipsPerEni, maxEnis } = nec;
+  const { ipsPerEni } = nec;
+  const { maxEnis, moreEnis } = capacity;
   if (ipsPerEni === undefined || maxEnis === undefined) return undefined;
   const pods = [...input.pods];
   const shared = nec.enis.filter(({ isShared }) => isShared);
   const serving = shared.filter(({ isServing }) => isServing);
-  const coming = nec.pendingEnis.reduce((sum, { ips }) => sum + ips, 0);
+  const coming = nec.pendingEnis.reduce((sum, one) => sum + one.plain, 0);
   const plain = serving.reduce((sum, eni) => sum + eni.plain, coming);
   const spare = plain + usedElsewhere(shared, serving, pods) - capacity.plainUsed;
   const assignedKeys = new Set(shared.flatMap(({ claims }) => claims));
@@ -71,7 +72,6 @@ export function supplyOf(
     ...serving.map(({ subnetId, ips, requested }) => ({ subnetId, free: ipsPerEni - ips.length - requested })),
     ...nec.pendingEnis.map(({ subnetId, ips }) => ({ subnetId, free: ipsPerEni - ips })),
   ].filter((eni) => eni.free > 0);
-  const moreEnis = Math.max(0, maxEnis - shared.length - nec.pendingEnis.length);
   const subnetIds = nec.subnetIds.length > 0 ? nec.subnetIds : (node?.subnetIds ?? NONE);
   const ofEnis = enis.map(({ subnetId }) => subnetId).join();
   return {

@@ -9,6 +9,8 @@ export type PodRequest = {
   readonly uid: string;
   /** Empty while the Pod is not bound. */
   readonly nodeName: string;
+  /** Of its PriorityClass, as admission has written it; 0 without one. */
+  readonly priority: number;
   /** Addresses on shared ENIs. */
   readonly routeIps: number;
   /** Exclusive ENIs. */
@@ -50,6 +52,7 @@ export function readPodRequest(object: Readonly<Record<string, unknown>>): PodRe
     key: `${textOf(metadata['namespace'])}/${textOf(metadata['name'])}`,
     uid: textOf(metadata['uid']),
     nodeName: textOf(spec['nodeName']),
+    priority: typeof spec['priority'] === 'number' ? spec['priority'] : 0,
     routeIps,
     directEnis,
     eips,

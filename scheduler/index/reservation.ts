@@ -11,13 +11,10 @@ export type Reservation = {
 /** One moment on both clocks: reservations in objects carry wall time, durations are counted on the monotonic clock. */
 export type Moment = { readonly wallMs: number; readonly monotonicMs: number };
 
-/**
- * Computes when a reservation expires that was written at `sinceMs` of the wall clock. A time in the future comes from
- * a clock that runs ahead; such a reservation lasts the whole `ttlMs` from now. One without a readable time has
- * expired.
- */
-export function expiryOf(sinceMs: number, ttlMs: number, now: Moment): number {
-  if (Number.isNaN(sinceMs)) return Number.NEGATIVE_INFINITY;
-  const leftMs = Math.min(ttlMs, sinceMs + ttlMs - now.wallMs);
-  return now.monotonicMs + leftMs;
+/** The age of a reservation that an object carries (`StampAges`), and the moment at which it is so old. */
+export type ReservationAge = { readonly ageMs: number; readonly monotonicMs: number };
+
+/** Computes when a reservation of this age expires; it lasts `ttlMs`. A time in the future has the age 0. */
+export function expiryOf({ ageMs, monotonicMs }: ReservationAge, ttlMs: number): number {
+  return monotonicMs + ttlMs - ageMs;
 }

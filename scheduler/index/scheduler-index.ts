@@ -4,7 +4,7 @@ import { type EniCapacity, eniCapacitiesOf, type NodeCapacity, nodeCapacityOf } 
 import { type NodeSupply, type SupplyInput, supplyOf } from './node-supply.ts';
 import { OrderedLookup } from './ordered-lookup.ts';
 import type { PodRequest } from './pod-request.ts';
-import { expiryOf, type Moment, type Reservation } from './reservation.ts';
+import { expiryOf, type Moment, type Reservation, type ReservationAge } from './reservation.ts';
 import { SubnetAvailability } from './subnet-availability.ts';
 import { type Names, SubnetIndex } from './subnet-index.ts';
 
@@ -106,6 +106,11 @@ export class SchedulerIndex {
     return this.#pods.get(uid);
   }
 
+  /** Returns the Pods on a node that request something of this system. */
+  podsOn(name: string): readonly PodRequest[] {
+    return [...(this.#nodes.get(name)?.pods.values() ?? [])];
+  }
+
   /** Returns what is known of the static address of a Pod, or of the address that it requests. */
   staticAddressOf({ key, nominatedIp }: Pick<PodRequest, 'key' | 'nominatedIp'>): StaticAddress {
     const claim = this.#claims.get(key);
@@ -180,8 +185,11 @@ export class SchedulerIndex {
     this.#dropIfEmpty(name);
   }
 
-  /** Sets or removes a claim, and with it the reservation that the claim carries. */
-  setClaim(key: string, facts: ClaimFacts | undefined, now: Moment): void {
+  /**
+   * Sets or removes a claim, and with it the reservation that the claim carries.
+   * @param age How old that reservation is now; without one it does not count.
+   */
+  setClaim(key: string, facts: ClaimFacts | undefined, age: ReservationAge): void {
     if (facts === undefined) this.#claims.delete(key);
     else this.#claims.set(key, facts);
     this.#invalidateDependents(key);
@@ -192,7 +200,7 @@ export class SchedulerIndex {
     }
     const isRoute = facts.mode === 'route-eni';
     const demand = { key, uid: '', isStatic: true, routeIps: isRoute ? 1 : 0, directEnis: isRoute ? 0 : 1, eips: 0 };
-    const expiresMs = expiryOf(reserved.sinceMs, this.#ttlMs, now);
+    const expiresMs = expiryOf(age, this.#ttlMs);
     this.#reserve(`claim/${key}`, { nodeName: reserved.nodeName, demand, expiresMs });
   }
 

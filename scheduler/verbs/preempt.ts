@@ -11,7 +11,10 @@ type PreemptResult = {
   >;
 };
 
-/** Selects, of the nodes that the scheduler would evict Pods from, those on which the Pod then fits. */
+/**
+ * Selects, of the nodes that the scheduler would evict Pods from, those on which the Pod then fits, with further victims
+ * where the proposed ones free too little.
+ */
 export function preempt(deps: VerbDeps, body: unknown): PreemptResult {
   const { pod, victims } = decodePreemptArgs(body);
   const demand = readPodRequest(pod);
@@ -20,12 +23,11 @@ export function preempt(deps: VerbDeps, body: unknown): PreemptResult {
   const fitting =
     demand === undefined
       ? victims
-      : decidePreemption(
-          buildFitContext(index, demand),
-          victims,
-          (uid) => index.pod(uid),
-          (name) => index.node(name),
-        );
+      : decidePreemption(buildFitContext(index, demand), victims, {
+          pod: (uid) => index.pod(uid),
+          podsOn: (name) => index.podsOn(name),
+          node: (name) => index.node(name),
+        });
   const entries = [...fitting].map(([name, { uids, pdbViolations }]) => {
     return [name, { Pods: uids.map((UID) => ({ UID })), NumPDBViolations: pdbViolations }] as const;
   });

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { attach } from '../../agent/attach.ts';
-import { statusOf } from '../../agent/status.ts';
+import { enisStatusOf, statusOf } from '../../agent/status.ts';
 import { addOf, createTestNode, PATIENT } from './use-cases/fixtures.ts';
 
 function stateOf(t: { teardown(run: () => void): void }, ipCount = 2) {
@@ -45,4 +45,19 @@ test('statusOf: says 51 while another program keeps undoing what every Pod needs
   const { state } = stateOf(t);
   state.undone = 'another program keeps undoing: sysctl -w net.ipv4.ip_forward=1';
   t.like(statusOf(state, undefined), { code: 51, details: state.undone });
+});
+
+test('statusOf: with the bridge as default a node without an ENI serves once the bridge is set up', (t) => {
+  const { state } = stateOf(t);
+  state.readyEnis.clear();
+  state.podCidrs = ['172.20.0.0/26'];
+  state.preparedBlocks = new Set(['172.20.0.0/26']);
+  t.is(statusOf(state, undefined)?.code, 50, 'another default: ADDs need an ENI');
+  state.isBridgeDefault = true;
+  t.is(statusOf(state, undefined), undefined);
+  t.is(enisStatusOf(state)?.code, 50, 'and it offers no address of an ENI');
+  state.preparedBlocks = new Set();
+  t.regex(statusOf(state, undefined)?.details ?? '', /no Pod can be on the bridge: it is not set up yet/);
+  state.podCidrs = [];
+  t.regex(statusOf(state, undefined)?.details ?? '', /the node has no podCIDR yet/);
 });

@@ -26,6 +26,47 @@ const CASES: readonly Case[] = [
     },
   },
   {
+    title: 'instances.describe: tells what a Node has of it',
+    run: async (t, { cloud, host }) => {
+      const more = { publicIps: ['203.0.113.7'], ipv6s: ['fd00:8::7'], memoryGib: 16 };
+      const added = host.model.state.addInstance({
+        instanceId: 'ins-whole001',
+        cores: 4,
+        subnetId: 'subnet-large000',
+        ...more,
+      });
+      added.restrictState = 'EXPIRED';
+      const found = await cloud.instances.describeAlone(['ins-whole001', 'ins-missing0'], contextOf());
+      t.is(found.length, 1);
+      t.like(found[0], { ...more, restrictState: 'EXPIRED' });
+    },
+  },
+  {
+    title: 'instances.findByPrivateIps: finds by the address of the primary ENI in the VPC, five addresses a request',
+    run: async (t, { cloud, host }) => {
+      const known = await cloud.instances.describe(['ins-cores002', 'ins-cores008'], contextOf());
+      const ips = known.flatMap(({ privateIps }) => privateIps);
+      const others = ['10.0.9.1', '10.0.9.2', '10.0.9.3', '10.0.9.4'];
+      host.forget();
+      const find = (vpcId: string, wanted: readonly string[]) =>
+        cloud.instances.findByPrivateIps(vpcId, wanted, contextOf());
+      const [both, one] = await Promise.all([find(SPEC.vpcId, [...ips, ...others]), find(SPEC.vpcId, ips.slice(0, 1))]);
+      t.deepEqual(both.map(({ instanceId }) => instanceId).sort(), ['ins-cores002', 'ins-cores008']);
+      t.deepEqual(one, known.slice(0, 1));
+      t.deepEqual(host.counts(), { DescribeInstances: 2 });
+      t.deepEqual(await find('vpc-other000', ips), []);
+    },
+  },
+  {
+    title: 'instances.zones: tells name and number of each zone',
+    run: async (t, { cloud }) => {
+      t.deepEqual(await cloud.instances.zones(contextOf()), [
+        { name: 'ap-guangzhou-3', number: '100003' },
+        { name: 'ap-guangzhou-4', number: '100004' },
+      ]);
+    },
+  },
+  {
     title: 'instances.eniLimits: asks once per type, primaries not counted',
     run: async (t, { cloud, host }) => {
       const [instance] = await cloud.instances.describe(['ins-cores008'], contextOf());
@@ -300,6 +341,65 @@ const CASES: readonly Case[] = [
       });
       const unknown = { taskId: '00000000-0000-4000-8000-00000000ffff', action: 'CreateLoadBalancer' };
       t.deepEqual(await cloud.loadBalancers.settle(unknown, contextOf()), { kind: 'lost' });
+    },
+  },
+  {
+    title: 'routes: are created, listed over several pages, moved and deleted; only the own VPC is listed',
+    run: async (t, { cloud, host }) => {
+      const { routes } = cloud;
+      const spec = { cidr: '172.16.0.0/24', gatewayIp: '10.0.0.9', description: 'of a test' };
+      const made = await routes.create(SPEC.vpcId, spec, contextOf());
+      t.regex(made.routeId, /^gr-[a-z0-9]{8}$/);
+      t.like(made, spec);
+      const { state } = host.model;
+      for (let count = 1; count < 230; count++) {
+        state.addGlobalRoute({
+          vpcId: SPEC.vpcId,
+          cidr: `172.17.${count}.0/24`,
+          gatewayIp: '10.0.0.9',
+          description: '',
+        });
+      }
+      state.addGlobalRoute({ vpcId: 'vpc-others00', cidr: '172.16.0.0/24', gatewayIp: '10.0.0.9', description: '' });
+      const all = await routes.list(SPEC.vpcId, contextOf());
+      t.true(all.isConsistent);
+      t.is(new Set(all.routes.map(({ routeId }) => routeId)).size, 230);
+      const moved = await routes.replace(SPEC.vpcId, made, '10.0.0.10', contextOf());
+      t.like(moved, { ...spec, gatewayIp: '10.0.0.10' });
+      t.like(await failure(routes.delete(SPEC.vpcId, made.routeId, contextOf())), { retry: 'gone' });
+      await routes.delete(SPEC.vpcId, moved.routeId, contextOf());
+      t.false((await routes.list(SPEC.vpcId, contextOf())).routes.some(({ cidr }) => cidr === spec.cidr));
+    },
+  },
+  {
+    title: 'routes.create: tells a route that exists, one by another instance, a conflict, and the quota',
+    run: async (t, { cloud, host }) => {
+      const create = (cidr: string, gatewayIp = '10.0.0.9') =>
+        cloud.routes.create(SPEC.vpcId, { cidr, gatewayIp, description: '' }, contextOf());
+      await create('172.16.0.0/24');
+      t.like(await failure(create('172.16.0.0/24')), { code: 'InvalidParameterValue.Duplicate', retry: 'resolve' });
+      t.like(await failure(create('172.16.0.0/24', '10.0.0.10')), { code: 'UnsupportedOperation.Ecmp' });
+      t.like(await failure(create('10.0.128.0/24')), { code: 'InvalidParameterValue.VpcCidrConflict', retry: 'never' });
+      t.like(await failure(create('172.16.1.1/24')), { code: 'InvalidParameterValue.Malformed', retry: 'never' });
+      t.like(await failure(create('fd00::/64')), { code: 'InvalidParameterValue.Malformed', retry: 'never' });
+      host.model.state.globalRouteQuota = 1;
+      t.like(await failure(create('172.16.1.0/24')), { retry: 'quota', scope: 'vpc-routes' });
+      t.deepEqual(await cloud.routes.list('vpc-others00', contextOf()), { routes: [], isConsistent: true });
+    },
+  },
+  {
+    title: 'routes: a change whose answer is lost has happened, and is for the caller to find out',
+    run: async (t, { cloud, host }) => {
+      const spec = { cidr: '172.16.0.0/24', gatewayIp: '10.0.0.9', description: '' };
+      host.faults.add({ fault: { kind: 'reset', after: true }, actions: ['CreateGlobalRoutes'], times: 1 });
+      t.is((await failure(cloud.routes.create(SPEC.vpcId, spec, contextOf()))).retry, 'resolve');
+      t.like(await failure(cloud.routes.create(SPEC.vpcId, spec, contextOf())), { retry: 'resolve' });
+      const [route] = (await cloud.routes.list(SPEC.vpcId, contextOf())).routes;
+      t.like(route, spec);
+      host.faults.add({ fault: { kind: 'http', status: 502, after: true }, actions: ['DeleteGlobalRoutes'], times: 1 });
+      const lost = await failure(cloud.routes.delete(SPEC.vpcId, route?.routeId ?? '', contextOf()));
+      t.is(lost.retry, 'resolve');
+      t.deepEqual((await cloud.routes.list(SPEC.vpcId, contextOf())).routes, []);
     },
   },
   {

@@ -1,5 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { EIP_CLAIM_KIND } from '../../crd/eip-claim.ts';
+import { isInCidr } from '../../crd/ip-text.ts';
+import { DIRECT_ENI_RESOURCE, EIP_RESOURCE, ENI_IP_RESOURCE } from '../../crd/names.ts';
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
+import { VPC_ENI_KIND } from '../../crd/vpc-eni.ts';
 import { VPC_IP_KIND } from '../../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
 import type { KubeObject, ResourceType } from '../../kube/kube-client.ts';
@@ -7,8 +11,7 @@ import { NODES, PODS, resourceTypeOf } from '../../kube/resource-types.ts';
 import { isObject, type JsonObject } from '../support/netns.ts';
 import { auditOnce } from '../system/audit-three-ways.ts';
 import type { SeenNec } from '../system/system.ts';
-import { ENI_IP_RESOURCE } from './deploy.ts';
-import { findNodeViolations, type SeenSandbox, sandboxesOf } from './node-facts.ts';
+import { exclusiveEnis, findNodeViolations, type SeenSandbox, sandboxesOf } from './node-facts.ts';
 import type { RealCluster } from './real-cluster.ts';
 
 /** What may differ from one audit to the next. */
@@ -49,16 +52,23 @@ export async function auditCluster(
 
 /** Compares once, quiet or not. @throws Error when the API server or a runtime does not answer */
 async function auditClusterOnce(cluster: RealCluster, without: readonly string[] = []): Promise<readonly string[]> {
-  const types = [PODS, NODES, NECS, resourceTypeOf(VPC_IP_KIND), resourceTypeOf(VPC_IP_CLAIM_KIND)];
+  const types = [PODS, NODES, ...OUR_KINDS.map(resourceTypeOf)];
   const lists = new Map(
     await Promise.all(types.map(async (type) => [type.plural, await listAll(cluster, type)] as const)),
   );
   const objects = (plural: string): readonly KubeObject[] => lists.get(plural) ?? [];
-  const pods = objects(PODS.plural).filter(hasAddress);
+  const addressed = objects(PODS.plural).filter(hasAddress);
+  const cidrsOf = (name: string): readonly string[] => podCidrsOf(objects(NODES.plural), name);
+  const isOfBlock = (pod: KubeObject): boolean =>
+    cidrsOf(String(members(pod['spec'])['nodeName'])).some((cidr) => isInCidr(addressOf(pod), cidr));
+  // What the VPC and its objects say is of Pods of ENIs alone.
+  const pods = addressed.filter((pod) => !isOfBlock(pod));
   const nodes = cluster.nodes.filter(({ name, machine }) => machine.isUp && !without.includes(name));
   const sandboxes = new Map(
     await Promise.all(nodes.map(async (node) => [node.name, await sandboxesOf(node)] as const)),
   );
+  const necOf = (node: string): SeenNec | undefined =>
+    objects(NECS.plural).find(({ metadata }) => metadata.name === node);
   const found = await auditOnce({
     cloud: cluster.cloud,
     // Pods in their node's network and those that have ended hold no address of ours.
@@ -68,11 +78,12 @@ async function auditClusterOnce(cluster: RealCluster, without: readonly string[]
       pods: pods
         .filter(({ spec }) => members(spec)['nodeName'] === node.name)
         .map((pod) => ({ name: keyOf(pod), ip: addressOf(pod) })),
-      violations: () => findNodeViolations(node, cluster.cloud),
+      violations: () => findNodeViolations(node, cluster.cloud, necOf(node.name), cidrsOf(node.name)),
     })),
   });
   return [
     ...found,
+    ...doubles(addressed.filter(isOfBlock)),
     ...nodes.flatMap(({ name }) => [
       ...sandboxFindings(
         name,
@@ -81,14 +92,26 @@ async function auditClusterOnce(cluster: RealCluster, without: readonly string[]
       ),
       ...capacityFindings(
         objects(NODES.plural).find(({ metadata }) => metadata.name === name),
-        objects(NECS.plural).find(({ metadata }) => metadata.name === name),
-        sandboxes.get(name) ?? [],
+        necOf(name),
+        (sandboxes.get(name) ?? []).filter(({ ips }) => !ips.some((ip) => cidrsOf(name).some((c) => isInCidr(ip, c)))),
       ),
     ]),
   ];
 }
 
 const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
+const OUR_KINDS = [NODE_ENI_CONFIG_KIND, VPC_IP_KIND, VPC_IP_CLAIM_KIND, VPC_ENI_KIND, EIP_CLAIM_KIND];
+
+/** Blocks of a Node, from which its GlobalRoute Pods have their addresses. */
+function podCidrsOf(nodes: readonly KubeObject[], name: string): readonly string[] {
+  const cidrs = members(nodes.find(({ metadata }) => metadata.name === name)?.['spec'])['podCIDRs'];
+  return Array.isArray(cidrs) ? cidrs.map(String) : [];
+}
+
+function doubles(pods: readonly KubeObject[]): readonly string[] {
+  const ips = pods.map(addressOf);
+  return ips.filter((ip, index) => ips.indexOf(ip) !== index).map((ip) => `${ip}: two Pods have it`);
+}
 
 /** Lists every object of a type in all namespaces. @throws KubeError */
 export async function listAll(cluster: RealCluster, type: ResourceType): Promise<readonly KubeObject[]> {
@@ -135,7 +158,8 @@ function sandboxFindings(
 }
 
 /**
- * A node offers as many addresses as its quota, or as its subnets still give, and never fewer than are in use.
+ * A node offers as many addresses as its quota, or as its subnets still give, as many exclusive ENIs as it may have, and
+ * never fewer than are in use; and as many EIPs as its instance may bind.
  * @see DeviceSupply
  */
 function capacityFindings(
@@ -144,17 +168,26 @@ function capacityFindings(
   sandboxes: readonly SeenSandbox[],
 ): readonly string[] {
   if (node === undefined || nec === undefined) return [];
-  const { maxRouteENI = Number.NaN, maxIPPerENI = Number.NaN } = nec.spec ?? {};
+  const { spec = {}, status = {} } = nec;
+  const { maxRouteENI = Number.NaN, maxIPPerENI = Number.NaN, maxDirectENI = 0 } = spec;
   const quota = maxRouteENI * maxIPPerENI;
-  const inUse = sandboxes.filter(({ isReady, netns }) => isReady && netns !== '').length;
-  const wanted = Math.max(inUse, Math.min(quota, nec.status?.allocatableRouteENIIPs ?? quota));
-  const status = members(node['status']);
-  return ['capacity', 'allocatable'].flatMap((field) => {
-    const said = members(status[field])[ENI_IP_RESOURCE];
-    return Number(said) === wanted
-      ? []
-      : [`${node.metadata.name}: ${field} says ${said} of ${ENI_IP_RESOURCE}, not ${wanted}`];
-  });
+  const whole = exclusiveEnis(nec).map(({ primaryIP = '' }) => primaryIP);
+  const running = sandboxes.filter(({ isReady, netns }) => isReady && netns !== '');
+  const exclusive = running.filter(({ ips }) => ips.some((ip) => whole.includes(ip))).length;
+  const ofEnis = Math.min(maxDirectENI, status.allocatableDirectENIs ?? maxDirectENI);
+  const wanted = [
+    [ENI_IP_RESOURCE, Math.max(running.length - exclusive, Math.min(quota, status.allocatableRouteENIIPs ?? quota))],
+    [DIRECT_ENI_RESOURCE, Math.max(exclusive, ofEnis)],
+    [EIP_RESOURCE, status.maxEIPs ?? 0],
+  ] as const;
+  const seen = members(node['status']);
+  return ['capacity', 'allocatable'].flatMap((field) =>
+    wanted.flatMap(([resource, count]) => {
+      // A resource that the node never had is not there at all.
+      const said = Number(members(seen[field])[resource] ?? 0);
+      return said === count ? [] : [`${node.metadata.name}: ${field} says ${said} of ${resource}, not ${count}`];
+    }),
+  );
 }
 
 function members(value: unknown): JsonObject {

@@ -22,7 +22,8 @@ export type Watch = {
     addresses: number;
     /** Pods by their uid, those that were ready once by theirs. */
     readonly pods: Set<string>;
-    readonly ready: Set<string>;
+    /** With the name of their workload. */
+    readonly ready: Map<string, string>;
     /** `reason: message` of Pods that failed. */
     readonly failed: Map<string, string>;
   };
@@ -35,14 +36,23 @@ const SETTLE_MS = 120_000;
 
 type Kept = Map<string, { readonly node: string; readonly identity: string }>;
 
+/** Labels of Pods, `true`, of which more must hold. */
+export const WATCH_LABELS = {
+  /** It keeps its containers and its address, but for a reboot of its node. */
+  stays: 'stays',
+  /** Every Pod of its name has the same address. */
+  keepsAddress: 'keeps-address',
+} as const;
+
 /**
  * Watches a cluster under churn. By the kernels: no address is inside of two Pods, and each is one that the cloud leads to
- * that very node. By the objects: no two Pods say that they run with one address for long, and Pods with the label
- * `app: <staying>` keep their uid, containers and address, but for a reboot of their node.
+ * that very node. By the objects: no two Pods say that they run with one address for long, and what `WATCH_LABELS` say of
+ * Pods holds.
  */
-export function watchCluster(cluster: RealCluster, staying: string): Watch {
-  const seen: Watch['seen'] = { looks: 0, addresses: 0, pods: new Set(), ready: new Set(), failed: new Map() };
+export function watchCluster(cluster: RealCluster): Watch {
+  const seen: Watch['seen'] = { looks: 0, addresses: 0, pods: new Set(), ready: new Map(), failed: new Map() };
   const kept: Kept = new Map();
+  const ofNames = new Map<string, string>();
   const forgiven = new Map<string, number>();
   const doubles = new Map<string, number>();
   const isForgiven = (node: string): boolean => performance.now() < (forgiven.get(node) ?? 0);
@@ -52,7 +62,11 @@ export function watchCluster(cluster: RealCluster, staying: string): Watch {
     if (pods === undefined) return [];
     const own = pods.filter(({ metadata }) => metadata.namespace === 'default');
     for (const pod of own) remember(seen, pod);
-    return [...changed(own, { kept, staying, isForgiven }), ...lastingDoubles(own.filter(hasAddress), doubles)];
+    return [
+      ...changed(own, { kept, isForgiven }),
+      ...movedNames(own, ofNames),
+      ...lastingDoubles(own.filter(hasAddress), doubles),
+    ];
   };
   return {
     seen,
@@ -114,7 +128,7 @@ function remember(seen: Watch['seen'], pod: Pod): void {
   const uid = String(pod.metadata.uid);
   const status = isObject(pod['status']) ? pod['status'] : {};
   seen.pods.add(uid);
-  if (isReady(pod)) seen.ready.add(uid);
+  if (isReady(pod)) seen.ready.set(uid, pod.metadata.labels?.['app'] ?? '');
   if (status['phase'] === 'Failed') seen.failed.set(uid, `${status['reason']}: ${status['message']}`);
 }
 
@@ -127,9 +141,9 @@ function isReady(pod: Pod): boolean {
 /** Tells each change of a Pod that stays once. */
 function changed(
   pods: readonly Pod[],
-  { kept, staying, isForgiven }: { kept: Kept; staying: string; isForgiven: (node: string) => boolean },
+  { kept, isForgiven }: { kept: Kept; isForgiven: (node: string) => boolean },
 ): readonly string[] {
-  const now = pods.filter((pod) => pod.metadata.labels?.['app'] === staying);
+  const now = pods.filter((pod) => isLabelled(pod, WATCH_LABELS.stays));
   const found: string[] = [];
   for (const [name, { node, identity }] of kept) {
     const pod = now.find(({ metadata }) => metadata.name === name);
@@ -144,6 +158,21 @@ function changed(
     if (!isForgiven(node)) kept.set(pod.metadata.name, { node, identity: identityOf(pod) });
   }
   return found;
+}
+
+function isLabelled(pod: Pod, label: string): boolean {
+  return pod.metadata.labels?.[label] === 'true';
+}
+
+/** Tells each name whose address is another than before. */
+function movedNames(pods: readonly Pod[], ofNames: Map<string, string>): readonly string[] {
+  const ready = pods.filter((pod) => isReady(pod) && isLabelled(pod, WATCH_LABELS.keepsAddress));
+  return ready.flatMap((pod) => {
+    const [name, ip] = [pod.metadata.name, addressOf(pod)];
+    const before = ofNames.get(name) ?? ip;
+    ofNames.set(name, ip);
+    return before === ip ? [] : [`Pod ${name} keeps its address, had ${before} and has ${ip}`];
+  });
 }
 
 function identityOf(pod: Pod): string {

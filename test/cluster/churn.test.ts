@@ -4,6 +4,7 @@ import { withSeed } from '../support/with-seed.ts';
 import { churn } from './churn.ts';
 import { QUICK_RESTARTS } from './quick-restarts.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
+import { SETTINGS_OF_ALL_KINDS } from './workloads/kinds.ts';
 
 /** How long it lasts. */
 const MINUTES = Number(process.env['CHURN_MINUTES'] ?? 10);
@@ -17,10 +18,10 @@ test.serial(
   async (t) => {
     t.timeout((MINUTES + 15) * 60_000);
     const cluster = await startRealCluster({
-      nodes: ['node1', 'node2'].map((name) => ({ name, kubelet: QUICK_RESTARTS })),
+      nodes: ['node1', 'node2'].map((name) => ({ name, cores: 8, kubelet: QUICK_RESTARTS })),
     });
     started = cluster;
-    await cluster.deploy();
+    await cluster.deploy({ ipamdSettings: SETTINGS_OF_ALL_KINDS });
     const startMs = performance.now();
     const lines: string[] = [];
     const say = (line: string): void => {

@@ -1,14 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PODS } from '../../kube/resource-types.ts';
+import { EIP_CLAIM_KIND } from '../../crd/eip-claim.ts';
+import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
+import { PODS, resourceTypeOf } from '../../kube/resource-types.ts';
 import { seededRandom } from '../support/seeded-random.ts';
-import { auditCluster, listAll } from './audit.ts';
-import { type Watch, watchCluster } from './churn-watch.ts';
+import { auditCluster, keyOf, listAll } from './audit.ts';
+import { WATCH_LABELS, type Watch, watchCluster } from './churn-watch.ts';
 import type { Daemon } from './daemon.ts';
 import { awaitServing } from './deploy.ts';
 import { CLUSTER_KINDS, type Disturbance, disturbCluster, disturbNode, NODE_KINDS } from './disturbances.ts';
-import { awaitPods, deploymentManifest, spreadOverNodes } from './pods.ts';
+import { awaitPods, spreadOverNodes } from './pods.ts';
 import type { RealCluster } from './real-cluster.ts';
 import { awaitSettled } from './settle.ts';
+import { type PodKind, workloadName, workloadOfKind } from './workloads/kinds.ts';
 
 /** How long and how wild. */
 type ChurnOptions = {
@@ -26,7 +29,8 @@ type ChurnTally = {
   readonly scalings: number;
   readonly deletions: { readonly polite: number; readonly atOnce: number };
   readonly pods: number;
-  readonly everReady: number;
+  /** Pods that were ready once, by their workload. */
+  readonly everReady: Readonly<Record<string, number>>;
   /** `reason: message` -> Pods that failed for it. */
   readonly failed: Readonly<Record<string, number>>;
   readonly looks: number;
@@ -37,11 +41,25 @@ type ChurnTally = {
   readonly violations: readonly string[];
 };
 
-/** Deployments whose size changes. */
-const CHURNING = ['churn-a', 'churn-b', 'churn-c'] as const;
-/** The Deployment whose Pods nobody touches. */
-const STAYING = 'stay';
-const MOST_REPLICAS = 8;
+/** Workloads of the churn: how many Pods each has at the start and at the end, and at most. */
+type ChurnWorkload = { readonly name: string; readonly kind: PodKind; readonly rests: number; readonly most: number };
+
+/** Those whose size changes and whose Pods are deleted. Instances of eight cores may have two EIPs for Pods each. */
+const CHURNING: readonly ChurnWorkload[] = [
+  { name: 'churn-a', kind: 'shared', rests: 4, most: 8 },
+  { name: 'churn-b', kind: 'shared', rests: 4, most: 8 },
+  { name: 'churn-c', kind: 'shared', rests: 4, most: 8 },
+  { name: 'churn-static', kind: 'static', rests: 4, most: 6 },
+  { name: 'churn-eip', kind: 'eip', rests: 2, most: 4 },
+  { name: 'churn-exclusive', kind: 'exclusive', rests: 2, most: 3 },
+  { name: 'churn-own', kind: 'static-exclusive', rests: 2, most: 2 },
+];
+/** Those whose Pods nobody touches. */
+const STAYING: readonly ChurnWorkload[] = [
+  { name: 'stay', kind: 'shared', rests: 4, most: 4 },
+  { name: 'stay-exclusive', kind: 'exclusive', rests: 1, most: 1 },
+];
+const ALL = [...STAYING, ...CHURNING];
 /** Disturbances under way at once. */
 const MOST_AT_ONCE = 2;
 /** Longest that something stays away, milliseconds. */
@@ -65,23 +83,22 @@ const WEIGHTS: Readonly<Record<(typeof NODE_KINDS)[number] | (typeof CLUSTER_KIN
 };
 
 /**
- * Kills parts of a cluster at random, two at a time, while Deployments grow and shrink and Pods are deleted, some at once;
- * watches the addresses all the time; then lets it rest, and audits it with Pods and without. The cluster is deployed and
- * empty at the start, and at the end. @throws Error when it does not come to rest
+ * Kills parts of a cluster at random, two at a time, while workloads of every kind grow and shrink and Pods are deleted,
+ * some at once; watches the addresses all the time; then lets it rest, and audits it with Pods and without. The cluster is
+ * deployed with `SETTINGS_OF_ALL_KINDS` and empty at the start, and at the end. @throws Error when it does not come to rest
  */
 export async function churn(cluster: RealCluster, { minutes, seed, say }: ChurnOptions): Promise<ChurnTally> {
   const random = seededRandom(seed);
-  await cluster.apply(deploymentManifest(STAYING, 4, { spec: spreadOverNodes(STAYING) }));
-  for (const name of CHURNING) await cluster.apply(deploymentManifest(name, 3, { spec: spreadOverNodes(name) }));
-  await awaitPods(cluster, `app=${STAYING}`, 4);
-  const watch = watchCluster(cluster, STAYING);
+  for (const one of ALL) await cluster.apply(manifestOf(one));
+  for (const { name, rests } of STAYING) await awaitPods(cluster, `app=${name}`, rests, { timeoutMs: SETTLE_MS });
+  const watch = watchCluster(cluster);
   const violations = new Set<string>();
   const tell = (line: string): void => {
     if (!violations.has(line)) say(`VIOLATION ${line}`);
     violations.add(line);
   };
   const over = new AbortController();
-  const watching = keepWatching(watch, over.signal, tell);
+  const watching = Promise.all([keepWatching(watch, over.signal, tell), keepPlugged(cluster, over.signal, say)]);
   const endMs = performance.now() + minutes * 60_000;
   const [disturbances, actions] = await Promise.all([
     keepDisturbing({ cluster, random: seededRandom(seed + 1), endMs, watch, say }),
@@ -95,9 +112,8 @@ export async function churn(cluster: RealCluster, { minutes, seed, say }: ChurnO
   for (const line of await auditCluster(cluster, { withinMs: SETTLE_MS })) tell(`with Pods: ${line}`);
   over.abort();
   await watching;
-  for (const name of [STAYING, ...CHURNING])
-    await cluster.kubectl('delete', 'deployment', name, '--cascade=foreground');
-  for (const line of await stuckPods(cluster)) tell(line);
+  for (const { kind, name } of ALL) await cluster.kubectl('delete', workloadName(kind, name), '--cascade=foreground');
+  for (const line of await stuckObjects(cluster)) tell(line);
   for (const line of await auditCluster(cluster, { withinMs: SETTLE_MS })) tell(`without Pods: ${line}`);
   const { seen } = watch;
   return {
@@ -105,7 +121,7 @@ export async function churn(cluster: RealCluster, { minutes, seed, say }: ChurnO
     disturbances: count(disturbances),
     ...actions,
     pods: seen.pods.size,
-    everReady: seen.ready.size,
+    everReady: count([...seen.ready.values()]),
     failed: count([...seen.failed.values()]),
     looks: seen.looks,
     addressesSeen: seen.addresses,
@@ -114,10 +130,40 @@ export async function churn(cluster: RealCluster, { minutes, seed, say }: ChurnO
   };
 }
 
+function manifestOf({ name, kind, rests }: ChurnWorkload): string {
+  const labels = {
+    ...(STAYING.some((one) => one.name === name) ? { [WATCH_LABELS.stays]: 'true' } : {}),
+    ...(kind.startsWith('static') ? { [WATCH_LABELS.keepsAddress]: 'true' } : {}),
+  };
+  return workloadOfKind(kind, name, rests, { labels, spec: spreadOverNodes(name) });
+}
+
 async function keepWatching(watch: Watch, signal: AbortSignal, tell: (line: string) => void): Promise<void> {
   while (!signal.aborted) {
     for (const line of await watch.look()) tell(line);
     await sleep(1_000);
+  }
+}
+
+/**
+ * Gives nodes their NICs back, as the kernel does with a real one when the namespace of its Pod dies: the small VPC's are
+ * veths, which die with it. One that is missing in two looks is dead; in a single one it may be just being plugged in.
+ */
+async function keepPlugged(
+  { nodes, cloud }: RealCluster,
+  signal: AbortSignal,
+  say: (line: string) => void,
+): Promise<void> {
+  let before: readonly string[] = [];
+  while (!signal.aborted) {
+    const up = nodes.filter(({ machine }) => machine.isUp);
+    const dead = (await Promise.all(up.map(({ name }) => cloud.vpc.deadEnis(name)))).flat();
+    for (const eniId of dead.filter((one) => before.includes(one))) {
+      say(`${eniId} comes back from a Pod's namespace that died`);
+      await cloud.vpc.replug(eniId);
+    }
+    before = dead;
+    await sleep(500);
   }
 }
 
@@ -191,12 +237,14 @@ async function keepScaling(cluster: RealCluster, random: () => number, endMs: nu
   const deletions = { polite: 0, atOnce: 0 };
   while (performance.now() < endMs) {
     await sleep(300 + random() * 1_500);
-    const name = CHURNING[Math.floor(random() * CHURNING.length)] ?? CHURNING[0];
+    const one = CHURNING[Math.floor(random() * CHURNING.length)];
     const what = random();
     const pick = random();
+    if (one === undefined) continue;
+    const { kind, name, most } = one;
     if (what < 0.6) {
-      const replicas = Math.floor(pick * (MOST_REPLICAS + 1));
-      scalings += await succeeds(cluster, ['scale', `deployment/${name}`, `--replicas=${replicas}`]);
+      const replicas = Math.floor(pick * (most + 1));
+      scalings += await succeeds(cluster, ['scale', workloadName(kind, name), `--replicas=${replicas}`]);
       continue;
     }
     const pods = await listAll(cluster, PODS).catch(() => []);
@@ -223,18 +271,23 @@ async function rest(cluster: RealCluster): Promise<void> {
   // A ReplicaSet whose Pods' ends it has missed makes none for five minutes; a new controller manager does at once.
   await cluster.controllerManager.kill();
   revive(cluster, new Map());
-  for (const name of CHURNING)
-    await cluster.awaitKubectl(['scale', `deployment/${name}`, '--replicas=4'], `the last size of ${name}`);
+  for (const { kind, name, rests } of CHURNING)
+    await cluster.awaitKubectl(['scale', workloadName(kind, name), `--replicas=${rests}`], `the last size of ${name}`);
   await awaitServing(cluster, undefined, SETTLE_MS);
-  for (const name of [STAYING, ...CHURNING]) await awaitSettled(cluster, name, 4, SETTLE_MS);
+  for (const { name, rests } of ALL) await awaitSettled(cluster, name, rests, SETTLE_MS);
 }
 
-async function stuckPods(cluster: RealCluster): Promise<readonly string[]> {
+/** Pods, and claims of what was theirs, that have not ended with their workloads. */
+async function stuckObjects(cluster: RealCluster): Promise<readonly string[]> {
   const deadline = performance.now() + SETTLE_MS;
+  const types = [PODS, resourceTypeOf(VPC_IP_CLAIM_KIND), resourceTypeOf(EIP_CLAIM_KIND)];
   for (;;) {
-    const left = (await listAll(cluster, PODS)).filter(({ metadata }) => metadata.namespace === 'default');
+    const lists = await Promise.all(
+      types.map(async (type) => (await listAll(cluster, type)).map((one) => `${type.kind} ${keyOf(one)}`)),
+    );
+    const left = lists.flat().filter((line) => line.includes(' default/'));
     if (left.length === 0) return [];
-    if (performance.now() > deadline) return left.map(({ metadata }) => `Pod ${metadata.name} does not end`);
+    if (performance.now() > deadline) return left.map((line) => `${line} does not end`);
     await sleep(1_000);
   }
 }

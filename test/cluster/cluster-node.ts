@@ -6,7 +6,7 @@ import type { NetnsView } from '../support/netns.ts';
 import { type RunOptions, type RunResult, run } from '../support/run.ts';
 import { killQuietly } from '../support/run-names.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { kubeProxyArgv } from './control-plane.ts';
+import { type Flags, kubeProxyArgv } from './control-plane.ts';
 import { Daemon } from './daemon.ts';
 import { type KubeletFacts, kubeletArgv, kubeletConfig } from './kubelet-config.ts';
 import { Machine } from './machine.ts';
@@ -25,7 +25,8 @@ type ClusterNodeParts = {
   readonly kubeletClientCa: string;
   /** Kubeconfigs, as text. */
   readonly kubeconfigs: { readonly kubelet: string; readonly kubeProxy: string };
-  readonly vpcCidr: string;
+  /** Flags of kube-proxy that win over the usual ones. */
+  readonly kubeProxyFlags: Flags;
   /** With one, Debian's ptp plugin gives its Pods addresses of it; without, the node has no CNI plugin at all. */
   readonly podCidr?: string;
   /** Makes the network anew, as after a power cut: a fresh namespace with all NICs plugged in, and what listens there. */
@@ -49,6 +50,7 @@ export class ClusterNode {
   readonly kubelet: Daemon;
   readonly kubeProxy: Daemon;
   #parts: ClusterNodeParts;
+  #proxyFlags: Flags;
 
   constructor(parts: ClusterNodeParts) {
     this.#parts = parts;
@@ -56,11 +58,12 @@ export class ClusterNode {
     this.ns = parts.netns;
     const mounts = bootLines(join(parts.dir, 'disk'), parts.kubeAssets);
     this.machine = new Machine({ name: this.name, netns: parts.netns, mounts });
-    const { facts, vpcCidr } = parts;
+    const { facts } = parts;
+    this.#proxyFlags = parts.kubeProxyFlags;
     this.containerd = this.#daemon('containerd', () => ['containerd', '-c', '/etc/containerd/config.toml']);
     this.kubelet = this.#daemon('kubelet', () => kubeletArgv(`${NODE_KUBE_DIR}/kubelet`, this.#facts));
     this.kubeProxy = this.#daemon('kube-proxy', () =>
-      kubeProxyArgv(`${NODE_KUBE_DIR}/kube-proxy`, facts.name, vpcCidr),
+      kubeProxyArgv(`${NODE_KUBE_DIR}/kube-proxy`, facts.name, this.#proxyFlags),
     );
   }
 
@@ -79,13 +82,13 @@ export class ClusterNode {
     mkdirSync(this.#disk);
     await run(['sh', '-e'], { input: diskLines(this.#disk).join('\n') });
     this.#writeConfiguration();
-    makeNodeCgroup(this.#cgroup);
     await this.boot();
     await Promise.all(images.map((path) => this.importImage(path)));
   }
 
   /** Boots it and starts containerd, which it waits for; kubelet and kube-proxy are not started. */
   async boot(): Promise<void> {
+    makeNodeCgroup(this.#cgroup);
     await this.machine.boot();
     this.containerd.start();
     await this.awaitRuntime();
@@ -105,6 +108,13 @@ export class ClusterNode {
   /** Starts kubelet and kube-proxy. */
   startKubelet(): void {
     this.kubelet.start();
+    this.kubeProxy.start();
+  }
+
+  /** Starts kube-proxy anew with other flags. One of another mode removes the rules of the former one. */
+  async replaceKubeProxy(flags: Flags): Promise<void> {
+    await this.kubeProxy.kill('SIGTERM');
+    this.#proxyFlags = flags;
     this.kubeProxy.start();
   }
 
@@ -139,10 +149,15 @@ export class ClusterNode {
     await this.powerOn();
   }
 
-  /** Cuts its power: nothing of it runs any more, and its network is gone. Idempotent. */
+  /**
+   * Cuts its power: nothing of it runs any more, its network and its cgroups are gone. Idempotent. Cgroups that outlived it
+   * would make the next kubelet's cAdvisor wait for seconds at each container of before, and meanwhile no Pod is synced.
+   */
   async powerOff(): Promise<void> {
     await this.machine.halt();
     await Promise.all([this.containerd.kill(), this.kubelet.kill(), this.kubeProxy.kill()]);
+    for (const pid of cgroupPids(this.#cgroup)) killQuietly(pid);
+    await removeCgroup(this.#cgroup);
   }
 
   /** Switches it on again after `powerOff`. */
@@ -158,11 +173,9 @@ export class ClusterNode {
     return daemons.map((daemon) => `== ${this.name} ${daemon.name}\n${tail(daemon.logs())}`).join('\n');
   }
 
-  /** Ends all that runs on it and removes its cgroups; its folder stays for the caller to remove. Idempotent. */
+  /** Ends all that runs on it; its folder stays for the caller to remove. Idempotent. */
   async close(): Promise<void> {
     await this.powerOff();
-    for (const pid of cgroupPids(this.#cgroup)) killQuietly(pid);
-    await removeCgroup(this.#cgroup);
   }
 
   get #disk(): string {

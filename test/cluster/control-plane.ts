@@ -10,18 +10,23 @@ export type ControlPlaneFacts = {
   readonly dir: string;
   /** Where nodes and Pods reach it. */
   readonly ip: string;
+  /** Addresses of Services. */
+  readonly serviceCidr: string;
   /** Certificate and key that the API server serves with; the certificate is its own authority. */
   readonly serving: { readonly certPath: string; readonly keyPath: string };
   /** Certificate and key that it shows to kubelets. */
   readonly kubeletClient: { readonly certPath: string; readonly keyPath: string };
 };
 
-/** Addresses of Services. */
-const SERVICE_CIDR = '10.96.0.0/16';
-/** Address of the Service `kubernetes`: the first of them. */
-export const KUBERNETES_SERVICE_IP = '10.96.0.1';
+/** Addresses of Services where a cluster does not say. */
+export const SERVICE_CIDR = '10.96.0.0/16';
 /** Port of the API server. */
 export const API_PORT = 6_443;
+
+/** Address of the Service `kubernetes`: the first of them. */
+export function kubernetesServiceIp(serviceCidr: string): string {
+  return serviceCidr.replace(/0\/\d+$/, '1');
+}
 
 /** Flags that win over the usual ones of a daemon. */
 export type Flags = Readonly<Record<string, string>>;
@@ -44,7 +49,7 @@ export function etcdArgv({ dir }: ControlPlaneFacts): readonly string[] {
 
 /** Makes the API server's command line: RBAC, the node authorizer, every request in the audit log. */
 export function apiServerArgv(facts: ControlPlaneFacts, more: Flags): readonly string[] {
-  const { assets, dir, ip, serving, kubeletClient } = facts;
+  const { assets, dir, ip, serviceCidr, serving, kubeletClient } = facts;
   return argvOf(join(assets, 'kube-apiserver'), {
     'etcd-servers': ETCD_URL,
     'bind-address': '0.0.0.0',
@@ -60,7 +65,7 @@ export function apiServerArgv(facts: ControlPlaneFacts, more: Flags): readonly s
     'service-account-key-file': serving.certPath,
     'service-account-signing-key-file': serving.keyPath,
     'service-account-issuer': 'https://kubernetes.default.svc',
-    'service-cluster-ip-range': SERVICE_CIDR,
+    'service-cluster-ip-range': serviceCidr,
     'kubelet-client-certificate': kubeletClient.certPath,
     'kubelet-client-key': kubeletClient.keyPath,
     'kubelet-preferred-address-types': 'InternalIP',
@@ -102,17 +107,19 @@ export function schedulerArgv({ assets, dir }: ControlPlaneFacts, more: Flags): 
   });
 }
 
-/** Makes kube-proxy's command line; traffic of the VPC keeps its source address. */
-export function kubeProxyArgv(executable: string, nodeName: string, vpcCidr: string): readonly string[] {
+/** Makes kube-proxy's command line: it tells Pods of its node by their interfaces, as docs/install.md wants it. */
+export function kubeProxyArgv(executable: string, nodeName: string, more: Flags = {}): readonly string[] {
   return argvOf(executable, {
     kubeconfig: '/etc/kubernetes/kube-proxy.conf',
     'hostname-override': nodeName,
     'proxy-mode': 'iptables',
-    'cluster-cidr': vpcCidr,
+    'detect-local-mode': 'InterfaceNamePrefix',
+    'pod-interface-name-prefix': 'eni',
     // These belong to the whole machine; a network namespace may not set them.
     'conntrack-max-per-core': '0',
     'conntrack-tcp-timeout-established': '0',
     'conntrack-tcp-timeout-close-wait': '0',
+    ...more,
   });
 }
 

@@ -18,8 +18,10 @@ export type DeploySpec = {
   readonly subnetIds?: readonly string[];
   /** Names of folders below `conf/kubernetes/components` to add. */
   readonly components?: readonly string[];
-  /** Default `nodes`: until all nodes give Pods addresses. `applied`: not at all. */
-  readonly until?: 'nodes' | 'applied';
+  /** Patches of the overlay, as YAML. */
+  readonly patches?: readonly string[];
+  /** Default `nodes`: until all nodes give Pods addresses of ENIs. `ready`: until they run Pods. `applied`: not at all. */
+  readonly until?: 'nodes' | 'ready' | 'applied';
 };
 
 /** What was brought. */
@@ -70,7 +72,8 @@ export async function deploy(target: DeployTarget, spec: DeploySpec = {}): Promi
   writeFileSync(join(overlay, 'kustomization.yaml'), renderOverlay(overlay, target.cloud, spec));
   const manifests = await target.kubectl('kustomize', overlay);
   await target.apply(manifests);
-  if (spec.until !== 'applied') await awaitServing(target);
+  if (spec.until === 'ready') await awaitNodes(target, whyNotReady);
+  else if (spec.until !== 'applied') await awaitServing(target);
   return { manifests };
 }
 
@@ -95,9 +98,15 @@ export async function loadImages(nodes: readonly ClusterNode[], components: read
   );
 }
 
-/** Waits until nodes are Ready, without our taint, with addresses for Pods; by default all of them. */
-export async function awaitServing(
+/** Waits until nodes are Ready, without our taint, with addresses of ENIs for Pods; by default all of them. */
+export async function awaitServing(target: DeployTarget, names?: readonly string[], timeoutMs?: number): Promise<void> {
+  await awaitNodes(target, whyNotServing, names, timeoutMs);
+}
+
+/** Waits until nothing is said against nodes. @param why says what is missing, by the name and the list of Nodes */
+async function awaitNodes(
   target: DeployTarget,
+  why: typeof whyNotReady,
   names: readonly string[] = target.nodes.map(({ name }) => name),
   timeoutMs = 120_000,
 ): Promise<void> {
@@ -106,7 +115,7 @@ export async function awaitServing(
     async () => {
       const list = await target.kubectlJson('get', 'nodes');
       const items = isObject(list) && Array.isArray(list['items']) ? list['items'].filter(isObject) : [];
-      last = names.flatMap((name) => whyNotServing(name, items));
+      last = names.flatMap((name) => why(name, items));
       return last.length === 0;
     },
     { what: 'nodes that serve Pods', timeoutMs, everyMs: 200, explain: () => last.join('; ') },
@@ -115,19 +124,25 @@ export async function awaitServing(
   });
 }
 
-/** Says why a node cannot give a Pod an address; nothing when it can. */
+/** Says why a node cannot give a Pod an address of an ENI; nothing when it can. */
 function whyNotServing(name: string, nodes: readonly JsonObject[]): readonly string[] {
+  const status = nodes.find((one) => nameOf(one) === name)?.['status'];
+  const allocatable =
+    isObject(status) && isObject(status['allocatable']) ? Number(status['allocatable'][ENI_IP_RESOURCE] ?? 0) : 0;
+  return [...whyNotReady(name, nodes), ...(allocatable > 0 ? [] : [`${name}: no ${ENI_IP_RESOURCE} is allocatable`])];
+}
+
+/** Says why a node runs no Pod; nothing when it does. */
+function whyNotReady(name: string, nodes: readonly JsonObject[]): readonly string[] {
   const node = nodes.find((one) => nameOf(one) === name);
   if (node === undefined) return [`${name}: no such Node`];
   const status = isObject(node['status']) ? node['status'] : {};
   const conditions = listOf(status['conditions']);
   const ready = conditions.find((one) => one['type'] === 'Ready');
   const taints = listOf(isObject(node['spec']) ? node['spec']['taints'] : undefined);
-  const allocatable = isObject(status['allocatable']) ? Number(status['allocatable'][ENI_IP_RESOURCE] ?? 0) : 0;
   return [
     ...(ready?.['status'] === 'True' ? [] : [`${name}: not Ready: ${String(ready?.['message'])}`]),
     ...(taints.some(({ key }) => key === ENI_IP_TAINT.key) ? [`${name}: tainted ${ENI_IP_TAINT.key}`] : []),
-    ...(allocatable > 0 ? [] : [`${name}: no ${ENI_IP_RESOURCE} is allocatable`]),
   ];
 }
 
@@ -181,6 +196,7 @@ function renderOverlay(folder: string, cloud: VpcCloud, spec: DeploySpec): strin
           data: { TKE_ENI_IPAMD_SUBNET_ID: subnetIds.join(':'), TKE_ENI_IPAMD_VPC_ID: cloud.vpcId },
         }),
       },
+      ...(spec.patches ?? []).map((patch) => ({ patch })),
     ],
   });
 }

@@ -3,11 +3,13 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { buildExecutables } from '../../tools/build.ts';
+import { childEnv } from '../support/child-env.ts';
 import { DIST_BIN_DIR } from '../support/executables.ts';
 import { type RunResult, tryRun } from '../support/run.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { clusterOfFile } from './cluster-of-file.ts';
-import { CLUSTER_ID } from './deploy.ts';
+import { CLOUD_ENDPOINT, CLUSTER_ID } from './deploy.ts';
+import { blockOf } from './doc-commands.ts';
 import { awaitPods, deploymentManifest, pingFrom, podsOf, spreadOverNodes } from './pods.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
 
@@ -83,6 +85,44 @@ test.serial('tke-eni: answers in the agent’s Pod what people ask a node', asyn
   t.false(ids.includes('agent-dead') || ids.includes('journal-missing'), ids.join(' '));
 });
 
+test.serial('tke-eni bundle: a support archive of a node is fetched by the lines of the page', async (t) => {
+  const cluster = running();
+  const { code, stderr } = await runLines(cluster, sectionOf('A support archive', 'sh').replace('NODE', 'node1'));
+  t.is(code, 0, stderr);
+  t.regex(stderr, /skipped: kernel\/sockets\.txt: there is no ss/);
+  t.notRegex(stderr, /left out/);
+  const listed = await tryRun(['tar', '-tzf', join(cluster.dir, 'bundle.tar.gz')]);
+  for (const part of ['agent/recorder.json', 'node/journal.json', 'graph.html'])
+    t.true(listed.stdout.includes(`/${part}\n`), listed.stdout + listed.stderr);
+  t.regex(listed.stdout, /logs\/\d+-\S+-agent-\d+\.log/);
+});
+
+test.serial('tke-eni cluster leaks: runs in the cluster by the lines of the page', async (t) => {
+  const cluster = running();
+  const [rights, now] = (OPERATIONS.split(/^## Leaks$/m)[1] ?? '').matchAll(/```sh\n([\s\S]*?)```/g);
+  const granted = await runLines(cluster, rights?.[1] ?? '');
+  t.is(granted.code, 0, granted.stderr);
+  const agent = await cluster.kubectl(
+    ...['-n', 'kube-system', 'get', 'daemonset', 'tke-eni-agent', '-o', 'jsonpath={..containers[0].image}'],
+  );
+  // The cloud of the test is at a place of its own.
+  const place = `--region, ap-guangzhou, --endpoint, "http://${CLOUD_ENDPOINT}"`;
+  await cluster.apply(
+    sectionOf('Leaks', 'yaml')
+      .replace('image: tke-eni-agent', `image: ${agent}`)
+      .replace('--cloud]', `--cloud, ${place}]`),
+  );
+  const { code, stdout, stderr } = await runLines(cluster, now?.[1] ?? '');
+  t.is(code, 0, stderr);
+  t.regex(stdout, /no leaks, no duplicates/, stdout + stderr);
+  await cluster.awaitKubectl(
+    ...([
+      ['-n', 'kube-system', 'wait', '--for=condition=Complete', 'job/tke-eni-leaks-now', '--timeout=5s'],
+      'the Job',
+    ] as const),
+  );
+});
+
 test.serial('tke-eni cluster: answers outside, with the viewer’s rights, and finds what was planted', async (t) => {
   const cluster = running();
   await buildExecutables(['tke-eni']);
@@ -126,6 +166,20 @@ test.serial('deploy: gives the addresses of deleted Pods back to their node', as
   t.deepEqual(await podsOf(cluster, 'app=web'), []);
   t.deepEqual(await podLinksOf(cluster), []);
 });
+
+const CHECKOUT = join(import.meta.dirname, '..', '..');
+const OPERATIONS = readFileSync(join(CHECKOUT, 'docs', 'operations.md'), 'utf8');
+
+function sectionOf(heading: string, language: string): string {
+  return blockOf(OPERATIONS, language, heading);
+}
+
+/** Runs lines of a page as an administrator does, in the folder of the cluster, where `conf` is that of the checkout. */
+function runLines(cluster: RealCluster, lines: string): Promise<RunResult> {
+  const env = { ...childEnv(), PATH: `${cluster.assets}:${childEnv()['PATH']}`, KUBECONFIG: cluster.kubeconfig };
+  const script = `set -e\n${lines.replaceAll(' conf/', ` ${CHECKOUT}/conf/`)}`;
+  return tryRun(['sh', '-c', script], { env, cwd: cluster.dir, timeoutMs: 180_000 });
+}
 
 /** Host ends of Pods' links: eni and eleven digits; the ENIs are veths too, in this VPC. */
 async function podLinksOf(cluster: RealCluster): Promise<readonly string[]> {

@@ -7,7 +7,7 @@ import {
   API_PORT,
   AUDIT_POLICY,
   type ControlPlaneFacts,
-  KUBERNETES_SERVICE_IP,
+  kubernetesServiceIp,
   renderTokens,
   type TokenEntry,
 } from './control-plane.ts';
@@ -33,13 +33,13 @@ export function nodeUser(name: string): string {
 
 /** Makes certificates and tokens in a folder, and the files there that the control plane reads at its start. */
 export async function makeIdentities(
-  place: Pick<ControlPlaneFacts, 'assets' | 'dir' | 'ip'>,
+  place: Pick<ControlPlaneFacts, 'assets' | 'dir' | 'ip' | 'serviceCidr'>,
   nodeNames: readonly string[],
 ): Promise<Identities> {
-  const { dir, ip } = place;
+  const { dir, ip, serviceCidr } = place;
   const dns = ['kubernetes', 'kubernetes.default', 'kubernetes.default.svc'];
   const [serving, kubeletClient] = await Promise.all([
-    makeKeyPair(dir, 'apiserver', { ips: [ip, KUBERNETES_SERVICE_IP], dns }),
+    makeKeyPair(dir, 'apiserver', { ips: [ip, kubernetesServiceIp(serviceCidr)], dns }),
     makeKeyPair(dir, 'kubelet-client', { subject: '/O=system:masters/CN=kube-apiserver-kubelet-client' }),
   ]);
   const tokens = [

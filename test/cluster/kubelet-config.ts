@@ -5,6 +5,7 @@ export type KubeletFacts = {
   readonly name: string;
   readonly instanceId: string;
   readonly ip: string;
+  readonly zone: string;
   readonly cores: number;
   readonly maxPods: number;
   /** Root of its cgroups, relative to every hierarchy. */
@@ -16,8 +17,10 @@ export type KubeletFacts = {
   readonly more: Readonly<Record<string, unknown>>;
 };
 
-/** The number that TKE has for the zone of the test cloud. */
-const ZONE_NUMBER = '100003';
+/** The number that TKE has for a zone of Guangzhou: 100003 for ap-guangzhou-3. */
+function zoneNumber(zone: string): string {
+  return String(100_000 + Number(zone.slice(zone.lastIndexOf('-') + 1)));
+}
 
 /** Makes the kubelet's configuration; JSON, which is YAML. @see KubeletConfiguration v1beta1 */
 export function kubeletConfig(facts: KubeletFacts): string {
@@ -42,7 +45,7 @@ export function kubeletConfig(facts: KubeletFacts): string {
       failSwapOn: false,
       maxPods: facts.maxPods,
       // As a node of the cloud has them from its bootstrap and the cloud controller manager.
-      providerID: `qcloud:///${ZONE_NUMBER}/${facts.instanceId}`,
+      providerID: `qcloud:///${zoneNumber(facts.zone)}/${facts.instanceId}`,
       registerWithTaints: facts.hasEniIpTaint ? [ENI_IP_TAINT] : [],
       // Seconds instead of tens of seconds.
       nodeStatusUpdateFrequency: '2s',
@@ -67,7 +70,7 @@ export function kubeletArgv(executable: string, facts: KubeletFacts): readonly s
   const labels = {
     [NODE_INSTANCE_LABEL]: facts.instanceId,
     'node.kubernetes.io/instance-type': `S5.${facts.cores}CORE`,
-    'topology.kubernetes.io/zone': ZONE_NUMBER,
+    'topology.kubernetes.io/zone': zoneNumber(facts.zone),
     'topology.kubernetes.io/region': 'gz',
   };
   return [

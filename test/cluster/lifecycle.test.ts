@@ -90,7 +90,11 @@ test.serial('ClusterNode.reboot: nothing of before runs, the disk is as it was, 
   const node = cluster.node('node1');
   await cluster.cloud.vpc.attachEni('node1', { eniId: 'eni-reboot', subnetId: 'subnet-pods000a' });
   await node.exec(['sh', '-c', 'echo kept >/var/lib/kept; echo lost >/run/lost; ip rule add pref 99 lookup 99']);
-  await node.reboot();
+  t.deepEqual(cgroupsOf(node.ns.name), [node.ns.name]);
+  await node.powerOff();
+  // A kubelet waits for seconds at each cgroup of a container that is no more, and meanwhile runs no Pod.
+  t.deepEqual(cgroupsOf(node.ns.name), []);
+  await node.powerOn();
   t.is(await node.exec(['cat', '/var/lib/kept']), 'kept\n');
   t.is((await node.tryExec(['cat', '/run/lost'])).code, 1);
   t.false((await node.exec(['ip', 'rule'])).includes('99:'));
@@ -119,10 +123,7 @@ test.serial('RealCluster.close: leaves nothing on the machine', async (t) => {
   );
   t.false(existsSync(cluster.dir));
   t.deepEqual(cgroupPids(`${prefix}node1`), []);
-  t.deepEqual(
-    readdirSync('/sys/fs/cgroup/pids').filter((name) => name.startsWith(prefix)),
-    [],
-  );
+  t.deepEqual(cgroupsOf(prefix), []);
   t.false(readFileSync('/proc/self/mounts', 'utf8').includes(cluster.dir));
   t.false((await run(['ps', '-eo', 'args'])).includes(cluster.dir));
   t.deepEqual(SYSCTLS.map(readSysctl), machineBefore);
@@ -157,6 +158,11 @@ test.serial('startRealCluster: names every executable that is missing', async (t
   const error = await t.throwsAsync(startRealCluster({ assets: empty.path }));
   t.regex(error?.message ?? '', /lacks kube-apiserver, .*kubelet, kube-proxy, kubectl\. .*KUBE_ASSETS/);
 });
+
+/** Roots of cgroups whose name begins so: a node has its own. */
+function cgroupsOf(stem: string): readonly string[] {
+  return readdirSync('/sys/fs/cgroup/pids').filter((name) => name.startsWith(stem));
+}
 
 /** What a cluster has on the machine: network namespaces, files, cgroups. Others may run at the same time. */
 async function leftoversOf(name: string): Promise<readonly string[]> {

@@ -1,8 +1,10 @@
 import { existsSync, readdirSync } from 'node:fs';
+import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { openCriClient } from '../support/cri-client.ts';
 import { findViolations } from '../support/invariants.ts';
 import { type JournalFacts, readJournalFacts } from '../support/journal-facts.ts';
 import { isObject, type JsonObject } from '../support/netns.ts';
+import type { SeenNec } from '../system/system.ts';
 import type { VpcCloud } from '../system/vpc-cloud.ts';
 import type { ClusterNode } from './cluster-node.ts';
 
@@ -55,28 +57,46 @@ export function journalOf(node: ClusterNode): JournalFacts {
 /**
  * Says what is wrong on a node at a quiet moment: journal, kernel, runtime and the insides of its Pods agree; no network
  * namespace, no veth and no spooled deletion is left over. Each line begins with the node's name; empty is good.
+ * @param nec The node's object: it says which ENIs are for Pods as a whole.
+ * @param podCidrs of the Node; with one, its agent makes a bridge.
  */
-export async function findNodeViolations(node: ClusterNode, cloud: VpcCloud): Promise<readonly string[]> {
-  const enis = await Promise.all(cloud.vpc.enisOf(node.name).map((eniId) => cloud.vpc.eni(eniId)));
+export async function findNodeViolations(
+  node: ClusterNode,
+  cloud: VpcCloud,
+  nec: SeenNec | undefined,
+  podCidrs: readonly string[] = [],
+): Promise<readonly string[]> {
+  const whole = new Set(exclusiveEnis(nec).map(({ eniID }) => eniID));
+  const ids = cloud.vpc.enisOf(node.name);
+  const enis = await Promise.all(ids.filter((eniId) => !whole.has(eniId)).map((eniId) => cloud.vpc.eni(eniId)));
+  const directEnis = ids.filter((eniId) => whole.has(eniId)).map((eniId) => cloud.vpc.directEni(eniId));
   const sandboxes = (await sandboxesOf(node)).filter(({ netns, isReady }) => netns !== '' && isReady);
   const resolveNetns = (path: string): string => node.machine.insidePath(path);
   const found = await findViolations({
     netns: node.ns,
     ruleMode: 'compact',
     enis,
+    directEnis,
     stateDir: node.machine.insidePath(STATE_DIR),
     sandboxes,
     resolveNetns,
+    podCidrs,
+    ...(podCidrs.length === 0 ? {} : { grWiring: 'bridge' }),
   });
   return [
     ...found,
-    ...(await veths(node, [cloud.vpc.node(node.name).primary.mac, ...enis.map(({ mac }) => mac)])),
+    ...(await veths(node, [cloud.vpc.node(node.name).primary.mac, ...[...enis, ...directEnis].map(({ mac }) => mac)])),
     ...namespaces(
       node,
       sandboxes.map(({ netns }) => netns),
     ),
     ...filesOf(node, `${STATE_DIR}/deletions`).map((name) => `agent: deletion ${name} is still spooled`),
   ].map((line) => `${node.name}: ${line}`);
+}
+
+/** ENIs that Pods of a node get as a whole, by its object. */
+export function exclusiveEnis(nec: SeenNec | undefined): readonly NodeEniInfo[] {
+  return (nec?.status?.eniInfos ?? []).filter(({ mode }) => mode === 'direct-eni');
 }
 
 /** Names of the network namespaces that containerd made on a node, below /run/netns. */

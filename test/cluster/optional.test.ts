@@ -1,5 +1,6 @@
 import test from 'ava';
 import { ENI_IP_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
+import { authorityPatch } from '../conf/render-example.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
 import { type KeyPair, makeKeyPair } from '../kube-api/pki.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -19,9 +20,9 @@ const running = clusterOfFile(
     const pair = await makeKeyPair(cluster.dir, WEBHOOK, { dns: [hostOf(WEBHOOK)] });
     await cluster.apply(secretOf(WEBHOOK, pair));
     await cluster.apply(secretOf(SCHEDULER, await makeKeyPair(cluster.dir, SCHEDULER, { dns: [hostOf(SCHEDULER)] })));
-    await cluster.deploy({ components: ['webhook', 'scheduler'] });
+    // The certificate is its own authority.
+    await cluster.deploy({ components: ['webhook', 'scheduler'], patches: [authorityPatch(pair.cert)] });
     await cluster.kubectl('-n', 'kube-system', 'rollout', 'status', `deployment/${WEBHOOK}`, '--timeout=120s');
-    await believe(cluster, pair);
   },
 );
 
@@ -29,13 +30,6 @@ function secretOf(name: string, { cert, key }: KeyPair): string {
   const metadata = { name: `${name}-tls`, namespace: 'kube-system' };
   const stringData = { 'tls.crt': cert, 'tls.key': key, 'ca.crt': cert };
   return JSON.stringify({ apiVersion: 'v1', kind: 'Secret', type: 'kubernetes.io/tls', metadata, stringData });
-}
-
-/** Has the API server take what the certificate's authority signed; it is its own. */
-async function believe(cluster: RealCluster, { cert }: KeyPair): Promise<void> {
-  const value = Buffer.from(cert).toString('base64');
-  const patch = JSON.stringify([{ op: 'add', path: '/webhooks/0/clientConfig/caBundle', value }]);
-  await cluster.kubectl('patch', 'mutatingwebhookconfiguration', WEBHOOK, '--type=json', '-p', patch);
 }
 
 /** Tries a creation; returns the Pod as it would be stored. */
@@ -82,23 +76,36 @@ test.serial('webhook: a rollout refuses no Pod', async (t) => {
   t.is(refused, 0);
 });
 
-test.serial('scheduler: of two replicas the leader alone is ready, and its Service has no other', async (t) => {
-  const cluster = running();
-  const readyOf = async (): Promise<readonly boolean[]> => {
-    const list = at(
-      await cluster.kubectlJson('-n', 'kube-system', 'get', 'pods', '-l', `k8s-app=${SCHEDULER}`),
-      'items',
+test.serial(
+  'scheduler: both replicas are ready, a rollout ends, and the documented command names the leader',
+  async (t) => {
+    const cluster = running();
+    const inSystem = (...argv: readonly string[]) => cluster.kubectl('-n', 'kube-system', ...argv);
+    const rolledOut = () => inSystem('rollout', 'status', `deployment/${SCHEDULER}`, '--timeout=120s');
+    await rolledOut();
+    await inSystem('rollout', 'restart', `deployment/${SCHEDULER}`);
+    await rolledOut();
+    const slices = await cluster.kubectlJson(
+      '-n',
+      'kube-system',
+      'get',
+      'endpointslices',
+      '-l',
+      `k8s-app=${SCHEDULER}`,
     );
-    const pods: readonly unknown[] = Array.isArray(list) ? list : [];
-    return pods.map((pod) => at(pod, 'status', 'containerStatuses', 0, 'ready') === true);
-  };
-  const isSettled = async () => (await readyOf()).toSorted().join() === 'false,true';
-  await waitUntil(isSettled, { what: 'one of two is ready', timeoutMs: 90_000, everyMs: 500 });
-  const slices = await cluster.kubectlJson('-n', 'kube-system', 'get', 'endpointslices', '-l', `k8s-app=${SCHEDULER}`);
-  const endpoints = at(slices, 'items', 0, 'endpoints');
-  const ready = (Array.isArray(endpoints) ? endpoints : []).filter((one) => at(one, 'conditions', 'ready') === true);
-  t.is(ready.length, 1);
-});
+    const endpoints = at(slices, 'items', 0, 'endpoints');
+    const ready = (Array.isArray(endpoints) ? endpoints : []).filter((one) => at(one, 'conditions', 'ready') === true);
+    t.is(ready.length, 2);
+    const lock = ['get', 'configmap', `${SCHEDULER}-leader`, '-o'];
+    const path = 'jsonpath={.metadata.annotations.control-plane\\.alpha\\.kubernetes\\.io/leader}';
+    const pods = ready.map((one) => String(at(one, 'targetRef', 'name')));
+    const leads = async () => {
+      const holder = String(at(JSON.parse(await inSystem(...lock, path)), 'holderIdentity'));
+      return pods.some((name) => holder.startsWith(`${name}_`));
+    };
+    await waitUntil(leads, { what: 'one of the new Pods leads', timeoutMs: 60_000, everyMs: 500 });
+  },
+);
 
 test.serial('scheduler, webhook: nothing that they ask is refused, and they ask something', (t) => {
   const users = [SCHEDULER_USER, `system:serviceaccount:kube-system:${WEBHOOK}`];

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { POD_ANNOTATION } from '../../crd/names.ts';
 import { isObject, type JsonObject } from '../support/netns.ts';
 import { ENI_IP_RESOURCE } from './deploy.ts';
 import type { RealCluster } from './real-cluster.ts';
@@ -10,7 +11,9 @@ export type PodOptions = {
   readonly command?: readonly string[];
   readonly annotations?: Readonly<Record<string, string>>;
   readonly labels?: Readonly<Record<string, string>>;
-  /** Addresses of shared ENIs that it asks for; default 1, as in TKE's documents; 0: it asks for none. */
+  /** Network that its annotation names; default `tke-route-eni`; '': it has no such annotation. */
+  readonly network?: string;
+  /** Addresses of shared ENIs that it asks for; default 1 with `tke-route-eni`, as in TKE's documents, else 0: it asks for none. */
   readonly eniIps?: number;
   /** Fields of the Pod's spec that win over ours: `nodeName`, `tolerations`. */
   readonly spec?: JsonObject;
@@ -35,12 +38,13 @@ export type SeenPod = {
 
 /** Makes the template of a Pod that asks for an address as TKE's documents say. */
 function podTemplate(labels: Readonly<Record<string, string>>, options: PodOptions = {}): JsonObject {
-  const { eniIps = 1, command, annotations, spec, container } = options;
+  const { network = 'tke-route-eni', command, annotations, spec, container } = options;
+  const { eniIps = network === 'tke-route-eni' ? 1 : 0 } = options;
   const resource = { [ENI_IP_RESOURCE]: String(eniIps) };
   return {
     metadata: {
       labels: { ...labels, ...options.labels },
-      annotations: { 'tke.cloud.tencent.com/networks': 'tke-route-eni', ...annotations },
+      annotations: { ...(network === '' ? {} : { [POD_ANNOTATION.networks]: network }), ...annotations },
     },
     spec: {
       // Nothing of the tests has to say goodbye.
@@ -98,6 +102,17 @@ export async function podsOf(
 ): Promise<readonly SeenPod[]> {
   const list = await cluster.kubectlJson('-n', namespace, 'get', 'pods', '-l', selector);
   return isObject(list) && Array.isArray(list['items']) ? list['items'].filter(isObject).map(decodePod) : [];
+}
+
+/** Restarts of the first container of each Pod, in the order of the Pods' names. @throws RunError */
+export async function restartsOf(
+  cluster: RealCluster,
+  selector: string,
+  namespace = 'default',
+): Promise<readonly number[]> {
+  const path = 'jsonpath={.items[*].status.containerStatuses[0].restartCount}';
+  const answer = await cluster.kubectl('-n', namespace, 'get', 'pods', '-l', selector, '-o', path);
+  return answer.split(' ').map(Number);
 }
 
 /** Waits until as many Pods as wanted are ready and none is ending; answers with them. @throws Error with the Pods and events */

@@ -6,7 +6,7 @@ import { systemClock } from '../../runtime/clock.ts';
 import { silentLogger } from '../../runtime/log.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Door, openDoor } from '../system/door.ts';
-import { createVpcCloud, POD_SUBNET, type PodSubnet, type VpcCloud } from '../system/vpc-cloud.ts';
+import { createVpcCloud, POD_SUBNET, type PodSubnet, type VpcCloud, ZONE } from '../system/vpc-cloud.ts';
 import { ClusterNode } from './cluster-node.ts';
 import {
   API_PORT,
@@ -15,6 +15,7 @@ import {
   controllerManagerArgv,
   etcdArgv,
   type Flags,
+  SERVICE_CIDR,
   schedulerArgv,
 } from './control-plane.ts';
 import { Daemon } from './daemon.ts';
@@ -33,6 +34,8 @@ type RealNodeSpec = {
   readonly name: string;
   /** Cores of its instance in the cloud, which set how many ENIs and addresses it may have; default 4. */
   readonly cores?: number;
+  /** Zone of its instance; default that of everything. */
+  readonly zone?: string;
   /** Default `at-once`; `later`: with `join`. */
   readonly joins?: 'at-once' | 'later';
   /** Default 110. */
@@ -53,6 +56,8 @@ type RealClusterSpec = {
   readonly subnets?: readonly PodSubnet[];
   /** Folder with the executables of Kubernetes; default `KUBE_ASSETS`, or where a release is usually unpacked. */
   readonly assets?: string;
+  /** Addresses of Services, a network whose last number is 0; default 10.96.0.0/16. */
+  readonly serviceCidr?: string;
   /** ENIs in the VPC, primary ones not counted. */
   readonly vpcEnis?: number;
   /** How long tasks of the cloud last, milliseconds; default 20 to 80. */
@@ -61,14 +66,13 @@ type RealClusterSpec = {
   readonly apiServerFlags?: Flags;
   readonly controllerManagerFlags?: Flags;
   readonly schedulerFlags?: Flags;
+  /** Flags of every node's kube-proxy that win over ours. */
+  readonly kubeProxyFlags?: Flags;
 };
-
-/** All addresses of the test VPC. */
-const VPC_CIDR = '10.0.0.0/16';
 
 const CLOUD_PORT = 8_443;
 /** Name of the control plane in the VPC. */
-const CONTROL_PLANE = 'cp';
+export const CONTROL_PLANE = 'cp';
 
 /**
  * Starts a real cluster: etcd and the control plane in one network namespace of a small VPC, each node in another, with
@@ -84,9 +88,10 @@ export async function startRealCluster(spec: RealClusterSpec = {}): Promise<Real
   const { vpcEnis, taskMs } = spec;
   const cloud = await createVpcCloud({
     prefix: CLUSTER_STEM,
-    nodes: [CONTROL_PLANE, ...nodes.map(({ name }) => name)].map((name) => ({
+    nodes: [{ name: CONTROL_PLANE }, ...nodes].map(({ name, cores = 4, zone }: RealNodeSpec) => ({
       name,
-      cores: nodes.find((node) => node.name === name)?.cores ?? 4,
+      cores,
+      ...(zone === undefined ? {} : { zone }),
     })),
     subnets: spec.subnets ?? [POD_SUBNET],
     ...(vpcEnis === undefined ? {} : { vpcEnis }),
@@ -120,10 +125,12 @@ export class RealCluster extends Kubectl {
   #identities: Identities | undefined;
   #smallImages: readonly string[] = [];
   #specs = new Map<string, RealNodeSpec & { readonly index: number }>();
+  #spec: RealClusterSpec;
 
   constructor(spec: RealClusterSpec, cloud: VpcCloud, assets: string) {
     super(assets, clusterDir(cloud.vpc.prefix));
     this.cloud = cloud;
+    this.#spec = spec;
     const { netns } = cloud.vpc.node(CONTROL_PLANE);
     this.controlPlane = new Machine({ name: CONTROL_PLANE, netns, mounts: [] });
     this.etcd = this.#daemon('etcd', etcdArgv);
@@ -138,7 +145,8 @@ export class RealCluster extends Kubectl {
   async start(nodes: readonly RealNodeSpec[]): Promise<void> {
     mkdirSync(this.dir, { mode: 0o700 });
     const { primaryIp } = this.cloud.vpc.node(CONTROL_PLANE).primary;
-    const place = { assets: this.assets, dir: this.dir, ip: primaryIp };
+    const { serviceCidr = SERVICE_CIDR } = this.#spec;
+    const place = { assets: this.assets, dir: this.dir, ip: primaryIp, serviceCidr };
     this.#identities = await makeIdentities(
       place,
       nodes.map(({ name }) => name),
@@ -166,10 +174,11 @@ export class RealCluster extends Kubectl {
    * Node object is deleted, as the cloud controller manager does. `nodes` still names it.
    */
   async terminate(name: string): Promise<void> {
-    const { vpc, host, instanceOf } = this.cloud;
+    const { host, instanceOf } = this.cloud;
     await this.node(name).powerOff();
-    for (const eniId of vpc.enisOf(name)) await vpc.detachEni(eniId);
+    // The cloud unplugs its ENIs.
     host.model.state.removeInstance(instanceOf(name));
+    await host.catchUp();
     await this.kubectl('delete', 'node', name, '--wait=false');
   }
 
@@ -279,6 +288,7 @@ export class RealCluster extends Kubectl {
       facts: {
         name: spec.name,
         instanceId: cloud.instanceOf(spec.name),
+        zone: spec.zone ?? ZONE,
         ip: primary.primaryIp,
         cores: spec.cores ?? 4,
         maxPods: spec.maxPods ?? 110,
@@ -290,7 +300,7 @@ export class RealCluster extends Kubectl {
         kubelet: this.#known.kubeconfigOf(nodeUser(spec.name), url),
         kubeProxy: this.#known.kubeconfigOf(KUBE_PROXY_USER, url),
       },
-      vpcCidr: VPC_CIDR,
+      kubeProxyFlags: this.#spec.kubeProxyFlags ?? {},
       ...(spec.cni === 'ptp' ? { podCidr: `10.200.${spec.index}.0/24` } : {}),
       renewNetwork: async () => {
         this.cloudDoors.get(spec.name)?.close();

@@ -98,6 +98,8 @@ test.serial("the node of ipamd's leader reboots: its Pods run again with address
   );
   for (const from of pods)
     for (const to of pods) t.true(await pingFrom(cluster, from, to.ip), `${from.name} ${to.name}`);
+  // The kubelet may have rejected a Pod before the node had its resources again. Such a Pod keeps its record for a minute.
+  await awaitSettled(cluster, 'come', 4);
   t.deepEqual(await auditCluster(cluster), []);
 });
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { EXTENDED_RESOURCES } from '../../crd/names.ts';
 import { PODS } from '../../kube/resource-types.ts';
 import { isObject } from '../support/netns.ts';
 import { keyOf, listAll } from './audit.ts';
@@ -6,7 +7,7 @@ import { awaitPods, type SeenPod } from './pods.ts';
 import type { RealCluster } from './real-cluster.ts';
 
 /**
- * Waits, under disturbances, until a Deployment's Pods are ready as many as wanted. A kubelet that has just started rejects
+ * Waits, under disturbances, until a workload's Pods are ready as many as wanted. A kubelet that has just started rejects
  * for good the Pods that were bound to it before the agent has registered; nobody but people takes those away, so this does.
  * @throws Error with the Pods and events; at once when a Pod has failed for another reason
  * @see https://github.com/kubernetes/kubernetes/issues/125579
@@ -31,7 +32,7 @@ export async function awaitSettled(
 }
 
 /** Reasons for which a kubelet rejects a Pod that somebody bound to it. */
-const REJECTIONS = ['UnexpectedAdmissionError', 'OutOftke.cloud.tencent.com/eni-ip'];
+const REJECTIONS = ['UnexpectedAdmissionError', ...EXTENDED_RESOURCES.map((resource) => `OutOf${resource}`)];
 
 async function removeRejected(cluster: RealCluster, app: string): Promise<void> {
   const pods = (await listAll(cluster, PODS)).filter(({ metadata }) => metadata.labels?.['app'] === app);

@@ -5,6 +5,7 @@ import { waitUntil } from '../support/wait-until.ts';
 import { clusterOfFile } from './cluster-of-file.ts';
 import { awaitPods, pingFrom, type SeenPod, statefulSetManifest } from './pods.ts';
 import { startRealCluster } from './real-cluster.ts';
+import { refusedRequests } from './refused.ts';
 
 const REPLICAS = 4;
 const WEB = { selector: 'app=web', annotations: { [POD_ANNOTATION.deletePolicy]: 'Never' } };
@@ -114,13 +115,5 @@ test.serial('kept addresses: with the StatefulSet they go', async (t) => {
 });
 
 test.serial('kept addresses: nothing that was asked for was refused', (t) => {
-  const ours = ['tke-eni-ipamd', 'tke-eni-agent'].map((name) => `system:serviceaccount:kube-system:${name}`);
-  const refused = running()
-    .auditLog()
-    .filter((one) => ours.includes(String(at(one, 'user', 'username'))))
-    .filter((one) => [401, 403].includes(Number(at(one, 'responseStatus', 'code'))))
-    .map((one) => `${at(one, 'verb')} ${at(one, 'requestURI')}`)
-    // A cluster without native nodes has no Machines: that is asked, and the answer is not needed.
-    .filter((line) => !line.includes('node.tke.cloud.tencent.com'));
-  t.deepEqual(refused, []);
+  t.deepEqual(refusedRequests(running()), []);
 });

@@ -7,14 +7,15 @@ import { clusterOfFile } from './cluster-of-file.ts';
 import { awaitPods, pingFrom, podManifest, podsOf, type SeenPod } from './pods.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
 import { deploymentOfDocs, LABEL_OF_DOCS } from './workloads/deployment-of-docs.ts';
-import { ask, ECHO_PATH, ECHO_PORT, ECHO_SERVER, isSilent, netnsAsker, podAsker } from './workloads/echo.ts';
+import { ask, ECHO_PORT, ECHO_SERVER, isSilent, netnsAsker, podAsker } from './workloads/echo.ts';
+import { ECHO_PATH } from './workloads/echo-script.ts';
 import { awaitEvent } from './workloads/events.ts';
 import { forgetWays, refusals, waysOf } from './workloads/ways.ts';
 
 const running = clusterOfFile(
   () => startRealCluster(),
   async (cluster) => {
-    await cluster.deploy({ agentSettings: { 'port-mapping': 'true' } });
+    await cluster.deploy();
   },
 );
 

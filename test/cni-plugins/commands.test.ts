@@ -33,6 +33,8 @@ function delOfLateAgent(t: ExecutionContext, second: ReplyInitOf<'del'> | undefi
     conf: decodeConf('{"cniVersion":"1.0.0","name":"net"}', 'tke-route-eni', 'DEL'),
     call,
     nowMs: () => 1,
+    openPlugins: () => Promise.reject(new Error('no other plugin is needed')),
+    delegation: { isUsed: () => false, open: () => Promise.reject(new Error('no other network is asked for')) },
     spool: {
       store: async (sandbox, network) => {
         const written = { writtenAtMs: 1, writtenAtBootMs: 1 };

@@ -288,6 +288,15 @@ test('run: prints an error in the version of the conf', async (t) => {
   t.like(await invoke('ADD', 'nowhere', { conf: { cniVersion: '0.2.0' } }), { json: { cniVersion: '1.1.0', code: 1 } });
 });
 
+for (const ifName of ['all', 'default', '.', '..']) {
+  test(`run: an ADD with CNI_IFNAME ${ifName}, which no interface may have, answers code 4`, async (t) => {
+    const { code, json } = await invoke('ADD', 'unix:/nowhere', { env: { CNI_IFNAME: ifName } });
+    t.is(code, 1);
+    t.like(json, { code: 4 });
+    t.true(JSON.stringify(json).includes('CNI_IFNAME'), JSON.stringify(json));
+  });
+}
+
 test('run: names the names when it is called by another', async (t) => {
   const { code, json } = await invoke('ADD', 'unix:/x', { name: 'node' });
   t.is(code, 1);

@@ -104,6 +104,91 @@ const CASES: readonly Case[] = [
     fires: 1,
   },
   {
+    alert: 'TkeEniPodCidrFull',
+    when: 'the kubelet repeats the ADD of a Pod on one of two nodes',
+    series: {
+      'tke_eni_pod_cidr_full_total{node="a"}': '0x9 0+2x60',
+      'tke_eni_pod_cidr_full_total{node="b"}': '3x60',
+    },
+    atMinutes: 20,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniPodCidrMissing',
+    when: 'a node waits for its first podCIDR for some minutes, and another for longer',
+    series: { 'tke_eni_pod_cidr_missing{node="a"}': '1x5 0x60', 'tke_eni_pod_cidr_missing{node="b"}': '1x60' },
+    atMinutes: 15,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniClusterCidrNearlyFull',
+    when: '4 of 48 blocks are free; the leader alone shows them',
+    series: {
+      'tke_eni_ipamd_pod_cidr_blocks{state="used",node="a"}': '43x60',
+      'tke_eni_ipamd_pod_cidr_blocks{state="held",node="a"}': '1x60',
+      'tke_eni_ipamd_pod_cidr_blocks{state="free",node="a"}': '4x60',
+      'tke_eni_ipamd_pod_cidr_blocks{state="reserved",node="a"}': '16x60',
+    },
+    atMinutes: 20,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniClusterCidrNearlyFull',
+    when: '5 of 48 blocks are free',
+    series: {
+      'tke_eni_ipamd_pod_cidr_blocks{state="used",node="a"}': '43x60',
+      'tke_eni_ipamd_pod_cidr_blocks{state="held",node="a"}': '0x60',
+      'tke_eni_ipamd_pod_cidr_blocks{state="free",node="a"}': '5x60',
+    },
+    atMinutes: 20,
+    fires: 0,
+  },
+  {
+    alert: 'TkeEniPodCidrConflict',
+    when: 'another allocator gave a Node its podCIDR, and both replicas show it',
+    series: {
+      'tke_eni_ipamd_problem{kind="CIDRAllocatorConflict",name="n1",node="a"}': '1x60',
+      'tke_eni_ipamd_problem{kind="CIDRAllocatorConflict",name="n1",node="b"}': '1x60',
+    },
+    atMinutes: 3,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniPodCidrConflict',
+    when: 'a Node has no block',
+    series: { 'tke_eni_ipamd_problem{kind="CIDRNotAvailable",name="n1",node="a"}': '1x60' },
+    atMinutes: 20,
+    fires: 0,
+  },
+  {
+    alert: 'TkeEniRoutesMissing',
+    when: 'the cloud refuses one route, and all others are right',
+    series: {
+      'tke_eni_ipamd_cluster_routes{state="right",node="a"}': '47x60',
+      'tke_eni_ipamd_cluster_routes{state="missing",node="a"}': '1x60',
+      'tke_eni_ipamd_cluster_routes{state="wrong",node="a"}': '0x60',
+    },
+    atMinutes: 20,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniRoutesMissing',
+    when: 'the list of routes cannot be read',
+    series: { 'tke_eni_ipamd_cluster_route_list_failures_total{node="a"}': '0x9 0+1x60' },
+    atMinutes: 30,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniRoutesMissing',
+    when: 'nodes come, and routes of nodes that are gone are held',
+    series: {
+      'tke_eni_ipamd_cluster_routes{state="missing",node="a"}': '1 0 0 1 0x60',
+      'tke_eni_ipamd_cluster_routes{state="held",node="a"}': '5x60',
+    },
+    atMinutes: 20,
+    fires: 0,
+  },
+  {
     alert: 'TkeEniSpoolNotDrained',
     when: 'the spool is emptied now and then',
     series: { 'tke_eni_spool_pending{node="a"}': '1x8 0 1x8 0 1x40' },
@@ -384,6 +469,53 @@ const CASES: readonly Case[] = [
       'tke_eni_ip_webhook_certificate_expiry_seconds{job="tke-eni-ip-webhook",node="a"}': '31536000x60',
     },
     atMinutes: 20,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniControllerManagerDown',
+    when: 'one of two replicas is not scraped',
+    series: {
+      'up{job="tke-cloud-controller-manager",node="a"}': '1x5 0x60',
+      'up{job="tke-cloud-controller-manager",node="b"}': '1x60',
+    },
+    atMinutes: 20,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniControllerManagerNoLeader',
+    when: 'neither of two replicas leads',
+    series: {
+      'tke_cloud_controller_manager_leader{node="a"}': '1x5 0x60',
+      'tke_cloud_controller_manager_leader{node="b"}': '0x60',
+    },
+    atMinutes: 10,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniControllerManagerNoLeader',
+    when: 'it was never installed',
+    series: { 'up{job="tke-eni-ipamd",node="a"}': '1x60' },
+    atMinutes: 10,
+    fires: 0,
+  },
+  {
+    alert: 'TkeEniControllerManagerTwoLeaders',
+    when: 'both lead by locks of different kinds',
+    series: {
+      'tke_cloud_controller_manager_leader{node="a"}': '1x60',
+      'tke_cloud_controller_manager_leader{node="b"}': '0x5 1x60',
+    },
+    atMinutes: 10,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniControllerManagerRefused',
+    when: 'a controller may not delete Nodes',
+    series: {
+      'tke_cloud_controller_manager_problem{kind="Forbidden",name="cloud-node-lifecycle-controller: delete nodes"}':
+        '1x60',
+    },
+    atMinutes: 10,
     fires: 1,
   },
   {

@@ -18,6 +18,7 @@ const CLUSTER_PATHS: Readonly<Record<string, string>> = {
 const NAMESPACED_PATHS: Readonly<Record<string, readonly [string, string]>> = {
   ServiceAccount: ['/api/v1', 'serviceaccounts'],
   ConfigMap: ['/api/v1', 'configmaps'],
+  Secret: ['/api/v1', 'secrets'],
   Service: ['/api/v1', 'services'],
   Pod: ['/api/v1', 'pods'],
   DaemonSet: ['/apis/apps/v1', 'daemonsets'],

@@ -1,13 +1,18 @@
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'ava';
 import { stringify } from 'yaml';
 import { at } from '../kube-api/contract/contract-case.ts';
 import { renderKubeconfig } from '../kube-api/kubeconfig.ts';
 import type { JsonObject } from '../kube-api/object.ts';
+import { makeKeyPair } from '../kube-api/pki.ts';
 import { startRealApi } from '../kube-api/real-api.ts';
 import { createTempDir } from '../support/temp-dir.ts';
+import { listOf } from './base-scene.ts';
 import { adminOf, createAll, untilEstablished } from './cluster-scene.ts';
+import { PUBLISHED_RIGHTS } from './published-rights.ts';
+import { KUBERNETES_FOLDER } from './read-manifests.ts';
 
 const HELM = process.env['HELM'] ?? 'helm';
 const CHART = new URL('../../conf/helm/tke-eni', import.meta.url).pathname;
@@ -15,54 +20,131 @@ const NAMESPACE = 'kube-system';
 const DAEMON_SET = `/apis/apps/v1/namespaces/${NAMESPACE}/daemonsets/tke-eni-agent`;
 const SETTINGS = `/api/v1/namespaces/${NAMESPACE}/configmaps/tke-eni-agent-settings`;
 const NEC = '/apis/networking.tke.cloud.tencent.com/v1/nodeeniconfigs/n1';
+const WEBHOOK = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/tke-eni-ip-webhook';
+const ROLE = '/apis/rbac.authorization.k8s.io/v1/clusterroles/cloud-controller-manager';
+const CCM = 'tke-cloud-controller-manager';
 const VALUES: JsonObject = { clusterId: 'cls-a1b2c3d4', subnets: ['subnet-a1b2c3d4'] };
 
 const assets = process.env['KUBE_ASSETS'];
 const hasHelm = spawnSync(HELM, ['version', '--short']).status === 0;
 const run = assets !== undefined && hasHelm ? test : test.skip;
 
-run('chart: is installed, upgraded, rolled back and uninstalled; definitions and their objects stay', async (t) => {
-  const server = await startRealApi(assets ?? '');
-  const folder = createTempDir('helm');
-  try {
-    const admin = adminOf(server);
-    const kubeconfig = folder.join('kubeconfig');
-    writeFileSync(kubeconfig, renderKubeconfig(server), { mode: 0o600 });
-    const helm = (args: readonly string[], values?: JsonObject): void => {
-      const { status, stderr } = spawnSync(HELM, [...args, '--namespace', NAMESPACE, '--kubeconfig', kubeconfig], {
-        input: values === undefined ? '' : stringify(values),
-        encoding: 'utf8',
-        env: { ...process.env, HOME: folder.path },
+run(
+  'chart: is installed, upgraded, rolled back, refused without certificates, and uninstalled; definitions stay',
+  async (t) => {
+    const server = await startRealApi(assets ?? '');
+    const folder = createTempDir('helm');
+    try {
+      const admin = adminOf(server);
+      const kubeconfig = folder.join('kubeconfig');
+      writeFileSync(kubeconfig, renderKubeconfig(server), { mode: 0o600 });
+      const helm = (args: readonly string[], values?: JsonObject): string => {
+        const { status, stdout, stderr } = spawnSync(
+          HELM,
+          [...args, '--namespace', NAMESPACE, '--kubeconfig', kubeconfig],
+          {
+            input: values === undefined ? '' : stringify(values),
+            encoding: 'utf8',
+            env: { ...process.env, HOME: folder.path },
+          },
+        );
+        if (status !== 0) throw new Error(`helm ${args.join(' ')}: ${stderr}`);
+        return stdout;
+      };
+      const ruleMode = async (): Promise<unknown> =>
+        at((await admin.call('GET', SETTINGS)).body, 'data', 'TKE_ENI_RULE_MODE');
+      const generation = async (): Promise<unknown> =>
+        at((await admin.call('GET', DAEMON_SET)).body, 'metadata', 'generation');
+      const agent = { settings: { 'rule-mode': 'compact' }, ownNodeOnly: true };
+
+      helm(['install', 'tke-eni', CHART, '-f', '-'], VALUES);
+      await untilEstablished(admin);
+      await createAll(admin, [
+        {
+          apiVersion: 'networking.tke.cloud.tencent.com/v1',
+          kind: 'NodeENIConfig',
+          metadata: { name: 'n1' },
+          spec: {},
+        },
+      ]);
+      t.is(await ruleMode(), undefined);
+      const installed = await generation();
+
+      helm(['upgrade', 'tke-eni', CHART, '-f', '-'], VALUES);
+      t.is(await generation(), installed, 'the same values roll nothing');
+      helm(['upgrade', 'tke-eni', CHART, '-f', '-'], { ...VALUES, agent });
+      t.is(await ruleMode(), 'compact');
+      t.not(await generation(), installed);
+      helm(['rollback', 'tke-eni', '2']);
+      t.is(await ruleMode(), undefined);
+
+      // From vpc-cni to hybrid by values alone, and back.
+      const network = {
+        mode: 'hybrid',
+        clusterCidrs: ['192.168.0.0/20'],
+        serviceCidr: '192.168.12.0/22',
+        maxPodsPerNode: 64,
+      };
+      const defaultNetwork = async (): Promise<unknown> =>
+        at((await admin.call('GET', SETTINGS)).body, 'data', 'TKE_ENI_DEFAULT_NETWORK');
+      const plain = await generation();
+      helm(['upgrade', 'tke-eni', CHART, '-f', '-'], { ...VALUES, network });
+      t.is(await defaultNetwork(), 'tke-bridge');
+      t.not(await generation(), plain, 'agents roll');
+      t.throws(() => helm(['upgrade', 'tke-eni', CHART, '-f', '-'], { ...VALUES, network: { mode: 'gr' } }), {
+        message: /subnets: expected none/,
       });
-      if (status !== 0) throw new Error(`helm ${args.join(' ')}: ${stderr}`);
-    };
-    const ruleMode = async (): Promise<unknown> =>
-      at((await admin.call('GET', SETTINGS)).body, 'data', 'TKE_ENI_RULE_MODE');
-    const generation = async (): Promise<unknown> =>
-      at((await admin.call('GET', DAEMON_SET)).body, 'metadata', 'generation');
-    const agent = { settings: { 'rule-mode': 'compact' }, ownNodeOnly: true };
+      helm(['upgrade', 'tke-eni', CHART, '-f', '-'], VALUES);
+      t.is(await defaultNetwork(), undefined);
 
-    helm(['install', 'tke-eni', CHART, '-f', '-'], VALUES);
-    await untilEstablished(admin);
-    await createAll(admin, [
-      { apiVersion: 'networking.tke.cloud.tencent.com/v1', kind: 'NodeENIConfig', metadata: { name: 'n1' }, spec: {} },
-    ]);
-    t.is(await ruleMode(), undefined);
-    const installed = await generation();
+      // The account that a controller makes in every namespace: by it the chart knows that a server answers.
+      const metadata = { name: 'default', namespace: NAMESPACE };
+      await createAll(admin, [{ apiVersion: 'v1', kind: 'ServiceAccount', metadata }]);
+      const { cert, key } = await makeKeyPair(folder.path, 'webhook');
+      const webhook = { enabled: true, caBundle: cert };
+      const upgrade = (values: JsonObject): string =>
+        helm(['upgrade', 'tke-eni', CHART, '-f', '-'], { ...VALUES, ...values });
+      t.throws(() => upgrade({ webhook: { enabled: true } }), { message: /webhook\.caBundle: expected the authority/ });
+      t.throws(() => upgrade({ webhook }), { message: /kube-system has no Secret tke-eni-ip-webhook-tls/ });
+      t.is((await admin.call('GET', WEBHOOK)).status, 404, 'no Pod is refused');
+      const tls = { 'tls.crt': cert, 'tls.key': key };
+      await createAll(admin, [
+        {
+          ...{ apiVersion: 'v1', kind: 'Secret', type: 'kubernetes.io/tls', stringData: tls },
+          metadata: { name: 'tke-eni-ip-webhook-tls', namespace: NAMESPACE },
+        },
+      ]);
+      const notes = upgrade({ webhook, scheduler: { enabled: true } });
+      for (const name of ['tke-eni-ip-webhook-tls', 'tke-eni-ip-scheduler-tls'])
+        t.regex(notes, new RegExp(`Secret kube-system/${name}: `));
+      const answer = (await admin.call('GET', WEBHOOK)).body;
+      t.is(at(answer, 'webhooks', 0, 'clientConfig', 'caBundle'), Buffer.from(cert).toString('base64'));
 
-    helm(['upgrade', 'tke-eni', CHART, '-f', '-'], VALUES);
-    t.is(await generation(), installed, 'the same values roll nothing');
-    helm(['upgrade', 'tke-eni', CHART, '-f', '-'], { ...VALUES, agent });
-    t.is(await ruleMode(), 'compact');
-    t.not(await generation(), installed);
-    helm(['rollback', 'tke-eni', '2']);
-    t.is(await ruleMode(), undefined);
+      // The published role's name is that of every cloud controller manager: one of another make is not overwritten.
+      const [rule] = PUBLISHED_RIGHTS[CCM] ?? [];
+      const foreign = { metadata: { name: 'cloud-controller-manager' }, rules: [rule] };
+      await createAll(admin, [{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', ...foreign }]);
+      const cloudControllerManager = { enabled: true };
+      t.throws(() => upgrade({ cloudControllerManager }), { message: /ClusterRole cloud-controller-manager is there/ });
+      const apply = ['apply', '--server-side', '-f', join(KUBERNETES_FOLDER, 'cloud-controller-manager/rbac.yaml')];
+      const kubectl = spawnSync('kubectl', ['--kubeconfig', kubeconfig, ...apply], { encoding: 'utf8' });
+      t.regex(kubectl.stderr, /conflict[\s\S]*\.rules/);
+      t.deepEqual((await admin.call('GET', ROLE)).body['rules'], foreign.rules);
+      await admin.call('DELETE', ROLE);
+      await admin.call(
+        'DELETE',
+        `${ROLE.replace('clusterroles', 'clusterrolebindings').replace('cloud', 'tke-cloud')}`,
+      );
+      await admin.call('DELETE', `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/${CCM}`);
+      for (const _ of ['first', 'again']) upgrade({ cloudControllerManager });
+      t.is(listOf((await admin.call('GET', ROLE)).body['rules']).length, 7);
 
-    helm(['uninstall', 'tke-eni']);
-    t.is((await admin.call('GET', DAEMON_SET)).status, 404);
-    t.is((await admin.call('GET', NEC)).status, 200);
-  } finally {
-    await server.close();
-    folder.close();
-  }
-});
+      helm(['uninstall', 'tke-eni']);
+      t.is((await admin.call('GET', DAEMON_SET)).status, 404);
+      t.is((await admin.call('GET', NEC)).status, 200);
+    } finally {
+      await server.close();
+      folder.close();
+    }
+  },
+);

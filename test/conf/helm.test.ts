@@ -1,10 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import test from 'ava';
 import { stringify } from 'yaml';
+import { readAgentConfig } from '../../agent/config/agent-config.ts';
+import { readIpamdConfig } from '../../ipamd/config/ipamd-config.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
 import type { JsonObject } from '../kube-api/object.ts';
+import { AGENT, IPAMD, settingsInput } from './base-scene.ts';
 import { objectsOf } from './read-manifests.ts';
-import { type KubernetesVersion, renderExample } from './render-example.ts';
+import { authorityPatch, type KubernetesVersion, renderExample } from './render-example.ts';
 
 /** The real thing: `HELM` names it, or it is on the path. Debian has no package of it. */
 const HELM = process.env['HELM'] ?? 'helm';
@@ -15,6 +18,9 @@ const hasHelm = spawnSync(HELM, ['version', '--short']).status === 0;
 const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
 const run = hasHelm && hasKubectl ? test : test.skip;
 if (!hasHelm) process.stderr.write('chart not rendered: no helm on the path, and HELM names none\n');
+
+/** In the form of a certificate; nothing here reads it. */
+const AUTHORITY = '-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n';
 
 const SETTINGS = {
   clusterId: 'cls-a1b2c3d4',
@@ -29,9 +35,42 @@ type Case = {
   readonly title: string;
   readonly components: readonly string[];
   readonly values: JsonObject;
+  /** Of the overlay besides. */
+  readonly patches?: readonly string[];
   /** The overlay that the chart must equal; default: that of the server's version. */
   readonly like?: KubernetesVersion;
+  /** With overlays/example-hybrid over it. */
+  readonly hybrid?: boolean;
 };
+
+/** As overlays/example-hybrid. */
+const NETWORK = {
+  mode: 'hybrid',
+  clusterCidrs: ['192.168.0.0/20'],
+  serviceCidr: '192.168.12.0/22',
+  maxPodsPerNode: 64,
+};
+
+/** A cluster without ENIs: the ConfigMap of the overlay has no subnets. */
+/** What the chart gives the cloud controller manager of the values of ipamd. */
+const OF_CLOUD = `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: tke-cloud-controller-manager-settings
+  namespace: kube-system
+data:
+  TKE_ENI_REGION: ap-guangzhou
+  TKE_ENI_ENDPOINT: "*.internal.tencentcloudapi.com"
+`;
+
+const NO_SUBNETS = `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: tke-eni-ipamd
+  namespace: kube-system
+data:
+  TKE_ENI_IPAMD_SUBNET_ID: ""
+`;
 
 const CASES: readonly Case[] = [
   { title: 'of the example overlay', components: [], values: {} },
@@ -43,8 +82,27 @@ const CASES: readonly Case[] = [
   },
   { title: 'with monitoring', components: ['monitoring'], values: { monitoring: { enabled: true } } },
   { title: 'with the scheduler extender', components: ['scheduler'], values: { scheduler: { enabled: true } } },
-  { title: 'with the webhook', components: ['webhook'], values: { webhook: { enabled: true } } },
+  {
+    title: 'with the webhook',
+    components: ['webhook'],
+    values: { webhook: { enabled: true, caBundle: AUTHORITY } },
+    patches: [authorityPatch(AUTHORITY)],
+  },
+  {
+    title: 'with the cloud controller manager',
+    components: ['cloud-controller-manager'],
+    values: { cloudControllerManager: { enabled: true } },
+    patches: [OF_CLOUD],
+  },
   { title: 'with the role of viewers', components: ['viewer'], values: { viewer: true } },
+  { title: 'of a hybrid cluster', components: [], values: { network: NETWORK }, hybrid: true },
+  {
+    title: 'of a GlobalRoute cluster',
+    components: [],
+    values: { network: { ...NETWORK, mode: 'gr' }, subnets: [] },
+    patches: [NO_SUBNETS],
+    hybrid: true,
+  },
 ];
 
 /** Versions as servers tell them, with the overlay whose objects they take. */
@@ -61,10 +119,10 @@ const WITH_ALL_CASES = ['v1.27.3', 'v1.34.1'];
 
 for (const [server, version] of SERVERS) {
   const cases = WITH_ALL_CASES.includes(server) ? CASES : CASES.slice(0, 1);
-  for (const { title, components, values, like = version } of cases) {
+  for (const { title, components, values, patches = [], like = version, hybrid = false } of cases) {
     run(`chart: renders the objects of kustomize for ${server}, ${title}`, (t) => {
       const ours = byName(helm({ ...SETTINGS, ...values }, { server }));
-      const theirs = byName(renderExample(components, { version: like }));
+      const theirs = byName(renderExample(components, { version: like, patches, hybrid }));
       t.deepEqual([...ours.keys()].sort(), [...theirs.keys()].sort());
       for (const [name, object] of theirs) t.deepEqual(ours.get(name), object, name);
     });
@@ -129,13 +187,137 @@ run('chart: puts each value where it belongs', (t) => {
   t.deepEqual(secrets, ['my-key', 'my-key', 'my-key']);
 });
 
+const INJECTED = { 'cert-manager.io/inject-ca-from': 'kube-system/tke-eni-ip-webhook' };
+
+/** The webhook's values, and what is wrong with them; nothing when they are rendered. */
+const WEBHOOKS: readonly (readonly [title: string, values: JsonObject, fault: RegExp | undefined])[] = [
+  ['no authority', {}, /webhook\.caBundle: expected .* --set-file webhook\.caBundle=.*docs\/static-ip\.md/],
+  ['no authority, and Ignore', { failurePolicy: 'Ignore' }, /webhook\.caBundle: expected /],
+  ['an annotation that sets none', { annotations: { team: 'network' } }, /webhook\.caBundle: expected /],
+  ['an authority', { caBundle: AUTHORITY }, undefined],
+  ['the annotation of cert-manager', { annotations: INJECTED }, undefined],
+];
+
+for (const [title, values, fault] of WEBHOOKS) {
+  run(`chart: ${fault === undefined ? 'takes' : 'refuses'} a webhook with ${title}`, (t) => {
+    const input = stringify({ ...SETTINGS, webhook: { enabled: true, ...values } });
+    const args = [...TEMPLATE, '--kube-version', 'v1.34.1', '-f', '-'];
+    const { status, stderr } = spawnSync(HELM, args, { input, encoding: 'utf8', maxBuffer: MOST_BYTES });
+    t.is(status === 0, fault === undefined, stderr);
+    if (fault !== undefined) t.regex(stderr, fault);
+  });
+}
+
+/** Values of network, and what is wrong with them. */
+const NETWORKS: readonly (readonly [title: string, values: JsonObject, faults: readonly RegExp[]])[] = [
+  [
+    'networks without a mode',
+    { network: { clusterCidrs: ['192.168.0.0/20'] } },
+    [/network\.clusterCidrs: expected nothing, as network\.mode is vpc-cni, got \["192\.168\.0\.0\/20"\]/],
+  ],
+  [
+    'subnets in mode gr, and another default',
+    { network: { ...NETWORK, mode: 'gr', default: 'tke-route-eni' } },
+    [/subnets: expected none, as network\.mode gr has no ENIs/, /network\.default: expected tke-bridge/],
+  ],
+  ['no subnets in mode hybrid', { network: NETWORK, subnets: [] }, [/at '\/subnets': minItems: got 0, want 1/]],
+  [
+    'no networks, and two sizes',
+    { network: { mode: 'hybrid', maxPodsPerNode: 64, nodeMaskSize: 26 } },
+    [
+      /network\.clusterCidrs: expected the networks/,
+      /network\.serviceCidr: expected the range/,
+      /network\.nodeMaskSize/,
+    ],
+  ],
+  [
+    'settings that network has',
+    {
+      network: NETWORK,
+      agent: { settings: { 'default-network': 'tke-bridge' } },
+      ipamd: { settings: { 'gr-routes': 'none' } },
+      webhook: { settings: { 'default-network': 'tke-bridge' } },
+    },
+    [
+      /agent\.settings\.default-network: exp/,
+      /ipamd\.settings\.gr-routes: exp/,
+      /webhook\.settings\.default-network: exp/,
+    ],
+  ],
+  [
+    'an unknown mode',
+    { network: { mode: 'eni' } },
+    [/at '\/network\/mode': value must be one of 'vpc-cni', 'gr', 'hybrid'/],
+  ],
+];
+
+for (const [title, values, faults] of NETWORKS) {
+  run(`chart: refuses ${title}, all of it in one error`, (t) => {
+    const args = [...TEMPLATE, '--kube-version', 'v1.34.1', '-f', '-'];
+    const input = stringify({ ...SETTINGS, ...values });
+    const { status, stderr } = spawnSync(HELM, args, { input, encoding: 'utf8', maxBuffer: MOST_BYTES });
+    t.not(status, 0);
+    t.is(stderr.match(/: expected|^- at /gm)?.length, faults.length, stderr);
+    for (const fault of faults) t.regex(stderr, fault);
+  });
+}
+
+run('chart: gives the default network to agent, ipamd and webhook alike, and rolls all three', (t) => {
+  const webhook = { enabled: true, caBundle: AUTHORITY };
+  const render = (network: JsonObject) => byName(helm({ ...SETTINGS, webhook, network }), true);
+  const names = ['tke-eni-agent', 'tke-eni-ipamd', 'tke-eni-ip-webhook'];
+  const defaults = (objects: ReadonlyMap<string, JsonObject>) =>
+    names.map((name) => at(objects.get(`ConfigMap ${name}-settings`), 'data', 'TKE_ENI_DEFAULT_NETWORK'));
+  const before = render({ mode: 'vpc-cni' });
+  t.deepEqual(defaults(before), [undefined, undefined, undefined]);
+  const bridge = render(NETWORK);
+  t.deepEqual(defaults(bridge), ['tke-bridge', 'tke-bridge', 'tke-bridge']);
+  const routeEni = render({ ...NETWORK, default: 'tke-route-eni' });
+  t.deepEqual(defaults(routeEni), ['tke-route-eni', 'tke-route-eni', 'tke-route-eni']);
+  const workloads = ['DaemonSet tke-eni-agent', 'Deployment tke-eni-ipamd', 'Deployment tke-eni-ip-webhook'];
+  for (const name of workloads) {
+    const sums = [before, bridge, routeEni].map((objects) => checksumOf(objects.get(name) ?? {}));
+    t.is(new Set(sums).size, 3, name);
+  }
+});
+
+run('chart: its programs take the settings of each mode', (t) => {
+  for (const network of [NETWORK, { ...NETWORK, default: 'tke-route-eni', routes: 'none', allocateNodeCidrs: false }]) {
+    const ours = byName(helm({ ...SETTINGS, network }));
+    const env = (name: string) => at(ours.get(`ConfigMap ${name}-settings`), 'data') as Record<string, string>;
+    const container = (kind: string, name: string) =>
+      at(ours.get(`${kind} ${name}`), 'spec', 'template', 'spec', 'containers', 0);
+    const ipamd = readIpamdConfig(settingsInput(container('Deployment', IPAMD), env(IPAMD)));
+    const agent = readAgentConfig(settingsInput(container('DaemonSet', AGENT), { ...env(AGENT), NODE_NAME: 'n1' }));
+    if (ipamd.kind !== 'run' || agent.kind !== 'run') return t.fail('not to be run');
+    t.deepEqual([agent.config.defaultNetwork], [ipamd.config.defaultNetwork]);
+    t.deepEqual(ipamd.config.clusterCidrs, ['192.168.0.0/20']);
+    t.is(ipamd.config.serviceCidr, '192.168.12.0/22');
+    t.is(ipamd.config.maxPodsPerNode, 64);
+    t.is(ipamd.config.allocateNodeCidrs, network === NETWORK);
+    t.is(ipamd.config.grRoutes, network === NETWORK ? 'ipamd' : 'none');
+  }
+});
+
+run('chart: refuses a setting that its program would refuse, and takes one at its bound', (t) => {
+  const render = (text: string) =>
+    spawnSync(HELM, [...TEMPLATE, '--kube-version', 'v1.34.1', '-f', '-'], {
+      input: stringify({ ...SETTINGS, ipamd: { settings: { 'claim-expired-duration': text } } }),
+      encoding: 'utf8',
+    });
+  const refused = render('1s');
+  t.not(refused.status, 0);
+  t.regex(refused.stderr, /claim-expired-duration/);
+  t.is(render('300s').status, 0);
+});
+
 run('chart: labels what the Prometheus operator selects, and nothing else', (t) => {
   const labels = { release: 'kube-prometheus-stack', team: '007' };
   const rendered = helm({ ...SETTINGS, monitoring: { enabled: true, labels } });
   const labelled = rendered.filter((object) => at(object, 'metadata', 'labels', 'team') === '007');
   t.deepEqual(
     labelled.map(({ kind }) => kind),
-    ['PodMonitor', 'PodMonitor', 'PodMonitor', 'PodMonitor', 'PrometheusRule'],
+    ['PodMonitor', 'PodMonitor', 'PodMonitor', 'PodMonitor', 'PodMonitor', 'PrometheusRule'],
   );
   for (const object of labelled) {
     t.is(at(object, 'metadata', 'labels', 'release'), 'kube-prometheus-stack');
@@ -174,7 +356,7 @@ run('chart: rolls the Pods whose settings change, and no others', (t) => {
 
 run('chart: writes settings as the variables that programs read', (t) => {
   const settings = {
-    workers: 1_000_000,
+    workers: 10_000,
     'record-pods': false,
     'sync-interval': '10m',
     'security-groups': ['sg-1', 'sg-2'],
@@ -186,7 +368,7 @@ run('chart: writes settings as the variables that programs read', (t) => {
     TKE_ENI_RECORD_PODS: 'false',
     TKE_ENI_SECURITY_GROUPS: 'sg-1,sg-2',
     TKE_ENI_SYNC_INTERVAL: '10m',
-    TKE_ENI_WORKERS: '1000000',
+    TKE_ENI_WORKERS: '10000',
   });
 });
 
@@ -215,13 +397,16 @@ function helm(
  * delete the old ConfigMap, while Pods that wait for their turn still need it. Both marks are taken off here, and that what
  * has such a name cannot change.
  */
-function byName(objects: readonly JsonObject[]): ReadonlyMap<string, JsonObject> {
+function byName(objects: readonly JsonObject[], withChecksums = false): ReadonlyMap<string, JsonObject> {
   const plain = JSON.parse(
     JSON.stringify(objects, (key, value: unknown) => {
-      if (key === 'annotations') return withoutChecksum(value as JsonObject);
+      if (key === 'annotations' && !withChecksums) return withoutChecksum(value as JsonObject);
       if (key === 'immutable') return undefined;
       return typeof value === 'string'
-        ? value.replace(/^(tke-eni-(?:agent|ipamd|ip-scheduler|ip-webhook)-settings)-[0-9a-z]{10}$/, '$1')
+        ? value.replace(
+            /^(tke-(?:eni-(?:agent|ipamd|ip-scheduler|ip-webhook)|cloud-controller-manager)-settings)-[0-9a-z]{10}$/,
+            '$1',
+          )
         : value;
     }),
   ) as readonly JsonObject[];

@@ -31,6 +31,7 @@ import {
 } from './read-manifests.ts';
 
 const OF_SERVICES = 'tke-eni-agent-service-cidrs';
+const CCM = 'tke-cloud-controller-manager';
 const EXAMPLE = join(KUBERNETES_FOLDER, 'overlays/example');
 const MS = 1_000;
 const PROBES = ['startupProbe', 'livenessProbe', 'readinessProbe'] as const;
@@ -82,9 +83,9 @@ test('ClusterRoles: are the published ones, and nothing more', (t) => {
     rules.map((rule) =>
       Object.fromEntries(Object.entries(rule).map(([key, value]) => [key, [...strings(value)].sort()])),
     );
-  for (const name of [AGENT, IPAMD, 'tke-eni-ip-scheduler'] as const) {
+  for (const name of [AGENT, IPAMD, 'tke-eni-ip-scheduler', CCM] as const) {
     const role = seedClusterRole(name);
-    t.is(at(role, 'metadata', 'name'), name);
+    t.is(at(role, 'metadata', 'name'), name === CCM ? 'cloud-controller-manager' : name);
     t.deepEqual(asSets(listOf(role['rules'])), asSets(PUBLISHED_RIGHTS[name] ?? []), name);
   }
 });
@@ -139,12 +140,13 @@ test('ipamd: its own reader takes flags and variables; the base lacks the id of 
 test('images: have the version of package.json, in base and example', (t) => {
   const packageJson: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
   const version = String(at(packageJson, 'version'));
-  const optional = ['tke-eni-ip-scheduler', 'tke-eni-ip-webhook'];
+  const optional = ['tke-eni-ip-scheduler', 'tke-eni-ip-webhook', CCM];
   for (const [folder, names] of [
     ['base', [AGENT, IPAMD]],
     ['overlays/example', [AGENT, IPAMD, ...optional]],
     ['scheduler', ['tke-eni-ip-scheduler']],
     ['webhook', ['tke-eni-ip-webhook']],
+    ['cloud-controller-manager', [CCM]],
   ] as const) {
     const images = listOf(readKustomization(join(KUBERNETES_FOLDER, folder))['images']);
     t.deepEqual(
@@ -304,6 +306,19 @@ test('example: every placeholder is named in a comment', (t) => {
   const data = Object.values(at(patch, 'data') ?? {}).map(String);
   for (const value of new Set([...Object.values(literals), ...data, ...registries]))
     t.true(text.includes(`# REPLACE ${value}: `), value);
+});
+
+test('example-hybrid: every placeholder is named in a comment, and components agree about the default network', (t) => {
+  const folder = 'overlays/example-hybrid';
+  const text = readFileSync(join(KUBERNETES_FOLDER, folder, 'kustomization.yaml'), 'utf8');
+  const ipamd = literalsOf(folder, 'tke-eni-ipamd-settings');
+  for (const name of ['CLUSTER_CIDR', 'SERVICE_CLUSTER_IP_RANGE', 'MAX_PODS_PER_NODE'])
+    t.true(text.includes(`# REPLACE ${ipamd[`TKE_ENI_${name}`]}: `), name);
+  const agent = literalsOf(folder, 'tke-eni-agent-settings');
+  t.is(agent['TKE_ENI_DEFAULT_NETWORK'], ipamd['TKE_ENI_DEFAULT_NETWORK']);
+  const commented = /# {5}- TKE_ENI_DEFAULT_NETWORK=(\S+)/.exec(text)?.[1];
+  t.is(commented, ipamd['TKE_ENI_DEFAULT_NETWORK']);
+  t.is(listOf(readKustomization(join(KUBERNETES_FOLDER, folder))['configMapGenerator']).length, 2);
 });
 
 test('agent-own-node-only: is about the account that the agent has', (t) => {

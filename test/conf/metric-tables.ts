@@ -1,5 +1,6 @@
 import { Histogram, type Metric, Registry } from 'prom-client';
 import { createMetrics } from '../../agent/observability/metrics.ts';
+import { createCcmMetrics } from '../../cloud-controller-manager/observability/metrics.ts';
 import { createIpamdMetrics } from '../../ipamd/observability/metrics.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { createSchedulerMetrics } from '../../scheduler/observability/metrics.ts';
@@ -24,6 +25,7 @@ export function metricTables(): MetricTable {
     createIpamdMetrics(systemClock, about);
     createSchedulerMetrics(systemClock, about);
     createWebhookMetrics(about);
+    createCcmMetrics(systemClock, about);
   } finally {
     Registry.prototype.registerMetric = register;
   }

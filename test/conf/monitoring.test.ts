@@ -3,6 +3,7 @@ import { globSync, readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import { parse, parseAllDocuments } from 'yaml';
 import { AGENT_PROGRAM } from '../../agent/config/options.ts';
+import { CCM_PROGRAM } from '../../cloud-controller-manager/config/options.ts';
 import { IPAMD_PROGRAM } from '../../ipamd/config/options.ts';
 import { SCHEDULER_PROGRAM } from '../../scheduler/config/options.ts';
 import { WEBHOOK_PROGRAM } from '../../webhook/options.ts';
@@ -103,7 +104,7 @@ test('docs/runbooks: has one page for each alert, and no other', (t) => {
 
 const SOURCES = productSources();
 const FLAGS = new Set(
-  [AGENT_PROGRAM, IPAMD_PROGRAM, SCHEDULER_PROGRAM, WEBHOOK_PROGRAM]
+  [AGENT_PROGRAM, IPAMD_PROGRAM, SCHEDULER_PROGRAM, WEBHOOK_PROGRAM, CCM_PROGRAM]
     .flatMap(({ options }) => Object.values(options))
     .map(({ flag }) => `--${flag}`),
 );
@@ -216,17 +217,18 @@ function isOverlap(a: GridPos, b: GridPos): boolean {
 
 test('pod-monitors.yaml: selects each component by the labels of their Pods, and sets what alerts rely on', (t) => {
   const podLabels = new Map(
-    ['agent/daemonset.yaml', ...['ipamd', 'scheduler', 'webhook'].map((part) => `${part}/deployment.yaml`)].map(
-      (file) => {
-        const { metadata, spec } = parse(read(`conf/kubernetes/${file}`)) as {
-          readonly metadata: { readonly name: string };
-          readonly spec: {
-            readonly template: { readonly metadata: { readonly labels: Readonly<Record<string, string>> } };
-          };
+    [
+      'agent/daemonset.yaml',
+      ...['ipamd', 'scheduler', 'webhook', 'cloud-controller-manager'].map((part) => `${part}/deployment.yaml`),
+    ].map((file) => {
+      const { metadata, spec } = parse(read(`conf/kubernetes/${file}`)) as {
+        readonly metadata: { readonly name: string };
+        readonly spec: {
+          readonly template: { readonly metadata: { readonly labels: Readonly<Record<string, string>> } };
         };
-        return [metadata.name, spec.template.metadata.labels];
-      },
-    ),
+      };
+      return [metadata.name, spec.template.metadata.labels];
+    }),
   );
   const monitors = parseAllDocuments(read('conf/monitoring/pod-monitors.yaml')).map(
     (document) =>

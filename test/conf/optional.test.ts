@@ -18,7 +18,7 @@ const COMPONENTS = {
     name: 'tke-eni-ip-scheduler',
     label: 'ip-scheduler',
     ports: [61_690, 61_691],
-    kinds: ['ServiceAccount', 'ClusterRole', 'ClusterRoleBinding', 'Deployment', 'Service'],
+    kinds: ['ServiceAccount', 'ClusterRole', 'ClusterRoleBinding', 'Deployment', 'PodDisruptionBudget', 'Service'],
     read: (container: unknown, env: Record<string, string>) => {
       const outcome = readSchedulerConfig(settingsInput(container, env));
       return outcome.kind === 'run' ? { ...outcome.config, lastMs: outcome.config.shutdownGraceMs } : undefined;
@@ -135,7 +135,7 @@ test('webhook: is asked for the creation of Pods outside kube-system and labelle
   );
   const hook = at(configuration, 'webhooks', 0);
   const service = { namespace: 'kube-system', name: 'tke-eni-ip-webhook', path: REVIEW_PATH, port: 443 };
-  t.deepEqual(at(hook, 'clientConfig'), { service });
+  t.deepEqual(at(hook, 'clientConfig', 'service'), service);
   t.deepEqual(at(hook, 'namespaceSelector', 'matchExpressions'), [
     { key: 'not-add-pod-eni-ip-limit', operator: 'DoesNotExist' },
     { key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: ['kube-system'] },
@@ -146,6 +146,16 @@ test('webhook: is asked for the creation of Pods outside kube-system and labelle
   t.is(at(hook, 'sideEffects'), 'None');
   t.is(at(hook, 'failurePolicy'), 'Fail');
   t.deepEqual(at(hook, 'admissionReviewVersions'), ['v1']);
+});
+
+test('webhook: API servers refuse its configuration until an overlay gives it an authority', (t) => {
+  const configuration = readResources(join(KUBERNETES_FOLDER, 'webhook')).find(
+    ({ kind }) => kind === 'MutatingWebhookConfiguration',
+  );
+  const placeholder = String(at(configuration, 'webhooks', 0, 'clientConfig', 'caBundle'));
+  // What is no base64 is refused as a whole; test/docs/real-api.test.ts tries it.
+  t.notRegex(placeholder, /^[A-Za-z0-9+/=]*$/);
+  t.regex(placeholder, /docs\/static-ip\.md/);
 });
 
 test('scheduler: kube-scheduler is told of the Service by the name in its certificate, and of every resource of ours', (t) => {
@@ -178,9 +188,11 @@ test('scheduler: answers kube-scheduler alone, by the certificate that the examp
   });
 });
 
-test('scheduler: a rollout does not wait for a standby, which is never ready', (t) => {
+test('scheduler: a rollout takes one replica at a time, as both are ready', (t) => {
   const objects = readResources(join(KUBERNETES_FOLDER, 'scheduler'));
   const deployment = objects.find(({ kind }) => kind === 'Deployment');
-  t.deepEqual(at(deployment, 'spec', 'strategy', 'rollingUpdate'), { maxSurge: 0, maxUnavailable: 2 });
-  t.false(objects.some(({ kind }) => kind === 'PodDisruptionBudget'));
+  t.deepEqual(at(deployment, 'spec', 'strategy', 'rollingUpdate'), { maxSurge: 0, maxUnavailable: 1 });
+  const budget = objects.find(({ kind }) => kind === 'PodDisruptionBudget');
+  t.is(at(budget, 'spec', 'maxUnavailable'), 1);
+  t.deepEqual(at(budget, 'spec', 'selector'), at(deployment, 'spec', 'selector'));
 });

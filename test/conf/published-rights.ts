@@ -13,7 +13,10 @@ export const OWN_RIGHTS: Readonly<Record<string, readonly Rule[]>> = {
   'tke-eni-agent': [{ apiGroups: ['networking.k8s.io'], resources: ['servicecidrs'], verbs: ['list'] }],
 };
 
-/** The rights that the product publishes for each component, as printed but for the order; the scheduler's lists are flat. */
+/**
+ * The rights that are published for each component, as printed but for the order; the scheduler's lists are flat. Those of the
+ * cloud controller manager are Kubernetes'. @see https://kubernetes.io/docs/concepts/architecture/cloud-controller/
+ */
 export const PUBLISHED_RIGHTS: Readonly<Record<string, readonly Rule[]>> = {
   'tke-eni-agent': [
     { apiGroups: [''], resources: ['pods', 'namespaces', 'nodes', 'configmaps'], verbs: READ },
@@ -63,5 +66,14 @@ export const PUBLISHED_RIGHTS: Readonly<Record<string, readonly Rule[]>> = {
     },
     { apiGroups: [''], resources: ['pods', 'namespaces', 'nodes', 'nodes/status'], verbs: READ },
     { apiGroups: OURS, resources: ['nodeeniconfigs', 'vpcipclaims', 'vpcips'], verbs: [...READ, 'update'] },
+  ],
+  'tke-cloud-controller-manager': [
+    { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch', 'update'] },
+    { apiGroups: [''], resources: ['nodes'], verbs: ['*'] },
+    { apiGroups: [''], resources: ['nodes/status'], verbs: ['patch'] },
+    { apiGroups: [''], resources: ['services'], verbs: ['list', 'patch', 'update', 'watch'] },
+    { apiGroups: [''], resources: ['serviceaccounts'], verbs: ['create'] },
+    { apiGroups: [''], resources: ['persistentvolumes'], verbs: ['get', 'list', 'update', 'watch'] },
+    { apiGroups: [''], resources: ['endpoints'], verbs: ['create', 'get', 'list', 'watch', 'update'] },
   ],
 };

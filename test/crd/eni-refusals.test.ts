@@ -8,7 +8,14 @@ const GOOD: CheckedEni = {
   families: [FAMILY, FAMILY_V6],
   addresses: ['10.0.2.3', '10.0.2.254', 'fd00::3'],
 };
-const OWN = { addresses: new Set(['10.0.1.2', 'fd01::2']), macs: new Set(['52:54:00:00:00:01']) };
+const OWN = {
+  addresses: new Set(['10.0.1.2', 'fd01::2']),
+  macs: new Map([
+    ['52:54:00:00:00:01', "the node's primary interface"],
+    ['02:42:00:00:00:01', 'docker0, a bridge'],
+  ]),
+  peers: new Map([['10.0.1.1', 'the next hop of default']]),
+};
 
 const whole = test.macro({
   exec: (t, change: Partial<CheckedEni>, why: RegExp) => {
@@ -19,6 +26,13 @@ const whole = test.macro({
 const family = (change: Partial<typeof FAMILY>): Partial<CheckedEni> => ({ families: [{ ...FAMILY, ...change }] });
 
 test('MAC of the primary interface', whole, { mac: '52:54:00:00:00:01' }, /primary interface/);
+test('MAC of a bridge', whole, { mac: '02:42:00:00:00:01' }, /that of docker0, a bridge/);
+test(
+  'own address is a next hop',
+  whole,
+  family({ primaryIp: '10.0.1.1', subnetCidr: '10.0.0.0/8' }),
+  /its own address 10\.0\.1\.1 is the next hop of default/,
+);
 test('MAC of lo', whole, { mac: '00:00:00:00:00:00' }, /that of lo/);
 test('MAC of a group', whole, { mac: '01:00:5e:00:00:01' }, /group/);
 test(
@@ -58,6 +72,7 @@ test(alone, '10.0.2.0', /the network address of 10\.0\.2\.0\/24/);
 test(alone, '10.0.2.255', /the broadcast address of 10\.0\.2\.0\/24/);
 test(alone, '10.0.2.1', /the gateway of 10\.0\.2\.0\/24/);
 test(alone, '10.0.1.2', /the node's own/);
+test(alone, '10.0.1.1', /the next hop of default/);
 test(alone, 'fd00::', /the network address of fd00::\/64/);
 test(alone, 'fd00::1', /the gateway of fd00::\/64/);
 test(alone, 'fd01::2', /the node's own/);

@@ -93,12 +93,27 @@ for (const [text, mode] of [
   ['tke-route-eni', 'route-eni'],
   ['tke-direct-eni', 'direct-eni'],
   ['tke-bridge', undefined],
-  ['kube-system/tke-bridge, x/tke-route-eni@eth0', 'route-eni'],
+  [' x/tke-route-eni@eth0 ', 'route-eni'],
+  ['kube-system/tke-bridge, x/tke-route-eni@eth0', undefined],
   ['[{"name":"tke-direct-eni"}]', 'direct-eni'],
   ['[{"name":', undefined],
 ] as const) {
   test(`readPodNetworkRequest: joins a Pod of the networks ${text} by ${mode}`, (t) => {
     t.is(readPodNetworkRequest({ [NAME.networks]: text }).request.mode, mode);
+  });
+}
+
+for (const [text, fault] of [
+  ['tke-route-enni', 'expected tke-route-eni, got "tke-route-enni"'],
+  ['tke-bridge, tke-route-eni', /^expected one network of .*; a list of several networks is not served, got "tke-br/],
+  ['', undefined],
+  ['sriov-net', undefined],
+] as const) {
+  test(`readPodNetworkRequest: networks ${JSON.stringify(text)}: ${fault ?? 'no fault'}`, (t) => {
+    const { faults } = readPodNetworkRequest({ [NAME.networks]: text });
+    const [first] = faults.map(({ expected, got }) => `expected ${expected}, got ${got}`);
+    if (fault instanceof RegExp) t.regex(first ?? '', fault);
+    else t.is(first, fault);
   });
 }
 

@@ -9,7 +9,7 @@ import { inverseOf, renderOperation } from '../../dataplane/operation.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
 import { asPlanned } from '../cli/diff/sight-fixture.ts';
 import { assertLaw } from '../support/law.ts';
-import { bareKernel, eni, node, pod } from './fixtures.ts';
+import { bareKernel, blocks, bridge, bridgePod, eni, node, pod } from './fixtures.ts';
 import { applyToModel } from './kernel-model.ts';
 
 type World = { readonly node: NodeNetwork; readonly enis: readonly EniNetwork[]; readonly pods: readonly PodNetwork[] };
@@ -21,16 +21,30 @@ const worlds: fc.Arbitrary<World> = fc
     rpFilterMode: fc.constantFrom('loose' as const, 'product' as const),
     nodePort: fc.boolean(),
     families: fc.constantFrom([4, 6] as const, [4] as const),
-    podCidrs: fc.constantFrom([], ['172.31.0.0/24']),
+    // Others wire the Pods of the block; ours do, in either way; Pods of a former block are left, or not.
+    gr: fc.constantFrom('none' as const, 'others' as const, 'bridge' as const, 'routed' as const),
+    hasFormer: fc.boolean(),
+    grPodNumbers: fc.uniqueArray(fc.integer({ min: 1, max: 20 }), { maxLength: 3 }),
+    masquerade: fc.boolean(),
     eniNumbers: fc.uniqueArray(fc.integer({ min: 3, max: 9 }), { maxLength: 4 }),
     podNumbers: fc.uniqueArray(fc.integer({ min: 10, max: 40 }), { maxLength: 8 }),
   })
-  .map(({ eniNumbers, podNumbers, ...choices }) => ({
-    node: { ...node, ...choices },
-    enis: eniNumbers.map(eni),
-    pods:
-      eniNumbers.length === 0 ? [] : podNumbers.map((last, at) => pod(eniNumbers[at % eniNumbers.length] ?? 3, last)),
-  }));
+  .map(({ eniNumbers, podNumbers, gr, hasFormer, grPodNumbers, masquerade, ...choices }) => {
+    const isOurs = gr === 'bridge' || gr === 'routed';
+    const podCidrs = gr === 'none' ? [] : [blocks.present, ...(hasFormer ? [blocks.former] : [])];
+    const bridged = { ...bridge, ...(masquerade ? { masquerade: { exempt: ['10.0.0.0/8'] } } : {}) };
+    return {
+      node: { ...node, ...choices, podCidrs, ...(isOurs ? { bridge: { ...bridged, wiring: gr } } : {}) },
+      enis: eniNumbers.map(eni),
+      pods: [
+        ...(eniNumbers.length === 0
+          ? []
+          : podNumbers.map((last, at) => pod(eniNumbers[at % eniNumbers.length] ?? 3, last))),
+        ...(isOurs ? grPodNumbers.map((last) => bridgePod(last, last % 2 === 0 ? 'bridge' : 'routed')) : []),
+        ...(isOurs && hasFormer ? [bridgePod(30, 'bridge', blocks.former)] : []),
+      ],
+    };
+  });
 
 const plan = (world: World): HostState => planNode(world.node, world.enis, world.pods);
 
@@ -146,6 +160,24 @@ test('diffHost: adds what packets need before it deletes what they used', async 
         kinds.lastIndexOf('delete-rule') <
           (kinds.includes('delete-route') ? kinds.indexOf('delete-route') : kinds.length),
       );
+    }),
+  );
+});
+
+test('diffHost: no rule of an ENI is added before rule 1024 of each block', async (t) => {
+  await assertLaw(t, (t) =>
+    fc.property(worlds, worlds, (before, after) => {
+      const to = plan(after);
+      let kernel = kernelOf(plan(before), to);
+      const blocksOf = (rules: readonly { readonly priority: number; readonly dst?: string }[]) =>
+        rules.filter(({ priority }) => priority === 1024).map(({ dst }) => dst);
+      const isOfEni = ({ table }: { readonly table: number }) => table > 4000;
+      for (const operation of diffHost(to, kernel).operations) {
+        kernel = applyToModel(kernel, operation, () => '');
+        if (operation.kind !== 'add-rule' || !isOfEni(operation.rule)) continue;
+        const missing = blocksOf(to.rules).filter((dst) => !blocksOf(kernel.rules).includes(dst));
+        t.deepEqual(missing, [], renderOperation(operation));
+      }
     }),
   );
 });

@@ -1,6 +1,6 @@
 import { addressKey, neighKey, routeKey, ruleKey } from '../../dataplane/desired.ts';
 import { RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
-import type { ObservedHost, ObservedRule } from '../../dataplane/observed.ts';
+import type { ObservedHost, ObservedLink, ObservedRule } from '../../dataplane/observed.ts';
 import type { Operation } from '../../dataplane/operation.ts';
 import { sysctlName } from '../../sysctl/sysctl-key.ts';
 
@@ -19,14 +19,17 @@ export function applyToModel(
     case 'set-sysctl':
       return { ...kernel, sysctls: new Map(kernel.sysctls).set(sysctlName(operation.key), operation.value) };
     case 'set-link': {
-      const { up, mtu, group, mac, arp, master } = operation.change;
+      const { up, mtu, group, mac, arp, master, promisc, ifalias } = operation.change;
       const change = {
         ...(up !== undefined && { isUp: up }),
         ...(mtu && { mtu }),
         ...(group !== undefined && { group }),
         ...(mac !== undefined && { mac }),
         ...(arp !== undefined && { isNoArp: !arp }),
-        ...(master !== undefined && { master }),
+        // A new port has the flags of one.
+        ...(master !== undefined && { master, hairpin: false }),
+        ...(promisc !== undefined && { isPromisc: promisc }),
+        ...(ifalias !== undefined && { ifalias }),
       };
       expect(
         kernel.links.some((link) => link.ifindex === operation.ifindex),
@@ -35,8 +38,35 @@ export function applyToModel(
       );
       return {
         ...kernel,
-        links: kernel.links.map((link) => (link.ifindex === operation.ifindex ? { ...link, ...change } : link)),
+        links: kernel.links.map((link) =>
+          link.ifindex === operation.ifindex ? withoutNoMaster({ ...link, ...change }) : link,
+        ),
       };
+    }
+    case 'make-bridge': {
+      const { ifindex, ifname, mac = '02:00:00:00:00:fe' } = operation.bridge;
+      expect(!kernel.links.some((link) => link.ifindex === ifindex || link.ifname === ifname), 'EEXIST', operation);
+      const made = { ifindex, ifname, kind: 'bridge', isUp: false, mtu: 1500, group: 0, mac };
+      return { ...kernel, links: [...kernel.links, made] };
+    }
+    case 'delete-bridge': {
+      const { ifindex, ifname } = operation.bridge;
+      return {
+        ...kernel,
+        links: kernel.links
+          .filter((link) => link.ifindex !== ifindex)
+          .map((link) => (link.master === ifindex ? withoutNoMaster({ ...link, master: 0 }) : link)),
+        addresses: kernel.addresses.filter((address) => address.ifindex !== ifindex),
+        sysctls: new Map([...kernel.sysctls].filter(([name]) => !name.includes(`.${ifname}.`))),
+      };
+    }
+    case 'set-port': {
+      const { ifindex, change } = operation;
+      // Not a port: the kernel ignores it.
+      const isPort = kernel.links.some((link) => link.ifindex === ifindex && (link.master ?? 0) !== 0);
+      expect(isPort, 'EINVAL', operation);
+      const links = kernel.links.map((link) => (link.ifindex === ifindex ? { ...link, ...change } : link));
+      return { ...kernel, links };
     }
     case 'add-address':
       expect(
@@ -81,6 +111,12 @@ export function applyToModel(
     case 'load-nft':
       return { ...kernel, nft: { text: textOf(operation.commands), restore: operation.commands } };
   }
+}
+
+/** A link in no bridge is reported without that. */
+function withoutNoMaster(link: ObservedLink): ObservedLink {
+  const { master, hairpin: _ofAPort, ...rest } = link;
+  return master === 0 ? rest : link;
 }
 
 function without<K, T extends K>(items: readonly T[], keyOf: (item: K) => string, gone: K): readonly T[] {

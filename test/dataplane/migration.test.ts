@@ -5,7 +5,7 @@ import type { RuleMode } from '../../dataplane/network.ts';
 import { nftReplaceCommands } from '../../dataplane/nft-table.ts';
 import { renderOperation } from '../../dataplane/operation.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
-import { bareKernel, eni, node, pod } from './fixtures.ts';
+import { bareKernel, blocks, bridge, bridgePod, eni, node, pod } from './fixtures.ts';
 import { applyToModel } from './kernel-model.ts';
 
 const planOf = (ruleMode: RuleMode) =>
@@ -64,3 +64,30 @@ test(
     ['ip route del 10.0.5.10/32 dev eni5x10 table 3999 proto 84 scope link'],
   ],
 );
+
+test('planMigration: hairpin is on every port before a bridge of another program leaves promiscuous mode', (t) => {
+  const network = { ...node, podCidrs: [blocks.present], bridge };
+  const after = planNode(network, [eni(5)], [bridgePod(10), bridgePod(11)]);
+  const bare = bareKernel(after);
+  const made = after.links.find(({ kind }) => kind === 'bridge');
+  if (made === undefined) return t.fail();
+  const theirs = { ...made, isUp: true, mtu: 1500, group: 0, isPromisc: true };
+  const steps = planMigration(after, { ...bare, links: [...bare.links, theirs] });
+  const what = steps.map((step) => step.what);
+  const hairpin = what.indexOf('hairpin on every port, before the bridge leaves promiscuous mode');
+  t.deepEqual(steps[hairpin]?.operations.length, 2);
+  t.is(what[hairpin + 1], 'the bridge leaves promiscuous mode');
+});
+
+test('planMigration: rules of blocks come in a stage of their own before all others', (t) => {
+  const network = { ...node, ruleMode: 'per-pod' as const, families: [4] as const, podCidrs: [blocks.present], bridge };
+  const after = planNode(network, [eni(5)], [pod(5, 10), bridgePod(10)]);
+  const [first, ...rest] = planMigration(after, bareKernel(after));
+  t.is(first?.what, 'rules of the blocks of GlobalRoute Pods, before any rule of an ENI');
+  t.deepEqual(first?.operations.map(renderOperation), [
+    'ip -4 rule add pref 1024 to 172.31.0.64/26 lookup main proto 84',
+  ]);
+  const all = [...(first?.operations ?? []), ...rest.flatMap(({ operations }) => operations)];
+  const sorted = (operations: typeof all) => operations.map(renderOperation).sort();
+  t.deepEqual(sorted(all), sorted([...diffHost(after, bareKernel(after)).operations]));
+});

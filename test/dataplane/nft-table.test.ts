@@ -1,7 +1,8 @@
 import test from 'ava';
 import { withoutContained } from '../../dataplane/ip-prefix.ts';
 import { nftTable } from '../../dataplane/nft-table.ts';
-import { eni, node } from './fixtures.ts';
+import { podCidrOf } from '../../dataplane/pod-cidr.ts';
+import { blocks, bridge, eni, node } from './fixtures.ts';
 
 const golden = test.macro((t, changes: Partial<typeof node>, enis: readonly number[], text: string) => {
   t.is(nftTable({ ...node, ...changes }, enis.map(eni)).text, text.replace(/^\n/, ''));
@@ -88,7 +89,7 @@ table inet tke_eni {
 test('nftTable: egress by the node decides by the destination after DNAT and spares Pods with an EIP', (t) => {
   const changes = {
     egress: 'node',
-    podCidrs: ['172.31.0.0/24'],
+    podCidrs: [podCidrOf('172.31.0.0/24')],
     egressExempt: ['10.0.5.9', 'FD00:10::9'],
     nodePort: false,
   } as const;
@@ -135,4 +136,31 @@ test('nftTable: leaves out the line of an ENI whose name nft cannot hold, and na
   }
   t.is(nftTable(node, [eni(5)]).unnamed, undefined);
   t.is(nftTable({ ...node, nodePort: false }, [{ ...eni(6), ifname: 'eth*' }]).unnamed, undefined, 'no line needs it');
+});
+
+test(
+  'nftTable: GlobalRoute Pods are masqueraded where the VPC has no route back, without any ENI',
+  golden,
+  {
+    nodePort: false,
+    podCidrs: [blocks.present, blocks.former],
+    bridge: { ...bridge, masquerade: { exempt: ['10.0.0.0/8', '172.31.0.0/16', '10.9.0.0/16'] } },
+  },
+  [],
+  `
+table inet tke_eni {
+ chain prerouting {
+  type filter hook prerouting priority mangle; policy accept;
+ }
+ chain postrouting {
+  type nat hook postrouting priority srcnat; policy accept;
+  oifname "eth0" ip saddr { 172.31.0.64/26, 172.31.7.0/26 } ip daddr != { 10.0.0.0/8, 172.31.0.0/16 } masquerade
+ }
+}
+`,
+);
+
+test('nftTable: nothing is masqueraded for GlobalRoute Pods when another program does it', (t) => {
+  const { text } = nftTable({ ...node, podCidrs: [blocks.present], bridge }, [eni(5)]);
+  t.notRegex(text, /masquerade/);
 });

@@ -2,6 +2,7 @@ import test from 'ava';
 import type { HostState } from '../../dataplane/desired.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
 import { planSharedEniPod } from '../../dataplane/plan-shared-eni-pod.ts';
+import { podCidrOf } from '../../dataplane/pod-cidr.ts';
 import { eni, node, pod, renderFromBare } from './fixtures.ts';
 
 // Each golden is the whole plan as lines that a person could type on the node.
@@ -42,8 +43,9 @@ test(
 test(
   'planNode: per-pod mode, dual stack, GR: two rules for each address of a Pod',
   golden,
-  planNode({ ...node, ruleMode: 'per-pod', podCidrs: ['172.31.0.0/24'] }, [eni(5)], [pod(5, 10)]),
+  planNode({ ...node, ruleMode: 'per-pod', podCidrs: [podCidrOf('172.31.0.0/24')] }, [eni(5)], [pod(5, 10)]),
   `
+  ip -4 rule add pref 1024 to 172.31.0.0/24 lookup main proto 84
   sysctl -w net.ipv4.ip_forward=1
   sysctl -w net.ipv4.conf.eth0.rp_filter=2
   sysctl -w net.ipv6.conf.eth0.accept_ra=2
@@ -68,7 +70,6 @@ test(
   ip route replace 10.0.5.10/32 dev eni5x10 proto 84 scope link
   ip route replace default via 10.0.5.1 dev eth5 table 4005 proto 84
   ip -6 route replace default via fd00:10:0:5::1 dev eth5 table 4005 proto 84
-  ip -4 rule add pref 1024 to 172.31.0.0/24 lookup main proto 84
   ip -4 rule add pref 1280 fwmark 0x80/0x80 lookup main proto 84
   ip -6 rule add pref 1280 fwmark 0x80/0x80 lookup main proto 84
   ip -4 rule add pref 1537 from 10.0.5.5/32 lookup 4005 proto 84
@@ -143,7 +144,7 @@ test('planNode: names every fault of its input at once', (t) => {
   const broken = {
     ...node,
     eniMarkMask: 0xc080,
-    podCidrs: ['172.31.0.0/33'],
+    podCidrs: [podCidrOf('172.31.0.0/33')],
     primary: { ...node.primary, ifname: 'eth*' },
   };
   const error = t.throws(() =>

@@ -1,11 +1,12 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { type RouteState, ruleKey } from '../../dataplane/desired.ts';
-import type { NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
+import type { BridgePodNetwork, EniPodNetwork, NodeNetwork } from '../../dataplane/network.ts';
 import { planPod } from '../../dataplane/plan-pod.ts';
 import { planRemoval } from '../../dataplane/plan-removal.ts';
+import { podCidrOf } from '../../dataplane/pod-cidr.ts';
 import { assertLaw } from '../support/law.ts';
-import { node, pod } from './fixtures.ts';
+import { bridge, bridgePod, node, pod } from './fixtures.ts';
 
 const NIC = {
   mac: '02:00:00:00:00:09',
@@ -18,12 +19,16 @@ const nodes: fc.Arbitrary<NodeNetwork> = fc
   .record({
     egress: fc.constantFrom('eni' as const, 'node' as const),
     nodePort: fc.boolean(),
-    podCidrs: fc.constantFrom([], ['172.31.0.0/24']),
+    gr: fc.constantFrom(
+      { podCidrs: [] },
+      { podCidrs: [podCidrOf('172.31.0.0/24')] },
+      { podCidrs: [podCidrOf('172.31.0.0/24')], bridge },
+    ),
     primary: fc.constantFrom([], ['10.0.0.2'], ['10.0.0.2', 'fd00:10::2'], ['10.0.0.3']),
   })
-  .map(({ primary, ...more }) => ({ ...node, ...more, primary: { ...node.primary, addresses: primary } }));
+  .map(({ primary, gr, ...more }) => ({ ...node, ...more, ...gr, primary: { ...node.primary, addresses: primary } }));
 
-const pods: fc.Arbitrary<PodNetwork> = fc
+const pods: fc.Arbitrary<EniPodNetwork> = fc
   .record({
     kind: fc.constantFrom('route-eni' as const, 'ipam' as const, 'direct-eni' as const),
     families: fc.constantFrom([0], [1], [0, 1]),
@@ -36,6 +41,14 @@ const pods: fc.Arbitrary<PodNetwork> = fc
     return { ...made, kind, hostVeth, ips, ...(kind === 'direct-eni' ? { nic: NIC } : {}) };
   });
 
+const grPods: fc.Arbitrary<BridgePodNetwork> = fc
+  .record({ wiring: fc.constantFrom('bridge' as const, 'routed' as const), last: fc.integer({ min: 1, max: 40 }) })
+  .map(({ wiring, last }) => {
+    const made = bridgePod(last, wiring);
+    const { ifindex: _unknown, ...hostVeth } = made.hostVeth;
+    return { ...made, hostVeth };
+  });
+
 const links = fc.uniqueArray(fc.integer({ min: 100, max: 110 }), { maxLength: 2 });
 
 /** The fields by which the kernel finds a route to delete. */
@@ -45,7 +58,7 @@ const keyOf = ({ table, dst, oif, gateway, scope }: RouteState) =>
 test('planRemoval: has every rule and route of the plan, in both rule modes, and nothing else', async (t) => {
   await assertLaw(t, (t) =>
     // The node's addresses may have changed since ADD.
-    fc.property(nodes, nodes, pods, links, (atAdd, atDel, pod, ifindexes) => {
+    fc.property(nodes, nodes, fc.oneof(pods, grPods), links, (atAdd, atDel, pod, ifindexes) => {
       const removal = planRemoval(atDel, pod, ifindexes);
       const plans = (['compact', 'per-pod'] as const).flatMap((ruleMode) =>
         [undefined, ...ifindexes].map((ifindex) => {
@@ -71,5 +84,18 @@ test('planRemoval: deletes the routes of a dual-stack Pod from both tables, on i
       '10.0.5.10/32 5010 254',
       'fd00:10:0:5::10/128 5010 254',
     ],
+  );
+});
+
+test('planRemoval: of a Pod on the bridge nothing is left but its link', (t) => {
+  t.deepEqual(planRemoval({ ...node, bridge }, bridgePod(10), [70_010]), { rules: [], routes: [] });
+});
+
+test('planRemoval: deletes the routes of a routed Pod from both tables, and not rule 1024 of its block', (t) => {
+  const { rules, routes } = planRemoval({ ...node, bridge }, bridgePod(10, 'routed'), [70_010]);
+  t.deepEqual(rules, []);
+  t.deepEqual(
+    routes.map(({ table, dst, oif }) => `${dst} ${oif} ${table}`),
+    ['172.31.0.75/32 70010 3999', '172.31.0.75/32 70010 254'],
   );
 });

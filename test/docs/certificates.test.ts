@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { X509Certificate } from 'node:crypto';
+import { chmodSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { systemClock } from '../../runtime/clock.ts';
 import { silentLogger } from '../../runtime/log.ts';
@@ -12,6 +14,9 @@ import { createTempDir } from '../support/temp-dir.ts';
 
 const PAGE = readFileSync(new URL('../../docs/static-ip.md', import.meta.url), 'utf8');
 const NAME = 'tke-eni-ip-scheduler';
+
+/** Notes with what it was called. */
+const HELM = '#!/bin/sh\necho "$@" >> helm.log\n';
 
 /** Takes `create secret generic NAME --from-file=KEY=FILE …` and puts the files where a mounted Secret has them. */
 const KUBECTL = `#!/bin/sh
@@ -24,10 +29,17 @@ done
 test('docs/static-ip.md: its commands make certificates by which the extender answers kube-scheduler', async (t) => {
   const dir = createTempDir('doc-certificates');
   t.teardown(() => dir.close());
-  writeFileSync(dir.join('kubectl'), KUBECTL);
-  chmodSync(dir.join('kubectl'), 0o755);
-  const own = blockOf(PAGE, 'sh', 'The webhook').replace('NAME=tke-eni-ip-webhook', `NAME=${NAME}`);
-  const script = [own, blockOf(PAGE, 'sh', 'Who may ask the extender')].join('\n');
+  for (const [tool, text] of [
+    ['kubectl', KUBECTL],
+    ['helm', HELM],
+  ] as const) {
+    writeFileSync(dir.join(tool), text);
+    chmodSync(dir.join(tool), 0o755);
+  }
+  symlinkSync(fileURLToPath(new URL('../../conf', import.meta.url)), dir.join('conf'));
+  const script = [blockOf(PAGE, 'sh', 'The scheduler extender'), blockOf(PAGE, 'sh', 'Who may ask the extender')].join(
+    '\n',
+  );
   const env = { ...process.env, PATH: `${dir.path}:${process.env['PATH']}` };
   execFileSync('sh', ['-ec', script], { cwd: dir.path, env, stdio: 'pipe' });
 
@@ -61,5 +73,9 @@ test('docs/static-ip.md: its commands make certificates by which the extender an
       sent.end('{}');
     });
   t.is(await statusOf({ cert: read('client.crt'), key: read('client.key') }), 200);
+  const clusterIP = /--set scheduler\.clusterIP=(\S+)/.exec(readFileSync(dir.join('helm.log'), 'utf8'))?.[1];
+  t.is(new X509Certificate(pair.cert).checkIP(clusterIP ?? ''), clusterIP);
+  const config = readFileSync(dir.join('kube-scheduler-configuration.yaml'), 'utf8');
+  t.true(config.includes(`urlPrefix: https://${clusterIP}\n`), config);
   await t.throwsAsync(statusOf({}));
 });

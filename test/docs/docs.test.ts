@@ -5,6 +5,7 @@ import { parseAllDocuments } from 'yaml';
 import { OPTIONS } from '../../agent/config/options.ts';
 import { readUninstallConfig, UNINSTALL_OPTIONS } from '../../agent/uninstall/uninstall-config.ts';
 import { productOf } from '../../cloud/tencent/requests.ts';
+import { CCM_PROGRAM } from '../../cloud-controller-manager/config/options.ts';
 import { IPAMD_PROGRAM } from '../../ipamd/config/options.ts';
 import { SCHEDULER_PROGRAM } from '../../scheduler/config/options.ts';
 import { WEBHOOK_PROGRAM } from '../../webhook/options.ts';
@@ -79,11 +80,16 @@ test('docs/README.md: leads to every page', (t) => {
 
 test('docs: every flag that the pages for users name is there', (t) => {
   const flags = new Set(
-    [OPTIONS, UNINSTALL_OPTIONS, ...[IPAMD_PROGRAM, SCHEDULER_PROGRAM, WEBHOOK_PROGRAM].map(({ options }) => options)]
+    [
+      OPTIONS,
+      UNINSTALL_OPTIONS,
+      ...[IPAMD_PROGRAM, SCHEDULER_PROGRAM, WEBHOOK_PROGRAM, CCM_PROGRAM].map(({ options }) => options),
+    ]
       .flatMap((table) => Object.values(table))
       .map(({ flag }) => flag)
-      // Of kube-apiserver and of helm.
-      .concat('admission-control-config-file', 'kube-version'),
+      // Of kube-apiserver, helm, kube-proxy, kubectl.
+      .concat('admission-control-config-file', 'enable-aggregator-routing', 'kube-version', 'detect-local-mode')
+      .concat('force-conflicts'),
   );
   const unknown = [
     'docs/operations.md',

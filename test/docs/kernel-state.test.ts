@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { CATALOGUE } from '../../cli/catalogue.ts';
 import { FOREIGN_FAULTS, HARMLESS, IPV6_FAULTS } from '../e2e/support/foreign-faults.ts';
+import { GR_FAULTS } from '../e2e/support/gr-faults.ts';
 import { NODE_FAULTS } from '../e2e/support/node-faults.ts';
 
 const PAGE = readFileSync(new URL('../../docs/kernel-state.md', import.meta.url), 'utf8');
@@ -27,8 +28,12 @@ const packetFault = ({ name, finds }: (typeof FOREIGN_FAULTS)[number]): PacketFa
   ...{ name, id: finds, isRequired: true },
 });
 
+const grFault = ({ name, breaksPackets, finds }: (typeof GR_FAULTS)[number]): PacketFault => ({
+  ...{ name, id: finds.doctor ?? '', isRequired: breaksPackets.compact },
+});
+
 const SECTIONS: readonly (readonly [heading: string, faults: readonly PacketFault[]])[] = [
-  ['Planned and repaired', [...nodeFaults('mends'), ...IPV6_FAULTS.map(packetFault)]],
+  ['Planned and repaired', [...nodeFaults('mends'), ...IPV6_FAULTS.map(packetFault), ...GR_FAULTS.map(grFault)]],
   ['Reported by doctor and explain', [...nodeFaults('refuses'), ...FOREIGN_FAULTS.map(packetFault)]],
 ];
 

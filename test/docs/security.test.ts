@@ -2,6 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { AGENT_PROGRAM } from '../../agent/config/options.ts';
+import { CCM_PROGRAM } from '../../cloud-controller-manager/config/options.ts';
 import { IPAMD_PROGRAM } from '../../ipamd/config/options.ts';
 import type { SettingsProgram } from '../../runtime/settings/option.ts';
 import { SCHEDULER_PROGRAM } from '../../scheduler/config/options.ts';
@@ -10,7 +11,13 @@ import { WEBHOOK_PROGRAM } from '../../webhook/options.ts';
 const ROOT = join(import.meta.dirname, '..', '..');
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 const PAGE = read('docs/security.md');
-const PROGRAMS: readonly SettingsProgram[] = [AGENT_PROGRAM, IPAMD_PROGRAM, SCHEDULER_PROGRAM, WEBHOOK_PROGRAM];
+const PROGRAMS: readonly SettingsProgram[] = [
+  AGENT_PROGRAM,
+  IPAMD_PROGRAM,
+  SCHEDULER_PROGRAM,
+  WEBHOOK_PROGRAM,
+  CCM_PROGRAM,
+];
 const PORT = /(?<![\w.])616(?:77|[89]\d)(?!\d)/g;
 const PRODUCT = ['agent', 'cli', 'cloud', 'cni-plugins', 'dataplane', 'ipamd', 'kube', 'netlink', 'runtime', 'sysctl'];
 
@@ -27,7 +34,7 @@ const isAddress = ({ value }: { readonly value: { readonly metavar: string } }):
   value.metavar === 'HOST:PORT';
 
 /** The rows of the first table: what listens. */
-const ROWS: readonly Row[] = [...PAGE.matchAll(/^\| `(tke-eni-[a-z-]+)` \| `--([a-z-]+)` \|(.*)\|(.*)\|(.*)\|$/gm)].map(
+const ROWS: readonly Row[] = [...PAGE.matchAll(/^\| `(tke-[a-z-]+)` \| `--([a-z-]+)` \|(.*)\|(.*)\|(.*)\|$/gm)].map(
   ([, program = '', flag = '', preset = '', manifests = '', code = '']) => ({
     ...{ program, flag, manifests: codeOf(manifests), code: codeOf(code) },
     preset: codeOf(preset) === 'off' ? '' : codeOf(preset),
@@ -96,7 +103,7 @@ test('docs/security.md: says on which address each program listens in the manife
 });
 
 test('docs/security.md: names each file of the product that listens, and no other', (t) => {
-  const listening = [...PRODUCT, 'scheduler', 'webhook']
+  const listening = [...PRODUCT, 'scheduler', 'webhook', 'cloud-controller-manager']
     .flatMap((folder) => globSync(`${folder}/**/*.ts`, { cwd: ROOT }))
     .filter((path) => path !== 'runtime/listen-on.ts')
     .filter((path) => /\.listen\([^)]|\.bindAsync\(|\bcreateSocket\(|\blistenOn\(/.test(read(path)));

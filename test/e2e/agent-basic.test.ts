@@ -56,7 +56,7 @@ test('agent: serves once an ENI is there, tells so on every door, and installs i
   writeFileSync(dir.join('plugins', 'tke-route-eni'), '#!/bin/sh\n', { mode: 0o755 });
   const agent = await start({
     until: 'listening',
-    flags: { 'plugin-dir': dir.join('plugins'), 'reference-plugin-dir': '', 'port-mapping': true },
+    flags: { 'plugin-dir': dir.join('plugins'), 'reference-plugin-dir': '', bandwidth: true },
   });
   const conflist = join(agent.cniConfDir, CONFLIST_FILE);
   t.regex(await httpGet('/healthz'), /^200 ok/);
@@ -69,7 +69,7 @@ test('agent: serves once an ENI is there, tells so on every door, and installs i
   const conf = JSON.parse(readFileSync(conflist, 'utf8'));
   t.deepEqual(
     conf.plugins.map(({ type }: { type: string }) => type),
-    ['tke-route-eni', 'portmap'],
+    ['tke-route-eni', 'bandwidth'],
   );
   t.is(conf.plugins[0].backend, `unix:${agent.socketPath}`);
   t.true(existsSync(join(agent.cniBinDir, 'tke-eni-ipamc')));

@@ -98,7 +98,12 @@ function byIp(a: { readonly ip: string }, b: { readonly ip: string }): number {
 test('Repair: a dry run tells and changes nothing, a repair does it', withOps, COMPACT, async (t, trial, ops) => {
   await trial.addPod();
   t.deepEqual((await ops.call('repair', { dryRun: true })).operations, [], 'all is as it should be');
-  // The timer is an hour away.
+  // The timer is an hour away. Settings are read every 5 s: it begins right after such a reading.
+  await trial.node.netns.run(['sh', '-c', `echo 1 > ${ACCEPT_RA}`]);
+  await waitUntil(async () => (await acceptRa(trial)) === '0', {
+    what: 'the next reading of settings',
+    timeoutMs: 15_000,
+  });
   await trial.node.netns.run(['sh', '-c', `echo 1 > ${ACCEPT_RA}`]);
   const wanted = ['sysctl -w net.ipv6.conf.eth1.accept_ra=0'];
   for (let time = 0; time < 2; time++) {

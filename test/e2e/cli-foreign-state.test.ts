@@ -98,7 +98,7 @@ async function tryFault(t: ExecutionContext, fault: ForeignFault, scene: Foreign
   const { trial, pod } = scene;
   const place = placeOf(trial);
   const { target, source, netns } = wayOf(fault, scene);
-  const { finds, explains = finds } = fault;
+  const { finds, explains = finds, exitCode = 1 } = fault;
   const isFound = async (): Promise<readonly [doctor: boolean, explain: boolean, code: number | null]> => {
     const doctor = await askCli(place, 'doctor');
     const explain = await askCli(place, 'explain', source, '--to', target);
@@ -108,7 +108,7 @@ async function tryFault(t: ExecutionContext, fault: ForeignFault, scene: Foreign
   try {
     await netns.run(['sh', '-e', '-c', fault.inject(scene)]);
     t.false(await pod.netns.ping(target, { waitMs: LOST_AFTER_MS }), 'packets are lost');
-    t.deepEqual(await isFound(), [true, true, 1], 'doctor names it, explain names it and fails');
+    t.deepEqual(await isFound(), [true, true, exitCode], 'doctor names it, explain names it and fails');
   } finally {
     await netns.run(['sh', '-e', '-c', fault.undo(scene)]);
     if (fault.isPlanned === true) await runCli(place, 'repair');

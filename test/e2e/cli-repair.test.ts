@@ -84,14 +84,20 @@ test.serial('tke-eni repair: beside a running agent refuses what is foreign, and
 test.serial('tke-eni repair: refuses beside an agent that it cannot ask', async (t) => {
   t.timeout(120_000);
   await onNode(async (trial) => {
-    await trial.node.netns.sysctl({ 'net/ipv4/ip_forward': 0 });
-    const before = await kernelImage([trial.node.netns]);
-    const place = { ...placeOf(trial), socketPath: trial.dir.join('nobody.sock') };
-    const { code, stderr } = await runCli(place, 'repair');
-    t.is(code, 2);
-    t.regex(stderr, /an agent has .*journal\.db open/);
-    t.regex(stderr, /--socket/, 'it says what to do');
-    t.deepEqual(changesBetween(before, await kernelImage([trial.node.netns])), []);
+    // The agent stands still: what changes is not its own repair.
+    trial.agent.kill('SIGSTOP');
+    try {
+      await trial.node.netns.sysctl({ 'net/ipv4/ip_forward': 0 });
+      const before = await kernelImage([trial.node.netns]);
+      const place = { ...placeOf(trial), socketPath: trial.dir.join('nobody.sock') };
+      const { code, stderr } = await runCli(place, 'repair');
+      t.is(code, 2);
+      t.regex(stderr, /an agent has .*journal\.db open/);
+      t.regex(stderr, /--socket/, 'it says what to do');
+      t.deepEqual(changesBetween(before, await kernelImage([trial.node.netns])), []);
+    } finally {
+      trial.agent.kill('SIGCONT');
+    }
   });
 });
 

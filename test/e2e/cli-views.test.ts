@@ -1,5 +1,6 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { buildExecutables } from '../../tools/build.ts';
 import { DIST_BIN_DIR } from '../support/executables.ts';
@@ -95,6 +96,8 @@ test('watch and events: tell the story of a Pod, of a stranger’s change and of
       },
       { what: 'the watch to be open', everyMs: 100 },
     );
+    // The names of Pods are read again after 100 ms at the earliest.
+    await setTimeout(150);
     const pod = await trial.addPod({ namespace: 'shop', name: 'cart-0' });
     await sees('the route', new RegExp(`\\* \\+ route +shop/cart-0 +${pod.ip}/32 .* table 3999 proto 84`));
     await sees('the ADD', new RegExp(`A +add +shop/cart-0 .*${pod.ip}.* in `));

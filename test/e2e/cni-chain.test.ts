@@ -10,25 +10,36 @@ import { type Conflist, callChain } from './support/chain.ts';
 import { openScenes, RULE_MODES } from './support/scene.ts';
 import type { SceneNode } from './support/scene-node.ts';
 
-/** The other layout is tried in the suite `long`. */
-const MODES = partOf(RULE_MODES, (mode) => mode === 'compact');
+const GR = { 'default-network': 'tke-bridge', 'pod-cidr': '172.20.0.0/26' } as const;
+
+/** The other layout, and GlobalRoute Pods, are tried in the suite `long`. */
+const LAYOUTS = partOf(
+  RULE_MODES.flatMap((ruleMode) => [
+    { key: ruleMode, ruleMode, flags: {} },
+    { key: `${ruleMode}, bridge`, ruleMode, flags: GR },
+    { key: `${ruleMode}, routed`, ruleMode, flags: { ...GR, 'gr-wiring': 'routed' } },
+  ]),
+  ({ key }) => key === 'compact',
+);
 
 const scenes = openScenes(
   test,
-  MODES.map((ruleMode) => ({
-    ruleMode,
-    agentFlags: {
-      'plugin-dir': binDirOf('tke-route-eni'),
-      'port-mapping': true,
-      bandwidth: true,
-    },
+  LAYOUTS.map(({ key, ruleMode, flags }) => ({
+    ...{ key, ruleMode },
+    nodes: [
+      {
+        ...{ name: 'n1', enis: [{ eniId: 'eni-1', ips: 8 }] },
+        agentFlags: { 'plugin-dir': binDirOf('tke-route-eni'), bandwidth: true, ...flags },
+      },
+    ],
   })),
 );
 
 const HOST_PORT = 8080;
 const CONTAINER_PORT = 80;
 const RUNTIME_CONFIG = {
-  portMappings: [{ hostPort: HOST_PORT, containerPort: CONTAINER_PORT, protocol: 'tcp' }],
+  // As containerd spells it.
+  portMappings: [{ HostPort: HOST_PORT, ContainerPort: CONTAINER_PORT, Protocol: 'tcp', HostIP: '' }],
   bandwidth: { ingressRate: 8_000_000, ingressBurst: 800_000, egressRate: 8_000_000, egressBurst: 800_000 },
 };
 
@@ -84,17 +95,16 @@ shortTest.serial('install: the executables are one file, and are there before th
     cniVersion: '1.0.0',
     name: 'tke-route-eni',
     plugins: [
-      { type: 'tke-route-eni', backend: `unix:${socketPath}` },
+      { type: 'tke-route-eni', backend: `unix:${socketPath}`, capabilities: { portMappings: true } },
       { type: 'bandwidth', capabilities: { bandwidth: true } },
-      { type: 'portmap', capabilities: { portMappings: true } },
     ],
   });
 });
 
-for (const ruleMode of MODES) {
+for (const { key } of LAYOUTS) {
   for (const cniVersion of ['0.4.0', '1.0.0']) {
-    test.serial(`portmap and bandwidth: work behind us, CNI ${cniVersion}, ${ruleMode}`, async (t) => {
-      const { node, vpc } = scenes.get(ruleMode);
+    test.serial(`hostPort and bandwidth: work, CNI ${cniVersion}, ${key}`, async (t) => {
+      const { node, vpc } = scenes.get(key);
       const list = await conflist(node, cniVersion);
       const pod = await node.newPod();
       const result = allSucceed(t, await callChain('ADD', pod, list, { runtimeConfig: RUNTIME_CONFIG }));
@@ -116,15 +126,20 @@ for (const ruleMode of MODES) {
           /^HTTP\/1\.[01] /,
           'the Pod itself -> hostPort',
         );
+        const neighbour = await node.addPod();
+        t.regex(
+          await fetchFrom(neighbour.netns, primary.primaryIp, HOST_PORT),
+          /^HTTP\/1\.[01] /,
+          'another Pod of the node -> hostPort',
+        );
+        await node.delete(neighbour);
         t.true(await pod.netns.ping(vpc.outside.ip));
         t.deepEqual(await vpc.droppedPackets(), []);
         t.regex(await node.netns.run(['tc', 'qdisc', 'show']), /tbf .*rate 8Mbit/);
-        await scenes.verify(t, ruleMode);
+        await scenes.verify(t, key);
 
         const options = { runtimeConfig: RUNTIME_CONFIG, prevResult: result };
-        // portmap 1.1.1 looks for an IPv6 chain that it never made, so its CHECK fails on every IPv4 Pod.
-        const checked = { ...list, plugins: list.plugins.filter(({ type }) => type !== 'portmap') };
-        allSucceed(t, await callChain('CHECK', pod, checked, options));
+        allSucceed(t, await callChain('CHECK', pod, list, options));
         allSucceed(t, await callChain('DEL', pod, list, options));
         allSucceed(t, await callChain('DEL', pod, list, options));
       } finally {
@@ -132,10 +147,24 @@ for (const ruleMode of MODES) {
       }
       t.deepEqual(await leftovers(node), []);
       t.deepEqual(await pod.netns.linkNames(), ['lo']);
-      await scenes.verify(t, ruleMode);
+      await scenes.verify(t, key);
     });
   }
 }
+
+shortTest.serial('hostPort: a Pod that was wired by the list of 0.1.0 is unmapped by that of today', async (t) => {
+  const { node, vpc } = scenes.get('compact');
+  const list = await conflist(node, '1.0.0');
+  const chained = list.plugins.map(({ capabilities: _, ...plugin }) => plugin).slice(0, 1);
+  const old = { ...list, plugins: [...chained, { type: 'portmap', capabilities: { portMappings: true } }] };
+  const pod = await node.newPod();
+  const result = allSucceed(t, await callChain('ADD', pod, old, { runtimeConfig: RUNTIME_CONFIG }));
+  t.true((await leftovers(node)).some((line) => line.includes('CNI-DN-')));
+  allSucceed(t, await callChain('DEL', pod, list, { runtimeConfig: RUNTIME_CONFIG, prevResult: result }));
+  t.deepEqual(await leftovers(node), []);
+  t.deepEqual(await vpc.droppedPackets(), []);
+  await scenes.verify(t, 'compact');
+});
 
 function ipOf(result: JsonObject): string {
   const [ip] = result['ips'] as readonly JsonObject[];

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
@@ -6,6 +6,19 @@ import { tryRun } from '../support/run.ts';
 import { listNetnsNames } from '../support/run-names.ts';
 
 const DEMO = join(import.meta.dirname, 'demo.ts');
+const PAGE = join(import.meta.dirname, '../../docs/demo.md');
+
+/** What is printed about two networks on one node, without what differs from run to run: addresses of ENIs, their ids, columns. */
+function sectionOf(text: string): string {
+  const [, section = ''] = /^(Two networks on one node[\s\S]*?)\n+Act 1: /m.exec(text) ?? [];
+  // Of two Nodes that register at once either gets the first block.
+  const inFirst = section.replaceAll(/192\.168\.0\.(\d+)/g, (_, host: string) => `192.168.0.${Number(host) % 64}`);
+  return inFirst
+    .replaceAll(/10\.0\.1\.\d+/g, 'ADDRESS')
+    .replaceAll(/eni-\w+/g, 'ENI')
+    .replaceAll(/ +/g, ' ');
+}
+
 /** Every Pod of the beginning once, and all of them once more after the acts. */
 const PODS_LOOKED_AT = 5 + 14;
 
@@ -19,6 +32,10 @@ test('demo: the whole system runs, starves, is throttled, loses its leader, move
   t.notRegex(stdout, /LOST/);
   t.regex(stdout, /answers "hello from web-0"/);
   t.regex(stdout, /limits its link to 10Mbit/);
+  // Source addresses: the bridge's Pod is masqueraded outside, that of an ENI is not; the node asks by the bridge's address.
+  t.regex(stdout, /^ {2}gr-0 +\. +192\.168\.0\.\d+ +192\.168\.0\.\d+ +10\.0\.0\.\d+$/m);
+  t.regex(stdout, /^ {2}web-1 +(10\.0\.1\.\d+) +\. +\1 +\1$/m);
+  t.regex(stdout, /^ {2}n1 +192\.168\.0\.\d+ +(10\.0\.0\.\d+) +\. +\1$/m);
   t.regex(stdout, /^ {2}n1 +2 +4 +4 +\d+ +True +SupplyMet/m, 'kubectl get nec');
   t.regex(stdout, /^ {2}n2 .* False +SubnetExhausted/m);
   // ipamd learns it from a refusal, or from a description of the subnet that came first.
@@ -37,6 +54,7 @@ test('demo: the whole system runs, starves, is throttled, loses its leader, move
   t.regex(stdout, /14 Pods running: 0$/m);
   t.regex(stdout, /when they were gone: 0$/m);
   t.regex(stdout, /when the Nodes were gone: 0$/m);
+  t.is(sectionOf(stdout), sectionOf(readFileSync(PAGE, 'utf8')), 'docs/demo.md shows what is printed');
   const tooWide = `${stdout}\n${stderr}`.split('\n').filter((line) => line.length > 80);
   t.deepEqual(tooWide, []);
   const names = [...(await listNetnsNames()), ...readdirSync(tmpdir())];

@@ -1,7 +1,7 @@
 /**
  * `make demo`: the whole system on one machine. A small VPC with its cloud API, a Kubernetes API server, two replicas of
  * ipamd, and two nodes with containerd and agent, all but the servers packaged and in network namespaces. Nodes join, Pods
- * are created in the API server and run; then a subnet runs out, the cloud throttles, ipamd's leader is killed, a rule is
+ * are created in the API server and run, one of them on the bridge of its node; then a subnet runs out, the cloud throttles, ipamd's leader is killed, a rule is
  * lost, and a Pod goes to another node with its address. Progress goes to standard error, results to standard output. Exit
  * code 1 when anything is not as it should be.
  */
@@ -15,6 +15,7 @@ import { POD_NAMESPACE } from '../system/cluster.ts';
 import { filesOf } from '../system/system.ts';
 import { moveKeptAddress } from './demo/act-kept.ts';
 import { killLeader } from './demo/act-leader.ts';
+import { compareNetworks } from './demo/act-networks.ts';
 import { loseRule } from './demo/act-rule.ts';
 import { starveSubnet } from './demo/act-subnet.ts';
 import { throttleCloud } from './demo/act-throttle.ts';
@@ -38,7 +39,7 @@ import {
 } from './demo/scene.ts';
 import { type Stage, secondsSince } from './demo/stage.ts';
 
-/** The Pods to begin with. web-0 also shows portmap and bandwidth, chained after our plugin. */
+/** The Pods to begin with. web-0 also shows hostPort and bandwidth, which the plugins of the CNI project do. */
 const FIRST_PODS = { n1: ['web-0', 'web-1', 'web-2'], n2: ['db-0', 'db-1'] } as const;
 
 const startedMs = performance.now();
@@ -126,7 +127,7 @@ async function look({ system: up, kubectl: cluster }: Stage, pods: readonly Demo
     if (answer !== GREETING) faults.push(`host port ${HOST_PORT}: got '${answer}'`);
     if (rate === 'none') faults.push('bandwidth: web-0 has no rate limit');
     show(
-      'Chained after us: portmap and bandwidth, on web-0',
+      'By plugins of the CNI project: hostPort (portmap) and bandwidth, on web-0',
       `  outside -> ${web.node.name}:${HOST_PORT} answers "${answer}"\n  kernel limits its link to ${rate}`,
     );
   }
@@ -205,6 +206,7 @@ async function main(): Promise<void> {
   const stage = await bringUp();
   const pods = await runFirstPods(stage);
   await look(stage, pods);
+  await compareNetworks(stage, podOf(pods, 'web-1'));
   await starveSubnet(stage);
   await throttleCloud(stage);
   await killLeader(stage);
@@ -215,6 +217,12 @@ async function main(): Promise<void> {
   );
   await conclude(stage);
   if (faults.length > 0) throw new Error(`not as it should be:\n  ${faults.join('\n  ')}`);
+}
+
+function podOf(pods: readonly DemoPod[], name: string): DemoPod {
+  const pod = pods.find((candidate) => candidate.name === name);
+  if (pod === undefined) throw new Error(`the demo has no Pod ${name}`);
+  return pod;
 }
 
 /** Ends everything that was begun. */

@@ -1,4 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
+import { NODE_DIRECT_ENI_LABEL } from '../../crd/names.ts';
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { CONFIG_MAPS, NODES } from '../../kube/resource-types.ts';
 import { longTest } from '../support/suite-part.ts';
@@ -220,6 +221,25 @@ longTest.serial(
     t.deepEqual(await auditThreeWays(system, { withinMs: 30_000 }), []);
   },
 );
+
+test.serial('a node serves exclusive ENIs no more: spare ones go, that of a Pod when the Pod ends', async (t) => {
+  const node = system.node('n1');
+  const ofPool = (nec: SeenNec) => whole(nec).filter(({ claim }) => claim === undefined);
+  const pod = node.pods.find(({ name }) => name === 'whole') ?? (await runDirect('n1', 'whole'));
+  const setLabel = async (value: string | null) => {
+    const body = { metadata: { labels: { [NODE_DIRECT_ENI_LABEL]: value } } };
+    await system.cluster.admin.patch(NODES, { name: 'n1' }, { kind: 'merge', body });
+  };
+  await setLabel('false');
+  await system.awaitNec('n1', 'the spare one goes', (nec) => ofPool(nec).length === 1, 30_000);
+  t.is(ofPool((await system.nec('n1')) as SeenNec)[0]?.primaryIP, pod.ip);
+  await assertReaches(t, pod, []);
+  await node.removePod('whole');
+  await system.awaitNec('n1', 'the last one goes', (nec) => ofPool(nec).length === 0, 30_000);
+  await setLabel(null);
+  await system.awaitNec('n1', 'a spare one again', (nec) => spare(nec).length === 1, 30_000);
+  t.deepEqual(await auditThreeWays(system, { withinMs: 30_000 }), []);
+});
 
 longTest.serial(
   'a node goes: its ENIs are given back, and a kept one waits for the next Pod of its name',

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import test from 'ava';
 import { EIP_CLAIM_KIND } from '../../crd/eip-claim.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
@@ -9,6 +8,7 @@ import { waitUntil } from '../support/wait-until.ts';
 import { auditThreeWays } from '../system/audit-three-ways.ts';
 import { createSystem, type System } from '../system/system.ts';
 import { askWho } from './packets/ask.ts';
+import { startWhoServers } from './packets/serve.ts';
 
 // EIPs with all processes and real packets: a Pod is reached at its public address and goes out with it.
 
@@ -35,13 +35,6 @@ const publicIpOf = (system: System, name: string): Promise<string> =>
 const ask = (from: NetnsView, protocol: 'tcp' | 'udp', host: string): Promise<string> =>
   askWho(from, protocol, host, WHO_PORT);
 
-async function serve(netns: NetnsView, name: string): Promise<Child> {
-  const script = join(import.meta.dirname, 'packets', 'who-server.ts');
-  const child = netns.start([process.execPath, script, name, `${WHO_PORT}`]);
-  await waitUntil(() => child.stdout.includes('tcp') && child.stdout.includes('udp'), { what: `server ${name}` });
-  return child;
-}
-
 for (const egress of ['eni', 'node'] as const) {
   test.serial(`EIP: a Pod is reached at it and goes out with it, with --egress=${egress}`, async (t) => {
     t.timeout(180_000);
@@ -54,11 +47,11 @@ for (const egress of ['eni', 'node'] as const) {
       await node.awaitReady();
       const nec = await system.awaitNec('n1', 'a number of EIPs', (one) => one.status?.maxEIPs !== undefined);
       t.is(nec.status?.maxEIPs, 1, 'four cores bind two EIPs, one of them is for the node');
-      servers.push(await serve(outside.netns, 'outside'));
+      servers.push(await startWhoServers(WHO_PORT, [{ netns: outside.netns, name: 'outside' }]));
 
       const plain = await node.runPod('plain');
       const pod = await node.runPod('public', { marks: { annotations: { [ATTRIBUTES]: '{"Bandwidth":10}' } } });
-      servers.push(await serve(pod.sandbox.netns, 'public'));
+      servers.push(await startWhoServers(WHO_PORT, [{ netns: pod.sandbox.netns, name: 'public' }]));
       const eip = await publicIpOf(system, 'public');
       t.regex(eip, /^198\.51\.100\./);
 

@@ -1,15 +1,21 @@
 import { createHash } from 'node:crypto';
-import { copyFileSync, createReadStream, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createReadStream, readFileSync, statSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import test from 'ava';
 import type { ImageName } from '../../tools/image/contents.ts';
 import { buildImages } from '../../tools/image.ts';
-import { Child } from '../support/child.ts';
-import { type RunResult, run, tryRun } from '../support/run.ts';
+import { run, tryRun } from '../support/run.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
+import { type OpenImages, openImages, SECRETS } from './support/open-images.ts';
 
-const NAMES = ['tke-eni-agent', 'tke-eni-ipamd', 'tke-eni-ip-scheduler', 'tke-eni-ip-webhook'] as const;
+const NAMES = [
+  'tke-eni-agent',
+  'tke-eni-ipamd',
+  'tke-eni-ip-scheduler',
+  'tke-eni-ip-webhook',
+  'tke-cloud-controller-manager',
+] as const;
 const TRIPLET = { x64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' }[process.arch as 'x64' | 'arm64'];
 const LIBRARY_DIR = `usr/lib/${TRIPLET}`;
 const LOADER = process.arch === 'x64' ? 'usr/lib64/ld-linux-x86-64.so.2' : 'usr/lib/ld-linux-aarch64.so.1';
@@ -39,6 +45,11 @@ const FILES: Readonly<Record<ImageName, readonly string[]>> = {
   'tke-eni-ipamd': [...BASE, 'etc/ssl/certs/ca-certificates.crt', 'usr/bin/tke-eni-ipamd'],
   'tke-eni-ip-scheduler': [...BASE, 'usr/bin/tke-eni-ip-scheduler'],
   'tke-eni-ip-webhook': [...BASE, 'usr/bin/tke-eni-ip-webhook'],
+  'tke-cloud-controller-manager': [
+    ...BASE,
+    'etc/ssl/certs/ca-certificates.crt',
+    'usr/bin/tke-cloud-controller-manager',
+  ],
   'tke-eni-agent': [
     ...BASE,
     'etc/protocols',
@@ -73,39 +84,20 @@ const FILES: Readonly<Record<ImageName, readonly string[]>> = {
   ],
 };
 
-type Unpacked = { readonly root: string; readonly config: Readonly<Record<string, unknown>>; readonly listing: string };
 const dir = createTempDir('images');
-const images = new Map<ImageName, Unpacked>();
+let opened: OpenImages;
 
 test.before(async () => {
-  for (const { name, path } of await buildImages()) images.set(name, await unpack(name, path));
+  opened = await openImages(dir);
 });
 test.after.always(() => dir.close());
 
-/** Unpacks an image with the system's tar, layer by layer, as a runtime does. */
-async function unpack(name: ImageName, path: string): Promise<Unpacked> {
-  const [archive, root] = [dir.join(`${name}.d`), dir.join(name)];
-  for (const folder of [archive, root]) mkdirSync(folder);
-  await run(['tar', '-x', '-f', path, '-C', archive], { timeoutMs: 60_000 });
-  const [manifest] = JSON.parse(readFileSync(`${archive}/manifest.json`, 'utf8'));
-  let listing = '';
-  for (const layer of manifest.Layers) {
-    listing += await run(['tar', '-t', '-v', '--numeric-owner', '-f', `${archive}/${layer}`]);
-    await run(['tar', '-x', '-p', '-f', `${archive}/${layer}`, '-C', root], { timeoutMs: 60_000 });
-  }
-  const { config } = JSON.parse(readFileSync(`${archive}/${manifest.Config}`, 'utf8'));
-  await run(['rm', '-r', archive]);
-  return { root, config, listing };
-}
+const image: OpenImages['image'] = (name) => opened.image(name);
+const inImage: OpenImages['inImage'] = (...args) => opened.inImage(...args);
+const start: OpenImages['start'] = (...args) => opened.start(...args);
 
 function linesOf(name: ImageName): readonly string[] {
   return image(name).listing.trim().split('\n');
-}
-
-function image(name: ImageName): Unpacked {
-  const found = images.get(name);
-  if (found === undefined) throw new Error(`${name}: not built`);
-  return found;
 }
 
 for (const name of NAMES) {
@@ -173,69 +165,12 @@ async function digest(path: string): Promise<string> {
   return hash.digest('hex');
 }
 
-const CAPABILITIES = ['CAP_NET_ADMIN', 'CAP_SYS_ADMIN', 'CAP_SYS_PTRACE'];
-
-const SECRETS = '/run/secrets/kubernetes.io/serviceaccount';
-const KUBECONFIG = `apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: "https://127.0.0.1:9"}}]
-users: [{name: u, user: {token: x}}]
-contexts: [{name: x, context: {cluster: c, user: u}}]
-current-context: x
-`;
-
-/** Writes a bundle for runc: the image's root read-only, its user, no network but the loopback, nothing mounted but what every runtime mounts. */
-function bundle(
-  name: ImageName,
-  id: string,
-  args: readonly string[],
-  env: readonly string[] = [],
-  writable: readonly string[] = [],
-): readonly string[] {
-  const { root, config } = image(name);
-  const [uid, gid] = String(config['User']).split(':').map(Number);
-  const capabilities = uid === 0 ? CAPABILITIES : [];
-  const spec = {
-    ociVersion: '1.0.2',
-    process: {
-      user: { uid, gid },
-      args,
-      env: [...(config['Env'] as readonly string[]), ...env],
-      cwd: '/',
-      noNewPrivileges: true,
-      capabilities: { bounding: capabilities, effective: capabilities, permitted: capabilities },
-    },
-    root: { path: root, readonly: true },
-    mounts: [
-      { destination: '/proc', type: 'proc', source: 'proc' },
-      { destination: SECRETS, type: 'bind', source: dir.join(id, 'secrets'), options: ['bind', 'ro'] },
-      ...writable.map((destination) => ({ destination, type: 'tmpfs', source: 'tmpfs' })),
-      { destination: '/dev', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'mode=755'] },
-      { destination: '/dev/shm', type: 'tmpfs', source: 'shm', options: ['nosuid', 'nodev', 'mode=1777'] },
-    ],
-    linux: { namespaces: ['pid', 'mount', 'ipc', 'uts', 'network'].map((type) => ({ type })) },
-  };
-  mkdirSync(dir.join(id, 'secrets'), { recursive: true });
-  writeFileSync(dir.join(id, 'secrets', 'kubeconfig'), KUBECONFIG);
-  copyFileSync('conf/node.example.yaml', dir.join(id, 'secrets', 'node.yaml'));
-  writeFileSync(dir.join(id, 'config.json'), JSON.stringify(spec));
-  return ['runc', '--root', dir.join('runc'), 'run', '--bundle', dir.join(id), `tke-test-${process.pid}-${id}`];
-}
-
-let count = 0;
-const nextId = (): string => {
-  count += 1;
-  return `c${count}`;
-};
-const inImage = (name: ImageName, args: readonly string[], env?: readonly string[]): Promise<RunResult> =>
-  tryRun(bundle(name, nextId(), args, env), { timeoutMs: 60_000 });
-
 for (const name of NAMES) {
   test.serial(`${name}: starts in a read-only root`, async (t) => {
     for (const flag of ['--version', '--help']) {
       const ended = await inImage(name, [`/usr/bin/${name}`, flag]);
       t.is(ended.code, 0, ended.stderr);
-      t.regex(ended.stdout, flag === '--help' ? /^Usage: tke-eni-/ : /^\d+\.\d+\.\d+/);
+      t.regex(ended.stdout, flag === '--help' ? new RegExp(`^Usage: ${name} `) : /^\d+\.\d+\.\d+/);
     }
   });
 }
@@ -273,30 +208,14 @@ test.serial(
 );
 
 test.serial('tke-eni-agent: in a read-only root it installs its executables, loads nftables and serves', async (t) => {
-  const flags = [`--supply-file=${SECRETS}/node.yaml`, '--supply-source=file', '--plugin-dir=/opt/tke-eni/bin'];
-  const args = ['/usr/bin/tke-eni-agent', '--cri-socket=', '--host-root=/', ...flags];
-  await using started = start('tke-eni-agent', args, [], ['/run/tke-eni', '/opt/cni/bin', '/etc/cni/net.d']);
-  const { child } = started;
-  const output = () => child.stdout + child.stderr;
-  await waitUntil(
-    () => {
-      if (!child.isRunning) throw new Error(`ended: ${output()}`);
-      return ['"msg":"serving"', '"msg":"executables installed"'].every((text) => output().includes(text));
-    },
-    { what: 'serving', timeoutMs: 60_000, everyMs: 100, explain: output },
-  );
-  t.regex(output(), /"ruleMode":"compact"/, 'the mode that needs nft');
+  await using started = await opened.startAgent();
+  t.regex(started.child.stdout, /"ruleMode":"compact"/, 'the mode that needs nft');
 });
 
 test.serial('tke-eni-agent: `kubectl exec` of the ops CLI finds agent, journal, kernel and nftables', async (t) => {
-  const flags = [`--supply-file=${SECRETS}/node.yaml`, '--supply-source=file', '--plugin-dir=/opt/tke-eni/bin'];
-  const args = ['/usr/bin/tke-eni-agent', '--cri-socket=', '--host-root=/', ...flags];
-  await using started = start('tke-eni-agent', args, [], ['/run/tke-eni', '/opt/cni/bin', '/etc/cni/net.d']);
-  const { child, exec } = started;
-  const serving = () => child.isRunning && child.stdout.includes('"msg":"serving"');
-  await waitUntil(serving, { what: 'serving', timeoutMs: 60_000, everyMs: 100, explain: () => child.stdout });
+  await using started = await opened.startAgent();
   const ask = async (...words: readonly string[]) => {
-    const { code, stdout, stderr } = await exec('tke-eni', ...words, '-o', 'json');
+    const { code, stdout, stderr } = await started.exec('tke-eni', ...words, '-o', 'json');
     t.true(code === 0 || code === 1, `${words.join(' ')}: ${stderr}`);
     t.is(stderr, '', words.join(' '));
     return JSON.parse(stdout);
@@ -330,25 +249,3 @@ test.serial('tke-eni-ipamd: without rights, a writable folder and an API server 
   t.regex(status, /^Uid:\t65532\t65532\t65532\t65532$/m);
   t.regex(status, /^CapEff:\t0+$/m);
 });
-
-/** Starts a container, and ends it with the scope that it is used in. */
-function start(name: ImageName, args: readonly string[], env: readonly string[], writable: readonly string[] = []) {
-  const id = nextId();
-  const container = `tke-test-${process.pid}-${id}`;
-  const child = new Child(bundle(name, id, args, env, writable));
-  const runc = (...command: readonly string[]) => tryRun(['runc', '--root', dir.join('runc'), ...command]);
-  return {
-    child,
-    /** Process id on this machine, 0 until it runs. */
-    pidOf: async (): Promise<number> => {
-      const state = await runc('state', container);
-      return state.code === 0 ? Number(JSON.parse(state.stdout).pid) : 0;
-    },
-    exec: (...args: readonly string[]): Promise<RunResult> => runc('exec', container, ...args),
-    [Symbol.asyncDispose]: async (): Promise<void> => {
-      await runc('kill', container, 'KILL');
-      await child.stop();
-      await runc('delete', '--force', container);
-    },
-  };
-}

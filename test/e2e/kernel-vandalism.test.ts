@@ -4,10 +4,12 @@ import { IS_LONG } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { withSeed } from '../support/with-seed.ts';
 import { type FaultScene, readFaultScene } from './support/fault-scene.ts';
-import { openTrial } from './support/trial.ts';
+import type { AttachedPod } from './support/scene-node.ts';
+import { openTrial, type Trial } from './support/trial.ts';
 
 // Random harm to kernel state that the agent plans and repairs. After each step the Pod must be reachable again, and at
-// the end of each round all invariants hold. The worst outage is printed; the goal is 2 s.
+// the end of each round all invariants hold. The worst outage is printed; the goal is 2 s. It ends with the first of three
+// pings of each family in a row. VANDALISM_STEPS sets the steps.
 
 type Harm = (scene: FaultScene) => Promise<unknown>;
 
@@ -36,6 +38,7 @@ const KINDS: Readonly<Record<string, Harm>> = {
   'table of the ENI': ip(({ table }) => `-4 route flush table ${table}`),
   'our nftables table': ({ trial }) => trial.node.netns.nft('delete table inet tke_eni\n'),
   'a chain of ours': ({ trial, table }) => trial.node.netns.nft(`insert rule inet tke_eni eni_${table} drop\n`),
+  'all of nftables': ({ trial }) => trial.node.netns.nft('flush ruleset\n'),
   'address of the ENI': ip(({ eni }) => `-4 address flush dev ${eni.ifname}`),
   'ENI down': ip(({ eni }) => `link set ${eni.ifname} down`),
   'ENI without ARP': ip(({ eni }) => `link set ${eni.ifname} arp off`),
@@ -46,6 +49,17 @@ const KINDS: Readonly<Record<string, Harm>> = {
   'veth in a bridge': (scene) => inBridge(scene, scene.hostVeth),
   'veth in another group': ip(({ hostVeth }) => `link set ${hostVeth} group 77`),
   'veth with another MTU': ip(({ hostVeth }) => `link set ${hostVeth} mtu 1300`),
+  'IPv6 rules at 1537': ip(() => '-6 rule delete pref 1537'),
+  'IPv6 rules at 512': ip(() => '-6 rule delete pref 512'),
+  'IPv6 route to the Pod': async ({ trial, pod }) => {
+    const table = trial.ruleMode === 'compact' ? '3999' : 'main';
+    await trial.node.netns.ip('-6', 'route', 'delete', `${ipV6Of(pod)}/128`, 'table', table);
+  },
+  'IPv6 table of the ENI': ip(({ table }) => `-6 route flush table ${table}`),
+  'IPv6 off on the ENI': setting(({ eni }) => `net/ipv6/conf/${eni.ifname}/disable_ipv6`, 1),
+  'IPv6 off on the veth': setting(({ hostVeth }) => `net/ipv6/conf/${hostVeth}/disable_ipv6`, 1),
+  'accept_ra of the ENI': setting(({ eni }) => `net/ipv6/conf/${eni.ifname}/accept_ra`, 2),
+  'IPv6 forwarding': setting(() => 'net/ipv6/conf/all/forwarding', 0),
   ip_forward: setting(() => 'net/ipv4/ip_forward', 0),
   'forwarding of the ENI': setting(({ eni }) => `net/ipv4/conf/${eni.ifname}/forwarding`, 0),
   'forwarding of the veth': setting(({ hostVeth }) => `net/ipv4/conf/${hostVeth}/forwarding`, 0),
@@ -57,9 +71,29 @@ const STEPS = Number(process.env['VANDALISM_STEPS'] ?? (IS_LONG ? 500 : Object.k
 /** Longer than any repair may take, so that a step that never converges is told by its name. */
 const GIVE_UP_MS = 15_000;
 
+const ipV6Of = (pod: AttachedPod): string => pod.ips.find((one) => one.includes(':')) ?? '';
+
+/** Waits for three answers of each family in a row. Returns the milliseconds until the first of them. */
+async function measureOutage(trial: Trial, pod: AttachedPod, where: string): Promise<number> {
+  const { ip: v4, ipv6: v6 } = trial.vpc.outside;
+  const startMs = performance.now();
+  let row: number[] = [];
+  const isBack = async (): Promise<boolean> => {
+    const atMs = performance.now() - startMs;
+    const answers = await Promise.all([v4, v6].map((to) => pod.netns.ping(to, { waitMs: 200 })));
+    row = answers.every(Boolean) ? [...row, atMs] : [];
+    return row.length === 3;
+  };
+  await waitUntil(isBack, {
+    ...{ what: `the Pod after ${where}`, timeoutMs: GIVE_UP_MS, everyMs: 20 },
+    explain: () => trial.lastWords(),
+  });
+  return row[0] ?? 0;
+}
+
 async function vandalize(t: ExecutionContext, ruleMode: 'compact' | 'per-pod', seed: number): Promise<void> {
   // The timer of an hour has no part in it, and no step is spared because the agent has seen enough.
-  const trial = await openTrial({ ruleMode });
+  const trial = await openTrial({ ruleMode, isDual: true });
   try {
     const pod = await trial.addPod();
     const scene = await readFaultScene(trial, pod);
@@ -73,18 +107,13 @@ async function vandalize(t: ExecutionContext, ruleMode: 'compact' | 'per-pod', s
       await harm(scene).catch((error: unknown) => {
         throw new Error(`${where}: ${String(error)}\n${trial.lastWords()}`);
       });
-      const startMs = performance.now();
-      await waitUntil(() => pod.netns.ping(trial.vpc.outside.ip, { waitMs: 200 }), {
-        what: `the Pod after ${where}`,
-        timeoutMs: GIVE_UP_MS,
-        everyMs: 20,
-        explain: () => trial.lastWords(),
-      });
-      const ms = Math.round(performance.now() - startMs);
+      const ms = Math.round(await measureOutage(trial, pod, where));
       if (ms > worst.ms) worst = { what: where, ms };
       await trial.settle(`after ${where}`);
     }
-    t.log(`${ruleMode}: ${STEPS} steps, all converged; worst outage ${worst.ms} ms (${worst.what}); goal 2000 ms`);
+    t.log(
+      `figure: ${ruleMode}: ${STEPS} steps, all converged; worst outage ${worst.ms} ms (${worst.what}); goal 2000 ms`,
+    );
     t.pass();
   } finally {
     await trial.close();

@@ -1,7 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
-import { findViolations } from '../support/invariants.ts';
 import { partOf, shortTest } from '../support/suite-part.ts';
-import { waitUntil } from '../support/wait-until.ts';
+import { expectRepairs, type ForeignChange, restoredMs } from './support/foreign-changes.ts';
 import type { AttachedPod } from './support/scene-node.ts';
 import { openTrial, type Trial } from './support/trial.ts';
 
@@ -10,10 +9,7 @@ import { openTrial, type Trial } from './support/trial.ts';
 // judged by the invariants and by pings. How fast is printed.
 
 type RuleMode = 'compact' | 'per-pod';
-type Change = {
-  readonly does: (trial: Trial, pod: AttachedPod) => Promise<unknown>;
-  readonly modes?: readonly RuleMode[];
-};
+type ChangeOfMode = ForeignChange & { readonly modes?: readonly RuleMode[] };
 
 const ip =
   (...args: readonly string[]) =>
@@ -44,7 +40,7 @@ const eniTable = async ({ node }: Trial): Promise<string> => {
   return String(routes[0]?.['table']);
 };
 
-const CHANGES: Readonly<Record<string, Change>> = {
+const CHANGES: Readonly<Record<string, ChangeOfMode>> = {
   'all rules flushed': { does: flushRules },
   'the rules at priority 1537 deleted': { does: ip('rule', 'delete', 'pref', '1537') },
   'the table of all Pod routes flushed': {
@@ -125,7 +121,7 @@ const CHANGES: Readonly<Record<string, Change>> = {
   "an ENI's link gone, and back with another index": { does: ({ vpc }) => vpc.replug('eni-1') },
 };
 
-const isShort = ([what]: readonly [string, Change]): boolean =>
+const isShort = ([what]: readonly [string, ChangeOfMode]): boolean =>
   [
     'all rules flushed',
     'the nftables ruleset flushed',
@@ -136,86 +132,13 @@ const isShort = ([what]: readonly [string, Change]): boolean =>
     "ARP turned off on a Pod's link",
   ].includes(what);
 
-/** Milliseconds from the end of a change to the agent's last write, by its own log; 0 when it was faster than the change's own command. */
-function repairMs(trial: Trial, sinceLog: number, changedAtMs: number): number {
-  const times = trial.agent
-    .logs()
-    .slice(sinceLog)
-    .split('\n')
-    .filter((line) => line.includes('"kernel changed"'))
-    .map((line) => Date.parse(/"time":"([^"]+)"/.exec(line)?.[1] ?? ''));
-  return Math.max(0, Math.max(...times) - changedAtMs);
-}
-
-async function pings(t: ExecutionContext, trial: Trial, pods: readonly AttachedPod[], where: string): Promise<void> {
-  const ways = pods.flatMap((pod, index) => [
-    pod.netns.ping(trial.vpc.outside.ip),
-    trial.node.netns.ping(pod.ip),
-    pod.netns.ping(pods[(index + 1) % pods.length]?.ip ?? ''),
-    ...(pod.ips[1] === undefined ? [] : [pod.netns.ping(trial.vpc.outside.ipv6), trial.node.netns.ping(pod.ips[1])]),
-  ]);
-  t.false((await Promise.all(ways)).includes(false), `${where}: a ping was not answered`);
-}
-
-async function changeWhileStopped(t: ExecutionContext, trial: Trial, change: Change, pod: AttachedPod, where: string) {
-  trial.agent.kill('SIGSTOP');
-  try {
-    await change.does(trial, pod);
-    t.not((await findViolations(trial.scope())).length, 0, `${where}: the checker sees no harm`);
-  } finally {
-    trial.agent.kill('SIGCONT');
-  }
-  await trial.settle(`after ${where} while the agent was stopped`);
-}
-
-async function changeWhileRunning(trial: Trial, change: Change, pod: AttachedPod, where: string): Promise<number> {
-  const logged = trial.agent.logs().length;
-  await change.does(trial, pod);
-  const changedAtMs = Date.now();
-  // The checker may look before the agent did: without a write of its own nothing is repaired.
-  await waitUntil(() => trial.agent.logs().slice(logged).includes('"kernel changed"'), {
-    what: `a repair after ${where}`,
-    explain: () => trial.lastWords(),
-  });
-  await trial.settle(`after ${where}`);
-  return repairMs(trial, logged, changedAtMs);
-}
-
 const repairs = test.macro(async (t: ExecutionContext, ruleMode: RuleMode) => {
-  t.timeout(240_000);
-  const trial = await openTrial({ ruleMode, isDual: true });
-  try {
-    const pods = [await trial.addPod(), await trial.addPod(), await trial.addPod()];
-    const [pod] = pods;
-    if (pod === undefined) throw new Error('three Pods were made');
-    const lines: string[] = [];
-    for (const [where, change] of partOf(Object.entries(CHANGES), isShort)) {
-      if (change.modes !== undefined && !change.modes.includes(ruleMode)) continue;
-      await changeWhileStopped(t, trial, change, pod, where);
-      await pings(t, trial, pods, `${where} while the agent was stopped`);
-      const ms = await changeWhileRunning(trial, change, pod, where);
-      await pings(t, trial, pods, where);
-      lines.push(`${String(ms).padStart(6)} ms  ${where}`);
-    }
-    t.log([`${ruleMode}: repaired after`, ...lines].join('\n'));
-  } finally {
-    await trial.close();
-  }
+  const changes = partOf(Object.entries(CHANGES), isShort).filter(([, { modes }]) => modes?.includes(ruleMode) ?? true);
+  await expectRepairs(t, { ruleMode, isDual: true }, Object.fromEntries(changes));
 });
 
 for (const ruleMode of ['compact', 'per-pod'] as const) {
   test(`agent: repairs what others did to the node's network, ${ruleMode}`, repairs, ruleMode);
-}
-
-/** Milliseconds until a setting has this value again. */
-async function restoredMs(trial: Trial, key: string, value: string): Promise<number> {
-  const startMs = performance.now();
-  await waitUntil(async () => (await trial.node.netns.run(['cat', `/proc/sys/net/${key}`])).trim() === value, {
-    what: `${key} ${value}`,
-    timeoutMs: 15_000,
-    explain: () => trial.lastWords(),
-  });
-  return Math.round(performance.now() - startMs);
 }
 
 shortTest('agent: puts settings back that the kernel notifies at once, and the others within 5 s', async (t) => {

@@ -70,7 +70,7 @@ test.serial('agent: somebody flushes all of nftables once a second for a minute'
   const lost = await endPings(pings);
   const share = cpu();
   t.log(
-    `one flush a second for ${FLUSHES} s: ${percent(lost)} of pings lost (goal 5 %), ${percent(share)} of a core (goal 10 %)`,
+    `figure: one flush a second for ${FLUSHES} s: ${percent(lost)} of pings lost (goal 5 %), ${percent(share)} of a core (goal 10 %)`,
   );
   // The goal holds on a machine of its own (3.1 %); in a suite three such tests share the cores.
   t.true(lost < 0.15, `${percent(lost)} of pings lost`);
@@ -167,7 +167,7 @@ async function fight(t: ExecutionContext, { what, request }: Opponent, rate: num
       const stoppedMs = performance.now();
       t.log(
         [
-          `${what}, ${rate} times a second: ${percent(share)} of a core (goal 25 %)`,
+          `figure: ${what}, ${rate} times a second: ${percent(share)} of a core (goal 25 %)`,
           `alarm after ${alarmMs.toFixed(0)} ms (goal 10 s), ENIs became ready ${readyCount} times in ${seconds.toFixed(0)} s`,
           `ADD p99 ${p99(calm.ms).toFixed(0)} ms before, ${p99(during.ms).toFixed(0)} ms meanwhile`,
           `${percent(lost)} of pings of the other ENI lost; opponent: ${opponent.stdout.trim().split('\n').at(-1)}`,
@@ -180,7 +180,7 @@ async function fight(t: ExecutionContext, { what, request }: Opponent, rate: num
       t.true(lost < 0.01, `${percent(lost)} of pings of the other ENI lost`);
       await trial.settle('after the opponent left');
       await waitUntil(() => countReady(since()) > readyCount, { what: 'the ENI ready again', timeoutMs: 20_000 });
-      t.log(`ready ${((performance.now() - stoppedMs) / 1_000).toFixed(1)} s after the opponent left`);
+      t.log(`figure: ready ${((performance.now() - stoppedMs) / 1_000).toFixed(1)} s after the opponent left`);
     } finally {
       await opponent.stop('SIGKILL');
     }
@@ -221,7 +221,7 @@ test.serial('agent: somebody flushes all of nftables twenty times a second: ADDs
   await opponent.stop('SIGKILL');
   await waitUntil(() => pod.netns.ping(trial.vpc.outside.ip, { waitMs: 300 }), { what: 'packets of the Pod' });
   await waitUntil(async () => (await status()) === undefined, { what: 'STATUS', timeoutMs: 20_000, everyMs: 200 });
-  t.log(`${percent(share)} of a core; ENIs became ready ${countReady(trial.agent.logs().slice(logged))} times`);
+  t.log(`figure: ${percent(share)} of a core; ENIs became ready ${countReady(trial.agent.logs().slice(logged))} times`);
   t.true(share < 0.25, `${percent(share)} of a core`);
   t.true(await (await trial.addPod()).netns.ping(trial.vpc.outside.ip));
 });

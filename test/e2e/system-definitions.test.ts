@@ -1,7 +1,8 @@
 import test from 'ava';
 import { RESOURCE_KINDS } from '../../crd/kinds.ts';
 import { API_GROUP } from '../../crd/names.ts';
-import { CUSTOM_RESOURCE_DEFINITIONS } from '../../kube/resource-types.ts';
+import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS, resourceTypeOf } from '../../kube/resource-types.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { auditThreeWays } from '../system/audit-three-ways.ts';
 import { assignedIps, countAssigned, createSystem, type SeenNec, type System } from '../system/system.ts';
@@ -83,3 +84,24 @@ test.serial(
     t.deepEqual(await auditThreeWays(system, { withinMs: 60_000 }), []);
   },
 );
+
+test.serial('the NodeENIConfig of a live node is deleted: Pods go on, and the node has what it had', async (t) => {
+  const [n1, n2] = [system.node('n1'), system.node('n2')];
+  const [first, other] = [await n1.runPod('before-deletion'), await n2.runPod('across')];
+  t.deepEqual(await auditThreeWays(system, { withinMs: 60_000 }), []);
+  const before = enisOf();
+  const { uid } = (await system.nec('n1'))?.metadata ?? {};
+  const deletedMs = performance.now();
+  await system.cluster.admin.delete(resourceTypeOf(NODE_ENI_CONFIG_KIND), { name: 'n1' });
+  const during = await n1.runPod('during-deletion');
+  t.true(await during.sandbox.netns.ping(other.ip));
+  const isAnew = (nec: SeenNec) => nec.metadata.uid !== uid && assignedIps(nec).includes(first.ip);
+  await system.awaitNec('n1', 'made anew', isAnew, 60_000);
+  t.log(`filled from the cloud after ${((performance.now() - deletedMs) / 1_000).toFixed(1)} s`);
+  t.true(await first.sandbox.netns.ping(other.ip));
+  const more = await Promise.all(Array.from({ length: 6 }, (_, index) => n1.runPod(`after-deletion-${index}`)));
+  t.is(new Set([first, during, ...more].map(({ ip }) => ip)).size, 8);
+  t.deepEqual(await auditThreeWays(system, { withinMs: 60_000 }), []);
+  const after = enisOf();
+  for (const [eniId, { instanceId }] of before) t.is(after.get(eniId)?.instanceId, instanceId, eniId);
+});

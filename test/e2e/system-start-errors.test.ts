@@ -152,6 +152,18 @@ test.serial(
   /^settings: --kubeconfig: expected a file that can be read/,
 );
 
+test.serial('ipamd: ends after each of thirty wrong starts', async (t) => {
+  const argv = [executablePath('tke-eni-ipamd'), '--no-such-flag'];
+  // Three at a time: threads of V8 have to wait for a core.
+  for (let round = 0; round < 10; round++) {
+    const ended = await Promise.all([1, 2, 3].map(() => tryRun(argv, { env: env(), timeoutMs: 20_000 })));
+    t.deepEqual(
+      ended.map(({ code }) => code),
+      [78, 78, 78],
+    );
+  }
+});
+
 test.serial('ipamd: goes on without API server and key, and says of each what to look at', async (t) => {
   const flags = [
     CLUSTER,

@@ -25,7 +25,7 @@ const CONF_STEP =
 const ENV_STEP = 'the container runtime sets these variables; to call by hand, see the CNI specification, "Parameters"';
 const AGENT_STEP =
   'see whether the tke-eni-agent Pod of this node runs and what it logs: kubectl -n kube-system get pods -o wide | grep tke-eni-agent';
-const OUR_FIELDS = 'backend, mtu, routeTable, disableIPv6, timeoutMs';
+const OUR_FIELDS = 'backend, mtu, routeTable, disableIPv6, timeoutMs, dataDir';
 const IFNAME = 'an interface name: 1 to 15 bytes, no "/", ":", "%" or white space, not ".", "..", "all" or "default"';
 const CONTAINER_ID = 'a letter or digit, then letters, digits, "_", "." or "-"';
 

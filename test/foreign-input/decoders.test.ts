@@ -22,6 +22,7 @@ test('findDecoders: finds decoders of every form', (t) => {
     'staticIpConfig',
     'decodeConf',
     'nodeEniConfig',
+    'readNodeEniConfig',
   ])
     t.true(names.includes(name), name);
 });

@@ -28,7 +28,7 @@ const FOLDERS = [
 const DECODER = /^export const (\w+)(?:: Decoder<| = (?:record|resourceOf|list)\()/gm;
 /** A function that is called decode, read, parse or answer and whose first parameter is a value of unknown shape, bytes or a text. */
 const FUNCTION =
-  /^export (?:async )?(?:function|const) ((?:decode|read|parse|answer)\w+)(?:<[^(]*>)?(?: = )?\(\s*\{?\s*(?!\w*(?:[pP]ath|[dD]ir|[rR]oot|[fF]older|role)\b)\w+\??: (unknown|string|KubeObject|Buffer|Uint8Array|Shape|Readonly<Record<string, unknown>>)\b/gm;
+  /^export (?:async )?(?:function|const) ((?:decode|read|parse|answer)\w+)(?:<[^(]*>)?(?: = )?\(\s*(?:\{[^}]*\}|\{?\s*(?!\w*(?:[pP]ath|[dD]ir|[rR]oot|[fF]older|role)\b)\w+\??): (unknown|string|KubeObject|Buffer|Uint8Array|Shape|Readonly<Record<string, unknown>>)(?!\w)/gm;
 
 /**
  * Left out: the YAML parser takes a kilobyte for each item. It reads files of the operator alone: settings, kubeconfig,

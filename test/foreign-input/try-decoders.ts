@@ -49,7 +49,7 @@ function everywhere(value: unknown): unknown {
   );
 }
 
-/** A bad value, in objects or in lists of one object, that many deep. */
+/** A bad value, in objects or in lists of one object, that many deep; then texts, and bytes. */
 function* inputs(): Generator<unknown> {
   for (const bad of BAD) {
     for (const depth of DEPTHS) {
@@ -66,6 +66,7 @@ function* inputs(): Generator<unknown> {
   for (const [json, count] of ITEMS) yield `[${Array(Math.floor(count)).fill(json).join(',')}]`;
   yield `{"spec":${'['.repeat(5_000)}${']'.repeat(5_000)}}`;
   yield `a: ${'['.repeat(BYTES / 2)}`;
+  for (const byte of [0, 0x7f, 0xff]) yield Buffer.alloc(BYTES, byte);
 }
 
 async function tryDecoder({ file, name, form }: FoundDecoder): Promise<Tried> {

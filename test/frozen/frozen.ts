@@ -37,10 +37,14 @@ export function readFrozen(name: string): JsonObject {
   return whole;
 }
 
-/** Applies what was added: a merge patch, in which an object for a list patches its items by index. */
+/** Applies what was added: a merge patch, in which an object for a list patches its items by index, or adds some. */
 function withAdded(recorded: unknown, added: unknown): unknown {
   if (Array.isArray(recorded) && isObject(added)) {
-    return recorded.map((item: unknown, index) => (Object.hasOwn(added, index) ? withAdded(item, added[index]) : item));
+    const items = recorded.map((item: unknown, index) =>
+      Object.hasOwn(added, index) ? withAdded(item, added[index]) : item,
+    );
+    const more = Object.entries(added).filter(([index]) => Number(index) >= recorded.length);
+    return [...items, ...more.map(([, item]) => item)];
   }
   if (!isObject(recorded) || !isObject(added)) return isObject(added) ? applyMergePatch(recorded, added) : added;
   const nested = Object.entries(added).filter(([name]) => typeof recorded[name] === 'object' && isObject(added[name]));

@@ -3,13 +3,14 @@ import { parseAllDocuments } from 'yaml';
 import { isObject, type JsonObject } from './object.ts';
 
 /** A component that has a ClusterRole. */
-export type SeedRole = 'tke-eni-agent' | 'tke-eni-ipamd' | 'tke-eni-ip-scheduler';
+export type SeedRole = 'tke-eni-agent' | 'tke-eni-ipamd' | 'tke-eni-ip-scheduler' | 'tke-cloud-controller-manager';
 
 /** Where the one copy of the published roles is: what clusters get is what tests enforce. */
 const FILES: Readonly<Record<SeedRole, string>> = {
   'tke-eni-agent': 'rbac/tke-eni-agent.yaml',
   'tke-eni-ipamd': 'rbac/tke-eni-ipamd.yaml',
   'tke-eni-ip-scheduler': 'scheduler/rbac.yaml',
+  'tke-cloud-controller-manager': 'cloud-controller-manager/rbac.yaml',
 };
 const FOLDER = new URL('../../conf/kubernetes/', import.meta.url);
 

@@ -1,11 +1,12 @@
 import type { ExecutionContext } from 'ava';
+import { LOCK_TYPES } from '../../kube/election/lock-record.ts';
 import { createEventRecorder } from '../../kube/event-recorder.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
 import { openInformer } from '../../kube/informer.ts';
 import type { KubeClient, ResourceType } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { runAsLeader } from '../../kube/leader-election.ts';
-import { CONFIG_MAPS, EVENTS, LEASES, NODES } from '../../kube/resource-types.ts';
+import { CONFIG_MAPS, EVENTS, NODES } from '../../kube/resource-types.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { silentLogger } from '../../runtime/log.ts';
 import { seededRandom } from '../support/seeded-random.ts';
@@ -127,7 +128,7 @@ export const CLIENT_CASES: readonly ClientCase[] = [
       t.is(await codeOf(watch()), 'EXPIRED');
     },
   },
-  ...(['configmap', 'lease'] as const).map(
+  ...(['configmap', 'lease', 'endpoints'] as const).map(
     (kind): ClientCase => ({
       title: `runAsLeader: one leads, and the other when it ends, by a ${kind}`,
       run: async (t, client, namespace) => {
@@ -156,7 +157,7 @@ export const CLIENT_CASES: readonly ClientCase[] = [
         const one = start('one', first.signal);
         await waitUntil(() => led.length === 1, { what: 'the first' });
         const other = start('other', second.signal);
-        const type = kind === 'lease' ? LEASES : CONFIG_MAPS;
+        const type = LOCK_TYPES[kind];
         const versionOf = async () => (await client.get(type, lock))?.metadata.resourceVersion;
         const version = await versionOf();
         await waitUntil(async () => (await versionOf()) !== version, { what: 'a renewal', everyMs: 50 });

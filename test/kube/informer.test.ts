@@ -3,7 +3,7 @@ import { type Informer, openInformer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { CONFIG_MAPS } from '../../kube/resource-types.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { silentLogger } from '../../runtime/log.ts';
+import { type Logger, silentLogger } from '../../runtime/log.ts';
 import { seededRandom } from '../support/seeded-random.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { configMap, type KubeScene, type SceneOptions, textOf, withKubeScene } from './kube-scene.ts';
@@ -152,6 +152,31 @@ test('openInformer: notices a connection that is silent, and opens another', (t)
     await waitUntil(() => informer.get('default/after') === 'x', { what: 'the change after it' });
     t.pass();
   }));
+
+test('openInformer: a collection in which nothing changes is no failure, though the server sends nothing', async (t) => {
+  const warnings: string[] = [];
+  const failures: unknown[] = [];
+  const log: Logger = { ...silentLogger, warn: (message) => void warnings.push(message) };
+  await withKubeScene({ watchIdleMs: 200 }, async ({ api, client, requests }) => {
+    // As a server that has seen no event of the kind since it started.
+    api.faults.add({ verbs: ['watch'], action: { kind: 'watch-delay', ms: 600_000 } });
+    const observer = { onFailure: (_type: unknown, error: unknown) => void failures.push(error) };
+    const options = { client, type: CONFIG_MAPS, decode: decodeText, clock: systemClock, log, observer };
+    const informer = openInformer({ ...options, random: seededRandom(1) });
+    const stop = new AbortController();
+    const running = informer.start(stop.signal);
+    const watches = () => requests.filter(({ verb }) => verb === 'watch').length;
+    await waitUntil(() => watches() >= 3, { what: 'three silent watches' });
+    t.deepEqual([warnings, failures], [[], []]);
+    await client.create(CONFIG_MAPS, configMap('late', 'x'));
+    await waitUntil(() => informer.get('default/late') === 'x', { what: 'the next list' });
+    api.partition();
+    await waitUntil(() => failures.length > 0, { what: 'a failure of the list' });
+    t.true(warnings.length > 0);
+    stop.abort();
+    await running;
+  });
+});
 
 test('openInformer: skips what cannot be decoded, once for each version, and keeps what it knew of it', (t) =>
   withInformer({}, async ({ api, client }, informer, seen) => {

@@ -1,5 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
+import type { LockRef } from '../../kube/election/lock-record.ts';
 import type { Term } from '../../kube/election/term.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
@@ -100,11 +101,11 @@ function overlaps(offices: readonly Office[]): readonly string[] {
 
 function isHeld(api: InProcessApi): boolean {
   return /"?holderIdentity\\?":\\?"[^"\\]/.test(
-    JSON.stringify([api.objects('configmaps'), api.objects('leases', 'coordination.k8s.io')]),
+    JSON.stringify([api.objects('configmaps'), api.objects('endpoints'), api.objects('leases', 'coordination.k8s.io')]),
   );
 }
 
-type Trouble = { readonly seed: number; readonly rates: readonly number[]; readonly kind: 'configmap' | 'lease' };
+type Trouble = { readonly seed: number; readonly rates: readonly number[]; readonly kind: LockRef['kind'] };
 
 /** Twenty virtual minutes of trouble, then five of peace. */
 async function simulate({ seed, rates, kind }: Trouble): Promise<{ offices: Office[]; api: InProcessApi }> {
@@ -167,7 +168,7 @@ async function simulate({ seed, rates, kind }: Trouble): Promise<{ offices: Offi
 const trouble = fc.record({
   seed: fc.integer(),
   rates: fc.array(fc.double({ min: 0.9, max: 1.1, noNaN: true }), { minLength: 2, maxLength: 4 }),
-  kind: fc.constantFrom('configmap' as const, 'lease' as const),
+  kind: fc.constantFrom('configmap' as const, 'lease' as const, 'endpoints' as const),
 });
 
 test('runAsLeader: never two lead, in any trouble; in peace one does', async (t) => {

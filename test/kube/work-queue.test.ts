@@ -26,6 +26,29 @@ test('WorkQueue: hands out each key once, in order, and again after done when it
   t.is(queue.size, 0);
 });
 
+test('WorkQueue: addedAgain resolves when a running key is added, at once when it was already, or when aborted', async (t) => {
+  const queue = new WorkQueue({ clock: new VirtualClock(), random: () => 0 });
+  queue.add('a');
+  await queue.take(never);
+  let isAdded = false;
+  const added = queue.addedAgain('a', never).then(() => {
+    isAdded = true;
+  });
+  queue.add('b');
+  await Promise.resolve();
+  t.false(isAdded);
+  queue.add('a');
+  await added;
+  await queue.addedAgain('a', never);
+  queue.done('a');
+  await queue.take(never);
+  await queue.take(never);
+  const stop = new AbortController();
+  const aborted = queue.addedAgain('a', stop.signal);
+  stop.abort();
+  await t.notThrowsAsync(aborted);
+});
+
 test('WorkQueue: wakes who waits; ends the wait when aborted or closed', async (t) => {
   const queue = new WorkQueue({ clock: new VirtualClock(), random: () => 0 });
   const first = queue.take(never);

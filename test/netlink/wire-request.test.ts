@@ -5,6 +5,7 @@ import { renderRequest } from '../../netlink/render-request.ts';
 import type { Request } from '../../netlink/request.ts';
 import { FIB_RULE_INVERT, FR_ACT_GOTO, FR_ACT_UNREACHABLE } from '../../netlink/uapi/fib-rules.ts';
 import { IFA_F_NODAD, IFA_F_NOPREFIXROUTE } from '../../netlink/uapi/if-addr.ts';
+import { IFLA_INFO_KIND, IFLA_INFO_SLAVE_DATA } from '../../netlink/uapi/if-link.ts';
 import { AF_INET6, NLM_F_ACK, NLM_F_ECHO } from '../../netlink/uapi/netlink.ts';
 import { RT_SCOPE_LINK, RTN_BLACKHOLE, RTNH_F_ONLINK } from '../../netlink/uapi/rtnetlink.ts';
 import { bodyOf, canonical, type Nests, readCapture } from './support/capture.ts';
@@ -13,6 +14,7 @@ const HEADER_BYTES = { link: 16, address: 8, route: 12, rule: 12, neigh: 12 };
 const NESTS: Readonly<Record<string, Nests>> = {
   link: { 18: { skip: 0, nests: { 2: { skip: 0, nests: { 1: { skip: 16, nests: {} } } } } } },
   bridge: { 18: { skip: 0, nests: { 2: { skip: 0, nests: {} } } } },
+  port: { 18: { skip: 0, nests: { 5: { skip: 0, nests: {} } } } },
   route: { 8: { skip: 0, nests: {} } },
 };
 /** Interface indices in a fresh namespace: the second end of a pair is made first. */
@@ -300,6 +302,35 @@ test(
   { object: 'link', verb: 'set', spec: { ifindex: V0, master: 0 } },
   'ip link set dev v0 nomaster',
 );
+test(
+  'encodeRequest: link that leaves promiscuous mode',
+  golden,
+  'link-set-promisc-off',
+  { object: 'link', verb: 'set', spec: { ifindex: V0, promisc: false } },
+  'ip link set dev v0 promisc off',
+);
+test('encodeRequest: a port of a bridge has the data of iproute2, and no kind for which a kernel would look for a module', (t) => {
+  const request: Request = { object: 'link', verb: 'set', spec: { ifindex: V0, bridgePort: { mode: 1 } } };
+  const writer = new ByteWriter(4096);
+  encodeRequest(writer, request, 1, 0);
+  const infoOf = (message: Buffer) => {
+    const [header, [, info]] = canonical(bodyOf(message), HEADER_BYTES.link, NESTS['port'] ?? {}) as never as [
+      string,
+      [number, readonly [string, ...(readonly [number, unknown])[]]],
+    ];
+    const [, ...attributes] = info;
+    return { header, attributes: new Map(attributes) };
+  };
+  const ours = infoOf(Buffer.from(writer.written()));
+  const theirs = infoOf(readCapture('link-set-hairpin.request'));
+  t.is(ours.header, theirs.header);
+  t.deepEqual(ours.attributes.get(IFLA_INFO_SLAVE_DATA), theirs.attributes.get(IFLA_INFO_SLAVE_DATA));
+  t.false(ours.attributes.has(IFLA_INFO_KIND));
+  t.is(
+    renderRequest(request, () => 'v0'),
+    'ip link set dev v0 type bridge_slave hairpin on',
+  );
+});
 test(
   'encodeRequest: link to rename',
   golden,

@@ -22,11 +22,39 @@ test('checkBodyLimit: names the setting, what would fit, and the memory limit th
   });
 });
 
-test('BodyBudget: gives no more than its total, and gives again what was released', (t) => {
+/** A request of a sender, and whether it was given up. */
+function requestOf(remoteAddress: string) {
+  const request = {
+    socket: { remoteAddress },
+    isGivenUp: false,
+    destroy: () => {
+      request.isGivenUp = true;
+    },
+  };
+  return request;
+}
+
+test('BodyBudget: gives no more than its total to a sender, and gives again what was released', (t) => {
   const budget = new BodyBudget(10, 25);
-  t.true(budget.acquire(10));
-  t.true(budget.acquire(10));
-  t.false(budget.acquire(10));
-  budget.release(10);
-  t.true(budget.acquire(10));
+  const [first, second, third] = ['10.0.0.1', '10.0.0.1', '10.0.0.1'].map((address) =>
+    budget.begin(requestOf(address)),
+  );
+  t.true(first?.acquire(10));
+  t.true(second?.acquire(10));
+  t.false(third?.acquire(10));
+  first?.release();
+  t.true(third?.acquire(10));
+});
+
+test('BodyBudget: gives up a body of the sender that has most for one of a sender that has less', (t) => {
+  const budget = new BodyBudget(10, 40);
+  const slow = Array.from({ length: 4 }, () => requestOf('10.0.0.1'));
+  for (const one of slow) t.true(budget.begin(one).acquire(10));
+  t.true(budget.begin(requestOf('10.0.0.2')).acquire(10));
+  t.deepEqual(
+    slow.map(({ isGivenUp }) => isGivenUp),
+    [true, false, false, false],
+  );
+  // Its share is now the largest.
+  t.false(budget.begin(requestOf('10.0.0.1')).acquire(10));
 });

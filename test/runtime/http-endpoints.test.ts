@@ -1,13 +1,16 @@
+import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import test from 'ava';
 import { type HttpEndpoints, serveHttpEndpoints } from '../../runtime/http-endpoints.ts';
+import { askDuring, type PortAttack } from '../support/port-attack.ts';
+import { partOf, shortTest } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-async function open(t: import('ava').ExecutionContext): Promise<{ readonly port: number }> {
+async function open(t: import('ava').ExecutionContext, metrics = 'up 1\n'): Promise<{ readonly port: number }> {
   const endpoints: HttpEndpoints = await serveHttpEndpoints('127.0.0.1:0', {
     liveness: () => undefined,
     readiness: () => undefined,
-    metrics: async () => 'up 1\n',
+    metrics: async () => metrics,
     metricsContentType: 'text/plain',
   });
   t.teardown(() => endpoints.close());
@@ -28,7 +31,7 @@ async function sendHalf(port: number): Promise<{ readonly socket: Socket; isOpen
   return half;
 }
 
-test('serveHttpEndpoints: keeps a bounded number of half-sent requests, and those for seconds only', async (t) => {
+shortTest('serveHttpEndpoints: keeps a bounded number of half-sent requests, and those for seconds only', async (t) => {
   t.timeout(30_000);
   const { port } = await open(t);
   const halves = await Promise.all(Array.from({ length: 400 }, () => sendHalf(port)));
@@ -45,3 +48,42 @@ test('serveHttpEndpoints: keeps a bounded number of half-sent requests, and thos
   const response = await fetch(`http://127.0.0.1:${port}/metrics`);
   t.is(await response.text(), 'up 1\n');
 });
+
+/** The time limit of the liveness probe in the manifests. */
+const PROBE_MS = 10_000;
+const METRICS = 'GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n';
+
+const ATTACKS: readonly (readonly [title: string, kind: PortAttack['kind'], text: string, answerBytes: number])[] = [
+  ['300 half-sent requests', 'plain', 'GET /metrics HT', 5],
+  ['300 requests whose answers of 2 MB nobody reads', 'plain-unread', METRICS, 2_000_000],
+  ['300 times 500 requests at once whose answers of 60 KB nobody reads', 'plain-unread', METRICS.repeat(500), 60_000],
+];
+
+for (const [title, kind, text, answerBytes] of partOf(ATTACKS, ([, , , bytes]) => bytes < 1_000_000)) {
+  test.serial(`serveHttpEndpoints: answers a probe during ${title}, which begin anew`, async (t) => {
+    t.timeout(300_000);
+    const { port } = await open(t, 'x'.repeat(answerBytes));
+    const before = process.memoryUsage().rss;
+    let most = 0;
+    const { answered, asked, begun } = await askDuring({ port, kind, connections: 300, text }, async () => {
+      most = Math.max(most, process.memoryUsage().rss - before);
+      return (await ask(port, '/healthz')) === 200;
+    });
+    t.log(`${answered} of ${asked} answers; ${begun} connections; ${(most / 2 ** 20).toFixed(0)} MiB more`);
+    t.true(answered >= asked - 1, `${answered} of ${asked}`);
+    t.true(most < 160 * 2 ** 20, `${most} bytes`);
+  });
+}
+
+/** Asks on a connection of its own, as a probe does; 0: no answer in time. */
+function ask(port: number, path: string): Promise<number> {
+  return new Promise((resolve) => {
+    const sent = request({ host: '127.0.0.1', port, path, agent: false, timeout: PROBE_MS }, (response) => {
+      response.resume().once('close', () => resolve(response.statusCode ?? 0));
+    });
+    sent
+      .once('timeout', () => sent.destroy())
+      .once('error', () => resolve(0))
+      .end();
+  });
+}

@@ -5,9 +5,14 @@ import { AddressConflicts } from '../../ipamd/static/address-conflicts.ts';
 import { runAsLeader } from '../../kube/leader-election.ts';
 import { TokenBucket } from '../../kube/token-bucket.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
+import { ChangeSignal } from '../../runtime/change-signal.ts';
 import { silentLogger } from '../../runtime/log.ts';
 import { StampAges } from '../../runtime/stamp-ages.ts';
+import { followCluster } from '../../scheduler/follow-cluster.ts';
+import { SchedulerIndex } from '../../scheduler/index/scheduler-index.ts';
 import { startInProcessApi } from '../kube-api/in-process.ts';
+import { installKinds } from '../kube-api/install-kinds.ts';
+import { CLAIMS, claimOf } from '../scheduler/scheduler-scene.ts';
 import { seededRandom } from '../support/seeded-random.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
@@ -159,6 +164,33 @@ test('a lock changes hands at the same time', same, async (clock, step) => {
   for (const stop of stops) stop.abort(new Error('over'));
   await clock.run(Promise.all(running));
   return offices;
+});
+
+test('a reservation in a claim that changes ends after the same span', same, async (clock, step) => {
+  const api = startInProcessApi({ clock, random: seededRandom(1) });
+  const client = api.client({ userAgent: 'scheduler' });
+  await clock.run(installKinds(client));
+  const index = new SchedulerIndex(120_000);
+  const deps = { client, clock, log: silentLogger, random: seededRandom(2), namespace: 'kube-system' };
+  const { vpcipclaims } = followCluster(deps, index, new ChangeSignal(clock));
+  const reservedAt = new Date(clock.nowMs()).toISOString();
+  const claim = claimOf({ name: 'web-0', reservedAt, spec: { nodeName: 'n1' } });
+  const created = await clock.run(client.create(CLAIMS, claim));
+  const stop = new AbortController();
+  const following = vpcipclaims.start(stop.signal);
+  await clock.advance(30_000);
+  const seen: number[] = [index.sizes.reservations];
+  step();
+  const annotations = { ...created.metadata.annotations, touched: 'yes' };
+  await clock.run(client.update(CLAIMS, { ...created, metadata: { ...created.metadata, annotations } }));
+  for (let second = 40; second <= 140; second += 10) {
+    await clock.advance(10_000);
+    index.expire({ wallMs: clock.nowMs(), monotonicMs: clock.monotonicMs() });
+    seen.push(index.sizes.reservations);
+  }
+  stop.abort(new Error('over'));
+  await clock.run(following);
+  return seen;
 });
 
 /** Hours after which something that is kept for 10 h, counted from a stamp of 4 h ago, ends. */

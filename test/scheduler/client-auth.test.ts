@@ -49,6 +49,10 @@ type Scene = {
   readonly ask: (client?: KeyPair) => Promise<{ readonly status: number; readonly text: string }>;
   readonly sign: (name: string, use?: 'clientAuth' | 'serverAuth') => Promise<KeyPair>;
   readonly bound: () => number;
+  /** The certificate of the server itself. */
+  readonly own: KeyPair;
+  /** Gives the server another certificate, as a renewed Secret does. */
+  readonly renew: (to: KeyPair) => void;
   /** Makes another authority that of the clients. */
   readonly changeAuthority: (to: Authority) => void;
   readonly folder: string;
@@ -89,7 +93,11 @@ async function open(t: ExecutionContext, allowedNames: readonly string[]): Promi
   const agentOf = (client: KeyPair | undefined): Agent => {
     const known = agents.get(client);
     if (known !== undefined) return known;
-    const made = new Agent({ keepAlive: true, ca: own.cert, ...(client && { cert: client.cert, key: client.key }) });
+    const made = new Agent({
+      keepAlive: true,
+      rejectUnauthorized: false,
+      ...(client && { cert: client.cert, key: client.key }),
+    });
     agents.set(client, made);
     return made;
   };
@@ -99,6 +107,12 @@ async function open(t: ExecutionContext, allowedNames: readonly string[]): Promi
     bound: () => bound,
     changeAuthority: (to) => {
       copyFileSync(to.certPath, clientCaFile);
+      follower.check();
+    },
+    own,
+    renew: (to) => {
+      copyFileSync(to.certPath, own.certPath);
+      copyFileSync(to.keyPath, own.keyPath);
       follower.check();
     },
     folder: dir.path,
@@ -154,4 +168,19 @@ test('serveExtender: with another authority of clients, also connections of befo
   await t.throwsAsync(ask(before));
   t.is((await ask(await signCertificate(next, 'after', 'clientAuth'))).status, 200);
   t.is(bound(), 2);
+});
+
+test('serveExtender: answers another replica by the certificate that it has itself, or had before', async (t) => {
+  const { ask, own, renew, sign, bound, folder } = await open(t, ['system:kube-scheduler']);
+  const [first, second, third] = [{ ...own }, await makeKeyPair(folder, 'second'), await makeKeyPair(folder, 'third')];
+  t.is((await ask(first)).status, 200);
+  await t.throwsAsync(ask(second), undefined, 'of nobody yet');
+  renew(second);
+  t.is((await ask({ ...first })).status, 200, 'the other replica has not read the new one yet');
+  t.is((await ask({ ...second })).status, 200);
+  renew(third);
+  await t.throwsAsync(ask({ ...first }), undefined, 'two before');
+  t.is((await ask({ ...second })).status, 200);
+  t.is((await ask(await sign('system:node:n1'))).status, 403);
+  t.is(bound(), 4);
 });

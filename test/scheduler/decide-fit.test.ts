@@ -309,14 +309,91 @@ test('decidePreemption: counts what victims free, which is nothing where they ke
     ['kept', { uids: ['uid-web-1'], pdbViolations: 0 }],
     ['enough', { uids: ['uid-of-nobody'], pdbViolations: 0 }],
   ]);
-  const answer = decidePreemption(
-    buildFitContext(index, demand),
-    victims,
-    (uid) => index.pod(uid),
-    (name) => index.node(name),
-  );
+  const answer = decidePreemption(buildFitContext(index, demand), victims, lookupsOf(index));
   t.deepEqual([...answer.keys()], ['plain', 'enough']);
   t.deepEqual(answer.get('plain'), { uids: ['uid-a'], pdbViolations: 1 });
+});
+
+function lookupsOf(index: ReturnType<typeof rebuilt>) {
+  return {
+    pod: (uid: string) => index.pod(uid),
+    podsOn: (name: string) => index.podsOn(name),
+    node: (name: string) => index.node(name),
+  };
+}
+
+/** Names of Pods on a full node: `k` keeps its address; a number is the priority. */
+const PREEMPTIONS: readonly (readonly [
+  title: string,
+  there: readonly string[],
+  proposed: readonly string[],
+  answer: readonly string[] | undefined,
+])[] = [
+  ['takes another where the proposed one keeps its address', ['k0', 'a1', 'b2'], ['k0'], ['a1', 'k0']],
+  ['takes the lowest of others', ['k0', 'b3', 'a2'], ['k0'], ['a2', 'k0']],
+  ['takes none of the same or a higher priority', ['k0', 'a10', 'b20'], ['k0'], undefined],
+  ['takes none that keeps its address', ['k0', 'k1'], ['k0'], undefined],
+  ['adds none where the proposed ones are enough', ['a1', 'b0'], ['a1'], ['a1']],
+];
+for (const [title, there, proposed, answer] of PREEMPTIONS) {
+  test(`decidePreemption: ${title}`, (t) => {
+    const pods = there.map((name) =>
+      podOf({ name, nodeName: 'n1', isStatic: name.startsWith('k'), priority: Number(name.slice(1)) }),
+    );
+    const index = rebuilt({ necs: [necOf({ name: 'n1', allocatable: pods.length })], pods });
+    const demand = readPodRequest(podOf({ name: 'new', priority: 10 }));
+    if (demand === undefined) throw new Error('asks for nothing');
+    const uids = proposed.map((name) => `uid-${name}`);
+    const victims = new Map([['n1', { uids, pdbViolations: 0 }]]);
+    const decided = decidePreemption(buildFitContext(index, demand), victims, lookupsOf(index)).get('n1');
+    t.deepEqual(
+      decided,
+      answer && { uids: answer.map((name) => `uid-${name}`), pdbViolations: answer.length - proposed.length },
+    );
+  });
+}
+
+test('decidePreemption: a Pod that needs a subnet gets the place of one on an ENI of that subnet', (t) => {
+  const pods = [
+    podOf({ name: 'a', nodeName: 'n1', priority: 1, ip: '10.1.0.2' }),
+    podOf({ name: 'b', nodeName: 'n1', priority: 2, ip: '10.2.0.2' }),
+    podOf({ name: 'c', nodeName: 'n1', priority: 3, ip: '10.2.0.3' }),
+    podOf({ name: 'd', nodeName: 'n1', priority: 3, ip: '10.1.0.3' }),
+  ];
+  const enis = [
+    { eniID: 'eni-a', ips: ['10.1.0.2', '10.1.0.3'] },
+    { eniID: 'eni-b', subnetID: 'subnet-b', cidr: '10.2.0.0/20', ips: ['10.2.0.2', '10.2.0.3'] },
+  ];
+  const index = rebuilt({ necs: [necOf({ name: 'n1', maxIPPerENI: 2, enis })], pods });
+  const annotations = { 'tke.cloud.tencent.com/nominated-eni-subnets': 'subnet-b' };
+  const demand = readPodRequest(podOf({ name: 'new', priority: 10, isStatic: true, annotations }));
+  if (demand === undefined) throw new Error('asks for nothing');
+  const answerTo = (...uids: readonly string[]) =>
+    decidePreemption(
+      buildFitContext(index, demand),
+      new Map([['n1', { uids, pdbViolations: 0 }]]),
+      lookupsOf(index),
+    ).get('n1')?.uids;
+  t.deepEqual(answerTo('uid-b'), ['uid-b']);
+  t.deepEqual(answerTo('uid-a'), ['uid-b', 'uid-a']);
+});
+
+test('decidePreemption: adds as many as the Pod needs, of each kind, and none in vain', (t) => {
+  const eip = { [ENI_IP_RESOURCE]: '1', 'tke.cloud.tencent.com/eip': '1' };
+  const pods = [
+    podOf({ name: 'kept', nodeName: 'n1', isStatic: true }),
+    podOf({ name: 'a', nodeName: 'n1', priority: 1 }),
+    podOf({ name: 'b', nodeName: 'n1', priority: 2, resources: eip }),
+    podOf({ name: 'c', nodeName: 'n1', priority: 3, resources: eip }),
+  ];
+  const index = rebuilt({ necs: [necOf({ name: 'n1', allocatable: 4, status: { maxEIPs: 2 } })], pods });
+  const demand = readPodRequest(podOf({ name: 'new', priority: 10, resources: eip }));
+  if (demand === undefined) throw new Error('asks for nothing');
+  const victims = new Map([['n1', { uids: ['uid-kept', 'uid-of-cpu'], pdbViolations: 1 }]]);
+  t.deepEqual(decidePreemption(buildFitContext(index, demand), victims, lookupsOf(index)).get('n1'), {
+    uids: ['uid-b', 'uid-kept', 'uid-of-cpu'],
+    pdbViolations: 2,
+  });
 });
 
 test('readPodRequest: sums containers, takes the greatest of init containers, and reads annotations where there are no resources', (t) => {

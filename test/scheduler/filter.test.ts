@@ -31,7 +31,7 @@ test('filter: looks at the nodes now and then while it waits, not at each change
     changes.notify();
   }
   t.true(index.looks > 10 && index.looks <= 60, `${index.looks} looks`);
-  index.setClaim('default/web-0', readClaim(claimOf({ name: 'web-0' })), { wallMs: 0, monotonicMs: 0 });
+  index.setClaim('default/web-0', readClaim(claimOf({ name: 'web-0' })), { ageMs: 0, monotonicMs: 0 });
   changes.notify();
   await clock.advance(50);
   t.deepEqual(JSON.parse((await answer).text).NodeNames, []);

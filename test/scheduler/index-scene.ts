@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { readClaim, readNec, readNode, readVip } from '../../scheduler/index/facts.ts';
+import { type ClaimFacts, readClaim, readNec, readNode, readVip } from '../../scheduler/index/facts.ts';
 import { readPodRequest } from '../../scheduler/index/pod-request.ts';
 import { SchedulerIndex } from '../../scheduler/index/scheduler-index.ts';
 
@@ -17,13 +17,20 @@ export type Objects = {
   readonly vips?: readonly KubeObject[];
 };
 
+/** Sets a claim of namespace default; the age of its reservation is that of the one moment. */
+export function setClaim(index: SchedulerIndex, name: string, facts: ClaimFacts | undefined): void {
+  const since = facts?.reserved?.since;
+  const ageMs = since === undefined ? 0 : Math.max(0, NOW.wallMs - Date.parse(since));
+  index.setClaim(`default/${name}`, facts, { ageMs, monotonicMs: NOW.monotonicMs });
+}
+
 /** Builds an index of objects from nothing. */
 export function rebuilt({ nodes = [], necs = [], pods = [], claims = [], vips = [] }: Objects): SchedulerIndex {
   const index = new SchedulerIndex(TTL_MS);
   for (const node of nodes) index.setNode(node.metadata.name, readNode(node));
   for (const nec of necs) index.setNec(nec.metadata.name, readNec(nec));
   for (const pod of pods) index.setPod(pod.metadata.uid ?? '', readPodRequest(pod));
-  for (const claim of claims) index.setClaim(`default/${claim.metadata.name}`, readClaim(claim), NOW);
+  for (const claim of claims) setClaim(index, claim.metadata.name, readClaim(claim));
   for (const vip of vips) index.setVip(vip.metadata.name, readVip(vip));
   index.expire(NOW);
   return index;

@@ -11,7 +11,7 @@ import { bind } from '../../scheduler/verbs/bind.ts';
 import { RecentPods } from '../../scheduler/verbs/recent-pods.ts';
 import { assertLaw } from '../support/law.ts';
 import { seededRandom } from '../support/seeded-random.ts';
-import { NOW, rebuilt, TTL_MS } from './index-scene.ts';
+import { NOW, rebuilt, setClaim, TTL_MS } from './index-scene.ts';
 import { claimOf, necOf, type PodWords, podOf, vipOf } from './scheduler-scene.ts';
 
 const NODE_NAMES = ['n1', 'n2', 'n3'] as const;
@@ -143,7 +143,7 @@ class Store {
       index.setNec(one.name, put(this.necs, one.name, one.isThere ? necObject(one) : undefined, readNec));
     } else if (one.kind === 'claim') {
       const facts = put(this.claims, one.name, one.isThere ? claimObject(one) : undefined, readClaim);
-      index.setClaim(`default/${one.name}`, facts, NOW);
+      setClaim(index, one.name, facts);
     } else if (one.kind === 'vip') {
       index.setVip(
         one.ip,

@@ -14,10 +14,11 @@ import { waitUntil } from '../support/wait-until.ts';
 import { bindRole } from '../system/cluster.ts';
 import {
   freePorts,
+  leaderOf,
   makeExtenderCertificates,
+  makeReplicaPod,
   openReadyDoor,
   Replica,
-  readyOf,
   startKubeScheduler,
 } from './real-control-plane.ts';
 import { CLAIMS, claimOf, NECS, necOf, podOf, vipOf } from './scheduler-scene.ts';
@@ -74,7 +75,11 @@ async function open(t: ExecutionContext, folder: string) {
   const lease = ['--leader-elect-lease=4s', '--leader-elect-renew=1s', '--leader-elect-retry=500ms'];
   const { flags, files } = await makeExtenderCertificates(dir.path);
   const own = [...lease, ...flags];
-  const replicas = [new Replica(kubeconfig, [a, b], own), new Replica(kubeconfig, [c, d], own)];
+  const replicas = [
+    new Replica('replica-1', kubeconfig, [a, b], own),
+    new Replica('replica-2', kubeconfig, [c, d], own),
+  ];
+  for (const replica of replicas) await makeReplicaPod(admin, replica);
   const door = await openReadyDoor(replicas);
   const scheduler = startKubeScheduler(folder, dir.path, api, door.port, files);
   t.teardown(async () => {
@@ -124,7 +129,7 @@ if (assets === undefined) {
   test('a real kube-scheduler: as many of 200 Pods are bound as there are addresses, the extender killed twice', async (t) => {
     t.timeout(300_000);
     const { admin, replicas, scheduler } = await open(t, assets);
-    await readyOf(replicas);
+    await leaderOf(replicas);
     const names = [
       ...Array.from({ length: STATIC }, (_, index) => ({ name: `web-${index}`, isStatic: true })),
       ...Array.from({ length: POOL }, (_, index) => ({ name: `pool-${index}`, isStatic: false })),
@@ -135,7 +140,7 @@ if (assets === undefined) {
     for (const atLeast of [10, 35]) {
       const has = async () => (await podsOf(admin)).filter(({ nodeName }) => nodeName !== '').length >= atLeast;
       await waitUntil(has, { what: `${atLeast} Pods are bound`, timeoutMs: 90_000, everyMs: 50, explain });
-      const leader = await readyOf(replicas);
+      const leader = await leaderOf(replicas);
       await leader.killAndStart();
     }
     await creating;

@@ -3,6 +3,8 @@ import { createServer } from 'node:http';
 import { connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import { PODS } from '../../kube/resource-types.ts';
 import { renderKubeconfig } from '../kube-api/kubeconfig.ts';
 import { makeAuthority, signCertificate } from '../kube-api/pki.ts';
 import type { RealApi } from '../kube-api/real-api.ts';
@@ -20,8 +22,14 @@ export class Replica {
   #child: Child;
   #log = '';
 
-  /** @param ports of its verbs and of its health */
-  constructor(kubeconfig: string, ports: readonly [number, number], flags: readonly string[]) {
+  readonly name: string;
+
+  /**
+   * @param name of its Pod, which has to be in the API server
+   * @param ports of its verbs and of its health
+   */
+  constructor(name: string, kubeconfig: string, ports: readonly [number, number], flags: readonly string[]) {
+    this.name = name;
     const [port, metrics] = ports;
     this.address = `127.0.0.1:${port}`;
     this.#metrics = `127.0.0.1:${metrics}`;
@@ -30,8 +38,14 @@ export class Replica {
       `--listen-address=${this.address}`,
       `--metrics-address=${this.#metrics}`,
     ];
-    this.#argv = [process.execPath, join(ROOT, 'scheduler', 'main.ts'), ...own, ...flags];
+    this.#argv = ['env', `POD_NAME=${name}`, process.execPath, join(ROOT, 'scheduler', 'main.ts'), ...own, ...flags];
     this.#child = new Child(this.#argv);
+  }
+
+  /** Tells whether it leads, by its own metric. */
+  async isLeading(): Promise<boolean> {
+    const answer = await fetch(`http://${this.#metrics}/metrics`).catch(() => undefined);
+    return /^tke_eni_ip_scheduler_leading 1$/m.test((await answer?.text()) ?? '');
   }
 
   /** Tells whether it answers, by its own word. */
@@ -59,26 +73,39 @@ export class Replica {
   }
 }
 
-/** An address that leads to whichever replica is ready, as a Service does. */
+/** Makes the Pod of a replica, by which others find it. */
+export async function makeReplicaPod(admin: KubeClient, { name, address }: Replica): Promise<void> {
+  const containerPort = Number(address.split(':')[1]);
+  const container = {
+    name: 'scheduler',
+    image: 'none',
+    ports: [{ name: 'https', containerPort, hostPort: containerPort }],
+  };
+  const spec = { hostNetwork: true, nodeName: 'host', containers: [container] };
+  await admin.create(PODS, { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'kube-system' }, spec });
+  const body = { status: { podIP: '127.0.0.1', podIPs: [{ ip: '127.0.0.1' }] } };
+  await admin.patch(PODS, { namespace: 'kube-system', name }, { kind: 'merge', subresource: 'status', body });
+}
+
+/** An address that leads to the replicas that are ready in turn, as a Service does. */
 type ReadyDoor = { readonly port: number; close(): void };
 
-/** Opens a door to replicas: a connection goes to the one that is ready when it is made. */
+/** Opens a door to replicas: each connection goes to the next one that is ready when it is made. */
 export async function openReadyDoor(replicas: readonly Replica[]): Promise<ReadyDoor> {
-  let ready: Replica | undefined;
+  let ready: readonly Replica[] = [];
+  let turn = 0;
   const sockets = new Set<Socket>();
   const timer = setInterval(async () => {
     const answers = await Promise.all(replicas.map((one) => one.isReady()));
-    const next = replicas.find((_, index) => answers[index] === true);
-    // As a Service does: connections to one that is no longer ready are not kept.
-    if (next !== ready) for (const socket of sockets) socket.destroy();
-    ready = next;
+    ready = replicas.filter((_, index) => answers[index] === true);
   }, 100);
   const server = createTcpServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => {});
     socket.once('close', () => sockets.delete(socket));
-    if (ready === undefined) return void socket.destroy();
-    const inner = connect(Number(ready.address.split(':')[1]), '127.0.0.1');
+    const next = ready[turn++ % Math.max(1, ready.length)];
+    if (next === undefined) return void socket.destroy();
+    const inner = connect(Number(next.address.split(':')[1]), '127.0.0.1');
     inner.on('error', () => socket.destroy());
     inner.once('close', () => socket.destroy());
     socket.once('close', () => inner.destroy());
@@ -159,15 +186,15 @@ export async function freePorts(count: number): Promise<readonly number[]> {
   });
 }
 
-/** Waits until one of the replicas is ready, and returns it. */
-export async function readyOf(replicas: readonly Replica[]): Promise<Replica> {
+/** Waits until one of the replicas leads, and returns it. */
+export async function leaderOf(replicas: readonly Replica[]): Promise<Replica> {
   return await waitUntil(
     async () => {
-      const answers = await Promise.all(replicas.map((one) => one.isReady()));
+      const answers = await Promise.all(replicas.map((one) => one.isLeading()));
       return replicas.find((_, index) => answers[index] === true);
     },
     {
-      what: 'a replica is ready',
+      what: 'a replica leads',
       timeoutMs: 60_000,
       everyMs: 100,
       explain: () => replicas.map(({ log }) => log).join('\n'),

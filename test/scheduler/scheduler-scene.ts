@@ -80,6 +80,7 @@ export type PodWords = {
   readonly uid?: string;
   readonly nodeName?: string;
   readonly isStatic?: boolean;
+  readonly priority?: number;
   readonly resources?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly ip?: string;
@@ -88,7 +89,7 @@ export type PodWords = {
 
 /** Makes a Pod in namespace default that asks for one address, or for `resources`. */
 export function podOf({ name, uid = `uid-${name}`, nodeName, isStatic = false, ...words }: PodWords): KubeObject {
-  const { resources = { [ENI_IP_RESOURCE]: '1' }, annotations = {}, ip, phase } = words;
+  const { resources = { [ENI_IP_RESOURCE]: '1' }, annotations = {}, ip, phase, priority } = words;
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -101,6 +102,7 @@ export function podOf({ name, uid = `uid-${name}`, nodeName, isStatic = false, .
     spec: {
       containers: [{ name: 'main', image: 'none', resources: { requests: resources, limits: resources } }],
       ...(nodeName === undefined ? {} : { nodeName }),
+      ...(priority === undefined ? {} : { priority }),
     },
     status: { ...(phase === undefined ? {} : { phase }), ...(ip === undefined ? {} : { podIPs: [{ ip }] }) },
   };

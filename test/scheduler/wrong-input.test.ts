@@ -165,7 +165,7 @@ test('serveExtender: keeps no connection while another leads, so that its client
 });
 
 test('serveExtender: is rid of a client whose head is late and who will not go', async (t) => {
-  const timeouts = { headersTimeout: 50, requestTimeout: 30_000, connectionsCheckingInterval: 20 };
+  const timeouts = { headMs: 50, checkMs: 20 };
   const server = await serve(t, { timeouts });
   const [host = '', port = ''] = server.address.split(':');
   const socket = connect({ host, port: Number(port), allowHalfOpen: true });

@@ -9,7 +9,7 @@ import { checkSample } from './checks.ts';
 import { cloudRules, kubeRules } from './fault-rules.ts';
 import { judgeNode } from './judge-node.ts';
 import { endSandbox } from './load.ts';
-import type { Disturbance, ForeignChange, Planned } from './schedule.ts';
+import { type Disturbance, type ForeignChange, nameOf, type Planned } from './schedule.ts';
 import type { Soak } from './soak.ts';
 import { METRICS_PORT, type SoakNode } from './soak-node.ts';
 
@@ -19,12 +19,25 @@ const COLLECTED_MS = 100_000;
 /** Kubernetes starts a Pod again about so soon. */
 const LEADER_BACK_MS = 1_000;
 
+/** Does something to three of the links of Pods. */
+const toVeths = (words: string): readonly string[] => [
+  'sh',
+  '-c',
+  `ip -o link | sed -n 's/^[0-9]*: \\(eni[0-9a-f]*\\)@.*/\\1/p' | head -n 3 | while read -r veth; do ${words}; done`,
+];
+
 const FOREIGN_COMMANDS: Readonly<Record<ForeignChange, readonly string[]>> = {
   'pod-rule': ['ip', 'rule', 'del', 'priority', '512'],
   'eni-rules': ['sh', '-c', 'while ip rule del priority 1536 2>/dev/null; do :; done'],
   'nft-table': ['nft', 'delete', 'table', 'inet', 'tke_eni'],
   'nft-ruleset': ['nft', 'flush', 'ruleset'],
   'pod-routes': ['ip', 'route', 'flush', 'table', '3999'],
+  forwarding: ['sh', '-c', 'echo 0 > /proc/sys/net/ipv4/ip_forward'],
+  'veth-arp': toVeths('ip link set "$veth" arp off'),
+  'veth-mac': toVeths('ip link set "$veth" address 02:de:ad:be:ef:05'),
+  'veth-master': toVeths(
+    'ip link add "br-$$" type bridge 2>/dev/null; ip link set "$veth" master "br-$$"; sleep 1; ip link del "br-$$"',
+  ),
 };
 
 /** Does what is planned, each thing at its time, until the load is over. Resolves when everything begun has ended. */
@@ -124,13 +137,6 @@ async function disturb(soak: Soak, what: Disturbance): Promise<void> {
     case 'judge':
       return judgeNode(soak, system.node(what.node));
   }
-}
-
-function nameOf(what: Disturbance): string {
-  if (what.kind === 'kube-storm' || what.kind === 'cloud-storm') return `${what.kind} ${what.storm}`;
-  if (what.kind === 'foreign-change') return `${what.kind} ${what.change}`;
-  if (what.kind === 'cut-leader') return `${what.kind} ${what.from}`;
-  return what.kind;
 }
 
 async function killAgent(soak: Soak, what: Extract<Disturbance, { readonly kind: 'kill-agent' }>): Promise<void> {

@@ -18,6 +18,7 @@ const KUBE_ACTIONS: Readonly<Record<KubeStorm, readonly KubeFaultAction[]>> = {
   hang: [{ kind: 'hang' }],
   delay: [{ kind: 'delay', ms: 700 }],
   'watch-delay': [{ kind: 'watch-delay', ms: 2_000 }],
+  'empty-list': [{ kind: 'empty-list' }],
 };
 
 const CLOUD_FAULTS: Readonly<Record<CloudStorm, readonly Fault[]>> = {
@@ -46,6 +47,9 @@ const CLOUD_FAULTS: Readonly<Record<CloudStorm, readonly Fault[]>> = {
 export function kubeRules(storm: KubeStorm, chance: number): readonly KubeFaultRule[] {
   const actions = KUBE_ACTIONS[storm];
   const share = chance / actions.length;
+  // Nodes alone: that a server without claims or Pods releases what they held is what it is told to do.
+  if (storm === 'empty-list')
+    return [{ action: { kind: 'empty-list' }, resources: ['nodes'], verbs: ['list'], chance }];
   const verbs = storm === 'conflicts' ? { verbs: ['update', 'patch'] } : {};
   return USERS.flatMap((user) => actions.map((action) => ({ action, user, chance: share, ...verbs })));
 }

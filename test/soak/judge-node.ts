@@ -8,7 +8,9 @@ const AGREE_MS = 20_000;
 
 /**
  * Lets a node come to rest, with everything else going on, and judges it by every invariant: journal, kernel, Pods and
- * runtime agree. Its ENIs may come and go meanwhile, so it is looked at until one look finds nothing.
+ * runtime agree. Its ENIs may come and go meanwhile, so it is looked at until one look finds nothing. Faults of the
+ * cloud may keep an ENI from ipamd for longer than this waits: the node is judged by the ENIs of its NodeENIConfig, and
+ * the audit at the end compares that with the cloud.
  */
 export function judgeNode(soak: Soak, node: SoakNode): Promise<void> {
   return node.inTurn(async () => {
@@ -19,7 +21,7 @@ export function judgeNode(soak: Soak, node: SoakNode): Promise<void> {
       const agrees = async (): Promise<boolean> => {
         // Cut short, nothing is judged: the audit at the end will.
         if (soak.isAborted) return true;
-        last = await look(node);
+        last = await look(soak, node);
         return last.length === 0;
       };
       try {
@@ -49,9 +51,11 @@ async function comesToRest(soak: Soak, node: SoakNode): Promise<boolean> {
   return true;
 }
 
-async function look(node: SoakNode): Promise<readonly string[]> {
+async function look({ system }: Soak, node: SoakNode): Promise<readonly string[]> {
   try {
-    return await node.violations();
+    const nec = await system.nec(node.name);
+    // The agent sets up an ENI as soon as its link is there: ipamd may hear only later that the attachment is done.
+    return await node.violations(new Set((nec?.status?.eniInfos ?? []).map(({ eniID }) => eniID)));
   } catch (error) {
     // An ENI went while it was looked at.
     return [`${node.name}: cannot be looked at: ${String(error)}`];

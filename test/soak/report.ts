@@ -1,4 +1,5 @@
 import { floorsOf, judgeLife, type ProcessLife, tellFloors } from './process-watch.ts';
+import { DISTURBANCE_NAMES } from './schedule.ts';
 import type { Soak } from './soak.ts';
 import { clockText, type Tally } from './tally.ts';
 
@@ -50,7 +51,7 @@ export function summary(soak: Soak, lives: readonly ProcessLife[]): string {
     ['sweeps of the book over the cloud', tally.of('sweeps')],
     ['claims that the garbage collector took', tally.of('claims without owner collected')],
     ['calls of the cloud, answered badly', `${seen.length}, ${bad.length}`],
-    ...tally.under('done ').map(([what, count]) => [`fault ${what}`, outcomeOf(tally, what, count)] as const),
+    ...DISTURBANCE_NAMES.map((what) => [`fault ${what}`, outcomeOf(tally, what, tally.of(`done ${what}`))] as const),
   ];
   const width = Math.max(...rows.map(([what]) => what.length));
   return [...rows.map(([what, value]) => `  ${what.padEnd(width)}  ${value}`), '', processTable(lives)].join('\n');

@@ -102,6 +102,9 @@ export class CniRuntime {
       call,
       nowMs,
       spool,
+      // Its Pods have no hostPort.
+      openPlugins: () => Promise.reject(new Error('no other plugin is needed')),
+      delegation: { isUsed: () => false, open: () => Promise.reject(new Error('no other network is asked for')) },
     };
   }
 

@@ -1,7 +1,15 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { assertLaw } from '../support/law.ts';
-import { LAST_KILL_OF_FIRST, LAST_LEADER_KILL, LAST_LOSS, type PlanSpec, planDisturbances } from './schedule.ts';
+import {
+  DISTURBANCE_NAMES,
+  LAST_KILL_OF_FIRST,
+  LAST_LEADER_KILL,
+  LAST_LOSS,
+  nameOf,
+  type PlanSpec,
+  planDisturbances,
+} from './schedule.ts';
 
 const SPEC: PlanSpec = { seed: 1, lastsMs: 300_000, nodes: ['n1', 'n2', 'n3'], pods: [5, 40] };
 const seeds = fc.nat(1_000_000);
@@ -32,6 +40,11 @@ test('planDisturbances: every kind comes in five minutes, whatever the seed', as
       return [...all].every((kind) => kinds.has(kind));
     }),
   );
+});
+
+test('DISTURBANCE_NAMES: has each name that a long plan has, and no other', (t) => {
+  const planned = new Set(planDisturbances({ ...SPEC, lastsMs: 20_000_000 }).map(({ what }) => nameOf(what)));
+  t.deepEqual([...planned].sort(), [...DISTURBANCE_NAMES].sort());
 });
 
 test('planDisturbances: leaves the first agent, the last leader and late sandboxes alone when it says so', async (t) => {

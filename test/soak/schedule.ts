@@ -58,6 +58,7 @@ const KUBE_STORMS = [
   'hang',
   'delay',
   'watch-delay',
+  'empty-list',
 ] as const;
 const CLOUD_STORMS = [
   'throttling',
@@ -74,7 +75,32 @@ const CLOUD_STORMS = [
   'slow-tasks',
   'latency',
 ] as const;
-const FOREIGN_CHANGES = ['pod-rule', 'eni-rules', 'nft-table', 'nft-ruleset', 'pod-routes'] as const;
+const FOREIGN_CHANGES = [
+  ...(['pod-rule', 'eni-rules', 'nft-table', 'nft-ruleset', 'pod-routes'] as const),
+  ...(['forwarding', 'veth-arp', 'veth-mac', 'veth-master'] as const),
+] as const;
+/** Disturbances that have no more than one name. */
+const PLAIN = [
+  ...(['kill-agent', 'kill-leader', 'cut-node', 'cut-everybody', 'cut-watches', 'runtime-down', 'insist'] as const),
+  ...(['half-requests', 'fifo-netns', 'odd-link', 'lose-sandbox', 'crowd', 'judge'] as const),
+] as const;
+
+/** The name under which a disturbance is counted. */
+export function nameOf(what: Disturbance): string {
+  if (what.kind === 'kube-storm' || what.kind === 'cloud-storm') return `${what.kind} ${what.storm}`;
+  if (what.kind === 'foreign-change') return `${what.kind} ${what.change}`;
+  if (what.kind === 'cut-leader') return `${what.kind} ${what.from}`;
+  return what.kind;
+}
+
+/** Every name that a plan may have, whether it has it or not. */
+export const DISTURBANCE_NAMES: readonly string[] = [
+  ...PLAIN,
+  ...['kube', 'cloud'].map((from) => `cut-leader ${from}`),
+  ...KUBE_STORMS.map((storm) => `kube-storm ${storm}`),
+  ...CLOUD_STORMS.map((storm) => `cloud-storm ${storm}`),
+  ...FOREIGN_CHANGES.map((change) => `foreign-change ${change}`),
+];
 
 /** A disturbance and when it begins, milliseconds after the load began. */
 export type Planned = { readonly atMs: number; readonly what: Disturbance };

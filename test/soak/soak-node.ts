@@ -138,10 +138,14 @@ export class SoakNode implements SystemMember {
     return existsSync(folder) ? readdirSync(folder) : [];
   }
 
-  /** What the invariant checker finds wrong on this node, judged by the ENIs that the VPC has attached to it now. */
-  async violations(): Promise<readonly string[]> {
+  /**
+   * What the invariant checker finds wrong on this node, judged by the ENIs that the VPC has attached to it now; with
+   * `supplied`, by those of them that the supply names.
+   */
+  async violations(supplied?: ReadonlySet<string>): Promise<readonly string[]> {
     const { vpc } = this.#cloud;
-    const enis = await Promise.all(vpc.enisOf(this.name).map((eniId) => vpc.eni(eniId)));
+    const ids = vpc.enisOf(this.name).filter((eniId) => supplied?.has(eniId) ?? true);
+    const enis = await Promise.all(ids.map((eniId) => vpc.eni(eniId)));
     const found = await findViolations({
       netns: this.netns,
       ruleMode: 'compact',

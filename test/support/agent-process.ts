@@ -58,7 +58,8 @@ export async function startAgent(options: AgentOptions): Promise<AgentProcess> {
   const places = placesIn(options.dir);
   const child = options.netns.start(
     [...(options.wrap ?? []), ...programOf(options.program ?? 'packaged'), ...flagsOf(options, places)],
-    { env: { ...childEnv(), ...options.env } },
+    // On a node that folder is the host's; agents of tests must not share one. As a variable: older agents have no such flag.
+    { env: { ...childEnv(), TKE_ENI_GR_HOST_LOCAL_DIR: '', ...options.env } },
   );
   const agent: AgentProcess = {
     pid: child.pid,

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { AttachedEni } from '../vpc/nic.ts';
+import { expectedBlockRoutes, findBridgeViolations, isOnBridge } from './bridge-violations.ts';
 import { type JournalFacts, type LeaseFacts, readJournalFacts } from './journal-facts.ts';
 import { type KernelFacts, readKernelFacts } from './kernel-facts.ts';
 import type { NetnsView } from './netns.ts';
@@ -27,6 +28,8 @@ export type InvariantScope = {
   /** Default true: answers of NodePort connections are led back. */
   readonly nodePort?: boolean;
   readonly podCidrs?: readonly string[];
+  /** How the agent wires new GlobalRoute Pods; left out, it never had one and makes no bridge. */
+  readonly grWiring?: 'bridge' | 'routed';
   /** Where a sandbox's netns path leads in the test's mount namespace; default the path itself, '' to look into none. */
   readonly resolveNetns?: (path: string) => string;
 };
@@ -44,6 +47,7 @@ export async function findViolations(scope: InvariantScope): Promise<readonly st
       .filter((lease) => lease.state !== 'active')
       .map((lease) => `journal: lease ${lease.key} is ${lease.state} at a quiet moment`),
     ...linkViolations(journal, kernel),
+    ...findBridgeViolations(scope, journal, kernel),
     ...sameLines('route', expectedRoutes(scope, journal, kernel), kernel.routes),
     ...sameLines('rule', expectedRules(scope, journal), kernel.rules),
     ...eniViolations(scope, journal, kernel),
@@ -77,7 +81,8 @@ function leaseLinkViolations(journal: JournalFacts, kernel: KernelFacts, lease: 
   const [link] = links;
   if (link === undefined || links.length > 1) return [`lease ${lease.key}: ${links.length} host links, not 1`];
   const { hostVeth } = lease;
-  const table = isDirect(lease) ? DIRECT_GROUP : tableOf(journal, lease.eniId);
+  const isPort = isOnBridge(lease);
+  const table = groupOf(journal, lease);
   const wanted = [
     ['ifindex', hostVeth?.ifindex, link.ifindex],
     ['name', hostVeth?.name, link.ifname],
@@ -85,9 +90,11 @@ function leaseLinkViolations(journal: JournalFacts, kernel: KernelFacts, lease: 
     ['group', String(table), link.group],
     ['up', true, link.isUp],
     ['ARP', true, link.hasArp],
-    ['master', '', link.master],
+    ['master', isPort ? 'cbr0' : '', link.master],
+    ['hairpin', isPort, link.isHairpin],
     ['kind', 'veth', link.kind],
-    ['rp_filter', 1, kernel.rpFilter.get(link.ifname)],
+    // The bridge checks what its ports send.
+    ...(isPort ? [] : [['rp_filter', 1, kernel.rpFilter.get(link.ifname)] as const]),
     [
       'IPv4 address',
       undefined,
@@ -102,7 +109,8 @@ function leaseLinkViolations(journal: JournalFacts, kernel: KernelFacts, lease: 
 
 function expectedRoutes(scope: InvariantScope, journal: JournalFacts, kernel: KernelFacts): readonly string[] {
   const podTable = scope.ruleMode === 'compact' ? 3999 : 254;
-  const ofPods = journal.leases.filter(isWired).flatMap((lease) => {
+  const routed = journal.leases.filter((lease) => isWired(lease) && !isOnBridge(lease));
+  const ofPods = routed.flatMap((lease) => {
     const dev = kernel.links.find((link) => link.alias === aliasOf(lease))?.ifname ?? '(no link)';
     return lease.ips.map((ip) => `${podTable} ${ip} dev ${dev}`);
   });
@@ -119,14 +127,14 @@ function expectedRoutes(scope: InvariantScope, journal: JournalFacts, kernel: Ke
         : [...toGateway(eni.gatewayV6), `${table} default6 via ${eni.gatewayV6} dev ${dev}`]),
     ];
   });
-  return [...ofPods, ...ofEnis];
+  return [...ofPods, ...ofEnis, ...expectedBlockRoutes(scope, journal)];
 }
 
 function expectedRules(scope: InvariantScope, journal: JournalFacts): readonly string[] {
   const mask = scope.eniMarkMask ?? MASK;
   const families = familiesOf(scope);
   const isCompact = scope.ruleMode === 'compact';
-  const shared = journal.leases.filter((lease) => !isDirect(lease));
+  const shared = journal.leases.filter((lease) => !isDirect(lease) && lease.block === undefined);
   const ruled = isCompact ? shared.filter((lease) => !isWired(lease)) : shared;
   const direct = isCompact ? [] : journal.leases.filter(isDirect);
   const isMarked = scope.nodePort !== false || (scope.directEnis ?? []).length > 0;
@@ -253,6 +261,12 @@ function isWired(lease: LeaseFacts): boolean {
 
 function isDirect(lease: LeaseFacts): boolean {
   return lease.plugin === 'direct-eni';
+}
+
+/** Of the host's end of its link. */
+function groupOf(journal: JournalFacts, lease: LeaseFacts): number {
+  if (lease.block !== undefined) return 0;
+  return isDirect(lease) ? DIRECT_GROUP : tableOf(journal, lease.eniId);
 }
 
 function aliasOf(lease: LeaseFacts): string {

@@ -16,6 +16,8 @@ export type LeaseFacts = {
   readonly ips: readonly string[];
   readonly hostVeth?: { readonly name: string; readonly mac: string; readonly ifindex: number | undefined };
   readonly podMac?: string;
+  /** Of a GlobalRoute Pod. */
+  readonly block?: { readonly cidr: string; readonly wiring: string };
   /** Of a Pod with a whole ENI. */
   readonly nic?: { readonly hostName: string; readonly sideMac: string; readonly gateways: readonly string[] };
   readonly mtu: number;
@@ -97,6 +99,9 @@ function leaseOf(row: JsonObject): LeaseFacts {
     ips: addresses.map((address) => String(address['ip'])),
     mtu: Number(body['mtu']),
     ...(body['podMac'] === undefined ? {} : { podMac: String(body['podMac']) }),
+    ...(isObject(body['block'])
+      ? { block: { cidr: String(body['block']['cidr']), wiring: String(body['block']['wiring']) } }
+      : {}),
     ...(isObject(body['nic']) ? { nic: nicOf(body['nic']) } : {}),
     ...(isObject(veth)
       ? {

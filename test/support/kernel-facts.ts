@@ -14,6 +14,9 @@ type LinkFacts = {
   readonly hasArp: boolean;
   /** Name of the bridge, bond or VRF that it is in; '' for none. */
   readonly master: string;
+  /** Of a port of a bridge. */
+  readonly isHairpin: boolean;
+  readonly isPromiscuous: boolean;
   readonly kind: string;
   readonly group: string;
   readonly alias: string;
@@ -24,7 +27,7 @@ export type KernelFacts = {
   readonly links: readonly LinkFacts[];
   /** `eth1 10.0.1.4/32` */
   readonly addresses: readonly string[];
-  /** `3999 10.0.1.6 dev eni…`, `4003 default via 10.0.1.1 dev eth1`. IPv6 defaults say `default6`. */
+  /** `3999 10.0.1.6 dev eni…`, `4003 default via 10.0.1.1 dev eth1`, `254 172.20.0.0/26 unreachable`. IPv6 defaults say `default6`. */
   readonly routes: readonly string[];
   /** `4 1536 from all fwmark 0x10000/0xff0000 lookup 4003` */
   readonly rules: readonly string[];
@@ -84,6 +87,8 @@ function linkOf(link: JsonObject): LinkFacts {
     isUp: flags.includes('UP'),
     hasArp: !flags.includes('NOARP'),
     master: String(link['master'] ?? ''),
+    isHairpin: isObject(info['info_slave_data']) && info['info_slave_data']['hairpin'] === true,
+    isPromiscuous: Number(link['promiscuity'] ?? 0) > 0 && flags.includes('PROMISC'),
     kind: String(info['info_kind'] ?? ''),
     // -N says 0 where others say «default».
     group: String(link['group'] ?? '0').replace('default', '0'),
@@ -99,6 +104,8 @@ function addressLines(link: JsonObject): readonly string[] {
 function routeLine(family: '4' | '6', route: JsonObject): string {
   const table = String(route['table'] ?? '254').replace('main', '254');
   const dst = route['dst'] === 'default' && family === '6' ? 'default6' : String(route['dst']);
+  if (route['type'] !== undefined && !['unicast', '1'].includes(String(route['type'])))
+    return `${table} ${dst} ${String(route['type']).replace(/^7$/, 'unreachable')}`;
   const via = route['gateway'] === undefined ? '' : ` via ${String(route['gateway'])}`;
   return `${table} ${dst}${via} dev ${String(route['dev'])}`;
 }

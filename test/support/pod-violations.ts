@@ -1,3 +1,4 @@
+import { gatewayPrefix, isOnBridge } from './bridge-violations.ts';
 import type { JournalFacts, LeaseFacts } from './journal-facts.ts';
 import { type PodFacts, readPodFacts } from './pod-facts.ts';
 
@@ -51,7 +52,7 @@ function leaseViolations(lease: LeaseFacts, pod: PodFacts): readonly string[] {
           `default via 169.254.1.1 dev ${lease.ifName}`,
         ],
   );
-  const wanted = [...ofSide.filter(isKept), ...(ofNic ?? [])];
+  const wanted = isOnBridge(lease) ? [viaBridge(lease)] : [...ofSide.filter(isKept), ...(ofNic ?? [])];
   const held = [...pod.routes, ...pod.neighs];
   return [
     ...lease.ips
@@ -89,8 +90,14 @@ function ownerViolations(
   });
 }
 
-/** The subnets of the small VPC are /24. */
-function prefixLength({ nic }: LeaseFacts, ip: string): number {
+function viaBridge({ ifName, block }: LeaseFacts): string {
+  return `default via ${gatewayPrefix(block?.cidr ?? '').split('/')[0]} dev ${ifName}`;
+}
+
+/** The subnets of the small VPC are /24. A Pod on the bridge has the length of its block. */
+function prefixLength(lease: LeaseFacts, ip: string): number {
+  const { nic, block } = lease;
   if (ip.includes(':')) return 128;
+  if (isOnBridge(lease)) return Number(block?.cidr.split('/')[1]);
   return nic === undefined ? 32 : 24;
 }

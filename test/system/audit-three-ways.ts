@@ -8,6 +8,7 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import { PODS, resourceTypeOf } from '../../kube/resource-types.ts';
 import { isObject } from '../support/netns.ts';
 import type { ModelEni } from '../vpc/api/model/types.ts';
+import { EIP_CLAIMS, findEipFaults } from './audit-eips.ts';
 import type { SeenNec } from './system.ts';
 import type { SystemMember } from './system-member.ts';
 import type { VpcCloud } from './vpc-cloud.ts';
@@ -71,6 +72,11 @@ export async function auditOnce(system: Audited, options: AuditOptions = {}): Pr
     ...doubles(enis),
     ...podFindings(system, necs),
     ...(records ? recordFindings(system) : []),
+    ...findEipFaults({
+      eips: [...state.eips.values()],
+      claims: system.cluster.server.objects(EIP_CLAIMS, NECS.group),
+      podIps: new Map(podsOf(system).map(({ key, ip }) => [key, ip])),
+    }),
     ...ofKernels.flat(),
   ];
 }
@@ -228,12 +234,17 @@ function podFindings(system: Audited, necs: readonly SeenNec[]): readonly string
   });
 }
 
-function recordFindings(system: Audited): readonly string[] {
-  const server = system.cluster.server;
-  const pods = server.objects(PODS.plural).flatMap(({ metadata, status }) => {
+/** Pods with an address, by the API server. */
+function podsOf({ cluster }: Audited): readonly { readonly key: string; readonly ip: string }[] {
+  return cluster.server.objects(PODS.plural).flatMap(({ metadata, status }) => {
     const ip = isObject(status) ? status['podIP'] : undefined;
     return typeof ip === 'string' ? [{ key: `${metadata.namespace}/${metadata.name}`, ip }] : [];
   });
+}
+
+function recordFindings(system: Audited): readonly string[] {
+  const server = system.cluster.server;
+  const pods = podsOf(system);
   const claims = server.objects(VPC_IP_CLAIM_KIND.plural, NECS.group).map((claim) => {
     return { key: `${claim.metadata.namespace}/${claim.metadata.name}`, isKept: isKept(claim) };
   });

@@ -37,6 +37,7 @@ export class IpamdProcess {
   #options: IpamdOptions;
   #child: Child | undefined;
   #earlier = '';
+  #flagsNow: Readonly<Record<string, string>> = {};
 
   constructor(options: IpamdOptions) {
     this.name = options.name;
@@ -47,8 +48,9 @@ export class IpamdProcess {
     this.writeKey(options.key);
   }
 
-  /** Starts it, or starts it again. */
-  start(): void {
+  /** Starts it, or starts it again; with flags that win over the others from now on. */
+  start(flags: Readonly<Record<string, string>> = {}): void {
+    this.#flagsNow = { ...this.#flagsNow, ...flags };
     const { room, program } = this.#options;
     if (this.#child !== undefined) this.#earlier += this.#child.stdout + this.#child.stderr;
     const command =
@@ -131,6 +133,7 @@ export class IpamdProcess {
       'metrics-address': `127.0.0.1:${IPAMD_PORT}`,
       'log-level': 'debug',
       ...flags,
+      ...this.#flagsNow,
     };
     return Object.entries(all).map(([name, value]) => `--${name}=${value}`);
   }

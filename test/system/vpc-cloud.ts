@@ -49,7 +49,7 @@ export type VpcCloud = {
 
 const NODE_CIDR = '10.0.0.0/24';
 /** Of nodes in another zone than ZONE: zone by zone. */
-const FAR_CIDRS = ['10.0.250.0/24', '10.0.251.0/24'];
+const FAR_CIDRS = ['10.0.250.0/24', '10.0.251.0/24', '10.0.252.0/24'];
 const VPC_ID = 'vpc-system00';
 
 /** Brings up the cloud with an instance for each node. The caller closes it. */

@@ -14,15 +14,33 @@ test(
 test(
   'findWallClock: a clock, called, passed on, taken apart',
   finds,
-  'clock.nowMs()\n{ a: deps.clock.nowMs }\nconst { nowMs } = clock;\nthis.#clock.nowMs()',
+  'clock.nowMs()\nf({ a: deps.clock.nowMs })\nconst { nowMs } = clock;\nclass A { #clock = 1; b() { this.#clock.nowMs(); } }',
   [1, 2, 3, 4],
 );
 test('findWallClock: times of others', finds, 'cert.validToDate.getTime()\nids.now()', [1, 2]);
 test('findWallClock: a value beside a name', finds, 'call({ deadline: Date.now() + 5 })', [1]);
 test(
+  'findWallClock: the origin of performance, times of files, Temporal, formats, a global',
+  finds,
+  'performance.timeOrigin\nstat.mtimeMs\nTemporal.Now.instant()\nconst { birthtime } = stat;\nglobalThis.Date.now()\nnew Intl.DateTimeFormat()',
+  [1, 2, 3, 4, 5, 6],
+);
+test(
+  'findWallClock: a clock by any name, in brackets, over several lines, by another name',
+  finds,
+  "source.nowMs\ndeps['nowMs']()\nconst {\n  nowMs,\n} = deps.time;\nconst { nowMs: read } = it;\nconst now = view.clock?.nowMs;",
+  [1, 2, 4, 6, 7],
+);
+test(
+  'findWallClock: after a text with slashes, in a template, in an expression with angle brackets',
+  finds,
+  "call('http://a', Date.now())\nconst a = `// $\u007bDate.now()} /*`;\nconst b = a < 1 /2/ Date.now(); // */\nconst r = /\\/*/.test(Date());",
+  [1, 2, 3, 4],
+);
+test(
   'findWallClock: not the other clocks, comments, types, fields',
   finds,
-  'clock.monotonicMs()\n// Date.now()\nat: Date;\nview.nowMs\nvalidateDate(a)\n/** new Date() */',
+  "clock.monotonicMs()\n// Date.now()\nlet at: Date;\nview.nowMs\nvalidateDate(a)\n/** new Date() */\nconst t = 'Date.now()';\ntype T = { at: Date; nowMs(): number };",
   [],
 );
 

@@ -3,6 +3,7 @@ import { createRotatingSource } from '../../cloud/tencent/credentials/rotating.t
 import { openSdkApi } from '../../cloud/tencent/sdk-api.ts';
 import { createTencentCloud } from '../../cloud/tencent/tencent-cloud.ts';
 import { systemClock } from '../../runtime/clock.ts';
+import { deleteNetnsNames } from '../support/run-names.ts';
 import { seededRandom } from '../support/seeded-random.ts';
 import { CloudHost } from './api/host.ts';
 import { CloudServer } from './api/http-server.ts';
@@ -73,12 +74,92 @@ test('the cloud API moves the packets: what it attached and assigned is routed, 
   t.false((await vpc.node('node-a').netns.ipJson('link')).some((link) => link['address'] === eni.mac));
 });
 
+test('the cloud goes on while a node has no power, and when its instance is then terminated', async (t) => {
+  const nodes = { subnetId: 'subnet-nodes000', zone: SUBNET.zone, cidr: '10.77.0.0/24' };
+  const subnets = [nodes, SUBNET].map(({ subnetId, cidr }) => ({ id: subnetId, cidr }));
+  const vpc = await createTestVpc({
+    vpcCidrs: ['10.77.0.0/16'],
+    subnets,
+    nodes: [{ name: 'node-a', primarySubnet: nodes.subnetId }],
+  });
+  t.teardown(() => vpc.close());
+  const fabric = createVpcFabric(vpc, () => 'node-a');
+  const host = new CloudHost({ vpcId: 'vpc-packets0', subnets: [nodes, SUBNET] }, systemClock, { fabric });
+  const { mac, primaryIp } = vpc.node('node-a').primary;
+  const { state } = host.model;
+  state.addInstance({
+    ...{ instanceId: 'ins-node-a', cores: 2, subnetId: nodes.subnetId },
+    primary: { mac, ip: primaryIp },
+  });
+  const attach = async (name: string, deviceIndex: number) => {
+    const subnet = state.subnet(SUBNET.subnetId);
+    const order = { name, description: '', groups: [], tags: {}, isPrimary: false };
+    const eni = state.makeEni({ ...order, subnet, ip: subnet.pool.take() });
+    eni.state = 'AVAILABLE';
+    state.bind(eni, 'ins-node-a', deviceIndex);
+    const { eniId } = eni;
+    const [primary] = [...eni.ips.keys()];
+    state.events.push({
+      ...{ kind: 'attach', eniId, instanceId: 'ins-node-a', subnetId: SUBNET.subnetId },
+      ...{ mac: eni.mac, primaryIp: primary ?? '' },
+    });
+    await host.catchUp();
+    return eniId;
+  };
+  const before = await attach('before', 1);
+  state.events.push({ kind: 'assign', eniId: before, ip: '10.77.1.100' });
+  await host.catchUp();
+  await deleteNetnsNames([vpc.node('node-a').netns.name]);
+  const after = await attach('after', 2);
+  state.events.push({ kind: 'unassign', eniId: before, ip: '10.77.1.100' });
+  state.events.push({ kind: 'assign', eniId: before, ip: '10.77.1.101' });
+  state.events.push({ kind: 'assign', eniId: after, ip: '10.77.1.102' });
+  await host.catchUp();
+  t.deepEqual(vpc.enisOf('node-a'), [before, after]);
+  state.removeInstance('ins-node-a');
+  await host.catchUp();
+  t.deepEqual(vpc.enisOf('node-a'), []);
+  t.is(host.brokenBy, undefined);
+});
+
+test('CloudHost: packets take a route when its creation has been answered, also of two at once', async (t) => {
+  const routes = new Map<string, readonly string[]>();
+  const nothing = async (): Promise<void> => undefined;
+  const rest = {
+    attach: nothing,
+    detach: nothing,
+    assign: nothing,
+    unassign: nothing,
+    bindEip: nothing,
+    unbindEip: nothing,
+  };
+  const setGlobalRoutes = async (cidr: string, ips: readonly string[]): Promise<void> => void routes.set(cidr, ips);
+  const spec = { vpcId: 'vpc-packets0', subnets: [SUBNET] };
+  const host = new CloudHost(spec, systemClock, { fabric: { ...rest, setGlobalRoutes } });
+  const create = (cidr: string, gatewayId: string) =>
+    host.serve('vpc', 'CreateGlobalRoutes', {
+      VpcId: spec.vpcId,
+      GlobalRoutes: [{ GatewayType: 'NORMAL_CVM', GatewayId: gatewayId, DestinationCidrBlock: cidr }],
+    });
+  const answers = await Promise.all([create('192.168.0.0/26', '10.77.1.4'), create('192.168.0.64/26', '10.77.1.5')]);
+  t.deepEqual(
+    answers.map(({ kind }) => kind),
+    ['answer', 'answer'],
+    JSON.stringify(answers),
+  );
+  t.deepEqual([...routes].toSorted(), [
+    ['192.168.0.0/26', ['10.77.1.4']],
+    ['192.168.0.64/26', ['10.77.1.5']],
+  ]);
+});
+
 test('CloudHost: serves nothing more once its packets cannot follow, and says why', async (t) => {
   const broken = async (): Promise<void> => {
     throw new Error('ip did not end in time');
   };
+  const all = { attach: broken, detach: broken, assign: broken, unassign: broken, bindEip: broken, unbindEip: broken };
   const host = new CloudHost({ vpcId: 'vpc-packets0', subnets: [SUBNET] }, systemClock, {
-    fabric: { attach: broken, detach: broken, assign: broken, unassign: broken, bindEip: broken, unbindEip: broken },
+    fabric: { ...all, setGlobalRoutes: broken },
   });
   await host.catchUp();
   t.is(host.brokenBy, undefined);

@@ -23,6 +23,39 @@ export type DroppedPackets = {
   readonly packets: number;
 };
 
+/** Packets that came to the router a second time without being translated meanwhile, since the VPC came up. */
+export type RepeatedPackets = {
+  /** ENI id by which they came in again. */
+  readonly via: string;
+  readonly src: string;
+  readonly dst: string;
+  readonly protocol: string;
+  readonly packets: number;
+};
+
+/** Reads which packets passed more than once: no packet of a network that is wired well does. */
+export async function readRepeated(
+  router: NetnsView,
+  nameOf: (port: string) => string,
+): Promise<readonly RepeatedPackets[]> {
+  const entries = [...(await readSet(router, 'repeated_v4')), ...(await readSet(router, 'repeated_v6'))];
+  return entries.map(({ key: [iif = '', src = '', dst = '', protocol = ''], packets }) => {
+    return { via: nameOf(iif), src, dst, protocol, packets };
+  });
+}
+
+const SHOWN_WAYS = 5;
+
+/** Describes repeated packets in one line, the first ways of many. */
+export function describeRepeated(repeated: readonly RepeatedPackets[]): string {
+  const ways = repeated.map(({ via, src, dst, protocol, packets }) => {
+    return `${src} > ${dst} ${protocol} came in by ${via} again, ${packets} times`;
+  });
+  const more = ways.length > SHOWN_WAYS ? `, and ${ways.length - SHOWN_WAYS} others` : '';
+  return `${ways.slice(0, SHOWN_WAYS).join('; ')}${more}`;
+}
+
+/** Sets that a reset empties. That of repeated packets stays: no reset may hide a loop. */
 const SETS = ['passed_v4', 'passed_v6', 'dropped_v4', 'dropped_v6', 'dropped_mac'] as const;
 
 /** Reads which packets went which way; `nameOf` turns a port into the ENI's id. */
@@ -61,7 +94,9 @@ export async function resetPacketLog(router: NetnsView): Promise<void> {
 
 type Entry = { readonly key: readonly string[]; readonly packets: number };
 
-async function readSet(router: NetnsView, name: (typeof SETS)[number]): Promise<readonly Entry[]> {
+type SetName = (typeof SETS)[number] | 'repeated_v4' | 'repeated_v6';
+
+async function readSet(router: NetnsView, name: SetName): Promise<readonly Entry[]> {
   const objects = (await router.nftJson('set', 'inet', 'vpc', name)) ?? [];
   const set = objects.map((object) => object['set']).find(isObject);
   const elements: unknown = set?.['elem'];

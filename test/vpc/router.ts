@@ -6,10 +6,20 @@ import { hostPrefix } from './subnet.ts';
 const LINK_LOCAL_GATEWAY = 'fe80::1';
 
 /**
+ * TTL of every packet that has passed the router. Hosts send with 64, so one that arrives with less than this, and not
+ * much less, has passed before. A reply begins with 64 again.
+ */
+const PASSED_TTL = 40;
+/** Lowest TTL that still counts as of a packet that has passed: tools that send with a TTL of a few hops stay below. */
+const LEAST_PASSED_TTL = 20;
+
+/**
  * The router's packet filter. It drops, and counts by port, what a cloud's switch drops: a source MAC that is not the
  * port's NIC, and a source address that is not routed to the port. (IPv4 has strict rp_filter as well; IPv6 has none.)
  * What passes is counted per way through the router: that is the packet log. (For IPv6 by interface index: two names
- * and two addresses are more than nftables' registers hold.)
+ * and two addresses are more than nftables' registers hold.) A packet that passes a second time, unchanged but for its
+ * TTL, is counted too: its addresses and ports (of ICMP: type and checksum) are those of a packet that passed for the
+ * first time a moment ago. One whose addresses a node has translated meanwhile is another packet.
  */
 export const ROUTER_RULESET = `
 table inet vpc {
@@ -40,14 +50,40 @@ table inet vpc {
     size 65535
     counter
   }
+  set fresh_v4 { type ipv4_addr . ipv4_addr . inet_proto . inet_service . inet_service
+    flags dynamic,timeout
+    timeout 5s
+    size 65535
+  }
+  set fresh_v6 { type ipv6_addr . ipv6_addr . inet_proto . inet_service . inet_service
+    flags dynamic,timeout
+    timeout 5s
+    size 65535
+  }
+  set repeated_v4 { type ifname . ipv4_addr . ipv4_addr . inet_proto
+    flags dynamic
+    size 65535
+    counter
+  }
+  set repeated_v6 { type ifname . ipv6_addr . ipv6_addr . inet_proto
+    flags dynamic
+    size 65535
+    counter
+  }
   chain prerouting { type filter hook prerouting priority raw; policy accept;
     iifname "p*" iifname . ether saddr != @ports add @dropped_mac { iifname . ether saddr } drop
     meta nfproto ipv4 fib saddr . iif oif missing add @dropped_v4 { iifname . ip saddr . ip daddr } drop
     ip6 saddr != { ::, fe80::/10 } fib saddr . iif oif missing add @dropped_v6 { iifname . ip6 saddr . ip6 daddr } drop
+    ip ttl ${LEAST_PASSED_TTL}-${PASSED_TTL} ${tupleOf('ip')} @fresh_v4 add @repeated_v4 { iifname . ip saddr . ip daddr . meta l4proto }
+    ip6 hoplimit ${LEAST_PASSED_TTL}-${PASSED_TTL} ${tupleOf('ip6')} @fresh_v6 add @repeated_v6 { iifname . ip6 saddr . ip6 daddr . meta l4proto }
   }
   chain forward { type filter hook forward priority filter; policy accept;
     meta nfproto ipv4 add @passed_v4 { iifname . oifname . ip saddr . ip daddr . meta l4proto }
     meta nfproto ipv6 add @passed_v6 { iif . oif . ip6 saddr . ip6 daddr . meta l4proto }
+    ip ttl > ${PASSED_TTL} update @fresh_v4 { ${tupleOf('ip')} }
+    ip6 hoplimit > ${PASSED_TTL} update @fresh_v6 { ${tupleOf('ip6')} }
+    ip ttl > ${PASSED_TTL} ip ttl set ${PASSED_TTL}
+    ip6 hoplimit > ${PASSED_TTL} ip6 hoplimit set ${PASSED_TTL}
   }
 }
 table arp vpc {
@@ -62,6 +98,11 @@ table arp vpc {
   }
 }
 `;
+
+/** nft expression of what two packets of one flow have in common; of ICMP, of what tells two packets apart. */
+function tupleOf(layer: 'ip' | 'ip6'): string {
+  return `${layer} saddr . ${layer} daddr . meta l4proto . th sport . th dport`;
+}
 
 /** Sysctls of the router; the strict ones are inherited by every port made later. */
 export const ROUTER_SYSCTLS = {

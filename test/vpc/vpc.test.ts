@@ -145,10 +145,13 @@ test('unassignIp: the address is led nowhere and is not handed out again at once
 
 test('replug: the same NIC comes back and leads its addresses when its link died', withVpc, async (t, vpc) => {
   const pod = await podOn(vpc, 'n1', 'subnet-b');
+  t.deepEqual(await vpc.deadEnis('n1'), []);
   await pod.node.netns.ip('link', 'delete', pod.eni.ifname);
+  t.deepEqual(await vpc.deadEnis('n1'), [pod.eni.eniId]);
   t.false(await pod.netns.ping(vpc.outside.ip, REFUSED));
   const again = await vpc.replug(pod.eni.eniId);
   t.is(again.mac, pod.eni.mac);
+  t.deepEqual(await vpc.deadEnis('n1'), []);
   await setUpEniByHand(pod.node, again);
   t.true(await pod.netns.ping(vpc.outside.ip));
 });

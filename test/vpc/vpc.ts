@@ -2,11 +2,21 @@ import { writeFileAtomically } from '../../runtime/atomic-file.ts';
 import { NetnsView } from '../support/netns.ts';
 import { run } from '../support/run.ts';
 import { cleanupStale, deleteNetnsNames, listNetnsNames, type RunPrefix, reservePrefix } from '../support/run-names.ts';
+import { type GlobalRoute, GlobalRoutes } from './global-routes.ts';
 import type { AssignedIp, AttachedEni, EniClaim, Nic } from './nic.ts';
 import { describeNic, NicBook } from './nic-book.ts';
 import { NODE_SYSCTLS, primaryLines } from './node.ts';
 import { createOutsideHost, type OutsideHost, outsideRouterLines } from './outside.ts';
-import { type DroppedPackets, type PassedPackets, readDropped, readPassed, resetPacketLog } from './packet-log.ts';
+import {
+  type DroppedPackets,
+  describeRepeated,
+  type PassedPackets,
+  type RepeatedPackets,
+  readDropped,
+  readPassed,
+  readRepeated,
+  resetPacketLog,
+} from './packet-log.ts';
 import {
   addIpLines,
   plugLines,
@@ -85,6 +95,8 @@ export class TestVpc {
   #mtu: number;
   #nodeSpecs: readonly NodeSpec[];
   #book: NicBook;
+  #globalRoutes: GlobalRoutes;
+  #mayRepeat = false;
   #supplyEpoch = 0;
 
   constructor(spec: TestVpcSpec, reserved: RunPrefix) {
@@ -95,6 +107,7 @@ export class TestVpc {
     this.outside = createOutsideHost(`${this.prefix}outside`);
     this.#mtu = spec.mtu ?? 1500;
     this.#book = new NicBook(spec.subnets);
+    this.#globalRoutes = new GlobalRoutes(this.router, (ip) => this.#book.ownerOf(ip));
     this.#nodeSpecs = spec.nodes;
   }
 
@@ -137,12 +150,16 @@ export class TestVpc {
     return this.#nodeSpecs.map((spec) => spec.name);
   }
 
-  /** Plugs a new ENI into a node: it appears as the next free ethN, down, without an address. */
+  /**
+   * Plugs a new ENI into a node: it appears as the next free ethN, down, without an address. On a node without power it
+   * has no link until `replug`.
+   */
   async attachEni(nodeName: string, options: AttachOptions): Promise<AttachedEni> {
     const nic = this.#order(options, nodeName, false);
     try {
       await this.#plug(nic);
     } catch (error) {
+      if (!(await this.#isPowered(nodeName))) return describeNic(nic, '');
       this.#book.remove(nic);
       throw error;
     }
@@ -169,10 +186,17 @@ export class TestVpc {
     return describeNic(nic, await this.#ifnameOf(nic));
   }
 
+  /** ENIs of a node whose link has died, with the namespace that it was in; `replug` brings one back. */
+  async deadEnis(nodeName: string): Promise<readonly string[]> {
+    const ports = new Set((await this.router.ipJson('link')).map((link) => link['ifname']));
+    const nics = this.#book.enisOf(nodeName).filter(({ port }) => !ports.has(port));
+    return nics.map(({ eniId }) => eniId);
+  }
+
   /** Assigns one secondary address to an ENI and returns it. `wanted` picks a particular one. */
   async assignIp(eniId: string, family: Family = 4, wanted?: string): Promise<string> {
     const ip = this.#book.assign(this.#book.get(eniId), family, wanted);
-    await this.router.ipBatch(addIpLines(this.#book.get(eniId), ip));
+    await this.#route(this.#book.get(eniId), addIpLines(this.#book.get(eniId), ip));
     return ip;
   }
 
@@ -195,6 +219,21 @@ export class TestVpc {
     return { ip, ipv6 };
   }
 
+  /** Leads a network to a node by a route of the whole VPC, from now on by no other. Idempotent. */
+  addGlobalRoute({ cidr, nodeIp }: GlobalRoute): Promise<void> {
+    return this.setGlobalRoutes(cidr, [nodeIp]);
+  }
+
+  /** Ends the route to a network; one that is not there is no error. */
+  removeGlobalRoute(cidr: string): Promise<void> {
+    return this.setGlobalRoutes(cidr, []);
+  }
+
+  /** Leads a network to the nodes with these addresses and to no others, in one step. Several share the packets. */
+  setGlobalRoutes(cidr: string, nodeIps: readonly string[]): Promise<void> {
+    return this.#globalRoutes.set(cidr, nodeIps);
+  }
+
   /** Marks a whole ENI as that of the Pods of one name; undefined takes the mark off. */
   markEni(eniId: string, claim: EniClaim | undefined): void {
     const nic = this.#book.get(eniId);
@@ -211,7 +250,7 @@ export class TestVpc {
   async unassignIp(eniId: string, ip: string): Promise<void> {
     const nic = this.#book.get(eniId);
     this.#book.unassign(nic, ip);
-    await this.router.ipBatch(removeIpLines(nic, ip));
+    await this.#route(nic, removeIpLines(nic, ip));
   }
 
   /** Addresses assigned to an ENI, primary ones not counted. */
@@ -266,10 +305,26 @@ export class TestVpc {
     return resetPacketLog(this.router);
   }
 
-  /** Removes every namespace of this VPC, those made under its prefix by others included. Idempotent. */
+  /** Packets that passed the router more than once since it came up, whatever was reset. Call before `close`. */
+  repeatedPackets(): Promise<readonly RepeatedPackets[]> {
+    return readRepeated(this.router, (port) => this.#book.nameOfPort(port));
+  }
+
+  /** `close` accepts packets that passed more than once: a test has broken the network on purpose. */
+  allowRepeatedPackets(): void {
+    this.#mayRepeat = true;
+  }
+
+  /**
+   * Removes every namespace of this VPC, those made under its prefix by others included. Idempotent.
+   * @throws Error after that, when a packet passed the router twice: some node sent back what it was given
+   */
   async close(): Promise<void> {
-    await deleteNetnsNames((await listNetnsNames()).filter((name) => name.startsWith(this.prefix)));
+    const names = (await listNetnsNames()).filter((name) => name.startsWith(this.prefix));
+    const repeated = names.includes(this.router.name) && !this.#mayRepeat ? await this.repeatedPackets() : [];
+    await deleteNetnsNames(names);
     this.#reserved.release();
+    if (repeated.length > 0) throw new Error(`packets passed the router more than once: ${describeRepeated(repeated)}`);
   }
 
   async #plug(nic: Nic): Promise<void> {
@@ -277,7 +332,20 @@ export class TestVpc {
       ipBatch(plugLines(nic, this.router, this.#netnsOf(nic.node), this.#portSerial(nic))),
       this.router.nft(portElements(nic, 'add')),
     ]);
-    await this.router.ipBatch(portLines(nic));
+    await this.router.ipBatch([...portLines(nic), ...this.#globalRoutes.linesOf(nic)]);
+  }
+
+  /** Changes routes to an ENI. One whose link died with the power of its node has none: `replug` makes them all. */
+  async #route(nic: Nic, lines: readonly string[]): Promise<void> {
+    try {
+      await this.router.ipBatch(lines);
+    } catch (error) {
+      if (await this.#isPowered(nic.node)) throw error;
+    }
+  }
+
+  async #isPowered(node: string): Promise<boolean> {
+    return (await listNetnsNames()).includes(this.#netnsOf(node).name);
   }
 
   async #unplug(nic: Nic): Promise<void> {

@@ -66,7 +66,7 @@ const REQUESTS: readonly (readonly [string, Pod, AdmissionContext, unknown])[] =
   ['a Pod with a JSON network', podOf({ [NAME.networks]: '[{"name":"tke-route-eni"}]' }), HYBRID, BOTH(ENI_IP)],
   ['a Pod of the bridge', podOf({ [NAME.networks]: 'tke-bridge' }), SCENE, undefined],
   ["a Pod of somebody else's network", podOf({ [NAME.networks]: 'flannel' }), SCENE, undefined],
-  ['a Pod that asks for both', podOf({ [NAME.networks]: 'tke-route-eni,tke-direct-eni' }), SCENE, BOTH(DIRECT_ENI)],
+  ['a Pod that asks for both', podOf({ [NAME.networks]: 'tke-route-eni,tke-direct-eni' }), SCENE, undefined],
   ['a Pod of the host network', podOf({ [NAME.networks]: 'tke-route-eni' }, { hostNetwork: true }), SCENE, undefined],
   ["a static Pod's mirror", podOf({ 'kubernetes.io/config.mirror': 'a1b2' }), SCENE, undefined],
   ['a Pod that asks for an EIP', podOf({ [NAME.eipAttributes]: '' }), SCENE, BOTH(ENI_IP, EIP)],
@@ -124,6 +124,8 @@ test('decideAdmission: leaves a Pod alone that requests another network than it 
 const SLIPS: readonly (readonly [string, string])[] = [
   [NAME.networks, '[{'],
   [NAME.networks, ','],
+  [NAME.networks, 'tke-route-enni'],
+  [NAME.networks, 'tke-route-eni,tke-direct-eni'],
   [NAME.deletePolicy, 'never'],
   [NAME.claimExpiredDuration, '10s'],
   [NAME.nominatedVpcIp, '10.0.0.300'],

@@ -48,7 +48,12 @@ function presets(): WebhookConfig {
 type Got = { readonly status: number; readonly text: string };
 
 /** How a request differs from a good one. */
-type PostOptions = { readonly path?: string; readonly method?: string; readonly type?: string };
+type PostOptions = {
+  readonly path?: string;
+  readonly method?: string;
+  readonly type?: string;
+  readonly signal?: AbortSignal;
+};
 
 /** Posts a body as the API server does, checking the certificate. */
 export function post(
@@ -56,11 +61,11 @@ export function post(
   body: string,
   options: PostOptions = {},
 ): Promise<Got> {
-  const { path = '/add-pod-eni-ip-limit', method = 'POST', type = 'application/json' } = options;
+  const { path = '/add-pod-eni-ip-limit', method = 'POST', type = 'application/json', signal } = options;
   return new Promise((resolve, reject) => {
     const headers = { 'content-type': type };
     const sent = request(
-      { host: '127.0.0.1', port, ca: pair.cert, path, method, headers, agent: false },
+      { host: '127.0.0.1', port, ca: pair.cert, path, method, headers, agent: false, ...(signal && { signal }) },
       (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));

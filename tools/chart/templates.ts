@@ -21,12 +21,18 @@ const LEAST_PRIVILEGE = 'conf/kubernetes/components/agent-least-privilege/daemon
 const PART = /^( *)PART\n/m;
 
 /** Components by their values, and how their images are called. */
-const IMAGE_OF = { agent: 'agent', ipamd: 'ipamd', scheduler: 'ip-scheduler', webhook: 'ip-webhook' } as const;
+const IMAGE_OF = {
+  agent: 'tke-eni-agent',
+  ipamd: 'tke-eni-ipamd',
+  scheduler: 'tke-eni-ip-scheduler',
+  webhook: 'tke-eni-ip-webhook',
+  cloudControllerManager: 'tke-cloud-controller-manager',
+} as const;
 type Component = keyof typeof IMAGE_OF;
 
 /** What every workload gets from values. */
 function workload(component: Component, settings: string, resources: string): readonly Change[] {
-  const name = `tke-eni-${IMAGE_OF[component]}`;
+  const name = IMAGE_OF[component];
   return [
     [
       `    metadata:\n      labels:\n        k8s-app: ${name}`,
@@ -41,6 +47,12 @@ function workload(component: Component, settings: string, resources: string): re
     [resources, `            {{- toYaml .Values.${component}.resources | nindent 12 }}\n`],
   ];
 }
+
+/** The text of the settings of a component, whose checksum rolls its Pods. */
+const SETTINGS_OF: Readonly<Record<'scheduler' | 'webhook', string>> = {
+  scheduler: 'include "tke-eni.settings" .Values.scheduler.settings',
+  webhook: 'include "tke-eni.webhook-settings" .',
+};
 
 type Resources = {
   readonly requests: { readonly cpu: string; readonly memory: string };
@@ -63,13 +75,16 @@ function optionalComponent(
       to: `${component}-deployment.yaml`,
       changes: [
         NAMESPACE,
-        [`secretName: tke-eni-${IMAGE_OF[component]}-tls`, `secretName: {{ .Values.${component}.tlsSecret }}`],
-        ...workload(component, `include "tke-eni.settings" .Values.${component}.settings`, quantities),
+        [`secretName: ${IMAGE_OF[component]}-tls`, `secretName: {{ .Values.${component}.tlsSecret }}`],
+        ...workload(component, SETTINGS_OF[component], quantities),
       ],
       when,
     },
   ];
 }
+
+const CCM = 'conf/kubernetes/cloud-controller-manager';
+const CCM_ENABLED = '.Values.cloudControllerManager.enabled';
 
 /** All templates that are made of manifests: the chart then cannot say something else than they do. */
 export const TEMPLATES: readonly Template[] = [
@@ -130,7 +145,7 @@ export const TEMPLATES: readonly Template[] = [
       ],
       ...workload(
         'agent',
-        'include "tke-eni.settings" .Values.agent.settings',
+        'include "tke-eni.agent-settings" .',
         '            requests:\n              cpu: 50m\n              memory: 128Mi\n            limits:\n              memory: 320Mi\n',
       ),
     ],
@@ -141,10 +156,19 @@ export const TEMPLATES: readonly Template[] = [
     changes: [NAMESPACE],
     when: 'include "tke-eni.is-on" (list . .Values.agent.ownNodeOnly)',
   },
-  ...optionalComponent('scheduler', ['rbac', 'service'], {
+  ...optionalComponent('scheduler', ['rbac', 'pod-disruption-budget'], {
     requests: { cpu: '100m', memory: '160Mi' },
     limits: { memory: '1Gi' },
   }),
+  {
+    from: 'conf/kubernetes/scheduler/service.yaml',
+    to: 'scheduler-service.yaml',
+    changes: [
+      NAMESPACE,
+      ['spec:\n', 'spec:\n  {{- with .Values.scheduler.clusterIP }}\n  clusterIP: {{ . | quote }}\n  {{- end }}\n'],
+    ],
+    when: '.Values.scheduler.enabled',
+  },
   ...optionalComponent('webhook', ['rbac', 'service', 'pod-disruption-budget'], {
     requests: { cpu: '20m', memory: '96Mi' },
     limits: { memory: '256Mi' },
@@ -161,11 +185,56 @@ export const TEMPLATES: readonly Template[] = [
         '    app.kubernetes.io/component: ip-webhook\n  {{- with .Values.webhook.annotations }}\n  annotations:\n    {{- toYaml . | nindent 4 }}\n  {{- end }}\n',
       ],
       [
-        '    clientConfig:\n',
-        '    clientConfig:\n      {{- with .Values.webhook.caBundle }}\n      caBundle: {{ . | b64enc }}\n      {{- end }}\n',
+        `      caBundle: "REPLACE: base64 of the authority of the webhook's certificate, docs/static-ip.md"\n`,
+        '      {{- with .Values.webhook.caBundle }}\n      caBundle: {{ . | b64enc }}\n      {{- end }}\n',
       ],
+      // What the comment says of overlays; the chart refuses values instead.
+      [
+        `Without the right \`caBundle\` every Pod is refused, so API
+# servers refuse this object until an overlay gives it one (docs/static-ip.md): the placeholder is no base64. With cert-manager the
+# overlay removes the placeholder (\`caBundle: null\`) and sets the annotation.\n`,
+        `Without the right \`caBundle\` every Pod is refused, so the
+# chart refuses values that have none and name nothing that sets it.\n`,
+      ],
+      ['apiVersion: admission', '{{- include "tke-eni.refuse-webhook-without-authority" . }}\napiVersion: admission'],
     ],
     when: '.Values.webhook.enabled',
+  },
+  {
+    from: `${CCM}/rbac.yaml`,
+    to: 'cloud-controller-manager-rbac.yaml',
+    changes: [
+      NAMESPACE,
+      // What the comment says of kubectl; the chart refuses by itself.
+      [
+        `apply this file
+# with --server-side, which refuses to change it; the chart refuses to be installed.\n`,
+        `the
+# chart refuses to be installed then.\n`,
+      ],
+      ['apiVersion: v1\n', '{{- include "tke-eni.refuse-second-controller-manager" . }}\napiVersion: v1\n'],
+    ],
+    when: CCM_ENABLED,
+  },
+  {
+    from: `${CCM}/pod-disruption-budget.yaml`,
+    to: 'cloud-controller-manager-pod-disruption-budget.yaml',
+    changes: [NAMESPACE],
+    when: CCM_ENABLED,
+  },
+  {
+    from: `${CCM}/deployment.yaml`,
+    to: 'cloud-controller-manager-deployment.yaml',
+    changes: [
+      NAMESPACE,
+      ['name: tke-eni-ipamd-credentials', 'name: {{ .Values.credentialsSecret }}'],
+      ...workload(
+        'cloudControllerManager',
+        'include "tke-eni.cloud-controller-manager-settings" .',
+        '            requests:\n              cpu: 50m\n              memory: 96Mi\n            limits:\n              memory: 512Mi\n',
+      ),
+    ],
+    when: CCM_ENABLED,
   },
   {
     from: 'conf/kubernetes/components/viewer/cluster-role.yaml',

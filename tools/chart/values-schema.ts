@@ -1,6 +1,9 @@
 import { AGENT_PROGRAM } from '../../agent/config/options.ts';
-import { IPAMD_PROGRAM } from '../../ipamd/config/options.ts';
+import { CCM_PROGRAM } from '../../cloud-controller-manager/config/options.ts';
+import { IPAMD_OPTIONS, IPAMD_PROGRAM } from '../../ipamd/config/options.ts';
+import { MAX_SUBNETS, SUBNET, VPC } from '../../ipamd/subnets/decide-subnet-config.ts';
 import type { Option, SettingsProgram } from '../../runtime/settings/option.ts';
+import type { ValueForm } from '../../runtime/settings/value-form.ts';
 import { SCHEDULER_PROGRAM } from '../../scheduler/config/options.ts';
 import { WEBHOOK_PROGRAM } from '../../webhook/options.ts';
 import { listValues } from './values.ts';
@@ -16,6 +19,7 @@ const TAKEN = {
     // It wants another address than that of the manifest.
     'allow-anonymous-loopback',
   ],
+  cloudControllerManager: ['leader-elect-resource-namespace', 'metrics-address', 'region', 'endpoint'],
   webhook: ['ipamd-namespace', 'listen-address', 'tls-cert-file', 'tls-private-key-file', 'metrics-address'],
 } as const;
 
@@ -30,11 +34,25 @@ const RESOURCES = {
 
 /** What each value may be; a value of values.yaml that is not here, or the reverse, is a fault of the chart. */
 const RULES: Readonly<Record<string, Schema>> = {
-  clusterId: { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$' },
-  region: { type: 'string', pattern: '^([a-z]{2,}(-[a-z0-9]+)+)?$' },
-  endpoint: { type: 'string', pattern: '^([a-z]+=)?[*A-Za-z0-9.-]*(:[0-9]{1,5})?$' },
-  subnets: { type: 'array', minItems: 1, uniqueItems: true, items: { type: 'string', pattern: '^subnet-[a-z0-9]+$' } },
-  vpcId: { type: 'string', pattern: '^(vpc-[a-z0-9]+)?$' },
+  clusterId: typeOf(IPAMD_OPTIONS.clusterId),
+  region: typeOf(IPAMD_OPTIONS.region),
+  // Empty: not given to ipamd.
+  endpoint: { anyOf: [{ const: '' }, typeOf(IPAMD_OPTIONS.endpoints)] },
+  subnets: {
+    type: 'array',
+    maxItems: MAX_SUBNETS,
+    uniqueItems: true,
+    items: { type: 'string', pattern: SUBNET.source },
+  },
+  vpcId: { anyOf: [{ const: '' }, { type: 'string', pattern: VPC.source }] },
+  'network.mode': { type: 'string', enum: ['vpc-cni', 'gr', 'hybrid'] },
+  'network.default': typeOf(AGENT_PROGRAM.options.defaultNetwork),
+  'network.clusterCidrs': typeOf(IPAMD_OPTIONS.clusterCidrs),
+  'network.serviceCidr': typeOf(IPAMD_OPTIONS.serviceCidr),
+  'network.maxPodsPerNode': typeOf(IPAMD_OPTIONS.maxPodsPerNode),
+  'network.nodeMaskSize': typeOf(IPAMD_OPTIONS.nodeCidrMaskSize),
+  'network.allocateNodeCidrs': { type: 'boolean' },
+  'network.routes': typeOf(IPAMD_OPTIONS.grRoutes),
   credentialsSecret: { type: 'string', pattern: NAME },
   'image.registry': { type: 'string', pattern: '^([A-Za-z0-9][A-Za-z0-9./:_-]*)?$' },
   'image.tag': { type: 'string', pattern: '^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?$' },
@@ -50,6 +68,7 @@ const RULES: Readonly<Record<string, Schema>> = {
   'ipamd.resources': RESOURCES,
   'scheduler.enabled': { type: 'boolean' },
   'scheduler.tlsSecret': { type: 'string', pattern: NAME },
+  'scheduler.clusterIP': { type: 'string', pattern: '^([0-9a-fA-F:.]{2,45})?$' },
   'scheduler.settings': settingsSchema(SCHEDULER_PROGRAM, TAKEN.scheduler),
   'scheduler.resources': RESOURCES,
   'webhook.enabled': { type: 'boolean' },
@@ -59,12 +78,24 @@ const RULES: Readonly<Record<string, Schema>> = {
   'webhook.failurePolicy': { type: 'string', enum: ['Fail', 'Ignore'] },
   'webhook.settings': settingsSchema(WEBHOOK_PROGRAM, TAKEN.webhook),
   'webhook.resources': RESOURCES,
+  'cloudControllerManager.enabled': { type: 'boolean' },
+  'cloudControllerManager.settings': settingsSchema(CCM_PROGRAM, TAKEN.cloudControllerManager),
+  'cloudControllerManager.resources': RESOURCES,
   viewer: { type: 'boolean' },
   'monitoring.enabled': { type: 'boolean' },
   'monitoring.labels': { type: 'object', additionalProperties: { type: 'string' } },
 };
 
 const REQUIRED = ['clusterId', 'subnets'];
+
+/** Only a cluster without ENIs has no subnets; other rules of several values are the template's (refuse-network), with a sentence for each. */
+const SUBNETS_BY_MODE: Schema = {
+  if: {
+    required: ['network'],
+    properties: { network: { type: 'object', required: ['mode'], properties: { mode: { const: 'gr' } } } },
+  },
+  else: { properties: { subnets: { type: 'array', minItems: 1 } } },
+};
 
 /**
  * Writes the schema of the chart's values: descriptions are the comments of values.yaml, settings the flags of the source.
@@ -95,6 +126,7 @@ export function renderValuesSchema(values: string): string {
     type: 'object',
     additionalProperties: false,
     required: REQUIRED,
+    ...SUBNETS_BY_MODE,
     // Helm adds `global` when the chart is a part of another.
     properties: { ...under(''), global: { type: 'object' } },
   };
@@ -118,10 +150,26 @@ function wordsType(words: readonly string[]): Schema {
   return switches.length === 0 ? { type: 'string', enum: words } : { enum: [...words, ...switches] };
 }
 
-/** Words and switches are known here; what else a text has to be is checked by the program, which names all faults at once. */
+/** Bounds of a setting; a rule of several settings together is for the program, which names all faults at once. */
 function typeOf({ value }: Option<unknown>): Schema {
-  if (value.isList === true) return { type: ['string', 'array'], items: { type: 'string' } };
-  if (value.metavar === '') return { type: 'boolean' };
-  if (/^[a-z-]+(\|[a-z-]+)+$/.test(value.metavar)) return wordsType(value.metavar.split('|'));
-  return value.metavar === 'NUMBER' ? { type: 'number', minimum: 0 } : { type: 'string' };
+  const { form } = value;
+  switch (form.kind) {
+    case 'switch':
+      return { type: 'boolean' };
+    case 'words':
+      return wordsType(form.words);
+    case 'number':
+      return numberType(form);
+    case 'text': {
+      const text = { pattern: `^(${form.body})$` };
+      return value.isList === true
+        ? { type: ['string', 'array'], ...text, items: { type: 'string', ...text } }
+        : { type: 'string', ...text };
+    }
+  }
+}
+
+function numberType({ min, max, other }: Extract<ValueForm, { readonly kind: 'number' }>): Schema {
+  const range = { type: 'integer', minimum: min, maximum: max };
+  return other === undefined ? range : { anyOf: [{ const: other }, range] };
 }

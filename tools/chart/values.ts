@@ -13,7 +13,7 @@ type ChartValue = {
 
 /** Maps whose keys are somebody else's: the values of the chart end there. */
 const LEAVES = [
-  ...['agent', 'ipamd', 'scheduler', 'webhook'].flatMap((component) => [
+  ...['agent', 'ipamd', 'scheduler', 'webhook', 'cloudControllerManager'].flatMap((component) => [
     `${component}.settings`,
     `${component}.resources`,
   ]),

@@ -39,6 +39,7 @@ export const NODE_ROWS: readonly PanelRow[] = [
         lines: [
           ['sum by (state) (tke_eni_pool_addresses{node=~"$node"})', '{{state}}'],
           ['sum(tke_eni_offered_addresses{node=~"$node"})', 'offered back'],
+          ['sum by (state) (tke_eni_pod_cidr_addresses{node=~"$node"})', 'podCIDR {{state}}'],
         ],
       },
       {

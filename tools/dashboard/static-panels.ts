@@ -49,7 +49,7 @@ export const STATIC_ROWS: readonly PanelRow[] = [
         kind: 'lines',
         unit: 'ops',
         width: 8,
-        help: 'STANDBY is the other replica; anything but ok, gone and STANDBY should be rare.',
+        help: 'STANDBY: no leader answered in time. Anything but ok and gone should be rare.',
         lines: [
           [
             'sum by (verb, outcome) (rate(tke_eni_ip_scheduler_requests_total[$__rate_interval]))',

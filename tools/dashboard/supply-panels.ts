@@ -30,6 +30,16 @@ export const SUPPLY_ROWS: readonly PanelRow[] = [
         ],
       },
       {
+        title: 'Blocks of podCIDRs, routes of the VPC',
+        kind: 'lines',
+        width: 8,
+        help: 'Few free blocks: add a network to --cluster-cidr. Routes other than right should not stay.',
+        lines: [
+          ['max by (state) (tke_eni_ipamd_pod_cidr_blocks)', 'block {{state}}'],
+          ['max by (state) (tke_eni_ipamd_cluster_routes)', 'route {{state}}'],
+        ],
+      },
+      {
         title: 'Time until a new node is ready',
         kind: 'lines',
         unit: 's',

@@ -6,7 +6,10 @@ import { findLibraries } from './libraries.ts';
 import { orderLayers } from './tree.ts';
 
 /** Is the name of an image. */
-export type ImageName = 'tke-eni-agent' | 'tke-eni-ipamd' | ServerName;
+export type ImageName = 'tke-eni-agent' | CloudClientName | ServerName;
+
+/** Programs that call the cloud, and need the authorities of its certificates. */
+type CloudClientName = 'tke-eni-ipamd' | 'tke-cloud-controller-manager';
 
 /** Programs that answer questions by HTTPS, and need nothing but their certificate. */
 type ServerName = 'tke-eni-ip-scheduler' | 'tke-eni-ip-webhook';
@@ -46,7 +49,8 @@ export function contentsOf(name: ImageName, { binDir, root = '/' }: Sources): Co
 
 function contentsFor(name: ImageName, binDir: string, root: string): Contents {
   if (name === 'tke-eni-agent') return agentContents(binDir, root);
-  return name === 'tke-eni-ipamd' ? ipamdContents(binDir, root) : serverContents(name, binDir, root);
+  if (name === 'tke-eni-ipamd' || name === 'tke-cloud-controller-manager') return clientContents(name, binDir, root);
+  return serverContents(name, binDir, root);
 }
 
 function agentContents(binDir: string, root: string): Contents {
@@ -106,11 +110,11 @@ function agentContents(binDir: string, root: string): Contents {
   };
 }
 
-function ipamdContents(binDir: string, root: string): Contents {
-  const program = join(binDir, 'tke-eni-ipamd');
+function clientContents(name: CloudClientName, binDir: string, root: string): Contents {
+  const program = join(binDir, name);
   return {
-    title: 'tke-eni-ipamd',
-    entrypoint: ['/usr/bin/tke-eni-ipamd'],
+    title: name,
+    entrypoint: [`/usr/bin/${name}`],
     // Node carries Mozilla's list and asks no file on its own; so a file mounted here is heard too.
     env: [PATH, `NODE_EXTRA_CA_CERTS=/${CERTIFICATES}`],
     user: NONROOT,
@@ -120,7 +124,7 @@ function ipamdContents(binDir: string, root: string): Contents {
         name: 'certificates',
         entries: [{ kind: 'copy', path: CERTIFICATES, source: realPath(join(root, CERTIFICATES)) }],
       },
-      { name: 'program', entries: [executable('usr/bin/tke-eni-ipamd', program)] },
+      { name: 'program', entries: [executable(`usr/bin/${name}`, program)] },
     ],
   };
 }

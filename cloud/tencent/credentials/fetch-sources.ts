@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { decodeOrThrow, integer, oneOf, optional, record, required, text } from '../../../runtime/decode.ts';
+import { readRegularText } from '../../../runtime/read-regular-file.ts';
 import type { TencentApi } from '../requests.ts';
 import type { FetchCredential, FetchedCredential } from './credential.ts';
 
@@ -27,6 +27,9 @@ export function fromEnvironment(env: Readonly<Record<string, string | undefined>
   };
 }
 
+/** Largest file with a key or a token that is read, bytes. */
+const MAX_FILE_BYTES = 64 * 1024;
+
 const FILE = record(
   { secretId: required(NON_EMPTY), secretKey: required(NON_EMPTY), token: optional(NON_EMPTY) },
   'reject',
@@ -37,8 +40,8 @@ const FILE = record(
  * `secret_id = …` lines.
  */
 export function fromFile(path: string): FetchCredential {
-  return async (signal) => {
-    const content = await readFile(path, { encoding: 'utf8', signal });
+  return async () => {
+    const content = readRegularText(path, MAX_FILE_BYTES);
     const value = content.trimStart().startsWith('{') ? parseJson(content, path) : parseLines(content);
     return { credential: decodeOrThrow(FILE, value, path) };
   };
@@ -117,7 +120,7 @@ export type WebIdentity = AssumedRole & { readonly providerId: string; readonly 
  */
 export function fromWebIdentity(api: TencentApi, identity: WebIdentity): FetchCredential {
   return async (signal) => {
-    const webIdentityToken = (await readFile(identity.tokenFile, { encoding: 'utf8', signal })).trim();
+    const webIdentityToken = readRegularText(identity.tokenFile, MAX_FILE_BYTES).trim();
     const request = {
       ...stsRequest(identity),
       ProviderId: identity.providerId,

@@ -1,7 +1,6 @@
-import { isIPv6, SocketAddress } from 'node:net';
 import { boolean, integer, list, optional, record, required } from '../../../runtime/decode.ts';
 import type { Eni, EniIp, EniState } from '../../cloud.ts';
-import { COUNT, decodeAnswer, NAME, TAGS, TEXT, tagsOf, timeOf, withEmptyList } from './fields.ts';
+import { COUNT, canonicalIpv6, decodeAnswer, NAME, TAGS, TEXT, tagsOf, timeOf, withEmptyList } from './fields.ts';
 
 const IP = record(
   {
@@ -163,11 +162,4 @@ function ipStateOf(state: string | undefined): EniIp['state'] {
 
 function ipv6Of(wire: WireIpv6): EniIp {
   return { ip: canonicalIpv6(wire.Address), isPrimary: wire.Primary ?? false, state: ipStateOf(wire.State) };
-}
-
-/**
- * Converts an IPv6 address to its shortest form. The cloud uses several forms; here equal addresses are equal texts.
- */
-function canonicalIpv6(ip: string): string {
-  return isIPv6(ip) ? new SocketAddress({ address: ip, family: 'ipv6' }).address : ip;
 }

@@ -1,3 +1,4 @@
+import { isIPv6, SocketAddress } from 'node:net';
 import {
   type Decoder,
   decodeOrThrow,
@@ -62,4 +63,11 @@ export function timeOf(written: string | undefined): number {
   const zone = /[Zz]$|[+-]\d\d:?\d\d$/.test(written) ? '' : CHINA;
   const ms = Date.parse(`${written.replace(' ', 'T')}${zone}`);
   return Number.isNaN(ms) ? 0 : ms;
+}
+
+/**
+ * Converts an IPv6 address to its shortest form. The cloud uses several forms; here equal addresses are equal texts.
+ */
+export function canonicalIpv6(ip: string): string {
+  return isIPv6(ip) ? new SocketAddress({ address: ip, family: 'ipv6' }).address : ip;
 }

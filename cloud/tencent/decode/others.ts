@@ -1,45 +1,6 @@
-import { integer, list, oneOf, optional, record, required } from '../../../runtime/decode.ts';
-import type { Eip, Instance, IpUser, Subnet } from '../../cloud.ts';
+import { list, oneOf, optional, record, required } from '../../../runtime/decode.ts';
+import type { Eip, IpUser, Subnet } from '../../cloud.ts';
 import { COUNT, decodeAnswer, NAME, TAGS, TEXT, tagsOf, withEmptyList } from './fields.ts';
-
-const INSTANCES = record(
-  {
-    TotalCount: required(COUNT),
-    InstanceSet: required(
-      list(
-        record(
-          {
-            InstanceId: required(NAME),
-            InstanceType: optional(TEXT),
-            InstanceState: optional(TEXT),
-            CPU: optional(integer(0, 100_000)),
-            Placement: optional(record({ Zone: optional(TEXT) }, 'ignore')),
-            VirtualPrivateCloud: optional(record({ VpcId: optional(TEXT), SubnetId: optional(TEXT) }, 'ignore')),
-            PrivateIpAddresses: optional(list(NAME)),
-            SecurityGroupIds: optional(list(NAME)),
-          },
-          'ignore',
-        ),
-      ),
-    ),
-  },
-  'ignore',
-);
-
-/** Decodes the answer of DescribeInstances. @throws CloudError BAD_ANSWER */
-export function decodeInstances(value: unknown): readonly Instance[] {
-  return decodeAnswer(INSTANCES, withEmptyList(value, 'InstanceSet'), 'DescribeInstances').InstanceSet.map((wire) => ({
-    instanceId: wire.InstanceId,
-    instanceType: wire.InstanceType ?? '',
-    cores: wire.CPU ?? 0,
-    zone: wire.Placement?.Zone ?? '',
-    vpcId: wire.VirtualPrivateCloud?.VpcId ?? '',
-    subnetId: wire.VirtualPrivateCloud?.SubnetId ?? '',
-    state: wire.InstanceState ?? '',
-    privateIps: wire.PrivateIpAddresses ?? [],
-    securityGroupIds: wire.SecurityGroupIds ?? [],
-  }));
-}
 
 const SUBNETS = record(
   {

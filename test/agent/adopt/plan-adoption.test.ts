@@ -17,6 +17,7 @@ const KERNEL: KernelEvidence = {
   veths: [VETH],
   enis: [{ table: 4007, slot: 3, mac: MAC, primary: [{ ip: '10.0.0.2', gateway: '10.0.0.1' }] }],
   ipams: [],
+  blocks: [],
   ruleMode: 'compact',
 };
 
@@ -105,4 +106,21 @@ test('planAdoption: gives tke-eni-ipamc addresses to the sandbox that the runtim
       ['unknown-10.0.0.6', 'ipam', '10.0.0.6'],
     ],
   );
+});
+
+test('planAdoption: a link in no group of an ENI is of a GlobalRoute Pod, if its address lies in a block', (t) => {
+  const port = { ...VETH, containerId: 'c2', name: 'enic2', ifindex: 21, ips: [], table: 0, isPort: true as const };
+  const routed = { ...VETH, containerId: 'c3', name: 'enic3', ifindex: 22, ips: ['172.20.0.3'], table: 0 };
+  const stranger = { ...VETH, containerId: 'c4', name: 'enic4', ifindex: 23, ips: ['10.0.0.9'], table: 0 };
+  const peers = new Map([['c2/eth0', { netns: '/run/netns/y', podMac: '02:00:00:00:00:22', ips: ['172.20.0.2'] }]]);
+  const kernel = { ...KERNEL, enis: [], veths: [port, routed, stranger], blocks: ['172.20.0.0/26'] };
+  const { leases } = adoption(kernel, { peers, supply: undefined });
+  t.is(leases.length, 2);
+  t.like(leases[0], {
+    ...{ containerId: 'c2', plugin: 'bridge', eniId: 'pod-cidr:172.20.0.0/26', netns: '/run/netns/y' },
+    ...{ block: { cidr: '172.20.0.0/26', wiring: 'bridge' }, addresses: [{ ip: '172.20.0.2', family: 4 }] },
+  });
+  t.like(leases[1], { containerId: 'c3', block: { cidr: '172.20.0.0/26', wiring: 'routed' } });
+  const known = adoption({ ...kernel, blocks: [] }, { peers, podCidrs: ['172.20.0.0/26'] });
+  t.is(known.leases.length, 2, 'the rules were flushed, and the block is configured');
 });

@@ -149,7 +149,7 @@ function startLife(clock: VirtualClock, api: InProcessApi, path: string): AgentL
   });
   const down = new AbortController();
   const noLinks = { links: [], addresses: [], mainRoutes: [] };
-  const refuse = (supply: Supply) => refuseSupply(supply, noLinks, undefined);
+  const refuse = (supply: Supply) => refuseSupply(supply, noLinks);
   const base = { state, journal, metrics, operationLog, log: silentLogger };
   const deps = { ...base, refuse, nodeName: NAME, supplyChanged: () => {} };
   cluster.supply.subscribe((event) => acceptSupply({ ...deps, events, life: cluster.life }, event));

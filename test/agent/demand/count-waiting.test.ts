@@ -32,6 +32,18 @@ test(
   [],
   2,
 );
+test(
+  'countWaiting: leaves out a Pod on the bridge, and one whose annotation is refused',
+  row,
+  [
+    pod('a', { network: 'bridge' }),
+    pod('b', { networkFault: 'expected one of …' }),
+    pod('c', { network: 'route-eni' }),
+  ],
+  [],
+  [],
+  1,
+);
 test('countWaiting: takes a Pod of the same name for another', row, [pod('a')], [lease('a', 'old')], [], 1);
 
 test(

@@ -3,6 +3,7 @@ import { readAgentConfig } from '../../../agent/config/agent-config.ts';
 import type { DevicePlugin } from '../../../agent/device-plugin/device-plugin.ts';
 import { openDevicePlugin } from '../../../agent/join-cluster.ts';
 import { createMetrics } from '../../../agent/observability/metrics.ts';
+import { DIRECT_ENI_RESOURCE } from '../../../crd/names.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { startKubeletDeviceManager } from '../../support/kubelet-device-manager.ts';
@@ -45,6 +46,30 @@ test('openDevicePlugin: follows the NodeENIConfig, goes by the journal when no A
   t.is(next.cluster.supply.latest(), undefined);
   pluginOf(t, next, dir.path);
   await told(kubelet, 3);
+});
+
+test('openDevicePlugin: offers exclusive ENIs once the node serves them, and none when it does so no more', async (t) => {
+  const scene = await openClusterScene();
+  const dir = createTempDir('agent-devices');
+  const kubelet = await startKubeletDeviceManager(dir.path);
+  t.teardown(async () => {
+    await kubelet.kill();
+    scene.close();
+    dir.close();
+  });
+  const limits = { maxRouteENI: 3, maxIPPerENI: 9 };
+  await scene.edit((object) => ({ ...object, spec: limits }));
+  const agent = scene.startAgent();
+  pluginOf(t, agent, dir.path);
+  await scene.pass();
+  await told(kubelet, 27);
+  t.is(kubelet.devices(DIRECT_ENI_RESOURCE), undefined, 'a node that serves none has no such resource');
+  await scene.edit((object) => ({ ...object, spec: { ...limits, maxDirectENI: 2 } }));
+  await scene.pass();
+  await told(kubelet, 2, DIRECT_ENI_RESOURCE);
+  await scene.edit((object) => ({ ...object, spec: limits }));
+  await scene.pass();
+  await told(kubelet, 0, DIRECT_ENI_RESOURCE);
 });
 
 const RUNTIME = { clock: systemClock, log: silentLogger, random: seededRandom(1) };

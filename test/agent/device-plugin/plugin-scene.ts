@@ -82,10 +82,14 @@ export function openScene(t: ExecutionContext): PluginScene {
 }
 
 /** Waits until a kubelet was told of that many devices. */
-export async function told(kubelet: KubeletDeviceManager, total: number): Promise<readonly ToldDevice[]> {
+export async function told(
+  kubelet: KubeletDeviceManager,
+  total: number,
+  resource: string = ENI_IP,
+): Promise<readonly ToldDevice[]> {
   return await waitUntil(
     () => {
-      const devices = kubelet.devices(ENI_IP);
+      const devices = kubelet.devices(resource);
       return devices?.length === total ? devices : undefined;
     },
     { what: `${total} devices`, timeoutMs: 60_000, explain: () => `${kubelet.registrations.length} registrations` },

@@ -106,7 +106,12 @@ test('readServiceCidrs: a missing right is a reason; a silent server is an error
 });
 
 /** An agent that follows the ranges, with all that it tells. */
-function follow(scene: ReturnType<typeof open>, configured: readonly string[] = [], hasDirect = true) {
+function follow(
+  scene: ReturnType<typeof open>,
+  configured: readonly string[] = [],
+  hasDirect = true,
+  hasPodCidr = false,
+) {
   const state = new NodeState(scene.clock);
   const seen = { events: [] as string[], unknown: [] as boolean[], changes: 0, hasDirect };
   const ending = new AbortController();
@@ -115,6 +120,7 @@ function follow(scene: ReturnType<typeof open>, configured: readonly string[] = 
       ...{ state, configured, clock: scene.clock, random: () => 0.5, log: silentLogger },
       kube: scene.server.client({ userAgent: 'agent' }),
       hasDirect: () => seen.hasDirect,
+      hasPodCidr: () => hasPodCidr,
       events: { report: (_type, reason, message) => seen.events.push(`${reason}: ${message}`) },
       metrics: { serviceCidrsUnknown: (isUnknown) => seen.unknown.push(isUnknown) },
       changed: () => {
@@ -125,6 +131,22 @@ function follow(scene: ReturnType<typeof open>, configured: readonly string[] = 
   );
   return { state, seen, end: () => ending.abort(), running };
 }
+
+test('followServiceCidrs: a node with a podCIDR and no exclusive ENI reads the ranges, seldom, and reports nothing', async (t) => {
+  const scene = open();
+  const { state, seen, end, running } = follow(scene, [], false, true);
+  await scene.clock.advance(0);
+  t.deepEqual(state.serviceCidrs, []);
+  t.deepEqual(seen.events, [], 'its Pods need no range');
+  await scene.admin.create(SERVICE_CIDRS, serviceCidr('kubernetes', '10.96.0.0/12'));
+  await scene.clock.advance(600_000);
+  t.deepEqual(state.serviceCidrs, [], 'it is not asked as often as where Pods need it');
+  await scene.clock.advance(1_800_000);
+  t.deepEqual(state.serviceCidrs, ['10.96.0.0/12']);
+  end();
+  await scene.clock.advance(60_000);
+  await running;
+});
 
 test('followServiceCidrs: follows a change, and keeps the last ranges while the server is away or has none', async (t) => {
   const scene = open();

@@ -46,6 +46,12 @@ test('locateEnis: keeps table and slot when the link comes back with another ind
   t.deepEqual(newRecords, []);
 });
 
+test('locateEnis: records the MAC that an ENI has now, with table and slot as they were', (t) => {
+  const records = recordsOf({ eniId: 'eni-a', mac: MAC_B, table: 4007, slot: 5 });
+  const { newRecords } = locateEnis([eniA], [link(31, MAC_A)], records, nobody);
+  t.deepEqual(newRecords, [{ eniId: 'eni-a', mac: MAC_A, table: 4007, slot: 5 }]);
+});
+
 test('locateEnis: takes the next table when that of the index belongs to another ENI', (t) => {
   const records = recordsOf({ eniId: 'eni-b', mac: MAC_B, table: 4007, slot: 1 });
   const { newRecords } = locateEnis([eniA], [link(7, MAC_A)], records, nobody);

@@ -74,13 +74,20 @@ test('installReferencePlugins: copies what is missing and never overwrites', asy
 
 const VERSIONS = { cniVersion: '1.0.0', cniVersions: ['1.0.0'] };
 
-test('renderConflist: chains what is asked for, after our plugin', (t) => {
-  const typesOf = (portMapping: boolean, bandwidth: boolean): readonly string[] => {
+test('renderConflist: chains bandwidth when it is asked for, and asks the runtime for the ports of Pods', (t) => {
+  const pluginsOf = (portMapping: boolean, bandwidth: boolean) => {
     const conf = JSON.parse(renderConflist({ socket: '/run/a.sock', mtu: 0, portMapping, bandwidth }, VERSIONS));
-    return (conf.plugins as { type: string }[]).map(({ type }) => type);
+    return (conf.plugins as { type: string; capabilities?: object }[]).map(({ type, capabilities }) => [
+      type,
+      ...Object.keys(capabilities ?? {}),
+    ]);
   };
-  t.deepEqual(typesOf(false, false), ['tke-route-eni']);
-  t.deepEqual(typesOf(true, true), ['tke-route-eni', 'bandwidth', 'portmap']);
+  t.deepEqual(pluginsOf(false, false), [['tke-route-eni']]);
+  t.deepEqual(pluginsOf(true, false), [['tke-route-eni', 'portMappings']]);
+  t.deepEqual(pluginsOf(true, true), [
+    ['tke-route-eni', 'portMappings'],
+    ['bandwidth', 'bandwidth'],
+  ]);
 });
 
 test('installConflist: writes once, leaves an equal file alone, and removal is idempotent', (t) => {
@@ -123,10 +130,10 @@ test('openInstallation: asks the chained plugins which versions they speak, and 
     ['{"cniVersion":"1.0.0","supportedVersions":["0.3.1","0.4.0","1.0.0","1.1.0"]}', ['0.4.0', '1.0.0', '1.1.0']],
     ['{"cniVersion":"1.0.0","supportedVersions":["0.3.1","0.4.0","1.0.0"]}', ['0.4.0', '1.0.0']],
     ['{"cniVersion":"0.4.0"}', ['0.4.0']],
-    ['usage: portmap', ['0.4.0']],
+    ['usage: bandwidth', ['0.4.0']],
   ] as const) {
     const dir = folders(t);
-    writeFileSync(dir.join('reference', 'portmap'), `#!/bin/sh\necho '${answer}'\n`);
+    writeFileSync(dir.join('reference', 'bandwidth'), `#!/bin/sh\necho '${answer}'\n`);
     const installation = openInstallation(
       {
         pluginDir: dir.join('plugins'),
@@ -134,7 +141,7 @@ test('openInstallation: asks the chained plugins which versions they speak, and 
         cniBinDir: dir.join('bin'),
         cniConfDir: dir.join('conf'),
         hostRoot: '/',
-        ...{ socket: '/run/a.sock', mtu: 0, portMapping: true, bandwidth: false },
+        ...{ socket: '/run/a.sock', mtu: 0, portMapping: true, bandwidth: true },
       },
       silentLogger,
     );
@@ -142,6 +149,25 @@ test('openInstallation: asks the chained plugins which versions they speak, and 
     await installation.ensureConflist();
     t.like(readConflist(dir), { cniVersion: cniVersions.at(-1) === '0.4.0' ? '0.4.0' : '1.0.0', cniVersions });
   }
+});
+
+test('openInstallation: an old portmap, which is not in the chain, costs no CNI version', async (t) => {
+  const dir = folders(t);
+  writeFileSync(dir.join('reference', 'portmap'), '#!/bin/sh\necho \'{"supportedVersions":["0.4.0","1.0.0"]}\'\n');
+  const installation = openInstallation(
+    {
+      pluginDir: dir.join('plugins'),
+      referencePluginDir: dir.join('reference'),
+      cniBinDir: dir.join('bin'),
+      cniConfDir: dir.join('conf'),
+      hostRoot: '/',
+      ...{ socket: '/run/a.sock', mtu: 0, portMapping: true, bandwidth: false },
+    },
+    silentLogger,
+  );
+  await installation.ensureExecutables();
+  await installation.ensureConflist();
+  t.like(readConflist(dir), { cniVersions: ['0.4.0', '1.0.0', '1.1.0'] });
 });
 
 test('openInstallation: puts no conflist while the loader refuses the executable, says why once, and does when it runs', async (t) => {

@@ -13,6 +13,7 @@ import test, { type ExecutionContext } from 'ava';
 import { readNodeRecord, writeNodeRecord } from '../../../agent/journal/node-file.ts';
 import { NODE_RECORD_FILE, type NodeRecord } from '../../../agent/journal/node-record.ts';
 import { createNodeRecordWriter } from '../../../agent/node/node-record-writer.ts';
+import { podCidrOf } from '../../../dataplane/pod-cidr.ts';
 import { ConfigError } from '../../../runtime/decode.ts';
 import { type Logger, silentLogger } from '../../../runtime/log.ts';
 import { FileError } from '../../../runtime/read-regular-file.ts';
@@ -53,6 +54,14 @@ test('readNodeRecord: reads what writeNodeRecord wrote, which only root may read
   writeNodeRecord(dir.path, RECORD);
   t.deepEqual(readNodeRecord(dir.join(NODE_RECORD_FILE)), RECORD);
   t.is(statSync(dir.join(NODE_RECORD_FILE)).mode & 0o777, 0o600);
+});
+
+test('readNodeRecord: tells former blocks from the present one', (t) => {
+  const dir = folder(t);
+  const podCidrs = [podCidrOf('172.20.0.0/26'), podCidrOf('172.20.1.0/26', false)];
+  const record = { ...RECORD, node: { ...RECORD.node, podCidrs } };
+  writeNodeRecord(dir.path, record);
+  t.deepEqual(readNodeRecord(dir.join(NODE_RECORD_FILE)), record);
 });
 
 test('readNodeRecord: passes over fields of a newer agent', (t) => {

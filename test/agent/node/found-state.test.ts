@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import { openFoundState, readFoundState } from '../../../agent/node/found-state.ts';
+import { BRIDGE_IFINDEX } from '../../../dataplane/numbers.ts';
 import type { Operation } from '../../../dataplane/operation.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { rpFilter } from '../../../sysctl/sysctl-key.ts';
@@ -46,6 +47,20 @@ test("openFoundState: notes nothing of Pods' links, and nothing that is no setti
   t.throws(() => readFileSync(path), { code: 'ENOENT' });
 });
 
+test('openFoundState: notes settings of a bridge of others, and none of the bridge that we made, which an uninstallation deletes', (t) => {
+  const path = fileIn(t);
+  const ours = openFoundState(path, 'boot-1', silentLogger, () => 'cbr0');
+  ours.record(sysctl('cbr0', '0', '1'));
+  ours.record({ ...SET_UP, ifindex: BRIDGE_IFINDEX, ifname: 'cbr0' });
+  t.throws(() => readFileSync(path), { code: 'ENOENT' });
+  ours.record(sysctl('cbr0x', '0', '1'));
+  openFoundState(path, 'boot-1', silentLogger).record(sysctl('cbr0', '0', '1'));
+  t.deepEqual(
+    readFoundState(path, 'boot-1').sysctls.map(({ path: [, , , ifname] }) => ifname),
+    ['cbr0x', 'cbr0'],
+  );
+});
+
 test('readFoundState: believes neither another boot nor a damaged file', (t) => {
   const path = fileIn(t);
   openFoundState(path, 'boot-1', silentLogger).record(SET_UP);
@@ -76,3 +91,21 @@ for (const [what, make] of [
     t.is(readFoundState(path, 'boot-1').links.length, 1);
   });
 }
+
+test('openFoundState: keeps addresses that were added and what is being restored, until that is forgotten', (t) => {
+  const path = fileIn(t);
+  const keeper = openFoundState(path, 'boot-1', silentLogger);
+  const address = { ifindex: 7, ifname: 'eth1', prefix: '10.0.2.2/32' };
+  keeper.record(sysctl('eth1', '1', '2'));
+  keeper.record(SET_UP);
+  keeper.record({ kind: 'add-address', address });
+  keeper.record({ kind: 'add-address', address });
+  const before = readFoundState(path, 'boot-1');
+  t.deepEqual(before.addresses, [address]);
+  keeper.record(sysctl('eth1', '2', '1'));
+  keeper.record({ ...SET_UP, change: { up: false, mtu: 1500 }, before: { up: true, mtu: 1400 } });
+  t.deepEqual(readFoundState(path, 'boot-1'), before, 'restoring changes no record');
+  const { sysctls, links, addresses = [] } = keeper.current();
+  keeper.forget([...sysctls, ...links, ...addresses]);
+  t.deepEqual(readFoundState(path, 'boot-1'), { bootId: 'boot-1', sysctls: [], links: [] });
+});

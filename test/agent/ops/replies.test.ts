@@ -9,6 +9,8 @@ import { poolReply } from '../../../agent/ops/pool-reply.ts';
 import { repairReply } from '../../../agent/ops/repair-reply.ts';
 import { computeCallStats, sumMetric } from '../../../agent/ops/sum-metrics.ts';
 import { type SummaryView, summaryReply } from '../../../agent/ops/summary-reply.ts';
+import { usePodCidrs } from '../../../agent/pod-cidr/accept-pod-cidr.ts';
+import { holdAddresses } from '../../../agent/pod-cidr/hold-addresses.ts';
 import type { Operation } from '../../../dataplane/operation.ts';
 import { TokenBucket } from '../../../kube/token-bucket.ts';
 import { rpFilter } from '../../../sysctl/sysctl-key.ts';
@@ -83,6 +85,17 @@ test('poolReply: says of each address who has it and how it is', async (t) => {
   t.is(reply.demand, 5);
 });
 
+test('poolReply: an address of a block that host-local reserves is not ready', (t) => {
+  const { state } = nodeOf(t, 1);
+  usePodCidrs(state, ['172.20.0.0/29']);
+  holdAddresses(state, new Set(['172.20.0.3']));
+  const held = (poolReply(state, view(0)).addresses ?? []).filter(({ ip }) => ip?.startsWith('172.20.'));
+  t.deepEqual(
+    held.map(({ ip, state: number }) => [ip, number]),
+    [['172.20.0.3', ADDRESS_STATE.ADDRESS_STATE_UNREADY]],
+  );
+});
+
 test('poolReply: answers before any supply, and names what it waits for', (t) => {
   const { state } = nodeOf(t, 0);
   state.supply = undefined;
@@ -135,6 +148,7 @@ const SUMMARY: SummaryView = {
     startedMs: 1_000,
     nodeName: 'n1',
     supplySource: 'file',
+    grWiring: 'bridge',
     journalOrigin: 'fresh',
     status: undefined,
   },

@@ -35,29 +35,43 @@ for (const [what, parts] of Object.entries({
   'is in the host’s network': { spec: { hostNetwork: true } },
   succeeded: { status: { phase: 'Succeeded' } },
   failed: { status: { phase: 'Failed' } },
-  'is on the bridge': networks('tke-bridge'),
 })) {
   test(`podRecordOf: keeps nothing of a Pod that ${what}`, (t) => t.is(podRecordOf(podOf(parts)), undefined));
 }
 
-for (const value of [
-  'tke-bridge, tke-route-eni',
-  'tke-route-eni@net0',
-  'kube-system/tke-route-eni',
-  'kube-system/tke-route-eni@net0,tke-bridge',
-  '[{"name":"tke-bridge"},{"name":"tke-route-eni","interfaceRequest":"net0"}]',
-  ' ',
-]) {
-  test(`podRecordOf: keeps a Pod that asks for a shared ENI as '${value}'`, (t) => {
-    t.truthy(podRecordOf(podOf(networks(value))));
+for (const value of ['tke-route-eni', 'kube-system/tke-route-eni@eth0', '[{"name":"tke-route-eni"}]']) {
+  test(`podRecordOf: records a Pod that asks for a shared ENI as '${value}'`, (t) => {
+    t.like(podRecordOf(podOf(networks(value))), { network: 'route-eni', networkFault: undefined });
   });
 }
 
-for (const value of ['[{"name":7}]', '[nonsense', 'tke-route-eni-2', 'tke-bridge@tke-route-eni']) {
-  test(`podRecordOf: keeps nothing of a Pod that asks for no shared ENI, as '${value}'`, (t) => {
-    t.is(podRecordOf(podOf(networks(value))), undefined);
+test('podRecordOf: without a word the default of the node decides', (t) => {
+  t.like(podRecordOf(podOf(networks(' '))), { network: undefined, networkFault: undefined, direct: undefined });
+});
+
+test('podRecordOf: records a Pod on the bridge', (t) => {
+  t.like(podRecordOf(podOf(networks('tke-bridge'))), { network: 'bridge', direct: undefined });
+});
+
+for (const [value, fault] of [
+  ['[{"name":7}]', /networks: expected a JSON list .*, got "\[\{\\"name\\":7\}\]"$/],
+  ['tke-route-eni-2', /networks: expected one of tke-bridge, tke-route-eni, tke-direct-eni, got "tke-route-eni-2"$/],
+  ['tke-bridge,tke-route-eni', /a list of several networks is not served/],
+  ['tke-bridge@net1', /no interface, or eth0/],
+] as const) {
+  test(`podRecordOf: says why no network can be chosen by '${value}'`, (t) => {
+    const record = podRecordOf(podOf(networks(value)));
+    t.regex(record?.networkFault ?? '', fault);
+    t.like(record, { network: undefined, direct: undefined });
   });
 }
+
+test('podRecordOf: records the name of a network of others beside the fault, and no other text', (t) => {
+  const record = podRecordOf(podOf(networks('storage/backup@eth0')));
+  t.like(record, { otherNetwork: 'backup', network: undefined, direct: undefined });
+  t.regex(record?.networkFault ?? '', /got "backup"$/);
+  t.is(podRecordOf(podOf(networks('a,b')))?.otherNetwork, undefined);
+});
 
 test('podRecordOf: tells a Pod that has an ENI as a whole, and whether it has to be one of its own', (t) => {
   const directOf = (annotations: Record<string, string>) =>

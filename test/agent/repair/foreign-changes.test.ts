@@ -19,6 +19,11 @@ const ROUTE: Operation = {
 const RULE: Operation = { kind: 'add-rule', rule: { family: 4, priority: 1_537, src: '10.0.0.2/32', table: 4_007 } };
 const NFT: Operation = { kind: 'load-nft', commands: '' };
 const LINK: Operation = { kind: 'set-link', ifindex: 7, ifname: 'eth1', change: { up: true }, before: { up: false } };
+const PORT: Operation = {
+  ...{ kind: 'set-port', ifindex: 7, ifname: 'eni1' },
+  ...{ change: { hairpin: true }, before: { hairpin: false } },
+};
+const BRIDGE: Operation = { kind: 'make-bridge', bridge: { ifindex: 7, ifname: 'cbr0' } };
 const SYSCTL: Operation = { kind: 'set-sysctl', key: rpFilter('eth1'), value: '2', before: '1' };
 const ADDRESS_V6: Operation = { kind: 'add-address', address: { ifindex: 7, ifname: 'eth1', prefix: 'fd00::2/128' } };
 
@@ -77,6 +82,8 @@ const ROWS: readonly Row[] = [
     isForeign: true,
   },
   { what: 'a link that we had set', events: [], operation: LINK, isForeign: true, wasDone: true },
+  { what: 'a port that we had set', events: [], operation: PORT, isForeign: true, wasDone: true },
+  { what: 'a bridge that we had made', events: [], operation: BRIDGE, isForeign: true, wasDone: true },
   { what: 'a link that we had not set', events: [], operation: LINK, isForeign: false },
   { what: 'a setting that we had set', events: [], operation: SYSCTL, isForeign: true, wasDone: true },
   {

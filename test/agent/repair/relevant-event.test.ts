@@ -1,17 +1,29 @@
 import test, { type ExecutionContext } from 'ava';
 import { isRelevant, type WatchedObjects } from '../../../agent/repair/relevant-event.ts';
-import { RTPROT_TKE_ENI, TABLE_MAIN, TABLE_POD_ROUTES } from '../../../dataplane/numbers.ts';
+import {
+  BRIDGE_IFINDEX,
+  BRIDGE_MAC,
+  RTPROT_TKE_ENI,
+  TABLE_MAIN,
+  TABLE_POD_ROUTES,
+} from '../../../dataplane/numbers.ts';
 import type { MonitorEvent } from '../../../netlink/monitor.ts';
-import { IFF_NOARP } from '../../../netlink/uapi/if-link.ts';
+import { IFF_NOARP, IFF_PROMISC } from '../../../netlink/uapi/if-link.ts';
+import { AF_BRIDGE } from '../../../netlink/uapi/netlink.ts';
 
 const ENI = 7;
 const VETH = 20;
+const PORT = 23;
 const VETH_MAC = '02:00:00:00:00:20';
 const CONCERNS: WatchedObjects = {
-  ifindexes: new Set([2, ENI, VETH]),
+  ifindexes: new Set([2, ENI, VETH, PORT, BRIDGE_IFINDEX]),
   macs: new Set(['02:00:00:00:00:0a']),
-  veths: new Map([[VETH, { group: 4007, mtu: 1500, mac: VETH_MAC }]]),
+  veths: new Map([
+    [VETH, { group: 4007, mtu: 1500, mac: VETH_MAC }],
+    [PORT, { group: 0, mtu: 1500, mac: VETH_MAC, master: BRIDGE_IFINDEX }],
+  ]),
   podPrefixes: new Set(['10.0.0.5/32']),
+  bridge: { ifindex: BRIDGE_IFINDEX, name: 'cbr0', mtu: 1500, mac: BRIDGE_MAC },
 };
 const UP = 1;
 
@@ -29,11 +41,27 @@ function event(
   return { kind, op, portid, message } as unknown as MonitorEvent;
 }
 
-const relevant = test.macro((t: ExecutionContext, given: MonitorEvent, wanted: boolean) => {
-  t.is(isRelevant(given, CONCERNS), wanted);
+const relevant = test.macro((t: ExecutionContext, given: MonitorEvent, wanted: boolean, isPort?: boolean) => {
+  t.is(
+    isRelevant(given, CONCERNS, () => isPort === true),
+    wanted,
+  );
 });
 const ours = { protocol: RTPROT_TKE_ENI };
 const foreign = { protocol: 3 };
+const port = {
+  ...{ ifindex: PORT, group: 0, mtu: 1500, flags: UP, address: VETH_MAC },
+  ...{ master: BRIDGE_IFINDEX, bridgePort: { mode: 1 } },
+};
+/** IFLA_PROTINFO with IFLA_BRPORT_MODE. */
+const portChange = (mode: number) => {
+  const { bridgePort: _ofLinkinfo, ...rest } = port;
+  return { ...rest, family: AF_BRIDGE, protinfo: Uint8Array.of(5, 0, 4, 0, mode, 0, 0, 0) };
+};
+const bridge = {
+  ...{ ifindex: BRIDGE_IFINDEX, ifname: 'cbr0', group: 0, mtu: 1500, flags: UP, address: BRIDGE_MAC },
+  kind: 'bridge',
+};
 const veth = { ifindex: VETH, group: 4007, mtu: 1500, flags: UP, address: VETH_MAC };
 
 test('isRelevant: lost notifications', relevant, { kind: 'overrun' }, true);
@@ -47,6 +75,57 @@ test(
   'isRelevant: a Pod link with another MAC',
   relevant,
   event('link', 'new', { ...veth, address: '02:00:00:00:00:21' }),
+  true,
+);
+test('isRelevant: not a port as it should be', relevant, event('link', 'new', port), false);
+test('isRelevant: a port out of its bridge', relevant, event('link', 'new', { ...port, master: 0 }), true);
+test('isRelevant: a port without hairpin', relevant, event('link', 'new', { ...port, bridgePort: { mode: 0 } }), true);
+test(
+  'isRelevant: a port without hairpin, as the bridge notifies it',
+  relevant,
+  event('link', 'new', portChange(0)),
+  true,
+);
+test(
+  'isRelevant: not a port with hairpin, as the bridge notifies it',
+  relevant,
+  event('link', 'new', portChange(1)),
+  false,
+);
+test(
+  'isRelevant: not a port that has got its hairpin since',
+  relevant,
+  event('link', 'new', { ...port, bridgePort: { mode: 0 } }),
+  false,
+  true,
+);
+test(
+  'isRelevant: a port that was down, although it is in its place',
+  relevant,
+  event('link', 'new', { ...port, flags: 0 }),
+  true,
+  true,
+);
+test('isRelevant: a Pod link that was in a bridge', relevant, event('link', 'new', { ...veth, master: 9 }), true, true);
+test('isRelevant: not the bridge as it should be: a Pod came or went', relevant, event('link', 'new', bridge), false);
+for (const [what, change] of Object.entries({
+  'that is down': { flags: 0 },
+  'in promiscuous mode': { flags: UP | IFF_PROMISC },
+  'without ARP': { flags: UP | IFF_NOARP },
+  'with another MTU': { mtu: 1400 },
+  'with another MAC': { address: VETH_MAC },
+  'with another name': { ifname: 'cbr1' },
+  'in a bond': { master: 9 },
+  'in the group of an ENI': { group: 4007 },
+})) {
+  test(`isRelevant: the bridge ${what}`, relevant, event('link', 'new', { ...bridge, ...change }), true);
+}
+test('isRelevant: the bridge that is deleted', relevant, event('link', 'del', { ifindex: BRIDGE_IFINDEX }), true);
+test('isRelevant: an address of the bridge', relevant, event('address', 'del', { ifindex: BRIDGE_IFINDEX }), true);
+test(
+  'isRelevant: a link in the place of the bridge',
+  relevant,
+  event('link', 'new', { ifindex: 77, ifname: 'cbr0' }),
   true,
 );
 test('isRelevant: an active Pod link that is deleted', relevant, event('link', 'del', { ifindex: VETH }), true);

@@ -1,9 +1,10 @@
-// Serves an agent without work on a unix socket and on TCP, for tests that attack it: `node idle-agent.ts SOCKET
-// ADDRESS`. Writes "ready" when it serves; ends when its standard input closes.
+// Serves an agent without work on a unix socket and on TCP, and kubelet's service on another socket, for tests that
+// attack it: `node idle-agent.ts SOCKET ADDRESS PLUGIN_SOCKET`. Writes "ready" when it serves; ends when its standard input closes.
+import { openPluginEndpoint } from '../../../agent/device-plugin/plugin-endpoint.ts';
 import { agentImplementation } from '../../../agent/server/agent-service.ts';
 import { serveGrpc } from '../../../agent/server/grpc-server.ts';
 
-const [socketPath = '', tcpAddress = ''] = process.argv.slice(2);
+const [socketPath = '', tcpAddress = '', pluginSocket = ''] = process.argv.slice(2);
 const never = new Promise<never>(() => undefined);
 const implementation = agentImplementation(
   {
@@ -18,5 +19,6 @@ const implementation = agentImplementation(
   new AbortController().signal,
 );
 const server = await serveGrpc(implementation, { socketPath, tcpAddress });
+await openPluginEndpoint(pluginSocket, () => undefined).serve();
 process.stdin.on('end', () => void server.drain(0).then(() => process.exit(0))).resume();
 process.stdout.write('ready\n');

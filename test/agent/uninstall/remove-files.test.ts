@@ -1,6 +1,14 @@
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import test from 'ava';
-import { removeConfiguration, removeDevicePluginSockets, removeState } from '../../../agent/uninstall/remove-files.ts';
+import type { Lease } from '../../../agent/journal/lease.ts';
+import { openHostLocalFiles } from '../../../agent/pod-cidr/host-local-files.ts';
+import {
+  removeConfiguration,
+  removeDelegations,
+  removeDevicePluginSockets,
+  removeReservations,
+  removeState,
+} from '../../../agent/uninstall/remove-files.ts';
 import { Sweep } from '../../../agent/uninstall/sweep.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { run, tryRun } from '../../support/run.ts';
@@ -27,6 +35,51 @@ test('removeState: takes files of ours and the folder, and leaves a folder that 
     await removeState(places, sweep);
     t.false(sweep.hasFailed(), 'a second time finds nothing to do');
   }
+});
+
+test('removeReservations: takes what the agent reserved with host-local, and a folder that host-local never used', async (t) => {
+  const dir = createTempDir('remove-files');
+  t.teardown(() => dir.close());
+  const config = { hostRoot: '/', grHostLocalDir: dir.join('tke-bridge') };
+  const files = openHostLocalFiles('/', config.grHostLocalDir, silentLogger);
+  const lease = {
+    containerId: 'ours',
+    addresses: [{ ip: '192.168.0.66' }],
+    block: { cidr: '192.168.0.64/26', wiring: 'bridge' },
+  } as unknown as Lease;
+  files.reserve({ ip: '192.168.0.66', containerId: 'ours', ifName: 'eth0' });
+  files.reserve({ ip: '192.168.0.67', containerId: 'theirs', ifName: 'eth0' });
+  const sweep = new Sweep(silentLogger);
+  await removeReservations(config, [lease], silentLogger, sweep);
+  t.deepEqual(
+    files.list().map(({ ip }) => ip),
+    ['192.168.0.67'],
+  );
+  files.release({ ip: '192.168.0.67', containerId: 'theirs' });
+  await removeReservations(config, [], silentLogger, sweep);
+  await removeReservations({ ...config, grHostLocalDir: '' }, [lease], silentLogger, sweep);
+  t.deepEqual(readdirSync(dir.path), []);
+  t.false(sweep.hasFailed());
+});
+
+test('removeDelegations: leaves the records of Pods that other plugins connected, and takes an empty folder', async (t) => {
+  const dir = createTempDir('remove-files');
+  t.teardown(() => dir.close());
+  const folder = dir.join('var', 'lib', 'cni', 'tke-eni', 'delegates');
+  mkdirSync(folder, { recursive: true });
+  const removal = async () => {
+    const sweep = new Sweep(silentLogger);
+    await removeDelegations(dir.path, sweep);
+    return sweep.report();
+  };
+  writeFileSync(`${folder}/c1@eth0.json`, '{}');
+  const left = ['/var/lib/cni/tke-eni/delegates: 1 interfaces of Pods that other plugins made'];
+  t.deepEqual(await removal(), { removed: {}, left, failed: [] });
+  rmSync(`${folder}/c1@eth0.json`);
+  writeFileSync(`${folder}/c2@eth0.json.7.tmp`, '');
+  t.deepEqual(await removal(), { removed: { file: 1 }, left: [], failed: [] });
+  t.deepEqual(readdirSync(dir.join('var', 'lib', 'cni')), []);
+  t.deepEqual((await removal()).failed, [], 'a second time finds nothing to do');
 });
 
 test('removeConfiguration, removeDevicePluginSockets: take ours and nothing else, and bear folders that are not there', async (t) => {

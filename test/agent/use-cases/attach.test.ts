@@ -13,7 +13,7 @@ function node(t: ExecutionContext, ipCount = 3): TestNode {
 }
 
 function leaseOf(t: ExecutionContext, outcome: AttachOutcome): Lease {
-  if (outcome.kind === 'failed') {
+  if (outcome.kind !== 'attached') {
     t.fail(`${outcome.failure.code} ${outcome.failure.msg}`);
     throw new Error('the ADD failed');
   }

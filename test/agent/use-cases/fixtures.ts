@@ -1,16 +1,21 @@
 import type { AttachCommand } from '../../../agent/attach-command.ts';
+import { NO_EVENTS } from '../../../agent/cluster/node-events.ts';
 import { openJournal } from '../../../agent/journal/journal.ts';
 import type { Supply } from '../../../agent/journal/supply.ts';
 import { NodeState } from '../../../agent/node-state.ts';
 import { createMetrics } from '../../../agent/observability/metrics.ts';
 import { NO_OPERATION_LOG } from '../../../agent/ops/operation-log.ts';
+import { NO_RESERVATIONS } from '../../../agent/pod-cidr/host-local-files.ts';
 import type { PodWiring, UseCaseDeps, WiredLink } from '../../../agent/ports.ts';
-import type { PodNetwork } from '../../../dataplane/network.ts';
+import type { BridgeNetwork, PodNetwork } from '../../../dataplane/network.ts';
 import { Netns } from '../../../netlink/netns.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { KeyedMutex } from '../../../runtime/keyed-mutex.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
+
+/** The bridge of a node that is set up. */
+export const TEST_BRIDGE: BridgeNetwork = { name: 'cbr0', ifindex: 99, isPresent: true, mtu: 1500, wiring: 'bridge' };
 
 /** A clock that a test moves; `sleep` takes no real time. */
 export class TestClock implements Clock {
@@ -153,9 +158,12 @@ export function createTestNode(ipCount: number): TestNode {
       flush: async (ips) => void flushed.push(...ips),
       flushOrThrow: async (ips) => void flushed.push(...ips),
     },
-    settings: { ipCooldownMs: 120_000, addWaitMs: 0, forceAfterMs: 0, podMtu: 0 },
+    settings: { ipCooldownMs: 120_000, addWaitMs: 0, forceAfterMs: 0, podMtu: 0, delegateConfDir: '' },
     readPendingInput: async () => {},
     demandChanged: () => {},
+    events: NO_EVENTS,
+    prepareBridge: async () => TEST_BRIDGE,
+    reservations: NO_RESERVATIONS,
   };
   const close = (): void => {
     journal.close();

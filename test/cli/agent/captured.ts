@@ -6,7 +6,13 @@ import { runProgram } from '../../../cli/program/run-program.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 
 /** What a run of the program left. */
-export type Captured = { readonly code: ExitCode; readonly stdout: string; readonly stderr: string };
+export type Captured = {
+  readonly code: ExitCode;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** What was written to either stream that is no text. */
+  readonly bytes: Buffer;
+};
 
 /** How the process around the program is. */
 type Surroundings = {
@@ -24,6 +30,7 @@ type Surroundings = {
 /** Runs a command line as main would, in this process, into memory. */
 export async function runCaptured(argv: readonly string[], around: Surroundings = {}): Promise<Captured> {
   const written = { stdout: '', stderr: '' };
+  const bytes: Uint8Array[] = [];
   const code = await runProgram(
     argv,
     {
@@ -34,22 +41,25 @@ export async function runCaptured(argv: readonly string[], around: Surroundings 
       hostRoot: () => '/',
       kubeconfig: () => '',
       openStream: (name) =>
-        memoryStream(around, (text) => {
-          written[name] += text;
-          if (name === 'stdout') around.onStdout?.(text);
+        memoryStream(around, {
+          write: (text) => {
+            written[name] += text;
+            if (name === 'stdout') around.onStdout?.(text);
+          },
+          writeBytes: (content) => void bytes.push(content),
         }),
     },
     COMMANDS,
   );
-  return { code, ...written };
+  return { code, ...written, bytes: Buffer.concat(bytes) };
 }
 
 /** Makes a stream that is no terminal unless asked. */
 function memoryStream(
   { columns = 80, isColored = false, isTerminal = false }: Pick<Surroundings, 'columns' | 'isColored' | 'isTerminal'>,
-  write: (text: string) => void,
+  writes: Pick<Stream, 'write' | 'writeBytes'>,
 ): Stream {
-  return { isTerminal, columns: () => columns, rows: () => 24, isColored, write };
+  return { isTerminal, columns: () => columns, rows: () => 24, isColored, ...writes };
 }
 
 /** Global arguments that point at nothing. */

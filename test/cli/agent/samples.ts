@@ -102,6 +102,16 @@ export const SUMMARY_SAMPLE: SummaryReplyInit = {
   lastPassAgeMs: 12_000,
   lastPassCause: 'rtnetlink',
   supplySource: 'cluster',
+  bridge: {
+    defaultNetwork: 'tke-bridge',
+    podCidrs: ['172.20.0.64/26'],
+    formerCidrs: ['172.20.0.0/26'],
+    addresses: 61,
+    inUse: 2,
+    masquerade: true,
+    masqueradeWhy: 'there is no ip-masq-agent',
+    wiring: 'bridge',
+  },
 };
 
 /** The lease of one of its Pods. */

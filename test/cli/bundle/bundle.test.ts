@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { openJournal } from '../../../agent/journal/journal.ts';
@@ -127,9 +127,10 @@ test('bundle: has what helps, says what is missing, and holds none of the plante
   t.false(all.includes('BEGIN RSA'));
 
   const manifest = JSON.parse(files.get('manifest.json') ?? '');
-  const listed = manifest.parts.map((part: { path: string; missing?: string }) =>
-    part.missing === undefined ? part.path : `${part.path}.missing`,
-  );
+  const listed = manifest.parts.map((part: { path: string; missing?: string; skipped?: string }) => {
+    if (part.missing !== undefined) return `${part.path}.missing`;
+    return part.skipped === undefined ? part.path : `${part.path}.skipped`;
+  });
   t.deepEqual([...files.keys()].filter((name) => name !== 'manifest.json').toSorted(), listed.toSorted());
   const has = (name: string, pattern: RegExp) => t.regex(files.get(name) ?? `no ${name}`, pattern);
   has('agent/recorder.json', /"default\/web-0"/);
@@ -200,6 +201,24 @@ test('bundle: refuses at once where it cannot write, and leaves alone what is no
   t.deepEqual(readdirSync(dir.path).toSorted(), ['folder', 'link', 'null']);
 });
 
+test('bundle: -o - writes the archive to standard output, and to no terminal', async (t) => {
+  const node = await openNode(t);
+  rmSync(node.dir.join('state/node.json'));
+  const { code, stdout, stderr, bytes } = await runCaptured(['bundle', ...node.globals, '-o', '-']);
+  t.is(stdout, '');
+  t.is(code, 1, 'node.json is missing');
+  t.regex(stderr, /left out: node\/node\.json/);
+  t.false(existsSync('-'));
+  writeFileSync(node.dir.join('out.tar.gz'), bytes);
+  const files = await unpack(node.dir.join('out.tar.gz'), node.dir.join('unpacked'));
+  t.regex(files.get('status.txt') ?? '', /0\.1\.0\+0123abc on node-1/);
+
+  const refused = await runCaptured(['bundle', ...node.globals, '-o', '-'], { isTerminal: true });
+  t.is(refused.code, 2);
+  t.is(refused.bytes.length, 0);
+  t.regex(refused.stderr, /standard output is a terminal.*\n +next: redirect it/);
+});
+
 test('bundle: leaves nothing when it is interrupted', async (t) => {
   const node = await openNode(t);
   const out = node.dir.join('out');
@@ -224,7 +243,7 @@ test('bundle: is made without an agent, a journal and rights to write elsewhere'
   t.regex(stderr, /left out: agent\/pool\.json: the agent does not answer/);
   const files = await unpack(path, dir.join('unpacked'));
   t.regex(files.get('status.txt.missing') ?? '', /NO_AGENT/);
-  t.regex(files.get('logs/agent.log.missing') ?? '', /no log of a Pod/);
+  t.regex(files.get('logs/agent.log.skipped') ?? '', /no log of a Pod/);
 
   const refused = await runCaptured(['bundle', ...globals, '-o', dir.join('no/such/folder/x.tar.gz')]);
   t.is(refused.code, 2);

@@ -1,5 +1,9 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'ava';
 import { buildNodeRows, type NodeRow } from '../../../cli/cluster/build-node-rows.ts';
+import { buildRouteView } from '../../../cli/cluster/find-network-problems.ts';
+import { renderRoutes } from '../../../cli/cluster/render-routes.ts';
 import { unknown } from '../../../cli/node/known.ts';
 import { CLOUD_FINALIZER, ENI_IP_TAINT } from '../../../crd/names.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
@@ -53,6 +57,18 @@ for (const [what, [objects, wanted]] of Object.entries(PROBLEMS)) {
   });
 }
 
+/** Sources that write conditions of a NodeENIConfig. */
+const SOURCES = ['agent', 'ipamd'].flatMap(sourcesBelow);
+/** `type: 'Ready'`, `const type = 'Ready'`, `const DIRECT_READY = 'DirectENIReady'`. */
+const CONDITION_TYPE = /\b(?:type(?::| =)|[A-Z_]+ =) '([A-Z]\w+)'/g;
+
+function sourcesBelow(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => readFileSync(join(folder, name), 'utf8'))
+    .filter((text) => /node-conditions\.ts'|^export function withCondition/m.test(text));
+}
+
 /** Every condition that ipamd writes into a NodeENIConfig: type, status, reason, and what of it is a problem. */
 const CONDITIONS: readonly (readonly [string, 'True' | 'False', string, readonly string[]])[] = [
   ['Ready', 'True', 'SupplyMet', []],
@@ -77,6 +93,13 @@ for (const [type, status, reason, wanted] of CONDITIONS) {
     );
   });
 }
+
+test('buildNodeRows: has a row of the table above for both values of each condition that is written', (t) => {
+  const types = new Set(SOURCES.flatMap((text) => [...text.matchAll(CONDITION_TYPE)].map(([, type]) => type)));
+  const written = [...types].flatMap((type) => [`${type} False`, `${type} True`]);
+  const shown = new Set(CONDITIONS.map(([type, status]) => `${type} ${status}`));
+  t.deepEqual(written.toSorted(), [...shown].toSorted());
+});
 
 test('buildNodeRows: has no row for a Node that is none of ours', (t) => {
   t.deepEqual(rowsOf(nodeObject('n1')), []);
@@ -109,4 +132,69 @@ test('buildNodeRows: puts the heaviest problem first, then goes by name', (t) =>
     rows.map(({ node }) => node),
     ['n3', 'n2', 'n1'],
   );
+});
+
+const UNROUTED = { type: 'NetworkUnavailable', status: 'True', reason: 'NoRouteCreated', message: 'no route' };
+const ROUTED = { type: 'NetworkUnavailable', status: 'False', reason: 'RouteCreated', message: 'a route' };
+
+/** A Node with a podCIDR, and its condition. */
+function grNode(name: string, cidr: string, condition?: object): KubeObject {
+  const node = nodeObject(name, { spec: { podCIDRs: [cidr] } });
+  const conditions = [{ type: 'Ready', status: 'True' }, ...(condition === undefined ? [] : [condition])];
+  return { ...node, status: { conditions } };
+}
+
+const problemsOf = (rows: readonly NodeRow[]): readonly string[] =>
+  rows.flatMap(({ node, problems }) => problems.map(({ severity, reason }) => `${node} ${severity} ${reason}`));
+
+test('buildNodeRows: tells a Node without a route of the VPC, also one without a NodeENIConfig', (t) => {
+  const objects = [
+    necObject(1, []),
+    grNode('n1', '172.20.0.0/26', UNROUTED),
+    grNode('n2', '172.20.0.64/26', UNROUTED),
+    young(grNode('n3', '172.20.0.128/26', UNROUTED)),
+    grNode('n4', '172.20.0.192/26', ROUTED),
+    grNode('n5', '172.20.1.0/26'),
+  ];
+  t.deepEqual(problemsOf(rowsOf(...objects)), [
+    'n1 error NetworkUnavailable',
+    'n2 error NetworkUnavailable',
+    'n3 info NetworkUnavailable',
+  ]);
+  const view = buildRouteView(factsOf(objects));
+  t.deepEqual(view, { routed: 1, missing: ['n1', 'n2', 'n3'], missingCount: 3, unknown: 1 });
+  if (view === undefined) return;
+  t.is(
+    renderRoutes(view, { width: 200, isColored: false }),
+    'routes of the VPC to podCIDRs: 1 nodes have theirs, 3 have none, 1 of which no controller of routes tells\nwithout a route: n1, n2, n3\n',
+  );
+  t.is(buildRouteView(factsOf([grNode('n5', '172.20.1.0/26')])), undefined, 'no controller of routes is at work');
+});
+
+test('buildNodeRows: tells two Nodes with the same addresses', (t) => {
+  const rows = rowsOf(
+    grNode('n1', '172.20.0.0/24'),
+    grNode('n2', '172.20.0.64/26'),
+    grNode('n3', '172.20.0.128/26'),
+    grNode('n4', '172.20.1.0/24'),
+  );
+  t.deepEqual(problemsOf(rows), [
+    'n1 error PodCIDROverlap',
+    'n1 error PodCIDROverlap',
+    'n2 error PodCIDROverlap',
+    'n3 error PodCIDROverlap',
+  ]);
+});
+
+test('buildNodeRows: tells that webhook and agent have another default', (t) => {
+  const asking = (name: string, ip: string): KubeObject => {
+    const pod = podObject(name, 'n1', [ip]);
+    const resources = { requests: { 'tke.cloud.tencent.com/eni-ip': '1' } };
+    return { ...pod, spec: { nodeName: 'n1', containers: [{ name: 'main', image: 'none', resources }] } };
+  };
+  const node = grNode('n1', '172.20.0.0/26');
+  t.deepEqual(problemsOf(rowsOf(node, asking('a', '172.20.0.9'), podObject('b', 'n1', ['172.20.0.8']))), [
+    'n1 warning DefaultNetworkDiffers',
+  ]);
+  t.deepEqual(rowsOf(node, asking('a', '10.0.1.9'), podObject('b', 'n1', ['172.20.0.8'])), []);
 });

@@ -80,6 +80,7 @@ export function healthySight(leases: readonly Lease[] = [leaseOf(5, 10), leaseOf
       links,
       nft: known({ objects: [], ourTable: undefined }),
       legacyIptables: known([]),
+      queueListeners: known([]),
       tableNames: new Map(),
     },
     agent: known(agent),

@@ -52,6 +52,7 @@ export function doctorFacts(changes: Partial<DoctorFacts> = {}): DoctorFacts {
       confs: [{ path: '/etc/cni/net.d/10-tke-eni.conflist', text: '{"plugins":[{"type":"tke-route-eni"}]}' }],
       executables: ['tke-route-eni'],
     }),
+    hostLocal: known([]),
     differences: known([]),
     ...changes,
   };

@@ -193,3 +193,67 @@ test('forward: looks at a table that bears the name of one of iptables, and that
   t.deepEqual(lostOf({ ...doctorFacts({ iptables: iptables(text) }), node }), BOTH);
   t.deepEqual(lostOf({ ...doctorFacts({ iptables: iptables('') }), node }), [], 'iptables reads it itself');
 });
+
+const rewrite = (protocol: string, field: string, value: unknown) => ({
+  mangle: { key: { payload: { protocol, field } }, value },
+});
+const FROM_PODS = address('saddr', '10.0.0.0', 8);
+const TTL_1 = rewrite('ip', 'ttl', 1);
+
+/** Ids and severities of what the check finds of a chain at `prerouting`. */
+function foundAt(
+  chains: Readonly<Record<string, readonly Statements[]>>,
+  queueListeners: readonly number[] = [],
+): readonly string[] {
+  const { node } = nft('other', 'accept', chains);
+  const changed = nodeWith(() => ({ queueListeners: known(queueListeners) }), node);
+  const verdict = FORWARD_CHECK.evaluate(doctorFacts({ node: changed }));
+  return verdict.kind === 'done' ? verdict.findings.map(({ id, severity }) => `${id} ${severity}`) : [];
+}
+
+const QUEUES = [
+  ['no program reads', { num: 3 }, [2], ['forward-policy-drop error']],
+  ['none of several is read', { num: { range: [4, 6] } }, [3, 7], ['forward-policy-drop error']],
+  ['a program reads', { num: 3 }, [2, 3], []],
+  ['one of several is read', { num: { range: [4, 6] } }, [5], []],
+  ['it is passed by', { num: 3, flags: ['bypass'] }, [], []],
+  ['its number is computed', { num: { numgen: { mode: 'inc', mod: 3, offset: 0 } } }, [], []],
+] as const;
+
+test('forward: a queue drops what no program reads', (t) => {
+  for (const [when, queue, listeners, found] of QUEUES) {
+    t.deepEqual(foundAt({ forward: [[{ queue }]] }, listeners), [...found], when);
+  }
+});
+
+const REWRITES = [
+  ['a low TTL', { forward: [[FROM_PODS, TTL_1]] }, ['packet-rewritten warning']],
+  ['a TTL that suffices', { forward: [[FROM_PODS, rewrite('ip', 'ttl', 64)]] }, []],
+  ['another destination', { forward: [[rewrite('ip', 'daddr', '192.0.2.9')]] }, ['packet-rewritten warning']],
+  ['the TTL of IPv6, where no Pod has it', { forward: [[rewrite('ip6', 'hoplimit', 1)]] }, []],
+  ['the TTL of a set that changes', { forward: [[link('iifname', '@trusted'), TTL_1]] }, []],
+  ['nothing, as it accepts before', { forward: [[ACCEPT], [TTL_1]] }, []],
+  ['nothing, as it returns before', { forward: [[{ jump: { target: 'a' } }]], a: [[{ return: null }], [TTL_1]] }, []],
+  [
+    'the TTL, in a chain that it jumps to',
+    { forward: [[{ jump: { target: 'a' } }]], a: [[TTL_1]] },
+    ['packet-rewritten warning'],
+  ],
+  [
+    'the TTL, after a chain that decides nothing',
+    { forward: [[{ jump: { target: 'a' } }], [TTL_1]], a: [[link('iifname', 'lo'), ACCEPT]] },
+    ['packet-rewritten warning'],
+  ],
+  ['nothing, after a chain that accepts', { forward: [[{ goto: { target: 'a' } }], [TTL_1]], a: [[ACCEPT]] }, []],
+  [
+    'nothing that is sure, after a chain that may accept',
+    { forward: [[{ jump: { target: 'a' } }], [TTL_1]], a: [[link('iifname', '@trusted'), ACCEPT]] },
+    [],
+  ],
+] as const;
+
+for (const [what, chains, found] of REWRITES) {
+  test(`forward: finds ${found.join() || 'nothing'} of a chain that changes ${what}`, (t) => {
+    t.deepEqual(foundAt(chains), [...found]);
+  });
+}

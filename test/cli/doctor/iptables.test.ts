@@ -1,5 +1,6 @@
 import test from 'ava';
-import { IPTABLES_CHECK, KUBE_PROXY_CHECK } from '../../../cli/doctor/check-iptables.ts';
+import { IPTABLES_CHECK } from '../../../cli/doctor/check-iptables.ts';
+import { KUBE_PROXY_CHECK } from '../../../cli/doctor/check-kube-proxy.ts';
 import { MARKS_CHECK } from '../../../cli/doctor/check-marks.ts';
 import { markUseOfIptables, markUseOfNft } from '../../../cli/doctor/mark-use.ts';
 import { known, unknown } from '../../../cli/node/known.ts';
@@ -62,6 +63,78 @@ test('kube-proxy: sees the mode in what nft lists where iptables is not installe
   const verdict = KUBE_PROXY_CHECK.evaluate(facts);
   t.deepEqual(verdict.kind === 'done' ? verdict.notes : [], ['iptables (chains KUBE-SVC-…)']);
   t.deepEqual(idsOf(IPTABLES_CHECK, facts), []);
+});
+
+const CLUSTER_IP = '-A KUBE-SVC-ABC ! -s 10.0.0.0/16 -d 10.96.0.7/32 -p tcp -m tcp --dport 80 -j KUBE-MARK-MASQ';
+const POD_TRAFFIC =
+  '-A KUBE-EXT-ABC -s 10.0.0.0/16 -m comment --comment "pod traffic for a/b external destinations" -j KUBE-SVC-ABC';
+const HAIRPIN = '-A KUBE-SEP-1 -s 10.0.1.7/32 -m comment --comment "a/b" -j KUBE-MARK-MASQ';
+const BY_LINK =
+  '-A KUBE-SVC-ABC ! -i eni+ -d 10.96.0.7/32 -p tcp -m tcp --dport 80 -j KUBE-MARK-MASQ\n-A KUBE-EXT-ABC -i eni+ -j KUBE-SVC-ABC';
+
+/** As `nft -j` lists a rule of kube-proxy's that compares sources. */
+const nftRule = (table: string, chain: string, op: string, [addr, len]: readonly [string, number]) => ({
+  rule: {
+    ...{ family: 'ip', table, chain },
+    expr: [
+      { match: { op, left: { payload: { protocol: 'ip', field: 'saddr' } }, right: { prefix: { addr, len } } } },
+      { goto: { target: 'service-1' } },
+    ],
+  },
+});
+const nftChain = (table: string, name: string) => ({ chain: { family: 'ip', table, name } });
+
+const SOURCES = [
+  ['a Service of the cluster alone', CLUSTER_IP, [], ['warning']],
+  ['a Service of policy Local', `${CLUSTER_IP}\n${POD_TRAFFIC}`, [], ['error']],
+  [
+    'a prefix that has an ENI and not the primary address',
+    POD_TRAFFIC.replace('10.0.0.0/16', '10.0.2.0/24'),
+    [],
+    ['error'],
+  ],
+  ['a prefix of another network, of Pods of a bridge', CLUSTER_IP.replace('10.0.0.0/16', '172.16.0.0/14'), [], []],
+  ['Pods told by their interface', BY_LINK, [], []],
+  ['a Pod that asks itself', HAIRPIN, [], []],
+  ['the same words in another table', POD_TRAFFIC, [], [], '*filter'],
+  [
+    'nftables, a Service of policy Local',
+    '',
+    [nftChain('kube-proxy', 'external-1'), nftRule('kube-proxy', 'external-1', '==', ['10.0.0.0', 16])],
+    ['error'],
+  ],
+  [
+    'nftables, a Service of the cluster alone',
+    '',
+    [nftChain('kube-proxy', 'service-1'), nftRule('kube-proxy', 'service-1', '!=', ['10.0.0.0', 16])],
+    ['warning'],
+  ],
+  [
+    'nftables, a table of another program',
+    '',
+    [nftChain('mine', 'external-1'), nftRule('mine', 'external-1', '==', ['10.0.0.0', 16])],
+    [],
+  ],
+] as const;
+
+for (const [what, saved, objects, severities, table = '*nat'] of SOURCES) {
+  test(`kube-proxy: ${severities.length === 0 ? 'finds nothing' : `finds hosts of the VPC taken for Pods, ${severities}`}: ${what}`, (t) => {
+    const node = nodeWith(() => ({ nft: known({ objects, ourTable: undefined }) }));
+    const verdict = KUBE_PROXY_CHECK.evaluate(doctorFacts({ node, iptables: iptables(`${table}\n${saved}\n`) }));
+    const found = verdict.kind === 'done' ? verdict.findings : [];
+    t.deepEqual(
+      found.map(({ id, severity }) => [id, severity]),
+      severities.map((severity) => ['kube-proxy-cluster-cidr', severity]),
+    );
+  });
+}
+
+test('kube-proxy: names the prefix, the address that is in it and its interface, once for all Services', (t) => {
+  const saved = `*nat\n${[CLUSTER_IP, POD_TRAFFIC, CLUSTER_IP.replaceAll('ABC', 'DEF')].join('\n')}\n`;
+  const verdict = KUBE_PROXY_CHECK.evaluate(doctorFacts({ iptables: iptables(saved) }));
+  t.deepEqual(verdict.kind === 'done' ? verdict.findings.map(({ what }) => what) : [], [
+    'kube-proxy takes sources in 10.0.0.0/16 for Pods of this node, and 10.0.0.4 of eth0 is in it; a Service with externalTrafficPolicy: Local is concerned',
+  ]);
 });
 
 const WRITES = [

@@ -144,6 +144,14 @@ const CASES: readonly (readonly [Check, readonly Case[]])[] = [
         node(withRules([{ ...RULE, action: 6, src: '10.0.0.0/8' }])),
         ['foreign-rule-above-ours'],
       ],
+      ['a rule drops ICMP of Pods', node(withRules([{ ...RULE, action: 7, ipProto: 1 }])), ['foreign-rule-above-ours']],
+      [
+        'a rule drops what goes to one port',
+        node(withRules([{ ...RULE, action: 7, ipProto: 6, dportRange: { start: 25, end: 25 } }])),
+        ['foreign-rule-above-ours'],
+      ],
+      ['a rule leads one port to main', node(withRules([{ ...RULE, dportRange: { start: 25, end: 25 } }])), []],
+      ['a rule drops what a user sends', node(withRules([{ ...RULE, action: 7, uidRange: { start: 0, end: 9 } }])), []],
       ['a rule for all leads to an empty table', node(withRules([{ ...RULE, table: 52 }])), []],
       ['a rule for all leads to the local table, as Cilium’s', node(withRules([{ ...RULE, table: 255 }])), []],
       [

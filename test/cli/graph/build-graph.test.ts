@@ -2,6 +2,7 @@ import test from 'ava';
 import { finding } from '../../../cli/catalogue.ts';
 import { buildGraph } from '../../../cli/graph/build-graph.ts';
 import { unknown } from '../../../cli/node/known.ts';
+import { BLOCK, CBR0_IFINDEX, grNode } from '../node/gr-node.ts';
 import { brokenNode, drawingOf } from './drawing-fixture.ts';
 import { explanationFixture } from './explanation-fixture.ts';
 import { nodeFixture } from './node-fixture.ts';
@@ -133,4 +134,26 @@ test('buildGraph: a finding that cuts off one path and only bites on another is 
       ['error'],
     );
   }
+});
+
+test('buildGraph: GlobalRoute Pods have a band with their bridge and the route of the VPC', (t) => {
+  const facts = grNode();
+  const graph = buildGraph(facts, NOTHING);
+  t.like(
+    graph.groups.find(({ id }) => id === 'bridge'),
+    { title: `podCIDR ${BLOCK}`, subtitle: '1 Pod' },
+  );
+  const ofBand = graph.nodes.filter(({ group }) => group === 'bridge');
+  t.deepEqual(
+    ofBand.map(({ kind, title, state }) => `${kind} ${title} ${state}`).toSorted(),
+    ofBand.map(({ kind, title }) => `${kind} ${title} ok`).toSorted(),
+  );
+  t.deepEqual(ofBand.map(({ kind }) => kind).toSorted(), ['gateway', 'nic', 'pod', 'veth']);
+  const edges = graph.edges.map(({ from, to }) => `${from} ${to}`);
+  t.true(edges.includes(`group:bridge link:${CBR0_IFINDEX}`));
+  t.true(edges.includes(`table:254 link:${CBR0_IFINDEX}`));
+
+  const links = facts.host.links.filter(({ ifname }) => ifname !== 'cbr0');
+  const without = buildGraph({ ...facts, host: { ...facts.host, links } }, NOTHING);
+  t.is(without.nodes.find(({ title }) => title === 'cbr0')?.state, 'missing');
 });

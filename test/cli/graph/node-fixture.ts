@@ -6,7 +6,7 @@ import type { AgentFacts, NetnsFacts, NodeFacts, PodFacts } from '../../../cli/n
 import type { HostState, NetState } from '../../../dataplane/desired.ts';
 import { hostVethAlias, hostVethName } from '../../../dataplane/host-veth-name.ts';
 import { anyPrefix, familyOf } from '../../../dataplane/ip-prefix.ts';
-import type { EniNetwork, NodeNetwork, PodNetwork } from '../../../dataplane/network.ts';
+import type { EniNetwork, EniPodNetwork, NodeNetwork } from '../../../dataplane/network.ts';
 import { planNode } from '../../../dataplane/plan-node.ts';
 import { planSharedEniPod } from '../../../dataplane/plan-shared-eni-pod.ts';
 import { addressFamily, neighSpec, routeSpec, ruleSpec } from '../../../dataplane/to-request.ts';
@@ -71,6 +71,7 @@ export function nodeFixture(spec: FixtureNode): NodeFacts {
       ...host,
       nft: known({ objects: [], ourTable: planNode(node, enis, pods).nft?.text }),
       legacyIptables: known([]),
+      queueListeners: known([]),
       tableNames,
     },
     agent: agentFacts,
@@ -118,7 +119,7 @@ function eniNetwork(index: number, families: readonly (4 | 6)[]): EniNetwork {
   };
 }
 
-function podNetwork(eni: EniNetwork, eniIndex: number, index: number, spec: FixtureNode): PodNetwork {
+function podNetwork(eni: EniNetwork, eniIndex: number, index: number, spec: FixtureNode): EniPodNetwork {
   const containerId = (BigInt(index + 1) * 0x9e3779b97f4a7c15f39cc0605cedc834n)
     .toString(16)
     .padStart(64, '0')
@@ -148,7 +149,7 @@ function podNameOf(index: number, spec: FixtureNode): string {
   return spec.podName?.(index) ?? `web-${index}`;
 }
 
-function leaseOf(pod: PodNetwork, index: number, enis: readonly EniNetwork[], spec: FixtureNode): Lease {
+function leaseOf(pod: EniPodNetwork, index: number, enis: readonly EniNetwork[], spec: FixtureNode): Lease {
   const eniId = enis.find(({ table }) => table === pod.eniTable)?.eniId ?? '';
   return {
     ...pod.key,
@@ -168,7 +169,7 @@ function leaseOf(pod: PodNetwork, index: number, enis: readonly EniNetwork[], sp
   };
 }
 
-function hostFacts(state: HostState, enis: readonly EniNetwork[], pods: readonly PodNetwork[]): NetnsFacts {
+function hostFacts(state: HostState, enis: readonly EniNetwork[], pods: readonly EniPodNetwork[]): NetnsFacts {
   const plain = (ifindex: number, ifname: string, address: string) =>
     linkMessage({ ifindex, ifname, address, mtu: 1500, group: 0 });
   return {
@@ -210,7 +211,7 @@ function hostFacts(state: HostState, enis: readonly EniNetwork[], pods: readonly
   };
 }
 
-function insideFacts(pod: PodNetwork, state: NetState): NetnsFacts {
+function insideFacts(pod: EniPodNetwork, state: NetState): NetnsFacts {
   return {
     links: [linkMessage({ ifindex: 2, ifname: 'eth0', address: pod.podVeth.mac, mtu: pod.mtu, group: 0 })],
     addresses: state.addresses.map(addressMessage),

@@ -22,6 +22,16 @@ test('openStream: what is written is out at once', (t) => {
   dir.close();
 });
 
+test('openStream: bytes that are no text are written unchanged', (t) => {
+  const dir = createTempDir('stream');
+  const fd = openSync(dir.join('out'), 'w');
+  const bytes = Buffer.from(Array.from({ length: 256 }, (_, index) => index));
+  openStream({ ...PARTS, fd }).writeBytes(bytes);
+  t.deepEqual(readFileSync(dir.join('out')), bytes);
+  closeSync(fd);
+  dir.close();
+});
+
 test('openStream: is as wide as the terminal, as COLUMNS says, or 160', (t) => {
   const columns = (parts: Partial<Parameters<typeof openStream>[0]>) =>
     openStream({ ...PARTS, fd: 1, ...parts }).columns();

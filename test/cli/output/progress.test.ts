@@ -8,6 +8,7 @@ function lineOf(isTerminal: boolean, env: Readonly<Record<string, string>>, colu
     write: (text: string) => {
       written += text;
     },
+    writeBytes: () => {},
   };
   const progress = openProgress({ stderr, env });
   progress.show('1/2 routes\u001b[2J');

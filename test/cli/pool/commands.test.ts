@@ -66,6 +66,18 @@ test('status: exits 1 when something is in the way, 0 when all is well', async (
   t.is((await runCaptured(['status', '--socket', dir.join('well.sock')])).code, 0);
 });
 
+test('status: does not say ready when no address is free and none comes', async (t) => {
+  const [eni] = POOL_SAMPLE.enis ?? [];
+  const draining = await startFakeAgent(dir.join('draining.sock'), {
+    pool: { ...POOL_SAMPLE, enis: [{ ...eni, draining: true, ready: false }] },
+    summary: { ...SUMMARY_SAMPLE, status: { code: 0 }, conflicts: [], held: [], bridge: undefined },
+  });
+  t.teardown(draining.close);
+  const { code, stdout } = await runCaptured(['status', '--socket', dir.join('draining.sock')], { columns: 160 });
+  t.is(code, 1);
+  t.regex(stdout, /^ready +no: no address is free, and no ENI serves new Pods/m);
+});
+
 test('pool: exits 2 and names both when there is neither an agent nor a journal', async (t) => {
   const argv = ['pool', '--socket', dir.join('none.sock'), '--state-dir', dir.join('none')];
   const { code, stderr, stdout } = await runCaptured(argv);

@@ -81,6 +81,9 @@ export function memoryPorts(changes: Partial<ProgramPorts> = {}): ProgramPorts &
       write: (text) => {
         printed[name] += text;
       },
+      writeBytes: (bytes) => {
+        printed[name] += Buffer.from(bytes).toString('latin1');
+      },
     }),
     ...changes,
   };

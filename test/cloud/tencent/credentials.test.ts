@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,6 +16,7 @@ import {
   webIdentityOfEnvironment,
 } from '../../../cloud/tencent/credentials/fetch-sources.ts';
 import { createRotatingSource } from '../../../cloud/tencent/credentials/rotating.ts';
+import type { TencentApi } from '../../../cloud/tencent/requests.ts';
 import { openSdkApi } from '../../../cloud/tencent/sdk-api.ts';
 import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
 import { systemClock } from '../../../runtime/clock.ts';
@@ -55,6 +57,23 @@ test('fromEnvironment: takes a key with or without a token, and names what is mi
   await t.throwsAsync(fromEnvironment({})(NEVER), {
     message: 'environment: TENCENTCLOUD_SECRET_ID and TENCENTCLOUD_SECRET_KEY not set',
   });
+});
+
+test('fromFile, fromWebIdentity: a FIFO in the place of the file is refused at once, and holds no thread', async (t) => {
+  const path = join(folder, 'fifo');
+  execFileSync('mkfifo', [path]);
+  const unused: TencentApi = { call: async () => t.fail('a call without a token'), renewCredentials: () => {} };
+  const sources = [
+    fromFile(path),
+    fromWebIdentity(unused, { providerId: 'p', roleArn: 'r', sessionName: 's', tokenFile: path }),
+  ];
+  for (const fetch of sources) {
+    const isOver = AbortSignal.timeout(20_000);
+    const over = new Promise<never>((_, reject) => {
+      isOver.addEventListener('abort', () => reject(new Error('the source does not answer')));
+    });
+    await t.throwsAsync(Promise.race([fetch(isOver), over]), { message: /fifo is a FIFO, not a regular file/ });
+  }
 });
 
 test("fromFile: reads JSON and the SDK's own form, and says which file is wrong and how", async (t) => {

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { decodeEniPage } from '../../../cloud/tencent/decode/eni.ts';
-import { decodeInstances, decodeSubnetPage } from '../../../cloud/tencent/decode/others.ts';
+import { decodeInstances } from '../../../cloud/tencent/decode/instance.ts';
+import { decodeSubnetPage } from '../../../cloud/tencent/decode/others.ts';
 
 const ENI = {
   NetworkInterfaceId: 'eni-1',

@@ -79,7 +79,7 @@ test('IdBatcher: who comes after everybody left gets an answer all the same', as
   const clock = new VirtualClock();
   const batcher = new IdBatcher<string>(
     clock,
-    (id) => id,
+    (id) => [id],
     async (ids) => ids,
   );
   const controller = new AbortController();
@@ -94,7 +94,7 @@ test('IdBatcher: 250 who ask at once cost three requests; a missing id costs the
   const sizes: number[] = [];
   const batcher = new IdBatcher<{ readonly id: string }>(
     clock,
-    (object) => object.id,
+    (object) => [object.id],
     async (ids) => {
       sizes.push(ids.length);
       return ids.filter((id) => id !== 'missing').map((id) => ({ id }));
@@ -129,7 +129,7 @@ test("IdBatcher: one who has little time ends its own wait, not the others'", as
   const clock = new VirtualClock();
   const batcher = new IdBatcher<string>(
     clock,
-    (id) => id,
+    (id) => [id],
     async (ids, { signal }) => {
       await clock.sleep(5_000, signal);
       return ids;
@@ -197,7 +197,7 @@ test('IdBatcher: an id that the cloud takes for nonsense fails for who asked for
   let calls = 0;
   const batcher = new IdBatcher<string>(
     clock,
-    (id) => id,
+    (id) => [id],
     async (ids) => {
       calls += 1;
       if (!ids.includes('nonsense')) return ids;
@@ -219,7 +219,7 @@ test('IdBatcher: what is refused whatever the ids is asked for once', async (t) 
   let calls = 0;
   const batcher = new IdBatcher<string>(
     clock,
-    (id) => id,
+    (id) => [id],
     async () => {
       calls += 1;
       throw classifyError({ code: 'UnauthorizedOperation', action: 'DescribeInstances', text: 'no' });

@@ -2,26 +2,14 @@ import type { NetnsView } from '../../support/netns.ts';
 import type { RunResult } from '../../support/run.ts';
 import type { PodOptions, SeenPod } from '../pods.ts';
 import type { RealCluster } from '../real-cluster.ts';
+import { ECHO_PATH, echoScript } from './echo-script.ts';
 
 /** TCP port of the echo server in its Pod. */
 export const ECHO_PORT = 8_080;
 
-/** Path at which the echo server says who asks, and the Pod that it is in. */
-export const ECHO_PATH = '/cgi-bin/who';
-
-const SCRIPT = '#!/bin/sh\\nprintf "Content-Type: text/plain\\\\r\\\\n\\\\r\\\\n%s %s" "$REMOTE_ADDR" "$(hostname)"\\n';
-
 /** Pods with this run a web server that says who asks. */
 export const ECHO_SERVER: PodOptions = {
-  command: [
-    'sh',
-    '-c',
-    [
-      `mkdir -p /www/cgi-bin && printf '${SCRIPT.replaceAll('%', '%%')}' >/www${ECHO_PATH} && chmod +x /www${ECHO_PATH}`,
-      // An address of IPv4: callers would be told as ::ffff:10.0.1.4 otherwise.
-      `exec httpd -f -p 0.0.0.0:${ECHO_PORT} -h /www`,
-    ].join(' && '),
-  ],
+  command: ['sh', '-c', echoScript(ECHO_PORT)],
   // The web server is the first process of its PID namespace, deaf to SIGTERM. Not 0: the API server would forget the Pod
   // before the kubelet has ended it.
   spec: { terminationGracePeriodSeconds: 1 },

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { at } from '../../kube-api/contract/contract-case.ts';
 import { awaitPods, podManifest, type SeenPod } from '../pods.ts';
-import type { RealCluster } from '../real-cluster.ts';
+import { CONTROL_PLANE, type RealCluster } from '../real-cluster.ts';
 import { type Asker, ask, ECHO_PORT, ECHO_SERVER, isSilent, netnsAsker, podAsker } from './echo.ts';
 import { forgetWays, refusals, waysOf } from './ways.ts';
 
@@ -13,23 +13,37 @@ export type ServiceScene = {
   readonly here: Asker & { readonly ip: string };
   readonly there: Asker & { readonly ip: string };
   readonly outside: Asker & { readonly ip: string };
+  /** A host of the VPC that is no node: it has neither Pods nor kube-proxy. */
+  readonly inside: Asker & { readonly ip: string };
   readonly clusterIp: string;
   readonly anywherePort: number;
   readonly localPort: number;
+  /** Of a Service of policy Local with backends on both nodes. */
+  readonly everywherePort: number;
 };
 
-/** Makes one backend on the first node, a client on each, and three Services before the backend. */
+/** Label of the Pods behind the Service with backends on both nodes: the two clients serve too. */
+const EVERYWHERE = { serves: 'everywhere' } as const;
+/** Connections from one place to one node: with a backend on each of two nodes, a wrong choice shows in half of them. */
+const CONNECTIONS = 10;
+
+/** Makes one backend on the first node, a client on each, three Services before the backend and one before all three. */
 export async function makeServiceScene(cluster: RealCluster): Promise<ServiceScene> {
   const { vpc } = cluster.cloud;
-  const pinned = (nodeName: string) => ({ ...ECHO_SERVER, spec: { ...ECHO_SERVER.spec, nodeName } });
+  const pinned = (nodeName: string, labels = {}) => ({
+    ...ECHO_SERVER,
+    labels,
+    spec: { ...ECHO_SERVER.spec, nodeName },
+  });
   await cluster.apply(
     [
       podManifest('backend', pinned('node1')),
-      podManifest('client-here', pinned('node1')),
-      podManifest('client-there', pinned('node2')),
+      podManifest('client-here', pinned('node1', EVERYWHERE)),
+      podManifest('client-there', pinned('node2', EVERYWHERE)),
       serviceManifest('plain', {}),
       serviceManifest('anywhere', { type: 'NodePort', externalTrafficPolicy: 'Cluster' }),
       serviceManifest('local', { type: 'NodePort', externalTrafficPolicy: 'Local' }),
+      serviceManifest('everywhere', { type: 'NodePort', externalTrafficPolicy: 'Local', selector: EVERYWHERE }),
     ].join('\n---\n'),
   );
   const podOf = async (name: string): Promise<SeenPod> => {
@@ -43,6 +57,7 @@ export async function makeServiceScene(cluster: RealCluster): Promise<ServiceSce
     await podOf('client-there'),
   ];
   const nodeAsker = (name: string) => ({ ...netnsAsker(name, cluster.node(name).ns), ip: cluster.node(name).ip });
+  const { netns, primary } = vpc.node(CONTROL_PLANE);
   const portOf = async (name: string) =>
     Number(at(await cluster.kubectlJson('get', 'service', name), 'spec', 'ports', '0', 'nodePort'));
   return {
@@ -52,9 +67,11 @@ export async function makeServiceScene(cluster: RealCluster): Promise<ServiceSce
     here: nodeAsker('node1'),
     there: nodeAsker('node2'),
     outside: { ...netnsAsker('outside', vpc.outside.netns), ip: vpc.outside.ip },
+    inside: { ...netnsAsker('inside', netns), ip: primary.primaryIp },
     clusterIp: String(at(await cluster.kubectlJson('get', 'service', 'plain'), 'spec', 'clusterIP')),
     anywherePort: await portOf('anywhere'),
     localPort: await portOf('local'),
+    everywherePort: await portOf('everywhere'),
   };
 }
 
@@ -73,9 +90,9 @@ export function declareServiceTests(mode: string, running: () => RealCluster, sc
   );
 
   test.serial(`NodePort, ${mode}, policy Cluster: leads from everywhere by every node to the backend`, async (t) => {
-    const { backend, anywherePort, outside, podHere, podThere, here, there } = scene();
+    const { backend, anywherePort, outside, inside, podHere, podThere, here, there } = scene();
     for (const target of [here, there])
-      for (const asker of [outside, podHere, podThere, here, there])
+      for (const asker of [outside, inside, podHere, podThere, here, there])
         t.is((await ask(asker, target.ip, anywherePort))?.pod, backend.name, `${asker.name} to ${target.name}`);
   });
 
@@ -106,10 +123,11 @@ export function declareServiceTests(mode: string, running: () => RealCluster, sc
   test.serial(
     `NodePort, ${mode}, policy Local: the backend sees the client; nodes without one do not answer`,
     async (t) => {
-      const { backend, localPort, outside, here, there, podThere } = scene();
-      for (const asker of [outside, there, podThere])
+      const { backend, localPort, outside, inside, here, there, podThere } = scene();
+      for (const asker of [outside, inside, there, podThere])
         t.deepEqual(await ask(asker, here.ip, localPort), { client: asker.ip, pod: backend.name }, asker.name);
-      t.true(await isSilent(outside, there.ip, localPort), 'a node without a backend answers');
+      for (const asker of [outside, inside])
+        t.true(await isSilent(asker, there.ip, localPort), `a node without a backend answers ${asker.name}`);
       await expectWays(
         t,
         running(),
@@ -119,6 +137,39 @@ export function declareServiceTests(mode: string, running: () => RealCluster, sc
       );
     },
   );
+
+  test.serial(
+    `NodePort, ${mode}, policy Local, backends on both nodes: each connection from inside and outside the VPC ends on its node`,
+    async (t) => {
+      const { everywherePort, outside, inside, here, there, podHere, podThere } = scene();
+      const ways = [
+        ...[outside, inside, there, podThere].map((asker) => ({ asker, target: here, pod: 'client-here' })),
+        ...[outside, inside, here, podHere].map((asker) => ({ asker, target: there, pod: 'client-there' })),
+      ];
+      const counts = await Promise.all(
+        ways.map(({ asker, target, pod }) => countAnswers(asker, target.ip, everywherePort, pod)),
+      );
+      t.deepEqual(
+        counts,
+        ways.map(({ asker, target }) => `${asker.name} to ${target.ip}: ${CONNECTIONS} of ${CONNECTIONS}`),
+      );
+    },
+  );
+}
+
+/** Counts answers to single connections by what is right about them: that of a Pod of the node, which sees who asks. */
+async function countAnswers(
+  asker: Asker & { readonly ip: string },
+  ip: string,
+  port: number,
+  pod: string,
+): Promise<string> {
+  let right = 0;
+  for (let asked = 0; asked < CONNECTIONS; asked++) {
+    const answer = await ask(asker, ip, port, 1);
+    right += answer?.pod === pod && answer.client === asker.ip ? 1 : 0;
+  }
+  return `${asker.name} to ${ip}: ${right} of ${CONNECTIONS}`;
 }
 
 /** Asks once more and compares the ways of TCP packets of these addresses through the VPC; none may be refused. */

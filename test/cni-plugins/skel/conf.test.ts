@@ -32,6 +32,9 @@ test('decodeConf: fills in what a minimal conf leaves out', (t) => {
     backend: 'unix:/run/tke-eni/agent.sock',
     mtu: 0,
     disableIPv6: false,
+    portMappings: [],
+    runtimeConfig: {},
+    dataDir: '/var/lib/cni/tke-eni',
     validAttachments: [],
   });
 });
@@ -208,6 +211,9 @@ test('decodeConf: lets a Pod end whatever else is wrong with the conf', (t) => {
     backend: 'unix:/run/x.sock',
     mtu: 0,
     disableIPv6: false,
+    portMappings: [],
+    runtimeConfig: {},
+    dataDir: '/var/lib/cni/tke-eni',
     validAttachments: [],
   });
   t.is(faultOf(wrong, 'ADD').code, 7);

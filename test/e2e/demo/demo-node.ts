@@ -1,9 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { NODES } from '../../../kube/resource-types.ts';
 import type { Child } from '../../support/child.ts';
 import { type ContainerdNode, type RunningPod, startContainerdNode } from '../../support/containerd-node.ts';
 import { DIST_BIN_DIR } from '../../support/executables.ts';
 import { findViolations } from '../../support/invariants.ts';
+import { isObject } from '../../support/netns.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import type { SystemMember, SystemMemberParts } from '../../system/system-member.ts';
 import type { VpcCloud } from '../../system/vpc-cloud.ts';
@@ -41,6 +43,8 @@ export class DemoNode implements SystemMember {
   #cloud: VpcCloud;
   #kubelet: Kubelet;
   #agent: Child | undefined;
+  /** A Pod was on the bridge: it stays, and is compared from then on. */
+  hasBridge = false;
 
   constructor(parts: SystemMemberParts, containerd: ContainerdNode) {
     this.name = parts.name;
@@ -62,6 +66,8 @@ export class DemoNode implements SystemMember {
       `--plugin-dir=${DIST_BIN_DIR}`,
       '--port-mapping=true',
       '--bandwidth=true',
+      // The machine's folder, which is not the node's own.
+      '--gr-host-local-dir=',
       ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
     ]);
     this.#kubelet.start();
@@ -93,10 +99,14 @@ export class DemoNode implements SystemMember {
   /** Compares kernel, journal, runtime and the ENIs that the VPC has attached. */
   async violations(): Promise<readonly string[]> {
     const { vpc } = this.#cloud;
+    const node = await this.#parts.cluster.admin.get(NODES, { name: this.name });
+    const { podCIDR } = isObject(node?.['spec']) ? node['spec'] : {};
     const found = await findViolations({
       netns: this.containerd.netns,
       stateDir: this.containerd.hostPath('/run/tke-eni'),
       ruleMode: 'compact',
+      podCidrs: typeof podCIDR === 'string' ? [podCIDR] : [],
+      ...(this.hasBridge ? { grWiring: 'bridge' } : {}),
       enis: await Promise.all(vpc.enisOf(this.name).map((eniId) => vpc.eni(eniId))),
       sandboxes: this.pods.map((pod) => ({ id: pod.sandboxId, ips: [pod.ip] })),
       resolveNetns: (path) => this.containerd.insidePath(path),

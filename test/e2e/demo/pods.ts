@@ -43,6 +43,16 @@ export function keptPodObject(name: string, nodeName: string): KubeObject {
   return { ...pod, metadata: { ...pod.metadata, annotations: { [POD_ANNOTATION.deletePolicy]: 'Never' } } };
 }
 
+/** Makes the object of a Pod on the bridge of its node. It requests no address of an ENI. */
+export function bridgePodObject(name: string, nodeName: string): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: POD_NAMESPACE, annotations: { [POD_ANNOTATION.networks]: 'tke-bridge' } },
+    spec: { nodeName, containers: [{ name: 'main', image: IMAGE, command: [...SLEEP] }] },
+  };
+}
+
 /** Reads from a Pod's object what the runtime is asked to run. */
 export function podSpecOf({ metadata, spec }: KubeObject): PodSpec {
   const { name, namespace = POD_NAMESPACE, uid, annotations = {} } = metadata;

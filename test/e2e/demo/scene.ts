@@ -36,6 +36,12 @@ const IPAMD_FLAGS = {
   'leader-elect-renew': '1s',
   'cloud-timeout': '5s',
   'enable-static-ip': 'true',
+  // As of a cluster that began with podCIDRs: a /20 whose last /22 is that of the Services.
+  'allocate-node-cidrs': 'true',
+  'cluster-cidr': '192.168.0.0/20',
+  'service-cluster-ip-range': '192.168.12.0/22',
+  'max-pods-per-node': '64',
+  'gr-routes': 'ipamd',
 } as const;
 const AGENT_FLAGS = { 'add-wait': '2s', 'ip-cooldown': '1s' } as const;
 

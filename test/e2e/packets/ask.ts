@@ -15,3 +15,16 @@ export async function askWho(from: NetnsView, protocol: 'tcp' | 'udp', host: str
   const argv = ['timeout', String(LIMIT_S), 'bash', '-c', SCRIPTS[protocol], host, String(port)];
   return (await from.tryRun(argv)).stdout.trim();
 }
+
+// One packet that finds the way, then the one whose answers are counted.
+const COUNT_SCRIPT = `exec 3<>"/dev/udp/$0/$1"
+  while ! { printf first >&3 && timeout 0.7 dd bs=512 count=1 status=none <&3 >/dev/null; }; do sleep 0.1; done
+  while timeout 0.2 dd bs=512 count=1 status=none <&3 >/dev/null; do :; done
+  printf second >&3
+  while timeout 0.3 dd bs=512 count=1 status=none <&3; do :; done`;
+
+/** Asks a who-server by one UDP packet and counts the answers: two where a packet arrives twice. */
+export async function countAnswers(from: NetnsView, host: string, port: number): Promise<number> {
+  const { stdout } = await from.tryRun(['timeout', String(LIMIT_S), 'bash', '-c', COUNT_SCRIPT, host, String(port)]);
+  return stdout.split('\n').filter((line) => line !== '').length;
+}

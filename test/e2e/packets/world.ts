@@ -1,26 +1,13 @@
-import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
-import { applyOperations } from '../../../dataplane/apply.ts';
-import { diffHost } from '../../../dataplane/diff.ts';
-import { hostVethAlias, hostVethFallbackName } from '../../../dataplane/host-veth-name.ts';
-import type { Kernel } from '../../../dataplane/kernel.ts';
-import { planMigration } from '../../../dataplane/migration.ts';
-import type { EniNetwork, NodeNetwork, PodNetwork } from '../../../dataplane/network.ts';
-import { openNft } from '../../../dataplane/nft.ts';
-import { observeHost } from '../../../dataplane/observe.ts';
-import { planNode } from '../../../dataplane/plan-node.ts';
-import { unwirePod } from '../../../dataplane/unwire-pod.ts';
-import { wirePod } from '../../../dataplane/wire-pod.ts';
-import { type Netns, openNetns } from '../../../netlink/netns.ts';
-import { openRtnetlinkIn } from '../../../netlink/rtnetlink.ts';
-import { openSysctl } from '../../../sysctl/sysctl.ts';
+import type { NodeNetwork, PodNetwork } from '../../../dataplane/network.ts';
+import { podCidrOf } from '../../../dataplane/pod-cidr.ts';
 import type { Child } from '../../support/child.ts';
 import type { NetnsView } from '../../support/netns.ts';
 import { createPodNetns, type PodNetns } from '../../support/pod-netns.ts';
-import { waitUntil } from '../../support/wait-until.ts';
 import type { AttachedEni } from '../../vpc/nic.ts';
 import { createTestVpc, type TestVpc } from '../../vpc/vpc.ts';
 import { askWho } from './ask.ts';
+import { startWhoServers } from './serve.ts';
+import { unwiredPod, WorldNode } from './world-node.ts';
 
 /** Port on which every Pod says who it is. */
 export const WHO_PORT = 8080;
@@ -84,7 +71,10 @@ export class World {
       const attached: AttachedEni[] = [];
       for (const [eniId, subnetId] of Object.entries(enis))
         attached.push(await this.vpc.attachEni(name, { eniId, subnetId }));
-      const node = new WorldNode(this.vpc, name, attached, spec.network ?? {});
+      const node = new WorldNode(this.vpc, name, attached, {
+        podCidrs: name === 'n1' ? [podCidrOf(BRIDGE_CIDR)] : [],
+        ...spec.network,
+      });
       this.nodes.push(node);
       await node.reach();
     }
@@ -98,7 +88,7 @@ export class World {
     })) {
       await this.#addPod(name, eniId);
     }
-    await Promise.all(this.pods.map((pod) => this.#serve(pod)));
+    this.#servers.push(await startWhoServers(WHO_PORT, this.pods));
   }
 
   /** @throws Error when there is none of that name */
@@ -133,12 +123,7 @@ export class World {
 
   /** Starts a server that says `name` in a namespace. */
   async serve(netns: NetnsView, name: string, port = WHO_PORT): Promise<void> {
-    const child = netns.start([process.execPath, join(import.meta.dirname, 'who-server.ts'), name, `${port}`]);
-    this.#servers.push(child);
-    await waitUntil(() => child.stdout.includes('tcp') && child.stdout.includes('udp'), {
-      what: `server ${name}`,
-      explain: () => child.stderr,
-    });
+    this.#servers.push(await startWhoServers(port, [{ netns, name }]));
   }
 
   async close(): Promise<void> {
@@ -157,119 +142,4 @@ export class World {
     node.wire(pod);
     this.pods.push(pod);
   }
-
-  #serve(pod: WorldPod): Promise<void> {
-    return this.serve(pod.netns, pod.name);
-  }
-}
-
-/** One node of a world and the data plane's hold on it. */
-class WorldNode {
-  readonly name: string;
-  readonly netns: NetnsView;
-  readonly primary: Readonly<Record<4 | 6, string>>;
-  readonly kernel: Kernel;
-  readonly enis: readonly EniNetwork[];
-  network: NodeNetwork;
-  readonly pods: WorldPod[] = [];
-  #held: Netns;
-
-  constructor(vpc: TestVpc, name: string, enis: readonly AttachedEni[], changes: Partial<NodeNetwork>) {
-    const { netns, primary } = vpc.node(name);
-    this.name = name;
-    this.netns = netns;
-    this.primary = { 4: primary.primaryIp, 6: primary.primaryIpv6 ?? '' };
-    this.#held = openNetns(netns.path);
-    const rtnetlink = openRtnetlinkIn(this.#held);
-    this.kernel = { rtnetlink, sysctl: openSysctl(this.#held), nft: openNft({ netnsPath: netns.path }) };
-    const indexOf = (ifname: string) => rtnetlink.link.get({ ifname })?.ifindex ?? 0;
-    this.enis = enis.map((eni, at) => eniNetwork(eni, indexOf(eni.ifname), at + 1));
-    this.network = {
-      ruleMode: 'compact',
-      eniMarkMask: 0x00ff0000,
-      rpFilterMode: 'loose',
-      egress: 'eni',
-      primary: { ifindex: indexOf('eth0'), ifname: 'eth0', addresses: [primary.primaryIp, primary.primaryIpv6 ?? ''] },
-      podCidrs: name === 'n1' ? [BRIDGE_CIDR] : [],
-      families: [4, 6],
-      nodePort: true,
-      vpcCidrs: VPC_CIDRS,
-      ...changes,
-    };
-  }
-
-  /** Brings the kernel to the plan. */
-  async reach(): Promise<void> {
-    const desired = planNode(
-      this.network,
-      this.enis,
-      this.pods.map(({ network }) => network),
-    );
-    await applyOperations(this.kernel, diffHost(desired, await observeHost(this.kernel, desired)).operations);
-  }
-
-  /** Changes the rule mode stage by stage; `pause` runs after each. Returns what each stage was. */
-  async migrate(ruleMode: NodeNetwork['ruleMode'], pause: () => Promise<void>): Promise<readonly string[]> {
-    this.network = { ...this.network, ruleMode };
-    const desired = planNode(
-      this.network,
-      this.enis,
-      this.pods.map(({ network }) => network),
-    );
-    const steps = planMigration(desired, await observeHost(this.kernel, desired));
-    for (const step of steps) {
-      await applyOperations(this.kernel, step.operations);
-      await pause();
-    }
-    return steps.map(({ what }) => what);
-  }
-
-  wire(pod: WorldPod): void {
-    using podNetns = openNetns(pod.netns.path);
-    const { network } = pod;
-    const fallbackName = hostVethFallbackName(network.key);
-    const { hostIfindex, hostName } = wirePod(this.kernel, podNetns, {
-      node: this.network,
-      pod: network,
-      fallbackName,
-    });
-    pod.network = { ...network, hostVeth: { ...network.hostVeth, name: hostName, ifindex: hostIfindex } };
-    this.pods.push(pod);
-  }
-
-  async unwire(pod: WorldPod): Promise<void> {
-    this.pods.splice(this.pods.indexOf(pod), 1);
-    await unwirePod(this.kernel, this.network, pod.network).finished;
-  }
-
-  close(): void {
-    this.kernel.rtnetlink.close();
-    this.#held.close();
-  }
-}
-
-/** A Pod of these addresses that nobody has wired yet. */
-function unwiredPod(eni: EniNetwork, ips: readonly string[]): PodNetwork {
-  const key = { containerId: randomBytes(8).toString('hex'), ifName: 'eth0' };
-  return {
-    key,
-    kind: 'route-eni',
-    ips,
-    eniTable: eni.table,
-    hostVeth: { name: hostVethFallbackName(key), mac: randomMac() },
-    podVeth: { name: 'eth0', mac: randomMac() },
-    mtu: 1500,
-    alias: hostVethAlias(key),
-  };
-}
-
-function eniNetwork(eni: AttachedEni, ifindex: number, slot: number): EniNetwork {
-  const { eniId, mac, ifname, primaryIp, gateway, primaryIpv6, gatewayV6 } = eni;
-  const ipv6 = primaryIpv6 === undefined || gatewayV6 === undefined ? [] : [{ ip: primaryIpv6, gateway: gatewayV6 }];
-  const addresses = [{ ip: primaryIp, gateway }, ...ipv6];
-  return { eniId, mac, ifindex, ifname, mtu: 1500, table: 4000 + ifindex, slot, addresses };
-}
-
-function randomMac(): string {
-  return `02:${[...randomBytes(5)].map((byte) => byte.toString(16).padStart(2, '0')).join(':')}`;
 }

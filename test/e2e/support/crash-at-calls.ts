@@ -14,14 +14,23 @@ type CrashSpec = {
   readonly budgetMs: number;
 };
 
+/** Times that a point is tried when all are: background work shifts a count now and then. */
+const TRIES = 4;
+/** Least share of the points that must be reached: of a sample, and of all of them, each tried up to `TRIES` times. */
+const LEAST_REACHED = { sample: 0.5, all: 0.95 } as const;
+
 type Command = 'ADD' | 'DEL';
-type Tally = { ran: number; reached: number };
+/** Points that were tried and not reached in one round. */
+type Missed = { readonly adds: KillPoint[]; readonly dels: KillPoint[] };
+type Tally = { ran: number; reached: number; missed: Missed };
+
+const none = (): Missed => ({ adds: [], dels: [] });
 
 /** Kills the agent at `point` of one command, starts it again and judges what is left. */
 async function crashAt(trial: Trial, command: Command, point: KillPoint, pod: ScenePod): Promise<boolean> {
   const kill = await armKill(trial.agent.pid, point, trial.dir);
   const answer = command === 'ADD' ? await trial.tryAdd(pod) : await trial.tryDelete(pod);
-  const wasReached = await kill.end();
+  const wasReached = (await kill.end()) || (await isKilled(trial));
   const where = `${command} killed at ${point.name} ${point.nth} (${point.target})`;
   if (!wasReached) {
     if (answer.exitCode !== 0) throw new Error(`${where}: not reached, and yet: ${answer.stdout}`);
@@ -38,6 +47,11 @@ async function crashAt(trial: Trial, command: Command, point: KillPoint, pod: Sc
   return true;
 }
 
+/** On a busy machine the process may be gone before strace has written that it killed it. */
+async function isKilled({ agent: { child } }: Trial): Promise<boolean> {
+  return !child.isRunning && (await child.exited).signal === 'SIGKILL';
+}
+
 async function record(trial: Trial, command: Command, pod: ScenePod, isAll: boolean): Promise<readonly KillPoint[]> {
   const calls = await recordCalls(trial.agent.pid, trial.dir, async () => {
     if (command === 'ADD') await trial.add(pod);
@@ -52,6 +66,7 @@ async function crashTwice(trial: Trial, add: KillPoint | undefined, del: KillPoi
   if (add !== undefined) {
     tally.ran += 1;
     if (await crashAt(trial, 'ADD', add, pod)) tally.reached += 1;
+    else tally.missed.adds.push(add);
   }
   const again = await trial.add(pod);
   if (isWired(trial) && !(await again.netns.ping(trial.vpc.outside.ip))) {
@@ -60,6 +75,7 @@ async function crashTwice(trial: Trial, add: KillPoint | undefined, del: KillPoi
   if (del !== undefined) {
     tally.ran += 1;
     if (await crashAt(trial, 'DEL', del, pod)) tally.reached += 1;
+    else tally.missed.dels.push(del);
   }
   await trial.delete(pod);
   await trial.settle('after the repeated DEL');
@@ -73,31 +89,56 @@ async function crash(t: ExecutionContext, spec: TrialSpec, { isAll, budgetMs }: 
   try {
     // A neighbour that lives through all of it, and a first life that warms every code path.
     const neighbour = await trial.addPod();
-    await crashTwice(trial, undefined, undefined, { ran: 0, reached: 0 });
+    await crashTwice(trial, undefined, undefined, { ran: 0, reached: 0, missed: none() });
     const recorded = await trial.newPod();
     const adds = await record(trial, 'ADD', recorded, isAll);
     const dels = await record(trial, 'DEL', recorded, isAll);
     t.true(adds.length > 5 && dels.length > 5, `${adds.length} points of ADD, ${dels.length} of DEL`);
 
-    const tally: Tally = { ran: 0, reached: 0 };
+    const tally: Tally = { ran: 0, reached: 0, missed: none() };
     const deadline = performance.now() + budgetMs;
-    const [addsSpread, delsSpread] = [spread(adds), spread(dels)];
-    for (let life = 0; life < Math.max(adds.length, dels.length) && performance.now() < deadline; life++) {
-      await crashTwice(trial, addsSpread[life], delsSpread[life], tally);
+    let wanted: Missed = { adds: [...spread(adds)], dels: [...spread(dels)] };
+    // What was not reached is tried again only when all points are wanted, and time is no matter.
+    const isComplete = budgetMs === Number.POSITIVE_INFINITY;
+    for (let round = 0; round < (isComplete ? TRIES : 1); round++) {
+      tally.missed = none();
+      const lives = Math.max(wanted.adds.length, wanted.dels.length);
+      for (let life = 0; life < lives && performance.now() < deadline; life++) {
+        await crashTwice(trial, wanted.adds[life], wanted.dels[life], tally);
+      }
+      if (round > 0) tally.ran -= wanted.adds.length + wanted.dels.length;
+      wanted = tally.missed;
     }
     t.true(
       !isWired(trial) || (await neighbour.netns.ping(trial.vpc.outside.ip)),
       'the neighbour has its network still',
     );
     t.true(trial.agent.child.isRunning);
-    // Background work shifts a count now and then; most points must be met for the run to mean anything.
-    t.true(tally.reached * 2 > tally.ran, `${tally.reached} of ${tally.ran} points were reached`);
+    const least = isComplete ? LEAST_REACHED.all : LEAST_REACHED.sample;
+    t.true(tally.reached > least * tally.ran, `${tally.reached} of ${tally.ran} points were reached`);
     t.log(
-      `${spec.ruleMode}: killed at ${tally.reached} of ${tally.ran} points tried (ADD has ${adds.length}, DEL ${dels.length});`,
+      `figure: ${spec.ruleMode} ${spec.plugin ?? 'tke-route-eni'}${spec.gr === undefined ? '' : `, GlobalRoute, ${spec.gr.wiring}`}: killed at ${tally.reached} of ${tally.ran} points tried (ADD has ${adds.length}, DEL ${dels.length});`,
       `the invariants held ${trial.settledCount} times`,
     );
   } finally {
     await trial.close();
+  }
+}
+
+/** Registers the tests of a GlobalRoute Pod, in both wirings. */
+export function testBridgeCrashes(test: TestFn, what: CrashSpec): void {
+  const crashes = test.macro((t, spec: TrialSpec) => crash(t, spec, what));
+  for (const [ruleMode, wiring] of [
+    ['compact', 'bridge'],
+    ['per-pod', 'bridge'],
+    ['per-pod', 'routed'],
+  ] as const) {
+    const gr = { cidr: '172.20.0.0/27', wiring };
+    test(
+      `agent: killed at a system call of ADD or DEL of a GlobalRoute Pod, no address is lost or given twice, ${ruleMode}, ${wiring}`,
+      crashes,
+      { ruleMode, gr },
+    );
   }
 }
 

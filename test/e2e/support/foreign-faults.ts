@@ -31,6 +31,8 @@ export type ForeignFault = {
   /** Finding of doctor, and of explain where that says nothing else. */
   readonly finds: FindingId;
   readonly explains?: FindingId;
+  /** Exit code of explain; default 1. 0 where the change may be meant. */
+  readonly exitCode?: 0;
   /** True when it is in the plan after all: `tke-eni repair` repairs it. */
   readonly isPlanned?: boolean;
 };
@@ -48,7 +50,9 @@ function objectIn({ trial }: FaultScene, section: 'xdp' | 'tc'): string {
 const XDP = (scene: ForeignScene, link: string, mode: string): string =>
   `ip link set dev ${link} ${mode} obj ${objectIn(scene, 'xdp')} sec xdp`;
 
-/** Faults of XDP, traffic control and IPsec. */
+const PASSTHRU = (link: string): string => `ip link add other-above link ${link} type macvlan mode passthru`;
+
+/** Faults of XDP, links above, traffic control and IPsec. */
 const TRAFFIC_FAULTS: readonly ForeignFault[] = [
   {
     name: 'XDP program on the ENI',
@@ -68,6 +72,24 @@ const TRAFFIC_FAULTS: readonly ForeignFault[] = [
     undo: () => 'ip link set dev eth0 xdpgeneric off',
     in: 'pod',
     finds: 'link-xdp',
+  },
+  {
+    name: 'MACVLAN in mode passthru on the ENI',
+    inject: ({ eni }) => PASSTHRU(eni.ifname),
+    undo: () => 'ip link del other-above',
+    finds: 'link-passthru',
+  },
+  {
+    name: "MACVLAN in mode passthru on the Pod's host interface",
+    inject: ({ hostVeth }) => PASSTHRU(hostVeth),
+    undo: () => 'ip link del other-above',
+    finds: 'link-passthru',
+  },
+  {
+    name: 'MACVLAN in mode passthru on the ENI, in the Pod',
+    inject: ({ eni, pod }) => `${PASSTHRU(eni.ifname)}; ip link set other-above netns ${pod.netns.path}`,
+    undo: ({ pod }) => `nsenter --net=${pod.netns.path} ip link del other-above`,
+    finds: 'link-passthru',
   },
   {
     name: 'traffic filter that drops: eBPF at the egress of the ENI',
@@ -198,6 +220,43 @@ const FIREWALL_FAULTS: readonly ForeignFault[] = [
     inject: ({ eni, pod }) => chain('inet', `ingress device ${eni.ifname}`, `ip daddr ${pod.ip} drop`),
     undo: () => 'nft delete table inet other',
     finds: 'forward-policy-drop',
+  },
+  {
+    name: 'nftables: netdev ingress sends what the Pod sends to lo',
+    inject: ({ hostVeth }) => chain('netdev', `ingress device ${hostVeth}`, 'fwd to "lo"'),
+    undo: () => 'nft delete table netdev other',
+    finds: 'forward-policy-drop',
+  },
+  {
+    name: 'nftables: prerouting clears the mark',
+    inject: () => chain('inet', 'prerouting', 'meta mark set 0'),
+    undo: () => 'nft delete table inet other',
+    finds: 'mark-collision',
+  },
+  {
+    name: 'nftables: prerouting sets TTL 1',
+    inject: ({ pod }) => chain('inet', 'prerouting', `ip saddr ${pod.ip} ip ttl set 1`),
+    undo: () => 'nft delete table inet other',
+    finds: 'packet-rewritten',
+  },
+  {
+    name: 'nftables: prerouting sets another destination',
+    inject: ({ pod }) => chain('ip', 'prerouting', `ip saddr ${pod.ip} ip daddr set 192.0.2.99`),
+    undo: () => 'nft delete table ip other',
+    finds: 'packet-rewritten',
+    exitCode: 0,
+  },
+  {
+    name: 'iptables-legacy: a queue that no program reads',
+    inject: ({ pod }) => `iptables-legacy -t mangle -A PREROUTING -s ${pod.ip} -j NFQUEUE --queue-num 3`,
+    undo: () => 'iptables-legacy -t mangle -F',
+    finds: 'forward-policy-drop',
+  },
+  {
+    name: 'iptables-legacy: PREROUTING sets TTL 1',
+    inject: ({ pod }) => `iptables-legacy -t mangle -A PREROUTING -s ${pod.ip} -j TTL --ttl-set 1`,
+    undo: () => 'iptables-legacy -t mangle -F',
+    finds: 'packet-rewritten',
   },
   {
     name: 'iptables-legacy: raw PREROUTING drops',
@@ -351,6 +410,18 @@ const NETNS_FAULTS: readonly ForeignFault[] = [
     finds: 'foreign-rule-above-ours',
   },
   {
+    name: 'rule that is unreachable for ICMP, above ours',
+    inject: () => 'ip rule add pref 100 ipproto icmp unreachable',
+    undo: () => 'ip rule del pref 100',
+    finds: 'foreign-rule-above-ours',
+  },
+  {
+    name: 'rules that are unreachable for ICMP, TCP and UDP, above ours',
+    inject: () => ['icmp', 'tcp', 'udp'].map((each) => `ip rule add pref 100 ipproto ${each} unreachable`).join('; '),
+    undo: () => 'ip rule del pref 100; ip rule del pref 100; ip rule del pref 100',
+    finds: 'foreign-rule-above-ours',
+  },
+  {
     name: 'rule that skips ours',
     inject: () => 'ip rule add pref 100 from all goto 32766',
     undo: () => 'ip rule del pref 100',
@@ -446,6 +517,11 @@ export const HARMLESS: readonly Omit<ForeignFault, 'finds'>[] = [
     inject: ({ eni: { ifname } }) => `ip link set ${ifname} multicast off; ip neigh flush dev ${ifname}`,
     undo: ({ eni: { ifname } }) => `ip link set ${ifname} multicast on`,
     cuts: 'outside-ipv6',
+  },
+  {
+    name: 'MACVLAN in mode bridge on the ENI',
+    inject: ({ eni }) => `ip link add other-above link ${eni.ifname} type macvlan mode bridge`,
+    undo: () => 'ip link del other-above',
   },
   {
     name: 'clsact on the ENI, without a filter',

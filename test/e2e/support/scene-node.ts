@@ -7,7 +7,7 @@ import type { Child } from '../../support/child.ts';
 import { childEnv } from '../../support/child-env.ts';
 import { type CniAnswer, type CniCall, execCni, kubernetesArgs } from '../../support/exec-cni.ts';
 import { binDirOf, executablePath } from '../../support/executables.ts';
-import { findViolations } from '../../support/invariants.ts';
+import { findViolations, type InvariantScope } from '../../support/invariants.ts';
 import type { JsonObject, NetnsView } from '../../support/netns.ts';
 import { PodNetns } from '../../support/pod-netns.ts';
 import { run } from '../../support/run.ts';
@@ -224,6 +224,16 @@ export class SceneNode {
     await this.delete(...[...this.#attached.values()].map(({ pod }) => pod));
   }
 
+  #grScope(): Pick<InvariantScope, 'podCidrs' | 'grWiring'> {
+    const cidr = this.flags['pod-cidr'];
+    if (typeof cidr !== 'string') return {};
+    const isUsed = this.flags['default-network'] === 'tke-bridge';
+    return {
+      podCidrs: [cidr],
+      ...(isUsed ? { grWiring: this.flags['gr-wiring'] === 'routed' ? 'routed' : 'bridge' } : {}),
+    };
+  }
+
   /** As a runtime that chains by Pod: whoever was asked for the network is asked to take it away. */
   #pluginOf(pod: ScenePod): CallOptions {
     const plugin = this.#attached.get(keyOf(pod))?.plugin;
@@ -272,7 +282,10 @@ export class SceneNode {
   /** What the invariant checker finds wrong on this node. */
   async violations(): Promise<readonly string[]> {
     const { netns, ruleMode, enis, directEnis } = this;
-    const found = await findViolations({ netns, ruleMode, enis, directEnis, stateDir: this.agent.stateDir });
+    const found = await findViolations({
+      ...{ netns, ruleMode, enis, directEnis, stateDir: this.agent.stateDir },
+      ...this.#grScope(),
+    });
     return found.map((violation) => `${this.name}: ${violation}`);
   }
 }

@@ -25,6 +25,8 @@ export type TrialSpec = {
   readonly plugin?: 'tke-route-eni' | 'tke-eni-ipamc' | 'tke-direct-eni';
   /** ENIs that Pods get as a whole; default none. */
   readonly directEnis?: number;
+  /** GlobalRoute: the runtime's Pods get an address of this block. Default: of the ENIs. */
+  readonly gr?: { readonly cidr: string; readonly wiring: 'bridge' | 'routed' };
   /** Called with the node's folder before the agent starts, to put something special in its place. */
   readonly prepare?: (dir: string) => Promise<void>;
 };
@@ -140,7 +142,7 @@ export class Trial {
       ...(this.#cri === undefined ? {} : { criSocket: this.#cri.socketPath }),
       timeoutMs: 30_000,
       ...options,
-      flags: { 'rule-mode': this.ruleMode, ...FLAGS, ...this.spec.flags, ...options.flags },
+      flags: { 'rule-mode': this.ruleMode, ...FLAGS, ...this.#grFlags(), ...this.spec.flags, ...options.flags },
     });
     return this.#agent;
   }
@@ -201,6 +203,7 @@ export class Trial {
       enis: this.enis,
       directEnis: this.directEnis,
       undecided: [...this.undecided],
+      ...(this.spec.gr === undefined ? {} : { podCidrs: [this.spec.gr.cidr], grWiring: this.spec.gr.wiring }),
       ...(sandboxes === undefined ? {} : { sandboxes }),
     };
   }
@@ -250,6 +253,12 @@ export class Trial {
     const ipam = { type: 'tke-eni-ipamc', backend: this.node.conf()['backend'] };
     // As a main plugin passes it on: its own configuration, with the part for us in it.
     return { plugin: 'tke-eni-ipamc', conf: { cniVersion: '1.0.0', name: 'ptp-net', type: 'ptp', ipam } };
+  }
+
+  #grFlags(): NonNullable<AgentOptions['flags']> {
+    const { gr } = this.spec;
+    if (gr === undefined) return {};
+    return { 'default-network': 'tke-bridge', 'pod-cidr': gr.cidr, 'gr-wiring': gr.wiring };
   }
 
   #listSandbox(pod: ScenePod, ips: readonly string[]): void {

@@ -37,7 +37,7 @@ export function rewriteNodeFile({ name, content }: RecordedFile): RecordedFile {
 export function rewriteFoundFile({ name, content }: RecordedFile): RecordedFile {
   return inFolder((dir) => {
     writeFileSync(dir.join(name), JSON.stringify(content));
-    const { bootId, sysctls, links } = readFoundState(dir.join(name), String(content['bootId']));
+    const { bootId, sysctls, links, addresses = [] } = readFoundState(dir.join(name), String(content['bootId']));
     const written = makeFolder(dir.join('written'));
     const keeper = openFoundState(`${written}/${name}`, bootId, silentLogger);
     const changes: readonly Operation[] = [
@@ -48,6 +48,7 @@ export function rewriteFoundFile({ name, content }: RecordedFile): RecordedFile 
         value: set,
       })),
       ...links.map(({ found, set, ...link }) => ({ kind: 'set-link' as const, ...link, before: found, change: set })),
+      ...addresses.map((address) => ({ kind: 'add-address' as const, address })),
     ];
     for (const change of changes) keeper.record(change);
     return readFile(written, name);

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { openJournal } from '../../../agent/journal/journal.ts';
-import type { Cooldown, EniRecord, Offer } from '../../../agent/journal/journal-content.ts';
+import type { Cooldown, EniRecord, Offer, RecordedPod } from '../../../agent/journal/journal-content.ts';
 import type { Lease } from '../../../agent/journal/lease.ts';
 import type { Supply } from '../../../agent/journal/supply.ts';
 import type { RuleMode } from '../../../dataplane/network.ts';
@@ -84,10 +84,11 @@ export function rewriteJournal(dump: JournalDump): JournalDump {
     for (const lease of bodiesOf<Lease>(dump, 'lease')) journal.putLease(lease);
     for (const record of bodiesOf<EniRecord>(dump, 'eni')) journal.putEni(record);
     journal.putOffers(bodiesOf<Offer>(dump, 'offer'));
-    const [supply, ruleMode, life] = ['supply', 'ruleMode', 'life'].map((name) => meta.get(name));
+    const [supply, ruleMode, life, pods] = ['supply', 'ruleMode', 'life', 'pods'].map((name) => meta.get(name));
     if (supply !== undefined) journal.putSupply(supply as Supply);
     if (ruleMode !== undefined) journal.putRuleMode(ruleMode as RuleMode);
     if (life !== undefined) journal.putLife(String(life));
+    if (pods !== undefined) journal.putPods(pods as readonly RecordedPod[]);
     if (!meta.has('adoption')) journal.markAdopted();
     journal.close();
     return dumpJournal(path);

@@ -8,11 +8,14 @@ import type { Command, OptionSpec, PositionalSpec } from '../../../cli/command.t
 import { EXIT } from '../../../cli/exit-code.ts';
 import { GLOBAL_OPTIONS } from '../../../cli/program/global-options.ts';
 import { ALL_COMMANDS } from '../../../cli/program/run-program.ts';
+import { CCM_PROGRAM } from '../../../cloud-controller-manager/config/options.ts';
+import { CCM_EVENTS } from '../../../cloud-controller-manager/event-reasons.ts';
 import * as names from '../../../crd/names.ts';
 import { hostVethAlias, hostVethName, nicAlias, sideName } from '../../../dataplane/host-veth-name.ts';
 import { IPAMD_PROGRAM } from '../../../ipamd/config/options.ts';
 import { IPAMD_EVENTS } from '../../../ipamd/event-reasons.ts';
 import { RECORD_LABEL } from '../../../ipamd/records/record-facts.ts';
+import type { EventReason } from '../../../kube/events/event-reason.ts';
 import { isRequired, type SettingsProgram } from '../../../runtime/settings/option.ts';
 import { META_FLAGS, variableOf } from '../../../runtime/settings/render-options.ts';
 import { SCHEDULER_PROGRAM } from '../../../scheduler/config/options.ts';
@@ -25,7 +28,7 @@ import { productSources } from '../../support/product-sources.ts';
 
 /** Lists the settings of each executable by flag: what it takes, its default, its variable. The key of a file is the flag. */
 export function recordSettings(): object {
-  const programs = [AGENT_PROGRAM, UNINSTALL_PROGRAM, IPAMD_PROGRAM, SCHEDULER_PROGRAM, WEBHOOK_PROGRAM];
+  const programs = [AGENT_PROGRAM, UNINSTALL_PROGRAM, IPAMD_PROGRAM, SCHEDULER_PROGRAM, WEBHOOK_PROGRAM, CCM_PROGRAM];
   return Object.fromEntries(programs.map((program) => [program.name, settingsOf(program)]));
 }
 
@@ -52,8 +55,13 @@ export function recordMetrics(): object {
 /** Lists the reasons of events: type, and kinds of objects that they are told of. */
 export function recordEvents(): object {
   const ofAgent = Object.entries(NODE_EVENTS).map(([reason, { type }]) => [reason, { type, objects: ['Node'] }]);
-  const ofIpamd = Object.entries(IPAMD_EVENTS).map(([reason, { type, objects }]) => [reason, { type, objects }]);
-  return { 'tke-eni-agent': Object.fromEntries(ofAgent), 'tke-eni-ipamd': Object.fromEntries(ofIpamd) };
+  const eventsOf = (events: Readonly<Record<string, EventReason>>): object =>
+    Object.fromEntries(Object.entries(events).map(([reason, { type, objects }]) => [reason, { type, objects }]));
+  return {
+    'tke-eni-agent': Object.fromEntries(ofAgent),
+    'tke-eni-ipamd': eventsOf(IPAMD_EVENTS),
+    'tke-cloud-controller-manager': eventsOf(CCM_EVENTS),
+  };
 }
 
 /** Lists the ids of findings with their usual weight. */

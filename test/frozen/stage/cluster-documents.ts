@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { RESOURCE_KINDS } from '../../../crd/kinds.ts';
+import { POD_CIDRS_CONFIG_MAP, renderPodCidrRecord } from '../../../crd/pod-cidr-record.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
-import { NODES, PODS, resourceTypeOf } from '../../../kube/resource-types.ts';
+import { CONFIG_MAPS, NODES, PODS, resourceTypeOf } from '../../../kube/resource-types.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { connectInProcess } from '../../kube-api/in-process.ts';
 import { installKinds } from '../../kube-api/install-kinds.ts';
@@ -63,6 +64,15 @@ async function fill(kube: KubeClient): Promise<void> {
     ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'cart-0', namespace: 'shop' } },
     spec: { nodeName: 'n1', containers: [{ name: 'main', image: 'none' }] },
     status: { phase: 'Running', podIP: '10.0.2.10', podIPs: [{ ip: '10.0.2.10' }] },
+  });
+  await kube.create(CONFIG_MAPS, {
+    ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: POD_CIDRS_CONFIG_MAP, namespace: 'kube-system' } },
+    data: renderPodCidrRecord({
+      ...{ term: 1, clusterCidrs: ['192.168.0.0/24'], serviceCidr: '', maskSize: 26, next: 1, taken: [0], held: [] },
+      blocks: { total: 4, reserved: 0, used: 1, held: 0, free: 3 },
+      waiting: { count: 1, nodes: ['n1'] },
+      stopped: 'another allocator',
+    }),
   });
   for (const name of OBJECTS) await createRecorded(kube, readFrozen(`objects/${name}`));
   const kept = readFrozen('objects/vpcip');

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { readIpamdConfig } from '../../../ipamd/config/ipamd-config.ts';
+import { blockSettingsOf, readIpamdConfig } from '../../../ipamd/config/ipamd-config.ts';
 import { IPAMD_OPTIONS, IPAMD_PROGRAM } from '../../../ipamd/config/options.ts';
 import { ConfigError } from '../../../runtime/decode.ts';
 import { META_FLAGS, renderConfigDoc, renderHelp, variableOf } from '../../../runtime/settings/render-options.ts';
@@ -109,6 +109,65 @@ test(
 );
 test('readIpamdConfig: refuses a burst below the rate', refuses, ['--kube-client-burst=5'], ['--kube-client-burst']);
 
+const PODS = ['--allocate-node-cidrs', '--cluster-cidr=192.168.0.0/20'];
+const blocks = test.macro((t, argv: readonly string[], want: ReturnType<typeof blockSettingsOf>) => {
+  t.deepEqual(blockSettingsOf(configOf(...argv)), want);
+});
+test('blockSettingsOf: gives no blocks by default', blocks, ['--cluster-cidr=10.4.0.0/16'], undefined);
+test('blockSettingsOf: a block has 256 addresses', blocks, PODS, {
+  clusterCidrs: ['192.168.0.0/20'],
+  serviceCidr: '',
+  maskSize: 24,
+});
+test(
+  'blockSettingsOf: rounds the Pods of a node up to a power of two',
+  blocks,
+  [...PODS, '--cluster-cidr=10.9.0.0/16', '--service-cluster-ip-range=192.168.12.0/22', '--max-pods-per-node=60'],
+  { clusterCidrs: ['192.168.0.0/20', '10.9.0.0/16'], serviceCidr: '192.168.12.0/22', maskSize: 26 },
+);
+
+const refusesBlocks = test.macro((t, argv: readonly string[], want: readonly string[]) => {
+  t.deepEqual(faultsOf([CLUSTER, ...argv]), want);
+});
+test(
+  'readIpamdConfig: wants networks to allocate from',
+  refusesBlocks,
+  ['--allocate-node-cidrs'],
+  ['--cluster-cidr: expected the networks of Pods, as --allocate-node-cidrs is set, got ""'],
+);
+test(
+  'readIpamdConfig: refuses a block that is larger than its network',
+  refusesBlocks,
+  [...PODS, '--node-cidr-mask-size=19'],
+  ['--node-cidr-mask-size: expected at least 20, as a block must fit into 192.168.0.0/20, got 19'],
+);
+test(
+  'readIpamdConfig: refuses networks of Pods that overlap',
+  refusesBlocks,
+  [...PODS, '--cluster-cidr=192.168.8.0/24'],
+  ['--cluster-cidr: expected networks that do not overlap, as 192.168.0.0/20 does, got "192.168.8.0/24"'],
+);
+test(
+  'readIpamdConfig: refuses Services that leave no block',
+  refusesBlocks,
+  [...PODS, '--service-cluster-ip-range=192.168.0.0/16'],
+  [
+    '--service-cluster-ip-range: expected a network that leaves blocks of --cluster-cidr for nodes, got "192.168.0.0/16"',
+  ],
+);
+test(
+  'readIpamdConfig: refuses more Pods than a block has addresses',
+  refusesBlocks,
+  ['--node-cidr-mask-size=26', '--max-pods-per-node=65'],
+  ['--max-pods-per-node: expected at most 64, as a block of --node-cidr-mask-size=26 has, got 65'],
+);
+test(
+  'readIpamdConfig: refuses a block without an address for a Pod',
+  refusesBlocks,
+  ['--max-pods-per-node=4'],
+  ['--max-pods-per-node: expected at least 8, or 0, got 4'],
+);
+
 /** Texts that each kind of value refuses. */
 const REFUSED: Readonly<Record<string, readonly string[]>> = {
   region: ['guangzhou', 'AP-guangzhou'],
@@ -121,6 +180,11 @@ const REFUSED: Readonly<Record<string, readonly string[]>> = {
   'product-qps': ['0', '1.5', '-1', 'many'],
   namespace: ['', 'Kube'],
   'metrics-address': ['61681'],
+  'cluster-cidr': ['192.168.0.1/20', '192.168.0.0', 'fd00::/64', '10.0.0.0/33'],
+  'service-cluster-ip-range': ['fd00::/108', '10.0.0.0/16,10.1.0.0/16'],
+  'node-cidr-mask-size': ['30', '-1'],
+  'pod-cidr-hold': ['59s', '0s'],
+  'default-network': ['bridge'],
 };
 for (const [flag, texts] of Object.entries(REFUSED)) {
   for (const text of texts) {
@@ -132,7 +196,7 @@ test('IPAMD_OPTIONS: have flags of their own, and variables that no Service make
   const flags = Object.values(IPAMD_OPTIONS).map((option) => option.flag);
   t.is(new Set(flags).size, flags.length);
   t.deepEqual(
-    flags.filter((flag) => /_SERVICE_|_PORT$|_PORT_\d/.test(variableOf(flag))),
+    flags.filter((flag) => /_SERVICE_(HOST|PORT)|_PORT$|_PORT_\d/.test(variableOf(flag))),
     [],
   );
 });

@@ -1,7 +1,10 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'ava';
+import { parse } from 'yaml';
+import { SCHEMA_ANNOTATION, SCHEMA_NUMBER } from '../../../crd/custom-resource-definition.ts';
 import { RESOURCE_KINDS } from '../../../crd/kinds.ts';
 import { NODE_ENI_CONFIG_KIND } from '../../../crd/node-eni-config-fields.ts';
-import { SCHEMA_ANNOTATION, SCHEMA_NUMBER } from '../../../ipamd/crds/decide-definition.ts';
 import { installDefinitions } from '../../../ipamd/crds/install-definitions.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS, resourceTypeOf } from '../../../kube/resource-types.ts';
@@ -50,6 +53,20 @@ test('installDefinitions: writes nothing when nothing changed', async (t) => {
   await install();
   const before = await read();
   t.deepEqual(outcomesOf(await install()), ['unchanged']);
+  t.is((await read()).metadata.resourceVersion, before.metadata.resourceVersion);
+});
+
+test('installDefinitions: leaves the manifests of a first install as they are', async (t) => {
+  const { kube, install, read } = start();
+  const folder = join(import.meta.dirname, '../../../conf/crd');
+  for (const file of readdirSync(folder).filter((name) => name.endsWith('.yaml'))) {
+    const definition: unknown = parse(readFileSync(join(folder, file), 'utf8'));
+    await kube.create(CUSTOM_RESOURCE_DEFINITIONS, definition as KubeObject);
+  }
+  const before = await read();
+  const outcomes = await install();
+  t.is(outcomes.length, RESOURCE_KINDS.length);
+  t.deepEqual(outcomesOf(outcomes), ['unchanged']);
   t.is((await read()).metadata.resourceVersion, before.metadata.resourceVersion);
 });
 

@@ -66,7 +66,8 @@ export class DirectCluster {
 
   async startIpamd(...flags: readonly string[]): Promise<void> {
     const own = ['--enable-static-ip=true', '--enable-direct-eni=true', '--leader-elect=false'];
-    this.#ipamd = await this.scene.start({ flags: [...own, ...flags] });
+    const isSet = (flag: string) => flags.some((one) => one.split('=')[0] === flag.split('=')[0]);
+    this.#ipamd = await this.scene.start({ flags: [...own.filter((flag) => !isSet(flag)), ...flags] });
   }
 
   /** As a kill: what is under way is cut off, and a new process starts with nothing. */
@@ -132,6 +133,11 @@ export class DirectCluster {
     return (this.scene.nec(node)?.['status'] ?? {}) as NodeEniConfigStatus;
   }
 
+  specOf(node: string): NodeEniConfigSpec {
+    // Checked by the schema of the API server.
+    return (this.scene.nec(node)?.['spec'] ?? {}) as NodeEniConfigSpec;
+  }
+
   direct(node: string): readonly NodeEniInfo[] {
     return (this.statusOf(node).eniInfos ?? []).filter(({ mode }) => mode === 'direct-eni');
   }
@@ -176,6 +182,10 @@ export class DirectCluster {
     const used = [...this.sandboxes.values()].map(({ eniId }) => eniId);
     if (new Set(used).size !== used.length) throw new Error(`two sandboxes have one ENI: ${used.join(' ')}`);
     for (const { node, eniId } of this.sandboxes.values()) {
+      const { attachment } = this.scene.host.model.state.enis.get(eniId) ?? {};
+      if (attachment === undefined) throw new Error(`${eniId} of a sandbox is on no instance`);
+      // An object that is made anew has none before it is filled from the cloud.
+      if (this.statusOf(node).eniInfos === undefined) continue;
       const eni = this.direct(node).find(({ eniID }) => eniID === eniId);
       if (eni?.state !== 'Attached') throw new Error(`${eniId} of a sandbox is ${eni?.state ?? 'gone'}`);
     }
@@ -185,8 +195,7 @@ export class DirectCluster {
     const nec = this.scene.nec(node);
     if (nec === undefined) return;
     await this.#startSandboxes(node);
-    // Checked by the schema of the API server.
-    const spec = (nec['spec'] ?? {}) as NodeEniConfigSpec;
+    const spec = this.specOf(node);
     const { supplyEpoch = 0, staticDirectENIs = 0 } = this.statusOf(node);
     const enis = this.direct(node).filter(({ state }) => state === 'Attached');
     const used = new Set([...this.sandboxes.values()].map(({ eniId }) => eniId));
@@ -212,8 +221,7 @@ export class DirectCluster {
   }
 
   async #startSandboxes(node: string): Promise<void> {
-    // Checked by the schema of the API server.
-    const spec = (this.scene.nec(node)?.['spec'] ?? {}) as NodeEniConfigSpec;
+    const spec = this.specOf(node);
     const offered = new Set((spec.releasableENIs ?? []).map(({ eniID }) => eniID));
     for (const [uid, { pod, node: on, isMarked }] of this.#started) {
       if (on !== node || this.sandboxes.has(uid)) continue;

@@ -1,7 +1,9 @@
 import test from 'ava';
+import { NODE_DIRECT_ENI_LABEL } from '../../../crd/names.ts';
 import { VPC_ENIS } from '../../../ipamd/direct/vpc-eni-reconciler.ts';
 import { CLAIMS } from '../../../ipamd/static/write-claim.ts';
 import { NODES } from '../../../kube/resource-types.ts';
+import { isRecord } from '../../../runtime/decode.ts';
 import { DirectCluster } from './direct-cluster.ts';
 
 const GROUPS = 'tke.cloud.tencent.com/pod-security-groups';
@@ -14,13 +16,63 @@ test('ipamd: has a spare exclusive ENI, which a Pod takes and gives back', async
   t.deepEqual(cluster.direct('a')[0]?.addresses, []);
   const uid = await cluster.createPod('p', 'a');
   await cluster.until(() => cluster.sandboxes.has(uid) && cluster.statusOf('a').directENIs === 2, 'one and a spare');
+  const userOf = (eniId = '') => {
+    const found = cluster.objects('vpcenis').find(({ status }) => isRecord(status) && status['eniID'] === eniId);
+    const status = isRecord(found?.['status']) ? found['status'] : {};
+    return [status['podNamespace'], status['podName']];
+  };
+  const { eniId } = cluster.sandboxes.get(uid) ?? {};
+  await cluster.until(() => userOf(eniId)[1] === 'p', 'kubectl get veni shows the Pod');
+  t.deepEqual(userOf(eniId), ['default', 'p']);
+  const others = cluster.direct('a').filter(({ eniID }) => eniID !== eniId);
+  t.deepEqual(
+    others.map(({ eniID }) => userOf(eniID)),
+    [[undefined, undefined]],
+  );
   await cluster.deletePod('p');
+  await cluster.until(() => userOf(eniId)[1] === undefined, 'and no more');
   await cluster.until(() => cluster.cloudEnis().length === 1, 'the surplus goes');
   await cluster.pass(5_000);
   t.is(cluster.direct('a').length, 1);
   t.is(cluster.objects('vpcenis').length, 1, 'a VpcENI for each exclusive ENI, and no more');
   await cluster.stopIpamd();
 });
+
+for (const { title, label, off } of [
+  { title: 'the flag is off', label: undefined, off: { flag: 'false', label: undefined } },
+  { title: 'the label is false', label: undefined, off: { flag: 'true', label: 'false' } },
+  { title: 'the label is removed', label: 'true', off: { flag: 'false', label: null } },
+]) {
+  test(`ipamd: takes back exclusive ENIs that no Pod uses, and the others as their Pods end, when ${title}`, async (t) => {
+    const cluster = await DirectCluster.make({ a: 3 });
+    const setLabel = async (value: string | null) => {
+      const body = { metadata: { labels: { [NODE_DIRECT_ENI_LABEL]: value } } };
+      await cluster.run(cluster.scene.kube.patch(NODES, { name: 'a' }, { kind: 'merge', body }));
+    };
+    if (label !== undefined) await setLabel(label);
+    await cluster.startIpamd(`--enable-direct-eni=${label === undefined}`);
+    const uid = await cluster.createPod('p', 'a');
+    await cluster.until(() => cluster.sandboxes.has(uid) && cluster.statusOf('a').directENIs === 2, 'one and a spare');
+    await cluster.stopIpamd();
+    await cluster.startIpamd(`--enable-direct-eni=${off.flag}`);
+    if (off.label !== undefined) await setLabel(off.label);
+    await cluster.until(() => cluster.direct('a').length === 1, 'the spare one goes');
+    await cluster.pass(60_000);
+    t.deepEqual(
+      cluster.direct('a').map(({ eniID }) => eniID),
+      [cluster.sandboxes.get(uid)?.eniId],
+      'a Pod that runs keeps its ENI',
+    );
+    t.is(cluster.specOf('a').maxDirectENI, undefined);
+    await cluster.deletePod('p');
+    await cluster.until(
+      () => cluster.cloudEnis().length === 0 && cluster.direct('a').length === 0,
+      'the last one goes',
+    );
+    t.deepEqual(cluster.objects('vpcenis'), []);
+    await cluster.stopIpamd();
+  });
+}
 
 test('ipamd: never takes more exclusive ENIs than the instance has places, and says so with numbers', async (t) => {
   const cluster = await DirectCluster.make({ a: 3 });
@@ -33,6 +85,7 @@ test('ipamd: never takes more exclusive ENIs than the instance has places, and s
   const { message } = cluster.statusOf('a').conditions?.find(({ type }) => type === 'DirectENIReady') ?? {};
   t.regex(message ?? '', /^[5-9] exclusive ENIs are requested, 5 of them for claims; the node may have 3 /);
   t.true(cluster.events().some((event) => event.startsWith('DirectENILimit ')));
+  await cluster.until(() => cluster.events().some((one) => one.startsWith('NodeFull ')), 'the Pods that wait say why');
   await cluster.deletePod('p1');
   await cluster.stopIpamd();
 });
@@ -193,22 +246,23 @@ test('ipamd: sets the security groups of a Pod before it gets its ENI, and gives
 });
 
 test('ipamd: gives an ENI up whose VpcENI a person deletes, once no node has it; one of a pool has its VpcENI again', async (t) => {
-  const cluster = await DirectCluster.make({ a: 3 });
+  // The other Node stays: where there is none at all, nothing is released.
+  const cluster = await DirectCluster.make({ a: 3, b: 3 });
   await cluster.startIpamd();
   const uid = await cluster.createKept('web-0', 'a');
   await cluster.until(() => cluster.sandboxes.has(uid) && cluster.direct('a').length === 2, 'an ENI, and a spare one');
   const { eniId = '' } = cluster.sandboxes.get(uid) ?? {};
-  await cluster.until(() => cluster.objects('vpcenis').length === 2, 'a VpcENI for each');
+  await cluster.until(() => cluster.objects('vpcenis').length === 3, 'a VpcENI for each');
   for (const { metadata } of cluster.objects('vpcenis'))
     await cluster.run(cluster.scene.kube.delete(VPC_ENIS, { name: metadata.name }));
   await cluster.pass(30_000);
-  t.is(cluster.objects('vpcenis').length, 2, 'one waits, one is made anew');
+  t.is(cluster.objects('vpcenis').length, 3, 'one waits, those of pools are made anew');
   t.true(cluster.sandboxes.has(uid) && cluster.cloudEnis().includes(eniId));
   await cluster.deletePod('web-0');
   cluster.scene.host.model.state.instances.delete('ins-directa');
   await cluster.run(cluster.scene.kube.delete(NODES, { name: 'a' }));
   await cluster.until(() => cluster.kept(eniId) === undefined, 'it goes when the node has let go of it');
-  await cluster.until(() => cluster.cloudEnis().length === 0, 'the cloud has all back');
-  t.deepEqual(cluster.objects('vpcenis'), []);
+  await cluster.until(() => cluster.cloudEnis().length === 1, 'the cloud has all of the node back');
+  t.is(cluster.objects('vpcenis').length, 1, 'that of the other node');
   await cluster.stopIpamd();
 });

@@ -164,6 +164,8 @@ test('runEips: releases no EIP that a hand wrote into a claim', async (t) => {
   await scene.deletePod('web-0');
   t.true(await scene.until(() => scene.claim('web-0')?.status?.phase === 'Retained'));
   const own = scene.claim('web-0')?.status?.eipID;
+  // A leader that lives undoes it.
+  scene.die();
   const body = { status: { eipID: theirs, isOurs: true } };
   const ref = { namespace: 'default', name: 'web-0' };
   await scene.clock.run(scene.kube.patch(EIP_CLAIMS, ref, { kind: 'merge', body }));

@@ -62,6 +62,15 @@ function most(enis: readonly NodeEniInfo[], more: Partial<NodeView> = {}, status
   return decideAllocatable(view(more), { ...status, eniInfos: enis })?.max;
 }
 
+const EXCLUSIVE = eni(3, 0, { mode: 'direct-eni', deviceIndex: 3 });
+const NONE_LEFT = [subnet('subnet-a', 0)];
+
+/** Claims whose Pods are on the node and that have no address here yet. */
+function claimsOf(count: number): NonNullable<NodeView['claims']> {
+  const keys = Array.from({ length: count }, (_, index) => `default/web-${index}`);
+  return new Map(keys.map((key) => [key, { key, mode: 'route-eni', goal: 'here', podUid: `uid-${key}` }]));
+}
+
 const CASES: readonly (readonly [string, number, Parameters<typeof most>])[] = [
   ['all of the quota while subnets have enough', QUOTA, [[eni(1, 5)]]],
   ['what it has when its subnet is empty', 5, [[eni(1, 5)], { subnets: [subnet('subnet-a', 0)] }]],
@@ -133,6 +142,19 @@ const CASES: readonly (readonly [string, number, Parameters<typeof most>])[] = [
       { subnets: [subnet('subnet-a', 0)] },
     ],
   ],
+  [
+    'no claim for which no ENI has a place',
+    18,
+    [[eni(1, 9), eni(2, 9), EXCLUSIVE], { claims: claimsOf(4), inUse: new Set() }],
+  ],
+  [
+    'a claim once, where its place is free',
+    9,
+    [[eni(1, 5)], { claims: claimsOf(1), blocked: new Set(['instance-enis']) }],
+  ],
+  ['a claim whose address needs none of the subnet', 6, [[eni(1, 5)], { claims: claimsOf(1), subnets: NONE_LEFT }]],
+  ['claims for which new ENIs will be made', 10, [[], { claims: claimsOf(10), subnets: [] }]],
+  ['no claims for which none can be made', 0, [[], { claims: claimsOf(10), blocked: new Set(['vpc-enis']) }]],
 ];
 for (const [title, count, given] of CASES) {
   test(`decideAllocatable: counts ${title}`, (t) => {
@@ -238,6 +260,24 @@ test('decideAllocatable: is never more than the limit, nor more than has and fre
         t.false(isWorthReporting(now, status.allocatableRouteENIIPs));
       }),
     { numRuns: 2_000 },
+  );
+});
+
+test('decideAllocatable: counts no more than the ENIs of the node have places, whatever claims wait', async (t) => {
+  await assertLaw(
+    t,
+    (t) =>
+      fc.property(VIEW, fc.nat(40), fc.nat(2), fc.boolean(), ({ enis, more }, waiting, exclusive, isRefused) => {
+        const direct = Array.from({ length: exclusive }, (_, index) => ({ ...EXCLUSIVE, eniID: `eni-x${index}` }));
+        const blocked = new Set([...more.blocked, ...(isRefused ? ['instance-enis'] : [])]);
+        const given = view({ ...more, blocked, claims: claimsOf(waiting) });
+        const now = decideAllocatable(given, { eniInfos: [...enis, ...direct] });
+        const places = Math.max(0, Math.min(more.maxRouteENI, 3 - exclusive));
+        // An ENI above a limit that was lowered stays, and takes claims.
+        t.true((now?.max ?? 0) <= Math.max(enis.length, places) * 9, `${now?.max} of ${places} ENIs`);
+        if (isRefused) t.true((now?.max ?? 0) <= enis.length * 9);
+      }),
+    { numRuns: 1_000 },
   );
 });
 

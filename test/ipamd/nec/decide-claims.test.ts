@@ -279,7 +279,7 @@ test('decideNode: gives a new ENI back that took a kept address as its own, afte
   t.is(
     claimWaitsOf({ ...third, status: { ...third.status, eniInfos: [{ ...bare, draining: true }, other] } }, LEADER).get(
       KEY,
-    ),
+    )?.message,
     '10.0.1.50 is the primary address of ENI eni-1 of this node, which is being released for it',
   );
   t.is(decided(viewOf([other], [HERE], more)), 'AssignPrivateIpAddresses eni-2 10.0.1.50 ns/web-0');
@@ -290,7 +290,7 @@ test('decideNode: leaves an ENI that serves alone when a Pod asks for its own ad
   const view = viewOf([serving], [HERE], { reservedIps: new Map([[IP, KEY]]) });
   t.is(decided(view), 'no call');
   t.is(
-    claimWaitsOf(view, LEADER).get(KEY),
+    claimWaitsOf(view, LEADER).get(KEY)?.message,
     '10.0.1.50 is the primary address of ENI eni-1 of this node, which serves Pods',
   );
 });
@@ -308,9 +308,33 @@ test('claimWaitsOf: says of each claim what it waits for', (t) => {
     { ...HERE, key: 'ns/web-1', ip: '192.168.0.1' },
   ];
   t.deepEqual(Object.fromEntries(claimWaitsOf(viewOf([eni([])], wishes), LEADER)), {
-    'ns/web-0': '10.0.1.50 is in use on node n2',
-    'ns/web-1': 'no subnet of this node has the address: 192.168.0.1',
+    'ns/web-0': { message: '10.0.1.50 is in use on node n2', isNodeFull: false },
+    'ns/web-1': { message: 'no subnet of this node has the address: 192.168.0.1', isNodeFull: false },
   });
+});
+
+test('claimWaitsOf: calls a node full when Pods and claims have every place, and no more ENIs are allowed', (t) => {
+  const held = (name: string, ip: string) => address(ip, { claim: { namespace: 'ns', name, uid: `uid-${name}` } });
+  const ips = ['10.0.1.11', '10.0.1.12', '10.0.1.13'];
+  const marked = ips.map((ip, index) => held(`held-${index}`, ip));
+  const pooled = ips.map((ip) => address(ip));
+  const holders = ips.map((ip, index) => ({ ...HERE, key: `ns/held-${index}`, ip, podUid: `uid-held-${index}` }));
+  const late: Partial<ClaimRequest> = { key: KEY, podUid: 'uid-web-0' };
+  const exclusive = eni([], { eniID: 'eni-x', mac: '20:90:6f:00:00:03', mode: 'direct-eni', deviceIndex: 2 });
+  const waits = (addresses: readonly NodeEniAddress[], inUse: readonly string[], other?: Partial<NodeEniInfo>) => {
+    const enis = [eni(addresses), ...(other === undefined ? [] : [{ ...exclusive, ...other }])];
+    const wishes = addresses === marked ? [...holders, late] : [late];
+    return claimWaitsOf(viewOf(enis, wishes, { inUse: new Set(inUse) }), LEADER).get(KEY);
+  };
+  t.deepEqual(waits(marked, ips, {}), {
+    isNodeFull: true,
+    message:
+      'none of the 1 suitable ENIs of this node has a free address slot, and the node, which has 1 shared ENIs, may have no more',
+  });
+  t.true(waits(pooled, ips, {})?.isNodeFull, 'Pods of the pool');
+  t.false(waits(pooled, ips.slice(1), {})?.isNodeFull, 'the pool has one that no Pod uses');
+  t.not(waits(marked, ips)?.isNodeFull, true, 'another ENI is allowed');
+  t.not(waits(marked, ips, { state: 'Detaching' })?.isNodeFull, true, 'an ENI is leaving its place');
 });
 
 const MOVE: Intent = {

@@ -102,3 +102,39 @@ test('reconcileNode: unbinds an ENI that the object says is on no instance, once
   });
   t.true(await scene.until(() => auditNode(scene).length === 0 && supplyOf(scene) === 5, 300_000));
 });
+
+/** What a person writes who empties the list of ENIs, counts included. */
+const EMPTIED = { eniInfos: [], routeENIs: 0, routeENIIPs: 0 };
+
+test('reconcileNode: describes the cloud at once when a full instance contradicts a status that was emptied while nobody led', async (t) => {
+  const scene = await openNodeScene(undefined, 1);
+  scene.want(4);
+  const before = scene.lead();
+  t.true(await scene.until(() => supplyOf(scene) === 4, 60_000));
+  before.crash();
+  await scene.edit((object) => ({ ...object, status: { ...object.status, ...EMPTIED } }));
+  await scene.pass(60_000);
+  scene.lead();
+  t.true(await scene.until(() => supplyOf(scene) === 4, 120_000));
+  t.true(await scene.until(() => auditNode(scene).length === 0, 120_000), auditNode(scene).join('\n'));
+});
+
+test('reconcileNode: takes ENIs back at once that a live Pod uses and a status lacks', async (t) => {
+  const scene = await openNodeScene();
+  scene.want(5);
+  const before = scene.lead();
+  t.true(await scene.until(() => supplyOf(scene) === 5, 60_000));
+  const [ip = ''] = (scene.nec()?.status?.eniInfos?.[0]?.addresses ?? []).map((address) => address.ip);
+  scene.inUse.add(ip);
+  before.crash();
+  await scene.edit((object) => ({ ...object, status: { ...object.status, ...EMPTIED } }));
+  scene.facts.parts = { inUse: new Set([ip]) };
+  scene.host.forget();
+  scene.lead();
+  t.true(await scene.until(() => supplyOf(scene) === 5, 3_000));
+  t.deepEqual(auditNode(scene), []);
+  t.deepEqual(
+    scene.host.seen.filter(({ action }) => !action.startsWith('Describe')),
+    [],
+  );
+});

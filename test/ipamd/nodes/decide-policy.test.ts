@@ -193,8 +193,8 @@ test('decidePolicy: turns kept addresses on, off again, and leaves what a person
 
 test('isStaticNode: the label goes before the flag, where it says true or false; auto asks for a Pod network', (t) => {
   const table = [undefined, 'true', 'false', 'perhaps'].map((staticIpLabel) => {
-    const node = staticIpLabel === undefined ? {} : { staticIpLabel };
-    const hybrid = { ...node, hasPodCidr: true } as const;
+    const node = { podCidrs: [], ...(staticIpLabel === undefined ? {} : { staticIpLabel }) };
+    const hybrid = { ...node, podCidrs: ['172.16.0.0/24'] };
     return [
       ...(['false', 'true', 'auto'] as const).map((flag) => isStaticNode(node, flag)),
       ...(['false', 'auto'] as const).map((flag) => isStaticNode(hybrid, flag)),

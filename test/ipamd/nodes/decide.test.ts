@@ -41,6 +41,13 @@ test('decideConfig: waits for the limits', config, { hasLimits: false }, 'wait N
 test('decideConfig: makes none for a stopped instance', config, { presence: 'stopped' }, 'none');
 test('decideConfig: makes none for a super node', config, { node: { ...NODE, isInstance: false } }, 'none');
 test('decideConfig: makes none where ENIs are disabled', config, { node: { ...NODE, isDisabled: true } }, 'none');
+test('decideConfig: makes none without any subnet', config, { node: { ...NODE, hasSubnets: false } }, 'none');
+test(
+  'decideConfig: keeps one when the last subnet goes: it has ENIs',
+  config,
+  { config: CONFIG, node: { ...NODE, hasSubnets: false } },
+  'keep',
+);
 test('decideConfig: does nothing where there is nothing', config, { node: undefined, instanceId: undefined }, 'none');
 test('decideConfig: keeps what fits', config, { config: CONFIG }, 'keep');
 test(
@@ -95,7 +102,30 @@ const leaving = test.macro((t, change: Partial<LeavingFacts>, want: Leaving) =>
 const GONE = { isNodeAbsent: true, absentForMs: GRACE_MS, hasLivePods: false };
 test('decideLeaving: lets a node stay', leaving, {}, 'no');
 test('decideLeaving: lets a node with an idle or unknown instance stay', leaving, { presence: 'idle' }, 'no');
-test('decideLeaving: drains when somebody deleted the configuration', leaving, { isConfigLeaving: true }, 'drain');
+test(
+  'decideLeaving: drains nothing when somebody deleted the configuration alone',
+  leaving,
+  { isConfigLeaving: true },
+  'no',
+);
+test(
+  'decideLeaving: drains when somebody deleted the configuration of a node where ENIs are disabled',
+  leaving,
+  { isConfigLeaving: true, isDisabled: true },
+  'drain',
+);
+test(
+  'decideLeaving: drains when the configuration is deleted and the Node leaves',
+  leaving,
+  { isConfigLeaving: true, isNodeStaying: false },
+  'drain',
+);
+test(
+  'decideLeaving: drains when the configuration is deleted and the Node is gone by one source',
+  leaving,
+  { isConfigLeaving: true, isNodeAbsent: true, isReleaseHeld: true },
+  'drain',
+);
 test('decideLeaving: drains when ENIs are disabled', leaving, { isDisabled: true, hasLivePods: false }, 'drain');
 test('decideLeaving: drains a gone node within the grace', leaving, { ...GONE, absentForMs: GRACE_MS - 1 }, 'drain');
 test(

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { decideBrake, ReleaseBrake } from '../../../ipamd/nodes/release-brake.ts';
 import { type DepartureEvidence, type DepartureFacts, weighDeparture } from '../../../ipamd/nodes/weigh-departure.ts';
+import { decideBrake, ReleaseBrake } from '../../../kube/release-brake.ts';
 import { assertLaw } from '../../support/law.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
@@ -38,6 +38,12 @@ test(
 test('weighDeparture: a person confirmed it', weigh, { ...ABSENT, isConfirmed: true, hasNodes: false }, 'enough');
 test('weighDeparture: the cloud has still to answer', weigh, { ...ABSENT, isDescriptionDue: true }, 'pending');
 test('weighDeparture: Node and instance are gone', weigh, { ...ABSENT, ...UNLISTED }, 'enough');
+test(
+  'weighDeparture: neither the API server nor the cloud lists anything',
+  weigh,
+  { ...ABSENT, ...UNLISTED, hasNodes: false },
+  'one-source',
+);
 test('weighDeparture: the Node is gone, its instance is stopped', weigh, { ...ABSENT, presence: 'stopped' }, 'enough');
 test('weighDeparture: the cloud alone lacks the instance', weigh, UNLISTED, 'one-source');
 test('weighDeparture: the same, and the kubelet reports', weigh, { ...UNLISTED, isNodeReady: true }, 'none');

@@ -21,7 +21,7 @@ const signal = new AbortController().signal;
 function openScene(answer: (ids: readonly string[]) => readonly Instance[]) {
   const clock = new VirtualClock();
   const asked: string[] = [];
-  const instances: Cloud['instances'] = {
+  const instances: Pick<Cloud['instances'], 'describe' | 'eniLimits'> = {
     describe: async (ids) => {
       asked.push(...ids);
       return answer(ids);

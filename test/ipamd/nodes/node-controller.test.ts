@@ -3,7 +3,7 @@ import { CLOUD_FINALIZER, NODE_ANNOTATION, NODE_ENI_CONFIG_ANNOTATION } from '..
 import { createNodeController } from '../../../ipamd/nodes/node-controller.ts';
 import { NODE_ENI_CONFIGS } from '../../../ipamd/nodes/node-eni-configs.ts';
 import type { NodeSettingsFlags } from '../../../ipamd/nodes/node-flags.ts';
-import { ReleaseBrake } from '../../../ipamd/nodes/release-brake.ts';
+import { ReleaseBrake } from '../../../kube/release-brake.ts';
 import { NODES, PODS } from '../../../kube/resource-types.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { FLAGS, NodesScene } from './nodes-scene.ts';
@@ -81,6 +81,26 @@ test('reconcile: tells of a node whose instance nobody knows, once, and holds up
     t.deepEqual(
       scene.events.map((event) => event.slice(0, event.indexOf(':'))),
       ['InstanceUnknown Node/bare', 'InstanceUnknown Node/wrong'],
+    );
+  });
+});
+
+test('reconcile: finds the instance of a Node that names none by its address in the VPC', async (t) => {
+  await inScene(async (scene) => {
+    const { state } = scene.host.model;
+    const [ip = ''] = state.enisOf('ins-node0001').flatMap((eni) => [...eni.ips.keys()]);
+    const heal = scene.host.faults.add({ fault: { kind: 'http', status: 502 }, actions: ['DescribeInstances'] });
+    await scene.join('kubeadm', { spec: { providerID: '' } }, [{ type: 'InternalIP', address: ip }]);
+    await scene.join('stranger', { spec: { providerID: '' } }, [{ type: 'InternalIP', address: '10.0.200.1' }]);
+    await scene.clock.advance(MINUTE_MS);
+    t.is(await scene.nec('kubeadm'), undefined);
+    heal();
+    await scene.clock.advance(10 * MINUTE_MS);
+    t.like((await scene.nec('kubeadm'))?.status, { instanceID: 'ins-node0001' });
+    t.is(await scene.nec('stranger'), undefined);
+    t.deepEqual(
+      scene.events.filter((event) => event.includes('no instance of')).map((event) => event.replace(/^.*, and /, '')),
+      ['no instance of vpc-0000test has the address 10.0.200.1; it gets no ENI'],
     );
   });
 });
@@ -193,13 +213,13 @@ test('reconcile: does not believe the watch alone that a node is gone', async (t
   });
 });
 
-test('reconcile: makes a NodeENIConfig anew that a person deleted, when all was given back', async (t) => {
+test('reconcile: drains nothing of a node whose NodeENIConfig a person deleted, and makes it anew', async (t) => {
   await inScene(async (scene) => {
     await scene.join();
     const first = (await scene.nec())?.metadata.uid;
     await scene.kube.delete(NODE_ENI_CONFIGS, { name: 'node-1' });
     await scene.clock.advance(10 * MINUTE_MS);
-    t.is(scene.factsOf().leaving, 'drain');
+    t.like(scene.factsOf(), { leaving: 'no', isRenewed: true });
     t.is((await scene.nec())?.metadata.uid, first);
     await scene.patchNec('node-1', { metadata: { finalizers: [] } });
     t.truthy((await scene.nec())?.metadata.uid);
@@ -328,6 +348,23 @@ test('reconcile: follows annotations at once, and tells what it does not take', 
   });
 });
 
+test('reconcile: Pods may keep addresses on a node as soon as it has a podCIDR', async (t) => {
+  await inScene(async (scene) => {
+    await scene.join();
+    t.is((await scene.nec())?.spec?.enableStaticIP, undefined);
+    await scene.kube.patch(
+      NODES,
+      { name: 'node-1' },
+      { kind: 'merge', body: { spec: { podCIDR: '192.168.0.64/26' } } },
+    );
+    await scene.clock.advance(2_000);
+    t.is((await scene.nec())?.spec?.enableStaticIP, true);
+    // A person may turn it off for the node.
+    await scene.patchNec('node-1', { spec: { enableStaticIP: false } });
+    t.is((await scene.nec())?.spec?.enableStaticIP, false);
+  });
+});
+
 test('reconcile: follows an instance that was resized, and leaves what a person wrote', async (t) => {
   await inScene(async (scene) => {
     await scene.join();
@@ -374,6 +411,22 @@ test('reconcile: has security groups set anew where that is asked for, once', as
     await scene.annotate(NODES, 'node-1', { [NODE_ANNOTATION.disableSecurityGroups]: 'yes' });
     t.deepEqual(scene.factsOf().securityGroups, []);
   }, flags);
+});
+
+test('viewOf: names an address that is the gateway of another ENI', async (t) => {
+  await inScene(async (scene) => {
+    await scene.join();
+    const other = { ...eni(2), primaryIP: '10.1.0.2', gateway: '10.1.0.1', subnetCIDR: '10.1.0.0/24' };
+    const wide = { ...eni(1, '10.1.0.1', '10.1.0.3'), subnetCIDR: '10.0.0.0/8' };
+    await scene.patchNec('node-1', { status: { eniInfos: [wide, other] } });
+    t.deepEqual(
+      scene
+        .factsOf()
+        .problems?.filter(({ reason }) => reason === 'ObjectInvalid')
+        .map(({ message }) => message),
+      ['the node cannot take: 10.1.0.1 of eni-00000001 is the gateway of 10.1.0.0/24'],
+    );
+  });
 });
 
 test('viewOf: knows nothing of an object that nothing can be read from', async (t) => {

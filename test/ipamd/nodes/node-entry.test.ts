@@ -1,21 +1,7 @@
 import test from 'ava';
 import { decodeMachine, findInstanceId, type MachineEntry } from '../../../ipamd/nodes/machine-entry.ts';
 import { decodeNode, isSameNode } from '../../../ipamd/nodes/node-entry.ts';
-import { instanceIdOf } from '../../../ipamd/nodes/provider-id.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
-
-const provider = test.macro((t, text: unknown, want: string | undefined) => t.is(instanceIdOf(text), want));
-test('instanceIdOf: reads the id of TKE', provider, 'qcloud:///100003/ins-3jk2x9ab', 'ins-3jk2x9ab');
-test(
-  'instanceIdOf: reads the id of the open controller',
-  provider,
-  'tencentcloud:///ap-guangzhou-3/ins-3jk2x9ab',
-  'ins-3jk2x9ab',
-);
-test('instanceIdOf: reads a bare id', provider, 'ins-3jk2x9ab', 'ins-3jk2x9ab');
-test('instanceIdOf: knows no other cloud', provider, 'aws:///us-east-1a/i-0123456789', undefined);
-test('instanceIdOf: knows no instance that is no instance', provider, 'qcloud:///100003/eklet-3jk2x9ab', undefined);
-test('instanceIdOf: reads no number', provider, 7, undefined);
 
 const NODE: KubeObject = {
   apiVersion: 'v1',
@@ -45,10 +31,10 @@ const NODE: KubeObject = {
 };
 
 test('decodeNode: knows the node of a hybrid cluster by its network for Pods', (t) => {
-  const read = (spec: Readonly<Record<string, unknown>>) => decodeNode({ ...NODE, spec }).hasPodCidr;
+  const read = (spec: Readonly<Record<string, unknown>>) => decodeNode({ ...NODE, spec }).podCidrs;
   t.deepEqual(
     [{ podCIDR: '172.16.0.0/24' }, { podCIDRs: ['172.16.0.0/24'] }, { podCIDR: '' }, { podCIDRs: [] }, {}].map(read),
-    [true, true, undefined, undefined, undefined],
+    [['172.16.0.0/24'], ['172.16.0.0/24'], [], [], []],
   );
 });
 
@@ -66,6 +52,8 @@ test('decodeNode: keeps what decisions need, whole taints among it', (t) => {
     taints: [{ key: 'a', effect: 'NoSchedule', timeAdded: 'then' }],
     eniIpCondition: { status: 'False', reason: 'Serving', lastTransitionTime: 'then' },
     annotations: { 'tke.cloud.tencent.com/disable-node-eni': 'true' },
+    internalIp: '10.0.0.1',
+    podCidrs: [],
     subnetsLabel: 'subnet-aaaa',
   });
 });

@@ -2,19 +2,20 @@ import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
 import { decodeNec, type NecEntry } from '../../../ipamd/decode-nec.ts';
 import type { NodeFactsAnswer, NodeFactValues } from '../../../ipamd/node/node-deps.ts';
+import { AddressLookup } from '../../../ipamd/nodes/address-lookup.ts';
 import { openInstanceCache } from '../../../ipamd/nodes/instance-cache.ts';
 import { createNodeController } from '../../../ipamd/nodes/node-controller.ts';
 import { NODE_ENI_CONFIGS } from '../../../ipamd/nodes/node-eni-configs.ts';
 import { decodeNode, type NodeEntry } from '../../../ipamd/nodes/node-entry.ts';
 import { createNodeFacts } from '../../../ipamd/nodes/node-facts.ts';
 import type { NodeSettingsFlags } from '../../../ipamd/nodes/node-flags.ts';
-import { ReleaseBrake } from '../../../ipamd/nodes/release-brake.ts';
 import { createPodDecoder, POD_INDEXES, type PodFacts } from '../../../ipamd/records/pod-facts.ts';
 import { type ConfigMapEntry, decodeConfigMap } from '../../../ipamd/subnets/config-map-entry.ts';
 import { openSubnets } from '../../../ipamd/subnets/open-subnets.ts';
 import { runController } from '../../../kube/controller.ts';
 import { type Informer, type InformerOptions, openInformer } from '../../../kube/informer.ts';
 import type { KubeClient, KubeObject, ResourceType } from '../../../kube/kube-client.ts';
+import { ReleaseBrake } from '../../../kube/release-brake.ts';
 import { CONFIG_MAPS, NODES, PODS } from '../../../kube/resource-types.ts';
 import { WorkQueue } from '../../../kube/work-queue.ts';
 import { silentLogger } from '../../../runtime/log.ts';
@@ -50,6 +51,8 @@ export const FLAGS: NodeSettingsFlags = {
   enableNodeTaint: false,
   nodeReleaseGraceMs: 300_000,
   nodeReleasePercent: 10,
+  allocateNodeCidrs: false,
+  defaultNetwork: 'tke-route-eni',
 };
 
 const STOPPED_GRACE_MS = 600_000;
@@ -111,7 +114,9 @@ export class NodesScene {
       observe: {},
     });
     const settings = { ...FLAGS, ...flags };
-    this.facts = createNodeFacts({ nodes, pods, instances, subnets: this.subnets, clock, flags: settings });
+    const vpcId = (): string | undefined => this.subnets.config()?.vpcId;
+    const lookup = new AddressLookup({ instances: cloud.instances, vpcId, log });
+    this.facts = createNodeFacts({ nodes, pods, instances, lookup, subnets: this.subnets, clock, flags: settings });
     const { facts } = this;
     const enqueueSupply = (name: string) => void this.woken.push(name);
     const own = {
@@ -120,6 +125,7 @@ export class NodesScene {
       necs,
       instances,
       facts,
+      lookup,
       brake: new ReleaseBrake(clock, settings.nodeReleasePercent),
       flags: settings,
       clock,
@@ -173,12 +179,17 @@ export class NodesScene {
   }
 
   /** Registers a Node, and waits until it is dealt with. */
-  async join(name = 'node-1', change: { readonly metadata?: object; readonly spec?: object } = {}): Promise<void> {
+  async join(
+    name = 'node-1',
+    change: { readonly metadata?: object; readonly spec?: object } = {},
+    addresses: readonly object[] = [],
+  ): Promise<void> {
     await this.kube.create(NODES, {
       apiVersion: 'v1',
       kind: 'Node',
       metadata: { name, ...change.metadata },
       spec: { providerID: 'qcloud:///100003/ins-node0001', ...change.spec },
+      ...(addresses.length === 0 ? {} : { status: { addresses } }),
     });
     await this.clock.advance(2_000);
   }

@@ -2,10 +2,10 @@ import test from 'ava';
 import type { AuditReport } from '../../../ipamd/audit/audit.ts';
 import { decodeNec } from '../../../ipamd/decode-nec.ts';
 import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
-import { ProblemRegistry } from '../../../ipamd/observability/problem-registry.ts';
-import { RateMeter } from '../../../ipamd/observability/rate-meter.ts';
 import { NO_STATE } from '../../../ipamd/observability/state-metrics.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
+import { ProblemRegistry } from '../../../observability/problem-registry.ts';
+import { RateMeter } from '../../../observability/rate-meter.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const START_MS = Date.UTC(2026, 0, 1);

@@ -52,6 +52,19 @@ test('renderClaim, renderVip: what is written passes the schema and says everyth
   ]);
 });
 
+test('decideRecords: the claim of a Pod that failed ends as soon as another Pod has its address', (t) => {
+  const world = worldOf();
+  t.true(world.settle(['n1']));
+  // The Pod object stays: nothing collects the claim.
+  world.removePod('default/web-0', false);
+  t.true(world.settle(['n1']));
+  t.deepEqual([...world.claims.keys()], ['default/web-0'], 'no write for what is mostly collected');
+  world.addPod(samplePod({ name: 'web-1', uid: 'uid-2' }));
+  t.true(world.settle(['n1']));
+  t.deepEqual([...world.claims.keys()], ['default/web-1']);
+  t.is(decodeOrThrow(vpcIp, world.vips.get('10.0.0.5'), 'vip').spec.claimRef?.name, 'web-1');
+});
+
 test('decideRecords: nothing for a Pod whose address is none of its node’s ENIs, that is leaving, or in static mode', (t) => {
   t.deepEqual(worldOf([samplePod({ ips: ['172.16.0.9'] })]).step('n1'), []);
   t.deepEqual(worldOf([samplePod({ ips: [] })]).step('n1'), []);

@@ -1,9 +1,9 @@
 import test from 'ava';
 import { RESOURCE_KINDS } from '../../../crd/kinds.ts';
-import { API_GROUP } from '../../../crd/names.ts';
+import { API_GROUP, NODE_ANNOTATION } from '../../../crd/names.ts';
 import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
 import { NODE_ENI_CONFIGS } from '../../../ipamd/nodes/node-eni-configs.ts';
-import { CUSTOM_RESOURCE_DEFINITIONS } from '../../../kube/resource-types.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS, NODES } from '../../../kube/resource-types.ts';
 import { type ShellScene, shellScene } from './shell-scene.ts';
 
 const NAMES = ['n1', 'n2'] as const;
@@ -72,12 +72,16 @@ test('ipamd: definitions that are deleted are installed again, and no ENI or add
   await scene.clock.run(ipamd.close());
 });
 
-test('ipamd: a NodeENIConfig that a person deletes is drained, as its definition stands', async (t) => {
+test('ipamd: a NodeENIConfig that a person deletes is drained where ENIs are disabled, as its definition stands', async (t) => {
   const scene = await shellScene();
   const ipamd = await scene.start();
   await scene.until(() => ipamd.isLeading);
   await scene.join('n1');
   await scene.until(() => isReady(scene, 'n1'));
+  const annotations = { [NODE_ANNOTATION.disableEni]: 'true' };
+  await scene.clock.run(
+    scene.kube.patch(NODES, { name: 'n1' }, { kind: 'merge', body: { metadata: { annotations } } }),
+  );
   await scene.clock.run(scene.kube.delete(NODE_ENI_CONFIGS, { name: 'n1' }));
   await scene.until(() => (statusOf(scene, 'n1').eniInfos ?? []).every((eni) => eni.draining === true));
   t.true((statusOf(scene, 'n1').eniInfos ?? []).length > 0);

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { systemHttpGet } from '../../../cloud/tencent/credentials/fetch-sources.ts';
+import { findRegion, openCloud } from '../../../cloud/tencent/open-cloud.ts';
 import { type RunningIpamd, startIpamd } from '../../../ipamd/ipamd.ts';
 import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
-import { findRegion, openCloud } from '../../../ipamd/open-cloud.ts';
 import { openKubeClient } from '../../../kube/open-client.ts';
 import { NODES } from '../../../kube/resource-types.ts';
 import { writeFileAtomically } from '../../../runtime/atomic-file.ts';
@@ -57,6 +57,7 @@ async function start(t: ExecutionContext, flags: (server: CloudServer, dir: stri
     random,
     env: {},
     get: systemHttpGet,
+    sessionName: 'test',
     observer: metrics.cloud,
   });
   let serial = 0;

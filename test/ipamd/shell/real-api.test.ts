@@ -102,6 +102,8 @@ if (assets === undefined) {
       await api.close();
     });
     await admin.create(NODES, nodeOf(NODE, 'ins-0000real'));
+    // With no Node left at all, nothing would be released: see docs/guarantees.md.
+    await admin.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'another' } });
     // Before ipamd has made the definitions, the resource itself is not found.
     const necNow = (): Promise<KubeObject | undefined> =>
       admin.get(NECS, { name: NODE }).catch((error: unknown) => {

@@ -59,7 +59,11 @@ test('runClaimAudit: tells what lasts and what cannot be read, has it looked at,
       '10.1.0.8': vipOf('10.1.0.8', { ip: 8 }, 'Bound'),
     }),
     claims: informerOf({ 'default/db-0': { key: 'default/db-0', uid: 'c1', isRecord: false } }),
-    configs: informerOf({ 'default/rule': { decoded: undefined, faults: [fault] } }),
+    configs: informerOf({
+      'default/rule': { decoded: undefined, faults: [fault] },
+      'default/long': { decoded: { spec: { claimExpiredDuration: '5m' } }, faults: [] },
+      'default/short': { decoded: { spec: { claimExpiredDuration: '4m59s' } }, faults: [] },
+    }),
     conflicts: taken,
     enqueue: (key: string) => woken.push(key),
     clock,
@@ -83,14 +87,15 @@ test('runClaimAudit: tells what lasts and what cannot be read, has it looked at,
   await clock.advance(INTERVAL_MS + 1);
   t.deepEqual(
     events.map((one) => one.split(':')[0]),
-    ['ObjectInvalid VpcIP/10.1.0.8', 'ObjectInvalid StaticIPConfig/rule'],
+    ['ObjectInvalid VpcIP/10.1.0.8', 'ObjectInvalid StaticIPConfig/rule', 'ObjectInvalid StaticIPConfig/short'],
   );
+  t.regex(events[2] ?? '', /short: spec\.claimExpiredDuration: expected a duration of at least 5m .*, got "4m59s"$/);
   t.is(events[1], 'ObjectInvalid StaticIPConfig/rule: spec.ips: expected a list, got 7');
   t.true(woken.includes('default/web-0') && woken.includes('default/db-0'));
   t.regex(taken.of('default/db-0')?.message ?? '', /^10\.1\.0\.9 is of CVM ins-other/);
   isAway = true;
   await clock.advance(INTERVAL_MS);
-  t.deepEqual(events.slice(2), ['ClaimDiffers VpcIPClaim/web-0: the Pod asks for a kept address and has no claim']);
+  t.deepEqual(events.slice(3), ['ClaimDiffers VpcIPClaim/web-0: the Pod asks for a kept address and has no claim']);
   t.deepEqual(outcomes, ['done', 'unasked']);
   stop.abort();
   await clock.run(running);

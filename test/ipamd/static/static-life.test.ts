@@ -230,3 +230,26 @@ test('startIpamd: names who has a kept address in the cloud, and takes it again 
   await cluster.until(() => cluster.phase('web-0') === 'Bound', 'not told');
   await cluster.stopIpamd();
 });
+
+test('startIpamd: says on the Pod that its node is full, and what helps; elsewhere the Pod runs', async (t) => {
+  // One ENI of five addresses.
+  const cluster = await StaticCluster.make({ a: 3, b: 3 }, [], 1);
+  await cluster.startIpamd();
+  const uids: string[] = [];
+  for (let index = 0; index < 5; index++) uids.push(await cluster.createPod(`web-${index}`, 'a'));
+  await cluster.until(() => uids.every((uid) => cluster.ipOf(uid) !== undefined), 'five have their addresses');
+  await cluster.pass(30_000);
+  t.false(
+    cluster.events().some((one) => one.startsWith('NodeFull ')),
+    'nobody waits',
+  );
+  await cluster.createPod('late', 'a');
+  await cluster.until(() => cluster.why('late').startsWith('NodeFull'), 'not said');
+  t.is(cluster.statusOf('a')?.allocatableRouteENIIPs ?? 5, 5);
+  const [event = ''] = cluster.events().filter((one) => one.startsWith('NodeFull '));
+  t.regex(event, /^NodeFull node a has no place for it: .*; delete this Pod, so that it goes to another node, or /);
+  await cluster.deletePod('late');
+  const uid = await cluster.createPod('late', 'b');
+  await cluster.until(() => cluster.ipOf(uid) !== undefined, 'it runs on b');
+  await cluster.stopIpamd();
+});

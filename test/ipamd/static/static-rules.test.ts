@@ -52,6 +52,26 @@ test('startIpamd: an annotation of the VpcIP says for how long, before all other
   await cluster.stopIpamd();
 });
 
+test('startIpamd: an annotation of the VpcIP that is no duration is an event of the VpcIP, with a Pod and without', async (t) => {
+  const cluster = await StaticCluster.make({ a: 3 }, ['--claim-expired-duration=5m']);
+  await cluster.startIpamd();
+  const told = () => cluster.events().filter((one) => one.startsWith('AnnotationInvalid '));
+  const uid = await cluster.createPod('web-0', 'a');
+  await cluster.until(() => cluster.phase('web-0') === 'Bound', 'no address');
+  const ip = cluster.ipOf(uid) ?? '';
+  await cluster.annotateVip(ip, 'tke.cloud.tencent.com/claim-expired-duration', 'soon');
+  await cluster.until(() => told().length === 1, 'not said');
+  t.regex(told()[0] ?? '', /claim-expired-duration: expected a duration of at least 5m .*, got "soon"; it is ignored/);
+  const [involved] = cluster.scene.server.objects('events').filter(({ reason }) => reason === 'AnnotationInvalid');
+  t.like(involved?.['involvedObject'], { kind: 'VpcIP', name: ip });
+  await cluster.deletePod('web-0');
+  await cluster.until(() => cluster.phase('web-0') === 'Retained', 'not kept');
+  await cluster.annotateVip(ip, 'tke.cloud.tencent.com/claim-expired-duration', '1s');
+  await cluster.until(() => told().length === 2, 'not said of a Pod that is gone');
+  await cluster.until(() => cluster.claim('web-0') === undefined, 'the flag says when it ends');
+  await cluster.stopIpamd();
+});
+
 test('startIpamd: with --enable-ownerref a claim is its StatefulSet’s, and ends with it once the Pod is gone', async (t) => {
   const cluster = await StaticCluster.make({ a: 3 }, ['--enable-ownerref=true']);
   await cluster.startIpamd();
@@ -128,6 +148,21 @@ test('startIpamd: uses a subnet that has to be named for the Pods that name it, 
     cluster.why('web-2'),
     'AddressElsewhere: the subnets that the Pod accepts are subnet-pods0002 in zone ap-guangzhou-4, node a in zone ap-guangzhou-3',
   );
+  await cluster.stopIpamd();
+});
+
+test('startIpamd: says of a Pod without a claim which annotations are wrong, once', async (t) => {
+  const cluster = await StaticCluster.make({ a: 3 });
+  await cluster.startIpamd();
+  const told = () => cluster.events().filter((one) => one.startsWith('AnnotationInvalid '));
+  const shared = { 'tke.cloud.tencent.com/vpc-ip-claim-delete-policy': 'Immediate' };
+  await cluster.createPod('web-0', 'a', { ...shared, 'tke.cloud.tencent.com/networks': 'tke-route-enni' });
+  await cluster.createPod('web-1', 'a', { ...shared, 'tke.cloud.tencent.com/networks': 'macvlan-conf' });
+  await cluster.until(() => told().length > 0, 'not said');
+  await cluster.pass(30_000);
+  t.deepEqual(told(), [
+    'AnnotationInvalid tke.cloud.tencent.com/networks: expected tke-route-eni, got "tke-route-enni"',
+  ]);
   await cluster.stopIpamd();
 });
 

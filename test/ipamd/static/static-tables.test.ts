@@ -263,13 +263,14 @@ test('AddressConflicts: asks once who has an address, waits longer each time, an
 });
 
 test('ClaimWaits: tells what lasts, and nothing of what is over', async (t) => {
+  const wait = { message: 'no room', isNodeFull: false };
   const clock = new VirtualClock();
   const book = new ClaimWaits(clock);
-  t.deepEqual(book.note('n', new Map([['d/a', 'no room']])), ['d/a']);
+  t.deepEqual(book.note('n', new Map([['d/a', wait]])), ['d/a']);
   t.is(book.of('d/a'), undefined);
   await clock.advance(5_000);
-  t.is(book.of('d/a'), 'no room');
-  t.deepEqual(book.note('n', new Map([['d/a', 'no room']])), []);
+  t.like(book.of('d/a'), wait);
+  t.deepEqual(book.note('n', new Map([['d/a', wait]])), []);
   t.deepEqual(book.note('m', new Map()), []);
   t.deepEqual(book.note('n', new Map()), ['d/a']);
   t.is(book.of('d/a'), undefined);
@@ -305,7 +306,7 @@ test('ClaimReconciler: says of a claim that cannot be read what is wrong, and do
     claims: { get: () => facts },
     definitions: { isOwnDeletion: refuse, isRebuilding: false },
     vips: { get: () => undefined },
-    views: { build: refuse, podOf: () => undefined } as never,
+    views: { build: refuse, podOf: () => undefined, unclaimedFaultsOf: () => undefined } as never,
     requests,
     conflicts: new AddressConflicts(
       clock,

@@ -160,7 +160,7 @@ export class KeptScene {
       observe: {},
       claimRefused: (key, { code }) => this.refused.push(`${key} ${code}`),
       claimsWait: (_node, waits) => {
-        for (const [key, why] of waits) this.waits.set(key, why);
+        for (const [key, { message }] of waits) this.waits.set(key, message);
       },
       breakers: new CircuitBreakers(this.clock),
       cloudObserver: new CloudObserver(cloud, this.clock, CLUSTER),

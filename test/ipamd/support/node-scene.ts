@@ -238,6 +238,7 @@ class World {
       cloudObserver: new CloudObserver(cloud, clock, CLUSTER),
       memory,
       enqueue,
+      queuedAgain: () => isDue.promise,
     };
     const run = async (): Promise<void> => {
       await informer.synced(signal);

@@ -183,7 +183,10 @@ test('NodeENIConfig with another id for its ENI, and a demand: the cloud is not 
     const [eni] = scene.nec('n1')?.status?.eniInfos ?? [];
     scene.host.forget();
     const eniInfos = [{ ...eni, eniID: 'eni-invented' }];
+    // A leader undoes it before it calls the cloud.
+    await scene.close();
     await scene.patch('nec', 'n1', { status: { eniInfos }, spec: { desiredRouteENIIP: 8 } });
+    await scene.start();
     await scene.until('it is mended', () => ips.every((ip) => scene.assigned('n1').some((one) => one.ip === ip)));
     await scene.until('all is in step', () => scene.differences('n1').length === 0 && scene.assigned('n1').length >= 8);
     const inVain = scene.host.seen.filter(({ code }) => code === 'ResourceNotFound').length;

@@ -89,7 +89,11 @@ test('ipamd may not create events: metric and log name the right, and everything
     await scene.join('n1', { instanceId: 'ins-nobody01' });
     await scene.assertOthersGoOn(t);
     await scene.clock.advance(60_000);
-    t.deepEqual(scene.events(), []);
+    // ipamd became the leader while it still had the right.
+    t.deepEqual(
+      scene.events().filter((event) => !event.startsWith('LeaderElection ')),
+      [],
+    );
     t.true((await scene.problems()).includes('Forbidden create events'));
     t.true((await scene.problems()).includes('InstanceUnknown n1'));
   });

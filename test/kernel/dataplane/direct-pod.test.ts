@@ -1,7 +1,7 @@
 import test from 'ava';
 import { checkDirectPod } from '../../../dataplane/check-direct-pod.ts';
 import { hostVethFallbackName, nicAlias, sideName } from '../../../dataplane/host-veth-name.ts';
-import type { NodeNetwork, PodNetwork } from '../../../dataplane/network.ts';
+import type { EniPodNetwork, NodeNetwork } from '../../../dataplane/network.ts';
 import { DIRECT_LINK_GROUP } from '../../../dataplane/numbers.ts';
 import { planNode } from '../../../dataplane/plan-node.ts';
 import { updateDirectRoutes } from '../../../dataplane/update-direct-routes.ts';
@@ -11,7 +11,7 @@ import { deleteNetns, type Netns } from '../../../netlink/netns.ts';
 import { podOf, type TestNode, withTestNode } from './test-node.ts';
 
 /** The node's second ENI, as a whole. */
-function directPodOf(node: TestNode, more: Partial<PodNetwork> = {}): PodNetwork {
+function directPodOf(node: TestNode, more: Partial<EniPodNetwork> = {}): EniPodNetwork {
   const [, eni] = node.enis;
   if (eni === undefined) throw new Error('a test node has two ENIs');
   const pod = podOf(
@@ -40,7 +40,7 @@ const networkOf = (node: TestNode, ruleMode: NodeNetwork['ruleMode']): NodeNetwo
   serviceCidrs: ['10.96.0.0/12'],
 });
 
-function wire(node: TestNode, podNetns: Netns, network: NodeNetwork, pod: PodNetwork): PodNetwork {
+function wire(node: TestNode, podNetns: Netns, network: NodeNetwork, pod: EniPodNetwork): EniPodNetwork {
   const fallbackName = hostVethFallbackName(pod.key);
   const wired = wireDirectPod(node.kernel, node.netns, podNetns, { node: network, pod, fallbackName });
   return { ...pod, hostVeth: { ...pod.hostVeth, name: wired.hostName, ifindex: wired.hostIfindex } };

@@ -5,9 +5,10 @@ import type { HostState } from '../../../dataplane/desired.ts';
 import { diffHost } from '../../../dataplane/diff.ts';
 import { hostVethAlias, hostVethFallbackName } from '../../../dataplane/host-veth-name.ts';
 import type { Kernel } from '../../../dataplane/kernel.ts';
-import type { EniNetwork, NodeNetwork, PodNetwork } from '../../../dataplane/network.ts';
+import type { EniNetwork, EniPodNetwork, NodeNetwork } from '../../../dataplane/network.ts';
 import { openNft } from '../../../dataplane/nft.ts';
 import { observeHost } from '../../../dataplane/observe.ts';
+import { podCidrOf } from '../../../dataplane/pod-cidr.ts';
 import { createNetns, deleteNetns, type Netns } from '../../../netlink/netns.ts';
 import { openRtnetlinkIn } from '../../../netlink/rtnetlink.ts';
 import { openSysctl } from '../../../sysctl/sysctl.ts';
@@ -26,6 +27,8 @@ export type TestNode = {
   readonly network: NodeNetwork;
   readonly enis: readonly EniNetwork[];
   readonly ip: IpOf;
+  /** The namespace of the links' other ends: eth0 ends in far0. */
+  readonly far: { readonly ip: IpOf };
   /** Runs a command in the node's namespace; returns its stdout. */
   run(command: string, ...args: readonly string[]): string;
   createPodNetns(): { readonly name: string; readonly netns: Netns; readonly ip: IpOf };
@@ -44,7 +47,7 @@ const NETWORK: NodeNetwork = {
   rpFilterMode: 'loose',
   egress: 'eni',
   primary: { ifindex: 20, ifname: 'eth0', addresses: ['10.0.0.2', 'fd00:10::2'] },
-  podCidrs: ['172.31.0.0/24'],
+  podCidrs: [podCidrOf('172.31.0.0/24')],
   families: [4, 6],
   nodePort: true,
   vpcCidrs: ['10.0.0.0/8', 'fd00:10::/32'],
@@ -70,6 +73,7 @@ export async function withTestNode(run: (node: TestNode) => Promise<void> | void
     const kernel = { rtnetlink, sysctl: openSysctl(host.netns), nft: openNft({ netnsPath: host.netns.path }) };
     await run({
       ...host,
+      far,
       kernel,
       enis,
       network: NETWORK,
@@ -85,7 +89,11 @@ export async function withTestNode(run: (node: TestNode) => Promise<void> | void
 }
 
 /** A Pod that is not wired yet, with a random MAC. */
-export function podOf(eni: EniNetwork, ips: readonly string[], more: Partial<PodNetwork> = {}): PodNetwork {
+export function podOf(
+  eni: Pick<EniNetwork, 'table'>,
+  ips: readonly string[],
+  more: Partial<EniPodNetwork> = {},
+): EniPodNetwork {
   const key = { containerId: randomBytes(8).toString('hex'), ifName: 'eth0' };
   const mac = () => `02:${[...randomBytes(5)].map((byte) => byte.toString(16).padStart(2, '0')).join(':')}`;
   return {

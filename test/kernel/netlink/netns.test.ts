@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import {
   createNetns,
@@ -10,7 +11,9 @@ import {
   openNetns,
   withNetns,
 } from '../../../netlink/netns.ts';
+import { Child } from '../../support/child.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 import { TestNetns } from './support/test-netns.ts';
 
 const OWN = '/proc/thread-self/ns/net';
@@ -71,6 +74,21 @@ test('openNetns: refuses a FIFO at once', (t) => {
   const path = dir.join('fifo');
   execFileSync('mkfifo', [path]);
   t.is(t.throws(() => openNetns(path), { instanceOf: NetnsError })?.code, 'NOT_A_NETNS');
+});
+
+test('openNetns: does not open what can be no namespace: an open may have effects', async (t) => {
+  const dir = createTempDir('fifo');
+  t.teardown(() => dir.close());
+  execFileSync('mkfifo', [dir.join('fifo')]);
+  // Waits in open(2) until somebody opens the other end.
+  const writer = new Child(['/bin/sh', '-c', 'exec 9> "$0"; echo opened; exec sleep 60', dir.join('fifo')]);
+  t.teardown(() => writer.stop('SIGKILL'));
+  await waitUntil(() => readFileSync(`/proc/${writer.pid}/stat`, 'utf8').includes(') S '), {
+    what: 'a waiting writer',
+  });
+  t.is(t.throws(() => openNetns(dir.join('fifo')), { instanceOf: NetnsError })?.code, 'NOT_A_NETNS');
+  await sleep(300);
+  t.is(writer.stdout, '');
 });
 
 test('withNetns: runs in the namespace and returns, also when the function throws', (t) => {

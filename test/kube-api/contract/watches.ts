@@ -106,6 +106,11 @@ export const WATCH_CASES: readonly ContractCase[] = [
       const query = 'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
       const watch = await api.watch(`${path}?${query}`);
       const first = await watch.next();
+      if (watch.status === 422) {
+        // Kubernetes 1.33 has the feature behind a gate that is off by default; the answer is a Status, not a line of a watch.
+        t.regex(JSON.stringify(first), /WatchList feature gate/);
+        return;
+      }
       if (first?.type === 'ERROR') {
         // With an etcd before 3.5 the real server has no such feature, and says so.
         t.regex(String(first.object['message']), /RequestWatchProgress is disabled/);

@@ -120,7 +120,14 @@ export function review(api: Api, request: ApiRequest): ApiAnswer {
     const given = isObject(body) ? body : {};
     return {
       status: 201,
-      body: { ...given, kind: resource.kind, apiVersion: `${resource.group}/${resource.version}`, status },
+      // A review has no name, whatever was sent.
+      body: {
+        ...given,
+        kind: resource.kind,
+        apiVersion: `${resource.group}/${resource.version}`,
+        metadata: {},
+        status,
+      },
     };
   };
   const { username, groups } = user;

@@ -9,6 +9,8 @@ export type Fabric = {
   /** From now on packets to the public address reach the private one, and its packets leave with the public one. */
   bindEip(publicIp: string, ip: string): Promise<void>;
   unbindEip(publicIp: string, ip: string): Promise<void>;
+  /** From now on packets to the network go to these addresses and to no others; none: they go nowhere. */
+  setGlobalRoutes(cidr: string, gatewayIps: readonly string[]): Promise<void>;
 };
 
 /** Has the packets' side do what happened, in order. */
@@ -32,6 +34,9 @@ export async function playEvents(fabric: Fabric, events: readonly FabricEvent[])
         break;
       case 'eip-unbind':
         await fabric.unbindEip(event.publicIp, event.ip);
+        break;
+      case 'global-routes':
+        await fabric.setGlobalRoutes(event.cidr, event.gatewayIps);
         break;
     }
   }

@@ -13,6 +13,8 @@ export type Fault =
   | { readonly kind: 'latency'; readonly ms: number }
   /** A describe answers as of so long ago. */
   | { readonly kind: 'stale'; readonly ms: number }
+  /** A describe answers that there is nothing, as to a key of another account. */
+  | { readonly kind: 'empty' }
   /** The task that this request begins fails, is never heard of, or takes longer. */
   | { readonly kind: 'task'; readonly fate: 'fail' | 'vanish' }
   | { readonly kind: 'slow-task'; readonly ms: number };

@@ -99,6 +99,11 @@ export class CloudHost {
   /** Ends what is due, and waits until the packets follow. */
   async catchUp(): Promise<void> {
     this.model.advance(this.clock.nowMs());
+    await this.#follow();
+  }
+
+  /** Lets the packets follow what has happened so far. */
+  async #follow(): Promise<void> {
     const events = this.model.state.events.splice(0);
     const { fabric } = this.#settings;
     if (fabric !== undefined && events.length > 0) {
@@ -153,7 +158,7 @@ export class CloudHost {
     }
     const before = faults.find((fault) => isEnding(fault) && !fault.after);
     if (before !== undefined) return endingOf(before, requestId);
-    const staleMs = faults.reduce((sum, fault) => sum + (fault.kind === 'stale' ? fault.ms : 0), 0);
+    const staleMs = faults.reduce((sum, fault) => sum + staleMsOf(fault), 0);
     const nowMs = this.clock.nowMs();
     let answer: HostAnswer;
     try {
@@ -171,6 +176,8 @@ export class CloudHost {
       if (!(error instanceof ApiError)) throw error;
       answer = { kind: 'error', code: error.code, text: error.message, requestId };
     }
+    // What has no task is in force when it is answered.
+    await this.#follow();
     const after = faults.find((fault) => isEnding(fault) && fault.after === true);
     return after === undefined ? answer : endingOf(after, requestId);
   }
@@ -202,6 +209,12 @@ export class CloudHost {
     const hex = this.#requests.toString(16).padStart(12, '0');
     return `00000000-0000-4000-8000-${hex}`;
   }
+}
+
+/** At the beginning of time there was nothing. */
+function staleMsOf(fault: Fault): number {
+  if (fault.kind === 'empty') return Number.POSITIVE_INFINITY;
+  return fault.kind === 'stale' ? fault.ms : 0;
 }
 
 type Ending = Extract<Fault, { readonly kind: 'error' | 'http' | 'hang' | 'reset' }>;

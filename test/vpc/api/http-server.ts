@@ -26,7 +26,7 @@ const PRODUCTS: readonly Product[] = [
   { name: 'sts', version: '2018-08-13', needsRegion: true },
 ];
 const STS_ACTIONS: readonly string[] = ['AssumeRole', 'AssumeRoleWithWebIdentity'];
-const CVM_ACTIONS: readonly string[] = ['DescribeInstances'];
+const CVM_ACTIONS: readonly string[] = ['DescribeInstances', 'DescribeZones'];
 const CLB_ACTIONS: readonly string[] = [
   'CreateLoadBalancer',
   'DeleteLoadBalancer',

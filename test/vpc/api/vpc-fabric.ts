@@ -15,5 +15,6 @@ export function createVpcFabric(vpc: TestVpc, nodeOf: (instanceId: string) => st
     unassign: (eniId, ip) => vpc.unassignIp(eniId, ip),
     bindEip: (publicIp, ip) => bindEip(vpc.router, publicIp, ip),
     unbindEip: (publicIp, ip) => unbindEip(vpc.router, publicIp, ip),
+    setGlobalRoutes: (cidr, gatewayIps) => vpc.setGlobalRoutes(cidr, gatewayIps),
   };
 }

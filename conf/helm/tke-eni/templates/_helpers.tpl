@@ -22,12 +22,103 @@ policies, and the node in a Pod's token. Takes a list: the root, the value.
 {{- else if eq $value "true" }}true{{ end -}}
 {{- end -}}
 
-{{/* Settings of ipamd: those of the map, and those that every cluster has. */}}
+{{/* Settings of the agent: those of the map, and those of network. */}}
+{{- define "tke-eni.agent-settings" -}}
+{{- include "tke-eni.settings" (merge (include "tke-eni.default-network" . | fromYaml) .Values.agent.settings) -}}
+{{- end -}}
+
+{{/* Settings of the webhook: those of the map, and those of network. */}}
+{{- define "tke-eni.webhook-settings" -}}
+{{- include "tke-eni.settings" (merge (include "tke-eni.default-network" . | fromYaml) .Values.webhook.settings) -}}
+{{- end -}}
+
+{{/* Settings of ipamd: those of the map, those of network, and those that every cluster has. */}}
 {{- define "tke-eni.ipamd-settings" -}}
-{{- $settings := merge (dict "clusterid" .Values.clusterId) .Values.ipamd.settings -}}
+{{- $settings := merge (dict "clusterid" .Values.clusterId) (include "tke-eni.pod-cidr-settings" . | fromYaml) .Values.ipamd.settings -}}
 {{- with .Values.region }}{{ $_ := set $settings "region" . }}{{ end -}}
 {{- with .Values.endpoint }}{{ $_ := set $settings "endpoint" . }}{{ end -}}
 {{- include "tke-eni.settings" $settings -}}
+{{- end -}}
+
+{{/* Settings of the cloud controller manager: those of the map, and where the cloud is. */}}
+{{- define "tke-eni.cloud-controller-manager-settings" -}}
+{{- $settings := merge (dict) .Values.cloudControllerManager.settings -}}
+{{- with .Values.region }}{{ $_ := set $settings "region" . }}{{ end -}}
+{{- with .Values.endpoint }}{{ $_ := set $settings "endpoint" . }}{{ end -}}
+{{- include "tke-eni.settings" $settings -}}
+{{- end -}}
+
+{{/*
+Ends with an error where a cloud controller manager of another make has the ClusterRole whose name is everybody's. It is looked for only
+where a server is asked (not by helm template).
+*/}}
+{{- define "tke-eni.refuse-second-controller-manager" -}}
+{{- with lookup "rbac.authorization.k8s.io/v1" "ClusterRole" "" "cloud-controller-manager" -}}
+{{- if ne (dig "metadata" "labels" "app.kubernetes.io/name" "" .) "tke-eni" -}}
+{{- fail "cloudControllerManager.enabled: the ClusterRole cloud-controller-manager is there already, of a cloud controller manager of another make: two of them work against each other. Remove that one first, or set cloudControllerManager.enabled to false. docs/cloud-controller-manager.md" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The flag that agent, webhook and ipamd must have alike, as YAML; nothing with network.mode vpc-cni. */}}
+{{- define "tke-eni.default-network" -}}
+{{- if ne .Values.network.mode "vpc-cni" }}default-network: {{ .Values.network.default }}{{ end -}}
+{{- end -}}
+
+{{/* What network says to ipamd, by its flags, as YAML; nothing with network.mode vpc-cni. Numbers that are 0 are left to the flag. */}}
+{{- define "tke-eni.pod-cidr-settings" -}}
+{{- if ne .Values.network.mode "vpc-cni" -}}
+{{ include "tke-eni.default-network" . }}
+allocate-node-cidrs: {{ .Values.network.allocateNodeCidrs }}
+gr-routes: {{ .Values.network.routes }}
+{{- with .Values.network.clusterCidrs }}
+cluster-cidr: {{ toJson . }}
+{{- end }}
+{{- with .Values.network.serviceCidr }}
+service-cluster-ip-range: {{ . }}
+{{- end }}
+{{- with .Values.network.maxPodsPerNode }}
+max-pods-per-node: {{ . }}
+{{- end }}
+{{- with .Values.network.nodeMaskSize }}
+node-cidr-mask-size: {{ . }}
+{{- end }}
+{{- end -}}
+{{- end -}}
+
+{{/* Ends with one error that names all values of network that do not go together, or with what a map of settings says besides. */}}
+{{- define "tke-eni.refuse-network" -}}
+{{- $network := .Values.network -}}
+{{- $mode := $network.mode -}}
+{{- $faults := list -}}
+{{- if eq $mode "vpc-cni" -}}
+{{- range $name := list "clusterCidrs" "serviceCidr" "maxPodsPerNode" "nodeMaskSize" -}}
+{{- with get $network $name }}{{ $faults = append $faults (printf "network.%s: expected nothing, as network.mode is vpc-cni, got %s: set network.mode to gr or hybrid, or take it away" $name (toJson .)) }}{{ end -}}
+{{- end -}}
+{{- else -}}
+{{- if and (eq $mode "gr") .Values.subnets -}}
+{{- $faults = append $faults (printf "subnets: expected none, as network.mode gr has no ENIs, got %s: set network.mode to hybrid, or take them away" (toJson .Values.subnets)) -}}
+{{- end -}}
+{{- if and (eq $mode "gr") (ne $network.default "tke-bridge") -}}
+{{- $faults = append $faults (printf "network.default: expected tke-bridge, as network.mode gr has no ENIs, got %s" $network.default) -}}
+{{- end -}}
+{{- if and (or $network.allocateNodeCidrs (eq $network.routes "ipamd")) (not $network.clusterCidrs) -}}
+{{- $faults = append $faults (printf "network.clusterCidrs: expected the networks of podCIDRs, such as [192.168.0.0/20], as network.mode is %s, got none" $mode) -}}
+{{- end -}}
+{{- if and $network.allocateNodeCidrs (not $network.serviceCidr) -}}
+{{- $faults = append $faults "network.serviceCidr: expected the range of Services, as kube-apiserver has it in --service-cluster-ip-range, got none: a node could get its addresses" -}}
+{{- end -}}
+{{- if and $network.maxPodsPerNode $network.nodeMaskSize -}}
+{{- $faults = append $faults "network.nodeMaskSize: expected 0, as network.maxPodsPerNode says how large a block is: set one of the two" -}}
+{{- end -}}
+{{- $settings := dict "ipamd" (include "tke-eni.pod-cidr-settings" . | fromYaml) "agent" (include "tke-eni.default-network" . | fromYaml) "webhook" (include "tke-eni.default-network" . | fromYaml) -}}
+{{- range $component, $taken := $settings -}}
+{{- range $flag, $ignored := (get $.Values $component).settings -}}
+{{- if hasKey $taken $flag }}{{ $faults = append $faults (printf "%s.settings.%s: expected nothing, as network says it with network.mode %s: take it away" $component $flag $mode) }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if $faults }}{{ fail (printf "%s. docs/hybrid.md" (join "; " $faults)) }}{{ end -}}
 {{- end -}}
 
 {{/* Namespaces whose Pods must come up without the webhook: the cluster's own, and ours. */}}
@@ -43,4 +134,25 @@ policies, and the node in a Pod's token. Takes a list: the root, the value.
 {{- $root.Files.Get (index . 1)
   | replace "namespace: kube-system" (printf "namespace: %s" $root.Release.Namespace)
   | replace "labels: {app.kubernetes.io/name: tke-eni" (printf "%sapp.kubernetes.io/name: tke-eni" $labels) -}}
+{{- end -}}
+
+{{/*
+Ends with an error where the webhook would refuse every Pod at once: API servers have no authority for its certificate, or its
+certificate is not there. The Secret is looked for only where a server is asked (not by helm template) and the certificate is made by
+hand; cert-manager may make it later. The account `default` is in every namespace: without it the answer is none.
+*/}}
+{{- define "tke-eni.refuse-webhook-without-authority" -}}
+{{- $webhook := .Values.webhook -}}
+{{- $page := "docs/static-ip.md, section \"The webhook\"" -}}
+{{- if not $webhook.caBundle -}}
+{{- $isInjected := false -}}
+{{- range $name, $value := $webhook.annotations }}{{ if regexMatch "/inject-(ca|apiserver-ca)" $name }}{{ $isInjected = true }}{{ end }}{{ end -}}
+{{- if not $isInjected -}}
+{{- fail (printf "webhook.caBundle: expected the authority of the webhook's certificate in PEM, got nothing: without it API servers refuse every Pod (webhook.failurePolicy Fail), or create it without its request (Ignore). Make the certificate, then add --set-file webhook.caBundle=tke-eni-ip-webhook-ca.crt; or let cert-manager set it by webhook.annotations, cert-manager.io/inject-ca-from: NAMESPACE/CERTIFICATE. The commands: %s" $page) -}}
+{{- end -}}
+{{- else if lookup "v1" "ServiceAccount" .Release.Namespace "default" -}}
+{{- if not (lookup "v1" "Secret" .Release.Namespace $webhook.tlsSecret) -}}
+{{- fail (printf "webhook.tlsSecret: expected a Secret of type kubernetes.io/tls, but namespace %s has no Secret %s: without its certificate the webhook does not start, and API servers refuse every Pod (webhook.failurePolicy Fail), or create it without its request (Ignore). Make it first. The commands: %s" .Release.Namespace $webhook.tlsSecret $page) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}

@@ -8,6 +8,7 @@ import { IP_ACTIONS } from './ip-actions.ts';
 import { IPV6_ACTIONS } from './ipv6-actions.ts';
 import { CVM_ACTIONS, TASK_ACTIONS } from './other-actions.ts';
 import { Params } from './params.ts';
+import { ROUTE_ACTIONS } from './route-actions.ts';
 import { type CloudSpec, CloudState } from './state.ts';
 import type { ModelTask, TaskEffect } from './types.ts';
 
@@ -23,7 +24,7 @@ type ModelRequest = {
 };
 
 const PRODUCTS: Readonly<Record<string, ActionTable>> = {
-  vpc: { ...ENI_ACTIONS, ...IP_ACTIONS, ...IPV6_ACTIONS, ...EIP_ACTIONS, ...TASK_ACTIONS },
+  vpc: { ...ENI_ACTIONS, ...IP_ACTIONS, ...IPV6_ACTIONS, ...EIP_ACTIONS, ...ROUTE_ACTIONS, ...TASK_ACTIONS },
   cvm: CVM_ACTIONS,
   clb: CLB_ACTIONS,
   tke: TKE_ACTIONS,

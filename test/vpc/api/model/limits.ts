@@ -17,7 +17,7 @@ export function instanceEips(cores: number): number {
 }
 
 /** Wire form of a moment: China's time, without saying so. */
-function writtenTime(ms: number): string {
+export function writtenTime(ms: number): string {
   return new Date(ms + 8 * 3_600_000).toISOString().slice(0, 19).replace('T', ' ');
 }
 

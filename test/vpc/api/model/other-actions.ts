@@ -1,9 +1,9 @@
 import { ApiError } from './api-error.ts';
-import type { ActionTable } from './call.ts';
+import type { ActionTable, ModelCall } from './call.ts';
 import { type DescribeRules, select } from './filters.ts';
 import type { ModelInstance } from './types.ts';
 
-const DESCRIBE: DescribeRules<ModelInstance> = {
+const describeRules = (state: ModelCall['state']): DescribeRules<ModelInstance> => ({
   idField: 'InstanceIds',
   mostIds: 100,
   mostFilters: 10,
@@ -17,8 +17,16 @@ const DESCRIBE: DescribeRules<ModelInstance> = {
     'instance-id': (instance) => [instance.instanceId],
     'security-group-id': (instance) => instance.securityGroupIds,
     'instance-name': (instance) => [instance.instanceId],
+    'private-ip-address': ({ instanceId }) => primaryIpsOf(state, instanceId),
   },
-};
+});
+
+function primaryIpsOf(state: ModelCall['state'], instanceId: string): readonly string[] {
+  return state
+    .enisOf(instanceId)
+    .filter((eni) => eni.isPrimary)
+    .flatMap((eni) => [...eni.ips.keys()]);
+}
 
 /** The APIs of the VPC's tasks. */
 export const TASK_ACTIONS: ActionTable = {
@@ -44,26 +52,45 @@ export const CVM_ACTIONS: ActionTable = {
   DescribeInstances: {
     required: [],
     optional: ['InstanceIds', 'Filters', 'Offset', 'Limit'],
-    handle: ({ state, params }) => {
-      const { page, total } = select(state.instances, params, DESCRIBE);
+    handle: ({ state, params, asOfMs }) => {
+      const instances = asOfMs === undefined ? state.instances : state.instancesAsOf(asOfMs);
+      const { page, total } = select(instances, params, describeRules(state));
       return {
         InstanceSet: page.map((instance) => ({
           InstanceId: instance.instanceId,
           InstanceType: instance.instanceType,
           InstanceState: instance.state,
           CPU: instance.cores,
-          Memory: instance.cores * 2,
+          Memory: instance.memoryGib,
+          RestrictState: instance.restrictState,
           Placement: { Zone: instance.zone },
           VirtualPrivateCloud: { VpcId: instance.vpcId, SubnetId: instance.subnetId },
-          PrivateIpAddresses: state
-            .enisOf(instance.instanceId)
-            .filter((eni) => eni.isPrimary)
-            .flatMap((eni) => [...eni.ips.keys()]),
-          PublicIpAddresses: null,
+          PrivateIpAddresses: primaryIpsOf(state, instance.instanceId),
+          PublicIpAddresses: instance.publicIps.length === 0 ? null : [...instance.publicIps],
+          IPv6Addresses: instance.ipv6s.length === 0 ? null : [...instance.ipv6s],
           SecurityGroupIds: [...instance.securityGroupIds],
         })),
         TotalCount: total,
       };
     },
   },
+  DescribeZones: {
+    required: [],
+    optional: [],
+    handle: ({ state }) => {
+      const names = [...new Set(state.spec.subnets.map(({ zone }) => zone))];
+      const ZoneSet = names.map((zone) => ({
+        Zone: zone,
+        ZoneName: zone,
+        ZoneId: zoneNumberOf(zone),
+        ZoneState: 'AVAILABLE',
+      }));
+      return { ZoneSet, TotalCount: ZoneSet.length };
+    },
+  },
 };
+
+/** In the manner of the cloud: the number of the region, and that of the zone in it. */
+function zoneNumberOf(zone: string): string {
+  return `1000${(/\d+$/.exec(zone)?.[0] ?? '0').padStart(2, '0')}`;
+}

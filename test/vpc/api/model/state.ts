@@ -1,12 +1,15 @@
 import { MinHeap } from '../../../support/min-heap.ts';
 import { AddressPool } from './address-pool.ts';
 import { ApiError } from './api-error.ts';
+import { GlobalRouteBook } from './global-route-book.ts';
+import { InstanceBook } from './instance-book.ts';
 import { Ipv6Pool } from './ipv6-pool.ts';
 import type {
   FabricEvent,
   ModelEip,
   ModelEni,
   ModelEniVersion,
+  ModelGlobalRoute,
   ModelInstance,
   ModelIp,
   ModelLoadBalancer,
@@ -26,6 +29,10 @@ export type CloudSpec = {
   }[];
   /** ENIs in the VPC, primary ones not counted; default 1000. */
   readonly vpcEnis?: number;
+  /** Routes of the whole VPC; default 1000. */
+  readonly globalRoutes?: number;
+  /** Whether several of them may lead to one network, and share its packets; default false. */
+  readonly globalRouteEcmp?: boolean;
   /** EIPs in the region; default 20. */
   readonly eips?: number;
   /** EIPs that may be applied for in a day; default twice as many. */
@@ -51,6 +58,10 @@ export type InstanceSpec = {
   readonly extendEnis?: number;
   /** MAC and address of its primary ENI, where the packets' side has chosen them; else the next free ones. */
   readonly primary?: { readonly mac: string; readonly ip: string };
+  /** GiB; default twice as many as cores. */
+  readonly memoryGib?: number;
+  readonly publicIps?: readonly string[];
+  readonly ipv6s?: readonly string[];
 };
 
 /** Above the serials of the packets' side, which numbers the primary NICs that it plugs in itself. */
@@ -60,7 +71,7 @@ const FIRST_MAC_SERIAL = 0x10_0000;
 export class CloudState {
   readonly spec: CloudSpec;
   readonly subnets: ReadonlyMap<string, ModelSubnet>;
-  readonly instances = new Map<string, ModelInstance>();
+  readonly #instances = new InstanceBook();
   readonly enis = new Map<string, ModelEni>();
   readonly eips = new Map<string, ModelEip>();
   /** EIPs that were applied for on a day, those released again included. */
@@ -73,6 +84,9 @@ export class CloudState {
   nowMs = 0;
   /** ENIs that the VPC may have, primary ones not counted. May be changed, as a quota is raised. */
   vpcEniQuota: number;
+  /** Routes that the VPC may have. May be changed, as a quota is raised. */
+  globalRouteQuota: number;
+  #globalRoutes: GlobalRouteBook;
   /** ENIs by the instance that they are bound to, or on their way to or from. */
   #bound = new Map<string, Set<ModelEni>>();
   #secondaryEnis = 0;
@@ -86,6 +100,8 @@ export class CloudState {
     this.spec = spec;
     this.vpcEniQuota = spec.vpcEnis ?? 1000;
     this.keepsPast = spec.keepsPast ?? true;
+    this.globalRouteQuota = spec.globalRoutes ?? 1000;
+    this.#globalRoutes = new GlobalRouteBook(spec.vpcId, this.events);
     this.subnets = new Map(
       spec.subnets.map((subnet) => [
         subnet.subnetId,
@@ -97,6 +113,16 @@ export class CloudState {
         },
       ]),
     );
+  }
+
+  /** Instances by id. */
+  get instances(): Map<string, ModelInstance> {
+    return this.#instances.instances;
+  }
+
+  /** Every instance that existed at some moment of the last minute. */
+  instancesAsOf(atMs: number): ReadonlyMap<string, ModelInstance> {
+    return this.#instances.asOf(atMs);
   }
 
   /** Starts an instance with its primary ENI. */
@@ -114,8 +140,13 @@ export class CloudState {
       securityGroupIds: groups,
       ...(spec.role === undefined ? {} : { role: spec.role }),
       ...(spec.extendEnis === undefined ? {} : { extendEnis: spec.extendEnis }),
+      memoryGib: spec.memoryGib ?? spec.cores * 2,
+      restrictState: 'NORMAL',
+      publicIps: spec.publicIps ?? [],
+      ipv6s: spec.ipv6s ?? [],
+      createdAtMs: this.nowMs,
     };
-    this.instances.set(instance.instanceId, instance);
+    this.#instances.add(instance);
     const ip = spec.primary === undefined ? subnet.pool.take() : subnet.pool.takeExact(spec.primary.ip);
     const eni = this.makeEni({ subnet, name: 'Primary ENI', description: '', ip, groups, tags: {}, isPrimary: true });
     if (spec.primary !== undefined) eni.mac = spec.primary.mac;
@@ -128,7 +159,7 @@ export class CloudState {
 
   /** Terminates an instance: its primary ENI goes with it, others are set free. */
   removeInstance(instanceId: string): void {
-    this.instances.delete(instanceId);
+    this.#instances.remove(instanceId, this.nowMs);
     for (const eni of this.enisOf(instanceId)) {
       this.unbind(eni);
       if (eni.isPrimary) this.removeEni(eni);
@@ -246,6 +277,31 @@ export class CloudState {
     // The last one before the minute began is what was at its beginning.
     while ((versions[1]?.atMs ?? Number.POSITIVE_INFINITY) < this.nowMs - PAST_MS) versions.shift();
     this.#past.set(eniId, versions);
+  }
+
+  /** Routes of the whole VPC by id. */
+  get globalRoutes(): ReadonlyMap<string, ModelGlobalRoute> {
+    return this.#globalRoutes.routes;
+  }
+
+  /** Every such route as it was at some moment of the last minute. */
+  globalRoutesAsOf(atMs: number): ReadonlyMap<string, ModelGlobalRoute> {
+    return this.#globalRoutes.asOf(atMs);
+  }
+
+  /** Enters such a route; the packets follow. */
+  addGlobalRoute(order: Omit<ModelGlobalRoute, 'routeId' | 'createdAtMs'>): ModelGlobalRoute {
+    return this.#globalRoutes.add({ ...order, routeId: this.nextId('gr'), createdAtMs: this.nowMs });
+  }
+
+  /** Strikes such a route out; the packets follow. */
+  removeGlobalRoute(route: ModelGlobalRoute): void {
+    this.#globalRoutes.remove(route, this.nowMs);
+  }
+
+  /** @throws ApiError ResourceNotFound */
+  globalRoute(vpcId: string, routeId: string): ModelGlobalRoute {
+    return this.#globalRoutes.get(vpcId, routeId);
   }
 
   enisOf(instanceId: string): readonly ModelEni[] {

@@ -14,6 +14,11 @@ export type ModelInstance = {
   readonly role?: string;
   /** Places of the extension type; absent: the API does not mention them, as an older one. */
   readonly extendEnis?: number;
+  readonly memoryGib: number;
+  restrictState: 'NORMAL' | 'EXPIRED' | 'PROTECTIVELY_ISOLATED';
+  publicIps: readonly string[];
+  ipv6s: readonly string[];
+  readonly createdAtMs: number;
 };
 
 /** A subnet and its free addresses. */
@@ -92,6 +97,16 @@ export type ModelLoadBalancer = {
   state: 'CREATING' | 'NORMAL' | 'DELETING';
 };
 
+/** A route of the whole VPC to a network outside of it, by an instance. */
+export type ModelGlobalRoute = {
+  readonly routeId: string;
+  readonly vpcId: string;
+  readonly cidr: string;
+  readonly gatewayIp: string;
+  description: string;
+  readonly createdAtMs: number;
+};
+
 /** What a task does to a load balancer. */
 export type LoadBalancerEffect = { readonly kind: 'clb-create' | 'clb-delete'; readonly loadBalancerId: string };
 
@@ -141,4 +156,6 @@ export type FabricEvent =
     }
   | { readonly kind: 'detach'; readonly eniId: string }
   | { readonly kind: 'assign' | 'unassign'; readonly eniId: string; readonly ip: string }
-  | { readonly kind: 'eip-bind' | 'eip-unbind'; readonly publicIp: string; readonly ip: string };
+  | { readonly kind: 'eip-bind' | 'eip-unbind'; readonly publicIp: string; readonly ip: string }
+  /** All next hops of a network from now on; none: its last route is gone. */
+  | { readonly kind: 'global-routes'; readonly cidr: string; readonly gatewayIps: readonly string[] };

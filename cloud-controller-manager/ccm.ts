@@ -1,0 +1,249 @@
+import type { Cloud } from '../cloud/cloud.ts';
+import type { ElectionSettings } from '../kube/election/election-settings.ts';
+import { leadUntilDrained } from '../kube/election/lead-until-drained.ts';
+import { LOCK_TYPES, type LockRef } from '../kube/election/lock-record.ts';
+import { createEventRecorder, type EventRecorder } from '../kube/event-recorder.ts';
+import { type Informer, openInformer } from '../kube/informer.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import { apiVersionOf, NODES } from '../kube/resource-types.ts';
+import { trackRights } from '../kube/track-rights.ts';
+import type { Pacing } from '../observability/call-metrics.ts';
+import { evaluateLiveness, evaluateReadiness, type HealthFacts } from '../observability/health.ts';
+import { createRefusalReporter, createRightsReporter } from '../observability/report-rights.ts';
+import { sampleInformers } from '../observability/work-metrics.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
+import type { Logger } from '../runtime/log.ts';
+import { type CcmNode, decodeCcmNode } from './ccm-node.ts';
+import { CONTROLLER_NAMES, type ControllerName } from './config/controllers-value.ts';
+import type { CcmConfig } from './config/options.ts';
+import type { ControllerDeps } from './controller-deps.ts';
+import { CONTROLLERS, type Controller } from './controllers.ts';
+import { runControllers } from './leading/run-controllers.ts';
+import { type CcmMetrics, type ControllerState, createCcmMetrics } from './observability/metrics.ts';
+import { ControllerRights } from './rights/controller-rights.ts';
+
+/** Runtime of the process; each member is a port, so that it also runs on a virtual clock and without a connection. */
+type CcmRuntime = {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly random: () => number;
+  /** `urgent` has its own rate limit, for the lock. */
+  readonly kube: KubeClient & { readonly urgent?: KubeClient };
+  readonly cloud: Cloud & { readonly pacing?: Pacing };
+  readonly release: string;
+  /** Name of this replica, for people who read the lock. */
+  readonly identity?: string;
+  /** Metrics whose observers the clients use, if the clients are counted too. */
+  readonly metrics?: CcmMetrics;
+  /** Default: those of this program. */
+  readonly controllers?: readonly Controller[];
+};
+
+/** A running cloud controller manager. */
+export type RunningCcm = {
+  /** True while it leads. */
+  readonly isLeading: boolean;
+  /** Returns undefined when it could work as leader or standby, else the reason why not. */
+  readiness(): string | undefined;
+  stateOf(name: ControllerName): ControllerState;
+  readonly metrics: CcmMetrics;
+  /** Address of /metrics, /healthz and /readyz; undefined without --metrics-address. */
+  readonly address: string | undefined;
+  /** Resolves when it has ended by `close`; rejects with a fault of a controller. */
+  readonly ended: Promise<void>;
+  /** Ends the controllers and releases the lock. Idempotent. */
+  close(): Promise<void>;
+};
+
+/**
+ * Starts the process and returns as soon as its endpoints listen; it waits for the API server in the background. Every
+ * replica follows the Nodes, whether it leads or not, so that a new leader can decide at once.
+ * @throws ConfigError when --metrics-address cannot be listened on
+ */
+export async function startCcm(config: CcmConfig, runtime: CcmRuntime): Promise<RunningCcm> {
+  const ccm = new Ccm(config, runtime);
+  await ccm.listen();
+  ccm.start();
+  return ccm;
+}
+
+/** Source of the events. */
+const COMPONENT = 'tke-cloud-controller-manager';
+
+class Ccm implements RunningCcm {
+  readonly metrics: CcmMetrics;
+  readonly #config: CcmConfig;
+  readonly #runtime: CcmRuntime;
+  readonly #kube: KubeClient;
+  readonly #nodes: Informer<CcmNode>;
+  readonly #events: EventRecorder;
+  readonly #controllers: readonly Controller[];
+  readonly #rights: ControllerRights;
+  readonly #running = new Set<ControllerName>();
+  readonly #stop = new AbortController();
+  readonly #ended = Promise.withResolvers<void>();
+  #endpoints: HttpEndpoints | undefined;
+  #isLeading = false;
+
+  constructor(config: CcmConfig, runtime: CcmRuntime) {
+    const { clock, log, random, release, cloud } = runtime;
+    this.#config = config;
+    this.#runtime = runtime;
+    this.metrics = runtime.metrics ?? createCcmMetrics(clock, { release });
+    const { problems, cloudRights, informer: observer } = this.metrics;
+    const reporting = { log, problems, involved: lockObjectOf(config), events: () => this.#events, role: COMPONENT };
+    this.#kube = trackRights(runtime.kube, createRightsReporter(reporting));
+    cloudRights.listener = createRefusalReporter(reporting);
+    this.#events = createEventRecorder({ client: this.#kube, component: COMPONENT, clock, log, random });
+    this.#nodes = openInformer({
+      client: this.#kube,
+      type: NODES,
+      decode: decodeCcmNode,
+      clock,
+      log,
+      random,
+      observer,
+    });
+    this.#controllers = (runtime.controllers ?? CONTROLLERS).filter(({ name }) => config.controllers.has(name));
+    const report = (controller: ControllerName, missing: readonly string[]) => this.#onRights(controller, missing);
+    this.#rights = new ControllerRights({ kube: this.#kube, clock, log, report }, this.#controllers);
+    const state = {
+      isLeading: () => this.#isLeading,
+      informers: () => sampleInformers({ nodes: this.#nodes }),
+      controllers: () => CONTROLLER_NAMES.map((name) => [name, this.stateOf(name)] as const),
+    };
+    this.metrics.show(state, cloud.pacing);
+  }
+
+  get isLeading(): boolean {
+    return this.#isLeading;
+  }
+
+  get address(): string | undefined {
+    return this.#endpoints?.address;
+  }
+
+  get ended(): Promise<void> {
+    return this.#ended.promise;
+  }
+
+  stateOf(name: ControllerName): ControllerState {
+    if (!this.#config.controllers.has(name)) return 'off';
+    if (this.#running.has(name)) return 'running';
+    return (this.#rights.missingOf(name)?.length ?? 0) > 0 ? 'noRights' : 'standby';
+  }
+
+  async listen(): Promise<void> {
+    if (this.#config.metricsAddress === '') return;
+    this.#endpoints = await serveHttpEndpoints(this.#config.metricsAddress, {
+      liveness: () => evaluateLiveness(this.#healthFacts()),
+      readiness: () => this.readiness(),
+      metrics: () => this.metrics.render(),
+      metricsContentType: this.metrics.contentType,
+    });
+    this.#runtime.log.info('serving metrics and health', { address: this.#endpoints.address });
+  }
+
+  start(): void {
+    this.#run().then(this.#ended.resolve, this.#ended.reject);
+    // A caller that does not wait for the end finds a fault in the log; main waits for it.
+    this.#ended.promise.catch((error: unknown) => this.#runtime.log.error('ended', { error }));
+  }
+
+  readiness(): string | undefined {
+    return evaluateReadiness(this.#healthFacts());
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort(new Error('the process is ending'));
+    await this.#ended.promise.catch(() => {});
+  }
+
+  async #run(): Promise<void> {
+    const { log, release } = this.#runtime;
+    const names = this.#controllers.map(({ name }) => name);
+    log.info('starting', { release, controllers: names });
+    const shutdown = new AbortController();
+    const following = [this.#nodes.start(shutdown.signal), this.#rights.run(shutdown.signal)];
+    try {
+      await this.#elect();
+    } finally {
+      shutdown.abort(new Error('the process is ending'));
+      await Promise.all(following);
+      await this.#events.flush();
+      this.#endpoints?.close();
+      log.info('ended');
+    }
+  }
+
+  async #elect(): Promise<void> {
+    const { clock, log, random, kube, identity = COMPONENT } = this.#runtime;
+    const stop = this.#stop.signal;
+    if (!this.#config.leaderElect) return await this.#lead(stop);
+    const deps = { client: kube.urgent ?? kube, identity, clock, log, random, events: this.#events };
+    const lead = (term: { readonly signal: AbortSignal }): Promise<void> =>
+      this.#lead(AbortSignal.any([term.signal, stop]));
+    await leadUntilDrained(electionSettingsOf(this.#config), deps, lead, stop);
+  }
+
+  async #lead(signal: AbortSignal): Promise<void> {
+    this.#isLeading = true;
+    try {
+      const onRunning = (name: ControllerName, isRunning: boolean): void => {
+        if (isRunning) this.#running.add(name);
+        else this.#running.delete(name);
+      };
+      const running = { controllers: this.#controllers, rights: this.#rights, onRunning };
+      await runControllers(this.#controllerDeps(), running, signal);
+    } finally {
+      this.#isLeading = false;
+    }
+  }
+
+  #controllerDeps(): ControllerDeps {
+    const { clock, log, random, cloud } = this.#runtime;
+    const { metrics } = this;
+    const kube = this.#kube;
+    return { config: this.#config, kube, cloud, nodes: this.#nodes, events: this.#events, metrics, clock, log, random };
+  }
+
+  /** Reports a controller that does not run for want of rights, as a log line, a metric and an event. */
+  #onRights(controller: ControllerName, missing: readonly string[]): void {
+    const { log } = this.#runtime;
+    const problems = missing.map((name) => ({ kind: 'Forbidden', name: `${controller}: ${name}` }));
+    this.metrics.problems.report(`controller/${controller}`, problems);
+    if (missing.length === 0) {
+      log.info('a controller has its rights now', { controller });
+      return;
+    }
+    const message = `${controller} does not run: ${COMPONENT} may not ${missing.join(', ')}; grant it to its ClusterRole, or leave the controller out of --controllers`;
+    log.error('a controller does not run for want of rights', { controller, missing });
+    const involved = lockObjectOf(this.#config);
+    this.#events.record({ involved, type: 'Warning', reason: 'Forbidden', message });
+  }
+
+  #healthFacts(): HealthFacts {
+    const { clock } = this.#runtime;
+    const informers = sampleInformers({ nodes: this.#nodes });
+    return { informers, contact: this.metrics.contact, clock, startProblem: undefined };
+  }
+}
+
+const LOCK_KINDS: Readonly<Record<CcmConfig['leaderElectLock'], LockRef['kind']>> = {
+  endpoints: 'endpoints',
+  leases: 'lease',
+  configmaps: 'configmap',
+};
+
+/** Upstream has one period for renewals and for retries. */
+function electionSettingsOf(config: CcmConfig): ElectionSettings {
+  const { leaderElectRetryMs: leaderElectRenewMs, leaderElectLock } = config;
+  return { ...config, leaderElectRenewMs, leaderElectLock: LOCK_KINDS[leaderElectLock] };
+}
+
+/** The object on which people look for problems of the setup: the lock. */
+function lockObjectOf({ leaderElectLock, leaderElectName: name, namespace }: CcmConfig) {
+  const type = LOCK_TYPES[LOCK_KINDS[leaderElectLock]];
+  return { apiVersion: apiVersionOf(type), kind: type.kind, namespace, name };
+}

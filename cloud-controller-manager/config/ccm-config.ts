@@ -1,0 +1,28 @@
+import { checkClientRate } from '../../kube/check-client-rate.ts';
+import { RENEW_DEADLINE_SHARE } from '../../kube/election/election-settings.ts';
+import type { Faults } from '../../runtime/decode.ts';
+import { readSettings, type SettingsInput, type SettingsOutcome } from '../../runtime/settings/read-settings.ts';
+import { CCM_PROGRAM, type CcmConfig } from './options.ts';
+
+/**
+ * Reads the settings from `input`; only its `readFile` does I/O.
+ * @throws ConfigError with every fault of flags, variables and file; exit with `EX_CONFIG` then.
+ */
+export function readCcmConfig(input: SettingsInput): SettingsOutcome<CcmConfig> {
+  return readSettings(CCM_PROGRAM, input, checkTogether);
+}
+
+function checkTogether(config: CcmConfig, faults: Faults): void {
+  if (config.controllers.size === 0) faults.add('--controllers', 'at least one controller', 'none');
+  if (config.credentials === 'file' && config.credentialsFile === '') {
+    faults.add('--credentials-file', 'a file, as --credentials=file wants one', undefined);
+  }
+  checkClientRate(config, faults, 'kube-api');
+  const longestRetryMs = (config.leaderElectLeaseMs * RENEW_DEADLINE_SHARE) / RENEWALS;
+  if (config.leaderElectRetryMs <= longestRetryMs) return;
+  const expected = `at most three eighths of --leader-elect-lease-duration, ${longestRetryMs} ms`;
+  faults.add('--leader-elect-retry-period', expected, config.leaderElectRetryMs);
+}
+
+/** A renewal and one retry have to fit into the time for which the leader trusts its lease. */
+const RENEWALS = 2;

@@ -1,0 +1,207 @@
+import { CLOUD_OPTIONS } from '../../cloud/tencent/cloud-options.ts';
+import { masterValue, objectNameValue } from '../../kube/kube-option-value.ts';
+import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
+import {
+  choiceValue,
+  durationValue,
+  listenValue,
+  pathValue,
+  switchValue,
+  textValue,
+  wholeNumberValue,
+} from '../../runtime/settings/option-value.ts';
+import { controllersValue } from './controllers-value.ts';
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const MAX_CALLS_PER_SECOND = 10_000;
+
+/** Which controllers run. */
+const CONTROLLER_OPTIONS = {
+  controllers: option(
+    'Controllers',
+    'controllers',
+    controllersValue,
+    '*',
+    'Which controllers run: * for all, NAME for that one, -NAME for all but that one; the first item about a controller counts.',
+  ),
+} as const;
+
+/** Settings of the API server. Flags have upstream's names. */
+const KUBERNETES_OPTIONS = {
+  kubeconfig: option(
+    'Kubernetes',
+    'kubeconfig',
+    pathValue(true),
+    '',
+    "Kubeconfig of the API server; '' takes the ServiceAccount of the Pod.",
+  ),
+  master: option(
+    'Kubernetes',
+    'master',
+    masterValue,
+    '',
+    'URL of the API server, instead of the Service address, so that no kube-proxy is needed.',
+  ),
+  kubeClientQps: option(
+    'Kubernetes',
+    'kube-api-qps',
+    wholeNumberValue(1, MAX_CALLS_PER_SECOND),
+    '20',
+    'Most calls a second to the API server. A new Node takes some three writes.',
+  ),
+  kubeClientBurst: option(
+    'Kubernetes',
+    'kube-api-burst',
+    wholeNumberValue(1, MAX_CALLS_PER_SECOND),
+    '30',
+    'Calls that may go at once after a quiet time.',
+  ),
+} as const;
+
+/** Settings of the leader election. Flags have upstream's names. */
+const ELECTION_OPTIONS = {
+  leaderElect: option(
+    'Leader election',
+    'leader-elect',
+    switchValue,
+    'true',
+    'Work only with the lock. Without it never run two.',
+  ),
+  leaderElectLock: option(
+    'Leader election',
+    'leader-elect-resource-lock',
+    choiceValue('endpoints', 'leases', 'configmaps'),
+    'endpoints',
+    'Kind of the lock. The published ClusterRole grants Endpoints and neither Leases nor ConfigMaps.',
+  ),
+  leaderElectName: option(
+    'Leader election',
+    'leader-elect-resource-name',
+    objectNameValue,
+    'cloud-controller-manager',
+    "Name of the lock. It is upstream's, so that a cloud controller manager of another make with the same lock and this one never both work.",
+  ),
+  namespace: option(
+    'Leader election',
+    'leader-elect-resource-namespace',
+    objectNameValue,
+    'kube-system',
+    'Namespace of the lock.',
+  ),
+  leaderElectLeaseMs: option(
+    'Leader election',
+    'leader-elect-lease-duration',
+    durationValue(5 * SECOND_MS, 10 * MINUTE_MS),
+    '15s',
+    'How long other replicas wait for a leader that does not renew. The leader gives up after three quarters of it.',
+  ),
+  leaderElectRetryMs: option(
+    'Leader election',
+    'leader-elect-retry-period',
+    durationValue(100, MINUTE_MS),
+    '2s',
+    'How often the leader renews and other replicas read the lock.',
+  ),
+} as const;
+
+/** Settings of the process. */
+const PROCESS_OPTIONS = {
+  cloudTimeoutMs: option(
+    'Cloud',
+    'cloud-timeout',
+    durationValue(5 * SECOND_MS, 10 * MINUTE_MS),
+    '60s',
+    'Longest time for one cloud call, its waits and repetitions included.',
+  ),
+  metricsAddress: option(
+    'Observability',
+    'metrics-address',
+    listenValue,
+    '0.0.0.0:61694',
+    "Serves /metrics, /healthz and /readyz; '' for none.",
+  ),
+  logLevel: option(
+    'Observability',
+    'log-level',
+    choiceValue('debug', 'info', 'warn', 'error'),
+    'info',
+    'Least important lines that are written.',
+  ),
+} as const;
+
+const vpcIdValue = textValue(/^(vpc-[a-z0-9]+)?$/, 'VPC', "the id of a VPC such as vpc-0123abcd, or ''");
+
+/** Settings of the controllers of Nodes. */
+const NODE_OPTIONS = {
+  vpcId: option(
+    'Nodes',
+    'vpc-id',
+    vpcIdValue,
+    '',
+    "VPC of the cluster: Nodes without providerID are found in it by their InternalIP, and a Node is deleted only for an instance of it. '' takes the one VPC of all instances of Nodes.",
+  ),
+  providerIdForm: option(
+    'Nodes',
+    'provider-id-form',
+    choiceValue('tencentcloud', 'qcloud'),
+    'tencentcloud',
+    'Form of a providerID that is written: tencentcloud:///ZONE/ins-…, or as TKE does qcloud:///ZONE-NUMBER/ins-…. Each form is read.',
+  ),
+  zoneLabels: option(
+    'Nodes',
+    'zone-labels',
+    choiceValue('name', 'number'),
+    'name',
+    'Labels of zone and region: names (ap-guangzhou-3, ap-guangzhou), or as TKE does the number of the zone and a short region (100003, gz).',
+  ),
+  expectsRoutes: option(
+    'Nodes',
+    'expect-routes',
+    switchValue,
+    'false',
+    'A route to the Pods of each Node is to come: NetworkUnavailable=True is written before the uninitialized taint is removed.',
+  ),
+  nodeStatusUpdateMs: option(
+    'Nodes',
+    'node-status-update-frequency',
+    durationValue(10 * SECOND_MS, 60 * MINUTE_MS),
+    '5m',
+    'How often addresses and labels of all Nodes are compared with the cloud.',
+  ),
+  nodeMonitorMs: option(
+    'Nodes',
+    'node-monitor-period',
+    durationValue(SECOND_MS, 10 * MINUTE_MS),
+    '5s',
+    'How often Nodes that are not ready are looked at: one call for each hundred of them, none for those that are ready.',
+  ),
+  nodeReleasePercent: option(
+    'Nodes',
+    'node-release-percent',
+    wholeNumberValue(0, 100),
+    '10',
+    'Most Nodes that are deleted in an hour, in percent of all; at least three, and none with 0.',
+  ),
+} as const;
+
+/** All settings: the only place that names them, in the order of the help text. Times are in milliseconds. */
+const CCM_OPTIONS = {
+  ...CONTROLLER_OPTIONS,
+  ...CLOUD_OPTIONS,
+  ...KUBERNETES_OPTIONS,
+  ...ELECTION_OPTIONS,
+  ...NODE_OPTIONS,
+  ...PROCESS_OPTIONS,
+} as const;
+
+/** The settings that the process runs with. Frozen. */
+export type CcmConfig = SettingsOf<typeof CCM_OPTIONS>;
+
+/** The program, for help, docs and the reader of its settings. */
+export const CCM_PROGRAM: SettingsProgram<typeof CCM_OPTIONS> = {
+  name: 'tke-cloud-controller-manager',
+  options: CCM_OPTIONS,
+  source: 'cloud-controller-manager/config/options.ts',
+  example: { flag: 'leader-elect-lease-duration', text: '30s' },
+};

@@ -1,0 +1,29 @@
+import type { Cloud } from '../cloud/cloud.ts';
+import type { Informer } from '../kube/informer.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { CcmNode } from './ccm-node.ts';
+import type { CcmConfig } from './config/options.ts';
+import type { CcmEvents } from './event-reasons.ts';
+import type { CcmMetrics } from './observability/metrics.ts';
+
+/** What a controller works with. Every member outlives the term in which the controller runs. */
+export type ControllerDeps = {
+  readonly config: CcmConfig;
+  readonly kube: KubeClient;
+  readonly cloud: Cloud;
+  /** All Nodes; has its first list when the controller starts. */
+  readonly nodes: Informer<CcmNode>;
+  readonly events: CcmEvents;
+  readonly metrics: CcmMetrics;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly random: () => number;
+};
+
+/**
+ * Runs a controller for one term: ends when `signal` aborts, and not before. A fault of the cloud or of the API server is
+ * reported and tried again, never thrown.
+ */
+export type RunController = (deps: ControllerDeps, signal: AbortSignal) => Promise<void>;

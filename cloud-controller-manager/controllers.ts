@@ -1,0 +1,30 @@
+import type { Right } from '../kube/ask-rights.ts';
+import type { ControllerName } from './config/controllers-value.ts';
+import type { RunController } from './controller-deps.ts';
+import { runLifecycleController } from './lifecycle/lifecycle-controller.ts';
+import { runNodeController } from './nodes/node-controller.ts';
+
+/** A controller of this program. */
+export type Controller = {
+  readonly name: ControllerName;
+  /** Without one of these it does not run. Rights to record events are not among them. */
+  readonly rights: readonly Right[];
+  readonly run: RunController;
+};
+
+/** All controllers, in the order in which they start. */
+export const CONTROLLERS: readonly Controller[] = [
+  {
+    name: 'cloud-node-controller',
+    rights: [
+      ...['get', 'list', 'watch', 'patch'].map((verb) => ({ verb, resource: 'nodes' })),
+      { verb: 'patch', resource: 'nodes', subresource: 'status' },
+    ],
+    run: runNodeController,
+  },
+  {
+    name: 'cloud-node-lifecycle-controller',
+    rights: ['get', 'list', 'watch', 'patch', 'delete'].map((verb) => ({ verb, resource: 'nodes' })),
+    run: runLifecycleController,
+  },
+];

@@ -1,0 +1,41 @@
+import type { ControllerName } from '../config/controllers-value.ts';
+import type { ControllerDeps } from '../controller-deps.ts';
+import type { Controller } from '../controllers.ts';
+import type { ControllerRights } from '../rights/controller-rights.ts';
+
+/** What a term runs, and whom it reports to. */
+type Running = {
+  readonly controllers: readonly Controller[];
+  readonly rights: Pick<ControllerRights, 'granted'>;
+  readonly onRunning: (name: ControllerName, isRunning: boolean) => void;
+};
+
+/**
+ * Runs controllers for one term, each as soon as Nodes were read and its rights are granted; ends when all have ended.
+ * @throws Error when a controller throws or ends although the term has not
+ */
+export async function runControllers(
+  deps: ControllerDeps,
+  { controllers, rights, onRunning }: Running,
+  signal: AbortSignal,
+): Promise<void> {
+  const failed = new AbortController();
+  const ended = AbortSignal.any([signal, failed.signal]);
+  const runOne = async ({ name, run }: Controller): Promise<void> => {
+    try {
+      await deps.nodes.synced(ended);
+      await rights.granted(name, ended);
+      deps.log.info('controller starts', { controller: name });
+      onRunning(name, true);
+      await run(deps, ended);
+      if (!ended.aborted) throw new Error(`${name} ended by itself; please report it with the log`);
+    } catch (error) {
+      // An error that is thrown because the term has ended is not a failure.
+      if (!ended.aborted) failed.abort(error);
+    } finally {
+      onRunning(name, false);
+    }
+  };
+  await Promise.all(controllers.map(runOne));
+  if (failed.signal.aborted) throw failed.signal.reason;
+}

@@ -1,0 +1,180 @@
+import type { CallContext, Instance, Zone } from '../../cloud/cloud.ts';
+import { isCloudError } from '../../cloud/cloud-error.ts';
+import { ChangeSignal } from '../../runtime/change-signal.ts';
+import { type CloudNode, readCloudNode } from './cloud-node.ts';
+import { type FoundInstance, findInstances } from './find-instances.ts';
+import { NodeReports } from './node-reports.ts';
+import type { NodeControllersDeps } from './node-settings.ts';
+import { planNode } from './plan-node.ts';
+import { findVpc, readSeen } from './seen-instance.ts';
+import { writeNode } from './write-node.ts';
+
+/** Nodes that join together share requests. */
+const GATHER_MS = 200;
+/** After a fault of the cloud or of the API server. */
+const RETRY_MS = 5_000;
+/** After a problem that a person or the cloud has to resolve. */
+const PROBLEM_RETRY_MS = 30_000;
+const WORKERS = 10;
+const CONTEXT = { priority: 'warm', owner: 'nodes' } as const;
+
+/**
+ * Initialises Nodes that wait for their cloud provider, and keeps addresses and labels of all others, until aborted.
+ * Faults of the cloud and of the API server are reported and tried again.
+ */
+export async function runNodeController(deps: NodeControllersDeps, signal: AbortSignal): Promise<void> {
+  await new NodePasses(deps).run(signal);
+}
+
+class NodePasses {
+  readonly #deps: NodeControllersDeps;
+  readonly #reports: NodeReports;
+  readonly #waiting = new Set<string>();
+  /** When Nodes are tried again; monotonic milliseconds. */
+  readonly #retryAtMs = new Map<string, number>();
+  readonly #vpcIds = new Set<string>();
+  #zones: ReadonlyMap<string, Zone> = new Map();
+  #fullAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: NodeControllersDeps) {
+    this.#deps = deps;
+    this.#reports = new NodeReports(deps.events, deps.log);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { nodes, clock, log, config } = this.#deps;
+    const change = new ChangeSignal(clock);
+    const stop = nodes.subscribe(({ key, before, after }) => {
+      if (after === undefined) this.#reports.forget(key);
+      if (after === undefined || (before !== undefined && !isWaiting(readCloudNode(after)))) return;
+      this.#waiting.add(key);
+      change.notify();
+    });
+    try {
+      while (!signal.aborted) {
+        await this.#pass(signal).catch((error: unknown) => {
+          if (!signal.aborted) log.error('a pass over the Nodes failed, will try again', { error });
+        });
+        const dueMs = Math.min(this.#fullAtMs + config.nodeStatusUpdateMs, ...this.#retryAtMs.values());
+        const isDue = this.#waiting.size > 0;
+        await change.wait(isDue ? 0 : Math.max(0, dueMs - clock.monotonicMs()), signal);
+        await clock.sleep(GATHER_MS, signal).catch(() => {});
+      }
+    } finally {
+      stop();
+    }
+  }
+
+  async #pass(signal: AbortSignal): Promise<void> {
+    const { nodes, cloud, log, clock, config } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    const isFull = nowMs - this.#fullAtMs >= config.nodeStatusUpdateMs;
+    const due = [...this.#retryAtMs].flatMap(([name, atMs]) => (atMs <= nowMs ? [name] : []));
+    const names = new Set(isFull ? nodes.keys() : [...this.#waiting, ...due]);
+    if (isFull) this.#fullAtMs = nowMs;
+    this.#waiting.clear();
+    for (const name of names) this.#retryAtMs.delete(name);
+    const all = [...nodes.values()].map(readCloudNode);
+    const ours = all.filter((node) => names.has(node.name) && node.isOurs && !node.isLeaving);
+    if (ours.length === 0) return;
+    const context: CallContext = { ...CONTEXT, signal, timeoutMs: config.cloudTimeoutMs };
+    const byId = ours.filter(({ providerId }) => providerId.kind !== 'none');
+    const found = new Map(await findInstances({ instances: cloud.instances, log }, byId, undefined, context));
+    const seenIn = all.flatMap((node) => readSeen(node)?.vpcId ?? []);
+    for (const one of found.values()) if (one.kind === 'found') this.#vpcIds.add(one.instance.vpcId);
+    const vpcId = findVpc(config.vpcId, [...this.#vpcIds, ...seenIn]);
+    const byIp = ours.filter(({ providerId }) => providerId.kind === 'none');
+    for (const [name, one] of await findInstances({ instances: cloud.instances, log }, byIp, vpcId, context))
+      found.set(name, one);
+    if (signal.aborted) return;
+    const namesOf = groupByInstance(all, found);
+    const queue = ours.values();
+    const work = async (): Promise<void> => {
+      for (const node of queue) await this.#handle(node, found.get(node.name), namesOf, signal);
+    };
+    await Promise.all(Array.from({ length: WORKERS }, work));
+  }
+
+  async #handle(
+    node: CloudNode,
+    found: FoundInstance | undefined,
+    namesOf: ReadonlyMap<string, ReadonlySet<string>>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (found === undefined || signal.aborted) return;
+    if (found.kind === 'unknown') return this.#report(node, 'InstanceUnknown', found.message);
+    try {
+      if (found.kind === 'failed') throw found.error;
+      const { instance } = found;
+      const rival = [...(namesOf.get(instance.instanceId) ?? [])].find((name) => name !== node.name);
+      if (rival === undefined) return await this.#write(node, instance, signal);
+      const message = `${instance.instanceId} is also the instance of Node ${rival}; delete the Node that does not exist any more`;
+      this.#report(node, 'InstanceTaken', message);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (isCloudError(error, 'never', 'credentials')) return this.#report(node, 'CloudRefused', error.message);
+      this.#deps.log.warn('a Node could not be brought up to date, will try again', { node: node.name, error });
+      this.#retryAfter(node.name, RETRY_MS);
+    }
+  }
+
+  async #write(node: CloudNode, instance: Instance, signal: AbortSignal): Promise<void> {
+    const { kube, nodes, config, clock, events, log } = this.#deps;
+    const object = nodes.get(node.name);
+    if (object === undefined) return;
+    const zone = await this.#zoneOf(instance.zone, signal);
+    const nowText = new Date(clock.nowMs()).toISOString().replace(/\.\d+Z$/, 'Z');
+    const done = await writeNode(kube, object, (current) => planNode(current, instance, zone, config), nowText, signal);
+    if (done.kind === 'problem') return this.#report(node, 'AddressInvalid', done.message);
+    this.#reports.report(node, undefined);
+    if (done.kind !== 'initialized') return;
+    log.info('a Node was initialised', { node: node.name, instanceId: instance.instanceId, zone: instance.zone });
+    const involved = { apiVersion: 'v1', kind: 'Node', name: node.name, ...(node.uid === '' ? {} : { uid: node.uid }) };
+    events.record({ involved, type: 'Normal', reason: 'Synced', message: 'Node synced successfully' });
+  }
+
+  /** Asks the cloud for the number of a zone only where one is written. */
+  async #zoneOf(name: string, signal: AbortSignal): Promise<Zone> {
+    const { config, cloud } = this.#deps;
+    if (config.zoneLabels === 'name' && config.providerIdForm === 'tencentcloud') return { name, number: '' };
+    const known = this.#zones.get(name);
+    if (known !== undefined) return known;
+    const zones = await cloud.instances.zones({ ...CONTEXT, signal, timeoutMs: config.cloudTimeoutMs });
+    this.#zones = new Map(zones.map((zone) => [zone.name, zone]));
+    const zone = this.#zones.get(name);
+    if (zone === undefined) throw new Error(`the cloud lists no zone ${name}`);
+    return zone;
+  }
+
+  #report(
+    node: CloudNode,
+    reason: 'InstanceUnknown' | 'InstanceTaken' | 'AddressInvalid' | 'CloudRefused',
+    message: string,
+  ) {
+    this.#reports.report(node, { reason, message });
+    this.#retryAfter(node.name, PROBLEM_RETRY_MS);
+  }
+
+  #retryAfter(name: string, ms: number): void {
+    this.#retryAtMs.set(name, this.#deps.clock.monotonicMs() + ms);
+  }
+}
+
+/** A kubeadm Node without external cloud provider has no taint, and no providerID either. */
+function isWaiting({ isOurs, isUninitialized, providerId }: CloudNode): boolean {
+  return isOurs && (isUninitialized || providerId.kind === 'none' || providerId.kind === 'malformed');
+}
+
+function groupByInstance(
+  all: readonly CloudNode[],
+  found: ReadonlyMap<string, FoundInstance>,
+): ReadonlyMap<string, ReadonlySet<string>> {
+  const groups = new Map<string, Set<string>>();
+  for (const { name, providerId } of all) {
+    const one = found.get(name);
+    const byCloud = one?.kind === 'found' ? one.instance.instanceId : undefined;
+    const id = byCloud ?? (providerId.kind === 'instance' ? providerId.instanceId : undefined);
+    if (id !== undefined) groups.set(id, (groups.get(id) ?? new Set()).add(name));
+  }
+  return groups;
+}

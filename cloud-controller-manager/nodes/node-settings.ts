@@ -1,0 +1,19 @@
+import type { Cloud } from '../../cloud/cloud.ts';
+import type { CcmConfig } from '../config/options.ts';
+import type { ControllerDeps } from '../controller-deps.ts';
+
+/** What the controllers of Nodes need of the process. */
+export type NodeControllersDeps = Pick<ControllerDeps, 'kube' | 'nodes' | 'events' | 'clock' | 'log'> & {
+  readonly cloud: Pick<Cloud, 'instances'>;
+  readonly config: Pick<
+    CcmConfig,
+    | 'vpcId'
+    | 'providerIdForm'
+    | 'zoneLabels'
+    | 'expectsRoutes'
+    | 'nodeStatusUpdateMs'
+    | 'nodeMonitorMs'
+    | 'nodeReleasePercent'
+    | 'cloudTimeoutMs'
+  >;
+};

@@ -1,0 +1,62 @@
+import type { Instance, Zone } from '../../cloud/cloud.ts';
+
+/** How zone and region are written in labels: upstream's names, or as TKE does the zone's number and a short region. */
+export type ZoneLabelForm = 'name' | 'number';
+
+/** Labels of a Node. */
+type NodeLabels = {
+  /** Well-known ones: the cloud provider owns them. */
+  readonly wellKnown: Readonly<Record<string, string>>;
+  /** Further ones: only written where there is none. */
+  readonly extra: Readonly<Record<string, string>>;
+};
+
+/** TKE's short names of regions. A region that is not listed is written with its whole name. */
+const SHORT_REGIONS: Readonly<Record<string, string>> = {
+  'ap-bangkok': 'th',
+  'ap-beijing': 'bj',
+  'ap-chengdu': 'cd',
+  'ap-chongqing': 'cq',
+  'ap-guangzhou': 'gz',
+  'ap-hongkong': 'hk',
+  'ap-jakarta': 'jkt',
+  'ap-nanjing': 'nj',
+  'ap-seoul': 'kr',
+  'ap-shanghai': 'sh',
+  'ap-singapore': 'sg',
+  'ap-tokyo': 'jp',
+  'eu-frankfurt': 'de',
+  'na-ashburn': 'use',
+  'na-siliconvalley': 'usw',
+  'sa-saopaulo': 'sao',
+};
+
+/** Plans the labels of a Node. `zone` is that of the instance. */
+export function planLabels(
+  { instanceType, cores, memoryGib }: Pick<Instance, 'instanceType' | 'cores' | 'memoryGib'>,
+  zone: Zone,
+  form: ZoneLabelForm,
+): NodeLabels {
+  const regionName = zone.name.replace(/-\d+$/, '');
+  const zoneText = form === 'name' ? zone.name : zone.number;
+  const region = form === 'name' ? regionName : (SHORT_REGIONS[regionName] ?? regionName);
+  return {
+    wellKnown: withoutEmpty({
+      'node.kubernetes.io/instance-type': instanceType,
+      'beta.kubernetes.io/instance-type': instanceType,
+      'topology.kubernetes.io/zone': zoneText,
+      'failure-domain.beta.kubernetes.io/zone': zoneText,
+      'topology.kubernetes.io/region': region,
+      'failure-domain.beta.kubernetes.io/region': region,
+    }),
+    extra: withoutEmpty({
+      'topology.com.tencent.cloud.csi.cbs/zone': zone.name,
+      'node.tke.cloud.tencent.com/cpu': cores === 0 ? '' : String(cores),
+      'node.tke.cloud.tencent.com/memory': memoryGib === undefined ? '' : String(memoryGib),
+    }),
+  };
+}
+
+function withoutEmpty(labels: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(labels).filter(([, value]) => value !== ''));
+}

@@ -1,0 +1,121 @@
+import type { Registry } from 'prom-client';
+import type { CallObserver } from '../../cloud/tencent/caller.ts';
+import type { ControllerObserver } from '../../kube/controller.ts';
+import type { InformerObserver } from '../../kube/informer.ts';
+import type { KubeObserver } from '../../kube/kube-observer.ts';
+import {
+  createCloudObserver,
+  createControllerObserver,
+  createInformerObserver,
+  createKubeObserver,
+  type KubeContact,
+  type Pacing,
+  showPacing,
+} from '../../observability/call-metrics.ts';
+import { CloudRights } from '../../observability/cloud-rights.ts';
+import { createMetricFactory, type MetricFactory } from '../../observability/metric-factory.ts';
+import { ProblemRegistry } from '../../observability/problem-registry.ts';
+import { RateMeter } from '../../observability/rate-meter.ts';
+import { type InformerSample, showInformers } from '../../observability/work-metrics.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { ControllerName } from '../config/controllers-value.ts';
+
+/** Resource usage of the process; only main.ts may read it. */
+export type ProcessUsage = { readonly residentBytes: number; readonly heapBytes: number; readonly cpuSeconds: number };
+
+/** State of a controller of this replica. `off`: not named by --controllers; `noRights`: its rights are missing. */
+export type ControllerState = 'running' | 'standby' | 'off' | 'noRights';
+
+/** Sources of the state; read at each scrape. */
+type CcmState = {
+  readonly isLeading: () => boolean;
+  readonly informers: () => Iterable<InformerSample>;
+  readonly controllers: () => Iterable<readonly [ControllerName, ControllerState]>;
+};
+
+/** All metrics of the process. Create them before the clients, which use their observers. */
+export type CcmMetrics = {
+  readonly cloud: CallObserver;
+  readonly kube: KubeObserver;
+  readonly informer: InformerObserver;
+  readonly controller: ControllerObserver;
+  readonly problems: ProblemRegistry;
+  /** Refusals of the cloud that concern all callers. */
+  readonly cloudRights: CloudRights;
+  readonly contact: Readonly<KubeContact>;
+  /** Sets the sources of the state from now on. */
+  show(state: CcmState, pacing: Pacing | undefined): void;
+  render(): Promise<string>;
+  readonly contentType: string;
+  /** For the generator of the metrics' documentation. */
+  readonly registry: Registry;
+};
+
+const NO_STATE: CcmState = { isLeading: () => false, informers: () => [], controllers: () => [] };
+
+/** Creates the metrics in a registry of their own. */
+export function createCcmMetrics(
+  clock: Clock,
+  about: { readonly release: string; readonly usage?: () => ProcessUsage },
+): CcmMetrics {
+  const factory = createMetricFactory('tke_cloud_controller_manager_');
+  const meter = new RateMeter();
+  const problems = new ProblemRegistry();
+  const contact: KubeContact = { lastOkMs: Number.NEGATIVE_INFINITY };
+  let state = NO_STATE;
+  let pacing: Pacing | undefined;
+  showState(factory, problems, () => state);
+  showInformers(factory, clock, () => state);
+  showPacing(factory, clock, meter, () => pacing);
+  showProcess(factory, about);
+  const cloudRights = new CloudRights(problems, 'tke-cloud-controller-manager');
+  const counted = createCloudObserver(factory, clock, meter);
+  return {
+    cloud: {
+      ...counted,
+      onAttempt: (attempt) => {
+        counted.onAttempt(attempt);
+        cloudRights.onAttempt(attempt);
+      },
+    },
+    kube: createKubeObserver(factory, clock, contact),
+    informer: createInformerObserver(factory),
+    controller: createControllerObserver(factory),
+    problems,
+    cloudRights,
+    contact,
+    show: (newState, newPacing) => {
+      state = newState;
+      pacing = newPacing;
+    },
+    render: () => factory.registry.metrics(),
+    contentType: factory.registry.contentType,
+    registry: factory.registry,
+  };
+}
+
+function showState(factory: MetricFactory, problems: ProblemRegistry, now: () => CcmState): void {
+  factory.gauge('problem', 'What is wrong now; several of a kind may be put together.', ['kind', 'name'], (gauge) => {
+    for (const { kind, name, count } of problems.samples()) gauge.set({ kind, name }, count);
+  });
+  factory.gauge('leader', '1 while this replica leads.', [], (gauge) => gauge.set(now().isLeading() ? 1 : 0));
+  factory.gauge(
+    'controller',
+    '1 for the state of each controller of this replica: running, standby, off by --controllers, or noRights.',
+    ['controller', 'state'],
+    (gauge) => {
+      for (const [controller, one] of now().controllers()) gauge.set({ controller, state: one }, 1);
+    },
+  );
+}
+
+function showProcess(
+  factory: MetricFactory,
+  { release, usage }: { readonly release: string; readonly usage?: () => ProcessUsage },
+): void {
+  factory.gauge('info', 'Which release this is.', ['release'], (gauge) => gauge.set({ release }, 1));
+  if (usage === undefined) return;
+  factory.gauge('resident_memory_bytes', 'Memory of the process.', [], (gauge) => gauge.set(usage().residentBytes));
+  factory.gauge('heap_used_bytes', "Memory that V8's heap uses.", [], (gauge) => gauge.set(usage().heapBytes));
+  factory.gauge('cpu_seconds', 'Processor time that the process used.', [], (gauge) => gauge.set(usage().cpuSeconds));
+}

@@ -1,0 +1,74 @@
+import type { Clock } from '../../runtime/clock.ts';
+import type { CallObserver, Random } from './caller.ts';
+import type { CloudSettings } from './cloud-options.ts';
+import { credentialSourceOf } from './credentials/choose-source.ts';
+import type { CredentialSource } from './credentials/credential.ts';
+import type { HttpGet } from './credentials/fetch-sources.ts';
+import { RegionError } from './region-error.ts';
+import { openSdkApi, type TencentEndpoint } from './sdk-api.ts';
+import { createTencentCloud, type TencentCloud } from './tencent-cloud.ts';
+
+/** Dependencies of opening the cloud. */
+type OpenCloudDeps = {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly get: HttpGet;
+  readonly observer?: CallObserver;
+  /** Name of the role session in the cloud's audit log. */
+  readonly sessionName: string;
+};
+
+/** The cloud, and the credentials that its calls are signed with. */
+type OpenCloud = { readonly cloud: TencentCloud; readonly credentials: CredentialSource };
+
+/** Opens the cloud according to the settings. Makes no call and reads no credentials before the first call. */
+export function openCloud(config: CloudSettings, region: string, deps: OpenCloudDeps): OpenCloud {
+  const endpoint = endpointOf(config, region);
+  const { clock, random, env, get, observer } = deps;
+  const credentials = credentialSourceOf({ ...config, sessionName: deps.sessionName }, { clock, env, get, endpoint });
+  const api = openSdkApi(endpoint, credentials);
+  const settings = { productPerSecond: config.productQps };
+  const cloud = createTencentCloud({ api, clock, random, ...(observer && { observer }) }, settings);
+  return { cloud, credentials };
+}
+
+const REGION = /^[a-z]{2,}-[a-z0-9-]+$/;
+const METADATA_TIMEOUT_MS = 5_000;
+
+/**
+ * Finds the region: from the settings, or from the instance that this process runs on.
+ * @throws RegionError
+ * @see https://www.tencentcloud.com/document/product/213/4934 placement/region
+ */
+export async function findRegion(config: CloudSettings, get: HttpGet): Promise<string> {
+  if (config.region !== '') return config.region;
+  const url = `${config.metadataUrl}/placement/region`;
+  const cure = 'set --region to the region of the VPC, such as ap-guangzhou';
+  try {
+    const { status, body } = await get(url, AbortSignal.timeout(METADATA_TIMEOUT_MS));
+    const region = body.trim();
+    if (status === 200 && REGION.test(region)) return region;
+    throw new RegionError(`${url}: no region but HTTP ${status}; ${cure}`);
+  } catch (error) {
+    if (error instanceof RegionError) throw error;
+    throw new RegionError(`${url}: ${reasonOf(error)}; ${cure}`, { cause: error });
+  }
+}
+
+/** Returns the reason of an error of fetch, which is only in its cause. */
+function reasonOf(error: unknown): string {
+  const { cause } = error instanceof Error ? error : { cause: undefined };
+  return cause instanceof Error && cause.message !== '' ? cause.message : String(error);
+}
+
+function endpointOf(config: CloudSettings, region: string): TencentEndpoint {
+  const { domain, host, hosts } = config.endpoints;
+  const ofAll = host === undefined ? {} : { vpc: host, cvm: host, sts: host };
+  return {
+    region,
+    protocol: config.protocol,
+    hosts: { ...ofAll, ...hosts },
+    ...(domain === undefined ? {} : { domain }),
+  };
+}

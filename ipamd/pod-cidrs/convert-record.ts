@@ -1,0 +1,87 @@
+import { MAX_HELD_RECORDS, type PodCidrRecord } from '../../crd/pod-cidr-record.ts';
+import type { BlockState, CidrNode, HeldBlock } from './block-state.ts';
+import { type CidrBlocks, numberBlocks } from './cidr-blocks.ts';
+import { countBlocks } from './decide-pod-cidr.ts';
+
+/** The present of both clocks: monotonic, and the wall clock, by which records have their times. */
+export type Moment = { readonly monotonicMs: number; readonly wallMs: number };
+
+/**
+ * Makes the state of a new term from the record of the former one. A recorded block that no Node shows counts as freed
+ * now, at `freedMs`: the former leader may have written it to a Node, and its clock is another. Without a record the
+ * cursor stands after the block of the youngest Node.
+ */
+export function stateOf(
+  blocks: CidrBlocks,
+  record: PodCidrRecord | undefined,
+  nodes: readonly CidrNode[],
+  freedMs: number,
+): BlockState {
+  const empty = { owners: new Map(), given: new Map(), waitingSince: new Map() };
+  if (record === undefined) return { ...empty, next: afterYoungest(blocks, nodes), held: new Map() };
+  const former = numberBlocks(record);
+  // The settings may have changed: a block of the record is found by its addresses.
+  const presentOf = (block: number): readonly number[] =>
+    block < former.count ? blocks.overlapping(former.cidrOf(block)) : [];
+  const held = new Map<number, HeldBlock>();
+  for (const block of record.taken.flatMap(presentOf)) held.set(block, { freedMs });
+  for (const { block, node, machineID: machineId } of record.held) {
+    if (node === undefined) continue;
+    for (const present of presentOf(block)) held.set(present, { node, machineId, freedMs });
+  }
+  return { ...empty, next: presentOf(record.next)[0] ?? 0, held };
+}
+
+const MAX_WAITING_NAMES = 20;
+
+/** Renders the state as the record of a term. */
+export function recordOf(
+  state: BlockState,
+  facts: {
+    readonly blocks: CidrBlocks;
+    readonly nodes: readonly CidrNode[];
+    readonly reserved: ReadonlySet<number>;
+    readonly stopped: string;
+  },
+  now: Moment,
+): Omit<PodCidrRecord, 'term'> {
+  const { next, owners, given, held, waitingSince } = state;
+  const { blocks, nodes, stopped } = facts;
+  const waiting = nodes.filter(({ uid }) => waitingSince.has(uid)).map(({ name }) => name);
+  const taken = new Set([...owners.keys(), ...[...given.values()].map(({ block }) => block), ...held.keys()]);
+  const newestFirst = [...held].sort(([, one], [, other]) => other.freedMs - one.freedMs);
+  return {
+    ...blocks.settings,
+    next,
+    taken: [...taken].sort((one, other) => one - other),
+    held: newestFirst.slice(0, MAX_HELD_RECORDS).map(([block, { node, machineId, freedMs }]) => ({
+      block,
+      freedAt: timeOf(freedMs, now),
+      ...(node === undefined ? {} : { node }),
+      ...(machineId === undefined ? {} : { machineID: machineId }),
+    })),
+    blocks: countBlocks(state, facts),
+    waiting: { count: waiting.length, nodes: waiting.slice(0, MAX_WAITING_NAMES) },
+    stopped,
+  };
+}
+
+function afterYoungest(blocks: CidrBlocks, nodes: readonly CidrNode[]): number {
+  let youngest = '';
+  let next = 0;
+  for (const { createdAt, podCidrs } of nodes) {
+    const last = podCidrs.flatMap((cidr) => blocks.overlapping(cidr)).at(-1);
+    if (last === undefined || createdAt < youngest) continue;
+    youngest = createdAt;
+    next = (last + 1) % blocks.count;
+  }
+  return next;
+}
+
+const SECOND_MS = 1_000;
+
+/** Whole seconds: the two clocks drift, and equal states are to give equal text. */
+function timeOf(freedMs: number, { monotonicMs, wallMs }: Moment): string {
+  const atMs = Math.round((wallMs - monotonicMs + freedMs) / SECOND_MS) * SECOND_MS;
+  return new Date(atMs).toISOString();
+}

@@ -1,0 +1,51 @@
+import type { CloudError } from '../../cloud/cloud-error.ts';
+import type { RoutePlan } from './decide-routes.ts';
+import type { RouteCreations } from './route-retries.ts';
+
+/** What is known after the changes of a plan were tried. */
+type NetworkFacts = {
+  readonly plan: RoutePlan;
+  /** What of the plan was tried. */
+  readonly tried: RouteCreations;
+  /** Errors of what was tried, by network. */
+  readonly failed: ReadonlyMap<string, CloudError>;
+  /** How often in a row a network failed, the last time included. */
+  readonly attemptsOf: (cidr: string) => number;
+  /** The cloud refuses all creations, and none was tried because of that. */
+  readonly isRefused: boolean;
+  /** What was last said of a node that has no route. */
+  readonly lastMessageOf: (node: string) => string | undefined;
+};
+
+/** What is said of nodes. One that is in neither is left as it is: nothing is known of it. */
+export type NodeNetworks = {
+  /** Nodes to whose networks the VPC leads. */
+  readonly routed: ReadonlySet<string>;
+  /** Nodes with a network without a route, and why. */
+  readonly unrouted: ReadonlyMap<string, string>;
+};
+
+const REFUSED = 'the VPC has no route to its podCIDR yet: the cloud refuses new ones for a time';
+
+/**
+ * Decides what is said of the nodes of a plan. A first call without an answer says nothing: the route may be there, and
+ * so it may when the cloud described an earlier state and refuses a second route to the same network.
+ */
+export function decideNodeNetworks(facts: NetworkFacts): NodeNetworks {
+  const { plan, tried, failed, attemptsOf, isRefused, lastMessageOf } = facts;
+  const unrouted = new Map<string, string>(plan.faults.map(({ node, message }) => [node, message]));
+  const unknown = new Set<string>();
+  const isTried = new Set([...tried.create, ...tried.move].map(({ cidr }) => cidr));
+  const missing = [...plan.create, ...plan.move];
+  for (const { node, cidr } of missing) {
+    const error = failed.get(cidr);
+    if (error === undefined && isTried.has(cidr)) continue;
+    const isOpen = error === undefined ? !isRefused : error.retry === 'resolve' && attemptsOf(cidr) <= 1;
+    const message = error === undefined ? undefined : `the VPC got no route to ${cidr}: ${error.message}`;
+    const said = isOpen ? lastMessageOf(node) : (message ?? lastMessageOf(node) ?? REFUSED);
+    if (said === undefined) unknown.add(node);
+    else unrouted.set(node, said);
+  }
+  const names = [...plan.right, ...missing].map(({ node }) => node);
+  return { routed: new Set(names.filter((node) => !unrouted.has(node) && !unknown.has(node))), unrouted };
+}

@@ -1,0 +1,146 @@
+import type { BlockState, CidrNode } from './block-state.ts';
+import type { CidrBlocks } from './cidr-blocks.ts';
+
+/** Routes of the VPC that lead to blocks, as they were read last. */
+export type PodRoutes = {
+  /** Monotonic milliseconds at which the read began. */
+  readonly readMs: number;
+  /** Tells whether a route leads to an address of this network, or may do so: a creation without an answer counts. */
+  hasRoute(cidr: string): boolean;
+};
+
+/** What the choice of blocks depends on. */
+type PodCidrFacts = {
+  readonly blocks: CidrBlocks;
+  readonly nodes: readonly CidrNode[];
+  readonly monotonicMs: number;
+  /** How long a freed block waits where routes cannot be read. */
+  readonly holdMs: number;
+  /** 'none': routes cannot be read here; 'unread': they can, and were not yet. */
+  readonly routes: PodRoutes | 'none' | 'unread';
+  /** Blocks that others use: subnets of the VPC. */
+  readonly reserved: ReadonlySet<number>;
+  /** Nodes that get nothing now: a write for them is under way, or has just failed; by uid. */
+  readonly paused: ReadonlySet<string>;
+  /** Most blocks at once. */
+  readonly limit: number;
+};
+
+/** What is to be written now. */
+type PodCidrDecision = {
+  readonly state: BlockState;
+  readonly gifts: readonly { readonly node: CidrNode; readonly block: number }[];
+  /** Nodes for which no block is left. */
+  readonly unserved: readonly CidrNode[];
+};
+
+/** A node of a known name gets its old block once its machine is known; it is waited for this long. */
+const MACHINE_WAIT_MS = 30_000;
+
+/** A write of a leader that has ended may still arrive: a freed block waits at least this long, also without a route. */
+const SETTLE_MS = 60_000;
+
+/**
+ * Chooses a block for each node that waits: the block that the same node had, as long as it is held; else the next free
+ * one after the cursor. The cursor goes round, so a freed block comes last.
+ */
+export function decidePodCidrs(before: BlockState, facts: PodCidrFacts): PodCidrDecision {
+  const { blocks, paused, limit } = facts;
+  if (facts.routes === 'unread') return { state: before, gifts: [], unserved: [] };
+  const held = new Map([...before.held].filter(([block, { freedMs }]) => isHeld(block, freedMs, facts)));
+  const given = new Map(before.given);
+  const used = new Set([...before.owners.keys(), ...[...given.values()].map(({ block }) => block)]);
+  const formerBlocks = indexHeld(held);
+  const isFree = (block: number): boolean => !used.has(block) && !held.has(block) && isUsable(block, facts);
+  let { next } = before;
+  const gifts: { readonly node: CidrNode; readonly block: number }[] = [];
+  const unserved: CidrNode[] = [];
+  for (const node of waitingOf(facts.nodes)) {
+    if (paused.has(node.uid)) continue;
+    const former = formerBlocks.get(node.name);
+    const repeated = given.get(node.uid)?.block;
+    if (repeated === undefined && isMachineAwaited(before, node, former, facts.monotonicMs)) continue;
+    const same = former !== undefined && former.machineId === node.machineId && held.has(former.block);
+    const block = repeated ?? (same ? former.block : findFree(blocks.count, next, isFree));
+    if (block === undefined) {
+      unserved.push(node);
+      continue;
+    }
+    if (gifts.length >= limit) break;
+    if (repeated === undefined && !same) next = (block + 1) % blocks.count;
+    held.delete(block);
+    used.add(block);
+    given.set(node.uid, { block, node: node.name, machineId: node.machineId });
+    gifts.push({ node, block });
+  }
+  return { state: { ...before, next, held, given }, gifts, unserved };
+}
+
+/** Counts blocks. `reserved` are those of Services and of subnets; a block counts once. */
+export function countBlocks(
+  { owners, given, held }: BlockState,
+  { blocks, reserved }: Pick<PodCidrFacts, 'blocks' | 'reserved'>,
+) {
+  const used = new Set([...owners.keys(), ...[...given.values()].map(({ block }) => block)]);
+  const heldOnly = [...held.keys()].filter((block) => !used.has(block));
+  const others = new Set([...blocks.ofServices, ...reserved].filter((block) => !used.has(block) && !held.has(block)));
+  const counted = used.size + heldOnly.length + others.size;
+  return {
+    total: blocks.count,
+    reserved: others.size,
+    used: used.size,
+    held: heldOnly.length,
+    free: blocks.count - counted,
+  };
+}
+
+function waitingOf(nodes: readonly CidrNode[]): readonly CidrNode[] {
+  const waiting = nodes.filter(({ isServed, podCidrs }) => isServed && podCidrs.length === 0);
+  return waiting.sort((one, other) => compare(one.createdAt, other.createdAt) || compare(one.name, other.name));
+}
+
+function compare(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+function isHeld(block: number, freedMs: number, { blocks, routes, monotonicMs, holdMs }: PodCidrFacts): boolean {
+  if (typeof routes === 'string') return monotonicMs - freedMs < holdMs;
+  if (monotonicMs - freedMs < SETTLE_MS || routes.readMs <= freedMs) return true;
+  return routes.hasRoute(blocks.cidrOf(block));
+}
+
+function isUsable(block: number, { blocks, routes, reserved }: PodCidrFacts): boolean {
+  if (blocks.ofServices.has(block) || reserved.has(block)) return false;
+  return typeof routes === 'string' || !routes.hasRoute(blocks.cidrOf(block));
+}
+
+type FormerBlock = { readonly block: number; readonly machineId: string; readonly freedMs: number };
+
+/** Returns the block that each node had last, of those that are held. */
+function indexHeld(held: BlockState['held']): ReadonlyMap<string, FormerBlock> {
+  const former = new Map<string, FormerBlock>();
+  for (const [block, { node, machineId, freedMs }] of held) {
+    if (node === undefined || machineId === undefined) continue;
+    if ((former.get(node)?.freedMs ?? Number.NEGATIVE_INFINITY) < freedMs)
+      former.set(node, { block, machineId, freedMs });
+  }
+  return former;
+}
+
+function isMachineAwaited(
+  { waitingSince }: BlockState,
+  { uid, machineId }: CidrNode,
+  former: FormerBlock | undefined,
+  nowMs: number,
+): boolean {
+  if (former === undefined || machineId !== undefined) return false;
+  return nowMs - (waitingSince.get(uid) ?? nowMs) < MACHINE_WAIT_MS;
+}
+
+function findFree(count: number, next: number, isFree: (block: number) => boolean): number | undefined {
+  for (let step = 0; step < count; step++) {
+    const block = (next + step) % count;
+    if (isFree(block)) return block;
+  }
+  return undefined;
+}

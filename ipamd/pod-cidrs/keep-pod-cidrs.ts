@@ -1,0 +1,255 @@
+import type { Informer } from '../../kube/informer.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
+import { ChangeSignal } from '../../runtime/change-signal.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { NodeEvents } from '../node/node-deps.ts';
+import { isSameNode, type NodeEntry } from '../nodes/node-entry.ts';
+import { type BlockState, type CidrNode, observeBlocks } from './block-state.ts';
+import type { CidrBlocks } from './cidr-blocks.ts';
+import { type Moment, recordOf, stateOf } from './convert-record.ts';
+import { countBlocks, decidePodCidrs, type PodRoutes } from './decide-pod-cidr.ts';
+import {
+  conflictProblem,
+  failedProblem,
+  type PodCidrObserver,
+  PodCidrReports,
+  renderStopped,
+  stoppedProblem,
+  unservedProblem,
+} from './pod-cidr-reports.ts';
+import { OutdatedTerm, PodCidrStore } from './pod-cidr-store.ts';
+import type { SecondAllocator } from './second-allocator.ts';
+import { type WriteOutcome, writePodCidr } from './write-pod-cidr.ts';
+
+/** Dependencies of the podCIDRs; one for each term of a leader. */
+type PodCidrDeps = {
+  readonly kube: KubeClient;
+  readonly nodes: Pick<Informer<NodeEntry>, 'get' | 'values' | 'subscribe'>;
+  readonly blocks: CidrBlocks;
+  /** Of the process. */
+  readonly secondAllocator: Pick<SecondAllocator, 'found' | 'note'>;
+  /** The last read of the VPC's routes to Pods; undefined when routes cannot be read. */
+  readonly routes?: () => PodRoutes | undefined;
+  /** Networks of the VPC, as far as they are known: no node gets a block that overlaps one. */
+  readonly vpcCidrs: () => readonly string[];
+  /** --pod-cidr-hold */
+  readonly holdMs: number;
+  /** Where the record is written. */
+  readonly namespace: string;
+  /** Of ipamd: events about the whole cluster are recorded on it. */
+  readonly configMap: { readonly namespace: string; readonly name: string };
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly random: () => number;
+  readonly events: NodeEvents;
+  readonly observe: PodCidrObserver;
+};
+
+/** Most podCIDRs that are written at once; the rate limit of the client is common to all. */
+const MAX_WRITES = 64;
+/** Shortest time between two writes of the record, unless a node waits for one. */
+const RECORD_INTERVAL_MS = 2_000;
+/** Times, subnets and routes change without a change of a Node. */
+const CHECK_MS = 5_000;
+/** Changes that come within this time are one round: each round reads all Nodes of the cache. */
+const ROUND_MS = 100;
+/** A Node whose podCIDR was written is written again when the cache does not show it after this. */
+const UNSEEN_MS = 30_000;
+const RETRY: BackoffSettings = { firstMs: 5_000, maxMs: 60_000, factor: 2, jitter: 0.5 };
+
+/**
+ * Gives each Node a podCIDR until aborted. A block is recorded before it is written, and written once. Stops giving when
+ * another allocator is found. For the leader only; resolves when no write is under way. Rejects only with a fault of ipamd.
+ */
+export async function keepPodCidrs(deps: PodCidrDeps, signal: AbortSignal): Promise<void> {
+  const { clock, log, random } = deps;
+  const reports = new PodCidrReports(deps);
+  let attempt = 0;
+  while (!signal.aborted) {
+    const startedMs = clock.monotonicMs();
+    try {
+      await new PodCidrTerm(deps, reports).run(signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!isKubeError(error) && !(error instanceof OutdatedTerm)) throw error;
+      log.warn('podCIDRs cannot be recorded, and none is given meanwhile; will try again', { error });
+    }
+    attempt = clock.monotonicMs() - startedMs > RETRY.maxMs ? 1 : attempt + 1;
+    await clock.sleep(backoffMs(RETRY, attempt, random()), signal).catch(() => {});
+  }
+}
+
+/** A failed write, as it is reported. */
+type Failure = { readonly tries: number; readonly cidr: string; readonly why: string };
+
+/** The podCIDRs from one load of the record on. */
+class PodCidrTerm {
+  readonly #deps: PodCidrDeps;
+  readonly #store: PodCidrStore;
+  readonly #reports: PodCidrReports;
+  readonly #change: ChangeSignal;
+  /** Writes under way, by uid. */
+  readonly #running = new Map<string, Promise<void>>();
+  readonly #failures = new Map<string, Failure>();
+  /** Nodes that are not written before a time, by uid; monotonic milliseconds. */
+  readonly #pausedUntil = new Map<string, number>();
+  #state: BlockState;
+  #recordedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: PodCidrDeps, reports: PodCidrReports) {
+    this.#deps = deps;
+    this.#store = new PodCidrStore(deps.kube, deps.namespace);
+    this.#reports = reports;
+    this.#change = new ChangeSignal(deps.clock);
+    this.#state = stateOf(deps.blocks, undefined, [], 0);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const unsubscribe = this.#deps.nodes.subscribe(({ before, after }) => {
+      if (before === undefined || after === undefined || !isSameNode(before, after)) this.#change.notify();
+    });
+    const ended = new AbortController();
+    const signalOfWrites = AbortSignal.any([signal, ended.signal]);
+    try {
+      const { blocks } = this.#deps;
+      this.#state = stateOf(blocks, await this.#store.load(signal), this.#readNodes(), this.#now().monotonicMs);
+      while (!signal.aborted) {
+        const gifts = await this.#round(signal);
+        for (const { node, block } of gifts) this.#start(node, block, signalOfWrites);
+        await this.#change.wait(CHECK_MS, signal);
+        await this.#deps.clock.sleep(ROUND_MS, signal).catch(() => {});
+      }
+    } finally {
+      unsubscribe();
+      ended.abort(new Error('the term is over'));
+      await Promise.all(this.#running.values());
+    }
+  }
+
+  /** Reads, decides, records and reports once; returns what is to be written. @throws KubeError, OutdatedTerm */
+  async #round(signal: AbortSignal) {
+    const { blocks, holdMs, routes, vpcCidrs, observe } = this.#deps;
+    const nodes = this.#readNodes();
+    const now = this.#now();
+    const nowMs = now.monotonicMs;
+    const { state: observed, conflicts } = observeBlocks(blocks, this.#state, nodes, nowMs);
+    this.#forgetWrites(observed);
+    const { found } = this.#deps.secondAllocator;
+    const stopped = found === undefined ? '' : renderStopped(found);
+    if (found !== undefined) this.#reports.reportStopped(found);
+    const subnets = vpcCidrs().filter((cidr) => blocks.overlapping(cidr).length > 0);
+    this.#reports.reportVpcOverlap(blocks.settings.clusterCidrs, subnets);
+    const reserved = new Set(subnets.flatMap((cidr) => blocks.overlapping(cidr)));
+    const known = routes === undefined ? 'none' : (routes() ?? 'unread');
+    const paused = new Set([...this.#running.keys(), ...this.#pausedKeys(nowMs)]);
+    const limit = stopped === '' ? MAX_WRITES - this.#running.size : 0;
+    const facts = { blocks, nodes, monotonicMs: nowMs, holdMs, routes: known, reserved, paused, limit } as const;
+    const { state, gifts, unserved } = decidePodCidrs(observed, facts);
+    this.#state = state;
+    const record = recordOf(state, { blocks, nodes, reserved, stopped }, now);
+    const isDue = nowMs - this.#recordedMs >= RECORD_INTERVAL_MS;
+    if (!this.#store.hasTaken(record) || (isDue && !this.#store.isWritten(record))) {
+      await this.#store.write(record, signal);
+      this.#recordedMs = nowMs;
+    }
+    const counts = countBlocks(state, facts);
+    observe.onBlocks?.(counts);
+    this.#reports.report([
+      ...(found === undefined ? [] : [stoppedProblem(found)]),
+      ...conflicts.map(conflictProblem),
+      ...unserved.map((node) => unservedProblem(node, counts, blocks.settings.clusterCidrs)),
+      ...this.#failedProblems(nodes),
+    ]);
+    return gifts;
+  }
+
+  #start({ name, uid }: CidrNode, block: number, signal: AbortSignal): void {
+    const cidr = this.#deps.blocks.cidrOf(block);
+    const work = this.#write(name, uid, cidr, signal).finally(() => {
+      this.#running.delete(uid);
+      this.#change.notify();
+    });
+    this.#running.set(uid, work);
+  }
+
+  async #write(name: string, uid: string, cidr: string, signal: AbortSignal): Promise<void> {
+    const { kube, nodes, observe, log } = this.#deps;
+    const node = nodes.get(name);
+    // The Node went after the decision: the next round holds the block.
+    if (node?.uid !== uid || signal.aborted) return;
+    try {
+      const outcome = await writePodCidr(kube, node, cidr, signal);
+      observe.onWrite?.(outcome.kind);
+      this.#note(name, uid, cidr, outcome);
+      if (outcome.kind === 'written') log.info('a node got its podCIDR', { node: name, cidr });
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  #note(node: string, uid: string, cidr: string, outcome: WriteOutcome): void {
+    const { clock, random, secondAllocator } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    if (outcome.kind === 'refused' || outcome.kind === 'uncertain') {
+      const tries = (this.#failures.get(uid)?.tries ?? 0) + 1;
+      this.#pausedUntil.set(uid, nowMs + backoffMs(RETRY, tries, random()));
+      this.#failures.set(uid, { tries, cidr, why: outcome.error.message });
+      if (outcome.kind === 'refused') this.#giveBack(uid);
+      return;
+    }
+    this.#failures.delete(uid);
+    this.#pausedUntil.set(uid, nowMs + UNSEEN_MS);
+    if (outcome.kind !== 'other') return;
+    this.#giveBack(uid);
+    // A write of a former leader of ours has the annotation.
+    if (!outcome.isOurs) secondAllocator.note({ node, uid, cidr: outcome.podCidrs.join(', ') });
+  }
+
+  /** The block of a Node was certainly not written: it is free again. */
+  #giveBack(uid: string): void {
+    const given = new Map(this.#state.given);
+    given.delete(uid);
+    this.#state = { ...this.#state, given };
+  }
+
+  #forgetWrites({ waitingSince }: BlockState): void {
+    for (const uid of this.#failures.keys()) if (!waitingSince.has(uid)) this.#failures.delete(uid);
+    for (const uid of this.#pausedUntil.keys()) if (!waitingSince.has(uid)) this.#pausedUntil.delete(uid);
+  }
+
+  #pausedKeys(nowMs: number): readonly string[] {
+    return [...this.#pausedUntil].flatMap(([uid, untilMs]) => (untilMs > nowMs ? [uid] : []));
+  }
+
+  #failedProblems(nodes: readonly CidrNode[]) {
+    if (this.#failures.size === 0) return [];
+    return nodes.flatMap((node) => {
+      const failure = this.#failures.get(node.uid);
+      return failure === undefined ? [] : [failedProblem(node, failure.cidr, failure.why)];
+    });
+  }
+
+  #readNodes(): readonly CidrNode[] {
+    return [...this.#deps.nodes.values()].map(toCidrNode);
+  }
+
+  #now(): Moment {
+    const { clock } = this.#deps;
+    return { monotonicMs: clock.monotonicMs(), wallMs: clock.nowMs() };
+  }
+}
+
+function toCidrNode(node: NodeEntry): CidrNode {
+  const { name, uid, createdAt, instanceId, foreignProviderId, podCidrs, isInstance, isLeaving } = node;
+  return {
+    name,
+    uid,
+    createdAt,
+    machineId: instanceId ?? foreignProviderId,
+    podCidrs,
+    isServed: isInstance && !isLeaving,
+  };
+}

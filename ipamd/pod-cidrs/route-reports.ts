@@ -1,0 +1,113 @@
+import type { CloudError } from '../../cloud/cloud-error.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import { NODES } from '../../kube/resource-types.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { NodeEvents } from '../node/node-deps.ts';
+import type { NodeEntry } from '../nodes/node-entry.ts';
+import { decideNetworkCondition } from './decide-network-condition.ts';
+import type { NodeNetworks } from './decide-node-networks.ts';
+import type { RouteRemoval } from './decide-routes.ts';
+
+/** Dependencies of the reports. */
+type ReportDeps = {
+  readonly kube: Pick<KubeClient, 'patch'>;
+  readonly clock: Pick<Clock, 'nowMs'>;
+  readonly log: Logger;
+  readonly events: NodeEvents;
+};
+
+/** Reports on routes: conditions and events of Nodes, and the log. Each event and line is written once per change. */
+export class RouteReports {
+  readonly #deps: ReportDeps;
+  /** The last event by node. */
+  readonly #messages = new Map<string, string>();
+  #list: string | undefined;
+  #held: string | undefined;
+  #hasVpc: boolean | undefined;
+
+  constructor(deps: ReportDeps) {
+    this.#deps = deps;
+  }
+
+  reportVpc(vpcId: string | undefined): void {
+    const hasVpc = vpcId !== undefined;
+    if (hasVpc === this.#hasVpc) return;
+    this.#hasVpc = hasVpc;
+    const { log } = this.#deps;
+    if (hasVpc) log.info('routes of the VPC lead to networks of Pods', { vpcId });
+    else log.warn('no routes to networks of Pods: the VPC is not known; set TKE_ENI_IPAMD_VPC_ID in the ConfigMap');
+  }
+
+  reportList(error: CloudError | undefined): void {
+    if (error?.code === this.#list) return;
+    this.#list = error?.code;
+    if (error !== undefined) this.#deps.log.warn('the routes of the VPC cannot be read, will try again', { error });
+  }
+
+  reportHeld(held: readonly { readonly removal: RouteRemoval; readonly why: string }[]): void {
+    const text = JSON.stringify(held.map(({ removal, why }) => [removal.route.cidr, why]));
+    if (text === (this.#held ?? '[]')) return;
+    this.#held = text;
+    const [first] = held;
+    if (first === undefined) return;
+    const { cidr, gatewayIp } = first.removal.route;
+    const about = { count: held.length, cidr, gatewayIp, why: first.why };
+    this.#deps.log.warn('routes of nodes that seem to be gone stay', about);
+  }
+
+  /** Returns the last message about a node without a route. */
+  lastMessageOf(node: string): string | undefined {
+    return this.#messages.get(node);
+  }
+
+  /** Writes the conditions of Nodes that differ, and an event where the reason is another. False when a write failed. */
+  async writeNodes(
+    entries: readonly NodeEntry[],
+    { routed, unrouted }: NodeNetworks,
+    limit: number,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const waiting = entries.filter(({ name }) => routed.has(name) || unrouted.has(name)).values();
+    let isDone = true;
+    const work = async (): Promise<void> => {
+      for (const node of waiting) {
+        this.#recordEvent(node, unrouted.get(node.name));
+        isDone = (await this.#writeCondition(node, !unrouted.has(node.name), signal)) && isDone;
+      }
+    };
+    const ends = await Promise.allSettled(Array.from({ length: limit }, work));
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+    const names = new Set(entries.map(({ name }) => name));
+    for (const name of this.#messages.keys()) if (!names.has(name)) this.#messages.delete(name);
+    return isDone;
+  }
+
+  #recordEvent({ name, uid }: NodeEntry, message: string | undefined): void {
+    if (message === undefined) this.#messages.delete(name);
+    if (message === undefined || this.#messages.get(name) === message) return;
+    this.#messages.set(name, message);
+    const involved = { apiVersion: 'v1', kind: 'Node', name, uid };
+    this.#deps.events.record({ involved, type: 'Warning', reason: 'FailedToCreateRoute', message });
+  }
+
+  async #writeCondition(
+    { name, networkCondition }: NodeEntry,
+    isRouted: boolean,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { kube, clock, log } = this.#deps;
+    const nowText = new Date(clock.nowMs()).toISOString();
+    const body = decideNetworkCondition(networkCondition, isRouted, nowText);
+    if (body === undefined) return true;
+    try {
+      await kube.patch(NODES, { name }, { kind: 'strategic', body, subresource: 'status' }, signal);
+      return true;
+    } catch (error) {
+      if (!isKubeError(error)) throw error;
+      if (error.code !== 'NOT_FOUND') log.warn('the condition of a node is not written', { node: name, error });
+      return error.code === 'NOT_FOUND';
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import test from 'ava';
+import {
+  decideStaleReservations,
+  type NodeFacts,
+  RESERVATION_GRACE_MS,
+  UNLISTED_RESERVATION_GRACE_MS,
+} from '../../../agent/adopt/decide-stale-reservations.ts';
+import type { CriSandbox } from '../../../agent/cri/sandbox-view.ts';
+
+const reservation = { ip: '192.168.0.66', containerId: 'c1', ifName: 'eth0' };
+const sandbox = (state: CriSandbox['state']): CriSandbox => ({
+  ...{ id: 'c1', state, podName: 'p', podNamespace: 'ns', podUid: 'u' },
+});
+
+const isFree = test.macro((t, node: Partial<NodeFacts>, knownForMs: number, expected: boolean) => {
+  const facts: NodeFacts = { ips: new Set(), sandboxes: [], netnsById: new Map(), ...node };
+  t.is(decideStaleReservations([{ reservation, knownForMs }], facts).length === 1, expected);
+});
+
+const LONG = RESERVATION_GRACE_MS;
+test('decideStaleReservations: its sandbox is gone', isFree, {}, LONG, true);
+test('decideStaleReservations: its sandbox may be in the making', isFree, {}, LONG - 1, false);
+test(
+  'decideStaleReservations: an address in a namespace is in use',
+  isFree,
+  { ips: new Set(['192.168.0.66']) },
+  LONG,
+  false,
+);
+test('decideStaleReservations: a namespace that was not read proves nothing', isFree, { ips: undefined }, LONG, false);
+test('decideStaleReservations: its sandbox is ready', isFree, { sandboxes: [sandbox('ready')] }, LONG, false);
+test(
+  'decideStaleReservations: stopped, without a namespace',
+  isFree,
+  { sandboxes: [sandbox('not-ready')] },
+  LONG,
+  true,
+);
+test(
+  'decideStaleReservations: stopped, and its namespace is there',
+  isFree,
+  { sandboxes: [sandbox('not-ready')], netnsById: new Map([['c1', '/run/netns/c1']]) },
+  LONG,
+  false,
+);
+test('decideStaleReservations: no runtime answers', isFree, { sandboxes: undefined }, LONG, false);
+test(
+  'decideStaleReservations: no runtime answers for long',
+  isFree,
+  { sandboxes: undefined },
+  UNLISTED_RESERVATION_GRACE_MS,
+  true,
+);

@@ -1,0 +1,116 @@
+import { CONTROLLERS } from '../../cloud-controller-manager/controllers.ts';
+import { type CloudNode, readCloudNode } from '../../cloud-controller-manager/nodes/cloud-node.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import { NODES } from '../../kube/resource-types.ts';
+import { ccmScene } from './ccm-scene.ts';
+
+const SUBNET = 'subnet-node0001';
+/** Taint of a kubelet that waits for its cloud provider. */
+export const UNINITIALIZED = {
+  key: 'node.cloudprovider.kubernetes.io/uninitialized',
+  value: 'true',
+  effect: 'NoSchedule',
+} as const;
+
+/** How a Node registers. */
+type NodeSpec = {
+  readonly providerID?: string;
+  readonly taints?: readonly object[];
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly addresses?: readonly { readonly type: string; readonly address: string }[];
+  readonly isReady?: boolean;
+};
+
+/** The cloud controller manager with its controllers, and Nodes and instances that come and go. */
+export class NodeWorld {
+  readonly scene: Awaited<ReturnType<typeof ccmScene>>;
+  #stop: () => Promise<void> = async () => undefined;
+
+  private constructor(scene: NodeWorld['scene']) {
+    this.scene = scene;
+  }
+
+  /** Starts one replica that leads at once. */
+  static async start(...flags: readonly string[]): Promise<NodeWorld> {
+    const world = new NodeWorld(await ccmScene());
+    await world.lead(...flags);
+    return world;
+  }
+
+  /** Starts a replica in the place of the one before, which ends. */
+  async lead(...flags: readonly string[]): Promise<void> {
+    await this.stop();
+    const { scene } = this;
+    const ccm = await scene.start('ccm', ['--leader-elect=false', ...flags], CONTROLLERS);
+    this.#stop = () => scene.clock.run(ccm.close());
+    await scene.clock.advance(2_000);
+  }
+
+  async stop(): Promise<void> {
+    await this.#stop();
+  }
+
+  /** Starts an instance; returns its address. */
+  addInstance(instanceId: string, more: object = {}): string {
+    const { model } = this.scene.host;
+    model.advance(this.scene.clock.nowMs());
+    const { state } = model;
+    state.addInstance({ instanceId, cores: 4, subnetId: SUBNET, ...more });
+    const ips = state.enisOf(instanceId).flatMap((eni) => [...eni.ips.keys()]);
+    return ips[0] ?? '';
+  }
+
+  /** Ends an instance; its kubelet is silent from then on. */
+  async terminate(name: string, instanceId: string): Promise<void> {
+    const { model } = this.scene.host;
+    model.advance(this.scene.clock.nowMs());
+    model.state.removeInstance(instanceId);
+    await this.setReady(name, 'Unknown');
+  }
+
+  /** Registers a Node as its kubelet does. */
+  async join(name: string, { providerID, taints = [], labels, annotations, addresses = [], isReady = true }: NodeSpec) {
+    const { admin, clock } = this.scene;
+    const spec = { ...(providerID === undefined ? {} : { providerID }), taints };
+    const metadata = { name, ...(labels ? { labels } : {}), ...(annotations ? { annotations } : {}) };
+    const ready = { type: 'Ready', status: isReady ? 'True' : 'False', reason: 'Kubelet' };
+    const status = { addresses: [...addresses, { type: 'Hostname', address: name }], conditions: [ready] };
+    await clock.run(admin.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata, spec, status }));
+  }
+
+  /** Registers a Node of an instance that exists, initialised by the cluster service. */
+  async joinInstance(name: string, instanceId: string, isReady = true): Promise<void> {
+    const address = this.addInstance(instanceId);
+    const addresses = [{ type: 'InternalIP', address }];
+    await this.join(name, { providerID: `qcloud:///100003/${instanceId}`, addresses, isReady });
+  }
+
+  /** Writes the condition Ready, as kubelet and kube-controller-manager do. A Node that is gone stays so. */
+  async setReady(name: string, status: 'True' | 'False' | 'Unknown'): Promise<void> {
+    const body = { status: { conditions: [{ type: 'Ready', status, reason: 'Kubelet' }] } };
+    const { admin, clock } = this.scene;
+    try {
+      await clock.run(admin.patch(NODES, { name }, { kind: 'strategic', body, subresource: 'status' }));
+    } catch (error) {
+      if (!isKubeError(error, 'NOT_FOUND')) throw error;
+    }
+  }
+
+  /** Reads a Node past all faults. */
+  node(name: string): CloudNode | undefined {
+    const object = this.scene.server.objects('nodes').find(({ metadata }) => metadata.name === name);
+    return object === undefined ? undefined : readCloudNode(object);
+  }
+
+  names(): readonly string[] {
+    return this.scene.server
+      .objects('nodes')
+      .map(({ metadata }) => metadata.name)
+      .sort();
+  }
+
+  async advance(ms: number): Promise<void> {
+    await this.scene.clock.advance(ms);
+  }
+}

@@ -1,0 +1,16 @@
+import { at } from '../kube-api/contract/contract-case.ts';
+import type { RealCluster } from './real-cluster.ts';
+
+/** What the API server has refused to agent or ipamd so far for want of a right: `get /api/v1/…`. */
+export function refusedRequests(cluster: RealCluster): readonly string[] {
+  const ours = ['tke-eni-ipamd', 'tke-eni-agent'].map((name) => `system:serviceaccount:kube-system:${name}`);
+  return (
+    cluster
+      .auditLog()
+      .filter((one) => ours.includes(String(at(one, 'user', 'username'))))
+      .filter((one) => [401, 403].includes(Number(at(one, 'responseStatus', 'code'))))
+      .map((one) => `${at(one, 'verb')} ${at(one, 'requestURI')}`)
+      // A cluster without native nodes has no Machines: that is asked, and the answer is not needed.
+      .filter((line) => !line.includes('node.tke.cloud.tencent.com'))
+  );
+}

@@ -1,0 +1,2 @@
+// The attacks with large answers.
+import './http-endpoints.test.ts';

@@ -1,0 +1,2 @@
+// All Pods and all changes of the leader.
+import './change-of-leader.test.ts';

@@ -1,0 +1,33 @@
+import test from 'ava';
+import { findAsyncCallbacks } from '../../tools/check-callbacks.ts';
+
+const WRONG = [
+  'setTimeout(async () => { await tick(); }, 5);',
+  'setInterval(async function () {}, 5);',
+  'setImmediate(\n  async () => {},\n);',
+  "socket.on('close', async () => end());",
+  'emitter.once(EVENT, async (value) => {});',
+  'const tick = async () => {};\nsetInterval(() => tick(), 5);',
+  'async function tick() {}\nsetTimeout(() => tick(), 5);',
+  'class A { async #tick() {}\n start() { setInterval(() => this.#tick(), 5); } }',
+];
+const RIGHT = [
+  "setInterval(() => runInBackground('ticking', tick()), 5);",
+  'function tick() {}\nsetTimeout(() => tick(), 5);',
+  'await setImmediate();',
+  '// setTimeout(async () => {})',
+  "socket.on('close', () => end());",
+];
+
+for (const source of WRONG) {
+  test(`findAsyncCallbacks: refuses ${JSON.stringify(source)}`, (t) => {
+    t.is(findAsyncCallbacks(source).length, 1);
+    t.regex(findAsyncCallbacks(source)[0] ?? '', /^\d+: .*runInBackground/);
+  });
+}
+
+for (const source of RIGHT) {
+  test(`findAsyncCallbacks: takes ${JSON.stringify(source)}`, (t) => {
+    t.deepEqual(findAsyncCallbacks(source), []);
+  });
+}

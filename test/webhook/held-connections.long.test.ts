@@ -1,0 +1,2 @@
+// All kinds of connections that are held.
+import './held-connections.test.ts';
