@@ -98,22 +98,21 @@ function byIp(a: { readonly ip: string }, b: { readonly ip: string }): number {
 test('Repair: a dry run tells and changes nothing, a repair does it', withOps, COMPACT, async (t, trial, ops) => {
   await trial.addPod();
   t.deepEqual((await ops.call('repair', { dryRun: true })).operations, [], 'all is as it should be');
-  // The timer is an hour away. Settings are read every 5 s: it begins right after such a reading.
-  await trial.node.netns.run(['sh', '-c', `echo 1 > ${ACCEPT_RA}`]);
-  await waitUntil(async () => (await acceptRa(trial)) === '0', {
-    what: 'the next reading of settings',
-    timeoutMs: 15_000,
-  });
-  await trial.node.netns.run(['sh', '-c', `echo 1 > ${ACCEPT_RA}`]);
   const wanted = ['sysctl -w net.ipv6.conf.eth1.accept_ra=0'];
-  for (let time = 0; time < 2; time++) {
-    const told = await ops.call('repair', { dryRun: true });
+  const dryRuns = await spoilUntil(trial, async () => {
+    const told = [await ops.call('repair', { dryRun: true }), await ops.call('repair', { dryRun: true })];
+    // The agent reads settings every 5 s. Where it did so in between, the setting is as it should be.
+    return (await acceptRa(trial)) === '1' ? told : undefined;
+  });
+  for (const told of dryRuns) {
     t.deepEqual({ ...told, durationUs: 0, agentVersion: '' }, { ...NOTHING_ELSE, operations: wanted, dryRun: true });
-    t.is(await acceptRa(trial), '1');
   }
-  const mended = await ops.call('repair', {});
+  const mended = await spoilUntil(trial, async () => {
+    const answer = await ops.call('repair', {});
+    t.is(await acceptRa(trial), '0');
+    return answer.operations.length > 0 ? answer : undefined;
+  });
   t.deepEqual({ ...mended, durationUs: 0, agentVersion: '' }, { ...NOTHING_ELSE, operations: wanted });
-  t.is(await acceptRa(trial), '0');
   t.deepEqual((await ops.call('repair', {})).operations, []);
   const { passes, repaired, lastPassCause, status, journalOrigin, leasesActive, ruleMode, calls } = await ops.call(
     'summary',
@@ -131,6 +130,16 @@ test('Repair: a dry run tells and changes nothing, a repair does it', withOps, C
     1,
   );
 });
+
+/** Sets accept_ra to a wrong value and looks; again, up to five times, while the agent's own reading came first. */
+async function spoilUntil<T>(trial: Trial, look: () => Promise<T | undefined>): Promise<T> {
+  for (let attempt = 0; attempt < 5; attempt++) {
+    await trial.node.netns.run(['sh', '-c', `echo 1 > ${ACCEPT_RA}`]);
+    const seen = await look();
+    if (seen !== undefined) return seen;
+  }
+  throw new Error('The agent put accept_ra right by its own reading five times in a row');
+}
 
 const NOTHING_ELSE = {
   stages: [],
