@@ -68,6 +68,15 @@ test('CloudHost: a stale describe shows what was, and settling waits for what is
   t.is(after?.attachment, undefined);
 });
 
+test('CloudHost: a describe with half of its total is no answer', async (t) => {
+  const { cloud, host, wait } = await inProcess();
+  const { instanceId } = [...host.model.state.instances.values()][0] ?? { instanceId: '' };
+  const describe = () => wait(cloud.instances.describe([instanceId], contextOf()));
+  host.faults.add({ fault: { kind: 'partial' }, actions: ['DescribeInstances'], times: 1 });
+  await t.throwsAsync(describe(), { code: 'BAD_ANSWER' });
+  t.like(await describe(), [{ instanceId }]);
+});
+
 test('CloudHost: a stale describe lacks what is new, and lists what is gone', async (t) => {
   const { cloud, host, wait } = await inProcess({ taskMs: [1_000, 1_000] });
   const eniId = await wait(createdEni(cloud, 'young'));

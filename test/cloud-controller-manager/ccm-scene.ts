@@ -1,3 +1,4 @@
+import type { TencentApi } from '../../cloud/tencent/requests.ts';
 import { createTencentCloud } from '../../cloud/tencent/tencent-cloud.ts';
 import { type RunningCcm, startCcm } from '../../cloud-controller-manager/ccm.ts';
 import { readCcmConfig } from '../../cloud-controller-manager/config/ccm-config.ts';
@@ -42,6 +43,13 @@ export type Run = {
   toMs: number;
 };
 
+/** What is put around the calls of a replica. */
+type CallWrappers = {
+  readonly kube: (client: KubeClient) => KubeClient;
+  readonly api: (api: TencentApi) => TencentApi;
+};
+const AS_THEY_ARE: CallWrappers = { kube: (client) => client, api: (api) => api };
+
 /** A cluster in this process, on a virtual clock, with the published role. */
 type CcmScene = {
   readonly clock: VirtualClock;
@@ -51,7 +59,12 @@ type CcmScene = {
   /** When controllers ran that do nothing but run; see `start`. */
   readonly runs: readonly Run[];
   /** Starts a replica; by default its controllers only write down when they run, and have the rights of the real ones. */
-  start(name: string, flags?: readonly string[], controllers?: readonly Controller[]): Promise<RunningCcm>;
+  start(
+    name: string,
+    flags?: readonly string[],
+    controllers?: readonly Controller[],
+    calls?: CallWrappers,
+  ): Promise<RunningCcm>;
   /** Changes the rules of the role. */
   setRules(change: (rules: readonly Rule[]) => readonly Rule[]): Promise<void>;
   /** The messages of events with a reason. */
@@ -100,10 +113,11 @@ export async function ccmScene(): Promise<CcmScene> {
     server,
     admin,
     runs,
-    start: async (name, flags = [], controllers = recording(name)) => {
+    start: async (name, flags = [], controllers = recording(name), calls = AS_THEY_ARE) => {
       const random = seededRandom(++serial);
-      const cloud = createTencentCloud({ api: createInProcessApi(host), clock, random });
-      const kube = server.client({ user: serviceAccountUser('kube-system', ACCOUNT), userAgent: name });
+      const cloud = createTencentCloud({ api: calls.api(createInProcessApi(host)), clock, random });
+      const user = serviceAccountUser('kube-system', ACCOUNT);
+      const kube = calls.kube(server.client({ user, userAgent: name }));
       const runtime = { clock, log: silentLogger, random, kube, cloud, release: 'test', identity: name, controllers };
       return await startCcm(ccmConfig(...flags), runtime);
     },

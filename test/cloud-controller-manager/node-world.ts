@@ -3,6 +3,7 @@ import { type CloudNode, readCloudNode } from '../../cloud-controller-manager/no
 import { isKubeError } from '../../kube/kube-error.ts';
 import { NODES } from '../../kube/resource-types.ts';
 import { ccmScene } from './ccm-scene.ts';
+import { ProcessLives } from './process-lives.ts';
 
 const SUBNET = 'subnet-node0001';
 /** Taint of a kubelet that waits for its cloud provider. */
@@ -25,6 +26,8 @@ type NodeSpec = {
 /** The cloud controller manager with its controllers, and Nodes and instances that come and go. */
 export class NodeWorld {
   readonly scene: Awaited<ReturnType<typeof ccmScene>>;
+  /** The calls of the replicas. */
+  readonly lives = new ProcessLives();
   #stop: () => Promise<void> = async () => undefined;
 
   private constructor(scene: NodeWorld['scene']) {
@@ -42,7 +45,7 @@ export class NodeWorld {
   async lead(...flags: readonly string[]): Promise<void> {
     await this.stop();
     const { scene } = this;
-    const ccm = await scene.start('ccm', ['--leader-elect=false', ...flags], CONTROLLERS);
+    const ccm = await scene.start('ccm', ['--leader-elect=false', ...flags], CONTROLLERS, this.lives.begin());
     this.#stop = () => scene.clock.run(ccm.close());
     await scene.clock.advance(2_000);
   }

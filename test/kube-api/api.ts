@@ -32,6 +32,8 @@ export type ApiRequest = {
   readonly body: unknown;
   readonly user: User;
   readonly userAgent: string;
+  /** A read is answered as it was so many changes of the resource ago. */
+  readonly staleChanges?: number;
 };
 
 /** An answer that is one JSON document. */

@@ -60,6 +60,38 @@ test('faults: empty-list hides objects from lists, and from nothing else', (t) =
     t.like(await lists(), { length: 1 });
   }));
 
+test('faults: stale answers a read as it was some changes ago, and no write', (t) =>
+  withServer(async (server, client) => {
+    await client.call('POST', MAPS, configMap('a'));
+    await client.call('POST', MAPS, configMap('b'));
+    await client.call('DELETE', `${MAPS}/a`);
+    const names = async () =>
+      (at((await client.call('GET', MAPS)).body, 'items') as { metadata: { name: string } }[]).map(
+        ({ metadata }) => metadata.name,
+      );
+    const stale = (changes: number) => server.faults.add({ action: { kind: 'stale', changes }, times: 1 });
+    for (const [changes, expected] of [
+      [1, ['a', 'b']],
+      [2, ['a']],
+      [99, []],
+    ] as const) {
+      stale(changes);
+      t.deepEqual(await names(), expected);
+    }
+    stale(1);
+    t.is((await client.call('GET', `${MAPS}/a`)).status, 200);
+    stale(1);
+    t.is((await client.call('DELETE', `${MAPS}/a`)).status, 404);
+    t.deepEqual(await names(), ['b']);
+  }));
+
+test('faults: watch-end ends a watch cleanly', (t) =>
+  withServer(async (server, client) => {
+    server.faults.add({ verbs: ['watch'], action: { kind: 'watch-end', ms: 50 }, times: 1 });
+    const watch = await client.watch(`${MAPS}?watch=true`);
+    t.is(await watch.next(), undefined);
+  }));
+
 test('partition: refuses all until healed, and breaks watches', (t) =>
   withServer(async (server, client) => {
     const watch = await client.watch(`${MAPS}?watch=true`);

@@ -19,6 +19,10 @@ export type FaultAction =
   | { readonly kind: 'hang' }
   /** Answers a list with no items and status 200, as a server does that lost its objects. */
   | { readonly kind: 'empty-list' }
+  /** Answers a get or a list as it was so many changes of the resource ago, as a replica that lags does. */
+  | { readonly kind: 'stale'; readonly changes: number }
+  /** Ends a watch cleanly after a while, as a server does that is told to. */
+  | { readonly kind: 'watch-end'; readonly ms: number }
   /** Delays what a watch sends, so that a cache goes stale. */
   | { readonly kind: 'watch-delay'; readonly ms: number };
 
@@ -69,6 +73,17 @@ export class Faults {
         return installed.rule.action;
       });
   }
+}
+
+/** Returns how many changes ago a read is answered from; 0: from now. */
+export function staleChangesOf(actions: readonly FaultAction[]): number {
+  return actions.reduce((sum, action) => sum + (action.kind === 'stale' ? action.changes : 0), 0);
+}
+
+/** Returns after how many milliseconds a watch ends; undefined: not by a fault. */
+export function watchEndOf(actions: readonly FaultAction[]): number | undefined {
+  const all = actions.flatMap((action) => (action.kind === 'watch-end' ? [action.ms] : []));
+  return all.length === 0 ? undefined : Math.min(...all);
 }
 
 /** Returns the body of an answer as the faults leave it. */

@@ -64,6 +64,13 @@ export class Store {
     return sorted(then, namespace);
   }
 
+  /** Returns the revision of so many changes of a resource ago, or the oldest that is known. */
+  revisionAgo(resource: string, changes: number): number {
+    const events = this.#history.get(resource) ?? [];
+    const first = events[Math.max(0, events.length - changes)];
+    return first === undefined ? this.#revision : Math.max(first.revision - 1, this.oldestRevision(resource));
+  }
+
   /** Stores an object under the next revision and tells who watches. Returns it as stored. */
   put(resource: string, object: KubeObject): KubeObject {
     const key = keyOf(object);

@@ -6,7 +6,7 @@ import type { Api, ApiRequest } from '../api.ts';
 import { ApiError, noSuchResource } from '../api-error.ts';
 import { forbidden, isAllowed } from '../auth/rbac.ts';
 import type { User } from '../auth/tokens.ts';
-import { type FaultAction, sufferInAnswer } from '../faults.ts';
+import { type FaultAction, staleChangesOf, sufferInAnswer } from '../faults.ts';
 import { isObject } from '../object.ts';
 import type { ApiResource } from '../resources/api-resource.ts';
 import { nameInFieldSelector } from '../selector.ts';
@@ -127,7 +127,7 @@ export class Caller {
     const { request, actions } = await this.arrive(who, call, signal);
     const { clock, latencyMs = 0 } = this.#options;
     try {
-      const { body } = dispatch(this.#api, call.verb, request);
+      const { body } = dispatch(this.#api, call.verb, { ...request, staleChanges: staleChangesOf(actions) });
       if (latencyMs > 0) await clock.sleep(latencyMs / 2, signal);
       if (actions.some((action) => action.kind === 'drop-after')) throw dropped(call);
       return sufferInAnswer(actions, call.verb, body);

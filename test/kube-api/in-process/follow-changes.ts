@@ -1,6 +1,7 @@
 import type { ObjectQuery, ResourceType, WatchEvent } from '../../../kube/kube-client.ts';
 import { KubeError } from '../../../kube/kube-error.ts';
 import type { Api, ApiRequest } from '../api.ts';
+import { watchEndOf } from '../faults.ts';
 import { storageKey } from '../resources/api-resource.ts';
 import { nameInFieldSelector } from '../selector.ts';
 import type { StoreEvent } from '../store.ts';
@@ -55,11 +56,19 @@ export async function* followChanges(
     cut: () => waiting.fail(dropped(call)),
   });
   const abort = (): void => waiting.fail(signal.reason);
+  const over = new AbortController();
+  const endMs = watchEndOf(actions);
+  if (endMs !== undefined)
+    caller.clock.sleep(endMs, over.signal).then(
+      () => waiting.end(),
+      () => {},
+    );
   signal.addEventListener('abort', abort, { once: true });
   try {
     for (const event of missed) take(event);
-    for (;;) yield await waiting.next();
+    for (let event = await waiting.next(); event !== undefined; event = await waiting.next()) yield event;
   } finally {
+    over.abort();
     signal.removeEventListener('abort', abort);
     remove();
   }
@@ -114,6 +123,7 @@ class Waiting {
   readonly #events: WatchEvent[] = [];
   #first = 0;
   #failure: { readonly reason: unknown } | undefined;
+  #isEnded = false;
   #wake: (() => void) | undefined;
 
   push(event: WatchEvent, call: Call): void {
@@ -133,7 +143,14 @@ class Waiting {
     this.#wake?.();
   }
 
-  async next(): Promise<WatchEvent> {
+  /** Ends it cleanly: what is on its way still arrives. */
+  end(): void {
+    this.#isEnded = true;
+    this.#wake?.();
+  }
+
+  /** Resolves to the next event; undefined when it has ended. */
+  async next(): Promise<WatchEvent | undefined> {
     for (;;) {
       if (this.#failure !== undefined) throw this.#failure.reason;
       const event = this.#events[this.#first];
@@ -145,6 +162,7 @@ class Waiting {
         }
         return event;
       }
+      if (this.#isEnded) return undefined;
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });

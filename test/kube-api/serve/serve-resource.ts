@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Api, ApiAnswer, ApiRequest } from '../api.ts';
 import { methodNotAllowed, noSuchResource, notFound } from '../api-error.ts';
 import { type AccessRequest, forbidden, isAllowed } from '../auth/rbac.ts';
-import { type FaultAction, sufferInAnswer } from '../faults.ts';
+import { type FaultAction, staleChangesOf, sufferInAnswer, watchEndOf } from '../faults.ts';
 import type { ApiResource } from '../resources/api-resource.ts';
 import { isBuiltInGroup } from '../resources/built-in.ts';
 import { nameInFieldSelector } from '../selector.ts';
@@ -39,7 +39,9 @@ export async function serveResource(
     throw resource.schema === undefined ? noSuchResource() : notFound(resource, path.name);
   }
   const contentType = request.headers['content-type'] ?? 'application/json';
-  const asked = { ...path, resource, query: url.searchParams, contentType, body, user, userAgent };
+  const staleChanges = staleChangesOf(actions);
+  const query = queryOf(url.searchParams, watchEndOf(actions));
+  const asked = { ...path, resource, query, contentType, body, user, userAgent, staleChanges };
   if (verb === 'watch') {
     if (!resource.verbs.includes('watch')) throw methodNotAllowed();
     const delayMs = actions.reduce((sum, action) => sum + (action.kind === 'watch-delay' ? action.ms : 0), 0);
@@ -48,6 +50,14 @@ export async function serveResource(
   const answer = dispatch(api, verb, asked);
   if (isDropped(actions)) return void request.socket.destroy();
   sendAnswer(api, exchange, asked, { ...answer, body: sufferInAnswer(actions, verb, answer.body) });
+}
+
+/** A watch that a fault ends is one that asks for its end. */
+function queryOf(asked: URLSearchParams, endMs: number | undefined): URLSearchParams {
+  if (endMs === undefined) return asked;
+  const query = new URLSearchParams(asked);
+  query.set('timeoutSeconds', String(endMs / 1000));
+  return query;
 }
 
 function isDropped(actions: readonly FaultAction[]): boolean {

@@ -23,6 +23,7 @@ export async function sufferBefore(actions: readonly FaultAction[], { request, r
 
 const REASONS: Readonly<Record<number, string>> = {
   409: 'Conflict',
+  410: 'Expired',
   429: 'TooManyRequests',
   500: 'InternalError',
   503: 'ServiceUnavailable',

@@ -1,5 +1,5 @@
 import type { Api, ApiAnswer, ApiRequest } from '../api.ts';
-import { badRequest, expired, invalidOptions } from '../api-error.ts';
+import { badRequest, expired, invalidOptions, notFound } from '../api-error.ts';
 import type { KubeObject } from '../object.ts';
 import { groupVersion, storageKey } from '../resources/api-resource.ts';
 import { forbiddenValue } from '../resources/causes.ts';
@@ -10,7 +10,13 @@ import { findOrThrow } from './update.ts';
 
 /** Answers a GET of one object. @throws ApiError NotFound */
 export function get(api: Api, request: ApiRequest): ApiAnswer {
-  return { status: 200, body: findOrThrow(api, request) };
+  const at = staleRevision(api, request);
+  if (at === undefined) return { status: 200, body: findOrThrow(api, request) };
+  const { resource, namespace, name } = request;
+  const then = api.store.listAt(storageKey(resource), resource.namespaced ? namespace : undefined, at);
+  const body = then.find(({ metadata }) => metadata.name === name);
+  if (body === undefined) throw notFound(resource, name);
+  return { status: 200, body };
 }
 
 /** Makes the selector of a request: labels, fields and the name in its path. @throws ApiError BadRequest */
@@ -36,7 +42,7 @@ export function list(api: Api, request: ApiRequest): ApiAnswer {
   const { resource, query, namespace } = request;
   const token = readContinue(query.get('continue') ?? '');
   const exact = exactRevision(api, request);
-  const at = token?.revision ?? exact;
+  const at = token?.revision ?? exact ?? staleRevision(api, request);
   const key = storageKey(resource);
   const scope = resource.namespaced ? namespace : undefined;
   const all = at === undefined ? api.store.list(key, scope) : api.store.listAt(key, scope, at);
@@ -58,6 +64,11 @@ export function list(api: Api, request: ApiRequest): ApiAnswer {
     status: 200,
     body: { kind: `${resource.kind}List`, apiVersion: groupVersion(resource), metadata, items: page },
   };
+}
+
+/** The state of a replica that lags; undefined: none does. */
+function staleRevision(api: Api, { resource, staleChanges = 0 }: ApiRequest): number | undefined {
+  return staleChanges === 0 ? undefined : api.store.revisionAgo(storageKey(resource), staleChanges);
 }
 
 /** The state that a client wants and no other; undefined: the newest. */

@@ -15,6 +15,8 @@ export type Fault =
   | { readonly kind: 'stale'; readonly ms: number }
   /** A describe answers that there is nothing, as to a key of another account. */
   | { readonly kind: 'empty' }
+  /** A describe answers with half of what its total says. */
+  | { readonly kind: 'partial' }
   /** The task that this request begins fails, is never heard of, or takes longer. */
   | { readonly kind: 'task'; readonly fate: 'fail' | 'vanish' }
   | { readonly kind: 'slow-task'; readonly ms: number };

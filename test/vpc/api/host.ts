@@ -171,7 +171,10 @@ export class CloudHost {
         ...(staleMs === 0 ? {} : { asOfMs: nowMs - staleMs }),
         planTask: () => this.#planTask(faults),
       });
-      answer = { kind: 'answer', response };
+      answer = {
+        kind: 'answer',
+        response: faults.some(({ kind }) => kind === 'partial') ? halved(response) : response,
+      };
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       answer = { kind: 'error', code: error.code, text: error.message, requestId };
@@ -215,6 +218,13 @@ export class CloudHost {
 function staleMsOf(fault: Fault): number {
   if (fault.kind === 'empty') return Number.POSITIVE_INFINITY;
   return fault.kind === 'stale' ? fault.ms : 0;
+}
+
+/** Cuts the lists of an answer in half, and leaves its total. */
+function halved<T extends object>(response: T): T {
+  const cut = (value: unknown): unknown =>
+    Array.isArray(value) ? value.slice(0, Math.floor(value.length / 2)) : value;
+  return Object.fromEntries(Object.entries(response).map(([key, value]) => [key, cut(value)])) as T;
 }
 
 type Ending = Extract<Fault, { readonly kind: 'error' | 'http' | 'hang' | 'reset' }>;

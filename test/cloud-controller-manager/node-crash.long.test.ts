@@ -1,0 +1,2 @@
+// The lives that `make test` leaves out.
+import './node-crash.test.ts';
