@@ -9,31 +9,32 @@ const NEC = 'NodeENIConfig';
 export const IPAMD_EVENTS = {
   SupplyMet: {
     type: 'Normal',
-    objects: [NEC],
+    objects: [NEC, 'Node'],
     cause: 'the problem is over: the node has the addresses that it requests',
     cure: '',
   },
   SubnetExhausted: {
     type: 'Warning',
-    objects: [NEC],
-    cause: "all subnets of the node's zone are full; the message names them and has the cloud's error text",
+    objects: [NEC, 'Node'],
+    cause:
+      "all subnets of the node's zone are full; the message names them and, where the cloud refused a call, has its text and RequestId",
     cure: 'enlarge the subnet, or add one to the ConfigMap: in use within half a minute',
   },
   NoSubnetInZone: {
     type: 'Warning',
-    objects: [NEC],
+    objects: [NEC, 'Node'],
     cause: 'no subnet of the ConfigMap, or of those named for the node, is in its zone and VPC',
     cure: 'add one to the ConfigMap, or correct the label and the spec',
   },
   ENILimit: {
     type: 'Warning',
-    objects: [NEC],
-    cause: 'the VPC has as many ENIs as its quota allows',
+    objects: [NEC, 'Node'],
+    cause: "the VPC has as many ENIs as its quota allows; the message has the cloud's text and RequestId",
     cure: 'raise the quota; look for orphaned ENIs',
   },
   InstanceENILimit: {
     type: 'Warning',
-    objects: [NEC],
+    objects: [NEC, 'Node'],
     cause: 'the instance accepts no more ENIs: another client attached some, or some are still being detached',
     cure: 'wait, or look at the ENIs of the instance in the cloud',
   },
@@ -114,8 +115,8 @@ export const IPAMD_EVENTS = {
   },
   CloudRefused: {
     type: 'Warning',
-    objects: [NEC],
-    cause: 'the cloud refused the request; the message has its code and text',
+    objects: [NEC, 'Node'],
+    cause: 'the cloud refused the request; the message has its code, its text and its RequestId',
     cure: '[cloud-calls.md](../cloud-calls.md) has the codes',
   },
   CloudUnreachable: {

@@ -186,6 +186,7 @@ function runSupply(deps: LeaderDeps, components: TermComponents, term: Term, sig
     beginRenewal: (name, epoch, by) => components.renewals.begin(kube, name, epoch, by),
     claimsWait: (name, waits) => noteWaits(components.claims, queues, name, waits),
     claimRefused: (key, refusal) => noteRefusal(components.claims, (claim) => queues.claims.add(claim), key, refusal),
+    nodeUidOf: (name) => informers.nodes.get(name)?.uid,
     enqueue,
     queuedAgain: (name, by) => queues.supply.addedAgain(name, by),
   };

@@ -8,6 +8,7 @@ import {
   checkBreakers,
   type DecisionContext,
   RECHECK_MS,
+  requestIdOf,
   type Step,
 } from './decision-context.ts';
 import { eniPlacesOf, freeEniSlots } from './eni-slots.ts';
@@ -170,7 +171,8 @@ function blockedByFullSubnets({ view }: DecisionContext, subnetIds: readonly str
   const refusal = subnetIds.map((id) => view.refusals?.get(`subnet/${id}`)).find((one) => one !== undefined);
   const detail = refusal === undefined || refusal.message === '' ? '' : `: ${refusal.message}`;
   const message = `no free addresses in ${subnetIds.join(', ')}${detail}`;
-  return { kind: 'hold', reason: 'SubnetExhausted', message, afterMs: refusal?.afterMs ?? RECHECK_MS };
+  const afterMs = refusal?.afterMs ?? RECHECK_MS;
+  return { kind: 'hold', reason: 'SubnetExhausted', message, ...requestIdOf(refusal), afterMs };
 }
 
 /** An ENI that new addresses can be assigned to, and how many more it can have. */

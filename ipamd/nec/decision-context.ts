@@ -2,7 +2,7 @@ import type { CallPriority } from '../../cloud/cloud.ts';
 import { MUTATIONS, type Mutation } from '../../crd/intent.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { BlockedReason, Ids, Intent, Leader } from './decision.ts';
-import type { NodeView } from './node-view.ts';
+import type { NodeView, Refusal } from './node-view.ts';
 import { type ClaimPlacement, placeClaims } from './place-claims.ts';
 import { isShortForPods, type Supply, supplyOf } from './supply.ts';
 
@@ -36,6 +36,8 @@ export type Blocked = {
   readonly kind: 'hold';
   readonly reason: BlockedReason;
   readonly message: string;
+  /** Of the call that the cloud refused, if it refused one. */
+  readonly requestId?: string;
   readonly afterMs: number;
 };
 
@@ -102,7 +104,12 @@ export function checkBreakers(
   if (key === undefined) return undefined;
   const refusal = context.view.refusals?.get(key);
   const message = refusal === undefined || refusal.message === '' ? text : `${text}: ${refusal.message}`;
-  return { kind: 'hold', reason, message, afterMs: refusal?.afterMs ?? RECHECK_MS };
+  return { kind: 'hold', reason, message, ...requestIdOf(refusal), afterMs: refusal?.afterMs ?? RECHECK_MS };
+}
+
+/** Returns the RequestId of a refusal as the field of a block. */
+export function requestIdOf(refusal: Refusal | undefined): Pick<Blocked, 'requestId'> {
+  return refusal?.requestId === undefined ? {} : { requestId: refusal.requestId };
 }
 
 /** Result of a part that waits for another of ipamd's own calls. */

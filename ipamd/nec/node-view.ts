@@ -46,12 +46,19 @@ export type Leaving =
   | 'force';
 
 /** A fault of a node or of its input, reported to people: reason of a condition and of an event, and the text. */
-export type NodeProblem = { readonly reason: IpamdEventReason; readonly message: string };
+export type NodeProblem = {
+  readonly reason: IpamdEventReason;
+  readonly message: string;
+  /** Of the call that the cloud refused, if it refused one. Another one alone is no other problem. */
+  readonly requestId?: string;
+};
 
 /** Why a key of {@link NodeView.blocked} is blocked, and for how long. */
 export type Refusal = {
   /** The error text of the cloud. */
   readonly message: string;
+  /** Of the call that was refused last. */
+  readonly requestId?: string;
   readonly afterMs: number;
 };
 

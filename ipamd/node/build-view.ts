@@ -125,7 +125,8 @@ export function forbiddenCalls(
   return all.flatMap(([key, refusal]) => {
     if (!key.startsWith('call/') || refusal === undefined || !FORBIDDEN.test(refusal.message)) return [];
     const message = `the cloud forbids ${key.slice('call/'.length)}: ${refusal.message}`;
-    return [{ problem: { reason: 'Forbidden', message }, afterMs: refusal.afterMs }];
+    const { requestId, afterMs } = refusal;
+    return [{ problem: { reason: 'Forbidden', message, ...(requestId === undefined ? {} : { requestId }) }, afterMs }];
   });
 }
 

@@ -23,7 +23,7 @@ const PROBE_MS = 120_000;
 export class CircuitBreakers {
   #clock: Clock;
   readonly #breakers = new Map<string, Breaker>();
-  #refusals = new Map<string, string>();
+  #refusals = new Map<string, Omit<Refusal, 'afterMs'>>();
   #probes = new Map<string, Probe>();
   #sweepAt = MIN_SWEEP_SIZE;
 
@@ -34,10 +34,10 @@ export class CircuitBreakers {
   /**
    * Opens a breaker, for longer with each trip in a row. Calls that were in flight when it opened count as one trip.
    */
-  trip(key: string, firstMs: number, message: string): void {
+  trip(key: string, firstMs: number, message: string, requestId?: string): void {
     const nowMs = this.#clock.monotonicMs();
     this.#probes.delete(key);
-    this.#refusals.set(key, message);
+    this.#refusals.set(key, { message, ...(requestId === undefined ? {} : { requestId }) });
     if (isBreakerOpen(this.#breakers, key, nowMs)) return;
     if (this.#breakers.size >= this.#sweepAt) this.#sweep(nowMs);
     this.#put(key, tripBreaker(this.#only(key), key, Math.max(1, firstMs), nowMs));
@@ -60,11 +60,11 @@ export class CircuitBreakers {
     const breaker = this.#breakers.get(key);
     if (breaker === undefined) return undefined;
     const nowMs = this.#clock.monotonicMs();
-    const message = this.#refusals.get(key) ?? '';
-    if (nowMs < breaker.openUntilMs) return { message, afterMs: breaker.openUntilMs - nowMs };
+    const refusal = this.#refusals.get(key) ?? { message: '' };
+    if (nowMs < breaker.openUntilMs) return { ...refusal, afterMs: breaker.openUntilMs - nowMs };
     const probe = this.#probes.get(key);
     if (probe === undefined || probe.owner === owner || nowMs >= probe.untilMs) return undefined;
-    return { message, afterMs: PROBE_RETRY_MS };
+    return { ...refusal, afterMs: PROBE_RETRY_MS };
   }
 
   /**

@@ -169,6 +169,8 @@ export type NodeDeps = {
    * Returns false when the node does not stay by now. Default: it stays.
    */
   readonly beginRenewal?: (name: string, epoch: number, signal: AbortSignal) => Promise<boolean>;
+  /** Returns the uid of a Node that exists; undefined: nothing is reported on it. Default: none exists. */
+  readonly nodeUidOf?: (name: string) => string | undefined;
   /** Enqueues a node: a call that outlasted its reconcile has ended. */
   readonly enqueue: (name: string) => void;
   /**

@@ -64,6 +64,8 @@ export type NodeMemory = {
   reportedDeletion: { readonly text: string; readonly atMs: number } | undefined;
   /** The problems that were reported last. */
   reportedProblems: string | undefined;
+  /** The problems that were reported on the Node last. */
+  reportedOnNode: string | undefined;
   /** The last write that was made only for the number of allocatable addresses. */
   allocatableWrite: AllocatableWrite | undefined;
 };
@@ -97,6 +99,7 @@ export class NodeMemories {
       isCountWrong: false,
       reportedDeletion: undefined,
       reportedProblems: undefined,
+      reportedOnNode: undefined,
       allocatableWrite: undefined,
     };
     this.#nodes.set(name, memory);

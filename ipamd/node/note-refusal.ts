@@ -39,7 +39,7 @@ export function refuseExhausted(deps: NodeDeps, one: IntentCase, error: CloudErr
   const failure = failureOf(error);
   endProbes(deps, one);
   reportToClaim(deps, one, failure);
-  deps.breakers.trip(key, error.afterMs, `${failure.code}: ${failure.message}`);
+  deps.breakers.trip(key, error.afterMs, `${failure.code}: ${failure.message}`, failure.requestId);
   if (key.startsWith('subnet/')) deps.facts.subnetFull(key.slice('subnet/'.length));
   // The object shows free capacity: it may lack some addresses of the ENI.
   if (key.startsWith('eni-ips/'))
@@ -74,8 +74,9 @@ export function refuse(
   endProbes(deps, one);
   reportToClaim(deps, one, { code, message });
   const [call, ...more] = own;
-  deps.breakers.trip(call, pauseMs, `${code}: ${message}`);
-  for (const key of more) deps.breakers.trip(key, Math.max(pauseMs, OTHER_SUBNET_MS), `${code}: ${message}`);
+  const text = `${code}: ${message}`;
+  deps.breakers.trip(call, pauseMs, text, requestId);
+  for (const key of more) deps.breakers.trip(key, Math.max(pauseMs, OTHER_SUBNET_MS), text, requestId);
   return { kind: 'refused', error: { code, message, ...(requestId === undefined ? {} : { requestId }) } };
 }
 
@@ -118,7 +119,7 @@ export async function trackDescribe<T>(deps: NodeDeps, node: string, describe: (
     return described;
   } catch (error) {
     if (isCloudError(error, 'never', 'credentials'))
-      deps.breakers.trip(key, FIRST_PERMANENT_MS, `${error.code}: ${error.text}`);
+      deps.breakers.trip(key, FIRST_PERMANENT_MS, `${error.code}: ${error.text}`, error.requestId);
     throw error;
   }
 }

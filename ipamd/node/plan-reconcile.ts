@@ -129,8 +129,13 @@ function waitsOf(view: NodeView, leader: NodeDeps['leader']): ReadonlyMap<string
 }
 
 /** Converts a block to problems. A running call is no problem: it is reported when it fails. */
-function blockedProblems({ reason, message }: Pick<Blocked, 'reason' | 'message'>): readonly NodeProblem[] {
-  return reason === 'CallUnderWay' || reason === 'ClaimWaits' || reason === 'NodeFull' ? [] : [{ reason, message }];
+function blockedProblems({
+  reason,
+  message,
+  requestId,
+}: Pick<Blocked, 'reason' | 'message' | 'requestId'>): readonly NodeProblem[] {
+  if (reason === 'CallUnderWay' || reason === 'ClaimWaits' || reason === 'NodeFull') return [];
+  return [{ reason, message, ...(requestId === undefined ? {} : { requestId }) }];
 }
 
 /** Returns the resources that an unwritten plan took. */

@@ -68,7 +68,7 @@ export async function sendIntent(deps: NodeDeps, one: IntentCase, signal: AbortS
     };
     return { kind: 'accepted', taskId, ...expected };
   }
-  return await evaluateTask(deps, { ...one, intent: known }, settled, signal, eni);
+  return await evaluateTask(deps, { ...one, intent: { ...known, taskID: accepted.task.taskId } }, settled, signal, eni);
 }
 
 /** Follows the task of an accepted intent; returns the same outcome again while it still runs. */
@@ -168,11 +168,18 @@ async function evaluateTask(
   signal: AbortSignal,
   eni: ObservedEni | undefined,
 ): Promise<IntentOutcome> {
+  // A task of the VPC has the RequestId of its call.
+  const requestId = one.intent.taskID ?? '';
   switch (settled.kind) {
     case 'done':
       return await completeCall(deps, one, signal, eni);
     case 'failed':
-      return await resolveAfterFailure(deps, one, { code: TASK_CODE.failed, message: settled.reason }, signal);
+      return await resolveAfterFailure(
+        deps,
+        one,
+        { code: TASK_CODE.failed, message: settled.reason, requestId },
+        signal,
+      );
     default:
       return await resolveAfterFailure(
         deps,

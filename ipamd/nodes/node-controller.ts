@@ -20,6 +20,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { findDirectLimit, isDirectServed } from '../direct/find-direct-limit.ts';
 import type { NodeProblem } from '../nec/node-view.ts';
+import { problemOfRefusal, problemsKey, problemText } from '../nec/problem-text.ts';
 import type { NecEntry } from '../node/nec-entry.ts';
 import type { NodeEvents } from '../node/node-deps.ts';
 import type { AddressLookup } from './address-lookup.ts';
@@ -29,6 +30,7 @@ import { continueGroupSync } from './continue-group-sync.ts';
 import { type ConfigStep, decideConfig } from './decide-config.ts';
 import { type AppliedPolicy, decidePolicy, isStaticNode, type Policy, readDesiredPodNum } from './decide-policy.ts';
 import type { InstanceCache } from './instance-cache.ts';
+import { involvedNode } from './involved-node.ts';
 import { NODE_ENI_CONFIGS } from './node-eni-configs.ts';
 import type { NodeEntry } from './node-entry.ts';
 import { annotationNotes, type KnownNodeFacts } from './node-facts.ts';
@@ -212,8 +214,7 @@ async function describeInstances(
 }
 
 function refusedOrFailed(error: unknown): DescribeResult {
-  if (isCloudError(error, 'never', 'credentials'))
-    return { refused: [{ reason: 'Forbidden', message: error.message }] };
+  if (isCloudError(error, 'never', 'credentials')) return { refused: [problemOfRefusal(error)] };
   return { refused: [], error };
 }
 
@@ -276,14 +277,16 @@ const SHOWN_CHARS = 80;
 /** Reports the problems once for each change. */
 function reportProblems(context: Context, name: string, node: NodeEntry | undefined, problems: readonly NodeProblem[]) {
   const { reported, events, observe } = context;
-  const now = JSON.stringify(problems);
-  if ((reported.get(name) ?? '[]') === now) return;
+  const now = problemsKey(problems);
+  if ((reported.get(name) ?? '') === now) return;
   if (problems.length === 0) reported.delete(name);
   else reported.set(name, now);
   observe.onProblems?.(name, problems);
   if (node === undefined) return;
-  for (const { reason, message } of problems)
-    events.record({ involved: involvedOf(node), type: 'Warning', reason, message });
+  for (const problem of problems) {
+    const { reason } = problem;
+    events.record({ involved: involvedNode(node), type: 'Warning', reason, message: problemText(problem) });
+  }
 }
 
 async function runStep(
@@ -400,7 +403,7 @@ function reportWarmTarget({ events }: Context, node: NodeEntry, warm: string): v
   const message = warm === '' ? 'back to the spec of the NodeENIConfig' : `minimum/maximum ${warm}`;
   const reason = 'SucceedSetRouteENIWarmTarget';
   events.record({
-    involved: involvedOf(node),
+    involved: involvedNode(node),
     type: 'Normal',
     reason,
     message: `warm target of shared ENIs: ${message}`,
@@ -454,9 +457,4 @@ function requeueForGrace(context: Context, { name, entry }: Subject): ReconcileR
   // Its last Pod may be deleted at any time from now on.
   context.enqueueSupply(name);
   return { kind: 'again', afterMs: MANUAL_REPAIR_MS };
-}
-
-/** Builds the reference of an event. Events of Nodes name them by name, because kubectl describe searches by name. */
-function involvedOf({ name, uid }: NodeEntry) {
-  return { apiVersion: 'v1', kind: 'Node', name, ...(uid === '' ? {} : { uid }) };
 }

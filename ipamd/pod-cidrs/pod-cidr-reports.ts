@@ -3,6 +3,7 @@ import { joinLimited } from '../../runtime/limit-text.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { IpamdEventReason } from '../event-reasons.ts';
 import type { NodeEvents } from '../node/node-deps.ts';
+import { involvedNode } from '../nodes/involved-node.ts';
 import type { CidrConflict, CidrNode } from './block-state.ts';
 import type { ForeignCidr } from './second-allocator.ts';
 
@@ -50,7 +51,7 @@ export class PodCidrReports {
       const key = `${reason}/${node}/${uid}`;
       reported.set(key, message);
       if (this.#reported.get(key) === message) continue;
-      events.record({ involved: nodeRef(node, uid), type: 'Warning', reason, message });
+      events.record({ involved: involvedNode({ name: node, uid }), type: 'Warning', reason, message });
       log.warn('a podCIDR has a problem', { node, reason, message });
     }
     this.#reported = reported;
@@ -125,8 +126,4 @@ export function failedProblem(
 /** Renders a podCIDR that does not fit with the others. */
 export function conflictProblem({ reason, node, uid, message }: CidrConflict): Problem {
   return { reason, node, uid, message };
-}
-
-function nodeRef(name: string, uid: string) {
-  return { apiVersion: 'v1', kind: 'Node', name, ...(uid === '' ? {} : { uid }) };
 }

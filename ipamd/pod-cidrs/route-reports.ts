@@ -5,6 +5,7 @@ import { NODES } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { NodeEvents } from '../node/node-deps.ts';
+import { involvedNode } from '../nodes/involved-node.ts';
 import type { NodeEntry } from '../nodes/node-entry.ts';
 import { decideNetworkCondition } from './decide-network-condition.ts';
 import type { NodeNetworks } from './decide-node-networks.ts';
@@ -84,11 +85,12 @@ export class RouteReports {
     return isDone;
   }
 
-  #recordEvent({ name, uid }: NodeEntry, message: string | undefined): void {
+  #recordEvent(node: NodeEntry, message: string | undefined): void {
+    const { name } = node;
     if (message === undefined) this.#messages.delete(name);
     if (message === undefined || this.#messages.get(name) === message) return;
     this.#messages.set(name, message);
-    const involved = { apiVersion: 'v1', kind: 'Node', name, uid };
+    const involved = involvedNode(node);
     this.#deps.events.record({ involved, type: 'Warning', reason: 'FailedToCreateRoute', message });
   }
 

@@ -18,11 +18,30 @@ test('reconcileNode: says ENILimit with the words of the cloud when the VPC take
   const after = scene.host.counts()['CreateNetworkInterface'] ?? 0;
   t.true(after - before <= 6, `${after - before} creations in ten minutes`);
   t.is(life.events.filter((event) => event.includes('ENILimit')).length, 1);
+  t.is(life.nodeEvents.length, 1);
+  t.regex(life.nodeEvents[0] ?? '', /^Warning ENILimit: .*exceeds the quota of the VPC.*, RequestId=[0-9a-f-]{36}$/);
   scene.host.model.state.vpcEniQuota = 10;
   t.true(await scene.until(() => supplyOf(scene) === 12, 1_200_000));
   await scene.pass(5_000);
   t.deepEqual(auditNode(scene), []);
   t.is(ready(scene)?.status, 'True');
+  t.deepEqual(life.nodeEvents.slice(1), ['Normal SupplyMet: the node has the addresses that it wants']);
+});
+
+test('reconcileNode: reports a refused creation on the Node, once, with the RequestId of the cloud', async (t) => {
+  const scene = await openNodeScene();
+  const code = 'InvalidParameterValue.Malformed';
+  const mend = scene.host.faults.add({ fault: { kind: 'error', code }, actions: ['CreateNetworkInterface'] });
+  scene.want(5);
+  const life = scene.lead();
+  await scene.pass(1_800_000);
+  t.true((scene.host.counts()['CreateNetworkInterface'] ?? 0) > 3);
+  const events = new RegExp(`^Warning CloudRefused: .*${code}.*, RequestId=[0-9a-f-]{36}$`);
+  t.is(life.nodeEvents.length, 1, life.nodeEvents.join('\n'));
+  t.regex(life.nodeEvents[0] ?? '', events);
+  // The condition of the object has no RequestId: each try would be a write.
+  t.notRegex(ready(scene)?.message ?? '', /RequestId/);
+  mend();
 });
 
 test('reconcileNode: takes another subnet when one is full, and says SubnetExhausted when all are', async (t) => {

@@ -47,7 +47,10 @@ export type StoredNec = KubeObject & { readonly spec?: NodeEniConfigSpec; readon
 type Life = {
   readonly epoch: number;
   readonly memory: NodeMemories;
+  /** Events of the NodeENIConfig. */
   readonly events: string[];
+  /** Events of the Node. */
+  readonly nodeEvents: string[];
   readonly isOver: boolean;
   crash(): void;
 };
@@ -196,6 +199,7 @@ class World {
     const { signal } = controller;
     const memory = new NodeMemories();
     const events: string[] = [];
+    const nodeEvents: string[] = [];
     const die = (): void => controller.abort(new Error('the leader is dead'));
     const random = seededRandom(this.#epoch);
     const cloud = createTencentCloud({ api: this.#watched(die), clock, random });
@@ -232,7 +236,12 @@ class World {
       },
       clock,
       log,
-      events: { record: (event) => events.push(`${event.type} ${event.reason}: ${event.message}`) },
+      events: {
+        record: ({ involved, type, reason, message }) => {
+          (involved.kind === 'Node' ? nodeEvents : events).push(`${type} ${reason}: ${message}`);
+        },
+      },
+      nodeUidOf: () => 'uid-of-node',
       observe: {},
       breakers: new CircuitBreakers(clock),
       cloudObserver: new CloudObserver(cloud, clock, CLUSTER),
@@ -265,6 +274,7 @@ class World {
       epoch: this.#epoch,
       memory,
       events,
+      nodeEvents,
       get isOver() {
         return signal.aborted;
       },

@@ -1,0 +1,26 @@
+import type { CloudError } from '../../cloud/cloud-error.ts';
+import { limitText, MAX_TEXT } from '../../runtime/limit-text.ts';
+import type { NodeProblem } from './node-view.ts';
+
+/** Leaves place for the RequestId, and for the words with which the event recorder begins a combined text. */
+const MAX_MESSAGE = MAX_TEXT.event - 150;
+
+/** Returns the text of an event about a problem: the message, and the RequestId of the refused call. */
+export function problemText({ message, requestId }: NodeProblem): string {
+  if (requestId === undefined || requestId === '') return message;
+  return `${limitText(message, MAX_MESSAGE)}, RequestId=${requestId}`;
+}
+
+/**
+ * Returns a text that differs when the problems differ; '' for none. The cloud gives each try another RequestId, so it
+ * is left out: a problem that lasts is reported once.
+ */
+export function problemsKey(problems: readonly NodeProblem[]): string {
+  return problems.map(({ reason, message }) => `${reason}: ${message}`).join('\n');
+}
+
+/** Converts what the cloud refuses for good to a problem. */
+export function problemOfRefusal({ action, code, text, requestId }: CloudError): NodeProblem {
+  const message = `${action}: Code=${code}, Message=${text}`;
+  return { reason: 'Forbidden', message, ...(requestId === undefined ? {} : { requestId }) };
+}
