@@ -132,6 +132,8 @@ test('CloudHost: packets take a route when its creation has been answered, also 
     unassign: nothing,
     bindEip: nothing,
     unbindEip: nothing,
+    setListener: nothing,
+    removeListener: nothing,
   };
   const setGlobalRoutes = async (cidr: string, ips: readonly string[]): Promise<void> => void routes.set(cidr, ips);
   const spec = { vpcId: 'vpc-packets0', subnets: [SUBNET] };
@@ -159,7 +161,7 @@ test('CloudHost: serves nothing more once its packets cannot follow, and says wh
   };
   const all = { attach: broken, detach: broken, assign: broken, unassign: broken, bindEip: broken, unbindEip: broken };
   const host = new CloudHost({ vpcId: 'vpc-packets0', subnets: [SUBNET] }, systemClock, {
-    fabric: { ...all, setGlobalRoutes: broken },
+    fabric: { ...all, setGlobalRoutes: broken, setListener: broken, removeListener: broken },
   });
   await host.catchUp();
   t.is(host.brokenBy, undefined);

@@ -1,3 +1,4 @@
+import type { ListenerPath } from './model/clb/types.ts';
 import type { FabricEvent } from './model/types.ts';
 
 /** The packets' side of the cloud: plugs, unplugs and routes. None on a virtual clock. */
@@ -11,6 +12,9 @@ export type Fabric = {
   unbindEip(publicIp: string, ip: string): Promise<void>;
   /** From now on packets to the network go to these addresses and to no others; none: they go nowhere. */
   setGlobalRoutes(cidr: string, gatewayIps: readonly string[]): Promise<void>;
+  /** From now on packets of a listener go so; what its targets no longer are loses its connections. */
+  setListener(listener: ListenerPath): Promise<void>;
+  removeListener(listenerId: string): Promise<void>;
 };
 
 /** Has the packets' side do what happened, in order. */
@@ -37,6 +41,12 @@ export async function playEvents(fabric: Fabric, events: readonly FabricEvent[])
         break;
       case 'global-routes':
         await fabric.setGlobalRoutes(event.cidr, event.gatewayIps);
+        break;
+      case 'clb-listener':
+        await fabric.setListener(event.listener);
+        break;
+      case 'clb-listener-gone':
+        await fabric.removeListener(event.listenerId);
         break;
     }
   }

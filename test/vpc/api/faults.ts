@@ -17,6 +17,8 @@ export type Fault =
   | { readonly kind: 'empty' }
   /** A describe answers with half of what its total says. */
   | { readonly kind: 'partial' }
+  /** A call about many listeners is refused for one of them: its answer says so, and is no error. */
+  | { readonly kind: 'refuse-one' }
   /** The task that this request begins fails, is never heard of, or takes longer. */
   | { readonly kind: 'task'; readonly fate: 'fail' | 'vanish' }
   | { readonly kind: 'slow-task'; readonly ms: number };

@@ -169,6 +169,7 @@ export class CloudHost {
         requestId,
         nowMs,
         ...(staleMs === 0 ? {} : { asOfMs: nowMs - staleMs }),
+        refusesOne: faults.some((fault) => fault.kind === 'refuse-one'),
         planTask: () => this.#planTask(faults),
       });
       answer = {

@@ -4,6 +4,7 @@ import { CredentialBook, type IssuedKey } from './credential-book.ts';
 import type { CloudHost, HostAnswer } from './host.ts';
 import { answerMetadata, type MetadataSettings } from './metadata.ts';
 import { ApiError } from './model/api-error.ts';
+import { productOfAction } from './model/cloud-model.ts';
 import { parseAuthorization, verifyTc3 } from './tc3.ts';
 
 /** How the HTTP side behaves. */
@@ -26,14 +27,6 @@ const PRODUCTS: readonly Product[] = [
   { name: 'sts', version: '2018-08-13', needsRegion: true },
 ];
 const STS_ACTIONS: readonly string[] = ['AssumeRole', 'AssumeRoleWithWebIdentity'];
-const CVM_ACTIONS: readonly string[] = ['DescribeInstances', 'DescribeZones'];
-const CLB_ACTIONS: readonly string[] = [
-  'CreateLoadBalancer',
-  'DeleteLoadBalancer',
-  'DescribeLoadBalancers',
-  'DescribeTaskStatus',
-];
-const TKE_ACTIONS: readonly string[] = ['DescribeVpcCniPodLimits'];
 const DEFAULT_REGION = 'ap-guangzhou';
 const ROLE_KEY_MS = 7_200_000;
 const MOST_BODY_BYTES = 10_000_000;
@@ -146,7 +139,7 @@ export class CloudServer {
     action: string,
     body: string,
   ): string {
-    const name = productOf(action);
+    const name = productOf(action, header('x-tc-version'));
     const product = PRODUCTS.find((candidate) => candidate.name === name);
     if (product === undefined || header('x-tc-version') !== product.version) {
       throw new ApiError('NoSuchVersion', `The version of ${action} is missing or unknown.`);
@@ -202,11 +195,10 @@ export class CloudServer {
   }
 }
 
-function productOf(action: string): string {
+/** The product that a request is for: that of its API, or of its version where no product has the API. */
+function productOf(action: string, version: string | undefined): string {
   if (STS_ACTIONS.includes(action)) return 'sts';
-  if (CLB_ACTIONS.includes(action)) return 'clb';
-  if (TKE_ACTIONS.includes(action)) return 'tke';
-  return CVM_ACTIONS.includes(action) ? 'cvm' : 'vpc';
+  return productOfAction(action) ?? PRODUCTS.find((product) => product.version === version)?.name ?? 'vpc';
 }
 
 function parseBody(body: string): Readonly<Record<string, unknown>> {

@@ -16,5 +16,7 @@ export function createVpcFabric(vpc: TestVpc, nodeOf: (instanceId: string) => st
     bindEip: (publicIp, ip) => bindEip(vpc.router, publicIp, ip),
     unbindEip: (publicIp, ip) => unbindEip(vpc.router, publicIp, ip),
     setGlobalRoutes: (cidr, gatewayIps) => vpc.setGlobalRoutes(cidr, gatewayIps),
+    setListener: async () => undefined,
+    removeListener: async () => undefined,
   };
 }

@@ -9,6 +9,8 @@ export type ModelCall = {
   readonly requestId: string;
   /** Describes answer as of this moment; undefined: as of now. */
   readonly asOfMs: number | undefined;
+  /** Whether a fault script has a call about many things refused for one of them. */
+  readonly refusesOne: boolean;
   /** Accepts work: `fate` and duration come from the host. `taskId` is the RequestId unless it is an EIP's. */
   begin(effect: TaskEffect, taskId?: string): ModelTask;
 };

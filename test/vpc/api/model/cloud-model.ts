@@ -1,15 +1,16 @@
 import { ApiError } from './api-error.ts';
 import type { ActionRules, ActionTable, ModelCall, TaskPlan } from './call.ts';
-import { CLB_ACTIONS, TKE_ACTIONS } from './clb-actions.ts';
+import { CLB_ACTIONS } from './clb/actions.ts';
 import { EIP_ACTIONS } from './eip-actions.ts';
 import { ENI_ACTIONS } from './eni-actions.ts';
 import { advanceState } from './finish-task.ts';
 import { IP_ACTIONS } from './ip-actions.ts';
 import { IPV6_ACTIONS } from './ipv6-actions.ts';
 import { CVM_ACTIONS, TASK_ACTIONS } from './other-actions.ts';
-import { Params } from './params.ts';
+import { type ParamCodes, Params } from './params.ts';
 import { ROUTE_ACTIONS } from './route-actions.ts';
 import { type CloudSpec, CloudState } from './state.ts';
+import { TKE_ACTIONS } from './tke-actions.ts';
 import type { ModelTask, TaskEffect } from './types.ts';
 
 /** One request: what is asked, when, and how the work that it begins will go. */
@@ -20,6 +21,8 @@ type ModelRequest = {
   readonly requestId: string;
   readonly nowMs: number;
   readonly asOfMs?: number;
+  /** Whether a call about many things is refused for one of them. */
+  readonly refusesOne?: boolean;
   readonly planTask: () => TaskPlan;
 };
 
@@ -30,7 +33,16 @@ const PRODUCTS: Readonly<Record<string, ActionTable>> = {
   tke: TKE_ACTIONS,
 };
 
-type Remembered = { readonly fingerprint: string; readonly answer: object };
+/** Codes of the products whose codes are not those of the VPC service. */
+const CODES: Readonly<Record<string, ParamCodes>> = {
+  clb: {
+    tooLong: 'InvalidParameterValue.Length',
+    tooMany: 'InvalidParameterValue.Length',
+    twice: 'InvalidParameterValue.Duplicate',
+  },
+};
+
+type Remembered = { readonly fingerprint: string; readonly answer: object; readonly requestId: string };
 
 /**
  * The VPC, EIP, CVM, CLB and TKE services, as far as we call them, as one state machine: a request, a time and a plan for its task go in, an answer or an
@@ -53,22 +65,28 @@ export class CloudModel {
   handle(request: ModelRequest): object {
     this.advance(request.nowMs);
     const rules = rulesOf(request);
-    const params = new Params(request.params, rules.required, rules.optional);
+    const params = new Params(request.params, rules.required, rules.optional, CODES[request.product]);
     const token = params.text('ClientToken', 64);
     if (token === '') return this.#run(rules, params, request);
     const key = `${request.action}/${token}`;
     const fingerprint = JSON.stringify(request.params);
     const known = this.#tokens.get(key);
     if (known !== undefined) {
-      if (known.fingerprint === fingerprint) return known.answer;
+      if (known.fingerprint === fingerprint) return this.#again(request, known);
       throw new ApiError(
         'UnsupportedOperation.IdempotentParameterMismatch',
         'The token was used with other parameters.',
       );
     }
     const answer = this.#run(rules, params, request);
-    this.#tokens.set(key, { fingerprint, answer });
+    this.#tokens.set(key, { fingerprint, answer, requestId: request.requestId });
     return answer;
+  }
+
+  /** The first answer once more; a load balancer that could not be made uses its token up. */
+  #again({ product }: ModelRequest, { answer, requestId }: Remembered): object {
+    if (product !== 'clb' || this.state.tasks.get(requestId)?.status !== 'FAILED') return answer;
+    throw new ApiError('InvalidParameter.ClientTokenLimitExceeded', 'The order of this ClientToken has failed.');
   }
 
   #run(rules: ActionRules, params: Params, request: ModelRequest): object {
@@ -77,6 +95,7 @@ export class CloudModel {
       params,
       requestId: request.requestId,
       asOfMs: request.asOfMs,
+      refusesOne: request.refusesOne ?? false,
       begin: (effect, taskId) => this.#begin(effect, taskId ?? request.requestId, request),
     };
     return { ...rules.handle(call), RequestId: request.requestId };
@@ -89,6 +108,11 @@ export class CloudModel {
     this.state.due.push(task, task.dueMs);
     return task;
   }
+}
+
+/** The product that has an API; undefined when none has. */
+export function productOfAction(action: string): string | undefined {
+  return Object.keys(PRODUCTS).find((product) => Object.hasOwn(PRODUCTS[product] ?? {}, action));
 }
 
 function rulesOf(request: ModelRequest): ActionRules {

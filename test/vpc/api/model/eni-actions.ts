@@ -2,6 +2,7 @@ import { ApiError } from './api-error.ts';
 import type { ActionTable, ModelCall } from './call.ts';
 import { type DescribeRules, select } from './filters.ts';
 import { instanceLimits, ipsOf, wireEni } from './limits.ts';
+import { knownGroups } from './security-groups.ts';
 import type { ModelEni } from './types.ts';
 
 const DESCRIBE: DescribeRules<ModelEni> = {
@@ -208,12 +209,6 @@ function changeGroups(
     state.touch(eni);
   }
   return {};
-}
-
-function knownGroups(known: readonly string[] | undefined, groups: readonly string[]): readonly string[] {
-  const unknown = known === undefined ? undefined : groups.find((group) => !known.includes(group));
-  if (unknown !== undefined) throw new ApiError('ResourceNotFound', `The resource ${unknown} does not exist.`);
-  return groups;
 }
 
 /** The complaint about an ENI that is between two states. */

@@ -1,13 +1,6 @@
+import { finishClbTask } from './clb/tasks.ts';
 import type { CloudState } from './state.ts';
-import type {
-  EipEffect,
-  EniEffect,
-  LoadBalancerEffect,
-  MigrateEffect,
-  ModelEip,
-  ModelEni,
-  ModelTask,
-} from './types.ts';
+import type { EipEffect, EniEffect, MigrateEffect, ModelEip, ModelEni, ModelTask } from './types.ts';
 
 /** Ends every task that is due by `nowMs`, in the order of their ends, and sets the state's clock. */
 export function advanceState(state: CloudState, nowMs: number): void {
@@ -25,7 +18,7 @@ function finish(state: CloudState, task: ModelTask): void {
   task.status = isGood ? 'SUCCESS' : 'FAILED';
   if (task.fate === 'vanish') state.tasks.delete(task.taskId);
   if ('eipIds' in task.effect) finishEips(state, task.effect, isGood);
-  else if ('loadBalancerId' in task.effect) finishLoadBalancer(state, task.effect, isGood);
+  else if (task.effect.kind === 'clb') finishClbTask(state, task.effect, isGood);
   else if (task.effect.kind === 'migrate') finishMigration(state, task.effect, isGood);
   else {
     const eni = state.enis.get(task.effect.eniId);
@@ -139,14 +132,4 @@ function finishEip(state: CloudState, eip: ModelEip, kind: string, isGood: boole
   const ip = state.enis.get(binding?.eniId ?? '')?.ips.get(binding?.ip ?? '');
   if (ip?.eipId === eip.eipId) delete ip.eipId;
   delete eip.binding;
-}
-
-function finishLoadBalancer(state: CloudState, effect: LoadBalancerEffect, isGood: boolean): void {
-  const balancer = state.loadBalancers.get(effect.loadBalancerId);
-  if (balancer === undefined) return;
-  const isKept = (effect.kind === 'clb-create') === isGood;
-  balancer.state = 'NORMAL';
-  if (isKept) return;
-  state.loadBalancers.delete(balancer.loadBalancerId);
-  if (balancer.subnetId !== undefined) state.subnet(balancer.subnetId).pool.give(balancer.vip);
 }

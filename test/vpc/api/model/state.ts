@@ -1,6 +1,7 @@
 import { MinHeap } from '../../../support/min-heap.ts';
 import { AddressPool } from './address-pool.ts';
 import { ApiError } from './api-error.ts';
+import { type ClbSpec, ClbState } from './clb/clb-state.ts';
 import { GlobalRouteBook } from './global-route-book.ts';
 import { InstanceBook } from './instance-book.ts';
 import { Ipv6Pool } from './ipv6-pool.ts';
@@ -8,14 +9,13 @@ import type {
   FabricEvent,
   ModelEip,
   ModelEni,
-  ModelEniVersion,
   ModelGlobalRoute,
   ModelInstance,
   ModelIp,
-  ModelLoadBalancer,
   ModelSubnet,
   ModelTask,
 } from './types.ts';
+import { VersionLog } from './version-log.ts';
 
 /** What the cloud consists of and how large its quotas are. */
 export type CloudSpec = {
@@ -40,10 +40,8 @@ export type CloudSpec = {
   readonly securityGroupIds?: readonly string[];
   /** Whether describes may answer from the past; default true. False saves memory where thousands of ENIs are made. */
   readonly keepsPast?: boolean;
+  readonly clb?: ClbSpec;
 };
-
-/** How far back describes can answer. */
-const PAST_MS = 60_000;
 
 /** A new instance. */
 export type InstanceSpec = {
@@ -76,7 +74,7 @@ export class CloudState {
   readonly eips = new Map<string, ModelEip>();
   /** EIPs that were applied for on a day, those released again included. */
   allocations = { day: 0, count: 0 };
-  readonly loadBalancers = new Map<string, ModelLoadBalancer>();
+  readonly clb: ClbState;
   readonly tasks = new Map<string, ModelTask>();
   readonly due = new MinHeap<ModelTask>();
   /** What happened to the packets' side, in order; whoever drives that side takes it. */
@@ -90,7 +88,7 @@ export class CloudState {
   /** ENIs by the instance that they are bound to, or on their way to or from. */
   #bound = new Map<string, Set<ModelEni>>();
   #secondaryEnis = 0;
-  #past = new Map<string, ModelEniVersion[]>();
+  #past = new VersionLog<ModelEni>();
   /** Whether describes may answer from the past; costs a copy of an ENI for each of its changes. */
   readonly keepsPast: boolean;
   #serials = new Map<string, number>();
@@ -102,6 +100,7 @@ export class CloudState {
     this.keepsPast = spec.keepsPast ?? true;
     this.globalRouteQuota = spec.globalRoutes ?? 1000;
     this.#globalRoutes = new GlobalRouteBook(spec.vpcId, this.events);
+    this.clb = new ClbState(spec.clb ?? {}, this.events, this.keepsPast);
     this.subnets = new Map(
       spec.subnets.map((subnet) => [
         subnet.subnetId,
@@ -160,6 +159,7 @@ export class CloudState {
   /** Terminates an instance: its primary ENI goes with it, others are set free. */
   removeInstance(instanceId: string): void {
     this.#instances.remove(instanceId, this.nowMs);
+    this.clb.removeInstance(instanceId, this.nowMs);
     for (const eni of this.enisOf(instanceId)) {
       this.unbind(eni);
       if (eni.isPrimary) this.removeEni(eni);
@@ -258,25 +258,12 @@ export class CloudState {
   touch(eni: ModelEni): void {
     if (!this.keepsPast) return;
     const copy: ModelEni = { ...eni, ips: new Map([...eni.ips].map(([ip, one]) => [ip, { ...one }])) };
-    this.#note(eni.eniId, { atMs: this.nowMs, eni: this.enis.has(eni.eniId) ? copy : undefined });
+    this.#past.note(eni.eniId, this.nowMs, this.enis.has(eni.eniId) ? copy : undefined);
   }
 
   /** Every ENI as it was at some moment of the last minute. */
   enisAsOf(atMs: number): ReadonlyMap<string, ModelEni> {
-    const then = new Map<string, ModelEni>();
-    for (const [eniId, versions] of this.#past) {
-      const eni = versions.findLast((version) => version.atMs <= atMs)?.eni;
-      if (eni !== undefined) then.set(eniId, eni);
-    }
-    return then;
-  }
-
-  #note(eniId: string, version: ModelEniVersion): void {
-    const versions = this.#past.get(eniId) ?? [];
-    versions.push(version);
-    // The last one before the minute began is what was at its beginning.
-    while ((versions[1]?.atMs ?? Number.POSITIVE_INFINITY) < this.nowMs - PAST_MS) versions.shift();
-    this.#past.set(eniId, versions);
+    return this.#past.asOf(atMs);
   }
 
   /** Routes of the whole VPC by id. */

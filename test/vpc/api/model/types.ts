@@ -1,4 +1,5 @@
 import type { AddressPool } from './address-pool.ts';
+import type { ClbEffect, ListenerPath } from './clb/types.ts';
 import type { Ipv6Pool } from './ipv6-pool.ts';
 
 /** An instance, as the CVM service knows it. */
@@ -65,9 +66,6 @@ export type ModelEni = {
   readonly createdAtMs: number;
 };
 
-/** What an ENI was from `atMs` on; undefined: not there. */
-export type ModelEniVersion = { readonly atMs: number; readonly eni: ModelEni | undefined };
-
 /** An EIP. */
 export type ModelEip = {
   readonly eipId: string;
@@ -85,18 +83,6 @@ export type ModelEip = {
   };
 };
 
-/** A load balancer. */
-export type ModelLoadBalancer = {
-  readonly loadBalancerId: string;
-  readonly name: string;
-  readonly type: 'OPEN' | 'INTERNAL';
-  readonly vpcId: string;
-  readonly subnetId?: string;
-  readonly vip: string;
-  readonly tags: Readonly<Record<string, string>>;
-  state: 'CREATING' | 'NORMAL' | 'DELETING';
-};
-
 /** A route of the whole VPC to a network outside of it, by an instance. */
 export type ModelGlobalRoute = {
   readonly routeId: string;
@@ -106,9 +92,6 @@ export type ModelGlobalRoute = {
   description: string;
   readonly createdAtMs: number;
 };
-
-/** What a task does to a load balancer. */
-export type LoadBalancerEffect = { readonly kind: 'clb-create' | 'clb-delete'; readonly loadBalancerId: string };
 
 /** What a task does to one ENI. */
 export type EniEffect =
@@ -130,7 +113,7 @@ export type EipEffect = {
 };
 
 /** What a task does when it is due. */
-export type TaskEffect = EniEffect | MigrateEffect | EipEffect | LoadBalancerEffect;
+export type TaskEffect = EniEffect | MigrateEffect | EipEffect | ClbEffect;
 
 /** How a task will end; decided when it begins. */
 export type TaskFate = 'succeed' | 'fail' | 'vanish';
@@ -158,4 +141,7 @@ export type FabricEvent =
   | { readonly kind: 'assign' | 'unassign'; readonly eniId: string; readonly ip: string }
   | { readonly kind: 'eip-bind' | 'eip-unbind'; readonly publicIp: string; readonly ip: string }
   /** All next hops of a network from now on; none: its last route is gone. */
-  | { readonly kind: 'global-routes'; readonly cidr: string; readonly gatewayIps: readonly string[] };
+  | { readonly kind: 'global-routes'; readonly cidr: string; readonly gatewayIps: readonly string[] }
+  /** How packets of a listener go from now on. */
+  | { readonly kind: 'clb-listener'; readonly listener: ListenerPath }
+  | { readonly kind: 'clb-listener-gone'; readonly listenerId: string };

@@ -1,0 +1,23 @@
+/** Quotas of an account, and how many deletions in five minutes look like a mistake. */
+export type ClbLimits = {
+  openBalancers: number;
+  internalBalancers: number;
+  /** Of one load balancer. */
+  listeners: number;
+  rules: number;
+  /** Of one listener. */
+  targets: number;
+  snatIps: number;
+  deletions: number;
+};
+
+/** What an account has that asked for nothing. */
+export const DEFAULT_LIMITS: ClbLimits = {
+  openBalancers: 100,
+  internalBalancers: 100,
+  listeners: 50,
+  rules: 50,
+  targets: 100,
+  snatIps: 10,
+  deletions: 30,
+};

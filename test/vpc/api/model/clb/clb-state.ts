@@ -1,0 +1,113 @@
+import { AddressPool } from '../address-pool.ts';
+import { ApiError } from '../api-error.ts';
+import type { FabricEvent } from '../types.ts';
+import { VersionLog } from '../version-log.ts';
+import { type ClbLimits, DEFAULT_LIMITS } from './account-limits.ts';
+import { HealthBook } from './health-book.ts';
+import { listenerPath } from './listener-path.ts';
+import type { ModelListener, ModelLoadBalancer } from './types.ts';
+
+/** What differs from one account or region to the next. */
+export type ClbSpec = {
+  /** Public ones have a domain in the place of an address; default false. */
+  readonly hasOnlyDomains?: boolean;
+  /** Pods of the nodes' own networks may be targets, by the routes of the VPC; default false. */
+  readonly takesRoutedTargets?: boolean;
+  /** UDP listeners take DeregisterTargetRst; default false. */
+  readonly reschedulesUdp?: boolean;
+  /** CreateLoadBalancer answers with the ids, not with null; default false. */
+  readonly answersIds?: boolean;
+  readonly limits?: Partial<ClbLimits>;
+};
+
+/** Addresses of public load balancers: the range for benchmarks (RFC 2544), which no VPC has. */
+const PUBLIC_VIPS = '198.18.0.0/15';
+
+/** The load balancers with all that they have. */
+export class ClbState {
+  readonly spec: ClbSpec;
+  /** May be changed, as a quota is raised. */
+  readonly limits: ClbLimits;
+  readonly publicVips = new AddressPool(PUBLIC_VIPS);
+  readonly health = new HealthBook();
+  /** When load balancers were deleted, lately. */
+  deletedAtMs: readonly number[] = [];
+  readonly #balancers = new Map<string, ModelLoadBalancer>();
+  readonly #past: VersionLog<ModelLoadBalancer> | undefined;
+  readonly #events: FabricEvent[];
+
+  /** `events` is where the packets' side reads what happened. */
+  constructor(spec: ClbSpec, events: FabricEvent[], keepsPast: boolean) {
+    this.spec = spec;
+    this.limits = { ...DEFAULT_LIMITS, ...spec.limits };
+    this.#events = events;
+    if (keepsPast) this.#past = new VersionLog();
+  }
+
+  /** Load balancers by id, now or at a moment of the last minute. */
+  balancers(asOfMs?: number): ReadonlyMap<string, ModelLoadBalancer> {
+    return asOfMs === undefined || this.#past === undefined ? this.#balancers : this.#past.asOf(asOfMs);
+  }
+
+  /** @throws ApiError InvalidParameter.LBIdNotFound */
+  balancer(loadBalancerId: string, asOfMs?: number): ModelLoadBalancer {
+    const found = this.balancers(asOfMs).get(loadBalancerId);
+    if (found !== undefined) return found;
+    throw new ApiError('InvalidParameter.LBIdNotFound', `LoadBalancer not exist: ${loadBalancerId}`);
+  }
+
+  /** One that may be changed now: one change at a time. @throws ApiError FailedOperation.ResourceInOperating */
+  idleBalancer(loadBalancerId: string): ModelLoadBalancer {
+    const balancer = this.balancer(loadBalancerId);
+    if (balancer.state === 'NORMAL' && !balancer.isOperating) return balancer;
+    throw new ApiError(
+      'FailedOperation.ResourceInOperating',
+      `Loadbalancer(${loadBalancerId}) is not in normal desState, maybe some tasks are being processed, please try later`,
+    );
+  }
+
+  /** Enters a load balancer, or what it has become; the packets follow. */
+  put(balancer: ModelLoadBalancer, atMs: number): void {
+    const before = this.#balancers.get(balancer.loadBalancerId);
+    this.#balancers.set(balancer.loadBalancerId, balancer);
+    this.#past?.note(balancer.loadBalancerId, atMs, balancer);
+    this.#notePackets(before, balancer);
+  }
+
+  /** Strikes a load balancer out, with its listeners. */
+  remove(loadBalancerId: string, atMs: number): void {
+    const before = this.#balancers.get(loadBalancerId);
+    if (before === undefined) return;
+    this.#balancers.delete(loadBalancerId);
+    this.#past?.note(loadBalancerId, atMs, undefined);
+    this.#notePackets(before, { ...before, listeners: new Map() });
+    if (before.type === 'OPEN') this.publicVips.give(before.vip);
+  }
+
+  /** Takes the targets that are an instance out of every listener: it is terminated. */
+  removeInstance(instanceId: string, atMs: number): void {
+    const isOther = (target: { readonly type: string; readonly instanceId?: string }): boolean =>
+      target.type !== 'CVM' || target.instanceId !== instanceId;
+    for (const balancer of this.#balancers.values()) {
+      const listeners = [...balancer.listeners.values()].map((listener): ModelListener => {
+        const left = [...listener.targets].filter(([, target]) => isOther(target));
+        return left.length === listener.targets.size ? listener : { ...listener, targets: new Map(left) };
+      });
+      if (listeners.every((one) => balancer.listeners.get(one.listenerId) === one)) continue;
+      this.put({ ...balancer, listeners: new Map(listeners.map((one) => [one.listenerId, one])) }, atMs);
+    }
+  }
+
+  #notePackets(before: ModelLoadBalancer | undefined, after: ModelLoadBalancer): void {
+    for (const [listenerId, listener] of after.listeners) {
+      if (before?.listeners.get(listenerId) === listener) continue;
+      const path = listenerPath(after, listener);
+      if (path !== undefined) this.#events.push({ kind: 'clb-listener', listener: path });
+    }
+    for (const [listenerId, listener] of before?.listeners ?? []) {
+      if (after.listeners.has(listenerId) || before === undefined) continue;
+      this.health.forget(listenerId);
+      if (listenerPath(before, listener) !== undefined) this.#events.push({ kind: 'clb-listener-gone', listenerId });
+    }
+  }
+}
