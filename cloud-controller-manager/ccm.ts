@@ -2,9 +2,11 @@ import type { Cloud } from '../cloud/cloud.ts';
 import type { ElectionSettings } from '../kube/election/election-settings.ts';
 import { leadUntilDrained } from '../kube/election/lead-until-drained.ts';
 import { LOCK_TYPES, type LockRef } from '../kube/election/lock-record.ts';
+import type { Term } from '../kube/election/term.ts';
 import { createEventRecorder, type EventRecorder } from '../kube/event-recorder.ts';
 import { type Informer, openInformer } from '../kube/informer.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
+import { ReleaseBrake } from '../kube/release-brake.ts';
 import { apiVersionOf, NODES } from '../kube/resource-types.ts';
 import { trackRights } from '../kube/track-rights.ts';
 import type { Pacing } from '../observability/call-metrics.ts';
@@ -80,6 +82,7 @@ class Ccm implements RunningCcm {
   readonly #events: EventRecorder;
   readonly #controllers: readonly Controller[];
   readonly #rights: ControllerRights;
+  readonly #brake: ReleaseBrake;
   readonly #running = new Set<ControllerName>();
   readonly #stop = new AbortController();
   readonly #ended = Promise.withResolvers<void>();
@@ -105,6 +108,7 @@ class Ccm implements RunningCcm {
       random,
       observer,
     });
+    this.#brake = new ReleaseBrake(clock, config.nodeReleasePercent);
     this.#controllers = (runtime.controllers ?? CONTROLLERS).filter(({ name }) => config.controllers.has(name));
     const report = (controller: ControllerName, missing: readonly string[]) => this.#onRights(controller, missing);
     this.#rights = new ControllerRights({ kube: this.#kube, clock, log, report }, this.#controllers);
@@ -180,15 +184,15 @@ class Ccm implements RunningCcm {
   async #elect(): Promise<void> {
     const { clock, log, random, kube, identity = COMPONENT } = this.#runtime;
     const stop = this.#stop.signal;
-    if (!this.#config.leaderElect) return await this.#lead(stop);
+    if (!this.#config.leaderElect) return await this.#lead({ signal: stop });
     const deps = { client: kube.urgent ?? kube, identity, clock, log, random, events: this.#events };
-    const lead = (term: { readonly signal: AbortSignal }): Promise<void> =>
-      this.#lead(AbortSignal.any([term.signal, stop]));
+    const lead = (term: Term): Promise<void> => this.#lead({ ...term, signal: AbortSignal.any([term.signal, stop]) });
     await leadUntilDrained(electionSettingsOf(this.#config), deps, lead, stop);
   }
 
-  async #lead(signal: AbortSignal): Promise<void> {
+  async #lead({ signal, notes }: Pick<Term, 'signal' | 'notes'>): Promise<void> {
     this.#isLeading = true;
+    this.#brake.begin(notes);
     try {
       const onRunning = (name: ControllerName, isRunning: boolean): void => {
         if (isRunning) this.#running.add(name);
@@ -205,7 +209,19 @@ class Ccm implements RunningCcm {
     const { clock, log, random, cloud } = this.#runtime;
     const { metrics } = this;
     const kube = this.#kube;
-    return { config: this.#config, kube, cloud, nodes: this.#nodes, events: this.#events, metrics, clock, log, random };
+    const brake = this.#brake;
+    return {
+      config: this.#config,
+      kube,
+      cloud,
+      nodes: this.#nodes,
+      events: this.#events,
+      brake,
+      metrics,
+      clock,
+      log,
+      random,
+    };
   }
 
   /** Reports a controller that does not run for want of rights, as a log line, a metric and an event. */

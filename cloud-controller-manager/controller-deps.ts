@@ -1,6 +1,7 @@
 import type { Cloud } from '../cloud/cloud.ts';
 import type { Informer } from '../kube/informer.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
+import type { ReleaseBrake } from '../kube/release-brake.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { CcmNode } from './ccm-node.ts';
@@ -16,6 +17,8 @@ export type ControllerDeps = {
   /** All Nodes; has its first list when the controller starts. */
   readonly nodes: Informer<CcmNode>;
   readonly events: CcmEvents;
+  /** Holds many deletions at once; counts those of earlier leaders too. */
+  readonly brake: ReleaseBrake;
   readonly metrics: CcmMetrics;
   readonly clock: Clock;
   readonly log: Logger;

@@ -74,6 +74,12 @@ export const RELEASE_BEGUN_ANNOTATION = `${PREFIX}/release-begun`;
  */
 export const ALLOW_RELEASE_ANNOTATION = `${PREFIX}/allow-release`;
 
+/**
+ * Annotation of the lock of ipamd, and of that of the cloud controller manager: how many releases or deletions of nodes
+ * began within the last hour, so that the next leader counts them. JSON, see `ReleaseRecord`.
+ */
+export const RELEASES_ANNOTATION = `${PREFIX}/releases`;
+
 /** Taint that repels Pods from a VPC-CNI node until its agent serves addresses. */
 export const ENI_IP_TAINT = { key: `${PREFIX}/eni-ip-unavailable`, value: 'true', effect: 'NoSchedule' } as const;
 

@@ -217,6 +217,7 @@ class Ipamd implements RunningIpamd {
     let startedMs = term.startedMs;
     while (!term.signal.aborted && !drain.aborted) {
       const ended = AbortSignal.any([term.signal, drain]);
+      this.#leaderDeps.releaseBrake.begin(term.notes);
       await this.#definitions.untilStanding(ended).catch(() => {});
       if (ended.aborted) return;
       const { lost } = this.#definitions;

@@ -1,5 +1,8 @@
+import { RELEASES_ANNOTATION } from '../crd/names.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { StampAges } from '../runtime/stamp-ages.ts';
+import type { TermNotes } from './election/term.ts';
+import { ReleaseRecord } from './release-record.ts';
 
 /** What the brake decides on. */
 type BrakeFacts = {
@@ -40,8 +43,9 @@ export function decideBrake({ configCount, nodeCount, begunCount, percent }: Bra
 type BrakedConfig = { readonly name: string; readonly begunAt: string | undefined };
 
 /**
- * Counts the releases that began by the word of one source. Those of an earlier process are read from
- * marks on objects. A new process does not count those whose object went before it started.
+ * Counts the releases that began by the word of one source. Those of earlier leaders are read from marks on objects, and
+ * from the lock, where each is recorded before it begins. Without a lock a new process does not count those whose object
+ * went before it started.
  */
 export class ReleaseBrake {
   readonly #clock: Pick<Clock, 'nowMs' | 'monotonicMs'>;
@@ -51,22 +55,52 @@ export class ReleaseBrake {
   readonly #begunMs = new Map<string, number>();
   #names: ReadonlySet<string> = new Set();
   #scannedMs: number | undefined;
+  readonly #record: ReleaseRecord;
+  #notes: TermNotes | undefined;
+  /** Releases that were added to the record, and how many of them the lock has. */
+  #added = 0;
+  #saved = 0;
 
   constructor(clock: Pick<Clock, 'nowMs' | 'monotonicMs'>, percent: number) {
     this.#clock = clock;
     this.#percent = percent;
     this.#ages = new StampAges(clock);
+    this.#record = new ReleaseRecord(clock);
   }
 
-  /** Asks for the release of one node, and counts it if it is allowed. A node that was allowed stays so for an hour. */
-  request(name: string, nodeCount: number, configs: Iterable<BrakedConfig>): BrakeDecision {
+  /** Begins a term: what earlier leaders recorded counts. Without notes releases are counted by this process alone. */
+  begin(notes: TermNotes | undefined): void {
+    this.#notes = notes;
+    this.#record.take(notes?.read(RELEASES_ANNOTATION));
+  }
+
+  /**
+   * Asks for the release of one node, and records it if it is allowed. A node that was allowed stays so for an hour.
+   * @throws Error when the record could not be stored: then nothing may be released
+   */
+  async request(name: string, nodeCount: number, configs: Iterable<BrakedConfig>): Promise<BrakeDecision> {
+    const decision = this.#decide(name, nodeCount, configs);
+    if (decision.kind === 'allowed' && this.#saved < this.#added) {
+      const added = this.#added;
+      await this.#notes?.write(RELEASES_ANNOTATION, this.#record.render());
+      this.#saved = Math.max(this.#saved, added);
+    }
+    return decision;
+  }
+
+  #decide(name: string, nodeCount: number, configs: Iterable<BrakedConfig>): BrakeDecision {
     const nowMs = this.#clock.monotonicMs();
     if (this.#scannedMs === undefined || nowMs - this.#scannedMs >= SCAN_MS) this.#scan(configs, nowMs);
     this.#forgetOld(nowMs);
-    const others = [...this.#begunMs.keys()].filter((node) => node !== name).length;
-    const facts = { configCount: this.#names.size, nodeCount, begunCount: others, percent: this.#percent };
-    const decision = decideBrake(facts);
-    if (decision.kind === 'allowed' && !this.#begunMs.has(name)) this.#begunMs.set(name, nowMs);
+    const isBegun = this.#begunMs.has(name);
+    const others = this.#begunMs.size - (isBegun ? 1 : 0);
+    const begunCount = Math.max(others, this.#record.count - (isBegun ? 1 : 0));
+    const decision = decideBrake({ configCount: this.#names.size, nodeCount, begunCount, percent: this.#percent });
+    if (decision.kind === 'allowed' && !isBegun) {
+      this.#begunMs.set(name, nowMs);
+      this.#record.add();
+      this.#added += 1;
+    }
     return decision;
   }
 

@@ -20,6 +20,7 @@ import {
   NODE_SUBNETS_LABEL,
   POD_ANNOTATION,
   RELEASE_BEGUN_ANNOTATION,
+  RELEASES_ANNOTATION,
 } from '../crd/names.ts';
 
 /** What people must know of one name. */
@@ -252,6 +253,11 @@ const OWN: readonly (readonly [name: string, object: string, what: string])[] = 
     NODE_SEEN_INSTANCE_ANNOTATION,
     'annotation of a Node',
     'VPC/INSTANCE, once the cloud has described it; without it the cloud controller manager deletes no Node whose instance it has not described itself',
+  ],
+  [
+    RELEASES_ANNOTATION,
+    'annotation of the lock of ipamd or of the cloud controller manager',
+    'how many releases or deletions of nodes began, by the end of slots of five minutes; counted by `--node-release-percent`. A person who removes it while the replicas are scaled to 0 lets them count anew',
   ],
   [NODE_NAME_LABEL, 'label of a VpcIP or VpcENI', 'the node that it is on'],
   [ENI_ZONE_LABEL, 'label of a VpcENI', 'the zone of its subnet'],

@@ -1,6 +1,5 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
-import { ReleaseBrake } from '../../kube/release-brake.ts';
 import { NODES } from '../../kube/resource-types.ts';
 import { StampAges } from '../../runtime/stamp-ages.ts';
 import { type CloudNode, readCloudNode, type Taint } from '../nodes/cloud-node.ts';
@@ -34,7 +33,6 @@ class LifecycleSweeps {
   readonly #deps: NodeControllersDeps;
   readonly #observations = new Observations();
   readonly #reports: NodeReports;
-  readonly #brake: ReleaseBrake;
   readonly #ages: StampAges;
   /** Names of the Nodes of the last sweep. */
   #names: ReadonlySet<string> = new Set();
@@ -44,7 +42,6 @@ class LifecycleSweeps {
     this.#deps = deps;
     this.#reports = new NodeReports(deps.events, deps.log);
     this.#ages = new StampAges(deps.clock);
-    this.#brake = new ReleaseBrake(deps.clock, deps.config.nodeReleasePercent);
   }
 
   async sweep(signal: AbortSignal): Promise<void> {
@@ -176,9 +173,9 @@ class LifecycleSweeps {
   }
 
   async #delete(node: CloudNode, signal: AbortSignal): Promise<void> {
-    const { kube, nodes, events, log } = this.#deps;
+    const { kube, nodes, events, brake, log } = this.#deps;
     const { name, uid } = node;
-    const allowed = this.#brake.request(name, nodes.size, brakedNodes(nodes.keys()));
+    const allowed = await brake.request(name, nodes.size, brakedNodes(nodes.keys()));
     if (allowed.kind === 'held') return this.#hold(node, allowed.why);
     const read = await kube.get(NODES, { name }, signal);
     if (read === undefined) return;

@@ -3,7 +3,7 @@ import type { CcmConfig } from '../config/options.ts';
 import type { ControllerDeps } from '../controller-deps.ts';
 
 /** What the controllers of Nodes need of the process. */
-export type NodeControllersDeps = Pick<ControllerDeps, 'kube' | 'nodes' | 'events' | 'clock' | 'log'> & {
+export type NodeControllersDeps = Pick<ControllerDeps, 'kube' | 'nodes' | 'events' | 'brake' | 'clock' | 'log'> & {
   readonly cloud: Pick<Cloud, 'instances'>;
   readonly config: Pick<
     CcmConfig,

@@ -56,7 +56,7 @@ export async function checkDeparture(
   }
   if (evidence === 'none') await removeMarks(deps, name, entry, signal);
   if (evidence !== 'one-source') return { evidence };
-  const decision = brake.request(name, nodes.size, brakedConfigs(necs));
+  const decision = await brake.request(name, nodes.size, brakedConfigs(necs));
   if (decision.kind === 'held') return { evidence, held: decision };
   await markBegun(deps, name, entry, signal);
   // It is in force when the watch shows the mark.

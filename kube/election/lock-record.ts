@@ -52,19 +52,29 @@ export function readLockRecord(kind: LockRef['kind'], object: KubeObject): LockR
   };
 }
 
-/** Writes a record into a lock object and keeps its other fields; makes a new object when there is none. */
-export function writeLockRecord(ref: LockRef, object: KubeObject | undefined, record: LockRecord): KubeObject {
+/** Notes of the leader that the lock has besides its record, as annotations, by name. */
+export type LockNotes = Readonly<Record<string, string>>;
+
+/** Writes a record and notes into a lock object and keeps its other fields; makes a new object when there is none. */
+export function writeLockRecord(
+  ref: LockRef,
+  object: KubeObject | undefined,
+  record: LockRecord,
+  notes: LockNotes = {},
+): KubeObject {
   const type = LOCK_TYPES[ref.kind];
   const metadata = object?.metadata ?? { name: ref.name, namespace: ref.namespace };
   const base = object ?? { apiVersion: apiVersionOf(type), kind: type.kind, metadata };
+  const noted = { ...metadata, annotations: { ...metadata.annotations, ...notes } };
   const { holder, leaseSeconds, acquireTime, renewTime, transitions } = record;
   const common = { holderIdentity: holder, leaseDurationSeconds: leaseSeconds, acquireTime, renewTime };
   if (ref.kind === 'lease') {
     const present = isRecord(base['spec']) ? base['spec'] : {};
-    return { ...base, spec: { ...present, ...common, leaseTransitions: transitions } };
+    const spec = { ...present, ...common, leaseTransitions: transitions };
+    return Object.keys(notes).length === 0 ? { ...base, spec } : { ...base, metadata: noted, spec };
   }
   const text = JSON.stringify({ ...common, leaderTransitions: transitions });
-  return { ...base, metadata: { ...metadata, annotations: { ...metadata.annotations, [ANNOTATION]: text } } };
+  return { ...base, metadata: { ...noted, annotations: { ...noted.annotations, [ANNOTATION]: text } } };
 }
 
 /** Renders a time in the format of the kind of lock: six decimal digits for a Lease, whole seconds for the others. */

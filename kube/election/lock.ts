@@ -1,7 +1,15 @@
 import type { Clock } from '../../runtime/clock.ts';
 import type { KubeClient, KubeObject } from '../kube-client.ts';
 import type { ObservedLock } from './decide-candidacy.ts';
-import { LOCK_TYPES, type LockRecord, type LockRef, lockTime, readLockRecord, writeLockRecord } from './lock-record.ts';
+import {
+  LOCK_TYPES,
+  type LockNotes,
+  type LockRecord,
+  type LockRef,
+  lockTime,
+  readLockRecord,
+  writeLockRecord,
+} from './lock-record.ts';
 
 /** A lock as it is stored, with the object that a guarded write needs. */
 export type StoredLock = NonNullable<ObservedLock> & { readonly object: KubeObject };
@@ -13,7 +21,7 @@ export type Lock = {
   /**
    * Writes on condition that the lock is unchanged since `before` was read. @throws KubeError CONFLICT, ALREADY_EXISTS
    */
-  write(before: StoredLock | undefined, record: LockRecord): Promise<StoredLock>;
+  write(before: StoredLock | undefined, record: LockRecord, notes?: LockNotes): Promise<StoredLock>;
   /** Renders the present time in the format of the lock's kind. */
   now(): string;
 };
@@ -37,8 +45,8 @@ export function openLock({ client, clock, attemptMs }: LockDeps, ref: LockRef): 
       const object = await limited((signal) => calls.get(type, ref, signal));
       return object === undefined ? undefined : stored(object);
     },
-    write: async (before, record) => {
-      const desired = writeLockRecord(ref, before?.object, record);
+    write: async (before, record, notes) => {
+      const desired = writeLockRecord(ref, before?.object, record, notes);
       const write = before === undefined ? calls.create : calls.update;
       return stored(await limited((signal) => write(type, desired, signal)));
     },

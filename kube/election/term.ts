@@ -1,7 +1,9 @@
+import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { isKubeError } from '../kube-error.ts';
 import type { Lock, StoredLock } from './lock.ts';
+import type { LockNotes } from './lock-record.ts';
 
 /** The time during which one process leads. */
 export type Term = {
@@ -12,6 +14,16 @@ export type Term = {
   readonly leaseMs: number;
   /** Aborted when the lease may be lost, before another process can lead; also when this process is to end. */
   readonly signal: AbortSignal;
+  /** Notes that the next leader reads; absent where there is no lock. */
+  readonly notes?: TermNotes;
+};
+
+/** Annotations of the lock: what one leader leaves to the next. Only the holder of the lock can write them. */
+export type TermNotes = {
+  /** Returns an annotation as it was when the term began. */
+  read(name: string): string | undefined;
+  /** Writes an annotation with the record of the lock, at once. @throws Error when the term is over before it is stored */
+  write(name: string, text: string): Promise<void>;
 };
 
 /** Receives changes of leadership, for metrics. */
@@ -61,7 +73,11 @@ export async function runTerm(
   log.info('leading', { epoch, holder: deps.holder });
   observer?.onLeading?.(true);
   try {
-    await lead({ epoch, startedMs: clock.monotonicMs(), leaseMs, signal: ended.signal });
+    const notes: TermNotes = {
+      read: (name) => won.stored.object.metadata.annotations?.[name],
+      write: (name, text) => lease.note(name, text),
+    };
+    await lead({ epoch, startedMs: clock.monotonicMs(), leaseMs, signal: ended.signal, notes });
   } catch (error) {
     // An error thrown because the term has ended is not a failure.
     if (!ended.signal.aborted) throw error;
@@ -73,6 +89,8 @@ export async function runTerm(
   return lease.isLost && !signal.aborted ? 'lost' : 'over';
 }
 
+const NOT_STORED = 'the term is over: the note was not stored';
+
 /** A lease that is renewed until it is lost or ended. */
 class Lease {
   readonly #deps: TermDeps;
@@ -82,6 +100,11 @@ class Lease {
   readonly #running: Promise<unknown>;
   #stored: StoredLock;
   #untilMs: number;
+  /** Not stored yet, or stored by this process. */
+  #notes: LockNotes = {};
+  readonly #noted: ChangeSignal;
+  /** Who waits until the notes are stored. */
+  readonly #writers: PromiseWithResolvers<void>[] = [];
   isLost = false;
 
   constructor(deps: TermDeps, won: WonLock, onLost: (why: string) => void) {
@@ -90,7 +113,18 @@ class Lease {
     this.#stored = won.stored;
     this.#epoch = won.stored.record.transitions;
     this.#untilMs = won.sentMs + deps.renewDeadlineMs;
+    this.#noted = new ChangeSignal(deps.clock);
     this.#running = Promise.all([this.#watchTime(), this.#renewLoop()]);
+  }
+
+  /** Stores a note with a renewal that begins at once. @throws Error when the lease is over */
+  async note(name: string, text: string): Promise<void> {
+    if (this.#stopped.signal.aborted) throw new Error(NOT_STORED);
+    this.#notes = { ...this.#notes, [name]: text };
+    const writer = Promise.withResolvers<void>();
+    this.#writers.push(writer);
+    this.#noted.notify();
+    await writer.promise;
   }
 
   /** Stops the renewals and releases the lock if this process still holds it. Never throws. */
@@ -127,16 +161,17 @@ class Lease {
   }
 
   async #renewLoop(): Promise<void> {
-    const { clock, renewMs, retryMs, log, observer } = this.#deps;
+    const { renewMs, retryMs, log, observer } = this.#deps;
     const { signal } = this.#stopped;
     let waitMs = renewMs;
     let isSure = true;
     while (!signal.aborted) {
-      await clock.sleep(waitMs, signal).catch(() => {});
-      if (signal.aborted) return;
+      // A note that came during the renewal was not stored with it.
+      if (this.#writers.length === 0 || !isSure) await this.#noted.wait(waitMs, signal);
+      if (signal.aborted) break;
       try {
         // After a failed renewal the stored state is unknown: the write may have succeeded. Read the lock first.
-        if (!isSure && !(await this.#isStillOurs())) return;
+        if (!isSure && !(await this.#isStillOurs())) break;
         await this.#renew();
         isSure = true;
         waitMs = renewMs;
@@ -147,6 +182,7 @@ class Lease {
         observer?.onFailure?.(error);
       }
     }
+    for (const { reject } of this.#writers.splice(0)) reject(new Error(NOT_STORED));
   }
 
   async #isStillOurs(): Promise<boolean> {
@@ -163,8 +199,11 @@ class Lease {
   async #renew(): Promise<void> {
     const { lock, clock, renewDeadlineMs } = this.#deps;
     const sentMs = clock.monotonicMs();
-    const stored = await lock.write(this.#stored, { ...this.#stored.record, renewTime: lock.now() });
+    const writers = [...this.#writers];
+    const record = { ...this.#stored.record, renewTime: lock.now() };
+    const stored = await lock.write(this.#stored, record, this.#notes);
     this.#stored = stored;
+    for (const { resolve } of this.#writers.splice(0, writers.length)) resolve();
     this.#untilMs = sentMs + renewDeadlineMs;
   }
 }

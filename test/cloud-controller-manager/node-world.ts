@@ -45,7 +45,8 @@ export class NodeWorld {
   async lead(...flags: readonly string[]): Promise<void> {
     await this.stop();
     const { scene } = this;
-    const ccm = await scene.start('ccm', ['--leader-elect=false', ...flags], CONTROLLERS, this.lives.begin());
+    const elects = flags.some((flag) => flag.startsWith('--leader-elect')) ? [] : ['--leader-elect=false'];
+    const ccm = await scene.start('ccm', [...elects, ...flags], CONTROLLERS, this.lives.begin());
     this.#stop = () => scene.clock.run(ccm.close());
     await scene.clock.advance(2_000);
   }

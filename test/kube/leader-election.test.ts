@@ -316,6 +316,53 @@ test('runAsLeader: asks for nothing that the published role does not grant, and 
   t.like(await clock.run(inner.get(LEASES, lock)), { spec: { holderIdentity: '', leaseTransitions: 1 } });
 });
 
+test('runAsLeader: notes are stored with the record, by the holder only, and the next leader reads them', async (t) => {
+  for (const kind of ['configmap', 'lease', 'endpoints'] as const) {
+    const clock = new VirtualClock();
+    const api = startInProcessApi({ clock, random: seededRandom(1), latencyMs: 4 });
+    const lock = { ...LOCK, kind };
+    const terms: Term[] = [];
+    const candidate = (who: string, signal: AbortSignal): Promise<void> => {
+      const client = api.client({ userAgent: who });
+      const options = { client, lock, identity: who, ...TIMES, clock, log: silentLogger, random: seededRandom(3) };
+      return runAsLeader(
+        options,
+        async (term) => {
+          terms.push(term);
+          await aborted(term.signal);
+        },
+        signal,
+      );
+    };
+    const stop = new AbortController();
+    const running = candidate('first', stop.signal);
+    await clock.advance(3_000);
+    const [first] = terms;
+    t.is(first?.notes?.read('note'), undefined);
+    await clock.run(Promise.all([first?.notes?.write('note', '1'), first?.notes?.write('other', 'a')]));
+    // A write that is refused once, and one whose answer is lost, are made again.
+    for (const action of [{ kind: 'status', code: 409, reason: 'Conflict' }, { kind: 'drop-after' }] as const) {
+      api.api.faults.add({ verbs: ['update'], action, times: 1 });
+      await clock.run(first?.notes?.write('note', action.kind) ?? Promise.resolve());
+    }
+    const other = new AbortController();
+    const following = candidate('second', other.signal);
+    await clock.advance(30_000);
+    t.is(terms.length, 1);
+    const { heal } = api.partition('first');
+    const late = first?.notes?.write('note', 'late').catch((error: unknown) => String(error));
+    await clock.advance(60_000);
+    t.regex(String(await late), /the term is over/);
+    await t.throwsAsync(first?.notes?.write('note', 'later') ?? Promise.resolve(), { message: /the term is over/ });
+    t.is(terms[1]?.notes?.read('note'), 'drop-after', kind);
+    t.is(terms[1]?.notes?.read('other'), 'a');
+    heal();
+    stop.abort();
+    other.abort();
+    await clock.run(Promise.all([running, following]));
+  }
+});
+
 test('runAsLeader: releases the lock and passes on what the work throws; refuses times without room', async (t) => {
   const clock = new VirtualClock();
   const api = startInProcessApi({ clock, random: seededRandom(1) });

@@ -142,6 +142,31 @@ test('runLifecycleController: the brake holds many deletions at once', async (t)
   await world.stop();
 });
 
+test('runLifecycleController: the brake counts what leaders before deleted, one that died included', async (t) => {
+  const flags = ['--leader-elect=true', '--leader-elect-lease-duration=15s'];
+  const world = await worldOfTwo(...flags);
+  const ids = Array.from({ length: 20 }, (_, index) => `ins-many${String(index).padStart(4, '0')}`);
+  for (const id of ids) await world.joinInstance(`node-${id}`, id);
+  await world.advance(6 * MINUTE_MS);
+  for (const id of ids) await world.terminate(`node-${id}`, id);
+  for (let leader = 1; leader <= 4; leader++) {
+    if (leader === 3) world.lives.begin();
+    await world.lead(...flags);
+    await world.advance(5 * MINUTE_MS);
+    t.is(world.names().length, 22 - 3, `leader ${leader}`);
+  }
+  await world.advance(60 * MINUTE_MS);
+  t.is(world.names().length, 22 - 6);
+  await world.lead(...flags);
+  await world.advance(10 * MINUTE_MS);
+  t.is(world.names().length, 22 - 6);
+  t.regex(
+    JSON.stringify(world.scene.server.objects('endpoints')),
+    /"tke\.cloud\.tencent\.com\/releases":"\{\\"[\d:TZ-]+\\":3\}"/,
+  );
+  await world.stop();
+});
+
 test('runLifecycleController: a Node that is ready again when it is read stays', async (t) => {
   const world = await worldOfTwo();
   world.scene.host.model.state.removeInstance(ID);

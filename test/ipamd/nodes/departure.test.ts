@@ -78,7 +78,7 @@ test('ReleaseBrake: allows no more than the share in any hour, across restarts',
         const name = `n${node}`;
         if (marks.has(name)) continue;
         const configs = Array.from({ length: 100 }, (_, at) => ({ name: `n${at}`, begunAt: marks.get(`n${at}`) }));
-        if (subject.request(name, 50, configs).kind !== 'allowed') continue;
+        if ((await subject.request(name, 50, configs)).kind !== 'allowed') continue;
         marks.set(name, new Date(clock.nowMs()).toISOString());
         begunMs.push(clock.monotonicMs());
       }
