@@ -20,6 +20,7 @@ export type QuotaScope =
   | 'eips'
   | 'instance-eips'
   | 'vpc-routes'
+  | 'reserved-ips'
   | 'account';
 
 /** The facts of a failed call. */

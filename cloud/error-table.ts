@@ -188,6 +188,14 @@ export const ERROR_TABLE: readonly ErrorRule[] = [
     means: 'the VPC may have no more routes to networks of Pods',
   },
   {
+    code: 'LimitExceeded',
+    actions: ['CreateReserveIpAddresses'],
+    retry: 'quota',
+    scope: 'reserved-ips',
+    afterMs: QUOTA_MS,
+    means: 'the VPC may have no more reserved addresses',
+  },
+  {
     code: 'LimitExceeded.Address',
     retry: 'quota',
     scope: 'eni-ips',

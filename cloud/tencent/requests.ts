@@ -19,12 +19,15 @@ import type {
   AttachNetworkInterfaceRequest,
   CreateGlobalRoutesRequest,
   CreateNetworkInterfaceRequest,
+  CreateReserveIpAddressesRequest,
   DeleteGlobalRoutesRequest,
   DeleteNetworkInterfaceRequest,
+  DeleteReserveIpAddressesRequest,
   DescribeAddressesRequest,
   DescribeGlobalRoutesRequest,
   DescribeNetworkInterfaceLimitRequest,
   DescribeNetworkInterfacesRequest,
+  DescribeReserveIpAddressesRequest,
   DescribeSubnetsRequest,
   DescribeTaskResultRequest,
   DescribeUsedIpAddressRequest,
@@ -55,15 +58,18 @@ export type Requests = {
   readonly CreateGlobalRoutes: CreateGlobalRoutesRequest;
   readonly CreateLoadBalancer: CreateLoadBalancerRequest;
   readonly CreateNetworkInterface: CreateNetworkInterfaceRequest;
+  readonly CreateReserveIpAddresses: CreateReserveIpAddressesRequest;
   readonly DeleteGlobalRoutes: DeleteGlobalRoutesRequest;
   readonly DeleteLoadBalancer: DeleteLoadBalancerRequest;
   readonly DeleteNetworkInterface: DeleteNetworkInterfaceRequest;
+  readonly DeleteReserveIpAddresses: DeleteReserveIpAddressesRequest;
   readonly DescribeAddresses: DescribeAddressesRequest;
   readonly DescribeGlobalRoutes: DescribeGlobalRoutesRequest;
   readonly DescribeInstances: DescribeInstancesRequest;
   readonly DescribeLoadBalancers: DescribeLoadBalancersRequest;
   readonly DescribeNetworkInterfaceLimit: DescribeNetworkInterfaceLimitRequest;
   readonly DescribeNetworkInterfaces: DescribeNetworkInterfacesRequest;
+  readonly DescribeReserveIpAddresses: DescribeReserveIpAddressesRequest;
   readonly DescribeSubnets: DescribeSubnetsRequest;
   readonly DescribeTaskResult: DescribeTaskResultRequest;
   readonly DescribeTaskStatus: DescribeTaskStatusRequest;

@@ -4,6 +4,7 @@ import type { CallContext, Cloud, Eip, Eni, EniSweep, Instance, Subnet } from '.
 import type { LoadBalancerPort, PodLimits } from '../load-balancers.ts';
 import type { PacedRate } from '../pacing/call-limiter.ts';
 import { CallScheduler } from '../pacing/call-scheduler.ts';
+import type { ReservedIpPort } from '../reserved-ips.ts';
 import { type CallObserver, createCaller, type Random } from './caller.ts';
 import { decodeEniPage } from './decode/eni.ts';
 import { decodeInstances } from './decode/instance.ts';
@@ -16,6 +17,7 @@ import { createInstancePort } from './instances.ts';
 import { createIpPort } from './ips.ts';
 import { createLoadBalancerPort } from './load-balancers.ts';
 import { documentedPerSecond, type TencentApi } from './requests.ts';
+import { createReservedIpPort } from './reserved-ips.ts';
 import { createRoutePort } from './routes.ts';
 import { createSecurityGroupPort } from './security-groups.ts';
 import { SharedSweep } from './shared-sweep.ts';
@@ -41,6 +43,7 @@ export type TencentCloudSettings = {
 /** The port to the cloud, with the state of its pacing. */
 export type TencentCloud = Cloud & {
   readonly loadBalancers: LoadBalancerPort;
+  readonly reservedIps: ReservedIpPort;
   /** Returns how many Pods instance types support, by the cluster service; empty for an unknown type. */
   podLimits(instanceType: string, context: CallContext): Promise<readonly PodLimits[]>;
   readonly pacing: {
@@ -103,6 +106,7 @@ export function createTencentCloud(deps: TencentCloudDeps, settings: TencentClou
     eips: createEipPort(call, eipBatcher),
     tasks: createTaskPort({ clock, call, eniBatcher, eipBatcher, isBusy: () => scheduler.waiting > 0 }),
     routes: createRoutePort(call),
+    reservedIps: createReservedIpPort(call),
     loadBalancers: createLoadBalancerPort(clock, call),
     podLimits: async (InstanceType, context) =>
       decodePodLimits(await call('DescribeVpcCniPodLimits', { InstanceType }, context)),

@@ -403,6 +403,90 @@ const CASES: readonly Case[] = [
     },
   },
   {
+    title: 'reservedIps: are reserved by address or any, found by name, address and tag, and released once',
+    run: async (t, { cloud, host }) => {
+      const { reservedIps } = cloud;
+      const [subnet] = SPEC.subnets;
+      const subnetId = subnet?.subnetId ?? '';
+      const spec = { vpcId: SPEC.vpcId, subnetId, name: 'r-1', tags: { owner: 'test' }, clientToken: 'token-1' };
+      const any = await reservedIps.reserve(spec, contextOf());
+      t.regex(any.reservationId, /^rsvip-[a-z0-9]{8}$/);
+      t.like(any, { vpcId: SPEC.vpcId, subnetId, name: 'r-1', tags: { owner: 'test' } });
+      t.false('boundTo' in any);
+      t.deepEqual(await reservedIps.reserve(spec, contextOf()), any);
+      const free = host.model.state.subnet(subnetId).pool.take();
+      host.model.state.subnet(subnetId).pool.give(free);
+      const exact = await reservedIps.reserve({ ...spec, name: 'r-2', ip: free, clientToken: 'token-2' }, contextOf());
+      t.is(exact.ip, free);
+      const idsOf = async (query: Parameters<typeof reservedIps.find>[1]) => {
+        const { reservations, isConsistent } = await reservedIps.find(SPEC.vpcId, query, contextOf());
+        t.true(isConsistent);
+        return reservations.map(({ reservationId }) => reservationId);
+      };
+      t.deepEqual(await idsOf({ name: 'r-1' }), [any.reservationId]);
+      t.deepEqual(await idsOf({ ip: free }), [exact.reservationId]);
+      t.deepEqual(await idsOf({ tag: { key: 'owner', value: 'test' } }), [any.reservationId, exact.reservationId]);
+      t.deepEqual(await idsOf({ tag: { key: 'owner', value: 'others' } }), []);
+      await reservedIps.release(SPEC.vpcId, any.reservationId, contextOf());
+      t.like(await failure(reservedIps.release(SPEC.vpcId, any.reservationId, contextOf())), { retry: 'gone' });
+      t.deepEqual(await idsOf({ name: 'r-1' }), []);
+    },
+  },
+  {
+    title: 'reservedIps.reserve: tells an address in use, a full quota, a full subnet, and a lost answer',
+    run: async (t, { cloud, host }) => {
+      const { reservedIps } = cloud;
+      const { state } = host.model;
+      const subnetId = SPEC.subnets[0]?.subnetId ?? '';
+      const spec = { vpcId: SPEC.vpcId, subnetId, name: 'r', clientToken: 'token-1' };
+      const used = state.subnet(subnetId).pool.take();
+      t.like(await failure(reservedIps.reserve({ ...spec, ip: used }, contextOf())), {
+        code: 'ResourceInUse',
+        retry: 'never',
+      });
+      host.faults.add({ fault: { kind: 'reset', after: true }, actions: ['CreateReserveIpAddresses'], times: 1 });
+      const kept = await reservedIps
+        .reserve({ ...spec, clientToken: 'token-2' }, contextOf())
+        .catch((error: unknown) => {
+          t.like(error, { retry: 'resolve' });
+          return reservedIps.reserve({ ...spec, clientToken: 'token-2' }, contextOf());
+        });
+      t.deepEqual([...state.reservedIps.reservations.keys()], [kept.reservationId]);
+      state.reservedIpQuota = 1;
+      const refused = await failure(reservedIps.reserve({ ...spec, clientToken: 'token-3' }, contextOf()));
+      t.like(refused, { retry: 'quota', scope: 'reserved-ips' });
+    },
+  },
+  {
+    title: 'reservedIps: an ENI gets a reserved address by its text only, and gives it back to the reservation',
+    run: async (t, { cloud, host }) => {
+      const { reservedIps, enis, ips, tasks } = cloud;
+      const subnetId = SPEC.subnets[0]?.subnetId ?? '';
+      const spec = { vpcId: SPEC.vpcId, subnetId, name: 'r', clientToken: 'token-1' };
+      const { ip, reservationId } = await reservedIps.reserve(spec, contextOf());
+      const { eni, task } = await enis.create({ vpcId: SPEC.vpcId, subnetId, name: 'of-a-test' }, contextOf());
+      t.is((await tasks.settle(task, contextOf())).kind, 'done');
+      const settle = async (change: Awaited<ReturnType<typeof ips.assign>>): Promise<void> => {
+        t.is(change.failure, undefined);
+        for (const one of change.tasks) t.is((await tasks.settle(one, contextOf())).kind, 'done');
+      };
+      const [{ boundTo } = { boundTo: undefined }] = await found();
+      t.is(boundTo, undefined);
+      await settle(await ips.assignExact(eni.eniId, [ip], contextOf(), 'token-2'));
+      t.like((await found())[0], { ip, boundTo: eni.eniId });
+      t.like(await failure(reservedIps.release(SPEC.vpcId, reservationId, contextOf())), { code: 'ResourceInUse' });
+      await settle(await ips.unassign(eni.eniId, [ip], contextOf()));
+      t.false('boundTo' in ((await found())[0] ?? {}));
+      t.throws(() => host.model.state.subnet(subnetId).pool.takeExact(ip), { message: /in use/ });
+      await reservedIps.release(SPEC.vpcId, reservationId, contextOf());
+      t.is(host.model.state.subnet(subnetId).pool.takeExact(ip), ip);
+
+      async function found() {
+        return (await reservedIps.find(SPEC.vpcId, { ip }, contextOf())).reservations;
+      }
+    },
+  },
+  {
     title: 'podLimits: asks the cluster service, which does not know every type',
     run: async (t, { cloud }) => {
       t.like((await cloud.podLimits('S5.8CORE8', contextOf()))[0], { routeEni: 95, directEni: 5 });

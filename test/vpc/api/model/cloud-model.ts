@@ -8,6 +8,7 @@ import { IP_ACTIONS } from './ip-actions.ts';
 import { IPV6_ACTIONS } from './ipv6-actions.ts';
 import { CVM_ACTIONS, TASK_ACTIONS } from './other-actions.ts';
 import { type ParamCodes, Params } from './params.ts';
+import { RESERVED_IP_ACTIONS } from './reserved-ip-actions.ts';
 import { ROUTE_ACTIONS } from './route-actions.ts';
 import { type CloudSpec, CloudState } from './state.ts';
 import { TKE_ACTIONS } from './tke-actions.ts';
@@ -27,7 +28,15 @@ type ModelRequest = {
 };
 
 const PRODUCTS: Readonly<Record<string, ActionTable>> = {
-  vpc: { ...ENI_ACTIONS, ...IP_ACTIONS, ...IPV6_ACTIONS, ...EIP_ACTIONS, ...ROUTE_ACTIONS, ...TASK_ACTIONS },
+  vpc: {
+    ...ENI_ACTIONS,
+    ...IP_ACTIONS,
+    ...IPV6_ACTIONS,
+    ...EIP_ACTIONS,
+    ...RESERVED_IP_ACTIONS,
+    ...ROUTE_ACTIONS,
+    ...TASK_ACTIONS,
+  },
   cvm: CVM_ACTIONS,
   clb: CLB_ACTIONS,
   tke: TKE_ACTIONS,

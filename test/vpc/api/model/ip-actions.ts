@@ -96,15 +96,17 @@ function assignIps({ state, params, begin }: ModelCall): object {
   if (ipsOf(eni, 4).length + wanted.length + count > mostIps(state, eni)) {
     throw new ApiError('LimitExceeded', 'Quota limit is reached.');
   }
-  const { pool } = state.subnet(eni.subnetId);
-  if (pool.free < count + wanted.length) {
+  const subnet = state.subnet(eni.subnetId);
+  const { pool } = subnet;
+  const fresh = wanted.filter((ip) => state.reservedIps.of(ip) === undefined);
+  if (pool.free < count + fresh.length) {
     throw new ApiError('ResourceInsufficient.Subnet', 'The subnet does not have sufficient IPs.');
   }
   const taken: string[] = [];
   try {
-    for (const ip of wanted) taken.push(pool.takeExact(ip));
+    for (const ip of wanted) taken.push(state.takeExact(subnet, ip));
   } catch (error) {
-    for (const ip of taken) pool.give(ip);
+    for (const ip of taken) if (fresh.includes(ip)) pool.give(ip);
     throw error;
   }
   for (let more = 0; more < count; more++) taken.push(pool.take());

@@ -5,6 +5,7 @@ import { type ClbSpec, ClbState } from './clb/clb-state.ts';
 import { GlobalRouteBook } from './global-route-book.ts';
 import { InstanceBook } from './instance-book.ts';
 import { Ipv6Pool } from './ipv6-pool.ts';
+import { ReservedIpBook } from './reserved-ip-book.ts';
 import type {
   FabricEvent,
   ModelEip,
@@ -12,6 +13,7 @@ import type {
   ModelGlobalRoute,
   ModelInstance,
   ModelIp,
+  ModelReservedIp,
   ModelSubnet,
   ModelTask,
 } from './types.ts';
@@ -33,6 +35,8 @@ export type CloudSpec = {
   readonly globalRoutes?: number;
   /** Whether several of them may lead to one network, and share its packets; default false. */
   readonly globalRouteEcmp?: boolean;
+  /** Reserved addresses of the VPC; default 100. */
+  readonly reservedIps?: number;
   /** EIPs in the region; default 20. */
   readonly eips?: number;
   /** EIPs that may be applied for in a day; default twice as many. */
@@ -85,6 +89,9 @@ export class CloudState {
   /** Routes that the VPC may have. May be changed, as a quota is raised. */
   globalRouteQuota: number;
   #globalRoutes: GlobalRouteBook;
+  readonly reservedIps = new ReservedIpBook();
+  /** Reserved addresses that the VPC may have. May be changed, as a quota is raised. */
+  reservedIpQuota: number;
   /** ENIs by the instance that they are bound to, or on their way to or from. */
   #bound = new Map<string, Set<ModelEni>>();
   #secondaryEnis = 0;
@@ -99,6 +106,7 @@ export class CloudState {
     this.vpcEniQuota = spec.vpcEnis ?? 1000;
     this.keepsPast = spec.keepsPast ?? true;
     this.globalRouteQuota = spec.globalRoutes ?? 1000;
+    this.reservedIpQuota = spec.reservedIps ?? 100;
     this.#globalRoutes = new GlobalRouteBook(spec.vpcId, this.events);
     this.clb = new ClbState(spec.clb ?? {}, this.events, this.keepsPast);
     this.subnets = new Map(
@@ -248,10 +256,28 @@ export class CloudState {
     delete eip.binding;
   }
 
+  /** A reserved address stays taken. */
   #give(eni: ModelEni, ip: string): void {
     const { pool, poolV6 } = this.subnet(eni.subnetId);
     if (ip.includes(':')) poolV6?.give(ip);
-    else pool.give(ip);
+    else if (this.reservedIps.of(ip) === undefined) pool.give(ip);
+  }
+
+  /** Returns the ENI that has an address of the VPC. */
+  holderOf(ip: string): string | undefined {
+    return [...this.enis.values()].find(({ ips }) => ips.has(ip))?.eniId;
+  }
+
+  /** Takes an address for an ENI: a free one, or a reserved one that no other ENI has. @throws ApiError */
+  takeExact(subnet: ModelSubnet, ip: string): string {
+    const isReserved = this.reservedIps.of(ip)?.subnetId === subnet.subnetId;
+    return isReserved && this.holderOf(ip) === undefined ? ip : subnet.pool.takeExact(ip);
+  }
+
+  /** Ends a reservation; its address is free again. */
+  releaseReserved(one: ModelReservedIp): void {
+    this.reservedIps.remove(one, this.nowMs);
+    this.subnet(one.subnetId).pool.give(one.ip);
   }
 
   /** Notes what an ENI is now, for describes that answer from the past. */

@@ -93,6 +93,18 @@ export type ModelGlobalRoute = {
   readonly createdAtMs: number;
 };
 
+/** A reserved address of the VPC. */
+export type ModelReservedIp = {
+  readonly reservationId: string;
+  readonly vpcId: string;
+  readonly subnetId: string;
+  readonly ip: string;
+  name: string;
+  description: string;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly createdAtMs: number;
+};
+
 /** What a task does to one ENI. */
 export type EniEffect =
   | { readonly kind: 'create' | 'attach' | 'detach' | 'delete'; readonly eniId: string }
