@@ -7,6 +7,8 @@ import { childEnv } from './child-env.ts';
 export type ChildOptions = {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** Called with what it prints on standard output, as it comes. */
+  readonly onStdout?: (text: string) => void;
 };
 
 /** How a child ended. */
@@ -35,6 +37,7 @@ export class Child {
     });
     this.#collect(this.#child.stdout, (text) => {
       this.#stdout += text;
+      options.onStdout?.(text);
     });
     this.#collect(this.#child.stderr, (text) => {
       this.#stderr += text;

@@ -2,6 +2,7 @@ import { writeFileAtomically } from '../../runtime/atomic-file.ts';
 import { NetnsView } from '../support/netns.ts';
 import { run } from '../support/run.ts';
 import { cleanupStale, deleteNetnsNames, listNetnsNames, type RunPrefix, reservePrefix } from '../support/run-names.ts';
+import { LoadBalancing } from './clb/load-balancing.ts';
 import { type GlobalRoute, GlobalRoutes } from './global-routes.ts';
 import type { AssignedIp, AttachedEni, EniClaim, Nic } from './nic.ts';
 import { describeNic, NicBook } from './nic-book.ts';
@@ -91,6 +92,7 @@ export class TestVpc {
   readonly vpcCidrs: readonly string[];
   readonly router: NetnsView;
   readonly outside: OutsideHost;
+  readonly loadBalancing: LoadBalancing;
   #reserved: RunPrefix;
   #mtu: number;
   #nodeSpecs: readonly NodeSpec[];
@@ -105,6 +107,7 @@ export class TestVpc {
     this.vpcCidrs = spec.vpcCidrs;
     this.router = new NetnsView(`${this.prefix}router`);
     this.outside = createOutsideHost(`${this.prefix}outside`);
+    this.loadBalancing = new LoadBalancing(this.router);
     this.#mtu = spec.mtu ?? 1500;
     this.#book = new NicBook(spec.subnets);
     this.#globalRoutes = new GlobalRoutes(this.router, (ip) => this.#book.ownerOf(ip));
@@ -320,6 +323,7 @@ export class TestVpc {
    * @throws Error after that, when a packet passed the router twice: some node sent back what it was given
    */
   async close(): Promise<void> {
+    await this.loadBalancing.close();
     const names = (await listNetnsNames()).filter((name) => name.startsWith(this.prefix));
     const repeated = names.includes(this.router.name) && !this.#mayRepeat ? await this.repeatedPackets() : [];
     await deleteNetnsNames(names);

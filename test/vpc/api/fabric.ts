@@ -15,6 +15,8 @@ export type Fabric = {
   /** From now on packets of a listener go so; what its targets no longer are loses its connections. */
   setListener(listener: ListenerPath): Promise<void>;
   removeListener(listenerId: string): Promise<void>;
+  /** Tells what checks find about targets of listeners; absent: nothing is checked. `key` is `ip:port`. */
+  watchHealth?(note: (found: { listenerId: string; key: string; isAlive: boolean }) => void): void;
 };
 
 /** Has the packets' side do what happened, in order. */

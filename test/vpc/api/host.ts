@@ -77,6 +77,9 @@ export class CloudHost {
     this.#random = seededRandom(seed);
     this.#startMs = clock.nowMs();
     this.model.advance(this.#startMs);
+    const { clb } = this.model.state;
+    settings.fabric?.watchHealth?.(({ listenerId, key, isAlive }) => clb.noteHealth(listenerId, key, isAlive));
+    clb.health.isProbed = settings.fabric?.watchHealth !== undefined;
   }
 
   /** Why packets no longer follow the model: a command of the packets' side failed. No request is served after that. */

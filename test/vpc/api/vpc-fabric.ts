@@ -16,7 +16,10 @@ export function createVpcFabric(vpc: TestVpc, nodeOf: (instanceId: string) => st
     bindEip: (publicIp, ip) => bindEip(vpc.router, publicIp, ip),
     unbindEip: (publicIp, ip) => unbindEip(vpc.router, publicIp, ip),
     setGlobalRoutes: (cidr, gatewayIps) => vpc.setGlobalRoutes(cidr, gatewayIps),
-    setListener: async () => undefined,
-    removeListener: async () => undefined,
+    setListener: (listener) => vpc.loadBalancing.setListener(listener),
+    removeListener: (listenerId) => vpc.loadBalancing.removeListener(listenerId),
+    watchHealth: (note) => {
+      vpc.loadBalancing.onHealth = note;
+    },
   };
 }

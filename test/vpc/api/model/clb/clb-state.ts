@@ -84,6 +84,13 @@ export class ClbState {
     if (before.type === 'OPEN') this.publicVips.give(before.vip);
   }
 
+  /** Notes what a check found about a target, `ip:port`, of a listener. */
+  noteHealth(listenerId: string, key: string, isAlive: boolean): void {
+    const found = [...this.#balancers.values()].map(({ listeners }) => listeners.get(listenerId));
+    const listener = found.find((one) => one !== undefined);
+    if (listener !== undefined) this.health.note(listener, key, isAlive);
+  }
+
   /** Takes the targets that are an instance out of every listener: it is terminated. */
   removeInstance(instanceId: string, atMs: number): void {
     const isOther = (target: { readonly type: string; readonly instanceId?: string }): boolean =>

@@ -1,0 +1,186 @@
+import type { NetnsView } from '../../support/netns.ts';
+import type { ListenerPath } from '../api/model/clb/types.ts';
+import { HealthChecks, type HealthFound, PROBE_SOURCE } from './health-checks.ts';
+import { listenerRules } from './listener-chain.ts';
+
+/**
+ * A device that swallows: what has a VIP and no listener goes there, also after the last listener of a VIP has gone. It makes
+ * the router answer ARP for VIPs too. An ENI that gets the address later takes its route over.
+ */
+const SINK = 'clb';
+
+/**
+ * Translates the destination of connections to listeners; connection tracking translates the replies back. A packet in the
+ * middle of a connection that is not tracked belongs to one that was cut: its client gets a RST, or nothing.
+ */
+const RULESET = `
+table ip clb {
+  set vips { type ipv4_addr
+  }
+  set resets { type ipv4_addr . inet_service
+  }
+  map listeners { type ipv4_addr . inet_proto . inet_service : verdict
+  }
+  chain cut { type filter hook prerouting priority mangle; policy accept;
+    ip daddr . tcp dport @resets ct state new tcp flags & (fin|syn|rst|ack) != syn reject with tcp reset
+    ip daddr @vips ct state new tcp flags & (fin|syn|rst|ack) != syn drop
+  }
+  chain nat { type nat hook prerouting priority dstnat; policy accept;
+    ip daddr . meta l4proto . th dport vmap @listeners
+  }
+}
+`;
+
+/**
+ * The data plane of load balancers, in the router's namespace: packets to a VIP go to a target of the listener, which gets
+ * them with the client's address. A target without weight keeps its connections and gets no new one; one that is
+ * deregistered loses them. Changes are made one after the other.
+ */
+export class LoadBalancing {
+  /** Called with what the health checks find. */
+  onHealth: ((found: HealthFound) => void) | undefined;
+  readonly #router: NetnsView;
+  readonly #checks: HealthChecks;
+  readonly #paths = new Map<string, ListenerPath>();
+  /** What checks found, by listener and `ip:port`. */
+  readonly #alive = new Map<string, Map<string, boolean>>();
+  #hasTable = false;
+  #work: Promise<void> = Promise.resolve();
+
+  constructor(router: NetnsView) {
+    this.#router = router;
+    this.#checks = new HealthChecks(router, (found) => this.#note(found));
+  }
+
+  /** Makes packets of a listener go so from now on, in one step. Idempotent. */
+  setListener(path: ListenerPath): Promise<void> {
+    return this.#inTurn(async () => {
+      const before = this.#paths.get(path.listenerId);
+      await this.#prepare();
+      this.#paths.set(path.listenerId, path);
+      this.#forgetChecks(path);
+      await this.#write(path);
+      this.#checks.follow(path);
+      const keys = new Set(path.targets.map(keyOf));
+      for (const target of before?.targets ?? []) if (!keys.has(keyOf(target))) await this.#cut(path, target);
+    });
+  }
+
+  /** Ends a listener and cuts its connections. Idempotent. */
+  removeListener(listenerId: string): Promise<void> {
+    return this.#inTurn(async () => {
+      const path = this.#paths.get(listenerId);
+      if (path === undefined) return;
+      this.#paths.delete(listenerId);
+      this.#alive.delete(listenerId);
+      this.#checks.follow({ ...path, targets: [] });
+      const isLast = ![...this.#paths.values()].some(({ vip }) => vip === path.vip);
+      await this.#router.nft(
+        [
+          `delete element ip clb listeners { ${matchOf(path)} }`,
+          `flush chain ip clb ${listenerId}`,
+          `delete chain ip clb ${listenerId}`,
+          ...resetsLines(path, false),
+          ...(isLast ? [`delete element ip clb vips { ${path.vip} }`] : []),
+        ].join('\n'),
+      );
+      for (const target of path.targets) await this.#cut(path, target);
+    });
+  }
+
+  /** Waits until packets follow what the checks have found so far. */
+  settled(): Promise<void> {
+    return this.#work;
+  }
+
+  /** Ends the health checks. Idempotent. */
+  async close(): Promise<void> {
+    await this.#checks.close();
+    // What was under way may fail: its namespace goes.
+    await this.#work.catch(() => undefined);
+  }
+
+  async #prepare(): Promise<void> {
+    if (this.#hasTable) return;
+    await this.#router.ipBatch([
+      // Without ARP its frames carry its own MAC, so that the other end takes none of them.
+      `link add ${SINK} arp off type veth peer name ${SINK}-end`,
+      `link set ${SINK}-end up`,
+      `link set ${SINK} up`,
+      `address add ${PROBE_SOURCE}/32 dev ${SINK}`,
+    ]);
+    await this.#router.nft(RULESET);
+    this.#hasTable = true;
+  }
+
+  async #write(path: ListenerPath): Promise<void> {
+    const { listenerId } = path;
+    await this.#router.ipBatch([`route replace ${path.vip}/32 dev ${SINK}`]);
+    const rules = listenerRules(path, this.#usable(path));
+    await this.#router.nft(
+      [
+        `add chain ip clb ${listenerId}`,
+        `flush chain ip clb ${listenerId}`,
+        ...rules.map((rule) => `add rule ip clb ${listenerId} ${rule}`),
+        `add element ip clb listeners { ${matchOf(path)} : goto ${listenerId} }`,
+        `add element ip clb vips { ${path.vip} }`,
+        ...resetsLines(path, path.resets),
+      ].join('\n'),
+    );
+  }
+
+  /** Targets that are not known to be ill; when none is well, all of them: a load balancer rather tries. */
+  #usable({ listenerId, targets, healthCheck }: ListenerPath): ListenerPath['targets'] {
+    if (healthCheck.HealthSwitch === 0) return targets;
+    const alive = this.#alive.get(listenerId);
+    const well = targets.filter((target) => alive?.get(keyOf(target)) === true);
+    return well.some(({ weight }) => weight > 0) ? well : targets;
+  }
+
+  /** A target that was deregistered is checked anew when it comes again. */
+  #forgetChecks({ listenerId, targets }: ListenerPath): void {
+    const keys = new Set(targets.map(keyOf));
+    const alive = [...(this.#alive.get(listenerId) ?? [])].filter(([key]) => keys.has(key));
+    this.#alive.set(listenerId, new Map(alive));
+  }
+
+  #note(found: HealthFound): void {
+    const alive = this.#alive.get(found.listenerId);
+    const path = this.#paths.get(found.listenerId);
+    if (alive === undefined || path === undefined || !path.targets.some((one) => keyOf(one) === found.key)) return;
+    alive.set(found.key, found.isAlive);
+    this.onHealth?.(found);
+    void this.#inTurn(async () => {
+      const now = this.#paths.get(found.listenerId);
+      if (now !== undefined) await this.#write(now);
+    }).catch(() => undefined);
+  }
+
+  async #cut(path: ListenerPath, target: { readonly ip: string; readonly port: number }): Promise<void> {
+    const from = ['-p', path.protocol.toLowerCase(), '-d', path.vip, '--dport', `${path.port}`];
+    const to = ['-r', target.ip, '--reply-port-src', `${target.port}`];
+    // It fails when there is none.
+    await this.#router.tryRun(['conntrack', '-D', ...from, ...to]);
+  }
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#work.then(work);
+    this.#work = done.catch(() => undefined);
+    return done;
+  }
+}
+
+function keyOf({ ip, port }: { readonly ip: string; readonly port: number }): string {
+  return `${ip}:${port}`;
+}
+
+function matchOf({ vip, protocol, port }: ListenerPath): string {
+  return `${vip} . ${protocol.toLowerCase()} . ${port}`;
+}
+
+/** nft lines that have clients of a listener of TCP get RSTs, or not. What is to be deleted is added first: it may be missing. */
+function resetsLines({ vip, protocol, port }: ListenerPath, isOn: boolean): readonly string[] {
+  if (protocol !== 'TCP') return [];
+  const element = `element ip clb resets { ${vip} . ${port} }`;
+  return isOn ? [`add ${element}`] : [`add ${element}`, `delete ${element}`];
+}
