@@ -14,6 +14,8 @@ export type DeploySpec = {
   readonly ipamdSettings?: Readonly<Record<string, string>>;
   /** Flags of the agent without dashes, set by its settings ConfigMap. */
   readonly agentSettings?: Readonly<Record<string, string>>;
+  /** Flags of the cloud controller manager without dashes, set by its settings ConfigMap: they win over ours. */
+  readonly ccmSettings?: Readonly<Record<string, string>>;
   /** Subnets for Pods; default all that the cloud has for them. */
   readonly subnetIds?: readonly string[];
   /** Names of folders below `conf/kubernetes/components` to add. */
@@ -49,11 +51,10 @@ export const CLOUD_ENDPOINT = '127.0.0.1:8443';
 export const ENI_IP_RESOURCE = 'tke.cloud.tencent.com/eni-ip';
 
 const KUBERNETES = join(import.meta.dirname, '..', '..', 'conf', 'kubernetes');
+const CLOUD_SETTINGS = { region: 'ap-guangzhou', endpoint: CLOUD_ENDPOINT, protocol: 'http' } as const;
 const IPAMD_SETTINGS = {
+  ...CLOUD_SETTINGS,
   clusterid: CLUSTER_ID,
-  region: 'ap-guangzhou',
-  endpoint: CLOUD_ENDPOINT,
-  protocol: 'http',
   // Tests look at records at once.
   'record-delay': '500ms',
 } as const;
@@ -80,10 +81,14 @@ export async function deploy(target: DeployTarget, spec: DeploySpec = {}): Promi
 /** What every cluster runs. */
 export const BASE_IMAGES = ['tke-eni-agent', 'tke-eni-ipamd'] as const satisfies readonly ImageName[];
 
+/** Component of the cloud controller manager. */
+export const CCM_COMPONENT = 'cloud-controller-manager';
+
 /** What components run besides. */
 const COMPONENT_IMAGES: Readonly<Record<string, ImageName>> = {
   scheduler: 'tke-eni-ip-scheduler',
   webhook: 'tke-eni-ip-webhook',
+  [CCM_COMPONENT]: 'tke-cloud-controller-manager',
 };
 
 /** Builds this project's images where they are out of date, and gives nodes those that they need. */
@@ -196,14 +201,28 @@ function renderOverlay(folder: string, cloud: VpcCloud, spec: DeploySpec): strin
           data: { TKE_ENI_IPAMD_SUBNET_ID: subnetIds.join(':'), TKE_ENI_IPAMD_VPC_ID: cloud.vpcId },
         }),
       },
+      // Components come after generators, so their ConfigMaps cannot be merged.
+      ...(spec.components?.includes(CCM_COMPONENT)
+        ? [{ patch: ccmSettingsPatch({ ...CLOUD_SETTINGS, ...spec.ccmSettings }) }]
+        : []),
       ...(spec.patches ?? []).map((patch) => ({ patch })),
     ],
   });
 }
 
+function ccmSettingsPatch(flags: Readonly<Record<string, string>>): string {
+  const data = Object.fromEntries(Object.entries(flags).map(([flag, value]) => [variableOf(flag), value]));
+  const metadata = { name: 'tke-cloud-controller-manager-settings', namespace: 'kube-system' };
+  return JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
+}
+
 function settingsOf(name: string, flags: Readonly<Record<string, string>>): object {
-  const variable = (flag: string) => `TKE_ENI_${flag.replaceAll('-', '_').toUpperCase()}`;
-  const literals = Object.entries(flags).map(([flag, value]) => `${variable(flag)}=${value}`);
+  const literals = Object.entries(flags).map(([flag, value]) => `${variableOf(flag)}=${value}`);
   // As in the base, whose options a merge drops.
   return { name, namespace: 'kube-system', behavior: 'merge', literals, options: { immutable: true } };
+}
+
+/** Name of the variable that sets a flag. */
+function variableOf(flag: string): string {
+  return `TKE_ENI_${flag.replaceAll('-', '_').toUpperCase()}`;
 }

@@ -1,5 +1,8 @@
 import { ENI_IP_TAINT, NODE_INSTANCE_LABEL } from '../../crd/names.ts';
 
+/** What a kubelet with `--cloud-provider=external` tells of its node: its address (`--node-ip`), or its providerID. */
+export type ExternalKubelet = 'address' | 'provider-id';
+
 /** What a kubelet knows of its node. */
 export type KubeletFacts = {
   readonly name: string;
@@ -13,6 +16,8 @@ export type KubeletFacts = {
   /** Files on the node. */
   readonly clientCaFile: string;
   readonly hasEniIpTaint: boolean;
+  /** Present: it waits for a cloud controller manager, to which it tells only this of its node. */
+  readonly external?: ExternalKubelet;
   /** Fields that win over ours. */
   readonly more: Readonly<Record<string, unknown>>;
 };
@@ -44,8 +49,7 @@ export function kubeletConfig(facts: KubeletFacts): string {
       resolvConf: '/etc/kubernetes/resolv.conf',
       failSwapOn: false,
       maxPods: facts.maxPods,
-      // As a node of the cloud has them from its bootstrap and the cloud controller manager.
-      providerID: `qcloud:///${zoneNumber(facts.zone)}/${facts.instanceId}`,
+      ...providerIdOf(facts),
       registerWithTaints: facts.hasEniIpTaint ? [ENI_IP_TAINT] : [],
       // Seconds instead of tens of seconds.
       nodeStatusUpdateFrequency: '2s',
@@ -65,23 +69,34 @@ export function kubeletConfig(facts: KubeletFacts): string {
   );
 }
 
+/** As a node of TKE has it from its bootstrap; or the form that a person writes into the kubelet's configuration. */
+function providerIdOf({ external, zone, instanceId }: KubeletFacts): { readonly providerID?: string } {
+  if (external === undefined) return { providerID: `qcloud:///${zoneNumber(zone)}/${instanceId}` };
+  return external === 'provider-id' ? { providerID: `tencentcloud:///${zone}/${instanceId}` } : {};
+}
+
 /** Makes the kubelet's command line. */
 export function kubeletArgv(executable: string, facts: KubeletFacts): readonly string[] {
-  const labels = {
-    [NODE_INSTANCE_LABEL]: facts.instanceId,
-    'node.kubernetes.io/instance-type': `S5.${facts.cores}CORE`,
-    'topology.kubernetes.io/zone': zoneNumber(facts.zone),
-    'topology.kubernetes.io/region': 'gz',
-  };
   return [
     executable,
     '--config=/etc/kubernetes/kubelet.yaml',
     '--kubeconfig=/etc/kubernetes/kubelet.conf',
     `--hostname-override=${facts.name}`,
-    `--node-ip=${facts.ip}`,
-    `--node-labels=${Object.entries(labels)
-      .map(([key, value]) => `${key}=${value}`)
-      .join(',')}`,
+    ...(facts.external === 'provider-id' ? [] : [`--node-ip=${facts.ip}`]),
+    ...(facts.external === undefined ? [`--node-labels=${bootstrapLabels(facts)}`] : ['--cloud-provider=external']),
     '--v=2',
   ];
+}
+
+/** Labels that a node of TKE has from its bootstrap. */
+function bootstrapLabels({ instanceId, cores, zone }: KubeletFacts): string {
+  const labels = {
+    [NODE_INSTANCE_LABEL]: instanceId,
+    'node.kubernetes.io/instance-type': `S5.${cores}CORE`,
+    'topology.kubernetes.io/zone': zoneNumber(zone),
+    'topology.kubernetes.io/region': 'gz',
+  };
+  return Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(',');
 }

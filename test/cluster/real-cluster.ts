@@ -23,6 +23,7 @@ import { type Deployed, type DeploySpec, deploy } from './deploy.ts';
 import { ADMIN_USER, type Identities, KUBE_PROXY_USER, makeIdentities, nodeUser } from './identities.ts';
 import { describeMissing, findKubeAssets } from './kube-assets.ts';
 import { Kubectl } from './kubectl.ts';
+import type { ExternalKubelet } from './kubelet-config.ts';
 import { Machine } from './machine.ts';
 import { openRelay, type Relay } from './relay.ts';
 import { replaceNetwork } from './replace-network.ts';
@@ -44,6 +45,8 @@ type RealNodeSpec = {
   readonly cni?: 'none' | 'ptp';
   /** Default true: registers with the taint `tke.cloud.tencent.com/eni-ip-unavailable`, as nodes of TKE do. */
   readonly hasEniIpTaint?: boolean;
+  /** Its kubelet waits for a cloud controller manager; default: it knows all of its node, as nodes of TKE do. */
+  readonly external?: ExternalKubelet;
   /** Fields of the kubelet's configuration that win over ours. */
   readonly kubelet?: Readonly<Record<string, unknown>>;
 };
@@ -174,12 +177,17 @@ export class RealCluster extends Kubectl {
    * Node object is deleted, as the cloud controller manager does. `nodes` still names it.
    */
   async terminate(name: string): Promise<void> {
+    await this.terminateInstance(name);
+    await this.kubectl('delete', 'node', name, '--wait=false');
+  }
+
+  /** As `terminate`, but the Node object stays for whoever deletes it. */
+  async terminateInstance(name: string): Promise<void> {
     const { host, instanceOf } = this.cloud;
     await this.node(name).powerOff();
     // The cloud unplugs its ENIs.
     host.model.state.removeInstance(instanceOf(name));
     await host.catchUp();
-    await this.kubectl('delete', 'node', name, '--wait=false');
   }
 
   /** Brings this project into the cluster: its images, its manifests; waits until Pods can get addresses. */
@@ -293,6 +301,7 @@ export class RealCluster extends Kubectl {
         cores: spec.cores ?? 4,
         maxPods: spec.maxPods ?? 110,
         hasEniIpTaint: spec.hasEniIpTaint ?? spec.cni !== 'ptp',
+        ...(spec.external === undefined ? {} : { external: spec.external }),
         more: spec.kubelet ?? {},
       },
       kubeletClientCa: this.#known.kubeletClientCa,

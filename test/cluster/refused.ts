@@ -1,9 +1,10 @@
 import { at } from '../kube-api/contract/contract-case.ts';
 import type { RealCluster } from './real-cluster.ts';
 
-/** What the API server has refused to agent or ipamd so far for want of a right: `get /api/v1/…`. */
+/** What the API server has refused to agent, ipamd or cloud controller manager so far for want of a right: `get /api/v1/…`. */
 export function refusedRequests(cluster: RealCluster): readonly string[] {
-  const ours = ['tke-eni-ipamd', 'tke-eni-agent'].map((name) => `system:serviceaccount:kube-system:${name}`);
+  const names = ['tke-eni-ipamd', 'tke-eni-agent', 'tke-cloud-controller-manager'];
+  const ours = names.map((name) => `system:serviceaccount:kube-system:${name}`);
   return (
     cluster
       .auditLog()

@@ -1,10 +1,14 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { readCcmConfig } from '../../cloud-controller-manager/config/ccm-config.ts';
+import { blockOf } from '../cluster/doc-commands.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
 import type { JsonObject } from '../kube-api/object.ts';
 import { listOf, literalsOf, settingsInput } from './base-scene.ts';
-import { KUBERNETES_FOLDER, readResources } from './read-manifests.ts';
+import { KUBERNETES_FOLDER, objectsOf, readResources } from './read-manifests.ts';
+import { renderExample } from './render-example.ts';
 
 const FOLDER = 'cloud-controller-manager';
 const NAME = 'tke-cloud-controller-manager';
@@ -78,3 +82,27 @@ test('cloud-controller-manager: is nobody in particular, and may nothing on its 
   });
   t.is(at(find('Deployment'), 'spec', 'replicas'), 2);
 });
+
+const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
+
+(hasKubectl ? test : test.skip)(
+  'docs/cloud-controller-manager.md: the patch of its page sets what the Deployment gets',
+  (t) => {
+    const page = readFileSync(new URL('../../docs/cloud-controller-manager.md', import.meta.url), 'utf8');
+    const patch = at(objectsOf(blockOf(page, 'yaml', 'Installing it'))[0], 'patches', 0, 'patch');
+    const objects = renderExample([FOLDER], { patches: [String(patch)] });
+    const settings = objects.find((one) => String(at(one, 'metadata', 'name')).startsWith(`${NAME}-settings-`));
+    t.like(settings, {
+      data: {
+        TKE_ENI_LOG_LEVEL: 'info',
+        TKE_ENI_REGION: 'ap-guangzhou',
+        TKE_ENI_ENDPOINT: '*.internal.tencentcloudapi.com',
+        TKE_ENI_VPC_ID: 'vpc-a1b2c3d4',
+      },
+      immutable: true,
+    });
+    const deployment = objects.find((one) => one['kind'] === 'Deployment' && at(one, 'metadata', 'name') === NAME);
+    const container = at(deployment, 'spec', 'template', 'spec', 'containers', 0);
+    t.is(at(container, 'envFrom', 0, 'configMapRef', 'name'), at(settings, 'metadata', 'name'));
+  },
+);
