@@ -113,7 +113,7 @@ async function tryFault(t: ExecutionContext, fault: ForeignFault, scene: Foreign
     await netns.run(['sh', '-e', '-c', fault.undo(scene)]);
     if (fault.isPlanned === true) await runCli(place, 'repair');
   }
-  await waitUntil(() => pod.netns.ping(target), { what: 'packets after it', timeoutMs: 10_000, everyMs: 100 });
+  await waitUntil(() => pod.netns.ping(target), { what: 'packets after it', everyMs: 100 });
   if (IS_LONG) t.deepEqual(await isFound(), [false, false, 0], 'both are silent when it is gone');
 }
 

@@ -58,7 +58,7 @@ function allSucceed(t: ExecutionContext, answers: readonly CniAnswer[]): JsonObj
 
 /** Asks a web server; resolves to its answer's text, '' when there was none. */
 async function fetchFrom(client: NetnsView, address: string, port: number): Promise<string> {
-  const shell = `printf 'GET / HTTP/1.0\\r\\n\\r\\n' | busybox nc -w 3 ${address} ${port}`;
+  const shell = `printf 'GET / HTTP/1.0\\r\\n\\r\\n' | busybox nc -w 10 ${address} ${port}`;
   return (await client.tryRun(['sh', '-c', shell])).stdout;
 }
 

@@ -100,7 +100,7 @@ test.serial('a spare ENI is there by itself, a Pod gets it whole, and packets fl
   t.true(await near.sandbox.netns.ping(far.ip));
   // The warm pool of shared addresses goes on beside it.
   await system.node('n1').runPod('near-too');
-  t.deepEqual(await auditThreeWays(system, { withinMs: 30_000 }), []);
+  t.deepEqual(await auditThreeWays(system, { withinMs: 60_000 }), []);
 });
 
 test.serial('the ranges of Services are read from the cluster, and a Pod that runs follows them', async (t) => {
@@ -150,7 +150,7 @@ longTest.serial('DEL gives the ENI back, and the next Pod gets one', async (t) =
   const links = await node.scene.netns.ipJson('link');
   const [eni] = whole(await system.nec('n1'));
   t.true(links.some(({ address }) => address === eni?.mac));
-  t.deepEqual(await auditThreeWays(system, { withinMs: 30_000 }), []);
+  t.deepEqual(await auditThreeWays(system, { withinMs: 60_000 }), []);
   const pod = await runDirect('n1', 'whole-again');
   t.true(await pod.sandbox.netns.ping(system.cloud.vpc.outside.ip));
   await node.removePod('whole-again');
@@ -166,7 +166,7 @@ test.serial('a StatefulSet moves to another node and keeps its address and its M
     pod,
     system.nodes.flatMap((node) => node.pods).filter((other) => other !== pod),
   );
-  t.deepEqual(await auditThreeWays(system, { withinMs: 30_000 }), []);
+  t.deepEqual(await auditThreeWays(system, { withinMs: 60_000 }), []);
 });
 
 longTest.serial(
@@ -185,7 +185,7 @@ longTest.serial(
       await new Promise((resolve) => setTimeout(resolve, 1_500));
     }
     t.deepEqual(await faceOf(await started), first);
-    t.deepEqual(await auditThreeWays(system, { withinMs: 30_000 }), []);
+    t.deepEqual(await auditThreeWays(system, { withinMs: 60_000 }), []);
   },
 );
 
@@ -196,7 +196,7 @@ longTest.serial('a Pod with security groups: they are in force in the cloud befo
   t.deepEqual(eni?.securityGroupIds, ['sg-special1', 'sg-special2']);
   await assertReaches(t, pod, []);
   await system.node('n2').removePod('guarded');
-  t.deepEqual(await auditThreeWays(system, { withinMs: 30_000 }), []);
+  t.deepEqual(await auditThreeWays(system, { withinMs: 60_000 }), []);
 });
 
 longTest.serial(
@@ -208,7 +208,7 @@ longTest.serial(
     const names: string[] = [];
     let refused = '';
     for (let n = 0; n <= most && refused === ''; n++) {
-      await runDirect('n2', `full-${n}`, { waitMs: 12_000 }).then(
+      await runDirect('n2', `full-${n}`, { waitMs: 30_000 }).then(
         () => names.push(`full-${n}`),
         (error: unknown) => (refused = String(error)),
       );
@@ -218,7 +218,7 @@ longTest.serial(
     t.regex(refused, new RegExp(`no exclusive ENI left: free 0, cooling 0, in use ${allocatable} of ${allocatable}`));
     await system.cluster.removePod(`full-${names.length}`);
     for (const name of names) await system.node('n2').removePod(name);
-    t.deepEqual(await auditThreeWays(system, { withinMs: 30_000 }), []);
+    t.deepEqual(await auditThreeWays(system, { withinMs: 60_000 }), []);
   },
 );
 
@@ -231,14 +231,14 @@ test.serial('a node serves exclusive ENIs no more: spare ones go, that of a Pod 
     await system.cluster.admin.patch(NODES, { name: 'n1' }, { kind: 'merge', body });
   };
   await setLabel('false');
-  await system.awaitNec('n1', 'the spare one goes', (nec) => ofPool(nec).length === 1, 30_000);
+  await system.awaitNec('n1', 'the spare one goes', (nec) => ofPool(nec).length === 1, 60_000);
   t.is(ofPool((await system.nec('n1')) as SeenNec)[0]?.primaryIP, pod.ip);
   await assertReaches(t, pod, []);
   await node.removePod('whole');
-  await system.awaitNec('n1', 'the last one goes', (nec) => ofPool(nec).length === 0, 30_000);
+  await system.awaitNec('n1', 'the last one goes', (nec) => ofPool(nec).length === 0, 60_000);
   await setLabel(null);
-  await system.awaitNec('n1', 'a spare one again', (nec) => spare(nec).length === 1, 30_000);
-  t.deepEqual(await auditThreeWays(system, { withinMs: 30_000 }), []);
+  await system.awaitNec('n1', 'a spare one again', (nec) => spare(nec).length === 1, 60_000);
+  t.deepEqual(await auditThreeWays(system, { withinMs: 60_000 }), []);
 });
 
 longTest.serial(
@@ -264,7 +264,7 @@ longTest.serial(
     await db.stop(0);
     await db.giveUp(0);
     const isGone = () => [...system.cloud.host.model.state.enis.values()].every(({ mac }) => mac !== first[1]);
-    await waitUntil(isGone, { what: 'the kept ENI is deleted in the cloud', timeoutMs: 30_000 });
-    t.deepEqual(await auditThreeWays(system, { withinMs: 30_000, withoutAgent: ['n1'] }), []);
+    await waitUntil(isGone, { what: 'the kept ENI is deleted in the cloud', timeoutMs: 60_000 });
+    t.deepEqual(await auditThreeWays(system, { withinMs: 60_000, withoutAgent: ['n1'] }), []);
   },
 );

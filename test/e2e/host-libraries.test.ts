@@ -94,7 +94,7 @@ test('agent: turns no Pods to itself while the host lacks a library, names it, a
   );
 
   host.addLibrary('libstdc++.so.6');
-  await agent.awaitUntil('ready', 15_000);
+  await agent.awaitUntil('ready');
   await awaitConflist(conflist, agent.logs);
   t.true(readFileSync(conflist, 'utf8').includes('tke-route-eni'));
   t.is((await call('tke-route-eni', 'VERSION')).exitCode, 0);

@@ -69,7 +69,7 @@ const KINDS: Readonly<Record<string, Harm>> = {
 /** Each harm once; 500 in the long file. VANDALISM_STEPS of the environment wins. */
 const STEPS = Number(process.env['VANDALISM_STEPS'] ?? (IS_LONG ? 500 : Object.keys(KINDS).length));
 /** Longer than any repair may take, so that a step that never converges is told by its name. */
-const GIVE_UP_MS = 15_000;
+const GIVE_UP_MS = 60_000;
 
 const ipV6Of = (pod: AttachedPod): string => pod.ips.find((one) => one.includes(':')) ?? '';
 

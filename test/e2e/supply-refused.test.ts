@@ -128,7 +128,6 @@ test('agent: refuses what a node must not get, says so, and serves with the rest
       renameSync(`${path}.new`, path);
       const text = await waitUntil(() => said.exec(trial.agent.logs().slice(loggedBefore))?.[0], {
         what: `${title} is refused`,
-        timeoutMs: 15_000,
         explain: () => trial.lastWords(),
       });
       t.regex(text, said);
@@ -198,7 +197,6 @@ test('agent: undoes on a link what it set because of a wrong supply, also after 
       if (restarts) await trial.startAgent();
       await waitUntil(async () => (await stateOf(trial, 'spare0')) === before, {
         what: `the wrong link is as before, ${restarts ? 'after a restart' : 'at once'}`,
-        timeoutMs: 15_000,
         explain: () => trial.lastWords(),
       });
       await trial.settle('the right link is the ENI');
@@ -210,7 +208,6 @@ test('agent: undoes on a link what it set because of a wrong supply, also after 
     trial.writeSupply();
     await waitUntil(async () => (await stateOf(trial, 'eth1')) === right, {
       what: 'the wrong address is gone',
-      timeoutMs: 15_000,
       explain: () => trial.lastWords(),
     });
   } finally {

@@ -57,7 +57,7 @@ for (const cut of partOf(CUTS, (one) => one === 'silent')) {
       t.deepEqual(await auditThreeWays(system), []);
       await leader.kube.heal();
       for (const name of pods) await node.removePod(name);
-      t.deepEqual(await auditThreeWays(system, { withinMs: 40_000 }), []);
+      t.deepEqual(await auditThreeWays(system, { withinMs: 60_000 }), []);
     },
   );
 }

@@ -156,7 +156,7 @@ test.serial('ipamd: ends after each of thirty wrong starts', async (t) => {
   const argv = [executablePath('tke-eni-ipamd'), '--no-such-flag'];
   // Three at a time: threads of V8 have to wait for a core.
   for (let round = 0; round < 10; round++) {
-    const ended = await Promise.all([1, 2, 3].map(() => tryRun(argv, { env: env(), timeoutMs: 20_000 })));
+    const ended = await Promise.all([1, 2, 3].map(() => tryRun(argv, { env: env(), timeoutMs: 60_000 })));
     t.deepEqual(
       ended.map(({ code }) => code),
       [78, 78, 78],

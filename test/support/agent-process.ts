@@ -28,7 +28,7 @@ export type AgentOptions = {
   readonly wrap?: readonly string[];
   /** Default 'ready': an ADD could be served. 'listening': the socket answers. 'started': do not wait. */
   readonly until?: 'ready' | 'listening' | 'started';
-  /** Milliseconds; default 15,000. */
+  /** Milliseconds; default 60,000. */
   readonly timeoutMs?: number;
 };
 
@@ -44,7 +44,7 @@ export type AgentProcess = {
   awaitUntil(state: 'ready' | 'listening', timeoutMs?: number): Promise<void>;
   /** Sends a signal to the agent. */
   kill(signal: NodeJS.Signals): void;
-  /** SIGTERM, then SIGKILL after 10 s. Idempotent. */
+  /** SIGTERM, then SIGKILL after 30 s. Idempotent. */
   stop(): Promise<ChildExit>;
   /** All that it wrote: its log. */
   logs(): string;
@@ -67,7 +67,7 @@ export async function startAgent(options: AgentOptions): Promise<AgentProcess> {
     child,
     awaitUntil: (state, timeoutMs) => awaitAgent(child, places.socketPath, state, timeoutMs),
     kill: (signal) => child.kill(signal),
-    stop: () => child.stop('SIGTERM', 10_000),
+    stop: () => child.stop('SIGTERM', 30_000),
     logs: () => child.stdout + child.stderr,
   };
   const until = options.until ?? 'ready';
@@ -124,7 +124,7 @@ async function awaitAgent(
   child: Child,
   socketPath: string,
   state: 'ready' | 'listening',
-  timeoutMs = 15_000,
+  timeoutMs = 60_000,
 ): Promise<void> {
   let last = '';
   await waitUntil(

@@ -15,7 +15,7 @@ export type ChildOptions = {
 export type ChildExit = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
 
 /** Longest that `stop` waits for a polite end before SIGKILL. */
-const STOP_GRACE_MS = 5_000;
+const STOP_GRACE_MS = 15_000;
 
 /** Owns one long-running child process; `stop` ends it for certain. */
 export class Child {
@@ -86,7 +86,7 @@ export class Child {
     if (this.isRunning) this.#child.kill(signal);
   }
 
-  /** Ends the process: `signal`, then SIGKILL after `graceMs` (default 5,000). Idempotent. */
+  /** Ends the process: `signal`, then SIGKILL after `graceMs` (default 15,000). Idempotent. */
   async stop(signal: NodeJS.Signals = 'SIGTERM', graceMs = STOP_GRACE_MS): Promise<ChildExit> {
     this.kill(signal);
     // A stopped process (SIGSTOP) takes SIGTERM only once it goes on.

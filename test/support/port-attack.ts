@@ -35,7 +35,7 @@ export async function askDuring(
     const begun = (): number => Number(attack.stdout.trim().split('\n').at(-1));
     await waitUntil(() => begun() >= connections || undefined, {
       what: 'all connections are begun',
-      timeoutMs: 20_000,
+      timeoutMs: 60_000,
       everyMs: 50,
       explain: () => attack.stderr,
     });

@@ -15,7 +15,7 @@ export type TcpStream = {
 /**
  * Connects from one namespace to another and sends 500 numbers a second over the one connection, which are sent back.
  * The caller finishes or closes it.
- * @throws Error when the connection is not made within 10 s
+ * @throws Error when the connection is not made within 30 s
  */
 export async function startTcpStream(from: TrafficEnd, to: TrafficEnd, port: number): Promise<TcpStream> {
   const script = fileURLToPath(new URL('tcp-endpoint.ts', import.meta.url));
@@ -57,7 +57,7 @@ async function settled(client: Child): Promise<JsonObject> {
       last = messagesOf(client).findLast(({ event }) => event === 'report') ?? {};
       return last['sent'] !== undefined && (last['sent'] === last['returned'] || last['problem'] !== '');
     },
-    { what: 'the end of a TCP stream', timeoutMs: 5_000, everyMs: 50 },
+    { what: 'the end of a TCP stream', everyMs: 50 },
   ).catch(() => {});
   return last;
 }
@@ -73,7 +73,6 @@ function problemsOf({ sent, returned, problem }: JsonObject): readonly string[] 
 async function heard(child: Child, event: string): Promise<void> {
   await waitUntil(() => messagesOf(child).some((message) => message['event'] === event), {
     what: `a TCP stream to be ${event}`,
-    timeoutMs: 10_000,
     explain: () => child.stderr,
   });
 }

@@ -25,7 +25,7 @@ type OpenTerminal = {
   /** True while the alternate screen is shown, as full-screen programs do. */
   isAlternate(): boolean;
   isCursorHidden(): boolean;
-  /** Resolves with the screen once the predicate holds. @throws Error with the screen after `timeoutMs` (10,000). */
+  /** Resolves with the screen once the predicate holds. @throws Error with the screen after `timeoutMs` (default 30,000). */
   waitFor(what: string, holds: (screen: readonly string[]) => boolean, timeoutMs?: number): Promise<readonly string[]>;
   /** Types: '\r' is Enter, '\u0003' Ctrl-C, '\u001b[B' arrow down. */
   type(keys: string): void;

@@ -1,5 +1,5 @@
 // One end of a numbered UDP stream; runs as a child process inside a network namespace (see traffic.ts).
-// Commands come as lines on standard input: `start`, `stop`, `report`. Answers go out as JSON lines.
+// Commands come as lines on standard input: `greet`, `arm`, `start`, `stop`, `count`, `report`. Answers go out as JSON lines.
 import { createSocket } from 'node:dgram';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -46,8 +46,6 @@ function greet(): void {
 }
 
 function startSending(): void {
-  clearInterval(timer);
-  dropsBefore = socketDrops();
   if (packetsPerMs === 0) return;
   let last = performance.now();
   let owed = 0;
@@ -73,6 +71,11 @@ function answer(message: object): void {
 
 const commands: Record<string, () => void> = {
   greet,
+  arm: () => {
+    clearInterval(timer);
+    dropsBefore = socketDrops();
+    answer({ event: 'armed' });
+  },
   start: startSending,
   stop: () => {
     clearInterval(timer);

@@ -94,7 +94,7 @@ export class IpamdProcess {
   }
 
   /** Waits until its health address answers 200 at a path. @throws Error with the end of its log */
-  async awaitHttp(path: string, timeoutMs = 20_000): Promise<string> {
+  async awaitHttp(path: string, timeoutMs = 60_000): Promise<string> {
     return waitUntil(() => this.http(path), {
       what: `${this.name} ${path}`,
       timeoutMs,
@@ -103,13 +103,14 @@ export class IpamdProcess {
     });
   }
 
-  /** Reads a path of its health address; undefined unless it answers 200. */
+  /** Reads a path of its health address; undefined unless it answers 200 in time. */
   async http(path: string): Promise<string | undefined> {
     const url = `http://127.0.0.1:${IPAMD_PORT}${path}`;
     const script = `const r = await fetch('${url}'); process.stdout.write(await r.text()); if (!r.ok) process.exit(1)`;
     const argv = [process.execPath, '--input-type=module', '-e', script];
-    const { code, stdout } = await this.#options.room.tryRun(argv, { timeoutMs: 5_000 });
-    return code === 0 ? stdout : undefined;
+    // A busy machine takes seconds to start Node: whoever waits for an answer asks again.
+    const answer = await this.#options.room.tryRun(argv, { timeoutMs: 10_000 }).catch(() => undefined);
+    return answer?.code === 0 ? answer.stdout : undefined;
   }
 
   get #keyFile(): string {

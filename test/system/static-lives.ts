@@ -39,10 +39,10 @@ type Life = {
   zombie: { readonly ip: string; readonly end: () => Promise<void>; isEnding: boolean } | undefined;
 };
 
-const POD_WAIT_MS = 150_000;
+const POD_WAIT_MS = 240_000;
 const IPAMD_REST_MS = 30_000;
 /** A Pod that waits for so long under one leader that leads for as long waits for nothing that there is. */
-const STALL_MS = 60_000;
+const STALL_MS = 120_000;
 /** At once: more would only queue at the agents. */
 const MOST_BUSY = 6;
 

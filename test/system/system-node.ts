@@ -35,7 +35,7 @@ export type RunPodOptions = {
 
 const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 /** Milliseconds that a Pod may wait for its network, sandbox after sandbox, as a kubelet tries. */
-const POD_WAIT_MS = 40_000;
+const POD_WAIT_MS = 90_000;
 
 /** A node with its agent in cluster mode, its runtime and its kubelet. */
 export class SystemNode implements SystemMember {
@@ -87,7 +87,7 @@ export class SystemNode implements SystemMember {
   }
 
   /** Waits until an ADD could be served. */
-  async awaitReady(timeoutMs = 30_000): Promise<void> {
+  async awaitReady(timeoutMs = 60_000): Promise<void> {
     await this.scene.agent.awaitUntil('ready', timeoutMs);
   }
 

@@ -193,7 +193,7 @@ export class System<N extends SystemMember = SystemNode> {
     name: string,
     what: string,
     isWanted: (nec: SeenNec) => boolean,
-    timeoutMs = 30_000,
+    timeoutMs = 60_000,
   ): Promise<SeenNec> {
     return waitUntil(
       async () => {
@@ -210,7 +210,7 @@ export class System<N extends SystemMember = SystemNode> {
   }
 
   /** Waits until a node has no NodeENIConfig any more. */
-  async awaitGone(name: string, timeoutMs = 30_000): Promise<void> {
+  async awaitGone(name: string, timeoutMs = 60_000): Promise<void> {
     await waitUntil(async () => (await this.nec(name)) === undefined, {
       what: `no NodeENIConfig ${name}`,
       timeoutMs,
@@ -219,15 +219,15 @@ export class System<N extends SystemMember = SystemNode> {
     });
   }
 
-  /** The replica that holds the lock, other than one that did. @throws Error when none does within 20 s */
-  async leader(other: { readonly not?: IpamdProcess } = {}): Promise<IpamdProcess> {
+  /** The replica that holds the lock, other than one that did. @throws Error when none does within `timeoutMs` */
+  async leader(other: { readonly not?: IpamdProcess } = {}, timeoutMs = 60_000): Promise<IpamdProcess> {
     return waitUntil(
       async () => {
         const holder = await this.#holder();
         const isIt = (ipamd: IpamdProcess): boolean => ipamd.isRunning && holder.includes(ipamd.identity);
         return this.ipamds.find((ipamd) => ipamd !== other.not && isIt(ipamd));
       },
-      { what: 'a leader of ipamd', timeoutMs: 20_000, everyMs: 50, explain: () => this.logs().slice(-3_000) },
+      { what: 'a leader of ipamd', timeoutMs, everyMs: 50, explain: () => this.logs().slice(-3_000) },
     );
   }
 
@@ -319,7 +319,7 @@ export class System<N extends SystemMember = SystemNode> {
     if (this.ipamds.length === 0) return installKinds(this.cluster.admin);
     await waitUntil(() => this.cluster.server.objects('customresourcedefinitions', 'apiextensions.k8s.io').length > 0, {
       what: 'definitions of our kinds',
-      timeoutMs: 20_000,
+      timeoutMs: 60_000,
       everyMs: 50,
       explain: () => this.logs(),
     });

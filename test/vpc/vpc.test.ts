@@ -1,7 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
+import type { NetnsView } from '../support/netns.ts';
 import { createPodNetns, type PodNetns } from '../support/pod-netns.ts';
 import { listNetnsNames } from '../support/run-names.ts';
 import { describeLoss, startTraffic } from '../support/traffic.ts';
+import { waitUntil } from '../support/wait-until.ts';
 import { setUpEniByHand, wirePodByHand } from '../support/wire-by-hand.ts';
 import type { AttachedEni } from './nic.ts';
 import { createTestVpc, type TestNode, type TestVpc, type TestVpcSpec } from './vpc.ts';
@@ -175,13 +177,22 @@ test('startTraffic: no number is lost on a healthy path', withVpc, async (t, vpc
   t.true(report.aToB.received > 0 && report.bToA.received > 0);
 });
 
+/** UDP datagrams that were sent from a namespace, by its kernel. */
+async function datagramsOf(netns: NetnsView): Promise<number> {
+  const rows = (await netns.run(['cat', '/proc/net/snmp'])).split('\n').filter((row) => row.startsWith('Udp:'));
+  const [names = [], values = []] = rows.map((row) => row.split(' '));
+  return Number(values[names.indexOf('OutDatagrams')]);
+}
+
 test('startTraffic: reports a hole when the path was broken for a moment', withVpc, async (t, vpc) => {
   const a = await podOn(vpc, 'n1', 'subnet-b');
   const b = await podOn(vpc, 'n2', 'subnet-b');
   const traffic = await startTraffic(a, b, { rate: 2_000 });
   await new Promise((resolve) => setTimeout(resolve, 200));
   await a.node.netns.ip('rule', 'delete', 'pref', '1536');
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  // The sender may have to wait for a core.
+  const before = await datagramsOf(a.netns);
+  await waitUntil(async () => (await datagramsOf(a.netns)) > before + 10, { what: 'packets into the hole' });
   await a.node.netns.ip('rule', 'add', 'from', a.ip, 'lookup', '101', 'pref', '1536');
   await new Promise((resolve) => setTimeout(resolve, 200));
   const report = await traffic.finish();

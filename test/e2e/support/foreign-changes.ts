@@ -41,7 +41,6 @@ export async function restoredMs(trial: Trial, key: string, value: string): Prom
   const startMs = performance.now();
   await waitUntil(async () => (await trial.node.netns.run(['cat', `/proc/sys/net/${key}`])).trim() === value, {
     what: `${key} ${value}`,
-    timeoutMs: 15_000,
     explain: () => trial.lastWords(),
   });
   return Math.round(performance.now() - startMs);

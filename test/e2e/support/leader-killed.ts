@@ -58,7 +58,7 @@ export function tryKillingTheLeader(test: TestFn, at: HoldAt): void {
     await system.awaitNec('unassign', 'fewer addresses', (nec) => countAssigned(nec) < WARM);
     await system.awaitGone('detach');
     await system.awaitGone('delete');
-    t.deepEqual(await auditThreeWays(system, { withinMs: 30_000 }), []);
+    t.deepEqual(await auditThreeWays(system, { withinMs: 60_000 }), []);
   });
 }
 

@@ -140,7 +140,6 @@ export class Trial {
       netns: this.node.netns,
       dir: this.node.dir,
       ...(this.#cri === undefined ? {} : { criSocket: this.#cri.socketPath }),
-      timeoutMs: 30_000,
       ...options,
       flags: { 'rule-mode': this.ruleMode, ...FLAGS, ...this.#grFlags(), ...this.spec.flags, ...options.flags },
     });
@@ -212,7 +211,7 @@ export class Trial {
    * Waits until journal, kernel and runtime agree. Returns how long it took, in milliseconds.
    * @throws Error with each violation and the agent's last words when they still do not after `timeoutMs`
    */
-  async settle(what: string, timeoutMs = 15_000): Promise<number> {
+  async settle(what: string, timeoutMs = 60_000): Promise<number> {
     const startMs = performance.now();
     let last: readonly string[] = [];
     await waitUntil(
