@@ -5,6 +5,7 @@ import { readNodeRecord } from '../../agent/journal/node-file.ts';
 import { readJournalFacts } from '../support/journal-facts.ts';
 import { type OpsCaller, type OpsWatch, openOpsCaller } from '../support/ops-call.ts';
 import { waitUntil } from '../support/wait-until.ts';
+import { deletionOfEniRule, startOpponent, tableOfEni } from './support/opponent.ts';
 import type { AttachedPod } from './support/scene-node.ts';
 import { openTrial, type Trial, type TrialSpec } from './support/trial.ts';
 
@@ -201,10 +202,8 @@ test(
 );
 
 test('Repair: tells what a fight keeps back, and leaves it', withOps, COMPACT, async (t, trial, ops) => {
-  const selector = ['pref', '1537', 'from', trial.enis[0]?.primaryIp ?? ''];
-  const loop = `for i in $(seq 1500); do ip rule delete ${selector.join(' ')} 2>/dev/null; sleep 0.02; done`;
   const watch = await ops.watch({ kinds: [EVENT_KIND.EVENT_KIND_FIGHT] });
-  const adversary = trial.node.netns.start(['bash', '-c', loop]);
+  const adversary = startOpponent(trial, deletionOfEniRule(trial, await tableOfEni(trial, 'eni-1')), 100);
   await waitUntil(async () => (await ops.call('summary', {})).held.length > 0, {
     what: 'the fight to be noticed',
     timeoutMs: 60_000,
@@ -221,8 +220,15 @@ test('Repair: tells what a fight keeps back, and leaves it', withOps, COMPACT, a
     t.deepEqual(operations, []);
     t.regex(held.join('\n'), /^ip -4 rule add pref 1537 from /);
   }
+  // Asked while the fight goes on: after it the next wait ends with a repair.
+  const { fights, held } = await waitUntil(
+    async () => {
+      const summary = await ops.call('summary', {});
+      return summary.held.length > 0 && summary;
+    },
+    { what: 'a wait in the summary', timeoutMs: 60_000 },
+  );
   await adversary.stop('SIGKILL');
-  const { fights, held } = await ops.call('summary', {});
   t.is(fights, 1);
   t.like(watch.events, { length: 1, 0: { outcome: EVENT_OUTCOME.EVENT_OUTCOME_FAILED } });
   t.regex(watch.events[0]?.text ?? '', /^another program keeps undoing: ip -4 rule add pref 1537 /);

@@ -68,7 +68,7 @@ shortTest.serial(
         before = await kernelImage(views);
         return !before.some((line) => / tentative /.test(line));
       },
-      { what: 'addresses that are not tentative', timeoutMs: 10_000, everyMs: 100 },
+      { what: 'addresses that are not tentative', everyMs: 100 },
     );
     const { code, stdout, stderr } = await runCli(placeOf(trial), 'doctor', ...flagsOf(trial));
     t.is(code, 0, stdout + stderr);

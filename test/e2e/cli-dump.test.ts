@@ -97,6 +97,9 @@ async function nftOf(netns: NetnsView): Promise<string> {
   return JSON.stringify(objects, (key, value: unknown) => (key === 'handle' ? undefined : value));
 }
 
+/** Longest wait for the end of duplicate address detection; it takes two seconds. */
+const DETECTION_MS = 30_000;
+
 /** Runs a script in an empty namespace and compares, once duplicate address detection is over. */
 async function assertReplays(t: ExecutionContext, script: string, original: NetnsView, name: string): Promise<void> {
   const copy = await createPodNetns(name);
@@ -106,7 +109,8 @@ async function assertReplays(t: ExecutionContext, script: string, original: Netn
     await copy.sysctl({ 'net/ipv6/conf/all/forwarding': forwards.trim() });
     await copy.run(['sh'], { input: script });
     let [want, got] = [await stateOf(original), await stateOf(copy)];
-    for (let attempt = 0; attempt < 40 && JSON.stringify(want) !== JSON.stringify(got); attempt++) {
+    const untilMs = performance.now() + DETECTION_MS;
+    while (JSON.stringify(want) !== JSON.stringify(got) && performance.now() < untilMs) {
       await new Promise((resolve) => setTimeout(resolve, 100));
       [want, got] = [await stateOf(original), await stateOf(copy)];
     }

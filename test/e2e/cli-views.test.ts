@@ -96,6 +96,7 @@ test('watch and events: tell the story of a Pod, of a stranger’s change and of
       },
       { what: 'the watch to be open', everyMs: 100 },
     );
+    await sees('all that was added so far', new RegExp(`pref ${2000 + tries - 1}`));
     // The names of Pods are read again after 100 ms at the earliest.
     await setTimeout(150);
     const pod = await trial.addPod({ namespace: 'shop', name: 'cart-0' });

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { partOf, shortTest } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
+import { callInTime } from './support/call-in-time.ts';
 import { fail } from './support/cni-answers.ts';
 import { openScenes, RULE_MODES } from './support/scene.ts';
 import type { AttachedPod, SceneNode } from './support/scene-node.ts';
@@ -123,10 +124,10 @@ shortTest.serial('ADD: says how many addresses there are when none is left', asy
   const { node } = scenes.get('compact');
   const pods = await addMany(node, 40);
   const pod = await node.newPod();
-  t.deepEqual(fail(t, await node.call('ADD', pod, { conf: node.conf({ timeoutMs: 3_000 }) })), {
-    code: 101,
-    msg: 'no address left: want IPv4, free 0, cooling 0, in use 40 (waited 2 s)',
-  });
+  const error = fail(t, await callInTime(node, 'ADD', pod, { conf: node.conf({ timeoutMs: 3_000 }) }));
+  t.is(error.code, 101);
+  // A second of the three is left for the answer; the agent's own limit is five.
+  t.regex(error.msg, /^no address left: want IPv4, free 0, cooling 0, in use 40 \(waited [23] s\)$/);
   // One that waits is served as soon as somebody else gives an address back.
   const [waiting] = await Promise.all([node.add(pod), node.delete(pods[0] ?? pod)]);
   t.true(pods[0]?.ip === waiting.ip);

@@ -91,7 +91,7 @@ const BACK: readonly Step[] = [
       made.old.push(await scene.addOld('late-0'));
       await waitUntil(() => scene.node.agent.logs().includes('took over a Pod'), {
         what: 'taking over',
-        timeoutMs: 20_000,
+        timeoutMs: 60_000,
       });
     },
   },

@@ -223,7 +223,7 @@ test.serial(
     // A taint that TKE made, or an ipamd before: the bridge needs no address of an ENI.
     const taints = [ENI_IP_TAINT];
     await system.cluster.admin.patch(NODES, { name: 'n1' }, { kind: 'merge', body: { spec: { taints } } });
-    await waitUntil(async () => (await taintsOf('n1')).length === 0, { what: 'no taint', timeoutMs: 10_000 });
+    await waitUntil(async () => (await taintsOf('n1')).length === 0, { what: 'no taint', timeoutMs: 60_000 });
     for (const name of ['n1', 'n2']) await system.awaitNec(name, 'addresses', (nec) => countAssigned(nec) >= 2, 60_000);
 
     // No address of an ENI can be had: what is left in the pool is taken.

@@ -97,12 +97,16 @@ test(
     // The trial's timer is an hour.
     await trial.startAgent({ until: 'listening' });
     const conf = trial.node.conf({ cniVersion: '1.1.0' });
-    t.like((await trial.node.call('STATUS', undefined, { conf })).error, {
-      code: 50,
-      msg: 'the node has no primary interface yet',
-    });
+    const error = await waitUntil(
+      async () => {
+        const status = await trial.node.call('STATUS', undefined, { conf });
+        return status.error?.msg === 'the node has no primary interface yet' && status.error;
+      },
+      { what: 'STATUS that names the primary interface', explain: () => trial.lastWords() },
+    );
+    t.is(error.code, 50);
     await netns.ip('route', 'add', ...route);
-    await t.notThrowsAsync(trial.agent.awaitUntil('ready', 10_000));
+    await t.notThrowsAsync(trial.agent.awaitUntil('ready'));
     await trial.delete(await trial.addPod());
     await trial.settle('with its default route');
   },

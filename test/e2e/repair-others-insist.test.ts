@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
-import type { Child } from '../support/child.ts';
 import { waitUntil } from '../support/wait-until.ts';
+import { deletionOfEniRule, startOpponent, tableOfEni } from './support/opponent.ts';
 import type { AttachedPod } from './support/scene-node.ts';
 import { openTrial, type Trial } from './support/trial.ts';
 
@@ -35,24 +35,19 @@ const withPods = test.macro(
   },
 );
 
-/** Deletes a rule as soon as it is seen, again and again; gives up by itself after a while. */
-function startAdversary(trial: Trial, ...selector: readonly string[]): Child {
-  const loop = `for i in $(seq 600); do ip rule delete ${selector.join(' ')} 2>/dev/null && echo deleted; sleep 0.02; done`;
-  return trial.node.netns.start(['bash', '-c', loop]);
-}
+/** How often a second the adversary deletes the rule: much sooner than a repair counts as peace. */
+const RATE = 100;
 
 test('agent: backs off from a fight, says so, and repairs all else', withPods, 'compact', async (t, trial, pods) => {
-  const [eni] = trial.enis;
-  const selector = ['pref', '1537', 'from', eni?.primaryIp ?? ''];
   const logged = trial.agent.logs().length;
   const since = (): string => trial.agent.logs().slice(logged);
-  const adversary = startAdversary(trial, ...selector);
+  const adversary = startOpponent(trial, deletionOfEniRule(trial, await tableOfEni(trial, 'eni-1')), RATE);
   try {
     await waitUntil(
       () => since().includes('somebody keeps undoing this change') && since().includes('ENI is not ready'),
       {
         what: 'a word on the fight',
-        timeoutMs: 20_000,
+        timeoutMs: 60_000,
         explain: () => trial.lastWords(),
       },
     );
@@ -72,10 +67,9 @@ test('agent: backs off from a fight, says so, and repairs all else', withPods, '
     await trial.delete(fresh);
     t.true(adversary.isRunning, 'the adversary was there all the time');
   } finally {
-    await adversary.stop('SIGKILL');
+    await adversary.stop('SIGTERM');
   }
-  const rounds = adversary.stdout.split('deleted').length - 1;
-  t.log(`the rule was deleted ${rounds} times`);
+  t.log(`the rule was deleted: ${adversary.stdout.trim().split('\n').at(-1)}`);
   // Nobody has to restart the agent: the next wait ends within seconds.
   await trial.settle('after the fight');
 });

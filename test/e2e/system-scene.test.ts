@@ -2,23 +2,31 @@ import test from 'ava';
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
+import { waitUntil } from '../support/wait-until.ts';
 import { auditOnce } from '../system/audit-three-ways.ts';
 import type { Cut } from '../system/door.ts';
 import { createSystem, type System } from '../system/system.ts';
 import { POD_SUBNET } from '../system/vpc-cloud.ts';
 
 const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
+/** So long that a task is seen while it runs. */
+const TASK_MS = 3_000;
 let system: System;
 
 test.before(async () => {
-  system = await createSystem({ nodes: [{ name: 'n1' }, { name: 'n2' }], ipamds: 0, joinsAll: false });
+  system = await createSystem({
+    nodes: [{ name: 'n1' }, { name: 'n2' }],
+    ipamds: 0,
+    joinsAll: false,
+    taskMs: [TASK_MS, TASK_MS],
+  });
 });
 test.after.always(() => system?.close());
 
-/** Asks the API server from inside a node; the text says how it went. */
-async function askFrom(node: string): Promise<string> {
+/** Asks the API server from inside a node; the text says how it went. Who is not to get an answer gives up sooner. */
+async function askFrom(node: string, limitMs = 30_000): Promise<string> {
   const script = `
-    const answer = await fetch('http://127.0.0.1:6443/healthz', { signal: AbortSignal.timeout(1_500) }).then(
+    const answer = await fetch('http://127.0.0.1:6443/healthz', { signal: AbortSignal.timeout(${limitMs}) }).then(
       (response) => response.text(), (error) => error.cause?.code ?? error.name);
     process.stdout.write(answer);`;
   return system.cloud.vpc.node(node).netns.run([process.execPath, '--input-type=module', '-e', script]);
@@ -33,7 +41,7 @@ test.serial('openDoor: leads from inside a node to the server of this process, u
   ];
   for (const [cut, answer] of cuts) {
     await kube.cut(cut);
-    t.regex(await askFrom('n1'), answer);
+    t.regex(await askFrom('n1', cut === 'silent' ? 1_500 : undefined), answer);
     t.is(await askFrom('n2'), 'ok');
     await kube.heal();
     t.is(await askFrom('n1'), 'ok');
@@ -73,13 +81,21 @@ async function putNec(name: string, status: object): Promise<void> {
   await admin.update(NECS, { ...object, status });
 }
 
+/** Waits until the cloud has done all that it was asked for. */
+async function tasksDone(): Promise<void> {
+  const isRunning = async () => (await auditOnce(system)).some((line) => RUNS.test(line));
+  await waitUntil(async () => !(await isRunning()), { what: 'the end of all tasks', everyMs: 100 });
+}
+
+const RUNS = /task .* runs/;
+
 test.serial('auditThreeWays: finds what is on one side only, on two nodes, or under way', async (t) => {
   const eniId = await createEni();
   t.true((await auditOnce(system)).some((line) => line.includes(`ENI ${eniId}`) && line.includes('no NodeENIConfig')));
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await tasksDone();
   await serve('AttachNetworkInterface', { NetworkInterfaceId: eniId, InstanceId: system.cloud.instanceOf('n1') });
   await putNec('n1', { supplyEpoch: 1, eniInfos: [infoOf(eniId)] });
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await tasksDone();
   t.deepEqual(await auditOnce(system), []);
 
   await putNec('n2', { supplyEpoch: 1, eniInfos: [infoOf(eniId)] });
@@ -93,8 +109,8 @@ test.serial('auditThreeWays: finds what is on one side only, on two nodes, or un
 
   const params = { NetworkInterfaceId: eniId, PrivateIpAddresses: [{ PrivateIpAddress: first?.ip }] };
   await serve('UnassignPrivateIpAddresses', params);
-  t.true((await auditOnce(system)).some((line) => /task .* runs/.test(line)));
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  t.true((await auditOnce(system)).some((line) => RUNS.test(line)));
+  await tasksDone();
   t.true((await auditOnce(system)).some((line) => line.includes(`the cloud has no ${first?.ip}`)));
 
   await putNec('n1', { supplyEpoch: 3, eniInfos: [{ ...infoOf(eniId), state: 'Detaching' }] });

@@ -12,7 +12,7 @@ const crashes = HAS_REFERENCE_PLUGINS ? test.serial : test.serial.skip;
 /** As many calls are tried as fit. */
 const BUDGET_MS = 150_000;
 /** The agent looks for such Pods every 10 s. */
-const TAKE_OVER_MS = 20_000;
+const TAKE_OVER_MS = 60_000;
 
 /** A Pod of the product as the runtime calls our executable for it. */
 function asOurs({ node }: MigrationNode, { containerId, netns }: ProductPod): ScenePod {

@@ -1,6 +1,6 @@
 import type { NetnsView } from '../../support/netns.ts';
 
-const LIMIT_S = 4;
+const LIMIT_S = 10;
 
 /** One shell: to start Node for each question takes twenty times as long. */
 const SCRIPTS = {
@@ -19,9 +19,10 @@ export async function askWho(from: NetnsView, protocol: 'tcp' | 'udp', host: str
 // One packet that finds the way, then the one whose answers are counted.
 const COUNT_SCRIPT = `exec 3<>"/dev/udp/$0/$1"
   while ! { printf first >&3 && timeout 0.7 dd bs=512 count=1 status=none <&3 >/dev/null; }; do sleep 0.1; done
-  while timeout 0.2 dd bs=512 count=1 status=none <&3 >/dev/null; do :; done
+  while timeout 0.5 dd bs=512 count=1 status=none <&3 >/dev/null; do :; done
   printf second >&3
-  while timeout 0.3 dd bs=512 count=1 status=none <&3; do :; done`;
+  timeout 5 dd bs=512 count=1 status=none <&3
+  while timeout 0.5 dd bs=512 count=1 status=none <&3; do :; done`;
 
 /** Asks a who-server by one UDP packet and counts the answers: two where a packet arrives twice. */
 export async function countAnswers(from: NetnsView, host: string, port: number): Promise<number> {

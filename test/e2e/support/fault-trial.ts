@@ -66,7 +66,7 @@ async function tryFault(t: ExecutionContext, fault: NodeFault, scene: FaultScene
   const place = placeOf(scene.trial);
   t.is((await runCli(place, 'diff')).code, 0, 'the node is as it should be before');
   await fault.inject(scene);
-  t.is(await pings(scene), !fault.breaksPackets, 'packets to the outside');
+  t.is(await pings(scene, fault.breaksPackets), !fault.breaksPackets, 'packets to the outside');
 
   const diff = await askCli(place, 'diff');
   t.is(diff.code, 1, 'diff finds it');
@@ -145,6 +145,6 @@ async function cure(finding: JsonObject | undefined, fault: NodeFault, scene: Fa
   else await scene.trial.node.netns.run(['sh', '-e', '-c', step]);
 }
 
-function pings({ trial, pod }: FaultScene): Promise<boolean> {
-  return pod.netns.ping(trial.vpc.outside.ip, { waitMs: LOST_AFTER_MS });
+function pings({ trial, pod }: FaultScene, isBroken = false): Promise<boolean> {
+  return pod.netns.ping(trial.vpc.outside.ip, isBroken ? { waitMs: LOST_AFTER_MS } : {});
 }

@@ -1,8 +1,20 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { NetnsView } from '../../support/netns.ts';
 
-/** Everything that a repair may change of some namespaces, as iproute2, nft and the files of /proc tell it; a line each. */
+/** Duplicate address detection takes two seconds; on a link that is down it does not end. */
+const DETECTION_MS = 5_000;
+
+/**
+ * Everything that a repair may change of some namespaces, as iproute2, nft and the files of /proc tell it; a line each.
+ * Waits, bounded, until no IPv6 address is tentative: its end changes addresses and routes, and nobody did it.
+ */
 export async function kernelImage(views: readonly NetnsView[]): Promise<readonly string[]> {
-  return (await Promise.all(views.map(imageOf))).flat();
+  const untilMs = performance.now() + DETECTION_MS;
+  for (;;) {
+    const image = (await Promise.all(views.map(imageOf))).flat();
+    if (!image.some((line) => / tentative /.test(line)) || performance.now() > untilMs) return image;
+    await sleep(100);
+  }
 }
 
 /** Lines of one image that are not in the other, marked. Empty when they are the same. */

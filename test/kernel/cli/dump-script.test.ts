@@ -9,7 +9,7 @@ import { openRichNetns } from './rich-netns.ts';
 
 const TOPICS = ['links', 'addrs', 'routes', 'neigh', 'rules'] as const;
 /** Duplicate address detection takes a second or two. */
-const LONGEST_MS = 5_000;
+const LONGEST_MS = 30_000;
 
 type Json = Readonly<Record<string, unknown>>;
 
