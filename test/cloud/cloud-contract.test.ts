@@ -592,7 +592,7 @@ const CASES: readonly Case[] = [
       t.is(await pending.catch((error: unknown) => error), reason);
       const late = await failure(cloud.subnets.sweep(SPEC.vpcId, contextOf({ timeoutMs: 300 })));
       t.like(late, { code: 'DEADLINE', retry: 'backoff' });
-      const bound = contextOf({ timeoutMs: 300 });
+      const bound = contextOf({ timeoutMs: 1_000 });
       host.faults.add({ fault: { kind: 'hang' }, actions: ['ModifyNetworkInterfaceAttribute'] });
       const change = await failure(cloud.securityGroups.replace('eni-00000001', ['sg-a'], bound));
       t.like(change, { code: 'TIMEOUT', retry: 'resolve' });

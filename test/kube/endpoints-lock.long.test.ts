@@ -45,7 +45,7 @@ if (assets === undefined) {
       ]);
     const stop = new AbortController();
     const terms: number[] = [];
-    const election = { client, lock: LOCK, identity: 'one', leaseMs: 3_000, renewMs: 500, retryMs: 500 };
+    const election = { client, lock: LOCK, identity: 'one', leaseMs: 15_000, renewMs: 2_000, retryMs: 500 };
     const deps = { clock: systemClock, log: silentLogger, random: seededRandom(1) };
     const leading = runAsLeader(
       { ...election, ...deps },

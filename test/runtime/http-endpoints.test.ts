@@ -32,17 +32,17 @@ async function sendHalf(port: number): Promise<{ readonly socket: Socket; isOpen
 }
 
 shortTest('serveHttpEndpoints: keeps a bounded number of half-sent requests, and those for seconds only', async (t) => {
-  t.timeout(30_000);
+  t.timeout(120_000);
   const { port } = await open(t);
   const halves = await Promise.all(Array.from({ length: 400 }, () => sendHalf(port)));
-  await waitUntil(async () => halves.filter(({ isOpen }) => isOpen).length <= 128, {
-    what: 'connections over the limit are closed',
-    timeoutMs: 4_000,
-    everyMs: 20,
-  });
+  // Those within the limit are open still: it was the limit that closed the others, not their late heads.
+  const isBounded = (): boolean => {
+    const open = halves.filter(({ isOpen }) => isOpen).length;
+    return open > 0 && open <= 128;
+  };
+  await waitUntil(isBounded, { what: 'connections over the limit are closed', everyMs: 20 });
   await waitUntil(async () => halves.every(({ isOpen }) => !isOpen), {
     what: 'late heads are given up',
-    timeoutMs: 20_000,
     everyMs: 100,
   });
   const response = await fetch(`http://127.0.0.1:${port}/metrics`);

@@ -198,7 +198,7 @@ test('startScheduler: one of two replicas leads; the other takes over with the r
   t.is(refused.status, 503);
   await first.close();
   t.truthy(first.readiness());
-  await waitUntil(() => second.readiness() === undefined, { what: 'the other leads', timeoutMs: 20_000 });
+  await waitUntil(() => second.readiness() === undefined, { what: 'the other leads', timeoutMs: 60_000 });
   const { body } = await ask(second, 'filter', question);
   t.deepEqual(body['FailedNodes'], { n1: 'InsufficientIPorENI (need 1, free 0 of 1)' });
   const web = await ask(second, 'filter', { Pod: podOf({ name: 'web-0', isStatic: true }), NodeNames: ['n1'] });

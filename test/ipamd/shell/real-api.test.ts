@@ -131,13 +131,13 @@ if (assets === undefined) {
     await admin.patch(PODS, pod, { kind: 'merge', body: { status }, subresource: 'status' });
     const claim = await waitUntil(() => admin.get(resourceTypeOf(VPC_IP_CLAIM_KIND), pod), {
       what: 'the claim of the Pod',
-      timeoutMs: 20_000,
+      timeoutMs: 60_000,
     });
     t.like(claim['status'], { phase: 'Bound', ips: [ip] });
     t.truthy(
       await waitUntil(() => admin.get(resourceTypeOf(VPC_IP_KIND), { name: ip }), {
         what: 'its address',
-        timeoutMs: 20_000,
+        timeoutMs: 60_000,
       }),
     );
 
@@ -145,11 +145,11 @@ if (assets === undefined) {
       const spec = (await admin.get(NODES, { name: NODE }))?.['spec'] as { taints?: { key: string }[] } | undefined;
       return spec?.taints?.some(({ key }) => key.includes('eni-ip')) === true ? undefined : true;
     };
-    await waitUntil(taints, { what: 'the taint is off', timeoutMs: 20_000 });
+    await waitUntil(taints, { what: 'the taint is off', timeoutMs: 60_000 });
 
     await admin.delete(PODS, pod);
     for (let index = 0; index < 12; index++) agent.remove(`pod-${index}`);
-    await waitUntil(() => (agent.running === 0 ? true : undefined), { what: 'no Pod runs', timeoutMs: 5_000 });
+    await waitUntil(() => (agent.running === 0 ? true : undefined), { what: 'no Pod runs', timeoutMs: 30_000 });
     await admin.delete(NODES, { name: NODE });
     host.model.state.removeInstance('ins-0000real');
     let seen: KubeObject | undefined;
