@@ -5,7 +5,7 @@ import type { Soak } from './soak.ts';
 import type { SoakNode } from './soak-node.ts';
 
 /** Rules that others deleted are there again long before; an agent that was killed as well needs its start. */
-const MENDED_MS = 12_000;
+const MENDED_MS = 30_000;
 
 /**
  * Compares what a cloud's ENIs have with whom the book says has an address: an address in use that the cloud does not

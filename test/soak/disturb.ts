@@ -18,6 +18,8 @@ const SAMPLE = 3;
 const COLLECTED_MS = 100_000;
 /** Kubernetes starts a Pod again about so soon. */
 const LEADER_BACK_MS = 1_000;
+/** Longest wait for a leader; a disturbance of none is left out. */
+const LEADERLESS_MS = 20_000;
 
 /** Does something to three of the links of Pods. */
 const toVeths = (words: string): readonly string[] => [
@@ -160,7 +162,7 @@ async function killLeader(soak: Soak): Promise<void> {
 /** While the API server is in trouble there may be none for longer than one cares to wait. */
 async function findLeader({ system, tally }: Soak): Promise<IpamdProcess | undefined> {
   try {
-    return await system.leader();
+    return await system.leader({}, LEADERLESS_MS);
   } catch {
     tally.add('times without a leader for 20 s');
     return undefined;

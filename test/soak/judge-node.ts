@@ -4,7 +4,7 @@ import type { Soak } from './soak.ts';
 import type { SoakNode } from './soak-node.ts';
 
 const REST_MS = 30_000;
-const AGREE_MS = 20_000;
+const AGREE_MS = 60_000;
 
 /**
  * Lets a node come to rest, with everything else going on, and judges it by every invariant: journal, kernel, Pods and

@@ -113,7 +113,9 @@ async function addOnce(soak: Soak, node: SoakNode, sandbox: Sandbox): Promise<Ad
   if (isUnanswered && !node.wasAway(fromMs, performance.now())) {
     tally.violation(`${node.name}: ADD without an answer while the agent ran: ${said}`);
   }
-  const isForeign = FOREIGN_REFUSALS.includes(error.code) && node.wasChanged(fromMs, performance.now());
+  const toMs = performance.now();
+  const isUnsettled = /does not stay set up/.test(error.message) && node.wasUnsettled(fromMs, toMs);
+  const isForeign = FOREIGN_REFUSALS.includes(error.code) && (isUnsettled || node.wasChanged(fromMs, toMs));
   if (!isForeign && !FAIR_REFUSALS.includes(error.code)) tally.violation(`${node.name}: ADD refused: ${said}`);
   return outcome;
 }

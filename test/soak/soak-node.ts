@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { DEFAULT_BACKOFF_LIMITS } from '../../agent/repair/decide-backoff.ts';
 import { type AgentProcess, startAgent } from '../support/agent-process.ts';
 import { type CriServer, startCriServer } from '../support/cri-server.ts';
 import { findViolations } from '../support/invariants.ts';
@@ -17,7 +18,9 @@ const RESTART_MS = 30_000;
 /** An unanswered call may be noticed a moment after the agent is back. */
 const OUTAGE_MARGIN_MS = 500;
 /** A change by others is mended sooner, on a machine that is busy too. */
-const MENDED_MS = 3_000;
+const MENDED_MS = 6_000;
+/** Others who insist on a change may leave the agent waiting; after its longest wait an ENI is not ready for a while. */
+const SETTLED_MS = DEFAULT_BACKOFF_LIMITS.longestMs + DEFAULT_BACKOFF_LIMITS.calmMs + MENDED_MS;
 /** Enough of an agent's last words for whoever looks into a failure. */
 const LOG_CHARS = 4_000_000;
 
@@ -129,7 +132,16 @@ export class SoakNode implements SystemMember {
 
   /** Whether somebody else changed the kernel in a span, or so little before that it may not be mended yet. */
   wasChanged(fromMs: number, toMs: number): boolean {
-    return this.#changes.some((atMs) => atMs <= toMs && atMs + MENDED_MS >= fromMs);
+    return this.#wasChanged(fromMs - MENDED_MS, toMs);
+  }
+
+  /** Whether somebody else changed the kernel in a span, or so little before that an ENI may not be ready again yet. */
+  wasUnsettled(fromMs: number, toMs: number): boolean {
+    return this.#wasChanged(fromMs - SETTLED_MS, toMs);
+  }
+
+  #wasChanged(fromMs: number, toMs: number): boolean {
+    return this.#changes.some((atMs) => atMs <= toMs && atMs >= fromMs);
   }
 
   /** Files that wait for the agent's DEL. */
