@@ -10,6 +10,7 @@ import { Child } from '../../test/support/child.ts';
 import { childEnv } from '../../test/support/child-env.ts';
 import { createTempDir } from '../../test/support/temp-dir.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
+import { readStatusMib } from '../support/process-memory.ts';
 
 /** What one real ipamd takes for a cluster of real size. */
 type ProcessReport = {
@@ -57,7 +58,7 @@ export async function measureProcesses(): Promise<ProcessReport> {
   const joinCpuSeconds = cpuSeconds(pid);
   await systemClock.sleep(IDLE_MS);
   const idleCpuPercent = ((cpuSeconds(pid) - joinCpuSeconds) / (IDLE_MS / 1000)) * 100;
-  const memory = { rssMib: statusMib(pid, 'VmRSS'), peakMib: statusMib(pid, 'VmHWM') };
+  const memory = { rssMib: readStatusMib(pid, 'VmRSS'), peakMib: readStatusMib(pid, 'VmHWM') };
   const writesPerPod = await podWrites(admin, necs(), () => server.store.revision);
   const left = server.objects('vpcips', 'networking.tke.cloud.tencent.com').length;
   if (left > 0) throw new Error(`${left} VpcIPs are left of Pods that are gone`);
@@ -196,11 +197,6 @@ function isReady(nec: KubeObject): boolean {
 function cpuSeconds(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
-}
-
-function statusMib(pid: number, field: string): number {
-  const line = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
-  return Number(line?.[1]) / 1024;
 }
 
 function instanceOf(index: number): string {

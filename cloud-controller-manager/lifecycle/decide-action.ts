@@ -27,6 +27,9 @@ type ActionFacts = {
 const MISSES_UNTIL_GONE = 2;
 /** An answer may be as of a minute ago, and lack an instance that is younger. */
 const MIN_AGE_MS = 120_000;
+const NEVER_DESCRIBED = 'its instance was never described in this VPC; delete the Node if its instance is gone';
+const NO_INSTANCE =
+  'no answer of the cloud has any instance of the VPC, as with a key of another account or another --region; delete the Node if no instance is left';
 const NONE: NodeAction = { kind: 'none' };
 
 /** Decides what becomes of a Node. A Node is only deleted for an instance that was once described in this VPC. */
@@ -34,7 +37,8 @@ export function decideAction({ node, observation, vpcId, ageMs, rival }: ActionF
   if (!node.isOurs || node.isLeaving || node.providerId.kind !== 'instance') return NONE;
   const isTainted = node.taints.some(({ key }) => key === SHUTDOWN_TAINT.key);
   if (node.isReady) return isTainted ? { kind: 'untaint' } : NONE;
-  const { instance, misses } = observation;
+  const { instance, misses, unproven } = observation;
+  if (unproven >= MISSES_UNTIL_GONE && ageMs >= MIN_AGE_MS) return { kind: 'kept', why: NO_INSTANCE };
   if (misses === 0) return instance !== undefined && isShutDown(instance) && !isTainted ? { kind: 'taint' } : NONE;
   if (misses < MISSES_UNTIL_GONE || ageMs < MIN_AGE_MS) return NONE;
   if (vpcId === undefined) return { kind: 'kept', why: 'the VPC of the cluster is not known; set --vpc-id' };
@@ -42,7 +46,7 @@ export function decideAction({ node, observation, vpcId, ageMs, rival }: ActionF
   const seen = readSeen(node);
   const { instanceId } = node.providerId;
   const seenIn = instance?.vpcId ?? (seen?.instanceId === instanceId ? seen.vpcId : undefined);
-  if (seenIn === undefined) return { kind: 'kept', why: 'its instance was never described in this VPC' };
+  if (seenIn === undefined) return { kind: 'kept', why: NEVER_DESCRIBED };
   if (seenIn !== vpcId) return { kind: 'kept', why: `its instance was in ${seenIn}, the cluster is in ${vpcId}` };
   return { kind: 'delete' };
 }

@@ -6,12 +6,20 @@ export type Observation = {
   readonly instance?: Instance;
   /** Answers in a row that lack it, or that say that it is being destroyed; those within seconds count as one. */
   readonly misses: number;
+  /** The same of answers that prove nothing: they had no instance of the VPC at all. */
+  readonly unproven: number;
+  /** Of the last of either; monotonic milliseconds. */
   readonly missedAtMs: number;
   /** When it was last asked for; monotonic milliseconds. */
   readonly askedAtMs: number;
 };
 
-const NEVER: Observation = { misses: 0, missedAtMs: Number.NEGATIVE_INFINITY, askedAtMs: Number.NEGATIVE_INFINITY };
+const NEVER: Observation = {
+  misses: 0,
+  unproven: 0,
+  missedAtMs: Number.NEGATIVE_INFINITY,
+  askedAtMs: Number.NEGATIVE_INFINITY,
+};
 /** A description that lags does so for some seconds, and for every request in them. */
 const MISSES_APART_MS = 10_000;
 const ENDING: readonly string[] = ['TERMINATING'];
@@ -46,11 +54,13 @@ export class Observations {
       const instance = described.get(id);
       if (instance !== undefined && !ENDING.includes(instance.state))
         this.#byId.set(id, { ...NEVER, instance, askedAtMs: nowMs });
-      else if (!isProof || nowMs - before.missedAtMs < MISSES_APART_MS)
-        this.#byId.set(id, { ...before, askedAtMs: nowMs });
+      else if (nowMs - before.missedAtMs < MISSES_APART_MS) this.#byId.set(id, { ...before, askedAtMs: nowMs });
+      else if (!isProof)
+        this.#byId.set(id, { ...before, unproven: before.unproven + 1, missedAtMs: nowMs, askedAtMs: nowMs });
       else
         this.#byId.set(id, {
           ...before,
+          unproven: 0,
           ...(instance === undefined ? {} : { instance }),
           misses: before.misses + 1,
           missedAtMs: nowMs,
@@ -63,7 +73,7 @@ export class Observations {
   /** Forgets all misses of an instance: its Node is ready. */
   clear(instanceId: string): void {
     const before = this.#byId.get(instanceId);
-    if (before !== undefined && before.misses > 0) this.#byId.set(instanceId, { ...before, misses: 0 });
+    if (before !== undefined) this.#byId.set(instanceId, { ...before, misses: 0, unproven: 0 });
   }
 
   /** Forgets all instances but these. */

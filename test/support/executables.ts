@@ -12,6 +12,7 @@ const VARIABLES = {
   TKE_ENI_IPAMD_BIN: ['tke-eni-ipamd'],
   TKE_ENI_SCHEDULER_BIN: ['tke-eni-ip-scheduler'],
   TKE_ENI_WEBHOOK_BIN: ['tke-eni-ip-webhook'],
+  TKE_ENI_CCM_BIN: ['tke-cloud-controller-manager'],
   TKE_ENI_CLI_BIN: ['tke-eni'],
 } as const;
 

@@ -72,6 +72,10 @@ const kept = test.macro(async (t, fault: 'empty' | 'http' | 'stale') => {
   await world.advance(30 * MINUTE_MS);
   t.deepEqual(world.names(), ['n1', 'stays']);
   t.deepEqual(world.scene.events('DeletingNode'), []);
+  t.is(
+    world.scene.events('NodeDeletionHeld').some((text) => /no answer of the cloud has any instance/.test(text)),
+    fault !== 'http',
+  );
   await world.stop();
 });
 test('runLifecycleController: deletes none while the cloud lists nothing', kept, 'empty');
@@ -119,9 +123,22 @@ test('runLifecycleController: leaves Nodes of others, and those whose instance w
       .sort(),
     [
       'its instance was in vpc-other001, the cluster is in vpc-00000001',
-      'its instance was never described in this VPC',
+      'its instance was never described in this VPC; delete the Node if its instance is gone',
     ],
   );
+  await world.stop();
+});
+
+test('runLifecycleController: where no instance is left, none is deleted, and the Node says so; one instance more, and it goes', async (t) => {
+  const world = await worldOfTwo();
+  await world.terminate('stays', 'ins-stays001');
+  await world.terminate('n1', ID);
+  await world.advance(10 * MINUTE_MS);
+  t.deepEqual(world.names(), ['n1', 'stays']);
+  t.like(world.scene.events('NodeDeletionHeld'), { length: 2 });
+  await world.joinInstance('new', 'ins-new00001');
+  await world.advance(MINUTE_MS);
+  t.deepEqual(world.names(), ['new']);
   await world.stop();
 });
 
