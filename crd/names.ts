@@ -93,6 +93,9 @@ export const DIRECT_ENI_TAINT = {
 /** Condition of a Node that has no addresses available. */
 export const ENI_IP_CONDITION = 'ENIIPUnavailable';
 
+/** Condition of a Node that is to serve exclusive ENIs and does not. */
+export const DIRECT_ENI_CONDITION = 'DirectENIUnavailable';
+
 /** How long a static address is retained after its Pod: on Pods, VpcIPs and VpcENIs; a Go duration. */
 export const CLAIM_EXPIRED_DURATION_ANNOTATION = `${PREFIX}/claim-expired-duration`;
 

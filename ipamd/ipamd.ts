@@ -21,6 +21,7 @@ import { runLeader } from './leading/run-leader.ts';
 import type { Ids } from './nec/decision.ts';
 import { CircuitBreakers } from './node/circuit-breakers.ts';
 import { CloudObserver } from './node/cloud-observer.ts';
+import { reportStartupTaints } from './nodes/report-startup-taints.ts';
 import { createIpamdMetrics, type IpamdMetrics } from './observability/metrics.ts';
 import { followMachines, type InformerDeps, type MachineFollower, openInformers } from './open-informers.ts';
 import { SecondAllocator } from './pod-cidrs/second-allocator.ts';
@@ -79,6 +80,8 @@ class Ipamd implements RunningIpamd {
   readonly metrics: IpamdMetrics;
   readonly #config: IpamdConfig;
   readonly #runtime: IpamdRuntime;
+  /** Not tracked: whoever may not even ask for a right lacks none that ipamd needs. */
+  readonly #baseKube: KubeClient;
   readonly #informers;
   readonly #machines: MachineFollower;
   readonly #events: EventRecorder;
@@ -96,8 +99,9 @@ class Ipamd implements RunningIpamd {
   constructor(config: IpamdConfig, baseRuntime: IpamdRuntime) {
     const { clock, log, random, release } = baseRuntime;
     this.#config = config;
+    this.#baseKube = baseRuntime.kube;
     this.metrics = baseRuntime.metrics ?? createIpamdMetrics(clock, { release });
-    const involved = { apiVersion: 'v1', kind: 'ConfigMap', namespace: config.namespace, name: config.configMap };
+    const involved = this.#involved();
     const { problems } = this.metrics;
     const reporting = { log, problems, involved, events: () => this.#events, role: COMPONENT };
     const kube = trackRights(baseRuntime.kube, createRightsReporter(reporting));
@@ -137,6 +141,12 @@ class Ipamd implements RunningIpamd {
       },
     };
     this.metrics.show(this.#stateSources(), runtime.cloud.pacing);
+  }
+
+  /** Returns the object on which people look for problems of ipamd's setup. */
+  #involved() {
+    const { namespace, configMap: name } = this.#config;
+    return { apiVersion: 'v1', kind: 'ConfigMap', namespace, name };
   }
 
   get isLeading(): boolean {
@@ -187,6 +197,8 @@ class Ipamd implements RunningIpamd {
         this.metrics.problems.report('definitions', problem === undefined ? [] : [DEFINITIONS_PROBLEM]);
       });
       if (this.#drain.signal.aborted) return;
+      const reporting = { kube: this.#baseKube, log, events: this.#events, involved: this.#involved() };
+      following.push(reportStartupTaints(reporting, this.#config.startupTaints, this.#drain.signal));
       following.push(...Object.values(this.#informers).map((informer) => informer.start(this.#shutdown.signal)));
       following.push(this.#machines.run(this.#shutdown.signal), this.#definitions.run(this.#shutdown.signal));
       await this.#runLeader();

@@ -4,6 +4,7 @@ import {
   API_GROUP,
   APPLIED_POLICY_ANNOTATION,
   CLOUD_FINALIZER,
+  DIRECT_ENI_CONDITION,
   DIRECT_ENI_TAINT,
   EIP_SRC_CIDRS_ANNOTATION,
   ENI_IP_CONDITION,
@@ -268,6 +269,11 @@ const OWN: readonly (readonly [name: string, object: string, what: string])[] = 
     'when a lost definition was installed again; for an hour a missing object ends nothing',
   ],
   [ENI_IP_CONDITION, 'condition of a Node', 'whether it has addresses to give; with `--enable-node-condition`'],
+  [
+    DIRECT_ENI_CONDITION,
+    'condition of a Node',
+    'whether a node that is to serve exclusive ENIs serves none; with `--enable-node-condition`. Other nodes do not have it',
+  ],
 ];
 
 /** Renders `docs/reference/annotations.md`. */

@@ -5,6 +5,7 @@ import { readSettings, type SettingsInput, type SettingsOutcome } from '../../ru
 import { type BlockSettings, maskSizeFor } from '../pod-cidrs/cidr-blocks.ts';
 import { findBlockFaults } from '../pod-cidrs/find-block-faults.ts';
 import { IPAMD_PROGRAM, type IpamdConfig } from './options.ts';
+import { findTaintOwner, readTaintSelector } from './taint-selector.ts';
 
 /**
  * Reads ipamd's settings from `input`; only its `readFile` does I/O.
@@ -23,10 +24,23 @@ function checkTogether(config: IpamdConfig, faults: Faults): void {
   if (config.grRoutes === 'ipamd' && config.clusterCidrs.length === 0) {
     faults.add('--cluster-cidr', 'the networks of Pods, as --gr-routes=ipamd leads them to nodes', '');
   }
+  checkStartupTaints(config, faults);
   checkElectionSettings(config, faults);
   checkClientRate(config, faults);
   if (config.securityGroups.length > 0 && !config.enableSecurityGroups) {
     faults.add('--enable-security-groups', 'true, as --security-groups are given', false);
+  }
+}
+
+const MAX_STARTUP_TAINTS = 32;
+
+function checkStartupTaints({ startupTaints }: IpamdConfig, faults: Faults): void {
+  if (startupTaints.length > MAX_STARTUP_TAINTS)
+    faults.add('--startup-taints', `at most ${MAX_STARTUP_TAINTS} taints`, startupTaints.length);
+  for (const text of startupTaints) {
+    const owner = findTaintOwner(readTaintSelector(text)?.key ?? '');
+    if (owner === undefined) continue;
+    faults.add('--startup-taints', `taints of node pools; ${owner} puts this one on and takes it off`, text);
   }
 }
 

@@ -5,6 +5,7 @@ import {
   choiceValue,
   durationValue,
   listenValue,
+  listOf,
   pathValue,
   switchValue,
   wholeNumberValue,
@@ -17,6 +18,7 @@ import {
   securityGroupIdsValue,
   subnetIdsValue,
 } from './ipamd-option-value.ts';
+import { taintSelectorValue } from './taint-selector.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -208,6 +210,13 @@ const NODE_OPTIONS = {
     switchValue,
     'false',
     'Keep Pods off nodes that lack the addresses that they should have, by a taint.',
+  ),
+  startupTaints: option(
+    'Nodes',
+    'startup-taints',
+    listOf(taintSelectorValue),
+    'startup-taint.cluster-autoscaler.kubernetes.io/eni-ip-unavailable',
+    "Taints of node pools that keep Pods off a new node; ipamd removes them once the node can serve Pods: its agent says so, and kubelet offers the agent's resources. KEY, KEY:EFFECT or KEY=VALUE:EFFECT. ipamd puts none of them on, and removes no other. The agent has no right to change taints: without the right to patch nodes ipamd says so at its start, and they stay. '' for none.",
   ),
   nodeReleaseGraceMs: option(
     'Nodes',

@@ -1,32 +1,33 @@
-import { ENI_IP_CONDITION } from '../../crd/names.ts';
+import { DIRECT_ENI_CONDITION, ENI_IP_CONDITION } from '../../crd/names.ts';
 import type { NodeCondition } from './node-entry.ts';
 
-/** The body of a strategic patch of `nodes/status`; conditions merge by type, so others stay. */
-type NodeConditionPatch = {
-  readonly status: { readonly conditions: readonly Readonly<Record<string, string>>[] };
-};
+/** Conditions of a Node that say what its agent does not serve: addresses of shared ENIs, exclusive ENIs. */
+type ServingCondition = typeof ENI_IP_CONDITION | typeof DIRECT_ENI_CONDITION;
 
-const SERVING = { status: 'False', reason: 'Serving', message: 'the agent serves addresses of ENIs' } as const;
-const NOT_SERVING = {
-  status: 'True',
-  reason: 'NotServing',
-  message: 'the agent does not serve addresses of ENIs; see the NodeENIConfig of the node',
-} as const;
+/** One condition in a strategic patch of `nodes/status`; conditions merge by type, so others stay. */
+export type ConditionPatch = Readonly<Record<string, string>>;
 
-/** The patch that removes the condition ENIIPUnavailable. */
-export const CONDITION_REMOVAL: NodeConditionPatch = {
-  status: { conditions: [{ type: ENI_IP_CONDITION, $patch: 'delete' }] },
-};
+const SERVED = { [ENI_IP_CONDITION]: 'addresses of ENIs', [DIRECT_ENI_CONDITION]: 'exclusive ENIs' } as const;
 
-/** Decides the condition ENIIPUnavailable of a VPC-CNI node. Undefined: it is up to date. */
+/**
+ * Decides a condition of a VPC-CNI node; undefined: it is up to date. With `isServing` undefined the node has no such
+ * condition, as one that is not to serve what the condition is about.
+ */
 export function decideNodeCondition(
+  type: ServingCondition,
   current: NodeCondition | undefined,
-  isServing: boolean,
+  isServing: boolean | undefined,
   nowText: string,
-): NodeConditionPatch | undefined {
-  const required = isServing ? SERVING : NOT_SERVING;
+): ConditionPatch | undefined {
+  if (isServing === undefined) return current === undefined ? undefined : { type, $patch: 'delete' };
+  const required = isServing
+    ? { status: 'False', reason: 'Serving', message: `the agent serves ${SERVED[type]}` }
+    : {
+        status: 'True',
+        reason: 'NotServing',
+        message: `the agent does not serve ${SERVED[type]}; see the NodeENIConfig of the node`,
+      };
   if (current?.status === required.status && current.reason === required.reason) return undefined;
   const since = current?.status === required.status ? current.lastTransitionTime : undefined;
-  const times = { lastHeartbeatTime: nowText, lastTransitionTime: since ?? nowText };
-  return { status: { conditions: [{ type: ENI_IP_CONDITION, ...required, ...times }] } };
+  return { type, ...required, lastHeartbeatTime: nowText, lastTransitionTime: since ?? nowText };
 }

@@ -18,6 +18,7 @@ import { isKubeError } from '../../kube/kube-error.ts';
 import type { ReleaseBrake } from '../../kube/release-brake.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { readTaintSelector, type TaintSelector } from '../config/taint-selector.ts';
 import { findDirectLimit, isDirectServed } from '../direct/find-direct-limit.ts';
 import type { NodeProblem } from '../nec/node-view.ts';
 import { problemOfRefusal, problemsKey, problemText } from '../nec/problem-text.ts';
@@ -38,6 +39,7 @@ import type { NodeSettingsFlags } from './node-flags.ts';
 import { newConfig } from './render-config.ts';
 import type { Renewals } from './renewals.ts';
 import { ensureServingMarks } from './serving-marks.ts';
+import { canServePods } from './startup-taints.ts';
 
 /** Callbacks for what the node controller does; the metrics use them. */
 export type NodesObserver = {
@@ -101,11 +103,13 @@ const PENDING_RECHECK_MS = 15_000;
 
 /** Makes the node controller. It remembers only which problems and held releases it has reported. */
 export function createNodeController(deps: NodeControllerDeps): NodeController {
-  const context: Context = { ...deps, reported: new Map(), held: new Map() };
+  const startupTaints = deps.flags.startupTaints.flatMap((text) => readTaintSelector(text) ?? []);
+  const context: Context = { ...deps, startupTaints, reported: new Map(), held: new Map() };
   return { reconcile: (name, signal) => reconcileOne(context, name, signal) };
 }
 
 type Context = NodeControllerDeps & {
+  readonly startupTaints: readonly TaintSelector[];
   readonly reported: Map<string, string>;
   /** Reasons of held releases, by node. */
   readonly held: Map<string, string>;
@@ -424,19 +428,22 @@ async function markNode(
   const { kube, flags, clock, observe, log } = context;
   const { readyResources = [], maxDirectENI = 0 } = entry?.decoded?.spec ?? {};
   const isServing = readyResources.includes(ENI_IP_RESOURCE);
+  const isDirectServed = maxDirectENI > 0;
+  const served = { readyResources, isDirectServed, isBridged: isBridged(context) };
   const marks = {
     isServing,
-    direct: { isServed: maxDirectENI > 0, isServing: readyResources.includes(DIRECT_ENI_RESOURCE) },
-    isBridged: isBridged(context),
+    direct: { isServed: isDirectServed, isServing: readyResources.includes(DIRECT_ENI_RESOURCE) },
+    isBridged: served.isBridged,
+    startupTaints: canServePods(node, served) ? context.startupTaints : [],
     putsTaintOn: flags.enableNodeTaint,
     writesCondition: flags.enableNodeCondition,
     nowText: new Date(clock.nowMs()).toISOString(),
   };
   try {
-    const done = await ensureServingMarks(kube, node, marks, signal);
-    if (done === 'unchanged') return;
-    log.info('taint of a node changed', { node: node.name, change: done });
-    observe.onTaint?.({ node: node.name, kind: done });
+    for (const { kind, taint } of await ensureServingMarks(kube, node, marks, signal)) {
+      log.info('taint of a node changed', { node: node.name, change: kind, taint });
+      observe.onTaint?.({ node: node.name, kind });
+    }
   } catch (error) {
     // The Node was deleted in between: its event enqueues it again.
     if (!isKubeError(error, 'NOT_FOUND')) throw error;

@@ -1,7 +1,9 @@
 import { isIPv4 } from 'node:net';
 import { instanceIdOf } from '../../cloud/provider-id.ts';
 import {
+  DIRECT_ENI_CONDITION,
   ENI_IP_CONDITION,
+  EXTENDED_RESOURCES,
   NODE_ANNOTATION,
   NODE_DIRECT_ENI_LABEL,
   NODE_INSTANCE_LABEL,
@@ -33,6 +35,10 @@ export type NodeEntry = {
   readonly taints: readonly NodeTaint[];
   /** The condition that it has no addresses, if it exists. */
   readonly eniIpCondition?: NodeCondition;
+  /** The condition that it has no exclusive ENIs, if it exists. */
+  readonly directEniCondition?: NodeCondition;
+  /** Our extended resources of which kubelet offers Pods at least one. */
+  readonly offeredResources: readonly string[];
   /** Its first IPv4 address of type InternalIP: that of its primary ENI. */
   readonly internalIp?: string;
   /** The condition NetworkUnavailable, if it exists. */
@@ -75,6 +81,7 @@ export function decodeNode(object: KubeObject): NodeEntry {
   const instanceId = ownId ?? instanceIdOf(labels[NODE_INSTANCE_LABEL]);
   const isForeign = ownId === undefined && typeof providerID === 'string' && providerID !== '';
   const condition = conditions.find((one) => one['type'] === ENI_IP_CONDITION);
+  const direct = conditions.find((one) => one['type'] === DIRECT_ENI_CONDITION);
   const network = conditions.find((one) => one['type'] === NETWORK_CONDITION);
   const internalIp = internalIpOf(status['addresses']);
   const subnetsLabel = labels[NODE_SUBNETS_LABEL];
@@ -93,6 +100,8 @@ export function decodeNode(object: KubeObject): NodeEntry {
     addresses: textsOf(recordsOf(status['addresses']).map((one) => one['address'])),
     taints: taintsOf(spec['taints']),
     ...(condition === undefined ? {} : { eniIpCondition: conditionOf(condition) }),
+    ...(direct === undefined ? {} : { directEniCondition: conditionOf(direct) }),
+    offeredResources: offeredOf(recordOf(status['allocatable'])),
     ...(internalIp === undefined ? {} : { internalIp }),
     ...(network === undefined ? {} : { networkCondition: conditionOf(network) }),
     annotations: followedOf(annotations),
@@ -106,6 +115,11 @@ export function decodeNode(object: KubeObject): NodeEntry {
 function podCidrsOf({ podCIDR, podCIDRs }: Readonly<Record<string, unknown>>): readonly string[] {
   const all = textsOf([podCIDR, ...(Array.isArray(podCIDRs) ? podCIDRs : [])]).filter((one) => one !== '');
   return all.length === 0 ? NONE : [...new Set(all)];
+}
+
+function offeredOf(allocatable: Readonly<Record<string, unknown>>): readonly string[] {
+  const offered = EXTENDED_RESOURCES.filter((name) => !/^0*$/.test(String(allocatable[name] ?? '')));
+  return offered.length === 0 ? NONE : offered;
 }
 
 function internalIpOf(addresses: unknown): string | undefined {

@@ -14,6 +14,7 @@ export type NodeSettingsFlags = Pick<
   | 'onlyNominatedEniSubnets'
   | 'enableNodeCondition'
   | 'enableNodeTaint'
+  | 'startupTaints'
   | 'nodeReleaseGraceMs'
   | 'nodeReleasePercent'
   | 'allocateNodeCidrs'

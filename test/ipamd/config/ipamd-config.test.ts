@@ -226,3 +226,11 @@ test(
 test('readIpamdConfig: reads how long addresses are kept', reads, ['--claim-expired-duration=1h30m'], {
   claimExpiredDurationMs: 5_400_000,
 });
+
+test('readIpamdConfig: refuses startup taints that Kubernetes and autoscalers put on and take off', (t) => {
+  const key = 'node-role.kubernetes.io/control-plane';
+  t.deepEqual(faultsOf([CLUSTER, `--startup-taints=example.com/boot,${key}:NoSchedule`]), [
+    `--startup-taints: expected taints of node pools; Kubernetes puts this one on and takes it off, got "${key}:NoSchedule"`,
+  ]);
+  t.deepEqual(configOf('--startup-taints=').startupTaints, []);
+});

@@ -234,17 +234,29 @@ test('taintPatch: compares the resourceVersion where there is no list', (t) => {
 const NOW = '2026-01-01T00:10:00Z';
 const SINCE = '2026-01-01T00:00:00Z';
 test('decideNodeCondition: writes it where there is none', (t) => {
-  const [written] = decideNodeCondition(undefined, false, NOW)?.status.conditions ?? [];
+  const written = decideNodeCondition('ENIIPUnavailable', undefined, false, NOW);
   t.like(written, { type: 'ENIIPUnavailable', status: 'True', reason: 'NotServing', lastTransitionTime: NOW });
+});
+test('decideNodeCondition: one of exclusive ENIs names them', (t) => {
+  const written = decideNodeCondition('DirectENIUnavailable', undefined, true, NOW);
+  t.like(written, { type: 'DirectENIUnavailable', status: 'False', message: 'the agent serves exclusive ENIs' });
 });
 test('decideNodeCondition: writes nothing when it says so already', (t) => {
   const current = { status: 'False', reason: 'Serving', lastTransitionTime: SINCE };
-  t.is(decideNodeCondition(current, true, NOW), undefined);
+  t.is(decideNodeCondition('ENIIPUnavailable', current, true, NOW), undefined);
+});
+test('decideNodeCondition: removes it where there is nothing to serve', (t) => {
+  const current = { status: 'True', reason: 'NotServing' };
+  const removal = { type: 'DirectENIUnavailable', $patch: 'delete' };
+  t.deepEqual(decideNodeCondition('DirectENIUnavailable', current, undefined, NOW), removal);
+  t.is(decideNodeCondition('DirectENIUnavailable', undefined, undefined, NOW), undefined);
 });
 test('decideNodeCondition: moves the time only with the status', (t) => {
   const current = { status: 'True', reason: 'SaidByOthers', lastTransitionTime: SINCE };
-  t.is(decideNodeCondition(current, false, NOW)?.status.conditions[0]?.['lastTransitionTime'], SINCE);
-  t.is(decideNodeCondition(current, true, NOW)?.status.conditions[0]?.['lastTransitionTime'], NOW);
+  const timeOf = (isServing: boolean) =>
+    decideNodeCondition('ENIIPUnavailable', current, isServing, NOW)?.['lastTransitionTime'];
+  t.is(timeOf(false), SINCE);
+  t.is(timeOf(true), NOW);
 });
 
 const GROUPS: SecurityGroupFacts = {

@@ -147,6 +147,43 @@ test('reconcile: puts taint and condition on where the flags say so, and only on
   }, flags);
 });
 
+test('reconcile: a node that is to serve exclusive ENIs has a condition of its own, others have none', async (t) => {
+  const flags = { enableNodeTaint: true, enableNodeCondition: true };
+  await inScene(async (scene) => {
+    await scene.join();
+    t.is(scene.nodes.get('node-1')?.directEniCondition, undefined);
+    const label = (value: string | null) =>
+      scene.patchNode('node-1', { metadata: { labels: { 'tke.cloud.tencent.com/enable-direct-eni': value } } });
+    await label('true');
+    t.like(scene.nodes.get('node-1')?.directEniCondition, { status: 'True', reason: 'NotServing' });
+    await scene.patchNec('node-1', { spec: { readyResources: [ENI_IP, 'tke.cloud.tencent.com/direct-eni'] } });
+    t.like(scene.nodes.get('node-1')?.directEniCondition, { status: 'False', reason: 'Serving' });
+    await label(null);
+    t.is(scene.nodes.get('node-1')?.directEniCondition, undefined);
+    t.like(scene.nodes.get('node-1')?.eniIpCondition, { status: 'False', reason: 'Serving' });
+  }, flags);
+});
+
+test('reconcile: removes named taints of a node pool once kubelet offers what the agent serves, and no others', async (t) => {
+  const named = { key: 'startup-taint.cluster-autoscaler.kubernetes.io/eni-ip-unavailable', effect: 'NoSchedule' };
+  const other = { key: 'startup-taint.cluster-autoscaler.kubernetes.io/driver', effect: 'NoSchedule' };
+  await inScene(
+    async (scene) => {
+      await scene.join('node-1', { spec: { taints: [named, TAINT, other] } });
+      const status = (allocatable: string) => ({
+        status: { conditions: [{ type: 'Ready', status: 'True' }], allocatable: { [ENI_IP]: allocatable } },
+      });
+      await scene.patchNode('node-1', status('0'), 'status');
+      // What a NodeENIConfig tells that outlived the Node of this name.
+      await scene.patchNec('node-1', { spec: { readyResources: [ENI_IP] } });
+      t.deepEqual(await scene.taintsOf(), [named, other]);
+      await scene.patchNode('node-1', status('17'), 'status');
+      t.deepEqual(await scene.taintsOf(), [other]);
+    },
+    { startupTaints: [named.key] },
+  );
+});
+
 test('reconcile: drains a node that is gone, and takes all when its Pods are gone and the grace is over', async (t) => {
   await inScene(async (scene) => {
     await scene.join();

@@ -53,6 +53,7 @@ test('decodeNode: keeps what decisions need, whole taints among it', (t) => {
     eniIpCondition: { status: 'False', reason: 'Serving', lastTransitionTime: 'then' },
     annotations: { 'tke.cloud.tencent.com/disable-node-eni': 'true' },
     internalIp: '10.0.0.1',
+    offeredResources: [],
     podCidrs: [],
     subnetsLabel: 'subnet-aaaa',
   });

@@ -49,6 +49,7 @@ export const FLAGS: NodeSettingsFlags = {
   onlyNominatedEniSubnets: [],
   enableNodeCondition: false,
   enableNodeTaint: false,
+  startupTaints: [],
   nodeReleaseGraceMs: 300_000,
   nodeReleasePercent: 10,
   allocateNodeCidrs: false,
@@ -201,6 +202,16 @@ export class NodesScene {
     annotations: Readonly<Record<string, string | null>>,
   ): Promise<void> {
     await this.kube.patch(type, { name }, { kind: 'merge', body: { metadata: { annotations } } });
+    await this.clock.advance(2_000);
+  }
+
+  /** Changes a Node, or its status, and lets ipamd act on it. */
+  async patchNode(name: string, body: object, subresource?: 'status'): Promise<void> {
+    await this.kube.patch(
+      NODES,
+      { name },
+      { kind: 'merge', body, ...(subresource === undefined ? {} : { subresource }) },
+    );
     await this.clock.advance(2_000);
   }
 
