@@ -6,6 +6,7 @@ import { LIST_CASES } from './contract/lists.ts';
 import { OBJECT_CASES } from './contract/objects.ts';
 import { PATCH_CASES } from './contract/patches.ts';
 import { POD_CASES } from './contract/pods.ts';
+import { SERVICE_CASES } from './contract/services.ts';
 import { WATCH_CASES } from './contract/watches.ts';
 
 /** What this server and a real kube-apiserver both do, case by case. */
@@ -15,6 +16,7 @@ export const CONTRACT_CASES: readonly ContractCase[] = [
   ...LIST_CASES,
   ...WATCH_CASES,
   ...POD_CASES,
+  ...SERVICE_CASES,
   ...CUSTOM_CASES,
   ...ACCESS_CASES,
   ...DISCOVERY_CASES,

@@ -18,6 +18,14 @@ export type Strategy = {
   readonly prepareCreate?: (object: KubeObject) => KubeObject;
   readonly prepareUpdate?: (object: KubeObject, old: KubeObject) => KubeObject;
   readonly validate?: (object: KubeObject, old: KubeObject | undefined) => readonly Cause[];
+  /** The same for a write to the status. */
+  readonly prepareStatus?: (object: KubeObject) => KubeObject;
+  readonly validateStatus?: (object: KubeObject) => readonly Cause[];
+  /** Gives an object what all of its kind share, after it was prepared; `others` are those that are there. */
+  readonly allocate?: (
+    object: KubeObject,
+    others: readonly KubeObject[],
+  ) => { readonly object: KubeObject; readonly faults: readonly Cause[] };
   /** Seconds that a deletion leaves the object before it goes; undefined: it goes at once. */
   readonly graceSeconds?: (object: KubeObject, asked: number | undefined) => number | undefined;
 };

@@ -2,6 +2,7 @@ import { BUILT_IN_COLUMNS } from '../table/built-in-columns.ts';
 import { type ApiResource, type Strategy, storageKey } from './api-resource.ts';
 import { DEFINITION_STRATEGY } from './definition-strategy.ts';
 import { POD_STRATEGY } from './pods.ts';
+import { SERVICE_STRATEGY } from './services/service-strategy.ts';
 import {
   CONFIG_MAP_STRATEGY,
   EVENT_STRATEGY,
@@ -45,6 +46,7 @@ const GROUPS: Readonly<Record<string, readonly Short[]>> = {
       subresources: ['status'],
       createsOnUpdate: true,
       returnsDeleted: true,
+      strategy: SERVICE_STRATEGY,
     },
     { kind: 'Endpoints', plural: 'endpoints', shortNames: ['ep'], createsOnUpdate: true },
     { kind: 'Event', shortNames: ['ev'], createsOnUpdate: true, strategy: EVENT_STRATEGY },

@@ -56,11 +56,17 @@ export function commitUpdate(api: Api, request: ApiRequest, old: KubeObject, wan
     throw conflict(resource, name);
   }
   const kept = keepImmutable(old, restrictToSubresource(resource, subresource, old, wanted));
-  const prepared = subresource === '' ? (resource.strategy.prepareUpdate?.(kept, old) ?? kept) : kept;
-  const shaped = resource.schema === undefined ? { object: prepared, unknown: [] } : shape(prepared, resource.schema);
+  const prepared = prepare(resource, subresource, kept, old);
+  const { object, faults: shortages } =
+    subresource === '' ? allocated(api, resource, prepared) : { object: prepared, faults: [] };
+  const shaped = resource.schema === undefined ? { object, unknown: [] } : shape(object, resource.schema);
   const warnings = warnOfUnknown(request, shaped.unknown);
   const counted = withGeneration(resource, old, shaped.object);
-  throwIfAny(resource, name, [...metadataFaults(counted, old), ...contentFaults(resource, counted, old, subresource)]);
+  throwIfAny(resource, name, [
+    ...metadataFaults(counted, old),
+    ...contentFaults(resource, counted, old, subresource),
+    ...shortages,
+  ]);
   const next = withManagers(api, request, old, counted);
   if (isEqual(next, old)) return { object: old, warnings };
   if (isDryRun(request)) return { object: next, warnings };
@@ -166,7 +172,26 @@ export function contentFaults(
   subresource: string,
 ): readonly Cause[] {
   if (resource.schema !== undefined) return customFaults(object, old, resource.schema);
+  if (subresource === 'status') return resource.strategy.validateStatus?.(object) ?? [];
   return subresource === '' ? (resource.strategy.validate?.(object, old) ?? []) : [];
+}
+
+/** Gives an object what all objects of its resource share; what cannot be had is a fault. */
+export function allocated(
+  api: Api,
+  resource: ApiResource,
+  object: KubeObject,
+): { readonly object: KubeObject; readonly faults: readonly Cause[] } {
+  const { allocate } = resource.strategy;
+  if (allocate === undefined) return { object, faults: [] };
+  const { name, namespace } = object.metadata;
+  const isOther = ({ metadata }: KubeObject): boolean => metadata.name !== name || metadata.namespace !== namespace;
+  return allocate(object, api.store.list(storageKey(resource)).filter(isOther));
+}
+
+function prepare({ strategy }: ApiResource, subresource: string, object: KubeObject, old: KubeObject): KubeObject {
+  if (subresource === '') return strategy.prepareUpdate?.(object, old) ?? object;
+  return subresource === 'status' ? (strategy.prepareStatus?.(object) ?? object) : object;
 }
 
 function withManagers(api: Api, request: ApiRequest, old: KubeObject, next: KubeObject): KubeObject {

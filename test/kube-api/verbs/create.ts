@@ -5,7 +5,7 @@ import { type ApiResource, groupVersion, storageKey } from '../resources/api-res
 import { type Cause, forbiddenValue, invalidValue, requiredValue } from '../resources/causes.ts';
 import { shape } from '../resources/custom-resource.ts';
 import { DEFINITIONS } from '../resources/registry.ts';
-import { type Committed, contentFaults, isDryRun, timestamp } from './commit.ts';
+import { allocated, type Committed, contentFaults, isDryRun, timestamp } from './commit.ts';
 import { establish } from './establish.ts';
 import { collectIfOrphaned } from './garbage.ts';
 import { warnOfUnknown } from './warnings.ts';
@@ -27,9 +27,14 @@ export function commitCreate(api: Api, request: ApiRequest, given: KubeObject): 
   const { status, ...statusless } = named;
   const bare = isStatusApart ? statusless : { ...statusless, ...(status === undefined ? {} : { status }) };
   const prepared = resource.strategy.prepareCreate?.(bare) ?? bare;
-  const shaped = resource.schema === undefined ? { object: prepared, unknown: [] } : shape(prepared, resource.schema);
+  const { object: full, faults: shortages } = allocated(api, resource, prepared);
+  const shaped = resource.schema === undefined ? { object: full, unknown: [] } : shape(full, resource.schema);
   const warnings = warnOfUnknown(request, shaped.unknown);
-  const faults = [...nameFaults(resource, named), ...contentFaults(resource, shaped.object, undefined, '')];
+  const faults = [
+    ...nameFaults(resource, named),
+    ...contentFaults(resource, shaped.object, undefined, ''),
+    ...shortages,
+  ];
   if (faults.length > 0) throw invalid(resource, name, faults);
   if (api.store.get(storageKey(resource), `${namespace ?? ''}/${name}`) !== undefined)
     throw alreadyExists(resource, name);
