@@ -63,7 +63,9 @@ test('executables: STATUS and GC', async (t) => {
   const fake = createFakeAgent(v4);
   const agent = await serve(`unix:${folder.socket}`, fake.answers);
   t.teardown(agent.close);
-  t.like(await callExecutable([PLUGIN], { CNI_COMMAND: 'STATUS' }, confOf(folder.socket)), { code: 0, stdout: '' });
+  // By itself STATUS waits two seconds; the agent is this process, which has the other tests to do as well.
+  const patient = confOf(folder.socket, { timeoutMs: 60_000 });
+  t.like(await callExecutable([PLUGIN], { CNI_COMMAND: 'STATUS' }, patient), { code: 0, stdout: '' });
   await callExecutable([PLUGIN], envOf('ADD'), confOf(folder.socket));
   // As long as a full node's list: more than a pipe holds, and more than an HTTP/2 window.
   const kept = Array.from({ length: 2_000 }, (_, n) => ({ containerID: `${'0'.repeat(56)}${n}`, ifname: 'eth0' }));

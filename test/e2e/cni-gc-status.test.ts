@@ -1,6 +1,6 @@
 import test from 'ava';
+import { callInTime } from '../support/call-in-time.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { callInTime } from './support/call-in-time.ts';
 import { fail, succeedSilently } from './support/cni-answers.ts';
 import { openScenes, RULE_MODES } from './support/scene.ts';
 
@@ -92,7 +92,8 @@ test.serial('STATUS: is 50 without an ENI and without Pods, 51 when Pods still l
     msg: 'no ENI of this node is set up',
     details: `eni-2: no link with MAC ${eni?.mac}`,
   });
-  const refused = fail(t, await callInTime(n2, 'ADD', await n2.newPod(), { conf: n2.conf({ timeoutMs: 2_000 }) }));
+  const late = await n2.newPod();
+  const refused = fail(t, await callInTime(() => n2.call('ADD', late, { conf: n2.conf({ timeoutMs: 2_000 }) })));
   t.is(refused.code, 102);
   await n2.delete(pod);
   t.is(fail(t, await status()).code, 50);

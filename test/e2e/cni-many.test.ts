@@ -1,7 +1,7 @@
 import test from 'ava';
+import { callInTime } from '../support/call-in-time.ts';
 import { partOf, shortTest } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { callInTime } from './support/call-in-time.ts';
 import { fail } from './support/cni-answers.ts';
 import { openScenes, RULE_MODES } from './support/scene.ts';
 import type { AttachedPod, SceneNode } from './support/scene-node.ts';
@@ -124,7 +124,8 @@ shortTest.serial('ADD: says how many addresses there are when none is left', asy
   const { node } = scenes.get('compact');
   const pods = await addMany(node, 40);
   const pod = await node.newPod();
-  const error = fail(t, await callInTime(node, 'ADD', pod, { conf: node.conf({ timeoutMs: 3_000 }) }));
+  const conf = { conf: node.conf({ timeoutMs: 3_000 }) };
+  const error = fail(t, await callInTime(() => node.call('ADD', pod, conf)));
   t.is(error.code, 101);
   // A second of the three is left for the answer; the agent's own limit is five.
   t.regex(error.msg, /^no address left: want IPv4, free 0, cooling 0, in use 40 \(waited [23] s\)$/);

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
+import { callInTime } from '../support/call-in-time.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { callInTime } from './support/call-in-time.ts';
 import { openScenes, type Scene } from './support/scene.ts';
 import type { AttachedPod, SceneNode } from './support/scene-node.ts';
 
@@ -136,7 +136,9 @@ test.serial('ADD: the Pod gets the MTU that the conf asks for, and it carries', 
 test.serial('supply: addresses that are assigned later serve without a restart', async (t) => {
   const { vpc, node } = scenes.get('compact IPv4');
   const pods = await Promise.all(Array.from({ length: 4 }, () => node.addPod()));
-  const refused = await callInTime(node, 'ADD', await node.newPod(), { conf: node.conf({ timeoutMs: 3_000 }) });
+  const refusedPod = await node.newPod();
+  const conf = { conf: node.conf({ timeoutMs: 3_000 }) };
+  const refused = await callInTime(() => node.call('ADD', refusedPod, conf));
   t.is(refused.error?.code, 101);
   const ip = await vpc.assignIp('eni-2');
   node.writeSupply();

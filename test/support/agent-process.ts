@@ -81,6 +81,23 @@ export async function startAgent(options: AgentOptions): Promise<AgentProcess> {
   }
 }
 
+/**
+ * Waits until an agent that was started says, by STATUS or in its log, why no ADD could be served.
+ * @throws Error when it serves, or does not say so within 60 s
+ */
+export async function awaitRefusal(agent: AgentProcess, says: RegExp): Promise<void> {
+  let last = '';
+  const isRefused = async (): Promise<boolean> => {
+    last = await agent.awaitUntil('ready', 1_000).then(
+      () => 'it serves',
+      (error: unknown) => String(error),
+    );
+    if (last === 'it serves') throw new Error(last);
+    return says.test(last);
+  };
+  await waitUntil(isRefused, { what: `a refusal that says ${says}`, timeoutMs: 60_000, explain: () => last });
+}
+
 type Places = Pick<AgentProcess, 'socketPath' | 'stateDir' | 'cniBinDir' | 'cniConfDir'>;
 
 function placesIn(dir: string): Places {

@@ -3,6 +3,7 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { RuleMode } from '../../../dataplane/network.ts';
 import { type AgentOptions, type AgentProcess, startAgent } from '../../support/agent-process.ts';
+import { callInTime } from '../../support/call-in-time.ts';
 import type { Child } from '../../support/child.ts';
 import { childEnv } from '../../support/child-env.ts';
 import { type CniAnswer, type CniCall, execCni, kubernetesArgs } from '../../support/exec-cni.ts';
@@ -175,15 +176,17 @@ export class SceneNode {
     return netns;
   }
 
-  /** Calls an executable as the runtime of this node does. */
+  /** Calls an executable as the runtime of this node does: for STATUS, which waits two seconds, again while it waited in vain. */
   call(command: CniCall['command'], pod?: ScenePod, options: CallOptions = {}): Promise<CniAnswer> {
-    return execCni({
-      binary: executablePath(options.plugin ?? 'tke-route-eni'),
-      command,
-      conf: options.conf ?? this.#confFor(options.plugin),
-      netns: this.netns.path,
-      env: { ...(pod === undefined ? {} : envOf(pod)), CNI_PATH: binDirOf('tke-route-eni'), ...options.env },
-    });
+    const once = () =>
+      execCni({
+        binary: executablePath(options.plugin ?? 'tke-route-eni'),
+        command,
+        conf: options.conf ?? this.#confFor(options.plugin),
+        netns: this.netns.path,
+        env: { ...(pod === undefined ? {} : envOf(pod)), CNI_PATH: binDirOf('tke-route-eni'), ...options.env },
+      });
+    return command === 'STATUS' ? callInTime(once) : once();
   }
 
   /** Starts a call and returns the process, for callers that do not wait for its end. The caller stops it. */
