@@ -30,7 +30,7 @@ if (spawnSync(HELM, ['version', '--short']).status !== 0) {
     () =>
       startRealCluster({
         nodes: [
-          { name: 'node1', external: 'provider-id' },
+          { name: 'node1', external: 'address' },
           { name: 'node2', external: 'address' },
         ],
         serviceCidr: GR_SERVICE_CIDR,

@@ -61,6 +61,7 @@ metadata:
 data:
   TKE_ENI_REGION: ap-guangzhou
   TKE_ENI_ENDPOINT: "*.internal.tencentcloudapi.com"
+  TKE_ENI_VPC_ID: vpc-a1b2c3d4
 `;
 
 const NO_SUBNETS = `apiVersion: v1

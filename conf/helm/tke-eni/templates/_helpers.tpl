@@ -45,6 +45,7 @@ policies, and the node in a Pod's token. Takes a list: the root, the value.
 {{- $settings := merge (dict) .Values.cloudControllerManager.settings -}}
 {{- with .Values.region }}{{ $_ := set $settings "region" . }}{{ end -}}
 {{- with .Values.endpoint }}{{ $_ := set $settings "endpoint" . }}{{ end -}}
+{{- with .Values.vpcId }}{{ $_ := merge $settings (dict "vpc-id" .) }}{{ end -}}
 {{- include "tke-eni.settings" $settings -}}
 {{- end -}}
 
