@@ -133,6 +133,8 @@ export const POD_ANNOTATION = {
   eipPublicIp: `${PREFIX}/eip-public-ip`,
   /** Security groups of an exclusive ENI, separated by commas, in order of precedence. */
   securityGroups: `${PREFIX}/pod-security-groups`,
+  /** The kept address of a Pod on a super node, as JSON with the Pod's uid; written by ipamd. */
+  vpcIpAllocation: `${PREFIX}/vpc-ip-allocation`,
 } as const;
 
 /** Extended resource: an address of a shared ENI. */

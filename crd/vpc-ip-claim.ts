@@ -33,6 +33,21 @@ const SPEC = {
   nodeName: scheduler.optional(objectName, 'The node for which the address is held, written before the Pod is bound.'),
 };
 
+const RESERVATION = {
+  state: part.required(
+    choice(['Recorded', 'Reserved', 'Releasing']),
+    'Recorded: may or may not have been asked for. Reserved: the VPC holds it. Releasing: it is being given back.',
+  ),
+  clientToken: part.required(
+    matchingText(/^[!-~]{1,64}$/, 'up to 64 ASCII characters', 64),
+    'Sent with the call, and again with each repetition, so that the cloud reserves one address.',
+  ),
+  vpcID: part.required(id, 'The VPC.'),
+  subnetID: part.required(id, 'The subnet of the address.'),
+  ip: part.optional(anyIp, 'The address; absent while the cloud has not chosen one.'),
+  id: part.optional(id, "The cloud's id of it."),
+};
+
 const STATUS = {
   phase: ipamd.optional(
     choice(['Pending', 'Bound', 'Retained', 'Releasing', 'Failed']),
@@ -42,6 +57,10 @@ const STATUS = {
   ips: ipamd.optional(listOf(anyIp, { maxItems: 4 }), 'Their addresses, the first family first.'),
   eniID: ipamd.optional(id, 'The ENI that they are on.'),
   nodeName: ipamd.optional(objectName, 'The node that the ENI is on.'),
+  reservation: ipamd.optional(
+    objectOf(RESERVATION),
+    'The address as a reserved one of the VPC: of a Pod on a super node, or between Pods.',
+  ),
   lastPod: ipamd.optional(podReference, 'The Pod that held it last.'),
   retainedSince: ipamd.optional(instant, 'When the last Pod of the claim was gone; its expiry counts from here.'),
   message: ipamd.optional(sentence(1024), "Why it is Pending or Failed, with the cloud's own error text."),

@@ -1,4 +1,5 @@
 import type { Cloud } from '../cloud/cloud.ts';
+import type { ReservedIpPort } from '../cloud/reserved-ips.ts';
 import { leadUntilDrained } from '../kube/election/lead-until-drained.ts';
 import type { Term } from '../kube/election/term.ts';
 import { createEventRecorder, type EventRecorder } from '../kube/event-recorder.ts';
@@ -34,7 +35,7 @@ type IpamdRuntime = {
   readonly ids: Ids;
   /** `urgent` has its own rate limit, for the lock. */
   readonly kube: KubeClient & { readonly urgent?: KubeClient };
-  readonly cloud: Cloud & { readonly pacing?: Pacing };
+  readonly cloud: Cloud & { readonly reservedIps: ReservedIpPort; readonly pacing?: Pacing };
   readonly release: string;
   /** Name of this replica, for people who read the lock. */
   readonly identity?: string;

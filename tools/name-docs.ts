@@ -172,6 +172,12 @@ const OF_POD: Readonly<Record<keyof typeof POD_ANNOTATION, Described>> = {
     effect: 'security groups of its exclusive ENI, set before the Pod has it',
     otherwise: "those of the node's ENIs",
   },
+  vpcIpAllocation: {
+    form: 'JSON with `ip`, `subnetID`, `claim` (`namespace/name`) and `uid`',
+    readBy: 'a virtual kubelet',
+    effect: 'the reserved address of a Pod on a super node, for the Pod with this uid alone; ipamd writes it',
+    otherwise: 'the Pod has no kept address yet',
+  },
 };
 
 type Row = readonly [name: string, described: Described];

@@ -324,6 +324,13 @@ const STATIC_OPTIONS = {
     'false',
     'Kept addresses end with their workload, when its last Pod is gone: a VpcIPClaim is owned by the StatefulSet or Deployment of its Pod.',
   ),
+  reserveKeptAddresses: option(
+    'Kept addresses',
+    'reserve-kept-addresses',
+    switchValue,
+    'false',
+    'A kept address whose Pod is gone is taken off its ENI and reserved in the VPC until the next Pod of its name. It then takes no place of a node; the next Pod waits for one more call of the cloud.',
+  ),
   staticTakeoverAfterMs: option(
     'Kept addresses',
     'static-takeover-after',

@@ -1,4 +1,5 @@
 import type { Cloud } from '../../cloud/cloud.ts';
+import type { ReservedIpPort } from '../../cloud/reserved-ips.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { ReleaseBrake } from '../../kube/release-brake.ts';
@@ -36,7 +37,7 @@ export type LeaderDeps = {
     readonly random: () => number;
     readonly ids: Ids;
     readonly kube: KubeClient;
-    readonly cloud: Cloud;
+    readonly cloud: Cloud & { readonly reservedIps: ReservedIpPort };
     readonly metrics: IpamdMetrics;
   };
   readonly informers: Informers;

@@ -2,6 +2,7 @@ import type { CloudError } from '../../cloud/cloud-error.ts';
 import { VPC_ENIS_BY } from '../direct/vpc-eni-entry.ts';
 import type { ClaimWait } from '../nec/decision.ts';
 import type { ClaimRefusal } from '../node/node-deps.ts';
+import { isStaticNode } from '../nodes/decide-policy.ts';
 import { openStaticInformers, type RecordInformers } from '../open-informers.ts';
 import { AddressConflicts, createLookUpHolder } from '../static/address-conflicts.ts';
 import { runClaimAudit } from '../static/audit-claims.ts';
@@ -9,6 +10,7 @@ import { ClaimViewBuilder } from '../static/build-claim-view.ts';
 import { ClaimRequests } from '../static/claim-requests.ts';
 import { ClaimWaits, MIN_WAIT_MS } from '../static/claim-waits.ts';
 import { findWorkload } from '../static/find-workload.ts';
+import { ReservationRunner } from '../static/reservation-runner.ts';
 import { runClaims } from '../static/run-claims.ts';
 import type { ClaimState, LeaderDeps, TermComponents } from './leader-deps.ts';
 
@@ -33,6 +35,20 @@ export async function runPodClaims(
   const { config, informers, informerDeps, events } = deps;
   const { clock, log, kube, metrics } = deps.runtime;
   const { configs, deployments } = openStaticInformers(informerDeps, config);
+  const enqueue = (key: string): void => queues.claims.add(key);
+  const reservations = new ReservationRunner({
+    kube,
+    cloud: deps.runtime.cloud,
+    clusterId: config.clusterId,
+    ids: deps.runtime.ids,
+    clock,
+    random: deps.runtime.random,
+    log,
+    onTaken: (key, ip, message) => {
+      claims.conflicts.add(key, ip === '' ? [] : [ip], message);
+      enqueue(key);
+    },
+  });
   const views = new ClaimViewBuilder({
     ...informers,
     ...records,
@@ -45,6 +61,13 @@ export async function runPodClaims(
     namespace: config.namespace,
     defaultExpiredMs: config.claimExpiredDurationMs,
     takeOverAfterMs: config.staticTakeoverAfterMs,
+    isStaticNode: (node) => isStaticNode(node, config.enableStaticIp),
+    reservations: {
+      get isKept() {
+        return config.reserveKeptAddresses && !reservations.isPaused;
+      },
+      problemOf: (key) => reservations.problemOf(key),
+    },
     isReleaseHeld: (name) => {
       const entry = informers.nodes.get(name) === undefined ? informers.necs.get(name) : undefined;
       return entry !== undefined && facts.departureOf(name, entry) !== 'enough';
@@ -57,6 +80,7 @@ export async function runPodClaims(
     definitions,
     kube,
     views,
+    reservations,
     ...claims,
     enqueueNode,
     clock,
@@ -67,7 +91,6 @@ export async function runPodClaims(
   };
   const rules = { configs, deployments, namespace: config.namespace };
   const all = { ...shared, ...informers, ...records, ...rules, observer: metrics.controller, observe: metrics.claims };
-  const enqueue = (key: string): void => queues.claims.add(key);
   const audit = {
     ...informers,
     ...records,

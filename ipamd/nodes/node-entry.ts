@@ -27,6 +27,8 @@ export type NodeEntry = {
   readonly foreignProviderId?: string;
   /** False for a super node, which has neither instance nor ENIs. */
   readonly isInstance: boolean;
+  /** Value of the label that names the zone of a super node. */
+  readonly zoneLabel?: string;
   readonly isReady: boolean;
   /** Its deletion was requested. */
   readonly isLeaving: boolean;
@@ -67,6 +69,7 @@ export type NodeCondition = { readonly status: string; readonly reason: string; 
 const FOLLOWED: readonly string[] = Object.values(NODE_ANNOTATION);
 const NONE: readonly never[] = Object.freeze([]);
 const NO_ANNOTATIONS: Readonly<Record<string, string>> = Object.freeze({});
+const ZONE_LABEL = 'topology.kubernetes.io/zone';
 const SUPER_NODE = { label: 'node.kubernetes.io/instance-type', value: 'eklet' } as const;
 
 /** Decodes the fields of a Node that decisions need; accepts any shape. */
@@ -84,6 +87,8 @@ export function decodeNode(object: KubeObject): NodeEntry {
   const direct = conditions.find((one) => one['type'] === DIRECT_ENI_CONDITION);
   const network = conditions.find((one) => one['type'] === NETWORK_CONDITION);
   const internalIp = internalIpOf(status['addresses']);
+  const isSuper = labels[SUPER_NODE.label] === SUPER_NODE.value;
+  const zone = labels[ZONE_LABEL];
   const subnetsLabel = labels[NODE_SUBNETS_LABEL];
   const directEniLabel = labels[NODE_DIRECT_ENI_LABEL];
   const staticIpLabel = labels[NODE_STATIC_IP_LABEL];
@@ -94,7 +99,8 @@ export function decodeNode(object: KubeObject): NodeEntry {
     createdAt,
     ...(instanceId === undefined ? {} : { instanceId }),
     ...(isForeign ? { foreignProviderId: providerID } : {}),
-    isInstance: labels[SUPER_NODE.label] !== SUPER_NODE.value,
+    isInstance: !isSuper,
+    ...(isSuper && zone !== undefined ? { zoneLabel: zone } : {}),
     isReady: conditions.some((one) => one['type'] === 'Ready' && one['status'] === 'True'),
     isLeaving: deletionTimestamp !== undefined,
     addresses: textsOf(recordsOf(status['addresses']).map((one) => one['address'])),

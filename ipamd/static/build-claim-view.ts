@@ -56,6 +56,10 @@ type ClaimViewBuilderDeps = {
   readonly defaultExpiredMs: number;
   readonly takeOverAfterMs: number;
   /** Tells whether a Node is missing without proof that it is gone. Default: there is none. */
+  /** Tells whether Pods of a super node may have static addresses. Default: none. */
+  readonly isStaticNode?: (node: NodeEntry) => boolean;
+  /** Reservations of addresses in the VPC. Default: none. */
+  readonly reservations?: { readonly isKept: boolean; problemOf(key: string): string | undefined };
   readonly isReleaseHeld?: (nodeName: string) => boolean;
 };
 
@@ -129,12 +133,13 @@ export class ClaimViewBuilder {
 
   /** Builds the view of this moment. */
   build(key: string, claim: VpcIpClaim | undefined, conflict: AddressConflict | undefined): ClaimView {
-    const { necs, vips, subnets, clock, hasEni, defaultExpiredMs, takeOverAfterMs } = this.#deps;
+    const { necs, vips, subnets, clock, hasEni, reservations, defaultExpiredMs, takeOverAfterMs } = this.#deps;
     const named = necs.byIndex(NECS_BY_CLAIM, key);
     const locations = named.flatMap(({ name, decoded }) => readClaimLocations(name, decoded?.status, key));
     const all = subnets.all();
     const pod = this.podOf(key);
     const isReleasing = locations.some((location) => location.isReleasing);
+    const problem = reservations?.problemOf(key);
     const own = [...vips.byIndex(VIPS_BY_CLAIM, key), ...this.#unreferenced(claim, locations)];
     // It is written once, when a claim is retained: another one is an edit, and is written back.
     const since = this.#retained.firstOf(key, claim?.status?.retainedSince);
@@ -155,6 +160,9 @@ export class ClaimViewBuilder {
       hasEni: hasEni(key),
       releasingForMs: isReleasing ? this.#releasingForMs(key, pod?.nodeName ?? '') : this.#endReleasing(key),
       retainedForMs: this.#retained.ageMs(key, since),
+      subnets: all,
+      reservesKept: reservations?.isKept ?? false,
+      ...(problem === undefined ? {} : { reservationProblem: problem }),
       defaultExpiredMs,
       takeOverAfterMs,
       nowText: new Date(clock.nowMs()).toISOString(),
@@ -162,12 +170,15 @@ export class ClaimViewBuilder {
   }
 
   #nodeOf(name: string): ClaimNode {
-    const { nodes, necs } = this.#deps;
+    const { nodes, necs, subnets, isStaticNode } = this.#deps;
+    const node = nodes.get(name);
     const { spec, status } = necs.get(name)?.decoded ?? {};
+    const isSuper = node?.isInstance === false;
     return {
-      exists: nodes.get(name) !== undefined,
-      enableStaticIp: spec?.enableStaticIP === true,
-      zone: status?.zone,
+      exists: node !== undefined,
+      ...(isSuper ? ({ isSuper } as const) : {}),
+      enableStaticIp: isSuper ? (isStaticNode?.(node) ?? false) : spec?.enableStaticIP === true,
+      zone: isSuper ? zoneOfSuper(node, subnets.all()) : status?.zone,
       unreachableForMs: this.noteNode(name),
       subnetsWithFreeSlots: readSubnetsWithFreeSlots(status, spec?.maxIPPerENI),
     };
@@ -228,6 +239,14 @@ function isAssigningOthers(status: NodeEniConfigStatus | undefined, key: string)
 }
 
 const ASSIGNING: readonly string[] = ['AssignPrivateIpAddresses', 'MigratePrivateIpAddress'];
+
+/**
+ * Returns the zone of a super node by its label, if a subnet has a zone of that name. TKE writes numbers too, which no
+ * subnet has.
+ */
+function zoneOfSuper({ zoneLabel }: NodeEntry, subnets: readonly SubnetState[]): string | undefined {
+  return subnets.some(({ zone }) => zone === zoneLabel) ? zoneLabel : undefined;
+}
 
 function* entriesOf<T>(cache: Pick<Cache<T>, 'keys' | 'get'>): Iterable<readonly [string, T]> {
   for (const key of cache.keys()) {

@@ -46,6 +46,8 @@ export type DesiredClaim = {
   };
   readonly reason: ClaimReason;
   readonly conflict: AddressConflict | undefined;
+  /** Whether the address is in the annotation of its Pod; absent: the Pod is on no super node. */
+  readonly published?: { readonly isPublished: boolean; readonly message: string };
 };
 
 /** Desired state of a VpcIP. */

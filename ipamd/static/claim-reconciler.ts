@@ -18,7 +18,10 @@ import type { ClaimDecision, ClaimReason } from './claim-decision.ts';
 import type { ClaimRequests } from './claim-requests.ts';
 import type { ClaimView } from './claim-view.ts';
 import { decideClaim } from './decide-claim.ts';
+import { decideReservation } from './decide-reservation.ts';
+import { publishAllocation } from './pod-allocation.ts';
 import { renderInvalid } from './render-claim.ts';
+import type { ReservationRunner } from './reservation-runner.ts';
 import { selectReservedIps } from './select-reserved-ips.ts';
 import { CLAIMS, type ClaimWriteKind, deleteRecord, involvedClaim, refOf, writeDecision } from './write-claim.ts';
 
@@ -29,6 +32,8 @@ export type ClaimReconcilerDeps = {
   readonly vips: Pick<Informer<VipFacts>, 'get'>;
   readonly views: ClaimViewBuilder;
   readonly requests: ClaimRequests;
+  /** Addresses of the VPC that are reserved for claims. */
+  readonly reservations: Pick<ReservationRunner, 'run'>;
   readonly conflicts: AddressConflicts;
   /** Whether objects are deleted, or were lost, with the definition of their kind. */
   readonly definitions: EndCheckDeps['definitions'];
@@ -102,9 +107,22 @@ export class ClaimReconciler {
     if (decision.claim?.kind === 'finish') this.#reportedNotices.delete(key);
     for (const node of requests.set(key, decision.requests, selectReservedIps(view, decision)))
       this.#deps.enqueueNode(node);
+    const reservedMs = await this.#keepReservation(view, decision, signal);
     // If this pass came a little too early it would be the last one, and the claim would never show why it waits.
-    const dueMs = [decision.recheckMs, views.waitDueInMs(key)].filter((ms) => ms !== undefined);
+    const dueMs = [decision.recheckMs, views.waitDueInMs(key), reservedMs].filter((ms) => ms !== undefined);
     return dueMs.length === 0 ? DONE : { kind: 'again', afterMs: Math.max(1, Math.min(...dueMs)) };
+  }
+
+  /** Reserves or releases the address in the VPC, and gives a Pod on a super node its annotation. */
+  async #keepReservation(view: ClaimView, decision: ClaimDecision, signal: AbortSignal): Promise<number | undefined> {
+    const { kube, reservations } = this.#deps;
+    try {
+      if (await publishAllocation(kube, view, signal)) return CACHE_LAG_MS;
+      return await reservations.run(view.key, decideReservation(view, decision), signal);
+    } catch (error) {
+      if (!isKubeError(error, 'CONFLICT', 'NOT_FOUND')) throw error;
+      return CACHE_LAG_MS;
+    }
   }
 
   #writeObserver() {
@@ -218,7 +236,10 @@ function decodedOf(facts: ClaimFacts | undefined): StaticObject<VpcIpClaim> {
 /** Tells whether a conflict does not matter any more: the claim has its address, or is deleted. */
 function isConflictOver({ locations, claim }: ClaimView, decision: ClaimDecision): boolean {
   const isDeleted = claim === undefined && decision.claim === undefined;
-  return isDeleted || decision.claim?.kind === 'finish' || locations.some(({ isReleasing }) => !isReleasing);
+  const isReserved = claim?.status?.reservation?.state === 'Reserved';
+  return (
+    isDeleted || isReserved || decision.claim?.kind === 'finish' || locations.some(({ isReleasing }) => !isReleasing)
+  );
 }
 
 function eventOf(reason: ClaimReason): IpamdEventReason | undefined {

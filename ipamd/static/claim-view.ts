@@ -3,6 +3,7 @@ import type { VpcIp } from '../../crd/vpc-ip.ts';
 import type { VpcIpClaim } from '../../crd/vpc-ip-claim.ts';
 import type { ClaimWait } from '../nec/decision.ts';
 import type { PodOwner } from '../records/pod-facts.ts';
+import type { SubnetState } from '../subnets/subnet-cache.ts';
 
 /** An address or an exclusive ENI of a node with a claim's mark, as the node's NodeENIConfig contains it. */
 export type ClaimLocation = {
@@ -35,6 +36,10 @@ export type ClaimPod = {
   /** '' before it is scheduled. */
   readonly nodeName: string;
   readonly labels: Readonly<Record<string, string>>;
+  /** The annotation with the address of a Pod on a super node, as it is. */
+  readonly allocation?: string;
+  /** The uid in the API, where it differs: of a mirror Pod. */
+  readonly apiUid?: string;
   /** It runs with an address already. */
   readonly hasAddress?: true;
   readonly rule: ClaimRule;
@@ -64,6 +69,8 @@ export type ClaimNode = {
   readonly exists: boolean;
   /** Pods of the node may have static addresses. */
   readonly enableStaticIp: boolean;
+  /** A super node: it has no ENIs, and its virtual kubelet reads the address of a Pod from an annotation. */
+  readonly isSuper?: true;
   /** Undefined while its instance is unknown. */
   readonly zone: string | undefined;
   /** Milliseconds since the Node was first not ready or missing; 0 while it is ready. */
@@ -110,6 +117,12 @@ export type ClaimView = {
   readonly releasingForMs: number;
   /** Milliseconds since `status.retainedSince` of the claim, by a {@link StampAges}; 0 while it is not retained. */
   readonly retainedForMs: number;
+  /** Subnets that ipamd knows; absent: none. */
+  readonly subnets?: readonly SubnetState[];
+  /** The address of a claim without a Pod is reserved in the VPC instead of kept on an ENI. */
+  readonly reservesKept?: boolean;
+  /** Why the address could not be reserved or released, for people. */
+  readonly reservationProblem?: string;
   readonly defaultExpiredMs: number;
   readonly takeOverAfterMs: number;
   /** Wall clock as RFC 3339: for what is written into objects. */

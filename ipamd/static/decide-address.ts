@@ -14,7 +14,8 @@ export type KnownAddress = {
 export type Obstacle = { readonly reason: ClaimReason; readonly message: string };
 
 /**
- * Finds the address of a claim: the one that a node has for it, else the one that a VpcIP reserves. Among several the
+ * Finds the address of a claim: the one that a node has for it, else the one that a VpcIP reserves, else the one that
+ * the VPC reserves. Among several the
  * one on the Pod's node comes first.
  */
 export function selectAddress(view: ClaimView): KnownAddress | undefined {
@@ -28,7 +29,11 @@ export function selectAddress(view: ClaimView): KnownAddress | undefined {
   }
   const listed = view.claim?.status?.ips ?? [];
   const vip = listed.map(vipOf).find((one) => one !== undefined) ?? view.vips[0];
-  if (vip === undefined) return undefined;
+  if (vip === undefined) {
+    const { state, ip, subnetID } = view.claim?.status?.reservation ?? {};
+    if (state !== 'Reserved' || ip === undefined) return undefined;
+    return { ip, subnetId: subnetID, vip: undefined, location: undefined };
+  }
   return { ip: vip.spec.ip, subnetId: vip.spec.subnetID ?? view.subnetOf(vip.spec.ip), vip, location: undefined };
 }
 

@@ -13,8 +13,10 @@ import {
   selectAddress,
 } from './decide-address.ts';
 import { decideExpiry, findExpiryFaults } from './decide-expiry.ts';
-import { type ClaimAddress, decideFreeing, decideRetaining, decideServing } from './decide-requests.ts';
+import { type ClaimAddress, decideFreeing, decideLeaving, decideRetaining, decideServing } from './decide-requests.ts';
+import { chooseSubnet, isReservedBetweenPods } from './decide-reservation.ts';
 import { decideVips } from './decide-vips.ts';
+import { findAllocation } from './pod-allocation.ts';
 import { renderDurationMs } from './read-claim-pod.ts';
 
 /**
@@ -90,10 +92,13 @@ function decideAbsent(view: ClaimView): ClaimDecision {
 function decideEnd(view: ClaimView, claim: VpcIpClaim): ClaimDecision {
   const { locations, calls, vips, hasEni, pod } = view;
   const requests = decideFreeing(view, claim.spec.mode);
-  const isFree = locations.length === 0 && calls.length === 0 && !hasEni;
+  const isReserved = claim.status?.reservation !== undefined;
+  const isFree = locations.length === 0 && calls.length === 0 && !hasEni && !isReserved;
   if (isFree && vips.length === 0) return { ...NOTHING, claim: { kind: 'finish' }, requests };
   const nodes = [...new Set(locations.map(({ nodeName }) => nodeName))];
-  const waiting = nodes.length === 0 ? '' : `; node ${nodes.join(', ')} has to give the address back`;
+  const problem = view.reservationProblem === undefined ? '' : `: ${view.reservationProblem}`;
+  const reserved = isReserved ? `; the VPC has to give the reserved address back${problem}` : '';
+  const waiting = nodes.length === 0 ? reserved : `; node ${nodes.join(', ')} has to give the address back`;
   const after = pod === undefined ? '' : '; the Pod that is there now gets a new one';
   const desired: DesiredClaim = {
     ...retainedClaim(view, claim, `it ends${waiting}${after}`),
@@ -122,8 +127,11 @@ function releasedVips(view: ClaimView): Pick<ClaimDecision, 'vips'> {
 function decideRetained(view: ClaimView, claim: VpcIpClaim): ClaimDecision {
   const { locations, calls, vips, hasEni } = view;
   const address = selectAddress(view);
-  const requests = decideRetaining(view, claim.spec.mode);
-  const isEmpty = locations.length === 0 && calls.length === 0 && vips.length === 0 && !hasEni;
+  const requests = isReservedBetweenPods(view)
+    ? decideLeaving(view, claim.spec.mode)
+    : decideRetaining(view, claim.spec.mode);
+  const isReserved = claim.status?.reservation !== undefined;
+  const isEmpty = locations.length === 0 && calls.length === 0 && vips.length === 0 && !hasEni && !isReserved;
   // The claim was written by a person before its Pod exists: it waits.
   if (!isOurs(claim) && isEmpty) return NOTHING;
   const desired: DesiredClaim = {
@@ -168,8 +176,10 @@ function decideServed(view: ClaimView, claim: VpcIpClaim, pod: ClaimPod): ClaimD
     ip === undefined ? undefined : { vip: undefined, location: undefined, ...known, ip, subnetId };
   const subnetIds = subnetId === undefined ? pod.rule.subnetIds : [subnetId];
   const address: ClaimAddress = { ip, subnetIds };
-  const requests = obstacle === undefined ? decideServing(view, pod, address) : decideRetaining(view, pod.rule.mode);
-  const state = obstacle ?? progressOf(view, pod);
+  const isSuper = view.nodeOf(pod.nodeName).isSuper === true;
+  const serving = isSuper ? decideLeaving(view, pod.rule.mode) : decideServing(view, pod, address);
+  const requests = obstacle === undefined ? serving : decideRetaining(view, pod.rule.mode);
+  const state = obstacle ?? (isSuper ? publicationOf(view, pod) : progressOf(view, pod));
   const desired = servedClaim(view, claim, pod, state, chosen);
   const isEnding = isBeingDeleted(claim) || view.vips.some(isBeingDeleted);
   const inUse = 'its deletion was requested; it ends when its Pod, which still has the address, is deleted';
@@ -213,6 +223,25 @@ function progressOf(view: ClaimView, pod: ClaimPod): Obstacle {
   return { reason: 'HandOver', message: `${what}${rest} node ${pod.nodeName}` };
 }
 
+const NO_SUBNET =
+  'no subnet of the ConfigMap, or of those that the Pod accepts, is in the zone of the node and has a free address';
+
+/** Returns the progress of a Pod on a super node: its address leaves the ENIs, is reserved, and written into the Pod. */
+function publicationOf(view: ClaimView, { nodeName, allocation, rule }: ClaimPod): Obstacle {
+  const [other] = view.locations;
+  if (other !== undefined) {
+    const what = `${other.ip ?? other.eniId} is on node ${other.nodeName}`;
+    return { reason: 'HandOver', message: `${what}, whose agent has to let go of it for super node ${nodeName}` };
+  }
+  const expected = findAllocation(view);
+  if (expected !== undefined && expected === allocation) return { reason: 'AddressBound', message: '' };
+  const isSubnetKnown = selectAddress(view) !== undefined || rule.nominatedIp !== undefined || rule.pool !== undefined;
+  const lacks = isSubnetKnown || chooseSubnet(view) !== undefined ? undefined : NO_SUBNET;
+  const problem = view.reservationProblem ?? lacks;
+  const rest = problem === undefined ? '' : `: ${problem}`;
+  return { reason: 'AddressAwaited', message: `the address is being reserved for super node ${nodeName}${rest}` };
+}
+
 function nodeFullText({ nodeName }: ClaimPod, why: string): string {
   return `node ${nodeName} has no place for it: ${why}; delete this Pod, so that it goes to another node, or a Pod or VpcIPClaim of the node that is not needed`;
 }
@@ -251,7 +280,13 @@ function servedClaim(
     },
     reason,
     conflict: view.conflict,
+    ...(view.nodeOf(pod.nodeName).isSuper === true ? { published: publishedOf(pod, reason, message) } : {}),
   };
+}
+
+function publishedOf({ uid }: ClaimPod, reason: ClaimReason, message: string): NonNullable<DesiredClaim['published']> {
+  const isPublished = reason === 'AddressBound';
+  return { isPublished, message: isPublished ? `annotation of the Pod with uid ${uid}` : message };
 }
 
 function workloadOf({ kind, name, uid }: { readonly kind: string; readonly name: string; readonly uid: string }) {

@@ -30,6 +30,16 @@ export function decideRetaining(view: ClaimView, mode: ClaimRequest['mode']): Re
   );
 }
 
+/** Decides the requests of a claim whose address leaves every ENI: it is reserved in the VPC instead. */
+export function decideLeaving(view: ClaimView, mode: ClaimRequest['mode']): ReadonlyMap<string, ClaimRequest> {
+  return byNode(view.locations, ({ ip, nodeName }) => ({
+    ...baseOf(view, mode, ip),
+    goal: 'elsewhere',
+    willMigrate: isMigrating(view),
+    ...takeOver(view, nodeName),
+  }));
+}
+
 /** Decides the requests of a claim whose Pod is on a node that may have the address. */
 export function decideServing(
   view: ClaimView,

@@ -37,12 +37,17 @@ function desiredVip(
   isEnding: boolean,
 ): DesiredVip {
   const conflict = location === undefined ? view.conflict : undefined;
+  const { state, ip: reservedIp } = view.claim?.status?.reservation ?? {};
+  const isOfSuper = pod === undefined || view.nodeOf(pod.nodeName).isSuper === true;
+  const isReserved = state === 'Reserved' && reservedIp === ip && isOfSuper;
   return {
     ip,
     podUid: pod?.uid,
     subnetId,
     nodeName: location?.nodeName,
-    phase: isEnding ? 'Releasing' : phaseOf(view, { location, vip, hasConflict: conflict !== undefined }, pod),
+    phase: isEnding
+      ? 'Releasing'
+      : phaseOf(view, { location, vip, hasConflict: conflict !== undefined, isReserved }, pod),
     eniId: location?.eniId,
     assignmentId: location?.assignmentId,
     message: conflict?.message,
@@ -54,7 +59,15 @@ const MOVING: readonly string[] = ['AssignPrivateIpAddresses', 'MigratePrivateIp
 
 function phaseOf(
   { calls, locations }: ClaimView,
-  { location, vip, hasConflict }: Pick<KnownAddress, 'location' | 'vip'> & { readonly hasConflict: boolean },
+  {
+    location,
+    vip,
+    hasConflict,
+    isReserved,
+  }: Pick<KnownAddress, 'location' | 'vip'> & {
+    readonly hasConflict: boolean;
+    readonly isReserved: boolean;
+  },
   pod: ClaimPod | undefined,
 ): DesiredVip['phase'] {
   if (location !== undefined && !location.isReleasing) return 'Assigned';
@@ -62,6 +75,7 @@ function phaseOf(
   // Until the node of its former agent has removed it.
   if (location !== undefined) return pod !== undefined && !isServed({ locations }, pod) ? 'Attaching' : 'Kept';
   if (hasConflict) return 'Failed';
+  if (isReserved) return pod === undefined ? 'Kept' : 'Assigned';
   const before = vip?.status?.phase ?? 'Pending';
   return before === 'Pending' || before === 'Failed' ? 'Pending' : 'Kept';
 }

@@ -1,3 +1,4 @@
+import { POD_ANNOTATION } from '../../crd/names.ts';
 import { readClaimExpiry } from '../../crd/pod-network-request.ts';
 import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
 import { type Fault, Faults } from '../../runtime/decode.ts';
@@ -21,12 +22,15 @@ export function readClaimPod(
   if (!request.isStatic && !isPrepared) return undefined;
   const faultTexts = faults.map(renderFault);
   const uid = runtimeUidOf(pod);
+  const allocation = pod.annotations[POD_ANNOTATION.vpcIpAllocation];
   const running = pod.ips.length === 0 ? {} : ({ hasAddress: true } as const);
   return {
     uid,
     nodeName: pod.nodeName,
     labels,
     ...running,
+    ...(allocation === undefined ? {} : { allocation }),
+    ...(uid === pod.uid ? {} : { apiUid: pod.uid }),
     rule: { ...ruleOf(), ...configured(), faults: faultTexts },
   };
 

@@ -44,7 +44,11 @@ export function renderClaim(
     ...rest,
     retainedSince,
     lastPod,
-    conditions: withConflict(withCondition(conditions, ready, nowText), desired.conflict, nowText),
+    conditions: withPublished(
+      withConflict(withCondition(conditions, ready, nowText), desired.conflict, nowText),
+      desired.published,
+      nowText,
+    ),
   });
   const spec = withFields(recordOf(base['spec']), desired.spec);
   return { ...withHead(base, owner), spec, status };
@@ -129,6 +133,21 @@ function withConflict(
       ? ({ type: 'AddressTaken', status: 'False', reason: 'Free' } as const)
       : ({ type: 'AddressTaken', status: 'True', reason: 'InUse', message: conflict.message } as const);
   return withCondition(conditions, desired, nowText);
+}
+
+function withPublished(
+  conditions: readonly Condition[],
+  published: DesiredClaim['published'],
+  nowText: string,
+): readonly Condition[] {
+  const type = 'Published';
+  if (published === undefined) {
+    if (!conditions.some((one) => one.type === type)) return conditions;
+    return withCondition(conditions, { type, status: 'False', reason: 'NoSuperNode' }, nowText);
+  }
+  const { isPublished, message } = published;
+  const [status, reason] = isPublished ? (['True', 'Annotated'] as const) : (['False', 'AddressAwaited'] as const);
+  return withCondition(conditions, { type, status, reason, message }, nowText);
 }
 
 function conditionsOf(object: KubeObject): readonly Condition[] {

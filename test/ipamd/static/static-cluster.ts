@@ -109,6 +109,11 @@ export class StaticCluster {
     this.#ipamd = await this.scene.start({ name: this.#name, flags: [...this.#flags, ...flags] });
   }
 
+  /** Nothing of ipamd reaches the API server from this moment on: the beginning of a kill. */
+  cutOff(): void {
+    this.scene.server.partition(this.#name);
+  }
+
   /** As a kill: nothing of it reaches the API server any more, while its calls of the cloud go on; then a new one starts. */
   async killIpamd(): Promise<void> {
     const old = this.#ipamd;

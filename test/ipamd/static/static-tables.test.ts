@@ -314,6 +314,7 @@ test('ClaimReconciler: says of a claim that cannot be read what is wrong, and do
       async () => undefined,
     ),
     enqueueNode: refuse,
+    reservations: { run: refuse },
     clock,
     log: silentLogger,
     events: { record: ({ reason, message }) => said.push(`${reason} ${message}`) },

@@ -1,0 +1,32 @@
+import { createHash } from 'node:crypto';
+import type { Tags } from '../../cloud/cloud.ts';
+import type { ReservedIp } from '../../cloud/reserved-ips.ts';
+import { claimTag } from '../eip/eip-identity.ts';
+
+/** Tags of reserved addresses that ipamd makes. */
+const RESERVATION_TAG = { cluster: 'tke-clusterId', created: 'tke-created-ip', claim: 'tke-ip-claim' } as const;
+
+const DIGEST_CHARACTERS = 24;
+
+/** Returns the tags of a reservation for a claim, `namespace/name`. They prove whose it is. */
+export function reservationTags(clusterId: string, claimKey: string): Tags {
+  return {
+    [RESERVATION_TAG.cluster]: clusterId,
+    [RESERVATION_TAG.created]: 'true',
+    [RESERVATION_TAG.claim]: claimTag(claimKey),
+  };
+}
+
+/**
+ * Returns the name of the reservation for a claim: always the same, so that it is found again when the answer with its
+ * id was lost, and also for a claim that was made anew.
+ */
+export function reservationName(clusterId: string, claimKey: string): string {
+  const digest = createHash('sha256').update(`${clusterId} ${claimKey}`).digest('hex');
+  return `tke-ip-${digest.slice(0, DIGEST_CHARACTERS)}`;
+}
+
+/** Tells whether ipamd made a reservation for this claim: only such ones are ever released. */
+export function isReservedFor({ tags }: Pick<ReservedIp, 'tags'>, clusterId: string, claimKey: string): boolean {
+  return Object.entries(reservationTags(clusterId, claimKey)).every(([key, value]) => tags[key] === value);
+}
