@@ -1,5 +1,6 @@
 import type { Cloud } from '../cloud/cloud.ts';
 import type { ElectionSettings } from '../kube/election/election-settings.ts';
+import { fenceWrites } from '../kube/election/fence-writes.ts';
 import { leadUntilDrained } from '../kube/election/lead-until-drained.ts';
 import { LOCK_TYPES, type LockRef } from '../kube/election/lock-record.ts';
 import type { Term } from '../kube/election/term.ts';
@@ -190,25 +191,25 @@ class Ccm implements RunningCcm {
     await leadUntilDrained(electionSettingsOf(this.#config), deps, lead, stop);
   }
 
-  async #lead({ signal, notes }: Pick<Term, 'signal' | 'notes'>): Promise<void> {
+  async #lead(term: Pick<Term, 'signal' | 'notes' | 'isHeld'>): Promise<void> {
     this.#isLeading = true;
-    this.#brake.begin(notes);
+    this.#brake.begin(term.notes);
     try {
       const onRunning = (name: ControllerName, isRunning: boolean): void => {
         if (isRunning) this.#running.add(name);
         else this.#running.delete(name);
       };
       const running = { controllers: this.#controllers, rights: this.#rights, onRunning };
-      await runControllers(this.#controllerDeps(), running, signal);
+      await runControllers(this.#controllerDeps(term), running, term.signal);
     } finally {
       this.#isLeading = false;
     }
   }
 
-  #controllerDeps(): ControllerDeps {
+  #controllerDeps(term: Pick<Term, 'isHeld'>): ControllerDeps {
     const { clock, log, random, cloud } = this.#runtime;
     const { metrics } = this;
-    const kube = this.#kube;
+    const kube = fenceWrites(this.#kube, term);
     const brake = this.#brake;
     return {
       config: this.#config,

@@ -1,6 +1,7 @@
 import type { CallContext, Instance, Zone } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
+import { StampAges } from '../../runtime/stamp-ages.ts';
 import { type CloudNode, readCloudNode } from './cloud-node.ts';
 import { type FoundInstance, findInstances } from './find-instances.ts';
 import { NodeReports } from './node-reports.ts';
@@ -16,6 +17,7 @@ const RETRY_MS = 5_000;
 /** After a problem that a person or the cloud has to resolve. */
 const PROBLEM_RETRY_MS = 30_000;
 const WORKERS = 10;
+const MS_PER_S = 1_000;
 const CONTEXT = { priority: 'warm', owner: 'nodes' } as const;
 
 /**
@@ -119,7 +121,7 @@ class NodePasses {
   }
 
   async #write(node: CloudNode, instance: Instance, signal: AbortSignal): Promise<void> {
-    const { kube, nodes, config, clock, events, log } = this.#deps;
+    const { kube, nodes, config, clock, events, log, metrics } = this.#deps;
     const object = nodes.get(node.name);
     if (object === undefined) return;
     const zone = await this.#zoneOf(instance.zone, signal);
@@ -128,6 +130,7 @@ class NodePasses {
     if (done.kind === 'problem') return this.#report(node, 'AddressInvalid', done.message);
     this.#reports.report(node, undefined);
     if (done.kind !== 'initialized') return;
+    metrics.nodeInitialized(new StampAges(clock).ageMs(node.name, node.createdAt) / MS_PER_S);
     log.info('a Node was initialised', { node: node.name, instanceId: instance.instanceId, zone: instance.zone });
     const involved = { apiVersion: 'v1', kind: 'Node', name: node.name, ...(node.uid === '' ? {} : { uid: node.uid }) };
     events.record({ involved, type: 'Normal', reason: 'Synced', message: 'Node synced successfully' });

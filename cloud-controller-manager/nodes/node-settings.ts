@@ -4,6 +4,7 @@ import type { ControllerDeps } from '../controller-deps.ts';
 
 /** What the controllers of Nodes need of the process. */
 export type NodeControllersDeps = Pick<ControllerDeps, 'kube' | 'nodes' | 'events' | 'brake' | 'clock' | 'log'> & {
+  readonly metrics: Pick<ControllerDeps['metrics'], 'nodeInitialized'>;
   readonly cloud: Pick<Cloud, 'instances'>;
   readonly config: Pick<
     CcmConfig,

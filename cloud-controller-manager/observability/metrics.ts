@@ -43,6 +43,8 @@ export type CcmMetrics = {
   /** Refusals of the cloud that concern all callers. */
   readonly cloudRights: CloudRights;
   readonly contact: Readonly<KubeContact>;
+  /** Notes that a Node was initialised, so many seconds after it was created. */
+  readonly nodeInitialized: (ageS: number) => void;
   /** Sets the sources of the state from now on. */
   show(state: CcmState, pacing: Pacing | undefined): void;
   render(): Promise<string>;
@@ -51,6 +53,8 @@ export type CcmMetrics = {
   readonly registry: Registry;
 };
 
+/** As upstream has them: a second to 17 minutes. */
+const DELAY_BUCKETS_S = [1, 4, 16, 64, 256, 1024];
 const NO_STATE: CcmState = { isLeading: () => false, informers: () => [], controllers: () => [] };
 
 /** Creates the metrics in a registry of their own. */
@@ -84,6 +88,7 @@ export function createCcmMetrics(
     problems,
     cloudRights,
     contact,
+    nodeInitialized: createDelayObserver(factory.registry),
     show: (newState, newPacing) => {
       state = newState;
       pacing = newPacing;
@@ -91,6 +96,28 @@ export function createCcmMetrics(
     render: () => factory.registry.metrics(),
     contentType: factory.registry.contentType,
     registry: factory.registry,
+  };
+}
+
+/**
+ * Makes upstream's two histograms of how long new Nodes wait, by their names, without a prefix. Addresses are written
+ * before the taint goes, so both times are the same. @see cloud-provider controllers/node/metrics.go
+ */
+function createDelayObserver(registry: Registry): (ageS: number) => void {
+  const factory = createMetricFactory('node_controller_', registry);
+  const taint = factory.histogram(
+    'cloud_provider_taint_removal_delay_seconds',
+    'Seconds from the creation of a Node until its taint of the cloud provider was removed.',
+    DELAY_BUCKETS_S,
+  );
+  const sync = factory.histogram(
+    'initial_node_sync_delay_seconds',
+    'Seconds from the creation of a Node until it had all that its instance gives it.',
+    DELAY_BUCKETS_S,
+  );
+  return (ageS) => {
+    taint.observe(ageS);
+    sync.observe(ageS);
   };
 }
 

@@ -14,6 +14,8 @@ export type Term = {
   readonly leaseMs: number;
   /** Aborted when the lease may be lost, before another process can lead; also when this process is to end. */
   readonly signal: AbortSignal;
+  /** False once the lease may be over, also before `signal` says so; absent where there is no lock. */
+  readonly isHeld?: () => boolean;
   /** Notes that the next leader reads; absent where there is no lock. */
   readonly notes?: TermNotes;
 };
@@ -77,7 +79,14 @@ export async function runTerm(
       read: (name) => won.stored.object.metadata.annotations?.[name],
       write: (name, text) => lease.note(name, text),
     };
-    await lead({ epoch, startedMs: clock.monotonicMs(), leaseMs, signal: ended.signal, notes });
+    await lead({
+      epoch,
+      startedMs: clock.monotonicMs(),
+      leaseMs,
+      signal: ended.signal,
+      isHeld: () => lease.isHeld,
+      notes,
+    });
   } catch (error) {
     // An error thrown because the term has ended is not a failure.
     if (!ended.signal.aborted) throw error;
@@ -115,6 +124,11 @@ class Lease {
     this.#untilMs = won.sentMs + deps.renewDeadlineMs;
     this.#noted = new ChangeSignal(deps.clock);
     this.#running = Promise.all([this.#watchTime(), this.#renewLoop()]);
+  }
+
+  /** Whether no other process can lead yet. */
+  get isHeld(): boolean {
+    return !this.#stopped.signal.aborted && this.#deps.clock.monotonicMs() < this.#untilMs;
   }
 
   /** Stores a note with a renewal that begins at once. @throws Error when the lease is over */

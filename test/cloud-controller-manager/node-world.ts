@@ -29,6 +29,7 @@ export class NodeWorld {
   /** The calls of the replicas. */
   readonly lives = new ProcessLives();
   #stop: () => Promise<void> = async () => undefined;
+  #render: () => Promise<string> = async () => '';
 
   private constructor(scene: NodeWorld['scene']) {
     this.scene = scene;
@@ -48,7 +49,13 @@ export class NodeWorld {
     const elects = flags.some((flag) => flag.startsWith('--leader-elect')) ? [] : ['--leader-elect=false'];
     const ccm = await scene.start('ccm', [...elects, ...flags], CONTROLLERS, this.lives.begin());
     this.#stop = () => scene.clock.run(ccm.close());
+    this.#render = () => ccm.metrics.render();
     await scene.clock.advance(2_000);
+  }
+
+  /** The metrics of the replica, as it serves them. */
+  async metrics(): Promise<string> {
+    return await this.#render();
   }
 
   async stop(): Promise<void> {

@@ -113,4 +113,49 @@ export const STATIC_ROWS: readonly PanelRow[] = [
       },
     ],
   },
+  {
+    title: 'Cloud controller manager',
+    panels: [
+      {
+        title: 'Leaders',
+        kind: 'number',
+        width: 4,
+        help: 'One, where it is installed.',
+        lines: [['sum(tke_cloud_controller_manager_leader)', '']],
+      },
+      {
+        title: 'Controllers by state',
+        kind: 'lines',
+        width: 6,
+        help: 'running on one replica, standby on the other; noRights: its role lacks something.',
+        lines: [['sum by (controller, state) (tke_cloud_controller_manager_controller)', '{{controller}} {{state}}']],
+      },
+      {
+        title: 'Time until a new Node is initialised (nine of ten)',
+        kind: 'lines',
+        unit: 's',
+        width: 7,
+        help: 'From its creation until its taint of the cloud provider is removed: seconds.',
+        lines: [
+          [
+            'histogram_quantile(0.9, sum by (le) (rate(node_controller_cloud_provider_taint_removal_delay_seconds_bucket[$__rate_interval])))',
+            'taint removed',
+          ],
+        ],
+      },
+      {
+        title: 'Calls by action and code',
+        kind: 'lines',
+        unit: 'ops',
+        width: 7,
+        help: 'None while all Nodes are ready, but for addresses every five minutes.',
+        lines: [
+          [
+            'sum by (action, code) (rate(tke_cloud_controller_manager_cloud_calls_total[$__rate_interval]))',
+            '{{action}} {{code}}',
+          ],
+        ],
+      },
+    ],
+  },
 ];
