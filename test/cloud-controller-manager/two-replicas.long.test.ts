@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import { NODES } from '../../kube/resource-types.ts';
 import { systemClock } from '../../runtime/clock.ts';
+import { buildExecutables } from '../../tools/build.ts';
 import { connectInProcess } from '../kube-api/in-process.ts';
 import { renderKubeconfig } from '../kube-api/kubeconfig.ts';
 import { startKubeApi } from '../kube-api/start-kube-api.ts';
@@ -103,6 +104,11 @@ async function open(t: ExecutionContext, lock: string) {
   const turns = (): readonly string[] => workers.filter((one, index) => one !== workers[index - 1]);
   return { start, untilWorks, turns };
 }
+
+test.before('packages the executable', async (t) => {
+  t.timeout(300_000);
+  await buildExecutables(['tke-cloud-controller-manager']);
+});
 
 for (const lock of ['endpoints', 'leases']) {
   test.serial(`tke-cloud-controller-manager: two processes are never at work at once, by ${lock}`, async (t) => {

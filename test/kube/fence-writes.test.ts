@@ -14,7 +14,7 @@ test('fenceWrites: refuses each change while the lease may be over, and reads', 
   const patch = { kind: 'merge', body: { metadata: { labels: { mine: 'yes' } } } } as const;
   await clock.run(client.create(NODES, NODE));
   isHeld = false;
-  const changes = [
+  const changes: readonly (() => Promise<unknown>)[] = [
     () => client.create(NODES, { ...NODE, metadata: { name: 'n2' } }),
     () => client.update(NODES, { ...NODE, metadata: { name: 'n1', labels: { mine: 'yes' } } }),
     () => client.patch(NODES, { name: 'n1' }, patch),

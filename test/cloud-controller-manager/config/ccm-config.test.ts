@@ -70,6 +70,15 @@ const REFUSED: readonly (readonly [readonly string[], string])[] = [
   [['--credentials=file'], '--credentials-file'],
   [['--metrics-address=61694'], '--metrics-address'],
   [['--region=Guangzhou'], '--region'],
+  [['--vpc-id=guangzhou'], '--vpc-id'],
+  [['--provider-id-form=aws'], '--provider-id-form'],
+  [['--zone-labels=names'], '--zone-labels'],
+  [['--expect-routes=perhaps'], '--expect-routes'],
+  [['--node-release-percent=101'], '--node-release-percent'],
+  [['--node-release-percent=ten'], '--node-release-percent'],
+  [['--node-monitor-period=500ms'], '--node-monitor-period'],
+  [['--node-monitor-period=5'], '--node-monitor-period'],
+  [['--node-status-update-frequency=0s'], '--node-status-update-frequency'],
   [['--cloud-provider=tencent'], '--cloud-provider=tencent'],
 ];
 for (const [argv, path] of REFUSED) {
