@@ -90,6 +90,12 @@ export const DIRECT_ENI_TAINT = {
   effect: 'NoSchedule',
 } as const;
 
+/**
+ * Key of a taint that node pools put on new nodes and that ipamd removes by default (`--startup-taints`). Its prefix tells
+ * cluster-autoscaler that the node is coming.
+ */
+export const STARTUP_TAINT_KEY = 'startup-taint.cluster-autoscaler.kubernetes.io/eni-ip-unavailable';
+
 /** Condition of a Node that has no addresses available. */
 export const ENI_IP_CONDITION = 'ENIIPUnavailable';
 

@@ -63,7 +63,7 @@ export function buildNodeRows(facts: ClusterFacts, graceMs: number): readonly No
   });
   const withNec = new Set(facts.necs.map(({ key }) => key));
   const bare = (nodes ?? [])
-    .filter(({ key, isTainted }) => !withNec.has(key) && (isTainted || (network.get(key) ?? []).length > 0))
+    .filter(({ key, taints }) => !withNec.has(key) && (taints.length > 0 || (network.get(key) ?? []).length > 0))
     .map((node) => withProblems(bareRow(node, grace), network.get(node.key)));
   return [...rows, ...bare].toSorted((a, b) => weightOf(a) - weightOf(b) || (a.node < b.node ? -1 : 1));
 }
@@ -127,7 +127,7 @@ function bareRow(node: ClusterNode, grace: GracePeriod): NodeRow {
     quota: undefined,
     allocatable: undefined,
     settings: node.settings,
-    problems: node.isTainted ? [bareNodeProblem(node, grace)] : [],
+    problems: node.taints.length > 0 ? [bareNodeProblem(node, grace)] : [],
   };
 }
 

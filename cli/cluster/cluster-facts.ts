@@ -42,8 +42,8 @@ export type ClusterNec = Identity & {
 /** A Node. */
 export type ClusterNode = Identity & {
   readonly isReady: boolean;
-  /** True while the Node has our taint, which keeps Pods off the node. */
-  readonly isTainted: boolean;
+  /** Keys of its taints that go when its agent serves. While it has one, Pods are kept off the node. */
+  readonly taints: readonly string[];
   readonly podCidrs: readonly string[];
   /** Its condition NetworkUnavailable, by which a controller of routes tells whether the VPC leads the podCIDR to it. */
   readonly network: { readonly isUnavailable: boolean; readonly reason: string; readonly message: string } | undefined;

@@ -1,5 +1,12 @@
 import { intent as intentValue } from '../../crd/intent.ts';
-import { ENI_IP_RESOURCE, ENI_IP_TAINT, NODE_ANNOTATION, NODE_ENI_CONFIG_ANNOTATION } from '../../crd/names.ts';
+import {
+  DIRECT_ENI_TAINT,
+  ENI_IP_RESOURCE,
+  ENI_IP_TAINT,
+  NODE_ANNOTATION,
+  NODE_ENI_CONFIG_ANNOTATION,
+  STARTUP_TAINT_KEY,
+} from '../../crd/names.ts';
 import { readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
 import { canonicalAddress } from '../../dataplane/ip-prefix.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
@@ -30,6 +37,8 @@ export function decodeNec(object: KubeObject): ClusterNec {
   };
 }
 
+const OUR_TAINTS: readonly string[] = [ENI_IP_TAINT.key, DIRECT_ENI_TAINT.key, STARTUP_TAINT_KEY];
+
 /** Decodes a Node. */
 export function decodeNode(object: KubeObject): ClusterNode {
   const spec = recordOf(object['spec']);
@@ -37,7 +46,7 @@ export function decodeNode(object: KubeObject): ClusterNode {
   return {
     ...identityOf(object),
     isReady: conditions.some((one) => one['type'] === 'Ready' && one['status'] === 'True'),
-    isTainted: listOf(spec['taints']).some((one) => one['key'] === ENI_IP_TAINT.key),
+    taints: OUR_TAINTS.filter((key) => listOf(spec['taints']).some((one) => one['key'] === key)),
     podCidrs: textsOf(spec['podCIDRs']),
     network: networkOf(conditions.find((one) => one['type'] === 'NetworkUnavailable')),
     settings: settingsOf(object, Object.values(NODE_ANNOTATION)),

@@ -31,7 +31,7 @@ export function findNodeProblems(
 
 /** Returns the problem of a Node that has our taint and no NodeENIConfig. */
 export function bareNodeProblem(node: ClusterNode, grace: GracePeriod): NodeProblem {
-  const message = 'the node waits for ipamd: it has the taint and no NodeENIConfig';
+  const message = `the node waits for ipamd: it has ${taintText(node)} and no NodeENIConfig; ${removalOf(node)}`;
   return { severity: isYoung(node.createdMs, grace) ? 'info' : 'error', reason: 'NoNodeENIConfig', message };
 }
 
@@ -72,9 +72,24 @@ function nodeProblems(nec: ClusterNec, node: ClusterNode | undefined, grace: Gra
   }
   const starting = isYoung(node.createdMs, grace) ? 'info' : 'error';
   return [
-    ...problemIf(node.isTainted, starting, 'Tainted', 'the agent does not serve: no Pod is sent here'),
+    ...problemIf(node.taints.length > 0, starting, 'Tainted', taintedMessage(nec, node)),
     ...problemIf(!node.isReady, 'warning', 'NodeNotReady', `kubelet of ${nec.key} is not ready`),
   ];
+}
+
+function taintedMessage({ spec }: ClusterNec, node: ClusterNode): string {
+  const kept = `no Pod is sent here while it has ${taintText(node)}`;
+  if (spec.desiredRouteENIIP !== undefined) return `the agent does not serve: ${kept}`;
+  return `no agent has written to its NodeENIConfig: ${kept}; ${removalOf(node)}`;
+}
+
+function taintText({ taints }: ClusterNode): string {
+  return `the taint${taints.length === 1 ? '' : 's'} ${taints.join(', ')}`;
+}
+
+function removalOf({ key, taints }: ClusterNode): string {
+  const removal = `kubectl taint node ${key} ${taints.map((taint) => `${taint}-`).join(' ')}`;
+  return `if tke-eni is not to run there: ${removal}`;
 }
 
 function problemIf(

@@ -1,4 +1,5 @@
 import { CLOUD_OPTIONS } from '../../cloud/tencent/cloud-options.ts';
+import { STARTUP_TAINT_KEY } from '../../crd/names.ts';
 import { masterValue, objectNameValue } from '../../kube/kube-option-value.ts';
 import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
 import {
@@ -215,7 +216,7 @@ const NODE_OPTIONS = {
     'Nodes',
     'startup-taints',
     listOf(taintSelectorValue),
-    'startup-taint.cluster-autoscaler.kubernetes.io/eni-ip-unavailable',
+    STARTUP_TAINT_KEY,
     "Taints of node pools that keep Pods off a new node; ipamd removes them once the node can serve Pods: its agent says so, and kubelet offers the agent's resources. KEY, KEY:EFFECT or KEY=VALUE:EFFECT. ipamd puts none of them on, and removes no other. The agent has no right to change taints: without the right to patch nodes ipamd says so at its start, and they stay. '' for none.",
   ),
   nodeReleaseGraceMs: option(

@@ -5,7 +5,7 @@ import { buildNodeRows, type NodeRow } from '../../../cli/cluster/build-node-row
 import { buildRouteView } from '../../../cli/cluster/find-network-problems.ts';
 import { renderRoutes } from '../../../cli/cluster/render-routes.ts';
 import { unknown } from '../../../cli/node/known.ts';
-import { CLOUD_FINALIZER, ENI_IP_TAINT } from '../../../crd/names.ts';
+import { CLOUD_FINALIZER, DIRECT_ENI_TAINT, ENI_IP_TAINT, STARTUP_TAINT_KEY } from '../../../crd/names.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { addressOf, FRESH, factsOf, necObject, nodeObject, OLD, podObject } from './sample.ts';
 
@@ -36,6 +36,14 @@ const PROBLEMS: Readonly<Record<string, readonly [readonly KubeObject[], readonl
   'our taint': [[necObject(1, []), nodeObject('n1', TAINTED)], ['error Tainted']],
   'our taint on a Node that has just joined': [[necObject(1, []), young(nodeObject('n1', TAINTED))], ['info Tainted']],
   'our taint and no object': [[nodeObject('n1', TAINTED)], ['error NoNodeENIConfig']],
+  'our taint of exclusive ENIs': [
+    [necObject(1, []), nodeObject('n1', { spec: { taints: [DIRECT_ENI_TAINT] } })],
+    ['error Tainted'],
+  ],
+  'a startup taint that nobody takes off': [
+    [nodeObject('n1', { spec: { taints: [{ key: STARTUP_TAINT_KEY, effect: 'NoSchedule' }] } })],
+    ['error NoNodeENIConfig'],
+  ],
   'an object that goes': [
     [necObject(1, [], { metadata: { deletionTimestamp: OLD, finalizers: [CLOUD_FINALIZER] } }), nodeObject('n1')],
     ['info Leaving'],
@@ -56,6 +64,20 @@ for (const [what, [objects, wanted]] of Object.entries(PROBLEMS)) {
     );
   });
 }
+
+test('buildNodeRows: says how a taint of ours goes from a node without an agent', (t) => {
+  const messagesOf = (...objects: readonly KubeObject[]) =>
+    rowsOf(...objects)[0]?.problems.map(({ message }) => message);
+  const removal = 'if tke-eni is not to run there: kubectl taint node n1 tke.cloud.tencent.com/eni-ip-unavailable-';
+  const [bare = ''] = messagesOf(nodeObject('n1', TAINTED)) ?? [];
+  t.true(bare.endsWith(removal), bare);
+  const [unserved = ''] =
+    messagesOf(necObject(1, [], { spec: { desiredRouteENIIP: undefined } }), nodeObject('n1', TAINTED)) ?? [];
+  t.true(unserved.startsWith('no agent has written') && unserved.endsWith(removal), unserved);
+  const [served = ''] =
+    messagesOf(necObject(1, [], { spec: { desiredRouteENIIP: 5 } }), nodeObject('n1', TAINTED)) ?? [];
+  t.regex(served, /^the agent does not serve: /);
+});
 
 /** Sources that write conditions of a NodeENIConfig. */
 const SOURCES = ['agent', 'ipamd'].flatMap(sourcesBelow);
