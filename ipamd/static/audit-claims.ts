@@ -119,11 +119,11 @@ function* entriesOf<T>(informer: Pick<Informer<T>, 'keys' | 'get'>): Iterable<re
 
 /** Checks in the cloud every address that is on no ENI; returns whether the cloud answered. */
 async function checkCloud(
-  { cloud, necs, vips, conflicts, enqueue }: ClaimAuditDeps,
+  { cloud, necs, vips, claims, conflicts, enqueue }: ClaimAuditDeps,
   signal: AbortSignal,
 ): Promise<boolean> {
   const vpcId = [...necs.values()].map(({ decoded }) => decoded?.status?.vpcID).find((id) => id !== undefined);
-  const unassigned = [...vips.values()].filter(isUnassigned);
+  const unassigned = [...vips.values()].filter((vip) => isUnassigned(vip) && !isReserved(vip, claims));
   if (vpcId === undefined) return unassigned.length === 0;
   for (let index = 0; index < unassigned.length; index += IPS_PER_CALL) {
     const batch = unassigned.slice(index, index + IPS_PER_CALL);
@@ -145,6 +145,12 @@ async function checkCloud(
 function isUnassigned({ isRecord, staticObject }: VipFacts): boolean {
   const phase = staticObject?.decoded?.status?.phase;
   return !isRecord && (phase === 'Kept' || phase === 'Failed');
+}
+
+/** Tells whether the VPC has the address reserved for its claim: the cloud then names a user of it. */
+function isReserved({ ip, podKey }: VipFacts, claims: ClaimAuditDeps['claims']): boolean {
+  const { state, ip: reservedIp } = claims.get(podKey)?.staticObject?.decoded?.status?.reservation ?? {};
+  return state === 'Reserved' && reservedIp === ip;
 }
 
 function userText({ ip, resourceType, resourceId }: IpUser): string {

@@ -47,7 +47,7 @@ export const IP_ACTIONS: ActionTable = {
     handle: ({ state, params }) => {
       const asked = new Set(params.texts('IpAddresses', 100));
       const ofVpc = [...state.enis.values()].filter(({ vpcId }) => vpcId === params.text('VpcId'));
-      const IpAddressStates = ofVpc.flatMap(({ eniId, vpcId, subnetId, ips }) =>
+      const onEnis = ofVpc.flatMap(({ eniId, vpcId, subnetId, ips }) =>
         [...ips.values()]
           .filter(({ ip }) => asked.has(ip))
           .map(({ ip }) => ({
@@ -58,6 +58,17 @@ export const IP_ACTIONS: ActionTable = {
             ResourceId: eniId,
           })),
       );
+      // That a reserved address counts as used is inferred.
+      const reserved = [...state.reservedIps.reservations.values()]
+        .filter(({ ip }) => asked.has(ip) && state.holderOf(ip) === undefined)
+        .map(({ vpcId, subnetId, ip, reservationId }) => ({
+          VpcId: vpcId,
+          SubnetId: subnetId,
+          IpAddress: ip,
+          ResourceType: 'RSVIP',
+          ResourceId: reservationId,
+        }));
+      const IpAddressStates = [...onEnis, ...reserved];
       return { IpAddressStates, TotalCount: IpAddressStates.length };
     },
   },
