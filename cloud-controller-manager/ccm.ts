@@ -2,13 +2,12 @@ import type { Cloud } from '../cloud/cloud.ts';
 import type { ElectionSettings } from '../kube/election/election-settings.ts';
 import { fenceWrites } from '../kube/election/fence-writes.ts';
 import { leadUntilDrained } from '../kube/election/lead-until-drained.ts';
-import { LOCK_TYPES, type LockRef } from '../kube/election/lock-record.ts';
 import type { Term } from '../kube/election/term.ts';
 import { createEventRecorder, type EventRecorder } from '../kube/event-recorder.ts';
 import { type Informer, openInformer } from '../kube/informer.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { ReleaseBrake } from '../kube/release-brake.ts';
-import { apiVersionOf, NODES } from '../kube/resource-types.ts';
+import { NODES } from '../kube/resource-types.ts';
 import { trackRights } from '../kube/track-rights.ts';
 import type { Pacing } from '../observability/call-metrics.ts';
 import { evaluateLiveness, evaluateReadiness, type HealthFacts } from '../observability/health.ts';
@@ -23,6 +22,7 @@ import type { CcmConfig } from './config/options.ts';
 import type { ControllerDeps } from './controller-deps.ts';
 import { CONTROLLERS, type Controller } from './controllers.ts';
 import { runControllers } from './leading/run-controllers.ts';
+import { LOCK_KINDS, lockObjectOf } from './lock-object.ts';
 import { type CcmMetrics, type ControllerState, createCcmMetrics } from './observability/metrics.ts';
 import { ControllerRights } from './rights/controller-rights.ts';
 
@@ -110,7 +110,9 @@ class Ccm implements RunningCcm {
       observer,
     });
     this.#brake = new ReleaseBrake(clock, config.nodeReleasePercent);
-    this.#controllers = (runtime.controllers ?? CONTROLLERS).filter(({ name }) => config.controllers.has(name));
+    const isOn = ({ name, isWanted }: Controller): boolean =>
+      config.controllers.has(name) && isWanted?.(config) !== false;
+    this.#controllers = (runtime.controllers ?? CONTROLLERS).filter(isOn);
     const report = (controller: ControllerName, missing: readonly string[]) => this.#onRights(controller, missing);
     this.#rights = new ControllerRights({ kube: this.#kube, clock, log, report }, this.#controllers);
     const state = {
@@ -134,7 +136,7 @@ class Ccm implements RunningCcm {
   }
 
   stateOf(name: ControllerName): ControllerState {
-    if (!this.#config.controllers.has(name)) return 'off';
+    if (!this.#controllers.some((one) => one.name === name)) return 'off';
     if (this.#running.has(name)) return 'running';
     return (this.#rights.missingOf(name)?.length ?? 0) > 0 ? 'noRights' : 'standby';
   }
@@ -247,20 +249,8 @@ class Ccm implements RunningCcm {
   }
 }
 
-const LOCK_KINDS: Readonly<Record<CcmConfig['leaderElectLock'], LockRef['kind']>> = {
-  endpoints: 'endpoints',
-  leases: 'lease',
-  configmaps: 'configmap',
-};
-
 /** Upstream has one period for renewals and for retries. */
 function electionSettingsOf(config: CcmConfig): ElectionSettings {
   const { leaderElectRetryMs: leaderElectRenewMs, leaderElectLock } = config;
   return { ...config, leaderElectRenewMs, leaderElectLock: LOCK_KINDS[leaderElectLock] };
-}
-
-/** The object on which people look for problems of the setup: the lock. */
-function lockObjectOf({ leaderElectLock, leaderElectName: name, namespace }: CcmConfig) {
-  const type = LOCK_TYPES[LOCK_KINDS[leaderElectLock]];
-  return { apiVersion: apiVersionOf(type), kind: type.kind, namespace, name };
 }

@@ -71,6 +71,20 @@ export const CCM_EVENTS = {
     cause: 'the cloud refuses to describe the instance, whatever is tried',
     cure: 'grant what the message names to the role or user of the key',
   },
+  FailedToCreateRoute: {
+    type: 'Warning',
+    objects: NODE,
+    cause:
+      'there is no route to the podCIDR of the Node, with `--routes`; the message has the reason. Its Pods are not reached from other nodes',
+    cure: 'do what the message says: raise the quota of routes, correct `--cluster-cidr`, or delete the Node whose podCIDR is the same or overlaps; it is tried again',
+  },
+  RoutesKeptByOther: {
+    type: 'Warning',
+    objects: LOCK,
+    cause:
+      'another program keeps the routes of podCIDRs, as the Endpoints `tke-eni-pod-routes` says: ipamd with `--gr-routes=ipamd`. The route controller writes none, whatever `--routes` says',
+    cure: 'set `--gr-routes=ccm` of ipamd, or `--routes=none` here; the other one begins within half a minute',
+  },
   DeletingNode: {
     type: 'Normal',
     objects: NODE,

@@ -347,6 +347,13 @@ export const IPAMD_EVENTS = {
       'the VPC has no route to the podCIDR of a Node, with `--gr-routes=ipamd`; the message has the reason. Its Pods of the bridge network are not reached from other nodes',
     cure: 'do what the message says: raise the quota of routes, correct `--cluster-cidr`, or delete the Node that has the same podCIDR; it is tried again',
   },
+  RoutesKeptByOther: {
+    type: 'Warning',
+    objects: ['ConfigMap'],
+    cause:
+      'another program keeps the routes of podCIDRs, as the Endpoints `tke-eni-pod-routes` says: a cloud controller manager with `--routes`. ipamd writes none, whatever `--gr-routes` says',
+    cure: 'set `--gr-routes=ccm` of ipamd, or `--routes=none` of the cloud controller manager; the other one begins within half a minute',
+  },
   CIDRNotAvailable: {
     type: 'Warning',
     objects: ['Node'],

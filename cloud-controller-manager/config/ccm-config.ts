@@ -17,11 +17,26 @@ function checkTogether(config: CcmConfig, faults: Faults): void {
   if (config.credentials === 'file' && config.credentialsFile === '') {
     faults.add('--credentials-file', 'a file, as --credentials=file wants one', undefined);
   }
+  checkRoutes(config, faults);
   checkClientRate(config, faults, 'kube-api');
   const longestRetryMs = (config.leaderElectLeaseMs * RENEW_DEADLINE_SHARE) / RENEWALS;
   if (config.leaderElectRetryMs <= longestRetryMs) return;
   const expected = `at most three eighths of --leader-elect-lease-duration, ${longestRetryMs} ms`;
   faults.add('--leader-elect-retry-period', expected, config.leaderElectRetryMs);
+}
+
+function checkRoutes({ routes, clusterCidrs, clusterId }: CcmConfig, faults: Faults): void {
+  if (routes === 'none') return;
+  if (clusterCidrs.length === 0) {
+    faults.add(
+      '--cluster-cidr',
+      `the networks of Pods, as --routes=${routes} makes and deletes routes in no other`,
+      '',
+    );
+  }
+  if (clusterId === '') {
+    faults.add('--clusterid', `the id of the cluster, as --routes=${routes} tells its routes by it`, '');
+  }
 }
 
 /** A renewal and one retry have to fit into the time for which the leader trusts its lease. */

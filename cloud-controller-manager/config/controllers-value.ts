@@ -1,7 +1,11 @@
 import type { OptionValue } from '../../runtime/settings/option-value.ts';
 
 /** The controllers, by the names that upstream has for them. */
-export const CONTROLLER_NAMES = ['cloud-node-controller', 'cloud-node-lifecycle-controller'] as const;
+export const CONTROLLER_NAMES = [
+  'cloud-node-controller',
+  'cloud-node-lifecycle-controller',
+  'node-route-controller',
+] as const;
 
 /** Name of a controller. */
 export type ControllerName = (typeof CONTROLLER_NAMES)[number];
@@ -10,6 +14,7 @@ export type ControllerName = (typeof CONTROLLER_NAMES)[number];
 const ALIASES: Readonly<Record<string, ControllerName>> = {
   'cloud-node': 'cloud-node-controller',
   'cloud-node-lifecycle': 'cloud-node-lifecycle-controller',
+  route: 'node-route-controller',
 };
 
 const KNOWN: ReadonlySet<string> = new Set(CONTROLLER_NAMES);

@@ -1,4 +1,5 @@
 import { CLOUD_OPTIONS } from '../../cloud/tencent/cloud-options.ts';
+import { ipv4CidrsValue } from '../../kube/cidr-option-value.ts';
 import { masterValue, objectNameValue } from '../../kube/kube-option-value.ts';
 import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
 import {
@@ -15,6 +16,7 @@ import { controllersValue } from './controllers-value.ts';
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const MAX_CALLS_PER_SECOND = 10_000;
+const MAX_ROUTES = 100_000;
 
 /** Which controllers run. */
 const CONTROLLER_OPTIONS = {
@@ -185,6 +187,38 @@ const NODE_OPTIONS = {
   ),
 } as const;
 
+/** Settings of the routes to the podCIDRs of Nodes. */
+const ROUTE_OPTIONS = {
+  routes: option(
+    'Routes',
+    'routes',
+    choiceValue('none', 'global'),
+    'none',
+    'Where the routes to the podCIDRs of Nodes are kept, by node-route-controller. global: as global routes of the VPC. none: not by this program. With another value --expect-routes is set too.',
+  ),
+  clusterCidrs: option(
+    'Routes',
+    'cluster-cidr',
+    ipv4CidrsValue,
+    '',
+    'Networks of Pods, outside of the VPC. No route to another network is made or deleted; --routes needs it.',
+  ),
+  clusterId: option(
+    'Routes',
+    'clusterid',
+    textValue(/^(cls-[a-z0-9]{1,32})?$/, 'ID', "the id of the cluster, such as cls-3x5v7b9d, or ''"),
+    '',
+    'Id of this cluster, as ipamd has it: the mark of its routes. --routes needs it; routes with another mark or none are never deleted.',
+  ),
+  routeQuota: option(
+    'Routes',
+    'route-quota',
+    wholeNumberValue(0, MAX_ROUTES),
+    '0',
+    'Most routes that the VPC or a route table takes: no call is made that would exceed it, and the Node gets an event. 0: not known; what is too many the cloud refuses.',
+  ),
+} as const;
+
 /** All settings: the only place that names them, in the order of the help text. Times are in milliseconds. */
 const CCM_OPTIONS = {
   ...CONTROLLER_OPTIONS,
@@ -192,6 +226,7 @@ const CCM_OPTIONS = {
   ...KUBERNETES_OPTIONS,
   ...ELECTION_OPTIONS,
   ...NODE_OPTIONS,
+  ...ROUTE_OPTIONS,
   ...PROCESS_OPTIONS,
 } as const;
 

@@ -126,7 +126,8 @@ class NodePasses {
     if (object === undefined) return;
     const zone = await this.#zoneOf(instance.zone, signal);
     const nowText = new Date(clock.nowMs()).toISOString().replace(/\.\d+Z$/, 'Z');
-    const done = await writeNode(kube, object, (current) => planNode(current, instance, zone, config), nowText, signal);
+    const forms = { ...config, expectsRoutes: config.expectsRoutes || config.routes !== 'none' };
+    const done = await writeNode(kube, object, (current) => planNode(current, instance, zone, forms), nowText, signal);
     if (done.kind === 'problem') return this.#report(node, 'AddressInvalid', done.message);
     this.#reports.report(node, undefined);
     if (done.kind !== 'initialized') return;

@@ -12,6 +12,7 @@ export type NodeControllersDeps = Pick<ControllerDeps, 'kube' | 'nodes' | 'event
     | 'providerIdForm'
     | 'zoneLabels'
     | 'expectsRoutes'
+    | 'routes'
     | 'nodeStatusUpdateMs'
     | 'nodeMonitorMs'
     | 'nodeReleasePercent'

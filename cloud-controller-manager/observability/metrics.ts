@@ -16,6 +16,7 @@ import { CloudRights } from '../../observability/cloud-rights.ts';
 import { createMetricFactory, type MetricFactory } from '../../observability/metric-factory.ts';
 import { ProblemRegistry } from '../../observability/problem-registry.ts';
 import { RateMeter } from '../../observability/rate-meter.ts';
+import { createRoutesObserver } from '../../observability/route-metrics.ts';
 import { type InformerSample, showInformers } from '../../observability/work-metrics.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { ControllerName } from '../config/controllers-value.ts';
@@ -40,6 +41,8 @@ export type CcmMetrics = {
   readonly informer: InformerObserver;
   readonly controller: ControllerObserver;
   readonly problems: ProblemRegistry;
+  /** Of the route controller. */
+  readonly routes: ReturnType<typeof createRoutesObserver>;
   /** Refusals of the cloud that concern all callers. */
   readonly cloudRights: CloudRights;
   readonly contact: Readonly<KubeContact>;
@@ -85,6 +88,7 @@ export function createCcmMetrics(
     kube: createKubeObserver(factory, clock, contact),
     informer: createInformerObserver(factory),
     controller: createControllerObserver(factory),
+    routes: countSyncs(factory),
     problems,
     cloudRights,
     contact,
@@ -118,6 +122,19 @@ function createDelayObserver(registry: Registry): (ageS: number) => void {
   return (ageS) => {
     taint.observe(ageS);
     sync.observe(ageS);
+  };
+}
+
+/** Counts comparisons too, as upstream does. */
+function countSyncs(factory: MetricFactory): ReturnType<typeof createRoutesObserver> {
+  const observer = createRoutesObserver(factory);
+  const syncs = factory.counter('route_sync_total', 'Times that routes were compared with the Nodes.');
+  return {
+    ...observer,
+    onRoutes: (counts) => {
+      syncs.inc();
+      observer.onRoutes(counts);
+    },
   };
 }
 

@@ -1,5 +1,6 @@
 import { CLOUD_OPTIONS } from '../../cloud/tencent/cloud-options.ts';
 import { STARTUP_TAINT_KEY } from '../../crd/names.ts';
+import { ipv4CidrsValue, ipv4CidrValue } from '../../kube/cidr-option-value.ts';
 import { masterValue, objectNameValue } from '../../kube/kube-option-value.ts';
 import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
 import {
@@ -11,14 +12,7 @@ import {
   switchValue,
   wholeNumberValue,
 } from '../../runtime/settings/option-value.ts';
-import {
-  claimExpiryValue,
-  clusterIdValue,
-  ipv4CidrsValue,
-  ipv4CidrValue,
-  securityGroupIdsValue,
-  subnetIdsValue,
-} from './ipamd-option-value.ts';
+import { claimExpiryValue, clusterIdValue, securityGroupIdsValue, subnetIdsValue } from './ipamd-option-value.ts';
 import { taintSelectorValue } from './taint-selector.ts';
 
 const SECOND_MS = 1_000;
@@ -261,9 +255,9 @@ const POD_CIDR_OPTIONS = {
   grRoutes: option(
     'Pod networks of nodes',
     'gr-routes',
-    choiceValue('ipamd', 'none'),
+    choiceValue('ipamd', 'ccm', 'none'),
     'none',
-    "Who keeps the VPC's routes to the podCIDRs of Nodes. ipamd: one route for each, within --cluster-cidr, and the condition NetworkUnavailable of each Node; no route controller of a cloud controller manager may run beside it.",
+    "Who keeps the VPC's routes to the podCIDRs of Nodes. ipamd: one route for each, within --cluster-cidr, and the condition NetworkUnavailable of each Node. ccm: tke-cloud-controller-manager with --routes. none: another route controller, or nobody. Of ipamd and tke-cloud-controller-manager only one ever writes routes, whatever is set.",
   ),
   serviceCidr: option(
     'Pod networks of nodes',

@@ -1,6 +1,7 @@
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { type ReconcileResult, runController } from '../../kube/controller.ts';
 import type { Term } from '../../kube/election/term.ts';
+import { RouteCache } from '../../pod-routes/route-cache.ts';
 import { StaticEniIndex } from '../direct/static-eni-index.ts';
 import { subnetKey } from '../node/call-keys.ts';
 import type { NodeDeps } from '../node/node-deps.ts';
@@ -13,7 +14,6 @@ import { createNodeController } from '../nodes/node-controller.ts';
 import { createNodeFacts, type NodeFactsDeps } from '../nodes/node-facts.ts';
 import { Renewals } from '../nodes/renewals.ts';
 import { BY_INSTANCE, type Informers } from '../open-informers.ts';
-import { RouteCache } from '../pod-cidrs/route-cache.ts';
 import { NECS_BY_CLAIM, NECS_BY_MARKED_IP } from '../static/build-claim-view.ts';
 import { findMoved, type MarkedHolders } from '../static/find-moved.ts';
 import { openSubnets } from '../subnets/open-subnets.ts';

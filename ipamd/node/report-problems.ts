@@ -1,7 +1,7 @@
 import { API_VERSION } from '../../crd/names.ts';
+import { involvedNode } from '../../kube/involved-node.ts';
 import type { NodeProblem } from '../nec/node-view.ts';
 import { problemsKey, problemText } from '../nec/problem-text.ts';
-import { involvedNode } from '../nodes/involved-node.ts';
 import type { NecEntry } from './nec-entry.ts';
 import type { NodeDeps } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';

@@ -16,11 +16,11 @@ import { CloudRights } from '../../observability/cloud-rights.ts';
 import { createMetricFactory, type MetricFactory, MS_PER_S } from '../../observability/metric-factory.ts';
 import { ProblemRegistry } from '../../observability/problem-registry.ts';
 import { RateMeter } from '../../observability/rate-meter.ts';
+import { createRoutesObserver, type RoutesObserver } from '../../observability/route-metrics.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { AuditObserver } from '../audit/audit.ts';
 import type { NodeObserver } from '../node/node-deps.ts';
 import type { NodesObserver } from '../nodes/node-controller.ts';
-import type { RoutesObserver } from '../pod-cidrs/keep-cluster-routes.ts';
 import type { PodCidrObserver } from '../pod-cidrs/pod-cidr-reports.ts';
 import type { ClaimAuditObserver } from '../static/audit-claims.ts';
 import type { ClaimsObserver } from '../static/claim-reconciler.ts';
@@ -34,7 +34,6 @@ import {
   createPodCidrObserver,
   createRecordsObserver,
   createRefreshObserver,
-  createRoutesObserver,
   createSubnetsObserver,
   NODE_REPORTERS,
   WARM_BUCKETS_S,

@@ -4,7 +4,6 @@ import type { ProblemRegistry } from '../../observability/problem-registry.ts';
 import type { AuditObserver } from '../audit/audit.ts';
 import type { NodeObserver } from '../node/node-deps.ts';
 import type { NodesObserver } from '../nodes/node-controller.ts';
-import type { RouteState, RoutesObserver } from '../pod-cidrs/keep-cluster-routes.ts';
 import type { PodCidrObserver } from '../pod-cidrs/pod-cidr-reports.ts';
 import type { ClaimAuditObserver } from '../static/audit-claims.ts';
 import type { ClaimsObserver } from '../static/claim-reconciler.ts';
@@ -214,36 +213,6 @@ export function createRecordsObserver(factory: MetricFactory): { onWrite(kind: s
   return { onWrite: (kind, result) => writes.inc({ kind, result }) };
 }
 
-/** Counts changes of the VPC's routes, and shows how they stand while this replica leads. */
-export function createRoutesObserver(factory: MetricFactory): RoutesObserver & { clear(): void } {
-  let latest: Readonly<Record<RouteState, number>> | undefined;
-  factory.gauge(
-    'cluster_routes',
-    "The VPC's routes to the networks of Nodes, by how they stood at the last comparison.",
-    ['state'],
-    (gauge) => {
-      for (const [state, count] of Object.entries(latest ?? {})) gauge.set({ state }, count);
-    },
-  );
-  const changes = factory.counter('cluster_route_changes_total', "Changes of the VPC's routes to networks of Nodes.", [
-    'kind',
-    'code',
-  ]);
-  const failures = factory.counter(
-    'cluster_route_list_failures_total',
-    "Times that the VPC's routes could not be read.",
-  );
-  return {
-    onRoutes: (counts) => {
-      latest = counts;
-    },
-    onChange: (kind, code) => changes.inc({ kind, code: code ?? 'OK' }),
-    onListFailed: () => failures.inc(),
-    clear: () => {
-      latest = undefined;
-    },
-  };
-}
 /** Counts writes of podCIDRs, and shows blocks and problems while this replica leads. */
 export function createPodCidrObserver(
   factory: MetricFactory,

@@ -1,5 +1,5 @@
 import { ipv4Text } from '../../crd/ip-text.ts';
-import { ipv4RangeOf, isWithinAny } from './ipv4-range.ts';
+import { ipv4RangeOf, isWithinAny } from '../../crd/ipv4-range.ts';
 
 /** Which blocks nodes can get. */
 export type BlockSettings = {

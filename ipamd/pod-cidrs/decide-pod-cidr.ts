@@ -1,13 +1,6 @@
+import type { PodRoutes } from '../../pod-routes/route-cache.ts';
 import type { BlockState, CidrNode } from './block-state.ts';
 import type { CidrBlocks } from './cidr-blocks.ts';
-
-/** Routes of the VPC that lead to blocks, as they were read last. */
-export type PodRoutes = {
-  /** Monotonic milliseconds at which the read began. */
-  readonly readMs: number;
-  /** Tells whether a route leads to an address of this network, or may do so: a creation without an answer counts. */
-  hasRoute(cidr: string): boolean;
-};
 
 /** What the choice of blocks depends on. */
 type PodCidrFacts = {

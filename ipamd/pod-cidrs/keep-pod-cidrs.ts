@@ -1,6 +1,7 @@
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
+import type { PodRoutes } from '../../pod-routes/route-cache.ts';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -10,7 +11,7 @@ import { isSameNode, type NodeEntry } from '../nodes/node-entry.ts';
 import { type BlockState, type CidrNode, observeBlocks } from './block-state.ts';
 import type { CidrBlocks } from './cidr-blocks.ts';
 import { type Moment, recordOf, stateOf } from './convert-record.ts';
-import { countBlocks, decidePodCidrs, type PodRoutes } from './decide-pod-cidr.ts';
+import { countBlocks, decidePodCidrs } from './decide-pod-cidr.ts';
 import {
   conflictProblem,
   failedProblem,

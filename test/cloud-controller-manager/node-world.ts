@@ -16,6 +16,8 @@ export const UNINITIALIZED = {
 /** How a Node registers. */
 type NodeSpec = {
   readonly providerID?: string;
+  readonly podCIDR?: string;
+  readonly capacity?: Readonly<Record<string, string>>;
   readonly taints?: readonly object[];
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
@@ -81,12 +83,20 @@ export class NodeWorld {
   }
 
   /** Registers a Node as its kubelet does. */
-  async join(name: string, { providerID, taints = [], labels, annotations, addresses = [], isReady = true }: NodeSpec) {
+  async join(
+    name: string,
+    { providerID, podCIDR, capacity, taints = [], labels, annotations, addresses = [], isReady = true }: NodeSpec,
+  ) {
     const { admin, clock } = this.scene;
-    const spec = { ...(providerID === undefined ? {} : { providerID }), taints };
+    const network = podCIDR === undefined ? {} : { podCIDR, podCIDRs: [podCIDR] };
+    const spec = { ...(providerID === undefined ? {} : { providerID }), ...network, taints };
     const metadata = { name, ...(labels ? { labels } : {}), ...(annotations ? { annotations } : {}) };
     const ready = { type: 'Ready', status: isReady ? 'True' : 'False', reason: 'Kubelet' };
-    const status = { addresses: [...addresses, { type: 'Hostname', address: name }], conditions: [ready] };
+    const status = {
+      addresses: [...addresses, { type: 'Hostname', address: name }],
+      conditions: [ready],
+      ...(capacity && { capacity }),
+    };
     await clock.run(admin.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata, spec, status }));
   }
 

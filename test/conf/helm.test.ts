@@ -246,6 +246,11 @@ const NETWORKS: readonly (readonly [title: string, values: JsonObject, faults: r
     ],
   ],
   [
+    'routes by a cloud controller manager that is not installed',
+    { network: { ...NETWORK, routes: 'ccm' } },
+    [/network\.routes: expected ipamd or none, as cloudControllerManager\.enabled is false/],
+  ],
+  [
     'an unknown mode',
     { network: { mode: 'eni' } },
     [/at '\/network\/mode': value must be one of 'vpc-cni', 'gr', 'hybrid'/],
@@ -425,3 +430,13 @@ function checksumOf(workload: JsonObject): unknown {
   };
   return template.metadata.annotations?.['checksum/settings'];
 }
+
+run('chart: tells ipamd and the cloud controller manager alike who keeps the routes', (t) => {
+  const cloudControllerManager = { enabled: true };
+  const objects = byName(helm({ ...SETTINGS, cloudControllerManager, network: { ...NETWORK, routes: 'ccm' } }), true);
+  const of = (name: string) => at(objects.get(`ConfigMap ${name}-settings`), 'data') as Record<string, string>;
+  t.is(of(IPAMD)['TKE_ENI_GR_ROUTES'], 'ccm');
+  const { TKE_ENI_ROUTES, TKE_ENI_CLUSTER_CIDR, TKE_ENI_CLUSTERID } = of('tke-cloud-controller-manager');
+  t.deepEqual([TKE_ENI_ROUTES, TKE_ENI_CLUSTER_CIDR], ['global', '192.168.0.0/20']);
+  t.is(TKE_ENI_CLUSTERID, of(IPAMD)['TKE_ENI_CLUSTERID']);
+});

@@ -1,13 +1,13 @@
 import { type BlockCounts, POD_CIDRS_CONFIG_MAP } from '../../../crd/pod-cidr-record.ts';
 import { decodeNode, type NodeEntry } from '../../../ipamd/nodes/node-entry.ts';
 import { type CidrBlocks, numberBlocks } from '../../../ipamd/pod-cidrs/cidr-blocks.ts';
-import type { PodRoutes } from '../../../ipamd/pod-cidrs/decide-pod-cidr.ts';
 import { keepPodCidrs } from '../../../ipamd/pod-cidrs/keep-pod-cidrs.ts';
 import { SecondAllocator } from '../../../ipamd/pod-cidrs/second-allocator.ts';
 import { openInformer } from '../../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { KubeError } from '../../../kube/kube-error.ts';
 import { CONFIG_MAPS, NODES } from '../../../kube/resource-types.ts';
+import type { PodRoutes } from '../../../pod-routes/route-cache.ts';
 import { runInBackground } from '../../../runtime/background.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { type InProcessApi, startInProcessApi } from '../../kube-api/in-process.ts';

@@ -1,6 +1,6 @@
 import { decodeNode, type NodeEntry } from '../../../ipamd/nodes/node-entry.ts';
-import type { PodRoutes } from '../../../ipamd/pod-cidrs/decide-pod-cidr.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
+import type { PodRoutes } from '../../../pod-routes/route-cache.ts';
 import { seededRandom } from '../../support/seeded-random.ts';
 import { type CidrLeader, CidrScene } from './cidr-scene.ts';
 

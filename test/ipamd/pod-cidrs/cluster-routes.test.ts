@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava';
-import { routeDescription } from '../../../ipamd/pod-cidrs/decide-routes.ts';
 import { NODES } from '../../../kube/resource-types.ts';
+import { routeDescription } from '../../../pod-routes/decide-routes.ts';
 import { longTest, shortTest } from '../../support/suite-part.ts';
 import { type RoutesScene, routesScene } from './routes-scene.ts';
 

@@ -42,11 +42,25 @@ policies, and the node in a Pod's token. Takes a list: the root, the value.
 
 {{/* Settings of the cloud controller manager: those of the map, and where the cloud is. */}}
 {{- define "tke-eni.cloud-controller-manager-settings" -}}
-{{- $settings := merge (dict) .Values.cloudControllerManager.settings -}}
+{{- $settings := merge (dict) .Values.cloudControllerManager.settings (include "tke-eni.ccm-route-settings" . | fromYaml) -}}
 {{- with .Values.region }}{{ $_ := set $settings "region" . }}{{ end -}}
 {{- with .Values.endpoint }}{{ $_ := set $settings "endpoint" . }}{{ end -}}
 {{- with .Values.vpcId }}{{ $_ := merge $settings (dict "vpc-id" .) }}{{ end -}}
 {{- include "tke-eni.settings" $settings -}}
+{{- end -}}
+
+{{/* What network says to the cloud controller manager, by its flags, as YAML; nothing unless it keeps the routes. A setting of the map wins. */}}
+{{- define "tke-eni.ccm-route-settings" -}}
+{{- if and (ne .Values.network.mode "vpc-cni") (eq .Values.network.routes "ccm") -}}
+routes: global
+clusterid: {{ .Values.clusterId }}
+{{- with .Values.network.clusterCidrs }}
+cluster-cidr: {{ toJson . }}
+{{- end }}
+{{- with .Values.vpcId }}
+vpc-id: {{ . }}
+{{- end }}
+{{- end -}}
 {{- end -}}
 
 {{/*
@@ -103,7 +117,10 @@ node-cidr-mask-size: {{ . }}
 {{- if and (eq $mode "gr") (ne $network.default "tke-bridge") -}}
 {{- $faults = append $faults (printf "network.default: expected tke-bridge, as network.mode gr has no ENIs, got %s" $network.default) -}}
 {{- end -}}
-{{- if and (or $network.allocateNodeCidrs (eq $network.routes "ipamd")) (not $network.clusterCidrs) -}}
+{{- if and (eq $network.routes "ccm") (not .Values.cloudControllerManager.enabled) -}}
+{{- $faults = append $faults "network.routes: expected ipamd or none, as cloudControllerManager.enabled is false, got ccm" -}}
+{{- end -}}
+{{- if and (or $network.allocateNodeCidrs (ne $network.routes "none")) (not $network.clusterCidrs) -}}
 {{- $faults = append $faults (printf "network.clusterCidrs: expected the networks of podCIDRs, such as [192.168.0.0/20], as network.mode is %s, got none" $mode) -}}
 {{- end -}}
 {{- if and $network.allocateNodeCidrs (not $network.serviceCidr) -}}

@@ -1,5 +1,3 @@
-import type { NodeCondition } from '../nodes/node-entry.ts';
-
 /** The body of a strategic patch of `nodes/status`; conditions merge by type, so others stay. */
 type NetworkConditionPatch = {
   readonly status: { readonly conditions: readonly Readonly<Record<string, string>>[] };
@@ -19,7 +17,7 @@ const NOT_ROUTED = {
  * @see https://github.com/kubernetes/cloud-provider/blob/master/controllers/route/route_controller.go
  */
 export function decideNetworkCondition(
-  current: NodeCondition | undefined,
+  current: { readonly status: string } | undefined,
   isRouted: boolean,
   nowText: string,
 ): NetworkConditionPatch | undefined {

@@ -1,6 +1,6 @@
 import test from 'ava';
-import { classifyError } from '../../../cloud/classify-error.ts';
-import { decideNodeNetworks } from '../../../ipamd/pod-cidrs/decide-node-networks.ts';
+import { classifyError } from '../../cloud/classify-error.ts';
+import { decideNodeNetworks } from '../../pod-routes/decide-node-networks.ts';
 
 const ONE = { node: 'n1', cidr: '172.16.1.0/24', gatewayIp: '10.0.0.1' };
 const PLAN = { create: [ONE], move: [], remove: [], right: [], faults: [] };

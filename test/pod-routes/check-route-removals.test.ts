@@ -1,11 +1,11 @@
 import test from 'ava';
-import { classifyError } from '../../../cloud/classify-error.ts';
-import type { IpUser } from '../../../cloud/cloud.ts';
-import { RouteRemovalCheck } from '../../../ipamd/pod-cidrs/check-route-removals.ts';
-import type { RouteRemoval } from '../../../ipamd/pod-cidrs/decide-routes.ts';
-import type { KubeObject } from '../../../kube/kube-client.ts';
-import { silentLogger } from '../../../runtime/log.ts';
-import { VirtualClock } from '../../support/virtual-clock.ts';
+import { classifyError } from '../../cloud/classify-error.ts';
+import type { IpUser } from '../../cloud/cloud.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { RouteRemovalCheck } from '../../pod-routes/check-route-removals.ts';
+import type { RouteRemoval } from '../../pod-routes/decide-routes.ts';
+import { silentLogger } from '../../runtime/log.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 
 const HOUR_MS = 3_600_000;
 const LIVE = '10.0.0.200';

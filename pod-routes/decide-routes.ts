@@ -1,6 +1,6 @@
-import type { VpcRoute } from '../../cloud/cloud.ts';
-import { parseCidr } from '../../crd/ip-text.ts';
-import { ipv4RangeOf, isWithinAny } from './ipv4-range.ts';
+import type { VpcRoute } from '../cloud/cloud.ts';
+import { parseCidr } from '../crd/ip-text.ts';
+import { ipv4RangeOf, isWithinAny } from '../crd/ipv4-range.ts';
 
 /** A Node, as its routes depend on it. */
 export type RouteNode = {
@@ -20,7 +20,15 @@ type RouteFacts = {
   readonly routes: readonly VpcRoute[];
   /** Id of this cluster. */
   readonly clusterId: string;
+  /**
+   * Which routes within the networks of the cluster are own ones. `mark`: those whose description names this cluster.
+   * `network`: all but those whose description names another cluster.
+   */
+  readonly ownership: RouteOwnership;
 };
+
+/** How routes of this cluster are told from those of others. */
+export type RouteOwnership = 'mark' | 'network';
 
 /** A network that has to lead to a node. */
 type WantedRoute = { readonly node: string; readonly cidr: string; readonly gatewayIp: string };
@@ -50,7 +58,7 @@ export type RoutePlan = {
   readonly faults: readonly RouteFault[];
 };
 
-/** Start of the description of every route that ipamd creates; the cluster's id follows. */
+/** Start of the description of every route that is created here; the cluster's id follows. */
 const OWNER = 'tke-eni ';
 
 /** Returns the description of a route of a cluster. */
@@ -68,12 +76,14 @@ export function decideRoutes(facts: RouteFacts): RoutePlan {
   const remove: RouteRemoval[] = [];
   const right: WantedRoute[] = [];
   for (const one of wanted.values()) {
-    const [own, others] = [ownRoutes(byCidr.get(one.cidr), facts.clusterId), foreignOf(byCidr.get(one.cidr), facts)];
-    const [other] = others;
+    const [own, others] = [ownRoutes(byCidr.get(one.cidr), facts), foreignOf(byCidr.get(one.cidr), facts)];
+    const other = others.find(({ gatewayIp }) => gatewayIp !== one.gatewayIp) ?? others[0];
     if (other !== undefined) {
-      const of = other.description.slice(OWNER.length);
-      const message = `the VPC leads ${one.cidr} to ${other.gatewayIp} for cluster ${of} (route ${other.routeId}); two clusters must not share a network of Pods`;
-      faults.push({ node: one.node, message });
+      // Whose it is does not matter where it leads to the node.
+      if (isLedByOthers(other, one)) {
+        right.push(one);
+        remove.push(...own.map((route) => ({ route, why: 'surplus' as const })));
+      } else faults.push({ node: one.node, message: foreignMessage(one.cidr, other) });
       continue;
     }
     const kept = own.find(({ gatewayIp }) => gatewayIp === one.gatewayIp) ?? own[0];
@@ -82,7 +92,7 @@ export function decideRoutes(facts: RouteFacts): RoutePlan {
     else if (kept.gatewayIp === one.gatewayIp) right.push(one);
     else move.push({ ...one, route: kept });
   }
-  const unwanted = ownRoutes(inCluster, facts.clusterId).filter(({ cidr }) => !wanted.has(cidr));
+  const unwanted = ownRoutes(inCluster, facts).filter(({ cidr }) => !wanted.has(cidr));
   const byIp = new Map(facts.nodes.map((node) => [node.internalIp, node]));
   remove.push(...unwanted.flatMap((route) => removalOf(route, byIp.get(route.gatewayIp))));
   return { create, move, remove, right, faults };
@@ -97,18 +107,32 @@ export function routesWithin(clusterCidrs: readonly string[], routes: readonly V
   });
 }
 
-/** Routes that ipamd of this cluster created, and those of people and of other controllers; in a stable order. */
-function ownRoutes(routes: readonly VpcRoute[] = [], clusterId: string): readonly VpcRoute[] {
-  const own = routes.filter(({ description }) => !isOfOther(description, clusterId));
+/** Routes of this cluster, in a stable order. */
+function ownRoutes(routes: readonly VpcRoute[] = [], facts: RouteFacts): readonly VpcRoute[] {
+  const own = routes.filter(({ description }) => !isOfOther(description, facts));
   return own.toSorted((one, other) => compare(one.routeId, other.routeId));
 }
 
-function foreignOf(routes: readonly VpcRoute[] = [], { clusterId }: RouteFacts): readonly VpcRoute[] {
-  return routes.filter(({ description }) => isOfOther(description, clusterId));
+function foreignOf(routes: readonly VpcRoute[] = [], facts: RouteFacts): readonly VpcRoute[] {
+  return routes.filter(({ description }) => isOfOther(description, facts));
 }
 
-function isOfOther(description: string, clusterId: string): boolean {
-  return description.startsWith(OWNER) && description !== routeDescription(clusterId);
+function isOfOther(description: string, { clusterId, ownership }: RouteFacts): boolean {
+  if (description === routeDescription(clusterId)) return false;
+  return ownership === 'mark' || description.startsWith(OWNER);
+}
+
+function isLedByOthers(other: VpcRoute, { gatewayIp }: WantedRoute): boolean {
+  return other.gatewayIp === gatewayIp && !other.description.startsWith(OWNER);
+}
+
+function foreignMessage(cidr: string, { gatewayIp, routeId, description }: VpcRoute): string {
+  const start = `the VPC leads ${cidr} to ${gatewayIp}`;
+  if (!description.startsWith(OWNER)) {
+    return `${start} by route ${routeId}, which is none of this cluster; delete that route, or the Node so that it gets another podCIDR`;
+  }
+  const of = description.slice(OWNER.length);
+  return `${start} for cluster ${of} (route ${routeId}); two clusters must not share a network of Pods`;
 }
 
 type Wanted = { readonly wanted: ReadonlyMap<string, WantedRoute>; readonly faults: RouteFault[] };
@@ -128,18 +152,54 @@ function wantedRoutes({ nodes, clusterCidrs }: RouteFacts, byCidr: ReadonlyMap<s
       return [{ node: node.name, cidr: range.cidr, gatewayIp: node.internalIp, createdAt: node.createdAt }];
     }),
   );
-  const wanted = new Map<string, WantedRoute>();
+  const wanted = new Map<string, Claim>();
   for (const [cidr, rivals] of Map.groupBy(claims, (one) => one.cidr)) {
-    const routed = new Set(byCidr.get(cidr)?.map(({ gatewayIp }) => gatewayIp));
-    const rank = (one: (typeof claims)[number]): string => `${routed.has(one.gatewayIp) ? 0 : 1} ${one.createdAt} `;
-    const [first, ...later] = rivals.toSorted((a, b) => compare(rank(a) + a.node, rank(b) + b.node));
+    const [first, ...later] = rivals.toSorted((a, b) => compare(rankOf(a, byCidr), rankOf(b, byCidr)));
     if (first === undefined) continue;
-    wanted.set(cidr, { node: first.node, cidr, gatewayIp: first.gatewayIp });
+    wanted.set(cidr, first);
     for (const { node } of later) {
       faults.push({ node, message: `podCIDR ${cidr} is that of node ${first.node} too; it leads there` });
     }
   }
-  return { wanted, faults };
+  for (const { loser, winner } of overlapsOf([...wanted.values()], byCidr)) {
+    wanted.delete(loser.cidr);
+    const message = `podCIDR ${loser.cidr} overlaps ${winner.cidr} of node ${winner.node}; delete one of the two Nodes, so that it gets another`;
+    faults.push({ node: loser.node, message });
+  }
+  const routes = [...wanted].map(([cidr, { node, gatewayIp }]) => [cidr, { node, cidr, gatewayIp }] as const);
+  return { wanted: new Map(routes), faults };
+}
+
+type Claim = WantedRoute & { readonly createdAt: string };
+
+/** A Node with a route comes before one without, then the older one. */
+function rankOf({ gatewayIp, cidr, createdAt, node }: Claim, byCidr: ReadonlyMap<string, readonly VpcRoute[]>): string {
+  const isRouted = byCidr.get(cidr)?.some((route) => route.gatewayIp === gatewayIp) === true;
+  return `${isRouted ? 0 : 1} ${createdAt} ${node}`;
+}
+
+/** Finds networks that share addresses with others: of two the route of the smaller would take packets of the larger. */
+function overlapsOf(
+  claims: readonly Claim[],
+  byCidr: ReadonlyMap<string, readonly VpcRoute[]>,
+): readonly { readonly loser: Claim; readonly winner: Claim }[] {
+  const ranges = claims.flatMap((claim) => {
+    const range = ipv4RangeOf(claim.cidr);
+    return range === undefined ? [] : [{ ...range, claim }];
+  });
+  ranges.sort((one, other) => one.start - other.start || other.end - one.end);
+  const found: { readonly loser: Claim; readonly winner: Claim }[] = [];
+  let last: (typeof ranges)[number] | undefined;
+  for (const one of ranges) {
+    if (last === undefined || last.end <= one.start) {
+      last = one;
+      continue;
+    }
+    const isLastFirst = compare(rankOf(last.claim, byCidr), rankOf(one.claim, byCidr)) <= 0;
+    found.push(isLastFirst ? { loser: one.claim, winner: last.claim } : { loser: last.claim, winner: one.claim });
+    if (!isLastFirst) last = one;
+  }
+  return found;
 }
 
 /** `outside`: the networks of the cluster, if the podCIDR is in none of them. */

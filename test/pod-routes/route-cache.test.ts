@@ -1,7 +1,7 @@
 import test from 'ava';
-import type { VpcRoute } from '../../../cloud/cloud.ts';
-import { RouteCache } from '../../../ipamd/pod-cidrs/route-cache.ts';
-import { VirtualClock } from '../../support/virtual-clock.ts';
+import type { VpcRoute } from '../../cloud/cloud.ts';
+import { RouteCache } from '../../pod-routes/route-cache.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 
 const CONTEXT = { priority: 'gc' as const, owner: 'test', signal: new AbortController().signal };
 const route = (routeId: string, cidr: string): VpcRoute => ({ routeId, cidr, gatewayIp: '10.0.0.1', description: '' });

@@ -1,5 +1,5 @@
-import type { CallContext, RoutePort } from '../../cloud/cloud.ts';
-import { type CloudError, isCloudError } from '../../cloud/cloud-error.ts';
+import type { CallContext, RoutePort } from '../cloud/cloud.ts';
+import { type CloudError, isCloudError } from '../cloud/cloud-error.ts';
 import { type RoutePlan, type RouteRemoval, routeDescription } from './decide-routes.ts';
 import type { RouteCache } from './route-cache.ts';
 
@@ -7,7 +7,8 @@ import type { RouteCache } from './route-cache.ts';
 type ApplyDeps = {
   readonly routes: RoutePort;
   readonly cache: RouteCache;
-  readonly vpcId: string;
+  /** What the routes are in. */
+  readonly place: string;
   readonly clusterId: string;
   readonly context: CallContext;
   /** Most changes at once. */
@@ -73,7 +74,7 @@ export async function applyRoutes(
 
 /** Moves and creations come first: Pods wait for them. */
 function changesOf(
-  { routes, cache, vpcId, clusterId, context }: ApplyDeps,
+  { routes, cache, place, clusterId, context }: ApplyDeps,
   { create, move }: Pick<RoutePlan, 'create' | 'move'>,
   removals: readonly RouteRemoval[],
 ): readonly Change[] {
@@ -81,7 +82,7 @@ function changesOf(
   return [
     ...move.map(({ cidr, gatewayIp, route }): Change => {
       const run = async (): Promise<void> => {
-        const moved = await routes.replace(vpcId, { ...route, description }, gatewayIp, context);
+        const moved = await routes.replace(place, { ...route, description }, gatewayIp, context);
         cache.noteDeleted(route.routeId);
         cache.noteCreated(moved);
       };
@@ -89,12 +90,12 @@ function changesOf(
     }),
     ...create.map(({ cidr, gatewayIp }): Change => {
       const run = async (): Promise<void> =>
-        cache.noteCreated(await routes.create(vpcId, { cidr, gatewayIp, description }, context));
+        cache.noteCreated(await routes.create(place, { cidr, gatewayIp, description }, context));
       return { kind: 'create', cidr, run };
     }),
     ...removals.map(({ route: { cidr, routeId } }): Change => {
       const run = async (): Promise<void> => {
-        await routes.delete(vpcId, routeId, context).catch((error: unknown) => {
+        await routes.delete(place, routeId, context).catch((error: unknown) => {
           if (!isCloudError(error, 'gone')) throw error;
         });
         cache.noteDeleted(routeId);

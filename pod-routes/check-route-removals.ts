@@ -1,15 +1,15 @@
-import { batchesOf, IDS_PER_CALL } from '../../cloud/batches.ts';
-import type { CallContext, SubnetPort } from '../../cloud/cloud.ts';
-import { isCloudError } from '../../cloud/cloud-error.ts';
-import type { KubeClient } from '../../kube/kube-client.ts';
-import { decideBrake } from '../../kube/release-brake.ts';
-import { NODES } from '../../kube/resource-types.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
+import { batchesOf, IDS_PER_CALL } from '../cloud/batches.ts';
+import type { CallContext, SubnetPort } from '../cloud/cloud.ts';
+import { isCloudError } from '../cloud/cloud-error.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import { decideBrake } from '../kube/release-brake.ts';
+import { NODES } from '../kube/resource-types.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Logger } from '../runtime/log.ts';
 import type { RouteRemoval } from './decide-routes.ts';
 
 /** Dependencies of the check. */
-type RemovalCheckDeps = {
+export type RemovalCheckDeps = {
   readonly subnets: Pick<SubnetPort, 'usersOf'>;
   readonly kube: Pick<KubeClient, 'get'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;

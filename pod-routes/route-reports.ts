@@ -1,22 +1,29 @@
-import type { CloudError } from '../../cloud/cloud-error.ts';
-import type { KubeClient } from '../../kube/kube-client.ts';
-import { isKubeError } from '../../kube/kube-error.ts';
-import { NODES } from '../../kube/resource-types.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
-import type { NodeEvents } from '../node/node-deps.ts';
-import { involvedNode } from '../nodes/involved-node.ts';
-import type { NodeEntry } from '../nodes/node-entry.ts';
+import type { CloudError } from '../cloud/cloud-error.ts';
+import type { EventInput } from '../kube/events/event-object.ts';
+import { involvedNode } from '../kube/involved-node.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import { isKubeError } from '../kube/kube-error.ts';
+import { NODES } from '../kube/resource-types.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Logger } from '../runtime/log.ts';
 import { decideNetworkCondition } from './decide-network-condition.ts';
 import type { NodeNetworks } from './decide-node-networks.ts';
 import type { RouteRemoval } from './decide-routes.ts';
+import type { RoutedNode } from './routed-node.ts';
 
 /** Dependencies of the reports. */
 type ReportDeps = {
   readonly kube: Pick<KubeClient, 'patch'>;
   readonly clock: Pick<Clock, 'nowMs'>;
   readonly log: Logger;
-  readonly events: NodeEvents;
+  /** What to do while the VPC is not known, for people. */
+  readonly vpcCure: string;
+  readonly events: RouteEvents;
+};
+
+/** Records the events of Nodes without a route, with upstream's reason. */
+export type RouteEvents = {
+  record(event: Omit<EventInput, 'reason'> & { readonly reason: 'FailedToCreateRoute' }): void;
 };
 
 /** Reports on routes: conditions and events of Nodes, and the log. Each event and line is written once per change. */
@@ -24,8 +31,9 @@ export class RouteReports {
   readonly #deps: ReportDeps;
   /** The last event by node. */
   readonly #messages = new Map<string, string>();
-  #list: string | undefined;
-  #held: string | undefined;
+  /** By place. */
+  readonly #list = new Map<string, string>();
+  readonly #held = new Map<string, string>();
   #hasVpc: boolean | undefined;
 
   constructor(deps: ReportDeps) {
@@ -38,19 +46,23 @@ export class RouteReports {
     this.#hasVpc = hasVpc;
     const { log } = this.#deps;
     if (hasVpc) log.info('routes of the VPC lead to networks of Pods', { vpcId });
-    else log.warn('no routes to networks of Pods: the VPC is not known; set TKE_ENI_IPAMD_VPC_ID in the ConfigMap');
+    else log.warn(`no routes to networks of Pods: the VPC is not known; ${this.#deps.vpcCure}`);
   }
 
-  reportList(error: CloudError | undefined): void {
-    if (error?.code === this.#list) return;
-    this.#list = error?.code;
-    if (error !== undefined) this.#deps.log.warn('the routes of the VPC cannot be read, will try again', { error });
+  reportList(place: string, error: CloudError | undefined): void {
+    if (error?.code === this.#list.get(place)) return;
+    if (error === undefined) {
+      this.#list.delete(place);
+      return;
+    }
+    this.#list.set(place, error.code);
+    this.#deps.log.warn('the routes of the VPC cannot be read, will try again', { place, error });
   }
 
-  reportHeld(held: readonly { readonly removal: RouteRemoval; readonly why: string }[]): void {
+  reportHeld(place: string, held: readonly { readonly removal: RouteRemoval; readonly why: string }[]): void {
     const text = JSON.stringify(held.map(({ removal, why }) => [removal.route.cidr, why]));
-    if (text === (this.#held ?? '[]')) return;
-    this.#held = text;
+    if (text === (this.#held.get(place) ?? '[]')) return;
+    this.#held.set(place, text);
     const [first] = held;
     if (first === undefined) return;
     const { cidr, gatewayIp } = first.removal.route;
@@ -65,7 +77,7 @@ export class RouteReports {
 
   /** Writes the conditions of Nodes that differ, and an event where the reason is another. False when a write failed. */
   async writeNodes(
-    entries: readonly NodeEntry[],
+    entries: readonly RoutedNode[],
     { routed, unrouted }: NodeNetworks,
     limit: number,
     signal: AbortSignal,
@@ -85,7 +97,7 @@ export class RouteReports {
     return isDone;
   }
 
-  #recordEvent(node: NodeEntry, message: string | undefined): void {
+  #recordEvent(node: RoutedNode, message: string | undefined): void {
     const { name } = node;
     if (message === undefined) this.#messages.delete(name);
     if (message === undefined || this.#messages.get(name) === message) return;
@@ -95,7 +107,7 @@ export class RouteReports {
   }
 
   async #writeCondition(
-    { name, networkCondition }: NodeEntry,
+    { name, networkCondition }: RoutedNode,
     isRouted: boolean,
     signal: AbortSignal,
   ): Promise<boolean> {

@@ -1,7 +1,14 @@
-import type { CallContext, RoutePort, VpcRoute } from '../../cloud/cloud.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { PodRoutes } from './decide-pod-cidr.ts';
-import { type Ipv4Range, ipv4RangeOf } from './ipv4-range.ts';
+import type { CallContext, RoutePort, VpcRoute } from '../cloud/cloud.ts';
+import { type Ipv4Range, ipv4RangeOf } from '../crd/ipv4-range.ts';
+import type { Clock } from '../runtime/clock.ts';
+
+/** Routes that lead to networks of Pods, as they were read last. */
+export type PodRoutes = {
+  /** Monotonic milliseconds at which the read began. */
+  readonly readMs: number;
+  /** Tells whether a route leads to an address of this network, or may do so: a creation without an answer counts. */
+  hasRoute(cidr: string): boolean;
+};
 
 /**
  * How long the cloud may describe an earlier state. Own changes outweigh a description for this long; a creation

@@ -1,6 +1,6 @@
-import type { CloudError } from '../../cloud/cloud-error.ts';
-import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
-import type { Clock } from '../../runtime/clock.ts';
+import type { CloudError } from '../cloud/cloud-error.ts';
+import { type BackoffSettings, backoffMs } from '../runtime/backoff.ts';
+import type { Clock } from '../runtime/clock.ts';
 import type { RoutePlan } from './decide-routes.ts';
 
 /** Creations and moves of a plan. */

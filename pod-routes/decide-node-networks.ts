@@ -1,6 +1,7 @@
-import type { CloudError } from '../../cloud/cloud-error.ts';
+import type { CloudError } from '../cloud/cloud-error.ts';
 import type { RoutePlan } from './decide-routes.ts';
 import type { RouteCreations } from './route-retries.ts';
+import type { RoutedNode } from './routed-node.ts';
 
 /** What is known after the changes of a plan were tried. */
 type NetworkFacts = {
@@ -48,4 +49,24 @@ export function decideNodeNetworks(facts: NetworkFacts): NodeNetworks {
   }
   const names = [...plan.right, ...missing].map(({ node }) => node);
   return { routed: new Set(names.filter((node) => !unrouted.has(node) && !unknown.has(node))), unrouted };
+}
+
+/** Puts together what is said by the routes of two places: a node has a route where both lead to it. */
+export function mergeNetworks(one: NodeNetworks, other: NodeNetworks): NodeNetworks {
+  return {
+    routed: new Set([...one.routed].filter((node) => other.routed.has(node))),
+    unrouted: new Map([...one.unrouted, ...other.unrouted]),
+  };
+}
+
+/**
+ * Adds the nodes without a podCIDR whose Pods have addresses of the VPC: they need no route. Only one with the condition
+ * True is told so; its kubelet, or who initialised it, expected a route.
+ */
+export function withEniNodes({ routed, unrouted }: NodeNetworks, nodes: readonly RoutedNode[]): NodeNetworks {
+  const waiting = nodes.filter(
+    ({ podCidrs, hasEniPods, networkCondition }) =>
+      hasEniPods === true && podCidrs.length === 0 && networkCondition?.status === 'True',
+  );
+  return { routed: new Set([...routed, ...waiting.map(({ name }) => name)]), unrouted };
 }

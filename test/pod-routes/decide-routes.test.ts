@@ -1,7 +1,7 @@
 import test from 'ava';
-import type { VpcRoute } from '../../../cloud/cloud.ts';
-import { decideNetworkCondition } from '../../../ipamd/pod-cidrs/decide-network-condition.ts';
-import { decideRoutes, type RouteNode, routeDescription } from '../../../ipamd/pod-cidrs/decide-routes.ts';
+import type { VpcRoute } from '../../cloud/cloud.ts';
+import { decideNetworkCondition } from '../../pod-routes/decide-network-condition.ts';
+import { decideRoutes, type RouteNode, type RouteOwnership, routeDescription } from '../../pod-routes/decide-routes.ts';
 
 const CLUSTER = 'cls-a';
 const OURS = routeDescription(CLUSTER);
@@ -20,6 +20,8 @@ type Row = {
   readonly routes: readonly VpcRoute[];
   /** The plan in short. */
   readonly plan: readonly string[];
+  /** Default: network. */
+  readonly ownership?: RouteOwnership;
 };
 
 const N1 = node('n1', ['172.16.1.0/24'], '10.0.0.1');
@@ -98,6 +100,40 @@ const ROWS: readonly Row[] = [
     ],
   },
   {
+    title: 'two Nodes whose networks overlap: that of the route has its own, else the older',
+    nodes: [node('n1', ['172.16.1.0/25'], '10.0.0.1'), node('n2', ['172.16.1.0/24'], '10.0.0.2')],
+    routes: [],
+    plan: [
+      'create 172.16.1.0/25 10.0.0.1',
+      'n2: podCIDR 172.16.1.0/24 overlaps 172.16.1.0/25 of node n1; delete one of the two Nodes, so that it gets another',
+    ],
+  },
+  {
+    title: 'of networks that overlap the one with a route stays',
+    nodes: [node('n1', ['172.16.1.0/25'], '10.0.0.1'), node('n2', ['172.16.1.0/24'], '10.0.0.2')],
+    routes: [route('gr-1', '172.16.1.0/24', '10.0.0.2')],
+    plan: [
+      'right 172.16.1.0/24',
+      'n1: podCIDR 172.16.1.0/25 overlaps 172.16.1.0/24 of node n2; delete one of the two Nodes, so that it gets another',
+    ],
+  },
+  {
+    title: 'by mark: a route without one that leads to the node is enough, and is not touched',
+    ownership: 'mark',
+    nodes: [N1],
+    routes: [route('gr-1', '172.16.1.0/24', '10.0.0.1', 'by hand'), route('gr-2', '172.16.1.0/24', '10.0.0.9')],
+    plan: ['right 172.16.1.0/24', 'remove gr-2 surplus'],
+  },
+  {
+    title: 'by mark: a route without one that leads elsewhere stays, and is told',
+    ownership: 'mark',
+    nodes: [N1],
+    routes: [route('gr-1', '172.16.1.0/24', '10.0.0.9', ''), route('gr-2', '172.16.9.0/24', '10.0.0.9', '')],
+    plan: [
+      'n1: the VPC leads 172.16.1.0/24 to 10.0.0.9 by route gr-1, which is none of this cluster; delete that route, or the Node so that it gets another podCIDR',
+    ],
+  },
+  {
     title: 'IPv6 has no routes, and is no fault beside IPv4',
     nodes: [node('n1', ['172.16.1.0/24', 'fd00:1::/64'], '10.0.0.1'), node('n2', ['fd00:2::/64'], '10.0.0.2')],
     routes: [],
@@ -119,9 +155,9 @@ const ROWS: readonly Row[] = [
   },
 ];
 
-for (const { title, nodes, routes, plan } of ROWS) {
+for (const { title, nodes, routes, plan, ownership = 'network' } of ROWS) {
   test(`decideRoutes: ${title}`, (t) => {
-    const decided = decideRoutes({ clusterCidrs: ['172.16.0.0/16'], clusterId: CLUSTER, nodes, routes });
+    const decided = decideRoutes({ clusterCidrs: ['172.16.0.0/16'], clusterId: CLUSTER, ownership, nodes, routes });
     t.deepEqual(
       [
         ...decided.create.map(({ cidr, gatewayIp }) => `create ${cidr} ${gatewayIp}`),

@@ -1,4 +1,4 @@
-import { ipv4Number, parseCidr } from '../../crd/ip-text.ts';
+import { ipv4Number, parseCidr } from './ip-text.ts';
 
 /** An IPv4 network as numbers, for comparisons of thousands of them; `end` is not part of it. */
 export type Ipv4Range = {

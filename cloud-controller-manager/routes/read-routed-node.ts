@@ -1,0 +1,35 @@
+import { isIPv4 } from 'node:net';
+import { DIRECT_ENI_RESOURCE, ENI_IP_RESOURCE } from '../../crd/names.ts';
+import type { RoutedNode } from '../../pod-routes/routed-node.ts';
+import { isRecord } from '../../runtime/decode.ts';
+import type { CcmNode } from '../ccm-node.ts';
+import { readCloudNode } from '../nodes/cloud-node.ts';
+
+/** Reads what the routes of a Node depend on; accepts any shape. */
+export function readRoutedNode(object: CcmNode): RoutedNode {
+  const { name, uid, createdAt, addresses, isReady, networkUnavailable } = readCloudNode(object);
+  const internalIp = addresses.find(({ type, address }) => type === 'InternalIP' && isIPv4(address))?.address;
+  return {
+    name,
+    uid,
+    createdAt,
+    isReady,
+    podCidrs: podCidrsOf(object['spec']),
+    ...(internalIp === undefined ? {} : { internalIp }),
+    ...(networkUnavailable === undefined ? {} : { networkCondition: { status: networkUnavailable } }),
+    hasEniPods: hasEniPods(object['status']),
+  };
+}
+
+function podCidrsOf(spec: unknown): readonly string[] {
+  if (!isRecord(spec)) return [];
+  const { podCIDR, podCIDRs } = spec;
+  const all = [podCIDR, ...(Array.isArray(podCIDRs) ? podCIDRs : [])];
+  return [...new Set(all.filter((one) => typeof one === 'string' && one !== ''))];
+}
+
+/** The agent of the node offers addresses of the VPC to Pods. */
+function hasEniPods(status: unknown): boolean {
+  const capacity = isRecord(status) ? status['capacity'] : undefined;
+  return isRecord(capacity) && [ENI_IP_RESOURCE, DIRECT_ENI_RESOURCE].some((name) => capacity[name] !== undefined);
+}

@@ -1,0 +1,84 @@
+import { holdRoutesLock } from '../../pod-routes/hold-routes-lock.ts';
+import { keepPodRoutes, type RouteKeeperDeps } from '../../pod-routes/keep-pod-routes.ts';
+import type { RoutedNode, RoutedNodes } from '../../pod-routes/routed-node.ts';
+import type { CcmNode } from '../ccm-node.ts';
+import type { ControllerDeps } from '../controller-deps.ts';
+import { lockObjectOf } from '../lock-object.ts';
+import { readCloudNode } from '../nodes/cloud-node.ts';
+import { findVpc, readSeen } from '../nodes/seen-instance.ts';
+import { readRoutedNode } from './read-routed-node.ts';
+
+/**
+ * Keeps one route to the podCIDR of each Node, by --routes, until aborted; while ipamd keeps the routes it waits, and
+ * reports that. Faults of the cloud and of the API server are reported and tried again.
+ */
+export async function runRouteController(deps: ControllerDeps, signal: AbortSignal): Promise<void> {
+  const { kube, clock, log, random, metrics, config, events } = deps;
+  const report = (holder: string | undefined): void => {
+    const problem = holder === undefined ? [] : [{ kind: ROUTES_KEPT, name: holder }];
+    metrics.problems.report('routes', problem);
+    if (holder === undefined) return;
+    const message = `the route controller keeps no routes of podCIDRs: ${holder} does (Endpoints tke-eni-pod-routes); set --gr-routes=ccm of ipamd, or --routes=none here`;
+    log.error('another program keeps the routes of podCIDRs', { holder });
+    events.record({ involved: lockObjectOf(config), type: 'Warning', reason: ROUTES_KEPT, message });
+  };
+  const keep = async (held: AbortSignal): Promise<void> => {
+    try {
+      await keepPodRoutes(keeperOf(deps), held);
+    } finally {
+      metrics.routes.clear();
+    }
+  };
+  const program = 'tke-cloud-controller-manager';
+  await holdRoutesLock({ kube, program, clock, log, random, report }, keep, signal);
+}
+
+/** Kind of the problem, and reason of the event. */
+const ROUTES_KEPT = 'RoutesKeptByOther';
+
+function keeperOf(deps: ControllerDeps): RouteKeeperDeps {
+  const { cloud, config, kube, nodes, clock, log, random, events, metrics } = deps;
+  return {
+    routes: cloud.routes,
+    subnets: cloud.subnets,
+    kube,
+    nodes: routedNodesOf(nodes),
+    vpcId: () =>
+      findVpc(
+        config.vpcId,
+        [...nodes.values()].flatMap((node) => readSeen(readCloudNode(node))?.vpcId ?? []),
+      ),
+    vpcCure: 'set --vpc-id, or let cloud-node-controller find the instances of Nodes',
+    ownership: 'mark',
+    ...(config.routeQuota === 0 ? {} : { quota: config.routeQuota }),
+    clusterCidrs: config.clusterCidrs,
+    clusterId: config.clusterId,
+    percent: config.nodeReleasePercent,
+    clock,
+    log,
+    random,
+    events,
+    observe: metrics.routes,
+  };
+}
+
+/** Reads each version of a Node once: of thousands few change between two comparisons. */
+function routedNodesOf(nodes: ControllerDeps['nodes']): RoutedNodes {
+  const read = new WeakMap<CcmNode, RoutedNode>();
+  const routedOf = (node: CcmNode): RoutedNode => {
+    const known = read.get(node) ?? readRoutedNode(node);
+    read.set(node, known);
+    return known;
+  };
+  return {
+    get isSynced() {
+      return nodes.isSynced;
+    },
+    get size() {
+      return nodes.size;
+    },
+    values: () => [...nodes.values()].map(routedOf),
+    subscribe: (listener) =>
+      nodes.subscribe(({ key, after }) => listener({ key, ...(after && { after: routedOf(after) }) })),
+  };
+}

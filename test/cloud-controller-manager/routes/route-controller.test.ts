@@ -1,0 +1,122 @@
+import test from 'ava';
+import { CLUSTER_CIDR, OWN, RouteWorld } from './route-world.ts';
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+
+test('node-route-controller: each Node gets its route within seconds, and the condition; without a podCIDR only with ENI Pods', async (t) => {
+  const world = await RouteWorld.start();
+  const ip = await world.join('n1', '172.16.1.0/24');
+  await world.join('n2', undefined, { 'tke.cloud.tencent.com/eni-ip': '10' });
+  await world.join('n3');
+  await world.advance(6 * SECOND_MS);
+  t.like(world.routes(), [{ cidr: '172.16.1.0/24', gatewayIp: ip, description: OWN }]);
+  t.deepEqual(
+    ['n1', 'n2', 'n3'].map((name) => world.networkOf(name)),
+    [
+      'False RouteCreated',
+      'False RouteCreated',
+      // It may get a podCIDR yet.
+      'True NoRouteCreated',
+    ],
+  );
+  t.false(world.world.node('n1')?.isUninitialized);
+  const metrics = await world.metrics();
+  t.regex(metrics, /_controller\{controller="node-route-controller",state="running"\} 1/);
+  t.regex(metrics, /_route_sync_total [1-9]/);
+  t.regex(metrics, /_cluster_routes\{state="right"\} 1/);
+  await world.stop();
+});
+
+test('node-route-controller: a route of its own follows the Node; the old one is gone before the new one is there', async (t) => {
+  const world = await RouteWorld.start();
+  await world.join('steady', '172.16.50.0/24');
+  await world.join('n1', '172.16.1.0/24');
+  await world.advance(10 * SECOND_MS);
+  const { host } = world.world.scene;
+  host.forget();
+  await world.leave('n1');
+  const ip = await world.join('n2', '172.16.1.0/24');
+  await world.advance(MINUTE_MS);
+  t.deepEqual(
+    world
+      .routes()
+      .filter(({ cidr }) => cidr === '172.16.1.0/24')
+      .map(({ gatewayIp }) => gatewayIp),
+    [ip],
+  );
+  const changes = host.seen.map(({ action }) => action).filter((action) => /^(Create|Delete)/.test(action));
+  t.deepEqual(changes, ['DeleteGlobalRoutes', 'CreateGlobalRoutes']);
+  await world.leave('n2');
+  await world.advance(3 * MINUTE_MS);
+  t.deepEqual(
+    world.routes().map(({ cidr }) => cidr),
+    ['172.16.50.0/24'],
+  );
+  await world.stop();
+});
+
+test('node-route-controller: a route without its mark is never touched; one in the way is an event of the Node', async (t) => {
+  const world = await RouteWorld.start();
+  const foreign = [
+    ['172.16.1.0/24', '10.0.0.250', ''],
+    ['172.16.9.0/24', '10.0.0.250', 'by hand'],
+    ['192.168.0.0/24', '10.0.0.250', OWN],
+    ['172.16.8.0/24', '10.0.0.250', 'tke-eni cls-other001'],
+  ] as const;
+  for (const [cidr, ip, description] of foreign) world.addRoute(cidr, ip, description);
+  await world.join('n1', '172.16.1.0/24');
+  await world.advance(5 * MINUTE_MS);
+  t.deepEqual(
+    world.routes().map(({ cidr, gatewayIp, description }) => [cidr, gatewayIp, description]),
+    foreign as never,
+  );
+  t.is(world.networkOf('n1'), 'True NoRouteCreated');
+  const [event = ''] = world.world.scene.events('FailedToCreateRoute');
+  t.regex(
+    event,
+    /the VPC leads 172\.16\.1\.0\/24 to 10\.0\.0\.250 by route gr-.*none of this cluster; delete that route/,
+  );
+  world.removeRoutes('172.16.1.0/24');
+  await world.advance(2 * MINUTE_MS);
+  t.is(world.networkOf('n1'), 'False RouteCreated');
+  await world.stop();
+});
+
+test('node-route-controller: networks that overlap, or lie outside of the cluster, are an event each', async (t) => {
+  const world = await RouteWorld.start();
+  await world.join('n1', '172.16.1.0/24');
+  await world.advance(10 * SECOND_MS);
+  await world.join('n2', '172.16.0.0/23');
+  await world.join('n3', '10.99.0.0/24');
+  await world.join('n4', '172.16.1.0/24');
+  await world.advance(10 * SECOND_MS);
+  t.deepEqual(
+    world.routes().map(({ cidr }) => cidr),
+    ['172.16.1.0/24'],
+  );
+  t.deepEqual(world.world.scene.events('FailedToCreateRoute').toSorted(), [
+    `podCIDR 10.99.0.0/24 is in no network of --cluster-cidr, ${CLUSTER_CIDR}; add it there, or delete the Node so that it gets another`,
+    'podCIDR 172.16.0.0/23 overlaps 172.16.1.0/24 of node n1; delete one of the two Nodes, so that it gets another',
+    'podCIDR 172.16.1.0/24 is that of node n1 too; it leads there',
+  ]);
+  await world.stop();
+});
+
+test('node-route-controller: no call is made that would exceed the quota; its Node is told, and gets its route when there is room', async (t) => {
+  const world = await RouteWorld.start('--route-quota=2');
+  for (const index of [1, 2, 3]) await world.join(`n${index}`, `172.16.${index}.0/24`);
+  await world.advance(10 * SECOND_MS);
+  const { host } = world.world.scene;
+  t.is(host.counts()['CreateGlobalRoutes'], 2);
+  const events = world.world.scene.events('FailedToCreateRoute');
+  t.is(events.length, 1);
+  t.regex(events[0] ?? '', /^no route to 172.16.3.0\/24: it would exceed the quota of 2 routes; have the quota raised/);
+  await world.leave('n1');
+  await world.advance(3 * MINUTE_MS);
+  t.deepEqual(
+    ['n2', 'n3'].map((name) => world.networkOf(name)),
+    ['False RouteCreated', 'False RouteCreated'],
+  );
+  await world.stop();
+});
