@@ -60,8 +60,8 @@ export function mergeNetworks(one: NodeNetworks, other: NodeNetworks): NodeNetwo
 }
 
 /**
- * Adds the nodes without a podCIDR whose Pods have addresses of the VPC: they need no route. Only one with the condition
- * True is told so; its kubelet, or who initialised it, expected a route.
+ * Adds the nodes without a podCIDR whose Pods have addresses of the VPC: they need no route. Only one whose
+ * condition is True gets False; its kubelet, or who initialised it, expected a route.
  */
 export function withEniNodes({ routed, unrouted }: NodeNetworks, nodes: readonly RoutedNode[]): NodeNetworks {
   const waiting = nodes.filter(

@@ -27,7 +27,7 @@ type RouteFacts = {
   readonly ownership: RouteOwnership;
 };
 
-/** How routes of this cluster are told from those of others. */
+/** How routes of this cluster are distinguished from those of others. */
 export type RouteOwnership = 'mark' | 'network';
 
 /** A network that has to lead to a node. */

@@ -32,6 +32,7 @@ if (import.meta.main) {
     'webhook',
     'cloud-controller-manager',
     'observability',
+    'pod-routes',
     'tools',
     'test/vpc',
     'test/kube-api',

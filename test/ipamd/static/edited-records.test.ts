@@ -30,6 +30,10 @@ const OTHER: Readonly<Record<string, unknown>> = {
   nodeName: 'nowhere',
   lastPod: { name: 'nobody', uid: 'none' },
   retainedSince: '2020-01-01T00:00:00Z',
+  reservation: {
+    ...{ state: 'Reserved', clientToken: 'invented', vpcID: 'vpc-invented', subnetID: 'subnet-invented' },
+    ...{ ip: '10.1.9.9', id: 'rsvip-invented' },
+  },
   message: 'nonsense',
   conditions: [],
   assignmentID: 'same',
