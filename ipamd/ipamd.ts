@@ -101,7 +101,7 @@ class Ipamd implements RunningIpamd {
     const { clock, log, random, release } = baseRuntime;
     this.#config = config;
     this.#baseKube = baseRuntime.kube;
-    this.metrics = baseRuntime.metrics ?? createIpamdMetrics(clock, { release });
+    this.metrics = baseRuntime.metrics ?? createIpamdMetrics(clock, { release, minWarmIps: config.ipMinWarmTarget });
     const involved = this.#involved();
     const { problems } = this.metrics;
     const reporting = { log, problems, involved, events: () => this.#events, role: COMPONENT };

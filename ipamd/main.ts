@@ -38,7 +38,7 @@ async function run(config: IpamdConfig): Promise<void> {
   process.once('SIGINT', stop.resolve);
   const clock = systemClock;
   const random = Math.random;
-  const metrics = createIpamdMetrics(clock, { release, usage: readUsage });
+  const metrics = createIpamdMetrics(clock, { release, usage: readUsage, minWarmIps: config.ipMinWarmTarget });
   const kube = openKubeClient({
     ...(config.kubeconfig === '' ? {} : { kubeconfig: config.kubeconfig }),
     ...(config.master === '' ? {} : { master: config.master }),

@@ -26,6 +26,17 @@ export const OPTIONS = {
     summary: "region of the cloud; default TENCENTCLOUD_REGION or the instance's",
     metavar: 'REGION',
   },
+  zone: { type: 'string', summary: 'zone of the view capacity; default: each zone', metavar: 'ZONE' },
+  nodes: {
+    type: 'number',
+    summary: 'how many more nodes the view capacity answers for; default 1',
+    metavar: 'NUMBER',
+  },
+  type: {
+    type: 'string',
+    summary: 'instance type of new nodes in the view capacity; default: what most nodes of the zone are',
+    metavar: 'TYPE',
+  },
   endpoint: {
     type: 'string',
     summary: "another place of the cloud's API, such as http://127.0.0.1:8080",
@@ -36,9 +47,9 @@ export const OPTIONS = {
 /** Positional arguments of `cluster`. */
 export const POSITIONALS = {
   view: {
-    summary: 'what to show: nodes (default), subnets, enis, kept or leaks',
+    summary: 'what to show: nodes (default), subnets, capacity, enis, kept or leaks',
     isOptional: true,
-    choices: ['nodes', 'subnets', 'enis', 'kept', 'leaks'],
+    choices: ['nodes', 'subnets', 'capacity', 'enis', 'kept', 'leaks'],
   },
 } as const;
 

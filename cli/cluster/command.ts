@@ -4,7 +4,7 @@ import { OPTIONS, POSITIONALS } from './arguments.ts';
 /** `tke-eni cluster` */
 export const CLUSTER = defineCommand({
   name: 'cluster',
-  summary: 'show nodes, subnets, ENIs, kept addresses and leaks of the whole cluster',
+  summary: 'show nodes, subnets, capacity, ENIs, kept addresses and leaks of the whole cluster',
   description: `Works from anywhere with a kubeconfig: it asks the API server, and with --cloud the cloud, and no node. It changes
 nothing. The ClusterRole tke-eni-viewer has the rights that it needs; what may not be read is named, and the rest is shown.
 
@@ -16,6 +16,12 @@ their podCIDRs, it counts the blocks that are used, held for their last node, an
 subnets: how many addresses are taken, which nodes use them, and when they run out. That needs a
 measurement: the creation times of the present records of addresses give the earliest time (records deleted meanwhile are not
 seen); --sample compares two readings and gives a range.
+
+capacity: how many more Pods and nodes each zone has addresses for, from the free addresses that ipamd publishes. What nodes
+still lack goes first. A new node takes an ENI with the warm addresses of a new node, and more with its Pods: FULL ONES are the
+nodes that can have as many Pods as their type may. The limits of --type are those of a node of this type, else those that the
+size in its name has. The numbers of Pods and nodes exclude each other: both need the same addresses. The answer is no when a
+zone, or the blocks of podCIDRs, are not enough for --nodes.
 
 enis: every ENI with its node, state and addresses, and why it is not given back to the cloud, as far as the objects show it;
 -o wide has sentences.
@@ -31,11 +37,15 @@ readings have and what is older than --grace.`,
   examples: [
     { line: 'tke-eni cluster', does: 'lists the nodes, those with problems first' },
     { line: 'tke-eni cluster subnets --cloud', does: 'shows how many addresses are left, and how long they last' },
+    {
+      line: 'tke-eni cluster capacity --zone ap-guangzhou-6 --nodes 3 --type S5.LARGE8',
+      does: 'says whether three more nodes can have addresses there',
+    },
     { line: 'tke-eni cluster kept', does: 'shows which Pods wait for their address or EIP, and why' },
     { line: 'tke-eni cluster leaks --cloud', does: 'finds what is lost or double across cloud, objects and Pods' },
   ],
   wrongMeans:
-    'a node has an error, no podCIDR is left for one, a subnet is used up, a claim failed or waits for longer than --grace, or something leaked',
+    'a node has an error, no podCIDR is left for one, a subnet is used up, a zone has not enough addresses for --nodes, a claim failed or waits for longer than --grace, or something leaked',
   needs: 'a kubeconfig with the rights of ClusterRole tke-eni-viewer; no root, no node',
   load: () => import('./run-cluster.ts'),
 });

@@ -15,6 +15,7 @@ import { buildNodeRows, totalsOf } from './build-node-rows.ts';
 import { buildStaticView, hasStaticProblem } from './build-static-view.ts';
 import { buildSubnetRows } from './build-subnet-rows.ts';
 import type { ClusterFacts } from './cluster-facts.ts';
+import { decideCapacity } from './decide-capacity.ts';
 import { findLeaks, intersectLeaks } from './find-leaks.ts';
 import { findMissingProtection } from './find-missing-protection.ts';
 import { buildRouteView } from './find-network-problems.ts';
@@ -22,6 +23,8 @@ import type { ClusterResource } from './read-cluster.ts';
 import { readClusterFacts } from './read-cluster-facts.ts';
 import { readPodCidrs } from './read-pod-cidrs.ts';
 import { readProtection } from './read-protection.ts';
+import { readSubnetSupplies, type SubnetSupplies } from './read-subnet-supplies.ts';
+import { renderCapacity } from './render-capacity.ts';
 import { renderEnis } from './render-enis.ts';
 import { renderLeaks } from './render-leaks.ts';
 import { renderNodes } from './render-nodes.ts';
@@ -37,7 +40,7 @@ const QPS = 50;
 
 /**
  * Runs `cluster`: prints a view of the cluster; changes nothing. @throws CliError NO_CLUSTER, FORBIDDEN, NO_CLOUD,
- * USAGE
+ * NOT_FOUND, USAGE
  */
 export async function run(args: ClusterArgs, context: CommandContext): Promise<ExitCode> {
   checkOptions(args);
@@ -46,10 +49,11 @@ export async function run(args: ClusterArgs, context: CommandContext): Promise<E
   const readFacts: ViewContext['readFacts'] = (resources) =>
     readClusterFacts(args, context, client, progress, resources);
   const findPodCidrs = () => readPodCidrs(client, context.signal);
+  const findSupplies = () => readSubnetSupplies(client, context.signal);
   const findUnprotected = async () => findMissingProtection(await readProtection(client, context.signal));
   try {
     const view = VIEWS[args.view ?? 'nodes'] ?? showNodes;
-    return await view(args, { ...context, readFacts, findPodCidrs, findUnprotected, progress });
+    return await view(args, { ...context, readFacts, findPodCidrs, findSupplies, findUnprotected, progress });
   } finally {
     progress.clear();
     client.close();
@@ -66,7 +70,9 @@ async function openClient(context: CommandContext): Promise<OpenKubeClient> {
 }
 
 /** Checks that the options fit the view, rather than ignore some silently. @throws CliError USAGE naming all faults */
-function checkOptions({ view = 'nodes', sample, grace, cloud }: ClusterArgs): void {
+function checkOptions(args: ClusterArgs): void {
+  const { view = 'nodes', sample, grace, cloud, nodes = 1 } = args;
+  const ofCapacity = (['zone', 'nodes', 'type'] as const).filter((name) => args[name] !== undefined);
   const numbers = [['--sample', sample ?? 0] as const, ['--grace', grace] as const];
   const faults = [
     ...numbers
@@ -74,11 +80,13 @@ function checkOptions({ view = 'nodes', sample, grace, cloud }: ClusterArgs): vo
       .map(([name, value]) => `${name}: expected seconds, 0 or more, got ${value}`),
     ...(cloud && VIEWS_WITHOUT_CLOUD.includes(view) ? [`--cloud: the view ${view} does not use the cloud`] : []),
     ...(sample !== undefined && !SAMPLED_VIEWS.includes(view) ? [`--sample: the view ${view} reads once`] : []),
+    ...(view === 'capacity' ? [] : ofCapacity.map((name) => `--${name}: only the view capacity uses it`)),
+    ...(Number.isSafeInteger(nodes) && nodes >= 1 ? [] : [`--nodes: expected a whole number, 1 or more, got ${nodes}`]),
   ];
   if (faults.length > 0) throw new CliError('USAGE', faults.join('; '), 'see tke-eni cluster --help');
 }
 
-const VIEWS_WITHOUT_CLOUD: readonly string[] = ['nodes', 'kept'];
+const VIEWS_WITHOUT_CLOUD: readonly string[] = ['nodes', 'capacity', 'kept'];
 const SAMPLED_VIEWS: readonly string[] = ['subnets', 'leaks'];
 
 type ViewContext = CommandContext & {
@@ -87,6 +95,8 @@ type ViewContext = CommandContext & {
   readonly findUnprotected: () => Promise<readonly string[]>;
   /** Returns the blocks of podCIDRs; undefined where ipamd gives none. */
   readonly findPodCidrs: () => Promise<Known<PodCidrRecord | undefined>>;
+  /** Returns the free addresses of subnets; undefined where ipamd publishes none. */
+  readonly findSupplies: () => Promise<Known<SubnetSupplies | undefined>>;
   readonly progress: Progress;
 };
 type View = (args: ClusterArgs, context: ViewContext) => Promise<ExitCode>;
@@ -120,6 +130,21 @@ const showSubnets: View = async ({ output, sample }, context) => {
   warn(context, [facts.cloud, ...(before === undefined ? [facts.vips] : [])]);
   await printView(output, context, { subnets: rows }, (layout) => renderSubnets(rows, layout));
   return rows.some(({ free }) => free === 0) ? EXIT.wrong : EXIT.ok;
+};
+
+const showCapacity: View = async ({ output, zone, type, nodes = 1 }, context) => {
+  const supplies = await context.findSupplies();
+  // No number is right without them.
+  if (supplies.kind === 'unknown') throw new CliError('FORBIDDEN', supplies.why, supplies.next);
+  const facts = await context.readFacts(['pods']);
+  const record = await context.findPodCidrs();
+  const podCidrs = record.kind === 'known' ? record.value : undefined;
+  const capacity = decideCapacity({ ...facts, supplies: supplies.value, podCidrs }, { nodes, zone, type });
+  warn(context, [facts.pods, record]);
+  for (const id of supplies.value?.malformed ?? [])
+    context.stderr.write(renderWarning(`ConfigMap tke-eni-subnets: ${id} is malformed`, context.stderr.isColored));
+  await printView(output, context, capacity, (layout) => renderCapacity(capacity, layout));
+  return capacity.isEnough ? EXIT.ok : EXIT.wrong;
 };
 
 const showEnis: View = async ({ output }, context) => {
@@ -162,6 +187,7 @@ const showLeaks: View = async ({ output, sample = LEAKS_APART_S, grace }, contex
 const VIEWS: Readonly<Record<string, View>> = {
   nodes: showNodes,
   subnets: showSubnets,
+  capacity: showCapacity,
   enis: showEnis,
   kept: showStatic,
   leaks: showLeaks,

@@ -1,5 +1,6 @@
 import { CLOUD_OPTIONS } from '../../cloud/tencent/cloud-options.ts';
 import { STARTUP_TAINT_KEY } from '../../crd/names.ts';
+import { DEFAULT_MIN_WARM_IPS } from '../../crd/new-node.ts';
 import { ipv4CidrsValue, ipv4CidrValue } from '../../kube/cidr-option-value.ts';
 import { masterValue, objectNameValue } from '../../kube/kube-option-value.ts';
 import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
@@ -140,7 +141,7 @@ const NODE_OPTIONS = {
     'Nodes',
     'ip-min-warm-target',
     wholeNumberValue(0, MAX_ADDRESSES),
-    '5',
+    `${DEFAULT_MIN_WARM_IPS}`,
     'Spare addresses of a new node below which it asks for more. Existing nodes keep what their NodeENIConfig says.',
   ),
   ipMaxWarmTarget: option(

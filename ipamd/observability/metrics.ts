@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 import type { CallObserver } from '../../cloud/tencent/caller.ts';
+import { DEFAULT_MIN_WARM_IPS } from '../../crd/new-node.ts';
 import type { ControllerObserver } from '../../kube/controller.ts';
 import type { InformerObserver } from '../../kube/informer.ts';
 import type { KubeObserver } from '../../kube/kube-observer.ts';
@@ -80,7 +81,7 @@ export type IpamdMetrics = {
  */
 export function createIpamdMetrics(
   clock: Clock,
-  about: { readonly release: string; readonly usage?: () => ProcessUsage },
+  about: { readonly release: string; readonly usage?: () => ProcessUsage; readonly minWarmIps?: number },
 ): IpamdMetrics {
   const factory = createMetricFactory('tke_eni_ipamd_');
   const meter = new RateMeter();
@@ -95,7 +96,10 @@ export function createIpamdMetrics(
   const counted = createCloudObserver(factory, clock, meter);
   const readyTimer = new ReadyTimer();
   const nodes = createNodesObserver(factory, problems);
-  const subnets = createSubnetsObserver(factory, problems);
+  const subnets = createSubnetsObserver(factory, problems, {
+    minWarmIps: about.minWarmIps ?? DEFAULT_MIN_WARM_IPS,
+    zones: () => zonesOf(sources.necs()),
+  });
   const routes = createRoutesObserver(factory);
   const podCidrs = createPodCidrObserver(factory, problems);
   const audit = createAuditObserver(factory);
@@ -149,6 +153,16 @@ export function createIpamdMetrics(
     contentType: factory.registry.contentType,
     registry: factory.registry,
   };
+}
+
+/** Lists the zones of nodes that name no subnets of their own. */
+function zonesOf(necs: ReturnType<StateSources['necs']>): ReadonlySet<string> {
+  const zones = new Set<string>();
+  for (const { decoded } of necs) {
+    const zone = decoded?.status?.zone ?? '';
+    if (zone !== '' && (decoded?.spec?.subnetIDs ?? []).length === 0) zones.add(zone);
+  }
+  return zones;
 }
 
 function showProcess(

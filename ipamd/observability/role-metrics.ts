@@ -8,6 +8,7 @@ import type { PodCidrObserver } from '../pod-cidrs/pod-cidr-reports.ts';
 import type { ClaimAuditObserver } from '../static/audit-claims.ts';
 import type { ClaimsObserver } from '../static/claim-reconciler.ts';
 import type { ClaimDifference } from '../static/compare-claims.ts';
+import { countNodesByZone } from '../subnets/count-nodes-by-zone.ts';
 import type { SubnetsObserver } from '../subnets/open-subnets.ts';
 import type { SubnetState } from '../subnets/subnet-cache.ts';
 
@@ -95,15 +96,24 @@ export function createNodesObserver(
 export function createSubnetsObserver(
   factory: MetricFactory,
   problems: ProblemRegistry,
+  nodes: { readonly minWarmIps: number; readonly zones: () => Iterable<string> },
 ): SubnetsObserver & { clear(): void } {
   let latest: readonly SubnetState[] = [];
+  let open: readonly SubnetState[] | undefined;
   const failures = factory.counter('subnet_describe_failures_total', 'Times that subnets could not be described.');
   factory.gauge('subnet_free_addresses', 'Free addresses of a subnet.', ['subnet', 'zone'], (gauge) => {
     for (const { subnetId, zone, freeIps } of latest) gauge.set({ subnet: subnetId, zone }, freeIps);
   });
+  const help =
+    'New nodes that get an ENI with warm addresses (--ip-min-warm-target) of the subnets in their zone. 0: nodes are there, and no subnet.';
+  factory.gauge('zone_nodes_left', help, ['zone'], (gauge) => {
+    const counts = open === undefined ? [] : countNodesByZone(open, nodes.zones(), nodes.minWarmIps);
+    for (const [zone, count] of counts) gauge.set({ zone }, count);
+  });
   return {
-    onSubnets: (subnets) => {
+    onSubnets: (subnets, openSubnets) => {
       latest = subnets;
+      open = openSubnets;
     },
     onDescribeFailed: () => failures.inc(),
     onConfigProblems: (name, list) =>
@@ -113,6 +123,7 @@ export function createSubnetsObserver(
       ),
     clear: () => {
       latest = [];
+      open = undefined;
       problems.report(CONFIG_MAP_REPORTER, []);
     },
   };

@@ -1,4 +1,4 @@
-import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { type MetricFactory, MS_PER_S } from '../../observability/metric-factory.ts';
 import type { ProblemRegistry } from '../../observability/problem-registry.ts';
 import { type InformerSample, type QueueSample, showInformers, showQueues } from '../../observability/work-metrics.ts';
@@ -107,7 +107,9 @@ type NecCounts = {
 };
 
 /** The part of an object that is counted. */
-type CountedNec = { readonly decoded: { readonly status?: NodeEniConfigStatus } | undefined };
+type CountedNec = {
+  readonly decoded: { readonly spec?: NodeEniConfigSpec; readonly status?: NodeEniConfigStatus } | undefined;
+};
 
 const UNREADABLE = 'ObjectInvalid';
 

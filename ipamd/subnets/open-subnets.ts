@@ -52,7 +52,8 @@ type SubnetsChange = {
 
 /** Callbacks for subnets; the metrics use them. */
 export type SubnetsObserver = {
-  readonly onSubnets?: (subnets: readonly SubnetState[]) => void;
+  /** `open` are those in which new ENIs of nodes that name no subnets may be; undefined without a configuration. */
+  readonly onSubnets?: (subnets: readonly SubnetState[], open: readonly SubnetState[] | undefined) => void;
   readonly onDescribeFailed?: (error: unknown) => void;
   /** All present problems of the ConfigMap; empty when there are none. */
   readonly onConfigProblems?: (name: string, problems: readonly NodeProblem[]) => void;
@@ -197,13 +198,18 @@ class ConfiguredSubnets implements Subnets {
     const isDescribed = scope.vpcIds.length + scope.subnetIds.length > 0;
     this.#adopt(map, read);
     this.#isReady ||= isDescribed || read.faults.length > 0;
-    this.#deps.observe.onSubnets?.(this.#cache.all());
+    this.#deps.observe.onSubnets?.(this.#cache.all(), this.#findOpen());
     const isChanged = before !== JSON.stringify([this.#isReady, this.#config]);
     const scarce = scarceOf(this.#cache.all());
     const isScarcityChanged = isChanged || !isDeepStrictEqual(scarce, this.#scarce);
     this.#scarce = scarce;
     this.#notifyListeners(isChanged || hasNewFreeIps, problemsBefore, isScarcityChanged);
     return isDescribed;
+  }
+
+  #findOpen(): readonly SubnetState[] | undefined {
+    const ids = this.#config?.subnetIds.filter((id) => !this.#onlyNominated.has(id));
+    return ids?.flatMap((id) => this.#cache.find(id) ?? []);
   }
 
   #notifyListeners(mayUnblock: boolean, problemsBefore: string, isScarcityChanged = false): void {

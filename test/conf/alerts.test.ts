@@ -121,6 +121,25 @@ const CASES: readonly Case[] = [
     fires: 1,
   },
   {
+    alert: 'TkeEniZoneNearlyFull',
+    when: 'one of three zones has addresses for four more nodes, and one has no subnet; a former leader shows none',
+    series: {
+      'tke_eni_ipamd_zone_nodes_left{zone="ap-guangzhou-3",node="a"}': '4x60',
+      'tke_eni_ipamd_zone_nodes_left{zone="ap-guangzhou-4",node="a"}': '5x60',
+      'tke_eni_ipamd_zone_nodes_left{zone="ap-guangzhou-6",node="a"}': '0x60',
+      'tke_eni_ipamd_zone_nodes_left{zone="ap-guangzhou-4",node="b"}': '0x5 _x55',
+    },
+    atMinutes: 20,
+    fires: 2,
+  },
+  {
+    alert: 'TkeEniZoneNearlyFull',
+    when: 'the cloud reported the only subnet as full for some minutes',
+    series: { 'tke_eni_ipamd_zone_nodes_left{zone="ap-guangzhou-3",node="a"}': '40x9 0x5 40x45' },
+    atMinutes: 15,
+    fires: 0,
+  },
+  {
     alert: 'TkeEniClusterCidrNearlyFull',
     when: '4 of 48 blocks are free; the leader alone shows them',
     series: {

@@ -3,6 +3,7 @@ import { globSync, readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import { parse, parseAllDocuments } from 'yaml';
 import { AGENT_PROGRAM } from '../../agent/config/options.ts';
+import { OPTIONS as CLUSTER_OPTIONS } from '../../cli/cluster/arguments.ts';
 import { CCM_PROGRAM } from '../../cloud-controller-manager/config/options.ts';
 import { IPAMD_PROGRAM } from '../../ipamd/config/options.ts';
 import { SCHEDULER_PROGRAM } from '../../scheduler/config/options.ts';
@@ -106,7 +107,8 @@ const SOURCES = productSources();
 const FLAGS = new Set(
   [AGENT_PROGRAM, IPAMD_PROGRAM, SCHEDULER_PROGRAM, WEBHOOK_PROGRAM, CCM_PROGRAM]
     .flatMap(({ options }) => Object.values(options))
-    .map(({ flag }) => `--${flag}`),
+    .map(({ flag }) => `--${flag}`)
+    .concat(Object.keys(CLUSTER_OPTIONS).map((name) => `--${name}`)),
 );
 /** Flags of kubectl and its like, and of helm. */
 const FLAGS_OF_TOOLS = new Set([

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import test from 'ava';
 import { parse } from 'yaml';
+import { SUBNETS_CONFIG_MAP } from '../../crd/subnet-supply.ts';
 import { VPC_IP_KIND } from '../../crd/vpc-ip.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
@@ -11,7 +12,7 @@ import { waitUntil } from '../support/wait-until.ts';
 import { openDoor } from '../system/door.ts';
 import { assignedIps, countAssigned, createSystem, type System } from '../system/system.ts';
 import type { SystemPod } from '../system/system-node.ts';
-import { POD_SUBNET } from '../system/vpc-cloud.ts';
+import { POD_SUBNET, ZONE } from '../system/vpc-cloud.ts';
 import { askCli, type CliPlace, listOf, runCli } from './support/run-cli.ts';
 
 // A whole system of two nodes, and somebody outside of it: a namespace with nothing but a way to the servers.
@@ -129,6 +130,50 @@ test.serial('tke-eni cluster subnets --sample: measures what comes and goes', as
   // How far apart the looks came to be is the machine's affair.
   const text = JSON.stringify(listOf(document, 'subnets')[0]?.['forecast']);
   t.regex(text, /"not-growing".*0 came and 0 went within \d+ s/);
+});
+
+test.serial(
+  'tke-eni cluster capacity: counts as ipamd publishes, and says in the exit code whether it is enough',
+  async (t) => {
+    const { model } = system.cloud.host;
+    const enis = [...model.state.enis.values()].filter(({ subnetId }) => subnetId === POD_SUBNET.subnetId);
+    const free = 253 - enis.reduce((sum, eni) => sum + eni.ips.size, 0);
+    const capacity = (...args: readonly string[]) => askCli(place, 'cluster', 'capacity', ...args);
+    const read = async () => listOf((await capacity()).document, 'zones')[0];
+    const isPublished = () =>
+      system.cluster.server.objects('configmaps').some(({ metadata }) => metadata.name === SUBNETS_CONFIG_MAP);
+    await waitUntil(isPublished, { what: SUBNETS_CONFIG_MAP, timeoutMs: 30_000 });
+    // ipamd describes its subnets twice a minute.
+    await waitUntil(async () => (await read())?.['free'] === free, { what: 'the free addresses', timeoutMs: 60_000 });
+    const zone = await read();
+    const warm = (await Promise.all(['n1', 'n2'].map((name) => system.nec(name)))).flatMap((nec) =>
+      nec === undefined ? [] : assignedIps(nec),
+    );
+    const nodesLeft = Math.floor(free / 6);
+    t.like(zone, { zone: ZONE, nodes: 2, missing: 0, warm: warm.length - 2, nodesLeft, isEnough: true });
+    t.like(zone?.['newNode'], { source: 'nodes', warmIps: 5, addresses: 6 });
+    t.is((await capacity('--zone', ZONE, '--nodes', `${nodesLeft}`)).code, 0);
+    const more = await capacity('--zone', ZONE, '--nodes', `${nodesLeft + 1}`);
+    t.is(more.code, 1);
+    t.false(more.document['isEnough']);
+  },
+);
+
+test.serial('tke-eni cluster capacity: names what is not enough, or wrong on the command line', async (t) => {
+  const other = ZONE.replace(/\d+$/, '99');
+  const short = await runCli(place, 'cluster', 'capacity', '--zone', other);
+  t.is(short.code, 1);
+  const line = `IP for pods in Zone ${other} is not enough to scale out 1 nodes: the cluster has no subnet in ${other}`;
+  t.true(short.stdout.replaceAll('\n', ' ').includes(line), short.stdout);
+  const zone = await runCli(place, 'cluster', 'capacity', '--zone', 'eu-nowhere-1');
+  t.is(zone.code, 2);
+  t.regex(zone.stderr, new RegExp(`no zone eu-nowhere-1 in the region[\\s\\S]*${ZONE}`));
+  const type = await runCli(place, 'cluster', 'capacity', '--type', 'BMI5');
+  t.is(type.code, 2);
+  t.regex(type.stderr, /instance type BMI5 are not known/);
+  const usage = await runCli(place, 'cluster', 'subnets', '--zone', 'x', '--nodes', '0');
+  t.is(usage.code, 64);
+  t.regex(usage.stderr, /--zone: only the view capacity uses it[\s\S]*--nodes: expected a whole number/);
 });
 
 test.serial('tke-eni cluster leaks: finds nothing in a healthy cluster', async (t) => {

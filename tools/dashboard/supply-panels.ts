@@ -20,6 +20,13 @@ export const SUPPLY_ROWS: readonly PanelRow[] = [
         lines: [['max by (subnet, zone) (tke_eni_ipamd_subnet_free_addresses)', '{{subnet}} {{zone}}']],
       },
       {
+        title: 'More nodes by zone',
+        kind: 'lines',
+        width: 8,
+        help: 'New nodes that get an ENI with warm addresses. Below 5 the zone needs another subnet.',
+        lines: [['max by (zone) (tke_eni_ipamd_zone_nodes_left)', '{{zone}}']],
+      },
+      {
         title: 'Addresses and ENIs by state',
         kind: 'lines',
         width: 8,

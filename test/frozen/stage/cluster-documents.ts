@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { RESOURCE_KINDS } from '../../../crd/kinds.ts';
 import { POD_CIDRS_CONFIG_MAP, renderPodCidrRecord } from '../../../crd/pod-cidr-record.ts';
+import { SUBNETS_CONFIG_MAP } from '../../../crd/subnet-supply.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { CONFIG_MAPS, NODES, PODS, resourceTypeOf } from '../../../kube/resource-types.ts';
 import { systemClock } from '../../../runtime/clock.ts';
@@ -22,7 +23,12 @@ const CLOUD_PORT = 8443;
 const CLOUD = `--cloud --region ap-guangzhou --endpoint http://127.0.0.1:${CLOUD_PORT}`;
 const COMMANDS = [
   ...['cluster nodes --grace 0', 'cluster kept', `cluster subnets ${CLOUD}`, `cluster enis ${CLOUD}`],
-  ...['cluster subnets --sample 0', `cluster leaks --sample 0 --grace 0 ${CLOUD}`, `diff --nec ${CLOUD}`],
+  ...[
+    'cluster capacity',
+    'cluster subnets --sample 0',
+    `cluster leaks --sample 0 --grace 0 ${CLOUD}`,
+    `diff --nec ${CLOUD}`,
+  ],
 ];
 const OBJECTS = ['nodeeniconfig-recorded', 'vpcip', 'vpcipclaim', 'vpceni', 'eipclaim'];
 
@@ -73,6 +79,11 @@ async function fill(kube: KubeClient): Promise<void> {
       waiting: { count: 1, nodes: ['n1'] },
       stopped: 'another allocator',
     }),
+  });
+  const supply = { zone: 'ap-guangzhou-3', cidr: '10.0.2.0/24', free: 3, total: 253, held: 250, common: true };
+  await kube.create(CONFIG_MAPS, {
+    ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: SUBNETS_CONFIG_MAP, namespace: 'kube-system' } },
+    data: { 'subnet-a': JSON.stringify(supply) },
   });
   for (const name of OBJECTS) await createRecorded(kube, readFrozen(`objects/${name}`));
   const kept = readFrozen('objects/vpcip');
