@@ -77,7 +77,7 @@ test('the CLB API moves packets: client addresses, weights, weight 0, a RST, and
     const answer = await call(action, params);
     await waitUntil(async () => (await call('DescribeTaskStatus', { TaskId: answer['RequestId'] }))['Status'] === 0, {
       what: action,
-      timeoutMs: 2_000,
+      timeoutMs: 10_000,
       everyMs: 3,
     });
     return answer;
@@ -116,9 +116,11 @@ test('the CLB API moves packets: client addresses, weights, weight 0, a RST, and
     return JSON.stringify(LoadBalancers).match(/(?<="HealthStatusDetail":")\w+/g) ?? [];
   };
   const become = (wanted: string) =>
-    waitUntil(async () => (await details()).join() === wanted, { what: wanted, timeoutMs: 5_000, everyMs: 20 });
+    waitUntil(async () => (await details()).join() === wanted, { what: wanted, timeoutMs: 20_000, everyMs: 20 });
   await become('Alive,Alive');
-  t.true((await n1.texts({ do: 'clients', port: PORT })).includes('100.64.0.10'), 'probes have a range of their own');
+  await waitUntil(async () => (await n1.texts({ do: 'clients', port: PORT })).includes('100.64.0.10'), {
+    what: 'a probe from the range of its own',
+  });
   await n2.text({ do: 'silence', port: PORT });
   await become('Dead,Alive');
   await vpc.loadBalancing.settled();
