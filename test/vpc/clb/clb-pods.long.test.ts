@@ -172,8 +172,8 @@ test('health by HTTP on a port of its own: 503 is ill; when all are ill, all are
 async function answersDuringChanges(world: World, isDrained: boolean): Promise<readonly string[]> {
   const { vpc, a, b, c, target } = world;
   const set = (targets: ListenerPath['targets']) => vpc.loadBalancing.setListener(pathOf(targets, { resets: true }));
-  // Longer than one of the connections lasts.
-  const pause = () => new Promise((resolve) => setTimeout(resolve, 500));
+  // Drained is longer than one of the connections lasts, also on a busy machine.
+  const pause = () => new Promise((resolve) => setTimeout(resolve, isDrained ? 1_500 : 500));
   const both = [target(a), target(b)];
   await set(both);
   const talking = c.peer.texts({ do: 'talk', host: VIP, port: 80, count: 2_000 });
@@ -194,5 +194,7 @@ test('no connection fails while targets change, if each is drained before it goe
 });
 
 test('connections fail while targets change, if they are not drained', withPods, async (t, world) => {
-  t.deepEqual(await answersDuringChanges(world, false), ['ECONNRESET', 'a again', 'b again']);
+  // Most are reset; one whose first packet meets the change may be refused, or wait in vain.
+  const failures = (await answersDuringChanges(world, false)).filter((answer) => !/^[ab] again$/.test(answer));
+  t.true(failures.length > 0);
 });
