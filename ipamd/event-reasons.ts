@@ -159,7 +159,7 @@ export const IPAMD_EVENTS = {
   },
   ObjectMended: {
     type: 'Warning',
-    objects: [NEC, 'EIPClaim'],
+    objects: [NEC, 'EIPClaim', 'VpcIPClaim'],
     cause: 'another client than ipamd and agent changed the object; it is repaired',
     cure: 'the message says what was changed: find the client that did it',
   },
@@ -277,6 +277,13 @@ export const IPAMD_EVENTS = {
     objects: ['Namespace'],
     cause: 'an EIP that belonged to no claim for longer than `--orphan-grace` is released',
     cure: '',
+  },
+  ReservationForeign: {
+    type: 'Warning',
+    objects: ['VpcIPClaim'],
+    cause:
+      "`status.reservation` of a claim names a reserved address of the VPC whose name and tags are not this claim's: the record was edited, or name and tags were; it stays reserved",
+    cure: 'find the client that edited the claim; if the reservation is of this cluster, release it in the console of the VPC',
   },
   StaticIPDisabled: {
     type: 'Warning',

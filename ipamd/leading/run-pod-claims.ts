@@ -36,18 +36,9 @@ export async function runPodClaims(
   const { clock, log, kube, metrics } = deps.runtime;
   const { configs, deployments } = openStaticInformers(informerDeps, config);
   const enqueue = (key: string): void => queues.claims.add(key);
-  const reservations = new ReservationRunner({
-    kube,
-    cloud: deps.runtime.cloud,
-    clusterId: config.clusterId,
-    ids: deps.runtime.ids,
-    clock,
-    random: deps.runtime.random,
-    log,
-    onTaken: (key, ip, message) => {
-      claims.conflicts.add(key, ip === '' ? [] : [ip], message);
-      enqueue(key);
-    },
+  const reservations = createReservations(deps, subnets, (key, ip, message) => {
+    claims.conflicts.add(key, ip === '' ? [] : [ip], message);
+    enqueue(key);
   });
   const views = new ClaimViewBuilder({
     ...informers,
@@ -111,6 +102,16 @@ export async function runPodClaims(
   });
   stop();
   await Promise.all(following);
+}
+
+function createReservations(
+  { config, runtime, events }: LeaderDeps,
+  subnets: TermComponents['subnets'],
+  onTaken: (key: string, ip: string, message: string) => void,
+): ReservationRunner {
+  const { clusterId } = config;
+  const vpcIds = (): ReadonlySet<string> => new Set(subnets.all().map(({ vpcId }) => vpcId));
+  return new ReservationRunner({ ...runtime, clusterId, vpcIds, events, onTaken });
 }
 
 /** Notes that the cloud refused a claim's requested address because another resource has it. */

@@ -1,28 +1,30 @@
-import { classifyError } from '../../cloud/classify-error.ts';
 import type { CallContext } from '../../cloud/cloud.ts';
 import { type CloudError, isCloudError } from '../../cloud/cloud-error.ts';
 import type { ReservedIp, ReservedIpPort } from '../../cloud/reserved-ips.ts';
-import type { VpcIpClaim } from '../../crd/vpc-ip-claim.ts';
-import { updateGuarded } from '../../kube/guarded-update.ts';
-import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { isRecord } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Ids } from '../nec/decision.ts';
+import type { NodeEvents } from '../node/node-deps.ts';
 import type { ReservationOrder, ReservationStep } from './decide-reservation.ts';
 import { isReservedFor, reservationName, reservationTags } from './reservation-identity.ts';
-import { CLAIMS, refOf } from './write-claim.ts';
+import { changeReservation, type ReservationRecord } from './reservation-record.ts';
+import { ReservationSearch } from './reservation-search.ts';
+import { involvedClaim } from './write-claim.ts';
 
 /** Dependencies of the reservations. */
 type ReservationDeps = {
   readonly kube: KubeClient;
   readonly cloud: { readonly reservedIps: ReservedIpPort };
   readonly clusterId: string;
+  /** VPCs of the cluster's subnets; none while they are not known. */
+  readonly vpcIds: () => ReadonlySet<string>;
   readonly ids: Ids;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
+  readonly events: NodeEvents;
   /** Called when another resource has the address that was to be reserved. */
   readonly onTaken: (key: string, ip: string, message: string) => void;
 };
@@ -30,7 +32,8 @@ type ReservationDeps = {
 /** The last failure of a claim's step, and when the next try is due, monotonic milliseconds. */
 type Failure = { readonly message: string; readonly tries: number; readonly untilMs: number };
 
-type Reservation = NonNullable<NonNullable<VpcIpClaim['status']>['reservation']>;
+/** Since when, and in how many looks, the cloud has listed no reservation of a claim that has one by its record. */
+type Absence = { readonly sinceMs: number; readonly looks: number };
 
 /** Longest time of one call: a reconcile of the claim waits for it. */
 const CALL_MS = 15_000;
@@ -38,6 +41,9 @@ const CALL_MS = 15_000;
 const BACKOFF: BackoffSettings = { firstMs: 1_000, maxMs: 60_000, factor: 2, jitter: 0.2 };
 /** After a refusal that another try does not change, no address is taken off an ENI for a reservation. */
 const PAUSE_MS = 60_000;
+/** A description may be old: what is not listed is looked for again after this, and is gone after the second time. */
+const LOOK_AGAIN_MS = 5_000;
+const GONE_MS = 10_000;
 /** Error code for an address that another resource has. */
 const TAKEN = 'ResourceInUse';
 
@@ -50,14 +56,20 @@ const TAKEN = 'ResourceInUse';
  * The state is written into the claim before each call, with the ClientToken. Whatever was recorded is finished with the
  * same token, so one record never makes two reservations, whoever finishes it. The claim keeps its finalizer until the
  * reservation is gone.
+ *
+ * The record may have been edited. Only what name, tags and VPC prove to be the claim's is released; a record of another
+ * address than that of the claim's reservation is corrected first.
  */
 export class ReservationRunner {
   readonly #deps: ReservationDeps;
+  readonly #search: ReservationSearch;
   readonly #failures = new Map<string, Failure>();
+  readonly #absences = new Map<string, Absence>();
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: ReservationDeps) {
     this.#deps = deps;
+    this.#search = new ReservationSearch({ ...deps, reservedIps: deps.cloud.reservedIps });
   }
 
   /** Returns why the last step of a claim failed, for people; undefined when it did not. */
@@ -80,10 +92,11 @@ export class ReservationRunner {
     const leftMs = (failure?.untilMs ?? 0) - clock.monotonicMs();
     if (failure !== undefined && leftMs > 0) return leftMs;
     try {
+      if (step.kind !== 'release') this.#absences.delete(key);
       if (step.kind === 'reserve') await this.#reserve(key, step.order, signal);
-      else if (step.kind === 'release') await this.#release(key, signal);
+      const againMs = step.kind === 'release' ? await this.#release(key, signal) : undefined;
       this.#failures.delete(key);
-      return undefined;
+      return againMs;
     } catch (error) {
       signal.throwIfAborted();
       if (!isCloudError(error)) throw error;
@@ -97,7 +110,7 @@ export class ReservationRunner {
 
   async #reserve(key: string, order: ReservationOrder, signal: AbortSignal): Promise<void> {
     const { cloud, clusterId, ids } = this.#deps;
-    const fresh: Reservation = {
+    const fresh: ReservationRecord = {
       state: 'Recorded',
       clientToken: ids.next(),
       vpcID: order.vpcId,
@@ -106,10 +119,14 @@ export class ReservationRunner {
     };
     const recorded = await this.#write(key, (before) => before ?? fresh, signal);
     if (recorded?.state !== 'Recorded') return;
+    if (!this.#isInOurVpc(key, recorded)) {
+      await this.#write(key, (before) => (isSame(before, recorded) ? undefined : before), signal);
+      return;
+    }
     const context = this.#contextOf(key, signal);
-    const [found, ...others] = await this.#find(key, recorded, context);
+    const [found, ...others] = await this.#search.own(key, recorded, context);
     const isOther = found !== undefined && recorded.ip !== undefined && found.ip !== recorded.ip;
-    for (const one of isOther ? [found, ...others] : others) await this.#end(recorded, one.reservationId, context);
+    for (const one of isOther ? [found, ...others] : others) await this.#end(one, context);
     const made =
       found !== undefined && !isOther
         ? found
@@ -119,7 +136,7 @@ export class ReservationRunner {
           });
     const subnetID = made.subnetId === '' ? recorded.subnetID : made.subnetId;
     const { clientToken, vpcID } = recorded;
-    const reserved: Reservation = {
+    const reserved: ReservationRecord = {
       state: 'Reserved',
       clientToken,
       vpcID,
@@ -130,68 +147,122 @@ export class ReservationRunner {
     await this.#write(key, (before) => (isSame(before, recorded) ? reserved : before), signal);
   }
 
-  async #release(key: string, signal: AbortSignal): Promise<void> {
-    const { cloud, clusterId } = this.#deps;
-    const mark = (before: Reservation | undefined): Reservation | undefined =>
+  /** Returns the milliseconds until the next look when it is not sure yet that nothing is left. */
+  async #release(key: string, signal: AbortSignal): Promise<number | undefined> {
+    const present = await this.#write(key, (before) => before, signal);
+    if (present === undefined) return undefined;
+    const context = this.#contextOf(key, signal);
+    const listed = await this.#search.own(key, present, context);
+    if (await this.#correct(key, present, listed, signal)) return undefined;
+    const mark = (before: ReservationRecord | undefined): ReservationRecord | undefined =>
       before && { ...before, state: 'Releasing' };
     const recorded = await this.#write(key, mark, signal);
-    if (recorded === undefined) return;
-    const context = this.#contextOf(key, signal);
-    const found = await this.#find(key, recorded, context);
-    const idsToEnd = new Set(found.map((one) => one.reservationId));
-    if (recorded.id !== undefined) idsToEnd.add(recorded.id);
-    if (recorded.id === undefined && found.length === 0) {
-      // The call may be on its way: with the same token its one result is learnt, whichever arrives first.
-      const spec = specOf(clusterId, key, recorded);
-      const made = await cloud.reservedIps.reserve(spec, context).catch((error: unknown) => {
-        if (isDefinite(error)) return undefined;
-        throw error;
-      });
-      if (made !== undefined) idsToEnd.add(made.reservationId);
+    if (recorded === undefined) return undefined;
+    this.#isInOurVpc(key, recorded);
+    const isNamed = listed.some(({ reservationId }) => reservationId === recorded.id);
+    if (recorded.id !== undefined && !isNamed) {
+      const foreign = await this.#search.foreign(key, recorded, context);
+      if (foreign !== undefined || listed.length > 0) this.#reportForeign(key, recorded, listed);
+      else if (!this.#isGone(key)) return LOOK_AGAIN_MS;
     }
-    for (const id of idsToEnd) await this.#end(recorded, id, context);
+    const isUnlearnt = recorded.id === undefined && listed.length === 0;
+    const all = isUnlearnt ? await this.#learn(key, recorded, context) : listed;
+    for (const one of all) await this.#end(one, context);
     await this.#write(key, (before) => (isSame(before, recorded) ? undefined : before), signal);
+    this.#absences.delete(key);
+    return undefined;
+  }
+
+  /**
+   * Writes into the record which address is reserved, when it says another one: the Pod may use what is reserved. The
+   * next reconcile decides anew. Returns whether it did.
+   */
+  async #correct(
+    key: string,
+    present: ReservationRecord,
+    listed: readonly ReservedIp[],
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const [only, ...others] = listed;
+    if (present.state !== 'Reserved' || only === undefined || others.length > 0) return false;
+    if (present.ip === undefined || only.ip === present.ip) return false;
+    const subnetID = only.subnetId === '' ? present.subnetID : only.subnetId;
+    const { ip, reservationId: id, vpcId: vpcID } = only;
+    const corrected: ReservationRecord = { ...present, vpcID, subnetID, ip, id };
+    await this.#write(key, (before) => (isSame(before, present) ? corrected : before), signal);
+    this.#report(
+      key,
+      'ObjectMended',
+      `status.reservation named ${present.ip}; ${ip} (${id}) is reserved for this claim`,
+    );
+    return true;
+  }
+
+  /** Tells whether a reservation that is not listed is gone: in two looks, a while apart. */
+  #isGone(key: string): boolean {
+    const nowMs = this.#deps.clock.monotonicMs();
+    const { sinceMs, looks } = this.#absences.get(key) ?? { sinceMs: nowMs, looks: 0 };
+    this.#absences.set(key, { sinceMs, looks: looks + 1 });
+    return looks > 0 && nowMs - sinceMs >= GONE_MS;
+  }
+
+  /** Learns what a call made whose answer is not known: with the same token it has one result, whichever arrives first. */
+  async #learn(key: string, recorded: ReservationRecord, context: CallContext): Promise<readonly ReservedIp[]> {
+    const { cloud, clusterId } = this.#deps;
+    if (!this.#search.isOurVpc(recorded.vpcID)) return [];
+    const made = await cloud.reservedIps.reserve(specOf(clusterId, key, recorded), context).catch((error: unknown) => {
+      if (isDefinite(error)) return undefined;
+      throw error;
+    });
+    if (made === undefined) return [];
+    if (made.name === reservationName(clusterId, key) && isReservedFor(made, clusterId, key)) return [made];
+    // The answer may lack name and tags; an edited token has the answer of another call.
+    const listed = await this.#search.own(key, recorded, context);
+    if (listed.length === 0) this.#reportForeign(key, { ...recorded, id: made.reservationId }, listed);
+    return listed;
   }
 
   /** Notes a refusal that the same request would meet again; the record is withdrawn, for nothing was reserved. */
-  async #withdraw(key: string, recorded: Reservation, error: CloudError, signal: AbortSignal): Promise<void> {
+  async #withdraw(key: string, recorded: ReservationRecord, error: CloudError, signal: AbortSignal): Promise<void> {
     if (error.code.startsWith(TAKEN)) this.#deps.onTaken(key, recorded.ip ?? '', error.message);
     else this.#pausedUntilMs = this.#deps.clock.monotonicMs() + PAUSE_MS;
     await this.#write(key, (before) => (isSame(before, recorded) ? undefined : before), signal);
   }
 
-  async #find(key: string, { vpcID }: Reservation, context: CallContext): Promise<readonly ReservedIp[]> {
-    const { cloud, clusterId } = this.#deps;
-    const query = { name: reservationName(clusterId, key) };
-    const { reservations, isConsistent } = await cloud.reservedIps.find(vpcID, query, context);
-    if (!isConsistent) {
-      const text = `the reservations named ${query.name} changed while they were listed`;
-      throw classifyError({ code: 'BAD_ANSWER', action: 'DescribeReserveIpAddresses', text });
-    }
-    return reservations.filter((one) => isReservedFor(one, clusterId, key));
-  }
-
-  async #end({ vpcID }: Reservation, id: string, context: CallContext): Promise<void> {
-    await this.#deps.cloud.reservedIps.release(vpcID, id, context).catch((error: unknown) => {
+  async #end({ vpcId, reservationId }: ReservedIp, context: CallContext): Promise<void> {
+    await this.#deps.cloud.reservedIps.release(vpcId, reservationId, context).catch((error: unknown) => {
       if (!isCloudError(error, 'gone')) throw error;
     });
   }
 
-  /** Changes the record in the claim; returns the record after it. Undefined when there is none, or no claim. */
+  /** Tells whether the record names a VPC of the cluster, and reports one that does not. */
+  #isInOurVpc(key: string, { vpcID }: ReservationRecord): boolean {
+    const isOurs = this.#search.isOurVpc(vpcID);
+    if (!isOurs) this.#report(key, 'ObjectMended', `status.reservation named VPC ${vpcID}, which is not the cluster's`);
+    return isOurs;
+  }
+
+  /** Reports that the record names a reservation that is not the claim's; it is left as it is. */
+  #reportForeign(key: string, { id, ip }: ReservationRecord, own: readonly ReservedIp[]): void {
+    const name = reservationName(this.#deps.clusterId, key);
+    const others = own.map((one) => `${one.reservationId} (${one.ip})`).join(', ');
+    const what = `status.reservation names ${id ?? 'a reservation'} of ${ip ?? 'an unknown address'}`;
+    const released = own.length === 0 ? 'nothing is released' : `${others} is released instead`;
+    const why = `it has not the name ${name} and the tags of this claim`;
+    this.#report(key, 'ReservationForeign', `${what}; ${why}, and stays reserved; ${released}`);
+  }
+
+  #report(key: string, reason: 'ObjectMended' | 'ReservationForeign', message: string): void {
+    this.#deps.log.warn('the record of a reservation was edited', { claim: key, detail: message });
+    this.#deps.events.record({ involved: involvedClaim(key, undefined), type: 'Warning', reason, message });
+  }
+
   async #write(
     key: string,
-    change: (before: Reservation | undefined) => Reservation | undefined,
+    change: (before: ReservationRecord | undefined) => ReservationRecord | undefined,
     signal: AbortSignal,
-  ): Promise<Reservation | undefined> {
-    const edit = (object: KubeObject): KubeObject | undefined => {
-      const before = readReservation(object);
-      const after = change(before);
-      if (after === before) return undefined;
-      const { reservation: _before, ...others } = isRecord(object['status']) ? object['status'] : {};
-      return { ...object, status: { ...others, ...(after === undefined ? {} : { reservation: after }) } };
-    };
-    const written = await updateGuarded(this.#deps.kube, CLAIMS, refOf(key), edit, { signal });
-    return written === undefined ? undefined : readReservation(written);
+  ): Promise<ReservationRecord | undefined> {
+    return await changeReservation(this.#deps.kube, key, change, signal);
   }
 
   #contextOf(key: string, signal: AbortSignal): CallContext {
@@ -199,13 +270,7 @@ export class ReservationRunner {
   }
 }
 
-function readReservation(object: KubeObject): Reservation | undefined {
-  const { reservation } = isRecord(object['status']) ? object['status'] : {};
-  // Checked by the schema of the kind.
-  return isRecord(reservation) ? (reservation as Reservation) : undefined;
-}
-
-function isSame(before: Reservation | undefined, { clientToken, state }: Reservation): boolean {
+function isSame(before: ReservationRecord | undefined, { clientToken, state }: ReservationRecord): boolean {
   return before?.clientToken === clientToken && before.state === state;
 }
 
@@ -214,7 +279,7 @@ function isDefinite(error: unknown): error is CloudError {
   return isCloudError(error, 'never', 'quota', 'gone');
 }
 
-function specOf(clusterId: string, key: string, { vpcID, subnetID, ip, clientToken }: Reservation) {
+function specOf(clusterId: string, key: string, { vpcID, subnetID, ip, clientToken }: ReservationRecord) {
   return {
     vpcId: vpcID,
     subnetId: subnetID,

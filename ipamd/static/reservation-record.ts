@@ -1,0 +1,35 @@
+import type { VpcIpClaim } from '../../crd/vpc-ip-claim.ts';
+import { updateGuarded } from '../../kube/guarded-update.ts';
+import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import { isRecord } from '../../runtime/decode.ts';
+import { CLAIMS, refOf } from './write-claim.ts';
+
+/** The record of a reservation in a claim. Anybody with the right to edit claims may have changed it. */
+export type ReservationRecord = NonNullable<NonNullable<VpcIpClaim['status']>['reservation']>;
+
+/**
+ * Changes the record in a claim, `namespace/name`, by a guarded write; no write when `change` returns its argument.
+ * Returns the record after it; undefined when there is none, or no claim. @throws KubeError
+ */
+export async function changeReservation(
+  kube: KubeClient,
+  key: string,
+  change: (before: ReservationRecord | undefined) => ReservationRecord | undefined,
+  signal: AbortSignal,
+): Promise<ReservationRecord | undefined> {
+  const edit = (object: KubeObject): KubeObject | undefined => {
+    const before = readReservation(object);
+    const after = change(before);
+    if (after === before) return undefined;
+    const { reservation: _before, ...others } = isRecord(object['status']) ? object['status'] : {};
+    return { ...object, status: { ...others, ...(after === undefined ? {} : { reservation: after }) } };
+  };
+  const written = await updateGuarded(kube, CLAIMS, refOf(key), edit, { signal });
+  return written === undefined ? undefined : readReservation(written);
+}
+
+function readReservation(object: KubeObject): ReservationRecord | undefined {
+  const { reservation } = isRecord(object['status']) ? object['status'] : {};
+  // Checked by the schema of the kind.
+  return isRecord(reservation) ? (reservation as ReservationRecord) : undefined;
+}
