@@ -11,7 +11,7 @@ type RawFailure = {
 
 /** Builds the CloudError of a failed call. The error table determines how the caller may react. */
 export function classifyError(failure: RawFailure, cause?: unknown): CloudError {
-  const rule = findErrorRule(failure.code, failure.action);
+  const rule = findErrorRule(failure.code, failure.action, failure.text);
   const scope = rule.scope === undefined ? {} : { scope: rule.scope };
   const { retry, afterMs, isAccountWide = false } = rule;
   return new CloudError({ ...failure, retry, afterMs, isAccountWide, ...scope }, { cause });

@@ -21,6 +21,9 @@ export type QuotaScope =
   | 'instance-eips'
   | 'vpc-routes'
   | 'reserved-ips'
+  | 'load-balancers'
+  | 'listeners'
+  | 'targets'
   | 'account';
 
 /** The facts of a failed call. */

@@ -6,6 +6,8 @@ export type ErrorRule = {
   readonly code: string;
   /** APIs that this rule applies to; absent: all. A rule with APIs takes precedence over one without. */
   readonly actions?: readonly string[];
+  /** A text that the message has to contain; such a rule takes precedence over all without. */
+  readonly text?: string;
   readonly retry: Retry;
   readonly scope?: QuotaScope;
   /** True when the limit covers all APIs of a product. */
@@ -196,6 +198,30 @@ export const ERROR_TABLE: readonly ErrorRule[] = [
     means: 'the VPC may have no more reserved addresses',
   },
   {
+    code: 'LimitExceeded',
+    actions: ['CreateLoadBalancer'],
+    retry: 'quota',
+    scope: 'load-balancers',
+    afterMs: QUOTA_MS,
+    means: 'the account may have no more load balancers of this type in the region',
+  },
+  {
+    code: 'LimitExceeded',
+    actions: ['CreateListener'],
+    retry: 'quota',
+    scope: 'listeners',
+    afterMs: QUOTA_MS,
+    means: 'the load balancer may have no more listeners',
+  },
+  {
+    code: 'LimitExceeded',
+    actions: ['BatchRegisterTargets'],
+    retry: 'quota',
+    scope: 'targets',
+    afterMs: QUOTA_MS,
+    means: 'the listener may have no more targets',
+  },
+  {
     code: 'LimitExceeded.Address',
     retry: 'quota',
     scope: 'eni-ips',
@@ -240,6 +266,16 @@ export const ERROR_TABLE: readonly ErrorRule[] = [
   { code: 'ResourceNotFound', retry: 'gone', afterMs: 0, means: 'no such object (any more)' },
   { code: 'ResourceNotFound.*', retry: 'gone', afterMs: 0, means: 'the same' },
   { code: 'InvalidParameter.LBIdNotFound', retry: 'gone', afterMs: 0, means: 'no such load balancer (any more)' },
+  { code: '*', text: 'LoadBalancer not exist', retry: 'gone', afterMs: 0, means: 'the same, as some APIs say it' },
+  { code: '*', text: 'LB not exist', retry: 'gone', afterMs: 0, means: 'the same' },
+  { code: 'InvalidParameter.ListenerIdNotFound', retry: 'gone', afterMs: 0, means: 'no such listener (any more)' },
+  {
+    code: 'InvalidParameter',
+    text: 'some ListenerId',
+    retry: 'gone',
+    afterMs: 0,
+    means: 'one of these listeners does not exist (any more)',
+  },
   { code: 'InvalidAddressId.NotFound', retry: 'gone', afterMs: 0, means: 'no such EIP (any more)' },
   { code: 'InvalidParameterValue.AddressNotFound', retry: 'gone', afterMs: 0, means: 'the same' },
   { code: 'InvalidInstanceId.NotFound', retry: 'gone', afterMs: 0, means: 'no such instance (any more)' },
@@ -274,6 +310,56 @@ export const ERROR_TABLE: readonly ErrorRule[] = [
     means: 'the very route exists already',
   },
   {
+    code: 'InvalidParameter.PortCheckFailed',
+    retry: 'never',
+    afterMs: 0,
+    means: 'another listener of the load balancer has the port',
+  },
+  {
+    code: 'InvalidParameter.ClientTokenLimitExceeded',
+    retry: 'never',
+    afterMs: 0,
+    means: 'the creation with this ClientToken has failed; the next one needs another token',
+  },
+  {
+    code: 'OperationDenied',
+    actions: ['DeleteLoadBalancer'],
+    retry: 'never',
+    afterMs: 0,
+    means: 'the load balancer is protected from deletion',
+  },
+  {
+    code: 'FailedOperation.TargetNumCheckRisk',
+    retry: 'never',
+    afterMs: 0,
+    means: 'the load balancer to delete has many targets; deregister them first',
+  },
+  {
+    code: 'FailedOperation.TrafficCheckRisk',
+    retry: 'never',
+    afterMs: 0,
+    means: 'the load balancer to delete had traffic within five minutes',
+  },
+  {
+    code: 'FailedOperation.FrequencyCheckRisk',
+    retry: 'never',
+    afterMs: 0,
+    means: 'many load balancers were deleted within five minutes; wait as long',
+  },
+  {
+    code: 'InvalidParameterValue.Duplicate',
+    actions: ['BatchRegisterTargets'],
+    retry: 'resolve',
+    afterMs: SOON_MS,
+    means: 'a target is registered already',
+  },
+  {
+    code: 'BAD_REQUEST',
+    retry: 'never',
+    afterMs: 0,
+    means: 'not sent: the API would refuse it, or do more than was asked for',
+  },
+  {
     code: 'UnsupportedOperation.Ecmp',
     retry: 'never',
     afterMs: 0,
@@ -303,9 +389,11 @@ export const ERROR_TABLE: readonly ErrorRule[] = [
 /** The rule for a code that is not in the table. */
 const UNKNOWN_CODE: ErrorRule = { code: '*', retry: 'never', afterMs: 0, means: 'not in the table' };
 
-/** Finds the rule for a code that `action` answered with. */
-export function findErrorRule(code: string, action: string): ErrorRule {
-  const fitting = ERROR_TABLE.filter((rule) => matches(rule.code, code) && (rule.actions?.includes(action) ?? true));
+/** Finds the rule for a code that `action` answered with, with a message. */
+export function findErrorRule(code: string, action: string, text: string): ErrorRule {
+  const fitting = ERROR_TABLE.filter(
+    (rule) => matches(rule.code, code) && (rule.actions?.includes(action) ?? true) && text.includes(rule.text ?? ''),
+  );
   return fitting.sort((a, b) => weight(b) - weight(a))[0] ?? UNKNOWN_CODE;
 }
 
@@ -313,8 +401,12 @@ function matches(pattern: string, code: string): boolean {
   return pattern.endsWith('*') ? code.startsWith(pattern.slice(0, -1)) : pattern === code;
 }
 
-/** Orders rules: an exact code before a pattern, a long one before a short one, one with APIs before one without. */
+/**
+ * Orders rules: one with a text before one without, an exact code before a pattern, a long one before a short one, one
+ * with APIs before one without.
+ */
 function weight(rule: ErrorRule): number {
+  const text = rule.text === undefined ? 0 : 10_000;
   const exact = rule.code.endsWith('*') ? 0 : 1_000;
-  return exact + rule.code.length * 2 + (rule.actions === undefined ? 0 : 1);
+  return text + exact + rule.code.length * 2 + (rule.actions === undefined ? 0 : 1);
 }

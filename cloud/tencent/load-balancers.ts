@@ -1,46 +1,83 @@
 import type { Clock } from '../../runtime/clock.ts';
-import { batchesOf } from '../batches.ts';
+import { batchesOf, IDS_PER_CALL } from '../batches.ts';
 import type { CallContext } from '../cloud.ts';
 import { isCloudError } from '../cloud-error.ts';
-import type { LoadBalancerOutcome, LoadBalancerPort, LoadBalancerSpec } from '../load-balancers.ts';
+import type {
+  LoadBalancerChanges,
+  LoadBalancerOutcome,
+  LoadBalancerPort,
+  LoadBalancerQuery,
+  LoadBalancerSpec,
+  LoadBalancerTask,
+} from '../load-balancers.ts';
 import { type Caller, DEFAULT_TIMEOUT_MS } from './caller.ts';
-import { decodeLoadBalancers, decodeLoadBalancerTask } from './decode/load-balancer.ts';
-import { decodeRequestId } from './decode/others.ts';
+import {
+  decodeAccepted,
+  decodeLoadBalancerPage,
+  decodeLoadBalancerQuotas,
+  decodeLoadBalancerTask,
+} from './decode/load-balancer.ts';
 import { tokenOf } from './enis.ts';
+import { readPages } from './paged.ts';
+import { requireCount } from './require-count.ts';
 
 /** Most ids in one describe call of this product. */
-const IDS_PER_CALL = 20;
+const LOAD_BALANCERS_PER_CALL = 20;
+/** Most security groups of one load balancer. */
+const MAX_GROUPS = 50;
 /** Interval of the polls of one task. All polls together may take 20 calls a second. */
 const POLL_INTERVAL_MS = 1_000;
 /** How many times the cloud must not know a task before it counts as lost. */
 const UNKNOWN_ANSWERS = 3;
+/** Oldest first: what is created meanwhile comes last, and moves nothing to another page. */
+const BY_CREATION = { OrderBy: 'CreateTime', OrderType: 0 } as const;
 
 /** Creates the load balancer part of the port. */
 export function createLoadBalancerPort(clock: Clock, call: Caller): LoadBalancerPort {
   return {
     create: async (spec, context) => {
       const action = 'CreateLoadBalancer';
-      return { taskId: decodeRequestId(await call(action, createRequest(spec), context), action), action };
+      // The ids in the answer are null as a rule: those of the task are valid always.
+      return decodeAccepted(await call(action, createRequest(spec), context), action);
+    },
+    find: async (query, context) => {
+      const request = { ...findRequest(query), ...BY_CREATION, Limit: IDS_PER_CALL };
+      const readPage = async (Offset: number) =>
+        decodeLoadBalancerPage(await call('DescribeLoadBalancers', { ...request, Offset }, context));
+      const { objects, isConsistent } = await readPages(readPage, (one) => one.loadBalancerId);
+      // The API also finds names that contain the given one.
+      const loadBalancers = objects.filter(({ name }) => query.name === undefined || name === query.name);
+      return { loadBalancers, isConsistent };
     },
     describe: async (loadBalancerIds, context) => {
-      const batches = batchesOf(loadBalancerIds, IDS_PER_CALL);
+      const batches = batchesOf(loadBalancerIds, LOAD_BALANCERS_PER_CALL);
       const answers = batches.map((ids) =>
-        call('DescribeLoadBalancers', { LoadBalancerIds: [...ids], Limit: IDS_PER_CALL }, context),
+        call('DescribeLoadBalancers', { LoadBalancerIds: [...ids], Limit: LOAD_BALANCERS_PER_CALL }, context),
       );
-      return (await Promise.all(answers)).flatMap(decodeLoadBalancers);
+      return (await Promise.all(answers)).flatMap((answer) => decodeLoadBalancerPage(answer).objects);
+    },
+    modify: async (loadBalancerId, changes, context) => {
+      const action = 'ModifyLoadBalancerAttributes';
+      const request = { LoadBalancerId: loadBalancerId, ...changesRequest(changes) };
+      return decodeAccepted(await call(action, request, context), action);
+    },
+    setSecurityGroups: async (loadBalancerId, securityGroupIds, context) => {
+      const action = 'SetLoadBalancerSecurityGroups';
+      if (securityGroupIds.length > 0) requireCount(action, 'security groups', securityGroupIds.length, MAX_GROUPS);
+      await call(action, { LoadBalancerId: loadBalancerId, SecurityGroups: [...securityGroupIds] }, context);
     },
     delete: async (loadBalancerId, context) => {
       const action = 'DeleteLoadBalancer';
-      const answer = await call(action, { LoadBalancerIds: [loadBalancerId] }, context);
-      return { taskId: decodeRequestId(answer, action), action };
+      return decodeAccepted(await call(action, { LoadBalancerIds: [loadBalancerId] }, context), action);
     },
-    settle: async ({ taskId }, context) => {
+    quotas: async (context) => decodeLoadBalancerQuotas(await call('DescribeQuota', {}, context)),
+    settle: async (task, context) => {
       const endMs = clock.monotonicMs() + (context.timeoutMs ?? DEFAULT_TIMEOUT_MS);
       let unknownAnswers = 0;
       while (clock.monotonicMs() < endMs) {
         await clock.sleep(Math.max(1, Math.min(POLL_INTERVAL_MS, endMs - clock.monotonicMs())), context.signal);
         const timeoutMs = Math.max(1, endMs - clock.monotonicMs());
-        const answer = await queryTask(call, taskId, { ...context, timeoutMs });
+        const answer = await queryTask(call, task, { ...context, timeoutMs });
         unknownAnswers = answer.kind === 'lost' ? unknownAnswers + 1 : 0;
         if (answer.kind === 'done' || answer.kind === 'failed' || unknownAnswers >= UNKNOWN_ANSWERS) return answer;
       }
@@ -49,9 +86,20 @@ export function createLoadBalancerPort(clock: Clock, call: Caller): LoadBalancer
   };
 }
 
-async function queryTask(call: Caller, taskId: string, context: CallContext): Promise<LoadBalancerOutcome> {
+async function queryTask(call: Caller, task: LoadBalancerTask, context: CallContext): Promise<LoadBalancerOutcome> {
+  const { taskId, dealName } = task;
+  const byId = await queryOnce(call, { TaskId: taskId }, context);
+  // A creation that was repeated with its token may be known by its order alone.
+  return byId.kind === 'lost' && dealName !== undefined ? await queryOnce(call, { DealName: dealName }, context) : byId;
+}
+
+async function queryOnce(
+  call: Caller,
+  request: { readonly TaskId: string } | { readonly DealName: string },
+  context: CallContext,
+): Promise<LoadBalancerOutcome> {
   try {
-    return decodeLoadBalancerTask(await call('DescribeTaskStatus', { TaskId: taskId }, context));
+    return decodeLoadBalancerTask(await call('DescribeTaskStatus', request, context));
   } catch (error) {
     if (isCloudError(error, 'gone')) return { kind: 'lost' };
     if (isCloudError(error, 'backoff', 'throttled', 'resolve', 'busy')) return { kind: 'pending' };
@@ -59,13 +107,58 @@ async function queryTask(call: Caller, taskId: string, context: CallContext): Pr
   }
 }
 
-function createRequest({ type, name, vpcId, subnetId, tags, clientToken }: LoadBalancerSpec) {
+function createRequest(spec: LoadBalancerSpec) {
+  const { subnetId, tags, vip, bandwidthPackageId, isp, zone, masterZone, backupZone, slaType } = spec;
+  const internet = internetOf(spec);
   return {
-    LoadBalancerType: type,
-    LoadBalancerName: name,
-    VpcId: vpcId,
+    LoadBalancerType: spec.type,
+    LoadBalancerName: spec.name,
+    VpcId: spec.vpcId,
     ...(subnetId === undefined ? {} : { SubnetId: subnetId }),
     ...(tags === undefined ? {} : { Tags: Object.entries(tags).map(([TagKey, TagValue]) => ({ TagKey, TagValue })) }),
-    ...tokenOf(clientToken),
+    ...(vip === undefined ? {} : { Vip: vip }),
+    ...(internet === undefined ? {} : { InternetAccessible: internet }),
+    ...(bandwidthPackageId === undefined ? {} : { BandwidthPackageId: bandwidthPackageId }),
+    ...(isp === undefined ? {} : { VipIsp: isp }),
+    ...(zone === undefined ? {} : { ZoneId: zone }),
+    ...(masterZone === undefined ? {} : { MasterZoneId: masterZone }),
+    ...(backupZone === undefined ? {} : { SlaveZoneId: backupZone }),
+    ...(slaType === undefined ? {} : { SlaType: slaType }),
+    ...switchesOf(spec),
+    ...tokenOf(spec.clientToken),
+  };
+}
+
+function changesRequest(changes: LoadBalancerChanges) {
+  const { name, isDeleteProtected } = changes;
+  const internet = internetOf(changes);
+  return {
+    ...(name === undefined ? {} : { LoadBalancerName: name }),
+    ...(internet === undefined ? {} : { InternetChargeInfo: internet }),
+    ...(isDeleteProtected === undefined ? {} : { DeleteProtect: isDeleteProtected }),
+    ...switchesOf(changes),
+  };
+}
+
+function internetOf({ chargeType, bandwidthMbps }: LoadBalancerChanges) {
+  if (chargeType === undefined && bandwidthMbps === undefined) return undefined;
+  return {
+    ...(chargeType === undefined ? {} : { InternetChargeType: chargeType }),
+    ...(bandwidthMbps === undefined ? {} : { InternetMaxBandwidthOut: bandwidthMbps }),
+  };
+}
+
+function switchesOf({ passesToTarget, isSnatPro }: LoadBalancerChanges) {
+  return {
+    ...(passesToTarget === undefined ? {} : { LoadBalancerPassToTarget: passesToTarget }),
+    ...(isSnatPro === undefined ? {} : { SnatPro: isSnatPro }),
+  };
+}
+
+function findRequest({ vpcId, tag, name }: LoadBalancerQuery) {
+  return {
+    ...(vpcId === undefined ? {} : { VpcId: vpcId }),
+    ...(tag === undefined ? {} : { Filters: [{ Name: `tag:${tag.key}`, Values: [tag.value] }] }),
+    ...(name === undefined ? {} : { LoadBalancerName: name }),
   };
 }

@@ -1,8 +1,20 @@
 import type {
+  BatchDeregisterTargetsRequest,
+  BatchModifyTargetWeightRequest,
+  BatchRegisterTargetsRequest,
+  CreateListenerRequest,
   CreateLoadBalancerRequest,
+  DeleteLoadBalancerListenersRequest,
   DeleteLoadBalancerRequest,
+  DescribeLBListenersRequest,
+  DescribeListenersRequest,
   DescribeLoadBalancersRequest,
+  DescribeTargetHealthRequest,
+  DescribeTargetsRequest,
   DescribeTaskStatusRequest,
+  ModifyListenerRequest,
+  ModifyLoadBalancerAttributesRequest,
+  SetLoadBalancerSecurityGroupsRequest,
 } from 'tencentcloud-sdk-nodejs/tencentcloud/services/clb/v20180317/clb_models.js';
 import type { DescribeInstancesRequest } from 'tencentcloud-sdk-nodejs/tencentcloud/services/cvm/v20170312/cvm_models.js';
 import type {
@@ -55,22 +67,33 @@ export type Requests = {
   readonly AssumeRole: AssumeRoleRequest;
   readonly AssumeRoleWithWebIdentity: AssumeRoleWithWebIdentityRequest;
   readonly AttachNetworkInterface: AttachNetworkInterfaceRequest;
+  readonly BatchDeregisterTargets: BatchDeregisterTargetsRequest;
+  readonly BatchModifyTargetWeight: BatchModifyTargetWeightRequest;
+  readonly BatchRegisterTargets: BatchRegisterTargetsRequest;
   readonly CreateGlobalRoutes: CreateGlobalRoutesRequest;
+  readonly CreateListener: CreateListenerRequest;
   readonly CreateLoadBalancer: CreateLoadBalancerRequest;
   readonly CreateNetworkInterface: CreateNetworkInterfaceRequest;
   readonly CreateReserveIpAddresses: CreateReserveIpAddressesRequest;
   readonly DeleteGlobalRoutes: DeleteGlobalRoutesRequest;
   readonly DeleteLoadBalancer: DeleteLoadBalancerRequest;
+  readonly DeleteLoadBalancerListeners: DeleteLoadBalancerListenersRequest;
   readonly DeleteNetworkInterface: DeleteNetworkInterfaceRequest;
   readonly DeleteReserveIpAddresses: DeleteReserveIpAddressesRequest;
   readonly DescribeAddresses: DescribeAddressesRequest;
   readonly DescribeGlobalRoutes: DescribeGlobalRoutesRequest;
   readonly DescribeInstances: DescribeInstancesRequest;
+  readonly DescribeLBListeners: DescribeLBListenersRequest;
+  readonly DescribeListeners: DescribeListenersRequest;
   readonly DescribeLoadBalancers: DescribeLoadBalancersRequest;
   readonly DescribeNetworkInterfaceLimit: DescribeNetworkInterfaceLimitRequest;
   readonly DescribeNetworkInterfaces: DescribeNetworkInterfacesRequest;
+  /** The API has no parameters. */
+  readonly DescribeQuota: Readonly<Record<string, never>>;
   readonly DescribeReserveIpAddresses: DescribeReserveIpAddressesRequest;
   readonly DescribeSubnets: DescribeSubnetsRequest;
+  readonly DescribeTargetHealth: DescribeTargetHealthRequest;
+  readonly DescribeTargets: DescribeTargetsRequest;
   readonly DescribeTaskResult: DescribeTaskResultRequest;
   readonly DescribeTaskStatus: DescribeTaskStatusRequest;
   readonly DescribeUsedIpAddress: DescribeUsedIpAddressRequest;
@@ -82,8 +105,11 @@ export type Requests = {
   readonly DisassociateAddress: DisassociateAddressRequest;
   readonly DisassociateNetworkInterfaceSecurityGroups: DisassociateNetworkInterfaceSecurityGroupsRequest;
   readonly MigratePrivateIpAddress: MigratePrivateIpAddressRequest;
+  readonly ModifyListener: ModifyListenerRequest;
+  readonly ModifyLoadBalancerAttributes: ModifyLoadBalancerAttributesRequest;
   readonly ModifyNetworkInterfaceAttribute: ModifyNetworkInterfaceAttributeRequest;
   readonly ReleaseAddresses: ReleaseAddressesRequest;
+  readonly SetLoadBalancerSecurityGroups: SetLoadBalancerSecurityGroupsRequest;
   readonly UnassignIpv6Addresses: UnassignIpv6AddressesRequest;
   readonly UnassignPrivateIpAddresses: UnassignPrivateIpAddressesRequest;
 };
@@ -95,13 +121,26 @@ export type Action = keyof Requests;
 const PRODUCT_OF: Partial<Record<Action, Product>> = {
   AssumeRole: 'sts',
   AssumeRoleWithWebIdentity: 'sts',
+  BatchDeregisterTargets: 'clb',
+  BatchModifyTargetWeight: 'clb',
+  BatchRegisterTargets: 'clb',
+  CreateListener: 'clb',
   CreateLoadBalancer: 'clb',
   DeleteLoadBalancer: 'clb',
+  DeleteLoadBalancerListeners: 'clb',
   DescribeInstances: 'cvm',
+  DescribeLBListeners: 'clb',
+  DescribeListeners: 'clb',
   DescribeLoadBalancers: 'clb',
+  DescribeQuota: 'clb',
+  DescribeTargetHealth: 'clb',
+  DescribeTargets: 'clb',
   DescribeTaskStatus: 'clb',
   DescribeVpcCniPodLimits: 'tke',
   DescribeZones: 'cvm',
+  ModifyListener: 'clb',
+  ModifyLoadBalancerAttributes: 'clb',
+  SetLoadBalancerSecurityGroups: 'clb',
 };
 
 /** Returns the product that serves an API. */

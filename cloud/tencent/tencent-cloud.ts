@@ -1,10 +1,12 @@
 import type { Clock } from '../../runtime/clock.ts';
 import { IDS_PER_CALL } from '../batches.ts';
 import type { CallContext, Cloud, Eip, Eni, EniSweep, Instance, Subnet } from '../cloud.ts';
+import type { ListenerPort } from '../listeners.ts';
 import type { LoadBalancerPort, PodLimits } from '../load-balancers.ts';
 import type { PacedRate } from '../pacing/call-limiter.ts';
 import { CallScheduler } from '../pacing/call-scheduler.ts';
 import type { ReservedIpPort } from '../reserved-ips.ts';
+import type { TargetPort } from '../targets.ts';
 import { type CallObserver, createCaller, type Random } from './caller.ts';
 import { decodeEniPage } from './decode/eni.ts';
 import { decodeInstances } from './decode/instance.ts';
@@ -15,6 +17,7 @@ import { createEniPort } from './enis.ts';
 import { IdBatcher } from './id-batcher.ts';
 import { createInstancePort } from './instances.ts';
 import { createIpPort } from './ips.ts';
+import { createListenerPort } from './listeners.ts';
 import { createLoadBalancerPort } from './load-balancers.ts';
 import { documentedPerSecond, type TencentApi } from './requests.ts';
 import { createReservedIpPort } from './reserved-ips.ts';
@@ -22,6 +25,7 @@ import { createRoutePort } from './routes.ts';
 import { createSecurityGroupPort } from './security-groups.ts';
 import { SharedSweep } from './shared-sweep.ts';
 import { createSubnetPort } from './subnets.ts';
+import { createTargetPort } from './targets.ts';
 import { createTaskPort } from './tasks.ts';
 
 /** Dependencies of the adapter. */
@@ -43,6 +47,8 @@ export type TencentCloudSettings = {
 /** The port to the cloud, with the state of its pacing. */
 export type TencentCloud = Cloud & {
   readonly loadBalancers: LoadBalancerPort;
+  readonly listeners: ListenerPort;
+  readonly targets: TargetPort;
   readonly reservedIps: ReservedIpPort;
   /** Returns how many Pods instance types support, by the cluster service; empty for an unknown type. */
   podLimits(instanceType: string, context: CallContext): Promise<readonly PodLimits[]>;
@@ -108,6 +114,8 @@ export function createTencentCloud(deps: TencentCloudDeps, settings: TencentClou
     routes: createRoutePort(call),
     reservedIps: createReservedIpPort(call),
     loadBalancers: createLoadBalancerPort(clock, call),
+    listeners: createListenerPort(call),
+    targets: createTargetPort(call),
     podLimits: async (InstanceType, context) =>
       decodePodLimits(await call('DescribeVpcCniPodLimits', { InstanceType }, context)),
     pacing: {

@@ -32,19 +32,19 @@ export type TestCloud = {
 };
 
 /** A way to stand between the port and the simulated cloud. */
-export type Binding = (settings?: HostSettings) => Promise<TestCloud>;
+export type Binding = (settings?: HostSettings, spec?: Partial<CloudSpec>) => Promise<TestCloud>;
 
 /** The adapter on function calls and a virtual clock. */
-export const inProcess: Binding = async (settings = {}) => {
+export const inProcess: Binding = async (settings = {}, spec = {}) => {
   const clock = new VirtualClock();
-  const host = createHost(new CloudHost(SPEC, clock, settings));
+  const host = createHost(new CloudHost({ ...SPEC, ...spec }, clock, settings));
   const cloud = createTencentCloud({ api: createInProcessApi(host), clock, random: seededRandom(7) });
   return { cloud, host, wait: (work) => clock.run(work), close: async () => undefined };
 };
 
 /** The adapter on the real SDK, HTTP and the machine's clock; tasks are short, so that the suite is. */
-export const overHttp: Binding = async (settings = {}) => {
-  const host = createHost(new CloudHost(SPEC, systemClock, { taskMs: [5, 30], ...settings }));
+export const overHttp: Binding = async (settings = {}, spec = {}) => {
+  const host = createHost(new CloudHost({ ...SPEC, ...spec }, systemClock, { taskMs: [5, 30], ...settings }));
   const server = new CloudServer(host);
   await server.start();
   const key = server.credentials.add('AKIDtest', 'test-secret');

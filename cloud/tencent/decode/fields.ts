@@ -22,6 +22,29 @@ export const NAME: Decoder<string> = text(/./, 'a text that is not empty');
 /** A number of objects, from 0. */
 export const COUNT: Decoder<number> = integer(0, Number.MAX_SAFE_INTEGER);
 
+/** Most characters of a name, an id or a message in an answer about load balancers. */
+const MAX_CHARS = 10_000;
+
+/** A text that is not empty, and not too long to be kept. */
+export const SHORT_NAME: Decoder<string> = text(/^.{1,255}$/s, 'a text of 1 to 255 characters');
+
+/** Any text that is not too long to be kept. */
+export const SHORT_TEXT: Decoder<string> = (value, path, faults) => {
+  if (typeof value === 'string' && value.length <= MAX_CHARS) return value;
+  faults.add(path, `a text of at most ${MAX_CHARS} characters`, value);
+  return undefined;
+};
+
+/** Decodes a list of at most `most` items. */
+export function listUpTo<T>(most: number, item: Decoder<T>): Decoder<readonly T[]> {
+  const decodeList = list(item);
+  return (value, path, faults) => {
+    if (!Array.isArray(value) || value.length <= most) return decodeList(value, path, faults);
+    faults.add(path, `at most ${most} items`, `${value.length} items`);
+    return undefined;
+  };
+}
+
 const TAG = record({ Key: required(NAME), Value: optional(TEXT) }, 'ignore');
 
 /** A list of tags in the format of the API. */

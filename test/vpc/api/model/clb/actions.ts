@@ -38,6 +38,7 @@ export const CLB_ACTIONS: ActionTable = {
     [
       ...(['LoadBalancerName', 'SubnetId', 'Tags', 'ClientToken', 'Number', 'Vip', 'SnatPro'] as const),
       ...(['LoadBalancerPassToTarget', 'DynamicVip', 'InternetAccessible', 'VipIsp', 'MasterZoneId'] as const),
+      ...(['SlaveZoneId', 'ZoneId', 'BandwidthPackageId'] as const),
       ...(['SlaType', 'AddressIPVersion', 'Forward', 'ProjectId'] as const),
     ],
     createLoadBalancer,

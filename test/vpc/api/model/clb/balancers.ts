@@ -29,6 +29,7 @@ export function createLoadBalancer(call: ModelCall): Partial<CreateLoadBalancerR
   requireSupported(params);
   const tags = readTags(params);
   const extras = readExtras(params, 'InternetAccessible');
+  requireConsistent(type, extras);
   const count = params.integer('Number', 1, 1, 20);
   requireBalancerQuota(state.clb, type, count);
   const made = Array.from({ length: count }, (): ModelLoadBalancer => {
@@ -138,6 +139,14 @@ function requireSupported(params: Params): void {
   }
 }
 
+/** Zones are those of a public address; a package is for its own way of charging. */
+function requireConsistent(type: 'OPEN' | 'INTERNAL', extras: ModelLoadBalancer['extras']): void {
+  const hasZone = (extras.zoneId ?? extras.masterZoneId ?? extras.slaveZoneId) !== undefined;
+  if (hasZone && type !== 'OPEN') throw new ApiError('InvalidParameterValue', 'Zones are for OPEN load balancers.');
+  if (extras.bandwidthPackageId === undefined || extras.internetChargeType === 'BANDWIDTH_PACKAGE') return;
+  throw new ApiError('InvalidParameterValue', 'BandwidthPackageId needs InternetChargeType BANDWIDTH_PACKAGE.');
+}
+
 function takeVip(state: CloudState, params: Params, subnet: ModelSubnet | undefined): string {
   const pool = subnet?.pool ?? state.clb.publicVips;
   if (!params.has('Vip')) return pool.take();
@@ -173,6 +182,9 @@ function readExtras(params: Params, field: 'InternetAccessible' | 'InternetCharg
       : undefined,
     vipIsp: text('VipIsp'),
     masterZoneId: text('MasterZoneId'),
+    slaveZoneId: text('SlaveZoneId'),
+    zoneId: text('ZoneId'),
+    bandwidthPackageId: text('BandwidthPackageId'),
     slaType: text('SlaType'),
   };
   return Object.fromEntries(Object.entries(extras).filter(([, value]) => value !== undefined));

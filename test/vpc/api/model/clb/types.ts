@@ -78,6 +78,9 @@ export type ModelLoadBalancer = {
     readonly internetMaxBandwidthOut?: number;
     readonly vipIsp?: string;
     readonly masterZoneId?: string;
+    readonly slaveZoneId?: string;
+    readonly zoneId?: string;
+    readonly bandwidthPackageId?: string;
     readonly slaType?: string;
   };
   readonly state: 'CREATING' | 'NORMAL' | 'DELETING';
