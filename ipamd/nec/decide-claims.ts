@@ -49,6 +49,18 @@ export function claimWaitsOf(view: NodeView, leader: Leader): ReadonlyMap<string
   return decideClaims(buildDecisionContext(view, view.status, leader, NO_IDS)).waits;
 }
 
+/**
+ * Waits for calls of other nodes: until they have ended, nothing is changed for their claims here. No write tells this
+ * node that they have ended.
+ */
+export function decideOthersCalls({ view }: DecisionContext): Step {
+  const requests = [...(view.claims?.values() ?? [])];
+  const waiter = requests.find(({ key, goal }) => goal !== 'keep' && view.claimCallsElsewhere?.has(key) === true);
+  return waiter === undefined
+    ? undefined
+    : waiting(`another node has a call for ${waiter.key} under way`, OTHERS_RECHECK_MS);
+}
+
 function decideRequest(context: DecisionContext, request: ClaimRequest): Step {
   const { view } = context;
   if (view.claimCallsElsewhere?.has(request.key) === true)

@@ -1,6 +1,6 @@
 import { INTENTS } from '../../crd/intent.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import { decideClaims } from './decide-claims.ts';
+import { decideClaims, decideOthersCalls } from './decide-claims.ts';
 import { decideDirectGrowth, planDirectGrowth } from './decide-direct-growth.ts';
 import { decideDirectMarks } from './decide-direct-marks.ts';
 import { decideDirectRelease } from './decide-direct-release.ts';
@@ -76,6 +76,7 @@ function selectStep(
     decideDirectRelease,
     decideRelease,
     decideSecurityGroups,
+    decideOthersCalls,
   ];
   for (const decide of deciders) {
     const step = decide(context);

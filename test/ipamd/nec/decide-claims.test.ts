@@ -241,6 +241,17 @@ const ROWS: Readonly<Record<string, readonly [NodeView, string]>> = {
   ],
 };
 
+for (const goal of ['here', 'elsewhere', 'free'] as const) {
+  test(`decideNode: looks again soon while another node has a call for a claim whose request is ${goal}`, (t) => {
+    const others = { claimCallsElsewhere: new Set([KEY]), ...offering(IDLE) };
+    const view = viewOf([eni([USED, IDLE])], [{ goal, ip: IP }], others);
+    const first = decideNode(view, LEADER, ids());
+    const decision = first.kind === 'write' ? decideNode({ ...view, status: first.status }, LEADER, ids()) : first;
+    t.is(decision.kind, 'hold');
+    t.true(decision.kind === 'hold' && decision.afterMs <= 2_000);
+  });
+}
+
 for (const [name, [view, expected]] of Object.entries(ROWS)) {
   test(`decideNode: ${name}`, (t) => {
     const [head, ...rest] = decided(view).split('; ');

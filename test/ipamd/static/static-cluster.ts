@@ -105,7 +105,8 @@ export class StaticCluster {
   }
 
   async startIpamd(...flags: readonly string[]): Promise<void> {
-    this.#name = `ipamd-${++this.#lives}`;
+    // Of one length: a fault for a client meets every client whose name has this name as a part.
+    this.#name = `ipamd-${String(++this.#lives).padStart(4, '0')}`;
     this.#ipamd = await this.scene.start({ name: this.#name, flags: [...this.#flags, ...flags] });
   }
 
