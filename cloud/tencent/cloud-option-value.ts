@@ -31,13 +31,14 @@ type Endpoints = {
   readonly hosts: Readonly<Partial<Record<EndpointProduct, string>>>;
 };
 
-const PRODUCTS = ['vpc', 'cvm', 'sts'] as const;
+const PRODUCTS = ['vpc', 'cvm', 'clb', 'sts'] as const;
 type EndpointProduct = (typeof PRODUCTS)[number];
 
-const ENDPOINT = /^(?:(?<product>vpc|cvm|sts)=|(?<wildcard>\*\.))?(?<host>[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?)$/i;
+const ENDPOINT =
+  /^(?:(?<product>vpc|cvm|clb|sts)=|(?<wildcard>\*\.))?(?<host>[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?)$/i;
 
 const ENDPOINT_BODY =
-  '(([vV][pP][cC]|[cC][vV][mM]|[sS][tT][sS])=|\\*\\.)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?';
+  '(([vV][pP][cC]|[cC][vV][mM]|[cC][lL][bB]|[sS][tT][sS])=|\\*\\.)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?';
 
 /** Where the cloud's API is: `*.DOMAIN`, `HOST[:PORT]`, `PRODUCT=HOST[:PORT]`; each at most once. */
 export const endpointsValue: OptionValue<Endpoints> = {

@@ -18,7 +18,7 @@ export const CLOUD_OPTIONS = {
     'endpoint',
     endpointsValue,
     '*.tencentcloudapi.com',
-    "Where the cloud's API is: *.DOMAIN for hosts such as vpc.DOMAIN, HOST[:PORT] for one host of all products, PRODUCT=HOST[:PORT] for one of vpc, cvm, sts. Inside a VPC without internet: *.internal.tencentcloudapi.com.",
+    "Where the cloud's API is: *.DOMAIN for hosts such as vpc.DOMAIN, HOST[:PORT] for one host of all products, PRODUCT=HOST[:PORT] for one of vpc, cvm, clb, sts. Inside a VPC without internet: *.internal.tencentcloudapi.com.",
   ),
   protocol: option(
     'Cluster and cloud',
@@ -60,7 +60,7 @@ export const CLOUD_OPTIONS = {
     'product-qps',
     wholeNumberValue(1, MAX_CALLS_PER_SECOND),
     '50',
-    "Most calls a second of one product (VPC, CVM). 50 is what the product's components hold to; a single API may be slower, as the cloud lets it.",
+    "Most calls a second of one product (VPC, CVM, CLB). 50 is what the product's components hold to; a single API may be slower, as the cloud lets it.",
   ),
 } as const;
 

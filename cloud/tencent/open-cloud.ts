@@ -64,7 +64,7 @@ function reasonOf(error: unknown): string {
 
 function endpointOf(config: CloudSettings, region: string): TencentEndpoint {
   const { domain, host, hosts } = config.endpoints;
-  const ofAll = host === undefined ? {} : { vpc: host, cvm: host, sts: host };
+  const ofAll = host === undefined ? {} : { vpc: host, cvm: host, clb: host, sts: host };
   return {
     region,
     protocol: config.protocol,

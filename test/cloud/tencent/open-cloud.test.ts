@@ -114,3 +114,15 @@ test('findRegion: takes the flag, else asks the instance, else says what to do',
   const nobody = configOf('--region=', '--metadata-url=http://127.0.0.1:1');
   await t.throwsAsync(findRegion(nobody, systemHttpGet), { code: 'REGION', message: /set --region/ });
 });
+
+test('openCloud: load balancers are called at the host of all products, or at their own', async (t) => {
+  const { server, open } = await start(t);
+  const limitOf = async (endpoints: string): Promise<number | undefined> => {
+    const { cloud } = open(['--credentials=env', `--endpoint=${endpoints}`], ENV);
+    const { signal } = new AbortController();
+    const quotas = await cloud.loadBalancers.quotas({ priority: 'pod', owner: 't', signal, timeoutMs: 5_000 });
+    return quotas.listeners?.limit;
+  };
+  t.is(await limitOf(server.endpoint), 50);
+  t.is(await limitOf(`127.0.0.1:1,clb=${server.endpoint}`), 50);
+});
