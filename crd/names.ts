@@ -53,6 +53,19 @@ export const ENI_ZONE_LABEL = `${PREFIX}/zone`;
  */
 export const NODE_SEEN_INSTANCE_ANNOTATION = `${PREFIX}/seen-instance`;
 
+/** Annotations of a Service of type LoadBalancer, beside those of TKE. */
+export const SERVICE_ANNOTATION = {
+  /** `true`, written by a person: a change that needs another load balancer is made, and the address changes. */
+  allowAddressChange: `${PREFIX}/allow-address-change`,
+  /** The address or the domain of the load balancer; written by the service controller. */
+  address: `${PREFIX}/load-balancer-address`,
+  /** How the load balancer was made, as JSON; written by the service controller before it is made. */
+  record: `${PREFIX}/load-balancer-record`,
+} as const;
+
+/** Annotation of a Node: `false` keeps it out of the backends of all load balancers. */
+export const NODE_BACKEND_ANNOTATION = `${PREFIX}/load-balancer-backend`;
+
 /** Label of a Node: the id of its instance. */
 export const NODE_INSTANCE_LABEL = 'cloud.tencent.com/node-instance-id';
 

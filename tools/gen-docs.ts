@@ -18,6 +18,7 @@ import { renderFindingDocs } from './finding-docs.ts';
 import { CRD_FILES } from './gen-crd.ts';
 import { renderMetricDocs } from './metric-docs.ts';
 import { renderNameDocs } from './name-docs.ts';
+import { renderServiceAnnotationDocs } from './service-annotation-docs.ts';
 
 const DOCS: Readonly<Record<string, () => string>> = {
   'docs/reference/agent-config.md': () => renderConfigDoc(AGENT_PROGRAM),
@@ -31,6 +32,7 @@ const DOCS: Readonly<Record<string, () => string>> = {
   'docs/reference/events.md': renderEventDocs,
   'docs/reference/findings.md': renderFindingDocs,
   'docs/reference/metrics.md': renderMetricDocs,
+  'docs/reference/service-annotations.md': renderServiceAnnotationDocs,
   'conf/monitoring/dashboard.json': renderDashboard,
   ...CRD_FILES,
   // After what they are made of.

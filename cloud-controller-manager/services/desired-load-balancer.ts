@@ -1,0 +1,36 @@
+import type { ListenerSettings } from '../../cloud/listeners.ts';
+import type { LoadBalancerSpec } from '../../cloud/load-balancers.ts';
+
+/** The load balancer that a Service asks for. What is absent is left as it is. */
+export type DesiredLoadBalancer = {
+  readonly source: BalancerSource;
+  readonly passesToTarget?: boolean;
+  readonly securityGroupIds?: readonly string[];
+  /** Name of every listener of the Service, and of no other: ownership. */
+  readonly listenerName: string;
+  readonly listeners: readonly DesiredListener[];
+  /** Whether another load balancer may take its place, with another address. */
+  readonly allowsAddressChange: boolean;
+};
+
+/** Where the load balancer comes from: it is made for the Service, or it exists. */
+export type BalancerSource =
+  | { readonly kind: 'own'; readonly spec: Omit<LoadBalancerSpec, 'clientToken'> }
+  | { readonly kind: 'existing'; readonly loadBalancerId: string; readonly vip?: string };
+
+/** A listener that a Service asks for. */
+export type DesiredListener = {
+  readonly protocol: 'TCP' | 'UDP';
+  readonly port: number;
+  readonly settings: ListenerSettings;
+  /** Absent: the targets stay as they are. */
+  readonly targets?: readonly DesiredTarget[];
+};
+
+/** A target that a Service asks for. Weight 0: it stays if it is registered, and is not registered anew. */
+export type DesiredTarget = {
+  readonly ip: string;
+  readonly port: number;
+  readonly instanceId?: string;
+  readonly weight: number;
+};

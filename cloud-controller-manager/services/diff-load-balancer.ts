@@ -1,0 +1,213 @@
+import {
+  LISTENERS_PER_DELETION,
+  type Listener,
+  type ListenerSettings,
+  type ListenerSpec,
+  PORTS_PER_CREATION,
+} from '../../cloud/listeners.ts';
+import type { LoadBalancer } from '../../cloud/load-balancers.ts';
+import { TARGETS_PER_CHANGE, type Target } from '../../cloud/targets.ts';
+import { compareIdentity } from './compare-identity.ts';
+import type { DesiredListener, DesiredLoadBalancer } from './desired-load-balancer.ts';
+import { diffTargets } from './diff-targets.ts';
+import type { ListenerKey, LoadBalancerStep } from './load-balancer-step.ts';
+import { blocking, type Notice, remark } from './notice.ts';
+
+/** The load balancer of a Service as the cloud has it. */
+export type ObservedLoadBalancer = {
+  readonly balancer: LoadBalancer;
+  /** Whether it was made for the Service. Otherwise it exists for others too, and is never changed or deleted itself. */
+  readonly isOwn: boolean;
+  /** All listeners, those of others too. */
+  readonly listeners: readonly Listener[];
+  /** The targets of all listeners that bear the Service's name. */
+  readonly targets: readonly Target[];
+};
+
+/** What makes the load balancer as it is desired. The steps are taken in this order. */
+type LoadBalancerDiff = { readonly steps: readonly LoadBalancerStep[]; readonly notices: readonly Notice[] };
+
+/**
+ * Compares the load balancer of a Service with the desired one. What is done changes nothing any more: a second comparison
+ * finds no step. At no step a listener loses its last target with a weight while another one is to come.
+ * @param isDrained whether a target with weight 0 had time to end its connections; those that had not stay for now
+ */
+export function diffLoadBalancer(
+  desired: DesiredLoadBalancer,
+  observed: ObservedLoadBalancer | undefined,
+  isDrained: (target: Target) => boolean,
+): LoadBalancerDiff {
+  const { source } = desired;
+  if (observed === undefined) {
+    if (source.kind === 'existing') {
+      const message = `the load balancer ${source.loadBalancerId} does not exist in this region; name another one in the annotation service.kubernetes.io/tke-existed-lbid`;
+      return { steps: [], notices: [blocking('ServiceRefused', message)] };
+    }
+    return { steps: [{ kind: 'create', spec: source.spec }, ...stepsOfNew(desired)], notices: [] };
+  }
+  const differences = compareIdentity(source, observed);
+  if (differences.length === 0) return diffContents(desired, observed, isDrained);
+  if (!desired.allowsAddressChange) {
+    const message = `${differences.join(', ')}: that is another load balancer, and another address; nothing was changed. Take the change back, or annotate the Service with tke.cloud.tencent.com/allow-address-change=true`;
+    return { steps: [], notices: [blocking('ImmutableChangeRefused', message)] };
+  }
+  // An existing one that is to be used has to be read first.
+  const created: readonly LoadBalancerStep[] =
+    source.kind === 'own' ? [{ kind: 'create', spec: source.spec }, ...stepsOfNew(desired)] : [];
+  return { steps: [...releaseSteps(desired.listenerName, observed), ...created], notices: [] };
+}
+
+/**
+ * Plans what removes everything of a Service: its listeners, and its own load balancer. The cloud refuses to delete one
+ * with many targets.
+ */
+export function releaseSteps(listenerName: string, observed: ObservedLoadBalancer): readonly LoadBalancerStep[] {
+  const ours = observed.listeners.filter(({ name }) => name === listenerName);
+  const deleted = deletions(ours.map(({ listenerId }) => listenerId));
+  return observed.isOwn ? [...deleted, { kind: 'delete' }] : deleted;
+}
+
+/** Returns the key of a listener of layer 4; undefined for any other. */
+export function listenerKeyOf({ protocol, port, endPort }: Pick<Listener, 'protocol' | 'port' | 'endPort'>) {
+  const isOne = (protocol === 'TCP' || protocol === 'UDP') && (endPort === undefined || endPort === port);
+  return isOne ? keyOf({ protocol, port }) : undefined;
+}
+
+function stepsOfNew(desired: DesiredLoadBalancer): readonly LoadBalancerStep[] {
+  const { listeners, securityGroupIds = [] } = desired;
+  const targets = listeners.flatMap(
+    (listener) => diffTargets(keyOf(listener), listener.targets, [], () => true).register,
+  );
+  return [
+    ...(securityGroupIds.length === 0 ? [] : [{ kind: 'setSecurityGroups' as const, securityGroupIds }]),
+    ...creations(listeners, desired.listenerName),
+    ...batches(targets, TARGETS_PER_CHANGE).map((batch) => ({ kind: 'register' as const, targets: batch })),
+  ];
+}
+
+function diffContents(
+  desired: DesiredLoadBalancer,
+  observed: ObservedLoadBalancer,
+  isDrained: (target: Target) => boolean,
+): LoadBalancerDiff {
+  const ours = observed.listeners.filter(({ name }) => name === desired.listenerName);
+  const others = observed.listeners.filter(({ name }) => name !== desired.listenerName);
+  const clashes = desired.listeners.flatMap((listener) => {
+    const other = others.find((one) => covers(one, listener));
+    return other === undefined ? [] : [{ listener, other }];
+  });
+  const wanted = desired.listeners.filter((listener) => clashes.every((clash) => clash.listener !== listener));
+  const byKey = new Map(ours.map((listener) => [listenerKeyOf(listener), listener]));
+  const kept = new Set(wanted.flatMap((listener) => byKey.get(keyOf(listener)) ?? []));
+  const missing = wanted.filter((listener) => !byKey.has(keyOf(listener)));
+  const changed = wanted.flatMap((listener): readonly LoadBalancerStep[] => {
+    const present = byKey.get(keyOf(listener));
+    const changes = present === undefined ? undefined : changesOf(listener.settings, present);
+    return present === undefined || changes === undefined
+      ? []
+      : [{ kind: 'modifyListener', listenerId: present.listenerId, changes }];
+  });
+  const targetsOf = Map.groupBy(observed.targets, ({ listenerId }) => listenerId);
+  const diffs = wanted.map((listener) => {
+    const present = byKey.get(keyOf(listener));
+    const its = present === undefined ? [] : (targetsOf.get(present.listenerId) ?? []);
+    return diffTargets(keyOf(listener), listener.targets, its, isDrained);
+  });
+  const surplus = ours.filter((listener) => !kept.has(listener)).map(({ listenerId }) => listenerId);
+  const steps: readonly LoadBalancerStep[] = [
+    ...attributeSteps(desired, observed),
+    ...weightSteps(diffs.flatMap(({ drainFirst }) => drainFirst)),
+    ...changed,
+    ...creations(missing, desired.listenerName),
+    ...targetBatches(
+      'register',
+      diffs.flatMap(({ register }) => register),
+    ),
+    ...weightSteps(diffs.flatMap(({ raise }) => raise)),
+    ...weightSteps(diffs.flatMap(({ drainLast }) => drainLast)),
+    ...batches(
+      diffs.flatMap(({ deregister }) => deregister),
+      TARGETS_PER_CHANGE,
+    ).map((targets) => ({
+      kind: 'deregister' as const,
+      targets,
+    })),
+    ...deletions(surplus),
+  ];
+  const notices = clashes.map(({ listener: { protocol, port }, other }) => {
+    const message = `port ${port} of ${protocol}: the listener ${other.listenerId} (${other.name}) of ${observed.balancer.loadBalancerId} has it and is not of this Service; it stays as it is. Remove it, or use another port`;
+    return remark('ListenerClash', message);
+  });
+  return { steps, notices };
+}
+
+/** One that exists for others too keeps its attributes. */
+function attributeSteps(
+  { passesToTarget, securityGroupIds }: DesiredLoadBalancer,
+  { balancer, isOwn }: ObservedLoadBalancer,
+): readonly LoadBalancerStep[] {
+  if (!isOwn) return [];
+  const groupsDiffer = securityGroupIds !== undefined && securityGroupIds.join() !== balancer.securityGroupIds.join();
+  return [
+    ...(passesToTarget === undefined || passesToTarget === balancer.passesToTarget
+      ? []
+      : [{ kind: 'modify' as const, changes: { passesToTarget } }]),
+    ...(groupsDiffer ? [{ kind: 'setSecurityGroups' as const, securityGroupIds }] : []),
+  ];
+}
+
+/** Ports of what speaks over TCP, or over UDP, are taken by each other. */
+function covers({ protocol, port, endPort = port }: Listener, wanted: DesiredListener): boolean {
+  const isOverUdp = protocol === 'UDP' || protocol === 'QUIC';
+  return isOverUdp === (wanted.protocol === 'UDP') && port <= wanted.port && wanted.port <= endPort;
+}
+
+/** Returns the settings that differ, with a health check as a whole; undefined: none. Absent ones are not compared. */
+function changesOf(wanted: ListenerSettings, present: ListenerSettings): ListenerSettings | undefined {
+  const changes = Object.entries(wanted).filter(([key, value]) => !holds(value, Reflect.get(present, key)));
+  return changes.length === 0 ? undefined : Object.fromEntries(changes);
+}
+
+function holds(wanted: unknown, present: unknown): boolean {
+  if (typeof wanted !== 'object' || wanted === null) return wanted === present;
+  if (typeof present !== 'object' || present === null) return false;
+  // A check that is off has no other settings.
+  if ('isOn' in wanted && wanted.isOn === false) return 'isOn' in present && present.isOn === false;
+  return Object.entries(wanted).every(([key, value]) => value === undefined || holds(value, Reflect.get(present, key)));
+}
+
+/** One call creates listeners of one protocol with the same settings. */
+function creations(listeners: readonly DesiredListener[], name: string): readonly LoadBalancerStep[] {
+  const groups = Map.groupBy(listeners, ({ protocol, settings }) => JSON.stringify([protocol, settings]));
+  return [...groups.values()].flatMap((group) =>
+    batches(group, PORTS_PER_CREATION).flatMap((batch): readonly LoadBalancerStep[] => {
+      const [first] = batch;
+      if (first === undefined) return [];
+      const { protocol, settings } = first;
+      const spec: ListenerSpec = { protocol, settings, ports: batch.map(({ port }) => ({ port, name })) };
+      return [{ kind: 'createListeners', spec }];
+    }),
+  );
+}
+
+function deletions(listenerIds: readonly string[]): readonly LoadBalancerStep[] {
+  return batches(listenerIds, LISTENERS_PER_DELETION).map((ids) => ({ kind: 'deleteListeners', listenerIds: ids }));
+}
+
+type Weighted = Extract<LoadBalancerStep, { readonly kind: 'setWeights' }>['targets'];
+
+function weightSteps(targets: Weighted): readonly LoadBalancerStep[] {
+  return targetBatches('setWeights', targets);
+}
+
+function targetBatches(kind: 'register' | 'setWeights', targets: Weighted): readonly LoadBalancerStep[] {
+  return batches(targets, TARGETS_PER_CHANGE).map((batch) => ({ kind, targets: batch }));
+}
+
+function batches<T>(items: readonly T[], size: number): readonly (readonly T[])[] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, at) => items.slice(at * size, (at + 1) * size));
+}
+
+function keyOf({ protocol, port }: Pick<DesiredListener, 'protocol' | 'port'>): ListenerKey {
+  return `${protocol}/${port}`;
+}

@@ -1,0 +1,191 @@
+import type { KubeObject } from '../../kube/kube-client.ts';
+import {
+  boolean,
+  type Decoder,
+  decodeOrThrow,
+  integer,
+  isRecord,
+  list,
+  oneOf,
+  optional,
+  record,
+  required,
+  text,
+} from '../../runtime/decode.ts';
+
+/** What decides whether a Service has a load balancer of ours. It is read of any object, whatever else is wrong with it. */
+export type ServiceHead = {
+  /** `namespace/name`. */
+  readonly key: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly type: string;
+  /** Absent: the default one. */
+  readonly loadBalancerClass?: string;
+  readonly isLeaving: boolean;
+  readonly hasFinalizer: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** `status.loadBalancer.ingress`; what has neither address nor name is left out. */
+  readonly ingress: readonly Ingress[];
+};
+
+/** Where clients reach a Service. */
+type Ingress = { readonly ip?: string; readonly hostname?: string; readonly ipMode?: string };
+
+/** A port of a Service of type LoadBalancer. */
+export type ServicePort = {
+  /** '' when the only port has none. */
+  readonly name: string;
+  readonly protocol: 'TCP' | 'UDP' | 'SCTP';
+  readonly port: number;
+  /** Absent where node ports are not allocated. */
+  readonly nodePort?: number;
+};
+
+/** The spec of a Service of type LoadBalancer, as far as its load balancer depends on it. */
+export type ServiceSpec = {
+  readonly ports: readonly ServicePort[];
+  readonly externalTrafficPolicy: 'Cluster' | 'Local';
+  /** Absent, unless the policy is Local. */
+  readonly healthCheckNodePort?: number;
+  readonly allocatesNodePorts: boolean;
+  readonly ipFamilies: readonly ('IPv4' | 'IPv6')[];
+  /** The address that is asked for. */
+  readonly loadBalancerIp?: string;
+  /** Networks of clients; none: all. */
+  readonly sourceRanges: readonly string[];
+  /** Seconds for which a client keeps its backend; absent: no affinity. */
+  readonly affinitySeconds?: number;
+};
+
+/** Delays the deletion of a Service until its load balancer is gone. It is upstream's. */
+const SERVICE_FINALIZER = 'service.kubernetes.io/load-balancer-cleanup';
+
+/** Upstream's default of `sessionAffinityConfig.clientIP.timeoutSeconds`. */
+const AFFINITY_SECONDS = 10_800;
+const MAX_AFFINITY_SECONDS = 86_400;
+const MAX_PORT = 65_535;
+/** A listener for each; the cloud has a quota of 50 for one load balancer. */
+const MAX_PORTS = 1_000;
+const MAX_RANGES = 1_000;
+
+/** Reads the head of a Service; accepts any shape. */
+export function readServiceHead(object: KubeObject): ServiceHead {
+  const { name, namespace = '', uid = '', resourceVersion = '', finalizers = [] } = object.metadata;
+  const { labels = {}, annotations = {}, deletionTimestamp } = object.metadata;
+  const spec = recordOf(object['spec']);
+  const { loadBalancerClass } = spec;
+  return {
+    key: `${namespace}/${name}`,
+    namespace,
+    name,
+    uid,
+    resourceVersion,
+    type: typeof spec['type'] === 'string' ? spec['type'] : 'ClusterIP',
+    ...(typeof loadBalancerClass === 'string' ? { loadBalancerClass } : {}),
+    isLeaving: deletionTimestamp !== undefined,
+    hasFinalizer: finalizers.includes(SERVICE_FINALIZER),
+    labels,
+    annotations,
+    ingress: ingressOf(recordOf(recordOf(object['status'])['loadBalancer'])['ingress']),
+  };
+}
+
+/** Reads the spec of a Service of type LoadBalancer. @throws ConfigError that names each bad field */
+export function readServiceSpec(object: KubeObject): ServiceSpec {
+  const { name, namespace = '' } = object.metadata;
+  const wire = decodeOrThrow(SPEC, object['spec'], `spec of the Service ${namespace}/${name}`);
+  const families = wire.ipFamilies ?? [];
+  return {
+    ports: wire.ports.map(({ name: portName = '', protocol = 'TCP', port, nodePort = 0 }) => ({
+      name: portName,
+      protocol,
+      port,
+      ...(nodePort === 0 ? {} : { nodePort }),
+    })),
+    externalTrafficPolicy: wire.externalTrafficPolicy ?? 'Cluster',
+    ...(wire.healthCheckNodePort ? { healthCheckNodePort: wire.healthCheckNodePort } : {}),
+    allocatesNodePorts: wire.allocateLoadBalancerNodePorts ?? true,
+    ipFamilies: families.length === 0 ? ['IPv4'] : families,
+    ...(wire.loadBalancerIP ? { loadBalancerIp: wire.loadBalancerIP } : {}),
+    sourceRanges: wire.loadBalancerSourceRanges ?? [],
+    ...(wire.sessionAffinity === 'ClientIP'
+      ? { affinitySeconds: wire.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? AFFINITY_SECONDS }
+      : {}),
+  };
+}
+
+const PORT = record(
+  {
+    name: optional(text()),
+    protocol: optional(oneOf(['TCP', 'UDP', 'SCTP'])),
+    port: required(integer(1, MAX_PORT)),
+    nodePort: optional(integer(0, MAX_PORT)),
+  },
+  'ignore',
+);
+
+const SPEC = record(
+  {
+    ports: required(distinctPorts(atMost(MAX_PORTS, list(PORT)))),
+    externalTrafficPolicy: optional(oneOf(['Cluster', 'Local'])),
+    healthCheckNodePort: optional(integer(0, MAX_PORT)),
+    allocateLoadBalancerNodePorts: optional(boolean),
+    ipFamilies: optional(list(oneOf(['IPv4', 'IPv6']))),
+    loadBalancerIP: optional(text()),
+    loadBalancerSourceRanges: optional(atMost(MAX_RANGES, list(text()))),
+    sessionAffinity: optional(oneOf(['None', 'ClientIP'])),
+    sessionAffinityConfig: optional(
+      record(
+        {
+          clientIP: optional(record({ timeoutSeconds: optional(integer(1, MAX_AFFINITY_SECONDS)) }, 'ignore')),
+        },
+        'ignore',
+      ),
+    ),
+  },
+  'ignore',
+);
+
+function atMost<T>(most: number, items: Decoder<readonly T[]>): Decoder<readonly T[]> {
+  return (value, path, faults) => {
+    if (!Array.isArray(value) || value.length <= most) return items(value, path, faults);
+    faults.add(path, `at most ${most} entries`, value.length);
+    return undefined;
+  };
+}
+
+/** A load balancer has one listener for a protocol and port. */
+function distinctPorts<T extends { readonly port: number; readonly protocol?: string }>(
+  ports: Decoder<readonly T[]>,
+): Decoder<readonly T[]> {
+  return (value, path, faults) => {
+    const decoded = ports(value, path, faults);
+    const seen = new Set<string>();
+    for (const { port, protocol = 'TCP' } of decoded ?? []) {
+      const id = `${protocol} ${port}`;
+      if (seen.has(id)) faults.add(path, 'each protocol and port once', id);
+      seen.add(id);
+    }
+    return decoded;
+  };
+}
+
+function ingressOf(value: unknown): readonly Ingress[] {
+  if (!Array.isArray(value)) return [];
+  return value.filter(isRecord).flatMap(({ ip, hostname, ipMode }) => {
+    const one = { ...textOf('ip', ip), ...textOf('hostname', hostname), ...textOf('ipMode', ipMode) };
+    return one.ip === undefined && one.hostname === undefined ? [] : [one];
+  });
+}
+
+function textOf<K extends keyof Ingress>(key: K, value: unknown): { readonly [key in K]?: string } {
+  return typeof value === 'string' && value !== '' ? ({ [key]: value } as { readonly [key in K]: string }) : {};
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : {};
+}

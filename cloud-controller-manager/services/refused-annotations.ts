@@ -1,0 +1,203 @@
+import type { RefusedRow } from './annotation-row.ts';
+
+const TKE = 'service.kubernetes.io';
+const CLOUD = 'service.cloud.tencent.com';
+const REMOVE = 'remove it';
+
+const NODES_ONLY = 'backends are Nodes: Pods are not bound to load balancers';
+const LAYER_4 = 'listeners are of TCP and UDP: there are none of HTTP, TLS or QUIC';
+const ONE_VPC = 'load balancer and backends are in the VPC of the cluster';
+const NO_CONFIG_OBJECTS = 'objects TkeServiceConfig are not read';
+const NO_SWITCHES = 'the ConfigMap is not read';
+
+/** What TKE's service controller obeys and this one does not. */
+export const REFUSED_ANNOTATIONS: readonly RefusedRow[] = [
+  ofService({
+    name: `${TKE}/qcloud-share-existed-lb`,
+    means: 'Services of a serverless cluster share a load balancer',
+    form: '`"true"`',
+    why: 'it is for serverless clusters',
+    instead: `name the load balancer in ${TKE}/tke-existed-lbid of each Service`,
+  }),
+  ofService({
+    name: `${TKE}/loadbalance-nat-ipv6`,
+    means: 'written by TKE for a load balancer that translates IPv6',
+    form: '`"true"`',
+    why: 'IPv6 is not served',
+    instead: REMOVE,
+  }),
+  ofService({
+    name: `${TKE}/local-svc-only-bind-node-with-pod`,
+    olderNames: [`${CLOUD}/local-svc-only-bind-node-with-pod`],
+    means: 'with the policy Local only Nodes that have Pods are backends',
+    form: '`"true"`',
+    why: 'all Nodes are backends, and their health check says which have Pods: a Node is left out when it answers so, without a change of the load balancer',
+    instead: REMOVE,
+  }),
+  ofService({
+    name: `${CLOUD}/direct-access`,
+    means: 'Pods are backends, by their own addresses',
+    form: '`"true"` or `"false"`',
+    why: NODES_ONLY,
+    instead: 'write "false", and Pods are reached by node ports',
+    blocks: true,
+  }),
+  ofService({
+    name: `${CLOUD}/local-svc-weighted-balance`,
+    means: 'the weight of a Node is the number of its Pods',
+    form: '`"true"`',
+    why: 'all Nodes have one weight',
+    instead: REMOVE,
+  }),
+  ofService({
+    name: `${CLOUD}/tke-service-config`,
+    means: 'settings of listeners, in a TkeServiceConfig',
+    form: 'the name of one in the namespace',
+    why: NO_CONFIG_OBJECTS,
+    instead: 'set the session by `sessionAffinity`, and remove it',
+    neutral: [],
+  }),
+  ofService({
+    name: `${CLOUD}/tke-service-config-auto`,
+    means: 'a TkeServiceConfig is made for the Service',
+    form: '`"true"`',
+    why: NO_CONFIG_OBJECTS,
+    instead: REMOVE,
+  }),
+  ofService({
+    name: `${CLOUD}/specify-protocol`,
+    means: 'listeners of other protocols, with certificates',
+    form: 'JSON by port',
+    why: LAYER_4,
+    instead: 'end TLS in the Pods, and remove it',
+    blocks: true,
+    neutral: [],
+  }),
+  ofService({
+    name: `${CLOUD}/enable-grace-shutdown`,
+    means: 'a Pod that is being deleted gets weight 0',
+    form: '`"true"` or `"false"`',
+    why: NODES_ONLY,
+    instead: 'a node that leaves is drained always: remove it',
+  }),
+  ofService({
+    name: `${CLOUD}/enable-grace-shutdown-tkex`,
+    means: 'a Pod that is not ready gets weight 0',
+    form: '`"true"` or `"false"`',
+    why: NODES_ONLY,
+    instead: REMOVE,
+  }),
+  ofService({
+    name: `${CLOUD}/enable-grace-deletion`,
+    means: 'the deletion of a Pod waits for weight 0',
+    form: '`"true"` or `"false"`',
+    why: NODES_ONLY,
+    instead: REMOVE,
+  }),
+  ofService({
+    name: `${CLOUD}/modification-protection`,
+    means: 'the console does not let people change the load balancer',
+    form: '`"true"`',
+    why: 'the API of load balancers has no call for it',
+    instead: 'switch it on in the console, and remove it here',
+  }),
+  ofService({
+    name: `${CLOUD}/target-groups`,
+    means: 'backends are target groups',
+    form: 'JSON list of protocol, port and name',
+    why: 'target groups are not served',
+    instead: 'remove it, and Nodes are backends',
+    blocks: true,
+    neutral: [],
+  }),
+  ofService({
+    name: `${CLOUD}/cross-region-id`,
+    means: 'the load balancer is in another region',
+    form: 'a region',
+    why: ONE_VPC,
+    instead: REMOVE,
+    blocks: true,
+    neutral: [],
+  }),
+  ofService({
+    name: `${CLOUD}/cross-vpc-id`,
+    means: 'the load balancer is in another VPC',
+    form: '`vpc-…`',
+    why: ONE_VPC,
+    instead: REMOVE,
+    blocks: true,
+    neutral: [],
+  }),
+  ofService({
+    name: `${CLOUD}/hybrid-type`,
+    means: 'backends outside of the cloud',
+    form: '`CCN`',
+    why: ONE_VPC,
+    instead: REMOVE,
+    blocks: true,
+    neutral: [],
+  }),
+  ofService({
+    name: `${CLOUD}/snat-pro-info`,
+    means: 'addresses by which backends outside of the VPC are reached',
+    form: 'JSON with `snatIps`',
+    why: ONE_VPC,
+    instead: REMOVE,
+    neutral: [],
+  }),
+  ofService({
+    name: `${CLOUD}/lb-rs-weight`,
+    means: 'weights of the Pods of workloads',
+    form: 'JSON with `defaultWeight` and `groups`',
+    why: NODES_ONLY,
+    instead: REMOVE,
+    neutral: [],
+  }),
+  elsewhere('ConfigMap tke-service-controller-config', NO_SWITCHES, [
+    ['GlobalRouteDirectAccess', 'Pods of GlobalRoute may be backends'],
+    ['EnableNodeGracefulDeletion', 'a Node that is a backend is deleted after it was drained'],
+    ['EnablePodGracefulDeletion', 'the deletion of a Pod waits for weight 0'],
+    ['EnableDefaultModificationProtection', 'new load balancers are protected in the console'],
+    ['EnableDefaultDirectAccess', 'new Services get the annotation direct-access'],
+    ['EnableIngressController', "TKE's controller of Ingresses runs"],
+    ['VERSION', "the version of TKE's controller; written by it"],
+    ['REUSE_LOADBALANCER', 'Services may share a load balancer; written by TKE'],
+  ]),
+  elsewhere('Pod', NODES_ONLY, [
+    ['cloud.tencent.com/load-balancer-backendgroup-ready', 'readiness gate: the Pod is bound and healthy'],
+  ]),
+  elsewhere('TkeServiceConfig', NO_CONFIG_OBJECTS, [
+    ['spec.loadBalancer.l4Listeners[].session', 'session persistence of a listener'],
+    ['spec.loadBalancer.l4Listeners[].healthCheck', 'the health check of a listener'],
+    ['spec.loadBalancer.l4Listeners[].scheduler', 'how a listener selects a backend'],
+    ['spec.loadBalancer.l4Listeners[].proxyProtocol', 'a listener sends the address of the client ahead'],
+    ['spec.loadBalancer.l7Listeners[]', 'domains, rules and settings of listeners of HTTP and HTTPS'],
+    ['spec.loadBalancer.internetMaxBandwidthOut', 'most Mbit/s that the load balancer sends'],
+  ]),
+].flat();
+
+type Short = Pick<RefusedRow, 'name' | 'means' | 'form' | 'why' | 'instead'> &
+  Partial<Pick<RefusedRow, 'blocks' | 'neutral'>> & { readonly olderNames?: readonly string[] };
+
+function ofService({ olderNames = [], blocks = false, neutral = ['false'], ...row }: Short): readonly RefusedRow[] {
+  const names = [row.name, ...olderNames];
+  return names.map((name) => ({ ...row, name, outcome: 'refused', place: 'Service', blocks, neutral }));
+}
+
+function elsewhere(
+  place: RefusedRow['place'],
+  why: string,
+  rows: readonly (readonly [name: string, means: string])[],
+): readonly RefusedRow[] {
+  return rows.map(([name, means]) => ({
+    name,
+    means,
+    form: '',
+    outcome: 'refused',
+    place,
+    why,
+    instead: '',
+    blocks: false,
+    neutral: [],
+  }));
+}

@@ -1,0 +1,123 @@
+import type { Listener, ListenerSettings } from '../../../cloud/listeners.ts';
+import type { LoadBalancer } from '../../../cloud/load-balancers.ts';
+import type { Target } from '../../../cloud/targets.ts';
+import {
+  listenerKeyOf,
+  type ObservedLoadBalancer,
+} from '../../../cloud-controller-manager/services/diff-load-balancer.ts';
+import type { ListenerKey, LoadBalancerStep } from '../../../cloud-controller-manager/services/load-balancer-step.ts';
+
+let serial = 0;
+
+/** Does what the cloud does for a step, as the documents of its API say. Undefined: there is no load balancer. */
+export function applyStep(
+  observed: ObservedLoadBalancer | undefined,
+  step: LoadBalancerStep,
+  listenerName: string,
+): ObservedLoadBalancer | undefined {
+  if (observed === undefined) {
+    if (step.kind !== 'create') throw new Error(`${step.kind} without a load balancer`);
+    return { balancer: made(step.spec), isOwn: true, listeners: [], targets: [] };
+  }
+  const { balancer, listeners, targets } = observed;
+  const idOf = (key: ListenerKey): string => {
+    const found = listeners.find((one) => one.name === listenerName && listenerKeyOf(one) === key);
+    if (found === undefined) throw new Error(`no listener ${key}`);
+    return found.listenerId;
+  };
+  const isSame = (one: Target, { listener, ip, port }: { listener: ListenerKey; ip: string; port: number }): boolean =>
+    one.listenerId === idOf(listener) && one.ip === ip && one.port === port;
+  switch (step.kind) {
+    case 'create':
+      throw new Error('a Service has two load balancers');
+    case 'delete':
+      if (!observed.isOwn) throw new Error('a load balancer of others is deleted');
+      if (targets.length >= 20) throw new Error('FailedOperation.TargetNumCheckRisk');
+      return undefined;
+    case 'modify':
+      return { ...observed, balancer: { ...balancer, ...step.changes } };
+    case 'setSecurityGroups':
+      return { ...observed, balancer: { ...balancer, securityGroupIds: step.securityGroupIds } };
+    case 'createListeners': {
+      const { protocol, ports, settings } = step.spec;
+      if (ports.length > 49 || ports.length === 0) throw new Error('InvalidParameterValue.Length');
+      for (const { port } of ports) {
+        if (listeners.some((one) => one.protocol === protocol && one.port === port)) throw new Error('PortCheckFailed');
+      }
+      const created = ports.map(({ port, name }) => listener(name, protocol, port, settings));
+      return { ...observed, listeners: [...listeners, ...created] };
+    }
+    case 'modifyListener': {
+      const changed = listeners.map((one) =>
+        one.listenerId === step.listenerId
+          ? { ...one, ...step.changes, healthCheck: { ...one.healthCheck, ...step.changes.healthCheck } }
+          : one,
+      );
+      return { ...observed, listeners: changed };
+    }
+    case 'register': {
+      if (step.targets.length > 500) throw new Error('InvalidParameterValue.Length');
+      if (step.targets.some((one) => targets.some((target) => isSame(target, one)))) throw new Error('Duplicate');
+      const registered = step.targets.map(({ listener: key, ...one }) => target({ ...one, listenerId: idOf(key) }));
+      return { ...observed, targets: [...targets, ...registered] };
+    }
+    case 'setWeights': {
+      if (step.targets.some((one) => !targets.some((target) => isSame(target, one)))) throw new Error('no such target');
+      const weighed = targets.map((one) => {
+        const weight = step.targets.find((change) => isSame(one, change))?.weight ?? one.weight;
+        return { ...one, weight };
+      });
+      return { ...observed, targets: weighed };
+    }
+    case 'deregister': {
+      if (step.targets.some((one) => !targets.some((target) => isSame(target, one)))) throw new Error('no such target');
+      return { ...observed, targets: targets.filter((one) => !step.targets.some((gone) => isSame(one, gone))) };
+    }
+    case 'deleteListeners': {
+      const { listenerIds } = step;
+      if (listenerIds.length === 0 || listenerIds.length > 20) throw new Error('InvalidParameterValue.Length');
+      const doomed = listeners.filter((one) => listenerIds.includes(one.listenerId));
+      if (doomed.some(({ name }) => name !== listenerName)) throw new Error('a listener of others is deleted');
+      return {
+        ...observed,
+        listeners: listeners.filter((one) => !listenerIds.includes(one.listenerId)),
+        targets: targets.filter((one) => !listenerIds.includes(one.listenerId)),
+      };
+    }
+  }
+}
+
+/** Makes a listener. */
+export function listener(name: string, protocol: string, port: number, settings: ListenerSettings = {}): Listener {
+  serial += 1;
+  return { listenerId: `lbl-${serial}`, name, protocol, port, createdAtMs: 0, ...settings };
+}
+
+/** Makes a target. */
+export function target(fields: Pick<Target, 'listenerId' | 'ip' | 'port' | 'weight'>): Target {
+  return { kind: 'CVM', tag: '', registeredAtMs: 0, ...fields };
+}
+
+/** Makes a load balancer as it is after its creation. */
+export function made(spec: Extract<LoadBalancerStep, { readonly kind: 'create' }>['spec']): LoadBalancer {
+  serial += 1;
+  const { type, name, vpcId, subnetId = '', vip = `10.0.0.${serial % 250}`, tags = {}, passesToTarget = false } = spec;
+  return {
+    loadBalancerId: `lb-${serial}`,
+    name,
+    type,
+    isNormal: true,
+    vips: [vip],
+    domain: '',
+    vpcId,
+    subnetId,
+    tags,
+    securityGroupIds: [],
+    passesToTarget,
+    isSnatPro: false,
+    isDeleteProtected: false,
+    isPrepaid: false,
+    createdAtMs: 0,
+    ...(spec.isp === undefined ? {} : { isp: spec.isp }),
+  };
+}

@@ -1,0 +1,45 @@
+import test from 'ava';
+import { decideService } from '../../../cloud-controller-manager/services/decide-service.ts';
+import { readServiceHead } from '../../../cloud-controller-manager/services/read-service.ts';
+
+const OURS = 'example.com/clb';
+
+type Row = readonly [
+  type: string,
+  loadBalancerClass: string | undefined,
+  isLeaving: boolean,
+  hasFinalizer: boolean,
+  role: 'serve' | 'release' | 'ignore',
+];
+
+const ROWS: readonly Row[] = [
+  ['LoadBalancer', undefined, false, false, 'serve'],
+  ['LoadBalancer', OURS, false, true, 'serve'],
+  ['LoadBalancer', 'example.com/other', false, false, 'ignore'],
+  ['LoadBalancer', 'example.com/other', true, true, 'ignore'],
+  ['LoadBalancer', undefined, true, true, 'release'],
+  ['LoadBalancer', OURS, true, true, 'release'],
+  ['LoadBalancer', undefined, true, false, 'ignore'],
+  ['ClusterIP', undefined, false, true, 'release'],
+  ['NodePort', undefined, false, false, 'ignore'],
+  ['ExternalName', undefined, true, true, 'release'],
+];
+
+for (const [type, loadBalancerClass, isLeaving, hasFinalizer, role] of ROWS) {
+  const words = [type, loadBalancerClass ?? 'no class', isLeaving && 'leaving', hasFinalizer && 'finalizer'];
+  test(`${words.filter(Boolean).join(', ')}: ${role}`, (t) => {
+    const metadata = {
+      name: 'a',
+      ...(isLeaving ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {}),
+      finalizers: hasFinalizer ? ['service.kubernetes.io/load-balancer-cleanup'] : [],
+    };
+    const head = readServiceHead({ apiVersion: 'v1', kind: 'Service', metadata, spec: { type, loadBalancerClass } });
+    t.is(decideService(head, OURS), role);
+  });
+}
+
+test('without a class of ours every class is of others', (t) => {
+  const spec = { type: 'LoadBalancer', loadBalancerClass: '' };
+  const head = readServiceHead({ apiVersion: 'v1', kind: 'Service', metadata: { name: 'a' }, spec });
+  t.is(decideService(head, ''), 'ignore');
+});
