@@ -278,6 +278,19 @@ export const IPAMD_EVENTS = {
     cause: 'an EIP that belonged to no claim for longer than `--orphan-grace` is released',
     cure: '',
   },
+  OrphanReservation: {
+    type: 'Warning',
+    objects: ['Namespace'],
+    cause:
+      'an address that ipamd reserved in the VPC for this cluster belongs to no VpcIPClaim and is not released; the message says why',
+    cure: 'the message says what it waits for; otherwise release it in the console of the VPC',
+  },
+  OrphanReservationReleased: {
+    type: 'Normal',
+    objects: ['Namespace'],
+    cause: 'a reserved address that belonged to no VpcIPClaim for longer than `--orphan-grace` is released',
+    cure: '',
+  },
   ReservationForeign: {
     type: 'Warning',
     objects: ['VpcIPClaim'],

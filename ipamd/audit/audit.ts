@@ -117,7 +117,7 @@ const MAX_LISTED = 20;
 export class Audit {
   #deps: AuditDeps;
   #settings: AuditSettings;
-  #tracker = new OrphanTracker();
+  readonly #tracker = new OrphanTracker<Orphan>(({ eniId }) => eniId);
 
   constructor(deps: AuditDeps, settings: AuditSettings) {
     this.#deps = deps;

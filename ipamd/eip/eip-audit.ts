@@ -5,10 +5,11 @@ import type { Informer } from '../../kube/informer.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import type { AuditEvents } from '../audit/audit.ts';
 import { areTooMany } from '../audit/find-orphans.ts';
+import { OrphanTracker } from '../audit/orphan-tracker.ts';
 import { bindingText } from './decide-listed-eip.ts';
 import type { EipClaimCache, EipClaimEntry } from './eip-claim-cache.ts';
 import { EIP_CLAIMS, type EipDeps } from './eip-deps.ts';
-import { EIP_TAG } from './eip-identity.ts';
+import { EIP_TAG, isShortened } from './eip-identity.ts';
 import { evaluateEipDrift } from './evaluate-eip-drift.ts';
 
 /** Dependencies of the audit of EIPs. */
@@ -30,8 +31,6 @@ export type EipAuditDeps = Pick<EipDeps, 'cloud' | 'kube' | 'clock' | 'log' | 'l
   };
 };
 
-/** One pass may miss calls in flight; an orphan has to be found in this many passes. */
-const MIN_PASSES = 2;
 const CALL_TIMEOUT_MS = 120_000;
 
 /**
@@ -40,8 +39,7 @@ const CALL_TIMEOUT_MS = 120_000;
  */
 export class EipAudit {
   readonly #deps: EipAuditDeps;
-  /** Since when, and in how many passes, an EIP has been an orphan. */
-  #orphans = new Map<string, { readonly sinceMs: number; readonly looks: number }>();
+  readonly #tracker = new OrphanTracker<Eip>(({ eipId }) => eipId);
 
   constructor(deps: EipAuditDeps) {
     this.#deps = deps;
@@ -57,7 +55,7 @@ export class EipAudit {
 
   /** Runs one pass. Rejects with the signal's reason only. */
   async runOnce(signal: AbortSignal): Promise<void> {
-    const { log, leader, claimCache, claims, requestComparison } = this.#deps;
+    const { clock, log, leader, claimCache, claims, requestComparison, settings } = this.#deps;
     try {
       if (!claims.isSynced) return;
       const eips = await this.#describeEips(contextOf(signal));
@@ -66,7 +64,8 @@ export class EipAudit {
       if (differing.length > 0) log.warn('EIPClaims and cloud differ', { claims: differing.slice(0, 20) });
       for (const key of differing) requestComparison(key);
       if (areTooMany(orphans.length, eips.size)) return this.#reportTooMany(orphans.length, eips.size);
-      for (const orphan of this.#releasable(orphans)) await this.#release(orphan, signal);
+      const due = this.#tracker.note(orphans, clock.monotonicMs(), settings.orphanGraceMs);
+      for (const orphan of due.slice(0, settings.orphanLimit)) await this.#release(orphan, signal);
     } catch (error) {
       signal.throwIfAborted();
       if (!isCloudError(error)) throw error;
@@ -89,24 +88,9 @@ export class EipAudit {
 
   /** Reports too many orphans: it is more likely that claims were lost than that so many EIPs were. */
   #reportTooMany(orphans: number, all: number): void {
-    this.#orphans.clear();
+    this.#tracker.clear();
     const text = `${orphans} of the ${all} EIPs of this cluster seem to belong to no claim; none is released. Were EIPClaims lost, or is --clusterid that of another cluster?`;
     this.#report('Warning', 'OrphanEIP', text);
-  }
-
-  #releasable(orphans: readonly Eip[]): readonly Eip[] {
-    const { clock, settings } = this.#deps;
-    const nowMs = clock.monotonicMs();
-    const noted = orphans.map(({ eipId }) => {
-      const known = this.#orphans.get(eipId);
-      return [eipId, { sinceMs: known?.sinceMs ?? nowMs, looks: (known?.looks ?? 0) + 1 }] as const;
-    });
-    this.#orphans = new Map(noted);
-    const isReleasable = ({ eipId }: Eip): boolean => {
-      const { sinceMs = nowMs, looks = 0 } = this.#orphans.get(eipId) ?? {};
-      return looks >= MIN_PASSES && nowMs - sinceMs >= settings.orphanGraceMs;
-    };
-    return orphans.filter(isReleasable).slice(0, settings.orphanLimit);
   }
 
   /** Releases an orphaned EIP, only if it is not bound: a bound one is in use. */
@@ -140,9 +124,9 @@ export class EipAudit {
 
   /** Reads the claim of the EIP's tag from the API server: a broken list lacks claims that exist. */
   async #hasClaim({ tags }: Eip, signal: AbortSignal): Promise<boolean> {
-    const [namespace, name, ...rest] = (tags[EIP_TAG.claim] ?? '').split('/');
-    // A name that is too long for the tag ends in a digest: its claim cannot be read by name.
-    if (namespace === undefined || namespace === '' || !name || rest.length > 0) return false;
+    const tag = tags[EIP_TAG.claim] ?? '';
+    const [namespace, name, ...rest] = tag.split('/');
+    if (namespace === undefined || namespace === '' || !name || rest.length > 0 || isShortened(tag)) return false;
     return (await this.#deps.kube.get(EIP_CLAIMS, { namespace, name }, signal)) !== undefined;
   }
 

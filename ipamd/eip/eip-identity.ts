@@ -25,6 +25,11 @@ export function claimTag(claimKey: string): string {
   return `${claimKey.slice(0, MAX_TAG_LENGTH - DIGEST_CHARACTERS - 1)}_${digest}`;
 }
 
+/** Tells whether a digest stands for the end of the claim in a tag: no claim has `_` in its name. */
+export function isShortened(tag: string): boolean {
+  return tag.includes('_');
+}
+
 /**
  * Returns the name and ClientToken of an allocation: the same for each try of it, and different from other allocations.
  */

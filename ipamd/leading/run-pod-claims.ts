@@ -3,12 +3,16 @@ import { VPC_ENIS_BY } from '../direct/vpc-eni-entry.ts';
 import type { ClaimWait } from '../nec/decision.ts';
 import type { ClaimRefusal } from '../node/node-deps.ts';
 import { isStaticNode } from '../nodes/decide-policy.ts';
+import type { NodeEntry } from '../nodes/node-entry.ts';
 import { openStaticInformers, type RecordInformers } from '../open-informers.ts';
+import type { ClaimFacts } from '../records/record-facts.ts';
 import { AddressConflicts, createLookUpHolder } from '../static/address-conflicts.ts';
 import { runClaimAudit } from '../static/audit-claims.ts';
+import { ReservationAudit } from '../static/audit-reservations.ts';
 import { ClaimViewBuilder } from '../static/build-claim-view.ts';
 import { ClaimRequests } from '../static/claim-requests.ts';
 import { ClaimWaits, MIN_WAIT_MS } from '../static/claim-waits.ts';
+import { findSubnet } from '../static/find-subnet.ts';
 import { findWorkload } from '../static/find-workload.ts';
 import { ReservationRunner } from '../static/reservation-runner.ts';
 import { runClaims } from '../static/run-claims.ts';
@@ -94,14 +98,46 @@ export async function runPodClaims(
     events,
   };
   const audited = { ...audit, intervalMs: config.claimAuditIntervalMs, observe: metrics.claims };
+  const reserved = createReservationAudit(deps, subnets, records);
   const stop = informers.vpcEnis.subscribe(({ before, after }) => {
     for (const { claim } of [before, after].filter((one) => one !== undefined)) if (claim !== '') enqueue(claim);
   });
-  await Promise.all([runClaims(all, signal), runClaimAudit(audited, signal)]).catch((error: unknown) => {
-    if (!signal.aborted) throw error;
-  });
+  await Promise.all([runClaims(all, signal), runClaimAudit(audited, signal), reserved.run(signal)]).catch(
+    (error: unknown) => {
+      if (!signal.aborted) throw error;
+    },
+  );
   stop();
   await Promise.all(following);
+}
+
+/** Without a super node, the flag or a reservation that a claim names, the right to describe reservations may be lacking. */
+function createReservationAudit(
+  { config, runtime, informers, definitions, events }: LeaderDeps,
+  subnets: TermComponents['subnets'],
+  { claims }: RecordInformers,
+): ReservationAudit {
+  const isServing = (node: NodeEntry): boolean => !node.isInstance && isStaticNode(node, config.enableStaticIp);
+  const isNamed = ({ staticObject }: ClaimFacts): boolean => staticObject?.decoded?.status?.reservation !== undefined;
+  return new ReservationAudit({
+    ...runtime,
+    claims,
+    pods: informers.pods,
+    vpcIds: () => vpcIdsOf(subnets),
+    subnetOf: (ip) => findSubnet(ip, subnets.all()),
+    mayHaveReservations: () =>
+      config.reserveKeptAddresses ||
+      [...informers.nodes.values()].some(isServing) ||
+      [...claims.values()].some(isNamed),
+    isRebuilding: () => definitions.isRebuilding,
+    events,
+    observe: runtime.metrics.claims,
+    settings: config,
+  });
+}
+
+function vpcIdsOf(subnets: TermComponents['subnets']): ReadonlySet<string> {
+  return new Set(subnets.all().map(({ vpcId }) => vpcId));
 }
 
 function createReservations(
@@ -110,8 +146,7 @@ function createReservations(
   onTaken: (key: string, ip: string, message: string) => void,
 ): ReservationRunner {
   const { clusterId } = config;
-  const vpcIds = (): ReadonlySet<string> => new Set(subnets.all().map(({ vpcId }) => vpcId));
-  return new ReservationRunner({ ...runtime, clusterId, vpcIds, events, onTaken });
+  return new ReservationRunner({ ...runtime, clusterId, vpcIds: () => vpcIdsOf(subnets), events, onTaken });
 }
 
 /** Notes that the cloud refused a claim's requested address because another resource has it. */

@@ -24,6 +24,7 @@ import type { NodeObserver } from '../node/node-deps.ts';
 import type { NodesObserver } from '../nodes/node-controller.ts';
 import type { PodCidrObserver } from '../pod-cidrs/pod-cidr-reports.ts';
 import type { ClaimAuditObserver } from '../static/audit-claims.ts';
+import type { ReservationAuditObserver } from '../static/audit-reservations.ts';
 import type { ClaimsObserver } from '../static/claim-reconciler.ts';
 import type { SubnetsObserver } from '../subnets/open-subnets.ts';
 import { type NecChange, ReadyTimer } from './ready-timer.ts';
@@ -56,7 +57,7 @@ export type IpamdMetrics = {
   readonly routes: RoutesObserver;
   readonly podCidrs: PodCidrObserver;
   readonly audit: AuditObserver;
-  readonly claims: ClaimsObserver & ClaimAuditObserver;
+  readonly claims: ClaimsObserver & ClaimAuditObserver & ReservationAuditObserver;
   readonly records: { onWrite(kind: string, result: string): void };
   readonly onInstancesRefresh: (refresh: { readonly instances: number; readonly isFailed: boolean }) => void;
   readonly problems: ProblemRegistry;

@@ -6,6 +6,7 @@ import type { NodeObserver } from '../node/node-deps.ts';
 import type { NodesObserver } from '../nodes/node-controller.ts';
 import type { PodCidrObserver } from '../pod-cidrs/pod-cidr-reports.ts';
 import type { ClaimAuditObserver } from '../static/audit-claims.ts';
+import type { ReservationAuditObserver } from '../static/audit-reservations.ts';
 import type { ClaimsObserver } from '../static/claim-reconciler.ts';
 import type { ClaimDifference } from '../static/compare-claims.ts';
 import { countNodesByZone } from '../subnets/count-nodes-by-zone.ts';
@@ -174,7 +175,9 @@ export function createAuditObserver(factory: MetricFactory): AuditObserver & { c
 }
 
 /** Counts writes and audits of static addresses, and shows the state of their claims while this replica leads. */
-export function createClaimsObserver(factory: MetricFactory): ClaimsObserver & ClaimAuditObserver & { clear(): void } {
+export function createClaimsObserver(
+  factory: MetricFactory,
+): ClaimsObserver & ClaimAuditObserver & ReservationAuditObserver & { clear(): void } {
   const standing = new Map<string, string>();
   let latest: readonly ClaimDifference[] = [];
   const writes = factory.counter('claim_writes_total', 'Writes of VpcIPClaims and VpcIPs of kept addresses.', ['kind']);
@@ -192,8 +195,13 @@ export function createClaimsObserver(factory: MetricFactory): ClaimsObserver & C
       for (const [kind, count] of countsOf(latest.map((one) => one.kind))) gauge.set({ kind }, count);
     },
   );
+  const orphans = factory.gauge(
+    'orphan_reserved_addresses',
+    "Addresses that the last comparison found reserved with this cluster's tags and of no VpcIPClaim.",
+  );
   return {
     onWrite: (kind) => writes.inc({ kind }),
+    onOrphanReservations: (count) => orphans.set(count),
     onClaim: (key, reason) => {
       if (reason === undefined) standing.delete(key);
       else standing.set(key, reason);
@@ -205,6 +213,7 @@ export function createClaimsObserver(factory: MetricFactory): ClaimsObserver & C
     clear: () => {
       standing.clear();
       latest = [];
+      orphans.set(0);
     },
   };
 }
