@@ -318,40 +318,66 @@ export type TaskPort = {
   settle(task: CloudTask, context: CallContext): Promise<TaskOutcome>;
 };
 
-/** A route of the whole VPC: packets to the network go to the instance with this address, from wherever they come. */
+/** A route: packets to the network go to the instance with this address. */
 export type VpcRoute = {
+  /** Names the route in its place; where the API has no ids it is made of network and address. */
   readonly routeId: string;
   /** IPv4 network outside of the VPC's own: `172.16.4.0/24`. */
   readonly cidr: string;
-  /** Address of an instance. The cloud keeps the route when that instance is gone. */
+  /**
+   * Address of an instance. The cloud keeps the route when that instance is gone. Of a route that leads to something else
+   * than an instance it is the id of that.
+   */
   readonly gatewayIp: string;
-  /** Free text of the creator. */
+  /** Free text of the creator; empty where the cloud keeps none. */
   readonly description: string;
 };
 
 /** A new route. */
 export type VpcRouteSpec = Omit<VpcRoute, 'routeId'>;
 
-/** All routes of a VPC. */
+/** A route, and the address that it is to lead to. */
+type VpcRouteMove = { readonly route: VpcRoute; readonly gatewayIp: string };
+
+/** All routes of a place. */
 type RouteSweep = {
   readonly routes: readonly VpcRoute[];
   /** False when the number of routes changed between pages, each time: one that is not listed may exist all the same. */
   readonly isConsistent: boolean;
 };
 
-/** Routes of a whole VPC. A change is done when the promise resolves. The API has no ClientToken. */
+/**
+ * Where routes are kept. `global`: a VPC has them, by its id. `table`: a route table of a VPC has them, by its id, for the
+ * subnets that use it. `cluster`: a route table of the cluster service has them, by its name, for the whole VPC.
+ */
+export type RouteKind = 'global' | 'table' | 'cluster';
+
+/**
+ * Routes of one kind. A change is done when the promise resolves, for all routes of the call or for none. The API has no
+ * ClientToken.
+ */
 export type RoutePort = {
-  /** Reads all routes of a VPC. */
-  list(vpcId: string, context: CallContext): Promise<RouteSweep>;
-  /** Creates a route. @throws CloudError `quota` with scope `vpc-routes`; `resolve` when the very route may exist */
-  create(vpcId: string, spec: VpcRouteSpec, context: CallContext): Promise<VpcRoute>;
-  /** Deletes a route. @throws CloudError `gone` when it does not exist */
-  delete(vpcId: string, routeId: string, context: CallContext): Promise<void>;
+  /** Most routes of one call. */
+  readonly maxPerCall: number;
+  /** Reads all routes of a place. @throws CloudError `gone` when there is no such route table */
+  list(place: string, context: CallContext): Promise<RouteSweep>;
   /**
-   * Leads the network of a route to another address. Two calls, because the API changes only descriptions: the old
-   * route is deleted first, so that packets never go to both. A failure of the second leaves no route.
+   * Creates routes; the result is in their order.
+   * @throws CloudError `quota` with scope `vpc-routes`; `resolve` when one of the very routes may exist
    */
-  replace(vpcId: string, route: VpcRoute, gatewayIp: string, context: CallContext): Promise<VpcRoute>;
+  create(place: string, specs: readonly VpcRouteSpec[], context: CallContext): Promise<readonly VpcRoute[]>;
+  /** Deletes routes. @throws CloudError `gone` when one of them does not exist */
+  delete(place: string, routes: readonly VpcRoute[], context: CallContext): Promise<void>;
+  /**
+   * Leads the networks of routes to other addresses in one step; the result is in their order. Absent: the API cannot, and
+   * a route is moved by deleting it and creating another.
+   * @throws CloudError `gone` when one of them does not exist
+   */
+  readonly replace?: (
+    place: string,
+    moves: readonly VpcRouteMove[],
+    context: CallContext,
+  ) => Promise<readonly VpcRoute[]>;
 };
 
 /** The port to the cloud. Every method throws CloudError, and nothing else but the signal's reason. */
@@ -363,5 +389,6 @@ export type Cloud = {
   readonly securityGroups: SecurityGroupPort;
   readonly eips: EipPort;
   readonly tasks: TaskPort;
-  readonly routes: RoutePort;
+  /** Routes to networks of Pods, by where they are kept. */
+  readonly routes: Readonly<Record<RouteKind, RoutePort>>;
 };

@@ -183,11 +183,18 @@ export const ERROR_TABLE: readonly ErrorRule[] = [
   },
   {
     code: 'LimitExceeded',
-    actions: ['CreateGlobalRoutes'],
+    actions: ['CreateGlobalRoutes', 'CreateRoutes'],
     retry: 'quota',
     scope: 'vpc-routes',
     afterMs: QUOTA_MS,
-    means: 'the VPC may have no more routes to networks of Pods',
+    means: 'the VPC, or the route table, may have no more routes',
+  },
+  {
+    code: 'InternalError.QuotaMaxRtLimit',
+    retry: 'quota',
+    scope: 'vpc-routes',
+    afterMs: QUOTA_MS,
+    means: "the cluster's route table may have no more routes",
   },
   {
     code: 'LimitExceeded',
@@ -265,6 +272,19 @@ export const ERROR_TABLE: readonly ErrorRule[] = [
 
   { code: 'ResourceNotFound', retry: 'gone', afterMs: 0, means: 'no such object (any more)' },
   { code: 'ResourceNotFound.*', retry: 'gone', afterMs: 0, means: 'the same' },
+  {
+    code: 'InternalError.RouteTableNotFound',
+    retry: 'gone',
+    afterMs: 0,
+    means: 'the cluster has no route table of that name',
+  },
+  {
+    code: 'InternalError.DbRecordNotFound',
+    actions: ['DeleteClusterRoute'],
+    retry: 'gone',
+    afterMs: 0,
+    means: "no such route in the cluster's route table (any more)",
+  },
   { code: 'InvalidParameter.LBIdNotFound', retry: 'gone', afterMs: 0, means: 'no such load balancer (any more)' },
   { code: '*', text: 'LoadBalancer not exist', retry: 'gone', afterMs: 0, means: 'the same, as some APIs say it' },
   { code: '*', text: 'LB not exist', retry: 'gone', afterMs: 0, means: 'the same' },
@@ -304,10 +324,35 @@ export const ERROR_TABLE: readonly ErrorRule[] = [
   { code: 'UnauthorizedOperation.*', retry: 'never', afterMs: 0, means: 'the same, or the primary address was meant' },
   {
     code: 'InvalidParameterValue.Duplicate',
-    actions: ['CreateGlobalRoutes'],
+    actions: ['CreateGlobalRoutes', 'CreateRoutes'],
     retry: 'resolve',
     afterMs: SOON_MS,
     means: 'the very route exists already',
+  },
+  {
+    code: 'InternalError.ResourceExistAlready',
+    retry: 'resolve',
+    afterMs: SOON_MS,
+    means: "the same, of the cluster's route table",
+  },
+  {
+    code: 'ResourceInUse.ResourceExistAlready',
+    actions: ['CreateClusterRoute'],
+    retry: 'resolve',
+    afterMs: SOON_MS,
+    means: 'the same, as newer parts of the API say it',
+  },
+  {
+    code: 'InternalError.CidrConflict*',
+    retry: 'never',
+    afterMs: 0,
+    means: "the network of Pods overlaps with the VPC's own, with another cluster's or with a route of the VPC",
+  },
+  {
+    code: 'InternalError.CidrOutOfRouteTable',
+    retry: 'never',
+    afterMs: 0,
+    means: "the network of Pods is outside of the cluster's route table",
   },
   {
     code: 'InvalidParameter.PortCheckFailed',

@@ -1,7 +1,9 @@
-import type { CallContext, RoutePort } from '../cloud/cloud.ts';
+import { batchesOf } from '../cloud/batches.ts';
+import type { CallContext, RoutePort, VpcRoute } from '../cloud/cloud.ts';
 import { type CloudError, isCloudError } from '../cloud/cloud-error.ts';
 import { type RoutePlan, type RouteRemoval, routeDescription } from './decide-routes.ts';
 import type { RouteCache } from './route-cache.ts';
+import { inHalves } from './split-refused.ts';
 
 /** Dependencies of changes to routes. */
 type ApplyDeps = {
@@ -11,9 +13,11 @@ type ApplyDeps = {
   readonly place: string;
   readonly clusterId: string;
   readonly context: CallContext;
-  /** Most changes at once. */
+  /** Most calls at once. */
   readonly limit: number;
-  /** Called after each change; `code` of its error, undefined when it was done. */
+  /** The cloud refused all creations a while ago: one is tried alone, and the others follow when it is done. */
+  readonly isProbing: boolean;
+  /** Called for each route that was to change; `code` of its error, undefined when it was done. */
   readonly onChange: (kind: RouteChangeKind, code: string | undefined) => void;
 };
 
@@ -30,11 +34,12 @@ type AppliedRoutes = {
   readonly removed: number;
 };
 
-type Change = { readonly kind: RouteChangeKind; readonly cidr: string; readonly run: () => Promise<void> };
+type Creation = RoutePlan['create'][number];
+type Move = RoutePlan['move'][number];
 
 /**
- * Makes the changes of a plan, a bounded number at once. A refusal that concerns every creation ends them. Each change,
- * and each call that may have had an effect, is noted in the cache.
+ * Makes the changes of a plan: as many routes in a call as the API takes, a bounded number of calls at once. A refusal
+ * that concerns every creation ends them. Each change, and each call that may have had an effect, is noted in the cache.
  * @throws the reason of the signal
  */
 export async function applyRoutes(
@@ -42,67 +47,123 @@ export async function applyRoutes(
   plan: Pick<RoutePlan, 'create' | 'move'>,
   removals: readonly RouteRemoval[],
 ): Promise<AppliedRoutes> {
-  const failed = new Map<string, CloudError>();
-  let refusal: CloudError | undefined;
-  let removed = 0;
-  const changes = changesOf(deps, plan, removals);
-  const waiting = changes.values();
+  const changes = new RouteChanges(deps);
+  const [move, create] = [[...plan.move], [...plan.create]];
+  if (deps.isProbing) {
+    const [one] = move.splice(0, 1);
+    if (one === undefined) await changes.create('create', create.splice(0, 1));
+    else await changes.move([one]);
+  }
+  const size = deps.routes.maxPerCall;
+  // Moves and creations come first: Pods wait for them.
+  const jobs = [
+    ...batchesOf(move, size).map((some) => () => changes.move(some)),
+    ...batchesOf(create, size).map((some) => () => changes.create('create', some)),
+    ...batchesOf(removals, size).map((some) => () => changes.remove(some)),
+  ];
+  const waiting = jobs.values();
   const work = async (): Promise<void> => {
-    for (const { kind, cidr, run } of waiting) {
-      deps.context.signal.throwIfAborted();
-      const isCreation = kind !== 'remove';
-      try {
-        if (isCreation && refusal !== undefined) throw refusal;
-        await run();
-        deps.onChange(kind, undefined);
-        removed += isCreation ? 0 : 1;
-      } catch (error) {
-        if (!isCloudError(error)) throw error;
-        if (error !== refusal) deps.onChange(kind, error.code);
-        // A failed move may have removed the old route.
-        if (kind === 'move' || mayHaveChanged(error)) deps.cache.noteUnclear(cidr);
-        if (isCreation) failed.set(cidr, error);
-        if (isCreation && concernsAll(error)) refusal = error;
-      }
-    }
+    for (const job of waiting) await job();
   };
   // All workers have ended when this returns, whatever one of them throws.
-  const ends = await Promise.allSettled(Array.from({ length: Math.min(deps.limit, changes.length) }, work));
+  const ends = await Promise.allSettled(Array.from({ length: Math.min(deps.limit, jobs.length) }, work));
   for (const end of ends) if (end.status === 'rejected') throw end.reason;
-  return { failed, refusal, removed };
+  return changes;
 }
 
-/** Moves and creations come first: Pods wait for them. */
-function changesOf(
-  { routes, cache, place, clusterId, context }: ApplyDeps,
-  { create, move }: Pick<RoutePlan, 'create' | 'move'>,
-  removals: readonly RouteRemoval[],
-): readonly Change[] {
-  const description = routeDescription(clusterId);
-  return [
-    ...move.map(({ cidr, gatewayIp, route }): Change => {
-      const run = async (): Promise<void> => {
-        const moved = await routes.replace(place, { ...route, description }, gatewayIp, context);
-        cache.noteDeleted(route.routeId);
-        cache.noteCreated(moved);
-      };
-      return { kind: 'move', cidr, run };
-    }),
-    ...create.map(({ cidr, gatewayIp }): Change => {
-      const run = async (): Promise<void> =>
-        cache.noteCreated(await routes.create(place, { cidr, gatewayIp, description }, context));
-      return { kind: 'create', cidr, run };
-    }),
-    ...removals.map(({ route: { cidr, routeId } }): Change => {
-      const run = async (): Promise<void> => {
-        await routes.delete(place, routeId, context).catch((error: unknown) => {
-          if (!isCloudError(error, 'gone')) throw error;
-        });
-        cache.noteDeleted(routeId);
-      };
-      return { kind: 'remove', cidr, run };
-    }),
-  ];
+/** Changes of routes, and what became of them. A call that is refused for one of its routes is made again for each half. */
+class RouteChanges implements AppliedRoutes {
+  readonly failed = new Map<string, CloudError>();
+  refusal: CloudError | undefined;
+  removed = 0;
+  readonly #deps: ApplyDeps;
+
+  constructor(deps: ApplyDeps) {
+    this.#deps = deps;
+  }
+
+  async create(kind: 'create' | 'move', wanted: readonly Creation[]): Promise<void> {
+    const { routes, cache, place, clusterId, context, onChange } = this.#deps;
+    const description = routeDescription(clusterId);
+    await this.#attempt(kind, wanted, async (some) => {
+      const specs = some.map(({ cidr, gatewayIp }) => ({ cidr, gatewayIp, description }));
+      for (const route of await routes.create(place, specs, context)) cache.noteCreated(route);
+      for (const _ of some) onChange(kind, undefined);
+    });
+  }
+
+  async move(moves: readonly Move[]): Promise<void> {
+    const { routes, cache, place, clusterId, context, onChange } = this.#deps;
+    const { replace } = routes;
+    if (replace === undefined) {
+      const deleted: Move[] = [];
+      await this.#attempt('move', moves, async (some) => {
+        await this.#delete(some.map(({ route }) => route));
+        deleted.push(...some);
+      });
+      await this.create('move', deleted);
+      return;
+    }
+    const description = routeDescription(clusterId);
+    await this.#attempt('move', moves, async (some) => {
+      const orders = some.map(({ route, gatewayIp }) => ({ route: { ...route, description }, gatewayIp }));
+      const moved = await replace(place, orders, context);
+      for (const { route } of some) cache.noteDeleted(route.routeId);
+      for (const route of moved) cache.noteCreated(route);
+      for (const _ of some) onChange('move', undefined);
+    });
+  }
+
+  async remove(removals: readonly RouteRemoval[]): Promise<void> {
+    const routes = removals.map(({ route }) => route);
+    await this.#attempt('remove', routes, async (some) => {
+      await this.#delete(some);
+      this.removed += some.length;
+      for (const _ of some) this.#deps.onChange('remove', undefined);
+    });
+  }
+
+  async #delete(some: readonly VpcRoute[]): Promise<void> {
+    const { routes, cache, place, context } = this.#deps;
+    try {
+      await routes.delete(place, some, context);
+    } catch (error) {
+      // Of several one may be gone, and then none is deleted.
+      if (!isCloudError(error, 'gone') || some.length > 1) throw error;
+    }
+    for (const route of some) cache.noteDeleted(route.routeId);
+  }
+
+  async #attempt<T extends { readonly cidr: string }>(
+    kind: RouteChangeKind,
+    items: readonly T[],
+    call: (some: readonly T[]) => Promise<void>,
+  ): Promise<void> {
+    const { context } = this.#deps;
+    const isCreation = kind !== 'remove';
+    await inHalves(
+      items,
+      async (some) => {
+        context.signal.throwIfAborted();
+        if (isCreation && this.refusal !== undefined) throw this.refusal;
+        await call(some);
+      },
+      (some, error) => {
+        for (const { cidr } of some) this.#noteFailure(kind, cidr, error);
+        if (isCreation && concernsAll(error)) this.refusal ??= error;
+      },
+    );
+  }
+
+  #noteFailure(kind: RouteChangeKind, cidr: string, error: CloudError): void {
+    const { cache, onChange } = this.#deps;
+    if (kind !== 'remove') this.failed.set(cidr, error);
+    // No call was made.
+    if (error === this.refusal) return;
+    onChange(kind, error.code);
+    // A failed move may have removed the old route.
+    if (kind === 'move' || mayHaveChanged(error)) cache.noteUnclear(cidr);
+  }
 }
 
 function concernsAll({ retry, code }: CloudError): boolean {

@@ -22,7 +22,7 @@ export type RouteKeeperDeps = {
   readonly vpcId: () => string | undefined;
   /** Where the VPC is set, for people. */
   readonly vpcCure: string;
-  /** Route tables that each get all routes; absent: the VPC itself has them. */
+  /** Route tables, by id or name, that each get all routes; absent: the VPC itself has them. */
   readonly tables?: readonly string[];
   /** What is known of the routes of a place. Default: a new cache. */
   readonly cacheOf?: (place: string) => RouteCache;
@@ -46,7 +46,7 @@ const SYNC_MS = 60_000;
 /** Nodes that change within this time are served together. */
 const BATCH_MS = 1_000;
 const RETRY = { firstMs: 5_000, maxMs: 60_000, factor: 2, jitter: 0.3 } as const;
-/** Most changes, and most writes of conditions, at once; the API takes as many a second. */
+/** Most calls, and most writes of conditions, at once; the API takes as many a second. */
 const MAX_AT_ONCE = 20;
 
 /**

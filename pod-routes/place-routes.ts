@@ -59,7 +59,7 @@ export class PlaceRoutes {
   }
 
   /**
-   * Compares the routes with the Nodes, and makes at most `limit` changes at once. Undefined: the routes cannot be read.
+   * Compares the routes with the Nodes, and makes at most `limit` calls at once. Undefined: the routes cannot be read.
    * @throws the reason of the signal
    */
   async pass(
@@ -104,8 +104,8 @@ export class PlaceRoutes {
         place,
         clusterId,
         context,
-        // After a refusal of all one creation tries whether it still stands.
-        limit: this.#retries.isProbing ? 1 : limit,
+        limit,
+        isProbing: this.#retries.isProbing,
         onChange: observe.onChange,
       },
       due,

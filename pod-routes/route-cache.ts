@@ -17,7 +17,7 @@ export type PodRoutes = {
 const STALE_MS = 60_000;
 
 /**
- * The routes of the VPC: the last list, and the own changes since. The cloud may describe a route that is deleted, or
+ * The routes of a place: the last list, and the own changes since. The cloud may describe a route that is deleted, or
  * lack one that was created a moment ago; neither leads to a second creation here.
  */
 export class RouteCache {
@@ -35,10 +35,10 @@ export class RouteCache {
     this.#clock = clock;
   }
 
-  /** Reads all routes of the VPC. @throws CloudError */
-  async refresh(port: Pick<RoutePort, 'list'>, vpcId: string, context: CallContext): Promise<void> {
+  /** Reads all routes of a place. @throws CloudError */
+  async refresh(port: Pick<RoutePort, 'list'>, place: string, context: CallContext): Promise<void> {
     const readMs = this.#clock.monotonicMs();
-    const { routes, isConsistent } = await port.list(vpcId, context);
+    const { routes, isConsistent } = await port.list(place, context);
     this.#listed = { routes, readMs, isComplete: isConsistent };
     this.#isDoubtful = !isConsistent;
     this.#forgetBefore(readMs - STALE_MS);
@@ -79,6 +79,8 @@ export class RouteCache {
 
   noteCreated(route: VpcRoute): void {
     this.#unclearMs.delete(route.cidr);
+    // Where ids are made of network and address, the same route may come again.
+    this.#deletedMs.delete(route.routeId);
     this.#created.set(route.routeId, { route, atMs: this.#clock.monotonicMs() });
     this.#ranges = undefined;
   }

@@ -25,7 +25,24 @@ function checkTogether(config: CcmConfig, faults: Faults): void {
   faults.add('--leader-elect-retry-period', expected, config.leaderElectRetryMs);
 }
 
-function checkRoutes({ routes, clusterCidrs, clusterId }: CcmConfig, faults: Faults): void {
+function checkRoutes(
+  { routes, clusterCidrs, clusterId, routeTables, clusterRouteTable }: CcmConfig,
+  faults: Faults,
+): void {
+  if (routes !== 'table' && routeTables.length > 0) {
+    faults.add(
+      '--route-tables',
+      `none, as with --routes=${routes} no route table of the VPC is written`,
+      routeTables.join(),
+    );
+  }
+  if (routes !== 'cluster' && clusterRouteTable !== '') {
+    faults.add(
+      '--cluster-route-table',
+      `none, as with --routes=${routes} the TKE API is not called`,
+      clusterRouteTable,
+    );
+  }
   if (routes === 'none') return;
   if (clusterCidrs.length === 0) {
     faults.add(
@@ -33,6 +50,9 @@ function checkRoutes({ routes, clusterCidrs, clusterId }: CcmConfig, faults: Fau
       `the networks of Pods, as --routes=${routes} makes and deletes routes in no other`,
       '',
     );
+  }
+  if (routes === 'table' && routeTables.length === 0) {
+    faults.add('--route-tables', 'the route tables of the subnets, as --routes=table keeps the routes in them', '');
   }
   if (clusterId === '') {
     faults.add('--clusterid', `the id of the cluster, as --routes=${routes} tells its routes by it`, '');

@@ -6,6 +6,7 @@ import {
   choiceValue,
   durationValue,
   listenValue,
+  listOf,
   pathValue,
   switchValue,
   textValue,
@@ -132,6 +133,8 @@ const PROCESS_OPTIONS = {
   ),
 } as const;
 
+const routeTableValue = textValue(/^rtb-[a-z0-9]{1,32}$/, 'ID', 'the id of a route table such as rtb-azd4dt1c');
+
 const vpcIdValue = textValue(/^(vpc-[a-z0-9]+)?$/, 'VPC', "the id of a VPC such as vpc-0123abcd, or ''");
 
 /** Settings of the controllers of Nodes. */
@@ -192,9 +195,23 @@ const ROUTE_OPTIONS = {
   routes: option(
     'Routes',
     'routes',
-    choiceValue('none', 'global'),
+    choiceValue('none', 'global', 'table', 'cluster'),
     'none',
-    'Where the routes to the podCIDRs of Nodes are kept, by node-route-controller. global: as global routes of the VPC. none: not by this program. With another value --expect-routes is set too.',
+    "Where the routes to the podCIDRs of Nodes are kept, by node-route-controller. global: as global routes of the VPC. table: in the VPC's route tables of --route-tables. cluster: in the cluster's route table of the TKE API. none: not by this program. With another value --expect-routes is set too.",
+  ),
+  routeTables: option(
+    'Routes',
+    'route-tables',
+    listOf(routeTableValue),
+    '',
+    'Route tables of the VPC, such as rtb-azd4dt1c; each gets all routes. --routes=table needs them: those of all subnets that Pods are reached from.',
+  ),
+  clusterRouteTable: option(
+    'Routes',
+    'cluster-route-table',
+    textValue(/^([A-Za-z0-9][A-Za-z0-9_.-]{0,62})?$/, 'NAME', "the name of a route table of the TKE API, or ''"),
+    '',
+    "Route table of --routes=cluster; it belongs to this cluster alone, as its routes have no other mark. '' takes the one that TKE made, whose name is --clusterid.",
   ),
   clusterCidrs: option(
     'Routes',

@@ -1,7 +1,9 @@
+import type { Cloud } from '../../cloud/cloud.ts';
 import { holdRoutesLock } from '../../pod-routes/hold-routes-lock.ts';
 import { keepPodRoutes, type RouteKeeperDeps } from '../../pod-routes/keep-pod-routes.ts';
 import type { RoutedNode, RoutedNodes } from '../../pod-routes/routed-node.ts';
 import type { CcmNode } from '../ccm-node.ts';
+import type { CcmConfig } from '../config/options.ts';
 import type { ControllerDeps } from '../controller-deps.ts';
 import { lockObjectOf } from '../lock-object.ts';
 import { readCloudNode } from '../nodes/cloud-node.ts';
@@ -39,7 +41,7 @@ const ROUTES_KEPT = 'RoutesKeptByOther';
 function keeperOf(deps: ControllerDeps): RouteKeeperDeps {
   const { cloud, config, kube, nodes, clock, log, random, events, metrics } = deps;
   return {
-    routes: cloud.routes,
+    ...placesOf(config, cloud.routes),
     subnets: cloud.subnets,
     kube,
     nodes: routedNodesOf(nodes),
@@ -49,7 +51,6 @@ function keeperOf(deps: ControllerDeps): RouteKeeperDeps {
         [...nodes.values()].flatMap((node) => readSeen(readCloudNode(node))?.vpcId ?? []),
       ),
     vpcCure: 'set --vpc-id, or let cloud-node-controller find the instances of Nodes',
-    ownership: 'mark',
     ...(config.routeQuota === 0 ? {} : { quota: config.routeQuota }),
     clusterCidrs: config.clusterCidrs,
     clusterId: config.clusterId,
@@ -60,6 +61,24 @@ function keeperOf(deps: ControllerDeps): RouteKeeperDeps {
     events,
     observe: metrics.routes,
   };
+}
+
+type Places = Pick<RouteKeeperDeps, 'routes' | 'tables' | 'ownership'>;
+
+/** Where routes are kept by --routes. A route table of the cluster service is the cluster's own, and has no descriptions. */
+function placesOf(config: CcmConfig, ports: Cloud['routes']): Places {
+  const { routes: kind, routeTables, clusterRouteTable, clusterId } = config;
+  switch (kind) {
+    case 'none':
+    case 'global':
+      return { routes: ports.global, ownership: 'mark' };
+    case 'table':
+      return { routes: ports.table, tables: [...new Set(routeTables)], ownership: 'mark' };
+    case 'cluster': {
+      const table = clusterRouteTable === '' ? clusterId : clusterRouteTable;
+      return { routes: ports.cluster, tables: [table], ownership: 'network' };
+    }
+  }
 }
 
 /** Reads each version of a Node once: of thousands few change between two comparisons. */

@@ -21,7 +21,12 @@ import type {
   AssumeRoleRequest,
   AssumeRoleWithWebIdentityRequest,
 } from 'tencentcloud-sdk-nodejs/tencentcloud/services/sts/v20180813/sts_models.js';
-import type { DescribeVpcCniPodLimitsRequest } from 'tencentcloud-sdk-nodejs/tencentcloud/services/tke/v20180525/tke_models.js';
+import type {
+  CreateClusterRouteRequest,
+  DeleteClusterRouteRequest,
+  DescribeClusterRoutesRequest,
+  DescribeVpcCniPodLimitsRequest,
+} from 'tencentcloud-sdk-nodejs/tencentcloud/services/tke/v20180525/tke_models.js';
 import type {
   AllocateAddressesRequest,
   AssignIpv6AddressesRequest,
@@ -32,14 +37,17 @@ import type {
   CreateGlobalRoutesRequest,
   CreateNetworkInterfaceRequest,
   CreateReserveIpAddressesRequest,
+  CreateRoutesRequest,
   DeleteGlobalRoutesRequest,
   DeleteNetworkInterfaceRequest,
   DeleteReserveIpAddressesRequest,
+  DeleteRoutesRequest,
   DescribeAddressesRequest,
   DescribeGlobalRoutesRequest,
   DescribeNetworkInterfaceLimitRequest,
   DescribeNetworkInterfacesRequest,
   DescribeReserveIpAddressesRequest,
+  DescribeRouteTablesRequest,
   DescribeSubnetsRequest,
   DescribeTaskResultRequest,
   DescribeUsedIpAddressRequest,
@@ -50,6 +58,7 @@ import type {
   MigratePrivateIpAddressRequest,
   ModifyNetworkInterfaceAttributeRequest,
   ReleaseAddressesRequest,
+  ReplaceRoutesRequest,
   UnassignIpv6AddressesRequest,
   UnassignPrivateIpAddressesRequest,
 } from 'tencentcloud-sdk-nodejs/tencentcloud/services/vpc/v20170312/vpc_models.js';
@@ -70,17 +79,22 @@ export type Requests = {
   readonly BatchDeregisterTargets: BatchDeregisterTargetsRequest;
   readonly BatchModifyTargetWeight: BatchModifyTargetWeightRequest;
   readonly BatchRegisterTargets: BatchRegisterTargetsRequest;
+  readonly CreateClusterRoute: CreateClusterRouteRequest;
   readonly CreateGlobalRoutes: CreateGlobalRoutesRequest;
   readonly CreateListener: CreateListenerRequest;
   readonly CreateLoadBalancer: CreateLoadBalancerRequest;
   readonly CreateNetworkInterface: CreateNetworkInterfaceRequest;
   readonly CreateReserveIpAddresses: CreateReserveIpAddressesRequest;
+  readonly CreateRoutes: CreateRoutesRequest;
+  readonly DeleteClusterRoute: DeleteClusterRouteRequest;
   readonly DeleteGlobalRoutes: DeleteGlobalRoutesRequest;
   readonly DeleteLoadBalancer: DeleteLoadBalancerRequest;
   readonly DeleteLoadBalancerListeners: DeleteLoadBalancerListenersRequest;
   readonly DeleteNetworkInterface: DeleteNetworkInterfaceRequest;
   readonly DeleteReserveIpAddresses: DeleteReserveIpAddressesRequest;
+  readonly DeleteRoutes: DeleteRoutesRequest;
   readonly DescribeAddresses: DescribeAddressesRequest;
+  readonly DescribeClusterRoutes: DescribeClusterRoutesRequest;
   readonly DescribeGlobalRoutes: DescribeGlobalRoutesRequest;
   readonly DescribeInstances: DescribeInstancesRequest;
   readonly DescribeLBListeners: DescribeLBListenersRequest;
@@ -91,6 +105,7 @@ export type Requests = {
   /** The API has no parameters. */
   readonly DescribeQuota: Readonly<Record<string, never>>;
   readonly DescribeReserveIpAddresses: DescribeReserveIpAddressesRequest;
+  readonly DescribeRouteTables: DescribeRouteTablesRequest;
   readonly DescribeSubnets: DescribeSubnetsRequest;
   readonly DescribeTargetHealth: DescribeTargetHealthRequest;
   readonly DescribeTargets: DescribeTargetsRequest;
@@ -110,6 +125,7 @@ export type Requests = {
   readonly ModifyNetworkInterfaceAttribute: ModifyNetworkInterfaceAttributeRequest;
   readonly ReleaseAddresses: ReleaseAddressesRequest;
   readonly SetLoadBalancerSecurityGroups: SetLoadBalancerSecurityGroupsRequest;
+  readonly ReplaceRoutes: ReplaceRoutesRequest;
   readonly UnassignIpv6Addresses: UnassignIpv6AddressesRequest;
   readonly UnassignPrivateIpAddresses: UnassignPrivateIpAddressesRequest;
 };
@@ -125,9 +141,12 @@ const PRODUCT_OF: Partial<Record<Action, Product>> = {
   BatchModifyTargetWeight: 'clb',
   BatchRegisterTargets: 'clb',
   CreateListener: 'clb',
+  CreateClusterRoute: 'tke',
   CreateLoadBalancer: 'clb',
+  DeleteClusterRoute: 'tke',
   DeleteLoadBalancer: 'clb',
   DeleteLoadBalancerListeners: 'clb',
+  DescribeClusterRoutes: 'tke',
   DescribeInstances: 'cvm',
   DescribeLBListeners: 'clb',
   DescribeListeners: 'clb',

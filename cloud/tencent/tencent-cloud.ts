@@ -8,12 +8,14 @@ import { CallScheduler } from '../pacing/call-scheduler.ts';
 import type { ReservedIpPort } from '../reserved-ips.ts';
 import type { TargetPort } from '../targets.ts';
 import { type CallObserver, createCaller, type Random } from './caller.ts';
+import { createClusterRoutePort } from './cluster-routes.ts';
 import { decodeEniPage } from './decode/eni.ts';
 import { decodeInstances } from './decode/instance.ts';
 import { decodePodLimits } from './decode/load-balancer.ts';
 import { decodeEipPage, decodeSubnetPage } from './decode/others.ts';
 import { createEipPort } from './eips.ts';
 import { createEniPort } from './enis.ts';
+import { createGlobalRoutePort } from './global-routes.ts';
 import { IdBatcher } from './id-batcher.ts';
 import { createInstancePort } from './instances.ts';
 import { createIpPort } from './ips.ts';
@@ -21,10 +23,10 @@ import { createListenerPort } from './listeners.ts';
 import { createLoadBalancerPort } from './load-balancers.ts';
 import { documentedPerSecond, type TencentApi } from './requests.ts';
 import { createReservedIpPort } from './reserved-ips.ts';
-import { createRoutePort } from './routes.ts';
 import { createSecurityGroupPort } from './security-groups.ts';
 import { SharedSweep } from './shared-sweep.ts';
 import { createSubnetPort } from './subnets.ts';
+import { createTableRoutePort } from './table-routes.ts';
 import { createTargetPort } from './targets.ts';
 import { createTaskPort } from './tasks.ts';
 
@@ -111,7 +113,11 @@ export function createTencentCloud(deps: TencentCloudDeps, settings: TencentClou
     securityGroups: createSecurityGroupPort(call),
     eips: createEipPort(call, eipBatcher),
     tasks: createTaskPort({ clock, call, eniBatcher, eipBatcher, isBusy: () => scheduler.waiting > 0 }),
-    routes: createRoutePort(call),
+    routes: {
+      global: createGlobalRoutePort(call),
+      table: createTableRoutePort(call),
+      cluster: createClusterRoutePort(call),
+    },
     reservedIps: createReservedIpPort(call),
     loadBalancers: createLoadBalancerPort(clock, call),
     listeners: createListenerPort(call),

@@ -18,7 +18,7 @@ export async function runClusterRoutes(
   const keep = (held: AbortSignal): Promise<void> =>
     keepPodRoutes(
       {
-        routes: cloud.routes,
+        routes: cloud.routes.global,
         subnets: cloud.subnets,
         cacheOf: () => podRoutes,
         kube,

@@ -1,5 +1,7 @@
 /** The port's contract: the same cases over HTTP through the SDK, and in process on a virtual clock. */
 import test, { type ExecutionContext } from 'ava';
+import { batchesOf } from '../../cloud/batches.ts';
+import type { RouteKind } from '../../cloud/cloud.ts';
 import type { CloudError } from '../../cloud/cloud-error.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import {
@@ -343,63 +345,153 @@ const CASES: readonly Case[] = [
       t.deepEqual(await cloud.loadBalancers.settle(unknown, contextOf()), { kind: 'lost' });
     },
   },
-  {
-    title: 'routes: are created, listed over several pages, moved and deleted; only the own VPC is listed',
-    run: async (t, { cloud, host }) => {
-      const { routes } = cloud;
-      const spec = { cidr: '172.16.0.0/24', gatewayIp: '10.0.0.9', description: 'of a test' };
-      const made = await routes.create(SPEC.vpcId, spec, contextOf());
-      t.regex(made.routeId, /^gr-[a-z0-9]{8}$/);
-      t.like(made, spec);
-      const { state } = host.model;
-      for (let count = 1; count < 230; count++) {
-        state.addGlobalRoute({
-          vpcId: SPEC.vpcId,
-          cidr: `172.17.${count}.0/24`,
+  ...(['global', 'table', 'cluster'] as const).map(
+    (kind): Case => ({
+      title: `routes: ${kind}: are created, listed, moved and deleted, several in a call where the API takes them`,
+      run: async (t, { cloud, host }) => {
+        const routes = cloud.routes[kind];
+        const place = placeOf(host, kind);
+        const description = kind === 'cluster' ? '' : 'of a test';
+        const specs = [1, 2, 3].map((index) => ({ cidr: `172.16.${index}.0/24`, gatewayIp: '10.0.0.9', description }));
+        const made = [];
+        for (const some of batchesOf(specs, routes.maxPerCall))
+          made.push(...(await routes.create(place, some, contextOf())));
+        for (const [index, spec] of specs.entries()) t.like(made[index], spec);
+        t.deepEqual(await routes.list(place, contextOf()), { routes: made, isConsistent: true });
+        t.deepEqual(host.seen.filter(({ action }) => action.startsWith('Create')).length, kind === 'cluster' ? 3 : 1);
+        const [first, second, third] = made;
+        if (first === undefined || second === undefined || third === undefined) throw new Error('a route is missing');
+        const moved =
+          routes.replace === undefined
+            ? await routes
+                .delete(place, [first], contextOf())
+                .then(() => routes.create(place, [{ ...first, gatewayIp: '10.0.0.10' }], contextOf()))
+            : await routes.replace(place, [{ route: first, gatewayIp: '10.0.0.10' }], contextOf());
+        t.like(moved[0], { cidr: first.cidr, description, gatewayIp: '10.0.0.10' });
+        t.like(await failure(routes.delete(place, [first], contextOf())), { retry: 'gone' });
+        if (routes.maxPerCall > 1) {
+          t.like(await failure(routes.delete(place, [second, first], contextOf())), { retry: 'gone' });
+        }
+        t.is((await routes.list(place, contextOf())).routes.length, 3, 'all of a call, or none');
+        for (const some of batchesOf([...moved, second, third], routes.maxPerCall)) {
+          await routes.delete(place, some, contextOf());
+        }
+        t.deepEqual((await routes.list(place, contextOf())).routes, []);
+      },
+    }),
+  ),
+  ...(['global', 'table', 'cluster'] as const).map(
+    (kind): Case => ({
+      title: `routes.create: ${kind}: tells a route that exists, one by another instance, a conflict, and the quota`,
+      run: async (t, { cloud, host }) => {
+        const routes = cloud.routes[kind];
+        const place = placeOf(host, kind);
+        const create = (cidr: string, gatewayIp = '10.0.0.9') =>
+          routes.create(place, [{ cidr, gatewayIp, description: '' }], contextOf());
+        await create('172.16.0.0/24');
+        const isVpc = kind !== 'cluster';
+        t.like(await failure(create('172.16.0.0/24')), {
+          code: isVpc ? 'InvalidParameterValue.Duplicate' : 'InternalError.ResourceExistAlready',
+          retry: 'resolve',
+        });
+        t.like(await failure(create('172.16.0.0/24', '10.0.0.10')), {
+          code: isVpc ? 'UnsupportedOperation.Ecmp' : 'InternalError.CidrConflictWithOtherRoute',
+          retry: 'never',
+        });
+        t.like(await failure(create('10.0.128.0/24')), {
+          code: isVpc ? 'InvalidParameterValue.VpcCidrConflict' : 'InternalError.CidrConflictWithVpcCidr',
+          retry: 'never',
+        });
+        for (const wrong of ['172.16.1.1/24', 'fd00::/64']) t.is((await failure(create(wrong))).retry, 'never', wrong);
+        if (kind === 'cluster') {
+          t.like(await failure(create('192.168.0.0/24')), {
+            code: 'InternalError.CidrOutOfRouteTable',
+            retry: 'never',
+          });
+        }
+        const { state } = host.model;
+        state.globalRouteQuota = 1;
+        state.routeTables.quota = 1;
+        state.clusterRouteTables.quota = 1;
+        t.like(await failure(create('172.16.1.0/24')), { retry: 'quota', scope: 'vpc-routes' });
+        if (routes.maxPerCall === 1) return;
+        const both = ['172.16.2.0/24', '10.0.128.0/24'].map((cidr) => ({
+          cidr,
           gatewayIp: '10.0.0.9',
           description: '',
-        });
-      }
-      state.addGlobalRoute({ vpcId: 'vpc-others00', cidr: '172.16.0.0/24', gatewayIp: '10.0.0.9', description: '' });
-      const all = await routes.list(SPEC.vpcId, contextOf());
+        }));
+        t.is((await failure(routes.create(place, both, contextOf()))).retry, 'never');
+        t.is((await routes.list(place, contextOf())).routes.length, 1, 'all of a call, or none');
+      },
+    }),
+  ),
+  ...(['global', 'table', 'cluster'] as const).map(
+    (kind): Case => ({
+      title: `routes: ${kind}: a change whose answer is lost has happened, and is for the caller to find out`,
+      run: async (t, { cloud, host }) => {
+        const routes = cloud.routes[kind];
+        const place = placeOf(host, kind);
+        const specs = [{ cidr: '172.16.0.0/24', gatewayIp: '10.0.0.9', description: '' }];
+        host.faults.add({ fault: { kind: 'reset', after: true }, actions: ['Create*'], times: 1 });
+        t.is((await failure(routes.create(place, specs, contextOf()))).retry, 'resolve');
+        t.like(await failure(routes.create(place, specs, contextOf())), { retry: 'resolve' });
+        const found = (await routes.list(place, contextOf())).routes;
+        t.like(found[0], specs[0] ?? {});
+        host.faults.add({ fault: { kind: 'http', status: 502, after: true }, actions: ['Delete*'], times: 1 });
+        t.is((await failure(routes.delete(place, found, contextOf()))).retry, 'resolve');
+        t.deepEqual((await routes.list(place, contextOf())).routes, []);
+      },
+    }),
+  ),
+  {
+    title: 'routes: global: are listed over several pages, and only those of the own VPC',
+    run: async (t, { cloud, host }) => {
+      const { state } = host.model;
+      const add = (vpcId: string, cidr: string) =>
+        state.addGlobalRoute({ vpcId, cidr, gatewayIp: '10.0.0.9', description: '' });
+      for (let count = 0; count < 230; count++) add(SPEC.vpcId, `172.17.${count}.0/24`);
+      add('vpc-others00', '172.16.0.0/24');
+      const all = await cloud.routes.global.list(SPEC.vpcId, contextOf());
       t.true(all.isConsistent);
       t.is(new Set(all.routes.map(({ routeId }) => routeId)).size, 230);
-      const moved = await routes.replace(SPEC.vpcId, made, '10.0.0.10', contextOf());
-      t.like(moved, { ...spec, gatewayIp: '10.0.0.10' });
-      t.like(await failure(routes.delete(SPEC.vpcId, made.routeId, contextOf())), { retry: 'gone' });
-      await routes.delete(SPEC.vpcId, moved.routeId, contextOf());
-      t.false((await routes.list(SPEC.vpcId, contextOf())).routes.some(({ cidr }) => cidr === spec.cidr));
+      t.deepEqual(await cloud.routes.global.list('vpc-others01', contextOf()), { routes: [], isConsistent: true });
     },
   },
   {
-    title: 'routes.create: tells a route that exists, one by another instance, a conflict, and the quota',
+    title: 'routes: table: what the cloud made, and what leads to no instance, has no mark of ours; IPv6 is left out',
     run: async (t, { cloud, host }) => {
-      const create = (cidr: string, gatewayIp = '10.0.0.9') =>
-        cloud.routes.create(SPEC.vpcId, { cidr, gatewayIp, description: '' }, contextOf());
-      await create('172.16.0.0/24');
-      t.like(await failure(create('172.16.0.0/24')), { code: 'InvalidParameterValue.Duplicate', retry: 'resolve' });
-      t.like(await failure(create('172.16.0.0/24', '10.0.0.10')), { code: 'UnsupportedOperation.Ecmp' });
-      t.like(await failure(create('10.0.128.0/24')), { code: 'InvalidParameterValue.VpcCidrConflict', retry: 'never' });
-      t.like(await failure(create('172.16.1.1/24')), { code: 'InvalidParameterValue.Malformed', retry: 'never' });
-      t.like(await failure(create('fd00::/64')), { code: 'InvalidParameterValue.Malformed', retry: 'never' });
-      host.model.state.globalRouteQuota = 1;
-      t.like(await failure(create('172.16.1.0/24')), { retry: 'quota', scope: 'vpc-routes' });
-      t.deepEqual(await cloud.routes.list('vpc-others00', contextOf()), { routes: [], isConsistent: true });
+      const place = placeOf(host, 'table');
+      const routes = cloud.routes.table;
+      host.model.state.routeTables.add(place, [
+        {
+          cidr: '172.16.0.0/24',
+          gatewayIp: 'ccn-1',
+          gatewayType: 'CCN',
+          routeType: 'CCN',
+          description: 'tke-eni cls-a',
+        },
+        { cidr: '172.16.1.0/24', gatewayIp: 'nat-1', gatewayType: 'NAT', description: 'by hand' },
+        { cidr: '', gatewayIp: '10.0.0.9' },
+      ]);
+      const listed = (await routes.list(place, contextOf())).routes;
+      t.deepEqual(
+        listed.map(({ cidr, gatewayIp, description }) => [cidr, gatewayIp, description]),
+        [
+          ['172.16.0.0/24', 'ccn-1', ''],
+          ['172.16.1.0/24', 'nat-1', 'by hand'],
+        ],
+      );
+      t.like(await failure(routes.list('rtb-missing0', contextOf())), { retry: 'gone' });
+      t.like(await failure(routes.create('rtb-missing0', [], contextOf())), { retry: 'never' });
     },
   },
   {
-    title: 'routes: a change whose answer is lost has happened, and is for the caller to find out',
-    run: async (t, { cloud, host }) => {
+    title: 'routes: cluster: a route table that does not exist is told, with a list as with a change',
+    run: async (t, { cloud }) => {
+      const routes = cloud.routes.cluster;
       const spec = { cidr: '172.16.0.0/24', gatewayIp: '10.0.0.9', description: '' };
-      host.faults.add({ fault: { kind: 'reset', after: true }, actions: ['CreateGlobalRoutes'], times: 1 });
-      t.is((await failure(cloud.routes.create(SPEC.vpcId, spec, contextOf()))).retry, 'resolve');
-      t.like(await failure(cloud.routes.create(SPEC.vpcId, spec, contextOf())), { retry: 'resolve' });
-      const [route] = (await cloud.routes.list(SPEC.vpcId, contextOf())).routes;
-      t.like(route, spec);
-      host.faults.add({ fault: { kind: 'http', status: 502, after: true }, actions: ['DeleteGlobalRoutes'], times: 1 });
-      const lost = await failure(cloud.routes.delete(SPEC.vpcId, route?.routeId ?? '', contextOf()));
-      t.is(lost.retry, 'resolve');
-      t.deepEqual((await cloud.routes.list(SPEC.vpcId, contextOf())).routes, []);
+      t.like(await failure(routes.list('cls-missing0', contextOf())), { code: 'InternalError.RouteTableNotFound' });
+      t.like(await failure(routes.create('cls-missing0', [spec], contextOf())), { retry: 'gone' });
     },
   },
   {
@@ -599,6 +691,13 @@ const CASES: readonly Case[] = [
     },
   },
 ];
+
+/** Makes what routes of a kind are kept in, where there is none; returns its name. */
+function placeOf({ model }: TestCloud['host'], kind: RouteKind): string {
+  if (kind === 'global') return SPEC.vpcId;
+  if (kind === 'table') return model.state.routeTables.addTable('rtb-table000', SPEC.vpcId).tableId;
+  return model.state.clusterRouteTables.addTable('cls-contract', SPEC.vpcId, ['172.16.0.0/16']).tableId;
+}
 
 function first<T>(items: readonly T[]): T {
   const [item] = items;

@@ -58,8 +58,11 @@ test(
     const host = new CloudHost({ vpcId: 'vpc-routes00', subnets: [cloudSubnet] }, systemClock, { fabric });
     const cloud = createTencentCloud({ api: createInProcessApi(host), clock: systemClock, random: seededRandom(1) });
     const context = { priority: 'pod' as const, owner: 'n1', signal: new AbortController().signal };
-    const create = (cidr: string, node: string) =>
-      cloud.routes.create('vpc-routes00', { cidr, gatewayIp: ipOf(vpc, node), description: '' }, context);
+    const routes = cloud.routes.global;
+    const create = async (cidr: string, node: string) => {
+      const spec = { cidr, gatewayIp: ipOf(vpc, node), description: '' };
+      return await routes.create('vpc-routes00', [spec], context);
+    };
     const [one, two] = await Promise.all([podOn(vpc, 'n1', '172.16.1.5'), podOn(vpc, 'n2', '172.16.2.5')]);
     t.false(await one.ping('172.16.2.5', REFUSED), 'no route yet');
     const [toOne] = [await create('172.16.1.0/24', 'n1'), await create('172.16.2.0/24', 'n2')];
@@ -69,14 +72,15 @@ test(
     t.true(await vpc.node('n3').netns.ping('172.16.1.5'), 'any node of the VPC');
     // The same address on another node: the route alone decides who is reached.
     await podOn(vpc, 'n3', '172.16.1.5', 'n3-gr');
-    const moved = await cloud.routes.replace('vpc-routes00', toOne, ipOf(vpc, 'n3'), context);
+    await routes.delete('vpc-routes00', toOne, context);
+    const moved = await create('172.16.1.0/24', 'n3');
     await host.catchUp();
     await vpc.resetPacketLog();
     t.true(await two.ping('172.16.1.5'));
     const ways = (await vpc.packetLog()).filter(({ dst }) => dst === '172.16.1.5').map(({ to }) => to);
     t.deepEqual(ways, ['n3/eth0']);
     t.false(await one.ping('172.16.2.5', REFUSED), 'its network is no longer that of its node');
-    await cloud.routes.delete('vpc-routes00', moved.routeId, context);
+    await routes.delete('vpc-routes00', moved, context);
     await host.catchUp();
     t.false(await two.ping('172.16.1.5', REFUSED), 'no route any more');
     t.is(host.brokenBy, undefined);

@@ -108,7 +108,8 @@ test('node-route-controller: no call is made that would exceed the quota; its No
   for (const index of [1, 2, 3]) await world.join(`n${index}`, `172.16.${index}.0/24`);
   await world.advance(10 * SECOND_MS);
   const { host } = world.world.scene;
-  t.is(host.counts()['CreateGlobalRoutes'], 2);
+  t.is(host.counts()['CreateGlobalRoutes'], 1);
+  t.is(world.routes().length, 2);
   const events = world.world.scene.events('FailedToCreateRoute');
   t.is(events.length, 1);
   t.regex(events[0] ?? '', /^no route to 172.16.3.0\/24: it would exceed the quota of 2 routes; have the quota raised/);
@@ -118,5 +119,112 @@ test('node-route-controller: no call is made that would exceed the quota; its No
     ['n2', 'n3'].map((name) => world.networkOf(name)),
     ['False RouteCreated', 'False RouteCreated'],
   );
+  await world.stop();
+});
+
+const KINDS = [
+  ['--routes=table', '--route-tables=rtb-test0001,rtb-test0002', 'ReplaceRoutes'],
+  ['--routes=cluster', '', 'DeleteClusterRoute CreateClusterRoute'],
+] as const;
+for (const [routes, tables, moved] of KINDS) {
+  test(`node-route-controller: ${routes}: each Node gets its route in each table, and the route follows and leaves with it`, async (t) => {
+    const world = await RouteWorld.start(routes, ...(tables === '' ? [] : [tables]));
+    const { host } = world.world.scene;
+    await world.join('steady', '172.16.50.0/24');
+    const ip = await world.join('n1', '172.16.1.0/24');
+    await world.advance(10 * SECOND_MS);
+    const gateways = () =>
+      world.places.map((place) =>
+        world.routes().flatMap((one) => (one.place === place && one.cidr === '172.16.1.0/24' ? [one.gatewayIp] : [])),
+      );
+    t.deepEqual(
+      gateways(),
+      world.places.map(() => [ip]),
+    );
+    t.is(world.networkOf('n1'), 'False RouteCreated');
+    host.forget();
+    await world.leave('n1');
+    const next = await world.join('n2', '172.16.1.0/24');
+    await world.advance(MINUTE_MS);
+    t.deepEqual(
+      gateways(),
+      world.places.map(() => [next]),
+    );
+    const changes = host.seen.map(({ action }) => action).filter((action) => /^(Create|Delete|Replace)/.test(action));
+    t.deepEqual(
+      changes,
+      world.places.flatMap(() => moved.split(' ')),
+    );
+    await world.leave('n2');
+    await world.advance(3 * MINUTE_MS);
+    t.deepEqual([...new Set(world.routes().map(({ cidr }) => cidr))], ['172.16.50.0/24']);
+    await world.stop();
+  });
+}
+
+test('node-route-controller: --routes=table: a Node has a route where all tables lead to it; while one cannot be read nothing is said', async (t) => {
+  const world = await RouteWorld.start('--routes=table', '--route-tables=rtb-test0001,rtb-test0002');
+  const { host } = world.world.scene;
+  const [, second = ''] = world.places;
+  world.addRoute('172.16.1.0/24', 'nat-00000001', 'by hand', second);
+  await world.join('n1', '172.16.1.0/24');
+  await world.join('n2', '172.16.2.0/24');
+  await world.advance(10 * SECOND_MS);
+  t.deepEqual(
+    ['n1', 'n2'].map((name) => world.networkOf(name)),
+    ['True NoRouteCreated', 'False RouteCreated'],
+  );
+  t.regex(
+    world.world.scene.events('FailedToCreateRoute').join(),
+    /leads 172\.16\.1\.0\/24 to nat-00000001 by route \d+, which is none of this cluster/,
+  );
+  t.is(world.routes().filter(({ place }) => place === second).length, 2);
+  host.model.state.routeTables.tables.delete(second);
+  await world.advance(20 * SECOND_MS);
+  await world.join('n3', '172.16.3.0/24');
+  await world.advance(3 * MINUTE_MS);
+  t.is(world.networkOf('n3'), 'True NoRouteCreated', 'as it was when it was initialised');
+  t.is(world.networkOf('n2'), 'False RouteCreated');
+  t.deepEqual(world.world.scene.events('FailedToCreateRoute').length, 1);
+  t.regex(await world.metrics(), /_cluster_route_list_failures_total [1-9]/);
+  await world.stop();
+});
+
+test('node-route-controller: --routes=cluster: the table is the mark: what is in it is own, what is outside of --cluster-cidr stays', async (t) => {
+  const world = await RouteWorld.start('--routes=cluster', '--cluster-route-table=own-table');
+  t.deepEqual(world.places, ['own-table']);
+  const { clusterRouteTables: book } = world.world.scene.host.model.state;
+  book.addTable('cls-other001', 'vpc-00000001');
+  book.add('cls-other001', [{ cidr: '172.16.9.0/24', gatewayIp: '10.0.0.250' }]);
+  world.addRoute('192.168.0.0/24', '10.0.0.250', '');
+  world.addRoute('172.16.1.0/24', '10.0.0.250', '');
+  const ip = await world.join('n1', '172.16.1.0/24');
+  await world.advance(10 * SECOND_MS);
+  t.deepEqual(
+    world.routes().map(({ cidr, gatewayIp }) => [cidr, gatewayIp]),
+    [
+      ['192.168.0.0/24', '10.0.0.250'],
+      ['172.16.1.0/24', ip],
+    ],
+  );
+  t.is(book.get('cls-other001').routes.length, 1);
+  await world.stop();
+});
+
+test('node-route-controller: many routes are created in a call; one that is refused delays none of the others', async (t) => {
+  const world = await RouteWorld.start('--routes=table', '--route-tables=rtb-test0001');
+  const { host } = world.world.scene;
+  host.model.state.routeTables.quota = 500;
+  const [place = ''] = world.places;
+  await world.advance(MINUTE_MS);
+  // Descriptions lack the one that is in the way.
+  host.faults.add({ fault: { kind: 'stale', ms: 50_000 }, actions: ['DescribeRouteTables'] });
+  world.addRoute('172.16.40.0/24', '10.0.0.250', 'by hand', place);
+  for (let index = 0; index < 99; index++) await world.join(`n${index}`, `172.16.${index}.0/24`);
+  await world.advance(20 * SECOND_MS);
+  t.is(world.routes().filter(({ description }) => description === OWN).length, 98);
+  t.true((host.counts()['CreateRoutes'] ?? 0) <= 2 + 2 * Math.ceil(Math.log2(100)));
+  t.is(world.networkOf('n40'), 'True NoRouteCreated');
+  t.is(world.networkOf('n41'), 'False RouteCreated');
   await world.stop();
 });

@@ -1,5 +1,7 @@
+import type { RouteKind } from '../../../cloud/cloud.ts';
 import { NODES } from '../../../kube/resource-types.ts';
 import { routeDescription } from '../../../pod-routes/decide-routes.ts';
+import type { RouteTableBook } from '../../vpc/api/model/route-table-book.ts';
 import { NodeWorld, UNINITIALIZED } from '../node-world.ts';
 
 const VPC = 'vpc-00000001';
@@ -9,18 +11,35 @@ export const CLUSTER_CIDR = '172.16.0.0/16';
 /** Description of the cluster's own routes. */
 export const OWN = routeDescription(CLUSTER);
 
-/** A route as tests compare it. */
-type SeenRoute = { readonly cidr: string; readonly gatewayIp: string; readonly description: string };
+/** A route as tests compare it; the same id is the same route. */
+type SeenRoute = {
+  readonly place: string;
+  readonly routeId: string | number;
+  readonly cidr: string;
+  readonly gatewayIp: string;
+  readonly description: string;
+};
 
 /** Nodes with podCIDRs, the route controller, and the routes that the cloud has. */
 export class RouteWorld {
   readonly world: NodeWorld;
+  /** What routes are kept in: the VPC, or route tables. */
+  readonly places: readonly string[];
+  readonly #kind: RouteKind;
   readonly #flags: readonly string[];
   readonly #ips = new Map<string, string>();
 
   private constructor(world: NodeWorld, flags: readonly string[]) {
     this.world = world;
     this.#flags = flags;
+    const textOf = (flag: string) => flags.find((one) => one.startsWith(`${flag}=`))?.slice(flag.length + 1);
+    const kind = textOf('--routes');
+    this.#kind = kind === 'table' || kind === 'cluster' ? kind : 'global';
+    if (this.#kind === 'table') this.places = textOf('--route-tables')?.split(',') ?? [];
+    else this.places = [this.#kind === 'global' ? VPC : (textOf('--cluster-route-table') ?? CLUSTER)];
+    const { state } = world.scene.host.model;
+    const book = this.#kind === 'table' ? state.routeTables : state.clusterRouteTables;
+    if (this.#kind !== 'global') for (const place of this.places) book.addTable(place, VPC);
   }
 
   static async start(...flags: readonly string[]): Promise<RouteWorld> {
@@ -62,17 +81,42 @@ export class RouteWorld {
     return this.#ips.get(name) ?? '';
   }
 
+  /** The routes of all places. */
   routes(): readonly SeenRoute[] {
-    return [...this.world.scene.host.model.state.globalRoutes.values()];
-  }
-
-  addRoute(cidr: string, gatewayIp: string, description: string): void {
-    this.world.scene.host.model.state.addGlobalRoute({ vpcId: VPC, cidr, gatewayIp, description });
-  }
-
-  removeRoutes(cidr: string): void {
     const { state } = this.world.scene.host.model;
+    if (this.#kind === 'global') return [...state.globalRoutes.values()].map((one) => ({ ...one, place: one.vpcId }));
+    return this.places.flatMap((place) =>
+      (this.#book().tables.get(place)?.routes ?? []).map((one) => ({ ...one, place })),
+    );
+  }
+
+  /** Makes a route as people do, by default in the first place. */
+  addRoute(cidr: string, gatewayIp: string, description: string, place = this.places[0] ?? ''): void {
+    const { model } = this.world.scene.host;
+    model.advance(this.world.scene.clock.nowMs());
+    if (this.#kind === 'global') model.state.addGlobalRoute({ vpcId: place, cidr, gatewayIp, description });
+    else this.#book().add(place, [{ cidr, gatewayIp, description }]);
+  }
+
+  /** Deletes the routes to a network, of all places, as people do. */
+  removeRoutes(cidr: string): void {
+    const { model } = this.world.scene.host;
+    model.advance(this.world.scene.clock.nowMs());
+    const { state } = model;
     for (const route of [...state.globalRoutes.values()]) if (route.cidr === cidr) state.removeGlobalRoute(route);
+    if (this.#kind === 'global') return;
+    for (const place of this.places) {
+      const { routes } = this.#book().get(place);
+      this.#book().remove(
+        place,
+        routes.filter((route) => route.cidr === cidr),
+      );
+    }
+  }
+
+  #book(): RouteTableBook {
+    const { state } = this.world.scene.host.model;
+    return this.#kind === 'table' ? state.routeTables : state.clusterRouteTables;
   }
 
   /** Status and reason of the condition NetworkUnavailable; undefined when there is none. */

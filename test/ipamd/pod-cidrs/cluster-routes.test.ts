@@ -221,7 +221,7 @@ shortTest('routes: a new leader that gets an old description says of no Node tha
     for (const name of nodes) seen.add(scene.networkOf(name));
   }
   t.true(second.isLeading);
-  t.is(host.counts()['CreateGlobalRoutes'], 3, 'the old description lacks them');
+  t.is(host.counts()['CreateGlobalRoutes'], 5, 'the old description lacks them: a call for all, then for each half');
   t.deepEqual([...seen], ['False RouteCreated']);
   t.deepEqual(scene.events('FailedToCreateRoute'), []);
   areRouted(t, scene, nodes);
@@ -243,7 +243,7 @@ shortTest('routes: a moved route never leads to two nodes, where the cloud would
   const nodes = await joinAll(scene, 3);
   await clock.advance(10_000);
   areRouted(t, scene, nodes);
-  t.is(host.counts()['DeleteGlobalRoutes'], 3);
+  t.like(host.counts(), { DeleteGlobalRoutes: 1, CreateGlobalRoutes: 1 });
   t.is(Math.max(...widths), 1);
   await clock.run(ipamd.close());
 });

@@ -1,6 +1,7 @@
 import { ApiError } from './api-error.ts';
 import type { ActionRules, ActionTable, ModelCall, TaskPlan } from './call.ts';
 import { CLB_ACTIONS } from './clb/actions.ts';
+import { CLUSTER_ROUTE_ACTIONS } from './cluster-route-actions.ts';
 import { EIP_ACTIONS } from './eip-actions.ts';
 import { ENI_ACTIONS } from './eni-actions.ts';
 import { advanceState } from './finish-task.ts';
@@ -11,6 +12,7 @@ import { type ParamCodes, Params } from './params.ts';
 import { RESERVED_IP_ACTIONS } from './reserved-ip-actions.ts';
 import { ROUTE_ACTIONS } from './route-actions.ts';
 import { type CloudSpec, CloudState } from './state.ts';
+import { TABLE_ROUTE_ACTIONS } from './table-route-actions.ts';
 import { TKE_ACTIONS } from './tke-actions.ts';
 import type { ModelTask, TaskEffect } from './types.ts';
 
@@ -35,11 +37,12 @@ const PRODUCTS: Readonly<Record<string, ActionTable>> = {
     ...EIP_ACTIONS,
     ...RESERVED_IP_ACTIONS,
     ...ROUTE_ACTIONS,
+    ...TABLE_ROUTE_ACTIONS,
     ...TASK_ACTIONS,
   },
   cvm: CVM_ACTIONS,
   clb: CLB_ACTIONS,
-  tke: TKE_ACTIONS,
+  tke: { ...TKE_ACTIONS, ...CLUSTER_ROUTE_ACTIONS },
 };
 
 /** Codes of the products whose codes are not those of the VPC service. */

@@ -1,8 +1,8 @@
-import { Address4 } from 'ip-address';
 import { ApiError } from './api-error.ts';
 import type { ActionTable, ModelCall } from './call.ts';
 import { type DescribeRules, select } from './filters.ts';
 import { writtenTime } from './limits.ts';
+import { isAddress, isInVpc, readNetwork } from './read-network.ts';
 import type { ModelGlobalRoute } from './types.ts';
 
 const DESCRIBE: DescribeRules<ModelGlobalRoute> = {
@@ -57,7 +57,7 @@ function create({ state, params }: ModelCall): object {
   if (orders.length === 0 || orders.length > MOST_PER_CALL) {
     throw new ApiError('InvalidParameterValue.LimitExceeded', `from 1 to ${MOST_PER_CALL} routes a call.`);
   }
-  const wanted = orders.map((order) => readOrder(state, order));
+  const wanted = orders.map((order) => readRouteOrder(state, order, 'Description'));
   const present = [...state.globalRoutes.values()].filter((route) => route.vpcId === vpcId);
   for (const [index, { cidr, gatewayIp }] of wanted.entries()) {
     for (const other of [...present, ...wanted.slice(0, index)]) {
@@ -91,37 +91,34 @@ function modify({ state, params }: ModelCall): object {
   return {};
 }
 
-type Order = { readonly cidr: string; readonly gatewayIp: string; readonly description: string };
+/** A route that is to be made. */
+type RouteOrder = { readonly cidr: string; readonly gatewayIp: string; readonly description: string };
 
-function readOrder(state: ModelCall['state'], order: Readonly<Record<string, unknown>>): Order {
+/** Reads a route of a request; `textKey` is the field of its description. @throws ApiError */
+export function readRouteOrder(
+  state: ModelCall['state'],
+  order: Readonly<Record<string, unknown>>,
+  textKey: 'Description' | 'RouteDescription',
+): RouteOrder {
   const [cidr, type, gatewayIp] = ['DestinationCidrBlock', 'GatewayType', 'GatewayId'].map((key) => {
     const value = order[key];
     if (typeof value !== 'string' || value === '') {
-      throw new ApiError('MissingParameter', `The parameter GlobalRoutes.${key} is missing.`);
+      throw new ApiError('MissingParameter', `The parameter ${key} of a route is missing.`);
     }
     return value;
   });
   if (type !== GATEWAY_TYPE) throw new ApiError('InvalidParameterValue', `The gateway type ${type} is not supported.`);
-  const network = networkOf(cidr ?? '');
-  if (!Address4.isValid(gatewayIp ?? '') || (gatewayIp ?? '').includes('/')) {
-    throw new ApiError('InvalidParameterValue.Malformed', `GatewayId ${gatewayIp} is malformed.`);
-  }
-  for (const subnet of state.subnets.values()) {
-    const other = new Address4(subnet.cidr);
-    if (network.isInSubnet(other) || other.isInSubnet(network)) {
-      throw new ApiError('InvalidParameterValue.VpcCidrConflict', `${cidr} conflicts with the CIDR of the VPC.`);
-    }
-  }
-  return { cidr: cidr ?? '', gatewayIp: gatewayIp ?? '', description: String(order['Description'] ?? '') };
-}
-
-function networkOf(cidr: string): Address4 {
-  const isCidr = /^[\d.]+\/\d+$/.test(cidr) && Address4.isValid(cidr);
-  const network = isCidr ? new Address4(cidr) : undefined;
-  if (network === undefined || network.startAddress().correctForm() !== network.correctForm()) {
+  const network = readNetwork(cidr ?? '');
+  if (network === undefined) {
     throw new ApiError('InvalidParameterValue.Malformed', `DestinationCidrBlock ${cidr} is malformed.`);
   }
-  return network;
+  if (!isAddress(gatewayIp ?? '')) {
+    throw new ApiError('InvalidParameterValue.Malformed', `GatewayId ${gatewayIp} is malformed.`);
+  }
+  if (isInVpc(state, network)) {
+    throw new ApiError('InvalidParameterValue.VpcCidrConflict', `${cidr} conflicts with the CIDR of the VPC.`);
+  }
+  return { cidr: cidr ?? '', gatewayIp: gatewayIp ?? '', description: String(order[textKey] ?? '') };
 }
 
 function vpcOf(state: ModelCall['state'], params: ModelCall['params']): string {

@@ -6,6 +6,7 @@ import { GlobalRouteBook } from './global-route-book.ts';
 import { InstanceBook } from './instance-book.ts';
 import { Ipv6Pool } from './ipv6-pool.ts';
 import { ReservedIpBook } from './reserved-ip-book.ts';
+import { RouteTableBook } from './route-table-book.ts';
 import type {
   FabricEvent,
   ModelEip,
@@ -35,6 +36,10 @@ export type CloudSpec = {
   readonly globalRoutes?: number;
   /** Whether several of them may lead to one network, and share its packets; default false. */
   readonly globalRouteEcmp?: boolean;
+  /** Routes of each route table; default 50. */
+  readonly tableRoutes?: number;
+  /** Routes of each route table of the cluster service; default 1000. */
+  readonly clusterRoutes?: number;
   /** Reserved addresses of the VPC; default 100. */
   readonly reservedIps?: number;
   /** EIPs in the region; default 20. */
@@ -89,6 +94,10 @@ export class CloudState {
   /** Routes that the VPC may have. May be changed, as a quota is raised. */
   globalRouteQuota: number;
   #globalRoutes: GlobalRouteBook;
+  /** Route tables of the VPC. */
+  readonly routeTables: RouteTableBook;
+  /** Route tables of the cluster service, by name. */
+  readonly clusterRouteTables: RouteTableBook;
   readonly reservedIps = new ReservedIpBook();
   /** Reserved addresses that the VPC may have. May be changed, as a quota is raised. */
   reservedIpQuota: number;
@@ -108,6 +117,9 @@ export class CloudState {
     this.globalRouteQuota = spec.globalRoutes ?? 1000;
     this.reservedIpQuota = spec.reservedIps ?? 100;
     this.#globalRoutes = new GlobalRouteBook(spec.vpcId, this.events);
+    const now = (): number => this.nowMs;
+    this.routeTables = new RouteTableBook(now, spec.tableRoutes ?? 50, 'ResourceNotFound');
+    this.clusterRouteTables = new RouteTableBook(now, spec.clusterRoutes ?? 1000, 'InternalError.RouteTableNotFound');
     this.clb = new ClbState(spec.clb ?? {}, this.events, this.keepsPast);
     this.subnets = new Map(
       spec.subnets.map((subnet) => [
