@@ -171,7 +171,7 @@ test(
 /** Texts that each kind of value refuses. */
 const REFUSED: Readonly<Record<string, readonly string[]>> = {
   region: ['guangzhou', 'AP-guangzhou'],
-  endpoint: ['', 'https://vpc.example', 'clb=10.0.0.1', 'a.example,b.example', 'vpc=a,vpc=b', '*.'],
+  endpoint: ['', 'https://vpc.example', 'tke=10.0.0.1', 'a.example,b.example', 'vpc=a,vpc=b', '*.'],
   'sts-role-arn': ['role/x', 'qcs::cam::uin/x:roleName/y'],
   'metadata-url': ['metadata', 'http://a/b/', 'ftp://a'],
   master: ['10.0.0.1:6443', 'https://a/b'],
