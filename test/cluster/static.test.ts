@@ -6,6 +6,7 @@ import { clusterOfFile } from './cluster-of-file.ts';
 import { awaitPods, pingFrom, type SeenPod, statefulSetManifest } from './pods.ts';
 import { startRealCluster } from './real-cluster.ts';
 import { refusedRequests } from './refused.ts';
+import { joinSuperNode, runOnSuperNode } from './workloads/super-node.ts';
 
 const REPLICAS = 4;
 const WEB = { selector: 'app=web', annotations: { [POD_ANNOTATION.deletePolicy]: 'Never' } };
@@ -98,6 +99,46 @@ test.serial('kept addresses: a Pod deleted by force has its address back', async
   t.deepEqual(ipsOf(pods), ips);
   await assertPodsLive(t, pods);
 });
+
+test.serial(
+  'kept addresses: a Pod takes its address to a super node, where the VPC reserves it, and back',
+  async (t) => {
+    const cluster = running();
+    const [node = '', eklet] = [cluster.nodes[0]?.name, 'eklet-a1b2c3d4'];
+    const reserved = () => [...cluster.cloud.host.model.state.reservedIps.reservations.values()].map(({ ip }) => ip);
+    await joinSuperNode(cluster, eklet);
+    const manifest = (nodeName: string) =>
+      statefulSetManifest('roaming', 1, { annotations: WEB.annotations, spec: { nodeName } });
+    const moveTo = async (nodeName: string) => {
+      await cluster.apply(manifest(nodeName));
+      // Nothing ends a Pod of the super node but this.
+      await cluster.kubectl('delete', 'pod', 'roaming-0', '--grace-period=0', '--force');
+    };
+    await cluster.apply(manifest(node));
+    const [first] = await awaitPods(cluster, 'app=roaming', 1, { timeoutMs: 120_000 });
+    if (first === undefined) return t.fail();
+    t.deepEqual(reserved(), []);
+    await moveTo(eklet);
+    t.deepEqual(await runOnSuperNode(cluster, 'roaming-0', eklet), { ip: first.ip, claim: 'default/roaming-0' });
+    t.deepEqual(reserved(), [first.ip]);
+    t.is(cluster.cloud.vpc.eniOf(first.ip), undefined);
+    await cluster.kubectl('wait', 'vipc/roaming-0', '--for=condition=Published', '--timeout=50s');
+    await moveTo(node);
+    const [back] = await awaitPods(cluster, 'app=roaming', 1, { timeoutMs: 120_000 });
+    t.like(back, { ip: first.ip, node });
+    if (back !== undefined) t.true(await pingFrom(cluster, back, cluster.node(node).ip));
+    await cluster.kubectl('delete', 'statefulset/roaming');
+    await waitUntil(
+      async () => claimPhases().then((phases) => phases['roaming-0'] === undefined && reserved().length === 0),
+      {
+        what: 'neither claim nor reservation of roaming-0',
+        timeoutMs: 120_000,
+        everyMs: 500,
+      },
+    );
+    await cluster.kubectl('delete', 'node', eklet);
+  },
+);
 
 test.serial('kept addresses: with the StatefulSet they go', async (t) => {
   const cluster = running();
