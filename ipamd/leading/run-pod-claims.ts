@@ -16,6 +16,7 @@ import { findSubnet } from '../static/find-subnet.ts';
 import { findWorkload } from '../static/find-workload.ts';
 import { ReservationRunner } from '../static/reservation-runner.ts';
 import { runClaims } from '../static/run-claims.ts';
+import { ZoneNames } from '../static/zone-names.ts';
 import type { ClaimState, LeaderDeps, TermComponents } from './leader-deps.ts';
 
 /** Makes the state that nodes read before claims are reconciled; it is empty at first. */
@@ -44,7 +45,9 @@ export async function runPodClaims(
     claims.conflicts.add(key, ip === '' ? [] : [ip], message);
     enqueue(key);
   });
+  const zoneNames = new ZoneNames({ instances: deps.runtime.cloud.instances, clock, log });
   const views = new ClaimViewBuilder({
+    zoneNames,
     ...informers,
     ...records,
     configs,
@@ -76,6 +79,7 @@ export async function runPodClaims(
     kube,
     views,
     reservations,
+    zoneNames,
     ...claims,
     enqueueNode,
     clock,

@@ -22,6 +22,7 @@ import {
   readSubnetsWithFreeSlots,
 } from './read-claim-locations.ts';
 import { readClaimPod, renderFault } from './read-claim-pod.ts';
+import type { ZoneNames } from './zone-names.ts';
 
 /** Indexes of NodeENIConfigs: by the key of a claim that they name, and by a marked address. */
 export const NECS_BY_CLAIM = 'claim';
@@ -55,11 +56,13 @@ type ClaimViewBuilderDeps = {
   readonly namespace: string;
   readonly defaultExpiredMs: number;
   readonly takeOverAfterMs: number;
-  /** Tells whether a Node is missing without proof that it is gone. Default: there is none. */
   /** Tells whether Pods of a super node may have static addresses. Default: none. */
   readonly isStaticNode?: (node: NodeEntry) => boolean;
+  /** Names of zones for the labels of super nodes. Default: none. */
+  readonly zoneNames?: Pick<ZoneNames, 'nameOf'>;
   /** Reservations of addresses in the VPC. Default: none. */
   readonly reservations?: { readonly isKept: boolean; problemOf(key: string): string | undefined };
+  /** Tells whether a Node is missing without proof that it is gone. Default: there is none. */
   readonly isReleaseHeld?: (nodeName: string) => boolean;
 };
 
@@ -170,7 +173,7 @@ export class ClaimViewBuilder {
   }
 
   #nodeOf(name: string): ClaimNode {
-    const { nodes, necs, subnets, isStaticNode } = this.#deps;
+    const { nodes, necs, isStaticNode } = this.#deps;
     const node = nodes.get(name);
     const { spec, status } = necs.get(name)?.decoded ?? {};
     const isSuper = node?.isInstance === false;
@@ -178,10 +181,27 @@ export class ClaimViewBuilder {
       exists: node !== undefined,
       ...(isSuper ? ({ isSuper } as const) : {}),
       enableStaticIp: isSuper ? (isStaticNode?.(node) ?? false) : spec?.enableStaticIP === true,
-      zone: isSuper ? zoneOfSuper(node, subnets.all()) : status?.zone,
+      zone: isSuper ? this.#zoneOfSuper(node) : status?.zone,
       unreachableForMs: this.noteNode(name),
       subnetsWithFreeSlots: readSubnetsWithFreeSlots(status, spec?.maxIPPerENI),
     };
+  }
+
+  /** Returns the label of the zone of a Pod's super node that no subnet has: it may be the number of a zone. */
+  unknownZoneOf(key: string): string | undefined {
+    const { pods, nodes } = this.#deps;
+    const { zoneLabel } = nodes.get(pods.get(key)?.nodeName ?? '') ?? {};
+    return zoneLabel === undefined || this.#isZoneOfSubnet(zoneLabel) ? undefined : zoneLabel;
+  }
+
+  #isZoneOfSubnet(name: string): boolean {
+    return this.#deps.subnets.all().some(({ zone }) => zone === name);
+  }
+
+  /** Returns the name of a super node's zone; undefined where its label names none that is known. */
+  #zoneOfSuper({ zoneLabel }: NodeEntry): string | undefined {
+    if (zoneLabel === undefined) return undefined;
+    return this.#isZoneOfSubnet(zoneLabel) ? zoneLabel : this.#deps.zoneNames?.nameOf(zoneLabel);
   }
 
   /** Lists VpcIPs that name no claim, because they were edited, of addresses that the claim or its mark on an ENI names. */
@@ -239,14 +259,6 @@ function isAssigningOthers(status: NodeEniConfigStatus | undefined, key: string)
 }
 
 const ASSIGNING: readonly string[] = ['AssignPrivateIpAddresses', 'MigratePrivateIpAddress'];
-
-/**
- * Returns the zone of a super node by its label, if a subnet has a zone of that name. TKE writes numbers too, which no
- * subnet has.
- */
-function zoneOfSuper({ zoneLabel }: NodeEntry, subnets: readonly SubnetState[]): string | undefined {
-  return subnets.some(({ zone }) => zone === zoneLabel) ? zoneLabel : undefined;
-}
 
 function* entriesOf<T>(cache: Pick<Cache<T>, 'keys' | 'get'>): Iterable<readonly [string, T]> {
   for (const key of cache.keys()) {

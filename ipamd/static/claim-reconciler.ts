@@ -24,6 +24,7 @@ import { renderInvalid } from './render-claim.ts';
 import type { ReservationRunner } from './reservation-runner.ts';
 import { selectReservedIps } from './select-reserved-ips.ts';
 import { CLAIMS, type ClaimWriteKind, deleteRecord, involvedClaim, refOf, writeDecision } from './write-claim.ts';
+import type { ZoneNames } from './zone-names.ts';
 
 /** Dependencies of the claim reconciler. */
 export type ClaimReconcilerDeps = {
@@ -34,6 +35,8 @@ export type ClaimReconcilerDeps = {
   readonly requests: ClaimRequests;
   /** Addresses of the VPC that are reserved for claims. */
   readonly reservations: Pick<ReservationRunner, 'run'>;
+  /** Names of zones for the labels of super nodes. Default: the cloud is not asked. */
+  readonly zoneNames?: Pick<ZoneNames, 'resolve'>;
   readonly conflicts: AddressConflicts;
   /** Whether objects are deleted, or were lost, with the definition of their kind. */
   readonly definitions: EndCheckDeps['definitions'];
@@ -87,6 +90,9 @@ export class ClaimReconciler {
     const { decoded, faults } = decodedOf(facts);
     if (faults.length > 0) return await this.#reportFaults(key, facts, faults, signal);
     this.#reportedFaults.delete(key);
+    const label = views.unknownZoneOf(key);
+    const zoneMs = label === undefined ? undefined : await this.#deps.zoneNames?.resolve(label, signal);
+    if (zoneMs !== undefined) return { kind: 'again', afterMs: zoneMs };
     await conflicts.resolveHolder(key, signal);
     const view = views.build(key, decoded, conflicts.of(key));
     const decision = decideClaim(view);
