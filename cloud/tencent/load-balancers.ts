@@ -25,8 +25,11 @@ import { requireCount } from './require-count.ts';
 const LOAD_BALANCERS_PER_CALL = 20;
 /** Most security groups of one load balancer. */
 const MAX_GROUPS = 50;
-/** Interval of the polls of one task. All polls together may take 20 calls a second. */
-const POLL_INTERVAL_MS = 1_000;
+/**
+ * Least and most time between two polls of one task. All polls together may take 20 calls a second, so that a task is
+ * asked for by its age: most end within two seconds, a creation or deletion takes ten.
+ */
+const POLL_MS = { min: 1_000, max: 4_000 } as const;
 /** How many times the cloud must not know a task before it counts as lost. */
 const UNKNOWN_ANSWERS = 3;
 /** Oldest first: what is created meanwhile comes last, and moves nothing to another page. */
@@ -72,10 +75,12 @@ export function createLoadBalancerPort(clock: Clock, call: Caller): LoadBalancer
     },
     quotas: async (context) => decodeLoadBalancerQuotas(await call('DescribeQuota', {}, context)),
     settle: async (task, context) => {
-      const endMs = clock.monotonicMs() + (context.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+      const startMs = clock.monotonicMs();
+      const endMs = startMs + (context.timeoutMs ?? DEFAULT_TIMEOUT_MS);
       let unknownAnswers = 0;
       while (clock.monotonicMs() < endMs) {
-        await clock.sleep(Math.max(1, Math.min(POLL_INTERVAL_MS, endMs - clock.monotonicMs())), context.signal);
+        const pollMs = Math.min(POLL_MS.max, Math.max(POLL_MS.min, (clock.monotonicMs() - startMs) / 2));
+        await clock.sleep(Math.max(1, Math.min(pollMs, endMs - clock.monotonicMs())), context.signal);
         const timeoutMs = Math.max(1, endMs - clock.monotonicMs());
         const answer = await queryTask(call, task, { ...context, timeoutMs });
         unknownAnswers = answer.kind === 'lost' ? unknownAnswers + 1 : 0;

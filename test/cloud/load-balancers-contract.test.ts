@@ -109,6 +109,19 @@ const CASES: readonly Case[] = [
     },
   },
   {
+    title: 'settle: asks for a task by its age, and not after the time of the context',
+    run: async (t, { cloud, host }) => {
+      const { loadBalancers } = cloud;
+      host.faults.add({ fault: { kind: 'slow-task', ms: 20_000 }, actions: ['CreateLoadBalancer'] });
+      const task = await loadBalancers.create(SPEC_OF_LB, contextOf());
+      host.forget();
+      t.deepEqual(await loadBalancers.settle(task, contextOf({ timeoutMs: 9_000 })), { kind: 'pending' });
+      t.is(host.seen.length, 6);
+      t.is((await loadBalancers.settle(task, contextOf())).kind, 'done');
+      t.true(host.seen.length <= 12, `${host.seen.length}`);
+    },
+  },
+  {
     title: 'create: charge, bandwidth, package and zones are ordered and described',
     run: async (t, on) => {
       const id = await createdBalancer(on, {

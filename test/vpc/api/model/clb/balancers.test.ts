@@ -184,6 +184,19 @@ const CASES: readonly ClbCase[] = [
     },
   },
   {
+    title: 'DeleteLoadBalancer: traffic of the last five minutes looks like a mistake, unless it is forced',
+    isTimed: true,
+    run: async (t, on) => {
+      const [one, two] = [await madeBalancer(on, 'one'), await madeBalancer(on, 'two')];
+      const { clb } = on.host.model.state;
+      for (const id of [one, two]) clb.busyAtMs.set(id, on.host.clock.nowMs());
+      t.is(await on.refusal('DeleteLoadBalancer', { LoadBalancerIds: [one] }), 'FailedOperation.TrafficCheckRisk');
+      await on.done('DeleteLoadBalancer', { LoadBalancerIds: [two], ForceDelete: true });
+      await on.sleep(300_000);
+      await on.done('DeleteLoadBalancer', { LoadBalancerIds: [one] });
+    },
+  },
+  {
     title: 'DeleteLoadBalancer: 30 in five minutes look like a mistake; five minutes later they do not',
     isTimed: true,
     run: async (t, on) => {

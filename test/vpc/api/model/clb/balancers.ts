@@ -100,7 +100,7 @@ export function deleteLoadBalancers({ state, params, begin }: ModelCall): object
   const isForced = params.flag('ForceDelete') ?? false;
   for (const id of ids) state.clb.balancer(id);
   const doomed = ids.map((id) => state.clb.idleBalancer(id));
-  for (const balancer of doomed) requireDeletable(balancer, isForced);
+  for (const balancer of doomed) requireDeletable(state, balancer, isForced);
   const recent = state.clb.deletedAtMs.filter((atMs) => atMs > state.nowMs - FIVE_MINUTES_MS);
   if (recent.length + ids.length >= state.clb.limits.deletions) {
     throw new ApiError('FailedOperation.FrequencyCheckRisk', 'Too many load balancers were deleted in five minutes.');
@@ -111,13 +111,19 @@ export function deleteLoadBalancers({ state, params, begin }: ModelCall): object
   return {};
 }
 
-function requireDeletable({ loadBalancerId, isDeleteProtected, listeners }: ModelLoadBalancer, isForced: boolean) {
+function requireDeletable(state: CloudState, balancer: ModelLoadBalancer, isForced: boolean): void {
+  const { loadBalancerId, isDeleteProtected, listeners } = balancer;
   if (isDeleteProtected) {
     throw new ApiError('OperationDenied', `The load balancer ${loadBalancerId} is protected from deletion.`);
   }
+  if (isForced) return;
   const targets = [...listeners.values()].reduce((sum, listener) => sum + listener.targets.size, 0);
-  if (isForced || targets < RISKY_TARGETS) return;
-  throw new ApiError('FailedOperation.TargetNumCheckRisk', `${loadBalancerId} has ${targets} targets; force it.`);
+  if (targets >= RISKY_TARGETS) {
+    throw new ApiError('FailedOperation.TargetNumCheckRisk', `${loadBalancerId} has ${targets} targets; force it.`);
+  }
+  const busyAtMs = state.clb.busyAtMs.get(loadBalancerId) ?? Number.NEGATIVE_INFINITY;
+  if (busyAtMs <= state.nowMs - FIVE_MINUTES_MS) return;
+  throw new ApiError('FailedOperation.TrafficCheckRisk', `${loadBalancerId} has traffic; force it.`);
 }
 
 function subnetFor(state: CloudState, params: Params, type: 'OPEN' | 'INTERNAL'): ModelSubnet | undefined {

@@ -32,6 +32,8 @@ export class ClbState {
   readonly health = new HealthBook();
   /** When load balancers were deleted, lately. */
   deletedAtMs: readonly number[] = [];
+  /** When a load balancer last had as much traffic as makes its deletion look like a mistake: 10 Mbit/s. */
+  readonly busyAtMs = new Map<string, number>();
   readonly #balancers = new Map<string, ModelLoadBalancer>();
   readonly #past: VersionLog<ModelLoadBalancer> | undefined;
   readonly #events: FabricEvent[];
@@ -79,6 +81,7 @@ export class ClbState {
     const before = this.#balancers.get(loadBalancerId);
     if (before === undefined) return;
     this.#balancers.delete(loadBalancerId);
+    this.busyAtMs.delete(loadBalancerId);
     this.#past?.note(loadBalancerId, atMs, undefined);
     this.#notePackets(before, { ...before, listeners: new Map() });
     if (before.type === 'OPEN') this.publicVips.give(before.vip);
