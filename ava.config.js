@@ -26,6 +26,8 @@ export default {
   extensions: ['ts'],
   files: ['test/**/*.test.ts'],
   workerThreads: false,
+  // tools/run-tests.ts has AVA itself read from few files.
+  nodeArguments: process.env['TKE_ENI_BUNDLED_AVA'] === undefined ? [] : ['--import=./tools/load-bundled-ava.ts'],
   require: ['./tools/record-cost.ts'],
   timeout: '2m',
   sortTestFiles: (a, b) => rank(a) - rank(b) || a.localeCompare(b, 'en'),

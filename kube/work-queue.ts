@@ -11,6 +11,8 @@ type WorkQueueOptions = {
 
 const BACKOFF: BackoffSettings = { firstMs: 50, maxMs: 300_000, factor: 2, jitter: 0.3 };
 
+type Waiter = { readonly hand: (key: string) => void; readonly refuse: (reason: unknown) => void };
+
 type Delayed = { readonly dueMs: number; readonly cancel: AbortController };
 
 /**
@@ -27,8 +29,8 @@ export class WorkQueue {
   readonly #watchers = new Map<string, Set<() => void>>();
   readonly #delayed = new Map<string, Delayed>();
   readonly #failures = new Map<string, number>();
-  readonly #waiters = new Set<(key: string) => void>();
-  readonly #closed = new AbortController();
+  readonly #waiters = new Set<Waiter>();
+  #closed: Error | undefined;
 
   constructor({ clock, random, backoff = BACKOFF }: WorkQueueOptions) {
     this.#clock = clock;
@@ -48,7 +50,7 @@ export class WorkQueue {
 
   /** Adds a key; no effect when it is queued already, or when the queue is closed. */
   add(key: string): void {
-    if (this.#closed.signal.aborted) return;
+    if (this.#closed !== undefined) return;
     if (this.#running.has(key)) {
       this.#dirty.add(key);
       for (const notify of this.#watchers.get(key) ?? []) notify();
@@ -62,12 +64,12 @@ export class WorkQueue {
     }
     this.#waiters.delete(waiter);
     this.#running.add(key);
-    waiter(key);
+    waiter.hand(key);
   }
 
   /** Adds a key after `ms` milliseconds; of several delays the earliest counts. */
   addAfter(key: string, ms: number): void {
-    if (this.#closed.signal.aborted) return;
+    if (this.#closed !== undefined) return;
     if (ms <= 0) {
       this.add(key);
       return;
@@ -75,7 +77,7 @@ export class WorkQueue {
     const dueMs = this.#clock.monotonicMs() + ms;
     const known = this.#delayed.get(key);
     if (known !== undefined && known.dueMs <= dueMs) return;
-    known?.cancel.abort();
+    known?.cancel.abort('it is due earlier');
     const cancel = new AbortController();
     this.#delayed.set(key, { dueMs, cancel });
     const onDue = () => {
@@ -100,7 +102,7 @@ export class WorkQueue {
   /** Takes the key that has waited longest; it counts as running until `done`. Rejects when aborted or closed. */
   async take(signal: AbortSignal): Promise<string> {
     signal.throwIfAborted();
-    this.#closed.signal.throwIfAborted();
+    if (this.#closed !== undefined) throw this.#closed;
     const [first] = this.#ready;
     if (first !== undefined) {
       this.#ready.delete(first);
@@ -108,20 +110,17 @@ export class WorkQueue {
       return first;
     }
     const taken = Promise.withResolvers<string>();
-    const leaveBy = (by: AbortSignal) => () => {
-      this.#waiters.delete(taken.resolve);
-      taken.reject(by.reason);
+    const waiter: Waiter = { hand: taken.resolve, refuse: taken.reject };
+    const onAbort = (): void => {
+      this.#waiters.delete(waiter);
+      waiter.refuse(signal.reason);
     };
-    const onAbort = leaveBy(signal);
-    const onClose = leaveBy(this.#closed.signal);
     signal.addEventListener('abort', onAbort, { once: true });
-    this.#closed.signal.addEventListener('abort', onClose, { once: true });
-    this.#waiters.add(taken.resolve);
+    this.#waiters.add(waiter);
     try {
       return await taken.promise;
     } finally {
       signal.removeEventListener('abort', onAbort);
-      this.#closed.signal.removeEventListener('abort', onClose);
     }
   }
 
@@ -152,9 +151,11 @@ export class WorkQueue {
 
   /** Stops handing out keys and drops all that wait. Idempotent. */
   close(): void {
-    if (this.#closed.signal.aborted) return;
-    this.#closed.abort(new Error('the work queue is closed'));
-    for (const { cancel } of this.#delayed.values()) cancel.abort();
+    if (this.#closed !== undefined) return;
+    this.#closed = new Error('the work queue is closed');
+    for (const waiter of this.#waiters) waiter.refuse(this.#closed);
+    this.#waiters.clear();
+    for (const { cancel } of this.#delayed.values()) cancel.abort('the work queue is closed');
     this.#delayed.clear();
     this.#ready.clear();
     this.#dirty.clear();

@@ -18,7 +18,7 @@ export class ChangeSignal {
   async wait(ms: number, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     const over = new AbortController();
-    const resolve = (): void => over.abort();
+    const resolve = (): void => over.abort('changed');
     this.#waiting.add(resolve);
     signal.addEventListener('abort', resolve, { once: true });
     try {

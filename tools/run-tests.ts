@@ -11,6 +11,8 @@ import { createInterface } from 'node:readline';
 import { describeMissing, findKubeAssets } from '../test/cluster/kube-assets.ts';
 import { readSeed } from '../test/support/seed.ts';
 import { BUILT_VARIABLE, buildAll } from './build.ts';
+import { bundleAva } from './bundle-ava.ts';
+import { BUNDLED_AVA_VARIABLE } from './bundled-ava.ts';
 import { findLawFiles } from './check-seeds.ts';
 import { parseFigure, parseTapLine, type TapTotals } from './tap.ts';
 import { parseCosts, renderCosts } from './test-cost.ts';
@@ -168,6 +170,7 @@ async function runTap(command: readonly string[], folder: string, env: Suite['en
       ...env,
       TKE_ENI_TEST_COSTS: join(folder, COSTS),
       NODE_COMPILE_CACHE: join(folder, 'compiled'),
+      [BUNDLED_AVA_VARIABLE]: folder,
     },
   });
   const exited = new Promise<number>((resolve, reject) => {
@@ -215,6 +218,7 @@ async function runCommands(suite: Suite, folder: string): Promise<TapTotals> {
     totals[code === 0 ? 'passed' : 'failed'] += 1;
     console.log(`${output}  ${code === 0 ? 'ok  ' : 'FAIL'} ${command.join(' ')}`);
   }
+  if (suite.tap) await bundleAva(folder);
   for (const command of suite.tap ? suite.commands : []) {
     const counted = await runTap(command, folder, suite.env);
     totals.passed += counted.passed;

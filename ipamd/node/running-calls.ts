@@ -46,7 +46,8 @@ export async function waitForAny(
     signal.throwIfAborted();
     return first === 'changed' ? 'changed' : 'ended';
   } finally {
-    over.abort();
+    // Without a reason it would make an error with a stack each time.
+    over.abort('the wait is over');
   }
 }
 
