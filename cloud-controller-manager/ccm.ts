@@ -21,7 +21,7 @@ import { CONTROLLER_NAMES, type ControllerName } from './config/controllers-valu
 import type { CcmConfig } from './config/options.ts';
 import type { ControllerDeps } from './controller-deps.ts';
 import { CONTROLLERS, type Controller } from './controllers.ts';
-import { runControllers } from './leading/run-controllers.ts';
+import { type RunState, runControllers } from './leading/run-controllers.ts';
 import { LOCK_KINDS, lockObjectOf } from './lock-object.ts';
 import { type CcmMetrics, type ControllerState, createCcmMetrics } from './observability/metrics.ts';
 import { ControllerRights } from './rights/controller-rights.ts';
@@ -84,7 +84,7 @@ class Ccm implements RunningCcm {
   readonly #controllers: readonly Controller[];
   readonly #rights: ControllerRights;
   readonly #brake: ReleaseBrake;
-  readonly #running = new Set<ControllerName>();
+  readonly #running = new Map<ControllerName, RunState>();
   readonly #stop = new AbortController();
   readonly #ended = Promise.withResolvers<void>();
   #endpoints: HttpEndpoints | undefined;
@@ -137,7 +137,8 @@ class Ccm implements RunningCcm {
 
   stateOf(name: ControllerName): ControllerState {
     if (!this.#controllers.some((one) => one.name === name)) return 'off';
-    if (this.#running.has(name)) return 'running';
+    const state = this.#running.get(name);
+    if (state !== undefined) return state;
     return (this.#rights.missingOf(name)?.length ?? 0) > 0 ? 'noRights' : 'standby';
   }
 
@@ -197,11 +198,11 @@ class Ccm implements RunningCcm {
     this.#isLeading = true;
     this.#brake.begin(term.notes);
     try {
-      const onRunning = (name: ControllerName, isRunning: boolean): void => {
-        if (isRunning) this.#running.add(name);
-        else this.#running.delete(name);
+      const onState = (name: ControllerName, state: RunState | undefined): void => {
+        if (state === undefined) this.#running.delete(name);
+        else this.#running.set(name, state);
       };
-      const running = { controllers: this.#controllers, rights: this.#rights, onRunning };
+      const running = { controllers: this.#controllers, rights: this.#rights, onState };
       await runControllers(this.#controllerDeps(term), running, term.signal);
     } finally {
       this.#isLeading = false;

@@ -25,8 +25,11 @@ export type ControllerDeps = {
   readonly random: () => number;
 };
 
+/** Reports whether a controller waits for another program that does the same. One that reports nothing never waits. */
+export type ReportWaiting = (isWaiting: boolean) => void;
+
 /**
  * Runs a controller for one term: ends when `signal` aborts, and not before. A fault of the cloud or of the API server is
  * reported and tried again, never thrown.
  */
-export type RunController = (deps: ControllerDeps, signal: AbortSignal) => Promise<void>;
+export type RunController = (deps: ControllerDeps, signal: AbortSignal, reportWaiting: ReportWaiting) => Promise<void>;

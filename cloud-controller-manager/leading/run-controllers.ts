@@ -7,8 +7,12 @@ import type { ControllerRights } from '../rights/controller-rights.ts';
 type Running = {
   readonly controllers: readonly Controller[];
   readonly rights: Pick<ControllerRights, 'granted'>;
-  readonly onRunning: (name: ControllerName, isRunning: boolean) => void;
+  /** `waiting`: it runs, and waits for another program that does the same; undefined: it does not run. */
+  readonly onState: (name: ControllerName, state: RunState | undefined) => void;
 };
+
+/** What a controller that was started does. */
+export type RunState = 'running' | 'waiting';
 
 /**
  * Runs controllers for one term, each as soon as Nodes were read and its rights are granted; ends when all have ended.
@@ -16,7 +20,7 @@ type Running = {
  */
 export async function runControllers(
   deps: ControllerDeps,
-  { controllers, rights, onRunning }: Running,
+  { controllers, rights, onState }: Running,
   signal: AbortSignal,
 ): Promise<void> {
   const failed = new AbortController();
@@ -26,14 +30,14 @@ export async function runControllers(
       await deps.nodes.synced(ended);
       await rights.granted(name, ended);
       deps.log.info('controller starts', { controller: name });
-      onRunning(name, true);
-      await run(deps, ended);
+      onState(name, 'running');
+      await run(deps, ended, (isWaiting) => onState(name, isWaiting ? 'waiting' : 'running'));
       if (!ended.aborted) throw new Error(`${name} ended by itself; please report it with the log`);
     } catch (error) {
       // An error that is thrown because the term has ended is not a failure.
       if (!ended.aborted) failed.abort(error);
     } finally {
-      onRunning(name, false);
+      onState(name, undefined);
     }
   };
   await Promise.all(controllers.map(runOne));

@@ -24,8 +24,11 @@ import type { ControllerName } from '../config/controllers-value.ts';
 /** Resource usage of the process; only main.ts may read it. */
 export type ProcessUsage = { readonly residentBytes: number; readonly heapBytes: number; readonly cpuSeconds: number };
 
-/** State of a controller of this replica. `off`: not named by --controllers; `noRights`: its rights are missing. */
-export type ControllerState = 'running' | 'standby' | 'off' | 'noRights';
+/**
+ * State of a controller of this replica. `waiting`: another program does the same, and holds the lock of it; `off`: not
+ * named by --controllers; `noRights`: its rights are missing.
+ */
+export type ControllerState = 'running' | 'waiting' | 'standby' | 'off' | 'noRights';
 
 /** Sources of the state; read at each scrape. */
 type CcmState = {
@@ -104,7 +107,8 @@ export function createCcmMetrics(
 }
 
 /**
- * Makes upstream's two histograms of how long new Nodes wait, by their names, without a prefix. Addresses are written
+ * Makes upstream's two histograms of how long new Nodes wait. What has upstream's meaning has upstream's name, without our
+ * prefix: dashboards of other cloud controller managers go on. Addresses are written
  * before the taint goes, so both times are the same. @see cloud-provider controllers/node/metrics.go
  */
 function createDelayObserver(registry: Registry): (ageS: number) => void {
@@ -125,10 +129,11 @@ function createDelayObserver(registry: Registry): (ageS: number) => void {
   };
 }
 
-/** Counts comparisons too, as upstream does. */
+/** Counts comparisons too, as upstream does and by its name. @see cloud-provider controllers/route/metrics.go */
 function countSyncs(factory: MetricFactory): ReturnType<typeof createRoutesObserver> {
   const observer = createRoutesObserver(factory);
-  const syncs = factory.counter('route_sync_total', 'Times that routes were compared with the Nodes.');
+  const upstream = createMetricFactory('route_controller_', factory.registry);
+  const syncs = upstream.counter('route_sync_total', 'Times that routes were compared with the Nodes.');
   return {
     ...observer,
     onRoutes: (counts) => {
@@ -145,7 +150,7 @@ function showState(factory: MetricFactory, problems: ProblemRegistry, now: () =>
   factory.gauge('leader', '1 while this replica leads.', [], (gauge) => gauge.set(now().isLeading() ? 1 : 0));
   factory.gauge(
     'controller',
-    '1 for the state of each controller of this replica: running, standby, off by --controllers, or noRights.',
+    '1 for the state of each controller of this replica: running, waiting for another program that does the same, standby, off by --controllers, or noRights.',
     ['controller', 'state'],
     (gauge) => {
       for (const [controller, one] of now().controllers()) gauge.set({ controller, state: one }, 1);

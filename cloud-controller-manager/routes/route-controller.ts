@@ -4,7 +4,7 @@ import { keepPodRoutes, type RouteKeeperDeps } from '../../pod-routes/keep-pod-r
 import type { RoutedNode, RoutedNodes } from '../../pod-routes/routed-node.ts';
 import type { CcmNode } from '../ccm-node.ts';
 import type { CcmConfig } from '../config/options.ts';
-import type { ControllerDeps } from '../controller-deps.ts';
+import type { ControllerDeps, ReportWaiting } from '../controller-deps.ts';
 import { lockObjectOf } from '../lock-object.ts';
 import { readCloudNode } from '../nodes/cloud-node.ts';
 import { findVpc, readSeen } from '../nodes/seen-instance.ts';
@@ -14,7 +14,11 @@ import { readRoutedNode } from './read-routed-node.ts';
  * Keeps one route to the podCIDR of each Node, by --routes, until aborted; while ipamd keeps the routes it waits, and
  * reports that. Faults of the cloud and of the API server are reported and tried again.
  */
-export async function runRouteController(deps: ControllerDeps, signal: AbortSignal): Promise<void> {
+export async function runRouteController(
+  deps: ControllerDeps,
+  signal: AbortSignal,
+  reportWaiting: ReportWaiting,
+): Promise<void> {
   const { kube, clock, log, random, metrics, config, events } = deps;
   const report = (holder: string | undefined): void => {
     const problem = holder === undefined ? [] : [{ kind: ROUTES_KEPT, name: holder }];
@@ -25,13 +29,16 @@ export async function runRouteController(deps: ControllerDeps, signal: AbortSign
     events.record({ involved: lockObjectOf(config), type: 'Warning', reason: ROUTES_KEPT, message });
   };
   const keep = async (held: AbortSignal): Promise<void> => {
+    reportWaiting(false);
     try {
       await keepPodRoutes(keeperOf(deps), held);
     } finally {
+      reportWaiting(true);
       metrics.routes.clear();
     }
   };
   const program = 'tke-cloud-controller-manager';
+  reportWaiting(true);
   await holdRoutesLock({ kube, program, clock, log, random, report }, keep, signal);
 }
 

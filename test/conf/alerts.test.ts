@@ -208,6 +208,33 @@ const CASES: readonly Case[] = [
     fires: 0,
   },
   {
+    alert: 'TkeEniControllerManagerRoutesMissing',
+    when: 'a route is in the way of one Node',
+    series: {
+      'tke_cloud_controller_manager_cluster_routes{state="right",node="a"}': '47x60',
+      'tke_cloud_controller_manager_cluster_routes{state="faulty",node="a"}': '1x60',
+    },
+    atMinutes: 20,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniControllerManagerRoutesMissing',
+    when: 'a route table that is named does not exist',
+    series: { 'tke_cloud_controller_manager_cluster_route_list_failures_total{node="a"}': '0x9 0+1x60' },
+    atMinutes: 30,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniControllerManagerRoutesMissing',
+    when: 'nodes come, and routes of nodes that are gone are held',
+    series: {
+      'tke_cloud_controller_manager_cluster_routes{state="missing",node="a"}': '1 0 0 1 0x60',
+      'tke_cloud_controller_manager_cluster_routes{state="held",node="a"}': '5x60',
+    },
+    atMinutes: 20,
+    fires: 0,
+  },
+  {
     alert: 'TkeEniSpoolNotDrained',
     when: 'the spool is emptied now and then',
     series: { 'tke_eni_spool_pending{node="a"}': '1x8 0 1x8 0 1x40' },

@@ -23,7 +23,7 @@ test('node-route-controller: each Node gets its route within seconds, and the co
   t.false(world.world.node('n1')?.isUninitialized);
   const metrics = await world.metrics();
   t.regex(metrics, /_controller\{controller="node-route-controller",state="running"\} 1/);
-  t.regex(metrics, /_route_sync_total [1-9]/);
+  t.regex(metrics, /\nroute_controller_route_sync_total [1-9]/);
   t.regex(metrics, /_cluster_routes\{state="right"\} 1/);
   await world.stop();
 });

@@ -57,9 +57,6 @@ clusterid: {{ .Values.clusterId }}
 {{- with .Values.network.clusterCidrs }}
 cluster-cidr: {{ toJson . }}
 {{- end }}
-{{- with .Values.vpcId }}
-vpc-id: {{ . }}
-{{- end }}
 {{- end -}}
 {{- end -}}
 
