@@ -1,9 +1,10 @@
 import test, { type ExecutionContext } from 'ava';
+import { ENI_IP_TAINT, STARTUP_TAINT_KEY } from '../../crd/names.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { auditCluster } from './audit.ts';
 import { clusterOfFile } from './cluster-of-file.ts';
-import { awaitServing, CCM_COMPONENT, loadImages } from './deploy.ts';
+import { awaitServing, CCM_COMPONENT, loadImages, tellOurPods } from './deploy.ts';
 import { awaitPods, deploymentManifest, podManifest, podsOf, spreadOverNodes } from './pods.ts';
 import { startRealCluster } from './real-cluster.ts';
 import { refusedRequests } from './refused.ts';
@@ -50,7 +51,12 @@ const running = clusterOfFile(
         { name: 'node1', external: 'provider-id' },
         { name: 'node2', external: 'address', joins: 'later' },
         { name: 'node3', external: 'provider-id', joins: 'later' },
-        { name: 'node4', external: 'address', joins: 'later' },
+        {
+          name: 'node4',
+          external: 'address',
+          joins: 'later',
+          kubelet: { registerWithTaints: [ENI_IP_TAINT, { key: STARTUP_TAINT_KEY, effect: 'NoSchedule' }] },
+        },
       ],
       // Default: 50 s until a node that does not answer is not ready.
       controllerManagerFlags: { 'node-monitor-grace-period': '20s' },
@@ -100,6 +106,9 @@ test.serial('external: the first node of a cluster comes up, and gives Pods addr
   const cluster = running();
   await cluster.deploy({ components: [CCM_COMPONENT] });
   await assertInitialised(t, 'node1');
+  // It has done its work before its readiness is looked at.
+  const isReady = async () => (await ccmPods(cluster)).some((pod) => pod.isReady);
+  await waitUntil(isReady, { what: 'a cloud controller manager that is ready', timeoutMs: 60_000, everyMs: 500 });
   t.deepEqual(
     (await ccmPods(cluster))
       .map(({ node, isReady }) => ({ node, isReady }))
@@ -117,8 +126,11 @@ test.serial('external: nodes that join are initialised, whether they tell an add
   const names = ['node2', 'node3', 'node4'];
   const nodes = await Promise.all(names.map((name) => cluster.join(name)));
   for (const name of names) await assertInitialised(t, name);
+  // Its agent has no image yet.
+  t.true((await readNode(cluster, 'node4')).taints.includes(STARTUP_TAINT_KEY));
   await loadImages(nodes, [CCM_COMPONENT]);
   await awaitServing(cluster);
+  await awaitNode(cluster, 'node4', 'without its startup taint', ({ taints }) => taints.length === 0);
   const pods = await awaitPods(cluster, CCM.selector, 2, { namespace: 'kube-system', timeoutMs: 120_000 });
   t.is(new Set(pods.map(({ node }) => node)).size, 2);
   const list = await cluster.kubectlJson('get', 'events', '--field-selector', 'reason=Synced');
@@ -177,30 +189,46 @@ test.serial('two replicas: the other one takes over when the Pod of the leader i
   t.regex(told, new RegExp(`${first}_\\S+ stopped leading`));
 });
 
+/** A node whose instance stops, and one whose instance is terminated. The cloud controller manager runs on others. */
+let fates = { stops: '', ends: '' };
+
 test.serial(
   'lifecycle: the Node of a terminated instance is deleted, that of a stopped one is tainted, and no other is touched',
   async (t) => {
     const cluster = running();
     const { host, instanceOf } = cluster.cloud;
-    const stopped = host.model.state.instances.get(instanceOf('node3'));
+    const names = await nodeNames(cluster);
+    const stay = (await ccmPods(cluster)).map(({ node }) => node);
+    const [stops = '', ends = ''] = names.filter((name) => !stay.includes(name));
+    fates = { stops, ends };
+    t.deepEqual([...stay, stops, ends].toSorted(), names);
+    const stopped = host.model.state.instances.get(instanceOf(stops));
     if (stopped === undefined) return t.fail('no instance');
-    const before = await Promise.all(['node1', 'node2', 'node3'].map((name) => readNode(cluster, name)));
-    await cluster.node('node3').powerOff();
+    const left = names.filter((name) => name !== ends);
+    const before = await Promise.all(left.map((name) => readNode(cluster, name)));
+    await cluster.node(stops).powerOff();
     stopped.state = 'STOPPED';
-    await cluster.terminateInstance('node4');
-    await awaitNode(cluster, 'node3', 'shutdown taint', ({ taints }) => taints.includes(SHUTDOWN));
-    const isGone = async () => !(await nodeNames(cluster)).includes('node4');
+    await cluster.terminateInstance(ends);
+    await awaitNode(cluster, stops, 'shutdown taint', ({ taints }) => taints.includes(SHUTDOWN));
+    const isGone = async () => !(await nodeNames(cluster)).includes(ends);
     // Two minutes is the least age of a Node that is deleted; two answers follow.
-    await waitUntil(isGone, { what: 'deletion of node4', timeoutMs: 240_000, everyMs: 1_000 });
-    t.deepEqual(await nodeNames(cluster), ['node1', 'node2', 'node3']);
+    await waitUntil(isGone, { what: `deletion of ${ends}`, timeoutMs: 240_000, everyMs: 1_000 }).catch(
+      async (error: Error) => {
+        throw new Error(`${error.message}\n${await tellOurPods(cluster)}`);
+      },
+    );
+    t.deepEqual(await nodeNames(cluster), left);
     const list = await cluster.kubectlJson('get', 'events', '--field-selector', 'reason=DeletingNode');
-    t.regex(JSON.stringify(at(list, 'items')), /Deleting node node4 because it does not exist in the cloud provider/);
+    t.regex(
+      JSON.stringify(at(list, 'items')),
+      new RegExp(`Deleting node ${ends} because it does not exist in the cloud provider`),
+    );
 
     stopped.state = 'RUNNING';
-    await cluster.node('node3').powerOn();
-    await awaitNode(cluster, 'node3', 'no shutdown taint', ({ taints }) => !taints.includes(SHUTDOWN));
-    await awaitServing(cluster, ['node1', 'node2', 'node3']);
-    const after = await Promise.all(['node1', 'node2', 'node3'].map((name) => readNode(cluster, name)));
+    await cluster.node(stops).powerOn();
+    await awaitNode(cluster, stops, 'no shutdown taint', ({ taints }) => !taints.includes(SHUTDOWN));
+    await awaitServing(cluster, left);
+    const after = await Promise.all(left.map((name) => readNode(cluster, name)));
     for (const [index, { uid, providerId, addresses }] of before.entries())
       t.like(after[index], { uid, providerId }, JSON.stringify(addresses));
     const deleted = cluster
@@ -212,7 +240,7 @@ test.serial(
         at(one, 'objectRef', 'name'),
         at(one, 'responseStatus', 'code'),
       ]),
-      [[CCM.user, 'node4', 200]],
+      [[CCM.user, ends, 200]],
     );
   },
 );
@@ -221,11 +249,11 @@ test.serial(
   'lifecycle: the node that was stopped gives Pods addresses again; cloud, objects and kernels agree',
   async (t) => {
     const cluster = running();
-    await cluster.apply(podManifest('again', { spec: { nodeName: 'node3' } }));
+    await cluster.apply(podManifest('again', { spec: { nodeName: fates.stops } }));
     await awaitPods(cluster, 'app=again', 1, { timeoutMs: 120_000 });
     // kube-controller-manager deletes Pods of a Node that is gone, after 40 s.
-    const isMoved = async () => (await podsOf(cluster, 'app=web')).every(({ node }) => node !== 'node4');
-    await waitUntil(isMoved, { what: 'no Pod is on node4', timeoutMs: 120_000, everyMs: 1_000 });
+    const isMoved = async () => (await podsOf(cluster, 'app=web')).every(({ node }) => node !== fates.ends);
+    await waitUntil(isMoved, { what: `no Pod is on ${fates.ends}`, timeoutMs: 120_000, everyMs: 1_000 });
     await awaitSettled(cluster, 'web', 4);
     t.deepEqual(await auditCluster(cluster), []);
   },
