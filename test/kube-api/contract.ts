@@ -8,6 +8,7 @@ import { PATCH_CASES } from './contract/patches.ts';
 import { POD_CASES } from './contract/pods.ts';
 import { SERVICE_CASES } from './contract/services.ts';
 import { WATCH_CASES } from './contract/watches.ts';
+import { WEBHOOK_CASES } from './contract/webhooks.ts';
 
 /** What this server and a real kube-apiserver both do, case by case. */
 export const CONTRACT_CASES: readonly ContractCase[] = [
@@ -17,6 +18,7 @@ export const CONTRACT_CASES: readonly ContractCase[] = [
   ...WATCH_CASES,
   ...POD_CASES,
   ...SERVICE_CASES,
+  ...WEBHOOK_CASES,
   ...CUSTOM_CASES,
   ...ACCESS_CASES,
   ...DISCOVERY_CASES,

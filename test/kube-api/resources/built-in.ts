@@ -1,3 +1,4 @@
+import { WEBHOOK_CONFIGURATION_STRATEGY } from '../admission/configuration-strategy.ts';
 import { BUILT_IN_COLUMNS } from '../table/built-in-columns.ts';
 import { type ApiResource, type Strategy, storageKey } from './api-resource.ts';
 import { DEFINITION_STRATEGY } from './definition-strategy.ts';
@@ -111,6 +112,15 @@ const GROUPS: Readonly<Record<string, readonly Short[]>> = {
   ],
   'scheduling.k8s.io/v1': [
     { kind: 'PriorityClass', plural: 'priorityclasses', namespaced: false, shortNames: ['pc'], generation: 'all' },
+  ],
+  'admissionregistration.k8s.io/v1': [
+    {
+      kind: 'MutatingWebhookConfiguration',
+      namespaced: false,
+      categories: ['api-extensions'],
+      generation: 'all',
+      strategy: WEBHOOK_CONFIGURATION_STRATEGY,
+    },
   ],
   'apiextensions.k8s.io/v1': [
     {

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { admit } from '../admission/admit.ts';
 import type { Api, ApiAnswer, ApiRequest } from '../api.ts';
 import { methodNotAllowed, noSuchResource, notFound } from '../api-error.ts';
 import { type AccessRequest, forbidden, isAllowed } from '../auth/rbac.ts';
@@ -47,9 +48,11 @@ export async function serveResource(
     const delayMs = actions.reduce((sum, action) => sum + (action.kind === 'watch-delay' ? action.ms : 0), 0);
     return streamWatch(api, exchange, asked, delayMs);
   }
-  const answer = dispatch(api, verb, asked);
+  const admitted = await admit(api, verb, asked);
+  const answer = dispatch(api, verb, admitted.request);
   if (isDropped(actions)) return void request.socket.destroy();
-  sendAnswer(api, exchange, asked, { ...answer, body: sufferInAnswer(actions, verb, answer.body) });
+  const warnings = [...admitted.warnings, ...(answer.warnings ?? [])];
+  sendAnswer(api, exchange, asked, { ...answer, warnings, body: sufferInAnswer(actions, verb, answer.body) });
 }
 
 /** A watch that a fault ends is one that asks for its end. */

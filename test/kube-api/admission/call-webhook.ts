@@ -1,0 +1,45 @@
+import { request } from 'node:https';
+import { isObject, type JsonObject } from '../object.ts';
+import type { MutatingWebhook } from './webhook.ts';
+
+const MOST_BYTES = 3_000_000;
+
+/** Posts an AdmissionReview to a webhook and returns its response. @throws Error when there is none that can be used */
+export async function callWebhook(hook: MutatingWebhook, review: JsonObject, uid: string): Promise<JsonObject> {
+  const url = new URL(String(hook.client['url']));
+  url.searchParams.set('timeout', `${hook.timeoutSeconds}s`);
+  const text = await post(url, authorityOf(hook), JSON.stringify(review), hook.timeoutSeconds);
+  const answer: unknown = JSON.parse(text);
+  const response = isObject(answer) ? answer['response'] : undefined;
+  if (!isObject(response)) throw new Error('webhook response was absent');
+  if (response['uid'] !== uid) throw new Error(`expected response.uid="${uid}", got "${String(response['uid'])}"`);
+  return response;
+}
+
+/** The authority that the configuration names; the machine's own when it names none. */
+function authorityOf({ client: { caBundle } }: MutatingWebhook): { readonly ca?: string } {
+  return typeof caBundle === 'string' && caBundle !== '' ? { ca: Buffer.from(caBundle, 'base64').toString() } : {};
+}
+
+function post(url: URL, tls: { readonly ca?: string }, body: string, timeoutSeconds: number): Promise<string> {
+  const signal = AbortSignal.timeout(timeoutSeconds * 1000);
+  const headers = { 'content-type': 'application/json', accept: 'application/json' };
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method: 'POST', headers, agent: false, signal, ...tls }, (response) => {
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      response.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+        if (bytes > MOST_BYTES) sent.destroy(new Error(`the answer has more than ${MOST_BYTES} bytes`));
+        else chunks.push(chunk);
+      });
+      response.on('error', reject);
+      response.on('end', () => {
+        if (response.statusCode === 200) resolve(Buffer.concat(chunks).toString());
+        else reject(new Error(`an error on the server, HTTP ${response.statusCode}, has prevented the request`));
+      });
+    });
+    sent.on('error', reject);
+    sent.end(body);
+  });
+}

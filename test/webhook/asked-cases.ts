@@ -1,0 +1,128 @@
+import { join } from 'node:path';
+import test from 'ava';
+import { createAll, requestToken, untilEstablished } from '../conf/cluster-scene.ts';
+import { KUBERNETES_FOLDER, readResources } from '../conf/read-manifests.ts';
+import { openTestClient } from '../kube/kube-scene.ts';
+import { type Answer, type ContractClient, contractClient } from '../kube-api/contract/client.ts';
+import { at } from '../kube-api/contract/contract-case.ts';
+import { isObject, type JsonObject } from '../kube-api/object.ts';
+import type { RealApi } from '../kube-api/real-api.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { openWebhook } from './webhook-scene.ts';
+
+const ENI_IP = 'tke.cloud.tencent.com/eni-ip';
+const POLICY = 'tke.cloud.tencent.com/vpc-ip-claim-delete-policy';
+const NETWORKS = 'tke.cloud.tencent.com/networks';
+const WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
+const RULES = '/apis/networking.tke.cloud.tencent.com/v1/namespaces/shop/staticipconfigs';
+
+async function openScene(server: RealApi) {
+  const admin = contractClient(server.url, server.token, server.ca);
+  const manifests = readResources(join(KUBERNETES_FOLDER, 'webhook'));
+  const ours = (...kinds: readonly string[]) => manifests.filter(({ kind }) => kinds.includes(String(kind)));
+  await createAll(admin, readResources(join(KUBERNETES_FOLDER, '../crd')));
+  await createAll(admin, ours('ServiceAccount', 'ClusterRole', 'ClusterRoleBinding'));
+  await createAll(admin, ours('Deployment', 'Service', 'PodDisruptionBudget'));
+  await untilEstablished(admin);
+  for (const [name, labels] of [
+    ['shop', {}],
+    ['alone', { 'not-add-pod-eni-ip-limit': '' }],
+  ] as const) {
+    await admin.call('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } });
+  }
+  const token = await requestToken(admin, 'tke-eni-ip-webhook');
+  const { client, close: closeClient } = openTestClient({ url: server.url, token, ca: server.ca });
+  const webhook = await openWebhook({}, client);
+  const [configuration] = ours('MutatingWebhookConfiguration');
+  const answer = await admin.call('POST', `${WEBHOOKS}?fieldValidation=Strict`, reachable(configuration, webhook));
+  if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
+  // Known to the API server only after a moment.
+  const isAsked = async () => requestOf(await create(admin, 'shop', 'probe', {}, true)) === '1';
+  await waitUntil(isAsked, { what: 'the webhook is asked', timeoutMs: 30_000, everyMs: 100 });
+  const close = async () => {
+    await webhook.close();
+    closeClient();
+    await server.close();
+  };
+  return { admin, webhook, close };
+}
+
+/** The manifest, with an address instead of a Service, whose network there is none of here. */
+function reachable(configuration: JsonObject | undefined, { port, pair }: { port: number; pair: { cert: string } }) {
+  const hooks = at(configuration, 'webhooks');
+  if (!Array.isArray(hooks)) throw new Error('no webhooks');
+  const caBundle = Buffer.from(pair.cert).toString('base64');
+  return {
+    ...configuration,
+    webhooks: hooks.filter(isObject).map((hook) => {
+      const path = String(at(hook, 'clientConfig', 'service', 'path'));
+      return { ...hook, clientConfig: { url: `https://127.0.0.1:${port}${path}`, caBundle } };
+    }),
+  };
+}
+
+function create(
+  api: ContractClient,
+  namespace: string,
+  name: string,
+  change: { readonly annotations?: object; readonly labels?: object; readonly spec?: object } = {},
+  isDry = false,
+): Promise<Answer> {
+  const { spec = {}, ...metadata } = change;
+  const containers = [{ name: 'app', image: 'app:1', resources: { limits: { cpu: '1' } } }];
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, ...metadata }, spec: { containers, ...spec } };
+  return api.call('POST', `/api/v1/namespaces/${namespace}/pods${isDry ? '?dryRun=All' : ''}`, pod);
+}
+
+const requestOf = ({ body }: Answer) => at(body, 'spec', 'containers', 0, 'resources', 'requests', ENI_IP);
+
+/** Declares the tests of an API server that asks the webhook; the server is closed with them. */
+export async function testAskedBy(name: string, start: () => Promise<RealApi>): Promise<void> {
+  const { admin, webhook, close } = await openScene(await start());
+  test.after.always(close);
+
+  test.serial(`${name}: stores Pods with what the webhook adds`, async (t) => {
+    const answer = await create(admin, 'shop', 'plain');
+    t.is(answer.status, 201);
+    const resources = at(answer.body, 'spec', 'containers', 0, 'resources');
+    t.deepEqual(resources, { limits: { cpu: '1', [ENI_IP]: '1' }, requests: { cpu: '1', [ENI_IP]: '1' } });
+    t.is(at(answer.body, 'status', 'qosClass'), 'Burstable');
+  });
+
+  test.serial(`${name}: leaves other networks, the host network and labelled namespaces alone`, async (t) => {
+    t.is(requestOf(await create(admin, 'shop', 'bridge', { annotations: { [NETWORKS]: 'tke-bridge' } })), undefined);
+    t.is(requestOf(await create(admin, 'shop', 'host', { spec: { hostNetwork: true } })), undefined);
+    t.is(requestOf(await create(admin, 'alone', 'plain')), undefined);
+    t.is(requestOf(await create(admin, 'kube-system', 'plain')), undefined);
+  });
+
+  test.serial(`${name}: passes warnings on to whoever creates`, async (t) => {
+    const { status, headers } = await create(admin, 'shop', 'slip', { annotations: { [POLICY]: 'never' } });
+    t.is(status, 201);
+    t.regex(String(headers['warning']), /299 - "tke-eni-ip-webhook: .*delete-policy: expected Never or Immediate/);
+  });
+
+  test.serial(`${name}: shows the webhook rules, by which it keeps addresses`, async (t) => {
+    const rule = {
+      apiVersion: 'networking.tke.cloud.tencent.com/v1',
+      kind: 'StaticIPConfig',
+      metadata: { name: 'db' },
+      spec: { podLabels: { app: 'db' }, deletePolicy: 'Never' },
+    };
+    t.is((await admin.call('POST', `${RULES}?fieldValidation=Strict`, rule)).status, 201);
+    const labels = { app: 'db' };
+    const isKept = async () =>
+      at((await create(admin, 'shop', 'db-0', { labels }, true)).body, 'metadata', 'annotations', POLICY) === 'Never';
+    await waitUntil(isKept, { what: 'the rule is known', timeoutMs: 30_000, everyMs: 100 });
+    t.is(at((await create(admin, 'shop', 'web-0', {}, true)).body, 'metadata', 'annotations', POLICY), undefined);
+    t.is(webhook.webhook.readiness(), undefined);
+  });
+
+  test.serial(`${name}: refuses Pods while nobody answers, but none of its own`, async (t) => {
+    await webhook.webhook.close();
+    const refused = await create(admin, 'shop', 'late');
+    t.is(refused.status, 500);
+    t.regex(String(refused.body['message']), /failed calling webhook "add-pod-eni-ip-limit\.tke\.cloud\.tencent\.com"/);
+    t.is((await create(admin, 'kube-system', 'late')).status, 201);
+  });
+}
