@@ -36,7 +36,12 @@ export type RequestMoment = {
 };
 
 /** A request that the host saw, for those who count calls. */
-export type SeenRequest = { readonly action: string; readonly atMs: number; readonly code: string };
+export type SeenRequest = {
+  readonly action: string;
+  readonly atMs: number;
+  readonly code: string;
+  readonly requestId: string;
+};
 
 const FAST: readonly string[] = [
   'CreateNetworkInterface',
@@ -133,7 +138,7 @@ export class CloudHost {
       this.#answer(product, action, params, requestId, faults),
     );
     if (latencyMs > 0) await this.clock.sleep(latencyMs / 2);
-    this.seen.push({ action, atMs: this.clock.nowMs() - this.#startMs, code: codeOf(answer) });
+    this.seen.push({ action, atMs: this.clock.nowMs() - this.#startMs, code: codeOf(answer), requestId });
     return answer;
   }
 
