@@ -1,4 +1,3 @@
-import type { Cloud } from '../cloud/cloud.ts';
 import type { ElectionSettings } from '../kube/election/election-settings.ts';
 import { fenceWrites } from '../kube/election/fence-writes.ts';
 import { leadUntilDrained } from '../kube/election/lead-until-drained.ts';
@@ -19,7 +18,7 @@ import type { Logger } from '../runtime/log.ts';
 import { type CcmNode, decodeCcmNode } from './ccm-node.ts';
 import { CONTROLLER_NAMES, type ControllerName } from './config/controllers-value.ts';
 import type { CcmConfig } from './config/options.ts';
-import type { ControllerDeps } from './controller-deps.ts';
+import type { CcmCloud, ControllerDeps } from './controller-deps.ts';
 import { CONTROLLERS, type Controller } from './controllers.ts';
 import { type RunState, runControllers } from './leading/run-controllers.ts';
 import { LOCK_KINDS, lockObjectOf } from './lock-object.ts';
@@ -33,7 +32,7 @@ type CcmRuntime = {
   readonly random: () => number;
   /** `urgent` has its own rate limit, for the lock. */
   readonly kube: KubeClient & { readonly urgent?: KubeClient };
-  readonly cloud: Cloud & { readonly pacing?: Pacing };
+  readonly cloud: CcmCloud & { readonly pacing?: Pacing };
   readonly release: string;
   /** Name of this replica, for people who read the lock. */
   readonly identity?: string;

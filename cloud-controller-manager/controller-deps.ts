@@ -1,4 +1,7 @@
 import type { Cloud } from '../cloud/cloud.ts';
+import type { ListenerPort } from '../cloud/listeners.ts';
+import type { LoadBalancerPort } from '../cloud/load-balancers.ts';
+import type { TargetPort } from '../cloud/targets.ts';
 import type { Informer } from '../kube/informer.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { ReleaseBrake } from '../kube/release-brake.ts';
@@ -9,11 +12,18 @@ import type { CcmConfig } from './config/options.ts';
 import type { CcmEvents } from './event-reasons.ts';
 import type { CcmMetrics } from './observability/metrics.ts';
 
+/** The cloud, as the controllers use it. */
+export type CcmCloud = Cloud & {
+  readonly loadBalancers: LoadBalancerPort;
+  readonly listeners: ListenerPort;
+  readonly targets: TargetPort;
+};
+
 /** What a controller works with. Every member outlives the term in which the controller runs. */
 export type ControllerDeps = {
   readonly config: CcmConfig;
   readonly kube: KubeClient;
-  readonly cloud: Cloud;
+  readonly cloud: CcmCloud;
   /** All Nodes; has its first list when the controller starts. */
   readonly nodes: Informer<CcmNode>;
   readonly events: CcmEvents;

@@ -6,6 +6,7 @@ import type { RunController } from './controller-deps.ts';
 import { runLifecycleController } from './lifecycle/lifecycle-controller.ts';
 import { runNodeController } from './nodes/node-controller.ts';
 import { runRouteController } from './routes/route-controller.ts';
+import { runServiceController } from './services/service-controller.ts';
 
 /** A controller of this program. */
 export type Controller = {
@@ -41,5 +42,15 @@ export const CONTROLLERS: readonly Controller[] = [
     ],
     isWanted: ({ routes }) => routes !== 'none',
     run: runRouteController,
+  },
+  {
+    name: 'service-lb-controller',
+    rights: [
+      ...['list', 'watch'].map((verb) => ({ verb, resource: 'nodes' })),
+      // To write the status is a right that the published role has not: without it the controller works too.
+      ...['list', 'watch', 'patch'].map((verb) => ({ verb, resource: 'services' })),
+    ],
+    isWanted: ({ loadBalancers }) => loadBalancers !== 'none',
+    run: runServiceController,
   },
 ];

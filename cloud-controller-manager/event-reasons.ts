@@ -1,5 +1,6 @@
 import type { EventInput } from '../kube/events/event-object.ts';
 import type { EventReason } from '../kube/events/event-reason.ts';
+import { SERVICE_EVENTS } from './services/service-event-reasons.ts';
 
 const LOCK = ['Endpoints', 'ConfigMap', 'Lease'];
 const NODE = ['Node'];
@@ -97,6 +98,7 @@ export const CCM_EVENTS = {
     cause: 'the instance of the Node is gone by the cloud, and the Node is not deleted: the message says why',
     cure: 'delete the Node if it is gone; `--node-release-percent` allows more in an hour, `--vpc-id` names the VPC',
   },
+  ...SERVICE_EVENTS,
 } as const satisfies Readonly<Record<string, EventReason>>;
 
 /** Reason of an event of the cloud controller manager. */

@@ -8,6 +8,8 @@ export const PODS = core('pods', 'Pod', true);
 export const POD_BINDINGS: ResourceType = { ...PODS, kind: 'Binding', subresource: 'binding' };
 /** Nodes. */
 export const NODES = core('nodes', 'Node', false);
+/** Services. */
+export const SERVICES = core('services', 'Service', true);
 /** ConfigMaps. */
 export const CONFIG_MAPS = core('configmaps', 'ConfigMap', true);
 /** Events of the core group: the published ClusterRoles grant no others. */

@@ -22,6 +22,7 @@ import {
   POD_ANNOTATION,
   RELEASE_BEGUN_ANNOTATION,
   RELEASES_ANNOTATION,
+  SERVICE_ANNOTATION,
 } from '../crd/names.ts';
 
 /** What people must know of one name. */
@@ -266,6 +267,12 @@ const OWN: readonly (readonly [name: string, object: string, what: string])[] = 
     'annotation of the lock of ipamd or of the cloud controller manager',
     'how many releases or deletions of nodes began, by the end of slots of five minutes; counted by `--node-release-percent`. A person who removes it while the replicas are scaled to 0 lets them count anew',
   ],
+  [SERVICE_ANNOTATION.address, 'annotation of a Service', 'the address or the domain of its load balancer'],
+  [
+    SERVICE_ANNOTATION.record,
+    'annotation of a Service',
+    'which load balancer was made for it, as JSON; written before it is made',
+  ],
   [NODE_NAME_LABEL, 'label of a VpcIP or VpcENI', 'the node that it is on'],
   [ENI_ZONE_LABEL, 'label of a VpcENI', 'the zone of its subnet'],
   [`${API_GROUP}/schema`, 'annotation of our definitions', 'number of the schema; ipamd leaves a higher one alone'],
@@ -315,6 +322,10 @@ export function renderNameDocs(): string {
     '| resource | form | effect |',
     '|---|---|---|',
     ...EXTENDED_RESOURCES.map((name) => `| \`${name}\` | ${resourceOf(name)} |`),
+    '',
+    '## Of a Service, and of a Node as its backend',
+    '',
+    '[service-annotations.md](service-annotations.md).',
     '',
     '## Of a namespace',
     '',

@@ -18,6 +18,9 @@ function checkTogether(config: CcmConfig, faults: Faults): void {
     faults.add('--credentials-file', 'a file, as --credentials=file wants one', undefined);
   }
   checkRoutes(config, faults);
+  if (config.loadBalancers !== 'none' && config.clusterId === '') {
+    faults.add('--clusterid', 'the id of the cluster, as --load-balancers tells its load balancers by it', '');
+  }
   checkClientRate(config, faults, 'kube-api');
   const longestRetryMs = (config.leaderElectLeaseMs * RENEW_DEADLINE_SHARE) / RENEWALS;
   if (config.leaderElectRetryMs <= longestRetryMs) return;

@@ -5,6 +5,7 @@ export const CONTROLLER_NAMES = [
   'cloud-node-controller',
   'cloud-node-lifecycle-controller',
   'node-route-controller',
+  'service-lb-controller',
 ] as const;
 
 /** Name of a controller. */
@@ -15,6 +16,7 @@ const ALIASES: Readonly<Record<string, ControllerName>> = {
   'cloud-node': 'cloud-node-controller',
   'cloud-node-lifecycle': 'cloud-node-lifecycle-controller',
   route: 'node-route-controller',
+  service: 'service-lb-controller',
 };
 
 const KNOWN: ReadonlySet<string> = new Set(CONTROLLER_NAMES);

@@ -225,7 +225,7 @@ const ROUTE_OPTIONS = {
     'clusterid',
     textValue(/^(cls-[a-z0-9]{1,32})?$/, 'ID', "the id of the cluster, such as cls-3x5v7b9d, or ''"),
     '',
-    'Id of this cluster, as ipamd has it: the mark of its routes. --routes needs it; routes with another mark or none are never deleted.',
+    'Id of this cluster, as ipamd has it: the mark of its routes and load balancers. --routes and --load-balancers need it; routes with another mark or none are never deleted.',
   ),
   routeQuota: option(
     'Routes',
@@ -233,6 +233,28 @@ const ROUTE_OPTIONS = {
     wholeNumberValue(0, MAX_ROUTES),
     '0',
     'Most routes that the VPC or a route table takes: no call is made that would exceed it, and the Node gets an event. 0: not known; what is too many the cloud refuses.',
+  ),
+} as const;
+
+/** Settings of the load balancers of Services. */
+const SERVICE_OPTIONS = {
+  loadBalancers: option(
+    'Services',
+    'load-balancers',
+    choiceValue('none', 'clb'),
+    'none',
+    "Who makes the load balancers of Services of type LoadBalancer. clb: this program, by service-lb-controller; it needs --clusterid. none: another one, as TKE's own service controller.",
+  ),
+  loadBalancerClass: option(
+    'Services',
+    'load-balancer-class',
+    textValue(
+      /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$/,
+      'CLASS',
+      "a class such as example.com/clb, or ''",
+    ),
+    '',
+    "spec.loadBalancerClass of Services that get a load balancer beside those without a class; '' for none.",
   ),
 } as const;
 
@@ -244,6 +266,7 @@ const CCM_OPTIONS = {
   ...ELECTION_OPTIONS,
   ...NODE_OPTIONS,
   ...ROUTE_OPTIONS,
+  ...SERVICE_OPTIONS,
   ...PROCESS_OPTIONS,
 } as const;
 

@@ -15,6 +15,10 @@ export type StepTarget = {
 /** One change of a load balancer: one call of the cloud. */
 export type LoadBalancerStep =
   | { readonly kind: 'create'; readonly spec: Omit<LoadBalancerSpec, 'clientToken'> }
+  | ContentStep;
+
+/** One change of a load balancer that is there. */
+export type ContentStep =
   | { readonly kind: 'modify'; readonly changes: LoadBalancerChanges }
   | { readonly kind: 'setSecurityGroups'; readonly securityGroupIds: readonly string[] }
   | { readonly kind: 'createListeners'; readonly spec: ListenerSpec }

@@ -25,7 +25,7 @@ type PlanFacts = {
 type LoadBalancerPlan = { readonly desired?: DesiredLoadBalancer; readonly notices: readonly Notice[] };
 
 /** Tag of a load balancer of ours: whose it is. The API adds tags in the moment of creation. */
-const OWNER_TAG = 'tke-eni-owner';
+export const OWNER_TAG = 'tke-eni-owner';
 const MAX_NAME = 80;
 const SESSION_SECONDS = { min: 30, max: 3_600 } as const;
 /** The bit of 2xx. */
@@ -33,7 +33,7 @@ const HTTP_2XX = 2;
 const ALL_IPV4 = '0.0.0.0/0';
 
 /** Returns the value of `OWNER_TAG` of a Service's load balancer. */
-function ownerOf(clusterId: string, uid: string): string {
+export function ownerOf(clusterId: string, uid: string): string {
   return `${clusterId}/service/${uid}`;
 }
 
@@ -74,7 +74,7 @@ export function planLoadBalancer(facts: PlanFacts): LoadBalancerPlan {
 }
 
 /** Returns the name of the listeners of a Service: it is of this Service of this cluster alone. */
-function listenerNameOf({ clusterId, service }: Pick<PlanFacts, 'clusterId' | 'service'>): string {
+export function listenerNameOf({ clusterId, service }: Pick<PlanFacts, 'clusterId' | 'service'>): string {
   const hash = createHash('sha256').update(ownerOf(clusterId, service.uid)).digest('hex').slice(0, 16);
   return `tke-eni-${hash}`;
 }

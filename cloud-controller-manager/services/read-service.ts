@@ -33,7 +33,7 @@ export type ServiceHead = {
 };
 
 /** Where clients reach a Service. */
-type Ingress = { readonly ip?: string; readonly hostname?: string; readonly ipMode?: string };
+export type Ingress = { readonly ip?: string; readonly hostname?: string; readonly ipMode?: string };
 
 /** A port of a Service of type LoadBalancer. */
 export type ServicePort = {
@@ -62,7 +62,7 @@ export type ServiceSpec = {
 };
 
 /** Delays the deletion of a Service until its load balancer is gone. It is upstream's. */
-const SERVICE_FINALIZER = 'service.kubernetes.io/load-balancer-cleanup';
+export const SERVICE_FINALIZER = 'service.kubernetes.io/load-balancer-cleanup';
 
 /** Upstream's default of `sessionAffinityConfig.clientIP.timeoutSeconds`. */
 const AFFINITY_SECONDS = 10_800;

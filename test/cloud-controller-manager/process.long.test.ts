@@ -169,7 +169,7 @@ test.serial('main: without the right to list Nodes it is up, not ready, and says
 });
 
 test.serial('main: names every wrong flag in one line, and ends with 78', async (t) => {
-  const flags = ['--controllers=service', '--leader-elect-resource-lock=lease', '--kube-api-qps=many'];
+  const flags = ['--controllers=services', '--leader-elect-resource-lock=lease', '--kube-api-qps=many'];
   const child = new Child([process.execPath, MAIN, ...flags], { env: { PATH: childEnv()['PATH'] ?? '' } });
   t.is((await child.exited).code, EX_CONFIG);
   t.is(child.stderr.trim().split('\n').length, 1, child.stderr);

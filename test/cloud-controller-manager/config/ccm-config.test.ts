@@ -37,17 +37,19 @@ test('readCcmConfig: has a default for every setting, and upstream’s for the l
 const NODE = 'cloud-node-controller';
 const LIFECYCLE = 'cloud-node-lifecycle-controller';
 const ROUTE = 'node-route-controller';
+const SERVICE = 'service-lb-controller';
 /** As upstream reads them: k8s.io/controller-manager app.IsControllerEnabled. */
 const CONTROLLERS: Readonly<Record<string, readonly string[]>> = {
-  '*': [NODE, LIFECYCLE, ROUTE],
+  '*': [NODE, LIFECYCLE, ROUTE, SERVICE],
   [NODE]: [NODE],
-  [`-${NODE},*`]: [LIFECYCLE, ROUTE],
-  [`*,-${NODE}`]: [LIFECYCLE, ROUTE],
+  [`-${NODE},*`]: [LIFECYCLE, ROUTE, SERVICE],
+  [`*,-${NODE}`]: [LIFECYCLE, ROUTE, SERVICE],
   [`${NODE},-${NODE}`]: [NODE],
   [`-${NODE},${NODE},${LIFECYCLE}`]: [LIFECYCLE],
   [`${NODE},${LIFECYCLE}`]: [NODE, LIFECYCLE],
   'cloud-node,-cloud-node-lifecycle': [NODE],
   route: [ROUTE],
+  service: [SERVICE],
 };
 for (const [text, names] of Object.entries(CONTROLLERS)) {
   test(`controllersValue: reads ${text}`, (t) => {
@@ -60,7 +62,7 @@ const REFUSED: readonly (readonly [readonly string[], string])[] = [
   [['--controllers='], '--controllers'],
   [['--controllers=nodes'], '--controllers'],
   [['--controllers=*,-serviceaccount'], '--controllers'],
-  [['--controllers=service-lb-controller'], '--controllers'],
+  [['--controllers=services'], '--controllers'],
   [[`--controllers=-${NODE}`], '--controllers'],
   [[`--controllers=${NODE},`], '--controllers'],
   [['--controllers=--cloud-node'], '--controllers'],
@@ -68,6 +70,9 @@ const REFUSED: readonly (readonly [readonly string[], string])[] = [
   [['--routes=global'], '--cluster-cidr --clusterid'],
   [['--routes=global', '--clusterid=cls-a', '--cluster-cidr=10.0.0.1/8'], '--cluster-cidr'],
   [['--routes=vpc'], '--routes'],
+  [['--load-balancers=clb'], '--clusterid'],
+  [['--load-balancers=yes'], '--load-balancers'],
+  [['--load-balancer-class=clb'], '--load-balancer-class'],
   [['--routes=table', '--clusterid=cls-a', '--cluster-cidr=10.0.0.0/8'], '--route-tables'],
   [['--routes=table', '--route-tables=vpc-1', '--clusterid=cls-a', '--cluster-cidr=10.0.0.0/8'], '--route-tables'],
   [['--route-tables=rtb-azd4dt1c'], '--route-tables'],

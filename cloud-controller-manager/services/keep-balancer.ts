@@ -1,0 +1,205 @@
+import type { CallContext } from '../../cloud/cloud.ts';
+import { isCloudError } from '../../cloud/cloud-error.ts';
+import type { LoadBalancer } from '../../cloud/load-balancers.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import type { ControllerDeps } from '../controller-deps.ts';
+import { compareIdentity } from './compare-identity.ts';
+import { decideAdoption } from './decide-adoption.ts';
+import type { BalancerSource, DesiredLoadBalancer } from './desired-load-balancer.ts';
+import { diffLoadBalancer, type ObservedLoadBalancer } from './diff-load-balancer.ts';
+import { DrainTimes } from './drain-times.ts';
+import type { LoadBalancerStep } from './load-balancer-step.ts';
+import type { Notice } from './notice.ts';
+import { observeLoadBalancer } from './observe-load-balancer.ts';
+import { ownerOf } from './plan-load-balancer.ts';
+import { type BalancerRecord, readRecord, tokenOf } from './read-record.ts';
+import { readServiceHead } from './read-service.ts';
+import { StepError, StepRunner } from './run-step.ts';
+import type { ServiceReports } from './service-reports.ts';
+import type { ServiceWriter } from './write-service.ts';
+
+/** How far a load balancer is. */
+type KeepResult =
+  | {
+      readonly kind: 'kept';
+      readonly object: KubeObject;
+      readonly balancer: LoadBalancer;
+      readonly notices: readonly Notice[];
+      /** Until a target has drained; infinite when none waits. */
+      readonly drainMs: number;
+    }
+  | { readonly kind: 'again'; readonly afterMs: number; readonly notices: readonly Notice[] };
+
+/** Each round reads the load balancer, and takes the steps to the desired one. */
+const MAX_ROUNDS = 5;
+const SOON_MS = 2_000;
+const REFUSED_MS = 60_000;
+/** The creation with a token has failed, so that the token is used up. */
+const TOKEN_USED_UP = 'InvalidParameter.ClientTokenLimitExceeded';
+
+/** Makes load balancers what is desired. What is made is on record before. */
+export class BalancerKeeper {
+  readonly #deps: ControllerDeps;
+  readonly #writer: ServiceWriter;
+  readonly #reports: ServiceReports;
+  readonly #drains: DrainTimes;
+
+  constructor(deps: ControllerDeps, writer: ServiceWriter, reports: ServiceReports) {
+    this.#deps = deps;
+    this.#writer = writer;
+    this.#reports = reports;
+    this.#drains = new DrainTimes(deps.clock);
+  }
+
+  /**
+   * Compares and changes the load balancer of a Service until nothing is left to do. Idempotent.
+   * @throws CloudError, KubeError, StepError when it is to be tried again
+   */
+  async keep(
+    object: KubeObject,
+    desired: DesiredLoadBalancer,
+    vpcId: string,
+    context: CallContext,
+  ): Promise<KeepResult> {
+    const { clusterId } = this.#deps.config;
+    let current = object;
+    for (let round = 1; round <= MAX_ROUNDS; round++) {
+      const head = readServiceHead(current);
+      const record = readRecord(head);
+      const owner = ownerOf(clusterId, head.uid);
+      const loadBalancerId = record.loadBalancerId ?? idOf(desired.source);
+      const search = { owner, listenerName: desired.listenerName, loadBalancerId };
+      const view = await observeLoadBalancer(this.#deps, search, context);
+      if (view.kind === 'pending') return { kind: 'again', afterMs: SOON_MS, notices: [] };
+      const observed = view.kind === 'found' ? view.observed : undefined;
+      const refusal =
+        observed?.balancer.loadBalancerId === idOf(desired.source) && observed !== undefined
+          ? decideAdoption(observed, vpcId, clusterId)
+          : undefined;
+      if (refusal !== undefined) return { kind: 'again', afterMs: REFUSED_MS, notices: [refusal] };
+      if (observed !== undefined) this.#drains.note(observed.targets);
+      const { steps, notices } = diffLoadBalancer(desired, observed, (target) => this.#drains.isDrained(target));
+      if (notices.some(({ blocks }) => blocks)) return { kind: 'again', afterMs: REFUSED_MS, notices };
+      const [first] = steps;
+      const moved = await this.#moveRecord(current, observed, steps, desired.source, context);
+      if (moved !== undefined) {
+        current = moved;
+        continue;
+      }
+      if (observed === undefined) {
+        if (first?.kind !== 'create') return { kind: 'again', afterMs: SOON_MS, notices };
+        const made = await this.#create(current, first, record, owner, context);
+        if (made === undefined) return { kind: 'again', afterMs: SOON_MS, notices };
+        current = made;
+        continue;
+      }
+      current = await this.#ensureRecord(current, observed, record, context);
+      if (first === undefined) {
+        const { balancer, targets } = observed;
+        return { kind: 'kept', object: current, balancer, notices, drainMs: this.#drains.nextMs(targets) };
+      }
+      await this.#takeAll(current, observed, steps, desired.listenerName, context);
+    }
+    throw new StepError('the load balancer keeps changing: another program writes it too');
+  }
+
+  /**
+   * Writes which load balancer is next, when the one on record is released and another one is asked for.
+   * @returns undefined when none is
+   */
+  async #moveRecord(
+    object: KubeObject,
+    observed: ObservedLoadBalancer | undefined,
+    steps: readonly LoadBalancerStep[],
+    source: BalancerSource,
+    { signal }: CallContext,
+  ): Promise<KubeObject | undefined> {
+    const { serial, loadBalancerId } = readRecord(readServiceHead(object));
+    const wantedId = idOf(source);
+    const isReleased =
+      observed === undefined
+        ? wantedId !== undefined && loadBalancerId !== undefined && loadBalancerId !== wantedId
+        : (steps.length === 0 || steps[0]?.kind === 'create') && compareIdentity(source, observed).length > 0;
+    if (!isReleased) return undefined;
+    const next = wantedId === undefined ? { serial: serial + 1 } : { serial, loadBalancerId: wantedId };
+    return await this.#writer.writeRecord(object, next, signal);
+  }
+
+  async #takeAll(
+    object: KubeObject,
+    observed: ObservedLoadBalancer,
+    steps: readonly LoadBalancerStep[],
+    listenerName: string,
+    context: CallContext,
+  ): Promise<void> {
+    const head = readServiceHead(object);
+    const runner = new StepRunner(this.#deps, observed, listenerName);
+    for (const step of steps) {
+      // Another load balancer is made in the next round.
+      if (step.kind === 'create') break;
+      await runner.run(step, context);
+    }
+    const areTargets = steps.every(({ kind }) => kind === 'register' || kind === 'setWeights' || kind === 'deregister');
+    const reason = areTargets ? 'UpdatedLoadBalancer' : 'EnsuredLoadBalancer';
+    const message = `${observed.balancer.loadBalancerId}: ${summaryOf(steps)}`;
+    this.#reports.progress(head, { reason, message });
+  }
+
+  /** Writes finalizer and id, before the first change of a load balancer. */
+  async #ensureRecord(
+    object: KubeObject,
+    { balancer: { loadBalancerId } }: ObservedLoadBalancer,
+    record: BalancerRecord,
+    { signal }: CallContext,
+  ): Promise<KubeObject> {
+    const { hasFinalizer, annotations } = readServiceHead(object);
+    const isShown = annotations['service.kubernetes.io/loadbalance-id'] === loadBalancerId;
+    if (hasFinalizer && isShown && record.loadBalancerId === loadBalancerId) return object;
+    return await this.#writer.writeRecord(object, { serial: Math.max(1, record.serial), loadBalancerId }, signal);
+  }
+
+  /**
+   * Makes a load balancer, with a token that is on record before.
+   * @returns the Service with the id; undefined when it is not known yet what became of the creation
+   */
+  async #create(
+    object: KubeObject,
+    { spec }: Extract<LoadBalancerStep, { readonly kind: 'create' }>,
+    record: BalancerRecord,
+    owner: string,
+    context: CallContext,
+  ): Promise<KubeObject | undefined> {
+    const { loadBalancers } = this.#deps.cloud;
+    const head = readServiceHead(object);
+    const isUnderWay = record.serial > 0 && record.loadBalancerId === undefined;
+    const serial = isUnderWay ? record.serial : record.serial + 1;
+    // The write fails when the Service has changed since it was read.
+    const recorded = await this.#writer.writeRecord(object, { serial }, context.signal);
+    this.#reports.progress(head, { reason: 'EnsuringLoadBalancer', message: 'Ensuring load balancer' });
+    const clientToken = tokenOf(owner, serial);
+    try {
+      const task = await loadBalancers.create({ ...spec, clientToken }, context);
+      const outcome = await loadBalancers.settle(task, context);
+      const [loadBalancerId] = outcome.kind === 'done' ? outcome.loadBalancerIds : [];
+      if (loadBalancerId !== undefined)
+        return await this.#writer.writeRecord(recorded, { serial, loadBalancerId }, context.signal);
+      if (outcome.kind !== 'failed') return undefined;
+      await this.#writer.writeRecord(recorded, { serial: serial + 1 }, context.signal);
+      throw new StepError(`the cloud did not make the load balancer: ${outcome.reason}`);
+    } catch (error) {
+      if (!isCloudError(error, 'never') || error.code !== TOKEN_USED_UP) throw error;
+      await this.#writer.writeRecord(recorded, { serial: serial + 1 }, context.signal);
+      return undefined;
+    }
+  }
+}
+
+function idOf(source: BalancerSource): string | undefined {
+  return source.kind === 'existing' ? source.loadBalancerId : undefined;
+}
+
+/** Counts the steps by their kinds, for people. */
+function summaryOf(steps: readonly LoadBalancerStep[]): string {
+  const counts = Map.groupBy(steps, ({ kind }) => kind);
+  return [...counts].map(([kind, all]) => (all.length === 1 ? kind : `${kind} ${all.length} times`)).join(', ');
+}

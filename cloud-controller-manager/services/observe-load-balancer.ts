@@ -1,0 +1,44 @@
+import type { CallContext } from '../../cloud/cloud.ts';
+import type { LoadBalancer } from '../../cloud/load-balancers.ts';
+import type { ControllerDeps } from '../controller-deps.ts';
+import type { ObservedLoadBalancer } from './diff-load-balancer.ts';
+import { OWNER_TAG } from './plan-load-balancer.ts';
+
+/** Who has the load balancer that is looked for, and where it was last. */
+type BalancerSearch = {
+  readonly owner: string;
+  readonly listenerName: string;
+  /** From the record, or the one that an annotation names; undefined: it is found by its tag. */
+  readonly loadBalancerId: string | undefined;
+};
+
+/** What the cloud has. `pending`: it is not known yet, or being made; ask again. */
+type BalancerView =
+  | { readonly kind: 'found'; readonly observed: ObservedLoadBalancer }
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'pending' };
+
+/**
+ * Reads the load balancer of a Service, with its listeners and targets. What is absent was looked for by id and by tag, in
+ * complete answers. @throws CloudError
+ */
+export async function observeLoadBalancer(
+  { cloud }: Pick<ControllerDeps, 'cloud'>,
+  { owner, listenerName, loadBalancerId }: BalancerSearch,
+  context: CallContext,
+): Promise<BalancerView> {
+  const byId = loadBalancerId === undefined ? [] : await cloud.loadBalancers.describe([loadBalancerId], context);
+  let balancer: LoadBalancer | undefined = byId[0];
+  if (balancer === undefined) {
+    const sweep = await cloud.loadBalancers.find({ tag: { key: OWNER_TAG, value: owner } }, context);
+    if (!sweep.isConsistent) return { kind: 'pending' };
+    [balancer] = sweep.loadBalancers.toSorted((one, other) => one.createdAtMs - other.createdAtMs);
+  }
+  if (balancer === undefined) return { kind: 'absent' };
+  if (!balancer.isNormal) return { kind: 'pending' };
+  const id = balancer.loadBalancerId;
+  const listeners = await cloud.listeners.list(id, context);
+  const ours = listeners.filter(({ name }) => name === listenerName).map(({ listenerId }) => listenerId);
+  const targets = ours.length === 0 ? [] : await cloud.targets.list(id, ours, context);
+  return { kind: 'found', observed: { balancer, isOwn: balancer.tags[OWNER_TAG] === owner, listeners, targets } };
+}

@@ -1,0 +1,39 @@
+import { createHash } from 'node:crypto';
+import { SERVICE_ANNOTATION } from '../../crd/names.ts';
+import { Faults, integer, optional, record, required, text } from '../../runtime/decode.ts';
+import type { ServiceHead } from './read-service.ts';
+
+/** What is on record about the load balancer of a Service, in an annotation, before and after it is made. */
+export type BalancerRecord = {
+  /** Counts the load balancers that were made for the Service: the first one is 1. 0: none was begun. */
+  readonly serial: number;
+  /** Absent while it is being made. */
+  readonly loadBalancerId?: string;
+};
+
+const MAX_SERIAL = 1_000_000;
+const MAX_CHARS = 1_000;
+const RECORD = record(
+  {
+    serial: required(integer(0, MAX_SERIAL)),
+    loadBalancerId: optional(text(/^lb-[a-z0-9]{4,32}$/, 'an id such as lb-a1b2c3d4')),
+  },
+  'ignore',
+);
+
+/** Reads the record of a Service. One that is not readable counts as none: the load balancer is found by its tag. */
+export function readRecord({ annotations }: Pick<ServiceHead, 'annotations'>): BalancerRecord {
+  const none = { serial: 0 };
+  const json = annotations[SERVICE_ANNOTATION.record];
+  if (json === undefined || json.length > MAX_CHARS) return none;
+  try {
+    return RECORD(JSON.parse(json), '', new Faults()) ?? none;
+  } catch {
+    return none;
+  }
+}
+
+/** Returns the ClientToken of the nth load balancer of an owner: the same after each crash, and another for each number. */
+export function tokenOf(owner: string, serial: number): string {
+  return `tke-eni-${createHash('sha256').update(`${owner} ${serial}`).digest('hex').slice(0, 40)}`;
+}

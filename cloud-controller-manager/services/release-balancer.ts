@@ -1,0 +1,68 @@
+import type { CallContext } from '../../cloud/cloud.ts';
+import type { ReconcileResult } from '../../kube/controller.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { ControllerDeps } from '../controller-deps.ts';
+import { releaseSteps } from './diff-load-balancer.ts';
+import { observeLoadBalancer } from './observe-load-balancer.ts';
+import { ownerOf } from './plan-load-balancer.ts';
+import { readAnnotations } from './read-annotations.ts';
+import { readRecord } from './read-record.ts';
+import { readServiceHead } from './read-service.ts';
+import { StepRunner } from './run-step.ts';
+import type { ServiceReports } from './service-reports.ts';
+
+/** What a release works with. */
+type ReleaseDeps = Pick<ControllerDeps, 'cloud'> & {
+  readonly clock: Clock;
+  readonly reports: ServiceReports;
+  /** By Service: since when a load balancer that was being made is not listed. */
+  readonly absentSinceMs: Map<string, number>;
+};
+
+type ReleasedService = {
+  readonly object: KubeObject;
+  readonly clusterId: string;
+  readonly listenerName: string;
+};
+
+const SOON_MS = 2_000;
+/** A load balancer whose creation was not answered may be listed so much later. */
+const APPEARS_MS = 60_000;
+
+/**
+ * Removes what a Service has in the cloud: its own load balancer, or its listeners of one that exists for others too.
+ * @returns `done` when nothing is left. @throws CloudError, StepError when it is to be tried again
+ */
+export async function releaseBalancer(
+  deps: ReleaseDeps,
+  { object, clusterId, listenerName }: ReleasedService,
+  context: CallContext,
+): Promise<ReconcileResult> {
+  const { clock, reports, absentSinceMs } = deps;
+  const head = readServiceHead(object);
+  if (readAnnotations(head.annotations, head.labels).settings.mode === 'skip') return { kind: 'done' };
+  const record = readRecord(head);
+  const { loadBalancerId } = record;
+  const search = { owner: ownerOf(clusterId, head.uid), listenerName, loadBalancerId };
+  const view = await observeLoadBalancer(deps, search, context);
+  if (view.kind === 'pending') return { kind: 'again', afterMs: SOON_MS };
+  if (view.kind === 'absent') {
+    if (record.serial === 0 || loadBalancerId !== undefined) return { kind: 'done' };
+    const since = absentSinceMs.get(head.key) ?? clock.monotonicMs();
+    absentSinceMs.set(head.key, since);
+    const leftMs = since + APPEARS_MS - clock.monotonicMs();
+    return leftMs <= 0 ? { kind: 'done' } : { kind: 'again', afterMs: Math.min(leftMs, APPEARS_MS / 2) };
+  }
+  const { observed } = view;
+  const steps = releaseSteps(listenerName, observed);
+  if (steps.length === 0) return { kind: 'done' };
+  const { loadBalancerId: id } = observed.balancer;
+  const what = observed.isOwn ? `Deleting load balancer ${id}` : `Deleting the listeners of the Service of ${id}`;
+  reports.progress(head, { reason: 'DeletingLoadBalancer', message: what });
+  const runner = new StepRunner(deps, observed, listenerName);
+  for (const step of steps) if (step.kind !== 'create') await runner.run(step, context);
+  reports.progress(head, { reason: 'DeletedLoadBalancer', message: `Deleted load balancer ${id}` });
+  // Once more: what is gone is not found any more.
+  return { kind: 'again', afterMs: 0 };
+}

@@ -1,0 +1,93 @@
+import type { CallContext } from '../../cloud/cloud.ts';
+import type { LoadBalancerTask } from '../../cloud/load-balancers.ts';
+import type { RefusedTargets } from '../../cloud/targets.ts';
+import type { ControllerDeps } from '../controller-deps.ts';
+import { listenerKeyOf, type ObservedLoadBalancer } from './diff-load-balancer.ts';
+import type { ContentStep, ListenerKey, StepTarget } from './load-balancer-step.ts';
+
+/** A change of a load balancer that the cloud did not make. */
+export class StepError extends Error {
+  readonly code = 'STEP_FAILED';
+
+  constructor(message: string) {
+    super(message);
+    this.name = 'StepError';
+  }
+}
+
+/** Runs steps on one load balancer, and knows the ids of the listeners that it made. */
+export class StepRunner {
+  readonly #cloud: ControllerDeps['cloud'];
+  readonly #id: string;
+  readonly #listenerIds: Map<ListenerKey, string>;
+
+  constructor(
+    { cloud }: Pick<ControllerDeps, 'cloud'>,
+    { balancer, listeners }: ObservedLoadBalancer,
+    listenerName: string,
+  ) {
+    this.#cloud = cloud;
+    this.#id = balancer.loadBalancerId;
+    const ours = listeners.filter(({ name }) => name === listenerName);
+    this.#listenerIds = new Map(
+      ours.flatMap((listener) => {
+        const key = listenerKeyOf(listener);
+        return key === undefined ? [] : [[key, listener.listenerId]];
+      }),
+    );
+  }
+
+  /** Runs a step and waits until the cloud has done it. @throws CloudError, StepError */
+  async run(step: ContentStep, context: CallContext): Promise<void> {
+    const { loadBalancers, listeners, targets } = this.#cloud;
+    const id = this.#id;
+    switch (step.kind) {
+      case 'modify':
+        return await this.#settle(await loadBalancers.modify(id, step.changes, context), context);
+      case 'setSecurityGroups':
+        return await loadBalancers.setSecurityGroups(id, step.securityGroupIds, context);
+      case 'createListeners': {
+        const { listenerIds, task } = await listeners.create(id, step.spec, context);
+        await this.#settle(task, context);
+        for (const [at, { port }] of step.spec.ports.entries()) {
+          this.#listenerIds.set(`${step.spec.protocol}/${port}`, listenerIds[at] ?? '');
+        }
+        return;
+      }
+      case 'modifyListener':
+        return await this.#settle(await listeners.modify(id, step.listenerId, step.changes, context), context);
+      case 'register':
+        return requireNone(await targets.register(id, step.targets.map(this.#refOf), context));
+      case 'setWeights':
+        return await this.#settle(await targets.setWeights(id, step.targets.map(this.#refOf), context), context);
+      case 'deregister':
+        return requireNone(await targets.deregister(id, step.targets.map(this.#refOf), context));
+      case 'deleteListeners':
+        return await this.#settle(await listeners.delete(id, step.listenerIds, context), context);
+      case 'delete':
+        return await this.#settle(await loadBalancers.delete(id, context), context);
+    }
+  }
+
+  readonly #refOf = <T extends StepTarget>({ listener, ...target }: T) => ({
+    ...target,
+    listenerId: this.#listenerIds.get(listener) ?? '',
+  });
+
+  async #settle(task: LoadBalancerTask, context: CallContext): Promise<void> {
+    const outcome = await this.#cloud.loadBalancers.settle(task, context);
+    // A task that is not known any more is over: the next comparison shows what it did.
+    if (outcome.kind === 'done' || outcome.kind === 'lost') return;
+    const how = outcome.kind === 'failed' ? `failed: ${outcome.reason}` : 'takes longer than --cloud-timeout';
+    throw new StepError(`${task.action} of ${this.#id} ${how}`);
+  }
+}
+
+function requireNone(refused: readonly RefusedTargets[]): void {
+  const [first] = refused;
+  if (first === undefined) return;
+  const { listenerId, targets, reason } = first;
+  const shown = targets.slice(0, 3).map(({ ip, port }) => `${ip}:${port}`);
+  const message = `the cloud refused ${targets.length} targets of ${listenerId}, as ${shown.join(', ')}: ${reason}`;
+  throw new StepError(message);
+}

@@ -1,0 +1,66 @@
+import { runController } from '../../kube/controller.ts';
+import { openInformer } from '../../kube/informer.ts';
+import { SERVICES } from '../../kube/resource-types.ts';
+import { WorkQueue } from '../../kube/work-queue.ts';
+import type { BackoffSettings } from '../../runtime/backoff.ts';
+import type { CcmNode } from '../ccm-node.ts';
+import type { ControllerDeps } from '../controller-deps.ts';
+import { readCloudNode } from '../nodes/cloud-node.ts';
+import { decideBackendNode } from './decide-backend-node.ts';
+import { ServiceSync } from './service-sync.ts';
+
+/** Services that are worked on at once. Changes of one load balancer wait for each other in the cloud. */
+const WORKERS = 8;
+/** Nodes that come and go together are one change of each load balancer. */
+const GATHER_MS = 2_000;
+/** Upstream's delays. */
+const BACKOFF: BackoffSettings = { firstMs: 5_000, maxMs: 300_000, factor: 2, jitter: 0.3 };
+
+/**
+ * Keeps a load balancer for each Service of type LoadBalancer, with Nodes as its backends, until aborted. Faults of the
+ * cloud and of the API server are reported and tried again.
+ */
+export async function runServiceController(deps: ControllerDeps, signal: AbortSignal): Promise<void> {
+  const { kube: client, clock, log, random, nodes, metrics } = deps;
+  const services = openInformer({
+    client,
+    type: SERVICES,
+    decode: withoutManagedFields,
+    clock,
+    log,
+    random,
+    observer: metrics.informer,
+  });
+  const queue = new WorkQueue({ clock, random, backoff: BACKOFF });
+  const sync = new ServiceSync(deps, services);
+  const stopServices = services.subscribe(({ key }) => queue.add(key));
+  const stopNodes = nodes.subscribe(({ before, after }) => {
+    if (roleOf(before) === roleOf(after)) return;
+    sync.nodesChanged();
+    for (const key of services.keys()) queue.addAfter(key, GATHER_MS);
+  });
+  const following = services.start(signal);
+  try {
+    await services.synced(signal);
+    const reconcile = (key: string, ended: AbortSignal) => sync.reconcile(key, ended);
+    const name = 'service-lb-controller';
+    await runController({ name, queue, workers: WORKERS, reconcile, clock, log, observer: metrics.controller }, signal);
+  } finally {
+    stopNodes();
+    stopServices();
+    queue.close();
+    await following;
+    sync.close();
+  }
+}
+
+/** What load balancers depend on of a Node. */
+function roleOf(node: CcmNode | undefined): string {
+  return node === undefined ? '' : JSON.stringify(decideBackendNode(readCloudNode(node), undefined));
+}
+
+function withoutManagedFields(object: CcmNode): CcmNode {
+  if (!('managedFields' in object.metadata)) return object;
+  const { managedFields: _fields, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}

@@ -1,0 +1,114 @@
+import type { EventReason } from '../../kube/events/event-reason.ts';
+
+const SERVICE = ['Service'];
+const RETRIED = 'it is tried again by itself';
+
+/** Events of Services of type LoadBalancer. Reasons are upstream's where the meaning is equal. */
+export const SERVICE_EVENTS = {
+  EnsuringLoadBalancer: {
+    type: 'Normal',
+    objects: SERVICE,
+    cause: 'a load balancer is made for the Service',
+    cure: '',
+  },
+  EnsuredLoadBalancer: {
+    type: 'Normal',
+    objects: SERVICE,
+    cause: 'the load balancer was brought in line with the Service; the message says what was changed',
+    cure: '',
+  },
+  UpdatedLoadBalancer: {
+    type: 'Normal',
+    objects: SERVICE,
+    cause: 'the backends of the load balancer were brought in line with the Nodes',
+    cure: '',
+  },
+  DeletingLoadBalancer: {
+    type: 'Normal',
+    objects: SERVICE,
+    cause:
+      'the Service is being deleted or is of another type: its load balancer is deleted, or its listeners of one that exists for others too',
+    cure: '',
+  },
+  DeletedLoadBalancer: {
+    type: 'Normal',
+    objects: SERVICE,
+    cause: 'what the Service had in the cloud is gone',
+    cure: '',
+  },
+  SyncLoadBalancerFailed: {
+    type: 'Warning',
+    objects: SERVICE,
+    cause: 'the cloud or the API server refused or did not answer; the message has the reason',
+    cure: `do what the message says; ${RETRIED}`,
+  },
+  DeleteLoadBalancerFailed: {
+    type: 'Warning',
+    objects: SERVICE,
+    cause:
+      'the load balancer could not be deleted: it is protected, or the cloud takes the deletion for a mistake; the Service stays until then',
+    cure: `take the protection off, or annotate the Service with service.cloud.tencent.com/mode=skip to leave the load balancer; ${RETRIED}`,
+  },
+  AnnotationInvalid: {
+    type: 'Warning',
+    objects: SERVICE,
+    cause: 'an annotation of the Service is malformed, or two contradict each other; its load balancer is not changed',
+    cure: 'correct what the message names; docs/reference/service-annotations.md has the values',
+  },
+  AnnotationRefused: {
+    type: 'Warning',
+    objects: SERVICE,
+    cause: 'an annotation of the Service is not obeyed; the message says why',
+    cure: 'do what the message says; docs/reference/service-annotations.md has all of them',
+  },
+  ServiceInvalid: {
+    type: 'Warning',
+    objects: SERVICE,
+    cause: 'the spec of the Service is not readable, or contradicts itself; its load balancer is not changed',
+    cure: 'correct the field that the message names',
+  },
+  ServiceRefused: {
+    type: 'Warning',
+    objects: SERVICE,
+    cause:
+      'the Service asks for what a load balancer cannot do here: the message names it, and whether the rest is done',
+    cure: 'do what the message says',
+  },
+  AffinityClamped: {
+    type: 'Warning',
+    objects: SERVICE,
+    cause: 'a listener keeps a client at its backend for 30 s to an hour, and the Service asks for more or less',
+    cure: 'set `sessionAffinityConfig.clientIP.timeoutSeconds` between 30 and 3600',
+  },
+  ImmutableChangeRefused: {
+    type: 'Warning',
+    objects: SERVICE,
+    cause: 'what was changed means another load balancer with another address; nothing was changed',
+    cure: 'take the change back, or annotate the Service with tke.cloud.tencent.com/allow-address-change=true',
+  },
+  ListenerClash: {
+    type: 'Warning',
+    objects: SERVICE,
+    cause: 'a listener that is not of this Service has its port on the load balancer; that port is not served',
+    cure: 'remove that listener, or use another port or load balancer',
+  },
+  UnAvailableLoadBalancer: {
+    type: 'Warning',
+    objects: SERVICE,
+    cause: 'no Node is a backend of the load balancer, or the selector of backends selects none',
+    cure: 'look at the labels of the Nodes; docs/cloud-controller-manager.md says which are backends',
+  },
+  TargetsOverQuota: {
+    type: 'Warning',
+    objects: SERVICE,
+    cause: 'more Nodes are backends than a listener may have targets; some of each zone are bound',
+    cure: 'raise the quota, or select fewer Nodes by an annotation',
+  },
+  StatusForbidden: {
+    type: 'Warning',
+    objects: SERVICE,
+    cause:
+      'the load balancer works, and its address cannot be written into the status: the right to patch `services/status` is missing',
+    cure: 'grant it as docs/cloud-controller-manager.md says; the address is in the annotation tke.cloud.tencent.com/load-balancer-address',
+  },
+} as const satisfies Readonly<Record<string, EventReason>>;

@@ -1,0 +1,258 @@
+import test from 'ava';
+import { CLUSTER, ServiceWorld, SUBNET } from './service-world.ts';
+
+const FINALIZER = 'service.kubernetes.io/load-balancer-cleanup';
+const INTERNAL = { 'service.kubernetes.io/qcloud-loadbalancer-internal-subnetid': SUBNET };
+const VIP = 'tke.cloud.tencent.com/load-balancer-address';
+/** Longer than a creation and the registration of its targets. */
+const DONE_MS = 40_000;
+
+test('a Service gets a load balancer that leads to the node port of each Node, and its address', async (t) => {
+  const world = await ServiceWorld.start();
+  const [one, two] = [await world.join('n1'), await world.join('n2')];
+  await world.create('web');
+  await world.advance(DONE_MS);
+  const [port] = world.nodePorts('web');
+  t.deepEqual(world.listeners(), { 'TCP/80': [`${one}:${port} 10`, `${two}:${port} 10`] });
+  const balancer = world.balancer();
+  const uid = world.service('web')?.metadata.uid;
+  t.like(balancer, { type: 'OPEN', name: `${CLUSTER}_default_web` });
+  t.like(balancer.tags, { 'tke-eni-owner': `${CLUSTER}/service/${uid}`, 'tke-clusterId': CLUSTER });
+  t.like(world.listener('TCP', 80)?.healthCheck, { HealthSwitch: 1, CheckType: 'TCP', CheckPort: -1 });
+  t.deepEqual(world.ingress('web'), [{ ip: balancer.vip, ipMode: 'VIP' }]);
+  t.is(world.annotation('web', VIP), balancer.vip);
+  t.is(world.annotation('web', 'service.kubernetes.io/loadbalance-id'), balancer.loadBalancerId);
+  t.deepEqual(world.service('web')?.metadata.finalizers, [FINALIZER]);
+  t.is(world.events('EnsuringLoadBalancer').length, 1);
+  await world.stop();
+});
+
+test('a Service that is deleted, or of another type, takes its load balancer with it', async (t) => {
+  const world = await ServiceWorld.start();
+  await world.join('n1');
+  await world.create('web');
+  await world.create('api', { metadata: { annotations: INTERNAL } });
+  await world.advance(DONE_MS);
+  t.deepEqual(
+    world
+      .balancers()
+      .map(({ type }) => type)
+      .sort(),
+    ['INTERNAL', 'OPEN'],
+  );
+  await world.delete('web');
+  await world.advance(DONE_MS);
+  t.is(world.service('web'), undefined);
+  t.is(world.balancer().type, 'INTERNAL');
+  await world.patch('api', { spec: { type: 'ClusterIP' } });
+  await world.advance(DONE_MS);
+  t.deepEqual(world.balancers(), []);
+  t.deepEqual(world.service('api')?.metadata.finalizers ?? [], []);
+  t.is(world.annotation('api', VIP), undefined);
+  t.is(world.events('DeletedLoadBalancer').length, 2);
+  await world.stop();
+});
+
+test('ports, protocol, policy and affinity may change', async (t) => {
+  const world = await ServiceWorld.start();
+  const ip = await world.join('n1');
+  await world.create('web');
+  await world.advance(DONE_MS);
+  const { loadBalancerId } = world.balancer();
+  const ports = [
+    { name: 't', port: 53, protocol: 'TCP', nodePort: 30_053 },
+    { name: 'u', port: 53, protocol: 'UDP', nodePort: 30_054 },
+  ];
+  await world.patch('web', { spec: { ports, sessionAffinity: 'ClientIP' } });
+  await world.advance(DONE_MS);
+  t.deepEqual(world.listeners(), { 'TCP/53': [`${ip}:30053 10`], 'UDP/53': [`${ip}:30054 10`] });
+  t.is(world.listener('UDP', 53)?.sessionExpireTime, 3_600);
+  t.is(world.listener('UDP', 53)?.healthCheck?.HealthSwitch, 0);
+  t.is(world.events('AffinityClamped').length, 1);
+  const [tcp] = ports;
+  await world.patch('web', { spec: { ports: [tcp], sessionAffinity: 'None', externalTrafficPolicy: 'Local' } });
+  await world.advance(DONE_MS);
+  const spec = world.service('web')?.['spec'] as { readonly healthCheckNodePort?: number };
+  t.deepEqual(world.listeners(), { 'TCP/53': [`${ip}:30053 10`] });
+  t.like(world.listener('TCP', 53), { sessionExpireTime: 0 });
+  t.like(world.listener('TCP', 53)?.healthCheck, {
+    CheckType: 'HTTP',
+    CheckPort: spec.healthCheckNodePort,
+    HttpCheckPath: '/healthz',
+    HttpCode: 2,
+  });
+  t.is(world.balancer().loadBalancerId, loadBalancerId);
+  await world.stop();
+});
+
+test('a changed node port is registered before the old one is drained, and that goes after a minute', async (t) => {
+  const world = await ServiceWorld.start();
+  const ip = await world.join('n1');
+  await world.create('web', { spec: { ports: [{ port: 80, nodePort: 30_080 }] } });
+  await world.advance(DONE_MS);
+  await world.patch('web', { spec: { ports: [{ port: 80, nodePort: 30_081 }] } });
+  await world.advance(DONE_MS);
+  t.deepEqual(world.listeners(), { 'TCP/80': [`${ip}:30080 0`, `${ip}:30081 10`] });
+  await world.advance(60_000);
+  t.deepEqual(world.listeners(), { 'TCP/80': [`${ip}:30081 10`] });
+  await world.stop();
+});
+
+test('Nodes come, leave, are excluded and go', async (t) => {
+  const world = await ServiceWorld.start();
+  const one = await world.join('n1');
+  await world.create('web', { spec: { ports: [{ port: 80, nodePort: 30_080 }] } });
+  await world.advance(DONE_MS);
+  const two = await world.join('n2');
+  await world.join('n3', { labels: { 'node.kubernetes.io/exclude-from-external-load-balancers': '' } });
+  await world.join('n4', { annotations: { 'tke.cloud.tencent.com/load-balancer-backend': 'false' } });
+  await world.advance(DONE_MS);
+  t.deepEqual(world.listeners(), { 'TCP/80': [`${one}:30080 10`, `${two}:30080 10`] });
+  const taint = { key: 'ToBeDeletedByClusterAutoscaler', value: '1', effect: 'NoSchedule' };
+  await world.patchNode('n1', { spec: { taints: [taint] } });
+  await world.advance(DONE_MS + 120_000);
+  t.deepEqual(world.listeners(), { 'TCP/80': [`${one}:30080 0`, `${two}:30080 10`] }, 'it drains until it is gone');
+  await world.patchNode('n1', { spec: { taints: [] } });
+  await world.patchNode('n2', {
+    metadata: { labels: { 'node.kubernetes.io/exclude-from-external-load-balancers': '' } },
+  });
+  await world.advance(DONE_MS);
+  t.deepEqual(world.listeners(), { 'TCP/80': [`${one}:30080 10`, `${two}:30080 0`] });
+  await world.advance(60_000);
+  t.deepEqual(world.listeners(), { 'TCP/80': [`${one}:30080 10`] });
+  t.true(world.events('UpdatedLoadBalancer').length >= 3);
+  await world.stop();
+});
+
+test('nothing is written when nothing has changed, also after a restart', async (t) => {
+  const world = await ServiceWorld.start();
+  await world.join('n1');
+  await world.create('web');
+  await world.advance(DONE_MS);
+  const balancer = world.balancer();
+  const version = world.service('web')?.metadata.resourceVersion;
+  await world.replace();
+  await world.advance(1_300_000);
+  t.is(world.balancer(), balancer, 'the model makes a new object at each change');
+  t.is(world.service('web')?.metadata.resourceVersion, version);
+  await world.stop();
+});
+
+test('with a class: only ours', async (t) => {
+  const world = await ServiceWorld.start();
+  await world.join('n1');
+  await world.create('web', { spec: { loadBalancerClass: 'example.com/other' } });
+  await world.advance(DONE_MS);
+  t.deepEqual(world.balancers(), []);
+  t.deepEqual(world.service('web')?.metadata.finalizers ?? [], []);
+  await world.stop();
+});
+
+test('a change that means another address is refused by event, and made with the annotation', async (t) => {
+  const world = await ServiceWorld.start();
+  await world.join('n1');
+  await world.create('web');
+  await world.advance(DONE_MS);
+  const { loadBalancerId } = world.balancer();
+  await world.patch('web', { metadata: { annotations: INTERNAL } });
+  await world.advance(DONE_MS);
+  t.is(world.balancer().loadBalancerId, loadBalancerId);
+  t.regex(
+    world.events('ImmutableChangeRefused').join(),
+    /is OPEN, and INTERNAL is asked for.*allow-address-change=true/,
+  );
+  await world.patch('web', { metadata: { annotations: { 'tke.cloud.tencent.com/allow-address-change': 'true' } } });
+  await world.advance(DONE_MS);
+  const replaced = world.balancer();
+  t.like(replaced, { type: 'INTERNAL', subnetId: SUBNET });
+  t.deepEqual(world.ingress('web'), [{ ip: replaced.vip, ipMode: 'VIP' }]);
+  t.is(Object.values(world.listeners())[0]?.length, 1);
+  await world.stop();
+});
+
+test('an address of a subnet may be asked for', async (t) => {
+  const world = await ServiceWorld.start();
+  await world.join('n1');
+  const annotations = { ...INTERNAL, 'service.cloud.tencent.com/prevent-loopback': 'false' };
+  await world.create('web', { metadata: { annotations }, spec: { loadBalancerIP: '10.0.200.9' } });
+  await world.create('taken', { metadata: { annotations }, spec: { loadBalancerIP: '10.0.200.9' } });
+  await world.advance(DONE_MS);
+  t.is(world.balancer().vip, '10.0.200.9', 'the second one gets none');
+  const statuses = ['web', 'taken'].map((name) => world.ingress(name));
+  t.deepEqual(
+    statuses.filter((ingress) => ingress.length > 0),
+    [[{ ip: '10.0.200.9', ipMode: 'Proxy' }]],
+  );
+  t.true(world.events('SyncLoadBalancerFailed').length > 0);
+  await world.stop();
+});
+
+test('what cannot be served is an event, and no load balancer is made', async (t) => {
+  const world = await ServiceWorld.start();
+  await world.join('n1');
+  const direct = { 'service.cloud.tencent.com/direct-access': 'true' };
+  await world.create('direct', { metadata: { annotations: direct } });
+  const bad = { 'service.cloud.tencent.com/security-groups': 'everyone' };
+  await world.create('bad', { metadata: { annotations: bad } });
+  await world.create('ranges', { spec: { loadBalancerSourceRanges: ['10.0.0.0/8'] } });
+  await world.create('portless', { spec: { allocateLoadBalancerNodePorts: false } });
+  await world.advance(DONE_MS);
+  t.deepEqual(world.balancers(), []);
+  t.regex(world.events('AnnotationRefused').join(), /direct-access.*Pods are not bound/);
+  t.regex(world.events('AnnotationInvalid').join(), /security-groups must be at most five|security-groups must be/);
+  const refused = world.events('ServiceRefused').join();
+  t.regex(refused, /cannot filter clients/);
+  t.regex(refused, /has no node port/);
+  for (const name of ['direct', 'bad', 'ranges', 'portless'])
+    t.deepEqual(world.service(name)?.metadata.finalizers ?? [], []);
+  await world.stop();
+});
+
+test('mode skip leaves the load balancer as it is, also when the Service goes', async (t) => {
+  const world = await ServiceWorld.start();
+  await world.join('n1');
+  await world.create('web');
+  await world.advance(DONE_MS);
+  const before = world.balancer();
+  await world.patch('web', {
+    metadata: { annotations: { 'service.cloud.tencent.com/mode': 'skip' } },
+    spec: { ports: [{ port: 81 }] },
+  });
+  await world.advance(DONE_MS);
+  await world.delete('web');
+  await world.advance(DONE_MS);
+  t.is(world.service('web'), undefined);
+  t.is(world.balancer(), before);
+  await world.stop();
+});
+
+test('under the published role alone it works: no get, the address in an annotation, and a loud event', async (t) => {
+  const world = await ServiceWorld.start({ isSeedRole: true });
+  await world.join('n1');
+  await world.create('web');
+  await world.advance(DONE_MS);
+  const { vip } = world.balancer();
+  t.deepEqual(world.ingress('web'), []);
+  t.is(world.annotation('web', VIP), vip);
+  t.regex(world.events('StatusForbidden').join(), new RegExp(`${vip}.*Grant the right`));
+  t.true((await world.world.metrics()).includes('patch services/status'));
+  t.deepEqual(world.events('Forbidden'), [], 'nothing was tried that is forbidden');
+  await world.delete('web');
+  await world.advance(DONE_MS);
+  t.is(world.service('web'), undefined);
+  t.deepEqual(world.balancers(), []);
+  await world.stop();
+});
+
+test('the right to the status is noticed when it is granted', async (t) => {
+  const world = await ServiceWorld.start({ isSeedRole: true });
+  await world.join('n1');
+  await world.create('web');
+  await world.advance(DONE_MS);
+  const rule = { apiGroups: [''], resources: ['services/status'], verbs: ['patch'] };
+  await world.world.scene.setRules((rules) => [...rules, rule]);
+  await world.advance(700_000);
+  t.deepEqual(world.ingress('web'), [{ ip: world.balancer().vip, ipMode: 'VIP' }]);
+  t.false((await world.world.metrics()).includes('patch services/status'));
+  await world.stop();
+});

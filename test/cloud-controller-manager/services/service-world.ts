@@ -1,0 +1,141 @@
+import type { KubeObject } from '../../../kube/kube-client.ts';
+import { NODES, SERVICES } from '../../../kube/resource-types.ts';
+import type { ModelListener, ModelLoadBalancer } from '../../vpc/api/model/clb/types.ts';
+import { NodeWorld } from '../node-world.ts';
+
+const NAMESPACE = 'default';
+/** Id of the cluster here. */
+export const CLUSTER = 'cls-service1';
+/** VPC of the cluster here. */
+const VPC = 'vpc-00000001';
+/** Subnet of internal load balancers. */
+export const SUBNET = 'subnet-node0001';
+
+/** Patches of a Service by its owner. */
+type ServiceChange = { readonly metadata?: object; readonly spec?: object };
+
+/** Nodes, the service controller, Services, and the load balancers that the cloud has. */
+export class ServiceWorld {
+  readonly world: NodeWorld;
+  readonly #flags: readonly string[];
+
+  private constructor(world: NodeWorld, flags: readonly string[]) {
+    this.world = world;
+    this.#flags = flags;
+  }
+
+  /** Starts the controller, with the right to write the status of Services unless `isSeedRole`. */
+  static async start({ isSeedRole = false }: { readonly isSeedRole?: boolean } = {}): Promise<ServiceWorld> {
+    const flags = ['--load-balancers=clb', `--clusterid=${CLUSTER}`, `--vpc-id=${VPC}`];
+    const one = new ServiceWorld(await NodeWorld.start(...flags), flags);
+    if (!isSeedRole) {
+      const rule = { apiGroups: [''], resources: ['services/status'], verbs: ['patch'] };
+      await one.world.scene.setRules((rules) => [...rules, rule]);
+    }
+    return one;
+  }
+
+  /** Another process in the place of this one, which ends without a word. */
+  async replace(): Promise<void> {
+    await this.world.lead(...this.#flags);
+  }
+
+  /** Starts a machine and registers its Node; returns its address. */
+  async join(name: string, metadata: { labels?: Record<string, string>; annotations?: Record<string, string> } = {}) {
+    const instanceId = `ins-serv${name}`;
+    const address = this.world.addInstance(instanceId);
+    const addresses = [{ type: 'InternalIP', address }];
+    await this.world.join(name, { providerID: `qcloud:///100003/${instanceId}`, addresses, ...metadata });
+    return address;
+  }
+
+  async patchNode(name: string, body: object): Promise<void> {
+    const { clock, admin } = this.world.scene;
+    await clock.run(admin.patch(NODES, { name }, { kind: 'merge', body }));
+  }
+
+  /** Creates a Service of type LoadBalancer with port 80. */
+  async create(name: string, { metadata = {}, spec = {} }: ServiceChange = {}): Promise<void> {
+    const { clock, admin } = this.world.scene;
+    const object: KubeObject = {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name, namespace: NAMESPACE, ...metadata },
+      spec: { type: 'LoadBalancer', selector: { app: name }, ports: [{ port: 80 }], ...spec },
+    };
+    await clock.run(admin.create(SERVICES, object));
+  }
+
+  async patch(name: string, change: ServiceChange): Promise<void> {
+    const { clock, admin } = this.world.scene;
+    await clock.run(admin.patch(SERVICES, { namespace: NAMESPACE, name }, { kind: 'merge', body: change }));
+  }
+
+  async delete(name: string): Promise<void> {
+    const { clock, admin } = this.world.scene;
+    await clock.run(admin.delete(SERVICES, { namespace: NAMESPACE, name }));
+  }
+
+  service(name: string): KubeObject | undefined {
+    return this.world.scene.server.objects('services').find(({ metadata }) => metadata.name === name);
+  }
+
+  annotation(name: string, key: string): string | undefined {
+    return this.service(name)?.metadata.annotations?.[key];
+  }
+
+  /** `status.loadBalancer.ingress` of a Service. */
+  ingress(name: string): readonly Readonly<Record<string, string>>[] {
+    const status = this.service(name)?.['status'] as
+      | { readonly loadBalancer?: { readonly ingress?: readonly Readonly<Record<string, string>>[] } }
+      | undefined;
+    return status?.loadBalancer?.ingress ?? [];
+  }
+
+  /** Node ports of a Service, in the order of its ports. */
+  nodePorts(name: string): readonly number[] {
+    const spec = this.service(name)?.['spec'] as { readonly ports?: readonly { readonly nodePort?: number }[] };
+    return spec.ports?.map(({ nodePort = 0 }) => nodePort) ?? [];
+  }
+
+  /** The load balancers of the account, as the cloud has them. */
+  balancers(): readonly ModelLoadBalancer[] {
+    const { model } = this.world.scene.host;
+    model.advance(this.world.scene.clock.nowMs());
+    return [...model.state.clb.balancers().values()];
+  }
+
+  /** The only load balancer. @throws Error when there is none, or another one */
+  balancer(): ModelLoadBalancer {
+    const [one, ...others] = this.balancers();
+    if (one === undefined || others.length > 0) throw new Error(`${1 + others.length} load balancers`);
+    return one;
+  }
+
+  /** The listeners of the only load balancer: `TCP/80`, with their targets `10.0.0.1:30080 10`. */
+  listeners(): Readonly<Record<string, readonly string[]>> {
+    const { listeners } = this.balancer();
+    return Object.fromEntries([...listeners.values()].map((one) => [`${one.protocol}/${one.port}`, targetsOf(one)]));
+  }
+
+  listener(protocol: string, port: number): ModelListener | undefined {
+    return [...this.balancer().listeners.values()].find((one) => one.protocol === protocol && one.port === port);
+  }
+
+  /** Messages of the events of Services with a reason. */
+  events(reason: string): readonly string[] {
+    return this.world.scene.events(reason);
+  }
+
+  async advance(ms: number): Promise<void> {
+    await this.world.advance(ms);
+  }
+
+  async stop(): Promise<void> {
+    await this.world.stop();
+  }
+}
+
+function targetsOf({ targets }: ModelListener): readonly string[] {
+  return [...targets.values()].map(({ ip, port, weight }) => `${ip}:${port} ${weight}`).sort();
+}
