@@ -40,7 +40,9 @@ export function createListenerPort(call: Caller): ListenerPort {
     },
     delete: async (loadBalancerId, listenerIds, context) => {
       const action = 'DeleteLoadBalancerListeners';
-      requireCount(action, 'listeners', listenerIds.length, LISTENERS_PER_DELETION);
+      // An empty id would be none.
+      const named = listenerIds.every((id) => id !== '') ? listenerIds.length : 0;
+      requireCount(action, 'listeners', named, LISTENERS_PER_DELETION);
       const request = { LoadBalancerId: loadBalancerId, ListenerIds: [...listenerIds] };
       return decodeAccepted(await call(action, request, context), action);
     },

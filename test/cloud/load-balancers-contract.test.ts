@@ -216,7 +216,9 @@ const CASES: readonly Case[] = [
       const id = await createdBalancer(on);
       await createdListeners(on, id, [80, 81]);
       on.host.forget();
-      t.like(await failure(listeners.delete(id, [], contextOf())), { code: 'BAD_REQUEST', retry: 'never' });
+      for (const ids of [[], ['']]) {
+        t.like(await failure(listeners.delete(id, ids, contextOf())), { code: 'BAD_REQUEST', retry: 'never' });
+      }
       t.deepEqual(on.host.counts(), {});
       t.is((await listeners.list(id, contextOf())).length, 2);
     },

@@ -1,4 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
+import { systemClock } from '../../../runtime/clock.ts';
 import { createPodNetns } from '../../support/pod-netns.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { setUpEniByHand, wirePodByHand } from '../../support/wire-by-hand.ts';
@@ -20,7 +21,7 @@ const HTTP_CHECK = { ...NO_CHECK, HealthSwitch: 1, CheckType: 'HTTP' };
 function pathOf(targets: ListenerPath['targets'], changes: Partial<ListenerPath> = {}): ListenerPath {
   return {
     ...{ listenerId: 'lbl-00000001', vip: VIP, protocol: 'TCP', port: 80, isSticky: false, resets: false },
-    ...{ healthCheck: NO_CHECK, targets, ...changes },
+    ...{ idleSeconds: 900, healthCheck: NO_CHECK, targets, ...changes },
   };
 }
 
@@ -69,6 +70,25 @@ const withPods = test.macro(async (t, body: (t: ExecutionContext, world: World) 
 });
 
 const ask = (peer: Peer, count: number, host = VIP, port = 80) => peer.texts({ do: 'ask', host, port, count });
+
+test(
+  'a connection that nobody uses is forgotten after its idle time, that it had when it began',
+  withPods,
+  async (t, { vpc, a, c, outside, target }) => {
+    const path = pathOf([target(c)], { idleSeconds: 100, resets: true });
+    const { vip: host, port } = path;
+    await vpc.loadBalancing.setListener(path);
+    await Promise.all([a.peer, outside].map((peer) => peer.text({ do: 'open', id: 'short', host, port })));
+    t.is(await a.peer.text({ do: 'say', id: 'short', text: 'at once' }), 'c at once');
+    await vpc.loadBalancing.setListener({ ...path, idleSeconds: 900 });
+    await a.peer.text({ do: 'open', id: 'long', host, port });
+    await systemClock.sleep(2_600);
+    t.is(await a.peer.text({ do: 'say', id: 'short', text: 'late' }), 'ECONNRESET');
+    t.is(await a.peer.text({ do: 'say', id: 'long', text: 'late' }), 'c late');
+    await vpc.loadBalancing.setListener(pathOf([target(c)], { idleSeconds: 900 }));
+    t.is(await outside.text({ do: 'say', id: 'short', text: 'late' }), 'timeout', 'without RST it hangs');
+  },
+);
 
 test(
   'Pods see the address of a Pod and of a client of the internet; a public VIP works alike',

@@ -116,9 +116,10 @@ export class LoadBalancing {
   async #write(path: ListenerPath): Promise<void> {
     const { listenerId } = path;
     await this.#router.ipBatch([`route replace ${path.vip}/32 dev ${SINK}`]);
-    const rules = listenerRules(path, this.#usable(path));
+    const rules = [`ct timeout set "${idleNameOf(path)}"`, ...listenerRules(path, this.#usable(path))];
     await this.#router.nft(
       [
+        idleLine(path),
         `add chain ip clb ${listenerId}`,
         `flush chain ip clb ${listenerId}`,
         ...rules.map((rule) => `add rule ip clb ${listenerId} ${rule}`),
@@ -176,6 +177,25 @@ function keyOf({ ip, port }: { readonly ip: string; readonly port: number }): st
 
 function matchOf({ vip, protocol, port }: ListenerPath): string {
   return `${vip} . ${protocol.toLowerCase()} . ${port}`;
+}
+
+/** Idle times pass fifty times as fast as ordered, as health checks do; a second is the least that nft takes. */
+const IDLE_SPEED = 50;
+
+function idleOf({ idleSeconds }: ListenerPath): number {
+  return Math.max(1, Math.ceil(idleSeconds / IDLE_SPEED));
+}
+
+function idleNameOf(path: ListenerPath): string {
+  return `${path.protocol.toLowerCase()}-${idleOf(path)}`;
+}
+
+/** An nft line that has a name for an idle time; connections take it over when they begin, so that none is ever changed. */
+function idleLine(path: ListenerPath): string {
+  const seconds = idleOf(path);
+  const policy = path.protocol === 'TCP' ? `established : ${seconds}` : `unreplied : ${seconds}, replied : ${seconds}`;
+  const of = `protocol ${path.protocol.toLowerCase()}; l3proto ip;`;
+  return `add ct timeout ip clb ${idleNameOf(path)} { ${of} policy = { ${policy} }; }`;
 }
 
 /** nft lines that have clients of a listener of TCP get RSTs, or not. What is to be deleted is added first: it may be missing. */

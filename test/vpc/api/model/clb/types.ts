@@ -100,6 +100,8 @@ export type ListenerPath = {
   readonly isSticky: boolean;
   /** Whether a client gets a RST when its target was deregistered. */
   readonly resets: boolean;
+  /** How long a connection is remembered that nobody uses, seconds. */
+  readonly idleSeconds: number;
   readonly healthCheck: ModelHealthCheck;
   readonly targets: readonly { readonly ip: string; readonly port: number; readonly weight: number }[];
 };
