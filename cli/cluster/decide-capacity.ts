@@ -4,6 +4,7 @@ import type { SubnetSupply } from '../../crd/subnet-supply.ts';
 import { CliError } from '../cli-error.ts';
 import { ifKnown } from '../node/known.ts';
 import type { ClusterFacts, ClusterNec } from './cluster-facts.ts';
+import { decideEniQuota, type EniQuota } from './decide-eni-quota.ts';
 import { findNodeType, findUsualNodeType, type NodeType, typesOf } from './find-node-type.ts';
 import { countFree, countMissing, type FreeBySubnet, growNode } from './grow-nodes.ts';
 import type { SubnetSupplies } from './read-subnet-supplies.ts';
@@ -72,12 +73,14 @@ export type Capacity = {
   readonly nodes: number;
   readonly isEnough: boolean;
   readonly zones: readonly ZoneCapacity[];
+  readonly eniQuota: EniQuota;
   readonly podCidrs?: BlockCapacity;
 };
 
 /**
  * Decides whether the cluster has addresses for so many more nodes: of each zone's subnets, and blocks of podCIDRs where
- * ipamd gives them. What nodes still lack goes first. @throws CliError NOT_FOUND: unknown zone or type, nothing published
+ * ipamd gives them. What nodes still lack goes first. The VPC's quota of ENIs counts only where it is known to be reached.
+ * @throws CliError NOT_FOUND: unknown zone or type, nothing published
  */
 export function decideCapacity(facts: CapacityFacts, question: CapacityQuestion): Capacity {
   const { supplies = NO_SUPPLIES, podCidrs } = facts;
@@ -92,8 +95,9 @@ export function decideCapacity(facts: CapacityFacts, question: CapacityQuestion)
     zoneCapacity({ ...facts, supplies, free, missing }, zone, question),
   );
   const blocks = podCidrs === undefined ? undefined : blockCapacity(podCidrs, nodes);
-  const isEnough = zones.every((zone) => zone.isEnough) && blocks?.isEnough !== false;
-  return { nodes, isEnough, zones, ...(blocks === undefined ? {} : { podCidrs: blocks }) };
+  const eniQuota = decideEniQuota(facts.necs, nodes);
+  const isEnough = zones.every((zone) => zone.isEnough) && eniQuota.isEnough && blocks?.isEnough !== false;
+  return { nodes, isEnough, zones, eniQuota, ...(blocks === undefined ? {} : { podCidrs: blocks }) };
 }
 
 const NO_SUPPLIES: SubnetSupplies = { bySubnet: new Map(), malformed: [] };

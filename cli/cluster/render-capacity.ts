@@ -41,15 +41,18 @@ const SUBNET_COLUMNS: readonly Column<SubnetCapacity & { readonly zone: string }
 const NEXT =
   'next: add a subnet of the zone to TKE_ENI_IPAMD_SUBNET_ID of ConfigMap tke-eni-ipamd, or lower the warm targets of its nodes';
 
-/** Renders a table of zones, one of subnets, the blocks of podCIDRs, and what is not enough. */
-export function renderCapacity({ zones, podCidrs, nodes }: Capacity, layout: ClusterLayout): string {
+const NO_QUOTA = "the VPC's quota is not looked at (DescribeVpcLimits, vpc-max-enis)";
+
+/** Renders a table of zones, one of subnets, the blocks of podCIDRs, the ENIs, and what is not enough. */
+export function renderCapacity({ zones, podCidrs, eniQuota, nodes }: Capacity, layout: ClusterLayout): string {
   const subnets = zones.flatMap(({ zone, subnets: list }) => list.map((subnet) => ({ ...subnet, zone })));
   const tables = [
     zones.length === 0 ? 'no zone has a subnet or a node\n' : renderTable(zones, ZONE_COLUMNS, layout),
     ...(subnets.length === 0 ? [] : ['\n', renderTable(subnets, SUBNET_COLUMNS, layout)]),
   ];
   const blocks = podCidrs === undefined ? [] : [`podCIDRs: blocks for ${podCidrs.nodesLeft} more nodes`];
-  const problems = [...zones, ...(podCidrs === undefined ? [] : [podCidrs])]
+  const enis = zones.length === 0 ? [] : [`ENIs: ${eniQuota.enis}, and one or more for each new node; ${NO_QUOTA}`];
+  const problems = [...zones, eniQuota, ...(podCidrs === undefined ? [] : [podCidrs])]
     .filter(({ isEnough }) => !isEnough)
     .map(({ problem }) => problem);
   const enough = problems.length === 0 ? [`enough for ${nodes} more node${nodes === 1 ? '' : 's'}`] : [];
@@ -57,6 +60,7 @@ export function renderCapacity({ zones, podCidrs, nodes }: Capacity, layout: Clu
   const lines = (texts: readonly string[]) => texts.flatMap((text) => wrapText(plainText(text), layout.width));
   const end = [
     ...lines(blocks),
+    ...lines(enis),
     ...lines(enough).map((text) => paint(text, 'green', layout.isColored)),
     ...lines(problems).map((text) => paint(text, 'red', layout.isColored)),
     ...(isShort ? lines([NEXT]) : []),

@@ -19,6 +19,7 @@ import { decideCapacity } from './decide-capacity.ts';
 import { findLeaks, intersectLeaks } from './find-leaks.ts';
 import { findMissingProtection } from './find-missing-protection.ts';
 import { buildRouteView } from './find-network-problems.ts';
+import { findSharedSubnets, hasPodCidrs } from './find-shared-subnets.ts';
 import type { ClusterResource } from './read-cluster.ts';
 import { readClusterFacts } from './read-cluster-facts.ts';
 import { readPodCidrs } from './read-pod-cidrs.ts';
@@ -106,9 +107,11 @@ const showNodes: View = async ({ output, grace }, context) => {
   const missing = await context.findUnprotected();
   const record = await context.findPodCidrs();
   const podCidrs = record.kind === 'known' && record.value !== undefined ? viewOfPodCidrs(record.value) : undefined;
+  const supplies = hasPodCidrs(facts) ? await context.findSupplies() : undefined;
+  const shared = supplies?.kind === 'known' ? findSharedSubnets(facts, supplies.value) : [];
   const rows = buildNodeRows(facts, grace * 1_000);
-  warn(context, [facts.nodes, facts.pods, record]);
-  for (const text of missing) context.stderr.write(renderWarning(text, context.stderr.isColored));
+  warn(context, [facts.nodes, facts.pods, record, ...(supplies === undefined ? [] : [supplies])]);
+  for (const text of [...missing, ...shared]) context.stderr.write(renderWarning(text, context.stderr.isColored));
   const routes = buildRouteView(facts);
   const view = {
     ...{ totals: totalsOf(rows), nodes: rows },

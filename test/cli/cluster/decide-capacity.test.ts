@@ -2,7 +2,8 @@ import test from 'ava';
 import { CliError } from '../../../cli/cli-error.ts';
 import type { ClusterNec } from '../../../cli/cluster/cluster-facts.ts';
 import { type CapacityQuestion, decideCapacity } from '../../../cli/cluster/decide-capacity.ts';
-import { decodeNec, decodePod } from '../../../cli/cluster/decode-objects.ts';
+import { decodeNec, decodeNode, decodePod } from '../../../cli/cluster/decode-objects.ts';
+import { findSharedSubnets } from '../../../cli/cluster/find-shared-subnets.ts';
 import { renderCapacity } from '../../../cli/cluster/render-capacity.ts';
 import { known, unknown } from '../../../cli/node/known.ts';
 import type { PodCidrRecord } from '../../../crd/pod-cidr-record.ts';
@@ -224,9 +225,53 @@ subnet-1  ap-guangzhou-3  10.0.1.0/24    253    26           4  open
 subnet-b  ap-guangzhou-6  10.0.2.0/24    253     3           0  open
 
 podCIDRs: blocks for 3 more nodes
+ENIs: 1, and one or more for each new node; the VPC's quota is not looked at (DescribeVpcLimits, vpc-max-enis)
 IP for pods in Zone ap-guangzhou-6 is not enough to scale out 2 nodes: a node of S5.MEDIUM4 takes 6 addresses of one subnet; subnet-b has 3 of 253 free
 next: add a subnet of the zone to TKE_ENI_IPAMD_SUBNET_ID of ConfigMap tke-eni-ipamd, or lower the warm targets of its nodes
 `,
   );
   t.regex(renderCapacity(decide(parts, { zone: Z3 }), WIDE), /\nenough for 1 more node\n$/);
+});
+
+test('decideCapacity: a node that the VPC gives no ENI for its quota makes it not enough, whatever is free', (t) => {
+  const limited = (index: number, status: string) => {
+    const conditions = [{ type: 'Ready', status, reason: 'ENILimit', lastTransitionTime: FRESH }];
+    return nec(index, ['10.0.1.10'], { status: { conditions } });
+  };
+  const subnets = { 'subnet-a': supply(200) };
+  const { isEnough, eniQuota } = decide({ subnets, necs: [limited(1, 'False'), nec(2, ['10.0.2.10'])] }, { nodes: 3 });
+  t.false(isEnough);
+  t.deepEqual(eniQuota, {
+    ...{ enis: 2, reachedOn: ['n1'], isEnough: false },
+    problem:
+      'ENIs are not enough to scale out 3 nodes: the quota of the VPC is reached (ENILimit on n1); the cluster has 2',
+  });
+  const many = Array.from({ length: 7 }, (_, index) => limited(index + 1, 'False'));
+  t.regex(decide({ subnets, necs: many }).eniQuota.problem, /ENILimit on n1, n2, n3, n4, n5, 2 more/);
+  // The reason of a condition that holds is no problem.
+  t.true(decide({ subnets, necs: [limited(1, 'True')] }).isEnough);
+});
+
+test('findSharedSubnets: subnets of the configuration that others use too, where nodes have podCIDRs', (t) => {
+  const node = (podCIDR?: string) =>
+    decodeNode({
+      ...{ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1', uid: 'u', creationTimestamp: FRESH } },
+      ...{ spec: podCIDR === undefined ? {} : { podCIDR, podCIDRs: [podCIDR] }, status: {} },
+    });
+  const nodes = (podCIDR?: string) => ({ nodes: known([node(podCIDR)].filter((one) => one !== undefined)) });
+  const all = {
+    'subnet-shared': supply(200, { held: 50 }),
+    'subnet-own': supply(203, { held: 50 }),
+    'subnet-behind': supply(210, { held: 50 }),
+    'subnet-named': { zone: Z3, cidr: '10.0.3.0/24', free: 1, total: 253, held: 1 },
+  };
+  const supplies = { bySubnet: new Map(Object.entries(all)), malformed: [] };
+  const texts = findSharedSubnets(nodes('192.168.0.0/26'), supplies);
+  t.deepEqual(
+    texts.map((text) => text.split(';')[0]?.split(':').slice(0, 2).join(':')),
+    ["SubnetShared: subnet-shared has 3 addresses that are not those of this cluster's ENIs"],
+  );
+  t.deepEqual(findSharedSubnets(nodes(), supplies), []);
+  t.deepEqual(findSharedSubnets(nodes('192.168.0.0/26'), undefined), []);
+  t.deepEqual(findSharedSubnets({ nodes: unknown('no right', 'ask for it') }, supplies), []);
 });
