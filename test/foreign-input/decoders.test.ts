@@ -27,7 +27,7 @@ test('findDecoders: finds decoders of every form', (t) => {
     t.true(names.includes(name), name);
 });
 
-for (const folder of partOf(FOLDERS, (name) => name === 'webhook' || name === 'scheduler')) {
+for (const folder of partOf(FOLDERS, (name) => name === 'webhook')) {
   test(`${folder}: 1 MiB of wrong items costs each decoder little memory, and gives short messages`, async (t) => {
     t.timeout(300_000);
     const program = join(import.meta.dirname, 'try-decoders.ts');

@@ -15,6 +15,7 @@ import { NEIGH } from '../../netlink/neigh-message.ts';
 import { ROUTE } from '../../netlink/route-message.ts';
 import { RULE } from '../../netlink/rule-message.ts';
 import { assertLaw } from '../support/law.ts';
+import { IS_LONG } from '../support/suite-part.ts';
 
 const CODECS: readonly (readonly [string, MessageCodec<unknown>])[] = [
   ['LINK', LINK],
@@ -57,7 +58,7 @@ function encode<M>(codec: MessageCodec<M>, message: M): Uint8Array {
 }
 
 async function holds<T>(t: ExecutionContext, inputs: fc.Arbitrary<T>, law: (input: T) => void): Promise<void> {
-  await assertLaw(t, () => fc.property(inputs, law), { numRuns: 2000 });
+  await assertLaw(t, () => fc.property(inputs, law), { numRuns: IS_LONG ? 2_000 : 500 });
 }
 
 for (const [name, codec] of CODECS) {

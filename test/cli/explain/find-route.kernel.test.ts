@@ -12,12 +12,13 @@ import { AF_INET } from '../../../netlink/uapi/netlink.ts';
 import { RTN_LOCAL } from '../../../netlink/uapi/rtnetlink.ts';
 import { TestNetns } from '../../kernel/netlink/support/test-netns.ts';
 import { assertLaw } from '../../support/law.ts';
+import { IS_LONG } from '../../support/suite-part.ts';
 import { buildLinks, buildWorld, LINKS, type WantedFlow, type World, world } from './fib-world.ts';
 
 // Our reading of rules and routes beside the kernel's own answer, on rules and routes made by chance. Each world is asked
 // about 25 packets by netlink, and about three of them by `ip route get fibmatch`, so that our own codec has a judge too.
 
-const WORLDS = 25;
+const WORLDS = IS_LONG ? 25 : 10;
 const ASKED_BY_IP = 3;
 
 /** What both must agree on. */

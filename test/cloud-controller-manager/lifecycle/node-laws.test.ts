@@ -2,6 +2,7 @@
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { assertLaw } from '../../support/law.ts';
+import { IS_LONG } from '../../support/suite-part.ts';
 import { NodeWorld } from '../node-world.ts';
 import { API_DEED, CLOUD_DEED, type Deed, NodeLife } from './node-life.ts';
 
@@ -43,10 +44,10 @@ function livesOf(deed: fc.Arbitrary<Deed>) {
 
 test('law: no Node is deleted that the cloud has, whatever it answers; in the end those it lacks are deleted', async (t) => {
   const law = (inner: ExecutionContext) => fc.asyncProperty(livesOf(CLOUD_DEED), (deeds) => live(inner, deeds, false));
-  await assertLaw(t, law, { numRuns: 12, endOnFailure: true });
+  await assertLaw(t, law, { numRuns: IS_LONG ? 12 : 5, endOnFailure: true });
 });
 
 test('law: nor while the API server lists nothing or the past, forgets, ends watches, refuses and loses answers', async (t) => {
   const law = (inner: ExecutionContext) => fc.asyncProperty(livesOf(API_DEED), (deeds) => live(inner, deeds, true));
-  await assertLaw(t, law, { numRuns: 12, endOnFailure: true });
+  await assertLaw(t, law, { numRuns: IS_LONG ? 12 : 5, endOnFailure: true });
 });

@@ -2,6 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { evaluateDrift } from '../../../ipamd/nec/evaluate-drift.ts';
 import { assertLaw } from '../../support/law.ts';
+import { IS_LONG } from '../../support/suite-part.ts';
 import { CLAIMS, type ClaimKey, DirectWorld, NODES, type NodeName } from '../support/direct-world.ts';
 import type { CallFate } from '../support/nec-world.ts';
 
@@ -98,7 +99,7 @@ test('decideNode: takes no exclusive ENI from a Pod, and gives none to two, what
         for (const move of history) play(world, move);
         t.deepEqual(world.broken, []);
       }),
-    { numRuns: 500 },
+    { numRuns: IS_LONG ? 500 : 125 },
   );
 });
 
@@ -131,7 +132,7 @@ test('decideNode: gives each Pod that waits its exclusive ENI in the end, and le
         );
         for (const eniId of world.vpcEnis.keys()) t.true(world.cloud.has(eniId));
       }),
-    { numRuns: 400 },
+    { numRuns: IS_LONG ? 400 : 100 },
   );
 });
 
@@ -153,7 +154,7 @@ test('decideNode: gives back what is nobody’s, and keeps what is kept, when no
         t.true(world.cloud.size <= kept.length);
         t.deepEqual([...world.vpcEnis.keys()].sort(), [...world.cloud.keys()].sort());
       }),
-    { numRuns: 400 },
+    { numRuns: IS_LONG ? 400 : 100 },
   );
 });
 

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { seedList } from '../../support/seed.ts';
 import { seededRandom } from '../../support/seeded-random.ts';
+import { IS_LONG } from '../../support/suite-part.ts';
 import { tellingSeed } from '../../support/with-seed.ts';
 import type { Fault } from '../../vpc/api/faults.ts';
 import { auditNode, openNodeScene, supplyOf } from '../support/node-scene.ts';
@@ -53,7 +54,7 @@ async function storm(seed: number) {
   return { scene, isThere };
 }
 
-for (const seed of seedList(12)) {
+for (const seed of seedList(IS_LONG ? 12 : 4)) {
   test(`reconcileNode: comes to rest with nothing lost after ten minutes of faults and deaths, seed ${seed}`, async (t) => {
     await tellingSeed(t, async () => {
       const { scene, isThere } = await storm(seed);

@@ -3,6 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import type { RunningIpamd } from '../../../ipamd/ipamd.ts';
 import { assertLaw } from '../../support/law.ts';
+import { IS_LONG } from '../../support/suite-part.ts';
 import type { Fault } from '../../vpc/api/faults.ts';
 import { type RoutesScene, routesScene } from './routes-scene.ts';
 
@@ -177,6 +178,6 @@ test('routes: law: each live Node ends with exactly one route, to itself; routes
         fc.boolean(),
         (deeds, waits, isEcmp) => live(inner, deeds, waits, isEcmp),
       ),
-    { numRuns: 20, endOnFailure: true },
+    { numRuns: IS_LONG ? 20 : 8, endOnFailure: true },
   );
 });

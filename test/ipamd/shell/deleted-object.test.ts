@@ -4,6 +4,7 @@ import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts
 import type { RunningIpamd } from '../../../ipamd/ipamd.ts';
 import { NODE_ENI_CONFIGS } from '../../../ipamd/nodes/node-eni-configs.ts';
 import { NODES, PODS } from '../../../kube/resource-types.ts';
+import { IS_LONG } from '../../support/suite-part.ts';
 import { nodeOf, type ShellScene, shellScene } from './shell-scene.ts';
 
 const DISABLED = { metadata: { annotations: { [NODE_ANNOTATION.disableEni]: 'true' } } };
@@ -130,7 +131,7 @@ test('NodeENIConfig of a live node is deleted: it is made anew from the cloud at
 });
 
 test('NodeENIConfig of a live node is deleted while calls are under way: no ENI is lost or made twice', async (t) => {
-  for (let delayMs = 0; delayMs <= 3_000; delayMs += 150) {
+  for (let delayMs = 0; delayMs <= 3_000; delayMs += IS_LONG ? 150 : 600) {
     const { scene, ipamd } = await openScene();
     const { uid } = scene.nec('n1')?.metadata ?? {};
     await answer(scene, 30);

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { seedList } from '../../support/seed.ts';
 import { seededRandom } from '../../support/seeded-random.ts';
+import { IS_LONG } from '../../support/suite-part.ts';
 import { tellingSeed } from '../../support/with-seed.ts';
 import { StaticCluster } from './static-cluster.ts';
 
@@ -71,7 +72,7 @@ function isElsewhere(cluster: StaticCluster, name: string): boolean {
   return cluster.why(name).startsWith('AddressElsewhere');
 }
 
-for (const seed of seedList(6)) {
+for (const seed of seedList(IS_LONG ? 6 : 2)) {
   test(`startIpamd: keeps, moves and ends addresses through a random life (seed ${seed})`, async (t) => {
     await tellingSeed(t, async () => t.deepEqual(await live(seed), []));
   });

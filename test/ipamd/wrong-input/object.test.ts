@@ -1,6 +1,7 @@
 import test from 'ava';
 import type { NodeEniInfo } from '../../../crd/node-eni-config-fields.ts';
 import { isKubeError } from '../../../kube/kube-error.ts';
+import { partOf } from '../../support/suite-part.ts';
 import { GOOD, inScene, type StoredNec, type WrongScene } from './wrong-scene.ts';
 
 type Eni = NodeEniInfo;
@@ -126,7 +127,8 @@ function lostPods(scene: WrongScene, ips: readonly string[]): readonly string[] 
   return ips.filter((ip) => !enis.some((eni) => eni.ips.get(ip)?.state === 'AVAILABLE'));
 }
 
-for (const [what, edit] of Object.entries(EDITS)) {
+// One of three: the fields of a status have a table of their own.
+for (const [what, edit] of partOf(Object.entries(EDITS), ([one]) => Object.keys(EDITS).indexOf(one) % 3 === 0)) {
   test(`NodeENIConfig edited by hand: ${what}`, async (t) => {
     await inScene(GOOD, async (scene) => {
       await scene.join('n1');

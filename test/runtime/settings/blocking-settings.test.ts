@@ -3,6 +3,7 @@ import { symlinkSync } from 'node:fs';
 import test from 'ava';
 import { EX_CONFIG } from '../../../runtime/settings/read-settings.ts';
 import { Child } from '../../support/child.ts';
+import { partOf } from '../../support/suite-part.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 
 // A file that people name, with what blocks its reader in its place: the process must end with the reason.
@@ -19,7 +20,7 @@ const PROGRAMS = {
 /** A process of sources that starts takes seconds on a busy machine. */
 const START_MS = 60_000;
 
-for (const [title, args] of Object.entries(PROGRAMS)) {
+for (const [title, args] of partOf(Object.entries(PROGRAMS), ([one]) => /^(agent|tke-eni)/.test(one))) {
   test(`${title}: a FIFO in the place of the file is refused at once`, async (t) => {
     t.timeout(2 * START_MS);
     const dir = createTempDir('blocking');
