@@ -7,12 +7,19 @@
 const LONGEST = [
   'e2e/demo',
   'e2e/system-eni-quota',
+  'e2e/gr-pods',
+  'e2e/cni-many',
   'e2e/journal-damaged',
   'e2e/packets',
   'e2e/system-wrong-input',
+  'e2e/system-leader-killed-lost',
+  'e2e/system-definitions',
+  'e2e/system-partition',
   'e2e/cli-explain',
   'e2e/cli-doctor',
   'cli/against/answers',
+  'runtime/http-endpoints',
+  'ipamd/node/crash-matrix',
   'protocol/kept-addresses',
 ];
 

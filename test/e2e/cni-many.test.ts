@@ -1,12 +1,12 @@
 import test from 'ava';
 import { callInTime } from '../support/call-in-time.ts';
-import { partOf, shortTest } from '../support/suite-part.ts';
+import { IS_LONG, partOf, shortTest } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { fail } from './support/cni-answers.ts';
 import { openScenes, RULE_MODES } from './support/scene.ts';
 import type { AttachedPod, SceneNode } from './support/scene-node.ts';
 
-const MANY = 30;
+const MANY = IS_LONG ? 30 : 24;
 
 /** The other layout is tried in the suite `long`. */
 const MODES = partOf(RULE_MODES, (mode) => mode === 'compact');

@@ -1,4 +1,4 @@
 import test from 'ava';
 import { testCrashes } from './support/crash-at-calls.ts';
 
-testCrashes(test, { isAll: false, budgetMs: 8_000 });
+testCrashes(test, { isAll: false, budgetMs: 6_000 });

@@ -10,7 +10,7 @@ import { openTrial, type Trial } from './support/trial.ts';
 // Whatever came of it: the invariants hold, every ADD and DEL can be repeated, and in the end nothing is left.
 // SEED repeats a run's choices (the machine's own timing it cannot repeat).
 
-const ROUNDS = IS_LONG ? 6 : 3;
+const ROUNDS = IS_LONG ? 6 : 2;
 const ADDS_A_ROUND = 6;
 /** About as long as that many calls take together; and as an agent takes to recover. */
 const LONGEST_FUSE_MS = 400;

@@ -36,7 +36,7 @@ const DAMAGES: Damages = {
 };
 
 /** What `make test` tries of the damages. */
-const SHORT: readonly string[] = ['is deleted', 'is cut in a page', 'is overwritten with noise'];
+const SHORT: readonly string[] = ['is deleted', 'is overwritten with noise'];
 
 function noise(byteCount: number, random: () => number): Buffer {
   return Buffer.from(Array.from({ length: byteCount }, () => random() * 256));

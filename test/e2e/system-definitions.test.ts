@@ -3,6 +3,7 @@ import { RESOURCE_KINDS } from '../../crd/kinds.ts';
 import { API_GROUP } from '../../crd/names.ts';
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS, resourceTypeOf } from '../../kube/resource-types.ts';
+import { longTest } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { auditThreeWays } from '../system/audit-three-ways.ts';
 import { assignedIps, countAssigned, createSystem, type SeenNec, type System } from '../system/system.ts';
@@ -85,7 +86,7 @@ test.serial(
   },
 );
 
-test.serial('the NodeENIConfig of a live node is deleted: Pods go on, and the node has what it had', async (t) => {
+longTest.serial('the NodeENIConfig of a live node is deleted: Pods go on, and the node has what it had', async (t) => {
   const [n1, n2] = [system.node('n1'), system.node('n2')];
   const [first, other] = [await n1.runPod('before-deletion'), await n2.runPod('across')];
   t.deepEqual(await auditThreeWays(system, { withinMs: 60_000 }), []);

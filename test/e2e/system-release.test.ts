@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { NODES, resourceTypeOf } from '../../kube/resource-types.ts';
+import { longTest } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { auditThreeWays } from '../system/audit-three-ways.ts';
 import { countAssigned, createSystem, type SeenNec, type System } from '../system/system.ts';
@@ -52,7 +53,7 @@ async function growAndShrink(name: string): Promise<{ readonly steps: readonly n
   return { steps: offers.steps, grown };
 }
 
-test.serial('slow release: one address at a time, the emptier ENI goes with its last', async (t) => {
+longTest.serial('slow release: one address at a time, the emptier ENI goes with its last', async (t) => {
   const { steps, grown } = await growAndShrink('n1');
   t.is(grown.status?.eniInfos?.length, 2);
   t.deepEqual(new Set(steps), new Set([1]));
@@ -70,7 +71,7 @@ test.serial('quick release: all surplus at a time', async (t) => {
   t.deepEqual(await auditThreeWays(system), []);
 });
 
-test.serial('lists without Nodes: nothing is drained or released after the grace', async (t) => {
+longTest.serial('lists without Nodes: nothing is drained or released after the grace', async (t) => {
   const { server } = system.cluster;
   const enis = () => [...system.cloud.host.model.state.enis.values()].filter((eni) => !eni.isPrimary);
   const before = enis().map((eni) => [eni.eniId, [...eni.ips.keys()].sort()]);

@@ -51,6 +51,8 @@ shortTest('serveHttpEndpoints: keeps a bounded number of half-sent requests, and
 
 /** The time limit of the liveness probe in the manifests. */
 const PROBE_MS = 10_000;
+/** So many probes that fail in a row end the container: failureThreshold in the manifests. One may fail on a busy machine. */
+const FAILURES = 4;
 const METRICS = 'GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n';
 
 const ATTACKS: readonly (readonly [title: string, kind: PortAttack['kind'], text: string, answerBytes: number])[] = [
@@ -65,12 +67,15 @@ for (const [title, kind, text, answerBytes] of partOf(ATTACKS, ([, , , bytes]) =
     const { port } = await open(t, 'x'.repeat(answerBytes));
     const before = process.memoryUsage().rss;
     let most = 0;
-    const { answered, asked, begun } = await askDuring({ port, kind, connections: 300, text }, async () => {
-      most = Math.max(most, process.memoryUsage().rss - before);
-      return (await ask(port, '/healthz')) === 200;
-    });
+    const { answered, asked, missedInRow, begun } = await askDuring(
+      { port, kind, connections: 300, text },
+      async () => {
+        most = Math.max(most, process.memoryUsage().rss - before);
+        return (await ask(port, '/healthz')) === 200;
+      },
+    );
     t.log(`${answered} of ${asked} answers; ${begun} connections; ${(most / 2 ** 20).toFixed(0)} MiB more`);
-    t.true(answered >= asked - 1, `${answered} of ${asked}`);
+    t.true(missedInRow < FAILURES && answered > asked / 2, `${answered} of ${asked}, ${missedInRow} missed in a row`);
     t.true(most < 160 * 2 ** 20, `${most} bytes`);
   });
 }

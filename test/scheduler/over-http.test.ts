@@ -91,12 +91,20 @@ test('filter, bind: bind exactly as many of 60 Pods as there are addresses in th
       await ask(scheduler, 'filter', { Pod: made, NodeNames: names });
       const { name, uid } = made.metadata;
       const Node = names[index % names.length];
-      const { body } = await ask(scheduler, 'bind', { PodName: name, PodNamespace: 'default', PodUID: uid, Node });
-      if (body['Error'] === '') bound.push(name);
-      else refused.push(String(body['Error']));
+      const args = { PodName: name, PodNamespace: 'default', PodUID: uid, Node };
+      // As kube-scheduler does: on a busy machine the lease may be lost, or a request take too long, and it asks again.
+      const { why } = await waitUntil(
+        async () => {
+          const error = String((await ask(scheduler, 'bind', args)).body['Error']);
+          return (error === '' || error.includes('InsufficientIPorENI')) && { why: error };
+        },
+        { what: `a place for ${name}, or that there is none`, everyMs: 200 },
+      );
+      if (why === '') bound.push(name);
+      else refused.push(why);
     }),
   );
-  t.is(bound.length, 20);
+  t.is(bound.length, 20, [...new Set(refused)].join('\n'));
   t.true(
     refused.every((text) => text.includes('InsufficientIPorENI (subnet-a has 0 of 29 addresses left)')),
     refused.join('\n'),

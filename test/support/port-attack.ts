@@ -17,6 +17,8 @@ export type PortAttack = {
 type Answers = {
   readonly answered: number;
   readonly asked: number;
+  /** Most questions in a row without an answer. */
+  readonly missedInRow: number;
   /** How many connections the attack had begun in the end. */
   readonly begun: number;
 };
@@ -45,7 +47,12 @@ export async function askDuring(
       await sleep(EVERY_MS);
     }
     if (!attack.isRunning) throw new Error(`the attack ended: ${attack.stderr}`);
-    return { answered: results.filter(Boolean).length, asked: QUESTIONS, begun: begun() };
+    let [missed, missedInRow] = [0, 0];
+    for (const isAnswered of results) {
+      missed = isAnswered ? 0 : missed + 1;
+      missedInRow = Math.max(missedInRow, missed);
+    }
+    return { answered: results.filter(Boolean).length, asked: QUESTIONS, missedInRow, begun: begun() };
   } finally {
     await attack.stop('SIGKILL');
   }
