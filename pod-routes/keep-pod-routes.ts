@@ -114,17 +114,21 @@ class RouteKeeper {
     const entries = [...nodes.values()];
     let networks: NodeNetworks | undefined;
     let isDone = true;
+    let isRead = true;
     const counts: Record<RouteState, number> = { right: 0, missing: 0, wrong: 0, unneeded: 0, held: 0, faulty: 0 };
     for (const place of tables ?? [vpcId]) {
       const one = await this.#placeOf(place).pass(entries, vpcId, MAX_AT_ONCE, context);
-      // Where one table cannot be read, nothing is said of any Node.
-      if (one === undefined) return false;
+      if (one === undefined) {
+        isRead = false;
+        continue;
+      }
       networks = networks === undefined ? one.networks : mergeNetworks(networks, one.networks);
       isDone &&= one.isDone;
       for (const [state, count] of Object.entries(one.counts)) counts[state as RouteState] += count;
     }
+    // Where one table cannot be read, nothing is said of any Node; the others are kept.
+    if (!isRead || networks === undefined) return false;
     observe.onRoutes(counts);
-    if (networks === undefined) return false;
     const said = withEniNodes(networks, entries);
     return (await this.#reports.writeNodes(entries, said, MAX_AT_ONCE, signal)) && isDone;
   }

@@ -165,7 +165,7 @@ for (const [routes, tables, moved] of KINDS) {
 test('node-route-controller: --routes=table: a Node has a route where all tables lead to it; while one cannot be read nothing is said', async (t) => {
   const world = await RouteWorld.start('--routes=table', '--route-tables=rtb-test0001,rtb-test0002');
   const { host } = world.world.scene;
-  const [, second = ''] = world.places;
+  const [second = '', other] = world.places;
   world.addRoute('172.16.1.0/24', 'nat-00000001', 'by hand', second);
   await world.join('n1', '172.16.1.0/24');
   await world.join('n2', '172.16.2.0/24');
@@ -184,6 +184,11 @@ test('node-route-controller: --routes=table: a Node has a route where all tables
   await world.join('n3', '172.16.3.0/24');
   await world.advance(3 * MINUTE_MS);
   t.is(world.networkOf('n3'), 'True NoRouteCreated', 'as it was when it was initialised');
+  t.deepEqual(
+    world.routes().map(({ place, cidr }) => [place, cidr]),
+    ['172.16.1.0/24', '172.16.2.0/24', '172.16.3.0/24'].map((cidr) => [other, cidr]),
+    'the other table is kept',
+  );
   t.is(world.networkOf('n2'), 'False RouteCreated');
   t.deepEqual(world.world.scene.events('FailedToCreateRoute').length, 1);
   t.regex(await world.metrics(), /_cluster_route_list_failures_total [1-9]/);
