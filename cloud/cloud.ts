@@ -329,12 +329,14 @@ export type VpcRoute = {
    * than an instance it is the id of that.
    */
   readonly gatewayIp: string;
-  /** Free text of the creator; empty where the cloud keeps none. */
+  /** Free text of the creator; empty where the cloud keeps none, and for routes of the cloud itself. */
   readonly description: string;
+  /** The cloud made it: it cannot be changed, and does not count for the quota. */
+  readonly isSystem?: true;
 };
 
 /** A new route. */
-export type VpcRouteSpec = Omit<VpcRoute, 'routeId'>;
+export type VpcRouteSpec = Pick<VpcRoute, 'cidr' | 'gatewayIp' | 'description'>;
 
 /** A route, and the address that it is to lead to. */
 type VpcRouteMove = { readonly route: VpcRoute; readonly gatewayIp: string };
@@ -359,6 +361,8 @@ export type RouteKind = 'global' | 'table' | 'cluster';
 export type RoutePort = {
   /** Most routes of one call. */
   readonly maxPerCall: number;
+  /** Reads how many routes of users each place may have; undefined: the cloud does not say. Absent: the API cannot. */
+  readonly quota?: (context: CallContext) => Promise<number | undefined>;
   /** Reads all routes of a place. @throws CloudError `gone` when there is no such route table */
   list(place: string, context: CallContext): Promise<RouteSweep>;
   /**

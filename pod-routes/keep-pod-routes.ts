@@ -27,7 +27,7 @@ export type RouteKeeperDeps = {
   /** What is known of the routes of a place. Default: a new cache. */
   readonly cacheOf?: (place: string) => RouteCache;
   readonly ownership: RouteOwnership;
-  /** Most routes of each place; undefined: not known. */
+  /** Most routes of each place; undefined: what the cloud says, if it does. */
   readonly quota?: number;
   /** --cluster-cidr */
   readonly clusterCidrs: readonly string[];

@@ -8,6 +8,7 @@ import { type RemovalCheckDeps, RouteRemovalCheck } from './check-route-removals
 import { decideNodeNetworks, type NodeNetworks } from './decide-node-networks.ts';
 import { limitByQuota } from './decide-quota.ts';
 import { decideRoutes, type RouteOwnership, type RoutePlan, routesWithin } from './decide-routes.ts';
+import { PlaceQuota } from './place-quota.ts';
 import type { RouteCache } from './route-cache.ts';
 import type { RouteReports } from './route-reports.ts';
 import { RouteRetries } from './route-retries.ts';
@@ -22,7 +23,7 @@ type PlaceDeps = RemovalCheckDeps & {
   readonly clusterCidrs: readonly string[];
   readonly clusterId: string;
   readonly ownership: RouteOwnership;
-  /** Most routes that the place takes; undefined: not known, the cloud refuses what is too many. */
+  /** Most routes that the place takes; undefined: the cloud is asked where it can say, else it refuses what is too many. */
   readonly quota: number | undefined;
   readonly log: Logger;
   readonly random: () => number;
@@ -49,6 +50,7 @@ export class PlaceRoutes {
   readonly #deps: PlaceDeps;
   readonly #removals: RouteRemovalCheck;
   readonly #retries: RouteRetries;
+  readonly #quota: PlaceQuota;
   /** Node by network, also of Nodes that went. */
   readonly #lastNodes = new Map<string, string>();
 
@@ -56,6 +58,7 @@ export class PlaceRoutes {
     this.#deps = deps;
     this.#removals = new RouteRemovalCheck(deps);
     this.#retries = new RouteRetries(deps);
+    this.#quota = new PlaceQuota({ ...deps, given: deps.quota });
   }
 
   /**
@@ -68,7 +71,7 @@ export class PlaceRoutes {
     limit: number,
     context: CallContext,
   ): Promise<PlacePass | undefined> {
-    const { clusterCidrs, clusterId, ownership, cache, observe, reports, place, quota } = this.#deps;
+    const { clusterCidrs, clusterId, ownership, cache, observe, reports, place } = this.#deps;
     try {
       if (cache.isDue(MAX_LIST_AGE_MS)) await cache.refresh(this.#deps.routes, place, context);
     } catch (error) {
@@ -80,7 +83,8 @@ export class PlaceRoutes {
     reports.reportList(place, undefined);
     const routes = cache.routes();
     const decided = decideRoutes({ clusterCidrs, clusterId, ownership, nodes: entries, routes });
-    const plan = limitByQuota(decided, routes.length, quota);
+    const count = routes.filter(({ isSystem }) => isSystem !== true).length;
+    const plan = limitByQuota(decided, count, await this.#quota.read(count, decided.create.length, context));
     for (const { cidr, node } of [...plan.right, ...plan.create, ...plan.move]) this.#lastNodes.set(cidr, node);
     this.#forgetNodes(new Set([...routes.map(({ cidr }) => cidr), ...plan.create.map(({ cidr }) => cidr)]));
     return await this.#carryOut(plan, entries, vpcId, limit, context);

@@ -232,7 +232,7 @@ const ROUTE_OPTIONS = {
     'route-quota',
     wholeNumberValue(0, MAX_ROUTES),
     '0',
-    'Most routes that the VPC or a route table takes: no call is made that would exceed it, and the Node gets an event. 0: not known; what is too many the cloud refuses.',
+    'Most routes that the VPC or a route table takes: no call is made that would exceed it, and the Node gets an event. 0: of a route table the cloud says it; else what is too many the cloud refuses.',
   ),
 } as const;
 

@@ -51,6 +51,7 @@ import type {
   DescribeSubnetsRequest,
   DescribeTaskResultRequest,
   DescribeUsedIpAddressRequest,
+  DescribeVpcLimitsRequest,
   DescribeVpcTaskResultRequest,
   DetachNetworkInterfaceRequest,
   DisassociateAddressRequest,
@@ -113,6 +114,7 @@ export type Requests = {
   readonly DescribeTaskStatus: DescribeTaskStatusRequest;
   readonly DescribeUsedIpAddress: DescribeUsedIpAddressRequest;
   readonly DescribeVpcCniPodLimits: DescribeVpcCniPodLimitsRequest;
+  readonly DescribeVpcLimits: DescribeVpcLimitsRequest;
   readonly DescribeVpcTaskResult: DescribeVpcTaskResultRequest;
   /** The API has no parameters. */
   readonly DescribeZones: Readonly<Record<string, never>>;

@@ -2,13 +2,18 @@ import { IDS_PER_CALL } from '../batches.ts';
 import { classifyError } from '../classify-error.ts';
 import type { RoutePort, VpcRouteSpec } from '../cloud.ts';
 import type { Caller } from './caller.ts';
-import { decodeReplacedRoutes, decodeRouteTables } from './decode/table-route.ts';
+import { decodeReplacedRoutes, decodeRouteTables, decodeVpcLimits } from './decode/table-route.ts';
 import { INSTANCE_GATEWAY, matchRoutes } from './match-routes.ts';
+
+/** The API's name for how many routes each route table may have. */
+const QUOTA = 'route-table-max-policies';
 
 /** Creates the port for routes of the route tables of a VPC. A place is the id of a table: `rtb-azd4dt1c`. */
 export function createTableRoutePort(call: Caller): RoutePort {
   return {
     maxPerCall: IDS_PER_CALL,
+    quota: async (context) =>
+      decodeVpcLimits(await call('DescribeVpcLimits', { LimitTypes: [QUOTA] }, context)).get(QUOTA),
     list: async (tableId, context) => {
       const action = 'DescribeRouteTables';
       const request = { RouteTableIds: [tableId], Limit: '1', NeedRouterInfo: true };

@@ -481,6 +481,12 @@ const CASES: readonly Case[] = [
           ['172.16.1.0/24', 'nat-1', 'by hand'],
         ],
       );
+      t.deepEqual(
+        listed.map(({ isSystem }) => isSystem),
+        [true, undefined],
+      );
+      host.model.state.routeTables.quota = 70;
+      t.is(await routes.quota?.(contextOf()), 70);
       t.like(await failure(routes.list('rtb-missing0', contextOf())), { retry: 'gone' });
       t.like(await failure(routes.create('rtb-missing0', [], contextOf())), { retry: 'never' });
     },

@@ -1,6 +1,6 @@
 import { integer, list, optional, record, required } from '../../../runtime/decode.ts';
 import type { VpcRoute } from '../../cloud.ts';
-import { decodeAnswer, NAME, TEXT, withEmptyList } from './fields.ts';
+import { COUNT, decodeAnswer, NAME, TEXT, withEmptyList } from './fields.ts';
 
 const ROUTE = record(
   {
@@ -30,6 +30,15 @@ export function decodeReplacedRoutes(value: unknown): readonly VpcRoute[] {
   return decodeAnswer(REPLACED, value, 'ReplaceRoutes').NewRouteSet.flatMap(routeOf);
 }
 
+const LIMIT = record({ LimitType: required(NAME), LimitValue: required(COUNT) }, 'ignore');
+const LIMITS = record({ VpcLimitSet: required(list(LIMIT)) }, 'ignore');
+
+/** Decodes an answer of DescribeVpcLimits: quotas by their names. @throws CloudError BAD_ANSWER */
+export function decodeVpcLimits(value: unknown): ReadonlyMap<string, number> {
+  const { VpcLimitSet } = decodeAnswer(LIMITS, value, 'DescribeVpcLimits');
+  return new Map(VpcLimitSet.map(({ LimitType, LimitValue }) => [LimitType, LimitValue]));
+}
+
 type WireRoute = {
   readonly RouteId: number;
   readonly DestinationCidrBlock?: string;
@@ -42,6 +51,8 @@ type WireRoute = {
 function routeOf(wire: WireRoute): readonly VpcRoute[] {
   const { RouteId, DestinationCidrBlock: cidr = '', GatewayId = '', RouteDescription = '', RouteType = 'USER' } = wire;
   if (cidr === '') return [];
-  const description = RouteType === 'USER' ? RouteDescription : '';
-  return [{ routeId: String(RouteId), cidr, gatewayIp: GatewayId, description }];
+  const route = { routeId: String(RouteId), cidr, gatewayIp: GatewayId };
+  return [
+    RouteType === 'USER' ? { ...route, description: RouteDescription } : { ...route, description: '', isSystem: true },
+  ];
 }

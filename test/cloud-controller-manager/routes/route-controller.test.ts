@@ -233,3 +233,38 @@ test('node-route-controller: many routes are created in a call; one that is refu
   t.is(world.networkOf('n41'), 'False RouteCreated');
   await world.stop();
 });
+
+test('node-route-controller: --routes=table: the cloud says the quota before it is exceeded, and again when it may have been raised', async (t) => {
+  const world = await RouteWorld.start('--routes=table', '--route-tables=rtb-test0001');
+  const { host } = world.world.scene;
+  host.model.state.routeTables.quota = 60;
+  for (let index = 0; index < 40; index++) await world.join(`n${index}`, `172.16.${index}.0/24`);
+  await world.advance(10 * SECOND_MS);
+  t.is(host.counts()['DescribeVpcLimits'], undefined, 'every table takes fifty');
+  for (let index = 40; index < 65; index++) await world.join(`n${index}`, `172.16.${index}.0/24`);
+  await world.advance(10 * SECOND_MS);
+  t.is(world.routes().length, 60);
+  t.deepEqual(
+    host.seen.filter(({ action, code }) => action === 'CreateRoutes' && code !== 'OK'),
+    [],
+  );
+  const events = world.world.scene.events('FailedToCreateRoute');
+  t.is(events.length, 5);
+  t.regex(events[0] ?? '', /it would exceed the quota of 60 routes; have the quota raised/);
+  host.model.state.routeTables.quota = 100;
+  await world.advance(2 * MINUTE_MS);
+  t.is(world.routes().length, 65);
+  await world.stop();
+});
+
+test('node-route-controller: --routes=table: without the right to read the quota the cloud refuses what is too many, and all that fits is there', async (t) => {
+  const world = await RouteWorld.start('--routes=table', '--route-tables=rtb-test0001');
+  const { host } = world.world.scene;
+  host.faults.add({ fault: { kind: 'error', code: 'UnauthorizedOperation' }, actions: ['DescribeVpcLimits'] });
+  host.model.state.routeTables.quota = 60;
+  for (let index = 0; index < 65; index++) await world.join(`n${index}`, `172.16.${index}.0/24`);
+  await world.advance(3 * MINUTE_MS);
+  t.is(world.routes().length, 60);
+  t.regex(world.world.scene.events('FailedToCreateRoute').join(), /LimitExceeded/);
+  await world.stop();
+});
