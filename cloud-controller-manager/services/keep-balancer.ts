@@ -34,6 +34,8 @@ type KeepResult =
 const MAX_ROUNDS = 5;
 const SOON_MS = 2_000;
 const REFUSED_MS = 60_000;
+/** A load balancer whose creation is not known may be listed so much later. */
+const APPEARS_MS = 60_000;
 /** The creation with a token has failed, so that the token is used up. */
 const TOKEN_USED_UP = 'InvalidParameter.ClientTokenLimitExceeded';
 
@@ -43,6 +45,8 @@ export class BalancerKeeper {
   readonly #writer: ServiceWriter;
   readonly #reports: ServiceReports;
   readonly #drains: DrainTimes;
+  /** By ClientToken: since when the cloud does not know a creation. */
+  readonly #lostSinceMs = new Map<string, number>();
 
   constructor(deps: ControllerDeps, writer: ServiceWriter, reports: ServiceReports) {
     this.#deps = deps;
@@ -79,13 +83,13 @@ export class BalancerKeeper {
       if (refusal !== undefined) return { kind: 'again', afterMs: REFUSED_MS, notices: [refusal] };
       if (observed !== undefined) this.#drains.note(observed.targets);
       const { steps, notices } = diffLoadBalancer(desired, observed, (target) => this.#drains.isDrained(target));
-      if (notices.some(({ blocks }) => blocks)) return { kind: 'again', afterMs: REFUSED_MS, notices };
       const [first] = steps;
-      const moved = await this.#moveRecord(current, observed, steps, desired.source, context);
+      const moved = await this.#moveRecord(current, observed, first, desired, context);
       if (moved !== undefined) {
         current = moved;
         continue;
       }
+      if (notices.some(({ blocks }) => blocks)) return { kind: 'again', afterMs: REFUSED_MS, notices };
       if (observed === undefined) {
         if (first?.kind !== 'create') return { kind: 'again', afterMs: SOON_MS, notices };
         const made = await this.#create(current, first, record, owner, context);
@@ -110,8 +114,8 @@ export class BalancerKeeper {
   async #moveRecord(
     object: KubeObject,
     observed: ObservedLoadBalancer | undefined,
-    steps: readonly LoadBalancerStep[],
-    source: BalancerSource,
+    first: LoadBalancerStep | undefined,
+    { source, allowsAddressChange }: DesiredLoadBalancer,
     { signal }: CallContext,
   ): Promise<KubeObject | undefined> {
     const { serial, loadBalancerId } = readRecord(readServiceHead(object));
@@ -119,7 +123,9 @@ export class BalancerKeeper {
     const isReleased =
       observed === undefined
         ? wantedId !== undefined && loadBalancerId !== undefined && loadBalancerId !== wantedId
-        : (steps.length === 0 || steps[0]?.kind === 'create') && compareIdentity(source, observed).length > 0;
+        : allowsAddressChange &&
+          (first === undefined || first.kind === 'create') &&
+          compareIdentity(source, observed).length > 0;
     if (!isReleased) return undefined;
     const next = wantedId === undefined ? { serial: serial + 1 } : { serial, loadBalancerId: wantedId };
     return await this.#writer.writeRecord(object, next, signal);
@@ -134,14 +140,14 @@ export class BalancerKeeper {
   ): Promise<void> {
     const head = readServiceHead(object);
     const runner = new StepRunner(this.#deps, observed, listenerName);
-    for (const step of steps) {
-      // Another load balancer is made in the next round.
-      if (step.kind === 'create') break;
-      await runner.run(step, context);
-    }
-    const areTargets = steps.every(({ kind }) => kind === 'register' || kind === 'setWeights' || kind === 'deregister');
+    // Another load balancer is made in the next round.
+    const contents = steps.flatMap((step) => (step.kind === 'create' ? [] : [step]));
+    const isReplaced = contents.length < steps.length;
+    const now = isReplaced ? contents.filter(({ kind }) => kind === 'delete' || kind === 'deleteListeners') : contents;
+    for (const step of now) await runner.run(step, context);
+    const areTargets = now.every(({ kind }) => kind === 'register' || kind === 'setWeights' || kind === 'deregister');
     const reason = areTargets ? 'UpdatedLoadBalancer' : 'EnsuredLoadBalancer';
-    const message = `${observed.balancer.loadBalancerId}: ${summaryOf(steps)}`;
+    const message = `${observed.balancer.loadBalancerId}: ${summaryOf(now)}`;
     this.#reports.progress(head, { reason, message });
   }
 
@@ -183,6 +189,8 @@ export class BalancerKeeper {
       const [loadBalancerId] = outcome.kind === 'done' ? outcome.loadBalancerIds : [];
       if (loadBalancerId !== undefined)
         return await this.#writer.writeRecord(recorded, { serial, loadBalancerId }, context.signal);
+      if (outcome.kind === 'lost' && this.#isLostFor(clientToken))
+        await this.#writer.writeRecord(recorded, { serial: serial + 1 }, context.signal);
       if (outcome.kind !== 'failed') return undefined;
       await this.#writer.writeRecord(recorded, { serial: serial + 1 }, context.signal);
       throw new StepError(`the cloud did not make the load balancer: ${outcome.reason}`);
@@ -191,6 +199,16 @@ export class BalancerKeeper {
       await this.#writer.writeRecord(recorded, { serial: serial + 1 }, context.signal);
       return undefined;
     }
+  }
+
+  /** Tells whether a creation was lost a minute ago too; its load balancer was not found meanwhile. */
+  #isLostFor(clientToken: string): boolean {
+    const nowMs = this.#deps.clock.monotonicMs();
+    const sinceMs = this.#lostSinceMs.get(clientToken) ?? nowMs;
+    this.#lostSinceMs.set(clientToken, sinceMs);
+    if (nowMs - sinceMs < APPEARS_MS) return false;
+    this.#lostSinceMs.delete(clientToken);
+    return true;
   }
 }
 

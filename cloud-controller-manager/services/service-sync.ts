@@ -17,6 +17,7 @@ import { blocking, type Notice } from './notice.ts';
 import { planIngress } from './plan-ingress.ts';
 import { listenerNameOf, planLoadBalancer } from './plan-load-balancer.ts';
 import { readAnnotations } from './read-annotations.ts';
+import { readRecord } from './read-record.ts';
 import { type Ingress, readServiceHead, readServiceSpec, type ServiceHead } from './read-service.ts';
 import { releaseBalancer } from './release-balancer.ts';
 import type { ServiceSettings } from './served-annotations.ts';
@@ -33,7 +34,12 @@ const QUOTA_AGE_MS = 600_000;
 const ASK_RIGHT_MS = 60_000;
 
 /** What was in order when it was last compared. */
-type Settled = { readonly desired: string; readonly ingress: readonly Ingress[]; readonly untilMs: number };
+type Settled = {
+  readonly desired: string;
+  readonly loadBalancerId: string;
+  readonly ingress: readonly Ingress[];
+  readonly untilMs: number;
+};
 
 /** Brings load balancers in line with Services, one Service at a time. */
 export class ServiceSync {
@@ -108,7 +114,8 @@ export class ServiceSync {
     }
     const text = JSON.stringify([plan.desired, settings.preventLoopback]);
     const settled = this.#settled.get(head.key);
-    if (settled?.desired === text && this.#deps.clock.monotonicMs() < settled.untilMs) {
+    const isRecorded = readRecord(head).loadBalancerId === settled?.loadBalancerId && head.hasFinalizer;
+    if (settled?.desired === text && isRecorded && this.#deps.clock.monotonicMs() < settled.untilMs) {
       await this.#publish(object, head, settled.ingress, notices, signal);
       return { kind: 'again', afterMs: settled.untilMs - this.#deps.clock.monotonicMs() };
     }
@@ -122,7 +129,7 @@ export class ServiceSync {
     await this.#publish(kept.object, head, ingress, [...notices, ...kept.notices], signal);
     const afterMs = Math.min(RESYNC_MS, kept.drainMs);
     const untilMs = this.#deps.clock.monotonicMs() + afterMs;
-    this.#settled.set(head.key, { desired: text, ingress, untilMs });
+    this.#settled.set(head.key, { desired: text, loadBalancerId: kept.balancer.loadBalancerId, ingress, untilMs });
     return { kind: 'again', afterMs };
   }
 

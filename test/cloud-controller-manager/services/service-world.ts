@@ -1,9 +1,13 @@
+import type { LoadBalancerSpec } from '../../../cloud/load-balancers.ts';
+import { createTencentCloud, type TencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { NODES, SERVICES } from '../../../kube/resource-types.ts';
+import { createInProcessApi } from '../../vpc/api/in-process.ts';
 import type { ModelListener, ModelLoadBalancer } from '../../vpc/api/model/clb/types.ts';
 import { NodeWorld } from '../node-world.ts';
 
 const NAMESPACE = 'default';
+const PERSON = { priority: 'warm', owner: 'person', signal: new AbortController().signal } as const;
 /** Id of the cluster here. */
 export const CLUSTER = 'cls-service1';
 /** VPC of the cluster here. */
@@ -17,11 +21,15 @@ type ServiceChange = { readonly metadata?: object; readonly spec?: object };
 /** Nodes, the service controller, Services, and the load balancers that the cloud has. */
 export class ServiceWorld {
   readonly world: NodeWorld;
+  /** The cloud, as a person uses it. */
+  readonly cloud: TencentCloud;
   readonly #flags: readonly string[];
 
   private constructor(world: NodeWorld, flags: readonly string[]) {
     this.world = world;
     this.#flags = flags;
+    const { host, clock } = world.scene;
+    this.cloud = createTencentCloud({ api: createInProcessApi(host), clock, random: () => 0.5 });
   }
 
   /** Starts the controller, with the right to write the status of Services unless `isSeedRole`. */
@@ -96,6 +104,32 @@ export class ServiceWorld {
   nodePorts(name: string): readonly number[] {
     const spec = this.service(name)?.['spec'] as { readonly ports?: readonly { readonly nodePort?: number }[] };
     return spec.ports?.map(({ nodePort = 0 }) => nodePort) ?? [];
+  }
+
+  /** Makes a load balancer as a person does, with a listener of UDP on port 53; returns its id. */
+  async buy(spec: Partial<LoadBalancerSpec> = {}): Promise<string> {
+    const { clock } = this.world.scene;
+    const { loadBalancers, listeners } = this.cloud;
+    const task = await clock.run(loadBalancers.create({ type: 'OPEN', name: 'bought', vpcId: VPC, ...spec }, PERSON));
+    const outcome = await clock.run(loadBalancers.settle(task, PERSON));
+    const [id = ''] = outcome.kind === 'done' ? outcome.loadBalancerIds : [];
+    const ports = [{ port: 53, name: 'of-a-person' }];
+    const made = await clock.run(listeners.create(id, { protocol: 'UDP', ports, settings: {} }, PERSON));
+    await clock.run(loadBalancers.settle(made.task, PERSON));
+    return id;
+  }
+
+  /** Deletes a load balancer as a person does. */
+  async discard(loadBalancerId: string): Promise<void> {
+    const { clock } = this.world.scene;
+    const task = await clock.run(this.cloud.loadBalancers.delete(loadBalancerId, PERSON));
+    await clock.run(this.cloud.loadBalancers.settle(task, PERSON));
+  }
+
+  async protect(loadBalancerId: string, isDeleteProtected: boolean): Promise<void> {
+    const { clock } = this.world.scene;
+    const task = await clock.run(this.cloud.loadBalancers.modify(loadBalancerId, { isDeleteProtected }, PERSON));
+    await clock.run(this.cloud.loadBalancers.settle(task, PERSON));
   }
 
   /** The load balancers of the account, as the cloud has them. */
