@@ -48,6 +48,7 @@ import { watchedObjects } from './repair/watched-objects.ts';
 import { type AgentUseCases, agentImplementation } from './server/agent-service.ts';
 import { type GrpcAddress, serveGrpc } from './server/grpc-server.ts';
 import { opsService } from './server/ops-service.ts';
+import { runCall } from './server/run-call.ts';
 import { refuseLiveSocket } from './server/unix-socket.ts';
 import { drainSpool, type SpoolDeps, watchSpool } from './spool.ts';
 import { enisStatusOf, statusOf } from './status.ts';
@@ -104,7 +105,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   const spoolDeps = spoolDepsOf(config, components);
   await drainSpool(spoolDeps);
   tryReleaseMemory(log);
-  const implementation = agentImplementation(useCasesOf(components, readiness), runtime.release, shutdown.signal);
+  const implementation = implementationOf(config, components, readiness, runtime, shutdown.signal);
   const ops = openOps({ config, runtime, components, readiness, loop, cluster, startedMs });
   const server = await serveGrpc(implementation, addressOf(config), opsService(ops, runtime.release));
   log.info('serving', { socket: config.socket, release: runtime.release, ruleMode: state.ruleMode });
@@ -155,6 +156,20 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
       log.info('stopped; Pods go on');
     },
   };
+}
+
+function implementationOf(
+  { socket, hostRoot }: AgentConfig,
+  components: AgentComponents,
+  readiness: Readiness,
+  { release, clock }: AgentRuntime,
+  signal: AbortSignal,
+) {
+  const useCases = useCasesOf(components, readiness);
+  const deps = { socketPath: socket, hostRoot, clock };
+  return agentImplementation(useCases, release, signal, (calls, request, ended) =>
+    runCall({ ...deps, calls }, request, ended),
+  );
 }
 
 function openKernel(): { readonly kernel: Kernel; readonly ownWrites: OwnWrites } {

@@ -1,14 +1,18 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { UNUSABLE_MARKER } from '../cni-plugins/launcher/names.ts';
+import { writeFileAtomically } from '../runtime/atomic-file.ts';
 import type { Logger } from '../runtime/log.ts';
 import { decideVersions, readSupportedVersions } from './install/chain-versions.ts';
 import { type ConflistOptions, chainedPlugins, installConflist, renderConflist } from './install/conflist.ts';
 import {
   installExecutables,
   installReferencePlugins,
+  LAUNCHER_FILES,
   PLUGIN_LIBRARIES,
   PLUGIN_NAMES,
   REFERENCE_PLUGIN_NAMES,
+  usesLauncher,
   warmPageCache,
 } from './install/executables.ts';
 import { recordInstalled, recordIntent, removeIntent } from './install/install-record.ts';
@@ -21,6 +25,8 @@ type InstallationSettings = ConflistOptions & {
   /** '' copies none. */
   readonly referencePluginDir: string;
   readonly cniBinDir: string;
+  /** Whether the runtime calls a launcher; `auto`: where `pluginDir` has one. */
+  readonly cniLauncher: 'auto' | 'off';
   readonly cniConfDir: string;
   /** The host's root, as a path of this mount namespace. */
   readonly hostRoot: string;
@@ -76,9 +82,24 @@ export function openInstallation(
   };
   const tryExecutable = async (): Promise<void> => {
     if (!hasExecutables || isVerified) return;
+    const marker = join(settings.cniBinDir, UNUSABLE_MARKER);
+    // A launcher that finds the marker tries nothing.
+    rmSync(marker, { force: true });
     const trial = await tryOnHost(settings.hostRoot, main);
     isVerified = trial.kind !== 'fails';
     if (trial.kind === 'unknown') log.info('executables could not be tried on the host', { why: trial.why });
+    if (trial.kind === 'fails' && usesLauncher(settings.pluginDir, settings.cniLauncher)) {
+      // The launcher runs everywhere, and the agent makes its calls. Only a call while the agent is away fails.
+      isVerified = true;
+      writeFileAtomically(marker, `${trial.why}\n`, 0o644);
+      log.warn(
+        'the complete CNI program does not run on the host: while the agent is away, calls fail and no DEL is stored',
+        {
+          why: trial.why,
+        },
+      );
+      return;
+    }
     const before = hostProblem;
     hostProblem = trial.kind === 'fails' ? `the CNI executables do not run on this node: ${trial.why}` : undefined;
     if (hostProblem === before) return;
@@ -117,7 +138,10 @@ export function openInstallation(
  * Installs all files and records which are ours, so that an uninstallation removes those and no others. Without a
  * record (a folder that was filled beforehand and is read-only) the node has its network all the same.
  */
-async function installAll({ pluginDir, referencePluginDir, cniBinDir }: InstallationSettings, log: Logger) {
+async function installAll(
+  { pluginDir, referencePluginDir, cniBinDir, cniLauncher }: InstallationSettings,
+  log: Logger,
+) {
   const record = (write: () => void): void => {
     try {
       write();
@@ -132,12 +156,12 @@ async function installAll({ pluginDir, referencePluginDir, cniBinDir }: Installa
   );
   // Our own files are recognized by their content too; a reference plugin of equal content may be anyone's.
   record(() => recordIntent(cniBinDir, lacking));
-  const own = await installExecutables(pluginDir, cniBinDir);
+  const own = await installExecutables(pluginDir, cniBinDir, usesLauncher(pluginDir, cniLauncher));
   const reference = hasReference
     ? await installReferencePlugins(referencePluginDir, cniBinDir)
     : { installed: [], kept: [] };
   record(() => {
-    recordInstalled(cniBinDir, [...PLUGIN_NAMES, ...PLUGIN_LIBRARIES, ...reference.installed]);
+    recordInstalled(cniBinDir, [...PLUGIN_NAMES, ...LAUNCHER_FILES, ...PLUGIN_LIBRARIES, ...reference.installed]);
     // Someone else was faster.
     removeIntent(cniBinDir, reference.kept);
   });

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type AgentProcess, startAgent } from '../test/support/agent-process.ts';
-import { DIST_BIN_DIR } from '../test/support/executables.ts';
+import { CNI_DIR, DIST_BIN_DIR, hasLauncher } from '../test/support/executables.ts';
 import { run } from '../test/support/run.ts';
 import { createTempDir } from '../test/support/temp-dir.ts';
 import { createTestVpc } from '../test/vpc/vpc.ts';
@@ -92,7 +92,7 @@ export async function openBenchScene(options: BenchSceneOptions): Promise<BenchS
     agent,
     dir: dir.path,
     binDir: DIST_BIN_DIR,
-    plugin: join(DIST_BIN_DIR, 'tke-route-eni'),
+    plugin: join(hasLauncher ? CNI_DIR : DIST_BIN_DIR, 'tke-route-eni'),
     nodeNetnsPath: netns.path,
     conf: () => ({
       cniVersion: '1.0.0',

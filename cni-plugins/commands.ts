@@ -44,6 +44,8 @@ export type Context = {
   readonly call: AgentCall;
   /** Milliseconds since the epoch. */
   readonly nowMs: () => number;
+  /** How long the launcher has worked on this call, ms; subtracted from the time limit. Default 0. */
+  readonly spentMs?: number;
   /** Stores a DEL for an agent that does not answer. */
   readonly spool: Spool;
   /** Opens the other plugins of the node. Loaded on demand: few Pods have a hostPort. */
@@ -78,9 +80,17 @@ const TIMEOUT_MS = { ADD: 40_000, DEL: 8_000, CHECK: 15_000, STATUS: 2_000, GC: 
  */
 const SECOND_TRY_MS = 1_000;
 
+/** Whatever was spent before, the agent gets this time. */
+const MIN_TIMEOUT_MS = 1_000;
+
+function timeoutMsOf({ conf, spentMs = 0 }: Context, defaultMs: number): number {
+  const limitMs = conf.timeoutMs ?? defaultMs;
+  return Math.max(Math.min(limitMs, MIN_TIMEOUT_MS), limitMs - spentMs);
+}
+
 async function add(context: Context): Promise<string> {
   const { plugin, conf, env, call, nowMs } = context;
-  const timeoutMs = conf.timeoutMs ?? TIMEOUT_MS.ADD;
+  const timeoutMs = timeoutMsOf(context, TIMEOUT_MS.ADD);
   const ports = hasPorts(context) ? await openPorts(context) : undefined;
   const request = {
     plugin: PLUGINS[plugin],
@@ -129,7 +139,7 @@ async function del(context: Context): Promise<string> {
   if (context.delegation.isUsed('interface')) (await context.delegation.open()).del();
   const sandbox = sandboxOf(env);
   const request = { plugin: PLUGINS[plugin], sandbox, network: conf.name, clientVersion: release };
-  const timeoutMs = conf.timeoutMs ?? TIMEOUT_MS.DEL;
+  const timeoutMs = timeoutMsOf(context, TIMEOUT_MS.DEL);
   const first = await call('del', request, timeoutMs).catch(unlessAnswered);
   if (!(first instanceof CallError)) return throwIfRefused(first.error);
   const stored = await storeDeletion(context, sandbox);
@@ -166,7 +176,7 @@ async function check(context: Context): Promise<string> {
     prevResult: Buffer.from(JSON.stringify(prevResult?.raw ?? {})),
     clientVersion: release,
   };
-  const timeoutMs = conf.timeoutMs ?? TIMEOUT_MS.CHECK;
+  const timeoutMs = timeoutMsOf(context, TIMEOUT_MS.CHECK);
   const reply = await call('check', request, timeoutMs).catch((error) => throwUnanswered(context, error));
   throwIfRefused(reply.error);
   const compared =
@@ -180,9 +190,9 @@ async function check(context: Context): Promise<string> {
 }
 
 async function status(context: Context): Promise<string> {
-  const { plugin, conf, call } = context;
+  const { plugin, call } = context;
   const request = { plugin: PLUGINS[plugin], clientVersion: release };
-  const timeoutMs = conf.timeoutMs ?? TIMEOUT_MS.STATUS;
+  const timeoutMs = timeoutMsOf(context, TIMEOUT_MS.STATUS);
   const reply = await call('status', request, timeoutMs).catch((error) =>
     throwUnanswered(context, error, CNI_CODE.notAvailable),
   );
@@ -206,7 +216,7 @@ async function gc(context: Context): Promise<string> {
     })),
     clientVersion: release,
   };
-  const timeoutMs = conf.timeoutMs ?? TIMEOUT_MS.GC;
+  const timeoutMs = timeoutMsOf(context, TIMEOUT_MS.GC);
   const reply = await call('gc', request, timeoutMs).catch((error) => throwUnanswered(context, error));
   return throwIfRefused(reply.error);
 }

@@ -51,32 +51,57 @@ type Invocation = {
   readonly nowMs: () => number;
   /** Milliseconds since boot on the clock that the agent uses: CLOCK_MONOTONIC. */
   readonly bootMs: () => number;
+  /** Set in the agent, which runs calls of the launcher. */
+  readonly inAgent?: InAgent;
+};
+
+/** What differs where the agent runs a call. */
+type InAgent = {
+  /** Makes the calls without a socket. Throws for another agent's address. */
+  readonly callOf: (backend: Backend) => AgentCall;
+  /** Gives the call up: other plugins of the host run in the process that the runtime started. */
+  readonly runYourself: () => never;
+  /** Returns a path of the host as this process opens it. */
+  readonly hostPath: (path: string) => string;
 };
 
 /** How the process exits. */
 export type Exit = { readonly code: 0 | 1; readonly stdout: string };
 
-function contextOf(plugin: PluginName, env: CniEnv, conf: PluginConf, clock: Invocation) {
+function contextOf(plugin: PluginName, env: CniEnv, conf: PluginConf, invocation: Invocation) {
+  const { inAgent, nowMs } = invocation;
   const backend = parseBackend(conf.backend) ?? parseBackend(DEFAULT_BACKEND);
   if (backend === undefined) throw new CniError(CNI_CODE.invalidConf, `backend: ${conf.backend} is no address`);
-  const call: AgentCall = createAgentCall(backend);
+  const call: AgentCall = (inAgent?.callOf ?? createAgentCall)(backend);
   const openPlugins = async () => {
+    inAgent?.runYourself();
     // child_process costs a millisecond, which only Pods with a hostPort need.
     const calls = await import('./plugin-calls.ts');
-    return calls.openPlugins(clock.env);
+    return calls.openPlugins(invocation.env);
   };
-  const spool = createSpool(plugin, backend, clock);
-  const delegation = createDelegation(env, conf, openPlugins);
-  return { plugin, env, conf, call, nowMs: clock.nowMs, spool, openPlugins, delegation };
+  const spool = createSpool(plugin, backend, invocation);
+  const delegation = createDelegation(env, conf, openPlugins, inAgent?.hostPath);
+  return { plugin, env, conf, call, nowMs, spentMs: spentMsOf(invocation.env), spool, openPlugins, delegation };
 }
 
-function createDelegation(env: CniEnv, conf: PluginConf, openPlugins: () => Promise<Plugins>): Delegation {
+/** Returns how long the launcher has worked on this call before it became this program. */
+function spentMsOf({ TKE_ENI_SPENT_MS }: Environment): number {
+  return /^\d{1,6}$/.test(TKE_ENI_SPENT_MS ?? '') ? Number(TKE_ENI_SPENT_MS) : 0;
+}
+
+function createDelegation(
+  env: CniEnv,
+  conf: PluginConf,
+  openPlugins: () => Promise<Plugins>,
+  hostPath: (path: string) => string = (path) => path,
+): Delegation {
   const folder = recordFolder(conf.dataDir);
   return {
-    isUsed: (of) => existsSync(of === 'node' ? folder : recordPath(folder, env)),
+    isUsed: (of) => existsSync(hostPath(of === 'node' ? folder : recordPath(folder, env))),
     open: async () => {
+      const plugins = await openPlugins();
       const { openDelegate } = await import('./delegate/delegate.ts');
-      return openDelegate({ env, conf, plugins: await openPlugins() });
+      return openDelegate({ env, conf, plugins });
     },
   };
 }

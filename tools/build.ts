@@ -7,8 +7,11 @@ import { copyFile, mkdir, rename, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { installExecutables } from '../agent/install/executables.ts';
+import { LAUNCHER } from '../cni-plugins/launcher/names.ts';
 import { bundle, type Compile, FFI_FILE } from './build/bundle.ts';
 import { type BuildPlace, makeExecutable } from './build/executable.ts';
+import { buildLauncher } from './build/launcher.ts';
 import { withLock } from './build/lock.ts';
 import { describeRelease } from './build/release.ts';
 import { findLibraries } from './image/libraries.ts';
@@ -93,6 +96,15 @@ export async function buildExecutables(
       const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
       report(`${join(BIN_DIR, name)}: ${release}, ${seconds} s`);
     }
+    if (names.includes('tke-route-eni') && !isLauncherBuilt) {
+      const made = await buildLauncher({ root: ROOT, binDir: BIN_DIR, cacheDir: CACHE_DIR });
+      isLauncherBuilt = true;
+      // As the agent's installer lays them out on a node.
+      if (typeof made === 'string') await installExecutables(BIN_DIR, CNI_DIR, true);
+      const outcome =
+        typeof made === 'string' ? made : `not made, there is no ${made.missing}: calls of the runtime start Node`;
+      report(`${join(BIN_DIR, LAUNCHER)}: ${outcome}`);
+    }
     return { binDir: BIN_DIR };
   });
 }
@@ -107,9 +119,12 @@ export const BUILT_VARIABLE = 'TKE_ENI_BUILT';
 
 const NAMES = Object.keys(EXECUTABLES) as readonly ExecutableName[];
 const built = new Set<ExecutableName>();
+let isLauncherBuilt = false;
 
 const ROOT = join(import.meta.dirname, '..');
 const BIN_DIR = join(ROOT, 'dist', 'bin');
+/** Folder with the CNI executables and their launcher, laid out as on a node; absent without a C compiler. */
+export const CNI_DIR = join(ROOT, 'dist', 'cni');
 /** Below the folder of executables; the agent installs it under the same name (`agent/install/executables.ts`). */
 const LIBRARY_FOLDER = 'tke-eni-lib';
 const CACHE_DIR = join(ROOT, 'dist', '.cache');

@@ -17,6 +17,8 @@ needs=(
   "strace:strace"
   "strip:binutils"
   "git:git"
+  "gcc:gcc"
+  "/usr/include/linux/un.h:linux-libc-dev"
   "ping:iputils-ping"
   "python3:python3-minimal"
   "nsenter:util-linux"

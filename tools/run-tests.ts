@@ -4,13 +4,13 @@
  * suite ran no test; 2 when a suite cannot be run here. The first and the last line say the seed of random tests.
  */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describeMissing, findKubeAssets } from '../test/cluster/kube-assets.ts';
 import { readSeed } from '../test/support/seed.ts';
-import { BUILT_VARIABLE, buildAll } from './build.ts';
+import { BUILT_VARIABLE, buildAll, CNI_DIR } from './build.ts';
 import { bundleAva } from './bundle-ava.ts';
 import { BUNDLED_AVA_VARIABLE } from './bundled-ava.ts';
 import { findLawFiles } from './check-seeds.ts';
@@ -22,7 +22,8 @@ type Suite = {
   readonly commands: readonly (readonly string[])[];
   readonly tap: boolean;
   /** What its processes are told besides. */
-  readonly env?: Readonly<Record<string, string>>;
+  /** Variables of its processes; asked for once all is built. */
+  readonly env?: () => Readonly<Record<string, string>>;
 };
 
 const ROOT_ONLY = ['kernel', 'e2e', 'long', 'laws', 'cluster'];
@@ -106,6 +107,8 @@ const SUITES: readonly Suite[] = [
   {
     name: 'e2e',
     tap: true,
+    // As on a node: the runtime calls the launcher. The suite long calls the complete program.
+    env: () => ({ TKE_ENI_CNI_BIN: process.env['TKE_ENI_CNI_BIN'] ?? (existsSync(CNI_DIR) ? CNI_DIR : '') }),
     commands: [
       ['ava', '--tap', SERIAL, '--timeout=10m', ...ALONE],
       [
@@ -131,7 +134,7 @@ const SUITES: readonly Suite[] = [
   {
     name: 'laws',
     tap: true,
-    env: { RUNS: process.env['RUNS'] || '10' },
+    env: () => ({ RUNS: process.env['RUNS'] || '10' }),
     commands: [['ava', '--tap', '--concurrency=2', '--timeout=30m', ...findLawFiles()]],
   },
   // First what needs a real API server alone, then clusters: each file has one of its own, a gigabyte and a core.
@@ -161,7 +164,11 @@ async function run(command: readonly string[]): Promise<{ readonly code: number;
 }
 
 /** Runs one command that speaks TAP; prints a line for each test. Resolves to what it counted. */
-async function runTap(command: readonly string[], folder: string, env: Suite['env'] = {}): Promise<TapTotals> {
+async function runTap(
+  command: readonly string[],
+  folder: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<TapTotals> {
   const child = spawn(command[0] ?? '', command.slice(1), {
     stdio: ['ignore', 'pipe', 'inherit'],
     // What one file compiles the others need not: a third of the processor time of a small one.
@@ -220,7 +227,7 @@ async function runCommands(suite: Suite, folder: string): Promise<TapTotals> {
   }
   if (suite.tap) await bundleAva(folder);
   for (const command of suite.tap ? suite.commands : []) {
-    const counted = await runTap(command, folder, suite.env);
+    const counted = await runTap(command, folder, suite.env?.());
     totals.passed += counted.passed;
     totals.failed += counted.failed;
     totals.skipped += counted.skipped;

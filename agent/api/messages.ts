@@ -148,6 +148,24 @@ export const GC_REPLY = {
   agentVersion: { number: 3, type: 'string' },
 } as const satisfies MessageTable;
 
+/** A call as the container runtime made it. */
+export const RUN_REQUEST = {
+  name: { number: 1, type: 'string' },
+  env: { number: 2, type: 'string', repeated: true },
+  stdin: { number: 3, type: 'bytes' },
+} as const satisfies MessageTable;
+
+/** What the launcher of the executables does with its call. */
+export const RUN_REPLY = {
+  outcome: { number: 1, type: 'enum' },
+  exitCode: { number: 2, type: 'uint32' },
+  stdout: { number: 3, type: 'bytes' },
+  agentVersion: { number: 4, type: 'string' },
+} as const satisfies MessageTable;
+
+/** Values of RUN_REPLY.outcome. */
+export const OUTCOME = { OUTCOME_UNSPECIFIED: 0, OUTCOME_PRINT: 1, OUTCOME_RUN_YOURSELF: 2 } as const;
+
 /** A decoded SANDBOX. */
 export type Sandbox = MessageOf<typeof SANDBOX>;
 /** A decoded CNI_ERROR. */

@@ -8,6 +8,8 @@ import {
   DETACH_REQUEST,
   GC_REPLY,
   GC_REQUEST,
+  RUN_REPLY,
+  RUN_REQUEST,
   STATUS_REPLY,
   STATUS_REQUEST,
 } from './messages.ts';
@@ -48,26 +50,51 @@ export const AGENT_SERVICE = {
   gc: unary('gc'),
 } as const;
 
-/** One entry of AGENT_SERVICE. */
-type UnaryDefinition<M extends AgentMethod> = {
+/** The call of the executables' launcher. */
+export const RUN_METHOD = {
+  path: '/tke.eni.v1.Agent/Run',
+  request: RUN_REQUEST,
+  reply: RUN_REPLY,
+} as const satisfies MethodTable;
+
+/** A decoded request of {@link RUN_METHOD}. */
+export type RunRequest = MessageOf<typeof RUN_REQUEST>;
+/** A reply of {@link RUN_METHOD} to encode. */
+export type RunReplyInit = InitOf<typeof RUN_REPLY>;
+
+/** The service on the unix socket, which only root may open: a call of the launcher runs as the agent does. */
+export const SOCKET_SERVICE = { ...AGENT_SERVICE, run: definitionOf<RunRequest, RunReplyInit>(RUN_METHOD) } as const;
+
+/** A unary call as a gRPC library takes it. */
+type UnaryDefinition<Request, RequestInit, Reply, ReplyInit> = {
   readonly path: string;
   readonly requestStream: false;
   readonly responseStream: false;
-  readonly requestSerialize: (request: RequestInitOf<M>) => Buffer;
-  readonly requestDeserialize: (bytes: Buffer) => RequestOf<M>;
-  readonly responseSerialize: (reply: ReplyInitOf<M>) => Buffer;
-  readonly responseDeserialize: (bytes: Buffer) => ReplyOf<M>;
+  readonly requestSerialize: (request: RequestInit) => Buffer;
+  readonly requestDeserialize: (bytes: Buffer) => Request;
+  readonly responseSerialize: (reply: ReplyInit) => Buffer;
+  readonly responseDeserialize: (bytes: Buffer) => Reply;
 };
 
-function unary<M extends AgentMethod>(method: M): UnaryDefinition<M> {
-  const { path, request, reply }: (typeof AGENT_METHODS)[M] = AGENT_METHODS[method];
+function unary<M extends AgentMethod>(
+  method: M,
+): UnaryDefinition<RequestOf<M>, RequestInitOf<M>, ReplyOf<M>, ReplyInitOf<M>> {
+  return definitionOf(AGENT_METHODS[method]);
+}
+
+/** Makes the definition of a call from its tables, which the types of the caller describe. */
+function definitionOf<Request, ReplyInit, RequestInit = Request, Reply = ReplyInit>({
+  path,
+  request,
+  reply,
+}: MethodTable): UnaryDefinition<Request, RequestInit, Reply, ReplyInit> {
   return {
     path,
     requestStream: false,
     responseStream: false,
     requestSerialize: (message) => encodeMessage(request, message as InitOf<MessageTable>),
-    requestDeserialize: (bytes) => decodeMessage(request, bytes) as RequestOf<M>,
+    requestDeserialize: (bytes) => decodeMessage(request, bytes) as Request,
     responseSerialize: (message) => encodeMessage(reply, message as InitOf<MessageTable>),
-    responseDeserialize: (bytes) => decodeMessage(reply, bytes) as ReplyOf<M>,
+    responseDeserialize: (bytes) => decodeMessage(reply, bytes) as Reply,
   };
 }

@@ -206,6 +206,13 @@ export const OPTIONS = {
     'false',
     'Chain the bandwidth plugin. Takes effect for new Pods.',
   ),
+  cniLauncher: option(
+    'Runtime',
+    'cni-launcher',
+    choiceValue('auto', 'off'),
+    'auto',
+    'Put a launcher in front of the CNI executables, which hands each call to the agent and needs a tenth of the time. auto: where --plugin-dir has it.',
+  ),
 
   ruleMode: option(
     'Data plane',

@@ -2,10 +2,14 @@ import { createHash } from 'node:crypto';
 import { constants, existsSync, type Stats, statSync } from 'node:fs';
 import { chmod, copyFile, link, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { COMPLETE_PROGRAM, LAUNCHER, UNUSABLE_MARKER } from '../../cni-plugins/launcher/names.ts';
 import { FileError, kindOfFile } from '../../runtime/read-regular-file.ts';
 
 /** Names of the one packaged executable; the first is its name in the plugin folder. */
 export const PLUGIN_NAMES = ['tke-route-eni', 'tke-eni-ipamc', 'tke-direct-eni'] as const;
+
+/** Files beside an installed launcher: the complete program, and the marker that it does not run on this host. */
+export const LAUNCHER_FILES = [COMPLETE_PROGRAM, UNUSABLE_MARKER] as const;
 
 /**
  * Libraries that our executables load from below their own folder, and that few nodes have: Node needs libatomic. Each
@@ -25,14 +29,26 @@ export const NEW_SUFFIX = '.tke-eni-new';
 /** The files that an installation wrote, and those that it left as they were. */
 type InstallReport = { readonly installed: readonly string[]; readonly kept: readonly string[] };
 
+/** Tells whether a launcher is to be installed: `auto` where the folder of plugins has one. */
+export function usesLauncher(pluginDir: string, choice: 'auto' | 'off'): boolean {
+  return choice === 'auto' && existsSync(join(pluginDir, LAUNCHER));
+}
+
 /**
  * Installs our executables in `binDir`. A file is copied beside its target, synced and renamed, so that a runtime that
  * starts it at this moment gets the whole old file or the whole new one. Libraries go first, because the new executable
  * may need them. The other names are hard links: one copy on disk and in the page cache. Idempotent: an equal file is
  * left alone.
+ *
+ * With a launcher the names are links of the launcher, and the complete program, which it may become, is a file beside
+ * it that is there first.
  * @throws the file system's own error (ENOENT when `pluginDir` lacks the executable, ENOSPC, EROFS, …).
  */
-export async function installExecutables(pluginDir: string, binDir: string): Promise<InstallReport> {
+export async function installExecutables(
+  pluginDir: string,
+  binDir: string,
+  hasLauncher = false,
+): Promise<InstallReport> {
   await mkdir(binDir, { recursive: true, mode: 0o755 });
   const [main, ...aliases] = PLUGIN_NAMES;
   const installed: string[] = [];
@@ -45,8 +61,11 @@ export async function installExecutables(pluginDir: string, binDir: string): Pro
     else kept.push(name);
   }
   const target = join(binDir, main);
-  if (await copyIfDifferent(join(pluginDir, main), target)) installed.push(main);
-  else kept.push(main);
+  const copies = hasLauncher ? [[main, COMPLETE_PROGRAM] as const, [LAUNCHER, main] as const] : [[main, main] as const];
+  for (const [source, name] of copies) {
+    if (await copyIfDifferent(join(pluginDir, source), join(binDir, name))) installed.push(name);
+    else kept.push(name);
+  }
   for (const alias of aliases) {
     const path = join(binDir, alias);
     if (isSameFile(target, path)) {
@@ -56,6 +75,8 @@ export async function installExecutables(pluginDir: string, binDir: string): Pro
     await replaceBy(path, (temporary) => link(target, temporary));
     installed.push(alias);
   }
+  // Last: until now a launcher might become the complete program.
+  if (!hasLauncher) for (const name of LAUNCHER_FILES) await rm(join(binDir, name), { force: true });
   return { installed, kept };
 }
 

@@ -15,8 +15,8 @@ const MAX_CHARS = 500;
 
 /**
  * Runs a CNI executable as the container runtime would: with the host's root, and so with the host's libraries, which
- * differ from those of this container. It is asked for its versions, which changes nothing. Only a message of the
- * loader counts as a failure. Never rejects.
+ * differ from those of this container. It is asked for its release, which changes nothing, and which no launcher
+ * answers. Only a message of the loader counts as a failure. Never rejects.
  * @param hostRoot The host's root, as a path of this mount namespace.
  * @param path Path of the executable, here and on the host.
  * @see unshare(1) --root; CNI SPEC, "VERSION"
@@ -30,7 +30,9 @@ export async function tryOnHost(hostRoot: string, path: string): Promise<Trial> 
   } catch (error) {
     return { kind: 'unknown', why: messageOf(error) };
   }
-  const { code, output } = await runVersion(isHere ? [path] : ['unshare', `--root=${hostRoot}`, path]);
+  const { code, output } = await runVersion(
+    isHere ? [path, '--version'] : ['unshare', `--root=${hostRoot}`, path, '--version'],
+  );
   if (code === 0) return { kind: 'runs' };
   const missing = missingOf(output, path);
   return missing === '' ? { kind: 'unknown', why: output } : { kind: 'fails', why: missing };
@@ -47,11 +49,15 @@ export function missingOf(output: string, path: string): string {
     return library ?? (version === null ? [] : `${version[1]}: ${version[2]}`);
   });
   // The file exists, so the missing one is the loader that it names. @see execve(2)
-  if (output.includes(`failed to execute ${path}: No such file`) || output.includes(`spawn ${path} ENOENT`)) {
+  const isLoaderMissing = [`failed to execute ${path}: No such file`, `spawn ${path} ENOENT`, COMPLETE_CANNOT_RUN];
+  if (isLoaderMissing.some((text) => output.includes(text))) {
     lines.push('its loader (ld-linux) is not there: no glibc');
   }
   return [...new Set(lines)].join('; ').slice(0, MAX_CHARS);
 }
+
+/** What the launcher prints when execve(2) fails. @see launcher.c become_complete */
+const COMPLETE_CANNOT_RUN = 'beside this executable cannot be run';
 
 function runVersion([file = '', ...args]: readonly string[]): Promise<{
   readonly code: number;

@@ -2,7 +2,7 @@ import type { ServerUnaryCall, sendUnaryData, UntypedServiceImplementation } fro
 import { INTERFACE_NAME_RULE, isInterfaceName } from '../../runtime/interface-name.ts';
 import { CNI_CODE } from '../api/cni-code.ts';
 import { PLUGIN, type Sandbox } from '../api/messages.ts';
-import type { AgentMethod, ReplyInitOf, RequestOf } from '../api/service.ts';
+import type { AgentMethod, ReplyInitOf, RequestOf, RunReplyInit, RunRequest } from '../api/service.ts';
 import type { AttachOutcome } from '../attach.ts';
 import type { AttachCommand } from '../attach-command.ts';
 import type { CheckOutcome } from '../check.ts';
@@ -29,32 +29,68 @@ export type AgentUseCases = {
   addressing(lease: Lease): readonly EniAddressing[];
 };
 
-type Answer<M extends AgentMethod> = (request: RequestOf<M>, signal: AbortSignal) => Promise<ReplyInitOf<M>>;
+type Answer<Request, Reply> = (request: Request, signal: AbortSignal) => Promise<Reply>;
+
+/** The calls of the executables, each with a failure as a field of its reply. None rejects. */
+export type AgentCalls = { readonly [M in AgentMethod]: Answer<RequestOf<M>, ReplyInitOf<M>> };
+
+/** Makes the calls from the use cases. They only translate: messages to commands, outcomes to messages. */
+function agentCalls(useCases: AgentUseCases): AgentCalls {
+  return {
+    add: answering<'add'>((request, signal) => add(useCases, request, signal)),
+    del: answering<'del'>((request) => del(useCases, request)),
+    check: answering<'check'>((request) => checkCall(useCases, request)),
+    status: answering<'status'>(async () => errorField(useCases.status())),
+    gc: answering<'gc'>((request) => gc(useCases, request)),
+  };
+}
+
+function answering<M extends AgentMethod>(
+  answer: Answer<RequestOf<M>, ReplyInitOf<M>>,
+): Answer<RequestOf<M>, ReplyInitOf<M>> {
+  return (request, signal) =>
+    answer(request, signal).catch((error: unknown) => errorField(failureOf(error)) as ReplyInitOf<M>);
+}
 
 /**
- * Creates the handlers of the gRPC service. They only translate: messages to commands, outcomes to messages.
+ * Creates the handlers of the gRPC service.
  * @param shutdown Aborts when the agent stops; an ADD that waits for an address then gives up.
+ * @param run Runs a call of the launcher. Absent: the launcher gets no answer, and becomes the complete program.
  */
 export function agentImplementation(
   useCases: AgentUseCases,
   agentVersion: string,
   shutdown: AbortSignal,
+  run?: (calls: AgentCalls, request: RunRequest, signal: AbortSignal) => Promise<RunReplyInit>,
 ): UntypedServiceImplementation {
+  const calls = agentCalls(useCases);
   return {
-    add: unary<'add'>(shutdown, (request, signal) => add(useCases, request, signal), agentVersion),
-    del: unary<'del'>(shutdown, (request) => del(useCases, request), agentVersion),
-    check: unary<'check'>(shutdown, (request) => checkCall(useCases, request), agentVersion),
-    status: unary<'status'>(shutdown, async () => errorField(useCases.status()), agentVersion),
-    gc: unary<'gc'>(shutdown, (request) => gc(useCases, request), agentVersion),
+    add: unary(shutdown, calls.add, agentVersion),
+    del: unary(shutdown, calls.del, agentVersion),
+    check: unary(shutdown, calls.check, agentVersion),
+    status: unary(shutdown, calls.status, agentVersion),
+    gc: unary(shutdown, calls.gc, agentVersion),
+    ...(run === undefined
+      ? {}
+      : {
+          run: unary<RunRequest, RunReplyInit>(
+            shutdown,
+            (request, signal) => run(calls, request, signal),
+            agentVersion,
+          ),
+        }),
   };
 }
 
-function unary<M extends AgentMethod>(shutdown: AbortSignal, answer: Answer<M>, agentVersion: string) {
-  return (call: ServerUnaryCall<RequestOf<M>, ReplyInitOf<M>>, reply: sendUnaryData<ReplyInitOf<M>>): void => {
+function unary<Request, Reply extends object>(
+  shutdown: AbortSignal,
+  answer: Answer<Request, Reply>,
+  agentVersion: string,
+) {
+  return (call: ServerUnaryCall<Request, Reply>, reply: sendUnaryData<Reply>): void => {
     const cancelled = new AbortController();
     call.on('cancelled', () => cancelled.abort('the caller went away'));
     answer(call.request, AbortSignal.any([cancelled.signal, shutdown]))
-      .catch((error: unknown) => errorField(failureOf(error)) as ReplyInitOf<M>)
       .then((message) => reply(null, { ...message, agentVersion }))
       .catch((error: unknown) => reply(error instanceof Error ? error : new Error(String(error))));
   };

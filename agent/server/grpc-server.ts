@@ -10,7 +10,7 @@ import {
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import { listenOn } from '../../runtime/listen-on.ts';
-import { AGENT_SERVICE } from '../api/service.ts';
+import { AGENT_SERVICE, SOCKET_SERVICE } from '../api/service.ts';
 import { createHealth, type Health } from './health.ts';
 import { type ConnectionLimits, createLimitedServer } from './limited-server.ts';
 import { publishSocket } from './unix-socket.ts';
@@ -80,14 +80,18 @@ export async function serveGrpc(
   local?: LocalService,
 ): Promise<RunningServer> {
   const health = createHealth();
-  const createServer = ({ requestBytes, streams, calls }: PeerLimits, connectionIdleMs: number): CountedServer => {
+  const createServer = (
+    service: object,
+    { requestBytes, streams, calls }: PeerLimits,
+    connectionIdleMs: number,
+  ): CountedServer => {
     const inFlight = countInFlight(implementation, calls);
     const server = createLimitedServer({ requestBytes, streams, idleMs: connectionIdleMs });
-    server.addService(AGENT_SERVICE as ServiceDefinition, inFlight.implementation);
+    server.addService(service as ServiceDefinition, inFlight.implementation);
     server.addService(health.definition, health.implementation);
     return { server, idle: inFlight.idle };
   };
-  const socketServer = createServer(SOCKET_LIMITS, idleMs);
+  const socketServer = createServer(SOCKET_SERVICE, SOCKET_LIMITS, idleMs);
   const { server } = socketServer;
   if (local !== undefined) server.addService(local.definition, local.implementation);
   await publishSocket(socketPath, (temporary) => bind(server, `unix:${temporary}`));
@@ -96,7 +100,7 @@ export async function serveGrpc(
   let stopListening = (): void => undefined;
   if (tcpAddress !== undefined) {
     // A server of its own: what is not registered there cannot be called there, whatever a peer claims to be.
-    const tcp = createServer(TCP_LIMITS, Math.min(idleMs, TCP_IDLE_MS));
+    const tcp = createServer(AGENT_SERVICE, TCP_LIMITS, Math.min(idleMs, TCP_IDLE_MS));
     stopListening = await listen(tcp.server, tcpAddress);
     servers.push(tcp);
   }

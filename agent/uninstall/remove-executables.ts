@@ -1,8 +1,16 @@
 import { readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { LAUNCHER, UNUSABLE_MARKER } from '../../cni-plugins/launcher/names.ts';
 import { readRegularText } from '../../runtime/read-regular-file.ts';
 import { CONFLIST_FILE } from '../install/conflist.ts';
-import { digest, NEW_SUFFIX, PLUGIN_LIBRARIES, PLUGIN_NAMES, REFERENCE_PLUGIN_NAMES } from '../install/executables.ts';
+import {
+  digest,
+  LAUNCHER_FILES,
+  NEW_SUFFIX,
+  PLUGIN_LIBRARIES,
+  PLUGIN_NAMES,
+  REFERENCE_PLUGIN_NAMES,
+} from '../install/executables.ts';
 import {
   type InstallRecord,
   isAsRecorded,
@@ -31,7 +39,7 @@ export async function removeExecutables(folders: ExecutableFolders, sweep: Sweep
   const { cniBinDir } = folders;
   const record = readInstallRecord(cniBinDir);
   const others = readOtherConfs(folders.cniConfDir);
-  for (const name of [...PLUGIN_NAMES, ...REFERENCE_PLUGIN_NAMES, ...PLUGIN_LIBRARIES]) {
+  for (const name of [...PLUGIN_NAMES, ...LAUNCHER_FILES, ...REFERENCE_PLUGIN_NAMES, ...PLUGIN_LIBRARIES]) {
     const path = join(cniBinDir, name);
     await sweep.step(path, async () => {
       rmSync(path + NEW_SUFFIX, { force: true });
@@ -56,7 +64,7 @@ export async function removeExecutables(folders: ExecutableFolders, sweep: Sweep
   if (!sweep.hasFailed()) await sweep.step(join(cniBinDir, RECORD_FILE), () => removeInstallRecord(cniBinDir));
 }
 
-const OWN_NAMES: ReadonlySet<string> = new Set([...PLUGIN_NAMES, ...PLUGIN_LIBRARIES]);
+const OWN_NAMES: ReadonlySet<string> = new Set([...PLUGIN_NAMES, ...LAUNCHER_FILES, ...PLUGIN_LIBRARIES]);
 
 function isLibrary(name: string): boolean {
   return PLUGIN_LIBRARIES.some((library) => library === name);
@@ -75,15 +83,22 @@ function removeFolder(path: string): void {
 async function isOurs(name: string, record: InstallRecord, folders: ExecutableFolders): Promise<boolean> {
   const file = record.files.find((entry) => entry.name === name);
   if (file !== undefined && isAsRecorded(folders.cniBinDir, file)) return true;
-  const [own] = PLUGIN_NAMES;
   const isOwnName = OWN_NAMES.has(name);
+  // No other program writes a file of this name.
+  if (name === UNUSABLE_MARKER) return true;
   // Equal content of a reference plugin proves nothing, unless the record says that we were about to install it.
   if (!isOwnName && !record.intended.includes(name)) return false;
-  const source = isOwnName
-    ? sourceOf(folders.pluginDir, isLibrary(name) ? name : own)
-    : sourceOf(folders.referencePluginDir, name);
-  return source !== undefined && (await isEqual(source, join(folders.cniBinDir, name)));
+  const sources = isOwnName
+    ? (isLibrary(name) ? [name] : OWN_SOURCES).map((one) => sourceOf(folders.pluginDir, one))
+    : [sourceOf(folders.referencePluginDir, name)];
+  for (const source of sources) {
+    if (source !== undefined && (await isEqual(source, join(folders.cniBinDir, name)))) return true;
+  }
+  return false;
 }
+
+/** What the names of ours are copies of. */
+const OWN_SOURCES = [PLUGIN_NAMES[0], LAUNCHER] as const;
 
 function sourceOf(dir: string, name: string): string | undefined {
   return dir === '' ? undefined : join(dir, name);

@@ -49,30 +49,7 @@ export class Exchange {
 
   /** Returns the first bytes to send. Call once. */
   start(): Buffer {
-    // The window equals the size limit of a reply. The peer never waits for a window update, so none is ever sent.
-    const settings = encodeSettings([
-      [SETTING.HEADER_TABLE_SIZE, 0],
-      [SETTING.ENABLE_PUSH, 0],
-      [SETTING.INITIAL_WINDOW_SIZE, MAX_REPLY_BYTES],
-    ]);
-    const headers = encodeHeaders([
-      [':method', 'POST'],
-      [':scheme', 'http'],
-      [':path', this.#call.path],
-      [':authority', 'localhost'],
-      ['te', 'trailers'],
-      ['content-type', 'application/grpc+proto'],
-      ['user-agent', this.#call.userAgent],
-      // gRPC allows at most eight digits; the time limits are far below.
-      ['grpc-timeout', `${Math.min(this.#call.timeoutMs, 99_999_999)}m`],
-    ]);
-    return Buffer.concat([
-      PREFACE,
-      encodeFrame(FRAME.SETTINGS, 0, 0, settings),
-      encodeFrame(FRAME.WINDOW_UPDATE, 0, 0, encodeUint32(MAX_REPLY_BYTES)),
-      encodeFrame(FRAME.HEADERS, FLAG.END_HEADERS, STREAM_ID, headers),
-      this.#flush(),
-    ]);
+    return Buffer.concat([encodeOpening(this.#call), this.#flush()]);
   }
 
   /** Processes received bytes; returns the bytes to send back, possibly none. */
@@ -221,6 +198,36 @@ type Outcome =
  * agent.
  */
 export type FailureKind = 'UNREACHABLE' | 'DEADLINE' | 'CLOSED' | 'NO_MESSAGE' | 'PROTOCOL';
+
+/**
+ * Encodes what a client sends before its message: the connection preface, SETTINGS and the headers of the call. The
+ * launcher, a program in C, gets these bytes when it is built.
+ */
+export function encodeOpening({ path, userAgent, timeoutMs }: Omit<Call, 'request'>): Buffer {
+  // The window equals the size limit of a reply. The peer never waits for a window update, so none is ever sent.
+  const settings = encodeSettings([
+    [SETTING.HEADER_TABLE_SIZE, 0],
+    [SETTING.ENABLE_PUSH, 0],
+    [SETTING.INITIAL_WINDOW_SIZE, MAX_REPLY_BYTES],
+  ]);
+  const headers = encodeHeaders([
+    [':method', 'POST'],
+    [':scheme', 'http'],
+    [':path', path],
+    [':authority', 'localhost'],
+    ['te', 'trailers'],
+    ['content-type', 'application/grpc+proto'],
+    ['user-agent', userAgent],
+    // gRPC allows at most eight digits; the time limits are far below.
+    ['grpc-timeout', `${Math.min(timeoutMs, 99_999_999)}m`],
+  ]);
+  return Buffer.concat([
+    PREFACE,
+    encodeFrame(FRAME.SETTINGS, 0, 0, settings),
+    encodeFrame(FRAME.WINDOW_UPDATE, 0, 0, encodeUint32(MAX_REPLY_BYTES)),
+    encodeFrame(FRAME.HEADERS, FLAG.END_HEADERS, STREAM_ID, headers),
+  ]);
+}
 
 /** Longest reply that is accepted, bytes: many times a CHECK with a thousand differences. */
 export const MAX_REPLY_BYTES = 4 * 1024 * 1024;

@@ -1,8 +1,9 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { COMPLETE_PROGRAM } from '../../cni-plugins/launcher/names.ts';
 import type { CniAnswer } from '../support/exec-cni.ts';
-import { binDirOf } from '../support/executables.ts';
+import { hasLauncher, pluginDir } from '../support/executables.ts';
 import type { JsonObject, NetnsView } from '../support/netns.ts';
 import { partOf, shortTest } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -29,7 +30,7 @@ const scenes = openScenes(
     nodes: [
       {
         ...{ name: 'n1', enis: [{ eniId: 'eni-1', ips: 8 }] },
-        agentFlags: { 'plugin-dir': binDirOf('tke-route-eni'), bandwidth: true, ...flags },
+        agentFlags: { 'plugin-dir': pluginDir(), bandwidth: true, ...flags },
       },
     ],
   })),
@@ -87,7 +88,16 @@ shortTest.serial('install: the executables are one file, and are there before th
     readdirSync(cniBinDir)
       .filter((name) => !name.startsWith('.'))
       .sort(),
-    [...names, 'tke-eni-lib', 'bandwidth', 'bridge', 'host-local', 'loopback', 'portmap'].sort(),
+    [
+      ...names,
+      ...(hasLauncher ? [COMPLETE_PROGRAM] : []),
+      'tke-eni-lib',
+      'bandwidth',
+      'bridge',
+      'host-local',
+      'loopback',
+      'portmap',
+    ].sort(),
   );
   t.deepEqual(readdirSync(cniConfDir), ['10-tke-eni.conflist']);
   t.deepEqual(cniVersions?.slice(0, 2), ['0.4.0', '1.0.0']);

@@ -107,6 +107,7 @@ for (const ruleMode of MODES) {
     await waitUntil(async () => (await leftOf(pod)).length === 0, { what: 'the Pod gone' });
     // The ADD whose caller gave up must not have left anything either.
     await waitUntil(async () => (await node.hostVeths()).length === 0, { what: 'no host veth' });
+    await waitUntil(async () => (await node.violations()).length === 0, { what: 'the node at rest' });
     await scenes.verify(t, ruleMode);
     const next = await node.addPod();
     t.not(next.ip, pod.ip, 'the address rests');

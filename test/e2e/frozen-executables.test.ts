@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { buildAll } from '../../tools/build.ts';
 import { callExecutable } from '../cni-plugins/support/call-executable.ts';
@@ -17,7 +18,7 @@ import { asRecordedOps, OPS_COMMANDS } from '../frozen/stage/record-ops.ts';
 import { openReplayedAgent, replayClient } from '../frozen/stage/replay-cni.ts';
 import { shapeOf } from '../frozen/stage/shape.ts';
 import { Child } from '../support/child.ts';
-import { executablePath } from '../support/executables.ts';
+import { executablePath, pluginDir } from '../support/executables.ts';
 import type { JsonObject } from '../support/netns.ts';
 import { run } from '../support/run.ts';
 import { createTempDir, type TempDir } from '../support/temp-dir.ts';
@@ -102,7 +103,7 @@ for (const release of frozenReleases()) {
       try {
         for (const [index, call] of calls.entries()) {
           const stdin = withBackend(call.stdin, socketPath);
-          const { code, stdout } = await callExecutable([executablePath(call.plugin)], call.env, stdin);
+          const { code, stdout } = await callExecutable([join(pluginDir(), call.plugin)], call.env, stdin);
           t.deepEqual([code, stdout], [call.exitCode, call.stdout], call.name);
           const said = saidIn(agent.received[index] ?? Buffer.alloc(0), call);
           t.deepEqual(findLosses(saidIn(bytesOf(call, 'client'), call), said), [], call.name);

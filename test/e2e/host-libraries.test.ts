@@ -2,10 +2,11 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { CONFLIST_FILE } from '../../agent/install/conflist.ts';
+import { UNUSABLE_MARKER } from '../../cni-plugins/launcher/names.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { awaitRefusal } from '../support/agent-process.ts';
 import { type CniCall, execCni } from '../support/exec-cni.ts';
-import { DIST_BIN_DIR } from '../support/executables.ts';
+import { DIST_BIN_DIR, hasLauncher } from '../support/executables.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { createTestVpc } from '../vpc/vpc.ts';
@@ -17,7 +18,7 @@ test.before(async () => {
 });
 
 /** A node whose host lacks libraries. The agent has its own, as in its container. */
-async function openNode(t: ExecutionContext, without: readonly string[]) {
+async function openNode(t: ExecutionContext, without: readonly string[], flags: Readonly<Record<string, string>> = {}) {
   t.timeout(120_000);
   const vpc = await createTestVpc({
     vpcCidrs: ['10.0.0.0/16'],
@@ -30,7 +31,7 @@ async function openNode(t: ExecutionContext, without: readonly string[]) {
   await vpc.assignIps('eni-1', 2);
   const node = new SceneNode({
     ...{ vpc, name: 'n1', dir: dir.path, ruleMode: 'compact', enis: [eni], wrap: host.wrapAgent },
-    flags: { 'plugin-dir': DIST_BIN_DIR, 'reference-plugin-dir': '', 'host-root': host.path },
+    flags: { 'plugin-dir': DIST_BIN_DIR, 'reference-plugin-dir': '', 'host-root': host.path, ...flags },
   });
   node.writeSupply();
   t.teardown(async () => {
@@ -79,7 +80,7 @@ test('executables: run on a host without libatomic, which comes with them', asyn
 });
 
 test('agent: turns no Pods to itself while the host lacks a library, names it, and goes on when it is there', async (t) => {
-  const { node, host, call, conflist } = await openNode(t, ['libstdc++.so.6']);
+  const { node, host, call, conflist } = await openNode(t, ['libstdc++.so.6'], { 'cni-launcher': 'off' });
   const agent = await node.startAgent({ until: 'listening' });
   const refused = /libstdc\+\+\.so\.6: cannot open shared object file[^\n]*"msg":"executables do not run on the host/;
   await waitUntil(() => refused.test(agent.logs()), {
@@ -100,3 +101,26 @@ test('agent: turns no Pods to itself while the host lacks a library, names it, a
   t.true(readFileSync(conflist, 'utf8').includes('tke-route-eni'));
   t.is((await call('tke-route-eni', 'VERSION')).exitCode, 0);
 });
+
+(hasLauncher ? test : test.skip)(
+  'launcher: serves Pods on a host whose C library does not suffice, and answers by itself while the agent is away',
+  async (t) => {
+    const { vpc, node, call, conflist, binDir } = await openNode(t, ['libstdc++.so.6']);
+    const agent = await node.startAgent();
+    await awaitConflist(conflist, agent.logs);
+    t.regex(agent.logs(), /libstdc\+\+\.so\.6[^\n]*the complete CNI program does not run on the host/);
+    t.regex(readFileSync(join(binDir, UNUSABLE_MARKER), 'utf8'), /libstdc/);
+    const pod = await node.newPod();
+    const added = await call('tke-route-eni', 'ADD', pod);
+    t.is(added.exitCode, 0, `${added.stdout}${added.stderr}`);
+    t.true(await pod.netns.ping(vpc.outside.ip), 'the Pod has its network');
+    await node.killAgent();
+    const refused = await call('tke-route-eni', 'DEL', pod);
+    t.is(refused.exitCode, 1);
+    t.like(JSON.parse(refused.stdout), { code: 11 });
+    t.deepEqual(node.spooled(), []);
+    await node.startAgent();
+    const deleted = await call('tke-route-eni', 'DEL', pod);
+    t.is(deleted.exitCode, 0, `${deleted.stdout}${deleted.stderr}`);
+  },
+);

@@ -1,5 +1,6 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { LAUNCHER } from '../../cni-plugins/launcher/names.ts';
 import type { TarEntry } from '../../runtime/tar.ts';
 import type { Layer } from './archive.ts';
 import { findLibraries } from './libraries.ts';
@@ -90,6 +91,10 @@ function agentContents(binDir: string, root: string): Contents {
               mode: 0o755,
             }),
           ),
+          // A machine without a C compiler makes none.
+          ...(existsSync(join(binDir, LAUNCHER))
+            ? [executable(`${PLUGIN_DIR}/${LAUNCHER}`, join(binDir, LAUNCHER))]
+            : []),
           // For the node, where they run: it may lack them.
           ...PLUGIN_LIBRARIES.map(
             (path): TarEntry => ({ kind: 'copy', path: `${PLUGIN_DIR}/${path}`, source: join(binDir, path) }),

@@ -17,7 +17,7 @@ test('openInstallation: takes over a node whose folder holds our executables and
   const installation = openInstallation(
     {
       ...{ pluginDir: dir.join('plugins'), referencePluginDir: '', hostRoot: '/' },
-      ...{ cniBinDir: dir.join('bin'), cniConfDir: dir.join('conf') },
+      ...{ cniLauncher: 'auto', cniBinDir: dir.join('bin'), cniConfDir: dir.join('conf') },
       ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false },
     },
     silentLogger,

@@ -30,6 +30,7 @@ function placesOf(dir: TempDir) {
   return {
     pluginDir: dir.join('plugins'),
     referencePluginDir: dir.join('reference'),
+    cniLauncher: 'auto' as const,
     cniBinDir: dir.join('bin'),
     cniConfDir: dir.join('conf'),
     hostRoot: '/',

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { closeScene, openScene, type Scene } from '../../e2e/support/scene.ts';
 import type { CallOptions, ScenePod } from '../../e2e/support/scene-node.ts';
 import { childEnv } from '../../support/child-env.ts';
-import { binDirOf, executablePath } from '../../support/executables.ts';
+import { executablePath, pluginDir } from '../../support/executables.ts';
 import { type RunResult, tryRun } from '../../support/run.ts';
 import { type MountRoom, openMountRoom } from './mount-room.ts';
 
@@ -47,7 +47,7 @@ export async function openAgentStage(): Promise<AgentStage> {
           directEnis: [{ eniId: 'eni-d1' }, { eniId: 'eni-d2' }],
           agentFlags: {
             ...{ 'ip-cooldown': COOLDOWN, 'service-cidrs': '10.96.0.0/16', 'node-name': 'n1' },
-            ...{ 'plugin-dir': binDirOf('tke-route-eni'), 'reference-plugin-dir': '' },
+            ...{ 'plugin-dir': pluginDir(), 'reference-plugin-dir': '' },
           },
           wrapAgent: () => room.wrap,
         },
