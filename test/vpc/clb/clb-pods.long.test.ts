@@ -72,6 +72,25 @@ const withPods = test.macro(async (t, body: (t: ExecutionContext, world: World) 
 const ask = (peer: Peer, count: number, host = VIP, port = 80) => peer.texts({ do: 'ask', host, port, count });
 
 test(
+  'the security groups of a load balancer decide who comes in; what is established stays',
+  withPods,
+  async (t, { vpc, a, c, outside, target }) => {
+    const path = pathOf([target(c)], { vip: PUBLIC_VIP });
+    const { vip: host, port } = path;
+    await vpc.loadBalancing.setListener(path);
+    t.regex(await outside.text({ do: 'open', id: 'kept', host, port }), /^c /);
+    const refused = { cidr: `${vpc.outside.ip}/32`, isAccepted: false };
+    await vpc.loadBalancing.setListener({ ...path, admission: [refused, { cidr: '0.0.0.0/0', isAccepted: true }] });
+    t.deepEqual(await ask(outside, 1, host), ['timeout']);
+    t.deepEqual(await ask(a.peer, 1, host), [`c ${a.ip}`]);
+    t.is(await outside.text({ do: 'say', id: 'kept', text: 'still there' }), 'c still there');
+    await vpc.loadBalancing.setListener({ ...path, admission: [] });
+    t.deepEqual(await ask(a.peer, 1, host), ['timeout'], 'a group without rules admits nobody');
+    await vpc.loadBalancing.removeListener(path.listenerId);
+  },
+);
+
+test(
   'a connection that nobody uses is forgotten after its idle time, that it had when it began',
   withPods,
   async (t, { vpc, a, c, outside, target }) => {

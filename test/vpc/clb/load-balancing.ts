@@ -78,8 +78,8 @@ export class LoadBalancing {
       await this.#router.nft(
         [
           `delete element ip clb listeners { ${matchOf(path)} }`,
-          `flush chain ip clb ${listenerId}`,
-          `delete chain ip clb ${listenerId}`,
+          ...[listenerId, admittedChain(path)].map((chain) => `flush chain ip clb ${chain}`),
+          ...[listenerId, admittedChain(path)].map((chain) => `delete chain ip clb ${chain}`),
           ...resetsLines(path, false),
           ...(isLast ? [`delete element ip clb vips { ${path.vip} }`] : []),
         ].join('\n'),
@@ -116,13 +116,14 @@ export class LoadBalancing {
   async #write(path: ListenerPath): Promise<void> {
     const { listenerId } = path;
     await this.#router.ipBatch([`route replace ${path.vip}/32 dev ${SINK}`]);
+    const admitted = admittedChain(path);
     const rules = [`ct timeout set "${idleNameOf(path)}"`, ...listenerRules(path, this.#usable(path))];
     await this.#router.nft(
       [
         idleLine(path),
-        `add chain ip clb ${listenerId}`,
-        `flush chain ip clb ${listenerId}`,
-        ...rules.map((rule) => `add rule ip clb ${listenerId} ${rule}`),
+        ...[listenerId, admitted].flatMap((chain) => [`add chain ip clb ${chain}`, `flush chain ip clb ${chain}`]),
+        ...admissionRules(path).map((rule) => `add rule ip clb ${listenerId} ${rule}`),
+        ...rules.map((rule) => `add rule ip clb ${admitted} ${rule}`),
         `add element ip clb listeners { ${matchOf(path)} : goto ${listenerId} }`,
         `add element ip clb vips { ${path.vip} }`,
         ...resetsLines(path, path.resets),
@@ -177,6 +178,18 @@ function keyOf({ ip, port }: { readonly ip: string; readonly port: number }): st
 
 function matchOf({ vip, protocol, port }: ListenerPath): string {
   return `${vip} . ${protocol.toLowerCase()} . ${port}`;
+}
+
+/** The chain with what happens to a connection that the security groups admit. */
+function admittedChain({ listenerId }: ListenerPath): string {
+  return `${listenerId}-admitted`;
+}
+
+/** Rules by which the security groups of a load balancer decide who comes in: the first that fits, else nobody. */
+function admissionRules(path: ListenerPath): readonly string[] {
+  const enter = `goto ${admittedChain(path)}`;
+  if (path.admission === undefined) return [enter];
+  return [...path.admission.map(({ cidr, isAccepted }) => `ip saddr ${cidr} ${isAccepted ? enter : 'drop'}`), 'drop'];
 }
 
 /** Idle times pass fifty times as fast as ordered, as health checks do; a second is the least that nft takes. */

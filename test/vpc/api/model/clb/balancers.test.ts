@@ -184,6 +184,37 @@ const CASES: readonly ClbCase[] = [
     },
   },
   {
+    title: 'SetLoadBalancerSecurityGroups: packets of every listener follow the rules of its groups, in their order',
+    isTimed: true,
+    run: async (t, on) => {
+      const LoadBalancerId = await madeBalancer(on);
+      await madeListeners(on, LoadBalancerId, [80, 443]);
+      const { clb, events } = on.host.model.state;
+      const admissions = () =>
+        events.splice(0).flatMap((event) => (event.kind === 'clb-listener' ? [event.listener.admission] : []));
+      const [from, all] = [
+        { cidr: '203.0.113.0/24', isAccepted: true },
+        { cidr: '0.0.0.0/0', isAccepted: true },
+      ];
+      clb.setSecurityRules('sg-clb00001', [
+        { ...from, protocol: 'TCP', port: 80 },
+        { ...all, protocol: 'UDP' },
+      ]);
+      events.length = 0;
+      on.host.model.handle({
+        product: 'clb',
+        action: 'SetLoadBalancerSecurityGroups',
+        params: { LoadBalancerId, SecurityGroups: ['sg-clb00001'] },
+        requestId: 'r-1',
+        nowMs: on.host.clock.nowMs(),
+        planTask: () => ({ fate: 'succeed', lastsMs: 1 }),
+      });
+      t.deepEqual(admissions(), [[from], []]);
+      clb.setSecurityRules('sg-clb00001', [all]);
+      t.deepEqual(admissions(), [[all], [all]]);
+    },
+  },
+  {
     title: 'DeleteLoadBalancer: traffic of the last five minutes looks like a mistake, unless it is forced',
     isTimed: true,
     run: async (t, on) => {

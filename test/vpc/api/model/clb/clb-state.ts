@@ -5,7 +5,7 @@ import { VersionLog } from '../version-log.ts';
 import { type ClbLimits, DEFAULT_LIMITS } from './account-limits.ts';
 import { HealthBook } from './health-book.ts';
 import { listenerPath } from './listener-path.ts';
-import type { ModelListener, ModelLoadBalancer } from './types.ts';
+import type { ModelListener, ModelLoadBalancer, SecurityRule } from './types.ts';
 
 /** What differs from one account or region to the next. */
 export type ClbSpec = {
@@ -34,6 +34,7 @@ export class ClbState {
   deletedAtMs: readonly number[] = [];
   /** When a load balancer last had as much traffic as makes its deletion look like a mistake: 10 Mbit/s. */
   readonly busyAtMs = new Map<string, number>();
+  readonly #securityRules = new Map<string, readonly SecurityRule[]>();
   readonly #balancers = new Map<string, ModelLoadBalancer>();
   readonly #past: VersionLog<ModelLoadBalancer> | undefined;
   readonly #events: FabricEvent[];
@@ -108,16 +109,27 @@ export class ClbState {
     }
   }
 
+  /** Sets the rules of a security group for what comes in. One whose rules were never set admits everyone. */
+  setSecurityRules(groupId: string, rules: readonly SecurityRule[]): void {
+    this.#securityRules.set(groupId, rules);
+    for (const balancer of this.#balancers.values()) {
+      if (!balancer.securityGroupIds.includes(groupId)) continue;
+      this.#notePackets({ ...balancer, securityGroupIds: [] }, balancer);
+    }
+  }
+
   #notePackets(before: ModelLoadBalancer | undefined, after: ModelLoadBalancer): void {
     for (const [listenerId, listener] of after.listeners) {
-      if (before?.listeners.get(listenerId) === listener) continue;
-      const path = listenerPath(after, listener);
+      const areGroupsSame = before?.securityGroupIds === after.securityGroupIds;
+      if (areGroupsSame && before?.listeners.get(listenerId) === listener) continue;
+      const path = listenerPath(after, listener, this.#securityRules);
       if (path !== undefined) this.#events.push({ kind: 'clb-listener', listener: path });
     }
     for (const [listenerId, listener] of before?.listeners ?? []) {
       if (after.listeners.has(listenerId) || before === undefined) continue;
       this.health.forget(listenerId);
-      if (listenerPath(before, listener) !== undefined) this.#events.push({ kind: 'clb-listener-gone', listenerId });
+      const isGone = listenerPath(before, listener, this.#securityRules) !== undefined;
+      if (isGone) this.#events.push({ kind: 'clb-listener-gone', listenerId });
     }
   }
 }

@@ -90,6 +90,16 @@ export type ModelLoadBalancer = {
   readonly listeners: ReadonlyMap<string, ModelListener>;
 };
 
+/** A rule of a security group for what comes in; the first that fits decides, and what none fits is dropped. */
+export type SecurityRule = {
+  readonly cidr: string;
+  /** Undefined: both. */
+  readonly protocol?: 'TCP' | 'UDP';
+  /** Undefined: all. */
+  readonly port?: number;
+  readonly isAccepted: boolean;
+};
+
 /** How packets of a listener of layer 4 go. */
 export type ListenerPath = {
   readonly listenerId: string;
@@ -100,6 +110,8 @@ export type ListenerPath = {
   readonly isSticky: boolean;
   /** Whether a client gets a RST when its target was deregistered. */
   readonly resets: boolean;
+  /** Who is admitted, by the security groups; undefined: everyone. */
+  readonly admission?: readonly Pick<SecurityRule, 'cidr' | 'isAccepted'>[];
   /** How long a connection is remembered that nobody uses, seconds. */
   readonly idleSeconds: number;
   readonly healthCheck: ModelHealthCheck;
