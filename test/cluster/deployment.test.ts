@@ -140,6 +140,12 @@ test.serial('tke-eni cluster: answers outside, with the viewer’s rights, and f
   for (const { node, addresses } of rows) {
     t.like(addresses, { used: pods.filter((one) => one.node === node).length }, JSON.stringify(rows));
   }
+  const enough = await ask('capacity', '--nodes', '1');
+  t.is(enough.code, 0, `${enough.stdout}${enough.stderr}`);
+  // The subnet has 253 addresses.
+  const lacking = await ask('capacity', '--nodes', '200');
+  t.is(lacking.code, 1, `${lacking.stdout}${lacking.stderr}`);
+  t.regex(lacking.stdout, /IP for pods in Zone ap-guangzhou-3 is not enough to scale out 200 nodes/);
   const well = await ask('leaks', '--sample', '3', '--grace', '0');
   t.is(well.code, 0, `${well.stdout}${well.stderr}`);
   await plant(cluster);
