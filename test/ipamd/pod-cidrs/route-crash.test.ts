@@ -59,7 +59,7 @@ async function live(call: Call, nth: number, fate: Fate, globalRouteEcmp: boolea
 /** Occurrences of each call in this life. */
 const NTHS: Readonly<Record<Call, readonly number[]>> = {
   DescribeGlobalRoutes: [1],
-  CreateGlobalRoutes: [1, 2, 3],
+  CreateGlobalRoutes: [1, 2],
   DeleteGlobalRoutes: [1, 2],
 };
 
