@@ -1,10 +1,11 @@
+import type { EniQuota } from '../../cloud/eni-quotas.ts';
 import { countNodeAddresses, countNodesLeft, isOpenToNewNodes } from '../../crd/new-node.ts';
 import type { PodCidrRecord } from '../../crd/pod-cidr-record.ts';
 import type { SubnetSupply } from '../../crd/subnet-supply.ts';
 import { CliError } from '../cli-error.ts';
 import { ifKnown } from '../node/known.ts';
 import type { ClusterFacts, ClusterNec } from './cluster-facts.ts';
-import { decideEniQuota, type EniQuota } from './decide-eni-quota.ts';
+import { decideEniQuota, type EniCapacity } from './decide-eni-quota.ts';
 import { findNodeType, findUsualNodeType, type NodeType, typesOf } from './find-node-type.ts';
 import { countFree, countMissing, type FreeBySubnet, growNode } from './grow-nodes.ts';
 import type { SubnetSupplies } from './read-subnet-supplies.ts';
@@ -22,6 +23,8 @@ type CapacityFacts = Pick<ClusterFacts, 'necs' | 'pods'> & {
   readonly supplies: SubnetSupplies | undefined;
   /** Undefined where ipamd gives no podCIDRs. */
   readonly podCidrs: PodCidrRecord | undefined;
+  /** Of the VPC; undefined unless the cloud was asked. */
+  readonly eniQuota?: EniQuota | undefined;
 };
 
 /** One subnet of a zone. */
@@ -73,13 +76,13 @@ export type Capacity = {
   readonly nodes: number;
   readonly isEnough: boolean;
   readonly zones: readonly ZoneCapacity[];
-  readonly eniQuota: EniQuota;
+  readonly eniQuota: EniCapacity;
   readonly podCidrs?: BlockCapacity;
 };
 
 /**
  * Decides whether the cluster has addresses for so many more nodes: of each zone's subnets, and blocks of podCIDRs where
- * ipamd gives them. What nodes still lack goes first. The VPC's quota of ENIs counts only where it is known to be reached.
+ * ipamd gives them. What nodes still lack goes first. The VPC's quota of ENIs counts as far as it is known.
  * @throws CliError NOT_FOUND: unknown zone or type, nothing published
  */
 export function decideCapacity(facts: CapacityFacts, question: CapacityQuestion): Capacity {
@@ -95,7 +98,7 @@ export function decideCapacity(facts: CapacityFacts, question: CapacityQuestion)
     zoneCapacity({ ...facts, supplies, free, missing }, zone, question),
   );
   const blocks = podCidrs === undefined ? undefined : blockCapacity(podCidrs, nodes);
-  const eniQuota = decideEniQuota(facts.necs, nodes);
+  const eniQuota = decideEniQuota(facts.necs, nodes, facts.eniQuota);
   const isEnough = zones.every((zone) => zone.isEnough) && eniQuota.isEnough && blocks?.isEnough !== false;
   return { nodes, isEnough, zones, eniQuota, ...(blocks === undefined ? {} : { podCidrs: blocks }) };
 }

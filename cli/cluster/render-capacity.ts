@@ -41,8 +41,6 @@ const SUBNET_COLUMNS: readonly Column<SubnetCapacity & { readonly zone: string }
 const NEXT =
   'next: add a subnet of the zone to TKE_ENI_IPAMD_SUBNET_ID of ConfigMap tke-eni-ipamd, or lower the warm targets of its nodes';
 
-const NO_QUOTA = "the VPC's quota is not looked at (DescribeVpcLimits, vpc-max-enis)";
-
 /** Renders a table of zones, one of subnets, the blocks of podCIDRs, the ENIs, and what is not enough. */
 export function renderCapacity({ zones, podCidrs, eniQuota, nodes }: Capacity, layout: ClusterLayout): string {
   const subnets = zones.flatMap(({ zone, subnets: list }) => list.map((subnet) => ({ ...subnet, zone })));
@@ -51,7 +49,8 @@ export function renderCapacity({ zones, podCidrs, eniQuota, nodes }: Capacity, l
     ...(subnets.length === 0 ? [] : ['\n', renderTable(subnets, SUBNET_COLUMNS, layout)]),
   ];
   const blocks = podCidrs === undefined ? [] : [`podCIDRs: blocks for ${podCidrs.nodesLeft} more nodes`];
-  const enis = zones.length === 0 ? [] : [`ENIs: ${eniQuota.enis}, and one or more for each new node; ${NO_QUOTA}`];
+  const enis =
+    zones.length === 0 ? [] : [`ENIs: ${eniQuota.enis}, and one or more for each new node; ${quotaText(eniQuota)}`];
   const problems = [...zones, eniQuota, ...(podCidrs === undefined ? [] : [podCidrs])]
     .filter(({ isEnough }) => !isEnough)
     .map(({ problem }) => problem);
@@ -66,6 +65,11 @@ export function renderCapacity({ zones, podCidrs, eniQuota, nodes }: Capacity, l
     ...(isShort ? lines([NEXT]) : []),
   ];
   return `${tables.join('')}\n${end.map((text) => `${text}\n`).join('')}`;
+}
+
+function quotaText({ ofVpc }: Capacity['eniQuota']): string {
+  if (ofVpc === undefined) return "the VPC's quota is asked for with --cloud only";
+  return `the VPC has ${ofVpc.used} of at most ${ofVpc.limit}, primary ones not counted`;
 }
 
 function typeText({ type, source }: ZoneCapacity['newNode']): string {

@@ -22,6 +22,7 @@ import { buildRouteView } from './find-network-problems.ts';
 import { findSharedSubnets, hasPodCidrs } from './find-shared-subnets.ts';
 import type { ClusterResource } from './read-cluster.ts';
 import { readClusterFacts } from './read-cluster-facts.ts';
+import { readEniQuota } from './read-eni-quota.ts';
 import { readPodCidrs } from './read-pod-cidrs.ts';
 import { readProtection } from './read-protection.ts';
 import { readSubnetSupplies, type SubnetSupplies } from './read-subnet-supplies.ts';
@@ -48,7 +49,7 @@ export async function run(args: ClusterArgs, context: CommandContext): Promise<E
   const progress = openProgress(context);
   const client = await openClient(context);
   const readFacts: ViewContext['readFacts'] = (resources) =>
-    readClusterFacts(args, context, client, progress, resources);
+    readClusterFacts({ ...args, cloud: args.cloud && args.view !== 'capacity' }, context, client, progress, resources);
   const findPodCidrs = () => readPodCidrs(client, context.signal);
   const findSupplies = () => readSubnetSupplies(client, context.signal);
   const findUnprotected = async () => findMissingProtection(await readProtection(client, context.signal));
@@ -87,7 +88,7 @@ function checkOptions(args: ClusterArgs): void {
   if (faults.length > 0) throw new CliError('USAGE', faults.join('; '), 'see tke-eni cluster --help');
 }
 
-const VIEWS_WITHOUT_CLOUD: readonly string[] = ['nodes', 'capacity', 'kept'];
+const VIEWS_WITHOUT_CLOUD: readonly string[] = ['nodes', 'kept'];
 const SAMPLED_VIEWS: readonly string[] = ['subnets', 'leaks'];
 
 type ViewContext = CommandContext & {
@@ -135,15 +136,19 @@ const showSubnets: View = async ({ output, sample }, context) => {
   return rows.some(({ free }) => free === 0) ? EXIT.wrong : EXIT.ok;
 };
 
-const showCapacity: View = async ({ output, zone, type, nodes = 1 }, context) => {
+const showCapacity: View = async (args, context) => {
+  const { output, zone, type, nodes = 1, cloud, region, endpoint } = args;
   const supplies = await context.findSupplies();
   // No number is right without them.
   if (supplies.kind === 'unknown') throw new CliError('FORBIDDEN', supplies.why, supplies.next);
   const facts = await context.readFacts(['pods']);
   const record = await context.findPodCidrs();
   const podCidrs = record.kind === 'known' ? record.value : undefined;
-  const capacity = decideCapacity({ ...facts, supplies: supplies.value, podCidrs }, { nodes, zone, type });
-  warn(context, [facts.pods, record]);
+  const quota = cloud ? await readEniQuota(context, { region, endpoint }, facts.necs) : undefined;
+  const eniQuota = quota?.kind === 'known' ? quota.value : undefined;
+  const known = { ...facts, supplies: supplies.value, podCidrs, eniQuota };
+  const capacity = decideCapacity(known, { nodes, zone, type });
+  warn(context, [facts.pods, record, ...(quota === undefined ? [] : [quota])]);
   for (const id of supplies.value?.malformed ?? [])
     context.stderr.write(renderWarning(`ConfigMap tke-eni-subnets: ${id} is malformed`, context.stderr.isColored));
   await printView(output, context, capacity, (layout) => renderCapacity(capacity, layout));

@@ -1,6 +1,7 @@
 import type { Clock } from '../../runtime/clock.ts';
 import { IDS_PER_CALL } from '../batches.ts';
 import type { CallContext, Cloud, Eip, Eni, EniSweep, Instance, Subnet } from '../cloud.ts';
+import type { EniQuotaPort } from '../eni-quotas.ts';
 import type { ListenerPort } from '../listeners.ts';
 import type { LoadBalancerPort, PodLimits } from '../load-balancers.ts';
 import type { PacedRate } from '../pacing/call-limiter.ts';
@@ -14,6 +15,7 @@ import { decodeInstances } from './decode/instance.ts';
 import { decodePodLimits } from './decode/load-balancer.ts';
 import { decodeEipPage, decodeSubnetPage } from './decode/others.ts';
 import { createEipPort } from './eips.ts';
+import { createEniQuotaPort } from './eni-quotas.ts';
 import { createEniPort } from './enis.ts';
 import { createGlobalRoutePort } from './global-routes.ts';
 import { IdBatcher } from './id-batcher.ts';
@@ -51,6 +53,7 @@ export type TencentCloud = Cloud & {
   readonly loadBalancers: LoadBalancerPort;
   readonly listeners: ListenerPort;
   readonly targets: TargetPort;
+  readonly eniQuotas: EniQuotaPort;
   readonly reservedIps: ReservedIpPort;
   /** Returns how many Pods instance types support, by the cluster service; empty for an unknown type. */
   podLimits(instanceType: string, context: CallContext): Promise<readonly PodLimits[]>;
@@ -108,6 +111,7 @@ export function createTencentCloud(deps: TencentCloudDeps, settings: TencentClou
   return {
     instances: createInstancePort(clock, call, instanceBatcher),
     enis: createEniPort({ call, eniBatcher, eniSweeps: new SharedSweep<EniSweep>(clock) }),
+    eniQuotas: createEniQuotaPort(call),
     ips: createIpPort(call),
     subnets: createSubnetPort(call, subnetBatcher, new SharedSweep<readonly Subnet[]>(clock)),
     securityGroups: createSecurityGroupPort(call),

@@ -69,6 +69,15 @@ const CASES: readonly Case[] = [
     },
   },
   {
+    title: 'eniQuotas.ofVpc: the quota of the VPC, and its ENIs without primary ones',
+    run: async (t, { cloud, host }) => {
+      const { spec, vpcEniQuota } = host.model.state;
+      t.deepEqual(await cloud.eniQuotas.ofVpc(spec.vpcId, contextOf()), { limit: vpcEniQuota, used: 0 });
+      await createdEni(cloud, 'of-quota');
+      t.deepEqual(await cloud.eniQuotas.ofVpc(spec.vpcId, contextOf()), { limit: vpcEniQuota, used: 1 });
+    },
+  },
+  {
     title: 'instances.eniLimits: asks once per type, primaries not counted',
     run: async (t, { cloud, host }) => {
       const [instance] = await cloud.instances.describe(['ins-cores008'], contextOf());

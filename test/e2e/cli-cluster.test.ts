@@ -153,6 +153,8 @@ test.serial(
     t.like(zone, { zone: ZONE, nodes: 2, missing: 0, warm: warm.length - 2, nodesLeft, isEnough: true });
     t.like(zone?.['newNode'], { source: 'nodes', warmIps: 5, addresses: 6 });
     t.is((await capacity('--zone', ZONE, '--nodes', `${nodesLeft}`)).code, 0);
+    const { document } = await capacity(...CLOUD);
+    t.like(document, { eniQuota: { ofVpc: { limit: 1000 }, isEnough: true } });
     const more = await capacity('--zone', ZONE, '--nodes', `${nodesLeft + 1}`);
     t.is(more.code, 1);
     t.false(more.document['isEnough']);

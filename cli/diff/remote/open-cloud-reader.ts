@@ -1,5 +1,6 @@
 import type { CallContext, Cloud } from '../../../cloud/cloud.ts';
 import { isCloudError } from '../../../cloud/cloud-error.ts';
+import type { EniQuotaPort } from '../../../cloud/eni-quotas.ts';
 import type { TencentEndpoint } from '../../../cloud/tencent/sdk-api.ts';
 import { CliError } from '../../cli-error.ts';
 import type { CommandContext } from '../../command.ts';
@@ -11,6 +12,7 @@ export type CloudLocation = { readonly region: string | undefined; readonly endp
 type ReadableCloud = {
   readonly enis: Pick<Cloud['enis'], 'describe' | 'sweep'>;
   readonly subnets: Pick<Cloud['subnets'], 'describe'>;
+  readonly eniQuotas: EniQuotaPort;
 };
 
 /** Reader of the cloud's API that turns errors into CliError. */

@@ -149,3 +149,16 @@ export function decodeVpcTask(value: unknown): { readonly status: TaskStatus; re
 export function decodeEipTask(value: unknown): { readonly status: TaskStatus; readonly output: string } {
   return { status: decodeAnswer(EIP_TASK, value, 'DescribeTaskResult').Result, output: '' };
 }
+
+const VPC_LIMITS = record(
+  {
+    VpcLimitSet: required(list(record({ LimitType: required(NAME), LimitValue: required(COUNT) }, 'ignore'))),
+  },
+  'ignore',
+);
+
+/** Decodes a quota out of the answer of DescribeVpcLimits; undefined when it is not listed. @throws CloudError BAD_ANSWER */
+export function decodeVpcLimit(value: unknown, type: string): number | undefined {
+  const { VpcLimitSet } = decodeAnswer(VPC_LIMITS, withEmptyList(value, 'VpcLimitSet'), 'DescribeVpcLimits');
+  return VpcLimitSet.find(({ LimitType }) => LimitType === type)?.LimitValue;
+}

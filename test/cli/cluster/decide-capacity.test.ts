@@ -2,6 +2,7 @@ import test from 'ava';
 import { CliError } from '../../../cli/cli-error.ts';
 import type { ClusterNec } from '../../../cli/cluster/cluster-facts.ts';
 import { type CapacityQuestion, decideCapacity } from '../../../cli/cluster/decide-capacity.ts';
+import { decideEniQuota } from '../../../cli/cluster/decide-eni-quota.ts';
 import { decodeNec, decodeNode, decodePod } from '../../../cli/cluster/decode-objects.ts';
 import { findSharedSubnets } from '../../../cli/cluster/find-shared-subnets.ts';
 import { renderCapacity } from '../../../cli/cluster/render-capacity.ts';
@@ -225,7 +226,7 @@ subnet-1  ap-guangzhou-3  10.0.1.0/24    253    26           4  open
 subnet-b  ap-guangzhou-6  10.0.2.0/24    253     3           0  open
 
 podCIDRs: blocks for 3 more nodes
-ENIs: 1, and one or more for each new node; the VPC's quota is not looked at (DescribeVpcLimits, vpc-max-enis)
+ENIs: 1, and one or more for each new node; the VPC's quota is asked for with --cloud only
 IP for pods in Zone ap-guangzhou-6 is not enough to scale out 2 nodes: a node of S5.MEDIUM4 takes 6 addresses of one subnet; subnet-b has 3 of 253 free
 next: add a subnet of the zone to TKE_ENI_IPAMD_SUBNET_ID of ConfigMap tke-eni-ipamd, or lower the warm targets of its nodes
 `,
@@ -248,6 +249,9 @@ test('decideCapacity: a node that the VPC gives no ENI for its quota makes it no
   });
   const many = Array.from({ length: 7 }, (_, index) => limited(index + 1, 'False'));
   t.regex(decide({ subnets, necs: many }).eniQuota.problem, /ENILimit on n1, n2, n3, n4, n5, 2 more/);
+  const of = (nodes: number) => decideEniQuota([nec(2, ['10.0.2.10'])], nodes, { limit: 10, used: 8 });
+  t.like(of(2), { isEnough: true, problem: '', ofVpc: { limit: 10, used: 8 } });
+  t.regex(of(3).problem, /scale out 3 nodes: the VPC has 8 ENIs and may have 10, .*; the cluster has 1$/);
   // The reason of a condition that holds is no problem.
   t.true(decide({ subnets, necs: [limited(1, 'True')] }).isEnough);
 });

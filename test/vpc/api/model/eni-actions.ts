@@ -83,6 +83,19 @@ export const ENI_ACTIONS: ActionTable = {
       };
     },
   },
+  DescribeVpcLimits: {
+    required: ['LimitTypes'],
+    optional: [],
+    handle: ({ state, params }) => {
+      const known: Readonly<Record<string, number>> = { 'vpc-max-enis': state.vpcEniQuota };
+      const asked = params.texts('LimitTypes', 100);
+      const VpcLimitSet = asked.flatMap((LimitType) => {
+        const LimitValue = known[LimitType];
+        return LimitValue === undefined ? [] : [{ LimitType, LimitValue }];
+      });
+      return { VpcLimitSet };
+    },
+  },
   ModifyNetworkInterfaceAttribute: {
     required: ['NetworkInterfaceId'],
     optional: ['NetworkInterfaceName', 'NetworkInterfaceDescription', 'SecurityGroupIds', 'TrunkingFlag'],
