@@ -12,7 +12,7 @@ const BURST_PODS = 30;
 
 /**
  * Measures whole ADD and DEL calls, process start to exit, of ours against Debian's ptp with host-local in the same
- * node, one after the other in turn; then thirty ADDs at once. Ours starts a Node process for each, theirs two of Go.
+ * node, one after the other in turn; then thirty ADDs at once. Ours starts the launcher for each, theirs two programs in Go.
  */
 export async function runSuite(): Promise<readonly BenchRow[]> {
   await using scene = await openBenchScene({ ips: BURST_PODS * 2 + 4 });

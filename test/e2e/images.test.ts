@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import test from 'ava';
 import type { ImageName } from '../../tools/image/contents.ts';
 import { buildImages } from '../../tools/image.ts';
+import { hasLauncher } from '../support/executables.ts';
 import { run, tryRun } from '../support/run.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -55,6 +56,7 @@ const FILES: Readonly<Record<ImageName, readonly string[]>> = {
     'etc/protocols',
     'opt/tke-eni/bin/tke-direct-eni',
     'opt/tke-eni/bin/tke-eni-ipamc',
+    ...(hasLauncher ? ['opt/tke-eni/bin/tke-eni-launcher'] : []),
     'opt/tke-eni/bin/tke-eni-lib/libatomic.so.1',
     'opt/tke-eni/bin/tke-route-eni',
     'usr/bin/dash',
