@@ -55,7 +55,7 @@ shortTest('protocol check: finds that an address is moved while a sandbox has it
   ...ONE,
   planted: 'takes-what-is-in-use',
 });
-shortTest('protocol check: finds that an address that was let go of serves again at once', finds, /does not route/, {
+longTest('protocol check: finds that an address that was let go of serves again at once', finds, /does not route/, {
   ...ONE,
   planted: 'serves-what-was-let-go',
   budget: MORE,
