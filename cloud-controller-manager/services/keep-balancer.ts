@@ -33,9 +33,12 @@ type KeepResult =
 /** Each round reads the load balancer, and takes the steps to the desired one. */
 const MAX_ROUNDS = 5;
 const SOON_MS = 2_000;
+const ASK_AGAIN_MS = 20_000;
 const REFUSED_MS = 60_000;
 /** A load balancer whose creation is not known may be listed so much later. */
 const APPEARS_MS = 60_000;
+/** The Service has changed since the creation with a token was sent: what that made is still to be found. */
+const OTHER_REQUEST = 'UnsupportedOperation.IdempotentParameterMismatch';
 /** The creation with a token has failed, so that the token is used up. */
 const TOKEN_USED_UP = 'InvalidParameter.ClientTokenLimitExceeded';
 
@@ -45,7 +48,7 @@ export class BalancerKeeper {
   readonly #writer: ServiceWriter;
   readonly #reports: ServiceReports;
   readonly #drains: DrainTimes;
-  /** By ClientToken: since when the cloud does not know a creation. */
+  /** By ClientToken or id: since when the cloud does not know a creation, or a load balancer. */
   readonly #lostSinceMs = new Map<string, number>();
 
   constructor(deps: ControllerDeps, writer: ServiceWriter, reports: ServiceReports) {
@@ -81,7 +84,10 @@ export class BalancerKeeper {
           ? decideAdoption(observed, vpcId, clusterId)
           : undefined;
       if (refusal !== undefined) return { kind: 'again', afterMs: REFUSED_MS, notices: [refusal] };
-      if (observed !== undefined) this.#drains.note(observed.targets);
+      if (observed !== undefined) {
+        this.#drains.note(observed.targets);
+        this.#lostSinceMs.delete(observed.balancer.loadBalancerId);
+      }
       const { steps, notices } = diffLoadBalancer(desired, observed, (target) => this.#drains.isDrained(target));
       const [first] = steps;
       const moved = await this.#moveRecord(current, observed, first, desired, context);
@@ -92,6 +98,8 @@ export class BalancerKeeper {
       if (notices.some(({ blocks }) => blocks)) return { kind: 'again', afterMs: REFUSED_MS, notices };
       if (observed === undefined) {
         if (first?.kind !== 'create') return { kind: 'again', afterMs: SOON_MS, notices };
+        if (record.loadBalancerId !== undefined && !this.#isLost(record.loadBalancerId))
+          return { kind: 'again', afterMs: ASK_AGAIN_MS, notices };
         const made = await this.#create(current, first, record, owner, context);
         if (made === undefined) return { kind: 'again', afterMs: SOON_MS, notices };
         current = made;
@@ -103,6 +111,8 @@ export class BalancerKeeper {
         return { kind: 'kept', object: current, balancer, notices, drainMs: this.#drains.nextMs(targets) };
       }
       await this.#takeAll(current, observed, steps, desired.listenerName, context);
+      if (steps.some(({ kind }) => kind === 'delete'))
+        current = await this.#writer.writeRecord(current, nextRecord(current, desired.source), context.signal);
     }
     throw new StepError('the load balancer keeps changing: another program writes it too');
   }
@@ -118,7 +128,7 @@ export class BalancerKeeper {
     { source, allowsAddressChange }: DesiredLoadBalancer,
     { signal }: CallContext,
   ): Promise<KubeObject | undefined> {
-    const { serial, loadBalancerId } = readRecord(readServiceHead(object));
+    const { loadBalancerId } = readRecord(readServiceHead(object));
     const wantedId = idOf(source);
     const isReleased =
       observed === undefined
@@ -127,8 +137,7 @@ export class BalancerKeeper {
           (first === undefined || first.kind === 'create') &&
           compareIdentity(source, observed).length > 0;
     if (!isReleased) return undefined;
-    const next = wantedId === undefined ? { serial: serial + 1 } : { serial, loadBalancerId: wantedId };
-    return await this.#writer.writeRecord(object, next, signal);
+    return await this.#writer.writeRecord(object, nextRecord(object, source), signal);
   }
 
   async #takeAll(
@@ -189,27 +198,36 @@ export class BalancerKeeper {
       const [loadBalancerId] = outcome.kind === 'done' ? outcome.loadBalancerIds : [];
       if (loadBalancerId !== undefined)
         return await this.#writer.writeRecord(recorded, { serial, loadBalancerId }, context.signal);
-      if (outcome.kind === 'lost' && this.#isLostFor(clientToken))
+      if (outcome.kind === 'lost' && this.#isLost(clientToken))
         await this.#writer.writeRecord(recorded, { serial: serial + 1 }, context.signal);
       if (outcome.kind !== 'failed') return undefined;
       await this.#writer.writeRecord(recorded, { serial: serial + 1 }, context.signal);
       throw new StepError(`the cloud did not make the load balancer: ${outcome.reason}`);
     } catch (error) {
-      if (!isCloudError(error, 'never') || error.code !== TOKEN_USED_UP) throw error;
-      await this.#writer.writeRecord(recorded, { serial: serial + 1 }, context.signal);
+      if (!isCloudError(error)) throw error;
+      const isOver = error.code === TOKEN_USED_UP || (error.code === OTHER_REQUEST && this.#isLost(clientToken));
+      if (!isOver && error.code !== OTHER_REQUEST) throw error;
+      if (isOver) await this.#writer.writeRecord(recorded, { serial: serial + 1 }, context.signal);
       return undefined;
     }
   }
 
-  /** Tells whether a creation was lost a minute ago too; its load balancer was not found meanwhile. */
-  #isLostFor(clientToken: string): boolean {
+  /** Tells whether something was not found a minute ago either: an answer may be as of a while ago. */
+  #isLost(what: string): boolean {
     const nowMs = this.#deps.clock.monotonicMs();
-    const sinceMs = this.#lostSinceMs.get(clientToken) ?? nowMs;
-    this.#lostSinceMs.set(clientToken, sinceMs);
+    const sinceMs = this.#lostSinceMs.get(what) ?? nowMs;
+    this.#lostSinceMs.set(what, sinceMs);
     if (nowMs - sinceMs < APPEARS_MS) return false;
-    this.#lostSinceMs.delete(clientToken);
+    this.#lostSinceMs.delete(what);
     return true;
   }
+}
+
+/** Returns the record of the next load balancer, when the present one is released. */
+function nextRecord(object: KubeObject, source: BalancerSource): BalancerRecord {
+  const { serial } = readRecord(readServiceHead(object));
+  const loadBalancerId = idOf(source);
+  return loadBalancerId === undefined ? { serial: serial + 1 } : { serial, loadBalancerId };
 }
 
 function idOf(source: BalancerSource): string | undefined {

@@ -16,7 +16,7 @@ import type { ServiceReports } from './service-reports.ts';
 type ReleaseDeps = Pick<ControllerDeps, 'cloud'> & {
   readonly clock: Clock;
   readonly reports: ServiceReports;
-  /** By Service: since when a load balancer that was being made is not listed. */
+  /** By Service: since when nothing of it is found. */
   readonly absentSinceMs: Map<string, number>;
 };
 
@@ -27,7 +27,7 @@ type ReleasedService = {
 };
 
 const SOON_MS = 2_000;
-/** A load balancer whose creation was not answered may be listed so much later. */
+/** Nothing is found for so long before it counts as gone, unless it was deleted here. */
 const APPEARS_MS = 60_000;
 
 /**
@@ -47,22 +47,23 @@ export async function releaseBalancer(
   const search = { owner: ownerOf(clusterId, head.uid), listenerName, loadBalancerId };
   const view = await observeLoadBalancer(deps, search, context);
   if (view.kind === 'pending') return { kind: 'again', afterMs: SOON_MS };
-  if (view.kind === 'absent') {
-    if (record.serial === 0 || loadBalancerId !== undefined) return { kind: 'done' };
+  const steps = view.kind === 'absent' ? [] : releaseSteps(listenerName, view.observed);
+  if (view.kind === 'absent' || steps.length === 0) {
+    if (record.serial === 0) return { kind: 'done' };
+    // What is read may be as of a while ago.
     const since = absentSinceMs.get(head.key) ?? clock.monotonicMs();
     absentSinceMs.set(head.key, since);
     const leftMs = since + APPEARS_MS - clock.monotonicMs();
-    return leftMs <= 0 ? { kind: 'done' } : { kind: 'again', afterMs: Math.min(leftMs, APPEARS_MS / 2) };
+    return leftMs <= 0 ? { kind: 'done' } : { kind: 'again', afterMs: Math.min(leftMs, APPEARS_MS / 3) };
   }
   const { observed } = view;
-  const steps = releaseSteps(listenerName, observed);
-  if (steps.length === 0) return { kind: 'done' };
   const { loadBalancerId: id } = observed.balancer;
   const what = observed.isOwn ? `Deleting load balancer ${id}` : `Deleting the listeners of the Service of ${id}`;
   reports.progress(head, { reason: 'DeletingLoadBalancer', message: what });
   const runner = new StepRunner(deps, observed, listenerName);
   for (const step of steps) if (step.kind !== 'create') await runner.run(step, context);
   reports.progress(head, { reason: 'DeletedLoadBalancer', message: `Deleted load balancer ${id}` });
-  // Once more: what is gone is not found any more.
+  // Once more: what is gone is not found any more, and that is certain.
+  absentSinceMs.set(head.key, Number.NEGATIVE_INFINITY);
   return { kind: 'again', afterMs: 0 };
 }

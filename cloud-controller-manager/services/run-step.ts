@@ -1,4 +1,5 @@
 import type { CallContext } from '../../cloud/cloud.ts';
+import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { LoadBalancerTask } from '../../cloud/load-balancers.ts';
 import type { RefusedTargets } from '../../cloud/targets.ts';
 import type { ControllerDeps } from '../controller-deps.ts';
@@ -65,7 +66,15 @@ export class StepRunner {
       case 'deleteListeners':
         return await this.#settle(await listeners.delete(id, step.listenerIds, context), context);
       case 'delete':
-        return await this.#settle(await loadBalancers.delete(id, context), context);
+        return await this.#delete(context);
+    }
+  }
+
+  async #delete(context: CallContext): Promise<void> {
+    try {
+      await this.#settle(await this.#cloud.loadBalancers.delete(this.#id, context), context);
+    } catch (error) {
+      if (!isCloudError(error, 'gone')) throw error;
     }
   }
 

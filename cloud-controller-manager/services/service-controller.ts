@@ -6,6 +6,7 @@ import type { BackoffSettings } from '../../runtime/backoff.ts';
 import type { CcmNode } from '../ccm-node.ts';
 import type { ControllerDeps } from '../controller-deps.ts';
 import { readCloudNode } from '../nodes/cloud-node.ts';
+import { readSeen } from '../nodes/seen-instance.ts';
 import { decideBackendNode } from './decide-backend-node.ts';
 import { ServiceSync } from './service-sync.ts';
 
@@ -56,7 +57,9 @@ export async function runServiceController(deps: ControllerDeps, signal: AbortSi
 
 /** What load balancers depend on of a Node. */
 function roleOf(node: CcmNode | undefined): string {
-  return node === undefined ? '' : JSON.stringify(decideBackendNode(readCloudNode(node), undefined));
+  if (node === undefined) return '';
+  const read = readCloudNode(node);
+  return JSON.stringify([decideBackendNode(read, undefined), readSeen(read)?.vpcId]);
 }
 
 function withoutManagedFields(object: CcmNode): CcmNode {

@@ -6,6 +6,7 @@ import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { ConfigError } from '../../runtime/decode.ts';
+import type { CcmNode } from '../ccm-node.ts';
 import type { ControllerDeps } from '../controller-deps.ts';
 import { readCloudNode } from '../nodes/cloud-node.ts';
 import { findVpc, readSeen } from '../nodes/seen-instance.ts';
@@ -49,12 +50,13 @@ export class ServiceSync {
   readonly #reports: ServiceReports;
   readonly #keeper: BalancerKeeper;
   readonly #settled = new Map<string, Settled>();
-  /** Since when a load balancer that was being made is not listed; monotonic milliseconds. */
+  /** By Service that is released: since when nothing of it is found; monotonic milliseconds. */
   readonly #absentSinceMs = new Map<string, number>();
   #backends: { readonly vpcId: string | undefined; readonly nodes: readonly BackendNode[] } | undefined;
-  #maxTargets: number | undefined;
+  #vpc: { readonly id: string | undefined } | undefined;
+  #quota: Promise<number | undefined> = Promise.resolve(undefined);
   #quotaAtMs = Number.NEGATIVE_INFINITY;
-  #mayWriteStatus = false;
+  #statusRight: Promise<boolean> = Promise.resolve(false);
   #askedRightAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: ControllerDeps, services: Pick<Informer<KubeObject>, 'get'>) {
@@ -68,6 +70,7 @@ export class ServiceSync {
   /** Notes that Nodes have changed what load balancers depend on. */
   nodesChanged(): void {
     this.#backends = undefined;
+    this.#vpc = undefined;
   }
 
   /** Withdraws what is reported. */
@@ -212,11 +215,8 @@ export class ServiceSync {
 
   #vpcId(): string | undefined {
     const { config, nodes } = this.#deps;
-    if (config.vpcId !== '') return config.vpcId;
-    return findVpc(
-      '',
-      [...nodes.values()].flatMap((node) => readSeen(readCloudNode(node))?.vpcId ?? []),
-    );
+    this.#vpc ??= { id: findVpc(config.vpcId, seenIn(nodes.values())) };
+    return this.#vpc.id;
   }
 
   #backendsIn(vpcId: string): readonly BackendNode[] {
@@ -227,34 +227,58 @@ export class ServiceSync {
     return nodes;
   }
 
+  /** Services that are worked on at once share one question. */
   async #targetQuota(context: CallContext): Promise<number | undefined> {
-    const { cloud, clock, log } = this.#deps;
-    if (clock.monotonicMs() - this.#quotaAtMs < QUOTA_AGE_MS) return this.#maxTargets;
-    this.#quotaAtMs = clock.monotonicMs();
-    try {
-      this.#maxTargets = (await cloud.loadBalancers.quotas(context)).targets?.limit;
-    } catch (error) {
-      // Without it the cloud refuses what is too many.
-      if (!isCloudError(error)) throw error;
-      log.warn('the quotas of load balancers are not known', { error });
+    const { clock } = this.#deps;
+    if (clock.monotonicMs() - this.#quotaAtMs >= QUOTA_AGE_MS) {
+      this.#quotaAtMs = clock.monotonicMs();
+      this.#quota = this.#readQuota(context);
     }
-    return this.#maxTargets;
+    return await this.#quota;
   }
 
+  async #readQuota(context: CallContext): Promise<number | undefined> {
+    const { cloud, log } = this.#deps;
+    try {
+      return (await cloud.loadBalancers.quotas(context)).targets?.limit;
+    } catch (error) {
+      // Without it the cloud refuses what is too many.
+      log.warn('the quotas of load balancers are not known', { error });
+      return undefined;
+    }
+  }
+
+  /** As for the quota. A right that is granted stays; one that is missing is asked for again. */
   async #hasStatusRight(signal: AbortSignal): Promise<boolean> {
-    const { kube, clock, metrics } = this.#deps;
-    if (this.#mayWriteStatus || clock.monotonicMs() - this.#askedRightAtMs < ASK_RIGHT_MS) return this.#mayWriteStatus;
-    this.#askedRightAtMs = clock.monotonicMs();
-    const missing = await findMissingRights(
-      kube,
-      [{ verb: 'patch', resource: 'services', subresource: 'status' }],
-      signal,
-    );
-    this.#mayWriteStatus = missing.length === 0;
-    const problem = { kind: 'Forbidden', name: 'service-lb-controller: patch services/status' };
-    metrics.problems.report(STATUS_PROBLEM, this.#mayWriteStatus ? [] : [problem]);
-    return this.#mayWriteStatus;
+    const { clock } = this.#deps;
+    if (!(await this.#statusRight) && clock.monotonicMs() - this.#askedRightAtMs >= ASK_RIGHT_MS) {
+      this.#askedRightAtMs = clock.monotonicMs();
+      this.#statusRight = this.#askStatusRight(signal);
+    }
+    return await this.#statusRight;
+  }
+
+  async #askStatusRight(signal: AbortSignal): Promise<boolean> {
+    const { kube, metrics, log } = this.#deps;
+    const right = { verb: 'patch', resource: 'services', subresource: 'status' };
+    try {
+      const missing = await findMissingRights(kube, [right], signal);
+      const problem = { kind: 'Forbidden', name: 'service-lb-controller: patch services/status' };
+      metrics.problems.report(STATUS_PROBLEM, missing.length === 0 ? [] : [problem]);
+      return missing.length === 0;
+    } catch (error) {
+      // The write itself shows what is missing.
+      log.warn('the API server does not say whether the status of Services may be written', { error });
+      return true;
+    }
   }
 }
 
 const STATUS_PROBLEM = 'services/status';
+
+function* seenIn(nodes: Iterable<CcmNode>): Iterable<string> {
+  for (const node of nodes) {
+    const seen = readSeen(readCloudNode(node));
+    if (seen !== undefined) yield seen.vpcId;
+  }
+}

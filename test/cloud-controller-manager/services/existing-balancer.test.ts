@@ -126,7 +126,7 @@ test('a load balancer that a person deletes is made anew, and a protected one is
   await world.advance(DONE_MS);
   const first = world.balancer().loadBalancerId;
   await world.discard(first);
-  await world.advance(700_000);
+  await world.advance(900_000);
   const { loadBalancerId } = world.balancer();
   t.not(loadBalancerId, first);
   t.is(Object.values(world.listeners()).flat().length, 1);

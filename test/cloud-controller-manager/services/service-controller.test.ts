@@ -256,3 +256,37 @@ test('the right to the status is noticed when it is granted', async (t) => {
   t.false((await world.world.metrics()).includes('patch services/status'));
   await world.stop();
 });
+
+test('many Services at once: each has its status, and no event says otherwise', async (t) => {
+  const world = await ServiceWorld.start();
+  await world.join('n1');
+  const names = Array.from({ length: 8 }, (_, at) => `web${at}`);
+  for (const name of names) await world.create(name);
+  await world.advance(DONE_MS);
+  await world.replace();
+  await world.advance(DONE_MS);
+  t.is(world.balancers().length, names.length);
+  t.deepEqual(
+    names.filter((name) => world.ingress(name).length !== 1),
+    [],
+  );
+  t.deepEqual(world.events('StatusForbidden'), []);
+  await world.stop();
+});
+
+test('above the quota of targets the listener has as many as it may', async (t) => {
+  const world = await ServiceWorld.start();
+  world.world.scene.host.model.state.clb.limits.targets = 2;
+  for (const name of ['n1', 'n2', 'n3']) await world.join(name);
+  await world.create('one');
+  await world.create('two');
+  await world.advance(DONE_MS);
+  for (const { listeners } of world.balancers())
+    t.deepEqual(
+      [...listeners.values()].map(({ targets }) => targets.size),
+      [2],
+    );
+  t.is(world.events('TargetsOverQuota').length, 2);
+  t.deepEqual(world.events('SyncLoadBalancerFailed'), []);
+  await world.stop();
+});
