@@ -2,14 +2,26 @@ import type { KubeObject } from '../kube/kube-client.ts';
 import { isRecord } from '../runtime/decode.ts';
 
 /**
- * A Node as it is cached: the object without what no controller reads and what most of it is, images and volumes.
+ * A Node as it is cached: the object without what no controller reads, images and volumes before all, which are most of
+ * it.
  */
 export type CcmNode = KubeObject;
+
+const UNREAD: ReadonlySet<string> = new Set([
+  'images',
+  'volumesAttached',
+  'volumesInUse',
+  'nodeInfo',
+  'daemonEndpoints',
+  'allocatable',
+  'runtimeHandlers',
+  'features',
+  'config',
+]);
 
 /** Leaves out what is not cached of a Node; accepts any shape. */
 export function decodeCcmNode(object: KubeObject): CcmNode {
   const { status } = object;
   if (!isRecord(status)) return object;
-  const { images: _images, volumesAttached: _attached, volumesInUse: _inUse, ...kept } = status;
-  return { ...object, status: kept };
+  return { ...object, status: Object.fromEntries(Object.entries(status).filter(([name]) => !UNREAD.has(name))) };
 }

@@ -145,9 +145,10 @@ test('startCcm: works without a lock under --leader-elect=false', async (t) => {
   await clock.run(ccm.close());
 });
 
-test('decodeCcmNode: caches no images and volumes of Nodes', async (t) => {
+test('decodeCcmNode: caches nothing of a Node that no controller reads', async (t) => {
   const { clock, admin, start } = await ccmScene();
-  const status = { images: [{ names: ['a'] }], volumesInUse: ['v'], phase: 'Running' };
+  const nodeInfo = { kernelVersion: '6.1' };
+  const status = { images: [{ names: ['a'] }], volumesInUse: ['v'], nodeInfo, phase: 'Running' };
   await clock.run(admin.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } }));
   await clock.run(admin.patch(NODES, { name: 'n1' }, { kind: 'merge', subresource: 'status', body: { status } }));
   const cached: unknown[] = [];
