@@ -2,7 +2,8 @@ import { IDS_PER_CALL } from '../batches.ts';
 import { classifyError } from '../classify-error.ts';
 import type { RoutePort, VpcRouteSpec } from '../cloud.ts';
 import type { Caller } from './caller.ts';
-import { decodeReplacedRoutes, decodeRouteTables, decodeVpcLimits } from './decode/table-route.ts';
+import { decodeVpcLimit } from './decode/others.ts';
+import { decodeReplacedRoutes, decodeRouteTables } from './decode/table-route.ts';
 import { INSTANCE_GATEWAY, matchRoutes } from './match-routes.ts';
 
 /** The API's name for how many routes each route table may have. */
@@ -12,8 +13,7 @@ const QUOTA = 'route-table-max-policies';
 export function createTableRoutePort(call: Caller): RoutePort {
   return {
     maxPerCall: IDS_PER_CALL,
-    quota: async (context) =>
-      decodeVpcLimits(await call('DescribeVpcLimits', { LimitTypes: [QUOTA] }, context)).get(QUOTA),
+    quota: async (context) => decodeVpcLimit(await call('DescribeVpcLimits', { LimitTypes: [QUOTA] }, context), QUOTA),
     list: async (tableId, context) => {
       const action = 'DescribeRouteTables';
       const request = { RouteTableIds: [tableId], Limit: '1', NeedRouterInfo: true };

@@ -1,6 +1,6 @@
 import { integer, list, optional, record, required } from '../../../runtime/decode.ts';
 import type { VpcRoute } from '../../cloud.ts';
-import { COUNT, decodeAnswer, NAME, TEXT, withEmptyList } from './fields.ts';
+import { decodeAnswer, NAME, TEXT, withEmptyList } from './fields.ts';
 
 const ROUTE = record(
   {
@@ -28,15 +28,6 @@ export function decodeRouteTables(value: unknown, action: string): ReadonlyMap<s
 /** Decodes the new routes of an answer of ReplaceRoutes. @throws CloudError BAD_ANSWER */
 export function decodeReplacedRoutes(value: unknown): readonly VpcRoute[] {
   return decodeAnswer(REPLACED, value, 'ReplaceRoutes').NewRouteSet.flatMap(routeOf);
-}
-
-const LIMIT = record({ LimitType: required(NAME), LimitValue: required(COUNT) }, 'ignore');
-const LIMITS = record({ VpcLimitSet: required(list(LIMIT)) }, 'ignore');
-
-/** Decodes an answer of DescribeVpcLimits: quotas by their names. @throws CloudError BAD_ANSWER */
-export function decodeVpcLimits(value: unknown): ReadonlyMap<string, number> {
-  const { VpcLimitSet } = decodeAnswer(LIMITS, value, 'DescribeVpcLimits');
-  return new Map(VpcLimitSet.map(({ LimitType, LimitValue }) => [LimitType, LimitValue]));
 }
 
 type WireRoute = {

@@ -6,7 +6,7 @@ import { decodeMessage, encodeMessage, type Field, type InitOf, type MessageTabl
 import * as messages from '../../../agent/api/messages.ts';
 import * as ops from '../../../agent/api/ops-messages.ts';
 import { OPS_METHODS, OPS_SERVICE } from '../../../agent/api/ops-service.ts';
-import { AGENT_METHODS } from '../../../agent/api/service.ts';
+import { AGENT_METHODS, RUN_METHOD } from '../../../agent/api/service.ts';
 import { CodecError } from '../../../agent/api/wire.ts';
 import { assertLaw } from '../../support/law.ts';
 
@@ -19,6 +19,8 @@ const PACKAGE = 'tke.eni.v1';
 
 const TABLES: Readonly<Record<string, MessageTable>> = {
   Sandbox: messages.SANDBOX,
+  RunRequest: messages.RUN_REQUEST,
+  RunReply: messages.RUN_REPLY,
   CniError: messages.CNI_ERROR,
   Interface: messages.INTERFACE,
   Address: messages.ADDRESS,
@@ -147,7 +149,7 @@ test('AGENT_METHODS: has the calls of agent.proto', (t) => {
     reply: method.responseType,
     streams: method.requestStream === true || method.responseStream === true,
   }));
-  const ours = Object.values(AGENT_METHODS).map(({ path, request, reply }) => ({
+  const ours = [...Object.values(AGENT_METHODS), RUN_METHOD].map(({ path, request, reply }) => ({
     path,
     request: NAME_OF.get(request),
     reply: NAME_OF.get(reply),

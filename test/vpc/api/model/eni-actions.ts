@@ -87,11 +87,14 @@ export const ENI_ACTIONS: ActionTable = {
     required: ['LimitTypes'],
     optional: [],
     handle: ({ state, params }) => {
-      const known: Readonly<Record<string, number>> = { 'vpc-max-enis': state.vpcEniQuota };
-      const asked = params.texts('LimitTypes', 100);
-      const VpcLimitSet = asked.flatMap((LimitType) => {
+      const known: Readonly<Record<string, number>> = {
+        'vpc-max-enis': state.vpcEniQuota,
+        'route-table-max-policies': state.routeTables.quota,
+      };
+      const VpcLimitSet = params.texts('LimitTypes', 100).map((LimitType) => {
         const LimitValue = known[LimitType];
-        return LimitValue === undefined ? [] : [{ LimitType, LimitValue }];
+        if (LimitValue === undefined) throw new ApiError('InvalidParameterValue', 'The limit type is unknown.');
+        return { LimitType, LimitValue };
       });
       return { VpcLimitSet };
     },

@@ -16,8 +16,6 @@ const DESCRIBE: DescribeRules<ModelRouteTable> = {
 };
 
 const MOST_PER_CALL = 100;
-/** Name of the quota of routes of a table. */
-const QUOTA = 'route-table-max-policies';
 
 /** The APIs of routes of a VPC's route tables. IPv4 only; done when answered, for all routes of a call or for none. */
 export const TABLE_ROUTE_ACTIONS: ActionTable = {
@@ -29,16 +27,6 @@ export const TABLE_ROUTE_ACTIONS: ActionTable = {
       const hasRoutes = params.flag('NeedRouterInfo') ?? true;
       const tables = page.map((table) => wireTable(hasRoutes ? table : { ...table, routes: [] }));
       return { RouteTableSet: tables, TotalCount: total };
-    },
-  },
-  DescribeVpcLimits: {
-    required: ['LimitTypes'],
-    optional: [],
-    handle: ({ state, params }) => {
-      const types = params.texts('LimitTypes', MOST_PER_CALL);
-      if (types.some((type) => type !== QUOTA))
-        throw new ApiError('InvalidParameterValue', 'The limit type is unknown.');
-      return { VpcLimitSet: types.map((LimitType) => ({ LimitType, LimitValue: state.routeTables.quota })) };
     },
   },
   CreateRoutes: {
