@@ -1,4 +1,5 @@
 import type { KubeObject } from '../kube/kube-client.ts';
+import { withoutManagedFields } from '../kube/managed-fields.ts';
 import { isRecord } from '../runtime/decode.ts';
 
 /**
@@ -22,6 +23,7 @@ const UNREAD: ReadonlySet<string> = new Set([
 /** Leaves out what is not cached of a Node; accepts any shape. */
 export function decodeCcmNode(object: KubeObject): CcmNode {
   const { status } = object;
-  if (!isRecord(status)) return object;
-  return { ...object, status: Object.fromEntries(Object.entries(status).filter(([name]) => !UNREAD.has(name))) };
+  const kept = withoutManagedFields(object);
+  if (!isRecord(status)) return kept;
+  return { ...kept, status: Object.fromEntries(Object.entries(status).filter(([name]) => !UNREAD.has(name))) };
 }

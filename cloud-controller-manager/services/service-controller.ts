@@ -1,5 +1,6 @@
 import { runController } from '../../kube/controller.ts';
 import { openInformer } from '../../kube/informer.ts';
+import { withoutManagedFields } from '../../kube/managed-fields.ts';
 import { SERVICES } from '../../kube/resource-types.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
 import type { BackoffSettings } from '../../runtime/backoff.ts';
@@ -60,10 +61,4 @@ function roleOf(node: CcmNode | undefined): string {
   if (node === undefined) return '';
   const read = readCloudNode(node);
   return JSON.stringify([decideBackendNode(read, undefined), readSeen(read)?.vpcId]);
-}
-
-function withoutManagedFields(object: CcmNode): CcmNode {
-  if (!('managedFields' in object.metadata)) return object;
-  const { managedFields: _fields, ...metadata } = object.metadata;
-  return { ...object, metadata };
 }

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { decodeCcmNode } from '../../cloud-controller-manager/ccm-node.ts';
 import { NODES } from '../../kube/resource-types.ts';
 import { ccmScene, type Run } from './ccm-scene.ts';
 
@@ -163,4 +164,11 @@ test('decodeCcmNode: caches nothing of a Node that no controller reads', async (
     [{ phase: 'Running' }],
   );
   await clock.run(ccm.close());
+});
+
+test('decodeCcmNode: caches no managed fields, which are half of a Node', (t) => {
+  const managedFields = [{ manager: 'kubelet', operation: 'Update', fieldsV1: { 'f:status': {} } }];
+  const metadata = { name: 'n1', labels: { zone: 'a' }, managedFields };
+  const { metadata: kept } = decodeCcmNode({ apiVersion: 'v1', kind: 'Node', metadata });
+  t.deepEqual<unknown, unknown>(kept, { name: 'n1', labels: { zone: 'a' } });
 });
