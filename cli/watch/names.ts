@@ -17,8 +17,9 @@ export type Names = {
 };
 
 /**
- * Minimum time between two reads. Reading a journal takes milliseconds: a burst of changes by other programs must not
- * cause a burst of reads.
+ * Minimum time between two reads for kernel objects. Reading a journal takes milliseconds: a burst of changes by other
+ * programs must not cause a burst of reads. An event of the agent about an unknown sandbox is always worth a read:
+ * there are few of them, and the lease may be gone at the next one.
  */
 const MIN_READ_INTERVAL_MS = 100;
 /** Limit of remembered Pods, most of them deleted: a watch may run for weeks. */
@@ -51,15 +52,15 @@ export function createNames(read: () => NameSource | undefined, clock: Pick<Cloc
       byMac.set(record.mac, record);
     }
   };
-  const find = <K, V>(map: ReadonlyMap<K, V>, key: K): V | undefined => {
-    if (!map.has(key) && clock.monotonicMs() - readAtMs >= MIN_READ_INTERVAL_MS) refresh();
+  const find = <K, V>(map: ReadonlyMap<K, V>, key: K, minIntervalMs = MIN_READ_INTERVAL_MS): V | undefined => {
+    if (!map.has(key) && clock.monotonicMs() - readAtMs >= minIntervalMs) refresh();
     return map.get(key);
   };
   return {
     podOfIp: (ip) => find(byIp, ip),
     podOfVeth: (ifname) => find(byVeth, ifname),
     podOfSandbox: (containerId, ifName) =>
-      find(byKey, `${containerId}/${ifName}`) ?? {
+      find(byKey, `${containerId}/${ifName}`, 0) ?? {
         kind: 'pod',
         name: `${containerId.slice(0, 12)}/${ifName}`,
         containerId,

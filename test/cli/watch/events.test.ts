@@ -73,6 +73,12 @@ test('createNames: reads again for a name that it does not know, but not for eve
   t.is(reads, 1);
   leases = [LEASE_SAMPLE];
   t.is(names.podOfIp('10.0.2.10'), undefined);
+  t.like(names.podOfSandbox(LEASE_SAMPLE.containerId, LEASE_SAMPLE.ifName), { name: 'default/web-0' }, 'of an event');
+  t.is(reads, 2);
+  t.like(names.podOfIp('10.0.2.10'), { name: 'default/web-0' });
+  leases = [];
+  t.is(names.podOfIp('10.0.2.11'), undefined);
+  t.is(reads, 2);
   await clock.advance(100);
   t.like(names.podOfIp('10.0.2.10'), { name: 'default/web-0' });
   leases = [];
