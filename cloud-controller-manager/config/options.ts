@@ -256,6 +256,34 @@ const SERVICE_OPTIONS = {
     '',
     "spec.loadBalancerClass of Services that get a load balancer beside those without a class; '' for none.",
   ),
+  tkeServiceController: option(
+    'Services',
+    'tke-service-controller',
+    choiceValue('detect', 'ignore'),
+    'detect',
+    "detect: while TKE's own service controller is at work in this cluster, no load balancer is read or changed. ignore: it is not looked for, as where its traces are old.",
+  ),
+  orphanBalancerPeriodMs: option(
+    'Services',
+    'orphan-load-balancer-period',
+    durationValue(10 * MINUTE_MS, 24 * 60 * MINUTE_MS),
+    '1h',
+    'How often load balancers with the tags of this cluster are looked for whose Service does not exist any more.',
+  ),
+  deletesOrphanBalancers: option(
+    'Services',
+    'delete-orphan-load-balancers',
+    switchValue,
+    'false',
+    'Delete load balancers whose Service does not exist any more; otherwise they are only reported. Those left by service.cloud.tencent.com/mode=skip are among them, unless they are protected against deletion.',
+  ),
+  orphanBalancerLimit: option(
+    'Services',
+    'orphan-load-balancer-limit',
+    wholeNumberValue(1, 1_000),
+    '5',
+    'Most load balancers without a Service that are deleted in one sweep.',
+  ),
 } as const;
 
 /** All settings: the only place that names them, in the order of the help text. Times are in milliseconds. */

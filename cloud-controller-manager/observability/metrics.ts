@@ -20,6 +20,7 @@ import { createRoutesObserver } from '../../observability/route-metrics.ts';
 import { type InformerSample, showInformers } from '../../observability/work-metrics.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { ControllerName } from '../config/controllers-value.ts';
+import { createLoadBalancersObserver, type LoadBalancersObserver } from './load-balancer-metrics.ts';
 
 /** Resource usage of the process; only main.ts may read it. */
 export type ProcessUsage = { readonly residentBytes: number; readonly heapBytes: number; readonly cpuSeconds: number };
@@ -46,6 +47,8 @@ export type CcmMetrics = {
   readonly problems: ProblemRegistry;
   /** Of the route controller. */
   readonly routes: ReturnType<typeof createRoutesObserver>;
+  /** Of the service controller. */
+  readonly loadBalancers: LoadBalancersObserver;
   /** Refusals of the cloud that concern all callers. */
   readonly cloudRights: CloudRights;
   readonly contact: Readonly<KubeContact>;
@@ -92,6 +95,7 @@ export function createCcmMetrics(
     informer: createInformerObserver(factory),
     controller: createControllerObserver(factory),
     routes: countSyncs(factory),
+    loadBalancers: createLoadBalancersObserver(factory),
     problems,
     cloudRights,
     contact,

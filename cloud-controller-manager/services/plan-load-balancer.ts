@@ -26,6 +26,8 @@ type LoadBalancerPlan = { readonly desired?: DesiredLoadBalancer; readonly notic
 
 /** Tag of a load balancer of ours: whose it is. The API adds tags in the moment of creation. */
 export const OWNER_TAG = 'tke-eni-owner';
+/** Tag of what belongs to a cluster; TKE has the same. */
+export const CLUSTER_TAG = 'tke-clusterId';
 const MAX_NAME = 80;
 const SESSION_SECONDS = { min: 30, max: 3_600 } as const;
 /** The bit of 2xx. */
@@ -166,7 +168,7 @@ function planSource(facts: PlanFacts): { readonly value?: BalancerSource; readon
     vpcId,
     tags: {
       [OWNER_TAG]: ownerOf(clusterId, service.uid),
-      'tke-clusterId': clusterId,
+      [CLUSTER_TAG]: clusterId,
       'tke-lb-serviceuuid': service.uid,
     },
     ...(creation.SlaType === undefined ? {} : { slaType: creation.SlaType }),

@@ -1,15 +1,17 @@
-import { runController } from '../../kube/controller.ts';
+import { type ReconcileResult, runController } from '../../kube/controller.ts';
 import { openInformer } from '../../kube/informer.ts';
 import { withoutManagedFields } from '../../kube/managed-fields.ts';
 import { SERVICES } from '../../kube/resource-types.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
 import type { BackoffSettings } from '../../runtime/backoff.ts';
 import type { CcmNode } from '../ccm-node.ts';
-import type { ControllerDeps } from '../controller-deps.ts';
+import type { ControllerDeps, ReportWaiting } from '../controller-deps.ts';
 import { readCloudNode } from '../nodes/cloud-node.ts';
 import { readSeen } from '../nodes/seen-instance.ts';
 import { decideBackendNode } from './decide-backend-node.ts';
 import { ServiceSync } from './service-sync.ts';
+import { OrphanSweep } from './sweep-orphan-balancers.ts';
+import { TkeControllerWatch } from './tke-controller-watch.ts';
 
 /** Services that are worked on at once. Changes of one load balancer wait for each other in the cloud. */
 const WORKERS = 8;
@@ -22,7 +24,11 @@ const BACKOFF: BackoffSettings = { firstMs: 5_000, maxMs: 300_000, factor: 2, ji
  * Keeps a load balancer for each Service of type LoadBalancer, with Nodes as its backends, until aborted. Faults of the
  * cloud and of the API server are reported and tried again.
  */
-export async function runServiceController(deps: ControllerDeps, signal: AbortSignal): Promise<void> {
+export async function runServiceController(
+  deps: ControllerDeps,
+  signal: AbortSignal,
+  reportWaiting: ReportWaiting,
+): Promise<void> {
   const { kube: client, clock, log, random, nodes, metrics } = deps;
   const services = openInformer({
     client,
@@ -42,11 +48,19 @@ export async function runServiceController(deps: ControllerDeps, signal: AbortSi
     for (const key of services.keys()) queue.addAfter(key, GATHER_MS);
   });
   const following = services.start(signal);
+  const other = new TkeControllerWatch(deps, services, reportWaiting);
+  const sweep = new OrphanSweep(deps, services, () => !other.isPresent);
   try {
     await services.synced(signal);
-    const reconcile = (key: string, ended: AbortSignal) => sync.reconcile(key, ended);
+    await other.look(signal);
+    const reconcile = async (key: string, ended: AbortSignal): Promise<ReconcileResult> =>
+      other.isPresent ? { kind: 'done' } : await sync.reconcile(key, ended);
     const name = 'service-lb-controller';
-    await runController({ name, queue, workers: WORKERS, reconcile, clock, log, observer: metrics.controller }, signal);
+    const onGone = (): void => {
+      for (const key of services.keys()) queue.add(key);
+    };
+    const options = { name, queue, workers: WORKERS, reconcile, clock, log, observer: metrics.controller };
+    await Promise.all([runController(options, signal), other.run(onGone, signal), sweep.run(signal)]);
   } finally {
     stopNodes();
     stopServices();

@@ -111,4 +111,24 @@ export const SERVICE_EVENTS = {
       'the load balancer works, and its address cannot be written into the status: the right to patch `services/status` is missing',
     cure: 'grant it as docs/cloud-controller-manager.md says; the address is in the annotation tke.cloud.tencent.com/load-balancer-address',
   },
+  OrphanLoadBalancer: {
+    type: 'Warning',
+    objects: ['Namespace'],
+    cause:
+      'a load balancer with the tags of this cluster has no Service any more, as when the finalizer of the Service was removed by hand, and is not deleted; the message says why',
+    cure: 'delete it in the console, or set `--delete-orphan-load-balancers`',
+  },
+  OrphanLoadBalancerDeleted: {
+    type: 'Normal',
+    objects: ['Namespace'],
+    cause: 'a load balancer that had no Service any more is deleted, with `--delete-orphan-load-balancers`',
+    cure: '',
+  },
+  LoadBalancersKeptByOther: {
+    type: 'Warning',
+    objects: ['Endpoints', 'ConfigMap', 'Lease'],
+    cause:
+      "TKE's own service controller is at work in this cluster, as the message shows. service-lb-controller reads and changes no load balancer meanwhile",
+    cure: 'set `--load-balancers=none`; if the traces are of a controller that is gone, `--tke-service-controller=ignore`',
+  },
 } as const satisfies Readonly<Record<string, EventReason>>;

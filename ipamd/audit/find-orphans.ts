@@ -35,18 +35,6 @@ export function findOrphans(clusterId: string, enis: readonly Eni[], names: EniN
     }));
 }
 
-/** Up to this number orphans are plausible whatever their share: a small cluster may lose half its nodes. */
-const PLAUSIBLE_COUNT = 10;
-const MAX_SHARE = 0.5;
-
-/**
- * Tells whether so many orphans among so many ENIs more likely mean that objects were lost (a wrong cluster id, an
- * emptied etcd, a wrong namespace) than that the ENIs are orphaned.
- */
-export function areTooMany(orphanCount: number, eniCount: number): boolean {
-  return orphanCount > PLAUSIBLE_COUNT && orphanCount > eniCount * MAX_SHARE;
-}
-
 function isOurs(eni: Eni, clusterId: string): boolean {
   return !eni.isPrimary && eni.tags[ENI_TAG.cluster] === clusterId && eni.tags[ENI_TAG.created] === 'true';
 }

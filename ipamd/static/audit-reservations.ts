@@ -1,5 +1,6 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
+import { areTooMany, OrphanTracker } from '../../cloud/orphan-tracker.ts';
 import type { ReservedIp, ReservedIpPort } from '../../cloud/reserved-ips.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
@@ -7,8 +8,6 @@ import { isKubeError } from '../../kube/kube-error.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { AuditEvents } from '../audit/audit.ts';
-import { areTooMany } from '../audit/find-orphans.ts';
-import { OrphanTracker } from '../audit/orphan-tracker.ts';
 import type { Ids } from '../nec/decision.ts';
 import { type PodFacts, podKeyOf } from '../records/pod-facts.ts';
 import { type ClaimFacts, RECORD_LABEL } from '../records/record-facts.ts';

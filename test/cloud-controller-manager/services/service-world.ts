@@ -33,8 +33,14 @@ export class ServiceWorld {
   }
 
   /** Starts the controller, with the right to write the status of Services unless `isSeedRole`. */
-  static async start({ isSeedRole = false }: { readonly isSeedRole?: boolean } = {}): Promise<ServiceWorld> {
-    const flags = ['--load-balancers=clb', `--clusterid=${CLUSTER}`, `--vpc-id=${VPC}`];
+  static async start({
+    isSeedRole = false,
+    flags: more = [],
+  }: {
+    readonly isSeedRole?: boolean;
+    readonly flags?: readonly string[];
+  } = {}): Promise<ServiceWorld> {
+    const flags = ['--load-balancers=clb', `--clusterid=${CLUSTER}`, `--vpc-id=${VPC}`, ...more];
     const one = new ServiceWorld(await NodeWorld.start(...flags), flags);
     if (!isSeedRole) {
       const rule = { apiGroups: [''], resources: ['services/status'], verbs: ['patch'] };
@@ -90,6 +96,15 @@ export class ServiceWorld {
 
   annotation(name: string, key: string): string | undefined {
     return this.service(name)?.metadata.annotations?.[key];
+  }
+
+  /** Deletes a Service so that its load balancer stays. */
+  async loseService(name: string): Promise<void> {
+    await this.patch(name, { metadata: { annotations: { 'service.cloud.tencent.com/mode': 'skip' } } });
+    await this.advance(5_000);
+    await this.delete(name);
+    await this.advance(5_000);
+    if (this.service(name) !== undefined) throw new Error(`the Service ${name} is still there`);
   }
 
   /** `status.loadBalancer.ingress` of a Service. */

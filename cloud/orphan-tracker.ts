@@ -37,3 +37,15 @@ export class OrphanTracker<T> {
     this.#candidates = new Map();
   }
 }
+
+/** Up to this number orphans are plausible whatever their share: a small cluster may lose half of what it has. */
+const PLAUSIBLE_COUNT = 10;
+const MAX_SHARE = 0.5;
+
+/**
+ * Tells whether so many orphans among all objects of a kind more likely mean that their owners were lost (a wrong cluster
+ * id, an emptied etcd, a wrong namespace) than that the objects are orphaned.
+ */
+export function areTooMany(orphanCount: number, allCount: number): boolean {
+  return orphanCount > PLAUSIBLE_COUNT && orphanCount > allCount * MAX_SHARE;
+}

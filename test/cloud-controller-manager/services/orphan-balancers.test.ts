@@ -1,0 +1,171 @@
+/** Load balancers whose Service went without their release, and TKE's own controller beside ours. */
+import test from 'ava';
+import { findOrphanBalancers } from '../../../cloud-controller-manager/services/find-orphan-balancers.ts';
+import { findTkeTraces } from '../../../cloud-controller-manager/services/find-tke-traces.ts';
+import { CONFIG_MAPS } from '../../../kube/resource-types.ts';
+import { CLUSTER, ServiceWorld } from './service-world.ts';
+
+const MINUTE_MS = 60_000;
+const DONE_MS = 40_000;
+/** Three sweeps, with one of them an hour after the others. */
+const SWEPT_MS = 90 * MINUTE_MS;
+const DELETES = '--delete-orphan-load-balancers=true';
+
+async function withOrphans(names: readonly string[], ...flags: readonly string[]): Promise<ServiceWorld> {
+  const world = await ServiceWorld.start({ flags });
+  await world.join('n1');
+  for (const name of [...names, 'stays']) await world.create(name);
+  await world.advance(DONE_MS);
+  for (const name of names) await world.loseService(name);
+  return world;
+}
+
+function ofOthers(world: ServiceWorld, ids: readonly string[]) {
+  return world.balancers().filter(({ loadBalancerId }) => ids.includes(loadBalancerId));
+}
+
+test('a load balancer without its Service is reported, and stays', async (t) => {
+  const world = await withOrphans(['gone']);
+  await world.advance(7 * MINUTE_MS);
+  t.deepEqual(world.events('OrphanLoadBalancer'), [], 'it is too young');
+  await world.advance(SWEPT_MS);
+  t.is(world.balancers().length, 2);
+  const [orphan] = world.balancers();
+  const messages = world.events('OrphanLoadBalancer');
+  t.regex(
+    messages.join(),
+    new RegExp(`${orphan?.loadBalancerId} \\(${CLUSTER}_default_gone, .*does not exist any more`),
+  );
+  t.false(messages.join().includes('_stays'));
+  t.regex(await world.world.metrics(), /_orphan_load_balancers 1/);
+  t.regex(await world.world.metrics(), /_orphan_load_balancer_outcomes_total\{outcome="reported"\} [1-9]/);
+  await world.stop();
+});
+
+test('with the flag it is deleted: so many in a sweep, none that is protected, and none of others', async (t) => {
+  const world = await withOrphans(['a', 'b', 'c', 'd'], DELETES, '--orphan-load-balancer-limit=2');
+  const owner = (cluster: string) => ({ 'tke-eni-owner': `${cluster}/service/u-1`, 'tke-clusterId': cluster });
+  const others = [
+    await world.buy({ tags: owner('cls-other') }),
+    await world.buy({ tags: { 'tke-clusterId': CLUSTER, 'tke-createdBy-flag': 'yes', 'tke-lb-serviceuuid': 'u-2' } }),
+    await world.buy({ tags: { ...owner('cls-other'), 'tke-clusterId': CLUSTER } }),
+    await world.buy({ tags: {} }),
+    // A person put a listener on what was of a Service.
+    await world.buy({ tags: owner(CLUSTER) }),
+  ];
+  const before = ofOthers(world, others);
+  const guarded = world.balancers().find(({ name }) => name.endsWith('_d'));
+  await world.protect(guarded?.loadBalancerId ?? '', true);
+  await world.advance(77 * MINUTE_MS);
+  const left = world.balancers().filter(({ name }) => /_[abcd]$/.test(name));
+  t.is(left.length, 2, 'two in a sweep');
+  await world.advance(2 * SWEPT_MS);
+  t.deepEqual(
+    world.balancers().flatMap(({ name }) => (name.startsWith(CLUSTER) ? [name] : [])),
+    [`${CLUSTER}_default_d`, `${CLUSTER}_default_stays`],
+  );
+  t.deepEqual(ofOthers(world, others), before);
+  t.is(world.events('OrphanLoadBalancerDeleted').length, 3);
+  t.regex(world.events('OrphanLoadBalancer').join(), /protected against deletion/);
+  t.regex(world.events('OrphanLoadBalancer').join(), /\(of-a-person\) is of somebody else/);
+  await world.stop();
+});
+
+test('what the cloud takes for a mistake is reported, and deleted when the cloud does it', async (t) => {
+  const world = await withOrphans(['gone'], DELETES);
+  const code = 'FailedOperation.TargetGroupCheckRisk';
+  const { faults } = world.world.scene.host;
+  const end = faults.add({ fault: { kind: 'error', code }, probability: 1, actions: ['DeleteLoadBalancer'] });
+  await world.advance(SWEPT_MS);
+  t.is(world.balancers().length, 2);
+  t.regex(world.events('OrphanLoadBalancer').join(), new RegExp(`could not be deleted.*${code}`));
+  end();
+  await world.advance(SWEPT_MS);
+  t.is(world.balancers().length, 1);
+  await world.stop();
+});
+
+test('orphans: of this cluster, old enough, and without a Service', (t) => {
+  const nowMs = 10_000_000;
+  const of = (loadBalancerId: string, owner: string | undefined, createdAtMs = 1) =>
+    ({ loadBalancerId, createdAtMs, tags: owner === undefined ? {} : { 'tke-eni-owner': owner } }) as never;
+  const all = [
+    of('lb-gone', 'cls-a/service/u1'),
+    of('lb-young', 'cls-a/service/u1', nowMs - 60_000),
+    of('lb-ageless', 'cls-a/service/u1', 0),
+    of('lb-living', 'cls-a/service/u2'),
+    of('lb-other', 'cls-ab/service/u1'),
+    of('lb-bare', undefined),
+    of('lb-odd', 'cls-a/service/'),
+  ];
+  const found = findOrphanBalancers('cls-a', all, new Set(['u2']), nowMs);
+  t.deepEqual(
+    found.map(({ balancer, uid }) => [balancer.loadBalancerId, uid]),
+    [['lb-gone', 'u1']],
+  );
+});
+
+test("traces of TKE's controller: its settings, or a Service that it compared within a day", (t) => {
+  const nowMs = Date.parse('2026-01-04T08:24:43Z');
+  const service = (annotations: Readonly<Record<string, string>>) => ({
+    metadata: { name: 'kubernetes', namespace: 'default', annotations },
+  });
+  const at = (time: string) => [service({ 'service.cloud.tencent.com/sync-end-time': time })];
+  const settings = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'tke-service-controller-config' } };
+  t.regex(findTkeTraces(at('2026-01-04T16:24:43+08:00'), undefined, nowMs) ?? '', /default\/kubernetes has/);
+  t.regex(findTkeTraces([], settings, nowMs) ?? '', /tke-service-controller-config is there/);
+  for (const time of ['2026-01-02T16:24:43+08:00', '2027-01-04T16:24:43+08:00', 'soon', '', '1'.repeat(500)])
+    t.is(findTkeTraces(at(time), undefined, nowMs), undefined, time);
+  t.is(findTkeTraces([service({ 'service.kubernetes.io/loadbalance-id': 'lb-1' })], undefined, nowMs), undefined);
+});
+
+test("while TKE's controller is at work nothing is read or changed, and that is loud", async (t) => {
+  const world = await ServiceWorld.start();
+  await world.join('n1');
+  const { clock, host } = world.world.scene;
+  const syncedAt = () => ({
+    metadata: { annotations: { 'service.cloud.tencent.com/sync-end-time': new Date(clock.nowMs()).toISOString() } },
+  });
+  await world.create('web', syncedAt());
+  await world.advance(1_000);
+  host.forget();
+  await world.create('other');
+  await world.advance(DONE_MS);
+  t.deepEqual(
+    Object.keys(host.counts()).filter((action) => /LoadBalancer|Listener|Target/.test(action)),
+    [],
+  );
+  t.deepEqual(world.service('other')?.metadata.finalizers ?? [], []);
+  t.regex(world.events('LoadBalancersKeptByOther').join(), /Service default\/web has .*--load-balancers=none/);
+  const metrics = await world.world.metrics();
+  t.regex(metrics, /_problem\{kind="LoadBalancersKeptByOther",name="tke-service-controller"\} 1/);
+  t.regex(metrics, /_controller\{controller="service-lb-controller",state="waiting"\} 1/);
+  await world.advance(25 * 60 * MINUTE_MS);
+  t.is(world.balancers().length, 2, 'its traces are old: it is gone');
+  t.notRegex(await world.world.metrics(), /LoadBalancersKeptByOther/);
+  await world.patch('other', syncedAt());
+  await world.advance(1_000);
+  t.is(world.events('LoadBalancersKeptByOther').length, 2, 'a Service that it writes is noticed at once');
+  await world.stop();
+});
+
+test("the ConfigMap of TKE's controller is looked for with the right to read it, unless it is to be ignored", async (t) => {
+  const settings = { name: 'tke-service-controller-config', namespace: 'kube-system' };
+  const rule = { apiGroups: [''], resources: ['configmaps'], verbs: ['get'] };
+  for (const [flag, count] of [
+    ['detect', 0],
+    ['ignore', 1],
+  ] as const) {
+    const world = await ServiceWorld.start({ flags: [`--tke-service-controller=${flag}`] });
+    const { clock, admin, setRules } = world.world.scene;
+    await clock.run(admin.create(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata: settings }));
+    await setRules((rules) => [...rules, rule]);
+    await world.advance(2 * MINUTE_MS);
+    await world.join('n1');
+    await world.create('web');
+    await world.advance(DONE_MS);
+    t.is(world.balancers().length, count, flag);
+    t.is(world.events('LoadBalancersKeptByOther').length, 1 - count, flag);
+    await world.stop();
+  }
+});
