@@ -63,6 +63,15 @@ export const SERVICE_ANNOTATION = {
   record: `${PREFIX}/load-balancer-record`,
 } as const;
 
+/** TKE's annotation of a Service: `true` makes its Pods the backends of its load balancer, by their own addresses. */
+export const DIRECT_ACCESS_ANNOTATION = 'service.cloud.tencent.com/direct-access';
+
+/** TKE's readiness gate and condition of a Pod: whether it is a registered, healthy backend of its load balancers. */
+export const BACKEND_READY_GATE = 'cloud.tencent.com/load-balancer-backendgroup-ready';
+
+/** Label of a Pod or a namespace: `disabled` keeps readiness gate and preStop sleep of load balancers away. */
+export const BACKEND_GATE_LABEL = `${PREFIX}/load-balancer-gate`;
+
 /** Annotation of a Node: `false` keeps it out of the backends of all load balancers. */
 export const NODE_BACKEND_ANNOTATION = `${PREFIX}/load-balancer-backend`;
 
@@ -152,6 +161,8 @@ export const POD_ANNOTATION = {
   eipPublicIp: `${PREFIX}/eip-public-ip`,
   /** Security groups of an exclusive ENI, separated by commas, in order of precedence. */
   securityGroups: `${PREFIX}/pod-security-groups`,
+  /** How long containers without a preStop hook serve on before SIGTERM; a Go duration in whole seconds. */
+  preStopSleep: `${PREFIX}/pre-stop-sleep`,
   /** The kept address of a Pod on a super node, as JSON with the Pod's uid; written by ipamd. */
   vpcIpAllocation: `${PREFIX}/vpc-ip-allocation`,
 } as const;

@@ -1,5 +1,6 @@
 import { type Fault, Faults } from '../runtime/decode.ts';
 import { type EipRequest, readEipRequest } from './eip-request.ts';
+import { parseGoDuration } from './go-duration.ts';
 import { anyIpAddress } from './ip-text.ts';
 import { POD_ANNOTATION } from './names.ts';
 import { readPodNetworks } from './pod-networks.ts';
@@ -57,13 +58,10 @@ export function isStaticPod(annotations: Annotations = {}): boolean {
 /** Least time for which a static address is retained, milliseconds. The value of Tencent's product. */
 export const MIN_CLAIM_EXPIRY_MS = 300_000;
 
-const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-
 /** Reads a Go duration of at least five minutes, or 0s; returns milliseconds. */
 export function readClaimExpiry(text: string, path: string, faults: Faults): number | undefined {
-  const parts = text.length <= 32 && /^(\d+(ms|s|m|h))+$/.test(text) ? [...text.matchAll(/(\d+)(ms|s|m|h)/g)] : [];
-  const ms = parts.reduce((sum, [, count, unit]) => sum + Number(count) * (UNIT_MS[unit ?? ''] ?? 0), 0);
-  if (parts.length > 0 && Number.isSafeInteger(ms) && (ms === 0 || ms >= MIN_CLAIM_EXPIRY_MS)) return ms;
+  const ms = parseGoDuration(text);
+  if (ms !== undefined && (ms === 0 || ms >= MIN_CLAIM_EXPIRY_MS)) return ms;
   faults.add(path, 'a duration of at least 5m such as 30m or 1h30m, or 0s for ever', text);
   return undefined;
 }

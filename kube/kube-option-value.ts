@@ -13,3 +13,10 @@ export const objectNameValue = textValue(
   'NAME',
   'the name of an object, in lower case',
 );
+
+/** A class of load balancers, of any Service API; '' for none. */
+export const loadBalancerClassValue = textValue(
+  /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$/,
+  'CLASS',
+  "a class such as example.com/clb, or ''",
+);

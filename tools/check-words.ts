@@ -11,7 +11,6 @@ const WORDS: Readonly<Record<string, string>> = {
   diary: 'operation log',
   eyes: 'observer or view',
   fate: 'result or outcome',
-  gate: 'readiness or limiter',
   judge: 'evaluate, classify or check',
   lasting: 'static',
   ledger: 'state, index or availability',

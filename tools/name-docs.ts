@@ -3,6 +3,8 @@ import {
   ALLOW_RELEASE_ANNOTATION,
   API_GROUP,
   APPLIED_POLICY_ANNOTATION,
+  BACKEND_GATE_LABEL,
+  BACKEND_READY_GATE,
   CLOUD_FINALIZER,
   DIRECT_ENI_CONDITION,
   DIRECT_ENI_TAINT,
@@ -118,6 +120,13 @@ const OF_NODE: Readonly<Record<keyof typeof NODE_ANNOTATION, Described>> = {
 };
 
 const OF_POD: Readonly<Record<keyof typeof POD_ANNOTATION, Described>> = {
+  preStopSleep: {
+    form: 'whole seconds as a Go duration, from `1s` to `5m`',
+    readBy: 'webhook, with `--pre-stop-sleep`',
+    effect:
+      'each container without a preStop hook serves on for so long before it gets SIGTERM, and the grace period is as much longer',
+    otherwise: 'no hook is added',
+  },
   networks: {
     form: '`tke-route-eni`, `tke-direct-eni` or `tke-bridge`, alone, as `namespace/name@eth0`, or as a JSON list with one entry',
     readBy: 'webhook, agent, ipamd',
@@ -329,7 +338,9 @@ export function renderNameDocs(): string {
     '',
     '## Of a namespace',
     '',
-    'Label `not-add-pod-eni-ip-limit`, whatever its value: the webhook leaves its Pods alone.',
+    'Label `not-add-pod-eni-ip-limit`, whatever its value: the webhook requests no addresses for its Pods.',
+    '',
+    `Label \`${BACKEND_GATE_LABEL}: disabled\`, of a namespace or a Pod: no readiness gate \`${BACKEND_READY_GATE}\` and no preStop sleep.`,
     '',
     '## Taints',
     '',

@@ -1,6 +1,7 @@
 import { boolean, type Decoder, isRecord, list, optional, record, required } from '../runtime/decode.ts';
 
-const TEXTS: Decoder<Readonly<Record<string, string>>> = (value, path, faults) => {
+/** Decodes labels or annotations. */
+export const textsByName: Decoder<Readonly<Record<string, string>>> = (value, path, faults) => {
   // Every value was checked to be a text.
   if (isRecord(value) && Object.values(value).every((one) => typeof one === 'string')) {
     return value as Record<string, string>;
@@ -22,7 +23,7 @@ const CONTAINER = record({ resources: optional(RESOURCES) }, 'ignore');
 /** Decodes the fields of a Pod that the webhook reads; all others are ignored. */
 export const admittedPod = record(
   {
-    metadata: required(record({ labels: optional(TEXTS), annotations: optional(TEXTS) }, 'ignore')),
+    metadata: required(record({ labels: optional(textsByName), annotations: optional(textsByName) }, 'ignore')),
     spec: required(
       record(
         {

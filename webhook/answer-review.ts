@@ -1,9 +1,11 @@
 import { type Decoder, Faults, isRecord, oneOf, optional, record, required, text } from '../runtime/decode.ts';
-import { admittedPod } from './admitted-pod.ts';
-import { type Admission, type AdmissionContext, decideAdmission } from './decide-admission.ts';
+import type { Admission } from './admission.ts';
 
-/** The context of an admission decision, without what the request contains. */
-type ReviewContext = Omit<AdmissionContext, 'namespace'>;
+/**
+ * Decides on the Pod of a review, in its namespace: the Pod object may lack that before it is created. Undefined when the
+ * Pod has faults and cannot be read.
+ */
+export type DecideReview = (object: unknown, namespace: string, faults: Faults) => Admission | undefined;
 
 /** The outcome of one review, for metrics. */
 export type ReviewOutcome = 'patched' | 'unchanged' | 'not-understood';
@@ -26,7 +28,7 @@ export type ReviewReply = ReviewAnswer | { readonly kind: 'no-review'; readonly 
  * adds a warning. Never throws, whatever was sent.
  * @see https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/ AdmissionReview v1
  */
-export function answerReview(sent: unknown, context: ReviewContext): ReviewReply {
+export function answerReview(sent: unknown, decide: DecideReview): ReviewReply {
   const faults = new Faults();
   const review = REVIEW(sent, '', faults);
   if (review === undefined) {
@@ -36,7 +38,7 @@ export function answerReview(sent: unknown, context: ReviewContext): ReviewReply
     return { kind: 'no-review', why: `no AdmissionReview of ${API_VERSION}: ${why.join('; ')}` };
   }
   const { uid } = review.request;
-  const { admission, isUnderstood } = decide(review.request, context);
+  const { admission, isUnderstood } = decideRequest(review.request, decide);
   const warnings = boundWarnings(admission.warnings);
   const isPatched = admission.patch.length > 0;
   const response = {
@@ -86,18 +88,21 @@ type Request = NonNullable<ReturnType<typeof REVIEW>>['request'];
 
 type Decided = { readonly admission: Admission; readonly isUnderstood: boolean };
 
-function decide({ operation, resource, subResource, namespace, object }: Request, context: ReviewContext): Decided {
+function decideRequest(
+  { operation, resource, subResource, namespace, object }: Request,
+  decide: DecideReview,
+): Decided {
   if (operation !== 'CREATE' || !isPods(resource) || (subResource ?? '') !== '') {
     return leaveUnchanged('expected the creation of a Pod: look at the rules of the MutatingWebhookConfiguration');
   }
   if (typeof namespace !== 'string') return leaveUnchanged('request.namespace: expected the namespace of the Pod');
   const faults = new Faults();
-  const pod = admittedPod(object, 'request.object', faults);
+  const admission = decide(object, namespace, faults);
   const [fault] = faults.list;
-  if (pod === undefined || fault !== undefined) {
+  if (admission === undefined || fault !== undefined) {
     return leaveUnchanged(`${fault?.path}: expected ${fault?.expected}, got ${fault?.got}`);
   }
-  return { admission: decideAdmission(pod, { ...context, namespace }), isUnderstood: true };
+  return { admission, isUnderstood: true };
 }
 
 function subjectOf({ namespace, object }: Request): string {

@@ -2,14 +2,8 @@ import { DIRECT_ENI_RESOURCE, EIP_RESOURCE, ENI_IP_RESOURCE, POD_ANNOTATION } fr
 import { type Annotations, type PodNetworkRequest, readPodNetworkRequest } from '../crd/pod-network-request.ts';
 import { type NetworkName, readPodNetworks } from '../crd/pod-networks.ts';
 import { type StaticIpRule, selectStaticIpConfig } from '../crd/select-static-ip-config.ts';
-import type { Fault } from '../runtime/decode.ts';
+import { type AddOperation, type Admission, add, escapePointer, MIRROR_ANNOTATION, renderFault } from './admission.ts';
 import type { AdmittedContainer, AdmittedPod } from './admitted-pod.ts';
-
-/** One step of a JSON patch. This webhook only adds: it never replaces or removes. @see RFC 6902 */
-type AddOperation = { readonly op: 'add'; readonly path: string; readonly value: unknown };
-
-/** What is added to a new Pod, and the warnings for its creator. */
-export type Admission = { readonly patch: readonly AddOperation[]; readonly warnings: readonly string[] };
 
 /** The context of an admission decision. */
 export type AdmissionContext = {
@@ -32,7 +26,6 @@ export type AdmissionContext = {
  */
 export function decideAdmission(pod: AdmittedPod, context: AdmissionContext): Admission {
   const annotations = pod.metadata.annotations ?? {};
-  // A mirror Pod is a copy of a static Pod for people to read. The kubelet uses its own file, which no webhook sees.
   const isOutOfReach = pod.spec.hostNetwork === true || annotations[MIRROR_ANNOTATION] !== undefined;
   if (isOutOfReach) return { patch: [], warnings: [] };
   const { request, faults } = readPodNetworkRequest(annotations);
@@ -58,7 +51,6 @@ export function decideAdmission(pod: AdmittedPod, context: AdmissionContext): Ad
   };
 }
 
-const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 const NETWORK_RESOURCES = [ENI_IP_RESOURCE, DIRECT_ENI_RESOURCE] as const;
 const RESOURCE_OF = { 'route-eni': ENI_IP_RESOURCE, 'direct-eni': DIRECT_ENI_RESOURCE } as const;
 
@@ -130,17 +122,4 @@ function requestPatch(first: AdmittedContainer | undefined, added: readonly stri
 function annotationPatch(present: AdmittedPod['metadata']['annotations'], name: string, value: string): AddOperation {
   if (present === undefined) return add('/metadata/annotations', { [name]: value });
   return add(`/metadata/annotations/${escapePointer(name)}`, value);
-}
-
-function add(path: string, value: unknown): AddOperation {
-  return { op: 'add', path, value };
-}
-
-/** Escapes a name as one segment of a JSON pointer. @see RFC 6901 section 3 */
-function escapePointer(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1');
-}
-
-function renderFault({ path, expected, got }: Fault): string {
-  return `${path}: expected ${expected}, got ${got}`;
 }

@@ -13,7 +13,7 @@ import { startWebhook } from './webhook.ts';
 import { readWebhookConfig } from './webhook-config.ts';
 
 const STDOUT = 1;
-/** Most calls to the API server. The webhook lists once and then watches, which takes a fraction of this. */
+/** Most calls to the API server. The webhook lists twice and then watches, which takes a fraction of this. */
 const KUBE_RATE = { qps: 5, burst: 10 } as const;
 const MICROSECONDS = 1e6;
 
@@ -34,7 +34,7 @@ async function run(config: WebhookConfig): Promise<void> {
   process.once('SIGTERM', stop.resolve);
   process.once('SIGINT', stop.resolve);
   const clock = systemClock;
-  const kube = config.staticIpConfigs ? openKube(config, log) : undefined;
+  const kube = config.staticIpConfigs || config.readinessGates ? openKube(config, log) : undefined;
   const metrics = createWebhookMetrics({ release, usage: readUsage });
   const webhook = await startWebhook(config, { clock, log, random: Math.random, kube, release, metrics });
   log.info('stopping', { signal: await stop.promise });

@@ -11,6 +11,9 @@ type WebhookState = {
   readonly hasCertificateProblem: boolean;
   readonly staticIpConfigs: number;
   readonly isFollowing: boolean;
+  /** Absent while Services are not asked for. */
+  readonly directServices?: number;
+  readonly isFollowingServices?: boolean;
 };
 
 /** The outcome of a request: that of its review, or why there was no review. */
@@ -91,6 +94,14 @@ export function createWebhookMetrics(about: {
   gauge('static_ip_configs', 'StaticIPConfigs that are known.', () => state?.().staticIpConfigs);
   gauge('static_ip_configs_followed', '1 while StaticIPConfigs were read and are followed.', () =>
     numberOf(state?.().isFollowing),
+  );
+  gauge(
+    'direct_services',
+    'Services whose Pods are backends of load balancers; with --readiness-gates.',
+    () => state?.().directServices,
+  );
+  gauge('direct_services_followed', '1 while Services were read and are followed; with --readiness-gates.', () =>
+    numberOf(state?.().isFollowingServices),
   );
   const { usage } = about;
   if (usage !== undefined) {

@@ -1,3 +1,4 @@
+import { loadBalancerClassValue } from '../kube/kube-option-value.ts';
 import { option, type SettingsOf, type SettingsProgram } from '../runtime/settings/option.ts';
 import {
   choiceValue,
@@ -37,12 +38,33 @@ const WEBHOOK_OPTIONS = {
     'kube-system',
     "Namespace of ipamd: a StaticIPConfig there may select Pods of other namespaces, as ipamd's --namespace says.",
   ),
+  readinessGates: option(
+    'Load balancers',
+    'readiness-gates',
+    switchValue,
+    'false',
+    'Give Pods the readiness gate cloud.tencent.com/load-balancer-backendgroup-ready when a Service of type LoadBalancer with direct access selects them. Needs the right to list and watch Services, and tke-cloud-controller-manager with --load-balancers=clb, which sets the condition.',
+  ),
+  loadBalancerClass: option(
+    'Load balancers',
+    'load-balancer-class',
+    loadBalancerClassValue,
+    '',
+    'spec.loadBalancerClass of Services that count beside those without a class, as tke-cloud-controller-manager has it.',
+  ),
+  preStopSleep: option(
+    'Load balancers',
+    'pre-stop-sleep',
+    switchValue,
+    'false',
+    'Give Pods with the annotation tke.cloud.tencent.com/pre-stop-sleep a preStop hook that sleeps, and as much more grace period. Needs Kubernetes 1.30: an older API server would refuse such Pods.',
+  ),
   kubeconfig: option(
     'Kubernetes',
     'kubeconfig',
     pathValue(true),
     '',
-    "Kubeconfig of the API server; '' takes the ServiceAccount of the Pod. Asked for StaticIPConfigs only.",
+    "Kubeconfig of the API server; '' takes the ServiceAccount of the Pod. Asked for StaticIPConfigs and, with --readiness-gates, Services.",
   ),
   master: option(
     'Kubernetes',

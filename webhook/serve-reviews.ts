@@ -15,10 +15,16 @@ import type { RequestOutcome, WebhookMetrics } from './metrics.ts';
  */
 export const REVIEW_PATH = '/add-pod-eni-ip-limit';
 
+/** The path to which reviews of Pods behind load balancers are posted. */
+export const GATE_PATH = '/add-pod-load-balancer-gate';
+
+/** Answers the parsed body of a request. */
+type AnswerSent = (sent: unknown) => ReviewReply;
+
 /** Dependencies of the server. */
 type ReviewServerDeps = {
-  /** Answers the parsed body of a request. */
-  readonly answer: (sent: unknown) => ReviewReply;
+  /** Who answers, by path. */
+  readonly answers: ReadonlyMap<string, AnswerSent>;
   readonly metrics: Pick<WebhookMetrics, 'onRequest' | 'onWarnings'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly log: Logger;
@@ -59,7 +65,7 @@ async function handleRequest(
 async function answerRequest(
   request: IncomingMessage,
   response: ServerResponse,
-  { answer, metrics, log, clients }: ReviewServerDeps,
+  { answers, metrics, log, clients }: ReviewServerDeps,
   budget: BodyBudget,
 ): Promise<RequestOutcome> {
   const refusal = clients.refusal(request.socket);
@@ -68,6 +74,11 @@ async function answerRequest(
     return 'forbidden';
   }
   if (clients.isOutdated(request.socket)) response.setHeader('connection', 'close');
+  const answer = answers.get(request.url?.split('?')[0] ?? '');
+  if (answer === undefined) {
+    refuse(response, 404, `the only paths are ${[...answers.keys()].join(' and ')}`);
+    return 'wrong-request';
+  }
   const fault = requestFaultOf(request);
   if (fault !== undefined) {
     refuse(response, fault.status, fault.why);
@@ -99,8 +110,7 @@ async function answerRequest(
 
 type RequestFault = { readonly status: number; readonly why: string };
 
-function requestFaultOf({ url, method, headers }: IncomingMessage): RequestFault | undefined {
-  if (url?.split('?')[0] !== REVIEW_PATH) return { status: 404, why: `the only path is ${REVIEW_PATH}` };
+function requestFaultOf({ method, headers }: IncomingMessage): RequestFault | undefined {
   if (method !== 'POST') return { status: 405, why: 'expected POST' };
   const type = headers['content-type']?.split(';')[0]?.trim();
   if (type !== 'application/json') return { status: 415, why: 'expected application/json' };

@@ -1,9 +1,7 @@
 import type { StaticIpRule } from '../crd/select-static-ip-config.ts';
 import { STATIC_IP_CONFIG_KIND, staticIpConfig } from '../crd/static-ip-config.ts';
-import { type Informer, openInformer } from '../kube/informer.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import { isKubeError } from '../kube/kube-error.ts';
-import { resourceTypeOf } from '../kube/resource-types.ts';
+import { resourceTypeOf, SERVICES } from '../kube/resource-types.ts';
 import { ClientAdmission } from '../runtime/client-admission.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { decodeOrThrow } from '../runtime/decode.ts';
@@ -12,17 +10,23 @@ import type { HttpServer } from '../runtime/http-server.ts';
 import { listenOn } from '../runtime/listen-on.ts';
 import type { Logger } from '../runtime/log.ts';
 import { followTlsFiles, readTlsFiles, type TlsFollower } from '../runtime/tls-files.ts';
-import { answerReview } from './answer-review.ts';
+import { admittedPod } from './admitted-pod.ts';
+import { answerReview, type DecideReview } from './answer-review.ts';
+import { backendPod } from './backend-pod.ts';
+import { decideAdmission } from './decide-admission.ts';
+import { decideGate } from './decide-gate.ts';
+import { type DirectService, readDirectService } from './direct-service.ts';
+import { type FollowedObjects, followObjects, NO_OBJECTS } from './follow-objects.ts';
 import { createWebhookMetrics, type WebhookMetrics } from './metrics.ts';
 import type { WebhookConfig } from './options.ts';
-import { createReviewServer } from './serve-reviews.ts';
+import { createReviewServer, GATE_PATH, REVIEW_PATH } from './serve-reviews.ts';
 
 /** The dependencies of the webhook. */
 type WebhookRuntime = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: () => number;
-  /** For StaticIPConfigs; undefined: none are read. */
+  /** For StaticIPConfigs and Services; undefined: none are read. */
   readonly kube: KubeClient | undefined;
   readonly release: string;
   readonly metrics?: WebhookMetrics;
@@ -56,9 +60,12 @@ export async function startWebhook(config: WebhookConfig, runtime: WebhookRuntim
   const pair = readTlsFiles(files);
   const clients = new ClientAdmission(clientAllowedNames);
   const rules = followRules(config, runtime);
-  const context = { defaultNetwork: config.defaultNetwork, clusterNamespace: config.ipamdNamespace };
-  const answer = (sent: unknown) => answerReview(sent, { ...context, rules: rules.values() });
-  const server = createReviewServer(pair, { answer, metrics, clock, log, clients });
+  const services = followServices(config, runtime);
+  const answers = new Map([
+    [REVIEW_PATH, (sent: unknown) => answerReview(sent, requestDecider(config, rules))],
+    [GATE_PATH, (sent: unknown) => answerReview(sent, gateDecider(config, services))],
+  ]);
+  const server = createReviewServer(pair, { answers, metrics, clock, log, clients });
   const tls = followTlsFiles({ server: clients.follow(server.server, pair), files, pair, clock, log });
   metrics.show(() => ({
     expiresMs: tls.pair.expiresMs,
@@ -66,73 +73,75 @@ export async function startWebhook(config: WebhookConfig, runtime: WebhookRuntim
     hasCertificateProblem: tls.problem !== undefined,
     staticIpConfigs: rules.size(),
     isFollowing: rules.isFollowing(),
+    ...(config.readinessGates && { directServices: services.size(), isFollowingServices: services.isFollowing() }),
   }));
-  const webhook = new Webhook({ config, clock, log, server, tls, rules, metrics });
+  const webhook = new Webhook({ config, clock, log, server, tls, followed: [rules, services], metrics });
   await webhook.start();
   return webhook;
 }
 
-/** The StaticIPConfigs that the API server allows to read. */
-type Rules = {
-  values(): Iterable<StaticIpRule>;
-  size(): number;
-  isFollowing(): boolean;
-  /** Returns undefined when the list is complete, or will never be; else why the webhook is not ready. */
-  problem(): string | undefined;
-  run(signal: AbortSignal): Promise<void>;
-};
+/** Requests of addresses, and static addresses. */
+function requestDecider(
+  { defaultNetwork, ipamdNamespace }: WebhookConfig,
+  rules: FollowedObjects<StaticIpRule>,
+): DecideReview {
+  return (object, namespace, faults) => {
+    const pod = admittedPod(object, 'request.object', faults);
+    const context = { namespace, defaultNetwork, rules: rules.values(), clusterNamespace: ipamdNamespace };
+    return pod && decideAdmission(pod, context);
+  };
+}
 
-const NO_RULES: Rules = {
-  values: () => [],
-  size: () => 0,
-  isFollowing: () => false,
-  problem: () => undefined,
-  run: async () => {},
-};
+/** Readiness gates, and preStop sleeps. */
+function gateDecider({ preStopSleep }: WebhookConfig, services: FollowedObjects<DirectService>): DecideReview {
+  return (object, namespace, faults) => {
+    const pod = backendPod(object, 'request.object', faults);
+    const context = { services: services.byIndex(BY_NAMESPACE, namespace), hasPreStopSleep: preStopSleep };
+    return pod && decideGate(pod, context);
+  };
+}
 
-/**
- * Opens the informer of StaticIPConfigs. A missing permission or definition means that there are no rules; an outage of
- * the API server does not.
- */
-function followRules({ staticIpConfigs }: WebhookConfig, { kube, clock, log, random }: WebhookRuntime): Rules {
-  if (!staticIpConfigs || kube === undefined) return NO_RULES;
-  let isRefused = false;
-  const informer: Informer<StaticIpRule> = openInformer<StaticIpRule>({
-    client: kube,
+/** Opens the informer of StaticIPConfigs. */
+function followRules(
+  { staticIpConfigs }: WebhookConfig,
+  { kube, clock, log, random }: WebhookRuntime,
+): FollowedObjects<StaticIpRule> {
+  if (!staticIpConfigs || kube === undefined) return NO_OBJECTS;
+  return followObjects<StaticIpRule>({
+    ...{ what: 'StaticIPConfigs', client: kube, clock, log, random },
+    onRefused: (error) =>
+      log.error('StaticIPConfigs cannot be read and are left out: grant list and watch, or --static-ip-configs=false', {
+        error,
+      }),
     type: resourceTypeOf(STATIC_IP_CONFIG_KIND),
     decode: (object) => {
       const { metadata, spec } = decodeOrThrow(staticIpConfig, object, 'StaticIPConfig');
       const { name, namespace } = metadata;
       return { metadata: { name, ...(namespace !== undefined && { namespace }) }, ...(spec && { spec }) };
     },
-    clock,
-    log,
-    random,
-    observer: {
-      onList: () => {
-        isRefused = false;
-      },
-      onFailure: (_, error) => {
-        const refused = isKubeError(error, 'FORBIDDEN') || isKubeError(error, 'NOT_FOUND');
-        if (refused && !isRefused) {
-          log.error(
-            'StaticIPConfigs cannot be read and are left out: grant list and watch, or --static-ip-configs=false',
-            {
-              error,
-            },
-          );
-        }
-        isRefused = refused;
-      },
-    },
   });
-  return {
-    values: () => informer.values(),
-    size: () => informer.size,
-    isFollowing: () => informer.isSynced && !isRefused,
-    problem: () => (informer.isSynced || isRefused ? undefined : 'StaticIPConfigs are not read yet'),
-    run: (signal) => informer.start(signal),
-  };
+}
+
+const BY_NAMESPACE = 'namespace';
+
+/** Opens the informer of Services, of which only those with direct access are kept. */
+function followServices(
+  { readinessGates, loadBalancerClass }: WebhookConfig,
+  { kube, clock, log, random }: WebhookRuntime,
+): FollowedObjects<DirectService> {
+  if (!readinessGates || kube === undefined) return NO_OBJECTS;
+  return followObjects<DirectService>({
+    ...{ what: 'Services', client: kube, type: SERVICES, clock, log, random },
+    onRefused: (error) =>
+      log.error(
+        'Services cannot be read and Pods get no readiness gates: grant list and watch, or --readiness-gates=false',
+        {
+          error,
+        },
+      ),
+    decode: (object) => readDirectService(object, loadBalancerClass),
+    indexes: { [BY_NAMESPACE]: ({ namespace }) => [namespace] },
+  });
 }
 
 type WebhookComponents = {
@@ -141,7 +150,7 @@ type WebhookComponents = {
   readonly log: Logger;
   readonly server: HttpServer;
   readonly tls: TlsFollower;
-  readonly rules: Rules;
+  readonly followed: readonly Pick<FollowedObjects<unknown>, 'run' | 'problem'>[];
   readonly metrics: WebhookMetrics;
 };
 
@@ -165,11 +174,12 @@ class Webhook implements RunningWebhook {
   }
 
   async start(): Promise<void> {
-    const { config, log, server, tls, rules, metrics } = this.#components;
+    const { config, log, server, tls, followed, metrics } = this.#components;
     this.address = await listenOn(server.server, config.listenAddress, '--listen-address');
     if (config.clientCaFile === '')
       log.info('clients are not checked: everybody who reaches the port is answered', { flag: '--client-ca-file' });
-    this.#following.push(tls.run(this.#stop.signal), rules.run(this.#stop.signal));
+    const { signal } = this.#stop;
+    this.#following.push(tls.run(signal), ...followed.map((objects) => objects.run(signal)));
     log.info('serving reviews', { address: this.address, defaultNetwork: config.defaultNetwork });
     if (config.metricsAddress === '') return;
     try {
@@ -189,9 +199,9 @@ class Webhook implements RunningWebhook {
 
   readiness(): string | undefined {
     if (this.#ending !== undefined) return 'it is shutting down';
-    const { tls, clock, rules } = this.#components;
+    const { tls, clock, followed } = this.#components;
     if (tls.pair.expiresMs <= clock.nowMs()) return 'the certificate has expired';
-    return rules.problem();
+    return followed.map((objects) => objects.problem()).find((problem) => problem !== undefined);
   }
 
   checkCertificate(): void {

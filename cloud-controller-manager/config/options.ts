@@ -1,6 +1,6 @@
 import { CLOUD_OPTIONS } from '../../cloud/tencent/cloud-options.ts';
 import { ipv4CidrsValue } from '../../kube/cidr-option-value.ts';
-import { masterValue, objectNameValue } from '../../kube/kube-option-value.ts';
+import { loadBalancerClassValue, masterValue, objectNameValue } from '../../kube/kube-option-value.ts';
 import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
 import {
   choiceValue,
@@ -248,11 +248,7 @@ const SERVICE_OPTIONS = {
   loadBalancerClass: option(
     'Services',
     'load-balancer-class',
-    textValue(
-      /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$/,
-      'CLASS',
-      "a class such as example.com/clb, or ''",
-    ),
+    loadBalancerClassValue,
     '',
     "spec.loadBalancerClass of Services that get a load balancer beside those without a class; '' for none.",
   ),

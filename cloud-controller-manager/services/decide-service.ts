@@ -1,3 +1,4 @@
+import { isServedClass } from '../../crd/load-balancer-class.ts';
 import type { ServiceHead } from './read-service.ts';
 
 /**
@@ -17,9 +18,8 @@ export function decideService(
   { type, loadBalancerClass: its, isLeaving, hasFinalizer }: ServiceHead,
   loadBalancerClass: string,
 ): ServiceRole {
-  const isOurs = its === undefined || (loadBalancerClass !== '' && its === loadBalancerClass);
   if (type === 'LoadBalancer') {
-    if (!isOurs) return 'ignore';
+    if (!isServedClass(its, loadBalancerClass)) return 'ignore';
     if (!isLeaving) return 'serve';
   }
   // A Service of another type has no class: its finalizer was set while it was ours.

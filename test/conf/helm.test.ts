@@ -5,7 +5,7 @@ import { readAgentConfig } from '../../agent/config/agent-config.ts';
 import { readIpamdConfig } from '../../ipamd/config/ipamd-config.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
 import type { JsonObject } from '../kube-api/object.ts';
-import { AGENT, IPAMD, settingsInput } from './base-scene.ts';
+import { AGENT, IPAMD, listOf, settingsInput } from './base-scene.ts';
 import { objectsOf } from './read-manifests.ts';
 import { authorityPatch, type KubernetesVersion, renderExample } from './render-example.ts';
 
@@ -187,6 +187,73 @@ run('chart: puts each value where it belongs', (t) => {
   const secrets = keys.map((one) => at(one, 'valueFrom', 'secretKeyRef', 'name')).filter((name) => name !== undefined);
   t.deepEqual(secrets, ['my-key', 'my-key', 'my-key']);
 });
+
+/** Values of the webhook and the cloud controller manager, the server, and the settings of the entry of load balancers; undefined: no entry. */
+const GATES: readonly (readonly [
+  title: string,
+  values: JsonObject,
+  server: string,
+  settings: JsonObject | undefined,
+])[] = [
+  ['no cloud controller manager', {}, 'v1.34.1', undefined],
+  ['one without load balancers', { cloudControllerManager: { enabled: true } }, 'v1.34.1', undefined],
+  ['load balancers', withBalancers({}), 'v1.34.1', gateSettings('true', undefined)],
+  [
+    'load balancers of a class',
+    withBalancers({ 'load-balancer-class': 'a.com/clb' }),
+    'v1.30.0',
+    gateSettings('true', 'a.com/clb'),
+  ],
+  ['load balancers, and a server without the sleep', withBalancers({}), 'v1.29.9', gateSettings('false', undefined)],
+  [
+    'load balancers of another installation',
+    { webhook: { loadBalancers: { enabled: true, preStopSleep: false } } },
+    'v1.34.1',
+    gateSettings('false', undefined),
+  ],
+  [
+    'load balancers, and no gates',
+    { ...withBalancers({}), webhook: { loadBalancers: { enabled: false } } },
+    'v1.34.1',
+    undefined,
+  ],
+];
+
+function withBalancers(settings: JsonObject): JsonObject {
+  return { cloudControllerManager: { enabled: true, settings: { 'load-balancers': 'clb', ...settings } } };
+}
+
+function gateSettings(sleep: string, served: string | undefined): JsonObject {
+  const own = { TKE_ENI_READINESS_GATES: 'true', TKE_ENI_PRE_STOP_SLEEP: sleep };
+  return served === undefined ? own : { ...own, TKE_ENI_LOAD_BALANCER_CLASS: served };
+}
+
+for (const [title, values, server, settings] of GATES) {
+  run(`chart: has the webhook's entry of load balancers as kustomize has it, or not, with ${title}`, (t) => {
+    const webhook = { enabled: true, caBundle: AUTHORITY, ...((values['webhook'] as JsonObject | undefined) ?? {}) };
+    const ours = byName(helm({ ...SETTINGS, ...values, webhook }, { server }));
+    const patches = [authorityPatch(AUTHORITY)];
+    const theirs = byName(
+      renderExample(['webhook', ...(settings === undefined ? [] : ['load-balancer-gate'])], { patches }),
+    );
+    const [hooks, expected] = [ours, theirs].map((all) =>
+      listOf(at(all.get('MutatingWebhookConfiguration tke-eni-ip-webhook'), 'webhooks')).map((hook) => ({
+        ...hook,
+        clientConfig: at(hook, 'clientConfig', 'service'),
+      })),
+    );
+    t.deepEqual(hooks, expected);
+    for (const kind of ['ClusterRole', 'ClusterRoleBinding']) {
+      const name = `${kind} tke-eni-ip-webhook-gate`;
+      t.deepEqual(ours.get(name), theirs.get(name));
+      t.is(ours.has(name), settings !== undefined);
+    }
+    const data = at(ours.get('ConfigMap tke-eni-ip-webhook-settings'), 'data');
+    t.deepEqual(data, { TKE_ENI_LOG_LEVEL: 'info', ...settings });
+    const args = at(theirs.get('Deployment tke-eni-ip-webhook'), 'spec', 'template', 'spec', 'containers', 0, 'args');
+    t.is((args as readonly string[]).includes('--readiness-gates=true'), settings !== undefined);
+  });
+}
 
 const INJECTED = { 'cert-manager.io/inject-ca-from': 'kube-system/tke-eni-ip-webhook' };
 

@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { BACKEND_GATE_LABEL, BACKEND_READY_GATE, DIRECT_ACCESS_ANNOTATION, POD_ANNOTATION } from '../../crd/names.ts';
 import { createAll, requestToken, untilEstablished } from '../conf/cluster-scene.ts';
-import { KUBERNETES_FOLDER, readResources } from '../conf/read-manifests.ts';
+import { KUBERNETES_FOLDER, objectsOf, readResources } from '../conf/read-manifests.ts';
 import { openTestClient } from '../kube/kube-scene.ts';
 import { type Answer, type ContractClient, contractClient } from '../kube-api/contract/client.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
@@ -13,15 +15,19 @@ import { openWebhook } from './webhook-scene.ts';
 const ENI_IP = 'tke.cloud.tencent.com/eni-ip';
 const POLICY = 'tke.cloud.tencent.com/vpc-ip-claim-delete-policy';
 const NETWORKS = 'tke.cloud.tencent.com/networks';
+const SLEEP = POD_ANNOTATION.preStopSleep;
+const GATE = 'components/load-balancer-gate';
 const WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
 const RULES = '/apis/networking.tke.cloud.tencent.com/v1/namespaces/shop/staticipconfigs';
 
 async function openScene(server: RealApi) {
   const admin = contractClient(server.url, server.token, server.ca);
   const manifests = readResources(join(KUBERNETES_FOLDER, 'webhook'));
+  const gate = readResources(join(KUBERNETES_FOLDER, GATE));
   const ours = (...kinds: readonly string[]) => manifests.filter(({ kind }) => kinds.includes(String(kind)));
   await createAll(admin, readResources(join(KUBERNETES_FOLDER, '../crd')));
   await createAll(admin, ours('ServiceAccount', 'ClusterRole', 'ClusterRoleBinding'));
+  await createAll(admin, gate);
   await createAll(admin, ours('Deployment', 'Service', 'PodDisruptionBudget'));
   await untilEstablished(admin);
   for (const [name, labels] of [
@@ -32,8 +38,8 @@ async function openScene(server: RealApi) {
   }
   const token = await requestToken(admin, 'tke-eni-ip-webhook');
   const { client, close: closeClient } = openTestClient({ url: server.url, token, ca: server.ca });
-  const webhook = await openWebhook({}, client);
-  const [configuration] = ours('MutatingWebhookConfiguration');
+  const webhook = await openWebhook({ readinessGates: true, preStopSleep: true }, client);
+  const configuration = withGate(ours('MutatingWebhookConfiguration')[0]);
   const answer = await admin.call('POST', `${WEBHOOKS}?fieldValidation=Strict`, reachable(configuration, webhook));
   if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
   // Known to the API server only after a moment.
@@ -47,8 +53,14 @@ async function openScene(server: RealApi) {
   return { admin, webhook, close };
 }
 
+/** The manifest, with the entry that the component load-balancer-gate adds. */
+function withGate(configuration: JsonObject | undefined): JsonObject {
+  const [patch] = objectsOf(readFileSync(join(KUBERNETES_FOLDER, GATE, 'mutating-webhook-configuration.yaml'), 'utf8'));
+  return { ...configuration, webhooks: [configuration, patch].flatMap((one) => at(one, 'webhooks')) };
+}
+
 /** The manifest, with an address instead of a Service, whose network there is none of here. */
-function reachable(configuration: JsonObject | undefined, { port, pair }: { port: number; pair: { cert: string } }) {
+function reachable(configuration: JsonObject, { port, pair }: { port: number; pair: { cert: string } }) {
   const hooks = at(configuration, 'webhooks');
   if (!Array.isArray(hooks)) throw new Error('no webhooks');
   const caBundle = Buffer.from(pair.cert).toString('base64');
@@ -116,6 +128,39 @@ export async function testAskedBy(name: string, start: () => Promise<RealApi>): 
     await waitUntil(isKept, { what: 'the rule is known', timeoutMs: 30_000, everyMs: 100 });
     t.is(at((await create(admin, 'shop', 'web-0', {}, true)).body, 'metadata', 'annotations', POLICY), undefined);
     t.is(webhook.webhook.readiness(), undefined);
+  });
+
+  test.serial(`${name}: stores the readiness gate of Pods that a Service with direct access selects`, async (t) => {
+    const annotations = { [DIRECT_ACCESS_ANNOTATION]: 'true' };
+    const ports = [{ port: 80, protocol: 'TCP' }];
+    const service = {
+      ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'web', annotations } },
+      spec: { type: 'LoadBalancer', selector: { app: 'web' }, ports },
+    };
+    t.is((await admin.call('POST', '/api/v1/namespaces/shop/services', service)).status, 201);
+    const labels = { app: 'web' };
+    const gatesOf = async (namespace: string, change: Parameters<typeof create>[3]) =>
+      at((await create(admin, namespace, 'web-0', change, true)).body, 'spec', 'readinessGates');
+    const gates = [{ conditionType: BACKEND_READY_GATE }];
+    const isGated = async () => Array.isArray(await gatesOf('shop', { labels }));
+    await waitUntil(isGated, { what: 'the Service is known', timeoutMs: 30_000, everyMs: 100 });
+    t.deepEqual(await gatesOf('shop', { labels }), gates);
+    t.deepEqual(await gatesOf('shop', { labels, spec: { readinessGates: gates } }), gates);
+    t.is(await gatesOf('shop', { labels: { app: 'db' } }), undefined);
+    t.is(await gatesOf('shop', { labels, spec: { hostNetwork: true } }), undefined);
+    t.is(await gatesOf('shop', { labels: { ...labels, [BACKEND_GATE_LABEL]: 'disabled' } }), undefined);
+    t.is(await gatesOf('kube-system', { labels }), undefined);
+  });
+
+  test.serial(`${name}: stores the sleep that a Pod asks for, or warns`, async (t) => {
+    const asking = (text: string) => create(admin, 'shop', 'slow', { annotations: { [SLEEP]: text } }, true);
+    const { status, body } = await asking('15s');
+    t.is(status, 201);
+    t.deepEqual(at(body, 'spec', 'containers', 0, 'lifecycle'), { preStop: { sleep: { seconds: 15 } } });
+    t.is(at(body, 'spec', 'terminationGracePeriodSeconds'), 45);
+    const odd = await asking('a while');
+    t.is(odd.status, 201);
+    t.regex(String(odd.headers['warning']), /pre-stop-sleep: expected whole seconds from 1s to 5m/);
   });
 
   test.serial(`${name}: refuses Pods while nobody answers, but none of its own`, async (t) => {

@@ -83,6 +83,11 @@ function optionalComponent(
   ];
 }
 
+const GATE = 'conf/kubernetes/components/load-balancer-gate';
+const GATE_ON = 'include "tke-eni.load-balancer-gate" .';
+/** The end of the webhook's configuration, after which the chart has the entry of load balancers. */
+const END_OF_RULES = '        scope: Namespaced\n';
+
 const CCM = 'conf/kubernetes/cloud-controller-manager';
 const CCM_ENABLED = '.Values.cloudControllerManager.enabled';
 
@@ -177,6 +182,12 @@ export const TEMPLATES: readonly Template[] = [
     from: 'conf/kubernetes/webhook/mutating-webhook-configuration.yaml',
     to: 'webhook-configuration.yaml',
     changes: [
+      // Before the others, which hold for both entries.
+      [
+        END_OF_RULES,
+        `${END_OF_RULES}  {{- if ${GATE_ON} }}\n  PART\n  {{- end }}\n`,
+        { file: `${GATE}/mutating-webhook-configuration.yaml`, path: ['webhooks'] },
+      ],
       NAMESPACE,
       ['values: [{{ .Release.Namespace }}]', 'values: {{ include "tke-eni.system-namespaces" . }}'],
       ['failurePolicy: Fail', 'failurePolicy: {{ .Values.webhook.failurePolicy }}'],
@@ -199,6 +210,12 @@ export const TEMPLATES: readonly Template[] = [
       ['apiVersion: admission', '{{- include "tke-eni.refuse-webhook-without-authority" . }}\napiVersion: admission'],
     ],
     when: '.Values.webhook.enabled',
+  },
+  {
+    from: `${GATE}/rbac.yaml`,
+    to: 'webhook-gate-rbac.yaml',
+    changes: [NAMESPACE],
+    when: GATE_ON,
   },
   {
     from: `${CCM}/rbac.yaml`,
@@ -264,6 +281,6 @@ function withPart(text: string, { file, path }: Part, manifest: string): string 
   const found = document.getIn(path, true);
   if (found === undefined) throw new Error(`${file} has no ${path.join('.')} any more: ${MEND}`);
   document.contents = found as typeof document.contents;
-  const lines = document.toString({ lineWidth: 0 }).trimEnd().split('\n');
+  const lines = document.toString({ lineWidth: 0, flowCollectionPadding: false }).trimEnd().split('\n');
   return text.replace(PART, (_, indent: string) => lines.map((line) => `${indent}${line}\n`).join(''));
 }

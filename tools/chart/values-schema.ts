@@ -20,7 +20,10 @@ const TAKEN = {
     'allow-anonymous-loopback',
   ],
   cloudControllerManager: ['leader-elect-resource-namespace', 'metrics-address', 'region', 'endpoint'],
-  webhook: ['ipamd-namespace', 'listen-address', 'tls-cert-file', 'tls-private-key-file', 'metrics-address'],
+  webhook: [
+    ...['ipamd-namespace', 'listen-address', 'tls-cert-file', 'tls-private-key-file', 'metrics-address'],
+    ...['readiness-gates', 'pre-stop-sleep', 'load-balancer-class'],
+  ],
 } as const;
 
 const NAME = '^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$';
@@ -76,6 +79,8 @@ const RULES: Readonly<Record<string, Schema>> = {
   'webhook.caBundle': { type: 'string', pattern: '^(-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\\s-]*)?$' },
   'webhook.annotations': { type: 'object', additionalProperties: { type: 'string' } },
   'webhook.failurePolicy': { type: 'string', enum: ['Fail', 'Ignore'] },
+  'webhook.loadBalancers.enabled': { enum: ['auto', true, false] },
+  'webhook.loadBalancers.preStopSleep': { enum: ['auto', true, false] },
   'webhook.settings': settingsSchema(WEBHOOK_PROGRAM, TAKEN.webhook),
   'webhook.resources': RESOURCES,
   'cloudControllerManager.enabled': { type: 'boolean' },

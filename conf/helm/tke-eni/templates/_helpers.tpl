@@ -29,7 +29,28 @@ policies, and the node in a Pod's token. Takes a list: the root, the value.
 
 {{/* Settings of the webhook: those of the map, and those of network. */}}
 {{- define "tke-eni.webhook-settings" -}}
-{{- include "tke-eni.settings" (merge (include "tke-eni.default-network" . | fromYaml) .Values.webhook.settings) -}}
+{{- include "tke-eni.settings" (merge (include "tke-eni.default-network" . | fromYaml) (include "tke-eni.gate-settings" . | fromYaml) .Values.webhook.settings) -}}
+{{- end -}}
+
+{{/* Whether the webhook has its entry of load balancers: true, or empty. */}}
+{{- define "tke-eni.load-balancer-gate" -}}
+{{- if .Values.webhook.enabled -}}
+{{- $value := toString .Values.webhook.loadBalancers.enabled -}}
+{{- $manager := .Values.cloudControllerManager -}}
+{{- if eq $value "auto" }}{{ if and $manager.enabled (eq (toString (get $manager.settings "load-balancers")) "clb") }}true{{ end }}
+{{- else if eq $value "true" }}true{{ end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What webhook.loadBalancers says to the webhook, by its flags, as YAML; nothing without that entry. */}}
+{{- define "tke-eni.gate-settings" -}}
+{{- if include "tke-eni.load-balancer-gate" . -}}
+readiness-gates: true
+pre-stop-sleep: {{ include "tke-eni.is-on" (list . .Values.webhook.loadBalancers.preStopSleep) | default "false" }}
+{{- with get .Values.cloudControllerManager.settings "load-balancer-class" }}
+load-balancer-class: {{ . }}
+{{- end }}
+{{- end -}}
 {{- end -}}
 
 {{/* Settings of ipamd: those of the map, those of network, and those that every cluster has. */}}

@@ -1,0 +1,28 @@
+import type { Fault } from '../runtime/decode.ts';
+
+/** What is added to a new Pod, and the warnings for its creator. */
+export type Admission = { readonly patch: readonly AddOperation[]; readonly warnings: readonly string[] };
+
+/** One step of a JSON patch. An `add` where a value is already replaces it. @see RFC 6902 section 4.1 */
+export type AddOperation = { readonly op: 'add'; readonly path: string; readonly value: unknown };
+
+/**
+ * Annotation of a mirror Pod: a copy of a static Pod for people to read. The kubelet uses its own file, which no webhook
+ * sees.
+ */
+export const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
+
+/** Makes one step of a patch. */
+export function add(path: string, value: unknown): AddOperation {
+  return { op: 'add', path, value };
+}
+
+/** Escapes a name as one segment of a JSON pointer. @see RFC 6901 section 3 */
+export function escapePointer(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
+/** Renders a fault of an annotation as a warning. */
+export function renderFault({ path, expected, got }: Fault): string {
+  return `${path}: expected ${expected}, got ${got}`;
+}
