@@ -3,9 +3,11 @@ import type { KubeClient } from './kube-client.ts';
 import { isKubeError } from './kube-error.ts';
 import { apiVersionOf, SELF_SUBJECT_ACCESS_REVIEWS } from './resource-types.ts';
 
-/** A right of the core group: a verb on a resource. */
+/** A right: a verb on a resource. */
 export type Right = {
   readonly verb: string;
+  /** API group; absent: the core group. */
+  readonly group?: string;
   readonly resource: string;
   readonly subresource?: string;
   /** Absent: cluster-wide. */
@@ -29,7 +31,7 @@ export async function findMissingRights(
 
 async function hasRight(client: KubeClient, right: Right, signal: AbortSignal): Promise<boolean> {
   const type = SELF_SUBJECT_ACCESS_REVIEWS;
-  const resourceAttributes = { ...right, group: '' };
+  const resourceAttributes = { group: '', ...right };
   const review = { apiVersion: apiVersionOf(type), kind: type.kind, metadata: { name: '' } };
   try {
     const { status } = await client.create(type, { ...review, spec: { resourceAttributes } }, signal);
@@ -41,6 +43,7 @@ async function hasRight(client: KubeClient, right: Right, signal: AbortSignal): 
 }
 
 /** Renders a right as people grant it: `patch nodes/status`. */
-export function renderRight({ verb, resource, subresource }: Right): string {
-  return `${verb} ${resource}${subresource === undefined ? '' : `/${subresource}`}`;
+export function renderRight({ verb, group = '', resource, subresource }: Right): string {
+  const full = group === '' ? resource : `${resource}.${group}`;
+  return `${verb} ${full}${subresource === undefined ? '' : `/${subresource}`}`;
 }

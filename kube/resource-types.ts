@@ -24,6 +24,14 @@ export const DEPLOYMENTS: ResourceType = {
 };
 /** Endpoints, for leader election where a role grants neither ConfigMaps nor Leases. */
 export const ENDPOINTS = core('endpoints', 'Endpoints', true);
+/** The endpoints of Services, in slices. */
+export const ENDPOINT_SLICES: ResourceType = {
+  group: 'discovery.k8s.io',
+  version: 'v1',
+  plural: 'endpointslices',
+  kind: 'EndpointSlice',
+  isNamespaced: true,
+};
 /** Leases, for leader election where a role grants them. */
 export const LEASES: ResourceType = {
   group: 'coordination.k8s.io',

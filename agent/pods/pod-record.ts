@@ -2,6 +2,7 @@ import { readEipRequest } from '../../crd/eip-request.ts';
 import { DIRECT_ENI_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
 import { isStaticPod } from '../../crd/pod-network-request.ts';
 import { ACCEPTED_NETWORKS, type PodNetworks, readPodNetworks } from '../../crd/pod-networks.ts';
+import { requestsResource } from '../../crd/pod-resources.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { Faults, isRecord } from '../../runtime/decode.ts';
 import { limitText } from '../../runtime/limit-text.ts';
@@ -54,7 +55,8 @@ export function podRecordOf({ metadata, ...pod }: KubeObject): PodRecord | undef
   const networkFault = faultOf(networks);
   const name = networks.kind === 'named' ? networks.name : undefined;
   // As in ipamd: without that annotation its resources decide.
-  const isDirect = name === 'tke-direct-eni' || (networks.kind === 'default' && requestsWholeEni(spec));
+  const isDirect =
+    name === 'tke-direct-eni' || (networks.kind === 'default' && requestsResource(spec, DIRECT_ENI_RESOURCE));
   return {
     namespace: metadata.namespace ?? '',
     name: metadata.name,
@@ -84,13 +86,6 @@ function faultText(expected: string, got: string): string {
 
 /** Most characters of the annotation in a fault. */
 const MAX_GOT = 128;
-
-function requestsWholeEni({ containers }: Readonly<Record<string, unknown>>): boolean {
-  return (Array.isArray(containers) ? containers : []).some((container: unknown) => {
-    const { limits, requests } = recordOf(recordOf(container)['resources']);
-    return [limits, requests].some((one) => recordOf(one)[DIRECT_ENI_RESOURCE] !== undefined);
-  });
-}
 
 /** Tells whether a Pod requires an ENI with its own claim: its address is static, or it requests security groups. */
 function needsClaim(annotations: KubeObject['metadata']['annotations'] = {}): boolean {

@@ -25,12 +25,17 @@ export type DesiredListener = {
   readonly settings: ListenerSettings;
   /** Absent: the targets stay as they are. */
   readonly targets?: readonly DesiredTarget[];
+  /** Most targets that it may have, those with weight 0 too; absent: not known. */
+  readonly maxTargets?: number;
 };
 
-/** A target that a Service asks for. Weight 0: it stays if it is registered, and is not registered anew. */
+/**
+ * A target that a Service asks for. Weight 0: it stays if it is registered, and is not registered anew. `asIs`: nothing of
+ * it changes, and it is not registered.
+ */
 export type DesiredTarget = {
   readonly ip: string;
   readonly port: number;
   readonly instanceId?: string;
-  readonly weight: number;
+  readonly weight: number | 'asIs';
 };

@@ -10,7 +10,7 @@ import { TARGETS_PER_CHANGE, type Target } from '../../cloud/targets.ts';
 import { compareIdentity } from './compare-identity.ts';
 import type { DesiredListener, DesiredLoadBalancer } from './desired-load-balancer.ts';
 import { diffTargets } from './diff-targets.ts';
-import type { ListenerKey, LoadBalancerStep } from './load-balancer-step.ts';
+import type { ListenerKey, LoadBalancerStep, StepTarget } from './load-balancer-step.ts';
 import { blocking, type Notice, remark } from './notice.ts';
 
 /** The load balancer of a Service as the cloud has it. */
@@ -76,7 +76,11 @@ export function listenerKeyOf({ protocol, port, endPort }: Pick<Listener, 'proto
 function stepsOfNew(desired: DesiredLoadBalancer): readonly LoadBalancerStep[] {
   const { listeners, securityGroupIds = [] } = desired;
   const targets = listeners.flatMap(
-    (listener) => diffTargets(keyOf(listener), listener.targets, [], () => true).register,
+    (listener) =>
+      diffTargets(
+        keyOf(listener),
+        targetFacts(listener, [], () => true),
+      ).register,
   );
   return [
     ...(securityGroupIds.length === 0 ? [] : [{ kind: 'setSecurityGroups' as const, securityGroupIds }]),
@@ -111,7 +115,7 @@ function diffContents(
   const diffs = wanted.map((listener) => {
     const present = byKey.get(keyOf(listener));
     const its = present === undefined ? [] : (targetsOf.get(present.listenerId) ?? []);
-    return diffTargets(keyOf(listener), listener.targets, its, isDrained);
+    return diffTargets(keyOf(listener), targetFacts(listener, its, isDrained));
   });
   const surplus = ours.filter((listener) => !kept.has(listener)).map(({ listenerId }) => listenerId);
   const steps: readonly LoadBalancerStep[] = [
@@ -119,19 +123,14 @@ function diffContents(
     ...weightSteps(diffs.flatMap(({ drainFirst }) => drainFirst)),
     ...changed,
     ...creations(missing, desired.listenerName),
+    ...deregistrations(diffs.flatMap(({ deregisterFirst }) => deregisterFirst)),
+    ...weightSteps(diffs.flatMap(({ raise }) => raise)),
     ...targetBatches(
       'register',
       diffs.flatMap(({ register }) => register),
     ),
-    ...weightSteps(diffs.flatMap(({ raise }) => raise)),
     ...weightSteps(diffs.flatMap(({ drainLast }) => drainLast)),
-    ...batches(
-      diffs.flatMap(({ deregister }) => deregister),
-      TARGETS_PER_CHANGE,
-    ).map((targets) => ({
-      kind: 'deregister' as const,
-      targets,
-    })),
+    ...deregistrations(diffs.flatMap(({ deregister }) => deregister)),
     ...deletions(surplus),
   ];
   const notices = clashes.map(({ listener: { protocol, port }, other }) => {
@@ -202,6 +201,18 @@ function weightSteps(targets: Weighted): readonly LoadBalancerStep[] {
 
 function targetBatches(kind: 'register' | 'setWeights', targets: Weighted): readonly LoadBalancerStep[] {
   return batches(targets, TARGETS_PER_CHANGE).map((batch) => ({ kind, targets: batch }));
+}
+
+function deregistrations(targets: readonly StepTarget[]): readonly LoadBalancerStep[] {
+  return batches(targets, TARGETS_PER_CHANGE).map((batch) => ({ kind: 'deregister', targets: batch }));
+}
+
+function targetFacts(
+  { targets: desired, maxTargets }: DesiredListener,
+  observed: readonly Target[],
+  isDrained: (target: Target) => boolean,
+): Parameters<typeof diffTargets>[1] {
+  return { desired, observed, isDrained, ...(maxTargets === undefined ? {} : { maxTargets }) };
 }
 
 function batches<T>(items: readonly T[], size: number): readonly (readonly T[])[] {

@@ -14,6 +14,7 @@ export type NoticeReason =
   | 'ImmutableChangeRefused'
   | 'ListenerClash'
   | 'UnAvailableLoadBalancer'
+  | 'DirectAccessImpossible'
   | 'TargetsOverQuota';
 
 /** Makes a notice that leaves the load balancer as it is. */

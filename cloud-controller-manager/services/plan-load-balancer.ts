@@ -4,6 +4,7 @@ import type { ListenerSettings } from '../../cloud/listeners.ts';
 import type { BackendNode } from './decide-backend-node.ts';
 import type { BalancerSource, DesiredListener, DesiredLoadBalancer } from './desired-load-balancer.ts';
 import { blocking, type Notice, remark } from './notice.ts';
+import { type PodFacts, planPodTargets } from './plan-pod-targets.ts';
 import { planTargets } from './plan-targets.ts';
 import type { ServiceHead, ServicePort, ServiceSpec } from './read-service.ts';
 import type { ServiceSettings } from './served-annotations.ts';
@@ -15,6 +16,8 @@ type PlanFacts = {
   readonly settings: ServiceSettings;
   /** Every Node that may be a backend. */
   readonly nodes: readonly BackendNode[];
+  /** Present: Pods are the backends, and not Nodes. */
+  readonly pods?: PodFacts;
   readonly clusterId: string;
   readonly vpcId: string;
   /** Most targets of a listener; absent: not known. */
@@ -42,16 +45,21 @@ export function ownerOf(clusterId: string, uid: string): string {
 /** Plans the load balancer of a Service. It depends on its arguments alone. */
 export function planLoadBalancer(facts: PlanFacts): LoadBalancerPlan {
   const { spec, settings } = facts;
+  const isDirect = facts.pods !== undefined;
   const session = planSession(spec);
-  const targets = planTargets(facts);
+  const targets =
+    facts.pods === undefined ? planTargets(facts) : planPodTargets(facts.pods, settings, facts.maxTargets);
   const source = planSource(facts);
   const notices = [
-    ...refusePorts(spec),
+    ...refusePorts(spec, isDirect),
     ...refuseFamilies(spec),
     ...refuseRanges(spec, settings),
     ...session.notices,
     ...source.notices,
     ...targets.notices,
+    ...(isDirect && settings.backendSelector !== undefined
+      ? remarkUnused({ backendSelector: settings.backendSelector }, 'Pods are the backends')
+      : []),
   ];
   if (source.value === undefined || notices.some(({ blocks }) => blocks)) return { notices };
   const listeners = spec.ports.map((port): DesiredListener => {
@@ -60,8 +68,13 @@ export function planLoadBalancer(facts: PlanFacts): LoadBalancerPlan {
       // SCTP is refused above.
       protocol: port.protocol === 'UDP' ? 'UDP' : 'TCP',
       port: port.port,
-      settings: { scheduler: 'WRR', sessionSeconds: session.seconds, healthCheck: planHealthCheck(spec, port) },
+      settings: {
+        scheduler: 'WRR',
+        sessionSeconds: session.seconds,
+        healthCheck: planHealthCheck(spec, port, isDirect),
+      },
       ...(its === undefined ? {} : { targets: its }),
+      ...(facts.maxTargets === undefined ? {} : { maxTargets: facts.maxTargets }),
     };
   });
   const desired: DesiredLoadBalancer = {
@@ -84,10 +97,11 @@ export function listenerNameOf({ clusterId, service }: Pick<PlanFacts, 'clusterI
 function planHealthCheck(
   { externalTrafficPolicy, healthCheckNodePort }: ServiceSpec,
   { protocol }: ServicePort,
+  isDirect: boolean,
 ): NonNullable<ListenerSettings['healthCheck']> {
   // The cloud checks UDP by an answer that it knows, which only the program behind the port could give.
   if (protocol === 'UDP') return { isOn: false };
-  if (externalTrafficPolicy === 'Cluster' || healthCheckNodePort === undefined)
+  if (isDirect || externalTrafficPolicy === 'Cluster' || healthCheckNodePort === undefined)
     return { isOn: true, kind: 'TCP', checkPort: 'target' };
   return {
     isOn: true,
@@ -108,17 +122,21 @@ function planSession({ affinitySeconds }: ServiceSpec): {
   return { seconds, notices: [remark('AffinityClamped', message)] };
 }
 
-function refusePorts({ ports, externalTrafficPolicy, allocatesNodePorts }: ServiceSpec): readonly Notice[] {
+function refusePorts(
+  { ports, externalTrafficPolicy, allocatesNodePorts }: ServiceSpec,
+  isDirect: boolean,
+): readonly Notice[] {
   if (ports.length === 0) return [blocking('ServiceInvalid', 'spec.ports is empty; a listener needs a port')];
   return ports.flatMap(({ protocol, port, nodePort }): readonly Notice[] => {
     const place = `port ${port} of ${protocol}`;
     if (protocol === 'SCTP')
       return [blocking('ServiceRefused', `${place}: a load balancer has listeners of TCP and UDP; remove the port`)];
+    if (isDirect) return [];
     if (nodePort === undefined) {
       const cure = allocatesNodePorts
         ? 'it is tried again when it has one'
-        : 'set allocateLoadBalancerNodePorts to true';
-      return [blocking('ServiceRefused', `${place} has no node port, and Pods are no backends; ${cure}`)];
+        : 'set allocateLoadBalancerNodePorts to true, or let Pods be the backends by service.cloud.tencent.com/direct-access';
+      return [blocking('ServiceRefused', `${place} has no node port, and Nodes are the backends; ${cure}`)];
     }
     if (protocol === 'UDP' && externalTrafficPolicy === 'Local') {
       const message = `${place}: with externalTrafficPolicy Local only a health check says which Nodes have Pods, and a UDP listener cannot ask healthCheckNodePort; set it to Cluster`;

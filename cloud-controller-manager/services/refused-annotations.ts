@@ -4,7 +4,7 @@ const TKE = 'service.kubernetes.io';
 const CLOUD = 'service.cloud.tencent.com';
 const REMOVE = 'remove it';
 
-const NODES_ONLY = 'backends are Nodes: Pods are not bound to load balancers';
+const ONE_WEIGHT = 'all backends have one weight';
 const LAYER_4 = 'listeners are of TCP and UDP: there are none of HTTP, TLS or QUIC';
 const ONE_VPC = 'load balancer and backends are in the VPC of the cluster';
 const NO_CONFIG_OBJECTS = 'objects TkeServiceConfig are not read';
@@ -35,18 +35,10 @@ export const REFUSED_ANNOTATIONS: readonly RefusedRow[] = [
     instead: REMOVE,
   }),
   ofService({
-    name: `${CLOUD}/direct-access`,
-    means: 'Pods are backends, by their own addresses',
-    form: '`"true"` or `"false"`',
-    why: NODES_ONLY,
-    instead: 'write "false", and Pods are reached by node ports',
-    blocks: true,
-  }),
-  ofService({
     name: `${CLOUD}/local-svc-weighted-balance`,
     means: 'the weight of a Node is the number of its Pods',
     form: '`"true"`',
-    why: 'all Nodes have one weight',
+    why: ONE_WEIGHT,
     instead: REMOVE,
   }),
   ofService({
@@ -74,25 +66,11 @@ export const REFUSED_ANNOTATIONS: readonly RefusedRow[] = [
     neutral: [],
   }),
   ofService({
-    name: `${CLOUD}/enable-grace-shutdown`,
-    means: 'a Pod that is being deleted gets weight 0',
-    form: '`"true"` or `"false"`',
-    why: NODES_ONLY,
-    instead: 'a node that leaves is drained always: remove it',
-  }),
-  ofService({
-    name: `${CLOUD}/enable-grace-shutdown-tkex`,
-    means: 'a Pod that is not ready gets weight 0',
-    form: '`"true"` or `"false"`',
-    why: NODES_ONLY,
-    instead: REMOVE,
-  }),
-  ofService({
     name: `${CLOUD}/enable-grace-deletion`,
     means: 'the deletion of a Pod waits for weight 0',
     form: '`"true"` or `"false"`',
-    why: NODES_ONLY,
-    instead: REMOVE,
+    why: "it needs TKE's kubelet: no other one waits before it stops containers",
+    instead: 'let containers serve on for some seconds by a preStop hook, and remove it',
   }),
   ofService({
     name: `${CLOUD}/modification-protection`,
@@ -149,12 +127,12 @@ export const REFUSED_ANNOTATIONS: readonly RefusedRow[] = [
     name: `${CLOUD}/lb-rs-weight`,
     means: 'weights of the Pods of workloads',
     form: 'JSON with `defaultWeight` and `groups`',
-    why: NODES_ONLY,
+    why: ONE_WEIGHT,
     instead: REMOVE,
     neutral: [],
   }),
   elsewhere('ConfigMap tke-service-controller-config', NO_SWITCHES, [
-    ['GlobalRouteDirectAccess', 'Pods of GlobalRoute may be backends'],
+    ['GlobalRouteDirectAccess', 'Pods of GlobalRoute may be backends; here --routes says so'],
     ['EnableNodeGracefulDeletion', 'a Node that is a backend is deleted after it was drained'],
     ['EnablePodGracefulDeletion', 'the deletion of a Pod waits for weight 0'],
     ['EnableDefaultModificationProtection', 'new load balancers are protected in the console'],
@@ -162,9 +140,6 @@ export const REFUSED_ANNOTATIONS: readonly RefusedRow[] = [
     ['EnableIngressController', "TKE's controller of Ingresses runs"],
     ['VERSION', "the version of TKE's controller; written by it"],
     ['REUSE_LOADBALANCER', 'Services may share a load balancer; written by TKE'],
-  ]),
-  elsewhere('Pod', NODES_ONLY, [
-    ['cloud.tencent.com/load-balancer-backendgroup-ready', 'readiness gate: the Pod is bound and healthy'],
   ]),
   elsewhere('TkeServiceConfig', NO_CONFIG_OBJECTS, [
     ['spec.loadBalancer.l4Listeners[].session', 'session persistence of a listener'],

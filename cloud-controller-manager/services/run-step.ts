@@ -1,7 +1,7 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { LoadBalancerTask } from '../../cloud/load-balancers.ts';
-import type { RefusedTargets } from '../../cloud/targets.ts';
+import type { RefusedTargets, WeightedTarget } from '../../cloud/targets.ts';
 import type { ControllerDeps } from '../controller-deps.ts';
 import { listenerKeyOf, type ObservedLoadBalancer } from './diff-load-balancer.ts';
 import type { ContentStep, ListenerKey, StepTarget } from './load-balancer-step.ts';
@@ -58,7 +58,7 @@ export class StepRunner {
       case 'modifyListener':
         return await this.#settle(await listeners.modify(id, step.listenerId, step.changes, context), context);
       case 'register':
-        return requireNone(await targets.register(id, step.targets.map(this.#refOf), context));
+        return requireNone(await this.#register(step.targets.map(this.#refOf), context));
       case 'setWeights':
         return await this.#settle(await targets.setWeights(id, step.targets.map(this.#refOf), context), context);
       case 'deregister':
@@ -68,6 +68,21 @@ export class StepRunner {
       case 'delete':
         return await this.#delete(context);
     }
+  }
+
+  /** One that the cloud refuses takes all of its listener with it: the others are registered without it. */
+  async #register(targets: readonly WeightedTarget[], context: CallContext): Promise<readonly RefusedTargets[]> {
+    const refused = await this.#cloud.targets.register(this.#id, targets, context);
+    const alone = refused.filter(({ targets: its }) => its.length === 1);
+    const again = refused.filter(({ targets: its }) => its.length > 1);
+    const ofHalves: (readonly RefusedTargets[])[] = [];
+    for (const { listenerId, targets: its } of again) {
+      const ofListener = targets.filter((one) => one.listenerId === listenerId);
+      const middle = Math.ceil(its.length / 2);
+      for (const half of [ofListener.slice(0, middle), ofListener.slice(middle)])
+        ofHalves.push(await this.#register(half, context));
+    }
+    return [...alone, ...ofHalves.flat()];
   }
 
   async #delete(context: CallContext): Promise<void> {
@@ -95,8 +110,7 @@ export class StepRunner {
 function requireNone(refused: readonly RefusedTargets[]): void {
   const [first] = refused;
   if (first === undefined) return;
-  const { listenerId, targets, reason } = first;
-  const shown = targets.slice(0, 3).map(({ ip, port }) => `${ip}:${port}`);
-  const message = `the cloud refused ${targets.length} targets of ${listenerId}, as ${shown.join(', ')}: ${reason}`;
+  const shown = refused.flatMap(({ targets }) => targets.map(({ ip, port }) => `${ip}:${port}`));
+  const message = `the cloud refused ${shown.length} targets of ${first.listenerId}, as ${shown.slice(0, 3).join(', ')}: ${first.reason}`;
   throw new StepError(message);
 }

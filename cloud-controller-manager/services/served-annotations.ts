@@ -1,4 +1,4 @@
-import { SERVICE_ANNOTATION } from '../../crd/names.ts';
+import { DIRECT_ACCESS_ANNOTATION, SERVICE_ANNOTATION } from '../../crd/names.ts';
 import type { ServedRow } from './annotation-row.ts';
 import {
   cloudId,
@@ -113,6 +113,30 @@ export const SERVED_ANNOTATIONS = {
       'the same as `spec.loadBalancerSourceRanges`, which has precedence. A listener cannot filter clients: other ranges than 0.0.0.0/0 are refused, unless security groups are named',
     form: 'IPv4 networks with commas',
     parse: networks,
+    cure: CORRECT,
+  }),
+  directAccess: served({
+    name: DIRECT_ACCESS_ANNOTATION,
+    means:
+      '`"true"`: Pods are the backends, by their own addresses, and see the address of the client; no node ports are needed. It may be changed at any time: the new backends are registered before the old ones are drained',
+    form: '`"true"` or `"false"`',
+    parse: flag,
+    cure: CORRECT,
+  }),
+  drainsLeaving: served({
+    name: `${CLOUD}/enable-grace-shutdown`,
+    means:
+      'with direct access: a Pod that is being deleted has weight 0 until it is gone; so it is without the annotation. `"false"`: it has weight 0 and is deregistered a minute later',
+    form: '`"true"` or `"false"`',
+    parse: flag,
+    cure: CORRECT,
+  }),
+  drainsUnready: served({
+    name: `${CLOUD}/enable-grace-shutdown-tkex`,
+    means:
+      'with direct access: `"true"`: a Pod that is not ready any more has weight 0 as long as it is there. Without it, it has weight 0 and is deregistered a minute later',
+    form: '`"true"` or `"false"`',
+    parse: flag,
     cure: CORRECT,
   }),
   allowAddressChange: served({

@@ -9,6 +9,8 @@ import type { ControllerDeps, ReportWaiting } from '../controller-deps.ts';
 import { readCloudNode } from '../nodes/cloud-node.ts';
 import { readSeen } from '../nodes/seen-instance.ts';
 import { decideBackendNode } from './decide-backend-node.ts';
+import { PodFollower } from './follow-pods.ts';
+import { readPodNode } from './pod-node.ts';
 import { ServiceSync } from './service-sync.ts';
 import { OrphanSweep } from './sweep-orphan-balancers.ts';
 import { TkeControllerWatch } from './tke-controller-watch.ts';
@@ -17,11 +19,13 @@ import { TkeControllerWatch } from './tke-controller-watch.ts';
 const WORKERS = 8;
 /** Nodes that come and go together are one change of each load balancer. */
 const GATHER_MS = 2_000;
+/** Pods that become ready together are one change; one that ends is none that waits. */
+const GATHER_PODS_MS = 1_000;
 /** Upstream's delays. */
 const BACKOFF: BackoffSettings = { firstMs: 5_000, maxMs: 300_000, factor: 2, jitter: 0.3 };
 
 /**
- * Keeps a load balancer for each Service of type LoadBalancer, with Nodes as its backends, until aborted. Faults of the
+ * Keeps a load balancer for each Service of type LoadBalancer, with Nodes or Pods as its backends, until aborted. Faults of the
  * cloud and of the API server are reported and tried again.
  */
 export async function runServiceController(
@@ -40,14 +44,18 @@ export async function runServiceController(
     observer: metrics.informer,
   });
   const queue = new WorkQueue({ clock, random, backoff: BACKOFF });
-  const sync = new ServiceSync(deps, services);
+  const pods = new PodFollower(deps, (key, isUrgent) => {
+    if (isUrgent) queue.add(key);
+    else queue.addAfter(key, GATHER_PODS_MS);
+  });
+  const sync = new ServiceSync(deps, services, pods);
   const stopServices = services.subscribe(({ key }) => queue.add(key));
   const stopNodes = nodes.subscribe(({ before, after }) => {
     if (roleOf(before) === roleOf(after)) return;
     sync.nodesChanged();
     for (const key of services.keys()) queue.addAfter(key, GATHER_MS);
   });
-  const following = services.start(signal);
+  const following = Promise.all([services.start(signal), pods.run(signal)]);
   const other = new TkeControllerWatch(deps, services, reportWaiting);
   const sweep = new OrphanSweep(deps, services, () => !other.isPresent);
   try {
@@ -74,5 +82,5 @@ export async function runServiceController(
 function roleOf(node: CcmNode | undefined): string {
   if (node === undefined) return '';
   const read = readCloudNode(node);
-  return JSON.stringify([decideBackendNode(read, undefined), readSeen(read)?.vpcId]);
+  return JSON.stringify([decideBackendNode(read, undefined), readPodNode(node), readSeen(read)?.vpcId]);
 }

@@ -95,14 +95,22 @@ export const SERVICE_EVENTS = {
   UnAvailableLoadBalancer: {
     type: 'Warning',
     objects: SERVICE,
-    cause: 'no Node is a backend of the load balancer, or the selector of backends selects none',
+    cause:
+      'no Node, or with direct access no ready Pod, is a backend of the load balancer, or the selector of backends selects none',
     cure: 'look at the labels of the Nodes; docs/cloud-controller-manager.md says which are backends',
   },
   TargetsOverQuota: {
     type: 'Warning',
     objects: SERVICE,
-    cause: 'more Nodes are backends than a listener may have targets; some of each zone are bound',
-    cure: 'raise the quota, or select fewer Nodes by an annotation',
+    cause: 'more Nodes or Pods are backends than a listener may have targets; some of each zone are bound',
+    cure: 'raise the quota, or select fewer Nodes by an annotation, or fewer Pods',
+  },
+  DirectAccessImpossible: {
+    type: 'Warning',
+    objects: SERVICE,
+    cause:
+      'a Pod of a Service with direct access cannot be bound to its load balancer, and is not; or Pods may not be read, and nothing is changed. The message says which and why',
+    cure: 'do what the message says; docs/cloud-controller-manager.md says which Pods can be bound, and the rights',
   },
   StatusForbidden: {
     type: 'Warning',

@@ -1,28 +1,30 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
-import { findMissingRights } from '../../kube/ask-rights.ts';
+import { DIRECT_ACCESS_ANNOTATION } from '../../crd/names.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { ConfigError } from '../../runtime/decode.ts';
-import type { CcmNode } from '../ccm-node.ts';
 import type { ControllerDeps } from '../controller-deps.ts';
-import { readCloudNode } from '../nodes/cloud-node.ts';
-import { findVpc, readSeen } from '../nodes/seen-instance.ts';
-import { type BackendNode, decideBackendNode } from './decide-backend-node.ts';
+import { BackendNodes } from './backend-nodes.ts';
 import { decideService } from './decide-service.ts';
 import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
+import type { EndpointSlice } from './endpoint-slice.ts';
+import type { PodFollower } from './follow-pods.ts';
 import { BalancerKeeper } from './keep-balancer.ts';
 import { blocking, type Notice } from './notice.ts';
 import { planIngress } from './plan-ingress.ts';
 import { listenerNameOf, planLoadBalancer } from './plan-load-balancer.ts';
+import type { PodFacts } from './plan-pod-targets.ts';
 import { readAnnotations } from './read-annotations.ts';
 import { readRecord } from './read-record.ts';
 import { type Ingress, readServiceHead, readServiceSpec, type ServiceHead } from './read-service.ts';
 import { releaseBalancer } from './release-balancer.ts';
 import type { ServiceSettings } from './served-annotations.ts';
 import { ServiceReports } from './service-reports.ts';
+import { StatusRight } from './status-right.ts';
+import { TargetQuota } from './target-quota.ts';
 import { ServiceWriter } from './write-service.ts';
 
 /** How often a load balancer is compared with its Service, though nothing has changed. */
@@ -31,8 +33,8 @@ const RESYNC_MS = 600_000;
 const REFUSED_MS = 60_000;
 /** The cache has not caught up with a write. */
 const CONFLICT_MS = 1_000;
-const QUOTA_AGE_MS = 600_000;
-const ASK_RIGHT_MS = 60_000;
+/** Pods are being read. */
+const STARTING_MS = 1_000;
 
 /** What was in order when it was last compared. */
 type Settled = {
@@ -42,6 +44,13 @@ type Settled = {
   readonly untilMs: number;
 };
 
+/** What is desired of a Service; without it nothing is changed, and it is asked again after a while. */
+type ServicePlan = {
+  readonly desired?: DesiredLoadBalancer;
+  readonly notices: readonly Notice[];
+  readonly afterMs?: number;
+};
+
 /** Brings load balancers in line with Services, one Service at a time. */
 export class ServiceSync {
   readonly #deps: ControllerDeps;
@@ -49,18 +58,20 @@ export class ServiceSync {
   readonly #writer: ServiceWriter;
   readonly #reports: ServiceReports;
   readonly #keeper: BalancerKeeper;
+  readonly #pods: PodFollower;
+  readonly #nodes: BackendNodes;
+  readonly #quota: TargetQuota;
+  readonly #statusRight: StatusRight;
   readonly #settled = new Map<string, Settled>();
   /** By Service that is released: since when nothing of it is found; monotonic milliseconds. */
   readonly #absentSinceMs = new Map<string, number>();
-  #backends: { readonly vpcId: string | undefined; readonly nodes: readonly BackendNode[] } | undefined;
-  #vpc: { readonly id: string | undefined } | undefined;
-  #quota: Promise<number | undefined> = Promise.resolve(undefined);
-  #quotaAtMs = Number.NEGATIVE_INFINITY;
-  #statusRight: Promise<boolean> = Promise.resolve(false);
-  #askedRightAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(deps: ControllerDeps, services: Pick<Informer<KubeObject>, 'get'>) {
+  constructor(deps: ControllerDeps, services: Pick<Informer<KubeObject>, 'get'>, pods: PodFollower) {
     this.#deps = deps;
+    this.#pods = pods;
+    this.#nodes = new BackendNodes(deps);
+    this.#quota = new TargetQuota(deps);
+    this.#statusRight = new StatusRight(deps);
     this.#services = services;
     this.#writer = new ServiceWriter(deps.kube);
     this.#reports = new ServiceReports(deps.events, deps.log);
@@ -69,13 +80,12 @@ export class ServiceSync {
 
   /** Notes that Nodes have changed what load balancers depend on. */
   nodesChanged(): void {
-    this.#backends = undefined;
-    this.#vpc = undefined;
+    this.#nodes.changed();
   }
 
   /** Withdraws what is reported. */
   close(): void {
-    this.#deps.metrics.problems.report(STATUS_PROBLEM, []);
+    this.#statusRight.close();
   }
 
   /** Brings one Service nearer to what it asks for. @throws CloudError, KubeError, StepError when it is to be tried again */
@@ -102,7 +112,7 @@ export class ServiceSync {
 
   async #serve(object: KubeObject, head: ServiceHead, signal: AbortSignal): Promise<ReconcileResult> {
     const { settings, notices: ofAnnotations } = readAnnotations(head.annotations, head.labels);
-    const vpcId = this.#vpcId();
+    const vpcId = this.#nodes.vpcId;
     const later: ReconcileResult = { kind: 'again', afterMs: RESYNC_MS };
     if (settings.mode === 'skip' || ofAnnotations.some(({ blocks }) => blocks)) {
       this.#reports.problems(head, ofAnnotations);
@@ -113,7 +123,7 @@ export class ServiceSync {
     const notices = [...ofAnnotations, ...plan.notices];
     if (plan.desired === undefined || vpcId === undefined) {
       this.#reports.problems(head, notices);
-      return later;
+      return plan.afterMs === undefined ? later : { kind: 'again', afterMs: plan.afterMs };
     }
     const text = JSON.stringify([plan.desired, settings.preventLoopback]);
     const settled = this.#settled.get(head.key);
@@ -142,20 +152,28 @@ export class ServiceSync {
     settings: ServiceSettings,
     vpcId: string | undefined,
     context: CallContext,
-  ): Promise<{ readonly desired?: DesiredLoadBalancer; readonly notices: readonly Notice[] }> {
+  ): Promise<ServicePlan> {
     if (vpcId === undefined) {
       const message =
         'the VPC of the cluster is not known; set --vpc-id, or let cloud-node-controller find the instances of Nodes';
       return { notices: [blocking('ServiceRefused', message)] };
     }
+    if (settings.directAccess !== true) this.#pods.forget(head.key);
+    const endpoints = settings.directAccess === true ? this.#pods.endpointsOf(head.key) : undefined;
+    if (endpoints?.kind === 'starting') return { notices: [], afterMs: STARTING_MS };
+    if (endpoints?.kind === 'forbidden') {
+      const message = `Pods cannot be bound: tke-cloud-controller-manager may not ${endpoints.missing.join(', ')}; grant it, as docs/cloud-controller-manager.md says, or write "false" into the annotation ${DIRECT_ACCESS_ANNOTATION}. Nothing of the load balancer is changed`;
+      return { notices: [blocking('DirectAccessImpossible', message)], afterMs: REFUSED_MS };
+    }
     try {
       const spec = readServiceSpec(object);
-      const maxTargets = await this.#targetQuota(context);
+      const maxTargets = await this.#quota.read(context);
       return planLoadBalancer({
         service: head,
         spec,
         settings,
-        nodes: this.#backendsIn(vpcId),
+        nodes: this.#nodes.backendsIn(vpcId),
+        ...(endpoints === undefined ? {} : { pods: this.#podFacts(endpoints.slices) }),
         clusterId: this.#deps.config.clusterId,
         vpcId,
         ...(maxTargets === undefined ? {} : { maxTargets }),
@@ -164,6 +182,15 @@ export class ServiceSync {
       if (!(error instanceof ConfigError)) throw error;
       return { notices: [blocking('ServiceInvalid', error.message)] };
     }
+  }
+
+  #podFacts(slices: readonly EndpointSlice[]): PodFacts {
+    return {
+      slices,
+      podOf: (key) => this.#pods.podOf(key),
+      nodeOf: (name) => this.#nodes.nodeOf(name),
+      keepsRoutes: this.#deps.config.routes !== 'none',
+    };
   }
 
   /** Writes where clients reach the Service. The published role has no right to its status: then an annotation has to do. */
@@ -176,7 +203,7 @@ export class ServiceSync {
   ): Promise<void> {
     const address = ingress.map(({ ip, hostname }) => ip ?? hostname).join();
     const written = await this.#writer.writeAddress(object, address, signal);
-    if (await this.#hasStatusRight(signal)) {
+    if (await this.#statusRight.isGranted(signal)) {
       await this.#writer.writeStatus(written, ingress, signal);
       this.#reports.problems(head, notices);
       return;
@@ -206,79 +233,11 @@ export class ServiceSync {
   #forget(key: string): void {
     this.#settled.delete(key);
     this.#absentSinceMs.delete(key);
+    this.#pods.forget(key);
     this.#reports.forget(key);
   }
 
   #contextOf({ key: owner }: ServiceHead, signal: AbortSignal): CallContext {
     return { priority: 'warm', owner, signal, timeoutMs: this.#deps.config.cloudTimeoutMs };
-  }
-
-  #vpcId(): string | undefined {
-    const { config, nodes } = this.#deps;
-    this.#vpc ??= { id: findVpc(config.vpcId, seenIn(nodes.values())) };
-    return this.#vpc.id;
-  }
-
-  #backendsIn(vpcId: string): readonly BackendNode[] {
-    if (this.#backends?.vpcId === vpcId) return this.#backends.nodes;
-    const roles = [...this.#deps.nodes.values()].map((node) => decideBackendNode(readCloudNode(node), vpcId));
-    const nodes = roles.flatMap((role) => (role.kind === 'backend' ? [role.backend] : []));
-    this.#backends = { vpcId, nodes };
-    return nodes;
-  }
-
-  /** Services that are worked on at once share one question. */
-  async #targetQuota(context: CallContext): Promise<number | undefined> {
-    const { clock } = this.#deps;
-    if (clock.monotonicMs() - this.#quotaAtMs >= QUOTA_AGE_MS) {
-      this.#quotaAtMs = clock.monotonicMs();
-      this.#quota = this.#readQuota(context);
-    }
-    return await this.#quota;
-  }
-
-  async #readQuota(context: CallContext): Promise<number | undefined> {
-    const { cloud, log } = this.#deps;
-    try {
-      return (await cloud.loadBalancers.quotas(context)).targets?.limit;
-    } catch (error) {
-      // Without it the cloud refuses what is too many.
-      log.warn('the quotas of load balancers are not known', { error });
-      return undefined;
-    }
-  }
-
-  /** As for the quota. A right that is granted stays; one that is missing is asked for again. */
-  async #hasStatusRight(signal: AbortSignal): Promise<boolean> {
-    const { clock } = this.#deps;
-    if (!(await this.#statusRight) && clock.monotonicMs() - this.#askedRightAtMs >= ASK_RIGHT_MS) {
-      this.#askedRightAtMs = clock.monotonicMs();
-      this.#statusRight = this.#askStatusRight(signal);
-    }
-    return await this.#statusRight;
-  }
-
-  async #askStatusRight(signal: AbortSignal): Promise<boolean> {
-    const { kube, metrics, log } = this.#deps;
-    const right = { verb: 'patch', resource: 'services', subresource: 'status' };
-    try {
-      const missing = await findMissingRights(kube, [right], signal);
-      const problem = { kind: 'Forbidden', name: 'service-lb-controller: patch services/status' };
-      metrics.problems.report(STATUS_PROBLEM, missing.length === 0 ? [] : [problem]);
-      return missing.length === 0;
-    } catch (error) {
-      // The write itself shows what is missing.
-      log.warn('the API server does not say whether the status of Services may be written', { error });
-      return true;
-    }
-  }
-}
-
-const STATUS_PROBLEM = 'services/status';
-
-function* seenIn(nodes: Iterable<CcmNode>): Iterable<string> {
-  for (const node of nodes) {
-    const seen = readSeen(readCloudNode(node));
-    if (seen !== undefined) yield seen.vpcId;
   }
 }

@@ -1,6 +1,8 @@
 import { DIRECT_ENI_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
 import { type ReadPodNetworkRequest, readPodNetworkRequest } from '../../crd/pod-network-request.ts';
+import { requestsResource } from '../../crd/pod-resources.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
+import { readPodIps } from '../../kube/pod-ips.ts';
 import { isRecord } from '../../runtime/decode.ts';
 
 /** What ipamd caches of a Pod; tens of thousands are cached at once. */
@@ -52,11 +54,11 @@ type PodPhase = 'Pending' | 'Running' | 'Unknown';
 /** Name of the index of Pods by node: it finds the live Pods of a node. */
 export const PODS_BY_NODE = 'node';
 
-const NO_IPS: readonly string[] = Object.freeze([]);
+const NO_KEYS: readonly string[] = Object.freeze([]);
 
 /** Indexes of the informer of Pods: byIndex(PODS_BY_NODE, nodeName). */
 export const POD_INDEXES = {
-  [PODS_BY_NODE]: (pod: PodFacts): readonly string[] => (pod.nodeName === '' ? NO_IPS : [pod.nodeName]),
+  [PODS_BY_NODE]: (pod: PodFacts): readonly string[] => (pod.nodeName === '' ? NO_KEYS : [pod.nodeName]),
 };
 
 const PHASES: readonly PodPhase[] = ['Pending', 'Running', 'Unknown'];
@@ -100,7 +102,7 @@ export function createPodDecoder(): (object: KubeObject) => PodFacts | undefined
       name,
       uid,
       nodeName: sharedText(nodeName, nodeName),
-      ips: ipsOf(status),
+      ips: readPodIps(status),
       phase,
       isLeaving: deletionTimestamp !== undefined,
       annotations,
@@ -155,27 +157,9 @@ function claimInfoOf(object: KubeObject, annotations: PodFacts['annotations']): 
     ...(owner === undefined
       ? {}
       : { owner: { apiVersion: owner.apiVersion, kind: owner.kind, name: owner.name, uid: owner.uid } }),
-    mode: request.mode ?? (requestsEni(object) ? 'direct-eni' : 'route-eni'),
+    mode: request.mode ?? (requestsResource(object['spec'], DIRECT_ENI_RESOURCE) ? 'direct-eni' : 'route-eni'),
     ...(runtimeUid === undefined ? {} : { runtimeUid }),
   };
-}
-
-function requestsEni(object: KubeObject): boolean {
-  const containers = recordOf(object['spec'])['containers'];
-  return (Array.isArray(containers) ? containers : []).some((container: unknown) => {
-    const { limits, requests } = recordOf(recordOf(container)['resources']);
-    return [limits, requests].some((one) => recordOf(one)[DIRECT_ENI_RESOURCE] !== undefined);
-  });
-}
-
-function ipsOf(status: Readonly<Record<string, unknown>>): readonly string[] {
-  const list = Array.isArray(status['podIPs']) ? status['podIPs'] : [];
-  const ips = list.map((one: unknown) => textOf(recordOf(one)['ip'])).filter((ip) => ip !== '');
-  // A copy, because the array that `filter` returns has capacity for sixteen more.
-  if (ips.length > 0) return [...ips];
-  // Kubelets that know one family only write just this field.
-  const only = textOf(status['podIP']);
-  return only === '' ? NO_IPS : [only];
 }
 
 function oursOf(

@@ -129,9 +129,9 @@ test('all steps make the load balancer as it is desired, and a second comparison
         );
       for (const one of ours) {
         const wanted = desired.listeners.find(({ protocol, port }) => `${protocol}/${port}` === listenerKeyOf(one));
-        const weights = (all: readonly { ip: string; port: number; weight: number }[]): readonly string[] =>
+        const weights = (all: readonly { ip: string; port: number; weight: number | 'asIs' }[]): readonly string[] =>
           all
-            .filter(({ weight }) => weight > 0)
+            .filter(({ weight }) => Number(weight) > 0)
             .map(({ ip, port, weight }) => `${ip}:${port} ${weight}`)
             .sort();
         const its = after?.targets.filter(({ listenerId }) => listenerId === one.listenerId) ?? [];
@@ -153,7 +153,7 @@ test('no listener that stays loses its last serving target while it is to have o
           serving(observed, one.listenerId) > 0 &&
           desired.listeners.some(
             ({ protocol, port, targets = [] }) =>
-              `${protocol}/${port}` === listenerKeyOf(one) && targets.some(({ weight }) => weight > 0),
+              `${protocol}/${port}` === listenerKeyOf(one) && targets.some(({ weight }) => Number(weight) > 0),
           ),
       );
       takeAll(observed, steps, (state) => {

@@ -37,6 +37,12 @@ const GOOD: Readonly<Record<SettingKey, readonly (readonly [text: string, value:
   preventLoopback: [['false', false]],
   sourceRanges: [['10.0.0.0/8, 192.168.1.0/24', ['10.0.0.0/8', '192.168.1.0/24']]],
   allowAddressChange: [['true', true]],
+  directAccess: [
+    ['true', true],
+    ['false', false],
+  ],
+  drainsLeaving: [['false', false]],
+  drainsUnready: [['true', true]],
 };
 
 for (const [key, row] of SERVED) {

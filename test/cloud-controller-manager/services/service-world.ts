@@ -15,6 +15,16 @@ const VPC = 'vpc-00000001';
 /** Subnet of internal load balancers. */
 export const SUBNET = 'subnet-node0001';
 
+const STATUS_RULE = { apiGroups: [''], resources: ['services/status'], verbs: ['patch'] };
+/** The rights that the service controller needs beside the published role, to bind Pods. */
+export const POD_RULES = [
+  { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
+  { apiGroups: [''], resources: ['pods/status'], verbs: ['patch'] },
+  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list', 'watch'] },
+];
+
+type WorldOptions = { readonly isSeedRole?: boolean; readonly flags?: readonly string[] };
+
 /** Patches of a Service by its owner. */
 type ServiceChange = { readonly metadata?: object; readonly spec?: object };
 
@@ -32,20 +42,11 @@ export class ServiceWorld {
     this.cloud = createTencentCloud({ api: createInProcessApi(host), clock, random: () => 0.5 });
   }
 
-  /** Starts the controller, with the right to write the status of Services unless `isSeedRole`. */
-  static async start({
-    isSeedRole = false,
-    flags: more = [],
-  }: {
-    readonly isSeedRole?: boolean;
-    readonly flags?: readonly string[];
-  } = {}): Promise<ServiceWorld> {
+  /** Starts the controller, with the right to write the status of Services and those for Pods unless `isSeedRole`. */
+  static async start({ isSeedRole = false, flags: more = [] }: WorldOptions = {}): Promise<ServiceWorld> {
     const flags = ['--load-balancers=clb', `--clusterid=${CLUSTER}`, `--vpc-id=${VPC}`, ...more];
     const one = new ServiceWorld(await NodeWorld.start(...flags), flags);
-    if (!isSeedRole) {
-      const rule = { apiGroups: [''], resources: ['services/status'], verbs: ['patch'] };
-      await one.world.scene.setRules((rules) => [...rules, rule]);
-    }
+    if (!isSeedRole) await one.world.scene.setRules((rules) => [...rules, STATUS_RULE, ...POD_RULES]);
     return one;
   }
 
@@ -61,6 +62,13 @@ export class ServiceWorld {
     const addresses = [{ type: 'InternalIP', address }];
     await this.world.join(name, { providerID: `qcloud:///100003/${instanceId}`, addresses, ...metadata });
     return address;
+  }
+
+  /** The address of a Node. */
+  nodeIp(name: string): string {
+    const node = this.world.scene.server.objects('nodes').find(({ metadata }) => metadata.name === name);
+    const status = node?.['status'] as { readonly addresses: readonly { readonly address: string }[] };
+    return status.addresses[0]?.address ?? '';
   }
 
   async patchNode(name: string, body: object): Promise<void> {

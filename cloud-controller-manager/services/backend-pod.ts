@@ -1,0 +1,76 @@
+import { BACKEND_READY_GATE, DIRECT_ENI_RESOURCE, ENI_IP_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
+import { readPodNetworks } from '../../crd/pod-networks.ts';
+import { requestsResource } from '../../crd/pod-resources.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { readPodIps } from '../../kube/pod-ips.ts';
+import { isRecord } from '../../runtime/decode.ts';
+
+/** What the service controller caches of a Pod; tens of thousands are cached at once. */
+export type BackendPod = {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly nodeName: string;
+  /** Empty until the sandbox has one. */
+  readonly ips: readonly string[];
+  /** Its deletion was requested. */
+  readonly isLeaving: boolean;
+  /** What annotation and resources say of its network. `unnamed`: the default of its node. */
+  readonly network: PodNetwork;
+  readonly areContainersReady: boolean;
+  /** Its readiness gate of load balancers; absent: it has none. */
+  readonly gate?: PodGate;
+};
+
+type PodNetwork = 'host' | 'eni' | 'bridge' | 'unnamed';
+
+/** The condition of a readiness gate as the Pod has it; '' for what is absent. */
+type PodGate = { readonly status: string; readonly reason: string; readonly message: string };
+
+const ENDED: readonly unknown[] = ['Succeeded', 'Failed'];
+
+/** Reads what is cached of a Pod; undefined for one that has no node yet, or has ended. Accepts any shape. */
+export function decodeBackendPod(object: KubeObject): BackendPod | undefined {
+  const { name, namespace = '', uid = '', deletionTimestamp } = object.metadata;
+  const [spec, status] = [recordOf(object['spec']), recordOf(object['status'])];
+  const { nodeName } = spec;
+  if (typeof nodeName !== 'string' || nodeName === '' || ENDED.includes(status['phase'])) return undefined;
+  const conditions = recordsOf(status['conditions']);
+  const hasGate = recordsOf(spec['readinessGates']).some((gate) => gate['conditionType'] === BACKEND_READY_GATE);
+  return {
+    namespace,
+    name,
+    uid,
+    nodeName,
+    ips: readPodIps(status),
+    isLeaving: deletionTimestamp !== undefined,
+    network: networkOf(object),
+    areContainersReady: conditions.find(({ type }) => type === 'ContainersReady')?.['status'] === 'True',
+    ...(hasGate ? { gate: gateOf(conditions.find(({ type }) => type === BACKEND_READY_GATE)) } : {}),
+  };
+}
+
+function networkOf({ metadata, spec }: KubeObject): PodNetwork {
+  if (recordOf(spec)['hostNetwork'] === true) return 'host';
+  const networks = readPodNetworks(metadata.annotations?.[POD_ANNOTATION.networks]);
+  if (networks.kind === 'named') return networks.name === 'tke-bridge' ? 'bridge' : 'eni';
+  const hasEni = [ENI_IP_RESOURCE, DIRECT_ENI_RESOURCE].some((resource) => requestsResource(spec, resource));
+  return hasEni ? 'eni' : 'unnamed';
+}
+
+function gateOf(condition: Readonly<Record<string, unknown>> = {}): PodGate {
+  const [status, reason, message] = ['status', 'reason', 'message'].map((key) => textOf(condition[key]));
+  return { status: status ?? '', reason: reason ?? '', message: message ?? '' };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : {};
+}
+
+function recordsOf(value: unknown): readonly Readonly<Record<string, unknown>>[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
+}

@@ -1,0 +1,38 @@
+import { isInCidr } from '../../crd/ip-text.ts';
+import type { BackendPod } from './backend-pod.ts';
+import type { PodNode } from './pod-node.ts';
+
+/** How a Pod is bound to a load balancer: by its own address, by the instance that it is on, or not at all, and why. */
+type PodBinding =
+  | { readonly kind: 'address' }
+  | { readonly kind: 'instance'; readonly instanceId: string }
+  | { readonly kind: 'impossible'; readonly why: string };
+
+/**
+ * Decides how a Pod is bound. A Pod of an ENI is reached by its address, one in the host's network by its instance, and
+ * one of GlobalRoute by its address where the VPC has a route to it.
+ * @param keepsRoutes whether this program keeps routes to podCIDRs
+ */
+export function decideBinding(
+  pod: Pick<BackendPod, 'network'>,
+  ip: string,
+  node: PodNode | undefined,
+  keepsRoutes: boolean,
+): PodBinding {
+  if (pod.network === 'host') {
+    if (node?.instanceId !== undefined) return { kind: 'instance', instanceId: node.instanceId };
+    return impossible('it is in the network of a Node that is no instance of this cloud');
+  }
+  if (pod.network === 'eni') return { kind: 'address' };
+  const isRouted = pod.network === 'bridge' || (node?.podCidrs.some((cidr) => isInCidr(ip, cidr)) ?? false);
+  if (!isRouted) return { kind: 'address' };
+  if (!keepsRoutes)
+    return impossible(
+      'it has an address of its node (GlobalRoute), and --routes does not say that the VPC leads there',
+    );
+  return node?.hasNetwork === true ? { kind: 'address' } : impossible('the VPC has no route to its node');
+}
+
+function impossible(why: string): PodBinding {
+  return { kind: 'impossible', why };
+}

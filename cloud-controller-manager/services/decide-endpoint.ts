@@ -1,0 +1,32 @@
+import type { BackendPod } from './backend-pod.ts';
+import type { Endpoint } from './endpoint-slice.ts';
+import type { PodNode } from './pod-node.ts';
+import type { ServiceSettings } from './served-annotations.ts';
+
+/**
+ * What becomes of an endpoint.
+ * - `bind`: it is a target.
+ * - `drain`: it has weight 0 as long as it is there, and is not made a target.
+ * - `leave`: it is no target: what it was ends.
+ * - `stay`: it stays what it is, until more is known.
+ * - `reserve`: it serves if no endpoint is bound: what its node said last is old.
+ */
+export type EndpointOutcome = 'bind' | 'drain' | 'leave' | 'stay' | 'reserve';
+
+/** What is known of an endpoint beside its slice. Absent: it is not in the cache. */
+type EndpointFacts = {
+  readonly endpoint: Endpoint;
+  readonly pod: BackendPod | undefined;
+  readonly node: PodNode | undefined;
+  readonly settings: Pick<ServiceSettings, 'drainsLeaving' | 'drainsUnready'>;
+};
+
+/** Decides what becomes of an endpoint. A Pod whose gate is not True is not ready: whether its containers are counts then. */
+export function decideEndpoint({ endpoint, pod, node, settings }: EndpointFacts): EndpointOutcome {
+  // A slice says it later than the Pod.
+  if (endpoint.isTerminating || pod?.isLeaving === true) return settings.drainsLeaving === false ? 'leave' : 'drain';
+  if (pod === undefined) return 'stay';
+  if (endpoint.isReady || (pod.gate !== undefined && pod.areContainersReady)) return 'bind';
+  if (node?.isSilent === true) return 'reserve';
+  return settings.drainsUnready === true ? 'drain' : 'leave';
+}

@@ -1,0 +1,132 @@
+import { findMissingRights, renderRight } from '../../kube/ask-rights.ts';
+import { type Informer, openInformer } from '../../kube/informer.ts';
+import type { ObjectChange } from '../../kube/object-cache.ts';
+import { ENDPOINT_SLICES, PODS } from '../../kube/resource-types.ts';
+import { ChangeSignal } from '../../runtime/change-signal.ts';
+import type { ControllerDeps } from '../controller-deps.ts';
+import { type BackendPod, decodeBackendPod } from './backend-pod.ts';
+import { decodeEndpointSlice, type EndpointSlice, SLICE_INDEXES, SLICES_BY } from './endpoint-slice.ts';
+
+/** The endpoints of a Service. `starting`: they are being read; `forbidden`: a right is missing. */
+type ServiceEndpoints =
+  | { readonly kind: 'known'; readonly slices: readonly EndpointSlice[] }
+  | { readonly kind: 'starting' }
+  | { readonly kind: 'forbidden'; readonly missing: readonly string[] };
+
+/** A change of the endpoints of a Service. `isUrgent`: an endpoint gets no new connections any more. */
+type OnChange = (service: string, isUrgent: boolean) => void;
+
+type FollowDeps = Pick<ControllerDeps, 'kube' | 'clock' | 'log' | 'random' | 'metrics'>;
+
+const ASK_AGAIN_MS = 30_000;
+const PROBLEM = 'services/pods';
+const GROUP = ENDPOINT_SLICES.group;
+/** Rights that the published role has not. */
+const RIGHTS = [
+  { verb: 'list', resource: 'pods' },
+  { verb: 'watch', resource: 'pods' },
+  { verb: 'list', group: GROUP, resource: 'endpointslices' },
+  { verb: 'watch', group: GROUP, resource: 'endpointslices' },
+];
+
+/** Follows Pods and EndpointSlices once a Service needs them; before that nothing of them is read. */
+export class PodFollower {
+  readonly #deps: FollowDeps;
+  readonly #onChange: OnChange;
+  readonly #pods: Informer<BackendPod>;
+  readonly #slices: Informer<EndpointSlice>;
+  /** Services that need them: changes of others are not reported. */
+  readonly #users = new Set<string>();
+  readonly #needed: ChangeSignal;
+  #missing: readonly string[] = [];
+
+  constructor(deps: FollowDeps, onChange: OnChange) {
+    const { kube: client, clock, log, random, metrics } = deps;
+    const common = { client, clock, log, random, observer: metrics.informer };
+    this.#deps = deps;
+    this.#onChange = onChange;
+    this.#needed = new ChangeSignal(clock);
+    this.#pods = openInformer({ ...common, type: PODS, decode: decodeBackendPod });
+    this.#slices = openInformer({
+      ...common,
+      type: ENDPOINT_SLICES,
+      decode: decodeEndpointSlice,
+      indexes: SLICE_INDEXES,
+    });
+  }
+
+  /** Follows until aborted, from the moment in which a Service needs it and the rights are there. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const stop = [
+      this.#slices.subscribe((change) => this.#onSlice(change)),
+      this.#pods.subscribe((change) => this.#onPod(change)),
+    ];
+    while (!signal.aborted && (this.#users.size === 0 || !(await this.#mayFollow(signal))))
+      await this.#needed.wait(ASK_AGAIN_MS, signal);
+    if (!signal.aborted) await Promise.all([this.#slices.start(signal), this.#pods.start(signal)]);
+    for (const end of stop) end();
+    this.#deps.metrics.problems.report(PROBLEM, []);
+  }
+
+  /** The endpoints of a Service, whose changes are reported from now on. */
+  endpointsOf(service: string): ServiceEndpoints {
+    const isFirst = this.#users.size === 0;
+    this.#users.add(service);
+    if (isFirst) this.#needed.notify();
+    if (this.#missing.length > 0) return { kind: 'forbidden', missing: this.#missing };
+    if (!this.#slices.isSynced || !this.#pods.isSynced) return { kind: 'starting' };
+    return { kind: 'known', slices: this.#slices.byIndex(SLICES_BY.service, service) };
+  }
+
+  /** Finds a Pod by `namespace/name`. */
+  podOf(key: string): BackendPod | undefined {
+    return this.#pods.get(key);
+  }
+
+  /** Ends the reports about a Service: it does not need them any more. */
+  forget(service: string): void {
+    this.#users.delete(service);
+  }
+
+  async #mayFollow(signal: AbortSignal): Promise<boolean> {
+    const { kube, log, metrics } = this.#deps;
+    try {
+      const missing = await findMissingRights(kube, RIGHTS, signal);
+      this.#missing = missing.map(renderRight);
+      const names = this.#missing.map((right) => `service-lb-controller: ${right}`);
+      metrics.problems.report(
+        PROBLEM,
+        names.map((name) => ({ kind: 'Forbidden', name })),
+      );
+      return missing.length === 0;
+    } catch (error) {
+      if (!signal.aborted) log.warn('the API server does not say whether Pods may be read; will ask again', { error });
+      return false;
+    }
+  }
+
+  #onSlice({ before, after }: ObjectChange<EndpointSlice>): void {
+    const isUrgent = losesEndpoint(before, after);
+    for (const service of new Set([before?.service, after?.service]))
+      if (service !== undefined && this.#users.has(service)) this.#onChange(service, isUrgent);
+  }
+
+  #onPod({ key, before, after }: ObjectChange<BackendPod>): void {
+    if (textOf(before) === textOf(after)) return;
+    const isUrgent = before?.isLeaving === false && after?.isLeaving !== false;
+    for (const { service } of this.#slices.byIndex(SLICES_BY.pod, key))
+      if (this.#users.has(service)) this.#onChange(service, isUrgent);
+  }
+}
+
+/** What targets depend on of a Pod. */
+function textOf(pod: BackendPod | undefined): string {
+  if (pod === undefined) return '';
+  const { uid, nodeName, ips, isLeaving, network, areContainersReady, gate } = pod;
+  return JSON.stringify([uid, nodeName, ips, isLeaving, network, gate !== undefined && areContainersReady]);
+}
+
+function losesEndpoint(before: EndpointSlice | undefined, after: EndpointSlice | undefined): boolean {
+  const serving = new Set(after?.endpoints.flatMap(({ ip, isReady }) => (isReady ? [ip] : [])));
+  return before?.endpoints.some(({ ip, isReady }) => isReady && !serving.has(ip)) ?? false;
+}

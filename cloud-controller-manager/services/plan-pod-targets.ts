@@ -1,0 +1,125 @@
+import type { BackendPod } from './backend-pod.ts';
+import { decideBinding } from './decide-binding.ts';
+import { decideEndpoint, type EndpointOutcome } from './decide-endpoint.ts';
+import type { DesiredTarget } from './desired-load-balancer.ts';
+import type { EndpointSlice } from './endpoint-slice.ts';
+import { type Notice, remark } from './notice.ts';
+import { TARGET_WEIGHT, type TargetPlan } from './plan-targets.ts';
+import type { PodNode } from './pod-node.ts';
+import type { ServicePort } from './read-service.ts';
+import { selectSpread } from './select-spread.ts';
+import type { ServiceSettings } from './served-annotations.ts';
+
+/** What the targets of a Service are made of whose backends are Pods. */
+export type PodFacts = {
+  /** All slices of the Service. */
+  readonly slices: readonly EndpointSlice[];
+  /** By `namespace/name`; undefined: it is not in the cache. */
+  readonly podOf: (key: string) => BackendPod | undefined;
+  readonly nodeOf: (name: string) => PodNode | undefined;
+  /** Whether this program keeps routes to podCIDRs. */
+  readonly keepsRoutes: boolean;
+};
+
+type PlannedEndpoint = {
+  /** Key of the Pod, for people and for a stable selection. */
+  readonly name: string;
+  readonly zone: string;
+  readonly slice: EndpointSlice;
+  readonly ip: string;
+  readonly outcome: EndpointOutcome;
+  readonly instanceId?: string;
+};
+
+/** Names in a message; the others are counted. */
+const SHOWN = 3;
+
+/** Plans the targets of a Service: its Pods, by the ports of its slices. It depends on its arguments alone. */
+export function planPodTargets(
+  facts: PodFacts,
+  settings: ServiceSettings,
+  maxTargets = Number.POSITIVE_INFINITY,
+): TargetPlan {
+  const refused: { readonly why: string; readonly name: string }[] = [];
+  const all = facts.slices.flatMap((slice) => slice.endpoints.flatMap((endpoint) => planOne(endpoint, slice)));
+  const bound = uniqueOf(all.filter(({ outcome }) => outcome === 'bind'));
+  // When nothing else is left, what is not heard of may still serve.
+  const candidates = bound.length > 0 ? bound : uniqueOf(all.filter(({ outcome }) => outcome === 'reserve'));
+  const selected = selectSpread(candidates, maxTargets);
+  const names = new Set(selected.map(({ name }) => name));
+  const notices = [
+    ...[...Map.groupBy(refused, ({ why }) => why)].map(([why, all]) => {
+      const message = `${listOf(all.map(({ name }) => name))} not bound to the load balancer: ${why}`;
+      return remark('DirectAccessImpossible', message);
+    }),
+    ...noticesOf(candidates.length, selected.length, maxTargets),
+  ];
+  const weightOf = ({ name, outcome }: PlannedEndpoint): DesiredTarget['weight'] | undefined => {
+    if (names.has(name) && (outcome === 'bind' || outcome === 'reserve')) return TARGET_WEIGHT;
+    if (outcome === 'stay') return 'asIs';
+    return outcome === 'drain' || (outcome === 'reserve' && settings.drainsUnready === true) ? 0 : undefined;
+  };
+  return { targetsOf: (port) => targetsOf(port, all, weightOf), notices };
+
+  function planOne({ pod: key, ...endpoint }: EndpointSlice['endpoints'][number], slice: EndpointSlice) {
+    const { ip } = endpoint;
+    if (key === undefined) {
+      refused.push({ why: 'no Pod has the address', name: ip });
+      return [];
+    }
+    const pod = facts.podOf(key);
+    const node = pod === undefined ? undefined : facts.nodeOf(pod.nodeName);
+    const outcome = decideEndpoint({ endpoint, pod, node, settings });
+    const one = { name: key, zone: node?.zone ?? '', slice, ip, outcome };
+    if (pod === undefined) return [one];
+    const binding = decideBinding(pod, ip, node, facts.keepsRoutes);
+    if (binding.kind === 'address') return [one];
+    if (binding.kind === 'instance') return [{ ...one, instanceId: binding.instanceId }];
+    refused.push({ why: binding.why, name: key });
+    return [];
+  }
+}
+
+function noticesOf(candidates: number, selected: number, maxTargets: number): readonly Notice[] {
+  if (candidates === 0) return [remark('UnAvailableLoadBalancer', 'There are no ready Pods for LoadBalancer')];
+  if (selected === candidates) return [];
+  const message = `${candidates} Pods are backends, and a listener may have ${maxTargets} targets; ${selected} of them are bound, of all zones; raise the quota of the account, or let fewer Pods be selected`;
+  return [remark('TargetsOverQuota', message)];
+}
+
+/** A Pod may be in two slices for a moment, and in one for each of its ports. */
+function uniqueOf(endpoints: readonly PlannedEndpoint[]): readonly PlannedEndpoint[] {
+  return [...new Map(endpoints.map((endpoint) => [endpoint.name, endpoint])).values()];
+}
+
+/** Of one address and port that is there twice, what serves counts. */
+function targetsOf(
+  { name, protocol }: ServicePort,
+  endpoints: readonly PlannedEndpoint[],
+  weightOf: (endpoint: PlannedEndpoint) => DesiredTarget['weight'] | undefined,
+): readonly DesiredTarget[] {
+  const targets = new Map<string, DesiredTarget>();
+  for (const endpoint of endpoints) {
+    const weight = weightOf(endpoint);
+    if (weight === undefined) continue;
+    const { slice, ip, instanceId } = endpoint;
+    for (const { port } of slice.ports.filter((one) => one.name === name && one.protocol === protocol)) {
+      const id = `${ip}:${port}`;
+      const known = targets.get(id);
+      if (known !== undefined && rankOf(known.weight) >= rankOf(weight)) continue;
+      targets.set(id, { ip, port, weight, ...(instanceId === undefined ? {} : { instanceId }) });
+    }
+  }
+  return [...targets.values()];
+}
+
+function rankOf(weight: DesiredTarget['weight']): number {
+  return weight === 'asIs' ? 0.5 : weight;
+}
+
+function listOf(names: readonly string[]): string {
+  const unique = [...new Set(names)].toSorted();
+  const shown = unique.slice(0, SHOWN).join(', ');
+  if (unique.length === 1) return `${shown} is`;
+  return unique.length <= SHOWN ? `${shown} are` : `${shown} and ${unique.length - SHOWN} more are`;
+}

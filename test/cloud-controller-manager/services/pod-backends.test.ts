@@ -1,0 +1,173 @@
+import test from 'ava';
+import { ServicePods } from './service-pods.ts';
+import { POD_RULES, ServiceWorld } from './service-world.ts';
+
+const DIRECT = 'service.cloud.tencent.com/direct-access';
+/** Longer than a creation and the registration of its targets. */
+const DONE_MS = 40_000;
+const WITHOUT_NODE_PORTS = { ports: [{ port: 80 }], allocateLoadBalancerNodePorts: false };
+
+async function start(options: Parameters<typeof ServiceWorld.start>[0] = {}) {
+  const world = await ServiceWorld.start(options);
+  const pods = new ServicePods(world);
+  await world.join('n1');
+  await world.join('n2');
+  return { world, pods };
+}
+
+const direct = (value = 'true') => ({ metadata: { annotations: { [DIRECT]: value } } });
+
+test('Pods are the targets, by their addresses, and follow what becomes of them', async (t) => {
+  const { world, pods } = await start();
+  await world.create('web', { ...direct(), spec: WITHOUT_NODE_PORTS });
+  const [a, b] = [await pods.run('web', 'a', { node: 'n1' }), await pods.run('web', 'b', { node: 'n2' })];
+  await world.advance(DONE_MS);
+  const bound = (...all: readonly string[]) => ({ 'TCP/80': all.toSorted() });
+  t.deepEqual(world.listeners(), bound(`${a}:8080 10`, `${b}:8080 10`));
+  const kinds = [...(world.listener('TCP', 80)?.targets.values() ?? [])].map(({ type }) => type);
+  t.deepEqual(kinds, ['ENI', 'ENI']);
+  t.like(world.listener('TCP', 80)?.healthCheck, { HealthSwitch: 1, CheckType: 'TCP', CheckPort: -1 });
+  const c = await pods.run('web', 'c', { node: 'n1' });
+  await world.advance(DONE_MS);
+  t.deepEqual(world.listeners(), bound(`${a}:8080 10`, `${b}:8080 10`, `${c}:8080 10`));
+  await pods.delete('a');
+  await world.advance(10_000);
+  t.deepEqual(world.listeners(), bound(`${a}:8080 0`, `${b}:8080 10`, `${c}:8080 10`), 'it ends: weight 0');
+  await world.advance(120_000);
+  t.deepEqual(world.listeners(), bound(`${a}:8080 0`, `${b}:8080 10`, `${c}:8080 10`), 'as long as it is there');
+  await pods.end('a');
+  await world.advance(DONE_MS);
+  t.deepEqual(world.listeners(), bound(`${b}:8080 10`, `${c}:8080 10`));
+  await pods.setContainersReady('b', false);
+  await world.advance(10_000);
+  t.deepEqual(world.listeners(), bound(`${b}:8080 0`, `${c}:8080 10`));
+  await pods.setContainersReady('b', true);
+  await world.advance(10_000);
+  t.deepEqual(world.listeners(), bound(`${b}:8080 10`, `${c}:8080 10`));
+  t.deepEqual(world.events('SyncLoadBalancerFailed'), []);
+  await world.stop();
+});
+
+test('a Pod that ends gets weight 0 before those that come are registered, and in two calls for many', async (t) => {
+  const { world, pods } = await start();
+  await world.create('web', direct());
+  const old: string[] = [];
+  for (const name of ['a', 'b', 'c']) old.push(await pods.run('web', name, { node: 'n1' }));
+  await world.advance(DONE_MS);
+  const changes = world.events('UpdatedLoadBalancer').length;
+  await pods.run('web', 'd', { node: 'n2' });
+  await pods.run('web', 'e', { node: 'n2' });
+  await pods.delete('a');
+  await world.advance(10_000);
+  const targets = world.listeners()['TCP/80'] ?? [];
+  t.is(targets.filter((one) => one.endsWith(' 10')).length, 4);
+  t.true(targets.includes(`${old[0]}:8080 0`));
+  t.true(world.events('UpdatedLoadBalancer').length - changes <= 2);
+  await world.stop();
+});
+
+test('Nodes and Pods take turns as backends without a moment with none', async (t) => {
+  const { world, pods } = await start();
+  await world.create('web', { spec: { ports: [{ port: 80, nodePort: 30_080 }] } });
+  const ip = await pods.run('web', 'a', { node: 'n1' });
+  await world.advance(DONE_MS);
+  const nodes = world.listeners()['TCP/80']?.map((one) => one.replace(/ .*/, '')) ?? [];
+  t.is(nodes.length, 2);
+  const { loadBalancerId } = world.balancer();
+  for (const [value, serving] of [
+    ['true', [`${ip}:8080`]],
+    ['false', nodes],
+  ] as const) {
+    await world.patch('web', direct(value));
+    for (let ms = 0; ms < 120_000; ms += 500) {
+      await world.advance(500);
+      t.true(
+        world.listeners()['TCP/80']?.some((one) => one.endsWith(' 10')),
+        `${value} ${ms}`,
+      );
+    }
+    t.deepEqual(world.listeners()['TCP/80'], serving.map((one) => `${one} 10`).toSorted());
+  }
+  t.is(world.balancer().loadBalancerId, loadBalancerId);
+  await world.stop();
+});
+
+test('with the published role alone Pods are not bound, an event names the rights, and with them they are', async (t) => {
+  const { world, pods } = await start({ isSeedRole: true });
+  await world.create('web', direct());
+  const ip = await pods.run('web', 'a', { node: 'n1' });
+  await world.advance(DONE_MS);
+  t.deepEqual(world.balancers(), []);
+  const [event = ''] = world.events('DirectAccessImpossible');
+  t.regex(event, /may not list pods, watch pods, list endpointslices.discovery.k8s.io, watch endpointslices/);
+  t.regex(await world.world.metrics(), /problem\{kind="Forbidden",name="service-lb-controller: list pods"\} 1/);
+  await world.world.scene.setRules((rules) => [...rules, ...POD_RULES]);
+  await world.advance(120_000);
+  t.deepEqual(world.listeners(), { 'TCP/80': [`${ip}:8080 10`] });
+  await world.stop();
+});
+
+test('each Pod is bound by its own kind, and one that cannot be is reported', async (t) => {
+  const flags = ['--routes=global', '--cluster-cidr=192.168.0.0/16'];
+  const { world, pods } = await start({ flags });
+  const { clb } = world.world.scene.host.model.state;
+  Object.assign(clb.spec, { takesRoutedTargets: true });
+  await world.patchNode('n1', { spec: { podCIDR: '192.168.1.0/24', podCIDRs: ['192.168.1.0/24'] } });
+  await world.create('web', direct());
+  const eni = await pods.run('web', 'a', { node: 'n1' });
+  await pods.run('web', 'b', { node: 'n1', ip: '192.168.1.7' });
+  const host = world.nodeIp('n2');
+  await pods.run('web', 'c', { node: 'n2', ip: host, hostNetwork: true });
+  await world.advance(DONE_MS);
+  const targets = [...(world.listener('TCP', 80)?.targets.values() ?? [])];
+  t.deepEqual(
+    targets.map(({ ip, type }) => `${ip} ${type}`).toSorted(),
+    [`${eni} ENI`, `${host} CVM`, '192.168.1.7 GLOBALROUTE'].toSorted(),
+  );
+  t.deepEqual(world.events('DirectAccessImpossible'), []);
+  await world.stop();
+});
+
+test('without --routes a GlobalRoute Pod is not bound, and the others are', async (t) => {
+  const { world, pods } = await start();
+  await world.create('web', direct());
+  const eni = await pods.run('web', 'a', { node: 'n1' });
+  const annotations = { 'tke.cloud.tencent.com/networks': 'tke-bridge' };
+  await pods.run('web', 'b', { node: 'n1', ip: '192.168.1.7', annotations });
+  await world.advance(DONE_MS);
+  t.deepEqual(world.listeners(), { 'TCP/80': [`${eni}:8080 10`] });
+  t.regex(world.events('DirectAccessImpossible').join(), /^default\/b is not bound .* --routes/);
+  await world.stop();
+});
+
+test('a Pod whose address the cloud refuses does not keep the others out', async (t) => {
+  const { world, pods } = await start();
+  await world.create('web', direct());
+  await pods.run('web', 'bad', { node: 'n1', ip: '10.0.200.9' });
+  const good: string[] = [];
+  for (const name of ['a', 'b', 'c']) good.push(await pods.run('web', name, { node: 'n1' }));
+  await world.advance(DONE_MS);
+  t.deepEqual(world.listeners(), { 'TCP/80': good.map((ip) => `${ip}:8080 10`).toSorted() });
+  t.regex(world.events('SyncLoadBalancerFailed').join(), /refused 1 targets of lbl-\w+, as 10\.0\.200\.9:8080/);
+  await world.stop();
+});
+
+test('above the quota of targets a new Pod takes the place of one that is gone', async (t) => {
+  const { world, pods } = await start();
+  world.world.scene.host.model.state.clb.limits.targets = 3;
+  await world.create('web', direct());
+  const names = ['a', 'b', 'c', 'd', 'e'];
+  const ips = new Map<string, string>();
+  for (const name of names) ips.set(name, await pods.run('web', name, { node: 'n1' }));
+  await world.advance(DONE_MS);
+  const before = world.listeners()['TCP/80'] ?? [];
+  t.is(before.length, 3);
+  t.regex(world.events('TargetsOverQuota').join(), /5 Pods are backends.* 3 targets/);
+  const bound = names.find((name) => before.includes(`${ips.get(name)}:8080 10`));
+  await pods.end(bound ?? '');
+  await world.advance(120_000);
+  const after = world.listeners()['TCP/80'] ?? [];
+  t.is(after.filter((one) => one.endsWith(' 10')).length, 3);
+  t.is(after.filter((one) => before.includes(one)).length, 2);
+  await world.stop();
+});

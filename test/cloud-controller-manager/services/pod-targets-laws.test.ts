@@ -1,0 +1,144 @@
+import test from 'ava';
+import fc from 'fast-check';
+import type { BackendPod } from '../../../cloud-controller-manager/services/backend-pod.ts';
+import type { DesiredLoadBalancer } from '../../../cloud-controller-manager/services/desired-load-balancer.ts';
+import {
+  diffLoadBalancer,
+  type ObservedLoadBalancer,
+} from '../../../cloud-controller-manager/services/diff-load-balancer.ts';
+import type { EndpointSlice } from '../../../cloud-controller-manager/services/endpoint-slice.ts';
+import { planPodTargets } from '../../../cloud-controller-manager/services/plan-pod-targets.ts';
+import { assertLaw } from '../../support/law.ts';
+import { applyStep } from './apply-steps.ts';
+
+const NAME = 'tke-eni-1';
+const MOST = 6;
+
+/** A Pod of the Service at some moment, with what its slice says. */
+const podArb = fc.record({
+  host: fc.integer({ min: 1, max: 9 }),
+  port: fc.constantFrom(8_080, 8_080, 8_081),
+  isKnown: fc.constantFrom(true, true, true, false),
+  isReady: fc.constantFrom(true, true, false),
+  isTerminating: fc.constantFrom(false, false, true),
+  isLeaving: fc.constantFrom(false, false, true),
+  hasGate: fc.boolean(),
+  areContainersReady: fc.boolean(),
+  isSilent: fc.constantFrom(false, false, true),
+});
+const momentArb = fc.record({
+  pods: fc.uniqueArray(podArb, { selector: ({ host }) => host, maxLength: 8 }),
+  max: fc.constantFrom(undefined, MOST, 3),
+});
+type Moment = typeof momentArb extends fc.Arbitrary<infer T> ? T : never;
+
+function desiredAt({ pods, max }: Moment): DesiredLoadBalancer {
+  const known = new Map(
+    pods
+      .filter(({ isKnown }) => isKnown)
+      .map(({ host, isLeaving, hasGate, areContainersReady, isSilent }): [string, BackendPod] => [
+        `d/p${host}`,
+        {
+          namespace: 'd',
+          name: `p${host}`,
+          uid: `u${host}`,
+          nodeName: isSilent ? 'silent' : 'heard',
+          ips: [`10.0.1.${host}`],
+          isLeaving,
+          network: 'eni',
+          areContainersReady,
+          ...(hasGate ? { gate: { status: '', reason: '', message: '' } } : {}),
+        },
+      ]),
+  );
+  const slices = pods.map(({ host, port, isReady, isTerminating }): EndpointSlice => {
+    const endpoint = { ip: `10.0.1.${host}`, isReady: isReady && !isTerminating, isTerminating, pod: `d/p${host}` };
+    return { service: 'd/web', ports: [{ name: '', protocol: 'TCP', port }], endpoints: [endpoint] };
+  });
+  const { targetsOf } = planPodTargets(
+    {
+      slices,
+      podOf: (key) => known.get(key),
+      nodeOf: (name) => ({ zone: 'z', podCidrs: [], hasNetwork: true, isSilent: name === 'silent' }),
+      keepsRoutes: false,
+    },
+    {},
+    max,
+  );
+  const targets = targetsOf({ name: '', protocol: 'TCP', port: 80 }) ?? [];
+  return {
+    source: { kind: 'own', spec: { type: 'OPEN', name: 'n', vpcId: 'vpc-1' } },
+    listenerName: NAME,
+    listeners: [
+      { protocol: 'TCP', port: 80, settings: {}, targets, ...(max === undefined ? {} : { maxTargets: max }) },
+    ],
+    allowsAddressChange: false,
+  };
+}
+
+type Weights = ReadonlyMap<string, number>;
+
+function weightsOf(state: ObservedLoadBalancer | undefined): Weights {
+  return new Map(state?.targets.map(({ ip, port, weight }) => [`${ip}:${port}`, weight]));
+}
+
+function wantedOf({ listeners: [listener] }: DesiredLoadBalancer): ReadonlyMap<string, number | 'asIs'> {
+  return new Map(listener?.targets?.map(({ ip, port, weight }) => [`${ip}:${port}`, weight]));
+}
+
+/** Compares and changes, as often as something is left to do. Targets with weight 0 had their time at each second round. */
+function settle(
+  start: ObservedLoadBalancer | undefined,
+  desired: DesiredLoadBalancer,
+  onStep: (before: Weights, after: Weights, count: number) => void,
+): ObservedLoadBalancer | undefined {
+  let state = start;
+  for (let round = 0; round < 20; round++) {
+    const { steps } = diffLoadBalancer(desired, state, ({ weight }) => weight === 0 && round % 2 === 1);
+    if (steps.length === 0 && round % 2 === 1) return state;
+    for (const step of steps) {
+      const before = weightsOf(state);
+      state = applyStep(state, step, NAME);
+      onStep(before, weightsOf(state), state?.targets.length ?? 0);
+    }
+  }
+  throw new Error('it never ends');
+}
+
+const servingOf = (weights: Weights): number => [...weights.values()].filter((weight) => weight > 0).length;
+
+test('at no step the last target that serves goes while an endpoint is ready, and one that stays keeps its weight', (t) =>
+  assertLaw(t, (inner) =>
+    fc.property(fc.array(momentArb, { minLength: 2, maxLength: 4 }), (moments) => {
+      let state: ObservedLoadBalancer | undefined;
+      for (const moment of moments) {
+        const desired = desiredAt(moment);
+        const wanted = wantedOf(desired);
+        const isServable = [...wanted.values()].some((weight) => weight !== 'asIs' && weight > 0);
+        const wasServed = servingOf(weightsOf(state)) > 0;
+        const most = moment.max ?? Number.POSITIVE_INFINITY;
+        state = settle(state, desired, (before, after, count) => {
+          if (isServable && (wasServed || servingOf(before) > 0)) inner.true(servingOf(after) > 0, 'nothing serves');
+          for (const [id, weight] of before) {
+            const want = wanted.get(id);
+            if (want === 'asIs') inner.is(after.get(id), weight, id);
+            else if (want !== undefined && want > 0 && weight === want) inner.is(after.get(id), weight, id);
+            if (!after.has(id)) inner.is(weight, 0, `${id} is deregistered with a weight`);
+          }
+          inner.true(count <= Math.max(most, before.size), 'more than the quota');
+        });
+        const after = weightsOf(state);
+        for (const [id, weight] of wanted) if (weight !== 'asIs' && weight > 0) inner.is(after.get(id), weight, id);
+        for (const id of after.keys()) inner.true(wanted.has(id), `${id} is not asked for`);
+      }
+    }),
+  ));
+
+test('what ends, is not ready or not known is never made a target', (t) =>
+  assertLaw(t, (inner) =>
+    fc.property(momentArb, (moment) => {
+      const bound = weightsOf(settle(undefined, desiredAt(moment), () => undefined));
+      for (const { host, port, isTerminating, isLeaving, isKnown } of moment.pods)
+        if (isTerminating || isLeaving || !isKnown) inner.false(bound.has(`10.0.1.${host}:${port}`));
+    }),
+  ));
