@@ -87,6 +87,7 @@ function applyChecked(deps: AcceptSupplyDeps, event: SupplyEvent & { readonly ki
   }
   state.distrusted = undefined;
   state.direct.applySupply(supply.direct?.enis ?? []);
+  state.acceptRegistered(supply.registeredIps);
   if (event.observed !== undefined) withdrawForeignOffers(deps, event.observed);
   // In the cluster our own writes come back to us; they change nothing.
   const isChanged = JSON.stringify(supply) !== JSON.stringify(state.supply);
@@ -96,8 +97,11 @@ function applyChecked(deps: AcceptSupplyDeps, event: SupplyEvent & { readonly ki
     if (state.supply !== undefined && deps.journal.load().supply !== state.supply) recordSupply(deps, state.supply);
     return;
   }
+  const before = state.supply;
   state.supply = supply;
   recordSupply(deps, supply);
+  // What load balancers have of the node changes nothing in the kernel.
+  if (isSameApart(supply, before)) return;
   deps.log.info('supply in force', {
     epoch: supply.epoch,
     enis: supply.enis.map(({ eniId }) => eniId),
@@ -199,6 +203,12 @@ export function withheld(supply: Supply): Supply {
   if (supply.direct === undefined) return { ...supply, enis };
   const wholeEnis = supply.direct.enis.map((eni) => ({ ...eni, state: 'detaching' as const }));
   return { ...supply, enis, direct: { ...supply.direct, enis: wholeEnis } };
+}
+
+/** Tells whether two supplies differ at most in what load balancers have as targets. */
+function isSameApart(one: Supply, other: Supply | undefined): boolean {
+  const textOf = ({ registeredIps: _targets, ...rest }: Supply): string => JSON.stringify(rest);
+  return other !== undefined && textOf(one) === textOf(other);
 }
 
 /** Tells whether a supply is for this node; without a name of the node any supply is. */

@@ -7,6 +7,7 @@ import { type Family, type LeaseKey, leaseKey } from './journal/lease.ts';
 import { needsStaticIp } from './needs-static-ip.ts';
 import type { Exhausted, LeaseResult, PoolAddress } from './pool/pool-state.ts';
 import type { UseCaseDeps } from './ports.ts';
+import { describeRegistered } from './registered-addresses.ts';
 import { staticAddressSource } from './static-address-source.ts';
 
 /** The result of an allocation: addresses that are leased to the key, and the ENI that they are on. */
@@ -165,11 +166,14 @@ function exhausted(deps: UseCaseDeps, result: Exhausted | undefined, waitedMs: n
   const counts = state.pool.counts();
   const unserved = result?.unserved ?? 0;
   const more = unserved === 0 ? [] : [`${unserved} more on ENIs that do not serve yet, or drain`];
+  const registered = result?.registered ?? 0;
+  const waiting = registered === 0 ? [] : [describeRegistered(registered, deps.settings.registeredWaitMs)];
+  const inBalancers = registered === 0 ? '' : `, in load balancers ${registered}`;
   const want = (result?.want ?? []).map((family) => `IPv${family}`).join('+') || 'an address';
   return new CniFailureError(
     CNI_CODE.poolExhausted,
-    `no address left: want ${want}, free ${result?.free ?? 0}, cooling ${result?.cooling ?? 0}, in use ${counts.leased} (${waited})`,
-    [details, ...more, state.supplyWaitsFor() ?? ''].filter((line) => line !== '').join('\n'),
+    `no address left: want ${want}, free ${result?.free ?? 0}, cooling ${result?.cooling ?? 0}, in use ${counts.leased}${inBalancers} (${waited})`,
+    [details, ...more, ...waiting, state.supplyWaitsFor() ?? ''].filter((line) => line !== '').join('\n'),
   );
 }
 

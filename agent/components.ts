@@ -107,6 +107,7 @@ export function createComponents(
   const state = new NodeState(clock);
   const metrics = createMetrics({ processMetrics: true });
   const { eniMarkMask, rpFilterMode, egress, podCidrs, vpcCidrs, nodePort, serviceCidrs } = config;
+  state.registeredWaitMs = config.registeredWaitMs;
   state.isBridgeDefault = config.defaultNetwork === 'tke-bridge';
   state.isBridgeUsed = state.isBridgeDefault;
   usePodCidrs(state, podCidrs.map(networkPrefix));
@@ -212,8 +213,8 @@ function takeOverOf(
 }
 
 function useCaseSettingsOf(config: AgentConfig): UseCaseDeps['settings'] {
-  const { ipCooldownMs, addWaitMs, forceReuseAfterMs, mtu, delegateConfDir } = config;
-  return { ipCooldownMs, addWaitMs, forceAfterMs: forceReuseAfterMs, podMtu: mtu, delegateConfDir };
+  const { ipCooldownMs, addWaitMs, forceReuseAfterMs, registeredWaitMs, mtu, delegateConfDir } = config;
+  return { ipCooldownMs, addWaitMs, registeredWaitMs, forceAfterMs: forceReuseAfterMs, podMtu: mtu, delegateConfDir };
 }
 
 function bridgePreparation(

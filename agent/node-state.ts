@@ -15,7 +15,16 @@ import type { OccupiedNetwork } from './pod-cidr/refuse-pod-cidrs.ts';
 import { type NetworkModeLookup, NO_NETWORK_MODE_LOOKUP } from './pods/network-mode-lookup.ts';
 import { NO_STATIC_IP_LOOKUP, type StaticIpLookup } from './pods/static-ip-lookup.ts';
 import { IpPool } from './pool/ip-pool.ts';
+import {
+  heldBack,
+  NOTHING_REGISTERED,
+  noteIdle,
+  type RegisteredAddresses,
+  withPublished,
+} from './registered-addresses.ts';
 import type { SupplyRefusal } from './supply/refuse-supply.ts';
+
+const NONE_IDLE: ReadonlyMap<string, undefined> = new Map();
 
 /** Why an ENI of the supply serves no Pod now. */
 type EniProblem = {
@@ -54,6 +63,10 @@ export class NodeState {
   bridgeProblem: string | undefined;
   /** ENIs that Pods get as a whole. */
   readonly direct = new DirectEniPool();
+  /** Addresses that are targets of load balancers. */
+  #registered: RegisteredAddresses = NOTHING_REGISTERED;
+  /** How long such an address waits without a Pod, milliseconds; 0: not at all. */
+  registeredWaitMs = 0;
   /** Whole ENIs whose interface is in the host's namespace, as last observed. */
   readonly directNics = new Map<string, HostLink>();
   readonly leases = new Map<LeaseKey, Lease>();
@@ -117,6 +130,7 @@ export class NodeState {
     for (const lease of content.leases) this.leases.set(keyOf(lease), lease);
     for (const record of content.enis) this.eniRecords.set(record.eniId, record);
     this.supply = content.supply;
+    this.acceptRegistered(content.supply?.registeredIps);
     if (content.supply !== undefined) this.pool.applySupply(content.supply);
     const [whole, cooldowns] = splitWholeEnis(content.cooldowns);
     const [wholeOffers, offers] = splitWholeEnis(content.offers ?? []);
@@ -129,6 +143,53 @@ export class NodeState {
     this.direct.adoptCooldowns(whole);
     this.direct.setOffered(wholeOffers, true);
     if (content.ruleMode !== undefined) this.ruleMode = content.ruleMode;
+  }
+
+  /** Takes over which addresses load balancers have as targets: no other Pod gets them from now on. Idempotent. */
+  acceptRegistered(ips: readonly string[] | undefined): void {
+    const published = this.registeredWaitMs === 0 ? undefined : ips;
+    this.#setRegistered(withPublished(this.#registered, published, this.registeredIdle()));
+  }
+
+  /** Ends the wait of those that waited for long enough; returns them. */
+  endRegistered(nowMs: number): readonly string[] {
+    const idle = this.registeredIdle();
+    const { state, ended } = noteIdle(this.#registered, idle, { nowMs, limitMs: this.registeredWaitMs });
+    this.#setRegistered(state);
+    return ended;
+  }
+
+  /** The addresses without a Pod that load balancers have as targets, with the time at which their Pods released them. */
+  registeredIdle(): ReadonlyMap<string, number | undefined> {
+    const { published } = this.#registered;
+    if (published === undefined || published.size === 0) return NONE_IDLE;
+    const direct = new Map([...this.direct.state.values()].flatMap((eni) => eni.primary.map(({ ip }) => [ip, eni])));
+    return new Map(
+      [...published].flatMap((ip): readonly (readonly [string, number | undefined])[] => {
+        const address = this.pool.state.addresses.get(ip) ?? this.bridgePool.state.addresses.get(ip);
+        if (address !== undefined)
+          return address.state === 'leased' || address.claim !== undefined ? [] : [[ip, address.freedAtMs]];
+        const eni = direct.get(ip);
+        return eni === undefined || eni.use === 'leased' || eni.claim !== undefined ? [] : [[ip, eni.freedAtMs]];
+      }),
+    );
+  }
+
+  /** How many addresses wait. */
+  waitingCount(): number {
+    const held = heldBack(this.#registered);
+    return held === undefined ? 0 : [...this.registeredIdle().keys()].filter((ip) => held.has(ip)).length;
+  }
+
+  #setRegistered(state: RegisteredAddresses): void {
+    if (state === this.#registered) return;
+    this.#registered = state;
+    const ips = heldBack(state);
+    this.pool.setRegistered(ips);
+    this.bridgePool.setRegistered(ips);
+    this.direct.setRegistered(ips);
+    this.changed.notify();
+    this.demandChanged.notify();
   }
 
   #restoreBridge(all: readonly Lease[], cooldowns: readonly Cooldown[]): void {

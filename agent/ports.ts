@@ -78,6 +78,8 @@ type UseCaseSettings = {
   readonly addWaitMs: number;
   /** After how much of that wait a cooling address is taken early. */
   readonly forceAfterMs: number;
+  /** How long an address that load balancers have as a target waits without a Pod; 0: not at all. */
+  readonly registeredWaitMs: number;
   /** MTU of Pod links in bytes, when the request names none; 0 takes the ENI's own. */
   readonly podMtu: number;
   /** Folder of the host with networks that other plugins make; '' for none. */

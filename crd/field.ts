@@ -4,9 +4,9 @@ import type { OpenApiSchema } from './schema.ts';
 /**
  * The only writer of a field. All others leave it unchanged. `agent`: the node's agent; `ipamd`: the controller;
  * `scheduler`: the scheduler extender in static mode; `people`: users and their tools; `policy`: ipamd, once, from
- * flags, ConfigMaps and the instance type, as long as no user has set the field.
+ * flags, ConfigMaps and the instance type, as long as no user has set the field; `ccm`: the cloud controller manager.
  */
-export type Owner = 'agent' | 'ipamd' | 'scheduler' | 'people' | 'policy';
+export type Owner = 'agent' | 'ipamd' | 'scheduler' | 'people' | 'policy' | 'ccm';
 
 /** One kind of value in a resource: its decoder and its schema for the API server, defined together. */
 export type Value<T> = {

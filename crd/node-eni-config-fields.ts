@@ -35,6 +35,7 @@ const agent = ownedBy('agent');
 const ipamd = ownedBy('ipamd');
 const people = ownedBy('people');
 const policy = ownedBy('policy');
+const ccm = ownedBy('ccm');
 
 const ipCount = wholeNumber(0, MAX_ENIS * MAX_IPS);
 const eniCount = wholeNumber(0, MAX_ENIS);
@@ -217,6 +218,14 @@ export const STATUS = {
   conditions: ipamd.optional(listOf(condition, CONDITIONS), 'What holds and what does not, with the reason.'),
 };
 
+/** The fields of `loadBalancers`. */
+export const LOAD_BALANCERS = {
+  registeredIPs: ccm.optional(
+    listOf(anyIp, { maxItems: MAX_IPS }),
+    'Addresses of Pods of this node that are, or are about to be, targets of a load balancer. Written before an address is registered; taken out after it is deregistered. Agent and ipamd give none of them to another Pod, and give none back. Absent: no controller has written here, and nothing waits.',
+  ),
+};
+
 /**
  * Decodes the warm targets from the annotations, by the annotation's name. They are present only when they were
  * accepted, and then both are. Faults of the annotations are not faults of the object: {@link readNodeSettings} reports
@@ -247,10 +256,11 @@ export const NODE_ENI_CONFIG_KIND = resourceKind({
   scope: 'Cluster',
   named: 'as its node',
   about:
-    "A node's demand for addresses (spec) and its ENIs (status). The agent and ipamd both read it, change their own fields and write it whole, guarded by the resourceVersion.",
+    "A node's demand for addresses (spec) and its ENIs (status). The agent and ipamd both read it, change their own fields and write it whole, guarded by the resourceVersion. The cloud controller manager merges its own part, loadBalancers.",
   fields: {
     spec: part.optional(objectOf(SPEC, [WARM_TARGETS_RULE, DIRECT_WARM_TARGETS_RULE]), 'What the node wants.'),
     status: part.optional(objectOf(STATUS), 'What the node has.'),
+    loadBalancers: part.optional(objectOf(LOAD_BALANCERS), 'What load balancers have of the node.'),
   },
   rules: [OBSERVED_EPOCH_RULE],
   columns: [

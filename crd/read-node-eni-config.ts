@@ -3,7 +3,9 @@ import type { FieldTable } from './field.ts';
 import { annotationsOf, type NodeEniConfig } from './node-eni-config.ts';
 import { readNodeSettings } from './node-eni-config-annotations.ts';
 import {
+  LOAD_BALANCERS,
   NODE_ENI_CONFIG,
+  type NodeEniConfigFields,
   type NodeEniConfigSpec,
   type NodeEniConfigStatus,
   SPEC,
@@ -13,12 +15,12 @@ import { checkNodeEniConfig } from './node-eni-config-rules.ts';
 
 /** A NodeENIConfig, as far as it can be read. */
 export type ReadNodeEniConfig = {
-  /** Of `spec` and `status` only what is well formed: a malformed field, or list item, is absent. */
+  /** Of `spec`, `status` and `loadBalancers` only what is well formed: a malformed field, or list item, is absent. */
   readonly config: NodeEniConfig;
   /** All faults except those of the annotations, which are in `config.annotationFaults`. */
   readonly faults: readonly Fault[];
   /**
-   * Fields of spec and status with a fault, such as `status.eniInfos`. Values that are absent from such a field may
+   * Fields of these three with a fault, such as `status.eniInfos`. Values that are absent from such a field may
    * exist. After damage to `status.eniInfos` or `status.intents` the cloud must be described before any decision.
    */
   readonly damaged: ReadonlySet<string>;
@@ -38,6 +40,7 @@ export function readNodeEniConfig(object: Readonly<Record<string, unknown>>): Re
   const spec = readFields(SPEC, object['spec'], 'spec', faults) as NodeEniConfigSpec | undefined;
   const status = readFields(STATUS, object['status'], 'status', faults) as NodeEniConfigStatus | undefined;
   const read = { ...(spec === undefined ? {} : { spec }), ...(status === undefined ? {} : { status }) };
+  const balancers = readFields(LOAD_BALANCERS, object['loadBalancers'], 'loadBalancers', faults);
   checkNodeEniConfig(read, faults);
   const { settings, faults: annotationFaults } = readNodeSettings(annotationsOf(object));
   const damaged = new Set(faults.list.map((fault) => fieldOf(fault.path)));
@@ -46,6 +49,7 @@ export function readNodeEniConfig(object: Readonly<Record<string, unknown>>): Re
     kind,
     metadata,
     ...withoutContradiction(read, damaged),
+    ...(balancers === undefined ? {} : { loadBalancers: balancers as NodeEniConfigFields['loadBalancers'] & {} }),
     object,
     settings,
     annotationFaults,

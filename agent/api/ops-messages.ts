@@ -17,6 +17,7 @@ export const ADDRESS_STATE = {
   ADDRESS_STATE_RELEASING: 5,
   ADDRESS_STATE_UNREADY: 6,
   ADDRESS_STATE_KEPT: 7,
+  ADDRESS_STATE_REGISTERED: 8,
 } as const;
 
 /** One address of the node, and the Pod that has it. */

@@ -82,6 +82,12 @@ export const NODE_EVENTS = {
       'a kept address went to the next Pod of its name on another node while a sandbox here still had it; its routes here are removed',
     cure: 'none: the old sandbox has no network any more; delete its Pod if it does not go by itself',
   },
+  RegisteredTooLong: {
+    type: 'Warning',
+    cause:
+      'an address had no Pod for `--load-balancer-wait` and is still published as a target of a load balancer (`loadBalancers.registeredIPs` of the NodeENIConfig): other Pods may get it from now on',
+    cure: 'see why tke-cloud-controller-manager does not deregister it (does it run? events of the Service). Where none runs any more: `kubectl patch nec NODE --type=merge -p \'{"loadBalancers":null}\'`, after the load balancers have no such targets',
+  },
   Forbidden: {
     type: 'Warning',
     cause: 'the API server denies the agent a request; the message names the right',

@@ -22,6 +22,7 @@ import {
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
 
 /**
  * All settings of the agent, in the order of the help text; no other file names them. Keys are the fields of
@@ -98,6 +99,13 @@ export const OPTIONS = {
     durationValue(0, 2 * MINUTE_MS),
     '5s',
     'Of that wait: after how long the address that has cooled longest is taken early, its connection tracking entries flushed.',
+  ),
+  registeredWaitMs: option(
+    'Supply',
+    'load-balancer-wait',
+    durationValue(0, 7 * DAY_MS),
+    '2h',
+    'How long an address without a Pod waits at most while it is published as a target of a load balancer (loadBalancers.registeredIPs of the NodeENIConfig): no other Pod gets it, and it is not given back. Longer than the cloud controller manager may be away; 0 does not wait.',
   ),
   enableQuickRelease: option(
     'Supply',

@@ -1,6 +1,6 @@
 import type { Offer } from '../journal/journal-content.ts';
 import type { WarmTargets } from '../journal/supply.ts';
-import { countedFamily, demandInUnits, type OutsideDemand } from '../pool/demand.ts';
+import { countedFamily, demandInUnits, isFree, type OutsideDemand } from '../pool/demand.ts';
 import { isIdle } from '../pool/pool.ts';
 import type { PoolAddress, PoolState } from '../pool/pool-state.ts';
 import type { AgentSpec, AssignedIp, ObservedNec, Publication, ReleasePacing } from './publication.ts';
@@ -33,6 +33,8 @@ const RELEASE_EVERY_MS = 120_000;
  * - When more is desired, offers that ipamd has not acted on are taken back before new addresses are requested.
  * - A static address whose claim mark names no Pod is offered as soon as no sandbox has it; the offer stays until the
  *   mark names one.
+ * - An address that load balancers may still have as a target is not offered. A static one is: ipamd takes it only for
+ *   its own Pod.
  * - An object that is not in force (`isInForce`) changes no offer. The first write on an object of another journal
  *   removes the offers in it, and makes any write of that journal's agent fail that is still on its way.
  */
@@ -171,7 +173,7 @@ function unboundStaticAddresses(pool: PoolState): readonly PoolAddress[] {
 
 function freeOnDraining(pool: PoolState): readonly PoolAddress[] {
   return [...pool.addresses.values()].filter(
-    ({ state, eniId }) => state === 'free' && pool.enis.get(eniId)?.draining === true,
+    (address) => isFree(pool, address) && pool.enis.get(address.eniId)?.draining === true,
   );
 }
 

@@ -4,6 +4,7 @@ import { CniFailureError } from '../cni-failure.ts';
 import type { HostLink } from '../eni/locate-enis.ts';
 import { type LeaseKey, leaseKey } from '../journal/lease.ts';
 import type { UseCaseDeps } from '../ports.ts';
+import { describeRegistered } from '../registered-addresses.ts';
 import type { ChosenNetwork } from './choose-network.ts';
 import type { DirectEni, DirectLeaseResult } from './direct-pool.ts';
 
@@ -103,7 +104,7 @@ async function flush(
 }
 
 function exhausted(
-  { state }: UseCaseDeps,
+  { state, settings }: UseCaseDeps,
   result: DirectLeaseResult & { readonly kind: 'exhausted' },
   waitedMs: number,
 ): CniFailureError {
@@ -124,11 +125,16 @@ function exhausted(
     );
   }
   const all = [...state.direct.state.values()];
-  const count = (use: DirectEni['use']): number => all.filter((eni) => eni.use === use).length;
+  const isWaiting = ({ use, registered, claim }: DirectEni) =>
+    use !== 'leased' && registered === true && claim === undefined;
+  const registered = all.filter(isWaiting).length;
+  const count = (use: DirectEni['use']): number => all.filter((eni) => eni.use === use && !isWaiting(eni)).length;
+  const inBalancers = registered === 0 ? '' : `, in load balancers ${registered}`;
+  const waiting = registered === 0 ? [] : [describeRegistered(registered, settings.registeredWaitMs)];
   return new CniFailureError(
     CNI_CODE.poolExhausted,
-    `no exclusive ENI left: free ${count('free')}, cooling ${count('cooling')}, in use ${count('leased')} of ${Math.max(state.supply?.direct?.warm.limit ?? 0, all.length)} (${waited})`,
-    supplyWaits,
+    `no exclusive ENI left: free ${count('free')}, cooling ${count('cooling')}, in use ${count('leased')} of ${Math.max(state.supply?.direct?.warm.limit ?? 0, all.length)}${inBalancers} (${waited})`,
+    [...waiting, supplyWaits].filter((line) => line !== '').join('\n'),
   );
 }
 

@@ -113,8 +113,10 @@ function selectToRestore(pool: DirectPoolState, open: readonly Offer[], shortage
  * Tells whether a free ENI can serve no Pod here: it is draining, or its claim mark names no Pod now, and the next Pod
  * of the name may run on another node.
  */
-function canServeNoPod({ use, offered, supplyState, draining, claim }: DirectEni): boolean {
+function canServeNoPod({ use, offered, supplyState, draining, claim, registered }: DirectEni): boolean {
   if (use !== 'free' || offered || supplyState !== 'attached') return false;
+  // ipamd takes a static one for its own Pod only; any other waits until no load balancer has it.
+  if (claim === undefined && registered === true) return false;
   return draining || (claim !== undefined && claim.uid === undefined);
 }
 

@@ -3,7 +3,7 @@ import { type DirectEni, type DirectPoolState, isUsable } from './direct-pool.ts
 
 /** How many whole ENIs the pool of the node should have, and which it could release. */
 type DirectDemand = {
-  /** In use + cooling + waiting + warm, within the limit. ENIs with a claim, and who waits for one, do not count. */
+  /** In use + cooling + still registered with load balancers + waiting + warm, within the limit. ENIs with a claim, and who waits for one, do not count. */
   readonly desired: number;
   /** Number that is here now, without those offered. */
   readonly bound: number;
@@ -17,8 +17,9 @@ type DirectDemand = {
 export function directDemand(state: DirectPoolState, warm: DirectWarmTargets, waiting: number): DirectDemand {
   const all = [...state.values()];
   const pool = all.filter(({ claim }) => claim === undefined);
-  const used = pool.filter(({ use }) => use !== 'free').length;
-  const free = pool.filter((eni) => eni.use === 'free' && isUsable(eni));
+  const isWaiting = ({ use, registered }: DirectEni) => use === 'free' && registered === true;
+  const used = pool.filter((eni) => eni.use !== 'free' || isWaiting(eni)).length;
+  const free = pool.filter((eni) => eni.use === 'free' && isUsable(eni) && !isWaiting(eni));
   const bound = used + free.length;
   const needed = used + waiting;
   const limit = Math.max(

@@ -9,6 +9,7 @@ import {
   type DirectPoolState,
   type DirectRequest,
   leaseDirect,
+  markRegistered,
   releaseDirect,
   setOffered,
   tickDirect,
@@ -17,6 +18,7 @@ import {
 /** Holds the state of the pool of whole ENIs; each method applies the function of about the same name. */
 export class DirectEniPool {
   #state: DirectPoolState = new Map();
+  #registered: ReadonlySet<string> = new Set();
 
   /** The state now; never changed in place. */
   get state(): DirectPoolState {
@@ -25,7 +27,7 @@ export class DirectEniPool {
 
   /** @see applyDirectSupply */
   applySupply(enis: readonly DirectSupplyEni[]): void {
-    this.#state = applyDirectSupply(this.#state, enis);
+    this.#state = markRegistered(applyDirectSupply(this.#state, enis), this.#registered);
   }
 
   /** @see leaseDirect */
@@ -57,6 +59,12 @@ export class DirectEniPool {
   /** @see adoptDirectCooldowns */
   adoptCooldowns(cooldowns: readonly Cooldown[]): void {
     this.#state = adoptDirectCooldowns(this.#state, cooldowns);
+  }
+
+  /** @see markRegistered */
+  setRegistered(ips: ReadonlySet<string> | undefined): void {
+    this.#registered = ips ?? new Set();
+    this.#state = markRegistered(this.#state, this.#registered);
   }
 
   /** @see setOffered */

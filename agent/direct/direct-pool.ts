@@ -16,6 +16,8 @@ export type DirectEni = {
   readonly use: 'free' | 'leased' | 'cooling';
   /** Offered for release: serves no Pod until the offer is taken back. */
   readonly offered: boolean;
+  /** Load balancers may still have its address as a target: no Pod but that of its claim gets it. */
+  readonly registered?: true;
   readonly leaseKey?: LeaseKey;
   /** End of the cooldown, milliseconds since boot; only while cooling. */
   readonly coolUntilMs?: number;
@@ -85,7 +87,7 @@ export function leaseDirect(
   const awaitsClaim = request.needsClaim || ofName.length > 0;
   const candidates = awaitsClaim
     ? ofName.filter(({ claim }) => claim?.uid !== undefined && claim.uid === request.podUid)
-    : all.filter(({ claim }) => claim === undefined);
+    : all.filter(({ claim, registered }) => claim === undefined && registered !== true);
   const usable = candidates.filter((eni) => isUsable(eni) && (request.mayForce || isCooled(eni, request.nowMs)));
   const [best] = usable
     .filter(({ eniId }) => request.present.has(eniId))
@@ -181,6 +183,17 @@ export function setOffered(
     next.set(eniId, { ...known, offered });
   }
   return next;
+}
+
+/** Marks the ENIs with an address that load balancers may still have as a target; clears the mark of all others. */
+export function markRegistered(state: DirectPoolState, ips: ReadonlySet<string>): DirectPoolState {
+  return new Map(
+    [...state].map(([eniId, eni]) => {
+      const { registered: _before, ...rest } = eni;
+      const isTarget = eni.primary.some(({ ip }) => ips.has(ip));
+      return [eniId, isTarget ? { ...rest, registered: true as const } : rest] as const;
+    }),
+  );
 }
 
 /** Tells whether an ENI may be leased now: attached, not offered, not draining, not leased. */

@@ -178,6 +178,7 @@ const supply: Decoder<Supply> = record(
     direct: optional(directSupply),
     isStaticIpEnabled: optional(isTrue),
     takenOver: optional(list(record({ ip: someText, leaseKey: someText }, 'ignore'))),
+    registeredIps: optional(list(text())),
   },
   'ignore',
 );

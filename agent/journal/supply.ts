@@ -24,6 +24,10 @@ export type Supply = {
    * Static addresses that were moved to another node while a sandbox here still has them; absent when there is none.
    */
   readonly takenOver?: readonly TakenOver[];
+  /**
+   * Addresses that are, or are about to be, targets of load balancers; absent when no controller publishes them.
+   */
+  readonly registeredIps?: readonly string[];
 };
 
 /**

@@ -8,6 +8,8 @@ export type ClusterMetrics = {
   apiSilence(silenceMs: number): void;
   missingRight(right: string, isMissing: boolean): void;
   serviceCidrsUnknown(isUnknown: boolean): void;
+  registeredWaiting(count: number): void;
+  registeredOverdue(count: number): void;
 };
 
 const MS_PER_S = 1000;
@@ -48,12 +50,24 @@ export function createClusterMetrics(registry: Registry): ClusterMetrics {
     help: '1 when the node has exclusive ENIs and no range of Services is known: their Pods reach no Service.',
     registers,
   });
+  const registeredWaiting = new Gauge({
+    name: 'tke_eni_registered_addresses_waiting',
+    help: 'Addresses without a Pod that wait until no load balancer has them as a target.',
+    registers,
+  });
+  const registeredOverdue = new Counter({
+    name: 'tke_eni_registered_addresses_overdue_total',
+    help: 'Addresses that serve again although they are still published as targets of load balancers: --load-balancer-wait was over.',
+    registers,
+  });
   return {
     published: (outcome) => publications.inc({ outcome }),
     offers: (count) => offers.set(count),
     objectFaults: (kind, count) => faults.set({ kind }, count),
     missingRight: (right, isMissing) => (isMissing ? rights.set({ right }, 1) : rights.remove({ right })),
     serviceCidrsUnknown: (isUnknown) => serviceCidrsUnknown.set(isUnknown ? 1 : 0),
+    registeredWaiting: (count) => registeredWaiting.set(count),
+    registeredOverdue: (count) => registeredOverdue.inc(count),
     apiSilence: (silenceMs) => silence.set(silenceMs / MS_PER_S),
   };
 }

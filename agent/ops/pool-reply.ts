@@ -1,8 +1,9 @@
 import { ADDRESS_STATE, type PoolReplyInit } from '../api/ops-messages.ts';
 import { claimKey, type SupplyEni, type WarmTargets } from '../journal/supply.ts';
 import type { NodeState } from '../node-state.ts';
-import type { OutsideDemand } from '../pool/demand.ts';
+import { isFree, type OutsideDemand } from '../pool/demand.ts';
 import type { PoolAddress } from '../pool/pool-state.ts';
+import { isRegistered } from '../pool/registered.ts';
 
 /** Inputs of the reply besides the agent's state. */
 type PoolView = {
@@ -17,7 +18,9 @@ type PoolView = {
 export function poolReply(state: NodeState, view: PoolView): PoolReplyInit {
   const addresses = [...state.pool.state.addresses.values()];
   // Free ones are all others of the block: they would fill the page.
-  const onBridge = [...state.bridgePool.state.addresses.values()].filter(({ state: use }) => use !== 'free');
+  const onBridge = [...state.bridgePool.state.addresses.values()].filter(
+    (address) => address.state !== 'free' || isRegistered(state.bridgePool.state, address),
+  );
   const byEni = Map.groupBy(addresses, ({ eniId }) => eniId);
   const { warm } = view;
   return {
@@ -58,7 +61,8 @@ function addressMessage(state: NodeState, address: PoolAddress, bootMs: number):
   };
 }
 
-function stateNumber({ readyEnis, pool, heldIps }: NodeState, address: PoolAddress): number {
+function stateNumber(state: NodeState, address: PoolAddress): number {
+  const { readyEnis, pool, heldIps } = state;
   if (address.state === 'withdrawn' && heldIps.has(address.ip)) return ADDRESS_STATE.ADDRESS_STATE_UNREADY;
   switch (address.state) {
     case 'leased':
@@ -70,6 +74,7 @@ function stateNumber({ readyEnis, pool, heldIps }: NodeState, address: PoolAddre
     case 'kept':
       return ADDRESS_STATE.ADDRESS_STATE_KEPT;
     case 'free': {
+      if (isRegistered(pool.state, address)) return ADDRESS_STATE.ADDRESS_STATE_REGISTERED;
       const mayServe = readyEnis.has(address.eniId) && pool.state.enis.get(address.eniId)?.serves === true;
       return mayServe ? ADDRESS_STATE.ADDRESS_STATE_FREE : ADDRESS_STATE.ADDRESS_STATE_UNREADY;
     }
@@ -88,7 +93,7 @@ function eniMessage(state: NodeState, eni: SupplyEni, addresses: readonly PoolAd
     problem: state.eniProblems.get(eniId)?.text ?? '',
     addresses: addresses.length,
     inUse: addresses.filter((address) => address.state === 'leased').length,
-    free: addresses.filter((address) => address.state === 'free').length,
+    free: addresses.filter((address) => isFree(state.pool.state, address)).length,
     primaryIps: eni.primary.map(({ ip }) => ip),
     subnetCidrs: eni.primary.map(({ subnetCidr }) => subnetCidr),
     deviceIndex: eni.deviceIndex ?? 0,

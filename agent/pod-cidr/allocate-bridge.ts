@@ -5,6 +5,7 @@ import { CniFailureError } from '../cni-failure.ts';
 import { leaseKey } from '../journal/lease.ts';
 import type { LeaseResult, PoolAddress } from '../pool/pool-state.ts';
 import type { UseCaseDeps } from '../ports.ts';
+import { describeRegistered } from '../registered-addresses.ts';
 import { holdAddresses } from './hold-addresses.ts';
 import { blockOfAddress } from './pod-cidr-supply.ts';
 
@@ -82,10 +83,13 @@ function noPodCidr({ state }: UseCaseDeps): CniFailureError {
 }
 
 /** The event is reported once, until an ADD has found an address again: each repetition of an ADD comes here. */
-function blockFull({ state, events, metrics }: UseCaseDeps, cidr: string): CniFailureError {
+function blockFull({ state, events, metrics, settings }: UseCaseDeps, cidr: string): CniFailureError {
   const { leased, total } = state.bridgePool.counts();
   const held = state.heldIps.size === 0 ? '' : `, and ${state.heldIps.size} reserved by host-local`;
   const text = `all ${total} addresses of podCIDR ${cidr} are in use, ${leased} of them by Pods${held}`;
+  const waiting = state.waitingCount();
+  if (waiting > 0)
+    return new CniFailureError(CNI_CODE.tryAgainLater, text, describeRegistered(waiting, settings.registeredWaitMs));
   const next = "lower the kubelet's maxPods, or register the node anew with a larger block";
   metrics.blockFull();
   if (!state.isBlockFull) events.report('Warning', 'PodCIDRFull', `${text}: ${next}`);

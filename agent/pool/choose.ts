@@ -1,5 +1,6 @@
 import type { Family } from '../journal/lease.ts';
 import type { LeaseRequest, PoolAddress, PoolState } from './pool-state.ts';
+import { isRegistered, mayCutCooldown } from './registered.ts';
 
 /** Addresses for a lease: one per family of the request, all on one ENI. */
 type Choice = {
@@ -44,16 +45,17 @@ function groupCandidates(state: PoolState, request: LeaseRequest, mayForce: bool
     const group = byEni.get(address.eniId) ?? { leased: 0, candidates: [] };
     byEni.set(address.eniId, group);
     if (address.state === 'leased') group.leased++;
-    else if (isCandidate(address, request, mayForce)) group.candidates.push(address);
+    else if (isCandidate(state, address, request, mayForce)) group.candidates.push(address);
   }
   return byEni;
 }
 
-function isCandidate(address: PoolAddress, request: LeaseRequest, mayForce: boolean): boolean {
-  if (address.claim !== undefined) return false;
+function isCandidate(state: PoolState, address: PoolAddress, request: LeaseRequest, mayForce: boolean): boolean {
+  if (address.claim !== undefined || isRegistered(state, address)) return false;
   if (address.supplyState !== 'assigned' || address.offered || !request.families.includes(address.family)) return false;
   if (address.state === 'free') return true;
-  return address.state === 'cooling' && (mayForce || isCooled(address, request.nowMs));
+  if (address.state !== 'cooling') return false;
+  return isCooled(address, request.nowMs) || (mayForce && mayCutCooldown(state, address, request.nowMs));
 }
 
 function chooseOnEni(group: EniGroup, request: LeaseRequest): EniChoice | undefined {

@@ -1,6 +1,7 @@
 import type { Family } from '../journal/lease.ts';
 import type { WarmTargets } from '../journal/supply.ts';
 import type { PoolAddress, PoolDemand, PoolState } from './pool-state.ts';
+import { isRegistered } from './registered.ts';
 
 /** Demand that the pool does not contain. */
 export type OutsideDemand = {
@@ -14,7 +15,7 @@ const NO_OUTSIDE_DEMAND: OutsideDemand = { waiting: 0, floor: 0 };
 
 /**
  * Computes how many addresses the node should have and which it could release. Cooling addresses count as used, or a
- * node that restarts many Pods would run out. Counts IPv4 addresses, or IPv6 where there are no others: an IPv6 partner
+ * node that restarts many Pods would run out; so do those that load balancers still have as targets. Counts IPv4 addresses, or IPv6 where there are no others: an IPv6 partner
  * comes and goes with its IPv4 address. Free addresses of a draining ENI do not count. Static addresses are left out,
  * and the part of the limit that they use is not available to the pool.
  */
@@ -38,8 +39,8 @@ export function demandInUnits(
   const all = [...state.addresses.values()];
   const family = countedFamily(state);
   const counted = all.filter((address) => address.family === family && address.claim === undefined);
-  const used = counted.filter((address) => address.state === 'leased' || address.state === 'cooling').length;
-  const free = counted.filter((address) => address.state === 'free' && state.enis.get(address.eniId)?.serves === true);
+  const used = counted.filter((address) => isUsed(state, address)).length;
+  const free = counted.filter((address) => isFree(state, address) && state.enis.get(address.eniId)?.serves === true);
   const bound = used + free.length;
   const needed = Math.max(used + waiting, floor);
   const limit = Math.max(0, (warm.limit ?? Number.POSITIVE_INFINITY) - (warm.keptPlaces ?? 0));
@@ -50,7 +51,7 @@ export function demandInUnits(
     desired: Math.min(needed + ready, limit),
     used,
     bound,
-    surplus: withPartners(state, emptiestFirst(all, free)).slice(0, Math.max(excess, beyondWarm)),
+    surplus: withPartners(state, emptiestFirst(state, free)).slice(0, Math.max(excess, beyondWarm)),
     excess,
   };
 }
@@ -65,12 +66,12 @@ export function countedFamily(state: PoolState): Family {
  * Orders free addresses for release: on the ENI with the fewest users first, of those on the one with the fewest free
  * addresses. So ENIs become empty as a whole, and warm addresses stay on as few ENIs as possible.
  */
-function emptiestFirst(all: readonly PoolAddress[], free: readonly PoolAddress[]): readonly PoolAddress[] {
+function emptiestFirst(state: PoolState, free: readonly PoolAddress[]): readonly PoolAddress[] {
   const users = new Map<string, number>();
-  for (const { state, eniId, claim } of all) {
+  for (const address of state.addresses.values()) {
+    const { eniId, claim } = address;
     // An ENI is also in use by the static addresses on it.
-    const isUsed = state === 'leased' || state === 'cooling' || claim !== undefined;
-    if (isUsed) users.set(eniId, (users.get(eniId) ?? 0) + 1);
+    if (isUsed(state, address) || claim !== undefined) users.set(eniId, (users.get(eniId) ?? 0) + 1);
   }
   const usersOf = (address: PoolAddress) => users.get(address.eniId) ?? 0;
   const left = new Map<string, number>();
@@ -91,8 +92,18 @@ function withPartners(state: PoolState, candidates: readonly PoolAddress[]): rea
   return candidates.flatMap((address) => {
     const partner = address.pairedIp === undefined ? undefined : state.addresses.get(address.pairedIp);
     if (partner === undefined) return [[address]];
-    return partner.state === 'free' ? [[address, partner]] : [];
+    return isFree(state, partner) ? [[address, partner]] : [];
   });
+}
+
+function isUsed(state: PoolState, address: PoolAddress): boolean {
+  const { state: use } = address;
+  return use === 'leased' || use === 'cooling' || (use === 'free' && isRegistered(state, address));
+}
+
+/** Tells whether an address is free and may be given to a Pod or given back. */
+export function isFree(state: PoolState, address: PoolAddress): boolean {
+  return address.state === 'free' && !isRegistered(state, address);
 }
 
 function compare(a: string, b: string): number {

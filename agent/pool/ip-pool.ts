@@ -13,6 +13,7 @@ import {
   lease,
   release,
   restore,
+  setRegistered,
   tick,
   withdraw,
 } from './pool.ts';
@@ -87,6 +88,11 @@ export class IpPool {
   /** @see withdraw */
   withdraw(ips: readonly string[]): readonly PoolAddress[] {
     return this.#apply(withdraw(this.#state, ips));
+  }
+
+  /** @see setRegistered */
+  setRegistered(ips: ReadonlySet<string> | undefined): void {
+    this.#apply(setRegistered(this.#state, ips));
   }
 
   /** @see restore */

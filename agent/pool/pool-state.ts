@@ -82,6 +82,8 @@ export type PoolState = {
   readonly leases: ReadonlyMap<LeaseKey, readonly string[]>;
   /** Epoch of the supply in force; -1 before the first. */
   readonly epoch: number;
+  /** Addresses that load balancers may still have as targets; absent: no controller publishes any. */
+  readonly registered?: ReadonlySet<string>;
 };
 
 /** A pool without any address. */
@@ -101,6 +103,8 @@ export type Exhausted = {
   readonly unserved: number;
   readonly cooling: number;
   readonly leased: number;
+  /** Without a Pod, and still targets of load balancers; absent when there is none. */
+  readonly registered?: number;
   /** When the next address ends its cooldown. */
   readonly nextCoolAtMs?: number;
 };
@@ -165,7 +169,7 @@ export type PoolCounts = {
 export type PoolDemand = {
   /** Desired number of addresses: in use + cooling + warm, within the limit. */
   readonly desired: number;
-  /** In use + cooling, without static addresses; the same holds for all that follows. */
+  /** In use + cooling + still registered with load balancers, without static addresses; the same holds for all that follows. */
   readonly used: number;
   /** Assigned now, without withdrawn ones. */
   readonly bound: number;

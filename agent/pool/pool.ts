@@ -12,6 +12,7 @@ import type {
   ReleaseResult,
   Step,
 } from './pool-state.ts';
+import { isRegistered } from './registered.ts';
 
 /**
  * Leases a key one free address per family, all on one ENI: the fullest ENI first, on it the address freed longest ago.
@@ -195,6 +196,12 @@ export function withdraw(state: PoolState, ips: readonly string[]): Step<readonl
   return { state: { ...state, addresses: withAddresses(state, taken) }, result: taken };
 }
 
+/** Replaces the addresses that load balancers may still have as targets; undefined: no controller publishes any. */
+export function setRegistered(state: PoolState, ips: ReadonlySet<string> | undefined): Step<void> {
+  const { registered: _before, ...rest } = state;
+  return { state: ips === undefined ? rest : { ...rest, registered: ips }, result: undefined };
+}
+
 /** Returns offered addresses to use, once the offer was removed from the object that ipamd reads. Idempotent. */
 export function restore(state: PoolState, ips: readonly string[]): Step<readonly PoolAddress[]> {
   const restored = ips
@@ -273,7 +280,10 @@ export function withAddresses(state: PoolState, changed: readonly PoolAddress[])
 
 function describeExhaustion(state: PoolState, { families: want, enis }: LeaseRequest): Exhausted {
   const ofFamilies = [...state.addresses.values()].filter((address) => want.includes(address.family));
-  const of = (name: PoolAddress['state']) => ofFamilies.filter((address) => address.state === name);
+  const of = (name: PoolAddress['state']) =>
+    ofFamilies.filter((address) => address.state === name && (name === 'leased' || !isRegistered(state, address)));
+  const isWaiting = (address: PoolAddress) => address.state !== 'leased' && isRegistered(state, address);
+  const registered = ofFamilies.filter(isWaiting).length;
   const deadlines = of('cooling').flatMap((address) => address.coolUntilMs ?? []);
   const isServing = ({ eniId }: PoolAddress) =>
     state.enis.get(eniId)?.serves === true && (enis === undefined || enis.has(eniId));
@@ -285,6 +295,7 @@ function describeExhaustion(state: PoolState, { families: want, enis }: LeaseReq
     unserved: of('free').length - free,
     cooling: of('cooling').length,
     leased: of('leased').length,
+    ...(registered === 0 ? {} : { registered }),
     ...(deadlines.length === 0 ? {} : { nextCoolAtMs: Math.min(...deadlines) }),
   };
 }

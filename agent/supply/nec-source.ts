@@ -238,7 +238,13 @@ class KubeNecSource implements NecSource {
     const usage = nodeUsageOf(config.status, this.#options.isInUse);
     const { settings, faults } = readNodeSettings(annotationsOf(config.object), usage);
     this.#reportFaults('annotation', faults);
-    return { kind: 'supply', supply: supplyOfConfig(config, settings), observed: observedNecOf(config, damaged) };
+    const supply = supplyOfConfig(config, settings);
+    const observed = observedNecOf(config, damaged);
+    if (!damaged.has('loadBalancers') && !damaged.has('loadBalancers.registeredIPs'))
+      return { kind: 'supply', supply, observed };
+    // What cannot be read may name more addresses than before, and none less: both count.
+    const registeredIps = [...new Set([...(this.latest()?.registeredIps ?? []), ...(supply.registeredIps ?? [])])];
+    return { kind: 'supply', supply: { ...supply, registeredIps }, observed };
   }
 
   #report(faults: readonly Fault[]): void {

@@ -21,6 +21,7 @@ export function supplyOfConfig(config: NodeEniConfigFields, settings: NodeSettin
   const allocatable = config.status?.allocatableRouteENIIPs;
   const maxEips = config.status?.maxEIPs;
   const direct = directSupplyOf(config, settings);
+  const registeredIps = config.loadBalancers?.registeredIPs;
   return {
     nodeName: config.metadata.name,
     epoch: config.status?.supplyEpoch ?? 0,
@@ -30,6 +31,7 @@ export function supplyOfConfig(config: NodeEniConfigFields, settings: NodeSettin
     ...(allocatable === undefined ? {} : { allocatable }),
     ...(maxEips === undefined ? {} : { maxEips }),
     ...(config.spec?.enableStaticIP === true ? { isStaticIpEnabled: true } : {}),
+    ...(registeredIps === undefined ? {} : { registeredIps }),
   };
 }
 

@@ -33,6 +33,8 @@ export type Identity = {
 export type ClusterNec = Identity & {
   readonly spec: NodeEniConfigSpec;
   readonly status: NodeEniConfigStatus;
+  /** Addresses that are published as targets of load balancers. */
+  readonly registeredIps?: readonly string[];
   /** Malformed fields, as 'path: expected …'. */
   readonly faults: readonly string[];
   /** Settings that users made by annotations, as 'name=value' without the product's prefix. */

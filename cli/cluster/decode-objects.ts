@@ -27,11 +27,13 @@ import type {
 /** Decodes a NodeENIConfig. Of a malformed one it returns the valid fields and a list of the malformed ones. */
 export function decodeNec(object: KubeObject): ClusterNec {
   const read = readNodeEniConfig(object);
+  const registeredIps = read?.config.loadBalancers?.registeredIPs;
   const faults = read?.faults.map(({ path, expected }) => `${path}: not ${expected}`) ?? ['it has no usable name'];
   return {
     ...identityOf(object),
     spec: read?.config.spec ?? {},
     status: read?.config.status ?? {},
+    ...(registeredIps === undefined ? {} : { registeredIps }),
     faults,
     settings: settingsOf(object, Object.values(NODE_ENI_CONFIG_ANNOTATION)),
   };

@@ -68,7 +68,8 @@ function addressesOf(nec: ClusterNec, eni: NodeEniInfo, podOf: ReadonlyMap<strin
     // An IPv6 address comes and goes with its IPv4 address; it counts only where a Pod has it.
     if (owner === undefined && address.ip.includes(':')) return [];
     const isOffered = address.state === 'Assigned' && offers.get(address.ip) === address.assignmentID;
-    return [{ stay: stayOf(address, owner, isOffered), isStatic: address.claim !== undefined }];
+    const stay = registeredOr(nec, [canonicalAddress(address.ip)], stayOf(address, owner, isOffered));
+    return [{ stay, isStatic: address.claim !== undefined }];
   });
 }
 
@@ -79,12 +80,18 @@ function stayOf({ state, claim }: NodeEniAddress, owner: string | undefined, isO
   return { use: isOffered ? 'offered' : 'idle' };
 }
 
+/** An address without a Pod that a load balancer may still have stays for that reason, offered or not. */
+function registeredOr({ registeredIps = [] }: ClusterNec, ips: readonly string[], stay: StayAddress): StayAddress {
+  const isOpen = stay.use === 'idle' || stay.use === 'offered';
+  return isOpen && registeredIps.some((ip) => ips.includes(canonicalAddress(ip))) ? { use: 'registered' } : stay;
+}
+
 /** Returns the one address that stands for an exclusive ENI. */
-function exclusiveOf({ spec }: ClusterNec, eni: NodeEniInfo, podOf: ReadonlyMap<string, string>): Counted {
+function exclusiveOf(nec: ClusterNec, eni: NodeEniInfo, podOf: ReadonlyMap<string, string>): Counted {
   const { eniID, assignmentID, claim, state } = eni;
   const ips = [eni.primaryIP, eni.primaryIPv6].flatMap((ip) => (ip === undefined ? [] : canonicalAddress(ip)));
   const owner = ips.map((ip) => podOf.get(ip)).find((pod) => pod !== undefined);
-  const isOffered = (spec.releasableENIs ?? []).some(
+  const isOffered = (nec.spec.releasableENIs ?? []).some(
     (offer) => offer.eniID === eniID && offer.assignmentID === assignmentID,
   );
   const address = state === 'Detaching' ? 'Releasing' : 'Assigned';
@@ -93,7 +100,7 @@ function exclusiveOf({ spec }: ClusterNec, eni: NodeEniInfo, podOf: ReadonlyMap<
     owner,
     isOffered,
   );
-  return { stay, isStatic: claim !== undefined };
+  return { stay: registeredOr(nec, ips, stay), isStatic: claim !== undefined };
 }
 
 /** Counts as ipamd does: what is not static, on ENIs of the kind that are attached and do not drain. */
@@ -107,7 +114,8 @@ function poolOf(
     .flatMap(({ addresses }) => addresses.filter(({ isStatic }) => !isStatic));
   const count = (...uses: readonly StayAddress['use'][]) =>
     counted.filter(({ stay }) => uses.includes(stay.use)).length;
-  const numbers = { have: count('in-use', 'idle'), offered: count('offered'), used: count('in-use') };
+  const held = count('in-use', 'registered');
+  const numbers = { have: held + count('idle'), offered: count('offered'), used: held };
   if (kind === 'exclusive') return { ...numbers, demand: spec.desiredDirectENI };
   const { desiredRouteENIIP, desiredRouteENIPodNum: minimum } = spec;
   const demand = desiredRouteENIIP === undefined ? undefined : Math.max(desiredRouteENIIP, minimum ?? 0);

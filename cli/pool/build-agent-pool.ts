@@ -38,6 +38,7 @@ const USES: Readonly<Record<number, AddressUse>> = {
   [ADDRESS_STATE.ADDRESS_STATE_OFFERED]: 'offered',
   [ADDRESS_STATE.ADDRESS_STATE_RELEASING]: 'releasing',
   [ADDRESS_STATE.ADDRESS_STATE_KEPT]: 'kept',
+  [ADDRESS_STATE.ADDRESS_STATE_REGISTERED]: 'registered',
 };
 
 function addressOf(address: PoolAddress): AddressView {

@@ -12,7 +12,7 @@ export function buildBlocks(addresses: readonly AddressView[], podCidrs: readonl
     const ofBlock = addresses.filter(({ eniId }) => cidrOfBlockId(eniId) === cidr);
     const count = (use: AddressView['use']) => ofBlock.filter((address) => address.use === use).length;
     const [inUse, cooling, total] = [count('in-use'), count('cooling'), countUsableAddresses(cidr)];
-    const held = count('releasing') + count('offered');
+    const held = count('releasing') + count('offered') + count('registered');
     const isCurrent = podCidrs.includes(cidr);
     // An IPv6 block has no addresses for Pods.
     if (total === 0) return [];

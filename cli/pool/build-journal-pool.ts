@@ -22,11 +22,15 @@ export function buildJournalPool(
   const owners = new Map(journal.leases.flatMap((lease) => lease.addresses.map(({ ip }) => [ip, lease] as const)));
   const cooling = new Map(journal.cooldowns.filter((one) => one.coolUntilMs > bootMs).map((one) => [one.ip, one]));
   const offered = new Set((journal.offers ?? []).map(({ ip, assignmentId }) => `${ip} ${assignmentId}`));
+  const registered = new Set(supply?.registeredIps ?? []);
   const listed = (supply?.enis ?? []).flatMap((eni) =>
     eni.addresses.map((address) => {
       const isOffered = offered.has(`${address.ip} ${address.assignmentId}`);
       return addressOf(
-        { eni, address, owner: owners.get(address.ip), cooldown: cooling.get(address.ip), isOffered },
+        {
+          ...{ eni, address, owner: owners.get(address.ip), cooldown: cooling.get(address.ip), isOffered },
+          isRegistered: registered.has(address.ip),
+        },
         bootMs,
       );
     }),
@@ -54,9 +58,13 @@ type AddressInput = {
   readonly owner: Lease | undefined;
   readonly cooldown: Cooldown | undefined;
   readonly isOffered: boolean;
+  readonly isRegistered: boolean;
 };
 
-function addressOf({ eni, address, owner, cooldown, isOffered }: AddressInput, bootMs: number): AddressView {
+function addressOf(
+  { eni, address, owner, cooldown, isOffered, isRegistered }: AddressInput,
+  bootMs: number,
+): AddressView {
   const { ip, family, assignmentId, claim } = address;
   const keptFor =
     claim === undefined ? undefined : { pods: claimKey(claim), ...(claim.uid === undefined ? {} : { uid: claim.uid }) };
@@ -72,7 +80,9 @@ function addressOf({ eni, address, owner, cooldown, isOffered }: AddressInput, b
         : claim !== undefined
           ? 'kept'
           : eni.attached && !eni.draining
-            ? 'free'
+            ? isRegistered
+              ? 'registered'
+              : 'free'
             : 'unready';
   return { ...base, use };
 }

@@ -42,9 +42,9 @@ function isServing({ attached, draining }: EniView): boolean {
   return attached && !draining;
 }
 
-/** Tells whether an address is in use or cools down. */
+/** Tells whether an address is in use, cools down, or is still registered with a load balancer. */
 function isHeld({ use }: AddressView): boolean {
-  return use === 'in-use' || use === 'cooling';
+  return use === 'in-use' || use === 'cooling' || use === 'registered';
 }
 
 function stayAddressOf({ use, owner, keptFor, coolRemainingMs }: AddressView): StayAddress {
@@ -52,7 +52,7 @@ function stayAddressOf({ use, owner, keptFor, coolRemainingMs }: AddressView): S
   if (use === 'releasing') return { use };
   if (keptFor !== undefined) return { use: 'static', owner: keptFor.pods };
   if (use === 'cooling') return { use, ...(coolRemainingMs === undefined ? {} : { coolRemainingMs }) };
-  return { use: use === 'offered' ? use : 'idle' };
+  return { use: use === 'offered' || use === 'registered' ? use : 'idle' };
 }
 
 function podText({ podNamespace, podName, containerId }: NonNullable<AddressView['owner']>): string {

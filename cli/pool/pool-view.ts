@@ -2,9 +2,10 @@ import type { Family } from '../../agent/journal/lease.ts';
 
 /**
  * State of an address. unready: assigned to an ENI that cannot serve now (being attached or set up, draining). kept: a
- * static address that none of its Pods uses now.
+ * static address that none of its Pods uses now. registered: no Pod has it, and a load balancer may still have it as a
+ * target.
  */
-export type AddressUse = 'free' | 'in-use' | 'kept' | 'cooling' | 'offered' | 'releasing' | 'unready';
+export type AddressUse = 'free' | 'in-use' | 'kept' | 'cooling' | 'registered' | 'offered' | 'releasing' | 'unready';
 
 /** One Pod address of the node. */
 export type AddressView = {
@@ -104,6 +105,7 @@ export function countUses(addresses: readonly AddressView[]): UseCounts {
     offered: 0,
     releasing: 0,
     unready: 0,
+    registered: 0,
     total: addresses.length,
   };
   for (const { use } of addresses) counts[use] += 1;

@@ -23,7 +23,10 @@ export function renderPool(view: PoolView, options: RenderOptions): string {
     ({ text, color }) => `${paint(cutText(plainText(text), options.width), color, options.isColored)}\n`,
   );
   const staticAddresses = view.addresses.filter(({ keptFor }) => keptFor !== undefined);
-  const columns = COLUMNS.filter(({ title }) => title !== 'KEPT' || staticAddresses.length > 0);
+  const hasRegistered = view.addresses.some(({ use }) => use === 'registered');
+  const columns = COLUMNS.filter(
+    ({ title }) => (title !== 'KEPT' || staticAddresses.length > 0) && (title !== 'REGISTERED' || hasRegistered),
+  );
   const staticTable = staticAddresses.length === 0 ? [] : ['\n', renderTable(staticAddresses, STATIC_COLUMNS, options)];
   const blocks = view.blocks ?? [];
   const blockTable = blocks.length === 0 ? [] : ['\n', renderTable(blocks, blockColumns(blocks), options)];
@@ -48,7 +51,9 @@ export function poolHead(view: PoolView): readonly Line[] {
   if (notice !== undefined) lines.push({ text: notice, color: 'yellow' });
   const counts = countUses(addressesOfEnis(view.addresses));
   const node = view.nodeName === '' ? '' : ` of ${view.nodeName}`;
-  lines.push({ text: `${counts.total} addresses${node}: ${usesText(counts, ['in-use', 'free', 'kept', 'cooling'])}` });
+  lines.push({
+    text: `${counts.total} addresses${node}: ${usesText(counts, ['in-use', 'free', 'kept', 'cooling', 'registered'])}`,
+  });
   const rest = usesText(counts, ['unready', 'offered', 'releasing']);
   if (rest !== '') lines.push({ text: `not available: ${rest}` });
   lines.push({ text: demandText(view) });
@@ -141,6 +146,7 @@ const COLUMNS: readonly Column<PoolRow>[] = [
   { ...number('FREE', ({ free }) => free), color: ({ counts }) => (counts.free === 0 ? 'yellow' : undefined) },
   number('KEPT', ({ kept }) => kept),
   number('COOLING', ({ cooling }) => cooling),
+  number('REGISTERED', ({ registered }) => registered),
   number('UNREADY', ({ unready }) => unready, 3),
   number('OFFERED', ({ offered }) => offered, 2),
   number('RELEASING', ({ releasing }) => releasing, 1),

@@ -7,6 +7,7 @@ export type Stay = { readonly reason: StayReason; readonly text: string };
 type StayReason =
   | 'in-use'
   | 'cooling'
+  | 'registered'
   | 'static'
   | 'not-attached'
   | 'attaching'
@@ -54,7 +55,7 @@ export type EniSituation = {
 
 /** One address of an ENI. idle: no Pod is known to use it, and the agent does not offer it. */
 export type StayAddress = {
-  readonly use: 'in-use' | 'cooling' | 'static' | 'idle' | 'offered' | 'releasing';
+  readonly use: 'in-use' | 'cooling' | 'registered' | 'static' | 'idle' | 'offered' | 'releasing';
   /** The Pod that uses it, or the name that it is static for. */
   readonly owner?: string;
   readonly coolRemainingMs?: number;
@@ -65,7 +66,7 @@ export type PoolSituation = {
   /** Those that the agent does not offer. */
   readonly have: number;
   readonly offered: number;
-  /** Those in use, with cooling ones where the source shows them. */
+  /** Those in use, with registered ones, and cooling ones where the source shows them. */
   readonly used: number;
   /** Number that the node asks for. */
   readonly demand?: number | undefined;
@@ -125,6 +126,7 @@ type Rule = (eni: EniSituation) => Stay | undefined;
 const RULES: readonly Rule[] = [
   inUse,
   cooling,
+  registered,
   reserved,
   unattached,
   releasing,
@@ -160,6 +162,17 @@ function cooling({ addresses }: EniSituation): Stay | undefined {
   const lastMs = Math.max(0, ...cool.map(({ coolRemainingMs = 0 }) => coolRemainingMs));
   const verb = cool.length === 1 ? 'cools' : 'cool';
   return { reason: 'cooling', text: `${countText(cool.length)} ${verb} down, for ${ageText(lastMs)} more` };
+}
+
+function registered({ kind, addresses }: EniSituation): Stay | undefined {
+  const count = countOf(addresses, 'registered');
+  if (count === 0) return undefined;
+  const what = kind === 'exclusive' ? 'its address' : countText(count);
+  const verb = kind === 'exclusive' || count === 1 ? 'is' : 'are';
+  return {
+    reason: 'registered',
+    text: `${what} without a Pod ${verb} still published as ${verb === 'is' ? 'a target' : 'targets'} of load balancers: tke-cloud-controller-manager has to deregister ${verb === 'is' ? 'it' : 'them'}`,
+  };
 }
 
 function reserved({ kind, addresses }: EniSituation): Stay | undefined {

@@ -161,6 +161,7 @@ const COLORS: Readonly<Record<AddressUse, Color | undefined>> = {
   free: undefined,
   kept: 'cyan',
   cooling: 'cyan',
+  registered: 'yellow',
   offered: 'dim',
   releasing: 'dim',
   unready: 'yellow',

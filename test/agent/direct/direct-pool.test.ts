@@ -1,11 +1,13 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { directDemand } from '../../../agent/direct/direct-demand.ts';
 import {
   adoptDirect,
   applyDirectSupply,
   type DirectPoolState,
   type DirectRequest,
   leaseDirect,
+  markRegistered,
   releaseDirect,
   setOffered,
   tickDirect,
@@ -54,6 +56,16 @@ for (const [what, more] of Object.entries({
   test(`leaseDirect: gives none that ${what}`, (t) =>
     t.is(leasedBy(poolOf(eniOf('eni-1', more)), requestOf('web')), undefined));
 }
+
+test('markRegistered: one that a load balancer has goes to the Pod of its claim only, and counts as in use', (t) => {
+  const all = poolOf(eniOf('eni-1'), eniOf('eni-2'));
+  const marked = markRegistered(all, new Set(['10.0.0.1']));
+  t.is(leasedBy(marked, requestOf('web')), 'eni-2');
+  t.like(directDemand(marked, { min: 1, max: 1 }, 0), { desired: 2, bound: 2, surplus: [] });
+  t.is(leasedBy(markRegistered(marked, new Set()), requestOf('web')), 'eni-1');
+  const own = markRegistered(poolOf(eniOf('eni-1', { claim: { ...web } })), new Set(['10.0.0.1']));
+  t.is(leasedBy(own, requestOf('web')), 'eni-1');
+});
 
 test('leaseDirect: gives a Pod the ENI that is marked for it, and no other while any mark names it', (t) => {
   const claim = { ...web };

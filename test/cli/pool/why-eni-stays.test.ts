@@ -47,6 +47,16 @@ const CASES: readonly (readonly [what: string, parts: Parts, reasons: readonly (
     [['cooling', /^2 addresses cool down, for 1m more$/]],
   ],
   [
+    'load balancers still have addresses without a Pod',
+    { addresses: [{ use: 'registered' }, { use: 'registered' }] },
+    [['registered', /^2 addresses without a Pod are still published as targets of load balancers/]],
+  ],
+  [
+    'a load balancer still has an exclusive ENI without a Pod',
+    { kind: 'exclusive', addresses: [{ use: 'registered' }] },
+    [['registered', /^its address without a Pod is still published as a target/]],
+  ],
+  [
     'a static address without a Pod',
     { addresses: [{ use: 'static', owner: 'shop/db-0' }] },
     [['static', /^1 static address for shop\/db-0$/]],
@@ -281,7 +291,14 @@ for (const [what, parts, wanted] of CASES) {
 
 /** Every reason; `unlisted` is of ENIs without a NodeENIConfig. */
 const REASONS: Readonly<Record<Stay['reason'], 'derived' | 'unlisted'>> = {
-  ...{ 'in-use': 'derived', cooling: 'derived', static: 'derived', 'not-attached': 'derived', attaching: 'derived' },
+  ...{
+    'in-use': 'derived',
+    cooling: 'derived',
+    registered: 'derived',
+    static: 'derived',
+    'not-attached': 'derived',
+    attaching: 'derived',
+  },
   ...{ detaching: 'derived', releasing: 'derived', call: 'derived', 'instance-busy': 'derived' },
   ...{ 'intents-full': 'derived', refused: 'derived', 'node-draining': 'derived', draining: 'derived' },
   ...{ 'agent-silent': 'derived', 'agent-behind': 'derived', 'supply-file': 'derived', 'supply-problem': 'derived' },
