@@ -24,8 +24,12 @@ export class WorkQueue {
   readonly #random: () => number;
   readonly #backoff: BackoffSettings;
   readonly #ready = new Set<string>();
+  /** Those of `#ready` that go before all others. */
+  readonly #urgent = new Set<string>();
   readonly #running = new Set<string>();
   readonly #dirty = new Set<string>();
+  /** Those of `#dirty` that were added by `addFirst`. */
+  readonly #urgentAgain = new Set<string>();
   readonly #watchers = new Map<string, Set<() => void>>();
   readonly #delayed = new Map<string, Delayed>();
   readonly #failures = new Map<string, number>();
@@ -67,6 +71,13 @@ export class WorkQueue {
     waiter.hand(key);
   }
 
+  /** Adds a key that is handed out before all that were added by `add`, in the order of these calls. */
+  addFirst(key: string): void {
+    this.add(key);
+    if (this.#ready.has(key)) this.#urgent.add(key);
+    else if (this.#dirty.has(key)) this.#urgentAgain.add(key);
+  }
+
   /** Adds a key after `ms` milliseconds; of several delays the earliest counts. */
   addAfter(key: string, ms: number): void {
     if (this.#closed !== undefined) return;
@@ -99,13 +110,15 @@ export class WorkQueue {
     this.#failures.delete(key);
   }
 
-  /** Takes the key that has waited longest; it counts as running until `done`. Rejects when aborted or closed. */
+  /** Takes the first urgent key, else the key that has waited longest; it counts as running until `done`. Rejects when aborted or closed. */
   async take(signal: AbortSignal): Promise<string> {
     signal.throwIfAborted();
     if (this.#closed !== undefined) throw this.#closed;
-    const [first] = this.#ready;
+    const [urgent] = this.#urgent;
+    const [first] = urgent === undefined ? this.#ready : this.#urgent;
     if (first !== undefined) {
       this.#ready.delete(first);
+      this.#urgent.delete(first);
       this.#running.add(first);
       return first;
     }
@@ -146,7 +159,10 @@ export class WorkQueue {
   /** Marks the work on a key as finished; the key is queued again if it was added meanwhile. */
   done(key: string): void {
     if (!this.#running.delete(key)) return;
-    if (this.#dirty.delete(key)) this.add(key);
+    const isUrgent = this.#urgentAgain.delete(key);
+    if (!this.#dirty.delete(key)) return;
+    if (isUrgent) this.addFirst(key);
+    else this.add(key);
   }
 
   /** Stops handing out keys and drops all that wait. Idempotent. */
@@ -158,6 +174,8 @@ export class WorkQueue {
     for (const { cancel } of this.#delayed.values()) cancel.abort('the work queue is closed');
     this.#delayed.clear();
     this.#ready.clear();
+    this.#urgent.clear();
     this.#dirty.clear();
+    this.#urgentAgain.clear();
   }
 }

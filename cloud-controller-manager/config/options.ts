@@ -252,6 +252,13 @@ const SERVICE_OPTIONS = {
     '',
     "spec.loadBalancerClass of Services that get a load balancer beside those without a class; '' for none.",
   ),
+  loadBalancerDrift: option(
+    'Services',
+    'load-balancer-drift',
+    choiceValue('repair', 'report'),
+    'repair',
+    'What becomes of a load balancer, listener or target of ours that somebody else changed: set again, or only reported and left until the Service asks for something else there.',
+  ),
   tkeServiceController: option(
     'Services',
     'tke-service-controller',

@@ -9,6 +9,10 @@ export type LoadBalancersObserver = {
   onOrphans(count: number): void;
   /** What became of one of them. */
   onOrphanOutcome(outcome: OrphanOutcome): void;
+  /** What somebody else changed of the load balancer of a Service, and was set again. */
+  onDriftRepaired(fields: readonly string[]): void;
+  /** What is left as somebody else changed it, by Service; empty: nothing. */
+  onDriftLeft(service: string, fields: readonly string[]): void;
 };
 
 /** Counts what happens to load balancers of Services. */
@@ -22,7 +26,29 @@ export function createLoadBalancersObserver(factory: MetricFactory): LoadBalance
     'What was done about load balancers without a Service: reported, deleted, kept (something forbids it), failed.',
     ['outcome'],
   );
+  const repaired = factory.counter(
+    'load_balancer_drifts_repaired_total',
+    'Changes of load balancers of Services by somebody else that were set again, by field.',
+    ['field'],
+  );
+  const left = new Map<string, ReadonlySet<string>>();
+  factory.gauge(
+    'load_balancer_drifts',
+    'Services whose load balancer somebody else changed, with --load-balancer-drift=report, by field.',
+    ['field'],
+    (gauge) => {
+      const fields = [...left.values()].flatMap((its) => [...its]);
+      for (const [field, all] of Map.groupBy(fields, (one) => one)) gauge.set({ field }, all.length);
+    },
+  );
   return {
+    onDriftRepaired: (fields) => {
+      for (const field of fields) repaired.inc({ field });
+    },
+    onDriftLeft: (service, fields) => {
+      if (fields.length === 0) left.delete(service);
+      else left.set(service, new Set(fields));
+    },
     onOrphans: (count) => orphans.set(count),
     onOrphanOutcome: (outcome) => outcomes.inc({ outcome }),
   };

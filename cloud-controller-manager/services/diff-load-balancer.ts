@@ -163,16 +163,19 @@ function covers({ protocol, port, endPort = port }: Listener, wanted: DesiredLis
 
 /** Returns the settings that differ, with a health check as a whole; undefined: none. Absent ones are not compared. */
 function changesOf(wanted: ListenerSettings, present: ListenerSettings): ListenerSettings | undefined {
-  const changes = Object.entries(wanted).filter(([key, value]) => !holds(value, Reflect.get(present, key)));
+  const changes = Object.entries(wanted).filter(([key, value]) => !hasSetting(value, Reflect.get(present, key)));
   return changes.length === 0 ? undefined : Object.fromEntries(changes);
 }
 
-function holds(wanted: unknown, present: unknown): boolean {
+/** Tells whether a setting of a listener is as wanted; what is absent in the wanted one is not compared. */
+export function hasSetting(wanted: unknown, present: unknown): boolean {
   if (typeof wanted !== 'object' || wanted === null) return wanted === present;
   if (typeof present !== 'object' || present === null) return false;
   // A check that is off has no other settings.
   if ('isOn' in wanted && wanted.isOn === false) return 'isOn' in present && present.isOn === false;
-  return Object.entries(wanted).every(([key, value]) => value === undefined || holds(value, Reflect.get(present, key)));
+  return Object.entries(wanted).every(
+    ([key, value]) => value === undefined || hasSetting(value, Reflect.get(present, key)),
+  );
 }
 
 /** One call creates listeners of one protocol with the same settings. */

@@ -8,7 +8,9 @@ import { decideAdoption } from './decide-adoption.ts';
 import type { BalancerSource, DesiredLoadBalancer } from './desired-load-balancer.ts';
 import { diffLoadBalancer, type ObservedLoadBalancer } from './diff-load-balancer.ts';
 import { DrainTimes } from './drain-times.ts';
-import type { LoadBalancerStep } from './load-balancer-step.ts';
+import { type Baseline, baselineOf } from './find-drift.ts';
+import { type DriftDecision, DriftKeeper } from './keep-drift.ts';
+import type { LoadBalancerStep, StepTarget } from './load-balancer-step.ts';
 import type { Notice } from './notice.ts';
 import { observeLoadBalancer } from './observe-load-balancer.ts';
 import { ownerOf } from './plan-load-balancer.ts';
@@ -27,6 +29,10 @@ type KeepResult =
       readonly notices: readonly Notice[];
       /** Until a target has drained; infinite when none waits. */
       readonly drainMs: number;
+      /** What later changes of others are compared with. */
+      readonly baseline: Baseline;
+      /** Whether nothing was changed, and nobody else had changed anything. */
+      readonly isAsBefore: boolean;
     }
   | { readonly kind: 'again'; readonly afterMs: number; readonly notices: readonly Notice[] };
 
@@ -48,6 +54,7 @@ export class BalancerKeeper {
   readonly #writer: ServiceWriter;
   readonly #reports: ServiceReports;
   readonly #drains: DrainTimes;
+  readonly #drift: DriftKeeper;
   /** By ClientToken or id: since when the cloud does not know a creation, or a load balancer. */
   readonly #lostSinceMs = new Map<string, number>();
 
@@ -56,10 +63,12 @@ export class BalancerKeeper {
     this.#writer = writer;
     this.#reports = reports;
     this.#drains = new DrainTimes(deps.clock);
+    this.#drift = new DriftKeeper(deps, reports);
   }
 
   /**
    * Compares and changes the load balancer of a Service until nothing is left to do. Idempotent.
+   * @param baseline what was in force when it was compared last; undefined: not known
    * @throws CloudError, KubeError, StepError when it is to be tried again
    */
   async keep(
@@ -67,9 +76,11 @@ export class BalancerKeeper {
     desired: DesiredLoadBalancer,
     vpcId: string,
     context: CallContext,
+    baseline?: Baseline,
   ): Promise<KeepResult> {
     const { clusterId } = this.#deps.config;
     let current = object;
+    let drift: DriftDecision | undefined;
     for (let round = 1; round <= MAX_ROUNDS; round++) {
       const head = readServiceHead(current);
       const record = readRecord(head);
@@ -88,7 +99,11 @@ export class BalancerKeeper {
         this.#drains.note(observed.targets);
         this.#lostSinceMs.delete(observed.balancer.loadBalancerId);
       }
-      const { steps, notices } = diffLoadBalancer(desired, observed, (target) => this.#drains.isDrained(target));
+      // What differs after a change of ours is no change of others.
+      drift ??= this.#drift.decide(head, desired, observed, baseline);
+      const diff = diffLoadBalancer(drift.desired, observed, (target) => this.#drains.isDrained(target));
+      const { steps } = diff;
+      const notices = [...diff.notices, ...drift.notices];
       const [first] = steps;
       const moved = await this.#moveRecord(current, observed, first, desired, context);
       if (moved !== undefined) {
@@ -100,6 +115,10 @@ export class BalancerKeeper {
         if (first?.kind !== 'create') return { kind: 'again', afterMs: SOON_MS, notices };
         if (record.loadBalancerId !== undefined && !this.#isLost(record.loadBalancerId))
           return { kind: 'again', afterMs: ASK_AGAIN_MS, notices };
+        if (record.loadBalancerId !== undefined) {
+          const lost = this.#drift.decideLost(head, record.loadBalancerId);
+          if (lost !== undefined) return { kind: 'again', afterMs: REFUSED_MS, notices: [...notices, lost] };
+        }
         const made = await this.#create(current, first, record, owner, context);
         if (made === undefined) return { kind: 'again', afterMs: SOON_MS, notices };
         current = made;
@@ -108,13 +127,25 @@ export class BalancerKeeper {
       current = await this.#ensureRecord(current, observed, record, context);
       if (first === undefined) {
         const { balancer, targets } = observed;
-        return { kind: 'kept', object: current, balancer, notices, drainMs: this.#drains.nextMs(targets) };
+        const drainMs = this.#drains.nextMs(targets);
+        const isAsBefore = round === 1 && drift.drifts.length === 0;
+        const next = baselineOf(desired, observed, drift.left);
+        return { kind: 'kept', object: current, balancer, notices, drainMs, baseline: next, isAsBefore };
+      }
+      if (record.settled !== undefined) {
+        const { settled: _, ...changing } = record;
+        current = await this.#writer.writeRecord(current, changing, context.signal);
       }
       await this.#takeAll(current, observed, steps, desired.listenerName, context);
       if (steps.some(({ kind }) => kind === 'delete'))
         current = await this.#writer.writeRecord(current, nextRecord(current, desired.source), context.signal);
     }
     throw new StepError('the load balancer keeps changing: another program writes it too');
+  }
+
+  /** Forgets a Service. */
+  forget(key: string): void {
+    this.#drift.forget(key);
   }
 
   /**
@@ -153,7 +184,12 @@ export class BalancerKeeper {
     const contents = steps.flatMap((step) => (step.kind === 'create' ? [] : [step]));
     const isReplaced = contents.length < steps.length;
     const now = isReplaced ? contents.filter(({ kind }) => kind === 'delete' || kind === 'deleteListeners') : contents;
-    for (const step of now) await runner.run(step, context);
+    // What is behind a target that drains is about to end.
+    const drains = now.some(
+      ({ kind, ...step }) => kind === 'setWeights' && 'targets' in step && hasDrain(step.targets),
+    );
+    const called: CallContext = drains ? { ...context, priority: 'pod' } : context;
+    for (const step of now) await runner.run(step, called);
     const areTargets = now.every(({ kind }) => kind === 'register' || kind === 'setWeights' || kind === 'deregister');
     const reason = areTargets ? 'UpdatedLoadBalancer' : 'EnsuredLoadBalancer';
     const message = `${observed.balancer.loadBalancerId}: ${summaryOf(now)}`;
@@ -228,6 +264,10 @@ function nextRecord(object: KubeObject, source: BalancerSource): BalancerRecord 
   const { serial } = readRecord(readServiceHead(object));
   const loadBalancerId = idOf(source);
   return loadBalancerId === undefined ? { serial: serial + 1 } : { serial, loadBalancerId };
+}
+
+function hasDrain(targets: readonly (StepTarget & { readonly weight?: number })[]): boolean {
+  return targets.some(({ weight }) => weight === 0);
 }
 
 function idOf(source: BalancerSource): string | undefined {

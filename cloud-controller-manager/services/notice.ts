@@ -13,6 +13,7 @@ export type NoticeReason =
   | 'AffinityClamped'
   | 'ImmutableChangeRefused'
   | 'ListenerClash'
+  | 'DriftFound'
   | 'UnAvailableLoadBalancer'
   | 'DirectAccessImpossible'
   | 'TargetsOverQuota';

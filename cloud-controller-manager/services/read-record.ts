@@ -9,6 +9,8 @@ export type BalancerRecord = {
   readonly serial: number;
   /** Absent while it is being made. */
   readonly loadBalancerId?: string;
+  /** Hash of what is in force, while nothing has changed for a while; removed before the next change. */
+  readonly settled?: string;
 };
 
 const MAX_SERIAL = 1_000_000;
@@ -17,6 +19,7 @@ const RECORD = record(
   {
     serial: required(integer(0, MAX_SERIAL)),
     loadBalancerId: optional(text(/^lb-[a-z0-9]{4,32}$/, 'an id such as lb-a1b2c3d4')),
+    settled: optional(text(/^[0-9a-f]{16}$/, 'a hash of 16 hexadecimal digits')),
   },
   'ignore',
 );

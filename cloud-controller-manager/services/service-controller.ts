@@ -16,7 +16,7 @@ import { OrphanSweep } from './sweep-orphan-balancers.ts';
 import { TkeControllerWatch } from './tke-controller-watch.ts';
 
 /** Services that are worked on at once. Changes of one load balancer wait for each other in the cloud. */
-const WORKERS = 8;
+const WORKERS = 32;
 /** Nodes that come and go together are one change of each load balancer. */
 const GATHER_MS = 2_000;
 /** Pods that become ready together are one change; one that ends is none that waits. */
@@ -45,7 +45,7 @@ export async function runServiceController(
   });
   const queue = new WorkQueue({ clock, random, backoff: BACKOFF });
   const pods = new PodFollower(deps, (key, isUrgent) => {
-    if (isUrgent) queue.add(key);
+    if (isUrgent) queue.addFirst(key);
     else queue.addAfter(key, GATHER_PODS_MS);
   });
   const sync = new ServiceSync(deps, services, pods);

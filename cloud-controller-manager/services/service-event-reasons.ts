@@ -92,6 +92,13 @@ export const SERVICE_EVENTS = {
     cause: 'a listener that is not of this Service has its port on the load balancer; that port is not served',
     cure: 'remove that listener, or use another port or load balancer',
   },
+  DriftFound: {
+    type: 'Warning',
+    objects: SERVICE,
+    cause:
+      'somebody else changed the load balancer, its listeners or targets; the message names each field with what it was. It is set again, or with `--load-balancer-drift=report` left',
+    cure: 'change the Service instead; to change a load balancer by hand annotate the Service with service.cloud.tencent.com/mode=skip',
+  },
   UnAvailableLoadBalancer: {
     type: 'Warning',
     objects: SERVICE,

@@ -8,9 +8,12 @@ import { isKubeError } from '../../kube/kube-error.ts';
 import { ConfigError } from '../../runtime/decode.ts';
 import type { ControllerDeps } from '../controller-deps.ts';
 import { BackendNodes } from './backend-nodes.ts';
+import { BalancerDirectory } from './balancer-directory.ts';
+import { decidePriority } from './decide-priority.ts';
 import { decideService } from './decide-service.ts';
 import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
 import type { EndpointSlice } from './endpoint-slice.ts';
+import { type Baseline, baselineOnRecord } from './find-drift.ts';
 import type { PodFollower } from './follow-pods.ts';
 import { BalancerKeeper } from './keep-balancer.ts';
 import { blocking, type Notice } from './notice.ts';
@@ -23,6 +26,7 @@ import { type Ingress, readServiceHead, readServiceSpec, type ServiceHead } from
 import { releaseBalancer } from './release-balancer.ts';
 import type { ServiceSettings } from './served-annotations.ts';
 import { ServiceReports } from './service-reports.ts';
+import { settledHashOf } from './settled-hash.ts';
 import { StatusRight } from './status-right.ts';
 import { TargetQuota } from './target-quota.ts';
 import { ServiceWriter } from './write-service.ts';
@@ -39,6 +43,7 @@ const STARTING_MS = 1_000;
 /** What was in order when it was last compared. */
 type Settled = {
   readonly desired: string;
+  readonly baseline: Baseline;
   readonly loadBalancerId: string;
   readonly ingress: readonly Ingress[];
   readonly untilMs: number;
@@ -62,6 +67,7 @@ export class ServiceSync {
   readonly #nodes: BackendNodes;
   readonly #quota: TargetQuota;
   readonly #statusRight: StatusRight;
+  readonly #directory: BalancerDirectory;
   readonly #settled = new Map<string, Settled>();
   /** By Service that is released: since when nothing of it is found; monotonic milliseconds. */
   readonly #absentSinceMs = new Map<string, number>();
@@ -76,6 +82,7 @@ export class ServiceSync {
     this.#writer = new ServiceWriter(deps.kube);
     this.#reports = new ServiceReports(deps.events, deps.log);
     this.#keeper = new BalancerKeeper(deps, this.#writer, this.#reports);
+    this.#directory = new BalancerDirectory(deps);
   }
 
   /** Notes that Nodes have changed what load balancers depend on. */
@@ -132,18 +139,56 @@ export class ServiceSync {
       await this.#publish(object, head, settled.ingress, notices, signal);
       return { kind: 'again', afterMs: settled.untilMs - this.#deps.clock.monotonicMs() };
     }
-    const kept = await this.#keeper.keep(object, plan.desired, vpcId, context);
+    const resumed = settled === undefined ? await this.#resume(head, plan.desired, text, settings, context) : undefined;
+    if (resumed !== undefined) {
+      await this.#publish(object, head, resumed.ingress, notices, signal);
+      return { kind: 'again', afterMs: resumed.untilMs - this.#deps.clock.monotonicMs() };
+    }
+    const before = settled?.baseline;
+    const urgent = { ...context, priority: decidePriority(before?.desired, plan.desired) };
+    const kept = await this.#keeper.keep(object, plan.desired, vpcId, urgent, before);
     if (kept.kind === 'again') {
       this.#settled.delete(head.key);
       this.#reports.problems(head, [...notices, ...kept.notices]);
       return { kind: 'again', afterMs: kept.afterMs };
     }
     const ingress = planIngress(kept.balancer, settings);
-    await this.#publish(kept.object, head, ingress, [...notices, ...kept.notices], signal);
+    const { loadBalancerId } = kept.balancer;
+    const isSettled = settled?.desired === text && kept.isAsBefore && kept.drainMs === Number.POSITIVE_INFINITY;
+    const recorded =
+      isSettled && kept.notices.length === 0
+        ? await this.#writer.writeSettled(kept.object, settledHashOf(loadBalancerId, plan.desired), signal)
+        : kept.object;
+    await this.#publish(recorded, head, ingress, [...notices, ...kept.notices], signal);
     const afterMs = Math.min(RESYNC_MS, kept.drainMs);
     const untilMs = this.#deps.clock.monotonicMs() + afterMs;
-    this.#settled.set(head.key, { desired: text, loadBalancerId: kept.balancer.loadBalancerId, ingress, untilMs });
+    this.#settled.set(head.key, { desired: text, loadBalancerId, ingress, untilMs, baseline: kept.baseline });
+    this.#directory.forgetOld();
     return { kind: 'again', afterMs };
+  }
+
+  /**
+   * Takes up what a former process left in order: what is on record is what is desired, and the load balancer is listed. It
+   * is compared within the next period, so that a start reads no listener and no target.
+   */
+  async #resume(
+    head: ServiceHead,
+    desired: DesiredLoadBalancer,
+    text: string,
+    settings: ServiceSettings,
+    context: CallContext,
+  ): Promise<Settled | undefined> {
+    const { loadBalancerId, settled: hash } = readRecord(head);
+    if (loadBalancerId === undefined || hash === undefined || !head.hasFinalizer) return undefined;
+    if (hash !== settledHashOf(loadBalancerId, desired)) return undefined;
+    const balancer = await this.#directory.find(loadBalancerId, context);
+    if (balancer === undefined) return undefined;
+    const { clock, random } = this.#deps;
+    const untilMs = clock.monotonicMs() + RESYNC_MS * random();
+    const ingress = planIngress(balancer, settings);
+    const settled = { desired: text, loadBalancerId, ingress, untilMs, baseline: baselineOnRecord(desired) };
+    this.#settled.set(head.key, settled);
+    return settled;
   }
 
   async #plan(
@@ -235,6 +280,7 @@ export class ServiceSync {
     this.#absentSinceMs.delete(key);
     this.#pods.forget(key);
     this.#reports.forget(key);
+    this.#keeper.forget(key);
   }
 
   #contextOf({ key: owner }: ServiceHead, signal: AbortSignal): CallContext {

@@ -2,7 +2,7 @@ import { SERVICE_ANNOTATION } from '../../crd/names.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { SERVICES } from '../../kube/resource-types.ts';
-import type { BalancerRecord } from './read-record.ts';
+import { type BalancerRecord, readRecord } from './read-record.ts';
 import { type Ingress, readServiceHead, SERVICE_FINALIZER, type ServiceHead } from './read-service.ts';
 
 const ID_ANNOTATION = 'service.kubernetes.io/loadbalance-id';
@@ -36,6 +36,12 @@ export class ServiceWriter {
     };
     const added = finalizers.includes(SERVICE_FINALIZER) ? {} : { finalizers: [...finalizers, SERVICE_FINALIZER] };
     return await this.#patch(object, { annotations, resourceVersion, ...added }, signal);
+  }
+
+  /** Notes in the record what is in force. No write when it is there. */
+  async writeSettled(object: KubeObject, settled: string, signal: AbortSignal): Promise<KubeObject> {
+    const record = readRecord(readServiceHead(object));
+    return record.settled === settled ? object : await this.writeRecord(object, { ...record, settled }, signal);
   }
 
   /** Writes where clients reach the Service, into an annotation. No write when it is there. */

@@ -26,6 +26,22 @@ test('WorkQueue: hands out each key once, in order, and again after done when it
   t.is(queue.size, 0);
 });
 
+test('WorkQueue: addFirst puts a key before all others, also one that waits or is being worked on', async (t) => {
+  const queue = new WorkQueue({ clock: new VirtualClock(), random: () => 0 });
+  for (const key of ['a', 'b', 'c', 'd']) queue.add(key);
+  queue.addFirst('c');
+  queue.addFirst('b');
+  t.is(await queue.take(never), 'c');
+  queue.addFirst('c');
+  t.is(await queue.take(never), 'b');
+  queue.done('c');
+  t.is(await queue.take(never), 'c');
+  queue.done('c');
+  t.is(await queue.take(never), 'a');
+  queue.done('b');
+  t.is(queue.size, 1, 'each once');
+});
+
 test('WorkQueue: addedAgain resolves when a running key is added, at once when it was already, or when aborted', async (t) => {
   const queue = new WorkQueue({ clock: new VirtualClock(), random: () => 0 });
   queue.add('a');

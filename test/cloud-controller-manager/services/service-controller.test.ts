@@ -130,6 +130,8 @@ test('nothing is written when nothing has changed, also after a restart', async 
   await world.create('web');
   await world.advance(DONE_MS);
   const balancer = world.balancer();
+  // That nothing has changed for a while is on record then.
+  await world.advance(1_300_000);
   const version = world.service('web')?.metadata.resourceVersion;
   await world.replace();
   await world.advance(1_300_000);

@@ -98,13 +98,18 @@ export class Params {
     return this.#checkInteger(name, this.raw[name] ?? fallback, min, max);
   }
 
-  /** A list of texts, none twice; [] when absent. */
-  texts(name: string, most: number): readonly string[] {
+  /** A list of texts that may be the same; [] when absent. */
+  labels(name: string, most: number): readonly string[] {
     const value = this.raw[name] ?? [];
     if (!Array.isArray(value) || value.some((item) => typeof item !== 'string'))
       throw this.#invalidType(name, 'a list');
-    const texts = value.map(String);
-    if (texts.length > most) throw this.#tooMany(name, most);
+    if (value.length > most) throw this.#tooMany(name, most);
+    return value.map(String);
+  }
+
+  /** A list of texts, none twice; [] when absent. */
+  texts(name: string, most: number): readonly string[] {
+    const texts = this.labels(name, most);
     if (new Set(texts).size < texts.length) {
       throw new ApiError(this.#codes.twice, `${name} holds a value twice.`);
     }

@@ -54,7 +54,8 @@ const CASES: readonly ClbCase[] = [
       t.is(await create([80, 81], 'TCP', { ListenerNames: ['one'] }), 'InvalidParameterValue.Length');
       t.is(await create([80], 'TCP', { ListenerNames: ['n'.repeat(81)] }), 'InvalidParameterValue.Length');
       t.is(await create([80], 'SCTP'), 'InvalidParameterValue');
-      await madeListeners(on, LoadBalancerId, numbers(48, 1000));
+      await madeListeners(on, LoadBalancerId, numbers(46, 1000));
+      await madeListeners(on, LoadBalancerId, [1046, 1047], { ListenerNames: ['same', 'same'] });
       await madeListeners(on, LoadBalancerId, [1000], { Protocol: 'UDP' });
       t.is(await create([2000, 1000]), 'InvalidParameter.PortCheckFailed', 'all of them, or none');
       t.is(await create([1000], 'HTTP'), 'InvalidParameter.PortCheckFailed');

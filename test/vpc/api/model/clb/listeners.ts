@@ -24,7 +24,7 @@ export function createListeners(call: ModelCall): Partial<CreateListenerResponse
   const protocol = params.choice('Protocol', LISTENER_PROTOCOLS, 'TCP');
   const ports = params.integers('Ports', MOST_PORTS, 1, 65_535);
   if (ports.length === 0) throw new ApiError('InvalidParameterValue.Length', 'Ports is empty.');
-  const names = params.texts('ListenerNames', MOST_PORTS);
+  const names = params.labels('ListenerNames', MOST_PORTS);
   if (params.has('ListenerNames') && names.length !== ports.length) {
     throw new ApiError('InvalidParameterValue.Length', 'ListenerNames must be as many as Ports.');
   }

@@ -1,0 +1,186 @@
+import type { ListenerSettings } from '../../cloud/listeners.ts';
+import type { DesiredListener, DesiredLoadBalancer } from './desired-load-balancer.ts';
+import { hasSetting, listenerKeyOf, type ObservedLoadBalancer } from './diff-load-balancer.ts';
+import type { ListenerKey } from './load-balancer-step.ts';
+
+/** A load balancer as it was when it was as desired: what differs later was changed by somebody else. */
+export type Baseline = {
+  readonly desired: DesiredLoadBalancer;
+  readonly listeners: ReadonlySet<ListenerKey>;
+  /** Weights by listener and target: `TCP/80 10.0.0.1:30080`; undefined: not known. */
+  readonly weights: ReadonlyMap<string, number> | undefined;
+};
+
+/** What somebody else changed: an attribute, a setting of listeners, a listener, a target or its weight. */
+export type DriftField = 'loadBalancer' | 'listener' | 'target' | 'weight' | Attribute | keyof ListenerSettings;
+
+/** A change that somebody else made. */
+export type Drift = {
+  readonly field: DriftField;
+  /** `TCP/80` or `TCP/80 10.0.0.1:30080`; '' of the load balancer itself. */
+  readonly of: string;
+  /** For people. Absent: it was or is not there. */
+  readonly was?: string;
+  readonly is?: string;
+};
+
+type Attribute = 'passesToTarget' | 'securityGroupIds';
+const ATTRIBUTES: readonly Attribute[] = ['passesToTarget', 'securityGroupIds'];
+
+/** Returns the baseline of a load balancer that is as desired, but for drifts that are left as they are. */
+export function baselineOf(
+  desired: DesiredLoadBalancer,
+  observed: ObservedLoadBalancer,
+  left: readonly Drift[],
+): Baseline {
+  const { listeners, weights } = contentOf(observed, desired);
+  for (const { field, of, was } of left) {
+    if (field === 'listener' && was !== undefined) listeners.add(of as ListenerKey);
+    if (field === 'listener' && was === undefined) listeners.delete(of as ListenerKey);
+    if (field === 'target' && was === undefined) weights.delete(of);
+    else if (field === 'target' || field === 'weight') weights.set(of, Number(was));
+  }
+  return { desired, listeners, weights };
+}
+
+/** Returns the baseline of a load balancer of which a former process said that it is as desired. */
+export function baselineOnRecord(desired: DesiredLoadBalancer): Baseline {
+  return { desired, listeners: new Set(desired.listeners.map(keyOf)), weights: undefined };
+}
+
+/** Finds what somebody else changed since the baseline, of what this program keeps. */
+export function findDrift({ desired, listeners, weights }: Baseline, observed: ObservedLoadBalancer): readonly Drift[] {
+  const now = contentOf(observed, desired);
+  const drifts: Drift[] = [];
+  for (const field of observed.isOwn ? ATTRIBUTES : []) {
+    const [was, is] = [desired[field], observed.balancer[field]];
+    if (was !== undefined && String(was) !== String(is))
+      drifts.push({ field, of: '', was: String(was), is: String(is) });
+  }
+  for (const of of listeners) if (!now.listeners.has(of)) drifts.push({ field: 'listener', of, was: 'there' });
+  for (const of of now.listeners) if (!listeners.has(of)) drifts.push({ field: 'listener', of, is: 'there' });
+  for (const listener of desired.listeners) {
+    const of = keyOf(listener);
+    const present = observed.listeners.find((one) => one.name === desired.listenerName && listenerKeyOf(one) === of);
+    if (present === undefined) continue;
+    for (const [field, was] of Object.entries(listener.settings) as [keyof ListenerSettings, unknown][]) {
+      const is: unknown = present[field];
+      if (!hasSetting(was, is)) drifts.push({ field, of, was: JSON.stringify(was), is: JSON.stringify(is) ?? 'none' });
+    }
+  }
+  if (weights === undefined) return drifts;
+  // Targets of a listener that was removed or added are no drifts of their own.
+  const kept = new Set(desired.listeners.filter(({ targets }) => targets !== undefined).map(keyOf));
+  const hasStayed = (key: ListenerKey): boolean => kept.has(key) && listeners.has(key) && now.listeners.has(key);
+  const driftsOfTargets = findTargetDrift(weights, now.weights);
+  return [...drifts, ...driftsOfTargets.filter(({ of }) => hasStayed(of.slice(0, of.indexOf(' ')) as ListenerKey))];
+}
+
+/** Returns what is desired, with drifts left as they are where the Service asks for the same as before. */
+export function respectDrift(
+  desired: DesiredLoadBalancer,
+  before: DesiredLoadBalancer,
+  drifts: readonly Drift[],
+): DesiredLoadBalancer {
+  const attributes = ATTRIBUTES.filter(
+    (name) => String(desired[name]) === String(before[name]) && drifts.some(({ field }) => field === name),
+  );
+  const kept = Object.fromEntries(Object.entries(desired).filter(([name]) => !attributes.some((one) => one === name)));
+  const beforeByKey = new Map(before.listeners.map((listener) => [keyOf(listener), listener]));
+  const listeners = desired.listeners.flatMap((listener): readonly DesiredListener[] => {
+    const key = keyOf(listener);
+    const former = beforeByKey.get(key);
+    const its = drifts.filter(({ of }) => of === key || of.startsWith(`${key} `));
+    if (former === undefined || its.length === 0) return [listener];
+    if (its.some(({ field, is }) => field === 'listener' && is === undefined)) return [];
+    return [
+      { ...listener, settings: respectSettings(listener, former, its), ...respectTargets(listener, former, its) },
+    ];
+  });
+  const added = drifts.flatMap(({ field, of, was }): readonly DesiredListener[] => {
+    if (field !== 'listener' || was !== undefined || listeners.some((one) => keyOf(one) === of)) return [];
+    const [protocol = '', port = ''] = of.split('/');
+    return [{ protocol: protocol === 'UDP' ? 'UDP' : 'TCP', port: Number(port), settings: {} }];
+  });
+  return { ...(kept as DesiredLoadBalancer), listeners: [...listeners, ...added] };
+}
+
+/** Renders a drift for people: `scheduler of TCP/80 is "LEAST_CONN" and was "WRR"`. */
+export function renderDrift({ field, of, was, is }: Drift): string {
+  const what = of === '' ? field : `${field} of ${of}`;
+  if (field === 'listener' || field === 'target') {
+    const name = `the ${field} ${of}`;
+    return was === undefined ? `${name} was added` : `${name} was removed`;
+  }
+  return `${what} is ${is} and was ${was}`;
+}
+
+type Content = { readonly listeners: Set<ListenerKey>; readonly weights: Map<string, number> };
+
+function contentOf({ listeners, targets }: ObservedLoadBalancer, { listenerName }: DesiredLoadBalancer): Content {
+  const byId = new Map(
+    listeners.flatMap((listener) => {
+      const key = listener.name === listenerName ? listenerKeyOf(listener) : undefined;
+      return key === undefined ? [] : [[listener.listenerId, key] as const];
+    }),
+  );
+  const weights = targets.flatMap(({ listenerId, ip, port, weight }) => {
+    const key = byId.get(listenerId);
+    return key === undefined ? [] : [[`${key} ${ip}:${port}`, weight] as const];
+  });
+  return { listeners: new Set(byId.values()), weights: new Map(weights) };
+}
+
+function findTargetDrift(before: ReadonlyMap<string, number>, now: ReadonlyMap<string, number>): readonly Drift[] {
+  const changed = [...before].flatMap(([of, was]): readonly Drift[] => {
+    const is = now.get(of);
+    if (is === was) return [];
+    return [
+      is === undefined
+        ? { field: 'target', of, was: String(was) }
+        : { field: 'weight', of, was: String(was), is: String(is) },
+    ];
+  });
+  const added = [...now].flatMap(([of, is]): readonly Drift[] =>
+    before.has(of) ? [] : [{ field: 'target', of, is: String(is) }],
+  );
+  return [...changed, ...added];
+}
+
+function respectSettings(
+  { settings }: DesiredListener,
+  { settings: before }: DesiredListener,
+  drifts: readonly Drift[],
+): ListenerSettings {
+  const isLeft = (name: string, value: unknown): boolean =>
+    drifts.some(({ field }) => field === name) && hasSetting(value, Reflect.get(before, name));
+  return Object.fromEntries(Object.entries(settings).filter(([name, value]) => !isLeft(name, value)));
+}
+
+function respectTargets(
+  listener: DesiredListener,
+  { targets: before = [] }: DesiredListener,
+  drifts: readonly Drift[],
+): Pick<DesiredListener, 'targets'> {
+  if (listener.targets === undefined) return {};
+  const formerWeights = new Map(before.map(({ ip, port, weight }) => [`${keyOf(listener)} ${ip}:${port}`, weight]));
+  const byTarget = new Map(drifts.map((drift) => [drift.of, drift]));
+  const targets = listener.targets.flatMap((target) => {
+    const of = `${keyOf(listener)} ${target.ip}:${target.port}`;
+    const drift = byTarget.get(of);
+    if (drift === undefined || formerWeights.get(of) !== target.weight) return [target];
+    if (drift.field === 'weight') return [{ ...target, weight: Number(drift.is) }];
+    return drift.field === 'target' && drift.is === undefined ? [] : [target];
+  });
+  const present = new Set(targets.map(({ ip, port }) => `${keyOf(listener)} ${ip}:${port}`));
+  const added = drifts.flatMap(({ field, of, was, is }) => {
+    if (field !== 'target' || was !== undefined || present.has(of)) return [];
+    const [ip = '', port = ''] = of.slice(of.indexOf(' ') + 1).split(':');
+    return [{ ip, port: Number(port), weight: Number(is) }];
+  });
+  return { targets: [...targets, ...added] };
+}
+
+function keyOf({ protocol, port }: Pick<DesiredListener, 'protocol' | 'port'>): ListenerKey {
+  return `${protocol}/${port}`;
+}

@@ -1,0 +1,76 @@
+import type { ControllerDeps } from '../controller-deps.ts';
+import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
+import type { ObservedLoadBalancer } from './diff-load-balancer.ts';
+import { type Baseline, type Drift, findDrift, renderDrift, respectDrift } from './find-drift.ts';
+import { type Notice, remark } from './notice.ts';
+import type { ServiceHead } from './read-service.ts';
+import type { ServiceReports } from './service-reports.ts';
+
+/** What becomes of what somebody else changed. */
+export type DriftDecision = {
+  /** What is made of the load balancer. */
+  readonly desired: DesiredLoadBalancer;
+  readonly drifts: readonly Drift[];
+  /** Those that stay. */
+  readonly left: readonly Drift[];
+  readonly notices: readonly Notice[];
+};
+
+/** Most drifts that a message names. */
+const SHOWN = 10;
+
+/** Finds what somebody else changed of load balancers; reports it, and by --load-balancer-drift leaves it. */
+export class DriftKeeper {
+  readonly #deps: Pick<ControllerDeps, 'config' | 'metrics'>;
+  readonly #reports: Pick<ServiceReports, 'drift'>;
+
+  constructor(deps: Pick<ControllerDeps, 'config' | 'metrics'>, reports: Pick<ServiceReports, 'drift'>) {
+    this.#deps = deps;
+    this.#reports = reports;
+  }
+
+  /** Decides about what differs from the baseline. Without one nothing is known to be a change of others. */
+  decide(
+    head: ServiceHead,
+    desired: DesiredLoadBalancer,
+    observed: ObservedLoadBalancer | undefined,
+    baseline: Baseline | undefined,
+  ): DriftDecision {
+    const { config, metrics } = this.#deps;
+    const drifts = observed === undefined || baseline === undefined ? [] : findDrift(baseline, observed);
+    const fields = drifts.map(({ field }) => field);
+    const isLeft = config.loadBalancerDrift === 'report';
+    metrics.loadBalancers.onDriftLeft(head.key, isLeft ? fields : []);
+    if (drifts.length === 0 || observed === undefined || baseline === undefined)
+      return { desired, drifts, left: [], notices: [] };
+    const shown = drifts.slice(0, SHOWN).map(renderDrift);
+    const more = drifts.length > SHOWN ? [`${drifts.length - SHOWN} more`] : [];
+    const what = `somebody else changed ${observed.balancer.loadBalancerId}: ${[...shown, ...more].join('; ')}`;
+    if (isLeft) {
+      const message = `${what}. It stays, as --load-balancer-drift=report says`;
+      const respected = respectDrift(desired, baseline.desired, drifts);
+      return { desired: respected, drifts, left: drifts, notices: [remark('DriftFound', message)] };
+    }
+    metrics.loadBalancers.onDriftRepaired(fields);
+    this.#reports.drift(head, `${what}. It is set again`);
+    return { desired, drifts, left: [], notices: [] };
+  }
+
+  /** Decides about a load balancer that somebody else deleted. @returns why no other one is made; undefined: one is */
+  decideLost(head: ServiceHead, loadBalancerId: string): Notice | undefined {
+    const { config, metrics } = this.#deps;
+    const what = `somebody else deleted the load balancer ${loadBalancerId}`;
+    if (config.loadBalancerDrift === 'report') {
+      metrics.loadBalancers.onDriftLeft(head.key, ['loadBalancer']);
+      return remark('DriftFound', `${what}. No other one is made, as --load-balancer-drift=report says`);
+    }
+    metrics.loadBalancers.onDriftRepaired(['loadBalancer']);
+    this.#reports.drift(head, `${what}. Another one is made, with another address`);
+    return undefined;
+  }
+
+  /** Forgets a Service. */
+  forget(key: string): void {
+    this.#deps.metrics.loadBalancers.onDriftLeft(key, []);
+  }
+}
