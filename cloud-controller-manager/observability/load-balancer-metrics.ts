@@ -9,9 +9,9 @@ export type LoadBalancersObserver = {
   onOrphans(count: number): void;
   /** What became of one of them. */
   onOrphanOutcome(outcome: OrphanOutcome): void;
-  /** What somebody else changed of the load balancer of a Service, and was set again. */
+  /** What another client changed of the load balancer of a Service, and was set again. */
   onDriftRepaired(fields: readonly string[]): void;
-  /** What is left as somebody else changed it, by Service; empty: nothing. */
+  /** What is left as another client changed it, by Service; empty: nothing. */
   onDriftLeft(service: string, fields: readonly string[]): void;
 };
 

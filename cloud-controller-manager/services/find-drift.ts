@@ -3,7 +3,7 @@ import type { DesiredListener, DesiredLoadBalancer } from './desired-load-balanc
 import { hasSetting, listenerKeyOf, type ObservedLoadBalancer } from './diff-load-balancer.ts';
 import type { ListenerKey } from './load-balancer-step.ts';
 
-/** A load balancer as it was when it was as desired: what differs later was changed by somebody else. */
+/** A load balancer as it was when it was as desired: what differs later was changed by another client. */
 export type Baseline = {
   readonly desired: DesiredLoadBalancer;
   readonly listeners: ReadonlySet<ListenerKey>;
@@ -11,10 +11,10 @@ export type Baseline = {
   readonly weights: ReadonlyMap<string, number> | undefined;
 };
 
-/** What somebody else changed: an attribute, a setting of listeners, a listener, a target or its weight. */
-export type DriftField = 'loadBalancer' | 'listener' | 'target' | 'weight' | Attribute | keyof ListenerSettings;
+/** What another client changed: an attribute, a setting of listeners, a listener, a target or its weight. */
+type DriftField = 'loadBalancer' | 'listener' | 'target' | 'weight' | Attribute | keyof ListenerSettings;
 
-/** A change that somebody else made. */
+/** A change that another client made. */
 export type Drift = {
   readonly field: DriftField;
   /** `TCP/80` or `TCP/80 10.0.0.1:30080`; '' of the load balancer itself. */
@@ -48,7 +48,7 @@ export function baselineOnRecord(desired: DesiredLoadBalancer): Baseline {
   return { desired, listeners: new Set(desired.listeners.map(keyOf)), weights: undefined };
 }
 
-/** Finds what somebody else changed since the baseline, of what this program keeps. */
+/** Finds what another client changed since the baseline, of what this program keeps. */
 export function findDrift({ desired, listeners, weights }: Baseline, observed: ObservedLoadBalancer): readonly Drift[] {
   const now = contentOf(observed, desired);
   const drifts: Drift[] = [];

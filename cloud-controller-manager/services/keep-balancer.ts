@@ -31,7 +31,7 @@ type KeepResult =
       readonly drainMs: number;
       /** What later changes of others are compared with. */
       readonly baseline: Baseline;
-      /** Whether nothing was changed, and nobody else had changed anything. */
+      /** Whether nothing was changed, and no other client had changed anything. */
       readonly isAsBefore: boolean;
     }
   | { readonly kind: 'again'; readonly afterMs: number; readonly notices: readonly Notice[] };

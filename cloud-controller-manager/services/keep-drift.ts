@@ -6,7 +6,7 @@ import { type Notice, remark } from './notice.ts';
 import type { ServiceHead } from './read-service.ts';
 import type { ServiceReports } from './service-reports.ts';
 
-/** What becomes of what somebody else changed. */
+/** What becomes of what another client changed. */
 export type DriftDecision = {
   /** What is made of the load balancer. */
   readonly desired: DesiredLoadBalancer;
@@ -19,7 +19,7 @@ export type DriftDecision = {
 /** Most drifts that a message names. */
 const SHOWN = 10;
 
-/** Finds what somebody else changed of load balancers; reports it, and by --load-balancer-drift leaves it. */
+/** Finds what another client changed of load balancers; reports it, and by --load-balancer-drift leaves it. */
 export class DriftKeeper {
   readonly #deps: Pick<ControllerDeps, 'config' | 'metrics'>;
   readonly #reports: Pick<ServiceReports, 'drift'>;
@@ -56,7 +56,7 @@ export class DriftKeeper {
     return { desired, drifts, left: [], notices: [] };
   }
 
-  /** Decides about a load balancer that somebody else deleted. @returns why no other one is made; undefined: one is */
+  /** Decides about a load balancer that another client deleted. @returns why no other one is made; undefined: one is */
   decideLost(head: ServiceHead, loadBalancerId: string): Notice | undefined {
     const { config, metrics } = this.#deps;
     const what = `somebody else deleted the load balancer ${loadBalancerId}`;

@@ -51,7 +51,7 @@ export class ServiceReports {
     this.#events.record({ involved: involvedOf(service), type: 'Normal', ...progress });
   }
 
-  /** Reports what somebody else changed, and that it is set again. */
+  /** Reports what another client changed, and that it is set again. */
   drift(service: Reported, message: string): void {
     this.#log.warn('a load balancer was changed by somebody else', { service: service.key, message });
     this.#events.record({ involved: involvedOf(service), type: 'Warning', reason: 'DriftFound', message });
