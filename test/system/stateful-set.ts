@@ -1,6 +1,7 @@
 import { POD_ANNOTATION } from '../../crd/names.ts';
 import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
 import { NODES, PODS, resourceTypeOf } from '../../kube/resource-types.ts';
 import { isObject } from '../support/netns.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -9,6 +10,9 @@ import { explainClaim } from './explain-claim.ts';
 import type { System } from './system.ts';
 import type { RunPodOptions, SystemPod } from './system-node.ts';
 
+const SETS = {
+  ...{ group: 'apps', version: 'v1', plural: 'statefulsets', kind: 'StatefulSet', isNamespaced: true },
+} as const;
 const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
 
 /** What a set is made of. */
@@ -65,9 +69,8 @@ export class StatefulSet {
   async start(ordinal: number, nodeName: string, waitMs = 60_000): Promise<SystemPod> {
     const name = this.podName(ordinal);
     this.#nodes.set(name, nodeName);
-    const ownerReferences = [
-      { apiVersion: 'apps/v1', kind: 'StatefulSet', name: this.name, uid: `set-${this.name}`, controller: true },
-    ];
+    const uid = await this.#uidOfSet();
+    const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: this.name, uid, controller: true }];
     const marks = {
       ...{ annotations: this.#annotations, labels: { app: this.name }, ownerReferences },
       ...(this.#resources === undefined ? {} : { resources: this.#resources }),
@@ -138,6 +141,23 @@ export class StatefulSet {
   /** Gives a claim up, as `kubectl delete vipc` does. */
   async giveUp(ordinal: number): Promise<void> {
     await this.#system.cluster.admin.delete(CLAIMS, { namespace: POD_NAMESPACE, name: this.podName(ordinal) });
+  }
+
+  /** Pods whose owner is not there are garbage, so the set is an object too. */
+  async #uidOfSet(): Promise<string> {
+    const { admin } = this.#system.cluster;
+    const ref = { namespace: POD_NAMESPACE, name: this.name };
+    const labels = { app: this.name };
+    const spec = { selector: { matchLabels: labels }, serviceName: this.name, template: { metadata: { labels } } };
+    const object = { apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: ref, spec };
+    const found = await admin.get(SETS, ref);
+    if (found !== undefined) return found.metadata.uid ?? '';
+    try {
+      return (await admin.create(SETS, object)).metadata.uid ?? '';
+    } catch (error) {
+      if (!isKubeError(error, 'ALREADY_EXISTS')) throw error;
+      return await this.#uidOfSet();
+    }
   }
 
   #take(ordinal: number): string {
