@@ -83,11 +83,11 @@ async function withDeadline<T>(
   const inner = new AbortController();
   const timer = new AbortController();
   let isTimedOut = false;
-  const onAbort = () => inner.abort();
+  const onAbort = () => inner.abort('the caller gave up');
   signal?.addEventListener('abort', onAbort, { once: true });
   const onDeadline = () => {
     isTimedOut = true;
-    inner.abort();
+    inner.abort('no answer in time');
   };
   clock.sleep(timeoutMs, timer.signal).then(onDeadline, () => {});
   try {
@@ -101,7 +101,8 @@ async function withDeadline<T>(
     throw new KubeError({ code: isTimedOut ? 'TIMEOUT' : 'UNAVAILABLE', request: call.label, text }, { cause: error });
   } finally {
     signal?.removeEventListener('abort', onAbort);
-    timer.abort();
+    // With a reason: without one Node makes an error with a stack trace, for each request.
+    timer.abort('over');
   }
 }
 

@@ -1,5 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
-
 /** A clock and a timer. This port keeps `Date.now()` and `setTimeout` out of decisions, so that tests control time. */
 export type Clock = {
   /** Wall clock, milliseconds since the epoch: for people, and for times that other programs wrote. May jump. */
@@ -20,12 +18,18 @@ export const systemClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
   bootMs: () => Number(process.hrtime.bigint() / 1_000_000n),
-  sleep: async (ms, signal) => {
-    try {
-      await delay(ms, undefined, signal === undefined ? {} : { signal });
-    } catch (error) {
-      // `timers/promises` wraps the reason in its own AbortError. Callers compare reasons, so throw the reason itself.
-      throw signal?.aborted ? signal.reason : error;
-    }
-  },
+  // Not by `timers/promises`: for each sleep that is aborted, and most are, it makes an error with a stack trace.
+  sleep: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      if (signal?.aborted === true) return reject(signal.reason);
+      const abort = (): void => {
+        clearTimeout(timer);
+        reject(signal?.reason);
+      };
+      const timer = setTimeout(() => {
+        signal?.removeEventListener('abort', abort);
+        resolve();
+      }, ms);
+      signal?.addEventListener('abort', abort, { once: true });
+    }),
 };

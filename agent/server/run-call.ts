@@ -57,7 +57,7 @@ export async function runCall(
         throw new CallError('DEADLINE', `no answer within ${timeoutMs} ms`);
       });
       limit.catch(() => {});
-      return await Promise.race([answer, limit]).finally(() => isOver.abort());
+      return await Promise.race([answer, limit]).finally(() => isOver.abort('over'));
     };
   };
   const exit = await run({
