@@ -129,8 +129,8 @@ async function attachOnce(
   return { strace, isAttached: attached() > 0 };
 }
 
-/** `1234 write(5</run/x>, "…", 3) = 3`, or the same `<unfinished ...>`; a `resumed` line is the end of one that was counted. */
-function parseCall(line: string): readonly RecordedCall[] {
+/** Reads a line of a record: `1234 write(5</run/x>, "…", 3) = 3`, or the same `<unfinished ...>`; a `resumed` line is the end of one that was counted. */
+export function parseCall(line: string): readonly RecordedCall[] {
   const match = /^(\d+)\s+([a-z0-9_]+)\((?:\d+<(.*?)>[,)])?/.exec(line);
   const [, threadId, name] = match ?? [];
   if (threadId === undefined || name === undefined) return [];
