@@ -5,8 +5,10 @@ import { linkGroupOf } from './link-group.ts';
 import type { PodNetwork } from './network.ts';
 import { WireError } from './wire-error.ts';
 
-/** The host end of a new veth pair. */
+/** The host end of a veth pair. */
 type HostVeth = { readonly ifindex: number; readonly name: string };
+/** A new pair; `podIfindex` is the index of the Pod's end, where the kernel told it. */
+type NewPair = HostVeth & { readonly podIfindex?: number };
 
 /** What one veth pair needs. */
 type VethPlan = {
@@ -31,12 +33,12 @@ export function makeVeth(
   inPod: Rtnetlink,
   podNetns: { readonly fd: number },
   plan: VethPlan,
-): HostVeth {
+): NewPair {
   const { pod, fallbackName } = plan;
   let name = pod.hostVeth.name;
   for (let attempt = 1; ; attempt++) {
     try {
-      return { ifindex: addPair(host, podNetns, plan, name), name };
+      return addPair(host, podNetns, plan, name);
     } catch (error) {
       if (attempt === MAX_ATTEMPTS || !isNetlinkError(error, 'EEXIST')) throw error;
       name = resolveTakenName(host, inPod, pod, name, fallbackName);
@@ -56,9 +58,9 @@ export function findHostVeths(host: Rtnetlink, pod: Pick<PodNetwork, 'alias' | '
     .map(({ ifindex, ifname }) => ({ ifindex, name: ifname }));
 }
 
-function addPair(host: Rtnetlink, podNetns: { readonly fd: number }, { pod, master }: VethPlan, name: string): number {
+function addPair(host: Rtnetlink, podNetns: { readonly fd: number }, { pod, master }: VethPlan, name: string): NewPair {
   const { mtu, hostVeth, podVeth } = pod;
-  const ifindex = host.link.add({
+  const { ifindex, peerIfindex } = host.link.addPair({
     kind: 'veth',
     ifname: name,
     address: hostVeth.mac,
@@ -69,7 +71,8 @@ function addPair(host: Rtnetlink, podNetns: { readonly fd: number }, { pod, mast
     peer: { ifname: podVeth.name, address: podVeth.mac, mtu, netns: podNetns },
   });
   // Old kernels do not echo the new link.
-  return ifindex > 0 ? ifindex : indexOf(host, name);
+  const end = { ifindex: ifindex > 0 ? ifindex : indexOf(host, name), name };
+  return peerIfindex === undefined ? end : { ...end, podIfindex: peerIfindex };
 }
 
 function indexOf(host: Rtnetlink, name: string): number {

@@ -63,20 +63,22 @@ function wireLinks(
   const { rtnetlink } = kernel;
   const master = bridgeOf(rtnetlink, node, pod);
   const veth = { pod, fallbackName, ...(master !== undefined && { master }) };
-  const { ifindex, name } = makeVeth(rtnetlink, inPod.rtnetlink, inPod.netns, veth);
+  const pair = makeVeth(rtnetlink, inPod.rtnetlink, inPod.netns, veth);
+  const { ifindex, name } = pair;
   // Deleting the link deletes its routes on both sides.
   undo.push(`link ${name}`, () => rtnetlink.link.delete({ ifindex }));
-  const podIfindex = inPod.rtnetlink.link.get({ ifname: pod.podVeth.name })?.ifindex;
-  if (podIfindex === undefined) {
-    throw new WireError(
-      'LINK_GONE',
-      `${pod.podVeth.name} vanished from sandbox ${pod.key.containerId} while it was being wired`,
-    );
-  }
+  const podIfindex = pair.podIfindex ?? indexInPod(inPod, pod);
   const plan = planPod(node, { ...pod, hostVeth: { ...pod.hostVeth, name, ifindex } }, podIfindex);
   const alias = { ifindex, ifname: name, ifalias: pod.alias };
   doPhases(wiringPhases(plan, alias), { host: kernel, pod: inPod, containerId: pod.key.containerId }, undo);
   return { hostIfindex: ifindex, hostName: name, podIfindex };
+}
+
+/** Finds the Pod's end of its new pair. @throws WireError LINK_GONE */
+function indexInPod({ rtnetlink }: InPod, { podVeth, key }: PodNetwork): number {
+  const link = rtnetlink.link.get({ ifname: podVeth.name });
+  if (link !== undefined) return link.ifindex;
+  throw new WireError('LINK_GONE', `${podVeth.name} vanished from sandbox ${key.containerId} while it was being wired`);
 }
 
 /** Returns the bridge that the Pod's link is a port of; undefined for a Pod without one. @throws WireError BRIDGE_MISSING */

@@ -2,12 +2,15 @@ import type { ByteWriter } from './byte-writer.ts';
 import { type Channel, type RequestContext, receiveBuffer, sendBuffer } from './channel.ts';
 import type { NetlinkError } from './netlink-error.ts';
 import { errnoOf, invalidRequest, refusalOf, type SentShape } from './refusal.ts';
+import { walkAttributes } from './rtattr.ts';
+import { IFLA_LINK } from './uapi/if-link.ts';
 import { NLM_F_ACK, NLMSG_ERROR, NLMSG_HDRLEN } from './uapi/netlink.ts';
 
 /** More messages in one write are not faster; all acknowledgements of 200 would still fit into the receive buffer. */
 const MAX_BATCH_MESSAGES = 128;
 /** A new message is begun below this fill only; the largest one (a multipath route) is far smaller than the rest. */
 const MAX_BATCH_BYTES = 96 * 1024;
+const IFINFOMSG_BYTES = 16;
 
 /** One message that changes something. */
 export type BatchItem = RequestContext & {
@@ -16,9 +19,16 @@ export type BatchItem = RequestContext & {
   readonly codec: SentShape;
 };
 
+/** A new link as the kernel echoed it. */
+export type NewLink = {
+  readonly ifindex: number;
+  /** Of a veth pair: ifindex of the other end, in that end's namespace. Kernels omit it when both are equal. */
+  readonly peerIfindex?: number;
+};
+
 /** Result of one message of a batch. */
 export type BatchOutcome =
-  | { readonly kind: 'ok'; readonly ifindex?: number }
+  | ({ readonly kind: 'ok' } & Partial<NewLink>)
   | { readonly kind: 'error'; readonly error: NetlinkError };
 
 const OK: BatchOutcome = Object.freeze({ kind: 'ok' });
@@ -100,9 +110,9 @@ function receiveOutcomes(
     const item = items[at];
     const start = starts[channel.index];
     if (channel.type !== NLMSG_ERROR) {
-      const ifindex = echoedIfindex(channel);
-      if (ifindex > 0 && outcomes[at] === OK) {
-        outcomes[at] = { kind: 'ok', ifindex };
+      const link = echoedLink(channel);
+      if (link !== undefined && outcomes[at] === OK) {
+        outcomes[at] = { kind: 'ok', ...link };
       }
     } else if (item !== undefined && start !== undefined) {
       const errno = errnoOf(channel);
@@ -113,7 +123,18 @@ function receiveOutcomes(
   } while (channel.type !== NLMSG_ERROR || channel.index !== last);
 }
 
-/** Reads the echo of a new link: struct ifinfomsg has its index. */
-function echoedIfindex({ start, end }: Channel): number {
-  return end - start >= NLMSG_HDRLEN + 8 ? receiveBuffer.readU32(start + NLMSG_HDRLEN + 4) : 0;
+/** Reads the echo of a new link: struct ifinfomsg, which has its index, then attributes. */
+function echoedLink({ start, end }: Channel): NewLink | undefined {
+  const attributes = start + NLMSG_HDRLEN + IFINFOMSG_BYTES;
+  const ifindex = end >= attributes ? receiveBuffer.readU32(start + NLMSG_HDRLEN + 4) : 0;
+  if (ifindex === 0) {
+    return undefined;
+  }
+  let peerIfindex = 0;
+  walkAttributes(receiveBuffer, attributes, end, (type, offset, length) => {
+    if (type === IFLA_LINK && length === 4) {
+      peerIfindex = receiveBuffer.readU32(offset);
+    }
+  });
+  return peerIfindex === 0 ? { ifindex } : { ifindex, peerIfindex };
 }

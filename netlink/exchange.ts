@@ -1,4 +1,4 @@
-import type { BatchItem, BatchOutcome } from './batch.ts';
+import type { BatchItem, BatchOutcome, NewLink } from './batch.ts';
 import type { ByteWriter } from './byte-writer.ts';
 import type { RequestContext } from './channel.ts';
 import type { Conn, ReadRequest } from './conn.ts';
@@ -55,13 +55,14 @@ export function change(conn: Conn, request: Request): void {
   conn.change(new RequestItem(request));
 }
 
-/** Makes a link. @returns its ifindex; 0 when it is unknown. @throws NetlinkError */
-export function addLink(conn: Conn, spec: LinkSpec): number {
+/** Makes a link. @returns its ifindex, 0 when it is unknown. @throws NetlinkError */
+export function addLink(conn: Conn, spec: LinkSpec): NewLink {
   const outcome = executeAll(conn, [{ object: 'link', verb: 'add', spec }])[0];
   if (outcome?.kind === 'error') {
     throw outcome.error;
   }
-  return outcome?.ifindex ?? 0;
+  const { ifindex = 0, peerIfindex } = outcome ?? {};
+  return peerIfindex === undefined ? { ifindex } : { ifindex, peerIfindex };
 }
 
 /** Finds the ifindex when the kernel did not echo it, and sets the alias, which the kernel ignores on a new link. */
@@ -74,7 +75,7 @@ function finishNewLink(conn: Conn, spec: LinkSpec, outcome: BatchOutcome & { kin
       return aliased;
     }
   }
-  return { kind: 'ok', ifindex };
+  return { ...outcome, ifindex };
 }
 
 function findIfindex(conn: Conn, ifname: string): number {

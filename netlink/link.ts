@@ -1,4 +1,5 @@
 import type { BackgroundDeletes } from './background-deletes.ts';
+import type { NewLink } from './batch.ts';
 import type { Conn, ReadRequest } from './conn.ts';
 import { addLink, change, failureOf, linkReadRequest } from './exchange.ts';
 import { LINK, type LinkChange, type LinkMessage, type LinkRef, type LinkSpec } from './link-message.ts';
@@ -17,6 +18,11 @@ export type LinkService = {
    * @throws NetlinkError EEXIST, EOPNOTSUPP (no such kind), ENOTCONN (a peer created up)
    */
   add(spec: LinkSpec): number;
+  /**
+   * As `add`, for a veth pair: tells the other end's ifindex too. It is absent when the kernel did not tell it: an old
+   * one, or one that makes both ends with the same index.
+   */
+  addPair(spec: LinkSpec & { readonly kind: 'veth' }): NewLink;
   /** Changes a link; idempotent. @throws NetlinkError ENODEV, EBUSY (a rename while up) */
   set(change: LinkChange): void;
   /** Deletes a link; blocks about 25 ms for a veth, whose other end is deleted too. @throws NetlinkError ENODEV */
@@ -32,7 +38,8 @@ export type LinkService = {
 /** Creates the link service of a connection. */
 export function createLinkService(conn: Conn, deletes: BackgroundDeletes): LinkService {
   return {
-    add: (spec) => addLink(conn, spec),
+    add: (spec) => addLink(conn, spec).ifindex,
+    addPair: (spec) => addLink(conn, spec),
     set: (spec) => change(conn, { object: 'link', verb: 'set', spec }),
     delete: (spec) => change(conn, { object: 'link', verb: 'delete', spec }),
     deleteInBackground: (ifindex) => deletes.delete(ifindex),

@@ -178,7 +178,7 @@ export function deleteNetns(name: string): void {
  * @throws NetnsError when the namespace cannot be entered, and what `run` throws
  */
 export function withNetns<T>(netns: { readonly fd: number }, run: () => Sync<T>): Sync<T> {
-  const host = openOwnNetns();
+  const host = openReturn();
   try {
     try {
       setns(netns.fd, CLONE_NEWNET);
@@ -192,6 +192,15 @@ export function withNetns<T>(netns: { readonly fd: number }, run: () => Sync<T>)
     }
   } finally {
     host.close();
+  }
+}
+
+/** As `openOwnNetns`, without a look at what it is: that is certain here, and it happens several times for each Pod. */
+function openReturn(): Netns {
+  try {
+    return new Netns(openSync(OWN_NETNS, constants.O_RDONLY), OWN_NETNS);
+  } catch (error) {
+    throw new NetnsError(errorCode(error), OWN_NETNS, 'cannot be opened', error);
   }
 }
 

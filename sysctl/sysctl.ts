@@ -74,9 +74,15 @@ function find(root: string, key: SysctlKey): string | undefined {
 
 type Roots = { readonly root: string; readonly writableRoot: string };
 
-function write({ root, writableRoot }: Roots, key: SysctlKey, value: string): SysctlOutcome {
+/** @param present what was read just now */
+function write(
+  { root, writableRoot }: Roots,
+  key: SysctlKey,
+  value: string,
+  present: string = read(root, key),
+): SysctlOutcome {
   const desired = normalise(value);
-  if (read(root, key) === desired) return 'unchanged';
+  if (present === desired) return 'unchanged';
   try {
     writeFileSync(pathOf(file(root, key)), desired);
   } catch (error) {
@@ -115,7 +121,9 @@ function errnoOf(error: unknown): string {
 }
 
 function writePair(roots: Roots, { key, value, isOptional }: SysctlPair): SysctlOutcome {
-  return isOptional === true && find(roots.root, key) === undefined ? 'unchanged' : write(roots, key, value);
+  if (isOptional !== true) return write(roots, key, value);
+  const present = find(roots.root, key);
+  return present === undefined ? 'unchanged' : write(roots, key, value, present);
 }
 
 function file(root: string, key: SysctlKey): string {

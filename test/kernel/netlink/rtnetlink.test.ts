@@ -40,6 +40,41 @@ test('link.add: makes a veth pair with both ends in their namespaces, described 
   t.like(host.rtnl.link.get({ ifname: 'eni0' }), { ifindex: 70, kind: 'veth', ifalias: 'tke-eni/sandbox/eth0' });
 });
 
+test('link.addPair: tells the ifindex of both ends, each in its namespace', (t) => {
+  using host = new TestNetns();
+  using pod = new TestNetns();
+  const pairs = [
+    // The third pair's ends have different indexes by choice, the last one's the same.
+    host.rtnl.link.addPair({ kind: 'veth', ifname: 'v0', peer: { ifname: 'v1' } }),
+    host.rtnl.link.addPair({ kind: 'veth', ifname: 'v2', peer: { ifname: 'eth0', netns: pod.netns } }),
+    host.rtnl.link.addPair({
+      kind: 'veth',
+      ifname: 'v3',
+      ifindex: 70,
+      peer: { ifname: 'eth1', ifindex: 71, netns: pod.netns },
+    }),
+    host.rtnl.link.addPair({
+      kind: 'veth',
+      ifname: 'v4',
+      ifindex: 90,
+      peer: { ifname: 'eth2', ifindex: 90, netns: pod.netns },
+    }),
+  ];
+  const indexOf = (netns: TestNetns, ifname: string) => netns.ipJson(`link show dev ${ifname}`)[0]?.['ifindex'] as number;
+  const made = [
+    [indexOf(host, 'v0'), indexOf(host, 'v1')],
+    [indexOf(host, 'v2'), indexOf(pod, 'eth0')],
+    [70, 71],
+    [90, 90],
+  ];
+  for (const [at, { ifindex, peerIfindex }] of pairs.entries()) {
+    t.is(ifindex, made[at]?.[0]);
+    // A kernel that echoes nothing tells nothing; a wrong index would wire another link.
+    t.true(peerIfindex === undefined || peerIfindex === made[at]?.[1], `pair ${at}: ${peerIfindex}`);
+  }
+  if (host.rtnl.link.get({ ifindex: 70 })?.link === 71) t.is(pairs[2]?.peerIfindex, 71);
+});
+
 test('link.set: changes, renames and moves a link', (t) => {
   using host = new TestNetns();
   using pod = new TestNetns();
