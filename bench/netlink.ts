@@ -5,6 +5,7 @@
  * its start alone takes stands in the rows. One round goes unmeasured: the caller is a process that has run for long.
  */
 import { type Bed, openBed, timed } from './netlink/bed.ts';
+import { breakDown, renderBreakdown } from './netlink/breakdown.ts';
 import { type Contestant, ipBatch, ourBatches, ourSingles, type Times } from './netlink/contestants.ts';
 import { pyroute2Rows } from './netlink/pyroute2.ts';
 import { type BenchRow, benchRow, median } from './row.ts';
@@ -37,7 +38,8 @@ function iproute2Rows(bed: Bed): readonly BenchRow[] {
   }
   const [peer, singles, batches] = contestants;
   const extra = `${ROUNDS} rounds; the start of ip alone ${median(starts).toFixed(1)} ms`;
-  const rate = (name: string, step: keyof Times, ours: typeof peer): BenchRow => {
+  const parts = breakDown(bed);
+  const rate = (name: string, step: keyof Times, ours: typeof peer, more = ''): BenchRow => {
     const count = step.startsWith('rule') ? RULES : ROUTES;
     return benchRow({
       suite: SUITE,
@@ -46,12 +48,12 @@ function iproute2Rows(bed: Bed): readonly BenchRow[] {
       peer: count / (peer.medianOf(step) / 1000),
       peerName: 'ip -batch',
       unit: 'ops/s',
-      extra: `${count} per round, ${extra}`,
+      extra: `${count} per round, ${extra}${more}`,
     });
   };
   return [
-    rate('route-add-single', 'route-add', singles),
-    rate('route-add-batch', 'route-add', batches),
+    rate('route-add-single', 'route-add', singles, `; each ${renderBreakdown(parts.single)}`),
+    rate('route-add-batch', 'route-add', batches, `; each ${renderBreakdown(parts.batch)}`),
     rate('route-del-single', 'route-del', singles),
     rate('route-del-batch', 'route-del', batches),
     rate('rule-add', 'rule-add', batches),
