@@ -7,7 +7,7 @@ import { WireError } from './wire-error.ts';
 
 /** The host end of a veth pair. */
 type HostVeth = { readonly ifindex: number; readonly name: string };
-/** A new pair; `podIfindex` is the index of the Pod's end, where the kernel told it. */
+/** A new pair; `podIfindex` is the index of the Pod's end, where the kernel reports it. */
 type NewPair = HostVeth & { readonly podIfindex?: number };
 
 /** What one veth pair needs. */

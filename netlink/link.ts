@@ -19,8 +19,8 @@ export type LinkService = {
    */
   add(spec: LinkSpec): number;
   /**
-   * As `add`, for a veth pair: tells the other end's ifindex too. It is absent when the kernel did not tell it: an old
-   * one, or one that makes both ends with the same index.
+   * As `add`, for a veth pair: returns the other end's ifindex too. It is absent where the kernel does not report
+   * it: an old one, or both ends have the same index.
    */
   addPair(spec: LinkSpec & { readonly kind: 'veth' }): NewLink;
   /** Changes a link; idempotent. @throws NetlinkError ENODEV, EBUSY (a rename while up) */

@@ -10,7 +10,7 @@ import { type Bed, timed } from './bed.ts';
 import { TABLE } from './contestants.ts';
 
 /** Where the time of one added route goes, microseconds. */
-export type Breakdown = {
+type Breakdown = {
   readonly encode: number;
   readonly systemCalls: number;
   /** Reading the answer, and all else. */
