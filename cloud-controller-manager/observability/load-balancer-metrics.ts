@@ -13,6 +13,8 @@ export type LoadBalancersObserver = {
   onDriftRepaired(fields: readonly string[]): void;
   /** What is left as another client changed it, by Service; empty: nothing. */
   onDriftLeft(service: string, fields: readonly string[]): void;
+  /** How many Pods with ready containers wait for their readiness gate, by reason. */
+  onGates(waiting: ReadonlyMap<string, number>): void;
 };
 
 /** Counts what happens to load balancers of Services. */
@@ -41,7 +43,16 @@ export function createLoadBalancersObserver(factory: MetricFactory): LoadBalance
       for (const [field, all] of Map.groupBy(fields, (one) => one)) gauge.set({ field }, all.length);
     },
   );
+  const gates = factory.gauge(
+    'readiness_gates_pending',
+    'Pods with ready containers whose readiness gate of load balancers is not True, by reason.',
+    ['reason'],
+  );
   return {
+    onGates: (waiting) => {
+      gates.reset();
+      for (const [reason, count] of waiting) gates.set({ reason }, count);
+    },
     onDriftRepaired: (fields) => {
       for (const field of fields) repaired.inc({ field });
     },

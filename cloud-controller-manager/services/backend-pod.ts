@@ -20,6 +20,8 @@ export type BackendPod = {
   readonly areContainersReady: boolean;
   /** Its readiness gate of load balancers; absent: it has none. */
   readonly gate?: PodGate;
+  /** Present while its gate is not True: Services select it by them. */
+  readonly labels?: Readonly<Record<string, string>>;
 };
 
 type PodNetwork = 'host' | 'eni' | 'bridge' | 'unnamed';
@@ -27,6 +29,17 @@ type PodNetwork = 'host' | 'eni' | 'bridge' | 'unnamed';
 /** The condition of a readiness gate as the Pod has it; '' for what is absent. */
 type PodGate = { readonly status: string; readonly reason: string; readonly message: string };
 
+/** Names of the indexes of Pods. */
+export const PODS_BY = { gate: 'gate' } as const;
+/** Text under which Pods are found whose gate is not True. */
+export const PENDING = 'pending';
+
+/** Indexes of the informer of Pods. */
+export const BACKEND_POD_INDEXES = {
+  [PODS_BY.gate]: ({ labels }: BackendPod): readonly string[] => (labels === undefined ? NONE : [PENDING]),
+};
+
+const NONE: readonly string[] = Object.freeze([]);
 const ENDED: readonly unknown[] = ['Succeeded', 'Failed'];
 
 /** Reads what is cached of a Pod; undefined for one that has no node yet, or has ended. Accepts any shape. */
@@ -36,6 +49,7 @@ export function decodeBackendPod(object: KubeObject): BackendPod | undefined {
   const { nodeName } = spec;
   if (typeof nodeName !== 'string' || nodeName === '' || ENDED.includes(status['phase'])) return undefined;
   const conditions = recordsOf(status['conditions']);
+  const gate = gateOf(conditions.find(({ type }) => type === BACKEND_READY_GATE));
   const hasGate = recordsOf(spec['readinessGates']).some((gate) => gate['conditionType'] === BACKEND_READY_GATE);
   return {
     namespace,
@@ -46,7 +60,8 @@ export function decodeBackendPod(object: KubeObject): BackendPod | undefined {
     isLeaving: deletionTimestamp !== undefined,
     network: networkOf(object),
     areContainersReady: conditions.find(({ type }) => type === 'ContainersReady')?.['status'] === 'True',
-    ...(hasGate ? { gate: gateOf(conditions.find(({ type }) => type === BACKEND_READY_GATE)) } : {}),
+    ...(hasGate ? { gate } : {}),
+    ...(hasGate && gate.status !== 'True' ? { labels: object.metadata.labels ?? {} } : {}),
   };
 }
 

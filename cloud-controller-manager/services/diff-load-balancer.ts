@@ -97,7 +97,7 @@ function diffContents(
   const ours = observed.listeners.filter(({ name }) => name === desired.listenerName);
   const others = observed.listeners.filter(({ name }) => name !== desired.listenerName);
   const clashes = desired.listeners.flatMap((listener) => {
-    const other = others.find((one) => covers(one, listener));
+    const other = others.find((one) => coversPort(one, listener));
     return other === undefined ? [] : [{ listener, other }];
   });
   const wanted = desired.listeners.filter((listener) => clashes.every((clash) => clash.listener !== listener));
@@ -155,8 +155,11 @@ function attributeSteps(
   ];
 }
 
-/** Ports of what speaks over TCP, or over UDP, are taken by each other. */
-function covers({ protocol, port, endPort = port }: Listener, wanted: DesiredListener): boolean {
+/** Tells whether a listener has a port that is wanted. Ports of what speaks over TCP, or over UDP, are taken by each other. */
+export function coversPort(
+  { protocol, port, endPort = port }: Listener,
+  wanted: Pick<DesiredListener, 'protocol' | 'port'>,
+): boolean {
   const isOverUdp = protocol === 'UDP' || protocol === 'QUIC';
   return isOverUdp === (wanted.protocol === 'UDP') && port <= wanted.port && wanted.port <= endPort;
 }

@@ -4,7 +4,7 @@ import type { ObjectChange } from '../../kube/object-cache.ts';
 import { ENDPOINT_SLICES, PODS } from '../../kube/resource-types.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { ControllerDeps } from '../controller-deps.ts';
-import { type BackendPod, decodeBackendPod } from './backend-pod.ts';
+import { BACKEND_POD_INDEXES, type BackendPod, decodeBackendPod, PENDING, PODS_BY } from './backend-pod.ts';
 import { decodeEndpointSlice, type EndpointSlice, SLICE_INDEXES, SLICES_BY } from './endpoint-slice.ts';
 
 /** The endpoints of a Service. `starting`: they are being read; `forbidden`: a right is missing. */
@@ -13,8 +13,13 @@ type ServiceEndpoints =
   | { readonly kind: 'starting' }
   | { readonly kind: 'forbidden'; readonly missing: readonly string[] };
 
-/** A change of the endpoints of a Service. `isUrgent`: an endpoint gets no new connections any more. */
-type OnChange = (service: string, isUrgent: boolean) => void;
+/** Receives changes. */
+type PodListener = {
+  /** The endpoints of a Service changed. `isUrgent`: an endpoint gets no new connections any more. */
+  readonly onEndpoints: (service: string, isUrgent: boolean) => void;
+  /** A Pod with a pending readiness gate changed. */
+  readonly onGate: () => void;
+};
 
 type FollowDeps = Pick<ControllerDeps, 'kube' | 'clock' | 'log' | 'random' | 'metrics'>;
 
@@ -29,10 +34,13 @@ const RIGHTS = [
   { verb: 'watch', group: GROUP, resource: 'endpointslices' },
 ];
 
-/** Follows Pods and EndpointSlices once a Service needs them; before that nothing of them is read. */
+/**
+ * Follows Pods and EndpointSlices where the rights are granted. Pods are followed without a Service that needs them too: a
+ * readiness gate may be pending whose Service is gone.
+ */
 export class PodFollower {
   readonly #deps: FollowDeps;
-  readonly #onChange: OnChange;
+  readonly #listener: PodListener;
   readonly #pods: Informer<BackendPod>;
   readonly #slices: Informer<EndpointSlice>;
   /** Services that need them: changes of others are not reported. */
@@ -40,13 +48,13 @@ export class PodFollower {
   readonly #needed: ChangeSignal;
   #missing: readonly string[] = [];
 
-  constructor(deps: FollowDeps, onChange: OnChange) {
+  constructor(deps: FollowDeps, listener: PodListener) {
     const { kube: client, clock, log, random, metrics } = deps;
     const common = { client, clock, log, random, observer: metrics.informer };
     this.#deps = deps;
-    this.#onChange = onChange;
+    this.#listener = listener;
     this.#needed = new ChangeSignal(clock);
-    this.#pods = openInformer({ ...common, type: PODS, decode: decodeBackendPod });
+    this.#pods = openInformer({ ...common, type: PODS, decode: decodeBackendPod, indexes: BACKEND_POD_INDEXES });
     this.#slices = openInformer({
       ...common,
       type: ENDPOINT_SLICES,
@@ -55,14 +63,13 @@ export class PodFollower {
     });
   }
 
-  /** Follows until aborted, from the moment in which a Service needs it and the rights are there. Never rejects. */
+  /** Follows until aborted, from the moment in which the rights are there. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const stop = [
       this.#slices.subscribe((change) => this.#onSlice(change)),
       this.#pods.subscribe((change) => this.#onPod(change)),
     ];
-    while (!signal.aborted && (this.#users.size === 0 || !(await this.#mayFollow(signal))))
-      await this.#needed.wait(ASK_AGAIN_MS, signal);
+    while (!signal.aborted && !(await this.#mayFollow(signal))) await this.#needed.wait(ASK_AGAIN_MS, signal);
     if (!signal.aborted) await Promise.all([this.#slices.start(signal), this.#pods.start(signal)]);
     for (const end of stop) end();
     this.#deps.metrics.problems.report(PROBLEM, []);
@@ -72,10 +79,24 @@ export class PodFollower {
   endpointsOf(service: string): ServiceEndpoints {
     const isFirst = this.#users.size === 0;
     this.#users.add(service);
-    if (isFirst) this.#needed.notify();
+    if (isFirst && this.#missing.length > 0) {
+      // They may have been granted meanwhile: ask at once.
+      this.#missing = [];
+      this.#needed.notify();
+    }
     if (this.#missing.length > 0) return { kind: 'forbidden', missing: this.#missing };
-    if (!this.#slices.isSynced || !this.#pods.isSynced) return { kind: 'starting' };
+    if (!this.isSynced) return { kind: 'starting' };
     return { kind: 'known', slices: this.#slices.byIndex(SLICES_BY.service, service) };
+  }
+
+  /** Whether all Pods and slices were read once. */
+  get isSynced(): boolean {
+    return this.#slices.isSynced && this.#pods.isSynced;
+  }
+
+  /** The Pods whose readiness gate is not True. */
+  pendingGates(): readonly BackendPod[] {
+    return this.#pods.byIndex(PODS_BY.gate, PENDING);
   }
 
   /** Finds a Pod by `namespace/name`. */
@@ -93,7 +114,7 @@ export class PodFollower {
     try {
       const missing = await findMissingRights(kube, RIGHTS, signal);
       this.#missing = missing.map(renderRight);
-      const names = this.#missing.map((right) => `service-lb-controller: ${right}`);
+      const names = (this.#users.size === 0 ? [] : this.#missing).map((right) => `service-lb-controller: ${right}`);
       metrics.problems.report(
         PROBLEM,
         names.map((name) => ({ kind: 'Forbidden', name })),
@@ -108,14 +129,15 @@ export class PodFollower {
   #onSlice({ before, after }: ObjectChange<EndpointSlice>): void {
     const isUrgent = losesEndpoint(before, after);
     for (const service of new Set([before?.service, after?.service]))
-      if (service !== undefined && this.#users.has(service)) this.#onChange(service, isUrgent);
+      if (service !== undefined && this.#users.has(service)) this.#listener.onEndpoints(service, isUrgent);
   }
 
   #onPod({ key, before, after }: ObjectChange<BackendPod>): void {
+    if (after?.labels !== undefined) this.#listener.onGate();
     if (textOf(before) === textOf(after)) return;
     const isUrgent = before?.isLeaving === false && after?.isLeaving !== false;
     for (const { service } of this.#slices.byIndex(SLICES_BY.pod, key))
-      if (this.#users.has(service)) this.#onChange(service, isUrgent);
+      if (this.#users.has(service)) this.#listener.onEndpoints(service, isUrgent);
   }
 }
 

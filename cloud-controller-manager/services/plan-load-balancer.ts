@@ -4,8 +4,8 @@ import type { ListenerSettings } from '../../cloud/listeners.ts';
 import type { BackendNode } from './decide-backend-node.ts';
 import type { BalancerSource, DesiredListener, DesiredLoadBalancer } from './desired-load-balancer.ts';
 import { blocking, type Notice, remark } from './notice.ts';
-import { type PodFacts, planPodTargets } from './plan-pod-targets.ts';
-import { planTargets } from './plan-targets.ts';
+import { type PodFacts, planPodTargets, type UnboundPods } from './plan-pod-targets.ts';
+import { planTargets, type TargetPlan } from './plan-targets.ts';
 import type { ServiceHead, ServicePort, ServiceSpec } from './read-service.ts';
 import type { ServiceSettings } from './served-annotations.ts';
 
@@ -25,7 +25,12 @@ type PlanFacts = {
 };
 
 /** A plan. Without `desired` one of the notices blocks, and nothing is changed. */
-type LoadBalancerPlan = { readonly desired?: DesiredLoadBalancer; readonly notices: readonly Notice[] };
+type LoadBalancerPlan = {
+  readonly desired?: DesiredLoadBalancer;
+  readonly notices: readonly Notice[];
+  /** Present where Pods are the backends. */
+  readonly unbound?: UnboundPods;
+};
 
 /** Tag of a load balancer of ours: whose it is. The API adds tags in the moment of creation. */
 export const OWNER_TAG = 'tke-eni-owner';
@@ -47,7 +52,7 @@ export function planLoadBalancer(facts: PlanFacts): LoadBalancerPlan {
   const { spec, settings } = facts;
   const isDirect = facts.pods !== undefined;
   const session = planSession(spec);
-  const targets =
+  const { unbound, ...targets }: TargetPlan & { readonly unbound?: UnboundPods } =
     facts.pods === undefined ? planTargets(facts) : planPodTargets(facts.pods, settings, facts.maxTargets);
   const source = planSource(facts);
   const notices = [
@@ -85,7 +90,7 @@ export function planLoadBalancer(facts: PlanFacts): LoadBalancerPlan {
     listeners,
     allowsAddressChange: settings.allowAddressChange ?? false,
   };
-  return { desired, notices };
+  return { desired, notices, ...(unbound === undefined ? {} : { unbound }) };
 }
 
 /** Returns the name of the listeners of a Service: it is of this Service of this cluster alone. */

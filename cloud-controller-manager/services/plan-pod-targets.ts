@@ -21,6 +21,14 @@ export type PodFacts = {
   readonly keepsRoutes: boolean;
 };
 
+/** Pods of a Service that are not bound, by `namespace/name`. */
+export type UnboundPods = {
+  /** They cannot be bound at all. */
+  readonly impossible: ReadonlySet<string>;
+  /** There is no quota for them. */
+  readonly unselected: ReadonlySet<string>;
+};
+
 type PlannedEndpoint = {
   /** Key of the Pod, for people and for a stable selection. */
   readonly name: string;
@@ -39,7 +47,7 @@ export function planPodTargets(
   facts: PodFacts,
   settings: ServiceSettings,
   maxTargets = Number.POSITIVE_INFINITY,
-): TargetPlan {
+): TargetPlan & { readonly unbound: UnboundPods } {
   const refused: { readonly why: string; readonly name: string }[] = [];
   const all = facts.slices.flatMap((slice) => slice.endpoints.flatMap((endpoint) => planOne(endpoint, slice)));
   const bound = uniqueOf(all.filter(({ outcome }) => outcome === 'bind'));
@@ -59,7 +67,11 @@ export function planPodTargets(
     if (outcome === 'stay') return 'asIs';
     return outcome === 'drain' || (outcome === 'reserve' && settings.drainsUnready === true) ? 0 : undefined;
   };
-  return { targetsOf: (port) => targetsOf(port, all, weightOf), notices };
+  const unbound = {
+    impossible: new Set(refused.map(({ name }) => name)),
+    unselected: new Set(candidates.flatMap(({ name }) => (names.has(name) ? [] : [name]))),
+  };
+  return { targetsOf: (port) => targetsOf(port, all, weightOf), notices, unbound };
 
   function planOne({ pod: key, ...endpoint }: EndpointSlice['endpoints'][number], slice: EndpointSlice) {
     const { ip } = endpoint;

@@ -10,6 +10,7 @@ import { readCloudNode } from '../nodes/cloud-node.ts';
 import { readSeen } from '../nodes/seen-instance.ts';
 import { decideBackendNode } from './decide-backend-node.ts';
 import { PodFollower } from './follow-pods.ts';
+import { GateKeeper } from './keep-gates.ts';
 import { readPodNode } from './pod-node.ts';
 import { ServiceSync } from './service-sync.ts';
 import { OrphanSweep } from './sweep-orphan-balancers.ts';
@@ -44,12 +45,19 @@ export async function runServiceController(
     observer: metrics.informer,
   });
   const queue = new WorkQueue({ clock, random, backoff: BACKOFF });
-  const pods = new PodFollower(deps, (key, isUrgent) => {
-    if (isUrgent) queue.addFirst(key);
-    else queue.addAfter(key, GATHER_PODS_MS);
+  const pods = new PodFollower(deps, {
+    onEndpoints: (key, isUrgent) => {
+      if (isUrgent) queue.addFirst(key);
+      else queue.addAfter(key, GATHER_PODS_MS);
+    },
+    onGate: () => gates.notify(),
   });
-  const sync = new ServiceSync(deps, services, pods);
-  const stopServices = services.subscribe(({ key }) => queue.add(key));
+  const gates = new GateKeeper(deps, services, pods);
+  const sync = new ServiceSync(deps, services, pods, gates);
+  const stopServices = services.subscribe(({ key }) => {
+    queue.add(key);
+    gates.notify();
+  });
   const stopNodes = nodes.subscribe(({ before, after }) => {
     if (roleOf(before) === roleOf(after)) return;
     sync.nodesChanged();
@@ -68,7 +76,12 @@ export async function runServiceController(
       for (const key of services.keys()) queue.add(key);
     };
     const options = { name, queue, workers: WORKERS, reconcile, clock, log, observer: metrics.controller };
-    await Promise.all([runController(options, signal), other.run(onGone, signal), sweep.run(signal)]);
+    await Promise.all([
+      runController(options, signal),
+      other.run(onGone, signal),
+      sweep.run(signal),
+      gates.run(() => !other.isPresent, signal),
+    ]);
   } finally {
     stopNodes();
     stopServices();

@@ -16,10 +16,11 @@ import type { EndpointSlice } from './endpoint-slice.ts';
 import { type Baseline, baselineOnRecord } from './find-drift.ts';
 import type { PodFollower } from './follow-pods.ts';
 import { BalancerKeeper } from './keep-balancer.ts';
+import type { GateKeeper } from './keep-gates.ts';
 import { blocking, type Notice } from './notice.ts';
 import { planIngress } from './plan-ingress.ts';
 import { listenerNameOf, planLoadBalancer } from './plan-load-balancer.ts';
-import type { PodFacts } from './plan-pod-targets.ts';
+import type { PodFacts, UnboundPods } from './plan-pod-targets.ts';
 import { readAnnotations } from './read-annotations.ts';
 import { readRecord } from './read-record.ts';
 import { type Ingress, readServiceHead, readServiceSpec, type ServiceHead } from './read-service.ts';
@@ -53,6 +54,7 @@ type Settled = {
 type ServicePlan = {
   readonly desired?: DesiredLoadBalancer;
   readonly notices: readonly Notice[];
+  readonly unbound?: UnboundPods;
   readonly afterMs?: number;
 };
 
@@ -64,6 +66,7 @@ export class ServiceSync {
   readonly #reports: ServiceReports;
   readonly #keeper: BalancerKeeper;
   readonly #pods: PodFollower;
+  readonly #gates: Pick<GateKeeper, 'note' | 'forget'>;
   readonly #nodes: BackendNodes;
   readonly #quota: TargetQuota;
   readonly #statusRight: StatusRight;
@@ -72,7 +75,13 @@ export class ServiceSync {
   /** By Service that is released: since when nothing of it is found; monotonic milliseconds. */
   readonly #absentSinceMs = new Map<string, number>();
 
-  constructor(deps: ControllerDeps, services: Pick<Informer<KubeObject>, 'get'>, pods: PodFollower) {
+  constructor(
+    deps: ControllerDeps,
+    services: Pick<Informer<KubeObject>, 'get'>,
+    pods: PodFollower,
+    gates: Pick<GateKeeper, 'note' | 'forget'>,
+  ) {
+    this.#gates = gates;
     this.#deps = deps;
     this.#pods = pods;
     this.#nodes = new BackendNodes(deps);
@@ -122,6 +131,7 @@ export class ServiceSync {
     const vpcId = this.#nodes.vpcId;
     const later: ReconcileResult = { kind: 'again', afterMs: RESYNC_MS };
     if (settings.mode === 'skip' || ofAnnotations.some(({ blocks }) => blocks)) {
+      this.#gates.note(head.key, 'refused');
       this.#reports.problems(head, ofAnnotations);
       return later;
     }
@@ -129,9 +139,12 @@ export class ServiceSync {
     const plan = await this.#plan(object, head, settings, vpcId, context);
     const notices = [...ofAnnotations, ...plan.notices];
     if (plan.desired === undefined || vpcId === undefined) {
+      if (vpcId !== undefined && plan.afterMs === undefined) this.#gates.note(head.key, 'refused');
       this.#reports.problems(head, notices);
       return plan.afterMs === undefined ? later : { kind: 'again', afterMs: plan.afterMs };
     }
+    if (plan.unbound === undefined) this.#gates.forget(head.key);
+    else this.#gates.note(head.key, { desired: plan.desired, unbound: plan.unbound });
     const text = JSON.stringify([plan.desired, settings.preventLoopback]);
     const settled = this.#settled.get(head.key);
     const isRecorded = readRecord(head).loadBalancerId === settled?.loadBalancerId && head.hasFinalizer;
@@ -148,6 +161,8 @@ export class ServiceSync {
     const urgent = { ...context, priority: decidePriority(before?.desired, plan.desired) };
     const kept = await this.#keeper.keep(object, plan.desired, vpcId, urgent, before);
     if (kept.kind === 'again') {
+      if (plan.unbound !== undefined && kept.notices.some(({ blocks }) => blocks))
+        this.#gates.note(head.key, 'refused');
       this.#settled.delete(head.key);
       this.#reports.problems(head, [...notices, ...kept.notices]);
       return { kind: 'again', afterMs: kept.afterMs };
@@ -259,6 +274,7 @@ export class ServiceSync {
 
   async #release(object: KubeObject, head: ServiceHead, signal: AbortSignal): Promise<ReconcileResult> {
     this.#settled.delete(head.key);
+    this.#gates.forget(head.key);
     const { clusterId, loadBalancerClass } = this.#deps.config;
     const fresh = await this.#writer.read(head, signal);
     // It may be a load balancer again.
@@ -279,6 +295,7 @@ export class ServiceSync {
     this.#settled.delete(key);
     this.#absentSinceMs.delete(key);
     this.#pods.forget(key);
+    this.#gates.forget(key);
     this.#reports.forget(key);
     this.#keeper.forget(key);
   }

@@ -23,9 +23,16 @@ type PodSpec = {
  */
 export class ServicePods {
   readonly #world: ServiceWorld;
+  /** By Service: the value of the label of its Pods, where that is not its name. */
+  readonly #apps = new Map<string, string>();
 
   constructor(world: ServiceWorld) {
     this.#world = world;
+  }
+
+  /** Lets a Service select the Pods of another one. */
+  alsoSelects(service: string, app: string): void {
+    this.#apps.set(service, app);
   }
 
   /** Starts a Pod of a Service; returns its address. */
@@ -100,7 +107,8 @@ export class ServicePods {
   async #writeSlice(service: KubeObject): Promise<void> {
     const { server, admin, clock } = this.#world.world.scene;
     const { name } = service.metadata;
-    const pods = server.objects('pods').filter(({ metadata }) => metadata.labels?.['app'] === name);
+    const app = this.#apps.get(name) ?? name;
+    const pods = server.objects('pods').filter(({ metadata }) => metadata.labels?.['app'] === app);
     const endpoints = pods.flatMap((pod) => {
       const { podIP } = pod['status'] as { readonly podIP?: string };
       if (podIP === undefined) return [];

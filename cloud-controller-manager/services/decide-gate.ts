@@ -1,0 +1,90 @@
+import type { HealthState } from '../../cloud/targets.ts';
+
+/** A Service with direct access that selects a Pod, as the readiness gate of the Pod depends on it. */
+export type GateService = {
+  /** `namespace/name`. */
+  readonly key: string;
+  /** `unknown`: it is still to be looked at; `refused`: nothing of its load balancer is changed. */
+  readonly state: 'unknown' | 'refused' | 'planned';
+  /** Whether the Pod can be bound, and if so whether the quota allows it. */
+  readonly binding: 'possible' | 'impossible' | 'overQuota';
+  /** The listeners that are to have the Pod. */
+  readonly places: readonly GatePlace[];
+};
+
+/** A target that the Pod is to be. `missing`: it is not registered. */
+export type GatePlace = {
+  /** `TCP/80` */
+  readonly listener: string;
+  readonly ip: string;
+  readonly port: number;
+  readonly health: HealthState | 'missing';
+};
+
+/** Reasons of the condition. The first four are why a Pod waits; the fourth and the first may also be why it waited in vain. */
+type GateReason = 'NotRegistered' | 'HealthUnknown' | 'Unhealthy' | 'QuotaExceeded' | 'Registered' | 'NoLoadBalancer';
+
+/** What the condition of a readiness gate should be. */
+export type GateDecision = {
+  readonly status: 'True' | 'False';
+  readonly reason: GateReason;
+  readonly message: string;
+};
+
+/** So long a Pod waits for what no load balancer does by itself: a quota, or a Service that is refused. */
+export const GIVE_UP_MS = 300_000;
+
+/**
+ * Decides the readiness gate of a Pod whose containers are ready. It is True when each Service with direct access that
+ * selects the Pod has it registered and healthy, and when none does. What may never happen is waited for with a limit.
+ * @param waitedMs how long the Pod has waited
+ */
+export function decideGate(services: readonly GateService[], waitedMs: number): GateDecision {
+  if (services.length === 0)
+    return { status: 'True', reason: 'NoLoadBalancer', message: 'no Service with direct access selects the Pod' };
+  const waiting = services.flatMap((service) => waitingFor(service)).toSorted((one, other) => rank(one) - rank(other));
+  const [first] = waiting.filter(({ mayEnd }) => mayEnd || waitedMs < GIVE_UP_MS);
+  if (first !== undefined) return { status: 'False', reason: first.reason, message: first.message };
+  const [given] = waiting;
+  if (given !== undefined)
+    return { status: 'True', reason: given.reason, message: `${given.message}; it is not waited for any longer` };
+  const isBound = services.some(({ places }) => places.length > 0);
+  return isBound
+    ? { status: 'True', reason: 'Registered', message: `a healthy target of ${namesOf(services)}` }
+    : { status: 'True', reason: 'NoLoadBalancer', message: `${namesOf(services)} cannot have the Pod as a target` };
+}
+
+type Waiting = { readonly reason: GateReason; readonly message: string; readonly mayEnd: boolean };
+
+function waitingFor({ key, state, binding, places }: GateService): readonly Waiting[] {
+  if (state === 'unknown') return [wait('NotRegistered', `the Service ${key} has not been looked at yet`)];
+  if (state === 'refused')
+    return [{ ...wait('NotRegistered', `the Service ${key} is refused: look at its events`), mayEnd: false }];
+  if (binding === 'impossible') return [];
+  if (binding === 'overQuota') {
+    const message = `the load balancer of the Service ${key} has as many targets as the quota allows`;
+    return [{ ...wait('QuotaExceeded', message), mayEnd: false }];
+  }
+  if (places.length === 0) return [wait('NotRegistered', `the Service ${key} has no endpoint of the Pod yet`)];
+  return places.flatMap(({ listener, ip, port, health }) => {
+    const target = `${ip}:${port} of ${listener} of the Service ${key}`;
+    if (health === 'missing') return [wait('NotRegistered', `the target ${target} is not registered yet`)];
+    if (health === 'unhealthy') return [wait('Unhealthy', `the health check of the target ${target} fails`)];
+    return health === 'unknown' ? [wait('HealthUnknown', `the target ${target} has not been checked yet`)] : [];
+  });
+}
+
+function wait(reason: GateReason, message: string): Waiting {
+  return { reason, message, mayEnd: true };
+}
+
+const RANKS: readonly GateReason[] = ['QuotaExceeded', 'NotRegistered', 'Unhealthy', 'HealthUnknown'];
+
+function rank({ reason }: Waiting): number {
+  return RANKS.indexOf(reason);
+}
+
+function namesOf(services: readonly GateService[]): string {
+  const names = services.map(({ key }) => key).toSorted();
+  return names.length <= 3 ? names.join(', ') : `${names.slice(0, 3).join(', ')} and ${names.length - 3} more`;
+}

@@ -1,0 +1,187 @@
+import type { CallContext } from '../../cloud/cloud.ts';
+import { isCloudError } from '../../cloud/cloud-error.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import { ChangeSignal } from '../../runtime/change-signal.ts';
+import type { ControllerDeps } from '../controller-deps.ts';
+import type { BackendPod } from './backend-pod.ts';
+import { decideGate, type GateDecision, type GatePlace, type GateService } from './decide-gate.ts';
+import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
+import { type DirectService, findDirectServices, selectsPod } from './find-gate-services.ts';
+import type { PodFollower } from './follow-pods.ts';
+import type { UnboundPods } from './plan-pod-targets.ts';
+import { readRecord } from './read-record.ts';
+import { readServiceHead } from './read-service.ts';
+import { TargetStates } from './target-states.ts';
+import { writeGate } from './write-gate.ts';
+
+/** What was planned for a Service: its load balancer, or nothing, as it is refused. */
+type GatePlan = 'refused' | { readonly desired: DesiredLoadBalancer; readonly unbound: UnboundPods };
+
+/** Between two passes; the health of targets is not asked for more often. */
+const APART_MS = 1_000;
+/** While gates are pending and nothing changes, passes become rarer. */
+const POLL_MS = { first: 2_000, most: 15_000 } as const;
+const IDLE_MS = 300_000;
+const RETRY_MS = 10_000;
+/** Conditions that are written at once. */
+const WRITES = 8;
+
+/**
+ * Keeps the readiness gates of Pods behind load balancers: each is True once the load balancers have the Pod as a healthy
+ * target, and stays True. Nothing is asked of the cloud while no gate is pending.
+ */
+export class GateKeeper {
+  readonly #deps: ControllerDeps;
+  readonly #services: Pick<Informer<KubeObject>, 'values'>;
+  readonly #pods: PodFollower;
+  readonly #states: TargetStates;
+  readonly #plans = new Map<string, GatePlan>();
+  /** By uid of a pending Pod: since when its containers are ready; monotonic milliseconds. */
+  readonly #sinceMs = new Map<string, number>();
+  readonly #changed: ChangeSignal;
+  #isDirty = false;
+  #pollMs: number = POLL_MS.first;
+
+  constructor(deps: ControllerDeps, services: Pick<Informer<KubeObject>, 'values'>, pods: PodFollower) {
+    this.#deps = deps;
+    this.#services = services;
+    this.#pods = pods;
+    this.#states = new TargetStates(deps);
+    this.#changed = new ChangeSignal(deps.clock);
+  }
+
+  /** Notes what is planned for a Service. */
+  note(service: string, plan: GatePlan): void {
+    this.#plans.set(service, plan);
+    this.notify();
+  }
+
+  /** Notes that a Service has no load balancer that leads to Pods. */
+  forget(service: string): void {
+    if (this.#plans.delete(service)) this.notify();
+  }
+
+  /** Notes that something has changed on which gates depend. */
+  notify(): void {
+    this.#isDirty = true;
+    this.#pollMs = POLL_MS.first;
+    this.#changed.notify();
+  }
+
+  /**
+   * Keeps gates until aborted; never rejects. Faults of the cloud and of the API server are logged and tried again.
+   * @param mayAct whether this program keeps load balancers now: another one may
+   */
+  async run(mayAct: () => boolean, signal: AbortSignal): Promise<void> {
+    const { clock, log, metrics } = this.#deps;
+    let waitMs = IDLE_MS;
+    while (!signal.aborted) {
+      if (!this.#isDirty) await this.#changed.wait(waitMs, signal);
+      if (signal.aborted) break;
+      this.#isDirty = false;
+      try {
+        waitMs = mayAct() && this.#pods.isSynced ? await this.#pass(signal) : IDLE_MS;
+      } catch (error) {
+        if (signal.aborted) break;
+        if (!isCloudError(error) && !isKubeError(error)) throw error;
+        log.warn('readiness gates could not be kept; will try again', { error });
+        waitMs = RETRY_MS;
+      }
+      await clock.sleep(APART_MS, signal).catch(() => {});
+    }
+    metrics.loadBalancers.onGates(new Map());
+  }
+
+  /** Decides and writes all pending gates; returns when to look again. */
+  async #pass(signal: AbortSignal): Promise<number> {
+    const { clock, config, metrics } = this.#deps;
+    const pending = this.#pods.pendingGates().filter(({ isLeaving }) => !isLeaving);
+    this.#forgetOthers(pending);
+    const ready = pending.filter(({ areContainersReady }) => areContainersReady);
+    if (ready.length === 0) {
+      this.#states.clear();
+      metrics.loadBalancers.onGates(new Map());
+      return IDLE_MS;
+    }
+    const direct = findDirectServices(this.#services.values(), config.loadBalancerClass);
+    const selecting = ready.map((pod) => ({
+      pod,
+      services: (direct.get(pod.namespace) ?? []).filter((service) => selectsPod(service, pod)),
+    }));
+    const context = { priority: 'pod' as const, owner: 'readiness gates', signal, timeoutMs: config.cloudTimeoutMs };
+    const ids = selecting.flatMap(({ services }) => services.flatMap(({ object }) => idOf(object) ?? []));
+    await this.#states.refresh([...new Set(ids)], context);
+    const decided: { readonly pod: BackendPod; readonly decision: GateDecision }[] = [];
+    for (const { pod, services } of selecting) {
+      const views: GateService[] = [];
+      for (const service of services) views.push(await this.#view(service, pod, context));
+      const sinceMs = this.#sinceMs.get(pod.uid) ?? clock.monotonicMs();
+      this.#sinceMs.set(pod.uid, sinceMs);
+      decided.push({ pod, decision: decideGate(views, clock.monotonicMs() - sinceMs) });
+    }
+    const waiting = decided.filter(({ decision }) => decision.status === 'False');
+    const byReason = Map.groupBy(waiting, ({ decision }) => decision.reason);
+    metrics.loadBalancers.onGates(new Map([...byReason].map(([reason, all]) => [reason, all.length])));
+    await this.#write(decided, signal);
+    if (waiting.length === 0) return IDLE_MS;
+    const pollMs = this.#pollMs;
+    this.#pollMs = Math.min(POLL_MS.most, pollMs * 2);
+    return pollMs;
+  }
+
+  async #view({ key, object }: DirectService, pod: BackendPod, context: CallContext): Promise<GateService> {
+    const plan = this.#plans.get(key);
+    if (plan === undefined || plan === 'refused')
+      return { key, state: plan ?? 'unknown', binding: 'possible', places: [] };
+    const { desired, unbound } = plan;
+    const name = `${pod.namespace}/${pod.name}`;
+    const binding = unbound.impossible.has(name)
+      ? 'impossible'
+      : unbound.unselected.has(name)
+        ? 'overQuota'
+        : 'possible';
+    const places: GatePlace[] = [];
+    for (const listener of desired.listeners) {
+      const its = (listener.targets ?? []).filter(
+        ({ ip, weight }) => weight !== 'asIs' && weight > 0 && pod.ips.includes(ip),
+      );
+      if (its.length === 0) continue;
+      const id = idOf(object);
+      const found = id === undefined ? undefined : await this.#states.findListener(id, desired, listener, context);
+      // A port that others have is not served at all.
+      if (found?.kind === 'foreign') continue;
+      for (const { ip, port } of its) {
+        const health = found?.kind === 'ours' ? this.#states.stateOf(found.listenerId, ip, port) : 'missing';
+        places.push({ listener: `${listener.protocol}/${listener.port}`, ip, port, health });
+      }
+    }
+    return { key, state: 'planned', binding, places };
+  }
+
+  async #write(
+    decided: readonly { readonly pod: BackendPod; readonly decision: GateDecision }[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    // What lets Pods serve comes first.
+    const sorted = decided.toSorted((one, other) => rank(one.decision) - rank(other.decision));
+    for (let at = 0; at < sorted.length; at += WRITES) {
+      const some = sorted.slice(at, at + WRITES);
+      await Promise.all(some.map(({ pod, decision }) => writeGate(this.#deps, pod, decision, signal)));
+    }
+  }
+
+  #forgetOthers(pending: readonly BackendPod[]): void {
+    const uids = new Set(pending.filter(({ areContainersReady }) => areContainersReady).map(({ uid }) => uid));
+    for (const uid of this.#sinceMs.keys()) if (!uids.has(uid)) this.#sinceMs.delete(uid);
+  }
+}
+
+function rank({ status }: GateDecision): number {
+  return status === 'True' ? 0 : 1;
+}
+
+function idOf(service: KubeObject): string | undefined {
+  return readRecord(readServiceHead(service)).loadBalancerId;
+}
