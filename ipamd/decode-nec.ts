@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { type NodeEniConfig, nodeEniConfig, unknownFields } from '../crd/node-eni-config.ts';
 import type { KubeObject } from '../kube/kube-client.ts';
 import { withoutManagedFields } from '../kube/managed-fields.ts';
@@ -52,8 +53,17 @@ const SPEC_FIELD = /^spec\.([^.[]+)/;
 
 /** Removes the fields of the spec that faults name; all of them are optional. */
 function withoutInvalidFields(object: KubeObject, faults: readonly Fault[]): KubeObject {
-  if (!isRecord(object['spec'])) return { ...object, spec: {} };
+  if (!isRecord(object['spec'])) return { ...object, spec: {}, ...validTargets(object, faults) };
   const invalid = new Set(faults.flatMap((fault) => SPEC_FIELD.exec(fault.path)?.[1] ?? []));
   const spec = Object.fromEntries(Object.entries(object['spec']).filter(([key]) => !invalid.has(key)));
-  return { ...object, spec };
+  return { ...object, spec, ...validTargets(object, faults) };
+}
+
+/** Of a malformed list of targets every address counts that can be read. */
+function validTargets(object: KubeObject, faults: readonly Fault[]): { readonly loadBalancers?: unknown } {
+  if (!faults.some(({ path }) => path.startsWith('loadBalancers'))) return {};
+  const balancers = object['loadBalancers'];
+  const listed: unknown = isRecord(balancers) ? balancers['registeredIPs'] : undefined;
+  const all: readonly unknown[] = Array.isArray(listed) ? listed : [];
+  return { loadBalancers: { registeredIPs: all.filter((ip) => typeof ip === 'string' && isIP(ip) !== 0) } };
 }

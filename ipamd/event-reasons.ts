@@ -107,6 +107,13 @@ export const IPAMD_EVENTS = {
     cause: 'another Node names the same instance and already uses it',
     cure: 'delete the Node that is gone, or correct its `spec.providerID`',
   },
+  RegisteredTooLong: {
+    objects: ['NodeENIConfig'],
+    type: 'Warning',
+    cause:
+      'addresses had no Pod for `--load-balancer-wait` and are still published as targets of load balancers (`loadBalancers.registeredIPs`): they are given back, and others may get requests that are meant for their former Pods',
+    cure: 'see why tke-cloud-controller-manager does not deregister them (does it run? events of the Service); where none runs any more, take the list out: `kubectl patch nec NODE --type=merge -p \'{"loadBalancers":null}\'`',
+  },
   InstanceTypeUnknown: {
     type: 'Warning',
     objects: [NEC],

@@ -29,6 +29,7 @@ import {
   VIP_INDEXES,
   type VipFacts,
 } from './records/record-facts.ts';
+import { NECS_BY_REGISTERED_IP, readRegisteredIps } from './registered-ips.ts';
 import { CONFIGS_BY_NAMESPACE, NECS_BY_CLAIM, NECS_BY_MARKED_IP } from './static/build-claim-view.ts';
 import { type DeploymentFacts, decodeDeployment } from './static/find-workload.ts';
 import { readClaimKeys, readMarkedIps } from './static/read-claim-locations.ts';
@@ -68,6 +69,7 @@ export function openInformers(deps: InformerDeps, config: IpamdConfig): Informer
         [BY_DIRECT_ENI]: directEniIdsOf,
         [NECS_BY_CLAIM]: ({ decoded }) => readClaimKeys(decoded?.status),
         [NECS_BY_MARKED_IP]: ({ decoded }) => readMarkedIps(decoded?.status),
+        [NECS_BY_REGISTERED_IP]: readRegisteredIps,
       },
     }),
     nodes: open<NodeEntry>(deps, NODES, {

@@ -327,6 +327,13 @@ const STATIC_OPTIONS = {
     'false',
     'A kept address whose Pod is gone is taken off its ENI and reserved in the VPC until the next Pod of its name. It then takes no place of a node; the next Pod waits for one more call of the cloud.',
   ),
+  registeredWaitMs: option(
+    'Kept addresses',
+    'load-balancer-wait',
+    durationValue(0, 7 * DAY_MS),
+    '2h',
+    'How long an address without a Pod waits at most while it is published as a target of a load balancer (loadBalancers.registeredIPs of a NodeENIConfig): it is not given back, and no other claim gets it. As --load-balancer-wait of the agents; 0 does not wait.',
+  ),
   staticTakeoverAfterMs: option(
     'Kept addresses',
     'static-takeover-after',

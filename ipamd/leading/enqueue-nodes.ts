@@ -5,6 +5,7 @@ import type { MachineEntry } from '../nodes/machine-entry.ts';
 import { isSameNode } from '../nodes/node-entry.ts';
 import { BY_INSTANCE, type Informers } from '../open-informers.ts';
 import type { PodFacts } from '../records/pod-facts.ts';
+import type { RegisteredIps } from '../registered-ips.ts';
 import { NECS_BY_MARKED_IP } from '../static/build-claim-view.ts';
 import { readMarkedIps } from '../static/read-claim-locations.ts';
 import type { Subnets } from '../subnets/open-subnets.ts';
@@ -15,6 +16,7 @@ type EnqueueSources = Informers & {
   readonly machines: Informer<MachineEntry> | undefined;
   readonly instances: InstanceCache;
   readonly subnets: Subnets;
+  readonly registered: RegisteredIps | undefined;
 };
 
 /** How long a new node's ENIs wait for the first demand of its agent. */
@@ -54,7 +56,8 @@ export function enqueueNodes(sources: EnqueueSources, { supply, nodes }: Queues)
       // Only three deletions of Pods matter: the last Pod of a deleted node keeps that node's ENIs, a Pod keeps an address
       // that is offered, and an object in deletion names its Pods. For other Pods the agent's demand is sufficient.
       if (after !== undefined || before === undefined || before.nodeName === '') return;
-      const { nodeName } = before;
+      const { nodeName, ips } = before;
+      sources.registered?.noteFreed(nodeName, ips);
       if (!hasNode(sources, nodeName) || isOffered(sources, before) || isDeleted(sources, nodeName))
         supply.add(nodeName);
     }),

@@ -22,6 +22,7 @@ import type { Renewals } from '../nodes/renewals.ts';
 import type { IpamdMetrics } from '../observability/metrics.ts';
 import type { InformerDeps, Informers, RecordInformers } from '../open-informers.ts';
 import type { SecondAllocator } from '../pod-cidrs/second-allocator.ts';
+import type { RegisteredIps } from '../registered-ips.ts';
 import type { AddressConflicts } from '../static/address-conflicts.ts';
 import type { ClaimRequests } from '../static/claim-requests.ts';
 import type { ClaimWaits } from '../static/claim-waits.ts';
@@ -77,6 +78,8 @@ export type TermComponents = {
   readonly renewals: Renewals;
   readonly claims: ClaimState;
   readonly staticEniIndex: StaticEniIndex;
+  /** Addresses that load balancers may still have; undefined with --load-balancer-wait=0. */
+  readonly registered: RegisteredIps | undefined;
   /** Routes of the VPC to networks of Pods; undefined without --gr-routes=ipamd. */
   readonly podRoutes: RouteCache | undefined;
   /** Returns the instances of the existing nodes. */

@@ -14,6 +14,7 @@ import { createNodeController } from '../nodes/node-controller.ts';
 import { createNodeFacts, type NodeFactsDeps } from '../nodes/node-facts.ts';
 import { Renewals } from '../nodes/renewals.ts';
 import { BY_INSTANCE, type Informers } from '../open-informers.ts';
+import { RegisteredIps } from '../registered-ips.ts';
 import { NECS_BY_CLAIM, NECS_BY_MARKED_IP } from '../static/build-claim-view.ts';
 import { findMoved, type MarkedHolders } from '../static/find-moved.ts';
 import { openSubnets } from '../subnets/open-subnets.ts';
@@ -63,7 +64,10 @@ export async function runLeader(deps: LeaderDeps, term: Term, drain: AbortSignal
     background.push(runPodCidrs(deps, components, signal));
     background.push(followRecords(records, signal), runPodClaims(deps, components, records, signal));
     if (deps.config.recordPods) background.push(runPodRecords(deps, records, signal));
-    const stopEnqueueing = enqueueNodes({ ...deps.informers, machines: deps.machines(), instances, subnets }, queues);
+    const stopEnqueueing = enqueueNodes(
+      { ...deps.informers, machines: deps.machines(), instances, subnets, registered: components.registered },
+      queues,
+    );
     await Promise.all([runSupply(deps, components, term, signal), runNodes(deps, components, signal)]);
     stopEnqueueing();
   } finally {
@@ -142,8 +146,12 @@ function createComponents(deps: LeaderDeps): TermComponents {
       return { name, ...(decoded?.status === undefined ? {} : { status: decoded.status }) };
     });
   const movedTo: NodeFactsDeps['movedTo'] = (name) => findMoved(name, necs.get(name)?.decoded?.status, markedOn);
-  const facts = createNodeFacts({ ...known, claims: claims.requests, movedTo, staticEnis });
   const queues = makeQueues(clock, random);
+  const registered = createRegisteredIps(deps, queues);
+  const facts = createNodeFacts({
+    ...{ ...known, claims: claims.requests, movedTo, staticEnis },
+    ...(registered === undefined ? {} : { registered }),
+  });
   const renewals = new Renewals();
   return {
     queues,
@@ -155,9 +163,22 @@ function createComponents(deps: LeaderDeps): TermComponents {
     lookup,
     claims,
     staticEniIndex,
+    registered,
     podRoutes: config.grRoutes === 'ipamd' ? new RouteCache(clock) : undefined,
     instanceIds,
   };
+}
+
+function createRegisteredIps(
+  { config, informers, runtime }: LeaderDeps,
+  queues: TermComponents['queues'],
+): RegisteredIps | undefined {
+  const limitMs = config.registeredWaitMs;
+  if (limitMs === 0) return undefined;
+  return new RegisteredIps({
+    ...{ necs: informers.necs, clock: runtime.clock, limitMs },
+    onWait: (name, afterMs) => queues.supply.addAfter(name, afterMs),
+  });
 }
 
 function runSupply(deps: LeaderDeps, components: TermComponents, term: Term, signal: AbortSignal): Promise<void> {

@@ -33,7 +33,7 @@ export function createClaimState({ runtime, informers }: Pick<LeaderDeps, 'runti
 /** Runs the claims controller and its audit until aborted. Rejects only with a fault of ipamd. */
 export async function runPodClaims(
   deps: LeaderDeps,
-  { queues, claims, subnets, facts }: TermComponents,
+  { queues, claims, subnets, facts, registered }: TermComponents,
   records: RecordInformers,
   signal: AbortSignal,
 ): Promise<void> {
@@ -66,6 +66,7 @@ export async function runPodClaims(
       },
       problemOf: (key) => reservations.problemOf(key),
     },
+    ...(registered === undefined ? {} : { registered }),
     isReleaseHeld: (name) => {
       const entry = informers.nodes.get(name) === undefined ? informers.necs.get(name) : undefined;
       return entry !== undefined && facts.departureOf(name, entry) !== 'enough';

@@ -36,6 +36,7 @@ function blockedByHandover({ eniID }: NodeEniInfo): Blocked {
 
 function mayRelease(context: DecisionContext, supply: DirectSupply, offers: Offers, eni: NodeEniInfo): boolean {
   const { view } = context;
+  if (offers.isHeld({ ip: eni.primaryIP ?? '', claim: eni.claim })) return false;
   if (view.leaving === 'force') return true;
   if (eni.claim !== undefined) return mayReleaseStatic(context, offers, eni);
   const isSurplus = supply.have + supply.coming > supply.want;

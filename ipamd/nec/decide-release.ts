@@ -66,7 +66,11 @@ function mustUnassign(offers: Offers, plans: AddressPlans, address: NodeEniAddre
     case 'serves':
       return address.state === 'Releasing';
     case 'goes':
-      return address.state === 'Releasing' || offers.isOffered(address) || plans.isTakenOver(address);
+      return (
+        address.state === 'Releasing' ||
+        offers.isOffered(address) ||
+        (plans.isTakenOver(address) && !offers.isHeld(address))
+      );
     default:
       return false;
   }

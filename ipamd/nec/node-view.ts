@@ -111,6 +111,11 @@ export type NodeView = {
    * such an offer was written by another client than the agent, or the Pod still terminates. Default: none.
    */
   readonly inUse?: ReadonlySet<string>;
+  /**
+   * Addresses that load balancers may still have as targets. None of them is given back, nor goes to another Pod; it
+   * may move with the Pod that it is kept for. Default: none.
+   */
+  readonly registered?: ReadonlySet<string>;
   /** The live Pods by their addresses, as `namespace/name`. Default: unknown. */
   readonly podNames?: ReadonlyMap<string, string>;
   /**

@@ -1,4 +1,5 @@
 import type { NodeEniAddress, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { claimKeyOf } from './claim-marks.ts';
 import type { NodeView } from './node-view.ts';
 import { type AddressPlan, planAddresses } from './plan-addresses.ts';
 
@@ -8,20 +9,29 @@ export type Offers = {
   isOffered(address: NodeEniAddress): boolean;
   /** Nothing on the ENI is in use: each address is offered or Releasing, or nothing can be in use any more. */
   isVacant(eni: NodeEniInfo): boolean;
+  /** A load balancer may still have it as a target, and it does not move with the Pod of its claim. */
+  isHeld(address: Target): boolean;
   /** An exclusive ENI that is offered, with the id of the current attachment, and that no live Pod uses. */
   isEniOffered(eni: NodeEniInfo): boolean;
 };
+
+/** An address, or that of an exclusive ENI, with its claim mark. */
+type Target = { readonly ip: string; readonly claim?: NodeEniAddress['claim'] | undefined };
 
 /** Plans of addresses that no Pod waits for. */
 const OPEN: readonly AddressPlan[] = ['pooled', 'goes'];
 
 /** Reads the agent's offers. An offer of an earlier assignment of the same address is void. */
 export function offersOf(view: NodeView): Offers {
-  const { spec, leaving, inUse } = view;
+  const { spec, leaving, inUse, registered } = view;
   const plans = planAddresses(view, view.status);
+  const isHeld = ({ ip, claim }: Target): boolean => registered?.has(ip) === true && !movesWithPod(view, claim);
   const offered = new Map((spec.releasableIPs ?? []).map(({ ip, assignmentID }) => [ip, assignmentID]));
-  const isOffered = ({ ip, assignmentID, state }: NodeEniAddress) =>
-    state === 'Assigned' && offered.get(ip) === assignmentID && inUse?.has(ip) !== true;
+  const isOffered = (address: NodeEniAddress) =>
+    address.state === 'Assigned' &&
+    offered.get(address.ip) === address.assignmentID &&
+    inUse?.has(address.ip) !== true &&
+    !isHeld(address);
   const offeredEnis = new Map((spec.releasableENIs ?? []).map(({ eniID, assignmentID }) => [eniID, assignmentID]));
   const isReleased = (address: NodeEniAddress) => address.state === 'Releasing' || isOffered(address);
   const isFree = (address: NodeEniAddress) => {
@@ -47,10 +57,21 @@ export function offersOf(view: NodeView): Offers {
   };
   return {
     isOffered,
-    isEniOffered: ({ eniID, assignmentID, state, primaryIP }) => {
+    isHeld,
+    isEniOffered: ({ eniID, assignmentID, state, primaryIP, claim }) => {
       const isThis = assignmentID !== undefined && offeredEnis.get(eniID) === assignmentID;
-      return isThis && state === 'Attached' && inUse?.has(primaryIP ?? '') !== true;
+      const isFreeToGo = inUse?.has(primaryIP ?? '') !== true && !isHeld({ ip: primaryIP ?? '', claim });
+      return isThis && state === 'Attached' && isFreeToGo;
     },
-    isVacant: (eni) => leaving === 'force' || hasNeverServed(eni) || (eni.addresses ?? []).every(isFree),
+    isVacant: (eni) =>
+      !(eni.addresses ?? []).some(isHeld) &&
+      (leaving === 'force' || hasNeverServed(eni) || (eni.addresses ?? []).every(isFree)),
   };
+}
+
+/** Tells whether the address is for the same Pod elsewhere, or here: then it stays the same target. */
+function movesWithPod({ claims }: NodeView, claim: NodeEniAddress['claim']): boolean {
+  if (claim === undefined) return false;
+  const goal = claims?.get(claimKeyOf(claim))?.goal;
+  return goal === 'here' || goal === 'elsewhere';
 }

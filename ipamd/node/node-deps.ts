@@ -33,6 +33,7 @@ export type NodeFactValues = Pick<
   | 'reservedIps'
   | 'movedTo'
   | 'podNames'
+  | 'registered'
 > & {
   /**
    * The deletion of the NodeENIConfig was requested, and nothing of the node is given back: the object alone is made anew.

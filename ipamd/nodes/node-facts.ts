@@ -14,6 +14,7 @@ import type { Leaving, NodeInstance, NodeProblem, NodeView } from '../nec/node-v
 import type { NecEntry } from '../node/nec-entry.ts';
 import type { NodeFacts, NodeFactsAnswer, NodeFactValues } from '../node/node-deps.ts';
 import { PODS_BY_NODE, type PodFacts, podKeyOf } from '../records/pod-facts.ts';
+import { findRegistrations, type NodeRegistrations, type RegisteredIps } from '../registered-ips.ts';
 import type { Choices } from '../subnets/decide-choices.ts';
 import { readSubnetLabel } from '../subnets/decide-subnet-config.ts';
 import type { Subnets } from '../subnets/open-subnets.ts';
@@ -48,6 +49,8 @@ export type NodeFactsDeps = {
     requestsOf(nodeName: string): NodeView['claims'];
     reservedIps(): ReadonlyMap<string, string>;
   };
+  /** Addresses that load balancers may still have. Default: none. */
+  readonly registered?: RegisteredIps;
   /** Where the released static addresses of a node are by now. Default: unknown. */
   readonly movedTo?: (nodeName: string) => NodeView['movedTo'];
   /** Static exclusive ENIs, as far as a node needs them. Default: none. */
@@ -235,6 +238,7 @@ class CachedNodeFacts implements KnownNodeFacts {
       ...annotationNotes(node),
     ];
     const leaving = this.#leavingOf(name, config, object, instanceId);
+    const { held, overdue } = this.#registrationsOf(config, leaving, pods);
     return {
       leaving,
       ...(object.metadata.deletionTimestamp !== undefined && leaving === 'no' && instance?.isRunning === true
@@ -253,6 +257,7 @@ class CachedNodeFacts implements KnownNodeFacts {
       reservedSubnets: this.#reservedSubnets,
       securityGroups: this.securityGroupsOf(name, config),
       inUse: new Set(pods.keys()),
+      ...(held.size === 0 ? {} : { registered: held }),
       ...this.#claimsOf(name),
       ...this.#claimSubnetsOf(name, choices.subnets, location),
       problems: [
@@ -260,10 +265,18 @@ class CachedNodeFacts implements KnownNodeFacts {
         ...problem('SubnetUnknown', unusableSubnets(choices, label.invalid, instance)),
         ...problem('ObjectInvalid', offersInUse(config, pods)),
         ...problem('ObjectInvalid', refusedParts(config, this.#privateIpsOf(instanceId))),
+        ...problem('RegisteredTooLong', overdueText(overdue)),
         ...problem('InstanceTypeUnknown', this.#guessedLimits(instanceId)),
         ...subnets.problems(),
       ],
     };
+  }
+
+  #registrationsOf(config: NodeEniConfig, leaving: Leaving, pods: ReadonlyMap<string, PodFacts>): NodeRegistrations {
+    const { registered } = this.#deps;
+    if (registered === undefined) return { held: new Set(), overdue: [] };
+    // By force nothing is in use any more, whatever Pods the API server still lists.
+    return findRegistrations(registered, { decoded: config }, (ip) => leaving !== 'force' && pods.has(ip));
   }
 
   #privateIpsOf(instanceId: string | undefined): readonly string[] {
@@ -450,6 +463,12 @@ function misplacedSubnet({ subnetId, vpcId, zone }: Choices['elsewhere'][number]
   return vpcId === instance.vpcId
     ? `${named} zone ${zone}, the node in ${instance.zone}`
     : `${named} ${vpcId}, the node in ${instance.vpcId}`;
+}
+
+function overdueText(ips: readonly string[]): string {
+  return ips.length === 0
+    ? ''
+    : `loadBalancers.registeredIPs has ${joinLimited(ips)}, without a Pod for --load-balancer-wait: given back all the same`;
 }
 
 function problem(reason: IpamdEventReason, message: string): readonly NodeProblem[] {

@@ -10,6 +10,7 @@ import type { NecEntry } from '../decode-nec.ts';
 import type { NodeEntry } from '../nodes/node-entry.ts';
 import { networkRequestOf, type PodFacts, type PodOwner } from '../records/pod-facts.ts';
 import { type ClaimFacts, type StaticObject, VIPS_BY_CLAIM, type VipFacts } from '../records/record-facts.ts';
+import type { RegisteredIps } from '../registered-ips.ts';
 import type { SubnetState } from '../subnets/subnet-cache.ts';
 import type { AddressConflict, ClaimNode, ClaimPod, ClaimView, IpHolder } from './claim-view.ts';
 import type { ClaimWaits } from './claim-waits.ts';
@@ -62,6 +63,8 @@ type ClaimViewBuilderDeps = {
   readonly zoneNames?: Pick<ZoneNames, 'nameOf'>;
   /** Reservations of addresses in the VPC. Default: none. */
   readonly reservations?: { readonly isKept: boolean; problemOf(key: string): string | undefined };
+  /** Addresses that load balancers may still have. Default: none. */
+  readonly registered?: Pick<RegisteredIps, 'isHeld'>;
   /** Tells whether a Node is missing without proof that it is gone. Default: there is none. */
   readonly isReleaseHeld?: (nodeName: string) => boolean;
 };
@@ -136,7 +139,8 @@ export class ClaimViewBuilder {
 
   /** Builds the view of this moment. */
   build(key: string, claim: VpcIpClaim | undefined, conflict: AddressConflict | undefined): ClaimView {
-    const { necs, vips, subnets, clock, hasEni, reservations, defaultExpiredMs, takeOverAfterMs } = this.#deps;
+    const { necs, vips, subnets, clock, hasEni, reservations, registered, defaultExpiredMs, takeOverAfterMs } =
+      this.#deps;
     const named = necs.byIndex(NECS_BY_CLAIM, key);
     const locations = named.flatMap(({ name, decoded }) => readClaimLocations(name, decoded?.status, key));
     const all = subnets.all();
@@ -158,6 +162,7 @@ export class ClaimViewBuilder {
       zoneOf: (subnetId) => all.find((one) => one.subnetId === subnetId)?.zone,
       subnetOf: (ip) => findSubnet(ip, all),
       holderOf: (ip) => (ownNames.has(vpcIpName(ip)) ? this.#markedHolderOf(ip, key) : this.#holderOf(ip, key)),
+      ...(registered === undefined ? {} : { isRegistered: (ip) => registered.isHeld(ip) }),
       wait: this.#deps.waits.of(key),
       conflict,
       hasEni: hasEni(key),

@@ -100,6 +100,8 @@ export type ClaimView = {
   readonly zoneOf: (subnetId: string) => string | undefined;
   /** Undefined for an address outside all known subnets. */
   readonly subnetOf: (ip: string) => string | undefined;
+  /** Tells whether a load balancer may still have the address, and no Pod has it. Default: no. */
+  readonly isRegistered?: (ip: string) => boolean;
   /** Undefined when the address has no other holder, as far as this cluster knows. */
   readonly holderOf: (ip: string) => IpHolder | undefined;
   /**

@@ -49,6 +49,9 @@ export function decideChoice(view: ClaimView, { rule }: ClaimPod): Choice {
   const { nominatedIp, pool } = rule;
   if (nominatedIp !== undefined) {
     const holder = view.holderOf(nominatedIp);
+    if (holder === undefined && view.isRegistered?.(nominatedIp) === true) {
+      return none('AddressTaken', `${nominatedIp}, which the Pod asks for, is still a target of a load balancer`);
+    }
     if (holder === undefined) return { kind: 'this', ip: nominatedIp, subnetId: view.subnetOf(nominatedIp) };
     const who = holder.kind === 'claim' ? 'VpcIPClaim' : 'Pod';
     return none('AddressTaken', `${nominatedIp}, which the Pod asks for, is of ${who} ${holder.key}`);
@@ -60,7 +63,7 @@ export function decideChoice(view: ClaimView, { rule }: ClaimPod): Choice {
     const there = subnetId === undefined ? undefined : view.zoneOf(subnetId);
     return subnetId !== undefined && (zone === undefined || there === undefined || zone === there);
   };
-  const free = pool.find((ip) => isInZone(ip) && view.holderOf(ip) === undefined);
+  const free = pool.find((ip) => isInZone(ip) && view.holderOf(ip) === undefined && view.isRegistered?.(ip) !== true);
   if (free !== undefined) return { kind: 'this', ip: free, subnetId: view.subnetOf(free) };
   const where = zone === undefined ? '' : ` in zone ${zone}`;
   return none('AddressPoolExhausted', `none of the ${pool.length} addresses of its StaticIPConfig is free${where}`);

@@ -24,6 +24,9 @@ import { renderDurationMs } from './read-claim-pod.ts';
  */
 const HANDOVER_RECHECK_MS = 5_000;
 
+/** No change of the claim's own objects shows that a load balancer has its address no more. */
+const TARGET_RECHECK_MS = 10_000;
+
 /**
  * Decides what is to be done for one claim.
  *
@@ -91,6 +94,8 @@ function decideAbsent(view: ClaimView): ClaimDecision {
 /** Decides the end of a claim that no Pod uses. */
 function decideEnd(view: ClaimView, claim: VpcIpClaim): ClaimDecision {
   const { locations, calls, vips, hasEni, pod } = view;
+  const targets = targetsOf(view, claim);
+  if (targets.length > 0) return decideWaiting(view, claim, targets);
   const requests = decideFreeing(view, claim.spec.mode);
   const isReserved = claim.status?.reservation !== undefined;
   const isFree = locations.length === 0 && calls.length === 0 && !hasEni && !isReserved;
@@ -113,6 +118,22 @@ function decideEnd(view: ClaimView, claim: VpcIpClaim): ClaimDecision {
     requests,
     recheckMs,
   };
+}
+
+/** Lists the addresses of a claim without a Pod that load balancers may still have. */
+function targetsOf({ locations, vips, isRegistered }: ClaimView, { status }: VpcIpClaim): readonly string[] {
+  if (isRegistered === undefined) return [];
+  const ofEnis = locations.flatMap(({ ip }) => ip ?? []);
+  const all = new Set([...ofEnis, ...vips.map(({ spec }) => spec.ip), ...(status?.ips ?? [])]);
+  return [...all].filter(isRegistered);
+}
+
+/** Decides for a claim that ends once no load balancer has its address: until then it keeps what it has. */
+function decideWaiting(view: ClaimView, claim: VpcIpClaim, targets: readonly string[]): ClaimDecision {
+  const message = `it ends when no load balancer has ${targets.join(', ')} as a target`;
+  const desired: DesiredClaim = { ...retainedClaim(view, claim, message), reason: 'AddressReleasing' };
+  const requests = decideRetaining(view, claim.spec.mode);
+  return { ...NOTHING, claim: { kind: 'put', desired }, requests, recheckMs: TARGET_RECHECK_MS };
 }
 
 /** Deletes the VpcIPs once no node and no call has their addresses; the cloud is not asked. */

@@ -124,6 +124,26 @@ const TABLE: readonly (readonly [title: string, view: NodeView, decision: string
     view([eni()], { spec: offered(), inUse: new Set(['10.0.1.9']) }),
     'idle Attached',
   ],
+  [
+    'leaves what is offered and a load balancer may have',
+    view([eni()], { spec: offered(), registered: new Set(['10.0.1.9']) }),
+    'idle Attached',
+  ],
+  [
+    'leaves what a load balancer may have of a node that is dead',
+    view([eni()], { leaving: 'force', registered: new Set(['10.0.1.9']) }),
+    'idle Attached',
+  ],
+  [
+    'takes what a load balancer has where its Pod is elsewhere by now',
+    view([eni({ claim: MARK })], { spec: offered(), registered: new Set(['10.0.1.9']) }, { goal: 'elsewhere' }),
+    'DetachNetworkInterface Detaching/kept',
+  ],
+  [
+    'leaves what a load balancer has where its claim ends',
+    view([eni({ claim: MARK })], { spec: offered(), registered: new Set(['10.0.1.9']) }, { goal: 'free' }),
+    'idle Attached/kept',
+  ],
   ['takes all of a node that is dead', view([eni()], { leaving: 'force' }), 'DetachNetworkInterface Detaching'],
   ['waits for the agent of a node that drains', view([eni()], { leaving: 'drain' }), 'idle Attached'],
   ['lets the Pod in whose groups are in force', view([eni({ claim: MARK })], {}, HERE), 'idle Attached/pod-1'],
