@@ -119,6 +119,8 @@ export type GlobalArgs = {
   readonly socket: string;
   /** Agent's state folder: journal and node file. */
   readonly stateDir: string;
+  /** Longest wait for the agent's answer where the journal has one too. */
+  readonly agentTimeoutMs: number;
   /**
    * Network namespace to read as the node's: a name in /run/netns or a path. Undefined: the process's own namespace.
    */

@@ -33,9 +33,9 @@ export const EXECUTABLES = {
   'tke-eni': {
     entry: 'cli/main.ts',
     links: [],
-    compile: 'eager',
-    // DEP0040, DEP0169: as with ipamd.
-    execArgv: ['--disable-warning=DEP0040', '--disable-warning=DEP0169'],
+    compile: 'split',
+    // DEP0040, DEP0169: as with ipamd. No collection while a command loads, and no threads that wait for work: 5 ms of CPU time.
+    execArgv: ['--disable-warning=DEP0040', '--disable-warning=DEP0169', '--min-semi-space-size=8', '--v8-pool-size=0'],
     // People copy it to nodes, which may lack it.
     libraries: ['libatomic.so.1'],
     onDemand: ['@grpc/grpc-js', '@kubernetes/client-node', 'tencentcloud-sdk-nodejs', 'undici', 'yaml'],
@@ -134,10 +134,10 @@ async function build(name: ExecutableName): Promise<string> {
   // First to learn the sources, then, knowing their release, in earnest: bundling takes some 50 ms.
   const { sources } = await bundle(ROOT, entry, '', compile, onDemand);
   const release = await describeRelease(ROOT, sources);
-  const { code, needsFfi, assets } = await bundle(ROOT, entry, release, compile, onDemand);
+  const { code, needsFfi, assets, scripts } = await bundle(ROOT, entry, release, compile, onDemand);
   const place: BuildPlace = { binDir: BIN_DIR, cacheDir: CACHE_DIR, nodePath: findNode() };
   const runPath = libraries.length > 0 ? { runPath: `$ORIGIN/${LIBRARY_FOLDER}` } : {};
-  const outcome = await makeExecutable({ name, links, code, assets, execArgv, ...runPath }, place);
+  const outcome = await makeExecutable({ name, links, code, assets, scripts, execArgv, ...runPath }, place);
   await putLibrariesBeside(libraries, place.nodePath);
   if (needsFfi) await putFfiBeside();
   if (name === 'tke-eni' && outcome === 'made') await putManPage();

@@ -1,3 +1,4 @@
+import type { SummaryReply } from '../../agent/api/ops-messages.ts';
 import type { Family } from '../../agent/journal/lease.ts';
 
 /**
@@ -74,6 +75,8 @@ export type PoolView = {
   readonly whyNoAgent?: string;
   /** True where the running agent is too old to support the request. */
   readonly isAgentOld?: boolean;
+  /** True where an agent listens and did not answer in time; else absent. */
+  readonly isAgentSilent?: boolean;
   readonly nodeName: string;
   readonly addresses: readonly AddressView[];
   readonly enis: readonly EniView[];
@@ -90,7 +93,12 @@ export type PoolView = {
 };
 
 /** A pool view, and where the supply comes from: `file`, `cluster`, or empty when that is not known. */
-export type PoolReading = { readonly view: PoolView; readonly supplySource: string };
+export type PoolReading = {
+  readonly view: PoolView;
+  readonly supplySource: string;
+  /** The agent's summary of the same moment; absent where the journal was read. */
+  readonly summary?: SummaryReply;
+};
 
 /** Numbers of addresses by state, and their total. */
 export type UseCounts = Readonly<Record<AddressUse, number>> & { readonly total: number };

@@ -1,10 +1,8 @@
-import { isNoAgent, isTooOld, openOpsClient } from '../agent/ops-client.ts';
+import { isNoAgent, isSilent, isTooOld, openOpsClient } from '../agent/ops-client.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
 import { ifKnown } from '../node/known.ts';
-import { readAgentFacts } from '../node/read-agent-facts.ts';
 import { buildAgentPool } from './build-agent-pool.ts';
-import { buildJournalPool } from './build-journal-pool.ts';
 import type { PoolReading } from './pool-view.ts';
 
 /** Beginning of an error that the notice about the source repeats anyway. */
@@ -15,12 +13,19 @@ const NO_ANSWER = /^the agent does not answer: /;
  * @throws CliError NO_AGENT when there is neither; FORBIDDEN
  */
 export async function readPool(context: Pick<CommandContext, 'global' | 'clock'>): Promise<PoolReading> {
+  const { socket, agentTimeoutMs } = context.global;
   try {
-    using client = await openOpsClient(context.global.socket);
-    const [pool, { nodeName, supplySource, bridge }] = await Promise.all([client.pool(), client.summary()]);
-    return { view: buildAgentPool(pool, nodeName, bridge), supplySource };
+    using client = await openOpsClient(socket, agentTimeoutMs);
+    const [pool, summary] = await Promise.all([client.pool(), client.summary()]);
+    const { nodeName, supplySource, bridge } = summary;
+    return { view: buildAgentPool(pool, nodeName, bridge), supplySource, summary };
   } catch (error) {
     if (!isNoAgent(error)) throw error;
+    // Imported where it is needed: beside a running agent nothing of it is.
+    const [{ readAgentFacts }, { buildJournalPool }] = await Promise.all([
+      import('../node/read-agent-facts.ts'),
+      import('./build-journal-pool.ts'),
+    ]);
     const facts = readAgentFacts(context.global.stateDir);
     if (facts.kind === 'unknown') {
       throw new CliError('NO_AGENT', `${error.message}; and ${facts.why}`, error.next, { cause: error });
@@ -35,6 +40,7 @@ export async function readPool(context: Pick<CommandContext, 'global' | 'clock'>
       nodeName: view.nodeName || (ifKnown(node)?.nodeName ?? ''),
       whyNoAgent: error.message.replace(NO_ANSWER, ''),
       isAgentOld: isTooOld(error),
+      ...(isSilent(error) ? { isAgentSilent: true } : {}),
     };
     return { view: reading, supplySource: '' };
   }

@@ -36,9 +36,12 @@ export function renderPool(view: PoolView, options: RenderOptions): string {
 }
 
 /** Returns where a view comes from; undefined when it comes from the running agent. */
-export function sourceNotice(view: Pick<PoolView, 'source' | 'whyNoAgent' | 'isAgentOld'>): string | undefined {
+export function sourceNotice(
+  view: Pick<PoolView, 'source' | 'whyNoAgent' | 'isAgentOld' | 'isAgentSilent'>,
+): string | undefined {
   if (view.source === 'agent') return undefined;
-  const state = view.isAgentOld === true ? 'agent too old' : 'agent not running';
+  const others = view.isAgentSilent === true ? 'no answer of the agent' : 'agent not running';
+  const state = view.isAgentOld === true ? 'agent too old' : others;
   return `from the journal, ${state}: ${view.whyNoAgent ?? 'no agent was asked'}`;
 }
 

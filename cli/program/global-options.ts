@@ -16,6 +16,12 @@ export const GLOBAL_OPTIONS = {
     default: '/run/tke-eni/agent.sock',
     completes: 'file',
   },
+  'agent-timeout': {
+    type: 'number',
+    summary: 'time that the agent has to answer where the journal answers else',
+    metavar: 'SECONDS',
+    default: 0.2,
+  },
   netns: {
     type: 'string',
     summary: "network namespace that stands for the node's: a name in /run/netns or a path",

@@ -19,6 +19,7 @@ export type CommandLine =
 export type GlobalValues = {
   readonly socket: string;
   readonly stateDir: string;
+  readonly agentTimeoutMs: number;
   readonly netns: string | undefined;
   readonly hostRoot: string | undefined;
   readonly kubeconfig: string | undefined;
@@ -89,10 +90,15 @@ function globalValues(values: Readonly<Record<string, unknown>>): GlobalValues {
     const value = values[name];
     return typeof value === 'string' ? value : undefined;
   };
+  const number = (name: keyof typeof GLOBAL_OPTIONS) => {
+    const value = values[name];
+    return typeof value === 'number' ? value : undefined;
+  };
   const color = text('color');
   return {
     socket: text('socket') ?? GLOBAL_OPTIONS.socket.default,
     stateDir: text('state-dir') ?? GLOBAL_OPTIONS['state-dir'].default,
+    agentTimeoutMs: 1_000 * (number('agent-timeout') ?? GLOBAL_OPTIONS['agent-timeout'].default),
     netns: text('netns'),
     hostRoot: text('host-root'),
     kubeconfig: text('kubeconfig'),

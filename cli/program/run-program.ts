@@ -69,6 +69,7 @@ function contextOf(values: GlobalValues, ports: ProgramPorts): CommandContext {
   const global: GlobalArgs = {
     socket: values.socket,
     stateDir: values.stateDir,
+    agentTimeoutMs: values.agentTimeoutMs,
     netns: values.netns,
     hostRoot: values.hostRoot ?? hostRoot(),
     kubeconfig: values.kubeconfig ?? kubeconfig(),

@@ -31,7 +31,7 @@ function agentLines(status: NodeStatus): readonly Line[] {
   const readiness = decideReadiness(status);
   if (summary === undefined || readiness === undefined) {
     return [
-      { label: 'agent', text: pool.isAgentOld === true ? 'TOO OLD' : 'NOT RUNNING', color: 'red' },
+      { label: 'agent', text: stateOf(pool), color: 'red' },
       { label: '', text: sourceNotice(pool) ?? pool.whyNoAgent ?? '' },
     ];
   }
@@ -42,6 +42,10 @@ function agentLines(status: NodeStatus): readonly Line[] {
     { label: 'ready', text: readiness.text, color: READY_COLORS[readiness.kind] },
     ...readiness.details.map((text) => ({ label: '', text })),
   ];
+}
+
+function stateOf({ isAgentOld, isAgentSilent }: NodeStatus['pool']): string {
+  return isAgentOld === true ? 'TOO OLD' : isAgentSilent === true ? 'NO ANSWER' : 'NOT RUNNING';
 }
 
 const READY_COLORS: Readonly<Record<Readiness['kind'], Color>> = {

@@ -1,4 +1,3 @@
-import { isNoAgent, openOpsClient } from '../agent/ops-client.ts';
 import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import { printView } from '../pool/print-view.ts';
@@ -17,14 +16,6 @@ export async function run({ output, 'all-addresses': isFull }: StatusArgs, conte
 
 /** Reads the state from the agent, or from its journal. @throws CliError FORBIDDEN, NO_AGENT */
 export async function readStatus(context: Pick<CommandContext, 'global' | 'clock'>): Promise<NodeStatus> {
-  const { view: pool } = await readPool(context);
-  if (pool.source === 'journal') return buildStatus(pool, undefined);
-  try {
-    using client = await openOpsClient(context.global.socket);
-    return buildStatus(pool, await client.summary());
-  } catch (error) {
-    // The agent stopped between the two calls.
-    if (isNoAgent(error)) return buildStatus({ ...pool, whyNoAgent: error.message }, undefined);
-    throw error;
-  }
+  const { view, summary } = await readPool(context);
+  return buildStatus(view, summary);
 }

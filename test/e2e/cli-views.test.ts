@@ -65,6 +65,16 @@ test('pool, pods, enis, status: show what was given, by agent and by journal ali
     t.regex(status.stdout, /^ready +yes$/m);
     t.regex(status.stdout, new RegExp(`^${pod.ip.replaceAll('.', '\\.')} +eni-\\d +in-use +shop/cart-0`, 'm'));
 
+    const whileItRuns = await runCli(place, 'pods', '-o', 'json');
+    trial.agent.kill('SIGSTOP');
+    const stopped = await runCli({ ...place, agentTimeout: '0.2' }, 'status');
+    const whileItStands = await runCli(place, 'pods', '-o', 'json');
+    trial.agent.kill('SIGCONT');
+    t.is(stopped.code, 1);
+    t.regex(stopped.stdout, /^agent +NO ANSWER$/m);
+    t.regex(stopped.stdout, /: 2 in use, 10 free$/m);
+    t.deepEqual(withoutAges(whileItStands.stdout), withoutAges(whileItRuns.stdout));
+
     await trial.killAgent();
     const left = await countsOf(trial);
     t.is(left.document['source'], 'journal');
@@ -75,6 +85,10 @@ test('pool, pods, enis, status: show what was given, by agent and by journal ali
     t.regex(dead.stdout, /^agent +NOT RUNNING$/m);
   });
 });
+
+function withoutAges(pods: string): unknown {
+  return JSON.parse(pods, (key, value) => (key === 'ageMs' ? 0 : value));
+}
 
 test('watch and events: tell the story of a Pod, of a stranger’s change and of its repair', async (t) => {
   t.timeout(120_000);

@@ -1,10 +1,11 @@
 import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, parse, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { build, type Plugin } from 'esbuild';
+import { build, type OutputFile, type Plugin } from 'esbuild';
 import { leanYargs } from './lean-yargs.ts';
 import { packagesOnDemand } from './packages-on-demand.ts';
+import { EAGER_HINT, splitScripts } from './split-scripts.ts';
 
 /** Is one CommonJS file with everything in it, and what it needs beside it. */
 type Bundle = {
@@ -15,13 +16,16 @@ type Bundle = {
   readonly needsFfi: boolean;
   /** Packages that it loads when they are needed, as CommonJS, by the name of the asset that each has to become. */
   readonly assets: Readonly<Record<string, string>>;
+  /** Parts of it that it loads when they are needed, likewise by the name of their asset; each wants a code cache. */
+  readonly scripts: Readonly<Record<string, string>>;
 };
 
 /**
  * Says when V8 compiles a function. 'eager': while packaging, so that the code cache holds all of them; 2 ms of 30 for a
- * process that lives as long. 'lazy': on first call, for a daemon that carries more than it uses.
+ * process that lives as long. 'split': so too, but what lies behind `import()` is loaded when it is imported, for a program
+ * that runs a small part of itself. 'lazy': on first call, for a daemon that carries more than it uses.
  */
-export type Compile = 'eager' | 'lazy';
+export type Compile = 'eager' | 'split' | 'lazy';
 
 /**
  * Bundles an entry and all that it imports into one CommonJS file for a single executable.
@@ -39,6 +43,7 @@ export async function bundle(
   onDemand: readonly string[] = [],
 ): Promise<Bundle> {
   const packages = packagesOnDemand(onDemand);
+  const isSplit = compile === 'split';
   const { outputFiles, metafile } = await build({
     absWorkingDir: root,
     entryPoints: [entry],
@@ -46,7 +51,7 @@ export async function bundle(
     write: false,
     metafile: true,
     platform: 'node',
-    format: 'cjs',
+    ...(isSplit ? ({ format: 'esm', splitting: true, outdir: OUTPUTS } as const) : { format: 'cjs' }),
     target: 'node26',
     // Whitespace and dead branches only: names stay readable in the stack of a code 999.
     minifyWhitespace: true,
@@ -61,7 +66,8 @@ export async function bundle(
     },
     plugins: [ffiBesideExecutable, leanYargs, inlineModules, packages.plugin],
   });
-  const bundled = outputFiles[0]?.text;
+  const split = isSplit ? await splitScripts(outputsOf(outputFiles), entryOf(entry)) : undefined;
+  const bundled = split?.code ?? outputFiles[0]?.text;
   if (bundled === undefined) throw new Error(`${entry}: esbuild made no file`);
   const header = compile === 'eager' ? EAGER_HINT : '';
   const code = bundled.includes(MODULE_URL) ? `${header}${DEFINE_MODULE_URL}${bundled}` : `${header}${bundled}`;
@@ -71,7 +77,19 @@ export async function bundle(
     sources: sourcesOf(root, inputs),
     needsFfi: inputs.some((path) => FFI_LOADER.test(path)),
     assets: await packages.bundlePackages(root),
+    scripts: split?.scripts ?? {},
   };
+}
+
+/** Folder of esbuild's outputs, which are not written. */
+const OUTPUTS = '/outputs';
+
+function outputsOf(files: readonly OutputFile[]): ReadonlyMap<string, string> {
+  return new Map(files.map(({ path, text }) => [relative(OUTPUTS, path), text]));
+}
+
+function entryOf(entry: string): string {
+  return `${parse(entry).name}.js`;
 }
 
 /** What an inlined module reads lies beside it, and is a source as much as the module. */
@@ -82,9 +100,6 @@ function sourcesOf(root: string, inputs: readonly string[]): readonly string[] {
     .flatMap((path) => readdirSync(join(root, dirname(path))).map((name) => join(dirname(path), name)));
   return [...new Set([...own, ...read])].sort();
 }
-
-/** Must be the first thing in the file. @see https://v8.dev/blog/explicit-compile-hints */
-const EAGER_HINT = '//# allFunctionsCalledOnLoad\n';
 
 /** Stands for import.meta.url, which a CommonJS file has not. */
 const MODULE_URL = '__tke_module_url';

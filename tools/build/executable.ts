@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { setRunPath } from './run-path.ts';
 import { GENERATOR_FLAGS, seaOptions } from './sea-options.ts';
+import { cacheNameOf } from './split-scripts.ts';
 
 /** Describes what to make of a bundle. */
 type ExecutableSpec = {
@@ -15,6 +16,8 @@ type ExecutableSpec = {
   readonly code: string;
   /** Texts that go into it as assets, by name; ASCII only. */
   readonly assets?: Readonly<Record<string, string>>;
+  /** Scripts that go into it as assets, likewise, each with its code cache in a second asset. */
+  readonly scripts?: Readonly<Record<string, string>>;
   /** Node's flags that it always runs with; none by default. */
   readonly execArgv?: readonly string[];
   /** Where it looks for libraries before all other places; `$ORIGIN` is its own folder. */
@@ -45,7 +48,7 @@ export async function makeExecutable(spec: ExecutableSpec, place: BuildPlace): P
   const entry = join(cacheDir, `${spec.name}.cjs`);
   const made = join(cacheDir, spec.name);
   await writeFile(entry, spec.code);
-  const assets = await writeAssets(spec, cacheDir);
+  const assets = { ...(await writeAssets(spec, cacheDir)), ...(await writeScripts(spec, cacheDir)) };
   await package_(entry, made, [await strippedNode(place), JSON.stringify(assets), ...(spec.execArgv ?? [])]);
   await chmod(made, 0o755);
   // Last: pkg lays the file out anew.
@@ -65,8 +68,28 @@ export async function makeExecutable(spec: ExecutableSpec, place: BuildPlace): P
 
 /** Writes the assets into files, and returns their paths by name. */
 async function writeAssets({ name, assets = {} }: ExecutableSpec, cacheDir: string): Promise<Record<string, string>> {
+  return await writeTexts(name, assets, cacheDir);
+}
+
+/** Writes the scripts and their code caches into files, and returns their paths by name. */
+async function writeScripts({ name, scripts = {} }: ExecutableSpec, cacheDir: string): Promise<Record<string, string>> {
+  const paths = await writeTexts(name, scripts, cacheDir);
+  const caches = Object.fromEntries(
+    Object.entries(paths).map(([script, path]) => [cacheNameOf(script), `${path}${cacheNameOf('')}`]),
+  );
+  const pairs = Object.entries(paths).flatMap(([script, path]) => [path, caches[cacheNameOf(script)] ?? '']);
+  const maker = join(import.meta.dirname, 'make-code-cache.ts');
+  if (pairs.length > 0) await run(process.execPath, [...GENERATOR_FLAGS, maker, ...pairs]);
+  return { ...paths, ...caches };
+}
+
+async function writeTexts(
+  name: string,
+  texts: Readonly<Record<string, string>>,
+  cacheDir: string,
+): Promise<Record<string, string>> {
   const paths: Record<string, string> = {};
-  for (const [asset, text] of Object.entries(assets)) {
+  for (const [asset, text] of Object.entries(texts)) {
     const bytes = Buffer.from(text, 'utf8');
     if (bytes.length !== text.length)
       throw new Error(`${asset}: has characters outside of ASCII; it is read as Latin-1`);
@@ -108,11 +131,13 @@ async function strippedNode({ cacheDir, nodePath }: BuildPlace): Promise<string>
   return stripped;
 }
 
-function stampOf({ code, links, execArgv = [], runPath = '', assets = {} }: ExecutableSpec, nodePath: string): string {
+function stampOf(spec: ExecutableSpec, nodePath: string): string {
+  const { code, links, execArgv = [], runPath = '', assets = {}, scripts = {} } = spec;
   const hash = createHash('sha256');
   for (const part of [
     code,
     JSON.stringify(assets),
+    JSON.stringify(scripts),
     links.join(),
     JSON.stringify(seaOptions(execArgv)),
     GENERATOR_FLAGS.join(),

@@ -80,7 +80,7 @@ const made = { exports: {} };
 new Script('(function(exports,require,module,__filename,__dirname){' + code + '\\n})', {
   filename: '${name}',
   importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
-}).runInThisContext()(made.exports, require, made, __filename, __dirname);
+}).runInThisContext()(made.exports, require.native ?? require, made, __filename, __dirname);
 module.exports = made.exports;
 `;
 }

@@ -113,6 +113,23 @@ test('openOpsClient: tells a socket that nobody listens on from one that is not 
   t.regex(missing.message, /there is no/);
 });
 
+test('pool, status: read the journal when an agent listens and does not answer', async (t) => {
+  const { createServer } = await import('node:net');
+  const path = dir.join('silent.sock');
+  const server = createServer().listen(path);
+  await new Promise((resolve) => server.once('listening', resolve));
+  t.teardown(() => server.close());
+  const places = ['--agent-timeout', '0.05', '--socket', path, '--state-dir', openStateDir('state-silent')];
+  const pool = await runCaptured(['pool', ...places], { columns: 200 });
+  t.is(pool.code, 0);
+  t.regex(pool.stdout, /^from the journal, no answer of the agent: the agent on .* did not answer within 0\.05 s$/m);
+  const { code, stdout } = await runCaptured(['status', ...places]);
+  t.is(code, 1);
+  t.regex(stdout, /^agent +NO ANSWER$/m);
+  const enis = await runCaptured(['status', '-o', 'json', ...places]);
+  t.like(JSON.parse(enis.stdout), { pool: { source: 'journal', isAgentSilent: true } });
+});
+
 test('openOpsClient: watch gives events as they come and ends with its signal', async (t) => {
   using client = await openOpsClient(dir.join('agent.sock'));
   const stop = new AbortController();

@@ -19,7 +19,13 @@ test('runProgram: hands the command its arguments under their declared names, de
   const defaults = JSON.parse((await runSample(['walk', 'web', '10.0.0.1'])).stdout);
   t.deepEqual(defaults.args, { pod: 'web', to: '10.0.0.1', output: 'table', kind: [], depth: 16, all: false });
   t.deepEqual(defaults.global, {
-    ...{ socket: '/run/tke-eni/agent.sock', stateDir: '/run/tke-eni', hostRoot: '/', kubeconfig: '' },
+    ...{
+      socket: '/run/tke-eni/agent.sock',
+      stateDir: '/run/tke-eni',
+      agentTimeoutMs: 200,
+      hostRoot: '/',
+      kubeconfig: '',
+    },
   });
 });
 

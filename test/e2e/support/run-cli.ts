@@ -9,13 +9,16 @@ export type CliPlace = {
   readonly socketPath: string;
   /** Variables besides the test's own. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Seconds that the agent has to answer; by default many, for a loaded machine. */
+  readonly agentTimeout?: string;
 };
 
 /** Runs the packaged `tke-eni` on a node. Returns its answer, failure included. */
 export function runCli(place: CliPlace, ...args: readonly string[]): Promise<RunResult> {
-  const { netns, stateDir, socketPath, env = {} } = place;
+  const { netns, stateDir, socketPath, env = {}, agentTimeout = '10' } = place;
   const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-  const places = ['--state-dir', stateDir, '--socket', socketPath, '--host-root', '/'];
+  const timeout = ['--agent-timeout', agentTimeout];
+  const places = ['--state-dir', stateDir, '--socket', socketPath, '--host-root', '/', ...timeout];
   return netns.tryRun(['env', ...variables, executablePath('tke-eni'), ...args, ...places]);
 }
 
