@@ -25,17 +25,24 @@ export type ObservedLoadBalancer = {
 };
 
 /** What makes the load balancer as it is desired. The steps are taken in this order. */
-type LoadBalancerDiff = { readonly steps: readonly LoadBalancerStep[]; readonly notices: readonly Notice[] };
+type LoadBalancerDiff = {
+  readonly steps: readonly LoadBalancerStep[];
+  readonly notices: readonly Notice[];
+  /** Targets that are not asked for any more, and keep their weight until others of their listener serve. */
+  readonly held?: readonly Target[];
+};
 
 /**
  * Compares the load balancer of a Service with the desired one. What is done changes nothing any more: a second comparison
  * finds no step. At no step a listener loses its last target with a weight while another one is to come.
  * @param isDrained whether a target with weight 0 had time to end its connections; those that had not stay for now
+ * @param serves whether a registered target is known to serve; default: each one does, from the moment in which it is registered
  */
 export function diffLoadBalancer(
   desired: DesiredLoadBalancer,
   observed: ObservedLoadBalancer | undefined,
   isDrained: (target: Target) => boolean,
+  serves?: (target: Target) => boolean,
 ): LoadBalancerDiff {
   const { source } = desired;
   if (observed === undefined) {
@@ -46,7 +53,8 @@ export function diffLoadBalancer(
     return { steps: [{ kind: 'create', spec: source.spec }, ...stepsOfNew(desired)], notices: [] };
   }
   const differences = compareIdentity(source, observed);
-  if (differences.length === 0) return diffContents(desired, observed, isDrained);
+  if (differences.length === 0)
+    return diffContents(desired, observed, { isDrained, ...(serves === undefined ? {} : { serves }) });
   if (!desired.allowsAddressChange) {
     const message = `${differences.join(', ')}: that is another load balancer, and another address; nothing was changed. Take the change back, or annotate the Service with tke.cloud.tencent.com/allow-address-change=true`;
     return { steps: [], notices: [blocking('ImmutableChangeRefused', message)] };
@@ -76,11 +84,7 @@ export function listenerKeyOf({ protocol, port, endPort }: Pick<Listener, 'proto
 function stepsOfNew(desired: DesiredLoadBalancer): readonly LoadBalancerStep[] {
   const { listeners, securityGroupIds = [] } = desired;
   const targets = listeners.flatMap(
-    (listener) =>
-      diffTargets(
-        keyOf(listener),
-        targetFacts(listener, [], () => true),
-      ).register,
+    (listener) => diffTargets(keyOf(listener), targetFacts(listener, [], { isDrained: () => true })).register,
   );
   return [
     ...(securityGroupIds.length === 0 ? [] : [{ kind: 'setSecurityGroups' as const, securityGroupIds }]),
@@ -92,7 +96,7 @@ function stepsOfNew(desired: DesiredLoadBalancer): readonly LoadBalancerStep[] {
 function diffContents(
   desired: DesiredLoadBalancer,
   observed: ObservedLoadBalancer,
-  isDrained: (target: Target) => boolean,
+  known: Pick<Parameters<typeof diffTargets>[1], 'isDrained' | 'serves'>,
 ): LoadBalancerDiff {
   const ours = observed.listeners.filter(({ name }) => name === desired.listenerName);
   const others = observed.listeners.filter(({ name }) => name !== desired.listenerName);
@@ -115,7 +119,7 @@ function diffContents(
   const diffs = wanted.map((listener) => {
     const present = byKey.get(keyOf(listener));
     const its = present === undefined ? [] : (targetsOf.get(present.listenerId) ?? []);
-    return diffTargets(keyOf(listener), targetFacts(listener, its, isDrained));
+    return diffTargets(keyOf(listener), targetFacts(listener, its, known));
   });
   const surplus = ours.filter((listener) => !kept.has(listener)).map(({ listenerId }) => listenerId);
   const steps: readonly LoadBalancerStep[] = [
@@ -137,7 +141,8 @@ function diffContents(
     const message = `port ${port} of ${protocol}: the listener ${other.listenerId} (${other.name}) of ${observed.balancer.loadBalancerId} has it and is not of this Service; it stays as it is. Remove it, or use another port`;
     return remark('ListenerClash', message);
   });
-  return { steps, notices };
+  const held = diffs.flatMap(({ held: its }) => its);
+  return { steps, notices, ...(held.length === 0 ? {} : { held }) };
 }
 
 /** One that exists for others too keeps its attributes. */
@@ -216,9 +221,9 @@ function deregistrations(targets: readonly StepTarget[]): readonly LoadBalancerS
 function targetFacts(
   { targets: desired, maxTargets }: DesiredListener,
   observed: readonly Target[],
-  isDrained: (target: Target) => boolean,
+  known: Pick<Parameters<typeof diffTargets>[1], 'isDrained' | 'serves'>,
 ): Parameters<typeof diffTargets>[1] {
-  return { desired, observed, isDrained, ...(maxTargets === undefined ? {} : { maxTargets }) };
+  return { desired, observed, ...known, ...(maxTargets === undefined ? {} : { maxTargets }) };
 }
 
 function batches<T>(items: readonly T[], size: number): readonly (readonly T[])[] {

@@ -17,6 +17,8 @@ type TargetDiff = {
   /** Weights that fall to 0 once the new targets serve. */
   readonly drainLast: readonly Weighted[];
   readonly deregister: readonly StepTarget[];
+  /** What is not asked for any more, and keeps its weight until a target that is asked for serves. */
+  readonly held: readonly Target[];
 };
 
 /** The targets of a listener as they are desired, and as they are. */
@@ -27,6 +29,8 @@ type TargetFacts = {
   /** Most targets of the listener, those with weight 0 too. */
   readonly maxTargets?: number;
   readonly isDrained: (target: Target) => boolean;
+  /** Whether a registered target is known to serve; absent: each one does, and those that are registered now. */
+  readonly serves?: (target: Target) => boolean;
 };
 
 /**
@@ -35,19 +39,17 @@ type TargetFacts = {
  */
 export function diffTargets(
   listener: ListenerKey,
-  { desired, observed, maxTargets = Number.POSITIVE_INFINITY, isDrained }: TargetFacts,
+  { desired, observed, maxTargets = Number.POSITIVE_INFINITY, isDrained, serves }: TargetFacts,
 ): TargetDiff {
   if (desired === undefined)
-    return { drainFirst: [], deregisterFirst: [], register: [], raise: [], drainLast: [], deregister: [] };
+    return { drainFirst: [], deregisterFirst: [], register: [], raise: [], drainLast: [], deregister: [], held: [] };
   const wantedById = new Map(desired.map((target) => [idOf(target), target]));
   const presentById = new Map(observed.map((target) => [idOf(target), target]));
   const wantedWeightOf = (target: Target): number => {
     const wanted = wantedById.get(idOf(target))?.weight ?? 0;
     return wanted === 'asIs' ? target.weight : wanted;
   };
-  const drains = observed
-    .filter((target) => target.weight > 0 && wantedWeightOf(target) === 0)
-    .map((target): Weighted => ({ ...refOf(listener, target), weight: 0 }));
+  const drains = observed.filter((target) => target.weight > 0 && wantedWeightOf(target) === 0);
   const gone = observed.filter((target) => !wantedById.has(idOf(target)) && isDrained({ ...target, weight: 0 }));
   const idle = gone.filter(({ weight }) => weight === 0);
   const missing = desired.flatMap((target): readonly Weighted[] => {
@@ -62,17 +64,27 @@ export function diffTargets(
   const staysServed = observed.some((target) => target.weight > 0 && wantedWeightOf(target) > 0);
   // The quota allows no new one until an old one is deregistered: one has to serve meanwhile.
   const isFull = missing.length > 0 && register.length + raise.length === 0;
-  const drainLast = isFull ? drains.slice(1) : drains;
-  const kept = isFull && !staysServed ? drains[0] : undefined;
+  const isProven = observed.some(
+    (target) => target.weight > 0 && wantedWeightOf(target) > 0 && serves?.(target) !== false,
+  );
+  const hasSuccessor = missing.length > 0 || observed.some((target) => wantedWeightOf(target) > 0);
+  // One with an entry of weight 0 ends by itself: it does not wait for others.
+  const isHeld = serves !== undefined && hasSuccessor && !isProven && (!isFull || staysServed);
+  const held = isHeld ? drains.filter((target) => !wantedById.has(idOf(target))) : [];
+  const now = drains.filter((target) => !held.includes(target));
+  const kept = isFull && !staysServed ? now[0] : undefined;
+  const zero = (some: readonly Target[]): readonly Weighted[] =>
+    some.map((target) => ({ ...refOf(listener, target), weight: 0 }));
   return {
-    drainFirst: staysServed ? drains : [],
+    drainFirst: staysServed ? zero(now) : [],
     deregisterFirst: idle.map((target) => refOf(listener, target)),
     register,
     raise,
-    drainLast: staysServed ? [] : drainLast,
+    drainLast: staysServed ? [] : zero(now.filter((target) => target !== kept)),
     deregister: gone
-      .filter((target) => target.weight > 0 && (kept === undefined || idOf(kept) !== idOf(target)))
+      .filter((target) => target.weight > 0 && target !== kept && !held.includes(target))
       .map((target) => refOf(listener, target)),
+    held,
   };
 }
 

@@ -1,6 +1,7 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { LoadBalancer } from '../../cloud/load-balancers.ts';
+import type { Target } from '../../cloud/targets.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import type { ControllerDeps } from '../controller-deps.ts';
 import { compareIdentity } from './compare-identity.ts';
@@ -11,13 +12,14 @@ import { DrainTimes } from './drain-times.ts';
 import { type Baseline, baselineOf } from './find-drift.ts';
 import { type DriftDecision, DriftKeeper } from './keep-drift.ts';
 import type { LoadBalancerStep, StepTarget } from './load-balancer-step.ts';
-import type { Notice } from './notice.ts';
+import { type Notice, remark } from './notice.ts';
 import { observeLoadBalancer } from './observe-load-balancer.ts';
 import { ownerOf } from './plan-load-balancer.ts';
 import { type BalancerRecord, readRecord, tokenOf } from './read-record.ts';
 import { readServiceHead } from './read-service.ts';
 import { StepError, StepRunner } from './run-step.ts';
 import type { ServiceReports } from './service-reports.ts';
+import { ServingTargets } from './serving-targets.ts';
 import type { ServiceWriter } from './write-service.ts';
 
 /** How far a load balancer is. */
@@ -41,6 +43,8 @@ const MAX_ROUNDS = 5;
 const SOON_MS = 2_000;
 const ASK_AGAIN_MS = 20_000;
 const REFUSED_MS = 60_000;
+/** New targets are not healthy for long. */
+const HELD_MS = 15_000;
 /** A load balancer whose creation is not known may be listed so much later. */
 const APPEARS_MS = 60_000;
 /** The Service has changed since the creation with a token was sent: what that made is still to be found. */
@@ -54,6 +58,7 @@ export class BalancerKeeper {
   readonly #writer: ServiceWriter;
   readonly #reports: ServiceReports;
   readonly #drains: DrainTimes;
+  readonly #serving: ServingTargets;
   readonly #drift: DriftKeeper;
   /** By ClientToken or id: since when the cloud does not know a creation, or a load balancer. */
   readonly #lostSinceMs = new Map<string, number>();
@@ -64,6 +69,7 @@ export class BalancerKeeper {
     this.#reports = reports;
     this.#drains = new DrainTimes(deps.clock);
     this.#drift = new DriftKeeper(deps, reports);
+    this.#serving = new ServingTargets(deps);
   }
 
   /**
@@ -101,7 +107,12 @@ export class BalancerKeeper {
       }
       // What differs after a change of ours is no change of others.
       drift ??= this.#drift.decide(head, desired, observed, baseline);
-      const diff = diffLoadBalancer(drift.desired, observed, (target) => this.#drains.isDrained(target));
+      const diff = diffLoadBalancer(
+        drift.desired,
+        observed,
+        (target) => this.#drains.isDrained(target),
+        (target) => this.#serving.serves(target),
+      );
       const { steps } = diff;
       const notices = [...diff.notices, ...drift.notices];
       const [first] = steps;
@@ -125,8 +136,14 @@ export class BalancerKeeper {
         continue;
       }
       current = await this.#ensureRecord(current, observed, record, context);
+      if (first === undefined && diff.held !== undefined) {
+        const waits = await this.#look(observed, diff.held, context);
+        if (waits === undefined) continue;
+        return { ...waits, notices: [...notices, ...waits.notices] };
+      }
       if (first === undefined) {
         const { balancer, targets } = observed;
+        this.#serving.release(balancer.loadBalancerId);
         const drainMs = this.#drains.nextMs(targets);
         const isAsBefore = round === 1 && drift.drifts.length === 0;
         const next = baselineOf(desired, observed, drift.left);
@@ -141,6 +158,20 @@ export class BalancerKeeper {
         current = await this.#writer.writeRecord(current, nextRecord(current, desired.source), context.signal);
     }
     throw new StepError('the load balancer keeps changing: another program writes it too');
+  }
+
+  /** Looks whether targets may be drained that are held; undefined: they may. @throws CloudError */
+  async #look(
+    { balancer: { loadBalancerId }, targets }: ObservedLoadBalancer,
+    held: readonly Target[],
+    context: CallContext,
+  ): Promise<Extract<KeepResult, { readonly kind: 'again' }> | undefined> {
+    const answer = await this.#serving.look({ loadBalancerId, targets, held }, context);
+    if (answer === 'drain') return undefined;
+    if (answer === 'wait') return { kind: 'again', afterMs: SOON_MS, notices: [] };
+    const shown = held.slice(0, 3).map(({ ip, port }) => `${ip}:${port}`);
+    const message = `no new target of ${loadBalancerId} is healthy, so ${shown.join(', ')} stay; look at the health checks, and at the security groups of what is behind the new targets`;
+    return { kind: 'again', afterMs: HELD_MS, notices: [remark('UnAvailableLoadBalancer', message)] };
   }
 
   /** Forgets a Service. */

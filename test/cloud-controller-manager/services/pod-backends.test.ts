@@ -92,6 +92,27 @@ test('Nodes and Pods take turns as backends without a moment with none', async (
   await world.stop();
 });
 
+test('Nodes serve until a Pod is healthy, however long that takes', async (t) => {
+  const { world, pods } = await start();
+  await world.create('web', { spec: { ports: [{ port: 80, nodePort: 30_080 }] } });
+  const ip = await pods.run('web', 'a', { node: 'n1' });
+  const { health } = world.world.scene.host.model.state.clb;
+  health.say(ip, false);
+  await world.advance(DONE_MS);
+  const nodes = world.listeners()['TCP/80'] ?? [];
+  await world.patch('web', direct());
+  await world.advance(180_000);
+  t.deepEqual(world.listeners()['TCP/80'], [...nodes, `${ip}:8080 10`].toSorted());
+  t.regex(world.events('UnAvailableLoadBalancer').join(), /no new target of lb-\w+ is healthy, so .* stay/);
+  await world.replace();
+  await world.advance(60_000);
+  t.deepEqual(world.listeners()['TCP/80'], [...nodes, `${ip}:8080 10`].toSorted(), 'also for the next process');
+  health.say(ip, true);
+  await world.advance(120_000);
+  t.deepEqual(world.listeners()['TCP/80'], [`${ip}:8080 10`]);
+  await world.stop();
+});
+
 test('with the published role alone Pods are not bound, an event names the rights, and with them they are', async (t) => {
   const { world, pods } = await start({ isSeedRole: true });
   await world.create('web', direct());

@@ -142,3 +142,43 @@ test('what ends, is not ready or not known is never made a target', (t) =>
         if (isTerminating || isLeaving || !isKnown) inner.false(bound.has(`10.0.1.${host}:${port}`));
     }),
   ));
+
+test('what is not asked for any more serves until another one is known to serve', (t) =>
+  assertLaw(t, (inner) =>
+    fc.property(momentArb, momentArb, (before, moment) => {
+      const start = settle(undefined, desiredAt({ ...before, max: undefined }), () => undefined);
+      const desired = desiredAt({ ...moment, max: undefined });
+      const wanted = wantedOf(desired);
+      const isServable = [...wanted.values()].some((weight) => weight !== 'asIs' && weight > 0);
+      let state = start;
+      for (const step of diffLoadBalancer(
+        desired,
+        start,
+        () => true,
+        () => false,
+      ).steps) {
+        state = applyStep(state, step, NAME);
+      }
+      const after = weightsOf(state);
+      for (const [id, weight] of weightsOf(start))
+        if (isServable && weight > 0 && !wanted.has(id)) inner.is(after.get(id), weight, id);
+      for (const [id, weight] of wanted) {
+        if (weight === 0) inner.is(after.get(id) ?? 0, 0, `${id} ends by itself`);
+        else if (weight !== 'asIs') inner.is(after.get(id), weight, id);
+      }
+      const { held = [] } = diffLoadBalancer(
+        desired,
+        state,
+        () => true,
+        () => false,
+      );
+      const rest = diffLoadBalancer(
+        desired,
+        state,
+        () => true,
+        () => true,
+      );
+      inner.is(rest.held, undefined);
+      if (held.length > 0) inner.true(rest.steps.some(({ kind }) => kind === 'setWeights'));
+    }),
+  ));

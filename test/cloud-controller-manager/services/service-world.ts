@@ -179,6 +179,21 @@ export class ServiceWorld {
     return [...this.balancer().listeners.values()].find((one) => one.protocol === protocol && one.port === port);
   }
 
+  /** The targets of a listener that serve now: healthy by its checks, and with a weight. */
+  healthy(protocol: string, port: number): readonly string[] {
+    const { clb } = this.world.scene.host.model.state;
+    const listener = this.listener(protocol, port);
+    const check = listener?.healthCheck;
+    const nowMs = this.world.scene.clock.nowMs();
+    return [...(listener?.targets.values() ?? [])]
+      .filter(({ weight }) => weight > 0)
+      .filter((target) => {
+        if (check === undefined || listener === undefined) return true;
+        return ['Alive', 'Close'].includes(clb.health.detailOf(listener.listenerId, check, target, nowMs));
+      })
+      .map(({ ip, port: of }) => `${ip}:${of}`);
+  }
+
   /** Messages of the events of Services with a reason. */
   events(reason: string): readonly string[] {
     return this.world.scene.events(reason);
