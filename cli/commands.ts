@@ -8,6 +8,7 @@ import { ADDRS, DUMP, LINKS, NEIGH, ROUTES, RULES } from './dump/command.ts';
 import { EVENTS } from './events/command.ts';
 import { EXPLAIN } from './explain/command.ts';
 import { GRAPH } from './graph/command.ts';
+import { LB } from './lb/command.ts';
 import { ENIS, PODS, POOL } from './pool/command.ts';
 import { REPAIR } from './repair/command.ts';
 import { STATUS } from './status/command.ts';
@@ -36,6 +37,7 @@ export const COMMANDS: readonly Command[] = [
   REPAIR,
   DOCTOR,
   CLUSTER,
+  LB,
   BUNDLE,
   BENCH,
 ];

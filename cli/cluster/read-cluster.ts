@@ -58,8 +58,9 @@ export async function readCluster(
 
 const NOT_NEEDED = unknown('it was not read: this view does not need it', '');
 
-async function readList<T>(
-  reader: ClusterReader,
+/** Lists a resource page by page, and keeps of each object what `decode` returns. @throws CliError NO_CLUSTER, FORBIDDEN */
+export async function readList<T>(
+  reader: Omit<ClusterReader, 'clock'>,
   type: ResourceType,
   decode: (object: KubeObject) => T | undefined,
 ): Promise<Known<readonly T[]>> {
@@ -74,7 +75,7 @@ async function readList<T>(
 }
 
 async function readPages<T>(
-  { client, signal, onProgress }: ClusterReader,
+  { client, signal, onProgress }: Omit<ClusterReader, 'clock'>,
   type: ResourceType,
   decode: (object: KubeObject) => T | undefined,
 ): Promise<readonly T[]> {

@@ -1,11 +1,8 @@
 import type { PodCidrRecord } from '../../crd/pod-cidr-record.ts';
-import type { OpenKubeClient } from '../../kube/open-client.ts';
-import { ConfigError } from '../../runtime/decode.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import type { Known } from '../node/node-facts.ts';
-import { openCluster } from '../open-cluster.ts';
 import { openProgress, type Progress } from '../output/progress.ts';
 import { renderWarning } from '../output/render-error.ts';
 import { printView } from '../pool/print-view.ts';
@@ -20,6 +17,7 @@ import { findLeaks, intersectLeaks } from './find-leaks.ts';
 import { findMissingProtection } from './find-missing-protection.ts';
 import { buildRouteView } from './find-network-problems.ts';
 import { findSharedSubnets, hasPodCidrs } from './find-shared-subnets.ts';
+import { openClusterReader } from './open-cluster-reader.ts';
 import type { ClusterResource } from './read-cluster.ts';
 import { readClusterFacts } from './read-cluster-facts.ts';
 import { readEniQuota } from './read-eni-quota.ts';
@@ -35,11 +33,6 @@ import { renderRoutes } from './render-routes.ts';
 import { renderStaticView } from './render-static-view.ts';
 import { renderSubnets } from './render-subnets.ts';
 
-/** Timeout of a call: a page of a large cluster needs time, and a user waits. */
-const CALL_MS = 30_000;
-/** Calls per second. Large lists have some hundred pages, and the API server works some milliseconds on each. */
-const QPS = 50;
-
 /**
  * Runs `cluster`: prints a view of the cluster; changes nothing. @throws CliError NO_CLUSTER, FORBIDDEN, NO_CLOUD,
  * NOT_FOUND, USAGE
@@ -47,7 +40,7 @@ const QPS = 50;
 export async function run(args: ClusterArgs, context: CommandContext): Promise<ExitCode> {
   checkOptions(args);
   const progress = openProgress(context);
-  const client = await openClient(context);
+  const client = await openClusterReader(context);
   const readFacts: ViewContext['readFacts'] = (resources) =>
     readClusterFacts({ ...args, cloud: args.cloud && args.view !== 'capacity' }, context, client, progress, resources);
   const findPodCidrs = () => readPodCidrs(client, context.signal);
@@ -59,15 +52,6 @@ export async function run(args: ClusterArgs, context: CommandContext): Promise<E
   } finally {
     progress.clear();
     client.close();
-  }
-}
-
-async function openClient(context: CommandContext): Promise<OpenKubeClient> {
-  try {
-    return await openCluster(context, { callMs: CALL_MS, qps: QPS, burst: QPS });
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    throw new CliError('NO_CLUSTER', error.message, 'give --kubeconfig', { cause: error });
   }
 }
 

@@ -10,6 +10,7 @@ import { readFrozen, writeRecord } from './frozen.ts';
 import { CONTENTS, TABLES } from './parts.ts';
 import { recordLife, recordRequests } from './record/cloud.ts';
 import { asJournal, rewriteJournal, withoutOffers } from './record/journal.ts';
+import { recordLbDocuments } from './record/lb.ts';
 import { recordLogs } from './record/logs.ts';
 import { recordExecutables } from './stage/record-stage.ts';
 
@@ -22,6 +23,7 @@ writeRecord(out, 'logs', recordLogs(Object.keys(Object(readFrozen('logs')['messa
 writeRecord(out, 'journal/version-1', withoutOffers(rewriteJournal(asJournal(readFrozen('journal/full')))));
 writeRecord(out, 'cloud/requests', await recordRequests());
 writeRecord(out, 'cloud/life', await recordLife());
+writeRecord(out, 'json/lb', await recordLbDocuments());
 if (bin !== undefined) {
   // They are there; nothing is built.
   process.env[BUILT_VARIABLE] = '1';

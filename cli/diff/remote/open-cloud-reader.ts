@@ -1,6 +1,9 @@
 import type { CallContext, Cloud } from '../../../cloud/cloud.ts';
 import { isCloudError } from '../../../cloud/cloud-error.ts';
 import type { EniQuotaPort } from '../../../cloud/eni-quotas.ts';
+import type { ListenerPort } from '../../../cloud/listeners.ts';
+import type { LoadBalancerPort } from '../../../cloud/load-balancers.ts';
+import type { TargetPort } from '../../../cloud/targets.ts';
 import type { TencentEndpoint } from '../../../cloud/tencent/sdk-api.ts';
 import { CliError } from '../../cli-error.ts';
 import type { CommandContext } from '../../command.ts';
@@ -9,10 +12,13 @@ import type { CommandContext } from '../../command.ts';
 export type CloudLocation = { readonly region: string | undefined; readonly endpoint: string | undefined };
 
 /** The read-only calls of the cloud's API that the CLI uses. */
-type ReadableCloud = {
+export type ReadableCloud = {
   readonly enis: Pick<Cloud['enis'], 'describe' | 'sweep'>;
   readonly subnets: Pick<Cloud['subnets'], 'describe'>;
   readonly eniQuotas: EniQuotaPort;
+  readonly loadBalancers: Pick<LoadBalancerPort, 'find' | 'describe' | 'quotas'>;
+  readonly listeners: Pick<ListenerPort, 'list'>;
+  readonly targets: Pick<TargetPort, 'list' | 'health'>;
 };
 
 /** Reader of the cloud's API that turns errors into CliError. */
@@ -88,7 +94,7 @@ function endpointOf(endpoint: string | undefined): Partial<TencentEndpoint> {
     throw new CliError('USAGE', `--endpoint: "${endpoint}" is no URL`, 'write it as http://host:port or https://host');
   }
   const { protocol, host } = new URL(endpoint);
-  return { protocol: protocol === 'http:' ? 'http' : 'https', hosts: { vpc: host, cvm: host, sts: host } };
+  return { protocol: protocol === 'http:' ? 'http' : 'https', hosts: { vpc: host, cvm: host, clb: host, sts: host } };
 }
 
 function noCloud(error: unknown): CliError {

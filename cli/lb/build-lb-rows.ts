@@ -1,0 +1,170 @@
+import type { HealthCheck, Listener } from '../../cloud/listeners.ts';
+import type { HealthState, Target } from '../../cloud/targets.ts';
+import { readCloudNode } from '../../cloud-controller-manager/nodes/cloud-node.ts';
+import { decideService } from '../../cloud-controller-manager/services/decide-service.ts';
+import { readRecord } from '../../cloud-controller-manager/services/read-record.ts';
+import { readServiceHead } from '../../cloud-controller-manager/services/read-service.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { ifKnown } from '../node/known.ts';
+import { findObserved, type ObservedBalancer } from './find-observed.ts';
+import type { LbFacts } from './lb-facts.ts';
+
+/** A target of a listener. `of`: `Pod NAMESPACE/NAME` or `Node NAME`; '' : nothing of the cluster has its address. */
+export type TargetRow = {
+  readonly ip: string;
+  readonly port: number;
+  readonly weight: number;
+  readonly kind: string;
+  readonly health: HealthState;
+  readonly of: string;
+  /** Node of the Pod, or the Node itself; '' : not known. */
+  readonly node: string;
+  readonly getsConnections: boolean;
+  readonly reason: string;
+};
+
+/** A listener of a Service. */
+type ListenerRow = {
+  readonly listenerId: string;
+  readonly protocol: string;
+  readonly port: number;
+  /** For people: `TCP`, `HTTP /healthz of port 31234`, `off`. */
+  readonly check: string;
+  readonly targets: readonly TargetRow[];
+};
+
+/**
+ * A Service with its load balancer. `none`: it has none yet; `missing`: the one on record does not exist; `unknown`: the
+ * cloud was not asked; `ignored`: this controller does not serve it.
+ */
+export type LbRow = {
+  readonly service: string;
+  readonly state: 'ready' | 'creating' | 'missing' | 'none' | 'unknown' | 'ignored';
+  readonly loadBalancerId?: string;
+  /** Whether it was made for the Service; otherwise it exists for others too. */
+  readonly isOwn?: boolean;
+  readonly type?: string;
+  readonly addresses: readonly string[];
+  readonly isDeleteProtected?: boolean;
+  /** Whether a restart of the controller would find it on record as it is. */
+  readonly isSettled: boolean;
+  readonly listeners: readonly ListenerRow[];
+  /** What is wrong, a sentence each. */
+  readonly problems: readonly string[];
+};
+
+type Owner = { readonly of: string; readonly node: string };
+
+/** Builds a row for each Service, in the order of their names. */
+export function buildLbRows(facts: LbFacts): readonly LbRow[] {
+  const owners = buildOwners(facts);
+  const rows = facts.services.map((object) => buildRow(object, facts, owners));
+  return rows.toSorted((one, other) => (one.service < other.service ? -1 : 1));
+}
+
+function buildRow(object: KubeObject, facts: LbFacts, owners: ReadonlyMap<string, Owner>): LbRow {
+  const head = readServiceHead(object);
+  const record = readRecord(head);
+  const shown = head.ingress.flatMap(({ ip, hostname }) => ip ?? hostname ?? []);
+  const base = { service: head.key, addresses: shown, isSettled: record.settled !== undefined, listeners: [] };
+  if (decideService(head, facts.loadBalancerClass) === 'ignore')
+    return { ...base, state: 'ignored', problems: [], isSettled: false };
+  const cloud = ifKnown(facts.cloud);
+  if (cloud === undefined) {
+    const { loadBalancerId } = record;
+    return { ...base, state: 'unknown', ...(loadBalancerId === undefined ? {} : { loadBalancerId }), problems: [] };
+  }
+  const observed = findObserved(head, facts.clusterId, cloud);
+  if (observed === undefined) {
+    const { loadBalancerId } = record;
+    if (loadBalancerId === undefined)
+      return { ...base, state: 'none', problems: ['it has no load balancer; the events of the Service say why'] };
+    const problem = `${loadBalancerId} is on record and does not exist`;
+    return { ...base, state: 'missing', loadBalancerId, problems: [problem] };
+  }
+  const { loadBalancerId, vips, domain, type, isNormal, isDeleteProtected } = observed.balancer;
+  const listeners = buildListeners(observed, owners);
+  return {
+    ...base,
+    state: isNormal ? 'ready' : 'creating',
+    loadBalancerId,
+    isOwn: observed.isOwn,
+    type,
+    addresses: vips.length > 0 ? vips : [domain].filter((one) => one !== ''),
+    isDeleteProtected,
+    listeners,
+    problems: isNormal ? findProblems(listeners) : [],
+  };
+}
+
+function findProblems(listeners: readonly ListenerRow[]): readonly string[] {
+  if (listeners.length === 0) return ['the load balancer has no listener of the Service'];
+  return listeners.flatMap(({ protocol, port, targets }) => {
+    const place = `${protocol}/${port}`;
+    const stale = targets.filter(({ of }) => of === '').map(({ ip, port: at }) => `${ip}:${at}`);
+    return [
+      ...(targets.some(({ getsConnections }) => getsConnections) ? [] : [`${place}: no target gets connections`]),
+      ...(stale.length === 0 ? [] : [`${place}: no Pod and no Node has ${stale.join(', ')}`]),
+    ];
+  });
+}
+
+function buildListeners(
+  { listeners, targets, health, listenerName }: ObservedBalancer,
+  owners: ReadonlyMap<string, Owner>,
+): readonly ListenerRow[] {
+  const states = new Map(health.map((one) => [`${one.listenerId} ${one.ip}:${one.port}`, one.state]));
+  const ofListener = Map.groupBy(targets, ({ listenerId }) => listenerId);
+  return listeners
+    .filter(({ name }) => name === listenerName)
+    .toSorted((one, other) => one.port - other.port || (one.protocol < other.protocol ? -1 : 1))
+    .map(({ listenerId, protocol, port, healthCheck }) => ({
+      listenerId,
+      protocol,
+      port,
+      check: checkText(healthCheck),
+      targets: (ofListener.get(listenerId) ?? [])
+        .map((target) => buildTarget(target, states, owners, healthCheck))
+        .toSorted((one, other) => (`${one.of} ${one.ip}` < `${other.of} ${other.ip}` ? -1 : 1)),
+    }));
+}
+
+function buildTarget(
+  { listenerId, ip, port, weight, kind }: Target,
+  states: ReadonlyMap<string, HealthState>,
+  owners: ReadonlyMap<string, Owner>,
+  check: Listener['healthCheck'],
+): TargetRow {
+  const health = check?.isOn === false ? 'unchecked' : (states.get(`${listenerId} ${ip}:${port}`) ?? 'unknown');
+  const owner = owners.get(ip) ?? { of: '', node: '' };
+  const getsConnections = weight > 0 && (health === 'healthy' || health === 'unchecked');
+  return { ip, port, weight, kind, health, ...owner, getsConnections, reason: reasonOf(weight, health, owner.of) };
+}
+
+function reasonOf(weight: number, health: HealthState, of: string): string {
+  if (of === '') return 'no Pod and no Node has this address: who gets it next would get these packets';
+  if (weight === 0) return 'weight 0: it drains, as it is leaving, not ready, or no backend any more';
+  if (health === 'unhealthy')
+    return 'its check fails: it does not answer, or a security group does not admit 100.64.0.0/10';
+  if (health === 'unknown') return 'it is not checked yet';
+  return health === 'unchecked' ? 'it gets connections, and is not checked' : 'it gets connections';
+}
+
+function checkText(check: HealthCheck = {}): string {
+  const { isOn, kind = 'TCP', checkPort, http } = check;
+  if (isOn === false) return 'off';
+  const path = kind !== 'HTTP' || http?.path === undefined ? '' : ` ${http.path}`;
+  return typeof checkPort === 'number' ? `${kind}${path} of port ${checkPort}` : `${kind}${path}`;
+}
+
+/** Whose addresses are which. A Pod in the host's network has that of its Node. */
+function buildOwners({ nodes, pods }: LbFacts): ReadonlyMap<string, Owner> {
+  const ofPods = (ifKnown(pods) ?? []).flatMap(({ namespace, name, nodeName, ips, network }) =>
+    network === 'host' ? [] : ips.map((ip) => [ip, { of: `Pod ${namespace}/${name}`, node: nodeName }] as const),
+  );
+  const ofNodes = (ifKnown(nodes) ?? []).flatMap((node) => {
+    const { name, addresses } = readCloudNode(node);
+    return addresses.map(({ address }) => [address, { of: `Node ${name}`, node: name }] as const);
+  });
+  return new Map<string, Owner>([...ofPods, ...ofNodes]);
+}

@@ -1,0 +1,88 @@
+/** The command as people run it: kubeconfig, keys, HTTP, exit codes. */
+import { writeFileSync } from 'node:fs';
+import test from 'ava';
+import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
+import { listenerNameOf, ownerOf } from '../../../cloud-controller-manager/services/plan-load-balancer.ts';
+import { NODES, SERVICES } from '../../../kube/resource-types.ts';
+import { systemClock } from '../../../runtime/clock.ts';
+import { connectInProcess } from '../../kube-api/in-process.ts';
+import { renderKubeconfig } from '../../kube-api/kubeconfig.ts';
+import { startKubeApi } from '../../kube-api/start-kube-api.ts';
+import { createTempDir } from '../../support/temp-dir.ts';
+import { CloudHost } from '../../vpc/api/host.ts';
+import { CloudServer } from '../../vpc/api/http-server.ts';
+import { createInProcessApi } from '../../vpc/api/in-process.ts';
+import { runCaptured } from '../agent/captured.ts';
+import { PERSON } from './lb-scene.ts';
+
+const CLUSTER = 'cls-runlb001';
+const VPC = 'vpc-runlb001';
+const METADATA = { name: 'web', namespace: 'default' } as const;
+
+test('lb: shows and plans, follows an address, and says by its exit code what is wrong', async (t) => {
+  const files = createTempDir('run-lb');
+  const kube = await startKubeApi();
+  const subnets = [{ subnetId: 'subnet-a', zone: 'ap-guangzhou-3', cidr: '10.0.2.0/24' }];
+  const host = new CloudHost({ vpcId: VPC, subnets }, systemClock, { taskMs: [1, 1] });
+  const server = new CloudServer(host);
+  await server.start();
+  t.teardown(async () => {
+    await kube.close();
+    await server.close();
+    files.close();
+  });
+  const admin = connectInProcess(kube.api, { clock: systemClock }).client({ userAgent: 'test' });
+  const spec = { providerID: 'tencentcloud:///ap-guangzhou-3/ins-runlb001' };
+  const status = { addresses: [{ type: 'InternalIP', address: '10.0.2.77' }] };
+  await admin.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' }, spec, status });
+  const service = await admin.create(SERVICES, {
+    ...{ apiVersion: 'v1', kind: 'Service', metadata: METADATA },
+    spec: { type: 'LoadBalancer', ports: [{ port: 80, nodePort: 30_080 }] },
+  });
+  const { uid = '' } = service.metadata;
+  const { secretId, secretKey } = server.credentials.add('AKIDrunlb', 'secret-0');
+  const kubeconfig = files.join('kubeconfig');
+  writeFileSync(kubeconfig, renderKubeconfig({ url: kube.url }));
+  const env = { TENCENTCLOUD_SECRET_ID: secretId, TENCENTCLOUD_SECRET_KEY: secretKey };
+  const cloud = [`--kubeconfig=${kubeconfig}`, '--region=ap-guangzhou', `--endpoint=http://${server.endpoint}`];
+  const run = (...argv: readonly string[]) => runCaptured(['lb', ...argv, ...cloud], { env });
+
+  const none = await run();
+  t.is(none.code, 1, none.stderr);
+  t.regex(none.stdout, /default\/web {2}none/);
+  t.regex((await run('--plan')).stderr, /give --cluster-id/);
+  const given = ['--plan', `--cluster-id=${CLUSTER}`, `--vpc-id=${VPC}`];
+  t.regex((await run(...given)).stdout, /1\. create: no load balancer has the tag of the Service/);
+
+  const { loadBalancers, listeners } = createTencentCloud({
+    api: createInProcessApi(host),
+    clock: systemClock,
+    random: () => 0.5,
+  });
+  const tags = { 'tke-eni-owner': ownerOf(CLUSTER, uid), 'tke-clusterId': CLUSTER };
+  const task = await loadBalancers.create({ type: 'OPEN', name: 'web', vpcId: VPC, tags }, PERSON);
+  const outcome = await loadBalancers.settle(task, PERSON);
+  const [id = ''] = outcome.kind === 'done' ? outcome.loadBalancerIds : [];
+  const name = listenerNameOf({ clusterId: CLUSTER, service: { ...METADATA, uid } });
+  const settings = { scheduler: 'WRR', sessionSeconds: 0 };
+  const made = await listeners.create(id, { protocol: 'TCP', ports: [{ port: 80, name }], settings }, PERSON);
+  await loadBalancers.settle(made.task, PERSON);
+
+  const bare = await run(`--cluster-id=${CLUSTER}`, '-o', 'json');
+  t.is(bare.code, 1);
+  const [row] = JSON.parse(bare.stdout).services;
+  t.like(row, { service: 'default/web', state: 'ready', loadBalancerId: id });
+  t.deepEqual(row.problems, ['TCP/80: no target gets connections']);
+  t.regex((await run(...given)).stdout, /1\. register: backends that are not registered\n +TCP\/80 10\.0\.2\.77:30080/);
+  const [address = ''] = row.addresses;
+  t.regex(
+    (await run(`${address}:80`, `--cluster-id=${CLUSTER}`)).stdout,
+    /no target gets connections: the client gets no answer/,
+  );
+  t.regex((await run(`${address}:81`, `--cluster-id=${CLUSTER}`)).stderr, /no load balancer of a Service listens at/);
+  t.is((await run('nonsense')).code, 64);
+
+  const keyless = await runCaptured(['lb', ...cloud], { env: { ...env, TENCENTCLOUD_SECRET_KEY: 'wrong' } });
+  t.is(keyless.code, 2);
+  t.regex(keyless.stdout, /default\/web {2}unknown/);
+});
