@@ -29,7 +29,6 @@ test('tke-eni: loads nothing at its start that only some commands need', (t) => 
   const wanted = [
     'node:fs',
     'node:path',
-    'node:timers/promises',
     'runtime/byte-text.ts',
     'runtime/clock.ts',
     'runtime/edit-distance.ts',
