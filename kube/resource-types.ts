@@ -12,6 +12,16 @@ export const NODES = core('nodes', 'Node', false);
 export const SERVICES = core('services', 'Service', true);
 /** ConfigMaps. */
 export const CONFIG_MAPS = core('configmaps', 'ConfigMap', true);
+/** Secrets: only those that a program keeps its own certificates in. */
+export const SECRETS = core('secrets', 'Secret', true);
+/** What API servers ask of webhooks. */
+export const MUTATING_WEBHOOK_CONFIGURATIONS: ResourceType = {
+  group: 'admissionregistration.k8s.io',
+  version: 'v1',
+  plural: 'mutatingwebhookconfigurations',
+  kind: 'MutatingWebhookConfiguration',
+  isNamespaced: false,
+};
 /** Events of the core group: the published ClusterRoles grant no others. */
 export const EVENTS = core('events', 'Event', true);
 /** Deployments: their Pods are recognized by labels where ReplicaSets may not be read. */

@@ -46,19 +46,19 @@ export function readTlsFiles({ certFile, keyFile, clientCaFile }: TlsFiles): Tls
   return { cert, key, ...(ca === undefined ? {} : { ca }), minVersion: 'TLSv1.2', expiresMs };
 }
 
-/** Watches the certificate files of a server; its last findings can be read at any time. */
+/** Watches the certificate of a server; its last findings can be read at any time. */
 export type TlsFollower = {
   /** The pair that the server uses. */
   readonly pair: TlsPair;
   /** The pair before it, which other replicas may still use; undefined before the first reload. */
   readonly former: TlsPair | undefined;
-  /** Why the present content of the files is not used; undefined when it is. */
+  /** Why the certificate that is to be used is not; undefined when it is. */
   readonly problem: string | undefined;
   /** How many times another pair was put into use. */
   readonly reloads: number;
-  /** Checks the files at once and uses a new pair. Never throws. */
-  check(): void;
-  /** Checks the files every ten seconds until aborted; never rejects. */
+  /** Looks at once and uses a new pair; files are read before it returns. Never rejects. */
+  check(): Promise<void>;
+  /** Looks again and again until aborted; never rejects. */
   run(signal: AbortSignal): Promise<void>;
 };
 
@@ -116,7 +116,7 @@ export function followTlsFiles({ server, files, pair: first, clock, log }: TlsFo
     get reloads() {
       return reloads;
     },
-    check,
+    check: async () => check(),
     run: async (signal) => {
       while (!signal.aborted) {
         check();

@@ -34,7 +34,8 @@ async function run(config: WebhookConfig): Promise<void> {
   process.once('SIGTERM', stop.resolve);
   process.once('SIGINT', stop.resolve);
   const clock = systemClock;
-  const kube = config.staticIpConfigs || config.readinessGates ? openKube(config, log) : undefined;
+  const kube =
+    config.staticIpConfigs || config.readinessGates || config.tlsSecret !== '' ? openKube(config, log) : undefined;
   const metrics = createWebhookMetrics({ release, usage: readUsage });
   const webhook = await startWebhook(config, { clock, log, random: Math.random, kube, release, metrics });
   log.info('stopping', { signal: await stop.promise });

@@ -1,3 +1,4 @@
+import { CERTIFICATE_OPTIONS } from '../kube/certificates/certificate-options.ts';
 import { loadBalancerClassValue } from '../kube/kube-option-value.ts';
 import { option, type SettingsOf, type SettingsProgram } from '../runtime/settings/option.ts';
 import {
@@ -64,7 +65,7 @@ const WEBHOOK_OPTIONS = {
     'kubeconfig',
     pathValue(true),
     '',
-    "Kubeconfig of the API server; '' takes the ServiceAccount of the Pod. Asked for StaticIPConfigs and, with --readiness-gates, Services.",
+    "Kubeconfig of the API server; '' takes the ServiceAccount of the Pod. Asked for StaticIPConfigs, for Services with --readiness-gates, and for certificates with --tls-secret.",
   ),
   master: option(
     'Kubernetes',
@@ -98,6 +99,7 @@ const WEBHOOK_OPTIONS = {
     '/etc/tke-eni-ip-webhook/tls/tls.key',
     'Its private key in PEM, without a password.',
   ),
+  ...CERTIFICATE_OPTIONS,
   clientCaFile: option(
     'Serving',
     'client-ca-file',

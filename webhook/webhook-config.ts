@@ -10,7 +10,16 @@ export function readWebhookConfig(input: SettingsInput): SettingsOutcome<Webhook
   return readSettings(WEBHOOK_PROGRAM, input, checkTogether);
 }
 
-function checkTogether({ clientCaFile, clientAllowedNames }: WebhookConfig, faults: Faults): void {
+function checkTogether({ clientCaFile, clientAllowedNames, tlsSecret, tlsNames }: WebhookConfig, faults: Faults): void {
+  if (tlsSecret !== '' && clientCaFile !== '') {
+    faults.add(
+      '--client-ca-file',
+      'nothing, as --tls-secret is given: clients are checked with certificates in files',
+      clientCaFile,
+    );
+  }
+  if (tlsSecret === '' && tlsNames.length > 0)
+    faults.add('--tls-secret', 'a Secret, as --tls-names is given', undefined);
   if (clientAllowedNames.length > 0 && clientCaFile === '') {
     faults.add('--client-ca-file', 'a file, as --client-allowed-names is given', undefined);
   }

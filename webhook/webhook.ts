@@ -1,5 +1,7 @@
 import type { StaticIpRule } from '../crd/select-static-ip-config.ts';
 import { STATIC_IP_CONFIG_KIND, staticIpConfig } from '../crd/static-ip-config.ts';
+import { firstCertificates, followCertificates } from '../kube/certificates/follow-certificates.ts';
+import { openCertificateKeeper } from '../kube/certificates/keep-certificates.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { resourceTypeOf, SERVICES } from '../kube/resource-types.ts';
 import { ClientAdmission } from '../runtime/client-admission.ts';
@@ -9,7 +11,7 @@ import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoint
 import type { HttpServer } from '../runtime/http-server.ts';
 import { listenOn } from '../runtime/listen-on.ts';
 import type { Logger } from '../runtime/log.ts';
-import { followTlsFiles, readTlsFiles, type TlsFollower } from '../runtime/tls-files.ts';
+import { followTlsFiles, readTlsFiles, type TlsFollower, type TlsPair } from '../runtime/tls-files.ts';
 import { admittedPod } from './admitted-pod.ts';
 import { answerReview, type DecideReview } from './answer-review.ts';
 import { backendPod } from './backend-pod.ts';
@@ -18,7 +20,8 @@ import { decideGate } from './decide-gate.ts';
 import { type DirectService, readDirectService } from './direct-service.ts';
 import { type FollowedObjects, followObjects, NO_OBJECTS } from './follow-objects.ts';
 import { createWebhookMetrics, type WebhookMetrics } from './metrics.ts';
-import type { WebhookConfig } from './options.ts';
+import { WEBHOOK_PROGRAM, type WebhookConfig } from './options.ts';
+import { publishAuthorities } from './publish-authorities.ts';
 import { createReviewServer, GATE_PATH, REVIEW_PATH } from './serve-reviews.ts';
 
 /** The dependencies of the webhook. */
@@ -26,10 +29,12 @@ type WebhookRuntime = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: () => number;
-  /** For StaticIPConfigs and Services; undefined: none are read. */
+  /** For StaticIPConfigs, Services and certificates; undefined: none are read, and certificates are files. */
   readonly kube: KubeClient | undefined;
   readonly release: string;
   readonly metrics?: WebhookMetrics;
+  /** Ends the wait for the first certificate. */
+  readonly signal?: AbortSignal;
 };
 
 /** A running webhook. */
@@ -40,8 +45,10 @@ export type RunningWebhook = {
   readonly metricsAddress: string | undefined;
   /** Returns undefined when the webhook can serve, else the reason why not. */
   readiness(): string | undefined;
-  /** Checks the certificate files now. */
-  checkCertificate(): void;
+  /** Looks for another certificate now. */
+  checkCertificate(): Promise<void>;
+  /** Returns the certificate that new connections get, PEM. */
+  servedCertificate(): string;
   /**
    * Reports not ready, continues to serve for --shutdown-delay, finishes the running requests, and ends. Idempotent.
    */
@@ -54,11 +61,9 @@ export type RunningWebhook = {
  */
 export async function startWebhook(config: WebhookConfig, runtime: WebhookRuntime): Promise<RunningWebhook> {
   const { clock, log, release, metrics = createWebhookMetrics({ release }) } = runtime;
-  const { clientCaFile, clientAllowedNames } = config;
-  const authorities = clientCaFile === '' ? {} : { clientCaFile };
-  const files = { certFile: config.tlsCertFile, keyFile: config.tlsPrivateKeyFile, ...authorities };
-  const pair = readTlsFiles(files);
-  const clients = new ClientAdmission(clientAllowedNames);
+  const certificates = await openCertificates(config, runtime);
+  const { pair } = certificates;
+  const clients = new ClientAdmission(config.clientAllowedNames);
   const rules = followRules(config, runtime);
   const services = followServices(config, runtime);
   const answers = new Map([
@@ -66,7 +71,7 @@ export async function startWebhook(config: WebhookConfig, runtime: WebhookRuntim
     [GATE_PATH, (sent: unknown) => answerReview(sent, gateDecider(config, services))],
   ]);
   const server = createReviewServer(pair, { answers, metrics, clock, log, clients });
-  const tls = followTlsFiles({ server: clients.follow(server.server, pair), files, pair, clock, log });
+  const tls = certificates.follow(clients.follow(server.server, pair));
   metrics.show(() => ({
     expiresMs: tls.pair.expiresMs,
     reloads: tls.reloads,
@@ -78,6 +83,33 @@ export async function startWebhook(config: WebhookConfig, runtime: WebhookRuntim
   const webhook = new Webhook({ config, clock, log, server, tls, followed: [rules, services], metrics });
   await webhook.start();
   return webhook;
+}
+
+/** The first certificate, and what keeps it up to date in a server. */
+type Certificates = {
+  readonly pair: TlsPair;
+  readonly follow: (server: { setSecureContext(pair: TlsPair): void }) => TlsFollower;
+};
+
+/** The MutatingWebhookConfiguration, the Service and the subject of the certificate have the program's name. */
+const NAME = WEBHOOK_PROGRAM.name;
+
+/** Reads certificates from files, or has the replicas make them. @throws ConfigError when files cannot be used */
+async function openCertificates(config: WebhookConfig, runtime: WebhookRuntime): Promise<Certificates> {
+  const { clock, log, random, kube } = runtime;
+  const { tlsSecret, tlsNames, clientCaFile, ipamdNamespace: namespace } = config;
+  if (tlsSecret === '' || kube === undefined) {
+    const authorities = clientCaFile === '' ? {} : { clientCaFile };
+    const files = { certFile: config.tlsCertFile, keyFile: config.tlsPrivateKeyFile, ...authorities };
+    const pair = readTlsFiles(files);
+    return { pair, follow: (server) => followTlsFiles({ server, files, pair, clock, log }) };
+  }
+  const wanted = { program: NAME, names: [`${NAME}.${namespace}.svc`, ...tlsNames] };
+  const keeper = openCertificateKeeper({ kube, secret: { namespace, name: tlsSecret }, wanted, clock, log });
+  const publish = (authorities: string) => publishAuthorities(kube, NAME, authorities);
+  const followed = { keeper, publish, asksClients: false, clock, log, random };
+  const pair = await firstCertificates(followed, runtime.signal ?? new AbortController().signal);
+  return { pair, follow: (server) => followCertificates(followed, { server, pair }) };
 }
 
 /** Requests of addresses, and static addresses. */
@@ -204,8 +236,12 @@ class Webhook implements RunningWebhook {
     return followed.map((objects) => objects.problem()).find((problem) => problem !== undefined);
   }
 
-  checkCertificate(): void {
-    this.#components.tls.check();
+  checkCertificate(): Promise<void> {
+    return this.#components.tls.check();
+  }
+
+  servedCertificate(): string {
+    return this.#components.tls.pair.cert;
   }
 
   close(): Promise<void> {

@@ -7,6 +7,7 @@ import { waitUntil } from '../support/wait-until.ts';
 const CLUSTER_PATHS: Readonly<Record<string, string>> = {
   Namespace: '/api/v1/namespaces',
   Node: '/api/v1/nodes',
+  MutatingWebhookConfiguration: '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations',
   ClusterRole: '/apis/rbac.authorization.k8s.io/v1/clusterroles',
   ClusterRoleBinding: '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings',
   CustomResourceDefinition: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
@@ -18,6 +19,8 @@ const CLUSTER_PATHS: Readonly<Record<string, string>> = {
 const NAMESPACED_PATHS: Readonly<Record<string, readonly [string, string]>> = {
   ServiceAccount: ['/api/v1', 'serviceaccounts'],
   ConfigMap: ['/api/v1', 'configmaps'],
+  Role: ['/apis/rbac.authorization.k8s.io/v1', 'roles'],
+  RoleBinding: ['/apis/rbac.authorization.k8s.io/v1', 'rolebindings'],
   Secret: ['/api/v1', 'secrets'],
   Service: ['/api/v1', 'services'],
   Pod: ['/api/v1', 'pods'],

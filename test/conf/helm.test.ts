@@ -29,6 +29,7 @@ const SETTINGS = {
   subnets: ['subnet-a1b2c3d4', 'subnet-e5f6a7b8'],
   vpcId: 'vpc-a1b2c3d4',
   image: { registry: 'registry.example.com/tke-eni' },
+  webhook: { enabled: false },
 };
 
 type Case = {
@@ -84,7 +85,12 @@ const CASES: readonly Case[] = [
   { title: 'with monitoring', components: ['monitoring'], values: { monitoring: { enabled: true } } },
   { title: 'with the scheduler extender', components: ['scheduler'], values: { scheduler: { enabled: true } } },
   {
-    title: 'with the webhook',
+    title: 'with the webhook, which makes its certificates',
+    components: ['webhook', 'webhook-certificates'],
+    values: { webhook: { enabled: true } },
+  },
+  {
+    title: 'with the webhook, and a certificate in files',
     components: ['webhook'],
     values: { webhook: { enabled: true, caBundle: AUTHORITY } },
     patches: [authorityPatch(AUTHORITY)],
@@ -257,22 +263,23 @@ for (const [title, values, server, settings] of GATES) {
 
 const INJECTED = { 'cert-manager.io/inject-ca-from': 'kube-system/tke-eni-ip-webhook' };
 
-/** The webhook's values, and what is wrong with them; nothing when they are rendered. */
-const WEBHOOKS: readonly (readonly [title: string, values: JsonObject, fault: RegExp | undefined])[] = [
-  ['no authority', {}, /webhook\.caBundle: expected .* --set-file webhook\.caBundle=.*docs\/static-ip\.md/],
-  ['no authority, and Ignore', { failurePolicy: 'Ignore' }, /webhook\.caBundle: expected /],
-  ['an annotation that sets none', { annotations: { team: 'network' } }, /webhook\.caBundle: expected /],
-  ['an authority', { caBundle: AUTHORITY }, undefined],
-  ['the annotation of cert-manager', { annotations: INJECTED }, undefined],
+/** The webhook's values, and whether it makes its certificates. */
+const WEBHOOKS: readonly (readonly [title: string, values: JsonObject, makes: boolean])[] = [
+  ['nothing', {}, true],
+  ['an annotation that sets none', { annotations: { team: 'network' } }, true],
+  ['an authority', { caBundle: AUTHORITY }, false],
+  ['the annotation of cert-manager', { annotations: INJECTED }, false],
 ];
 
-for (const [title, values, fault] of WEBHOOKS) {
-  run(`chart: ${fault === undefined ? 'takes' : 'refuses'} a webhook with ${title}`, (t) => {
-    const input = stringify({ ...SETTINGS, webhook: { enabled: true, ...values } });
-    const args = [...TEMPLATE, '--kube-version', 'v1.34.1', '-f', '-'];
-    const { status, stderr } = spawnSync(HELM, args, { input, encoding: 'utf8', maxBuffer: MOST_BYTES });
-    t.is(status === 0, fault === undefined, stderr);
-    if (fault !== undefined) t.regex(stderr, fault);
+for (const [title, values, makes] of WEBHOOKS) {
+  run(`chart: the webhook ${makes ? 'makes its certificates' : 'reads certificates from files'} with ${title}`, (t) => {
+    const { webhook: _, ...others } = SETTINGS;
+    const all = byName(helm({ ...others, webhook: values }));
+    const pod = at(all.get('Deployment tke-eni-ip-webhook'), 'spec', 'template', 'spec');
+    const args = at(pod, 'containers', 0, 'args') as readonly string[];
+    t.is(args.includes('--tls-secret=tke-eni-ip-webhook-certificates'), makes);
+    t.is(at(pod, 'volumes') === undefined, makes);
+    t.is(all.has('Secret tke-eni-ip-webhook-certificates'), makes);
   });
 }
 

@@ -148,6 +148,24 @@ test('webhook: is asked for the creation of Pods outside kube-system and labelle
   t.deepEqual(at(hook, 'admissionReviewVersions'), ['v1']);
 });
 
+test('webhook-certificates: the webhook may read and write its own Secret, and the authority in its own configuration', (t) => {
+  const objects = readResources(join(KUBERNETES_FOLDER, 'components/webhook-certificates'));
+  const rulesOf = (kind: string) => objects.find((one) => one['kind'] === kind)?.['rules'];
+  const name = 'tke-eni-ip-webhook';
+  t.deepEqual(rulesOf('Role'), [
+    { apiGroups: [''], resources: ['secrets'], resourceNames: [`${name}-certificates`], verbs: ['get', 'update'] },
+  ]);
+  t.deepEqual(rulesOf('ClusterRole'), [
+    {
+      apiGroups: ['admissionregistration.k8s.io'],
+      resources: ['mutatingwebhookconfigurations'],
+      resourceNames: [name],
+      verbs: ['get', 'patch'],
+    },
+  ]);
+  t.is(objects.find(({ kind }) => kind === 'Secret')?.['data'], undefined);
+});
+
 test('webhook: API servers refuse its configuration until an overlay gives it an authority', (t) => {
   const configuration = readResources(join(KUBERNETES_FOLDER, 'webhook')).find(
     ({ kind }) => kind === 'MutatingWebhookConfiguration',

@@ -63,9 +63,9 @@ test('followTlsFiles: takes other authorities of clients', async (t) => {
   const taken: unknown[] = [];
   const server = { setSecureContext: ({ ca }: { readonly ca?: string }) => taken.push(ca) };
   const follower = followTlsFiles({ server, files, pair: readTlsFiles(files), clock: systemClock, log: silentLogger });
-  follower.check();
+  await follower.check();
   writeFileSync(clientCaFile, `${cert}${cert}`);
-  follower.check();
+  await follower.check();
   t.deepEqual(taken, [`${cert}${cert}`]);
 });
 
@@ -87,17 +87,17 @@ test('followTlsFiles: serves a swapped certificate to new connections, never one
   const { port } = server.address() as AddressInfo;
   const follower = followTlsFiles({ server, files, pair, clock: systemClock, log: silentLogger });
 
-  follower.check();
+  await follower.check();
   t.is(await subjectAt(port), 'first');
   copyFileSync(join(folder, 'second.crt'), files.certFile);
-  follower.check();
+  await follower.check();
   t.is(await subjectAt(port), 'first');
   t.regex(follower.problem ?? '', /private key/);
   copyFileSync(join(folder, 'second.key'), files.keyFile);
-  follower.check();
+  await follower.check();
   t.is(await subjectAt(port), 'second');
   writeFileSync(files.certFile, 'no certificate');
-  follower.check();
+  await follower.check();
   t.is(await subjectAt(port), 'second');
   t.is(follower.reloads, 1);
 });

@@ -52,9 +52,9 @@ type Scene = {
   /** The certificate of the server itself. */
   readonly own: KeyPair;
   /** Gives the server another certificate, as a renewed Secret does. */
-  readonly renew: (to: KeyPair) => void;
+  readonly renew: (to: KeyPair) => Promise<void>;
   /** Makes another authority that of the clients. */
-  readonly changeAuthority: (to: Authority) => void;
+  readonly changeAuthority: (to: Authority) => Promise<void>;
   readonly folder: string;
 };
 
@@ -105,15 +105,15 @@ async function open(t: ExecutionContext, allowedNames: readonly string[]): Promi
     ask: (client) => post(server.address, agentOf(client)),
     sign: (name, use = 'clientAuth') => signCertificate(authority, name, use),
     bound: () => bound,
-    changeAuthority: (to) => {
+    changeAuthority: async (to) => {
       copyFileSync(to.certPath, clientCaFile);
-      follower.check();
+      await follower.check();
     },
     own,
-    renew: (to) => {
+    renew: async (to) => {
       copyFileSync(to.certPath, own.certPath);
       copyFileSync(to.keyPath, own.keyPath);
-      follower.check();
+      await follower.check();
     },
     folder: dir.path,
   };
@@ -164,7 +164,7 @@ test('serveExtender: with another authority of clients, also connections of befo
   const before = await sign('before');
   t.is((await ask(before)).status, 200);
   const next = await makeAuthority(folder, 'next');
-  changeAuthority(next);
+  await changeAuthority(next);
   await t.throwsAsync(ask(before));
   t.is((await ask(await signCertificate(next, 'after', 'clientAuth'))).status, 200);
   t.is(bound(), 2);
@@ -175,10 +175,10 @@ test('serveExtender: answers another replica by the certificate that it has itse
   const [first, second, third] = [{ ...own }, await makeKeyPair(folder, 'second'), await makeKeyPair(folder, 'third')];
   t.is((await ask(first)).status, 200);
   await t.throwsAsync(ask(second), undefined, 'of nobody yet');
-  renew(second);
+  await renew(second);
   t.is((await ask({ ...first })).status, 200, 'the other replica has not read the new one yet');
   t.is((await ask({ ...second })).status, 200);
-  renew(third);
+  await renew(third);
   await t.throwsAsync(ask({ ...first }), undefined, 'two before');
   t.is((await ask({ ...second })).status, 200);
   t.is((await ask(await sign('system:node:n1'))).status, 403);

@@ -261,11 +261,11 @@ test('serveExtender: serves new connections with the new certificate, and keeps 
   t.is(before.subject, 'first');
 
   install(second, ['cert']);
-  follower.check();
+  await follower.check();
   // Half of a pair is no pair: the one before serves on.
   t.is((await postTls(server, new Agent({ ca: [first.cert, second.cert] }))).subject, 'first');
   install(second, ['key']);
-  follower.check();
+  await follower.check();
   t.is((await postTls(server, new Agent({ ca: [first.cert, second.cert] }))).subject, 'second');
   const again = await postTls(server, agent);
   t.is(again.status, 200);

@@ -67,7 +67,7 @@ test('startWebhook: takes another authority without a restart, and ends connecti
   t.is((await ask(before)).status, 200);
   const next = await makeAuthority(dir.path, 'next');
   copyFileSync(next.certPath, clientCaFile);
-  scene.webhook.checkCertificate();
+  await scene.webhook.checkCertificate();
   await t.throwsAsync(ask(before));
   t.is((await ask(await signCertificate(next, 'kube-apiserver', 'clientAuth'))).status, 200);
 });

@@ -175,7 +175,7 @@ test.serial('serve: takes a new certificate while it runs, and shows when it end
   const next = await makeKeyPair(own.folder.path, 'next');
   copyFileSync(next.certPath, own.pair.certPath);
   copyFileSync(next.keyPath, own.pair.keyPath);
-  own.webhook.checkCertificate();
+  await own.webhook.checkCertificate();
   await t.throwsAsync(post(own, body), { message: /self-signed|unable to verify/ });
   t.is((await post({ ...own, pair: next }, body)).status, 200);
   const text = await (await fetch(`http://${own.webhook.metricsAddress}/metrics`)).text();

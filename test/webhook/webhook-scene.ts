@@ -1,7 +1,7 @@
 import { request } from 'node:https';
 import { connect, type TLSSocket } from 'node:tls';
 import type { KubeClient } from '../../kube/kube-client.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { silentLogger } from '../../runtime/log.ts';
 import type { WebhookConfig } from '../../webhook/options.ts';
 import { type RunningWebhook, startWebhook } from '../../webhook/webhook.ts';
@@ -20,7 +20,11 @@ export type WebhookScene = {
 };
 
 /** Starts a webhook with a certificate of its own. */
-export async function openWebhook(settings: Partial<WebhookConfig> = {}, kube?: KubeClient): Promise<WebhookScene> {
+export async function openWebhook(
+  settings: Partial<WebhookConfig> = {},
+  kube?: KubeClient,
+  clock: Clock = systemClock,
+): Promise<WebhookScene> {
   const folder = createTempDir('webhook');
   const pair = await makeKeyPair(folder.path, 'webhook');
   const config: WebhookConfig = {
@@ -29,7 +33,7 @@ export async function openWebhook(settings: Partial<WebhookConfig> = {}, kube?: 
     ...{ listenAddress: '127.0.0.1:0', metricsAddress: '127.0.0.1:0', shutdownDelayMs: 0 },
     ...settings,
   };
-  const runtime = { clock: systemClock, log: silentLogger, random: seededRandom(1), kube, release: 'test' };
+  const runtime = { clock, log: silentLogger, random: seededRandom(1), kube, release: 'test' };
   const webhook = await startWebhook(config, runtime);
   const close = async () => {
     await webhook.close();

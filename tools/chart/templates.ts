@@ -64,6 +64,7 @@ function optionalComponent(
   component: 'scheduler' | 'webhook',
   parts: readonly string[],
   { requests, limits }: Resources,
+  changes: readonly Change[] = [],
 ): readonly Template[] {
   const from = (part: string): string => `conf/kubernetes/${component}/${part}.yaml`;
   const when = `.Values.${component}.enabled`;
@@ -77,11 +78,35 @@ function optionalComponent(
         NAMESPACE,
         [`secretName: ${IMAGE_OF[component]}-tls`, `secretName: {{ .Values.${component}.tlsSecret }}`],
         ...workload(component, SETTINGS_OF[component], quantities),
+        ...changes,
       ],
       when,
     },
   ];
 }
+
+const CERTIFICATES = 'conf/kubernetes/components/webhook-certificates';
+const MAKES_CERTIFICATES = 'include "tke-eni.webhook-makes-certificates" .';
+const CA_BUNDLE = '      {{- with .Values.webhook.caBundle }}\n      caBundle: {{ . | b64enc }}\n      {{- end }}\n';
+/** The first and last lines of what a Deployment has for certificates in files. */
+const FILES = [
+  ['      volumes:\n', '            defaultMode: 288\n'],
+  ['          volumeMounts:\n', '              readOnly: true\n'],
+] as const;
+/** What the webhook has only with certificates in files, and only with its own. */
+const OF_CERTIFICATES: readonly Change[] = [
+  ...FILES.flatMap(([first, last]): readonly Change[] => {
+    const indent = first.slice(0, first.search(/\S/));
+    return [
+      [first, `${indent}{{- if not (${MAKES_CERTIFICATES}) }}\n${first}`],
+      [last, `${last}${indent}{{- end }}\n`],
+    ];
+  }),
+  [
+    '            - --metrics-address=0.0.0.0:61693\n',
+    `            - --metrics-address=0.0.0.0:61693\n            {{- if ${MAKES_CERTIFICATES} }}\n            - --tls-secret=tke-eni-ip-webhook-certificates\n            {{- end }}\n`,
+  ],
+];
 
 const GATE = 'conf/kubernetes/components/load-balancer-gate';
 const GATE_ON = 'include "tke-eni.load-balancer-gate" .';
@@ -174,10 +199,18 @@ export const TEMPLATES: readonly Template[] = [
     ],
     when: '.Values.scheduler.enabled',
   },
-  ...optionalComponent('webhook', ['rbac', 'service', 'pod-disruption-budget'], {
-    requests: { cpu: '20m', memory: '96Mi' },
-    limits: { memory: '256Mi' },
-  }),
+  ...optionalComponent(
+    'webhook',
+    ['rbac', 'service', 'pod-disruption-budget'],
+    { requests: { cpu: '20m', memory: '96Mi' }, limits: { memory: '256Mi' } },
+    OF_CERTIFICATES,
+  ),
+  ...['secret', 'rbac'].map((part) => ({
+    from: `${CERTIFICATES}/${part}.yaml`,
+    to: `webhook-certificates-${part}.yaml`,
+    changes: [NAMESPACE],
+    when: MAKES_CERTIFICATES,
+  })),
   {
     from: 'conf/kubernetes/webhook/mutating-webhook-configuration.yaml',
     to: 'webhook-configuration.yaml',
@@ -188,6 +221,7 @@ export const TEMPLATES: readonly Template[] = [
         `${END_OF_RULES}  {{- if ${GATE_ON} }}\n  PART\n  {{- end }}\n`,
         { file: `${GATE}/mutating-webhook-configuration.yaml`, path: ['webhooks'] },
       ],
+      ['    clientConfig:\n      service:\n', `    clientConfig:\n${CA_BUNDLE}      service:\n`],
       NAMESPACE,
       ['values: [{{ .Release.Namespace }}]', 'values: {{ include "tke-eni.system-namespaces" . }}'],
       ['failurePolicy: Fail', 'failurePolicy: {{ .Values.webhook.failurePolicy }}'],
@@ -197,15 +231,15 @@ export const TEMPLATES: readonly Template[] = [
       ],
       [
         `      caBundle: "REPLACE: base64 of the authority of the webhook's certificate, docs/static-ip.md"\n`,
-        '      {{- with .Values.webhook.caBundle }}\n      caBundle: {{ . | b64enc }}\n      {{- end }}\n',
+        CA_BUNDLE,
       ],
       // What the comment says of overlays; the chart refuses values instead.
       [
         `Without the right \`caBundle\` every Pod is refused, so API
 # servers refuse this object until an overlay gives it one (docs/static-ip.md): the placeholder is no base64. With cert-manager the
 # overlay removes the placeholder (\`caBundle: null\`) and sets the annotation.\n`,
-        `Without the right \`caBundle\` every Pod is refused, so the
-# chart refuses values that have none and name nothing that sets it.\n`,
+        `Without the right \`caBundle\` every Pod is refused: with
+# webhook.caBundle the value is it, with the annotation of another program that one sets it, else the webhook itself.\n`,
       ],
       ['apiVersion: admission', '{{- include "tke-eni.refuse-webhook-without-authority" . }}\napiVersion: admission'],
     ],

@@ -22,7 +22,7 @@ const TAKEN = {
   cloudControllerManager: ['leader-elect-resource-namespace', 'metrics-address', 'region', 'endpoint'],
   webhook: [
     ...['ipamd-namespace', 'listen-address', 'tls-cert-file', 'tls-private-key-file', 'metrics-address'],
-    ...['readiness-gates', 'pre-stop-sleep', 'load-balancer-class'],
+    ...['tls-secret', 'readiness-gates', 'pre-stop-sleep', 'load-balancer-class'],
   ],
 } as const;
 

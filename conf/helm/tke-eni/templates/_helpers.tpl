@@ -172,23 +172,26 @@ node-cidr-mask-size: {{ . }}
   | replace "labels: {app.kubernetes.io/name: tke-eni" (printf "%sapp.kubernetes.io/name: tke-eni" $labels) -}}
 {{- end -}}
 
+{{/* Whether the webhook makes its certificates itself: true, or empty where values have an authority or name what sets it. */}}
+{{- define "tke-eni.webhook-makes-certificates" -}}
+{{- $webhook := .Values.webhook -}}
+{{- if and $webhook.enabled (not $webhook.caBundle) -}}
+{{- $isInjected := false -}}
+{{- range $name, $value := $webhook.annotations }}{{ if regexMatch "/inject-(ca|apiserver-ca)" $name }}{{ $isInjected = true }}{{ end }}{{ end -}}
+{{- if not $isInjected }}true{{ end -}}
+{{- end -}}
+{{- end -}}
+
 {{/*
-Ends with an error where the webhook would refuse every Pod at once: API servers have no authority for its certificate, or its
-certificate is not there. The Secret is looked for only where a server is asked (not by helm template) and the certificate is made by
-hand; cert-manager may make it later. The account `default` is in every namespace: without it the answer is none.
+Ends with an error where the webhook would refuse every Pod at once: its certificate is yours to make, and is not there. The Secret is
+looked for only where a server is asked (not by helm template) and the certificate is made by hand; cert-manager may make it later. The
+account `default` is in every namespace: without it the answer is none.
 */}}
 {{- define "tke-eni.refuse-webhook-without-authority" -}}
 {{- $webhook := .Values.webhook -}}
-{{- $page := "docs/static-ip.md, section \"The webhook\"" -}}
-{{- if not $webhook.caBundle -}}
-{{- $isInjected := false -}}
-{{- range $name, $value := $webhook.annotations }}{{ if regexMatch "/inject-(ca|apiserver-ca)" $name }}{{ $isInjected = true }}{{ end }}{{ end -}}
-{{- if not $isInjected -}}
-{{- fail (printf "webhook.caBundle: expected the authority of the webhook's certificate in PEM, got nothing: without it API servers refuse every Pod (webhook.failurePolicy Fail), or create it without its request (Ignore). Make the certificate, then add --set-file webhook.caBundle=tke-eni-ip-webhook-ca.crt; or let cert-manager set it by webhook.annotations, cert-manager.io/inject-ca-from: NAMESPACE/CERTIFICATE. The commands: %s" $page) -}}
-{{- end -}}
-{{- else if lookup "v1" "ServiceAccount" .Release.Namespace "default" -}}
+{{- if and $webhook.caBundle (lookup "v1" "ServiceAccount" .Release.Namespace "default") -}}
 {{- if not (lookup "v1" "Secret" .Release.Namespace $webhook.tlsSecret) -}}
-{{- fail (printf "webhook.tlsSecret: expected a Secret of type kubernetes.io/tls, but namespace %s has no Secret %s: without its certificate the webhook does not start, and API servers refuse every Pod (webhook.failurePolicy Fail), or create it without its request (Ignore). Make it first. The commands: %s" .Release.Namespace $webhook.tlsSecret $page) -}}
+{{- fail (printf "webhook.tlsSecret: expected a Secret of type kubernetes.io/tls, as webhook.caBundle is given, but namespace %s has no Secret %s: without its certificate the webhook does not start, and API servers refuse every Pod (webhook.failurePolicy Fail), or create it without its request (Ignore). Make it first, or take webhook.caBundle away: then the webhook makes its certificates. docs/static-ip.md, section \"The webhook\"" .Release.Namespace $webhook.tlsSecret) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
