@@ -1,12 +1,19 @@
 import type { RouteKind } from '../cloud/cloud.ts';
 import { measureSweep } from '../test/cloud-controller-manager/lifecycle/measure-sweep.ts';
 import { measureRoutes } from '../test/cloud-controller-manager/routes/measure-routes.ts';
+import { measureServices, type ServicesReport } from '../test/cloud-controller-manager/services/measure-services.ts';
+import { measureBalancersProcess } from './ccm/measure-balancers.ts';
 import { measureCcmProcess } from './ccm/measure-process.ts';
-import { type BenchRow, benchRow } from './row.ts';
+import { type BenchRow, benchRow, median } from './row.ts';
 
 const NODES = 5_000;
 const IDS_PER_CALL = 100;
 const ROUTES = 1_000;
+const SERVICES = 1_000;
+const ENDPOINTS = 50;
+const CHANGES = 20;
+/** Endpoints are followed within this time. */
+const LATENCY_BOUND_MS = 5_000;
 const RSS_BOUND_MIB = 200;
 
 /**
@@ -39,7 +46,72 @@ export async function runSuite(): Promise<readonly BenchRow[]> {
       unit: 'MiB',
       extra: `VmRSS of the packaged process with 5,000 Nodes, none of them ready; RssAnon ${mib(notReady.anonMib)}; all ready: ${mib(ready.rssMib)}, RssAnon ${mib(ready.anonMib)}; peak ${mib(peakMib)} MiB while all were initialised in ${mib(startSeconds)} s`,
     }),
+    ...(await serviceRows()),
   ];
+}
+
+/** Measures load balancers of many Services: on the virtual clock, then the memory of a packaged process. */
+async function serviceRows(): Promise<readonly BenchRow[]> {
+  const report = await measureServices(SERVICES, ENDPOINTS, CHANGES);
+  const row = (name: string, ours: number, peer: number, unit: BenchRow['unit'], extra: string): BenchRow =>
+    benchRow({ suite: 'ccm', case: name, ours, peer, peerName: 'bound', unit, extra });
+  const { rssMib, anonMib, peakMib } = await measureBalancersProcess(SERVICES, ENDPOINTS);
+  const of = `${SERVICES.toLocaleString('en')} Services of ${ENDPOINTS} Pods each`;
+  return [
+    row(
+      'services-1000-cold',
+      report.coldSeconds,
+      report.boundSeconds,
+      's',
+      `${of}, until each is published; bound: ${report.boundForm}`,
+    ),
+    row(
+      'services-1000-restart',
+      report.restartWrites,
+      0,
+      'writes',
+      `changing calls in a quarter of an hour after a restart; ${report.restartCalls} reads`,
+    ),
+    row(
+      'services-1000-change',
+      report.changeWrites,
+      1,
+      'writes',
+      'changing calls for a Pod that became ready; the most of 20',
+    ),
+    latencyRow(
+      'endpoint-to-traffic',
+      report.toTrafficMs,
+      'from the slice to the registration; of it a second in which Pods are gathered',
+    ),
+    latencyRow(
+      'deletion-to-weight-0',
+      report.toDrainMs,
+      'from the deletionTimestamp to the weight in force; of it the task of the cloud, 500 to 2,000',
+    ),
+    row(
+      'services-1000-rss',
+      rssMib,
+      RSS_BOUND_MIB,
+      'MiB',
+      `VmRSS of the packaged process with ${of}; RssAnon ${anonMib.toFixed(0)}; peak ${peakMib.toFixed(0)} MiB`,
+    ),
+  ];
+}
+
+function latencyRow(name: string, samples: ServicesReport['toDrainMs'], what: string): BenchRow {
+  const sorted = samples.toSorted((one, other) => one - other);
+  const p99 = sorted[Math.ceil(0.99 * sorted.length) - 1] ?? Number.NaN;
+  const extra = `p50 of ${samples.length} on the virtual clock, ${what}; p99 ${p99} ms`;
+  return benchRow({
+    suite: 'ccm',
+    case: name,
+    ours: median(samples),
+    peer: LATENCY_BOUND_MS,
+    peerName: 'bound',
+    unit: 'ms',
+    extra,
+  });
 }
 
 /** Measures the routes of Nodes that are there when the process starts. */

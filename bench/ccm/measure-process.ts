@@ -4,14 +4,13 @@ import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { NODES } from '../../kube/resource-types.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { connectInProcess } from '../../test/kube-api/in-process.ts';
-import { renderKubeconfig } from '../../test/kube-api/kubeconfig.ts';
 import { startKubeApi } from '../../test/kube-api/start-kube-api.ts';
 import { Child } from '../../test/support/child.ts';
 import { childEnv } from '../../test/support/child-env.ts';
-import { executablePath } from '../../test/support/executables.ts';
 import { createTempDir } from '../../test/support/temp-dir.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { readStatusMib } from '../support/process-memory.ts';
+import { startCcm } from './start-ccm.ts';
 
 /** Memory of a process; MiB. `anonMib` is RssAnon: without the pages of the executable, which the kernel may drop. */
 type Memory = { readonly rssMib: number; readonly anonMib: number };
@@ -85,25 +84,6 @@ async function startCloud(dir: string, nodes: number): Promise<{ readonly child:
   const { endpoint, secretId, secretKey } = JSON.parse(line.split('\n')[0] ?? '{}');
   writeFileSync(join(dir, 'key.json'), JSON.stringify({ secretId, secretKey }));
   return { child, endpoint };
-}
-
-function startCcm(dir: string, endpoint: string, url: string): Child {
-  const kubeconfig = join(dir, 'kubeconfig');
-  writeFileSync(kubeconfig, renderKubeconfig({ url }));
-  const flags = {
-    region: 'ap-guangzhou',
-    endpoint,
-    protocol: 'http',
-    credentials: 'file',
-    'credentials-file': join(dir, 'key.json'),
-    kubeconfig,
-    // The default takes minutes for the first pass, and the same memory.
-    'kube-api-qps': '500',
-    'kube-api-burst': '1000',
-    'metrics-address': '',
-  };
-  const argv = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
-  return new Child([executablePath('tke-cloud-controller-manager'), ...argv], { env: childEnv() });
 }
 
 function nodeOf(index: number): KubeObject {

@@ -17,7 +17,7 @@ import { OrphanSweep } from './sweep-orphan-balancers.ts';
 import { TkeControllerWatch } from './tke-controller-watch.ts';
 
 /** Services that are worked on at once. Changes of one load balancer wait for each other in the cloud. */
-const WORKERS = 32;
+const WORKERS = 128;
 /** Nodes that come and go together are one change of each load balancer. */
 const GATHER_MS = 2_000;
 /** Pods that become ready together are one change; one that ends is none that waits. */

@@ -23,7 +23,7 @@ const RANK: Readonly<Record<CallPriority, number>> = { pod: 2, warm: 1, gc: 0 };
  * Time for which ids are collected: enough for a burst of reconciles, and short beside the 20 ms that a call costs of
  * the rate.
  */
-const GATHER_MS = 20;
+export const GATHER_MS = 20;
 
 /** Collects ids that are requested at about the same time and describes many in one call. */
 export class IdBatcher<T> {
@@ -31,19 +31,25 @@ export class IdBatcher<T> {
   #idsOf: (object: T) => readonly string[];
   #describe: DescribeIds<T>;
   readonly #idsPerCall: number;
+  readonly #gatherMs: () => number;
   #gathering: Gathering<T> | undefined;
 
-  /** `idsOf` returns the ids by which an object may have been requested: one, but for addresses. */
+  /**
+   * `idsOf` returns the ids by which an object may have been requested: one, but for addresses. `gatherMs` says for how long
+   * the ids of a call are collected.
+   */
   constructor(
     clock: Clock,
     idsOf: (object: T) => readonly string[],
     describe: DescribeIds<T>,
     idsPerCall: number = IDS_PER_CALL,
+    gatherMs: () => number = () => GATHER_MS,
   ) {
     this.#clock = clock;
     this.#idsOf = idsOf;
     this.#describe = describe;
     this.#idsPerCall = idsPerCall;
+    this.#gatherMs = gatherMs;
   }
 
   /**
@@ -85,7 +91,7 @@ export class IdBatcher<T> {
 
   async #flush(gathering: Gathering<T>, context: CallContext): Promise<Found<T>> {
     try {
-      await this.#clock.sleep(GATHER_MS, context.signal);
+      await this.#clock.sleep(this.#gatherMs(), context.signal);
     } finally {
       // Also when all callers gave up meanwhile: the next caller must not join an aborted batch.
       if (this.#gathering === gathering) this.#gathering = undefined;

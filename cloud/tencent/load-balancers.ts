@@ -1,8 +1,9 @@
 import type { Clock } from '../../runtime/clock.ts';
-import { batchesOf, IDS_PER_CALL } from '../batches.ts';
+import { IDS_PER_CALL } from '../batches.ts';
 import type { CallContext } from '../cloud.ts';
 import { isCloudError } from '../cloud-error.ts';
 import type {
+  LoadBalancer,
   LoadBalancerChanges,
   LoadBalancerOutcome,
   LoadBalancerPort,
@@ -18,6 +19,7 @@ import {
   decodeLoadBalancerTask,
 } from './decode/load-balancer.ts';
 import { tokenOf } from './enis.ts';
+import { GATHER_MS, IdBatcher } from './id-batcher.ts';
 import { readPages } from './paged.ts';
 import { requireCount } from './require-count.ts';
 
@@ -25,18 +27,31 @@ import { requireCount } from './require-count.ts';
 const LOAD_BALANCERS_PER_CALL = 20;
 /** Most security groups of one load balancer. */
 const MAX_GROUPS = 50;
+/** While calls wait, describes of more load balancers are one: each of them costs a twentieth of a second. */
+const BUSY_GATHER_MS = 500;
 /**
  * Least and most time between two polls of one task. All polls together may take 20 calls a second, so that a task is
- * asked for by its age: most end within two seconds, a creation or deletion takes ten.
+ * asked for by its age: most end within two seconds, a creation or deletion takes ten. While calls wait the first poll is
+ * later, so that most tasks take one.
  */
-const POLL_MS = { min: 1_000, max: 4_000 } as const;
+const POLL_MS = { idleMin: 1_000, busyMin: 2_000, max: 4_000 } as const;
 /** How many times the cloud must not know a task before it counts as lost. */
 const UNKNOWN_ANSWERS = 3;
 /** Oldest first: what is created meanwhile comes last, and moves nothing to another page. */
 const BY_CREATION = { OrderBy: 'CreateTime', OrderType: 0 } as const;
 
-/** Creates the load balancer part of the port. */
-export function createLoadBalancerPort(clock: Clock, call: Caller): LoadBalancerPort {
+/** Creates the load balancer part of the port. `isBusy` says whether calls wait for their turn. */
+export function createLoadBalancerPort(clock: Clock, call: Caller, isBusy: () => boolean): LoadBalancerPort {
+  const batcher = new IdBatcher<LoadBalancer>(
+    clock,
+    ({ loadBalancerId }) => [loadBalancerId],
+    async (ids, context) => {
+      const request = { LoadBalancerIds: [...ids], Limit: LOAD_BALANCERS_PER_CALL };
+      return decodeLoadBalancerPage(await call('DescribeLoadBalancers', request, context)).objects;
+    },
+    LOAD_BALANCERS_PER_CALL,
+    () => (isBusy() ? BUSY_GATHER_MS : GATHER_MS),
+  );
   return {
     create: async (spec, context) => {
       const action = 'CreateLoadBalancer';
@@ -52,13 +67,7 @@ export function createLoadBalancerPort(clock: Clock, call: Caller): LoadBalancer
       const loadBalancers = objects.filter(({ name }) => query.name === undefined || name === query.name);
       return { loadBalancers, isConsistent };
     },
-    describe: async (loadBalancerIds, context) => {
-      const batches = batchesOf(loadBalancerIds, LOAD_BALANCERS_PER_CALL);
-      const answers = batches.map((ids) =>
-        call('DescribeLoadBalancers', { LoadBalancerIds: [...ids], Limit: LOAD_BALANCERS_PER_CALL }, context),
-      );
-      return (await Promise.all(answers)).flatMap((answer) => decodeLoadBalancerPage(answer).objects);
-    },
+    describe: (loadBalancerIds, context) => batcher.get(loadBalancerIds, context),
     modify: async (loadBalancerId, changes, context) => {
       const action = 'ModifyLoadBalancerAttributes';
       const request = { LoadBalancerId: loadBalancerId, ...changesRequest(changes) };
@@ -79,7 +88,8 @@ export function createLoadBalancerPort(clock: Clock, call: Caller): LoadBalancer
       const endMs = startMs + (context.timeoutMs ?? DEFAULT_TIMEOUT_MS);
       let unknownAnswers = 0;
       while (clock.monotonicMs() < endMs) {
-        const pollMs = Math.min(POLL_MS.max, Math.max(POLL_MS.min, (clock.monotonicMs() - startMs) / 2));
+        const minMs = isBusy() ? POLL_MS.busyMin : POLL_MS.idleMin;
+        const pollMs = Math.min(POLL_MS.max, Math.max(minMs, (clock.monotonicMs() - startMs) / 2));
         await clock.sleep(Math.max(1, Math.min(pollMs, endMs - clock.monotonicMs())), context.signal);
         const timeoutMs = Math.max(1, endMs - clock.monotonicMs());
         const answer = await queryTask(call, task, { ...context, timeoutMs });

@@ -82,6 +82,7 @@ export function createTencentCloud(deps: TencentCloudDeps, settings: TencentClou
     apiStartPerSecond: (_product, action) => documentedPerSecond(action),
   });
   const call = createCaller({ ...deps, scheduler });
+  const isBusy = (): boolean => scheduler.waiting > 0;
   const Limit = IDS_PER_CALL;
   const eniBatcher = new IdBatcher<Eni>(
     clock,
@@ -116,14 +117,14 @@ export function createTencentCloud(deps: TencentCloudDeps, settings: TencentClou
     subnets: createSubnetPort(call, subnetBatcher, new SharedSweep<readonly Subnet[]>(clock)),
     securityGroups: createSecurityGroupPort(call),
     eips: createEipPort(call, eipBatcher),
-    tasks: createTaskPort({ clock, call, eniBatcher, eipBatcher, isBusy: () => scheduler.waiting > 0 }),
+    tasks: createTaskPort({ clock, call, eniBatcher, eipBatcher, isBusy }),
     routes: {
       global: createGlobalRoutePort(call),
       table: createTableRoutePort(call),
       cluster: createClusterRoutePort(call),
     },
     reservedIps: createReservedIpPort(call),
-    loadBalancers: createLoadBalancerPort(clock, call),
+    loadBalancers: createLoadBalancerPort(clock, call, isBusy),
     listeners: createListenerPort(call),
     targets: createTargetPort(call),
     podLimits: async (InstanceType, context) =>
