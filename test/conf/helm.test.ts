@@ -101,6 +101,18 @@ const CASES: readonly Case[] = [
     values: { cloudControllerManager: { enabled: true } },
     patches: [OF_CLOUD],
   },
+  {
+    title: 'with load balancers of Services',
+    components: ['cloud-controller-manager', 'load-balancers'],
+    values: {
+      cloudControllerManager: { enabled: true, settings: { 'load-balancers': 'clb', clusterid: 'cls-example' } },
+    },
+    patches: [
+      `${OF_CLOUD}  TKE_ENI_LOAD_BALANCERS: clb
+  TKE_ENI_CLUSTERID: cls-example
+`,
+    ],
+  },
   { title: 'with the role of viewers', components: ['viewer'], values: { viewer: true } },
   { title: 'of a hybrid cluster', components: [], values: { network: NETWORK }, hybrid: true },
   {

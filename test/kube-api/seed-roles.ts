@@ -27,3 +27,19 @@ export function seedClusterRole(role: SeedRole): JsonObject {
   if (found === undefined) throw new Error(`${FILES[role]}: no ClusterRole`);
   return found;
 }
+
+/** A rule of a role. */
+type RoleRule = {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly verbs: string[];
+};
+
+/** Returns the rules that the cloud controller manager has beside the published ones, with the component load-balancers. */
+export function rulesOfLoadBalancers(): readonly RoleRule[] {
+  const file = new URL('components/load-balancers/rbac.yaml', FOLDER);
+  const documents = parseAllDocuments(readFileSync(file, 'utf8')).map((document): unknown => document.toJS());
+  const role = documents.filter((one) => isObject(one)).find((one) => one['kind'] === 'ClusterRole');
+  return (role as { readonly rules: readonly RoleRule[] }).rules;
+}

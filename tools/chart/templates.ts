@@ -288,6 +288,12 @@ export const TEMPLATES: readonly Template[] = [
     when: CCM_ENABLED,
   },
   {
+    from: 'conf/kubernetes/components/load-balancers/rbac.yaml',
+    to: 'load-balancers-rbac.yaml',
+    changes: [NAMESPACE],
+    when: 'include "tke-eni.load-balancers" .',
+  },
+  {
     from: 'conf/kubernetes/components/viewer/cluster-role.yaml',
     to: 'viewer.yaml',
     changes: [],

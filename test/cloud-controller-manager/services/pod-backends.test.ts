@@ -1,6 +1,6 @@
 import test from 'ava';
 import { ServicePods } from './service-pods.ts';
-import { POD_RULES, ServiceWorld } from './service-world.ts';
+import { MORE_RIGHTS, ServiceWorld } from './service-world.ts';
 
 const DIRECT = 'service.cloud.tencent.com/direct-access';
 /** Longer than a creation and the registration of its targets. */
@@ -122,7 +122,7 @@ test('with the published role alone Pods are not bound, an event names the right
   const [event = ''] = world.events('DirectAccessImpossible');
   t.regex(event, /may not list pods, watch pods, list endpointslices.discovery.k8s.io, watch endpointslices/);
   t.regex(await world.world.metrics(), /problem\{kind="Forbidden",name="service-lb-controller: list pods"\} 1/);
-  await world.world.scene.setRules((rules) => [...rules, ...POD_RULES]);
+  await world.world.scene.setRules((rules) => [...rules, ...MORE_RIGHTS]);
   await world.advance(120_000);
   t.deepEqual(world.listeners(), { 'TCP/80': [`${ip}:8080 10`] });
   await world.stop();

@@ -2,6 +2,7 @@ import type { LoadBalancerSpec } from '../../../cloud/load-balancers.ts';
 import { createTencentCloud, type TencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { NODES, SERVICES } from '../../../kube/resource-types.ts';
+import { rulesOfLoadBalancers } from '../../kube-api/seed-roles.ts';
 import { createInProcessApi } from '../../vpc/api/in-process.ts';
 import type { ModelListener, ModelLoadBalancer } from '../../vpc/api/model/clb/types.ts';
 import { NodeWorld } from '../node-world.ts';
@@ -15,13 +16,8 @@ const VPC = 'vpc-00000001';
 /** Subnet of internal load balancers. */
 export const SUBNET = 'subnet-node0001';
 
-const STATUS_RULE = { apiGroups: [''], resources: ['services/status'], verbs: ['patch'] };
-/** The rights that the service controller needs beside the published role, to bind Pods. */
-export const POD_RULES = [
-  { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
-  { apiGroups: [''], resources: ['pods/status'], verbs: ['patch'] },
-  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list', 'watch'] },
-];
+/** The rights that the service controller needs beside the published role. */
+export const MORE_RIGHTS = rulesOfLoadBalancers();
 
 type WorldOptions = { readonly isSeedRole?: boolean; readonly flags?: readonly string[] };
 
@@ -42,11 +38,11 @@ export class ServiceWorld {
     this.cloud = createTencentCloud({ api: createInProcessApi(host), clock, random: () => 0.5 });
   }
 
-  /** Starts the controller, with the right to write the status of Services and those for Pods unless `isSeedRole`. */
+  /** Starts the controller, with the rights of the component load-balancers unless `isSeedRole`. */
   static async start({ isSeedRole = false, flags: more = [] }: WorldOptions = {}): Promise<ServiceWorld> {
     const flags = ['--load-balancers=clb', `--clusterid=${CLUSTER}`, `--vpc-id=${VPC}`, ...more];
     const one = new ServiceWorld(await NodeWorld.start(...flags), flags);
-    if (!isSeedRole) await one.world.scene.setRules((rules) => [...rules, STATUS_RULE, ...POD_RULES]);
+    if (!isSeedRole) await one.world.scene.setRules((rules) => [...rules, ...MORE_RIGHTS]);
     return one;
   }
 

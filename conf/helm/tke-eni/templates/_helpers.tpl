@@ -32,12 +32,17 @@ policies, and the node in a Pod's token. Takes a list: the root, the value.
 {{- include "tke-eni.settings" (merge (include "tke-eni.default-network" . | fromYaml) (include "tke-eni.gate-settings" . | fromYaml) .Values.webhook.settings) -}}
 {{- end -}}
 
+{{/* Whether the cloud controller manager makes load balancers: true, or empty. */}}
+{{- define "tke-eni.load-balancers" -}}
+{{- $manager := .Values.cloudControllerManager -}}
+{{- if and $manager.enabled (eq (toString (get $manager.settings "load-balancers")) "clb") }}true{{ end -}}
+{{- end -}}
+
 {{/* Whether the webhook has its entry of load balancers: true, or empty. */}}
 {{- define "tke-eni.load-balancer-gate" -}}
 {{- if .Values.webhook.enabled -}}
 {{- $value := toString .Values.webhook.loadBalancers.enabled -}}
-{{- $manager := .Values.cloudControllerManager -}}
-{{- if eq $value "auto" }}{{ if and $manager.enabled (eq (toString (get $manager.settings "load-balancers")) "clb") }}true{{ end }}
+{{- if eq $value "auto" }}{{ include "tke-eni.load-balancers" . }}
 {{- else if eq $value "true" }}true{{ end -}}
 {{- end -}}
 {{- end -}}
