@@ -235,6 +235,39 @@ const CASES: readonly Case[] = [
     fires: 0,
   },
   {
+    alert: 'TkeEniLoadBalancersKeptByOther',
+    when: "TKE's controller is at work",
+    series: {
+      'tke_cloud_controller_manager_problem{kind="LoadBalancersKeptByOther",name="tke-service-controller",node="a"}':
+        '1x60',
+    },
+    atMinutes: 20,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniOrphanLoadBalancers',
+    when: 'one is deleted by the next sweep',
+    series: { 'tke_cloud_controller_manager_orphan_load_balancers{node="a"}': '0x9 1x60 0x60' },
+    atMinutes: 110,
+    fires: 0,
+  },
+  {
+    alert: 'TkeEniLoadBalancerDrift',
+    when: 'a weight that a person set is left',
+    series: { 'tke_cloud_controller_manager_load_balancer_drifts{field="weight",node="a"}': '1x60' },
+    atMinutes: 20,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniLoadBalancerDrift',
+    when: 'a person changed a listener once',
+    series: {
+      'tke_cloud_controller_manager_load_balancer_drifts_repaired_total{field="scheduler",node="a"}': '0x9 1x60',
+    },
+    atMinutes: 20,
+    fires: 0,
+  },
+  {
     alert: 'TkeEniSpoolNotDrained',
     when: 'the spool is emptied now and then',
     series: { 'tke_eni_spool_pending{node="a"}': '1x8 0 1x8 0 1x40' },

@@ -156,6 +156,32 @@ export const STATIC_ROWS: readonly PanelRow[] = [
           ],
         ],
       },
+      {
+        title: 'Load balancers: orphans, drift that is left',
+        kind: 'lines',
+        width: 8,
+        help: 'None. Orphans have no Service any more; drift is what others changed, with --load-balancer-drift=report.',
+        lines: [
+          ['max(tke_cloud_controller_manager_orphan_load_balancers)', 'orphans'],
+          ['max by (field) (tke_cloud_controller_manager_load_balancer_drifts)', 'drift of {{field}}'],
+        ],
+      },
+      {
+        title: 'Load balancers: drift that was set again, orphans by outcome',
+        kind: 'lines',
+        width: 8,
+        help: 'Changes by others, by field; what was done about load balancers without a Service.',
+        lines: [
+          [
+            'sum by (field) (increase(tke_cloud_controller_manager_load_balancer_drifts_repaired_total[$__rate_interval]))',
+            'drift of {{field}}',
+          ],
+          [
+            'sum by (outcome) (increase(tke_cloud_controller_manager_orphan_load_balancer_outcomes_total[$__rate_interval]))',
+            'orphan {{outcome}}',
+          ],
+        ],
+      },
     ],
   },
 ];
