@@ -5,6 +5,7 @@ import type { ListenerKey } from './load-balancer-step.ts';
 
 /** A load balancer as it was when it was as desired: what differs later was changed by another client. */
 export type Baseline = {
+  readonly loadBalancerId: string;
   readonly desired: DesiredLoadBalancer;
   readonly listeners: ReadonlySet<ListenerKey>;
   /** Weights by listener and target: `TCP/80 10.0.0.1:30080`; undefined: not known. */
@@ -40,16 +41,20 @@ export function baselineOf(
     if (field === 'target' && was === undefined) weights.delete(of);
     else if (field === 'target' || field === 'weight') weights.set(of, Number(was));
   }
-  return { desired, listeners, weights };
+  return { loadBalancerId: observed.balancer.loadBalancerId, desired, listeners, weights };
 }
 
 /** Returns the baseline of a load balancer of which a former process said that it is as desired. */
-export function baselineOnRecord(desired: DesiredLoadBalancer): Baseline {
-  return { desired, listeners: new Set(desired.listeners.map(keyOf)), weights: undefined };
+export function baselineOnRecord(loadBalancerId: string, desired: DesiredLoadBalancer): Baseline {
+  return { loadBalancerId, desired, listeners: new Set(desired.listeners.map(keyOf)), weights: undefined };
 }
 
-/** Finds what another client changed since the baseline, of what this program keeps. */
-export function findDrift({ desired, listeners, weights }: Baseline, observed: ObservedLoadBalancer): readonly Drift[] {
+/** Finds what another client changed since the baseline, of what this program keeps. Of another load balancer: nothing. */
+export function findDrift(
+  { loadBalancerId, desired, listeners, weights }: Baseline,
+  observed: ObservedLoadBalancer,
+): readonly Drift[] {
+  if (observed.balancer.loadBalancerId !== loadBalancerId) return [];
   const now = contentOf(observed, desired);
   const drifts: Drift[] = [];
   for (const field of observed.isOwn ? ATTRIBUTES : []) {

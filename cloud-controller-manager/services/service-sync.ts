@@ -201,7 +201,13 @@ export class ServiceSync {
     const { clock, random } = this.#deps;
     const untilMs = clock.monotonicMs() + RESYNC_MS * random();
     const ingress = planIngress(balancer, settings);
-    const settled = { desired: text, loadBalancerId, ingress, untilMs, baseline: baselineOnRecord(desired) };
+    const settled = {
+      desired: text,
+      loadBalancerId,
+      ingress,
+      untilMs,
+      baseline: baselineOnRecord(loadBalancerId, desired),
+    };
     this.#settled.set(head.key, settled);
     return settled;
   }

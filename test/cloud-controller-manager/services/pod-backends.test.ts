@@ -192,3 +192,25 @@ test('above the quota of targets a new Pod takes the place of one that is gone',
   t.is(after.filter((one) => before.includes(one)).length, 2);
   await world.stop();
 });
+
+test('a Pod that ends does not wait behind Services that are to come, of which there are more than workers', async (t) => {
+  const { world, pods } = await start();
+  await world.create('web', direct());
+  for (const name of ['a', 'b']) await pods.run('web', name, { node: 'n1' });
+  await world.advance(DONE_MS);
+  const others = Array.from({ length: 60 }, (_, at) => `other${at}`);
+  for (const name of others) await world.create(name);
+  await world.advance(1_000);
+  const { host } = world.world.scene;
+  host.forget();
+  await pods.delete('a');
+  await world.advance(DONE_MS);
+  const actions = host.seen.map(({ action }) => action);
+  const drained = actions.indexOf('BatchModifyTargetWeight');
+  const toCome = actions.slice(drained).filter((action) => action === 'CreateLoadBalancer');
+  t.true(drained >= 0);
+  t.true(toCome.length > others.length / 4, `${toCome.length} creations came after it`);
+  await world.advance(4 * DONE_MS);
+  t.is(world.balancers().length, 1 + others.length);
+  await world.stop();
+});
