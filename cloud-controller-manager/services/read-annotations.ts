@@ -21,7 +21,8 @@ export const WRITTEN_ANNOTATIONS: readonly WrittenRow[] = [
   },
   {
     name: SERVICE_ANNOTATION.record,
-    means: 'how the load balancer was made; without it, it is found by its tags',
+    means:
+      'how the load balancer was made, and while nothing changes a hash of what is in force; without it, it is found by its tags',
     form: 'JSON',
     outcome: 'written',
   },
