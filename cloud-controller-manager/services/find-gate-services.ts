@@ -3,8 +3,8 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import type { BackendPod } from './backend-pod.ts';
 import { decideService } from './decide-service.ts';
-import { readAnnotations } from './read-annotations.ts';
 import { readServiceHead } from './read-service.ts';
+import { SERVED_ANNOTATIONS } from './served-annotations.ts';
 
 /** A Service whose load balancer leads to Pods, and which Pods it selects. */
 export type DirectService = {
@@ -23,7 +23,7 @@ export function findDirectServices(
     if (object.metadata.annotations?.[DIRECT_ACCESS_ANNOTATION] !== 'true') continue;
     const head = readServiceHead(object);
     if (decideService(head, loadBalancerClass) !== 'serve') continue;
-    if (readAnnotations(head.annotations, head.labels).settings.mode === 'skip') continue;
+    if (head.annotations[SERVED_ANNOTATIONS.mode.name] === 'skip') continue;
     const its = found.get(head.namespace) ?? [];
     its.push({ object, key: head.key, selector: selectorOf(object) });
     found.set(head.namespace, its);

@@ -1,5 +1,6 @@
 import type { CallContext } from '../../cloud/cloud.ts';
-import type { HealthState, Target } from '../../cloud/targets.ts';
+import { isCloudError } from '../../cloud/cloud-error.ts';
+import type { HealthState, Target, TargetHealth } from '../../cloud/targets.ts';
 import type { ControllerDeps } from '../controller-deps.ts';
 
 /** So long it counts that a target was found healthy. */
@@ -18,12 +19,12 @@ type Held = {
 
 /** Which targets are known to serve: what takes their place may be registered, and not be reached. */
 export class ServingTargets {
-  readonly #deps: Pick<ControllerDeps, 'cloud' | 'clock'>;
+  readonly #deps: Pick<ControllerDeps, 'cloud' | 'clock' | 'log'>;
   readonly #untilMs = new Map<string, number>();
   /** By load balancer: since when targets are held. */
   readonly #heldSinceMs = new Map<string, number>();
 
-  constructor(deps: Pick<ControllerDeps, 'cloud' | 'clock'>) {
+  constructor(deps: Pick<ControllerDeps, 'cloud' | 'clock' | 'log'>) {
     this.#deps = deps;
   }
 
@@ -43,10 +44,10 @@ export class ServingTargets {
    * @returns whether something may be drained now; and if not, whether that takes longer than usual. @throws CloudError
    */
   async look({ loadBalancerId, targets, held }: Held, context: CallContext): Promise<'drain' | 'wait' | 'stuck'> {
-    const { cloud, clock } = this.#deps;
+    const { clock } = this.#deps;
     const nowMs = clock.monotonicMs();
     for (const [key, untilMs] of this.#untilMs) if (untilMs <= nowMs) this.#untilMs.delete(key);
-    const answer = await cloud.targets.health([loadBalancerId], context);
+    const answer = await this.#healthOf(loadBalancerId, context);
     const stateOf = new Map(answer.map((one): [string, HealthState] => [keyOf(one), one.state]));
     const isHealthy = (target: Target): boolean => ['healthy', 'unchecked'].includes(stateOf.get(keyOf(target)) ?? '');
     let mayDrain = false;
@@ -61,6 +62,17 @@ export class ServingTargets {
     const sinceMs = this.#heldSinceMs.get(loadBalancerId) ?? nowMs;
     this.#heldSinceMs.set(loadBalancerId, sinceMs);
     return nowMs - sinceMs < USUAL_MS ? 'wait' : 'stuck';
+  }
+
+  /** Returns nothing when the cloud does not tell this key: what is not known is not waited for. */
+  async #healthOf(loadBalancerId: string, context: CallContext): Promise<readonly TargetHealth[]> {
+    try {
+      return await this.#deps.cloud.targets.health([loadBalancerId], context);
+    } catch (error) {
+      if (!isCloudError(error, 'never', 'credentials')) throw error;
+      this.#deps.log.warn('the health of targets is not known; they count as healthy', { loadBalancerId, error });
+      return [];
+    }
   }
 }
 
