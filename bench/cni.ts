@@ -12,7 +12,7 @@ const BURST_PODS = 30;
 
 /**
  * Measures whole ADD and DEL calls, process start to exit, of ours against Debian's ptp with host-local in the same
- * node, one after the other in turn; then thirty ADDs at once. Ours starts the launcher for each, theirs two programs in Go.
+ * node, one after the other in turn; then thirty ADDs at once, and thirty DELs. Ours starts the launcher for each, theirs two programs in Go.
  */
 export async function runSuite(): Promise<readonly BenchRow[]> {
   await using scene = await openBenchScene({ ips: BURST_PODS * 2 + 4 });
@@ -25,7 +25,7 @@ export async function runSuite(): Promise<readonly BenchRow[]> {
     samples.ours.push(await addAndDelete(scene, ours));
     samples.ptp.push(await addAndDelete(scene, ptp));
   }
-  const bursts = { ours: [] as number[], ptp: [] as number[] };
+  const bursts = { ours: [] as Sample[], ptp: [] as Sample[] };
   for (let round = 0; round < BURSTS; round++) {
     bursts.ours.push(await burst(scene, ours, BURST_PODS));
     bursts.ptp.push(await burst(scene, ptp, BURST_PODS));
@@ -34,10 +34,12 @@ export async function runSuite(): Promise<readonly BenchRow[]> {
   const peerName = 'ptp + host-local';
   const row = (name: string, mine: readonly number[], theirs: readonly number[], extra: string) =>
     benchRow({ suite: 'cni', case: name, ours: median(mine), peer: median(theirs), peerName, unit: 'ms', extra });
+  const atOnce = `${BURST_PODS} at once, median of ${BURSTS}, first start to last exit`;
   return [
     row('add-one', samples.ours.map(addMs), samples.ptp.map(addMs), `median of ${ROUNDS}, process start to exit`),
     row('del-one', samples.ours.map(delMs), samples.ptp.map(delMs), `median of ${ROUNDS}, process start to exit`),
-    row('add-thirty', bursts.ours, bursts.ptp, `${BURST_PODS} at once, median of ${BURSTS}, first start to last exit`),
+    row('add-thirty', bursts.ours.map(addMs), bursts.ptp.map(addMs), atOnce),
+    row('del-thirty', bursts.ours.map(delMs), bursts.ptp.map(delMs), atOnce),
   ];
 }
 

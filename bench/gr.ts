@@ -46,7 +46,7 @@ async function measureCalls(): Promise<readonly BenchRow[]> {
   }
   for (let round = 0; round < BURSTS; round++) {
     for (const [name, { scene, side }] of Object.entries(sides))
-      push(bursts, name, await burst(scene, side, BURST_PODS));
+      push(bursts, name, (await burst(scene, side, BURST_PODS)).addMs);
   }
   const row = (what: string, name: 'bridge' | 'routed', of: ReadonlyMap<string, readonly number[]>, how: string) => {
     const ms = (side: string) => median(of.get(side) ?? []);

@@ -7,19 +7,30 @@
 import { type Bed, openBed, timed } from './netlink/bed.ts';
 import { breakDown, renderBreakdown } from './netlink/breakdown.ts';
 import { type Contestant, ipBatch, ourBatches, ourSingles, type Times } from './netlink/contestants.ts';
+import { deleteLinks } from './netlink/deletions.ts';
 import { pyroute2Rows } from './netlink/pyroute2.ts';
 import { type BenchRow, benchRow, median } from './row.ts';
 
 const SUITE = 'netlink';
 const ROUTES = 10_000;
 const RULES = 4_000;
+const LINKS = 30;
 /** A multiple of the number of contestants, so that each begins equally often. */
 const ROUNDS = 9;
 
 /** Runs all cases and returns one row each. */
 export async function runSuite(): Promise<readonly BenchRow[]> {
   using bed = await openBed(ROUTES);
-  return [...iproute2Rows(bed), ...pyroute2Rows(bed)];
+  return [...iproute2Rows(bed), await deletionRow(bed), ...pyroute2Rows(bed)];
+}
+
+/** Most of a deletion is the kernel's wait until no processor uses the link. */
+async function deletionRow(bed: Bed): Promise<BenchRow> {
+  return benchRow({
+    ...{ suite: SUITE, case: 'link-del-thirty', peerName: 'ip -batch', unit: 'ms' },
+    ...(await deleteLinks(bed, LINKS)),
+    extra: `${LINKS} veth pairs at once`,
+  });
 }
 
 function iproute2Rows(bed: Bed): readonly BenchRow[] {

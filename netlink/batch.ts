@@ -52,6 +52,26 @@ export function executeBatch(channel: Channel, items: readonly BatchItem[]): Bat
   return outcomes;
 }
 
+/**
+ * As `executeBatch`, from the thread pool and in one write: of at most `MAX_BATCH_MESSAGES` items. No other exchange may
+ * begin on the channel until the promise settles. Rejects with NetlinkError when the exchange itself fails.
+ */
+export async function executeBatchInBackground(
+  channel: Channel,
+  items: readonly [BatchItem, ...BatchItem[]],
+): Promise<BatchOutcome[]> {
+  if (items.length > MAX_BATCH_MESSAGES) {
+    throw new RangeError(`${items.length} messages do not fit into one write of ${MAX_BATCH_MESSAGES}`);
+  }
+  const outcomes: BatchOutcome[] = [];
+  const { starts, last } = encodeWrite(channel, items, outcomes);
+  if (last >= 0) {
+    await channel.sendInBackground(items[0]);
+    receiveOutcomes(channel, items[0], { items, outcomes, first: 0, starts, last });
+  }
+  return outcomes;
+}
+
 /** The messages of one write: `items[first]` and the following, with their outcomes and start positions. */
 type SentWrite = {
   readonly items: readonly BatchItem[];

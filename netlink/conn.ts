@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { type BatchItem, type BatchOutcome, executeBatch } from './batch.ts';
+import { type BatchItem, type BatchOutcome, executeBatch, executeBatchInBackground } from './batch.ts';
 import { type Channel, type RequestContext, receiveBuffer, sendBuffer } from './channel.ts';
 import { CodecError } from './codec-error.ts';
 import type { MessageCodec } from './message-codec.ts';
@@ -101,6 +101,11 @@ export class Conn {
   /** Executes many changes with few writes; see `executeBatch`. @throws NetlinkError when the exchange itself fails */
   execute(items: readonly BatchItem[]): BatchOutcome[] {
     return executeBatch(this.#channel, items);
+  }
+
+  /** As `execute`, from the thread pool and in one write; see `executeBatchInBackground`. Rejects with NetlinkError. */
+  executeInBackground(items: readonly [BatchItem, ...BatchItem[]]): Promise<BatchOutcome[]> {
+    return executeBatchInBackground(this.#channel, items);
   }
 
   /** Reads one object. @throws NetlinkError */

@@ -27,7 +27,10 @@ export type LinkService = {
   set(change: LinkChange): void;
   /** Deletes a link; blocks about 25 ms for a veth, whose other end is deleted too. @throws NetlinkError ENODEV */
   delete(ref: LinkRef): void;
-  /** Deletes a link from the thread pool, so that the event loop is not blocked. Rejects with NetlinkError ENODEV. */
+  /**
+   * Deletes a link from the thread pool, so that the event loop is not blocked. Links that wait at the same time are
+   * deleted together. Rejects with NetlinkError ENODEV.
+   */
   deleteInBackground(ifindex: number): Promise<void>;
   /** Returns undefined when there is no such link. @throws NetlinkError */
   get(ref: LinkRef): LinkMessage | undefined;

@@ -12,7 +12,7 @@ import {
   NLMSG_DONE,
   NLMSG_ERROR,
 } from '../../netlink/uapi/netlink.ts';
-import { RTM_NEWROUTE, RTM_NEWRULE } from '../../netlink/uapi/rtnetlink.ts';
+import { RTM_DELLINK, RTM_NEWLINK, RTM_NEWROUTE, RTM_NEWRULE } from '../../netlink/uapi/rtnetlink.ts';
 import { bodyOf, readCapture } from './support/capture.ts';
 import { type Answer, attr, int32s, type ScriptedMessage, ScriptedSocket } from './support/scripted-socket.ts';
 
@@ -283,6 +283,25 @@ test('every call: fails with EBADF after close, and sends nothing', (t) => {
   t.is(failure(t, () => rtnl.route.add({ dst: '10.0.0.0/8' })).code, 'EBADF');
   t.is(socket.written.length, 0);
   t.deepEqual(socket.events, ['close']);
+});
+
+test('deleteInBackground: links that wait are deleted together, one by one where the kernel refuses that', async (t) => {
+  // Two lanes are busy with one link each; the others wait and go together.
+  const script = [[[ack]], [[refusal(constants.errno.EOPNOTSUPP)]], [[ack]], [[refusal(constants.errno.ENODEV)]]];
+  const socket = new ScriptedSocket(script);
+  const rtnl = createRtnetlink(socket);
+  const outcomes = await Promise.allSettled([1, 2, 3, 4].map((ifindex) => rtnl.link.deleteInBackground(ifindex)));
+  t.deepEqual(
+    outcomes.map((outcome) => (outcome.status === 'rejected' ? outcome.reason.message : 'deleted')),
+    ['deleted', 'deleted', 'deleted', 'ENODEV: ip link del dev if4: no such device (RTM_DELLINK)'],
+  );
+  const types = socket.written.map((write) => {
+    const found: number[] = [];
+    for (let at = 0; at < write.length; at += write.readUInt32LE(at)) found.push(write.readUInt16LE(at + 4));
+    return found;
+  });
+  const [set, remove] = [RTM_NEWLINK, RTM_DELLINK];
+  t.deepEqual(types, [[remove], [remove], [set, set, remove], [remove], [remove]]);
 });
 
 test('deleteInBackground: rejects with the error of the kernel, by name', async (t) => {

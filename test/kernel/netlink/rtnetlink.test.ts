@@ -116,6 +116,45 @@ test('link.deleteInBackground: deletes links side by side and tells which were n
   t.is(error?.code, 'ENODEV');
 });
 
+test('link.deleteInBackground: many at once take no other link with them, and each gets its own answer', async (t) => {
+  using host = new TestNetns();
+  using pod = new TestNetns();
+  const make = (name: string, count: number, group: number) =>
+    Array.from({ length: count }, (_, i) =>
+      host.rtnl.link.add({
+        kind: 'veth',
+        ifname: `${name}${i}`,
+        group,
+        peer: { ifname: `${name}p${i}`, netns: pod.netns },
+      }),
+    );
+  const kept = make('k', 2, 4007);
+  // More than one deletion together takes; of all kinds, one of them a port.
+  const bridge = host.rtnl.link.add({ kind: 'bridge', ifname: 'br0' });
+  const gone = [...make('g', 80, 4007), ...make('d', 10, 0), bridge];
+  host.rtnl.link.set({ ifindex: gone[3] ?? 0, master: bridge });
+  const missing = 999_999;
+  const outcomes = await Promise.allSettled(
+    [...gone.slice(0, 40), missing, ...gone.slice(40)].map((ifindex) => host.rtnl.link.deleteInBackground(ifindex)),
+  );
+  t.deepEqual(
+    outcomes.flatMap((outcome, at) => (outcome.status === 'rejected' ? [[at, outcome.reason.code]] : [])),
+    [[40, 'ENODEV']],
+  );
+  const left = host.rtnl.link.list().filter(({ ifname }) => ifname !== 'lo');
+  t.deepEqual(
+    left.map(({ ifindex, group }) => [ifindex, group]),
+    kept.map((ifindex) => [ifindex, 4007]),
+  );
+  t.deepEqual(
+    pod.rtnl.link
+      .list({ kind: 'veth' })
+      .map(({ ifname }) => ifname)
+      .sort(),
+    ['kp0', 'kp1'],
+  );
+});
+
 test('address: adds, replaces, lists and deletes both families', (t) => {
   using host = new TestNetns();
   const ifindex = host.addVethPair();
