@@ -12,6 +12,8 @@ export type Right = {
   readonly subresource?: string;
   /** Absent: cluster-wide. */
   readonly namespace?: string;
+  /** Absent: objects of any name. A rule with `resourceNames` grants only what is asked for by name. */
+  readonly name?: string;
 };
 
 /**

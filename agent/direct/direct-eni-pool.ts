@@ -15,10 +15,12 @@ import {
   tickDirect,
 } from './direct-pool.ts';
 
+const NONE: ReadonlySet<string> = new Set();
+
 /** Holds the state of the pool of whole ENIs; each method applies the function of about the same name. */
 export class DirectEniPool {
   #state: DirectPoolState = new Map();
-  #registered: ReadonlySet<string> = new Set();
+  #registered: ReadonlySet<string> | undefined;
 
   /** The state now; never changed in place. */
   get state(): DirectPoolState {
@@ -27,12 +29,13 @@ export class DirectEniPool {
 
   /** @see applyDirectSupply */
   applySupply(enis: readonly DirectSupplyEni[]): void {
-    this.#state = markRegistered(applyDirectSupply(this.#state, enis), this.#registered);
+    this.#state = markRegistered(applyDirectSupply(this.#state, enis), this.#registered ?? NONE);
   }
 
   /** @see leaseDirect */
-  lease(request: DirectRequest): DirectLeaseResult {
-    const { state, result } = leaseDirect(this.#state, request);
+  lease(request: Omit<DirectRequest, 'registered'>): DirectLeaseResult {
+    const registered = this.#registered === undefined ? {} : { registered: this.#registered };
+    const { state, result } = leaseDirect(this.#state, { ...request, ...registered });
     this.#state = state;
     return result;
   }
@@ -63,8 +66,8 @@ export class DirectEniPool {
 
   /** @see markRegistered */
   setRegistered(ips: ReadonlySet<string> | undefined): void {
-    this.#registered = ips ?? new Set();
-    this.#state = markRegistered(this.#state, this.#registered);
+    this.#registered = ips;
+    this.#state = markRegistered(this.#state, ips ?? NONE);
   }
 
   /** @see setOffered */

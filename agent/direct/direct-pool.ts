@@ -1,6 +1,7 @@
 import type { Cooldown, Offer } from '../journal/journal-content.ts';
 import { type Lease, type LeaseKey, leaseKey } from '../journal/lease.ts';
 import type { ClaimMark, DirectSupplyEni, EniPrimaryAddress } from '../journal/supply.ts';
+import { mayCutCooldown } from '../pool/registered.ts';
 
 /** One ENI of the pool of whole ENIs. */
 export type DirectEni = {
@@ -40,6 +41,8 @@ export type DirectRequest = {
   readonly nowMs: number;
   /** A cooling ENI may be taken before its cooldown ends. */
   readonly mayForce: boolean;
+  /** Addresses that load balancers may still have as targets; absent: no controller publishes for this node. */
+  readonly registered?: ReadonlySet<string>;
 };
 
 /** The result of a request. */
@@ -88,7 +91,8 @@ export function leaseDirect(
   const candidates = awaitsClaim
     ? ofName.filter(({ claim }) => claim?.uid !== undefined && claim.uid === request.podUid)
     : all.filter(({ claim, registered }) => claim === undefined && registered !== true);
-  const usable = candidates.filter((eni) => isUsable(eni) && (request.mayForce || isCooled(eni, request.nowMs)));
+  const mayForce = (eni: DirectEni): boolean => request.mayForce && mayCutCooldown(request, eni, request.nowMs);
+  const usable = candidates.filter((eni) => isUsable(eni) && (isCooled(eni, request.nowMs) || mayForce(eni)));
   const [best] = usable
     .filter(({ eniId }) => request.present.has(eniId))
     .toSorted(

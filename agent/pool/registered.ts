@@ -15,6 +15,10 @@ export function isRegistered({ registered }: PoolState, { ip, claim }: Pick<Pool
 }
 
 /** Tells whether a cooling address may be taken before its time, as far as load balancers are concerned. */
-export function mayCutCooldown({ registered }: PoolState, { freedAtMs }: PoolAddress, nowMs: number): boolean {
+export function mayCutCooldown(
+  { registered }: Pick<PoolState, 'registered'>,
+  { freedAtMs }: Pick<PoolAddress, 'freedAtMs'>,
+  nowMs: number,
+): boolean {
   return registered === undefined || freedAtMs === undefined || nowMs - freedAtMs >= PUBLISHED_BY_MS;
 }

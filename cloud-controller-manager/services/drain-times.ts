@@ -7,39 +7,40 @@ const DRAIN_MS = 60_000;
 /** Since when targets have weight 0. A new process counts anew. */
 export class DrainTimes {
   readonly #clock: Clock;
-  readonly #sinceMs = new Map<string, number>();
+  /** By load balancer, and by target. */
+  readonly #sinceMs = new Map<string, ReadonlyMap<string, number>>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Notes the targets of a load balancer as they are now. */
-  note(targets: readonly Target[]): void {
-    for (const target of targets) {
-      const key = keyOf(target);
-      if (target.weight > 0) this.#sinceMs.delete(key);
-      else if (!this.#sinceMs.has(key)) this.#sinceMs.set(key, this.#clock.monotonicMs());
-    }
+  /** Notes the targets of a load balancer as they are now; those that are not among them are forgotten. */
+  note(loadBalancerId: string, targets: readonly Target[]): void {
+    const known = this.#sinceMs.get(loadBalancerId);
+    const nowMs = this.#clock.monotonicMs();
+    const draining = targets.filter(({ weight }) => weight === 0).map(keyOf);
+    if (draining.length === 0) this.#sinceMs.delete(loadBalancerId);
+    else this.#sinceMs.set(loadBalancerId, new Map(draining.map((key) => [key, known?.get(key) ?? nowMs])));
+  }
+
+  /** Forgets a load balancer. */
+  forget(loadBalancerId: string): void {
+    this.#sinceMs.delete(loadBalancerId);
   }
 
   /** Tells whether a target had its time since it got weight 0. */
-  isDrained(target: Target): boolean {
-    return this.#remainingMs(target) === 0;
+  isDrained(loadBalancerId: string, target: Target): boolean {
+    return this.#remainingMs(loadBalancerId, target) === 0;
   }
 
-  /** Returns how long the next of these targets still has; infinite when none waits. Those that had their time are forgotten. */
-  nextMs(targets: readonly Target[]): number {
-    const waiting = targets.map((target) => this.#remainingMs(target)).filter((ms) => ms > 0);
+  /** Returns how long the next of these targets still has; infinite when none waits. */
+  nextMs(loadBalancerId: string, targets: readonly Target[]): number {
+    const waiting = targets.map((target) => this.#remainingMs(loadBalancerId, target)).filter((ms) => ms > 0);
     return Math.min(Number.POSITIVE_INFINITY, ...waiting);
   }
 
-  /** Forgets targets that are deregistered. */
-  forget(targets: readonly Target[]): void {
-    for (const target of targets) this.#sinceMs.delete(keyOf(target));
-  }
-
-  #remainingMs(target: Target): number {
-    const since = this.#sinceMs.get(keyOf(target));
+  #remainingMs(loadBalancerId: string, target: Target): number {
+    const since = this.#sinceMs.get(loadBalancerId)?.get(keyOf(target));
     return since === undefined ? Number.POSITIVE_INFINITY : Math.max(0, since + DRAIN_MS - this.#clock.monotonicMs());
   }
 }

@@ -11,18 +11,22 @@ const AHEAD_MS = 3_600_000;
 /** An RFC 3339 time with fractions. */
 const MAX_CHARS = 40;
 
+/** What is known of the settings of TKE's service controller. `unknown`: they may not be read. */
+export type TkeSettings = 'present' | 'absent' | 'unknown';
+
 /**
- * Finds what shows that TKE's own service controller is at work, for people: a Service that it compared within a day, or
- * its settings. Old traces in Services are those of one that is gone.
- * @param config the ConfigMap `TKE_CONFIG`; undefined: there is none, or it may not be read
+ * Finds what shows that TKE's own service controller is at work, for people: its settings or, where these may not be read,
+ * a Service that it compared within a day. Users of a namespace can write such a date, and nobody but administrators the
+ * settings: where they can be read, dates do not count.
  * @param nowMs wall clock
  */
 export function findTkeTraces(
   services: Iterable<Pick<KubeObject, 'metadata'>>,
-  config: KubeObject | undefined,
+  settings: TkeSettings,
   nowMs: number,
 ): string | undefined {
-  if (config !== undefined) return `the ConfigMap ${TKE_CONFIG.namespace}/${TKE_CONFIG.name} is there`;
+  if (settings === 'present') return `the ConfigMap ${TKE_CONFIG.namespace}/${TKE_CONFIG.name} is there`;
+  if (settings === 'absent') return undefined;
   for (const { metadata } of services) {
     const { name, namespace = '', annotations = {} } = metadata;
     for (const key of SYNC_TIMES) {

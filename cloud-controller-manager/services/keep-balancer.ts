@@ -102,7 +102,7 @@ export class BalancerKeeper {
           : undefined;
       if (refusal !== undefined) return { kind: 'again', afterMs: REFUSED_MS, notices: [refusal] };
       if (observed !== undefined) {
-        this.#drains.note(observed.targets);
+        this.#drains.note(observed.balancer.loadBalancerId, observed.targets);
         this.#lostSinceMs.delete(observed.balancer.loadBalancerId);
       }
       // What differs after a change of ours is no change of others.
@@ -110,7 +110,7 @@ export class BalancerKeeper {
       const diff = diffLoadBalancer(
         drift.desired,
         observed,
-        (target) => this.#drains.isDrained(target),
+        (target) => this.#drains.isDrained(observed?.balancer.loadBalancerId ?? '', target),
         (target) => this.#serving.serves(target),
       );
       const { steps } = diff;
@@ -144,7 +144,7 @@ export class BalancerKeeper {
       if (first === undefined) {
         const { balancer, targets } = observed;
         this.#serving.release(balancer.loadBalancerId);
-        const drainMs = this.#drains.nextMs(targets);
+        const drainMs = this.#drains.nextMs(balancer.loadBalancerId, targets);
         const isAsBefore = round === 1 && drift.drifts.length === 0;
         const next = baselineOf(desired, observed, drift.left);
         return { kind: 'kept', object: current, balancer, notices, drainMs, baseline: next, isAsBefore };
@@ -174,9 +174,10 @@ export class BalancerKeeper {
     return { kind: 'again', afterMs: HELD_MS, notices: [remark('UnAvailableLoadBalancer', message)] };
   }
 
-  /** Forgets a Service. */
-  forget(key: string): void {
+  /** Forgets a Service, and its load balancer where it is known. */
+  forget(key: string, loadBalancerId: string | undefined): void {
     this.#drift.forget(key);
+    if (loadBalancerId !== undefined) this.#drains.forget(loadBalancerId);
   }
 
   /**

@@ -293,17 +293,17 @@ export class ServiceSync {
     );
     if (released.kind === 'again') return released;
     await this.#writer.forget(fresh ?? object, signal);
-    this.#forget(head.key);
+    this.#forget(head.key, readRecord(head).loadBalancerId);
     return { kind: 'done' };
   }
 
-  #forget(key: string): void {
+  #forget(key: string, loadBalancerId?: string): void {
     this.#settled.delete(key);
     this.#absentSinceMs.delete(key);
     this.#pods.forget(key);
     this.#gates.forget(key);
     this.#reports.forget(key);
-    this.#keeper.forget(key);
+    this.#keeper.forget(key, loadBalancerId);
   }
 
   #contextOf({ key: owner }: ServiceHead, signal: AbortSignal): CallContext {

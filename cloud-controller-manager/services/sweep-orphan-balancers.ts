@@ -84,8 +84,18 @@ export class OrphanSweep {
     const due = this.#tracker.note(orphans, clock.monotonicMs(), APART_MS);
     // No new candidate waits for its second sweep.
     this.#hasCandidates = due.length < orphans.length;
+    // When no Service is known of any of them, it is the Services that were lost, or the cluster's id is wrong.
+    const isPlausible = loadBalancers.some((balancer) => uids.has(uidOf(clusterId, balancer) ?? ''));
     let left = config.deletesOrphanBalancers ? config.orphanBalancerLimit : 0;
     for (const orphan of due) {
+      if (config.deletesOrphanBalancers && !isPlausible) {
+        this.#report(
+          orphan,
+          'it is not deleted: no load balancer of this cluster has its Service. Were Services lost, or is --clusterid that of another cluster? Otherwise delete it in the console',
+        );
+        metrics.loadBalancers.onOrphanOutcome('kept');
+        continue;
+      }
       const outcome = await this.#treat(orphan, left > 0, signal);
       metrics.loadBalancers.onOrphanOutcome(outcome);
       if (outcome === 'deleted' || outcome === 'failed') left -= 1;

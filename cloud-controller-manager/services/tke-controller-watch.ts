@@ -5,7 +5,7 @@ import { isKubeError } from '../../kube/kube-error.ts';
 import { CONFIG_MAPS } from '../../kube/resource-types.ts';
 import type { ControllerDeps, ReportWaiting } from '../controller-deps.ts';
 import { lockObjectOf } from '../lock-object.ts';
-import { findTkeTraces, TKE_CONFIG } from './find-tke-traces.ts';
+import { findTkeTraces, TKE_CONFIG, type TkeSettings } from './find-tke-traces.ts';
 
 /** How often it is looked for; a Service that it writes meanwhile is noticed at once. */
 const LOOK_MS = 60_000;
@@ -21,6 +21,7 @@ export class TkeControllerWatch {
   readonly #services: Pick<Informer<KubeObject>, 'values' | 'subscribe'>;
   readonly #reportWaiting: ReportWaiting;
   #traces: string | undefined;
+  #settings: TkeSettings = 'unknown';
 
   constructor(
     deps: ControllerDeps,
@@ -42,8 +43,8 @@ export class TkeControllerWatch {
     const { clock, config, log } = this.#deps;
     if (config.tkeServiceController === 'ignore') return;
     try {
-      const settings = await this.#readSettings(signal);
-      this.#note(findTkeTraces(this.#services.values(), settings, clock.nowMs()));
+      this.#settings = await this.#readSettings(signal);
+      this.#note(findTkeTraces(this.#services.values(), this.#settings, clock.nowMs()));
     } catch (error) {
       if (!isKubeError(error)) throw error;
       log.warn("TKE's service controller was not looked for", { error });
@@ -55,7 +56,7 @@ export class TkeControllerWatch {
     const { clock, config } = this.#deps;
     const stop = this.#services.subscribe(({ after }) => {
       if (after === undefined || config.tkeServiceController === 'ignore') return;
-      const traces = findTkeTraces([after], undefined, clock.nowMs());
+      const traces = findTkeTraces([after], this.#settings, clock.nowMs());
       if (traces !== undefined && !this.isPresent) this.#note(traces);
     });
     try {
@@ -73,15 +74,16 @@ export class TkeControllerWatch {
     }
   }
 
-  /** The published role has no right to read ConfigMaps: Services show it too. */
-  async #readSettings(signal: AbortSignal): Promise<KubeObject | undefined> {
+  /** The published role has no right to read ConfigMaps. */
+  async #readSettings(signal: AbortSignal): Promise<TkeSettings> {
     const { kube } = this.#deps;
-    const right = { verb: 'get', resource: 'configmaps', namespace: TKE_CONFIG.namespace };
-    if ((await findMissingRights(kube, [right], signal)).length > 0) return undefined;
+    const { namespace, name } = TKE_CONFIG;
+    const right = { verb: 'get', resource: 'configmaps', namespace, name };
+    if ((await findMissingRights(kube, [right], signal)).length > 0) return 'unknown';
     try {
-      return await kube.get(CONFIG_MAPS, TKE_CONFIG, signal);
+      return (await kube.get(CONFIG_MAPS, TKE_CONFIG, signal)) === undefined ? 'absent' : 'present';
     } catch (error) {
-      if (isKubeError(error, 'FORBIDDEN')) return undefined;
+      if (isKubeError(error, 'FORBIDDEN')) return 'unknown';
       throw error;
     }
   }

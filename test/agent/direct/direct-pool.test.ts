@@ -57,6 +57,18 @@ for (const [what, more] of Object.entries({
     t.is(leasedBy(poolOf(eniOf('eni-1', more)), requestOf('web')), undefined));
 }
 
+test('leaseDirect: where a controller publishes, no cooldown is cut short within 15 s', (t) => {
+  const leased = leaseDirect(poolOf(eniOf('eni-1')), requestOf('old')).state;
+  const { state } = releaseDirect(leased, { key: 'old/eth0', nowMs: 2_000, cooldownMs: 120_000 });
+  const by = (nowMs: number, more: Partial<DirectRequest> = {}) =>
+    leasedBy(state, requestOf('web', { nowMs, mayForce: true, ...more }));
+  const registered: ReadonlySet<string> = new Set();
+  t.is(by(3_000), 'eni-1', 'no controller publishes');
+  t.is(by(3_000, { registered }), undefined);
+  t.is(by(16_999, { registered }), undefined);
+  t.is(by(17_000, { registered }), 'eni-1');
+});
+
 test('markRegistered: one that a load balancer has goes to the Pod of its claim only, and counts as in use', (t) => {
   const all = poolOf(eniOf('eni-1'), eniOf('eni-2'));
   const marked = markRegistered(all, new Set(['10.0.0.1']));
