@@ -16,8 +16,8 @@ export type TkeSettings = 'present' | 'absent' | 'unknown';
 
 /**
  * Finds what shows that TKE's own service controller is at work, for people: its settings or, where these may not be read,
- * a Service that it compared within a day. Users of a namespace can write such a date, and nobody but administrators the
- * settings: where they can be read, dates do not count.
+ * a Service that it compared within a day. Users of a namespace can write such a date, and only administrators the
+ * settings: where these can be read, dates do not count.
  * @param nowMs wall clock
  */
 export function findTkeTraces(
