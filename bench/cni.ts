@@ -17,7 +17,7 @@ const BURST_PODS = 30;
 export async function runSuite(): Promise<readonly BenchRow[]> {
   await using scene = await openBenchScene({ ips: BURST_PODS * 2 + 4 });
   mkdirSync(join(scene.dir, 'host-local'));
-  const ours: Side = { conf: scene.conf(), binary: scene.plugin, cniPath: scene.binDir };
+  const ours: Side = { conf: scene.conf(), binary: scene.plugin, cniPath: scene.binDir, agentPid: scene.agent.pid };
   const ptp: Side = { conf: ptpConf(scene.dir), binary: '/usr/lib/cni/ptp', cniPath: '/usr/lib/cni' };
 
   const samples = { ours: [] as Sample[], ptp: [] as Sample[] };
@@ -25,7 +25,8 @@ export async function runSuite(): Promise<readonly BenchRow[]> {
     samples.ours.push(await addAndDelete(scene, ours));
     samples.ptp.push(await addAndDelete(scene, ptp));
   }
-  const bursts = { ours: [] as Sample[], ptp: [] as Sample[] };
+  type Burst = Awaited<ReturnType<typeof burst>>;
+  const bursts = { ours: [] as Burst[], ptp: [] as Burst[] };
   for (let round = 0; round < BURSTS; round++) {
     bursts.ours.push(await burst(scene, ours, BURST_PODS));
     bursts.ptp.push(await burst(scene, ptp, BURST_PODS));
@@ -35,11 +36,16 @@ export async function runSuite(): Promise<readonly BenchRow[]> {
   const row = (name: string, mine: readonly number[], theirs: readonly number[], extra: string) =>
     benchRow({ suite: 'cni', case: name, ours: median(mine), peer: median(theirs), peerName, unit: 'ms', extra });
   const atOnce = `${BURST_PODS} at once, median of ${BURSTS}, first start to last exit`;
+  const cpu = `CPU time of the processes that a runtime starts, ours with that of the agent; ${BURST_PODS} at once, median of ${BURSTS}`;
+  const addCpuMs = (one: Burst): number => one.addCpuMs;
+  const delCpuMs = (one: Burst): number => one.delCpuMs;
   return [
     row('add-one', samples.ours.map(addMs), samples.ptp.map(addMs), `median of ${ROUNDS}, process start to exit`),
     row('del-one', samples.ours.map(delMs), samples.ptp.map(delMs), `median of ${ROUNDS}, process start to exit`),
     row('add-thirty', bursts.ours.map(addMs), bursts.ptp.map(addMs), atOnce),
     row('del-thirty', bursts.ours.map(delMs), bursts.ptp.map(delMs), atOnce),
+    row('add-thirty-cpu', bursts.ours.map(addCpuMs), bursts.ptp.map(addCpuMs), cpu),
+    row('del-thirty-cpu', bursts.ours.map(delCpuMs), bursts.ptp.map(delCpuMs), cpu),
   ];
 }
 

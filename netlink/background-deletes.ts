@@ -102,9 +102,10 @@ async function deleteTogether(lane: Conn, group: number, jobs: readonly [Job, ..
     const outcomes = await lane.executeInBackground([first, ...others, deleteGroup(group)]);
     if (outcomes.at(-1)?.kind !== 'ok') return jobs;
     // What could not be put into the group, for its link is gone, gets the answer that its own deletion gets.
-    const left = jobs.filter((_, at) => outcomes[at]?.kind !== 'ok');
-    for (const [at, job] of jobs.entries()) if (outcomes[at]?.kind === 'ok') job.resolve();
-    return left;
+    // Index 0 names no link; the kernel takes it for all links of the group.
+    const isDone = ({ ifindex }: Job, at: number): boolean => ifindex > 0 && outcomes[at]?.kind === 'ok';
+    for (const [at, job] of jobs.entries()) if (isDone(job, at)) job.resolve();
+    return jobs.filter((job, at) => !isDone(job, at));
   } catch {
     // The exchange failed, on a socket that was replaced. What each deletion says then is the answer.
     return jobs;

@@ -1,14 +1,20 @@
 import { execCni } from '../../test/support/exec-cni.ts';
 import type { BenchScene } from '../scene.ts';
+import { readProcessCpu } from '../support/process-cpu.ts';
 
 /** What one call of each took. */
 export type Sample = { readonly addMs: number; readonly delMs: number };
+
+/** What calls at once took, first start to last exit, and the CPU time of their processes and their agent, milliseconds. */
+type Burst = Sample & { readonly addCpuMs: number; readonly delCpuMs: number };
 
 /** One side: what a runtime would exec for a Pod of its own. */
 export type Side = {
   readonly conf: object;
   readonly binary: string;
   readonly cniPath: string;
+  /** The agent that serves the calls, where one does. */
+  readonly agentPid?: number;
 };
 
 /** Makes a sandbox, and times ADD and DEL of it. */
@@ -20,18 +26,20 @@ export async function addAndDelete(scene: BenchScene, side: Side): Promise<Sampl
   return { addMs: added, delMs: deleted };
 }
 
-/** Times `count` ADDs at once and then their DELs at once, each from the first start to the last exit. */
-export async function burst(scene: BenchScene, side: Side, count: number): Promise<Sample> {
+/** Measures `count` ADDs at once and then their DELs at once. */
+export async function burst(scene: BenchScene, side: Side, count: number): Promise<Burst> {
   const pods = await Promise.all(Array.from({ length: count }, () => scene.newPod()));
-  const atOnce = async (command: 'ADD' | 'DEL'): Promise<number> => {
-    const startedMs = performance.now();
+  const agentS = () => (side.agentPid === undefined ? 0 : readProcessCpu(side.agentPid).ownS);
+  const cpuMs = () => (readProcessCpu('self').childrenS + agentS()) * 1000;
+  const atOnce = async (command: 'ADD' | 'DEL') => {
+    const [startedMs, startCpuMs] = [performance.now(), cpuMs()];
     await Promise.all(pods.map((pod) => call(scene, side, command, pod)));
-    return performance.now() - startedMs;
+    return { ms: performance.now() - startedMs, cpuMs: cpuMs() - startCpuMs };
   };
-  const addMs = await atOnce('ADD');
-  const delMs = await atOnce('DEL');
+  const add = await atOnce('ADD');
+  const del = await atOnce('DEL');
   for (const pod of pods) await pod.remove();
-  return { addMs, delMs };
+  return { addMs: add.ms, delMs: del.ms, addCpuMs: add.cpuMs, delCpuMs: del.cpuMs };
 }
 
 async function call(
