@@ -6,7 +6,7 @@ import type { Logger } from './log.ts';
 import { FileError, readRegularText } from './read-regular-file.ts';
 
 /** Paths of a server's certificate chain and its key, in PEM. In a mounted Secret: `tls.crt` and `tls.key`. */
-export type TlsFiles = {
+type TlsFiles = {
   readonly certFile: string;
   readonly keyFile: string;
   /** Path of a PEM bundle of authorities for client certificates; absent: clients need no certificate. */

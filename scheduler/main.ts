@@ -1,9 +1,13 @@
+import { isIP } from 'node:net';
 import { hostname } from 'node:os';
+import { authoritiesOf } from '../kube/certificates/certificate-set.ts';
 import { openKubeClient } from '../kube/open-client.ts';
 import { checkBodyLimit } from '../runtime/body-budget.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { ConfigError } from '../runtime/decode.ts';
 import { endProcess } from '../runtime/end-process.ts';
+import { invariant } from '../runtime/invariant.ts';
+import { silentLogger } from '../runtime/log.ts';
 import { openPinoLogger } from '../runtime/pino-logger.ts';
 import { release } from '../runtime/release.ts';
 import { EX_CONFIG } from '../runtime/settings/read-settings.ts';
@@ -11,6 +15,8 @@ import { readSettingsText } from '../runtime/settings/settings-file.ts';
 import type { SchedulerConfig } from './config/options.ts';
 import { readSchedulerConfig } from './config/scheduler-config.ts';
 import { createSchedulerMetrics, type ProcessUsage } from './observability/metrics.ts';
+import { openSchedulerKeeper, serviceNameOf } from './open-certificates.ts';
+import { renderKubeSchedulerConfig } from './render-kube-scheduler-config.ts';
 import { startScheduler } from './scheduler.ts';
 
 const STDOUT = 1;
@@ -47,6 +53,15 @@ async function run(config: SchedulerConfig): Promise<void> {
     // kube-scheduler gives up on a binding earlier than this.
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
   });
+  if (config.printKubeSchedulerConfig) {
+    const set = await openSchedulerKeeper(config, { kube, clock, log: silentLogger }).sync();
+    const { client } = set;
+    invariant(client !== undefined, 'a certificate of kube-scheduler is asked for', {});
+    const host = config.tlsNames.find((name) => isIP(name) !== 0) ?? serviceNameOf(config);
+    print(renderKubeSchedulerConfig({ host, authorities: authoritiesOf(set), client }));
+    kube.close();
+    return;
+  }
   const identity = process.env['POD_NAME'] ?? hostname();
   const scheduler = await startScheduler(config, { clock, log, random, kube, release, identity, metrics });
   const signal = await Promise.race([stop.promise, scheduler.ended]);

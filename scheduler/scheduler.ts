@@ -5,7 +5,7 @@ import { ChangeSignal } from '../runtime/change-signal.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
 import type { Logger } from '../runtime/log.ts';
-import { followTlsFiles, readTlsFiles, type TlsFiles, type TlsFollower, type TlsPair } from '../runtime/tls-files.ts';
+import type { TlsFollower, TlsPair } from '../runtime/tls-files.ts';
 import type { SchedulerConfig } from './config/options.ts';
 import { type Followed, followCluster } from './follow-cluster.ts';
 import { findLeaderAddress, type LeaderLookupDeps } from './forward/find-leader-address.ts';
@@ -15,6 +15,7 @@ import { type ExtenderServer, serveExtender, type VerbHandler } from './http/ser
 import { SchedulerIndex } from './index/scheduler-index.ts';
 import { evaluateLiveness } from './observability/health.ts';
 import { createSchedulerMetrics, type SchedulerMetrics } from './observability/metrics.ts';
+import { openCertificates, type ServerCertificates } from './open-certificates.ts';
 import { bind } from './verbs/bind.ts';
 import { filter } from './verbs/filter.ts';
 import { preempt } from './verbs/preempt.ts';
@@ -90,6 +91,7 @@ class Scheduler implements RunningScheduler {
   readonly #ended = Promise.withResolvers<void>();
   #server: ExtenderServer | undefined;
   #endpoints: HttpEndpoints | undefined;
+  #opened: ServerCertificates | undefined;
   #certificates: TlsPair | undefined;
   #tls: TlsFollower | undefined;
   /** Aborted when another replica may lead; undefined while this replica does not lead. */
@@ -162,9 +164,9 @@ class Scheduler implements RunningScheduler {
 
   async listen(): Promise<void> {
     const { clock, log } = this.#runtime;
-    const { listenAddress, bodyLimitMib, metricsAddress, clientCaFile, clientAllowedNames } = this.#config;
-    const files = this.#files();
-    this.#certificates = files === undefined ? undefined : readTlsFiles(files);
+    const { listenAddress, bodyLimitMib, metricsAddress, clientAllowedNames } = this.#config;
+    this.#opened = await openCertificates(this.#config, this.#runtime, this.#stop.signal);
+    this.#certificates = this.#opened?.pair;
     this.#server = await serveExtender({
       address: listenAddress,
       ...(this.#certificates === undefined ? {} : { certificates: this.#certificates }),
@@ -177,7 +179,7 @@ class Scheduler implements RunningScheduler {
       onAnswer: (...args) => this.#metrics.onAnswer(...args),
     });
     log.info('serving kube-scheduler', { address: this.#server.address, isTls: this.#certificates !== undefined });
-    if (clientCaFile === '')
+    if (this.#certificates?.ca === undefined)
       log.warn('every process of this node may bind Pods', { flag: '--allow-anonymous-loopback' });
     if (metricsAddress === '') return;
     this.#endpoints = await serveHttpEndpoints(metricsAddress, {
@@ -218,9 +220,8 @@ class Scheduler implements RunningScheduler {
     const { clock, log, release } = this.#runtime;
     log.info('the scheduler extender starts', { release });
     const following = Object.values(this.#followed).map((informer) => informer.start(this.#stop.signal));
-    const [files, pair, server] = [this.#files(), this.#certificates, this.#server];
-    if (files !== undefined && pair !== undefined && server !== undefined) {
-      this.#tls = followTlsFiles({ server, files, pair, clock, log });
+    if (this.#opened !== undefined && this.#server !== undefined) {
+      this.#tls = this.#opened.follow(this.#server);
       following.push(this.#tls.run(this.#stop.signal));
     }
     try {
@@ -282,13 +283,6 @@ class Scheduler implements RunningScheduler {
     const { kube: client, clock } = this.#runtime;
     const { leaderElectLock: kind, namespace, leaderElectName: name } = this.#config;
     return { client, clock, lock: { kind, namespace, name }, port: this.address.split(':').at(-1) ?? '' };
-  }
-
-  #files(): TlsFiles | undefined {
-    const { tlsCertFile, tlsPrivateKeyFile, clientCaFile } = this.#config;
-    if (tlsCertFile === '') return undefined;
-    const authorities = clientCaFile === '' ? {} : { clientCaFile };
-    return { certFile: tlsCertFile, keyFile: tlsPrivateKeyFile, ...authorities };
   }
 }
 

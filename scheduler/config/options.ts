@@ -1,3 +1,4 @@
+import { CERTIFICATE_OPTIONS } from '../../kube/certificates/certificate-options.ts';
 import { masterValue, objectNameValue } from '../../kube/kube-option-value.ts';
 import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
 import {
@@ -31,12 +32,13 @@ const EXTENDER_OPTIONS = {
     "Certificate chain to serve with, PEM; read again when it changes. '' serves plain HTTP, which --allow-anonymous-loopback alone permits.",
   ),
   tlsPrivateKeyFile: option('Extender', 'tls-private-key-file', pathValue(true), '', 'Its private key, PEM.'),
+  ...CERTIFICATE_OPTIONS,
   clientCaFile: option(
     'Extender',
     'client-ca-file',
     pathValue(true),
     '',
-    'Only clients with a certificate of these authorities are answered; PEM, read again when it changes. Required, as /bind places Pods; --allow-anonymous-loopback is the only exception.',
+    'Only clients with a certificate of these authorities are answered; PEM, read again when it changes. Required, as /bind places Pods; --allow-anonymous-loopback is an exception, and --tls-secret, with which no file is read.',
   ),
   clientAllowedNames: option(
     'Extender',
@@ -151,6 +153,13 @@ const PROCESS_OPTIONS = {
     durationValue(0, 10 * MINUTE_MS),
     '10s',
     "How long requests under way may take to end on SIGTERM, before the lock is released. Keep it below the Pod's terminationGracePeriodSeconds.",
+  ),
+  printKubeSchedulerConfig: option(
+    'Process',
+    'print-kube-scheduler-config',
+    switchValue,
+    'false',
+    "Print kube-scheduler's configuration with the authority and a client certificate of --tls-secret filled in, and end. What is printed contains a private key.",
   ),
   metricsAddress: option(
     'Observability',

@@ -14,7 +14,12 @@ export function readSchedulerConfig(input: SettingsInput): SettingsOutcome<Sched
 }
 
 function checkTogether(config: SchedulerConfig, faults: Faults): void {
-  const { tlsCertFile, tlsPrivateKeyFile, clientCaFile } = config;
+  const { tlsCertFile, tlsPrivateKeyFile, clientCaFile, tlsSecret, tlsNames, printKubeSchedulerConfig } = config;
+  if (tlsSecret === '' && tlsNames.length > 0)
+    faults.add('--tls-secret', 'a Secret, as --tls-names is given', undefined);
+  if (tlsSecret === '' && printKubeSchedulerConfig) {
+    faults.add('--tls-secret', 'a Secret, as --print-kube-scheduler-config is given', undefined);
+  }
   if (config.listenAddress === '') faults.add('--listen-address', 'an address', '');
   if (tlsCertFile !== '' && tlsPrivateKeyFile === '') {
     faults.add('--tls-private-key-file', 'a file, as --tls-cert-file is given', undefined);
@@ -32,8 +37,8 @@ function checkTogether(config: SchedulerConfig, faults: Faults): void {
 
 /** Nobody may bind Pods without a client certificate, unless loopback is allowed by its own flag. */
 function checkClients(config: SchedulerConfig, faults: Faults): void {
-  const { listenAddress, clientCaFile, clientAllowedNames, allowAnonymousLoopback } = config;
-  if (clientCaFile !== '') return;
+  const { listenAddress, clientCaFile, clientAllowedNames, allowAnonymousLoopback, tlsSecret } = config;
+  if (clientCaFile !== '' || tlsSecret !== '') return;
   if (clientAllowedNames.length > 0) {
     faults.add('--client-ca-file', 'a file, as --client-allowed-names is given', undefined);
   } else if (!allowAnonymousLoopback) {

@@ -105,7 +105,8 @@ run(
       const upgrade = (values: JsonObject): string =>
         helm(['upgrade', 'tke-eni', CHART, '-f', '-'], { ...VALUES, ...values });
       t.throws(() => upgrade({ webhook }), { message: /kube-system has no Secret tke-eni-ip-webhook-tls/ });
-      t.is((await admin.call('GET', WEBHOOK)).status, 404, 'no Pod is refused');
+      const before = (await admin.call('GET', WEBHOOK)).body;
+      t.is(at(before, 'webhooks', 0, 'clientConfig', 'caBundle'), undefined, 'the webhook itself writes it');
       const tls = { 'tls.crt': cert, 'tls.key': key };
       await createAll(admin, [
         {
@@ -113,7 +114,7 @@ run(
           metadata: { name: 'tke-eni-ip-webhook-tls', namespace: NAMESPACE },
         },
       ]);
-      const notes = upgrade({ webhook, scheduler: { enabled: true } });
+      const notes = upgrade({ webhook, scheduler: { enabled: true, tlsSecret: 'tke-eni-ip-scheduler-tls' } });
       for (const name of ['tke-eni-ip-webhook-tls', 'tke-eni-ip-scheduler-tls'])
         t.regex(notes, new RegExp(`Secret kube-system/${name}: `));
       const answer = (await admin.call('GET', WEBHOOK)).body;

@@ -83,7 +83,16 @@ const CASES: readonly Case[] = [
     like: '1.27',
   },
   { title: 'with monitoring', components: ['monitoring'], values: { monitoring: { enabled: true } } },
-  { title: 'with the scheduler extender', components: ['scheduler'], values: { scheduler: { enabled: true } } },
+  {
+    title: 'with the scheduler extender, which makes its certificates',
+    components: ['scheduler', 'scheduler-certificates'],
+    values: { scheduler: { enabled: true } },
+  },
+  {
+    title: 'with the scheduler extender, and certificates in files',
+    components: ['scheduler'],
+    values: { scheduler: { enabled: true, tlsSecret: 'tke-eni-ip-scheduler-tls' } },
+  },
   {
     title: 'with the webhook, which makes its certificates',
     components: ['webhook', 'webhook-certificates'],

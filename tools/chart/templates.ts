@@ -50,7 +50,7 @@ function workload(component: Component, settings: string, resources: string): re
 
 /** The text of the settings of a component, whose checksum rolls its Pods. */
 const SETTINGS_OF: Readonly<Record<'scheduler' | 'webhook', string>> = {
-  scheduler: 'include "tke-eni.settings" .Values.scheduler.settings',
+  scheduler: 'include "tke-eni.scheduler-settings" .',
   webhook: 'include "tke-eni.webhook-settings" .',
 };
 
@@ -85,28 +85,43 @@ function optionalComponent(
   ];
 }
 
-const CERTIFICATES = 'conf/kubernetes/components/webhook-certificates';
-const MAKES_CERTIFICATES = 'include "tke-eni.webhook-makes-certificates" .';
+/** Whether a component makes its certificates: a call of a helper. */
+const MAKES_CERTIFICATES = {
+  webhook: 'include "tke-eni.webhook-makes-certificates" .',
+  scheduler: 'include "tke-eni.scheduler-makes-certificates" .',
+} as const;
 const CA_BUNDLE = '      {{- with .Values.webhook.caBundle }}\n      caBundle: {{ . | b64enc }}\n      {{- end }}\n';
 /** The first and last lines of what a Deployment has for certificates in files. */
 const FILES = [
   ['      volumes:\n', '            defaultMode: 288\n'],
   ['          volumeMounts:\n', '              readOnly: true\n'],
 ] as const;
-/** What the webhook has only with certificates in files, and only with its own. */
-const OF_CERTIFICATES: readonly Change[] = [
-  ...FILES.flatMap(([first, last]): readonly Change[] => {
-    const indent = first.slice(0, first.search(/\S/));
-    return [
-      [first, `${indent}{{- if not (${MAKES_CERTIFICATES}) }}\n${first}`],
-      [last, `${last}${indent}{{- end }}\n`],
-    ];
-  }),
-  [
-    '            - --metrics-address=0.0.0.0:61693\n',
-    `            - --metrics-address=0.0.0.0:61693\n            {{- if ${MAKES_CERTIFICATES} }}\n            - --tls-secret=tke-eni-ip-webhook-certificates\n            {{- end }}\n`,
-  ],
-];
+
+/** What a component has only with certificates in files, and the text that it has only with its own, after `after`. */
+function ofCertificates(component: 'scheduler' | 'webhook', after: string, own: string): readonly Change[] {
+  const makes = MAKES_CERTIFICATES[component];
+  const indent = '            ';
+  return [
+    ...FILES.flatMap(([first, last]): readonly Change[] => {
+      const depth = first.slice(0, first.search(/\S/));
+      return [
+        [first, `${depth}{{- if not (${makes}) }}\n${first}`],
+        [last, `${last}${depth}{{- end }}\n`],
+      ];
+    }),
+    [after, `${after}${indent}{{- if ${makes} }}\n${own}${indent}{{- end }}\n`],
+  ];
+}
+
+/** The objects of a component that makes its certificates. */
+function certificateObjects(component: 'scheduler' | 'webhook'): readonly Template[] {
+  return ['secret', 'rbac'].map((part) => ({
+    from: `conf/kubernetes/components/${component}-certificates/${part}.yaml`,
+    to: `${component}-certificates-${part}.yaml`,
+    changes: [NAMESPACE],
+    when: MAKES_CERTIFICATES[component],
+  }));
+}
 
 const GATE = 'conf/kubernetes/components/load-balancer-gate';
 const GATE_ON = 'include "tke-eni.load-balancer-gate" .';
@@ -186,16 +201,24 @@ export const TEMPLATES: readonly Template[] = [
     changes: [NAMESPACE],
     when: 'include "tke-eni.is-on" (list . .Values.agent.ownNodeOnly)',
   },
-  ...optionalComponent('scheduler', ['rbac', 'pod-disruption-budget'], {
-    requests: { cpu: '100m', memory: '160Mi' },
-    limits: { memory: '1Gi' },
-  }),
+  ...optionalComponent(
+    'scheduler',
+    ['rbac', 'pod-disruption-budget'],
+    { requests: { cpu: '100m', memory: '160Mi' }, limits: { memory: '1Gi' } },
+    ofCertificates(
+      'scheduler',
+      '                  fieldPath: metadata.name\n',
+      '            - name: TKE_ENI_TLS_SECRET\n              value: tke-eni-ip-scheduler-certificates\n',
+    ),
+  ),
+  ...certificateObjects('scheduler'),
   {
     from: 'conf/kubernetes/scheduler/service.yaml',
     to: 'scheduler-service.yaml',
     changes: [
       NAMESPACE,
       ['spec:\n', 'spec:\n  {{- with .Values.scheduler.clusterIP }}\n  clusterIP: {{ . | quote }}\n  {{- end }}\n'],
+      ['apiVersion: v1\n', '{{- include "tke-eni.refuse-other-scheduler-certificates" . }}\napiVersion: v1\n'],
     ],
     when: '.Values.scheduler.enabled',
   },
@@ -203,14 +226,13 @@ export const TEMPLATES: readonly Template[] = [
     'webhook',
     ['rbac', 'service', 'pod-disruption-budget'],
     { requests: { cpu: '20m', memory: '96Mi' }, limits: { memory: '256Mi' } },
-    OF_CERTIFICATES,
+    ofCertificates(
+      'webhook',
+      '            - --metrics-address=0.0.0.0:61693\n',
+      '            - --tls-secret=tke-eni-ip-webhook-certificates\n',
+    ),
   ),
-  ...['secret', 'rbac'].map((part) => ({
-    from: `${CERTIFICATES}/${part}.yaml`,
-    to: `webhook-certificates-${part}.yaml`,
-    changes: [NAMESPACE],
-    when: MAKES_CERTIFICATES,
-  })),
+  ...certificateObjects('webhook'),
   {
     from: 'conf/kubernetes/webhook/mutating-webhook-configuration.yaml',
     to: 'webhook-configuration.yaml',

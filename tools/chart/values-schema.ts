@@ -16,6 +16,7 @@ const TAKEN = {
   ipamd: ['namespace', 'config-map', 'shutdown-grace', 'metrics-address', 'clusterid', 'region', 'endpoint'],
   scheduler: [
     ...['namespace', 'listen-address', 'tls-cert-file', 'tls-private-key-file', 'metrics-address'],
+    ...['tls-secret', 'print-kube-scheduler-config'],
     // It wants another address than that of the manifest.
     'allow-anonymous-loopback',
   ],
@@ -70,7 +71,7 @@ const RULES: Readonly<Record<string, Schema>> = {
   'ipamd.settings': settingsSchema(IPAMD_PROGRAM, TAKEN.ipamd),
   'ipamd.resources': RESOURCES,
   'scheduler.enabled': { type: 'boolean' },
-  'scheduler.tlsSecret': { type: 'string', pattern: NAME },
+  'scheduler.tlsSecret': { type: 'string', pattern: NAME.replace(/^\^(.*)\$$/, '^($1)?$') },
   'scheduler.clusterIP': { type: 'string', pattern: '^([0-9a-fA-F:.]{2,45})?$' },
   'scheduler.settings': settingsSchema(SCHEDULER_PROGRAM, TAKEN.scheduler),
   'scheduler.resources': RESOURCES,

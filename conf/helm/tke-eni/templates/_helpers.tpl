@@ -27,6 +27,32 @@ policies, and the node in a Pod's token. Takes a list: the root, the value.
 {{- include "tke-eni.settings" (merge (include "tke-eni.default-network" . | fromYaml) .Values.agent.settings) -}}
 {{- end -}}
 
+{{/* Whether the extender makes its certificates itself: true, or empty where values name a Secret of yours. */}}
+{{- define "tke-eni.scheduler-makes-certificates" -}}
+{{- if and .Values.scheduler.enabled (not .Values.scheduler.tlsSecret) }}true{{ end -}}
+{{- end -}}
+
+{{/* Settings of the extender: those of the map, and with certificates of its own the address of its Service. */}}
+{{- define "tke-eni.scheduler-settings" -}}
+{{- $settings := merge (dict) .Values.scheduler.settings -}}
+{{- if include "tke-eni.scheduler-makes-certificates" . -}}
+{{- with .Values.scheduler.clusterIP }}{{ $_ := merge $settings (dict "tls-names" .) }}{{ end -}}
+{{- end -}}
+{{- include "tke-eni.settings" $settings -}}
+{{- end -}}
+
+{{/*
+Ends with an error where the extender would make certificates while kube-scheduler may still name those of the Secret that the chart took
+before. It is looked for only where a server is asked (not by helm template).
+*/}}
+{{- define "tke-eni.refuse-other-scheduler-certificates" -}}
+{{- if include "tke-eni.scheduler-makes-certificates" . -}}
+{{- if and (lookup "v1" "Secret" .Release.Namespace "tke-eni-ip-scheduler-tls") (not (lookup "v1" "Secret" .Release.Namespace "tke-eni-ip-scheduler-certificates")) -}}
+{{- fail (printf "scheduler.tlsSecret: namespace %s has the Secret tke-eni-ip-scheduler-tls, whose certificates kube-scheduler knows: set scheduler.tlsSecret to tke-eni-ip-scheduler-tls to go on with it, or delete it, and give kube-scheduler the configuration that the extender prints. docs/upgrade.md" .Release.Namespace) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Settings of the webhook: those of the map, and those of network. */}}
 {{- define "tke-eni.webhook-settings" -}}
 {{- include "tke-eni.settings" (merge (include "tke-eni.default-network" . | fromYaml) (include "tke-eni.gate-settings" . | fromYaml) .Values.webhook.settings) -}}

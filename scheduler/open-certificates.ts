@@ -1,0 +1,64 @@
+import { firstCertificates, followCertificates } from '../kube/certificates/follow-certificates.ts';
+import { type CertificateKeeper, openCertificateKeeper } from '../kube/certificates/keep-certificates.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Logger } from '../runtime/log.ts';
+import { followTlsFiles, readTlsFiles, type TlsFollower, type TlsPair } from '../runtime/tls-files.ts';
+import { SCHEDULER_PROGRAM, type SchedulerConfig } from './config/options.ts';
+
+/** Dependencies of the certificates. */
+type CertificateDeps = {
+  readonly kube: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly random: () => number;
+};
+
+/** The first certificate, and what keeps it up to date in a server. */
+export type ServerCertificates = {
+  readonly pair: TlsPair;
+  readonly follow: (server: { setSecureContext(pair: TlsPair): void }) => TlsFollower;
+};
+
+/**
+ * Reads certificates from files, or has the replicas make them; undefined where neither is configured.
+ * @throws ConfigError when files cannot be used
+ */
+export async function openCertificates(
+  config: SchedulerConfig,
+  deps: CertificateDeps,
+  signal: AbortSignal,
+): Promise<ServerCertificates | undefined> {
+  const { clock, log, random } = deps;
+  if (config.tlsSecret !== '') {
+    const keeper = openSchedulerKeeper(config, deps);
+    const followed = { keeper, asksClients: true, clock, log, random };
+    const pair = await firstCertificates(followed, signal);
+    return { pair, follow: (server) => followCertificates(followed, { server, pair }) };
+  }
+  const { tlsCertFile, tlsPrivateKeyFile, clientCaFile } = config;
+  if (tlsCertFile === '') return undefined;
+  const authorities = clientCaFile === '' ? {} : { clientCaFile };
+  const files = { certFile: tlsCertFile, keyFile: tlsPrivateKeyFile, ...authorities };
+  const pair = readTlsFiles(files);
+  return { pair, follow: (server) => followTlsFiles({ server, files, pair, clock, log }) };
+}
+
+/** Opens the keeper of the extender's own certificates, among them one of kube-scheduler. */
+export function openSchedulerKeeper(
+  config: SchedulerConfig,
+  { kube, clock, log }: Omit<CertificateDeps, 'random'>,
+): CertificateKeeper {
+  const { namespace, tlsSecret: name, tlsNames, clientAllowedNames } = config;
+  const program = SCHEDULER_PROGRAM.name;
+  const client = clientAllowedNames[0] ?? KUBE_SCHEDULER;
+  const wanted = { program, names: [serviceNameOf(config), ...tlsNames], client };
+  return openCertificateKeeper({ kube, secret: { namespace, name }, wanted, clock, log });
+}
+
+/** Returns the name of the extender's Service. */
+export function serviceNameOf({ namespace }: Pick<SchedulerConfig, 'namespace'>): string {
+  return `${SCHEDULER_PROGRAM.name}.${namespace}.svc`;
+}
+
+const KUBE_SCHEDULER = 'system:kube-scheduler';
