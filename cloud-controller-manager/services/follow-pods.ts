@@ -1,3 +1,4 @@
+import { API_GROUP } from '../../crd/names.ts';
 import { findMissingRights, renderRight } from '../../kube/ask-rights.ts';
 import { type Informer, openInformer } from '../../kube/informer.ts';
 import type { ObjectChange } from '../../kube/object-cache.ts';
@@ -32,6 +33,7 @@ const RIGHTS = [
   { verb: 'watch', resource: 'pods' },
   { verb: 'list', group: GROUP, resource: 'endpointslices' },
   { verb: 'watch', group: GROUP, resource: 'endpointslices' },
+  ...['get', 'list', 'watch', 'patch'].map((verb) => ({ verb, group: API_GROUP, resource: 'nodeeniconfigs' })),
 ];
 
 /**
@@ -102,6 +104,18 @@ export class PodFollower {
   /** Finds a Pod by `namespace/name`. */
   podOf(key: string): BackendPod | undefined {
     return this.#pods.get(key);
+  }
+
+  /** The nodes of the Pods behind Services, by the addresses of these Pods. */
+  nodesByIp(services: Iterable<string>): ReadonlyMap<string, string> {
+    const nodes = new Map<string, string>();
+    for (const service of services)
+      for (const { endpoints } of this.#slices.byIndex(SLICES_BY.service, service))
+        for (const { ip, pod } of endpoints) {
+          const found = pod === undefined ? undefined : this.#pods.get(pod);
+          if (found !== undefined && found.network !== 'host') nodes.set(ip, found.nodeName);
+        }
+    return nodes;
   }
 
   /** Ends the reports about a Service: it does not need them any more. */

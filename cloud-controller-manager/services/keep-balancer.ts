@@ -15,6 +15,7 @@ import type { LoadBalancerStep, StepTarget } from './load-balancer-step.ts';
 import { type Notice, remark } from './notice.ts';
 import { observeLoadBalancer } from './observe-load-balancer.ts';
 import { ownerOf } from './plan-load-balancer.ts';
+import type { AddressPublisher } from './publish-addresses.ts';
 import { type BalancerRecord, readRecord, tokenOf } from './read-record.ts';
 import { readServiceHead } from './read-service.ts';
 import { StepError, StepRunner } from './run-step.ts';
@@ -60,10 +61,12 @@ export class BalancerKeeper {
   readonly #drains: DrainTimes;
   readonly #serving: ServingTargets;
   readonly #drift: DriftKeeper;
+  readonly #published: AddressPublisher;
   /** By ClientToken or id: since when the cloud does not know a creation, or a load balancer. */
   readonly #lostSinceMs = new Map<string, number>();
 
-  constructor(deps: ControllerDeps, writer: ServiceWriter, reports: ServiceReports) {
+  constructor(deps: ControllerDeps, writer: ServiceWriter, reports: ServiceReports, published: AddressPublisher) {
+    this.#published = published;
     this.#deps = deps;
     this.#writer = writer;
     this.#reports = reports;
@@ -103,16 +106,14 @@ export class BalancerKeeper {
       if (refusal !== undefined) return { kind: 'again', afterMs: REFUSED_MS, notices: [refusal] };
       if (observed !== undefined) {
         this.#drains.note(observed.balancer.loadBalancerId, observed.targets);
+        this.#published.note(head.key, observed.targets);
         this.#lostSinceMs.delete(observed.balancer.loadBalancerId);
       }
       // What differs after a change of ours is no change of others.
       drift ??= this.#drift.decide(head, desired, observed, baseline);
-      const diff = diffLoadBalancer(
-        drift.desired,
-        observed,
-        (target) => this.#drains.isDrained(observed?.balancer.loadBalancerId ?? '', target),
-        (target) => this.#serving.serves(target),
-      );
+      const diff = await this.#compare(head.key, drift.desired, observed, context);
+      // The lists of the nodes are being read.
+      if (diff === undefined) return { kind: 'again', afterMs: SOON_MS, notices: [] };
       const { steps } = diff;
       const notices = [...diff.notices, ...drift.notices];
       const [first] = steps;
@@ -141,6 +142,8 @@ export class BalancerKeeper {
         if (waits === undefined) continue;
         return { ...waits, notices: [...notices, ...waits.notices] };
       }
+      // Their Pods have ended, which their Service will show.
+      if (first === undefined && diff.isRefused) return { kind: 'again', afterMs: SOON_MS, notices };
       if (first === undefined) {
         const { balancer, targets } = observed;
         this.#serving.release(balancer.loadBalancerId);
@@ -158,6 +161,31 @@ export class BalancerKeeper {
         current = await this.#writer.writeRecord(current, nextRecord(current, desired.source), context.signal);
     }
     throw new StepError('the load balancer keeps changing: another program writes it too');
+  }
+
+  /**
+   * Compares, and publishes the Pods that are to be registered; those that must not be are left out.
+   * @returns undefined while it is not known what may be registered. @throws KubeError, StepError
+   */
+  async #compare(
+    key: string,
+    desired: DesiredLoadBalancer,
+    observed: ObservedLoadBalancer | undefined,
+    { signal }: CallContext,
+  ) {
+    const compare = (wanted: DesiredLoadBalancer) =>
+      diffLoadBalancer(
+        wanted,
+        observed,
+        (target) => this.#drains.isDrained(observed?.balancer.loadBalancerId ?? '', target),
+        (target) => this.#serving.serves(target),
+      );
+    const diff = compare(desired);
+    const refused = observed === undefined ? [] : await this.#published.admit(key, diff.steps, signal);
+    if (refused === undefined) return undefined;
+    return refused.length === 0
+      ? { ...diff, isRefused: false }
+      : { ...compare(withoutPods(desired, refused)), isRefused: true };
   }
 
   /** Looks whether targets may be drained that are held; undefined: they may. @throws CloudError */
@@ -289,6 +317,18 @@ export class BalancerKeeper {
     this.#lostSinceMs.delete(what);
     return true;
   }
+}
+
+/** Leaves out Pods that must not be registered. */
+function withoutPods(desired: DesiredLoadBalancer, ips: readonly string[]): DesiredLoadBalancer {
+  const listeners = desired.listeners.map(({ targets, ...listener }) => {
+    if (targets === undefined) return listener;
+    return {
+      ...listener,
+      targets: targets.filter(({ ip, instanceId }) => instanceId !== undefined || !ips.includes(ip)),
+    };
+  });
+  return { ...desired, listeners };
 }
 
 /** Returns the record of the next load balancer, when the present one is released. */

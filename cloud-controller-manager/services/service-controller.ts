@@ -1,5 +1,6 @@
 import { type ReconcileResult, runController } from '../../kube/controller.ts';
 import { openInformer } from '../../kube/informer.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
 import { withoutManagedFields } from '../../kube/managed-fields.ts';
 import { SERVICES } from '../../kube/resource-types.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
@@ -9,9 +10,14 @@ import type { ControllerDeps, ReportWaiting } from '../controller-deps.ts';
 import { readCloudNode } from '../nodes/cloud-node.ts';
 import { readSeen } from '../nodes/seen-instance.ts';
 import { decideBackendNode } from './decide-backend-node.ts';
+import { decideService } from './decide-service.ts';
 import { PodFollower } from './follow-pods.ts';
 import { GateKeeper } from './keep-gates.ts';
 import { readPodNode } from './pod-node.ts';
+import { AddressPublisher } from './publish-addresses.ts';
+import { readAnnotations } from './read-annotations.ts';
+import { readRecord } from './read-record.ts';
+import { readServiceHead } from './read-service.ts';
 import { ServiceSync } from './service-sync.ts';
 import { OrphanSweep } from './sweep-orphan-balancers.ts';
 import { TkeControllerWatch } from './tke-controller-watch.ts';
@@ -53,7 +59,12 @@ export async function runServiceController(
     onGate: () => gates.notify(),
   });
   const gates = new GateKeeper(deps, services, pods);
-  const sync = new ServiceSync(deps, services, pods, gates);
+  const published = new AddressPublisher(deps, {
+    nodesByIp: () => pods.nodesByIp(directServicesOf(services.values(), deps.config.loadBalancerClass)),
+    hasUnknown: (isKnown) =>
+      [...services.values()].some((service) => mayHaveTargets(service) && !isKnown(keyOf(service))),
+  });
+  const sync = new ServiceSync(deps, services, pods, gates, published);
   const stopServices = services.subscribe(({ key }) => {
     queue.add(key);
     gates.notify();
@@ -81,6 +92,7 @@ export async function runServiceController(
       other.run(onGone, signal),
       sweep.run(signal),
       gates.run(() => !other.isPresent, signal),
+      published.run(signal),
     ]);
   } finally {
     stopNodes();
@@ -96,4 +108,24 @@ function roleOf(node: CcmNode | undefined): string {
   if (node === undefined) return '';
   const read = readCloudNode(node);
   return JSON.stringify([decideBackendNode(read, undefined), readPodNode(node), readSeen(read)?.vpcId]);
+}
+
+function keyOf(service: KubeObject): string {
+  return readServiceHead(service).key;
+}
+
+/** The Services whose Pods are bound by their addresses. */
+function* directServicesOf(services: Iterable<KubeObject>, loadBalancerClass: string): Iterable<string> {
+  for (const service of services) {
+    const head = readServiceHead(service);
+    const { settings } = readAnnotations(head.annotations, head.labels);
+    if (settings.directAccess === true && decideService(head, loadBalancerClass) === 'serve') yield head.key;
+  }
+}
+
+/** Whether a Service has a load balancer that this program keeps. */
+function mayHaveTargets(service: KubeObject): boolean {
+  const head = readServiceHead(service);
+  if (readRecord(head).loadBalancerId === undefined) return false;
+  return readAnnotations(head.annotations, head.labels).settings.mode !== 'skip';
 }

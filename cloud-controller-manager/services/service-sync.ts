@@ -18,9 +18,11 @@ import type { PodFollower } from './follow-pods.ts';
 import { BalancerKeeper } from './keep-balancer.ts';
 import type { GateKeeper } from './keep-gates.ts';
 import { blocking, type Notice } from './notice.ts';
+import { observeLoadBalancer } from './observe-load-balancer.ts';
 import { planIngress } from './plan-ingress.ts';
-import { listenerNameOf, planLoadBalancer } from './plan-load-balancer.ts';
+import { listenerNameOf, ownerOf, planLoadBalancer } from './plan-load-balancer.ts';
 import type { PodFacts, UnboundPods } from './plan-pod-targets.ts';
+import type { AddressPublisher } from './publish-addresses.ts';
 import { readAnnotations } from './read-annotations.ts';
 import { readRecord } from './read-record.ts';
 import { type Ingress, readServiceHead, readServiceSpec, type ServiceHead } from './read-service.ts';
@@ -66,6 +68,7 @@ export class ServiceSync {
   readonly #reports: ServiceReports;
   readonly #keeper: BalancerKeeper;
   readonly #pods: PodFollower;
+  readonly #published: AddressPublisher;
   readonly #gates: Pick<GateKeeper, 'note' | 'forget'>;
   readonly #nodes: BackendNodes;
   readonly #quota: TargetQuota;
@@ -80,8 +83,10 @@ export class ServiceSync {
     services: Pick<Informer<KubeObject>, 'get'>,
     pods: PodFollower,
     gates: Pick<GateKeeper, 'note' | 'forget'>,
+    published: AddressPublisher,
   ) {
     this.#gates = gates;
+    this.#published = published;
     this.#deps = deps;
     this.#pods = pods;
     this.#nodes = new BackendNodes(deps);
@@ -90,7 +95,7 @@ export class ServiceSync {
     this.#services = services;
     this.#writer = new ServiceWriter(deps.kube);
     this.#reports = new ServiceReports(deps.events, deps.log);
-    this.#keeper = new BalancerKeeper(deps, this.#writer, this.#reports);
+    this.#keeper = new BalancerKeeper(deps, this.#writer, this.#reports, published);
     this.#directory = new BalancerDirectory(deps);
   }
 
@@ -130,17 +135,19 @@ export class ServiceSync {
     const { settings, notices: ofAnnotations } = readAnnotations(head.annotations, head.labels);
     const vpcId = this.#nodes.vpcId;
     const later: ReconcileResult = { kind: 'again', afterMs: RESYNC_MS };
+    const context = this.#contextOf(head, signal);
     if (settings.mode === 'skip' || ofAnnotations.some(({ blocks }) => blocks)) {
       this.#gates.note(head.key, 'refused');
       this.#reports.problems(head, ofAnnotations);
+      if (settings.mode !== 'skip') await this.#noteTargets(head, context);
       return later;
     }
-    const context = this.#contextOf(head, signal);
     const plan = await this.#plan(object, head, settings, vpcId, context);
     const notices = [...ofAnnotations, ...plan.notices];
     if (plan.desired === undefined || vpcId === undefined) {
       if (vpcId !== undefined && plan.afterMs === undefined) this.#gates.note(head.key, 'refused');
       this.#reports.problems(head, notices);
+      await this.#noteTargets(head, context);
       return plan.afterMs === undefined ? later : { kind: 'again', afterMs: plan.afterMs };
     }
     if (plan.unbound === undefined) this.#gates.forget(head.key);
@@ -209,7 +216,21 @@ export class ServiceSync {
       baseline: baselineOnRecord(loadBalancerId, desired),
     };
     this.#settled.set(head.key, settled);
+    this.#published.note(
+      head.key,
+      desired.listeners.flatMap(({ targets = [] }) => targets),
+    );
     return settled;
+  }
+
+  /** Reads the targets of a Service of which nothing is changed: what they have may not go to other Pods either. */
+  async #noteTargets(head: ServiceHead, context: CallContext): Promise<void> {
+    const { loadBalancerId } = readRecord(head);
+    if (loadBalancerId === undefined || !this.#published.isUnknown(head.key)) return;
+    const { clusterId } = this.#deps.config;
+    const names = { owner: ownerOf(clusterId, head.uid), listenerName: listenerNameOf({ clusterId, service: head }) };
+    const view = await observeLoadBalancer(this.#deps, { ...names, loadBalancerId }, context);
+    if (view.kind !== 'pending') this.#published.note(head.key, view.kind === 'found' ? view.observed.targets : []);
   }
 
   async #plan(
@@ -224,7 +245,8 @@ export class ServiceSync {
         'the VPC of the cluster is not known; set --vpc-id, or let cloud-node-controller find the instances of Nodes';
       return { notices: [blocking('ServiceRefused', message)] };
     }
-    if (settings.directAccess !== true) this.#pods.forget(head.key);
+    if (settings.directAccess === true) this.#published.need();
+    else this.#pods.forget(head.key);
     const endpoints = settings.directAccess === true ? this.#pods.endpointsOf(head.key) : undefined;
     if (endpoints?.kind === 'starting') return { notices: [], afterMs: STARTING_MS };
     if (endpoints?.kind === 'forbidden') {
@@ -279,6 +301,7 @@ export class ServiceSync {
   }
 
   async #release(object: KubeObject, head: ServiceHead, signal: AbortSignal): Promise<ReconcileResult> {
+    if (head.annotations[DIRECT_ACCESS_ANNOTATION] !== undefined) this.#published.need();
     this.#settled.delete(head.key);
     this.#gates.forget(head.key);
     const { clusterId, loadBalancerClass } = this.#deps.config;
@@ -292,6 +315,7 @@ export class ServiceSync {
       this.#contextOf(head, signal),
     );
     if (released.kind === 'again') return released;
+    await this.#published.release(head.key, signal);
     await this.#writer.forget(fresh ?? object, signal);
     this.#forget(head.key, readRecord(head).loadBalancerId);
     return { kind: 'done' };
@@ -304,6 +328,7 @@ export class ServiceSync {
     this.#gates.forget(key);
     this.#reports.forget(key);
     this.#keeper.forget(key, loadBalancerId);
+    this.#published.forget(key);
   }
 
   #contextOf({ key: owner }: ServiceHead, signal: AbortSignal): CallContext {

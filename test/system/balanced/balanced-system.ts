@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { API_GROUP } from '../../../crd/names.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { SERVICES } from '../../../kube/resource-types.ts';
 import { buildExecutables } from '../../../tools/build.ts';
@@ -115,6 +116,7 @@ async function grantMore({ cluster }: System): Promise<void> {
   const rules = [
     { apiGroups: [''], resources: ['services/status', 'pods/status'], verbs: ['patch'] },
     { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
+    { apiGroups: [API_GROUP], resources: ['nodeeniconfigs'], verbs: ['get', 'list', 'watch', 'patch'] },
     { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list', 'watch'] },
   ];
   const kind = `${RBAC.group}/${RBAC.version}`;

@@ -1,0 +1,52 @@
+import { isInCidr } from '../../crd/ip-text.ts';
+import { LOAD_BALANCERS } from '../../crd/node-eni-config-fields.ts';
+import { readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { Faults, isRecord } from '../../runtime/decode.ts';
+
+/** What is cached of a NodeENIConfig: there may be thousands. */
+export type RegisteredNode = {
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /** Addresses that are published as targets; undefined: the field is absent. */
+  readonly published: readonly string[] | undefined;
+};
+
+/** Reads what is cached of a NodeENIConfig. Accepts any shape. */
+export function decodeRegisteredNode({ metadata, loadBalancers }: KubeObject): RegisteredNode {
+  const { name, uid = '', resourceVersion = '' } = metadata;
+  const listed = isRecord(loadBalancers) ? loadBalancers['registeredIPs'] : undefined;
+  const published =
+    listed === undefined || listed === null
+      ? undefined
+      : (LOAD_BALANCERS.registeredIPs.decoder(listed, '', new Faults()) ?? []);
+  return { name, uid, resourceVersion, published };
+}
+
+/** Tells whether an object is newer than another one of the same name; versions that are no numbers are not compared. */
+export function isNewer(one: RegisteredNode, other: RegisteredNode): boolean {
+  const versions = [one.resourceVersion, other.resourceVersion];
+  if (one.uid !== other.uid || !versions.every((version) => /^\d+$/.test(version))) return false;
+  return BigInt(one.resourceVersion) > BigInt(other.resourceVersion);
+}
+
+/**
+ * Tells whether an address may be registered, as a NodeENIConfig is after the address was published in it: it is
+ * assigned, and neither offered back nor being taken. An address of none of its subnets is not the ENIs' matter.
+ */
+export function mayRegister(object: KubeObject, ip: string): boolean {
+  const { spec, status } = readNodeEniConfig(object)?.config ?? {};
+  const enis = status?.eniInfos ?? [];
+  for (const { eniID, mode, primaryIP, state, assignmentID, addresses = [] } of enis) {
+    if (mode === 'direct-eni' && primaryIP === ip) {
+      const isOffered = spec?.releasableENIs?.some((one) => one.eniID === eniID && one.assignmentID === assignmentID);
+      return state === 'Attached' && isOffered !== true;
+    }
+    const address = addresses.find((one) => one.ip === ip);
+    if (address === undefined) continue;
+    const isOffered = spec?.releasableIPs?.some((one) => one.ip === ip && one.assignmentID === address.assignmentID);
+    return address.state === 'Assigned' && isOffered !== true;
+  }
+  return !enis.some(({ subnetCIDR }) => subnetCIDR !== undefined && isInCidr(ip, subnetCIDR));
+}

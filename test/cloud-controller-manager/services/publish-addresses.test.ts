@@ -1,0 +1,177 @@
+import test from 'ava';
+import { NODE_ENI_CONFIGS } from '../../../agent/supply/nec-source.ts';
+import { isRecord } from '../../../runtime/decode.ts';
+import { installKinds } from '../../kube-api/install-kinds.ts';
+import { partOf, shortTest } from '../../support/suite-part.ts';
+import type { Crash } from '../process-lives.ts';
+import { ServicePods } from './service-pods.ts';
+import { ServiceWorld } from './service-world.ts';
+
+const DIRECT = { 'service.cloud.tencent.com/direct-access': 'true' };
+const GROUP = 'networking.tke.cloud.tencent.com';
+const SECOND_MS = 1_000;
+
+/** Two nodes with NodeENIConfigs, as ipamd makes them. */
+async function start() {
+  const world = await ServiceWorld.start();
+  const { clock, admin } = world.world.scene;
+  await clock.run(installKinds(admin));
+  for (const name of ['n1', 'n2']) {
+    await world.join(name);
+    await clock.run(
+      admin.create(NODE_ENI_CONFIGS, { apiVersion: `${GROUP}/v1`, kind: 'NodeENIConfig', metadata: { name } }),
+    );
+  }
+  return { world, pods: new ServicePods(world) };
+}
+
+/** What is published of a node; undefined: nothing was ever. */
+function published(world: ServiceWorld, node: string): readonly string[] | undefined {
+  const nec = world.world.scene.server.objects('nodeeniconfigs', GROUP).find(({ metadata }) => metadata.name === node);
+  const part = nec?.['loadBalancers'];
+  return isRecord(part) ? (part['registeredIPs'] as readonly string[]) : undefined;
+}
+
+/** Addresses that are targets and not published. */
+function unprotected(world: ServiceWorld): readonly string[] {
+  const listed = new Set(['n1', 'n2'].flatMap((node) => published(world, node) ?? []));
+  const targets = world
+    .balancers()
+    .flatMap(({ listeners }) => [...listeners.values()].flatMap((one) => [...one.targets.values()]));
+  return targets.flatMap(({ ip }) => (listed.has(ip) ? [] : [ip]));
+}
+
+async function patchNec(world: ServiceWorld, name: string, body: object): Promise<void> {
+  const { clock, admin } = world.world.scene;
+  await clock.run(admin.patch(NODE_ENI_CONFIGS, { name }, { kind: 'merge', body }));
+}
+
+shortTest('an address is published before it is registered, and taken out when it is deregistered', async (t) => {
+  const { world, pods } = await start();
+  await world.create('web', { metadata: { annotations: DIRECT } });
+  const a = await pods.run('web', 'a', { node: 'n1' });
+  const b = await pods.run('web', 'b', { node: 'n2' });
+  for (let at = 0; at < 40; at++) {
+    await world.advance(SECOND_MS);
+    t.deepEqual(unprotected(world), []);
+  }
+  t.is(world.listeners()['TCP/80']?.length, 2);
+  t.deepEqual([published(world, 'n1'), published(world, 'n2')], [[a], [b]]);
+  await pods.delete('a');
+  await pods.end('a');
+  await world.advance(2 * SECOND_MS);
+  t.deepEqual(published(world, 'n1'), [a], 'it is a target still');
+  for (let at = 0; at < 100 && published(world, 'n1')?.length !== 0; at++) {
+    await world.advance(SECOND_MS);
+    t.deepEqual(unprotected(world), []);
+  }
+  t.deepEqual(published(world, 'n1'), []);
+  t.deepEqual(world.listeners()['TCP/80'], [`${b}:8080 10`]);
+  await world.delete('web');
+  await world.advance(120 * SECOND_MS);
+  t.deepEqual([world.balancers(), published(world, 'n2')], [[], []]);
+  await world.stop();
+});
+
+shortTest('an address that is offered back, or that its ENI lacks, is registered when that is over', async (t) => {
+  const { world, pods } = await start();
+  await world.create('web', { metadata: { annotations: DIRECT } });
+  const b = await pods.run('web', 'b', { node: 'n2' });
+  await world.advance(40 * SECOND_MS);
+  const a = await pods.run('web', 'a', { node: 'n1', isReady: false });
+  const subnet = a.split('.').slice(0, 3).join('.');
+  const eni = {
+    ...{ eniID: 'eni-1', mac: '20:90:6f:00:00:01', state: 'Attached', primaryIP: `${subnet}.250` },
+    ...{ gateway: `${subnet}.1`, subnetCIDR: `${subnet}.0/24` },
+  };
+  const addresses = [{ ip: a, assignmentID: 'as-1', state: 'Assigned' }];
+  const alone = [`${b}:8080 10`];
+  await patchNec(world, 'n1', { status: { eniInfos: [eni] } });
+  await pods.setContainersReady('a', true);
+  await world.advance(10 * SECOND_MS);
+  t.deepEqual(world.listeners()['TCP/80'], alone);
+  const releasableIPs = [{ ip: a, assignmentID: 'as-1' }];
+  await patchNec(world, 'n1', { spec: { releasableIPs }, status: { eniInfos: [{ ...eni, addresses }] } });
+  await world.advance(10 * SECOND_MS);
+  t.deepEqual(world.listeners()['TCP/80'], alone);
+  await patchNec(world, 'n1', { spec: { releasableIPs: [] } });
+  await world.advance(20 * SECOND_MS);
+  t.deepEqual(world.listeners()['TCP/80'], [...alone, `${a}:8080 10`].toSorted());
+  t.deepEqual(unprotected(world), []);
+  await world.stop();
+});
+
+shortTest(
+  'a new process takes nothing out before it has read all Services, writes nothing at rest, and mends what was edited',
+  async (t) => {
+    const { world, pods } = await start();
+    await world.create('web', { metadata: { annotations: DIRECT } });
+    const a = await pods.run('web', 'a', { node: 'n1' });
+    await world.advance(1_300 * SECOND_MS);
+    const versionOf = () =>
+      world.world.scene.server.objects('nodeeniconfigs', GROUP).map(({ metadata }) => metadata.resourceVersion);
+    const before = versionOf();
+    await world.replace();
+    await world.advance(120 * SECOND_MS);
+    t.deepEqual(versionOf(), before);
+    await patchNec(world, 'n1', { loadBalancers: { registeredIPs: ['10.9.9.9'] } });
+    await world.advance(120 * SECOND_MS);
+    t.deepEqual(published(world, 'n1'), [a]);
+    await world.stop();
+  },
+);
+
+shortTest('without NodeENIConfigs in the cluster nothing is published, and Pods are bound', async (t) => {
+  const world = await ServiceWorld.start();
+  await world.join('n1');
+  const pods = new ServicePods(world);
+  await world.create('web', { metadata: { annotations: DIRECT } });
+  const a = await pods.run('web', 'a', { node: 'n1' });
+  await world.advance(40 * SECOND_MS);
+  t.deepEqual(world.listeners(), { 'TCP/80': [`${a}:8080 10`] });
+  await world.stop();
+});
+
+/** A Pod comes, another one ends, the Service goes; a process follows the one that died. Returns what went wrong. */
+async function live(crash: Crash): Promise<{ readonly faults: readonly string[]; readonly isCrashDone: boolean }> {
+  const { world, pods } = await start();
+  const { lives } = world.world;
+  const faults: string[] = [];
+  const until = async (what: string, holds: () => boolean): Promise<void> => {
+    for (let at = 0; !holds(); at++) {
+      if (at >= 1_200) return void faults.push(`${what} never`);
+      if (lives.isOver) await world.replace();
+      await world.advance(SECOND_MS);
+      faults.push(...unprotected(world).map((ip) => `${what}: ${ip} is a target and not published`));
+    }
+  };
+  const targets = () => world.balancers().flatMap(() => world.listeners()['TCP/80'] ?? []);
+  const a = await pods.run('web', 'a', { node: 'n1' });
+  lives.crash = { ...crash, at: lives.made[crash.of] + crash.at };
+  await world.create('web', { metadata: { annotations: DIRECT } });
+  await pods.sync();
+  await until('the first', () => targets().join() === `${a}:8080 10`);
+  const b = await pods.run('web', 'b', { node: 'n2' });
+  await pods.delete('a');
+  await pods.end('a');
+  await until('the second', () => targets().join() === `${b}:8080 10`);
+  await until('the list', () => published(world, 'n1')?.length === 0);
+  await world.delete('web');
+  await until('the end', () => world.balancers().length === 0 && published(world, 'n2')?.length === 0);
+  await world.stop();
+  return { faults, isCrashDone: lives.crash === undefined };
+}
+
+const CASES = (['change', 'read'] as const).flatMap((of) =>
+  (['before', 'after'] as const).map((moment) => ({ of, moment })),
+);
+
+for (const { of, moment } of partOf(CASES, (one) => one.of === 'change' && one.moment === 'after')) {
+  test(`what is registered is published when the process dies ${moment} each call to ${of}`, async (t) => {
+    for (let at = 1; ; at++) {
+      const { faults, isCrashDone } = await live({ of, at, moment });
+      t.deepEqual(faults, [], `dead ${moment} call ${at} to ${of}`);
+      if (!isCrashDone) break;
+    }
+  });
+}
