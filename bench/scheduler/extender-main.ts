@@ -12,7 +12,13 @@ const runtime = {
   kube: worldClient(systemClock),
   release: 'bench',
 };
-const scheduler = await startScheduler(schedulerConfig('--leader-elect=false', '--filter-wait=0s'), runtime);
-while (scheduler.readiness() !== undefined) await systemClock.sleep(20);
-console.log(JSON.stringify({ address: scheduler.address, sizes: scheduler.index.sizes }));
 process.once('SIGTERM', () => process.exit(0));
+const start = async () => {
+  const scheduler = await startScheduler(schedulerConfig('--leader-elect=false', '--filter-wait=0s'), runtime);
+  while (scheduler.readiness() !== undefined) await systemClock.sleep(20);
+  console.log(JSON.stringify({ address: scheduler.address, sizes: scheduler.index.sizes }));
+};
+start().catch((error: unknown) => {
+  console.error(error);
+  process.exit(1);
+});

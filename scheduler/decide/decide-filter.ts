@@ -26,12 +26,15 @@ export function decideFilter(
   const failed: RefusedNode[] = [];
   const unresolvable: RefusedNode[] = [];
   let isTransient = false;
-  for (const [index, name] of names.entries()) {
+  for (let index = 0; index < names.length; index++) {
+    const name = names[index] ?? '';
     const refusal = decideFit(context, views[index]);
     if (refusal === undefined) fitting.push(name);
     else if (refusal.isUnresolvable) unresolvable.push({ name, reason: refusal.reason });
     else failed.push({ name, reason: refusal.reason });
     isTransient ||= refusal?.isTransient === true;
   }
-  return { fitting, failed, unresolvable, isWorthWaiting: fitting.length === 0 && isTransient };
+  // The same array where all fit: what was made of it is used again.
+  const all = fitting.length === names.length ? names : fitting;
+  return { fitting: all, failed, unresolvable, isWorthWaiting: fitting.length === 0 && isTransient };
 }

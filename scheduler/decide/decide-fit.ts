@@ -1,4 +1,3 @@
-import type { EniFacts } from '../index/facts.ts';
 import type { Capacity, NodeCapacity } from '../index/node-capacity.ts';
 import type { PodRequest } from '../index/pod-request.ts';
 import type { Reservation } from '../index/reservation.ts';
@@ -18,14 +17,14 @@ export function decideFit(context: FitContext, view: NodeView | undefined): Refu
   return (
     locationRefusal(context, view) ??
     routeRefusal(context, view, view.capacity) ??
-    subnetRefusal(context, view, hasPendingCalls(view)) ??
+    subnetRefusal(context, view, view.hasPendingCalls) ??
     directRefusal(demand, context.reservation, view, view.capacity) ??
     eipRefusal(demand, context.reservation, view, view.capacity)
   );
 }
 
-function hasSpareIps({ supply }: NodeView, need: number): boolean {
-  return supply === undefined || supply.spare >= need;
+function hasSpareIps({ spare }: NodeView, need: number): boolean {
+  return spare >= need;
 }
 
 const NO_NEC: Refusal = {
@@ -43,16 +42,12 @@ function locationRefusal(context: FitContext, view: NodeView): Refusal | undefin
   if (hasStaticAddress(context, view)) return undefined;
   if (staticAddress?.ip === undefined) return nominatedRefusal(nominated, view);
   const { ip, subnetId, zone } = staticAddress;
-  const known = context.refusalsByZone.get(nec.zone);
-  if (known !== undefined) return known;
-  const named = (): string => `kept address ${ip} is of ${subnetId ?? 'a subnet that no ENI is in'}`;
   if (zone !== undefined && nec.zone !== '' && zone !== nec.zone) {
-    const refusal = unresolvable(`${named()} in zone ${zone}, node is in ${nec.zone}`);
-    context.refusalsByZone.set(nec.zone, refusal);
-    return refusal;
+    context.otherZone.refusal ??= unresolvable(`OtherZone (kept address ${ip} is in ${zone})`);
+    return context.otherZone.refusal;
   }
   if (subnetId !== undefined && !isReachable(view, [subnetId])) {
-    return unresolvable(`${named()}, ENIs of the node are of ${nec.subnetIds.join(', ')}`);
+    return unresolvable(`kept address ${ip} is of ${subnetId}, ENIs of the node are of ${nec.subnetIds.join(', ')}`);
   }
   return undefined;
 }
@@ -64,7 +59,7 @@ function nominatedRefusal(nominated: readonly NominatedSubnet[] | undefined, vie
   const named = `nominated ${nominated.map(({ subnetId }) => subnetId).join(', ')}`;
   if (inZone.length === 0) {
     const zones = [...new Set(nominated.map(({ zone }) => zone))].join(', ');
-    return unresolvable(`${named} in zone ${zones}, node is in ${nec.zone}`);
+    return unresolvable(`OtherZone (${named} is in ${zones})`);
   }
   const ids = inZone.map(({ subnetId }) => subnetId);
   return isReachable(view, ids)
@@ -85,7 +80,7 @@ function routeRefusal(context: FitContext, view: NodeView, capacity: NodeCapacit
   if (view.routeFree < need) {
     const ownUsage = ownUsageOf(demand, reservation, view, capacity.route, need);
     const short = shortage('InsufficientIPorENI', '', need, capacity.route, ownUsage);
-    if (short !== undefined) return { reason: short, isUnresolvable: false, isTransient: hasPendingCalls(view) };
+    if (short !== undefined) return { reason: short, isUnresolvable: false, isTransient: view.hasPendingCalls };
   }
   if (hasStaticAddress(context, view)) return undefined;
   const subnetIds = subnetsOf(demand, staticAddress, nominated);
@@ -94,7 +89,7 @@ function routeRefusal(context: FitContext, view: NodeView, capacity: NodeCapacit
   if (maxEnis === undefined || moreEnis > 0) return undefined;
   if (view.eniCapacities.some(({ subnetId, left }) => left > 0 && subnetIds.includes(subnetId))) return undefined;
   const reason = `ENILimitExceed (${enis} of ${maxEnis} ENIs, none of ${subnetIds.join(', ')} with room)`;
-  return { reason, isUnresolvable: false, isTransient: hasPendingCalls(view) };
+  return { reason, isUnresolvable: false, isTransient: view.hasPendingCalls };
 }
 
 function directRefusal(
@@ -147,14 +142,6 @@ function shortage(
   if (limit === undefined) return undefined;
   const free = limit - (used - ownUsage);
   return free >= need ? undefined : `${code} (need ${need}, free ${Math.max(0, free)} of ${limit}${unit})`;
-}
-
-function hasPendingCalls({ nec }: NodeView): boolean {
-  return nec?.isBinding === true || nec?.enis.some(isPendingEni) === true;
-}
-
-function isPendingEni({ isShared, isChanging }: EniFacts): boolean {
-  return isShared && isChanging;
 }
 
 function unresolvable(reason: string): Refusal {

@@ -99,5 +99,8 @@ function withoutPods(view: NodeView, evicted: readonly PodRequest[], there: read
   const eniCapacities = nec === undefined ? [] : eniCapacitiesOf(nec, left);
   const supply = view.supply && { ...view.supply, spare: view.supply.spare + freed.route };
   const routeFree = (after.route.limit ?? 0) - after.route.used;
-  return { name, node, nec, eniCapacities, capacity: after, routeFree, supply };
+  const spare = view.spare + freed.route;
+  const { sourcesNumber, hasPendingCalls } = view;
+  const own = { name, node, nec, sourcesNumber, hasPendingCalls };
+  return { ...own, eniCapacities, capacity: after, routeFree, spare, supply };
 }

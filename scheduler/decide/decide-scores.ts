@@ -54,7 +54,8 @@ function freeCapacityOf({ demand, availability }: FitContext, view: NodeView | u
  * Counts the addresses that the node has free plus those that the fullest of its subnets could still give it. So nodes
  * whose subnets run out of addresses score lowest.
  */
-function availableAddresses(availability: FitContext['availability'], { supply, routeFree }: NodeView): number {
-  if (availability === undefined || supply === undefined || supply.spare >= routeFree) return routeFree;
-  return Math.max(0, supply.spare) + availability.maxAvailableFor(supply);
+function availableAddresses(availability: FitContext['availability'], view: NodeView): number {
+  const { routeFree, spare } = view;
+  if (availability === undefined || spare >= routeFree) return routeFree;
+  return Math.max(0, spare) + availability.maxAvailableAt(view.sourcesNumber, view);
 }

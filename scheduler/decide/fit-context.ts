@@ -20,11 +20,8 @@ export type FitContext = {
   readonly nodesInSubnets: readonly Names[] | undefined;
   /** Nodes that already have the static address, or the static exclusive ENI, of the Pod. */
   readonly holders: ReadonlySet<string>;
-  /**
-   * Refusals that apply to a whole zone, by zone. Each is made once, as a zone may have thousands of nodes. Begins
-   * empty.
-   */
-  readonly refusalsByZone: Map<string, Refusal>;
+  /** The refusal of all nodes that are not in the zone of the static address, made once for thousands. Begins empty. */
+  readonly otherZone: { refusal?: Refusal };
   /**
    * True when the Pod requests addresses on shared ENIs and nothing else, as most Pods do. Then the free capacity of a
    * node usually decides alone.
@@ -78,7 +75,7 @@ export function buildFitContext(index: SchedulerIndex, demand: PodRequest): FitC
     isPlain,
     nodesInSubnets: subnetsOf(demand, staticAddress, nominated)?.map((subnetId) => index.nodesIn(subnetId)),
     holders: index.holdersOf(demand.key),
-    refusalsByZone: new Map(),
+    otherZone: {},
     reservation: index.reservationOf(demand.uid),
     availability: index.availability(),
     reasonsBySources: new Map(),

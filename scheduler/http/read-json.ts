@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { BodyBudget } from '../../runtime/body-budget.ts';
+import type { NameLists } from './name-lists.ts';
 import { RequestError } from './request-error.ts';
 
 /**
@@ -7,7 +8,7 @@ import { RequestError } from './request-error.ts';
  * @throws RequestError TOO_LARGE as soon as the size is known to exceed the limit; BUSY when too many bytes of bodies
  * are in memory; BAD_JSON; also the error of a connection that breaks
  */
-export async function readJson(request: IncomingMessage, budget: BodyBudget): Promise<unknown> {
+export async function readJson(request: IncomingMessage, budget: BodyBudget, names: NameLists): Promise<unknown> {
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > budget.maxBody) throw tooLarge(budget.maxBody);
   const body = budget.begin(request);
@@ -20,17 +21,17 @@ export async function readJson(request: IncomingMessage, budget: BodyBudget): Pr
       bytes += chunk.length;
       chunks.push(chunk);
     }
-    return parse(chunks);
+    return parse(chunks, names);
   } finally {
     body.release();
   }
 }
 
-function parse(chunks: readonly Buffer[]): unknown {
+function parse(chunks: readonly Buffer[], names: NameLists): unknown {
   if (chunks.length === 0)
     throw new RequestError('BAD_JSON', 'the request has no body; it has to be JSON of extender/v1');
   try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+    return names.parse(Buffer.concat(chunks));
   } catch (error) {
     const why = error instanceof Error ? error.message.slice(0, MAX_CHARS) : String(error);
     throw new RequestError('BAD_JSON', `the body is no JSON: ${why}`, { cause: error });

@@ -1,8 +1,13 @@
-/** An answer that is already rendered as JSON; the server sends its text as it is. */
+/** An answer that is already rendered as JSON; the server sends it as it is. */
 export class RenderedJson {
-  readonly text: string;
+  readonly body: string | Buffer;
 
-  constructor(text: string) {
-    this.text = text;
+  constructor(body: string | Buffer) {
+    this.body = body;
+  }
+
+  /** The answer as text. */
+  get text(): string {
+    return this.body.toString();
   }
 }

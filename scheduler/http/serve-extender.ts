@@ -6,6 +6,7 @@ import { createHttpServer, createHttpsServer, type HttpServer, type HttpTimeouts
 import { listenOn } from '../../runtime/listen-on.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { TlsPair } from '../../runtime/tls-files.ts';
+import { NameLists } from './name-lists.ts';
 import { readJson } from './read-json.ts';
 import { RenderedJson } from './rendered-json.ts';
 import { RequestError, type RequestErrorCode } from './request-error.ts';
@@ -96,6 +97,7 @@ class RequestHandler {
   readonly clients: ClientAdmission;
   readonly #options: ExtenderServerOptions;
   readonly #bodies: BodyBudget;
+  readonly #names = new NameLists();
   #inflight = 0;
 
   constructor(options: ExtenderServerOptions) {
@@ -143,7 +145,7 @@ class RequestHandler {
     const notReady = readiness();
     if (notReady !== undefined) throw new RequestError('STANDBY', notReady);
     const isForwarded = this.clients.isPeer(request.socket) && request.headers[FORWARDED_HEADER] !== undefined;
-    return await handler(await readJson(request, this.#bodies), signal, isForwarded);
+    return await handler(await readJson(request, this.#bodies, this.#names), signal, isForwarded);
   }
 
   #refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
@@ -160,7 +162,8 @@ class RequestHandler {
   }
 
   #send(response: ServerResponse, status: number, answer: unknown): void {
-    const body = Buffer.from(answer instanceof RenderedJson ? answer.text : JSON.stringify(answer));
+    const rendered = answer instanceof RenderedJson ? answer.body : JSON.stringify(answer);
+    const body = typeof rendered === 'string' ? Buffer.from(rendered) : rendered;
     if (this.isClosing) response.setHeader('connection', 'close');
     response.writeHead(status, { 'content-type': 'application/json', 'content-length': body.length }).end(body);
   }

@@ -15,6 +15,8 @@ export class OrderedLookup<T> {
   #names: readonly string[] = [];
   #values: readonly (T | undefined)[] = [];
   readonly #positions = new Map<string, number>();
+  /** Values of whole lists since the last reset, by the array of names. */
+  #lists = new WeakMap<readonly string[], readonly (T | undefined)[]>();
 
   constructor(get: (name: string) => T | undefined) {
     this.#get = get;
@@ -25,10 +27,19 @@ export class OrderedLookup<T> {
     this.#names = [];
     this.#values = [];
     this.#positions.clear();
+    this.#lists = new WeakMap();
   }
 
-  /** Returns the value of each name, undefined for an unknown name. */
+  /** Returns the value of each name, undefined for an unknown name. The array of names must not change afterwards. */
   resolve(names: readonly string[]): readonly (T | undefined)[] {
+    const known = this.#lists.get(names);
+    if (known !== undefined) return known;
+    const found = this.#resolve(names);
+    this.#lists.set(names, found);
+    return found;
+  }
+
+  #resolve(names: readonly string[]): readonly (T | undefined)[] {
     const found: (T | undefined)[] = [];
     let at = 0;
     let misses = 0;

@@ -1,5 +1,6 @@
 import type { SubnetSupply } from '../../crd/subnet-supply.ts';
 import type { ClaimFacts, NecFacts, NodeFacts, VipFacts } from './facts.ts';
+import { NamesByKey } from './names-by-key.ts';
 import { type EniCapacity, eniCapacitiesOf, type NodeCapacity, nodeCapacityOf } from './node-capacity.ts';
 import { type NodeSupply, type SupplyInput, supplyOf } from './node-supply.ts';
 import { OrderedLookup } from './ordered-lookup.ts';
@@ -18,13 +19,24 @@ export type NodeView = {
   /** The capacity of each of its ENIs. */
   readonly eniCapacities: readonly EniCapacity[];
   /**
-   * Free addresses on shared ENIs; minus infinity without a NodeENIConfig. A field of its own, as most Pods need only
-   * this.
+   * Free addresses on shared ENIs; NONE_FREE without a NodeENIConfig. A field of its own, as most Pods need only this and
+   * the next.
    */
   readonly routeFree: number;
+  /** `supply.spare`; UNLIMITED where the supply is not known. */
+  readonly spare: number;
+  /** A small number that stands for `supply.sources`: equal for nodes whose addresses come from the same subnets. */
+  readonly sourcesNumber: number;
+  /** True while cloud calls for the node are pending: the answer may change within moments. */
+  readonly hasPendingCalls: boolean;
   /** Its addresses and the subnets that more may come from; undefined when its limits are not known. */
   readonly supply: NodeSupply | undefined;
 };
+
+/** Stands for no address, and fits a small integer: a fraction or an infinity would be an object of its own for each node. */
+const NONE_FREE = -(2 ** 30);
+/** Stands for more addresses than any Pod needs; likewise. */
+const UNLIMITED = 2 ** 30;
 
 /** What is known of the static address of a Pod, or of the address that it requests. */
 export type StaticAddress = {
@@ -48,19 +60,21 @@ export class SchedulerIndex {
   readonly #nodes = new Map<string, IndexedNode>();
   readonly #claims = new Map<string, ClaimFacts>();
   readonly #vips = new Map<string, VipFacts>();
-  readonly #vipsByClaim = new Map<string, Set<string>>();
+  readonly #vipsByClaim = new NamesByKey();
   /** Claim -> the nodes that have its address or its exclusive ENI. */
-  readonly #holders = new Map<string, Set<string>>();
+  readonly #holders = new NamesByKey();
   /** Pods by uid, bound or not. */
   readonly #pods = new Map<string, PodRequest>();
   /**
    * Uids of bound Pods with a static address, by key. Usually one; two only until the deletion of the first is seen.
    */
-  readonly #boundUids = new Map<string, Set<string>>();
+  readonly #boundUids = new NamesByKey();
   /** Keys are `claim/<key>` and `pod/<uid>`. */
   readonly #reservations = new Map<string, Reservation>();
   /** Key of a claim, or address -> nodes whose supply was computed from it: see `#invalidateDependents`. */
-  readonly #dependents = new Map<string, Set<string>>();
+  readonly #dependents = new NamesByKey();
+  /** Numbers of `NodeSupply.sources`: a few for each zone and each set of subnets. */
+  readonly #numbers = new Map<string, number>();
   readonly #subnets = new SubnetIndex();
   readonly #availability = new SubnetAvailability();
   /** Nodes whose shortfall may differ from what is charged to their subnets. */
@@ -115,7 +129,7 @@ export class SchedulerIndex {
   staticAddressOf({ key, nominatedIp }: Pick<PodRequest, 'key' | 'nominatedIp'>): StaticAddress {
     const claim = this.#claims.get(key);
     // Sorted, so that of two addresses the same one is selected in whatever order they arrived.
-    const [held] = [...(this.#vipsByClaim.get(key) ?? [])].sort();
+    const [held] = this.#vipsByClaim.get(key).toSorted();
     const ip = claim?.ips[0] ?? held ?? claim?.nominatedIp ?? nominatedIp;
     if (ip === undefined) return claim?.nodeName ? { nodeName: claim.nodeName } : {};
     const publishedId = this.#vips.get(ip)?.subnetId ?? '';
@@ -133,7 +147,7 @@ export class SchedulerIndex {
 
   /** Returns the nodes that have the static address, or the static exclusive ENI, of a claim; two while it moves. */
   holdersOf(key: string): ReadonlySet<string> {
-    return this.#holders.get(key) ?? NO_NODES;
+    return this.#holders.has(key) ? new Set(this.#holders.get(key)) : NO_NODES;
   }
 
   /** Returns the zone of a subnet; undefined when no node has an ENI in it. */
@@ -176,8 +190,8 @@ export class SchedulerIndex {
     this.#availability.updateUsage(node.nec?.subnetUsage ?? [], facts?.subnetUsage ?? []);
     const before = new Set(node.nec?.enis.flatMap(({ claims }) => claims));
     const after = new Set(facts?.enis.flatMap(({ claims }) => claims));
-    for (const key of before) removeFrom(this.#holders, key, name);
-    for (const key of after) addTo(this.#holders, key, name);
+    for (const key of before) this.#holders.remove(key, name);
+    for (const key of after) this.#holders.add(key, name);
     for (const key of before) if (!after.has(key)) this.#invalidateDependents(key);
     for (const key of after) if (!before.has(key)) this.#invalidateDependents(key);
     node.setNec(facts);
@@ -207,11 +221,11 @@ export class SchedulerIndex {
   /** Sets or removes an address that belongs to a claim. */
   setVip(ip: string, facts: VipFacts | undefined): void {
     const before = this.#vips.get(ip);
-    if (before !== undefined) removeFrom(this.#vipsByClaim, before.claimKey, ip);
+    if (before !== undefined) this.#vipsByClaim.remove(before.claimKey, ip);
     if (facts === undefined) this.#vips.delete(ip);
     else {
       this.#vips.set(ip, facts);
-      addTo(this.#vipsByClaim, facts.claimKey, ip);
+      this.#vipsByClaim.add(facts.claimKey, ip);
     }
     for (const key of [ip, before?.claimKey, facts?.claimKey]) if (key !== undefined) this.#invalidateDependents(key);
   }
@@ -224,7 +238,7 @@ export class SchedulerIndex {
     else this.#pods.set(uid, facts);
     if (facts === undefined || facts.nodeName !== '') this.#unreserve(`pod/${uid}`);
     if (facts !== undefined && facts.nodeName !== '') {
-      addTo(this.#boundUids, facts.key, uid);
+      this.#boundUids.add(facts.key, uid);
       this.#ensureNode(facts.nodeName).pods.set(uid, facts);
       this.#invalidate(facts.nodeName);
       this.#invalidateReserved(facts.key);
@@ -268,7 +282,7 @@ export class SchedulerIndex {
   }
 
   #unbind(pod: PodRequest): void {
-    removeFrom(this.#boundUids, pod.key, pod.uid);
+    this.#boundUids.remove(pod.key, pod.uid);
     this.#nodes.get(pod.nodeName)?.pods.delete(pod.uid);
     this.#invalidate(pod.nodeName);
     this.#invalidateReserved(pod.key);
@@ -296,7 +310,7 @@ export class SchedulerIndex {
    * @param key Key of a claim, or an address
    */
   #invalidateDependents(key: string): void {
-    for (const name of [...(this.#dependents.get(key) ?? [])]) this.#invalidate(name);
+    for (const name of this.#dependents.get(key)) this.#invalidate(name);
   }
 
   /**
@@ -309,7 +323,7 @@ export class SchedulerIndex {
 
   #invalidate(name: string): void {
     const node = this.#nodes.get(name);
-    for (const key of node?.supplyKeys ?? []) removeFrom(this.#dependents, key, name);
+    for (const key of node?.supplyKeys ?? []) this.#dependents.remove(key, name);
     node?.invalidate();
     this.#stale.add(name);
   }
@@ -323,15 +337,21 @@ export class SchedulerIndex {
       for (const key of [claim, ip]) {
         if (key === undefined) continue;
         made.supplyKeys.add(key);
-        addTo(this.#dependents, key, name);
+        this.#dependents.add(key, name);
       }
       const ids = subnetId === undefined ? this.#claims.get(claim)?.nominatedSubnetIds : [subnetId];
       return { exists: this.#holders.has(claim), subnetIds: ids };
     };
-    const made = new IndexedNode(name, isBound, staticSourceOf);
+    const made = new IndexedNode(name, isBound, { staticSourceOf, numberOf: (text) => this.#numberOf(text) });
     this.#nodes.set(name, made);
     this.#lookup.reset();
     return made;
+  }
+
+  #numberOf(text: string): number {
+    const number = this.#numbers.get(text) ?? this.#numbers.size;
+    this.#numbers.set(text, number);
+    return number;
   }
 
   #dropIfEmpty(name: string): void {
@@ -343,6 +363,9 @@ export class SchedulerIndex {
 
 const NO_NODES: ReadonlySet<string> = new Set();
 
+/** What a node looks up in the index. */
+type Lookups = Pick<SupplyInput, 'staticSourceOf'> & { readonly numberOf: (sources: string) => number };
+
 /** One node. Its capacity is computed on demand, at most once for each change. */
 class IndexedNode implements NodeView {
   readonly name: string;
@@ -352,18 +375,21 @@ class IndexedNode implements NodeView {
   /** Claims and addresses that its supply was counted by. */
   readonly supplyKeys = new Set<string>();
   readonly #isBound: (key: string) => boolean;
-  readonly #staticSourceOf: SupplyInput['staticSourceOf'];
+  readonly #lookups: Lookups;
   #supply: NodeSupply | undefined;
   #isCounted = false;
+  #spare: number | undefined;
+  #sourcesNumber: number | undefined;
+  #hasPendingCalls = false;
   #nec: NecFacts | undefined;
   #capacity: NodeCapacity | undefined;
   #routeFree: number | undefined;
   #eniCapacities: readonly EniCapacity[] | undefined;
 
-  constructor(name: string, isBound: (key: string) => boolean, staticSourceOf: SupplyInput['staticSourceOf']) {
+  constructor(name: string, isBound: (key: string) => boolean, lookups: Lookups) {
     this.name = name;
     this.#isBound = isBound;
-    this.#staticSourceOf = staticSourceOf;
+    this.#lookups = lookups;
   }
 
   get nec(): NecFacts | undefined {
@@ -381,9 +407,22 @@ class IndexedNode implements NodeView {
 
   get routeFree(): number {
     const capacity = this.#routeFree === undefined ? this.capacity : undefined;
-    this.#routeFree ??=
-      capacity === undefined ? Number.NEGATIVE_INFINITY : (capacity.route.limit ?? 0) - capacity.route.used;
+    this.#routeFree ??= capacity === undefined ? NONE_FREE : (capacity.route.limit ?? 0) - capacity.route.used;
     return this.#routeFree;
+  }
+
+  get spare(): number {
+    this.#spare ??= this.supply?.spare ?? UNLIMITED;
+    return this.#spare;
+  }
+
+  get sourcesNumber(): number {
+    this.#sourcesNumber ??= this.#lookups.numberOf(this.supply?.sources ?? '');
+    return this.#sourcesNumber;
+  }
+
+  get hasPendingCalls(): boolean {
+    return this.#hasPendingCalls;
   }
 
   get eniCapacities(): readonly EniCapacity[] {
@@ -396,7 +435,7 @@ class IndexedNode implements NodeView {
     if (this.#isCounted) return this.#supply;
     const { capacity } = this;
     const reserved = this.#activeReservations().map(({ demand }) => demand);
-    const input = { pods: this.pods.values(), reserved, staticSourceOf: this.#staticSourceOf };
+    const input = { pods: this.pods.values(), reserved, staticSourceOf: this.#lookups.staticSourceOf };
     this.#supply = this.#nec && capacity && supplyOf(this.#nec, this.node, capacity, input);
     this.#isCounted = true;
     return this.#supply;
@@ -409,6 +448,7 @@ class IndexedNode implements NodeView {
 
   setNec(nec: NecFacts | undefined): void {
     this.#nec = nec;
+    this.#hasPendingCalls = nec?.isBinding === true || nec?.enis.some(isPendingEni) === true;
     this.invalidate();
   }
 
@@ -418,6 +458,8 @@ class IndexedNode implements NodeView {
     this.#routeFree = undefined;
     this.#eniCapacities = undefined;
     this.#isCounted = false;
+    this.#spare = undefined;
+    this.#sourcesNumber = undefined;
   }
 
   #activeReservations(): readonly Reservation[] {
@@ -428,19 +470,11 @@ class IndexedNode implements NodeView {
   }
 }
 
+function isPendingEni({ isShared, isChanging }: NecFacts['enis'][number]): boolean {
+  return isShared && isChanging;
+}
+
 function mark(names: Set<string>, name: string, isIn: boolean): void {
   if (isIn) names.add(name);
   else names.delete(name);
-}
-
-function addTo(map: Map<string, Set<string>>, key: string, value: string): void {
-  const set = map.get(key);
-  if (set === undefined) map.set(key, new Set([value]));
-  else set.add(value);
-}
-
-function removeFrom(map: Map<string, Set<string>>, key: string, value: string): void {
-  const set = map.get(key);
-  set?.delete(value);
-  if (set?.size === 0) map.delete(key);
 }

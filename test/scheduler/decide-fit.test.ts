@@ -88,7 +88,7 @@ const ROWS: readonly Row[] = [
     pod: WEB_0,
     expected: {
       n1: '',
-      n2: '!kept address 10.1.0.5 is of subnet-a in zone ap-guangzhou-3, node is in ap-guangzhou-4',
+      n2: '!OtherZone (kept address 10.1.0.5 is in ap-guangzhou-3)',
     },
   },
   {
@@ -165,7 +165,7 @@ const ROWS: readonly Row[] = [
     },
     pod: { ...WEB_0, annotations: { [POD_ANNOTATION.nominatedVpcIp]: '10.2.0.7' } },
     expected: {
-      n1: '!kept address 10.2.0.7 is of subnet-b in zone ap-guangzhou-4, node is in ap-guangzhou-3',
+      n1: '!OtherZone (kept address 10.2.0.7 is in ap-guangzhou-4)',
       n2: '',
     },
   },
@@ -190,7 +190,7 @@ const ROWS: readonly Row[] = [
     },
     pod: { ...WEB_0, annotations: { [POD_ANNOTATION.nominatedSubnets]: 'subnet-b' } },
     expected: {
-      n1: '!nominated subnet-b in zone ap-guangzhou-4, node is in ap-guangzhou-3',
+      n1: '!OtherZone (nominated subnet-b is in ap-guangzhou-4)',
       n2: '',
       n3: 'ENILimitExceed (1 of 1 ENIs, none of subnet-b with room)',
     },
