@@ -4,7 +4,7 @@ import type { PodNode } from './pod-node.ts';
 
 /** How a Pod is bound to a load balancer: by its own address, by the instance that it is on, or not at all, and why. */
 type PodBinding =
-  | { readonly kind: 'address' }
+  | { readonly kind: 'address'; readonly isRouted: boolean }
   | { readonly kind: 'instance'; readonly instanceId: string }
   | { readonly kind: 'impossible'; readonly why: string };
 
@@ -23,14 +23,14 @@ export function decideBinding(
     if (node?.instanceId !== undefined) return { kind: 'instance', instanceId: node.instanceId };
     return impossible('it is in the network of a Node that is no instance of this cloud');
   }
-  if (pod.network === 'eni') return { kind: 'address' };
+  if (pod.network === 'eni') return { kind: 'address', isRouted: false };
   const isRouted = pod.network === 'bridge' || (node?.podCidrs.some((cidr) => isInCidr(ip, cidr)) ?? false);
-  if (!isRouted) return { kind: 'address' };
+  if (!isRouted) return { kind: 'address', isRouted };
   if (!keepsRoutes)
     return impossible(
       'it has an address of its node (GlobalRoute), and --routes does not say that the VPC leads there',
     );
-  return node?.hasNetwork === true ? { kind: 'address' } : impossible('the VPC has no route to its node');
+  return node?.hasNetwork === true ? { kind: 'address', isRouted } : impossible('the VPC has no route to its node');
 }
 
 function impossible(why: string): PodBinding {

@@ -37,6 +37,7 @@ type PlannedEndpoint = {
   readonly ip: string;
   readonly outcome: EndpointOutcome;
   readonly instanceId?: string;
+  readonly isRouted?: boolean;
 };
 
 /** Names in a message; the others are counted. */
@@ -49,7 +50,10 @@ export function planPodTargets(
   maxTargets = Number.POSITIVE_INFINITY,
 ): TargetPlan & { readonly unbound: UnboundPods } {
   const refused: { readonly why: string; readonly name: string }[] = [];
-  const all = facts.slices.flatMap((slice) => slice.endpoints.flatMap((endpoint) => planOne(endpoint, slice)));
+  const all = facts.slices
+    .flatMap((slice) => slice.endpoints.flatMap((endpoint) => planOne(endpoint, slice)))
+    // Not every account takes routed ones: the others are registered before they are tried.
+    .toSorted((one, other) => Number(one.isRouted === true) - Number(other.isRouted === true));
   const bound = uniqueOf(all.filter(({ outcome }) => outcome === 'bind'));
   // When nothing else is left, what is not heard of may still serve.
   const candidates = bound.length > 0 ? bound : uniqueOf(all.filter(({ outcome }) => outcome === 'reserve'));
@@ -73,7 +77,10 @@ export function planPodTargets(
   };
   return { targetsOf: (port) => targetsOf(port, all, weightOf), notices, unbound };
 
-  function planOne({ pod: key, ...endpoint }: EndpointSlice['endpoints'][number], slice: EndpointSlice) {
+  function planOne(
+    { pod: key, ...endpoint }: EndpointSlice['endpoints'][number],
+    slice: EndpointSlice,
+  ): readonly PlannedEndpoint[] {
     const { ip } = endpoint;
     if (key === undefined) {
       refused.push({ why: 'no Pod has the address', name: ip });
@@ -85,7 +92,7 @@ export function planPodTargets(
     const one = { name: key, zone: node?.zone ?? '', slice, ip, outcome };
     if (pod === undefined) return [one];
     const binding = decideBinding(pod, ip, node, facts.keepsRoutes);
-    if (binding.kind === 'address') return [one];
+    if (binding.kind === 'address') return [{ ...one, isRouted: binding.isRouted }];
     if (binding.kind === 'instance') return [{ ...one, instanceId: binding.instanceId }];
     refused.push({ why: binding.why, name: key });
     return [];

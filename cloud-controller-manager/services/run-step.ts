@@ -16,11 +16,16 @@ export class StepError extends Error {
   }
 }
 
+/** Enough to find some bad targets among hundreds. */
+const MAX_SPLITS = 24;
+
 /** Runs steps on one load balancer, and knows the ids of the listeners that it made. */
 export class StepRunner {
   readonly #cloud: ControllerDeps['cloud'];
   readonly #id: string;
   readonly #listenerIds: Map<ListenerKey, string>;
+  /** How often a refusal was split. */
+  #splits = 0;
 
   constructor(
     { cloud }: Pick<ControllerDeps, 'cloud'>,
@@ -70,19 +75,37 @@ export class StepRunner {
     }
   }
 
-  /** One that the cloud refuses takes all of its listener with it: the others are registered without it. */
+  /**
+   * Registers targets. One that the cloud refuses takes all of its listener with it, so halves are tried without it, with a
+   * limit: where all are refused each half would be, down to the last one.
+   */
   async #register(targets: readonly WeightedTarget[], context: CallContext): Promise<readonly RefusedTargets[]> {
-    const refused = await this.#cloud.targets.register(this.#id, targets, context);
-    const alone = refused.filter(({ targets: its }) => its.length === 1);
-    const again = refused.filter(({ targets: its }) => its.length > 1);
-    const ofHalves: (readonly RefusedTargets[])[] = [];
-    for (const { listenerId, targets: its } of again) {
-      const ofListener = targets.filter((one) => one.listenerId === listenerId);
-      const middle = Math.ceil(its.length / 2);
-      for (const half of [ofListener.slice(0, middle), ofListener.slice(middle)])
-        ofHalves.push(await this.#register(half, context));
+    const refused = await this.#tryRegister(targets, context);
+    const results: RefusedTargets[] = [];
+    for (const one of refused) {
+      const ofListener = targets.filter(({ listenerId }) => listenerId === one.listenerId);
+      if (ofListener.length <= 1 || this.#splits >= MAX_SPLITS) {
+        results.push(one);
+        continue;
+      }
+      this.#splits += 1;
+      const middle = Math.ceil(ofListener.length / 2);
+      results.push(...(await this.#register(ofListener.slice(0, middle), context)));
+      results.push(...(await this.#register(ofListener.slice(middle), context)));
     }
-    return [...alone, ...ofHalves.flat()];
+    return results;
+  }
+
+  /** As the port does; an error about the request is a refusal of all of it. */
+  async #tryRegister(targets: readonly WeightedTarget[], context: CallContext): Promise<readonly RefusedTargets[]> {
+    try {
+      return await this.#cloud.targets.register(this.#id, targets, context);
+    } catch (error) {
+      if (!isCloudError(error, 'never') || !error.code.startsWith('InvalidParameter')) throw error;
+      const { message: reason } = error;
+      const byListener = Map.groupBy(targets, ({ listenerId }) => listenerId);
+      return [...byListener].map(([listenerId, its]) => ({ listenerId, targets: its, reason }));
+    }
   }
 
   async #delete(context: CallContext): Promise<void> {

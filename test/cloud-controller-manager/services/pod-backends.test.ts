@@ -173,6 +173,22 @@ test('a Pod whose address the cloud refuses does not keep the others out', async
   await world.stop();
 });
 
+test('an account that takes no targets of GlobalRoute has the others, after a bounded number of calls', async (t) => {
+  const { world, pods } = await start({ flags: ['--routes=global', '--cluster-cidr=192.168.0.0/16'] });
+  await world.patchNode('n1', { spec: { podCIDR: '192.168.1.0/24', podCIDRs: ['192.168.1.0/24'] } });
+  for (let host = 10; host < 70; host++) await pods.run('web', `gr${host}`, { node: 'n1', ip: `192.168.1.${host}` });
+  const eni = [await pods.run('web', 'a', { node: 'n2' }), await pods.run('web', 'b', { node: 'n2' })];
+  const before = world.world.lives.made.read;
+  await world.create('web', direct());
+  await pods.sync();
+  await world.advance(DONE_MS);
+  t.deepEqual(world.listeners(), { 'TCP/80': eni.map((ip) => `${ip}:8080 10`).toSorted() });
+  t.regex(world.events('SyncLoadBalancerFailed').join(), /refused 60 targets of .*, as 192\.168\.1\./);
+  const calls = world.world.lives.made.read - before;
+  t.true(calls < 400, `${calls} calls in ${DONE_MS} ms`);
+  await world.stop();
+});
+
 test('above the quota of targets a new Pod takes the place of one that is gone', async (t) => {
   const { world, pods } = await start();
   world.world.scene.host.model.state.clb.limits.targets = 3;
