@@ -77,7 +77,7 @@ export async function measureBalancersProcess(services: number, endpoints: numbe
       },
     });
   }
-  const flags = { 'load-balancers': 'clb', clusterid: 'cls-0000bench', 'vpc-id': VPC };
+  const flags = { 'leader-elect': 'false', 'load-balancers': 'clb', clusterid: 'cls-0000bench', 'vpc-id': VPC };
   const ccm = undo.adopt(startCcm(dir, cloud.endpoint, server.url, flags), async (child) => void (await child.stop()));
   const bound = (): number =>
     [...state.clb.balancers().values()]

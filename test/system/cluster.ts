@@ -38,6 +38,8 @@ export type PodMarks = {
   readonly ownerReferences?: NonNullable<KubeObject['metadata']['ownerReferences']>;
   /** Extended resources that it asks for, one of each; default an address of a shared ENI. */
   readonly resources?: readonly string[];
+  /** Conditions without which it is not Ready. */
+  readonly readinessGates?: readonly string[];
 };
 
 /** What a kubelet knows of its node. */
@@ -85,14 +87,19 @@ export async function startCluster(settings: Readonly<Record<string, string>>): 
       return { path, rotate };
     },
     addNode: (node) => admin.create(NODES, nodeObject(node)),
-    addPod: (name, nodeName, { resources = [ENI_IP_RESOURCE], ...marks } = {}) => {
+    addPod: (name, nodeName, { resources = [ENI_IP_RESOURCE], readinessGates: gates = [], ...marks } = {}) => {
+      const readinessGates = gates.map((conditionType) => ({ conditionType }));
       const asked = Object.fromEntries(resources.map((resource) => [resource, '1']));
       const containers = [{ name: 'main', image: 'none', resources: { requests: asked, limits: asked } }];
       return admin.create(PODS, {
         apiVersion: 'v1',
         kind: 'Pod',
         metadata: { name, namespace: POD_NAMESPACE, ...marks },
-        spec: { ...(nodeName === '' ? {} : { nodeName }), containers },
+        spec: {
+          ...(nodeName === '' ? {} : { nodeName }),
+          ...(gates.length > 0 && { readinessGates }),
+          containers,
+        },
       });
     },
     setPodRunning: async (name, ip) => {

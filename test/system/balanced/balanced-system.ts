@@ -40,6 +40,8 @@ export type BalancedSystem = {
   awaitAnswer(from: NetnsView, host: string): Promise<void>;
   /** Targets of all listeners of the cloud: `TCP/80 10.0.0.2:30080 10`, sorted. */
   targets(): readonly string[];
+  /** What the cloud controller managers wrote last. */
+  logs(): string;
   /** Starts the server of a Pod, says that its containers are ready, and stops it when all is closed. */
   serve(pod: SystemPod, atEnd?: AtEnd): Promise<WebPod>;
   /** Ends all of it, and the system. */
@@ -71,9 +73,10 @@ export async function balanceSystem(
   const proxies: NodeProxy[] = [];
   for (const { name, scene } of nodes) proxies.push(await startNodeProxy(admin, name, scene.netns));
   const webs: WebPod[] = [];
+  const logs = (): string => ccms.map((ccm) => ccm.logs().slice(-3_000)).join('\n');
   const service = (name: string) => admin.get(SERVICES, { namespace: POD_NAMESPACE, name });
   return {
-    ...{ system, ccms, controllers, service },
+    ...{ system, ccms, controllers, service, logs },
     balance: async ({ name, app = name, annotations = {}, spec = {} }) => {
       await admin.create(SERVICES, {
         ...{ apiVersion: 'v1', kind: 'Service', metadata: { name, namespace: POD_NAMESPACE, annotations } },
@@ -83,14 +86,13 @@ export async function balanceSystem(
         what: `the address of ${name}`,
         timeoutMs: 60_000,
         everyMs: 100,
-        explain: () => ccms.map((ccm) => ccm.logs().slice(-3_000)).join('\n'),
+        explain: logs,
       });
     },
     awaitAnswer: async (from, host) => {
       const argv = ['curl', '--silent', '--output', '/dev/null', '--max-time', '2', `http://${host}/`];
       const slices = () => JSON.stringify(system.cluster.server.objects(SLICES.plural, SLICES.group));
-      const explain = () =>
-        [targetsOf(system).join('\n'), slices(), ...ccms.map((ccm) => ccm.logs().slice(-3_000))].join('\n');
+      const explain = () => [targetsOf(system).join('\n'), slices(), logs()].join('\n');
       const isDone = async () => (await from.tryRun(argv)).code === 0;
       await waitUntil(isDone, { what: `an answer of ${host}`, timeoutMs: 20_000, everyMs: 200, explain });
     },

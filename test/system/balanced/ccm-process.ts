@@ -69,6 +69,12 @@ export class CcmProcess {
     await this.#child?.stop('SIGKILL');
   }
 
+  /** True when it said last that it leads. */
+  leads(): boolean {
+    const log = this.#child?.isRunning === true ? this.#child.stdout : '';
+    return log.lastIndexOf('"msg":"leading"') > log.lastIndexOf('"msg":"stopped leading"');
+  }
+
   /** All that it ever wrote: its log. */
   logs(): string {
     return `${this.#earlier}${this.#child?.stdout ?? ''}${this.#child?.stderr ?? ''}`;

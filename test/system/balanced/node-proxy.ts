@@ -60,8 +60,13 @@ export async function startNodeProxy(kube: KubeClient, nodeName: string, netns: 
       await netns.run(['iptables-restore'], { input: wanted });
       rules = wanted;
     }
+    // An endpoint that terminates keeps its connections as long as it serves.
     const now = new Set(
-      proxied.flatMap(({ protocol, endpoints }) => (protocol === 'udp' ? endpoints.map(({ ip }) => ip) : [])),
+      all.flatMap(({ service, slice }) => {
+        const hasUdp = service.spec?.ports?.some(({ protocol }) => protocol === 'UDP') === true;
+        const serving = (slice?.endpoints ?? []).filter(({ conditions }) => conditions.serving);
+        return hasUdp ? serving.map(({ addresses }) => addresses[0] ?? '') : [];
+      }),
     );
     // It fails when there is none.
     for (const ip of udp) if (!now.has(ip)) await netns.tryRun(['conntrack', '-D', '-p', 'udp', '--dst-nat', ip]);
