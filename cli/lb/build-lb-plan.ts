@@ -63,9 +63,24 @@ function planOne(object: KubeObject, facts: LbFacts, { cloud, clusterId, vpcId }
   const refusal = isAsked && observed !== undefined ? decideAdoption(observed, vpcId, clusterId) : undefined;
   if (refusal !== undefined) return [{ service, steps: [], notices: [...all, refusal] }];
   const draining = new Set((observed?.targets ?? []).filter(({ weight }) => weight === 0).map(idOf));
-  const diff = diffLoadBalancer(plan.desired, observed, (target) => draining.has(idOf(target)));
+  const isDrained = (target: Target): boolean => draining.has(idOf(target));
+  const diff = diffLoadBalancer(plan.desired, observed, isDrained, servingOf(observed));
   const steps = diff.steps.map((step) => describe(step, observed));
-  return [{ service, steps, notices: [...all, ...diff.notices] }];
+  return [{ service, steps, notices: [...all, ...diff.notices, ...noticeOfHeld(diff.held)] }];
+}
+
+/** Where no target is healthy, each counts as serving: there is nothing to lose. */
+function servingOf(observed: ObservedBalancer | undefined): (target: Target) => boolean {
+  const healthy = (observed?.health ?? []).filter(({ state }) => state === 'healthy' || state === 'unchecked');
+  const ids = new Set(healthy.map(idOf));
+  return (target) => ids.size === 0 || ids.has(idOf(target));
+}
+
+function noticeOfHeld(held: readonly Target[] = []): readonly Notice[] {
+  if (held.length === 0) return [];
+  const shown = held.map(({ ip, port }) => `${ip}:${port}`).join(', ');
+  const message = `${shown} keep their weight until another target of the listener is healthy`;
+  return [{ reason: 'UnAvailableLoadBalancer', message, blocks: false }];
 }
 
 function planDesired(object: KubeObject, facts: LbFacts, { cloud, clusterId, vpcId }: PlanTerms) {
@@ -158,6 +173,6 @@ function targetText({ listener, ip, port }: { listener: string; ip: string; port
   return `${listener} ${ip}:${port}`;
 }
 
-function idOf({ listenerId, ip, port }: Target): string {
+function idOf({ listenerId, ip, port }: Pick<Target, 'listenerId' | 'ip' | 'port'>): string {
   return `${listenerId} ${ip}:${port}`;
 }

@@ -6,6 +6,7 @@ import { readRecord } from '../../cloud-controller-manager/services/read-record.
 import { readServiceHead } from '../../cloud-controller-manager/services/read-service.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { ifKnown } from '../node/known.ts';
+import type { LbPlan } from './build-lb-plan.ts';
 import { findObserved, type ObservedBalancer } from './find-observed.ts';
 import type { LbFacts } from './lb-facts.ts';
 
@@ -46,11 +47,18 @@ export type LbRow = {
   readonly type?: string;
   readonly addresses: readonly string[];
   readonly isDeleteProtected?: boolean;
+  readonly securityGroupIds?: readonly string[];
+  /** Whether its security groups alone decide who may connect; otherwise those of the targets have to admit clients too. */
+  readonly passesToTarget?: boolean;
   /** Whether a restart of the controller would find it on record as it is. */
   readonly isSettled: boolean;
   readonly listeners: readonly ListenerRow[];
   /** What is wrong, a sentence each. */
   readonly problems: readonly string[];
+  /** What the controller reports about the Service; absent: it was not planned, as something is not known. */
+  readonly notices?: LbPlan['notices'];
+  /** How many calls the controller would make now. */
+  readonly plannedCalls?: number;
 };
 
 type Owner = { readonly of: string; readonly node: string };
@@ -60,6 +68,15 @@ export function buildLbRows(facts: LbFacts): readonly LbRow[] {
   const owners = buildOwners(facts);
   const rows = facts.services.map((object) => buildRow(object, facts, owners));
   return rows.toSorted((one, other) => (one.service < other.service ? -1 : 1));
+}
+
+/** Adds to each row what the controller would do and report. */
+export function addPlans(rows: readonly LbRow[], plans: readonly LbPlan[]): readonly LbRow[] {
+  const byService = new Map(plans.map((plan) => [plan.service, plan]));
+  return rows.map((row) => {
+    const plan = byService.get(row.service);
+    return plan === undefined ? row : { ...row, notices: plan.notices, plannedCalls: plan.steps.length };
+  });
 }
 
 function buildRow(object: KubeObject, facts: LbFacts, owners: ReadonlyMap<string, Owner>): LbRow {
@@ -77,12 +94,12 @@ function buildRow(object: KubeObject, facts: LbFacts, owners: ReadonlyMap<string
   const observed = findObserved(head, facts.clusterId, cloud);
   if (observed === undefined) {
     const { loadBalancerId } = record;
-    if (loadBalancerId === undefined)
-      return { ...base, state: 'none', problems: ['it has no load balancer; the events of the Service say why'] };
+    if (loadBalancerId === undefined) return { ...base, state: 'none', problems: ['it has no load balancer'] };
     const problem = `${loadBalancerId} is on record and does not exist`;
     return { ...base, state: 'missing', loadBalancerId, problems: [problem] };
   }
   const { loadBalancerId, vips, domain, type, isNormal, isDeleteProtected } = observed.balancer;
+  const { securityGroupIds, passesToTarget } = observed.balancer;
   const listeners = buildListeners(observed, owners);
   return {
     ...base,
@@ -92,6 +109,8 @@ function buildRow(object: KubeObject, facts: LbFacts, owners: ReadonlyMap<string
     type,
     addresses: vips.length > 0 ? vips : [domain].filter((one) => one !== ''),
     isDeleteProtected,
+    securityGroupIds,
+    passesToTarget,
     listeners,
     problems: isNormal ? findProblems(listeners) : [],
   };

@@ -34,8 +34,15 @@ export function renderLbRows(rows: readonly LbRow[], layout: Layout): string {
   return rows.map((row) => renderRow(row, layout)).join('\n');
 }
 
-/** Renders how a connection goes on from its targets into Pods, a command for each node. */
+/** Renders how a connection goes on from its targets into Pods: who must admit it, and a command for each node. */
 export function renderWayOn(rows: readonly LbRow[], client: string): string {
+  const admitting = rows.map(({ loadBalancerId = '', securityGroupIds = [], passesToTarget = false }) => {
+    const groups = securityGroupIds.length === 0 ? 'has no security group' : `admits by ${securityGroupIds.join(', ')}`;
+    const others = passesToTarget
+      ? 'and nothing else filters the client'
+      : 'and the security groups of node or ENI have to admit the client too';
+    return `${loadBalancerId} ${groups}, ${others}`;
+  });
   const targets = rows.flatMap(({ listeners }) => listeners.flatMap((listener) => listener.targets));
   const lines = targets
     .filter(({ getsConnections, of }) => getsConnections && of !== '')
@@ -44,8 +51,9 @@ export function renderWayOn(rows: readonly LbRow[], client: string): string {
         ? `on ${node}: tke-eni explain ${of.slice('Pod '.length)} --from ${client}`
         : `on ${node}: port ${port} of ${ip} is a node port; kube-proxy leads it to a Pod, which tke-eni explain POD follows`,
     );
-  if (lines.length === 0) return 'no target gets connections: the client gets no answer\n';
-  return `\nA connection goes to one of these, with the address of the client:\n${lines.map((line) => `  ${plainText(line)}\n`).join('')}`;
+  const groups = `\n${admitting.map((line) => `${plainText(line)}\n`).join('')}`;
+  if (lines.length === 0) return `${groups}no target gets connections: the client gets no answer\n`;
+  return `${groups}A connection goes to one of these, with the address of the client:\n${lines.map((line) => `  ${plainText(line)}\n`).join('')}`;
 }
 
 /** Renders what the controller would do. */
@@ -83,5 +91,10 @@ function renderRow(row: LbRow, layout: Layout): string {
     return `${plainText(title.trimEnd())}\n${targets.length === 0 ? '  no targets\n' : renderTable(targets, TARGETS, layout)}`;
   });
   const faults = problems.map((problem) => `  ${paint(plainText(problem), 'red', layout.isColored)}\n`);
-  return `${head}${body.join('')}${faults.join('')}`;
+  const notes = (row.notices ?? []).map(({ reason, message }) => {
+    return `  ${paint(`${reason}: ${plainText(message)}`, 'yellow', layout.isColored)}\n`;
+  });
+  const calls = row.plannedCalls ?? 0;
+  const plan = calls === 0 ? '' : `  ${calls} calls to come: tke-eni lb ${plainText(service)} --plan\n`;
+  return `${head}${body.join('')}${faults.join('')}${notes.join('')}${plan}`;
 }

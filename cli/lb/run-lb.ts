@@ -7,8 +7,8 @@ import { openProgress } from '../output/progress.ts';
 import { renderWarning } from '../output/render-error.ts';
 import { printView } from '../pool/print-view.ts';
 import type { LbArgs } from './arguments.ts';
-import { buildLbPlans } from './build-lb-plan.ts';
-import { buildLbRows } from './build-lb-rows.ts';
+import { buildLbPlans, type LbPlan } from './build-lb-plan.ts';
+import { addPlans, buildLbRows } from './build-lb-rows.ts';
 import type { LbFacts } from './lb-facts.ts';
 import { readLbFacts } from './read-lb-facts.ts';
 import { renderLbPlans, renderLbRows, renderWayOn } from './render-lb.ts';
@@ -44,7 +44,7 @@ export async function run(args: LbArgs, context: CommandContext): Promise<ExitCo
     progress.clear();
     warn(facts, context);
     if (plan) return await showPlans(args, facts, context);
-    const all = buildLbRows(facts);
+    const all = addPlans(buildLbRows(facts), plansIfKnown(facts));
     const rows = connection === undefined ? all : selectConnection(all, connection);
     if (connection !== undefined && rows.length === 0)
       throw new CliError('NOT_FOUND', `no load balancer of a Service listens at ${what}`, 'tke-eni lb lists all');
@@ -58,6 +58,14 @@ export async function run(args: LbArgs, context: CommandContext): Promise<ExitCo
     progress.clear();
     client.close();
   }
+}
+
+/** What is not known is no fault of a view that asks for no plan. */
+function plansIfKnown(facts: LbFacts): readonly LbPlan[] {
+  const { cloud, clusterId, vpcId, nodes, pods, slices } = facts;
+  if (cloud.kind === 'unknown' || clusterId === undefined || vpcId === undefined) return [];
+  if ([nodes, pods, slices].some(({ kind }) => kind === 'unknown')) return [];
+  return buildLbPlans(facts, { cloud: cloud.value, clusterId, vpcId });
 }
 
 async function showPlans(args: LbArgs, facts: LbFacts, context: CommandContext): Promise<ExitCode> {

@@ -1,4 +1,4 @@
-import { buildLbRows } from '../../../cli/lb/build-lb-rows.ts';
+import { addPlans, buildLbRows } from '../../../cli/lb/build-lb-rows.ts';
 import { plansOf, readLb } from '../../cli/lb/lb-scene.ts';
 import { ServiceWorld } from '../../cloud-controller-manager/services/service-world.ts';
 import { shapeOf } from '../stage/shape.ts';
@@ -14,7 +14,7 @@ export async function recordLbDocuments(): Promise<object> {
   await world.join('n2');
   const facts = await readLb(world);
   const plans = plansOf(facts);
-  const rows = buildLbRows(facts);
+  const rows = addPlans(buildLbRows(facts), plans);
   await world.stop();
   return { lb: shapeOf({ services: rows }), 'lb --plan': shapeOf({ plans }) };
 }
