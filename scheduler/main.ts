@@ -34,8 +34,13 @@ async function main(): Promise<void> {
 async function run(config: SchedulerConfig): Promise<void> {
   const log = openPinoLogger(config.logLevel, STDOUT);
   const stop = Promise.withResolvers<NodeJS.Signals>();
-  process.once('SIGTERM', stop.resolve);
-  process.once('SIGINT', stop.resolve);
+  const starting = new AbortController();
+  const onSignal = (signal: NodeJS.Signals): void => {
+    stop.resolve(signal);
+    starting.abort(new Error(`ended by ${signal} before there was a certificate`));
+  };
+  process.once('SIGTERM', onSignal);
+  process.once('SIGINT', onSignal);
   const clock = systemClock;
   const random = Math.random;
   const metrics = createSchedulerMetrics(clock, { release, usage: readUsage });
@@ -63,7 +68,16 @@ async function run(config: SchedulerConfig): Promise<void> {
     return;
   }
   const identity = process.env['POD_NAME'] ?? hostname();
-  const scheduler = await startScheduler(config, { clock, log, random, kube, release, identity, metrics });
+  const scheduler = await startScheduler(config, {
+    clock,
+    log,
+    random,
+    kube,
+    release,
+    identity,
+    metrics,
+    signal: starting.signal,
+  });
   const signal = await Promise.race([stop.promise, scheduler.ended]);
   if (signal !== undefined) log.info('stopping', { signal });
   await scheduler.close();

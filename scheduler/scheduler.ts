@@ -34,6 +34,8 @@ type SchedulerRuntime = {
   readonly identity?: string;
   /** Metrics that the caller created, because its API client reports to them too; absent: created here. */
   readonly metrics?: SchedulerMetrics;
+  /** Ends the wait for the first certificate. */
+  readonly signal?: AbortSignal;
 };
 
 /** A running scheduler extender. */
@@ -165,7 +167,7 @@ class Scheduler implements RunningScheduler {
   async listen(): Promise<void> {
     const { clock, log } = this.#runtime;
     const { listenAddress, bodyLimitMib, metricsAddress, clientAllowedNames } = this.#config;
-    this.#opened = await openCertificates(this.#config, this.#runtime, this.#stop.signal);
+    this.#opened = await openCertificates(this.#config, this.#runtime, this.#runtime.signal ?? this.#stop.signal);
     this.#certificates = this.#opened?.pair;
     this.#server = await serveExtender({
       address: listenAddress,

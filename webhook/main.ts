@@ -31,13 +31,26 @@ async function main(): Promise<void> {
 async function run(config: WebhookConfig): Promise<void> {
   const log = openPinoLogger(config.logLevel, STDOUT);
   const stop = Promise.withResolvers<NodeJS.Signals>();
-  process.once('SIGTERM', stop.resolve);
-  process.once('SIGINT', stop.resolve);
+  const starting = new AbortController();
+  const onSignal = (signal: NodeJS.Signals): void => {
+    stop.resolve(signal);
+    starting.abort(new Error(`ended by ${signal} before there was a certificate`));
+  };
+  process.once('SIGTERM', onSignal);
+  process.once('SIGINT', onSignal);
   const clock = systemClock;
   const kube =
     config.staticIpConfigs || config.readinessGates || config.tlsSecret !== '' ? openKube(config, log) : undefined;
   const metrics = createWebhookMetrics({ release, usage: readUsage });
-  const webhook = await startWebhook(config, { clock, log, random: Math.random, kube, release, metrics });
+  const webhook = await startWebhook(config, {
+    clock,
+    log,
+    random: Math.random,
+    kube,
+    release,
+    metrics,
+    signal: starting.signal,
+  });
   log.info('stopping', { signal: await stop.promise });
   await webhook.close();
   kube?.close();

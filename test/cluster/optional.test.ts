@@ -1,6 +1,5 @@
 import test from 'ava';
 import { ENI_IP_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
-import { authorityPatch } from '../conf/render-example.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
 import { type KeyPair, makeKeyPair } from '../kube-api/pki.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -17,11 +16,9 @@ const running = clusterOfFile(
   // The machine of the control plane has no kube-proxy: its server asks the Pods behind the Service itself.
   () => startRealCluster({ apiServerFlags: { 'enable-aggregator-routing': 'true' } }),
   async (cluster) => {
-    const pair = await makeKeyPair(cluster.dir, WEBHOOK, { dns: [hostOf(WEBHOOK)] });
-    await cluster.apply(secretOf(WEBHOOK, pair));
+    // The certificate is its own authority. The webhook makes its own.
     await cluster.apply(secretOf(SCHEDULER, await makeKeyPair(cluster.dir, SCHEDULER, { dns: [hostOf(SCHEDULER)] })));
-    // The certificate is its own authority.
-    await cluster.deploy({ components: ['webhook', 'scheduler'], patches: [authorityPatch(pair.cert)] });
+    await cluster.deploy({ components: ['webhook', 'webhook-certificates', 'scheduler'] });
     await cluster.kubectl('-n', 'kube-system', 'rollout', 'status', `deployment/${WEBHOOK}`, '--timeout=120s');
   },
 );
