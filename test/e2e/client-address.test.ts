@@ -3,6 +3,8 @@ import { ENI_IP_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
 import { BRIDGE_NAME } from '../../dataplane/numbers.ts';
 import { isObject, type NetnsView } from '../support/netns.ts';
 import { type BalancedSystem, balanceSystem } from '../system/balanced/balanced-system.ts';
+import { Deployment } from '../system/balanced/deployment.ts';
+import { startLoad } from '../system/balanced/load.ts';
 import { StatefulSet } from '../system/stateful-set.ts';
 import { createSystem, type System } from '../system/system.ts';
 import { POD_SUBNET } from '../system/vpc-cloud.ts';
@@ -94,3 +96,25 @@ test.serial(
     t.deepEqual([...new Set(after.clients())], [client.ip]);
   },
 );
+
+// The complete update of 20 Pods: rolling-update.long.test.ts.
+test.serial('a Pod is replaced behind a direct Service: no request fails', async (t) => {
+  t.timeout(180_000);
+  const web = new Deployment(cluster, [system.node('n1')], 'rolling');
+  const ports = ['TCP', 'UDP'].map((protocol) => ({ name: protocol.toLowerCase(), protocol, port: 80 }));
+  const [host, names] = await Promise.all([
+    cluster.balance({ name: 'rolling', annotations: DIRECT, spec: { ports } }),
+    web.start(2, 'exit'),
+  ]);
+  await web.awaitReady(names);
+  const ways = (['TCP', 'UDP'] as const).map((protocol) => ({ host, port: 80, protocol, count: 3 }));
+  const load = startLoad(
+    client.netns,
+    ways.flatMap((way) => [true, false].map((isKept) => ({ ...way, isKept }))),
+    200,
+  );
+  await web.replace(1, 'exit', { preStopMs: 1_500, graceMs: 1_000, isAfterDrain: true });
+  const { failures, answers } = await load.stop();
+  t.deepEqual(failures, []);
+  t.is(Object.keys(answers).length, 3);
+});

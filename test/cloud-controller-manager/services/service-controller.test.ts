@@ -292,3 +292,19 @@ test('above the quota of targets the listener has as many as it may', async (t) 
   t.deepEqual(world.events('SyncLoadBalancerFailed'), []);
   await world.stop();
 });
+
+test('--load-balancer-class: Services of that class and those of none are served, others are not', async (t) => {
+  const world = await ServiceWorld.start({ flags: ['--load-balancer-class=example.com/ours'] });
+  await world.join('n1');
+  await world.create('ours', { spec: { loadBalancerClass: 'example.com/ours' } });
+  await world.create('plain');
+  await world.create('other', { spec: { loadBalancerClass: 'example.com/other' } });
+  await world.advance(40_000);
+  t.deepEqual(
+    ['ours', 'plain', 'other'].map((name) => world.ingress(name).length),
+    [1, 1, 0],
+  );
+  t.is(world.balancers().length, 2);
+  t.is(world.service('other')?.metadata.finalizers, undefined);
+  await world.stop();
+});

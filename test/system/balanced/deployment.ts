@@ -9,8 +9,10 @@ import type { AtEnd, WebPod } from './web-pod.ts';
 
 /** How a Pod ends. */
 export type Ending = {
-  /** Milliseconds between the deletion and SIGTERM: a preStop sleep. */
+  /** Milliseconds between the deletion, or the weight 0 in the cloud, and SIGTERM: a preStop sleep. */
   readonly preStopMs: number;
+  /** A machine may be too busy for a sleep from the deletion on. */
+  readonly isAfterDrain?: boolean;
   /** Milliseconds between SIGTERM and SIGKILL. */
   readonly graceMs: number;
 };
@@ -83,9 +85,18 @@ export class Deployment {
   }
 
   /** What the kubelet does with a Pod that is deleted. */
-  async #end({ node, web }: Replica, { preStopMs, graceMs }: Ending): Promise<void> {
-    const { name } = web.pod;
+  async #end({ node, web }: Replica, { preStopMs, graceMs, isAfterDrain }: Ending): Promise<void> {
+    const { name, ip } = web.pod;
     await this.#cluster.system.cluster.askRemoval(name);
+    if (isAfterDrain === true) {
+      const its = () => this.#cluster.targets().filter((target) => target.includes(` ${ip}:`));
+      const isDrained = () => its().every((target) => target.endsWith(' 0'));
+      await waitUntil(isDrained, {
+        what: `weight 0 of ${name}`,
+        timeoutMs: 60_000,
+        explain: () => this.#cluster.logs(),
+      });
+    }
     await systemClock.sleep(preStopMs);
     web.server.kill('SIGTERM');
     const limit = AbortSignal.timeout(graceMs);
