@@ -5,33 +5,30 @@ import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
-import { ConfigError } from '../../runtime/decode.ts';
 import type { ControllerDeps } from '../controller-deps.ts';
 import { BackendNodes } from './backend-nodes.ts';
 import { BalancerDirectory } from './balancer-directory.ts';
 import { decidePriority } from './decide-priority.ts';
 import { decideService } from './decide-service.ts';
 import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
-import type { EndpointSlice } from './endpoint-slice.ts';
 import { type Baseline, baselineOnRecord } from './find-drift.ts';
 import type { PodFollower } from './follow-pods.ts';
 import { BalancerKeeper } from './keep-balancer.ts';
 import type { GateKeeper } from './keep-gates.ts';
-import { blocking, type Notice } from './notice.ts';
+import type { Notice } from './notice.ts';
 import { observeLoadBalancer } from './observe-load-balancer.ts';
 import { planIngress } from './plan-ingress.ts';
-import { listenerNameOf, ownerOf, planLoadBalancer } from './plan-load-balancer.ts';
-import type { PodFacts, UnboundPods } from './plan-pod-targets.ts';
+import { listenerNameOf, ownerOf } from './plan-load-balancer.ts';
 import type { AddressPublisher } from './publish-addresses.ts';
 import { readAnnotations } from './read-annotations.ts';
 import { readRecord } from './read-record.ts';
-import { type Ingress, readServiceHead, readServiceSpec, type ServiceHead } from './read-service.ts';
+import { type Ingress, readServiceHead, type ServiceHead } from './read-service.ts';
 import { releaseBalancer } from './release-balancer.ts';
 import type { ServiceSettings } from './served-annotations.ts';
+import { ServicePlanner } from './service-planner.ts';
 import { ServiceReports } from './service-reports.ts';
 import { settledHashOf } from './settled-hash.ts';
 import { StatusRight } from './status-right.ts';
-import { TargetQuota } from './target-quota.ts';
 import { ServiceWriter } from './write-service.ts';
 
 /** How often a load balancer is compared with its Service, though nothing has changed. */
@@ -40,8 +37,6 @@ const RESYNC_MS = 600_000;
 const REFUSED_MS = 60_000;
 /** The cache has not caught up with a write. */
 const CONFLICT_MS = 1_000;
-/** Pods are being read. */
-const STARTING_MS = 1_000;
 
 /** What was in order when it was last compared. */
 type Settled = {
@@ -50,14 +45,6 @@ type Settled = {
   readonly loadBalancerId: string;
   readonly ingress: readonly Ingress[];
   readonly untilMs: number;
-};
-
-/** What is desired of a Service; without it nothing is changed, and it is asked again after a while. */
-type ServicePlan = {
-  readonly desired?: DesiredLoadBalancer;
-  readonly notices: readonly Notice[];
-  readonly unbound?: UnboundPods;
-  readonly afterMs?: number;
 };
 
 /** Brings load balancers in line with Services, one Service at a time. */
@@ -71,7 +58,7 @@ export class ServiceSync {
   readonly #published: AddressPublisher;
   readonly #gates: Pick<GateKeeper, 'note' | 'forget'>;
   readonly #nodes: BackendNodes;
-  readonly #quota: TargetQuota;
+  readonly #planner: ServicePlanner;
   readonly #statusRight: StatusRight;
   readonly #directory: BalancerDirectory;
   readonly #settled = new Map<string, Settled>();
@@ -90,7 +77,7 @@ export class ServiceSync {
     this.#deps = deps;
     this.#pods = pods;
     this.#nodes = new BackendNodes(deps);
-    this.#quota = new TargetQuota(deps);
+    this.#planner = new ServicePlanner(deps, this.#nodes, pods);
     this.#statusRight = new StatusRight(deps);
     this.#services = services;
     this.#writer = new ServiceWriter(deps.kube);
@@ -142,7 +129,8 @@ export class ServiceSync {
       if (settings.mode !== 'skip') await this.#noteTargets(head, context);
       return later;
     }
-    const plan = await this.#plan(object, head, settings, vpcId, context);
+    if (settings.directAccess === true && vpcId !== undefined) this.#published.need();
+    const plan = await this.#planner.plan(object, head, settings, context);
     const notices = [...ofAnnotations, ...plan.notices];
     if (plan.desired === undefined || vpcId === undefined) {
       if (vpcId !== undefined && plan.afterMs === undefined) this.#gates.note(head.key, 'refused');
@@ -231,54 +219,6 @@ export class ServiceSync {
     const names = { owner: ownerOf(clusterId, head.uid), listenerName: listenerNameOf({ clusterId, service: head }) };
     const view = await observeLoadBalancer(this.#deps, { ...names, loadBalancerId }, context);
     if (view.kind !== 'pending') this.#published.note(head.key, view.kind === 'found' ? view.observed.targets : []);
-  }
-
-  async #plan(
-    object: KubeObject,
-    head: ServiceHead,
-    settings: ServiceSettings,
-    vpcId: string | undefined,
-    context: CallContext,
-  ): Promise<ServicePlan> {
-    if (vpcId === undefined) {
-      const message =
-        'the VPC of the cluster is not known; set --vpc-id, or let cloud-node-controller find the instances of Nodes';
-      return { notices: [blocking('ServiceRefused', message)] };
-    }
-    if (settings.directAccess === true) this.#published.need();
-    else this.#pods.forget(head.key);
-    const endpoints = settings.directAccess === true ? this.#pods.endpointsOf(head.key) : undefined;
-    if (endpoints?.kind === 'starting') return { notices: [], afterMs: STARTING_MS };
-    if (endpoints?.kind === 'forbidden') {
-      const message = `Pods cannot be bound: tke-cloud-controller-manager may not ${endpoints.missing.join(', ')}; grant it, as docs/cloud-controller-manager.md says, or write "false" into the annotation ${DIRECT_ACCESS_ANNOTATION}. Nothing of the load balancer is changed`;
-      return { notices: [blocking('DirectAccessImpossible', message)], afterMs: REFUSED_MS };
-    }
-    try {
-      const spec = readServiceSpec(object);
-      const maxTargets = await this.#quota.read(context);
-      return planLoadBalancer({
-        service: head,
-        spec,
-        settings,
-        nodes: this.#nodes.backendsIn(vpcId),
-        ...(endpoints === undefined ? {} : { pods: this.#podFacts(endpoints.slices) }),
-        clusterId: this.#deps.config.clusterId,
-        vpcId,
-        ...(maxTargets === undefined ? {} : { maxTargets }),
-      });
-    } catch (error) {
-      if (!(error instanceof ConfigError)) throw error;
-      return { notices: [blocking('ServiceInvalid', error.message)] };
-    }
-  }
-
-  #podFacts(slices: readonly EndpointSlice[]): PodFacts {
-    return {
-      slices,
-      podOf: (key) => this.#pods.podOf(key),
-      nodeOf: (name) => this.#nodes.nodeOf(name),
-      keepsRoutes: this.#deps.config.routes !== 'none',
-    };
   }
 
   /** Writes where clients reach the Service. The published role has no right to its status: then an annotation has to do. */
