@@ -105,7 +105,7 @@ export const OPTIONS = {
     'load-balancer-wait',
     durationValue(0, 7 * DAY_MS),
     '2h',
-    'How long an address without a Pod waits at most while it is published as a target of a load balancer (loadBalancers.registeredIPs of the NodeENIConfig): no other Pod gets it, and it is not given back. Longer than the cloud controller manager may be away; 0 does not wait.',
+    'How long an address without a Pod waits at most while it is published as a target of a load balancer (loadBalancers.registeredIPs of the NodeENIConfig): no other Pod gets it, and it is not given back. Longer than the cloud controller manager may be away; 0s does not wait.',
   ),
   enableQuickRelease: option(
     'Supply',

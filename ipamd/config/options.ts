@@ -332,7 +332,7 @@ const STATIC_OPTIONS = {
     'load-balancer-wait',
     durationValue(0, 7 * DAY_MS),
     '2h',
-    'How long an address without a Pod waits at most while it is published as a target of a load balancer (loadBalancers.registeredIPs of a NodeENIConfig): it is not given back, and no other claim gets it. As --load-balancer-wait of the agents; 0 does not wait.',
+    'How long an address without a Pod waits at most while it is published as a target of a load balancer (loadBalancers.registeredIPs of a NodeENIConfig): it is not given back, and no other claim gets it. As --load-balancer-wait of the agents; 0s does not wait.',
   ),
   staticTakeoverAfterMs: option(
     'Kept addresses',
