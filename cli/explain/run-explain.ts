@@ -8,6 +8,7 @@ import { EXIT, type ExitCode } from '../exit-code.ts';
 import { podAddresses } from '../node/find-pod.ts';
 import { ifKnown, known, unknown } from '../node/known.ts';
 import type { Known, NodeFacts } from '../node/node-facts.ts';
+import { readAgentFacts } from '../node/read-agent-facts.ts';
 import { type NodeContext, readNodeFacts } from '../node/read-node-facts.ts';
 import { printDocument } from '../output/print-document.ts';
 import { renderWarning } from '../output/render-error.ts';
@@ -55,6 +56,9 @@ async function podsToRead(
   context: NodeContext,
   { subject, to, from }: ExplainQuestion,
 ): Promise<(key: string) => boolean> {
+  // The journal has a lease for each Pod: of few Pods the kernel is read once, not twice.
+  const recorded = ifKnown(readAgentFacts(context.global.stateDir))?.journal.leases;
+  if (recorded !== undefined && recorded.length <= FEW_PODS) return () => true;
   const brief = await readNodeFacts(context, { insides: 'none', nft: false, sysctls: false });
   if (brief.pods.length <= FEW_PODS) return () => true;
   const names = [subject, to, from].filter((name) => name !== undefined).map(canonicalAddress);
