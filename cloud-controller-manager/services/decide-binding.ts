@@ -2,10 +2,11 @@ import { isInCidr } from '../../crd/ip-text.ts';
 import type { BackendPod } from './backend-pod.ts';
 import type { PodNode } from './pod-node.ts';
 
-/** How a Pod is bound to a load balancer: by its own address, by the instance that it is on, or not at all, and why. */
+/** How a Pod is bound to a load balancer: by its own address, by the instance that it is on, or not at all, and why. `unknown`: its Node is not in the cache. */
 type PodBinding =
   | { readonly kind: 'address'; readonly isRouted: boolean }
   | { readonly kind: 'instance'; readonly instanceId: string }
+  | { readonly kind: 'unknown' }
   | { readonly kind: 'impossible'; readonly why: string };
 
 /**
@@ -19,11 +20,13 @@ export function decideBinding(
   node: PodNode | undefined,
   keepsRoutes: boolean,
 ): PodBinding {
+  if (pod.network === 'eni') return { kind: 'address', isRouted: false };
+  const isNodeNeeded = pod.network !== 'bridge' || keepsRoutes;
+  if (node === undefined && isNodeNeeded) return { kind: 'unknown' };
   if (pod.network === 'host') {
     if (node?.instanceId !== undefined) return { kind: 'instance', instanceId: node.instanceId };
     return impossible('it is in the network of a Node that is no instance of this cloud');
   }
-  if (pod.network === 'eni') return { kind: 'address', isRouted: false };
   const isRouted = pod.network === 'bridge' || (node?.podCidrs.some((cidr) => isInCidr(ip, cidr)) ?? false);
   if (!isRouted) return { kind: 'address', isRouted };
   if (!keepsRoutes)

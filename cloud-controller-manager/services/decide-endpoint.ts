@@ -17,15 +17,24 @@ export type EndpointOutcome = 'bind' | 'drain' | 'leave' | 'stay' | 'reserve';
 type EndpointFacts = {
   readonly endpoint: Endpoint;
   readonly pod: BackendPod | undefined;
+  /** Whether the Pod of the endpoint was in the cache, and has ended. */
+  readonly hasEnded: boolean;
   readonly node: PodNode | undefined;
   readonly settings: Pick<ServiceSettings, 'drainsLeaving' | 'drainsUnready'>;
 };
 
-/** Decides what becomes of an endpoint. A Pod whose gate is not True is not ready: whether its containers are counts then. */
-export function decideEndpoint({ endpoint, pod, node, settings }: EndpointFacts): EndpointOutcome {
+/**
+ * Decides what becomes of an endpoint. A Pod whose gate is not True is not ready: whether its containers are counts then.
+ * An endpoint of a former Pod of the same name, or with an address that is not the Pod's own, is never a target.
+ */
+export function decideEndpoint({ endpoint, pod, hasEnded, node, settings }: EndpointFacts): EndpointOutcome {
   // A slice says it later than the Pod.
-  if (endpoint.isTerminating || pod?.isLeaving === true) return settings.drainsLeaving === false ? 'leave' : 'drain';
+  const isEnding = endpoint.isTerminating || pod?.isLeaving === true || hasEnded;
+  if (isEnding) return settings.drainsLeaving === false ? 'leave' : 'drain';
   if (pod === undefined) return 'stay';
+  if (endpoint.podUid !== undefined && endpoint.podUid !== pod.uid) return 'drain';
+  if (pod.ips.length === 0) return 'stay';
+  if (!pod.ips.includes(endpoint.ip)) return 'drain';
   if (endpoint.isReady || (pod.gate !== undefined && pod.areContainersReady)) return 'bind';
   if (node?.isSilent === true) return 'reserve';
   return settings.drainsUnready === true ? 'drain' : 'leave';

@@ -219,11 +219,17 @@ function deregistrations(targets: readonly StepTarget[]): readonly LoadBalancerS
 }
 
 function targetFacts(
-  { targets: desired, maxTargets }: DesiredListener,
+  { targets: desired, keepsNodes, maxTargets }: DesiredListener,
   observed: readonly Target[],
   known: Pick<Parameters<typeof diffTargets>[1], 'isDrained' | 'serves'>,
 ): Parameters<typeof diffTargets>[1] {
-  return { desired, observed, ...known, ...(maxTargets === undefined ? {} : { maxTargets }) };
+  return {
+    desired,
+    observed,
+    ...known,
+    ...(keepsNodes === undefined ? {} : { keepsNodes }),
+    ...(maxTargets === undefined ? {} : { maxTargets }),
+  };
 }
 
 function batches<T>(items: readonly T[], size: number): readonly (readonly T[])[] {

@@ -26,6 +26,8 @@ type TargetFacts = {
   /** Undefined: they stay as they are. */
   readonly desired: readonly DesiredTarget[] | undefined;
   readonly observed: readonly Target[];
+  /** Whether targets that are instances, and not asked for, stay as they are. */
+  readonly keepsNodes?: boolean;
   /** Most targets of the listener, those with weight 0 too. */
   readonly maxTargets?: number;
   readonly isDrained: (target: Target) => boolean;
@@ -39,18 +41,21 @@ type TargetFacts = {
  */
 export function diffTargets(
   listener: ListenerKey,
-  { desired, observed, maxTargets = Number.POSITIVE_INFINITY, isDrained, serves }: TargetFacts,
+  { desired, observed, keepsNodes, maxTargets = Number.POSITIVE_INFINITY, isDrained, serves }: TargetFacts,
 ): TargetDiff {
   if (desired === undefined)
     return { drainFirst: [], deregisterFirst: [], register: [], raise: [], drainLast: [], deregister: [], held: [] };
   const wantedById = new Map(desired.map((target) => [idOf(target), target]));
   const presentById = new Map(observed.map((target) => [idOf(target), target]));
+  const stays = (target: Target): boolean => keepsNodes === true && target.instanceId !== undefined;
   const wantedWeightOf = (target: Target): number => {
-    const wanted = wantedById.get(idOf(target))?.weight ?? 0;
+    const wanted = wantedById.get(idOf(target))?.weight ?? (stays(target) ? 'asIs' : 0);
     return wanted === 'asIs' ? target.weight : wanted;
   };
   const drains = observed.filter((target) => target.weight > 0 && wantedWeightOf(target) === 0);
-  const gone = observed.filter((target) => !wantedById.has(idOf(target)) && isDrained({ ...target, weight: 0 }));
+  const gone = observed.filter(
+    (target) => !wantedById.has(idOf(target)) && !stays(target) && isDrained({ ...target, weight: 0 }),
+  );
   const idle = gone.filter(({ weight }) => weight === 0);
   const missing = desired.flatMap((target): readonly Weighted[] => {
     const { weight } = target;

@@ -26,6 +26,8 @@ export type Endpoint = {
   readonly isTerminating: boolean;
   /** `namespace/name` of its Pod; absent: something else has the address. */
   readonly pod?: string;
+  /** uid of this Pod; absent: nothing is said of it. */
+  readonly podUid?: string;
 };
 
 /** Names of the indexes of slices. */
@@ -60,9 +62,10 @@ function endpointOf(wire: Readonly<Record<string, unknown>>, namespace: string):
   const ip: unknown = Array.isArray(wire['addresses']) ? wire['addresses'][0] : undefined;
   if (typeof ip !== 'string' || !isIPv4(ip)) return [];
   const { ready, terminating } = recordOf(wire['conditions']);
-  const { kind, name } = recordOf(wire['targetRef']);
+  const { kind, name, uid } = recordOf(wire['targetRef']);
   const isPod = kind === 'Pod' && typeof name === 'string';
-  const pod = isPod ? { pod: `${namespace}/${name}` } : {};
+  const podUid = typeof uid === 'string' && uid !== '' ? { podUid: uid } : {};
+  const pod = isPod ? { pod: `${namespace}/${name}`, ...podUid } : {};
   return [{ ip, isReady: ready !== false, isTerminating: terminating === true, ...pod }];
 }
 

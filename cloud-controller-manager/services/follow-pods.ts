@@ -25,6 +25,9 @@ type PodListener = {
 type FollowDeps = Pick<ControllerDeps, 'kube' | 'clock' | 'log' | 'random' | 'metrics'>;
 
 const ASK_AGAIN_MS = 30_000;
+/** So long, and of so many Pods, it is known that they have ended: a slice may say it later. */
+const ENDED_MS = 600_000;
+const MAX_ENDED = 20_000;
 const PROBLEM = 'services/pods';
 const GROUP = ENDPOINT_SLICES.group;
 /** Rights that the published role has not. */
@@ -48,6 +51,8 @@ export class PodFollower {
   /** Services that need them: changes of others are not reported. */
   readonly #users = new Set<string>();
   readonly #needed: ChangeSignal;
+  /** By uid of a Pod that has ended: until when that is known; monotonic milliseconds. The oldest is the first. */
+  readonly #endedUntilMs = new Map<string, number>();
   #missing: readonly string[] = [];
 
   constructor(deps: FollowDeps, listener: PodListener) {
@@ -118,6 +123,11 @@ export class PodFollower {
     return nodes;
   }
 
+  /** Tells whether a Pod was in the cache some minutes ago and is not there any more, or has ended. */
+  hasEnded(uid: string): boolean {
+    return (this.#endedUntilMs.get(uid) ?? Number.NEGATIVE_INFINITY) > this.#deps.clock.monotonicMs();
+  }
+
   /** Ends the reports about a Service: it does not need them any more. */
   forget(service: string): void {
     this.#users.delete(service);
@@ -149,9 +159,19 @@ export class PodFollower {
   #onPod({ key, before, after }: ObjectChange<BackendPod>): void {
     if (after?.labels !== undefined) this.#listener.onGate();
     if (textOf(before) === textOf(after)) return;
-    const isUrgent = before?.isLeaving === false && after?.isLeaving !== false;
+    if (before !== undefined && before.uid !== after?.uid) this.#noteEnded(before.uid);
+    const isUrgent = before?.isLeaving === false && (after?.isLeaving !== false || before.uid !== after.uid);
     for (const { service } of this.#slices.byIndex(SLICES_BY.pod, key))
       if (this.#users.has(service)) this.#listener.onEndpoints(service, isUrgent);
+  }
+
+  #noteEnded(uid: string): void {
+    const nowMs = this.#deps.clock.monotonicMs();
+    this.#endedUntilMs.set(uid, nowMs + ENDED_MS);
+    for (const [old, untilMs] of this.#endedUntilMs) {
+      if (untilMs > nowMs && this.#endedUntilMs.size <= MAX_ENDED) break;
+      this.#endedUntilMs.delete(old);
+    }
   }
 }
 

@@ -79,6 +79,7 @@ export function planLoadBalancer(facts: PlanFacts): LoadBalancerPlan {
         healthCheck: planHealthCheck(spec, port, isDirect),
       },
       ...(its === undefined ? {} : { targets: its }),
+      ...(targets.keepsNodes === true ? { keepsNodes: true } : {}),
       ...(facts.maxTargets === undefined ? {} : { maxTargets: facts.maxTargets }),
     };
   });

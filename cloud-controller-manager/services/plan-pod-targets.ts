@@ -16,6 +16,8 @@ export type PodFacts = {
   readonly slices: readonly EndpointSlice[];
   /** By `namespace/name`; undefined: it is not in the cache. */
   readonly podOf: (key: string) => BackendPod | undefined;
+  /** Whether a Pod with a uid was in the cache and has ended; absent: that is not known of any. */
+  readonly hasEnded?: (uid: string) => boolean;
   readonly nodeOf: (name: string) => PodNode | undefined;
   /** Whether this program keeps routes to podCIDRs. */
   readonly keepsRoutes: boolean;
@@ -67,7 +69,7 @@ export function planPodTargets(
     ...noticesOf(candidates.length, selected.length, maxTargets),
   ];
   const weightOf = ({ name, outcome }: PlannedEndpoint): DesiredTarget['weight'] | undefined => {
-    if (names.has(name) && (outcome === 'bind' || outcome === 'reserve')) return TARGET_WEIGHT;
+    if (names.has(name) && isServing(outcome)) return TARGET_WEIGHT;
     if (outcome === 'stay') return 'asIs';
     return outcome === 'drain' || (outcome === 'reserve' && settings.drainsUnready === true) ? 0 : undefined;
   };
@@ -75,7 +77,14 @@ export function planPodTargets(
     impossible: new Set(refused.map(({ name }) => name)),
     unselected: new Set(candidates.flatMap(({ name }) => (names.has(name) ? [] : [name]))),
   };
-  return { targetsOf: (port) => targetsOf(port, all, weightOf), notices, unbound };
+  // Nothing can take the place of Nodes: they stay.
+  const keepsNodes = refused.length > 0 && all.every(({ outcome }) => outcome === 'drain' || outcome === 'leave');
+  return {
+    targetsOf: (port) => targetsOf(port, all, weightOf),
+    notices,
+    unbound,
+    ...(keepsNodes ? { keepsNodes } : {}),
+  };
 
   function planOne(
     { pod: key, ...endpoint }: EndpointSlice['endpoints'][number],
@@ -88,15 +97,23 @@ export function planPodTargets(
     }
     const pod = facts.podOf(key);
     const node = pod === undefined ? undefined : facts.nodeOf(pod.nodeName);
-    const outcome = decideEndpoint({ endpoint, pod, node, settings });
-    const one = { name: key, zone: node?.zone ?? '', slice, ip, outcome };
+    const hasEnded = endpoint.podUid !== undefined && facts.hasEnded?.(endpoint.podUid) === true;
+    const outcome = decideEndpoint({ endpoint, pod, hasEnded, node, settings });
+    const one: PlannedEndpoint = { name: key, zone: node?.zone ?? '', slice, ip, outcome };
     if (pod === undefined) return [one];
     const binding = decideBinding(pod, ip, node, facts.keepsRoutes);
+    if (binding.kind === 'unknown') return [isServing(outcome) ? { ...one, outcome: 'stay' as const } : one];
     if (binding.kind === 'address') return [{ ...one, isRouted: binding.isRouted }];
     if (binding.kind === 'instance') return [{ ...one, instanceId: binding.instanceId }];
+    // The address of an endpoint that ends may be one of something else.
+    if (outcome === 'drain') return [one];
     refused.push({ why: binding.why, name: key });
     return [];
   }
+}
+
+function isServing(outcome: EndpointOutcome): boolean {
+  return outcome === 'bind' || outcome === 'reserve';
 }
 
 function noticesOf(candidates: number, selected: number, maxTargets: number): readonly Notice[] {

@@ -10,6 +10,8 @@ export type TargetPlan = {
   /** Undefined: the targets stay as they are. */
   readonly targetsOf: (port: ServicePort) => readonly DesiredTarget[] | undefined;
   readonly notices: readonly Notice[];
+  /** Whether Nodes stay targets that are targets and are not planned: nothing can take their place. */
+  readonly keepsNodes?: boolean;
 };
 
 type TargetFacts = {

@@ -85,6 +85,7 @@ export class ServicePlanner {
     return {
       slices,
       podOf: (key) => this.#pods.podOf(key),
+      hasEnded: (uid) => this.#pods.hasEnded(uid),
       nodeOf: (name) => this.#nodes.nodeOf(name),
       keepsRoutes: this.#deps.config.routes !== 'none',
     };

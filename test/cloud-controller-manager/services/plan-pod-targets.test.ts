@@ -44,6 +44,7 @@ const slice = (endpoints: readonly Endpoint[], port = 8_080): EndpointSlice => (
 type Case = {
   readonly slices: readonly EndpointSlice[];
   readonly pods?: Readonly<Record<string, BackendPod>>;
+  readonly ended?: readonly string[];
   readonly nodes?: Readonly<Record<string, PodNode>>;
   readonly settings?: ServiceSettings;
   readonly keepsRoutes?: boolean;
@@ -57,6 +58,7 @@ function plan({ slices, pods = { 'shop/a': pod() }, nodes = { n1: NODE }, ...res
   const facts: PodFacts = {
     slices,
     podOf: (key) => pods[key],
+    hasEnded: (uid) => rest.ended?.includes(uid) ?? false,
     nodeOf: (name) => nodes[name],
     keepsRoutes: rest.keepsRoutes ?? false,
   };
@@ -87,6 +89,33 @@ test('which endpoint is a target', (t) => {
   t.is(weightOf({}, undefined), 'asIs', 'its Pod is not in the cache yet');
 });
 
+test('an endpoint of another Pod than that of its name, or of an address that is not its own, is never a target', (t) => {
+  t.is(weightOf({ podUid: 'u-a' }, pod()), 10);
+  t.is(weightOf({ podUid: 'u-old' }, pod()), 0, 'a former Pod of the same name');
+  t.is(weightOf({ podUid: 'u-old' }, pod({ isLeaving: false, gate: OPEN_GATE })), 0);
+  t.is(weightOf({}, pod({ ips: ['10.0.1.7'] })), 0, 'the address of something else');
+  t.is(weightOf({}, pod({ ips: ['10.0.1.7'], network: 'bridge' })), 0);
+  t.is(weightOf({}, pod({ ips: [] })), 'asIs', 'it has no address yet');
+});
+
+test('a Pod that was there and has ended has weight 0, though its slice has it', (t) => {
+  const ended = ['u-a'];
+  t.is(weightOf({ podUid: 'u-a' }, undefined, { ended }), 0);
+  t.is(weightOf({ podUid: 'u-a' }, undefined, { ended, settings: { drainsLeaving: false } }), 'none');
+  t.is(weightOf({ podUid: 'u-b' }, undefined, { ended }), 'asIs', 'another one is not known');
+});
+
+test('a Pod stays what it is while its Node is not known, where that decides how it is bound', (t) => {
+  const none: Partial<Case> = { nodes: {} };
+  for (const keepsRoutes of [false, true]) {
+    t.is(weightOf({}, pod({ network: 'unnamed' }), { ...none, keepsRoutes }), 'asIs');
+    t.is(weightOf({}, pod({ network: 'host' }), { ...none, keepsRoutes }), 'asIs');
+    t.is(weightOf({}, pod({ network: 'eni' }), { ...none, keepsRoutes }), 10);
+  }
+  t.is(weightOf({}, pod({ network: 'bridge' }), { ...none, keepsRoutes: true }), 'asIs');
+  t.is(weightOf({}, pod({ network: 'bridge' }), none), 'none');
+});
+
 test('a Pod that ends has weight 0 as long as it is there, from the moment that it or its slice says so', (t) => {
   t.is(weightOf({ isReady: false, isTerminating: true }, pod({ isLeaving: true })), 0);
   t.is(weightOf({}, pod({ isLeaving: true })), 0, 'the slice says it later');
@@ -113,7 +142,7 @@ test('Pods of nodes that are not heard of serve when nothing else is left', (t) 
 
 test('a Pod is bound by its own kind', (t) => {
   const bind = (its: BackendPod, ip: string, more: Partial<Case> = {}): ReturnType<typeof plan> =>
-    plan({ slices: [slice([endpoint({ ip })])], pods: { 'shop/a': its }, ...more });
+    plan({ slices: [slice([endpoint({ ip })])], pods: { 'shop/a': { ...its, ips: [ip] } }, ...more });
   t.deepEqual(bind(pod({ network: 'host' }), '10.0.0.5').targets, [
     { ip: '10.0.0.5', port: 8_080, weight: 10, instanceId: 'ins-1' },
   ]);

@@ -161,6 +161,40 @@ test('without --routes a GlobalRoute Pod is not bound, and the others are', asyn
   await world.stop();
 });
 
+test('Nodes stay the backends while no Pod can take their place', async (t) => {
+  const { world, pods } = await start();
+  await world.create('web', { spec: { ports: [{ port: 80, nodePort: 30_080 }] } });
+  const annotations = { 'tke.cloud.tencent.com/networks': 'tke-bridge' };
+  await pods.run('web', 'a', { node: 'n1', ip: '192.168.1.7', annotations });
+  await world.advance(DONE_MS);
+  const nodes = world.listeners()['TCP/80'] ?? [];
+  t.is(nodes.length, 2);
+  await world.patch('web', direct());
+  await world.advance(180_000);
+  t.deepEqual(world.listeners()['TCP/80'], nodes);
+  t.regex(world.events('DirectAccessImpossible').join(), /^default\/a is not bound .* --routes/);
+  const ip = await pods.run('web', 'b', { node: 'n1' });
+  await world.advance(180_000);
+  t.deepEqual(world.listeners()['TCP/80'], [`${ip}:8080 10`]);
+  await world.stop();
+});
+
+test('a Pod that is gone has weight 0 though its slice still has it, and a new one of its name does not raise that', async (t) => {
+  const { world, pods } = await start();
+  await world.create('web', direct());
+  const a = await pods.run('web', 'a', { node: 'n1' });
+  const b = await pods.run('web', 'b', { node: 'n2' });
+  await world.advance(DONE_MS);
+  pods.holdSlices();
+  await pods.end('a');
+  await world.advance(10_000);
+  t.deepEqual(world.listeners()['TCP/80'], [`${a}:8080 0`, `${b}:8080 10`].toSorted());
+  await pods.run('web', 'a', { node: 'n1', isReady: false });
+  await world.advance(10_000);
+  t.deepEqual(world.listeners()['TCP/80'], [`${a}:8080 0`, `${b}:8080 10`].toSorted());
+  await world.stop();
+});
+
 test('a Pod whose address the cloud refuses does not keep the others out', async (t) => {
   const { world, pods } = await start();
   await world.create('web', direct());

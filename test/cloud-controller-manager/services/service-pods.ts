@@ -26,8 +26,15 @@ export class ServicePods {
   /** By Service: the value of the label of its Pods, where that is not its name. */
   readonly #apps = new Map<string, string>();
 
+  #areSlicesHeld = false;
+
   constructor(world: ServiceWorld) {
     this.#world = world;
+  }
+
+  /** Lets the slices stay as they are from now on. */
+  holdSlices(): void {
+    this.#areSlicesHeld = true;
   }
 
   /** Lets a Service select the Pods of another one. */
@@ -101,6 +108,7 @@ export class ServicePods {
       if (conditions.find(({ type }) => type === 'Ready')?.status === (isReady ? 'True' : 'False')) continue;
       await this.#patchStatus(pod.metadata.name, { conditions: [conditionOf('Ready', isReady)] });
     }
+    if (this.#areSlicesHeld) return;
     for (const service of server.objects('services')) await this.#writeSlice(service);
   }
 
