@@ -249,7 +249,17 @@ export class BalancerKeeper {
       ({ kind, ...step }) => kind === 'setWeights' && 'targets' in step && hasDrain(step.targets),
     );
     const called: CallContext = drains ? { ...context, priority: 'pod' } : context;
-    for (const step of now) await runner.run(step, called);
+    // A target that is refused keeps nothing else from being done.
+    const refusals: StepError[] = [];
+    for (const step of now) {
+      try {
+        await runner.run(step, called);
+      } catch (error) {
+        if (step.kind !== 'register' || !(error instanceof StepError)) throw error;
+        refusals.push(error);
+      }
+    }
+    if (refusals[0] !== undefined) throw refusals[0];
     const areTargets = now.every(({ kind }) => kind === 'register' || kind === 'setWeights' || kind === 'deregister');
     const reason = areTargets ? 'UpdatedLoadBalancer' : 'EnsuredLoadBalancer';
     const message = `${observed.balancer.loadBalancerId}: ${summaryOf(now)}`;

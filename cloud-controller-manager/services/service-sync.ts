@@ -114,6 +114,7 @@ export class ServiceSync {
       this.#settled.delete(key);
       this.#reports.problems(head, [{ reason, message: error instanceof Error ? error.message : String(error) }]);
       if (!isCloudError(error, 'never', 'quota', 'credentials')) throw error;
+      if (role === 'serve' && readRecord(head).loadBalancerId === undefined) this.#gates.note(key, 'refused');
       return { kind: 'again', afterMs: Math.max(error.afterMs, REFUSED_MS) };
     }
   }
@@ -133,7 +134,7 @@ export class ServiceSync {
     const plan = await this.#planner.plan(object, head, settings, context);
     const notices = [...ofAnnotations, ...plan.notices];
     if (plan.desired === undefined || vpcId === undefined) {
-      if (vpcId !== undefined && plan.afterMs === undefined) this.#gates.note(head.key, 'refused');
+      if (plan.afterMs === undefined) this.#gates.note(head.key, 'refused');
       this.#reports.problems(head, notices);
       await this.#noteTargets(head, context);
       return plan.afterMs === undefined ? later : { kind: 'again', afterMs: plan.afterMs };

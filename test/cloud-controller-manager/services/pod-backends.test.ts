@@ -223,6 +223,19 @@ test('an account that takes no targets of GlobalRoute has the others, after a bo
   await world.stop();
 });
 
+test('a Pod that ends gets weight 0 though the cloud refuses another one', async (t) => {
+  const { world, pods } = await start();
+  await world.create('web', direct());
+  const a = await pods.run('web', 'a', { node: 'n1' });
+  await world.advance(DONE_MS);
+  await pods.run('web', 'bad', { node: 'n1', ip: '10.0.200.9' });
+  await world.advance(300_000);
+  await pods.delete('a');
+  await world.advance(10_000);
+  t.deepEqual(world.listeners(), { 'TCP/80': [`${a}:8080 0`] });
+  await world.stop();
+});
+
 test('above the quota of targets a new Pod takes the place of one that is gone', async (t) => {
   const { world, pods } = await start();
   world.world.scene.host.model.state.clb.limits.targets = 3;
