@@ -54,6 +54,8 @@ export type TargetHealth = {
   readonly ip: string;
   readonly port: number;
   readonly state: HealthState;
+  /** Absent: the cloud does not say. */
+  readonly weight?: number;
 };
 
 /** A target that some load balancer has, of whomever. */

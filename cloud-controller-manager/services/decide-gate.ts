@@ -12,13 +12,13 @@ export type GateService = {
   readonly places: readonly GatePlace[];
 };
 
-/** A target that the Pod is to be. `missing`: it is not registered. */
+/** A target that the Pod is to be. `missing`: it is not registered, or has weight 0. `refused`: the cloud does not take it. */
 export type GatePlace = {
   /** `TCP/80` */
   readonly listener: string;
   readonly ip: string;
   readonly port: number;
-  readonly health: HealthState | 'missing';
+  readonly health: HealthState | 'missing' | 'refused';
 };
 
 /** Reasons of the condition. The first four are why a Pod waits; the fourth and the first may also be why it waited in vain. */
@@ -31,7 +31,7 @@ export type GateDecision = {
   readonly message: string;
 };
 
-/** So long a Pod waits for what no load balancer does by itself: a quota, or a Service that is refused. */
+/** So long a Pod waits for what may never come: a quota, a Service or a target that is refused, an endpoint. */
 export const GIVE_UP_MS = 300_000;
 
 /**
@@ -65,10 +65,16 @@ function waitingFor({ key, state, binding, places }: GateService): readonly Wait
     const message = `the load balancer of the Service ${key} has as many targets as the quota allows`;
     return [{ ...wait('QuotaExceeded', message), mayEnd: false }];
   }
-  if (places.length === 0) return [wait('NotRegistered', `the Service ${key} has no endpoint of the Pod yet`)];
+  // Its slice comes soon; a Pod without the port that the Service names has none.
+  if (places.length === 0)
+    return [{ ...wait('NotRegistered', `the Service ${key} has no endpoint of the Pod yet`), mayEnd: false }];
   return places.flatMap(({ listener, ip, port, health }) => {
     const target = `${ip}:${port} of ${listener} of the Service ${key}`;
     if (health === 'missing') return [wait('NotRegistered', `the target ${target} is not registered yet`)];
+    if (health === 'refused') {
+      const message = `the cloud refuses the target ${target}: look at the events of the Service`;
+      return [{ ...wait('NotRegistered', message), mayEnd: false }];
+    }
     if (health === 'unhealthy') return [wait('Unhealthy', `the health check of the target ${target} fails`)];
     return health === 'unknown' ? [wait('HealthUnknown', `the target ${target} has not been checked yet`)] : [];
   });

@@ -37,7 +37,15 @@ type KeepResult =
       /** Whether nothing was changed, and no other client had changed anything. */
       readonly isAsBefore: boolean;
     }
-  | { readonly kind: 'again'; readonly afterMs: number; readonly notices: readonly Notice[] };
+  | { readonly kind: 'again'; readonly afterMs: number; readonly notices: readonly Notice[] }
+  /** It serves; the cloud refused some targets, which are to be tried again. */
+  | {
+      readonly kind: 'refused';
+      readonly object: KubeObject;
+      readonly balancer: LoadBalancer;
+      readonly notices: readonly Notice[];
+      readonly error: StepError;
+    };
 
 /** Each round reads the load balancer, and takes the steps to the desired one. */
 const MAX_ROUNDS = 5;
@@ -156,7 +164,8 @@ export class BalancerKeeper {
         const { settled: _, ...changing } = record;
         current = await this.#writer.writeRecord(current, changing, context.signal);
       }
-      await this.#takeAll(current, observed, steps, desired.listenerName, context);
+      const error = await this.#takeAll(current, observed, steps, desired.listenerName, context);
+      if (error !== undefined) return { kind: 'refused', object: current, balancer: observed.balancer, notices, error };
       if (steps.some(({ kind }) => kind === 'delete'))
         current = await this.#writer.writeRecord(current, nextRecord(current, desired.source), context.signal);
     }
@@ -231,13 +240,14 @@ export class BalancerKeeper {
     return await this.#writer.writeRecord(object, nextRecord(object, source), signal);
   }
 
+  /** Takes all steps. @returns the refusal of targets. @throws CloudError, StepError */
   async #takeAll(
     object: KubeObject,
     observed: ObservedLoadBalancer,
     steps: readonly LoadBalancerStep[],
     listenerName: string,
     context: CallContext,
-  ): Promise<void> {
+  ): Promise<StepError | undefined> {
     const head = readServiceHead(object);
     const runner = new StepRunner(this.#deps, observed, listenerName);
     // Another load balancer is made in the next round.
@@ -255,15 +265,16 @@ export class BalancerKeeper {
       try {
         await runner.run(step, called);
       } catch (error) {
-        if (step.kind !== 'register' || !(error instanceof StepError)) throw error;
+        if (!(error instanceof StepError) || error.code !== 'TARGETS_REFUSED') throw error;
         refusals.push(error);
       }
     }
-    if (refusals[0] !== undefined) throw refusals[0];
+    if (refusals[0] !== undefined) return refusals[0];
     const areTargets = now.every(({ kind }) => kind === 'register' || kind === 'setWeights' || kind === 'deregister');
     const reason = areTargets ? 'UpdatedLoadBalancer' : 'EnsuredLoadBalancer';
     const message = `${observed.balancer.loadBalancerId}: ${summaryOf(now)}`;
     this.#reports.progress(head, { reason, message });
+    return undefined;
   }
 
   /** Writes finalizer and id, before the first change of a load balancer. */

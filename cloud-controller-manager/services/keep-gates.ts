@@ -17,7 +17,14 @@ import { TargetStates } from './target-states.ts';
 import { writeGate } from './write-gate.ts';
 
 /** What was planned for a Service: its load balancer, or nothing, as it is refused. */
-type GatePlan = 'refused' | { readonly desired: DesiredLoadBalancer; readonly unbound: UnboundPods };
+type GatePlan =
+  | 'refused'
+  | {
+      readonly desired: DesiredLoadBalancer;
+      readonly unbound: UnboundPods;
+      /** Addresses that the cloud refused as targets. */
+      readonly refused?: readonly string[];
+    };
 
 /** Between two passes; the health of targets is not asked for more often. */
 const APART_MS = 1_000;
@@ -124,7 +131,8 @@ export class GateKeeper {
     const waiting = decided.filter(({ decision }) => decision.status === 'False');
     const byReason = Map.groupBy(waiting, ({ decision }) => decision.reason);
     metrics.loadBalancers.onGates(new Map([...byReason].map(([reason, all]) => [reason, all.length])));
-    await this.#write(decided, signal);
+    const isWritten = await this.#write(decided, signal);
+    if (!isWritten) return RETRY_MS;
     if (waiting.length === 0) return IDLE_MS;
     const pollMs = this.#pollMs;
     this.#pollMs = Math.min(POLL_MS.most, pollMs * 2);
@@ -135,7 +143,7 @@ export class GateKeeper {
     const plan = this.#plans.get(key);
     if (plan === undefined || plan === 'refused')
       return { key, state: plan ?? 'unknown', binding: 'possible', places: [] };
-    const { desired, unbound } = plan;
+    const { desired, unbound, refused = [] } = plan;
     const name = `${pod.namespace}/${pod.name}`;
     const binding = unbound.impossible.has(name)
       ? 'impossible'
@@ -143,6 +151,7 @@ export class GateKeeper {
         ? 'overQuota'
         : 'possible';
     const places: GatePlace[] = [];
+    let isForeign = false;
     for (const listener of desired.listeners) {
       const its = (listener.targets ?? []).filter(
         ({ ip, weight }) => weight !== 'asIs' && weight > 0 && pod.ips.includes(ip),
@@ -151,25 +160,44 @@ export class GateKeeper {
       const id = idOf(object);
       const found = id === undefined ? undefined : await this.#states.findListener(id, desired, listener, context);
       // A port that others have is not served at all.
-      if (found?.kind === 'foreign') continue;
+      if (found?.kind === 'foreign') {
+        isForeign = true;
+        continue;
+      }
       for (const { ip, port } of its) {
-        const health = found?.kind === 'ours' ? this.#states.stateOf(found.listenerId, ip, port) : 'missing';
+        const state = found?.kind === 'ours' ? this.#states.stateOf(found.listenerId, ip, port) : 'missing';
+        const health = state === 'missing' && refused.includes(ip) ? 'refused' : state;
         places.push({ listener: `${listener.protocol}/${listener.port}`, ip, port, health });
       }
     }
-    return { key, state: 'planned', binding, places };
+    return { key, state: 'planned', binding: isForeign && places.length === 0 ? 'impossible' : binding, places };
   }
 
+  /** Writes conditions; a Pod whose condition cannot be written keeps no other one waiting. @returns whether all are written */
   async #write(
     decided: readonly { readonly pod: BackendPod; readonly decision: GateDecision }[],
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<boolean> {
+    const write = async ({ pod, decision }: (typeof decided)[number]): Promise<boolean> => {
+      try {
+        await writeGate(this.#deps, pod, decision, signal);
+        return true;
+      } catch (error) {
+        if (signal.aborted || !isKubeError(error)) throw error;
+        const { namespace, name } = pod;
+        this.#deps.log.warn('the readiness gate of a Pod could not be written', { pod: `${namespace}/${name}`, error });
+        return false;
+      }
+    };
+    let isWritten = true;
     // What lets Pods serve comes first.
     const sorted = decided.toSorted((one, other) => rank(one.decision) - rank(other.decision));
     for (let at = 0; at < sorted.length; at += WRITES) {
       const some = sorted.slice(at, at + WRITES);
-      await Promise.all(some.map(({ pod, decision }) => writeGate(this.#deps, pod, decision, signal)));
+      const results = await Promise.all(some.map(write));
+      isWritten &&= results.every((one) => one);
     }
+    return isWritten;
   }
 
   #forgetOthers(pending: readonly BackendPod[]): void {

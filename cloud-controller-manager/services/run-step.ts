@@ -8,11 +8,15 @@ import type { ContentStep, ListenerKey, StepTarget } from './load-balancer-step.
 
 /** A change of a load balancer that the cloud did not make. */
 export class StepError extends Error {
-  readonly code = 'STEP_FAILED';
+  readonly code: 'STEP_FAILED' | 'TARGETS_REFUSED';
+  /** Addresses of targets that the cloud refused to register. */
+  readonly refusedIps: readonly string[];
 
-  constructor(message: string) {
+  constructor(message: string, refusedIps: readonly string[] = []) {
     super(message);
     this.name = 'StepError';
+    this.code = refusedIps.length > 0 ? 'TARGETS_REFUSED' : 'STEP_FAILED';
+    this.refusedIps = refusedIps;
   }
 }
 
@@ -63,7 +67,7 @@ export class StepRunner {
       case 'modifyListener':
         return await this.#settle(await listeners.modify(id, step.listenerId, step.changes, context), context);
       case 'register':
-        return requireNone(await this.#register(step.targets.map(this.#refOf), context));
+        return await this.#registerAll(step.targets.map(this.#refOf), context);
       case 'setWeights':
         return await this.#settle(await targets.setWeights(id, step.targets.map(this.#refOf), context), context);
       case 'deregister':
@@ -73,6 +77,12 @@ export class StepRunner {
       case 'delete':
         return await this.#delete(context);
     }
+  }
+
+  async #registerAll(targets: readonly WeightedTarget[], context: CallContext): Promise<void> {
+    const refused = await this.#register(targets, context);
+    const ips = refused.flatMap(({ targets: its }) => its.map(({ ip }) => ip));
+    if (ips.length > 0) throw new StepError(describeRefused(refused), ips);
   }
 
   /**
@@ -131,9 +141,11 @@ export class StepRunner {
 }
 
 function requireNone(refused: readonly RefusedTargets[]): void {
+  if (refused.length > 0) throw new StepError(describeRefused(refused));
+}
+
+function describeRefused(refused: readonly RefusedTargets[]): string {
   const [first] = refused;
-  if (first === undefined) return;
   const shown = refused.flatMap(({ targets }) => targets.map(({ ip, port }) => `${ip}:${port}`));
-  const message = `the cloud refused ${shown.length} targets of ${first.listenerId}, as ${shown.slice(0, 3).join(', ')}: ${first.reason}`;
-  throw new StepError(message);
+  return `the cloud refused ${shown.length} targets of ${first?.listenerId}, as ${shown.slice(0, 3).join(', ')}: ${first?.reason}`;
 }

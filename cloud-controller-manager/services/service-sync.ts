@@ -15,7 +15,6 @@ import { type Baseline, baselineOnRecord } from './find-drift.ts';
 import type { PodFollower } from './follow-pods.ts';
 import { BalancerKeeper } from './keep-balancer.ts';
 import type { GateKeeper } from './keep-gates.ts';
-import type { Notice } from './notice.ts';
 import { observeLoadBalancer } from './observe-load-balancer.ts';
 import { planIngress } from './plan-ingress.ts';
 import { listenerNameOf, ownerOf } from './plan-load-balancer.ts';
@@ -24,6 +23,7 @@ import { readAnnotations } from './read-annotations.ts';
 import { readRecord } from './read-record.ts';
 import { type Ingress, readServiceHead, type ServiceHead } from './read-service.ts';
 import { releaseBalancer } from './release-balancer.ts';
+import { StepError } from './run-step.ts';
 import type { ServiceSettings } from './served-annotations.ts';
 import { ServicePlanner } from './service-planner.ts';
 import { ServiceReports } from './service-reports.ts';
@@ -112,7 +112,9 @@ export class ServiceSync {
       if (isKubeError(error, 'CONFLICT', 'NOT_FOUND')) return { kind: 'again', afterMs: CONFLICT_MS };
       const reason = role === 'serve' ? 'SyncLoadBalancerFailed' : 'DeleteLoadBalancerFailed';
       this.#settled.delete(key);
-      this.#reports.problems(head, [{ reason, message: error instanceof Error ? error.message : String(error) }]);
+      const isReported = error instanceof StepError && error.code === 'TARGETS_REFUSED';
+      const message = error instanceof Error ? error.message : String(error);
+      if (!isReported) this.#reports.problems(head, [{ reason, message }]);
       if (!isCloudError(error, 'never', 'quota', 'credentials')) throw error;
       if (role === 'serve' && readRecord(head).loadBalancerId === undefined) this.#gates.note(key, 'refused');
       return { kind: 'again', afterMs: Math.max(error.afterMs, REFUSED_MS) };
@@ -164,6 +166,14 @@ export class ServiceSync {
       return { kind: 'again', afterMs: kept.afterMs };
     }
     const ingress = planIngress(kept.balancer, settings);
+    if (kept.kind === 'refused') {
+      const { error } = kept;
+      if (plan.unbound !== undefined)
+        this.#gates.note(head.key, { desired: plan.desired, unbound: plan.unbound, refused: error.refusedIps });
+      const failure = { reason: 'SyncLoadBalancerFailed', message: error.message } as const;
+      await this.#publish(kept.object, head, ingress, [...notices, ...kept.notices, failure], signal);
+      throw error;
+    }
     const { loadBalancerId } = kept.balancer;
     const isSettled = settled?.desired === text && kept.isAsBefore && kept.drainMs === Number.POSITIVE_INFINITY;
     const recorded =
@@ -227,18 +237,18 @@ export class ServiceSync {
     object: KubeObject,
     head: ServiceHead,
     ingress: readonly Ingress[],
-    notices: readonly Notice[],
+    problems: Parameters<ServiceReports['problems']>[1],
     signal: AbortSignal,
   ): Promise<void> {
     const address = ingress.map(({ ip, hostname }) => ip ?? hostname).join();
     const written = await this.#writer.writeAddress(object, address, signal);
     if (await this.#statusRight.isGranted(signal)) {
       await this.#writer.writeStatus(written, ingress, signal);
-      this.#reports.problems(head, notices);
+      this.#reports.problems(head, problems);
       return;
     }
     const message = `the status of the Service stays empty: tke-cloud-controller-manager may not patch services/status. Its load balancer works; the address is ${address}, in the annotation tke.cloud.tencent.com/load-balancer-address. Grant the right, as docs/cloud-controller-manager.md says`;
-    this.#reports.problems(head, [...notices, { reason: 'StatusForbidden', message }]);
+    this.#reports.problems(head, [...problems, { reason: 'StatusForbidden', message }]);
   }
 
   async #release(object: KubeObject, head: ServiceHead, signal: AbortSignal): Promise<ReconcileResult> {

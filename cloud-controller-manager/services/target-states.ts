@@ -8,6 +8,8 @@ import { coversPort, listenerKeyOf } from './diff-load-balancer.ts';
 
 /** Load balancers of one question for health. */
 const BATCH = 30;
+/** Health that is older than the weight of a target is that of what had its address before. Above the interval of checks. */
+const CHECKED_AFTER_MS = 6_000;
 /** A listener that is to come is looked for so often. */
 const LOOK_AGAIN_MS = 5_000;
 
@@ -23,7 +25,9 @@ type FoundListener =
 export class TargetStates {
   readonly #deps: Pick<ControllerDeps, 'cloud' | 'clock' | 'log'>;
   readonly #listeners = new Map<string, KnownListeners>();
-  #health: ReadonlyMap<string, HealthState> = new Map();
+  #health: ReadonlyMap<string, HealthState | 'missing'> = new Map();
+  /** Targets that had weight 0 while gates were pending: since when they have another one. Monotonic milliseconds. */
+  #raisedAtMs: ReadonlyMap<string, number> = new Map();
 
   constructor(deps: Pick<ControllerDeps, 'cloud' | 'clock' | 'log'>) {
     this.#deps = deps;
@@ -31,25 +35,35 @@ export class TargetStates {
 
   /** Asks for the health of all targets of load balancers. One that cannot be read has no targets. */
   async refresh(loadBalancerIds: readonly string[], context: CallContext): Promise<void> {
-    const health = new Map<string, HealthState>();
+    const health = new Map<string, HealthState | 'missing'>();
+    const raisedAtMs = new Map<string, number>();
+    const nowMs = this.#deps.clock.monotonicMs();
     for (let at = 0; at < loadBalancerIds.length; at += BATCH) {
       const ids = loadBalancerIds.slice(at, at + BATCH);
       const note = async (some: readonly string[]): Promise<void> => {
-        for (const { listenerId, ip, port, state } of await this.#deps.cloud.targets.health(some, context))
-          health.set(keyOf(listenerId, ip, port), state);
+        for (const { listenerId, ip, port, state, weight } of await this.#deps.cloud.targets.health(some, context)) {
+          const key = keyOf(listenerId, ip, port);
+          const raised = weight === 0 ? Number.POSITIVE_INFINITY : this.#raisedAtMs.get(key);
+          const sinceMs = raised === Number.POSITIVE_INFINITY && weight !== 0 ? nowMs : raised;
+          if (sinceMs !== undefined) raisedAtMs.set(key, sinceMs);
+          // It has no connections yet, or the answer may be that of what had the address before.
+          if (weight === 0) health.set(key, 'missing');
+          else health.set(key, isEarly(state, sinceMs, nowMs) ? 'unknown' : state);
+        }
       };
       try {
         await note(ids);
       } catch (error) {
-        if (!isCloudError(error, 'gone')) throw error;
-        // One of them is gone, and takes the answer about the others with it.
-        for (const id of ids) await note([id]).catch((one: unknown) => this.#ignoreGone(one, id));
+        if (!isCloudError(error, 'gone', 'never')) throw error;
+        // One of them is gone, or cannot be read, and takes the answer about the others with it.
+        for (const id of ids) await note([id]).catch((one: unknown) => this.#ignore(one, id));
       }
     }
     this.#health = health;
+    this.#raisedAtMs = raisedAtMs;
   }
 
-  /** Finds the listener of a Service on its load balancer. @throws CloudError */
+  /** Finds the listener of a Service on its load balancer. One that is gone or cannot be read has none. @throws CloudError */
   async findListener(
     loadBalancerId: string,
     { listenerName }: Pick<DesiredLoadBalancer, 'listenerName'>,
@@ -61,7 +75,10 @@ export class TargetStates {
     const { clock, cloud } = this.#deps;
     const known = this.#listeners.get(loadBalancerId);
     if (known !== undefined && clock.monotonicMs() - known.atMs < LOOK_AGAIN_MS) return found;
-    const listeners = await cloud.listeners.list(loadBalancerId, context);
+    const listeners = await cloud.listeners.list(loadBalancerId, context).catch((error: unknown) => {
+      this.#ignore(error, loadBalancerId);
+      return [];
+    });
     this.#listeners.set(loadBalancerId, { listeners, atMs: clock.monotonicMs() });
     return classify(listeners, listenerName, wanted);
   }
@@ -75,13 +92,18 @@ export class TargetStates {
   clear(): void {
     this.#listeners.clear();
     this.#health = new Map();
+    this.#raisedAtMs = new Map();
   }
 
-  #ignoreGone(error: unknown, id: string): void {
-    if (!isCloudError(error, 'gone')) throw error;
+  #ignore(error: unknown, id: string): void {
+    if (!isCloudError(error, 'gone', 'never')) throw error;
     this.#listeners.delete(id);
-    this.#deps.log.info('a load balancer is gone; its targets are not known', { loadBalancer: id });
+    this.#deps.log.info('a load balancer cannot be read; its targets are not known', { loadBalancer: id, error });
   }
+}
+
+function isEarly(state: HealthState, raisedAtMs: number | undefined, nowMs: number): boolean {
+  return state !== 'unchecked' && raisedAtMs !== undefined && nowMs - raisedAtMs < CHECKED_AFTER_MS;
 }
 
 function classify(listeners: readonly Listener[], name: string, wanted: DesiredListener): FoundListener {

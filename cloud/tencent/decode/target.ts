@@ -97,6 +97,7 @@ const HEALTH = record(
     Port: required(PORT),
     HealthStatus: optional(boolean),
     HealthStatusDetail: optional(SHORT_TEXT),
+    Weight: optional(WEIGHT),
   },
   'ignore',
 );
@@ -141,6 +142,7 @@ export function decodeTargetHealth(value: unknown, loadBalancerIds: readonly str
           ip: wire.IP,
           port: wire.Port,
           state: stateOf(wire.HealthStatus, wire.HealthStatusDetail),
+          ...(wire.Weight === undefined ? {} : { weight: wire.Weight }),
         })),
       ),
     ),

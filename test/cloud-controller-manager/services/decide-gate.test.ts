@@ -37,7 +37,6 @@ test('a gate is True when no load balancer can have the Pod', (t) => {
 test('what the cloud and the Pod decide is waited for, however long it takes', (t) => {
   const waiting: readonly (readonly [Partial<GateService>, string])[] = [
     [{ state: 'unknown', places: [] }, 'NotRegistered'],
-    [{ places: [] }, 'NotRegistered'],
     [{ places: [place('missing')] }, 'NotRegistered'],
     [{ places: [place('unknown')] }, 'HealthUnknown'],
     [{ places: [place('unhealthy')] }, 'Unhealthy'],
@@ -49,6 +48,8 @@ test('what the cloud and the Pod decide is waited for, however long it takes', (
 test('what may never happen is waited for with a limit', (t) => {
   const hopeless: readonly (readonly [Partial<GateService>, string])[] = [
     [{ state: 'refused', places: [] }, 'NotRegistered'],
+    [{ places: [] }, 'NotRegistered'],
+    [{ places: [place('refused')] }, 'NotRegistered'],
     [{ binding: 'overQuota', places: [] }, 'QuotaExceeded'],
   ];
   for (const [changes, reason] of hopeless) {

@@ -204,6 +204,8 @@ test('a Pod whose address the cloud refuses does not keep the others out', async
   await world.advance(DONE_MS);
   t.deepEqual(world.listeners(), { 'TCP/80': good.map((ip) => `${ip}:8080 10`).toSorted() });
   t.regex(world.events('SyncLoadBalancerFailed').join(), /refused 1 targets of lbl-\w+, as 10\.0\.200\.9:8080/);
+  const [balancer] = world.balancers();
+  t.is(world.ingress('web')[0]?.['ip'], balancer?.vip);
   await world.stop();
 });
 

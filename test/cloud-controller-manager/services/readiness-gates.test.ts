@@ -163,3 +163,45 @@ test('a Pod of two Services waits for both, and a Pod that cannot be bound for n
   t.is(gate('a'), 'True Registered');
   await world.stop();
 });
+
+test('so does a target that the cloud refuses', async (t) => {
+  const scene = await start();
+  await scene.world.create('web', SERVICE);
+  await scene.gated('bad', { ip: '10.0.200.9' });
+  await waitsInVain(t, scene, 'bad', 'NotRegistered');
+  await scene.world.stop();
+});
+
+test('a load balancer that is gone keeps no Pod of another Service waiting', async (t) => {
+  const { world, pods, health, gated, gate } = await start({ flags: ['--load-balancer-drift=report'] });
+  await world.create('api', SERVICE);
+  const ip = await pods.run('api', 'other', { node: 'n1', gates: [GATE] });
+  health.say(ip, false);
+  await world.advance(DONE_MS);
+  t.is(gate('other'), 'False Unhealthy');
+  const [{ loadBalancerId } = { loadBalancerId: '' }] = world.balancers();
+  await world.discard(loadBalancerId);
+  await world.create('web', SERVICE);
+  await gated('a');
+  await world.advance(DONE_MS);
+  t.is(gate('a'), 'True Registered');
+  await world.stop();
+});
+
+test('the health of the Pod that had the address before does not count', async (t) => {
+  const { world, pods, gated, gate } = await start();
+  await world.create('web', SERVICE);
+  const ip = await gated('a');
+  await world.advance(DONE_MS);
+  t.is(gate('a'), 'True Registered');
+  await pods.delete('a');
+  await world.advance(10_000);
+  t.deepEqual(world.listeners(), { 'TCP/80': [`${ip}:8080 0`] });
+  await pods.end('a');
+  await gated('a', { ip });
+  for (let waitedMs = 0; waitedMs < 20_000 && gate('a') !== 'True Registered'; waitedMs += 200)
+    await world.advance(200);
+  t.deepEqual(world.listeners(), { 'TCP/80': [`${ip}:8080 10`] }, 'it is led to when it is ready');
+  t.is(gate('a'), 'True Registered');
+  await world.stop();
+});
