@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import type { TlsPair } from './tls-files.ts';
+import type { TlsPair } from './tls-follower.ts';
 
 /**
  * Decides which clients of a TLS server are answered, after the TLS handshake has checked that their certificate is of

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { runInBackground } from './background.ts';
 import type { Clock } from './clock.ts';
 import { HttpExchanges } from './http-exchanges.ts';
-import type { TlsPair } from './tls-files.ts';
+import type { TlsPair } from './tls-follower.ts';
 
 /** What a server is made of. */
 type HttpServerOptions = {

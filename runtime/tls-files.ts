@@ -4,6 +4,7 @@ import type { Clock } from './clock.ts';
 import { ConfigError, type Fault } from './decode.ts';
 import type { Logger } from './log.ts';
 import { FileError, readRegularText } from './read-regular-file.ts';
+import { type CertificateUser, followTls, type TlsFollower, type TlsPair } from './tls-follower.ts';
 
 /** Paths of a server's certificate chain and its key, in PEM. In a mounted Secret: `tls.crt` and `tls.key`. */
 type TlsFiles = {
@@ -11,17 +12,6 @@ type TlsFiles = {
   readonly keyFile: string;
   /** Path of a PEM bundle of authorities for client certificates; absent: clients need no certificate. */
   readonly clientCaFile?: string;
-};
-
-/** A certificate chain and its key, in the form that an HTTPS server takes. */
-export type TlsPair = {
-  readonly cert: string;
-  readonly key: string;
-  /** Authorities in PEM: only clients with a certificate of one of them are answered; absent: all clients are. */
-  readonly ca?: string;
-  readonly minVersion: 'TLSv1.2';
-  /** When the first certificate of the chain ends, milliseconds since the epoch. */
-  readonly expiresMs: number;
 };
 
 /**
@@ -46,30 +36,8 @@ export function readTlsFiles({ certFile, keyFile, clientCaFile }: TlsFiles): Tls
   return { cert, key, ...(ca === undefined ? {} : { ca }), minVersion: 'TLSv1.2', expiresMs };
 }
 
-/** Watches the certificate of a server; its last findings can be read at any time. */
-export type TlsFollower = {
-  /** The pair that the server uses. */
-  readonly pair: TlsPair;
-  /** The pair before it, which other replicas may still use; undefined before the first reload. */
-  readonly former: TlsPair | undefined;
-  /** Why the certificate that is to be used is not; undefined when it is. */
-  readonly problem: string | undefined;
-  /** How many times another pair was put into use. */
-  readonly reloads: number;
-  /** Looks at once and uses a new pair; files are read before it returns. Never rejects. */
-  check(): Promise<void>;
-  /** Looks again and again until aborted; never rejects. */
-  run(signal: AbortSignal): Promise<void>;
-};
-
-/** Dependencies of the watcher. `server` is any server that was created with `pair`, such as one of `node:https`. */
-type TlsFollowerDeps = {
-  readonly server: { setSecureContext(pair: TlsPair): void };
-  readonly files: TlsFiles;
-  readonly pair: TlsPair;
-  readonly clock: Clock;
-  readonly log: Logger;
-};
+/** The files of the certificate of a server, and the server. */
+type FollowedFiles = CertificateUser & { readonly files: TlsFiles; readonly clock: Clock; readonly log: Logger };
 
 /**
  * Interval of the checks. kubelet takes a minute to update a mounted Secret, so notifications by the kernel would gain
@@ -78,62 +46,11 @@ type TlsFollowerDeps = {
 const CHECK_INTERVAL_MS = 10_000;
 
 /**
- * Updates a server's certificate from its files without a restart; open connections stay as they are. A pair that does
- * not match, such as one that is half written, is not used: the server continues with the present one.
+ * Updates a server's certificate from its files without a restart. A pair that does not match, such as one that is half
+ * written, is not used.
  */
-export function followTlsFiles({ server, files, pair: first, clock, log }: TlsFollowerDeps): TlsFollower {
-  let pair = first;
-  let former: TlsPair | undefined;
-  let problem: string | undefined;
-  let reloads = 0;
-  const check = (): void => {
-    const found = tryRead(files);
-    if (typeof found === 'string') {
-      // Log each problem once, however long it lasts.
-      if (found !== problem)
-        log.error('the certificate cannot be read anew, the previous one stays in use', { why: found });
-      problem = found;
-      return;
-    }
-    problem = undefined;
-    if (found.cert === pair.cert && found.key === pair.key && found.ca === pair.ca) return;
-    server.setSecureContext(found);
-    if (found.cert !== pair.cert) former = pair;
-    pair = found;
-    reloads += 1;
-    log.info('certificate reloaded', { expires: new Date(found.expiresMs).toISOString() });
-  };
-  return {
-    get pair() {
-      return pair;
-    },
-    get former() {
-      return former;
-    },
-    get problem() {
-      return problem;
-    },
-    get reloads() {
-      return reloads;
-    },
-    check: async () => check(),
-    run: async (signal) => {
-      while (!signal.aborted) {
-        check();
-        // The sleep rejects only when it is aborted; the loop condition handles that.
-        await clock.sleep(CHECK_INTERVAL_MS, signal).catch(() => {});
-      }
-    },
-  };
-}
-
-function tryRead(files: TlsFiles): TlsPair | string {
-  try {
-    return readTlsFiles(files);
-  } catch (error) {
-    if (error instanceof ConfigError) return error.message;
-    throw error;
-  }
+export function followTlsFiles({ files, ...user }: FollowedFiles): TlsFollower {
+  return followTls({ ...user, read: () => readTlsFiles(files), intervalMs: CHECK_INTERVAL_MS });
 }
 
 const CLIENT_CA = 'certificates in PEM: the authorities of clients (--client-ca-file), in a Secret its key ca.crt';

@@ -3,7 +3,8 @@ import { type CertificateKeeper, openCertificateKeeper } from '../kube/certifica
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
-import { followTlsFiles, readTlsFiles, type TlsFollower, type TlsPair } from '../runtime/tls-files.ts';
+import { followTlsFiles, readTlsFiles } from '../runtime/tls-files.ts';
+import type { TlsFollower, TlsPair } from '../runtime/tls-follower.ts';
 import { SCHEDULER_PROGRAM, type SchedulerConfig } from './config/options.ts';
 
 /** Dependencies of the certificates. */

@@ -5,7 +5,7 @@ import { ChangeSignal } from '../runtime/change-signal.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
 import type { Logger } from '../runtime/log.ts';
-import type { TlsFollower, TlsPair } from '../runtime/tls-files.ts';
+import type { TlsFollower, TlsPair } from '../runtime/tls-follower.ts';
 import type { SchedulerConfig } from './config/options.ts';
 import { type Followed, followCluster } from './follow-cluster.ts';
 import { findLeaderAddress, type LeaderLookupDeps } from './forward/find-leader-address.ts';

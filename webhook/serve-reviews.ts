@@ -5,7 +5,7 @@ import type { ClientAdmission } from '../runtime/client-admission.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { createHttpsServer, type HttpServer } from '../runtime/http-server.ts';
 import type { Logger } from '../runtime/log.ts';
-import type { TlsPair } from '../runtime/tls-files.ts';
+import type { TlsPair } from '../runtime/tls-follower.ts';
 import type { ReviewReply } from './answer-review.ts';
 import type { RequestOutcome, WebhookMetrics } from './metrics.ts';
 

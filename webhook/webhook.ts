@@ -11,7 +11,8 @@ import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoint
 import type { HttpServer } from '../runtime/http-server.ts';
 import { listenOn } from '../runtime/listen-on.ts';
 import type { Logger } from '../runtime/log.ts';
-import { followTlsFiles, readTlsFiles, type TlsFollower, type TlsPair } from '../runtime/tls-files.ts';
+import { followTlsFiles, readTlsFiles } from '../runtime/tls-files.ts';
+import type { TlsFollower, TlsPair } from '../runtime/tls-follower.ts';
 import { admittedPod } from './admitted-pod.ts';
 import { answerReview, type DecideReview } from './answer-review.ts';
 import { backendPod } from './backend-pod.ts';

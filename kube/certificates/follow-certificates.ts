@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { backoffMs } from '../../runtime/backoff.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { TlsFollower, TlsPair } from '../../runtime/tls-files.ts';
+import { type CertificateUser, followTls, type TlsFollower, type TlsPair } from '../../runtime/tls-follower.ts';
 import { authoritiesOf } from './certificate-set.ts';
 import type { CompleteSet } from './decide-certificates.ts';
 import type { CertificateKeeper } from './keep-certificates.ts';
@@ -45,63 +45,18 @@ export async function firstCertificates(followed: FollowedCertificates, signal: 
   }
 }
 
-/** The server that gets new certificates, and the pair that it was made with. */
-type CertificateUser = { readonly server: { setSecureContext(pair: TlsPair): void }; readonly pair: TlsPair };
-
 /**
  * Keeps the certificate of a server up to date: makes a new one before it ends, takes one that another replica made, and
- * publishes authorities before they are used. Open connections stay as they are. Through any failure the present
- * certificate stays in use.
+ * publishes authorities before they are used.
  */
-export function followCertificates(
-  followed: FollowedCertificates,
-  { server, pair: first }: CertificateUser,
-): TlsFollower {
+export function followCertificates(followed: FollowedCertificates, user: CertificateUser): TlsFollower {
   const { keeper, clock, log, asksClients } = followed;
-  let pair = first;
-  let former: TlsPair | undefined;
-  let problem: string | undefined;
-  let reloads = 0;
-  const check = async (): Promise<void> => {
-    try {
-      const set = await keeper.sync();
-      await followed.publish?.(authoritiesOf(set));
-      problem = undefined;
-      const found = pairOf(set, asksClients);
-      if (found.cert === pair.cert && found.ca === pair.ca) return;
-      server.setSecureContext(found);
-      if (found.cert !== pair.cert) former = pair;
-      pair = found;
-      reloads += 1;
-      log.info('certificate reloaded', { expires: new Date(found.expiresMs).toISOString() });
-    } catch (error) {
-      const why = textOf(error);
-      if (why !== problem) log.error('the certificate cannot be read anew, the previous one stays in use', { why });
-      problem = why;
-    }
+  const read = async (): Promise<TlsPair> => {
+    const set = await keeper.sync();
+    await followed.publish?.(authoritiesOf(set));
+    return pairOf(set, asksClients);
   };
-  return {
-    get pair() {
-      return pair;
-    },
-    get former() {
-      return former;
-    },
-    get problem() {
-      return problem;
-    },
-    get reloads() {
-      return reloads;
-    },
-    check,
-    run: async (signal) => {
-      while (!signal.aborted) {
-        await check();
-        // The sleep rejects only when it is aborted; the loop condition handles that.
-        await clock.sleep(CHECK_MS, signal).catch(() => {});
-      }
-    },
-  };
+  return followTls({ ...user, read, intervalMs: CHECK_MS, clock, log });
 }
 
 function pairOf(set: CompleteSet, asksClients: boolean): TlsPair {

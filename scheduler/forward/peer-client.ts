@@ -1,6 +1,6 @@
 import { Agent, request } from 'node:https';
 import { FORWARDED_HEADER, fingerprintOf } from '../../runtime/client-admission.ts';
-import type { TlsPair } from '../../runtime/tls-files.ts';
+import type { TlsPair } from '../../runtime/tls-follower.ts';
 
 /** The answer of another replica. */
 export type PeerAnswer = { readonly status: number; readonly text: string };

@@ -5,7 +5,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { createHttpServer, createHttpsServer, type HttpServer, type HttpTimeouts } from '../../runtime/http-server.ts';
 import { listenOn } from '../../runtime/listen-on.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { TlsPair } from '../../runtime/tls-files.ts';
+import type { TlsPair } from '../../runtime/tls-follower.ts';
 import { NameLists } from './name-lists.ts';
 import { readJson } from './read-json.ts';
 import { RenderedJson } from './rendered-json.ts';
