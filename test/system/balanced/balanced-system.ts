@@ -1,9 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { API_GROUP } from '../../../crd/names.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { SERVICES } from '../../../kube/resource-types.ts';
 import { buildExecutables } from '../../../tools/build.ts';
+import { rulesOfLoadBalancers } from '../../kube-api/seed-roles.ts';
 import type { NetnsView } from '../../support/netns.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { bindRole, POD_NAMESPACE } from '../cluster.ts';
@@ -113,14 +113,9 @@ export async function balanceSystem(
   };
 }
 
-/** Grants what the published role lacks, as docs/cloud-controller-manager.md has it. */
+/** Grants what the published role lacks, as the component load-balancers does. */
 async function grantMore({ cluster }: System): Promise<void> {
-  const rules = [
-    { apiGroups: [''], resources: ['services/status', 'pods/status'], verbs: ['patch'] },
-    { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
-    { apiGroups: [API_GROUP], resources: ['nodeeniconfigs'], verbs: ['get', 'list', 'watch', 'patch'] },
-    { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list', 'watch'] },
-  ];
+  const rules = rulesOfLoadBalancers();
   const kind = `${RBAC.group}/${RBAC.version}`;
   await cluster.admin.create(
     { ...RBAC, plural: 'clusterroles', kind: 'ClusterRole' },
