@@ -8,8 +8,8 @@ import { renderJson } from './render-json.ts';
  */
 export async function printDocument(value: unknown, format: 'json' | 'yaml', stdout: Stream): Promise<void> {
   if (format === 'json') return stdout.write(renderJson(value, stdout.isTerminal));
-  const { stringify } = await import('yaml');
-  const text = stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 });
+  const { renderYaml } = await import('./render-yaml.ts');
+  const text = renderYaml(value);
   // The library escapes fewer characters than a terminal requires.
   stdout.write(stdout.isTerminal ? plainLines(text) : text);
 }

@@ -174,7 +174,9 @@ class ManyPods {
       spec: { nodeName: `n${this.#serial % NODES}`, containers: [{ name: 'web', image: 'web' }] },
       status: { phase: 'Running', podIP: ip, podIPs: [{ ip }], conditions: ready },
     };
-    void admin.create(PODS, pod);
+    const patch = { kind: 'strategic' as const, body: { status: pod['status'] }, subresource: 'status' as const };
+    const name = { namespace: NAMESPACE, name: pod.metadata.name };
+    void admin.create(PODS, pod).then(() => admin.patch(PODS, name, patch));
     const all = this.#byService.get(service) ?? [];
     this.#byService.set(service, all);
     all.push(pod);
