@@ -9,10 +9,15 @@ import { type BundlePart, type PartContent, textPart, valuePart } from './bundle
 import { explainBroken } from './explain-broken.ts';
 import { type CapturedRun, runCaptured } from './run-captured.ts';
 
+/** Nobody waits for a bundle as for a command: what the agent says late is worth more than the journal. */
+const AGENT_TIMEOUT_MS = 5_000;
+
 type CommandEnvironment = Pick<CommandContext, 'env' | 'clock' | 'isRoot' | 'global'>;
 
 /** Returns the parts that are the output of other commands, run as a user would run them. */
-export function commandParts(context: CommandEnvironment): readonly BundlePart[] {
+export function commandParts(given: CommandEnvironment): readonly BundlePart[] {
+  const agentTimeoutMs = Math.max(AGENT_TIMEOUT_MS, given.global.agentTimeoutMs);
+  const context = { ...given, global: { ...given.global, agentTimeoutMs } };
   const part = (path: string, command: Command, options: Readonly<Record<string, unknown>>): BundlePart => ({
     path,
     collect: async (signal) => contentOf(path, await runCaptured(command, options, context, signal)),
