@@ -77,7 +77,8 @@ export function diffTargets(
   const isHeld = serves !== undefined && hasSuccessor && !isProven && (!isFull || staysServed);
   const held = isHeld ? drains.filter((target) => !wantedById.has(idOf(target))) : [];
   const now = drains.filter((target) => !held.includes(target));
-  const kept = isFull && !staysServed ? now[0] : undefined;
+  // One whose endpoint is still there: what is gone makes room for a new one.
+  const kept = isFull && !staysServed ? (now.find((target) => wantedById.has(idOf(target))) ?? now[0]) : undefined;
   const zero = (some: readonly Target[]): readonly Weighted[] =>
     some.map((target) => ({ ...refOf(listener, target), weight: 0 }));
   return {

@@ -128,8 +128,9 @@ test('at no step the last target that serves goes while an endpoint is ready, an
           inner.true(count <= Math.max(most, before.size), 'more than the quota');
         });
         const after = weightsOf(state);
-        // One that drains as long as its endpoint is there counts against the quota.
-        const isFull = after.size >= most && servingOf(after) < after.size;
+        // One that stays as it is, or drains as long as its endpoint is there, counts against the quota.
+        const staysToo = [...after.keys()].some((id) => wanted.get(id) === 'asIs' || wanted.get(id) === 0);
+        const isFull = after.size >= most && staysToo;
         for (const [id, weight] of wanted) {
           if (weight === 'asIs' || weight === 0 || (isFull && !after.has(id))) continue;
           inner.is(after.get(id), weight, id);
