@@ -77,7 +77,7 @@ export function diffTargets(
   const isHeld = serves !== undefined && hasSuccessor && !isProven && (!isFull || staysServed);
   const held = isHeld ? drains.filter((target) => !wantedById.has(idOf(target))) : [];
   const now = drains.filter((target) => !held.includes(target));
-  // One whose endpoint is still there: what is gone makes room for a new one.
+  // One whose endpoint is still there: what is gone is deregistered, so that a new one fits.
   const kept = isFull && !staysServed ? (now.find((target) => wantedById.has(idOf(target))) ?? now[0]) : undefined;
   const zero = (some: readonly Target[]): readonly Weighted[] =>
     some.map((target) => ({ ...refOf(listener, target), weight: 0 }));
