@@ -19,6 +19,8 @@ type AddressFacts = {
   readonly nodesByIp: () => ReadonlyMap<string, string>;
   /** Whether a Service may have targets of which nothing is known: then nothing is taken out. */
   readonly hasUnknown: (isKnown: (service: string) => boolean) => boolean;
+  /** Whether NodeENIConfigs may be read, as far as it is known. */
+  readonly mayRead: () => boolean;
 };
 
 /** Where the Pods behind Services are, as of a moment ago. */
@@ -38,6 +40,7 @@ const WAIT_MS = 2_000;
 const ASK_AGAIN_MS = 600_000;
 const RETRY_MS = 5_000;
 const MAX_CONFLICTS = 5;
+const PAGE = 500;
 /** What is said of Pods counts for this long. */
 const FACTS_MS = 1_000;
 
@@ -127,9 +130,16 @@ export class AddressPublisher {
     return refused;
   }
 
-  /** Follows the lists from the moment in which they are needed, and takes out what is a target no more. Never rejects. */
+  /**
+   * Follows the lists from the moment in which they are needed, and takes out what is a target no more. They are needed too
+   * where a process before this one left something in them. Never rejects.
+   */
   async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && this.#state === 'idle') await this.#needed.wait(COMPARE_MS, signal);
+    let hasLooked = false;
+    while (!signal.aborted && this.#state === 'idle') {
+      if (!hasLooked && this.#facts.mayRead()) hasLooked = await this.#lookForRest(signal);
+      if (this.#state === 'idle') await this.#needed.wait(COMPARE_MS, signal);
+    }
     while (!signal.aborted && !(await this.#exist(signal)))
       await this.#needed.wait(this.#state === 'absent' ? ASK_AGAIN_MS : RETRY_MS, signal);
     if (signal.aborted) return;
@@ -147,6 +157,24 @@ export class AddressPublisher {
     }
     stop();
     await following;
+  }
+
+  /** Looks once whether anything is published; returns whether that is known now. */
+  async #lookForRest(signal: AbortSignal): Promise<boolean> {
+    let continueToken: string | undefined;
+    try {
+      do {
+        const query = { limit: PAGE, ...(continueToken === undefined ? {} : { continueToken }) };
+        const page = await this.#deps.kube.listPage(NECS, query, signal);
+        if (page.items.some((object) => (decodeRegisteredNode(object).published ?? []).length > 0)) this.need();
+        continueToken = page.continueToken;
+      } while (continueToken !== undefined && this.#state === 'idle');
+      return true;
+    } catch (error) {
+      if (isKubeError(error, 'NOT_FOUND')) return true;
+      if (!signal.aborted) this.#deps.log.warn('NodeENIConfigs were not read, will be tried again', { error });
+      return false;
+    }
   }
 
   /** Returns whether the cluster has NodeENIConfigs. */

@@ -63,6 +63,8 @@ export async function runServiceController(
     nodesByIp: () => pods.nodesByIp(directServicesOf(services.values(), deps.config.loadBalancerClass)),
     hasUnknown: (isKnown) =>
       [...services.values()].some((service) => mayHaveTargets(service) && !isKnown(keyOf(service))),
+    // They are asked for with the rights to Pods.
+    mayRead: () => pods.isSynced,
   });
   const sync = new ServiceSync(deps, services, pods, gates, published);
   const stopServices = services.subscribe(({ key }) => {

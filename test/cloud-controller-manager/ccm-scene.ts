@@ -73,11 +73,20 @@ type CcmScene = {
 
 const NODES_RIGHTS = ['list', 'watch', 'patch'].map((verb) => ({ verb, resource: 'nodes' }));
 
+/** What may differ from one cluster to the next. */
+export type SceneOptions = {
+  /** A cluster that shares clock and cloud with this one; default: none does. */
+  readonly beside?: Pick<CcmScene, 'clock' | 'host'>;
+  /** Default: random uids. */
+  readonly newUid?: () => string;
+};
+
 /** Makes the cluster. */
-export async function ccmScene(): Promise<CcmScene> {
-  const clock = new VirtualClock();
-  const host = new CloudHost(CLOUD, clock, { seed: 5, latencyMs: [20, 60] });
-  const server = startInProcessApi({ clock, latencyMs: 4, random: seededRandom(3), authorization: 'rbac' });
+export async function ccmScene({ beside, newUid }: SceneOptions = {}): Promise<CcmScene> {
+  const clock = beside?.clock ?? new VirtualClock();
+  const host = beside?.host ?? new CloudHost(CLOUD, clock, { seed: 5, latencyMs: [20, 60] });
+  const options = { clock, latencyMs: 4, random: seededRandom(3), authorization: 'rbac' } as const;
+  const server = startInProcessApi({ ...options, ...(newUid === undefined ? {} : { newUid }) });
   const admin = server.client();
   const role = seedClusterRole(ACCOUNT) as KubeObject & { readonly rules: readonly Rule[] };
   await clock.run(admin.create(CLUSTER_ROLES, role));

@@ -2,7 +2,7 @@ import { CONTROLLERS } from '../../cloud-controller-manager/controllers.ts';
 import { type CloudNode, readCloudNode } from '../../cloud-controller-manager/nodes/cloud-node.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { NODES } from '../../kube/resource-types.ts';
-import { ccmScene } from './ccm-scene.ts';
+import { ccmScene, type SceneOptions } from './ccm-scene.ts';
 import { ProcessLives } from './process-lives.ts';
 
 const SUBNET = 'subnet-node0001';
@@ -39,7 +39,12 @@ export class NodeWorld {
 
   /** Starts one replica that leads at once. */
   static async start(...flags: readonly string[]): Promise<NodeWorld> {
-    const world = new NodeWorld(await ccmScene());
+    return await NodeWorld.startIn({}, ...flags);
+  }
+
+  /** As `start`, in a cluster that is as the options say. */
+  static async startIn(options: SceneOptions, ...flags: readonly string[]): Promise<NodeWorld> {
+    const world = new NodeWorld(await ccmScene(options));
     await world.lead(...flags);
     return world;
   }

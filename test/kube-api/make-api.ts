@@ -19,6 +19,8 @@ export type ApiOptions = {
   readonly historyLimit?: number;
   readonly nowMs?: () => number;
   readonly random?: () => number;
+  /** Default: a random one. */
+  readonly newUid?: () => string;
 };
 
 const BOOKMARK_INTERVAL_MS = 60_000;
@@ -35,7 +37,7 @@ export function makeApi(options: ApiOptions = {}): Api {
     random,
     registry: new Registry(store),
     nowMs: options.nowMs ?? Date.now,
-    newUid: randomUUID,
+    newUid: options.newUid ?? randomUUID,
     bookmarkIntervalMs: options.bookmarkIntervalMs ?? BOOKMARK_INTERVAL_MS,
     collectsGarbage: options.collectsGarbage ?? true,
   };

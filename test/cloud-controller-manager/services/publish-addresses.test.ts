@@ -121,6 +121,19 @@ shortTest(
   },
 );
 
+shortTest(
+  'what a process left in the lists is taken out, though no Service has Pods as targets any more',
+  async (t) => {
+    const { world } = await start();
+    await world.create('web');
+    await patchNec(world, 'n2', { loadBalancers: { registeredIPs: ['10.9.9.9'] } });
+    await world.replace();
+    await world.advance(180 * SECOND_MS);
+    t.deepEqual(published(world, 'n2'), []);
+    await world.stop();
+  },
+);
+
 shortTest('without NodeENIConfigs in the cluster nothing is published, and Pods are bound', async (t) => {
   const world = await ServiceWorld.start();
   await world.join('n1');

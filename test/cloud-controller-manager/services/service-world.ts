@@ -19,7 +19,16 @@ export const SUBNET = 'subnet-node0001';
 /** The rights that the service controller needs beside the published role. */
 export const MORE_RIGHTS = rulesOfLoadBalancers();
 
-type WorldOptions = { readonly isSeedRole?: boolean; readonly flags?: readonly string[] };
+type WorldOptions = {
+  readonly isSeedRole?: boolean;
+  readonly flags?: readonly string[];
+  /** Default: `CLUSTER`. */
+  readonly clusterId?: string;
+  /** Another cluster of the same VPC. */
+  readonly beside?: ServiceWorld;
+  /** Default: random uids. */
+  readonly newUid?: () => string;
+};
 
 /** Patches of a Service by its owner. */
 type ServiceChange = { readonly metadata?: object; readonly spec?: object };
@@ -39,9 +48,12 @@ export class ServiceWorld {
   }
 
   /** Starts the controller, with the rights of the component load-balancers unless `isSeedRole`. */
-  static async start({ isSeedRole = false, flags: more = [] }: WorldOptions = {}): Promise<ServiceWorld> {
-    const flags = ['--load-balancers=clb', `--clusterid=${CLUSTER}`, `--vpc-id=${VPC}`, ...more];
-    const one = new ServiceWorld(await NodeWorld.start(...flags), flags);
+  static async start(options: WorldOptions = {}): Promise<ServiceWorld> {
+    const { isSeedRole = false, flags: more = [], clusterId = CLUSTER, beside, newUid } = options;
+    const flags = ['--load-balancers=clb', `--clusterid=${clusterId}`, `--vpc-id=${VPC}`, ...more];
+    const shared = beside === undefined ? {} : { beside: beside.world.scene };
+    const world = await NodeWorld.startIn({ ...shared, ...(newUid === undefined ? {} : { newUid }) }, ...flags);
+    const one = new ServiceWorld(world, flags);
     if (!isSeedRole) await one.world.scene.setRules((rules) => [...rules, ...MORE_RIGHTS]);
     return one;
   }

@@ -1,0 +1,2 @@
+// The deaths that `make test` leaves out.
+import './direct-crash.test.ts';
