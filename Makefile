@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: packages build ## the whole system on this machine, four things that go wrong and a Pod that moves: see it recover (about a minute)
+demo: packages build ## the whole system on this machine, a page by two load balancers, four things that go wrong and a Pod that moves: see it recover (about a minute)
 	@node test/e2e/demo.ts
 
 test: packages packages-browser node_modules/.installed ## everything that needs no Kubernetes binaries: checks, unit, kernel, end to end

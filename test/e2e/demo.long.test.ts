@@ -8,13 +8,20 @@ import { listNetnsNames } from '../support/run-names.ts';
 const DEMO = join(import.meta.dirname, 'demo.ts');
 const PAGE = join(import.meta.dirname, '../../docs/demo.md');
 
-/** What is printed about two networks on one node, without what differs from run to run: addresses of ENIs, their ids, columns. */
+/**
+ * What is printed about two ways into a Pod and two networks on one node, without what differs from run to run: addresses of ENIs,
+ * their ids, columns, and the node that a load balancer chose.
+ */
 function sectionOf(text: string): string {
-  const [, section = ''] = /^(Two networks on one node[\s\S]*?)\n+Act 1: /m.exec(text) ?? [];
+  const [, section = ''] = /^(One page, two ways in[\s\S]*?)\n+Act 1: /m.exec(text) ?? [];
   // Of two Nodes that register at once either gets the first block.
   const inFirst = section.replaceAll(/192\.168\.0\.(\d+)/g, (_, host: string) => `192.168.0.${Number(host) % 64}`);
   return inFirst
     .replaceAll(/10\.0\.1\.\d+/g, 'ADDRESS')
+    .replaceAll(/198\.18\.0\.\d+/g, 'VIP')
+    .replaceAll(/:300\d\d\b/g, ':NODEPORT')
+    .replaceAll(/client 10\.0\.0\.\d+/g, 'client NODE')
+    .replaceAll(/which is n\d/g, 'which is NODE')
     .replaceAll(/eni-\w+/g, 'ENI')
     .replaceAll(/ +/g, ' ');
 }
@@ -22,7 +29,7 @@ function sectionOf(text: string): string {
 /** Every Pod of the beginning once, and all of them once more after the acts. */
 const PODS_LOOKED_AT = 5 + 14;
 
-test('demo: the whole system runs, starves, is throttled, loses its leader, moves an address, and leaves nothing', async (t) => {
+test('demo: the whole system runs, serves a page by two load balancers, starves, is throttled, loses its leader, moves an address, and leaves nothing', async (t) => {
   t.timeout(330_000);
   const hadCniFolder = existsSync('/etc/cni');
   const { code, stdout, stderr } = await tryRun([process.execPath, DEMO], { timeoutMs: 300_000 });
@@ -32,6 +39,11 @@ test('demo: the whole system runs, starves, is throttled, loses its leader, move
   t.notRegex(stdout, /LOST/);
   t.regex(stdout, /answers "hello from web-0"/);
   t.regex(stdout, /limits its link to 10Mbit/);
+  // The same page by both load balancers, and whom the log of the Pod has for each.
+  t.regex(stdout, /^ {2}the page +hello from web-0 +hello from web-0$/m);
+  t.regex(stdout, /^ {2}log of web-0 +client 10\.0\.0\.\d +client 203\.0\.113\.10$/m);
+  t.regex(stdout, /^ +which is n[12] +which is outside itself$/m);
+  t.regex(stdout, /load balancers left when their Services were gone: 0$/m);
   // Source addresses: the bridge's Pod is masqueraded outside, that of an ENI is not; the node asks by the bridge's address.
   t.regex(stdout, /^ {2}gr-0 +\. +192\.168\.0\.\d+ +192\.168\.0\.\d+ +10\.0\.0\.\d+$/m);
   t.regex(stdout, /^ {2}web-1 +(10\.0\.1\.\d+) +\. +\1 +\1$/m);

@@ -1,7 +1,7 @@
 /**
  * `make demo`: the whole system on one machine. A small VPC with its cloud API, a Kubernetes API server, two replicas of
- * ipamd, and two nodes with containerd and agent, all but the servers packaged and in network namespaces. Nodes join, Pods
- * are created in the API server and run, one of them on the bridge of its node; then a subnet runs out, the cloud throttles, ipamd's leader is killed, a rule is
+ * ipamd, a cloud controller manager, and two nodes with containerd and agent, all but the servers packaged and in network namespaces.
+ * Nodes join, Pods are created in the API server and run, one of them on the bridge of its node, one of them behind two load balancers; then a subnet runs out, the cloud throttles, ipamd's leader is killed, a rule is
  * lost, and a Pod goes to another node with its address. Progress goes to standard error, results to standard output. Exit
  * code 1 when anything is not as it should be.
  */
@@ -13,6 +13,7 @@ import { waitUntil } from '../support/wait-until.ts';
 import { auditThreeWays } from '../system/audit-three-ways.ts';
 import { POD_NAMESPACE } from '../system/cluster.ts';
 import { filesOf } from '../system/system.ts';
+import { type Balancing, balancersOf, startDemoBalancing } from './demo/act-access.ts';
 import { moveKeptAddress } from './demo/act-kept.ts';
 import { killLeader } from './demo/act-leader.ts';
 import { compareNetworks } from './demo/act-networks.ts';
@@ -45,6 +46,7 @@ const FIRST_PODS = { n1: ['web-0', 'web-1', 'web-2'], n2: ['db-0', 'db-1'] } as 
 const startedMs = performance.now();
 const faults: string[] = [];
 let system: DemoSystem | undefined;
+let balancing: Balancing | undefined;
 let kubectl: Kubectl | undefined;
 let refused = 0;
 let isEnding = false;
@@ -65,6 +67,7 @@ async function bringUp(): Promise<Stage> {
   const up = await startDemoSystem(
     (made) => {
       system = made;
+      balancing = startDemoBalancing(made);
       progress('VPC and cloud API, Kubernetes API server: up');
     },
     (name) => progress(`${name}: containerd is up, image imported`),
@@ -89,11 +92,15 @@ async function bringUp(): Promise<Stage> {
 
 async function runFirstPods({ system: up }: Stage): Promise<readonly DemoPod[]> {
   const beganMs = performance.now();
-  for (const [node, names] of Object.entries(FIRST_PODS)) await createPods(up, node, names);
   const names = Object.values(FIRST_PODS).flat();
-  const pods = await awaitPods(up, names);
-  progress(`${names.length} Pods, created in the API server, run after ${secondsSince(beganMs)}`);
-  await awaitSpare(up);
+  const run = async (): Promise<readonly DemoPod[]> => {
+    for (const [node, its] of Object.entries(FIRST_PODS)) await createPods(up, node, its);
+    const pods = await awaitPods(up, names);
+    progress(`${names.length} Pods, created in the API server, run after ${secondsSince(beganMs)}`);
+    await awaitSpare(up);
+    return pods;
+  };
+  const [pods] = await Promise.all([run(), balancing?.createServices()]);
   return pods;
 }
 
@@ -192,12 +199,13 @@ async function conclude(stage: Stage): Promise<void> {
   const left = enisOf(up);
   progress(`Nodes deleted; ENIs left in the cloud: ${left.length}`);
   await countRefused(up);
-  faults.push(...running, ...without, ...left.map((eniId) => `the cloud still has ${eniId}`));
+  faults.push(...running, ...without, ...[...balancersOf(up), ...left].map((id) => `the cloud still has ${id}`));
   show(
     'Verdict',
     `  packets that the VPC refused as spoofed: ${refused}\n` +
       `  differences between cloud, objects and kernels, ${pods.length} Pods running: ${running.length}\n` +
       `  the same when they were gone: ${without.length}\n` +
+      `  load balancers left when their Services were gone: ${balancersOf(up).length}\n` +
       `  ENIs left in the cloud when the Nodes were gone: ${left.length}`,
   );
 }
@@ -206,7 +214,9 @@ async function main(): Promise<void> {
   const stage = await bringUp();
   const pods = await runFirstPods(stage);
   await look(stage, pods);
+  await balancing?.compareAccess(stage, podOf(pods, 'web-0'));
   await compareNetworks(stage, podOf(pods, 'web-1'));
+  await balancing?.conclude();
   await starveSubnet(stage);
   await throttleCloud(stage);
   await killLeader(stage);
@@ -229,6 +239,7 @@ function podOf(pods: readonly DemoPod[], name: string): DemoPod {
 async function cleanUp(): Promise<void> {
   kubectl?.close();
   try {
+    await balancing?.close();
     await system?.close();
   } catch (error) {
     console.error(`cleaning up: ${error instanceof Error ? error.message : String(error)}`);

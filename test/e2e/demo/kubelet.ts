@@ -114,5 +114,6 @@ export class Kubelet {
 
 function runningStatus(ip: string): object {
   const main = { name: 'main', ready: true, restartCount: 0, state: { running: {} } };
-  return { status: { phase: 'Running', podIP: ip, podIPs: [{ ip }], containerStatuses: [main] } };
+  const conditions = ['ContainersReady', 'Ready'].map((type) => ({ type, status: 'True' }));
+  return { status: { phase: 'Running', podIP: ip, podIPs: [{ ip }], containerStatuses: [main], conditions } };
 }

@@ -15,12 +15,14 @@ const CONTAINER_PORT = 80;
 
 /** What `wget` of the host port gets. */
 export const GREETING = 'hello from web-0';
+/** Where the web server of web-0 writes down who asked. */
+export const ACCESS_LOG = '/access.log';
 
 /** Makes the object of a Pod that is bound to a node, as a scheduler leaves it. web-0 also serves on a host port, at a limited rate. */
 export function podObject(name: string, nodeName: string): KubeObject {
   const resources = { requests: { [EXTENDED_RESOURCES[0]]: '1' }, limits: { [EXTENDED_RESOURCES[0]]: '1' } };
   const isWeb = name === 'web-0';
-  const serve = `echo ${GREETING} >/tmp/index.html; exec httpd -f -p ${CONTAINER_PORT} -h /tmp`;
+  const serve = `echo ${GREETING} >/tmp/index.html; exec httpd -f -vv -p ${CONTAINER_PORT} -h /tmp 2>${ACCESS_LOG}`;
   const container = {
     name: 'main',
     image: IMAGE,
@@ -32,7 +34,7 @@ export function podObject(name: string, nodeName: string): KubeObject {
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name, namespace: POD_NAMESPACE, ...(isWeb ? { annotations } : {}) },
+    metadata: { name, namespace: POD_NAMESPACE, labels: { app: name }, ...(isWeb ? { annotations } : {}) },
     spec: { nodeName, containers: [container] },
   };
 }

@@ -4,12 +4,16 @@ import type { Child } from '../../support/child.ts';
 import { childEnv } from '../../support/child-env.ts';
 import { executablePath } from '../../support/executables.ts';
 import type { NetnsView } from '../../support/netns.ts';
+import type { Cluster } from '../cluster.ts';
 import { type Door, openDoor } from '../door.ts';
-import type { System } from '../system.ts';
+import type { VpcCloud } from '../vpc-cloud.ts';
 
 const ROLE = 'tke-cloud-controller-manager';
 const KUBE_PORT = 6_443;
 const CLOUD_PORT = 8_443;
+
+/** A cluster without what Services depend on, and its cloud. */
+export type Unbalanced = { readonly cloud: VpcCloud; readonly cluster: Cluster };
 
 /** One replica of the cloud controller manager, packaged, in a namespace of its own. */
 export class CcmProcess {
@@ -28,8 +32,12 @@ export class CcmProcess {
   }
 
   /** Makes a replica that is not started yet; its files are in a folder `name` of `dir`. */
-  static async make(system: System, dir: string, name: string, flags: Readonly<Record<string, string>>) {
-    const { cloud, cluster } = system;
+  static async make(
+    { cloud, cluster }: Unbalanced,
+    dir: string,
+    name: string,
+    flags: Readonly<Record<string, string>>,
+  ) {
     const room = await cloud.createRoom(name);
     const kube = openDoor(room, KUBE_PORT, cluster.server.accept);
     const api = openDoor(room, CLOUD_PORT, (socket) => cloud.server.accept(socket));

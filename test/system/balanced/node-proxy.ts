@@ -25,6 +25,9 @@ type SliceShape = KubeObject & {
   readonly endpoints?: readonly SliceEndpoint[];
 };
 
+/** Rules by which the kernel's chains lead to those of kube-proxy. */
+const HOOK = /^-A (?:PREROUTING|OUTPUT|POSTROUTING) .*\n/gm;
+
 /** The stand-in of kube-proxy on one node. */
 export type NodeProxy = {
   /** Ends it; its rules stay. @throws Error when it failed at its work */
@@ -56,8 +59,9 @@ export async function startNodeProxy(kube: KubeClient, nodeName: string, netns: 
     // Without a rule for its port a Service that has no endpoints refuses connections, as with the rules of kube-proxy.
     const wanted = serviceRules(proxied.filter(({ endpoints }) => endpoints.length > 0));
     if (wanted !== rules) {
-      // In one step; it replaces the whole table, in which there is nothing else.
-      await netns.run(['iptables-restore'], { input: wanted });
+      // In one step; rules of others in the table stay. The hooks are written once.
+      const input = rules === '' ? wanted : wanted.replace(HOOK, '');
+      await netns.run(['iptables-restore', '--noflush'], { input });
       rules = wanted;
     }
     // An endpoint that terminates keeps its connections as long as it serves.
