@@ -4,7 +4,7 @@ SHELL := /bin/bash
 # npm brings the project's own Node 26; it must win over the machine's.
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help demo test check unit kernel e2e long e2e-cluster dev-cluster soak bench build image dev fmt packages packages-browser gen
+.PHONY: help demo test check unit kernel e2e long e2e-cluster dev-cluster soak bench build chart image dev fmt packages packages-browser gen
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -46,7 +46,10 @@ bench: packages build ## ours and the peers side by side; tables and bench/resul
 build: node_modules/.installed ## package the executables into dist/
 	@node tools/build.ts
 
-image: packages node_modules/.installed ## container images as tar files in dist/images, without Docker or a registry
+chart: node_modules/.installed ## the Helm chart in dist/helm/tke-eni, made of the manifests
+	@node tools/chart.ts
+
+image: packages node_modules/.installed chart ## container images as tar files in dist/images, without Docker or a registry; and the chart
 	@node tools/image.ts $(IMAGE)
 
 dev: node_modules/.installed ## type-check and unit tests, again on each change
@@ -55,7 +58,7 @@ dev: node_modules/.installed ## type-check and unit tests, again on each change
 fmt: node_modules/.installed ## format and mend what the linter can
 	@biome check --write .
 
-gen: node_modules/.installed ## write the generated docs anew
+gen: node_modules/.installed ## write anew the docs and definitions that are made of the source
 	@node tools/gen-docs.ts
 
 packages:

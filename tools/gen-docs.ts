@@ -9,7 +9,7 @@ import { IPAMD_PROGRAM } from '../ipamd/config/options.ts';
 import { renderConfigDoc } from '../runtime/settings/render-options.ts';
 import { SCHEDULER_PROGRAM } from '../scheduler/config/options.ts';
 import { WEBHOOK_PROGRAM } from '../webhook/options.ts';
-import { CHART_FILES } from './chart/chart-files.ts';
+import { renderChartReadme } from './chart/readme.ts';
 import { renderCliDocs } from './cli-docs.ts';
 import { renderDashboard } from './dashboard/render.ts';
 import { renderErrorDocs } from './error-docs.ts';
@@ -19,6 +19,9 @@ import { CRD_FILES } from './gen-crd.ts';
 import { renderMetricDocs } from './metric-docs.ts';
 import { renderNameDocs } from './name-docs.ts';
 import { renderServiceAnnotationDocs } from './service-annotation-docs.ts';
+
+const CHART_README = 'conf/helm/tke-eni/README.md';
+const CHART_VALUES = 'conf/helm/tke-eni/values.yaml';
 
 const DOCS: Readonly<Record<string, () => string>> = {
   'docs/reference/agent-config.md': () => renderConfigDoc(AGENT_PROGRAM),
@@ -35,8 +38,7 @@ const DOCS: Readonly<Record<string, () => string>> = {
   'docs/reference/service-annotations.md': renderServiceAnnotationDocs,
   'conf/monitoring/dashboard.json': renderDashboard,
   ...CRD_FILES,
-  // After what they are made of.
-  ...CHART_FILES,
+  [CHART_README]: () => renderChartReadme(readFileSync(CHART_README, 'utf8'), readFileSync(CHART_VALUES, 'utf8')),
 };
 
 const isCheck = process.argv.includes('--check');

@@ -55,7 +55,7 @@ if (spawnSync(HELM, ['version', '--short']).status !== 0) {
       await user.sh(`${secret} --from-literal=secretId=ID --from-literal=secretKey=KEY`);
       const more = ' --set cloudControllerManager.enabled=true --set cloudControllerManager.settings.protocol=http';
       const lock = ' --set ipamd.settings.leader-elect-lock=endpoints';
-      const release = 'tke-eni conf/helm/tke-eni --namespace kube-system -f values.yaml';
+      const release = 'tke-eni dist/helm/tke-eni --namespace kube-system -f values.yaml';
       const settings = user.helmSettings() + more + lock;
       await user.sh(`helm install ${release}${settings}`);
       changeOver = () => user.sh(`helm upgrade ${release}${settings} --set network.routes=ccm`);

@@ -43,7 +43,7 @@ test.serial('docs/install.md: the commands for kustomize bring a cluster up', as
   t.timeout(COMMAND_MS * 2);
   const cluster = running();
   for (const line of commandsUnder(INSTALL, 'With kustomize')) {
-    if (line === 'make image') continue;
+    if (line.startsWith('make ')) continue;
     await sh(line);
     if (line.startsWith('cp ')) user?.fillOverlay();
   }

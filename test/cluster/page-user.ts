@@ -1,5 +1,6 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { makeChart } from '../../tools/chart.ts';
 import { childEnv } from '../support/child-env.ts';
 import { run } from '../support/run.ts';
 import { CLOUD_ENDPOINT, CLUSTER_ID } from './deploy.ts';
@@ -30,6 +31,7 @@ export class PageUser {
     mkdirSync(this.place, { recursive: true });
     // The pages copy and change files of the repository.
     cpSync(join(ROOT, 'conf'), join(this.place, 'conf'), { recursive: true });
+    makeChart(join(this.place, 'dist/helm/tke-eni'));
   }
 
   /** Runs commands of a page in one shell that ends at the first failure; its placeholders are filled in. @throws RunError */

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { Ajv, type ValidateFunction } from 'ajv';
 import test from 'ava';
 import fc from 'fast-check';
@@ -6,15 +5,14 @@ import { AGENT_PROGRAM } from '../../agent/config/options.ts';
 import { IPAMD_PROGRAM } from '../../ipamd/config/options.ts';
 import type { Option, SettingsProgram } from '../../runtime/settings/option.ts';
 import { SCHEDULER_PROGRAM } from '../../scheduler/config/options.ts';
+import { renderChart } from '../../tools/chart/render-chart.ts';
 import { WEBHOOK_PROGRAM } from '../../webhook/options.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
 import { assertLaw } from '../support/law.ts';
 
 // The schema of the chart against the programs: what a program refuses of one setting, the schema refuses before anything is installed.
 
-const SCHEMA: unknown = JSON.parse(
-  readFileSync(new URL('../../conf/helm/tke-eni/values.schema.json', import.meta.url), 'utf8'),
-);
+const SCHEMA: unknown = JSON.parse(renderChart().get('values.schema.json') ?? '');
 const PROGRAMS: Readonly<Record<string, SettingsProgram>> = {
   agent: AGENT_PROGRAM,
   ipamd: IPAMD_PROGRAM,

@@ -1,14 +1,17 @@
-import { globSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
 import test from 'ava';
 import { parse } from 'yaml';
+import { renderChart } from '../../tools/chart/render-chart.ts';
 import { renderTemplate, TEMPLATES } from '../../tools/chart/templates.ts';
 import { listValues } from '../../tools/chart/values.ts';
 import { renderValuesSchema } from '../../tools/chart/values-schema.ts';
+import { makeChart } from '../../tools/chart.ts';
 import type { JsonObject } from '../kube-api/object.ts';
+import { createTempDir } from '../support/temp-dir.ts';
 
-const CHART = new URL('../../conf/helm/tke-eni/', import.meta.url).pathname;
-const read = (path: string): string => readFileSync(`${CHART}${path}`, 'utf8');
+const CHART = renderChart();
+const read = (path: string): string => CHART.get(path) ?? '';
 const VALUES = read('values.yaml');
 const LISTED = listValues(VALUES);
 const PATHS = LISTED.map(({ path }) => path);
@@ -23,14 +26,29 @@ test('Chart.yaml: has the version of package.json', (t) => {
   t.is(chart['appVersion'], version);
 });
 
+test('makeChart: has what is written by hand and what is made, in place of what was there', (t) => {
+  const folder = createTempDir('chart');
+  try {
+    const made = makeChart(folder.join('helm/tke-eni'));
+    writeFileSync(`${made}/templates/old.yaml`, 'gone');
+    makeChart(made);
+    t.deepEqual(readdirSync(folder.join('helm')), ['tke-eni'], 'nothing is left beside it');
+    t.false(existsSync(`${made}/templates/old.yaml`));
+    for (const path of ['Chart.yaml', '.helmignore', 'templates/settings.yaml', 'templates/agent-daemonset.yaml'])
+      t.is(readFileSync(`${made}/${path}`, 'utf8'), read(path), path);
+    t.is(read('crds/vpcips.yaml'), readFileSync(new URL('../../conf/crd/vpcips.yaml', import.meta.url), 'utf8'));
+    t.is(readdirSync(`${made}/crds`).length, 7);
+  } finally {
+    folder.close();
+  }
+});
+
 test('values.yaml: has a comment for each value, and no value that no template uses', (t) => {
   t.deepEqual(
     LISTED.filter(({ isGroup, help }) => !isGroup && help === '').map(({ path }) => path),
     [],
   );
-  const templates = globSync('templates/*', { cwd: CHART })
-    .map((path) => read(path))
-    .join('\n');
+  const templates = [...CHART].flatMap(([path, text]) => (path.startsWith('templates/') ? [text] : [])).join('\n');
   const used = new Set([...templates.matchAll(/\.Values\.([A-Za-z.]+)/g)].map(([, path = '']) => path));
   t.deepEqual(
     [...used].filter((path) => !PATHS.includes(path)),

@@ -1,8 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import { stringify } from 'yaml';
+import { makeChart } from '../../tools/chart.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
 import { renderKubeconfig } from '../kube-api/kubeconfig.ts';
 import type { JsonObject } from '../kube-api/object.ts';
@@ -15,10 +17,9 @@ import { PUBLISHED_RIGHTS } from './published-rights.ts';
 import { KUBERNETES_FOLDER } from './read-manifests.ts';
 
 const HELM = process.env['HELM'] ?? 'helm';
-const CHART = new URL('../../conf/helm/tke-eni', import.meta.url).pathname;
 const NAMESPACE = 'kube-system';
 const DAEMON_SET = `/apis/apps/v1/namespaces/${NAMESPACE}/daemonsets/tke-eni-agent`;
-const SETTINGS = `/api/v1/namespaces/${NAMESPACE}/configmaps/tke-eni-agent-settings`;
+const CONFIG_MAPS = `/api/v1/namespaces/${NAMESPACE}/configmaps`;
 const NEC = '/apis/networking.tke.cloud.tencent.com/v1/nodeeniconfigs/n1';
 const WEBHOOK = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/tke-eni-ip-webhook';
 const ROLE = '/apis/rbac.authorization.k8s.io/v1/clusterroles/cloud-controller-manager';
@@ -36,6 +37,7 @@ run(
     const folder = createTempDir('helm');
     try {
       const admin = adminOf(server);
+      const CHART = makeChart(folder.join('dist/helm/tke-eni'));
       const kubeconfig = folder.join('kubeconfig');
       writeFileSync(kubeconfig, renderKubeconfig(server), { mode: 0o600 });
       const helm = (args: readonly string[], values?: JsonObject): string => {
@@ -51,8 +53,18 @@ run(
         if (status !== 0) throw new Error(`helm ${args.join(' ')}: ${stderr}`);
         return stdout;
       };
-      const ruleMode = async (): Promise<unknown> =>
-        at((await admin.call('GET', SETTINGS)).body, 'data', 'TKE_ENI_RULE_MODE');
+      /** The name of the agents' settings, by what the DaemonSet says. */
+      const named = async (): Promise<string> => {
+        const container = at((await admin.call('GET', DAEMON_SET)).body, 'spec', 'template', 'spec', 'containers', 0);
+        return String(at(container, 'envFrom', 0, 'configMapRef', 'name'));
+      };
+      const settings = async (): Promise<unknown> =>
+        at((await admin.call('GET', `${CONFIG_MAPS}/${await named()}`)).body, 'data');
+      const ruleMode = async (): Promise<unknown> => at(await settings(), 'TKE_ENI_RULE_MODE');
+      const kept = async (): Promise<readonly string[]> =>
+        listOf((await admin.call('GET', CONFIG_MAPS)).body['items'])
+          .map((object) => String(at(object, 'metadata', 'name')))
+          .filter((name) => name.startsWith('tke-eni-agent-settings'));
       const generation = async (): Promise<unknown> =>
         at((await admin.call('GET', DAEMON_SET)).body, 'metadata', 'generation');
       const agent = { settings: { 'rule-mode': 'compact' }, ownNodeOnly: true };
@@ -75,8 +87,13 @@ run(
       helm(['upgrade', 'tke-eni', CHART, '-f', '-'], { ...VALUES, agent });
       t.is(await ruleMode(), 'compact');
       t.not(await generation(), installed);
+      const compact = await named();
+      t.is((await kept()).length, 2, 'Pods that the rollout has not reached name the old one');
       helm(['rollback', 'tke-eni', '2']);
       t.is(await ruleMode(), undefined);
+      helm(['rollback', 'tke-eni', '3']);
+      t.is(await named(), compact, 'forward again');
+      helm(['rollback', 'tke-eni', '2']);
 
       // From vpc-cni to hybrid by values alone, and back.
       const network = {
@@ -85,8 +102,7 @@ run(
         serviceCidr: '192.168.12.0/22',
         maxPodsPerNode: 64,
       };
-      const defaultNetwork = async (): Promise<unknown> =>
-        at((await admin.call('GET', SETTINGS)).body, 'data', 'TKE_ENI_DEFAULT_NETWORK');
+      const defaultNetwork = async (): Promise<unknown> => at(await settings(), 'TKE_ENI_DEFAULT_NETWORK');
       const plain = await generation();
       helm(['upgrade', 'tke-eni', CHART, '-f', '-'], { ...VALUES, network });
       t.is(await defaultNetwork(), 'tke-bridge');
@@ -96,6 +112,24 @@ run(
       });
       helm(['upgrade', 'tke-eni', CHART, '-f', '-'], VALUES);
       t.is(await defaultNetwork(), undefined);
+
+      // Of one component the last three that there were before stay; that of 0.1.0, with a fixed name, is one of them.
+      const metadataOfOld = {
+        ...{ name: 'tke-eni-agent-settings', namespace: NAMESPACE, labels: { 'app.kubernetes.io/managed-by': 'Helm' } },
+        annotations: { 'meta.helm.sh/release-name': 'tke-eni', 'meta.helm.sh/release-namespace': NAMESPACE },
+      };
+      const old = { apiVersion: 'v1', kind: 'ConfigMap', metadata: metadataOfOld, data: { TKE_ENI_LOG_LEVEL: 'warn' } };
+      await createAll(admin, [old]);
+      const names: string[] = [];
+      for (const [index, mtu] of [1501, 1502, 1503, 1504].entries()) {
+        helm(['upgrade', 'tke-eni', CHART, '-f', '-'], { ...VALUES, agent: { settings: { mtu } } });
+        names.push(await named());
+        t.is((await kept()).includes('tke-eni-agent-settings'), index < 3);
+        t.is((await kept()).length, 4);
+        // The server dates by whole seconds.
+        await sleep(1_000);
+      }
+      t.deepEqual((await kept()).toSorted(), names.toSorted());
 
       // The account that a controller makes in every namespace: by it the chart knows that a server answers.
       const metadata = { name: 'default', namespace: NAMESPACE };
@@ -140,6 +174,7 @@ run(
       t.is(listOf((await admin.call('GET', ROLE)).body['rules']).length, 7);
 
       helm(['uninstall', 'tke-eni']);
+      t.deepEqual(await kept(), []);
       t.is((await admin.call('GET', DAEMON_SET)).status, 404);
       t.is((await admin.call('GET', NEC)).status, 200);
     } finally {

@@ -3,15 +3,19 @@ import test from 'ava';
 import { stringify } from 'yaml';
 import { readAgentConfig } from '../../agent/config/agent-config.ts';
 import { readIpamdConfig } from '../../ipamd/config/ipamd-config.ts';
+import { makeChart } from '../../tools/chart.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
 import type { JsonObject } from '../kube-api/object.ts';
+import { createTempDir } from '../support/temp-dir.ts';
 import { AGENT, IPAMD, listOf, settingsInput } from './base-scene.ts';
 import { objectsOf } from './read-manifests.ts';
 import { authorityPatch, type KubernetesVersion, renderExample } from './render-example.ts';
 
 /** The real thing: `HELM` names it, or it is on the path. Debian has no package of it. */
 const HELM = process.env['HELM'] ?? 'helm';
-const CHART = new URL('../../conf/helm/tke-eni', import.meta.url).pathname;
+const place = createTempDir('chart');
+test.after.always(() => place.close());
+const CHART = makeChart(place.join('tke-eni'));
 const MOST_BYTES = 64 << 20;
 const TEMPLATE = ['template', 'tke-eni', CHART];
 const hasHelm = spawnSync(HELM, ['version', '--short']).status === 0;
@@ -365,7 +369,8 @@ for (const [title, values, faults] of NETWORKS) {
 
 run('chart: gives the default network to agent, ipamd and webhook alike, and rolls all three', (t) => {
   const webhook = { enabled: true, caBundle: AUTHORITY };
-  const render = (network: JsonObject) => byName(helm({ ...SETTINGS, webhook, network }), true);
+  const rendered = (network: JsonObject) => helm({ ...SETTINGS, webhook, network });
+  const render = (network: JsonObject) => byName(rendered(network));
   const names = ['tke-eni-agent', 'tke-eni-ipamd', 'tke-eni-ip-webhook'];
   const defaults = (objects: ReadonlyMap<string, JsonObject>) =>
     names.map((name) => at(objects.get(`ConfigMap ${name}-settings`), 'data', 'TKE_ENI_DEFAULT_NETWORK'));
@@ -375,11 +380,9 @@ run('chart: gives the default network to agent, ipamd and webhook alike, and rol
   t.deepEqual(defaults(bridge), ['tke-bridge', 'tke-bridge', 'tke-bridge']);
   const routeEni = render({ ...NETWORK, default: 'tke-route-eni' });
   t.deepEqual(defaults(routeEni), ['tke-route-eni', 'tke-route-eni', 'tke-route-eni']);
-  const workloads = ['DaemonSet tke-eni-agent', 'Deployment tke-eni-ipamd', 'Deployment tke-eni-ip-webhook'];
-  for (const name of workloads) {
-    const sums = [before, bridge, routeEni].map((objects) => checksumOf(objects.get(name) ?? {}));
-    t.is(new Set(sums).size, 3, name);
-  }
+  const networks = [{ mode: 'vpc-cni' }, NETWORK, { ...NETWORK, default: 'tke-route-eni' }];
+  const settings = networks.map((network) => settingsOfPods(rendered(network)));
+  for (const name of names) t.is(new Set(settings.map((of) => of[name])).size, 3, name);
 });
 
 run('chart: its programs take the settings of each mode', (t) => {
@@ -438,22 +441,38 @@ run('chart: renders into another namespace, and nothing into kube-system', (t) =
 });
 
 run('chart: rolls the Pods whose settings change, and no others', (t) => {
-  const checksums = (values: JsonObject): JsonObject =>
-    Object.fromEntries(
-      helm({ ...SETTINGS, ...values })
-        .filter(({ kind }) => kind === 'DaemonSet' || kind === 'Deployment')
-        .map((object) => [String(object['kind']), checksumOf(object)]),
-    );
-  const before = checksums({});
-  t.regex(String(before['DaemonSet']), /^[0-9a-f]{64}$/);
-  const otherAgent = checksums({ agent: { settings: { 'rule-mode': 'compact' } } });
-  t.not(otherAgent['DaemonSet'], before['DaemonSet']);
-  t.is(otherAgent['Deployment'], before['Deployment']);
-  const otherIpamd = checksums({ region: 'ap-shanghai' });
-  t.is(otherIpamd['DaemonSet'], before['DaemonSet']);
-  t.not(otherIpamd['Deployment'], before['Deployment']);
-  t.deepEqual(checksums({ subnets: ['subnet-other'] }), before);
+  const settings = (values: JsonObject) => settingsOfPods(helm({ ...SETTINGS, ...values }));
+  const before = settings({});
+  t.regex(String(before[AGENT]), /^tke-eni-agent-settings-[0-9a-f]{10}$/);
+  const otherAgent = settings({ agent: { settings: { 'rule-mode': 'compact' } } });
+  t.not(otherAgent[AGENT], before[AGENT]);
+  t.is(otherAgent[IPAMD], before[IPAMD]);
+  const otherIpamd = settings({ region: 'ap-shanghai' });
+  t.is(otherIpamd[AGENT], before[AGENT]);
+  t.not(otherIpamd[IPAMD], before[IPAMD]);
+  t.deepEqual(settings({ subnets: ['subnet-other'] }), before);
 });
+
+run('chart: settings cannot change, and the Pods of every component name those that are there', (t) => {
+  const { webhook: _, ...others } = SETTINGS;
+  const objects = helm({ ...others, scheduler: { enabled: true }, cloudControllerManager: { enabled: true } });
+  const made = objects.filter(({ kind, immutable }) => kind === 'ConfigMap' && immutable === true);
+  const named = Object.values(settingsOfPods(objects));
+  t.is(named.length, 5);
+  t.deepEqual(made.map((object) => at(object, 'metadata', 'name')).toSorted(), named.toSorted());
+});
+
+run(
+  'chart: the folder of the repository, without what is made, is refused by one error that names the command',
+  (t) => {
+    const byHand = new URL('../../conf/helm/tke-eni', import.meta.url).pathname;
+    const { status, stderr } = spawnSync(HELM, ['template', 'tke-eni', byHand, '--kube-version', 'v1.34.1'], {
+      encoding: 'utf8',
+    });
+    t.not(status, 0);
+    t.regex(stderr, /lacks the files that are made of the manifests: run `make chart`.* give helm dist\/helm\/tke-eni/);
+  },
+);
 
 run('chart: writes settings as the variables that programs read', (t) => {
   const settings = {
@@ -494,15 +513,11 @@ function helm(
 }
 
 /**
- * Kustomize rolls Pods by a hash in the name of a ConfigMap, the chart by a checksum on the Pods: with a new name Helm would
- * delete the old ConfigMap, while Pods that wait for their turn still need it. Both marks are taken off here, and that what
- * has such a name cannot change.
+ * Kustomize and the chart roll Pods by a hash in the name of a ConfigMap, each by a hash of its own, which is taken off here.
  */
-function byName(objects: readonly JsonObject[], withChecksums = false): ReadonlyMap<string, JsonObject> {
+function byName(objects: readonly JsonObject[]): ReadonlyMap<string, JsonObject> {
   const plain = JSON.parse(
-    JSON.stringify(objects, (key, value: unknown) => {
-      if (key === 'annotations' && !withChecksums) return withoutChecksum(value as JsonObject);
-      if (key === 'immutable') return undefined;
+    JSON.stringify(objects, (_key, value: unknown) => {
       return typeof value === 'string'
         ? value.replace(
             /^(tke-(?:eni-(?:agent|ipamd|ip-scheduler|ip-webhook)|cloud-controller-manager)-settings)-[0-9a-z]{10}$/,
@@ -514,21 +529,21 @@ function byName(objects: readonly JsonObject[], withChecksums = false): Readonly
   return new Map(plain.map((object) => [`${object['kind']} ${(object['metadata'] as JsonObject)['name']}`, object]));
 }
 
-function withoutChecksum(annotations: JsonObject): JsonObject | undefined {
-  const { 'checksum/settings': _, ...others } = annotations;
-  return Object.keys(others).length === 0 ? undefined : others;
-}
-
-function checksumOf(workload: JsonObject): unknown {
-  const { template } = workload['spec'] as {
-    readonly template: { readonly metadata: { readonly annotations?: JsonObject } };
-  };
-  return template.metadata.annotations?.['checksum/settings'];
+/** The ConfigMap of settings that the Pods of each workload name, by the workload's name. */
+function settingsOfPods(objects: readonly JsonObject[]): Readonly<Record<string, unknown>> {
+  const workloads = objects.filter(({ kind }) => kind === 'DaemonSet' || kind === 'Deployment');
+  const container = (object: JsonObject) => at(object, 'spec', 'template', 'spec', 'containers', 0);
+  return Object.fromEntries(
+    workloads.map((object) => [
+      String(at(object, 'metadata', 'name')),
+      at(container(object), 'envFrom', 0, 'configMapRef', 'name'),
+    ]),
+  );
 }
 
 run('chart: tells ipamd and the cloud controller manager alike who keeps the routes', (t) => {
   const cloudControllerManager = { enabled: true };
-  const objects = byName(helm({ ...SETTINGS, cloudControllerManager, network: { ...NETWORK, routes: 'ccm' } }), true);
+  const objects = byName(helm({ ...SETTINGS, cloudControllerManager, network: { ...NETWORK, routes: 'ccm' } }));
   const of = (name: string) => at(objects.get(`ConfigMap ${name}-settings`), 'data') as Record<string, string>;
   t.is(of(IPAMD)['TKE_ENI_GR_ROUTES'], 'ccm');
   const { TKE_ENI_ROUTES, TKE_ENI_CLUSTER_CIDR, TKE_ENI_CLUSTERID } = of('tke-cloud-controller-manager');

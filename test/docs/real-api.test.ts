@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import test from 'ava';
+import { makeChart } from '../../tools/chart.ts';
 import { blockOf, shellCommandsOf } from '../cluster/doc-commands.ts';
 import { adminOf } from '../conf/cluster-scene.ts';
 import { objectsOf } from '../conf/read-manifests.ts';
@@ -39,6 +40,7 @@ async function openScene(folder: string) {
   const place = createTempDir('pages');
   cpSync(join(ROOT, 'conf'), place.join('conf'), { recursive: true });
   cpSync(place.join('conf/kubernetes/overlays/example'), place.join(OVERLAY), { recursive: true });
+  makeChart(place.join('dist/helm/tke-eni'));
   const kubeconfig = place.join('kubeconfig');
   writeFileSync(kubeconfig, renderKubeconfig(server), { mode: 0o600 });
   const env = childEnv();
@@ -223,7 +225,7 @@ EOF`);
       for (const name of lacking) t.regex(name, /\/tke-eni-ip-webhook$/);
       const left = await sh('kubectl -n kube-system get configmaps -o name');
       t.deepEqual(
-        left.split('\n').filter((name) => name.includes('tke-eni')),
+        left.split('\n').flatMap((name) => (name.includes('tke-eni') ? [name.replace(/-[0-9a-f]{10}$/, '')] : [])),
         ['agent-settings', 'ipamd', 'ipamd-settings'].map((name) => `configmap/tke-eni-${name}`),
       );
       t.is((await admin.call('GET', '/apis/networking.tke.cloud.tencent.com/v1/nodeeniconfigs/n1')).status, 200);
@@ -231,8 +233,12 @@ EOF`);
       const taken = (await admin.call('GET', AGENT)).body;
       t.is(at(taken, 'metadata', 'labels', 'app.kubernetes.io/managed-by'), 'Helm');
       const container = at(taken, 'spec', 'template', 'spec', 'containers', 0);
-      t.deepEqual(at(container, 'envFrom'), [{ configMapRef: { name: 'tke-eni-agent-settings' } }]);
-      await sh('helm upgrade tke-eni conf/helm/tke-eni --namespace kube-system -f my-values.yaml');
+      const settings = left
+        .split('\n')
+        .find((name) => name.includes('agent-settings'))
+        ?.replace('configmap/', '');
+      t.deepEqual(at(container, 'envFrom'), [{ configMapRef: { name: settings } }]);
+      await sh('helm upgrade tke-eni dist/helm/tke-eni --namespace kube-system -f my-values.yaml');
       const { body } = await admin.call('GET', AGENT);
       t.is(at(body, 'metadata', 'generation'), at(taken, 'metadata', 'generation'), 'the next upgrade rolls nothing');
     },

@@ -6,6 +6,7 @@ import { CCM_PROGRAM } from '../../cloud-controller-manager/config/options.ts';
 import { IPAMD_PROGRAM } from '../../ipamd/config/options.ts';
 import type { SettingsProgram } from '../../runtime/settings/option.ts';
 import { SCHEDULER_PROGRAM } from '../../scheduler/config/options.ts';
+import { renderChart } from '../../tools/chart/render-chart.ts';
 import { WEBHOOK_PROGRAM } from '../../webhook/options.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -50,9 +51,11 @@ const portsIn = (text: string): readonly string[] => [...new Set(text.match(PORT
 /** Every manifest and template, without the prose of comments. */
 const MANIFESTS: readonly (readonly [path: string, text: string])[] = [
   ...globSync('conf/kubernetes/**/*.yaml', { cwd: ROOT }),
-  ...globSync('conf/helm/tke-eni/templates/*', { cwd: ROOT }),
   'conf/monitoring/pod-monitors.yaml',
-].map((path) => [path, read(path).replaceAll(/#.*$/gm, '')]);
+]
+  .map((path): readonly [string, string] => [path, read(path)])
+  .concat([...renderChart()].filter(([path]) => path.startsWith('templates/')))
+  .map(([path, text]) => [path, text.replaceAll(/#.*$/gm, '')]);
 
 test('docs/security.md: has a row for each address that a setting gives a program, with its default', (t) => {
   const settings = PROGRAMS.flatMap(({ name, options }) =>

@@ -35,8 +35,8 @@ function workload(component: Component, settings: string, resources: string): re
   const name = IMAGE_OF[component];
   return [
     [
-      `    metadata:\n      labels:\n        k8s-app: ${name}`,
-      `    metadata:\n      annotations:\n        checksum/settings: {{ ${settings} | sha256sum }}\n      labels:\n        k8s-app: ${name}`,
+      `                name: ${name}-settings\n`,
+      `                name: {{ include "tke-eni.settings-name" (list "${name}" (${settings})) }}\n`,
     ],
     [
       `      serviceAccountName: ${name}\n`,
@@ -48,7 +48,7 @@ function workload(component: Component, settings: string, resources: string): re
   ];
 }
 
-/** The text of the settings of a component, whose checksum rolls its Pods. */
+/** The text of the settings of a component, whose hash is in the name of their ConfigMap. */
 const SETTINGS_OF: Readonly<Record<'scheduler' | 'webhook', string>> = {
   scheduler: 'include "tke-eni.scheduler-settings" .',
   webhook: 'include "tke-eni.webhook-settings" .',
@@ -332,7 +332,7 @@ export function renderTemplate({ from, changes, when }: Template, read: (path: s
     if (!text.includes(wanted)) throw new Error(`${from} has no ${JSON.stringify(wanted)} any more: ${MEND}`);
     return text.replaceAll(wanted, part === undefined ? instead : withPart(instead, part, read(part.file)));
   }, read(from));
-  const head = `{{- /* Made of ${from} by make gen. */ -}}\n`;
+  const head = `{{- /* Made of ${from} by make chart. */ -}}\n`;
   return when === undefined ? `${head}${changed}` : `${head}{{- if ${when} }}\n${changed}{{- end }}\n`;
 }
 

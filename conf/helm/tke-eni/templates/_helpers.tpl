@@ -5,6 +5,65 @@
 {{- index . 1 }}:{{ $root.Values.image.tag | default $root.Chart.AppVersion -}}
 {{- end -}}
 
+{{/*
+Ends with an error where the chart is what the repository has of it: what is written by hand, without what is made of the manifests.
+*/}}
+{{- define "tke-eni.refuse-unmade-chart" -}}
+{{- if not (.Files.Get "files/alerts.yaml") -}}
+{{- fail "conf/helm/tke-eni lacks the files that are made of the manifests: run `make chart` in the repository, then give helm dist/helm/tke-eni instead. docs/install.md" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The name of the ConfigMap of a component's settings: with other settings it is another one. Takes a list: the component's name, the settings. */}}
+{{- define "tke-eni.settings-name" -}}
+{{- index . 0 }}-settings-{{ index . 1 | sha256sum | trunc 10 -}}
+{{- end -}}
+
+{{/*
+The ConfigMap of a component's settings, and the last three that it had before: Pods that a rollout has not reached name them, and Helm
+deletes what a chart has no longer. They are looked for only where a server is asked (not by helm template). Takes a list: the root, the
+component's name, the settings.
+*/}}
+{{- define "tke-eni.settings-of" -}}
+{{- $root := index . 0 -}}
+{{- $component := index . 1 -}}
+{{- $name := include "tke-eni.settings-name" (rest .) -}}
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ $name }}
+  namespace: {{ $root.Release.Namespace }}
+immutable: true
+data:
+  {{- index . 2 | nindent 2 }}
+{{- $before := dict }}
+{{- range (lookup "v1" "ConfigMap" $root.Release.Namespace "").items }}
+{{- $isOurs := eq (dig "annotations" "meta.helm.sh/release-name" "" .metadata) $root.Release.Name }}
+{{- if and $isOurs (ne .metadata.name $name) (regexMatch (printf "^%s-settings(-[0-9a-f]{10})?$" $component) .metadata.name) }}
+{{- $_ := set $before (printf "%s %s" .metadata.creationTimestamp .metadata.name) . }}
+{{- end }}
+{{- end }}
+{{- range $index, $key := keys $before | sortAlpha | reverse }}
+{{- if lt $index 3 }}
+{{- with get $before $key }}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .metadata.name }}
+  namespace: {{ $root.Release.Namespace }}
+{{- if .immutable }}
+immutable: true
+{{- end }}
+data:
+  {{- range $variable, $value := .data }}
+  {{ $variable }}: {{ $value | quote }}
+  {{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
 {{/* Settings as the variables that agent and ipamd read: log-level becomes TKE_ENI_LOG_LEVEL. */}}
 {{- define "tke-eni.settings" -}}
 {{- range $flag, $value := . }}
