@@ -4,6 +4,7 @@ import { openNft } from '../dataplane/nft.ts';
 import { type Monitor, openMonitor } from '../netlink/monitor.ts';
 import { openRtnetlink } from '../netlink/rtnetlink.ts';
 import { runInBackground } from '../runtime/background.ts';
+import { messageOf } from '../runtime/error-text.ts';
 import { serveHttpEndpoints } from '../runtime/http-endpoints.ts';
 import { openSysctl } from '../sysctl/sysctl.ts';
 import { adoptAtStart } from './adopt/adopt-at-start.ts';
@@ -346,7 +347,7 @@ function openRepairLoop(config: AgentConfig, components: AgentComponents, readin
       state.changed.notify();
       return report;
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       readiness.notReady = `the node cannot be set up: ${why}`;
       ended(why);
       state.changed.notify();

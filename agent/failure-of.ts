@@ -1,4 +1,5 @@
 import { isWireError, type WireErrorCode } from '../dataplane/wire-error.ts';
+import { messageOf } from '../runtime/error-text.ts';
 import { limitText, MAX_TEXT } from '../runtime/limit-text.ts';
 import { CNI_CODE } from './api/cni-code.ts';
 import { type CniFailure, CniFailureError } from './cni-failure.ts';
@@ -22,7 +23,7 @@ function translate(error: unknown): CniFailure {
   if (isKernelError(error)) {
     return { code: CNI_CODE.kernel, msg: `the kernel refused: ${error.message}`, details: requestOf(error) };
   }
-  const text = error instanceof Error ? error.message : String(error);
+  const text = messageOf(error);
   return { code: CNI_CODE.internal, msg: `agent: ${text}`, details: '' };
 }
 

@@ -1,3 +1,4 @@
+import { messageOf } from '../runtime/error-text.ts';
 import type { AddressSource } from './address-source.ts';
 import { CNI_CODE } from './api/cni-code.ts';
 import { CniFailureError } from './cni-failure.ts';
@@ -34,7 +35,7 @@ export function staticAddressSource(deps: UseCaseDeps, key: LeaseKey, pod: PodId
         throw new CniFailureError(
           CNI_CODE.kernel,
           `connections of the last Pod with ${ips.join(', ')} cannot be ended`,
-          error instanceof Error ? error.message : String(error),
+          messageOf(error),
         );
       }
       // The address may have been moved to the next Pod of the name by force, and no recorded lease shows that it was

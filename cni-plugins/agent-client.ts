@@ -1,5 +1,6 @@
 import { decodeMessage, encodeMessage, type InitOf, type MessageTable } from '../agent/api/codec.ts';
 import { AGENT_METHODS, type AgentMethod, type ReplyOf, type RequestInitOf } from '../agent/api/service.ts';
+import { messageOf } from '../runtime/error-text.ts';
 import { release } from '../runtime/release.ts';
 import type { Backend } from './client/backend.ts';
 import { CallError } from './client/call-error.ts';
@@ -25,7 +26,7 @@ export function createAgentCall(backend: Backend): AgentCall {
     try {
       return decodeMessage(replyTable, reply) as ReplyOf<M>;
     } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
+      const reason = messageOf(cause);
       throw new CallError('PROTOCOL', `its answer is no message of ours: ${reason}`, { cause });
     }
   };

@@ -1,5 +1,6 @@
 import { CNI_CODE } from '../agent/api/cni-code.ts';
 import type { CniErrorMessage, Sandbox } from '../agent/api/messages.ts';
+import { messageOf } from '../runtime/error-text.ts';
 import { release } from '../runtime/release.ts';
 import type { AgentCall } from './agent-client.ts';
 import { CallError } from './client/call-error.ts';
@@ -249,7 +250,7 @@ function throwUnanswered({ conf, env }: Context, error: unknown, code: number = 
 }
 
 function spoolFailed({ conf }: Context, error: CallError, cause: unknown): CniError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const reason = messageOf(cause);
   return new CniError(
     CNI_CODE.io,
     `the agent on ${conf.backend} does not answer and the DEL cannot be left for it: ${reason}`,

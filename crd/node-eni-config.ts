@@ -1,4 +1,5 @@
 import { type Decoder, type Fault, isRecord, record } from '../runtime/decode.ts';
+import { recordOf } from '../runtime/json.ts';
 import type { FieldTable } from './field.ts';
 import { type NodeSettings, readNodeSettings } from './node-eni-config-annotations.ts';
 import {
@@ -38,7 +39,7 @@ export const nodeEniConfig: Decoder<NodeEniConfig> = (value, path, faults) => {
 /** Returns the annotations of an object of unknown shape, unchecked. */
 export function annotationsOf(object: Readonly<Record<string, unknown>>): unknown {
   const metadata = object['metadata'];
-  return isRecord(metadata) ? metadata['annotations'] : undefined;
+  return recordOf(metadata)['annotations'];
 }
 
 /** Lists unknown fields as paths. Fields of another release are harmless; a user's may be spelling mistakes. */
@@ -52,7 +53,7 @@ type AgentOwnedSpec = Required<Pick<NodeEniConfigSpec, 'desiredRouteENIIP' | 're
 /** Returns the whole object with the agent's fields changed and everything else unchanged. */
 export function withAgentSpec(config: NodeEniConfig, agentSpec: AgentOwnedSpec): Readonly<Record<string, unknown>> {
   const spec = config.object['spec'];
-  return { ...config.object, spec: { ...(isRecord(spec) ? spec : {}), ...agentSpec } };
+  return { ...config.object, spec: { ...recordOf(spec), ...agentSpec } };
 }
 
 const HEAD = ['apiVersion', 'kind', 'metadata'];

@@ -1,4 +1,5 @@
 import { isRecord } from '../runtime/decode.ts';
+import { listOf, recordOf, textOf, textsOf, wholeNumberOf } from '../runtime/json.ts';
 
 /** ConfigMap in which ipamd records which blocks of podCIDRs were given, so that the next leader gives none twice. */
 export const POD_CIDRS_CONFIG_MAP = 'tke-eni-pod-cidrs';
@@ -78,13 +79,13 @@ export function readPodCidrRecord(data: unknown): PodCidrRecord | undefined {
     maskSize,
     next,
     taken,
-    held: (Array.isArray(heldList) ? heldList : []).slice(0, MAX_HELD_RECORDS).flatMap(readHeld),
+    held: listOf(heldList).slice(0, MAX_HELD_RECORDS).flatMap(readHeld),
     blocks: {
-      total: numberOf(blocks['total']),
-      reserved: numberOf(blocks['reserved']),
-      used: numberOf(blocks['used']),
-      held: numberOf(blocks['held']),
-      free: numberOf(blocks['free']),
+      total: wholeNumberOf(blocks['total']),
+      reserved: wholeNumberOf(blocks['reserved']),
+      used: wholeNumberOf(blocks['used']),
+      held: wholeNumberOf(blocks['held']),
+      free: wholeNumberOf(blocks['free']),
     },
     waiting: readWaiting(parsed(data['waiting'])),
     stopped: textOf(data['stopped']),
@@ -92,8 +93,8 @@ export function readPodCidrRecord(data: unknown): PodCidrRecord | undefined {
 }
 
 function readWaiting(value: unknown): PodCidrRecord['waiting'] {
-  const { count, nodes } = isRecord(value) ? value : {};
-  return { count: numberOf(count), nodes: Array.isArray(nodes) ? nodes.filter((one) => typeof one === 'string') : [] };
+  const { count, nodes } = recordOf(value);
+  return { count: wholeNumberOf(count), nodes: textsOf(nodes) };
 }
 
 function readHeld(value: unknown): readonly HeldRecord[] {
@@ -148,12 +149,4 @@ function parsed(text: unknown): unknown {
 
 function countOf(text: unknown): number | undefined {
   return typeof text === 'string' && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
-}
-
-function numberOf(value: unknown): number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0;
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -1,14 +1,10 @@
-import { isRecord } from '../runtime/decode.ts';
+import { listOf, recordOf } from '../runtime/json.ts';
 
 /** Tells whether a container of a Pod requests an extended resource. `spec`: of the Pod; any shape is accepted. */
 export function requestsResource(spec: unknown, resource: string): boolean {
   const containers = recordOf(spec)['containers'];
-  return (Array.isArray(containers) ? containers : []).some((container: unknown) => {
+  return listOf(containers).some((container: unknown) => {
     const { limits, requests } = recordOf(recordOf(container)['resources']);
     return [limits, requests].some((one) => recordOf(one)[resource] !== undefined);
   });
-}
-
-function recordOf(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {};
 }

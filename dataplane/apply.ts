@@ -1,4 +1,5 @@
 import { isNetlinkError } from '../netlink/netlink-error.ts';
+import { messageOf } from '../runtime/error-text.ts';
 import type { Kernel } from './kernel.ts';
 import { inverseOf, type Operation, renderOperation } from './operation.ts';
 import { toRequest } from './to-request.ts';
@@ -26,7 +27,7 @@ export class ApplyError extends Error {
 
   constructor(fields: Omit<ApplyError, keyof Error | 'code'>, cause: unknown) {
     const { done, pending, undone } = fields;
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = messageOf(cause);
     const rest = `${done.length} done before it, ${undone.length} of these undone, ${pending.length} not tried`;
     super(`cannot apply "${renderOperation(fields.operation)}": ${reason} (${rest})`, { cause });
     this.name = 'ApplyError';

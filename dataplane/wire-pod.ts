@@ -1,6 +1,7 @@
 import { isNetlinkError } from '../netlink/netlink-error.ts';
 import type { Netns } from '../netlink/netns.ts';
 import { openRtnetlinkIn, type Rtnetlink } from '../netlink/rtnetlink.ts';
+import { messageOf } from '../runtime/error-text.ts';
 import { UndoStack } from '../runtime/undo-stack.ts';
 import { openSysctl, type Sysctl } from '../sysctl/sysctl.ts';
 import type { RouteState } from './desired.ts';
@@ -171,5 +172,5 @@ function addPodSide(rtnetlink: Rtnetlink, steps: readonly NetlinkStep[], contain
 /** Converts any thrown value to a WireError. */
 export function toWireError(cause: unknown): WireError {
   if (cause instanceof WireError) return cause;
-  return new WireError('KERNEL', cause instanceof Error ? cause.message : String(cause), cause);
+  return new WireError('KERNEL', messageOf(cause), cause);
 }

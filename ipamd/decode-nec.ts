@@ -3,6 +3,7 @@ import { type NodeEniConfig, nodeEniConfig, unknownFields } from '../crd/node-en
 import type { KubeObject } from '../kube/kube-client.ts';
 import { withoutManagedFields } from '../kube/managed-fields.ts';
 import { type Fault, Faults, isRecord } from '../runtime/decode.ts';
+import { listOf, recordOf } from '../runtime/json.ts';
 import type { NecEntry as NodeNecEntry } from './node/nec-entry.ts';
 
 /**
@@ -63,7 +64,7 @@ function withoutInvalidFields(object: KubeObject, faults: readonly Fault[]): Kub
 function validTargets(object: KubeObject, faults: readonly Fault[]): { readonly loadBalancers?: unknown } {
   if (!faults.some(({ path }) => path.startsWith('loadBalancers'))) return {};
   const balancers = object['loadBalancers'];
-  const listed: unknown = isRecord(balancers) ? balancers['registeredIPs'] : undefined;
-  const all: readonly unknown[] = Array.isArray(listed) ? listed : [];
+  const listed: unknown = recordOf(balancers)['registeredIPs'];
+  const all = listOf(listed);
   return { loadBalancers: { registeredIPs: all.filter((ip) => typeof ip === 'string' && isIP(ip) !== 0) } };
 }

@@ -8,6 +8,7 @@ import {
   type User,
 } from '@kubernetes/client-node/dist/config_types.js';
 import { ConfigError, type Decoder, isRecord } from '../runtime/decode.ts';
+import { listOf, recordOf } from '../runtime/json.ts';
 import { readRegularText } from '../runtime/read-regular-file.ts';
 import { decodeYaml } from '../runtime/settings/read-yaml.ts';
 
@@ -134,9 +135,9 @@ function entriesOf(path: string, content: Readonly<Record<string, unknown>>) {
  * Reads `tokenFile` of a user. client-node uses another name for this field than kubectl, and reads the file only once.
  */
 function tokenFileOf(content: Readonly<Record<string, unknown>>, userName: string | undefined): string | undefined {
-  const users: readonly unknown[] = Array.isArray(content['users']) ? content['users'] : [];
+  const users = listOf(content['users']);
   const found = users.find((one) => isRecord(one) && one['name'] === userName);
-  const user = isRecord(found) && isRecord(found['user']) ? found['user'] : {};
+  const user = recordOf(recordOf(found)['user']);
   return typeof user['tokenFile'] === 'string' ? user['tokenFile'] : undefined;
 }
 

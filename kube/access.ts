@@ -3,7 +3,8 @@ import { Agent as HttpsAgent, type RequestOptions } from 'node:https';
 import type { Cluster, User } from '@kubernetes/client-node/dist/config_types.js';
 import { ExecAuth } from '@kubernetes/client-node/dist/exec_auth.js';
 import type { Clock } from '../runtime/clock.ts';
-import { ConfigError, isRecord } from '../runtime/decode.ts';
+import { ConfigError } from '../runtime/decode.ts';
+import { recordOf } from '../runtime/json.ts';
 import { readRegularFile, readRegularText } from '../runtime/read-regular-file.ts';
 import type { AccessTarget } from './access-target.ts';
 
@@ -144,8 +145,8 @@ function authenticateByFullConfig({ cluster, user }: AccessTarget, load: LoadKub
 }
 
 function tokenFileOf({ authProvider }: User): string | undefined {
-  const config: unknown = isRecord(authProvider) ? authProvider['config'] : undefined;
-  const path = isRecord(config) ? config['tokenFile'] : undefined;
+  const config: unknown = recordOf(authProvider)['config'];
+  const path = recordOf(config)['tokenFile'];
   return typeof path === 'string' && path !== '' ? path : undefined;
 }
 

@@ -1,4 +1,5 @@
 import { isRecord } from '../runtime/decode.ts';
+import { recordOf } from '../runtime/json.ts';
 import { limitText } from '../runtime/limit-text.ts';
 import { KubeError, type KubeErrorCode } from './kube-error.ts';
 
@@ -17,7 +18,7 @@ type Refusal = {
  * @see metav1.Status, metav1.StatusReason
  */
 export function answerError({ request, status, body, retryAfter }: Refusal): KubeError {
-  const known = isRecord(body) ? body : {};
+  const known = recordOf(body);
   const reason = typeof known['reason'] === 'string' && known['reason'] !== '' ? known['reason'] : undefined;
   const retryAfterMs = waitOf(known, retryAfter);
   return new KubeError({
@@ -72,7 +73,7 @@ function textOf(known: Readonly<Record<string, unknown>>, body: unknown): string
 }
 
 function waitOf(known: Readonly<Record<string, unknown>>, header: string | undefined): number | undefined {
-  const details = isRecord(known['details']) ? known['details'] : {};
+  const details = recordOf(known['details']);
   const seconds = header === undefined ? details['retryAfterSeconds'] : Number(header);
   // A date in the header is legal HTTP. No API server sends one, and it would need synchronized clocks.
   return typeof seconds === 'number' && Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;

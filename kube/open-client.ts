@@ -1,5 +1,6 @@
 import type { Clock } from '../runtime/clock.ts';
 import { isRecord } from '../runtime/decode.ts';
+import { listOf, recordOf } from '../runtime/json.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type LoadKubeConfig, openAccess } from './access.ts';
 import { type AccessSource, readAccessTarget } from './access-target.ts';
@@ -170,12 +171,12 @@ export function decodeObject(value: unknown, request: string, type: ResourceType
 
 /** Decodes a page of a list. @throws KubeError BAD_ANSWER */
 export function decodeList(value: unknown, request: string, type: ResourceType): ListPage {
-  const metadata = isRecord(value) && isRecord(value['metadata']) ? value['metadata'] : {};
+  const metadata = recordOf(recordOf(value)['metadata']);
   const version = metadata['resourceVersion'];
   if (!isRecord(value) || typeof version !== 'string') {
     throw new KubeError({ code: 'BAD_ANSWER', request, text: 'the answer is no list' });
   }
-  const items: readonly unknown[] = Array.isArray(value['items']) ? value['items'] : [];
+  const items = listOf(value['items']);
   const token = metadata['continue'];
   return {
     items: items.map((item) => decodeObject(item, request, type)),

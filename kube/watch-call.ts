@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../runtime/clock.ts';
+import { messageOf } from '../runtime/error-text.ts';
 import { answerError } from './answer-error.ts';
 import { type HttpCall, type HttpDeps, openStream, readRefusal } from './http-call.ts';
 import type { KubeClient, ResourceType, WatchEvent } from './kube-client.ts';
@@ -72,7 +73,7 @@ async function* eventsOf(
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     if (isKubeError(error)) throw error;
-    const text = idle.isOver() ? `silent for ${idleMs} ms` : error instanceof Error ? error.message : String(error);
+    const text = idle.isOver() ? `silent for ${idleMs} ms` : messageOf(error);
     const code = idle.isOver() ? 'TIMEOUT' : 'UNAVAILABLE';
     throw new KubeError({ code, request: call.label, text }, { cause: error });
   } finally {

@@ -1,4 +1,5 @@
 import { isRecord } from '../runtime/decode.ts';
+import { recordOf } from '../runtime/json.ts';
 import { answerError } from './answer-error.ts';
 import type { KubeObject, WatchEvent } from './kube-client.ts';
 import { KubeError } from './kube-error.ts';
@@ -82,7 +83,7 @@ function objectOf(value: unknown, label: string): KubeObject {
 }
 
 function versionOf(value: unknown, label: string): string {
-  const metadata = isRecord(value) && isRecord(value['metadata']) ? value['metadata'] : {};
+  const metadata = recordOf(recordOf(value)['metadata']);
   const version = metadata['resourceVersion'];
   if (typeof version !== 'string') throw bad(label, 'a bookmark without a resourceVersion');
   return version;

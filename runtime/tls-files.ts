@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { Clock } from './clock.ts';
 import { ConfigError, type Fault } from './decode.ts';
+import { messageOf } from './error-text.ts';
 import type { Logger } from './log.ts';
 import { FileError, readRegularText } from './read-regular-file.ts';
 import { type CertificateUser, followTls, type TlsFollower, type TlsPair } from './tls-follower.ts';
@@ -85,7 +86,7 @@ function readCertificates(path: string, pem: string, faults: Fault[]): number | 
     const [firstMs] = complete.map((one) => new X509Certificate(one).validToDate.getTime());
     return firstMs;
   } catch (error) {
-    faults.push({ path, expected: 'a certificate in PEM', got: reasonOf(error) });
+    faults.push({ path, expected: 'a certificate in PEM', got: messageOf(error) });
     return undefined;
   }
 }
@@ -99,11 +100,7 @@ function keyFault(path: string, cert: string, key: string): Fault | undefined {
     return {
       path,
       expected: 'the private key of the certificate, in PEM and without a password',
-      got: reasonOf(error),
+      got: messageOf(error),
     };
   }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,4 +1,5 @@
 import type { Clock } from './clock.ts';
+import { messageOf } from './error-text.ts';
 import type { Logger } from './log.ts';
 
 /** A certificate chain and its key, in the form that an HTTPS server takes. */
@@ -59,7 +60,7 @@ export function followTls({ server, pair: first, read, intervalMs, clock, log }:
       reloads += 1;
       log.info('certificate reloaded', { expires: new Date(found.expiresMs).toISOString() });
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       // Log each problem once, however long it lasts.
       if (why !== problem) log.error('the certificate cannot be read anew, the previous one stays in use', { why });
       problem = why;

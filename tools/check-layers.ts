@@ -1,7 +1,7 @@
 /**
  * Checks that the source keeps the layers of `tools/layers.json`: which folder may import which, which package belongs
- * to one file alone, which files are pure, where `process` may be read, and that no imports form a cycle. Imports of types
- * and `import()` count too.
+ * to one file alone, which files are pure, where `process` may be read, which fact has one file that others import, and that
+ * no imports form a cycle. Imports of types and `import()` count too.
  * Prints every violation and exits 1; prints one line and exits 0 when there is none.
  */
 import { globSync, readFileSync } from 'node:fs';
@@ -11,10 +11,14 @@ import { findCycles } from './find-cycles.ts';
 
 type FolderRule = { readonly folders: readonly string[]; readonly packages: readonly string[] };
 
+/** A fact that stands in one place: `pattern`, a regular expression, matches its copies; `home` lists who may have it. */
+type FactRule = { readonly pattern: string; readonly home: readonly string[] };
+
 /** The rules as the JSON file holds them. */
 export type Layers = {
   readonly folders: Readonly<Record<string, FolderRule>>;
   readonly packageOnlyIn: Readonly<Record<string, readonly string[]>>;
+  readonly facts: Readonly<Record<string, FactRule>>;
   readonly free: readonly string[];
   readonly pure: readonly string[];
   readonly impure: readonly string[];
@@ -110,6 +114,10 @@ function checkWords(layers: Layers, source: Source): readonly string[] {
   if (layers.free.some((free) => source.path.startsWith(`${free}/`))) return [];
   const code = source.text.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '');
   const violations: string[] = [];
+  for (const [fact, { pattern, home }] of Object.entries(layers.facts)) {
+    const copy = home.includes(source.path) ? undefined : new RegExp(pattern).exec(code)?.[0];
+    if (copy !== undefined) violations.push(`${source.path}: "${copy}" is in ${home.join(', ')} (${fact}): import it`);
+  }
   if (layers.pure.some((glob) => matchesGlob(source.path, glob))) {
     for (const word of layers.impure.filter((candidate) => code.includes(candidate))) {
       violations.push(`${source.path}: is pure, may not use ${word}`);

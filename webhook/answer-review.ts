@@ -1,4 +1,5 @@
 import { type Decoder, Faults, isRecord, oneOf, optional, record, required, text } from '../runtime/decode.ts';
+import { recordOf } from '../runtime/json.ts';
 import type { Admission } from './admission.ts';
 
 /**
@@ -106,7 +107,7 @@ function decideRequest(
 }
 
 function subjectOf({ namespace, object }: Request): string {
-  const metadata = isRecord(object) && isRecord(object['metadata']) ? object['metadata'] : {};
+  const metadata = recordOf(recordOf(object)['metadata']);
   const named = [namespace, metadata['name'] ?? metadata['generateName']];
   // The API server has not validated the name yet: it may be of any type and length.
   return named.map((one) => (typeof one === 'string' ? one.slice(0, MAX_NAME_CHARACTERS) : '?')).join('/');

@@ -1,6 +1,8 @@
 import { statSync } from 'node:fs';
 import { Client, credentials, type ServiceError, status } from '@grpc/grpc-js';
 import { isRecord } from '../../runtime/decode.ts';
+import { messageOf } from '../../runtime/error-text.ts';
+import { recordOf } from '../../runtime/json.ts';
 import type { InitOf, MessageOf, MessageTable } from '../api/codec.ts';
 import { callUnary, type UnaryCall } from '../unary-call.ts';
 import {
@@ -140,9 +142,9 @@ function networkOf(response: MessageOf<typeof POD_SANDBOX_STATUS_RESPONSE>): Cri
  */
 export function netnsInInfo(info: string): string | undefined {
   const parsed = parseJson(info);
-  const spec = isRecord(parsed) ? parsed['runtimeSpec'] : undefined;
-  const linux = isRecord(spec) ? spec['linux'] : undefined;
-  const namespaces = isRecord(linux) ? linux['namespaces'] : undefined;
+  const spec = recordOf(parsed)['runtimeSpec'];
+  const linux = recordOf(spec)['linux'];
+  const namespaces = recordOf(linux)['namespaces'];
   if (!Array.isArray(namespaces)) return undefined;
   const network = namespaces.filter(isRecord).find((namespace) => namespace['type'] === 'network');
   const path = network?.['path'];
@@ -165,8 +167,4 @@ function isGrpcError(error: unknown, ...codes: readonly status[]): error is Serv
 function asCriError(action: string, error: unknown): CriError {
   if (error instanceof CriError) return error;
   return new CriError('CRI_UNREACHABLE', `cannot ${action}: ${messageOf(error)}`, { cause: error });
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

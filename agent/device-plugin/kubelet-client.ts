@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { Client, credentials, status } from '@grpc/grpc-js';
+import { messageOf } from '../../runtime/error-text.ts';
 import type { InitOf, MessageOf, MessageTable } from '../api/codec.ts';
 import { type CallLimits, callUnary, type UnaryCall } from '../unary-call.ts';
 import { DEVICE_PLUGIN_CHOICES, EMPTY, LIST_POD_RESOURCES_RESPONSE, REGISTER_REQUEST } from './kubelet-messages.ts';
@@ -104,7 +105,7 @@ const UNREACHABLE: readonly status[] = [status.UNAVAILABLE, status.DEADLINE_EXCE
 function asKubeletError(path: string, error: unknown): KubeletError {
   if (error instanceof KubeletError) return error;
   const isUnreachable = error instanceof Error && 'code' in error && UNREACHABLE.some((code) => code === error.code);
-  const text = error instanceof Error ? error.message : String(error);
+  const text = messageOf(error);
   return new KubeletError(isUnreachable ? 'KUBELET_UNREACHABLE' : 'KUBELET_REFUSED', `${path}: ${text}`, {
     cause: error,
   });

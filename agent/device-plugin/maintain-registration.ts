@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import type { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { messageOf } from '../../runtime/error-text.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { RegistrationOutcome } from '../observability/device-plugin-metrics.ts';
 import { fileIdentity } from './file-identity.ts';
@@ -146,13 +147,13 @@ async function registerOnce(
     endpoint.endWatches();
     await endpoint.serve();
   } catch (error) {
-    return { outcome: 'unserved', text: `cannot listen on ${registration.socketName}: ${textOf(error)}` };
+    return { outcome: 'unserved', text: `cannot listen on ${registration.socketName}: ${messageOf(error)}` };
   }
   try {
     await register(kubeletSocket, registration, { timeoutMs: REGISTER_MS, signal });
   } catch (error) {
     const isRefusal = error instanceof KubeletError && error.code === 'KUBELET_REFUSED';
-    return { outcome: isRefusal ? 'refused' : 'unreachable', text: textOf(error) };
+    return { outcome: isRefusal ? 'refused' : 'unreachable', text: messageOf(error) };
   }
   const endMs = clock.monotonicMs() + WATCH_MS;
   while (!endpoint.isWatched() && !signal.aborted) {
@@ -193,8 +194,4 @@ function openFailureLog({ registration, clock, log, attempted, failsForLong }: R
       return log.info('device plugin is registered', { resource });
     },
   };
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -2,7 +2,8 @@ import { anyPrefix, familyOf, isPrefix, networkPrefix, prefixLength } from '../.
 import type { KubeClient, KubeObject, ResourceType } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { CONFIG_MAPS } from '../../kube/resource-types.ts';
-import { ConfigError, isRecord, optional, record, text } from '../../runtime/decode.ts';
+import { ConfigError, optional, record, text } from '../../runtime/decode.ts';
+import { recordOf } from '../../runtime/json.ts';
 import { decodeYaml } from '../../runtime/settings/read-yaml.ts';
 
 /** The ranges of Services of a cluster. */
@@ -74,7 +75,7 @@ function serviceCidrType(version: string): ResourceType {
 }
 
 function cidrsOfObject({ spec }: KubeObject): readonly string[] {
-  const cidrs = isRecord(spec) ? spec['cidrs'] : undefined;
+  const cidrs = recordOf(spec)['cidrs'];
   return Array.isArray(cidrs) ? cidrs.map(String) : [];
 }
 
@@ -84,7 +85,7 @@ const decodeClusterConfiguration = record(
 );
 
 function cidrsOfKubeadm({ data }: KubeObject): readonly string[] {
-  const configuration = isRecord(data) ? data['ClusterConfiguration'] : undefined;
+  const configuration = recordOf(data)['ClusterConfiguration'];
   if (typeof configuration !== 'string') return [];
   const { networking } = decodeYaml(configuration, 'ClusterConfiguration', decodeClusterConfiguration);
   return (networking?.serviceSubnet ?? '')

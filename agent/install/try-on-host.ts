@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { statSync } from 'node:fs';
+import { messageOf } from '../../runtime/error-text.ts';
 import { resolveHostPath } from '../../runtime/host-path.ts';
 
 /** Whether an executable runs on the host. `unknown`: it could not be tried; that does not count as a failure. */
@@ -82,8 +83,4 @@ function runVersion([file = '', ...args]: readonly string[]): Promise<{
 function isSameFile(a: string, b: string): boolean {
   const [first, second] = [statSync(a), statSync(b)];
   return first.ino === second.ino && first.dev === second.dev;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

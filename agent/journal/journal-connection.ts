@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { messageOf } from '../../runtime/error-text.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { JournalOrigin } from './journal-content.ts';
 import { JournalError } from './journal-error.ts';
@@ -59,7 +60,7 @@ export function openExisting(path: string, bootId: string, log: Logger): OpenRes
   } catch (error) {
     if (isLocked(error)) throw lockedBy(path, error);
     // Whatever prevents the reading, the next step is the same: begin a new file, and adopt what the kernel holds.
-    damage = error instanceof Error ? error.message : String(error);
+    damage = messageOf(error);
   }
   closeQuietly(database);
   const movedTo = asJournalError(path, () => moveAside(path));

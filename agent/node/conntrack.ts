@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { messageOf } from '../../runtime/error-text.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Conntrack } from '../ports.ts';
 
@@ -69,7 +70,7 @@ async function run([file = '', ...args]: readonly string[]): Promise<string | un
       over.resolve(isDone ? undefined : `${stderr.trim() || 'it said nothing'} (${signal ?? `exit code ${code}`})`);
     });
   } catch (error) {
-    over.resolve(error instanceof Error ? error.message : String(error));
+    over.resolve(messageOf(error));
   }
   return await over.promise;
 }

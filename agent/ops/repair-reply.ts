@@ -1,6 +1,7 @@
 import type { Conflict } from '../../dataplane/conflict.ts';
 import type { MigrationStep } from '../../dataplane/migration.ts';
 import { type Operation, renderOperation } from '../../dataplane/operation.ts';
+import { messageOf } from '../../runtime/error-text.ts';
 import type { RepairReplyInit } from '../api/ops-messages.ts';
 
 /** The result of a pass, or of a preview. */
@@ -17,7 +18,7 @@ export function repairReply({ operations, failed, paused, conflicts }: RepairFin
     operations: operations.map(renderOperation),
     failed: failed.map(({ operation, error }) => ({
       operation: renderOperation(operation),
-      error: error instanceof Error ? error.message : String(error),
+      error: messageOf(error),
     })),
     held: paused.map(renderOperation),
     // A missing link is reported as the problem of its ENI.

@@ -4,7 +4,7 @@ import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { NODES } from '../../kube/resource-types.ts';
 import { runInBackground } from '../../runtime/background.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { listOf, recordOf } from '../../runtime/json.ts';
 import type { Logger } from '../../runtime/log.ts';
 
 /** Dependencies of following the Node object. */
@@ -38,8 +38,8 @@ export function followPodCidr({ client, nodeName, clock, log, random, accept }: 
 
 /** Reads the blocks of a Node; what is no CIDR is left out. */
 function podCidrsOf({ spec }: KubeObject): readonly string[] {
-  const { podCIDR, podCIDRs } = isRecord(spec) ? spec : {};
-  const listed: readonly unknown[] = [podCIDR, ...(Array.isArray(podCIDRs) ? podCIDRs : [])];
+  const { podCIDR, podCIDRs } = recordOf(spec);
+  const listed: readonly unknown[] = [podCIDR, ...listOf(podCIDRs)];
   const cidrs = listed.filter((one): one is string => typeof one === 'string' && parseCidr(one) !== undefined);
   return [...new Set(cidrs)].slice(0, MAX_BLOCKS);
 }

@@ -1,6 +1,7 @@
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { PODS } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { messageOf } from '../../runtime/error-text.ts';
 import type { PodIdentity } from '../pool/lease-static.ts';
 import { type PodRecord, podUidOf } from './pod-record.ts';
 import type { PodView } from './pod-view.ts';
@@ -45,7 +46,7 @@ export async function fetchPod(
     const isAnother = uid !== '' && podUidOf(pod.metadata) !== uid;
     return isAnother ? { why: 'the API server knows another Pod of its name', isAbsent: true } : { pod };
   } catch (error) {
-    const failure = error instanceof Error ? error.message : String(error);
+    const failure = messageOf(error);
     return {
       why: `the API server was asked for it: ${timeout.signal.aborted ? String(timeout.signal.reason) : failure}`,
     };

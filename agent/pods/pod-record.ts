@@ -5,6 +5,7 @@ import { ACCEPTED_NETWORKS, type PodNetworks, readPodNetworks } from '../../crd/
 import { requestsResource } from '../../crd/pod-resources.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { Faults, isRecord } from '../../runtime/decode.ts';
+import { listOf, recordOf } from '../../runtime/json.ts';
 import { limitText } from '../../runtime/limit-text.ts';
 
 /** What the agent caches of a Pod of its node that may have an address of ours. */
@@ -102,11 +103,7 @@ function requestsEip(annotations: KubeObject['metadata']['annotations'] = {}): b
 }
 
 function ipsOf(status: Readonly<Record<string, unknown>>): readonly string[] {
-  const listed = Array.isArray(status['podIPs']) ? status['podIPs'] : [];
+  const listed = listOf(status['podIPs']);
   const ips = listed.flatMap((entry: unknown) => (isRecord(entry) ? [entry['ip']] : []));
   return [...new Set([status['podIP'], ...ips])].filter((ip) => typeof ip === 'string' && ip !== '') as string[];
-}
-
-function recordOf(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {};
 }

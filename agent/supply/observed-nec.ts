@@ -1,5 +1,5 @@
 import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { listOf, recordOf } from '../../runtime/json.ts';
 import { type AgentSpec, type ObservedNec, UNREADABLE } from '../demand/publication.ts';
 
 /** Annotation with the name of the agent's journal: it shows which agent of this node wrote the object last. */
@@ -52,7 +52,9 @@ export function observedNecOf(
  */
 export function notReadyReasonOf(object: Readonly<Record<string, unknown>>): string | undefined {
   const { conditions } = recordOf(object['status']);
-  const ready = (Array.isArray(conditions) ? conditions : []).map(recordOf).find(({ type }) => type === 'Ready');
+  const ready = listOf(conditions)
+    .map(recordOf)
+    .find(({ type }) => type === 'Ready');
   if (ready === undefined || ready['status'] === 'True') return undefined;
   const texts = [ready['reason'], ready['message']].filter((text) => typeof text === 'string' && text !== '');
   return texts.length === 0 ? undefined : texts.join(': ');
@@ -105,8 +107,4 @@ const SUPPLY_FIELDS = ['status', 'status.eniInfos', 'status.supplyEpoch'];
 function lifeOf(object: Readonly<Record<string, unknown>>): string | undefined {
   const life = recordOf(recordOf(object['metadata'])['annotations'])[AGENT_LIFE_ANNOTATION];
   return typeof life === 'string' ? life : undefined;
-}
-
-function recordOf(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {};
 }

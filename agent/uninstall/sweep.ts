@@ -1,3 +1,4 @@
+import { messageOf } from '../../runtime/error-text.ts';
 import type { Logger } from '../../runtime/log.ts';
 
 /** Collects what an uninstallation removed, what it left, and what it could not remove. */
@@ -31,7 +32,7 @@ export class Sweep {
 
   /** Records what could not be done. */
   fail(what: string, error: unknown): void {
-    this.#failed.push(`${what}: ${error instanceof Error ? error.message : String(error)}`);
+    this.#failed.push(`${what}: ${messageOf(error)}`);
     this.#log.error('not removed', { what, error });
   }
 

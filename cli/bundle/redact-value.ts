@@ -8,7 +8,7 @@ export function redactValue(value: unknown): unknown {
   if (typeof value === 'string') return redactText(value);
   if (Array.isArray(value))
     return value.map((inner, index) => (isFlagged(value, index) ? '[removed]' : redactValue(inner)));
-  if (!isObject(value)) return value;
+  if (!isContainer(value)) return value;
   const isSecret = [value['name'], value['key'], value['Name']].some((name) => isText(name) && isSecretName(name));
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [
@@ -25,7 +25,7 @@ export function redactValue(value: unknown): unknown {
  */
 export function pickAllowed(value: unknown, allowed: ReadonlySet<string>): unknown {
   if (Array.isArray(value)) return value.map((inner) => pickAllowed(inner, allowed));
-  if (!isObject(value)) return redactValue(value);
+  if (!isContainer(value)) return redactValue(value);
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [
       redactText(name),
@@ -68,6 +68,6 @@ function kindOf(value: unknown): string {
   return typeof value === 'string' ? 'text' : typeof value;
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+function isContainer(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;
 }

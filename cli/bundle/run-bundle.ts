@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { messageOf } from '../../runtime/error-text.ts';
 import { release } from '../../runtime/release.ts';
 import { type TarEntry, tar } from '../../runtime/tar.ts';
 import { openOpsClient } from '../agent/ops-client.ts';
@@ -109,7 +110,7 @@ async function collect(part: BundlePart, { clock, signal }: CommandContext): Pro
     return { path: part.path, text: safeText(content), tookMs: tookMs() };
   } catch (error) {
     if (limit.aborted && !signal.aborted) return gap('missing', `not there after ${PART_MS / 1_000} s`);
-    return gap('missing', error instanceof Error ? error.message : String(error));
+    return gap('missing', messageOf(error));
   }
 }
 
@@ -163,7 +164,7 @@ function refuseOnFault(work: () => void): void {
   try {
     work();
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw new CliError(
       'REFUSED',
       `the archive cannot be written: ${why}`,

@@ -10,7 +10,8 @@ import {
 import { readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
 import { canonicalAddress } from '../../dataplane/ip-prefix.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { Faults, isRecord } from '../../runtime/decode.ts';
+import { Faults } from '../../runtime/decode.ts';
+import { recordOf, recordsOf, textOf, textsOf } from '../../runtime/json.ts';
 import type {
   ClaimStatus,
   ClusterClaim,
@@ -44,11 +45,11 @@ const OUR_TAINTS: readonly string[] = [ENI_IP_TAINT.key, DIRECT_ENI_TAINT.key, S
 /** Decodes a Node. */
 export function decodeNode(object: KubeObject): ClusterNode {
   const spec = recordOf(object['spec']);
-  const conditions = listOf(recordOf(object['status'])['conditions']);
+  const conditions = recordsOf(recordOf(object['status'])['conditions']);
   return {
     ...identityOf(object),
     isReady: conditions.some((one) => one['type'] === 'Ready' && one['status'] === 'True'),
-    taints: OUR_TAINTS.filter((key) => listOf(spec['taints']).some((one) => one['key'] === key)),
+    taints: OUR_TAINTS.filter((key) => recordsOf(spec['taints']).some((one) => one['key'] === key)),
     podCidrs: textsOf(spec['podCIDRs']),
     network: networkOf(conditions.find((one) => one['type'] === 'NetworkUnavailable')),
     settings: settingsOf(object, Object.values(NODE_ANNOTATION)),
@@ -71,9 +72,9 @@ export function decodePod(object: KubeObject): ClusterPod | undefined {
   const nodeName = textOf(spec['nodeName']);
   const isCompleted = ['Succeeded', 'Failed'].includes(textOf(status['phase']));
   if (nodeName === '' || spec['hostNetwork'] === true || isCompleted) return undefined;
-  const listed = listOf(status['podIPs']).map((one) => textOf(one['ip']));
+  const listed = recordsOf(status['podIPs']).map((one) => textOf(one['ip']));
   const ips = (listed.length > 0 ? listed : [textOf(status['podIP'])]).filter((ip) => ip !== '');
-  const asksEniIp = listOf(spec['containers']).some(
+  const asksEniIp = recordsOf(spec['containers']).some(
     ({ resources }) => recordOf(recordOf(resources)['requests'])[ENI_IP_RESOURCE] !== undefined,
   );
   return { ...identityOf(object), finalizers: NONE, nodeName, ips: ips.map(canonicalAddress), asksEniIp };
@@ -122,7 +123,7 @@ function isRecordOfPod({ metadata }: KubeObject): boolean {
 }
 
 function claimStatusOf(status: Readonly<Record<string, unknown>>): ClaimStatus {
-  const ready = listOf(status['conditions']).find((one) => one['type'] === 'Ready');
+  const ready = recordsOf(status['conditions']).find((one) => one['type'] === 'Ready');
   return {
     phase: textOf(status['phase']),
     message: textOf(status['message']),
@@ -178,7 +179,7 @@ function identityOf({ metadata }: KubeObject): Identity {
 
 function intentsOf(value: unknown): readonly WorkIntent[] {
   if (value === undefined) return NONE;
-  return listOf(value).flatMap((one) => {
+  return recordsOf(value).flatMap((one) => {
     const read = intentValue.decoder(one, '', new Faults());
     return read === undefined ? [] : [workIntentOf(read)];
   });
@@ -216,20 +217,4 @@ function podKeyOf(reference: Readonly<Record<string, unknown>>): string {
 function timeOf(value: string | undefined): number | undefined {
   const ms = value === undefined ? Number.NaN : Date.parse(value);
   return Number.isNaN(ms) ? undefined : ms;
-}
-
-function recordOf(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {};
-}
-
-function listOf(value: unknown): readonly Readonly<Record<string, unknown>>[] {
-  return Array.isArray(value) ? value.filter(isRecord) : [];
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
-function textsOf(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
 }

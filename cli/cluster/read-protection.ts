@@ -2,6 +2,7 @@ import type { KubeClient, KubeObject, ObjectQuery, ResourceType } from '../../ku
 import { isKubeError } from '../../kube/kube-error.ts';
 import { PODS } from '../../kube/resource-types.ts';
 import { isRecord } from '../../runtime/decode.ts';
+import { listOf, recordOf } from '../../runtime/json.ts';
 
 /** What confines the agents of a cluster whose server supports admission policies. */
 export type Protection = {
@@ -68,14 +69,14 @@ function isOurs({ metadata }: KubeObject): boolean {
 }
 
 function isDenying({ spec }: KubeObject): boolean {
-  const actions = isRecord(spec) ? spec['validationActions'] : undefined;
+  const actions = recordOf(spec)['validationActions'];
   return Array.isArray(actions) && actions.includes('Deny');
 }
 
 function isPrivileged({ spec }: KubeObject): boolean {
-  const containers = isRecord(spec) && Array.isArray(spec['containers']) ? spec['containers'] : [];
+  const containers = listOf(recordOf(spec)['containers']);
   return containers.some((one: unknown) => {
-    const context = isRecord(one) ? one['securityContext'] : undefined;
+    const context = recordOf(one)['securityContext'];
     return isRecord(context) && context['privileged'] === true;
   });
 }

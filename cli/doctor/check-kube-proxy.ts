@@ -1,3 +1,4 @@
+import { recordOf } from '../../runtime/json.ts';
 import { finding } from '../catalogue.ts';
 import { prefixContains } from '../explain/prefix-contains.ts';
 import type { Finding } from '../finding.ts';
@@ -46,8 +47,7 @@ function waysOf({ host }: NodeFacts, { chains, rules }: IptablesRules, nft: NftO
 }
 
 function isTable(object: Readonly<Record<string, unknown>>, name: string): boolean {
-  const table = object['table'];
-  return typeof table === 'object' && table !== null && 'name' in table && table.name === name;
+  return recordOf(object['table'])['name'] === name;
 }
 
 function leftovers(ways: readonly string[]): readonly Finding[] {

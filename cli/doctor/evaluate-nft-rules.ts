@@ -1,4 +1,5 @@
 import { parseIp } from '../../netlink/ip-text.ts';
+import { type JsonObject, listOf, recordOf } from '../../runtime/json.ts';
 import { prefixContains } from '../explain/prefix-contains.ts';
 import {
   allMatch,
@@ -22,20 +23,18 @@ export function evaluateNftRules(
   packet: Packet,
   listeners: readonly number[] | undefined,
 ): readonly RuleStep[] {
-  return expressions.flatMap((statements) => stepsOf(statements.map(asObject), packet, listeners));
+  return expressions.flatMap((statements) => stepsOf(statements.map(recordOf), packet, listeners));
 }
 
-type Json = Readonly<Record<string, unknown>>;
-
 function stepsOf(
-  statements: readonly Json[],
+  statements: readonly JsonObject[],
   packet: Packet,
   listeners: readonly number[] | undefined,
 ): readonly RuleStep[] {
   const match = allMatch(statements.map((statement) => matchStatement(statement, packet)));
   if (match === 'no') return [];
   return statements.flatMap((statement): readonly RuleStep[] => {
-    const map = asObject(statement['vmap']);
+    const map = recordOf(statement['vmap']);
     if (map['key'] !== undefined)
       return ofMap(map, packet).map((step) => ({ ...step, match: allMatch([match, step.match]) }));
     const verdict = 'queue' in statement ? queueVerdict(statement, listeners) : verdictOf(statement);
@@ -43,51 +42,51 @@ function stepsOf(
   });
 }
 
-function ofMap({ key, data }: Json, packet: Packet): readonly RuleStep[] {
-  const entries = asObject(data)['set'];
+function ofMap({ key, data }: JsonObject, packet: Packet): readonly RuleStep[] {
+  const entries = recordOf(data)['set'];
   // The content of a named map changes, so it is not known.
   if (!Array.isArray(entries)) return [{ match: 'maybe', verdict: { kind: 'accept' } }];
   return entries.flatMap((entry: unknown): readonly RuleStep[] => {
-    const [element, statement]: readonly unknown[] = Array.isArray(entry) ? entry : [];
-    const verdict = verdictOf(asObject(statement));
-    return verdict === undefined ? [] : [{ match: matchValue(asObject(key), element, packet), verdict }];
+    const [element, statement] = listOf(entry);
+    const verdict = verdictOf(recordOf(statement));
+    return verdict === undefined ? [] : [{ match: matchValue(recordOf(key), element, packet), verdict }];
   });
 }
 
-function verdictOf(statement: Json): RuleVerdict | undefined {
+function verdictOf(statement: JsonObject): RuleVerdict | undefined {
   const [kind] = Object.keys(statement);
   if (kind === 'accept' || kind === 'return') return { kind };
   if (kind === 'drop' || kind === 'reject') return { kind: 'drop' };
   // The packet goes out by another link, past all that follows.
   if (kind === 'fwd') return { kind: 'drop' };
-  if (kind === 'mangle') return rewriteOf(asObject(statement[kind]));
+  if (kind === 'mangle') return rewriteOf(recordOf(statement[kind]));
   if (kind !== 'jump' && kind !== 'goto') return undefined;
-  return { kind, chain: String(asObject(statement[kind])['target']) };
+  return { kind, chain: String(recordOf(statement[kind])['target']) };
 }
 
 /** A program that reads from a queue usually lets packets continue; without one the kernel drops them. */
-function queueVerdict({ queue }: Json, listeners: readonly number[] | undefined): RuleVerdict {
-  const { num, flags } = asObject(queue);
-  const { range } = asObject(num);
+function queueVerdict({ queue }: JsonObject, listeners: readonly number[] | undefined): RuleVerdict {
+  const { num, flags } = recordOf(queue);
+  const { range } = recordOf(num);
   const [first, last]: readonly unknown[] = Array.isArray(range) ? range : [num ?? 0, num ?? 0];
   const isBypassed = [flags].flat().includes('bypass');
   if (typeof first !== 'number' || typeof last !== 'number' || isBypassed) return { kind: 'accept' };
   return { kind: isRead({ first, last }, listeners) ? 'accept' : 'drop' };
 }
 
-function rewriteOf({ key, value }: Json): RuleVerdict | undefined {
-  const { field } = asObject(asObject(key)['payload']);
+function rewriteOf({ key, value }: JsonObject): RuleVerdict | undefined {
+  const { field } = recordOf(recordOf(key)['payload']);
   if ((field === 'ttl' || field === 'hoplimit') && typeof value === 'number') return { kind: 'ttl', value };
   if (field === 'daddr') return { kind: 'destination', value: typeof value === 'string' ? value : 'another address' };
-  if (asObject(asObject(key)['meta'])['key'] !== 'mark') return undefined;
+  if (recordOf(recordOf(key)['meta'])['key'] !== 'mark') return undefined;
   return { kind: 'mark', after: (mark) => numberOf(value, mark) };
 }
 
 /** Evaluates what is assigned to the mark. */
 function numberOf(value: unknown, mark: number): number | undefined {
   if (typeof value === 'number') return value >>> 0;
-  if (asObject(asObject(value)['meta'])['key'] === 'mark') return mark;
-  const [operator, operands] = Object.entries(asObject(value))[0] ?? [];
+  if (recordOf(recordOf(value)['meta'])['key'] === 'mark') return mark;
+  const [operator, operands] = Object.entries(recordOf(value))[0] ?? [];
   if (!Array.isArray(operands)) return undefined;
   const numbers = operands.map((operand) => numberOf(operand, mark));
   const [first, ...others] = numbers.filter((each) => each !== undefined);
@@ -98,21 +97,21 @@ function numberOf(value: unknown, mark: number): number | undefined {
 }
 
 /** Returns whether a statement matches; one without a condition always does. */
-function matchStatement(statement: Json, packet: Packet): MatchResult {
+function matchStatement(statement: JsonObject, packet: Packet): MatchResult {
   if ('limit' in statement || 'xt' in statement || 'quota' in statement || 'ct count' in statement) return 'maybe';
-  const match = asObject(statement['match']);
+  const match = recordOf(statement['match']);
   if (match['left'] === undefined) return isOfOtherFamily(statement, packet) ? 'no' : 'yes';
-  const answer = matchValue(asObject(match['left']), match['right'], packet);
+  const answer = matchValue(recordOf(match['left']), match['right'], packet);
   return match['op'] === '!=' ? negated(answer) : answer;
 }
 
 /** A rule that writes a field of a header matches packets of that family: nft does not list this condition. */
-function isOfOtherFamily(statement: Json, { family }: Packet): boolean {
-  const { protocol } = asObject(asObject(asObject(statement['mangle'])['key'])['payload']);
+function isOfOtherFamily(statement: JsonObject, { family }: Packet): boolean {
+  const { protocol } = recordOf(recordOf(recordOf(statement['mangle'])['key'])['payload']);
   return protocol === (family === 4 ? 'ip6' : 'ip');
 }
 
-function matchValue(left: Json, right: unknown, packet: Packet): MatchResult {
+function matchValue(left: JsonObject, right: unknown, packet: Packet): MatchResult {
   const values = valuesOf(right);
   if (values === undefined) return 'maybe';
   return anyMatch(values.map((value) => matchOne(left, value, packet)));
@@ -121,18 +120,18 @@ function matchValue(left: Json, right: unknown, packet: Packet): MatchResult {
 /** Returns the elements of an anonymous set, or the value itself; undefined for a named set. */
 function valuesOf(right: unknown): readonly unknown[] | undefined {
   if (typeof right === 'string' && right.startsWith('@')) return undefined;
-  const set = asObject(right)['set'] ?? right;
+  const set = recordOf(right)['set'] ?? right;
   return Array.isArray(set) ? set : [set];
 }
 
-function matchOne(left: Json, value: unknown, packet: Packet): MatchResult {
+function matchOne(left: JsonObject, value: unknown, packet: Packet): MatchResult {
   const { family, src, dst, iifs, oifs, isEstablished = false } = packet;
-  const { protocol, field } = asObject(left['payload']);
+  const { protocol, field } = recordOf(left['payload']);
   if (field === 'saddr' || field === 'daddr') {
     if (protocol !== (family === 4 ? 'ip' : 'ip6')) return 'no';
     return matchAddress(value, field === 'saddr' ? src : dst);
   }
-  switch (asObject(left['meta'])['key']) {
+  switch (recordOf(left['meta'])['key']) {
     case 'iifname':
     case 'iif':
       return matchLink(iifs, (name) => isNamed(name, value));
@@ -147,16 +146,16 @@ function matchOne(left: Json, value: unknown, packet: Packet): MatchResult {
       return value === `ipv${family}` ? 'yes' : 'no';
     default:
   }
-  const { key } = asObject(left['ct']);
+  const { key } = recordOf(left['ct']);
   if (key === 'state') return value === (isEstablished ? 'established' : 'new') ? 'yes' : 'no';
   // A connection that a Service has translated is not the ordinary one that is tested.
   return key === 'status' ? 'no' : 'maybe';
 }
 
 function matchAddress(value: unknown, address: string | undefined): MatchResult {
-  const { range } = asObject(value);
+  const { range } = recordOf(value);
   if (Array.isArray(range)) return matchRange(range.map(String), address);
-  const { addr, len } = asObject(asObject(value)['prefix']);
+  const { addr, len } = recordOf(recordOf(value)['prefix']);
   const prefix =
     typeof addr === 'string' ? `${addr}/${String(len)}` : typeof value === 'string' ? hostPrefix(value) : undefined;
   if (prefix === undefined || address === undefined) return 'maybe';
@@ -176,8 +175,4 @@ function hostPrefix(ip: string): string {
 function isNamed(name: string, pattern: unknown): boolean {
   if (typeof pattern !== 'string') return false;
   return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
-}
-
-function asObject(value: unknown): Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
 }

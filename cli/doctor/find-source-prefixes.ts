@@ -1,3 +1,4 @@
+import { recordOf } from '../../runtime/json.ts';
 import type { IptablesRule } from './parse-iptables-rules.ts';
 import type { NftChain } from './parse-nft-chains.ts';
 
@@ -41,9 +42,9 @@ function ofIptables({ table, chain, args }: IptablesRule): readonly SourcePrefix
 function ofNft({ table, name, rules }: NftChain): readonly SourcePrefix[] {
   if (table !== 'kube-proxy' && table !== 'nat') return [];
   return rules.flat().flatMap((statement) => {
-    const { op, left, right } = asRecord(asRecord(statement)['match']);
-    const { addr, len } = asRecord(asRecord(right)['prefix']);
-    const isSource = asRecord(asRecord(left)['payload'])['field'] === 'saddr' && typeof addr === 'string';
+    const { op, left, right } = recordOf(recordOf(statement)['match']);
+    const { addr, len } = recordOf(recordOf(right)['prefix']);
+    const isSource = recordOf(recordOf(left)['payload'])['field'] === 'saddr' && typeof addr === 'string';
     return isSource ? prefixOf(name, `${addr}/${String(len)}`, op === '!=') : [];
   });
 }
@@ -52,8 +53,4 @@ function prefixOf(chain: string, prefix: string, isNegated: boolean): readonly S
   const isOfLocalPolicy = EXTERNAL_CHAIN.test(chain);
   const isPods = isNegated ? SERVICE_CHAIN.test(chain) : isOfLocalPolicy;
   return isPods ? [{ prefix, isOfLocalPolicy }] : [];
-}
-
-function asRecord(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? { ...value } : {};
 }

@@ -1,5 +1,6 @@
 import { closeSync, constants, existsSync, openSync, readdirSync, readlinkSync, readSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
+import { messageOf } from '../../runtime/error-text.ts';
 import { resolveHostPath } from '../../runtime/host-path.ts';
 import { known, unknown } from '../node/known.ts';
 import type { Known } from '../node/node-facts.ts';
@@ -40,7 +41,7 @@ export function knownFrom<T>(read: () => T): Known<T> {
     return known(read());
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-    const text = error instanceof Error ? error.message : String(error);
+    const text = messageOf(error);
     if (code === 'EACCES' || code === 'EPERM') return unknown(`${deniedPath(error)} is not readable`, 'run as root');
     return unknown(text, 'look at it by hand');
   }

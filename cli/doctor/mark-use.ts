@@ -1,4 +1,5 @@
 import { hex } from '../../dataplane/eni-mark.ts';
+import { recordOf } from '../../runtime/json.ts';
 import { type IptablesRule, optionOf } from './parse-iptables-rules.ts';
 
 /** A place where another program sets or reads bits of the packet mark or the connection mark. */
@@ -57,8 +58,8 @@ function number(text: string): number {
 
 /** Returns how a rule of nftables uses the mark; undefined when it does not. @see libnftables-json(5) MANGLE, MATCH */
 export function markUseOfNft(object: Readonly<Record<string, unknown>>): MarkUse | undefined {
-  const rule = asObject(object['rule']);
-  if (rule === undefined || !Array.isArray(rule['expr'])) return undefined;
+  const rule = recordOf(object['rule']);
+  if (!Array.isArray(rule['expr'])) return undefined;
   const writes = rule['expr'].reduce((bits: number, statement: unknown) => (bits | manglesOf(statement)) >>> 0, 0);
   const reads = rule['expr'].reduce((bits: number, statement: unknown) => (bits | matchesOf(statement)) >>> 0, 0);
   if (writes === 0 && reads === 0) return undefined;
@@ -72,9 +73,9 @@ export function markUseOfNft(object: Readonly<Record<string, unknown>>): MarkUse
 }
 
 function manglesOf(statement: unknown): number {
-  const mangle = asObject(asObject(statement)?.['mangle']);
-  if (isMark(mangle?.['key'])) return changedBits(mangle?.['value'], isMark);
-  return isConnectionMark(mangle?.['key']) ? changedBits(mangle?.['value'], isConnectionMark) : 0;
+  const mangle = recordOf(recordOf(statement)['mangle']);
+  if (isMark(mangle['key'])) return changedBits(mangle['value'], isMark);
+  return isConnectionMark(mangle['key']) ? changedBits(mangle['value'], isConnectionMark) : 0;
 }
 
 /**
@@ -83,7 +84,7 @@ function manglesOf(statement: unknown): number {
  */
 function changedBits(value: unknown, isSame: (value: unknown) => boolean): number {
   if (isSame(value)) return 0;
-  const operation = asObject(value) ?? {};
+  const operation = recordOf(value);
   const [operator, operands] = Object.entries(operation)[0] ?? [];
   if (!Array.isArray(operands) || operator === undefined) return ALL_BITS;
   const constants = operands.filter((operand) => typeof operand === 'number');
@@ -100,24 +101,18 @@ function changedBits(value: unknown, isSame: (value: unknown) => boolean): numbe
  * made by a program that uses all bits in a namespace of its own.
  */
 function matchesOf(statement: unknown): number {
-  const left = asObject(asObject(asObject(statement)?.['match'])?.['left']);
-  const operands = left?.['&'];
+  const left = recordOf(recordOf(recordOf(statement)['match'])['left']);
+  const operands = left['&'];
   if (!Array.isArray(operands) || !operands.some(isMark)) return 0;
   const mask = operands.find((operand) => typeof operand === 'number');
   return typeof mask === 'number' ? mask >>> 0 : 0;
 }
 
 function isMark(value: unknown): boolean {
-  const object = asObject(value);
-  return asObject(object?.['meta'])?.['key'] === 'mark';
+  const object = recordOf(value);
+  return recordOf(object['meta'])['key'] === 'mark';
 }
 
 function isConnectionMark(value: unknown): boolean {
-  return asObject(asObject(value)?.['ct'])?.['key'] === 'mark';
-}
-
-function asObject(value: unknown): Readonly<Record<string, unknown>> | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Readonly<Record<string, unknown>>)
-    : undefined;
+  return recordOf(recordOf(value)['ct'])['key'] === 'mark';
 }

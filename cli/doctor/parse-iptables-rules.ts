@@ -1,3 +1,4 @@
+import { recordOf } from '../../runtime/json.ts';
 import type { Known } from '../node/node-facts.ts';
 import type { IptablesFacts } from './doctor-facts.ts';
 
@@ -46,14 +47,14 @@ const TABLES = new Set(['filter', 'nat', 'mangle', 'raw', 'security']);
 
 /** Returns whether a chain or rule that nft lists is in a table of iptables-nft. */
 function isOfIptables(item: unknown): boolean {
-  const { family, table } = asRecord(item);
+  const { family, table } = recordOf(item);
   return (family === 'ip' || family === 'ip6') && TABLES.has(String(table));
 }
 
 function addListed(saved: IptablesRules, objects: readonly Readonly<Record<string, unknown>>[]): IptablesRules {
   const listed = (kind: 'rule' | 'chain') =>
     objects.flatMap((object) => {
-      const { family, table, chain, name, policy } = asRecord(object[kind]);
+      const { family, table, chain, name, policy } = recordOf(object[kind]);
       return isOfIptables(object[kind])
         ? [
             {
@@ -81,17 +82,13 @@ function addListed(saved: IptablesRules, objects: readonly Readonly<Record<strin
   };
 }
 
-function asRecord(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? { ...value } : {};
-}
-
 /**
  * Returns whether iptables created a chain or rule that nft lists, and iptables-save was read. It shows more detail
  * then.
  */
 export function isReadByIptables(iptables: Known<Pick<IptablesFacts, 'legacy' | 'nft'>>, item: unknown): boolean {
   if (iptables.kind === 'unknown' || iptables.value.nft.kind === 'unknown' || !isOfIptables(item)) return false;
-  const { family, table } = asRecord(item);
+  const { family, table } = recordOf(item);
   return !parseOnce(iptables.value).foreignTables.has(`${family} ${table}`);
 }
 

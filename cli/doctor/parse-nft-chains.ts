@@ -1,3 +1,4 @@
+import { recordOf } from '../../runtime/json.ts';
 /** A chain of nftables with the statements of its rules. */
 export type NftChain = {
   readonly family: 'ip' | 'ip6' | 'inet' | 'netdev';
@@ -24,7 +25,7 @@ const FAMILIES = ['ip', 'ip6', 'inet', 'netdev'] as const;
  */
 export function parseNftChains(objects: readonly Readonly<Record<string, unknown>>[]): readonly NftChain[] {
   const rules = new Map<string, unknown[][]>();
-  for (const { family, table, chain, expr } of objects.map(({ rule }) => asRecord(rule))) {
+  for (const { family, table, chain, expr } of objects.map(({ rule }) => recordOf(rule))) {
     if (!Array.isArray(expr)) continue;
     const key = `${family} ${table} ${chain}`;
     const ofChain = rules.get(key);
@@ -32,7 +33,7 @@ export function parseNftChains(objects: readonly Readonly<Record<string, unknown
     else ofChain.push(expr);
   }
   return objects.flatMap((object): readonly NftChain[] => {
-    const { family, table, name, type, hook, policy, dev, prio } = asRecord(object['chain']);
+    const { family, table, name, type, hook, policy, dev, prio } = recordOf(object['chain']);
     const known = FAMILIES.find((each) => each === family);
     if (known === undefined) return [];
     return [
@@ -46,8 +47,4 @@ export function parseNftChains(objects: readonly Readonly<Record<string, unknown
       },
     ];
   });
-}
-
-function asRecord(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? { ...value } : {};
 }

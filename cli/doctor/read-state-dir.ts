@@ -2,6 +2,7 @@ import { accessSync, constants, readdirSync, statfsSync, statSync } from 'node:f
 import { join } from 'node:path';
 import { readBootId } from '../../agent/journal/boot-id.ts';
 import { readJournal } from '../../agent/journal/read-journal.ts';
+import { messageOf } from '../../runtime/error-text.ts';
 import type { StateDirFacts } from './doctor-facts.ts';
 
 /** TMPFS_MAGIC. @see statfs(2) */
@@ -46,6 +47,6 @@ function readJournalState(path: string): StateDirFacts['journal'] {
   try {
     return readJournal(path).bootId === readBootId() ? 'there' : 'other-boot';
   } catch (error) {
-    return { damage: error instanceof Error ? error.message : String(error) };
+    return { damage: messageOf(error) };
   }
 }

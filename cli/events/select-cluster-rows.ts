@@ -1,3 +1,4 @@
+import { recordOf, textOf } from '../../runtime/json.ts';
 import type { EventRow } from './event-row.ts';
 
 /** The node and the Pods whose events are selected. */
@@ -18,13 +19,13 @@ const KUBELET_REASONS: readonly string[] = ['FailedCreatePodSandBox', 'FailedKil
  */
 export function selectClusterRows(items: readonly unknown[], scope: ClusterScope): readonly EventRow[] {
   return items.flatMap((item) => {
-    const event = fieldsOf(item);
-    const involved = fieldsOf(event['involvedObject']);
-    const source = fieldsOf(event['source']);
-    const component = text(source['component']) || text(event['reportingComponent']);
-    const reason = text(event['reason']);
+    const event = recordOf(item);
+    const involved = recordOf(event['involvedObject']);
+    const source = recordOf(event['source']);
+    const component = textOf(source['component']) || textOf(event['reportingComponent']);
+    const reason = textOf(event['reason']);
     const isKubelets =
-      component === 'kubelet' && text(source['host']) === scope.nodeName && KUBELET_REASONS.includes(reason);
+      component === 'kubelet' && textOf(source['host']) === scope.nodeName && KUBELET_REASONS.includes(reason);
     const subject = subjectOf(involved);
     const isHere = subject === `node/${scope.nodeName}` || scope.pods.has(subject) || isKubelets;
     if (!isHere || !(component.startsWith(OURS) || isKubelets)) return [];
@@ -34,8 +35,8 @@ export function selectClusterRows(items: readonly unknown[], scope: ClusterScope
       source: component,
       kind: reason,
       subject,
-      isFailure: text(event['type']) === 'Warning',
-      text: text(event['message']),
+      isFailure: textOf(event['type']) === 'Warning',
+      text: textOf(event['message']),
       ...(typeof count === 'number' && count > 1 ? { count } : {}),
     };
     return [row];
@@ -43,26 +44,18 @@ export function selectClusterRows(items: readonly unknown[], scope: ClusterScope
 }
 
 function subjectOf(involved: Readonly<Record<string, unknown>>): string {
-  const kind = text(involved['kind']);
-  const name = text(involved['name']);
+  const kind = textOf(involved['kind']);
+  const name = textOf(involved['name']);
   // The NodeENIConfig of a node has the node's name.
   if (kind === 'Node' || kind === 'NodeENIConfig') return `node/${name}`;
-  return kind === 'Pod' ? `${text(involved['namespace'])}/${name}` : `${kind}/${name}`;
+  return kind === 'Pod' ? `${textOf(involved['namespace'])}/${name}` : `${kind}/${name}`;
 }
 
 function timeOf(event: Readonly<Record<string, unknown>>): number {
-  const metadata = fieldsOf(event['metadata']);
+  const metadata = recordOf(event['metadata']);
   for (const written of [event['lastTimestamp'], event['eventTime'], metadata['creationTimestamp']]) {
-    const atMs = Date.parse(text(written));
+    const atMs = Date.parse(textOf(written));
     if (Number.isFinite(atMs)) return atMs;
   }
   return 0;
-}
-
-function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
-}
-
-function text(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -1,7 +1,7 @@
 import { NFT_TABLE } from '../../dataplane/numbers.ts';
+import { isRecord } from '../../runtime/decode.ts';
+import { type JsonObject, recordOf } from '../../runtime/json.ts';
 import { prefixContains } from './prefix-contains.ts';
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** A packet as the nftables table of tke-eni matches it in prerouting. */
 export type NftPacket = {
@@ -38,7 +38,7 @@ const MAX_JUMPS = 32;
  * Evaluates the nftables table of tke-eni for a packet in prerouting. Supports the statements that tke-eni writes.
  * @see libnftables-json(5)
  */
-export function evaluatePacketMark(objects: readonly Json[], packet: NftPacket): NftVerdict {
+export function evaluatePacketMark(objects: readonly JsonObject[], packet: NftPacket): NftVerdict {
   const run: Run = { packet, rules: rulesByChain(objects), mark: packet.mark, chains: [], unsupported: [] };
   for (const chain of baseChains(objects)) {
     if (runChain(run, chain) === 'drop') return { ...outcome(run), verdict: 'drop' };
@@ -48,7 +48,7 @@ export function evaluatePacketMark(objects: readonly Json[], packet: NftPacket):
 
 type Run = {
   readonly packet: NftPacket;
-  readonly rules: ReadonlyMap<string, readonly Json[]>;
+  readonly rules: ReadonlyMap<string, readonly JsonObject[]>;
   mark: number;
   readonly chains: string[];
   readonly unsupported: string[];
@@ -61,21 +61,21 @@ function outcome({ mark, chains, unsupported }: Run): Omit<NftVerdict, 'verdict'
   return { mark, chains, unsupported };
 }
 
-function isOurs(object: Json): boolean {
+function isOurs(object: JsonObject): boolean {
   return object['table'] === NFT_TABLE && object['family'] === 'inet';
 }
 
-function baseChains(objects: readonly Json[]): readonly string[] {
+function baseChains(objects: readonly JsonObject[]): readonly string[] {
   return objects
     .map((object) => object['chain'])
-    .filter(isObject)
+    .filter(isRecord)
     .filter((chain) => isOurs(chain) && chain['hook'] === 'prerouting')
     .sort((a, b) => Number(a['prio']) - Number(b['prio']))
     .map((chain) => String(chain['name']));
 }
 
-function rulesByChain(objects: readonly Json[]): ReadonlyMap<string, readonly Json[]> {
-  const rules = objects.map((object) => object['rule']).filter(isObject);
+function rulesByChain(objects: readonly JsonObject[]): ReadonlyMap<string, readonly JsonObject[]> {
+  const rules = objects.map((object) => object['rule']).filter(isRecord);
   return Map.groupBy(rules.filter(isOurs), (rule) => String(rule['chain']));
 }
 
@@ -83,7 +83,7 @@ function runChain(run: Run, chain: string): 'accept' | 'drop' | 'return' {
   if (run.chains.length >= MAX_JUMPS) return 'return';
   run.chains.push(chain);
   for (const rule of run.rules.get(chain) ?? []) {
-    const step = runRule(run, Array.isArray(rule['expr']) ? rule['expr'].filter(isObject) : []);
+    const step = runRule(run, Array.isArray(rule['expr']) ? rule['expr'].filter(isRecord) : []);
     if (step === 'accept' || step === 'drop' || step === 'return') return step;
     if (typeof step === 'object') {
       const answer = runChain(run, step.to);
@@ -94,7 +94,7 @@ function runChain(run: Run, chain: string): 'accept' | 'drop' | 'return' {
   return 'return';
 }
 
-function runRule(run: Run, statements: readonly Json[]): Step {
+function runRule(run: Run, statements: readonly JsonObject[]): Step {
   for (const statement of statements) {
     const step = runStatement(run, statement);
     if (step === 'skip') return 'next';
@@ -103,16 +103,16 @@ function runRule(run: Run, statements: readonly Json[]): Step {
   return 'next';
 }
 
-function runStatement(run: Run, statement: Json): Step {
+function runStatement(run: Run, statement: JsonObject): Step {
   const [kind = ''] = Object.keys(statement);
   const body = statement[kind];
   switch (kind) {
     case 'match':
-      return isObject(body) && isMatch(run, body) ? 'next' : 'skip';
+      return isRecord(body) && isMatch(run, body) ? 'next' : 'skip';
     case 'mangle':
-      return isObject(body) ? mangle(run, body) : 'next';
+      return isRecord(body) ? mangle(run, body) : 'next';
     case 'vmap':
-      return isObject(body) ? lookUpVmap(run, body) : 'next';
+      return isRecord(body) ? lookUpVmap(run, body) : 'next';
     case 'counter':
       return 'next';
     case 'drop':
@@ -121,7 +121,7 @@ function runStatement(run: Run, statement: Json): Step {
       return kind;
     case 'jump':
     case 'goto':
-      return { to: isObject(body) ? String(body['target']) : '', returns: kind === 'jump' };
+      return { to: isRecord(body) ? String(body['target']) : '', returns: kind === 'jump' };
     default:
       return skipUnsupported(run, statement);
   }
@@ -132,7 +132,7 @@ function skipUnsupported(run: Run, statement: unknown): 'skip' {
   return 'skip';
 }
 
-function mangle(run: Run, body: Json): Step {
+function mangle(run: Run, body: JsonObject): Step {
   const key = JSON.stringify(body['key']);
   // The mark of the connection is for answers. It changes nothing for this packet.
   if (key === '{"ct":{"key":"mark"}}') return 'next';
@@ -142,16 +142,16 @@ function mangle(run: Run, body: Json): Step {
   return 'next';
 }
 
-function lookUpVmap(run: Run, body: Json): Step {
+function lookUpVmap(run: Run, body: JsonObject): Step {
   const key = evaluate(run, body['key']);
-  const set = isObject(body['data']) ? body['data']['set'] : undefined;
+  const set = recordOf(body['data'])['set'];
   if (key === undefined || !Array.isArray(set)) return skipUnsupported(run, { vmap: body });
   const found = set.find((element: unknown) => Array.isArray(element) && element[0] === key);
   const verdict: unknown = Array.isArray(found) ? found[1] : undefined;
-  return isObject(verdict) ? runStatement(run, verdict) : 'next';
+  return isRecord(verdict) ? runStatement(run, verdict) : 'next';
 }
 
-function isMatch(run: Run, body: Json): boolean {
+function isMatch(run: Run, body: JsonObject): boolean {
   const left = evaluate(run, body['left']);
   if (left === NO_HEADER) return false;
   if (left === undefined) {
@@ -163,31 +163,31 @@ function isMatch(run: Run, body: Json): boolean {
 }
 
 function membersOf(right: unknown): readonly unknown[] {
-  const set = isObject(right) ? right['set'] : undefined;
+  const set = recordOf(right)['set'];
   return Array.isArray(set) ? set : [right];
 }
 
 function isMember(left: unknown, member: unknown): boolean {
-  if (!isObject(member)) return left === member;
+  if (!isRecord(member)) return left === member;
   const prefix = member['prefix'];
-  return isObject(prefix) && typeof left === 'string' && prefixContains(`${prefix['addr']}/${prefix['len']}`, left);
+  return isRecord(prefix) && typeof left === 'string' && prefixContains(`${prefix['addr']}/${prefix['len']}`, left);
 }
 
 /** Evaluates an expression. Undefined: not supported here; NO_HEADER: a field of the other family's header. */
 function evaluate(run: Run, expression: unknown): unknown {
-  if (!isObject(expression)) return expression;
+  if (!isRecord(expression)) return expression;
   const [kind = ''] = Object.keys(expression);
   const body = expression[kind];
   const { packet } = run;
   switch (kind) {
     case 'meta':
-      return isObject(body) ? metaOf(run, String(body['key'])) : undefined;
+      return isRecord(body) ? metaOf(run, String(body['key'])) : undefined;
     case 'ct':
-      return isObject(body) ? { direction: packet.direction, mark: packet.ctMark }[String(body['key'])] : undefined;
+      return isRecord(body) ? { direction: packet.direction, mark: packet.ctMark }[String(body['key'])] : undefined;
     case 'payload':
-      return isObject(body) ? addressOf(packet, body) : undefined;
+      return isRecord(body) ? addressOf(packet, body) : undefined;
     case 'fib':
-      return isObject(body) ? fibOf(packet, body) : undefined;
+      return isRecord(body) ? fibOf(packet, body) : undefined;
     case '&':
     case '|':
     case '^':
@@ -206,14 +206,14 @@ function metaOf(run: Run, key: string): unknown {
  * Returns a field of the packet. A field of the other family's header matches nothing, not even `!=`: nft checks the
  * family first.
  */
-function addressOf(packet: NftPacket, body: Json): unknown {
+function addressOf(packet: NftPacket, body: JsonObject): unknown {
   const isOfFamily = body['protocol'] === (packet.family === 4 ? 'ip' : 'ip6');
   return isOfFamily ? { saddr: packet.src, daddr: packet.dst }[String(body['field'])] : NO_HEADER;
 }
 
 const NO_HEADER = Symbol('header of another family');
 
-function fibOf(packet: NftPacket, body: Json): unknown {
+function fibOf(packet: NftPacket, body: JsonObject): unknown {
   const flags = JSON.stringify(body['flags']);
   if (body['result'] === 'oif' && flags === '["saddr","iif"]') return packet.isSourceRouted;
   if (body['result'] === 'type' && flags === '["daddr"]') return packet.isLocal ? 'local' : 'unicast';
@@ -224,8 +224,4 @@ function bitwise(operator: string, left: unknown, right: unknown): number | unde
   if (typeof left !== 'number' || typeof right !== 'number') return undefined;
   if (operator === '&') return (left & right) >>> 0;
   return (operator === '|' ? left | right : left ^ right) >>> 0;
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,8 +1,8 @@
 import { isAddress } from '../../dataplane/ip-prefix.ts';
 import { NFT_TABLE } from '../../dataplane/numbers.ts';
+import { isRecord } from '../../runtime/decode.ts';
+import { type JsonObject, listOf, recordOf } from '../../runtime/json.ts';
 import type { NodeFacts } from '../node/node-facts.ts';
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** Link that has the addresses of Services in kube-proxy's IPVS mode. */
 const IPVS_LINK = 'kube-ipvs0';
@@ -54,22 +54,22 @@ function isKubeProxys({ table, where }: Start): boolean {
 
 type Ruleset = {
   /** Rules by '<family> <table> <chain>'. */
-  readonly rules: ReadonlyMap<string, readonly Json[]>;
-  readonly maps: readonly Json[];
+  readonly rules: ReadonlyMap<string, readonly JsonObject[]>;
+  readonly maps: readonly JsonObject[];
 };
 
 type Start = { readonly table: string; readonly where: string; readonly body: unknown };
 
-function rulesetOf(objects: readonly Json[]): Ruleset {
-  const rules = objects.map(({ rule }) => rule).filter(isObject);
+function rulesetOf(objects: readonly JsonObject[]): Ruleset {
+  const rules = objects.map(({ rule }) => rule).filter(isRecord);
   const foreign = rules.filter(({ family, table }) => !(family === 'inet' && table === NFT_TABLE));
   return {
     rules: Map.groupBy(foreign, (rule) => `${tableOf(rule)} ${String(rule['chain'])}`),
-    maps: objects.map(({ map }) => map).filter(isObject),
+    maps: objects.map(({ map }) => map).filter(isRecord),
   };
 }
 
-function tableOf({ family, table }: Json): string {
+function tableOf({ family, table }: JsonObject): string {
   return `${String(family)} ${String(table)}`;
 }
 
@@ -88,19 +88,19 @@ function startsFor({ rules, maps }: Ruleset, ip: string): readonly Start[] {
 }
 
 function isForDestination(statement: unknown, ip: string): boolean {
-  const match = isObject(statement) ? statement['match'] : undefined;
-  return isObject(match) && match['op'] === '==' && match['right'] === ip && fieldOf(match) === 'daddr';
+  const match = recordOf(statement)['match'];
+  return isRecord(match) && match['op'] === '==' && match['right'] === ip && fieldOf(match) === 'daddr';
 }
 
-function fieldOf({ left }: Json): unknown {
-  const payload = isObject(left) ? left['payload'] : undefined;
-  return isObject(payload) ? payload['field'] : undefined;
+function fieldOf({ left }: JsonObject): unknown {
+  const payload = recordOf(left)['payload'];
+  return recordOf(payload)['field'];
 }
 
 /** Tells whether a map key is the address, or a concatenation that begins with it: '10.96.0.10'. */
 function isKeyOf(key: unknown, ip: string): boolean {
   if (key === ip) return true;
-  const concat = isObject(key) ? key['concat'] : undefined;
+  const concat = recordOf(key)['concat'];
   return Array.isArray(concat) && concat[0] === ip;
 }
 
@@ -134,23 +134,23 @@ function follow(ruleset: Ruleset, start: Start): TraceResult {
 /** Collects what a rule rewrites to; returns the chains that it jumps to. */
 function collect(reached: TraceResult, body: unknown): readonly string[] {
   if (Array.isArray(body)) return body.flatMap((member) => collect(reached, member));
-  if (!isObject(body)) return [];
+  if (!isRecord(body)) return [];
   return Object.entries(body).flatMap(([key, value]) => {
-    if (key === 'reject' || (key === 'xt' && isObject(value) && value['name'] === 'REJECT')) reached.isRefusing = true;
-    if (key === 'dnat' || key === 'redirect' || (key === 'xt' && isObject(value) && value['name'] === 'DNAT')) {
+    if (key === 'reject' || (key === 'xt' && isRecord(value) && value['name'] === 'REJECT')) reached.isRefusing = true;
+    if (key === 'dnat' || key === 'redirect' || (key === 'xt' && isRecord(value) && value['name'] === 'DNAT')) {
       reached.isRewriting = true;
       reached.backends.push(...addressesIn(value));
       return [];
     }
-    if ((key === 'jump' || key === 'goto') && isObject(value)) return [String(value['target'])];
+    if ((key === 'jump' || key === 'goto') && isRecord(value)) return [String(value['target'])];
     return collect(reached, value);
   });
 }
 
 function sourcesOf(expr: unknown): readonly string[] {
   return listOf(expr).flatMap((statement) => {
-    const match = isObject(statement) ? statement['match'] : undefined;
-    const isSource = isObject(match) && match['op'] === '==' && fieldOf(match) === 'saddr';
+    const match = recordOf(statement)['match'];
+    const isSource = isRecord(match) && match['op'] === '==' && fieldOf(match) === 'saddr';
     return isSource ? addressesIn(match['right']) : [];
   });
 }
@@ -158,13 +158,5 @@ function sourcesOf(expr: unknown): readonly string[] {
 function addressesIn(value: unknown): readonly string[] {
   if (typeof value === 'string') return isAddress(value) ? [value] : [];
   if (Array.isArray(value)) return value.flatMap(addressesIn);
-  return isObject(value) ? Object.values(value).flatMap(addressesIn) : [];
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isRecord(value) ? Object.values(value).flatMap(addressesIn) : [];
 }

@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises';
+import { messageOf } from '../../runtime/error-text.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
@@ -60,7 +61,7 @@ async function write(file: string, text: string): Promise<void> {
   try {
     await writeFile(file, text);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw new CliError(
       'REFUSED',
       `${file} cannot be written: ${reason}`,

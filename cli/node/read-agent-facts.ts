@@ -4,6 +4,7 @@ import { readBootId } from '../../agent/journal/boot-id.ts';
 import { readNodeRecord } from '../../agent/journal/node-file.ts';
 import { NODE_RECORD_FILE, type NodeRecord } from '../../agent/journal/node-record.ts';
 import { readJournal } from '../../agent/journal/read-journal.ts';
+import { messageOf } from '../../runtime/error-text.ts';
 import { known, unknown } from './known.ts';
 import type { AgentFacts, Known } from './node-facts.ts';
 
@@ -51,8 +52,4 @@ function whyUnreadable(path: string): Known<never> | undefined {
     if (code === 'EACCES' || code === 'EPERM') return unknown(`${path} is readable by root only`, 'run as root');
     return unknown(`${path}: ${messageOf(error)}`, 'look at the file system that holds it');
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -2,6 +2,9 @@ import { execFile } from 'node:child_process';
 import { type NftOptions, openNft } from '../../dataplane/nft.ts';
 import { isNftError } from '../../dataplane/nft-error.ts';
 import { NFT_TABLE } from '../../dataplane/numbers.ts';
+import { isRecord } from '../../runtime/decode.ts';
+import { messageOf } from '../../runtime/error-text.ts';
+import { recordOf } from '../../runtime/json.ts';
 import { known, unknown } from './known.ts';
 import type { Known, NftFacts } from './node-facts.ts';
 
@@ -65,13 +68,13 @@ async function withDevices(objects: NftObjects, netnsPath: string | undefined): 
   const devices = devicesOf(await runNft(netnsPath, 'list', 'chains'));
   return objects.map((object) => {
     const { chain } = object;
-    const dev = isObject(chain) ? devices.get(`${chain['family']} ${chain['table']} ${chain['name']}`) : undefined;
-    return lacksDevices(object) && dev !== undefined ? { chain: { ...(isObject(chain) ? chain : {}), dev } } : object;
+    const dev = isRecord(chain) ? devices.get(`${chain['family']} ${chain['table']} ${chain['name']}`) : undefined;
+    return lacksDevices(object) && dev !== undefined ? { chain: { ...recordOf(chain), dev } } : object;
   });
 }
 
 function lacksDevices({ chain }: NftObjects[number]): boolean {
-  if (!isObject(chain)) return false;
+  if (!isRecord(chain)) return false;
   return (chain['hook'] === 'ingress' || chain['hook'] === 'egress') && chain['dev'] === undefined;
 }
 
@@ -96,17 +99,13 @@ function devicesOf(text: string): ReadonlyMap<string, readonly string[]> {
 
 function objectsOf(text: string): readonly Readonly<Record<string, unknown>>[] {
   const answer: unknown = JSON.parse(text);
-  const list = isObject(answer) ? answer['nftables'] : undefined;
+  const list = recordOf(answer)['nftables'];
   if (!Array.isArray(list)) throw new Error('nft -j answered without "nftables"');
-  return list.filter(isObject).filter((object) => !('metainfo' in object));
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return list.filter(isRecord).filter((object) => !('metainfo' in object));
 }
 
 function whyNot(error: unknown): Known<never> {
-  const text = error instanceof Error ? error.message : String(error);
+  const text = messageOf(error);
   if (isNftError(error, 'NFT_MISSING') || /ENOENT|failed to execute/.test(text)) {
     return unknown('nft is not installed', 'install nftables, or run this inside the agent’s container, which has it');
   }

@@ -6,6 +6,7 @@ import { LibcError } from '../../netlink/errno.ts';
 import { NetlinkError } from '../../netlink/netlink-error.ts';
 import { type Netns, NetnsError, openNetns } from '../../netlink/netns.ts';
 import { openRtnetlink, openRtnetlinkIn } from '../../netlink/rtnetlink.ts';
+import { messageOf } from '../../runtime/error-text.ts';
 import { resolveHostPath } from '../../runtime/host-path.ts';
 import { openSysctl } from '../../sysctl/sysctl.ts';
 import type { Change } from '../diff/change.ts';
@@ -100,5 +101,5 @@ function reasonOf(error: unknown): string {
     cause instanceof LibcError ||
     cause instanceof NetlinkError;
   if (!isExpected) throw error;
-  return cause instanceof Error ? cause.message : String(cause);
+  return messageOf(cause);
 }

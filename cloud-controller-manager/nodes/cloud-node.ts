@@ -1,6 +1,6 @@
 import { type ProviderId, readProviderId } from '../../cloud/provider-id.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { recordOf, recordsOf } from '../../runtime/json.ts';
 
 /** An address of a Node: InternalIP, ExternalIP, Hostname, InternalDNS, ExternalDNS. */
 export type NodeAddress = { readonly type: string; readonly address: string };
@@ -73,12 +73,4 @@ export function readCloudNode(object: KubeObject): CloudNode {
 function isCvm(providerId: ProviderId): boolean {
   if (providerId.kind === 'instance') return !providerId.isNative;
   return providerId.kind === 'none' || providerId.kind === 'malformed';
-}
-
-function recordOf(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {};
-}
-
-function recordsOf(value: unknown): readonly Readonly<Record<string, unknown>>[] {
-  return Array.isArray(value) ? value.filter(isRecord) : [];
 }

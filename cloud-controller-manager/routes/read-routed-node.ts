@@ -2,6 +2,7 @@ import { isIPv4 } from 'node:net';
 import { DIRECT_ENI_RESOURCE, ENI_IP_RESOURCE } from '../../crd/names.ts';
 import type { RoutedNode } from '../../pod-routes/routed-node.ts';
 import { isRecord } from '../../runtime/decode.ts';
+import { listOf, recordOf, textsOf } from '../../runtime/json.ts';
 import type { CcmNode } from '../ccm-node.ts';
 import { readCloudNode } from '../nodes/cloud-node.ts';
 
@@ -22,14 +23,12 @@ export function readRoutedNode(object: CcmNode): RoutedNode {
 }
 
 function podCidrsOf(spec: unknown): readonly string[] {
-  if (!isRecord(spec)) return [];
-  const { podCIDR, podCIDRs } = spec;
-  const all = [podCIDR, ...(Array.isArray(podCIDRs) ? podCIDRs : [])];
-  return [...new Set(all.filter((one) => typeof one === 'string' && one !== ''))];
+  const { podCIDR, podCIDRs } = recordOf(spec);
+  return [...new Set(textsOf([podCIDR, ...listOf(podCIDRs)]).filter((one) => one !== ''))];
 }
 
 /** The agent of the node offers addresses of the VPC to Pods. */
 function hasEniPods(status: unknown): boolean {
-  const capacity = isRecord(status) ? status['capacity'] : undefined;
+  const capacity = recordOf(status)['capacity'];
   return isRecord(capacity) && [ENI_IP_RESOURCE, DIRECT_ENI_RESOURCE].some((name) => capacity[name] !== undefined);
 }

@@ -3,7 +3,7 @@ import { readPodNetworks } from '../../crd/pod-networks.ts';
 import { requestsResource } from '../../crd/pod-resources.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { readPodIps } from '../../kube/pod-ips.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { recordOf, recordsOf, textOf } from '../../runtime/json.ts';
 
 /** What the service controller caches of a Pod; tens of thousands are cached at once. */
 export type BackendPod = {
@@ -76,16 +76,4 @@ function networkOf({ metadata, spec }: KubeObject): PodNetwork {
 function gateOf(condition: Readonly<Record<string, unknown>> = {}): PodGate {
   const [status, reason, message] = ['status', 'reason', 'message'].map((key) => textOf(condition[key]));
   return { status: status ?? '', reason: reason ?? '', message: message ?? '' };
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
-function recordOf(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {};
-}
-
-function recordsOf(value: unknown): readonly Readonly<Record<string, unknown>>[] {
-  return Array.isArray(value) ? value.filter(isRecord) : [];
 }

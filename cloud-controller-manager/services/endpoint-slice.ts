@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { recordOf, recordsOf, textOf } from '../../runtime/json.ts';
 
 /** What the service controller caches of an EndpointSlice. */
 export type EndpointSlice = {
@@ -67,16 +67,4 @@ function endpointOf(wire: Readonly<Record<string, unknown>>, namespace: string):
   const podUid = typeof uid === 'string' && uid !== '' ? { podUid: uid } : {};
   const pod = isPod ? { pod: `${namespace}/${name}`, ...podUid } : {};
   return [{ ip, isReady: ready !== false, isTerminating: terminating === true, ...pod }];
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
-function recordOf(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {};
-}
-
-function recordsOf(value: unknown): readonly Readonly<Record<string, unknown>>[] {
-  return Array.isArray(value) ? value.filter(isRecord) : [];
 }

@@ -1,6 +1,6 @@
 import { DIRECT_ACCESS_ANNOTATION } from '../../crd/names.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { recordOf } from '../../runtime/json.ts';
 import type { BackendPod } from './backend-pod.ts';
 import { decideService } from './decide-service.ts';
 import { readServiceHead } from './read-service.ts';
@@ -38,6 +38,6 @@ export function selectsPod({ selector }: DirectService, { labels = {} }: Pick<Ba
 }
 
 function selectorOf({ spec }: KubeObject): Readonly<Record<string, string>> {
-  const selector = isRecord(spec) && isRecord(spec['selector']) ? spec['selector'] : {};
+  const selector = recordOf(recordOf(spec)['selector']);
   return Object.fromEntries(Object.entries(selector).map(([key, value]) => [key, String(value)]));
 }

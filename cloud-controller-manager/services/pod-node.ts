@@ -1,4 +1,5 @@
 import { isRecord } from '../../runtime/decode.ts';
+import { listOf, recordOf } from '../../runtime/json.ts';
 import type { CcmNode } from '../ccm-node.ts';
 import { readCloudNode } from '../nodes/cloud-node.ts';
 import { readRoutedNode } from '../routes/read-routed-node.ts';
@@ -21,7 +22,7 @@ export function readPodNode(object: CcmNode): PodNode {
   const { providerId, labels, networkUnavailable } = readCloudNode(object);
   const { podCidrs } = readRoutedNode(object);
   const { status } = object;
-  const conditions = isRecord(status) && Array.isArray(status['conditions']) ? status['conditions'] : [];
+  const conditions = listOf(recordOf(status)['conditions']);
   return {
     zone: labels['topology.kubernetes.io/zone'] ?? '',
     isSilent: conditions.some(

@@ -12,6 +12,7 @@ import {
   required,
   text,
 } from '../../runtime/decode.ts';
+import { recordOf } from '../../runtime/json.ts';
 
 /** What decides whether a Service has a load balancer of ours. It is read of any object, whatever else is wrong with it. */
 export type ServiceHead = {
@@ -184,8 +185,4 @@ function ingressOf(value: unknown): readonly Ingress[] {
 
 function textOf<K extends keyof Ingress>(key: K, value: unknown): { readonly [key in K]?: string } {
   return typeof value === 'string' && value !== '' ? ({ [key]: value } as { readonly [key in K]: string }) : {};
-}
-
-function recordOf(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {};
 }

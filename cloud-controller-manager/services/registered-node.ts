@@ -2,7 +2,8 @@ import { isInCidr } from '../../crd/ip-text.ts';
 import { LOAD_BALANCERS } from '../../crd/node-eni-config-fields.ts';
 import { readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { Faults, isRecord } from '../../runtime/decode.ts';
+import { Faults } from '../../runtime/decode.ts';
+import { recordOf } from '../../runtime/json.ts';
 
 /** What is cached of a NodeENIConfig: there may be thousands. */
 export type RegisteredNode = {
@@ -16,7 +17,7 @@ export type RegisteredNode = {
 /** Reads what is cached of a NodeENIConfig. Accepts any shape. */
 export function decodeRegisteredNode({ metadata, loadBalancers }: KubeObject): RegisteredNode {
   const { name, uid = '', resourceVersion = '' } = metadata;
-  const listed = isRecord(loadBalancers) ? loadBalancers['registeredIPs'] : undefined;
+  const listed = recordOf(loadBalancers)['registeredIPs'];
   const published =
     listed === undefined || listed === null
       ? undefined

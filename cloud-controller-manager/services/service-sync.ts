@@ -5,6 +5,7 @@ import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
+import { messageOf } from '../../runtime/error-text.ts';
 import type { ControllerDeps } from '../controller-deps.ts';
 import { BackendNodes } from './backend-nodes.ts';
 import { BalancerDirectory } from './balancer-directory.ts';
@@ -113,7 +114,7 @@ export class ServiceSync {
       const reason = role === 'serve' ? 'SyncLoadBalancerFailed' : 'DeleteLoadBalancerFailed';
       this.#settled.delete(key);
       const isReported = error instanceof StepError && error.code === 'TARGETS_REFUSED';
-      const message = error instanceof Error ? error.message : String(error);
+      const message = messageOf(error);
       if (!isReported) this.#reports.problems(head, [{ reason, message }]);
       if (!isCloudError(error, 'never', 'quota', 'credentials')) throw error;
       if (role === 'serve' && readRecord(head).loadBalancerId === undefined) this.#gates.note(key, 'refused');

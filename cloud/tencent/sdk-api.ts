@@ -1,6 +1,7 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { AbstractClient } from 'tencentcloud-sdk-nodejs/tencentcloud/common/abstract_client.js';
+import { messageOf } from '../../runtime/error-text.ts';
 import { classifyError } from '../classify-error.ts';
 import type { CredentialSource } from './credentials/credential.ts';
 import { type Product, productOf, type TencentApi } from './requests.ts';
@@ -107,7 +108,7 @@ function openClient(endpoint: TencentEndpoint, credentials: CredentialSource, pr
  * connection only by its text.
  */
 function classifySdkError(error: unknown, action: string): Error {
-  const text = error instanceof Error ? error.message : String(error);
+  const text = messageOf(error);
   const code = textField(error, 'code');
   if (code !== undefined) {
     const requestId = textField(error, 'requestId');

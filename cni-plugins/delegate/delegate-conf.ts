@@ -1,4 +1,5 @@
 import { isRecord } from '../../runtime/decode.ts';
+import { recordOf } from '../../runtime/json.ts';
 import { PLUGINS } from '../plugins.ts';
 import { type CniVersion, isAtLeast, SUPPORTED_VERSIONS } from '../skel/version.ts';
 
@@ -49,7 +50,7 @@ export function stdinOf(
     readonly more?: Readonly<Record<string, unknown>>;
   },
 ): Readonly<Record<string, unknown>> {
-  const capabilities = isRecord(plugin['capabilities']) ? plugin['capabilities'] : {};
+  const capabilities = recordOf(plugin['capabilities']);
   const passed = Object.entries(call.runtimeConfig).filter(([key]) => capabilities[key] === true);
   return {
     ...plugin,

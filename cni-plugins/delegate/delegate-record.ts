@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { CNI_CODE } from '../../agent/api/cni-code.ts';
 import { writeFileAtomically } from '../../runtime/atomic-file.ts';
 import { isRecord } from '../../runtime/decode.ts';
+import { messageOf } from '../../runtime/error-text.ts';
 import { ensureFolder } from '../../runtime/folder.ts';
 import { readRegularText } from '../../runtime/read-regular-file.ts';
 import { CniError } from '../skel/error.ts';
@@ -57,7 +58,7 @@ function decodeRecord(path: string): DelegateRecord {
       throw new Error('expected containerId and ifName');
     return { containerId, ifName, conf: delegateConfOf(conf) };
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = messageOf(cause);
     const next = 'what the plugin of this Pod made has to be removed by hand, and then this file';
     throw new CniError(CNI_CODE.io, `${path}: ${why}`, next, { cause });
   }

@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { CNI_CODE } from '../../agent/api/cni-code.ts';
+import { messageOf } from '../../runtime/error-text.ts';
 import { joinLimited, limitText } from '../../runtime/limit-text.ts';
 import { readRegularText } from '../../runtime/read-regular-file.ts';
 import { CniError } from '../skel/error.ts';
@@ -21,7 +22,7 @@ export function findDelegate(folder: string, name: string, refusal: string): Del
       if (conf.name === name) return conf;
       names.push(conf.name);
     } catch (error) {
-      faults.push(`${file}: ${limitText(error instanceof Error ? error.message : String(error), MAX_FAULT)}`);
+      faults.push(`${file}: ${limitText(messageOf(error), MAX_FAULT)}`);
     }
   }
   const here = names.length === 0 ? 'which has none' : `which has ${joinLimited([...new Set(names)].toSorted())}`;
@@ -46,7 +47,7 @@ function confFilesOf(folder: string): readonly string[] {
       .toSorted()
       .slice(0, MAX_FILES);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = messageOf(cause);
     const next = 'make the folder on the node, or set --delegate-conf-dir of the agent to another';
     throw new CniError(CNI_CODE.io, `${folder}: ${why}`, next, { cause });
   }

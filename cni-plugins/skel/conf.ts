@@ -14,6 +14,8 @@ import {
   required,
   text,
 } from '../../runtime/decode.ts';
+import { messageOf } from '../../runtime/error-text.ts';
+import { listOf, recordOf } from '../../runtime/json.ts';
 import { parseBackend } from '../client/backend.ts';
 import type { PluginName } from '../plugins.ts';
 import { CniError } from './error.ts';
@@ -66,7 +68,7 @@ function decodeForDel(conf: Readonly<Record<string, unknown>>, plugin: PluginNam
   const faults = new Faults();
   const { backend, timeoutMs, dataDir } = OUR_FIELDS;
   const decode = record({ backend, timeoutMs, dataDir }, 'ignore');
-  const ipam = decode(isRecord(conf['ipam']) ? conf['ipam'] : {}, 'ipam', faults);
+  const ipam = decode(recordOf(conf['ipam']), 'ipam', faults);
   const main = plugin === 'tke-eni-ipamc' ? {} : decode(conf, '', faults);
   if (faults.list.length > 0) {
     throw new CniError(CNI_CODE.invalidConf, new ConfigError('network configuration', faults.list).message, NEXT_STEP);
@@ -194,7 +196,7 @@ function parseObject(stdin: string): Readonly<Record<string, unknown>> {
   try {
     parsed = JSON.parse(stdin);
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = messageOf(cause);
     throw new CniError(CNI_CODE.decode, `stdin: no JSON: ${reason}`, NEXT_STEP, { cause });
   }
   if (!isRecord(parsed)) throw new CniError(CNI_CODE.decode, 'stdin: expected a JSON object', NEXT_STEP);
@@ -291,16 +293,18 @@ function decodeValidAttachments(
  * which reads keys in any case, as Go does: containerd writes `HostPort`.
  */
 function portMappingsOf(conf: Readonly<Record<string, unknown>>): readonly PortMapping[] {
-  const entries = isRecord(conf['runtimeConfig']) ? conf['runtimeConfig']['portMappings'] : undefined;
-  return (Array.isArray(entries) ? entries : []).filter(isRecord).flatMap((entry) => {
-    const [, value] = Object.entries(entry).find(([key]) => key.toLowerCase() === 'hostport') ?? [];
-    const hostPort = Number(value);
-    return hostPort > 0 ? [{ hostPort, entry }] : [];
-  });
+  const entries = recordOf(conf['runtimeConfig'])['portMappings'];
+  return listOf(entries)
+    .filter(isRecord)
+    .flatMap((entry) => {
+      const [, value] = Object.entries(entry).find(([key]) => key.toLowerCase() === 'hostport') ?? [];
+      const hostPort = Number(value);
+      return hostPort > 0 ? [{ hostPort, entry }] : [];
+    });
 }
 
 function runtimeConfigOf(conf: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  return isRecord(conf['runtimeConfig']) ? conf['runtimeConfig'] : {};
+  return recordOf(conf['runtimeConfig']);
 }
 
 /** A result that is passed on and not read. */

@@ -1,4 +1,5 @@
 import { CNI_CODE } from '../../agent/api/cni-code.ts';
+import { messageOf } from '../../runtime/error-text.ts';
 
 /**
  * The failure of a CNI call, in the terms of CNI. The message names the object and what was expected; the details name
@@ -22,7 +23,7 @@ export class CniError extends Error {
 /** Converts any thrown value to a CNI error; a value that is not one gets code 999. Never throws. */
 export function toCniError(thrown: unknown): CniError {
   if (thrown instanceof CniError) return thrown;
-  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  const message = messageOf(thrown);
   const stack = thrown instanceof Error ? (thrown.stack ?? '') : '';
   return new CniError(CNI_CODE.internal, `internal error: ${message}`, stack, { cause: thrown });
 }

@@ -1,4 +1,5 @@
 import type { Attachment } from '../../agent/api/messages.ts';
+import type { JsonObject } from '../../runtime/json.ts';
 import type { PluginConf } from './conf.ts';
 import { type CniVersion, isAtLeast } from './version.ts';
 
@@ -41,7 +42,6 @@ type CniResult = {
   readonly dns?: JsonObject;
 };
 
-type JsonObject = Readonly<Record<string, unknown>>;
 type ResultConf = Pick<PluginConf, 'cniVersion' | 'prevResult' | 'dns'>;
 
 function makeInterfaces(cniVersion: CniVersion, { interfaces }: Attachment): readonly JsonObject[] {

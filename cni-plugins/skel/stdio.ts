@@ -1,5 +1,6 @@
 import { readSync, writeSync } from 'node:fs';
 import { CNI_CODE } from '../../agent/api/cni-code.ts';
+import { messageOf } from '../../runtime/error-text.ts';
 import { CniError } from './error.ts';
 
 /**
@@ -41,7 +42,7 @@ function retryWhileBusy(attempt: () => number, boundMs: number): number {
       const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
       if (code === 'EOF') return 0;
       if (code !== 'EAGAIN' || waitedMs >= boundMs) {
-        const reason = cause instanceof Error ? cause.message : String(cause);
+        const reason = messageOf(cause);
         throw new CniError(CNI_CODE.io, `standard input or output: ${reason}`, '', { cause });
       }
       Atomics.wait(PAUSE, 0, 0, PAUSE_MS);

@@ -8,6 +8,7 @@ import { API_GROUP } from '../../crd/names.ts';
 import type { ResourceKind } from '../../crd/resource-kind.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
+import { listOf, recordOf } from '../../runtime/json.ts';
 
 /**
  * Annotation of a definition that was lost and installed again: when, RFC 3339. Objects that are made soon after replace
@@ -32,7 +33,7 @@ export function decideDefinition(kind: ResourceKind, installed: KubeObject | und
   if (installed === undefined) return { kind: 'create', object: required };
   const number = schemaNumberOf(installed);
   if (number > SCHEMA_NUMBER) return { kind: 'keep-newer', number };
-  const scope = recordAt(installed, 'spec')['scope'];
+  const scope = recordOf(installed['spec'])['scope'];
   if (scope !== required.spec.scope) {
     const why = `${required.metadata.name} is ${String(scope)} and has to be ${required.spec.scope}, which cannot be changed: delete it, with its objects`;
     return { kind: 'clash', why };
@@ -52,7 +53,7 @@ function schemaNumberOf(installed: KubeObject): number {
  * the status.
  */
 function mergeDefinition(required: CustomResourceDefinition, installed: KubeObject): KubeObject {
-  const spec = recordAt(installed, 'spec');
+  const spec = recordOf(installed['spec']);
   const { annotations } = installed.metadata;
   return {
     ...installed,
@@ -62,7 +63,7 @@ function mergeDefinition(required: CustomResourceDefinition, installed: KubeObje
     },
     spec: {
       ...spec,
-      names: { ...recordAt(spec, 'names'), ...required.spec.names },
+      names: { ...recordOf(spec['names']), ...required.spec.names },
       versions: mergeVersions(required.spec.versions[0], spec['versions']),
     },
   };
@@ -71,7 +72,7 @@ function mergeDefinition(required: CustomResourceDefinition, installed: KubeObje
 type Version = CustomResourceDefinition['spec']['versions'][0];
 
 function mergeVersions(ours: Version, present: unknown): readonly unknown[] {
-  const versions: readonly unknown[] = Array.isArray(present) ? present : [];
+  const versions = listOf(present);
   const isOurs = (version: unknown): boolean => isRecord(version) && version['name'] === ours.name;
   const merged = { ...withoutStatus(versions.find(isOurs)), ...ours };
   if (!versions.some(isOurs)) return [...versions.map(notStored), merged];
@@ -84,15 +85,10 @@ function notStored(version: unknown): unknown {
 }
 
 function withoutStatus(version: unknown): Readonly<Record<string, unknown>> {
-  if (!isRecord(version) || !isRecord(version['subresources'])) return isRecord(version) ? version : {};
+  if (!isRecord(version) || !isRecord(version['subresources'])) return recordOf(version);
   const { subresources, ...rest } = version;
-  const { status: _, ...others } = isRecord(subresources) ? subresources : {};
+  const { status: _, ...others } = recordOf(subresources);
   return Object.keys(others).length === 0 ? rest : { ...rest, subresources: others };
-}
-
-function recordAt(value: Readonly<Record<string, unknown>>, key: string): Readonly<Record<string, unknown>> {
-  const found = value[key];
-  return isRecord(found) ? found : {};
 }
 
 /** Compares values of JSON; an absent field and an undefined one are equal. */

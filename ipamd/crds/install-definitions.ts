@@ -8,6 +8,8 @@ import { CUSTOM_RESOURCE_DEFINITIONS, resourceTypeOf } from '../../kube/resource
 import { backoffMs } from '../../runtime/backoff.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { isRecord } from '../../runtime/decode.ts';
+import { messageOf } from '../../runtime/error-text.ts';
+import { recordOf } from '../../runtime/json.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { IpamdError } from '../ipamd-error.ts';
 import { decideDefinition } from './decide-definition.ts';
@@ -150,7 +152,7 @@ async function waitEstablished({ client, clock }: InstallDeps, name: string, sig
 
 function conditionOf(installed: KubeObject | undefined, type: string): Readonly<Record<string, unknown>> | undefined {
   const status = installed?.['status'];
-  const conditions: unknown = isRecord(status) ? status['conditions'] : undefined;
+  const conditions: unknown = recordOf(status)['conditions'];
   if (!Array.isArray(conditions)) return undefined;
   return conditions.filter(isRecord).find((condition) => condition['type'] === type);
 }
@@ -174,7 +176,7 @@ export async function ensureDefinitions(
       return;
     } catch (error) {
       if (signal.aborted) return;
-      const detail = error instanceof Error ? error.message : String(error);
+      const detail = messageOf(error);
       if (isKubeError(error, 'UNAVAILABLE', 'TIMEOUT')) {
         deps.log.error(`the API server does not answer, ${CURE}; will try again`, { error });
         report(`the API server does not answer: ${detail}`);

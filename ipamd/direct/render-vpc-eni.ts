@@ -3,10 +3,9 @@ import { API_VERSION, CLOUD_FINALIZER, ENI_ZONE_LABEL, NODE_NAME_LABEL } from '.
 import { VPC_ENI_KIND } from '../../crd/vpc-eni.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { Faults, isRecord } from '../../runtime/decode.ts';
+import { type JsonObject, recordOf } from '../../runtime/json.ts';
 import { limitText, MAX_TEXT } from '../../runtime/limit-text.ts';
 import type { NodeEniEntry, VpcEniPhase } from './decide-vpc-eni.ts';
-
-type Raw = Readonly<Record<string, unknown>>;
 
 /**
  * Returns the name of an ENI's VpcENI: the ENI's name in the cloud, or its id where Kubernetes does not accept the
@@ -66,7 +65,7 @@ function isOnNode(phase: VpcEniPhase): boolean {
   return phase !== 'Available' && phase !== 'Deleting';
 }
 
-function specOf(before: Raw, entry: NodeEniEntry | undefined, phase: VpcEniPhase): Raw {
+function specOf(before: JsonObject, entry: NodeEniEntry | undefined, phase: VpcEniPhase): JsonObject {
   const { nodeName: _node, instanceID: _instance, ...kept } = before;
   const onNode = entry !== undefined && isOnNode(phase);
   const claim = entry?.eni.claim;
@@ -92,11 +91,11 @@ function podReferenceOf(claimRef: unknown): NodeEniEntry['pod'] | undefined {
 }
 
 function statusOf(
-  before: Raw,
+  before: JsonObject,
   entry: NodeEniEntry | undefined,
   phase: VpcEniPhase,
   { isStatic, isInUse, pod, nowText }: StatusFacts,
-): Raw {
+): JsonObject {
   const { instanceID: _instance, podNamespace: _space, podName: _pod, retainedSince, message: _over, ...kept } = before;
   const eni = entry?.eni;
   const own = eni === undefined ? {} : { eniID: eni.eniID, mac: eni.mac };
@@ -130,8 +129,4 @@ function metadataOf(
     labels: { ...labels, ...named, ...zone },
     ...(needs ? { finalizers: [...finalizers, CLOUD_FINALIZER] } : {}),
   };
-}
-
-function recordOf(value: unknown): Raw {
-  return isRecord(value) ? value : {};
 }

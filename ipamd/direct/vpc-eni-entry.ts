@@ -1,7 +1,7 @@
 import { CLOUD_FINALIZER, ENI_ZONE_LABEL } from '../../crd/names.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { withoutManagedFields } from '../../kube/managed-fields.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { recordOf, textOf } from '../../runtime/json.ts';
 
 /** What ipamd caches of a VpcENI. */
 export type VpcEniEntry = {
@@ -62,12 +62,4 @@ export function decodeVpcEni(object: KubeObject): VpcEniEntry {
     hasFinalizer: finalizers.includes(CLOUD_FINALIZER),
     object: withoutManagedFields(object),
   };
-}
-
-function recordOf(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {};
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -9,7 +9,7 @@ import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { listOf, recordOf } from '../../runtime/json.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { isSameData } from '../nec/same-data.ts';
 import type { NodeEvents } from '../node/node-deps.ts';
@@ -114,10 +114,10 @@ export class VpcEniReconciler {
     const [namespace = '', name = ''] = (vpcEni?.claim ?? '').split('/');
     const claim = await this.#deps.kube.get(CLAIMS, { namespace, name }, signal);
     if (claim === undefined) return this.#deps.isRebuilding() ? 'kept' : 'ended';
-    const status = isRecord(claim['status']) ? claim['status'] : {};
+    const status = recordOf(claim['status']);
     if (status['phase'] === 'Releasing') return 'ended';
     // The claim has another ENI for good: two were created because the first was not known in time.
-    const ips: readonly unknown[] = Array.isArray(status['ips']) ? status['ips'] : [];
+    const ips = listOf(status['ips']);
     return ips.length === 0 || ips.includes(vpcEni?.primaryIp) ? 'kept' : 'ended';
   }
 

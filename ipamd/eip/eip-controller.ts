@@ -6,7 +6,8 @@ import { withFinalizer, withoutFinalizer } from '../../kube/finalizers.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { apiVersionOf, PODS } from '../../kube/resource-types.ts';
-import { Faults, isRecord } from '../../runtime/decode.ts';
+import { Faults } from '../../runtime/decode.ts';
+import { recordOf } from '../../runtime/json.ts';
 import { KeyedMutex } from '../../runtime/keyed-mutex.ts';
 import { StampAges } from '../../runtime/stamp-ages.ts';
 import { decideEip } from './decide-eip.ts';
@@ -297,7 +298,7 @@ export class EipController {
   ): Promise<KubeObject | undefined> {
     if (object === undefined) return undefined;
     signal.throwIfAborted();
-    const known = isRecord(object['status']) ? object['status'] : {};
+    const known = recordOf(object['status']);
     const isBeingDeleted = object.metadata.deletionTimestamp !== undefined;
     const next = {
       // A person may have removed the finalizer; on an object that is being deleted it cannot be added again.
@@ -323,7 +324,7 @@ export class EipController {
     if (pod !== undefined) return false;
     const object = await this.#deps.kube.get(PODS, refOf(key), signal);
     if (object === undefined || object.metadata.uid !== claim?.spec?.podUID) return false;
-    const phase = isRecord(object['status']) ? object['status']['phase'] : undefined;
+    const phase = recordOf(object['status'])['phase'];
     return phase !== 'Succeeded' && phase !== 'Failed' && object.metadata.deletionTimestamp === undefined;
   }
 
@@ -411,6 +412,6 @@ function versionOf({ metadata: { resourceVersion } }: KubeObject): { readonly re
 
 /** Returns ipamd's fields as decided, and unknown fields unchanged. */
 function mergedPart(known: unknown, desired: object, ours: ReadonlySet<string>): object {
-  const others = Object.entries(isRecord(known) ? known : {}).filter(([name]) => !ours.has(name));
+  const others = Object.entries(recordOf(known)).filter(([name]) => !ours.has(name));
   return { ...Object.fromEntries(others), ...desired };
 }

@@ -6,7 +6,7 @@ import { isKubeError } from '../../kube/kube-error.ts';
 import { CONFIG_MAPS } from '../../kube/resource-types.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { recordOf } from '../../runtime/json.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { NodeEvents } from '../node/node-deps.ts';
 import { decideMasqConfig } from './decide-masq-config.ts';
@@ -60,7 +60,7 @@ async function writeConfig(deps: SyncMasqDeps, reporter: FaultReporter, signal: 
   if (current === undefined) return;
   const desired = desiredEntriesOf(claims.values());
   const change = (object: KubeObject): KubeObject | undefined => {
-    const data = isRecord(object['data']) ? object['data'] : {};
+    const data = recordOf(object['data']);
     const text = data[KEY];
     const ours = (object.metadata.annotations?.[OURS] ?? '').split(',').filter((one) => one !== '');
     const step = decideMasqConfig(typeof text === 'string' ? text : '', ours, desired);

@@ -4,8 +4,7 @@ import { CLOUD_FINALIZER } from '../../crd/names.ts';
 import { ADDRESS, ENI_INFO, type NodeEniConfigStatus, STATUS } from '../../crd/node-eni-config-fields.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
-
-type Raw = Readonly<Record<string, unknown>>;
+import { type JsonObject, listOf, recordOf } from '../../runtime/json.ts';
 
 /**
  * Returns the whole object with ipamd's status in it, and with the finalizer that keeps the object until nothing is
@@ -38,8 +37,8 @@ function withCloudFinalizer(object: KubeObject, status: NodeEniConfigStatus): Ku
 }
 
 /** Merges the decided status into the status as it was read. */
-function mergeStatus(raw: unknown, status: NodeEniConfigStatus): Raw {
-  const before = isRecord(raw) ? raw : {};
+function mergeStatus(raw: unknown, status: NodeEniConfigStatus): JsonObject {
+  const before = recordOf(raw);
   return {
     ...mergeFields(before, status, STATUS),
     ...present(
@@ -60,22 +59,25 @@ function mergeStatus(raw: unknown, status: NodeEniConfigStatus): Raw {
 }
 
 /** Returns the unknown fields of an address. They belong to one assignment and are dropped with it. */
-function existingAddress(eni: Raw, { ip, assignmentID }: { readonly ip: string; readonly assignmentID: string }): Raw {
+function existingAddress(
+  eni: JsonObject,
+  { ip, assignmentID }: { readonly ip: string; readonly assignmentID: string },
+): JsonObject {
   const existing = find(eni['addresses'], 'ip', ip);
   return existing['assignmentID'] === assignmentID ? existing : {};
 }
 
-function mergeFields(before: Raw, after: Raw, fields: FieldTable): Raw {
+function mergeFields(before: JsonObject, after: JsonObject, fields: FieldTable): JsonObject {
   const unknownFields = Object.entries(before).filter(([key]) => !Object.hasOwn(fields, key));
   const ownFields = Object.entries(after).filter(([, value]) => value !== undefined);
   return Object.fromEntries([...unknownFields, ...ownFields]);
 }
 
-function present(key: string, value: unknown): Raw {
+function present(key: string, value: unknown): JsonObject {
   return value === undefined ? {} : { [key]: value };
 }
 
-function find(list: unknown, key: string, value: string): Raw {
-  const items: readonly unknown[] = Array.isArray(list) ? list : [];
+function find(list: unknown, key: string, value: string): JsonObject {
+  const items = listOf(list);
   return items.filter(isRecord).find((item) => item[key] === value) ?? {};
 }

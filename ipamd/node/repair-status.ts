@@ -1,7 +1,7 @@
 import type { Tags } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { recordOf, wholeNumberOf } from '../../runtime/json.ts';
 import type { CloudSnapshot, ObservedEni } from '../nec/decision.ts';
 import { driftEniOf, driftKey, evaluateDrift } from '../nec/evaluate-drift.ts';
 import { findProvenEnis } from '../nec/find-proven-enis.ts';
@@ -62,8 +62,8 @@ export function readStatus({ object, decoded }: NecEntry, lostEpoch?: number): R
     }
     return { spec, status, ...(restored === undefined ? {} : { why: restored }) };
   }
-  const raw = isRecord(object['status']) ? object['status'] : {};
-  const spec = isRecord(object['spec']) ? object['spec'] : {};
+  const raw = recordOf(object['status']);
+  const spec = recordOf(object['spec']);
   const supplyEpoch = wholeNumberOf(raw['supplyEpoch']);
   const instanceID = raw['instanceID'];
   return {
@@ -251,8 +251,4 @@ function isCreatedByOther({ necs }: Pick<NodeDeps, 'necs'>, uid: string, tags: T
 function isSettled({ enis, isComplete }: CloudSnapshot): boolean {
   const isMoving = (eni: ObservedEni) => eni.state !== 'AVAILABLE' || eni.pendingIps.length > 0;
   return isComplete && ![...enis.values()].some((eni) => eni.isForeign !== true && isMoving(eni));
-}
-
-function wholeNumberOf(value: unknown): number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0;
 }

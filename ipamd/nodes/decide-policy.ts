@@ -1,7 +1,7 @@
 import { APPLIED_POLICY_ANNOTATION, NODE_ANNOTATION } from '../../crd/names.ts';
 import type { NodeSettings } from '../../crd/node-eni-config-annotations.ts';
 import type { NodeEniConfigSpec } from '../../crd/node-eni-config-fields.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { recordOf } from '../../runtime/json.ts';
 import type { NodeEntry } from './node-entry.ts';
 
 /** The fields of the spec that policy writes and that people may write. */
@@ -132,7 +132,7 @@ export function readApplied(annotations: Readonly<Record<string, unknown>> | und
 function parsed(text: unknown): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = typeof text === 'string' ? JSON.parse(text) : undefined;
-    return isRecord(value) ? value : {};
+    return recordOf(value);
   } catch {
     return {};
   }

@@ -2,6 +2,7 @@ import { instanceIdOf } from '../../cloud/provider-id.ts';
 import { NODE_INSTANCE_LABEL } from '../../crd/names.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
+import { recordOf } from '../../runtime/json.ts';
 import type { NodeEntry } from './node-entry.ts';
 
 /** What ipamd caches of a Machine of `node.tke.cloud.tencent.com`: its instance, and the possible names of its node. */
@@ -17,8 +18,8 @@ export const MACHINE_INDEXES = { [MACHINES_BY_NODE]: (machine: MachineEntry): re
  * the instance or the node is read.
  */
 export function decodeMachine(object: KubeObject): MachineEntry | undefined {
-  const spec = isRecord(object['spec']) ? object['spec'] : {};
-  const status = isRecord(object['status']) ? object['status'] : {};
+  const spec = recordOf(object['spec']);
+  const status = recordOf(object['status']);
   const { name, labels = {}, annotations = {} } = object.metadata;
   const candidates = [
     spec['providerID'],
@@ -30,7 +31,7 @@ export function decodeMachine(object: KubeObject): MachineEntry | undefined {
   ];
   const instanceId = candidates.map(instanceIdOf).find((id) => id !== undefined);
   if (instanceId === undefined) return undefined;
-  const nodeRef = isRecord(status['nodeRef']) ? status['nodeRef']['name'] : undefined;
+  const nodeRef = recordOf(status['nodeRef'])['name'];
   const names = [nodeRef, name, labels['kubernetes.io/hostname'], ...addressesOf(status['addresses'])];
   return { instanceId, nodeNames: [...new Set(names.filter((one) => typeof one === 'string'))] };
 }

@@ -11,7 +11,7 @@ import {
   NODE_SUBNETS_LABEL,
 } from '../../crd/names.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { listOf, recordOf, recordsOf, textsOf } from '../../runtime/json.ts';
 
 /** What ipamd caches of a Node. A cluster has thousands, and most of each object is images and conditions. */
 export type NodeEntry = {
@@ -119,7 +119,7 @@ export function decodeNode(object: KubeObject): NodeEntry {
 }
 
 function podCidrsOf({ podCIDR, podCIDRs }: Readonly<Record<string, unknown>>): readonly string[] {
-  const all = textsOf([podCIDR, ...(Array.isArray(podCIDRs) ? podCIDRs : [])]).filter((one) => one !== '');
+  const all = textsOf([podCIDR, ...listOf(podCIDRs)]).filter((one) => one !== '');
   return all.length === 0 ? NONE : [...new Set(all)];
 }
 
@@ -158,16 +158,4 @@ function followedOf(annotations: Readonly<Record<string, string>> = NO_ANNOTATIO
   const followed = FOLLOWED.filter((name) => typeof annotations[name] === 'string');
   if (followed.length === 0) return NO_ANNOTATIONS;
   return Object.fromEntries(followed.map((name) => [name, annotations[name] ?? '']));
-}
-
-function recordsOf(value: unknown): readonly Readonly<Record<string, unknown>>[] {
-  return Array.isArray(value) ? value.filter(isRecord) : NONE;
-}
-
-function recordOf(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {};
-}
-
-function textsOf(values: readonly unknown[]): readonly string[] {
-  return values.filter((value) => typeof value === 'string');
 }

@@ -7,7 +7,7 @@ import { nodeLimitsOf } from '../../crd/node-limits.ts';
 import { nodeUsageOf } from '../../crd/node-usage.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { recordOf } from '../../runtime/json.ts';
 import { joinLimited } from '../../runtime/limit-text.ts';
 import type { IpamdEventReason } from '../event-reasons.ts';
 import type { Leaving, NodeInstance, NodeProblem, NodeView } from '../nec/node-view.ts';
@@ -386,7 +386,7 @@ function instanceOf(instances: InstanceCache, instanceId: string): NodeInstance 
 }
 
 function metadataOf({ object }: NodeEniConfig): Readonly<Record<string, unknown>> {
-  return isRecord(object['metadata']) ? object['metadata'] : {};
+  return recordOf(object['metadata']);
 }
 
 /** Lists the faults of the annotations of the Node itself. */

@@ -5,7 +5,7 @@ import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { MAX_GROWTH } from '../../crd/value.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { recordOf } from '../../runtime/json.ts';
 import { findMaxEips } from '../eip/find-max-eips.ts';
 import type { INSTANCE_FIELDS } from '../nec/undo-edit.ts';
 import { type Policy, renderApplied } from './decide-policy.ts';
@@ -110,8 +110,4 @@ export function withAnnotation(object: KubeObject, name: string, value: string |
 function definedOf(fields: Policy['fields']): NodeEniConfigSpec {
   // Entries of `fields` itself, without those that have no value.
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as NodeEniConfigSpec;
-}
-
-function recordOf(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {};
 }

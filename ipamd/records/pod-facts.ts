@@ -3,7 +3,7 @@ import { type ReadPodNetworkRequest, readPodNetworkRequest } from '../../crd/pod
 import { requestsResource } from '../../crd/pod-resources.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { readPodIps } from '../../kube/pod-ips.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { recordOf, textOf } from '../../runtime/json.ts';
 
 /** What ipamd caches of a Pod; tens of thousands are cached at once. */
 export type PodFacts = {
@@ -189,12 +189,4 @@ function sharing<T>(): (key: string, made: T) => T {
     known.set(key, made);
     return made;
   };
-}
-
-function recordOf(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {};
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

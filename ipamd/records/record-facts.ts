@@ -3,7 +3,8 @@ import { type VpcIp, vpcIp } from '../../crd/vpc-ip.ts';
 import { type VpcIpClaim, vpcIpClaim } from '../../crd/vpc-ip-claim.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { withoutManagedFields } from '../../kube/managed-fields.ts';
-import { type Decoder, type Fault, Faults, isRecord } from '../../runtime/decode.ts';
+import { type Decoder, type Fault, Faults } from '../../runtime/decode.ts';
+import { recordOf, textOf } from '../../runtime/json.ts';
 
 /**
  * Label of VpcIPs and VpcIPClaims that are records of Pods: ipamd writes and deletes those with the label as records,
@@ -115,12 +116,4 @@ function identityOf({ metadata }: KubeObject) {
     resourceVersion: metadata.resourceVersion ?? '',
     isRecord: metadata.labels?.[RECORD_LABEL.key] === RECORD_LABEL.value,
   };
-}
-
-function recordOf(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {};
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -1,7 +1,7 @@
 import { CLOUD_FINALIZER } from '../../crd/names.ts';
 import { vpcIpName } from '../../crd/vpc-ip.ts';
 import type { VpcIpClaim } from '../../crd/vpc-ip-claim.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { recordOf } from '../../runtime/json.ts';
 import type { ClaimDecision, ClaimReason, ClaimWrite, DesiredClaim } from './claim-decision.ts';
 import type { ClaimPod, ClaimView } from './claim-view.ts';
 import {
@@ -352,6 +352,6 @@ function locationFieldsOf({ locations }: ClaimView, address: KnownAddress | unde
 
 function isOurs(claim: VpcIpClaim): boolean {
   const metadata = claim.object['metadata'];
-  const finalizers = isRecord(metadata) ? metadata['finalizers'] : undefined;
+  const finalizers = recordOf(metadata)['finalizers'];
   return Array.isArray(finalizers) && finalizers.includes(CLOUD_FINALIZER);
 }

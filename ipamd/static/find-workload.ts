@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { type JsonObject, listOf, recordOf } from '../../runtime/json.ts';
 import type { PodFacts, PodOwner } from '../records/pod-facts.ts';
 
 /** What ipamd caches of a Deployment: the Pods that it selects. */
@@ -33,7 +33,7 @@ export function findWorkload(pod: PodFacts, deployments: Iterable<DeploymentFact
   return { apiVersion: 'apps/v1', kind: 'Deployment', name: only.name, uid: only.uid };
 }
 
-function matches(selector: Fields, labels: Readonly<Record<string, string>>): boolean {
+function matches(selector: JsonObject, labels: Readonly<Record<string, string>>): boolean {
   const required = Object.entries(recordOf(selector['matchLabels']));
   const { matchExpressions: listed = [] } = selector;
   const expressions = Array.isArray(listed) ? listed.map(recordOf) : [];
@@ -44,9 +44,9 @@ function matches(selector: Fields, labels: Readonly<Record<string, string>>): bo
   );
 }
 
-function matchesExpression({ key, operator, values }: Fields, labels: Readonly<Record<string, string>>): boolean {
+function matchesExpression({ key, operator, values }: JsonObject, labels: Readonly<Record<string, string>>): boolean {
   const value = typeof key === 'string' ? labels[key] : undefined;
-  const list: readonly unknown[] = Array.isArray(values) ? values : [];
+  const list = listOf(values);
   switch (operator) {
     case 'In':
       return value !== undefined && list.includes(value);
@@ -59,10 +59,4 @@ function matchesExpression({ key, operator, values }: Fields, labels: Readonly<R
     default:
       return false;
   }
-}
-
-type Fields = Readonly<Record<string, unknown>>;
-
-function recordOf(value: unknown): Fields {
-  return isRecord(value) ? value : {};
 }

@@ -5,13 +5,10 @@ import { type Condition, withCondition } from '../../kube/conditions.ts';
 import { withFinalizer } from '../../kube/finalizers.ts';
 import type { KubeObject, OwnerReference } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
+import { type JsonObject, recordOf } from '../../runtime/json.ts';
 import type { PodOwner } from '../records/pod-facts.ts';
 import type { DesiredClaim, DesiredVip } from './claim-decision.ts';
 import type { AddressConflict } from './claim-view.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
-
-const NO_FIELDS: Fields = Object.freeze({});
 
 /** Name and owner of a claim. */
 type ClaimHead = {
@@ -157,11 +154,7 @@ function conditionsOf(object: KubeObject): readonly Condition[] {
 }
 
 /** Sets fields; undefined ones are removed. */
-function withFields(current: Fields, fields: Fields): Fields {
+function withFields(current: JsonObject, fields: JsonObject): JsonObject {
   const merged = { ...current, ...fields };
   return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== undefined));
-}
-
-function recordOf(value: unknown): Fields {
-  return isRecord(value) ? value : NO_FIELDS;
 }

@@ -2,6 +2,7 @@ import type { VpcIpClaim } from '../../crd/vpc-ip-claim.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
+import { recordOf } from '../../runtime/json.ts';
 import { CLAIMS, refOf } from './write-claim.ts';
 
 /** The record of a reservation in a claim. Anybody with the right to edit claims may have changed it. */
@@ -21,7 +22,7 @@ export async function changeReservation(
     const before = readReservation(object);
     const after = change(before);
     if (after === before) return undefined;
-    const { reservation: _before, ...others } = isRecord(object['status']) ? object['status'] : {};
+    const { reservation: _before, ...others } = recordOf(object['status']);
     return { ...object, status: { ...others, ...(after === undefined ? {} : { reservation: after }) } };
   };
   const written = await updateGuarded(kube, CLAIMS, refOf(key), edit, { signal });
@@ -29,7 +30,7 @@ export async function changeReservation(
 }
 
 function readReservation(object: KubeObject): ReservationRecord | undefined {
-  const { reservation } = isRecord(object['status']) ? object['status'] : {};
+  const { reservation } = recordOf(object['status']);
   // Checked by the schema of the kind.
   return isRecord(reservation) ? (reservation as ReservationRecord) : undefined;
 }

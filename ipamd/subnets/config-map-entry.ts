@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { recordOf } from '../../runtime/json.ts';
 
 /** What ipamd caches of the ConfigMap with the subnets. */
 export type ConfigMapEntry = {
@@ -12,5 +12,5 @@ export type ConfigMapEntry = {
 /** Decodes a ConfigMap; accepts any shape. */
 export function decodeConfigMap(object: KubeObject): ConfigMapEntry {
   const { name, namespace = '', uid = '' } = object.metadata;
-  return { name, namespace, uid, data: isRecord(object['data']) ? object['data'] : {} };
+  return { name, namespace, uid, data: recordOf(object['data']) };
 }

@@ -5,6 +5,7 @@ import type { Informer } from '../../kube/informer.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Fault } from '../../runtime/decode.ts';
+import { messageOf } from '../../runtime/error-text.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { NodeProblem } from '../nec/node-view.ts';
 import type { NodeEvents } from '../node/node-deps.ts';
@@ -222,7 +223,7 @@ class ConfiguredSubnets implements Subnets {
     const isRefused = isCloudError(error, 'never', 'credentials');
     // Once subnets are known, nodes are not affected while the cloud does not answer for a while.
     if (!isRefused && this.#isReady) return;
-    const detail = error instanceof Error ? error.message : String(error);
+    const detail = messageOf(error);
     const lastReason = this.#refused[0]?.reason;
     const reason = isRefused ? 'Forbidden' : 'CloudUnreachable';
     this.#refused = [{ reason, message: `subnets cannot be described: ${detail}` }];

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { backoffMs } from '../../runtime/backoff.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { messageOf } from '../../runtime/error-text.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { type CertificateUser, followTls, type TlsFollower, type TlsPair } from '../../runtime/tls-follower.ts';
 import { authoritiesOf } from './certificate-set.ts';
@@ -37,7 +38,7 @@ export async function firstCertificates(followed: FollowedCertificates, signal: 
       await followed.publish?.(authoritiesOf(set));
       return pairOf(set, asksClients);
     } catch (error) {
-      const why = textOf(error);
+      const why = messageOf(error);
       if (why !== problem) log.error('no certificate yet, trying again', { why });
       problem = why;
       await clock.sleep(backoffMs(BACKOFF, failures, random()), signal);
@@ -63,8 +64,4 @@ function pairOf(set: CompleteSet, asksClients: boolean): TlsPair {
   const { cert, key } = set.server;
   const expiresMs = new X509Certificate(cert).validToDate.getTime();
   return { cert, key, ...(asksClients && { ca: authoritiesOf(set) }), minVersion: 'TLSv1.2', expiresMs };
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { recordOf } from '../../runtime/json.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { KubeClient, KubeObject, ObjectRef } from '../kube-client.ts';
 import { isKubeError } from '../kube-error.ts';
@@ -118,7 +118,7 @@ function withSet(object: KubeObject, set: CertificateSet, program: string): Kube
 }
 
 function dataOf({ data }: KubeObject): Readonly<Record<string, unknown>> {
-  return isRecord(data) ? data : {};
+  return recordOf(data);
 }
 
 function nameOf({ secret }: CertificateKeeperDeps): string {

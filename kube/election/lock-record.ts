@@ -1,4 +1,5 @@
 import { isRecord } from '../../runtime/decode.ts';
+import { recordOf, wholeNumberOf } from '../../runtime/json.ts';
 import type { KubeObject, ResourceType } from '../kube-client.ts';
 import { apiVersionOf, CONFIG_MAPS, ENDPOINTS, LEASES } from '../resource-types.ts';
 
@@ -45,8 +46,8 @@ export function readLockRecord(kind: LockRef['kind'], object: KubeObject): LockR
   const transitions = kind === 'lease' ? found['leaseTransitions'] : found['leaderTransitions'];
   return {
     holder: typeof found['holderIdentity'] === 'string' ? found['holderIdentity'] : '',
-    leaseSeconds: numberOf(found['leaseDurationSeconds']),
-    transitions: numberOf(transitions),
+    leaseSeconds: wholeNumberOf(found['leaseDurationSeconds']),
+    transitions: wholeNumberOf(transitions),
     acquireTime: String(found['acquireTime'] ?? ''),
     renewTime: String(found['renewTime'] ?? ''),
   };
@@ -69,7 +70,7 @@ export function writeLockRecord(
   const { holder, leaseSeconds, acquireTime, renewTime, transitions } = record;
   const common = { holderIdentity: holder, leaseDurationSeconds: leaseSeconds, acquireTime, renewTime };
   if (ref.kind === 'lease') {
-    const present = isRecord(base['spec']) ? base['spec'] : {};
+    const present = recordOf(base['spec']);
     const spec = { ...present, ...common, leaseTransitions: transitions };
     return Object.keys(notes).length === 0 ? { ...base, spec } : { ...base, metadata: noted, spec };
   }
@@ -92,8 +93,4 @@ function annotationOf(object: KubeObject): unknown {
     // Edited by hand. A candidate waits as for any holder, and then overwrites it.
     return null;
   }
-}
-
-function numberOf(value: unknown): number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : 0;
 }

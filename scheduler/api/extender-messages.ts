@@ -1,4 +1,5 @@
 import { Faults, isRecord } from '../../runtime/decode.ts';
+import { recordOf } from '../../runtime/json.ts';
 import type { Victims } from '../decide/decide-preemption.ts';
 import { RequestError } from '../http/request-error.ts';
 
@@ -145,7 +146,7 @@ function itemsOf(list: Shape, faults: Faults): readonly Shape[] {
 
 function nameOf(object: Shape): string {
   const metadata = object['metadata'];
-  const name = isRecord(metadata) ? metadata['name'] : undefined;
+  const name = recordOf(metadata)['name'];
   return typeof name === 'string' ? name : '';
 }
 

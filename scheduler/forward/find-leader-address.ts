@@ -3,7 +3,7 @@ import type { LockRef } from '../../kube/election/lock-record.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { PODS } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { recordOf, recordsOf } from '../../runtime/json.ts';
 
 /** Dependencies of the look-up. */
 export type LeaderLookupDeps = {
@@ -35,19 +35,15 @@ export async function findLeaderAddress(deps: LeaderLookupDeps, signal: AbortSig
 }
 
 function addressOf(pod: KubeObject, otherwise: string): string | undefined {
-  const { podIP } = isRecord(pod['status']) ? pod['status'] : {};
+  const { podIP } = recordOf(pod['status']);
   if (typeof podIP !== 'string' || podIP === '') return undefined;
   const host = podIP.includes(':') ? `[${podIP}]` : podIP;
   return `${host}:${portOf(pod) ?? otherwise}`;
 }
 
 function portOf(pod: KubeObject): number | undefined {
-  const { containers } = isRecord(pod['spec']) ? pod['spec'] : {};
+  const { containers } = recordOf(pod['spec']);
   const ports = recordsOf(containers).flatMap((container) => recordsOf(container['ports']));
   const port = ports.find(({ name }) => name === PORT_NAME)?.['containerPort'];
   return typeof port === 'number' ? port : undefined;
-}
-
-function recordsOf(value: unknown): readonly Readonly<Record<string, unknown>>[] {
-  return Array.isArray(value) ? value.filter(isRecord) : [];
 }

@@ -11,7 +11,7 @@ import {
   type SubnetSupply,
   type SubnetUsage,
 } from '../../crd/subnet-supply.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { type JsonObject, recordOf, textOf, textsOf } from '../../runtime/json.ts';
 
 /** The fields of a Node that the index keeps. */
 export type NodeFacts = {
@@ -108,10 +108,9 @@ export const RESERVED_AT_ANNOTATION = 'tke.cloud.tencent.com/reserved-at';
 export const RECORD_LABEL = 'tke.cloud.tencent.com/record';
 
 const SUPER_NODE = { label: 'node.kubernetes.io/instance-type', value: 'eklet' } as const;
-type Shape = Readonly<Record<string, unknown>>;
 
 /** Reads the fields of a Node that the index keeps. */
-export function readNode(object: Shape): NodeFacts {
+export function readNode(object: JsonObject): NodeFacts {
   const metadata = recordOf(object['metadata']);
   const labels = recordOf(metadata['labels']);
   return {
@@ -127,7 +126,7 @@ const BINDING = ['CreateNetworkInterface', 'AttachNetworkInterface', 'AssignPriv
 const MIGRATION = 'MigratePrivateIpAddress';
 
 /** Reads the fields of a NodeENIConfig that the index keeps; undefined when the object is malformed. */
-export function readNec(object: Shape): NecFacts | undefined {
+export function readNec(object: JsonObject): NecFacts | undefined {
   const read = readNodeEniConfig(object);
   if (read === undefined) return undefined;
   const { spec = {}, status = {}, settings, metadata } = read.config;
@@ -187,7 +186,7 @@ function readEni(eni: NodeEniInfo, status: NodeEniConfigStatus): EniFacts {
 /**
  * Reads the fields of a VpcIPClaim that the index keeps; undefined for the record of a Pod without a static address.
  */
-export function readClaim(object: Shape): ClaimFacts | undefined {
+export function readClaim(object: JsonObject): ClaimFacts | undefined {
   const metadata = recordOf(object['metadata']);
   if (recordOf(metadata['labels'])[RECORD_LABEL] !== undefined) return undefined;
   const spec = recordOf(object['spec']);
@@ -209,7 +208,7 @@ export function readClaim(object: Shape): ClaimFacts | undefined {
 }
 
 /** Reads the fields of a VpcIP that the index keeps; undefined when it belongs to no claim. */
-export function readVip(object: Shape): VipFacts | undefined {
+export function readVip(object: JsonObject): VipFacts | undefined {
   const metadata = recordOf(object['metadata']);
   const spec = recordOf(object['spec']);
   const claim = recordOf(spec['claimRef']);
@@ -226,24 +225,12 @@ function some<K extends string>(key: K, value: number | undefined): { readonly [
   return (value === undefined ? {} : { [key]: value }) as { readonly [P in K]?: number };
 }
 
-function recordOf(value: unknown): Shape {
-  return isRecord(value) ? value : {};
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
-function textsOf(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
-}
-
 /**
  * Reads the ConfigMap in which ipamd publishes the free addresses of subnets. A subnet with a malformed text is left
  * out.
  */
 export function readSubnets(object: Readonly<Record<string, unknown>>): ReadonlyMap<string, SubnetSupply> {
-  const data = isRecord(object['data']) ? object['data'] : {};
+  const data = recordOf(object['data']);
   const read = Object.entries(data).flatMap(([id, text]) => {
     const supply = readSubnetSupply(text);
     return supply === undefined ? [] : [[id, supply] as const];

@@ -1,6 +1,6 @@
 import { DIRECT_ENI_RESOURCE, EIP_RESOURCE, ENI_IP_RESOURCE } from '../../crd/names.ts';
 import { type Annotations, readPodNetworkRequest } from '../../crd/pod-network-request.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { recordOf, recordsOf, textOf } from '../../runtime/json.ts';
 
 /** What one Pod requests of a node, of the resources that this system provides. */
 export type PodRequest = {
@@ -105,16 +105,4 @@ function ipsOf(status: Readonly<Record<string, unknown>>): readonly string[] {
   const only = textOf(status['podIP']);
   const found = (ips.length > 0 ? ips : [only]).filter((ip) => ip !== '');
   return found.length === 0 ? NO_IPS : found;
-}
-
-function recordsOf(value: unknown): readonly Readonly<Record<string, unknown>>[] {
-  return Array.isArray(value) ? value.filter(isRecord) : [];
-}
-
-function recordOf(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {};
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -2,6 +2,7 @@ import type { KubeClient } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { POD_BINDINGS, PODS } from '../../kube/resource-types.ts';
 import { isRecord } from '../../runtime/decode.ts';
+import { messageOf } from '../../runtime/error-text.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { type BindArgs, decodeBindArgs } from '../api/extender-messages.ts';
 import { decideFit } from '../decide/decide-fit.ts';
@@ -69,7 +70,7 @@ async function bindReserved(
       if (!isThere) return { kind: 'failed', why: `VpcIPClaim ${demand.key} is gone` };
     } catch (error) {
       // Nothing is bound, and nothing will be. At worst the claim carries a useless reservation until it expires.
-      return { kind: 'failed', why: `its claim could not be reserved: ${textOf(error)}` };
+      return { kind: 'failed', why: `its claim could not be reserved: ${messageOf(error)}` };
     }
   }
   return await post(client, args, term);
@@ -87,7 +88,7 @@ async function post(client: KubeClient, args: BindArgs, term: AbortSignal): Prom
     await client.create(POD_BINDINGS, binding, term);
     return { kind: 'bound' };
   } catch (error) {
-    const why = textOf(error);
+    const why = messageOf(error);
     if (!isKubeError(error) || isKubeError(error, 'UNAVAILABLE', 'TIMEOUT', 'BAD_ANSWER'))
       return { kind: 'unclear', why };
     // The answer to an earlier attempt may have been lost.
@@ -134,8 +135,4 @@ function resultOf(args: BindArgs, binding: Binding): BindResult {
 
 function failed({ namespace, name, nodeName }: BindArgs, why: string): BindResult {
   return { Error: `Pod ${namespace}/${name} is not bound to ${nodeName}: ${why}` };
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -2,7 +2,7 @@ import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject, ObjectRef } from '../../kube/kube-client.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
-import { isRecord } from '../../runtime/decode.ts';
+import { recordOf } from '../../runtime/json.ts';
 import { RESERVED_AT_ANNOTATION } from '../index/facts.ts';
 
 const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
@@ -59,5 +59,5 @@ function withReservation(current: KubeObject, nodeName: string | undefined, at: 
 
 function specOf(object: KubeObject): Readonly<Record<string, unknown>> {
   const spec = object['spec'];
-  return isRecord(spec) ? spec : {};
+  return recordOf(spec);
 }

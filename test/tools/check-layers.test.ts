@@ -9,6 +9,7 @@ const layers: Layers = {
     'agent/api': { folders: ['runtime'], packages: [] },
   },
   packageOnlyIn: { 'ffi-rs': ['netlink/libc.ts'] },
+  facts: { 'one reader of JSON': { pattern: 'function recordOf\\(value: unknown', home: ['runtime/json.ts'] } },
   free: ['test'],
   pure: ['netlink/codec.ts'],
   impure: ['Date.now'],
@@ -52,6 +53,10 @@ test('checkLayers: does not read comments', finds, 'netlink/codec.ts', '// Date.
 test('checkLayers: keeps process to main.ts', finds, 'agent/a.ts', 'const home = process.env["HOME"];', [
   'agent/a.ts: only main.ts may read process.env, process.argv or exit',
 ]);
+test('checkLayers: keeps a fact to its file', finds, 'agent/a.ts', 'function recordOf(value: unknown) {}', [
+  'agent/a.ts: "function recordOf(value: unknown" is in runtime/json.ts (one reader of JSON): import it',
+]);
+test('checkLayers: lets its file have it', finds, 'runtime/json.ts', 'function recordOf(value: unknown) {}', []);
 test('checkLayers: wants a rule for each folder', finds, 'misc/a.ts', '', [
   'misc/a.ts: its folder has no rule in tools/layers.json',
 ]);

@@ -5,6 +5,7 @@ import type { ListenerPort } from '../../../cloud/listeners.ts';
 import type { LoadBalancerPort } from '../../../cloud/load-balancers.ts';
 import type { TargetPort } from '../../../cloud/targets.ts';
 import type { TencentEndpoint } from '../../../cloud/tencent/sdk-api.ts';
+import { messageOf } from '../../../runtime/error-text.ts';
 import { CliError } from '../../cli-error.ts';
 import type { CommandContext } from '../../command.ts';
 
@@ -102,6 +103,6 @@ function noCloud(error: unknown): CliError {
   const next = isRefused
     ? 'set TENCENTCLOUD_SECRET_ID and TENCENTCLOUD_SECRET_KEY, or run where the instance has a role; or leave --cloud out'
     : 'try again, or leave --cloud out';
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = messageOf(error);
   return new CliError('NO_CLOUD', `the cloud did not answer: ${reason}`, next, { cause: error });
 }

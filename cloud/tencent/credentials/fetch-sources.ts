@@ -1,4 +1,5 @@
 import { decodeOrThrow, integer, oneOf, optional, record, required, text } from '../../../runtime/decode.ts';
+import { messageOf } from '../../../runtime/error-text.ts';
 import { readRegularText } from '../../../runtime/read-regular-file.ts';
 import type { TencentApi } from '../requests.ts';
 import type { FetchCredential, FetchedCredential } from './credential.ts';
@@ -178,7 +179,7 @@ export function fromFirstOf(sources: readonly FetchCredential[]): FetchCredentia
         return await fetch(signal);
       } catch (error) {
         signal.throwIfAborted();
-        reasons.push(error instanceof Error ? error.message : String(error));
+        reasons.push(messageOf(error));
       }
     }
     throw new Error(`no credentials: ${reasons.join('; ')}`);

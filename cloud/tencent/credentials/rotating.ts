@@ -1,4 +1,5 @@
 import type { Clock } from '../../../runtime/clock.ts';
+import { messageOf } from '../../../runtime/error-text.ts';
 import { classifyError } from '../../classify-error.ts';
 import type { Credential, CredentialSource, FetchCredential, FetchedCredential } from './credential.ts';
 
@@ -101,7 +102,7 @@ export function createRotatingSource(
       try {
         return await startRenewal();
       } catch (error) {
-        const text = error instanceof Error ? error.message : String(error);
+        const text = messageOf(error);
         throw classifyError({ code: 'CREDENTIALS', action: 'GetCredential', text }, error);
       }
     },

@@ -10,6 +10,7 @@ import {
   required,
   text,
 } from '../../../runtime/decode.ts';
+import { messageOf } from '../../../runtime/error-text.ts';
 import { classifyError } from '../../classify-error.ts';
 import type { Tags } from '../../cloud.ts';
 
@@ -63,7 +64,7 @@ export function decodeAnswer<T>(decoder: Decoder<T>, value: unknown, action: str
   try {
     return decodeOrThrow(decoder, value, action);
   } catch (cause) {
-    const text = cause instanceof Error ? cause.message : String(cause);
+    const text = messageOf(cause);
     throw classifyError({ code: 'BAD_ANSWER', action, text }, cause);
   }
 }
