@@ -6,16 +6,15 @@ import { WEB_IMAGE } from '../small-images.ts';
 /** The Deployment that users of hybrid clusters are shown for a Pod with an address of the VPC, byte for byte. */
 const TEXT = readFileSync(new URL('nginx-deploy.yaml', import.meta.url), 'utf8');
 
-/** Lines of the text that a cluster without a registry needs otherwise; the Secret is not there. */
+/** Lines of the text that a cluster without a registry needs otherwise, beside the image; the Secret is not there. */
 const REPLACED = [
-  ['- image: nginx', `- image: ${WEB_IMAGE}`],
   ['imagePullPolicy: Always', 'imagePullPolicy: Never'],
   ['- name: qcloudregistrykey', '- name: none'],
 ] as const;
 
 /** Makes that Deployment with another image, pull policy and pull secret. @throws Error when the text lacks one of them */
-export function nginxDeploy(): string {
-  return REPLACED.reduce((text, [from, to]) => {
+export function nginxDeploy(image = WEB_IMAGE): string {
+  return [['- image: nginx', `- image: ${image}`] as const, ...REPLACED].reduce((text, [from, to]) => {
     if (text.split(from).length !== 2) throw new Error(`expected '${from}' once in nginx-deploy.yaml`);
     return text.replace(from, to);
   }, TEXT);
