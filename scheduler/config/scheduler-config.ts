@@ -27,7 +27,8 @@ function checkTogether(config: SchedulerConfig, faults: Faults): void {
   if (tlsCertFile === '' && tlsPrivateKeyFile !== '') {
     faults.add('--tls-cert-file', 'a file, as --tls-private-key-file is given', undefined);
   }
-  if (clientCaFile !== '' && tlsCertFile === '') {
+  // With a Secret no file is read: the command that prints the configuration has the settings of the container, not its arguments.
+  if (clientCaFile !== '' && tlsCertFile === '' && tlsSecret === '') {
     faults.add('--tls-cert-file', 'a file, as --client-ca-file is given', undefined);
   }
   checkClients(config, faults);

@@ -117,12 +117,11 @@ const CASES: readonly Case[] = [
   {
     title: 'with load balancers of Services',
     components: ['cloud-controller-manager', 'load-balancers'],
-    values: {
-      cloudControllerManager: { enabled: true, settings: { 'load-balancers': 'clb', clusterid: 'cls-example' } },
-    },
+    // Load balancers are told by the id of the cluster: the chart has it.
+    values: { cloudControllerManager: { enabled: true, settings: { 'load-balancers': 'clb' } } },
     patches: [
       `${OF_CLOUD}  TKE_ENI_LOAD_BALANCERS: clb
-  TKE_ENI_CLUSTERID: cls-example
+  TKE_ENI_CLUSTERID: ${SETTINGS.clusterId}
 `,
     ],
   },

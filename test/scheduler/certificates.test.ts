@@ -68,6 +68,8 @@ test('scheduler: the configuration that it prints has what kube-scheduler needs 
     '--print-kube-scheduler-config',
     `--kubeconfig=${folder.join('config')}`,
     ...OWN,
+    // As the settings of its container have it; the arguments, which name the other files, a command in the container has not.
+    '--client-ca-file=/etc/tke-eni-ip-scheduler/tls/ca.crt',
   ];
   const { code, stdout, stderr } = await tryRun(argv);
   t.is(code, 0, stderr);

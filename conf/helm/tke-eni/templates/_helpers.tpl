@@ -157,6 +157,7 @@ load-balancer-class: {{ . }}
 {{- with .Values.region }}{{ $_ := set $settings "region" . }}{{ end -}}
 {{- with .Values.endpoint }}{{ $_ := set $settings "endpoint" . }}{{ end -}}
 {{- with .Values.vpcId }}{{ $_ := merge $settings (dict "vpc-id" .) }}{{ end -}}
+{{- if include "tke-eni.load-balancers" . }}{{ $_ := merge $settings (dict "clusterid" .Values.clusterId) }}{{ end -}}
 {{- include "tke-eni.settings" $settings -}}
 {{- end -}}
 
