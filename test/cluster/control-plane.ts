@@ -66,6 +66,8 @@ export function apiServerArgv(facts: ControlPlaneFacts, more: Flags): readonly s
     'service-account-signing-key-file': serving.keyPath,
     'service-account-issuer': 'https://kubernetes.default.svc',
     'service-cluster-ip-range': serviceCidr,
+    // Its machine has no kube-proxy: it asks the Pods behind the Services of webhooks themselves.
+    'enable-aggregator-routing': 'true',
     'kubelet-client-certificate': kubeletClient.certPath,
     'kubelet-client-key': kubeletClient.keyPath,
     'kubelet-preferred-address-types': 'InternalIP',

@@ -44,7 +44,7 @@ if (spawnSync(HELM, ['version', '--short']).status !== 0) {
         kubeProxyFlags: GR_KUBE_PROXY,
       }),
     async (cluster) => {
-      await loadImages(cluster.nodes, [CCM_COMPONENT]);
+      await loadImages(cluster.nodes, [CCM_COMPONENT, 'webhook']);
       const user = new PageUser(cluster);
       const values = VALUES.replace('cls-a1b2c3d4', CLUSTER_ID).replace(
         /^subnets: .*$/m,

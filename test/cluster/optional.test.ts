@@ -13,8 +13,7 @@ const SCHEDULER_USER = `system:serviceaccount:kube-system:${SCHEDULER}`;
 const hostOf = (name: string): string => `${name}.kube-system.svc`;
 
 const running = clusterOfFile(
-  // The machine of the control plane has no kube-proxy: its server asks the Pods behind the Service itself.
-  () => startRealCluster({ apiServerFlags: { 'enable-aggregator-routing': 'true' } }),
+  () => startRealCluster(),
   async (cluster) => {
     // The certificate is its own authority. The webhook makes its own.
     await cluster.apply(secretOf(SCHEDULER, await makeKeyPair(cluster.dir, SCHEDULER, { dns: [hostOf(SCHEDULER)] })));
