@@ -285,6 +285,29 @@ export const RECORDER_REPLY = {
   forgotten: { number: 3, type: 'uint64' },
 } as const satisfies MessageTable;
 
+/** Identifies what the caller would read itself. */
+export const EXPLAIN_PLACE = {
+  netns: { number: 1, type: 'string' },
+  journal: { number: 2, type: 'string' },
+  hostRoot: { number: 3, type: 'string' },
+} as const satisfies MessageTable;
+
+/** Requests how packets of a Pod go. */
+export const EXPLAIN_REQUEST = {
+  subject: { number: 1, type: 'string' },
+  to: { number: 2, type: 'string' },
+  from: { number: 3, type: 'string' },
+  place: { number: 4, type: 'message', message: EXPLAIN_PLACE },
+  clientVersion: { number: 5, type: 'string' },
+} as const satisfies MessageTable;
+
+/** Reply to EXPLAIN_REQUEST. */
+export const EXPLAIN_REPLY = {
+  explanation: { number: 1, type: 'string' },
+  declined: { number: 2, type: 'string' },
+  agentVersion: { number: 3, type: 'string' },
+} as const satisfies MessageTable;
+
 /** A decoded POOL_REQUEST. */
 export type PoolRequest = MessageOf<typeof POOL_REQUEST>;
 /** A decoded POOL_ADDRESS. */
@@ -331,6 +354,12 @@ export type RecordedOperation = MessageOf<typeof RECORDED_OPERATION>;
 export type RecordedPod = MessageOf<typeof RECORDED_POD>;
 /** A decoded RECORDER_REPLY. */
 export type RecorderReply = MessageOf<typeof RECORDER_REPLY>;
+/** A decoded EXPLAIN_PLACE. */
+export type ExplainPlace = MessageOf<typeof EXPLAIN_PLACE>;
+/** A decoded EXPLAIN_REQUEST. */
+export type ExplainRequest = MessageOf<typeof EXPLAIN_REQUEST>;
+/** A decoded EXPLAIN_REPLY. */
+export type ExplainReply = MessageOf<typeof EXPLAIN_REPLY>;
 
 /** A POOL_REPLY to encode: missing fields get their defaults. */
 export type PoolReplyInit = InitOf<typeof POOL_REPLY>;
@@ -344,3 +373,5 @@ export type AgentEventInit = InitOf<typeof AGENT_EVENT>;
 export type RecordedOperationInit = InitOf<typeof RECORDED_OPERATION>;
 /** A RECORDER_REPLY to encode: missing fields get their defaults. */
 export type RecorderReplyInit = InitOf<typeof RECORDER_REPLY>;
+/** An EXPLAIN_REPLY to encode: missing fields get their defaults. */
+export type ExplainReplyInit = InitOf<typeof EXPLAIN_REPLY>;

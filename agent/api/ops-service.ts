@@ -1,6 +1,8 @@
 import { decodeMessage, encodeMessage, type InitOf, type MessageOf, type MessageTable } from './codec.ts';
 import {
   AGENT_EVENT,
+  EXPLAIN_REPLY,
+  EXPLAIN_REQUEST,
   POOL_REPLY,
   POOL_REQUEST,
   RECORDER_REPLY,
@@ -23,6 +25,7 @@ export const OPS_METHODS = {
   repair: { path: '/tke.eni.v1.Ops/Repair', request: REPAIR_REQUEST, reply: REPAIR_REPLY },
   watch: { path: '/tke.eni.v1.Ops/Watch', request: WATCH_REQUEST, reply: AGENT_EVENT },
   recorder: { path: '/tke.eni.v1.Ops/Recorder', request: RECORDER_REQUEST, reply: RECORDER_REPLY },
+  explain: { path: '/tke.eni.v1.Ops/Explain', request: EXPLAIN_REQUEST, reply: EXPLAIN_REPLY },
 } as const satisfies Readonly<Record<string, MethodTable>>;
 
 /** The key of one call. */
@@ -44,6 +47,7 @@ export const OPS_SERVICE = {
   repair: call('repair', false),
   watch: call('watch', true),
   recorder: call('recorder', false),
+  explain: call('explain', false),
 } as const;
 
 /** One entry of OPS_SERVICE. With `S` true the server replies with a stream. */

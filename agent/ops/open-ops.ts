@@ -13,6 +13,7 @@ import type { RepairLoop } from '../repair/repair-loop.ts';
 import type { OpsUseCases } from '../server/ops-service.ts';
 import { statusOf } from '../status.ts';
 import { microseconds } from './event-message.ts';
+import { openExplainer } from './explainer.ts';
 import { poolReply } from './pool-reply.ts';
 import { recorderReply } from './recorder-reply.ts';
 import { migrationReply, repairReply } from './repair-reply.ts';
@@ -20,7 +21,10 @@ import { summaryReply } from './summary-reply.ts';
 
 /** Dependencies of the ops service. */
 export type OpsDeps = {
-  readonly config: Pick<AgentConfig, 'ipCooldownMs' | 'nodeName' | 'supplySource' | 'grWiring'>;
+  readonly config: Pick<
+    AgentConfig,
+    'ipCooldownMs' | 'nodeName' | 'supplySource' | 'grWiring' | 'stateDir' | 'hostRoot'
+  >;
   readonly runtime: Pick<AgentRuntime, 'kubeUse'>;
   readonly components: OpsParts;
   readonly readiness: Readiness;
@@ -47,6 +51,7 @@ const NO_WARM: WarmTargets = { min: 0, max: 0 };
 export function openOps(deps: OpsDeps): OpsUseCases {
   const { config, components, cluster } = deps;
   const { state, useCases, recorder, hub } = components;
+  const explainer = openExplainer(config);
   return {
     pool: () =>
       poolReply(state, {
@@ -58,6 +63,7 @@ export function openOps(deps: OpsDeps): OpsUseCases {
     summary: () => summary(deps),
     repair: (request) => repair(deps, request),
     recorder: (pod) => recorderReply(recorder, pod),
+    explain: (request) => explainer.explain(request),
     watch: (watcher) => hub.watch(watcher),
     watchers: () => hub.watchers,
     close: () => hub.close(),

@@ -19,6 +19,8 @@ export type OpsUseCases = {
   /** Never rejects: the reply says why no pass could be run. */
   repair(request: { readonly dryRun: boolean; readonly ruleMode: string }): Promise<OpsReplyInitOf<'repair'>>;
   recorder(pod: string): OpsReplyInitOf<'recorder'>;
+  /** Never rejects: the reply says why the caller has to read by itself. */
+  explain(request: OpsRequestOf<'explain'>): Promise<OpsReplyInitOf<'explain'>>;
   watch(watcher: Watcher): Subscription;
   watchers(): number;
   /** Ends all watches, and those that come later. */
@@ -35,6 +37,7 @@ export function opsService(useCases: OpsUseCases, agentVersion: string): LocalSe
     summary: unary<'summary'>(async () => ({ ...(await useCases.summary()), agentVersion })),
     repair: unary<'repair'>(async (request) => ({ ...(await useCases.repair(request)), agentVersion })),
     recorder: unary<'recorder'>(async ({ pod }) => useCases.recorder(pod)),
+    explain: unary<'explain'>(async (request) => ({ ...(await useCases.explain(request)), agentVersion })),
     watch: (call: ServerWritableStream<OpsRequestOf<'watch'>, OpsReplyInitOf<'watch'>>) => watch(useCases, call),
   };
   return { definition: OPS_SERVICE as ServiceDefinition, implementation, close: () => useCases.close() };

@@ -1,5 +1,4 @@
 import { statSync } from 'node:fs';
-import { decodeMessage, encodeMessage, type InitOf, type MessageTable } from '../../agent/api/codec.ts';
 import type { AgentEvent } from '../../agent/api/ops-messages.ts';
 import { OPS_METHODS, type OpsReplyOf, type OpsRequestInitOf } from '../../agent/api/ops-service.ts';
 import {
@@ -9,12 +8,11 @@ import {
   type ReplyOf,
   type RequestInitOf,
 } from '../../agent/api/service.ts';
-import { CallError } from '../../cni-plugins/client/call-error.ts';
-import { callUnary } from '../../cni-plugins/client/unary.ts';
 import { release } from '../../runtime/release.ts';
 import { CliError } from '../cli-error.ts';
-import { forbidden, noAgent, SilenceError, silentAgent, unreachable } from './agent-errors.ts';
+import { forbidden, noAgent, SilenceError } from './agent-errors.ts';
 import type { GrpcClient } from './grpc-client.ts';
+import { readOnce } from './read-once.ts';
 
 /** Client of a running agent's API. The caller must close it. */
 export type OpsClient = {
@@ -55,10 +53,8 @@ export async function openOpsClient(socket: string, readMs: number = CALL_MS): P
   const call = async <R>(method: MethodTable, request: object, timeoutMs: number): Promise<R> =>
     await (await load()).unary(method, { clientVersion: release, ...request }, timeoutMs);
   const read = async <R>(method: MethodTable, request: object): Promise<R> => {
-    const message = { clientVersion: release, ...request };
-    return (
-      (await readOnce<R>(socket, method, message, readMs)) ?? (await (await load()).unary(method, message, CALL_MS))
-    );
+    const answer = await readOnce<R>(socket, method, request, readMs);
+    return answer ?? (await call(method, request, CALL_MS));
   };
   const close = () => library?.close();
   return {
@@ -73,27 +69,6 @@ export async function openOpsClient(socket: string, readMs: number = CALL_MS): P
     close,
     [Symbol.dispose]: close,
   };
-}
-
-/** Calls over the small client; undefined when only the library can say why there is no message. @throws CliError */
-async function readOnce<R>(
-  socket: string,
-  method: MethodTable,
-  message: object,
-  timeoutMs: number,
-): Promise<R | undefined> {
-  const request = encodeMessage(method.request, message as InitOf<MessageTable>);
-  const call = { path: method.path, request, timeoutMs, userAgent: `tke-eni/${release}` };
-  try {
-    const reply: unknown = decodeMessage(method.reply, await callUnary({ kind: 'unix', path: socket }, call));
-    // The codec has decoded it with the reply table of this method.
-    return reply as R;
-  } catch (error) {
-    if (!(error instanceof CallError)) throw error;
-    if (error.code === 'DEADLINE') throw silentAgent(socket, timeoutMs, error);
-    if (error.code === 'UNREACHABLE') throw unreachable(socket, error.message, error);
-    return undefined;
-  }
 }
 
 /**

@@ -1,10 +1,10 @@
 import type { CommandContext } from '../command.ts';
 import { buildExplanation } from '../explain/build-explanation.ts';
 import { buildExplainContext } from '../explain/explain-context.ts';
+import { readPlannedNft } from '../explain/explain-node.ts';
 import type { Explanation } from '../explain/explanation.ts';
 import { openKernelLookup } from '../explain/open-kernel-lookup.ts';
 import { renderExplanation } from '../explain/render-explanation.ts';
-import { readPlannedNft } from '../explain/run-explain.ts';
 import { readNodeFacts } from '../node/read-node-facts.ts';
 import { type PartContent, textPart } from './bundle-part.ts';
 

@@ -1,88 +1,36 @@
-import { canonicalAddress } from '../../dataplane/ip-prefix.ts';
-import { openNft } from '../../dataplane/nft.ts';
-import { NftError } from '../../dataplane/nft-error.ts';
-import { PlanError } from '../../dataplane/plan-error.ts';
 import type { CommandContext } from '../command.ts';
-import { desiredOf } from '../desired/desired-of.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
-import { podAddresses } from '../node/find-pod.ts';
-import { ifKnown, known, unknown } from '../node/known.ts';
-import type { Known, NodeFacts } from '../node/node-facts.ts';
-import { readAgentFacts } from '../node/read-agent-facts.ts';
-import { type NodeContext, readNodeFacts } from '../node/read-node-facts.ts';
 import { printDocument } from '../output/print-document.ts';
 import { renderWarning } from '../output/render-error.ts';
 import type { ExplainArgs } from './arguments.ts';
-import { buildExplanation, type ExplainQuestion } from './build-explanation.ts';
-import { buildExplainContext } from './explain-context.ts';
+import { askAgent } from './ask-agent.ts';
 import type { Explanation } from './explanation.ts';
-import { openKernelLookup } from './open-kernel-lookup.ts';
-import { renderExplanation } from './render-explanation.ts';
-
-/** Up to this number of Pods, all of them are read. On fuller nodes: the named ones, and two for the default paths. */
-const FEW_PODS = 16;
 
 /** Explains how packets of a Pod go. @throws CliError USAGE, NOT_FOUND, FORBIDDEN, KERNEL */
 export async function run({ subject, to, from, output }: ExplainArgs, context: CommandContext): Promise<ExitCode> {
   const { stdout, stderr } = context;
-  const { explanation, facts } = await explain(context, { subject, to, from });
+  const question = { subject, to, from };
+  const answered: Explained | undefined = await askAgent(context.global, question);
+  const { explanation, warning } = answered ?? (await explainHere(context, question));
   if (output !== 'table') await printDocument(explanation, output, stdout);
   else {
-    if (facts.agent.kind === 'unknown') {
-      stderr.write(renderWarning(`from the kernel alone: ${facts.agent.why}`, stderr.isColored));
-    }
+    if (warning !== undefined) stderr.write(renderWarning(warning, stderr.isColored));
+    const { renderExplanation } = await import('./render-explanation.ts');
     stdout.write(renderExplanation(explanation, { width: stdout.columns(), isColored: stdout.isColored }));
   }
   const isBroken = explanation.paths.some(({ hops }) => hops.some(({ verdict }) => verdict === 'broken'));
   return isBroken ? EXIT.wrong : EXIT.ok;
 }
 
-/** Reads the node and explains; also used by other commands that show paths. @throws CliError */
-export async function explain(
-  context: NodeContext,
-  question: ExplainQuestion,
-): Promise<{ readonly explanation: Explanation; readonly facts: NodeFacts }> {
-  const facts = await readNodeFacts(context, { insides: await podsToRead(context, question) });
-  using kernel = openKernelLookup(context, facts);
-  const explainContext = buildExplainContext(facts, await readPlannedNft(facts), kernel.lookup);
-  return { explanation: buildExplanation(explainContext, question), facts };
-}
+type Explained = { readonly explanation: Explanation; readonly warning?: string };
 
-/**
- * Selects the Pods to read. Reading each of hundreds of Pods takes seconds, so on a full node only the named ones are
- * read.
- */
-async function podsToRead(
-  context: NodeContext,
-  { subject, to, from }: ExplainQuestion,
-): Promise<(key: string) => boolean> {
-  // The journal has a lease for each Pod: of few Pods the kernel is read once, not twice.
-  const recorded = ifKnown(readAgentFacts(context.global.stateDir))?.journal.leases;
-  if (recorded !== undefined && recorded.length <= FEW_PODS) return () => true;
-  const brief = await readNodeFacts(context, { insides: 'none', nft: false, sysctls: false });
-  if (brief.pods.length <= FEW_PODS) return () => true;
-  const names = [subject, to, from].filter((name) => name !== undefined).map(canonicalAddress);
-  const isNamed = (pod: NodeFacts['pods'][number]): boolean => {
-    const lease = ifKnown(pod.lease);
-    const veth = brief.host.links.find(({ ifindex }) => ifindex === pod.hostIfindex)?.ifname;
-    const aliases = [veth, lease?.podName, `${lease?.podNamespace}/${lease?.podName}`, ...podAddresses(brief, pod)];
-    return names.some((name) => aliases.includes(name) || pod.key.startsWith(name));
-  };
-  const few = brief.pods.filter((pod, index) => index < 2 || isNamed(pod)).map(({ key }) => key);
-  return (key) => few.includes(key);
-}
-
-/** Returns the planned nftables table of tke-eni in the format in which the installed nft would list it. */
-export async function readPlannedNft(facts: NodeFacts): Promise<Known<string>> {
-  const agent = ifKnown(facts.agent);
-  if (agent === undefined || agent.node.kind === 'unknown') {
-    return unknown('the agent left no record of the node', 'start the agent');
-  }
-  try {
-    const text = desiredOf(agent, facts.host.links).host.nft?.text;
-    return text === undefined ? unknown('no nftables table is planned', '') : known(await openNft().canonical(text));
-  } catch (error) {
-    if (error instanceof PlanError || error instanceof NftError) return unknown(error.message, 'tke-eni diff');
-    throw error;
-  }
+/** Reads the kernel in this process. Imported where it is needed: the code takes most of the time of a start. */
+async function explainHere(
+  context: CommandContext,
+  question: Pick<ExplainArgs, 'subject' | 'to' | 'from'>,
+): Promise<Explained> {
+  const { explainNode } = await import('./explain-node.ts');
+  const { explanation, facts } = await explainNode(context, question);
+  const { agent } = facts;
+  return agent.kind === 'unknown' ? { explanation, warning: `from the kernel alone: ${agent.why}` } : { explanation };
 }

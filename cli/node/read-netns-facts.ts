@@ -3,7 +3,7 @@ import { openRtnetlink, type Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { AF_INET, AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import { openSysctl } from '../../sysctl/sysctl.ts';
 import { isSysctlError } from '../../sysctl/sysctl-error.ts';
-import { type SysctlKey, sysctlKey, sysctlName } from '../../sysctl/sysctl-key.ts';
+import { parseSysctlName, type SysctlKey, sysctlKey, sysctlName } from '../../sysctl/sysctl-key.ts';
 import { unknown } from './known.ts';
 import type { NetnsFacts, TrafficFacts } from './node-facts.ts';
 import { readTrafficFacts } from './read-traffic-facts.ts';
@@ -12,9 +12,10 @@ import { readTrafficFacts } from './read-traffic-facts.ts';
 export type NetnsReading = {
   /**
    * False: no settings are read, which saves one file for each setting of each interface, and no disciplines, traffic
-   * filters and IPsec policies. Default true.
+   * filters and IPsec policies. 'when-asked': each setting is read when it is first asked for, in the namespace that the
+   * process has then, so only without `netns`. Default true.
    */
-  readonly sysctls?: boolean;
+  readonly sysctls?: boolean | 'when-asked';
 };
 
 const NOT_REQUESTED = unknown('it was not requested', 'request it');
@@ -32,12 +33,21 @@ export function readNetnsFacts(netns?: Netns, reading: NetnsReading = {}): Netns
     const names = dumps.links.map(({ ifname }) => ifname);
     return {
       ...dumps,
-      sysctls: reading.sysctls === false ? new Map() : readSysctls(names),
+      sysctls: settingsOf(reading, netns, names),
       traffic: reading.sysctls === false ? NO_TRAFFIC : readTrafficFacts(rtnetlink),
       ...(unreadable.length === 0 ? {} : { unreadable }),
     };
   };
   return netns === undefined ? read() : withNetns(netns, read);
+}
+
+function settingsOf(
+  { sysctls = true }: NetnsReading,
+  netns: Netns | undefined,
+  ifnames: readonly string[],
+): NetnsFacts['sysctls'] {
+  if (sysctls === false) return new Map();
+  return sysctls === 'when-asked' && netns === undefined ? new SettingsWhenAsked() : readSysctls(ifnames);
 }
 
 function readDumps(rtnetlink: Rtnetlink): Omit<NetnsFacts, 'sysctls' | 'traffic'> {
@@ -98,6 +108,24 @@ function readSysctls(ifnames: readonly string[]): ReadonlyMap<string, string> {
     if (value !== undefined) found.set(sysctlName(key), value);
   }
   return found;
+}
+
+/**
+ * Settings of which each is read once, when it is first asked for: a packet's way needs tens of the thousands on a full
+ * node. It lists those that were asked for.
+ */
+class SettingsWhenAsked extends Map<string, string> {
+  readonly #sysctl = openSysctl();
+  readonly #asked = new Set<string>();
+
+  override get(name: string): string | undefined {
+    if (!this.#asked.has(name)) {
+      this.#asked.add(name);
+      const value = readable(() => this.#sysctl.find(parseSysctlName(name)));
+      if (value !== undefined) this.set(name, value);
+    }
+    return super.get(name);
+  }
 }
 
 function interfaceKeys(ifnames: readonly string[]): readonly SysctlKey[] {

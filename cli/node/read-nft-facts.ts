@@ -13,14 +13,16 @@ const TIMEOUT_MS = 30_000;
 /** Largest output of nft, bytes: the ruleset of such a node as JSON. */
 const MAX_BYTES = 256 * 1024 * 1024;
 
-/** Reads nftables of a namespace by nft(8). Never rejects: what cannot be read is returned as unknown. */
-export async function readNftFacts(options: Pick<NftOptions, 'netnsPath'>): Promise<Known<NftFacts>> {
+/**
+ * Reads nftables of a namespace by nft(8). Never rejects: what cannot be read is returned as unknown.
+ * @param options `maxBytes`: a larger ruleset is returned as unknown
+ */
+export async function readNftFacts(
+  options: Pick<NftOptions, 'netnsPath'> & { readonly maxBytes?: number },
+): Promise<Known<NftFacts>> {
   try {
-    const [text, ourTable] = await Promise.all([
-      runNft(options.netnsPath, '-j', 'list', 'ruleset'),
-      openNft(options).read(),
-    ]);
-    return known({ objects: await withDevices(objectsOf(text), options.netnsPath), ourTable });
+    const [text, ourTable] = await Promise.all([runNft(options, '-j', 'list', 'ruleset'), openNft(options).read()]);
+    return known({ objects: await withDevices(objectsOf(text), options), ourTable });
   } catch (error) {
     return whyNot(error);
   }
@@ -37,7 +39,7 @@ export async function readNftText(
   // Not numeric: nft prints `fib … missing` as a number then, and reads that back as another rule.
   const what = which === 'ours' ? ['table', 'inet', NFT_TABLE] : ['ruleset'];
   try {
-    return known(await runNft(options.netnsPath, '-s', 'list', ...what));
+    return known(await runNft(options, '-s', 'list', ...what));
   } catch (error) {
     // Where nft itself is missing, nsenter fails with the same words.
     const isMissing = /No such file or directory/.test(String(error)) && !/failed to execute/.test(String(error));
@@ -45,7 +47,9 @@ export async function readNftText(
   }
 }
 
-function runNft(netnsPath: string | undefined, ...nftArgs: readonly string[]): Promise<string> {
+type NftRun = { readonly netnsPath?: string; readonly maxBytes?: number };
+
+function runNft({ netnsPath, maxBytes = MAX_BYTES }: NftRun, ...nftArgs: readonly string[]): Promise<string> {
   const command = [...(netnsPath === undefined ? [] : ['nsenter', `--net=${netnsPath}`]), 'nft', ...nftArgs];
   const [file = '', ...args] = command;
   const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
@@ -53,7 +57,7 @@ function runNft(netnsPath: string | undefined, ...nftArgs: readonly string[]): P
     execFile(
       file,
       args,
-      { timeout: TIMEOUT_MS, maxBuffer: MAX_BYTES, encoding: 'utf8', env },
+      { timeout: TIMEOUT_MS, maxBuffer: maxBytes, encoding: 'utf8', env },
       (error, stdout, stderr) =>
         error === null ? resolve(stdout) : reject(new Error(stderr.trim() || error.message, { cause: error })),
     );
@@ -63,9 +67,9 @@ function runNft(netnsPath: string | undefined, ...nftArgs: readonly string[]): P
 type NftObjects = NftFacts['objects'];
 
 /** Adds to chains at ingress and egress the links that they are for, where `nft -j` left them out (nft 1.0.6). */
-async function withDevices(objects: NftObjects, netnsPath: string | undefined): Promise<NftObjects> {
+async function withDevices(objects: NftObjects, options: NftRun): Promise<NftObjects> {
   if (!objects.some(lacksDevices)) return objects;
-  const devices = devicesOf(await runNft(netnsPath, 'list', 'chains'));
+  const devices = devicesOf(await runNft(options, 'list', 'chains'));
   return objects.map((object) => {
     const { chain } = object;
     const dev = isRecord(chain) ? devices.get(`${chain['family']} ${chain['table']} ${chain['name']}`) : undefined;

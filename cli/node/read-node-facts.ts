@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { type Sync, warmThreadPool, withNetns } from '../../netlink/netns.ts';
 import type { GlobalArgs } from '../command.ts';
 import { readLegacyRules } from '../doctor/read-iptables.ts';
@@ -6,7 +7,7 @@ import { findEnis } from './find-enis.ts';
 import { findPodLinks } from './find-pod-links.ts';
 import { unknown } from './known.ts';
 import { mergeTableNames } from './merge-table-names.ts';
-import type { HostFacts, NodeFacts } from './node-facts.ts';
+import type { HostFacts, NodeFacts, PodFacts } from './node-facts.ts';
 import { readAgentFacts } from './read-agent-facts.ts';
 import { insideReader } from './read-insides.ts';
 import { readIpNames } from './read-ip-names.ts';
@@ -20,8 +21,13 @@ type NodeReading = {
   readonly insides?: 'all' | 'none' | ((key: string) => boolean);
   /** Whether to run nft; default true. */
   readonly nft?: boolean;
-  /** Whether to read settings and traffic control, of the host and of Pods; default true. */
-  readonly sysctls?: boolean;
+  /** Largest ruleset of nftables, bytes; a larger one is returned as unknown. */
+  readonly maxNftBytes?: number;
+  /**
+   * Whether to read settings and traffic control, of the host and of Pods; default true. 'when-asked': settings of the
+   * host are read when they are first asked for, where `--netns` names no namespace.
+   */
+  readonly sysctls?: boolean | 'when-asked';
 };
 
 /** The options and environment that select the node to read. */
@@ -40,9 +46,10 @@ export async function readNodeFacts({ global }: NodeContext, reading: NodeReadin
   await warmThreadPool();
   const agent = readAgentFacts(global.stateDir);
   const dumps = withNodeNetns(global, (netns) => readNetnsFacts(netns, reading));
+  const limit = reading.maxNftBytes === undefined ? {} : { maxBytes: reading.maxNftBytes };
   const host: HostFacts = {
     ...dumps,
-    nft: reading.nft === false ? NOT_REQUESTED : await readNftFacts(nftOptions(global)),
+    nft: reading.nft === false ? NOT_REQUESTED : await readNftFacts({ ...nftOptions(global), ...limit }),
     legacyIptables: reading.nft === false ? NOT_REQUESTED : await readLegacyIptables(global),
     queueListeners: reading.nft === false ? NOT_REQUESTED : inNode(global, readQueueListeners),
     tableNames: mergeTableNames(readIpNames(global.hostRoot, 'rt_tables'), findEnis(dumps, agent)),
@@ -50,10 +57,13 @@ export async function readNodeFacts({ global }: NodeContext, reading: NodeReadin
   const { insides = 'all' } = reading;
   const isSelected = typeof insides === 'function' ? insides : () => insides === 'all';
   const readInside = insideReader(host, { ...reading, hostRoot: global.hostRoot });
-  const pods = findPodLinks(agent, host.links).map((pod) => {
-    const inside = isSelected(pod.key) ? readInside(pod) : NOT_REQUESTED;
-    return { ...pod, inside };
-  });
+  const pods: PodFacts[] = [];
+  for (const pod of findPodLinks(agent, host.links)) {
+    const isRead = isSelected(pod.key);
+    pods.push({ ...pod, inside: isRead ? readInside(pod) : NOT_REQUESTED });
+    // Reading a namespace takes a millisecond: an agent that explains serves others in between.
+    if (isRead) await setImmediate();
+  }
   return { host, agent, pods };
 }
 

@@ -1,11 +1,14 @@
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { ADDRESS_STATE, type AgentEvent, EVENT_KIND, EVENT_OUTCOME } from '../../agent/api/ops-messages.ts';
 import { readNodeRecord } from '../../agent/journal/node-file.ts';
+import { buildExecutables } from '../../tools/build.ts';
 import { readJournalFacts } from '../support/journal-facts.ts';
 import { type OpsCaller, type OpsWatch, openOpsCaller } from '../support/ops-call.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { deletionOfEniRule, startOpponent, tableOfEni } from './support/opponent.ts';
+import { runCli } from './support/run-cli.ts';
 import type { AttachedPod } from './support/scene-node.ts';
 import { openTrial, type Trial, type TrialSpec } from './support/trial.ts';
 
@@ -94,6 +97,43 @@ test('Pool: agrees with the journal and the kernel', withOps, COMPACT, async (t,
 
 function byIp(a: { readonly ip: string }, b: { readonly ip: string }): number {
   return a.ip < b.ip ? -1 : 1;
+}
+
+test(
+  'Explain: answers what tke-eni would read itself, and declines for another node',
+  withOps,
+  COMPACT,
+  async (t, trial, ops) => {
+    const pod = await trial.addPod();
+    await trial.addPod();
+    const { stateDir, socketPath } = trial.agent;
+    const place = {
+      netns: identityOf(trial.node.netns.path),
+      journal: identityOf(join(stateDir, 'journal.db')),
+      hostRoot: identityOf('/'),
+    };
+    const subject = `${pod.namespace}/${pod.name}`;
+    const reply = await ops.call('explain', { subject, place });
+    t.is(reply.declined, '');
+    t.like(await ops.call('explain', { subject: 'nobody', place }), { explanation: '' });
+    t.regex((await ops.call('explain', { subject, place: { ...place, netns: '0:1' } })).declined, /another namespace/);
+    await buildExecutables(['tke-eni']);
+    const node = { netns: trial.node.netns, stateDir, socketPath };
+    for (const words of [[subject], [subject, '--to', trial.vpc.outside.ip], ['eni-1'], ['10.9.9.9'], ['nobody']]) {
+      for (const output of ['table', 'json', 'yaml']) {
+        const beside = await runCli(node, 'explain', ...words, '-o', output);
+        const alone = await runCli({ ...node, socketPath: `${socketPath}.none` }, 'explain', ...words, '-o', output);
+        t.deepEqual({ ...beside }, { ...alone }, `${words.join(' ')} -o ${output}`);
+      }
+    }
+    const { stdout } = await runCli(node, 'explain', subject, '-o', 'json');
+    t.deepEqual(JSON.parse(stdout), JSON.parse(reply.explanation));
+  },
+);
+
+function identityOf(path: string): string {
+  const { dev, ino } = statSync(path);
+  return `${dev}:${ino}`;
 }
 
 test('Repair: a dry run tells and changes nothing, a repair does it', withOps, COMPACT, async (t, trial, ops) => {

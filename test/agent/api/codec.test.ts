@@ -61,6 +61,9 @@ const TABLES: Readonly<Record<string, MessageTable>> = {
   RecordedOperation: ops.RECORDED_OPERATION,
   RecordedPod: ops.RECORDED_POD,
   RecorderReply: ops.RECORDER_REPLY,
+  ExplainPlace: ops.EXPLAIN_PLACE,
+  ExplainRequest: ops.EXPLAIN_REQUEST,
+  ExplainReply: ops.EXPLAIN_REPLY,
 };
 const NAME_OF = new Map(Object.entries(TABLES).map(([name, table]) => [table, name]));
 

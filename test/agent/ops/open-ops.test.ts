@@ -32,7 +32,10 @@ function opsOf(t: ExecutionContext, { config, cluster, readiness, runtime }: Cha
   // Without a primary interface nothing is observed.
   const kernel = { invalidateNft: () => void forgets.push('nft') } as HostKernel;
   const ops = openOps({
-    config: { ipCooldownMs: 120_000, nodeName: '', supplySource: 'file', grWiring: 'bridge', ...config },
+    config: {
+      ...{ ipCooldownMs: 120_000, nodeName: '', supplySource: 'file', grWiring: 'bridge' },
+      ...{ stateDir: '/nonexistent', hostRoot: '/', ...config },
+    },
     runtime: { ...runtime },
     components: {
       ...{ state, metrics: deps.metrics as OpsDeps['components']['metrics'] },

@@ -27,6 +27,7 @@ async function serve(t: ExecutionContext, change: Partial<OpsUseCases> = {}) {
     summary: async () => ({ nodeName: 'n1' }),
     repair: async ({ dryRun }) => ({ dryRun, operations: ['ip rule add'] }),
     recorder: (pod) => ({ pods: [{ pod, operations: [] }] }),
+    explain: async ({ subject }) => ({ declined: `no ${subject} here` }),
     watch: (watcher) => hub.watch(watcher),
     watchers: () => hub.watchers,
     close: () => hub.close(),
@@ -52,6 +53,7 @@ test('opsService: answers each call on the unix socket', async (t) => {
   t.like(await ops.call('summary', {}), { nodeName: 'n1', agentVersion: 'r1' });
   t.like(await ops.call('repair', { dryRun: true }), { dryRun: true, operations: ['ip rule add'], agentVersion: 'r1' });
   t.like(await ops.call('recorder', { pod: 'ns/p' }), { pods: [{ pod: 'ns/p' }] });
+  t.like(await ops.call('explain', { subject: 'ns/p' }), { declined: 'no ns/p here', agentVersion: 'r1' });
 });
 
 test('serveGrpc: offers service Ops to nobody on TCP, where any user of the node may connect', async (t) => {

@@ -1,6 +1,8 @@
 import { Server, ServerCredentials, type ServerWritableStream, status } from '@grpc/grpc-js';
 import type {
   AgentEventInit,
+  ExplainReplyInit,
+  ExplainRequest,
   PoolReplyInit,
   RecorderReplyInit,
   RecorderRequest,
@@ -15,6 +17,8 @@ type FakeAnswers = {
   summary?: SummaryReplyInit;
   repair?: RepairReplyInit;
   recorder?: (request: RecorderRequest) => RecorderReplyInit;
+  /** Undefined: never answers. */
+  explain?: (request: ExplainRequest) => ExplainReplyInit | undefined;
 };
 
 /** A server of service Ops on a socket. The test closes it. */
@@ -41,6 +45,11 @@ export async function startFakeAgent(socket: string, answers: FakeAnswers): Prom
     repair: (_call: unknown, callback: Reply) => answer(callback, answers.repair),
     recorder: (call: { request: RecorderRequest }, callback: Reply) =>
       answer(callback, answers.recorder?.(call.request)),
+    explain: (call: { request: ExplainRequest }, callback: Reply) => {
+      if (answers.explain === undefined) return answer(callback, undefined);
+      const reply = answers.explain(call.request);
+      if (reply !== undefined) answer(callback, reply);
+    },
     watch: (call: ServerWritableStream<unknown, AgentEventInit>) => {
       call.sendMetadata(call.metadata);
       streams.add(call);

@@ -1,7 +1,10 @@
+import { join } from 'node:path';
 import type { ExecutionContext, TestFn } from 'ava';
 import { buildExecutables } from '../../../tools/build.ts';
+import type { Child } from '../../support/child.ts';
 import { findViolations } from '../../support/invariants.ts';
 import { isObject, type JsonObject } from '../../support/netns.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 import { type FaultScene, readFaultScene } from './fault-scene.ts';
 import { changesBetween, kernelImage } from './kernel-image.ts';
 import type { NodeFault } from './node-fault.ts';
@@ -14,7 +17,8 @@ const LOST_AFTER_MS = 1_500;
 
 /**
  * Tries `tke-eni` with each fault, on one node whose agent was killed: diff finds it, a dry run changes nothing, repair
- * mends what is ours until packets flow, and refuses what is not; explain and doctor name it.
+ * mends what is ours until packets flow, and refuses what is not; explain and doctor name it, explain alike with an agent
+ * that answers and without one.
  */
 export function testFaults(
   test: TestFn,
@@ -23,6 +27,7 @@ export function testFaults(
 ): void {
   let trial: Trial | undefined;
   let pod: AttachedPod | undefined;
+  let explainer: ExplainServer | undefined;
   test.before(async (t) => {
     t.timeout(240_000);
     await buildExecutables(['tke-eni']);
@@ -30,15 +35,19 @@ export function testFaults(
     pod = await trial.addPod();
     await trial.addPod();
     await trial.killAgent();
+    explainer = await startExplainServer(trial);
   });
-  test.after.always(() => trial?.close());
+  test.after.always(async () => {
+    await explainer?.stop();
+    await trial?.close();
+  });
   for (const fault of faults) {
     test.serial(`tke-eni diff and repair: ${fault.name}`, async (t) => {
       t.timeout(60_000);
-      if (trial === undefined || pod === undefined) throw new Error('there is no node');
+      if (trial === undefined || pod === undefined || explainer === undefined) throw new Error('there is no node');
       const scene = await readFaultScene(trial, pod);
       try {
-        await tryFault(t, fault, scene);
+        await tryFault(t, fault, scene, explainer);
       } finally {
         if (!t.passed) await setRight(fault, scene);
       }
@@ -56,13 +65,41 @@ async function setRight(fault: NodeFault, scene: FaultScene): Promise<void> {
   await runCli(placeOf(scene.trial), 'repair');
 }
 
+/** A process that answers Explain as the agent does. */
+type ExplainServer = {
+  readonly socketPath: string;
+  readonly child: Child;
+  /** Number of explanations that it made. */
+  answered(): number;
+  stop(): Promise<unknown>;
+};
+
+async function startExplainServer(trial: Trial): Promise<ExplainServer> {
+  const { stateDir } = trial.agent;
+  const socketPath = `${stateDir}/explain.sock`;
+  const program = join(import.meta.dirname, 'explain-server.ts');
+  const child = trial.node.netns.start([process.execPath, program, socketPath, stateDir]);
+  await waitUntil(() => child.stdout.includes('listening'), {
+    what: 'the explaining process listens',
+    timeoutMs: 60_000,
+    explain: () => child.stderr,
+  });
+  const answered = () => child.stdout.split('\n').filter((line) => line === 'explained').length;
+  return { socketPath, child, answered, stop: () => child.stop() };
+}
+
 /** Where the CLI finds a trial's node. */
 export function placeOf(trial: Trial): CliPlace {
   const { stateDir, socketPath } = trial.agent;
   return { netns: trial.node.netns, stateDir, socketPath };
 }
 
-async function tryFault(t: ExecutionContext, fault: NodeFault, scene: FaultScene): Promise<void> {
+async function tryFault(
+  t: ExecutionContext,
+  fault: NodeFault,
+  scene: FaultScene,
+  explainer: ExplainServer,
+): Promise<void> {
   const place = placeOf(scene.trial);
   t.is((await runCli(place, 'diff')).code, 0, 'the node is as it should be before');
   await fault.inject(scene);
@@ -77,6 +114,7 @@ async function tryFault(t: ExecutionContext, fault: NodeFault, scene: FaultScene
     'diff says whose it is',
   );
   await explainAndDoctorNameIt(t, place, fault, scene);
+  await agentExplainsLikewise(t, place, explainer, scene);
   await dryRunChangesNothing(t, place, scene);
   await (fault.expects.repair === 'mends' ? mends(t, place, fault, scene) : refuses(t, place, fault, scene));
   t.true(await pings(scene), 'packets flow again');
@@ -99,6 +137,23 @@ async function explainAndDoctorNameIt(
     return;
   }
   t.true(findingIds(explain.document).includes(expects.explain), `explain: ${JSON.stringify(explain.document)}`);
+}
+
+/** An agent that answers, and none: the same text, document and exit code. */
+async function agentExplainsLikewise(
+  t: ExecutionContext,
+  place: CliPlace,
+  explainer: ExplainServer,
+  { trial, pod }: FaultScene,
+): Promise<void> {
+  for (const words of [[pod.ip], [pod.ip, '--to', trial.vpc.outside.ip, '-o', 'json']]) {
+    const before = explainer.answered();
+    const byAgent = await runCli({ ...place, socketPath: explainer.socketPath }, 'explain', ...words);
+    t.is(explainer.answered(), before + 1, `the agent answers ${words.join(' ')}: ${explainer.child.stdout}`);
+    const byItself = await runCli(place, 'explain', ...words);
+    t.is(byAgent.stdout, byItself.stdout, words.join(' '));
+    t.deepEqual([byAgent.code, byAgent.stderr], [byItself.code, byItself.stderr]);
+  }
 }
 
 /** Ids of the findings anywhere in a document. */
