@@ -12,7 +12,6 @@ const LONGEST = [
   'e2e/journal-damaged',
   'e2e/packets',
   'e2e/system-wrong-input',
-  'e2e/system-leader-killed-lost',
   'e2e/system-definitions',
   'e2e/system-partition',
   'e2e/cli-explain',

@@ -2,7 +2,7 @@ import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { buildExecutables } from '../../tools/build.ts';
-import { partOf } from '../support/suite-part.ts';
+import { longTest, partOf } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { fail, succeed } from './support/cni-answers.ts';
 import { uninstallArgv } from './support/leaving.ts';
@@ -125,7 +125,7 @@ test.serial('GlobalRoute: Pods survive a restart, a kill, and the loss of the jo
   t.deepEqual(await node.hostVeths(), []);
 });
 
-test.serial('GlobalRoute: what is deleted of the bridge comes back', async (t) => {
+longTest.serial('GlobalRoute: what is deleted of the bridge comes back', async (t) => {
   const { node, eni, bridged } = await openPods();
   const [first, second] = bridged;
   if (first === undefined || second === undefined) return t.fail();
