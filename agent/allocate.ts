@@ -4,6 +4,7 @@ import { CNI_CODE } from './api/cni-code.ts';
 import type { TimedAttachCommand } from './attach-command.ts';
 import { CniFailureError } from './cni-failure.ts';
 import { type Family, type LeaseKey, leaseKey } from './journal/lease.ts';
+import { addWaitOf, type LeaseSource, leaseInTime } from './lease-in-time.ts';
 import { needsStaticIp } from './needs-static-ip.ts';
 import type { Exhausted, LeaseResult, PoolAddress } from './pool/pool-state.ts';
 import type { UseCaseDeps } from './ports.ts';
@@ -12,11 +13,6 @@ import { staticAddressSource } from './static-address-source.ts';
 
 /** The result of an allocation: addresses that are leased to the key, and the ENI that they are on. */
 export type Allocation = { readonly addresses: readonly PoolAddress[]; readonly eni: EniNetwork };
-
-/** Part of the caller's deadline that is left for wiring and the reply. */
-const ANSWER_MARGIN_MS = 1_000;
-/** A cooldown may end without a notification; poll at least this often. */
-const POLL_MS = 1_000;
 
 /**
  * Takes an address per family, waiting when there is none, until the caller's deadline or `addWaitMs`. A Pod with a
@@ -31,54 +27,47 @@ export async function allocate(
   signal: AbortSignal,
 ): Promise<Allocation> {
   const key = leaseKey(command.containerId, command.ifName);
-  const { clock, settings, state } = deps;
-  const startMs = clock.bootMs();
-  const untilMs = Math.min(startMs + settings.addWaitMs, command.deadlineAtBootMs - ANSWER_MARGIN_MS);
+  const wait = addWaitOf(deps, command);
   const pod = { namespace: command.podNamespace, name: command.podName, uid: command.podUid };
   try {
-    const source = (await needsStaticIp(deps, pod, untilMs, signal))
+    const source = (await needsStaticIp(deps, pod, wait.untilMs, signal))
       ? staticAddressSource(deps, key, pod)
       : poolAddressSource(deps, key, command);
-    return await allocateInTime(deps, { key, command, source, startMs, untilMs }, signal);
+    return await leaseInTime(deps, wait, leaseSourceOf(deps, command, source, signal), signal);
   } finally {
     // An ADD that gave up is no demand any more.
-    if (state.addsWaiting.delete(key)) deps.demandChanged();
+    if (deps.state.addsWaiting.delete(key)) deps.demandChanged();
   }
 }
 
-type Allocating = {
-  readonly key: LeaseKey;
-  readonly command: TimedAttachCommand;
-  readonly source: AddressSource;
-  readonly startMs: number;
-  readonly untilMs: number;
-};
-
-async function allocateInTime(
+function leaseSourceOf(
   deps: UseCaseDeps,
-  { key, command, source, startMs, untilMs }: Allocating,
+  command: TimedAttachCommand,
+  source: AddressSource,
   signal: AbortSignal,
-): Promise<Allocation> {
-  const { clock, state, settings } = deps;
-  const forceAtMs = startMs + Math.min(settings.forceAfterMs, (untilMs - startMs) / 2);
-  for (;;) {
-    throwIfAborted(signal);
-    const nowMs = clock.bootMs();
-    const families = familiesFor(deps, command);
-    const addresses = families.length === 0 ? undefined : source.take(families, nowMs, nowMs >= forceAtMs);
-    if (addresses !== undefined) {
-      await source.prepare();
-      const eni = state.enis.get(addresses[0]?.eniId ?? '');
-      if (eni !== undefined && !signal.aborted) return { addresses, eni };
-      returnAddresses(deps, key);
-      continue;
-    }
-    if (nowMs >= untilMs) throw source.failure(nowMs - startMs);
-    state.addsWaiting.set(key, source.waiting);
-    deps.demandChanged();
-    const nextMs = nowMs < forceAtMs ? Math.min(forceAtMs, untilMs) : untilMs;
-    await state.changed.wait(Math.max(1, Math.min(nextMs - nowMs, POLL_MS)), signal);
-  }
+): LeaseSource<Allocation> {
+  const key = leaseKey(command.containerId, command.ifName);
+  const { state } = deps;
+  return {
+    what: 'an address',
+    lease: (nowMs, mayForce) => {
+      const families = familiesFor(deps, command);
+      const addresses = families.length === 0 ? undefined : source.take(families, nowMs, mayForce);
+      if (addresses === undefined) return undefined;
+      return async () => {
+        await source.prepare();
+        const eni = state.enis.get(addresses[0]?.eniId ?? '');
+        if (eni !== undefined && !signal.aborted) return { addresses, eni };
+        returnAddresses(deps, key);
+        return undefined;
+      };
+    },
+    waiting: () => {
+      state.addsWaiting.set(key, source.waiting);
+      deps.demandChanged();
+    },
+    failure: source.failure,
+  };
 }
 
 /**
@@ -175,14 +164,4 @@ function exhausted(deps: UseCaseDeps, result: Exhausted | undefined, waitedMs: n
     `no address left: want ${want}, free ${result?.free ?? 0}, cooling ${result?.cooling ?? 0}, in use ${counts.leased}${inBalancers} (${waited})`,
     [details, ...more, ...waiting, state.supplyWaitsFor() ?? ''].filter((line) => line !== '').join('\n'),
   );
-}
-
-function throwIfAborted(signal: AbortSignal): void {
-  if (signal.aborted) {
-    throw new CniFailureError(
-      CNI_CODE.tryAgainLater,
-      'gave up while waiting for an address',
-      String(signal.reason ?? ''),
-    );
-  }
 }

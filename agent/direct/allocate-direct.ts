@@ -3,6 +3,7 @@ import type { TimedAttachCommand } from '../attach-command.ts';
 import { CniFailureError } from '../cni-failure.ts';
 import type { HostLink } from '../eni/locate-enis.ts';
 import { type LeaseKey, leaseKey } from '../journal/lease.ts';
+import { addWaitOf, type LeaseSource, leaseInTime } from '../lease-in-time.ts';
 import type { UseCaseDeps } from '../ports.ts';
 import { describeRegistered } from '../registered-addresses.ts';
 import type { ChosenNetwork } from './choose-network.ts';
@@ -10,11 +11,6 @@ import type { DirectEni, DirectLeaseResult } from './direct-pool.ts';
 
 /** The result of an allocation: an ENI that is leased to the key, and its interface in the host's namespace. */
 type DirectAllocation = { readonly eni: DirectEni; readonly link: HostLink };
-
-/** Part of the caller's deadline that is left for wiring and the reply. */
-const ANSWER_MARGIN_MS = 1_000;
-/** A cooldown may end without a notification; poll at least this often. */
-const POLL_MS = 1_000;
 
 /**
  * Takes a whole ENI of the pool, or the one with a claim of the Pod, and waits for it until the caller's deadline or
@@ -28,47 +24,51 @@ export async function allocateDirect(
   signal: AbortSignal,
 ): Promise<DirectAllocation> {
   const key = leaseKey(command.containerId, command.ifName);
+  const wait = addWaitOf(deps, command);
   try {
-    return await allocateInTime(deps, key, { command, needsClaim }, signal);
+    return await leaseInTime(deps, wait, leaseSourceOf(deps, key, { command, needsClaim }, signal), signal);
   } finally {
     if (deps.state.directAddsWaiting.delete(key)) deps.demandChanged();
   }
 }
 
-async function allocateInTime(
+function leaseSourceOf(
   deps: UseCaseDeps,
   key: LeaseKey,
   { command, needsClaim }: ChosenNetwork,
   signal: AbortSignal,
-): Promise<DirectAllocation> {
-  const { clock, state, settings } = deps;
-  const startMs = clock.bootMs();
-  const untilMs = Math.min(startMs + settings.addWaitMs, command.deadlineAtBootMs - ANSWER_MARGIN_MS);
-  const forceAtMs = startMs + Math.min(settings.forceAfterMs, (untilMs - startMs) / 2);
-  for (;;) {
-    if (signal.aborted) throw gaveUp(signal);
-    const nowMs = clock.bootMs();
-    if (state.undone !== undefined) {
-      if (nowMs >= untilMs) throw notSetUp(state.undone, nowMs - startMs);
-      await state.changed.wait(Math.max(1, Math.min(untilMs - nowMs, POLL_MS)), signal);
-      continue;
-    }
-    const result = take(deps, key, command, { needsClaim, mayForce: nowMs >= forceAtMs });
-    if (result.kind === 'leased') {
-      const link = state.directNics.get(result.eni.eniId);
-      // An ENI with a claim had no cooldown either: its next Pod may come at once.
-      if (result.isForced || result.eni.claim !== undefined) await flush(deps, key, result);
-      if (link !== undefined && !signal.aborted) return { eni: result.eni, link };
-      state.direct.release({ key, nowMs: clock.bootMs(), cooldownMs: 0 });
-      continue;
-    }
-    if (nowMs >= untilMs) throw exhausted(deps, result, nowMs - startMs);
-    if (!result.awaitsClaim)
-      state.directAddsWaiting.set(key, { podNamespace: command.podNamespace, podName: command.podName });
-    deps.demandChanged();
-    const nextMs = nowMs < forceAtMs ? Math.min(forceAtMs, untilMs) : untilMs;
-    await state.changed.wait(Math.max(1, Math.min(nextMs - nowMs, POLL_MS)), signal);
-  }
+): LeaseSource<DirectAllocation> {
+  const { state, clock } = deps;
+  /** Why the last try gave nothing. */
+  let last: (DirectLeaseResult & { readonly kind: 'exhausted' }) | undefined;
+  return {
+    what: 'an exclusive ENI',
+    lease: (_nowMs, mayForce) => {
+      last = undefined;
+      if (state.undone !== undefined) return undefined;
+      const result = take(deps, key, command, { needsClaim, mayForce });
+      if (result.kind === 'exhausted') {
+        last = result;
+        return undefined;
+      }
+      return async () => {
+        const link = state.directNics.get(result.eni.eniId);
+        // An ENI with a claim had no cooldown either: its next Pod may come at once.
+        if (result.isForced || result.eni.claim !== undefined) await flush(deps, key, result);
+        if (link !== undefined && !signal.aborted) return { eni: result.eni, link };
+        state.direct.release({ key, nowMs: clock.bootMs(), cooldownMs: 0 });
+        return undefined;
+      };
+    },
+    waiting: () => {
+      if (last === undefined) return;
+      if (!last.awaitsClaim)
+        state.directAddsWaiting.set(key, { podNamespace: command.podNamespace, podName: command.podName });
+      deps.demandChanged();
+    },
+    failure: (waitedMs) =>
+      last === undefined ? notSetUp(state.undone ?? '', waitedMs) : exhausted(deps, last, waitedMs),
+  };
 }
 
 function take(
@@ -144,13 +144,5 @@ function notSetUp(undone: string, waitedMs: number): CniFailureError {
     CNI_CODE.conflict,
     `what every Pod of this node needs does not stay set up (${waited})`,
     undone,
-  );
-}
-
-function gaveUp(signal: AbortSignal): CniFailureError {
-  return new CniFailureError(
-    CNI_CODE.tryAgainLater,
-    'gave up while waiting for an exclusive ENI',
-    String(signal.reason ?? ''),
   );
 }
