@@ -4,7 +4,7 @@ import { CniFailureError } from './cni-failure.ts';
 import type { UseCaseDeps } from './ports.ts';
 
 /** Since when and until when an ADD may wait, milliseconds of the boot clock. */
-export type AddWait = { readonly startMs: number; readonly untilMs: number };
+type AddWait = { readonly startMs: number; readonly untilMs: number };
 
 /** What an ADD may wait for: addresses of the pool, a static IP, a whole ENI. */
 export type LeaseSource<T> = {
