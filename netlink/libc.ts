@@ -119,24 +119,6 @@ export function ioctl(fd: number, request: number): number {
 }
 
 /**
- * Runs an ioctl on a structure, which it reads and writes. @param request its number. @throws LibcError. @see ioctl(2)
- */
-export function ioctlOn(fd: number, request: number, structure: Uint8Array): number {
-  if (!Number.isInteger(request) || request < 0 || request > 0xffffffff) {
-    throw new TypeError(`libc: expected an ioctl request, got ${String(request)}`);
-  }
-  ioctlOnStructure ??= define({ ioctl: call([I32, U64, U8Array]) }) as unknown as typeof native;
-  const result = ioctlOnStructure['ioctl']?.([int(fd), request, buffer(structure)]);
-  if (result === undefined || result.value === -1) {
-    throw new LibcError('ioctl', result?.errnoCode ?? 0);
-  }
-  return result.value;
-}
-
-/** The same function with another signature. */
-let ioctlOnStructure: typeof native | undefined;
-
-/**
  * Advises the kernel about pages of this process. With MADV_DONTNEED everything that was written to them is lost
  * silently: only for mappings that are never written. @param address multiple of the page size. @throws LibcError. @see
  * madvise(2)

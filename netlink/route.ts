@@ -2,7 +2,6 @@ import { constants } from 'node:os';
 import type { Conn, ReadRequest } from './conn.ts';
 import { familyOf } from './encode-request.ts';
 import { change, failureOf } from './exchange.ts';
-import type { MessageCodec } from './message-codec.ts';
 import type { RouteQuery } from './request.ts';
 import { ROUTE, type RouteMessage, type RouteSpec } from './route-message.ts';
 import { AF_INET6 } from './uapi/netlink.ts';
@@ -29,11 +28,6 @@ export type RouteService = {
   delete(spec: RouteSpec): void;
   /** Lists routes, cached ones left out; a table that does not exist is empty. @throws NetlinkError */
   list(filter: RouteFilter): readonly RouteMessage[];
-  /**
-   * Lists routes in another form: `read` converts each message (its header and attributes in `[start, end)`). Only the
-   * kernel's filter applies, where it has one; cached routes may be included. @throws NetlinkError, CodecError
-   */
-  listAs<M>(filter: RouteFilter, read: MessageCodec<M>['read']): readonly M[];
   /** Looks up the route of a packet. @throws NetlinkError ENETUNREACH, EHOSTUNREACH, EACCES, EINVAL */
   get(query: RouteQuery): RouteMessage;
 };
@@ -47,7 +41,6 @@ export function createRouteService(conn: Conn): RouteService {
     list(filter) {
       return conn.dump(listRequest(filter)).messages.filter((route) => matchesFilter(route, filter));
     },
-    listAs: (filter, read) => conn.dump({ ...listRequest(filter), codec: { ...ROUTE, read } }).messages,
     get(query) {
       const { fibmatch, ...rest } = query;
       const family = familyOf(query.dst);

@@ -19,7 +19,7 @@ import {
 import type { IpNames, IpObject } from './ip-names.ts';
 
 /** Options of `ip route` that change its output. */
-export type RouteView = {
+type RouteView = {
   /** Adds what `ip -d` adds. */
   readonly isDetailed: boolean;
   /** True when one table was requested: routes then do not repeat it. */

@@ -1,7 +1,5 @@
 import { execFileSync } from 'node:child_process';
 import test from 'ava';
-import { openLinkNames } from '../../../netlink/link-names.ts';
-import { withNetns } from '../../../netlink/netns.ts';
 import { AF_INET } from '../../../netlink/uapi/netlink.ts';
 import { decodeByteText, showByteText } from '../../../runtime/byte-text.ts';
 import { openSysctl } from '../../../sysctl/sysctl.ts';
@@ -35,10 +33,6 @@ for (const [what, hex] of NAMES) {
     const ifindex = host.rtnl.link.add({ kind: 'bridge', ifname });
     t.is(host.rtnl.link.get({ ifindex })?.ifname, ifname);
     t.is(host.rtnl.link.get({ ifname })?.ifindex, ifindex);
-    withNetns(host.netns, () => {
-      using names = openLinkNames();
-      t.is(names.nameOf(ifindex), ifname);
-    });
     host.rtnl.rule.add({ family: AF_INET, iifname: ifname, priority: 100, table: 4001 });
     t.is(host.rtnl.rule.list({ family: AF_INET, priority: 100 })[0]?.iifname, ifname);
     host.rtnl.link.set({ ifindex, ifname: 'plain' });
