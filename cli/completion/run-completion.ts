@@ -1,17 +1,12 @@
-import type { Command, CommandBody } from '../command.ts';
-import { EXIT } from '../exit-code.ts';
-import { buildGrammar } from './build-grammar.ts';
-import { renderBash } from './render-bash.ts';
-import { renderFish } from './render-fish.ts';
-import { renderZsh } from './render-zsh.ts';
+import type { CommandContext } from '../command.ts';
+import { EXIT, type ExitCode } from '../exit-code.ts';
+import { SHELL_SCRIPTS } from './shell-scripts.ts';
 
-/** Builds the body of the command `completion`. */
-export function completionBody(commands: readonly Command[]): CommandBody {
-  return {
-    run: async (args, { stdout }) => {
-      const render = { bash: renderBash, zsh: renderZsh, fish: renderFish }[String(args['shell'])] ?? renderBash;
-      stdout.write(render(buildGrammar(commands)));
-      return EXIT.ok;
-    },
-  };
+/** Prints the script of a shell. */
+export async function run(
+  { shell }: { readonly shell: string },
+  { stdout }: Pick<CommandContext, 'stdout'>,
+): Promise<ExitCode> {
+  stdout.write(SHELL_SCRIPTS[shell as keyof typeof SHELL_SCRIPTS] ?? SHELL_SCRIPTS.bash);
+  return EXIT.ok;
 }

@@ -2,7 +2,7 @@ import { type Command, defineCommand } from '../command.ts';
 
 /** Declares the commands about the program itself; `all` returns every command, these included. */
 export function builtInCommands(all: () => readonly Command[]): readonly Command[] {
-  return [completionCommand(all), manCommand(all), helpCommand(all), VERSION];
+  return [COMPLETION, manCommand(all), helpCommand(all), VERSION];
 }
 
 const VERSION = defineCommand({
@@ -30,7 +30,10 @@ function helpCommand(all: () => readonly Command[]): Command {
   });
 }
 
-/** The command that completion scripts call for names of this node; it is in no list. */
+/**
+ * The command that completion scripts call; it is in no list. With `--` and the words of a line it is not parsed as others are: what
+ * follows is not its own. With a kind it serves scripts of 0.1.0, which ask for names of this node alone.
+ */
 export const COMPLETE = defineCommand({
   name: '__complete',
   summary: 'print the words of a kind',
@@ -41,27 +44,25 @@ export const COMPLETE = defineCommand({
   load: () => import('../completion/run-complete.ts'),
 });
 
-function completionCommand(all: () => readonly Command[]): Command {
-  return defineCommand({
-    name: 'completion',
-    summary: 'print what makes a shell complete commands, options and names',
-    description: `Prints a script for the shell; it completes commands, options and their values, and, by asking tke-eni
+const COMPLETION = defineCommand({
+  name: 'completion',
+  summary: 'print what makes a shell complete commands, options and names',
+  description: `Prints a script for the shell; it completes commands, options and their values, and, by asking tke-eni
 itself, the Pods, ENIs, tables and network namespaces of this node. It needs no other package.
 
 bash: put it into /usr/share/bash-completion/completions/tke-eni, or source it in ~/.bashrc. zsh: put it into a file _tke-eni
 in a folder of $fpath, or source it behind compinit. fish: put it into ~/.config/fish/completions/tke-eni.fish.`,
-    positionals: { shell: { summary: 'which shell', choices: ['bash', 'zsh', 'fish'] } },
-    options: {},
-    examples: [
-      { line: 'source <(tke-eni completion bash)', does: 'completes in this shell' },
-      {
-        line: 'tke-eni completion bash > /usr/share/bash-completion/completions/tke-eni',
-        does: 'completes in every bash',
-      },
-    ],
-    load: async () => (await import('../completion/run-completion.ts')).completionBody(all()),
-  });
-}
+  positionals: { shell: { summary: 'which shell', choices: ['bash', 'zsh', 'fish'] } },
+  options: {},
+  examples: [
+    { line: 'source <(tke-eni completion bash)', does: 'completes in this shell' },
+    {
+      line: 'tke-eni completion bash > /usr/share/bash-completion/completions/tke-eni',
+      does: 'completes in every bash',
+    },
+  ],
+  load: () => import('../completion/run-completion.ts'),
+});
 
 function manCommand(all: () => readonly Command[]): Command {
   return defineCommand({

@@ -23,6 +23,7 @@ export async function runProgram(
   ports: ProgramPorts,
   commands: readonly Command[] = ALL_COMMANDS,
 ): Promise<ExitCode> {
+  if (argv[0] === COMPLETE.name && argv[1] === '--') return complete(argv.slice(2), ports, commands);
   const line = readCommandLine(argv, argv.includes(COMPLETE.name) ? [COMPLETE] : commands);
   try {
     return await runLine(line, ports, commands);
@@ -33,6 +34,18 @@ export async function runProgram(
     stderr.write(renderError(shown, stderr.isColored));
     return shown.exitCode;
   }
+}
+
+async function complete(
+  words: readonly string[],
+  ports: ProgramPorts,
+  commands: readonly Command[],
+): Promise<ExitCode> {
+  const { completeLine } = await import('../completion/complete-line.ts');
+  return completeLine(words, commands, (options) => {
+    const line = readCommandLine([COMPLETE.name, 'pod', ...options], [COMPLETE]);
+    return line.kind === 'run' ? contextOf(line.global, ports) : undefined;
+  });
 }
 
 async function runLine(line: CommandLine, ports: ProgramPorts, commands: readonly Command[]): Promise<ExitCode> {

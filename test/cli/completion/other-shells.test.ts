@@ -49,8 +49,10 @@ where('fish')('completion fish: offers commands, words, options and values', asy
   t.deepEqual([...(await complete('tke-eni completion '))].sort(), ['bash', 'fish', 'zsh']);
   t.deepEqual(await complete('tke-eni completion zsh '), []);
   t.deepEqual(await complete('tke-eni --color never completion f'), ['fish']);
-  t.deepEqual(await complete('tke-eni pods --outp'), ['--output']);
+  t.deepEqual(await complete('tke-eni pods --outp'), ['--output=']);
   t.deepEqual(await complete('tke-eni pods --output=j'), ['--output=json']);
   t.deepEqual(await complete('tke-eni pods -o y'), ['yaml']);
   t.false((await complete('tke-eni pods ')).includes('version'), 'commands are offered once');
+  t.true((await complete('tke-eni --kubeconfig /et')).includes('/etc/'));
+  t.deepEqual(await complete('tke-eni --state-dir=/et'), ['--state-dir=/etc/']);
 });
