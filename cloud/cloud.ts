@@ -290,8 +290,21 @@ export type SubnetPort = {
   usersOf(vpcId: string, ips: readonly string[], context: CallContext): Promise<readonly IpUser[]>;
 };
 
+/** A rule of a security group for what comes in from IPv4. The first that fits decides; what none fits is dropped. */
+export type IngressRule = {
+  readonly isAccepted: boolean;
+  /** Network or address; undefined: a group or template, whose addresses are not read. */
+  readonly cidr?: string;
+  /** TCP, UDP, ICMP, ALL; undefined: a template, which is not read. */
+  readonly protocol?: string;
+  /** Ranges, first and last; undefined: all ports. */
+  readonly ports?: readonly (readonly [number, number])[];
+};
+
 /** Security groups of ENIs. Done when the promise resolves. */
 export type SecurityGroupPort = {
+  /** Returns the rules of a group for what comes in, in their order. @throws CloudError `gone` when there is no such group */
+  ingress(securityGroupId: string, context: CallContext): Promise<readonly IngressRule[]>;
   /** Replaces the groups of an ENI; order is precedence. */
   replace(eniId: string, securityGroupIds: readonly string[], context: CallContext): Promise<void>;
   associate(eniIds: readonly string[], securityGroupIds: readonly string[], context: CallContext): Promise<void>;

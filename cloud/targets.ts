@@ -23,6 +23,8 @@ export type WeightedTarget = TargetRef & {
 export type Target = WeightedTarget & {
   /** CVM (an instance), ENI, GLOBALROUTE (a Pod of the node's own network), CCN and others. */
   readonly kind: string;
+  /** The ENI that has the address; absent where the cloud does not say. */
+  readonly eniId?: string;
   /** Mark of who registered it; '' : none. */
   readonly tag: string;
   /** Milliseconds since the epoch; 0 when the cloud does not report it. */

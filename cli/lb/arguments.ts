@@ -5,6 +5,11 @@ import { OUTPUT_OPTION } from '../pool/output-option.ts';
 export const OPTIONS = {
   ...OUTPUT_OPTION,
   plan: { type: 'boolean', summary: 'print what service-lb-controller would change, and why; nothing is changed' },
+  from: {
+    type: 'string',
+    summary: 'also ask the security groups whether they admit this client',
+    metavar: 'ADDRESS',
+  },
   'cluster-id': {
     type: 'string',
     summary: '--clusterid of the controller; default: the one in the tags of its load balancers',

@@ -1,14 +1,15 @@
 import type { HealthCheck, Listener } from '../../cloud/listeners.ts';
 import type { HealthState, Target } from '../../cloud/targets.ts';
-import { readCloudNode } from '../../cloud-controller-manager/nodes/cloud-node.ts';
 import { decideService } from '../../cloud-controller-manager/services/decide-service.ts';
 import { readRecord } from '../../cloud-controller-manager/services/read-record.ts';
 import { readServiceHead } from '../../cloud-controller-manager/services/read-service.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { ifKnown } from '../node/known.ts';
 import type { LbPlan } from './build-lb-plan.ts';
+import { dropsProbes, findClosedGroups } from './find-closed-groups.ts';
 import { findObserved, type ObservedBalancer } from './find-observed.ts';
-import type { LbFacts } from './lb-facts.ts';
+import { findOwners, type Owner } from './find-owners.ts';
+import type { GroupFacts, LbFacts } from './lb-facts.ts';
 
 /** A target of a listener. `of`: `Pod NAMESPACE/NAME` or `Node NAME`; '' : nothing of the cluster has its address. */
 export type TargetRow = {
@@ -61,12 +62,13 @@ export type LbRow = {
   readonly plannedCalls?: number;
 };
 
-type Owner = { readonly of: string; readonly node: string };
-
-/** Builds a row for each Service, in the order of their names. */
-export function buildLbRows(facts: LbFacts): readonly LbRow[] {
-  const owners = buildOwners(facts);
-  const rows = facts.services.map((object) => buildRow(object, facts, owners));
+/**
+ * Builds a row for each Service, in the order of their names.
+ * @param client address of a client that security groups are asked about; undefined: none in particular
+ */
+export function buildLbRows(facts: LbFacts, client?: string): readonly LbRow[] {
+  const owners = findOwners(facts);
+  const rows = facts.services.map((object) => buildRow(object, facts, owners, client));
   return rows.toSorted((one, other) => (one.service < other.service ? -1 : 1));
 }
 
@@ -79,7 +81,12 @@ export function addPlans(rows: readonly LbRow[], plans: readonly LbPlan[]): read
   });
 }
 
-function buildRow(object: KubeObject, facts: LbFacts, owners: ReadonlyMap<string, Owner>): LbRow {
+function buildRow(
+  object: KubeObject,
+  facts: LbFacts,
+  owners: ReadonlyMap<string, Owner>,
+  client: string | undefined,
+): LbRow {
   const head = readServiceHead(object);
   const record = readRecord(head);
   const shown = head.ingress.flatMap(({ ip, hostname }) => ip ?? hostname ?? []);
@@ -100,7 +107,8 @@ function buildRow(object: KubeObject, facts: LbFacts, owners: ReadonlyMap<string
   }
   const { loadBalancerId, vips, domain, type, isNormal, isDeleteProtected } = observed.balancer;
   const { securityGroupIds, passesToTarget } = observed.balancer;
-  const listeners = buildListeners(observed, owners);
+  const groups = ifKnown(facts.groups);
+  const listeners = buildListeners(observed, owners, groups);
   return {
     ...base,
     state: isNormal ? 'ready' : 'creating',
@@ -112,7 +120,7 @@ function buildRow(object: KubeObject, facts: LbFacts, owners: ReadonlyMap<string
     securityGroupIds,
     passesToTarget,
     listeners,
-    problems: isNormal ? findProblems(listeners) : [],
+    problems: isNormal ? [...findProblems(listeners), ...closedGroupsOf(observed, groups, client)] : [],
   };
 }
 
@@ -128,22 +136,40 @@ function findProblems(listeners: readonly ListenerRow[]): readonly string[] {
   });
 }
 
+function closedGroupsOf(
+  { balancer, listeners, targets, listenerName }: ObservedBalancer,
+  groups: GroupFacts | undefined,
+  client: string | undefined,
+): readonly string[] {
+  if (groups === undefined) return [];
+  return listeners
+    .filter(({ name }) => name === listenerName)
+    .flatMap((listener) => {
+      const its = targets.filter(({ listenerId }) => listenerId === listener.listenerId);
+      return findClosedGroups({ balancer, listener, targets: its, groups, client });
+    });
+}
+
 function buildListeners(
-  { listeners, targets, health, listenerName }: ObservedBalancer,
+  { balancer, listeners, targets, health, listenerName }: ObservedBalancer,
   owners: ReadonlyMap<string, Owner>,
+  groups: GroupFacts | undefined,
 ): readonly ListenerRow[] {
   const states = new Map(health.map((one) => [`${one.listenerId} ${one.ip}:${one.port}`, one.state]));
   const ofListener = Map.groupBy(targets, ({ listenerId }) => listenerId);
   return listeners
     .filter(({ name }) => name === listenerName)
     .toSorted((one, other) => one.port - other.port || (one.protocol < other.protocol ? -1 : 1))
-    .map(({ listenerId, protocol, port, healthCheck }) => ({
-      listenerId,
-      protocol,
-      port,
-      check: checkText(healthCheck),
-      targets: (ofListener.get(listenerId) ?? [])
-        .map((target) => buildTarget(target, states, owners, healthCheck))
+    .map((listener) => ({
+      listenerId: listener.listenerId,
+      protocol: listener.protocol,
+      port: listener.port,
+      check: checkText(listener.healthCheck),
+      targets: (ofListener.get(listener.listenerId) ?? [])
+        .map((target) => {
+          const closed = groups === undefined ? undefined : dropsProbes(target, listener, balancer, groups);
+          return buildTarget(target, states, owners, listener.healthCheck, closed);
+        })
         .toSorted((one, other) => (`${one.of} ${one.ip}` < `${other.of} ${other.ip}` ? -1 : 1)),
     }));
 }
@@ -153,18 +179,31 @@ function buildTarget(
   states: ReadonlyMap<string, HealthState>,
   owners: ReadonlyMap<string, Owner>,
   check: Listener['healthCheck'],
+  closed: string | undefined,
 ): TargetRow {
   const health = check?.isOn === false ? 'unchecked' : (states.get(`${listenerId} ${ip}:${port}`) ?? 'unknown');
   const owner = owners.get(ip) ?? { of: '', node: '' };
   const getsConnections = weight > 0 && (health === 'healthy' || health === 'unchecked');
-  return { ip, port, weight, kind, health, ...owner, getsConnections, reason: reasonOf(weight, health, owner.of) };
+  return {
+    ip,
+    port,
+    weight,
+    kind,
+    health,
+    ...owner,
+    getsConnections,
+    reason: reasonOf(weight, health, owner.of, closed),
+  };
 }
 
-function reasonOf(weight: number, health: HealthState, of: string): string {
+/** @param closed the security group that drops the checks; '' : none does; undefined: not known */
+function reasonOf(weight: number, health: HealthState, of: string, closed: string | undefined): string {
   if (of === '') return 'no Pod and no Node has this address: who gets it next would get these packets';
   if (weight === 0) return 'weight 0: it drains, as it is leaving, not ready, or no backend any more';
-  if (health === 'unhealthy')
+  if (health === 'unhealthy' && closed === undefined)
     return 'its check fails: it does not answer, or a security group does not admit 100.64.0.0/10';
+  if (health === 'unhealthy')
+    return closed === '' ? 'its check fails: it does not answer' : `its check fails: ${closed} does not admit it`;
   if (health === 'unknown') return 'it is not checked yet';
   return health === 'unchecked' ? 'it gets connections, and is not checked' : 'it gets connections';
 }
@@ -174,16 +213,4 @@ function checkText(check: HealthCheck = {}): string {
   if (isOn === false) return 'off';
   const path = kind !== 'HTTP' || http?.path === undefined ? '' : ` ${http.path}`;
   return typeof checkPort === 'number' ? `${kind}${path} of port ${checkPort}` : `${kind}${path}`;
-}
-
-/** Whose addresses are which. A Pod in the host's network has that of its Node. */
-function buildOwners({ nodes, pods }: LbFacts): ReadonlyMap<string, Owner> {
-  const ofPods = (ifKnown(pods) ?? []).flatMap(({ namespace, name, nodeName, ips, network }) =>
-    network === 'host' ? [] : ips.map((ip) => [ip, { of: `Pod ${namespace}/${name}`, node: nodeName }] as const),
-  );
-  const ofNodes = (ifKnown(nodes) ?? []).flatMap((node) => {
-    const { name, addresses } = readCloudNode(node);
-    return addresses.map(({ address }) => [address, { of: `Node ${name}`, node: name }] as const);
-  });
-  return new Map<string, Owner>([...ofPods, ...ofNodes]);
 }

@@ -1,3 +1,4 @@
+import type { IngressRule } from '../../cloud/cloud.ts';
 import type { Listener } from '../../cloud/listeners.ts';
 import type { LoadBalancer } from '../../cloud/load-balancers.ts';
 import type { Target, TargetHealth } from '../../cloud/targets.ts';
@@ -24,6 +25,16 @@ export type LbCloud = {
   readonly maxTargets?: number;
 };
 
+/** The security groups of load balancers and targets. */
+export type GroupFacts = {
+  readonly ofEni: ReadonlyMap<string, readonly string[]>;
+  /** Of the primary ENI. */
+  readonly ofInstance: ReadonlyMap<string, readonly string[]>;
+  /** The instance by whose primary ENI an address is reached. */
+  readonly instanceOf: ReadonlyMap<string, string>;
+  readonly rules: ReadonlyMap<string, readonly IngressRule[]>;
+};
+
 /** What `lb` was read from. */
 export type LbFacts = {
   readonly services: readonly KubeObject[];
@@ -31,6 +42,8 @@ export type LbFacts = {
   readonly pods: Known<readonly BackendPod[]>;
   readonly slices: Known<readonly EndpointSlice[]>;
   readonly cloud: Known<LbCloud>;
+  /** Unknown also where the cloud is. */
+  readonly groups: Known<GroupFacts>;
   /** Undefined: not given, and in no tag. */
   readonly clusterId: string | undefined;
   readonly vpcId: string | undefined;

@@ -19,6 +19,7 @@ import type { Known } from '../node/node-facts.ts';
 import type { Progress } from '../output/progress.ts';
 import type { LbArgs } from './arguments.ts';
 import type { BalancerFacts, LbCloud, LbFacts } from './lb-facts.ts';
+import { readGroupFacts } from './read-group-facts.ts';
 
 /** Name of the listeners of Services. */
 const LISTENER_NAME = /^tke-eni-[0-9a-f]{16}$/;
@@ -58,14 +59,15 @@ export async function readLbFacts(args: LbArgs, { client, openCloud, signal, pro
   const seen = (ifKnown(nodes) ?? []).flatMap((node) => readSeen(readCloudNode(node))?.vpcId ?? []);
   const vpcId = findVpc(args['vpc-id'] ?? '', seen);
   progress.show('asking the cloud');
-  const read = await tryReadCloud(openCloud, services, args['cluster-id']);
-  const { clusterId = args['cluster-id'], ...cloud } = ifKnown(read) ?? { balancers: [] };
+  const read = await tryReadCloud(openCloud, { services, nodes, pods }, args['cluster-id']);
+  const { clusterId = args['cluster-id'], groups, ...cloud } = ifKnown(read) ?? { balancers: [], groups: undefined };
   return {
     services,
     nodes,
     pods,
     slices,
     cloud: read.kind === 'known' ? known(cloud) : read,
+    groups: groups ?? unknown('security groups were not read', 'see the warning about the cloud'),
     clusterId,
     vpcId: vpcId ?? onlyVpcOf(cloud.balancers),
     loadBalancerClass: args['load-balancer-class'],
@@ -89,27 +91,27 @@ function onlyVpcOf(balancers: readonly BalancerFacts[]): string | undefined {
   );
 }
 
-type ReadCloud = LbCloud & { readonly clusterId?: string };
+type ReadCloud = LbCloud & { readonly clusterId?: string; readonly groups: LbFacts['groups'] };
+
+/** What is asked about in the cloud. */
+type ClusterFacts = Pick<LbFacts, 'services' | 'nodes' | 'pods'>;
 
 async function tryReadCloud(
   openCloud: LbSources['openCloud'],
-  services: readonly KubeObject[],
+  cluster: ClusterFacts,
   clusterId: string | undefined,
 ): Promise<Known<ReadCloud>> {
   try {
-    return known(await readCloud(await openCloud(), services, clusterId));
+    return known(await readCloud(await openCloud(), cluster, clusterId));
   } catch (error) {
     if (!(error instanceof CliError) || error.code !== 'NO_CLOUD') throw error;
     return unknown(error.message, error.next);
   }
 }
 
-async function readCloud(
-  { read }: CloudReader,
-  services: readonly KubeObject[],
-  given: string | undefined,
-): Promise<ReadCloud> {
-  const ids = [...new Set(services.flatMap(idsOf))];
+async function readCloud(reader: CloudReader, cluster: ClusterFacts, given: string | undefined): Promise<ReadCloud> {
+  const { read } = reader;
+  const ids = [...new Set(cluster.services.flatMap(idsOf))];
   const described = ids.length === 0 ? [] : await read(({ loadBalancers }, call) => loadBalancers.describe(ids, call));
   const clusterId = given ?? described.find(({ tags }) => tags[OWNER_TAG] !== undefined)?.tags[CLUSTER_TAG];
   const tag = { key: CLUSTER_TAG, value: clusterId ?? '' };
@@ -141,6 +143,7 @@ async function readCloud(
   const maxTargets = quotas.targets?.limit;
   return {
     balancers,
+    groups: await readGroupFacts(reader, { balancers }, cluster),
     ...(maxTargets === undefined ? {} : { maxTargets }),
     ...(clusterId === undefined ? {} : { clusterId }),
   };

@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net';
 import { CliError } from '../cli-error.ts';
 import { openClusterReader } from '../cluster/open-cluster-reader.ts';
 import type { CommandContext } from '../command.ts';
@@ -36,6 +37,9 @@ export async function run(args: LbArgs, context: CommandContext): Promise<ExitCo
       '--plan is of Services, and not of an address',
       'write NAMESPACE/NAME, or leave it out',
     );
+  const { from } = args;
+  if (from !== undefined && !isIPv4(from))
+    throw new CliError('USAGE', `--from: "${from}" is no IPv4 address`, 'write the address that clients come from');
   const progress = openProgress(context);
   const client = await openClusterReader(context);
   try {
@@ -44,12 +48,12 @@ export async function run(args: LbArgs, context: CommandContext): Promise<ExitCo
     progress.clear();
     warn(facts, context);
     if (plan) return await showPlans(args, facts, context);
-    const all = addPlans(buildLbRows(facts), plansIfKnown(facts));
+    const all = addPlans(buildLbRows(facts, from), plansIfKnown(facts));
     const rows = connection === undefined ? all : selectConnection(all, connection);
     if (connection !== undefined && rows.length === 0)
       throw new CliError('NOT_FOUND', `no load balancer of a Service listens at ${what}`, 'tke-eni lb lists all');
     await printView(args.output, context, { services: rows }, (layout) => {
-      const wayOn = connection === undefined ? '' : renderWayOn(rows, ANY_CLIENT);
+      const wayOn = connection === undefined ? '' : renderWayOn(rows, from ?? ANY_CLIENT);
       return `${renderLbRows(rows, layout)}${wayOn}`;
     });
     if (rows.some(({ problems }) => problems.length > 0)) return EXIT.wrong;
@@ -87,7 +91,7 @@ async function showPlans(args: LbArgs, facts: LbFacts, context: CommandContext):
 }
 
 /** Prints a warning for each source that could not be read, with the next step. */
-function warn({ nodes, pods, cloud }: LbFacts, { stderr }: CommandContext): void {
-  for (const fact of [nodes, pods, cloud])
+function warn({ nodes, pods, cloud, groups }: LbFacts, { stderr }: CommandContext): void {
+  for (const fact of cloud.kind === 'known' ? [nodes, pods, cloud, groups] : [nodes, pods, cloud])
     if (fact.kind === 'unknown') stderr.write(renderWarning(`${fact.why}; next: ${fact.next}`, stderr.isColored));
 }

@@ -48,6 +48,7 @@ import type {
   DescribeNetworkInterfacesRequest,
   DescribeReserveIpAddressesRequest,
   DescribeRouteTablesRequest,
+  DescribeSecurityGroupPoliciesRequest,
   DescribeSubnetsRequest,
   DescribeTaskResultRequest,
   DescribeUsedIpAddressRequest,
@@ -107,6 +108,7 @@ export type Requests = {
   readonly DescribeQuota: Readonly<Record<string, never>>;
   readonly DescribeReserveIpAddresses: DescribeReserveIpAddressesRequest;
   readonly DescribeRouteTables: DescribeRouteTablesRequest;
+  readonly DescribeSecurityGroupPolicies: DescribeSecurityGroupPoliciesRequest;
   readonly DescribeSubnets: DescribeSubnetsRequest;
   readonly DescribeTargetHealth: DescribeTargetHealthRequest;
   readonly DescribeTargets: DescribeTargetsRequest;

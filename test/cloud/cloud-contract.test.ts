@@ -623,6 +623,24 @@ const CASES: readonly Case[] = [
     },
   },
   {
+    title: 'securityGroups: ingress rules come in their order; a group without any admits nobody',
+    run: async (t, { cloud, host }) => {
+      const { state } = host.model;
+      const ingress = (group: string) => cloud.securityGroups.ingress(group, contextOf());
+      t.deepEqual(await ingress('sg-a'), [{ isAccepted: true, cidr: '0.0.0.0/0', protocol: 'ALL' }]);
+      state.setSecurityRules('sg-a', [
+        { cidr: '10.0.0.0/8', protocol: 'TCP', port: 80, isAccepted: true },
+        { cidr: '0.0.0.0/0', isAccepted: false },
+      ]);
+      t.deepEqual(await ingress('sg-a'), [
+        { isAccepted: true, cidr: '10.0.0.0/8', protocol: 'TCP', ports: [[80, 80]] },
+        { isAccepted: false, cidr: '0.0.0.0/0', protocol: 'ALL' },
+      ]);
+      state.setSecurityRules('sg-b', []);
+      t.deepEqual(await ingress('sg-b'), []);
+    },
+  },
+  {
     title: 'eips: are allocated, bound to an address, set free and released; the quota is told',
     run: async (t, { cloud }) => {
       const eniId = await attachedEni(cloud, 'eip', 'ins-cores002', 1);

@@ -133,6 +133,7 @@ test('CloudHost: packets take a route when its creation has been answered, also 
     bindEip: nothing,
     unbindEip: nothing,
     setListener: nothing,
+    setAdmission: nothing,
     removeListener: nothing,
   };
   const setGlobalRoutes = async (cidr: string, ips: readonly string[]): Promise<void> => void routes.set(cidr, ips);
@@ -161,7 +162,7 @@ test('CloudHost: serves nothing more once its packets cannot follow, and says wh
   };
   const all = { attach: broken, detach: broken, assign: broken, unassign: broken, bindEip: broken, unbindEip: broken };
   const host = new CloudHost({ vpcId: 'vpc-packets0', subnets: [SUBNET] }, systemClock, {
-    fabric: { ...all, setGlobalRoutes: broken, setListener: broken, removeListener: broken },
+    fabric: { ...all, setAdmission: broken, setGlobalRoutes: broken, setListener: broken, removeListener: broken },
   });
   await host.catchUp();
   t.is(host.brokenBy, undefined);

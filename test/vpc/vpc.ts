@@ -2,6 +2,7 @@ import { writeFileAtomically } from '../../runtime/atomic-file.ts';
 import { NetnsView } from '../support/netns.ts';
 import { run } from '../support/run.ts';
 import { cleanupStale, deleteNetnsNames, listNetnsNames, type RunPrefix, reservePrefix } from '../support/run-names.ts';
+import type { SecurityRule } from './api/model/security-group-book.ts';
 import { LoadBalancing } from './clb/load-balancing.ts';
 import { type GlobalRoute, GlobalRoutes } from './global-routes.ts';
 import type { AssignedIp, AttachedEni, EniClaim, Nic } from './nic.ts';
@@ -27,6 +28,7 @@ import {
   ROUTER_SYSCTLS,
   removeIpLines,
 } from './router.ts';
+import { SecurityGroups } from './security-groups.ts';
 import type { Family, SubnetSpec } from './subnet.ts';
 import { nodeEniConfigYaml } from './supply.ts';
 
@@ -98,6 +100,7 @@ export class TestVpc {
   #nodeSpecs: readonly NodeSpec[];
   #book: NicBook;
   #globalRoutes: GlobalRoutes;
+  readonly #securityGroups: SecurityGroups;
   #mayRepeat = false;
   #supplyEpoch = 0;
 
@@ -107,7 +110,8 @@ export class TestVpc {
     this.vpcCidrs = spec.vpcCidrs;
     this.router = new NetnsView(`${this.prefix}router`);
     this.outside = createOutsideHost(`${this.prefix}outside`);
-    this.loadBalancing = new LoadBalancing(this.router);
+    this.#securityGroups = new SecurityGroups(this.router);
+    this.loadBalancing = new LoadBalancing(this.router, this.#securityGroups);
     this.#mtu = spec.mtu ?? 1500;
     this.#book = new NicBook(spec.subnets);
     this.#globalRoutes = new GlobalRoutes(this.router, (ip) => this.#book.ownerOf(ip));
@@ -174,6 +178,7 @@ export class TestVpc {
     const nic = this.#book.get(eniId);
     await this.#unplug(nic);
     await this.router.nft(portElements(nic, 'delete'));
+    await this.#securityGroups.set(nic.port, undefined);
     this.#book.remove(nic);
   }
 
@@ -235,6 +240,11 @@ export class TestVpc {
   /** Leads a network to the nodes with these addresses and to no others, in one step. Several share the packets. */
   setGlobalRoutes(cidr: string, nodeIps: readonly string[]): Promise<void> {
     return this.#globalRoutes.set(cidr, nodeIps);
+  }
+
+  /** Has an ENI, or a primary NIC by its id, admit what these rules of security groups say; undefined: everyone. */
+  setAdmission(eniId: string, rules: readonly SecurityRule[] | undefined): Promise<void> {
+    return this.#securityGroups.set(this.#book.get(eniId).port, rules);
   }
 
   /** Marks a whole ENI as that of the Pods of one name; undefined takes the mark off. */

@@ -14,7 +14,9 @@ export type CloudLocation = { readonly region: string | undefined; readonly endp
 
 /** The read-only calls of the cloud's API that the CLI uses. */
 export type ReadableCloud = {
+  readonly instances: Pick<Cloud['instances'], 'describe'>;
   readonly enis: Pick<Cloud['enis'], 'describe' | 'sweep'>;
+  readonly securityGroups: Pick<Cloud['securityGroups'], 'ingress'>;
   readonly subnets: Pick<Cloud['subnets'], 'describe'>;
   readonly eniQuotas: EniQuotaPort;
   readonly loadBalancers: Pick<LoadBalancerPort, 'find' | 'describe' | 'quotas'>;

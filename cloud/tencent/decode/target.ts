@@ -17,6 +17,7 @@ const BACKEND = record(
   {
     Type: optional(SHORT_TEXT),
     InstanceId: optional(SHORT_TEXT),
+    EniId: optional(SHORT_TEXT),
     Port: required(PORT),
     Weight: optional(WEIGHT),
     PrivateIpAddresses: required(listUpTo(MAX_ADDRESSES, SHORT_NAME)),
@@ -57,13 +58,14 @@ export function decodeTargets(value: unknown, listenerIds: readonly string[]): r
 }
 
 function targetOf(listenerId: string, ip: string, wire: NonNullable<ReturnType<typeof BACKEND>>): Target {
-  const { InstanceId: instanceId = '', Type: kind = '' } = wire;
+  const { InstanceId: instanceId = '', EniId: eniId = '', Type: kind = '' } = wire;
   return {
     listenerId,
     ip,
     port: wire.Port,
     // One that is an address has the instance of its ENI here.
     ...(kind === INSTANCE && instanceId !== '' ? { instanceId } : {}),
+    ...(eniId === '' ? {} : { eniId }),
     weight: wire.Weight ?? DEFAULT_WEIGHT,
     kind,
     tag: wire.Tag ?? '',

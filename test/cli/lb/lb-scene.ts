@@ -15,6 +15,7 @@ const ARGS = {
   region: undefined,
   endpoint: undefined,
   what: undefined,
+  from: undefined,
 } as const;
 
 /** Reads what `tke-eni lb` reads, of a world in this process. */

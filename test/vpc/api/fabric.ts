@@ -12,6 +12,8 @@ export type Fabric = {
   unbindEip(publicIp: string, ip: string): Promise<void>;
   /** From now on packets to the network go to these addresses and to no others; none: they go nowhere. */
   setGlobalRoutes(cidr: string, gatewayIps: readonly string[]): Promise<void>;
+  /** From now on an attached ENI admits what these rules say; without rules: everyone. */
+  setAdmission(eni: Extract<FabricEvent, { readonly kind: 'eni-admission' }>): Promise<void>;
   /** From now on packets of a listener go so; what its targets no longer are loses its connections. */
   setListener(listener: ListenerPath): Promise<void>;
   removeListener(listenerId: string): Promise<void>;
@@ -43,6 +45,9 @@ export async function playEvents(fabric: Fabric, events: readonly FabricEvent[])
         break;
       case 'global-routes':
         await fabric.setGlobalRoutes(event.cidr, event.gatewayIps);
+        break;
+      case 'eni-admission':
+        await fabric.setAdmission(event);
         break;
       case 'clb-listener':
         await fabric.setListener(event.listener);

@@ -16,6 +16,8 @@ export function createVpcFabric(vpc: TestVpc, nodeOf: (instanceId: string) => st
     bindEip: (publicIp, ip) => bindEip(vpc.router, publicIp, ip),
     unbindEip: (publicIp, ip) => unbindEip(vpc.router, publicIp, ip),
     setGlobalRoutes: (cidr, gatewayIps) => vpc.setGlobalRoutes(cidr, gatewayIps),
+    setAdmission: ({ eniId, instanceId, isPrimary, rules }) =>
+      vpc.setAdmission(isPrimary ? vpc.node(nodeOf(instanceId)).primary.eniId : eniId, rules),
     setListener: (listener) => vpc.loadBalancing.setListener(listener),
     removeListener: (listenerId) => vpc.loadBalancing.removeListener(listenerId),
     watchHealth: (note) => {

@@ -1,5 +1,6 @@
 import type { NetnsView } from '../../support/netns.ts';
 import type { ListenerPath } from '../api/model/clb/types.ts';
+import { PASSED_MARK, type SecurityGroups } from '../security-groups.ts';
 import { HealthChecks, type HealthFound, PROBE_SOURCE } from './health-checks.ts';
 import { listenerRules } from './listener-chain.ts';
 
@@ -40,6 +41,7 @@ export class LoadBalancing {
   /** Called with what the health checks find. */
   onHealth: ((found: HealthFound) => void) | undefined;
   readonly #router: NetnsView;
+  readonly #groups: SecurityGroups;
   readonly #checks: HealthChecks;
   readonly #paths = new Map<string, ListenerPath>();
   /** What checks found, by listener and `ip:port`. */
@@ -47,8 +49,10 @@ export class LoadBalancing {
   #hasTable = false;
   #work: Promise<void> = Promise.resolve();
 
-  constructor(router: NetnsView) {
+  /** @param groups those of targets, which the listener may pass */
+  constructor(router: NetnsView, groups: SecurityGroups) {
     this.#router = router;
+    this.#groups = groups;
     this.#checks = new HealthChecks(router, (found) => this.#note(found));
   }
 
@@ -60,6 +64,7 @@ export class LoadBalancing {
       this.#paths.set(path.listenerId, path);
       this.#forgetChecks(path);
       await this.#write(path);
+      await this.#groups.pass(path.listenerId, path.passes === true ? checkedOf(path) : []);
       this.#checks.follow(path);
       const keys = new Set(path.targets.map(keyOf));
       for (const target of before?.targets ?? []) if (!keys.has(keyOf(target))) await this.#cut(path, target);
@@ -74,6 +79,7 @@ export class LoadBalancing {
       this.#paths.delete(listenerId);
       this.#alive.delete(listenerId);
       this.#checks.follow({ ...path, targets: [] });
+      await this.#groups.pass(listenerId, []);
       const isLast = ![...this.#paths.values()].some(({ vip }) => vip === path.vip);
       await this.#router.nft(
         [
@@ -117,7 +123,8 @@ export class LoadBalancing {
     const { listenerId } = path;
     await this.#router.ipBatch([`route replace ${path.vip}/32 dev ${SINK}`]);
     const admitted = admittedChain(path);
-    const rules = [`ct timeout set "${idleNameOf(path)}"`, ...listenerRules(path, this.#usable(path))];
+    const passing = path.passes === true ? [`ct mark set ${PASSED_MARK}`] : [];
+    const rules = [`ct timeout set "${idleNameOf(path)}"`, ...passing, ...listenerRules(path, this.#usable(path))];
     await this.#router.nft(
       [
         idleLine(path),
@@ -170,6 +177,11 @@ export class LoadBalancing {
     this.#work = done.catch(() => undefined);
     return done;
   }
+}
+
+/** What the checks of a listener reach. */
+function checkedOf({ targets, healthCheck: { CheckPort } }: ListenerPath): readonly { ip: string; port: number }[] {
+  return targets.map(({ ip, port }) => ({ ip, port: CheckPort > 0 ? CheckPort : port }));
 }
 
 function keyOf({ ip, port }: { readonly ip: string; readonly port: number }): string {

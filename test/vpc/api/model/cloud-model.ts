@@ -11,6 +11,7 @@ import { CVM_ACTIONS, TASK_ACTIONS } from './other-actions.ts';
 import { type ParamCodes, Params } from './params.ts';
 import { RESERVED_IP_ACTIONS } from './reserved-ip-actions.ts';
 import { ROUTE_ACTIONS } from './route-actions.ts';
+import { SECURITY_GROUP_ACTIONS } from './security-group-actions.ts';
 import { type CloudSpec, CloudState } from './state.ts';
 import { TABLE_ROUTE_ACTIONS } from './table-route-actions.ts';
 import { TKE_ACTIONS } from './tke-actions.ts';
@@ -37,6 +38,7 @@ const PRODUCTS: Readonly<Record<string, ActionTable>> = {
     ...EIP_ACTIONS,
     ...RESERVED_IP_ACTIONS,
     ...ROUTE_ACTIONS,
+    ...SECURITY_GROUP_ACTIONS,
     ...TABLE_ROUTE_ACTIONS,
     ...TASK_ACTIONS,
   },

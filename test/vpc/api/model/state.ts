@@ -7,6 +7,7 @@ import { InstanceBook } from './instance-book.ts';
 import { Ipv6Pool } from './ipv6-pool.ts';
 import { ReservedIpBook } from './reserved-ip-book.ts';
 import { RouteTableBook } from './route-table-book.ts';
+import { SecurityGroupBook, type SecurityRule } from './security-group-book.ts';
 import type {
   FabricEvent,
   ModelEip,
@@ -83,6 +84,9 @@ export class CloudState {
   readonly eips = new Map<string, ModelEip>();
   /** EIPs that were applied for on a day, those released again included. */
   allocations = { day: 0, count: 0 };
+  readonly securityGroups = new SecurityGroupBook();
+  /** What the packets' side knows of the admission of ENIs, as JSON; absent: everyone. */
+  readonly #admissions = new Map<string, string>();
   readonly clb: ClbState;
   readonly tasks = new Map<string, ModelTask>();
   readonly due = new MinHeap<ModelTask>();
@@ -120,7 +124,7 @@ export class CloudState {
     const now = (): number => this.nowMs;
     this.routeTables = new RouteTableBook(now, spec.tableRoutes ?? 50, 'ResourceNotFound');
     this.clusterRouteTables = new RouteTableBook(now, spec.clusterRoutes ?? 1000, 'InternalError.RouteTableNotFound');
-    this.clb = new ClbState(spec.clb ?? {}, this.events, this.keepsPast);
+    this.clb = new ClbState(spec.clb ?? {}, this.events, this.securityGroups, this.keepsPast);
     this.subnets = new Map(
       spec.subnets.map((subnet) => [
         subnet.subnetId,
@@ -292,8 +296,30 @@ export class CloudState {
     this.subnet(one.subnetId).pool.give(one.ip);
   }
 
-  /** Notes what an ENI is now, for describes that answer from the past. */
+  /** Sets the rules of a security group for what comes in; the packets follow. One whose rules were never set admits everyone. */
+  setSecurityRules(groupId: string, rules: readonly SecurityRule[]): void {
+    this.securityGroups.set(groupId, rules);
+    this.clb.groupChanged(groupId);
+    for (const eni of this.enis.values()) if (eni.securityGroupIds.includes(groupId)) this.#noteAdmission(eni);
+  }
+
+  #noteAdmission({ eniId, attachment, state, isPrimary, securityGroupIds }: ModelEni): void {
+    if (this.securityGroups.isOpen) return;
+    if (attachment === undefined) this.#admissions.delete(eniId);
+    if (attachment === undefined || state !== 'AVAILABLE') return;
+    const rules = this.securityGroups.admissionOf(securityGroupIds);
+    const text = rules === undefined ? undefined : JSON.stringify(rules);
+    if (text === this.#admissions.get(eniId)) return;
+    if (text === undefined) this.#admissions.delete(eniId);
+    else this.#admissions.set(eniId, text);
+    const { instanceId } = attachment;
+    const known = rules === undefined ? {} : { rules };
+    this.events.push({ kind: 'eni-admission', eniId, instanceId, isPrimary, ...known });
+  }
+
+  /** Notes what an ENI is now: for its packets, and for describes that answer from the past. */
   touch(eni: ModelEni): void {
+    this.#noteAdmission(eni);
     if (!this.keepsPast) return;
     const copy: ModelEni = { ...eni, ips: new Map([...eni.ips].map(([ip, one]) => [ip, { ...one }])) };
     this.#past.note(eni.eniId, this.nowMs, this.enis.has(eni.eniId) ? copy : undefined);

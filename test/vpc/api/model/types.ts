@@ -1,6 +1,7 @@
 import type { AddressPool } from './address-pool.ts';
 import type { ClbEffect, ListenerPath } from './clb/types.ts';
 import type { Ipv6Pool } from './ipv6-pool.ts';
+import type { SecurityRule } from './security-group-book.ts';
 
 /** An instance, as the CVM service knows it. */
 export type ModelInstance = {
@@ -154,6 +155,14 @@ export type FabricEvent =
   | { readonly kind: 'eip-bind' | 'eip-unbind'; readonly publicIp: string; readonly ip: string }
   /** All next hops of a network from now on; none: its last route is gone. */
   | { readonly kind: 'global-routes'; readonly cidr: string; readonly gatewayIps: readonly string[] }
+  /** What the security groups of an attached ENI admit from now on; without rules: everyone. */
+  | {
+      readonly kind: 'eni-admission';
+      readonly eniId: string;
+      readonly instanceId: string;
+      readonly isPrimary: boolean;
+      readonly rules?: readonly SecurityRule[];
+    }
   /** How packets of a listener go from now on. */
   | { readonly kind: 'clb-listener'; readonly listener: ListenerPath }
   | { readonly kind: 'clb-listener-gone'; readonly listenerId: string };

@@ -189,14 +189,15 @@ const CASES: readonly ClbCase[] = [
     run: async (t, on) => {
       const LoadBalancerId = await madeBalancer(on);
       await madeListeners(on, LoadBalancerId, [80, 443]);
-      const { clb, events } = on.host.model.state;
+      const { state } = on.host.model;
+      const { events } = state;
       const admissions = () =>
         events.splice(0).flatMap((event) => (event.kind === 'clb-listener' ? [event.listener.admission] : []));
       const [from, all] = [
         { cidr: '203.0.113.0/24', isAccepted: true },
         { cidr: '0.0.0.0/0', isAccepted: true },
       ];
-      clb.setSecurityRules('sg-clb00001', [
+      state.setSecurityRules('sg-clb00001', [
         { ...from, protocol: 'TCP', port: 80 },
         { ...all, protocol: 'UDP' },
       ]);
@@ -210,7 +211,7 @@ const CASES: readonly ClbCase[] = [
         planTask: () => ({ fate: 'succeed', lastsMs: 1 }),
       });
       t.deepEqual(admissions(), [[from], []]);
-      clb.setSecurityRules('sg-clb00001', [all]);
+      state.setSecurityRules('sg-clb00001', [all]);
       t.deepEqual(admissions(), [[all], [all]]);
     },
   },

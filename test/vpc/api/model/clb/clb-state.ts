@@ -1,11 +1,12 @@
 import { AddressPool } from '../address-pool.ts';
 import { ApiError } from '../api-error.ts';
+import type { SecurityGroupBook } from '../security-group-book.ts';
 import type { FabricEvent } from '../types.ts';
 import { VersionLog } from '../version-log.ts';
 import { type ClbLimits, DEFAULT_LIMITS } from './account-limits.ts';
 import { HealthBook } from './health-book.ts';
 import { listenerPath } from './listener-path.ts';
-import type { ModelListener, ModelLoadBalancer, SecurityRule } from './types.ts';
+import type { ModelListener, ModelLoadBalancer } from './types.ts';
 
 /** What differs from one account or region to the next. */
 export type ClbSpec = {
@@ -34,14 +35,15 @@ export class ClbState {
   deletedAtMs: readonly number[] = [];
   /** When a load balancer last had as much traffic as makes its deletion look like a mistake: 10 Mbit/s. */
   readonly busyAtMs = new Map<string, number>();
-  readonly #securityRules = new Map<string, readonly SecurityRule[]>();
+  readonly #groups: SecurityGroupBook;
   readonly #balancers = new Map<string, ModelLoadBalancer>();
   readonly #past: VersionLog<ModelLoadBalancer> | undefined;
   readonly #events: FabricEvent[];
 
   /** `events` is where the packets' side reads what happened. */
-  constructor(spec: ClbSpec, events: FabricEvent[], keepsPast: boolean) {
+  constructor(spec: ClbSpec, events: FabricEvent[], groups: SecurityGroupBook, keepsPast: boolean) {
     this.spec = spec;
+    this.#groups = groups;
     this.limits = { ...DEFAULT_LIMITS, ...spec.limits };
     this.#events = events;
     if (keepsPast) this.#past = new VersionLog();
@@ -109,9 +111,8 @@ export class ClbState {
     }
   }
 
-  /** Sets the rules of a security group for what comes in. One whose rules were never set admits everyone. */
-  setSecurityRules(groupId: string, rules: readonly SecurityRule[]): void {
-    this.#securityRules.set(groupId, rules);
+  /** The rules of a security group have changed; the packets follow. */
+  groupChanged(groupId: string): void {
     for (const balancer of this.#balancers.values()) {
       if (!balancer.securityGroupIds.includes(groupId)) continue;
       this.#notePackets({ ...balancer, securityGroupIds: [] }, balancer);
@@ -120,15 +121,16 @@ export class ClbState {
 
   #notePackets(before: ModelLoadBalancer | undefined, after: ModelLoadBalancer): void {
     for (const [listenerId, listener] of after.listeners) {
-      const areGroupsSame = before?.securityGroupIds === after.securityGroupIds;
+      const areGroupsSame =
+        before?.securityGroupIds === after.securityGroupIds && before.passToTarget === after.passToTarget;
       if (areGroupsSame && before?.listeners.get(listenerId) === listener) continue;
-      const path = listenerPath(after, listener, this.#securityRules);
+      const path = listenerPath(after, listener, this.#groups);
       if (path !== undefined) this.#events.push({ kind: 'clb-listener', listener: path });
     }
     for (const [listenerId, listener] of before?.listeners ?? []) {
       if (after.listeners.has(listenerId) || before === undefined) continue;
       this.health.forget(listenerId);
-      const isGone = listenerPath(before, listener, this.#securityRules) !== undefined;
+      const isGone = listenerPath(before, listener, this.#groups) !== undefined;
       if (isGone) this.#events.push({ kind: 'clb-listener-gone', listenerId });
     }
   }

@@ -1,3 +1,4 @@
+import type { SecurityRule } from '../security-group-book.ts';
 /** Protocols of listeners. */
 export type ListenerProtocol = 'TCP' | 'UDP' | 'HTTP' | 'HTTPS' | 'TCP_SSL' | 'QUIC';
 
@@ -90,16 +91,6 @@ export type ModelLoadBalancer = {
   readonly listeners: ReadonlyMap<string, ModelListener>;
 };
 
-/** A rule of a security group for what comes in; the first that fits decides, and what none fits is dropped. */
-export type SecurityRule = {
-  readonly cidr: string;
-  /** Undefined: both. */
-  readonly protocol?: 'TCP' | 'UDP';
-  /** Undefined: all. */
-  readonly port?: number;
-  readonly isAccepted: boolean;
-};
-
 /** How packets of a listener of layer 4 go. */
 export type ListenerPath = {
   readonly listenerId: string;
@@ -112,6 +103,8 @@ export type ListenerPath = {
   readonly resets: boolean;
   /** Who is admitted, by the security groups; undefined: everyone. */
   readonly admission?: readonly Pick<SecurityRule, 'cidr' | 'isAccepted'>[];
+  /** Whether its security groups decide alone: those of targets are not asked. Absent: they are. */
+  readonly passes?: true;
   /** How long a connection is remembered that nobody uses, seconds. */
   readonly idleSeconds: number;
   readonly healthCheck: ModelHealthCheck;
