@@ -1,66 +1,77 @@
 /**
- * Runs the benchmark suites (all, or those named as arguments), prints a table and writes `bench/results.json`.
- * A suite that fails is reported and makes the exit code 1; the others run on.
+ * Runs benchmark suites, prints a table of each and writes `bench/results.json`: the default set without arguments, the
+ * suites that are named, or `all`. A suite that fails is reported and makes the exit code 1; the others run on.
  */
+import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { cpus, release } from 'node:os';
+import { cpus, loadavg, release, totalmem } from 'node:os';
 import { renderTable } from './render-table.ts';
-import type { BenchRow } from './row.ts';
+import { type BenchMachine, mergeResults, parseResults, type SuiteResults } from './results.ts';
+import { chooseSuites, SUITES } from './suites.ts';
 
-type Suite = { readonly runSuite: () => Promise<readonly BenchRow[]> };
+const RESULTS = 'bench/results.json';
+const GIB = 2 ** 30;
 
-const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
-  netlink: () => import('./netlink.ts'),
-  forwarding: () => import('./forwarding.ts'),
-  'cni-start': () => import('./cni-start.ts'),
-  cni: () => import('./cni.ts'),
-  gr: () => import('./gr.ts'),
-  agent: () => import('./agent.ts'),
-  ipamd: () => import('./ipamd.ts'),
-  'device-plugin': () => import('./device-plugin.ts'),
-  cluster: () => import('./cluster.ts'),
-  cli: () => import('./cli.ts'),
-  scheduler: () => import('./scheduler.ts'),
-  'foreign-input': () => import('./foreign-input.ts'),
-  ccm: () => import('./ccm.ts'),
-};
+const startedMs = performance.now();
+const commit = readCommit();
+for (const name of wantedSuites()) await measure(name);
+console.error(`== ${secondsSince(startedMs)} s in all`);
 
-const wanted = process.argv.slice(2);
-const unknown = wanted.filter((name) => !Object.hasOwn(SUITES, name));
-if (unknown.length > 0) {
-  console.error(`no such suite: ${unknown.join(', ')}; known are ${Object.keys(SUITES).join(', ')}`);
-  process.exit(2);
-}
-
-const rows: BenchRow[] = [];
-/** They said why. */
-const notRun = new Set<string>();
-for (const [name, load] of Object.entries(SUITES)) {
-  if (wanted.length > 0 && !wanted.includes(name)) continue;
-  console.error(`== ${name}`);
+async function measure(suite: string): Promise<void> {
+  console.error(`== ${suite}`);
+  const run = { machine: readMachine(), commit, date: new Date().toISOString() };
+  const beganMs = performance.now();
   try {
-    const found = await (await load()).runSuite();
-    rows.push(...found);
-    if (found.length === 0) {
-      notRun.add(name);
-      continue;
-    }
-    console.log(renderTable(found));
+    const rows = (await (await SUITES[suite]?.load())?.runSuite()) ?? [];
+    const seconds = secondsSince(beganMs);
+    console.error(`   ${suite}: ${seconds} s`);
+    if (rows.length === 0) return;
+    console.log(renderTable(rows));
+    // After each suite: a run that is ended keeps what it has.
+    save({ suite, run: { ...run, seconds }, rows });
   } catch (error) {
-    console.error(`${name} failed:`, error);
+    console.error(`${suite} failed:`, error);
     process.exitCode = 1;
   }
 }
-const RESULTS = 'bench/results.json';
-const machine = { kernel: release(), cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, node: process.version };
-// A suite that was not run keeps the rows that it had.
-const measured = new Set(rows.map((row) => row.suite));
-const isKept = ({ suite }: BenchRow) => (wanted.length === 0 ? notRun.has(suite) : !measured.has(suite));
-const kept = earlierRows().filter(isKept);
-writeFileSync(RESULTS, `${JSON.stringify({ machine, rows: [...kept, ...rows] }, null, 2)}\n`);
 
-function earlierRows(): readonly BenchRow[] {
-  if (!existsSync(RESULTS)) return [];
-  // Written by an earlier run of this very program.
-  return (JSON.parse(readFileSync(RESULTS, 'utf8')) as { readonly rows: readonly BenchRow[] }).rows;
+function save(results: SuiteResults): void {
+  const earlier = existsSync(RESULTS) ? parseResults(readFileSync(RESULTS, 'utf8')) : { runs: {}, rows: [] };
+  const merged = mergeResults(earlier, [results], Object.keys(SUITES));
+  writeFileSync(RESULTS, `${JSON.stringify(merged, null, 2)}\n`);
+}
+
+function wantedSuites(): readonly string[] {
+  try {
+    return chooseSuites(process.argv.slice(2));
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    process.exit(2);
+  }
+}
+
+function readMachine(): BenchMachine {
+  return {
+    kernel: release(),
+    cpu: cpus()[0]?.model ?? 'unknown',
+    cores: cpus().length,
+    memoryGib: Math.round(totalmem() / GIB),
+    node: process.version,
+    load: loadavg()[0] ?? Number.NaN,
+  };
+}
+
+/** Reads the commit before any suite writes its rows. */
+function readCommit(): string {
+  const git = (...args: readonly string[]) => execFileSync('git', args, { encoding: 'utf8' }).trim();
+  try {
+    const changed = git('status', '--porcelain', '--untracked-files=no', '--', '.', `:!${RESULTS}`);
+    return `${git('rev-parse', 'HEAD')}${changed === '' ? '' : '-dirty'}`;
+  } catch {
+    return 'unknown';
+  }
+}
+
+function secondsSince(ms: number): number {
+  return Math.round((performance.now() - ms) / 1000);
 }

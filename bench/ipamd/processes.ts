@@ -1,16 +1,14 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { CONFIG_MAPS, NODES, PODS } from '../../kube/resource-types.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { connectInProcess } from '../../test/kube-api/in-process.ts';
-import { renderKubeconfig } from '../../test/kube-api/kubeconfig.ts';
 import { startKubeApi } from '../../test/kube-api/start-kube-api.ts';
-import { Child } from '../../test/support/child.ts';
-import { childEnv } from '../../test/support/child-env.ts';
 import { createTempDir } from '../../test/support/temp-dir.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
+import { readProcessCpu } from '../support/process-cpu.ts';
 import { readStatusMib } from '../support/process-memory.ts';
+import { instanceOf, startCloud, ZONE } from './cloud-process.ts';
+import { startIpamdProcess } from './ipamd-process.ts';
 
 /** What one real ipamd takes for a cluster of real size. */
 type ProcessReport = {
@@ -28,20 +26,18 @@ type ProcessReport = {
 
 const NODES_COUNT = 1_000;
 const POD_COUNT = 1_000;
-const ZONE = 'ap-guangzhou-3';
 const IDLE_MS = 20_000;
-const TICKS_PER_SECOND = 100;
 
 /** Runs the packaged ipamd against an API server and a cloud over HTTP, each apart from it. */
 export async function measureProcesses(): Promise<ProcessReport> {
   await using undo = new AsyncDisposableStack();
   const dir = undo.adopt(createTempDir('bench-ipamd'), (one) => one.close()).path;
-  const cloud = undo.adopt(await startCloud(dir), async ({ child }) => void (await child.stop()));
+  const cloud = undo.adopt(await startCloud(dir, NODES_COUNT), async ({ child }) => void (await child.stop()));
   const server = undo.adopt(await startKubeApi(), (one) => one.close());
   const admin = connectInProcess(server.api, { clock: systemClock }).client();
   await fillCluster(admin);
   const ipamd = undo.adopt(
-    startIpamd(dir, cloud, server.url),
+    startIpamdProcess({ dir, cloud, kube: { url: server.url } }),
     async (child) => void (await child.stop('SIGTERM', 30_000)),
   );
   const { pid } = ipamd;
@@ -55,9 +51,9 @@ export async function measureProcesses(): Promise<ProcessReport> {
     explain,
   });
   const joinSeconds = (performance.now() - startedMs) / 1000;
-  const joinCpuSeconds = cpuSeconds(pid);
+  const joinCpuSeconds = readProcessCpu(pid).ownS;
   await systemClock.sleep(IDLE_MS);
-  const idleCpuPercent = ((cpuSeconds(pid) - joinCpuSeconds) / (IDLE_MS / 1000)) * 100;
+  const idleCpuPercent = ((readProcessCpu(pid).ownS - joinCpuSeconds) / (IDLE_MS / 1000)) * 100;
   const memory = { rssMib: readStatusMib(pid, 'VmRSS'), peakMib: readStatusMib(pid, 'VmHWM') };
   const writesPerPod = await podWrites(admin, necs(), () => server.store.revision);
   const left = server.objects('vpcips', 'networking.tke.cloud.tencent.com').length;
@@ -71,51 +67,6 @@ export async function measureProcesses(): Promise<ProcessReport> {
     pods: POD_COUNT,
     writesPerPod,
   };
-}
-
-type CloudProcess = { readonly child: Child; readonly endpoint: string };
-
-async function startCloud(dir: string): Promise<CloudProcess> {
-  const subnets = [0, 1].map((index) => ({
-    subnetId: `subnet-bench00${index}`,
-    zone: ZONE,
-    cidr: `10.${index}.0.0/16`,
-  }));
-  const instances = Array.from({ length: NODES_COUNT }, (_, index) => ({
-    instanceId: instanceOf(index),
-    instanceType: 'S5.2XLARGE16',
-    cores: 8,
-    subnetId: 'subnet-bench001',
-  }));
-  const spec = join(dir, 'cloud.json');
-  writeFileSync(spec, JSON.stringify({ vpcId: 'vpc-0000bench', subnets, instances, vpcEnis: 100_000 }));
-  const child = new Child([process.execPath, 'test/vpc/api/main.ts', '--spec', spec], { env: childEnv() });
-  const line = await waitUntil(async () => (child.stdout.includes('\n') ? child.stdout : undefined), {
-    what: 'the simulated cloud',
-    timeoutMs: 20_000,
-    everyMs: 50,
-    explain: () => child.stderr,
-  });
-  const { endpoint, secretId, secretKey } = JSON.parse(line.split('\n')[0] ?? '{}');
-  writeFileSync(join(dir, 'key.json'), JSON.stringify({ secretId, secretKey }));
-  return { child, endpoint };
-}
-
-function startIpamd(dir: string, { endpoint }: CloudProcess, url: string): Child {
-  const kubeconfig = join(dir, 'kubeconfig');
-  writeFileSync(kubeconfig, renderKubeconfig({ url }));
-  const flags = {
-    clusterid: 'cls-bench000',
-    region: 'ap-guangzhou',
-    endpoint,
-    protocol: 'http',
-    credentials: 'file',
-    'credentials-file': join(dir, 'key.json'),
-    kubeconfig,
-    'metrics-address': '',
-  };
-  const argv = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
-  return new Child(['dist/bin/tke-eni-ipamd', ...argv], { env: childEnv() });
 }
 
 async function fillCluster(admin: KubeClient): Promise<void> {
@@ -192,13 +143,4 @@ function firstIp(nec: KubeObject): string {
 function isReady(nec: KubeObject): boolean {
   const status = nec['status'] as { conditions?: { type: string; status: string }[] } | undefined;
   return status?.conditions?.some((one) => one.type === 'Ready' && one.status === 'True') === true;
-}
-
-function cpuSeconds(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
-}
-
-function instanceOf(index: number): string {
-  return `ins-${index.toString(36).padStart(8, '0')}`;
 }

@@ -18,12 +18,16 @@ type SimulatedAgentOptions = {
   readonly cooldownMs: number;
   /** Give back all surplus at a time. */
   readonly isQuick: boolean;
+  /** Called when a Pod gets its addresses. */
+  readonly onAddress?: (podId: string, ips: readonly string[]) => void;
 };
 
 /** How often an agent looks at cooldowns and its pace of giving back. */
 const TICK_MS = 5_000;
 /** A burst of Pods is one write. */
 const DEBOUNCE_MS = 200;
+/** While the API server is away. */
+const RETRY_MS = 1_000;
 
 /**
  * An agent without a kernel: the product's pool and publication decisions on a NodeENIConfig, for thousands of nodes in
@@ -34,7 +38,7 @@ export class SimulatedAgent {
   readonly #pool = new IpPool();
   readonly #offers = new Map<string, Offer>();
   /** Pods without an address, by key: since when, of the clock since boot. */
-  readonly #waiting = new Map<LeaseKey, number>();
+  readonly #waiting = new Map<LeaseKey, { readonly podId: string; readonly sinceMs: number }>();
   #seen: { readonly object: KubeObject; readonly nec: ObservedNec; readonly supply: Supply } | undefined;
   #lastReleaseMs: number;
   #nextReleaseMs: number | undefined;
@@ -60,7 +64,7 @@ export class SimulatedAgent {
 
   /** Pods that have waited since before that moment, of the clock since boot. */
   waitingSince(bootMs: number): number {
-    return [...this.#waiting.values()].filter((sinceMs) => sinceMs < bootMs).length;
+    return [...this.#waiting.values()].filter(({ sinceMs }) => sinceMs < bootMs).length;
   }
 
   /** Addresses that a Pod could have at once. */
@@ -75,7 +79,7 @@ export class SimulatedAgent {
 
   /** A Pod wants an address; it gets one now or when there is one. */
   add(podId: string): void {
-    this.#waiting.set(leaseKey(podId, 'eth0'), this.#options.clock.bootMs());
+    this.#waiting.set(leaseKey(podId, 'eth0'), { podId, sinceMs: this.#options.clock.bootMs() });
     this.#serve();
     void this.#publish();
   }
@@ -113,9 +117,10 @@ export class SimulatedAgent {
 
   #serve(): void {
     const nowMs = this.#options.clock.bootMs();
-    for (const key of this.#waiting.keys()) {
+    for (const [key, { podId }] of this.#waiting) {
       if (this.#pool.lease({ key, families: [4], nowMs }).kind !== 'leased') return;
       this.#waiting.delete(key);
+      this.#options.onAddress?.(podId, this.#pool.state.leases.get(key) ?? []);
     }
   }
 
@@ -127,7 +132,11 @@ export class SimulatedAgent {
       while (this.#isStale) {
         await this.#options.clock.sleep(DEBOUNCE_MS);
         this.#isStale = false;
-        await this.#write();
+        await this.#write().catch(async (error: unknown) => {
+          if (!isKubeError(error, 'UNAVAILABLE', 'TIMEOUT', 'THROTTLED')) throw error;
+          await this.#options.clock.sleep(RETRY_MS);
+          this.#isStale = true;
+        });
       }
     } finally {
       this.#isPublishing = false;

@@ -12,6 +12,10 @@ export type RealApi = {
   readonly url: string;
   readonly token: string;
   readonly ca: string;
+  /** Kills the kube-apiserver, starts it again and waits until it is ready; etcd runs on. */
+  readonly restart: () => Promise<void>;
+  /** Process ids of now. */
+  readonly pids: () => { readonly server: number; readonly etcd: number };
   readonly close: () => Promise<void>;
 };
 
@@ -64,14 +68,19 @@ export async function startRealApi(assets: string): Promise<RealApi> {
     await etcd.stop();
     folder.close();
   };
-  const api = { url: `https://127.0.0.1:${port}`, token: TOKEN, ca: pair.cert, close };
-  try {
-    const client = contractClient(api.url, TOKEN, pair.cert);
-    await untilReady(client, server);
-    // Its memory of changes begins at its start: after a second one, the first revisions are too old to watch from.
-    await server.stop();
+  const url = `https://127.0.0.1:${port}`;
+  const client = contractClient(url, TOKEN, pair.cert);
+  const restart = async () => {
+    await server.stop('SIGKILL');
     server = new Child(argv);
     await untilReady(client, server);
+  };
+  const pids = () => ({ server: server.pid, etcd: etcd.pid });
+  const api = { url, token: TOKEN, ca: pair.cert, restart, pids, close };
+  try {
+    await untilReady(client, server);
+    // Its memory of changes begins at its start: after a second one, the first revisions are too old to watch from.
+    await restart();
   } catch (error) {
     await close();
     throw error;
@@ -87,8 +96,8 @@ async function untilReady(client: ContractClient, server: Child): Promise<void> 
   await waitUntil(hasNamespace, { what: 'namespace default', timeoutMs: 30_000, everyMs: 100 });
 }
 
-/** A port that was free a moment ago. */
-function freePort(): Promise<number> {
+/** Returns a port of 127.0.0.1 that was free a moment ago. */
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.on('error', reject);

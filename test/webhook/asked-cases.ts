@@ -20,7 +20,10 @@ const GATE = 'components/load-balancer-gate';
 const WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
 const RULES = '/apis/networking.tke.cloud.tencent.com/v1/namespaces/shop/staticipconfigs';
 
-async function openScene(server: RealApi) {
+/** An API server that asks webhooks. */
+type AskingApi = Pick<RealApi, 'url' | 'token' | 'ca' | 'close'>;
+
+async function openScene(server: AskingApi) {
   const admin = contractClient(server.url, server.token, server.ca);
   const manifests = readResources(join(KUBERNETES_FOLDER, 'webhook'));
   const gate = readResources(join(KUBERNETES_FOLDER, GATE));
@@ -89,7 +92,7 @@ function create(
 const requestOf = ({ body }: Answer) => at(body, 'spec', 'containers', 0, 'resources', 'requests', ENI_IP);
 
 /** Declares the tests of an API server that asks the webhook; the server is closed with them. */
-export async function testAskedBy(name: string, start: () => Promise<RealApi>): Promise<void> {
+export async function testAskedBy(name: string, start: () => Promise<AskingApi>): Promise<void> {
   const { admin, webhook, close } = await openScene(await start());
   test.after.always(close);
 

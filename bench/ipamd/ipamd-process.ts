@@ -1,0 +1,34 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Kubeconfig, renderKubeconfig } from '../../test/kube-api/kubeconfig.ts';
+import { Child } from '../../test/support/child.ts';
+import { childEnv } from '../../test/support/child-env.ts';
+import type { CloudProcess } from './cloud-process.ts';
+
+/** What an ipamd of a benchmark runs against. */
+type IpamdSpec = {
+  /** Folder with the key of the cloud; gets the kubeconfig. */
+  readonly dir: string;
+  readonly cloud: CloudProcess;
+  readonly kube: Kubeconfig;
+  /** Where it serves its metrics; default: it does not. */
+  readonly metricsAddress?: string;
+};
+
+/** Starts the packaged ipamd with the settings of a default installation. The caller stops it. */
+export function startIpamdProcess({ dir, cloud, kube, metricsAddress = '' }: IpamdSpec): Child {
+  const kubeconfig = join(dir, 'kubeconfig');
+  writeFileSync(kubeconfig, renderKubeconfig(kube));
+  const flags = {
+    clusterid: 'cls-bench000',
+    region: 'ap-guangzhou',
+    endpoint: cloud.endpoint,
+    protocol: 'http',
+    credentials: 'file',
+    'credentials-file': join(dir, 'key.json'),
+    kubeconfig,
+    'metrics-address': metricsAddress,
+  };
+  const argv = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
+  return new Child(['dist/bin/tke-eni-ipamd', ...argv], { env: childEnv() });
+}

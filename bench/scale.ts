@@ -1,0 +1,90 @@
+import { findKubeAssets } from '../test/cluster/kube-assets.ts';
+import { type BenchRow, benchRow } from './row.ts';
+import { measureScale, type Phase, type ScaleReport } from './scale/measure-scale.ts';
+import { bytesOf, describeTraffic } from './scale/readings.ts';
+
+const SUITE = 'scale';
+const NODES = 200;
+const PODS_PER_NODE = 30;
+
+/**
+ * Measures the packaged ipamd on a real API server with hollow nodes of 30 Pods each; SCALE_NODES says how many nodes,
+ * 200 by default. Without the executables of Kubernetes there is no row.
+ */
+export async function runSuite(): Promise<readonly BenchRow[]> {
+  const { dir, missing } = findKubeAssets();
+  if (missing.includes('kube-apiserver') || missing.includes('kube-controller-manager')) {
+    console.error(`${SUITE}: not run: KUBE_ASSETS names no folder with the executables of Kubernetes`);
+    return [];
+  }
+  const nodes = Number(process.env['SCALE_NODES'] ?? NODES);
+  return rowsOf(await measureScale({ assets: dir, nodes, podsPerNode: PODS_PER_NODE }));
+}
+
+function rowsOf(report: ScaleReport): readonly BenchRow[] {
+  const { nodes, pods, join, rest, churn, churned, restart, apiRestart } = report;
+  const own = { suite: SUITE, peerName: 'bound' } as const;
+  const size = `${nodes} nodes, ${pods} Pods`;
+  return [
+    benchRow({
+      ...own,
+      case: 'join-cpu',
+      ours: join.usage.cpuS,
+      peer: nodes * JOIN_CPU_S,
+      unit: 's',
+      extra: `${size} from nothing, with their records, in ${join.usage.seconds.toFixed(0)} s; ${describe(join)}`,
+    }),
+    benchRow({
+      ...own,
+      case: 'memory-peak',
+      ours: join.peakMib,
+      peer: 250,
+      unit: 'MiB',
+      extra: `RssAnon; ${size}; at rest ${rest.memoryMib.toFixed(0)}, while it starts again ${restart.peakMib.toFixed(0)}, while the API server starts again ${apiRestart.peakMib.toFixed(0)}`,
+    }),
+    benchRow({
+      ...own,
+      case: 'rest-cpu',
+      ours: (rest.usage.cpuS / rest.usage.seconds) * 100,
+      peer: 10,
+      unit: '%',
+      extra: `of a processor for ${rest.usage.seconds.toFixed(0)} s in which nothing changes but what kubelets repeat; ${kilobytes(rest)} kB a second; ${describe(rest)}`,
+    }),
+    benchRow({
+      ...own,
+      case: 'pod-cpu-ms',
+      ours: (churn.usage.cpuS / churned) * 1000,
+      peer: 20,
+      unit: 'ms',
+      extra: `for each of ${churned} Pods that came while another went, its records included; ${(bytesOf(churn.usage) / churned / 1000).toFixed(0)} kB; ${describe(churn)}`,
+    }),
+    benchRow({
+      ...own,
+      case: 'restart-warm',
+      ours: report.restartWarmS,
+      peer: 30,
+      unit: 's',
+      extra: `from the start of another ipamd until it leads and has read everything; ${describe(restart)}`,
+    }),
+    benchRow({
+      ...own,
+      case: 'api-restart-warm',
+      ours: report.apiRestartWarmS,
+      peer: 60,
+      unit: 's',
+      extra: `from the API server's readiness until ipamd has read everything again; ${describe(apiRestart)}`,
+    }),
+  ];
+}
+
+/** CPU seconds of ipamd for a node that joins with 30 Pods. */
+const JOIN_CPU_S = 0.6;
+
+function kilobytes({ usage }: Phase): string {
+  return (bytesOf(usage) / usage.seconds / 1000).toFixed(0);
+}
+
+function describe({ usage }: Phase): string {
+  const { cpuS, serverCpuS, etcdCpuS } = usage;
+  return `CPU of ipamd ${cpuS.toFixed(1)} s, API server ${serverCpuS.toFixed(1)} s, etcd ${etcdCpuS.toFixed(1)} s; ${describeTraffic(usage)}`;
+}
