@@ -31,8 +31,22 @@ export function cidr(family: 4 | 6): Decoder<string> {
   };
 }
 
+/** Networks that were parsed before. A cluster has some dozens; ipamd compares each ENI with them at each of its looks. */
+const PARSED = new Map<string, Cidr>();
+const MAX_PARSED = 1_000;
+
 /** Parses a network of either family; undefined when it is malformed or has host bits set. */
 export function parseCidr(text: string): Cidr | undefined {
+  const known = PARSED.get(text);
+  if (known !== undefined) return known;
+  const parsed = readCidr(text);
+  if (parsed === undefined) return undefined;
+  if (PARSED.size >= MAX_PARSED) PARSED.clear();
+  PARSED.set(text, parsed);
+  return parsed;
+}
+
+function readCidr(text: string): Cidr | undefined {
   const [address = '', length = '', ...rest] = text.split('/');
   const family = familyOf(address);
   const prefixLength = Number(length);
