@@ -1,5 +1,5 @@
 import { openInformer } from '../../kube/informer.ts';
-import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import type { KubeClient, KubeObject, ResourceType } from '../../kube/kube-client.ts';
 import { NODES, PODS } from '../../kube/resource-types.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { silentLogger } from '../../runtime/log.ts';
@@ -7,7 +7,14 @@ import type { ContractClient } from '../../test/kube-api/contract/client.ts';
 import { seededRandom } from '../../test/support/seeded-random.ts';
 import { NODE_ENI_CONFIGS } from '../ipamd/seen-nec.ts';
 import { SimulatedAgent } from '../ipamd/simulated-agent.ts';
-import { hollowNode, hollowNodeStatus, hollowPod, hollowPodStatus, nodeNameOf } from './hollow-objects.ts';
+import {
+  hollowNode,
+  hollowNodeStatus,
+  hollowPod,
+  hollowPodStatus,
+  hollowReplicaSet,
+  nodeNameOf,
+} from './hollow-objects.ts';
 
 /** What a hollow cluster runs with. */
 type HollowOptions = {
@@ -15,6 +22,14 @@ type HollowOptions = {
   readonly kube: KubeClient;
   /** Ends Pods at once, as their kubelets do at last. */
   readonly raw: ContractClient;
+};
+
+const REPLICA_SETS: ResourceType = {
+  group: 'apps',
+  version: 'v1',
+  plural: 'replicasets',
+  kind: 'ReplicaSet',
+  isNamespaced: true,
 };
 
 type HollowPod = { readonly name: string; readonly node: number };
@@ -35,6 +50,7 @@ export class HollowCluster {
   readonly #stop = new AbortController();
   #writes: Promise<unknown>[] = [];
   #running = 0;
+  #owner: KubeObject | undefined;
   #serial = 0;
 
   constructor(options: HollowOptions) {
@@ -66,6 +82,7 @@ export class HollowCluster {
   /** Makes all Nodes with `podsPerNode` Pods each; these wait for their addresses. */
   async fill(podsPerNode: number): Promise<void> {
     const { nodes, kube } = this.#options;
+    this.#owner = await kube.create(REPLICA_SETS, hollowReplicaSet());
     await inTurn(nodes, async (index) => {
       await kube.create(NODES, hollowNode(index));
       await this.#beat(index);
@@ -96,9 +113,11 @@ export class HollowCluster {
   /** A Pod comes to a node. */
   async start(node: number): Promise<void> {
     const { kube } = this.#options;
+    const owner = this.#owner;
+    if (owner === undefined) throw new Error('a hollow cluster is filled before Pods come one by one');
     this.#serial += 1;
     const name = `service-6c54bd5869-${this.#serial.toString(36).padStart(5, '0')}`;
-    await persist(() => kube.create(PODS, hollowPod(name, node)));
+    await persist(() => kube.create(PODS, hollowPod(name, node, owner)));
     await this.#writeStatus(name, undefined);
     this.#byId.set(name, { name, node });
     this.#agents[node]?.add(name);

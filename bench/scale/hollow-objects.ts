@@ -58,8 +58,20 @@ export function hollowNodeStatus(index: number, now: string): Readonly<Record<st
   };
 }
 
-/** Makes a Pod of a Deployment, bound to its node: about 5 kB once it runs, and the API server's own fields. */
-export function hollowPod(name: string, node: number): KubeObject {
+/** Makes the ReplicaSet of all Pods: the garbage collector deletes Pods whose owner does not exist. */
+export function hollowReplicaSet(): KubeObject {
+  const labels = { app: 'service', 'pod-template-hash': '6c54bd5869' };
+  const containers = [{ name: 'main', image: 'ccr.ccs.tencentyun.com/team/service-1:v1.1.0' }];
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'ReplicaSet',
+    metadata: { name: 'service-6c54bd5869', namespace: 'default', labels },
+    spec: { replicas: 0, selector: { matchLabels: labels }, template: { metadata: { labels }, spec: { containers } } },
+  };
+}
+
+/** Makes a Pod of the ReplicaSet, bound to its node: about 5 kB once it runs, and the API server's own fields. */
+export function hollowPod(name: string, node: number, { metadata }: KubeObject): KubeObject {
   const probe = (path: string) => ({
     httpGet: { path, port: 8080, scheme: 'HTTP' },
     periodSeconds: 10,
@@ -83,8 +95,8 @@ export function hollowPod(name: string, node: number): KubeObject {
         {
           apiVersion: 'apps/v1',
           kind: 'ReplicaSet',
-          name: 'service-6c54bd5869',
-          uid: '00000000-0000-4000-8000-000000000001',
+          name: metadata.name,
+          uid: metadata.uid,
           controller: true,
           blockOwnerDeletion: true,
         },
