@@ -24,7 +24,7 @@ export type BenchMachine = {
 };
 
 /** `bench/results.json`: all rows, and by suite the run that measured them. */
-export type BenchResults = { readonly runs: Readonly<Record<string, BenchRun>>; readonly rows: readonly BenchRow[] };
+type BenchResults = { readonly runs: Readonly<Record<string, BenchRun>>; readonly rows: readonly BenchRow[] };
 
 /** Rows of one suite, with their run. */
 export type SuiteResults = { readonly suite: string; readonly run: BenchRun; readonly rows: readonly BenchRow[] };

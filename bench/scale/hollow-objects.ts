@@ -96,7 +96,7 @@ export function hollowPod(name: string, node: number, { metadata }: KubeObject):
           apiVersion: 'apps/v1',
           kind: 'ReplicaSet',
           name: metadata.name,
-          uid: metadata.uid,
+          uid: metadata.uid ?? '',
           controller: true,
           blockOwnerDeletion: true,
         },

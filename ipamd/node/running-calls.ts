@@ -1,3 +1,4 @@
+import { openChildSignal } from '../../runtime/child-signal.ts';
 import type { IntentOutcome } from '../nec/decision.ts';
 import type { IntentEvaluation } from '../nec/evaluate-intent.ts';
 import type { NodeDeps } from './node-deps.ts';
@@ -12,7 +13,8 @@ export type CallKind = 'send' | 'follow' | 'resolve';
 export function startCall(deps: NodeDeps, memory: NodeMemory, kind: CallKind, one: IntentCase): void {
   const { clock } = deps;
   const startedMs = clock.monotonicMs();
-  const { signal } = deps.leader.term;
+  // A call and its task add some listeners each, and nodes have thousands of them at once.
+  const { signal, close } = openChildSignal(deps.leader.term.signal);
   const { id } = one.intent;
   const work = RUN[kind](deps, one, signal).then(
     (outcome) => reportCall(deps, one, outcome, clock.monotonicMs() - startedMs),
@@ -20,6 +22,7 @@ export function startCall(deps: NodeDeps, memory: NodeMemory, kind: CallKind, on
   );
   const call: RunningCall = { startedMs, outcome: undefined, ended: work.then(end) };
   function end(outcome: IntentEvaluation | undefined): void {
+    close();
     // After the end of the term nothing more is written: the call stays without an outcome.
     if (outcome === undefined) return;
     call.outcome = outcome;
