@@ -1,3 +1,4 @@
+import { MODE_TAG } from './cloud-tags.ts';
 import type { NodeEniConfigStatus, NodeEniInfo } from './node-eni-config-fields.ts';
 import { pendingCreationsOf } from './subnet-supply.ts';
 
@@ -78,9 +79,6 @@ export function freeSharedEnis(places: EniPlaces, promised = 0): number {
 export function isDirectCreation({ action, tags }: Pick<Intent, 'action' | 'tags'>): boolean {
   return action === 'CreateNetworkInterface' && tags?.[MODE_TAG.name] === MODE_TAG.direct;
 }
-
-/** Tag of exclusive ENIs: tells them from shared ENIs when only the cloud has a record of them. */
-export const MODE_TAG = { name: 'tke-eni-mode', direct: 'direct-eni' } as const;
 
 /** New exclusive ENIs come to standard places only where there are no others. */
 function onStandard({ extension }: EniLimits, promised: number): number {

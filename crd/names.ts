@@ -136,6 +136,18 @@ export const NODE_NAME_LABEL = `${PREFIX}/node-name`;
 /** Finalizer of an object until ipamd has released its cloud resources. */
 export const CLOUD_FINALIZER = `${API_GROUP}/cloud-resources`;
 
+/**
+ * Label of VpcIPs and VpcIPClaims that are records of Pods, for people to read: ipamd writes and deletes those with the
+ * label as records, and no others. Those without it belong to static addresses.
+ */
+export const RECORD_LABEL = { key: `${PREFIX}/record`, value: 'pod' } as const;
+
+/** Annotation of a VpcIPClaim: when the scheduler wrote `spec.nodeName`; RFC 3339. */
+export const RESERVED_AT_ANNOTATION = `${PREFIX}/reserved-at`;
+
+/** Annotation of a NodeENIConfig: the name of the agent's journal. It shows which agent of the node wrote the object last. */
+export const AGENT_LIFE_ANNOTATION = `${PREFIX}/agent-life`;
+
 /** Annotations of Pods. */
 export const POD_ANNOTATION = {
   /** The network of a Pod: `tke-route-eni`, `tke-direct-eni` or `tke-bridge`. */

@@ -1,3 +1,4 @@
+import { RECORD_LABEL } from '../crd/names.ts';
 import { NODE_ENI_CONFIG_KIND } from '../crd/node-eni-config-fields.ts';
 import { SUBNETS_CONFIG_MAP, type SubnetSupply } from '../crd/subnet-supply.ts';
 import { VPC_IP_KIND } from '../crd/vpc-ip.ts';
@@ -14,7 +15,6 @@ import {
   type ClaimFacts,
   type NecFacts,
   type NodeFacts,
-  RECORD_LABEL,
   readClaim,
   readNec,
   readNode,
@@ -51,7 +51,7 @@ type FollowDeps = {
 export function followCluster(deps: FollowDeps, index: SchedulerIndex, changes: ChangeSignal): Followed {
   const open = <T>(specifics: Pick<InformerOptions<T>, 'type' | 'decode' | 'query'>): Informer<T> =>
     openInformer<T>({ ...deps, ...specifics });
-  const withoutRecords = { query: { labelSelector: `!${RECORD_LABEL}` } };
+  const withoutRecords = { query: { labelSelector: `!${RECORD_LABEL.key}` } };
   const subnetsQuery = { namespace: deps.namespace, fieldSelector: `metadata.name=${SUBNETS_CONFIG_MAP}` };
   const followed: Followed = {
     nodes: open({ type: NODES, decode: readNode }),

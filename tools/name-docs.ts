@@ -1,5 +1,5 @@
-import { AGENT_LIFE_ANNOTATION } from '../agent/supply/observed-nec.ts';
 import {
+  AGENT_LIFE_ANNOTATION,
   ALLOW_RELEASE_ANNOTATION,
   API_GROUP,
   APPLIED_POLICY_ANNOTATION,

@@ -6,12 +6,6 @@ export type Admission = { readonly patch: readonly AddOperation[]; readonly warn
 /** One step of a JSON patch. An `add` where a value is already replaces it. @see RFC 6902 section 4.1 */
 export type AddOperation = { readonly op: 'add'; readonly path: string; readonly value: unknown };
 
-/**
- * Annotation of a mirror Pod: a copy of a static Pod for people to read. The kubelet uses its own file, which no webhook
- * sees.
- */
-export const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
-
 /** Makes one step of a patch. */
 export function add(path: string, value: unknown): AddOperation {
   return { op: 'add', path, value };

@@ -1,6 +1,7 @@
+import { MIRROR_ANNOTATION } from '../crd/foreign-names.ts';
 import { parseGoDuration } from '../crd/go-duration.ts';
 import { BACKEND_READY_GATE, POD_ANNOTATION } from '../crd/names.ts';
-import { type AddOperation, type Admission, add, MIRROR_ANNOTATION, renderFault } from './admission.ts';
+import { type AddOperation, type Admission, add, renderFault } from './admission.ts';
 import type { BackendPod } from './backend-pod.ts';
 import { type DirectService, selects } from './direct-service.ts';
 

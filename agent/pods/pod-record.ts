@@ -1,4 +1,5 @@
 import { readEipRequest } from '../../crd/eip-request.ts';
+import { MIRROR_ANNOTATION } from '../../crd/foreign-names.ts';
 import { DIRECT_ENI_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
 import { isStaticPod } from '../../crd/pod-network-request.ts';
 import { ACCEPTED_NETWORKS, type PodNetworks, readPodNetworks } from '../../crd/pod-networks.ts';
@@ -43,7 +44,6 @@ export function podUidOf({ annotations, uid }: KubeObject['metadata']): string {
   return annotations?.[MIRROR_ANNOTATION] ?? uid ?? '';
 }
 
-const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 /**
  * Extracts what the agent caches of a Pod; undefined for one that has no address of ours: in the host's network, or
  * ended.

@@ -1,9 +1,7 @@
+import { AGENT_LIFE_ANNOTATION } from '../../crd/names.ts';
 import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
 import { type AgentSpec, type ObservedNec, UNREADABLE } from '../demand/publication.ts';
-
-/** Annotation with the name of the agent's journal: it shows which agent of this node wrote the object last. */
-export const AGENT_LIFE_ANNOTATION = 'tke.cloud.tencent.com/agent-life';
 
 /**
  * Extracts from a NodeENIConfig what publication depends on.

@@ -5,6 +5,7 @@ import {
   ENI_IP_TAINT,
   NODE_ANNOTATION,
   NODE_ENI_CONFIG_ANNOTATION,
+  RECORD_LABEL,
   STARTUP_TAINT_KEY,
 } from '../../crd/names.ts';
 import { readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
@@ -115,11 +116,8 @@ export function decodeClaim(object: KubeObject): ClusterClaim {
   };
 }
 
-/** Label that ipamd sets on its records of Pods without a static address. */
-const RECORD_LABEL = 'tke.cloud.tencent.com/record';
-
 function isRecordOfPod({ metadata }: KubeObject): boolean {
-  return metadata.labels?.[RECORD_LABEL] !== undefined;
+  return metadata.labels?.[RECORD_LABEL.key] !== undefined;
 }
 
 function claimStatusOf(status: Readonly<Record<string, unknown>>): ClaimStatus {

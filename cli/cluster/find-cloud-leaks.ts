@@ -1,4 +1,5 @@
 import type { Eni } from '../../cloud/cloud.ts';
+import { ENI_TAG } from '../../crd/cloud-tags.ts';
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { canonicalAddress } from '../../dataplane/ip-prefix.ts';
 import { finding } from '../catalogue.ts';
@@ -7,9 +8,6 @@ import { eniId as eniSubject } from '../node/element-id.ts';
 import { ifKnown } from '../node/known.ts';
 import type { NecAddress } from './build-address-index.ts';
 import type { CloudFacts, ClusterFacts, ClusterNec } from './cluster-facts.ts';
-
-/** Tags that ipamd sets on the ENIs that it creates. */
-export const ENI_TAG = { cluster: 'tke-clusterId', created: 'tke-created-eni', node: 'tke-node' } as const;
 
 /**
  * Returns ENIs and addresses that exist only in the cloud or only in the objects; [] when the cloud was not requested.

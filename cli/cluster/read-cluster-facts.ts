@@ -1,4 +1,5 @@
 import type { Eni, EniQuery, EniSweep } from '../../cloud/cloud.ts';
+import { CLUSTER_TAG } from '../../crd/cloud-tags.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../command.ts';
@@ -43,9 +44,6 @@ async function tryReadCloud(
     return unknown(error.message, error.next);
   }
 }
-
-/** Tag with the cluster's id, which ipamd sets on each ENI that it creates. */
-const CLUSTER_TAG = 'tke-clusterId';
 
 /** Number of ENIs that are read to find the cluster id; an ENI that was created by hand may lack the tag. */
 const SAMPLES = 20;

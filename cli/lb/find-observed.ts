@@ -1,8 +1,9 @@
 import type { ObservedLoadBalancer } from '../../cloud-controller-manager/services/diff-load-balancer.ts';
-import { listenerNameOf, OWNER_TAG, ownerOf } from '../../cloud-controller-manager/services/plan-load-balancer.ts';
+import { listenerNameOf, ownerOf } from '../../cloud-controller-manager/services/plan-load-balancer.ts';
 import { readAnnotations } from '../../cloud-controller-manager/services/read-annotations.ts';
 import { readRecord } from '../../cloud-controller-manager/services/read-record.ts';
 import type { ServiceHead } from '../../cloud-controller-manager/services/read-service.ts';
+import { OWNER_TAG } from '../../crd/cloud-tags.ts';
 import type { BalancerFacts, LbCloud } from './lb-facts.ts';
 
 /** The load balancer of a Service, as the controller observes it, with the health of its targets. */

@@ -5,10 +5,10 @@ import { readCloudNode } from '../../cloud-controller-manager/nodes/cloud-node.t
 import { findVpc, readSeen } from '../../cloud-controller-manager/nodes/seen-instance.ts';
 import { decodeBackendPod } from '../../cloud-controller-manager/services/backend-pod.ts';
 import { decodeEndpointSlice } from '../../cloud-controller-manager/services/endpoint-slice.ts';
-import { CLUSTER_TAG, OWNER_TAG } from '../../cloud-controller-manager/services/plan-load-balancer.ts';
 import { readAnnotations } from '../../cloud-controller-manager/services/read-annotations.ts';
 import { readRecord } from '../../cloud-controller-manager/services/read-record.ts';
 import { readServiceHead } from '../../cloud-controller-manager/services/read-service.ts';
+import { CLUSTER_TAG, OWNER_TAG } from '../../crd/cloud-tags.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { ENDPOINT_SLICES, NODES, PODS, SERVICES } from '../../kube/resource-types.ts';
 import { CliError } from '../cli-error.ts';

@@ -1,4 +1,5 @@
 import { type ProviderId, readProviderId } from '../../cloud/provider-id.ts';
+import { isSuperNode } from '../../crd/foreign-names.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { recordOf, recordsOf } from '../../runtime/json.ts';
 
@@ -34,8 +35,6 @@ export type CloudNode = {
 
 /** Key of the taint of a Node that waits for its cloud provider. */
 export const UNINITIALIZED_TAINT = 'node.cloudprovider.kubernetes.io/uninitialized';
-const SUPER_NODE = { label: 'node.kubernetes.io/instance-type', value: 'eklet' } as const;
-
 /** Reads a Node; accepts any shape. */
 export function readCloudNode(object: KubeObject): CloudNode {
   const { name, uid = '', resourceVersion = '', labels = {}, annotations = {} } = object.metadata;
@@ -65,7 +64,7 @@ export function readCloudNode(object: KubeObject): CloudNode {
     isUninitialized: taints.some(({ key }) => key === UNINITIALIZED_TAINT),
     isLeaving: deletionTimestamp !== undefined,
     ...(network === undefined ? {} : { networkUnavailable: String(network) }),
-    isOurs: labels[SUPER_NODE.label] !== SUPER_NODE.value && isCvm(providerId),
+    isOurs: !isSuperNode(labels) && isCvm(providerId),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Instance, Zone } from '../../cloud/cloud.ts';
+import { INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../crd/foreign-names.ts';
 
 /** How zone and region are written in labels: upstream's names, or as TKE does the zone's number and a short region. */
 export type ZoneLabelForm = 'name' | 'number';
@@ -42,9 +43,9 @@ export function planLabels(
   const region = form === 'name' ? regionName : (SHORT_REGIONS[regionName] ?? regionName);
   return {
     wellKnown: withoutEmpty({
-      'node.kubernetes.io/instance-type': instanceType,
+      [INSTANCE_TYPE_LABEL]: instanceType,
       'beta.kubernetes.io/instance-type': instanceType,
-      'topology.kubernetes.io/zone': zoneText,
+      [ZONE_LABEL]: zoneText,
       'failure-domain.beta.kubernetes.io/zone': zoneText,
       'topology.kubernetes.io/region': region,
       'failure-domain.beta.kubernetes.io/region': region,

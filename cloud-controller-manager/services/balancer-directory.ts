@@ -1,8 +1,8 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { LoadBalancer } from '../../cloud/load-balancers.ts';
+import { CLUSTER_TAG } from '../../crd/cloud-tags.ts';
 import type { ControllerDeps } from '../controller-deps.ts';
-import { CLUSTER_TAG } from './plan-load-balancer.ts';
 
 /** It serves a start, and is forgotten afterwards. */
 const AGE_MS = 120_000;

@@ -1,6 +1,6 @@
+import { CLUSTER_TAG, OWNER_TAG } from '../../crd/cloud-tags.ts';
 import type { ObservedLoadBalancer } from './diff-load-balancer.ts';
 import { blocking, type Notice } from './notice.ts';
-import { OWNER_TAG } from './plan-load-balancer.ts';
 
 /**
  * Decides whether a load balancer that exists may be used for a Service. One that TKE made for an object, or this program
@@ -23,7 +23,7 @@ export function decideAdoption(
   const owner = tags[OWNER_TAG];
   if (owner !== undefined) return refuse(`was made for ${owner}`);
   if (tags['tke-createdBy-flag'] === 'yes') return refuse('was made by TKE for another object');
-  const cluster = tags['tke-clusterId'];
+  const cluster = tags[CLUSTER_TAG];
   if (cluster !== undefined && cluster !== clusterId) return refuse(`is used by the cluster ${cluster}`);
   return undefined;
 }

@@ -1,4 +1,5 @@
 import { isIPv4 } from 'node:net';
+import { isSuperNode, ZONE_LABEL } from '../../crd/foreign-names.ts';
 import { NODE_BACKEND_ANNOTATION } from '../../crd/names.ts';
 import type { CloudNode } from '../nodes/cloud-node.ts';
 import { readSeen } from '../nodes/seen-instance.ts';
@@ -23,7 +24,6 @@ type NodeRole =
 
 const EXCLUDE_LABEL = 'node.kubernetes.io/exclude-from-external-load-balancers';
 const AUTOSCALER_TAINT = 'ToBeDeletedByClusterAutoscaler';
-const ZONE_LABEL = 'topology.kubernetes.io/zone';
 /** What Go's ParseBool reads as false. */
 const FALSE = ['0', 'f', 'F', 'false', 'FALSE', 'False'];
 
@@ -39,7 +39,7 @@ export function decideBackendNode(node: CloudNode, vpcId: string | undefined): N
   const wanted = node.annotations[NODE_BACKEND_ANNOTATION];
   if (wanted !== undefined && wanted !== 'true') return excluded(`annotation ${NODE_BACKEND_ANNOTATION}`);
   const { providerId } = node;
-  if (node.labels['node.kubernetes.io/instance-type'] === 'eklet') return excluded('a super node has no node ports');
+  if (isSuperNode(node.labels)) return excluded('a super node has no node ports');
   if (providerId.kind !== 'instance' && !(providerId.kind === 'other' && providerId.id.startsWith('kn-')))
     return excluded('its providerID names no instance of this cloud');
   const seenIn = readSeen(node)?.vpcId;

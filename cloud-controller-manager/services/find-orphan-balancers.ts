@@ -1,5 +1,6 @@
 import type { LoadBalancer } from '../../cloud/load-balancers.ts';
-import { OWNER_TAG, ownerOf } from './plan-load-balancer.ts';
+import { OWNER_TAG } from '../../crd/cloud-tags.ts';
+import { ownerOf } from './plan-load-balancer.ts';
 
 /** A load balancer of this cluster whose Service does not exist any more. */
 export type OrphanBalancer = { readonly balancer: LoadBalancer; readonly uid: string };

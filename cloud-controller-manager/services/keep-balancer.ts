@@ -2,6 +2,7 @@ import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { LoadBalancer } from '../../cloud/load-balancers.ts';
 import type { Target } from '../../cloud/targets.ts';
+import { LOAD_BALANCER_ID_ANNOTATION } from '../../crd/foreign-names.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import type { ControllerDeps } from '../controller-deps.ts';
 import { compareIdentity } from './compare-identity.ts';
@@ -285,7 +286,7 @@ export class BalancerKeeper {
     { signal }: CallContext,
   ): Promise<KubeObject> {
     const { hasFinalizer, annotations } = readServiceHead(object);
-    const isShown = annotations['service.kubernetes.io/loadbalance-id'] === loadBalancerId;
+    const isShown = annotations[LOAD_BALANCER_ID_ANNOTATION] === loadBalancerId;
     if (hasFinalizer && isShown && record.loadBalancerId === loadBalancerId) return object;
     return await this.#writer.writeRecord(object, { serial: Math.max(1, record.serial), loadBalancerId }, signal);
   }

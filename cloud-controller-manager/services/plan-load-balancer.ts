@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isIPv4 } from 'node:net';
 import type { ListenerSettings } from '../../cloud/listeners.ts';
+import { CLUSTER_TAG, OWNER_TAG } from '../../crd/cloud-tags.ts';
 import type { BackendNode } from './decide-backend-node.ts';
 import type { BalancerSource, DesiredListener, DesiredLoadBalancer } from './desired-load-balancer.ts';
 import { blocking, type Notice, remark } from './notice.ts';
@@ -32,10 +33,6 @@ type LoadBalancerPlan = {
   readonly unbound?: UnboundPods;
 };
 
-/** Tag of a load balancer of ours: whose it is. The API adds tags in the moment of creation. */
-export const OWNER_TAG = 'tke-eni-owner';
-/** Tag of what belongs to a cluster; TKE has the same. */
-export const CLUSTER_TAG = 'tke-clusterId';
 const MAX_NAME = 80;
 const SESSION_SECONDS = { min: 30, max: 3_600 } as const;
 /** The bit of 2xx. */

@@ -1,3 +1,4 @@
+import { ZONE_LABEL } from '../../crd/foreign-names.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
 import type { CcmNode } from '../ccm-node.ts';
@@ -24,7 +25,7 @@ export function readPodNode(object: CcmNode): PodNode {
   const { status } = object;
   const conditions = listOf(recordOf(status)['conditions']);
   return {
-    zone: labels['topology.kubernetes.io/zone'] ?? '',
+    zone: labels[ZONE_LABEL] ?? '',
     isSilent: conditions.some(
       (one: unknown) => isRecord(one) && one['type'] === 'Ready' && one['status'] === 'Unknown',
     ),

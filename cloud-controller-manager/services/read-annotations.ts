@@ -1,3 +1,4 @@
+import { LOAD_BALANCER_ID_ANNOTATION } from '../../crd/foreign-names.ts';
 import { SERVICE_ANNOTATION } from '../../crd/names.ts';
 import { describeValue } from '../../runtime/decode.ts';
 import type { ServedRow, WrittenRow } from './annotation-row.ts';
@@ -8,7 +9,7 @@ import { SERVED_ANNOTATIONS, type ServiceSettings } from './served-annotations.t
 /** Annotations of a Service that the controller writes. */
 export const WRITTEN_ANNOTATIONS: readonly WrittenRow[] = [
   {
-    name: 'service.kubernetes.io/loadbalance-id',
+    name: LOAD_BALANCER_ID_ANNOTATION,
     means: 'the id of the load balancer',
     form: '`lb-…`',
     outcome: 'written',

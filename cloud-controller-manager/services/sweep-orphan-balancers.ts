@@ -1,6 +1,7 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { areTooMany, OrphanTracker } from '../../cloud/orphan-tracker.ts';
+import { CLUSTER_TAG } from '../../crd/cloud-tags.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
@@ -10,7 +11,7 @@ import type { OrphanOutcome } from '../observability/load-balancer-metrics.ts';
 import { releaseSteps } from './diff-load-balancer.ts';
 import { findOrphanBalancers, type OrphanBalancer, uidOf } from './find-orphan-balancers.ts';
 import { observeLoadBalancer } from './observe-load-balancer.ts';
-import { CLUSTER_TAG, listenerNameOf, ownerOf } from './plan-load-balancer.ts';
+import { listenerNameOf, ownerOf } from './plan-load-balancer.ts';
 import { StepError, StepRunner } from './run-step.ts';
 
 /** Soon after the start, so that a process that never lives for a whole period sweeps too. */

@@ -1,11 +1,10 @@
+import { LOAD_BALANCER_ID_ANNOTATION } from '../../crd/foreign-names.ts';
 import { SERVICE_ANNOTATION } from '../../crd/names.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { SERVICES } from '../../kube/resource-types.ts';
 import { type BalancerRecord, readRecord } from './read-record.ts';
 import { type Ingress, readServiceHead, SERVICE_FINALIZER, type ServiceHead } from './read-service.ts';
-
-const ID_ANNOTATION = 'service.kubernetes.io/loadbalance-id';
 
 /** Writes of Services, with the right to list and patch them alone. Each is guarded by the uid. */
 export class ServiceWriter {
@@ -32,7 +31,7 @@ export class ServiceWriter {
     const finalizers = object.metadata.finalizers ?? [];
     const annotations = {
       [SERVICE_ANNOTATION.record]: JSON.stringify(record),
-      [ID_ANNOTATION]: record.loadBalancerId ?? null,
+      [LOAD_BALANCER_ID_ANNOTATION]: record.loadBalancerId ?? null,
     };
     const added = finalizers.includes(SERVICE_FINALIZER) ? {} : { finalizers: [...finalizers, SERVICE_FINALIZER] };
     return await this.#patch(object, { annotations, resourceVersion, ...added }, signal);
@@ -62,7 +61,7 @@ export class ServiceWriter {
   async forget(object: KubeObject, signal: AbortSignal): Promise<void> {
     const finalizers = (object.metadata.finalizers ?? []).filter((one) => one !== SERVICE_FINALIZER);
     const { resourceVersion } = readServiceHead(object);
-    const names = [SERVICE_ANNOTATION.record, SERVICE_ANNOTATION.address, ID_ANNOTATION];
+    const names = [SERVICE_ANNOTATION.record, SERVICE_ANNOTATION.address, LOAD_BALANCER_ID_ANNOTATION];
     const annotations = Object.fromEntries(names.map((name) => [name, null]));
     try {
       await this.#patch(object, { finalizers, annotations, resourceVersion }, signal);

@@ -1,6 +1,7 @@
 import type { CallContext, Cloud, Eni } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { areTooMany, OrphanTracker } from '../../cloud/orphan-tracker.ts';
+import { ENI_TAG } from '../../crd/cloud-tags.ts';
 import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
@@ -11,7 +12,7 @@ import type { CloudSnapshot, ObservedEni } from '../nec/decision.ts';
 import type { Drift } from '../nec/evaluate-drift.ts';
 import { collectOrphan, type OrphanOutcome } from './collect-orphan.ts';
 import { collectEniNames, type EniNames, type NamingObject } from './eni-names.ts';
-import { ENI_TAG, findOrphans, type Orphan } from './find-orphans.ts';
+import { findOrphans, type Orphan } from './find-orphans.ts';
 import { groupEnisByNode } from './group-enis-by-node.ts';
 
 /** A NodeENIConfig as the cache contains it. */

@@ -1,13 +1,6 @@
 import type { Eni } from '../../cloud/cloud.ts';
+import { ENI_TAG } from '../../crd/cloud-tags.ts';
 import type { EniNames } from './eni-names.ts';
-
-/** Tags of ENIs that ipamd creates. */
-export const ENI_TAG = {
-  cluster: 'tke-clusterId',
-  created: 'tke-created-eni',
-  node: 'tke-node',
-  uid: 'tke-nec-uid',
-} as const;
 
 /** An ENI of this cluster that no object names. */
 export type Orphan = {

@@ -1,5 +1,5 @@
 import type { Eni } from '../../cloud/cloud.ts';
-import { ENI_TAG } from './find-orphans.ts';
+import { ENI_TAG } from '../../crd/cloud-tags.ts';
 
 /** A node with the fields that assign ENIs to it. */
 type AuditedNode = {

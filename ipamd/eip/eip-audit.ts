@@ -2,13 +2,14 @@ import { IDS_PER_CALL } from '../../cloud/batches.ts';
 import type { CallContext, Eip } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { areTooMany, OrphanTracker } from '../../cloud/orphan-tracker.ts';
+import { EIP_TAG } from '../../crd/cloud-tags.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import type { AuditEvents } from '../audit/audit.ts';
 import { bindingText } from './decide-listed-eip.ts';
 import type { EipClaimCache, EipClaimEntry } from './eip-claim-cache.ts';
 import { EIP_CLAIMS, type EipDeps } from './eip-deps.ts';
-import { EIP_TAG, isShortened } from './eip-identity.ts';
+import { isShortened } from './eip-identity.ts';
 import { evaluateEipDrift } from './evaluate-eip-drift.ts';
 
 /** Dependencies of the audit of EIPs. */

@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Eip, Tags } from '../../cloud/cloud.ts';
-
-/** Tags of EIPs that ipamd allocates. */
-export const EIP_TAG = { cluster: 'tke-clusterId', created: 'tke-created-eip', claim: 'tke-eip-claim' } as const;
+import { EIP_TAG } from '../../crd/cloud-tags.ts';
 
 /**
  * Longest value of a tag, characters.

@@ -1,6 +1,7 @@
 import type { Eip } from '../../cloud/cloud.ts';
+import { EIP_TAG } from '../../crd/cloud-tags.ts';
 import type { EipClaimEntry } from './eip-claim-cache.ts';
-import { claimTag, EIP_TAG, isMadeHere } from './eip-identity.ts';
+import { claimTag, isMadeHere } from './eip-identity.ts';
 import { RELEASING_STATES, TRANSITIONAL_STATES } from './eip-view.ts';
 
 /** Result of comparing all EIPs of the cluster with the claims. */

@@ -1,6 +1,7 @@
 import type { CallContext } from '../../cloud/cloud.ts';
+import { EIP_TAG } from '../../crd/cloud-tags.ts';
 import type { EipDeps } from './eip-deps.ts';
-import { claimTag, EIP_TAG, isMadeFor } from './eip-identity.ts';
+import { claimTag, isMadeFor } from './eip-identity.ts';
 import type { EipSnapshot } from './eip-view.ts';
 
 /** Describes EIPs by id, and those that were allocated for a claim. @throws CloudError */

@@ -1,6 +1,6 @@
 import type { Eni, Tags } from '../../cloud/cloud.ts';
+import { ENI_TAG } from '../../crd/cloud-tags.ts';
 import { Audit } from '../audit/audit.ts';
-import { ENI_TAG } from '../audit/find-orphans.ts';
 import type { StaticEniIndex } from '../direct/static-eni-index.ts';
 import { VPC_ENIS } from '../direct/vpc-eni-reconciler.ts';
 import type { ObservedEni } from '../nec/decision.ts';

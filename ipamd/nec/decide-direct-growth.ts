@@ -1,5 +1,5 @@
 import type { CallPriority } from '../../cloud/cloud.ts';
-import { MODE_TAG } from '../../crd/eni-places.ts';
+import { MODE_TAG } from '../../crd/cloud-tags.ts';
 import type { Mutation } from '../../crd/intent.ts';
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import type { ClaimRequest } from './claim-request.ts';

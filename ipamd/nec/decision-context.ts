@@ -1,4 +1,5 @@
 import type { CallPriority } from '../../cloud/cloud.ts';
+import { CLUSTER_TAG, ENI_TAG } from '../../crd/cloud-tags.ts';
 import { MUTATIONS, type Mutation } from '../../crd/intent.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { BlockedReason, Ids, Intent, Leader } from './decision.ts';
@@ -139,10 +140,10 @@ function creationFieldsOf(
   return {
     resourceName: `tke-${leader.clusterId}`.slice(0, MAX_NAME_LENGTH - id.length - 1).concat('-', id),
     tags: {
-      'tke-clusterId': leader.clusterId,
-      'tke-created-eni': 'true',
-      'tke-node': view.nodeName.slice(0, MAX_TAG_LENGTH),
-      'tke-nec-uid': view.uid,
+      [CLUSTER_TAG]: leader.clusterId,
+      [ENI_TAG.created]: 'true',
+      [ENI_TAG.node]: view.nodeName.slice(0, MAX_TAG_LENGTH),
+      [ENI_TAG.uid]: view.uid,
       ...more,
     },
   };

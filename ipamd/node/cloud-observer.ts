@@ -1,5 +1,5 @@
 import type { CallContext, Cloud, Eni, EniQuery, EniSweep, Tags } from '../../cloud/cloud.ts';
-import { MODE_TAG } from '../../crd/eni-places.ts';
+import { CLUSTER_TAG, ENI_TAG, MODE_TAG } from '../../crd/cloud-tags.ts';
 import { parseCidr } from '../../crd/ip-text.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { CloudSnapshot, ObservedEni } from '../nec/decision.ts';
@@ -99,7 +99,7 @@ export class CloudObserver {
     // A sweep of the cluster is rarely consistent while much changes; a sweep of one node is.
     if (shared?.isConsistent === true) return shared;
     const queries: readonly EniQuery[] = [
-      { tag: { key: 'tke-nec-uid', value: uid } },
+      { tag: { key: ENI_TAG.uid, value: uid } },
       ...(scope === 'all' && instanceId !== undefined ? [{ instanceId }] : []),
     ];
     const sweeps = await Promise.all(queries.map((query) => this.#cloud.enis.sweep(query, context)));
@@ -111,7 +111,7 @@ export class CloudObserver {
    * read.
    */
   async #sweepCluster(context: CallContext): Promise<EniSweep> {
-    const query = { tag: { key: 'tke-clusterId', value: this.#clusterId } };
+    const query = { tag: { key: CLUSTER_TAG, value: this.#clusterId } };
     const sweep = await this.#cloud.enis.sweep(query, context);
     this.#sweepThreshold = Math.max(MIN_SWEEP_THRESHOLD, Math.ceil(sweep.enis.length / ENIS_PER_PAGE));
     return sweep;
@@ -142,7 +142,7 @@ export class CloudObserver {
 const EMPTY_SWEEP: EniSweep = { enis: [], isConsistent: true };
 
 function mayBelongTo(eni: Eni, { uid, instanceId }: EniOwner): boolean {
-  return eni.tags['tke-nec-uid'] === uid || (instanceId !== undefined && eni.attachment?.instanceId === instanceId);
+  return eni.tags[ENI_TAG.uid] === uid || (instanceId !== undefined && eni.attachment?.instanceId === instanceId);
 }
 
 /** The node that an ENI may belong to. */
@@ -189,8 +189,8 @@ function toObservedEni(eni: Eni, subnetCidr: string, owner: EniOwner): ObservedE
 }
 
 function isOwn({ tags, attachment }: Eni, { clusterId, uid, instanceId }: EniOwner): boolean {
-  if (tags['tke-clusterId'] !== clusterId) return false;
-  return tags['tke-nec-uid'] === uid || (attachment !== undefined && attachment.instanceId === instanceId);
+  if (tags[CLUSTER_TAG] !== clusterId) return false;
+  return tags[ENI_TAG.uid] === uid || (attachment !== undefined && attachment.instanceId === instanceId);
 }
 
 /** Returns the gateway of a subnet: in this cloud its first address. '' for anything but an IPv4 network. */

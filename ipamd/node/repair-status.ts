@@ -1,5 +1,6 @@
 import type { Tags } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
+import { ENI_TAG } from '../../crd/cloud-tags.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { recordOf, wholeNumberOf } from '../../runtime/json.ts';
 import type { CloudSnapshot, ObservedEni } from '../nec/decision.ts';
@@ -243,9 +244,9 @@ function isStaticElsewhere(
  * same instance.
  */
 function isCreatedByOther({ necs }: Pick<NodeDeps, 'necs'>, uid: string, tags: Tags): boolean {
-  const creator = tags['tke-nec-uid'];
+  const creator = tags[ENI_TAG.uid];
   if (creator === undefined || creator === uid) return false;
-  return necs.get(tags['tke-node'] ?? '')?.object.metadata.uid === creator;
+  return necs.get(tags[ENI_TAG.node] ?? '')?.object.metadata.uid === creator;
 }
 
 function isSettled({ enis, isComplete }: CloudSnapshot): boolean {

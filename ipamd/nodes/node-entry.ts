@@ -1,5 +1,6 @@
 import { isIPv4 } from 'node:net';
 import { instanceIdOf } from '../../cloud/provider-id.ts';
+import { isSuperNode, ZONE_LABEL } from '../../crd/foreign-names.ts';
 import {
   DIRECT_ENI_CONDITION,
   ENI_IP_CONDITION,
@@ -69,9 +70,6 @@ export type NodeCondition = { readonly status: string; readonly reason: string; 
 const FOLLOWED: readonly string[] = Object.values(NODE_ANNOTATION);
 const NONE: readonly never[] = Object.freeze([]);
 const NO_ANNOTATIONS: Readonly<Record<string, string>> = Object.freeze({});
-const ZONE_LABEL = 'topology.kubernetes.io/zone';
-const SUPER_NODE = { label: 'node.kubernetes.io/instance-type', value: 'eklet' } as const;
-
 /** Decodes the fields of a Node that decisions need; accepts any shape. */
 export function decodeNode(object: KubeObject): NodeEntry {
   const { name, uid = '', resourceVersion = '', labels = {}, annotations, deletionTimestamp } = object.metadata;
@@ -87,7 +85,7 @@ export function decodeNode(object: KubeObject): NodeEntry {
   const direct = conditions.find((one) => one['type'] === DIRECT_ENI_CONDITION);
   const network = conditions.find((one) => one['type'] === NETWORK_CONDITION);
   const internalIp = internalIpOf(status['addresses']);
-  const isSuper = labels[SUPER_NODE.label] === SUPER_NODE.value;
+  const isSuper = isSuperNode(labels);
   const zone = labels[ZONE_LABEL];
   const subnetsLabel = labels[NODE_SUBNETS_LABEL];
   const directEniLabel = labels[NODE_DIRECT_ENI_LABEL];

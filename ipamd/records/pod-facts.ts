@@ -1,3 +1,4 @@
+import { MIRROR_ANNOTATION } from '../../crd/foreign-names.ts';
 import { DIRECT_ENI_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
 import { type ReadPodNetworkRequest, readPodNetworkRequest } from '../../crd/pod-network-request.ts';
 import { requestsResource } from '../../crd/pod-resources.ts';
@@ -63,8 +64,6 @@ export const POD_INDEXES = {
 
 const PHASES: readonly PodPhase[] = ['Pending', 'Running', 'Unknown'];
 const NO_ANNOTATIONS: Readonly<Record<string, string>> = Object.freeze({});
-/** On the mirror of a Pod from the kubelet's manifest: the uid of that Pod. */
-const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 /**
  * Names of the cached annotations. Users may write hundreds of kilobytes under other names of the product, which ipamd
  * does not read.

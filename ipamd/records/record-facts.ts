@@ -1,16 +1,10 @@
-import { NODE_NAME_LABEL } from '../../crd/names.ts';
+import { NODE_NAME_LABEL, RECORD_LABEL } from '../../crd/names.ts';
 import { type VpcIp, vpcIp } from '../../crd/vpc-ip.ts';
 import { type VpcIpClaim, vpcIpClaim } from '../../crd/vpc-ip-claim.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { withoutManagedFields } from '../../kube/managed-fields.ts';
 import { type Decoder, type Fault, Faults } from '../../runtime/decode.ts';
 import { recordOf, textOf } from '../../runtime/json.ts';
-
-/**
- * Label of VpcIPs and VpcIPClaims that are records of Pods: ipamd writes and deletes those with the label as records,
- * and no others. Those without it belong to static addresses: `ipamd/static/`.
- */
-export const RECORD_LABEL = { key: 'tke.cloud.tencent.com/record', value: 'pod' } as const;
 
 /** What ipamd caches of a VpcIP. */
 export type VipFacts = {

@@ -1,9 +1,8 @@
-import { API_VERSION, NODE_NAME_LABEL } from '../../crd/names.ts';
+import { API_VERSION, NODE_NAME_LABEL, RECORD_LABEL } from '../../crd/names.ts';
 import { VPC_IP_KIND, vpcIpName } from '../../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import type { PodRecord, RecordedIp } from './decide-records.ts';
-import { RECORD_LABEL } from './record-facts.ts';
 
 /** Renders the record of a Pod's claim, whole: nothing is added to it later. It is deleted with its Pod. */
 export function renderClaim({ pod, mode, ips }: PodRecord): KubeObject {

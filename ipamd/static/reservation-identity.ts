@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Tags } from '../../cloud/cloud.ts';
 import type { ReservedIp } from '../../cloud/reserved-ips.ts';
+import { RESERVATION_TAG } from '../../crd/cloud-tags.ts';
 import { claimTag, isShortened } from '../eip/eip-identity.ts';
-
-/** Tags of reserved addresses that ipamd makes. */
-export const RESERVATION_TAG = { cluster: 'tke-clusterId', created: 'tke-created-ip', claim: 'tke-ip-claim' } as const;
 
 const DIGEST_CHARACTERS = 24;
 

@@ -1,5 +1,6 @@
 import { countEniPlaces, type EniPlaces, isDirectCreation } from '../../crd/eni-places.ts';
-import { NODE_SUBNETS_LABEL } from '../../crd/names.ts';
+import { isSuperNode } from '../../crd/foreign-names.ts';
+import { NODE_SUBNETS_LABEL, RECORD_LABEL, RESERVED_AT_ANNOTATION } from '../../crd/names.ts';
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { nodeLimitsOf } from '../../crd/node-limits.ts';
 import { readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
@@ -99,23 +100,13 @@ export type ClaimFacts = {
 /** The fields of a VpcIP that belongs to a claim. */
 export type VipFacts = { readonly ip: string; readonly claimKey: string; readonly subnetId: string };
 
-/** Annotation of a VpcIPClaim: when the scheduler wrote `spec.nodeName`; RFC 3339. */
-export const RESERVED_AT_ANNOTATION = 'tke.cloud.tencent.com/reserved-at';
-
-/**
- * Label of VpcIPs and VpcIPClaims that only record the addresses of Pods without a static address, for people to read.
- */
-export const RECORD_LABEL = 'tke.cloud.tencent.com/record';
-
-const SUPER_NODE = { label: 'node.kubernetes.io/instance-type', value: 'eklet' } as const;
-
 /** Reads the fields of a Node that the index keeps. */
 export function readNode(object: JsonObject): NodeFacts {
   const metadata = recordOf(object['metadata']);
   const labels = recordOf(metadata['labels']);
   return {
     name: textOf(metadata['name']),
-    isSuper: labels[SUPER_NODE.label] === SUPER_NODE.value,
+    isSuper: isSuperNode(labels),
     subnetIds: textOf(labels[NODE_SUBNETS_LABEL])
       .split(/[_.]/)
       .filter((id) => id !== ''),
@@ -188,7 +179,7 @@ function readEni(eni: NodeEniInfo, status: NodeEniConfigStatus): EniFacts {
  */
 export function readClaim(object: JsonObject): ClaimFacts | undefined {
   const metadata = recordOf(object['metadata']);
-  if (recordOf(metadata['labels'])[RECORD_LABEL] !== undefined) return undefined;
+  if (recordOf(metadata['labels'])[RECORD_LABEL.key] !== undefined) return undefined;
   const spec = recordOf(object['spec']);
   const status = recordOf(object['status']);
   const reservedFor = textOf(spec['nodeName']);
@@ -212,7 +203,7 @@ export function readVip(object: JsonObject): VipFacts | undefined {
   const metadata = recordOf(object['metadata']);
   const spec = recordOf(object['spec']);
   const claim = recordOf(spec['claimRef']);
-  if (recordOf(metadata['labels'])[RECORD_LABEL] !== undefined || textOf(claim['name']) === '') return undefined;
+  if (recordOf(metadata['labels'])[RECORD_LABEL.key] !== undefined || textOf(claim['name']) === '') return undefined;
   return {
     ip: textOf(spec['ip']),
     claimKey: `${textOf(claim['namespace'])}/${textOf(claim['name'])}`,

@@ -1,9 +1,9 @@
+import { RESERVED_AT_ANNOTATION } from '../../crd/names.ts';
 import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject, ObjectRef } from '../../kube/kube-client.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
 import { recordOf } from '../../runtime/json.ts';
-import { RESERVED_AT_ANNOTATION } from '../index/facts.ts';
 
 const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { RECORD_LABEL } from '../../crd/names.ts';
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { VPC_ENI_KIND } from '../../crd/vpc-eni.ts';
 import { VPC_IP_KIND } from '../../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
-import { RECORD_LABEL } from '../../ipamd/records/record-facts.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { PODS, resourceTypeOf } from '../../kube/resource-types.ts';
 import { isObject } from '../support/netns.ts';

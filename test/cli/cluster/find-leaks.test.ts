@@ -1,10 +1,8 @@
 import test from 'ava';
 import type { CloudFacts, ClusterFacts } from '../../../cli/cluster/cluster-facts.ts';
-import { ENI_TAG } from '../../../cli/cluster/find-cloud-leaks.ts';
 import { findLeaks, intersectLeaks } from '../../../cli/cluster/find-leaks.ts';
 import { unknown } from '../../../cli/node/known.ts';
 import { CLOUD_FINALIZER } from '../../../crd/names.ts';
-import { ENI_TAG as TAGS_OF_IPAMD } from '../../../ipamd/audit/find-orphans.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import {
   addressOf,
@@ -316,8 +314,4 @@ test('intersectLeaks: does not call clean what the first look could not see', (t
     intersectLeaks(blind, whole).unseen.map(({ what }) => what),
     ['VpcIPs'],
   );
-});
-
-test('ENI_TAG: is what ipamd marks its ENIs with', (t) => {
-  t.deepEqual(ENI_TAG, { cluster: TAGS_OF_IPAMD.cluster, created: TAGS_OF_IPAMD.created, node: TAGS_OF_IPAMD.node });
 });

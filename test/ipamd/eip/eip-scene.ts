@@ -1,11 +1,11 @@
 import type { TencentApi } from '../../../cloud/tencent/requests.ts';
 import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
+import { EIP_TAG } from '../../../crd/cloud-tags.ts';
 import { EIP_CLAIM_KIND, type EipClaim, eipClaim } from '../../../crd/eip-claim.ts';
 import { NODE_ENI_CONFIG_KIND } from '../../../crd/node-eni-config-fields.ts';
 import { decodeNec, type NecEntry } from '../../../ipamd/decode-nec.ts';
 import { decodeEipClaim, type EipClaimEntry } from '../../../ipamd/eip/eip-claim-cache.ts';
 import { EIP_CLAIMS } from '../../../ipamd/eip/eip-deps.ts';
-import { EIP_TAG } from '../../../ipamd/eip/eip-identity.ts';
 import { runEips } from '../../../ipamd/eip/run-eips.ts';
 import { CircuitBreakers } from '../../../ipamd/node/circuit-breakers.ts';
 import { createPodDecoder, POD_INDEXES, type PodFacts } from '../../../ipamd/records/pod-facts.ts';
