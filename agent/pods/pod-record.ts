@@ -1,12 +1,12 @@
 import { readEipRequest } from '../../crd/eip-request.ts';
 import { MIRROR_ANNOTATION } from '../../crd/foreign-names.ts';
-import { DIRECT_ENI_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
+import { POD_ANNOTATION } from '../../crd/names.ts';
+import { hasPodEnded, networkOfPod, readPodIps } from '../../crd/pod-fields.ts';
 import { isStaticPod } from '../../crd/pod-network-request.ts';
 import { ACCEPTED_NETWORKS, type PodNetworks, readPodNetworks } from '../../crd/pod-networks.ts';
-import { requestsResource } from '../../crd/pod-resources.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { Faults, isRecord } from '../../runtime/decode.ts';
-import { listOf, recordOf } from '../../runtime/json.ts';
+import { Faults } from '../../runtime/decode.ts';
+import { recordOf } from '../../runtime/json.ts';
 import { limitText } from '../../runtime/limit-text.ts';
 
 /** What the agent caches of a Pod of its node that may have an address of ours. */
@@ -50,20 +50,17 @@ export function podUidOf({ annotations, uid }: KubeObject['metadata']): string {
  */
 export function podRecordOf({ metadata, ...pod }: KubeObject): PodRecord | undefined {
   const [spec, status] = [recordOf(pod['spec']), recordOf(pod['status'])];
-  const phase = status['phase'];
-  if (spec['hostNetwork'] === true || phase === 'Succeeded' || phase === 'Failed') return undefined;
+  if (spec['hostNetwork'] === true || hasPodEnded(status)) return undefined;
   const networks = readPodNetworks(metadata.annotations?.[POD_ANNOTATION.networks]);
   const networkFault = faultOf(networks);
   const name = networks.kind === 'named' ? networks.name : undefined;
-  // As in ipamd: without that annotation its resources decide.
-  const isDirect =
-    name === 'tke-direct-eni' || (networks.kind === 'default' && requestsResource(spec, DIRECT_ENI_RESOURCE));
+  const isDirect = networkFault === undefined && networkOfPod(networks, spec) === 'tke-direct-eni';
   return {
     namespace: metadata.namespace ?? '',
     name: metadata.name,
     uid: podUidOf(metadata),
     isAlive: metadata.deletionTimestamp === undefined,
-    isRunning: phase === 'Running',
+    isRunning: status['phase'] === 'Running',
     ...(isStaticPod(metadata.annotations) ? { isStatic: true } : {}),
     ...(requestsEip(metadata.annotations) ? { requestsEip: true } : {}),
     ...(requestsGroups(metadata.annotations) ? { requestsGroups: true } : {}),
@@ -72,7 +69,7 @@ export function podRecordOf({ metadata, ...pod }: KubeObject): PodRecord | undef
     ...(networkFault === undefined ? {} : { networkFault }),
     ...(networks.kind === 'other' ? { otherNetwork: networks.name } : {}),
     ...(isDirect ? { direct: needsClaim(metadata.annotations) ? 'own' : 'pool' } : {}),
-    ips: ipsOf(status),
+    ips: readPodIps(status),
   };
 }
 
@@ -100,10 +97,4 @@ function requestsGroups(annotations: KubeObject['metadata']['annotations'] = {})
 /** Tells whether a Pod requests an EIP. A malformed request counts as none: then the Pod uses the node's address. */
 function requestsEip(annotations: KubeObject['metadata']['annotations'] = {}): boolean {
   return readEipRequest(annotations, new Faults()) !== undefined;
-}
-
-function ipsOf(status: Readonly<Record<string, unknown>>): readonly string[] {
-  const listed = listOf(status['podIPs']);
-  const ips = listed.flatMap((entry: unknown) => (isRecord(entry) ? [entry['ip']] : []));
-  return [...new Set([status['podIP'], ...ips])].filter((ip) => typeof ip === 'string' && ip !== '') as string[];
 }

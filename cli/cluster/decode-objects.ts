@@ -8,6 +8,7 @@ import {
   RECORD_LABEL,
   STARTUP_TAINT_KEY,
 } from '../../crd/names.ts';
+import { hasPodEnded, readPodIps, requestsResource } from '../../crd/pod-fields.ts';
 import { readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
 import { canonicalAddress } from '../../dataplane/ip-prefix.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
@@ -71,14 +72,9 @@ export function decodePod(object: KubeObject): ClusterPod | undefined {
   const spec = recordOf(object['spec']);
   const status = recordOf(object['status']);
   const nodeName = textOf(spec['nodeName']);
-  const isCompleted = ['Succeeded', 'Failed'].includes(textOf(status['phase']));
-  if (nodeName === '' || spec['hostNetwork'] === true || isCompleted) return undefined;
-  const listed = recordsOf(status['podIPs']).map((one) => textOf(one['ip']));
-  const ips = (listed.length > 0 ? listed : [textOf(status['podIP'])]).filter((ip) => ip !== '');
-  const asksEniIp = recordsOf(spec['containers']).some(
-    ({ resources }) => recordOf(recordOf(resources)['requests'])[ENI_IP_RESOURCE] !== undefined,
-  );
-  return { ...identityOf(object), finalizers: NONE, nodeName, ips: ips.map(canonicalAddress), asksEniIp };
+  if (nodeName === '' || spec['hostNetwork'] === true || hasPodEnded(status)) return undefined;
+  const [ips, asksEniIp] = [readPodIps(status).map(canonicalAddress), requestsResource(spec, ENI_IP_RESOURCE)];
+  return { ...identityOf(object), finalizers: NONE, nodeName, ips, asksEniIp };
 }
 
 /** Decodes a VpcIP; malformed fields count as absent. */

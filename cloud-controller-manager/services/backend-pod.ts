@@ -1,8 +1,7 @@
-import { BACKEND_READY_GATE, DIRECT_ENI_RESOURCE, ENI_IP_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
+import { BACKEND_READY_GATE, POD_ANNOTATION } from '../../crd/names.ts';
+import { hasPodEnded, networkOfPod, readPodIps } from '../../crd/pod-fields.ts';
 import { readPodNetworks } from '../../crd/pod-networks.ts';
-import { requestsResource } from '../../crd/pod-resources.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { readPodIps } from '../../kube/pod-ips.ts';
 import { recordOf, recordsOf, textOf } from '../../runtime/json.ts';
 
 /** What the service controller caches of a Pod; tens of thousands are cached at once. */
@@ -40,14 +39,13 @@ export const BACKEND_POD_INDEXES = {
 };
 
 const NONE: readonly string[] = Object.freeze([]);
-const ENDED: readonly unknown[] = ['Succeeded', 'Failed'];
 
 /** Reads what is cached of a Pod; undefined for one that has no node yet, or has ended. Accepts any shape. */
 export function decodeBackendPod(object: KubeObject): BackendPod | undefined {
   const { name, namespace = '', uid = '', deletionTimestamp } = object.metadata;
   const [spec, status] = [recordOf(object['spec']), recordOf(object['status'])];
   const { nodeName } = spec;
-  if (typeof nodeName !== 'string' || nodeName === '' || ENDED.includes(status['phase'])) return undefined;
+  if (typeof nodeName !== 'string' || nodeName === '' || hasPodEnded(status)) return undefined;
   const conditions = recordsOf(status['conditions']);
   const gate = gateOf(conditions.find(({ type }) => type === BACKEND_READY_GATE));
   const hasGate = recordsOf(spec['readinessGates']).some((gate) => gate['conditionType'] === BACKEND_READY_GATE);
@@ -67,10 +65,9 @@ export function decodeBackendPod(object: KubeObject): BackendPod | undefined {
 
 function networkOf({ metadata, spec }: KubeObject): PodNetwork {
   if (recordOf(spec)['hostNetwork'] === true) return 'host';
-  const networks = readPodNetworks(metadata.annotations?.[POD_ANNOTATION.networks]);
-  if (networks.kind === 'named') return networks.name === 'tke-bridge' ? 'bridge' : 'eni';
-  const hasEni = [ENI_IP_RESOURCE, DIRECT_ENI_RESOURCE].some((resource) => requestsResource(spec, resource));
-  return hasEni ? 'eni' : 'unnamed';
+  const name = networkOfPod(readPodNetworks(metadata.annotations?.[POD_ANNOTATION.networks]), spec);
+  if (name === undefined) return 'unnamed';
+  return name === 'tke-bridge' ? 'bridge' : 'eni';
 }
 
 function gateOf(condition: Readonly<Record<string, unknown>> = {}): PodGate {

@@ -1,6 +1,7 @@
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { EIP_CLAIM_FIELDS, type EipClaim, eipClaim } from '../../crd/eip-claim.ts';
 import { CLOUD_FINALIZER, POD_ANNOTATION } from '../../crd/names.ts';
+import { hasPodEnded } from '../../crd/pod-fields.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { withFinalizer, withoutFinalizer } from '../../kube/finalizers.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
@@ -324,8 +325,7 @@ export class EipController {
     if (pod !== undefined) return false;
     const object = await this.#deps.kube.get(PODS, refOf(key), signal);
     if (object === undefined || object.metadata.uid !== claim?.spec?.podUID) return false;
-    const phase = recordOf(object['status'])['phase'];
-    return phase !== 'Succeeded' && phase !== 'Failed' && object.metadata.deletionTimestamp === undefined;
+    return !hasPodEnded(recordOf(object['status'])) && object.metadata.deletionTimestamp === undefined;
   }
 
   async #finish({ key, signal }: Pass, object: KubeObject | undefined): Promise<ReconcileResult | undefined> {

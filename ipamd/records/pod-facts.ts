@@ -1,9 +1,8 @@
 import { MIRROR_ANNOTATION } from '../../crd/foreign-names.ts';
 import { DIRECT_ENI_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
+import { readPodIps, requestsResource } from '../../crd/pod-fields.ts';
 import { type ReadPodNetworkRequest, readPodNetworkRequest } from '../../crd/pod-network-request.ts';
-import { requestsResource } from '../../crd/pod-resources.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { readPodIps } from '../../kube/pod-ips.ts';
 import { recordOf, textOf } from '../../runtime/json.ts';
 
 /** What ipamd caches of a Pod; tens of thousands are cached at once. */

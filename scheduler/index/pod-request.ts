@@ -1,4 +1,5 @@
 import { DIRECT_ENI_RESOURCE, EIP_RESOURCE, ENI_IP_RESOURCE } from '../../crd/names.ts';
+import { hasPodEnded, readPodIps } from '../../crd/pod-fields.ts';
 import { type Annotations, readPodNetworkRequest } from '../../crd/pod-network-request.ts';
 import { recordOf, recordsOf, textOf } from '../../runtime/json.ts';
 
@@ -27,7 +28,6 @@ export type PodRequest = {
   readonly ips: readonly string[];
 };
 
-const NO_IPS: readonly string[] = Object.freeze([]);
 /** Upper bound of one resource. A larger number excludes every node anyway, and with the bound no sum overflows. */
 const MAX_COUNT = 1_000_000;
 
@@ -40,7 +40,7 @@ export function readPodRequest(object: Readonly<Record<string, unknown>>): PodRe
   const metadata = recordOf(object['metadata']);
   const spec = recordOf(object['spec']);
   const status = recordOf(object['status']);
-  if (spec['hostNetwork'] === true || status['phase'] === 'Succeeded' || status['phase'] === 'Failed') return undefined;
+  if (spec['hostNetwork'] === true || hasPodEnded(status)) return undefined;
   const { request } = readPodNetworkRequest(annotationsOf(metadata['annotations']));
   const resources = resourcesOf(spec);
   const isNamed = resources.routeIps === 0 && resources.directEnis === 0;
@@ -59,7 +59,7 @@ export function readPodRequest(object: Readonly<Record<string, unknown>>): PodRe
     isStatic: request.isStatic && (routeIps > 0 || directEnis > 0),
     ...(request.nominatedIp === undefined ? {} : { nominatedIp: request.nominatedIp }),
     ...(request.nominatedSubnetIds === undefined ? {} : { nominatedSubnetIds: request.nominatedSubnetIds }),
-    ips: ipsOf(status),
+    ips: readPodIps(status),
   };
 }
 
@@ -98,11 +98,4 @@ function countOf(value: unknown): number {
 function annotationsOf(value: unknown): Annotations {
   const texts = Object.entries(recordOf(value)).filter(([, text]) => typeof text === 'string');
   return Object.fromEntries(texts) as Annotations;
-}
-
-function ipsOf(status: Readonly<Record<string, unknown>>): readonly string[] {
-  const ips = recordsOf(status['podIPs']).map((one) => textOf(one['ip']));
-  const only = textOf(status['podIP']);
-  const found = (ips.length > 0 ? ips : [only]).filter((ip) => ip !== '');
-  return found.length === 0 ? NO_IPS : found;
 }
