@@ -11,6 +11,23 @@ export type Packet = {
   readonly oifs: readonly string[];
   /** Whether it belongs to a connection that connection tracking knows; default false: it is the first. */
   readonly isEstablished?: boolean;
+  /** What only tables like that of tke-eni ask; what is absent is not known. */
+  readonly state?: PacketState;
+};
+
+/** State of a packet in the kernel. */
+type PacketState = {
+  readonly mark: number;
+  /** Mark of its connection. */
+  readonly ctMark: number;
+  /** Direction within its connection: packets of the side that opened it, or answers. */
+  readonly direction: 'original' | 'reply';
+  /** Group of the link by which it arrives. */
+  readonly iifgroup: number;
+  /** Whether the route back to its source uses the link on which it arrived. */
+  readonly isSourceRouted: boolean;
+  /** Whether its destination is an address of the node. */
+  readonly isLocal: boolean;
 };
 
 /** Action of a rule on matching packets. */

@@ -37,7 +37,7 @@ function stepsOf(
     const map = recordOf(statement['vmap']);
     if (map['key'] !== undefined)
       return ofMap(map, packet).map((step) => ({ ...step, match: allMatch([match, step.match]) }));
-    const verdict = 'queue' in statement ? queueVerdict(statement, listeners) : verdictOf(statement);
+    const verdict = 'queue' in statement ? queueVerdict(statement, listeners) : verdictOf(statement, packet);
     return verdict === undefined ? [] : [{ match, verdict }];
   });
 }
@@ -48,18 +48,18 @@ function ofMap({ key, data }: JsonObject, packet: Packet): readonly RuleStep[] {
   if (!Array.isArray(entries)) return [{ match: 'maybe', verdict: { kind: 'accept' } }];
   return entries.flatMap((entry: unknown): readonly RuleStep[] => {
     const [element, statement] = listOf(entry);
-    const verdict = verdictOf(recordOf(statement));
+    const verdict = verdictOf(recordOf(statement), packet);
     return verdict === undefined ? [] : [{ match: matchValue(recordOf(key), element, packet), verdict }];
   });
 }
 
-function verdictOf(statement: JsonObject): RuleVerdict | undefined {
+function verdictOf(statement: JsonObject, packet: Packet): RuleVerdict | undefined {
   const [kind] = Object.keys(statement);
   if (kind === 'accept' || kind === 'return') return { kind };
   if (kind === 'drop' || kind === 'reject') return { kind: 'drop' };
   // The packet goes out by another link, past all that follows.
   if (kind === 'fwd') return { kind: 'drop' };
-  if (kind === 'mangle') return rewriteOf(recordOf(statement[kind]));
+  if (kind === 'mangle') return rewriteOf(recordOf(statement[kind]), packet);
   if (kind !== 'jump' && kind !== 'goto') return undefined;
   return { kind, chain: String(recordOf(statement[kind])['target']) };
 }
@@ -74,21 +74,25 @@ function queueVerdict({ queue }: JsonObject, listeners: readonly number[] | unde
   return { kind: isRead({ first, last }, listeners) ? 'accept' : 'drop' };
 }
 
-function rewriteOf({ key, value }: JsonObject): RuleVerdict | undefined {
+function rewriteOf({ key, value }: JsonObject, packet: Packet): RuleVerdict | undefined {
   const { field } = recordOf(recordOf(key)['payload']);
   if ((field === 'ttl' || field === 'hoplimit') && typeof value === 'number') return { kind: 'ttl', value };
   if (field === 'daddr') return { kind: 'destination', value: typeof value === 'string' ? value : 'another address' };
   if (recordOf(recordOf(key)['meta'])['key'] !== 'mark') return undefined;
-  return { kind: 'mark', after: (mark) => numberOf(value, mark) };
+  return { kind: 'mark', after: (mark) => numberOf(value, { mark, ctMark: packet.state?.ctMark }) };
 }
 
-/** Evaluates what is assigned to the mark. */
-function numberOf(value: unknown, mark: number): number | undefined {
+/** Evaluates an expression of marks; undefined where it has something else, or a mark that is not known. */
+function numberOf(
+  value: unknown,
+  marks: { readonly mark?: number; readonly ctMark?: number | undefined },
+): number | undefined {
   if (typeof value === 'number') return value >>> 0;
-  if (recordOf(recordOf(value)['meta'])['key'] === 'mark') return mark;
+  if (recordOf(recordOf(value)['meta'])['key'] === 'mark') return marks.mark;
+  if (recordOf(recordOf(value)['ct'])['key'] === 'mark') return marks.ctMark;
   const [operator, operands] = Object.entries(recordOf(value))[0] ?? [];
   if (!Array.isArray(operands)) return undefined;
-  const numbers = operands.map((operand) => numberOf(operand, mark));
+  const numbers = operands.map((operand) => numberOf(operand, marks));
   const [first, ...others] = numbers.filter((each) => each !== undefined);
   if (first === undefined || others.length + 1 < numbers.length) return undefined;
   if (operator === '&') return others.reduce((bits, each) => (bits & each) >>> 0, first);
@@ -97,17 +101,23 @@ function numberOf(value: unknown, mark: number): number | undefined {
 }
 
 /** Returns whether a statement matches; one without a condition always does. */
-function matchStatement(statement: JsonObject, packet: Packet): MatchResult {
+export function matchStatement(statement: JsonObject, packet: Packet): MatchResult {
   if ('limit' in statement || 'xt' in statement || 'quota' in statement || 'ct count' in statement) return 'maybe';
   const match = recordOf(statement['match']);
   if (match['left'] === undefined) return isOfOtherFamily(statement, packet) ? 'no' : 'yes';
-  const answer = matchValue(recordOf(match['left']), match['right'], packet);
+  const left = recordOf(match['left']);
+  // Of a packet of the other family not even `!=` is true: nft asks for the family first.
+  if (isOfOtherHeader(recordOf(left['payload']), packet)) return 'no';
+  const answer = matchValue(left, match['right'], packet);
   return match['op'] === '!=' ? negated(answer) : answer;
 }
 
 /** A rule that writes a field of a header matches packets of that family: nft does not list this condition. */
-function isOfOtherFamily(statement: JsonObject, { family }: Packet): boolean {
-  const { protocol } = recordOf(recordOf(recordOf(statement['mangle'])['key'])['payload']);
+function isOfOtherFamily(statement: JsonObject, packet: Packet): boolean {
+  return isOfOtherHeader(recordOf(recordOf(recordOf(statement['mangle'])['key'])['payload']), packet);
+}
+
+function isOfOtherHeader({ protocol }: JsonObject, { family }: Packet): boolean {
   return protocol === (family === 4 ? 'ip6' : 'ip');
 }
 
@@ -146,10 +156,23 @@ function matchOne(left: JsonObject, value: unknown, packet: Packet): MatchResult
       return value === `ipv${family}` ? 'yes' : 'no';
     default:
   }
+  const asked = stateOf(left, packet);
+  if (asked !== undefined) return asked === value ? 'yes' : 'no';
   const { key } = recordOf(left['ct']);
   if (key === 'state') return value === (isEstablished ? 'established' : 'new') ? 'yes' : 'no';
   // A connection that a Service has translated is not the ordinary one that is tested.
   return key === 'status' ? 'no' : 'maybe';
+}
+
+/** Returns what an expression asks of the state of the packet; undefined where it asks something else, or that is not known. */
+function stateOf(expression: JsonObject, { state }: Packet): unknown {
+  if (state === undefined) return undefined;
+  const { result, flags } = recordOf(expression['fib']);
+  if (result === 'oif' && String(flags) === 'saddr,iif') return state.isSourceRouted;
+  if (result === 'type' && String(flags) === 'daddr') return state.isLocal ? 'local' : 'unicast';
+  if (recordOf(expression['meta'])['key'] === 'iifgroup') return state.iifgroup;
+  if (recordOf(expression['ct'])['key'] === 'direction') return state.direction;
+  return numberOf(expression, state);
 }
 
 function matchAddress(value: unknown, address: string | undefined): MatchResult {
