@@ -2,9 +2,9 @@ import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join, parse, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { build, type OutputFile, type Plugin } from 'esbuild';
+import { build, type Metafile, type OutputFile, type Plugin } from 'esbuild';
 import { leanYargs } from './lean-yargs.ts';
-import { packagesOnDemand } from './packages-on-demand.ts';
+import { ON_DEMAND_PREFIX, packagesOnDemand } from './packages-on-demand.ts';
 import { EAGER_HINT, splitScripts } from './split-scripts.ts';
 
 /** Is one CommonJS file with everything in it, and what it needs beside it. */
@@ -33,7 +33,8 @@ export type Compile = 'eager' | 'split' | 'lazy';
  * @param root the folder that `entry` is relative to.
  * @param release what the bundle says that it is.
  * @param onDemand packages that become assets instead of parts of the bundle.
- * @throws when the entry does not bundle, or ffi-rs changed so much that its loader is not found.
+ * @throws when the entry does not bundle, ffi-rs changed so much that its loader is not found, or a split program imports a
+ * package by `import()`.
  */
 export async function bundle(
   root: string,
@@ -66,6 +67,7 @@ export async function bundle(
     },
     plugins: [ffiBesideExecutable, leanYargs, inlineModules, packages.plugin],
   });
+  if (isSplit) requireNamedExports(metafile.inputs);
   const split = isSplit ? await splitScripts(outputsOf(outputFiles), entryOf(entry)) : undefined;
   const bundled = split?.code ?? outputFiles[0]?.text;
   if (bundled === undefined) throw new Error(`${entry}: esbuild made no file`);
@@ -90,6 +92,27 @@ function outputsOf(files: readonly OutputFile[]): ReadonlyMap<string, string> {
 
 function entryOf(entry: string): string {
   return `${parse(entry).name}.js`;
+}
+
+/**
+ * Refuses `import('package')` in a split program: of a package in CommonJS esbuild keeps only `default` there, and names are
+ * undefined at run time. @throws Error that names each such import
+ */
+function requireNamedExports(inputs: Metafile['inputs']): void {
+  const found = Object.entries(inputs)
+    .filter(([path]) => !path.includes('node_modules/'))
+    .flatMap(([path, { imports }]) =>
+      imports.filter(isPackageOnItsOwn).map(({ original }) => `${path}: import('${original}')`),
+    );
+  if (found.length === 0) return;
+  const cure =
+    'import a file of our own there, which imports the package by a statement, as cli/output/render-yaml.ts does';
+  throw new Error(`${found.join(', ')}: a split program gets no named exports of a package this way: ${cure}`);
+}
+
+function isPackageOnItsOwn({ kind, path, external }: Metafile['inputs'][string]['imports'][number]): boolean {
+  const isPackage = path.includes('node_modules/') || path.startsWith(ON_DEMAND_PREFIX);
+  return kind === 'dynamic-import' && external !== true && isPackage;
 }
 
 /** What an inlined module reads lies beside it, and is a source as much as the module. */

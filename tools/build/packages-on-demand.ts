@@ -46,6 +46,8 @@ export function packagesOnDemand(names: readonly string[]): PackagesOnDemand {
 }
 
 const IMPORTED = 'on-demand';
+/** What paths of such packages begin with in esbuild's report. */
+export const ON_DEMAND_PREFIX = `${IMPORTED}:`;
 const ASSET = 'asset';
 
 async function bundlePackage(root: string, paths: readonly string[]): Promise<string> {

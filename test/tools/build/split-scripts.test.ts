@@ -1,3 +1,4 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { runInThisContext } from 'node:vm';
@@ -5,6 +6,7 @@ import test from 'ava';
 import { bundle } from '../../../tools/build/bundle.ts';
 import { splitScripts } from '../../../tools/build/split-scripts.ts';
 import { EXECUTABLES } from '../../../tools/build.ts';
+import { createTempDir } from '../../support/temp-dir.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
@@ -56,4 +58,21 @@ test('bundle: tke-eni begins with a small part of itself', async (t) => {
   const { code, scripts } = await bundle(ROOT, entry, 'test', compile, onDemand);
   const all = Object.values(scripts).reduce((sum, text) => sum + text.length, code.length);
   t.true(code.length * 10 < all, `${code.length} of ${all} characters`);
+});
+
+test('bundle: refuses import() of a package in a split program, whose named exports would be lost', async (t) => {
+  const dir = createTempDir('split');
+  t.teardown(dir.close);
+  mkdirSync(dir.join('node_modules/plain'), { recursive: true });
+  writeFileSync(dir.join('node_modules/plain/index.js'), 'exports.twice = (n) => 2 * n;');
+  writeFileSync(dir.join('late.ts'), "import { twice } from 'plain'; export const four = twice(2);");
+  writeFileSync(dir.join('well.ts'), "export const four = async () => (await import('./late.ts')).four;");
+  writeFileSync(dir.join('wrong.ts'), "export const four = async () => (await import('plain')).twice(2);");
+  await t.notThrowsAsync(bundle(dir.path, 'well.ts', 'test', 'split'));
+  await t.notThrowsAsync(bundle(dir.path, 'wrong.ts', 'test', 'eager'), 'one file has them');
+  for (const onDemand of [[], ['plain']]) {
+    await t.throwsAsync(bundle(dir.path, 'wrong.ts', 'test', 'split', onDemand), {
+      message: /^wrong\.ts: import\('plain'\): .* no named exports .* as cli\/output\/render-yaml\.ts does$/,
+    });
+  }
 });
