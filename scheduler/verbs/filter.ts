@@ -1,6 +1,6 @@
 import type { ChangeSignal } from '../../runtime/change-signal.ts';
 import { decodeNodesArgs, type NodesArgs, type Shape } from '../api/extender-messages.ts';
-import { renderFilterResult } from '../api/render-filter-result.ts';
+import { renderAllFit, renderFilterResult } from '../api/render-filter-result.ts';
 import { decideFilter, type FilterOutcome } from '../decide/decide-filter.ts';
 import { buildFitContext } from '../decide/fit-context.ts';
 import { RenderedJson } from '../http/rendered-json.ts';
@@ -66,7 +66,9 @@ function claimMissing({ key }: PodRequest): RenderedJson {
   return new RenderedJson(JSON.stringify({ ...none, Error: text }));
 }
 
-function resultOf({ nodes }: NodesArgs, outcome: FilterOutcome): RenderedJson {
+function resultOf({ nodes, names }: NodesArgs, outcome: FilterOutcome): RenderedJson {
+  // The same array: all fit, and none is refused.
+  if (nodes === undefined && outcome.fitting === names) return new RenderedJson(renderAllFit(names));
   const isFitting = new Set(nodes === undefined ? [] : outcome.fitting);
   const items = nodes?.filter((node) => isFitting.has(String((node['metadata'] as Shape)['name'])));
   return new RenderedJson(renderFilterResult(outcome, items));
