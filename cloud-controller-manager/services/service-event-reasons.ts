@@ -103,8 +103,8 @@ export const SERVICE_EVENTS = {
     type: 'Warning',
     objects: SERVICE,
     cause:
-      'no Node, or with direct access no ready Pod, is a backend of the load balancer, or the selector of backends selects none',
-    cure: 'look at the labels of the Nodes; docs/cloud-controller-manager.md says which are backends',
+      'no Node, or with direct access no ready Pod, is a backend of the load balancer, the selector of backends selects none, or no new target is healthy, so that the old ones stay',
+    cure: '`tke-eni lb NAMESPACE/NAME` has the health of each target, and the security groups that drop its checks; look at the labels of the Nodes too: docs/cloud-controller-manager.md says which are backends',
   },
   TargetsOverQuota: {
     type: 'Warning',

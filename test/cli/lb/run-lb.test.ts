@@ -17,6 +17,7 @@ import { PERSON } from './lb-scene.ts';
 
 const CLUSTER = 'cls-runlb001';
 const VPC = 'vpc-runlb001';
+const INSTANCE = { instanceId: 'ins-runlb001', cores: 4, subnetId: 'subnet-a' } as const;
 const METADATA = { name: 'web', namespace: 'default' } as const;
 
 test('lb: shows and plans, follows an address, and says by its exit code what is wrong', async (t) => {
@@ -54,7 +55,7 @@ test('lb: shows and plans, follows an address, and says by its exit code what is
   const given = ['--plan', `--cluster-id=${CLUSTER}`, `--vpc-id=${VPC}`];
   t.regex((await run(...given)).stdout, /1\. create: no load balancer has the tag of the Service/);
 
-  const { loadBalancers, listeners } = createTencentCloud({
+  const { loadBalancers, listeners, targets } = createTencentCloud({
     api: createInProcessApi(host),
     clock: systemClock,
     random: () => 0.5,
@@ -81,6 +82,32 @@ test('lb: shows and plans, follows an address, and says by its exit code what is
   );
   t.regex((await run(`${address}:81`, `--cluster-id=${CLUSTER}`)).stderr, /no load balancer of a Service listens at/);
   t.is((await run('nonsense')).code, 64);
+  t.regex((await run('--from=nobody')).stderr, /--from: "nobody" is no IPv4 address/);
+
+  const [listener] = await listeners.list(id, PERSON);
+  const target = {
+    listenerId: listener?.listenerId ?? '',
+    ip: '10.0.2.77',
+    instanceId: 'ins-runlb001',
+    port: 30_080,
+    weight: 10,
+  };
+  host.model.state.addInstance({ ...INSTANCE, primary: { mac: '20:90:6f:00:00:07', ip: target.ip } });
+  await targets.register(id, [target], PERSON);
+  host.model.state.setSecurityRules('sg-default0', []);
+  const from = [`--cluster-id=${CLUSTER}`, '--from=203.0.113.9'];
+  t.regex(
+    (await run('default/web', ...from)).stdout,
+    /sg-default0 of [\w-]+ does not admit the client 203\.0\.113\.9 to TCP 30080/,
+  );
+  host.faults.add({
+    fault: { kind: 'error', code: 'UnauthorizedOperation' },
+    actions: ['DescribeSecurityGroupPolicies'],
+  });
+  const blind = await run('default/web', ...from);
+  t.regex(blind.stderr, /security groups were not read: .*grant vpc:DescribeSecurityGroupPolicies/s);
+  t.regex(blind.stdout, /10\.0\.2\.77:30080/);
+  t.notRegex(blind.stdout, /sg-default0/);
 
   const keyless = await runCaptured(['lb', ...cloud], { env: { ...env, TENCENTCLOUD_SECRET_KEY: 'wrong' } });
   t.is(keyless.code, 2);
