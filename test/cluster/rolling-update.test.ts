@@ -55,7 +55,7 @@ if (!hasHelm) {
       await service('direct', DIRECT, { ports: BOTH });
       await service('any', INTERNAL, { ports: BOTH });
       await service('local', INTERNAL, { externalTrafficPolicy: 'Local' });
-      const knows = async () => isGated(JSON.parse(await tried('probe')));
+      const knows = async () => isGated(JSON.parse(await tried('probe').catch(() => '{}')));
       await waitUntil(knows, { what: 'a webhook that knows the Service', timeoutMs: 60_000, everyMs: 500 });
       for (const name of Object.keys(DEPLOYMENTS) as Name[]) await cluster.apply(manifestOf(name));
       await awaitPods(cluster, 'serves=web', PODS, { timeoutMs: 240_000 }).catch(async (error: Error) => {

@@ -30,5 +30,7 @@ export async function installChart(cluster: RealCluster, values: readonly string
     if (!line.startsWith('make ')) await user.sh(`${line}${user.helmSettings()}${more}`);
   await awaitServing(cluster);
   await user.sh('kubectl -n kube-system rollout status deployment/tke-eni-ip-webhook --timeout=120s');
+  // The first connection to it may take longer on a busy machine than the API server waits.
+  await cluster.awaitKubectl(['run', 'probe', '--image=app:1', '--dry-run=server'], 'an answer of the webhook');
   return user;
 }
