@@ -6,7 +6,7 @@ import { decodeProcessCpu, readProcessCpu } from '../support/process-cpu.ts';
 export type CpuTimes = Readonly<Record<(typeof PROGRAMS)[number], number>>;
 
 /** What is told apart: `plugins` is all that containerd execs and waits for, which is CNI plugins and little else. */
-const PROGRAMS = ['plugins', 'containerd', 'kubelet', 'agent', 'ipamd', 'control plane'] as const;
+export const PROGRAMS = ['plugins', 'containerd', 'kubelet', 'agent', 'ipamd', 'control plane'] as const;
 
 /** Reads the CPU times of a node's programs and of those that serve all nodes. */
 export async function readCpuTimes(cluster: RealCluster, node: ClusterNode): Promise<CpuTimes> {

@@ -1,5 +1,5 @@
 import { type BenchRow, benchRow, median } from '../row.ts';
-import type { CpuTimes } from './cpu-times.ts';
+import { type CpuTimes, PROGRAMS } from './cpu-times.ts';
 import { PODS_AT_ONCE, type Round } from './fifty.ts';
 
 /** The rounds of one run that count. */
@@ -59,8 +59,20 @@ function rowOf({ ours, peer }: Rounds, spec: RowSpec): BenchRow {
     `${PODS_AT_ONCE} Pods on one node, ${ours.length} rounds in turn`,
     `${sandbox[0]} by the kubelet ${both(sandbox[1], 0)} ms, plugins by containerd ${both(pluginsMs, 0)} ms`,
     `CPU of plugins ${both((round) => cpu(round).plugins, 1)} s, of all daemons with them ${both((round) => total(cpu(round)), 1)} s`,
+    `more than the peer: ${describeExcess(ours.map(cpu), peer.map(cpu))} s`,
     more,
     `${row.ratio >= TARGET ? 'reaches' : 'misses'} ${TARGET}`,
   ];
   return { ...row, extra: extra.join('; ') };
+}
+
+/** Names the programs that took other CPU time than beside the peer: `plugins +1.4, kubelet -0.2`; largest first. */
+function describeExcess(ours: readonly CpuTimes[], peer: readonly CpuTimes[]): string {
+  return PROGRAMS.map((program) => {
+    const [own, other] = [ours, peer].map((rounds) => median(rounds.map((times) => times[program])));
+    return { program, seconds: (own ?? 0) - (other ?? 0) };
+  })
+    .toSorted((a, b) => b.seconds - a.seconds)
+    .map(({ program, seconds }) => `${program} ${seconds < 0 ? '' : '+'}${seconds.toFixed(1)}`)
+    .join(', ');
 }
