@@ -17,10 +17,10 @@ import {
 } from '../../netlink/uapi/rtnetlink.ts';
 import { type FindingId, finding } from '../catalogue.ts';
 import type { DesiredNode } from '../desired/desired-of.ts';
-import { prefixContains } from '../explain/prefix-contains.ts';
 import { routeId } from '../node/element-id.ts';
 import { findCatchingRoute } from '../node/find-catching-route.ts';
 import type { HostFacts } from '../node/node-facts.ts';
+import { prefixContains } from '../node/prefix-contains.ts';
 import { ruleElement } from '../node/rule-selector.ts';
 import type { Names } from './build-names.ts';
 import type { Difference, Owner } from './difference.ts';

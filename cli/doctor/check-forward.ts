@@ -1,12 +1,12 @@
 import { finding } from '../catalogue.ts';
 import type { Finding } from '../finding.ts';
+import { buildFirewallChains, type FirewallChain } from '../firewall/build-firewall-chains.ts';
+import type { Packet } from '../firewall/evaluate-chain.ts';
+import { evaluateFirewallChain } from '../firewall/evaluate-firewall-chain.ts';
 import { linkId } from '../node/element-id.ts';
 import { ifKnown } from '../node/known.ts';
-import { buildFirewallChains, type FirewallChain } from './build-firewall-chains.ts';
 import { buildOutline, type Outline } from './build-outline.ts';
 import { type Check, done, skipped } from './check.ts';
-import type { Packet } from './evaluate-chain.ts';
-import { evaluateFirewallChain } from './evaluate-firewall-chain.ts';
 import { findRewriteFault } from './find-rewrite-fault.ts';
 
 /** Checks that no firewall of the node drops packets of Pods, wherever they pass one. */

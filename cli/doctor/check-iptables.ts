@@ -1,8 +1,8 @@
 import { finding } from '../catalogue.ts';
 import type { Finding } from '../finding.ts';
+import { type IptablesRules, parseIptablesRules } from '../firewall/parse-iptables-rules.ts';
 import type { NodeFacts } from '../node/node-facts.ts';
 import { type Check, done, whenKnown } from './check.ts';
-import { type IptablesRules, parseIptablesRules } from './parse-iptables-rules.ts';
 
 /** Checks that iptables rules are in one backend only. */
 export const IPTABLES_CHECK: Check = {

@@ -1,14 +1,14 @@
 import { recordOf } from '../../runtime/json.ts';
 import { finding } from '../catalogue.ts';
-import { prefixContains } from '../explain/prefix-contains.ts';
 import type { Finding } from '../finding.ts';
+import { type IptablesRules, parseIptablesRules } from '../firewall/parse-iptables-rules.ts';
+import { parseNftChains } from '../firewall/parse-nft-chains.ts';
 import { linkId } from '../node/element-id.ts';
 import type { NodeFacts } from '../node/node-facts.ts';
+import { prefixContains } from '../node/prefix-contains.ts';
 import { buildOutline } from './build-outline.ts';
 import { type Check, done, skipped, whenKnown } from './check.ts';
 import { findSourcePrefixes, type SourcePrefix } from './find-source-prefixes.ts';
-import { type IptablesRules, parseIptablesRules } from './parse-iptables-rules.ts';
-import { parseNftChains } from './parse-nft-chains.ts';
 
 /**
  * Checks which program implements Services on this node, whether rules of another mode are left over, and whether

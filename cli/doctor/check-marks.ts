@@ -2,13 +2,13 @@ import { hex } from '../../dataplane/eni-mark.ts';
 import { NFT_TABLE } from '../../dataplane/numbers.ts';
 import { renderRule } from '../../netlink/render-rule.ts';
 import { finding } from '../catalogue.ts';
+import { isReadByIptables, optionOf, parseIptablesRules } from '../firewall/parse-iptables-rules.ts';
 import { isOurRule } from '../node/build-owner-index.ts';
 import type { NodeFacts } from '../node/node-facts.ts';
 import { buildOutline, type Outline } from './build-outline.ts';
 import { type Check, done, skipped } from './check.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
 import { type MarkUse, markUseOfIptables, markUseOfNft } from './mark-use.ts';
-import { isReadByIptables, optionOf, parseIptablesRules } from './parse-iptables-rules.ts';
 
 /**
  * Programs and the rules by which their use of marks is recognised.

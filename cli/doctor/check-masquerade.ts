@@ -1,8 +1,8 @@
 import { NFT_TABLE } from '../../dataplane/numbers.ts';
 import { finding } from '../catalogue.ts';
-import { prefixContains } from '../explain/prefix-contains.ts';
 import { findMasqueraders } from '../node/find-masqueraders.ts';
 import { ifKnown } from '../node/known.ts';
+import { prefixContains } from '../node/prefix-contains.ts';
 import { type Check, done, skipped } from './check.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
 import { buildGrOutline, NO_GR_PODS } from './gr-outline.ts';

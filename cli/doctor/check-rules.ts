@@ -22,12 +22,12 @@ import {
   RTPROT_KERNEL,
 } from '../../netlink/uapi/rtnetlink.ts';
 import { finding } from '../catalogue.ts';
-import { prefixContains } from '../explain/prefix-contains.ts';
 import type { Finding } from '../finding.ts';
 import { isOurRule } from '../node/build-owner-index.ts';
 import { routeId, tableId } from '../node/element-id.ts';
 import { findCatchingRoute } from '../node/find-catching-route.ts';
 import type { NodeFacts } from '../node/node-facts.ts';
+import { prefixContains } from '../node/prefix-contains.ts';
 import { ruleElement } from '../node/rule-selector.ts';
 import { buildOutline, type Outline } from './build-outline.ts';
 import { type Check, done } from './check.ts';

@@ -1,5 +1,6 @@
 import type { BridgePods } from '../../agent/api/ops-messages.ts';
 import type { Finding } from '../finding.ts';
+import type { IptablesFacts } from '../firewall/parse-iptables-rules.ts';
 import type { Known, NodeFacts } from '../node/node-facts.ts';
 import type { ConfFile } from './read-conf-files.ts';
 
@@ -39,14 +40,6 @@ export type CloudInitFacts = {
   readonly conf: readonly ConfFile[];
   /** Path of the udev rule that starts cloud-init for new NICs; undefined where none is in force. */
   readonly hotplugRule: string | undefined;
-};
-
-/** Rules of both backends of iptables, as lines of iptables-save, IPv4 and IPv6. */
-export type IptablesFacts = {
-  /** Names of tables that the legacy backend has. @see /proc/net/ip_tables_names */
-  readonly legacyTables: readonly string[];
-  readonly legacy: Known<readonly string[]>;
-  readonly nft: Known<readonly string[]>;
 };
 
 /** Counters of connection tracking, summed over all processors, since boot. */

@@ -1,8 +1,8 @@
 import { finding } from '../catalogue.ts';
 import type { Finding } from '../finding.ts';
-import type { FirewallChain } from './build-firewall-chains.ts';
-import type { Packet, Rewrite } from './evaluate-chain.ts';
-import { rewritesAt } from './evaluate-firewall-chain.ts';
+import type { FirewallChain } from '../firewall/build-firewall-chains.ts';
+import type { Packet, Rewrite } from '../firewall/evaluate-chain.ts';
+import { rewritesAt } from '../firewall/evaluate-firewall-chain.ts';
 
 /** A TTL below this may not reach hosts of the Internet. */
 const LOW_TTL = 16;

@@ -1,6 +1,6 @@
 import { recordOf } from '../../runtime/json.ts';
-import type { IptablesRule } from './parse-iptables-rules.ts';
-import type { NftChain } from './parse-nft-chains.ts';
+import type { IptablesRule } from '../firewall/parse-iptables-rules.ts';
+import type { NftChain } from '../firewall/parse-nft-chains.ts';
 
 /** A prefix of source addresses that kube-proxy takes for Pods of this node. */
 export type SourcePrefix = {

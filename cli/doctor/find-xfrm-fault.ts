@@ -1,10 +1,10 @@
 import { XFRM_POLICY_BLOCK, XFRM_POLICY_FWD, XFRM_POLICY_IN, XFRM_POLICY_OUT } from '../../netlink/uapi/xfrm.ts';
 import type { XfrmPolicyMessage } from '../../netlink/xfrm-policy-message.ts';
 import { finding } from '../catalogue.ts';
-import { prefixContains } from '../explain/prefix-contains.ts';
 import type { Finding } from '../finding.ts';
 import { ifKnown } from '../node/known.ts';
 import type { NetnsFacts } from '../node/node-facts.ts';
+import { prefixContains } from '../node/prefix-contains.ts';
 
 /** A packet as IPsec policies match it. An absent address is any. */
 type ProtectedPacket = {

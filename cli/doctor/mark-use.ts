@@ -1,6 +1,6 @@
 import { hex } from '../../dataplane/eni-mark.ts';
 import { recordOf } from '../../runtime/json.ts';
-import { type IptablesRule, optionOf } from './parse-iptables-rules.ts';
+import { type IptablesRule, optionOf } from '../firewall/parse-iptables-rules.ts';
 
 /** A place where another program sets or reads bits of the packet mark or the connection mark. */
 export type MarkUse = {

@@ -6,12 +6,12 @@ import { finding } from '../catalogue.ts';
 import { findLinkObstacles } from '../doctor/find-link-obstacles.ts';
 import type { Finding } from '../finding.ts';
 import { linkId, podId, sysctlId } from '../node/element-id.ts';
+import { prefixContains } from '../node/prefix-contains.ts';
 import type { ExplainContext, PodView } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
 import { findForwardFault } from './find-forward-fault.ts';
 import type { BridgeView } from './gr-view.ts';
 import { hopOf, mostSevere } from './hop.ts';
-import { prefixContains } from './prefix-contains.ts';
 
 const REPAIR = 'tke-eni repair';
 

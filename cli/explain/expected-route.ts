@@ -11,13 +11,13 @@ import {
 import type { RuleSpec } from '../../netlink/rule-message.ts';
 import { RT_TABLE_LOCAL } from '../../netlink/uapi/rtnetlink.ts';
 import { consequenceWithoutBlockRule } from '../node/consequence-without-block-rule.ts';
+import { prefixBits, prefixContains } from '../node/prefix-contains.ts';
 import { bridgeFault } from './bridge-hop.ts';
 import type { EniView, ExplainContext, PodView } from './explain-context.ts';
 import type { ExpectedRoute } from './find-routing-fault.ts';
 import { addressFamily } from './flow.ts';
 import { primaryLink } from './gr-hops.ts';
 import type { GrView } from './gr-view.ts';
-import { prefixBits, prefixContains } from './prefix-contains.ts';
 
 /**
  * Returns the route that packets to a Pod should take: its host route, or that of its block to the bridge; undefined when

@@ -1,10 +1,10 @@
 import { finding } from '../catalogue.ts';
-import type { FirewallChain, Hook } from '../doctor/build-firewall-chains.ts';
-import type { Packet } from '../doctor/evaluate-chain.ts';
-import { evaluateFirewallChain } from '../doctor/evaluate-firewall-chain.ts';
 import type { Finding } from '../finding.ts';
+import type { FirewallChain, Hook } from '../firewall/build-firewall-chains.ts';
+import type { Packet } from '../firewall/evaluate-chain.ts';
+import { evaluateFirewallChain } from '../firewall/evaluate-firewall-chain.ts';
+import { nodeFirewalls } from '../firewall/node-firewalls.ts';
 import type { ExplainContext } from './explain-context.ts';
-import { nodeFirewalls } from './node-firewalls.ts';
 
 /** A packet that passes the node. */
 export type Forwarded = Omit<Packet, 'isEstablished'> & {

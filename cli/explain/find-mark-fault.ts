@@ -1,12 +1,12 @@
 import { hex } from '../../dataplane/eni-mark.ts';
 import { NODEPORT_MARK } from '../../dataplane/numbers.ts';
 import { finding } from '../catalogue.ts';
-import type { FirewallChain } from '../doctor/build-firewall-chains.ts';
-import type { Packet } from '../doctor/evaluate-chain.ts';
-import { rewritesAt } from '../doctor/evaluate-firewall-chain.ts';
 import type { Finding } from '../finding.ts';
+import type { FirewallChain } from '../firewall/build-firewall-chains.ts';
+import type { Packet } from '../firewall/evaluate-chain.ts';
+import { rewritesAt } from '../firewall/evaluate-firewall-chain.ts';
+import { nodeFirewalls } from '../firewall/node-firewalls.ts';
 import type { ExplainContext } from './explain-context.ts';
-import { nodeFirewalls } from './node-firewalls.ts';
 
 /** Priority of our chain that sets the mark. @see dataplane/nft-table.ts preroutingChain */
 const OUR_PRIORITY = -150;

@@ -9,10 +9,10 @@ import {
 } from '../../netlink/uapi/fib-rules.ts';
 import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import type { NetnsFacts } from '../node/node-facts.ts';
+import { prefixBits } from '../node/prefix-contains.ts';
 import { findInTable, hopsOf, type NextHop, type RefusalCode, type TableAnswer } from './find-in-table.ts';
 import { addressFamily, type Flow } from './flow.ts';
 import { isRuleMatch } from './match-rule.ts';
-import { prefixBits } from './prefix-contains.ts';
 
 /** What a route is looked up in. */
 type Fib = Pick<NetnsFacts, 'rules' | 'routes' | 'links'>;

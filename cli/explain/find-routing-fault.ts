@@ -9,11 +9,11 @@ import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/rtnetlink.ts';
 import { finding } from '../catalogue.ts';
 import type { Finding } from '../finding.ts';
 import { eniId, linkId, podId, routeId, tableId } from '../node/element-id.ts';
+import { prefixBits } from '../node/prefix-contains.ts';
 import { ruleElement } from '../node/rule-selector.ts';
 import { type EniView, linkName, type PodView } from './explain-context.ts';
 import type { RouteResult } from './find-route.ts';
 import { addressFamily } from './flow.ts';
-import { prefixBits } from './prefix-contains.ts';
 import { refusalText, routeText, ruleText } from './routing-text.ts';
 
 /** The route that a packet should take. */

@@ -4,10 +4,10 @@ import { NFT_TABLE, TABLE_MAIN } from '../../dataplane/numbers.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { finding } from '../catalogue.ts';
 import { findMasqueraders } from '../node/find-masqueraders.ts';
+import { prefixContains } from '../node/prefix-contains.ts';
 import type { ExplainContext, PodView } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
 import { hopOf, unknownHop } from './hop.ts';
-import { prefixContains } from './prefix-contains.ts';
 
 /** Returns the link by which the node gets the packets of a Pod: the bridge that the Pod is on, or the Pod's own. */
 export function ingressLink({ bridge }: ExplainContext, { gr, veth }: PodView): LinkMessage | undefined {

@@ -6,7 +6,7 @@ import { BRIDGE_NAME } from '../../dataplane/numbers.ts';
 import { podCidrOf } from '../../dataplane/pod-cidr.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import type { NetnsFacts } from '../node/node-facts.ts';
-import { prefixContains } from './prefix-contains.ts';
+import { prefixContains } from '../node/prefix-contains.ts';
 
 /** The block of a GlobalRoute Pod, and how the Pod was wired. */
 export type GrView = {

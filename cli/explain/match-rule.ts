@@ -1,8 +1,8 @@
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import type { NumberRange, RuleMessage } from '../../netlink/rule-message.ts';
 import { FIB_RULE_INVERT } from '../../netlink/uapi/fib-rules.ts';
+import { prefixBits, prefixContains } from '../node/prefix-contains.ts';
 import type { Flow } from './flow.ts';
-import { prefixBits, prefixContains } from './prefix-contains.ts';
 
 /** Index of `lo` in every namespace: the incoming link of packets that the namespace itself sends. */
 const LOOPBACK_IFINDEX = 1;

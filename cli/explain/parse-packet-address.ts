@@ -1,7 +1,7 @@
 import { canonicalAddress, isAddress } from '../../dataplane/ip-prefix.ts';
 import { POD_GATEWAY_IPV4, POD_GATEWAY_IPV6 } from '../../dataplane/numbers.ts';
 import { CliError } from '../cli-error.ts';
-import { prefixContains } from './prefix-contains.ts';
+import { prefixContains } from '../node/prefix-contains.ts';
 
 /** Prefixes whose addresses are never source or destination of a routed packet, and why not. */
 const UNROUTED: readonly (readonly [prefix: string, why: string])[] = [

@@ -4,6 +4,7 @@ import { findFullConntrack } from '../doctor/find-full-conntrack.ts';
 import { findRewriteFault } from '../doctor/find-rewrite-fault.ts';
 import { findXfrmFault } from '../doctor/find-xfrm-fault.ts';
 import type { Finding } from '../finding.ts';
+import { nodeFirewalls } from '../firewall/node-firewalls.ts';
 import { linkId, sysctlId } from '../node/element-id.ts';
 import { effective, evaluateSourceCheck, type SourceCheck } from './evaluate-source-check.ts';
 import { type EniView, type ExplainContext, linkName, type PodView } from './explain-context.ts';
@@ -11,7 +12,6 @@ import type { Hop } from './explanation.ts';
 import { type Forwarded, findForwardFault, HOOKS_OF } from './find-forward-fault.ts';
 import { type ExpectedRoute, eniWithoutAddress, findRoutingFault } from './find-routing-fault.ts';
 import { hopOf, mostSevere } from './hop.ts';
-import { nodeFirewalls } from './node-firewalls.ts';
 import { refusalText, routeText, ruleText } from './routing-text.ts';
 
 /** A packet that the node has to forward. */

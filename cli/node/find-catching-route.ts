@@ -1,7 +1,7 @@
 import type { RouteMessage } from '../../netlink/route-message.ts';
 import type { RuleMessage } from '../../netlink/rule-message.ts';
 import { RT_TABLE_LOCAL, RTM_F_CLONED, RTN_THROW } from '../../netlink/uapi/rtnetlink.ts';
-import { prefixBits, prefixContains } from '../explain/prefix-contains.ts';
+import { prefixBits, prefixContains } from './prefix-contains.ts';
 
 /**
  * Finds a route in a rule's table that matches packets of Pods: a default route, or a route to a Pod. Undefined when

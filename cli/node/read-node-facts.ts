@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { type Sync, warmThreadPool, withNetns } from '../../netlink/netns.ts';
 import type { GlobalArgs } from '../command.ts';
-import { readLegacyRules } from '../doctor/read-iptables.ts';
 import { readLegacyTables, readQueueListeners } from '../doctor/read-kernel.ts';
+import { readLegacyRules } from '../firewall/read-iptables.ts';
 import { findEnis } from './find-enis.ts';
 import { findPodLinks } from './find-pod-links.ts';
 import { unknown } from './known.ts';

@@ -1,8 +1,9 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Check } from '../../../cli/doctor/check.ts';
-import type { DoctorFacts, IptablesFacts } from '../../../cli/doctor/doctor-facts.ts';
+import type { DoctorFacts } from '../../../cli/doctor/doctor-facts.ts';
 import { type HostTree, openHostTree } from '../../../cli/doctor/host-tree.ts';
+import type { IptablesFacts } from '../../../cli/firewall/parse-iptables-rules.ts';
 import { known } from '../../../cli/node/known.ts';
 import type { Known, NetnsFacts, NodeFacts } from '../../../cli/node/node-facts.ts';
 import { createTempDir } from '../../support/temp-dir.ts';

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import test from 'ava';
-import { parseNftChains } from '../../../cli/doctor/parse-nft-chains.ts';
+import { parseNftChains } from '../../../cli/firewall/parse-nft-chains.ts';
 import { readNftFacts } from '../../../cli/node/read-nft-facts.ts';
 import { TestNetns } from '../netlink/support/test-netns.ts';
 

@@ -1,6 +1,6 @@
 import { parseIp } from '../../netlink/ip-text.ts';
 import { type JsonObject, listOf, recordOf } from '../../runtime/json.ts';
-import { prefixContains } from '../explain/prefix-contains.ts';
+import { prefixContains } from '../node/prefix-contains.ts';
 import {
   allMatch,
   anyMatch,

@@ -1,6 +1,6 @@
-import { buildFirewallChains, type FirewallChain } from '../doctor/build-firewall-chains.ts';
 import { unknown } from '../node/known.ts';
 import type { HostFacts } from '../node/node-facts.ts';
+import { buildFirewallChains, type FirewallChain } from './build-firewall-chains.ts';
 
 /** The rules of iptables-nft are among those of nftables. */
 const NFT_HAS_IT = unknown('nftables has its rules', 'nft list ruleset');

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { known, unknown } from '../node/known.ts';
 import type { Known } from '../node/node-facts.ts';
-import type { IptablesFacts } from './doctor-facts.ts';
+import type { IptablesFacts } from './parse-iptables-rules.ts';
 
 const TIMEOUT_MS = 20_000;
 /** Largest output, bytes: enough for tens of thousands of Services. */

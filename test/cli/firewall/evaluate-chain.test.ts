@@ -1,5 +1,5 @@
 import test from 'ava';
-import { evaluateChain, type RuleStep } from '../../../cli/doctor/evaluate-chain.ts';
+import { evaluateChain, type RuleStep } from '../../../cli/firewall/evaluate-chain.ts';
 
 const jump = (chain: string): RuleStep => ({ match: 'yes', verdict: { kind: 'jump', chain } });
 const drop: RuleStep = { match: 'yes', verdict: { kind: 'drop' } };

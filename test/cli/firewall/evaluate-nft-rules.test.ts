@@ -1,6 +1,6 @@
 import test from 'ava';
-import type { Packet } from '../../../cli/doctor/evaluate-chain.ts';
-import { evaluateNftRules } from '../../../cli/doctor/evaluate-nft-rules.ts';
+import type { Packet } from '../../../cli/firewall/evaluate-chain.ts';
+import { evaluateNftRules } from '../../../cli/firewall/evaluate-nft-rules.ts';
 
 const V4: Packet = { family: 4, src: '10.0.0.5', dst: '10.1.0.5', iifs: ['eni1'], oifs: ['eth0'] };
 const V6: Packet = { ...V4, family: 6, src: 'fd00::5', dst: 'fd01::5' };

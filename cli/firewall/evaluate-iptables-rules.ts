@@ -1,4 +1,4 @@
-import { prefixContains } from '../explain/prefix-contains.ts';
+import { prefixContains } from '../node/prefix-contains.ts';
 import {
   allMatch,
   type MatchResult,

@@ -1,6 +1,13 @@
 import { recordOf } from '../../runtime/json.ts';
 import type { Known } from '../node/node-facts.ts';
-import type { IptablesFacts } from './doctor-facts.ts';
+
+/** Rules of both backends of iptables, as lines of iptables-save, IPv4 and IPv6. */
+export type IptablesFacts = {
+  /** Names of tables that the legacy backend has. @see /proc/net/ip_tables_names */
+  readonly legacyTables: readonly string[];
+  readonly legacy: Known<readonly string[]>;
+  readonly nft: Known<readonly string[]>;
+};
 
 /** A rule as iptables-save prints it. */
 export type IptablesRule = {
