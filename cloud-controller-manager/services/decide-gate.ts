@@ -4,8 +4,11 @@ import type { HealthState } from '../../cloud/targets.ts';
 export type GateService = {
   /** `namespace/name`. */
   readonly key: string;
-  /** `unknown`: it is still to be looked at; `refused`: nothing of its load balancer is changed. */
-  readonly state: 'unknown' | 'refused' | 'planned';
+  /**
+   * `unknown`: it is still to be looked at; `refused`: nothing of its load balancer is changed; `failing`: the cloud lets
+   * it be neither changed nor read until somebody does something.
+   */
+  readonly state: 'unknown' | 'refused' | 'planned' | 'failing';
   /** Whether the Pod can be bound, and if so whether the quota allows it. */
   readonly binding: 'possible' | 'impossible' | 'overQuota';
   /** The listeners that are to have the Pod. */
@@ -31,7 +34,7 @@ export type GateDecision = {
   readonly message: string;
 };
 
-/** So long a Pod waits for what may never come: a quota, a Service or a target that is refused, an endpoint. */
+/** So long a Pod waits for what may never come: a quota, a Service or a target that is refused, a load balancer that fails, an endpoint. */
 export const GIVE_UP_MS = 300_000;
 
 /**
@@ -60,6 +63,10 @@ function waitingFor({ key, state, binding, places }: GateService): readonly Wait
   if (state === 'unknown') return [wait('NotRegistered', `the Service ${key} has not been looked at yet`)];
   if (state === 'refused')
     return [{ ...wait('NotRegistered', `the Service ${key} is refused: look at its events`), mayEnd: false }];
+  if (state === 'failing' && places.length === 0 && binding === 'possible')
+    return [
+      { ...wait('NotRegistered', `the load balancer of the Service ${key} fails: look at its events`), mayEnd: false },
+    ];
   if (binding === 'impossible') return [];
   if (binding === 'overQuota') {
     const message = `the load balancer of the Service ${key} has as many targets as the quota allows`;
@@ -70,6 +77,10 @@ function waitingFor({ key, state, binding, places }: GateService): readonly Wait
     return [{ ...wait('NotRegistered', `the Service ${key} has no endpoint of the Pod yet`), mayEnd: false }];
   return places.flatMap(({ listener, ip, port, health }) => {
     const target = `${ip}:${port} of ${listener} of the Service ${key}`;
+    if (health === 'missing' && state === 'failing') {
+      const message = `the target ${target} is not registered, as its load balancer fails: look at the events of the Service`;
+      return [{ ...wait('NotRegistered', message), mayEnd: false }];
+    }
     if (health === 'missing') return [wait('NotRegistered', `the target ${target} is not registered yet`)];
     if (health === 'refused') {
       const message = `the cloud refuses the target ${target}: look at the events of the Service`;

@@ -24,6 +24,9 @@ export type ObservedLoadBalancer = {
   readonly targets: readonly Target[];
 };
 
+/** What removes something of a load balancer, or the load balancer. */
+type ReleaseStep = Extract<LoadBalancerStep, { readonly kind: 'deleteListeners' | 'delete' }>;
+
 /** What makes the load balancer as it is desired. The steps are taken in this order. */
 type LoadBalancerDiff = {
   readonly steps: readonly LoadBalancerStep[];
@@ -37,12 +40,14 @@ type LoadBalancerDiff = {
  * finds no step. At no step a listener loses its last target with a weight while another one is to come.
  * @param isDrained whether a target with weight 0 had time to end its connections; those that had not stay for now
  * @param serves whether a registered target is known to serve; default: each one does, from the moment in which it is registered
+ * @param isHeldBack whether a target is not to be registered now, though it is asked for; default: none is
  */
 export function diffLoadBalancer(
   desired: DesiredLoadBalancer,
   observed: ObservedLoadBalancer | undefined,
   isDrained: (target: Target) => boolean,
   serves?: (target: Target) => boolean,
+  isHeldBack?: (target: StepTarget) => boolean,
 ): LoadBalancerDiff {
   const { source } = desired;
   if (observed === undefined) {
@@ -54,7 +59,11 @@ export function diffLoadBalancer(
   }
   const differences = compareIdentity(source, observed);
   if (differences.length === 0)
-    return diffContents(desired, observed, { isDrained, ...(serves === undefined ? {} : { serves }) });
+    return diffContents(desired, observed, {
+      isDrained,
+      ...(serves === undefined ? {} : { serves }),
+      ...(isHeldBack === undefined ? {} : { isHeldBack }),
+    });
   if (!desired.allowsAddressChange) {
     const message = `${differences.join(', ')}: that is another load balancer, and another address; nothing was changed. Take the change back, or annotate the Service with tke.cloud.tencent.com/allow-address-change=true`;
     return { steps: [], notices: [blocking('ImmutableChangeRefused', message)] };
@@ -69,7 +78,7 @@ export function diffLoadBalancer(
  * Plans what removes everything of a Service: its listeners, and its own load balancer. The cloud refuses to delete one
  * with many targets.
  */
-export function releaseSteps(listenerName: string, observed: ObservedLoadBalancer): readonly LoadBalancerStep[] {
+export function releaseSteps(listenerName: string, observed: ObservedLoadBalancer): readonly ReleaseStep[] {
   const ours = observed.listeners.filter(({ name }) => name === listenerName);
   const deleted = deletions(ours.map(({ listenerId }) => listenerId));
   return observed.isOwn ? [...deleted, { kind: 'delete' }] : deleted;
@@ -96,7 +105,7 @@ function stepsOfNew(desired: DesiredLoadBalancer): readonly LoadBalancerStep[] {
 function diffContents(
   desired: DesiredLoadBalancer,
   observed: ObservedLoadBalancer,
-  known: Pick<Parameters<typeof diffTargets>[1], 'isDrained' | 'serves'>,
+  known: Pick<Parameters<typeof diffTargets>[1], 'isDrained' | 'serves' | 'isHeldBack'>,
 ): LoadBalancerDiff {
   const ours = observed.listeners.filter(({ name }) => name === desired.listenerName);
   const others = observed.listeners.filter(({ name }) => name !== desired.listenerName);
@@ -200,7 +209,7 @@ function creations(listeners: readonly DesiredListener[], name: string): readonl
   );
 }
 
-function deletions(listenerIds: readonly string[]): readonly LoadBalancerStep[] {
+function deletions(listenerIds: readonly string[]): readonly ReleaseStep[] {
   return batches(listenerIds, LISTENERS_PER_DELETION).map((ids) => ({ kind: 'deleteListeners', listenerIds: ids }));
 }
 
@@ -221,7 +230,7 @@ function deregistrations(targets: readonly StepTarget[]): readonly LoadBalancerS
 function targetFacts(
   { targets: desired, keepsNodes, maxTargets }: DesiredListener,
   observed: readonly Target[],
-  known: Pick<Parameters<typeof diffTargets>[1], 'isDrained' | 'serves'>,
+  known: Pick<Parameters<typeof diffTargets>[1], 'isDrained' | 'serves' | 'isHeldBack'>,
 ): Parameters<typeof diffTargets>[1] {
   return {
     desired,

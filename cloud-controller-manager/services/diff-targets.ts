@@ -33,6 +33,8 @@ type TargetFacts = {
   readonly isDrained: (target: Target) => boolean;
   /** Whether a registered target is known to serve; absent: each one does, and those that are registered now. */
   readonly serves?: (target: Target) => boolean;
+  /** Whether one that is asked for is not to be registered now; it stays one that is to come. Absent: none. */
+  readonly isHeldBack?: (target: StepTarget) => boolean;
 };
 
 /**
@@ -41,7 +43,7 @@ type TargetFacts = {
  */
 export function diffTargets(
   listener: ListenerKey,
-  { desired, observed, keepsNodes, maxTargets = Number.POSITIVE_INFINITY, isDrained, serves }: TargetFacts,
+  { desired, observed, keepsNodes, maxTargets = Number.POSITIVE_INFINITY, isDrained, serves, isHeldBack }: TargetFacts,
 ): TargetDiff {
   if (desired === undefined)
     return { drainFirst: [], deregisterFirst: [], register: [], raise: [], drainLast: [], deregister: [], held: [] };
@@ -57,11 +59,12 @@ export function diffTargets(
     (target) => !wantedById.has(idOf(target)) && !stays(target) && isDrained({ ...target, weight: 0 }),
   );
   const idle = gone.filter(({ weight }) => weight === 0);
-  const missing = desired.flatMap((target): readonly Weighted[] => {
+  const toCome = desired.flatMap((target): readonly Weighted[] => {
     const { weight } = target;
     const isMissing = weight !== 'asIs' && weight > 0 && !presentById.has(idOf(target));
     return isMissing ? [{ ...refOf(listener, target), weight }] : [];
   });
+  const missing = toCome.filter((target) => isHeldBack?.(target) !== true);
   const register = missing.slice(0, Math.max(0, maxTargets - observed.length + idle.length));
   const raise = observed
     .filter((target) => wantedWeightOf(target) > 0 && target.weight !== wantedWeightOf(target))
@@ -72,7 +75,7 @@ export function diffTargets(
   const isProven = observed.some(
     (target) => target.weight > 0 && wantedWeightOf(target) > 0 && serves?.(target) !== false,
   );
-  const hasSuccessor = missing.length > 0 || observed.some((target) => wantedWeightOf(target) > 0);
+  const hasSuccessor = toCome.length > 0 || observed.some((target) => wantedWeightOf(target) > 0);
   // One with an entry of weight 0 ends by itself: it does not wait for others.
   const isHeld = serves !== undefined && hasSuccessor && !isProven && (!isFull || staysServed);
   const held = isHeld ? drains.filter((target) => !wantedById.has(idOf(target))) : [];

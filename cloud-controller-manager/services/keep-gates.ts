@@ -45,6 +45,8 @@ export class GateKeeper {
   readonly #pods: PodFollower;
   readonly #states: TargetStates;
   readonly #plans = new Map<string, GatePlan>();
+  /** Services whose load balancers cannot be changed until somebody does something. */
+  readonly #failing = new Set<string>();
   /** By uid of a pending Pod: since when its containers are ready; monotonic milliseconds. */
   readonly #sinceMs = new Map<string, number>();
   readonly #changed: ChangeSignal;
@@ -65,8 +67,21 @@ export class GateKeeper {
     this.notify();
   }
 
+  /** Notes that the load balancer of a Service cannot be changed until somebody does something. */
+  fail(service: string): void {
+    if (this.#failing.has(service)) return;
+    this.#failing.add(service);
+    this.notify();
+  }
+
+  /** Notes that the load balancer of a Service is as planned, or can be made so. */
+  recover(service: string): void {
+    this.#failing.delete(service);
+  }
+
   /** Notes that a Service has no load balancer that leads to Pods. */
   forget(service: string): void {
+    this.#failing.delete(service);
     if (this.#plans.delete(service)) this.notify();
   }
 
@@ -141,8 +156,11 @@ export class GateKeeper {
 
   async #view({ key, object }: DirectService, pod: BackendPod, context: CallContext): Promise<GateService> {
     const plan = this.#plans.get(key);
-    if (plan === undefined || plan === 'refused')
-      return { key, state: plan ?? 'unknown', binding: 'possible', places: [] };
+    const isFailing = this.#failing.has(key);
+    if (plan === undefined || plan === 'refused') {
+      const state = plan ?? (isFailing ? 'failing' : 'unknown');
+      return { key, state, binding: 'possible', places: [] };
+    }
     const { desired, unbound, refused = [] } = plan;
     const name = `${pod.namespace}/${pod.name}`;
     const binding = unbound.impossible.has(name)
@@ -151,13 +169,14 @@ export class GateKeeper {
         ? 'overQuota'
         : 'possible';
     const places: GatePlace[] = [];
+    const id = idOf(object);
+    const isUnknown = isFailing || (id !== undefined && this.#states.isUnreadable(id));
     let isForeign = false;
     for (const listener of desired.listeners) {
       const its = (listener.targets ?? []).filter(
         ({ ip, weight }) => weight !== 'asIs' && weight > 0 && pod.ips.includes(ip),
       );
       if (its.length === 0) continue;
-      const id = idOf(object);
       const found = id === undefined ? undefined : await this.#states.findListener(id, desired, listener, context);
       // A port that others have is not served at all.
       if (found?.kind === 'foreign') {
@@ -170,7 +189,8 @@ export class GateKeeper {
         places.push({ listener: `${listener.protocol}/${listener.port}`, ip, port, health });
       }
     }
-    return { key, state: 'planned', binding: isForeign && places.length === 0 ? 'impossible' : binding, places };
+    const state = isUnknown ? 'failing' : 'planned';
+    return { key, state, binding: isForeign && places.length === 0 ? 'impossible' : binding, places };
   }
 
   /** Writes conditions; a Pod whose condition cannot be written keeps no other one waiting. @returns whether all are written */

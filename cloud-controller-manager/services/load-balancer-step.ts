@@ -17,13 +17,17 @@ export type LoadBalancerStep =
   | { readonly kind: 'create'; readonly spec: Omit<LoadBalancerSpec, 'clientToken'> }
   | ContentStep;
 
-/** One change of a load balancer that is there. */
+/** One change of a load balancer that is there. Of targets that are registered the cloud may refuse some. */
 export type ContentStep =
+  | { readonly kind: 'register'; readonly targets: readonly (StepTarget & { readonly weight: number })[] }
+  | PlainStep;
+
+/** One change of a load balancer that is made as a whole. */
+export type PlainStep =
   | { readonly kind: 'modify'; readonly changes: LoadBalancerChanges }
   | { readonly kind: 'setSecurityGroups'; readonly securityGroupIds: readonly string[] }
   | { readonly kind: 'createListeners'; readonly spec: ListenerSpec }
   | { readonly kind: 'modifyListener'; readonly listenerId: string; readonly changes: ListenerSettings }
-  | { readonly kind: 'register'; readonly targets: readonly (StepTarget & { readonly weight: number })[] }
   | { readonly kind: 'setWeights'; readonly targets: readonly (StepTarget & { readonly weight: number })[] }
   | { readonly kind: 'deregister'; readonly targets: readonly StepTarget[] }
   | { readonly kind: 'deleteListeners'; readonly listenerIds: readonly string[] }

@@ -16,7 +16,8 @@ export type NoticeReason =
   | 'DriftFound'
   | 'UnAvailableLoadBalancer'
   | 'DirectAccessImpossible'
-  | 'TargetsOverQuota';
+  | 'TargetsOverQuota'
+  | 'SyncLoadBalancerFailed';
 
 /** Makes a notice that leaves the load balancer as it is. */
 export function blocking(reason: NoticeReason, message: string): Notice {

@@ -61,7 +61,7 @@ export async function releaseBalancer(
   const what = observed.isOwn ? `Deleting load balancer ${id}` : `Deleting the listeners of the Service of ${id}`;
   reports.progress(head, { reason: 'DeletingLoadBalancer', message: what });
   const runner = new StepRunner(deps, observed, listenerName);
-  for (const step of steps) if (step.kind !== 'create') await runner.run(step, context);
+  for (const step of steps) await runner.run(step, context);
   reports.progress(head, { reason: 'DeletedLoadBalancer', message: `Deleted load balancer ${id}` });
   // Once more: what is gone is not found any more, and that is certain.
   absentSinceMs.set(head.key, Number.NEGATIVE_INFINITY);

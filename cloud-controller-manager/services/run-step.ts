@@ -1,22 +1,19 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { LoadBalancerTask } from '../../cloud/load-balancers.ts';
-import type { RefusedTargets, WeightedTarget } from '../../cloud/targets.ts';
+import type { RefusedTargets, TargetRef, WeightedTarget } from '../../cloud/targets.ts';
 import type { ControllerDeps } from '../controller-deps.ts';
 import { listenerKeyOf, type ObservedLoadBalancer } from './diff-load-balancer.ts';
-import type { ContentStep, ListenerKey, StepTarget } from './load-balancer-step.ts';
+import type { ListenerKey, PlainStep, StepTarget } from './load-balancer-step.ts';
+import type { Refusal } from './refused-targets.ts';
 
 /** A change of a load balancer that the cloud did not make. */
 export class StepError extends Error {
-  readonly code: 'STEP_FAILED' | 'TARGETS_REFUSED';
-  /** Addresses of targets that the cloud refused to register. */
-  readonly refusedIps: readonly string[];
+  readonly code = 'STEP_FAILED';
 
-  constructor(message: string, refusedIps: readonly string[] = []) {
+  constructor(message: string) {
     super(message);
     this.name = 'StepError';
-    this.code = refusedIps.length > 0 ? 'TARGETS_REFUSED' : 'STEP_FAILED';
-    this.refusedIps = refusedIps;
   }
 }
 
@@ -47,8 +44,27 @@ export class StepRunner {
     );
   }
 
+  /**
+   * Registers targets, of which the cloud may refuse some.
+   * @throws CloudError
+   */
+  async register(
+    targets: readonly (StepTarget & { readonly weight: number })[],
+    context: CallContext,
+  ): Promise<readonly Refusal[]> {
+    const refused = await this.#register(targets.map(this.#refOf), context);
+    const byPlace = new Map(targets.map((target) => [placeOf(this.#refOf(target)), target]));
+    return refused.flatMap(({ targets: its, reason }) =>
+      its.flatMap((ref) => {
+        const { listener, ip, port } = byPlace.get(placeOf(ref)) ?? {};
+        if (listener === undefined || ip === undefined || port === undefined) return [];
+        return [{ target: { listener, ip, port }, isAlone: its.length === 1, reason }];
+      }),
+    );
+  }
+
   /** Runs a step and waits until the cloud has done it. @throws CloudError, StepError */
-  async run(step: ContentStep, context: CallContext): Promise<void> {
+  async run(step: PlainStep, context: CallContext): Promise<void> {
     const { loadBalancers, listeners, targets } = this.#cloud;
     const id = this.#id;
     switch (step.kind) {
@@ -66,8 +82,6 @@ export class StepRunner {
       }
       case 'modifyListener':
         return await this.#settle(await listeners.modify(id, step.listenerId, step.changes, context), context);
-      case 'register':
-        return await this.#registerAll(step.targets.map(this.#refOf), context);
       case 'setWeights':
         return await this.#settle(await targets.setWeights(id, step.targets.map(this.#refOf), context), context);
       case 'deregister':
@@ -77,12 +91,6 @@ export class StepRunner {
       case 'delete':
         return await this.#delete(context);
     }
-  }
-
-  async #registerAll(targets: readonly WeightedTarget[], context: CallContext): Promise<void> {
-    const refused = await this.#register(targets, context);
-    const ips = refused.flatMap(({ targets: its }) => its.map(({ ip }) => ip));
-    if (ips.length > 0) throw new StepError(describeRefused(refused), ips);
   }
 
   /**
@@ -138,6 +146,10 @@ export class StepRunner {
     const how = outcome.kind === 'failed' ? `failed: ${outcome.reason}` : 'takes longer than --cloud-timeout';
     throw new StepError(`${task.action} of ${this.#id} ${how}`);
   }
+}
+
+function placeOf({ listenerId, ip, port }: TargetRef): string {
+  return `${listenerId} ${ip}:${port}`;
 }
 
 function requireNone(refused: readonly RefusedTargets[]): void {

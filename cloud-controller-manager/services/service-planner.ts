@@ -15,7 +15,7 @@ import type { ServiceSettings } from './served-annotations.ts';
 import { TargetQuota } from './target-quota.ts';
 
 /** What is desired of a Service; without it nothing is changed, and it is asked again after a while. */
-type ServicePlan = {
+export type ServicePlan = {
   readonly desired?: DesiredLoadBalancer;
   readonly notices: readonly Notice[];
   /** Present where Pods are the backends. */

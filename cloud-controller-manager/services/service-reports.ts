@@ -5,7 +5,7 @@ import type { ServiceHead } from './read-service.ts';
 
 /** What is wrong with a Service now. */
 type ServiceProblem = {
-  readonly reason: NoticeReason | 'SyncLoadBalancerFailed' | 'DeleteLoadBalancerFailed' | 'StatusForbidden';
+  readonly reason: NoticeReason | 'DeleteLoadBalancerFailed' | 'StatusForbidden';
   readonly message: string;
 };
 

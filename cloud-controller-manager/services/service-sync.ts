@@ -16,6 +16,7 @@ import { type Baseline, baselineOnRecord } from './find-drift.ts';
 import type { PodFollower } from './follow-pods.ts';
 import { BalancerKeeper } from './keep-balancer.ts';
 import type { GateKeeper } from './keep-gates.ts';
+import type { Notice } from './notice.ts';
 import { observeLoadBalancer } from './observe-load-balancer.ts';
 import { planIngress } from './plan-ingress.ts';
 import { listenerNameOf, ownerOf } from './plan-load-balancer.ts';
@@ -26,7 +27,7 @@ import { type Ingress, readServiceHead, type ServiceHead } from './read-service.
 import { releaseBalancer } from './release-balancer.ts';
 import { StepError } from './run-step.ts';
 import type { ServiceSettings } from './served-annotations.ts';
-import { ServicePlanner } from './service-planner.ts';
+import { type ServicePlan, ServicePlanner } from './service-planner.ts';
 import { ServiceReports } from './service-reports.ts';
 import { settledHashOf } from './settled-hash.ts';
 import { StatusRight } from './status-right.ts';
@@ -45,8 +46,13 @@ type Settled = {
   readonly baseline: Baseline;
   readonly loadBalancerId: string;
   readonly ingress: readonly Ingress[];
+  /** What its user has to know of it. */
+  readonly notices: readonly Notice[];
   readonly untilMs: number;
 };
+
+/** The readiness gates, as a Service tells of itself. */
+type Gates = Pick<GateKeeper, 'note' | 'fail' | 'recover' | 'forget'>;
 
 /** Brings load balancers in line with Services, one Service at a time. */
 export class ServiceSync {
@@ -57,7 +63,7 @@ export class ServiceSync {
   readonly #keeper: BalancerKeeper;
   readonly #pods: PodFollower;
   readonly #published: AddressPublisher;
-  readonly #gates: Pick<GateKeeper, 'note' | 'forget'>;
+  readonly #gates: Gates;
   readonly #nodes: BackendNodes;
   readonly #planner: ServicePlanner;
   readonly #statusRight: StatusRight;
@@ -70,7 +76,7 @@ export class ServiceSync {
     deps: ControllerDeps,
     services: Pick<Informer<KubeObject>, 'get'>,
     pods: PodFollower,
-    gates: Pick<GateKeeper, 'note' | 'forget'>,
+    gates: Gates,
     published: AddressPublisher,
   ) {
     this.#gates = gates;
@@ -113,11 +119,10 @@ export class ServiceSync {
       if (isKubeError(error, 'CONFLICT', 'NOT_FOUND')) return { kind: 'again', afterMs: CONFLICT_MS };
       const reason = role === 'serve' ? 'SyncLoadBalancerFailed' : 'DeleteLoadBalancerFailed';
       this.#settled.delete(key);
-      const isReported = error instanceof StepError && error.code === 'TARGETS_REFUSED';
       const message = messageOf(error);
-      if (!isReported) this.#reports.problems(head, [{ reason, message }]);
+      this.#reports.problems(head, [{ reason, message }]);
+      if (role === 'serve' && isLasting(error)) this.#gates.fail(key);
       if (!isCloudError(error, 'never', 'quota', 'credentials')) throw error;
-      if (role === 'serve' && readRecord(head).loadBalancerId === undefined) this.#gates.note(key, 'refused');
       return { kind: 'again', afterMs: Math.max(error.afterMs, REFUSED_MS) };
     }
   }
@@ -142,13 +147,13 @@ export class ServiceSync {
       await this.#noteTargets(head, context);
       return plan.afterMs === undefined ? later : { kind: 'again', afterMs: plan.afterMs };
     }
-    if (plan.unbound === undefined) this.#gates.forget(head.key);
-    else this.#gates.note(head.key, { desired: plan.desired, unbound: plan.unbound });
+    this.#noteGates(head, plan);
     const text = JSON.stringify([plan.desired, settings.preventLoopback]);
     const settled = this.#settled.get(head.key);
     const isRecorded = readRecord(head).loadBalancerId === settled?.loadBalancerId && head.hasFinalizer;
     if (settled?.desired === text && isRecorded && this.#deps.clock.monotonicMs() < settled.untilMs) {
-      await this.#publish(object, head, settled.ingress, notices, signal);
+      this.#gates.recover(head.key);
+      await this.#publish(object, head, settled.ingress, [...notices, ...settled.notices], signal);
       return { kind: 'again', afterMs: settled.untilMs - this.#deps.clock.monotonicMs() };
     }
     const resumed = settled === undefined ? await this.#resume(head, plan.desired, text, settings, context) : undefined;
@@ -159,6 +164,8 @@ export class ServiceSync {
     const before = settled?.baseline;
     const urgent = { ...context, priority: decidePriority(before?.desired, plan.desired) };
     const kept = await this.#keeper.keep(object, plan.desired, vpcId, urgent, before);
+    this.#gates.recover(head.key);
+    this.#noteGates(head, plan);
     if (kept.kind === 'again') {
       if (plan.unbound !== undefined && kept.notices.some(({ blocks }) => blocks))
         this.#gates.note(head.key, 'refused');
@@ -167,26 +174,29 @@ export class ServiceSync {
       return { kind: 'again', afterMs: kept.afterMs };
     }
     const ingress = planIngress(kept.balancer, settings);
-    if (kept.kind === 'refused') {
-      const { error } = kept;
-      if (plan.unbound !== undefined)
-        this.#gates.note(head.key, { desired: plan.desired, unbound: plan.unbound, refused: error.refusedIps });
-      const failure = { reason: 'SyncLoadBalancerFailed', message: error.message } as const;
-      await this.#publish(kept.object, head, ingress, [...notices, ...kept.notices, failure], signal);
-      throw error;
-    }
     const { loadBalancerId } = kept.balancer;
-    const isSettled = settled?.desired === text && kept.isAsBefore && kept.drainMs === Number.POSITIVE_INFINITY;
+    const isSettled = settled?.desired === text && kept.isAsBefore && kept.waitMs === Number.POSITIVE_INFINITY;
     const recorded =
       isSettled && kept.notices.length === 0
         ? await this.#writer.writeSettled(kept.object, settledHashOf(loadBalancerId, plan.desired), signal)
         : kept.object;
     await this.#publish(recorded, head, ingress, [...notices, ...kept.notices], signal);
-    const afterMs = Math.min(RESYNC_MS, kept.drainMs);
+    const afterMs = Math.min(RESYNC_MS, kept.waitMs);
     const untilMs = this.#deps.clock.monotonicMs() + afterMs;
-    this.#settled.set(head.key, { desired: text, loadBalancerId, ingress, untilMs, baseline: kept.baseline });
+    const { notices: itsNotices, baseline } = kept;
+    this.#settled.set(head.key, { desired: text, loadBalancerId, ingress, notices: itsNotices, untilMs, baseline });
     this.#directory.forgetOld();
     return { kind: 'again', afterMs };
+  }
+
+  /** Tells the readiness gates of its Pods what is planned for a Service. */
+  #noteGates({ key, ...head }: ServiceHead, { desired, unbound }: ServicePlan): void {
+    if (desired === undefined || unbound === undefined) {
+      this.#gates.forget(key);
+      return;
+    }
+    const refused = this.#keeper.refusedIps(readRecord(head).loadBalancerId ?? '');
+    this.#gates.note(key, { desired, unbound, refused });
   }
 
   /**
@@ -212,6 +222,7 @@ export class ServiceSync {
       desired: text,
       loadBalancerId,
       ingress,
+      notices: [],
       untilMs,
       baseline: baselineOnRecord(loadBalancerId, desired),
     };
@@ -286,4 +297,10 @@ export class ServiceSync {
   #contextOf({ key: owner }: ServiceHead, signal: AbortSignal): CallContext {
     return { priority: 'warm', owner, signal, timeoutMs: this.#deps.config.cloudTimeoutMs };
   }
+}
+
+/** Tells whether a fault is not over by itself: somebody has to do something. */
+function isLasting(error: unknown): boolean {
+  if (isKubeError(error, 'FORBIDDEN', 'INVALID')) return true;
+  return error instanceof StepError || isCloudError(error, 'never', 'quota', 'credentials');
 }

@@ -156,8 +156,7 @@ export class OrphanSweep {
     if (foreign !== undefined)
       return keep(`its listener ${foreign.listenerId} (${foreign.name}) is of somebody else; delete it by hand`);
     const runner = new StepRunner({ cloud }, view.observed, listenerName);
-    for (const step of releaseSteps(listenerName, view.observed))
-      if (step.kind !== 'create') await runner.run(step, context);
+    for (const step of releaseSteps(listenerName, view.observed)) await runner.run(step, context);
     const message = `${textOf(orphan)}; it was deleted, as --delete-orphan-load-balancers says`;
     log.info('an orphaned load balancer is deleted', { loadBalancerId, uid });
     events.record({ involved: this.#involved(), type: 'Normal', reason: 'OrphanLoadBalancerDeleted', message });

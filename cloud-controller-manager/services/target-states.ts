@@ -26,6 +26,8 @@ export class TargetStates {
   readonly #deps: Pick<ControllerDeps, 'cloud' | 'clock' | 'log'>;
   readonly #listeners = new Map<string, KnownListeners>();
   #health: ReadonlyMap<string, HealthState | 'missing'> = new Map();
+  /** Load balancers that could not be read. */
+  readonly #unreadable = new Set<string>();
   /** Targets that had weight 0 while gates were pending: since when they have another one. Monotonic milliseconds. */
   #raisedAtMs: ReadonlyMap<string, number> = new Map();
 
@@ -53,10 +55,14 @@ export class TargetStates {
       };
       try {
         await note(ids);
+        for (const id of ids) this.#unreadable.delete(id);
       } catch (error) {
-        if (!isCloudError(error, 'gone', 'never')) throw error;
+        if (!isCloudError(error, 'gone', 'never', 'credentials')) throw error;
         // One of them is gone, or cannot be read, and takes the answer about the others with it.
-        for (const id of ids) await note([id]).catch((one: unknown) => this.#ignore(one, id));
+        for (const id of ids) {
+          this.#unreadable.delete(id);
+          await note([id]).catch((one: unknown) => this.#ignore(one, id));
+        }
       }
     }
     this.#health = health;
@@ -83,6 +89,11 @@ export class TargetStates {
     return classify(listeners, listenerName, wanted);
   }
 
+  /** Tells whether a load balancer could not be read, and will not be until somebody does something. */
+  isUnreadable(loadBalancerId: string): boolean {
+    return this.#unreadable.has(loadBalancerId);
+  }
+
   /** The state of a target as it was last asked for. */
   stateOf(listenerId: string, ip: string, port: number): HealthState | 'missing' {
     return this.#health.get(keyOf(listenerId, ip, port)) ?? 'missing';
@@ -91,12 +102,14 @@ export class TargetStates {
   /** Forgets everything: no gate is pending. */
   clear(): void {
     this.#listeners.clear();
+    this.#unreadable.clear();
     this.#health = new Map();
     this.#raisedAtMs = new Map();
   }
 
   #ignore(error: unknown, id: string): void {
-    if (!isCloudError(error, 'gone', 'never')) throw error;
+    if (!isCloudError(error, 'gone', 'never', 'credentials')) throw error;
+    this.#unreadable.add(id);
     this.#listeners.delete(id);
     this.#deps.log.info('a load balancer cannot be read; its targets are not known', { loadBalancer: id, error });
   }

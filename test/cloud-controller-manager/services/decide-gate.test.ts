@@ -40,6 +40,7 @@ test('what the cloud and the Pod decide is waited for, however long it takes', (
     [{ places: [place('missing')] }, 'NotRegistered'],
     [{ places: [place('unknown')] }, 'HealthUnknown'],
     [{ places: [place('unhealthy')] }, 'Unhealthy'],
+    [{ state: 'failing', places: [place('unhealthy')] }, 'Unhealthy'],
   ];
   for (const [changes, reason] of waiting)
     for (const waitedMs of [0, FOR_EVER]) t.is(decide([service(changes)], waitedMs), `False ${reason}`);
@@ -50,6 +51,8 @@ test('what may never happen is waited for with a limit', (t) => {
     [{ state: 'refused', places: [] }, 'NotRegistered'],
     [{ places: [] }, 'NotRegistered'],
     [{ places: [place('refused')] }, 'NotRegistered'],
+    [{ state: 'failing', places: [] }, 'NotRegistered'],
+    [{ state: 'failing', places: [place('missing')] }, 'NotRegistered'],
     [{ binding: 'overQuota', places: [] }, 'QuotaExceeded'],
   ];
   for (const [changes, reason] of hopeless) {

@@ -203,7 +203,10 @@ test('a Pod whose address the cloud refuses does not keep the others out', async
   for (const name of ['a', 'b', 'c']) good.push(await pods.run('web', name, { node: 'n1' }));
   await world.advance(DONE_MS);
   t.deepEqual(world.listeners(), { 'TCP/80': good.map((ip) => `${ip}:8080 10`).toSorted() });
-  t.regex(world.events('SyncLoadBalancerFailed').join(), /refused 1 targets of lbl-\w+, as 10\.0\.200\.9:8080/);
+  t.regex(
+    world.events('SyncLoadBalancerFailed').join(),
+    /refused a target of lb-\w+, as 10\.0\.200\.9:8080 of TCP\/80: /,
+  );
   const [balancer] = world.balancers();
   t.is(world.ingress('web')[0]?.['ip'], balancer?.vip);
   await world.stop();
@@ -222,6 +225,63 @@ test('an account that takes no targets of GlobalRoute has the others, after a bo
   t.regex(world.events('SyncLoadBalancerFailed').join(), /refused 60 targets of .*, as 192\.168\.1\./);
   const calls = world.world.lives.made.read - before;
   t.true(calls < 400, `${calls} calls in ${DONE_MS} ms`);
+  await world.stop();
+});
+
+test('targets that the cloud refuses are left alone for some minutes, and the others go at once', async (t) => {
+  const { world, pods } = await start();
+  const { host } = world.world.scene;
+  const registrations = (): number => host.seen.filter(({ action }) => action === 'BatchRegisterTargets').length;
+  const bad = Array.from({ length: 30 }, (_, at) => `10.0.200.${at + 1}`);
+  for (const [at, ip] of bad.entries()) await pods.run('web', `bad${at}`, { node: 'n1', ip });
+  const good = [await pods.run('web', 'good', { node: 'n1' })];
+  await world.create('web', direct());
+  await pods.sync();
+  await world.advance(DONE_MS);
+  t.deepEqual(world.listeners(), { 'TCP/80': good.map((ip) => `${ip}:8080 10`) });
+  host.forget();
+  await world.advance(5_000);
+  good.push(await pods.run('web', 'another', { node: 'n2' }));
+  await world.advance(5_000);
+  t.deepEqual(world.listeners(), { 'TCP/80': good.map((ip) => `${ip}:8080 10`).toSorted() });
+  t.is(registrations(), 1, 'none that was refused is tried with it');
+  host.forget();
+  await world.advance(3_600_000);
+  const calls = registrations();
+  t.true(calls >= 30 && calls <= 130, `${calls} calls in an hour`);
+  t.is(world.events('SyncLoadBalancerFailed').filter((text) => text.includes('refused 30 targets')).length, 1);
+  await world.stop();
+});
+
+test('a target that the cloud takes after all is registered, and nothing is reported any more', async (t) => {
+  const { world, pods } = await start();
+  await world.create('web', direct());
+  const good = await pods.run('web', 'good', { node: 'n1' });
+  await world.advance(DONE_MS);
+  const { host } = world.world.scene;
+  const end = host.faults.add({ fault: { kind: 'refuse-one' }, actions: ['BatchRegisterTargets'] });
+  const late = await pods.run('web', 'late', { node: 'n1' });
+  await world.advance(DONE_MS);
+  t.deepEqual(world.listeners(), { 'TCP/80': [`${good}:8080 10`] });
+  end();
+  await world.advance(120_000);
+  t.deepEqual(world.listeners(), { 'TCP/80': [`${good}:8080 10`, `${late}:8080 10`].toSorted() });
+  host.forget();
+  await world.advance(1_300_000);
+  t.is(host.seen.filter(({ action }) => action === 'BatchRegisterTargets').length, 0);
+  await world.stop();
+});
+
+test('Nodes stay the backends while the cloud refuses all Pods', async (t) => {
+  const { world, pods } = await start();
+  await world.create('web');
+  await world.advance(DONE_MS);
+  const nodes = world.listeners();
+  await pods.run('web', 'bad', { node: 'n1', ip: '10.0.200.9' });
+  await world.patch('web', direct());
+  await world.advance(600_000);
+  t.deepEqual(world.listeners(), nodes);
+  t.regex(world.events('SyncLoadBalancerFailed').join(), /refused a target of lb-/);
   await world.stop();
 });
 

@@ -172,6 +172,36 @@ test('so does a target that the cloud refuses', async (t) => {
   await scene.world.stop();
 });
 
+for (const action of ['BatchRegisterTargets', 'DescribeListeners', 'DescribeTargetHealth'])
+  test(`so does ${action} that the key may not call, though the load balancer is there`, async (t) => {
+    const scene = await start();
+    const { world, gated, gate } = scene;
+    await world.create('web', SERVICE);
+    await gated('a');
+    await world.advance(DONE_MS);
+    t.is(gate('a'), 'True Registered');
+    world.world.scene.host.faults.add({ fault: { kind: 'error', code: 'UnauthorizedOperation' }, actions: [action] });
+    await gated('b');
+    await waitsInVain(t, scene, 'b', 'NotRegistered');
+    await world.stop();
+  });
+
+test('a fault of the cloud that is over by itself is waited for', async (t) => {
+  const { world, gated, gate } = await start();
+  await world.create('web', SERVICE);
+  await gated('a');
+  await world.advance(DONE_MS);
+  const { faults } = world.world.scene.host;
+  const end = faults.add({ fault: { kind: 'error', code: 'InternalError' }, actions: ['BatchRegisterTargets'] });
+  await gated('b');
+  await world.advance(12 * MINUTE_MS);
+  t.is(gate('b'), 'False NotRegistered');
+  end();
+  await world.advance(6 * MINUTE_MS);
+  t.is(gate('b'), 'True Registered');
+  await world.stop();
+});
+
 test('a load balancer that is gone keeps no Pod of another Service waiting', async (t) => {
   const { world, pods, health, gated, gate } = await start({ flags: ['--load-balancer-drift=report'] });
   await world.create('api', SERVICE);
