@@ -166,7 +166,7 @@ function refuseRanges({ sourceRanges }: ServiceSpec, settings: ServiceSettings):
     return [remark('ServiceRefused', message)];
   }
   const message =
-    'loadBalancerSourceRanges: a listener cannot filter clients; write them as rules of a security group, and name it in the annotation service.cloud.tencent.com/security-groups';
+    'loadBalancerSourceRanges: a listener cannot filter clients, so nothing is made or changed, and a load balancer that is there stays as open as it is; write the ranges as rules of a security group, and name it in the annotation service.cloud.tencent.com/security-groups';
   return [blocking('ServiceRefused', message)];
 }
 

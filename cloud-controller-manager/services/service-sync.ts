@@ -5,7 +5,6 @@ import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
-import { messageOf } from '../../runtime/error-text.ts';
 import type { ControllerDeps } from '../controller-deps.ts';
 import { BackendNodes } from './backend-nodes.ts';
 import { BalancerDirectory } from './balancer-directory.ts';
@@ -25,8 +24,8 @@ import { readAnnotations } from './read-annotations.ts';
 import { readRecord } from './read-record.ts';
 import { type Ingress, readServiceHead, type ServiceHead } from './read-service.ts';
 import { releaseBalancer } from './release-balancer.ts';
-import { StepError } from './run-step.ts';
 import type { ServiceSettings } from './served-annotations.ts';
+import { describeFailure, isLasting } from './service-failure.ts';
 import { type ServicePlan, ServicePlanner } from './service-planner.ts';
 import { ServiceReports } from './service-reports.ts';
 import { settledHashOf } from './settled-hash.ts';
@@ -119,8 +118,7 @@ export class ServiceSync {
       if (isKubeError(error, 'CONFLICT', 'NOT_FOUND')) return { kind: 'again', afterMs: CONFLICT_MS };
       const reason = role === 'serve' ? 'SyncLoadBalancerFailed' : 'DeleteLoadBalancerFailed';
       this.#settled.delete(key);
-      const message = messageOf(error);
-      this.#reports.problems(head, [{ reason, message }]);
+      this.#reports.problems(head, [{ reason, message: describeFailure(error, role) }]);
       if (role === 'serve' && isLasting(error)) this.#gates.fail(key);
       if (!isCloudError(error, 'never', 'quota', 'credentials')) throw error;
       return { kind: 'again', afterMs: Math.max(error.afterMs, REFUSED_MS) };
@@ -297,10 +295,4 @@ export class ServiceSync {
   #contextOf({ key: owner }: ServiceHead, signal: AbortSignal): CallContext {
     return { priority: 'warm', owner, signal, timeoutMs: this.#deps.config.cloudTimeoutMs };
   }
-}
-
-/** Tells whether a fault is not over by itself: somebody has to do something. */
-function isLasting(error: unknown): boolean {
-  if (isKubeError(error, 'FORBIDDEN', 'INVALID')) return true;
-  return error instanceof StepError || isCloudError(error, 'never', 'quota', 'credentials');
 }

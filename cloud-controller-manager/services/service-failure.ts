@@ -1,0 +1,43 @@
+import { type CloudError, isCloudError } from '../../cloud/cloud-error.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import { messageOf } from '../../runtime/error-text.ts';
+import { StepError } from './run-step.ts';
+
+/** What is being done for a Service. */
+type ServiceWork = 'serve' | 'release';
+
+/** Returns what an event says of a fault of the cloud or of the API server: what was refused, and what to do about it. */
+export function describeFailure(error: unknown, work: ServiceWork): string {
+  const message = messageOf(error);
+  const cure = isCloudError(error) ? cureOf(error, work) : undefined;
+  return cure === undefined ? message : `${message}; ${cure}`;
+}
+
+/** Tells whether a fault is not over by itself: somebody has to do something. */
+export function isLasting(error: unknown): boolean {
+  if (isKubeError(error, 'FORBIDDEN', 'INVALID') || error instanceof StepError) return true;
+  return isCloudError(error, 'never', 'quota', 'credentials') || (isCloudError(error) && namesNothing(error));
+}
+
+/** Tells whether a new load balancer was to be in something that does not exist. */
+function namesNothing({ retry, action }: CloudError): boolean {
+  return retry === 'gone' && action === 'CreateLoadBalancer';
+}
+
+/** Returns undefined where nobody has to do anything. */
+function cureOf(error: CloudError, work: ServiceWork): string | undefined {
+  const { retry, scope } = error;
+  if (namesNothing(error)) return 'name what exists in the VPC of the cluster';
+  if (retry === 'credentials')
+    return 'grant the key of the cloud what docs/cloud-controller-manager.md names under "Rights in the cloud"';
+  if (retry === 'never' && work === 'release')
+    return 'take the protection off in the console, or annotate the Service with service.cloud.tencent.com/mode=skip to leave the load balancer';
+  if (retry === 'never') return 'correct what the Service asks for; if the key lacks the right, grant it';
+  if (retry !== 'quota') return undefined;
+  if (scope === 'load-balancers')
+    return 'raise the quota of load balancers of the account, delete some, or name an existing one in the annotation service.kubernetes.io/tke-existed-lbid';
+  if (scope === 'listeners')
+    return 'raise the quota of listeners of a load balancer, or let the Service have fewer ports';
+  if (scope === 'targets') return 'raise the quota of targets of a listener, or let fewer Nodes or Pods be backends';
+  return 'raise the quota of the account';
+}
