@@ -6,7 +6,7 @@ export type GateService = {
   readonly key: string;
   /**
    * `unknown`: it is still to be looked at; `refused`: nothing of its load balancer is changed; `failing`: the cloud lets
-   * it be neither changed nor read until somebody does something.
+   * it be neither changed nor read until a person changes something.
    */
   readonly state: 'unknown' | 'refused' | 'planned' | 'failing';
   /** Whether the Pod can be bound, and if so whether the quota allows it. */

@@ -45,7 +45,7 @@ export class GateKeeper {
   readonly #pods: PodFollower;
   readonly #states: TargetStates;
   readonly #plans = new Map<string, GatePlan>();
-  /** Services whose load balancers cannot be changed until somebody does something. */
+  /** Services whose load balancers cannot be changed until a person changes something. */
   readonly #failing = new Set<string>();
   /** By uid of a pending Pod: since when its containers are ready; monotonic milliseconds. */
   readonly #sinceMs = new Map<string, number>();
@@ -67,7 +67,7 @@ export class GateKeeper {
     this.notify();
   }
 
-  /** Notes that the load balancer of a Service cannot be changed until somebody does something. */
+  /** Notes that the load balancer of a Service cannot be changed until a person changes something. */
   fail(service: string): void {
     if (this.#failing.has(service)) return;
     this.#failing.add(service);

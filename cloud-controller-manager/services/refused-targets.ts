@@ -19,7 +19,7 @@ type Entry = Refusal & { readonly delayMs: number; readonly triedMs: number; rea
 /** Those that were refused with others are tried again in smaller groups. */
 const SUSPECT_MS = 5_000;
 const FIRST_MS = 60_000;
-const MOST_MS = 600_000;
+const MAX_MS = 600_000;
 /** So many of a load balancer are tried again at once, and the others a minute later. */
 const TURN = { most: 2, apartMs: 60_000 } as const;
 /** Targets in a message; the others are counted. */
@@ -49,7 +49,7 @@ export class RefusedTargets {
       const before = entries.get(key);
       const isKnown = before?.isAlone === true;
       const isAlone = refusal.isAlone || isKnown;
-      const delayMs = isKnown ? Math.min(MOST_MS, before.delayMs * 2) : isAlone ? FIRST_MS : SUSPECT_MS;
+      const delayMs = isKnown ? Math.min(MAX_MS, before.delayMs * 2) : isAlone ? FIRST_MS : SUSPECT_MS;
       entries.set(key, { ...refusal, isAlone, delayMs, triedMs: nowMs, untilMs: nowMs + delayMs });
     }
   }

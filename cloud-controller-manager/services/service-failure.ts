@@ -13,8 +13,8 @@ export function describeFailure(error: unknown, work: ServiceWork): string {
   return cure === undefined ? message : `${message}; ${cure}`;
 }
 
-/** Tells whether a fault is not over by itself: somebody has to do something. */
-export function isLasting(error: unknown): boolean {
+/** Tells whether a fault is not over by itself: a person has to do something. */
+export function needsPerson(error: unknown): boolean {
   if (isKubeError(error, 'FORBIDDEN', 'INVALID') || error instanceof StepError) return true;
   return isCloudError(error, 'never', 'quota', 'credentials') || (isCloudError(error) && namesNothing(error));
 }
@@ -24,7 +24,7 @@ function namesNothing({ retry, action }: CloudError): boolean {
   return retry === 'gone' && action === 'CreateLoadBalancer';
 }
 
-/** Returns undefined where nobody has to do anything. */
+/** Returns undefined where the fault is over by itself. */
 function cureOf(error: CloudError, work: ServiceWork): string | undefined {
   const { retry, scope } = error;
   if (namesNothing(error)) return 'name what exists in the VPC of the cluster';

@@ -25,7 +25,7 @@ import { readRecord } from './read-record.ts';
 import { type Ingress, readServiceHead, type ServiceHead } from './read-service.ts';
 import { releaseBalancer } from './release-balancer.ts';
 import type { ServiceSettings } from './served-annotations.ts';
-import { describeFailure, isLasting } from './service-failure.ts';
+import { describeFailure, needsPerson } from './service-failure.ts';
 import { type ServicePlan, ServicePlanner } from './service-planner.ts';
 import { ServiceReports } from './service-reports.ts';
 import { settledHashOf } from './settled-hash.ts';
@@ -119,7 +119,7 @@ export class ServiceSync {
       const reason = role === 'serve' ? 'SyncLoadBalancerFailed' : 'DeleteLoadBalancerFailed';
       this.#settled.delete(key);
       this.#reports.problems(head, [{ reason, message: describeFailure(error, role) }]);
-      if (role === 'serve' && isLasting(error)) this.#gates.fail(key);
+      if (role === 'serve' && needsPerson(error)) this.#gates.fail(key);
       if (!isCloudError(error, 'never', 'quota', 'credentials')) throw error;
       return { kind: 'again', afterMs: Math.max(error.afterMs, REFUSED_MS) };
     }

@@ -2,7 +2,7 @@
 type Shown = readonly [file: string, title: string];
 
 /** A case of upstream's tests of load balancers, and what becomes of it here. */
-export type UpstreamCase = {
+type UpstreamCase = {
   readonly name: string;
   /** Tests that show it. */
   readonly shown: readonly Shown[];
