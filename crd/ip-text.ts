@@ -1,5 +1,5 @@
-import { isIP, SocketAddress } from 'node:net';
 import type { Decoder } from '../runtime/decode.ts';
+import { canonicalIp, parseIp, parseIpv4Number, sharePrefix } from '../runtime/ip-text.ts';
 
 /** A network in CIDR notation. */
 type Cidr = { readonly address: string; readonly prefixLength: number; readonly family: 4 | 6 };
@@ -7,18 +7,17 @@ type Cidr = { readonly address: string; readonly prefixLength: number; readonly 
 /** Decodes an IP address of one family into its shortest form, so that equal addresses are equal texts. */
 export function ipAddress(family: 4 | 6): Decoder<string> {
   return (value, path, faults) => {
-    if (typeof value === 'string' && familyOf(value) === family) return canonicalIp(value, family);
-    faults.add(path, `an IPv${family} address`, value);
-    return undefined;
+    const ip = typeof value === 'string' && familyOf(value) === family ? canonicalIp(value) : undefined;
+    if (ip === undefined) faults.add(path, `an IPv${family} address`, value);
+    return ip;
   };
 }
 
 /** Decodes an IP address of either family into its shortest form. */
 export const anyIpAddress: Decoder<string> = (value, path, faults) => {
-  const family = typeof value === 'string' ? familyOf(value) : 0;
-  if (typeof value === 'string' && (family === 4 || family === 6)) return canonicalIp(value, family);
-  faults.add(path, 'an IP address', value);
-  return undefined;
+  const ip = typeof value === 'string' ? canonicalIp(value) : undefined;
+  if (ip === undefined) faults.add(path, 'an IP address', value);
+  return ip;
 };
 
 /** Decodes a network such as 10.0.8.0/22; host bits must be zero. */
@@ -47,13 +46,13 @@ export function parseCidr(text: string): Cidr | undefined {
 }
 
 function readCidr(text: string): Cidr | undefined {
-  const [address = '', length = '', ...rest] = text.split('/');
-  const family = familyOf(address);
+  const [written = '', length = '', ...rest] = text.split('/');
+  const address = canonicalIp(written);
   const prefixLength = Number(length);
-  if ((family !== 4 && family !== 6) || rest.length > 0 || !/^\d{1,3}$/.test(length)) return undefined;
-  if (prefixLength > (family === 4 ? 32 : 128)) return undefined;
-  if (hasHostBits(address, prefixLength, family)) return undefined;
-  return { address: canonicalIp(address, family), prefixLength, family };
+  if (address === undefined || rest.length > 0 || !/^\d{1,3}$/.test(length)) return undefined;
+  const family = familyOf(address);
+  if (prefixLength > (family === 4 ? 32 : 128) || hasHostBits(address, prefixLength, family)) return undefined;
+  return { address, prefixLength, family };
 }
 
 /** Returns the last address of an IPv4 network, its broadcast address. */
@@ -71,60 +70,30 @@ export function isInCidr(ip: string, network: string): boolean {
   const parsed = parseCidr(network);
   if (parsed === undefined || familyOf(ip) !== parsed.family) return false;
   if (parsed.family === 4) {
+    const address = ipv4Number(ip);
     const hosts = 2 ** (32 - parsed.prefixLength);
-    return Math.floor(ipv4Number(ip) / hosts) === Math.floor(ipv4Number(parsed.address) / hosts);
+    return address >= 0 && Math.floor(address / hosts) === Math.floor(ipv4Number(parsed.address) / hosts);
   }
-  const hostBits = BigInt(128 - parsed.prefixLength);
-  return ipv6Bits(ip) >> hostBits === ipv6Bits(parsed.address) >> hostBits;
+  const [bytes, start] = [parseIp(ip), parseIp(parsed.address)];
+  return bytes !== undefined && start !== undefined && sharePrefix(bytes, start, parsed.prefixLength);
 }
 
-/**
- * Returns the family of an address, 0 when it is none. An address with a zone, such as fe80::1%eth0, counts as none: it
- * has a meaning on one machine only.
- */
-function familyOf(text: string): number {
-  return text.includes('%') ? 0 : isIP(text);
-}
-
-function canonicalIp(ip: string, family: 4 | 6): string {
-  // An IPv4 address that isIP accepts has four numbers without leading zeros, so it has one form. SocketAddress would
-  // be slow here.
-  if (family === 4) return ip;
-  return new SocketAddress({ address: ip, family: `ipv${family}` }).address;
+/** The family that a text can be an address of. */
+function familyOf(text: string): 4 | 6 {
+  return text.includes(':') ? 6 : 4;
 }
 
 function hasHostBits(address: string, prefixLength: number, family: 4 | 6): boolean {
   if (family === 4) return ipv4Number(address) % 2 ** (32 - prefixLength) !== 0;
-  return (ipv6Bits(address) & ((1n << BigInt(128 - prefixLength)) - 1n)) !== 0n;
+  const bytes = parseIp(address) ?? new Uint8Array();
+  const network = bytes.map((byte, at) => byte & (0xff00 >> Math.min(8, Math.max(0, prefixLength - 8 * at))));
+  return !sharePrefix(bytes, network, 128);
 }
 
 /**
- * Converts an IPv4 address to a number from 0 to 2^32 - 1. Without a temporary list: every address of every object that
- * is read comes through here.
+ * Converts an IPv4 address to a number from 0 to 2^32 - 1; -1 for any other text. Allocates nothing: every address of
+ * every object that is read comes through here.
  */
 export function ipv4Number(ip: string): number {
-  let bits = 0;
-  let octet = 0;
-  for (let index = 0; index < ip.length; index++) {
-    const code = ip.charCodeAt(index);
-    if (code === DOT) {
-      bits = bits * 256 + octet;
-      octet = 0;
-    } else octet = octet * 10 + code - ZERO;
-  }
-  return bits * 256 + octet;
-}
-
-const DOT = 0x2e;
-const ZERO = 0x30;
-
-function ipv6Bits(ip: string): bigint {
-  const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(ip);
-  const hex = (high: string | undefined, low: string | undefined) => ((Number(high) << 8) | Number(low)).toString(16);
-  const plain = dotted === null ? ip : `${dotted[1]}${hex(dotted[2], dotted[3])}:${hex(dotted[4], dotted[5])}`;
-  const [head = '', tail] = plain.split('::');
-  const groups = (part: string) => (part === '' ? [] : part.split(':'));
-  const last = groups(tail ?? '');
-  const zeros = tail === undefined ? [] : Array.from({ length: 8 - groups(head).length - last.length }, () => '0');
-  return [...groups(head), ...zeros, ...last].reduce((bits, group) => (bits << 16n) | BigInt(`0x${group}`), 0n);
+  return parseIpv4Number(ip, ip.length);
 }

@@ -1,4 +1,4 @@
-import { parseIp } from '../netlink/ip-text.ts';
+import { parseIp } from '../runtime/ip-text.ts';
 
 /**
  * Returns the MAC of the Pod's end of a port: it depends on the Pod's address alone. Pods on the bridge send to each

@@ -1,5 +1,5 @@
 import { BlockList } from 'node:net';
-import { formatIp, parseIp } from '../netlink/ip-text.ts';
+import { canonicalIp, formatIp, parseIp } from '../runtime/ip-text.ts';
 
 /** An IP family by its version number. */
 export type Family = 4 | 6;
@@ -29,8 +29,7 @@ export function isPrefix(text: string): boolean {
  * compared. Other text is returned unchanged.
  */
 export function canonicalAddress(address: string): string {
-  const bytes = parseIp(address);
-  return bytes === undefined ? address : formatIp(bytes, 0, bytes.length);
+  return canonicalIp(address) ?? address;
 }
 
 /** Renders a prefix with a canonical address; its host bits are kept. */

@@ -1,4 +1,4 @@
-import { formatIp, parseIp } from '../netlink/ip-text.ts';
+import { formatIp, parseIp } from '../runtime/ip-text.ts';
 import { networkPrefix, prefixLength } from './ip-prefix.ts';
 import type { BridgePodNetwork, PodCidr } from './network.ts';
 

@@ -1,8 +1,8 @@
 import { decodeByteText, encodeByteText } from '../runtime/byte-text.ts';
+import { formatIp, parseIp, parseIpv4Number } from '../runtime/ip-text.ts';
 import type { ByteView } from './byte-view.ts';
 import type { ByteWriter } from './byte-writer.ts';
 import { CodecError } from './codec-error.ts';
-import { formatIp, parseIp, parseIpv4Number } from './ip-text.ts';
 import { IFNAMSIZ } from './uapi/if-link.ts';
 
 /** Names of the attributes of one nesting level; `within` contains those of the next level. */

@@ -1,6 +1,6 @@
+import { formatIp } from '../runtime/ip-text.ts';
 import { type Codec, writeIp } from './codec.ts';
 import { CodecError } from './codec-error.ts';
-import { formatIp } from './ip-text.ts';
 import type { Field } from './message-codec.ts';
 
 function headerInteger(offset: number, bytes: 1 | 2 | 4): Field<number, true> {

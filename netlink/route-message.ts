@@ -1,8 +1,8 @@
+import { formatIp, parseIp } from '../runtime/ip-text.ts';
 import type { ByteView } from './byte-view.ts';
 import { be16, type Codec, ipAddress, rawBytes, text, u8, u16, u32, u32Struct } from './codec.ts';
 import { CodecError } from './codec-error.ts';
 import { attribute, headerU8, headerU32, outgrownU8, prefix } from './field.ts';
-import { formatIp, parseIp } from './ip-text.ts';
 import { type MessageOf, messageCodec, type NestedOf, nested, withoutEmptyUnknown } from './message-codec.ts';
 import { AF_INET, AF_INET6 } from './uapi/netlink.ts';
 import {

@@ -1,6 +1,6 @@
+import { formatIp } from '../runtime/ip-text.ts';
 import { rawBytes, u32, u32Struct } from './codec.ts';
 import { attribute, headerU8, headerU16, headerU32 } from './field.ts';
-import { formatIp } from './ip-text.ts';
 import { type MessageCodec, type MessageOf, messageCodec } from './message-codec.ts';
 import { AF_INET6 } from './uapi/netlink.ts';
 import { XFRMA_IF_ID, XFRMA_MARK, XFRMA_TMPL } from './uapi/xfrm.ts';

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseIpv4Number } from '../../netlink/ip-text.ts';
 import { resolveHostPath } from '../../runtime/host-path.ts';
+import { parseIpv4Number } from '../../runtime/ip-text.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { FileError, readRegularText } from '../../runtime/read-regular-file.ts';
 

@@ -1,5 +1,5 @@
 import { isInCidr, parseCidr } from '../../crd/ip-text.ts';
-import { formatIp, parseIpv4Number } from '../../netlink/ip-text.ts';
+import { formatIp, parseIpv4Number } from '../../runtime/ip-text.ts';
 import type { Lease } from '../journal/lease.ts';
 import { cidrOfBlockId, countUsableAddresses, POD_CIDR_ID } from '../journal/pod-cidr-block.ts';
 import type { Supply, SupplyEni } from '../journal/supply.ts';

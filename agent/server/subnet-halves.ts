@@ -1,4 +1,4 @@
-import { formatIp, parseIp } from '../../netlink/ip-text.ts';
+import { formatIp, parseIp } from '../../runtime/ip-text.ts';
 
 /**
  * Splits a subnet into its two halves: together they cover it, and each takes precedence over a route for the whole.

@@ -1,4 +1,4 @@
-import { parseIp } from '../../netlink/ip-text.ts';
+import { parseIp } from '../../runtime/ip-text.ts';
 import { type JsonObject, listOf, recordOf } from '../../runtime/json.ts';
 import { prefixContains } from '../node/prefix-contains.ts';
 import {

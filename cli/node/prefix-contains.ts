@@ -1,4 +1,4 @@
-import { parseIp } from '../../netlink/ip-text.ts';
+import { parseIp, sharePrefix } from '../../runtime/ip-text.ts';
 
 /** Returns the length of a prefix in bits; 0 for the absent prefix of a default route. */
 export function prefixBits(prefix: string | undefined): number {
@@ -10,14 +10,7 @@ export function prefixContains(prefix: string | undefined, address: string): boo
   if (prefix === undefined) return true;
   const bytes = bytesOf(address);
   const network = bytesOf(prefix.slice(0, prefix.indexOf('/')));
-  if (bytes === undefined || network === undefined || bytes.length !== network.length) return false;
-  const bits = prefixBits(prefix);
-  for (let at = 0; at < bits; at += 8) {
-    const mask = bits - at >= 8 ? 0xff : 0xff & (0xff << (8 - (bits - at)));
-    const index = at >> 3;
-    if ((((bytes[index] ?? 0) ^ (network[index] ?? 0)) & mask) !== 0) return false;
-  }
-  return true;
+  return bytes !== undefined && network !== undefined && sharePrefix(bytes, network, prefixBits(prefix));
 }
 
 /**

@@ -8,12 +8,12 @@ import { ByteWriter } from '../../netlink/byte-writer.ts';
 import { CodecError } from '../../netlink/codec-error.ts';
 import { decodeNftablesNotifications, decodeRouteNotifications } from '../../netlink/decode-notification.ts';
 import { readExtack } from '../../netlink/extack.ts';
-import { formatIp, parseIp } from '../../netlink/ip-text.ts';
 import { LINK } from '../../netlink/link-message.ts';
 import type { MessageCodec } from '../../netlink/message-codec.ts';
 import { NEIGH } from '../../netlink/neigh-message.ts';
 import { ROUTE } from '../../netlink/route-message.ts';
 import { RULE } from '../../netlink/rule-message.ts';
+import { formatIp, parseIp } from '../../runtime/ip-text.ts';
 import { assertLaw } from '../support/law.ts';
 import { IS_LONG } from '../support/suite-part.ts';
 

@@ -1,4 +1,3 @@
-import { isIPv6, SocketAddress } from 'node:net';
 import {
   type Decoder,
   decodeOrThrow,
@@ -11,6 +10,7 @@ import {
   text,
 } from '../../../runtime/decode.ts';
 import { messageOf } from '../../../runtime/error-text.ts';
+import { canonicalIp } from '../../../runtime/ip-text.ts';
 import { classifyError } from '../../classify-error.ts';
 import type { Tags } from '../../cloud.ts';
 
@@ -93,5 +93,5 @@ export function timeOf(written: string | undefined): number {
  * Converts an IPv6 address to its shortest form. The cloud uses several forms; here equal addresses are equal texts.
  */
 export function canonicalIpv6(ip: string): string {
-  return isIPv6(ip) ? new SocketAddress({ address: ip, family: 'ipv6' }).address : ip;
+  return canonicalIp(ip) ?? ip;
 }

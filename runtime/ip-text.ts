@@ -6,6 +6,28 @@ export function parseIp(text: string): Uint8Array | undefined {
   return text.includes(':') ? parseIpv6(text) : parseIpv4(text);
 }
 
+/**
+ * Renders an address in its one form (IPv6 in lower case and shortened, as the kernel's tools print it), so that equal
+ * addresses are equal texts: they are keys. @returns undefined for any other text
+ */
+export function canonicalIp(text: string): string | undefined {
+  // An IPv4 address without leading zeros has one form.
+  if (!text.includes(':')) return parseIpv4Number(text, text.length) < 0 ? undefined : text;
+  const bytes = parseIpv6(text);
+  return bytes === undefined ? undefined : formatIpv6(bytes, 0);
+}
+
+/** Tells whether the first `bits` bits of two addresses are equal; false for addresses of two families. */
+export function sharePrefix(one: Uint8Array, other: Uint8Array, bits: number): boolean {
+  if (one.length !== other.length) return false;
+  for (let at = 0; at < bits; at += 8) {
+    const mask = bits - at >= 8 ? 0xff : 0xff & (0xff << (8 - (bits - at)));
+    const index = at >> 3;
+    if ((((one[index] ?? 0) ^ (other[index] ?? 0)) & mask) !== 0) return false;
+  }
+  return true;
+}
+
 /** Renders 4 bytes as '10.0.0.5', 16 bytes in the form of RFC 5952. @param offset where they begin in `bytes` */
 export function formatIp(bytes: Uint8Array, offset: number, length: number): string {
   if (length === 4) {
@@ -51,14 +73,16 @@ function parseIpv6(text: string): Uint8Array | undefined {
   if (halves.length > 2) {
     return undefined;
   }
-  const head = parseGroups(halves[0] ?? '');
-  const tail = halves.length === 2 ? parseGroups(halves[1] ?? '') : [];
+  const isShortened = halves.length === 2;
+  // An IPv4 address stands at the end of the text only.
+  const head = parseGroups(halves[0] ?? '', !isShortened);
+  const tail = isShortened ? parseGroups(halves[1] ?? '', true) : [];
   if (head === undefined || tail === undefined) {
     return undefined;
   }
   const missing = 16 - head.length - tail.length;
   // '::' stands for at least one group.
-  if (halves.length === 2 ? missing < 2 : missing !== 0) {
+  if (isShortened ? missing < 2 : missing !== 0) {
     return undefined;
   }
   const bytes = new Uint8Array(16);
@@ -67,14 +91,14 @@ function parseIpv6(text: string): Uint8Array | undefined {
   return bytes;
 }
 
-function parseGroups(text: string): readonly number[] | undefined {
+function parseGroups(text: string, mayEndInIpv4: boolean): readonly number[] | undefined {
   if (text === '') {
     return [];
   }
   const bytes: number[] = [];
   const groups = text.split(':');
   for (const [index, group] of groups.entries()) {
-    if (index === groups.length - 1 && group.includes('.')) {
+    if (mayEndInIpv4 && index === groups.length - 1 && group.includes('.')) {
       const ipv4 = parseIpv4(group);
       if (ipv4 === undefined) {
         return undefined;
