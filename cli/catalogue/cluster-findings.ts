@@ -107,4 +107,18 @@ export const CLUSTER_FINDINGS = {
     severity: 'warning',
     isOurs: false,
   },
+  'lb-no-target': {
+    title: 'No target of a listener gets connections',
+    why: 'Clients of the load balancer get no answer.',
+    cure: 'Targets get connections when their weight is above 0 and their check is answered: `tke-eni lb` says of each why it gets none.',
+    severity: 'error',
+    isOurs: false,
+  },
+  'lb-target-stale': {
+    title: 'A listener has a target that is of no Pod and no Node',
+    why: 'Its connections are lost, and who gets the address next gets them.',
+    cure: 'tke-cloud-controller-manager deregisters it: `tke-eni lb --plan` shows whether it is about to, its events why it does not.',
+    severity: 'warning',
+    isOurs: false,
+  },
 } as const satisfies Readonly<Record<string, CatalogueEntry>>;

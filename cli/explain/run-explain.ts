@@ -1,5 +1,6 @@
 import type { CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
+import { type Connection, parseConnection } from '../lb/select-connection.ts';
 import { printDocument } from '../output/print-document.ts';
 import { renderWarning } from '../output/render-error.ts';
 import type { ExplainArgs } from './arguments.ts';
@@ -7,11 +8,14 @@ import { askAgent } from './ask-agent.ts';
 import type { Explanation } from './explanation.ts';
 
 /** Explains how packets of a Pod go. @throws CliError USAGE, NOT_FOUND, FORBIDDEN, KERNEL */
-export async function run({ subject, to, from, output }: ExplainArgs, context: CommandContext): Promise<ExitCode> {
+export async function run(args: ExplainArgs, context: CommandContext): Promise<ExitCode> {
+  const { subject, to, from, output } = args;
   const { stdout, stderr } = context;
-  const question = { subject, to, from };
-  const answered: Explained | undefined = await askAgent(context.global, question);
-  const { explanation, warning } = answered ?? (await explainHere(context, question));
+  const connection = parseConnection(subject);
+  const { explanation, warning } =
+    connection?.port === undefined
+      ? await explainPacket(context, { subject, to, from })
+      : await followConnection(connection, args, context);
   if (output !== 'table') await printDocument(explanation, output, stdout);
   else {
     if (warning !== undefined) stderr.write(renderWarning(warning, stderr.isColored));
@@ -22,13 +26,26 @@ export async function run({ subject, to, from, output }: ExplainArgs, context: C
   return isBroken ? EXIT.wrong : EXIT.ok;
 }
 
+type Question = Pick<ExplainArgs, 'subject' | 'to' | 'from'>;
 type Explained = { readonly explanation: Explanation; readonly warning?: string };
 
-/** Reads the kernel in this process. Imported where it is needed: the code takes most of the time of a start. */
-async function explainHere(
+async function explainPacket(context: CommandContext, question: Question): Promise<Explained> {
+  const answered: Explained | undefined = await askAgent(context.global, question);
+  return answered ?? (await explainHere(context, question));
+}
+
+/** Imported where it is needed: it asks the API server and the cloud. */
+async function followConnection(
+  connection: Connection,
+  args: ExplainArgs,
   context: CommandContext,
-  question: Pick<ExplainArgs, 'subject' | 'to' | 'from'>,
 ): Promise<Explained> {
+  const { explainConnection } = await import('./explain-connection.ts');
+  return await explainConnection(connection, args, context, (question) => explainPacket(context, question));
+}
+
+/** Reads the kernel in this process. Imported where it is needed: the code takes most of the time of a start. */
+async function explainHere(context: CommandContext, question: Question): Promise<Explained> {
   const { explainNode } = await import('./explain-node.ts');
   const { explanation, facts } = await explainNode(context, question);
   const { agent } = facts;

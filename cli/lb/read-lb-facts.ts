@@ -24,6 +24,9 @@ import { readGroupFacts } from './read-group-facts.ts';
 /** Name of the listeners of Services. */
 const LISTENER_NAME = /^tke-eni-[0-9a-f]{16}$/;
 
+/** What it is asked for. */
+type LbTerms = Pick<LbArgs, 'what' | 'cluster-id' | 'vpc-id' | 'load-balancer-class'>;
+
 /** What `lb` asks. */
 type LbSources = {
   readonly client: Pick<KubeClient, 'listPage'>;
@@ -36,7 +39,7 @@ type LbSources = {
  * Reads Services, Nodes, Pods and EndpointSlices, and the load balancers of the cluster with all that they have. It changes
  * nothing. @throws CliError NO_CLUSTER; FORBIDDEN when Services cannot be read; NOT_FOUND when the named Service is not there
  */
-export async function readLbFacts(args: LbArgs, { client, openCloud, signal, progress }: LbSources): Promise<LbFacts> {
+export async function readLbFacts(args: LbTerms, { client, openCloud, signal, progress }: LbSources): Promise<LbFacts> {
   const reader = {
     client,
     signal,

@@ -1,6 +1,7 @@
 import { plainText } from '../output/cell-text.ts';
 import { type Color, paint } from '../output/color.ts';
 import { type Column, renderTable } from '../output/render-table.ts';
+import { admissionText } from './admission-text.ts';
 import type { LbPlan } from './build-lb-plan.ts';
 import type { LbRow, TargetRow } from './build-lb-rows.ts';
 
@@ -36,13 +37,7 @@ export function renderLbRows(rows: readonly LbRow[], layout: Layout): string {
 
 /** Renders how a connection goes on from its targets into Pods: who must admit it, and a command for each node. */
 export function renderWayOn(rows: readonly LbRow[], client: string): string {
-  const admitting = rows.map(({ loadBalancerId = '', securityGroupIds = [], passesToTarget = false }) => {
-    const groups = securityGroupIds.length === 0 ? 'has no security group' : `admits by ${securityGroupIds.join(', ')}`;
-    const others = passesToTarget
-      ? 'and nothing else filters the client'
-      : 'and the security groups of node or ENI have to admit the client too';
-    return `${loadBalancerId} ${groups}, ${others}`;
-  });
+  const admitting = rows.map((row) => `${row.loadBalancerId ?? ''} ${admissionText(row)}`);
   const targets = rows.flatMap(({ listeners }) => listeners.flatMap((listener) => listener.targets));
   const lines = targets
     .filter(({ getsConnections, of }) => getsConnections && of !== '')

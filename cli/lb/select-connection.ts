@@ -2,7 +2,7 @@ import { isIPv4 } from 'node:net';
 import type { LbRow } from './build-lb-rows.ts';
 
 /** Where a client connects to. */
-type Connection = { readonly address: string; readonly port: number | undefined };
+export type Connection = { readonly address: string; readonly port: number | undefined };
 
 const MAX_PORT = 65_535;
 

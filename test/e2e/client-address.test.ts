@@ -1,13 +1,21 @@
+import { writeFileSync } from 'node:fs';
 import test from 'ava';
 import { ENI_IP_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
 import { BRIDGE_NAME } from '../../dataplane/numbers.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { buildExecutables } from '../../tools/build.ts';
+import { ADMIN } from '../kube-api/auth/tokens.ts';
+import { renderKubeconfig } from '../kube-api/kubeconfig.ts';
 import { isObject, type NetnsView } from '../support/netns.ts';
+import { createTempDir } from '../support/temp-dir.ts';
 import { type BalancedSystem, balanceSystem } from '../system/balanced/balanced-system.ts';
 import { Deployment } from '../system/balanced/deployment.ts';
 import { startLoad } from '../system/balanced/load.ts';
+import { openDoor } from '../system/door.ts';
 import { StatefulSet } from '../system/stateful-set.ts';
 import { createSystem, type System } from '../system/system.ts';
 import { POD_SUBNET } from '../system/vpc-cloud.ts';
+import { runCli } from './support/run-cli.ts';
 
 // The article of seed 004, on a cluster with both networks: which address the log of a Pod has for its client.
 
@@ -22,6 +30,7 @@ let client: { readonly netns: NetnsView; readonly ip: string };
 
 test.before(async (t) => {
   t.timeout(240_000);
+  await buildExecutables(['tke-eni']);
   const hybrid = { 'default-network': 'tke-bridge' } as const;
   system = await createSystem({
     nodes: [{ name: 'n1' }, { name: 'other' }],
@@ -96,6 +105,61 @@ test.serial(
     t.deepEqual([...new Set(after.clients())], [client.ip]);
   },
 );
+
+test.serial('tke-eni explain follows a connection to the load balancer into the Pod, or names the node', async (t) => {
+  t.timeout(120_000);
+  const direct = await cluster.service('nginx-deploy');
+  const ported = await cluster.service('nginx');
+  const at = `${vipOf(direct)}:80`;
+  const here = await explain('n1', at, client.ip);
+  const there = await explain('other', at, client.ip);
+  const byPort = await explain('n1', `${vipOf(ported)}:80`, client.ip);
+  const ip = system.node('n1').pods.find(({ name }) => name === 'nginx-deploy-1')?.ip ?? '';
+  t.is(here.code, 0, here.stdout + here.stderr);
+  t.true(here.stdout.includes(`${client.ip} -> ${at} (TCP, Service default/nginx-deploy)\n`), here.stdout);
+  t.regex(here.stdout, /ok {6}cloud {3}lb-\w+ \(INTERNAL\) takes TCP\/80 of Service default\/nginx-deploy/);
+  t.true(here.stdout.includes(`target ${ip}:80, Pod default/nginx-deploy-1 on n1, weight 10, healthy`));
+  t.true(here.stdout.includes(`${ip} (Pod default/nginx-deploy-1) -> ${client.ip}\n`), 'and the answer');
+  t.notRegex(here.stdout, /BROKEN|unknown/);
+  t.regex(there.stdout, new RegExp(`on n1: tke-eni explain ${at} --from ${client.ip}`));
+  t.regex(byPort.stdout, /kube-proxy masquerades, so that the Pod sees an address of\s+this node/);
+  t.regex(byPort.stdout, /on n1: tke-eni explain default\/nginx-1 --from 10\.0\.0\.\d+/);
+  const unheard = await explain('n1', at.replace(':80', ':81'), client.ip);
+  t.is(unheard.code, 2);
+  t.regex(unheard.stderr, /does not listen at port 81[\s\S]*it listens at TCP\/80/);
+});
+
+/** Runs the packaged command in the namespace of a machine, with the rights of a person. */
+async function explain(machine: string, at: string, from: string) {
+  const { netns } = system.cloud.vpc.node(machine);
+  const dir = createTempDir('explain-vip');
+  const [kube, cloud] = [
+    openDoor(netns, 7_443, system.cluster.server.accept),
+    openDoor(netns, 9_443, (socket) => system.cloud.server.accept(socket)),
+  ];
+  try {
+    const kubeconfig = dir.join('kubeconfig');
+    const token = system.cluster.server.addToken(ADMIN);
+    writeFileSync(kubeconfig, renderKubeconfig({ url: `http://${kube.address}`, token }));
+    const { secretId, secretKey } = system.cloud.key;
+    const env = { TENCENTCLOUD_SECRET_ID: secretId, TENCENTCLOUD_SECRET_KEY: secretKey, COLUMNS: '200' };
+    const stateDir = machine === 'n1' ? system.node('n1').scene.agent.stateDir : dir.join('none');
+    const place = { netns, stateDir, socketPath: dir.join('none.sock'), env };
+    const remote = ['--kubeconfig', kubeconfig, '--region', 'ap-guangzhou', '--endpoint', `http://${cloud.address}`];
+    return await runCli(place, 'explain', at, '--from', from, ...remote);
+  } finally {
+    kube.close();
+    cloud.close();
+    dir.close();
+  }
+}
+
+function vipOf(service: KubeObject | undefined): string {
+  const status = isObject(service?.['status']) ? service['status'] : {};
+  const balancer = isObject(status['loadBalancer']) ? status['loadBalancer'] : {};
+  const [first] = Array.isArray(balancer['ingress']) ? balancer['ingress'].filter(isObject) : [];
+  return String(first?.['ip']);
+}
 
 // The complete update of 20 Pods: rolling-update.long.test.ts.
 test.serial('a Pod is replaced behind a direct Service: no request fails', async (t) => {

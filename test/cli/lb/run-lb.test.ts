@@ -82,6 +82,27 @@ test('lb: shows and plans, follows an address, and says by its exit code what is
   );
   t.regex((await run(`${address}:81`, `--cluster-id=${CLUSTER}`)).stderr, /no load balancer of a Service listens at/);
   t.is((await run('nonsense')).code, 64);
+  // What explain asks is what lb asks; each of its errors has the next step.
+  const explain = (at: string, ...more: readonly string[]) => runCaptured(['explain', at, ...more, ...cloud], { env });
+  const asker = '--from=10.0.0.9';
+  t.regex(
+    (await explain('10.9.9.9:80', asker)).stderr,
+    /no load balancer of a Service has 10\.9\.9\.9\n +next: tke-eni lb/,
+  );
+  const deaf = await explain(`${address}:81`, asker, `--cluster-id=${CLUSTER}`);
+  t.regex(deaf.stderr, /does not listen at port 81\n +next: it listens at TCP\/80/);
+  t.is(deaf.code, 2);
+  const anonymous = await explain(`${address}:80`);
+  t.regex(anonymous.stderr, /who connects to .*--from is missing\n +next: name a client/);
+  t.is(anonymous.code, 64);
+  t.regex((await explain(`${address}:80`, asker, '--to=10.0.0.1')).stderr, /--to is what a Pod sends to/);
+  t.regex((await explain(`${address}:80`, '--from=fd00::1')).stderr, /load balancers of Services have IPv4 clients/);
+  const away = [`--kubeconfig=${files.join('none')}`, ...cloud.slice(1)];
+  t.regex((await runCaptured(['explain', `${address}:80`, asker, ...away], { env })).stderr, /next: give --kubeconfig/);
+  const strange = { ...env, TENCENTCLOUD_SECRET_KEY: 'wrong' };
+  const refused = await runCaptured(['explain', `${address}:80`, asker, ...cloud], { env: strange });
+  t.regex(refused.stderr, /the cloud did not answer.*\n +next: set TENCENTCLOUD_SECRET_ID/);
+  t.is(refused.code, 2);
   t.regex((await run('--from=nobody')).stderr, /--from: "nobody" is no IPv4 address/);
 
   const [listener] = await listeners.list(id, PERSON);
