@@ -18,7 +18,7 @@ const LONGEST = [
   'e2e/cli-doctor',
   'cli/against/answers',
   'runtime/http-endpoints',
-  'ipamd/node/crash-matrix',
+  'ipamd/supply/crash-matrix',
   'protocol/kept-addresses',
 ];
 

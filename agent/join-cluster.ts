@@ -2,15 +2,15 @@ import { DIRECT_ENI_RESOURCE, EIP_RESOURCE, ENI_IP_RESOURCE } from '../crd/names
 import { hostPrefix } from '../dataplane/ip-prefix.ts';
 import { ChangeSignal } from '../runtime/change-signal.ts';
 import { invariant } from '../runtime/invariant.ts';
-import type { AcceptSupplyDeps } from './accept-supply.ts';
-import { type ClusterConnection, openCluster } from './cluster/cluster.ts';
-import { NO_EVENTS } from './cluster/node-events.ts';
+import { type ClusterConnection, openCluster } from './cluster.ts';
 import type { AgentComponents, AgentRuntime } from './components.ts';
 import type { AgentConfig } from './config/options.ts';
 import { readDirectEnis, readEniIps } from './device-plugin/count-addresses.ts';
+import { readEips } from './device-plugin/count-eips.ts';
 import { type DevicePlugin, startDevicePlugin } from './device-plugin/device-plugin.ts';
-import { readEips } from './eip/count-eips.ts';
+import { NO_EVENTS } from './events/node-events.ts';
 import { readServers } from './node/read-servers.ts';
+import type { AcceptSupplyDeps } from './supply/accept-supply.ts';
 import { refuseSupply } from './supply/refuse-supply.ts';
 import { enisInUse } from './supply/why-contradicted.ts';
 

@@ -1,12 +1,12 @@
 import { runInBackground } from '../runtime/background.ts';
-import type { ClusterConnection } from './cluster/cluster.ts';
-import { collectOrphans } from './collect.ts';
+import { collectOrphans } from './attachment/collect.ts';
+import { finishReleasing } from './attachment/detach.ts';
+import { endCooldowns } from './attachment/end-cooldowns.ts';
+import type { ClusterConnection } from './cluster.ts';
 import type { AgentComponents } from './components.ts';
 import type { AgentConfig } from './config/options.ts';
-import { finishReleasing } from './detach.ts';
-import { endCooldowns } from './end-cooldowns.ts';
-import type { Installation } from './installation.ts';
-import { releaseMemory } from './node/release-memory.ts';
+import { releaseMemory } from './host/release-memory.ts';
+import type { Installation } from './install/installation.ts';
 import type { PoolSample } from './observability/metrics.ts';
 
 /** Dependencies of the timers. */

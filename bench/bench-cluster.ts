@@ -5,11 +5,11 @@ import { NODE_ENI_CONFIG_KIND } from '../crd/node-eni-config-fields.ts';
 import type { KubeObject } from '../kube/kube-client.ts';
 import { PODS, resourceTypeOf } from '../kube/resource-types.ts';
 import { systemClock } from '../runtime/clock.ts';
-import { connectInProcess } from '../test/kube-api/in-process.ts';
-import { installKinds } from '../test/kube-api/install-kinds.ts';
-import { renderKubeconfig } from '../test/kube-api/kubeconfig.ts';
-import { startKubeApi } from '../test/kube-api/start-kube-api.ts';
-import type { NetnsView } from '../test/support/netns.ts';
+import { connectInProcess } from '../sim/kube-api/in-process.ts';
+import { installKinds } from '../sim/kube-api/install-kinds.ts';
+import { renderKubeconfig } from '../sim/kube-api/kubeconfig.ts';
+import { startKubeApi } from '../sim/kube-api/start-kube-api.ts';
+import type { NetnsView } from '../sim/support/netns.ts';
 import { openDoor } from '../test/system/door.ts';
 
 /** An API server that a node reaches, with the node's NodeENIConfig in it. */

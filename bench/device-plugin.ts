@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Child } from '../test/support/child.ts';
+import { Child } from '../sim/support/child.ts';
 import { startKubeletDeviceManager } from '../test/support/kubelet-device-manager.ts';
 import { createTempDir } from '../test/support/temp-dir.ts';
 import { waitUntil } from '../test/support/wait-until.ts';

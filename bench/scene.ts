@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { run } from '../sim/support/run.ts';
+import { createTestVpc } from '../sim/vpc/vpc.ts';
 import { type AgentProcess, startAgent } from '../test/support/agent-process.ts';
 import { CNI_DIR, DIST_BIN_DIR, hasLauncher } from '../test/support/executables.ts';
-import { run } from '../test/support/run.ts';
 import { createTempDir } from '../test/support/temp-dir.ts';
-import { createTestVpc } from '../test/vpc/vpc.ts';
 import { openBenchCluster } from './bench-cluster.ts';
 
 /** A sandbox to measure with. */

@@ -3,7 +3,7 @@ import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Child } from '../test/support/child.ts';
+import { Child } from '../sim/support/child.ts';
 import { waitUntil } from '../test/support/wait-until.ts';
 import { bundle } from '../tools/build/bundle.ts';
 import { EXECUTABLES } from '../tools/build.ts';

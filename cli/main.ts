@@ -1,8 +1,8 @@
 import { accessSync, constants, fstatSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../runtime/clock.ts';
-import type { CommandContext } from './command.ts';
-import { EXIT } from './exit-code.ts';
+import type { CommandContext } from './command/command.ts';
+import { EXIT } from './command/exit-code.ts';
 import { usesColor } from './output/color.ts';
 import { openStream } from './output/open-stream.ts';
 import { runProgram } from './program/run-program.ts';

@@ -15,15 +15,15 @@ import { sampleInformers } from '../observability/work-metrics.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
 import type { Logger } from '../runtime/log.ts';
-import { type CcmNode, decodeCcmNode } from './ccm-node.ts';
 import { CONTROLLER_NAMES, type ControllerName } from './config/controllers-value.ts';
 import type { CcmConfig } from './config/options.ts';
-import type { CcmCloud, ControllerDeps } from './controller-deps.ts';
-import { CONTROLLERS, type Controller } from './controllers.ts';
+import { type CcmNode, decodeCcmNode } from './controller/ccm-node.ts';
+import type { CcmCloud, ControllerDeps } from './controller/controller-deps.ts';
+import { LOCK_KINDS, lockObjectOf } from './controller/lock-object.ts';
+import { ControllerRights } from './leading/controller-rights.ts';
+import { CONTROLLERS, type Controller } from './leading/controllers.ts';
 import { type RunState, runControllers } from './leading/run-controllers.ts';
-import { LOCK_KINDS, lockObjectOf } from './lock-object.ts';
 import { type CcmMetrics, type ControllerState, createCcmMetrics } from './observability/metrics.ts';
-import { ControllerRights } from './rights/controller-rights.ts';
 
 /** Runtime of the process; each member is a port, so that it also runs on a virtual clock and without a connection. */
 type CcmRuntime = {

@@ -16,16 +16,16 @@ import type { Logger } from '../runtime/log.ts';
 import type { IpamdConfig } from './config/options.ts';
 import { DefinitionGuard } from './crds/definition-guard.ts';
 import { ensureDefinitions } from './crds/install-definitions.ts';
+import type { Ids } from './decide/decision.ts';
 import type { LeaderDeps, TermView } from './leading/leader-deps.ts';
+import { followMachines, type InformerDeps, type MachineFollower, openInformers } from './leading/open-informers.ts';
 import { sampleQueues } from './leading/queues.ts';
 import { runLeader } from './leading/run-leader.ts';
-import type { Ids } from './nec/decision.ts';
-import { CircuitBreakers } from './node/circuit-breakers.ts';
-import { CloudObserver } from './node/cloud-observer.ts';
-import { reportStartupTaints } from './nodes/report-startup-taints.ts';
+import { reportStartupTaints } from './node-lifecycle/report-startup-taints.ts';
 import { createIpamdMetrics, type IpamdMetrics } from './observability/metrics.ts';
-import { followMachines, type InformerDeps, type MachineFollower, openInformers } from './open-informers.ts';
 import { SecondAllocator } from './pod-cidrs/second-allocator.ts';
+import { CircuitBreakers } from './supply/circuit-breakers.ts';
+import { CloudObserver } from './supply/cloud-observer.ts';
 
 /** Runtime of ipamd; each member is a port, so that ipamd also runs on a virtual clock and without a connection. */
 type IpamdRuntime = {

@@ -13,9 +13,9 @@ import { release } from '../runtime/release.ts';
 import { EX_CONFIG } from '../runtime/settings/read-settings.ts';
 import { readSettingsText } from '../runtime/settings/settings-file.ts';
 import { readIpamdConfig } from './config/ipamd-config.ts';
+import { IpamdError } from './config/ipamd-error.ts';
 import type { IpamdConfig } from './config/options.ts';
 import { startIpamd } from './ipamd.ts';
-import { IpamdError } from './ipamd-error.ts';
 import { createIpamdMetrics, type ProcessUsage } from './observability/metrics.ts';
 
 const STDOUT = 1;

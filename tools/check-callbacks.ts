@@ -28,7 +28,7 @@ export function findAsyncCallbacks(text: string): readonly string[] {
 
 if (import.meta.main) {
   const paths = globSync('*/**/*.ts', {
-    exclude: ['node_modules/**', 'dist/**', 'test/**', 'bench/**', 'tools/**', 'examples/**'],
+    exclude: ['node_modules/**', 'dist/**', 'test/**', 'sim/**', 'bench/**', 'tools/**', 'examples/**'],
   }).sort();
   const violations = paths.flatMap((path) =>
     findAsyncCallbacks(readFileSync(path, 'utf8')).map((found) => `${path}:${found}`),

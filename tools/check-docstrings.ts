@@ -34,8 +34,7 @@ if (import.meta.main) {
     'observability',
     'pod-routes',
     'tools',
-    'test/vpc',
-    'test/kube-api',
+    'sim',
   ];
   const paths = roots
     .flatMap((root) => globSync(`${root}/**/*.ts`))

@@ -90,7 +90,7 @@ export function checkFileReads(
 const MIN_WHY = 20;
 
 if (import.meta.main) {
-  const outside = ['node_modules/**', 'dist/**', 'test/**', 'bench/**', 'tools/**', 'examples/**', '*.ts'];
+  const outside = ['node_modules/**', 'dist/**', 'test/**', 'sim/**', 'bench/**', 'tools/**', 'examples/**', '*.ts'];
   const paths = globSync('**/*.ts', { exclude: outside }).sort();
   const sources = paths.map((path) => ({ path, text: readFileSync(path, 'utf8') }));
   const table = JSON.parse(readFileSync('tools/file-reads.json', 'utf8')) as Readonly<Record<string, FileReadUse>>;

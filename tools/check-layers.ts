@@ -19,7 +19,11 @@ export type Layers = {
   readonly folders: Readonly<Record<string, FolderRule>>;
   readonly packageOnlyIn: Readonly<Record<string, readonly string[]>>;
   readonly facts: Readonly<Record<string, FactRule>>;
+  /** Programs whose own folders are in layers: what lies beside the folders puts them together, and none imports it. */
+  readonly layered: readonly string[];
   readonly free: readonly string[];
+  /** Free folders that import nothing of these. */
+  readonly apart: Readonly<Record<string, readonly string[]>>;
   readonly pure: readonly string[];
   readonly impure: readonly string[];
   readonly processOnlyIn: readonly string[];
@@ -41,7 +45,33 @@ export function checkLayers(layers: Layers, sources: readonly Source[]): readonl
     violations.push(...checkImports(layers, source, imports), ...checkWords(layers, source));
   }
   for (const cycle of findCycles(edges)) violations.push(`import cycle: ${cycle.join(' -> ')}`);
+  for (const program of layers.layered) {
+    const cycles = findCycles(folderEdges(program, edges));
+    for (const cycle of cycles) violations.push(`import cycle of folders: ${cycle.join(' -> ')}`);
+  }
   return violations;
+}
+
+/** Returns which folder of a program imports which; the files beside the folders count as one folder. */
+function folderEdges(
+  program: string,
+  edges: ReadonlyMap<string, readonly string[]>,
+): ReadonlyMap<string, readonly string[]> {
+  const folderIn = (path: string): string => {
+    const [folder, file] = path.slice(program.length + 1).split('/');
+    return file === undefined ? program : `${program}/${folder}`;
+  };
+  const found = new Map<string, Set<string>>();
+  for (const [path, targets] of edges) {
+    if (!path.startsWith(`${program}/`)) continue;
+    const from = folderIn(path);
+    const known = found.get(from) ?? new Set();
+    found.set(from, known);
+    for (const target of targets) {
+      if (target.startsWith(`${program}/`) && folderIn(target) !== from) known.add(folderIn(target));
+    }
+  }
+  return new Map([...found].map(([folder, targets]) => [folder, [...targets].sort()]));
 }
 
 type Import = { readonly target: string; readonly runtime: boolean };
@@ -77,7 +107,8 @@ function folderOf(layers: Layers, path: string): string | undefined {
 function checkImports(layers: Layers, source: Source, imports: readonly Import[]): readonly string[] {
   const folder = folderOf(layers, source.path);
   const isFree = layers.free.some((free) => source.path.startsWith(`${free}/`));
-  if (folder === undefined) return isFree ? [] : [`${source.path}: its folder has no rule in tools/layers.json`];
+  if (isFree) return checkApart(layers, source, imports);
+  if (folder === undefined) return [`${source.path}: its folder has no rule in tools/layers.json`];
   const rule = layers.folders[folder];
   const isPure = layers.pure.some((glob) => matchesGlob(source.path, glob));
   const violations: string[] = [];
@@ -98,6 +129,16 @@ function checkImports(layers: Layers, source: Source, imports: readonly Import[]
     }
   }
   return violations;
+}
+
+function checkApart(layers: Layers, source: Source, imports: readonly Import[]): readonly string[] {
+  const [folder = ''] = source.path.split('/');
+  const others = layers.apart[folder] ?? [];
+  return imports
+    .filter(({ target }) => target.startsWith('./'))
+    .map((entry) => resolve(source, entry))
+    .filter((target) => others.some((other) => target.startsWith(`${other}/`)))
+    .map((target) => `${source.path}: ${folder} may not import ${target}`);
 }
 
 function checkPackage(layers: Layers, source: Source, rule: FolderRule | undefined, target: string): readonly string[] {

@@ -1,11 +1,14 @@
 /**
- * Checks that random tests take their seeds from one place, `test/support/seed.ts`, so that each failure can be repeated.
+ * Checks that random tests take their seeds from one place, `sim/support/seed.ts`, so that each failure can be repeated.
  * Prints every violation and exits 1; prints one line and exits 0 when there is none.
  */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 
 /** The modules that are that place, and the words that this program is tried with. */
-const PLACE = ['support/seed.ts', 'support/law.ts', 'support/with-seed.ts', 'tools/check-seeds.test.ts'];
+const PLACE = [
+  'sim/support/seed.ts',
+  ...['support/law.ts', 'support/with-seed.ts', 'tools/check-seeds.test.ts'].map((path) => `test/${path}`),
+];
 
 const LAW = 'await assertLaw(t, (t) => property) of test/support/law.ts';
 const STREAM = 'seededRandom(seed) with the seed of withSeed or seedList';
@@ -16,12 +19,12 @@ const UNSEEDED: readonly { readonly pattern: RegExp; readonly instead: string }[
   { pattern: /import\s+(?!fc from|type )[^'";]*from 'fast-check'/, instead: `import fc from 'fast-check', and ${LAW}` },
   { pattern: /\bMath\s*\.\s*random\b/, instead: STREAM },
   { pattern: /\brandomInt\b/, instead: STREAM },
-  { pattern: /\benv\s*(?:\.\s*|\[\s*['"])\w*SEED\b/, instead: 'SEED of test/support/seed.ts' },
+  { pattern: /\benv\s*(?:\.\s*|\[\s*['"])\w*SEED\b/, instead: 'SEED of sim/support/seed.ts' },
 ];
 
 /** Lists what in a test file draws without a seed, as `line: found; write …`. Pure. */
 export function findUnseeded(path: string, text: string): readonly string[] {
-  if (PLACE.some((one) => path === `test/${one}`)) return [];
+  if (PLACE.includes(path)) return [];
   const found = text
     .replace(/\/\*[\s\S]*?\*\/|(?<!:)\/\/.*$/gm, (comment) => comment.replace(/[^\n]/g, ' '))
     .split('\n')
@@ -53,7 +56,7 @@ export function findLawFiles(): readonly string[] {
 }
 
 if (import.meta.main) {
-  const paths = globSync('test/**/*.ts').sort();
+  const paths = globSync(['test/**/*.ts', 'sim/**/*.ts']).sort();
   const violations = paths.flatMap((path) =>
     findUnseeded(path, readFileSync(path, 'utf8')).map((found) => `${path}:${found}`),
   );

@@ -1,7 +1,7 @@
-import type { Command, OptionTable, PositionalSpec } from '../cli/command.ts';
+import type { Command, OptionTable, PositionalSpec } from '../cli/command/command.ts';
+import { GLOBAL_OPTIONS } from '../cli/command/global-options.ts';
+import { exitTerms, optionMeaning, optionText, usageLine } from '../cli/output/render-help.ts';
 import { paragraphsOf } from '../cli/output/render-text.ts';
-import { GLOBAL_OPTIONS } from '../cli/program/global-options.ts';
-import { exitTerms, optionMeaning, optionText, usageLine } from '../cli/program/render-help.ts';
 import { ALL_COMMANDS } from '../cli/program/run-program.ts';
 
 /** Renders `docs/reference/cli.md` of what the commands declare. */

@@ -1,9 +1,9 @@
-import type { AgentErrorCode } from '../agent/agent-error.ts';
+import type { AgentErrorCode } from '../agent/api/agent-error.ts';
 import { CNI_CODE } from '../agent/api/cni-code.ts';
 import type { JournalErrorCode } from '../agent/journal/journal-error.ts';
-import type { CliErrorCode } from '../cli/cli-error.ts';
+import type { CliErrorCode } from '../cli/command/cli-error.ts';
 import type { RegionError } from '../cloud/tencent/region-error.ts';
-import type { IpamdErrorCode } from '../ipamd/ipamd-error.ts';
+import type { IpamdErrorCode } from '../ipamd/config/ipamd-error.ts';
 import type { RequestErrorCode } from '../scheduler/http/request-error.ts';
 
 type Explained = { readonly means: string; readonly cure: string };

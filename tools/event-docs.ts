@@ -1,6 +1,6 @@
-import { NODE_EVENTS } from '../agent/cluster/event-reasons.ts';
-import { CCM_EVENTS } from '../cloud-controller-manager/event-reasons.ts';
-import { IPAMD_EVENTS } from '../ipamd/event-reasons.ts';
+import { NODE_EVENTS } from '../agent/events/event-reasons.ts';
+import { CCM_EVENTS } from '../cloud-controller-manager/events/event-reasons.ts';
+import { IPAMD_EVENTS } from '../ipamd/events/event-reasons.ts';
 import type { EventReason } from '../kube/events/event-reason.ts';
 
 /** Renders `docs/reference/events.md` of the tables that the recording code takes its reasons from. */
@@ -11,7 +11,7 @@ export function renderEventDocs(): string {
   const rowsOf = (events: Readonly<Record<string, EventReason>>): readonly string[] =>
     Object.entries(events).map(([reason, { type, objects, cause, cure }]) => row(reason, type, objects, cause, cure));
   return [
-    '<!-- Written by `make gen` from agent/cluster/, ipamd/ and cloud-controller-manager/event-reasons.ts. -->',
+    '<!-- Written by `make gen` from agent/cluster/, ipamd/ and cloud-controller-manager/events/event-reasons.ts. -->',
     '# Events',
     '',
     'Recorded when something changes, not repeatedly; equal ones are counted in one. `kubectl describe` of the object shows',

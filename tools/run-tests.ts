@@ -8,8 +8,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { readSeed } from '../sim/support/seed.ts';
 import { describeMissing, findKubeAssets } from '../test/cluster/kube-assets.ts';
-import { readSeed } from '../test/support/seed.ts';
 import { BUILT_VARIABLE, buildAll, CNI_DIR } from './build.ts';
 import { bundleAva } from './bundle-ava.ts';
 import { BUNDLED_AVA_VARIABLE } from './bundled-ava.ts';
@@ -63,7 +63,7 @@ const SUITES: readonly Suite[] = [
     commands: [
       ['biome', 'check', '.'],
       ['tsc', '--noEmit', '-p', '.'],
-      ['tsc', '--noEmit', '-p', 'cli/graph/page'],
+      ['tsc', '--noEmit', '-p', 'cli/commands/graph/page'],
       ['node', 'tools/check-layers.ts'],
       ['node', 'tools/check-docstrings.ts'],
       ['node', 'tools/check-exports.ts'],

@@ -3,8 +3,8 @@ import type { Logger } from '../../runtime/log.ts';
 import type { CriSandbox, SandboxView } from '../cri/sandbox-view.ts';
 import type { Journal } from '../journal/journal-content.ts';
 import type { Supply } from '../journal/supply.ts';
-import { keyOf, type NodeState } from '../node-state.ts';
-import type { KernelEvidence, PeerEvidence } from './kernel-evidence.ts';
+import type { KernelEvidence, PeerEvidence } from '../node/kernel-evidence.ts';
+import { keyOf, type NodeState } from '../state/node-state.ts';
 import { planAdoption } from './plan-adoption.ts';
 
 /** Dependencies of adoption. */

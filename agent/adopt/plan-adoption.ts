@@ -6,8 +6,8 @@ import type { CriSandbox } from '../cri/sandbox-view.ts';
 import type { EniRecord } from '../journal/journal-content.ts';
 import { familyOf, type Lease, type LeasedAddress, leaseKey } from '../journal/lease.ts';
 import type { Supply, SupplyEni } from '../journal/supply.ts';
+import type { EniEvidence, KernelEvidence, PeerEvidence, VethEvidence } from '../node/kernel-evidence.ts';
 import { blockOfAddress, podCidrId } from '../pod-cidr/pod-cidr-supply.ts';
-import type { EniEvidence, KernelEvidence, PeerEvidence, VethEvidence } from './kernel-evidence.ts';
 
 /** All sources of facts about Pods that are in no journal. */
 export type AdoptSources = {

@@ -2,9 +2,9 @@ import { networkPrefix } from '../../dataplane/ip-prefix.ts';
 import { podCidrOf } from '../../dataplane/pod-cidr.ts';
 import type { CriSandbox } from '../cri/sandbox-view.ts';
 import { type Lease, leaseKey } from '../journal/lease.ts';
+import type { PodInterface, PortEvidence } from '../node/bridge-evidence.ts';
 import type { Reservation } from '../pod-cidr/host-local-files.ts';
 import { podCidrId } from '../pod-cidr/pod-cidr-supply.ts';
-import type { PodInterface, PortEvidence } from './bridge-evidence.ts';
 
 /** All sources of facts about Pods that another program put on the bridge. */
 export type TakeoverSources = {

@@ -1,11 +1,11 @@
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { holdAddresses } from '../bridge/hold-addresses.ts';
 import type { CriSandbox, SandboxView } from '../cri/sandbox-view.ts';
 import type { Journal } from '../journal/journal-content.ts';
-import { keyOf, type NodeState } from '../node-state.ts';
-import { holdAddresses } from '../pod-cidr/hold-addresses.ts';
+import type { NetnsEvidence, PortEvidence } from '../node/bridge-evidence.ts';
 import type { Reservation, Reservations } from '../pod-cidr/host-local-files.ts';
-import type { NetnsEvidence, PortEvidence } from './bridge-evidence.ts';
+import { keyOf, type NodeState } from '../state/node-state.ts';
 import { decideStaleReservations, type ReservationFacts } from './decide-stale-reservations.ts';
 import { planTakeover, portsWithoutLease, type TakenPod, type Takeover } from './plan-takeover.ts';
 

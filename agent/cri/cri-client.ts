@@ -4,7 +4,7 @@ import { isRecord } from '../../runtime/decode.ts';
 import { messageOf } from '../../runtime/error-text.ts';
 import { recordOf } from '../../runtime/json.ts';
 import type { InitOf, MessageOf, MessageTable } from '../api/codec.ts';
-import { callUnary, type UnaryCall } from '../unary-call.ts';
+import { callUnary, type UnaryCall } from '../grpc/unary-call.ts';
 import {
   LIST_POD_SANDBOX_REQUEST,
   LIST_POD_SANDBOX_RESPONSE,

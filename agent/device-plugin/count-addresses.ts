@@ -1,6 +1,6 @@
 import type { Supply } from '../journal/supply.ts';
-import type { NodeState } from '../node-state.ts';
 import { countedFamily } from '../pool/demand.ts';
+import type { NodeState } from '../state/node-state.ts';
 import type { DeviceSupply } from './decide-devices.ts';
 
 /**

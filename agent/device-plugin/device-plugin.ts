@@ -4,7 +4,7 @@ import { runInBackground } from '../../runtime/background.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { NodeEvents } from '../cluster/node-events.ts';
+import type { NodeEvents } from '../events/node-events.ts';
 import type { DevicePluginMetrics } from '../observability/device-plugin-metrics.ts';
 import { countDevices, type Device, type DeviceCount, type DeviceSupply, decideDevices } from './decide-devices.ts';
 import { listAllocated } from './kubelet-client.ts';

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { Client, credentials, status } from '@grpc/grpc-js';
 import { messageOf } from '../../runtime/error-text.ts';
 import type { InitOf, MessageOf, MessageTable } from '../api/codec.ts';
-import { type CallLimits, callUnary, type UnaryCall } from '../unary-call.ts';
+import { type CallLimits, callUnary, type UnaryCall } from '../grpc/unary-call.ts';
 import { DEVICE_PLUGIN_CHOICES, EMPTY, LIST_POD_RESOURCES_RESPONSE, REGISTER_REQUEST } from './kubelet-messages.ts';
 
 /** The version of the API that every kubelet since 1.10 supports. */

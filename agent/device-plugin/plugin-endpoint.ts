@@ -8,7 +8,7 @@ import {
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import { decodeMessage, encodeMessage, type InitOf, type MessageOf, type MessageTable } from '../api/codec.ts';
-import { createLimitedServer } from '../server/limited-server.ts';
+import { createLimitedServer } from '../grpc/limited-server.ts';
 import type { Device } from './decide-devices.ts';
 import { fileIdentity } from './file-identity.ts';
 import {

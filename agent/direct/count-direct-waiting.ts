@@ -1,5 +1,5 @@
-import type { WaitingAdd } from '../demand/count-waiting.ts';
 import type { Lease } from '../journal/lease.ts';
+import type { WaitingAdd } from '../pods/count-waiting.ts';
 import type { PodRecord } from '../pods/pod-record.ts';
 
 /**

@@ -30,6 +30,9 @@ export type Supply = {
   readonly registeredIps?: readonly string[];
 };
 
+/** What of a supply the node does not take: a whole ENI, or one of its addresses (`ip`). */
+export type SupplyRefusal = { readonly eniId: string; readonly ip?: string; readonly text: string };
+
 /**
  * A static address that the cloud already routes to another node, and the attachment on this node that still has it.
  */

@@ -7,8 +7,8 @@ import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { AF_INET, AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { readRegularText } from '../../runtime/read-regular-file.ts';
-import type { HostDump } from '../adopt/read-evidence.ts';
-import type { HostView } from '../node-network.ts';
+import type { HostView } from './node-network.ts';
+import type { HostDump } from './read-evidence.ts';
 
 const PROBE_ATTEMPTS = 3;
 const PROBE_PAUSE_MS = 500;

@@ -1,6 +1,6 @@
 import { locateBridge } from '../../dataplane/locate-bridge.ts';
 import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
-import type { PortEvidence } from '../adopt/bridge-evidence.ts';
+import type { PortEvidence } from './bridge-evidence.ts';
 
 /** Reads the veth links that are ports of the bridge of GlobalRoute Pods; none while there is no bridge. */
 export function readBridgePorts(rtnetlink: Rtnetlink, name: string): readonly PortEvidence[] {

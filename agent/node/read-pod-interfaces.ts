@@ -4,7 +4,7 @@ import { NetnsError, openNetns } from '../../netlink/netns.ts';
 import { openRtnetlinkIn, type Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { AF_INET } from '../../netlink/uapi/netlink.ts';
 import { resolveHostPath } from '../../runtime/host-path.ts';
-import type { NetnsEvidence, PodInterface } from '../adopt/bridge-evidence.ts';
+import type { NetnsEvidence, PodInterface } from './bridge-evidence.ts';
 import { namesOfNetns } from './read-sandbox-peers.ts';
 
 /**

@@ -7,8 +7,8 @@ import type { LinkMessage } from '../../netlink/link-message.ts';
 import { type Netns, openNetns } from '../../netlink/netns.ts';
 import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { resolveHostPath } from '../../runtime/host-path.ts';
-import type { PeerEvidence, VethEvidence } from '../adopt/kernel-evidence.ts';
 import { type LeaseKey, leaseKey } from '../journal/lease.ts';
+import type { PeerEvidence, VethEvidence } from './kernel-evidence.ts';
 
 /** Folder in which runtimes and `ip netns` name namespaces. */
 const NETNS_FOLDER = '/run/netns';

@@ -1,5 +1,5 @@
 import { readRegularText } from '../../runtime/read-regular-file.ts';
-import { apiServerOf, nameserversOf } from '../supply/node-peers.ts';
+import { apiServerOf, nameserversOf } from './node-peers.ts';
 
 const RESOLV_CONF = '/etc/resolv.conf';
 /** Longest file that is read, bytes: three name servers are used. */

@@ -1,9 +1,9 @@
 import { ADDRESS_STATE, type PoolReplyInit } from '../api/ops-messages.ts';
 import { claimKey, type SupplyEni, type WarmTargets } from '../journal/supply.ts';
-import type { NodeState } from '../node-state.ts';
 import { isFree, type OutsideDemand } from '../pool/demand.ts';
 import type { PoolAddress } from '../pool/pool-state.ts';
 import { isRegistered } from '../pool/registered.ts';
+import type { NodeState } from '../state/node-state.ts';
 
 /** Inputs of the reply besides the agent's state. */
 type PoolView = {

@@ -1,7 +1,7 @@
 import type { RecordedOperationInit, RecorderReplyInit } from '../api/ops-messages.ts';
-import { KIND_NUMBER, microseconds, outcomeNumber } from './event-message.ts';
-import type { FlightRecorder, RecordedEntry } from './flight-recorder.ts';
-import { textOf } from './open-operation-log.ts';
+import { KIND_NUMBER, microseconds, outcomeNumber } from '../recorder/event-message.ts';
+import type { FlightRecorder, RecordedEntry } from '../recorder/flight-recorder.ts';
+import { textOf } from '../recorder/open-operation-log.ts';
 
 /** Maximum length of a reply's texts: a client accepts messages of up to 4 MiB by default. */
 const MAX_CHARS = 3 << 20;

@@ -1,7 +1,7 @@
 import type { GrWiring } from '../../dataplane/network.ts';
+import type { CniFailure } from '../api/cni-failure.ts';
 import type { SummaryReplyInit } from '../api/ops-messages.ts';
-import type { CniFailure } from '../cni-failure.ts';
-import type { NodeState } from '../node-state.ts';
+import type { NodeState } from '../state/node-state.ts';
 import { computeCallStats, type MetricSamples, sumMetric } from './sum-metrics.ts';
 
 /** The result of the last repair pass. */

@@ -1,9 +1,9 @@
 import type { HostState } from '../../dataplane/desired.ts';
 import type { EniNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
-import type { HostLink } from '../eni/locate-enis.ts';
+import type { HostLink } from '../direct/locate-enis.ts';
 import { withoutTakenOver } from '../journal/taken-over.ts';
-import type { NodeState } from '../node-state.ts';
+import type { NodeState } from '../state/node-state.ts';
 
 /**
  * Plans what the kernel should hold now: the node in its rule mode, these ENIs, and the Pods that are wired by one of

@@ -1,7 +1,7 @@
 import { hostPrefix } from '../../dataplane/ip-prefix.ts';
 import { isOurTable, TABLE_POD_ROUTES } from '../../dataplane/numbers.ts';
 import type { Operation } from '../../dataplane/operation.ts';
-import type { NodeState } from '../node-state.ts';
+import type { NodeState } from '../state/node-state.ts';
 
 /** Of the whole node. */
 const NODE = 'node';

@@ -5,11 +5,11 @@ import { type MigrationStep, planMigration } from '../../dataplane/migration.ts'
 import type { RuleMode } from '../../dataplane/network.ts';
 import type { ObservedHost } from '../../dataplane/observed.ts';
 import type { Operation } from '../../dataplane/operation.ts';
-import { findDirectNics } from '../direct/locate-direct-nics.ts';
-import { planIdleNics } from '../direct/plan-idle-nics.ts';
-import { listPlannedEnis } from '../eni/sync-enis.ts';
 import { desiredState } from './desired-state.ts';
+import { findDirectNics } from './locate-direct-nics.ts';
+import { planIdleNics } from './plan-idle-nics.ts';
 import { leftOut, namerOf, type ReconcileDeps, withoutReliant } from './reconcile.ts';
+import { listPlannedEnis } from './sync-enis.ts';
 
 /** What a repair pass would do now. */
 type RepairPreview = {

@@ -7,22 +7,22 @@ import type { ObservedHost } from '../../dataplane/observed.ts';
 import { type Operation, renderOperation, summarizeOperation } from '../../dataplane/operation.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { findReturnedNics, locateDirectNics, type NicKernel } from '../direct/locate-direct-nics.ts';
-import { countEnis } from '../eni/count-enis.ts';
-import type { HostLink } from '../eni/locate-enis.ts';
-import { syncEnis } from '../eni/sync-enis.ts';
+import type { HostLink } from '../direct/locate-enis.ts';
 import type { Journal } from '../journal/journal-content.ts';
 import type { FoundStateRecorder } from '../node/found-state.ts';
 import type { PlannedListener } from '../node/node-record-writer.ts';
-import type { NodeState } from '../node-state.ts';
 import type { Metrics } from '../observability/metrics.ts';
-import type { OperationLog } from '../ops/operation-log.ts';
+import type { OperationLog } from '../recorder/operation-log.ts';
+import type { NodeState } from '../state/node-state.ts';
+import { countEnis } from './count-enis.ts';
 import { desiredState } from './desired-state.ts';
 import type { FightDetector } from './fight-detector.ts';
 import type { ForeignChanges } from './foreign-changes.ts';
+import { findReturnedNics, locateDirectNics, type NicKernel } from './locate-direct-nics.ts';
 import { objectOf } from './object-of.ts';
 import { findOwner, reliesOn } from './operation-scope.ts';
 import { restoreLeftLinks } from './restore-left-links.ts';
+import { syncEnis } from './sync-enis.ts';
 
 /** The functions of the node's kernel that reconciling needs. */
 export type HostKernel = NicKernel & {

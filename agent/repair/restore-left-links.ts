@@ -1,6 +1,6 @@
 import type { HostState } from '../../dataplane/desired.ts';
 import type { Operation } from '../../dataplane/operation.ts';
-import type { HostLink } from '../eni/locate-enis.ts';
+import type { HostLink } from '../direct/locate-enis.ts';
 import { linkRestoration, sysctlRestoration } from '../node/decide-restoration.ts';
 import type { AddedAddress, FoundEntry, FoundState, FoundSysctl } from '../node/found-state.ts';
 

@@ -4,7 +4,7 @@ import type { EniNetwork, NodeNetwork } from '../../dataplane/network.ts';
 import { NETCONFA_IFINDEX_ALL } from '../../netlink/uapi/netconf.ts';
 import type { Sysctl } from '../../sysctl/sysctl.ts';
 import type { SysctlKey } from '../../sysctl/sysctl-key.ts';
-import type { NodeState } from '../node-state.ts';
+import type { NodeState } from '../state/node-state.ts';
 import { desiredState } from './desired-state.ts';
 import type { FightDetector } from './fight-detector.ts';
 import { objectOf } from './object-of.ts';

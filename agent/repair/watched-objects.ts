@@ -2,8 +2,8 @@ import { DEFAULT_LINK_GROUP } from '../../dataplane/link-group.ts';
 import type { BridgeNetwork } from '../../dataplane/network.ts';
 import { BRIDGE_IFINDEX, BRIDGE_MAC, DIRECT_LINK_GROUP } from '../../dataplane/numbers.ts';
 import type { Lease } from '../journal/lease.ts';
-import type { PrimaryInterface } from '../node-network.ts';
-import type { NodeState } from '../node-state.ts';
+import type { PrimaryInterface } from '../node/node-network.ts';
+import type { NodeState } from '../state/node-state.ts';
 import type { WatchedObjects } from './relevant-event.ts';
 
 const BITS = { 4: 32, 6: 128 } as const;

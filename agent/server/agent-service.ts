@@ -1,13 +1,13 @@
 import type { ServerUnaryCall, sendUnaryData, UntypedServiceImplementation } from '@grpc/grpc-js';
 import { INTERFACE_NAME_RULE, isInterfaceName } from '../../runtime/interface-name.ts';
 import { CNI_CODE } from '../api/cni-code.ts';
+import { type CniFailure, CniFailureError } from '../api/cni-failure.ts';
 import { PLUGIN, type Sandbox } from '../api/messages.ts';
 import type { AgentMethod, ReplyInitOf, RequestOf, RunReplyInit, RunRequest } from '../api/service.ts';
-import type { AttachOutcome } from '../attach.ts';
-import type { AttachCommand } from '../attach-command.ts';
-import type { CheckOutcome } from '../check.ts';
-import { type CniFailure, CniFailureError } from '../cni-failure.ts';
-import { failureOf } from '../failure-of.ts';
+import type { AttachOutcome } from '../attachment/attach.ts';
+import type { AttachCommand } from '../attachment/attach-command.ts';
+import type { CheckOutcome } from '../attachment/check.ts';
+import { failureOf } from '../attachment/failure-of.ts';
 import type { Lease, LeasePlugin } from '../journal/lease.ts';
 import { attachmentOf, type EniAddressing } from './attachment.ts';
 

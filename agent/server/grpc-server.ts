@@ -11,8 +11,8 @@ import {
 } from '@grpc/grpc-js';
 import { listenOn } from '../../runtime/listen-on.ts';
 import { AGENT_SERVICE, SOCKET_SERVICE } from '../api/service.ts';
+import { type ConnectionLimits, createLimitedServer } from '../grpc/limited-server.ts';
 import { createHealth, type Health } from './health.ts';
-import { type ConnectionLimits, createLimitedServer } from './limited-server.ts';
 import { publishSocket } from './unix-socket.ts';
 
 /** A server that accepts calls. */

@@ -2,7 +2,7 @@ import { chmodSync, lstatSync, renameSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { dirname } from 'node:path';
 import { ensureFolder } from '../../runtime/folder.ts';
-import { AgentError } from '../agent-error.ts';
+import { AgentError } from '../api/agent-error.ts';
 
 /** Longest path that fits `struct sockaddr_un` with its closing zero. @see unix(7) */
 const SUN_PATH_BYTES = 107;

@@ -1,5 +1,5 @@
 import type { EniPrimaryAddress } from '../journal/supply.ts';
-import type { HostView } from '../node-network.ts';
+import type { HostView } from '../node/node-network.ts';
 
 /** An ENI of a supply, as far as its link is looked for. */
 type NamedEni = { readonly mac: string; readonly primary: readonly EniPrimaryAddress[] };

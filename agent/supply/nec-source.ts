@@ -12,9 +12,9 @@ import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { ConfigError, type Fault } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { AgentSpec, ObservedNec } from '../demand/publication.ts';
 import type { Supply } from '../journal/supply.ts';
 import { isSupplyDamaged, notReadyReasonOf, observedNecOf, withAgentFields } from './observed-nec.ts';
+import type { AgentSpec, ObservedNec } from './publication.ts';
 import { supplyOfConfig } from './supply-of-config.ts';
 import type { SupplyEvent, SupplySource } from './supply-source.ts';
 

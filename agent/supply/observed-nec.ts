@@ -1,7 +1,7 @@
 import { AGENT_LIFE_ANNOTATION } from '../../crd/names.ts';
 import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
-import { type AgentSpec, type ObservedNec, UNREADABLE } from '../demand/publication.ts';
+import { type AgentSpec, type ObservedNec, UNREADABLE } from './publication.ts';
 
 /**
  * Extracts from a NodeENIConfig what publication depends on.

@@ -1,12 +1,9 @@
 import { type CheckedEni, gatewaysOf, type NodeOwn, refusalsOfEni } from '../../crd/eni-refusals.ts';
-import type { EniPrimaryAddress, Supply, SupplyEni } from '../journal/supply.ts';
-import { findPrimary, type HostView } from '../node-network.ts';
+import type { EniPrimaryAddress, Supply, SupplyEni, SupplyRefusal } from '../journal/supply.ts';
+import { findPrimary, type HostView } from '../node/node-network.ts';
+import { nextHopsOf } from '../node/node-peers.ts';
 import { type AddedHere, whyForeignMac } from './foreign-macs.ts';
-import { nextHopsOf } from './node-peers.ts';
 import { type EniInUse, whyContradicted } from './why-contradicted.ts';
-
-/** What of a supply the node does not take: a whole ENI, or one of its addresses (`ip`). */
-export type SupplyRefusal = { readonly eniId: string; readonly ip?: string; readonly text: string };
 
 /** What decides apart from the kernel. */
 type KnownOfNode = {

@@ -1,6 +1,6 @@
 import type { ConfigError } from '../../runtime/decode.ts';
-import type { ObservedNec } from '../demand/publication.ts';
 import type { Supply } from '../journal/supply.ts';
+import type { ObservedNec } from './publication.ts';
 
 /** A change that a source of supply reports. After `invalid` the last good supply stays in force. */
 export type SupplyEvent =

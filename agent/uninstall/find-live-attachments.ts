@@ -1,7 +1,7 @@
-import type { KernelEvidence } from '../adopt/kernel-evidence.ts';
+import { decideCollect } from '../attachment/decide-collect.ts';
 import type { CriSandbox } from '../cri/sandbox-view.ts';
-import { decideCollect } from '../decide-collect.ts';
 import { type Lease, leaseKey } from '../journal/lease.ts';
+import type { KernelEvidence } from '../node/kernel-evidence.ts';
 
 /** An attachment that may be in use. */
 type LiveAttachment = {

@@ -13,8 +13,8 @@ import { type Operation, renderOperation } from '../../dataplane/operation.ts';
 import { decideBridgeRemoval } from '../../dataplane/remove-bridge.ts';
 import { toAddress } from '../../dataplane/to-state.ts';
 import { isNetlinkError } from '../../netlink/netlink-error.ts';
-import type { KernelEvidence } from '../adopt/kernel-evidence.ts';
 import type { JournalContent } from '../journal/journal-content.ts';
+import type { KernelEvidence } from '../node/kernel-evidence.ts';
 import { readHostDump } from '../node/node-probe.ts';
 import type { Sweep } from './sweep.ts';
 

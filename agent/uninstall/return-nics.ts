@@ -4,9 +4,9 @@ import type { Kernel } from '../../dataplane/kernel.ts';
 import { DIRECT_LINK_GROUP } from '../../dataplane/numbers.ts';
 import { openOwnNetns } from '../../netlink/netns.ts';
 import { openRtnetlinkIn } from '../../netlink/rtnetlink.ts';
+import { openSandboxes } from '../host/sandboxes.ts';
 import { leaseKey } from '../journal/lease.ts';
 import { readSandboxPeers } from '../node/read-sandbox-peers.ts';
-import { openSandboxes } from '../node/sandboxes.ts';
 import type { KernelTraces } from './remove-kernel-state.ts';
 import type { Sweep } from './sweep.ts';
 

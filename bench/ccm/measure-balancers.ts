@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { DIRECT_ACCESS_ANNOTATION } from '../../crd/names.ts';
 import { ENDPOINT_SLICES, NODES, PODS, SERVICES } from '../../kube/resource-types.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { connectInProcess } from '../../test/kube-api/in-process.ts';
-import { startKubeApi } from '../../test/kube-api/start-kube-api.ts';
+import { connectInProcess } from '../../sim/kube-api/in-process.ts';
+import { startKubeApi } from '../../sim/kube-api/start-kube-api.ts';
+import { CloudHost } from '../../sim/vpc/api/host.ts';
+import { CloudServer } from '../../sim/vpc/api/http-server.ts';
 import { createTempDir } from '../../test/support/temp-dir.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
-import { CloudHost } from '../../test/vpc/api/host.ts';
-import { CloudServer } from '../../test/vpc/api/http-server.ts';
 import { readStatusMib } from '../support/process-memory.ts';
 import { startCcm } from './start-ccm.ts';
 

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { NODES } from '../../kube/resource-types.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { connectInProcess } from '../../test/kube-api/in-process.ts';
-import { startKubeApi } from '../../test/kube-api/start-kube-api.ts';
-import { Child } from '../../test/support/child.ts';
-import { childEnv } from '../../test/support/child-env.ts';
+import { connectInProcess } from '../../sim/kube-api/in-process.ts';
+import { startKubeApi } from '../../sim/kube-api/start-kube-api.ts';
+import { Child } from '../../sim/support/child.ts';
+import { childEnv } from '../../sim/support/child-env.ts';
 import { createTempDir } from '../../test/support/temp-dir.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { readStatusMib } from '../support/process-memory.ts';
@@ -74,7 +74,7 @@ async function startCloud(dir: string, nodes: number): Promise<{ readonly child:
   }));
   const spec = join(dir, 'cloud.json');
   writeFileSync(spec, JSON.stringify({ vpcId: VPC, subnets, instances, vpcEnis: 100_000 }));
-  const child = new Child([process.execPath, 'test/vpc/api/main.ts', '--spec', spec], { env: childEnv() });
+  const child = new Child([process.execPath, 'sim/vpc/api/main.ts', '--spec', spec], { env: childEnv() });
   const line = await waitUntil(async () => (child.stdout.includes('\n') ? child.stdout : undefined), {
     what: 'the simulated cloud',
     timeoutMs: 60_000,

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { renderKubeconfig } from '../../test/kube-api/kubeconfig.ts';
-import { Child } from '../../test/support/child.ts';
-import { childEnv } from '../../test/support/child-env.ts';
+import { renderKubeconfig } from '../../sim/kube-api/kubeconfig.ts';
+import { Child } from '../../sim/support/child.ts';
+import { childEnv } from '../../sim/support/child-env.ts';
 import { executablePath } from '../../test/support/executables.ts';
 
 /** Starts the packaged cloud controller manager against a cloud, whose key is in `key.json` of `dir`, and an API server. */

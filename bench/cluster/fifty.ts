@@ -1,8 +1,8 @@
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { PODS } from '../../kube/resource-types.ts';
+import { isObject } from '../../sim/support/netns.ts';
 import { podManifest } from '../../test/cluster/pods.ts';
 import type { RealCluster } from '../../test/cluster/real-cluster.ts';
-import { isObject } from '../../test/support/netns.ts';
 import { type CpuTimes, cpuBetween, readCpuTimes } from './cpu-times.ts';
 import { type Latencies, readLatencies, sandboxTotals } from './latencies.ts';
 

@@ -1,4 +1,4 @@
-import { seededRandom } from '../../test/support/seeded-random.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
 import { findLeaks } from './find-leaks.ts';
 import { createWorld, joinNodes, until } from './world.ts';
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Child } from '../../test/support/child.ts';
-import { childEnv } from '../../test/support/child-env.ts';
+import { Child } from '../../sim/support/child.ts';
+import { childEnv } from '../../sim/support/child-env.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 
 /** Zone of all instances and subnets. */
@@ -28,7 +28,7 @@ export async function startCloud(dir: string, instanceCount: number): Promise<Cl
   }));
   const spec = join(dir, 'cloud.json');
   writeFileSync(spec, JSON.stringify({ vpcId: 'vpc-0000bench', subnets, instances, vpcEnis: 100_000 }));
-  const child = new Child([process.execPath, 'test/vpc/api/main.ts', '--spec', spec], { env: childEnv() });
+  const child = new Child([process.execPath, 'sim/vpc/api/main.ts', '--spec', spec], { env: childEnv() });
   const line = await waitUntil(async () => (child.stdout.includes('\n') ? child.stdout : undefined), {
     what: 'the simulated cloud',
     timeoutMs: 20_000,

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Kubeconfig, renderKubeconfig } from '../../test/kube-api/kubeconfig.ts';
-import { Child } from '../../test/support/child.ts';
-import { childEnv } from '../../test/support/child-env.ts';
+import { type Kubeconfig, renderKubeconfig } from '../../sim/kube-api/kubeconfig.ts';
+import { Child } from '../../sim/support/child.ts';
+import { childEnv } from '../../sim/support/child-env.ts';
 import type { CloudProcess } from './cloud-process.ts';
 
 /** What an ipamd of a benchmark runs against. */

@@ -1,4 +1,4 @@
-import type { FaultRule } from '../../test/vpc/api/faults.ts';
+import type { FaultRule } from '../../sim/vpc/api/faults.ts';
 import { findLeaks } from './find-leaks.ts';
 import { fewestCalls, type Join, leastSeconds } from './lower-bound.ts';
 import { createWorld, joinNodes, until } from './world.ts';

@@ -1,8 +1,8 @@
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { CONFIG_MAPS, NODES, PODS } from '../../kube/resource-types.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { connectInProcess } from '../../test/kube-api/in-process.ts';
-import { startKubeApi } from '../../test/kube-api/start-kube-api.ts';
+import { connectInProcess } from '../../sim/kube-api/in-process.ts';
+import { startKubeApi } from '../../sim/kube-api/start-kube-api.ts';
 import { createTempDir } from '../../test/support/temp-dir.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { readProcessCpu } from '../support/process-cpu.ts';

@@ -1,6 +1,6 @@
-import type { ObservedNec } from '../../agent/demand/publication.ts';
 import type { Supply } from '../../agent/journal/supply.ts';
 import { observedNecOf } from '../../agent/supply/observed-nec.ts';
+import type { ObservedNec } from '../../agent/supply/publication.ts';
 import { supplyOfConfig } from '../../agent/supply/supply-of-config.ts';
 import { nodeEniConfig } from '../../crd/node-eni-config.ts';
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';

@@ -1,10 +1,10 @@
-import { decidePublication } from '../../agent/demand/decide-publication.ts';
-import type { ObservedNec } from '../../agent/demand/publication.ts';
 import type { Offer } from '../../agent/journal/journal-content.ts';
 import { type LeaseKey, leaseKey } from '../../agent/journal/lease.ts';
 import type { Supply } from '../../agent/journal/supply.ts';
 import { IpPool } from '../../agent/pool/ip-pool.ts';
+import { decidePublication } from '../../agent/supply/decide-publication.ts';
 import { withAgentFields } from '../../agent/supply/observed-nec.ts';
+import type { ObservedNec } from '../../agent/supply/publication.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import type { Clock } from '../../runtime/clock.ts';

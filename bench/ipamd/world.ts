@@ -5,12 +5,12 @@ import { openInformer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { CONFIG_MAPS, NODES } from '../../kube/resource-types.ts';
 import { silentLogger } from '../../runtime/log.ts';
-import { type InProcessApi, startInProcessApi } from '../../test/kube-api/in-process.ts';
-import { seededRandom } from '../../test/support/seeded-random.ts';
+import { type InProcessApi, startInProcessApi } from '../../sim/kube-api/in-process.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
+import type { FaultRule } from '../../sim/vpc/api/faults.ts';
+import { CloudHost } from '../../sim/vpc/api/host.ts';
+import { createInProcessApi } from '../../sim/vpc/api/in-process.ts';
 import { VirtualClock } from '../../test/support/virtual-clock.ts';
-import type { FaultRule } from '../../test/vpc/api/faults.ts';
-import { CloudHost } from '../../test/vpc/api/host.ts';
-import { createInProcessApi } from '../../test/vpc/api/in-process.ts';
 import { NODE_ENI_CONFIGS } from './seen-nec.ts';
 import { SimulatedAgent } from './simulated-agent.ts';
 

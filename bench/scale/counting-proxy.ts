@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Agent, createServer, Agent as HttpsAgent, request } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { makeKeyPair } from '../../test/kube-api/pki.ts';
+import { makeKeyPair } from '../../sim/kube-api/pki.ts';
 
 /** What went through since the proxy started, by kind of call: `WATCH pods`, `LIST nodes`, `PUT nodeeniconfigs`. */
 export type Traffic = ReadonlyMap<string, { readonly calls: number; readonly bytes: number }>;

@@ -1,4 +1,4 @@
-import { CliError } from '../cli-error.ts';
+import { CliError } from '../command/cli-error.ts';
 
 /** The error of an agent that does not answer. */
 export function noAgent(why: string, cause?: unknown): CliError {

@@ -4,7 +4,7 @@ import type { AgentEvent } from '../../agent/api/ops-messages.ts';
 import { OPS_METHODS, type OpsRequestInitOf } from '../../agent/api/ops-service.ts';
 import type { MethodTable } from '../../agent/api/service.ts';
 import { release } from '../../runtime/release.ts';
-import { CliError } from '../cli-error.ts';
+import { CliError } from '../command/cli-error.ts';
 import { AGENT_LOG_HINT, noAgent, silentAgent, unreachable } from './agent-errors.ts';
 
 /** Largest reply. A pool of 1,000 addresses is 100 kB; the flight recorder has its own limit. */

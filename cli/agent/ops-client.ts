@@ -9,7 +9,7 @@ import {
   type RequestInitOf,
 } from '../../agent/api/service.ts';
 import { release } from '../../runtime/release.ts';
-import { CliError } from '../cli-error.ts';
+import { CliError } from '../command/cli-error.ts';
 import { forbidden, noAgent, SilenceError } from './agent-errors.ts';
 import type { GrpcClient } from './grpc-client.ts';
 import { readOnce } from './read-once.ts';

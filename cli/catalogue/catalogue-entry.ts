@@ -1,4 +1,4 @@
-import type { Finding } from '../finding.ts';
+import type { Finding } from './finding.ts';
 
 /** Catalogue entry of one kind of finding, valid for every case of it. */
 export type CatalogueEntry = {

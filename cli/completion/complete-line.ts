@@ -1,5 +1,5 @@
-import type { Command, CommandContext } from '../command.ts';
-import { EXIT, type ExitCode } from '../exit-code.ts';
+import type { Command, CommandContext } from '../command/command.ts';
+import { EXIT, type ExitCode } from '../command/exit-code.ts';
 import { type Candidate, type Completion, findCompletion } from './find-completion.ts';
 
 /** What a shell does beside the words it is given. The numbers are those of cobra, whose scripts many shells have. */

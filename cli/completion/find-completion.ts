@@ -1,5 +1,5 @@
-import type { Command, OptionSpec, OptionTable, PositionalSpec } from '../command.ts';
-import { GLOBAL_OPTIONS } from '../program/global-options.ts';
+import type { Command, OptionSpec, OptionTable, PositionalSpec } from '../command/command.ts';
+import { GLOBAL_OPTIONS } from '../command/global-options.ts';
 
 /** One word that may stand at the cursor. One that ends with '=' wants a value behind it, without a blank. */
 export type Candidate = { readonly word: string; readonly help?: string };

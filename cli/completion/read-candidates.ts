@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { resolveHostPath } from '../../runtime/host-path.ts';
-import type { CommandContext } from '../command.ts';
+import type { CommandContext } from '../command/command.ts';
 import { readNodeFacts } from '../node/read-node-facts.ts';
 import { buildCandidates, safeCandidates } from './build-candidates.ts';
 

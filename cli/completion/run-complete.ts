@@ -1,5 +1,5 @@
-import type { CommandContext } from '../command.ts';
-import { EXIT, type ExitCode } from '../exit-code.ts';
+import type { CommandContext } from '../command/command.ts';
+import { EXIT, type ExitCode } from '../command/exit-code.ts';
 
 /**
  * Runs `__complete`: prints the words of a kind, one per line, or nothing where they cannot be read. It never fails: a

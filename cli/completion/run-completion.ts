@@ -1,5 +1,5 @@
-import type { CommandContext } from '../command.ts';
-import { EXIT, type ExitCode } from '../exit-code.ts';
+import type { CommandContext } from '../command/command.ts';
+import { EXIT, type ExitCode } from '../command/exit-code.ts';
 import { SHELL_SCRIPTS } from './shell-scripts.ts';
 
 /** Prints the script of a shell. */

@@ -1,12 +1,12 @@
 import { NFT_TABLE } from '../../dataplane/numbers.ts';
-import type { ElementId } from '../node/element-id.ts';
+import type { ElementId } from '../catalogue/element-id.ts';
 import { ifKnown } from '../node/known.ts';
 import type { Known } from '../node/node-facts.ts';
+import type { IptablesFacts } from '../node/parse-iptables-rules.ts';
+import { isReadByIptables, parseIptablesRules } from '../node/parse-iptables-rules.ts';
 import { evaluateChain, type MetRewrite, type Packet, type RuleStep, rewritesIn } from './evaluate-chain.ts';
 import { evaluateIptablesRules } from './evaluate-iptables-rules.ts';
 import { evaluateNftRules } from './evaluate-nft-rules.ts';
-import type { IptablesFacts } from './parse-iptables-rules.ts';
-import { isReadByIptables, parseIptablesRules } from './parse-iptables-rules.ts';
 import { type NftChain, parseNftChains } from './parse-nft-chains.ts';
 
 /** Places where a packet passes firewalls, in the order of its way. */

@@ -1,3 +1,4 @@
+import { type IptablesRule, optionOf } from '../node/parse-iptables-rules.ts';
 import { prefixContains } from '../node/prefix-contains.ts';
 import {
   allMatch,
@@ -8,7 +9,6 @@ import {
   type RuleStep,
   type RuleVerdict,
 } from './evaluate-chain.ts';
-import { type IptablesRule, optionOf } from './parse-iptables-rules.ts';
 import { isRead } from './queue-listeners.ts';
 
 /**

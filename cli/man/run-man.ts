@@ -1,9 +1,9 @@
 import { release } from '../../runtime/release.ts';
-import type { Command, CommandBody, OptionTable, PositionalSpec } from '../command.ts';
-import { EXIT } from '../exit-code.ts';
+import type { Command, CommandBody, OptionTable, PositionalSpec } from '../command/command.ts';
+import { EXIT } from '../command/exit-code.ts';
+import { GLOBAL_OPTIONS } from '../command/global-options.ts';
+import { exitTerms, optionMeaning, optionText } from '../output/render-help.ts';
 import { paragraphsOf } from '../output/render-text.ts';
-import { GLOBAL_OPTIONS } from '../program/global-options.ts';
-import { exitTerms, optionMeaning, optionText } from '../program/render-help.ts';
 
 /** Builds the body of `man`. */
 export function manBody(commands: readonly Command[]): CommandBody {

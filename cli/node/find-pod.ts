@@ -1,5 +1,5 @@
 import { familyOf, type Lease } from '../../agent/journal/lease.ts';
-import { CliError } from '../cli-error.ts';
+import { CliError } from '../command/cli-error.ts';
 import { ifKnown } from './known.ts';
 import type { NodeFacts, PodFacts } from './node-facts.ts';
 

@@ -1,8 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { type Sync, warmThreadPool, withNetns } from '../../netlink/netns.ts';
-import type { GlobalArgs } from '../command.ts';
-import { readLegacyTables, readQueueListeners } from '../doctor/read-kernel.ts';
-import { readLegacyRules } from '../firewall/read-iptables.ts';
+import type { GlobalArgs } from '../command/command.ts';
 import { findEnis } from './find-enis.ts';
 import { findPodLinks } from './find-pod-links.ts';
 import { unknown } from './known.ts';
@@ -11,6 +9,8 @@ import type { HostFacts, NodeFacts, PodFacts } from './node-facts.ts';
 import { readAgentFacts } from './read-agent-facts.ts';
 import { insideReader } from './read-insides.ts';
 import { readIpNames } from './read-ip-names.ts';
+import { readLegacyRules } from './read-iptables.ts';
+import { readLegacyTables, readQueueListeners } from './read-kernel.ts';
 import { readNetnsFacts } from './read-netns-facts.ts';
 import { readNftFacts } from './read-nft-facts.ts';
 import { netnsPathOf, withNodeNetns } from './with-node-netns.ts';

@@ -2,7 +2,7 @@ import type { RuleState } from '../../dataplane/desired.ts';
 import type { RuleMessage, RuleSpec } from '../../netlink/rule-message.ts';
 import { FIB_RULE_INVERT } from '../../netlink/uapi/fib-rules.ts';
 import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
-import { type ElementId, ruleId } from './element-id.ts';
+import { type ElementId, ruleId } from '../catalogue/element-id.ts';
 
 /** A rule as the kernel reports it, as a request contains it, or as a plan has it. */
 type AnyRule = RuleMessage | RuleSpec | RuleState;

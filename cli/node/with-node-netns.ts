@@ -2,8 +2,8 @@ import { LibcError } from '../../netlink/errno.ts';
 import { NetlinkError } from '../../netlink/netlink-error.ts';
 import { type Netns, NetnsError, openNetns } from '../../netlink/netns.ts';
 import { resolveHostPath } from '../../runtime/host-path.ts';
-import { CliError } from '../cli-error.ts';
-import type { GlobalArgs } from '../command.ts';
+import { CliError } from '../command/cli-error.ts';
+import type { GlobalArgs } from '../command/command.ts';
 
 /** The options that select the network namespace of the node. */
 type NetnsChoice = Pick<GlobalArgs, 'netns' | 'hostRoot'>;

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
 import { showByteText } from '../../runtime/byte-text.ts';
-import type { Stream } from '../command.ts';
+import type { Stream } from '../command/command.ts';
 
 /** What a stream needs. */
 type StreamOptions = {

@@ -1,4 +1,4 @@
-import type { Stream } from '../command.ts';
+import type { Stream } from '../command/command.ts';
 import { plainLines } from './cell-text.ts';
 import { renderJson } from './render-json.ts';
 

@@ -1,4 +1,4 @@
-import type { CommandContext } from '../command.ts';
+import type { CommandContext } from '../command/command.ts';
 import { cutText, plainText } from './cell-text.ts';
 
 /** One line of standard error that shows the progress of long work. */

@@ -1,4 +1,4 @@
-import type { CliError } from '../cli-error.ts';
+import type { CliError } from '../command/cli-error.ts';
 import { plainText } from './cell-text.ts';
 import { paint } from './color.ts';
 

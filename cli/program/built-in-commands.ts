@@ -1,4 +1,4 @@
-import { type Command, defineCommand } from '../command.ts';
+import { type Command, defineCommand } from '../command/command.ts';
 
 /** Declares the commands about the program itself; `all` returns every command, these included. */
 export function builtInCommands(all: () => readonly Command[]): readonly Command[] {

@@ -1,4 +1,4 @@
-import type { Command, OptionSpec, OptionTable, PositionalSpec } from '../command.ts';
+import type { Command, OptionSpec, OptionTable, PositionalSpec } from '../command/command.ts';
 import { findSuggestion } from './find-suggestion.ts';
 
 /** Arguments by their declared names, or all faults of the command line. */

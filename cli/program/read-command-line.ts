@@ -1,5 +1,5 @@
-import type { Command, OptionTable } from '../command.ts';
-import { GLOBAL_OPTIONS } from './global-options.ts';
+import type { Command, OptionTable } from '../command/command.ts';
+import { GLOBAL_OPTIONS } from '../command/global-options.ts';
 import { parseArguments, unknownCommand } from './parse-arguments.ts';
 import { splitCommandLine } from './split-command-line.ts';
 

@@ -1,8 +1,8 @@
-import { CliError } from '../cli-error.ts';
-import type { Command, CommandBody, CommandContext } from '../command.ts';
-import { EXIT } from '../exit-code.ts';
+import { CliError } from '../command/cli-error.ts';
+import type { Command, CommandBody, CommandContext } from '../command/command.ts';
+import { EXIT } from '../command/exit-code.ts';
+import { renderCommandHelp, renderHelp } from '../output/render-help.ts';
 import { unknownCommand } from './parse-arguments.ts';
-import { renderCommandHelp, renderHelp } from './render-help.ts';
 
 /** Builds the body of `help`. */
 export function helpBody(commands: readonly Command[]): CommandBody {

@@ -1,7 +1,7 @@
-import { CliError } from '../cli-error.ts';
-import type { Command, CommandContext, GlobalArgs } from '../command.ts';
-import { COMMANDS } from '../commands.ts';
-import { EXIT, type ExitCode } from '../exit-code.ts';
+import { CliError } from '../command/cli-error.ts';
+import type { Command, CommandContext, GlobalArgs } from '../command/command.ts';
+import { EXIT, type ExitCode } from '../command/exit-code.ts';
+import { COMMANDS } from '../commands/commands.ts';
 import { renderError } from '../output/render-error.ts';
 import { builtInCommands, COMPLETE } from './built-in-commands.ts';
 import { type CommandLine, type GlobalValues, readCommandLine } from './read-command-line.ts';

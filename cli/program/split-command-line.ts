@@ -1,6 +1,6 @@
 import { Parser } from 'yargs/helpers';
-import type { Command, OptionTable } from '../command.ts';
-import { GLOBAL_OPTIONS } from './global-options.ts';
+import type { Command, OptionTable } from '../command/command.ts';
+import { GLOBAL_OPTIONS } from '../command/global-options.ts';
 
 /** The command line as yargs parsed it; only its form is checked. */
 type SplitCommandLine = {

@@ -1,7 +1,7 @@
 import type { ControllerName } from '../config/controllers-value.ts';
-import type { ControllerDeps } from '../controller-deps.ts';
-import type { Controller } from '../controllers.ts';
-import type { ControllerRights } from '../rights/controller-rights.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
+import type { ControllerRights } from './controller-rights.ts';
+import type { Controller } from './controllers.ts';
 
 /** What a term runs, and whom it reports to. */
 type Running = {

@@ -1,5 +1,5 @@
 import type { Logger } from '../../runtime/log.ts';
-import type { CcmEvents } from '../event-reasons.ts';
+import type { CcmEvents } from '../events/event-reasons.ts';
 import type { CloudNode } from './cloud-node.ts';
 
 /** What is wrong with a Node. */

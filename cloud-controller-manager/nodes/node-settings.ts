@@ -1,6 +1,6 @@
 import type { Cloud } from '../../cloud/cloud.ts';
 import type { CcmConfig } from '../config/options.ts';
-import type { ControllerDeps } from '../controller-deps.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
 
 /** What the controllers of Nodes need of the process. */
 export type NodeControllersDeps = Pick<ControllerDeps, 'kube' | 'nodes' | 'events' | 'brake' | 'clock' | 'log'> & {

@@ -3,7 +3,7 @@ import { DIRECT_ENI_RESOURCE, ENI_IP_RESOURCE } from '../../crd/names.ts';
 import type { RoutedNode } from '../../pod-routes/routed-node.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import { listOf, recordOf, textsOf } from '../../runtime/json.ts';
-import type { CcmNode } from '../ccm-node.ts';
+import type { CcmNode } from '../controller/ccm-node.ts';
 import { readCloudNode } from '../nodes/cloud-node.ts';
 
 /** Reads what the routes of a Node depend on; accepts any shape. */

@@ -1,4 +1,4 @@
-import type { ControllerDeps } from '../controller-deps.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
 import { readCloudNode } from '../nodes/cloud-node.ts';
 import { findVpc, readSeen } from '../nodes/seen-instance.ts';
 import { type BackendNode, decideBackendNode } from './decide-backend-node.ts';

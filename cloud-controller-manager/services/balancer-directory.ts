@@ -2,7 +2,7 @@ import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { LoadBalancer } from '../../cloud/load-balancers.ts';
 import { CLUSTER_TAG } from '../../crd/cloud-tags.ts';
-import type { ControllerDeps } from '../controller-deps.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
 
 /** It serves a start, and is forgotten afterwards. */
 const AGE_MS = 120_000;

@@ -1,7 +1,7 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import type { ControllerDeps } from '../controller-deps.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { LoadBalancerStep } from './load-balancer-step.ts';
 import { readRecord, tokenOf } from './read-record.ts';
 import { readServiceHead } from './read-service.ts';

@@ -4,7 +4,7 @@ import { type Informer, openInformer } from '../../kube/informer.ts';
 import type { ObjectChange } from '../../kube/object-cache.ts';
 import { ENDPOINT_SLICES, PODS } from '../../kube/resource-types.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
-import type { ControllerDeps } from '../controller-deps.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
 import { BACKEND_POD_INDEXES, type BackendPod, decodeBackendPod, PENDING, PODS_BY } from './backend-pod.ts';
 import { decodeEndpointSlice, type EndpointSlice, SLICE_INDEXES, SLICES_BY } from './endpoint-slice.ts';
 

@@ -2,7 +2,7 @@ import type { CallContext } from '../../cloud/cloud.ts';
 import type { LoadBalancer } from '../../cloud/load-balancers.ts';
 import type { Target } from '../../cloud/targets.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import type { ControllerDeps } from '../controller-deps.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
 import { BalancerCreator } from './create-balancer.ts';
 import { decideAdoption } from './decide-adoption.ts';
 import type { DesiredLoadBalancer } from './desired-load-balancer.ts';

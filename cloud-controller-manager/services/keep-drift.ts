@@ -1,4 +1,4 @@
-import type { ControllerDeps } from '../controller-deps.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
 import type { ObservedLoadBalancer } from './diff-load-balancer.ts';
 import { type Baseline, type Drift, findDrift, renderDrift, respectDrift } from './find-drift.ts';

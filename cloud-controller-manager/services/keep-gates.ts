@@ -4,7 +4,7 @@ import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
-import type { ControllerDeps } from '../controller-deps.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { BackendPod } from './backend-pod.ts';
 import { decideGate, type GateDecision, type GatePlace, type GateService } from './decide-gate.ts';
 import type { DesiredLoadBalancer } from './desired-load-balancer.ts';

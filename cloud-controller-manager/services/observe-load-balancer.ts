@@ -1,7 +1,7 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import type { LoadBalancer } from '../../cloud/load-balancers.ts';
 import { OWNER_TAG } from '../../crd/cloud-tags.ts';
-import type { ControllerDeps } from '../controller-deps.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { ObservedLoadBalancer } from './diff-load-balancer.ts';
 
 /** Who has the load balancer that is looked for, and where it was last. */

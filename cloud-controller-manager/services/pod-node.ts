@@ -1,7 +1,7 @@
 import { ZONE_LABEL } from '../../crd/foreign-names.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
-import type { CcmNode } from '../ccm-node.ts';
+import type { CcmNode } from '../controller/ccm-node.ts';
 import { readCloudNode } from '../nodes/cloud-node.ts';
 import { readRoutedNode } from '../routes/read-routed-node.ts';
 

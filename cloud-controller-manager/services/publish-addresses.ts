@@ -5,7 +5,7 @@ import { isKubeError } from '../../kube/kube-error.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import { KeyedMutex } from '../../runtime/keyed-mutex.ts';
-import type { ControllerDeps } from '../controller-deps.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { LoadBalancerStep, StepTarget } from './load-balancer-step.ts';
 import { decodeRegisteredNode, isNewer, mayRegister, type RegisteredNode } from './registered-node.ts';
 import { StepError } from './run-step.ts';

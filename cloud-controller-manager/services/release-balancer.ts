@@ -2,7 +2,7 @@ import type { CallContext } from '../../cloud/cloud.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import type { ControllerDeps } from '../controller-deps.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
 import { releaseSteps } from './diff-load-balancer.ts';
 import { observeLoadBalancer } from './observe-load-balancer.ts';
 import { ownerOf } from './plan-load-balancer.ts';

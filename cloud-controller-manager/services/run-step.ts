@@ -2,7 +2,7 @@ import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { LoadBalancerTask } from '../../cloud/load-balancers.ts';
 import type { RefusedTargets, TargetRef, WeightedTarget } from '../../cloud/targets.ts';
-import type { ControllerDeps } from '../controller-deps.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
 import { listenerKeyOf, type ObservedLoadBalancer } from './diff-load-balancer.ts';
 import type { ListenerKey, PlainStep, StepTarget } from './load-balancer-step.ts';
 import type { Refusal } from './refused-targets.ts';

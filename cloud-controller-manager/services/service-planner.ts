@@ -2,7 +2,7 @@ import type { CallContext } from '../../cloud/cloud.ts';
 import { DIRECT_ACCESS_ANNOTATION } from '../../crd/names.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { ConfigError } from '../../runtime/decode.ts';
-import type { ControllerDeps } from '../controller-deps.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { BackendNodes } from './backend-nodes.ts';
 import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
 import type { EndpointSlice } from './endpoint-slice.ts';

@@ -5,7 +5,7 @@ import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
-import type { ControllerDeps } from '../controller-deps.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
 import { BackendNodes } from './backend-nodes.ts';
 import { BalancerDirectory } from './balancer-directory.ts';
 import { decidePriority } from './decide-priority.ts';

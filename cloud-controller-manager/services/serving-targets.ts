@@ -1,7 +1,7 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { HealthState, Target, TargetHealth } from '../../cloud/targets.ts';
-import type { ControllerDeps } from '../controller-deps.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
 
 /** So long it counts that a target was found healthy. */
 const AGE_MS = 600_000;

@@ -1,5 +1,5 @@
 import { findMissingRights } from '../../kube/ask-rights.ts';
-import type { ControllerDeps } from '../controller-deps.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
 
 const ASK_AGAIN_MS = 60_000;
 const PROBLEM = 'services/status';

@@ -6,7 +6,7 @@ import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { SERVICES } from '../../kube/resource-types.ts';
-import type { ControllerDeps } from '../controller-deps.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { OrphanOutcome } from '../observability/load-balancer-metrics.ts';
 import { releaseSteps } from './diff-load-balancer.ts';
 import { findOrphanBalancers, type OrphanBalancer, uidOf } from './find-orphan-balancers.ts';

@@ -1,5 +1,5 @@
 import type { CallContext } from '../../cloud/cloud.ts';
-import type { ControllerDeps } from '../controller-deps.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { ObservedLoadBalancer } from './diff-load-balancer.ts';
 import type { ContentStep, LoadBalancerStep } from './load-balancer-step.ts';
 import type { Refusal, RefusedTargets } from './refused-targets.ts';

@@ -1,5 +1,5 @@
 import type { CallContext } from '../../cloud/cloud.ts';
-import type { ControllerDeps } from '../controller-deps.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
 
 const AGE_MS = 600_000;
 

@@ -2,7 +2,7 @@ import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { Listener } from '../../cloud/listeners.ts';
 import type { HealthState } from '../../cloud/targets.ts';
-import type { ControllerDeps } from '../controller-deps.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { DesiredListener, DesiredLoadBalancer } from './desired-load-balancer.ts';
 import { coversPort, listenerKeyOf } from './diff-load-balancer.ts';
 

@@ -3,8 +3,8 @@ import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { CONFIG_MAPS } from '../../kube/resource-types.ts';
-import type { ControllerDeps, ReportWaiting } from '../controller-deps.ts';
-import { lockObjectOf } from '../lock-object.ts';
+import type { ControllerDeps, ReportWaiting } from '../controller/controller-deps.ts';
+import { lockObjectOf } from '../controller/lock-object.ts';
 import { findTkeTraces, TKE_CONFIG, type TkeSettings } from './find-tke-traces.ts';
 
 /** How often it is looked for; a Service that it writes meanwhile is noticed at once. */

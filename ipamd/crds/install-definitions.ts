@@ -11,7 +11,7 @@ import { isRecord } from '../../runtime/decode.ts';
 import { messageOf } from '../../runtime/error-text.ts';
 import { recordOf } from '../../runtime/json.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { IpamdError } from '../ipamd-error.ts';
+import { IpamdError } from '../config/ipamd-error.ts';
 import { decideDefinition } from './decide-definition.ts';
 
 /** Dependencies of the installation. */

@@ -1,5 +1,5 @@
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
-import type { VpcEniEntry } from './vpc-eni-entry.ts';
+import type { VpcEniEntry } from '../cache/vpc-eni-entry.ts';
 
 /** An entry of an ENI in the object of a node. */
 export type NodeEniEntry = {

@@ -1,11 +1,11 @@
 import { type ControllerObserver, runController } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
-import type { NecEntry } from '../decode-nec.ts';
-import { isShared } from '../nec/with-enis.ts';
-import { PODS_BY_NODE, type PodFacts } from '../records/pod-facts.ts';
+import type { NecEntry } from '../cache/decode-nec.ts';
+import { PODS_BY_NODE, type PodFacts } from '../cache/pod-facts.ts';
+import { VPC_ENIS_BY, type VpcEniEntry } from '../cache/vpc-eni-entry.ts';
+import { isShared } from '../decide/with-enis.ts';
 import type { NodeEniEntry } from './decide-vpc-eni.ts';
-import { VPC_ENIS_BY, type VpcEniEntry } from './vpc-eni-entry.ts';
 import { type VpcEniDeps, VpcEniReconciler } from './vpc-eni-reconciler.ts';
 
 /** Name of the index of NodeENIConfigs by their exclusive ENIs. */

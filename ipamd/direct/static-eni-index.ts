@@ -1,12 +1,12 @@
 import type { Informer } from '../../kube/informer.ts';
-import type { NecEntry } from '../decode-nec.ts';
-import type { ClaimRequest } from '../nec/claim-request.ts';
-import { eniClaimOf } from '../nec/direct-creation.ts';
-import type { StaticEni } from '../nec/static-eni.ts';
-import { isShared } from '../nec/with-enis.ts';
+import type { NecEntry } from '../cache/decode-nec.ts';
+import { VPC_ENIS_BY, type VpcEniEntry } from '../cache/vpc-eni-entry.ts';
+import type { ClaimRequest } from '../decide/claim-request.ts';
+import { eniClaimOf } from '../decide/direct-creation.ts';
+import type { StaticEni } from '../decide/static-eni.ts';
+import { isShared } from '../decide/with-enis.ts';
 import { directEniIdsOf } from './run-vpc-enis.ts';
 import { type MarkedEni, staticEnisOf } from './static-enis.ts';
-import { VPC_ENIS_BY, type VpcEniEntry } from './vpc-eni-entry.ts';
 
 /** Caches that contain static ENIs. */
 type StaticEniIndexDeps = {

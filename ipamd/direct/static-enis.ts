@@ -1,6 +1,6 @@
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
-import type { StaticEni } from '../nec/static-eni.ts';
-import type { VpcEniEntry } from './vpc-eni-entry.ts';
+import type { VpcEniEntry } from '../cache/vpc-eni-entry.ts';
+import type { StaticEni } from '../decide/static-eni.ts';
 
 /** An ENI in the object of a node that has the mark of a claim. */
 export type MarkedEni = {

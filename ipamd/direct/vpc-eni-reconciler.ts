@@ -11,8 +11,9 @@ import { resourceTypeOf } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { isSameData } from '../nec/same-data.ts';
-import type { NodeEvents } from '../node/node-deps.ts';
+import { decodeVpcEni, type VpcEniEntry } from '../cache/vpc-eni-entry.ts';
+import { isSameData } from '../decide/same-data.ts';
+import type { NodeEvents } from '../supply/node-deps.ts';
 import {
   decideVpcEni,
   type NodeEniEntry,
@@ -21,7 +22,6 @@ import {
   type VpcEniStep,
 } from './decide-vpc-eni.ts';
 import { newVpcEni, withEni, withMessage, withoutFinalizer } from './render-vpc-eni.ts';
-import { decodeVpcEni, type VpcEniEntry } from './vpc-eni-entry.ts';
 
 /** The resource type of VpcENIs. */
 export const VPC_ENIS = resourceTypeOf(VPC_ENI_KIND);

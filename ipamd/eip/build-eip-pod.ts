@@ -3,7 +3,7 @@ import { POD_ANNOTATION } from '../../crd/names.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { readClaimExpiry } from '../../crd/pod-network-request.ts';
 import { Faults } from '../../runtime/decode.ts';
-import { type PodFacts, runtimeUidOf } from '../records/pod-facts.ts';
+import { type PodFacts, runtimeUidOf } from '../cache/pod-facts.ts';
 import type { EipPod, EipTarget } from './eip-view.ts';
 
 /** Tells whether a Pod requests an EIP, also when the request is malformed. */

@@ -4,9 +4,9 @@ import type { KubeClient } from '../../kube/kube-client.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { Ids } from '../nec/decision.ts';
-import type { CircuitBreakers } from '../node/circuit-breakers.ts';
-import type { NodeEvents, NodeTerm } from '../node/node-deps.ts';
+import type { Ids } from '../decide/decision.ts';
+import type { CircuitBreakers } from '../supply/circuit-breakers.ts';
+import type { NodeEvents, NodeTerm } from '../supply/node-deps.ts';
 import type { EipClaimCache } from './eip-claim-cache.ts';
 import type { EipPod } from './eip-view.ts';
 

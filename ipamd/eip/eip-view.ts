@@ -1,8 +1,8 @@
 import type { Eip } from '../../cloud/cloud.ts';
 import type { EipClaim } from '../../crd/eip-claim.ts';
 import type { EipRequest } from '../../crd/eip-request.ts';
-import type { IpamdEventReason } from '../event-reasons.ts';
-import type { PodOwner } from '../records/pod-facts.ts';
+import type { PodOwner } from '../cache/pod-facts.ts';
+import type { IpamdEventReason } from '../events/event-reasons.ts';
 
 /** The spec of a claim. */
 export type EipSpec = NonNullable<EipClaim['spec']>;

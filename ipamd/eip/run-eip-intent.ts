@@ -2,7 +2,7 @@ import type { CallContext, CloudTask } from '../../cloud/cloud.ts';
 import { type CloudError, isCloudError } from '../../cloud/cloud-error.ts';
 import type { EipClaim } from '../../crd/eip-claim.ts';
 import { limitText, MAX_TEXT } from '../../runtime/limit-text.ts';
-import { decideIntentResolution } from '../nec/decide-intent-resolution.ts';
+import { decideIntentResolution } from '../decide/decide-intent-resolution.ts';
 import { claimBreaker, EIP_QUOTA, type EipDeps } from './eip-deps.ts';
 import { inPhase } from './eip-status.ts';
 import type { EipIntent, EipNote, EipPhase, EipSnapshot, EipStatus } from './eip-view.ts';

@@ -1,14 +1,14 @@
 import type { Informer } from '../../kube/informer.ts';
-import type { NecEntry } from '../decode-nec.ts';
-import type { InstanceCache } from '../nodes/instance-cache.ts';
-import type { MachineEntry } from '../nodes/machine-entry.ts';
-import { isSameNode } from '../nodes/node-entry.ts';
-import { BY_INSTANCE, type Informers } from '../open-informers.ts';
-import type { PodFacts } from '../records/pod-facts.ts';
-import type { RegisteredIps } from '../registered-ips.ts';
+import type { NecEntry } from '../cache/decode-nec.ts';
+import type { MachineEntry } from '../cache/machine-entry.ts';
+import { isSameNode } from '../cache/node-entry.ts';
+import type { PodFacts } from '../cache/pod-facts.ts';
+import type { RegisteredIps } from '../cache/registered-ips.ts';
+import type { InstanceCache } from '../node-lifecycle/instance-cache.ts';
 import { NECS_BY_MARKED_IP } from '../static/build-claim-view.ts';
 import { readMarkedIps } from '../static/read-claim-locations.ts';
 import type { Subnets } from '../subnets/open-subnets.ts';
+import { BY_INSTANCE, type Informers } from './open-informers.ts';
 import type { Queues } from './queues.ts';
 
 /** Sources of changes. */

@@ -1,14 +1,14 @@
 import type { Eni, Tags } from '../../cloud/cloud.ts';
 import { ENI_TAG } from '../../crd/cloud-tags.ts';
 import { Audit } from '../audit/audit.ts';
+import type { ObservedEni } from '../decide/decision.ts';
+import { evaluateDrift } from '../decide/evaluate-drift.ts';
 import type { StaticEniIndex } from '../direct/static-eni-index.ts';
 import { VPC_ENIS } from '../direct/vpc-eni-reconciler.ts';
-import type { ObservedEni } from '../nec/decision.ts';
-import { evaluateDrift } from '../nec/evaluate-drift.ts';
-import { NODE_ENI_CONFIGS } from '../nodes/node-eni-configs.ts';
-import { BY_INSTANCE } from '../open-informers.ts';
+import { NODE_ENI_CONFIGS } from '../node-lifecycle/node-eni-configs.ts';
 import { hasEniSubnets } from './has-eni-subnets.ts';
 import type { LeaderDeps, TermComponents } from './leader-deps.ts';
+import { BY_INSTANCE } from './open-informers.ts';
 
 /** Runs the audit of all nodes until aborted. Rejects only with a fault of ipamd. */
 export async function runAudit(deps: LeaderDeps, components: TermComponents, signal: AbortSignal): Promise<void> {

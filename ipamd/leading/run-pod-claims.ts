@@ -1,11 +1,9 @@
 import type { CloudError } from '../../cloud/cloud-error.ts';
-import { VPC_ENIS_BY } from '../direct/vpc-eni-entry.ts';
-import type { ClaimWait } from '../nec/decision.ts';
-import type { ClaimRefusal } from '../node/node-deps.ts';
-import { isStaticNode } from '../nodes/decide-policy.ts';
-import type { NodeEntry } from '../nodes/node-entry.ts';
-import { openStaticInformers, type RecordInformers } from '../open-informers.ts';
-import type { ClaimFacts } from '../records/record-facts.ts';
+import type { NodeEntry } from '../cache/node-entry.ts';
+import type { ClaimFacts } from '../cache/record-facts.ts';
+import { VPC_ENIS_BY } from '../cache/vpc-eni-entry.ts';
+import type { ClaimWait } from '../decide/decision.ts';
+import { isStaticNode } from '../node-lifecycle/decide-policy.ts';
 import { AddressConflicts, createLookUpHolder } from '../static/address-conflicts.ts';
 import { runClaimAudit } from '../static/audit-claims.ts';
 import { ReservationAudit } from '../static/audit-reservations.ts';
@@ -17,7 +15,9 @@ import { findWorkload } from '../static/find-workload.ts';
 import { ReservationRunner } from '../static/reservation-runner.ts';
 import { runClaims } from '../static/run-claims.ts';
 import { ZoneNames } from '../static/zone-names.ts';
+import type { ClaimRefusal } from '../supply/node-deps.ts';
 import type { ClaimState, LeaderDeps, TermComponents } from './leader-deps.ts';
+import { openStaticInformers, type RecordInformers } from './open-informers.ts';
 
 /** Makes the state that nodes read before claims are reconciled; it is empty at first. */
 export function createClaimState({ runtime, informers }: Pick<LeaderDeps, 'runtime' | 'informers'>): ClaimState {

@@ -1,13 +1,13 @@
 import { EIP_CLAIM_KIND } from '../../crd/eip-claim.ts';
 import type { Term } from '../../kube/election/term.ts';
 import type { Informer } from '../../kube/informer.ts';
+import type { PodFacts } from '../cache/pod-facts.ts';
 import type { EipClaimEntry } from '../eip/eip-claim-cache.ts';
 import { runEips } from '../eip/run-eips.ts';
 import { syncMasqConfig } from '../eip/sync-masq-config.ts';
-import { openEipClaims, openMasqConfig, openStaticInformers } from '../open-informers.ts';
-import type { PodFacts } from '../records/pod-facts.ts';
 import { findWorkload } from '../static/find-workload.ts';
 import type { LeaderDeps, TermComponents } from './leader-deps.ts';
+import { openEipClaims, openMasqConfig, openStaticInformers } from './open-informers.ts';
 
 const SECOND_MS = 1_000;
 

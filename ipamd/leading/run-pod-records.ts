@@ -1,6 +1,6 @@
-import { openRecordInformers, type RecordInformers } from '../open-informers.ts';
 import { runRecords } from '../records/run-records.ts';
 import type { LeaderDeps } from './leader-deps.ts';
+import { openRecordInformers, type RecordInformers } from './open-informers.ts';
 
 /** Share of the calls to the API server: calls that addresses wait for have precedence. */
 const SHARE_OF_CALLS = 0.25;

@@ -20,13 +20,13 @@ import { RateMeter } from '../../observability/rate-meter.ts';
 import { createRoutesObserver, type RoutesObserver } from '../../observability/route-metrics.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { AuditObserver } from '../audit/audit.ts';
-import type { NodeObserver } from '../node/node-deps.ts';
-import type { NodesObserver } from '../nodes/node-controller.ts';
+import type { NodesObserver } from '../node-lifecycle/node-controller.ts';
 import type { PodCidrObserver } from '../pod-cidrs/pod-cidr-reports.ts';
 import type { ClaimAuditObserver } from '../static/audit-claims.ts';
 import type { ReservationAuditObserver } from '../static/audit-reservations.ts';
 import type { ClaimsObserver } from '../static/claim-reconciler.ts';
 import type { SubnetsObserver } from '../subnets/open-subnets.ts';
+import type { NodeObserver } from '../supply/node-deps.ts';
 import { type NecChange, ReadyTimer } from './ready-timer.ts';
 import {
   createAuditObserver,

@@ -1,4 +1,4 @@
-import type { NecEntry } from '../decode-nec.ts';
+import type { NecEntry } from '../cache/decode-nec.ts';
 
 /** A change of a cached NodeENIConfig. */
 export type NecChange = { readonly key: string; readonly before?: NecEntry; readonly after?: NecEntry };

@@ -2,8 +2,7 @@ import type { BlockCounts } from '../../crd/pod-cidr-record.ts';
 import { type MetricFactory, MS_PER_S } from '../../observability/metric-factory.ts';
 import type { ProblemRegistry } from '../../observability/problem-registry.ts';
 import type { AuditObserver } from '../audit/audit.ts';
-import type { NodeObserver } from '../node/node-deps.ts';
-import type { NodesObserver } from '../nodes/node-controller.ts';
+import type { NodesObserver } from '../node-lifecycle/node-controller.ts';
 import type { PodCidrObserver } from '../pod-cidrs/pod-cidr-reports.ts';
 import type { ClaimAuditObserver } from '../static/audit-claims.ts';
 import type { ReservationAuditObserver } from '../static/audit-reservations.ts';
@@ -12,6 +11,7 @@ import type { ClaimDifference } from '../static/compare-claims.ts';
 import { countNodesByZone } from '../subnets/count-nodes-by-zone.ts';
 import type { SubnetsObserver } from '../subnets/open-subnets.ts';
 import type { SubnetState } from '../subnets/subnet-cache.ts';
+import type { NodeObserver } from '../supply/node-deps.ts';
 
 /** Buckets around the cloud's limits: one ENI takes seconds, 5,000 nodes at once take about half an hour. */
 export const WARM_BUCKETS_S = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600] as const;

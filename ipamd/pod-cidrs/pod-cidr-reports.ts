@@ -2,8 +2,8 @@ import type { BlockCounts } from '../../crd/pod-cidr-record.ts';
 import { involvedNode } from '../../kube/involved-node.ts';
 import { joinLimited } from '../../runtime/limit-text.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { IpamdEventReason } from '../event-reasons.ts';
-import type { NodeEvents } from '../node/node-deps.ts';
+import type { IpamdEventReason } from '../events/event-reasons.ts';
+import type { NodeEvents } from '../supply/node-deps.ts';
 import type { CidrConflict, CidrNode } from './block-state.ts';
 import type { ForeignCidr } from './second-allocator.ts';
 

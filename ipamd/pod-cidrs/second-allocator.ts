@@ -1,7 +1,7 @@
 import type { Informer } from '../../kube/informer.ts';
 import type { ObjectChange } from '../../kube/object-cache.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import type { NodeEntry } from '../nodes/node-entry.ts';
+import type { NodeEntry } from '../cache/node-entry.ts';
 import { isWrittenByIpamd } from './write-pod-cidr.ts';
 
 /** A new Node that another client gave a podCIDR. */

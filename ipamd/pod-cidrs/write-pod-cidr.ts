@@ -2,7 +2,7 @@ import { NODE_ANNOTATION } from '../../crd/names.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError, type KubeError } from '../../kube/kube-error.ts';
 import { NODES } from '../../kube/resource-types.ts';
-import { decodeNode, type NodeEntry } from '../nodes/node-entry.ts';
+import { decodeNode, type NodeEntry } from '../cache/node-entry.ts';
 
 /** Value of the annotation that names the writer of a podCIDR. */
 const POD_CIDR_WRITER = 'tke-eni-ipamd';

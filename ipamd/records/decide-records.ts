@@ -1,8 +1,8 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { isStaticPod } from '../../crd/pod-network-request.ts';
 import { vpcIpName } from '../../crd/vpc-ip.ts';
-import { type PodFacts, podKeyOf } from './pod-facts.ts';
-import type { ClaimFacts, VipFacts } from './record-facts.ts';
+import { type PodFacts, podKeyOf } from '../cache/pod-facts.ts';
+import type { ClaimFacts, VipFacts } from '../cache/record-facts.ts';
 
 /** Everything that the records of one node's Pods depend on. */
 export type RecordsView = {

@@ -5,10 +5,10 @@ import { isKubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { NecEntry } from '../decode-nec.ts';
+import type { NecEntry } from '../cache/decode-nec.ts';
+import { PODS_BY_NODE, type PodFacts } from '../cache/pod-facts.ts';
+import { type ClaimFacts, RECORDS_BY_NODE, type VipFacts } from '../cache/record-facts.ts';
 import { decideRecords, type RecordWrite } from './decide-records.ts';
-import { PODS_BY_NODE, type PodFacts } from './pod-facts.ts';
-import { type ClaimFacts, RECORDS_BY_NODE, type VipFacts } from './record-facts.ts';
 import { renderClaim, renderPatch, renderVip } from './render-record.ts';
 import { SentWrites } from './sent-writes.ts';
 

@@ -2,9 +2,9 @@ import { type ControllerObserver, runController } from '../../kube/controller.ts
 import type { Informer } from '../../kube/informer.ts';
 import { TokenBucket } from '../../kube/token-bucket.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
-import type { NecEntry } from '../decode-nec.ts';
-import type { PodFacts } from './pod-facts.ts';
-import type { ClaimFacts, VipFacts } from './record-facts.ts';
+import type { NecEntry } from '../cache/decode-nec.ts';
+import type { PodFacts } from '../cache/pod-facts.ts';
+import type { ClaimFacts, VipFacts } from '../cache/record-facts.ts';
 import { type RecordsDeps, RecordsReconciler } from './records-reconciler.ts';
 
 /** Dependencies of the records controller, once informers exist. */

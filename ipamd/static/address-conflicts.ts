@@ -1,7 +1,7 @@
 import type { Cloud, IpUser } from '../../cloud/cloud.ts';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import type { NecEntry } from '../decode-nec.ts';
+import type { NecEntry } from '../cache/decode-nec.ts';
 import type { AddressConflict } from './claim-view.ts';
 
 /** Asks the cloud which resource has an address, as text for people; undefined when the cloud does not answer it. */

@@ -1,5 +1,5 @@
-import { IPAMD_EVENTS } from '../event-reasons.ts';
-import type { NodeEvents } from '../node/node-deps.ts';
+import { IPAMD_EVENTS } from '../events/event-reasons.ts';
+import type { NodeEvents } from '../supply/node-deps.ts';
 import type { ClaimViewBuilder } from './build-claim-view.ts';
 import { refOf } from './write-claim.ts';
 

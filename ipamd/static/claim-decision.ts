@@ -1,7 +1,7 @@
 import type { VpcIp } from '../../crd/vpc-ip.ts';
 import type { VpcIpClaim } from '../../crd/vpc-ip-claim.ts';
-import type { IpamdEventReason } from '../event-reasons.ts';
-import type { ClaimRequest } from '../nec/claim-request.ts';
+import type { ClaimRequest } from '../decide/claim-request.ts';
+import type { IpamdEventReason } from '../events/event-reasons.ts';
 import type { AddressConflict } from './claim-view.ts';
 
 /** State of a claim; the reason of its condition Ready. */

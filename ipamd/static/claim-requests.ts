@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ClaimRequest } from '../nec/claim-request.ts';
+import type { ClaimRequest } from '../decide/claim-request.ts';
 
 type RequestMap = ReadonlyMap<string, ClaimRequest>;
 

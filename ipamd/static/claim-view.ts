@@ -1,8 +1,8 @@
 import type { Mutation } from '../../crd/intent.ts';
 import type { VpcIp } from '../../crd/vpc-ip.ts';
 import type { VpcIpClaim } from '../../crd/vpc-ip-claim.ts';
-import type { ClaimWait } from '../nec/decision.ts';
-import type { PodOwner } from '../records/pod-facts.ts';
+import type { PodOwner } from '../cache/pod-facts.ts';
+import type { ClaimWait } from '../decide/decision.ts';
 import type { SubnetState } from '../subnets/subnet-cache.ts';
 
 /** An address or an exclusive ENI of a node with a claim's mark, as the node's NodeENIConfig contains it. */

@@ -1,5 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts';
-import type { ClaimWait } from '../nec/decision.ts';
+import type { ClaimWait } from '../decide/decision.ts';
 
 type Wait = ClaimWait & { readonly node: string; readonly sinceMs: number };
 

@@ -1,7 +1,7 @@
 import { readClaimExpiry } from '../../crd/pod-network-request.ts';
 import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
 import { type Fault, Faults } from '../../runtime/decode.ts';
-import type { StaticObject, VipFacts } from '../records/record-facts.ts';
+import type { StaticObject, VipFacts } from '../cache/record-facts.ts';
 
 /** One difference between the objects of static addresses and the actual state. */
 export type ClaimDifference = {

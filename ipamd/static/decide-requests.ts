@@ -1,4 +1,4 @@
-import type { ClaimRequest, ClaimSource } from '../nec/claim-request.ts';
+import type { ClaimRequest, ClaimSource } from '../decide/claim-request.ts';
 import type { ClaimLocation, ClaimPod, ClaimView } from './claim-view.ts';
 
 /** An address that has been Releasing for so long without being taken over is unassigned there. */

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { type JsonObject, listOf, recordOf } from '../../runtime/json.ts';
-import type { PodFacts, PodOwner } from '../records/pod-facts.ts';
+import type { PodFacts, PodOwner } from '../cache/pod-facts.ts';
 
 /** What ipamd caches of a Deployment: the Pods that it selects. */
 export type DeploymentFacts = {

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { type PodFacts, podKeyOf } from '../records/pod-facts.ts';
-import type { StaticObject } from '../records/record-facts.ts';
+import { type PodFacts, podKeyOf } from '../cache/pod-facts.ts';
+import type { StaticObject } from '../cache/record-facts.ts';
 import type { DeploymentFacts } from './find-workload.ts';
 
 /** What claims depend on beside their own objects. */

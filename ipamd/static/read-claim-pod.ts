@@ -2,7 +2,7 @@ import { POD_ANNOTATION } from '../../crd/names.ts';
 import { readClaimExpiry } from '../../crd/pod-network-request.ts';
 import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
 import { type Fault, Faults } from '../../runtime/decode.ts';
-import { networkRequestOf, type PodFacts, type PodOwner, runtimeUidOf } from '../records/pod-facts.ts';
+import { networkRequestOf, type PodFacts, type PodOwner, runtimeUidOf } from '../cache/pod-facts.ts';
 import type { ClaimPod, ClaimRule } from './claim-view.ts';
 
 /**

@@ -6,7 +6,7 @@ import { withFinalizer } from '../../kube/finalizers.ts';
 import type { KubeObject, OwnerReference } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import { type JsonObject, recordOf } from '../../runtime/json.ts';
-import type { PodOwner } from '../records/pod-facts.ts';
+import type { PodOwner } from '../cache/pod-facts.ts';
 import type { DesiredClaim, DesiredVip } from './claim-decision.ts';
 import type { AddressConflict } from './claim-view.ts';
 

@@ -1,10 +1,10 @@
 import { type ControllerObserver, runController } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { WorkQueue } from '../../kube/work-queue.ts';
-import type { NecEntry } from '../decode-nec.ts';
-import type { NodeEntry } from '../nodes/node-entry.ts';
-import { PODS_BY_NODE, type PodFacts, podKeyOf } from '../records/pod-facts.ts';
-import type { ClaimFacts, VipFacts } from '../records/record-facts.ts';
+import type { NecEntry } from '../cache/decode-nec.ts';
+import type { NodeEntry } from '../cache/node-entry.ts';
+import { PODS_BY_NODE, type PodFacts, podKeyOf } from '../cache/pod-facts.ts';
+import type { ClaimFacts, VipFacts } from '../cache/record-facts.ts';
 import type { Subnets } from '../subnets/open-subnets.ts';
 import { NECS_BY_MARKED_IP } from './build-claim-view.ts';
 import { ClaimReconciler, type ClaimReconcilerDeps } from './claim-reconciler.ts';

@@ -1,4 +1,4 @@
-import type { SubnetChoice } from '../nec/node-view.ts';
+import type { SubnetChoice } from '../decide/node-view.ts';
 
 /** A subnet with its described fields. */
 export type KnownSubnet = SubnetChoice & { readonly zone: string; readonly vpcId: string };

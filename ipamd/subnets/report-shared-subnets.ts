@@ -1,6 +1,6 @@
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { NodeEvents } from '../node/node-deps.ts';
+import type { NodeEvents } from '../supply/node-deps.ts';
 import { decideSharedSubnets, type SharedFacts, type SharedSubnet } from './decide-shared-subnets.ts';
 
 /** Dependencies of reporting. */

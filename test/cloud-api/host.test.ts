@@ -1,10 +1,10 @@
 import test from 'ava';
 import { systemClock } from '../../runtime/clock.ts';
+import { FaultScript } from '../../sim/vpc/api/faults.ts';
+import { CloudHost } from '../../sim/vpc/api/host.ts';
+import { CloudServer } from '../../sim/vpc/api/http-server.ts';
 import { attachedEni, contextOf, createdEni, inProcess, SPEC } from '../cloud/cloud-fixture.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
-import { FaultScript } from '../vpc/api/faults.ts';
-import { CloudHost } from '../vpc/api/host.ts';
-import { CloudServer } from '../vpc/api/http-server.ts';
 
 test("CloudHost: refuses calls beyond an API's limit within a second, and no other API's", async (t) => {
   const clock = new VirtualClock();

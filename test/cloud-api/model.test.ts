@@ -1,10 +1,10 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { ApiError } from '../../sim/vpc/api/model/api-error.ts';
+import type { TaskPlan } from '../../sim/vpc/api/model/call.ts';
+import { CloudModel } from '../../sim/vpc/api/model/cloud-model.ts';
 import { SPEC } from '../cloud/cloud-fixture.ts';
 import { assertLaw } from '../support/law.ts';
-import { ApiError } from '../vpc/api/model/api-error.ts';
-import type { TaskPlan } from '../vpc/api/model/call.ts';
-import { CloudModel } from '../vpc/api/model/cloud-model.ts';
 
 const PLAN: TaskPlan = { fate: 'succeed', lastsMs: 100 };
 

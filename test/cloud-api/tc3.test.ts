@@ -1,5 +1,5 @@
 import test from 'ava';
-import { parseAuthorization, verifyTc3 } from '../vpc/api/tc3.ts';
+import { parseAuthorization, verifyTc3 } from '../../sim/vpc/api/tc3.ts';
 
 // The worked example of the signature's documentation, with the secret that it prints.
 const SECRET = 'Gu5t9xGARNpq86cd98joQYCN3*******';

@@ -4,16 +4,16 @@ import { type RunningCcm, startCcm } from '../../cloud-controller-manager/ccm.ts
 import { readCcmConfig } from '../../cloud-controller-manager/config/ccm-config.ts';
 import type { ControllerName } from '../../cloud-controller-manager/config/controllers-value.ts';
 import type { CcmConfig } from '../../cloud-controller-manager/config/options.ts';
-import type { Controller } from '../../cloud-controller-manager/controllers.ts';
+import type { Controller } from '../../cloud-controller-manager/leading/controllers.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { silentLogger } from '../../runtime/log.ts';
-import { serviceAccountUser } from '../kube-api/auth/tokens.ts';
-import { type InProcessApi, startInProcessApi } from '../kube-api/in-process.ts';
-import { seedClusterRole } from '../kube-api/seed-roles.ts';
-import { seededRandom } from '../support/seeded-random.ts';
+import { serviceAccountUser } from '../../sim/kube-api/auth/tokens.ts';
+import { type InProcessApi, startInProcessApi } from '../../sim/kube-api/in-process.ts';
+import { seedClusterRole } from '../../sim/kube-api/seed-roles.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
+import { CloudHost } from '../../sim/vpc/api/host.ts';
+import { createInProcessApi } from '../../sim/vpc/api/in-process.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
-import { CloudHost } from '../vpc/api/host.ts';
-import { createInProcessApi } from '../vpc/api/in-process.ts';
 
 const CLOUD = {
   vpcId: 'vpc-00000001',

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { decodeCcmNode } from '../../cloud-controller-manager/ccm-node.ts';
+import { decodeCcmNode } from '../../cloud-controller-manager/controller/ccm-node.ts';
 import { NODES } from '../../kube/resource-types.ts';
 import { ccmScene, type Run } from './ccm-scene.ts';
 

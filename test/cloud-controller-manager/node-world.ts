@@ -1,4 +1,4 @@
-import { CONTROLLERS } from '../../cloud-controller-manager/controllers.ts';
+import { CONTROLLERS } from '../../cloud-controller-manager/leading/controllers.ts';
 import { type CloudNode, readCloudNode } from '../../cloud-controller-manager/nodes/cloud-node.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { NODES } from '../../kube/resource-types.ts';

@@ -3,17 +3,17 @@ import { writeFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import { NODES } from '../../kube/resource-types.ts';
 import { systemClock } from '../../runtime/clock.ts';
+import { connectInProcess } from '../../sim/kube-api/in-process.ts';
+import { renderKubeconfig } from '../../sim/kube-api/kubeconfig.ts';
+import { startKubeApi } from '../../sim/kube-api/start-kube-api.ts';
+import { Child } from '../../sim/support/child.ts';
+import { childEnv } from '../../sim/support/child-env.ts';
+import { CloudHost } from '../../sim/vpc/api/host.ts';
+import { CloudServer } from '../../sim/vpc/api/http-server.ts';
 import { buildExecutables } from '../../tools/build.ts';
-import { connectInProcess } from '../kube-api/in-process.ts';
-import { renderKubeconfig } from '../kube-api/kubeconfig.ts';
-import { startKubeApi } from '../kube-api/start-kube-api.ts';
-import { Child } from '../support/child.ts';
-import { childEnv } from '../support/child-env.ts';
 import { executablePath } from '../support/executables.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { CloudHost } from '../vpc/api/host.ts';
-import { CloudServer } from '../vpc/api/http-server.ts';
 
 const CLOUD = {
   vpcId: 'vpc-00000001',

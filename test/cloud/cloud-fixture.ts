@@ -3,12 +3,12 @@ import { createRotatingSource } from '../../cloud/tencent/credentials/rotating.t
 import { openSdkApi } from '../../cloud/tencent/sdk-api.ts';
 import { createTencentCloud, type TencentCloud } from '../../cloud/tencent/tencent-cloud.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { seededRandom } from '../support/seeded-random.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
+import { CloudHost, type HostSettings } from '../../sim/vpc/api/host.ts';
+import { CloudServer } from '../../sim/vpc/api/http-server.ts';
+import { createInProcessApi } from '../../sim/vpc/api/in-process.ts';
+import type { CloudSpec } from '../../sim/vpc/api/model/state.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
-import { CloudHost, type HostSettings } from '../vpc/api/host.ts';
-import { CloudServer } from '../vpc/api/http-server.ts';
-import { createInProcessApi } from '../vpc/api/in-process.ts';
-import type { CloudSpec } from '../vpc/api/model/state.ts';
 
 /** A VPC with two subnets, the second with five usable addresses, and instances of 1, 2 and 8 cores. */
 export const SPEC: CloudSpec = {

@@ -1,10 +1,10 @@
 import test from 'ava';
 import { createTencentCloud } from '../../cloud/tencent/tencent-cloud.ts';
-import { seededRandom } from '../support/seeded-random.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
+import type { FaultRule } from '../../sim/vpc/api/faults.ts';
+import { CloudHost } from '../../sim/vpc/api/host.ts';
+import { createInProcessApi } from '../../sim/vpc/api/in-process.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
-import type { FaultRule } from '../vpc/api/faults.ts';
-import { CloudHost } from '../vpc/api/host.ts';
-import { createInProcessApi } from '../vpc/api/in-process.ts';
 import { contextOf } from './cloud-fixture.ts';
 
 const NODES = 400;

@@ -4,7 +4,7 @@ import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { ListenerSpec } from '../../cloud/listeners.ts';
 import type { LoadBalancerSpec } from '../../cloud/load-balancers.ts';
 import type { WeightedTarget } from '../../cloud/targets.ts';
-import type { ClbSpec } from '../vpc/api/model/clb/clb-state.ts';
+import type { ClbSpec } from '../../sim/vpc/api/model/clb/clb-state.ts';
 import { type Binding, contextOf, inProcess, overHttp, SPEC, type TestCloud } from './cloud-fixture.ts';
 
 type Case = {

@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { LoadBalancerTask } from '../../cloud/load-balancers.ts';
 import type { RefusedTargets, WeightedTarget } from '../../cloud/targets.ts';
+import type { FaultRule } from '../../sim/vpc/api/faults.ts';
 import { assertLaw } from '../support/law.ts';
-import type { FaultRule } from '../vpc/api/faults.ts';
 import { contextOf, inProcess, SPEC, type TestCloud } from './cloud-fixture.ts';
 
 const WRITES = [

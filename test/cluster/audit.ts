@@ -8,7 +8,7 @@ import { VPC_IP_KIND } from '../../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
 import type { KubeObject, ResourceType } from '../../kube/kube-client.ts';
 import { NODES, PODS, resourceTypeOf } from '../../kube/resource-types.ts';
-import { isObject, type JsonObject } from '../support/netns.ts';
+import { isObject, type JsonObject } from '../../sim/support/netns.ts';
 import { auditOnce } from '../system/audit-three-ways.ts';
 import type { SeenNec } from '../system/system.ts';
 import { exclusiveEnis, findNodeViolations, type SeenSandbox, sandboxesOf } from './node-facts.ts';

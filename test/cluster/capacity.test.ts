@@ -1,6 +1,6 @@
 import test from 'ava';
+import { isObject } from '../../sim/kube-api/object.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
-import { isObject } from '../kube-api/object.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { auditCluster } from './audit.ts';
 import { clusterOfFile } from './cluster-of-file.ts';

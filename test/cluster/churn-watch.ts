@@ -1,5 +1,5 @@
 import { PODS } from '../../kube/resource-types.ts';
-import { isObject } from '../support/netns.ts';
+import { isObject } from '../../sim/support/netns.ts';
 import { readPodFacts } from '../support/pod-facts.ts';
 import { addressOf, hasAddress, keyOf, listAll } from './audit.ts';
 import type { ClusterNode } from './cluster-node.ts';

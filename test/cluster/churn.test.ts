@@ -1,5 +1,5 @@
 import test from 'ava';
-import { SEED } from '../support/seed.ts';
+import { SEED } from '../../sim/support/seed.ts';
 import { withSeed } from '../support/with-seed.ts';
 import { churn } from './churn.ts';
 import { QUICK_RESTARTS } from './quick-restarts.ts';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { EIP_CLAIM_KIND } from '../../crd/eip-claim.ts';
 import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
 import { PODS, resourceTypeOf } from '../../kube/resource-types.ts';
-import { seededRandom } from '../support/seeded-random.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
 import { auditCluster, keyOf, listAll } from './audit.ts';
 import { WATCH_LABELS, type Watch, watchCluster } from './churn-watch.ts';
 import type { Daemon } from './daemon.ts';

@@ -1,10 +1,10 @@
 import { copyFileSync, mkdirSync, readFileSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { NetnsView } from '../../sim/support/netns.ts';
+import { type RunOptions, type RunResult, run } from '../../sim/support/run.ts';
+import { killQuietly } from '../../sim/support/run-names.ts';
 import { cgroupPids, removeCgroup } from '../support/cgroup.ts';
 import { containerdConfig } from '../support/containerd-config.ts';
-import type { NetnsView } from '../support/netns.ts';
-import { type RunOptions, type RunResult, run } from '../support/run.ts';
-import { killQuietly } from '../support/run-names.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Flags, kubeProxyArgv } from './control-plane.ts';
 import { Daemon } from './daemon.ts';

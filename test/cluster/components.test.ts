@@ -1,6 +1,6 @@
 import test from 'ava';
+import { isObject } from '../../sim/kube-api/object.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
-import { isObject } from '../kube-api/object.ts';
 import { clusterOfFile } from './cluster-of-file.ts';
 import { awaitServing } from './deploy.ts';
 import { openApi, tokenOfPod } from './pod-token.ts';

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { killQuietly } from '../support/run-names.ts';
+import { killQuietly } from '../../sim/support/run-names.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { childrenOf, DAEMON_ENV, type Machine } from './machine.ts';
 

@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { ENI_IP_TAINT } from '../../crd/names.ts';
+import { isObject, type JsonObject } from '../../sim/support/netns.ts';
 import type { ImageName } from '../../tools/image/contents.ts';
 import { buildImages } from '../../tools/image.ts';
-import { isObject, type JsonObject } from '../support/netns.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import type { VpcCloud } from '../system/vpc-cloud.ts';
 import type { ClusterNode } from './cluster-node.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CONFIG_MAPS, PODS } from '../../kube/resource-types.ts';
-import { isObject } from '../support/netns.ts';
+import { isObject } from '../../sim/support/netns.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import type { ClusterNode } from './cluster-node.ts';
 import type { Daemon } from './daemon.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { renderKubeconfig } from '../kube-api/kubeconfig.ts';
-import { makeKeyPair } from '../kube-api/pki.ts';
+import { renderKubeconfig } from '../../sim/kube-api/kubeconfig.ts';
+import { makeKeyPair } from '../../sim/kube-api/pki.ts';
 import {
   API_PORT,
   AUDIT_POLICY,

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type RunOptions, type RunResult, run, tryRun } from '../support/run.ts';
+import { type RunOptions, type RunResult, run, tryRun } from '../../sim/support/run.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 /** Longest that one kubectl command may take, milliseconds. */

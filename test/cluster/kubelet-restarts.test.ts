@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
+import { isObject, type JsonObject } from '../../sim/support/netns.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
-import { isObject, type JsonObject } from '../support/netns.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { clusterOfFile } from './cluster-of-file.ts';
 import { awaitServing, ENI_IP_RESOURCE } from './deploy.ts';

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { Child } from '../support/child.ts';
-import type { NetnsView } from '../support/netns.ts';
-import { type RunOptions, type RunResult, run, tryRun } from '../support/run.ts';
+import { Child } from '../../sim/support/child.ts';
+import type { NetnsView } from '../../sim/support/netns.ts';
+import { type RunOptions, type RunResult, run, tryRun } from '../../sim/support/run.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 /** What daemons and all that they exec see of our environment: containerd hands its own to CNI plugins. */

@@ -1,9 +1,9 @@
 import { existsSync, readdirSync } from 'node:fs';
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { isObject, type JsonObject } from '../../sim/support/netns.ts';
 import { openCriClient } from '../support/cri-client.ts';
 import { findViolations } from '../support/invariants.ts';
 import { type JournalFacts, readJournalFacts } from '../support/journal-facts.ts';
-import { isObject, type JsonObject } from '../support/netns.ts';
 import type { SeenNec } from '../system/system.ts';
 import type { VpcCloud } from '../system/vpc-cloud.ts';
 import type { ClusterNode } from './cluster-node.ts';

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { ENI_IP_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
+import { type KeyPair, makeKeyPair } from '../../sim/kube-api/pki.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
-import { type KeyPair, makeKeyPair } from '../kube-api/pki.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { clusterOfFile } from './cluster-of-file.ts';
 import { awaitPods, deploymentManifest } from './pods.ts';

@@ -1,8 +1,8 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { childEnv } from '../../sim/support/child-env.ts';
+import { run } from '../../sim/support/run.ts';
 import { makeChart } from '../../tools/chart.ts';
-import { childEnv } from '../support/child-env.ts';
-import { run } from '../support/run.ts';
 import { CLOUD_ENDPOINT, CLUSTER_ID } from './deploy.ts';
 import type { RealCluster } from './real-cluster.ts';
 

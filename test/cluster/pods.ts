@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { POD_ANNOTATION } from '../../crd/names.ts';
-import { isObject, type JsonObject } from '../support/netns.ts';
+import { isObject, type JsonObject } from '../../sim/support/netns.ts';
 import { ENI_IP_RESOURCE } from './deploy.ts';
 import type { RealCluster } from './real-cluster.ts';
 import { BUSYBOX_IMAGE } from './small-images.ts';

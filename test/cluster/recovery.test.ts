@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { PODS } from '../../kube/resource-types.ts';
-import { isObject } from '../support/netns.ts';
+import { isObject } from '../../sim/support/netns.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { addressOf, auditCluster, keyOf, listAll } from './audit.ts';
 import { clusterOfFile } from './cluster-of-file.ts';

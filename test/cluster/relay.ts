@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { childEnv } from '../support/child-env.ts';
-import type { NetnsView } from '../support/netns.ts';
+import { childEnv } from '../../sim/support/child-env.ts';
+import type { NetnsView } from '../../sim/support/netns.ts';
 
 /** A port of this machine's loopback behind which the API server of a network namespace stands. */
 export type Relay = { readonly url: string; close(): Promise<void> };

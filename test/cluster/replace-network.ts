@@ -1,6 +1,6 @@
-import { run } from '../support/run.ts';
-import { NODE_SYSCTLS } from '../vpc/node.ts';
-import type { TestVpc } from '../vpc/vpc.ts';
+import { run } from '../../sim/support/run.ts';
+import { NODE_SYSCTLS } from '../../sim/vpc/node.ts';
+import type { TestVpc } from '../../sim/vpc/vpc.ts';
 
 /**
  * Gives a node of the small VPC a new network namespace under the same name, with all its NICs plugged in again: what a

@@ -1,6 +1,6 @@
+import { isObject, type JsonObject } from '../../sim/support/netns.ts';
 import type { Rule } from '../conf/published-rights.ts';
 import type { Answer, ContractClient } from '../kube-api/contract/client.ts';
-import { isObject, type JsonObject } from '../support/netns.ts';
 
 /** One thing that a user may be allowed to do. */
 type Wish = {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { BACKEND_READY_GATE, ENI_IP_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
+import type { NetnsView } from '../../sim/support/netns.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
-import type { NetnsView } from '../support/netns.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type LoadReport, type LoadTarget, startLoad } from '../system/balanced/load.ts';
 import { auditCluster } from './audit.ts';

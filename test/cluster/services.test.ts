@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import test from 'ava';
+import { isObject } from '../../sim/kube-api/object.ts';
 import { buildExecutables } from '../../tools/build.ts';
-import { isObject } from '../kube-api/object.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { auditCluster } from './audit.ts';
 import type { ClusterNode } from './cluster-node.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EXTENDED_RESOURCES } from '../../crd/names.ts';
 import { PODS } from '../../kube/resource-types.ts';
-import { isObject } from '../support/netns.ts';
+import { isObject } from '../../sim/support/netns.ts';
 import { keyOf, listAll } from './audit.ts';
 import { awaitPods, type SeenPod } from './pods.ts';
 import type { RealCluster } from './real-cluster.ts';

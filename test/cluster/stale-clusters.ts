@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { cleanupStale, killQuietly } from '../../sim/support/run-names.ts';
 import { cgroupPids, removeCgroup } from '../support/cgroup.ts';
-import { cleanupStale, killQuietly } from '../support/run-names.ts';
 
 /** Start of every name that a real cluster has on this machine. */
 export const CLUSTER_STEM = 'tke-cluster-';

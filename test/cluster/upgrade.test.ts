@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
+import { isObject, NetnsView } from '../../sim/support/netns.ts';
 import { buildImages } from '../../tools/image.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
-import { isObject, NetnsView } from '../support/netns.ts';
 import { describeLoss, startTraffic, type Traffic, type TrafficEnd } from '../support/traffic.ts';
 import { auditCluster } from './audit.ts';
 import { clusterOfFile } from './cluster-of-file.ts';

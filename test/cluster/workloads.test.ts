@@ -1,6 +1,6 @@
 import test from 'ava';
+import type { JsonObject } from '../../sim/support/netns.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
-import type { JsonObject } from '../support/netns.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { auditCluster } from './audit.ts';
 import { clusterOfFile } from './cluster-of-file.ts';

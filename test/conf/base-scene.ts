@@ -5,8 +5,8 @@ import type { AgentConfig } from '../../agent/config/options.ts';
 import { readIpamdConfig } from '../../ipamd/config/ipamd-config.ts';
 import type { IpamdConfig } from '../../ipamd/config/options.ts';
 import type { SettingsInput, SettingsOutcome } from '../../runtime/settings/read-settings.ts';
+import { isObject, type JsonObject } from '../../sim/kube-api/object.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
-import { isObject, type JsonObject } from '../kube-api/object.ts';
 import { KUBERNETES_FOLDER, readKustomization, readResources, strings } from './read-manifests.ts';
 
 /** Names of the two components, and of most that is theirs. */

@@ -2,12 +2,12 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
 import test from 'ava';
 import { parse } from 'yaml';
+import type { JsonObject } from '../../sim/kube-api/object.ts';
 import { renderChart } from '../../tools/chart/render-chart.ts';
 import { renderTemplate, TEMPLATES } from '../../tools/chart/templates.ts';
 import { listValues } from '../../tools/chart/values.ts';
 import { renderValuesSchema } from '../../tools/chart/values-schema.ts';
 import { makeChart } from '../../tools/chart.ts';
-import type { JsonObject } from '../kube-api/object.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 
 const CHART = renderChart();

@@ -1,6 +1,6 @@
+import type { JsonObject } from '../../sim/kube-api/object.ts';
 import { type ContractClient, contractClient } from '../kube-api/contract/client.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
-import type { JsonObject } from '../kube-api/object.ts';
 import type { RealApi } from '../kube-api/real-api.ts';
 import { waitUntil } from '../support/wait-until.ts';
 

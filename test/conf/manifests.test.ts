@@ -4,9 +4,9 @@ import test from 'ava';
 import { isMap, isSeq, parseDocument } from 'yaml';
 import { RESOURCE_KINDS } from '../../crd/kinds.ts';
 import { readIpamdConfig } from '../../ipamd/config/ipamd-config.ts';
+import type { JsonObject } from '../../sim/kube-api/object.ts';
+import { seedClusterRole } from '../../sim/kube-api/seed-roles.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
-import type { JsonObject } from '../kube-api/object.ts';
-import { seedClusterRole } from '../kube-api/seed-roles.ts';
 import {
   AGENT,
   agentConfig,

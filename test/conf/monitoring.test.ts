@@ -3,7 +3,7 @@ import { globSync, readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import { parse, parseAllDocuments } from 'yaml';
 import { AGENT_PROGRAM } from '../../agent/config/options.ts';
-import { OPTIONS as CLUSTER_OPTIONS } from '../../cli/cluster/arguments.ts';
+import { OPTIONS as CLUSTER_OPTIONS } from '../../cli/commands/cluster/arguments.ts';
 import { CCM_PROGRAM } from '../../cloud-controller-manager/config/options.ts';
 import { IPAMD_PROGRAM } from '../../ipamd/config/options.ts';
 import { SCHEDULER_PROGRAM } from '../../scheduler/config/options.ts';

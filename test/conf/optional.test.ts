@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import test from 'ava';
 import { EXTENDED_RESOURCES } from '../../crd/names.ts';
 import { readSchedulerConfig } from '../../scheduler/config/scheduler-config.ts';
+import type { JsonObject } from '../../sim/kube-api/object.ts';
 import { REVIEW_PATH } from '../../webhook/serve-reviews.ts';
 import { readWebhookConfig } from '../../webhook/webhook-config.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
-import type { JsonObject } from '../kube-api/object.ts';
 import { listOf, literalsOf, settingsInput } from './base-scene.ts';
 import { KUBERNETES_FOLDER, objectsOf, readResources } from './read-manifests.ts';
 

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
-import { isObject, type JsonObject } from '../kube-api/object.ts';
+import { isObject, type JsonObject } from '../../sim/kube-api/object.ts';
 
 /** Where the manifests are. */
 export const KUBERNETES_FOLDER = fileURLToPath(new URL('../../conf/kubernetes/', import.meta.url));

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import type { JsonObject } from '../../sim/kube-api/object.ts';
 import { blockOf } from '../cluster/doc-commands.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
-import type { JsonObject } from '../kube-api/object.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { listOf } from './base-scene.ts';
 import { KUBERNETES_FOLDER, objectsOf, readKustomization, strings } from './read-manifests.ts';

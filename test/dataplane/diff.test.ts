@@ -7,7 +7,7 @@ import { nftReplaceCommands } from '../../dataplane/nft-table.ts';
 import type { ObservedHost, ObservedRoute, ObservedRule } from '../../dataplane/observed.ts';
 import { inverseOf, renderOperation } from '../../dataplane/operation.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
-import { asPlanned } from '../cli/diff/sight-fixture.ts';
+import { asPlanned } from '../cli/commands/diff/sight-fixture.ts';
 import { assertLaw } from '../support/law.ts';
 import { bareKernel, blocks, bridge, bridgePod, eni, node, pod } from './fixtures.ts';
 import { applyToModel } from './kernel-model.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
-import { CONTROLLERS } from '../../cloud-controller-manager/controllers.ts';
-import { seedClusterRole } from '../kube-api/seed-roles.ts';
+import { CONTROLLERS } from '../../cloud-controller-manager/leading/controllers.ts';
+import { seedClusterRole } from '../../sim/kube-api/seed-roles.ts';
 
 const PAGE = readFileSync(new URL('../../docs/cloud-controller-manager.md', import.meta.url), 'utf8');
 const SECTION = /^## Rights\n([\s\S]*?)^## /m.exec(PAGE)?.[1] ?? '';

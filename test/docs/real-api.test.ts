@@ -2,17 +2,17 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import test from 'ava';
+import { renderKubeconfig } from '../../sim/kube-api/kubeconfig.ts';
+import type { JsonObject } from '../../sim/kube-api/object.ts';
+import { childEnv } from '../../sim/support/child-env.ts';
+import { run } from '../../sim/support/run.ts';
 import { makeChart } from '../../tools/chart.ts';
 import { blockOf, shellCommandsOf } from '../cluster/doc-commands.ts';
 import { adminOf } from '../conf/cluster-scene.ts';
 import { objectsOf } from '../conf/read-manifests.ts';
 import { authorityPatch } from '../conf/render-example.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
-import { renderKubeconfig } from '../kube-api/kubeconfig.ts';
-import type { JsonObject } from '../kube-api/object.ts';
 import { startRealApi } from '../kube-api/real-api.ts';
-import { childEnv } from '../support/child-env.ts';
-import { run } from '../support/run.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 
 // Commands of the pages, as they are printed, against a real kube-apiserver: what it answers to objects and to their fields'

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { isObject } from '../../sim/kube-api/object.ts';
 import { pageBlocks, shellCommandsOf } from '../cluster/doc-commands.ts';
 import { KUBERNETES_FOLDER, readResources } from '../conf/read-manifests.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
-import { isObject } from '../kube-api/object.ts';
 
 const DOCS = join(import.meta.dirname, '../../docs');
 const PAGE = readPage('uninstall.md');

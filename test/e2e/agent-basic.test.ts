@@ -2,14 +2,14 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { CONFLIST_FILE } from '../../agent/install/conflist.ts';
+import { run, tryRun } from '../../sim/support/run.ts';
+import { createTestVpc } from '../../sim/vpc/vpc.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { openAgentCaller } from '../support/agent-call.ts';
 import { type AgentOptions, type AgentProcess, startAgent } from '../support/agent-process.ts';
 import { createPodNetns } from '../support/pod-netns.ts';
-import { run, tryRun } from '../support/run.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { createTestVpc } from '../vpc/vpc.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'agent', 'main.ts');
 

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import test from 'ava';
-import { Child } from '../support/child.ts';
+import { Child } from '../../sim/support/child.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { openTrial } from './support/trial.ts';
 

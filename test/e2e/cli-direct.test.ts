@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
+import type { RunResult } from '../../sim/support/run.ts';
 import { buildExecutables } from '../../tools/build.ts';
-import type { RunResult } from '../support/run.ts';
 import { runCli } from './support/run-cli.ts';
 import { openScenes } from './support/scene.ts';
 import type { AttachedPod, SceneNode } from './support/scene-node.ts';

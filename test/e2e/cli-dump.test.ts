@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import type { JsonObject, NetnsView } from '../../sim/support/netns.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { DIST_BIN_DIR } from '../support/executables.ts';
-import type { JsonObject, NetnsView } from '../support/netns.ts';
 import { createPodNetns } from '../support/pod-netns.ts';
 import { partOf, shortTest } from '../support/suite-part.ts';
 import { type CliPlace, runCli } from './support/run-cli.ts';

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
+import { isObject, type NetnsView } from '../../sim/support/netns.ts';
 import { buildExecutables } from '../../tools/build.ts';
-import { isObject, type NetnsView } from '../support/netns.ts';
 import { IS_LONG, longTest, partOf } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { readFaultScene } from './support/fault-scene.ts';

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import test from 'ava';
+import { isObject, type JsonObject } from '../../sim/support/netns.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { findBrowser, NO_BROWSER, openBrowser, openWatchedPage } from '../support/browser.ts';
-import { isObject, type JsonObject } from '../support/netns.ts';
 import { partOf, shortTest } from '../support/suite-part.ts';
 import { readFaultScene } from './support/fault-scene.ts';
 import { placeOf } from './support/fault-trial.ts';

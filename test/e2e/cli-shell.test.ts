@@ -2,8 +2,8 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync, symlinkSync, writeFileS
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import test from 'ava';
+import { type RunResult, tryRun } from '../../sim/support/run.ts';
 import { buildExecutables } from '../../tools/build.ts';
-import { type RunResult, tryRun } from '../support/run.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { openTerminal, runInTerminal } from '../support/terminal.ts';
 

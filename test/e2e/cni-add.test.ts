@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import test from 'ava';
-import { isObject, type JsonObject } from '../support/netns.ts';
+import { isObject, type JsonObject } from '../../sim/support/netns.ts';
 import { partOf, shortTest } from '../support/suite-part.ts';
 import { fail, ipsOf, succeed, succeedSilently } from './support/cni-answers.ts';
 import { openScenes, RULE_MODES } from './support/scene.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import test from 'ava';
-import { isObject, type JsonObject } from '../support/netns.ts';
+import { isObject, type JsonObject } from '../../sim/support/netns.ts';
 import { partOf, shortTest } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { fail, succeedSilently } from './support/cni-answers.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import test from 'ava';
-import type { JsonObject } from '../support/netns.ts';
+import type { JsonObject } from '../../sim/support/netns.ts';
 import { partOf, shortTest } from '../support/suite-part.ts';
 import { succeed, succeedSilently, VERSIONS } from './support/cni-answers.ts';
 import { openScenes, RULE_MODES, type ScenePod } from './support/scene.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import { seededRandom } from '../support/seeded-random.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
 import { IS_LONG, longTest } from '../support/suite-part.ts';
 import { withSeed } from '../support/with-seed.ts';
 import type { ScenePod } from './support/scene-node.ts';

@@ -2,8 +2,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { tryRun } from '../support/run.ts';
-import { listNetnsNames } from '../support/run-names.ts';
+import { tryRun } from '../../sim/support/run.ts';
+import { listNetnsNames } from '../../sim/support/run-names.ts';
 
 const DEMO = join(import.meta.dirname, 'demo.ts');
 const PAGE = join(import.meta.dirname, '../../docs/demo.md');

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { childEnv } from '../support/child-env.ts';
+import { childEnv } from '../../sim/support/child-env.ts';
 import { uninstallArgv } from './support/leaving.ts';
 import { openTrial, type Trial, type TrialSpec } from './support/trial.ts';
 

@@ -59,7 +59,7 @@ test('ADD runs code of few files', async (t) => {
   for (const [folder, its] of folders)
     t.log(`${String(its.length).padStart(3)} ${folder}: ${its.map((path) => path.slice(folder.length + 1)).join(' ')}`);
   t.log(`figure: an ADD runs code of ${files.length} files`);
-  t.true(files.includes('agent/attach.ts'), files.join('\n'));
+  t.true(files.includes('agent/attachment/attach.ts'), files.join('\n'));
   t.true(files.length <= MAX_FILES, `${files.length} files`);
   await node.delete(pod);
 });

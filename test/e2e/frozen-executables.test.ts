@@ -1,5 +1,8 @@
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { Child } from '../../sim/support/child.ts';
+import type { JsonObject } from '../../sim/support/netns.ts';
+import { run } from '../../sim/support/run.ts';
 import { buildAll } from '../../tools/build.ts';
 import { callExecutable } from '../cni-plugins/support/call-executable.ts';
 import { findDifferences, findLosses } from '../frozen/find-differences.ts';
@@ -17,10 +20,7 @@ import { recordLeftFiles, recordSpooledDel } from '../frozen/stage/record-files.
 import { asRecordedOps, OPS_COMMANDS } from '../frozen/stage/record-ops.ts';
 import { openReplayedAgent, replayClient } from '../frozen/stage/replay-cni.ts';
 import { shapeOf } from '../frozen/stage/shape.ts';
-import { Child } from '../support/child.ts';
 import { executablePath, pluginDir } from '../support/executables.ts';
-import type { JsonObject } from '../support/netns.ts';
-import { run } from '../support/run.ts';
 import { createTempDir, type TempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 

@@ -1,8 +1,8 @@
 import test from 'ava';
 import { CONFIG_MAPS } from '../../kube/resource-types.ts';
-import type { Child } from '../support/child.ts';
+import type { Child } from '../../sim/support/child.ts';
+import type { NetnsView } from '../../sim/support/netns.ts';
 import { serviceRules } from '../support/kube-proxy/service-rules.ts';
-import type { NetnsView } from '../support/netns.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { createSystem } from '../system/system.ts';
 import { askWho } from './packets/ask.ts';

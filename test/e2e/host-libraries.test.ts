@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { CONFLIST_FILE } from '../../agent/install/conflist.ts';
 import { UNUSABLE_MARKER } from '../../cni-plugins/launcher/names.ts';
+import { createTestVpc } from '../../sim/vpc/vpc.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { awaitRefusal } from '../support/agent-process.ts';
 import { type CniCall, execCni } from '../support/exec-cni.ts';
 import { DIST_BIN_DIR, hasLauncher } from '../support/executables.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { createTestVpc } from '../vpc/vpc.ts';
 import { createHostRoot } from './support/host-root.ts';
 import { OUR_PLUGINS, SceneNode, type ScenePod } from './support/scene-node.ts';
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { run, tryRun } from '../support/run.ts';
+import { run, tryRun } from '../../sim/support/run.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { openTerminal } from '../support/terminal.ts';
 import { type OpenImages, openImages } from './support/open-images.ts';

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
+import type { JsonObject } from '../../sim/support/netns.ts';
 import type { CniAnswer } from '../support/exec-cni.ts';
-import type { JsonObject } from '../support/netns.ts';
 import { partOf, shortTest } from '../support/suite-part.ts';
 import { type Conflist, callChain } from './support/chain.ts';
 import { fail, ipsOf, succeed, succeedSilently, VERSIONS } from './support/cni-answers.ts';

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { seededRandom } from '../support/seeded-random.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
 import { IS_LONG, longTest, partOf, shortTest } from '../support/suite-part.ts';
 import { describeLoss, startTraffic } from '../support/traffic.ts';
 import { withSeed } from '../support/with-seed.ts';

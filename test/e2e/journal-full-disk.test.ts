@@ -1,8 +1,8 @@
 import { closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { run } from '../../sim/support/run.ts';
 import { awaitRefusal } from '../support/agent-process.ts';
-import { run } from '../support/run.ts';
 import { describeLoss, startTraffic } from '../support/traffic.ts';
 import { openTrial, type Trial } from './support/trial.ts';
 

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { seededRandom } from '../support/seeded-random.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
 import { IS_LONG } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { withSeed } from '../support/with-seed.ts';

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { createTestVpc } from '../../sim/vpc/vpc.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { KUBERNETES_FOLDER, objectsOf, strings } from '../conf/read-manifests.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
@@ -8,7 +9,6 @@ import { openAgentCaller } from '../support/agent-call.ts';
 import { type AgentProcess, startAgent } from '../support/agent-process.ts';
 import { createPodNetns } from '../support/pod-netns.ts';
 import { createTempDir } from '../support/temp-dir.ts';
-import { createTestVpc } from '../vpc/vpc.ts';
 
 /** The capabilities that the manifest asks for, as setpriv(1) spells them. */
 function grantedCapabilities(): readonly string[] {

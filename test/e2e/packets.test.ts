@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { NetnsView } from '../support/netns.ts';
+import { NetnsView } from '../../sim/support/netns.ts';
 import { partOf } from '../support/suite-part.ts';
 import { openWorld, WHO_PORT, type World, type WorldSpec } from './packets/world.ts';
 

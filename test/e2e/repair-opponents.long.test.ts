@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { AF_INET } from '../../netlink/uapi/netlink.ts';
-import type { Child } from '../support/child.ts';
+import type { Child } from '../../sim/support/child.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { deletionOfEniRule, startOpponent, tableOfEni } from './support/opponent.ts';
 import type { AttachedPod } from './support/scene-node.ts';

@@ -1,17 +1,17 @@
 import test from 'ava';
-import { buildLbRows } from '../../cli/lb/build-lb-rows.ts';
-import { readLbFacts } from '../../cli/lb/read-lb-facts.ts';
+import { buildLbRows } from '../../cli/commands/lb/build-lb-rows.ts';
+import { readLbFacts } from '../../cli/commands/lb/read-lb-facts.ts';
 import type { CallContext } from '../../cloud/cloud.ts';
 import { createTencentCloud } from '../../cloud/tencent/tencent-cloud.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import type { NetnsView } from '../support/netns.ts';
+import type { NetnsView } from '../../sim/support/netns.ts';
+import { createInProcessApi } from '../../sim/vpc/api/in-process.ts';
+import type { SecurityRule } from '../../sim/vpc/api/model/security-group-book.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type BalancedSystem, balanceSystem } from '../system/balanced/balanced-system.ts';
 import type { WebPod } from '../system/balanced/web-pod.ts';
 import { createSystem, type System } from '../system/system.ts';
 import { POD_SUBNET } from '../system/vpc-cloud.ts';
-import { createInProcessApi } from '../vpc/api/in-process.ts';
-import type { SecurityRule } from '../vpc/api/model/security-group-book.ts';
 
 // Security groups in packets, at the load balancer, at ENIs and at nodes: which of them keeps probes or clients out, and that
 // `tke-eni lb` names it.

@@ -4,7 +4,7 @@ import test from 'ava';
 import { NODE_ANNOTATION } from '../../crd/names.ts';
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
-import { childEnv } from '../support/child-env.ts';
+import { childEnv } from '../../sim/support/child-env.ts';
 import { DIST_BIN_DIR } from '../support/executables.ts';
 import { countAssigned, createSystem, type System } from '../system/system.ts';
 import { FORWARDING, snapshot, uninstallArgv } from './support/leaving.ts';

@@ -3,12 +3,12 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
+import { Child } from '../../sim/support/child.ts';
+import { childEnv } from '../../sim/support/child-env.ts';
+import { tryRun } from '../../sim/support/run.ts';
 import { buildExecutables } from '../../tools/build.ts';
-import { Child } from '../support/child.ts';
-import { childEnv } from '../support/child-env.ts';
 import { executablePath } from '../support/executables.ts';
 import { freePort } from '../support/free-port.ts';
-import { tryRun } from '../support/run.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');

@@ -2,13 +2,13 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import type { RuleMode } from '../../dataplane/network.ts';
+import { childEnv } from '../../sim/support/child-env.ts';
+import { createTestVpc, type TestVpc } from '../../sim/vpc/vpc.ts';
 import { buildExecutables } from '../../tools/build.ts';
-import { childEnv } from '../support/child-env.ts';
 import { DIST_BIN_DIR } from '../support/executables.ts';
 import { longTest, partOf, shortTest } from '../support/suite-part.ts';
 import { createTempDir, type TempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { createTestVpc, type TestVpc } from '../vpc/vpc.ts';
 import { FORWARDING, snapshot, uninstallArgv } from './support/leaving.ts';
 import { SceneNode } from './support/scene-node.ts';
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import test from 'ava';
 import { MAX_FAULTS } from '../../runtime/decode.ts';
-import { tryRun } from '../support/run.ts';
+import { tryRun } from '../../sim/support/run.ts';
 import { partOf } from '../support/suite-part.ts';
 import { findDecoders } from './find-decoders.ts';
 

@@ -1,8 +1,8 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import test from 'ava';
-import { drainSpool } from '../../agent/spool.ts';
+import { drainSpool } from '../../agent/attachment/spool.ts';
 import { silentLogger } from '../../runtime/log.ts';
-import { isObject } from '../support/netns.ts';
+import { isObject } from '../../sim/support/netns.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { findDifferences } from './find-differences.ts';
 import { readEach, readFrozen } from './frozen.ts';

@@ -1,4 +1,4 @@
-import { isObject } from '../support/netns.ts';
+import { isObject } from '../../sim/support/netns.ts';
 
 const ADDED = 'record it with the release that adds it (test/frozen/next) and write a CHANGELOG line';
 const CHANGED = 'a changed public name needs a CHANGELOG line, an upgrade note and a skew test';

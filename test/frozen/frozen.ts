@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { applyMergePatch } from '../kube-api/patch/merge-patch.ts';
-import { isObject, type JsonObject } from '../support/netns.ts';
+import { applyMergePatch } from '../../sim/kube-api/patch/merge-patch.ts';
+import { isObject, type JsonObject } from '../../sim/support/netns.ts';
 
 const FOLDER = import.meta.dirname;
 /** Holds what was added since the last release, as JSON merge patches (RFC 7386) of that release's files. */

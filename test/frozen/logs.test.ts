@@ -1,5 +1,5 @@
 import test from 'ava';
-import { isObject } from '../support/netns.ts';
+import { isObject } from '../../sim/support/netns.ts';
 import { findDifferences } from './find-differences.ts';
 import { readFrozen } from './frozen.ts';
 import { logsOf } from './record/logs.ts';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../support/netns.ts';
+import type { JsonObject } from '../../sim/support/netns.ts';
 import { recordIdentities } from './record/cloud.ts';
 import { recordConflists } from './record/cni-conf.ts';
 import { asFile, rewriteFoundFile, rewriteInstallRecord, rewriteNodeFile } from './record/files.ts';

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { decodeMessage, encodeMessage, type MessageTable } from '../../agent/api/codec.ts';
 import { ATTACH_REPLY } from '../../agent/api/messages.ts';
-import { isObject } from '../support/netns.ts';
+import { isObject } from '../../sim/support/netns.ts';
 import { findDifferences } from './find-differences.ts';
 import { readEach, readFrozen } from './frozen.ts';
 import { decodeByNumbers, encodeByNumbers, messageTables, recordMessages } from './record/messages.ts';

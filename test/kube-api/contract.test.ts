@@ -1,8 +1,8 @@
 import test from 'ava';
-import { ADMIN } from './auth/tokens.ts';
+import { ADMIN } from '../../sim/kube-api/auth/tokens.ts';
+import { startKubeApi } from '../../sim/kube-api/start-kube-api.ts';
 import { contractClient } from './contract/client.ts';
 import { CONTRACT_CASES } from './contract.ts';
-import { startKubeApi } from './start-kube-api.ts';
 
 const server = await startKubeApi({ authorization: 'rbac' });
 const client = contractClient(server.url, server.addToken(ADMIN));

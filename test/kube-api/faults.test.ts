@@ -1,7 +1,7 @@
 import test from 'ava';
+import { type KubeApiOptions, startKubeApi } from '../../sim/kube-api/start-kube-api.ts';
 import { contractClient } from './contract/client.ts';
 import { at, configMap } from './contract/contract-case.ts';
-import { type KubeApiOptions, startKubeApi } from './start-kube-api.ts';
 
 const MAPS = '/api/v1/namespaces/default/configmaps';
 

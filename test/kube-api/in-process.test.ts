@@ -2,10 +2,10 @@ import test from 'ava';
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import type { KubeClient, KubeObject, WatchEvent } from '../../kube/kube-client.ts';
 import { CONFIG_MAPS, NODES, PODS, resourceTypeOf } from '../../kube/resource-types.ts';
+import { serviceAccountUser } from '../../sim/kube-api/auth/tokens.ts';
+import { type InProcessApi, startInProcessApi } from '../../sim/kube-api/in-process.ts';
+import { installKinds } from '../../sim/kube-api/install-kinds.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
-import { serviceAccountUser } from './auth/tokens.ts';
-import { type InProcessApi, startInProcessApi } from './in-process.ts';
-import { installKinds } from './install-kinds.ts';
 
 const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 

@@ -5,9 +5,9 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
+import { renderKubeconfig } from '../../sim/kube-api/kubeconfig.ts';
+import { startKubeApi } from '../../sim/kube-api/start-kube-api.ts';
 import { createTempDir } from '../support/temp-dir.ts';
-import { renderKubeconfig } from './kubeconfig.ts';
-import { startKubeApi } from './start-kube-api.ts';
 
 const CRDS = fileURLToPath(new URL('../../conf/crd/', import.meta.url));
 const EXAMPLE = fileURLToPath(new URL('../../conf/node.example.yaml', import.meta.url));

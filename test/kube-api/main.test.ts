@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { contractClient } from './contract/client.ts';
 
-const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../sim/kube-api/main.ts', import.meta.url));
 const CRD = fileURLToPath(new URL('../../conf/crd/nodeeniconfigs.yaml', import.meta.url));
 const EXAMPLE = fileURLToPath(new URL('../../conf/node.example.yaml', import.meta.url));
 

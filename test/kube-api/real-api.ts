@@ -1,11 +1,11 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { Child } from '../support/child.ts';
+import { makeKeyPair } from '../../sim/kube-api/pki.ts';
+import { Child } from '../../sim/support/child.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type ContractClient, contractClient } from './contract/client.ts';
-import { makeKeyPair } from './pki.ts';
 
 /** A real kube-apiserver with an etcd of its own, both on 127.0.0.1 only. */
 export type RealApi = {
@@ -22,7 +22,7 @@ export type RealApi = {
 const TOKEN = 'administrator';
 
 /**
- * Starts etcd (from `assets` or the path) and the kube-apiserver in `assets`. Owns both until `close`.
+ * Starts etcd (from `assets` or the path) and the kube-apiserver in `assets`../../sim/kube-api Owns both until `close`../../sim/kube-api
  * @throws Error with the last lines of the server's log when it does not become ready
  */
 export async function startRealApi(assets: string): Promise<RealApi> {

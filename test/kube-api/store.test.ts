@@ -1,9 +1,9 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { ApiError } from '../../sim/kube-api/api-error.ts';
+import { type KubeObject, without } from '../../sim/kube-api/object.ts';
+import { keyOf, Store } from '../../sim/kube-api/store.ts';
 import { assertLaw } from '../support/law.ts';
-import { ApiError } from './api-error.ts';
-import { type KubeObject, without } from './object.ts';
-import { keyOf, Store } from './store.ts';
 
 function object(name: string, value: number): KubeObject {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'n' }, value };

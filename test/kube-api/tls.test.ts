@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import test from 'ava';
+import { ADMIN } from '../../sim/kube-api/auth/tokens.ts';
+import { makeKeyPair } from '../../sim/kube-api/pki.ts';
+import { startKubeApi } from '../../sim/kube-api/start-kube-api.ts';
 import { createTempDir } from '../support/temp-dir.ts';
-import { ADMIN } from './auth/tokens.ts';
 import { contractClient } from './contract/client.ts';
-import { makeKeyPair } from './pki.ts';
-import { startKubeApi } from './start-kube-api.ts';
 
 const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
 const run = hasOpenssl ? test : test.skip;

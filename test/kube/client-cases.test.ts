@@ -1,5 +1,5 @@
 import test from 'ava';
-import { startKubeApi } from '../kube-api/start-kube-api.ts';
+import { startKubeApi } from '../../sim/kube-api/start-kube-api.ts';
 import { CLIENT_CASES } from './client-cases.ts';
 import { openTestClient } from './kube-scene.ts';
 

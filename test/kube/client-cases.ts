@@ -9,7 +9,7 @@ import { runAsLeader } from '../../kube/leader-election.ts';
 import { CONFIG_MAPS, EVENTS, NODES } from '../../kube/resource-types.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { silentLogger } from '../../runtime/log.ts';
-import { seededRandom } from '../support/seeded-random.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { configMap, textOf } from './kube-scene.ts';
 

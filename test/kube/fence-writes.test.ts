@@ -1,7 +1,7 @@
 import test from 'ava';
 import { fenceWrites } from '../../kube/election/fence-writes.ts';
 import { NODES } from '../../kube/resource-types.ts';
-import { startInProcessApi } from '../kube-api/in-process.ts';
+import { startInProcessApi } from '../../sim/kube-api/in-process.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 const NODE = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } };

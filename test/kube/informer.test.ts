@@ -4,7 +4,7 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import { CONFIG_MAPS } from '../../kube/resource-types.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { type Logger, silentLogger } from '../../runtime/log.ts';
-import { seededRandom } from '../support/seeded-random.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { configMap, type KubeScene, type SceneOptions, textOf, withKubeScene } from './kube-scene.ts';
 

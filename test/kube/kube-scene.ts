@@ -4,8 +4,8 @@ import type { KubeRequestReport } from '../../kube/kube-observer.ts';
 import { type OpenKubeClient, openKubeClient } from '../../kube/open-client.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { silentLogger } from '../../runtime/log.ts';
-import { type Kubeconfig, renderKubeconfig } from '../kube-api/kubeconfig.ts';
-import { type KubeApi, type KubeApiOptions, startKubeApi } from '../kube-api/start-kube-api.ts';
+import { type Kubeconfig, renderKubeconfig } from '../../sim/kube-api/kubeconfig.ts';
+import { type KubeApi, type KubeApiOptions, startKubeApi } from '../../sim/kube-api/start-kube-api.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 
 /** An API server in this process, and a client of it over HTTP. */

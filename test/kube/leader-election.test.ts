@@ -8,9 +8,9 @@ import { type LeaderElectionOptions, runAsLeader } from '../../kube/leader-elect
 import { CONFIG_MAPS, LEASES } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { silentLogger } from '../../runtime/log.ts';
-import { type InProcessApi, startInProcessApi } from '../kube-api/in-process.ts';
+import { type InProcessApi, startInProcessApi } from '../../sim/kube-api/in-process.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
 import { assertLaw } from '../support/law.ts';
-import { seededRandom } from '../support/seeded-random.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 const LOCK = { kind: 'configmap', namespace: 'kube-system', name: 'lock' } as const;

@@ -10,8 +10,8 @@ import { isKubeError } from '../../kube/kube-error.ts';
 import { CONFIG_MAPS } from '../../kube/resource-types.ts';
 import { decodeWatchLine, splitLines } from '../../kube/watch-stream.ts';
 import { silentLogger } from '../../runtime/log.ts';
-import { startInProcessApi } from '../kube-api/in-process.ts';
-import { seededRandom } from '../support/seeded-random.ts';
+import { startInProcessApi } from '../../sim/kube-api/in-process.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { configMap, textOf } from './kube-scene.ts';
 

@@ -9,10 +9,10 @@ import { CONFIG_MAPS } from '../../kube/resource-types.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { ConfigError } from '../../runtime/decode.ts';
 import { silentLogger } from '../../runtime/log.ts';
-import { ADMIN } from '../kube-api/auth/tokens.ts';
-import { renderKubeconfig } from '../kube-api/kubeconfig.ts';
-import { makeKeyPair } from '../kube-api/pki.ts';
-import { startKubeApi } from '../kube-api/start-kube-api.ts';
+import { ADMIN } from '../../sim/kube-api/auth/tokens.ts';
+import { renderKubeconfig } from '../../sim/kube-api/kubeconfig.ts';
+import { makeKeyPair } from '../../sim/kube-api/pki.ts';
+import { startKubeApi } from '../../sim/kube-api/start-kube-api.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { configMap, withKubeScene } from './kube-scene.ts';
 

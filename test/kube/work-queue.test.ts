@@ -4,8 +4,8 @@ import { runController } from '../../kube/controller.ts';
 import { TokenBucket } from '../../kube/token-bucket.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
 import { silentLogger } from '../../runtime/log.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
 import { assertLaw } from '../support/law.ts';
-import { seededRandom } from '../support/seeded-random.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 const never = new AbortController().signal;

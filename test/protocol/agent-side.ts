@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
-import { decidePublication, foreignOffers } from '../../agent/demand/decide-publication.ts';
-import type { ObservedNec } from '../../agent/demand/publication.ts';
-import { retainEnisInUse } from '../../agent/eni/retain-enis-in-use.ts';
 import type { Offer } from '../../agent/journal/journal-content.ts';
 import { familyOf, type Lease } from '../../agent/journal/lease.ts';
 import type { Supply } from '../../agent/journal/supply.ts';
 import { applySupply } from '../../agent/pool/apply-supply.ts';
 import { adopt, adoptCooldowns, adoptOffers, lease, release, restore, tick, withdraw } from '../../agent/pool/pool.ts';
 import { EMPTY_POOL, type PoolAddress, type PoolState } from '../../agent/pool/pool-state.ts';
+import { decidePublication, foreignOffers } from '../../agent/supply/decide-publication.ts';
+import type { ObservedNec } from '../../agent/supply/publication.ts';
+import { retainEnisInUse } from '../../agent/supply/retain-enis-in-use.ts';
 import { supplyOfConfig } from '../../agent/supply/supply-of-config.ts';
 import type { Move } from './explore.ts';
 import {

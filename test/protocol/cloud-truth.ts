@@ -1,4 +1,4 @@
-import type { CloudSnapshot, Intent, IntentResult, ObservedEni } from '../../ipamd/nec/decision.ts';
+import type { CloudSnapshot, Intent, IntentResult, ObservedEni } from '../../ipamd/decide/decision.ts';
 
 /** What the cloud holds: the truth that everybody else only hears of. Small: one node, one subnet, a few addresses. */
 export type CloudTruth = {

@@ -1,7 +1,7 @@
 import { leaseStatic } from '../../agent/pool/lease-static.ts';
 import { release } from '../../agent/pool/pool.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import { baselineOf } from '../../ipamd/nec/with-confirmed-offers.ts';
+import { baselineOf } from '../../ipamd/decide/with-confirmed-offers.ts';
 import { agentMoves, leaseOf } from './agent-side.ts';
 import type { Model, Move } from './explore.ts';
 import { nodeMoves } from './ipamd-side.ts';

@@ -1,6 +1,6 @@
-import { claimKeysOf } from '../../ipamd/nec/claim-marks.ts';
-import type { ClaimRequest, ClaimSource } from '../../ipamd/nec/claim-request.ts';
-import type { NodeView } from '../../ipamd/nec/node-view.ts';
+import { claimKeysOf } from '../../ipamd/decide/claim-marks.ts';
+import type { ClaimRequest, ClaimSource } from '../../ipamd/decide/claim-request.ts';
+import type { NodeView } from '../../ipamd/decide/node-view.ts';
 import { eniIdOf, type KeptClaim, type KeptSetting, type KeptWorld, nodeOf, placesOf } from './kept-world.ts';
 
 /** The namespace of every name. */

@@ -1,6 +1,6 @@
 import { EMPTY_POOL } from '../../agent/pool/pool-state.ts';
 import type { NodeEniAddress, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
-import { baselineOf } from '../../ipamd/nec/with-confirmed-offers.ts';
+import { baselineOf } from '../../ipamd/decide/with-confirmed-offers.ts';
 import { type CloudTruth, seenEni } from './cloud-truth.ts';
 import type { AgentSide, Budget, Call, IpamdSide, Nec, Setting, World } from './world.ts';
 

@@ -1,4 +1,4 @@
-import { baselineOf } from '../../ipamd/nec/with-confirmed-offers.ts';
+import { baselineOf } from '../../ipamd/decide/with-confirmed-offers.ts';
 import { agentMoves } from './agent-side.ts';
 import { freeIps } from './cloud-truth.ts';
 import type { Model, Move } from './explore.ts';

@@ -1,6 +1,6 @@
 import type { PoolAddress } from '../../agent/pool/pool-state.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import type { Intent } from '../../ipamd/nec/decision.ts';
+import type { Intent } from '../../ipamd/decide/decision.ts';
 import type { CloudTruth } from './cloud-truth.ts';
 import { Namer, tokensOf } from './namer.ts';
 import type { AgentSide, Call, Nec, World } from './world.ts';

@@ -1,12 +1,12 @@
-import type { AgentSpec } from '../../agent/demand/publication.ts';
 import type { Cooldown, Offer } from '../../agent/journal/journal-content.ts';
 import type { Lease } from '../../agent/journal/lease.ts';
 import type { Supply } from '../../agent/journal/supply.ts';
 import { EMPTY_POOL, type PoolState } from '../../agent/pool/pool-state.ts';
+import type { AgentSpec } from '../../agent/supply/publication.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import type { Intent } from '../../ipamd/nec/decision.ts';
-import type { NodeView } from '../../ipamd/nec/node-view.ts';
-import { type Baseline, baselineOf } from '../../ipamd/nec/with-confirmed-offers.ts';
+import type { Intent } from '../../ipamd/decide/decision.ts';
+import type { NodeView } from '../../ipamd/decide/node-view.ts';
+import { type Baseline, baselineOf } from '../../ipamd/decide/with-confirmed-offers.ts';
 import { type CloudAnswer, type CloudTruth, EMPTY_CLOUD } from './cloud-truth.ts';
 
 /** One state of everything: frozen, and each step makes another. */

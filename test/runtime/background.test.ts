@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import test from 'ava';
-import { Child } from '../support/child.ts';
+import { Child } from '../../sim/support/child.ts';
 
 const MODULE = join(import.meta.dirname, '..', '..', 'runtime', 'background.ts');
 

@@ -1,6 +1,6 @@
 import test from 'ava';
-import { seedOf } from '../support/seed.ts';
-import { seededRandom } from '../support/seeded-random.ts';
+import { seedOf } from '../../sim/support/seed.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
 import { hasIpv4Form, printsOf, randomAddress } from './address-oracles.ts';
 
 const ADDRESSES = 1_000_000;

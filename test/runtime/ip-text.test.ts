@@ -1,7 +1,7 @@
 import test from 'ava';
 import { canonicalIp, parseIp, sharePrefix } from '../../runtime/ip-text.ts';
-import { seedOf } from '../support/seed.ts';
-import { seededRandom } from '../support/seeded-random.ts';
+import { seedOf } from '../../sim/support/seed.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
 import { hasIpv4Form, type Prints, printsOf, randomAddress } from './address-oracles.ts';
 
 const prints = test.macro({

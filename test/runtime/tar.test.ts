@@ -1,7 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import test from 'ava';
 import { tar, tarSize } from '../../runtime/tar.ts';
-import { run } from '../support/run.ts';
+import { run } from '../../sim/support/run.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 
 test('tar: the system tar unpacks files, folders and links as they were given', async (t) => {

@@ -9,7 +9,7 @@ import { systemClock } from '../../runtime/clock.ts';
 import { ConfigError } from '../../runtime/decode.ts';
 import { silentLogger } from '../../runtime/log.ts';
 import { followTlsFiles, readTlsFiles } from '../../runtime/tls-files.ts';
-import { makeKeyPair } from '../kube-api/pki.ts';
+import { makeKeyPair } from '../../sim/kube-api/pki.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'tke-test-tls-'));
 test.after.always(() => rmSync(folder, { recursive: true, force: true }));

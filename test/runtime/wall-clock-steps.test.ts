@@ -1,7 +1,7 @@
 import test from 'ava';
 import { createRotatingSource } from '../../cloud/tencent/credentials/rotating.ts';
-import { CircuitBreakers } from '../../ipamd/node/circuit-breakers.ts';
 import { AddressConflicts } from '../../ipamd/static/address-conflicts.ts';
+import { CircuitBreakers } from '../../ipamd/supply/circuit-breakers.ts';
 import { runAsLeader } from '../../kube/leader-election.ts';
 import { TokenBucket } from '../../kube/token-bucket.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
@@ -10,10 +10,10 @@ import { silentLogger } from '../../runtime/log.ts';
 import { StampAges } from '../../runtime/stamp-ages.ts';
 import { followCluster } from '../../scheduler/follow-cluster.ts';
 import { SchedulerIndex } from '../../scheduler/index/scheduler-index.ts';
-import { startInProcessApi } from '../kube-api/in-process.ts';
-import { installKinds } from '../kube-api/install-kinds.ts';
+import { startInProcessApi } from '../../sim/kube-api/in-process.ts';
+import { installKinds } from '../../sim/kube-api/install-kinds.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
 import { CLAIMS, claimOf } from '../scheduler/scheduler-scene.ts';
-import { seededRandom } from '../support/seeded-random.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 const HOUR_MS = 3_600_000;

@@ -7,7 +7,7 @@ import { silentLogger } from '../../runtime/log.ts';
 import { followTlsFiles, readTlsFiles } from '../../runtime/tls-files.ts';
 import { readSchedulerConfig } from '../../scheduler/config/scheduler-config.ts';
 import { serveExtender } from '../../scheduler/http/serve-extender.ts';
-import { type Authority, type KeyPair, makeAuthority, makeKeyPair, signCertificate } from '../kube-api/pki.ts';
+import { type Authority, type KeyPair, makeAuthority, makeKeyPair, signCertificate } from '../../sim/kube-api/pki.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 
 const read = (...argv: readonly string[]) => readSchedulerConfig({ argv, env: {}, readFile: () => '' });

@@ -1,9 +1,9 @@
 import test from 'ava';
 import fc from 'fast-check';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import { freeEniSlots } from '../../ipamd/nec/eni-slots.ts';
-import type { NodeView } from '../../ipamd/nec/node-view.ts';
-import { supplyOf } from '../../ipamd/nec/supply.ts';
+import { freeEniSlots } from '../../ipamd/decide/eni-slots.ts';
+import type { NodeView } from '../../ipamd/decide/node-view.ts';
+import { supplyOf } from '../../ipamd/decide/supply.ts';
 import { decideFit } from '../../scheduler/decide/decide-fit.ts';
 import { buildFitContext } from '../../scheduler/decide/fit-context.ts';
 import { readPodRequest } from '../../scheduler/index/pod-request.ts';

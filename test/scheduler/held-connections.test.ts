@@ -4,7 +4,7 @@ import { systemClock } from '../../runtime/clock.ts';
 import { silentLogger } from '../../runtime/log.ts';
 import { readTlsFiles } from '../../runtime/tls-files.ts';
 import { serveExtender } from '../../scheduler/http/serve-extender.ts';
-import { makeKeyPair } from '../kube-api/pki.ts';
+import { makeKeyPair } from '../../sim/kube-api/pki.ts';
 import { askDuring } from '../support/port-attack.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 

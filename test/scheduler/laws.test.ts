@@ -9,8 +9,8 @@ import { readPodRequest } from '../../scheduler/index/pod-request.ts';
 import { SchedulerIndex } from '../../scheduler/index/scheduler-index.ts';
 import { bind } from '../../scheduler/verbs/bind.ts';
 import { RecentPods } from '../../scheduler/verbs/recent-pods.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
 import { assertLaw } from '../support/law.ts';
-import { seededRandom } from '../support/seeded-random.ts';
 import { NOW, rebuilt, setClaim, TTL_MS } from './index-scene.ts';
 import { claimOf, necOf, type PodWords, podOf, vipOf } from './scheduler-scene.ts';
 

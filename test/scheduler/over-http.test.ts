@@ -3,10 +3,10 @@ import { CONFIG_MAPS, NODES, PODS } from '../../kube/resource-types.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { silentLogger } from '../../runtime/log.ts';
 import { type RunningScheduler, startScheduler } from '../../scheduler/scheduler.ts';
+import { installKinds } from '../../sim/kube-api/install-kinds.ts';
+import { startKubeApi } from '../../sim/kube-api/start-kube-api.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
 import { openTestClient } from '../kube/kube-scene.ts';
-import { installKinds } from '../kube-api/install-kinds.ts';
-import { startKubeApi } from '../kube-api/start-kube-api.ts';
-import { seededRandom } from '../support/seeded-random.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { CLAIMS, claimOf, NECS, necOf, podOf, schedulerConfig } from './scheduler-scene.ts';
 

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { PODS } from '../../kube/resource-types.ts';
-import { renderKubeconfig } from '../kube-api/kubeconfig.ts';
-import { makeAuthority, signCertificate } from '../kube-api/pki.ts';
+import { renderKubeconfig } from '../../sim/kube-api/kubeconfig.ts';
+import { makeAuthority, signCertificate } from '../../sim/kube-api/pki.ts';
+import { Child } from '../../sim/support/child.ts';
 import type { RealApi } from '../kube-api/real-api.ts';
-import { Child } from '../support/child.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');

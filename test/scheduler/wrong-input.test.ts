@@ -12,7 +12,7 @@ import { readSchedulerConfig } from '../../scheduler/config/scheduler-config.ts'
 import { type ExtenderServer, type ExtenderServerOptions, serveExtender } from '../../scheduler/http/serve-extender.ts';
 import { preempt } from '../../scheduler/verbs/preempt.ts';
 import { prioritize } from '../../scheduler/verbs/prioritize.ts';
-import { makeKeyPair } from '../kube-api/pki.ts';
+import { makeKeyPair } from '../../sim/kube-api/pki.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { rebuilt } from './index-scene.ts';

@@ -1,5 +1,5 @@
-import type { FaultAction as KubeFaultAction, FaultRule as KubeFaultRule } from '../kube-api/faults.ts';
-import type { FaultRule as CloudFaultRule, Fault } from '../vpc/api/faults.ts';
+import type { FaultAction as KubeFaultAction, FaultRule as KubeFaultRule } from '../../sim/kube-api/faults.ts';
+import type { FaultRule as CloudFaultRule, Fault } from '../../sim/vpc/api/faults.ts';
 import type { CloudStorm, KubeStorm } from './schedule.ts';
 
 /** Whom the API server treats badly; the harness's own hands, as kubelet and person, are left alone. */

@@ -5,7 +5,7 @@
  * passed too.
  */
 import { parseArgs } from 'node:util';
-import { givenOrNewSeed } from '../support/seed.ts';
+import { givenOrNewSeed } from '../../sim/support/seed.ts';
 import { type RunningSoak, runSoak } from './run-soak.ts';
 
 const DEFAULT_ADDS = 20_000;

@@ -7,9 +7,9 @@ import { decodeConf } from '../../cni-plugins/skel/conf.ts';
 import { type CniError, toCniError } from '../../cni-plugins/skel/error.ts';
 import { removeDeletion, spoolDeletion, spoolDirectory } from '../../cni-plugins/spool.ts';
 import { systemClock } from '../../runtime/clock.ts';
+import { isObject } from '../../sim/support/netns.ts';
 import { ipsOf } from '../e2e/support/cni-answers.ts';
 import { type AgentCaller, openAgentCaller } from '../support/agent-call.ts';
-import { isObject } from '../support/netns.ts';
 
 /** A sandbox as a runtime names it to a CNI plugin. */
 export type Sandbox = {

@@ -1,4 +1,4 @@
-import { seededRandom } from '../support/seeded-random.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
 
 /** What is done to the system at one moment. Durations in milliseconds. */
 export type Disturbance =

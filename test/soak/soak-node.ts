@@ -1,10 +1,10 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DEFAULT_BACKOFF_LIMITS } from '../../agent/repair/decide-backoff.ts';
+import type { NetnsView } from '../../sim/support/netns.ts';
 import { type AgentProcess, startAgent } from '../support/agent-process.ts';
 import { type CriServer, startCriServer } from '../support/cri-server.ts';
 import { findViolations } from '../support/invariants.ts';
-import type { NetnsView } from '../support/netns.ts';
 import type { Door } from '../system/door.ts';
 import type { SystemMember, SystemMemberParts } from '../system/system-member.ts';
 import type { VpcCloud } from '../system/vpc-cloud.ts';

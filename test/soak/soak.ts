@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { seededRandom } from '../support/seeded-random.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
 import type { System } from '../system/system.ts';
 import { AddressBook } from './book.ts';
 import { Pace } from './pace.ts';

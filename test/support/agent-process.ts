@@ -1,10 +1,10 @@
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import type { Child, ChildExit } from '../../sim/support/child.ts';
+import { childEnv } from '../../sim/support/child-env.ts';
+import type { NetnsView } from '../../sim/support/netns.ts';
 import { openAgentCaller } from './agent-call.ts';
-import type { Child, ChildExit } from './child.ts';
-import { childEnv } from './child-env.ts';
 import { executablePath } from './executables.ts';
-import type { NetnsView } from './netns.ts';
 import { waitUntil } from './wait-until.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');

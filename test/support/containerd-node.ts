@@ -1,13 +1,13 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Child } from '../../sim/support/child.ts';
+import { isObject, type NetnsView } from '../../sim/support/netns.ts';
+import { run } from '../../sim/support/run.ts';
+import { killQuietly } from '../../sim/support/run-names.ts';
 import { cgroupPids, removeCgroup } from './cgroup.ts';
-import { Child } from './child.ts';
 import { containerdConfig } from './containerd-config.ts';
 import { type CriClient, openCriClient } from './cri-client.ts';
 import { makeFolders, removeIfEmpty } from './folders.ts';
-import { isObject, type NetnsView } from './netns.ts';
-import { run } from './run.ts';
-import { killQuietly } from './run-names.ts';
 import { waitUntil } from './wait-until.ts';
 
 /** Folders that a node has for itself, under the paths that every program expects. */

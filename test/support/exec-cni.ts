@@ -1,5 +1,5 @@
-import { isObject, type JsonObject } from './netns.ts';
-import { type RunResult, tryRun } from './run.ts';
+import { isObject, type JsonObject } from '../../sim/support/netns.ts';
+import { type RunResult, tryRun } from '../../sim/support/run.ts';
 
 /** One call of a CNI executable. */
 export type CniCall = {

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import type { AttachedEni } from '../vpc/nic.ts';
+import type { NetnsView } from '../../sim/support/netns.ts';
+import type { AttachedEni } from '../../sim/vpc/nic.ts';
 import { expectedBlockRoutes, findBridgeViolations, isOnBridge } from './bridge-violations.ts';
 import { type JournalFacts, type LeaseFacts, readJournalFacts } from './journal-facts.ts';
 import { type KernelFacts, readKernelFacts } from './kernel-facts.ts';
-import type { NetnsView } from './netns.ts';
 import { findNftViolations, type NftScope } from './nft-violations.ts';
 import { findPodViolations } from './pod-violations.ts';
 

@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { isObject, type JsonObject } from './netns.ts';
+import { isObject, type JsonObject } from '../../sim/support/netns.ts';
 import { createTempDir } from './temp-dir.ts';
 
 /** A lease as the journal's rows tell it. */

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, type NetnsView } from './netns.ts';
+import { isObject, type JsonObject, type NetnsView } from '../../sim/support/netns.ts';
 
 /** rtm_protocol of all routes and rules of ours. */
 const OURS = '84';

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
+import { RUNS, SEED } from '../../sim/support/seed.ts';
 import { assertLaw } from './law.ts';
-import { RUNS, SEED } from './seed.ts';
 import { withSeed } from './with-seed.ts';
 
 /** What an attempt that must fail leaves behind. */

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava';
 import fc from 'fast-check';
-import { RUNS, seedOf } from './seed.ts';
+import { RUNS, seedOf } from '../../sim/support/seed.ts';
 import { repeatCommand } from './with-seed.ts';
 
 /** Makes a property of fast-check over inputs `Ts`, synchronous or not, that asserts with `t`. */

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, NetnsView } from './netns.ts';
+import { isObject, type JsonObject, NetnsView } from '../../sim/support/netns.ts';
 
 /** The inside of one Pod's network namespace, told by iproute2. */
 export type PodFacts = {

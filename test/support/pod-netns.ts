@@ -1,6 +1,6 @@
-import { NetnsView } from './netns.ts';
-import { run } from './run.ts';
-import { deleteNetnsNames } from './run-names.ts';
+import { NetnsView } from '../../sim/support/netns.ts';
+import { run } from '../../sim/support/run.ts';
+import { deleteNetnsNames } from '../../sim/support/run-names.ts';
 
 /** A Pod sandbox's network namespace without a runtime. The caller closes it. */
 export class PodNetns extends NetnsView {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Child } from './child.ts';
+import { Child } from '../../sim/support/child.ts';
 import { IS_LONG } from './suite-part.ts';
 import { waitUntil } from './wait-until.ts';
 

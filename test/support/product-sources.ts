@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 /** Folders that have no part in an executable. */
-const NO_PRODUCT = ['node_modules', 'dist', 'test', 'bench', 'examples', 'tools', 'docs', 'conf'];
+const NO_PRODUCT = ['node_modules', 'dist', 'sim', 'test', 'bench', 'examples', 'tools', 'docs', 'conf'];
 
 /** Returns the text of all product sources, one file after the other. */
 export function productSources(): string {

@@ -1,6 +1,6 @@
 import test from 'ava';
-import { childEnv } from './child-env.ts';
-import { RunError, run, tryRun } from './run.ts';
+import { childEnv } from '../../sim/support/child-env.ts';
+import { RunError, run, tryRun } from '../../sim/support/run.ts';
 
 test('run: returns what the command printed, and hands it its input', async (t) => {
   t.is(await run(['cat'], { input: 'hello' }), 'hello');

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { DEFAULT_SEED, readRuns, readSeed, seedList, seedOf } from './seed.ts';
+import { DEFAULT_SEED, readRuns, readSeed, seedList, seedOf } from '../../sim/support/seed.ts';
 
 test('readSeed: takes a number, draws one for random, and is fixed without', (t) => {
   t.is(readSeed('7'), 7);

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
-import type { Child } from './child.ts';
-import { isObject, type JsonObject } from './netns.ts';
+import type { Child } from '../../sim/support/child.ts';
+import { isObject, type JsonObject } from '../../sim/support/netns.ts';
 import type { TrafficEnd } from './traffic.ts';
 import { waitUntil } from './wait-until.ts';
 

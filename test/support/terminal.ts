@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import headless from '@xterm/headless';
-import { childEnv } from './child-env.ts';
-import { run } from './run.ts';
+import { childEnv } from '../../sim/support/child-env.ts';
+import { run } from '../../sim/support/run.ts';
 import { waitUntil } from './wait-until.ts';
 
 /** How a command is run in a terminal of its own. */

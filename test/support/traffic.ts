@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
-import type { Child } from './child.ts';
-import { isObject, type JsonObject, type NetnsView } from './netns.ts';
+import type { Child } from '../../sim/support/child.ts';
+import { isObject, type JsonObject, type NetnsView } from '../../sim/support/netns.ts';
 import type { LedgerReport } from './number-ledger.ts';
 import { waitUntil } from './wait-until.ts';
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts';
-import { MinHeap } from './min-heap.ts';
+import { MinHeap } from '../../sim/support/min-heap.ts';
 
 type Timer = { readonly fire: () => void; isDead: boolean };
 

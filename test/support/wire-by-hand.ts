@@ -1,6 +1,6 @@
-import type { AttachedEni } from '../vpc/nic.ts';
-import type { TestNode } from '../vpc/vpc.ts';
-import type { NetnsView } from './netns.ts';
+import type { NetnsView } from '../../sim/support/netns.ts';
+import type { AttachedEni } from '../../sim/vpc/nic.ts';
+import type { TestNode } from '../../sim/vpc/vpc.ts';
 
 /** One Pod to be wired by hand. */
 type HandWiredPod = { readonly netns: NetnsView; readonly ip: string; readonly hostVeth: string };

@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
-import { RUNS, SEED, seedOf } from './seed.ts';
+import { RUNS, SEED, seedOf } from '../../sim/support/seed.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 

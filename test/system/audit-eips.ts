@@ -1,7 +1,7 @@
 import { EIP_CLAIM_KIND } from '../../crd/eip-claim.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { isObject, type JsonObject } from '../support/netns.ts';
-import type { ModelEip } from '../vpc/api/model/types.ts';
+import { isObject, type JsonObject } from '../../sim/support/netns.ts';
+import type { ModelEip } from '../../sim/vpc/api/model/types.ts';
 
 /** What of a system says where its EIPs are. */
 type EipBooks = {

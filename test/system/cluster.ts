@@ -5,11 +5,11 @@ import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { CONFIG_MAPS, NODES, PODS } from '../../kube/resource-types.ts';
 import { writeFileAtomically } from '../../runtime/atomic-file.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { ADMIN } from '../kube-api/auth/tokens.ts';
-import { connectInProcess } from '../kube-api/in-process.ts';
-import { renderKubeconfig } from '../kube-api/kubeconfig.ts';
-import { clusterRolesOf, type SeedRole } from '../kube-api/seed-roles.ts';
-import { type KubeApi, startKubeApi } from '../kube-api/start-kube-api.ts';
+import { ADMIN } from '../../sim/kube-api/auth/tokens.ts';
+import { connectInProcess } from '../../sim/kube-api/in-process.ts';
+import { renderKubeconfig } from '../../sim/kube-api/kubeconfig.ts';
+import { clusterRolesOf, type SeedRole } from '../../sim/kube-api/seed-roles.ts';
+import { type KubeApi, startKubeApi } from '../../sim/kube-api/start-kube-api.ts';
 
 /** The API server of a system, with the rights that the components run with. */
 export type Cluster = {

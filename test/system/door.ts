@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { openNetns, withNetns } from '../../netlink/netns.ts';
-import type { NetnsView } from '../support/netns.ts';
+import type { NetnsView } from '../../sim/support/netns.ts';
 
 /** How a door is shut: packets vanish, or connections are refused. */
 export type Cut = 'silent' | 'refused';

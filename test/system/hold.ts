@@ -1,5 +1,5 @@
-import { isObject } from '../support/netns.ts';
-import type { RequestMoment } from '../vpc/api/host.ts';
+import { isObject } from '../../sim/support/netns.ts';
+import type { RequestMoment } from '../../sim/vpc/api/host.ts';
 import type { System } from './system.ts';
 
 /** What requests are held in. */

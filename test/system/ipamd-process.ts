@@ -1,11 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Child } from '../support/child.ts';
-import { childEnv } from '../support/child-env.ts';
+import type { Child } from '../../sim/support/child.ts';
+import { childEnv } from '../../sim/support/child-env.ts';
+import type { NetnsView } from '../../sim/support/netns.ts';
+import type { IssuedKey } from '../../sim/vpc/api/credential-book.ts';
 import { executablePath } from '../support/executables.ts';
-import type { NetnsView } from '../support/netns.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import type { IssuedKey } from '../vpc/api/credential-book.ts';
 import type { Door } from './door.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');

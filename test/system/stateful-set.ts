@@ -3,7 +3,7 @@ import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { NODES, PODS, resourceTypeOf } from '../../kube/resource-types.ts';
-import { isObject } from '../support/netns.ts';
+import { isObject } from '../../sim/support/netns.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { POD_NAMESPACE } from './cluster.ts';
 import { explainClaim } from './explain-claim.ts';

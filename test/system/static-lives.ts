@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { seededRandom } from '../support/seeded-random.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { POD_NAMESPACE } from './cluster.ts';
 import { explainClaim } from './explain-claim.ts';

@@ -8,8 +8,8 @@ import {
 } from '../../crd/node-eni-config-fields.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { CONFIG_MAPS, NODES, PODS, resourceTypeOf } from '../../kube/resource-types.ts';
+import { installKinds } from '../../sim/kube-api/install-kinds.ts';
 import { buildExecutables } from '../../tools/build.ts';
-import { installKinds } from '../kube-api/install-kinds.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Cluster, type NodeFacts, startCluster } from './cluster.ts';
 import { openDoor } from './door.ts';

@@ -1,11 +1,11 @@
 import { systemClock } from '../../runtime/clock.ts';
-import { NetnsView } from '../support/netns.ts';
-import { run } from '../support/run.ts';
-import type { IssuedKey } from '../vpc/api/credential-book.ts';
-import { CloudHost } from '../vpc/api/host.ts';
-import { CloudServer } from '../vpc/api/http-server.ts';
-import { createVpcFabric } from '../vpc/api/vpc-fabric.ts';
-import { createTestVpc, type TestVpc } from '../vpc/vpc.ts';
+import { NetnsView } from '../../sim/support/netns.ts';
+import { run } from '../../sim/support/run.ts';
+import type { IssuedKey } from '../../sim/vpc/api/credential-book.ts';
+import { CloudHost } from '../../sim/vpc/api/host.ts';
+import { CloudServer } from '../../sim/vpc/api/http-server.ts';
+import { createVpcFabric } from '../../sim/vpc/api/vpc-fabric.ts';
+import { createTestVpc, type TestVpc } from '../../sim/vpc/vpc.ts';
 
 /** The zone that everything is in unless told otherwise. */
 export const ZONE = 'ap-guangzhou-3';

@@ -10,7 +10,9 @@ const layers: Layers = {
   },
   packageOnlyIn: { 'ffi-rs': ['netlink/libc.ts'] },
   facts: { 'one reader of JSON': { pattern: 'function recordOf\\(value: unknown', home: ['runtime/json.ts'] } },
-  free: ['test'],
+  layered: ['agent'],
+  free: ['sim', 'test'],
+  apart: { sim: ['test'] },
   pure: ['netlink/codec.ts'],
   impure: ['Date.now'],
   processOnlyIn: ['**/main.ts'],
@@ -57,6 +59,10 @@ test('checkLayers: keeps a fact to its file', finds, 'agent/a.ts', 'function rec
   'agent/a.ts: "function recordOf(value: unknown" is in runtime/json.ts (one reader of JSON): import it',
 ]);
 test('checkLayers: lets its file have it', finds, 'runtime/json.ts', 'function recordOf(value: unknown) {}', []);
+test('checkLayers: lets a free folder import all', finds, 'test/a.ts', "import { x } from '../sim/x.ts';", []);
+test('checkLayers: keeps a free folder apart from others', finds, 'sim/a.ts', "import { x } from '../test/x.ts';", [
+  'sim/a.ts: sim may not import test/x.ts',
+]);
 test('checkLayers: wants a rule for each folder', finds, 'misc/a.ts', '', [
   'misc/a.ts: its folder has no rule in tools/layers.json',
 ]);
@@ -81,4 +87,24 @@ test('checkLayers: counts imports of types, and import(), in a cycle', (t) => {
     { path: 'runtime/b.ts', text: "import type { A } from './a.ts';" },
   ]);
   t.deepEqual(dynamic, ['import cycle: runtime/a.ts -> runtime/b.ts -> runtime/a.ts']);
+});
+
+test('checkLayers: finds folders of a layered program that import each other', (t) => {
+  const found = checkLayers(layers, [
+    { path: 'agent/pool/a.ts', text: "import type { B } from '../repair/b.ts';" },
+    { path: 'agent/repair/b.ts', text: 'export type B = string;' },
+    { path: 'agent/repair/c.ts', text: "import { d } from '../pool/d.ts';" },
+    { path: 'agent/pool/d.ts', text: '' },
+  ]);
+  t.deepEqual(found, ['import cycle of folders: agent/pool -> agent/repair -> agent/pool']);
+});
+
+test('checkLayers: finds a folder that imports what puts the folders together', (t) => {
+  const found = checkLayers(layers, [
+    { path: 'agent/main.ts', text: "import { a } from './pool/a.ts';" },
+    { path: 'agent/pool/a.ts', text: '' },
+    { path: 'agent/pool/b.ts', text: "import { x } from '../components.ts';" },
+    { path: 'agent/components.ts', text: '' },
+  ]);
+  t.deepEqual(found, ['import cycle of folders: agent -> agent/pool -> agent']);
 });

@@ -21,7 +21,7 @@ test('findUnseeded: finds a stream without a seed', finds, 'const random = Math.
   /Math\.random; .*seededRandom/,
 ]);
 test('findUnseeded: finds a number without a seed', finds, 'const seed = randomInt(9);', [/randomInt/]);
-test('findUnseeded: finds a seed of a variable of its own', finds, "process.env['MY_SEED']", [/SEED of test\/support/]);
+test('findUnseeded: finds a seed of a variable of its own', finds, "process.env['MY_SEED']", [/SEED of sim\/support/]);
 test(
   'findUnseeded: finds a law where nobody would run it longer',
   finds,
@@ -29,7 +29,7 @@ test(
   [/only files of tests/],
   'test/kube/a.ts',
 );
-test('findUnseeded: lets the place itself draw', finds, 'randomInt(9); fc.check(p);', [], 'test/support/seed.ts');
+test('findUnseeded: lets the place itself draw', finds, 'randomInt(9); fc.check(p);', [], 'sim/support/seed.ts');
 
 test('importsLaws: knows laws and lists of seeds by their imports', (t) => {
   t.true(importsLaws(LAW));
@@ -42,10 +42,10 @@ test('importsLaws: knows laws and lists of seeds by their imports', (t) => {
 test('findLawFiles: finds what uses a law, and nothing that needs a VPC', (t) => {
   const files = findLawFiles();
   t.true(files.includes('test/scheduler/laws.test.ts'));
-  t.true(files.includes('test/ipamd/node/chaos.long.test.ts'));
+  t.true(files.includes('test/ipamd/supply/chaos.long.test.ts'));
   t.false(files.includes('test/kube/objects.test.ts'));
-  t.true(files.includes('test/ipamd/nec/kept-laws.long.test.ts'), 'the one with more runs');
-  t.false(files.includes('test/ipamd/nec/kept-laws.test.ts'));
+  t.true(files.includes('test/ipamd/decide/kept-laws.long.test.ts'), 'the one with more runs');
+  t.false(files.includes('test/ipamd/decide/kept-laws.test.ts'));
   t.deepEqual(
     files.filter((path) => /^test\/(e2e|cluster)\//.test(path)),
     [],

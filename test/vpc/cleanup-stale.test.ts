@@ -1,11 +1,11 @@
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
-import { NetnsView } from '../support/netns.ts';
-import { run, tryRun } from '../support/run.ts';
-import { cleanupStale, deleteNetnsNames, listNetnsNames, reservePrefix } from '../support/run-names.ts';
+import { NetnsView } from '../../sim/support/netns.ts';
+import { run, tryRun } from '../../sim/support/run.ts';
+import { cleanupStale, deleteNetnsNames, listNetnsNames, reservePrefix } from '../../sim/support/run-names.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const RUN_NAMES = fileURLToPath(new URL('../support/run-names.ts', import.meta.url));
+const RUN_NAMES = fileURLToPath(new URL('../../sim/support/run-names.ts', import.meta.url));
 
 async function addNetns(name: string): Promise<void> {
   await run(['ip', 'netns', 'add', name]);

@@ -3,12 +3,12 @@ import { createRotatingSource } from '../../cloud/tencent/credentials/rotating.t
 import { openSdkApi } from '../../cloud/tencent/sdk-api.ts';
 import { createTencentCloud } from '../../cloud/tencent/tencent-cloud.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { deleteNetnsNames } from '../support/run-names.ts';
-import { seededRandom } from '../support/seeded-random.ts';
-import { CloudHost } from './api/host.ts';
-import { CloudServer } from './api/http-server.ts';
-import { createVpcFabric } from './api/vpc-fabric.ts';
-import { createTestVpc } from './vpc.ts';
+import { deleteNetnsNames } from '../../sim/support/run-names.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
+import { CloudHost } from '../../sim/vpc/api/host.ts';
+import { CloudServer } from '../../sim/vpc/api/http-server.ts';
+import { createVpcFabric } from '../../sim/vpc/api/vpc-fabric.ts';
+import { createTestVpc } from '../../sim/vpc/vpc.ts';
 
 const SUBNET = { subnetId: 'subnet-pods0000', zone: 'ap-guangzhou-3', cidr: '10.77.1.0/24' };
 const CONTEXT = { priority: 'pod' as const, owner: 'node-a', signal: new AbortController().signal };

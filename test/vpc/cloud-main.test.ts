@@ -5,8 +5,8 @@ import { createRotatingSource } from '../../cloud/tencent/credentials/rotating.t
 import { openSdkApi } from '../../cloud/tencent/sdk-api.ts';
 import { createTencentCloud } from '../../cloud/tencent/tencent-cloud.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { Child } from '../support/child.ts';
-import { seededRandom } from '../support/seeded-random.ts';
+import { Child } from '../../sim/support/child.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 

@@ -1,13 +1,13 @@
 import test, { type ExecutionContext } from 'ava';
 import { createTencentCloud } from '../../cloud/tencent/tencent-cloud.ts';
 import { systemClock } from '../../runtime/clock.ts';
+import { seededRandom } from '../../sim/support/seeded-random.ts';
+import { CloudHost } from '../../sim/vpc/api/host.ts';
+import { createInProcessApi } from '../../sim/vpc/api/in-process.ts';
+import { createVpcFabric } from '../../sim/vpc/api/vpc-fabric.ts';
+import { createTestVpc, type TestVpc } from '../../sim/vpc/vpc.ts';
 import { createPodNetns, type PodNetns } from '../support/pod-netns.ts';
-import { seededRandom } from '../support/seeded-random.ts';
 import { setUpEniByHand, wirePodByHand } from '../support/wire-by-hand.ts';
-import { CloudHost } from './api/host.ts';
-import { createInProcessApi } from './api/in-process.ts';
-import { createVpcFabric } from './api/vpc-fabric.ts';
-import { createTestVpc, type TestVpc } from './vpc.ts';
 
 const SUBNET = { id: 'subnet-nodes000', cidr: '10.78.0.0/24' };
 const NAMES = ['n1', 'n2', 'n3'];

@@ -1,11 +1,11 @@
 import test from 'ava';
 import { openJournal } from '../../agent/journal/journal.ts';
+import type { NetnsView } from '../../sim/support/netns.ts';
+import type { AttachedEni } from '../../sim/vpc/nic.ts';
+import { createTestVpc, type TestVpc } from '../../sim/vpc/vpc.ts';
 import { findViolations, type InvariantScope } from '../support/invariants.ts';
-import type { NetnsView } from '../support/netns.ts';
 import { createPodNetns } from '../support/pod-netns.ts';
 import { createTempDir, type TempDir } from '../support/temp-dir.ts';
-import type { AttachedEni } from './nic.ts';
-import { createTestVpc, type TestVpc } from './vpc.ts';
 
 const HOST_VETH = { name: 'eni0123456789a', mac: '0a:58:00:00:00:01' };
 const POD_MAC = '0a:58:00:00:00:02';

@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import { supplyOfConfig } from '../../agent/supply/supply-of-config.ts';
 import { nodeEniConfig, unknownFields } from '../../crd/node-eni-config.ts';
 import { decodeOrThrow } from '../../runtime/decode.ts';
-import { createTestVpc } from './vpc.ts';
+import { createTestVpc } from '../../sim/vpc/vpc.ts';
 
 test('nodeEniConfig: the agent reads from it what the VPC has', async (t) => {
   const vpc = await createTestVpc({

@@ -1,12 +1,12 @@
 import test, { type ExecutionContext } from 'ava';
-import type { NetnsView } from '../support/netns.ts';
+import type { NetnsView } from '../../sim/support/netns.ts';
+import { listNetnsNames } from '../../sim/support/run-names.ts';
+import type { AttachedEni } from '../../sim/vpc/nic.ts';
+import { createTestVpc, type TestNode, type TestVpc, type TestVpcSpec } from '../../sim/vpc/vpc.ts';
 import { createPodNetns, type PodNetns } from '../support/pod-netns.ts';
-import { listNetnsNames } from '../support/run-names.ts';
 import { describeLoss, startTraffic } from '../support/traffic.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { setUpEniByHand, wirePodByHand } from '../support/wire-by-hand.ts';
-import type { AttachedEni } from './nic.ts';
-import { createTestVpc, type TestNode, type TestVpc, type TestVpcSpec } from './vpc.ts';
 
 const SPEC: TestVpcSpec = {
   vpcCidrs: ['10.0.0.0/16', 'fd00:10::/32'],

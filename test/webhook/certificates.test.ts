@@ -4,13 +4,13 @@ import { authoritiesOf, readCertificateSet } from '../../kube/certificates/certi
 import { MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS } from '../../kube/resource-types.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { isRecord } from '../../runtime/decode.ts';
+import { ADMIN } from '../../sim/kube-api/auth/tokens.ts';
+import { startKubeApi } from '../../sim/kube-api/start-kube-api.ts';
 import { createAll, requestToken, untilEstablished } from '../conf/cluster-scene.ts';
 import { KUBERNETES_FOLDER, readResources } from '../conf/read-manifests.ts';
 import { openTestClient } from '../kube/kube-scene.ts';
-import { ADMIN } from '../kube-api/auth/tokens.ts';
 import { contractClient } from '../kube-api/contract/client.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
-import { startKubeApi } from '../kube-api/start-kube-api.ts';
 import { openWebhook, type WebhookScene } from './webhook-scene.ts';
 
 const NAME = 'tke-eni-ip-webhook';

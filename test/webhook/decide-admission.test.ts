@@ -2,9 +2,9 @@ import test from 'ava';
 import fc from 'fast-check';
 import { POD_ANNOTATION as NAME } from '../../crd/names.ts';
 import { Faults, isRecord } from '../../runtime/decode.ts';
+import { applyJsonPatch } from '../../sim/kube-api/patch/json-patch.ts';
 import { admittedPod } from '../../webhook/admitted-pod.ts';
 import { type AdmissionContext, decideAdmission } from '../../webhook/decide-admission.ts';
-import { applyJsonPatch } from '../kube-api/patch/json-patch.ts';
 import { assertLaw } from '../support/law.ts';
 
 const ENI_IP = 'tke.cloud.tencent.com/eni-ip';

@@ -2,11 +2,11 @@ import test from 'ava';
 import fc from 'fast-check';
 import { BACKEND_READY_GATE, DIRECT_ACCESS_ANNOTATION, POD_ANNOTATION } from '../../crd/names.ts';
 import { Faults, isRecord } from '../../runtime/decode.ts';
+import { applyJsonPatch } from '../../sim/kube-api/patch/json-patch.ts';
 import { backendPod } from '../../webhook/backend-pod.ts';
 import { decideGate, type GateContext } from '../../webhook/decide-gate.ts';
 import { readDirectService } from '../../webhook/direct-service.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
-import { applyJsonPatch } from '../kube-api/patch/json-patch.ts';
 import { assertLaw } from '../support/law.ts';
 
 const WEB = { namespace: 'shop', selector: new Map([['app', 'web']]) };

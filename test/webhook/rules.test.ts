@@ -6,9 +6,9 @@ import { readPodNetworkRequest } from '../../crd/pod-network-request.ts';
 import { STATIC_IP_CONFIG_KIND, staticIpConfig } from '../../crd/static-ip-config.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
 import { decodeOrThrow, isRecord } from '../../runtime/decode.ts';
+import { installKinds } from '../../sim/kube-api/install-kinds.ts';
 import { type KubeScene, withKubeScene } from '../kube/kube-scene.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
-import { installKinds } from '../kube-api/install-kinds.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { openWebhook, post, reviewOf, type WebhookScene } from './webhook-scene.ts';
 

@@ -1,5 +1,5 @@
-import { ADMIN } from '../kube-api/auth/tokens.ts';
-import { startKubeApi } from '../kube-api/start-kube-api.ts';
+import { ADMIN } from '../../sim/kube-api/auth/tokens.ts';
+import { startKubeApi } from '../../sim/kube-api/start-kube-api.ts';
 import { testAskedBy } from './asked-cases.ts';
 
 await testAskedBy('our test API server', async () => {

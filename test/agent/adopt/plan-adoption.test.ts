@@ -1,6 +1,6 @@
 import test from 'ava';
-import type { KernelEvidence } from '../../../agent/adopt/kernel-evidence.ts';
 import { type AdoptSources, planAdoption } from '../../../agent/adopt/plan-adoption.ts';
+import type { KernelEvidence } from '../../../agent/node/kernel-evidence.ts';
 import { sampleEni, sampleSupply } from '../pool/supply-sample.ts';
 
 const MAC = '02:00:00:00:00:0a';

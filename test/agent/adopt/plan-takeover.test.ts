@@ -1,6 +1,6 @@
 import test from 'ava';
-import type { PodInterface } from '../../../agent/adopt/bridge-evidence.ts';
 import { planTakeover, type TakeoverSources } from '../../../agent/adopt/plan-takeover.ts';
+import type { PodInterface } from '../../../agent/node/bridge-evidence.ts';
 
 const PORT = { ifindex: 20, name: 'veth1', mac: '02:00:00:00:00:20', mtu: 1450 };
 const INSIDE: PodInterface = {

@@ -1,11 +1,11 @@
 import test, { type ExecutionContext } from 'ava';
-import type { PodInterface, PortEvidence } from '../../../agent/adopt/bridge-evidence.ts';
 import { RESERVATION_GRACE_MS } from '../../../agent/adopt/decide-stale-reservations.ts';
 import { openTakeOver } from '../../../agent/adopt/take-over.ts';
-import { attach } from '../../../agent/attach.ts';
+import { attach } from '../../../agent/attachment/attach.ts';
+import { detach } from '../../../agent/attachment/detach.ts';
+import { usePodCidrs } from '../../../agent/bridge/accept-pod-cidr.ts';
 import type { SandboxView } from '../../../agent/cri/sandbox-view.ts';
-import { detach } from '../../../agent/detach.ts';
-import { usePodCidrs } from '../../../agent/pod-cidr/accept-pod-cidr.ts';
+import type { PodInterface, PortEvidence } from '../../../agent/node/bridge-evidence.ts';
 import { openHostLocalFiles } from '../../../agent/pod-cidr/host-local-files.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { createTempDir } from '../../support/temp-dir.ts';

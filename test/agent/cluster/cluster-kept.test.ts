@@ -1,7 +1,7 @@
 import anyTest, { type TestFn } from 'ava';
-import type { CniFailureError } from '../../../agent/cni-failure.ts';
+import type { CniFailureError } from '../../../agent/api/cni-failure.ts';
+import { needsStaticIp } from '../../../agent/attachment/needs-static-ip.ts';
 import type { ClaimMark } from '../../../agent/journal/supply.ts';
-import { needsStaticIp } from '../../../agent/needs-static-ip.ts';
 import { POD_ANNOTATION } from '../../../crd/names.ts';
 import { PODS } from '../../../kube/resource-types.ts';
 import { sampleLease } from '../pool/supply-sample.ts';

@@ -1,13 +1,13 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { decidePublication, foreignOffers } from '../../../agent/demand/decide-publication.ts';
-import type { AgentSpec, ObservedNec } from '../../../agent/demand/publication.ts';
 import type { Offer } from '../../../agent/journal/journal-content.ts';
 import type { ClaimMark, Supply } from '../../../agent/journal/supply.ts';
 import { applySupply } from '../../../agent/pool/apply-supply.ts';
 import { leaseStatic } from '../../../agent/pool/lease-static.ts';
 import { adopt, adoptOffers, lease, release, restore, withdraw } from '../../../agent/pool/pool.ts';
 import { EMPTY_POOL, type PoolState } from '../../../agent/pool/pool-state.ts';
+import { decidePublication, foreignOffers } from '../../../agent/supply/decide-publication.ts';
+import type { AgentSpec, ObservedNec } from '../../../agent/supply/publication.ts';
 import { assertLaw } from '../../support/law.ts';
 import { sampleEni, sampleLease } from '../pool/supply-sample.ts';
 

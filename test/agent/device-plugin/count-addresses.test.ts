@@ -1,7 +1,7 @@
 import test from 'ava';
 import { readEniIps } from '../../../agent/device-plugin/count-addresses.ts';
 import type { Supply } from '../../../agent/journal/supply.ts';
-import { NodeState } from '../../../agent/node-state.ts';
+import { NodeState } from '../../../agent/state/node-state.ts';
 import { sampleAddress, sampleEni, sampleLease, sampleSupply } from '../pool/supply-sample.ts';
 
 const IPS = ['10.0.0.10', '10.0.0.11', '10.0.0.12'];

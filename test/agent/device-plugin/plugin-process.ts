@@ -3,7 +3,7 @@ import { createMetrics } from '../../../agent/observability/metrics.ts';
 import { ChangeSignal } from '../../../runtime/change-signal.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/log.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
+import { seededRandom } from '../../../sim/support/seeded-random.ts';
 
 // A plugin that can be killed: `node plugin-process.ts <kubelet's folder> <devices>`.
 const [kubeletDir = '', quota = '0'] = process.argv.slice(2);

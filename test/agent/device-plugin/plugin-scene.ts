@@ -10,13 +10,13 @@ import { createMetrics } from '../../../agent/observability/metrics.ts';
 import { ChangeSignal } from '../../../runtime/change-signal.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/log.ts';
+import { seededRandom } from '../../../sim/support/seeded-random.ts';
 import {
   type KubeletDeviceManager,
   type RegisterMode,
   startKubeletDeviceManager,
   type ToldDevice,
 } from '../../support/kubelet-device-manager.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
 import { createTempDir, type TempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 

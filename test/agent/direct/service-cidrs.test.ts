@@ -1,13 +1,13 @@
 import test from 'ava';
-import { followServiceCidrs } from '../../../agent/direct/follow-service-cidrs.ts';
-import { readServiceCidrs } from '../../../agent/direct/read-service-cidrs.ts';
-import { NodeState } from '../../../agent/node-state.ts';
+import { followServiceCidrs } from '../../../agent/follow/follow-service-cidrs.ts';
+import { readServiceCidrs } from '../../../agent/follow/read-service-cidrs.ts';
+import { NodeState } from '../../../agent/state/node-state.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { KubeError } from '../../../kube/kube-error.ts';
 import { CONFIG_MAPS } from '../../../kube/resource-types.ts';
 import { silentLogger } from '../../../runtime/log.ts';
-import { serviceAccountUser } from '../../kube-api/auth/tokens.ts';
-import { startInProcessApi } from '../../kube-api/in-process.ts';
+import { serviceAccountUser } from '../../../sim/kube-api/auth/tokens.ts';
+import { startInProcessApi } from '../../../sim/kube-api/in-process.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const SERVICE_CIDRS = {

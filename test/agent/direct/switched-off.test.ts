@@ -6,7 +6,7 @@ import {
   decideDirectPublication,
 } from '../../../agent/direct/decide-direct-publication.ts';
 import { type Lease, leaseKey } from '../../../agent/journal/lease.ts';
-import { NodeState } from '../../../agent/node-state.ts';
+import { NodeState } from '../../../agent/state/node-state.ts';
 import { supplyOfConfig } from '../../../agent/supply/supply-of-config.ts';
 import type { NodeSettings } from '../../../crd/node-eni-config-annotations.ts';
 import type { NodeEniConfigSpec, NodeEniInfo } from '../../../crd/node-eni-config-fields.ts';

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import test from 'ava';
 import { RECORD_FILE } from '../../../agent/install/install-record.ts';
-import { openInstallation } from '../../../agent/installation.ts';
+import { openInstallation } from '../../../agent/install/installation.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 

@@ -3,7 +3,7 @@ import test from 'ava';
 import { decideVersions, readSupportedVersions } from '../../../agent/install/chain-versions.ts';
 import { CONFLIST_FILE, installConflist, removeConflist, renderConflist } from '../../../agent/install/conflist.ts';
 import { installExecutables, installReferencePlugins, PLUGIN_NAMES } from '../../../agent/install/executables.ts';
-import { openInstallation } from '../../../agent/installation.ts';
+import { openInstallation } from '../../../agent/install/installation.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { createTempDir, type TempDir } from '../../support/temp-dir.ts';
 

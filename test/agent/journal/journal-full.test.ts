@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import type { Lease } from '../../../agent/journal/lease.ts';
-import { run } from '../../support/run.ts';
+import { run } from '../../../sim/support/run.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 import { sampleEni, sampleLease, sampleSupply } from '../pool/supply-sample.ts';
 import { cooldownsOf, keyOf, open } from './journal-fixture.ts';

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import test, { type ExecutionContext } from 'ava';
 import type { Supply } from '../../../agent/journal/supply.ts';
-import { NodeState } from '../../../agent/node-state.ts';
+import { NodeState } from '../../../agent/state/node-state.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 import { sampleAddress, sampleEni, sampleLease, sampleSupply } from '../pool/supply-sample.ts';
 import { open } from './journal-fixture.ts';

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import test from 'ava';
 import { openJournal } from '../../../agent/journal/journal.ts';
 import { JournalError } from '../../../agent/journal/journal-error.ts';
-import { run } from '../../support/run.ts';
+import { run } from '../../../sim/support/run.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 import { sampleEni, sampleLease, sampleSupply } from '../pool/supply-sample.ts';
 import { cooldownsOf, keyOf, NOW_MS, open } from './journal-fixture.ts';

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import { attach } from '../../../agent/attach.ts';
-import { detach } from '../../../agent/detach.ts';
+import { attach } from '../../../agent/attachment/attach.ts';
+import { detach } from '../../../agent/attachment/detach.ts';
 import { type AgentUseCases, agentImplementation } from '../../../agent/server/agent-service.ts';
 import { serveGrpc } from '../../../agent/server/grpc-server.ts';
 import { readPendingInput } from '../../../agent/server/pending-input.ts';
-import { Child } from '../../support/child.ts';
+import { Child } from '../../../sim/support/child.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { createTestNode } from '../use-cases/fixtures.ts';

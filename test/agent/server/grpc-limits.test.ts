@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, credentials, status } from '@grpc/grpc-js';
 import test, { type ExecutionContext } from 'ava';
-import { Child } from '../../support/child.ts';
+import { Child } from '../../../sim/support/child.ts';
 import { freePort } from '../../support/free-port.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';

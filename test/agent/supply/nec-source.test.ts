@@ -3,8 +3,8 @@ import { NODE_ENI_CONFIGS, openNecSource } from '../../../agent/supply/nec-sourc
 import { updateGuarded } from '../../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { silentLogger } from '../../../runtime/log.ts';
-import { startInProcessApi } from '../../kube-api/in-process.ts';
-import { installKinds } from '../../kube-api/install-kinds.ts';
+import { startInProcessApi } from '../../../sim/kube-api/in-process.ts';
+import { installKinds } from '../../../sim/kube-api/install-kinds.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const NAME = 'n1';

@@ -1,8 +1,8 @@
 import test from 'ava';
 import { leaseKey } from '../../../agent/journal/lease.ts';
 import type { Supply, SupplyEni } from '../../../agent/journal/supply.ts';
-import type { HostView } from '../../../agent/node-network.ts';
-import { apiServerOf, nameserversOf } from '../../../agent/supply/node-peers.ts';
+import type { HostView } from '../../../agent/node/node-network.ts';
+import { apiServerOf, nameserversOf } from '../../../agent/node/node-peers.ts';
 import { refuseSupply } from '../../../agent/supply/refuse-supply.ts';
 import { enisInUse } from '../../../agent/supply/why-contradicted.ts';
 import { sampleLease } from '../pool/supply-sample.ts';

@@ -1,7 +1,7 @@
 import { copyFileSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import { RECORD_FILE } from '../../../agent/install/install-record.ts';
-import { openInstallation } from '../../../agent/installation.ts';
+import { openInstallation } from '../../../agent/install/installation.ts';
 import { removeExecutables } from '../../../agent/uninstall/remove-executables.ts';
 import { Sweep } from '../../../agent/uninstall/sweep.ts';
 import { silentLogger } from '../../../runtime/log.ts';

@@ -11,7 +11,7 @@ import {
 } from '../../../agent/uninstall/remove-files.ts';
 import { Sweep } from '../../../agent/uninstall/sweep.ts';
 import { silentLogger } from '../../../runtime/log.ts';
-import { run, tryRun } from '../../support/run.ts';
+import { run, tryRun } from '../../../sim/support/run.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 
 const JOURNAL_FILES = [

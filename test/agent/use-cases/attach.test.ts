@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
-import { type AttachOutcome, attach } from '../../../agent/attach.ts';
-import { detach } from '../../../agent/detach.ts';
+import { type AttachOutcome, attach } from '../../../agent/attachment/attach.ts';
+import { detach } from '../../../agent/attachment/detach.ts';
 import { JournalError } from '../../../agent/journal/journal-error.ts';
 import type { Lease } from '../../../agent/journal/lease.ts';
 import { WireError } from '../../../dataplane/wire-error.ts';

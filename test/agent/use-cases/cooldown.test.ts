@@ -1,7 +1,7 @@
 import test from 'ava';
-import { attach } from '../../../agent/attach.ts';
-import { detach } from '../../../agent/detach.ts';
-import { endCooldowns } from '../../../agent/end-cooldowns.ts';
+import { attach } from '../../../agent/attachment/attach.ts';
+import { detach } from '../../../agent/attachment/detach.ts';
+import { endCooldowns } from '../../../agent/attachment/end-cooldowns.ts';
 import { addOf, createTestNode, type TestNode } from './fixtures.ts';
 
 const PATIENT = new AbortController().signal;

@@ -1,7 +1,7 @@
 import test from 'ava';
-import { attach } from '../../../agent/attach.ts';
-import { collectInvalid } from '../../../agent/collect.ts';
-import { detach } from '../../../agent/detach.ts';
+import { attach } from '../../../agent/attachment/attach.ts';
+import { collectInvalid } from '../../../agent/attachment/collect.ts';
+import { detach } from '../../../agent/attachment/detach.ts';
 import { addOf, createTestNode, PATIENT } from './fixtures.ts';
 
 const C1 = { containerId: 'c1', ifName: 'eth0' };

@@ -1,7 +1,7 @@
 import test from 'ava';
-import { attach } from '../../../agent/attach.ts';
-import { retainEnisInUse } from '../../../agent/eni/retain-enis-in-use.ts';
+import { attach } from '../../../agent/attachment/attach.ts';
 import type { Supply } from '../../../agent/journal/supply.ts';
+import { retainEnisInUse } from '../../../agent/supply/retain-enis-in-use.ts';
 import { addOf, createTestNode, PATIENT, supplyOf, type TestNode } from './fixtures.ts';
 
 const V6 = { ip: 'fd00::2', family: 6 as const, gateway: 'fd00::1', subnetCidr: 'fd00::/64' };

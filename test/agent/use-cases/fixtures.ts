@@ -1,12 +1,12 @@
-import type { AttachCommand } from '../../../agent/attach-command.ts';
-import { NO_EVENTS } from '../../../agent/cluster/node-events.ts';
+import type { AttachCommand } from '../../../agent/attachment/attach-command.ts';
+import { NO_EVENTS } from '../../../agent/events/node-events.ts';
 import { openJournal } from '../../../agent/journal/journal.ts';
 import type { Supply } from '../../../agent/journal/supply.ts';
-import { NodeState } from '../../../agent/node-state.ts';
 import { createMetrics } from '../../../agent/observability/metrics.ts';
-import { NO_OPERATION_LOG } from '../../../agent/ops/operation-log.ts';
 import { NO_RESERVATIONS } from '../../../agent/pod-cidr/host-local-files.ts';
-import type { PodWiring, UseCaseDeps, WiredLink } from '../../../agent/ports.ts';
+import { NO_OPERATION_LOG } from '../../../agent/recorder/operation-log.ts';
+import { NodeState } from '../../../agent/state/node-state.ts';
+import type { PodWiring, UseCaseDeps, WiredLink } from '../../../agent/state/ports.ts';
 import type { BridgeNetwork, PodNetwork } from '../../../dataplane/network.ts';
 import { Netns } from '../../../netlink/netns.ts';
 import type { Clock } from '../../../runtime/clock.ts';

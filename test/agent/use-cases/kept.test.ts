@@ -1,6 +1,6 @@
 import test from 'ava';
-import { attach } from '../../../agent/attach.ts';
-import { detach } from '../../../agent/detach.ts';
+import { attach } from '../../../agent/attachment/attach.ts';
+import { detach } from '../../../agent/attachment/detach.ts';
 import type { ClaimMark, Supply } from '../../../agent/journal/supply.ts';
 import type { StaticIpLookup } from '../../../agent/pods/static-ip-lookup.ts';
 import { addOf, createTestNode, PATIENT, supplyOf, type TestNode } from './fixtures.ts';

@@ -1,11 +1,11 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { attach } from '../../../agent/attach.ts';
-import { decidePublication } from '../../../agent/demand/decide-publication.ts';
-import { detach } from '../../../agent/detach.ts';
-import { endCooldowns } from '../../../agent/end-cooldowns.ts';
-import { NodeState } from '../../../agent/node-state.ts';
+import { attach } from '../../../agent/attachment/attach.ts';
+import { detach } from '../../../agent/attachment/detach.ts';
+import { endCooldowns } from '../../../agent/attachment/end-cooldowns.ts';
 import { poolReply } from '../../../agent/ops/pool-reply.ts';
+import { NodeState } from '../../../agent/state/node-state.ts';
+import { decidePublication } from '../../../agent/supply/decide-publication.ts';
 import { assertLaw } from '../../support/law.ts';
 import { addOf, createTestNode, PATIENT, supplyOf, type TestNode } from './fixtures.ts';
 

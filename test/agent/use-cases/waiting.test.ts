@@ -1,5 +1,5 @@
 import test from 'ava';
-import { attach } from '../../../agent/attach.ts';
+import { attach } from '../../../agent/attachment/attach.ts';
 import { addOf, createTestNode, PATIENT } from './fixtures.ts';
 
 test('attach: is seen as demand while it waits for an address, and no longer', async (t) => {

@@ -1,7 +1,7 @@
-import { CliError } from '../../../cli/cli-error.ts';
-import type { CommandContext, GlobalArgs, Stream } from '../../../cli/command.ts';
-import { COMMANDS } from '../../../cli/commands.ts';
-import type { ExitCode } from '../../../cli/exit-code.ts';
+import { CliError } from '../../../cli/command/cli-error.ts';
+import type { CommandContext, GlobalArgs, Stream } from '../../../cli/command/command.ts';
+import type { ExitCode } from '../../../cli/command/exit-code.ts';
+import { COMMANDS } from '../../../cli/commands/commands.ts';
 import { runProgram } from '../../../cli/program/run-program.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { run } from '../../support/run.ts';
+import { run } from '../../../sim/support/run.ts';
 import { openTerminal } from '../../support/terminal.ts';
 import { createShellScene } from './shell-scene.ts';
 

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import anyTest from 'ava';
-import { run } from '../../support/run.ts';
+import { run } from '../../../sim/support/run.ts';
 import { openTerminal } from '../../support/terminal.ts';
 import { createShellScene } from './shell-scene.ts';
 

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { buildOwnerIndex, type Owner, ownerText } from '../../../cli/node/build-owner-index.ts';
 import type { NodeFacts } from '../../../cli/node/node-facts.ts';
-import { nodeFixture } from '../graph/node-fixture.ts';
+import { nodeFixture } from '../commands/graph/node-fixture.ts';
 
 const MODES = ['compact', 'per-pod'] as const;
 

@@ -1,9 +1,9 @@
 import test from 'ava';
-import { CliError } from '../../../cli/cli-error.ts';
+import { CliError } from '../../../cli/command/cli-error.ts';
 import { findPod, podAddresses, podTitle } from '../../../cli/node/find-pod.ts';
 import { ifKnown, known } from '../../../cli/node/known.ts';
 import type { NodeFacts } from '../../../cli/node/node-facts.ts';
-import { nodeFixture } from '../graph/node-fixture.ts';
+import { nodeFixture } from '../commands/graph/node-fixture.ts';
 
 const NODE = nodeFixture({ enis: 2, podsPerEni: 3, families: [4, 6] });
 const [POD] = NODE.pods;

@@ -2,7 +2,7 @@ import type { Lease } from '../../../agent/journal/lease.ts';
 import { ifKnown, known } from '../../../cli/node/known.ts';
 import type { NodeFacts } from '../../../cli/node/node-facts.ts';
 import type { LinkMessage } from '../../../netlink/link-message.ts';
-import { nodeFixture } from '../graph/node-fixture.ts';
+import { nodeFixture } from '../commands/graph/node-fixture.ts';
 
 /** The block of the node, and the address of its Pod. */
 export const BLOCK = '172.20.0.0/26';

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { CliError } from '../../../cli/cli-error.ts';
+import { CliError } from '../../../cli/command/cli-error.ts';
 import { readAgentFacts } from '../../../cli/node/read-agent-facts.ts';
 import { readInside } from '../../../cli/node/read-insides.ts';
 import { readIpNames } from '../../../cli/node/read-ip-names.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
-import type { OptionSpec } from '../../../cli/command.ts';
-import { GLOBAL_OPTIONS } from '../../../cli/program/global-options.ts';
+import type { OptionSpec } from '../../../cli/command/command.ts';
+import { GLOBAL_OPTIONS } from '../../../cli/command/global-options.ts';
 import { readCommandLine } from '../../../cli/program/read-command-line.ts';
 import { ALL_COMMANDS } from '../../../cli/program/run-program.ts';
 

@@ -1,4 +1,4 @@
-import { type Command, defineCommand } from '../../../cli/command.ts';
+import { type Command, defineCommand } from '../../../cli/command/command.ts';
 import type { ProgramPorts } from '../../../cli/program/run-program.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 

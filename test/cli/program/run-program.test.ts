@@ -1,6 +1,6 @@
 import test from 'ava';
-import { CliError } from '../../../cli/cli-error.ts';
-import { type Command, defineCommand } from '../../../cli/command.ts';
+import { CliError } from '../../../cli/command/cli-error.ts';
+import { type Command, defineCommand } from '../../../cli/command/command.ts';
 import { runProgram } from '../../../cli/program/run-program.ts';
 import { memoryPorts, SAMPLE } from './fixtures.ts';
 

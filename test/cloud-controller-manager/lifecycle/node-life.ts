@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import type { FaultRule } from '../../kube-api/faults.ts';
-import type { Fault } from '../../vpc/api/faults.ts';
+import type { FaultRule } from '../../../sim/kube-api/faults.ts';
+import type { Fault } from '../../../sim/vpc/api/faults.ts';
 import { type NodeWorld, UNINITIALIZED } from '../node-world.ts';
 
 const PLACES = 5;

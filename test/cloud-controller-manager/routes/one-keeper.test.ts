@@ -4,9 +4,9 @@ import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
 import { type RunningCcm, startCcm } from '../../../cloud-controller-manager/ccm.ts';
 import { readCcmConfig } from '../../../cloud-controller-manager/config/ccm-config.ts';
 import { silentLogger } from '../../../runtime/log.ts';
+import { seededRandom } from '../../../sim/support/seeded-random.ts';
+import { createInProcessApi } from '../../../sim/vpc/api/in-process.ts';
 import { type RoutesScene, routesScene } from '../../ipamd/pod-cidrs/routes-scene.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
-import { createInProcessApi } from '../../vpc/api/in-process.ts';
 
 const MINUTE_MS = 60_000;
 

@@ -4,8 +4,8 @@
  */
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
+import type { Fault } from '../../../sim/vpc/api/faults.ts';
 import { assertLaw } from '../../support/law.ts';
-import type { Fault } from '../../vpc/api/faults.ts';
 import { OWN, RouteWorld } from './route-world.ts';
 
 const SECOND_MS = 1_000;

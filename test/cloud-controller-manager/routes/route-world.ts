@@ -1,7 +1,7 @@
 import type { RouteKind } from '../../../cloud/cloud.ts';
 import { NODES } from '../../../kube/resource-types.ts';
 import { routeDescription } from '../../../pod-routes/decide-routes.ts';
-import type { RouteTableBook } from '../../vpc/api/model/route-table-book.ts';
+import type { RouteTableBook } from '../../../sim/vpc/api/model/route-table-book.ts';
 import { NodeWorld, UNINITIALIZED } from '../node-world.ts';
 
 const VPC = 'vpc-00000001';

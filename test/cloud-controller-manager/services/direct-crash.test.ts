@@ -3,7 +3,7 @@ import test from 'ava';
 import { NODE_ENI_CONFIGS } from '../../../agent/supply/nec-source.ts';
 import { BACKEND_READY_GATE as GATE } from '../../../crd/names.ts';
 import { isRecord } from '../../../runtime/decode.ts';
-import { installKinds } from '../../kube-api/install-kinds.ts';
+import { installKinds } from '../../../sim/kube-api/install-kinds.ts';
 import { IS_LONG } from '../../support/suite-part.ts';
 import type { Crash } from '../process-lives.ts';
 import { ServicePods } from './service-pods.ts';

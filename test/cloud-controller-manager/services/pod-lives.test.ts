@@ -2,8 +2,8 @@
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { BACKEND_READY_GATE as GATE } from '../../../crd/names.ts';
+import type { FaultRule } from '../../../sim/vpc/api/faults.ts';
 import { assertLaw } from '../../support/law.ts';
-import type { FaultRule } from '../../vpc/api/faults.ts';
 import { ServicePods } from './service-pods.ts';
 import { ServiceWorld } from './service-world.ts';
 

@@ -1,6 +1,6 @@
 import test from 'ava';
+import type { Fault } from '../../../sim/vpc/api/faults.ts';
 import { partOf, shortTest } from '../../support/suite-part.ts';
-import type { Fault } from '../../vpc/api/faults.ts';
 import type { Crash } from '../process-lives.ts';
 import { ServiceWorld } from './service-world.ts';
 

@@ -1,8 +1,8 @@
 /** Random lives of Services, Nodes and processes, while calls of the cloud go wrong: in the end all is as it is asked for. */
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
+import type { FaultRule } from '../../../sim/vpc/api/faults.ts';
 import { assertLaw } from '../../support/law.ts';
-import type { FaultRule } from '../../vpc/api/faults.ts';
 import { ServiceWorld, SUBNET } from './service-world.ts';
 
 const WRITES = ['CreateLoadBalancer', 'CreateListener', 'ModifyListener', 'BatchModifyTargetWeight', 'Delete*'];

@@ -2,9 +2,9 @@ import type { LoadBalancerSpec } from '../../../cloud/load-balancers.ts';
 import { createTencentCloud, type TencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { NODES, SERVICES } from '../../../kube/resource-types.ts';
-import { rulesOfLoadBalancers } from '../../kube-api/seed-roles.ts';
-import { createInProcessApi } from '../../vpc/api/in-process.ts';
-import type { ModelListener, ModelLoadBalancer } from '../../vpc/api/model/clb/types.ts';
+import { rulesOfLoadBalancers } from '../../../sim/kube-api/seed-roles.ts';
+import { createInProcessApi } from '../../../sim/vpc/api/in-process.ts';
+import type { ModelListener, ModelLoadBalancer } from '../../../sim/vpc/api/model/clb/types.ts';
 import { NodeWorld } from '../node-world.ts';
 
 const NAMESPACE = 'default';

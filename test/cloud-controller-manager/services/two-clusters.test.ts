@@ -1,6 +1,6 @@
 /** Two clusters of one VPC, each with its controller: none touches what is of the other, whatever has the same name or uid. */
 import test, { type ExecutionContext } from 'ava';
-import type { ModelLoadBalancer } from '../../vpc/api/model/clb/types.ts';
+import type { ModelLoadBalancer } from '../../../sim/vpc/api/model/clb/types.ts';
 import { ServicePods } from './service-pods.ts';
 import { CLUSTER, ServiceWorld } from './service-world.ts';
 

@@ -1,10 +1,10 @@
 import test from 'ava';
 import { CallScheduler, type CallVerdict } from '../../../cloud/pacing/call-scheduler.ts';
 import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
+import { seededRandom } from '../../../sim/support/seeded-random.ts';
+import { CloudHost } from '../../../sim/vpc/api/host.ts';
+import { createInProcessApi } from '../../../sim/vpc/api/in-process.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
-import { CloudHost } from '../../vpc/api/host.ts';
-import { createInProcessApi } from '../../vpc/api/in-process.ts';
 import { contextOf, SPEC } from '../cloud-fixture.ts';
 
 const SETTINGS = { productPerSecond: 50, productInFlight: 100, apiStartPerSecond: () => 20 };

@@ -4,7 +4,7 @@ import { type CloudError, isCloudError } from '../../../cloud/cloud-error.ts';
 import type { Action, TencentApi } from '../../../cloud/tencent/requests.ts';
 import { createTencentCloud, type TencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
 import type { Clock } from '../../../runtime/clock.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
+import { seededRandom } from '../../../sim/support/seeded-random.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { contextOf } from '../cloud-fixture.ts';
 

@@ -8,10 +8,10 @@ import { systemHttpGet } from '../../../cloud/tencent/credentials/fetch-sources.
 import { openSdkApi, type TencentEndpoint } from '../../../cloud/tencent/sdk-api.ts';
 import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
 import { systemClock } from '../../../runtime/clock.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
+import { seededRandom } from '../../../sim/support/seeded-random.ts';
+import { CloudHost } from '../../../sim/vpc/api/host.ts';
+import { CloudServer } from '../../../sim/vpc/api/http-server.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
-import { CloudHost } from '../../vpc/api/host.ts';
-import { CloudServer } from '../../vpc/api/http-server.ts';
 import { contextOf, SPEC } from '../cloud-fixture.ts';
 
 type Scene = {

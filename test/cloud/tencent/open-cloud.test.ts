@@ -5,10 +5,10 @@ import test, { type ExecutionContext } from 'ava';
 import { systemHttpGet } from '../../../cloud/tencent/credentials/fetch-sources.ts';
 import { findRegion, openCloud } from '../../../cloud/tencent/open-cloud.ts';
 import { type Clock, systemClock } from '../../../runtime/clock.ts';
+import { seededRandom } from '../../../sim/support/seeded-random.ts';
+import { CloudHost } from '../../../sim/vpc/api/host.ts';
+import { CloudServer } from '../../../sim/vpc/api/http-server.ts';
 import { CLOUD, ipamdConfig } from '../../ipamd/shell/shell-scene.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
-import { CloudHost } from '../../vpc/api/host.ts';
-import { CloudServer } from '../../vpc/api/http-server.ts';
 
 const HOME = 'ins-ipamdhome';
 const ROLE_ARN = 'qcs::cam::uin/100000000001:roleName/ipamd';

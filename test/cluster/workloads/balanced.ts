@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
+import type { NetnsView } from '../../../sim/support/netns.ts';
 import { at } from '../../kube-api/contract/contract-case.ts';
-import type { NetnsView } from '../../support/netns.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { POD_SUBNET } from '../../system/vpc-cloud.ts';
 import { tellOurPods } from '../deploy.ts';

@@ -1,5 +1,5 @@
-import type { NetnsView } from '../../support/netns.ts';
-import type { RunResult } from '../../support/run.ts';
+import type { NetnsView } from '../../../sim/support/netns.ts';
+import type { RunResult } from '../../../sim/support/run.ts';
 import type { PodOptions, SeenPod } from '../pods.ts';
 import type { RealCluster } from '../real-cluster.ts';
 import { ECHO_PATH, echoScript } from './echo-script.ts';

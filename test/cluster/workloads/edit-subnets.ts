@@ -1,4 +1,4 @@
-import { childEnv } from '../../support/child-env.ts';
+import { childEnv } from '../../../sim/support/child-env.ts';
 import type { RealCluster } from '../real-cluster.ts';
 
 /** Writes subnets and their zones into ipamd's ConfigMap with the command that users are shown. @throws Error with its answer */

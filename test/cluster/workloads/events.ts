@@ -1,4 +1,4 @@
-import { isObject } from '../../support/netns.ts';
+import { isObject } from '../../../sim/support/netns.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import type { RealCluster } from '../real-cluster.ts';
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { isObject } from '../../support/netns.ts';
+import { isObject } from '../../../sim/support/netns.ts';
 import { WEB_IMAGE } from '../small-images.ts';
 
 /** The Deployment that users of hybrid clusters are shown for a Pod with an address of the VPC, byte for byte. */

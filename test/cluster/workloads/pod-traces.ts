@@ -1,5 +1,5 @@
 import { existsSync, readdirSync } from 'node:fs';
-import { isObject, type JsonObject } from '../../support/netns.ts';
+import { isObject, type JsonObject } from '../../../sim/support/netns.ts';
 import type { VpcCloud } from '../../system/vpc-cloud.ts';
 import type { ClusterNode } from '../cluster-node.ts';
 import { journalOf } from '../node-facts.ts';

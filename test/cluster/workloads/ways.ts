@@ -1,4 +1,4 @@
-import type { TestVpc } from '../../vpc/vpc.ts';
+import type { TestVpc } from '../../../sim/vpc/vpc.ts';
 
 /** Forgets which packets went through the VPC so far. */
 export function forgetWays(vpc: TestVpc): Promise<void> {

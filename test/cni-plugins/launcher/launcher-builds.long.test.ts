@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { OUTCOME } from '../../../agent/api/messages.ts';
+import { run } from '../../../sim/support/run.ts';
+import { RUNS } from '../../../sim/support/seed.ts';
+import { seededRandom } from '../../../sim/support/seeded-random.ts';
 import { COMPILER_FLAGS, compileLauncher, compilerVersion, launcherConstants } from '../../../tools/build/launcher.ts';
-import { run } from '../../support/run.ts';
-import { RUNS } from '../../support/seed.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 import { withSeed } from '../../support/with-seed.ts';
 import { damaged, openLaunchPlace, replyFrames, serveBytes } from './launch.ts';

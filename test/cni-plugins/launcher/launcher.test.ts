@@ -7,9 +7,9 @@ import { decodeMessage } from '../../../agent/api/codec.ts';
 import { OUTCOME, RUN_REQUEST } from '../../../agent/api/messages.ts';
 import { encodeFrame, FLAG, FRAME, FrameReader } from '../../../cni-plugins/client/frames.ts';
 import { COMPLETE_PROGRAM, UNUSABLE_MARKER } from '../../../cni-plugins/launcher/names.ts';
+import { RUNS } from '../../../sim/support/seed.ts';
+import { seededRandom } from '../../../sim/support/seeded-random.ts';
 import { hasLauncher } from '../../support/executables.ts';
-import { RUNS } from '../../support/seed.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
 import { withSeed } from '../../support/with-seed.ts';
 import { damaged, HEADERS, type LaunchPlace, openLaunchPlace, replyFrames, SETTINGS, serveBytes } from './launch.ts';
 

@@ -1,5 +1,5 @@
 import { SERVICES } from '../../../kube/resource-types.ts';
-import { isObject } from '../../support/netns.ts';
+import { isObject } from '../../../sim/support/netns.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { type BalancedCluster, startBalancing } from '../../system/balanced/balanced-cluster.ts';
 import { POD_NAMESPACE } from '../../system/cluster.ts';

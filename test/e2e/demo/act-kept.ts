@@ -1,6 +1,6 @@
 import { VPC_IP_CLAIM_KIND } from '../../../crd/vpc-ip-claim.ts';
 import { PODS, resourceTypeOf } from '../../../kube/resource-types.ts';
-import { isObject } from '../../support/netns.ts';
+import { isObject } from '../../../sim/support/netns.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { POD_NAMESPACE } from '../../system/cluster.ts';
 import type { DemoPod } from './demo-node.ts';

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { NODES, PODS } from '../../../kube/resource-types.ts';
-import { isObject } from '../../support/netns.ts';
+import { isObject } from '../../../sim/support/netns.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { POD_NAMESPACE } from '../../system/cluster.ts';
 import { filesOf } from '../../system/system.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import type { NetnsView } from '../../../sim/support/netns.ts';
 import { DIST_BIN_DIR } from '../../support/executables.ts';
-import type { NetnsView } from '../../support/netns.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { POD_NAMESPACE } from '../../system/cluster.ts';
 import type { DemoPod } from './demo-node.ts';

@@ -1,4 +1,4 @@
-import type { SeenRequest } from '../../vpc/api/host.ts';
+import type { SeenRequest } from '../../../sim/vpc/api/host.ts';
 import { heading, table, wrapText } from './format.ts';
 import { awaitPods, awaitSpare, createPods } from './scene.ts';
 import { type Stage, secondsSince } from './stage.ts';

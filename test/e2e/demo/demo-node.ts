@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { NODES } from '../../../kube/resource-types.ts';
-import type { Child } from '../../support/child.ts';
+import type { Child } from '../../../sim/support/child.ts';
+import { isObject } from '../../../sim/support/netns.ts';
 import { type ContainerdNode, type RunningPod, startContainerdNode } from '../../support/containerd-node.ts';
 import { DIST_BIN_DIR } from '../../support/executables.ts';
 import { findViolations } from '../../support/invariants.ts';
-import { isObject } from '../../support/netns.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import type { SystemMember, SystemMemberParts } from '../../system/system-member.ts';
 import type { VpcCloud } from '../../system/vpc-cloud.ts';

@@ -2,11 +2,11 @@ import { writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { ADMIN } from '../../kube-api/auth/tokens.ts';
-import { renderKubeconfig } from '../../kube-api/kubeconfig.ts';
-import type { KubeApi } from '../../kube-api/start-kube-api.ts';
-import { isObject } from '../../support/netns.ts';
-import { tryRun } from '../../support/run.ts';
+import { ADMIN } from '../../../sim/kube-api/auth/tokens.ts';
+import { renderKubeconfig } from '../../../sim/kube-api/kubeconfig.ts';
+import type { KubeApi } from '../../../sim/kube-api/start-kube-api.ts';
+import { isObject } from '../../../sim/support/netns.ts';
+import { tryRun } from '../../../sim/support/run.ts';
 import { table } from './format.ts';
 
 /** What people see of the cluster. */

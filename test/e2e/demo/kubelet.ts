@@ -5,8 +5,8 @@ import type { KubeObject } from '../../../kube/kube-client.ts';
 import { PODS } from '../../../kube/resource-types.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/log.ts';
+import { seededRandom } from '../../../sim/support/seeded-random.ts';
 import type { ContainerdNode, RunningPod } from '../../support/containerd-node.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
 import type { Cluster } from '../../system/cluster.ts';
 import { podSpecOf } from './pods.ts';
 

@@ -1,4 +1,4 @@
-import type { TestVpc } from '../../vpc/vpc.ts';
+import type { TestVpc } from '../../../sim/vpc/vpc.ts';
 import type { DemoPod } from './demo-node.ts';
 import { quote, remark, table } from './format.ts';
 import { HOST_PORT } from './pods.ts';

@@ -1,7 +1,7 @@
 import { EXTENDED_RESOURCES, POD_ANNOTATION } from '../../../crd/names.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
+import { isObject } from '../../../sim/support/netns.ts';
 import type { PodSpec } from '../../support/containerd-node.ts';
-import { isObject } from '../../support/netns.ts';
 import { POD_NAMESPACE } from '../../system/cluster.ts';
 
 /** Name of the one image: Pod sandboxes sleep in it, containers run a command in it. */

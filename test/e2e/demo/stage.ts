@@ -1,5 +1,5 @@
 import { NODE_ENI_CONFIG_KIND } from '../../../crd/node-eni-config-fields.ts';
-import { isObject } from '../../support/netns.ts';
+import { isObject } from '../../../sim/support/netns.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { IPAMD_PORT, type IpamdProcess } from '../../system/ipamd-process.ts';
 import { quote, wrapText } from './format.ts';

@@ -1,4 +1,4 @@
-import type { NetnsView } from '../../support/netns.ts';
+import type { NetnsView } from '../../../sim/support/netns.ts';
 
 const LIMIT_S = 10;
 

@@ -3,10 +3,10 @@ import { sideName } from '../../../dataplane/host-veth-name.ts';
 import type { GrWiring, NodeNetwork, PodNetwork, RuleMode } from '../../../dataplane/network.ts';
 import { BRIDGE_IFINDEX, BRIDGE_NAME, DIRECT_LINK_GROUP } from '../../../dataplane/numbers.ts';
 import { blockOf, podCidrOf } from '../../../dataplane/pod-cidr.ts';
-import type { Child } from '../../support/child.ts';
-import type { NetnsView } from '../../support/netns.ts';
+import type { Child } from '../../../sim/support/child.ts';
+import type { NetnsView } from '../../../sim/support/netns.ts';
+import { createTestVpc, type TestVpc } from '../../../sim/vpc/vpc.ts';
 import { createPodNetns } from '../../support/pod-netns.ts';
-import { createTestVpc, type TestVpc } from '../../vpc/vpc.ts';
 import { startWhoServers } from './serve.ts';
 import { unwiredPod, WorldNode } from './world-node.ts';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { Child } from '../../support/child.ts';
-import type { NetnsView } from '../../support/netns.ts';
+import { Child } from '../../../sim/support/child.ts';
+import type { NetnsView } from '../../../sim/support/netns.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 /** One who-server: it says `name` in a namespace, by UDP from `address` alone. */

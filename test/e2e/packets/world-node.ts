@@ -15,10 +15,10 @@ import { wireDirectPod } from '../../../dataplane/wire-direct-pod.ts';
 import { wirePod } from '../../../dataplane/wire-pod.ts';
 import { type Netns, openNetns } from '../../../netlink/netns.ts';
 import { openRtnetlinkIn } from '../../../netlink/rtnetlink.ts';
+import type { NetnsView } from '../../../sim/support/netns.ts';
+import type { AttachedEni } from '../../../sim/vpc/nic.ts';
+import type { TestVpc } from '../../../sim/vpc/vpc.ts';
 import { openSysctl } from '../../../sysctl/sysctl.ts';
-import type { NetnsView } from '../../support/netns.ts';
-import type { AttachedEni } from '../../vpc/nic.ts';
-import type { TestVpc } from '../../vpc/vpc.ts';
 
 /** A Pod as its node has it. */
 type WiredPod = { readonly netns: NetnsView; network: PodNetwork };

@@ -1,10 +1,10 @@
 import type { NodeNetwork, PodNetwork } from '../../../dataplane/network.ts';
 import { podCidrOf } from '../../../dataplane/pod-cidr.ts';
-import type { Child } from '../../support/child.ts';
-import type { NetnsView } from '../../support/netns.ts';
+import type { Child } from '../../../sim/support/child.ts';
+import type { NetnsView } from '../../../sim/support/netns.ts';
+import type { AttachedEni } from '../../../sim/vpc/nic.ts';
+import { createTestVpc, type TestVpc } from '../../../sim/vpc/vpc.ts';
 import { createPodNetns, type PodNetns } from '../../support/pod-netns.ts';
-import type { AttachedEni } from '../../vpc/nic.ts';
-import { createTestVpc, type TestVpc } from '../../vpc/vpc.ts';
 import { askWho } from './ask.ts';
 import { startWhoServers } from './serve.ts';
 import { unwiredPod, WorldNode } from './world-node.ts';

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { JsonObject } from '../../../sim/support/netns.ts';
 import { type CniAnswer, execCni } from '../../support/exec-cni.ts';
 import { binDirOf } from '../../support/executables.ts';
-import type { JsonObject } from '../../support/netns.ts';
 import { OUR_PLUGINS, type ScenePod } from './scene-node.ts';
 
 /** Where Debian puts the reference plugins. */

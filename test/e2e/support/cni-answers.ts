@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava';
+import { isObject, type JsonObject } from '../../../sim/support/netns.ts';
 import type { CniAnswer, PrintedCniError } from '../../support/exec-cni.ts';
-import { isObject, type JsonObject } from '../../support/netns.ts';
 
 /** The CNI versions that the project speaks. */
 export const VERSIONS = ['0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'] as const;

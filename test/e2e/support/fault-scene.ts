@@ -1,4 +1,4 @@
-import type { AttachedEni } from '../../vpc/nic.ts';
+import type { AttachedEni } from '../../../sim/vpc/nic.ts';
 import type { AttachedPod } from './scene-node.ts';
 import type { Trial } from './trial.ts';
 

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { ExecutionContext, TestFn } from 'ava';
+import type { Child } from '../../../sim/support/child.ts';
+import { isObject, type JsonObject } from '../../../sim/support/netns.ts';
 import { buildExecutables } from '../../../tools/build.ts';
-import type { Child } from '../../support/child.ts';
 import { findViolations } from '../../support/invariants.ts';
-import { isObject, type JsonObject } from '../../support/netns.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { type FaultScene, readFaultScene } from './fault-scene.ts';
 import { changesBetween, kernelImage } from './kernel-image.ts';

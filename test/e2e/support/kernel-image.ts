@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { NetnsView } from '../../support/netns.ts';
+import type { NetnsView } from '../../../sim/support/netns.ts';
 
 /** Duplicate address detection takes two seconds; on a link that is down it does not end. */
 const DETECTION_MS = 5_000;

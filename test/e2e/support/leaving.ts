@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import type { NetnsView } from '../../../sim/support/netns.ts';
 import { DIST_BIN_DIR } from '../../support/executables.ts';
-import type { NetnsView } from '../../support/netns.ts';
 import type { SceneNode } from './scene-node.ts';
 
 /** A node of a cluster forwards whoever does its network, so an uninstallation leaves it on. */

@@ -1,12 +1,12 @@
 import { mkdirSync } from 'node:fs';
 import type { ExecutionContext } from 'ava';
 import type { RuleMode } from '../../../dataplane/network.ts';
+import { createTestVpc, type TestVpc } from '../../../sim/vpc/vpc.ts';
 import { buildExecutables } from '../../../tools/build.ts';
 import { type CriServer, startCriServer } from '../../support/cri-server.ts';
 import { startTcpStream, type TcpStream } from '../../support/tcp-stream.ts';
 import { createTempDir, type TempDir } from '../../support/temp-dir.ts';
 import { describeLoss, startTraffic, type Traffic, type TrafficEnd } from '../../support/traffic.ts';
-import { createTestVpc, type TestVpc } from '../../vpc/vpc.ts';
 import { ProductBridge, type ProductPod } from './product-bridge.ts';
 import { type AttachedPod, SceneNode } from './scene-node.ts';
 

@@ -1,9 +1,9 @@
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { Child } from '../../../sim/support/child.ts';
+import { type RunResult, run, tryRun } from '../../../sim/support/run.ts';
 import type { ImageName } from '../../../tools/image/contents.ts';
 import { buildImages } from '../../../tools/image.ts';
-import { Child } from '../../support/child.ts';
 import { createPodNetns } from '../../support/pod-netns.ts';
-import { type RunResult, run, tryRun } from '../../support/run.ts';
 import type { TempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 

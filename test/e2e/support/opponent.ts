@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { AF_INET } from '../../../netlink/uapi/netlink.ts';
-import type { Child } from '../../support/child.ts';
+import type { Child } from '../../../sim/support/child.ts';
 import type { Trial } from './trial.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { JsonObject, NetnsView } from '../../../sim/support/netns.ts';
 import { execCni } from '../../support/exec-cni.ts';
-import type { JsonObject, NetnsView } from '../../support/netns.ts';
 import type { PodNetns } from '../../support/pod-netns.ts';
 import { ipsOf } from './cni-answers.ts';
 

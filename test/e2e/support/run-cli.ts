@@ -1,6 +1,6 @@
+import { isObject, type JsonObject, type NetnsView } from '../../../sim/support/netns.ts';
+import type { RunResult } from '../../../sim/support/run.ts';
 import { executablePath } from '../../support/executables.ts';
-import { isObject, type JsonObject, type NetnsView } from '../../support/netns.ts';
-import type { RunResult } from '../../support/run.ts';
 
 /** What of a node `tke-eni` needs to know. */
 export type CliPlace = {

@@ -2,19 +2,19 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { RuleMode } from '../../../dataplane/network.ts';
+import type { Child } from '../../../sim/support/child.ts';
+import { childEnv } from '../../../sim/support/child-env.ts';
+import type { JsonObject, NetnsView } from '../../../sim/support/netns.ts';
+import { run } from '../../../sim/support/run.ts';
+import type { AttachedEni } from '../../../sim/vpc/nic.ts';
+import type { TestVpc } from '../../../sim/vpc/vpc.ts';
 import { type AgentOptions, type AgentProcess, startAgent } from '../../support/agent-process.ts';
 import { callInTime } from '../../support/call-in-time.ts';
-import type { Child } from '../../support/child.ts';
-import { childEnv } from '../../support/child-env.ts';
 import { type CniAnswer, type CniCall, execCni, kubernetesArgs } from '../../support/exec-cni.ts';
 import { binDirOf, executablePath } from '../../support/executables.ts';
 import { findViolations, type InvariantScope } from '../../support/invariants.ts';
-import type { JsonObject, NetnsView } from '../../support/netns.ts';
 import { PodNetns } from '../../support/pod-netns.ts';
-import { run } from '../../support/run.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import type { AttachedEni } from '../../vpc/nic.ts';
-import type { TestVpc } from '../../vpc/vpc.ts';
 import { ipsOf } from './cni-answers.ts';
 
 /** A node of a scene, with its ENIs. */

@@ -2,10 +2,10 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionContext, TestFn } from 'ava';
 import type { RuleMode } from '../../../dataplane/network.ts';
+import type { AttachedEni } from '../../../sim/vpc/nic.ts';
+import { createTestVpc, type TestVpc } from '../../../sim/vpc/vpc.ts';
 import { buildExecutables } from '../../../tools/build.ts';
 import { createTempDir, type TempDir } from '../../support/temp-dir.ts';
-import type { AttachedEni } from '../../vpc/nic.ts';
-import { createTestVpc, type TestVpc } from '../../vpc/vpc.ts';
 import { type NodeSpec, SceneNode } from './scene-node.ts';
 
 export type { ScenePod } from './scene-node.ts';

@@ -1,5 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { AttachedEni } from '../../../sim/vpc/nic.ts';
+import { createTestVpc, type TestVpc } from '../../../sim/vpc/vpc.ts';
 import { buildExecutables } from '../../../tools/build.ts';
 import { type AgentOptions, type AgentProcess, startAgent } from '../../support/agent-process.ts';
 import { type CriServer, startCriServer } from '../../support/cri-server.ts';
@@ -7,8 +9,6 @@ import type { CniAnswer } from '../../support/exec-cni.ts';
 import { findViolations, type InvariantScope } from '../../support/invariants.ts';
 import { createTempDir, type TempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import type { AttachedEni } from '../../vpc/nic.ts';
-import { createTestVpc, type TestVpc } from '../../vpc/vpc.ts';
 import { ipsOf } from './cni-answers.ts';
 import { type AttachedPod, type CallOptions, type PodOptions, SceneNode, type ScenePod } from './scene-node.ts';
 

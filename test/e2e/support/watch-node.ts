@@ -1,5 +1,5 @@
-import type { Child } from '../../support/child.ts';
-import type { NetnsView } from '../../support/netns.ts';
+import type { Child } from '../../../sim/support/child.ts';
+import type { NetnsView } from '../../../sim/support/netns.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 /** What iproute2 and nft saw happen in a node meanwhile. */

@@ -10,7 +10,7 @@ import { readNodeRecord, writeNodeRecord } from '../../../agent/journal/node-fil
 import { openFoundState, readFoundState } from '../../../agent/node/found-state.ts';
 import type { Operation } from '../../../dataplane/operation.ts';
 import { silentLogger } from '../../../runtime/log.ts';
-import { isObject, type JsonObject } from '../../support/netns.ts';
+import { isObject, type JsonObject } from '../../../sim/support/netns.ts';
 import { createTempDir, type TempDir } from '../../support/temp-dir.ts';
 
 /** A file that one agent writes and another reads. */

@@ -4,7 +4,7 @@ import type { Cooldown, EniRecord, Offer, RecordedPod } from '../../../agent/jou
 import type { Lease } from '../../../agent/journal/lease.ts';
 import type { Supply } from '../../../agent/journal/supply.ts';
 import type { RuleMode } from '../../../dataplane/network.ts';
-import { isObject, type JsonObject } from '../../support/netns.ts';
+import { isObject, type JsonObject } from '../../../sim/support/netns.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 
 /** A journal as text: what SQLite says of the file, its tables, and their rows with the JSON in them. */

@@ -1,5 +1,5 @@
-import { addPlans, buildLbRows } from '../../../cli/lb/build-lb-rows.ts';
-import { plansOf, readLb } from '../../cli/lb/lb-scene.ts';
+import { addPlans, buildLbRows } from '../../../cli/commands/lb/build-lb-rows.ts';
+import { plansOf, readLb } from '../../cli/commands/lb/lb-scene.ts';
 import { ServiceWorld } from '../../cloud-controller-manager/services/service-world.ts';
 import { shapeOf } from '../stage/shape.ts';
 

@@ -1,7 +1,7 @@
 import { closeSync, globSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openPinoLogger } from '../../../runtime/pino-logger.ts';
-import { isObject, type JsonObject } from '../../support/netns.ts';
+import { isObject, type JsonObject } from '../../../sim/support/netns.ts';
 import { productSources } from '../../support/product-sources.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 

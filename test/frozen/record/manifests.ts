@@ -3,10 +3,10 @@ import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import { customResourceDefinition } from '../../../crd/custom-resource-definition.ts';
 import { RESOURCE_KINDS } from '../../../crd/kinds.ts';
+import { isObject, type JsonObject } from '../../../sim/support/netns.ts';
 import { renderValuesSchema } from '../../../tools/chart/values-schema.ts';
 import { objectsOf } from '../../conf/read-manifests.ts';
 import { at } from '../../kube-api/contract/contract-case.ts';
-import { isObject, type JsonObject } from '../../support/netns.ts';
 
 const CONF = join(import.meta.dirname, '..', '..', '..', 'conf');
 

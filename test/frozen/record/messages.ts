@@ -2,7 +2,7 @@ import protobuf from 'protobufjs';
 import { decodeMessage, encodeMessage, type Field, type InitOf, type MessageTable } from '../../../agent/api/codec.ts';
 import { OPS_METHODS } from '../../../agent/api/ops-service.ts';
 import { AGENT_METHODS, type MethodTable } from '../../../agent/api/service.ts';
-import { isObject, type JsonObject } from '../../support/netns.ts';
+import { isObject, type JsonObject } from '../../../sim/support/netns.ts';
 import { readContracts } from './protos.ts';
 
 const PACKAGE = 'tke.eni.v1';

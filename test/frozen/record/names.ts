@@ -1,27 +1,27 @@
 import { CNI_CODE } from '../../../agent/api/cni-code.ts';
-import { NODE_EVENTS } from '../../../agent/cluster/event-reasons.ts';
 import { AGENT_PROGRAM } from '../../../agent/config/options.ts';
+import { NODE_EVENTS } from '../../../agent/events/event-reasons.ts';
 import { UNINSTALL_PROGRAM } from '../../../agent/uninstall/uninstall-config.ts';
-import { CATALOGUE } from '../../../cli/catalogue.ts';
-import type { Command, OptionSpec, PositionalSpec } from '../../../cli/command.ts';
-import { EXIT } from '../../../cli/exit-code.ts';
-import { GLOBAL_OPTIONS } from '../../../cli/program/global-options.ts';
+import { CATALOGUE } from '../../../cli/catalogue/catalogue.ts';
+import type { Command, OptionSpec, PositionalSpec } from '../../../cli/command/command.ts';
+import { EXIT } from '../../../cli/command/exit-code.ts';
+import { GLOBAL_OPTIONS } from '../../../cli/command/global-options.ts';
 import { ALL_COMMANDS } from '../../../cli/program/run-program.ts';
 import { CCM_PROGRAM } from '../../../cloud-controller-manager/config/options.ts';
-import { CCM_EVENTS } from '../../../cloud-controller-manager/event-reasons.ts';
+import { CCM_EVENTS } from '../../../cloud-controller-manager/events/event-reasons.ts';
 import * as names from '../../../crd/names.ts';
 import { AGENT_LIFE_ANNOTATION, RECORD_LABEL, RESERVED_AT_ANNOTATION } from '../../../crd/names.ts';
 import { hostVethAlias, hostVethName, nicAlias, sideName } from '../../../dataplane/host-veth-name.ts';
 import { IPAMD_PROGRAM } from '../../../ipamd/config/options.ts';
-import { IPAMD_EVENTS } from '../../../ipamd/event-reasons.ts';
+import { IPAMD_EVENTS } from '../../../ipamd/events/event-reasons.ts';
 import type { EventReason } from '../../../kube/events/event-reason.ts';
 import { isRequired, type SettingsProgram } from '../../../runtime/settings/option.ts';
 import { META_FLAGS, variableOf } from '../../../runtime/settings/render-options.ts';
 import { SCHEDULER_PROGRAM } from '../../../scheduler/config/options.ts';
+import { isObject } from '../../../sim/support/netns.ts';
 import { ERROR_CODES } from '../../../tools/error-docs.ts';
 import { metricRows } from '../../../tools/metric-docs.ts';
 import { WEBHOOK_PROGRAM } from '../../../webhook/options.ts';
-import { isObject } from '../../support/netns.ts';
 import { productSources } from '../../support/product-sources.ts';
 
 /** Lists the settings of each executable by flag: what it takes, its default, its variable. The key of a file is the flag. */

@@ -6,7 +6,7 @@ import { vpcEni } from '../../../crd/vpc-eni.ts';
 import { vpcIp } from '../../../crd/vpc-ip.ts';
 import { vpcIpClaim } from '../../../crd/vpc-ip-claim.ts';
 import { type Decoder, decodeOrThrow } from '../../../runtime/decode.ts';
-import { isObject, type JsonObject } from '../../support/netns.ts';
+import { isObject, type JsonObject } from '../../../sim/support/netns.ts';
 
 /** Names of the recorded objects; a NodeENIConfig holds sixteen intents, so there is one for each phase of them. */
 export const OBJECTS = [

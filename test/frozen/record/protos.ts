@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import protobuf from 'protobufjs';
-import { isObject, type JsonObject } from '../../support/netns.ts';
+import { isObject, type JsonObject } from '../../../sim/support/netns.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 /** The contracts of the agent; its other .proto files belong to Kubernetes. */

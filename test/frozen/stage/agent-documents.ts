@@ -1,5 +1,5 @@
+import type { RunResult } from '../../../sim/support/run.ts';
 import { executablePath } from '../../support/executables.ts';
-import type { RunResult } from '../../support/run.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import type { AgentStage, StagePod } from './agent-stage.ts';
 import { type Shape, shapeOf } from './shape.ts';

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
+import { childEnv } from '../../../sim/support/child-env.ts';
+import { type RunResult, tryRun } from '../../../sim/support/run.ts';
 import { closeScene, openScene, type Scene } from '../../e2e/support/scene.ts';
 import type { CallOptions, ScenePod } from '../../e2e/support/scene-node.ts';
-import { childEnv } from '../../support/child-env.ts';
 import { executablePath, pluginDir } from '../../support/executables.ts';
-import { type RunResult, tryRun } from '../../support/run.ts';
 import { type MountRoom, openMountRoom } from './mount-room.ts';
 
 /** A node with an agent, shared and exclusive ENIs of both families, and sandboxes of recorded names. */

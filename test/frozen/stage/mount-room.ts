@@ -1,6 +1,6 @@
-import { Child } from '../../support/child.ts';
-import type { NetnsView } from '../../support/netns.ts';
-import { run } from '../../support/run.ts';
+import { Child } from '../../../sim/support/child.ts';
+import type { NetnsView } from '../../../sim/support/netns.ts';
+import { run } from '../../../sim/support/run.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import { isObject, type JsonObject } from '../../../sim/support/netns.ts';
 import { callExecutable } from '../../cni-plugins/support/call-executable.ts';
 import { executablePath } from '../../support/executables.ts';
-import { isObject, type JsonObject } from '../../support/netns.ts';
 import type { AgentStage } from './agent-stage.ts';
 import { openByteProxy, type Turn } from './byte-proxy.ts';
 import { CNI_STEPS, type CniStep, confOf, envOf, NO_SANDBOX } from './cni-steps.ts';

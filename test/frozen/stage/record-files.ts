@@ -1,8 +1,8 @@
 import { copyFileSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { JsonObject } from '../../../sim/support/netns.ts';
 import { callExecutable } from '../../cni-plugins/support/call-executable.ts';
 import { executablePath } from '../../support/executables.ts';
-import type { JsonObject } from '../../support/netns.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 import { asFile, type RecordedFile } from '../record/files.ts';
 import { dumpJournal, type JournalDump } from '../record/journal.ts';

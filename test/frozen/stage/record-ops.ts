@@ -1,5 +1,5 @@
+import { isObject, type JsonObject } from '../../../sim/support/netns.ts';
 import { executablePath } from '../../support/executables.ts';
-import { isObject, type JsonObject } from '../../support/netns.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { readContracts } from '../record/protos.ts';
 import { type AgentStage, fileOf } from './agent-stage.ts';

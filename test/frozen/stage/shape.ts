@@ -1,4 +1,4 @@
-import { isObject } from '../../support/netns.ts';
+import { isObject } from '../../../sim/support/netns.ts';
 
 /** The paths of a JSON document with what stands there: `.addresses[].ip` is a `string`, `.addresses[].use` one of some words. */
 export type Shape = Readonly<Record<string, string>>;

@@ -3,14 +3,14 @@ import { createTencentCloud, type TencentCloud } from '../../../cloud/tencent/te
 import { nodeEniConfig } from '../../../crd/node-eni-config.ts';
 import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
 import { Audit, type AuditDeps, type AuditedNec, type AuditSettings } from '../../../ipamd/audit/audit.ts';
-import type { ObservedEni } from '../../../ipamd/nec/decision.ts';
+import type { ObservedEni } from '../../../ipamd/decide/decision.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { Faults } from '../../../runtime/decode.ts';
 import { silentLogger } from '../../../runtime/log.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
+import { seededRandom } from '../../../sim/support/seeded-random.ts';
+import { CloudHost } from '../../../sim/vpc/api/host.ts';
+import { createInProcessApi } from '../../../sim/vpc/api/in-process.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
-import { CloudHost } from '../../vpc/api/host.ts';
-import { createInProcessApi } from '../../vpc/api/in-process.ts';
 
 /** The cluster of these tests. */
 export const CLUSTER = 'cls-test';

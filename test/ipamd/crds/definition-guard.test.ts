@@ -7,8 +7,8 @@ import { DefinitionGuard } from '../../../ipamd/crds/definition-guard.ts';
 import type { KubeClient } from '../../../kube/kube-client.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS, resourceTypeOf } from '../../../kube/resource-types.ts';
 import { silentLogger } from '../../../runtime/log.ts';
-import { type InProcessApi, startInProcessApi } from '../../kube-api/in-process.ts';
-import { installKinds } from '../../kube-api/install-kinds.ts';
+import { type InProcessApi, startInProcessApi } from '../../../sim/kube-api/in-process.ts';
+import { installKinds } from '../../../sim/kube-api/install-kinds.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);

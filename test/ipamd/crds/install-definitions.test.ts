@@ -9,9 +9,9 @@ import { installDefinitions } from '../../../ipamd/crds/install-definitions.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS, resourceTypeOf } from '../../../kube/resource-types.ts';
 import { silentLogger } from '../../../runtime/log.ts';
-import { serviceAccountUser } from '../../kube-api/auth/tokens.ts';
-import { startInProcessApi } from '../../kube-api/in-process.ts';
-import { seedClusterRole } from '../../kube-api/seed-roles.ts';
+import { serviceAccountUser } from '../../../sim/kube-api/auth/tokens.ts';
+import { startInProcessApi } from '../../../sim/kube-api/in-process.ts';
+import { seedClusterRole } from '../../../sim/kube-api/seed-roles.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const NEC = { name: 'nodeeniconfigs.networking.tke.cloud.tencent.com' };

@@ -1,8 +1,8 @@
 import test from 'ava';
+import { decodeVpcEni, type VpcEniEntry } from '../../../ipamd/cache/vpc-eni-entry.ts';
 import { decideVpcEni, type NodeEniEntry } from '../../../ipamd/direct/decide-vpc-eni.ts';
 import { newVpcEni, withEni, withoutFinalizer } from '../../../ipamd/direct/render-vpc-eni.ts';
 import { staticEnisOf } from '../../../ipamd/direct/static-enis.ts';
-import { decodeVpcEni, type VpcEniEntry } from '../../../ipamd/direct/vpc-eni-entry.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 
 const NOW = '2026-01-01T00:00:00Z';

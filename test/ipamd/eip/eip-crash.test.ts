@@ -1,6 +1,6 @@
 import test from 'ava';
+import type { Fault } from '../../../sim/vpc/api/faults.ts';
 import { IS_LONG, partOf } from '../../support/suite-part.ts';
-import type { Fault } from '../../vpc/api/faults.ts';
 import { ATTRIBUTES, type Crash, EipScene, ID_LIST, POLICY } from './eip-scene.ts';
 
 const KEPT = { [ATTRIBUTES]: '', [POLICY]: 'Never' } as const;

@@ -7,8 +7,8 @@ import { openInformer } from '../../../kube/informer.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { CONFIG_MAPS } from '../../../kube/resource-types.ts';
 import { silentLogger } from '../../../runtime/log.ts';
-import { startInProcessApi } from '../../kube-api/in-process.ts';
-import { installKinds } from '../../kube-api/install-kinds.ts';
+import { startInProcessApi } from '../../../sim/kube-api/in-process.ts';
+import { installKinds } from '../../../sim/kube-api/install-kinds.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const CONFIG = '{"NonMasqueradeCIDRs":["10.0.0.0/8"],"NonMasqueradeSrcCIDRs":["172.16.0.2/32"],"MasqLinkLocal":true}';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { AuditReport } from '../../../ipamd/audit/audit.ts';
-import { decodeNec } from '../../../ipamd/decode-nec.ts';
+import { decodeNec } from '../../../ipamd/cache/decode-nec.ts';
 import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
 import { NO_STATE } from '../../../ipamd/observability/state-metrics.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';

@@ -1,5 +1,5 @@
 import { type BlockCounts, POD_CIDRS_CONFIG_MAP } from '../../../crd/pod-cidr-record.ts';
-import { decodeNode, type NodeEntry } from '../../../ipamd/nodes/node-entry.ts';
+import { decodeNode, type NodeEntry } from '../../../ipamd/cache/node-entry.ts';
 import { type CidrBlocks, numberBlocks } from '../../../ipamd/pod-cidrs/cidr-blocks.ts';
 import { keepPodCidrs } from '../../../ipamd/pod-cidrs/keep-pod-cidrs.ts';
 import { SecondAllocator } from '../../../ipamd/pod-cidrs/second-allocator.ts';
@@ -10,8 +10,8 @@ import { CONFIG_MAPS, NODES } from '../../../kube/resource-types.ts';
 import type { PodRoutes } from '../../../pod-routes/route-cache.ts';
 import { runInBackground } from '../../../runtime/background.ts';
 import { silentLogger } from '../../../runtime/log.ts';
-import { type InProcessApi, startInProcessApi } from '../../kube-api/in-process.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
+import { type InProcessApi, startInProcessApi } from '../../../sim/kube-api/in-process.ts';
+import { seededRandom } from '../../../sim/support/seeded-random.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 /** How a cluster is to be. */

@@ -1,7 +1,7 @@
-import { decodeNode, type NodeEntry } from '../../../ipamd/nodes/node-entry.ts';
+import { decodeNode, type NodeEntry } from '../../../ipamd/cache/node-entry.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import type { PodRoutes } from '../../../pod-routes/route-cache.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
+import { seededRandom } from '../../../sim/support/seeded-random.ts';
 import { type CidrLeader, CidrScene } from './cidr-scene.ts';
 
 /** What happens in a world, and how long. */

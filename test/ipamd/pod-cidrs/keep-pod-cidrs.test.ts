@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import type { FaultRule } from '../../kube-api/faults.ts';
+import type { FaultRule } from '../../../sim/kube-api/faults.ts';
 import { CidrScene } from './cidr-scene.ts';
 
 const MINUTE_MS = 60_000;

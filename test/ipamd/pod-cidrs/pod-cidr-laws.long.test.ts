@@ -1,5 +1,5 @@
 import test from 'ava';
-import { seedList } from '../../support/seed.ts';
+import { seedList } from '../../../sim/support/seed.ts';
 import { tellingSeed } from '../../support/with-seed.ts';
 import { CidrScene } from './cidr-scene.ts';
 import { liveThroughCidrs } from './cidr-world.ts';

@@ -2,7 +2,7 @@ import test from 'ava';
 import { POD_CIDRS_CONFIG_MAP } from '../../../crd/pod-cidr-record.ts';
 import { OutdatedTerm, PodCidrStore } from '../../../ipamd/pod-cidrs/pod-cidr-store.ts';
 import { CONFIG_MAPS } from '../../../kube/resource-types.ts';
-import { startInProcessApi } from '../../kube-api/in-process.ts';
+import { startInProcessApi } from '../../../sim/kube-api/in-process.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const SIGNAL = new AbortController().signal;

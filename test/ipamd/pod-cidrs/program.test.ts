@@ -1,16 +1,16 @@
 import { join } from 'node:path';
 import test from 'ava';
-import { decodeNode } from '../../../ipamd/nodes/node-entry.ts';
+import { decodeNode } from '../../../ipamd/cache/node-entry.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { NODES } from '../../../kube/resource-types.ts';
 import { writeFileAtomically } from '../../../runtime/atomic-file.ts';
 import { systemClock } from '../../../runtime/clock.ts';
-import { Child } from '../../support/child.ts';
+import { Child } from '../../../sim/support/child.ts';
+import { CloudHost } from '../../../sim/vpc/api/host.ts';
+import { CloudServer } from '../../../sim/vpc/api/http-server.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { startCluster } from '../../system/cluster.ts';
-import { CloudHost } from '../../vpc/api/host.ts';
-import { CloudServer } from '../../vpc/api/http-server.ts';
 import { addInstance, CLOUD, nodeOf } from '../shell/shell-scene.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', '..', 'ipamd', 'main.ts');

@@ -2,9 +2,9 @@
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import type { RunningIpamd } from '../../../ipamd/ipamd.ts';
+import type { Fault } from '../../../sim/vpc/api/faults.ts';
 import { assertLaw } from '../../support/law.ts';
 import { IS_LONG } from '../../support/suite-part.ts';
-import type { Fault } from '../../vpc/api/faults.ts';
 import { type RoutesScene, routesScene } from './routes-scene.ts';
 
 const SECOND_MS = 1_000;

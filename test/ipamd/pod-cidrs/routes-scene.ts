@@ -1,8 +1,8 @@
 import type { RunningIpamd } from '../../../ipamd/ipamd.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { NODES } from '../../../kube/resource-types.ts';
-import type { CloudSpec } from '../../vpc/api/model/state.ts';
-import type { ModelGlobalRoute } from '../../vpc/api/model/types.ts';
+import type { CloudSpec } from '../../../sim/vpc/api/model/state.ts';
+import type { ModelGlobalRoute } from '../../../sim/vpc/api/model/types.ts';
 import { addInstance, CLOUD, nodeOf, type ShellScene, shellScene } from '../shell/shell-scene.ts';
 
 /** The networks of Pods of the cluster here. */

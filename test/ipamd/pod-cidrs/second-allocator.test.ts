@@ -1,8 +1,8 @@
 import test from 'ava';
 import { NODE_ANNOTATION } from '../../../crd/names.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
-import { seedList } from '../../support/seed.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
+import { seedList } from '../../../sim/support/seed.ts';
+import { seededRandom } from '../../../sim/support/seeded-random.ts';
 import { tellingSeed } from '../../support/with-seed.ts';
 import { CidrScene } from './cidr-scene.ts';
 

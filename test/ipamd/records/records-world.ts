@@ -1,8 +1,8 @@
 import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
 import { vpcIpName } from '../../../crd/vpc-ip.ts';
+import { type PodFacts, podKeyOf } from '../../../ipamd/cache/pod-facts.ts';
+import { type ClaimFacts, decodeClaim, decodeVip, type VipFacts } from '../../../ipamd/cache/record-facts.ts';
 import { decideRecords, type RecordsView, type RecordWrite } from '../../../ipamd/records/decide-records.ts';
-import { type PodFacts, podKeyOf } from '../../../ipamd/records/pod-facts.ts';
-import { type ClaimFacts, decodeClaim, decodeVip, type VipFacts } from '../../../ipamd/records/record-facts.ts';
 import { renderClaim, renderPatch, renderVip } from '../../../ipamd/records/render-record.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 

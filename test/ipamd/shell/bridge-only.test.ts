@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { decodeNode } from '../../../ipamd/nodes/node-entry.ts';
+import { decodeNode } from '../../../ipamd/cache/node-entry.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { CONFIG_MAPS, NODES } from '../../../kube/resource-types.ts';
 import { addInstance, nodeOf, type ShellScene, shellScene } from './shell-scene.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { WARM_TARGET_ANNOTATION } from '../../../crd/node-eni-config-fields.ts';
-import { decodeNec } from '../../../ipamd/decode-nec.ts';
+import { decodeNec } from '../../../ipamd/cache/decode-nec.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 
 const ENI = {

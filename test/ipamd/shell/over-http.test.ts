@@ -11,11 +11,11 @@ import { NODES } from '../../../kube/resource-types.ts';
 import { writeFileAtomically } from '../../../runtime/atomic-file.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/log.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
+import { seededRandom } from '../../../sim/support/seeded-random.ts';
+import { CloudHost } from '../../../sim/vpc/api/host.ts';
+import { CloudServer } from '../../../sim/vpc/api/http-server.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { startCluster } from '../../system/cluster.ts';
-import { CloudHost } from '../../vpc/api/host.ts';
-import { CloudServer } from '../../vpc/api/http-server.ts';
 import { CLOUD, ipamdConfig, nodeOf } from './shell-scene.ts';
 
 const NECS = ['nodeeniconfigs', 'networking.tke.cloud.tencent.com'] as const;

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { readSubnetSupply, SUBNETS_CONFIG_MAP } from '../../../crd/subnet-supply.ts';
-import { NECS } from '../../../ipamd/node/nec-access.ts';
+import { NECS } from '../../../ipamd/supply/nec-access.ts';
 import { CONFIG_MAPS } from '../../../kube/resource-types.ts';
 import { CLOUD, type ShellScene, shellScene } from './shell-scene.ts';
 

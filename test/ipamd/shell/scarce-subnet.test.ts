@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
-import { NECS } from '../../../ipamd/node/nec-access.ts';
+import { NECS } from '../../../ipamd/supply/nec-access.ts';
 import { CONFIG_MAPS } from '../../../kube/resource-types.ts';
+import type { CloudSpec } from '../../../sim/vpc/api/model/state.ts';
 import { longTest, shortTest } from '../../support/suite-part.ts';
-import type { CloudSpec } from '../../vpc/api/model/state.ts';
 import { CLOUD, type ShellScene, shellScene } from './shell-scene.ts';
 
 const SECOND_MS = 1_000;

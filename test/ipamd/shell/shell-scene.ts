@@ -5,12 +5,12 @@ import { type RunningIpamd, startIpamd } from '../../../ipamd/ipamd.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { CONFIG_MAPS, NODES } from '../../../kube/resource-types.ts';
 import { type Logger, silentLogger } from '../../../runtime/log.ts';
-import { type InProcessApi, startInProcessApi } from '../../kube-api/in-process.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
+import { type InProcessApi, startInProcessApi } from '../../../sim/kube-api/in-process.ts';
+import { seededRandom } from '../../../sim/support/seeded-random.ts';
+import { CloudHost } from '../../../sim/vpc/api/host.ts';
+import { createInProcessApi } from '../../../sim/vpc/api/in-process.ts';
+import type { CloudSpec } from '../../../sim/vpc/api/model/state.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
-import { CloudHost } from '../../vpc/api/host.ts';
-import { createInProcessApi } from '../../vpc/api/in-process.ts';
-import type { CloudSpec } from '../../vpc/api/model/state.ts';
 
 /** A cloud with one subnet for Pods and one for nodes. */
 export const CLOUD = {

@@ -1,8 +1,8 @@
 import test from 'ava';
 import { CloudError } from '../../../cloud/cloud-error.ts';
 import { POD_ANNOTATION } from '../../../crd/names.ts';
-import { createPodDecoder } from '../../../ipamd/records/pod-facts.ts';
-import { decodeVip } from '../../../ipamd/records/record-facts.ts';
+import { createPodDecoder } from '../../../ipamd/cache/pod-facts.ts';
+import { decodeVip } from '../../../ipamd/cache/record-facts.ts';
 import { AddressConflicts } from '../../../ipamd/static/address-conflicts.ts';
 import { type ClaimAuditDeps, runClaimAudit } from '../../../ipamd/static/audit-claims.ts';
 import { silentLogger } from '../../../runtime/log.ts';

@@ -1,7 +1,7 @@
 import { CLOUD_FINALIZER } from '../../../crd/names.ts';
 import { type VpcIp, vpcIp, vpcIpName } from '../../../crd/vpc-ip.ts';
 import { type VpcIpClaim, vpcIpClaim } from '../../../crd/vpc-ip-claim.ts';
-import type { ClaimRequest } from '../../../ipamd/nec/claim-request.ts';
+import type { ClaimRequest } from '../../../ipamd/decide/claim-request.ts';
 import type { ClaimDecision } from '../../../ipamd/static/claim-decision.ts';
 import { ClaimRequests } from '../../../ipamd/static/claim-requests.ts';
 import type { ClaimLocation, ClaimPod, ClaimView } from '../../../ipamd/static/claim-view.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { NODE_ENI_CONFIGS } from '../../../ipamd/nodes/node-eni-configs.ts';
+import { NODE_ENI_CONFIGS } from '../../../ipamd/node-lifecycle/node-eni-configs.ts';
 import { DirectCluster } from '../direct/direct-cluster.ts';
 import { StaticCluster } from './static-cluster.ts';
 

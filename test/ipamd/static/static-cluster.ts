@@ -1,14 +1,14 @@
 import { API_GROUP, POD_ANNOTATION } from '../../../crd/names.ts';
 import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
 import type { RunningIpamd } from '../../../ipamd/ipamd.ts';
-import { NODE_ENI_CONFIGS } from '../../../ipamd/nodes/node-eni-configs.ts';
+import { NODE_ENI_CONFIGS } from '../../../ipamd/node-lifecycle/node-eni-configs.ts';
 import { CLAIMS, VIPS } from '../../../ipamd/static/write-claim.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
 import type { KubeObject, OwnerReference } from '../../../kube/kube-client.ts';
 import { NODES, PODS } from '../../../kube/resource-types.ts';
 import { isRecord } from '../../../runtime/decode.ts';
-import { ADMIN } from '../../kube-api/auth/tokens.ts';
-import { dispatch } from '../../kube-api/verbs/dispatch.ts';
+import { ADMIN } from '../../../sim/kube-api/auth/tokens.ts';
+import { dispatch } from '../../../sim/kube-api/verbs/dispatch.ts';
 import { type ShellScene, shellScene } from '../shell/shell-scene.ts';
 
 /** Two zones, each with a subnet for Pods. */

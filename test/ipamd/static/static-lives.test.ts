@@ -1,6 +1,6 @@
 import test from 'ava';
-import { seedList } from '../../support/seed.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
+import { seedList } from '../../../sim/support/seed.ts';
+import { seededRandom } from '../../../sim/support/seeded-random.ts';
 import { IS_LONG } from '../../support/suite-part.ts';
 import { tellingSeed } from '../../support/with-seed.ts';
 import { StaticCluster } from './static-cluster.ts';

@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { POD_ANNOTATION } from '../../../crd/names.ts';
 import { type VpcIp, vpcIp } from '../../../crd/vpc-ip.ts';
 import { type VpcIpClaim, vpcIpClaim } from '../../../crd/vpc-ip-claim.ts';
-import type { ClaimRequest } from '../../../ipamd/nec/claim-request.ts';
-import { createPodDecoder, type PodFacts } from '../../../ipamd/records/pod-facts.ts';
-import { decodeClaim } from '../../../ipamd/records/record-facts.ts';
+import { createPodDecoder, type PodFacts } from '../../../ipamd/cache/pod-facts.ts';
+import { decodeClaim } from '../../../ipamd/cache/record-facts.ts';
+import type { ClaimRequest } from '../../../ipamd/decide/claim-request.ts';
 import { AddressConflicts } from '../../../ipamd/static/address-conflicts.ts';
 import { ClaimReconciler } from '../../../ipamd/static/claim-reconciler.ts';
 import { ClaimRequests } from '../../../ipamd/static/claim-requests.ts';
@@ -17,7 +17,7 @@ import { readClaimPod, renderDurationMs } from '../../../ipamd/static/read-claim
 import { selectReservedIps } from '../../../ipamd/static/select-reserved-ips.ts';
 import { decodeOrThrow } from '../../../runtime/decode.ts';
 import { silentLogger } from '../../../runtime/log.ts';
-import { startInProcessApi } from '../../kube-api/in-process.ts';
+import { startInProcessApi } from '../../../sim/kube-api/in-process.ts';
 import { assertLaw } from '../../support/law.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 

@@ -1,9 +1,9 @@
 import test from 'ava';
-import { seedList } from '../../support/seed.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
+import { seedList } from '../../../sim/support/seed.ts';
+import { seededRandom } from '../../../sim/support/seeded-random.ts';
+import type { FaultRule } from '../../../sim/vpc/api/faults.ts';
 import { IS_LONG, partOf } from '../../support/suite-part.ts';
 import { tellingSeed } from '../../support/with-seed.ts';
-import type { FaultRule } from '../../vpc/api/faults.ts';
 import { StaticCluster } from './static-cluster.ts';
 import { VirtualKubelet } from './super-nodes.ts';
 

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { Fault } from '../../vpc/api/faults.ts';
+import type { Fault } from '../../../sim/vpc/api/faults.ts';
 import { StaticCluster } from './static-cluster.ts';
 import { VirtualKubelet } from './super-nodes.ts';
 

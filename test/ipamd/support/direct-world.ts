@@ -5,16 +5,16 @@ import {
   type NodeEniInfo,
 } from '../../../crd/node-eni-config-fields.ts';
 import { checkNodeEniConfig } from '../../../crd/node-eni-config-rules.ts';
+import { decodeVpcEni, type VpcEniEntry } from '../../../ipamd/cache/vpc-eni-entry.ts';
+import type { ClaimRequest } from '../../../ipamd/decide/claim-request.ts';
+import { decideNode } from '../../../ipamd/decide/decide-node.ts';
+import type { CloudSnapshot, Ids, Intent, IntentOutcome, Leader, ObservedEni } from '../../../ipamd/decide/decision.ts';
+import { evaluateIntent } from '../../../ipamd/decide/evaluate-intent.ts';
+import { finishIntent, resendIntent } from '../../../ipamd/decide/finish-intent.ts';
+import type { NodeView } from '../../../ipamd/decide/node-view.ts';
 import { decideVpcEni, type NodeEniEntry, type VpcEniFacts } from '../../../ipamd/direct/decide-vpc-eni.ts';
 import { newVpcEni, withEni } from '../../../ipamd/direct/render-vpc-eni.ts';
 import { staticEnisOf } from '../../../ipamd/direct/static-enis.ts';
-import { decodeVpcEni, type VpcEniEntry } from '../../../ipamd/direct/vpc-eni-entry.ts';
-import type { ClaimRequest } from '../../../ipamd/nec/claim-request.ts';
-import { decideNode } from '../../../ipamd/nec/decide-node.ts';
-import type { CloudSnapshot, Ids, Intent, IntentOutcome, Leader, ObservedEni } from '../../../ipamd/nec/decision.ts';
-import { evaluateIntent } from '../../../ipamd/nec/evaluate-intent.ts';
-import { finishIntent, resendIntent } from '../../../ipamd/nec/finish-intent.ts';
-import type { NodeView } from '../../../ipamd/nec/node-view.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { Faults } from '../../../runtime/decode.ts';
 import type { CallFate } from './nec-world.ts';

@@ -1,23 +1,23 @@
 import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
 import type { NodeEniAddress, NodeEniInfo } from '../../../crd/node-eni-config-fields.ts';
-import { decodeNec } from '../../../ipamd/decode-nec.ts';
-import type { ClaimRequest, ClaimSource } from '../../../ipamd/nec/claim-request.ts';
-import { CircuitBreakers } from '../../../ipamd/node/circuit-breakers.ts';
-import { CloudObserver } from '../../../ipamd/node/cloud-observer.ts';
-import { NECS } from '../../../ipamd/node/nec-access.ts';
-import type { NodeDeps, NodeFactValues } from '../../../ipamd/node/node-deps.ts';
-import { NodeMemories } from '../../../ipamd/node/node-memory.ts';
-import { reconcileNode } from '../../../ipamd/node/reconcile-node.ts';
+import { decodeNec } from '../../../ipamd/cache/decode-nec.ts';
+import type { ClaimRequest, ClaimSource } from '../../../ipamd/decide/claim-request.ts';
+import { CircuitBreakers } from '../../../ipamd/supply/circuit-breakers.ts';
+import { CloudObserver } from '../../../ipamd/supply/cloud-observer.ts';
+import { NECS } from '../../../ipamd/supply/nec-access.ts';
+import type { NodeDeps, NodeFactValues } from '../../../ipamd/supply/node-deps.ts';
+import { NodeMemories } from '../../../ipamd/supply/node-memory.ts';
+import { reconcileNode } from '../../../ipamd/supply/reconcile-node.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
 import { openInformer } from '../../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { silentLogger } from '../../../runtime/log.ts';
-import { startInProcessApi } from '../../kube-api/in-process.ts';
-import { installKinds } from '../../kube-api/install-kinds.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
+import { startInProcessApi } from '../../../sim/kube-api/in-process.ts';
+import { installKinds } from '../../../sim/kube-api/install-kinds.ts';
+import { seededRandom } from '../../../sim/support/seeded-random.ts';
+import { CloudHost } from '../../../sim/vpc/api/host.ts';
+import { createInProcessApi } from '../../../sim/vpc/api/in-process.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
-import { CloudHost } from '../../vpc/api/host.ts';
-import { createInProcessApi } from '../../vpc/api/in-process.ts';
 import { CLOUD, CLUSTER, LEASE_MS, type StoredNec } from './node-scene.ts';
 
 /** The two nodes of the scene. */

@@ -5,11 +5,11 @@ import {
   type NodeEniConfigStatus,
 } from '../../../crd/node-eni-config-fields.ts';
 import { checkNodeEniConfig } from '../../../crd/node-eni-config-rules.ts';
-import { decideNode } from '../../../ipamd/nec/decide-node.ts';
-import type { CloudSnapshot, Ids, Intent, IntentOutcome, Leader, ObservedEni } from '../../../ipamd/nec/decision.ts';
-import { evaluateIntent } from '../../../ipamd/nec/evaluate-intent.ts';
-import { finishIntent, resendIntent } from '../../../ipamd/nec/finish-intent.ts';
-import type { NodeView } from '../../../ipamd/nec/node-view.ts';
+import { decideNode } from '../../../ipamd/decide/decide-node.ts';
+import type { CloudSnapshot, Ids, Intent, IntentOutcome, Leader, ObservedEni } from '../../../ipamd/decide/decision.ts';
+import { evaluateIntent } from '../../../ipamd/decide/evaluate-intent.ts';
+import { finishIntent, resendIntent } from '../../../ipamd/decide/finish-intent.ts';
+import type { NodeView } from '../../../ipamd/decide/node-view.ts';
 import { Faults } from '../../../runtime/decode.ts';
 
 /** Two ENIs of three addresses: the smallest on which every rule matters. */

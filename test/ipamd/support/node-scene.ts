@@ -1,24 +1,24 @@
 import type { TencentApi } from '../../../cloud/tencent/requests.ts';
 import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
-import { decodeNec } from '../../../ipamd/decode-nec.ts';
-import { CircuitBreakers } from '../../../ipamd/node/circuit-breakers.ts';
-import { CloudObserver } from '../../../ipamd/node/cloud-observer.ts';
-import { NECS } from '../../../ipamd/node/nec-access.ts';
-import type { NodeDeps, NodeFacts, NodeFactValues } from '../../../ipamd/node/node-deps.ts';
-import { NodeMemories } from '../../../ipamd/node/node-memory.ts';
-import { reconcileNode } from '../../../ipamd/node/reconcile-node.ts';
+import { decodeNec } from '../../../ipamd/cache/decode-nec.ts';
+import { CircuitBreakers } from '../../../ipamd/supply/circuit-breakers.ts';
+import { CloudObserver } from '../../../ipamd/supply/cloud-observer.ts';
+import { NECS } from '../../../ipamd/supply/nec-access.ts';
+import type { NodeDeps, NodeFacts, NodeFactValues } from '../../../ipamd/supply/node-deps.ts';
+import { NodeMemories } from '../../../ipamd/supply/node-memory.ts';
+import { reconcileNode } from '../../../ipamd/supply/reconcile-node.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
 import { openInformer } from '../../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { type Logger, silentLogger } from '../../../runtime/log.ts';
-import { type InProcessApi, startInProcessApi } from '../../kube-api/in-process.ts';
-import { installKinds } from '../../kube-api/install-kinds.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
+import { type InProcessApi, startInProcessApi } from '../../../sim/kube-api/in-process.ts';
+import { installKinds } from '../../../sim/kube-api/install-kinds.ts';
+import { seededRandom } from '../../../sim/support/seeded-random.ts';
+import { CloudHost } from '../../../sim/vpc/api/host.ts';
+import { createInProcessApi } from '../../../sim/vpc/api/in-process.ts';
+import type { CloudSpec } from '../../../sim/vpc/api/model/state.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
-import { CloudHost } from '../../vpc/api/host.ts';
-import { createInProcessApi } from '../../vpc/api/in-process.ts';
-import type { CloudSpec } from '../../vpc/api/model/state.ts';
 
 /** The node of the scene, and its instance of two cores: three ENIs of nine addresses. */
 export const NODE = 'node-a';

@@ -10,13 +10,13 @@ import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { CONFIG_MAPS, NODES, PODS, resourceTypeOf } from '../../../kube/resource-types.ts';
 import { silentLogger } from '../../../runtime/log.ts';
-import { type InProcessApi, startInProcessApi } from '../../kube-api/in-process.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
+import { type InProcessApi, startInProcessApi } from '../../../sim/kube-api/in-process.ts';
+import { seededRandom } from '../../../sim/support/seeded-random.ts';
+import { CloudHost } from '../../../sim/vpc/api/host.ts';
+import { createInProcessApi } from '../../../sim/vpc/api/in-process.ts';
+import { AddressPool } from '../../../sim/vpc/api/model/address-pool.ts';
+import type { ModelSubnet } from '../../../sim/vpc/api/model/types.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
-import { CloudHost } from '../../vpc/api/host.ts';
-import { createInProcessApi } from '../../vpc/api/in-process.ts';
-import { AddressPool } from '../../vpc/api/model/address-pool.ts';
-import type { ModelSubnet } from '../../vpc/api/model/types.ts';
 import { ipamdConfig } from '../shell/shell-scene.ts';
 
 /** Where everything is, and what is elsewhere. */

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
-import { openConntrack } from '../../../agent/node/conntrack.ts';
+import { openConntrack } from '../../../agent/host/conntrack.ts';
 import { createNetns, deleteNetns } from '../../../netlink/netns.ts';
 import { type Logger, silentLogger } from '../../../runtime/log.ts';
 

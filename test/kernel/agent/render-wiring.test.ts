@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { renderWiring } from '../../../agent/node/render-wiring.ts';
+import { renderWiring } from '../../../agent/host/render-wiring.ts';
 import type { NodeNetwork, PodNetwork } from '../../../dataplane/network.ts';
 import { planNode } from '../../../dataplane/plan-node.ts';
 import { unwirePod } from '../../../dataplane/unwire-pod.ts';

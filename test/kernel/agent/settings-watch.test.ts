@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Lease } from '../../../agent/journal/lease.ts';
-import { NodeState } from '../../../agent/node-state.ts';
 import { openSettingsWatch } from '../../../agent/repair/settings-watch.ts';
+import { NodeState } from '../../../agent/state/node-state.ts';
 import type { EniNetwork, NodeNetwork } from '../../../dataplane/network.ts';
 import { DEFAULT_ENI_MARK_MASK } from '../../../dataplane/numbers.ts';
 import { planNode } from '../../../dataplane/plan-node.ts';

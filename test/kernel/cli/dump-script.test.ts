@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import test from 'ava';
-import { openIpNames } from '../../../cli/dump/open-ip-names.ts';
-import { renderIpScript } from '../../../cli/dump/render-ip-script.ts';
+import { openIpNames } from '../../../cli/commands/dump/open-ip-names.ts';
+import { renderIpScript } from '../../../cli/commands/dump/render-ip-script.ts';
 import { readNetnsFacts } from '../../../cli/node/read-netns-facts.ts';
 import { warmThreadPool } from '../../../netlink/netns.ts';
 import { TestNetns } from '../netlink/support/test-netns.ts';

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { readlinkSync, writeFileSync } from 'node:fs';
 import test from 'ava';
-import type { LostPeer } from '../../../cli/diff/compare-links.ts';
-import { readVethPeers } from '../../../cli/diff/read-veth-peers.ts';
+import type { LostPeer } from '../../../cli/commands/diff/compare-links.ts';
+import { readVethPeers } from '../../../cli/commands/diff/read-veth-peers.ts';
 import { readNetnsFacts } from '../../../cli/node/read-netns-facts.ts';
 import { openNetns, warmThreadPool } from '../../../netlink/netns.ts';
-import { NetnsView } from '../../support/netns.ts';
-import { run } from '../../support/run.ts';
-import { deleteNetnsNames, reservePrefix } from '../../support/run-names.ts';
+import { NetnsView } from '../../../sim/support/netns.ts';
+import { run } from '../../../sim/support/run.ts';
+import { deleteNetnsNames, reservePrefix } from '../../../sim/support/run-names.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 

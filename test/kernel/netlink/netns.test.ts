@@ -11,7 +11,7 @@ import {
   openNetns,
   withNetns,
 } from '../../../netlink/netns.ts';
-import { Child } from '../../support/child.ts';
+import { Child } from '../../../sim/support/child.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { TestNetns } from './support/test-netns.ts';

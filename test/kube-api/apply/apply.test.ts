@@ -1,10 +1,10 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { fromTree, leavesOf, pathOf, removePath, toTree } from '../../../sim/kube-api/apply/field-set.ts';
+import { applyConfiguration } from '../../../sim/kube-api/apply/server-side-apply.ts';
+import { isEqual, type KubeObject } from '../../../sim/kube-api/object.ts';
+import { builtInMergeKeys } from '../../../sim/kube-api/patch/merge-keys.ts';
 import { assertLaw } from '../../support/law.ts';
-import { isEqual, type KubeObject } from '../object.ts';
-import { builtInMergeKeys } from '../patch/merge-keys.ts';
-import { fromTree, leavesOf, pathOf, removePath, toTree } from './field-set.ts';
-import { applyConfiguration } from './server-side-apply.ts';
 
 const POD = {
   spec: {

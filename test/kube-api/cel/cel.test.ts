@@ -1,8 +1,8 @@
 import test from 'ava';
-import { evaluate } from './evaluate.ts';
-import { CelError } from './lex.ts';
-import { parseCel } from './parse.ts';
-import { ruleFaults } from './rules.ts';
+import { evaluate } from '../../../sim/kube-api/cel/evaluate.ts';
+import { CelError } from '../../../sim/kube-api/cel/lex.ts';
+import { parseCel } from '../../../sim/kube-api/cel/parse.ts';
+import { ruleFaults } from '../../../sim/kube-api/cel/rules.ts';
 
 const SELF = { a: 1, b: 2, name: 'x-1', list: [1, 2, 3], map: { k: 'v' }, items: [{ id: 'p' }, { id: 'q' }] };
 

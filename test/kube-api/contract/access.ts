@@ -1,4 +1,4 @@
-import { type SeedRole, seedClusterRole } from '../seed-roles.ts';
+import { type SeedRole, seedClusterRole } from '../../../sim/kube-api/seed-roles.ts';
 import type { ContractClient } from './client.ts';
 import { at, type ContractCase, configMap, failure } from './contract-case.ts';
 

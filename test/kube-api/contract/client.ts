@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { isObject, type JsonObject } from '../object.ts';
+import { isObject, type JsonObject } from '../../../sim/kube-api/object.ts';
 
 /** An answer as it came: its code and its JSON body, or `{text}` when it was none. */
 export type Answer = { readonly status: number; readonly body: JsonObject; readonly headers: IncomingHttpHeaders };

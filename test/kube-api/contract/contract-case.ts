@@ -1,5 +1,5 @@
 import type { ExecutionContext } from 'ava';
-import { isObject, type JsonObject } from '../object.ts';
+import { isObject, type JsonObject } from '../../../sim/kube-api/object.ts';
 import type { Answer, ContractClient } from './client.ts';
 
 /** One thing that any API server must do. It has a namespace of its own. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../object.ts';
+import type { JsonObject } from '../../../sim/kube-api/object.ts';
 import { at, type ContractCase, faultsOf } from './contract-case.ts';
 
 const MERGE = { contentType: 'application/merge-patch+json' };

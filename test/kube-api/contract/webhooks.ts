@@ -1,10 +1,10 @@
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { ExecutionContext } from 'ava';
+import { isObject, type JsonObject } from '../../../sim/kube-api/object.ts';
+import { makeKeyPair } from '../../../sim/kube-api/pki.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { isObject, type JsonObject } from '../object.ts';
-import { makeKeyPair } from '../pki.ts';
 import type { Answer, ContractClient } from './client.ts';
 import { at, type ContractCase, configMap, failure, faultsOf } from './contract-case.ts';
 

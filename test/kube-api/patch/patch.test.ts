@@ -1,11 +1,11 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { isEqual } from '../../../sim/kube-api/object.ts';
+import { applyJsonPatch, PatchError } from '../../../sim/kube-api/patch/json-patch.ts';
+import { builtInMergeKeys } from '../../../sim/kube-api/patch/merge-keys.ts';
+import { applyMergePatch } from '../../../sim/kube-api/patch/merge-patch.ts';
+import { applyStrategicMerge } from '../../../sim/kube-api/patch/strategic-merge.ts';
 import { assertLaw } from '../../support/law.ts';
-import { isEqual } from '../object.ts';
-import { applyJsonPatch, PatchError } from './json-patch.ts';
-import { builtInMergeKeys } from './merge-keys.ts';
-import { applyMergePatch } from './merge-patch.ts';
-import { applyStrategicMerge } from './strategic-merge.ts';
 
 const jsonPatch = test.macro((t, document: unknown, patch: unknown, want: unknown) =>
   t.deepEqual(applyJsonPatch(document, patch), want),

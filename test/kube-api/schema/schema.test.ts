@@ -5,10 +5,10 @@ import { parse } from 'yaml';
 import { customResourceDefinition } from '../../../crd/custom-resource-definition.ts';
 import { RESOURCE_KINDS } from '../../../crd/kinds.ts';
 import { Faults } from '../../../runtime/decode.ts';
+import { isEqual } from '../../../sim/kube-api/object.ts';
+import { prune, withDefaults } from '../../../sim/kube-api/schema/shape.ts';
+import { validate } from '../../../sim/kube-api/schema/validate.ts';
 import { assertLaw } from '../../support/law.ts';
-import { isEqual } from '../object.ts';
-import { prune, withDefaults } from './shape.ts';
-import { validate } from './validate.ts';
 
 const EXAMPLE = parse(readFileSync(new URL('../../../conf/node.example.yaml', import.meta.url), 'utf8'));
 

@@ -1,6 +1,6 @@
 import test from 'ava';
-import { ageOf } from './built-in-columns.ts';
-import { readJsonPath } from './json-path.ts';
+import { ageOf } from '../../../sim/kube-api/table/built-in-columns.ts';
+import { readJsonPath } from '../../../sim/kube-api/table/json-path.ts';
 
 const OBJECT = {
   metadata: { labels: { 'a.b/c': 'dotted' } },

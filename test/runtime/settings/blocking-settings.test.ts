@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { symlinkSync } from 'node:fs';
 import test from 'ava';
 import { EX_CONFIG } from '../../../runtime/settings/read-settings.ts';
-import { Child } from '../../support/child.ts';
+import { Child } from '../../../sim/support/child.ts';
 import { partOf } from '../../support/suite-part.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 

@@ -1,4 +1,4 @@
-import type { NetnsView } from '../../support/netns.ts';
+import type { NetnsView } from '../../../sim/support/netns.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import type { System } from '../system.ts';
 import type { SystemNode, SystemPod } from '../system-node.ts';

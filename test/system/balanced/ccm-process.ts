@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Child } from '../../support/child.ts';
-import { childEnv } from '../../support/child-env.ts';
+import type { Child } from '../../../sim/support/child.ts';
+import { childEnv } from '../../../sim/support/child-env.ts';
+import type { NetnsView } from '../../../sim/support/netns.ts';
 import { executablePath } from '../../support/executables.ts';
-import type { NetnsView } from '../../support/netns.ts';
 import type { Cluster } from '../cluster.ts';
 import { type Door, openDoor } from '../door.ts';
 import type { VpcCloud } from '../vpc-cloud.ts';

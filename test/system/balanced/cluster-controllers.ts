@@ -4,7 +4,7 @@ import { isKubeError } from '../../../kube/kube-error.ts';
 import { PODS, SERVICES } from '../../../kube/resource-types.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/log.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
+import { seededRandom } from '../../../sim/support/seeded-random.ts';
 
 /** EndpointSlices, as the API server has them. */
 export const SLICES: ResourceType = {

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import type { NetnsView } from '../../support/netns.ts';
+import type { NetnsView } from '../../../sim/support/netns.ts';
 
 /** Whom so many askers ask at once, and how. */
 export type LoadTarget = {

@@ -4,9 +4,9 @@ import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { SERVICES } from '../../../kube/resource-types.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/log.ts';
+import type { NetnsView } from '../../../sim/support/netns.ts';
+import { seededRandom } from '../../../sim/support/seeded-random.ts';
 import { type ProxiedService, serviceRules } from '../../support/kube-proxy/service-rules.ts';
-import type { NetnsView } from '../../support/netns.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
 import { openDoor } from '../door.ts';
 import { SLICES, type SliceEndpoint } from './cluster-controllers.ts';
 

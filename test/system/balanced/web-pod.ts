@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import type { Child } from '../../support/child.ts';
+import type { Child } from '../../../sim/support/child.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import type { SystemPod } from '../system-node.ts';
 

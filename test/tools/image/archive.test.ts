@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import test from 'ava';
+import { run } from '../../../sim/support/run.ts';
 import { fullReference, type ImageSpec, imageBytes, writeImage } from '../../../tools/image/archive.ts';
-import { run } from '../../support/run.ts';
 import { createTempDir, type TempDir } from '../../support/temp-dir.ts';
 
 const SPEC: ImageSpec = {

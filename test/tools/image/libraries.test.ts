@@ -1,8 +1,8 @@
 import { realpathSync } from 'node:fs';
 import test from 'ava';
+import { run } from '../../../sim/support/run.ts';
 import { readElf } from '../../../tools/image/elf.ts';
 import { findLibraries } from '../../../tools/image/libraries.ts';
-import { run } from '../../support/run.ts';
 
 /** What the loader itself says that a program loads: real files. */
 async function loadedBy(program: string): Promise<readonly string[]> {

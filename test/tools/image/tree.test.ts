@@ -2,8 +2,8 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import test from 'ava';
 import type { TarEntry } from '../../../runtime/tar.ts';
 import { tar } from '../../../runtime/tar.ts';
+import { run } from '../../../sim/support/run.ts';
 import { fingerprintOf, orderLayers, writeTree } from '../../../tools/image/tree.ts';
-import { run } from '../../support/run.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 
 const file = (path: string, text = path): TarEntry => ({ kind: 'file', path, content: Buffer.from(text), mode: 0o755 });

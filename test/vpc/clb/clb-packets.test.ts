@@ -1,12 +1,12 @@
 import test from 'ava';
 import { systemClock } from '../../../runtime/clock.ts';
+import { CloudHost } from '../../../sim/vpc/api/host.ts';
+import { createVpcFabric } from '../../../sim/vpc/api/vpc-fabric.ts';
+import { listenerRules } from '../../../sim/vpc/clb/listener-chain.ts';
+import { Peer } from '../../../sim/vpc/clb/peer.ts';
+import { slotsOf } from '../../../sim/vpc/clb/slots.ts';
+import { createTestVpc } from '../../../sim/vpc/vpc.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { CloudHost } from '../api/host.ts';
-import { createVpcFabric } from '../api/vpc-fabric.ts';
-import { createTestVpc } from '../vpc.ts';
-import { listenerRules } from './listener-chain.ts';
-import { Peer } from './peer.ts';
-import { slotsOf } from './slots.ts';
 
 const VPC = 'vpc-balanced';
 const SUBNET = { subnetId: 'subnet-nodes000', zone: 'ap-guangzhou-3', cidr: '10.79.0.0/24' };

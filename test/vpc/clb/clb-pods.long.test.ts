@@ -1,11 +1,11 @@
 import test, { type ExecutionContext } from 'ava';
 import { systemClock } from '../../../runtime/clock.ts';
+import type { ListenerPath } from '../../../sim/vpc/api/model/clb/types.ts';
+import { Peer } from '../../../sim/vpc/clb/peer.ts';
+import { createTestVpc, type TestVpc } from '../../../sim/vpc/vpc.ts';
 import { createPodNetns } from '../../support/pod-netns.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { setUpEniByHand, wirePodByHand } from '../../support/wire-by-hand.ts';
-import type { ListenerPath } from '../api/model/clb/types.ts';
-import { createTestVpc, type TestVpc } from '../vpc.ts';
-import { Peer } from './peer.ts';
 
 const VIP = '10.80.0.250';
 const PUBLIC_VIP = '198.18.0.9';

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
+import type { ClbSpec } from '../../../../../sim/vpc/api/model/clb/clb-state.ts';
 import { type ClbBinding, inProcess, overHttp, type TestClb } from './clb-fixture.ts';
-import type { ClbSpec } from './clb-state.ts';
 
 /** One behaviour of the simulated CLB. */
 export type ClbCase = {

@@ -1,11 +1,11 @@
 import { AbstractClient } from 'tencentcloud-sdk-nodejs/tencentcloud/common/abstract_client.js';
 import type { Client } from 'tencentcloud-sdk-nodejs/tencentcloud/services/clb/v20180317/clb_client.js';
 import { systemClock } from '../../../../../runtime/clock.ts';
+import { CloudHost, type HostSettings } from '../../../../../sim/vpc/api/host.ts';
+import { CloudServer } from '../../../../../sim/vpc/api/http-server.ts';
+import type { ClbSpec } from '../../../../../sim/vpc/api/model/clb/clb-state.ts';
+import type { CloudSpec } from '../../../../../sim/vpc/api/model/state.ts';
 import { VirtualClock } from '../../../../support/virtual-clock.ts';
-import { CloudHost, type HostSettings } from '../../host.ts';
-import { CloudServer } from '../../http-server.ts';
-import type { CloudSpec } from '../state.ts';
-import type { ClbSpec } from './clb-state.ts';
 
 /** The APIs of the SDK's client. */
 type Action = Exclude<keyof Client, keyof AbstractClient>;

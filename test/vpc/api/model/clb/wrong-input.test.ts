@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { CLB_ACTIONS } from '../../../../../sim/vpc/api/model/clb/actions.ts';
 import { assertLaw } from '../../../../support/law.ts';
-import { CLB_ACTIONS } from './actions.ts';
 import {
   CallError,
   eniIps,

@@ -1,0 +1,148 @@
+import { CNI_CODE } from '../api/cni-code.ts';
+import { CniFailureError } from '../api/cni-failure.ts';
+import type { DirectEni, DirectLeaseResult } from '../direct/direct-pool.ts';
+import type { HostLink } from '../direct/locate-enis.ts';
+import { type LeaseKey, leaseKey } from '../journal/lease.ts';
+import { describeRegistered } from '../pool/registered-addresses.ts';
+import type { UseCaseDeps } from '../state/ports.ts';
+import type { TimedAttachCommand } from './attach-command.ts';
+import type { ChosenNetwork } from './choose-network.ts';
+import { addWaitOf, type LeaseSource, leaseInTime } from './lease-in-time.ts';
+
+/** The result of an allocation: an ENI that is leased to the key, and its interface in the host's namespace. */
+type DirectAllocation = { readonly eni: DirectEni; readonly link: HostLink };
+
+/**
+ * Takes a whole ENI of the pool, or the one with a claim of the Pod, and waits for it until the caller's deadline or
+ * `addWaitMs`../direct Under pressure a cooling one is taken early, and its connection tracking entries are flushed.
+ * @throws CniFailureError 101 with the reason, 102 when interfaces are missing, 103 when another program
+ * keeps undoing what every Pod needs, 11 when the caller gave up.
+ */
+export async function allocateDirect(
+  deps: UseCaseDeps,
+  { command, needsClaim }: ChosenNetwork,
+  signal: AbortSignal,
+): Promise<DirectAllocation> {
+  const key = leaseKey(command.containerId, command.ifName);
+  const wait = addWaitOf(deps, command);
+  try {
+    return await leaseInTime(deps, wait, leaseSourceOf(deps, key, { command, needsClaim }, signal), signal);
+  } finally {
+    if (deps.state.directAddsWaiting.delete(key)) deps.demandChanged();
+  }
+}
+
+function leaseSourceOf(
+  deps: UseCaseDeps,
+  key: LeaseKey,
+  { command, needsClaim }: ChosenNetwork,
+  signal: AbortSignal,
+): LeaseSource<DirectAllocation> {
+  const { state, clock } = deps;
+  /** Why the last try gave nothing. */
+  let last: (DirectLeaseResult & { readonly kind: 'exhausted' }) | undefined;
+  return {
+    what: 'an exclusive ENI',
+    lease: (_nowMs, mayForce) => {
+      last = undefined;
+      if (state.undone !== undefined) return undefined;
+      const result = take(deps, key, command, { needsClaim, mayForce });
+      if (result.kind === 'exhausted') {
+        last = result;
+        return undefined;
+      }
+      return async () => {
+        const link = state.directNics.get(result.eni.eniId);
+        // An ENI with a claim had no cooldown either: its next Pod may come at once.
+        if (result.isForced || result.eni.claim !== undefined) await flush(deps, key, result);
+        if (link !== undefined && !signal.aborted) return { eni: result.eni, link };
+        state.direct.release({ key, nowMs: clock.bootMs(), cooldownMs: 0 });
+        return undefined;
+      };
+    },
+    waiting: () => {
+      if (last === undefined) return;
+      if (!last.awaitsClaim)
+        state.directAddsWaiting.set(key, { podNamespace: command.podNamespace, podName: command.podName });
+      deps.demandChanged();
+    },
+    failure: (waitedMs) =>
+      last === undefined ? notSetUp(state.undone ?? '', waitedMs) : exhausted(deps, last, waitedMs),
+  };
+}
+
+function take(
+  { state, clock }: UseCaseDeps,
+  key: LeaseKey,
+  { podNamespace, podName, podUid }: TimedAttachCommand,
+  { needsClaim, mayForce }: { readonly needsClaim: boolean; readonly mayForce: boolean },
+): DirectLeaseResult {
+  return state.direct.lease({
+    ...{ key, podNamespace, podName, podUid, mayForce },
+    needsClaim,
+    present: new Set(state.directNics.keys()),
+    nowMs: clock.bootMs(),
+  });
+}
+
+async function flush(
+  deps: UseCaseDeps,
+  key: LeaseKey,
+  { eni: { primary, eniId }, isForced }: DirectLeaseResult & { readonly kind: 'leased' },
+): Promise<void> {
+  const ips = primary.map(({ ip }) => ip);
+  if (isForced) {
+    deps.metrics.forcedReuse();
+    deps.log.warn('no ENI is left, reusing one before its cooldown ended', { key, eniId });
+  }
+  try {
+    await deps.conntrack.flush(ips);
+  } catch (error) {
+    deps.state.direct.release({ key, nowMs: deps.clock.bootMs(), cooldownMs: deps.settings.ipCooldownMs });
+    throw error;
+  }
+}
+
+function exhausted(
+  { state, settings }: UseCaseDeps,
+  result: DirectLeaseResult & { readonly kind: 'exhausted' },
+  waitedMs: number,
+): CniFailureError {
+  const waited = `waited ${Math.round(waitedMs / 1000)} s`;
+  const supplyWaits = state.supplyWaitsFor() ?? '';
+  if (result.missingNics > 0) {
+    return new CniFailureError(
+      CNI_CODE.eniGone,
+      `${result.missingNics} exclusive ENIs are attached, and their interfaces are not on this node (${waited})`,
+      supplyWaits,
+    );
+  }
+  if (result.awaitsClaim) {
+    return new CniFailureError(
+      CNI_CODE.poolExhausted,
+      `the exclusive ENI that is kept or prepared for this Pod is not here yet (${waited})`,
+      supplyWaits,
+    );
+  }
+  const all = [...state.direct.state.values()];
+  const isWaiting = ({ use, registered, claim }: DirectEni) =>
+    use !== 'leased' && registered === true && claim === undefined;
+  const registered = all.filter(isWaiting).length;
+  const count = (use: DirectEni['use']): number => all.filter((eni) => eni.use === use && !isWaiting(eni)).length;
+  const inBalancers = registered === 0 ? '' : `, in load balancers ${registered}`;
+  const waiting = registered === 0 ? [] : [describeRegistered(registered, settings.registeredWaitMs)];
+  return new CniFailureError(
+    CNI_CODE.poolExhausted,
+    `no exclusive ENI left: free ${count('free')}, cooling ${count('cooling')}, in use ${count('leased')} of ${Math.max(state.supply?.direct?.warm.limit ?? 0, all.length)}${inBalancers} (${waited})`,
+    [...waiting, supplyWaits].filter((line) => line !== '').join('\n'),
+  );
+}
+
+function notSetUp(undone: string, waitedMs: number): CniFailureError {
+  const waited = `waited ${Math.round(waitedMs / 1000)} s`;
+  return new CniFailureError(
+    CNI_CODE.conflict,
+    `what every Pod of this node needs does not stay set up (${waited})`,
+    undone,
+  );
+}

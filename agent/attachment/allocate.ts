@@ -1,0 +1,167 @@
+import type { EniNetwork } from '../../dataplane/network.ts';
+import { CNI_CODE } from '../api/cni-code.ts';
+import { CniFailureError } from '../api/cni-failure.ts';
+import { type Family, type LeaseKey, leaseKey } from '../journal/lease.ts';
+import type { Exhausted, LeaseResult, PoolAddress } from '../pool/pool-state.ts';
+import { describeRegistered } from '../pool/registered-addresses.ts';
+import type { UseCaseDeps } from '../state/ports.ts';
+import type { AddressSource } from './address-source.ts';
+import type { TimedAttachCommand } from './attach-command.ts';
+import { addWaitOf, type LeaseSource, leaseInTime } from './lease-in-time.ts';
+import { needsStaticIp } from './needs-static-ip.ts';
+import { staticAddressSource } from './static-address-source.ts';
+
+/** The result of an allocation: addresses that are leased to the key, and the ENI that they are on. */
+export type Allocation = { readonly addresses: readonly PoolAddress[]; readonly eni: EniNetwork };
+
+/**
+ * Takes an address per family, waiting when there is none, until the caller's deadline or `addWaitMs`.. A Pod with a
+ * static IP gets that address and no other; every other Pod gets addresses of the pool.
+ * @throws CniFailureError 101 with numbers or the reason, 102, 103 when ENIs are the problem, 11 when the caller gave
+ * up or it cannot be determined whether the Pod has a static IP, 105 when connections of a static IP's last owner are
+ * left.
+ */
+export async function allocate(
+  deps: UseCaseDeps,
+  command: TimedAttachCommand,
+  signal: AbortSignal,
+): Promise<Allocation> {
+  const key = leaseKey(command.containerId, command.ifName);
+  const wait = addWaitOf(deps, command);
+  const pod = { namespace: command.podNamespace, name: command.podName, uid: command.podUid };
+  try {
+    const source = (await needsStaticIp(deps, pod, wait.untilMs, signal))
+      ? staticAddressSource(deps, key, pod)
+      : poolAddressSource(deps, key, command);
+    return await leaseInTime(deps, wait, leaseSourceOf(deps, command, source, signal), signal);
+  } finally {
+    // An ADD that gave up is no demand any more.
+    if (deps.state.addsWaiting.delete(key)) deps.demandChanged();
+  }
+}
+
+function leaseSourceOf(
+  deps: UseCaseDeps,
+  command: TimedAttachCommand,
+  source: AddressSource,
+  signal: AbortSignal,
+): LeaseSource<Allocation> {
+  const key = leaseKey(command.containerId, command.ifName);
+  const { state } = deps;
+  return {
+    what: 'an address',
+    lease: (nowMs, mayForce) => {
+      const families = familiesFor(deps, command);
+      const addresses = families.length === 0 ? undefined : source.take(families, nowMs, mayForce);
+      if (addresses === undefined) return undefined;
+      return async () => {
+        await source.prepare();
+        const eni = state.enis.get(addresses[0]?.eniId ?? '');
+        if (eni !== undefined && !signal.aborted) return { addresses, eni };
+        returnAddresses(deps, key);
+        return undefined;
+      };
+    },
+    waiting: () => {
+      state.addsWaiting.set(key, source.waiting);
+      deps.demandChanged();
+    },
+    failure: source.failure,
+  };
+}
+
+/**
+ * Takes addresses of the pool. Under pressure, after a short wait for supply, it takes the address that has cooled
+ * longest before its time, once its connection tracking entries are deleted: late replies to its last owner then find
+ * no connection.
+ */
+function poolAddressSource(
+  deps: UseCaseDeps,
+  key: LeaseKey,
+  { podNamespace, podName }: TimedAttachCommand,
+): AddressSource {
+  const { pool, readyEnis } = deps.state;
+  let lastResult: LeaseResult | undefined;
+  return {
+    waiting: { podNamespace, podName },
+    take: (families, nowMs, mayForce) => {
+      const request = { key, families, nowMs, enis: readyEnis };
+      lastResult = pool.lease(request);
+      if (lastResult.kind === 'exhausted' && mayForce) lastResult = pool.forceCool(request);
+      return lastResult.kind === 'leased' ? lastResult.addresses : undefined;
+    },
+    prepare: async () => {
+      if (lastResult?.kind === 'leased') await flushForced(deps, key, lastResult.forced);
+    },
+    failure: (waitedMs) => exhausted(deps, lastResult?.kind === 'exhausted' ? lastResult : undefined, waitedMs),
+  };
+}
+
+async function flushForced(deps: UseCaseDeps, key: LeaseKey, forced: readonly string[]): Promise<void> {
+  if (forced.length === 0) return;
+  deps.metrics.forcedReuse();
+  deps.log.warn('pool is empty, reusing an address before its cooldown ended', { key, ips: forced });
+  try {
+    await deps.conntrack.flush(forced);
+  } catch (error) {
+    // Connections of its last owner may still exist: the address cools again, for the full time.
+    deps.state.pool.release({ key, nowMs: deps.clock.bootMs(), cooldownMs: deps.settings.ipCooldownMs });
+    throw error;
+  }
+}
+
+/** Returns addresses to the pool that were taken and not used. */
+function returnAddresses(deps: UseCaseDeps, key: LeaseKey): void {
+  deps.state.pool.release({ key, nowMs: deps.clock.bootMs(), cooldownMs: 0 });
+  deps.state.changed.notify();
+}
+
+function familiesFor(deps: UseCaseDeps, command: TimedAttachCommand): readonly Family[] {
+  const families = deps.state.podFamilies();
+  if (!command.disableIpv6 || families.length === 0) return families;
+  if (families.includes(4)) return [4];
+  throw new CniFailureError(
+    CNI_CODE.invalidConf,
+    'disableIPv6 is set, but the ENIs of this node have IPv6 addresses only',
+    'take disableIPv6 out of the network configuration',
+  );
+}
+
+function exhausted(deps: UseCaseDeps, result: Exhausted | undefined, waitedMs: number): CniFailureError {
+  const { state } = deps;
+  const problems = [...state.eniProblems.values()];
+  const details = problems.map(({ eniId, text }) => `${eniId}: ${text}`).join('\n');
+  const waited = `waited ${Math.round(waitedMs / 1000)} s`;
+  if (state.readyEnis.size === 0) {
+    if (problems.some(({ kind }) => kind === 'undone')) {
+      return new CniFailureError(
+        CNI_CODE.conflict,
+        `no ENI can serve: what it needs does not stay set up (${waited})`,
+        details,
+      );
+    }
+    if (problems.some(({ kind }) => kind === 'conflict')) {
+      return new CniFailureError(CNI_CODE.conflict, `no ENI can serve: its place is occupied (${waited})`, details);
+    }
+    if (problems.length > 0) {
+      return new CniFailureError(CNI_CODE.eniGone, `no ENI of this node is there (${waited})`, details);
+    }
+    return new CniFailureError(
+      CNI_CODE.poolExhausted,
+      `this node has no ENI yet (${waited})`,
+      state.supplyWaitsFor() ?? 'waiting for supply',
+    );
+  }
+  const counts = state.pool.counts();
+  const unserved = result?.unserved ?? 0;
+  const more = unserved === 0 ? [] : [`${unserved} more on ENIs that do not serve yet, or drain`];
+  const registered = result?.registered ?? 0;
+  const waiting = registered === 0 ? [] : [describeRegistered(registered, deps.settings.registeredWaitMs)];
+  const inBalancers = registered === 0 ? '' : `, in load balancers ${registered}`;
+  const want = (result?.want ?? []).map((family) => `IPv${family}`).join('+') || 'an address';
+  return new CniFailureError(
+    CNI_CODE.poolExhausted,
+    `no address left: want ${want}, free ${result?.free ?? 0}, cooling ${result?.cooling ?? 0}, in use ${counts.leased}${inBalancers} (${waited})`,
+    [details, ...more, ...waiting, state.supplyWaitsFor() ?? ''].filter((line) => line !== '').join('\n'),
+  );
+}

@@ -1,0 +1,24 @@
+import type { LeasePlugin } from '../journal/lease.ts';
+
+/** What an ADD requests. */
+export type AttachCommand = {
+  readonly plugin: LeasePlugin;
+  readonly containerId: string;
+  readonly ifName: string;
+  readonly netns: string;
+  readonly network: string;
+  readonly podNamespace: string;
+  readonly podName: string;
+  readonly podUid: string;
+  /** Bytes; 0 means the ENI's own. */
+  readonly mtu: number;
+  readonly disableIpv6: boolean;
+  /** When the caller stops waiting, wall clock; 0 when it gave no deadline. */
+  readonly deadlineAtMs: number;
+};
+
+/** An ADD whose deadline was read once, when it was received: later steps of the wall clock do not move it. */
+export type TimedAttachCommand = AttachCommand & {
+  /** When the caller stops waiting, milliseconds of the boot clock; infinite when it gave no deadline. */
+  readonly deadlineAtBootMs: number;
+};

@@ -1,0 +1,91 @@
+import { CNI_CODE } from '../api/cni-code.ts';
+import { CniFailureError } from '../api/cni-failure.ts';
+import { type Lease, type LeasePlugin, leaseKey } from '../journal/lease.ts';
+import type { NetworkMode } from '../pods/network-mode-lookup.ts';
+import type { UseCaseDeps } from '../state/ports.ts';
+import type { TimedAttachCommand } from './attach-command.ts';
+
+/** The command of an ADD, with the network that the Pod really gets. */
+export type ChosenNetwork = {
+  readonly command: TimedAttachCommand;
+  /** Its whole ENI must have a claim of this Pod: its address is static, or ipamd prepared the ENI for it. */
+  readonly needsClaim: boolean;
+};
+
+/**
+ * How long to wait for the watch, which normally delivers a Pod before kubelet sends its ADD; a request would cost the
+ * API server more.
+ */
+const VIEW_WAIT_MS = 500;
+
+/**
+ * Decides the network of a Pod: the one that it has already, else that of its annotation, else that of the configuration
+ * that led to this ADD, else the default of the node. Asks the API server only where there is a choice, and only for a Pod
+ * that the watch has not delivered.
+ * @throws OtherNetworkError when another plugin may make the network; CniFailureError 7 when no network can be chosen by the annotation; 11 when it cannot be determined: in the wrong
+ * network the Pod would have the wrong address and security groups.
+ */
+export async function chooseNetwork(
+  deps: UseCaseDeps,
+  command: TimedAttachCommand,
+  signal: AbortSignal,
+): Promise<ChosenNetwork> {
+  const { state } = deps;
+  const held = heldNetwork(state.leases.get(leaseKey(command.containerId, command.ifName)), command);
+  if (held !== undefined) return { command: { ...command, plugin: held }, needsClaim: false };
+  if (command.plugin === 'ipam') return { command, needsClaim: false };
+  // Not a Pod of Kubernetes: without a name it can have no annotation and no claim.
+  if (command.podName === '') return withMode(deps, command, { network: undefined, needsClaim: false });
+  const pod = { namespace: command.podNamespace, name: command.podName, uid: command.podUid };
+  const known = state.networkModeLookup.cached(pod);
+  if (known !== undefined) return withMode(deps, command, known);
+  if (!hasChoice(deps, command)) return { command, needsClaim: false };
+  await state.demandChanged.wait(VIEW_WAIT_MS, signal);
+  const answer = state.networkModeLookup.cached(pod) ?? (await state.networkModeLookup.fetch(pod, signal));
+  if (!('why' in answer)) return withMode(deps, command, answer);
+  throw new CniFailureError(
+    CNI_CODE.tryAgainLater,
+    `it is not known yet which network ${pod.namespace}/${pod.name} needs`,
+    answer.why,
+  );
+}
+
+/** Ends an ADD whose Pod chose a network of another plugin, which the executable calls. The message is for one that cannot. */
+export class OtherNetworkError extends Error {
+  readonly network: string;
+
+  constructor(network: string, message: string) {
+    super(message);
+    this.name = 'OtherNetworkError';
+    this.network = network;
+  }
+}
+
+/** The network of a repeated ADD: the attachment stays what it is. */
+function heldNetwork(held: Lease | undefined, { plugin }: TimedAttachCommand): LeasePlugin | undefined {
+  if (held === undefined || plugin !== 'route-eni') return undefined;
+  if (held.plugin === 'direct-eni') return held.plugin;
+  return held.state === 'active' && held.plugin !== 'ipam' ? held.plugin : undefined;
+}
+
+/** Tells whether Pods of this node may be in different networks. */
+function hasChoice({ state, settings }: UseCaseDeps, { plugin }: TimedAttachCommand): boolean {
+  if (plugin !== 'route-eni' || state.supply?.direct !== undefined) return true;
+  return state.isBridgeDefault || state.podCidrs.length > 0 || settings.delegateConfDir !== '';
+}
+
+function withMode(
+  { state, settings }: UseCaseDeps,
+  command: TimedAttachCommand,
+  { network, needsClaim, fault, otherNetwork }: NetworkMode,
+): ChosenNetwork {
+  if (fault !== undefined) {
+    const text = `no network can be chosen for ${command.podNamespace}/${command.podName}: ${fault}`;
+    if (otherNetwork === undefined || settings.delegateConfDir === '')
+      throw new CniFailureError(CNI_CODE.invalidConf, text);
+    throw new OtherNetworkError(otherNetwork, text);
+  }
+  // The conflist that the agent installs names tke-route-eni for every Pod: that is no choice.
+  const otherwise = command.plugin === 'route-eni' && state.isBridgeDefault ? 'bridge' : command.plugin;
+  return { command: { ...command, plugin: network ?? otherwise }, needsClaim };
+}

@@ -1,0 +1,86 @@
+import type { SandboxView } from '../cri/sandbox-view.ts';
+import { type LeaseKey, leaseKey } from '../journal/lease.ts';
+import type { PodView } from '../pods/pod-view.ts';
+import { keyOf } from '../state/node-state.ts';
+import type { UseCaseDeps } from '../state/ports.ts';
+import { decideCollect, decideVeto } from './decide-collect.ts';
+import { detachKey } from './detach.ts';
+
+/**
+ * Releases every lease of `network` that the runtime does not list as valid (CNI GC). Returns how many it released and
+ * how many failed. Attachments made since the call began are not in the list and are left alone.
+ */
+export async function collectInvalid(
+  deps: UseCaseDeps,
+  network: string,
+  valid: readonly { readonly containerId: string; readonly ifName: string }[],
+): Promise<{ readonly released: number; readonly failed: number }> {
+  const startedMs = deps.clock.monotonicMs();
+  const startedAtMs = deps.clock.bootMs();
+  const validKeys = new Set(valid.map(({ containerId, ifName }) => leaseKey(containerId, ifName)));
+  // An adopted lease does not know its network; the list has every live sandbox, so the lease may be compared with it
+  // too.
+  const invalidKeys = [...deps.state.leases.values()]
+    .filter((lease) => (lease.network === network || lease.network === '') && lease.createdAtMs < startedAtMs)
+    .map(keyOf)
+    .filter((key) => !validKeys.has(key));
+  const outcome = await releaseAll(deps, invalidKeys, startedAtMs);
+  deps.metrics.request('gc', outcome.failed > 0 ? 1 : 0, deps.clock.monotonicMs() - startedMs);
+  return outcome;
+}
+
+/**
+ * Releases leases whose sandbox the runtime no longer has. When the runtime does not answer nothing is released, and
+ * the metric shows it. Never throws.
+ * @param pods Pods of the API server: they may retain a lease, never end one. Ignored when absent or not fresh.
+ */
+export async function collectOrphans(
+  deps: UseCaseDeps,
+  view: SandboxView,
+  signal: AbortSignal,
+  pods?: PodView,
+): Promise<number> {
+  try {
+    const listedAtMs = deps.clock.bootMs();
+    const sandboxes = await view.list(signal);
+    deps.metrics.criReachable(true);
+    const leases = [...deps.state.leases.values()].filter(({ state }) => state !== 'releasing');
+    const orphans = decideCollect(leases, sandboxes, listedAtMs, (lease) => deps.sandboxes.isAbsent(lease.netns));
+    const { released } = await releaseAll(deps, withoutVetoed(deps, orphans, pods), listedAtMs);
+    return released;
+  } catch (error) {
+    deps.metrics.criReachable(false);
+    deps.log.warn('container runtime not reachable, nothing is collected', { error });
+    return 0;
+  }
+}
+
+function withoutVetoed(
+  deps: UseCaseDeps,
+  orphans: readonly LeaseKey[],
+  pods: PodView | undefined,
+): readonly LeaseKey[] {
+  const all = [...deps.state.leases.values()];
+  const known = pods?.isFresh() === true ? [...pods.pods()] : [];
+  const vetoed = new Set(decideVeto(orphans, all, known));
+  const released = orphans.filter((key) => !vetoed.has(key));
+  if (vetoed.size > 0) {
+    deps.log.warn('sandbox is gone, and its Pod runs by the API server: leases kept', { keys: [...vetoed] });
+  }
+  if (released.length > 0) deps.log.info('releasing leases whose sandbox is gone', { keys: released });
+  return released;
+}
+
+async function releaseAll(
+  deps: UseCaseDeps,
+  keys: readonly LeaseKey[],
+  beforeMs: number,
+): Promise<{ readonly released: number; readonly failed: number }> {
+  const failures = await Promise.all(
+    keys.map((key) => detachKey(deps, key, ({ createdAtMs }) => createdAtMs < beforeMs, 'gc')),
+  );
+  const failed = failures.filter((failure) => failure !== undefined).length;
+  const released = keys.length - failed;
+  if (released > 0) deps.metrics.collected(released);
+  return { released, failed };
+}

@@ -1,0 +1,162 @@
+import { type FSWatcher, readdirSync, renameSync, rmSync, watch } from 'node:fs';
+import { join } from 'node:path';
+import { runInBackground } from '../../runtime/background.ts';
+import { decodeOrThrow, integer, optional, record, required, text } from '../../runtime/decode.ts';
+import { ensureFolder } from '../../runtime/folder.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { FileError, readRegularText } from '../../runtime/read-regular-file.ts';
+
+/** A DEL that an executable could not deliver to the agent. */
+type SpooledDel = {
+  readonly containerId: string;
+  readonly ifName: string;
+  readonly netns: string;
+  /** Milliseconds since boot; absent in files of older executables. */
+  readonly writtenAtBootMs?: number;
+};
+
+/**
+ * Dependencies of draining. `release` resolves only when the DEL is done; after a rejection the file stays for the next
+ * time.
+ */
+export type SpoolDeps = {
+  readonly directory: string;
+  readonly release: (del: SpooledDel) => Promise<void>;
+  readonly pending: (count: number) => void;
+  readonly log: Logger;
+};
+
+const SUFFIX = '.json';
+const REJECTED_SUFFIX = '.rejected';
+/** Pause after a notification: writers rename several files in a row when a node drains; one pass takes them all. */
+const SETTLE_MS = 10;
+
+const decodeSpooledDel = record(
+  {
+    containerId: required(text(/^.+$/, 'a container id')),
+    ifName: required(text(/^.+$/, 'an interface name')),
+    netns: optional(text()),
+    network: optional(text()),
+    plugin: optional((value) => value),
+    podNamespace: optional(text()),
+    podName: optional(text()),
+    podUid: optional(text()),
+    writtenAtMs: optional((value) => value),
+    writtenAtBootMs: optional(integer(0, Number.MAX_SAFE_INTEGER)),
+  },
+  'ignore',
+);
+
+/**
+ * Does every spooled DEL once, in the order in which they were written. A file is removed only after its DEL is done,
+ * so a crash in between repeats it, and a repeated DEL is success. Returns how many are left.
+ * @throws the error of the system when the folder cannot be listed: no descriptor is left
+ */
+export async function drainSpool(deps: SpoolDeps): Promise<number> {
+  ensureFolder(deps.directory, 0o700);
+  const entries = readSpool(deps);
+  let left = entries.length;
+  deps.pending(left);
+  for (const { path, del } of entries) {
+    try {
+      await deps.release(del);
+      rmSync(path, { force: true });
+      left--;
+    } catch (error) {
+      deps.log.warn('spooled DEL not done, kept for later', {
+        containerId: del.containerId,
+        ifName: del.ifName,
+        error,
+      });
+    }
+  }
+  deps.pending(left);
+  return left;
+}
+
+/**
+ * Drains whenever a file arrives, until closed. The caller's timer covers what inotify may miss (a replaced folder).
+ * `drain` never rejects: a folder that cannot be listed now is listed again by the timer.
+ */
+export function watchSpool(deps: SpoolDeps): { close(): void; drain(): Promise<void> } {
+  ensureFolder(deps.directory, 0o700);
+  let running: Promise<void> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const drainOnce = async (): Promise<void> => {
+    try {
+      await drainSpool(deps);
+    } catch (error) {
+      deps.log.warn('spool folder cannot be listed now, the timer tries again', { path: deps.directory, error });
+    } finally {
+      running = undefined;
+    }
+  };
+  const drain = (): Promise<void> => {
+    running ??= drainOnce();
+    return running;
+  };
+  const watcher: FSWatcher = watch(deps.directory, (_event, name) => {
+    if (name !== null && !name.endsWith(SUFFIX)) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => runInBackground('draining the spool', drain()), SETTLE_MS);
+  });
+  watcher.on('error', (error) => deps.log.warn('spool folder not watched any more, the timer goes on', { error }));
+  return {
+    drain,
+    close: () => {
+      clearTimeout(timer);
+      watcher.close();
+    },
+  };
+}
+
+type SpoolFile = { readonly path: string; readonly del: SpooledDel };
+
+function readSpool(deps: SpoolDeps): readonly SpoolFile[] {
+  const entries = readdirSync(deps.directory, { withFileTypes: true }).filter(({ name }) => name.endsWith(SUFFIX));
+  const files = entries.flatMap((entry) => {
+    const path = join(deps.directory, entry.name);
+    return readSpoolFile(deps, path, entry.isFile()) ?? [];
+  });
+  return files.sort((a, b) => (a.del.writtenAtBootMs ?? 0) - (b.del.writtenAtBootMs ?? 0));
+}
+
+/** Longest spooled DEL, bytes; an executable writes some hundred. */
+const MAX_BYTES = 65_536;
+
+/** @param isFile False for what no executable writes: a folder, a link. */
+function readSpoolFile(deps: SpoolDeps, path: string, isFile: boolean): SpoolFile | undefined {
+  let content: string;
+  try {
+    content = isFile ? readRegularText(path, MAX_BYTES) : '';
+  } catch (error) {
+    if (error instanceof FileError) {
+      refuse(deps, path, error);
+      return undefined;
+    }
+    // Its executable removed it meanwhile, or no descriptor is left: what still exists the next time is read then.
+    deps.log.warn('spooled DEL cannot be read now, left for later', { path, error });
+    return undefined;
+  }
+  try {
+    const decoded = decodeOrThrow(decodeSpooledDel, JSON.parse(content), path);
+    return { path, del: { ...decoded, netns: decoded.netns ?? '' } };
+  } catch (error) {
+    refuse(deps, path, error);
+    return undefined;
+  }
+}
+
+/** It stays malformed. It is set aside for people; garbage collection finds the sandbox. */
+function refuse(deps: SpoolDeps, path: string, error: unknown): void {
+  deps.log.error('spooled DEL is malformed, set aside', { path: path + REJECTED_SUFFIX, error });
+  setAside(path);
+}
+
+function setAside(path: string): void {
+  try {
+    renameSync(path, path + REJECTED_SUFFIX);
+  } catch {
+    // It does not exist any more: a second drain or a person was faster, with the same aim.
+  }
+}

@@ -1,0 +1,264 @@
+import { DIRECT_ENI_RESOURCE, ENI_IP_RESOURCE } from '../crd/names.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import { describeMissingRight, trackRights } from '../kube/track-rights.ts';
+import type { Fault } from '../runtime/decode.ts';
+import { acceptPodCidrs } from './bridge/accept-pod-cidr.ts';
+import type { AgentRuntime } from './components.ts';
+import type { AgentConfig } from './config/options.ts';
+import { countDirectWaiting } from './direct/count-direct-waiting.ts';
+import { NO_EVENTS, type NodeEvents } from './events/node-events.ts';
+import type { Journal } from './journal/journal-content.ts';
+import type { WarmTargets } from './journal/supply.ts';
+import type { Metrics } from './observability/metrics.ts';
+import { followPodCidr } from './pod-cidr/follow-pod-cidr.ts';
+import { countWaiting } from './pods/count-waiting.ts';
+import { openNetworkModeLookup } from './pods/network-mode-lookup.ts';
+import type { PodRecord } from './pods/pod-record.ts';
+import { openPodView, type PodView } from './pods/pod-view.ts';
+import { openRecordedPods } from './pods/recorded-pods.ts';
+import { openStaticIpLookup } from './pods/static-ip-lookup.ts';
+import type { OutsideDemand } from './pool/demand.ts';
+import type { Occurrence, OperationLog } from './recorder/operation-log.ts';
+import type { NodeState } from './state/node-state.ts';
+import { type NecSource, openNecSource } from './supply/nec-source.ts';
+import type { ObservedNec } from './supply/publication.ts';
+import { type DirectPublishing, publishDemand } from './supply/publisher.ts';
+
+/** Dependencies of the cluster connection. */
+type ClusterDeps = {
+  readonly config: AgentConfig;
+  readonly runtime: AgentRuntime;
+  readonly kube: KubeClient;
+  readonly state: NodeState;
+  readonly journal: Journal;
+  readonly metrics: Metrics;
+  readonly operationLog: OperationLog;
+};
+
+/**
+ * The agent's connection to the cluster: supply, Pods, events, publications. It never waits for the API server, and the
+ * rest of the agent never waits for it.
+ */
+export type ClusterConnection = {
+  readonly supply: NecSource;
+  readonly pods: PodView;
+  readonly events: NodeEvents;
+  /** Name of the journal, as in the annotation `agent-life`./cluster */
+  readonly life: string;
+  /** Warm targets of the newest object, else of the supply in force, else the default. */
+  warm(): WarmTargets;
+  /** Demand that the pool does not know of. */
+  outside(): OutsideDemand;
+  /** Publishes demand and offers until aborted. `isReady` tells whether the node serves ADDs. Never rejects. */
+  publish(isReady: () => boolean, signal: AbortSignal): Promise<void>;
+  /** Milliseconds since the API server last answered, monotonic; infinite when it never did. */
+  silenceMs(): number;
+  close(): void;
+};
+
+const LIFE_BYTES = 8;
+/** The product's default; in use until an object or a supply sets targets. */
+const DEFAULT_WARM: WarmTargets = { min: 5, max: 5 };
+
+/** Follows the node's NodeENIConfig and Pods until `close`./cluster */
+export function openCluster(deps: ClusterDeps): ClusterConnection {
+  const { config, runtime, state, metrics } = deps;
+  const { clock, log } = runtime;
+  const random = runtime.random ?? (() => 0.5);
+  const events = runtime.events ?? NO_EVENTS;
+  const missingRights = new Map<string, string>();
+  const kube = trackRights(deps.kube, (right, error) => {
+    metrics.missingRight(right, error !== undefined);
+    if (error === undefined) {
+      missingRights.delete(right);
+      return log.info('a right is there again', { right });
+    }
+    const message = describeMissingRight(right, error, 'tke-eni-agent');
+    missingRights.set(right, message);
+    log.error('a right is missing', { right, detail: message });
+    return events.report('Warning', 'Forbidden', message);
+  });
+  const follow = { client: kube, nodeName: config.nodeName, clock, log, random };
+  const supply = openNecSource({
+    ...follow,
+    isInUse: (ip) => state.pool.state.addresses.get(ip)?.leaseKey !== undefined || isOfLeasedEni(state, ip),
+    onFaults: (kind, faults) => {
+      metrics.objectFaults(kind, faults.length);
+      if (faults.length === 0) return;
+      events.report('Warning', kind === 'annotation' ? 'AnnotationInvalid' : 'ObjectInvalid', textOf(faults));
+    },
+  });
+  const pods = openPodView(follow);
+  const unsubscribe = pods.subscribe(() => state.demandChanged.notify());
+  const recorded = openRecordedPods({
+    journal: deps.journal,
+    view: pods,
+    clock,
+    log,
+    journalError: metrics.journalError,
+  });
+  state.staticIpLookup = openStaticIpLookup(kube, pods, recorded, clock);
+  state.networkModeLookup = openNetworkModeLookup(kube, pods, recorded, clock);
+  // While there is no supply, a missing right is the reason to report: only a person can grant it.
+  state.supplyWaitsFor = () =>
+    supply.waitsFor() === undefined ? supply.notReadyReason() : ([...missingRights.values()][0] ?? supply.waitsFor());
+  const endPodCidr =
+    config.podCidrs.length > 0
+      ? () => {}
+      : followPodCidr({
+          ...follow,
+          accept: (cidrs) => acceptPodCidrs({ ...deps, events, log, changed: (cause) => state.kickPass(cause) }, cidrs),
+        });
+  const life = lifeOf(deps);
+  const warm = (): WarmTargets => supply.latest()?.warm ?? state.supply?.warm ?? DEFAULT_WARM;
+  const outside = (): OutsideDemand => ({
+    waiting: countWaiting(podsOfEnis(pods, config), state.leases.values(), state.addsWaiting.values()),
+    floor: warm().floor ?? 0,
+  });
+  const direct: DirectPublishing = {
+    pool: state.direct,
+    warm: () => (supply.latest() ?? state.supply)?.direct?.warm,
+    waiting: () => countDirectWaiting(pods.pods(), state.leases.values(), state.directAddsWaiting.values()),
+  };
+  return {
+    ...{ supply, pods, events, life, warm, outside },
+    publish: (isReady, signal) => publish(deps, { supply, life, random, isReady, warm, outside, direct }, signal),
+    silenceMs: () => clock.monotonicMs() - supply.lastContactMs,
+    close: () => {
+      unsubscribe();
+      endPodCidr();
+      recorded.close();
+      pods.close();
+      supply.close();
+    },
+  };
+}
+
+/** The Pods that may need an address of an ENI: with the bridge as default only those that name another network. */
+function* podsOfEnis(view: PodView, { defaultNetwork }: AgentConfig): Iterable<PodRecord> {
+  for (const pod of view.pods()) if (defaultNetwork !== 'tke-bridge' || pod.network === 'route-eni') yield pod;
+}
+
+type Publishing = {
+  readonly supply: NecSource;
+  readonly life: string;
+  readonly random: () => number;
+  readonly isReady: () => boolean;
+  readonly warm: () => WarmTargets;
+  readonly outside: () => OutsideDemand;
+  readonly direct: DirectPublishing;
+};
+
+async function publish(
+  { config, runtime, state, journal, metrics, operationLog }: ClusterDeps,
+  { supply, life, random, isReady, warm, outside, direct }: Publishing,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, log } = runtime;
+  const ready = createReadyResources(clock.monotonicMs());
+  await publishDemand(
+    {
+      ...{ clock, log, random, journal, life, warm, outside, direct },
+      nec: supply,
+      pool: state.pool,
+      demandChanged: state.demandChanged,
+      readyResources: (observed) => ready.of(isReady(), observed, life, clock.monotonicMs(), resourcesOf(state)),
+      isQuickRelease: config.enableQuickRelease,
+      releaseEveryMs: config.releaseIntervalMs,
+      restored: () => state.changed.notify(),
+      observe: {
+        published: (outcome) => {
+          metrics.published(outcome);
+          operationLog.report('publish', () =>
+            publicationOccurrence(outcome, state.pool.demand(warm(), outside()).desired),
+          );
+        },
+        offers: metrics.offers,
+        journalError: metrics.journalError,
+      },
+    },
+    signal,
+  );
+}
+
+function resourcesOf({ supply }: NodeState): readonly string[] {
+  return supply?.direct === undefined ? [ENI_IP_RESOURCE] : [ENI_IP_RESOURCE, DIRECT_ENI_RESOURCE];
+}
+
+function isOfLeasedEni({ direct }: NodeState, ip: string): boolean {
+  return [...direct.state.values()].some(
+    ({ use, primary }) => use === 'leased' && primary.some((one) => one.ip === ip),
+  );
+}
+
+function publicationOccurrence(outcome: 'changed' | 'unchanged' | 'failed', desired: number): Occurrence {
+  if (outcome === 'failed') return { text: 'demand not published, will be tried again', isFailure: true };
+  return { text: `demand published: ${desired} addresses${outcome === 'unchanged' ? ', nothing changed' : ''}` };
+}
+
+/**
+ * Returns the name of the journal; gives a new journal a random one. So a journal that replaced another has another
+ * name, and offers of its predecessor are not taken for its own.
+ */
+function lifeOf({ journal, runtime, metrics }: ClusterDeps): string {
+  const known = journal.load().life;
+  if (known !== undefined) return known;
+  const life = Buffer.from(runtime.randomBytes(LIFE_BYTES)).toString('hex');
+  try {
+    journal.putLife(life);
+  } catch (error) {
+    // Without its record the next start makes another name, which costs one write.
+    metrics.journalError();
+    runtime.log.error('the name of the journal was not written', { error });
+  }
+  return life;
+}
+
+const SHOWN_FAULTS = 5;
+
+function textOf(faults: readonly Fault[]): string {
+  const shown = faults
+    .slice(0, SHOWN_FAULTS)
+    .map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`);
+  const more = faults.length - shown.length;
+  return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
+}
+
+/** Decides which extended resources the node reports as served. */
+type ReadyResources = {
+  /**
+   * Returns the resources to report.
+   * @param observed The object, with what it reports now.
+   * @param life Name of this agent's journal.
+   * @param served Resources that the node serves when it is ready.
+   */
+  of(
+    isReady: boolean,
+    observed: ObservedNec,
+    life: string,
+    nowMs: number,
+    served?: readonly string[],
+  ): readonly string[];
+};
+
+/**
+ * How long a node that is not ready goes on reporting its resources. A repair pass that fails once, and a restart, take
+ * less; a taint that comes and goes would move Pods elsewhere.
+ */
+const UNREADY_GRACE_MS = 30_000;
+
+/**
+ * Tracks whether the node serves. A ready node reports its resources at once. One that is not ready leaves what the
+ * object says for `UNREADY_GRACE_MS`, unless an agent with another journal wrote that. Times are monotonic.
+ */
+function createReadyResources(startedMs: number): ReadyResources {
+  let unreadySinceMs: number | undefined = startedMs;
+  return {
+    of: (isReady, observed, life, nowMs, served = [ENI_IP_RESOURCE]) => {
+      unreadySinceMs = isReady ? undefined : (unreadySinceMs ?? nowMs);
+      if (unreadySinceMs === undefined) return served;
+      const isBrief = nowMs - unreadySinceMs < UNREADY_GRACE_MS;
+      return isBrief && observed.spec.life === life ? observed.spec.readyResources : [];
+    },
+  };
+}

@@ -1,0 +1,140 @@
+import { join } from 'node:path';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { NodeEvents } from '../events/node-events.ts';
+import { readNodeRecord } from '../journal/node-file.ts';
+import { NODE_RECORD_FILE } from '../journal/node-record.ts';
+import type { Metrics } from '../observability/metrics.ts';
+import type { NodeState } from '../state/node-state.ts';
+import { readServiceCidrs, type ServiceCidrs } from './read-service-cidrs.ts';
+
+/** Dependencies of following the ranges of Services. */
+type ServiceCidrsDeps = {
+  readonly state: Pick<NodeState, 'serviceCidrs' | 'changed'>;
+  /** `--service-cidrs`; when it names a range, nothing is read. */
+  readonly configured: readonly string[];
+  /** Undefined without a cluster: then nothing is known but what is configured. */
+  readonly kube: Pick<KubeClient, 'get' | 'listPage'> | undefined;
+  /** Tells whether the node has exclusive ENIs, or Pods with one: those need the ranges. */
+  readonly hasDirect: () => boolean;
+  /** Tells whether the node has a podCIDR: it must not overlap the ranges. Other nodes need none. */
+  readonly hasPodCidr: () => boolean;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+  readonly events: NodeEvents;
+  readonly metrics: Pick<Metrics, 'serviceCidrsUnknown'>;
+  /** Called after the ranges changed. */
+  readonly changed: () => void;
+};
+
+/** Interval of reading known ranges again; they change once in years. */
+const POLL_MS = 120_000;
+/** The same on a node without exclusive ENIs, which compares them with its podCIDR alone: most nodes of a GlobalRoute cluster. */
+const SLOW_POLL_MS = 1_800_000;
+/** First and longest wait while no range is known, or the API server does not answer. */
+const RETRY: BackoffSettings = { firstMs: 5_000, maxMs: 300_000, factor: 2, jitter: 0.3 };
+/** Interval of asking whether the node needs them by now, where that is not notified. */
+const LOOK_MS = 10_000;
+
+/**
+ * Restores the ranges of the last plan: they hold until the API server answers. Never throws.
+ */
+export function restoreServiceCidrs(state: Pick<NodeState, 'serviceCidrs'>, stateDir: string): void {
+  try {
+    state.serviceCidrs = readNodeRecord(join(stateDir, NODE_RECORD_FILE)).node.serviceCidrs ?? [];
+  } catch {
+    // There is none yet, or one of another release: the API server answers soon enough.
+  }
+}
+
+/**
+ * Follows the ranges of Services until aborted, on a node with exclusive ENIs or a podCIDR. The last ones known hold while the
+ * API server does not answer. That none is known is a Warning event and a gauge where there are exclusive ENIs. Never rejects.
+ */
+export async function followServiceCidrs(deps: ServiceCidrsDeps, signal: AbortSignal): Promise<void> {
+  const { state, clock } = deps;
+  let failures = 0;
+  let nextMs = clock.monotonicMs();
+  let isReported = false;
+  let missing: ReadonlySet<string> = new Set();
+  let wasDirect = false;
+  while (!signal.aborted) {
+    const changed = state.changed.wait(LOOK_MS, signal);
+    const isDirect = deps.hasDirect();
+    if (isDirect && !wasDirect) nextMs = clock.monotonicMs();
+    wasDirect = isDirect;
+    if ((isDirect || deps.hasPodCidr()) && clock.monotonicMs() >= nextMs) {
+      const found = await look(deps, signal);
+      if (found.kind === 'read') missing = accept(deps, found, missing);
+      const count = knownCidrs(deps).length;
+      const isUnknown = isDirect && count === 0;
+      if (isUnknown && found.kind === 'read' && !isReported) report(deps, found.problems);
+      isReported = isUnknown && (isReported || found.kind === 'read');
+      failures = isUnknown || found.kind === 'failed' ? failures + 1 : 0;
+      nextMs = clock.monotonicMs() + waitMs(failures, isDirect ? POLL_MS : SLOW_POLL_MS, deps.random);
+    }
+    deps.metrics.serviceCidrsUnknown(isDirect && knownCidrs(deps).length === 0);
+    await changed;
+  }
+}
+
+function knownCidrs({ configured, state }: Pick<ServiceCidrsDeps, 'configured' | 'state'>): readonly string[] {
+  return configured.length > 0 ? configured : state.serviceCidrs;
+}
+
+type Look = ({ readonly kind: 'read' } & ServiceCidrs) | { readonly kind: 'failed' };
+
+async function look({ configured, kube, log }: ServiceCidrsDeps, signal: AbortSignal): Promise<Look> {
+  if (configured.length > 0)
+    return { kind: 'read', cidrs: [], source: '--service-cidrs', isComplete: false, problems: [] };
+  if (kube === undefined) {
+    const problems = ['the agent has no API server'];
+    return { kind: 'read', cidrs: [], source: '', isComplete: false, problems };
+  }
+  try {
+    return { kind: 'read', ...(await readServiceCidrs(kube, signal)) };
+  } catch (error) {
+    if (!signal.aborted) log.warn('the ranges of Services were not read, the last ones hold', { error });
+    return { kind: 'failed' };
+  }
+}
+
+/**
+ * Takes over what was read. A range that appears counts at once. One that is missing goes when two reads in a row lack
+ * it, of a source that has them all: without it living Pods reach no Service of that range.
+ * @param missing Ranges that the last read lacked
+ * @returns Ranges that this read lacked
+ */
+function accept(
+  { state, log, changed }: ServiceCidrsDeps,
+  { cidrs, source, isComplete, problems }: ServiceCidrs,
+  missing: ReadonlySet<string>,
+): ReadonlySet<string> {
+  const found = new Set(cidrs);
+  const lacking = isComplete ? state.serviceCidrs.filter((cidr) => !found.has(cidr)) : [];
+  const kept = state.serviceCidrs.filter((cidr) => !(lacking.includes(cidr) && missing.has(cidr)));
+  const next = [...new Set([...kept, ...cidrs])].sort();
+  if (next.join() !== state.serviceCidrs.join()) {
+    log.info('ranges of Services', { cidrs: next, before: state.serviceCidrs, source, problems });
+    state.serviceCidrs = next;
+    changed();
+  }
+  return new Set(lacking);
+}
+
+function report({ events }: ServiceCidrsDeps, problems: readonly string[]): void {
+  events.report(
+    'Warning',
+    'ServiceCidrsUnknown',
+    `no range of Services is known, Pods with an exclusive ENI reach no Service and no cluster DNS; set --service-cidrs (${problems.join('; ')})`,
+  );
+}
+
+function waitMs(failures: number, pollMs: number, random: () => number): number {
+  if (failures > 0) return backoffMs(RETRY, failures, random());
+  // Nodes that start together do not ask together.
+  return pollMs * (0.75 + random() / 2);
+}

@@ -1,0 +1,202 @@
+import { checkDirectPod } from '../../dataplane/check-direct-pod.ts';
+import { checkPod, differences, type PodCheck } from '../../dataplane/check-pod.ts';
+import { mergeHostState } from '../../dataplane/desired.ts';
+import { hostVethFallbackName } from '../../dataplane/host-veth-name.ts';
+import type { Kernel } from '../../dataplane/kernel.ts';
+import { linkGroupOf } from '../../dataplane/link-group.ts';
+import type { EniNetwork, EniPodNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
+import { nftTable } from '../../dataplane/nft-table.ts';
+import { DEFAULT_ENI_MARK_MASK } from '../../dataplane/numbers.ts';
+import { planBridge } from '../../dataplane/plan-bridge.ts';
+import { planEni } from '../../dataplane/plan-eni.ts';
+import { planHost } from '../../dataplane/plan-host.ts';
+import { type UnwiredPod, unwirePod } from '../../dataplane/unwire-pod.ts';
+import { updateDirectRoutes } from '../../dataplane/update-direct-routes.ts';
+import { unwireDirectPod, wireDirectPod } from '../../dataplane/wire-direct-pod.ts';
+import { wirePod } from '../../dataplane/wire-pod.ts';
+import { type Netns, openOwnNetns } from '../../netlink/netns.ts';
+import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
+import { IFF_UP } from '../../netlink/uapi/if-link.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { CNI_CODE } from '../api/cni-code.ts';
+import { CniFailureError } from '../api/cni-failure.ts';
+import type { PodWiring, Sandboxes, WiredLink } from '../state/ports.ts';
+import { renderDirectWiring, renderUnwiring, renderWiring } from './render-wiring.ts';
+
+/** Dependencies of wiring a Pod. */
+type PodWiringDeps = {
+  readonly kernel: Kernel;
+  /** The node as planned now, in the rule mode in force; undefined while it has no primary interface. */
+  readonly nodeNetwork: () => NodeNetwork | undefined;
+  readonly enis: () => readonly EniNetwork[];
+  readonly sandboxes: Pick<Sandboxes, 'find'>;
+  /** Called when a Pod has no longer an ENI's interface: it is in the host's namespace, or was not found. */
+  readonly nicReturned?: (mac: string, outcome: 'back' | 'missing') => void;
+  /** Gets every change as the command lines that a person would type. */
+  readonly log: Logger;
+  /** Gets every change too; the lines are rendered only when someone reads them. */
+  readonly changed?: (key: PodNetwork['key'], render: () => readonly string[]) => void;
+};
+
+function macOfNic(pod: PodNetwork): string {
+  return pod.kind === 'bridge' ? '' : (pod.nic?.mac ?? '');
+}
+
+const ANY_NODE: NodeNetwork = {
+  ruleMode: 'compact',
+  eniMarkMask: DEFAULT_ENI_MARK_MASK,
+  rpFilterMode: 'loose',
+  egress: 'eni',
+  primary: { ifindex: 0, ifname: '', addresses: [] },
+  podCidrs: [],
+  families: [4],
+  nodePort: false,
+  vpcCidrs: [],
+};
+
+/** Binds the data plane's functions for one Pod to the host's kernel. */
+export function openPodWiring({
+  kernel,
+  nodeNetwork,
+  enis,
+  log,
+  changed,
+  sandboxes,
+  nicReturned,
+}: PodWiringDeps): PodWiring {
+  const node = (): NodeNetwork => {
+    const found = nodeNetwork();
+    if (found !== undefined) return found;
+    throw new CniFailureError(
+      CNI_CODE.tryAgainLater,
+      'the node has no primary interface yet',
+      'see --primary-interface',
+    );
+  };
+  return {
+    wire: (pod, netns) => {
+      const network = node();
+      const { wired, render } = wire(kernel, network, pod, netns);
+      changed?.(pod.key, render);
+      log.info('kernel changed', { requests: render(), cause: `ADD ${pod.alias}` });
+      return wired;
+    },
+    unwire: async (pod, netnsPath) => {
+      // What has to be removed does not depend on the primary interface, and a DEL must not wait for one.
+      const network = nodeNetwork() ?? ANY_NODE;
+      const { hadLink, finished, nic } = unwire(kernel, network, pod, () => sandboxes.find(netnsPath));
+      await finished;
+      if (nic !== undefined) nicReturned?.(macOfNic(pod), nic);
+      if (!hadLink && nic !== 'back' && pod.kind !== 'ipam') return;
+      const render = () => renderUnwiring(network, pod);
+      changed?.(pod.key, render);
+      log.info('kernel changed', { requests: render(), cause: `DEL ${pod.alias}` });
+    },
+    updateRoutes: async (pod, netnsPath) => {
+      if (pod.kind !== 'direct-eni') return [];
+      using netns = sandboxes.find(netnsPath);
+      if (netns === undefined) return [];
+      const lines = await updateDirectRoutes(kernel, netns, node(), pod);
+      if (lines.length === 0) return lines;
+      changed?.(pod.key, () => lines);
+      log.info('kernel changed', { requests: lines, cause: `routes of ${pod.alias}` });
+      return lines;
+    },
+    verify: (pod) => (pod.kind === 'ipam' ? [] : verify(kernel.rtnetlink, pod)),
+    check: async (pod, netns, depth) => {
+      const network = node();
+      const check = (more: Pick<PodCheck, 'nft'>) =>
+        pod.kind === 'direct-eni'
+          ? checkDirectPod(kernel, netns, { node: network, pod, ...more })
+          : checkPod(kernel, netns, { node: network, pod, ...more });
+      if (depth === 'own') return await check({});
+      const podDifferences = await check(network.nftables === false ? {} : { nft: nftTable(network, enis()) });
+      return [...podDifferences, ...sharedDifferences(kernel, network, enis(), pod)];
+    },
+  };
+}
+
+/**
+ * Checks the result of wiring. The kernel acknowledged each write; this reads what they led to, with a route lookup as
+ * a packet would make it.
+ */
+function verify(rtnetlink: Rtnetlink, pod: PodNetwork): readonly string[] {
+  const { ifindex, name } = pod.hostVeth;
+  const link = ifindex === undefined ? undefined : rtnetlink.link.get({ ifindex });
+  if (link === undefined) return [`link ${name} is gone`];
+  const group = linkGroupOf(pod);
+  const lost = pod.ips.filter((dst) => rtnetlink.route.get({ dst }).oif !== (isPort(pod) ? link.master : ifindex));
+  return [
+    ...(link.ifalias === pod.alias ? [] : [`link ${name} has the alias "${link.ifalias ?? ''}", not "${pod.alias}"`]),
+    ...(link.group === group ? [] : [`link ${name} is in group ${link.group}, not ${group}`]),
+    ...(link.flags & IFF_UP ? [] : [`link ${name} is down`]),
+    ...lost.map((ip) => `packets to ${ip} do not go to ${name}`),
+  ];
+}
+
+/** Tells whether packets reach the Pod by a bridge. */
+function isPort(pod: PodNetwork): boolean {
+  return pod.kind === 'bridge' && pod.wiring === 'bridge';
+}
+
+/** Compares what the Pod's packets need and other Pods share: the node's rules, and its ENI. */
+function sharedDifferences(
+  kernel: Kernel,
+  node: NodeNetwork,
+  enis: readonly EniNetwork[],
+  pod: PodNetwork,
+): readonly string[] {
+  const { nft: _nft, ...host } = planHost(node, enis);
+  if (pod.kind === 'bridge') return differences(kernel, mergeHostState(host, planBridge(node, [pod])), 'host');
+  const eniPlans = enis.filter(({ table }) => table === pod.eniTable).map((eni) => planEni(node, eni));
+  return differences(kernel, mergeHostState(host, ...eniPlans), 'host');
+}
+
+type Wired = { readonly wired: WiredLink | undefined; readonly render: () => readonly string[] };
+
+function wire(kernel: Kernel, node: NodeNetwork, pod: PodNetwork, netns: Netns | undefined): Wired {
+  const fallbackName = hostVethFallbackName(pod.key);
+  if (netns === undefined) {
+    // Only rules are written: the Pod's namespace is not entered.
+    using hostNetns = openOwnNetns();
+    wirePod(kernel, hostNetns, { node, pod, fallbackName });
+    return { wired: undefined, render: () => renderWiring(node, pod, undefined) };
+  }
+  if (pod.kind === 'direct-eni') return wireDirect(kernel, netns, { node, pod, fallbackName });
+  const { hostIfindex: ifindex, hostName: name, podIfindex } = wirePod(kernel, netns, { node, pod, fallbackName });
+  const made = { ...pod, hostVeth: { ...pod.hostVeth, name, ifindex } };
+  const end = { netns: netns.path, ifindex: podIfindex };
+  return { wired: { ifindex, name }, render: () => renderWiring(node, made, end) };
+}
+
+function wireDirect(
+  kernel: Kernel,
+  netns: Netns,
+  {
+    node,
+    pod,
+    fallbackName,
+  }: { readonly node: NodeNetwork; readonly pod: EniPodNetwork; readonly fallbackName: string },
+): Wired {
+  using host = openOwnNetns();
+  const {
+    hostIfindex: ifindex,
+    hostName: name,
+    ends,
+  } = wireDirectPod(kernel, host, netns, { node, pod, fallbackName });
+  const made = { ...pod, hostVeth: { ...pod.hostVeth, name, ifindex } };
+  return { wired: { ifindex, name }, render: () => renderDirectWiring(node, made, { netns: netns.path, ends }) };
+}
+
+type Unwired = UnwiredPod & { readonly nic?: 'back' | 'missing' };
+
+function unwire(kernel: Kernel, node: NodeNetwork, pod: PodNetwork, find: () => Netns | undefined): Unwired {
+  if (pod.kind !== 'direct-eni') return unwirePod(kernel, node, pod);
+  using hostNetns = openOwnNetns();
+  const podNetns = find();
+  try {
+    return unwireDirectPod(kernel, node, pod, { hostNetns, podNetns });
+  } finally {
+    podNetns?.close();
+  }
+}

@@ -1,0 +1,16 @@
+import type { LastPass } from './summary-reply.ts';
+
+/** Why ADDs cannot be served, whatever the pool contains, and the state of the repair pass that decides it. */
+export type Readiness = {
+  notReady: string | undefined;
+  /** Why this node cannot run our executables. */
+  hostProblem?: string | undefined;
+  /** When the running pass began, monotonic milliseconds. */
+  passStartedMs?: number | undefined;
+  lastPass?: LastPass;
+};
+
+/** Returns the first reason not to serve; undefined without any. */
+export function notReadyReason({ notReady, hostProblem }: Readiness): string | undefined {
+  return notReady ?? hostProblem;
+}

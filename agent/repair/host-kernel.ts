@@ -1,0 +1,121 @@
+import { ApplyError, applyOperations } from '../../dataplane/apply.ts';
+import type { HostState } from '../../dataplane/desired.ts';
+import { releaseNic } from '../../dataplane/direct-nic.ts';
+import { parseNicAlias } from '../../dataplane/host-veth-name.ts';
+import type { Kernel } from '../../dataplane/kernel.ts';
+import { observeNetns, observeNft } from '../../dataplane/observe.ts';
+import type { ObservedNft } from '../../dataplane/observed.ts';
+import type { Operation } from '../../dataplane/operation.ts';
+import type { LinkMessage } from '../../netlink/link-message.ts';
+import { IFF_UP } from '../../netlink/uapi/if-link.ts';
+import type { HostLink } from '../direct/locate-enis.ts';
+import { reliesOn } from './operation-scope.ts';
+import type { FailedOperation, HostKernel } from './reconcile.ts';
+
+/**
+ * Binds the data plane's functions to the host's kernel, in the shape that reconciling requires.
+ * @param noteBefore Called with each operation before it is done.
+ */
+export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation) => void = () => {}): HostKernel {
+  const nft = cacheNft(kernel);
+  return {
+    // A link without a readable name cannot be configured; its ENI counts as missing, the others go on.
+    links: () =>
+      kernel.rtnetlink
+        .skipUnreadable(() => kernel.rtnetlink.link.list())
+        .result.filter(({ ifname }) => ifname !== '')
+        .map(hostLinkOf),
+    readNft: async (desired: HostState) => (desired.nft === undefined ? {} : await nft.observe(desired.nft.text)),
+    invalidateNft: nft.invalidate,
+    addressesOn: (ifindex) =>
+      kernel.rtnetlink.address
+        .list({ ifindex })
+        .filter(({ scope }) => scope !== RT_SCOPE_LINK)
+        .map(({ local, address, prefixlen }) => `${local ?? address}/${prefixlen}`),
+    sysctl: (path) => kernel.sysctl.find({ path }),
+    resetNic: (link) => {
+      const found = kernel.rtnetlink.link.get({ ifindex: link.ifindex });
+      const hostName = parseNicAlias(found?.ifalias ?? '')?.hostName;
+      if (found === undefined || hostName === undefined) return;
+      releaseNic(kernel.rtnetlink, found, { mac: found.address ?? '', hostName, mtu: 0 });
+    },
+    observe: (desired, found) => {
+      const { result, unreadable } = kernel.rtnetlink.skipUnreadable(() => observeNetns(kernel, desired));
+      return { ...result, nft: found, ...(unreadable.length === 0 ? {} : { unreadable }) };
+    },
+    apply: async (operations, onDone) => {
+      try {
+        return await applyEach(kernel, operations, noteBefore, onDone);
+      } finally {
+        // The kernel's notification would cause this too, a moment later.
+        if (operations.some(({ kind }) => kind === 'load-nft')) nft.invalidate();
+      }
+    },
+  };
+}
+
+/** Scope of the address that the kernel adds and removes with the link. @see uapi/linux/rtnetlink.h */
+const RT_SCOPE_LINK = 253;
+
+type NftCache = { observe(text: string): Promise<ObservedNft>; invalidate(): void };
+
+/**
+ * Caches the nftables table, which saves the child process in a pass that a route or a rule caused: the kernel notifies
+ * every change of nftables.
+ */
+function cacheNft(kernel: Pick<Kernel, 'nft'>): NftCache {
+  let known: { readonly text: string; readonly observed: ObservedNft } | undefined;
+  let generation = 0;
+  return {
+    observe: async (text) => {
+      if (known?.text === text) return known.observed;
+      const before = generation;
+      const observed = await observeNft(kernel, text);
+      // What changed while nft was listing may be in the listing or not.
+      known = before === generation ? { text, observed } : undefined;
+      return observed;
+    },
+    invalidate: () => {
+      known = undefined;
+      generation++;
+    },
+  };
+}
+
+/**
+ * Applies operations one by one, so that repair keeps what succeeded. A batch that is undone at the first refusal would
+ * let one broken ENI prevent every other repair.
+ */
+async function applyEach(
+  kernel: Kernel,
+  operations: readonly Operation[],
+  noteBefore: (operation: Operation) => void,
+  onDone: (operation: Operation) => void,
+): Promise<readonly FailedOperation[]> {
+  const failed: FailedOperation[] = [];
+  for (const operation of operations) {
+    // Removals come last, after what replaces them. If that failed, the old object is still in use.
+    const undone = failed.map((failure) => failure.operation);
+    if (reliesOn(operation, undone)) continue;
+    noteBefore(operation);
+    try {
+      const { done } = await applyOperations(kernel, [operation]);
+      if (done.length > 0) onDone(operation);
+    } catch (error) {
+      failed.push({ operation, error: error instanceof ApplyError ? error.cause : error });
+    }
+  }
+  return failed;
+}
+
+function hostLinkOf({ ifindex, ifname, mtu, address, ifalias, kind, flags }: LinkMessage): HostLink {
+  return {
+    ifindex,
+    ifname,
+    mtu,
+    isUp: (flags & IFF_UP) !== 0,
+    ...(address === undefined ? {} : { mac: address }),
+    ...(ifalias === undefined ? {} : { ifalias }),
+    ...(kind === undefined ? {} : { kind }),
+  };
+}

@@ -1,0 +1,82 @@
+import { parseHostVethAlias } from '../../dataplane/host-veth-name.ts';
+import type { EniNetwork } from '../../dataplane/network.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { absentEni, type HostLink, locateEnis } from '../direct/locate-enis.ts';
+import type { Journal } from '../journal/journal-content.ts';
+import type { SupplyEni } from '../journal/supply.ts';
+import type { NodeState } from '../state/node-state.ts';
+
+type SyncDeps = { readonly state: NodeState; readonly journal: Journal; readonly log: Logger };
+
+/**
+ * Finds the supply's ENIs among the links and updates `state`../eni Journals the records of new ENIs before the kernel is
+ * changed, and erases records that are not needed any more. Returns the ENIs that the plan should contain. Idempotent.
+ */
+export function syncEnis({ state, journal, log }: SyncDeps, links: readonly HostLink[]): readonly EniNetwork[] {
+  const supplied = suppliedEnis(state);
+  const { present, missing, newRecords, refused } = locateEnis(supplied, links, state.eniRecords, isPodLink);
+  for (const record of newRecords) {
+    journal.putEni(record);
+    state.eniRecords.set(record.eniId, record);
+    log.info('ENI found', { ...record });
+  }
+  const before = new Set(state.enis.keys());
+  state.enis.clear();
+  for (const eni of present) state.enis.set(eni.eniId, eni);
+  for (const eni of [...missing, ...refused]) {
+    if (before.has(eni.eniId)) log.warn('ENI is gone', { eniId: eni.eniId, mac: eni.mac });
+    const text = missing.includes(eni) ? `no link with MAC ${eni.mac}` : 'no slot left for one more ENI';
+    state.eniProblems.set(eni.eniId, { eniId: eni.eniId, kind: 'missing', text });
+    state.readyEnis.delete(eni.eniId);
+  }
+  const used = eraseUnused({ state, journal, log });
+  return [...present, ...missing.flatMap((eni) => absentButUsed(state, used, eni))];
+}
+
+/** Returns the ENIs that the plan should contain, as `syncEnis` does, without a change of journal or `state`../eni */
+export function listPlannedEnis(state: NodeState, links: readonly HostLink[]): readonly EniNetwork[] {
+  const { present, missing } = locateEnis(suppliedEnis(state), links, state.eniRecords, isPodLink);
+  const used = usedEnis(state);
+  return [...present, ...missing.flatMap((eni) => absentButUsed(state, used, eni))];
+}
+
+function isPodLink(link: HostLink): boolean {
+  return parseHostVethAlias(link.ifalias ?? '') !== undefined;
+}
+
+function absentButUsed(state: NodeState, used: ReadonlySet<string>, eni: SupplyEni): readonly EniNetwork[] {
+  const record = state.eniRecords.get(eni.eniId);
+  return record !== undefined && used.has(eni.eniId) ? [absentEni(eni, record)] : [];
+}
+
+/**
+ * Erases ENIs that are neither supplied nor used; their kernel state is then pruned. Returns the ids of the used ones.
+ */
+function eraseUnused({ state, journal, log }: SyncDeps): ReadonlySet<string> {
+  const supplied = new Set(suppliedEnis(state).map(({ eniId }) => eniId));
+  const used = usedEnis(state);
+  // Without any supply it is not known that an ENI was removed.
+  if (state.supply === undefined) return used;
+  for (const eniId of [...state.eniRecords.keys()]) {
+    if (supplied.has(eniId) || used.has(eniId)) continue;
+    journal.eraseEni(eniId);
+    state.eniRecords.delete(eniId);
+    log.info('ENI record erased', { eniId });
+  }
+  for (const { eniId, kind } of [...state.eniProblems.values()])
+    if (!supplied.has(eniId) && kind !== 'refused') state.eniProblems.delete(eniId);
+  for (const eniId of [...state.readyEnis]) if (!supplied.has(eniId)) state.readyEnis.delete(eniId);
+  return used;
+}
+
+/** Lists the ENIs of the supply, without those that were retained for their Pods only and have no Pod left. */
+function suppliedEnis(state: NodeState): readonly SupplyEni[] {
+  const used = usedEnis(state);
+  return (state.supply?.enis ?? []).filter(
+    ({ eniId, attached, draining, addresses }) => used.has(eniId) || attached || !draining || addresses.length > 0,
+  );
+}
+
+function usedEnis(state: NodeState): ReadonlySet<string> {
+  return new Set([...state.leases.values()].map(({ eniId }) => eniId));
+}

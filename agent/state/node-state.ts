@@ -1,0 +1,280 @@
+import type { EniNetwork, PodNetwork, RuleMode } from '../../dataplane/network.ts';
+import { ChangeSignal } from '../../runtime/change-signal.ts';
+import { type Clock, systemClock } from '../../runtime/clock.ts';
+import { DirectEniPool } from '../direct/direct-eni-pool.ts';
+import type { HostLink } from '../direct/locate-enis.ts';
+import { type Cooldown, type EniRecord, type JournalContent, splitWholeEnis } from '../journal/journal-content.ts';
+import { type Family, type Lease, type LeaseKey, leaseKey } from '../journal/lease.ts';
+import { bridgePodNetworkOf, directPodNetworkOf, podNetworkOf } from '../journal/pod-network.ts';
+import type { Supply, SupplyRefusal } from '../journal/supply.ts';
+import type { MasqueradeChoice } from '../pod-cidr/masquerade.ts';
+import { formerBlocks, isPodCidrId, podCidrSupply, usableBlocks } from '../pod-cidr/pod-cidr-supply.ts';
+import type { OccupiedNetwork } from '../pod-cidr/refuse-pod-cidrs.ts';
+import type { WaitingAdd } from '../pods/count-waiting.ts';
+import { type NetworkModeLookup, NO_NETWORK_MODE_LOOKUP } from '../pods/network-mode-lookup.ts';
+import { NO_STATIC_IP_LOOKUP, type StaticIpLookup } from '../pods/static-ip-lookup.ts';
+import { IpPool } from '../pool/ip-pool.ts';
+import {
+  heldBack,
+  NOTHING_REGISTERED,
+  noteIdle,
+  type RegisteredAddresses,
+  withPublished,
+} from '../pool/registered-addresses.ts';
+import { InflightAdds } from './inflight-adds.ts';
+
+const NONE_IDLE: ReadonlyMap<string, undefined> = new Map();
+
+/** Why an ENI of the supply serves no Pod now. */
+type EniProblem = {
+  readonly eniId: string;
+  readonly kind: 'missing' | 'conflict' | 'undone' | 'refused';
+  readonly text: string;
+};
+
+/**
+ * The agent's state, in memory: the journal's content, and what was observed since. This process is the only writer, so
+ * the fields are plain; every change that must survive goes to the journal first.
+ */
+export class NodeState {
+  readonly pool = new IpPool();
+  /** Addresses of the node's podCIDR, for GlobalRoute Pods. Each block stands in the place of an ENI. */
+  readonly bridgePool = new IpPool();
+  /** Blocks of the node as its Node object, or `--pod-cidr`, has them now, `address/length`.. */
+  podCidrs: readonly string[] = [];
+  /** Networks in which none of them may be, as last observed. */
+  occupied: readonly OccupiedNetwork[] = [];
+  /** Blocks that are in one of these, with the reason: no new Pod gets an address of them. */
+  refusedBlocks: ReadonlyMap<string, string> = new Map();
+  /** The last ADD found no address of a block. */
+  isBlockFull = false;
+  /** A GlobalRoute Pod is, or was, on this node in the life of this process: the bridge is part of the plan. */
+  isBridgeUsed = false;
+  /** Pods whose annotation and configuration name no network are on the bridge. */
+  isBridgeDefault = false;
+  /** Blocks that the last pass set up. */
+  preparedBlocks: ReadonlySet<string> = new Set();
+  /** Whether the agent masquerades their packets; undefined: not decided yet. */
+  masquerade: MasqueradeChoice | undefined;
+  /** Addresses of the blocks that no Pod gets, because something else than a lease may have them. */
+  heldIps: ReadonlySet<string> = new Set();
+  /** Why the last pass did not set them up. */
+  bridgeProblem: string | undefined;
+  /** ENIs that Pods get as a whole. */
+  readonly direct = new DirectEniPool();
+  /** Addresses that are targets of load balancers. */
+  #registered: RegisteredAddresses = NOTHING_REGISTERED;
+  /** How long such an address waits without a Pod, milliseconds; 0: not at all. */
+  registeredWaitMs = 0;
+  /** Whole ENIs whose interface is in the host's namespace, as last observed. */
+  readonly directNics = new Map<string, HostLink>();
+  readonly leases = new Map<LeaseKey, Lease>();
+  /** Pending leases whose kernel state was just written and is being verified. */
+  readonly wired = new Set<LeaseKey>();
+  /** Decided once per ENI; held while the supply lists the ENI or a lease uses it. */
+  readonly eniRecords = new Map<string, EniRecord>();
+  /** ENIs whose link is on this node. */
+  readonly enis = new Map<string, EniNetwork>();
+  /** ENIs that may serve a new Pod: the link exists, the table is set up, nothing foreign is in it. */
+  readonly readyEnis = new Set<string>();
+  readonly eniProblems = new Map<string, EniProblem>();
+  /** What of the supply the node did not take. */
+  refusals: readonly SupplyRefusal[] = [];
+  readonly inflightAdds = new InflightAdds();
+  /** ENIs as last planned, also those whose link is missing. */
+  plannedEnis: readonly EniNetwork[] = [];
+  /** Notified when the demand for addresses may have changed. */
+  readonly demandChanged: ChangeSignal;
+  /** Notified when an address or an ENI may have become usable. */
+  readonly changed: ChangeSignal;
+  supply: Supply | undefined;
+  /** ADDs that wait for an address. */
+  readonly addsWaiting = new Map<LeaseKey, WaitingAdd>();
+  /** ADDs that wait for a whole ENI of the pool. */
+  readonly directAddsWaiting = new Map<LeaseKey, WaitingAdd>();
+  /** Why the newest supply is not put in force; undefined when it is. */
+  distrusted: string | undefined;
+  /** Returns what supply waits for; undefined when it is complete. */
+  supplyWaitsFor: () => string | undefined = () => undefined;
+  /** Looks up whether a Pod has a static IP. */
+  staticIpLookup: StaticIpLookup = NO_STATIC_IP_LOOKUP;
+  /** Looks up how a Pod is connected to the VPC. */
+  networkModeLookup: NetworkModeLookup = NO_NETWORK_MODE_LOOKUP;
+  /** Runs a repair pass that begins after this call. */
+  runPass: (cause: string) => Promise<unknown> = async () => undefined;
+  /** Requests a repair pass soon. */
+  kickPass: (cause: string) => void = () => {};
+  ruleMode: RuleMode = 'compact';
+  /** Addresses of Pods that request an EIP, sorted; used with `--egress=node` only. */
+  egressExempt: readonly string[] = [];
+  /** Ranges of Services as the cluster has them; empty: not known, or not read. `--service-cidrs` is before them. */
+  serviceCidrs: readonly string[] = [];
+  /** Every conflict that was logged. */
+  reportedConflicts: readonly string[] = [];
+  /** Those of them that stop packets; empty when there are none. */
+  conflicts: readonly string[] = [];
+  /** What every Pod needs and another program keeps undoing; undefined when all of it stands. */
+  undone: string | undefined;
+  /** Grows with each change of the kernel outside repair: a repair pass that observed before it has to run again. */
+  kernelGeneration = 0;
+
+  /** `clock` is used for the timeouts of the signals. */
+  constructor(clock: Clock = systemClock) {
+    this.demandChanged = new ChangeSignal(clock);
+    this.changed = new ChangeSignal(clock);
+  }
+
+  /** Takes over the content of a journal. */
+  restore(content: JournalContent): void {
+    for (const lease of content.leases) this.leases.set(keyOf(lease), lease);
+    for (const record of content.enis) this.eniRecords.set(record.eniId, record);
+    this.supply = content.supply;
+    this.acceptRegistered(content.supply?.registeredIps);
+    if (content.supply !== undefined) this.pool.applySupply(content.supply);
+    const [whole, cooldowns] = splitWholeEnis(content.cooldowns);
+    const [wholeOffers, offers] = splitWholeEnis(content.offers ?? []);
+    this.pool.adopt(content.leases.filter(({ plugin }) => plugin !== 'direct-eni' && plugin !== 'bridge'));
+    this.pool.adoptCooldowns(cooldowns.filter(({ eniId }) => !isPodCidrId(eniId)));
+    this.#restoreBridge(content.leases, cooldowns);
+    this.pool.adoptOffers(offers);
+    this.direct.applySupply(content.supply?.direct?.enis ?? []);
+    this.direct.adopt(content.leases);
+    this.direct.adoptCooldowns(whole);
+    this.direct.setOffered(wholeOffers, true);
+    if (content.ruleMode !== undefined) this.ruleMode = content.ruleMode;
+  }
+
+  /** Takes over which addresses load balancers have as targets: no other Pod gets them from now on. Idempotent. */
+  acceptRegistered(ips: readonly string[] | undefined): void {
+    const published = this.registeredWaitMs === 0 ? undefined : ips;
+    this.#setRegistered(withPublished(this.#registered, published, this.registeredIdle()));
+  }
+
+  /** Ends the wait of those that waited for long enough; returns them. */
+  endRegistered(nowMs: number): readonly string[] {
+    const idle = this.registeredIdle();
+    const { state, ended } = noteIdle(this.#registered, idle, { nowMs, limitMs: this.registeredWaitMs });
+    this.#setRegistered(state);
+    return ended;
+  }
+
+  /** The addresses without a Pod that load balancers have as targets, with the time at which their Pods released them. */
+  registeredIdle(): ReadonlyMap<string, number | undefined> {
+    const { published } = this.#registered;
+    if (published === undefined || published.size === 0) return NONE_IDLE;
+    const direct = new Map([...this.direct.state.values()].flatMap((eni) => eni.primary.map(({ ip }) => [ip, eni])));
+    return new Map(
+      [...published].flatMap((ip): readonly (readonly [string, number | undefined])[] => {
+        const address = this.pool.state.addresses.get(ip) ?? this.bridgePool.state.addresses.get(ip);
+        if (address !== undefined)
+          return address.state === 'leased' || address.claim !== undefined ? [] : [[ip, address.freedAtMs]];
+        const eni = direct.get(ip);
+        return eni === undefined || eni.use === 'leased' || eni.claim !== undefined ? [] : [[ip, eni.freedAtMs]];
+      }),
+    );
+  }
+
+  /** How many addresses wait. */
+  waitingCount(): number {
+    const held = heldBack(this.#registered);
+    return held === undefined ? 0 : [...this.registeredIdle().keys()].filter((ip) => held.has(ip)).length;
+  }
+
+  #setRegistered(state: RegisteredAddresses): void {
+    if (state === this.#registered) return;
+    this.#registered = state;
+    const ips = heldBack(state);
+    this.pool.setRegistered(ips);
+    this.bridgePool.setRegistered(ips);
+    this.direct.setRegistered(ips);
+    this.changed.notify();
+    this.demandChanged.notify();
+  }
+
+  #restoreBridge(all: readonly Lease[], cooldowns: readonly Cooldown[]): void {
+    const leases = all.filter(({ plugin }) => plugin === 'bridge');
+    if (leases.length > 0) this.isBridgeUsed = true;
+    this.bridgePool.applySupply(podCidrSupply(this.acceptedBlocks()));
+    this.bridgePool.adopt(leases);
+    this.bridgePool.adoptCooldowns(cooldowns.filter(({ eniId }) => isPodCidrId(eniId)));
+  }
+
+  /** The blocks of the node without those that are refused. */
+  acceptedBlocks(): readonly string[] {
+    return this.podCidrs.filter((cidr) => !this.refusedBlocks.has(cidr));
+  }
+
+  /** The blocks of which new GlobalRoute Pods get addresses. */
+  servingBlocks(): readonly string[] {
+    return usableBlocks(this.acceptedBlocks());
+  }
+
+  /** Blocks that are the node's no more, or are refused, and that Pods still live in. */
+  formerBlocks(): readonly string[] {
+    return formerBlocks(this.acceptedBlocks(), this.leases.values());
+  }
+
+  /** Why no new Pod can be on the bridge for want of a block; undefined when there is one. */
+  blockProblem(): string | undefined {
+    if (this.servingBlocks().length > 0) return undefined;
+    const [refusal] = this.refusedBlocks.values();
+    return refusal ?? 'the node has no podCIDR yet';
+  }
+
+  /** Families that the node needs: those in which some ENI has an address of its own. IPv4 first. */
+  families(): readonly Family[] {
+    return familiesOf(this.supply?.enis ?? []);
+  }
+
+  /** Families in which packets of Pods pass the node, Pods with whole ENIs included. IPv4 first. */
+  familiesOfNode(): readonly Family[] {
+    return familiesOf([...(this.supply?.enis ?? []), ...(this.supply?.direct?.enis ?? [])]);
+  }
+
+  /**
+   * Families that a new Pod gets: those of the ENIs that serve. An ENI that is only retained for its Pods may have a
+   * family that the others lack, and then no Pod could be served. Without an ENI that serves, as `families`..
+   */
+  podFamilies(): readonly Family[] {
+    const serving = familiesOf((this.supply?.enis ?? []).filter(({ attached, draining }) => attached && !draining));
+    return serving.length > 0 ? serving : this.families();
+  }
+
+  /** Returns what a lease holds to its pool. Returns the cooldowns to record. Idempotent. */
+  release(lease: Lease, times: { readonly nowMs: number; readonly cooldownMs: number }): readonly Cooldown[] {
+    const key = keyOf(lease);
+    if (lease.plugin === 'direct-eni') return this.direct.release({ key, ...times }) ?? [];
+    const released = this.#poolOf(lease).release({ key, ...times });
+    return released.kind === 'released' ? released.cooldowns : [];
+  }
+
+  /** Makes the lease the owner of its addresses, or its ENI, again: its end could not be recorded. */
+  retain(lease: Lease): void {
+    if (lease.plugin === 'direct-eni') this.direct.adopt([lease]);
+    else this.#poolOf(lease).adopt([lease]);
+  }
+
+  #poolOf({ plugin }: Lease): IpPool {
+    return plugin === 'bridge' ? this.bridgePool : this.pool;
+  }
+
+  /**
+   * Describes the lease for the data plane; undefined when the ENI was never set up, so that nothing of it can exist.
+   */
+  podNetwork(lease: Lease): PodNetwork | undefined {
+    if (lease.plugin === 'direct-eni') return directPodNetworkOf(lease);
+    if (lease.plugin === 'bridge') return bridgePodNetworkOf(lease);
+    const record = this.eniRecords.get(lease.eniId);
+    return record === undefined ? undefined : podNetworkOf(lease, record);
+  }
+}
+
+function familiesOf(enis: readonly Pick<Supply['enis'][number], 'primary'>[]): readonly Family[] {
+  const found = new Set(enis.flatMap((eni) => eni.primary.map(({ family }) => family)));
+  return ([4, 6] as const).filter((family) => found.has(family));
+}
+
+/** Returns the key of a lease. */
+export function keyOf(lease: Pick<Lease, 'containerId' | 'ifName'>): LeaseKey {
+  return leaseKey(lease.containerId, lease.ifName);
+}

@@ -1,0 +1,69 @@
+import { CNI_CODE } from '../api/cni-code.ts';
+import type { CniFailure } from '../api/cni-failure.ts';
+import type { NodeState } from './node-state.ts';
+
+/**
+ * Returns why an ADD could not be served now; undefined when it could. Reads memory only. A pool that is merely empty
+ * for the moment is no reason: STATUS makes the node NotReady, which evicts the very Pods that have the addresses.
+ */
+export function statusOf(state: NodeState, notReady: string | undefined): CniFailure | undefined {
+  if (notReady !== undefined) return { code: CNI_CODE.notAvailable, msg: notReady, details: '' };
+  if (state.conflicts.length > 0) {
+    return {
+      code: CNI_CODE.limitedConnectivity,
+      msg: `${state.conflicts.length} places of ours in the kernel are occupied by others`,
+      details: state.conflicts.join('\n'),
+    };
+  }
+  if (state.undone !== undefined) {
+    return {
+      code: CNI_CODE.limitedConnectivity,
+      msg: 'what every Pod of this node needs does not stay set up',
+      details: state.undone,
+    };
+  }
+  return servesBridge(state) ? undefined : enisStatusOf(state);
+}
+
+/** Returns why no Pod could get an address of an ENI, or a whole ENI, on a node that is set up. */
+export function enisStatusOf(state: NodeState): CniFailure | undefined {
+  if (servesWholeEnisOnly(state)) return undefined;
+  const problems = [...state.eniProblems.values()].map(({ eniId, text }) => `${eniId}: ${text}`).join('\n');
+  if (state.readyEnis.size === 0) {
+    const isServing = state.leases.size > 0;
+    return {
+      code: isServing ? CNI_CODE.limitedConnectivity : CNI_CODE.notAvailable,
+      msg: 'no ENI of this node is set up',
+      details: [
+        problems || state.distrusted || state.supplyWaitsFor() || 'waiting for supply',
+        ...bridgeDetails(state),
+      ].join('\n'),
+    };
+  }
+  if (state.pool.counts().total === 0) {
+    return {
+      code: CNI_CODE.notAvailable,
+      msg: 'the ENIs of this node have no addresses yet',
+      details: state.distrusted ?? state.supplyWaitsFor() ?? '',
+    };
+  }
+  return undefined;
+}
+
+/** Tells whether a Pod without a word for an ENI could be served: it is on the bridge then, which needs no ENI. */
+function servesBridge(state: NodeState): boolean {
+  return state.isBridgeDefault && state.acceptedBlocks().some((cidr) => state.preparedBlocks.has(cidr));
+}
+
+/** Tells whether the node serves whole ENIs only: it may have no shared ENI, and Pods with whole ENIs need none. */
+function servesWholeEnisOnly({ supply, direct, directNics }: NodeState): boolean {
+  if (supply === undefined || supply.enis.length > 0 || (supply.warm.limit ?? 0) > 0) return false;
+  return [...direct.state.values()].some(({ use, eniId }) => use === 'leased' || directNics.has(eniId));
+}
+
+function bridgeDetails(state: NodeState): readonly string[] {
+  if (!state.isBridgeDefault) return [];
+  const problem = state.blockProblem();
+  if (problem !== undefined) return [`and ${problem}, so no Pod can be on the bridge`];
+  return [`and no Pod can be on the bridge: ${state.bridgeProblem ?? 'it is not set up yet'}`];
+}

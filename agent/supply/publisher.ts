@@ -1,0 +1,239 @@
+import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
+import type { ChangeSignal } from '../../runtime/change-signal.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { decideDirectPublication } from '../direct/decide-direct-publication.ts';
+import type { DirectEniPool } from '../direct/direct-eni-pool.ts';
+import { type Journal, type Offer, splitWholeEnis } from '../journal/journal-content.ts';
+import type { DirectWarmTargets, WarmTargets } from '../journal/supply.ts';
+import type { OutsideDemand } from '../pool/demand.ts';
+import type { IpPool } from '../pool/ip-pool.ts';
+import { decidePublication, isInForce } from './decide-publication.ts';
+import type { NecSource } from './nec-source.ts';
+import type { AgentSpec, ObservedNec, Publication } from './publication.ts';
+
+/** Dependencies of publishing demand and offers. */
+type PublisherDeps = {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly random: () => number;
+  readonly journal: Journal;
+  readonly pool: IpPool;
+  readonly nec: Pick<NecSource, 'publish'>;
+  /** Whole ENIs; absent: nothing is published about them. */
+  readonly direct?: DirectPublishing;
+  /** Name of the journal. */
+  readonly life: string;
+  readonly demandChanged: ChangeSignal;
+  readonly warm: () => WarmTargets;
+  readonly outside: () => OutsideDemand;
+  /** The resources that the node serves; `observed` is the object with what it reports now. */
+  readonly readyResources: (observed: ObservedNec) => readonly string[];
+  /** Releases all surplus at a time, whatever the object says. */
+  readonly isQuickRelease: boolean;
+  /** Interval between releases of surplus, milliseconds. */
+  readonly releaseEveryMs: number;
+  /** Called when addresses returned to use. */
+  readonly restored: () => void;
+  readonly observe: PublisherObserver;
+};
+
+/** Dependencies of publishing whole ENIs. */
+export type DirectPublishing = {
+  readonly pool: DirectEniPool;
+  /** Undefined for a node that has none and may have none. */
+  readonly warm: () => DirectWarmTargets | undefined;
+  /** Number of Pods and ADDs that need an ENI of the pool and have none. */
+  readonly waiting: () => number;
+};
+
+/** Receives the results of publishing, for metrics. */
+type PublisherObserver = {
+  published(outcome: 'changed' | 'unchanged' | 'failed'): void;
+  offers(count: number): void;
+  journalError(): void;
+};
+
+/** Pause after which a burst of Pods becomes one write; short, because ADDs wait for the answer to it. */
+const GATHER_MS = 50;
+/** Interval of publications when no change is notified. */
+const POLL_MS = 60_000;
+/** A full disk is not tried again for each Pod that comes or goes. */
+const JOURNAL_RETRY_MS = 30_000;
+const BACKOFF: BackoffSettings = { firstMs: 500, maxMs: 10_000, factor: 2, jitter: 0.5 };
+
+/** Publishes demand and offers whenever they may have changed, until aborted. Never rejects. */
+export async function publishDemand(deps: PublisherDeps, signal: AbortSignal): Promise<void> {
+  const publisher = new Publisher(deps);
+  let failures = 0;
+  while (!signal.aborted) {
+    // Begin to wait before publishing, so that a change during it leads to another pass.
+    const changed = deps.demandChanged.wait(publisher.nextPassMs(), signal);
+    try {
+      await publisher.publish(signal);
+      failures = 0;
+    } catch (error) {
+      if (signal.aborted) return;
+      failures++;
+      deps.observe.published('failed');
+      deps.log.warn('demand not published, will be tried again', { error, failures });
+      await pause(deps, backoffMs(BACKOFF, failures, deps.random()), signal);
+      continue;
+    }
+    await changed;
+    await pause(deps, GATHER_MS, signal);
+  }
+}
+
+async function pause({ clock }: PublisherDeps, ms: number, signal: AbortSignal): Promise<void> {
+  await clock.sleep(ms, signal).catch(() => {});
+}
+
+/** Carries out a decision, in an order that survives a crash at any point. */
+class Publisher {
+  readonly #deps: PublisherDeps;
+  #lastReleaseMs: number;
+  #nextReleaseMs: number | undefined;
+  #mayOfferFromMs = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: PublisherDeps) {
+    this.#deps = deps;
+    this.#lastReleaseMs = deps.clock.bootMs();
+  }
+
+  /** Time until the next pass if nothing changes, milliseconds. */
+  nextPassMs(): number {
+    if (this.#nextReleaseMs === undefined) return POLL_MS;
+    return Math.min(POLL_MS, Math.max(0, this.#nextReleaseMs - this.#deps.clock.bootMs()));
+  }
+
+  /**
+   * Publishes once, if anything is due. Order: offers are recorded and withdrawn; they are written; records of offers
+   * that the write took out are erased, and their addresses return to use.
+   * @throws KubeError, JournalError
+   */
+  async publish(signal: AbortSignal): Promise<void> {
+    const { nec, journal, pool, observe } = this.#deps;
+    let decision: Publication | undefined;
+    // Without an object nothing can be released; its creation is notified.
+    this.#nextReleaseMs = undefined;
+    const outcome = await nec.publish((observed) => {
+      decision = this.#prepare(observed);
+      return decision.isDue ? decision.spec : undefined;
+    }, signal);
+    if (outcome !== 'nothing') observe.published(outcome);
+    observe.offers(journal.load().offers?.length ?? 0);
+    if (outcome !== 'changed' || decision === undefined || decision.toRestore.length === 0) return;
+    this.#logWrite(decision.spec, decision.toRestore);
+    const ips = decision.toRestore.map(({ ip }) => ip);
+    journal.eraseOffers(ips);
+    const [whole, single] = splitWholeEnis(decision.toRestore);
+    pool.restore(single.map(({ ip }) => ip));
+    this.#deps.direct?.pool.setOffered(whole, false);
+    this.#deps.restored();
+  }
+
+  #prepare(observed: ObservedNec): Publication {
+    const { journal, pool, log, observe, clock } = this.#deps;
+    const nowMs = clock.bootMs();
+    const decision = this.#decide(observed, nowMs >= this.#mayOfferFromMs);
+    this.#nextReleaseMs = decision.nextReleaseMs;
+    try {
+      journal.eraseOffers(this.#outOfSupply(decision.toErase));
+      journal.putOffers(decision.toOffer);
+    } catch (error) {
+      // Demand is published all the same: Pods start on a full disk too.
+      observe.journalError();
+      log.error('offers were not written to the journal, nothing is released', { error });
+      this.#mayOfferFromMs = nowMs + JOURNAL_RETRY_MS;
+      const without = this.#decide(observed, false);
+      this.#nextReleaseMs = without.nextReleaseMs;
+      return without;
+    }
+    if (decision.toOffer.length > 0) {
+      const [whole, single] = splitWholeEnis(decision.toOffer);
+      pool.withdraw(single.map(({ ip }) => ip));
+      this.#deps.direct?.pool.setOffered(whole, true);
+      log.info('offering addresses', { ips: single.map(({ ip }) => ip), enis: whole.map(({ eniId }) => eniId) });
+    }
+    if (decision.isPaced) this.#lastReleaseMs = nowMs;
+    return decision;
+  }
+
+  /**
+   * Lists the ended offers whose address the recorded supply no longer assigns. While an older supply is on record,
+   * only the offer's record keeps the address out of use at the next start.
+   */
+  #outOfSupply(ended: readonly Offer[]): readonly string[] {
+    if (ended.length === 0) return [];
+    const { supply } = this.#deps.journal.load();
+    const recorded = supply?.enis.flatMap(({ addresses }) => addresses) ?? [];
+    const wholeEnis = (supply?.direct?.enis ?? []).flatMap(({ primary, assignmentId, state }) =>
+      state === 'attached' ? primary.map(({ ip }) => ({ ip, assignmentId, state: 'assigned' })) : [],
+    );
+    const all = [...recorded, ...wholeEnis];
+    const assigned = new Map(all.filter(({ state }) => state === 'assigned').map((one) => [one.ip, one]));
+    return ended.filter(({ ip, assignmentId }) => assigned.get(ip)?.assignmentId !== assignmentId).map(({ ip }) => ip);
+  }
+
+  #decide(observed: ObservedNec, mayOffer: boolean): Publication {
+    const { pool, journal, clock, life, warm, outside, readyResources, isQuickRelease, releaseEveryMs } = this.#deps;
+    const targets = warm();
+    const [whole, single] = splitWholeEnis(journal.load().offers ?? []);
+    const offers = new Map(single.map((offer): [string, Offer] => [offer.ip, offer]));
+    const published = decidePublication({
+      ...{ offers, life, mayOffer },
+      pool: pool.state,
+      nec: observed,
+      warm: targets,
+      outside: outside(),
+      pacing: {
+        nowMs: clock.bootMs(),
+        lastReleaseMs: this.#lastReleaseMs,
+        isQuick: isQuickRelease || targets.isQuickRelease === true,
+        everyMs: releaseEveryMs,
+      },
+      readyResources: readyResources(observed),
+    });
+    return this.#withDirect(published, observed, { offers: whole, mayOffer });
+  }
+
+  /** Adds the fields about whole ENIs. Both kinds go in one write, and at one pace. */
+  #withDirect(
+    published: Publication,
+    observed: ObservedNec,
+    { offers, mayOffer }: { readonly offers: readonly Offer[]; readonly mayOffer: boolean },
+  ): Publication {
+    const { direct, pool, life, clock, releaseEveryMs } = this.#deps;
+    if (direct === undefined || observed.direct === undefined) return published;
+    const nextMs = this.#lastReleaseMs + releaseEveryMs;
+    const part = decideDirectPublication({
+      ...{ offers, mayOffer, observed: observed.direct },
+      pool: direct.pool.state,
+      warm: direct.warm(),
+      waiting: direct.waiting(),
+      isCurrent: isInForce(pool.state, observed, life),
+      isIntervalOver: clock.bootMs() >= nextMs,
+    });
+    const isPaced = published.isPaced || part.isPaced;
+    const leftMs = part.isLeft ? (isPaced ? clock.bootMs() + releaseEveryMs : nextMs) : undefined;
+    const nextReleaseMs = Math.min(
+      published.nextReleaseMs ?? Number.POSITIVE_INFINITY,
+      leftMs ?? Number.POSITIVE_INFINITY,
+    );
+    return {
+      ...published,
+      spec: { ...published.spec, ...(part.spec === undefined ? {} : { direct: part.spec }) },
+      isDue: published.isDue || part.isDue,
+      toOffer: [...published.toOffer, ...part.toOffer],
+      isPaced,
+      toErase: [...published.toErase, ...part.toErase],
+      toRestore: [...published.toRestore, ...part.toRestore],
+      ...(Number.isFinite(nextReleaseMs) ? { nextReleaseMs } : {}),
+    };
+  }
+
+  #logWrite({ desired }: AgentSpec, restored: readonly Offer[]): void {
+    this.#deps.log.info('offers taken back', { ips: restored.map(({ ip }) => ip), desired });
+  }
+}

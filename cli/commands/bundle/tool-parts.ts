@@ -1,0 +1,80 @@
+import { execFile } from 'node:child_process';
+import { arch, cpus, freemem, hostname, release as kernelRelease, loadavg, totalmem, uptime, version } from 'node:os';
+import { resolveHostPath } from '../../../runtime/host-path.ts';
+import { readRegularText } from '../../../runtime/read-regular-file.ts';
+import { release } from '../../../runtime/release.ts';
+import type { GlobalArgs } from '../../command/command.ts';
+import { readNodeFacts } from '../../node/read-node-facts.ts';
+import { netnsPathOf } from '../../node/with-node-netns.ts';
+import { type BundlePart, PART_BYTES, type PartContent, textPart, valuePart } from './bundle-part.ts';
+
+/** Time limit of a tool: nft needs seconds for a rule set of many Services. */
+const TOOL_MS = 20_000;
+const PATH = '/usr/sbin:/usr/bin:/sbin:/bin';
+const ENV = { PATH, LC_ALL: 'C' };
+
+/** Returns the parts about kernel and machine: sysctls, versions, and the output of other tools of the node. */
+export function toolParts(global: GlobalArgs): readonly BundlePart[] {
+  const inNetns = (argv: readonly string[]) =>
+    global.netns === undefined ? argv : ['nsenter', `--net=${netnsPathOf(global)}`, '--', ...argv];
+  const tool = (path: string, argv: readonly string[]): BundlePart => ({
+    path,
+    collect: (signal) => runTool(inNetns(argv), signal),
+  });
+  return [
+    { path: 'node/machine.json', collect: async () => valuePart(machine(global.hostRoot)) },
+    { path: 'node/sysctls.json', collect: async () => valuePart(await sysctls(global)) },
+    tool('kernel/nft-ruleset.txt', ['nft', 'list', 'ruleset']),
+    tool('kernel/link-statistics.txt', ['ip', '-s', '-d', 'link']),
+    tool('kernel/sockets.txt', ['ss', '-s']),
+    tool('node/nft-version.txt', ['nft', '--version']),
+    tool('node/ip-version.txt', ['ip', '-V']),
+  ];
+}
+
+function machine(hostRoot: string): Readonly<Record<string, unknown>> {
+  const [cpu] = cpus();
+  return {
+    tool: release,
+    hostname: hostname(),
+    kernel: kernelRelease(),
+    kernelVersion: version(),
+    arch: arch(),
+    cpus: cpus().length,
+    cpu: cpu?.model ?? '',
+    memoryBytes: totalmem(),
+    freeMemoryBytes: freemem(),
+    uptimeS: Math.round(uptime()),
+    load: loadavg(),
+    os: readOrEmpty(resolveHostPath(hostRoot, '/etc/os-release')),
+  };
+}
+
+async function sysctls(global: GlobalArgs): Promise<unknown> {
+  const { host } = await readNodeFacts({ global }, { insides: 'none', nft: false });
+  return Object.fromEntries([...host.sysctls].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Largest file of the host that is read, bytes. */
+const MAX_FILE_BYTES = 64 * 1024;
+
+function readOrEmpty(path: string): string {
+  try {
+    return readRegularText(path, MAX_FILE_BYTES);
+  } catch {
+    // A container image may lack this file.
+    return '';
+  }
+}
+
+/** Runs a tool and returns what it printed. A tool that is not installed, as in our container image, is skipped. */
+function runTool([file = '', ...args]: readonly string[], signal: AbortSignal): Promise<PartContent> {
+  const done = Promise.withResolvers<PartContent>();
+  const options = { timeout: TOOL_MS, maxBuffer: 4 * PART_BYTES, encoding: 'utf8', env: ENV, signal } as const;
+  execFile(file, args, options, (error, stdout, stderr) => {
+    if (error === null) done.resolve(textPart(stdout));
+    else if (error.code === 'ENOENT') done.resolve({ kind: 'skipped', why: `there is no ${file} in ${PATH}` });
+    else done.reject(new Error(stderr.trim() || error.message, { cause: error }));
+  });
+  return done.promise;
+}

@@ -1,0 +1,91 @@
+import type { Eni } from '../../../cloud/cloud.ts';
+import { ifKnown } from '../../node/known.ts';
+import type { Stay } from '../pool/why-eni-stays.ts';
+import { necAddresses } from './build-address-index.ts';
+import type { ClusterFacts } from './cluster-facts.ts';
+import { findEniStays } from './find-eni-stays.ts';
+
+/** One ENI, from the NodeENIConfig or the cloud. */
+export type EniRow = {
+  readonly eniId: string;
+  /** Name of the node; '' for an ENI that no NodeENIConfig lists. */
+  readonly node: string;
+  readonly kind: 'shared' | 'exclusive' | 'unknown';
+  /** State in the NodeENIConfig; 'unlisted' when none lists it. */
+  readonly state: string;
+  /** State in the cloud; undefined when the cloud was not requested, 'missing' when the cloud does not have the ENI. */
+  readonly cloudState: string | undefined;
+  readonly isDraining: boolean;
+  readonly subnetId: string;
+  readonly mac: string;
+  readonly primaryIp: string;
+  readonly assigned: number;
+  readonly used: number | undefined;
+  /** Why it is not returned to the cloud. */
+  readonly stays: readonly Stay[];
+};
+
+/** Returns a row for every ENI of a NodeENIConfig, after rows for ENIs of this cluster that only the cloud has. */
+export function buildEniRows(facts: ClusterFacts): readonly EniRow[] {
+  const pods = ifKnown(facts.pods);
+  const podOf = new Map((pods ?? []).flatMap(({ key, ips }) => ips.map((ip) => [ip, key] as const)));
+  const cloud = facts.cloud === undefined ? undefined : ifKnown(facts.cloud);
+  const inCloud = cloud === undefined ? undefined : new Map(cloud.enis.map((eni) => [eni.eniId, eni]));
+  const rows = facts.necs.flatMap((nec): readonly EniRow[] => {
+    const byEni = Map.groupBy(
+      necAddresses(nec).filter(({ role }) => role !== 'own'),
+      ({ eniId }) => eniId,
+    );
+    const stays = findEniStays(nec, podOf, facts.takenAtMs);
+    return (nec.status.eniInfos ?? []).map((eni): EniRow => {
+      const addresses = byEni.get(eni.eniID) ?? [];
+      return {
+        eniId: eni.eniID,
+        node: nec.key,
+        kind: eni.mode === 'direct-eni' ? 'exclusive' : 'shared',
+        state: eni.state,
+        cloudState: inCloud === undefined ? undefined : cloudStateOf(inCloud.get(eni.eniID)),
+        isDraining: eni.draining === true,
+        subnetId: eni.subnetID ?? '',
+        mac: eni.mac,
+        primaryIp: eni.primaryIP ?? eni.primaryIPv6 ?? '',
+        assigned: addresses.length,
+        used: pods === undefined ? undefined : addresses.filter(({ ip }) => podOf.has(ip)).length,
+        stays: stays.get(eni.eniID) ?? [],
+      };
+    });
+  });
+  const listed = new Set(rows.map(({ eniId }) => eniId));
+  const unlisted = (cloud?.enis ?? []).filter((eni) => !eni.isPrimary && !listed.has(eni.eniId)).map(unlistedRow);
+  return [...unlisted, ...rows.toSorted((a, b) => compare(a.node, b.node) || compare(a.eniId, b.eniId))];
+}
+
+const UNLISTED: readonly Stay[] = [
+  { reason: 'unlisted', text: 'no NodeENIConfig lists it: only the audit of ipamd can delete it, as an orphan' },
+];
+
+function unlistedRow(eni: Eni): EniRow {
+  return {
+    eniId: eni.eniId,
+    node: '',
+    kind: 'unknown',
+    state: 'unlisted',
+    cloudState: cloudStateOf(eni),
+    isDraining: false,
+    subnetId: eni.subnetId,
+    mac: eni.mac,
+    primaryIp: eni.ips.find(({ isPrimary }) => isPrimary)?.ip ?? '',
+    assigned: eni.ips.filter(({ isPrimary }) => !isPrimary).length,
+    used: undefined,
+    stays: UNLISTED,
+  };
+}
+
+function cloudStateOf(eni: Eni | undefined): string {
+  if (eni === undefined) return 'missing';
+  return eni.state === 'AVAILABLE' && eni.attachment !== undefined ? `on ${eni.attachment.instanceId}` : eni.state;
+}
+
+function compare(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}

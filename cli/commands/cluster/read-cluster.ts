@@ -1,0 +1,117 @@
+import { EIP_CLAIM_KIND } from '../../../crd/eip-claim.ts';
+import { NODE_ENI_CONFIG_KIND } from '../../../crd/node-eni-config-fields.ts';
+import { VPC_ENI_KIND } from '../../../crd/vpc-eni.ts';
+import { VPC_IP_KIND } from '../../../crd/vpc-ip.ts';
+import { VPC_IP_CLAIM_KIND } from '../../../crd/vpc-ip-claim.ts';
+import type { KubeClient, KubeObject, ResourceType } from '../../../kube/kube-client.ts';
+import { isKubeError } from '../../../kube/kube-error.ts';
+import { NODES, PODS, resourceTypeOf } from '../../../kube/resource-types.ts';
+import type { Clock } from '../../../runtime/clock.ts';
+import { CliError } from '../../command/cli-error.ts';
+import { known, unknown } from '../../node/known.ts';
+import type { Known } from '../../node/node-facts.ts';
+import type { ClusterFacts } from './cluster-facts.ts';
+import { decodeClaim, decodeEip, decodeNec, decodeNode, decodePod, decodeVeni, decodeVip } from './decode-objects.ts';
+
+/** What reading the cluster needs. */
+export type ClusterReader = {
+  readonly client: Pick<KubeClient, 'listPage'>;
+  readonly clock: Pick<Clock, 'nowMs'>;
+  readonly signal: AbortSignal;
+  /** Called with the number of objects of a resource that were read so far. */
+  readonly onProgress: (plural: string, count: number) => void;
+};
+
+/** A list that only some views need. */
+export type ClusterResource = 'nodes' | 'pods' | 'vips' | 'claims' | 'venis' | 'eips';
+
+/** Objects per page, as kubectl uses. It is small for the API server, and only one page is in memory as a whole. */
+const PAGE = 500;
+/** How often a list is read again from the start when its continue token has expired. */
+const TRIES = 3;
+
+/**
+ * Lists the NodeENIConfigs and the other resources that a view needs, page by page. It keeps a few hundred bytes of
+ * each object. All resources are listed at the same time, so that their states belong together.
+ * @throws CliError NO_CLUSTER; FORBIDDEN when even the NodeENIConfigs cannot be read
+ */
+export async function readCluster(
+  reader: ClusterReader,
+  resources: readonly ClusterResource[],
+): Promise<Omit<ClusterFacts, 'cloud'>> {
+  const takenAtMs = reader.clock.nowMs();
+  const read = <T>(resource: ClusterResource, type: ResourceType, decode: (object: KubeObject) => T | undefined) =>
+    resources.includes(resource) ? readList(reader, type, decode) : NOT_NEEDED;
+  const [necs, nodes, pods, vips, claims, venis, eips] = await Promise.all([
+    readList(reader, resourceTypeOf(NODE_ENI_CONFIG_KIND), decodeNec),
+    read('nodes', NODES, decodeNode),
+    read('pods', PODS, decodePod),
+    read('vips', resourceTypeOf(VPC_IP_KIND), decodeVip),
+    read('claims', resourceTypeOf(VPC_IP_CLAIM_KIND), decodeClaim),
+    read('venis', resourceTypeOf(VPC_ENI_KIND), decodeVeni),
+    read('eips', resourceTypeOf(EIP_CLAIM_KIND), decodeEip),
+  ]);
+  // No view works without NodeENIConfigs. For other resources each view reports what is missing.
+  if (necs.kind === 'unknown') throw new CliError('FORBIDDEN', necs.why, necs.next);
+  return { takenAtMs, necs: necs.value, nodes, pods, vips, claims, venis, eips };
+}
+
+const NOT_NEEDED = unknown('it was not read: this view does not need it', '');
+
+/** Lists a resource page by page, and keeps of each object what `decode` returns. @throws CliError NO_CLUSTER, FORBIDDEN */
+export async function readList<T>(
+  reader: Omit<ClusterReader, 'clock'>,
+  type: ResourceType,
+  decode: (object: KubeObject) => T | undefined,
+): Promise<Known<readonly T[]>> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return known(await readPages(reader, type, decode));
+    } catch (error) {
+      if (isKubeError(error, 'EXPIRED') && tries < TRIES) continue;
+      return whyNot(error, type);
+    }
+  }
+}
+
+async function readPages<T>(
+  { client, signal, onProgress }: Omit<ClusterReader, 'clock'>,
+  type: ResourceType,
+  decode: (object: KubeObject) => T | undefined,
+): Promise<readonly T[]> {
+  const objects: T[] = [];
+  let continueToken: string | undefined;
+  let count = 0;
+  do {
+    const query = { limit: PAGE, ...(continueToken === undefined ? {} : { continueToken }) };
+    const page = await client.listPage(type, query, signal);
+    for (const object of page.items) {
+      const decoded = decode(object);
+      if (decoded !== undefined) objects.push(decoded);
+    }
+    count += page.items.length;
+    onProgress(type.plural, count);
+    continueToken = page.continueToken;
+  } while (continueToken !== undefined);
+  return objects;
+}
+
+/**
+ * Returns the reason why a list cannot be read: permission or resource is missing. Other errors end the command.
+ * @throws CliError
+ */
+function whyNot(error: unknown, type: ResourceType): Known<never> {
+  const resource = type.group === '' ? type.plural : `${type.plural}.${type.group}`;
+  if (isKubeError(error, 'FORBIDDEN')) {
+    const next = `kubectl auth can-i list ${resource} -A; ClusterRole tke-eni-viewer has the right`;
+    return unknown(`may not list ${resource}`, next);
+  }
+  if (isKubeError(error, 'NOT_FOUND')) {
+    return unknown(`the cluster has no ${resource}`, 'is tke-eni-ipamd installed? It makes them at its start');
+  }
+  if (isKubeError(error)) {
+    const code = error.code === 'UNAUTHORIZED' ? 'FORBIDDEN' : 'NO_CLUSTER';
+    throw new CliError(code, error.message, 'look at --kubeconfig and its credentials', { cause: error });
+  }
+  throw error;
+}

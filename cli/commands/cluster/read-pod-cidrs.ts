@@ -1,0 +1,18 @@
+import { POD_CIDRS_CONFIG_MAP, type PodCidrRecord, readPodCidrRecord } from '../../../crd/pod-cidr-record.ts';
+import type { KubeClient } from '../../../kube/kube-client.ts';
+import { known } from '../../node/known.ts';
+import type { Known } from '../../node/node-facts.ts';
+import { readConfigMap } from './read-config-map.ts';
+
+/**
+ * Reads what ipamd records about the podCIDRs that it gives; undefined where it gives none. Never throws for an error of
+ * the API server.
+ */
+export async function readPodCidrs(
+  client: Pick<KubeClient, 'listPage'>,
+  signal: AbortSignal,
+): Promise<Known<PodCidrRecord | undefined>> {
+  const map = { name: POD_CIDRS_CONFIG_MAP, what: 'the blocks of podCIDRs' };
+  const data = await readConfigMap(client, map, signal);
+  return data.kind === 'known' ? known(readPodCidrRecord(data.value)) : data;
+}

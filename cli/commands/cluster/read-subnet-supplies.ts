@@ -1,0 +1,32 @@
+import { readSubnetSupply, SUBNETS_CONFIG_MAP, type SubnetSupply } from '../../../crd/subnet-supply.ts';
+import type { KubeClient } from '../../../kube/kube-client.ts';
+import { isRecord } from '../../../runtime/decode.ts';
+import { known } from '../../node/known.ts';
+import type { Known } from '../../node/node-facts.ts';
+import { readConfigMap } from './read-config-map.ts';
+
+/** What ipamd published about subnets. */
+export type SubnetSupplies = {
+  readonly bySubnet: ReadonlyMap<string, SubnetSupply>;
+  /** Keys with a text that cannot be read. */
+  readonly malformed: readonly string[];
+};
+
+/**
+ * Reads the free addresses of subnets that ipamd publishes; undefined where it has published none. Never throws for an
+ * error of the API server.
+ */
+export async function readSubnetSupplies(
+  client: Pick<KubeClient, 'listPage'>,
+  signal: AbortSignal,
+): Promise<Known<SubnetSupplies | undefined>> {
+  const map = { name: SUBNETS_CONFIG_MAP, what: 'the free addresses of subnets' };
+  const data = await readConfigMap(client, map, signal);
+  if (data.kind === 'unknown') return data;
+  if (!isRecord(data.value)) return known(undefined);
+  const read = Object.entries(data.value).map(([id, text]) => [id, readSubnetSupply(text)] as const);
+  return known({
+    bySubnet: new Map(read.flatMap(([id, supply]) => (supply === undefined ? [] : [[id, supply] as const]))),
+    malformed: read.flatMap(([id, supply]) => (supply === undefined ? [id] : [])),
+  });
+}

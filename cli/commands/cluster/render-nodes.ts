@@ -1,0 +1,91 @@
+import type { Finding } from '../../catalogue/finding.ts';
+import { cutText, plainText } from '../../output/cell-text.ts';
+import { type Color, paint } from '../../output/color.ts';
+import { type Column, renderTable } from '../../output/render-table.ts';
+import { type ClusterTotals, type NodeRow, totalsOf } from './build-node-rows.ts';
+
+/** Layout of a view of the cluster. */
+export type ClusterLayout = { readonly width: number; readonly isColored: boolean };
+
+const COLORS: Readonly<Record<Finding['severity'], Color>> = { error: 'red', warning: 'yellow', info: 'cyan' };
+
+const COLUMNS: readonly Column<NodeRow>[] = [
+  { title: 'NODE', text: ({ node }) => node },
+  { title: 'TYPE', text: ({ instanceType }) => instanceType, priority: 5 },
+  { title: 'INSTANCE', text: ({ instanceId }) => instanceId, priority: 2 },
+  { title: 'ZONE', text: ({ zone }) => zone, priority: 3 },
+  { title: 'ENIS', text: enisText, align: 'right' },
+  { title: 'ENI STATES', text: statesText, priority: 6 },
+  { title: 'IPS', text: ({ addresses }) => `${addresses.assigned}`, align: 'right' },
+  { title: 'USED', text: ({ addresses }) => countText(addresses.used), align: 'right' },
+  { title: 'FREE', text: ({ addresses }) => countText(addresses.free), align: 'right' },
+  { title: 'RELEASING', text: ({ addresses }) => `${addresses.releasing}`, align: 'right', priority: 7 },
+  { title: 'WANTED', text: ({ desired }) => countText(desired), align: 'right', priority: 9 },
+  { title: 'MOST', text: limitText, align: 'right', priority: 8 },
+  { title: 'SET', text: ({ settings }) => settings.join(' '), priority: 1 },
+];
+
+/**
+ * Returns the column of problems. Its width is limited, so that a long text does not push the numbers off the screen.
+ */
+function problemColumn(width: number): Column<NodeRow> {
+  const maxWidth =
+    width === Number.POSITIVE_INFINITY ? width : Math.max(MIN_PROBLEM_WIDTH, Math.floor(width * PROBLEM_SHARE));
+  return {
+    title: 'PROBLEM',
+    text: (row) => cutText(plainText(problemText(row)), maxWidth),
+    color: ({ problems: [first] }) => (first === undefined ? undefined : COLORS[first.severity]),
+  };
+}
+
+const MIN_PROBLEM_WIDTH = 24;
+const PROBLEM_SHARE = 0.35;
+
+/** Renders a table row for each node, then the totals. */
+export function renderNodes(rows: readonly NodeRow[], layout: ClusterLayout): string {
+  if (rows.length === 0) return 'the cluster has no NodeENIConfig\n';
+  // Omit columns that are empty for every node.
+  const all = [...COLUMNS, problemColumn(layout.width)];
+  const columns = all.filter(({ title, text }) => title === 'NODE' || rows.some((row) => text(row) !== ''));
+  return `${renderTable(rows, columns, layout)}${renderTotals(totalsOf(rows), layout)}`;
+}
+
+/** Renders the totals of all nodes in two lines. */
+function renderTotals(totals: ClusterTotals, { isColored }: ClusterLayout): string {
+  const { nodes, withProblems, enis, assigned, used, free, releasing, desired, quota } = totals;
+  const trouble = withProblems === 0 ? 'no problems' : `${withProblems} with problems`;
+  const colored = paint(trouble, withProblems === 0 ? 'green' : 'yellow', isColored);
+  const counts = `${countText(used)} used, ${countText(free)} free, ${releasing} releasing`;
+  return `${nodes} node${nodes === 1 ? '' : 's'}, ${colored}; ${enis} ENI${enis === 1 ? '' : 's'}
+${assigned} addresses: ${counts}; ${desired} wanted of ${quota} at most
+`;
+}
+
+/** Returns a number as text; '?' when not known. */
+export function countText(count: number | undefined): string {
+  return count === undefined ? '?' : `${count}`;
+}
+
+function enisText({ enis }: NodeRow): string {
+  const exclusive = enis.exclusive === 0 ? '' : `+${enis.exclusive}`;
+  return `${enis.attached}${exclusive}/${countText(enis.max)}`;
+}
+
+function statesText({ enis }: NodeRow): string {
+  const counts = [
+    [enis.attaching, 'attaching'],
+    [enis.draining, 'draining'],
+    [enis.detaching, 'detaching'],
+  ] as const;
+  return counts.flatMap(([count, word]) => (count === 0 ? [] : [`${count} ${word}`])).join(' ');
+}
+
+/** Returns the present limit of addresses: the instance's, or the subnets' where that is lower. */
+function limitText({ quota, allocatable }: NodeRow): string {
+  if (quota === undefined) return countText(allocatable);
+  return allocatable !== undefined && allocatable < quota ? `${allocatable}(${quota})` : `${quota}`;
+}
+
+function problemText({ problems }: NodeRow): string {
+  return problems.map(({ reason, message }) => (message === '' ? reason : `${reason}: ${message}`)).join('; ');
+}

@@ -1,0 +1,57 @@
+import { leaseKey } from '../../../agent/journal/lease.ts';
+import type { EniNetwork, PodNetwork } from '../../../dataplane/network.ts';
+import type { DesiredNode } from '../../desired/desired-of.ts';
+import type { AgentFacts } from '../../node/node-facts.ts';
+import type { Owner } from './difference.ts';
+
+/** Index of owners by interface, address and table, from the plan. */
+export type Names = {
+  ofIfindex(ifindex: number): Owner;
+  ofIfname(ifname: string): Owner;
+  /** Returns the owner of an address or of a prefix of a single address. */
+  ofAddress(prefix: string): Owner;
+  ofTable(table: number): Owner;
+  text(owner: Owner): string;
+};
+
+const NODE: Owner = { kind: 'node' };
+
+/** Builds the index of one plan. */
+export function buildNames(agent: AgentFacts, { networks, enis }: Pick<DesiredNode, 'networks' | 'enis'>): Names {
+  const podNames = new Map(
+    agent.journal.leases.map(({ containerId, ifName, podNamespace, podName }) => {
+      const key = leaseKey(containerId, ifName);
+      return [key, podName === '' ? key : `${podNamespace}/${podName}${ifName === 'eth0' ? '' : ` ${ifName}`}`];
+    }),
+  );
+  const pods = [...networks];
+  const podBy = (fits: (pod: PodNetwork) => boolean): Owner | undefined => {
+    const key = pods.find(([, pod]) => fits(pod))?.[0];
+    return key === undefined ? undefined : { kind: 'pod', key };
+  };
+  const eniBy = (fits: (eni: EniNetwork) => boolean): Owner | undefined => {
+    const eniId = enis.find(fits)?.eniId;
+    return eniId === undefined ? undefined : { kind: 'eni', eniId };
+  };
+  return {
+    ofIfindex: (ifindex) =>
+      podBy(({ hostVeth }) => hostVeth.ifindex === ifindex) ?? eniBy((eni) => eni.ifindex === ifindex) ?? NODE,
+    ofIfname: (ifname) =>
+      podBy(({ hostVeth }) => hostVeth.name === ifname) ?? eniBy((eni) => eni.ifname === ifname) ?? NODE,
+    ofAddress: (prefix) => {
+      const ip = prefix.split('/')[0] ?? prefix;
+      return (
+        podBy(({ ips }) => ips.includes(ip)) ??
+        eniBy(({ addresses }) => addresses.some((address) => address.ip === ip)) ??
+        NODE
+      );
+    },
+    ofTable: (table) => eniBy((eni) => eni.table === table) ?? NODE,
+    text: (owner) => {
+      if (owner.kind === 'node') return 'node';
+      if (owner.kind === 'pod') return `Pod ${podNames.get(owner.key) ?? owner.key}`;
+      const ifname = enis.find(({ eniId }) => eniId === owner.eniId)?.ifname;
+      return ifname === undefined ? `ENI ${owner.eniId}` : `ENI ${owner.eniId} (${ifname})`;
+    },
+  };
+}

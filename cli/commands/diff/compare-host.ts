@@ -1,0 +1,251 @@
+import type { RuleState } from '../../../dataplane/desired.ts';
+import { diffHost } from '../../../dataplane/diff.ts';
+import type { RuleMode } from '../../../dataplane/network.ts';
+import { PRIORITY } from '../../../dataplane/numbers.ts';
+import type { ObservedHost } from '../../../dataplane/observed.ts';
+import { type Operation, renderRoute, renderRule } from '../../../dataplane/operation.ts';
+import { sysctlName } from '../../../sysctl/sysctl-key.ts';
+import { type FindingId, finding } from '../../catalogue/catalogue.ts';
+import { type ElementId, eniId, linkId, podId, routeId, sysctlId } from '../../catalogue/element-id.ts';
+import type { DesiredNode } from '../../desired/desired-of.ts';
+import { consequenceWithoutBlockRule } from '../../node/consequence-without-block-rule.ts';
+import { ruleElement } from '../../node/rule-selector.ts';
+import type { Names } from './build-names.ts';
+import { describeBridge } from './describe-bridge.ts';
+import type { Difference, OperationFinding, Owner } from './difference.ts';
+import { renderChange } from './render-change.ts';
+
+/**
+ * Returns one difference for each operation that would repair the host's namespace. A rule with a wrong table is one
+ * difference, though it needs two operations. Where parts of the plan are missing, objects that the plan lacks are not
+ * reported.
+ */
+export function compareHost(desired: DesiredNode, observed: ObservedHost, names: Names): readonly Difference[] {
+  const operations = hostOperations(desired, observed);
+  const deletions = operations.flatMap((operation) => (isDeleteRule(operation) ? [operation] : []));
+  const moved = new Map<Operation, Operation>();
+  for (const operation of operations) {
+    if (operation.kind !== 'add-rule') continue;
+    const old = deletions.find((deletion) => isSameSelector(deletion.rule, operation.rule));
+    if (old !== undefined) moved.set(operation, old);
+  }
+  const replaced = new Set(moved.values());
+  const ours = operations
+    .filter((operation) => !replaced.has(operation))
+    .flatMap((operation): readonly Difference[] => {
+      const before = moved.get(operation);
+      const changes = before === undefined ? [operation] : [operation, before];
+      const found = describeBridge(operation, desired.host, names) ?? describe(operation, before, observed, names);
+      const more = blockRuleDetails(operation, desired.ruleMode);
+      return found.map(({ id, owner, what, subject }) =>
+        differenceOf(id, { owner, what, subjects: [subject], changes, ...more }, names),
+      );
+    });
+  return [...ours, ...missingSettings(desired, observed, names)];
+}
+
+/** Returns settings that this kernel does not have, as one booted without IPv6. */
+function missingSettings(desired: DesiredNode, observed: ObservedHost, names: Names): readonly Difference[] {
+  const owner: Owner = { kind: 'node' };
+  return diffHost(desired.host, observed)
+    .conflicts.filter(({ kind }) => kind === 'sysctl')
+    .map(({ message }) => {
+      const fix = ['take ipv6.disable=1 off the kernel command line, or give the node no IPv6 addresses'];
+      const details = { what: message, fix, subjects: [], isOurs: false };
+      return { ...finding('ipv6-disabled', details), whose: names.text(owner), owner, changes: [] };
+    });
+}
+
+/** Returns the operations that repair may run on the host, in a safe order. */
+export function hostOperations(desired: DesiredNode, observed: ObservedHost): readonly Operation[] {
+  const { operations } = diffHost(desired.host, observed);
+  return operations.filter(
+    (operation) => !isRemoval(operation) || (desired.isComplete && !isInTransit(operation, desired)),
+  );
+}
+
+function isRemoval({ kind }: Operation): boolean {
+  return kind.startsWith('delete-');
+}
+
+function isInTransit(operation: Operation, { inTransit }: DesiredNode): boolean {
+  const prefixes =
+    operation.kind === 'delete-route'
+      ? [operation.route.dst]
+      : operation.kind === 'delete-rule'
+        ? [operation.rule.src, operation.rule.dst]
+        : [];
+  return prefixes.some((prefix) => prefix !== undefined && inTransit.has(prefix.split('/')[0] ?? prefix));
+}
+
+function differenceOf(
+  id: FindingId,
+  details: {
+    readonly owner: Owner;
+    readonly what: string;
+    readonly subjects: readonly ElementId[];
+    readonly changes: readonly Operation[];
+    readonly why?: string;
+  },
+  names: Names,
+): Difference {
+  const changes = details.changes.map((operation) => ({ kind: 'host' as const, operation }));
+  const { owner, what, why } = details;
+  const fix = changes.map(renderChange);
+  const subjects = [...details.subjects, ...subjectOf(owner)];
+  return {
+    ...finding(id, { what, fix, subjects, isOurs: true, ...(why === undefined ? {} : { why }) }),
+    whose: names.text(owner),
+    owner,
+    changes,
+  };
+}
+
+/** Says what follows from a missing rule of a block of GlobalRoute Pods. The severity stays that of its kind. */
+function blockRuleDetails(operation: Operation, ruleMode: RuleMode): { readonly why?: string } {
+  if (operation.kind !== 'add-rule' || operation.rule.priority !== PRIORITY.podCidr) return {};
+  return { why: consequenceWithoutBlockRule(ruleMode).why };
+}
+
+/** Returns the graph element of an owner; none for the node. */
+export function subjectOf(owner: Owner): readonly ElementId[] {
+  if (owner.kind === 'pod') return [podId(owner.key)];
+  return owner.kind === 'eni' ? [eniId(owner.eniId)] : [];
+}
+
+function describe(
+  operation: Operation,
+  before: Operation | undefined,
+  observed: ObservedHost,
+  names: Names,
+): readonly OperationFinding[] {
+  switch (operation.kind) {
+    case 'set-sysctl':
+      return [describeSysctl(operation, names)];
+    case 'set-link':
+      return describeLink(operation, names);
+    case 'add-address': {
+      const { ifindex, ifname, prefix } = operation.address;
+      const what = `${ifname} does not have its address ${prefix}`;
+      return [{ id: 'eni-without-address', owner: names.ofIfindex(ifindex), what, subject: linkId(ifindex) }];
+    }
+    case 'replace-route':
+    case 'delete-route':
+      return [describeRoute(operation, names)];
+    case 'add-rule':
+    case 'delete-rule':
+      return [describeRule(operation, before, names)];
+    case 'load-nft': {
+      const isThere = observed.nft.restore !== undefined;
+      const what = `nftables table inet tke_eni is ${isThere ? 'not as it was written' : 'missing'}`;
+      const id = isThere ? 'nft-table-changed' : 'nft-table-missing';
+      return [{ id, owner: { kind: 'node' }, what, subject: 'nft:tke_eni' }];
+    }
+    // A plan of the host contains no neighbours; the bridge and its ports are described elsewhere.
+    case 'make-bridge':
+    case 'set-port':
+    case 'replace-neigh':
+    case 'delete-neigh':
+    case 'delete-address':
+    case 'delete-bridge':
+      return [];
+  }
+}
+
+function describeSysctl(operation: Operation & { readonly kind: 'set-sysctl' }, names: Names): OperationFinding {
+  const { key, value, before } = operation;
+  const name = sysctlName(key);
+  const [, , , ifname = ''] = key.path;
+  const owner = key.path.includes('conf') ? names.ofIfname(ifname) : ({ kind: 'node' } as const);
+  const what = `${name} is ${before}, should be ${value}`;
+  return { id: sysctlFinding(key.path, before, owner), owner, what, subject: sysctlId(name) };
+}
+
+function sysctlFinding(path: readonly string[], before: string, owner: Owner): FindingId {
+  const setting = path.at(-1);
+  if (setting === 'ip_forward' || (setting === 'forwarding' && path.includes('ipv4'))) return 'ip-forward-off';
+  if (setting !== 'rp_filter') return 'sysctl-changed';
+  if (owner.kind === 'pod') return 'rp-filter-off';
+  return before === '1' ? 'rp-filter-strict' : 'sysctl-changed';
+}
+
+function describeLink(operation: Operation & { readonly kind: 'set-link' }, names: Names): readonly OperationFinding[] {
+  const { ifindex, ifname, change, before } = operation;
+  const owner = names.ofIfindex(ifindex);
+  const entry = (id: FindingId, what: string): OperationFinding => ({ id, owner, what, subject: linkId(ifindex) });
+  return [
+    ...(change.up === undefined ? [] : [entry(owner.kind === 'eni' ? 'eni-down' : 'veth-down', `${ifname} is down`)]),
+    ...(change.mtu === undefined
+      ? []
+      : [entry('mtu-mismatch', `MTU of ${ifname} is ${before.mtu}, should be ${change.mtu}`)]),
+    ...(change.group === undefined
+      ? []
+      : [entry('link-group-wrong', `${ifname} is in link group ${before.group}, should be ${change.group}`)]),
+    ...(change.mac === undefined
+      ? []
+      : [
+          entry(
+            'veth-mac-changed',
+            `MAC of ${ifname} is ${before.mac}, should be ${change.mac}: its Pod sends to that one`,
+          ),
+        ]),
+    ...(change.arp === undefined ? [] : [entry('link-noarp', `${ifname} has ARP turned off`)]),
+    ...(change.master === undefined
+      ? []
+      : [entry('link-enslaved', `${ifname} is in a bridge, bond or VRF: ifindex ${before.master}`)]),
+  ];
+}
+
+function describeRoute(
+  operation: Operation & { readonly kind: 'replace-route' | 'delete-route' },
+  names: Names,
+): OperationFinding {
+  const { route } = operation;
+  const shown = `"${renderRoute(route)}"`;
+  const byTable = names.ofTable(route.table);
+  const owner = byTable.kind === 'node' ? names.ofAddress(route.dst) : byTable;
+  const common = { owner, subject: routeId(route.table, route.dst) };
+  if (operation.kind === 'delete-route') {
+    return { ...common, id: 'route-stale', what: `route ${shown} is ours and is not in the plan` };
+  }
+  if (operation.before === undefined) return { ...common, id: 'route-missing', what: `route ${shown} is missing` };
+  const what = `route is "${renderRoute(operation.before)}", should be ${shown}`;
+  return { ...common, id: 'route-wrong-device', what };
+}
+
+function describeRule(
+  { kind, rule }: Operation & { readonly kind: 'add-rule' | 'delete-rule' },
+  before: Operation | undefined,
+  names: Names,
+): OperationFinding {
+  const shown = renderRule(rule);
+  const address = rule.src ?? rule.dst;
+  const byAddress = address === undefined ? undefined : names.ofAddress(address);
+  const owner = byAddress === undefined || byAddress.kind === 'node' ? names.ofTable(rule.table) : byAddress;
+  const subject = ruleElement(rule);
+  const name = `IPv${rule.family} rule`;
+  if (kind === 'delete-rule') {
+    return { id: 'rule-stale', owner, what: `${name} "${shown}" is ours and is not in the plan`, subject };
+  }
+  if (before?.kind !== 'delete-rule')
+    return { id: 'rule-missing', owner, what: `${name} "${shown}" is missing`, subject };
+  const what = `${name} is "${renderRule(before.rule)}", should be "${shown}"`;
+  return { id: 'rule-wrong-table', owner, what, subject };
+}
+
+function isSameSelector(a: RuleState, b: RuleState): boolean {
+  return (
+    a.family === b.family &&
+    a.priority === b.priority &&
+    a.src === b.src &&
+    a.dst === b.dst &&
+    a.fwmark === b.fwmark &&
+    a.fwmask === b.fwmask
+  );
+}
+
+type RuleDeletion = Operation & { readonly kind: 'delete-rule' | 'add-rule' };
+
+function isDeleteRule(operation: Operation): operation is RuleDeletion {
+  return operation.kind === 'delete-rule';
+}

@@ -1,0 +1,76 @@
+import type { ObservedHost } from '../../../dataplane/observed.ts';
+import { findingKey } from '../../catalogue/finding.ts';
+import type { DesiredNode, Unjudged } from '../../desired/desired-of.ts';
+import type { AgentFacts, NodeFacts } from '../../node/node-facts.ts';
+import { buildNames } from './build-names.ts';
+import type { Change } from './change.ts';
+import { compareForeignObjects } from './compare-foreign-objects.ts';
+import { compareHost, hostOperations } from './compare-host.ts';
+import { compareEnis, compareLinks, type LostPeer } from './compare-links.ts';
+import { comparePod, type PodSnapshot } from './compare-pod.ts';
+import type { Difference, NodeDifferences } from './difference.ts';
+import { renderChange } from './render-change.ts';
+
+/** Desired and observed state of a node at one moment. */
+export type NodeSnapshot = {
+  readonly agent: AgentFacts;
+  readonly facts: NodeFacts;
+  readonly desired: DesiredNode;
+  readonly host: ObservedHost;
+  readonly pods: readonly PodSnapshot[];
+  /** Peers of host veths that have our alias and no lease, by the ifindex of the host veth. */
+  readonly peers: ReadonlyMap<number, LostPeer>;
+  /** Keys of leases without an existing network namespace. */
+  readonly deadSandboxes: ReadonlySet<string>;
+  /** Parts that could not be read. */
+  readonly unread: readonly Unjudged[];
+  /**
+   * The read before this one, for a node that changed during every read. A difference that only one of the two shows is
+   * transient.
+   */
+  readonly earlier?: NodeSnapshot;
+};
+
+/**
+ * Compares the desired with the observed state of a node: the host's namespace, each Pod's namespace, links and
+ * addresses.
+ */
+export function compareNode(snapshot: NodeSnapshot): NodeDifferences {
+  const found = compareOnce(snapshot);
+  return snapshot.earlier === undefined ? found : inBothReads(found, compareOnce(snapshot.earlier));
+}
+
+function inBothReads(found: NodeDifferences, earlier: NodeDifferences): NodeDifferences {
+  const earlierKeys = new Set(earlier.differences.map(findingKey));
+  const lines = new Set(earlier.changes.map(renderChange));
+  return {
+    ...found,
+    differences: found.differences.filter((difference) => earlierKeys.has(findingKey(difference))),
+    changes: found.changes.filter((change) => lines.has(renderChange(change))),
+  };
+}
+
+function compareOnce(snapshot: NodeSnapshot): NodeDifferences {
+  const { agent, facts, desired } = snapshot;
+  const names = buildNames(agent, desired);
+  const pods = snapshot.pods.flatMap((pod) => comparePod(pod, names));
+  const links = compareLinks(snapshot, names);
+  const differences: readonly Difference[] = [
+    ...compareEnis(desired, agent, facts.host, names),
+    ...compareHost(desired, snapshot.host, names),
+    ...compareForeignObjects(desired, facts.host, names),
+    ...links,
+    ...pods,
+  ];
+  const changes: readonly Change[] = [
+    ...hostOperations(desired, snapshot.host).map((operation) => ({ kind: 'host' as const, operation })),
+    // One operation may repair two differences.
+    ...new Map(pods.flatMap((pod) => pod.changes.map((change) => [operationOf(change), change] as const))).values(),
+    ...links.flatMap((link) => link.changes),
+  ];
+  return { differences, changes, unjudged: [...desired.unjudged, ...snapshot.unread] };
+}
+
+function operationOf(change: Change): unknown {
+  return change.kind === 'host' || change.kind === 'pod' ? change.operation : change;
+}

@@ -1,0 +1,52 @@
+import type { HostState } from '../../../dataplane/desired.ts';
+import type { Operation } from '../../../dataplane/operation.ts';
+import type { FindingId } from '../../catalogue/catalogue.ts';
+import { linkId } from '../../catalogue/element-id.ts';
+import type { Names } from './build-names.ts';
+import type { OperationFinding } from './difference.ts';
+
+/** Describes an operation on the bridge of GlobalRoute Pods or on a port of it; undefined for one on anything else. */
+export function describeBridge(
+  operation: Operation,
+  { links }: HostState,
+  names: Names,
+): readonly OperationFinding[] | undefined {
+  const bridges = new Map(
+    links.filter(({ kind }) => kind === 'bridge').map(({ ifindex, ifname }) => [ifindex, ifname]),
+  );
+  const entry = (id: FindingId, ifindex: number, what: string): readonly OperationFinding[] => [
+    { id, owner: names.ofIfindex(ifindex), what, subject: linkId(ifindex) },
+  ];
+  switch (operation.kind) {
+    case 'make-bridge': {
+      const { ifindex, ifname } = operation.bridge;
+      return entry('bridge-missing', ifindex, `the bridge ${ifname} is missing`);
+    }
+    case 'set-port':
+      return entry('bridge-port-changed', operation.ifindex, `${operation.ifname} has hairpin turned off`);
+    case 'add-address':
+    case 'delete-address': {
+      const { ifindex, ifname, prefix } = operation.address;
+      if (!bridges.has(ifindex)) return undefined;
+      return operation.kind === 'add-address'
+        ? entry('bridge-changed', ifindex, `${ifname} does not have its address ${prefix}`)
+        : entry('bridge-changed', ifindex, `${ifname} has ${prefix}, of a block that no Pod lives in any more`);
+    }
+    case 'set-link': {
+      const { ifindex, ifname, change, before } = operation;
+      if (bridges.has(ifindex)) return entry('bridge-changed', ifindex, describeChange(operation));
+      const bridge = bridges.get(change.master ?? 0);
+      if (bridge === undefined) return undefined;
+      const where = before.master === 0 ? 'no bridge' : `ifindex ${before.master}`;
+      return entry('bridge-port-changed', ifindex, `${ifname} is in ${where}, should be in ${bridge}`);
+    }
+    default:
+      return undefined;
+  }
+}
+
+function describeChange({ ifname, change, before }: Extract<Operation, { kind: 'set-link' }>): string {
+  const values = new Map(Object.entries(before));
+  const shown = Object.entries(change).map(([name, value]) => `${name} is ${values.get(name)}, should be ${value}`);
+  return `${ifname}: ${shown.join('; ')}`;
+}

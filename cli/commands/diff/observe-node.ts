@@ -1,0 +1,197 @@
+import { existsSync } from 'node:fs';
+import { leaseKey } from '../../../agent/journal/lease.ts';
+import { openNft } from '../../../dataplane/nft.ts';
+import { NftError } from '../../../dataplane/nft-error.ts';
+import { observeNetns, observeNft } from '../../../dataplane/observe.ts';
+import type { ObservedHost, ObservedNft } from '../../../dataplane/observed.ts';
+import { PlanError } from '../../../dataplane/plan-error.ts';
+import { LibcError } from '../../../netlink/errno.ts';
+import { NetlinkError } from '../../../netlink/netlink-error.ts';
+import { NetnsError, openNetns } from '../../../netlink/netns.ts';
+import { openRtnetlink, openRtnetlinkIn } from '../../../netlink/rtnetlink.ts';
+import { resolveHostPath } from '../../../runtime/host-path.ts';
+import { openSysctl } from '../../../sysctl/sysctl.ts';
+import { SysctlError } from '../../../sysctl/sysctl-error.ts';
+import { CliError } from '../../command/cli-error.ts';
+import { type DesiredNode, desiredOf, type Unjudged } from '../../desired/desired-of.ts';
+import { isUnchanged, mergeJournals } from '../../desired/merge-journals.ts';
+import { ifKnown } from '../../node/known.ts';
+import type { AgentFacts, NodeFacts } from '../../node/node-facts.ts';
+import { readAgentFacts } from '../../node/read-agent-facts.ts';
+import { type NodeContext, readNodeFacts } from '../../node/read-node-facts.ts';
+import { netnsPathOf, withNodeNetns } from '../../node/with-node-netns.ts';
+import { lostVeths } from './compare-links.ts';
+import type { NodeSnapshot } from './compare-node.ts';
+import type { PodSnapshot } from './compare-pod.ts';
+import { readVethPeers } from './read-veth-peers.ts';
+
+/**
+ * Number of reads. One takes about 100 ms. A node that changes during each of them is compared by what stayed the same.
+ */
+const MAX_READS = 4;
+
+/**
+ * Reads a node and plans its desired state; changes nothing. When an ADD or DEL changed the journal during the read,
+ * the recorded and the observed state do not match, and the node is read again. After the last read, leases that
+ * changed are left out, and differences must be in two reads.
+ * @throws CliError NO_JOURNAL when there is no record of the desired state; KERNEL, FORBIDDEN when it cannot be read
+ */
+export async function observeNode(context: NodeContext): Promise<NodeSnapshot> {
+  let earlier: NodeSnapshot | undefined;
+  for (let attempt = 1; ; attempt++) {
+    const snapshot = await observeOnce(context);
+    const after = readAgentFacts(context.global.stateDir);
+    if (after.kind === 'unknown' || isUnchanged(snapshot.agent.journal, after.value.journal)) return snapshot;
+    const latest = withoutChangedLeases(snapshot, after.value);
+    if (attempt === MAX_READS) return earlier === undefined ? latest : { ...latest, earlier };
+    earlier = latest;
+  }
+}
+
+/** Removes from a snapshot the leases that were added, deleted or changed while it was taken. */
+function withoutChangedLeases(snapshot: NodeSnapshot, after: AgentFacts): NodeSnapshot {
+  const agent = { ...after, journal: mergeJournals(snapshot.agent.journal, after.journal) };
+  const { nft } = snapshot.desired.host;
+  const planned = desiredNode(agent, snapshot.facts);
+  const desired = nft === undefined ? withoutNft(planned) : { ...planned, host: { ...planned.host, nft } };
+  return { ...snapshot, agent, desired, pods: snapshot.pods.filter(({ key }) => desired.networks.has(key)) };
+}
+
+async function observeOnce(context: NodeContext): Promise<NodeSnapshot> {
+  const facts = await readNodeFacts(context, { nft: false, sysctls: false });
+  if (facts.agent.kind === 'unknown') {
+    const { why, next } = facts.agent;
+    throw new CliError('NO_JOURNAL', `the desired state of this node is not known: ${why}`, next);
+  }
+  const agent = facts.agent.value;
+  if (agent.needsAdoption === true) throw beforeAdoption();
+  const desired = desiredNode(agent, facts);
+  const { nft, unread } = await observeNftTable(context, desired);
+  const { result, unreadable } = withNodeNetns(context.global, (netns) => {
+    using rtnetlink = netns === undefined ? openRtnetlink() : openRtnetlinkIn(netns);
+    return rtnetlink.skipUnreadable(() => observeNetns({ rtnetlink, sysctl: openSysctl(netns) }, desired.host));
+  });
+  const host: ObservedHost = { ...result, nft };
+  const pods = observePods(context, facts, desired);
+  return {
+    agent,
+    facts,
+    desired: nft === SAME_NFT ? withoutNft(desired) : desired,
+    host,
+    pods: pods.flatMap((pod) => ('snapshot' in pod ? [pod.snapshot] : [])),
+    peers: readVethPeers(context.global, facts.host.links, lostVeths(facts, agent)),
+    deadSandboxes: deadSandboxes(context, agent),
+    unread: [
+      ...unread,
+      ...unreadable.map((why) => ({
+        what: 'an object of the kernel',
+        why,
+        next: 'ip -d link; ip rule; ip route show table all',
+      })),
+      ...pods.flatMap((pod) => ('unread' in pod ? [pod.unread] : [])),
+    ],
+  };
+}
+
+/**
+ * Returns the error for a journal that was created anew. It lacks the running Pods until the agent has adopted them: a
+ * comparison with it would delete all of them.
+ */
+function beforeAdoption(): CliError {
+  const why = 'its journal was created anew, and no agent has adopted the running Pods yet';
+  const next = 'start the agent and wait until tke-eni status says ready: it adopts them first';
+  return new CliError('NO_JOURNAL', `the desired state of this node is not known: ${why}`, next);
+}
+
+function deadSandboxes({ global }: NodeContext, { journal }: AgentFacts): ReadonlySet<string> {
+  const dead = journal.leases.filter(({ netns }) => !existsSync(resolveHostPath(global.hostRoot, netns)));
+  return new Set(dead.map(({ containerId, ifName }) => leaseKey(containerId, ifName)));
+}
+
+/**
+ * Stands for an nftables table that could not be read. The plan's table is removed then, so that it is not reported as
+ * missing.
+ */
+const SAME_NFT: ObservedNft = {};
+
+function withoutNft(desired: DesiredNode): DesiredNode {
+  const { nft: _nft, ...host } = desired.host;
+  return { ...desired, host };
+}
+
+/** Plans the desired state with the present interface indexes in the Pods. @throws CliError NO_JOURNAL */
+function desiredNode(agent: AgentFacts, { host, pods }: NodeFacts): DesiredNode {
+  const ifindexes = new Map(
+    pods.flatMap(({ key, inside, lease }) => {
+      const ifName = key.slice(key.indexOf('/') + 1);
+      const links = inside.kind === 'known' ? inside.value.links : [];
+      const hostEnd = ifKnown(lease)?.hostVeth?.ifindex;
+      // The path in a lease may lead to another namespace now, of a process with the same id, or even to the node's
+      // own. So the interface must have the host veth of the lease as its peer.
+      const ifindex = links.find(({ ifname, link }) => ifname === ifName && (hostEnd ?? link) === link)?.ifindex;
+      return ifindex === undefined ? [] : [[key, ifindex] as const];
+    }),
+  );
+  try {
+    return desiredOf(agent, host.links, ifindexes);
+  } catch (error) {
+    if (!(error instanceof PlanError)) throw error;
+    const next = 'restart the agent: it plans again, and its log has the same error if it cannot';
+    throw new CliError('NO_JOURNAL', `no plan can be made from the agent’s records: ${error.message}`, next, {
+      cause: error,
+    });
+  }
+}
+
+type NftSnapshot = { readonly nft: ObservedNft; readonly unread: readonly Unjudged[] };
+
+async function observeNftTable({ global }: NodeContext, desired: DesiredNode): Promise<NftSnapshot> {
+  const { nft } = desired.host;
+  if (nft === undefined) return { nft: {}, unread: [] };
+  try {
+    const netnsPath = global.netns === undefined ? {} : { netnsPath: netnsPathOf(global) };
+    return { nft: await observeNft({ nft: openNft(netnsPath) }, nft.text), unread: [] };
+  } catch (error) {
+    if (!(error instanceof NftError)) throw error;
+    const next =
+      error.code === 'NFT_MISSING' ? 'install nft (package nftables)' : 'run nft list ruleset by hand, as root';
+    return { nft: SAME_NFT, unread: [{ what: 'nftables table inet tke_eni', why: error.message, next }] };
+  }
+}
+
+type PodObservation = { readonly snapshot: PodSnapshot } | { readonly unread: Unjudged };
+
+function observePods({ global }: NodeContext, facts: NodeFacts, desired: DesiredNode): readonly PodObservation[] {
+  return facts.pods.flatMap(({ key, lease, inside }): readonly PodObservation[] => {
+    const network = desired.networks.get(key);
+    // The inside of a Pod with a whole ENI is compared by the agent's CHECK; another plugin wired those of `ipam`.
+    if (network === undefined || lease.kind === 'unknown') return [];
+    if (network.kind !== 'route-eni' && network.kind !== 'bridge') return [];
+    const what = `inside of Pod ${key}`;
+    if (inside.kind === 'unknown') return [{ unread: { what, why: inside.why, next: inside.next } }];
+    const planned = desired.pods.get(key);
+    if (planned === undefined) {
+      const next = 'delete the Pod: its interface cannot be made anew under a running container';
+      return [{ unread: { what, why: `it has no interface ${network.podVeth.name}`, next } }];
+    }
+    const path = lease.value.netns;
+    try {
+      using netns = openNetns(resolveHostPath(global.hostRoot, path));
+      using rtnetlink = openRtnetlinkIn(netns);
+      const observed = observeNetns({ rtnetlink, sysctl: openSysctl(netns) }, planned);
+      return [{ snapshot: { key, netns: path, network, desired: planned, observed } }];
+    } catch (error) {
+      if (!isUnreadable(error)) throw error;
+      return [{ unread: { what, why: error.message, next: 'look for its sandbox with crictl pods' } }];
+    }
+  });
+}
+
+function isUnreadable(error: unknown): error is Error {
+  return (
+    error instanceof NetnsError ||
+    error instanceof LibcError ||
+    error instanceof NetlinkError ||
+    error instanceof SysctlError
+  );
+}

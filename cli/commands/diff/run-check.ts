@@ -1,0 +1,28 @@
+import type { CommandContext } from '../../command/command.ts';
+import { EXIT, type ExitCode } from '../../command/exit-code.ts';
+import { findPod } from '../../node/find-pod.ts';
+import { printDocument } from '../../output/print-document.ts';
+import type { CheckArgs } from './arguments.ts';
+import { buildVerdicts } from './build-verdicts.ts';
+import { compareNode } from './compare-node.ts';
+import { observeNode } from './observe-node.ts';
+import { renderVerdicts, verdictsDocument } from './render-verdicts.ts';
+
+/** Runs `check`: prints for the node, its ENIs and its Pods whether they are as planned. @throws CliError */
+export async function run(
+  { pod, output, quiet }: CheckArgs,
+  { stdout, ...context }: CommandContext,
+): Promise<ExitCode> {
+  const snapshot = await observeNode(context);
+  const key = pod === undefined ? undefined : findPod(snapshot.facts, pod).key;
+  const verdicts = buildVerdicts(snapshot, compareNode(snapshot), key);
+  const isOk = verdicts.every((verdict) => verdict.isOk);
+  if (quiet) return isOk ? EXIT.ok : EXIT.wrong;
+  if (output === 'json' || output === 'yaml') {
+    await printDocument(verdictsDocument(verdicts, isOk, snapshot.unread), output, stdout);
+  } else {
+    const width = output === 'wide' ? Number.POSITIVE_INFINITY : stdout.columns();
+    stdout.write(renderVerdicts(verdicts, { width, isColored: stdout.isColored }));
+  }
+  return isOk ? EXIT.ok : EXIT.wrong;
+}

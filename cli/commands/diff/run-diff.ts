@@ -1,0 +1,70 @@
+import { CliError } from '../../command/cli-error.ts';
+import type { CommandContext } from '../../command/command.ts';
+import { EXIT, type ExitCode } from '../../command/exit-code.ts';
+import type { AgentFacts } from '../../node/node-facts.ts';
+import { printDocument } from '../../output/print-document.ts';
+import type { DiffArgs } from './arguments.ts';
+import { buildNames } from './build-names.ts';
+import { compareNode, type NodeSnapshot } from './compare-node.ts';
+import { isDifferent, type NodeDifferences } from './difference.ts';
+import { observeNode } from './observe-node.ts';
+import { compareRemoteState } from './remote/compare-remote-state.ts';
+import { readCloud } from './remote/read-cloud.ts';
+import { readNec } from './remote/read-nec.ts';
+import type { RemoteState } from './remote/remote-state.ts';
+import { differencesDocument, renderDifferences, renderScript } from './render-differences.ts';
+
+/** Runs `diff`: compares the node with its agent's records and prints the differences. @throws CliError */
+export async function run(args: DiffArgs, context: CommandContext): Promise<ExitCode> {
+  const snapshot = await observeNode(context);
+  const found = compareAll(snapshot, await readRemoteStates(args, context, snapshot));
+  const isEqual = !found.differences.some(isDifferent);
+  const { output } = args;
+  const { stdout } = context;
+  if (output === 'json' || output === 'yaml') {
+    await printDocument(differencesDocument(found, isEqual), output, stdout);
+  } else if (output === 'ip') {
+    stdout.write(renderScript(found));
+  } else {
+    const width = output === 'wide' ? Number.POSITIVE_INFINITY : stdout.columns();
+    stdout.write(renderDifferences(found, equalText(snapshot, found), { width, isColored: stdout.isColored }));
+  }
+  return isEqual ? EXIT.ok : EXIT.wrong;
+}
+
+/** Reads the requested remote states of this node: from the cluster, from the cloud. @throws CliError */
+async function readRemoteStates(
+  args: DiffArgs,
+  context: CommandContext,
+  snapshot: NodeSnapshot,
+): Promise<readonly RemoteState[]> {
+  const { agent, desired } = snapshot;
+  const nec = args.nec ? [await readNec(context, nodeNameOf(agent))] : [];
+  const eniIds = desired.enis.map(({ eniId }) => eniId);
+  const { region, endpoint } = args;
+  return args.cloud ? [...nec, await readCloud(context, { region, endpoint }, eniIds)] : nec;
+}
+
+/** Returns the recorded name of this node. @throws CliError NO_JOURNAL */
+function nodeNameOf({ node, journal }: AgentFacts): string {
+  const name = node.kind === 'known' ? node.value.nodeName : journal.supply?.nodeName;
+  if (name !== undefined && name !== '') return name;
+  const next = 'start the agent: it records the name with its first plan';
+  throw new CliError('NO_JOURNAL', 'the name of this node is not recorded', next);
+}
+
+function compareAll(snapshot: NodeSnapshot, remotes: readonly RemoteState[]): NodeDifferences {
+  const found = compareNode(snapshot);
+  const names = buildNames(snapshot.agent, snapshot.desired);
+  const more = remotes.flatMap((remote) => compareRemoteState(remote, snapshot.agent, snapshot.desired, names));
+  return { ...found, differences: [...found.differences, ...more] };
+}
+
+function equalText({ desired }: NodeSnapshot, { unjudged }: NodeDifferences): string {
+  const rest = unjudged.length === 0 ? '' : ', as far as it could be checked';
+  return `${count(desired.networks.size, 'Pod')} and ${count(desired.enis.length, 'ENI')} are as the agent planned them${rest}`;
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,17 @@
+import { ifKnown } from '../../node/known.ts';
+import type { NodeFacts } from '../../node/node-facts.ts';
+
+/**
+ * Returns the node's name in the cluster from the agent's records; the placeholder NODE-NAME where it is not recorded.
+ */
+export function nodeNameOf({ agent }: Pick<NodeFacts, 'agent'>): string {
+  const facts = ifKnown(agent);
+  const name = facts === undefined ? undefined : ifKnown(facts.node)?.nodeName;
+  return name === undefined || name === '' ? 'NODE-NAME' : name;
+}
+
+/** Returns the kubectl command for the agent's Pod on this node. */
+export function agentPodCommand(node: Pick<NodeFacts, 'agent'>, verb: 'get' | 'delete'): string {
+  const selectors = `-l k8s-app=tke-eni-agent --field-selector spec.nodeName=${nodeNameOf(node)}`;
+  return `kubectl -n kube-system ${verb} pod ${selectors}${verb === 'get' ? ' -o wide' : ''}`;
+}

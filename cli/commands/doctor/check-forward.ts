@@ -1,0 +1,102 @@
+import { finding } from '../../catalogue/catalogue.ts';
+import { linkId } from '../../catalogue/element-id.ts';
+import type { Finding } from '../../catalogue/finding.ts';
+import { buildFirewallChains, type FirewallChain } from '../../firewall/build-firewall-chains.ts';
+import type { Packet } from '../../firewall/evaluate-chain.ts';
+import { evaluateFirewallChain } from '../../firewall/evaluate-firewall-chain.ts';
+import { ifKnown } from '../../node/known.ts';
+import { buildOutline, type Outline } from './build-outline.ts';
+import { type Check, done, skipped } from './check.ts';
+import { findRewriteFault } from './find-rewrite-fault.ts';
+
+/** Checks that no firewall of the node drops packets of Pods, wherever they pass one. */
+export const FORWARD_CHECK: Check = {
+  id: 'forward',
+  scope: 'no firewall drops packets of Pods: iptables, firewalld, nftables',
+  finds: ['forward-policy-drop', 'packet-rewritten'],
+  evaluate: (facts) => {
+    const { node, iptables } = facts;
+    if (iptables.kind === 'unknown' && node.host.nft.kind === 'unknown') return skipped(iptables.why);
+    const outline = buildOutline(node);
+    const trips = buildTrips(outline);
+    if (trips.length === 0) return skipped('there is no Pod with a host interface');
+    const objects = ifKnown(node.host.nft)?.objects ?? [];
+    const { queueListeners } = node.host;
+    const chains = buildFirewallChains({ objects, iptables, queueListeners });
+    const findings = chains.flatMap((chain) => {
+      const lost = lostBy(chain, trips);
+      if (lost.length > 0) return [dropFinding(chain, lost)];
+      return triedOf(chain, trips)
+        .flatMap(({ packet }) => findRewriteFault(chain, packet) ?? [])
+        .slice(0, 1);
+    });
+    const forwarding = chains.filter(({ hook }) => hook === 'forward').map(({ title }) => title);
+    return done(findings, [forwarding.length === 0 ? 'no chain forwards' : forwarding.join(', ')]);
+  },
+};
+
+/** Path of a packet: from a Pod or to a Pod. */
+type Trip = {
+  readonly what: string;
+  readonly packet: Packet;
+  readonly ifindex: number;
+  /** Whether its Pod is the first of its family: others are tried only where the first loses nothing. */
+  readonly isFirst: boolean;
+};
+
+/** Returns the paths to test, two for each Pod and address. */
+function buildTrips({ primary, enis, pods }: Outline): readonly Trip[] {
+  const uplinks = [primary, ...enis.map(({ link }) => link)];
+  return ([4, 6] as const).flatMap((family): readonly Trip[] => {
+    const isOf = (ip: string): boolean => ip.includes(':') === (family === 6);
+    return pods
+      .flatMap(({ link, ips, lease }) => {
+        const ip = ips.find(isOf);
+        return link === undefined || ip === undefined ? [] : [{ link, ip, lease }];
+      })
+      .flatMap(({ link: { ifindex, ifname, group }, ip, lease }, index) => {
+        // Traffic within the VPC uses the Pod's own ENI.
+        const podEni = enis.find(({ eniId, table }) => (lease === undefined ? table === group : eniId === lease.eniId));
+        const interfaces = (podEni?.link === undefined ? uplinks : [podEni.link]).flatMap((each) =>
+          each === undefined ? [] : [each.ifname],
+        );
+        const isFirst = index === 0;
+        return [
+          { what: `from ${ip}`, packet: { family, src: ip, iifs: [ifname], oifs: interfaces }, ifindex, isFirst },
+          { what: `to ${ip}`, packet: { family, dst: ip, iifs: interfaces, oifs: [ifname] }, ifindex, isFirst },
+        ];
+      });
+  });
+}
+
+/** Most evaluations of rules for one chain, so that it takes no seconds. Paths beyond it are not tried. */
+const MAX_EVALUATIONS = 200_000;
+
+/** Returns the paths that a chain loses: of the first Pod of each family, or else of the first Pod that loses one. */
+function lostBy(chain: FirewallChain, trips: readonly Trip[]): readonly Trip[] {
+  const first = trips.filter((trip) => trip.isFirst && isLost(chain, trip));
+  if (first.length > 0) return first;
+  const other = triedOf(chain, trips).find((trip) => !trip.isFirst && isLost(chain, trip));
+  return other === undefined ? [] : [other];
+}
+
+/** Returns the paths that may be tried for a chain. */
+function triedOf({ ruleCount }: FirewallChain, trips: readonly Trip[]): readonly Trip[] {
+  return trips.slice(0, Math.ceil(MAX_EVALUATIONS / Math.max(1, ruleCount)));
+}
+
+function isLost(chain: FirewallChain, { packet }: Trip, isEstablished = false): boolean {
+  return evaluateFirewallChain(chain, { ...packet, isEstablished }) === 'dropped';
+}
+
+/** Describes what a chain drops. It is an error where Pods reach nothing by it, or where even answers are dropped. */
+function dropFinding(chain: FirewallChain, lost: readonly Trip[]): Finding {
+  const { title, hook, fix, show } = chain;
+  const what = `${title} drops new connections of Pods: ${lost.map((trip) => trip.what).join(', ')}`;
+  const subjects = [...new Set(lost.map(({ ifindex }) => linkId(ifindex)))];
+  // A firewall that drops only new connections, from outside or to the node, may be intended.
+  const cutsPods = hook !== 'input' && lost.some(({ packet }) => packet.src !== undefined);
+  const dropsAnswers = hook !== 'forward' && lost.some((trip) => isLost(chain, trip, true));
+  const severity = cutsPods || dropsAnswers ? 'error' : 'warning';
+  return finding('forward-policy-drop', { what, fix: fix.length === 0 ? [show] : fix, subjects, severity });
+}

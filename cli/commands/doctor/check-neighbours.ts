@@ -1,0 +1,55 @@
+import { familyOf } from '../../../agent/journal/lease.ts';
+import { type Finding, uniqueFindings } from '../../catalogue/finding.ts';
+import { ifKnown } from '../../node/known.ts';
+import type { NodeFacts } from '../../node/node-facts.ts';
+import { buildOutline, type EniOutline, type PodOutline } from './build-outline.ts';
+import { type Check, done } from './check.ts';
+import { findStaticNeighbour } from './find-neighbour-fault.ts';
+import { findInsideFaults, findSolicitFault } from './find-setting-fault.ts';
+
+/** Checks that the node can find the gateways of its ENIs and its Pods, and that Pods answer and send far enough. */
+export const FIXED_NEIGHBOURS_CHECK: Check = {
+  id: 'fixed-neighbours',
+  scope: 'no fixed neighbour and no setting of others keeps the node from gateways and Pods',
+  finds: ['neigh-wrong-mac', 'setting-stops-packets'],
+  evaluate: ({ node }) => {
+    const { enis, pods } = buildOutline(node);
+    return done(
+      uniqueFindings([...enis.flatMap((eni) => ofEni(node, eni)), ...pods.flatMap((pod) => ofPod(node, pod))]),
+    );
+  },
+};
+
+function ofEni({ host }: NodeFacts, { link, table, title }: EniOutline): readonly Finding[] {
+  if (link === undefined) return [];
+  const { ifindex, ifname } = link;
+  const gateways = host.routes.flatMap(({ table: of, gateway }) =>
+    of === table && gateway !== undefined ? [gateway] : [],
+  );
+  return [...new Set(gateways)].flatMap((ip) => [
+    ...present(findStaticNeighbour(host, { ip, ifindex, ifname, title: `the gateway of ${title}`, mac: undefined })),
+    ...present(findSolicitFault(host, ifname, familyOf(ip))),
+  ]);
+}
+
+function ofPod({ host }: NodeFacts, { pod, link, lease, title, ips }: PodOutline): readonly Finding[] {
+  const inside = ifKnown(pod.inside);
+  const ifName = pod.key.slice(pod.key.indexOf('/') + 1);
+  const prefix = `nsenter --net=${lease?.netns ?? '<netns>'} `;
+  // Of a Pod with an ENI of its own the node reaches the other end of the veth pair.
+  const end = inside?.links.find((each) =>
+    lease?.plugin === 'direct-eni' ? each.ifindex === link?.link : each.ifname === ifName,
+  );
+  const mac = end?.address;
+  return ips.flatMap((ip) => [
+    ...(link === undefined || mac === undefined
+      ? []
+      : present(findStaticNeighbour(host, { ip, ifindex: link.ifindex, ifname: link.ifname, title, mac }))),
+    ...(link === undefined ? [] : present(findSolicitFault(host, link.ifname, familyOf(ip)))),
+    ...(inside === undefined ? [] : findInsideFaults(inside, { title, ifName, prefix }, familyOf(ip))),
+  ]);
+}
+
+function present<T>(value: T | undefined): readonly T[] {
+  return value === undefined ? [] : [value];
+}

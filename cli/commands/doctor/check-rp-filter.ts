@@ -1,0 +1,93 @@
+import { finding } from '../../catalogue/catalogue.ts';
+import { linkId, sysctlId } from '../../catalogue/element-id.ts';
+import type { Finding } from '../../catalogue/finding.ts';
+import type { DoctorFacts } from '../../node/doctor-facts.ts';
+import { ifKnown } from '../../node/known.ts';
+import type { NodeFacts } from '../../node/node-facts.ts';
+import { buildOutline, type PodOutline } from './build-outline.ts';
+import { type Check, done, skipped } from './check.ts';
+import { commentOutOverride, findBootSetting, OUR_SYSCTL_FILE } from './find-boot-setting.ts';
+
+const ALL = 'net.ipv4.conf.all.rp_filter';
+const STRICT = 1;
+
+/** Checks reverse path filtering: where it drops packets, and where it prevents that Pods spoof addresses. */
+export const RP_FILTER_CHECK: Check = {
+  id: 'rp-filter',
+  scope: 'rp_filter: not strict on primary and ENIs, strict on Pods’ host interfaces, and what boot sets',
+  finds: ['rp-filter-strict', 'rp-filter-off', 'rp-filter-at-boot'],
+  evaluate: (facts) => {
+    const { node } = facts;
+    if (node.host.sysctls.get(ALL) === undefined) return skipped(`${ALL} cannot be read; run as root`);
+    const { primary, enis, pods } = buildOutline(node);
+    const ways = [primary, ...enis.map(({ link }) => link)].filter((link) => link !== undefined);
+    const names = ways.map(({ ifname }) => ifname);
+    return done(
+      [
+        ...ways.flatMap(({ ifname, ifindex }) => strict(node, ifname, ifindex)),
+        ...(isProductMode(node) ? [] : spoofable(node, pods)),
+        ...strictAtBoot(facts, names),
+      ],
+      names.map((ifname) => `${ifname}: ${effective(node, ifname)}, all: ${node.host.sysctls.get(ALL)}`),
+    );
+  },
+};
+
+/** Returns the value in force: the larger one of `all` and the interface. @see kernel ip-sysctl rp_filter */
+function effective({ host }: NodeFacts, ifname: string): number {
+  return Math.max(Number(host.sysctls.get(ALL) ?? 0), Number(host.sysctls.get(nameOf(ifname)) ?? 0));
+}
+
+function nameOf(ifname: string): string {
+  return `net.ipv4.conf.${ifname.replaceAll('.', '/')}.rp_filter`;
+}
+
+function strict(node: NodeFacts, ifname: string, ifindex: number): readonly Finding[] {
+  if (effective(node, ifname) !== STRICT) return [];
+  const isByAll = node.host.sysctls.get(nameOf(ifname)) !== String(STRICT);
+  const what = `rp_filter of ${ifname} is strict${isByAll ? ` by ${ALL}` : ''}`;
+  const fix = ['tke-eni repair', `sysctl -w ${nameOf(ifname)}=2`];
+  return [finding('rp-filter-strict', { what, fix, subjects: [linkId(ifindex), sysctlId(nameOf(ifname))] })];
+}
+
+function isProductMode({ agent }: NodeFacts): boolean {
+  const facts = ifKnown(agent);
+  return facts !== undefined && ifKnown(facts.node)?.node.rpFilterMode === 'product';
+}
+
+/** Returns one finding for all Pods: the same program sets the value for all of them. */
+function spoofable(node: NodeFacts, pods: readonly PodOutline[]): readonly Finding[] {
+  const open = pods.flatMap(({ link }) => (link !== undefined && effective(node, link.ifname) === 0 ? [link] : []));
+  const [first] = open;
+  if (first === undefined) return [];
+  const others = open.length === 1 ? '' : ` and ${open.length - 1} more Pods’ host interfaces`;
+  const what = `rp_filter of ${first.ifname}${others} is off`;
+  const fix = ['tke-eni repair', `sysctl -w ${nameOf(first.ifname)}=1`];
+  return [
+    finding('rp-filter-off', {
+      what,
+      fix,
+      subjects: open.flatMap(({ ifindex, ifname }) => [linkId(ifindex), sysctlId(nameOf(ifname))]),
+    }),
+  ];
+}
+
+function strictAtBoot({ sysctlFiles }: DoctorFacts, names: readonly string[]): readonly Finding[] {
+  if (sysctlFiles.kind === 'unknown') return [];
+  const files = sysctlFiles.value;
+  const atBoot = names.flatMap((ifname) => {
+    const setting = findBootSetting(files, nameOf(ifname));
+    return setting?.value === String(STRICT) ? [{ ifname, setting }] : [];
+  });
+  const [first] = atBoot;
+  if (first === undefined) return [];
+  const { path, key } = first.setting;
+  const what = `${path} sets ${key} to 1 (strict) at boot, for ${atBoot.map(({ ifname }) => ifname).join(', ')}`;
+  const lines = atBoot.map(({ ifname }) => `${nameOf(ifname)} = 2`).join('\\n');
+  const fix = [
+    ...atBoot.flatMap(({ setting }) => commentOutOverride(setting)),
+    `printf '${lines}\\n' >>${OUR_SYSCTL_FILE}`,
+    `sysctl -p ${OUR_SYSCTL_FILE}`,
+  ];
+  return [finding('rp-filter-at-boot', { what, fix, subjects: atBoot.map(({ ifname }) => sysctlId(nameOf(ifname))) })];
+}

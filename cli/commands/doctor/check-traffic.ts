@@ -1,0 +1,64 @@
+import { eniId, linkId, podId } from '../../catalogue/element-id.ts';
+import { type Finding, uniqueFindings } from '../../catalogue/finding.ts';
+import { ifKnown } from '../../node/known.ts';
+import type { HostFacts } from '../../node/node-facts.ts';
+import { buildOutline, type EniOutline, type PodOutline } from './build-outline.ts';
+import { type Check, done, skipped } from './check.ts';
+import { findLinkObstacles, type NamedLink } from './find-link-obstacles.ts';
+import { findXfrmFault } from './find-xfrm-fault.ts';
+
+/** Checks that nothing of other programs takes packets on the links of ENIs and Pods. */
+export const TRAFFIC_CHECK: Check = {
+  id: 'traffic',
+  scope: 'no XDP program, traffic filter, discipline, link above or IPsec policy takes packets of Pods',
+  finds: ['link-xdp', 'link-passthru', 'link-tc', 'link-qdisc', 'xfrm-policy'],
+  evaluate: ({ node }) => {
+    const { enis, pods } = buildOutline(node);
+    const { qdiscs, policies } = node.host.traffic;
+    if (qdiscs.kind === 'unknown' && policies.kind === 'unknown') return skipped(`${qdiscs.why}; ${qdiscs.next}`);
+    const links = [...enis.flatMap(ofEni), ...pods.flatMap(ofPod)];
+    return done(
+      uniqueFindings([
+        ...links.flatMap((named) => findLinkObstacles(node.host, named, node.pods)),
+        ...pods.flatMap(insideOf),
+        ...pods.flatMap(({ ips }) => ips.flatMap((ip) => onNode(node.host, ip))),
+      ]),
+      [`${links.length} links`],
+    );
+  },
+};
+
+function onNode(host: HostFacts, ip: string): readonly Finding[] {
+  const packets = [
+    { dir: 'fwd', src: ip },
+    { dir: 'fwd', dst: ip },
+    { dir: 'out', src: ip },
+    { dir: 'out', dst: ip },
+    { dir: 'in', src: ip },
+  ] as const;
+  return packets.flatMap((packet) => findXfrmFault(host, packet, 'the node') ?? []);
+}
+
+function ofEni({ link, eniId: id, table }: EniOutline): readonly NamedLink[] {
+  if (link === undefined) return [];
+  return [{ link, title: link.ifname, subjects: [linkId(link.ifindex), eniId(id ?? String(table))], prefix: '' }];
+}
+
+function ofPod({ link, pod, title }: PodOutline): readonly NamedLink[] {
+  if (link === undefined) return [];
+  return [{ link, title: `${link.ifname} of ${title}`, subjects: [linkId(link.ifindex), podId(pod.key)], prefix: '' }];
+}
+
+function insideOf({ pod, title, lease, ips }: PodOutline): readonly Finding[] {
+  const netns = ifKnown(pod.inside);
+  const ifName = pod.key.slice(pod.key.indexOf('/') + 1);
+  const link = netns?.links.find(({ ifname }) => ifname === ifName);
+  if (netns === undefined || link === undefined) return [];
+  const prefix = `nsenter --net=${lease?.netns ?? '<netns>'} `;
+  const subjects = [linkId(link.ifindex, pod.key), podId(pod.key)];
+  return [
+    ...findLinkObstacles(netns, { link, title: `${ifName} in ${title}`, subjects, prefix }),
+    ...ips.flatMap((ip) => findXfrmFault(netns, { dir: 'out', src: ip }, title, prefix) ?? []),
+    ...ips.flatMap((ip) => findXfrmFault(netns, { dir: 'in', dst: ip }, title, prefix) ?? []),
+  ];
+}

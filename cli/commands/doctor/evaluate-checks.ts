@@ -1,0 +1,50 @@
+import type { ElementId } from '../../catalogue/element-id.ts';
+import { bySeverity, type Finding } from '../../catalogue/finding.ts';
+import type { DoctorFacts } from '../../node/doctor-facts.ts';
+import type { Check, Verdict } from './check.ts';
+
+/** A check with its outcome. */
+export type CheckResult = { readonly check: Check; readonly verdict: Verdict };
+
+/** Outcome of all selected checks. */
+export type Diagnosis = {
+  readonly results: readonly CheckResult[];
+  /** Findings of all checks, the most severe first. */
+  readonly findings: readonly Finding[];
+};
+
+/** Checks and findings that the command line selects. */
+export type Selection = { readonly checks: readonly Check[]; readonly isSelected: (finding: Finding) => boolean };
+
+/** Runs the selected checks. A finding that two of them return is reported once, for the first. */
+export function evaluateChecks({ checks, isSelected }: Selection, facts: DoctorFacts): Diagnosis {
+  const reported: Finding[] = [];
+  const results = checks.map((check): CheckResult => {
+    const verdict = check.evaluate(facts);
+    if (verdict.kind === 'skipped') return { check, verdict };
+    const before = [...reported];
+    const findings = verdict.findings.filter((finding) => isSelected(finding) && !isReported(before, finding));
+    reported.push(...findings);
+    return { check, verdict: { ...verdict, findings } };
+  });
+  return { results, findings: reported.toSorted(bySeverity) };
+}
+
+/** Returns whether an equal finding was reported: the same id with the same text or with a common subject. */
+function isReported(reported: readonly Finding[], { id, subjects, what }: Finding): boolean {
+  const objects = new Set(subjects.filter(isSingleObject));
+  return reported.some(
+    (other) => other.id === id && (other.what === what || other.subjects.some((thing) => objects.has(thing))),
+  );
+}
+
+/** Returns whether a subject identifies a single object. A table contains many objects. */
+function isSingleObject(subject: ElementId): boolean {
+  return !subject.startsWith('table:');
+}
+
+/** Counts findings by severity. */
+export function countFindings(findings: readonly Finding[]): Readonly<Record<Finding['severity'], number>> {
+  const of = (severity: Finding['severity']) => findings.filter((finding) => finding.severity === severity).length;
+  return { error: of('error'), warning: of('warning'), info: of('info') };
+}

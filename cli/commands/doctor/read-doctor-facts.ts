@@ -1,0 +1,173 @@
+import { connect } from 'node:net';
+import { withNetns } from '../../../netlink/netns.ts';
+import { isTooOld, openOpsClient } from '../../agent/ops-client.ts';
+import type { Finding } from '../../catalogue/finding.ts';
+import { CliError } from '../../command/cli-error.ts';
+import type { CommandContext, GlobalArgs } from '../../command/command.ts';
+import type { AgentStatus, CniFacts, DoctorFacts, HostLocalAddress, SocketFacts } from '../../node/doctor-facts.ts';
+import { type HostTree, knownFrom, openHostTree } from '../../node/host-tree.ts';
+import { known, unknown } from '../../node/known.ts';
+import type { Known } from '../../node/node-facts.ts';
+import { readIptables } from '../../node/read-iptables.ts';
+import { type ProcFacts, readProc } from '../../node/read-kernel.ts';
+import { readNodeFacts } from '../../node/read-node-facts.ts';
+import { netnsPathOf, withNodeNetns } from '../../node/with-node-netns.ts';
+import { compareNode } from '../diff/compare-node.ts';
+import { findingOf, isDifferent } from '../diff/difference.ts';
+import { observeNode } from '../diff/observe-node.ts';
+import { readAgentProcess } from './read-agent-process.ts';
+import { readCloudInit } from './read-cloud-init.ts';
+import { readHostLocal } from './read-host-local.ts';
+import { readNetworkManager } from './read-network-manager.ts';
+import { readNetworkd } from './read-networkd.ts';
+import { readDhcpClients, readInotify } from './read-processes.ts';
+import { readStateDir } from './read-state-dir.ts';
+import { readSysctlFiles } from './read-sysctl-files.ts';
+
+/** Folders of CNI configuration and executables on the host. */
+type CniFolders = { readonly confDir: string; readonly binDir: string };
+
+/**
+ * Reads the input of all checks; changes nothing. A fact that cannot be read is unknown, with the reason.
+ * @throws CliError when the node's own namespace cannot be read
+ */
+export async function readDoctorFacts(
+  { global }: Pick<CommandContext, 'global'>,
+  folders: CniFolders,
+): Promise<DoctorFacts> {
+  const tree = openHostTree(global.hostRoot);
+  const hostLocal = knownFrom(() => readHostLocal(tree));
+  const node = await readNodeFacts({ global });
+  const proc = knownFrom(() => withNodeNetns(global, (netns) => (netns ? withNetns(netns, readProc) : readProc())));
+  const netnsPath = global.netns === undefined ? undefined : netnsPathOf(global);
+  const agent = await readAgent(global.socket);
+  return {
+    node,
+    networkd: knownFrom(() => readNetworkd(tree)),
+    networkManager: knownFrom(() => readNetworkManager(tree)),
+    cloudInit: knownFrom(() => readCloudInit(tree)),
+    sysctlFiles: knownFrom(() => readSysctlFiles(tree)),
+    iptables: await iptablesOf(proc, netnsPath),
+    kernel: proc.kind === 'known' ? known(proc.value.kernel) : proc,
+    inotify: knownFrom(readInotify),
+    dhcpClients: knownFrom(() => readDhcpClients(netnsPath ?? '/proc/self/ns/net')),
+    ...agent,
+    agentProcess: knownFrom(() => readAgentProcess(global.socket)),
+    differences: await readDifferences(global),
+    stateDir: knownFrom(() => readStateDir(global.stateDir)),
+    // Those of Pods that came or went meanwhile have a lease that was not read.
+    hostLocal:
+      hostLocal.kind === 'unknown' ? hostLocal : knownFrom(() => remaining(hostLocal.value, readHostLocal(tree))),
+    cni: knownFrom(() => readCni(tree, folders.confDir, folders.binDir)),
+  };
+}
+
+async function readAgent(path: string): Promise<Pick<DoctorFacts, 'socket' | 'status'>> {
+  const socket = await readSocket(path);
+  const silent = unknown('no agent answers', 'see agent-dead');
+  if (socket.kind === 'unknown' || socket.value.problem !== undefined) return { socket, status: silent };
+  const answer = await readStatus(path);
+  return answer.problem === undefined
+    ? { socket, status: answer.status }
+    : { socket: known({ path, problem: answer.problem }), status: silent };
+}
+
+async function iptablesOf(proc: Known<ProcFacts>, netnsPath: string | undefined): Promise<DoctorFacts['iptables']> {
+  const tables = proc.kind === 'known' ? proc.value.legacyTables : proc;
+  if (tables.kind === 'unknown') return unknown('iptables shows itself to root only', tables.next);
+  return known(await readIptables({ netnsPath, legacyTables: tables.value }));
+}
+
+/** Result of reading the agent's status: the status, why it is not available, or a problem of the agent. */
+type StatusAnswer =
+  | { readonly status: Known<AgentStatus>; readonly problem?: undefined }
+  | { readonly problem: string };
+
+/**
+ * Reads the status from the agent. Never rejects with CliError. An agent that accepts connections and does not answer
+ * has a problem.
+ */
+async function readStatus(socket: string): Promise<StatusAnswer> {
+  try {
+    using client = await openOpsClient(socket);
+    const { status, held, lastPassError, bridge } = await client.summary();
+    if (status === undefined) return { status: unknown('the agent did not report it', 'tke-eni status') };
+    const { code, msg: message, details } = status;
+    return {
+      status: known({ code, message, details, held, lastPassError, ...(bridge === undefined ? {} : { bridge }) }),
+    };
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    if (error.code === 'NO_AGENT' && !isTooOld(error)) return { problem: withoutPreface(error.message, socket) };
+    return { status: unknown(error.message, error.next) };
+  }
+}
+
+/**
+ * Removes the beginning of the message: the finding itself says that the agent does not answer, and on which socket.
+ */
+function withoutPreface(message: string, socket: string): string {
+  return message.replace(/^the agent does not answer: /, '').replace(`the agent on ${socket}`, 'it');
+}
+
+const TIMEOUT_MS = 2_000;
+
+/** Checks whether a process accepts connections on the agent's socket. Never rejects. */
+function readSocket(path: string): Promise<Known<SocketFacts>> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    const end = (problem: string | undefined) => {
+      socket.destroy();
+      resolve(known({ path, problem }));
+    };
+    socket.setTimeout(TIMEOUT_MS, () => end('it does not take the connection within 2 s'));
+    socket.once('connect', () => end(undefined));
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EACCES' || error.code === 'EPERM') {
+        socket.destroy();
+        resolve(unknown(`${path} is root's alone`, 'run as root'));
+      } else end(problemOf(error));
+    });
+  });
+}
+
+function problemOf({ code, message }: NodeJS.ErrnoException): string {
+  if (code === 'ENOENT') return 'there is no such socket';
+  return code === 'ECONNREFUSED' ? 'it has ended' : message;
+}
+
+/**
+ * Compares the node with its agent's records, as `tke-eni diff` does. Where they cannot be read, the result is unknown.
+ */
+async function readDifferences(global: GlobalArgs): Promise<Known<readonly Finding[]>> {
+  try {
+    const { differences } = compareNode(await observeNode({ global }));
+    return known(differences.filter(isDifferent).map(findingOf));
+  } catch (error) {
+    if (error instanceof CliError) return unknown(error.message, error.next);
+    throw error;
+  }
+}
+
+/** Returns what two reads have in common. */
+function remaining(
+  before: readonly HostLocalAddress[],
+  after: readonly HostLocalAddress[],
+): readonly HostLocalAddress[] {
+  const seen = new Set(before.map(({ ip, containerId }) => `${ip} ${containerId}`));
+  return after.filter(({ ip, containerId }) => seen.has(`${ip} ${containerId}`));
+}
+
+/** Names of configuration files that runtimes read. @see containernetworking/cni libcni ConfFiles */
+const CONF = /\.(conf|conflist|json)$/;
+
+/** Reads the CNI files that a container runtime reads. @throws Error when permission is missing */
+function readCni(tree: HostTree, confDir: string, binDir: string): CniFacts {
+  const names = tree.names(confDir).filter((name) => CONF.test(name));
+  return {
+    confDir,
+    binDir,
+    confs: names.map((name) => ({ path: `${confDir}/${name}`, text: tree.text(`${confDir}/${name}`) ?? '' })),
+    executables: tree.names(binDir),
+  };
+}

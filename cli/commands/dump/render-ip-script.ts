@@ -1,0 +1,123 @@
+import type { AddressMessage } from '../../../netlink/address-message.ts';
+import type { RouteMessage } from '../../../netlink/route-message.ts';
+import { AF_INET6 } from '../../../netlink/uapi/netlink.ts';
+import type { IpNames } from './ip-names.ts';
+import { renderAddressLine, renderNeighLine } from './render-address-line.ts';
+import { batchWord, isRepresentable, renderBatchLine } from './render-batch-line.ts';
+import type { Topic } from './render-dump-json.ts';
+import { renderLinkLines } from './render-link-lines.ts';
+import { renderRouteLines } from './render-route-line.ts';
+import { renderDefaultRules, renderRuleLine } from './render-rule-line.ts';
+import { type ScriptFacts, type ScriptInput, withoutKernelMade } from './without-kernel-made.ts';
+
+/** Options of a script. */
+type ScriptOptions = {
+  /**
+   * What to create. The script has its own order, in which the kernel accepts them: links, addresses, routes,
+   * neighbours, rules.
+   */
+  readonly topics: readonly Topic[];
+  /** Also creates the interfaces, each as one end of a veth pair. */
+  readonly hasStandIns: boolean;
+  /**
+   * False when filters selected the objects: a default rule that is missing among them may then still exist on the
+   * node.
+   */
+  readonly isUnfiltered: boolean;
+  /** Script for `nft -f`. */
+  readonly nft?: string;
+};
+
+const ORDER: readonly Topic[] = ['links', 'addrs', 'routes', 'neigh', 'rules'];
+
+/**
+ * Renders a shell script that creates the same objects in an empty namespace: `ip -batch` lines, then `nft -f`. What
+ * the kernel creates by itself is left out; what a line of `ip` cannot express becomes a comment.
+ * @see ip(8) -batch, nft(8) -f
+ */
+export function renderIpScript(facts: ScriptInput, names: IpNames, options: ScriptOptions): string {
+  const script = withoutKernelMade(facts);
+  const topics = ORDER.filter((topic) => options.topics.includes(topic) || (topic === 'links' && options.hasStandIns));
+  const spelled: IpNames = { ...names, link: (ifindex) => batchWord(names.link(ifindex)) };
+  const lines = topics.map((topic) => RENDERERS[topic](script, spelled, options));
+  const links = lines.flatMap((each) => each.links ?? []).map(renderBatchLine);
+  const v4 = lines.flatMap((each) => each.v4 ?? []).map(renderBatchLine);
+  const v6 = lines.flatMap((each) => each.v6 ?? []).map(renderBatchLine);
+  return [
+    '#!/bin/sh\n# Made by tke-eni: makes the same again in an empty network namespace.\nset -e\n',
+    hereDocument('ip -batch -', links, 'LINKS'),
+    hereDocument('ip -4 -batch -', v4, 'IPV4'),
+    hereDocument('ip -6 -batch -', v6, 'IPV6'),
+    options.nft === undefined ? '' : hereDocument('nft -f -', options.nft.trimEnd().split('\n'), 'NFT'),
+  ].join('');
+}
+
+type Lines = { readonly links?: readonly string[]; readonly v4?: readonly string[]; readonly v6?: readonly string[] };
+type Renderer = (facts: ScriptFacts, names: IpNames, options: ScriptOptions) => Lines;
+
+const AF_INET = 2;
+
+const RENDERERS: Readonly<Record<Topic, Renderer>> = {
+  links: (facts, names, { hasStandIns }) => ({ links: renderLinkLines(facts, names, hasStandIns) }),
+  addrs: ({ addresses }, names) => {
+    const { v4 = [], v6 = [] } = byFamily(addresses, (address) => [renderAddressLine(address, names)]);
+    // The kernel puts a new IPv6 address before the older ones of its scope, and prefers it as a source.
+    return { v4, v6: v6.toReversed() };
+  },
+  routes: ({ routes, addresses }, names, { topics }) => {
+    const lost = topics.includes('addrs') ? lostAddresses(addresses, names) : new Set<string>();
+    const isLost = ({ prefsrc }: RouteMessage) => prefsrc !== undefined && lost.has(prefsrc);
+    const ofFamily = (isV4: boolean) =>
+      renderRouteLines(
+        routes.filter((route) => (route.family === AF_INET) === isV4 && !isLost(route)),
+        names,
+      );
+    const comments = routes
+      .filter(isLost)
+      .map(({ dst, prefsrc }) => `# left out, its source is an address that is left out: route ${dst} src ${prefsrc}`);
+    return { v4: [...ofFamily(true), ...comments], v6: ofFamily(false) };
+  },
+  neigh: ({ neighs }, names) => byFamily(neighs, (neigh) => [renderNeighLine(neigh, names)]),
+  rules: ({ rules, allRules, allAddresses }, _names, { isUnfiltered }) => {
+    const { v4 = [], v6 = [] } = byFamily(rules, (rule) => [renderRuleLine(rule)]);
+    if (!isUnfiltered) return { v4, v6 };
+    // A node without IPv6 has no IPv6 default rules: that is no reason to delete them elsewhere.
+    const hasIpv6 = [...allRules, ...allAddresses].some(({ family }) => family === AF_INET6);
+    return {
+      v4: [...v4, ...renderDefaultRules(allRules, 4)],
+      v6: [...v6, ...(hasIpv6 ? renderDefaultRules(allRules, 6) : [])],
+    };
+  },
+};
+
+/** Returns the addresses that no line creates: the kernel refuses a route with such a source. */
+function lostAddresses(addresses: readonly AddressMessage[], names: IpNames): ReadonlySet<string> {
+  const isCreated = (address: AddressMessage) => isRepresentable(renderAddressLine(address, names));
+  const [created, lost] = [true, false].map((is) =>
+    addresses.filter((address) => isCreated(address) === is).map(ownOf),
+  );
+  const others = new Set(created);
+  return new Set(lost?.filter((address) => !others.has(address)));
+}
+
+const ownOf = ({ local, address }: AddressMessage): string => local ?? address;
+
+function byFamily<M extends { readonly family: number }>(
+  messages: readonly M[],
+  render: (message: M) => readonly string[],
+): Lines {
+  return {
+    v4: messages.filter(({ family }) => family === AF_INET).flatMap(render),
+    v6: messages.filter(({ family }) => family !== AF_INET).flatMap(render),
+  };
+}
+
+/**
+ * Renders a here-document. Its end mark is a line that is not among `lines`: a comment of nftables may span several
+ * lines.
+ */
+function hereDocument(command: string, lines: readonly string[], name: string): string {
+  let end = `END_OF_${name}`;
+  while (lines.includes(end)) end += '_';
+  return lines.length === 0 ? '' : `${command} <<'${end}'\n${lines.join('\n')}\n${end}\n`;
+}

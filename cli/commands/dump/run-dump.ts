@@ -1,0 +1,61 @@
+import { CliError } from '../../command/cli-error.ts';
+import type { CommandContext } from '../../command/command.ts';
+import { EXIT, type ExitCode } from '../../command/exit-code.ts';
+import { buildOwnerIndex } from '../../node/build-owner-index.ts';
+import { findPod, podTitle } from '../../node/find-pod.ts';
+import type { NetnsFacts, NodeFacts } from '../../node/node-facts.ts';
+import { readNftText } from '../../node/read-nft-facts.ts';
+import { netnsPathOf } from '../../node/with-node-netns.ts';
+import { printDocument } from '../../output/print-document.ts';
+import type { DumpArgs } from './arguments.ts';
+import { namesIn, readFacts } from './print-list.ts';
+import { renderDumpJson, type Topic } from './render-dump-json.ts';
+import { renderIpScript } from './render-ip-script.ts';
+
+const TOPICS: readonly Topic[] = ['links', 'addrs', 'routes', 'neigh', 'rules'];
+
+/** Prints everything of one namespace. @throws CliError */
+export async function run(args: DumpArgs, context: CommandContext): Promise<ExitCode> {
+  const facts = await readFacts(context, args.pod);
+  const { shown, pod } = namespaceOf(facts, args.pod);
+  const names = namesIn(context, shown);
+  const nft = pod === undefined ? await nftOf(args, context) : undefined;
+  if (args.output === 'ip') {
+    const options = {
+      topics: TOPICS,
+      hasStandIns: args['stand-ins'],
+      isUnfiltered: true,
+      ...(nft === undefined ? {} : { nft }),
+    };
+    context.stdout.write(renderIpScript({ ...shown, unfiltered: shown }, names, options));
+    return EXIT.ok;
+  }
+  const view = {
+    isDetailed: args.details,
+    isOneTable: false,
+    ...(pod === undefined ? { owners: buildOwnerIndex(facts) } : {}),
+  };
+  const entries = TOPICS.map(
+    (topic) => [topic, renderDumpJson(topic, { pod, facts: shown, unfiltered: shown }, names, view)] as const,
+  );
+  await printDocument({ ...Object.fromEntries(entries), nft: nft ?? null }, args.output, context.stdout);
+  return EXIT.ok;
+}
+
+function namespaceOf(
+  facts: NodeFacts,
+  podName: string | undefined,
+): { readonly shown: NetnsFacts; readonly pod: string | undefined } {
+  if (podName === undefined) return { shown: facts.host, pod: undefined };
+  const pod = findPod(facts, podName);
+  const { inside } = pod;
+  if (inside.kind === 'known') return { shown: inside.value, pod: podTitle(pod) };
+  throw new CliError('FORBIDDEN', `inside Pod ${podTitle(pod)}: ${inside.why}`, inside.next);
+}
+
+async function nftOf({ nft }: DumpArgs, { global }: CommandContext): Promise<string | undefined> {
+  if (nft === 'none') return undefined;
+  const found = await readNftText(global.netns === undefined ? {} : { netnsPath: netnsPathOf(global) }, nft);
+  if (found.kind === 'known') return found.value;
+  throw new CliError('FORBIDDEN', found.why, `${found.next}; --nft none leaves it out`);
+}

@@ -1,0 +1,47 @@
+import { isKubeError } from '../../../kube/kube-error.ts';
+import { EVENTS } from '../../../kube/resource-types.ts';
+import { ConfigError } from '../../../runtime/decode.ts';
+import { CliError } from '../../command/cli-error.ts';
+import type { CommandContext } from '../../command/command.ts';
+import { openCluster } from '../../command/open-cluster.ts';
+
+/** Timeout of a call, ms. It is short: a person waits. */
+const CALL_MS = 10_000;
+const PAGE = 500;
+/** Largest number of pages read for each source, 4,000 events. Kubernetes keeps events for an hour only. */
+const MAX_PAGES = 8;
+/** Field selectors, one for each call: the API server filters by one source at a time. */
+const SOURCES = ['source=tke-eni-agent', 'source=tke-eni-ipamd', 'source=kubelet,type=Warning'] as const;
+
+/** Reads events of tke-eni components and warnings of kubelet. @throws CliError NO_CLUSTER, FORBIDDEN */
+export async function readClusterEvents(
+  context: Pick<CommandContext, 'global' | 'env' | 'clock' | 'signal'>,
+): Promise<readonly unknown[]> {
+  try {
+    const client = await openCluster(context, { callMs: CALL_MS, qps: 10, burst: 20 });
+    try {
+      const items: unknown[] = [];
+      for (const fieldSelector of SOURCES) {
+        let next: string | undefined;
+        for (let page = 0; page < MAX_PAGES && (page === 0 || next !== undefined); page++) {
+          const query = { fieldSelector, limit: PAGE, ...(next === undefined ? {} : { continueToken: next }) };
+          const list = await client.listPage(EVENTS, query, context.signal);
+          items.push(...list.items);
+          next = list.continueToken;
+        }
+      }
+      return items;
+    } finally {
+      client.close();
+    }
+  } catch (error) {
+    if (isKubeError(error, 'FORBIDDEN', 'UNAUTHORIZED')) {
+      const next = 'use a kubeconfig that may list events: kubectl auth can-i list events -A';
+      throw new CliError('FORBIDDEN', error.message, next, { cause: error });
+    }
+    if (isKubeError(error) || error instanceof ConfigError) {
+      throw new CliError('NO_CLUSTER', error.message, 'look at --kubeconfig', { cause: error });
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,100 @@
+import { isIPv4 } from 'node:net';
+import { canonicalAddress } from '../../../dataplane/ip-prefix.ts';
+import { CliError } from '../../command/cli-error.ts';
+import type { CommandContext } from '../../command/command.ts';
+import { podAddresses } from '../../node/find-pod.ts';
+import { readNodeFacts } from '../../node/read-node-facts.ts';
+import { openProgress } from '../../output/progress.ts';
+import { openClusterReader } from '../cluster/open-cluster-reader.ts';
+import { openCloudReader } from '../diff/remote/open-cloud-reader.ts';
+import { buildLbRows } from '../lb/build-lb-rows.ts';
+import { findNodePorts, findServing } from '../lb/find-node-ports.ts';
+import type { LbFacts } from '../lb/lb-facts.ts';
+import { readLbFacts } from '../lb/read-lb-facts.ts';
+import type { Connection } from '../lb/select-connection.ts';
+import type { ExplainArgs } from './arguments.ts';
+import { buildConnection, selectTargets } from './build-connection.ts';
+import { connectionText } from './connection-hops.ts';
+import type { Explanation } from './explanation.ts';
+import { findListeners } from './find-listeners.ts';
+import { parsePacketAddress } from './parse-packet-address.ts';
+
+/** Explains a packet from a client to an address of a Pod of this node. */
+type ExplainPod = (question: {
+  readonly subject: string;
+  readonly to: undefined;
+  readonly from: string;
+}) => Promise<Explained>;
+
+/** `warning`: of what the explanation is made, where something is missing. */
+type Explained = { readonly explanation: Explanation; readonly warning?: string };
+
+/**
+ * Explains a connection of a client to a load balancer: reads Services and the cloud, then this node where it has a target.
+ * @throws CliError USAGE; NOT_FOUND when no load balancer of a Service listens there; NO_CLUSTER, NO_CLOUD, FORBIDDEN, KERNEL
+ */
+export async function explainConnection(
+  connection: Connection,
+  args: ExplainArgs,
+  context: CommandContext,
+  explainPod: ExplainPod,
+): Promise<Explained> {
+  const client = clientOf(connection, args);
+  const facts = findServing(await readFacts(args, context), connection);
+  const listeners = findListeners(buildLbRows(facts, client), connection);
+  const node = await readNodeFacts(context, { insides: 'none', nft: false, sysctls: false });
+  const nodeIps = node.host.addresses.map(({ local, address }) => local ?? address);
+  const podIps = new Set(node.pods.flatMap((pod) => podAddresses(node, pod)));
+  const walks = new Map<string, Explanation>();
+  let warning: string | undefined;
+  for (const listener of listeners) {
+    for (const { ip } of selectTargets(listener, (each) => nodeIps.includes(each) || podIps.has(each))) {
+      if (!podIps.has(ip) || walks.has(ip)) continue;
+      const walked = await explainPod({ subject: ip, to: undefined, from: client });
+      walks.set(ip, walked.explanation);
+      warning ??= walked.warning;
+    }
+  }
+  const services = new Set(listeners.map(({ row }) => row.service));
+  const nodePorts = new Map([...services].flatMap((key) => findNodePorts(key, facts)));
+  const explanation = buildConnection({ connection, client, listeners, nodeIps, walks, nodePorts });
+  return warning === undefined ? { explanation } : { explanation, warning };
+}
+
+/** @throws CliError USAGE unless a client is named, and nothing else */
+function clientOf(connection: Connection, { from, to }: ExplainArgs): string {
+  const at = connectionText(connection);
+  const example = `tke-eni explain ${at} --from 10.0.0.9`;
+  if (to !== undefined)
+    throw new CliError(
+      'USAGE',
+      `${at} is where a client connects to; --to is what a Pod sends to`,
+      `${example}: without --to`,
+    );
+  if (from === undefined)
+    throw new CliError('USAGE', `who connects to ${at}? --from is missing`, `name a client: ${example}`);
+  const client = canonicalAddress(parsePacketAddress('--from', from));
+  if (isIPv4(client)) return client;
+  throw new CliError('USAGE', `--from ${from}: load balancers of Services have IPv4 clients`, `name one: ${example}`);
+}
+
+/** @throws CliError NO_CLUSTER, NO_CLOUD, FORBIDDEN */
+async function readFacts(args: ExplainArgs, context: CommandContext): Promise<LbFacts> {
+  const progress = openProgress(context);
+  const client = await openClusterReader(context);
+  try {
+    const { region, endpoint } = args;
+    const openCloud = () => openCloudReader(context, { region, endpoint });
+    const terms = { what: undefined, 'cluster-id': args['cluster-id'], 'vpc-id': undefined, 'load-balancer-class': '' };
+    const facts = await readLbFacts(terms, { client, openCloud, signal: context.signal, progress });
+    for (const fact of [facts.pods, facts.nodes])
+      if (fact.kind === 'unknown') throw new CliError('FORBIDDEN', fact.why, fact.next);
+    if (facts.cloud.kind === 'known') return facts;
+    const next =
+      'set TENCENTCLOUD_SECRET_ID, TENCENTCLOUD_SECRET_KEY and TENCENTCLOUD_REGION; or for a Pod that you know: tke-eni explain POD --from CLIENT';
+    throw new CliError('NO_CLOUD', facts.cloud.why, next);
+  } finally {
+    progress.clear();
+    client.close();
+  }
+}

@@ -1,0 +1,66 @@
+import type { ElementId } from '../../catalogue/element-id.ts';
+import type { Finding } from '../../catalogue/finding.ts';
+import { CliError } from '../../command/cli-error.ts';
+import type { NodeFacts } from '../../node/node-facts.ts';
+import { type NodeContext, readNodeFacts } from '../../node/read-node-facts.ts';
+import { compareNode } from '../diff/compare-node.ts';
+import { findingOf } from '../diff/difference.ts';
+import { observeNode } from '../diff/observe-node.ts';
+import { buildExplanation } from '../explain/build-explanation.ts';
+import { buildExplainContext } from '../explain/explain-context.ts';
+import { readPlannedNft } from '../explain/explain-node.ts';
+import type { Explanation } from '../explain/explanation.ts';
+import { openKernelLookup } from '../explain/open-kernel-lookup.ts';
+
+/** What the user asks to draw; without a subject the whole node. */
+type GraphQuestion = { readonly subject: string | undefined; readonly to: string | undefined };
+
+/** Everything that a drawing is built from. */
+type GraphInput = {
+  readonly facts: NodeFacts;
+  readonly explanations: readonly Explanation[];
+  readonly findings: readonly Finding[];
+  /** The element that the user named. */
+  readonly named: ElementId | undefined;
+};
+
+/**
+ * Reads the node, explains each of its Pods, and compares it with the agent's record where there is one. Changes
+ * nothing.
+ * @throws CliError when the kernel cannot be read; USAGE, NOT_FOUND for a wrong subject
+ */
+export async function readGraphInput(context: NodeContext, { subject, to }: GraphQuestion): Promise<GraphInput> {
+  const facts = await readNodeFacts(context, { insides: 'all' });
+  using kernel = openKernelLookup(context, facts);
+  const explainContext = buildExplainContext(facts, await readPlannedNft(facts), kernel.lookup);
+  const named = subject === undefined ? undefined : buildExplanation(explainContext, { subject, to, from: undefined });
+  const others = facts.pods.flatMap(({ key }): readonly Explanation[] => {
+    if (named?.element === `pod:${key}`) return [];
+    try {
+      return [buildExplanation(explainContext, { subject: key, to: undefined, from: undefined })];
+    } catch (error) {
+      // One Pod without an address must not prevent the drawing of the others.
+      if (error instanceof CliError) return [];
+      throw error;
+    }
+  });
+  return {
+    facts,
+    explanations: named === undefined ? others : [named, ...others],
+    findings: await differences(context),
+    named: named?.element,
+  };
+}
+
+/**
+ * Returns the differences from the agent's record. Without a record there are none, and the drawing says that it is
+ * unknown.
+ */
+async function differences(context: NodeContext): Promise<readonly Finding[]> {
+  try {
+    return compareNode(await observeNode(context)).differences.map(findingOf);
+  } catch (error) {
+    if (error instanceof CliError && error.code === 'NO_JOURNAL') return [];
+    throw error;
+  }
+}

@@ -1,0 +1,66 @@
+import type { Lease, LeasePlugin } from '../../../agent/journal/lease.ts';
+
+/** One Pod interface of the node. */
+export type PodRow = {
+  /** Namespace and name are empty where the runtime gave none. */
+  readonly namespace: string;
+  readonly pod: string;
+  readonly containerId: string;
+  readonly ifName: string;
+  /** IPv4 first. */
+  readonly ips: readonly string[];
+  readonly eniId: string;
+  /** Host veth; empty for Pods that another plugin wired. */
+  readonly veth: string;
+  readonly netns: string;
+  readonly plugin: string;
+  /** The name by which Pods choose their network, as in the annotation `tke.cloud.tencent.com/networks`. */
+  readonly network: string;
+  readonly state: string;
+  /** Time since its ADD; undefined for a row from the kernel's state alone. */
+  readonly ageMs?: number;
+};
+
+/** Builds rows from leases, ordered by namespace and name. */
+export function buildPodRows(leases: readonly Lease[], bootMs: number): readonly PodRow[] {
+  return leases
+    .map(
+      (lease): PodRow => ({
+        namespace: lease.podNamespace,
+        pod: lease.podName,
+        containerId: lease.containerId,
+        ifName: lease.ifName,
+        ips: lease.addresses.map(({ ip }) => ip),
+        eniId: lease.eniId,
+        veth: lease.hostVeth?.name ?? '',
+        netns: lease.netns,
+        plugin: lease.plugin,
+        network: networkNameOf(lease.plugin),
+        state: lease.state,
+        ageMs: Math.max(0, bootMs - lease.createdAtMs),
+      }),
+    )
+    .toSorted((a, b) => compare(a.namespace, b.namespace) || compare(a.pod, b.pod) || compare(keyOf(a), keyOf(b)));
+}
+
+/** Returns the name of the network that Pods of a plugin have. */
+export function networkNameOf(plugin: LeasePlugin): string {
+  return plugin === 'ipam' ? 'tke-eni-ipamc' : `tke-${plugin}`;
+}
+
+/**
+ * Tells whether a word matches a row: part of 'namespace/name', one of its addresses, its veth, or the beginning of its
+ * container id.
+ */
+export function matchesPod(row: PodRow, query: string): boolean {
+  const isId = query.length >= 4 && row.containerId.startsWith(query);
+  return `${row.namespace}/${row.pod}`.includes(query) || row.ips.includes(query) || row.veth === query || isId;
+}
+
+function keyOf({ containerId, ifName }: PodRow): string {
+  return `${containerId}/${ifName}`;
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,20 @@
+import { LOCK_TYPES, type LockRef } from '../../kube/election/lock-record.ts';
+import { apiVersionOf } from '../../kube/resource-types.ts';
+import type { CcmConfig } from '../config/options.ts';
+
+/** The object on which people look for problems of the setup: the lock of the leader election. */
+export function lockObjectOf({
+  leaderElectLock,
+  leaderElectName: name,
+  namespace,
+}: Pick<CcmConfig, 'leaderElectLock' | 'leaderElectName' | 'namespace'>) {
+  const type = LOCK_TYPES[LOCK_KINDS[leaderElectLock]];
+  return { apiVersion: apiVersionOf(type), kind: type.kind, namespace, name };
+}
+
+/** Kinds of locks by their names in flags. */
+export const LOCK_KINDS: Readonly<Record<CcmConfig['leaderElectLock'], LockRef['kind']>> = {
+  endpoints: 'endpoints',
+  leases: 'lease',
+  configmaps: 'configmap',
+};

@@ -1,0 +1,190 @@
+import { MIRROR_ANNOTATION } from '../../crd/foreign-names.ts';
+import { DIRECT_ENI_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
+import { readPodIps, requestsResource } from '../../crd/pod-fields.ts';
+import { type ReadPodNetworkRequest, readPodNetworkRequest } from '../../crd/pod-network-request.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { recordOf, textOf } from '../../runtime/json.ts';
+
+/** What ipamd caches of a Pod; tens of thousands are cached at once. */
+export type PodFacts = {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** '' for a Pod without a node; such Pods are cached only with `claimInfo`../records */
+  readonly nodeName: string;
+  /** The address of the cluster's first family comes first; empty until the sandbox has one. */
+  readonly ips: readonly string[];
+  readonly phase: PodPhase;
+  /** Its deletion was requested; its containers may still run for any time. */
+  readonly isLeaving: boolean;
+  /**
+   * Annotations that contain a Pod's requests, by their full names; a value that is far too long is cut, and then a
+   * fault.
+   */
+  readonly annotations: Readonly<Record<string, string>>;
+  /** Present only for Pods that have a claim of their own: for a static address, an EIP, or security groups. */
+  readonly claimInfo?: PodClaimInfo;
+};
+
+/** What is cached only of the few Pods that have a claim of their own. */
+type PodClaimInfo = {
+  readonly labels: Readonly<Record<string, string>>;
+  /** Its controller, for example a StatefulSet or a ReplicaSet. */
+  readonly owner?: PodOwner;
+  /** From its annotation, else from its resources: a Pod that requests the resource of exclusive ENIs gets one. */
+  readonly mode: 'route-eni' | 'direct-eni';
+  /**
+   * The uid by which its node identifies it, if that differs from the uid in the API: of a mirror Pod, the uid of the
+   * Pod in the kubelet's manifest.
+   */
+  readonly runtimeUid?: string;
+};
+
+/** The controller of a Pod. */
+export type PodOwner = {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+};
+
+/** Phases in which a Pod may have an address; a finished Pod has none. */
+type PodPhase = 'Pending' | 'Running' | 'Unknown';
+
+/** Name of the index of Pods by node: it finds the live Pods of a node. */
+export const PODS_BY_NODE = 'node';
+
+const NO_KEYS: readonly string[] = Object.freeze([]);
+
+/** Indexes of the informer of Pods: byIndex(PODS_BY_NODE, nodeName). */
+export const POD_INDEXES = {
+  [PODS_BY_NODE]: (pod: PodFacts): readonly string[] => (pod.nodeName === '' ? NO_KEYS : [pod.nodeName]),
+};
+
+const PHASES: readonly PodPhase[] = ['Pending', 'Running', 'Unknown'];
+const NO_ANNOTATIONS: Readonly<Record<string, string>> = Object.freeze({});
+/**
+ * Names of the cached annotations. Users may write hundreds of kilobytes under other names of the product, which ipamd
+ * does not read.
+ */
+const READ_ANNOTATIONS: readonly string[] = Object.values(POD_ANNOTATION);
+/** A longer text is no valid value: the longest list of ids is half as long. */
+const MAX_CHARS = 8_192;
+const SHOWN_CHARS = 64;
+/** Maximum of shared values: a cluster has some thousands of nodes and namespaces. */
+const MAX_SHARED = 20_000;
+
+/**
+ * Makes the decoder of an informer of Pods. It caches Pods that have or may get an address of an ENI: on a node, with
+ * their own network namespace, not finished; and before they have a node those with a claim of their own. For other
+ * Pods it returns undefined. Equal node names, namespaces and annotations are stored once: about 500 bytes a Pod. One
+ * decoder serves one informer.
+ */
+export function createPodDecoder(): (object: KubeObject) => PodFacts | undefined {
+  const sharedText = sharing<string>();
+  const sharedAnnotations = sharing<PodFacts['annotations']>();
+  return (object) => {
+    const spec = recordOf(object['spec']);
+    const status = recordOf(object['status']);
+    const nodeName = textOf(spec['nodeName']);
+    const phase = status['phase'] === undefined ? 'Pending' : PHASES.find((one) => one === status['phase']);
+    if (spec['hostNetwork'] === true || phase === undefined) return undefined;
+    const { name, namespace = '', uid = '', deletionTimestamp } = object.metadata;
+    const annotations = oursOf(object.metadata.annotations, sharedAnnotations);
+    const claimInfo = CLAIM_ANNOTATIONS.some((one) => annotations[one] !== undefined)
+      ? claimInfoOf(object, annotations)
+      : undefined;
+    if (nodeName === '' && claimInfo === undefined) return undefined;
+    return {
+      namespace: sharedText(namespace, namespace),
+      name,
+      uid,
+      nodeName: sharedText(nodeName, nodeName),
+      ips: readPodIps(status),
+      phase,
+      isLeaving: deletionTimestamp !== undefined,
+      annotations,
+      ...(claimInfo === undefined ? {} : { claimInfo }),
+    };
+  };
+}
+
+const PARSED_REQUESTS = new WeakMap<PodFacts['annotations'], ReadPodNetworkRequest>();
+
+/**
+ * Returns the uid by which kubelet, runtime and agent of its node identify a Pod: the fence of an address or an ENI.
+ */
+export function runtimeUidOf({ uid, claimInfo }: Pick<PodFacts, 'uid' | 'claimInfo'>): string {
+  return claimInfo?.runtimeUid ?? uid;
+}
+
+/** Reads the requests in a Pod's annotations; once for all Pods with the same annotations. */
+export function networkRequestOf({ annotations }: Pick<PodFacts, 'annotations'>): ReadPodNetworkRequest {
+  const known = PARSED_REQUESTS.get(annotations);
+  if (known !== undefined) return known;
+  const read = readPodNetworkRequest(annotations);
+  PARSED_REQUESTS.set(annotations, read);
+  return read;
+}
+
+/** Returns the key of a Pod in caches: `namespace/name`../records */
+export function podKeyOf(pod: { readonly namespace: string; readonly name: string }): string {
+  return `${pod.namespace}/${pod.name}`;
+}
+
+/** A Pod with one of these annotations has, or may have, a claim of its own. */
+const CLAIM_ANNOTATIONS: readonly string[] = [
+  POD_ANNOTATION.deletePolicy,
+  POD_ANNOTATION.eipAttributes,
+  POD_ANNOTATION.eipIdList,
+  POD_ANNOTATION.securityGroups,
+];
+
+/** Decodes the fields for claims; undefined for a Pod whose annotations rule a claim out. */
+function claimInfoOf(object: KubeObject, annotations: PodFacts['annotations']): PodClaimInfo | undefined {
+  const { request, faults } = networkRequestOf({ annotations });
+  // Faults are reported, so a Pod with faults is cached too.
+  const mayHaveClaim =
+    request.isStatic || request.eip !== undefined || request.securityGroupIds !== undefined || faults.length > 0;
+  if (!mayHaveClaim) return undefined;
+  const { labels = {}, ownerReferences = [], annotations: all = {} } = object.metadata;
+  const runtimeUid = all[MIRROR_ANNOTATION];
+  const owner = ownerReferences.find(({ controller }) => controller === true);
+  return {
+    labels,
+    ...(owner === undefined
+      ? {}
+      : { owner: { apiVersion: owner.apiVersion, kind: owner.kind, name: owner.name, uid: owner.uid } }),
+    mode: request.mode ?? (requestsResource(object['spec'], DIRECT_ENI_RESOURCE) ? 'direct-eni' : 'route-eni'),
+    ...(runtimeUid === undefined ? {} : { runtimeUid }),
+  };
+}
+
+function oursOf(
+  annotations: Readonly<Record<string, string>> | undefined,
+  shared: (key: string, made: PodFacts['annotations']) => PodFacts['annotations'],
+): PodFacts['annotations'] {
+  const names = READ_ANNOTATIONS.filter((one) => annotations?.[one] !== undefined);
+  if (names.length === 0) return NO_ANNOTATIONS;
+  const pairs = names.map((one) => [one, boundedOf(textOf(annotations?.[one]))] as const);
+  return shared(JSON.stringify(pairs), Object.fromEntries(pairs));
+}
+
+/** Shortens a text that is too long. It is a fault in any form, and is reported as one. */
+function boundedOf(text: string): string {
+  if (text.length <= MAX_CHARS) return text;
+  // A copy, because a slice would keep the whole text in memory.
+  return JSON.parse(JSON.stringify(`${text.slice(0, SHOWN_CHARS)}… (${text.length} characters)`)) as string;
+}
+
+/** Makes a function that returns the first of all values with the same key. */
+function sharing<T>(): (key: string, made: T) => T {
+  const known = new Map<string, T>();
+  return (key, made) => {
+    const first = known.get(key);
+    if (first !== undefined) return first;
+    if (known.size >= MAX_SHARED) known.clear();
+    known.set(key, made);
+    return made;
+  };
+}

@@ -1,0 +1,189 @@
+import { EIP_CLAIM_KIND } from '../../crd/eip-claim.ts';
+import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
+import { STATIC_IP_CONFIG_KIND, type StaticIpConfig, staticIpConfig } from '../../crd/static-ip-config.ts';
+import { VPC_ENI_KIND } from '../../crd/vpc-eni.ts';
+import { VPC_IP_KIND } from '../../crd/vpc-ip.ts';
+import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
+import { type Informer, type InformerObserver, type InformerOptions, openInformer } from '../../kube/informer.ts';
+import type { KubeClient, KubeObject, ResourceType } from '../../kube/kube-client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import { CONFIG_MAPS, DEPLOYMENTS, MACHINES, NODES, PODS, resourceTypeOf } from '../../kube/resource-types.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { Faults } from '../../runtime/decode.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { type ConfigMapEntry, decodeConfigMap } from '../cache/config-map-entry.ts';
+import { decodeNec, type NecEntry } from '../cache/decode-nec.ts';
+import { decodeMachine, MACHINE_INDEXES, type MachineEntry } from '../cache/machine-entry.ts';
+import { decodeNode, type NodeEntry } from '../cache/node-entry.ts';
+import { createPodDecoder, POD_INDEXES, type PodFacts } from '../cache/pod-facts.ts';
+import {
+  CLAIM_INDEXES,
+  type ClaimFacts,
+  decodeClaim,
+  decodeVip,
+  type StaticObject,
+  VIP_INDEXES,
+  type VipFacts,
+} from '../cache/record-facts.ts';
+import { NECS_BY_REGISTERED_IP, readRegisteredIps } from '../cache/registered-ips.ts';
+import { decodeVpcEni, VPC_ENI_INDEXES, type VpcEniEntry } from '../cache/vpc-eni-entry.ts';
+import type { IpamdConfig } from '../config/options.ts';
+import { BY_DIRECT_ENI, directEniIdsOf } from '../direct/run-vpc-enis.ts';
+import { decodeEipClaim, type EipClaimEntry } from '../eip/eip-claim-cache.ts';
+import { MASQ_CONFIG_MAP } from '../eip/sync-masq-config.ts';
+import { CONFIGS_BY_NAMESPACE, NECS_BY_CLAIM, NECS_BY_MARKED_IP } from '../static/build-claim-view.ts';
+import { type DeploymentFacts, decodeDeployment } from '../static/find-workload.ts';
+import { readClaimKeys, readMarkedIps } from '../static/read-claim-locations.ts';
+
+/** Dependencies of informers. */
+export type InformerDeps = {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly random: () => number;
+  readonly observer: InformerObserver;
+};
+
+/** Name of the indexes of nodes and NodeENIConfigs by their instance. */
+export const BY_INSTANCE = 'instance';
+
+/** Informers of every replica, leader or not: so a new leader has filled caches. */
+export type Informers = {
+  readonly necs: Informer<NecEntry>;
+  readonly nodes: Informer<NodeEntry>;
+  readonly pods: Informer<PodFacts>;
+  /** Of exclusive ENIs; static ones may be on no node. */
+  readonly vpcEnis: Informer<VpcEniEntry>;
+  /** Of the one ConfigMap with the subnets. */
+  readonly configMaps: Informer<ConfigMapEntry>;
+};
+
+/** Opens the informers of every replica; nothing is read before they are started. */
+export function openInformers(deps: InformerDeps, config: IpamdConfig): Informers {
+  const query = { namespace: config.namespace, fieldSelector: `metadata.name=${config.configMap}` };
+  return {
+    necs: open<NecEntry>(deps, resourceTypeOf(NODE_ENI_CONFIG_KIND), {
+      decode: decodeNec,
+      indexes: {
+        [BY_INSTANCE]: ({ decoded }) => listOf(decoded?.status?.instanceID),
+        [BY_DIRECT_ENI]: directEniIdsOf,
+        [NECS_BY_CLAIM]: ({ decoded }) => readClaimKeys(decoded?.status),
+        [NECS_BY_MARKED_IP]: ({ decoded }) => readMarkedIps(decoded?.status),
+        [NECS_BY_REGISTERED_IP]: readRegisteredIps,
+      },
+    }),
+    nodes: open<NodeEntry>(deps, NODES, {
+      decode: decodeNode,
+      indexes: { [BY_INSTANCE]: ({ instanceId }) => listOf(instanceId) },
+    }),
+    pods: open<PodFacts>(deps, PODS, { decode: createPodDecoder(), indexes: POD_INDEXES }),
+    vpcEnis: open<VpcEniEntry>(deps, resourceTypeOf(VPC_ENI_KIND), { decode: decodeVpcEni, indexes: VPC_ENI_INDEXES }),
+    configMaps: open<ConfigMapEntry>(deps, CONFIG_MAPS, { decode: decodeConfigMap, query }),
+  };
+}
+
+/** Opens the informer of Machines, which contain the instances of native nodes; only if the cluster has Machines. */
+function openMachines(deps: InformerDeps): Informer<MachineEntry> {
+  return open<MachineEntry>(deps, MACHINES, { decode: decodeMachine, indexes: MACHINE_INDEXES });
+}
+
+/** Informers of the records of Pods, for the leader only: there are as many as Pods, and nothing waits for them. */
+export type RecordInformers = { readonly vips: Informer<VipFacts>; readonly claims: Informer<ClaimFacts> };
+
+/** Opens the informers of the records of Pods. */
+export function openRecordInformers(deps: InformerDeps): RecordInformers {
+  return {
+    vips: open<VipFacts>(deps, resourceTypeOf(VPC_IP_KIND), { decode: decodeVip, indexes: VIP_INDEXES }),
+    claims: open<ClaimFacts>(deps, resourceTypeOf(VPC_IP_CLAIM_KIND), { decode: decodeClaim, indexes: CLAIM_INDEXES }),
+  };
+}
+
+/** Further informers for static addresses; for the leader only. */
+type StaticInformers = {
+  readonly configs: Informer<StaticObject<StaticIpConfig>>;
+  /** Only with --enable-ownerref. */
+  readonly deployments: Informer<DeploymentFacts> | undefined;
+};
+
+/** Opens the further informers for static addresses. */
+export function openStaticInformers(deps: InformerDeps, { enableOwnerref }: IpamdConfig): StaticInformers {
+  return {
+    configs: open<StaticObject<StaticIpConfig>>(deps, resourceTypeOf(STATIC_IP_CONFIG_KIND), {
+      decode: decodeStaticIpConfig,
+      indexes: { [CONFIGS_BY_NAMESPACE]: ({ decoded }) => listOf(decoded?.metadata.namespace) },
+    }),
+    deployments: enableOwnerref ? open<DeploymentFacts>(deps, DEPLOYMENTS, { decode: decodeDeployment }) : undefined,
+  };
+}
+
+function decodeStaticIpConfig(object: KubeObject): StaticObject<StaticIpConfig> {
+  const faults = new Faults();
+  const decoded = staticIpConfig(object, '', faults);
+  return { decoded: faults.list.length > 0 ? undefined : decoded, faults: faults.list };
+}
+
+/** Opens the informer of EIPClaims; for the leader only. */
+export function openEipClaims(deps: InformerDeps): Informer<EipClaimEntry> {
+  return open<EipClaimEntry>(deps, resourceTypeOf(EIP_CLAIM_KIND), { decode: decodeEipClaim });
+}
+
+/** Opens the informer of ip-masq-agent's configuration, whether it exists or not. */
+export function openMasqConfig(deps: InformerDeps): Informer<KubeObject> {
+  const query = { namespace: MASQ_CONFIG_MAP.namespace, fieldSelector: `metadata.name=${MASQ_CONFIG_MAP.name}` };
+  return open<KubeObject>(deps, CONFIG_MAPS, { decode: (object) => object, query });
+}
+
+function open<T>(
+  deps: InformerDeps,
+  type: ResourceType,
+  options: Pick<InformerOptions<T>, 'decode' | 'indexes' | 'query'>,
+): Informer<T> {
+  return openInformer<T>({ ...deps, type, ...options });
+}
+
+function listOf(id: string | undefined): readonly string[] {
+  return id === undefined ? [] : [id];
+}
+
+/** Informer of Machines, if the cluster has them. */
+export type MachineFollower = {
+  /** Undefined while the cluster has none. */
+  readonly informer: Informer<MachineEntry> | undefined;
+  /** Checks for Machines periodically, and starts their informer once there are any. Never rejects. */
+  run(signal: AbortSignal): Promise<void>;
+};
+
+/** Native nodes may be enabled at any time; nothing waits for it. */
+const MACHINES_RETRY_MS = 10 * 60_000;
+
+/** Makes the follower of Machines: their definition exists only in clusters with native nodes. */
+export function followMachines(deps: InformerDeps): MachineFollower {
+  let informer: Informer<MachineEntry> | undefined;
+  return {
+    get informer() {
+      return informer;
+    },
+    run: async (signal) => {
+      while (!signal.aborted) {
+        if (await haveMachines(deps, signal)) {
+          informer = openMachines(deps);
+          return await informer.start(signal);
+        }
+        await deps.clock.sleep(MACHINES_RETRY_MS, signal).catch(() => {});
+      }
+    },
+  };
+}
+
+async function haveMachines({ client, log }: InformerDeps, signal: AbortSignal): Promise<boolean> {
+  try {
+    await client.listPage(MACHINES, { limit: 1 }, signal);
+    return true;
+  } catch (error) {
+    // If the API server does not answer, the cluster may have Machines: the informer keeps asking.
+    if (!isKubeError(error, 'NOT_FOUND', 'FORBIDDEN')) return !signal.aborted;
+    if (error.code === 'FORBIDDEN')
+      log.warn('Machines may not be read; native nodes are found by providerID alone', { error });
+    return false;
+  }
+}

@@ -1,0 +1,467 @@
+import type { Instance } from '../../cloud/cloud.ts';
+import { isCloudError } from '../../cloud/cloud-error.ts';
+import type { EniLimits } from '../../cloud/eni-limits.ts';
+import { PROVIDER_ID_FORMS } from '../../cloud/provider-id.ts';
+import {
+  API_VERSION,
+  DIRECT_ENI_RESOURCE,
+  ENI_IP_RESOURCE,
+  NODE_ANNOTATION,
+  NODE_INSTANCE_LABEL,
+} from '../../crd/names.ts';
+import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
+import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
+import type { ReconcileResult } from '../../kube/controller.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { involvedNode } from '../../kube/involved-node.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import type { ReleaseBrake } from '../../kube/release-brake.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { NecEntry } from '../cache/nec-entry.ts';
+import type { NodeEntry } from '../cache/node-entry.ts';
+import { readTaintSelector, type TaintSelector } from '../config/taint-selector.ts';
+import type { NodeProblem } from '../decide/node-view.ts';
+import { problemOfRefusal, problemsKey, problemText } from '../decide/problem-text.ts';
+import { findDirectLimit, isDirectServed } from '../direct/find-direct-limit.ts';
+import type { NodeEvents } from '../supply/node-deps.ts';
+import type { AddressLookup } from './address-lookup.ts';
+import { applyPolicy } from './apply-policy.ts';
+import { checkDeparture, type DepartureResult } from './check-departure.ts';
+import { continueGroupSync } from './continue-group-sync.ts';
+import { type ConfigStep, decideConfig } from './decide-config.ts';
+import { type AppliedPolicy, decidePolicy, isStaticNode, type Policy, readDesiredPodNum } from './decide-policy.ts';
+import type { InstanceCache } from './instance-cache.ts';
+import { NODE_ENI_CONFIGS } from './node-eni-configs.ts';
+import { annotationNotes, type KnownNodeFacts } from './node-facts.ts';
+import type { NodeSettingsFlags } from './node-flags.ts';
+import { newConfig } from './render-config.ts';
+import type { Renewals } from './renewals.ts';
+import { ensureServingMarks } from './serving-marks.ts';
+import { canServePods } from './startup-taints.ts';
+
+/** Callbacks for what the node controller does; the metrics use them. */
+export type NodesObserver = {
+  /** A NodeENIConfig was created, or its deletion requested. */
+  readonly onConfig?: (step: { readonly node: string; readonly kind: 'created' | 'removed' }) => void;
+  readonly onTaint?: (change: { readonly node: string; readonly kind: 'put-on' | 'taken-off' }) => void;
+  /** Problems of a node without NodeENIConfig; an empty list when there are none any more. */
+  readonly onProblems?: (node: string, problems: readonly NodeProblem[]) => void;
+  /** What a node has stays although the node seems to be gone; undefined: not, or not any more. */
+  readonly onReleaseHeld?: (node: string, reason: string | undefined) => void;
+};
+
+/** Dependencies of the node controller. */
+type NodeControllerDeps = {
+  readonly kube: KubeClient;
+  readonly nodes: Pick<Informer<NodeEntry>, 'get' | 'isSynced' | 'size'>;
+  readonly necs: { get(name: string): NecEntry | undefined; values(): Iterable<NecEntry> };
+  readonly instances: InstanceCache;
+  /** Finds another Node that has this instance. Default: there is never one. */
+  readonly rivalOf?: (name: string, instanceId: string) => string | undefined;
+  readonly facts: KnownNodeFacts;
+  /** Default: no instance is found by address. */
+  readonly lookup?: Pick<AddressLookup, 'lookUp' | 'forget'>;
+  /** Of the process. */
+  readonly brake: ReleaseBrake;
+  /**
+   * Whether NodeENIConfigs go with their definition, or went a short time ago: new ones are filled from the cloud.
+   * Default: never.
+   */
+  readonly definitions?: { areSame(signal: AbortSignal): Promise<boolean>; readonly isRebuilding: boolean };
+  /** Objects that were let go although their nodes stay. Default: none. */
+  readonly renewals?: Renewals;
+  readonly flags: NodeSettingsFlags;
+  /** Tells whether the cluster has a subnet for ENIs; asked with --allocate-node-cidrs only. Default: it has. */
+  readonly hasSubnets?: () => boolean;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly events: NodeEvents;
+  readonly observe: NodesObserver;
+  /** Enqueues a node for its supply: something that its decisions depend on has changed without a write. */
+  readonly enqueueSupply: (name: string) => void;
+};
+
+/** Keeps NodeENIConfigs in step with Nodes, and taints and conditions of Nodes in step with their agents. */
+type NodeController = {
+  /** Reconciles one node, by its name. Idempotent. */
+  reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult>;
+};
+
+/** Retry while informers read their first list. */
+const STARTING_MS = 1_000;
+/** A new instance that the cloud does not list yet is described again after this. */
+const UNLISTED_MS = 10_000;
+/** A problem that only people or administrators of the cloud can repair is checked again after this. */
+const MANUAL_REPAIR_MS = 60_000;
+
+/** An absent Node is read again at this interval, as long as its NodeENIConfig exists. */
+const ABSENT_RECHECK_MS = 60_000;
+/** An instance that one description lacked is described again after this. */
+const PENDING_RECHECK_MS = 15_000;
+
+/** Makes the node controller. It remembers only which problems and held releases it has reported. */
+export function createNodeController(deps: NodeControllerDeps): NodeController {
+  const startupTaints = deps.flags.startupTaints.flatMap((text) => readTaintSelector(text) ?? []);
+  const context: Context = { ...deps, startupTaints, reported: new Map(), held: new Map() };
+  return { reconcile: (name, signal) => reconcileOne(context, name, signal) };
+}
+
+type Context = NodeControllerDeps & {
+  readonly startupTaints: readonly TaintSelector[];
+  readonly reported: Map<string, string>;
+  /** Reasons of held releases, by node. */
+  readonly held: Map<string, string>;
+};
+
+async function reconcileOne(context: Context, name: string, signal: AbortSignal): Promise<ReconcileResult> {
+  const { nodes, necs, facts } = context;
+  if (!nodes.isSynced) return { kind: 'again', afterMs: STARTING_MS };
+  const node = nodes.get(name);
+  const entry = necs.get(name);
+  // Pods without an address of an ENI must not wait for anything here, the cloud least of all.
+  if (node?.isInstance === true && isBridged(context)) await markNode(context, node, entry, signal);
+  const lookedUp = await lookUp(context, name, node, signal);
+  const instanceId = facts.instanceIdOf(node);
+  const ids = [instanceId, entry?.decoded?.status?.instanceID].filter((id) => id !== undefined);
+  const described = await describeInstances(context, ids, signal);
+  const rival = instanceId === undefined ? undefined : context.rivalOf?.(name, instanceId);
+  const departure = entry === undefined ? undefined : await checkDeparture(context, name, entry, signal);
+  reportHeld(context, name, entry, departure);
+  const decided = stepOf(context, node, entry, instanceId, rival);
+  const isUnproven = decided.kind === 'remove' && decided.why === 'NodeGone' && departure?.evidence !== 'enough';
+  const step: ConfigStep = isUnproven ? { kind: 'none' } : decided;
+  const problems =
+    entry === undefined
+      ? [...lookedUp.refused, ...described.refused, ...problemsOf(step, instanceId, node, rival, lookedUp.why)]
+      : [];
+  reportProblems(context, name, node, problems);
+  const result = await runStep(context, step, { name, node, entry, instanceId }, signal);
+  // Everything that needs no cloud is done by now: taints are removed also while the cloud does not answer.
+  const error = lookedUp.error ?? described.error;
+  if (error !== undefined) throw error;
+  if (lookedUp.refused.length + described.refused.length > 0) return { kind: 'again', afterMs: MANUAL_REPAIR_MS };
+  if (departure === undefined || departure.evidence === 'none') return result;
+  // The read that allowed a release may have been answered only now.
+  context.enqueueSupply(name);
+  const recheckMs = departure.evidence === 'pending' ? PENDING_RECHECK_MS : ABSENT_RECHECK_MS;
+  return { kind: 'again', afterMs: result.kind === 'again' ? Math.min(result.afterMs, recheckMs) : recheckMs };
+}
+
+/** Reports a held release once for each reason. */
+function reportHeld(
+  context: Context,
+  name: string,
+  entry: NecEntry | undefined,
+  departure: DepartureResult | undefined,
+) {
+  const { held, events, observe, log } = context;
+  const reason = departure?.held?.reason;
+  if (held.get(name) === reason) return;
+  if (reason === undefined) held.delete(name);
+  else held.set(name, reason);
+  observe.onReleaseHeld?.(name, reason);
+  if (departure?.held === undefined || entry === undefined) return;
+  const message = `the node seems to be gone, and nothing of it is released: ${departure.held.why}`;
+  log.warn('the release of a missing node is held', { node: name, why: departure.held.why });
+  const { uid } = entry.object.metadata;
+  const involved = {
+    apiVersion: API_VERSION,
+    kind: NODE_ENI_CONFIG_KIND.kind,
+    name,
+    ...(uid === undefined ? {} : { uid }),
+  };
+  events.record({ involved, type: 'Warning', reason: 'NodeReleaseHeld', message });
+}
+
+type Subject = {
+  readonly name: string;
+  readonly node: NodeEntry | undefined;
+  readonly entry: NecEntry | undefined;
+  readonly instanceId: string | undefined;
+};
+
+type DescribeResult = { readonly refused: readonly NodeProblem[]; readonly error?: unknown };
+
+type LookupResult = DescribeResult & { readonly why?: string };
+
+/** Looks for the instance of a Node that names none. */
+async function lookUp(
+  { facts, lookup }: Context,
+  name: string,
+  node: NodeEntry | undefined,
+  signal: AbortSignal,
+): Promise<LookupResult> {
+  if (node === undefined) lookup?.forget(name);
+  if (node === undefined || facts.instanceIdOf(node) !== undefined) return { refused: [] };
+  try {
+    const why = await lookup?.lookUp(node, signal);
+    return { refused: [], ...(why === undefined ? {} : { why }) };
+  } catch (error) {
+    return refusedOrFailed(error);
+  }
+}
+
+/** Describes instances. Separates what the cloud refuses for good from errors that are retried with a backoff. */
+async function describeInstances(
+  { instances }: Context,
+  ids: readonly string[],
+  signal: AbortSignal,
+): Promise<DescribeResult> {
+  try {
+    await Promise.all([...new Set(ids)].map((id) => instances.ensureDescribed(id, signal)));
+    return { refused: [] };
+  } catch (error) {
+    return refusedOrFailed(error);
+  }
+}
+
+function refusedOrFailed(error: unknown): DescribeResult {
+  if (isCloudError(error, 'never', 'credentials')) return { refused: [problemOfRefusal(error)] };
+  return { refused: [], error };
+}
+
+function stepOf(
+  context: Context,
+  node: NodeEntry | undefined,
+  entry: NecEntry | undefined,
+  instanceId: string | undefined,
+  rival: string | undefined,
+): ConfigStep {
+  const { instances, facts, renewals, flags } = context;
+  // What an object that was let go had is still on the instance: the next object drains it.
+  const isHeld = entry === undefined && node !== undefined && renewals?.isAwaited(node.name) === true;
+  const hasSubnets = !flags.allocateNodeCidrs || node?.subnetsLabel !== undefined || context.hasSubnets?.() !== false;
+  const isDisabled = node?.annotations[NODE_ANNOTATION.disableEni] === 'true' && !isHeld;
+  return decideConfig({
+    node: node === undefined ? undefined : { isInstance: node.isInstance, isDisabled, hasSubnets },
+    instanceId,
+    presence: instances.presence(instanceId),
+    rival,
+    hasLimits: instanceId !== undefined && instances.find(instanceId)?.limits !== undefined,
+    config:
+      entry === undefined
+        ? undefined
+        : {
+            instanceId: entry.decoded === undefined ? undefined : facts.instanceOf(node, entry.decoded).instanceId,
+            isLeaving: entry.object.metadata.deletionTimestamp !== undefined,
+            isInUse: isInUse(entry),
+          },
+  });
+}
+
+function problemsOf(
+  step: ConfigStep,
+  instanceId: string | undefined,
+  node: NodeEntry | undefined,
+  rival: string | undefined,
+  why: string | undefined,
+): readonly NodeProblem[] {
+  const notes = annotationNotes(node).map((message): NodeProblem => ({ reason: 'AnnotationInvalid', message }));
+  if (step.kind !== 'wait' || step.why === 'NotDescribed') return notes;
+  if (step.why === 'InstanceTaken') {
+    const message = `instance ${instanceId} is Node ${rival}; it gets no ENI. Delete the Node that does not exist any more, or correct its spec.providerID`;
+    return [...notes, { reason: 'InstanceTaken', message }];
+  }
+  return [...notes, { reason: 'InstanceUnknown', message: `${whyUnknown(node, instanceId, why)}; it gets no ENI` }];
+}
+
+function whyUnknown(node: NodeEntry | undefined, instanceId: string | undefined, why: string | undefined): string {
+  if (instanceId !== undefined) return `the cloud has no instance ${instanceId} in this account and region`;
+  const others = `the label ${NODE_INSTANCE_LABEL} nor a Machine names its instance`;
+  const foreign = node?.foreignProviderId;
+  if (foreign === undefined) return `neither spec.providerID, ${others}${why === undefined ? '' : `, and ${why}`}`;
+  const shown = JSON.stringify(foreign.slice(0, SHOWN_CHARS));
+  return `spec.providerID ${shown} names no instance of this cloud (${PROVIDER_ID_FORMS}), and neither ${others}`;
+}
+
+const SHOWN_CHARS = 80;
+
+/** Reports the problems once for each change. */
+function reportProblems(context: Context, name: string, node: NodeEntry | undefined, problems: readonly NodeProblem[]) {
+  const { reported, events, observe } = context;
+  const now = problemsKey(problems);
+  if ((reported.get(name) ?? '') === now) return;
+  if (problems.length === 0) reported.delete(name);
+  else reported.set(name, now);
+  observe.onProblems?.(name, problems);
+  if (node === undefined) return;
+  for (const problem of problems) {
+    const { reason } = problem;
+    events.record({ involved: involvedNode(node), type: 'Warning', reason, message: problemText(problem) });
+  }
+}
+
+async function runStep(
+  context: Context,
+  step: ConfigStep,
+  subject: Subject,
+  signal: AbortSignal,
+): Promise<ReconcileResult> {
+  switch (step.kind) {
+    case 'create':
+      await createConfig(context, subject, signal);
+      return { kind: 'done' };
+    case 'remove':
+      await removeConfig(context, subject, step.why, signal);
+      return { kind: 'done' };
+    case 'keep':
+      return await updateConfig(context, subject, signal);
+    case 'wait':
+      if (subject.instanceId === undefined) return { kind: 'again', afterMs: MANUAL_REPAIR_MS };
+      return { kind: 'again', afterMs: step.why === 'NotDescribed' ? UNLISTED_MS : MANUAL_REPAIR_MS };
+    case 'none':
+      return requeueForGrace(context, subject);
+  }
+}
+
+async function createConfig(context: Context, { name, node, instanceId }: Subject, signal: AbortSignal): Promise<void> {
+  const { kube, instances, flags, log, observe } = context;
+  const { instance, limits } = (instanceId === undefined ? undefined : instances.find(instanceId)) ?? {};
+  if (instance === undefined || limits === undefined || node === undefined) return;
+  // With a lost definition the term ends, and the node is looked at again.
+  if ((await context.definitions?.areSame(signal)) === false) return;
+  signal.throwIfAborted();
+  const desiredPodNum = readDesiredPodNum(node.annotations).value;
+  const direct = directOf(context, node, instance, limits);
+  const isStatic = isStaticNode(node, flags.enableStaticIp);
+  const policy = decidePolicy({ limits, direct, isStatic, settings: {}, desiredPodNum, spec: {}, applied: {} });
+  const lastEpoch = context.renewals?.epochOf(name) ?? (context.definitions?.isRebuilding === true ? 0 : undefined);
+  try {
+    await kube.create(NODE_ENI_CONFIGS, newConfig(name, instance, limits, policy, flags, lastEpoch), signal);
+  } catch (error) {
+    // The watch is behind: its event enqueues the node again.
+    if (isKubeError(error, 'ALREADY_EXISTS')) return;
+    throw error;
+  }
+  context.renewals?.noteCreated(name);
+  log.info('a node joined', { node: name, instanceId, instanceType: instance.instanceType, zone: instance.zone });
+  observe.onConfig?.({ node: name, kind: 'created' });
+}
+
+function isInUse({ decoded }: NecEntry): boolean {
+  if (decoded === undefined) return true;
+  const { eniInfos = [], intents = [] } = decoded.status ?? {};
+  return eniInfos.length + intents.length > 0;
+}
+
+async function removeConfig(
+  context: Context,
+  { name, entry }: Subject,
+  why: 'NodeGone' | 'InstanceReplaced',
+  signal: AbortSignal,
+): Promise<void> {
+  const { kube, log, observe } = context;
+  const { uid } = entry?.object.metadata ?? {};
+  if (uid === undefined) return;
+  await kube.delete(NODE_ENI_CONFIGS, { name }, { uid }, signal);
+  log.info('a node left', { node: name, why });
+  observe.onConfig?.({ node: name, kind: 'removed' });
+}
+
+async function updateConfig(context: Context, subject: Subject, signal: AbortSignal): Promise<ReconcileResult> {
+  const { name, node, entry, instanceId } = subject;
+  const config = entry?.decoded;
+  if (node === undefined || entry === undefined) return { kind: 'done' };
+  if (!isBridged(context)) await markNode(context, node, entry, signal);
+  // An unreadable object is not written: a person has to repair it.
+  if (config === undefined || instanceId === undefined) return { kind: 'done' };
+  const { instance, limits } = context.instances.find(instanceId) ?? {};
+  if (instance !== undefined && limits !== undefined && context.instances.presence(instanceId) !== 'gone') {
+    const policyOf = (current: NodeEniConfig, applied: AppliedPolicy): Policy =>
+      decidePolicy({
+        limits,
+        direct: directOf(context, node, instance, limits),
+        isStatic: isStaticNode(node, context.flags.enableStaticIp),
+        settings: context.facts.settingsOf(name, current).settings,
+        desiredPodNum: readDesiredPodNum(node.annotations).value,
+        spec: current.spec ?? {},
+        applied,
+      });
+    const change = await applyPolicy(
+      context.kube,
+      { name, object: entry.object, config },
+      policyOf,
+      { instance, limits },
+      signal,
+    );
+    if (change.warm !== undefined) reportWarmTarget(context, node, change.warm);
+  }
+  await continueGroupSync(context, { name, node, entry, config }, signal);
+  return requeueForGrace(context, subject);
+}
+
+/** Tells whether the node serves exclusive ENIs, and how many its instance may have. */
+function directOf(
+  { flags }: Context,
+  { directEniLabel }: NodeEntry,
+  { instanceType, cores }: Instance,
+  { secondaryEnis, extensionEnis }: EniLimits,
+) {
+  const isServed = isDirectServed(directEniLabel, flags.enableDirectEni);
+  return { isServed, limit: findDirectLimit({ instanceType, cores, secondaryEnis, extensionEnis }) };
+}
+
+function reportWarmTarget({ events }: Context, node: NodeEntry, warm: string): void {
+  const message = warm === '' ? 'back to the spec of the NodeENIConfig' : `minimum/maximum ${warm}`;
+  const reason = 'SucceedSetRouteENIWarmTarget';
+  events.record({
+    involved: involvedNode(node),
+    type: 'Normal',
+    reason,
+    message: `warm target of shared ENIs: ${message}`,
+  });
+}
+
+/** Tells whether Pods that name no network need no address of an ENI. */
+function isBridged({ flags }: Context): boolean {
+  return flags.defaultNetwork === 'tke-bridge';
+}
+
+async function markNode(
+  context: Context,
+  node: NodeEntry,
+  entry: NecEntry | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const { kube, flags, clock, observe, log } = context;
+  const { readyResources = [], maxDirectENI = 0 } = entry?.decoded?.spec ?? {};
+  const isServing = readyResources.includes(ENI_IP_RESOURCE);
+  const isDirectServed = maxDirectENI > 0;
+  const served = { readyResources, isDirectServed, isBridged: isBridged(context) };
+  const marks = {
+    isServing,
+    direct: { isServed: isDirectServed, isServing: readyResources.includes(DIRECT_ENI_RESOURCE) },
+    isBridged: served.isBridged,
+    startupTaints: canServePods(node, served) ? context.startupTaints : [],
+    putsTaintOn: flags.enableNodeTaint,
+    writesCondition: flags.enableNodeCondition,
+    nowText: new Date(clock.nowMs()).toISOString(),
+  };
+  try {
+    for (const { kind, taint } of await ensureServingMarks(kube, node, marks, signal)) {
+      log.info('taint of a node changed', { node: node.name, change: kind, taint });
+      observe.onTaint?.({ node: node.name, kind });
+    }
+  } catch (error) {
+    // The Node was deleted in between: its event enqueues it again.
+    if (!isKubeError(error, 'NOT_FOUND')) throw error;
+  }
+}
+
+/** Requeues a missing node for the end of its grace: nothing else triggers a reconcile then. */
+function requeueForGrace(context: Context, { name, entry }: Subject): ReconcileResult {
+  if (entry === undefined) {
+    context.facts.absentForMs(name, undefined);
+    return { kind: 'done' };
+  }
+  const absentForMs = context.facts.absentForMs(name, entry.decoded);
+  const isAbsent = absentForMs > 0 || context.nodes.get(name) === undefined;
+  if (!isAbsent) return { kind: 'done' };
+  const leftMs = context.flags.nodeReleaseGraceMs - absentForMs;
+  if (leftMs > 0) return { kind: 'again', afterMs: leftMs };
+  // Its last Pod may be deleted at any time from now on.
+  context.enqueueSupply(name);
+  return { kind: 'again', afterMs: MANUAL_REPAIR_MS };
+}

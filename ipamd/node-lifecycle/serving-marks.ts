@@ -1,0 +1,113 @@
+import { DIRECT_ENI_CONDITION, DIRECT_ENI_TAINT, ENI_IP_CONDITION, ENI_IP_TAINT } from '../../crd/names.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import { NODES } from '../../kube/resource-types.ts';
+import { decodeNode, type NodeEntry, type NodeTaint } from '../cache/node-entry.ts';
+import type { TaintSelector } from '../config/taint-selector.ts';
+import { type ConditionPatch, decideNodeCondition } from './decide-node-condition.ts';
+import { decideTaints, taintPatch } from './decide-taint.ts';
+import { withoutStartupTaints } from './startup-taints.ts';
+
+/** The required marks of a Node: taints and conditions. */
+type RequiredMarks = {
+  /** The agent serves addresses. */
+  readonly isServing: boolean;
+  /** Whether the node is to serve exclusive ENIs, and whether its agent serves them. Default: it is not to. */
+  readonly direct?: { readonly isServed: boolean; readonly isServing: boolean };
+  /**
+   * Pods that name no network are on the node's bridge: no mark may keep them off, whoever made it. The extended
+   * resource alone keeps off those that need an ENI. Default: false.
+   */
+  readonly isBridged?: boolean;
+  /** Taints of others that are to go now. Default: none. */
+  readonly startupTaints?: readonly TaintSelector[];
+  /** --enable-node-taint */
+  readonly putsTaintOn: boolean;
+  /** --enable-node-condition */
+  readonly writesCondition: boolean;
+  /** RFC 3339 */
+  readonly nowText: string;
+};
+
+/** A taint that was put on or taken off. */
+type TaintChange = { readonly kind: 'put-on' | 'taken-off'; readonly taint: string };
+
+/** Other clients may change the same taints: kubelets and autoscalers settle within two rounds. */
+const ATTEMPTS = 4;
+
+/**
+ * Brings the taints and the conditions of a VPC-CNI node up to date. All taints change in one write. Idempotent; writes
+ * nothing when they are up to date. Returns what was done to taints.
+ * @throws KubeError when others keep changing the taints, and whatever the client throws
+ */
+export async function ensureServingMarks(
+  kube: KubeClient,
+  node: NodeEntry,
+  required: RequiredMarks,
+  signal: AbortSignal,
+): Promise<readonly TaintChange[]> {
+  const changes = await ensureTaints(kube, node, required, signal);
+  const conditions = conditionPatches(node, required);
+  if (conditions.length > 0) {
+    const patch = { kind: 'strategic', body: { status: { conditions } }, subresource: 'status' } as const;
+    await kube.patch(NODES, { name: node.name }, patch, signal);
+  }
+  return changes;
+}
+
+function conditionPatches(node: NodeEntry, required: RequiredMarks): readonly ConditionPatch[] {
+  const { isBridged = false, direct, writesCondition, nowText } = required;
+  const isDirect = direct?.isServed === true && !isBridged;
+  const shared = isBridged ? undefined : required.isServing;
+  const exclusive = isDirect ? direct.isServing : undefined;
+  return [
+    ...(isBridged || writesCondition
+      ? [decideNodeCondition(ENI_IP_CONDITION, node.eniIpCondition, shared, nowText)]
+      : []),
+    // A node that is not to serve exclusive ENIs has no condition about them.
+    ...(!isDirect || writesCondition
+      ? [decideNodeCondition(DIRECT_ENI_CONDITION, node.directEniCondition, exclusive, nowText)]
+      : []),
+  ].filter((patch) => patch !== undefined);
+}
+
+/** Returns the taints that the node is to have; the same list when they are up to date. */
+function requiredTaints(taints: readonly NodeTaint[], required: RequiredMarks): readonly NodeTaint[] {
+  const { direct, isBridged = false, putsTaintOn, startupTaints = [] } = required;
+  const shared = decideTaints(taints, isBridged || required.isServing, putsTaintOn, ENI_IP_TAINT) ?? taints;
+  // On a node that serves no exclusive ENIs the taint would keep every Pod off for ever.
+  const isServing = isBridged || direct?.isServed !== true || direct.isServing;
+  const both = decideTaints(shared, isServing, putsTaintOn, DIRECT_ENI_TAINT) ?? shared;
+  return withoutStartupTaints(both, startupTaints);
+}
+
+async function ensureTaints(
+  kube: KubeClient,
+  node: NodeEntry,
+  required: RequiredMarks,
+  signal: AbortSignal,
+): Promise<readonly TaintChange[]> {
+  let current = node;
+  for (let attempt = 1; ; attempt++) {
+    const taints = requiredTaints(current.taints, required);
+    if (taints === current.taints) return [];
+    try {
+      await kube.patch(NODES, { name: node.name }, { kind: 'json', body: taintPatch(current, taints) }, signal);
+      return changesOf(current.taints, taints);
+    } catch (error) {
+      // The server answers INVALID to a patch whose test fails.
+      if (!isKubeError(error, 'CONFLICT', 'INVALID') || attempt >= ATTEMPTS) throw error;
+    }
+    const read = await kube.get(NODES, { name: node.name }, signal);
+    if (read === undefined || read.metadata.uid !== node.uid) return [];
+    current = decodeNode(read);
+  }
+}
+
+function changesOf(before: readonly NodeTaint[], after: readonly NodeTaint[]): readonly TaintChange[] {
+  const textOf = ({ key, effect }: NodeTaint) => `${key}:${effect}`;
+  return [
+    ...before.filter((one) => !after.includes(one)).map((one) => ({ kind: 'taken-off', taint: textOf(one) }) as const),
+    ...after.filter((one) => !before.includes(one)).map((one) => ({ kind: 'put-on', taint: textOf(one) }) as const),
+  ];
+}

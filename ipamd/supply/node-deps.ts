@@ -1,0 +1,182 @@
+import type { Cloud } from '../../cloud/cloud.ts';
+import type { Mutation } from '../../crd/intent.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { NecEntry } from '../cache/nec-entry.ts';
+import type { ClaimWait, Ids, IntentOutcome, Leader } from '../decide/decision.ts';
+import type { NodeProblem, NodeView } from '../decide/node-view.ts';
+import type { StaticEni } from '../decide/static-eni.ts';
+import type { IpamdEventReason } from '../events/event-reasons.ts';
+import type { CircuitBreakers } from './circuit-breakers.ts';
+import type { CloudObserver } from './cloud-observer.ts';
+import type { NodeMemories } from './node-memory.ts';
+
+/** What is known of a node beside its NodeENIConfig: from its Node, its instance, the configuration and the subnets. */
+export type NodeFactValues = Pick<
+  NodeView,
+  | 'leaving'
+  | 'instance'
+  | 'maxRouteENI'
+  | 'maxIPPerENI'
+  | 'floor'
+  | 'initialDemand'
+  | 'subnets'
+  | 'securityGroups'
+  | 'inUse'
+  | 'maxDirectENI'
+  | 'initialDirectDemand'
+  | 'staticEnis'
+  | 'claims'
+  | 'claimSubnets'
+  | 'reservedSubnets'
+  | 'reservedIps'
+  | 'movedTo'
+  | 'podNames'
+  | 'registered'
+> & {
+  /**
+   * The deletion of the NodeENIConfig was requested, and nothing of the node is given back: the object alone is made anew.
+   * Default: false.
+   */
+  readonly isRenewed?: boolean;
+  /** Spare addresses of the node; tells a call for Pods from a call for the pool. Default: the spec's, or 5. */
+  readonly warmTarget?: number;
+  /** Invalid input that the decision works around; each becomes a condition, an event and a metric. */
+  readonly problems?: readonly NodeProblem[];
+};
+
+/** Answer of {@link NodeFacts.viewOf}. `unknown`: nothing can be decided yet; checked again after `afterMs`. */
+export type NodeFactsAnswer =
+  | { readonly kind: 'known'; readonly values: NodeFactValues }
+  | {
+      readonly kind: 'unknown';
+      readonly problem: NodeProblem;
+      readonly afterMs: number;
+      /** Addresses of calls that end meanwhile get their claim mark all the same. */
+      readonly reservedIps?: NodeView['reservedIps'];
+    };
+
+/** Source of nodes, instances, subnets and the configuration. Answers at once, from its caches. */
+export type NodeFacts = {
+  viewOf(name: string, entry: NecEntry): NodeFactsAnswer;
+  /** Counts addresses that are requested of a subnet now; negative when they were refused or released. */
+  subnetUsed(subnetId: string, count: number): void;
+  /** Notes that the cloud found a subnet full. */
+  subnetFull(subnetId: string): void;
+};
+
+/** The NodeENIConfigs as a watch has them: may be behind, never ahead. */
+type NecStore = {
+  get(name: string): NecEntry | undefined;
+  /** Number of complete lists so far; 0 for a store that never lists again. */
+  readonly listings?: number;
+};
+
+/** The part of the event recorder that a node needs. */
+export type NodeEvents = {
+  record(event: {
+    readonly involved: {
+      readonly apiVersion: string;
+      readonly kind: string;
+      readonly name: string;
+      readonly namespace?: string;
+      readonly uid?: string;
+    };
+    readonly type: 'Normal' | 'Warning';
+    readonly reason: IpamdEventReason;
+    readonly message: string;
+  }): void;
+};
+
+/** Callbacks for what happens to nodes; the metrics use them. */
+export type NodeObserver = {
+  /** A call ended. `code` is the cloud's, for a refused or unclear call. */
+  onCall?(call: {
+    readonly node: string;
+    readonly action: Mutation;
+    readonly outcome: IntentOutcome['kind'];
+    readonly tookMs: number;
+    readonly code?: string;
+  }): void;
+  /** A guarded write of a NodeENIConfig. */
+  onWrite?(write: { readonly node: string; readonly result: 'written' | 'conflict' | 'failed' }): void;
+  /** The cloud is described for a node. */
+  onDescribe?(describe: { readonly node: string; readonly why: string }): void;
+  /** The cloud differs from the object. */
+  onDrift?(drift: { readonly node: string; readonly kinds: readonly string[] }): void;
+  /** An object that other clients than ipamd and the agent had changed was repaired. */
+  onRepaired?(repair: { readonly node: string; readonly kind: string }): void;
+  /** All present problems of a node; an empty list when there are none. */
+  onProblems?(node: string, problems: readonly NodeProblem[]): void;
+};
+
+/** The time during which this process leads; a part of `Term` of leader election. */
+export type NodeTerm = {
+  /** Monotonic milliseconds at which it began. */
+  readonly startedMs: number;
+  readonly leaseMs: number;
+  /** Aborted before another replica may lead: from then on nothing is called or written. */
+  readonly signal: AbortSignal;
+};
+
+/** The answer of the cloud that refused a call for a static address. */
+export type ClaimRefusal = {
+  readonly node: string;
+  readonly action: Mutation;
+  /** Addresses that were requested by name. */
+  readonly ips: readonly string[];
+  readonly code: string;
+  readonly message: string;
+};
+
+/** Dependencies of {@link reconcileNode}; one for each term of leadership, because `memory` belongs to one term. */
+export type NodeDeps = {
+  readonly cloud: Cloud;
+  readonly kube: KubeClient;
+  readonly necs: NecStore;
+  readonly facts: NodeFacts;
+  readonly leader: Leader & { readonly term: NodeTerm };
+  readonly ids: Ids;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly events: NodeEvents;
+  readonly observe: NodeObserver;
+  /** Of the process: used by all its terms. */
+  readonly breakers: CircuitBreakers;
+  /** Of the process. */
+  readonly cloudObserver: CloudObserver;
+  /** Of the term. */
+  readonly memory: NodeMemories;
+  /** Finds the static ENI of an id; undefined for other ENIs. Default: none is static. */
+  readonly findStaticEni?: (eniId: string) => StaticEni | undefined;
+  /**
+   * Called when the cloud refused a call for one static address; `key` is `namespace/name` of its claim. Default: not
+   * reported.
+   */
+  readonly claimRefused?: (key: string, refusal: ClaimRefusal) => void;
+  /**
+   * Called on each pass of a node with the reasons why claims whose Pods are on the node wait for their address, by
+   * key. Default: not reported.
+   */
+  readonly claimsWait?: (node: string, waits: ReadonlyMap<string, ClaimWait>) => void;
+  /**
+   * Returns the supply epoch of a node's object that was lost, or let go, a short time ago; 0 when it is unknown. An object
+   * that never was described replaces it, and is filled from the cloud. Default: none was.
+   */
+  readonly lostEpochOf?: (name: string) => number | undefined;
+  /**
+   * Called before an object of a node that stays is let go, with the supply epoch that its next object has to exceed.
+   * Returns false when the node does not stay by now. Default: it stays.
+   */
+  readonly beginRenewal?: (name: string, epoch: number, signal: AbortSignal) => Promise<boolean>;
+  /** Returns the uid of a Node that exists; undefined: nothing is reported on it. Default: none exists. */
+  readonly nodeUidOf?: (name: string) => string | undefined;
+  /** Enqueues a node: a call that outlasted its reconcile has ended. */
+  readonly enqueue: (name: string) => void;
+  /**
+   * Resolves when a node is enqueued while its reconcile runs, at once when it was already, or when `signal` aborts.
+   * Absent: never.
+   */
+  readonly queuedAgain?: (name: string, signal: AbortSignal) => Promise<void>;
+};

@@ -1,0 +1,153 @@
+import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { claimKeysOf } from '../decide/claim-marks.ts';
+import type { Intent } from '../decide/decision.ts';
+import type { IntentEvaluation } from '../decide/evaluate-intent.ts';
+import type { Baseline } from '../decide/with-confirmed-offers.ts';
+import type { AllocatableWrite } from './decide-allocatable-write.ts';
+
+/** A call that this process makes or made for an intent, until its outcome is in the object. */
+export type RunningCall = {
+  readonly startedMs: number;
+  /** Set once the call ended. `repeat`: the intent is to be sent again. */
+  outcome: IntentEvaluation | undefined;
+  /** Resolves when it ended; never rejects. */
+  readonly ended: Promise<void>;
+};
+
+/**
+ * State of one node that this process has and the object does not contain. Lost with the process; nothing depends on
+ * it.
+ */
+export type NodeMemory = {
+  /** The answer to the last write: the cache may not contain it yet. */
+  written: KubeObject | undefined;
+  /** True when the result of the last write is unknown: read from the API server, not from the cache. */
+  mustRead: boolean;
+  /** True while a reconcile of the node runs: it notices itself when a call ends. */
+  isReconciling: boolean;
+  /** By intent id. */
+  readonly calls: Map<string, RunningCall>;
+  /** When this leader first read an intent, by its id; monotonic milliseconds. */
+  readonly intentSinceMs: Map<string, number>;
+  /** When an own call ended with an unknown outcome, by intent id. */
+  readonly unclearMs: Map<string, number>;
+  /** Since when an ENI has been Attaching, by its id; monotonic milliseconds. */
+  readonly attachingSinceMs: Map<string, number>;
+  /** Addresses that own calls took off an ENI lately, and when: a description may be older; monotonic milliseconds. */
+  readonly removedIpsMs: Map<string, number>;
+  /** Why the cloud is to be described, and the earliest time; monotonic milliseconds. */
+  describe: { readonly why: string; readonly notBeforeMs: number } | undefined;
+  /** When the status was last rebuilt because it was unreadable. */
+  rebuiltMs: number | undefined;
+  /**
+   * Differences between object and cloud, and when a description first showed them. They are repaired when a later
+   * description shows them too.
+   */
+  readonly driftSinceMs: Map<string, number>;
+  /** State of the object when it was first read since the last list; undefined: taken at the next pass. */
+  baseline: Baseline | undefined;
+  /**
+   * The last status that this leader wrote or found, by uid of the object; `attempted`: a write whose result is unknown.
+   * A status that is neither was changed by another client.
+   */
+  own:
+    | { readonly uid: string; readonly status: NodeEniConfigStatus; readonly attempted?: NodeEniConfigStatus }
+    | undefined;
+  /** When a change of another client was last undone. */
+  undoneMs: number | undefined;
+  /** Addresses of live Pods that no ENI of the object has, as of the last pass. */
+  strayIps: ReadonlySet<string>;
+  /** Whether the counts of the status were not those of its ENIs at the last pass. */
+  isCountWrong: boolean;
+  /** What was last reported of the deletion of the object, and when; monotonic milliseconds. */
+  reportedDeletion: { readonly text: string; readonly atMs: number } | undefined;
+  /** The problems that were reported last. */
+  reportedProblems: string | undefined;
+  /** The problems that were reported on the Node last. */
+  reportedOnNode: string | undefined;
+  /** The last write that was made only for the number of allocatable addresses. */
+  allocatableWrite: AllocatableWrite | undefined;
+};
+
+/** The memory of all nodes; made anew with each term of leadership. */
+export class NodeMemories {
+  #nodes = new Map<string, NodeMemory>();
+  /** Calls for static addresses, of all nodes. */
+  readonly claimCalls = new ClaimCalls();
+
+  /** Returns the memory of a node; empty for a node that was never reconciled. */
+  of(name: string): NodeMemory {
+    const known = this.#nodes.get(name);
+    if (known !== undefined) return known;
+    const memory: NodeMemory = {
+      written: undefined,
+      mustRead: false,
+      isReconciling: false,
+      calls: new Map(),
+      intentSinceMs: new Map(),
+      unclearMs: new Map(),
+      attachingSinceMs: new Map(),
+      removedIpsMs: new Map(),
+      describe: undefined,
+      rebuiltMs: undefined,
+      driftSinceMs: new Map(),
+      baseline: undefined,
+      own: undefined,
+      undoneMs: undefined,
+      strayIps: new Set(),
+      isCountWrong: false,
+      reportedDeletion: undefined,
+      reportedProblems: undefined,
+      reportedOnNode: undefined,
+      allocatableWrite: undefined,
+    };
+    this.#nodes.set(name, memory);
+    return memory;
+  }
+
+  /** Makes the next reconcile of a node describe the cloud and repair the object where it differs. */
+  requestDescribe(name: string, why: string): void {
+    this.of(name).describe = { why, notBeforeMs: 0 };
+  }
+
+  /** Removes a node whose object is deleted. */
+  remove(name: string): void {
+    this.#nodes.delete(name);
+    this.claimCalls.remove(name);
+  }
+}
+
+/**
+ * Calls of all nodes for static addresses, recorded or about to be, by claim. The watch of another node's object may be
+ * late. These are the decisions of this process, so that two nodes never have a call for one claim in flight at the
+ * same time.
+ */
+class ClaimCalls {
+  /** Claims by node. */
+  readonly #claims = new Map<string, ReadonlySet<string>>();
+
+  /** Stores the calls that a node's object records, and no others. */
+  note(node: string, status: NodeEniConfigStatus): void {
+    const keys = (status.intents ?? []).flatMap((intent) => claimKeysOf(intent, status));
+    if (keys.length === 0) this.#claims.delete(node);
+    else this.#claims.set(node, new Set(keys));
+  }
+
+  /** Adds an intent that is about to be recorded. */
+  add(node: string, intent: Intent, status: NodeEniConfigStatus): void {
+    const keys = claimKeysOf(intent, status);
+    if (keys.length > 0) this.#claims.set(node, new Set([...(this.#claims.get(node) ?? []), ...keys]));
+  }
+
+  /** Removes a node. */
+  remove(node: string): void {
+    this.#claims.delete(node);
+  }
+
+  /** Lists the claims for which other nodes than this one have a call. */
+  ofOthers(node: string): ReadonlySet<string> {
+    const others = [...this.#claims].filter(([name]) => name !== node);
+    return new Set(others.flatMap(([, keys]) => [...keys]));
+  }
+}

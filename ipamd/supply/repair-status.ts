@@ -1,0 +1,255 @@
+import type { Tags } from '../../cloud/cloud.ts';
+import { isCloudError } from '../../cloud/cloud-error.ts';
+import { ENI_TAG } from '../../crd/cloud-tags.ts';
+import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { recordOf, wholeNumberOf } from '../../runtime/json.ts';
+import type { NecEntry } from '../cache/nec-entry.ts';
+import type { CloudSnapshot, ObservedEni } from '../decide/decision.ts';
+import { driftEniOf, driftKey, evaluateDrift } from '../decide/evaluate-drift.ts';
+import { findProvenEnis } from '../decide/find-proven-enis.ts';
+import { rebuildStatus } from '../decide/rebuild-status.ts';
+import { withCounts } from '../decide/with-enis.ts';
+import type { ObserveRequest } from './cloud-observer.ts';
+import type { NodeDeps } from './node-deps.ts';
+import type { NodeMemory } from './node-memory.ts';
+import { trackDescribe } from './note-refusal.ts';
+import type { ReconcileInput } from './plan-reconcile.ts';
+
+/** A status, repaired or not. `afterMs`: when the cloud is to be described again. */
+export type RepairResult = {
+  readonly status: NodeEniConfigStatus;
+  readonly afterMs?: number;
+  /** What was repaired, for people. */
+  readonly repaired?: string;
+  /** Called when the status was written. */
+  readonly onWritten?: () => void;
+};
+
+/** A difference counts when two descriptions so far apart show it: one description may be old. */
+const CONFIRM_MS = 60_000;
+/** The cloud is described again after this while ENIs are between two states. */
+const UNSETTLED_MS = 2_000;
+/** Shortest time between two rebuilds of a status that stays unreadable. */
+const MIN_REBUILD_INTERVAL_MS = 60_000;
+
+/** More of them fill an event without being useful. */
+const MAX_SHOWN = 10;
+
+/** What could be read of an object. `why` is present when the status must be rebuilt before anything is decided. */
+export type ReadStatus = {
+  readonly spec: NodeEniConfigSpec;
+  readonly status: NodeEniConfigStatus;
+  readonly why?: string;
+};
+
+/** Returns why the status is too old: the agent has seen a later epoch. Undefined when it has not. */
+function restoredReason(spec: NodeEniConfigSpec, status: NodeEniConfigStatus): string | undefined {
+  const observed = spec.observedSupplyEpoch ?? 0;
+  const current = status.supplyEpoch ?? 0;
+  return observed > current ? `the agent has seen supply epoch ${observed}, the object has ${current}` : undefined;
+}
+
+/**
+ * Reads spec and status. An unreadable status counts as an old one: it is rebuilt. So does a status that was never
+ * described, when an object of the node with `lostEpoch` was lost: it replaces that one.
+ */
+export function readStatus({ object, decoded }: NecEntry, lostEpoch?: number): ReadStatus {
+  if (decoded !== undefined) {
+    const { spec = {}, status = {} } = decoded;
+    const restored = restoredReason(spec, status);
+    if (lostEpoch !== undefined && isUntouched(status)) {
+      const observedSupplyEpoch = Math.max(spec.observedSupplyEpoch ?? 0, lostEpoch + 1);
+      return { spec: { ...spec, observedSupplyEpoch }, status, why: 'an earlier object of the node was lost' };
+    }
+    return { spec, status, ...(restored === undefined ? {} : { why: restored }) };
+  }
+  const raw = recordOf(object['status']);
+  const spec = recordOf(object['spec']);
+  const supplyEpoch = wholeNumberOf(raw['supplyEpoch']);
+  const instanceID = raw['instanceID'];
+  return {
+    // Above the object's own epoch, so that everything in the object counts as old.
+    spec: { observedSupplyEpoch: Math.max(wholeNumberOf(spec['observedSupplyEpoch']), supplyEpoch + 1) },
+    status: { supplyEpoch, ...(typeof instanceID === 'string' && instanceID !== '' ? { instanceID } : {}) },
+    why: 'the status of the object cannot be read',
+  };
+}
+
+function isUntouched({ supplyEpoch = 0, describedAt, eniInfos = [], intents = [] }: NodeEniConfigStatus): boolean {
+  return supplyEpoch === 0 && describedAt === undefined && eniInfos.length + intents.length === 0;
+}
+
+/**
+ * Describes the cloud when that was requested, and repairs the differences that a description a minute ago showed too,
+ * or that another source proves.
+ * ENIs with a recorded call are left out. So the description waits until the outcome of an ended call is in the object:
+ * that call may be the reason for the request.
+ * @throws CloudError
+ */
+export async function repairDrift(
+  deps: NodeDeps,
+  memory: NodeMemory,
+  input: ReconcileInput,
+  signal: AbortSignal,
+): Promise<RepairResult> {
+  const { describe } = memory;
+  const { status } = input;
+  if (describe === undefined) return { status };
+  if ([...memory.calls.values()].some(({ outcome }) => outcome !== undefined)) return { status };
+  const nowMs = deps.clock.monotonicMs();
+  if (nowMs < describe.notBeforeMs) return { status, afterMs: describe.notBeforeMs - nowMs };
+  const snapshot = await observeOrPostpone(deps, memory, input, describe.why, signal);
+  if (snapshot === undefined) return { status, afterMs: CONFIRM_MS };
+  if (memory.describe === describe) memory.describe = undefined;
+  const drifts = evaluateDrift(status, snapshot);
+  const keys = new Set(drifts.map(driftKey));
+  const busy = new Set((status.intents ?? []).flatMap(({ eniID, targetENIID }) => [eniID, targetENIID]));
+  const hidden = [...memory.driftSinceMs.keys()].filter((key) => busy.has(driftEniOf(key)));
+  for (const key of memory.driftSinceMs.keys())
+    if (!keys.has(key) && !hidden.includes(key)) memory.driftSinceMs.delete(key);
+  for (const key of keys) if (!memory.driftSinceMs.has(key)) memory.driftSinceMs.set(key, nowMs);
+  const recheck = { why: 'to confirm a difference', notBeforeMs: nowMs + CONFIRM_MS };
+  if (hidden.length > 0) memory.describe ??= recheck;
+  const wait = hidden.length > 0 ? { afterMs: CONFIRM_MS } : {};
+  const counted = withCounts(status);
+  if (drifts.length === 0)
+    return { status: counted, ...wait, ...(counted === status ? {} : { repaired: 'counts of ENIs and addresses' }) };
+  const reservedIps = input.reservedIps?.();
+  const proven = findProvenEnis(status, snapshot, drifts, { strayIps: memory.strayIps, reservedIps });
+  const isYoung = (key: string) =>
+    !proven.has(driftEniOf(key)) && nowMs - (memory.driftSinceMs.get(key) ?? nowMs) < CONFIRM_MS;
+  const young = new Set(drifts.filter((drift) => isYoung(driftKey(drift))).map((drift) => drift.eniID));
+  const old = new Set(drifts.map((drift) => drift.eniID).filter((eniID) => !young.has(eniID)));
+  deps.observe.onDrift?.({ node: input.name, kinds: drifts.map((drift) => drift.kind) });
+  deps.log.warn('cloud and object of a node differ', {
+    node: input.name,
+    drifts: [...keys],
+    repaired: [...old],
+  });
+  if (young.size > 0) memory.describe ??= recheck;
+  const afterMs = young.size > 0 || hidden.length > 0 ? { afterMs: CONFIRM_MS } : {};
+  if (old.size === 0) return { status, ...afterMs };
+  const onWritten = () => memory.driftSinceMs.clear();
+  const repaired = drifts.filter((drift) => old.has(drift.eniID)).map(driftKey);
+  const next = rebuildStatus(status, input.spec, snapshot, deps.ids, old, reservedIps);
+  return { status: next, ...afterMs, onWritten, repaired: repaired.slice(0, MAX_SHOWN).join(', ') };
+}
+
+/** Result of a rebuild. `wait`: the cloud, or a call of a former leader, is not finished. */
+type Rebuilt =
+  | { readonly kind: 'rebuilt'; readonly status: NodeEniConfigStatus }
+  | { readonly kind: 'wait'; readonly ms: number };
+
+/**
+ * Rebuilds the status from the cloud: an older state of the object was restored, or nothing can be read from it. Calls
+ * that a former leader may still have in flight are waited for, as for any intent that it left. @throws CloudError
+ */
+export async function rebuildRestored(
+  deps: NodeDeps,
+  memory: NodeMemory,
+  input: ReconcileInput,
+  why: string,
+  signal: AbortSignal,
+): Promise<Rebuilt> {
+  const { clock, leader } = deps;
+  const nowMs = clock.monotonicMs();
+  const calmMs = leader.term.startedMs + leader.term.leaseMs + leader.requestTimeoutSeconds * 1000;
+  const nextMs = memory.rebuiltMs === undefined ? nowMs : memory.rebuiltMs + MIN_REBUILD_INTERVAL_MS;
+  const waitMs = Math.max(calmMs, nextMs) - nowMs;
+  if (waitMs > 0) return { kind: 'wait', ms: waitMs };
+  deps.log.warn('the status is rebuilt from the cloud', { node: input.name, why });
+  const snapshot = await observeNode(deps, input, why, signal);
+  if (!isSettled(snapshot)) return { kind: 'wait', ms: UNSETTLED_MS };
+  memory.rebuiltMs = nowMs;
+  // A description that came too early is corrected by the next one.
+  memory.describe = { why: 'an old state was restored', notBeforeMs: nowMs + CONFIRM_MS };
+  const { status, spec, reservedIps } = input;
+  return { kind: 'rebuilt', status: rebuildStatus(status, spec, snapshot, deps.ids, undefined, reservedIps?.()) };
+}
+
+/** Result of the last description before the object is released. */
+type FinalCheck =
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'found'; readonly status: NodeEniConfigStatus }
+  | { readonly kind: 'wait'; readonly ms: number };
+
+/** Describes whether the cloud holds anything of a node whose object is empty. @throws CloudError */
+export async function checkBeforeRelease(
+  deps: NodeDeps,
+  input: ReconcileInput,
+  signal: AbortSignal,
+): Promise<FinalCheck> {
+  const snapshot = await observeNode(deps, input, 'the node is being released', signal);
+  if (!isSettled(snapshot)) return { kind: 'wait', ms: UNSETTLED_MS };
+  const status = rebuildStatus(input.status, {}, snapshot, deps.ids, undefined, input.reservedIps?.());
+  return status === input.status || (status.eniInfos ?? []).length === 0
+    ? { kind: 'nothing' }
+    : { kind: 'found', status };
+}
+
+/** Describes, or postpones the description on an error: other work for the node goes on. */
+async function observeOrPostpone(
+  deps: NodeDeps,
+  memory: NodeMemory,
+  input: ReconcileInput,
+  why: string,
+  signal: AbortSignal,
+): Promise<CloudSnapshot | undefined> {
+  try {
+    return await observeNode(deps, input, why, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!isCloudError(error)) throw error;
+    deps.log.warn('the cloud could not be described', { node: input.name, why, error });
+    memory.describe = { why, notBeforeMs: deps.clock.monotonicMs() + CONFIRM_MS };
+    return undefined;
+  }
+}
+
+async function observeNode(
+  deps: NodeDeps,
+  input: ReconcileInput,
+  why: string,
+  signal: AbortSignal,
+): Promise<CloudSnapshot> {
+  const { name, uid, status } = input;
+  deps.observe.onDescribe?.({ node: name, why });
+  const request: ObserveRequest = {
+    uid,
+    instanceId: status.instanceID,
+    eniIds: (status.eniInfos ?? []).map((eni) => eni.eniID),
+    scope: 'all',
+    isOthers: (tags, eniId) => isStaticElsewhere(deps, name, eniId) ?? isCreatedByOther(deps, uid, tags),
+  };
+  return await trackDescribe(deps, name, () =>
+    deps.cloudObserver.observe(request, { priority: 'warm', owner: name, signal }),
+  );
+}
+
+/**
+ * Tells whether a static ENI belongs to another node. Its VpcENI decides, not its tags; undefined for an ENI that is
+ * not static.
+ */
+function isStaticElsewhere(
+  { findStaticEni }: Pick<NodeDeps, 'findStaticEni'>,
+  name: string,
+  eniId: string,
+): boolean | undefined {
+  const staticEni = findStaticEni?.(eniId);
+  return staticEni === undefined ? undefined : staticEni.nodeName !== name;
+}
+
+/**
+ * Tells whether another existing object created the ENI. An ENI of a deleted object belongs to the next object of the
+ * same instance.
+ */
+function isCreatedByOther({ necs }: Pick<NodeDeps, 'necs'>, uid: string, tags: Tags): boolean {
+  const creator = tags[ENI_TAG.uid];
+  if (creator === undefined || creator === uid) return false;
+  return necs.get(tags[ENI_TAG.node] ?? '')?.object.metadata.uid === creator;
+}
+
+function isSettled({ enis, isComplete }: CloudSnapshot): boolean {
+  const isMoving = (eni: ObservedEni) => eni.state !== 'AVAILABLE' || eni.pendingIps.length > 0;
+  return isComplete && ![...enis.values()].some((eni) => eni.isForeign !== true && isMoving(eni));
+}

@@ -1,0 +1,79 @@
+import { API_VERSION } from '../../crd/names.ts';
+import { involvedNode } from '../../kube/involved-node.ts';
+import type { NecEntry } from '../cache/nec-entry.ts';
+import type { NodeProblem } from '../decide/node-view.ts';
+import { problemsKey, problemText } from '../decide/problem-text.ts';
+import type { NodeDeps } from './node-deps.ts';
+import type { NodeMemory } from './node-memory.ts';
+import type { Plan } from './plan-reconcile.ts';
+
+/** Reports that an object was repaired: it was not as ipamd and the agent had left it. */
+export function reportRepair(
+  { events, log, observe }: NodeDeps,
+  { object }: NecEntry,
+  kind: string,
+  detail: string,
+): void {
+  const { name, uid } = object.metadata;
+  const involved = { apiVersion: API_VERSION, kind: 'NodeENIConfig', name, ...(uid === undefined ? {} : { uid }) };
+  observe.onRepaired?.({ node: name, kind });
+  log.warn('an object that another client changed is repaired', { node: name, kind, detail });
+  events.record({ involved, type: 'Warning', reason: 'ObjectMended', message: detail });
+}
+
+/**
+ * Problems that leave a node without the addresses or ENIs that it requests. They are reported on the Node too: people and
+ * autoscalers look there when Pods do not fit.
+ */
+const SUPPLY_PROBLEMS: ReadonlySet<NodeProblem['reason']> = new Set([
+  'SubnetExhausted',
+  'NoSubnetInZone',
+  'ENILimit',
+  'InstanceENILimit',
+  'CloudRefused',
+]);
+
+const SUPPLY_MET = 'the node has the addresses that it wants';
+
+/** Reports the problems of a node: an event when they change, and the metrics each time. */
+export function reportProblems(
+  deps: NodeDeps,
+  memory: NodeMemory,
+  { object }: NecEntry,
+  { problems, ending }: Pick<Plan, 'problems' | 'ending'>,
+): void {
+  const { observe, events, log } = deps;
+  const { name, uid } = object.metadata;
+  observe.onProblems?.(name, problems);
+  const text = problemsKey(problems);
+  // A call in flight shows nothing about the state of the node.
+  if (text === (memory.reportedProblems ?? '') || (text === '' && ending.kind !== 'idle')) return;
+  memory.reportedProblems = text;
+  const involved = { apiVersion: API_VERSION, kind: 'NodeENIConfig', name, ...(uid === undefined ? {} : { uid }) };
+  for (const problem of problems)
+    events.record({ involved, type: 'Warning', reason: problem.reason, message: problemText(problem) });
+  reportOnNode(deps, memory, name, problems);
+  if (problems.length > 0) log.warn('a node has a problem', { node: name, problems });
+  else {
+    log.info('a node has no more problems', { node: name });
+    events.record({ involved, type: 'Normal', reason: 'SupplyMet', message: SUPPLY_MET });
+  }
+}
+
+/** Records what the supply of a Node lacks as events of the Node, each once for each change. */
+function reportOnNode(
+  { events, nodeUidOf }: NodeDeps,
+  memory: NodeMemory,
+  name: string,
+  problems: readonly NodeProblem[],
+): void {
+  const uid = nodeUidOf?.(name);
+  const lacks = problems.filter(({ reason }) => SUPPLY_PROBLEMS.has(reason));
+  const text = problemsKey(lacks);
+  if (uid === undefined || text === (memory.reportedOnNode ?? '')) return;
+  memory.reportedOnNode = text;
+  const involved = involvedNode({ name, uid });
+  for (const lack of lacks)
+    events.record({ involved, type: 'Warning', reason: lack.reason, message: problemText(lack) });
+  if (lacks.length === 0) events.record({ involved, type: 'Normal', reason: 'SupplyMet', message: SUPPLY_MET });
+}

@@ -1,0 +1,82 @@
+import test from 'ava';
+import { decodeNec } from '../../../ipamd/cache/decode-nec.ts';
+import {
+  findRegistrations,
+  NECS_BY_REGISTERED_IP,
+  RegisteredIps,
+  readRegisteredIps,
+} from '../../../ipamd/cache/registered-ips.ts';
+import { auditNode, NODE, openNodeScene, supplyOf } from '../support/node-scene.ts';
+
+const ipsOf = (scene: Awaited<ReturnType<typeof openNodeScene>>) =>
+  (scene.nec()?.status?.eniInfos ?? []).flatMap(({ addresses = [] }) => addresses.map(({ ip }) => ip));
+
+test('reconcileNode: what a load balancer may have is neither unassigned nor detached, whatever is offered', async (t) => {
+  const scene = await openNodeScene();
+  scene.want(5);
+  scene.lead();
+  t.true(await scene.until(() => supplyOf(scene) === 5));
+  const [first = ''] = ipsOf(scene);
+  scene.facts.parts = { ...scene.facts.parts, registered: new Set([first]) };
+  scene.want(0);
+  await scene.pass(600_000);
+  t.deepEqual(ipsOf(scene), [first]);
+  scene.facts.parts = { ...scene.facts.parts, leaving: 'force' };
+  await scene.edit((object) => ({ ...object, metadata: { ...object.metadata, labels: { touched: 'yes' } } }));
+  await scene.pass(600_000);
+  t.deepEqual(ipsOf(scene), [first]);
+  scene.facts.parts = { ...scene.facts.parts, registered: new Set() };
+  await scene.edit((object) => ({ ...object, metadata: { ...object.metadata, labels: { touched: 'again' } } }));
+  t.true(await scene.until(() => (scene.nec()?.status?.eniInfos ?? []).length === 0));
+  t.deepEqual(auditNode(scene), []);
+});
+
+function entryOf(registeredIPs: unknown) {
+  return decodeNec({
+    apiVersion: 'networking.tke.cloud.tencent.com/v1',
+    kind: 'NodeENIConfig',
+    metadata: { name: NODE },
+    status: {
+      eniInfos: [
+        {
+          ...{ eniID: 'eni-1', mac: '20:90:6f:00:00:01', state: 'Attached', primaryIP: '10.0.1.2' },
+          ...{ gateway: '10.0.1.1', subnetCIDR: '10.0.1.0/24' },
+          addresses: ['10.0.1.3', '10.0.1.4'].map((ip) => ({ ip, assignmentID: `a-${ip}`, state: 'Assigned' })),
+        },
+      ],
+    },
+    loadBalancers: { registeredIPs },
+  });
+}
+
+test('findRegistrations: the wait begins with the end of the Pod, ends after the limit, and is looked at then', (t) => {
+  let nowMs = 0;
+  const entry = entryOf(['10.0.1.3']);
+  const due: number[] = [];
+  const registered = new RegisteredIps({
+    necs: {
+      byIndex: (name, ip) => (name === NECS_BY_REGISTERED_IP && readRegisteredIps(entry).includes(ip) ? [entry] : []),
+    },
+    clock: { monotonicMs: () => nowMs },
+    limitMs: 1_000,
+    onWait: (_name, afterMs) => void due.push(afterMs),
+  });
+  const heldBy = (inUse: boolean) => findRegistrations(registered, entry, () => inUse);
+  t.deepEqual([...heldBy(true).held], ['10.0.1.3']);
+  nowMs = 5_000;
+  registered.noteFreed(NODE, ['10.0.1.3', '10.0.1.4']);
+  nowMs = 5_999;
+  t.deepEqual(heldBy(false), { held: new Set(['10.0.1.3']), overdue: [] });
+  nowMs = 6_000;
+  t.deepEqual(heldBy(false), { held: new Set(), overdue: ['10.0.1.3'] });
+  t.deepEqual(due, [1_000, 1]);
+  t.false(registered.isHeld('10.0.1.3'));
+  t.false(registered.isHeld('10.0.1.4'));
+  heldBy(true);
+  t.true(registered.isHeld('10.0.1.3'), 'another Pod had it');
+});
+
+test('decodeNec: of a malformed list of targets the addresses count that can be read', (t) => {
+  t.deepEqual(readRegisteredIps(entryOf(['10.0.1.3', 7, 'nonsense'])), ['10.0.1.3']);
+  t.deepEqual(readRegisteredIps(entryOf('all')), []);
+});
