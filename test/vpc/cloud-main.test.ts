@@ -10,7 +10,7 @@ import { seededRandom } from '../../sim/support/seeded-random.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const MAIN = join(import.meta.dirname, 'api', 'main.ts');
+const MAIN = join(import.meta.dirname, '..', '..', 'sim', 'vpc', 'api', 'main.ts');
 
 test('main of the cloud: serves its spec to the SDK, obeys its control address, ends when told', async (t) => {
   const dir = createTempDir('cloud');
