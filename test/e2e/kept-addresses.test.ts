@@ -132,7 +132,8 @@ for (const ruleMode of ['compact', 'per-pod'] as const) {
     t.false(await mentions(ip), 'nor another Pod of its name');
     await put(trial, { marks });
     await waitUntil(() => mentions(ip), { what: 'routes back', explain: () => trial.lastWords() });
-    t.true(await kept.netns.ping(trial.vpc.outside.ip), 'its own mark brings its network back');
+    const isBack = (): Promise<boolean> => kept.netns.ping(trial.vpc.outside.ip);
+    await waitUntil(isBack, { what: 'the network, which its own mark brings back', explain: () => trial.lastWords() });
 
     await put(trial, { marks, without: [ip] });
     await waitUntil(async () => !(await mentions(ip)), { what: 'routes gone again', explain: () => trial.lastWords() });
