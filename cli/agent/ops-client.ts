@@ -11,8 +11,8 @@ import {
 import { release } from '../../runtime/release.ts';
 import { CliError } from '../command/cli-error.ts';
 import { forbidden, noAgent, SilenceError } from './agent-errors.ts';
+import { callOnce } from './call-once.ts';
 import type { GrpcClient } from './grpc-client.ts';
-import { readOnce } from './read-once.ts';
 
 /** Client of a running agent's API. The caller must close it. */
 export type OpsClient = {
@@ -53,7 +53,7 @@ export async function openOpsClient(socket: string, readMs: number = CALL_MS): P
   const call = async <R>(method: MethodTable, request: object, timeoutMs: number): Promise<R> =>
     await (await load()).unary(method, { clientVersion: release, ...request }, timeoutMs);
   const read = async <R>(method: MethodTable, request: object): Promise<R> => {
-    const answer = await readOnce<R>(socket, method, request, readMs);
+    const answer = await callOnce<R>(socket, method, request, readMs);
     return answer ?? (await call(method, request, CALL_MS));
   };
   const close = () => library?.close();

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { identifyExplainPlace } from '../../../agent/api/explain-place.ts';
 import { OPS_METHODS, type OpsReplyOf } from '../../../agent/api/ops-service.ts';
-import { readOnce } from '../../agent/read-once.ts';
+import { callOnce } from '../../agent/call-once.ts';
 import { CliError } from '../../command/cli-error.ts';
 import type { GlobalArgs } from '../../command/command.ts';
 import type { ExplainQuestion } from './build-explanation.ts';
@@ -24,7 +24,7 @@ export async function askAgent(
   if (place === undefined) return undefined;
   try {
     const request = { subject, to, from, place };
-    const reply = await readOnce<OpsReplyOf<'explain'>>(socket, OPS_METHODS.explain, request, agentTimeoutMs);
+    const reply = await callOnce<OpsReplyOf<'explain'>>(socket, OPS_METHODS.explain, request, agentTimeoutMs);
     if (reply === undefined || reply.explanation === '') return undefined;
     // The agent has made it by the very function that this process would call.
     return { explanation: JSON.parse(reply.explanation) as Explanation };

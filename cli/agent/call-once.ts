@@ -10,7 +10,7 @@ import { silentAgent, unreachable } from './agent-errors.ts';
  * only the library can say why there is no message.
  * @throws CliError NO_AGENT, FORBIDDEN
  */
-export async function readOnce<R>(
+export async function callOnce<R>(
   socket: string,
   method: MethodTable,
   request: object,
