@@ -25,5 +25,7 @@ export function decodeCcmNode(object: KubeObject): CcmNode {
   const { status } = object;
   const kept = withoutManagedFields(object);
   if (!isRecord(status)) return kept;
-  return { ...kept, status: Object.fromEntries(Object.entries(status).filter(([name]) => !UNREAD.has(name))) };
+  const read: Record<string, unknown> = {};
+  for (const name of Object.keys(status)) if (!UNREAD.has(name)) read[name] = status[name];
+  return { ...kept, status: read };
 }

@@ -13,6 +13,7 @@ import {
   text,
 } from '../../runtime/decode.ts';
 import { recordOf } from '../../runtime/json.ts';
+import { limitText } from '../../runtime/limit-text.ts';
 
 /** What decides whether a Service has a load balancer of ours. It is read of any object, whatever else is wrong with it. */
 export type ServiceHead = {
@@ -72,6 +73,8 @@ const MAX_PORT = 65_535;
 /** A listener for each; the cloud has a quota of 50 for one load balancer. */
 const MAX_PORTS = 1_000;
 const MAX_RANGES = 1_000;
+/** Characters of a namespace, a slash and a name, as the API server takes them. */
+const MAX_KEY = 63 + 1 + 253;
 
 /** Reads the head of a Service; accepts any shape. */
 export function readServiceHead(object: KubeObject): ServiceHead {
@@ -98,7 +101,8 @@ export function readServiceHead(object: KubeObject): ServiceHead {
 /** Reads the spec of a Service of type LoadBalancer. @throws ConfigError that names each bad field */
 export function readServiceSpec(object: KubeObject): ServiceSpec {
   const { name, namespace = '' } = object.metadata;
-  const wire = decodeOrThrow(SPEC, object['spec'], `spec of the Service ${namespace}/${name}`);
+  const key = limitText(`${namespace}/${name}`, MAX_KEY);
+  const wire = decodeOrThrow(SPEC, object['spec'], `spec of the Service ${key}`);
   const families = wire.ipFamilies ?? [];
   return {
     ports: wire.ports.map(({ name: portName = '', protocol = 'TCP', port, nodePort = 0 }) => ({

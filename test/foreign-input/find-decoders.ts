@@ -14,6 +14,7 @@ const FOLDERS = [
   'agent',
   'cli',
   'cloud',
+  'cloud-controller-manager',
   'cni-plugins',
   'crd',
   'dataplane',

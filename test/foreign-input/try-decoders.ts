@@ -108,8 +108,10 @@ function errorOf(decode: AnyFunction, input: unknown): readonly string[] {
 /** Texts of a result that are messages: faults, problems, reasons. */
 function textsOf(result: unknown): readonly string[] {
   if (typeof result !== 'object' || result === null) return [];
-  return Object.entries(result).flatMap(([key, value]): readonly string[] => {
-    if (!/fault|problem|why|warning|error/i.test(key)) return [];
+  // Names alone: a decoder may return all that it was given.
+  const named = Object.keys(result).filter((key) => /fault|problem|why|warning|error/i.test(key));
+  return named.flatMap((key): readonly string[] => {
+    const value = Reflect.get(result, key);
     return (Array.isArray(value) ? value : [value]).map((one: unknown) => JSON.stringify(one) ?? '');
   });
 }
