@@ -14,7 +14,7 @@ export async function starveSubnet(stage: Stage): Promise<void> {
   print(`${wrapText(`${SUBNET_A.subnetId} (${SUBNET_A.cidr}) has ${room}. n2 gets ${PODS.join(', ')}.`, '  ')}\n`);
   const pids = pidsOf(stage);
   await createPods(system, 'n2', PODS);
-  const told = await awaitEvent(system, 'SubnetExhausted');
+  const told = await awaitEvent(system, 'SubnetExhausted', ['nec/n2']);
   // On a slow machine one of the first Pods may have had to wait, too.
   const waiters = PODS.map((name) => `pod/${name}`);
   const failed = await awaitEvent(system, 'FailedCreatePodSandBox', waiters);

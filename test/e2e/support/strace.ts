@@ -104,10 +104,13 @@ export function spread<T>(points: readonly T[]): readonly T[] {
     .map(({ point }) => point);
 }
 
-/** A thread that ends between the list and strace's look ends strace with it: then once more. */
+/**
+ * A thread that ends between the list and strace's look ends strace with it: then once more. Where the process is gone, its
+ * point has come before strace said that it was attached.
+ */
 async function attach(pid: number, args: readonly string[]): Promise<Child> {
   const tried = await attachOnce(pid, args);
-  if (tried.isAttached) return tried.strace;
+  if (tried.isAttached || !existsSync(`/proc/${pid}`)) return tried.strace;
   const again = await attachOnce(pid, args);
   if (!again.isAttached) throw new Error(`strace cannot attach to ${pid}: ${again.strace.stderr}`);
   return again.strace;
