@@ -108,7 +108,8 @@ test('agent: turns no Pods to itself while the host lacks a library, names it, a
     const { vpc, node, call, conflist, binDir } = await openNode(t, ['libstdc++.so.6']);
     const agent = await node.startAgent();
     await awaitConflist(conflist, agent.logs);
-    t.regex(agent.logs(), /libstdc\+\+\.so\.6[^\n]*the complete CNI program does not run on the host/);
+    const said = /libstdc\+\+\.so\.6[^\n]*the complete CNI program does not run on the host/;
+    await waitUntil(() => said.test(agent.logs()), { what: 'the log about the library', explain: agent.logs });
     t.regex(readFileSync(join(binDir, UNUSABLE_MARKER), 'utf8'), /libstdc/);
     const pod = await node.newPod();
     const added = await call('tke-route-eni', 'ADD', pod);
