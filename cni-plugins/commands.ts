@@ -1,5 +1,5 @@
 import { CNI_CODE } from '../agent/api/cni-code.ts';
-import type { CniErrorMessage, Sandbox } from '../agent/api/messages.ts';
+import type { CniError as CniErrorMessage, Sandbox } from '../agent/api/messages.ts';
 import { messageOf } from '../runtime/error-text.ts';
 import { release } from '../runtime/release.ts';
 import type { AgentCall } from './agent-client.ts';

@@ -6,9 +6,13 @@
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, matchesGlob, normalize } from 'node:path';
 import type { Source } from './check-layers.ts';
+import { MESSAGE_FILES } from './gen-messages.ts';
 
-/** Tables of names that others define; they are complete for the reader who compares them with the original. */
-const CATALOGUES = ['netlink/uapi/*.ts', 'sysctl/sysctl-key.ts'];
+/**
+ * Tables of names that others define; they are complete for the reader who compares them with the original. And tables that
+ * are made from a contract as a whole.
+ */
+const CATALOGUES = ['netlink/uapi/*.ts', 'sysctl/sysctl-key.ts', ...Object.keys(MESSAGE_FILES)];
 
 const EXPORT =
   /^export (?:declare )?(?:async )?(?:abstract )?(?:function\*?|const|let|class|type|interface) ([A-Za-z_$][\w$]*)/gm;

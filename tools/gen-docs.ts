@@ -1,5 +1,5 @@
 /**
- * Writes the docs and manifests that are made from the source; with `--check` compares them instead and exits 1 when one differs.
+ * Writes the docs, manifests and message tables that are made from the source; with `--check` compares them instead and exits 1 when one differs.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -16,6 +16,7 @@ import { renderErrorDocs } from './error-docs.ts';
 import { renderEventDocs } from './event-docs.ts';
 import { renderFindingDocs } from './finding-docs.ts';
 import { CRD_FILES } from './gen-crd.ts';
+import { MESSAGE_FILES } from './gen-messages.ts';
 import { renderMetricDocs } from './metric-docs.ts';
 import { renderNameDocs } from './name-docs.ts';
 import { renderServiceAnnotationDocs } from './service-annotation-docs.ts';
@@ -38,6 +39,7 @@ const DOCS: Readonly<Record<string, () => string>> = {
   'docs/reference/service-annotations.md': renderServiceAnnotationDocs,
   'conf/monitoring/dashboard.json': renderDashboard,
   ...CRD_FILES,
+  ...MESSAGE_FILES,
   [CHART_README]: () => renderChartReadme(readFileSync(CHART_README, 'utf8'), readFileSync(CHART_VALUES, 'utf8')),
 };
 

@@ -1,13 +1,19 @@
+// Made from ops.proto by tools/gen-messages.ts; run: make gen
 import type { InitOf, MessageOf, MessageTable } from './codec.ts';
-
-// The tables of ops.proto, in its order; a test compares both. Names are proto's in camelCase.
 
 /** Requests the addresses of the node. */
 export const POOL_REQUEST = {
   clientVersion: { number: 1, type: 'string' },
 } as const satisfies MessageTable;
+/** POOL_REQUEST, decoded. */
+export type PoolRequest = MessageOf<typeof POOL_REQUEST>;
+/** POOL_REQUEST to encode: missing fields get their defaults. */
+export type PoolRequestInit = InitOf<typeof POOL_REQUEST>;
 
-/** The states of an address: the numbers of `enum AddressState`. */
+/**
+ * The states of an address.
+ * The numbers of `enum AddressState`.
+ */
 export const ADDRESS_STATE = {
   ADDRESS_STATE_UNSPECIFIED: 0,
   ADDRESS_STATE_FREE: 1,
@@ -19,6 +25,8 @@ export const ADDRESS_STATE = {
   ADDRESS_STATE_KEPT: 7,
   ADDRESS_STATE_REGISTERED: 8,
 } as const;
+/** One of ADDRESS_STATE. A decoded message may hold a number of a later release; therefore its field is a plain number. */
+export type AddressState = (typeof ADDRESS_STATE)[keyof typeof ADDRESS_STATE];
 
 /** One address of the node, and the Pod that has it. */
 export const POOL_ADDRESS = {
@@ -37,6 +45,10 @@ export const POOL_ADDRESS = {
   keptFor: { number: 13, type: 'string' },
   keptUid: { number: 14, type: 'string' },
 } as const satisfies MessageTable;
+/** POOL_ADDRESS, decoded. */
+export type PoolAddress = MessageOf<typeof POOL_ADDRESS>;
+/** POOL_ADDRESS to encode: missing fields get their defaults. */
+export type PoolAddressInit = InitOf<typeof POOL_ADDRESS>;
 
 /** One ENI of the node. */
 export const POOL_ENI = {
@@ -57,16 +69,24 @@ export const POOL_ENI = {
   subnetCidrs: { number: 15, type: 'string', repeated: true },
   deviceIndex: { number: 16, type: 'uint32' },
 } as const satisfies MessageTable;
+/** POOL_ENI, decoded. */
+export type PoolEni = MessageOf<typeof POOL_ENI>;
+/** POOL_ENI to encode: missing fields get their defaults. */
+export type PoolEniInit = InitOf<typeof POOL_ENI>;
 
-/** An ADD that waits for an address. */
+/** An ADD that found no address and waits for one. */
 export const WAITING_ADD = {
   containerId: { number: 1, type: 'string' },
   ifName: { number: 2, type: 'string' },
   podNamespace: { number: 3, type: 'string' },
   podName: { number: 4, type: 'string' },
 } as const satisfies MessageTable;
+/** WAITING_ADD, decoded. */
+export type WaitingAdd = MessageOf<typeof WAITING_ADD>;
+/** WAITING_ADD to encode: missing fields get their defaults. */
+export type WaitingAddInit = InitOf<typeof WAITING_ADD>;
 
-/** Reply to POOL_REQUEST. */
+/** Reply to PoolRequest. */
 export const POOL_REPLY = {
   addresses: { number: 1, type: 'message', message: POOL_ADDRESS, repeated: true },
   enis: { number: 2, type: 'message', message: POOL_ENI, repeated: true },
@@ -82,24 +102,40 @@ export const POOL_REPLY = {
   cooldownMs: { number: 12, type: 'uint64' },
   agentVersion: { number: 13, type: 'string' },
 } as const satisfies MessageTable;
+/** POOL_REPLY, decoded. */
+export type PoolReply = MessageOf<typeof POOL_REPLY>;
+/** POOL_REPLY to encode: missing fields get their defaults. */
+export type PoolReplyInit = InitOf<typeof POOL_REPLY>;
 
 /** Requests the state of the agent and what it has done. */
 export const SUMMARY_REQUEST = {
   clientVersion: { number: 1, type: 'string' },
 } as const satisfies MessageTable;
+/** SUMMARY_REQUEST, decoded. */
+export type SummaryRequest = MessageOf<typeof SUMMARY_REQUEST>;
+/** SUMMARY_REQUEST to encode: missing fields get their defaults. */
+export type SummaryRequestInit = InitOf<typeof SUMMARY_REQUEST>;
 
-/** A status in CNI's terms; code 0 is success. */
+/** In CNI's terms; code 0 is success. */
 export const OPS_STATUS = {
   code: { number: 1, type: 'uint32' },
   msg: { number: 2, type: 'string' },
   details: { number: 3, type: 'string' },
 } as const satisfies MessageTable;
+/** OPS_STATUS, decoded. */
+export type OpsStatus = MessageOf<typeof OPS_STATUS>;
+/** OPS_STATUS to encode: missing fields get their defaults. */
+export type OpsStatusInit = InitOf<typeof OPS_STATUS>;
 
-/** Number of calls that took longer than the bound of the bucket before and at most `upToUs`; 0 stands for no bound. */
+/** Calls that took longer than the bucket before, and at most up_to_us. 0: without a bound. */
 export const LATENCY_BUCKET = {
   upToUs: { number: 1, type: 'uint64' },
   count: { number: 2, type: 'uint64' },
 } as const satisfies MessageTable;
+/** LATENCY_BUCKET, decoded. */
+export type LatencyBucket = MessageOf<typeof LATENCY_BUCKET>;
+/** LATENCY_BUCKET to encode: missing fields get their defaults. */
+export type LatencyBucketInit = InitOf<typeof LATENCY_BUCKET>;
 
 /** Counters of the calls of one verb. */
 export const CALL_STATS = {
@@ -109,6 +145,10 @@ export const CALL_STATS = {
   sumUs: { number: 4, type: 'uint64' },
   buckets: { number: 5, type: 'message', message: LATENCY_BUCKET, repeated: true },
 } as const satisfies MessageTable;
+/** CALL_STATS, decoded. */
+export type CallStats = MessageOf<typeof CALL_STATS>;
+/** CALL_STATS to encode: missing fields get their defaults. */
+export type CallStatsInit = InitOf<typeof CALL_STATS>;
 
 /** The agent's rate limit at the API server, and what was used of it. */
 export const API_BUDGET = {
@@ -122,6 +162,10 @@ export const API_BUDGET = {
   heard: { number: 8, type: 'bool' },
   tokensLeft: { number: 9, type: 'uint32' },
 } as const satisfies MessageTable;
+/** API_BUDGET, decoded. */
+export type ApiBudget = MessageOf<typeof API_BUDGET>;
+/** API_BUDGET to encode: missing fields get their defaults. */
+export type ApiBudgetInit = InitOf<typeof API_BUDGET>;
 
 /** GlobalRoute Pods of the node. */
 export const BRIDGE_PODS = {
@@ -135,8 +179,12 @@ export const BRIDGE_PODS = {
   masqueradeWhy: { number: 8, type: 'string' },
   wiring: { number: 9, type: 'string' },
 } as const satisfies MessageTable;
+/** BRIDGE_PODS, decoded. */
+export type BridgePods = MessageOf<typeof BRIDGE_PODS>;
+/** BRIDGE_PODS to encode: missing fields get their defaults. */
+export type BridgePodsInit = InitOf<typeof BRIDGE_PODS>;
 
-/** Reply to SUMMARY_REQUEST. */
+/** Reply to SummaryRequest. */
 export const SUMMARY_REPLY = {
   agentVersion: { number: 1, type: 'string' },
   nodeName: { number: 2, type: 'string' },
@@ -165,27 +213,43 @@ export const SUMMARY_REPLY = {
   supplyEpoch: { number: 25, type: 'uint64' },
   bridge: { number: 26, type: 'message', message: BRIDGE_PODS },
 } as const satisfies MessageTable;
+/** SUMMARY_REPLY, decoded. */
+export type SummaryReply = MessageOf<typeof SUMMARY_REPLY>;
+/** SUMMARY_REPLY to encode: missing fields get their defaults. */
+export type SummaryReplyInit = InitOf<typeof SUMMARY_REPLY>;
 
-/** Requests a repair pass, or with `dryRun` a list of what one would do. */
+/** Requests a repair pass, or with dry_run a list of what one would do. */
 export const REPAIR_REQUEST = {
   dryRun: { number: 1, type: 'bool' },
   clientVersion: { number: 2, type: 'string' },
   ruleMode: { number: 3, type: 'string' },
 } as const satisfies MessageTable;
+/** REPAIR_REQUEST, decoded. */
+export type RepairRequest = MessageOf<typeof REPAIR_REQUEST>;
+/** REPAIR_REQUEST to encode: missing fields get their defaults. */
+export type RepairRequestInit = InitOf<typeof REPAIR_REQUEST>;
 
 /** One stage of a change of rule mode. Packets flow between any two stages. */
 export const MIGRATION_STAGE = {
   what: { number: 1, type: 'string' },
   operations: { number: 2, type: 'string', repeated: true },
 } as const satisfies MessageTable;
+/** MIGRATION_STAGE, decoded. */
+export type MigrationStage = MessageOf<typeof MIGRATION_STAGE>;
+/** MIGRATION_STAGE to encode: missing fields get their defaults. */
+export type MigrationStageInit = InitOf<typeof MIGRATION_STAGE>;
 
 /** An operation that the kernel refused. */
 export const FAILED_OPERATION = {
   operation: { number: 1, type: 'string' },
   error: { number: 2, type: 'string' },
 } as const satisfies MessageTable;
+/** FAILED_OPERATION, decoded. */
+export type FailedOperation = MessageOf<typeof FAILED_OPERATION>;
+/** FAILED_OPERATION to encode: missing fields get their defaults. */
+export type FailedOperationInit = InitOf<typeof FAILED_OPERATION>;
 
-/** Reply to REPAIR_REQUEST. */
+/** Reply to RepairRequest. */
 export const REPAIR_REPLY = {
   operations: { number: 1, type: 'string', repeated: true },
   failed: { number: 2, type: 'message', message: FAILED_OPERATION, repeated: true },
@@ -197,8 +261,15 @@ export const REPAIR_REPLY = {
   agentVersion: { number: 8, type: 'string' },
   stages: { number: 9, type: 'message', message: MIGRATION_STAGE, repeated: true },
 } as const satisfies MessageTable;
+/** REPAIR_REPLY, decoded. */
+export type RepairReply = MessageOf<typeof REPAIR_REPLY>;
+/** REPAIR_REPLY to encode: missing fields get their defaults. */
+export type RepairReplyInit = InitOf<typeof REPAIR_REPLY>;
 
-/** Kinds of events: the numbers of `enum EventKind`. */
+/**
+ * Kinds of events.
+ * The numbers of `enum EventKind`.
+ */
 export const EVENT_KIND = {
   EVENT_KIND_UNSPECIFIED: 0,
   EVENT_KIND_ADD: 1,
@@ -212,19 +283,30 @@ export const EVENT_KIND = {
   EVENT_KIND_FIGHT: 9,
   EVENT_KIND_STATUS: 10,
 } as const;
+/** One of EVENT_KIND. A decoded message may hold a number of a later release; therefore its field is a plain number. */
+export type EventKind = (typeof EVENT_KIND)[keyof typeof EVENT_KIND];
 
-/** Outcomes of events: the numbers of `enum EventOutcome`. */
+/**
+ * Outcomes of events.
+ * The numbers of `enum EventOutcome`.
+ */
 export const EVENT_OUTCOME = {
   EVENT_OUTCOME_UNSPECIFIED: 0,
   EVENT_OUTCOME_OK: 1,
   EVENT_OUTCOME_FAILED: 2,
 } as const;
+/** One of EVENT_OUTCOME. A decoded message may hold a number of a later release; therefore its field is a plain number. */
+export type EventOutcome = (typeof EVENT_OUTCOME)[keyof typeof EVENT_OUTCOME];
 
 /** Requests a stream of the events from now on. */
 export const WATCH_REQUEST = {
   kinds: { number: 1, type: 'enum', repeated: true },
   clientVersion: { number: 2, type: 'string' },
 } as const satisfies MessageTable;
+/** WATCH_REQUEST, decoded. */
+export type WatchRequest = MessageOf<typeof WATCH_REQUEST>;
+/** WATCH_REQUEST to encode: missing fields get their defaults. */
+export type WatchRequestInit = InitOf<typeof WATCH_REQUEST>;
 
 /** One event. */
 export const AGENT_EVENT = {
@@ -239,18 +321,30 @@ export const AGENT_EVENT = {
   containerId: { number: 9, type: 'string' },
   operations: { number: 10, type: 'string', repeated: true },
 } as const satisfies MessageTable;
+/** AGENT_EVENT, decoded. */
+export type AgentEvent = MessageOf<typeof AGENT_EVENT>;
+/** AGENT_EVENT to encode: missing fields get their defaults. */
+export type AgentEventInit = InitOf<typeof AGENT_EVENT>;
 
 /** Requests the last operations of Pods. */
 export const RECORDER_REQUEST = {
   pod: { number: 1, type: 'string' },
   clientVersion: { number: 2, type: 'string' },
 } as const satisfies MessageTable;
+/** RECORDER_REQUEST, decoded. */
+export type RecorderRequest = MessageOf<typeof RECORDER_REQUEST>;
+/** RECORDER_REQUEST to encode: missing fields get their defaults. */
+export type RecorderRequestInit = InitOf<typeof RECORDER_REQUEST>;
 
 /** How long one step of an operation took. */
 export const RECORDED_STEP = {
   name: { number: 1, type: 'string' },
   durationUs: { number: 2, type: 'uint64' },
 } as const satisfies MessageTable;
+/** RECORDED_STEP, decoded. */
+export type RecordedStep = MessageOf<typeof RECORDED_STEP>;
+/** RECORDED_STEP to encode: missing fields get their defaults. */
+export type RecordedStepInit = InitOf<typeof RECORDED_STEP>;
 
 /** One operation as the flight recorder holds it. */
 export const RECORDED_OPERATION = {
@@ -271,26 +365,42 @@ export const RECORDED_OPERATION = {
   repeats: { number: 15, type: 'uint32' },
   cause: { number: 16, type: 'string' },
 } as const satisfies MessageTable;
+/** RECORDED_OPERATION, decoded. */
+export type RecordedOperation = MessageOf<typeof RECORDED_OPERATION>;
+/** RECORDED_OPERATION to encode: missing fields get their defaults. */
+export type RecordedOperationInit = InitOf<typeof RECORDED_OPERATION>;
 
-/** The last operations of one Pod, oldest first. */
+/** The last operations of one Pod. */
 export const RECORDED_POD = {
   pod: { number: 1, type: 'string' },
   operations: { number: 2, type: 'message', message: RECORDED_OPERATION, repeated: true },
 } as const satisfies MessageTable;
+/** RECORDED_POD, decoded. */
+export type RecordedPod = MessageOf<typeof RECORDED_POD>;
+/** RECORDED_POD to encode: missing fields get their defaults. */
+export type RecordedPodInit = InitOf<typeof RECORDED_POD>;
 
-/** Reply to RECORDER_REQUEST. */
+/** Reply to RecorderRequest. */
 export const RECORDER_REPLY = {
   pods: { number: 1, type: 'message', message: RECORDED_POD, repeated: true },
   leftOut: { number: 2, type: 'uint32' },
   forgotten: { number: 3, type: 'uint64' },
 } as const satisfies MessageTable;
+/** RECORDER_REPLY, decoded. */
+export type RecorderReply = MessageOf<typeof RECORDER_REPLY>;
+/** RECORDER_REPLY to encode: missing fields get their defaults. */
+export type RecorderReplyInit = InitOf<typeof RECORDER_REPLY>;
 
-/** Identifies what the caller would read itself. */
+/** What the caller would read itself, so that an agent of another node, or of another view of it, does not answer. */
 export const EXPLAIN_PLACE = {
   netns: { number: 1, type: 'string' },
   journal: { number: 2, type: 'string' },
   hostRoot: { number: 3, type: 'string' },
 } as const satisfies MessageTable;
+/** EXPLAIN_PLACE, decoded. */
+export type ExplainPlace = MessageOf<typeof EXPLAIN_PLACE>;
+/** EXPLAIN_PLACE to encode: missing fields get their defaults. */
+export type ExplainPlaceInit = InitOf<typeof EXPLAIN_PLACE>;
 
 /** Requests how packets of a Pod go. */
 export const EXPLAIN_REQUEST = {
@@ -300,78 +410,18 @@ export const EXPLAIN_REQUEST = {
   place: { number: 4, type: 'message', message: EXPLAIN_PLACE },
   clientVersion: { number: 5, type: 'string' },
 } as const satisfies MessageTable;
+/** EXPLAIN_REQUEST, decoded. */
+export type ExplainRequest = MessageOf<typeof EXPLAIN_REQUEST>;
+/** EXPLAIN_REQUEST to encode: missing fields get their defaults. */
+export type ExplainRequestInit = InitOf<typeof EXPLAIN_REQUEST>;
 
-/** Reply to EXPLAIN_REQUEST. */
+/** Reply to ExplainRequest. */
 export const EXPLAIN_REPLY = {
   explanation: { number: 1, type: 'string' },
   declined: { number: 2, type: 'string' },
   agentVersion: { number: 3, type: 'string' },
 } as const satisfies MessageTable;
-
-/** A decoded POOL_REQUEST. */
-export type PoolRequest = MessageOf<typeof POOL_REQUEST>;
-/** A decoded POOL_ADDRESS. */
-export type PoolAddress = MessageOf<typeof POOL_ADDRESS>;
-/** A decoded POOL_ENI. */
-export type PoolEni = MessageOf<typeof POOL_ENI>;
-/** A decoded WAITING_ADD. */
-export type WaitingAdd = MessageOf<typeof WAITING_ADD>;
-/** A decoded POOL_REPLY. */
-export type PoolReply = MessageOf<typeof POOL_REPLY>;
-/** A decoded SUMMARY_REQUEST. */
-export type SummaryRequest = MessageOf<typeof SUMMARY_REQUEST>;
-/** A decoded OPS_STATUS. */
-export type OpsStatus = MessageOf<typeof OPS_STATUS>;
-/** A decoded LATENCY_BUCKET. */
-export type LatencyBucket = MessageOf<typeof LATENCY_BUCKET>;
-/** A decoded CALL_STATS. */
-export type CallStats = MessageOf<typeof CALL_STATS>;
-/** A decoded API_BUDGET. */
-export type ApiBudget = MessageOf<typeof API_BUDGET>;
-/** A decoded BRIDGE_PODS. */
-export type BridgePods = MessageOf<typeof BRIDGE_PODS>;
-/** A decoded SUMMARY_REPLY. */
-export type SummaryReply = MessageOf<typeof SUMMARY_REPLY>;
-/** A decoded REPAIR_REQUEST. */
-export type RepairRequest = MessageOf<typeof REPAIR_REQUEST>;
-/** A decoded MIGRATION_STAGE. */
-export type MigrationStage = MessageOf<typeof MIGRATION_STAGE>;
-/** A decoded FAILED_OPERATION. */
-export type FailedOperation = MessageOf<typeof FAILED_OPERATION>;
-/** A decoded REPAIR_REPLY. */
-export type RepairReply = MessageOf<typeof REPAIR_REPLY>;
-/** A decoded WATCH_REQUEST. */
-export type WatchRequest = MessageOf<typeof WATCH_REQUEST>;
-/** A decoded AGENT_EVENT. */
-export type AgentEvent = MessageOf<typeof AGENT_EVENT>;
-/** A decoded RECORDER_REQUEST. */
-export type RecorderRequest = MessageOf<typeof RECORDER_REQUEST>;
-/** A decoded RECORDED_STEP. */
-export type RecordedStep = MessageOf<typeof RECORDED_STEP>;
-/** A decoded RECORDED_OPERATION. */
-export type RecordedOperation = MessageOf<typeof RECORDED_OPERATION>;
-/** A decoded RECORDED_POD. */
-export type RecordedPod = MessageOf<typeof RECORDED_POD>;
-/** A decoded RECORDER_REPLY. */
-export type RecorderReply = MessageOf<typeof RECORDER_REPLY>;
-/** A decoded EXPLAIN_PLACE. */
-export type ExplainPlace = MessageOf<typeof EXPLAIN_PLACE>;
-/** A decoded EXPLAIN_REQUEST. */
-export type ExplainRequest = MessageOf<typeof EXPLAIN_REQUEST>;
-/** A decoded EXPLAIN_REPLY. */
+/** EXPLAIN_REPLY, decoded. */
 export type ExplainReply = MessageOf<typeof EXPLAIN_REPLY>;
-
-/** A POOL_REPLY to encode: missing fields get their defaults. */
-export type PoolReplyInit = InitOf<typeof POOL_REPLY>;
-/** A SUMMARY_REPLY to encode: missing fields get their defaults. */
-export type SummaryReplyInit = InitOf<typeof SUMMARY_REPLY>;
-/** A REPAIR_REPLY to encode: missing fields get their defaults. */
-export type RepairReplyInit = InitOf<typeof REPAIR_REPLY>;
-/** An AGENT_EVENT to encode: missing fields get their defaults. */
-export type AgentEventInit = InitOf<typeof AGENT_EVENT>;
-/** A RECORDED_OPERATION to encode: missing fields get their defaults. */
-export type RecordedOperationInit = InitOf<typeof RECORDED_OPERATION>;
-/** A RECORDER_REPLY to encode: missing fields get their defaults. */
-export type RecorderReplyInit = InitOf<typeof RECORDER_REPLY>;
-/** An EXPLAIN_REPLY to encode: missing fields get their defaults. */
+/** EXPLAIN_REPLY to encode: missing fields get their defaults. */
 export type ExplainReplyInit = InitOf<typeof EXPLAIN_REPLY>;

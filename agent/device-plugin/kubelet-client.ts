@@ -3,7 +3,13 @@ import { Client, credentials, status } from '@grpc/grpc-js';
 import { messageOf } from '../../runtime/error-text.ts';
 import type { InitOf, MessageOf, MessageTable } from '../api/codec.ts';
 import { type CallLimits, callUnary, type UnaryCall } from '../grpc/unary-call.ts';
-import { DEVICE_PLUGIN_CHOICES, EMPTY, LIST_POD_RESOURCES_RESPONSE, REGISTER_REQUEST } from './kubelet-messages.ts';
+import {
+  type DevicePluginOptions,
+  EMPTY,
+  LIST_POD_RESOURCES_RESPONSE,
+  REGISTER_REQUEST,
+  type RegisterRequest,
+} from './kubelet-messages.ts';
 
 /** The version of the API that every kubelet since 1.10 supports. */
 const API_VERSION = 'v1beta1';
@@ -31,6 +37,15 @@ export type Registration = {
 };
 
 /**
+ * Our choice: kubelet makes neither optional call. All devices are alike; and if an agent dies during a call that is
+ * part of an admission, kubelet refuses the Pod for good.
+ */
+export const DEVICE_PLUGIN_CHOICES: DevicePluginOptions = {
+  preStartRequired: false,
+  getPreferredAllocationAvailable: false,
+};
+
+/**
  * Registers the socket that serves a resource. Kubelet connects to it afterwards, so it must be served already.
  * @throws KubeletError; the reason of `signal` when aborted.
  * @see k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1 Registration.Register
@@ -40,7 +55,7 @@ export async function register(
   { resource, socketName }: Registration,
   limits: CallLimits,
 ): Promise<void> {
-  const request = {
+  const request: RegisterRequest = {
     version: API_VERSION,
     endpoint: socketName,
     resourceName: resource,

@@ -11,10 +11,10 @@ import { decodeMessage, encodeMessage, type InitOf, type MessageOf, type Message
 import { createLimitedServer } from '../grpc/limited-server.ts';
 import type { Device } from './decide-devices.ts';
 import { fileIdentity } from './file-identity.ts';
+import { DEVICE_PLUGIN_CHOICES } from './kubelet-client.ts';
 import {
   ALLOCATE_REQUEST,
   ALLOCATE_RESPONSE,
-  DEVICE_PLUGIN_CHOICES,
   DEVICE_PLUGIN_OPTIONS,
   EMPTY,
   LIST_AND_WATCH_RESPONSE,
