@@ -18,10 +18,9 @@ import {
   RTPROT_STATIC,
 } from '../../netlink/uapi/rtnetlink.ts';
 import { type EniFacts, findEnis } from './find-enis.ts';
-import { podAddresses, podTitle } from './find-pod.ts';
 import { keyOfLink } from './find-pod-links.ts';
-import { ifKnown } from './known.ts';
-import type { NodeFacts, PodFacts } from './node-facts.ts';
+import { joinPods, type NodePod } from './join-pods.ts';
+import type { NodeFacts } from './node-facts.ts';
 
 /** The owner of a kernel object. */
 export type Owner =
@@ -74,7 +73,7 @@ const PROTOCOL_NAMES: Readonly<Record<number, string>> = {
 export function buildOwnerIndex(facts: NodeFacts): OwnerIndex {
   const enis = findEnis(facts.host, facts.agent);
   const links = new Map(facts.host.links.map((link) => [link.ifindex, link]));
-  const byKey = new Map(facts.pods.map((pod) => [pod.key, podOwner(facts, pod)]));
+  const byKey = new Map(joinPods(facts).map((pod) => [pod.pod.key, podOwner(pod)]));
   const byIp = new Map([...byKey.values()].flatMap((owner) => owner.ips.map((ip) => [ip, owner] as const)));
   const byVeth = new Map(
     facts.pods.flatMap(({ key, hostIfindex }) => (hostIfindex === undefined ? [] : [[hostIfindex, key] as const])),
@@ -150,16 +149,11 @@ export function isOurRule({ protocol, priority }: Pick<RuleMessage, 'protocol' |
 
 type PodOwner = Owner & { readonly kind: 'pod' };
 
-function podOwner(facts: NodeFacts, pod: PodFacts): PodOwner {
-  const lease = ifKnown(pod.lease);
-  const named = { namespace: lease?.podNamespace ?? '', name: lease?.podName === '' ? '' : podNameOf(pod) };
-  return { kind: 'pod', key: pod.key, ...named, ips: podAddresses(facts, pod) };
-}
-
-/** Returns the Pod's name, with the interface if it is not eth0: a Pod may have several. */
-function podNameOf(pod: PodFacts): string {
-  const lease = ifKnown(pod.lease);
-  return lease === undefined ? '' : podTitle(pod).slice(lease.podNamespace.length + 1);
+function podOwner({ pod, lease, title, ips }: NodePod): PodOwner {
+  const namespace = lease?.podNamespace ?? '';
+  // With the interface if it is not eth0: a Pod may have several.
+  const name = (lease?.podName ?? '') === '' ? '' : title.slice(namespace.length + 1);
+  return { kind: 'pod', key: pod.key, namespace, name, ips };
 }
 
 function eniOwner(eni: Pick<EniFacts, 'table'> & Partial<EniFacts>): Owner {

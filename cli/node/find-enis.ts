@@ -1,4 +1,5 @@
 import { DEFAULT_ENI_MARK_MASK, PRIORITY, RTPROT_TKE_ENI, TABLE_ENI_BASE } from '../../dataplane/numbers.ts';
+import type { LinkMessage } from '../../netlink/link-message.ts';
 import { ifKnown } from './known.ts';
 import type { AgentFacts, Known, NetnsFacts } from './node-facts.ts';
 
@@ -12,7 +13,8 @@ export type EniFacts = {
   readonly slot: number | undefined;
   /** In lower case; undefined when neither record nor link has it. */
   readonly mac: string | undefined;
-  /** Undefined when it is not attached, or cannot be found in the kernel. */
+  /** Its link in the host's namespace; undefined when it is not attached, or cannot be found in the kernel. */
+  readonly link: LinkMessage | undefined;
   readonly ifindex: number | undefined;
   readonly ifname: string | undefined;
   /** Primary addresses, from the record or from the rules `from <address> lookup <table>`. */
@@ -37,7 +39,7 @@ function recordedEnis(host: Host, agent: Known<AgentFacts>): readonly EniFacts[]
     const link = host.links.find(({ address, kind }) => address === mac && kind !== 'bridge' && kind !== 'vlan');
     const supplied = content?.supply?.enis.find((eni) => eni.eniId === eniId);
     const addresses = supplied?.primary.map(({ ip }) => ip) ?? eniOfTable(host, table).addresses;
-    return { eniId, mac, table, slot, ifindex: link?.ifindex, ifname: link?.ifname, addresses };
+    return { eniId, mac, table, slot, link, ifindex: link?.ifindex, ifname: link?.ifname, addresses };
   });
 }
 
@@ -60,6 +62,7 @@ function eniOfTable({ links, addresses, routes, rules }: Host, table: number): E
     table,
     slot: mark === undefined ? undefined : slotOf(mark, ofTable.find(({ fwmask }) => fwmask !== undefined)?.fwmask),
     mac: link?.address,
+    link,
     ifindex: link?.ifindex,
     ifname: link?.ifname,
     addresses: primaries,

@@ -1,6 +1,7 @@
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
 import { findPod } from '../../node/find-pod.ts';
+import { joinPods } from '../../node/join-pods.ts';
 import { printDocument } from '../../output/print-document.ts';
 import type { CheckArgs } from './arguments.ts';
 import { buildVerdicts } from './build-verdicts.ts';
@@ -14,7 +15,8 @@ export async function run(
   { stdout, ...context }: CommandContext,
 ): Promise<ExitCode> {
   const snapshot = await observeNode(context);
-  const key = pod === undefined ? undefined : findPod(snapshot.facts, pod).key;
+  const { facts } = snapshot;
+  const key = pod === undefined ? undefined : findPod(joinPods(facts), facts.agent, pod).pod.key;
   const verdicts = buildVerdicts(snapshot, compareNode(snapshot), key);
   const isOk = verdicts.every((verdict) => verdict.isOk);
   if (quiet) return isOk ? EXIT.ok : EXIT.wrong;

@@ -1,4 +1,4 @@
-import { familyOf, type Lease } from '../../../agent/journal/lease.ts';
+import { familyOf } from '../../../agent/journal/lease.ts';
 import type { SupplyEni } from '../../../agent/journal/supply.ts';
 import {
   DEFAULT_ENI_MARK_MASK,
@@ -10,26 +10,15 @@ import {
 import type { LinkMessage } from '../../../netlink/link-message.ts';
 import type { RouteMessage } from '../../../netlink/route-message.ts';
 import { type EniFacts, findEnis } from '../../node/find-enis.ts';
-import { podAddresses, podTitle } from '../../node/find-pod.ts';
+import { joinPods, type NodePod } from '../../node/join-pods.ts';
 import { ifKnown } from '../../node/known.ts';
-import type { NodeFacts, PodFacts } from '../../node/node-facts.ts';
+import type { NodeFacts } from '../../node/node-facts.ts';
 
 /** An ENI with its link and its entry in the supply. */
 export type EniOutline = EniFacts & {
   /** Name in messages: 'ENI eni-abc (eth1)'. */
   readonly title: string;
-  /** Link of the ENI; undefined when it is not on this node. */
-  readonly link: LinkMessage | undefined;
   readonly supplied: SupplyEni | undefined;
-};
-
-/** A Pod interface with its host link. */
-export type PodOutline = {
-  readonly pod: PodFacts;
-  readonly title: string;
-  readonly lease: Lease | undefined;
-  readonly link: LinkMessage | undefined;
-  readonly ips: readonly string[];
 };
 
 /** Summary of the node that most checks use. */
@@ -37,7 +26,8 @@ export type Outline = {
   /** Link of the node's own default route. */
   readonly primary: LinkMessage | undefined;
   readonly enis: readonly EniOutline[];
-  readonly pods: readonly PodOutline[];
+  /** Their titles are those of messages: 'Pod default/web-0'. */
+  readonly pods: readonly NodePod[];
   /** Address families that Pods have or can get. */
   readonly families: ReadonlySet<4 | 6>;
   /** Bits of the packet mark that we use. */
@@ -52,24 +42,16 @@ export function buildOutline(node: NodeFacts): Outline {
   const { host } = node;
   const journal = ifKnown(node.agent)?.journal;
   const links = new Map(host.links.map((link) => [link.ifindex, link]));
-  const linkOf = (ifindex: number | undefined) => (ifindex === undefined ? undefined : links.get(ifindex));
   const enis = findEnis(host, node.agent).map((eni) => ({
     ...eni,
     title: `ENI ${eni.eniId ?? `of table ${eni.table}`}${eni.ifname === undefined ? '' : ` (${eni.ifname})`}`,
-    link: linkOf(eni.ifindex),
     supplied: journal?.supply?.enis.find(({ eniId }) => eniId === eni.eniId),
   }));
-  const pods = node.pods.map((pod) => ({
-    pod,
-    title: `Pod ${podTitle(pod)}`,
-    lease: ifKnown(pod.lease),
-    link: linkOf(pod.hostIfindex),
-    ips: podAddresses(node, pod),
-  }));
+  const pods = joinPods(node).map((pod) => ({ ...pod, title: `Pod ${pod.title}` }));
   const supplied = journal?.supply?.enis.flatMap(({ primary, addresses }) => [...primary, ...addresses]) ?? [];
   const addresses = [...supplied.map(({ ip }) => ip), ...pods.flatMap(({ ips }) => ips)];
   return {
-    primary: linkOf(primaryIfindex(node, new Set(enis.map(({ ifindex }) => ifindex)))),
+    primary: links.get(primaryIfindex(node, new Set(enis.map(({ ifindex }) => ifindex))) ?? 0),
     enis,
     pods,
     families: new Set(addresses.map(familyOf)),

@@ -50,7 +50,7 @@ function buildTrips({ primary, enis, pods }: Outline): readonly Trip[] {
   return ([4, 6] as const).flatMap((family): readonly Trip[] => {
     const isOf = (ip: string): boolean => ip.includes(':') === (family === 6);
     return pods
-      .flatMap(({ link, ips, lease }) => {
+      .flatMap(({ hostLink: link, ips, lease }) => {
         const ip = ips.find(isOf);
         return link === undefined || ip === undefined ? [] : [{ link, ip, lease }];
       })

@@ -1,10 +1,8 @@
-import type { LinkMessage } from '../../../netlink/link-message.ts';
 import { finding } from '../../catalogue/catalogue.ts';
 import { linkId, podId } from '../../catalogue/element-id.ts';
 import type { Finding } from '../../catalogue/finding.ts';
-import { ifKnown } from '../../node/known.ts';
-import type { PodFacts } from '../../node/node-facts.ts';
-import { buildOutline, type EniOutline, type PodOutline } from './build-outline.ts';
+import type { NodePod } from '../../node/join-pods.ts';
+import { buildOutline, type EniOutline } from './build-outline.ts';
 import { type Check, done, skipped } from './check.ts';
 
 /** Checks the MTUs on a packet's path: in the Pod, on its host interface, the ENI, the primary interface. */
@@ -40,31 +38,22 @@ export const MTU_CHECK: Check = {
 };
 
 /** Returns the MTU of the lease; without a lease the larger one of both ends. */
-function largestOf({ pod, lease, link }: PodOutline): number {
-  return lease?.mtu ?? Math.max(link?.mtu ?? 0, insideOf(pod)?.mtu ?? 0);
+function largestOf({ lease, hostLink, podLink }: NodePod): number {
+  return lease?.mtu ?? Math.max(hostLink?.mtu ?? 0, podLink?.mtu ?? 0);
 }
 
-function insideOf(pod: PodFacts): LinkMessage | undefined {
-  return ifKnown(pod.inside)?.links.find(({ ifname }) => ifname === ifNameOf(pod));
-}
-
-function ifNameOf({ key }: PodFacts): string {
-  return key.slice(key.indexOf('/') + 1);
-}
-
-function ofPair({ pod, link, title }: PodOutline): readonly Finding[] {
-  const inside = insideOf(pod);
-  if (link === undefined || inside === undefined || inside.mtu === link.mtu) return [];
-  const what = `${ifNameOf(pod)} in ${title} has MTU ${inside.mtu}, its host interface ${link.ifname} ${link.mtu}`;
+function ofPair({ pod, ifName, hostLink, podLink, title }: NodePod): readonly Finding[] {
+  if (hostLink === undefined || podLink === undefined || podLink.mtu === hostLink.mtu) return [];
+  const what = `${ifName} in ${title} has MTU ${podLink.mtu}, its host interface ${hostLink.ifname} ${hostLink.mtu}`;
   const fix = ['tke-eni repair'];
-  return [finding('mtu-mismatch', { what, fix, subjects: [podId(pod.key), linkId(link.ifindex)] })];
+  return [finding('mtu-mismatch', { what, fix, subjects: [podId(pod.key), linkId(hostLink.ifindex)] })];
 }
 
 /** Returns one finding for all Pods of an ENI, because the ENI's MTU has to change. */
-function ofEni({ link, eniId, table, title }: EniOutline, pods: readonly PodOutline[]): readonly Finding[] {
+function ofEni({ link, eniId, table, title }: EniOutline, pods: readonly NodePod[]): readonly Finding[] {
   if (link === undefined) return [];
-  const isOn = ({ lease, link: veth }: PodOutline) =>
-    lease === undefined ? veth?.group === table : lease.eniId === eniId;
+  const isOn = ({ lease, hostLink }: NodePod) =>
+    lease === undefined ? hostLink?.group === table : lease.eniId === eniId;
   const large = pods.filter((pod) => isOn(pod) && largestOf(pod) > link.mtu);
   const [first] = large;
   if (first === undefined) return [];

@@ -1,8 +1,9 @@
 import { familyOf } from '../../../agent/journal/lease.ts';
 import { type Finding, uniqueFindings } from '../../catalogue/finding.ts';
+import type { NodePod } from '../../node/join-pods.ts';
 import { ifKnown } from '../../node/known.ts';
 import type { NodeFacts } from '../../node/node-facts.ts';
-import { buildOutline, type EniOutline, type PodOutline } from './build-outline.ts';
+import { buildOutline, type EniOutline } from './build-outline.ts';
 import { type Check, done } from './check.ts';
 import { findStaticNeighbour } from './find-neighbour-fault.ts';
 import { findInsideFaults, findSolicitFault } from './find-setting-fault.ts';
@@ -32,20 +33,21 @@ function ofEni({ host }: NodeFacts, { link, table, title }: EniOutline): readonl
   ]);
 }
 
-function ofPod({ host }: NodeFacts, { pod, link, lease, title, ips }: PodOutline): readonly Finding[] {
+function ofPod(
+  { host }: NodeFacts,
+  { pod, ifName, podLink, hostLink, lease, title, ips }: NodePod,
+): readonly Finding[] {
   const inside = ifKnown(pod.inside);
-  const ifName = pod.key.slice(pod.key.indexOf('/') + 1);
   const prefix = `nsenter --net=${lease?.netns ?? '<netns>'} `;
   // Of a Pod with an ENI of its own the node reaches the other end of the veth pair.
-  const end = inside?.links.find((each) =>
-    lease?.plugin === 'direct-eni' ? each.ifindex === link?.link : each.ifname === ifName,
-  );
+  const end =
+    lease?.plugin === 'direct-eni' ? inside?.links.find(({ ifindex }) => ifindex === hostLink?.link) : podLink;
   const mac = end?.address;
   return ips.flatMap((ip) => [
-    ...(link === undefined || mac === undefined
+    ...(hostLink === undefined || mac === undefined
       ? []
-      : present(findStaticNeighbour(host, { ip, ifindex: link.ifindex, ifname: link.ifname, title, mac }))),
-    ...(link === undefined ? [] : present(findSolicitFault(host, link.ifname, familyOf(ip)))),
+      : present(findStaticNeighbour(host, { ip, ifindex: hostLink.ifindex, ifname: hostLink.ifname, title, mac }))),
+    ...(hostLink === undefined ? [] : present(findSolicitFault(host, hostLink.ifname, familyOf(ip)))),
     ...(inside === undefined ? [] : findInsideFaults(inside, { title, ifName, prefix }, familyOf(ip))),
   ]);
 }

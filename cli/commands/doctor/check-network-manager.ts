@@ -15,7 +15,8 @@ export const NETWORK_MANAGER_CHECK: Check = {
     whenKnown(networkManager, (facts) => {
       if (!facts.isActive) return notRunning('NetworkManager', facts);
       const { enis, pods } = buildOutline(node);
-      const links = [...enis, ...pods].flatMap(({ link }) => (link === undefined ? [] : [link]));
+      const known = [...enis.map(({ link }) => link), ...pods.map(({ hostLink }) => hostLink)];
+      const links = known.filter((link) => link !== undefined);
       const taken = links.flatMap((link) => {
         const device: Device = { ifname: link.ifname, mac: link.address, kind: link.kind };
         const isManaged = managedNow(facts, link.ifindex) ?? (link.kind !== 'veth' && isManagedByConf(facts, device));

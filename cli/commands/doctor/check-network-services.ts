@@ -55,7 +55,7 @@ function managedLinkFindings({ networks, drivers }: NetworkdFacts, { enis, pods 
     ...enis.flatMap(({ link, title }) => (link === undefined ? [] : [{ link, title, isPods: false }])),
     // One Pod represents all: a file that matches one of our names matches the others too.
     ...pods
-      .flatMap(({ link, title }) =>
+      .flatMap(({ hostLink: link, title }) =>
         link === undefined ? [] : [{ link, title: `${link.ifname} of ${title}`, isPods: true }],
       )
       .slice(0, 1),

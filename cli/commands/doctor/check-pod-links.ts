@@ -3,8 +3,9 @@ import { finding } from '../../catalogue/catalogue.ts';
 import { linkId, podId } from '../../catalogue/element-id.ts';
 import type { Finding } from '../../catalogue/finding.ts';
 import { keyOfLink } from '../../node/find-pod-links.ts';
+import type { NodePod } from '../../node/join-pods.ts';
 import { ifKnown } from '../../node/known.ts';
-import { buildOutline, type Outline, type PodOutline } from './build-outline.ts';
+import { buildOutline, type Outline } from './build-outline.ts';
 import { type Check, done, skipped } from './check.ts';
 import { macNote, macPolicy } from './find-link-file.ts';
 
@@ -43,7 +44,7 @@ export const POD_LINKS_CHECK: Check = {
   },
 };
 
-function ofPod({ pod, lease, link, title, ips }: PodOutline, { enis }: Outline): readonly Finding[] {
+function ofPod({ pod, lease, hostLink: link, title, ips }: NodePod, { enis }: Outline): readonly Finding[] {
   // The links of other modes are created by another main plugin. A lease that is not active is being changed by an ADD
   // or DEL, and its link may not be complete.
   if (lease?.plugin !== 'route-eni' || lease.state !== 'active') return [];
@@ -83,7 +84,7 @@ export const MAC_CHECK: Check = {
   finds: ['veth-mac-changed', 'mac-address-policy'],
   evaluate: ({ node, networkd }) => {
     const { pods } = buildOutline(node);
-    const changed = pods.flatMap(({ lease, link, pod, title }) => {
+    const changed = pods.flatMap(({ lease, hostLink: link, pod, title }) => {
       const wanted = lease?.hostVeth?.mac;
       return wanted === undefined || link?.address === undefined || link.address === wanted
         ? []

@@ -2,9 +2,10 @@ import { finding } from '../../catalogue/catalogue.ts';
 import { linkId, sysctlId } from '../../catalogue/element-id.ts';
 import type { Finding } from '../../catalogue/finding.ts';
 import type { DoctorFacts } from '../../node/doctor-facts.ts';
+import type { NodePod } from '../../node/join-pods.ts';
 import { ifKnown } from '../../node/known.ts';
 import type { NodeFacts } from '../../node/node-facts.ts';
-import { buildOutline, type PodOutline } from './build-outline.ts';
+import { buildOutline } from './build-outline.ts';
 import { type Check, done, skipped } from './check.ts';
 import { commentOutOverride, findBootSetting, OUR_SYSCTL_FILE } from './find-boot-setting.ts';
 
@@ -56,8 +57,10 @@ function isProductMode({ agent }: NodeFacts): boolean {
 }
 
 /** Returns one finding for all Pods: the same program sets the value for all of them. */
-function spoofable(node: NodeFacts, pods: readonly PodOutline[]): readonly Finding[] {
-  const open = pods.flatMap(({ link }) => (link !== undefined && effective(node, link.ifname) === 0 ? [link] : []));
+function spoofable(node: NodeFacts, pods: readonly NodePod[]): readonly Finding[] {
+  const open = pods.flatMap(({ hostLink: link }) =>
+    link !== undefined && effective(node, link.ifname) === 0 ? [link] : [],
+  );
   const [first] = open;
   if (first === undefined) return [];
   const others = open.length === 1 ? '' : ` and ${open.length - 1} more Pods’ host interfaces`;

@@ -142,7 +142,7 @@ function captureOf(rule: RuleMessage, node: NodeFacts, outline: Outline): Captur
 /** Returns whether a rule can match packets from or to Pods; only its marks, addresses and incoming link count. */
 function isForPods(rule: RuleMessage, { pods, enis, markBits }: Outline): boolean {
   if (pods.length === 0) return false;
-  const vethNames = pods.map(({ link }) => link?.ifname);
+  const vethNames = pods.map(({ hostLink }) => hostLink?.ifname);
   // These select packets of the node's own sockets.
   if (rule.uidRange !== undefined || rule.oifname !== undefined) return false;
   const iifs = [...vethNames, ...enis.map(({ ifname }) => ifname)];

@@ -1,8 +1,9 @@
 import { eniId, linkId, podId } from '../../catalogue/element-id.ts';
 import { type Finding, uniqueFindings } from '../../catalogue/finding.ts';
+import type { NodePod } from '../../node/join-pods.ts';
 import { ifKnown } from '../../node/known.ts';
 import type { HostFacts } from '../../node/node-facts.ts';
-import { buildOutline, type EniOutline, type PodOutline } from './build-outline.ts';
+import { buildOutline, type EniOutline } from './build-outline.ts';
 import { type Check, done, skipped } from './check.ts';
 import { findLinkObstacles, type NamedLink } from './find-link-obstacles.ts';
 import { findXfrmFault } from './find-xfrm-fault.ts';
@@ -19,7 +20,7 @@ export const TRAFFIC_CHECK: Check = {
     const links = [...enis.flatMap(ofEni), ...pods.flatMap(ofPod)];
     return done(
       uniqueFindings([
-        ...links.flatMap((named) => findLinkObstacles(node.host, named, node.pods)),
+        ...links.flatMap((named) => findLinkObstacles(node.host, named, pods)),
         ...pods.flatMap(insideOf),
         ...pods.flatMap(({ ips }) => ips.flatMap((ip) => onNode(node.host, ip))),
       ]),
@@ -44,15 +45,13 @@ function ofEni({ link, eniId: id, table }: EniOutline): readonly NamedLink[] {
   return [{ link, title: link.ifname, subjects: [linkId(link.ifindex), eniId(id ?? String(table))], prefix: '' }];
 }
 
-function ofPod({ link, pod, title }: PodOutline): readonly NamedLink[] {
+function ofPod({ hostLink: link, pod, title }: NodePod): readonly NamedLink[] {
   if (link === undefined) return [];
   return [{ link, title: `${link.ifname} of ${title}`, subjects: [linkId(link.ifindex), podId(pod.key)], prefix: '' }];
 }
 
-function insideOf({ pod, title, lease, ips }: PodOutline): readonly Finding[] {
+function insideOf({ pod, ifName, podLink: link, title, lease, ips }: NodePod): readonly Finding[] {
   const netns = ifKnown(pod.inside);
-  const ifName = pod.key.slice(pod.key.indexOf('/') + 1);
-  const link = netns?.links.find(({ ifname }) => ifname === ifName);
   if (netns === undefined || link === undefined) return [];
   const prefix = `nsenter --net=${lease?.netns ?? '<netns>'} `;
   const subjects = [linkId(link.ifindex, pod.key), podId(pod.key)];

@@ -17,8 +17,9 @@ import {
 import { finding } from '../../catalogue/catalogue.ts';
 import type { ElementId } from '../../catalogue/element-id.ts';
 import type { Finding } from '../../catalogue/finding.ts';
+import type { NodePod } from '../../node/join-pods.ts';
 import { ifKnown } from '../../node/known.ts';
-import type { NetnsFacts, PodFacts } from '../../node/node-facts.ts';
+import type { NetnsFacts } from '../../node/node-facts.ts';
 
 /** A link, and how messages and commands name it. */
 export type NamedLink = {
@@ -39,7 +40,7 @@ export type NamedLink = {
 export function findLinkObstacles(
   netns: Pick<NetnsFacts, 'links' | 'traffic'>,
   named: NamedLink,
-  pods: readonly PodFacts[] = [],
+  pods: readonly NodePod[] = [],
 ): readonly Finding[] {
   const { ifindex } = named.link;
   const qdiscs = (ifKnown(netns.traffic.qdiscs) ?? []).filter((qdisc) => qdisc.ifindex === ifindex);
@@ -86,14 +87,15 @@ function passthruFault(
 }
 
 /** Returns links of a Pod whose lower device is in the host's namespace, as the other end of its own interface is. */
-function linksOnHost({ key, inside }: PodFacts): readonly LinkMessage[] {
-  const links = ifKnown(inside)?.links ?? [];
-  const own = links.find(({ ifname }) => ifname === key.slice(key.indexOf('/') + 1));
-  return own?.linkNetnsid === undefined ? [] : links.filter(({ linkNetnsid }) => linkNetnsid === own.linkNetnsid);
+function linksOnHost({ pod, podLink }: NodePod): readonly LinkMessage[] {
+  const links = ifKnown(pod.inside)?.links ?? [];
+  return podLink?.linkNetnsid === undefined
+    ? []
+    : links.filter(({ linkNetnsid }) => linkNetnsid === podLink.linkNetnsid);
 }
 
-function netnsOf({ lease }: PodFacts): string {
-  return ifKnown(lease)?.netns ?? '<netns>';
+function netnsOf({ lease }: NodePod): string {
+  return lease?.netns ?? '<netns>';
 }
 
 /** Longer than this one packet must not take: whatever sends gives up meanwhile. */

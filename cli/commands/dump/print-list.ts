@@ -2,6 +2,7 @@ import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
 import { buildOwnerIndex, type OwnerIndex } from '../../node/build-owner-index.ts';
 import { findPod } from '../../node/find-pod.ts';
+import { joinPods } from '../../node/join-pods.ts';
 import type { NetnsFacts, NodeFacts } from '../../node/node-facts.ts';
 import { readNodeFacts } from '../../node/read-node-facts.ts';
 import { printDocument } from '../../output/print-document.ts';
@@ -94,7 +95,7 @@ export async function readFacts(context: CommandContext, pod: string | undefined
   const reading = { nft: false, sysctls: false } as const;
   const facts = await readNodeFacts(context, { ...reading, insides: 'none' });
   if (pod === undefined) return facts;
-  const { key } = findPod(facts, pod);
+  const { key } = findPod(joinPods(facts), facts.agent, pod).pod;
   return readNodeFacts(context, { ...reading, insides: (each) => each === key });
 }
 

@@ -2,7 +2,8 @@ import { CliError } from '../../command/cli-error.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
 import { buildOwnerIndex } from '../../node/build-owner-index.ts';
-import { findPod, podTitle } from '../../node/find-pod.ts';
+import { findPod } from '../../node/find-pod.ts';
+import { joinPods } from '../../node/join-pods.ts';
 import type { NetnsFacts, NodeFacts } from '../../node/node-facts.ts';
 import { readNftText } from '../../node/read-nft-facts.ts';
 import { netnsPathOf } from '../../node/with-node-netns.ts';
@@ -47,10 +48,10 @@ function namespaceOf(
   podName: string | undefined,
 ): { readonly shown: NetnsFacts; readonly pod: string | undefined } {
   if (podName === undefined) return { shown: facts.host, pod: undefined };
-  const pod = findPod(facts, podName);
+  const { pod, title } = findPod(joinPods(facts), facts.agent, podName);
   const { inside } = pod;
-  if (inside.kind === 'known') return { shown: inside.value, pod: podTitle(pod) };
-  throw new CliError('FORBIDDEN', `inside Pod ${podTitle(pod)}: ${inside.why}`, inside.next);
+  if (inside.kind === 'known') return { shown: inside.value, pod: title };
+  throw new CliError('FORBIDDEN', `inside Pod ${title}: ${inside.why}`, inside.next);
 }
 
 async function nftOf({ nft }: DumpArgs, { global }: CommandContext): Promise<string | undefined> {

@@ -3,7 +3,8 @@ import { AF_INET6 } from '../../../netlink/uapi/netlink.ts';
 import { CliError } from '../../command/cli-error.ts';
 import type { Owner, OwnerIndex } from '../../node/build-owner-index.ts';
 import type { EniFacts } from '../../node/find-enis.ts';
-import { findPod, podTitle } from '../../node/find-pod.ts';
+import { findPod } from '../../node/find-pod.ts';
+import { joinPods } from '../../node/join-pods.ts';
 import { findTable } from '../../node/merge-table-names.ts';
 import type { NetnsFacts, NodeFacts } from '../../node/node-facts.ts';
 
@@ -37,22 +38,22 @@ type SelectedDump = {
 export function selectDump(facts: NodeFacts, owners: OwnerIndex, filter: DumpFilter): SelectedDump {
   const table = filter.table === undefined ? undefined : tableOf(facts, filter.table);
   const eni = filter.eni === undefined ? undefined : findEni(owners.enis, filter.eni, facts.agent);
-  const pod = filter.pod === undefined ? undefined : findPod(facts, filter.pod);
+  const named = filter.pod === undefined ? undefined : findPod(joinPods(facts), facts.agent, filter.pod);
   const isSelected = (owner: Owner): boolean =>
     (eni === undefined || (owner.kind === 'eni' && owner.table === eni.table)) &&
-    (pod === undefined || (owner.kind === 'pod' && owner.key === pod.key));
+    (named === undefined || (owner.kind === 'pod' && owner.key === named.pod.key));
   const host = pick(facts.host, { table, family: filter.family, owners, isSelected });
   const outer: NetnsDump = { pod: undefined, facts: host, unfiltered: facts.host };
-  if (pod === undefined) return { namespaces: [outer], problems: [] };
-  const { inside } = pod;
+  if (named === undefined) return { namespaces: [outer], problems: [] };
+  const { inside } = named.pod;
   if (inside.kind === 'unknown') {
     return {
       namespaces: [outer],
-      problems: [{ what: `inside Pod ${podTitle(pod)}`, why: inside.why, next: inside.next }],
+      problems: [{ what: `inside Pod ${named.title}`, why: inside.why, next: inside.next }],
     };
   }
   const inner = pick(inside.value, { table, family: filter.family });
-  return { namespaces: [outer, { pod: podTitle(pod), facts: inner, unfiltered: inside.value }], problems: [] };
+  return { namespaces: [outer, { pod: named.title, facts: inner, unfiltered: inside.value }], problems: [] };
 }
 
 /** Finds an ENI by id, interface, table, MAC or primary address. @throws CliError NOT_FOUND */

@@ -52,7 +52,11 @@ export function bridgeHop(context: ExplainContext, view: PodView, bridged?: Brid
   const fault = mostSevere(
     cause,
     ...ports.map((port) => portFault(bridge, port)),
-    ...findLinkObstacles(facts.host, { link, title: link.ifname, subjects: [fields.element], prefix: '' }, facts.pods),
+    ...findLinkObstacles(
+      facts.host,
+      { link, title: link.ifname, subjects: [fields.element], prefix: '' },
+      context.pods,
+    ),
     promiscFault(bridge),
     mtuFault(bridge, view),
     calls === '1' ? undefined : callsFault(bridge, calls),

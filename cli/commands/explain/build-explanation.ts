@@ -54,14 +54,11 @@ export function buildExplanation(context: ExplainContext, question: ExplainQuest
 
 function viewOf(context: ExplainContext, name: string): PodView {
   try {
-    const found = findPod(context.facts, name);
-    const view = context.pods.find(({ pod }) => pod.key === found.key);
-    if (view !== undefined) return view;
+    return findPod(context.pods, context.facts.agent, name);
   } catch (error) {
     if (looksLikeAddress(name)) parsePacketAddress('', name);
     throw error;
   }
-  throw new CliError('NOT_FOUND', `no Pod ${name}`, 'tke-eni pods');
 }
 
 type Ends = { readonly to: string | undefined; readonly from: string | undefined };

@@ -2,7 +2,7 @@ import { isIPv4 } from 'node:net';
 import { canonicalAddress } from '../../../dataplane/ip-prefix.ts';
 import { CliError } from '../../command/cli-error.ts';
 import type { CommandContext } from '../../command/command.ts';
-import { podAddresses } from '../../node/find-pod.ts';
+import { joinPods } from '../../node/join-pods.ts';
 import { readNodeFacts } from '../../node/read-node-facts.ts';
 import { openProgress } from '../../output/progress.ts';
 import { openClusterReader } from '../cluster/open-cluster-reader.ts';
@@ -44,7 +44,7 @@ export async function explainConnection(
   const listeners = findListeners(buildLbRows(facts, client), connection);
   const node = await readNodeFacts(context, { insides: 'none', nft: false, sysctls: false });
   const nodeIps = node.host.addresses.map(({ local, address }) => local ?? address);
-  const podIps = new Set(node.pods.flatMap((pod) => podAddresses(node, pod)));
+  const podIps = new Set(joinPods(node).flatMap(({ ips }) => ips));
   const walks = new Map<string, Explanation>();
   let warning: string | undefined;
   for (const listener of listeners) {

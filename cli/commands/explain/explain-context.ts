@@ -1,4 +1,4 @@
-import { familyOf, type Lease } from '../../../agent/journal/lease.ts';
+import { familyOf } from '../../../agent/journal/lease.ts';
 import type { Supply } from '../../../agent/journal/supply.ts';
 import { eniMark } from '../../../dataplane/eni-mark.ts';
 import type { EniNetwork, NodeNetwork, RuleMode } from '../../../dataplane/network.ts';
@@ -11,30 +11,21 @@ import {
 } from '../../../dataplane/numbers.ts';
 import type { LinkMessage } from '../../../netlink/link-message.ts';
 import { type EniFacts, findEnis } from '../../node/find-enis.ts';
-import { podAddresses, podTitle } from '../../node/find-pod.ts';
+import { joinPods, type NodePod } from '../../node/join-pods.ts';
 import { ifKnown } from '../../node/known.ts';
-import type { Known, NetnsFacts, NodeFacts, PodFacts } from '../../node/node-facts.ts';
+import type { Known, NodeFacts } from '../../node/node-facts.ts';
 import { evaluatePacketMark } from './evaluate-packet-mark.ts';
 import { type BridgeView, bridgeViewOf, type GrView, grViewOf } from './gr-view.ts';
 import type { KernelLookup } from './kernel-answer.ts';
 
 /** A Pod interface, with its links and its ENI. */
-export type PodView = {
-  readonly pod: PodFacts;
-  /** `namespace/name`, or the container id. */
-  readonly title: string;
-  readonly ifName: string;
-  readonly ips: readonly string[];
-  readonly lease: Lease | undefined;
+export type PodView = NodePod & {
   /** False when another main plugin wired the Pod and got only the address from tke-eni. */
   readonly isOurs: boolean;
   /** True when a whole ENI is inside the Pod. Its veth pair then only serves the node and Services. */
   readonly hasOwnEni: boolean;
-  /** Host end of the veth pair. */
+  /** Host end of the veth pair, of one that another plugin created too. */
   readonly veth: LinkMessage | undefined;
-  readonly inside: Known<NetnsFacts>;
-  /** The Pod's interface: its end of the pair, or its own ENI. */
-  readonly link: LinkMessage | undefined;
   readonly eni: EniView | undefined;
   /** Set for a GlobalRoute Pod, which has no ENI. */
   readonly gr?: GrView;
@@ -42,7 +33,6 @@ export type PodView = {
 
 /** An ENI, by the agent's record and the kernel. */
 export type EniView = EniFacts & {
-  readonly link: LinkMessage | undefined;
   /** The ENI as the agent last planned it; undefined without the agent's record. */
   readonly network: EniNetwork | undefined;
   /** Packet mark of its Pods; 0 when the slot is not known. */
@@ -77,14 +67,13 @@ export function buildExplainContext(facts: NodeFacts, plannedNft: Known<string>,
   const record = agent === undefined ? undefined : ifKnown(agent.node);
   const mask = record?.node.eniMarkMask ?? maskOfRules(facts) ?? DEFAULT_ENI_MARK_MASK;
   const enis = findEnis(facts.host, facts.agent).map((eni): EniView => {
-    const link = facts.host.links.find(({ ifindex }) => ifindex === eni.ifindex);
     const network = record?.enis.find(({ table }) => table === eni.table);
     const name = eni.eniId ?? `ENI of table ${eni.table}`;
     const title = eni.ifname === undefined ? name : `${name} (${eni.ifname})`;
     const present = facts.host.addresses.filter(({ ifindex }) => ifindex === eni.ifindex);
     const missing = eni.addresses.filter((ip) => !present.some(({ local, address }) => (local ?? address) === ip));
     const mark = eni.slot === undefined ? markByNft(facts, eni.table, mask) : eniMark(eni.slot, mask);
-    return { ...eni, link, network, title, missing, mark };
+    return { ...eni, network, title, missing, mark };
   });
   const bridge = bridgeViewOf(facts.host, record?.node);
   return {
@@ -97,34 +86,27 @@ export function buildExplainContext(facts: NodeFacts, plannedNft: Known<string>,
     node: record?.node,
     ruleMode: agent?.journal.ruleMode ?? record?.node.ruleMode ?? ruleModeOfRules(facts),
     supply: agent?.journal.supply,
-    pods: facts.pods.map((pod) => podView(facts, { enis, bridge, node: record?.node }, pod)),
+    pods: joinPods(facts).map((pod) => podView(facts, { enis, bridge, node: record?.node }, pod)),
   };
 }
 
 function podView(
   facts: NodeFacts,
   { enis, bridge, node }: Pick<ExplainContext, 'enis' | 'bridge' | 'node'>,
-  pod: PodFacts,
+  pod: NodePod,
 ): PodView {
-  const lease = ifKnown(pod.lease);
-  const ifName = pod.key.slice(pod.key.indexOf('/') + 1);
+  const { lease, podLink, ips } = pod;
   const isOurs = lease?.plugin !== 'ipam';
-  const inside = ifKnown(pod.inside);
-  const link = inside?.links.find(({ ifname }) => ifname === ifName);
   // A pair that another plugin created is only known by the Pod's end.
-  const veth = facts.host.links.find(
-    ({ ifindex, kind }) => ifindex === (isOurs ? pod.hostIfindex : link?.link) && (isOurs || kind === 'veth'),
-  );
+  const veth = isOurs
+    ? pod.hostLink
+    : facts.host.links.find(({ ifindex, kind }) => ifindex === podLink?.link && kind === 'veth');
   // Without a lease the link group identifies the ENI; in per-pod mode, the rule for the Pod's address does.
-  const ips = podAddresses(facts, pod);
   const table = veth?.group === 0 || veth === undefined ? tableOfRules(facts, ips) : veth.group;
   const eni = enis.find((each) => (lease === undefined ? each.table === table : each.eniId === lease.eniId));
   const hasOwnEni = lease === undefined ? veth?.group === DIRECT_LINK_GROUP : lease.plugin === 'direct-eni';
   const gr = grViewOf(lease, { veth, ips }, bridge, node);
-  return {
-    ...{ pod, title: podTitle(pod), ifName, ips, lease, isOurs, hasOwnEni, veth, inside: pod.inside, link, eni },
-    ...(gr === undefined ? {} : { gr }),
-  };
+  return { ...pod, isOurs, hasOwnEni, veth, eni, ...(gr === undefined ? {} : { gr }) };
 }
 
 function tableOfRules({ host }: NodeFacts, ips: readonly string[]): number | undefined {

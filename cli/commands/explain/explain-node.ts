@@ -3,7 +3,7 @@ import { type Nft, openNft } from '../../../dataplane/nft.ts';
 import { NftError } from '../../../dataplane/nft-error.ts';
 import { PlanError } from '../../../dataplane/plan-error.ts';
 import { desiredOf } from '../../desired/desired-of.ts';
-import { podAddresses } from '../../node/find-pod.ts';
+import { joinPods, type NodePod } from '../../node/join-pods.ts';
 import { ifKnown, known, unknown } from '../../node/known.ts';
 import type { Known, NodeFacts } from '../../node/node-facts.ts';
 import { readAgentFacts } from '../../node/read-agent-facts.ts';
@@ -55,13 +55,13 @@ async function podsToRead(
   const brief = await readNodeFacts(context, { insides: 'none', nft: false, sysctls: false });
   if (brief.pods.length <= FEW_PODS) return () => true;
   const names = [subject, to, from].filter((name) => name !== undefined).map(canonicalAddress);
-  const isNamed = (pod: NodeFacts['pods'][number]): boolean => {
-    const lease = ifKnown(pod.lease);
-    const veth = brief.host.links.find(({ ifindex }) => ifindex === pod.hostIfindex)?.ifname;
-    const aliases = [veth, lease?.podName, `${lease?.podNamespace}/${lease?.podName}`, ...podAddresses(brief, pod)];
+  const isNamed = ({ pod, lease, hostLink, ips }: NodePod): boolean => {
+    const aliases = [hostLink?.ifname, lease?.podName, `${lease?.podNamespace}/${lease?.podName}`, ...ips];
     return names.some((name) => aliases.includes(name) || pod.key.startsWith(name));
   };
-  const few = brief.pods.filter((pod, index) => index < 2 || isNamed(pod)).map(({ key }) => key);
+  const few = joinPods(brief)
+    .filter((pod, index) => index < 2 || isNamed(pod))
+    .map(({ pod }) => pod.key);
   return (key) => few.includes(key);
 }
 

@@ -66,7 +66,7 @@ export function vethHop(context: ExplainContext, view: PodView, isRoutedByGroup:
         subjects: [element, podId(pod.key)],
         prefix: '',
       },
-      context.facts.pods,
+      context.pods,
     ),
     groupFault(context, view, isRoutedByGroup),
     mtuFault(view),
@@ -97,12 +97,14 @@ function masterFault({ facts }: ExplainContext, { master = 0, ifname, ifindex }:
 
 function pairText(view: PodView): string | undefined {
   if (view.hasOwnEni) return 'beside the ENI that the Pod has as its own: for this node, its Pods, probes and Services';
-  return view.link === undefined ? undefined : `other end: ${view.ifName} in the Pod, ifindex ${view.link.ifindex}`;
+  return view.podLink === undefined
+    ? undefined
+    : `other end: ${view.ifName} in the Pod, ifindex ${view.podLink.ifindex}`;
 }
 
 function peerFault(view: PodView): Finding | undefined {
-  const { veth, link, pod, hasOwnEni } = view;
-  const isPair = hasOwnEni || link === undefined || veth?.link === undefined || veth.link === link.ifindex;
+  const { veth, podLink, pod, hasOwnEni } = view;
+  const isPair = hasOwnEni || podLink === undefined || veth?.link === undefined || veth.link === podLink.ifindex;
   if (isPair) return undefined;
   return finding('veth-missing', {
     what: `${veth.ifname} is not the other end of ${view.ifName} in ${view.title}: it leads to ifindex ${veth.link}`,
@@ -124,19 +126,19 @@ function groupFault({ ruleMode }: ExplainContext, view: PodView, isRoutedByGroup
   });
 }
 
-function mtuFault({ veth, link, lease, ifName, title, isOurs, hasOwnEni }: PodView): Finding | undefined {
+function mtuFault({ veth, podLink, lease, ifName, title, isOurs, hasOwnEni }: PodView): Finding | undefined {
   if (veth === undefined || hasOwnEni) return undefined;
   const recorded = isOurs ? lease?.mtu : undefined;
   const ends = [
     `${veth.ifname} ${veth.mtu}`,
-    ...(link === undefined ? [] : [`${ifName} in the Pod ${link.mtu}`]),
+    ...(podLink === undefined ? [] : [`${ifName} in the Pod ${podLink.mtu}`]),
     ...(recorded === undefined ? [] : [`recorded ${recorded}`]),
   ];
-  const sizes = new Set([veth.mtu, link?.mtu ?? veth.mtu, recorded ?? veth.mtu]);
+  const sizes = new Set([veth.mtu, podLink?.mtu ?? veth.mtu, recorded ?? veth.mtu]);
   if (sizes.size === 1) return undefined;
   return finding('mtu-mismatch', {
     what: `the MTUs of ${title} differ: ${ends.join(', ')}`,
-    fix: [REPAIR, `ip link set ${veth.ifname} mtu ${recorded ?? link?.mtu}`],
+    fix: [REPAIR, `ip link set ${veth.ifname} mtu ${recorded ?? podLink?.mtu}`],
     subjects: [linkId(veth.ifindex)],
   });
 }
@@ -147,7 +149,7 @@ export function podNeighHop(context: ExplainContext, view: PodView, ip: string):
   const link = ingressLink(context, view);
   const ifindex = link?.ifindex;
   const neigh = facts.host.neighs.find((each) => each.ifindex === ifindex && each.dst === ip);
-  const expected = view.hasOwnEni ? sideMac(view) : (view.link?.address ?? view.lease?.podMac);
+  const expected = view.hasOwnEni ? sideMac(view) : (view.podLink?.address ?? view.lease?.podMac);
   const element = `neigh:${ifindex ?? 0}:${ip}`;
   const isFailed = neigh !== undefined && (neigh.state & NUD_FAILED) !== 0;
   const fields = {
@@ -186,8 +188,8 @@ export function podNeighHop(context: ExplainContext, view: PodView, ip: string):
 }
 
 /** Returns the MAC of the Pod's end of the veth pair that a Pod with its own ENI has in addition. */
-function sideMac({ veth, inside }: PodView): string | undefined {
-  return ifKnown(inside)?.links.find(({ ifindex }) => ifindex === veth?.link)?.address;
+function sideMac({ veth, pod }: PodView): string | undefined {
+  return ifKnown(pod.inside)?.links.find(({ ifindex }) => ifindex === veth?.link)?.address;
 }
 
 /**
@@ -224,7 +226,7 @@ export function eniHop(context: ExplainContext, eni: EniView, family: 4 | 6, vie
         subjects: [linkId(link.ifindex), fields.element],
         prefix: '',
       },
-      context.facts.pods,
+      context.pods,
     ),
     view === undefined ? undefined : eniMtuFault(eni, view),
   );
@@ -249,7 +251,7 @@ function macFault(eni: EniView): Finding | undefined {
 }
 
 function eniMtuFault(eni: EniView, view: PodView): Finding | undefined {
-  const podMtu = view.link?.mtu ?? view.lease?.mtu ?? view.veth?.mtu;
+  const podMtu = view.podLink?.mtu ?? view.lease?.mtu ?? view.veth?.mtu;
   const { link } = eni;
   if (link === undefined || podMtu === undefined || podMtu <= link.mtu) return undefined;
   return finding('mtu-mismatch', {

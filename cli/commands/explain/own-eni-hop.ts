@@ -9,8 +9,8 @@ const WHY =
 
 /** Builds the hop where a packet leaves a Pod that has its own ENI: by the ENI, or by the Pod's link to the node. */
 export function ownExitHop(view: PodView, oif: number | undefined): Hop {
-  if (oif === undefined || oif === view.link?.ifindex) return ownEniHop(view, 'leaves');
-  const name = ifKnown(view.inside)?.links.find(({ ifindex }) => ifindex === oif)?.ifname ?? `interface ${oif}`;
+  if (oif === undefined || oif === view.podLink?.ifindex) return ownEniHop(view, 'leaves');
+  const name = ifKnown(view.pod.inside)?.links.find(({ ifindex }) => ifindex === oif)?.ifname ?? `interface ${oif}`;
   const title = `leaves by ${name}, the link to this node beside its own ENI`;
   const fields = { kind: 'veth' as const, element: linkId(view.veth?.ifindex ?? 0), title };
   const why = 'what the node does with it from here on is not walked';

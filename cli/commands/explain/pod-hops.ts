@@ -36,11 +36,11 @@ type Sending = {
 
 /** Walks a packet inside the Pod that sends it: interface and address, the Pod's route, its neighbour entry. */
 export function sendingHops(context: ExplainContext, view: PodView, src: string, dst: string): Sending {
-  const { inside, pod } = view;
+  const { pod, podLink: link } = view;
+  const { inside } = pod;
   const fields = { kind: 'pod' as const, element: podId(pod.key), title: podHopTitle(view, src) };
   if (inside.kind === 'unknown') return sendingOf(unknownHop(fields, inside.why, inside.next));
   const netns = inside.value;
-  const link = view.link;
   if (link === undefined) return sendingOf(hopOf(fields, podLinkFault(view, undefined)));
   const hasAddress = addressesOf(netns, link).includes(src);
   const isPodAddress = view.ips.includes(src);
@@ -78,7 +78,8 @@ function sendingOf(...hops: readonly Hop[]): Sending {
 
 /** Builds the hop inside the Pod that receives a packet. */
 export function receivingHop(context: ExplainContext, view: PodView, src: string, dst: string): Hop {
-  const { inside, pod, link } = view;
+  const { pod, podLink: link } = view;
+  const { inside } = pod;
   const fields = { kind: 'pod' as const, element: podId(pod.key), title: podHopTitle(view, dst) };
   if (inside.kind === 'unknown') return unknownHop(fields, inside.why, inside.next);
   const netns = inside.value;
@@ -208,14 +209,14 @@ function podRouteHop(
     (isLocal ? localAddressFault(view, flow.dst) : sourceFault(context, view, flow)) ??
     podRouteFault(view, result.kind === 'refused' ? result.code : undefined, {
       hasRefusal: result.kind === 'refused' && result.route !== undefined,
-      isOurs: view.hasOwnEni || (oif === view.link?.ifindex && (gateway === gatewayIp || isDirect || !view.isOurs)),
+      isOurs: view.hasOwnEni || (oif === view.podLink?.ifindex && (gateway === gatewayIp || isDirect || !view.isOurs)),
       isLocal,
       title,
     });
   const hop = hopOf({ kind: 'route', element, title, details: taken.lines }, mostSevere(fault, taken.finding));
   const way = { hop, isLocal, ...(oif === undefined ? {} : { oif }) };
   // A gateway of another plugin or of the VPC is a real host that answers ARP or ND: its entry is not checked.
-  const isByGateway = view.isOurs && !view.hasOwnEni && oif === view.link?.ifindex && gateway !== undefined;
+  const isByGateway = view.isOurs && !view.hasOwnEni && oif === view.podLink?.ifindex && gateway !== undefined;
   return isByGateway ? { ...way, gateway } : way;
 }
 

@@ -29,7 +29,7 @@ export function buildBridgeBoxes(facts: NodeFacts, views: readonly PodView[]): r
 function blocksOf({ agent }: NodeFacts, pods: readonly PodView[]): readonly string[] {
   const record = ifKnown(agent)?.node;
   const planned = record === undefined ? undefined : ifKnown(record)?.node.podCidrs;
-  const leased = pods.flatMap(({ pod }) => ifKnown(pod.lease)?.block?.cidr ?? []);
+  const leased = pods.flatMap(({ lease }) => lease?.block?.cidr ?? []);
   return [...new Set([...(planned ?? []).map(({ cidr }) => cidr), ...leased])];
 }
 
@@ -38,9 +38,9 @@ function bridgeBox(facts: NodeFacts, pods: readonly PodView[]): readonly GraphNo
   const name = (record === undefined ? undefined : ifKnown(record)?.node.bridge?.name) ?? BRIDGE_NAME;
   const { links, addresses } = facts.host;
   const { ifindex, isPresent } = locateBridge(links, name);
-  const isNeeded = pods.some(({ pod, veth }) => {
-    const wiring = ifKnown(pod.lease)?.block?.wiring;
-    return wiring === undefined ? veth?.master === ifindex : wiring === 'bridge';
+  const isNeeded = pods.some(({ lease, hostLink }) => {
+    const wiring = lease?.block?.wiring;
+    return wiring === undefined ? hostLink?.master === ifindex : wiring === 'bridge';
   });
   const link = links.find((each) => isPresent && each.ifindex === ifindex);
   if (!isNeeded) return [];

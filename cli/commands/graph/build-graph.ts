@@ -65,7 +65,7 @@ function sharedBoxes(facts: NodeFacts, enis: readonly EniFacts[], views: readonl
     return groups.get(rule.table);
   };
   const names = new Map(facts.host.links.map(({ ifindex, ifname }) => [ifindex, ifname]));
-  const veths = new Set(views.flatMap(({ veth }) => veth?.ifindex ?? []));
+  const veths = new Set(views.flatMap(({ hostLink }) => hostLink?.ifindex ?? []));
   const ours = new Set([...veths, ...enis.flatMap(({ ifindex }) => ifindex ?? [])]);
   const bridges = buildBridgeBoxes(facts, views);
   return [
@@ -129,13 +129,12 @@ function groupsOf(enis: readonly EniFacts[], views: readonly PodView[], facts: N
     { id: NODE_GROUP, kind: 'node', title: 'Node', subtitle: 'shared by all Pods' },
     ...enis.map((eni): GraphGroup => {
       const id = groupOfTable(eni.table);
-      const name = facts.host.links.find(({ ifindex }) => ifindex === eni.ifindex)?.ifname;
       const title = eni.eniId ?? `ENI of table ${eni.table}`;
       return {
         id,
         kind: 'eni',
         title,
-        subtitle: `${name ?? 'not attached'} · ${count(byGroup.get(id)?.length ?? 0, 'Pod')}`,
+        subtitle: `${eni.ifname ?? 'not attached'} · ${count(byGroup.get(id)?.length ?? 0, 'Pod')}`,
       };
     }),
     ...(bridge === undefined ? [] : [bridge]),
@@ -149,7 +148,7 @@ function groupsOf(enis: readonly EniFacts[], views: readonly PodView[], facts: N
 
 /** Returns the title of the band of Pods whose ENI is inside them, or is not known. */
 function otherTitle(views: readonly PodView[]): string {
-  const direct = views.filter(({ pod }) => ifKnown(pod.lease)?.plugin === 'direct-eni').length;
+  const direct = views.filter(({ lease }) => lease?.plugin === 'direct-eni').length;
   if (direct === 0) return 'Without an ENI';
   return direct === views.length ? 'ENIs inside of Pods' : 'ENIs inside of Pods, or none';
 }

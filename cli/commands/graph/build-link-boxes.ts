@@ -12,7 +12,7 @@ const SHOWN_LINKS = 10;
 
 /** Builds the box of an ENI. */
 export function buildEniBox(eni: EniFacts, group: string, facts: NodeFacts): GraphNode {
-  const link = facts.host.links.find(({ ifindex }) => ifindex === eni.ifindex);
+  const { link } = eni;
   const supply = ifKnown(facts.agent)?.journal.supply?.enis.find((one) => one.eniId === eni.eniId);
   const notes = [
     ...(supply?.draining === true ? ['draining'] : []),

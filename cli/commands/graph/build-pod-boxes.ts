@@ -14,9 +14,8 @@ export function buildPodBoxes(view: PodView, group: string, facts: NodeFacts): r
 }
 
 function podBox(view: PodView, group: string, facts: NodeFacts): GraphNode {
-  const { key, lease, inside } = view.pod;
-  const recorded = ifKnown(lease);
-  const state: GraphState = recorded === undefined || recorded.state === 'active' ? 'ok' : 'warning';
+  const { key, inside } = view.pod;
+  const state: GraphState = view.lease === undefined || view.lease.state === 'active' ? 'ok' : 'warning';
   const insideLinks = ifKnown(inside)?.links ?? [];
   return {
     id: podId(key),
@@ -38,10 +37,10 @@ function podBox(view: PodView, group: string, facts: NodeFacts): GraphNode {
 }
 
 function vethBox(view: PodView, group: string, podNode: string, facts: NodeFacts): GraphNode {
-  const { veth, pod } = view;
+  const { hostLink, pod, lease } = view;
   const common = { kind: 'veth', lane: 'pods', group, owner: 'ours', findings: [], podNode } as const;
-  if (veth === undefined) {
-    const isIpam = ifKnown(pod.lease)?.plugin === 'ipam';
+  if (hostLink === undefined) {
+    const isIpam = lease?.plugin === 'ipam';
     return {
       ...common,
       id: `veth:${pod.key}`,
@@ -54,12 +53,12 @@ function vethBox(view: PodView, group: string, podNode: string, facts: NodeFacts
   }
   return {
     ...common,
-    id: linkId(veth.ifindex),
-    title: veth.ifname,
-    lines: [`#${veth.ifindex} · ${linkState(veth)}`],
-    state: isUp(veth) ? 'ok' : 'broken',
-    elements: [linkId(veth.ifindex)],
-    facts: [{ title: 'Host veth', rows: linkRows(veth, facts) }],
+    id: linkId(hostLink.ifindex),
+    title: hostLink.ifname,
+    lines: [`#${hostLink.ifindex} · ${linkState(hostLink)}`],
+    state: isUp(hostLink) ? 'ok' : 'broken',
+    elements: [linkId(hostLink.ifindex)],
+    facts: [{ title: 'Host veth', rows: linkRows(hostLink, facts) }],
   };
 }
 
@@ -130,12 +129,12 @@ function insideFact({ pod }: PodView): GraphFact {
 }
 
 /** Returns the routes to the Pod on the host. */
-function hostFacts({ ips, veth }: PodView, { host }: NodeFacts): readonly GraphFact[] {
+function hostFacts({ ips, hostLink }: PodView, { host }: NodeFacts): readonly GraphFact[] {
   const nameOf = nameIn(host.links);
   const prefixes = new Set(ips.map((ip) => (ip.includes(':') ? `${ip}/128` : `${ip}/32`)));
   const routes = host.routes.filter(
     ({ dst, oif, table }) =>
-      table !== 255 && dst !== undefined && (prefixes.has(dst) || (oif !== undefined && oif === veth?.ifindex)),
+      table !== 255 && dst !== undefined && (prefixes.has(dst) || (oif !== undefined && oif === hostLink?.ifindex)),
   );
   const rows = routes
     .filter(({ dst }) => dst?.startsWith('fe80:') !== true && dst?.startsWith('ff00:') !== true)

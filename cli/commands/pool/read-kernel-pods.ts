@@ -1,7 +1,6 @@
 import { DIRECT_LINK_GROUP } from '../../../dataplane/numbers.ts';
 import type { CommandContext } from '../../command/command.ts';
-import { podAddresses } from '../../node/find-pod.ts';
-import type { NodeFacts } from '../../node/node-facts.ts';
+import { joinPods, type NodePod } from '../../node/join-pods.ts';
 import { readNodeFacts } from '../../node/read-node-facts.ts';
 import { networkNameOf, type PodRow } from './build-pod-rows.ts';
 
@@ -11,29 +10,26 @@ import { networkNameOf, type PodRow } from './build-pod-rows.ts';
  */
 export async function readKernelPods(context: Pick<CommandContext, 'global'>): Promise<readonly PodRow[]> {
   const facts = await readNodeFacts(context, { insides: 'none', nft: false, sysctls: false });
-  return facts.pods.map((pod): PodRow => {
-    const slash = pod.key.indexOf('/');
-    return {
+  return joinPods(facts).map(
+    (pod): PodRow => ({
       namespace: '',
       pod: '',
-      containerId: pod.key.slice(0, slash),
-      ifName: pod.key.slice(slash + 1),
-      ips: podAddresses(facts, pod),
+      containerId: pod.containerId,
+      ifName: pod.ifName,
+      ips: pod.ips,
       eniId: '',
-      veth: facts.host.links.find(({ ifindex }) => ifindex === pod.hostIfindex)?.ifname ?? '',
+      veth: pod.hostLink?.ifname ?? '',
       netns: '',
       plugin: 'route-eni',
-      network: networkOf(facts, pod.hostIfindex),
+      network: networkOf(pod),
       state: 'unknown',
-    };
-  });
+    }),
+  );
 }
 
 /** Tells by the link alone which network a Pod has. */
-function networkOf({ host }: NodeFacts, ifindex: number | undefined): string {
-  const veth = host.links.find((link) => link.ifindex === ifindex);
-  const isOnBridge = host.links.some((link) => link.kind === 'bridge' && link.ifindex === veth?.master);
-  if (isOnBridge) return networkNameOf('bridge');
-  if (veth?.group === DIRECT_LINK_GROUP) return networkNameOf('direct-eni');
-  return veth?.group === 0 ? '' : networkNameOf('route-eni');
+function networkOf({ isGr, hostLink }: NodePod): string {
+  if (isGr) return networkNameOf('bridge');
+  if (hostLink?.group === DIRECT_LINK_GROUP) return networkNameOf('direct-eni');
+  return hostLink?.group === 0 ? '' : networkNameOf('route-eni');
 }

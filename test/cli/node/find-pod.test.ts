@@ -1,6 +1,7 @@
 import test from 'ava';
 import { CliError } from '../../../cli/command/cli-error.ts';
-import { findPod, podAddresses, podTitle } from '../../../cli/node/find-pod.ts';
+import { findPod } from '../../../cli/node/find-pod.ts';
+import { joinPods, type NodePod } from '../../../cli/node/join-pods.ts';
 import { ifKnown, known } from '../../../cli/node/known.ts';
 import type { NodeFacts } from '../../../cli/node/node-facts.ts';
 import { nodeFixture } from '../commands/graph/node-fixture.ts';
@@ -9,6 +10,10 @@ const NODE = nodeFixture({ enis: 2, podsPerEni: 3, families: [4, 6] });
 const [POD] = NODE.pods;
 const LEASE = POD === undefined ? undefined : ifKnown(POD.lease);
 const VETH = NODE.host.links.find(({ ifindex }) => ifindex === POD?.hostIfindex)?.ifname ?? '';
+
+function find(facts: NodeFacts, word: string): NodePod {
+  return findPod(joinPods(facts), facts.agent, word);
+}
 
 const WORDS: Readonly<Record<string, string>> = {
   'namespace/name': `${LEASE?.podNamespace}/${LEASE?.podName}`,
@@ -23,26 +28,16 @@ const WORDS: Readonly<Record<string, string>> = {
 for (const [what, word] of Object.entries(WORDS)) {
   test(`findPod: finds a Pod by ${what}`, (t) => {
     t.not(word, '');
-    t.is(findPod(NODE, word).key, POD?.key ?? '');
+    t.is(find(NODE, word).pod.key, POD?.key ?? '');
   });
 }
 
 test('findPod: finds a Pod by address and veth without a journal', (t) => {
   const facts = nodeFixture({ enis: 1, podsPerEni: 2, hasAgent: false });
-  const [pod] = facts.pods;
-  const ips = podAddresses(facts, pod ?? t.fail());
-  t.is(ips.length, 1);
-  t.is(findPod(facts, ips[0] ?? '').key, pod?.key ?? '');
-  t.regex(podTitle(pod ?? t.fail()), /^[0-9a-f]{13}$/);
-});
-
-test('findPod: knows the addresses that the host routes to a Pod whose inside is not known', (t) => {
-  const facts = nodeFixture({ enis: 1, podsPerEni: 2, hasAgent: false });
-  const blind: NodeFacts = { ...facts, pods: facts.pods.map((pod) => ({ ...pod, inside: pod.lease as never })) };
-  t.deepEqual(
-    blind.pods.map((pod) => podAddresses(blind, pod)),
-    facts.pods.map((pod) => podAddresses(facts, pod)),
-  );
+  const [pod] = joinPods(facts);
+  t.is(pod?.ips.length, 1);
+  t.is(find(facts, pod?.ips[0] ?? '').pod, pod?.pod ?? t.fail());
+  t.is(find(facts, pod?.hostLink?.ifname ?? '').pod, pod?.pod ?? t.fail());
 });
 
 test('findPod: prefers the sandbox that lives to the one that is taken down', (t) => {
@@ -55,20 +50,20 @@ test('findPod: prefers the sandbox that lives to the one that is taken down', (t
     lease: known({ ...lease, containerId: 'f00d', state: 'releasing' as const }),
   };
   const facts = { ...NODE, pods: [leaving, old, ...others] };
-  t.is(findPod(facts, `${lease.podNamespace}/${lease.podName}`).key, old.key);
+  t.is(find(facts, `${lease.podNamespace}/${lease.podName}`).pod.key, old.key);
 });
 
 test('findPod: names all that fit, and what would tell them apart', (t) => {
-  const error = t.throws(() => findPod(NODE, '0000'), { instanceOf: CliError });
+  const error = t.throws(() => find(NODE, '0000'), { instanceOf: CliError });
   t.is(error?.code, 'USAGE');
-  for (const pod of NODE.pods) t.true(error?.message.includes(podTitle(pod)));
+  for (const { title } of joinPods(NODE)) t.true(error?.message.includes(title));
   t.regex(error?.next ?? '', /container id/);
 });
 
 test('findPod: says what to do when there is none, and why names are not known', (t) => {
-  const error = t.throws(() => findPod(NODE, 'nobody'), { instanceOf: CliError });
+  const error = t.throws(() => find(NODE, 'nobody'), { instanceOf: CliError });
   t.is(error?.code, 'NOT_FOUND');
   t.regex(error?.next ?? '', /tke-eni pods/);
   const blind = nodeFixture({ enis: 1, podsPerEni: 1, hasAgent: false });
-  t.regex(t.throws(() => findPod(blind, 'default/web-0'))?.message ?? '', /journal/);
+  t.regex(t.throws(() => find(blind, 'default/web-0'))?.message ?? '', /journal/);
 });

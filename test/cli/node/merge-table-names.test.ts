@@ -1,7 +1,16 @@
 import test from 'ava';
 import { findTable, mergeTableNames } from '../../../cli/node/merge-table-names.ts';
 
-const ENI = { eniId: 'eni-1', table: 4003, slot: 1, mac: undefined, ifindex: 3, ifname: 'eth1', addresses: [] };
+const ENI = {
+  eniId: 'eni-1',
+  table: 4003,
+  slot: 1,
+  mac: undefined,
+  link: undefined,
+  ifindex: 3,
+  ifname: 'eth1',
+  addresses: [],
+};
 
 test('mergeTableNames: adds ours to those of the host', (t) => {
   const names = mergeTableNames(new Map([[77, 'vpn']]), [ENI, { ...ENI, eniId: undefined, table: 4004 }]);

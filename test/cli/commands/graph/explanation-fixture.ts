@@ -2,8 +2,7 @@ import { finding } from '../../../../cli/catalogue/catalogue.ts';
 import { eniId, linkId, podId, routeId, ruleId } from '../../../../cli/catalogue/element-id.ts';
 import type { Explanation, Hop } from '../../../../cli/commands/explain/explanation.ts';
 import { findEnis } from '../../../../cli/node/find-enis.ts';
-import { podAddresses, podTitle } from '../../../../cli/node/find-pod.ts';
-import { ifKnown } from '../../../../cli/node/known.ts';
+import { joinPods } from '../../../../cli/node/join-pods.ts';
 import type { NodeFacts, PodFacts } from '../../../../cli/node/node-facts.ts';
 import { ruleElement } from '../../../../cli/node/rule-selector.ts';
 
@@ -12,9 +11,14 @@ const PEER = '10.0.9.9';
 
 /** Explains a Pod of a fixture by hand, both directions, IPv4; with `isBroken` the rule of its mark is said to be missing. */
 export function explanationFixture(facts: NodeFacts, pod: PodFacts, isBroken = false): Explanation {
-  const [ip = ''] = podAddresses(facts, pod);
-  const lease = ifKnown(pod.lease);
-  const veth = facts.host.links.find(({ ifindex }) => ifindex === pod.hostIfindex);
+  const joined = joinPods(facts).find((each) => each.pod.key === pod.key);
+  if (joined === undefined) throw new Error(`fixture: ${pod.key} is no Pod of the node`);
+  const {
+    lease,
+    title,
+    hostLink: veth,
+    ips: [ip = ''],
+  } = joined;
   const eni = findEnis(facts.host, facts.agent).find(({ table }) => table === veth?.group);
   if (veth === undefined || eni === undefined) throw new Error(`fixture: ${pod.key} has no veth or no ENI`);
   const rule = facts.host.rules.find(({ table, priority }) => table === eni.table && priority === 1536);
@@ -31,7 +35,7 @@ export function explanationFixture(facts: NodeFacts, pod: PodFacts, isBroken = f
     verdict: 'ok',
   });
   const out: readonly Hop[] = [
-    hop('pod', podId(pod.key), `${podTitle(pod)} sends from ${ip}`),
+    hop('pod', podId(pod.key), `${title} sends from ${ip}`),
     hop('neigh', linkId(2, pod.key), '169.254.1.1 is the host veth'),
     hop('veth', linkId(veth.ifindex), `in by ${veth.ifname}`),
     hop('sysctl', `sysctl:net.ipv4.conf.${veth.ifname}.rp_filter`, 'rp_filter 1 lets it in'),
@@ -53,10 +57,10 @@ export function explanationFixture(facts: NodeFacts, pod: PodFacts, isBroken = f
     hop('rule', ruleId(4, 512, 'from all'), 'rule 512 lookup tke-pods'),
     hop('route', routeId(3999, `${ip}/32`), `${ip} dev ${veth.ifname}`),
     hop('veth', linkId(veth.ifindex), `out by ${veth.ifname}`),
-    hop('pod', podId(pod.key), `${podTitle(pod)} has ${ip}`),
+    hop('pod', podId(pod.key), `${title} has ${ip}`),
   ];
   return {
-    subject: `Pod ${podTitle(pod)}, eth0, ${ip} on ${lease?.eniId ?? eni.ifname}`,
+    subject: `Pod ${title}, eth0, ${ip} on ${lease?.eniId ?? eni.ifname}`,
     element: podId(pod.key),
     paths: [
       { direction: 'from-pod', from: ip, to: PEER, hops: out },
