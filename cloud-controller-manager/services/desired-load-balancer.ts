@@ -25,6 +25,8 @@ export type DesiredListener = {
   readonly settings: ListenerSettings;
   /** Absent: the targets stay as they are. */
   readonly targets?: readonly DesiredTarget[];
+  /** Addresses whose targets, where they have a weight, stay as they are though they are not asked for. */
+  readonly keptIps?: readonly string[];
   /** Whether targets that are instances, and not asked for, stay as they are. */
   readonly keepsNodes?: boolean;
   /** Most targets that it may have, those with weight 0 too; absent: not known. */

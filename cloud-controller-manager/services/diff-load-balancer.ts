@@ -228,7 +228,7 @@ function deregistrations(targets: readonly StepTarget[]): readonly LoadBalancerS
 }
 
 function targetFacts(
-  { targets: desired, keepsNodes, maxTargets }: DesiredListener,
+  { targets: desired, keptIps, keepsNodes, maxTargets }: DesiredListener,
   observed: readonly Target[],
   known: Pick<Parameters<typeof diffTargets>[1], 'isDrained' | 'serves' | 'isHeldBack'>,
 ): Parameters<typeof diffTargets>[1] {
@@ -236,6 +236,7 @@ function targetFacts(
     desired,
     observed,
     ...known,
+    ...(keptIps === undefined ? {} : { keptIps }),
     ...(keepsNodes === undefined ? {} : { keepsNodes }),
     ...(maxTargets === undefined ? {} : { maxTargets }),
   };

@@ -26,6 +26,8 @@ type TargetFacts = {
   /** Undefined: they stay as they are. */
   readonly desired: readonly DesiredTarget[] | undefined;
   readonly observed: readonly Target[];
+  /** Addresses whose targets, where they have a weight, stay as they are though they are not asked for. */
+  readonly keptIps?: readonly string[];
   /** Whether targets that are instances, and not asked for, stay as they are. */
   readonly keepsNodes?: boolean;
   /** Most targets of the listener, those with weight 0 too. */
@@ -43,13 +45,24 @@ type TargetFacts = {
  */
 export function diffTargets(
   listener: ListenerKey,
-  { desired, observed, keepsNodes, maxTargets = Number.POSITIVE_INFINITY, isDrained, serves, isHeldBack }: TargetFacts,
+  {
+    desired,
+    observed,
+    keptIps = [],
+    keepsNodes,
+    maxTargets = Number.POSITIVE_INFINITY,
+    isDrained,
+    serves,
+    isHeldBack,
+  }: TargetFacts,
 ): TargetDiff {
   if (desired === undefined)
     return { drainFirst: [], deregisterFirst: [], register: [], raise: [], drainLast: [], deregister: [], held: [] };
   const wantedById = new Map(desired.map((target) => [idOf(target), target]));
   const presentById = new Map(observed.map((target) => [idOf(target), target]));
-  const stays = (target: Target): boolean => keepsNodes === true && target.instanceId !== undefined;
+  const kept = new Set(keptIps);
+  const stays = (target: Target): boolean =>
+    (keepsNodes === true && target.instanceId !== undefined) || (target.weight > 0 && kept.has(target.ip));
   const wantedWeightOf = (target: Target): number => {
     const wanted = wantedById.get(idOf(target))?.weight ?? (stays(target) ? 'asIs' : 0);
     return wanted === 'asIs' ? target.weight : wanted;
@@ -58,14 +71,19 @@ export function diffTargets(
   const gone = observed.filter(
     (target) => !wantedById.has(idOf(target)) && !stays(target) && isDrained({ ...target, weight: 0 }),
   );
-  const idle = gone.filter(({ weight }) => weight === 0);
   const toCome = desired.flatMap((target): readonly Weighted[] => {
     const { weight } = target;
     const isMissing = weight !== 'asIs' && weight > 0 && !presentById.has(idOf(target));
     return isMissing ? [{ ...refOf(listener, target), weight }] : [];
   });
   const missing = toCome.filter((target) => isHeldBack?.(target) !== true);
-  const register = missing.slice(0, Math.max(0, maxTargets - observed.length + idle.length));
+  const idle = gone.filter(({ weight }) => weight === 0);
+  const free = maxTargets - observed.length + idle.length;
+  // They would stay as long as their endpoints are there, which is not known to end.
+  const spent = observed
+    .filter((target) => wantedById.get(idOf(target))?.weight === 0 && target.weight === 0 && isDrained(target))
+    .slice(0, Math.max(0, missing.length - free));
+  const register = missing.slice(0, Math.max(0, free + spent.length));
   const raise = observed
     .filter((target) => wantedWeightOf(target) > 0 && target.weight !== wantedWeightOf(target))
     .map((target) => ({ ...refOf(listener, target), weight: wantedWeightOf(target) }));
@@ -81,17 +99,17 @@ export function diffTargets(
   const held = isHeld ? drains.filter((target) => !wantedById.has(idOf(target))) : [];
   const now = drains.filter((target) => !held.includes(target));
   // One whose endpoint is still there: what is gone is deregistered, so that a new one fits.
-  const kept = isFull && !staysServed ? (now.find((target) => wantedById.has(idOf(target))) ?? now[0]) : undefined;
+  const last = isFull && !staysServed ? (now.find((target) => wantedById.has(idOf(target))) ?? now[0]) : undefined;
   const zero = (some: readonly Target[]): readonly Weighted[] =>
     some.map((target) => ({ ...refOf(listener, target), weight: 0 }));
   return {
     drainFirst: staysServed ? zero(now) : [],
-    deregisterFirst: idle.map((target) => refOf(listener, target)),
+    deregisterFirst: [...idle, ...spent].map((target) => refOf(listener, target)),
     register,
     raise,
-    drainLast: staysServed ? [] : zero(now.filter((target) => target !== kept)),
+    drainLast: staysServed ? [] : zero(now.filter((target) => target !== last)),
     deregister: gone
-      .filter((target) => target.weight > 0 && target !== kept && !held.includes(target))
+      .filter((target) => target.weight > 0 && target !== last && !held.includes(target))
       .map((target) => refOf(listener, target)),
     held,
   };

@@ -108,7 +108,7 @@ export class BalancerKeeper {
         current = moved;
         continue;
       }
-      const refused = observed === undefined ? [] : this.#refused.notices(observed.balancer.loadBalancerId);
+      const refused = observed === undefined ? [] : this.#refused.notices(head.key, observed.balancer.loadBalancerId);
       const notices = [...diff.notices, ...drift.notices, ...refused];
       if (notices.some(({ blocks }) => blocks)) return again(REFUSED_MS, notices);
       if (observed === undefined) {
@@ -119,7 +119,7 @@ export class BalancerKeeper {
       }
       current = await this.#records.ensure(current, observed, context.signal);
       if (first === undefined && diff.held !== undefined) {
-        const waits = await this.#look(observed, diff.held, context);
+        const waits = await this.#look(head.key, observed, diff.held, context);
         if (waits === undefined) continue;
         return { ...waits, notices: [...notices, ...waits.notices] };
       }
@@ -127,10 +127,10 @@ export class BalancerKeeper {
       if (first === undefined && diff.isRefused) return again(SOON_MS, notices);
       if (first === undefined) {
         const { balancer } = observed;
-        this.#serving.release(balancer.loadBalancerId);
+        this.#serving.release(head.key);
         const isAsBefore = round === 1 && drift.drifts.length === 0;
         const next = baselineOf(desired, observed, drift.left);
-        const waitMs = this.#waitMs(observed);
+        const waitMs = this.#waitMs(head.key, observed);
         return { kind: 'kept', object: current, balancer, notices, waitMs, baseline: next, isAsBefore };
       }
       current = await this.#records.unsettle(current, context.signal);
@@ -141,17 +141,14 @@ export class BalancerKeeper {
     throw new StepError('the load balancer keeps changing: another program writes it too');
   }
 
-  /** The addresses that the cloud refused as targets of a load balancer. */
-  refusedIps(loadBalancerId: string): readonly string[] {
-    return this.#refused.ipsOf(loadBalancerId);
+  /** The addresses that the cloud refused as targets of a Service. */
+  refusedIps(key: string): readonly string[] {
+    return this.#refused.ipsOf(key);
   }
 
-  /** Forgets a Service, and its load balancer where it is known. */
-  forget(key: string, loadBalancerId: string | undefined): void {
-    this.#drift.forget(key);
-    if (loadBalancerId === undefined) return;
-    this.#drains.forget(loadBalancerId);
-    this.#refused.forget(loadBalancerId);
+  /** Forgets a Service. */
+  forget(key: string): void {
+    for (const one of [this.#drift, this.#drains, this.#refused, this.#serving]) one.forget(key);
   }
 
   #observe(head: ServiceHead, { source, listenerName }: DesiredLoadBalancer, context: CallContext) {
@@ -172,10 +169,11 @@ export class BalancerKeeper {
 
   #noteFound({ key }: ServiceHead, observed: ObservedLoadBalancer, desired: DesiredLoadBalancer): void {
     const { loadBalancerId } = observed.balancer;
-    this.#drains.note(loadBalancerId, observed.targets);
+    this.#drains.note(key, observed.targets);
+    this.#serving.note(key, observed.targets);
     this.#published.note(key, observed.targets);
     this.#creator.found(loadBalancerId);
-    this.#refused.retain(desired, observed);
+    this.#refused.retain(key, desired, observed);
   }
 
   /**
@@ -188,14 +186,13 @@ export class BalancerKeeper {
     observed: ObservedLoadBalancer | undefined,
     { signal }: CallContext,
   ) {
-    const id = observed?.balancer.loadBalancerId ?? '';
     const compare = (wanted: DesiredLoadBalancer) =>
       diffLoadBalancer(
         wanted,
         observed,
-        (target) => this.#drains.isDrained(id, target),
-        (target) => this.#serving.serves(target),
-        (target) => this.#refused.isHeld(id, target),
+        (target) => this.#drains.isDrained(key, target),
+        (target) => this.#serving.serves(key, target),
+        (target) => this.#refused.isHeld(key, target),
       );
     const diff = compare(desired);
     const refused = observed === undefined ? [] : await this.#published.admit(key, diff.steps, signal);
@@ -231,7 +228,7 @@ export class BalancerKeeper {
     listenerName: string,
     context: CallContext,
   ): Promise<void> {
-    const taking = { cloud: this.#deps.cloud, refused: this.#refused, listenerName };
+    const taking = { cloud: this.#deps.cloud, refused: this.#refused, service: head.key, listenerName };
     const { summary, areTargets, refusals } = await takeSteps(taking, observed, steps, context);
     if (refusals.length > 0) return;
     const reason = areTargets ? 'UpdatedLoadBalancer' : 'EnsuredLoadBalancer';
@@ -240,13 +237,14 @@ export class BalancerKeeper {
 
   /** Looks whether targets may be drained that are held; undefined: they may. @throws CloudError */
   async #look(
+    service: string,
     observed: ObservedLoadBalancer,
     held: readonly Target[],
     context: CallContext,
   ): Promise<KeepAgain | undefined> {
     const { balancer, targets } = observed;
     const { loadBalancerId } = balancer;
-    const answer = await this.#serving.look({ loadBalancerId, targets, held }, context);
+    const answer = await this.#serving.look({ service, loadBalancerId, targets, held }, context);
     if (answer === 'drain') return undefined;
     if (answer === 'wait') return again(SOON_MS);
     const shown = held.slice(0, 3).map(({ ip, port }) => `${ip}:${port}`);
@@ -254,8 +252,8 @@ export class BalancerKeeper {
     return again(HELD_MS, [remark('UnAvailableLoadBalancer', message)]);
   }
 
-  #waitMs({ balancer: { loadBalancerId }, targets }: ObservedLoadBalancer): number {
-    return Math.min(this.#drains.nextMs(loadBalancerId, targets), this.#refused.nextMs(loadBalancerId));
+  #waitMs(key: string, { targets }: ObservedLoadBalancer): number {
+    return Math.min(this.#drains.nextMs(key, targets), this.#refused.nextMs(key));
   }
 }
 

@@ -50,7 +50,7 @@ export function planLoadBalancer(facts: PlanFacts): LoadBalancerPlan {
   const isDirect = facts.pods !== undefined;
   const session = planSession(spec);
   const { unbound, ...targets }: TargetPlan & { readonly unbound?: UnboundPods } =
-    facts.pods === undefined ? planTargets(facts) : planPodTargets(facts.pods, settings, facts.maxTargets);
+    facts.pods === undefined ? planTargets(facts) : planPodTargets(facts.pods, settings, spec.ports, facts.maxTargets);
   const source = planSource(facts);
   const notices = [
     ...refusePorts(spec, isDirect),
@@ -66,6 +66,7 @@ export function planLoadBalancer(facts: PlanFacts): LoadBalancerPlan {
   if (source.value === undefined || notices.some(({ blocks }) => blocks)) return { notices };
   const listeners = spec.ports.map((port): DesiredListener => {
     const its = targets.targetsOf(port);
+    const keptIps = targets.keptIpsOf?.(port) ?? [];
     return {
       // SCTP is refused above.
       protocol: port.protocol === 'UDP' ? 'UDP' : 'TCP',
@@ -76,6 +77,7 @@ export function planLoadBalancer(facts: PlanFacts): LoadBalancerPlan {
         healthCheck: planHealthCheck(spec, port, isDirect),
       },
       ...(its === undefined ? {} : { targets: its }),
+      ...(keptIps.length === 0 ? {} : { keptIps }),
       ...(targets.keepsNodes === true ? { keepsNodes: true } : {}),
       ...(facts.maxTargets === undefined ? {} : { maxTargets: facts.maxTargets }),
     };

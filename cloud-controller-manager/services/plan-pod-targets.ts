@@ -42,6 +42,16 @@ type PlannedEndpoint = {
   readonly isRouted?: boolean;
 };
 
+/** The targets of one port. */
+type PortPlan = {
+  readonly targets: readonly DesiredTarget[];
+  readonly keptIps: readonly string[];
+  /** How many Pods may be targets, how many of them are, and who is not. */
+  readonly candidates: number;
+  readonly selected: number;
+  readonly unselected: readonly string[];
+};
+
 /** Names in a message; the others are counted. */
 const SHOWN = 3;
 
@@ -49,6 +59,7 @@ const SHOWN = 3;
 export function planPodTargets(
   facts: PodFacts,
   settings: ServiceSettings,
+  ports: readonly ServicePort[],
   maxTargets = Number.POSITIVE_INFINITY,
 ): TargetPlan & { readonly unbound: UnboundPods } {
   const refused: { readonly why: string; readonly name: string }[] = [];
@@ -56,31 +67,23 @@ export function planPodTargets(
     .flatMap((slice) => slice.endpoints.flatMap((endpoint) => planOne(endpoint, slice)))
     // Not every account takes routed ones: the others are registered before they are tried.
     .toSorted((one, other) => Number(one.isRouted === true) - Number(other.isRouted === true));
-  const bound = uniqueOf(all.filter(({ outcome }) => outcome === 'bind'));
-  // When nothing else is left, what is not heard of may still serve.
-  const candidates = bound.length > 0 ? bound : uniqueOf(all.filter(({ outcome }) => outcome === 'reserve'));
-  const selected = selectSpread(candidates, maxTargets);
-  const names = new Set(selected.map(({ name }) => name));
+  const plans = new Map(ports.map((port) => [idOf(port), planPort(port, all, settings, maxTargets)]));
   const notices = [
     ...[...Map.groupBy(refused, ({ why }) => why)].map(([why, all]) => {
       const message = `${listOf(all.map(({ name }) => name))} not bound to the load balancer: ${why}`;
       return remark('DirectAccessImpossible', message);
     }),
-    ...noticesOf(candidates.length, selected.length, maxTargets),
+    ...noticesOf(ports, plans, maxTargets),
   ];
-  const weightOf = ({ name, outcome }: PlannedEndpoint): DesiredTarget['weight'] | undefined => {
-    if (names.has(name) && isServing(outcome)) return TARGET_WEIGHT;
-    if (outcome === 'stay') return 'asIs';
-    return outcome === 'drain' || (outcome === 'reserve' && settings.drainsUnready === true) ? 0 : undefined;
-  };
   const unbound = {
     impossible: new Set(refused.map(({ name }) => name)),
-    unselected: new Set(candidates.flatMap(({ name }) => (names.has(name) ? [] : [name]))),
+    unselected: new Set([...plans.values()].flatMap(({ unselected }) => unselected)),
   };
   // Nothing can take the place of Nodes: they stay.
   const keepsNodes = refused.length > 0 && all.every(({ outcome }) => outcome === 'drain' || outcome === 'leave');
   return {
-    targetsOf: (port) => targetsOf(port, all, weightOf),
+    targetsOf: (port) => plans.get(idOf(port))?.targets ?? [],
+    keptIpsOf: (port) => plans.get(idOf(port))?.keptIps ?? [],
     notices,
     unbound,
     ...(keepsNodes ? { keepsNodes } : {}),
@@ -112,15 +115,68 @@ export function planPodTargets(
   }
 }
 
+/** Names a port of a Service as its slices do. */
+function idOf({ name, protocol }: EndpointSlice['ports'][number] | ServicePort): string {
+  return `${protocol} ${name}`;
+}
+
 function isServing(outcome: EndpointOutcome): boolean {
   return outcome === 'bind' || outcome === 'reserve';
 }
 
-function noticesOf(candidates: number, selected: number, maxTargets: number): readonly Notice[] {
-  if (candidates === 0) return [remark('UnAvailableLoadBalancer', 'There are no ready Pods for LoadBalancer')];
-  if (selected === candidates) return [];
-  const message = `${candidates} Pods are backends, and a listener may have ${maxTargets} targets; ${selected} of them are bound, of all zones; raise the quota of the account, or let fewer Pods be selected`;
-  return [remark('TargetsOverQuota', message)];
+/** Target ports with names may be of other Pods for each port of the Service. */
+function planPort(
+  port: ServicePort,
+  all: readonly PlannedEndpoint[],
+  settings: ServiceSettings,
+  maxTargets: number,
+): PortPlan {
+  const hasPort = ({ slice }: PlannedEndpoint): boolean => slice.ports.some((one) => idOf(one) === idOf(port));
+  const its = all.filter(hasPort);
+  const bound = uniqueOf(its.filter(({ outcome }) => outcome === 'bind'));
+  // When nothing else is left, what is not heard of may still serve.
+  const candidates = bound.length > 0 ? bound : uniqueOf(its.filter(({ outcome }) => outcome === 'reserve'));
+  const selected = new Set(selectSpread(candidates, maxTargets).map(({ name }) => name));
+  const weightOf = ({ name, outcome }: PlannedEndpoint): DesiredTarget['weight'] | undefined => {
+    if (selected.has(name) && isServing(outcome)) return TARGET_WEIGHT;
+    if (outcome === 'stay') return 'asIs';
+    return outcome === 'drain' || (outcome === 'reserve' && settings.drainsUnready === true) ? 0 : undefined;
+  };
+  const known = new Set(its.map(({ name }) => name));
+  // A slice gets the name of a port later than its Service.
+  const kept = all.filter(({ name, outcome }) => !known.has(name) && (isServing(outcome) || outcome === 'stay'));
+  return {
+    targets: targetsOf(port, its, weightOf),
+    keptIps: [...new Set(kept.map(({ ip }) => ip))].toSorted(),
+    candidates: candidates.length,
+    selected: selected.size,
+    unselected: candidates.flatMap(({ name }) => (selected.has(name) ? [] : [name])),
+  };
+}
+
+function noticesOf(
+  ports: readonly ServicePort[],
+  plans: ReadonlyMap<string, PortPlan>,
+  maxTargets: number,
+): readonly Notice[] {
+  const all = ports.flatMap((port) => {
+    const plan = plans.get(idOf(port));
+    return plan === undefined ? [] : [{ port, plan }];
+  });
+  if (all.every(({ plan }) => plan.candidates === 0))
+    return [remark('UnAvailableLoadBalancer', 'There are no ready Pods for LoadBalancer')];
+  const empty = all.flatMap(({ port: { port, protocol }, plan }) => {
+    const message = `port ${port} of ${protocol}: no ready Pod has its target port; look at targetPort`;
+    return plan.candidates === 0 ? [message] : [];
+  });
+  const over = all.flatMap(({ plan: { candidates, selected } }) => {
+    const message = `${candidates} Pods are backends, and a listener may have ${maxTargets} targets; ${selected} of them are bound, of all zones; raise the quota of the account, or let fewer Pods be selected`;
+    return selected < candidates ? [message] : [];
+  });
+  return [
+    ...empty.map((message) => remark('UnAvailableLoadBalancer', message)),
+    ...[...new Set(over)].map((message) => remark('TargetsOverQuota', message)),
+  ];
 }
 
 /** A Pod may be in two slices for a moment, and in one for each of its ports. */
@@ -130,7 +186,7 @@ function uniqueOf(endpoints: readonly PlannedEndpoint[]): readonly PlannedEndpoi
 
 /** Of one address and port that is there twice, what serves counts. */
 function targetsOf(
-  { name, protocol }: ServicePort,
+  wanted: ServicePort,
   endpoints: readonly PlannedEndpoint[],
   weightOf: (endpoint: PlannedEndpoint) => DesiredTarget['weight'] | undefined,
 ): readonly DesiredTarget[] {
@@ -139,7 +195,7 @@ function targetsOf(
     const weight = weightOf(endpoint);
     if (weight === undefined) continue;
     const { slice, ip, instanceId } = endpoint;
-    for (const { port } of slice.ports.filter((one) => one.name === name && one.protocol === protocol)) {
+    for (const { port } of slice.ports.filter((one) => idOf(one) === idOf(wanted))) {
       const id = `${ip}:${port}`;
       const known = targets.get(id);
       if (known !== undefined && rankOf(known.weight) >= rankOf(weight)) continue;

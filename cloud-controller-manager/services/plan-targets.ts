@@ -9,6 +9,8 @@ import type { ServiceSettings } from './served-annotations.ts';
 export type TargetPlan = {
   /** Undefined: the targets stay as they are. */
   readonly targetsOf: (port: ServicePort) => readonly DesiredTarget[] | undefined;
+  /** Addresses whose targets stay as they are: their port is not known yet. Absent: none. */
+  readonly keptIpsOf?: (port: ServicePort) => readonly string[];
   readonly notices: readonly Notice[];
   /** Whether Nodes stay targets that are targets and are not planned: nothing can take their place. */
   readonly keepsNodes?: boolean;

@@ -20,7 +20,7 @@ type Entry = Refusal & { readonly delayMs: number; readonly triedMs: number; rea
 const SUSPECT_MS = 5_000;
 const FIRST_MS = 60_000;
 const MAX_MS = 600_000;
-/** So many of a load balancer are tried again at once, and the others a minute later. */
+/** So many of a Service are tried again at once, and the others a minute later. */
 const TURN = { most: 2, apartMs: 60_000 } as const;
 /** Targets in a message; the others are counted. */
 const SHOWN = 3;
@@ -31,7 +31,7 @@ const SHOWN = 3;
  */
 export class RefusedTargets {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
-  /** By load balancer, and by target. */
+  /** By Service, and by target: others may have targets on the same load balancer. */
   readonly #entries = new Map<string, Map<string, Entry>>();
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {
@@ -39,10 +39,10 @@ export class RefusedTargets {
   }
 
   /** Notes refusals; each one of the same target doubles its delay. */
-  note(loadBalancerId: string, refusals: readonly Refusal[]): void {
+  note(service: string, refusals: readonly Refusal[]): void {
     if (refusals.length === 0) return;
-    const entries = this.#entries.get(loadBalancerId) ?? new Map<string, Entry>();
-    this.#entries.set(loadBalancerId, entries);
+    const entries = this.#entries.get(service) ?? new Map<string, Entry>();
+    this.#entries.set(service, entries);
     const nowMs = this.#clock.monotonicMs();
     for (const refusal of refusals) {
       const key = keyOf(refusal.target);
@@ -55,8 +55,8 @@ export class RefusedTargets {
   }
 
   /** Forgets what is not asked for any more, or is registered. */
-  retain({ listeners }: Pick<DesiredLoadBalancer, 'listeners'>, { balancer, ...observed }: ObservedLoadBalancer): void {
-    const entries = this.#entries.get(balancer.loadBalancerId);
+  retain(service: string, { listeners }: Pick<DesiredLoadBalancer, 'listeners'>, observed: ObservedLoadBalancer): void {
+    const entries = this.#entries.get(service);
     if (entries === undefined) return;
     const wanted = new Set<string>();
     for (const { protocol, port, targets = [] } of listeners)
@@ -68,12 +68,12 @@ export class RefusedTargets {
       if (listener !== undefined) wanted.delete(keyOf({ listener, ip, port }));
     }
     for (const key of entries.keys()) if (!wanted.has(key)) entries.delete(key);
-    if (entries.size === 0) this.#entries.delete(balancer.loadBalancerId);
+    if (entries.size === 0) this.#entries.delete(service);
   }
 
   /** Tells whether a target is not to be tried now. */
-  isHeld(loadBalancerId: string, target: StepTarget): boolean {
-    return (this.#find(loadBalancerId, target)?.untilMs ?? Number.NEGATIVE_INFINITY) > this.#clock.monotonicMs();
+  isHeld(service: string, target: StepTarget): boolean {
+    return (this.#find(service, target)?.untilMs ?? Number.NEGATIVE_INFINITY) > this.#clock.monotonicMs();
   }
 
   /**
@@ -81,10 +81,10 @@ export class RefusedTargets {
    * none of them takes a new one with it.
    */
   divide<T extends StepTarget>(
-    loadBalancerId: string,
+    service: string,
     targets: readonly T[],
   ): { readonly together: readonly T[]; readonly alone: readonly T[] } {
-    const entries = this.#entries.get(loadBalancerId);
+    const entries = this.#entries.get(service);
     const triedMs = (target: T): number => entries?.get(keyOf(target))?.triedMs ?? 0;
     const isKnown = (target: T): boolean => entries?.get(keyOf(target))?.isAlone === true;
     const known = targets.filter(isKnown).toSorted((one, other) => triedMs(one) - triedMs(other));
@@ -96,21 +96,21 @@ export class RefusedTargets {
     return { together: targets.filter((target) => !isKnown(target)), alone };
   }
 
-  /** The addresses of the targets of a load balancer that are refused. */
-  ipsOf(loadBalancerId: string): readonly string[] {
-    return [...new Set(this.#of(loadBalancerId).map(({ target }) => target.ip))];
+  /** The addresses of the targets of a Service that are refused. */
+  ipsOf(service: string): readonly string[] {
+    return [...new Set(this.#of(service).map(({ target }) => target.ip))];
   }
 
-  /** Returns how long the next one of a load balancer waits to be tried again; infinite when none does. */
-  nextMs(loadBalancerId: string): number {
+  /** Returns how long the next one of a Service waits to be tried again; infinite when none does. */
+  nextMs(service: string): number {
     const nowMs = this.#clock.monotonicMs();
-    const left = this.#of(loadBalancerId).map(({ untilMs }) => Math.max(0, untilMs - nowMs));
+    const left = this.#of(service).map(({ untilMs }) => Math.max(0, untilMs - nowMs));
     return Math.min(Number.POSITIVE_INFINITY, ...left);
   }
 
   /** What the user of a Service has to know of them. */
-  notices(loadBalancerId: string): readonly Notice[] {
-    const refused = this.#of(loadBalancerId);
+  notices(service: string, loadBalancerId: string): readonly Notice[] {
+    const refused = this.#of(service);
     const [first] = refused;
     if (first === undefined) return [];
     const names = refused.map(({ target: { listener, ip, port } }) => `${ip}:${port} of ${listener}`);
@@ -121,16 +121,16 @@ export class RefusedTargets {
     return [remark('SyncLoadBalancerFailed', message)];
   }
 
-  forget(loadBalancerId: string): void {
-    this.#entries.delete(loadBalancerId);
+  forget(service: string): void {
+    this.#entries.delete(service);
   }
 
-  #of(loadBalancerId: string): readonly Entry[] {
-    return [...(this.#entries.get(loadBalancerId)?.values() ?? [])];
+  #of(service: string): readonly Entry[] {
+    return [...(this.#entries.get(service)?.values() ?? [])];
   }
 
-  #find(loadBalancerId: string, target: StepTarget): Entry | undefined {
-    return this.#entries.get(loadBalancerId)?.get(keyOf(target));
+  #find(service: string, target: StepTarget): Entry | undefined {
+    return this.#entries.get(service)?.get(keyOf(target));
   }
 }
 

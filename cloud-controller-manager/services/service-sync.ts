@@ -188,12 +188,12 @@ export class ServiceSync {
   }
 
   /** Tells the readiness gates of its Pods what is planned for a Service. */
-  #noteGates({ key, ...head }: ServiceHead, { desired, unbound }: ServicePlan): void {
+  #noteGates({ key }: ServiceHead, { desired, unbound }: ServicePlan): void {
     if (desired === undefined || unbound === undefined) {
       this.#gates.forget(key);
       return;
     }
-    const refused = this.#keeper.refusedIps(readRecord(head).loadBalancerId ?? '');
+    const refused = this.#keeper.refusedIps(key);
     this.#gates.note(key, { desired, unbound, refused });
   }
 
@@ -278,17 +278,17 @@ export class ServiceSync {
     if (released.kind === 'again') return released;
     await this.#published.release(head.key, signal);
     await this.#writer.forget(fresh ?? object, signal);
-    this.#forget(head.key, readRecord(head).loadBalancerId);
+    this.#forget(head.key);
     return { kind: 'done' };
   }
 
-  #forget(key: string, loadBalancerId?: string): void {
+  #forget(key: string): void {
     this.#settled.delete(key);
     this.#absentSinceMs.delete(key);
     this.#pods.forget(key);
     this.#gates.forget(key);
     this.#reports.forget(key);
-    this.#keeper.forget(key, loadBalancerId);
+    this.#keeper.forget(key);
     this.#published.forget(key);
   }
 

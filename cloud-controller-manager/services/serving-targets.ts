@@ -3,13 +3,14 @@ import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { HealthState, Target, TargetHealth } from '../../cloud/targets.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 
-/** So long it counts that a target was found healthy. */
+/** So long it counts that a target was found healthy, as long as it is registered. */
 const AGE_MS = 600_000;
 /** The cloud checks new targets some times before they are healthy. */
 const USUAL_MS = 60_000;
 
-/** What is held, on one load balancer. */
+/** What is held of one Service. */
 type Held = {
+  readonly service: string;
   readonly loadBalancerId: string;
   /** All targets of the listeners of the Service. */
   readonly targets: readonly Target[];
@@ -20,22 +21,40 @@ type Held = {
 /** Which targets are known to serve: what takes their place may be registered, and not be reached. */
 export class ServingTargets {
   readonly #deps: Pick<ControllerDeps, 'cloud' | 'clock' | 'log'>;
-  readonly #untilMs = new Map<string, number>();
-  /** By load balancer: since when targets are held. */
+  /** By Service, and by target. */
+  readonly #untilMs = new Map<string, Map<string, number>>();
+  /** By Service: since when targets are held. */
   readonly #heldSinceMs = new Map<string, number>();
 
   constructor(deps: Pick<ControllerDeps, 'cloud' | 'clock' | 'log'>) {
     this.#deps = deps;
   }
 
-  /** Tells whether a target was found healthy. */
-  serves(target: Target): boolean {
-    return (this.#untilMs.get(keyOf(target)) ?? Number.NEGATIVE_INFINITY) > this.#deps.clock.monotonicMs();
+  /** Notes the targets of a Service as they are now. One that is registered anew, or gets a weight again, is not known to serve. */
+  note(service: string, targets: readonly Target[]): void {
+    const known = this.#untilMs.get(service);
+    if (known === undefined) return;
+    const nowMs = this.#deps.clock.monotonicMs();
+    const present = new Set(targets.flatMap((target) => (target.weight > 0 ? [keyOf(target)] : [])));
+    for (const [key, untilMs] of known) if (untilMs <= nowMs || !present.has(key)) known.delete(key);
+    if (known.size === 0) this.#untilMs.delete(service);
   }
 
-  /** Notes that nothing of a load balancer is held. */
-  release(loadBalancerId: string): void {
-    this.#heldSinceMs.delete(loadBalancerId);
+  /** Tells whether a target was found healthy. */
+  serves(service: string, target: Target): boolean {
+    const untilMs = this.#untilMs.get(service)?.get(keyOf(target)) ?? Number.NEGATIVE_INFINITY;
+    return untilMs > this.#deps.clock.monotonicMs();
+  }
+
+  /** Notes that nothing of a Service is held. */
+  release(service: string): void {
+    this.#heldSinceMs.delete(service);
+  }
+
+  /** Forgets a Service. */
+  forget(service: string): void {
+    this.#heldSinceMs.delete(service);
+    this.#untilMs.delete(service);
   }
 
   /**
@@ -43,24 +62,28 @@ export class ServingTargets {
    * is nothing to lose.
    * @returns whether something may be drained now; and if not, whether that takes longer than usual. @throws CloudError
    */
-  async look({ loadBalancerId, targets, held }: Held, context: CallContext): Promise<'drain' | 'wait' | 'stuck'> {
+  async look(
+    { service, loadBalancerId, targets, held }: Held,
+    context: CallContext,
+  ): Promise<'drain' | 'wait' | 'stuck'> {
     const { clock } = this.#deps;
     const nowMs = clock.monotonicMs();
-    for (const [key, untilMs] of this.#untilMs) if (untilMs <= nowMs) this.#untilMs.delete(key);
     const answer = await this.#healthOf(loadBalancerId, context);
     const stateOf = new Map(answer.map((one): [string, HealthState] => [keyOf(one), one.state]));
     const isHealthy = (target: Target): boolean => ['healthy', 'unchecked'].includes(stateOf.get(keyOf(target)) ?? '');
+    const known = this.#untilMs.get(service) ?? new Map<string, number>();
     let mayDrain = false;
     for (const [listenerId, its] of Map.groupBy(held, (target) => target.listenerId)) {
       const going = new Set(its.map(keyOf));
       const others = targets.filter((one) => one.listenerId === listenerId && one.weight > 0 && !going.has(keyOf(one)));
       const serving = its.some(isHealthy) ? others.filter(isHealthy) : others;
-      for (const target of serving) this.#untilMs.set(keyOf(target), nowMs + AGE_MS);
+      for (const target of serving) known.set(keyOf(target), nowMs + AGE_MS);
       mayDrain ||= serving.length > 0;
     }
+    if (known.size > 0) this.#untilMs.set(service, known);
     if (mayDrain) return 'drain';
-    const sinceMs = this.#heldSinceMs.get(loadBalancerId) ?? nowMs;
-    this.#heldSinceMs.set(loadBalancerId, sinceMs);
+    const sinceMs = this.#heldSinceMs.get(service) ?? nowMs;
+    this.#heldSinceMs.set(service, sinceMs);
     return nowMs - sinceMs < USUAL_MS ? 'wait' : 'stuck';
   }
 

@@ -8,6 +8,8 @@ import { StepRunner } from './run-step.ts';
 type Taking = {
   readonly cloud: ControllerDeps['cloud'];
   readonly refused: RefusedTargets;
+  /** `namespace/name`. */
+  readonly service: string;
   readonly listenerName: string;
 };
 
@@ -17,7 +19,7 @@ type Taking = {
  * @returns what was done, for people. @throws CloudError, StepError
  */
 export async function takeSteps(
-  { cloud, refused, listenerName }: Taking,
+  { cloud, refused, service, listenerName }: Taking,
   observed: ObservedLoadBalancer,
   steps: readonly LoadBalancerStep[],
   context: CallContext,
@@ -28,18 +30,17 @@ export async function takeSteps(
   const now = isReplaced ? contents.filter(({ kind }) => kind === 'delete' || kind === 'deleteListeners') : contents;
   // What is behind a target that drains is about to end.
   const called: CallContext = now.some(drains) ? { ...context, priority: 'pod' } : context;
-  const { loadBalancerId } = observed.balancer;
   const refusals: Refusal[] = [];
   for (const step of now) {
     if (step.kind !== 'register') {
       await runner.run(step, called);
       continue;
     }
-    const { together, alone } = refused.divide(loadBalancerId, step.targets);
+    const { together, alone } = refused.divide(service, step.targets);
     for (const targets of [together, ...alone.map((target) => [target])]) {
       if (targets.length === 0) continue;
       const its = await runner.register(targets, called);
-      refused.note(loadBalancerId, its);
+      refused.note(service, its);
       refusals.push(...its);
     }
   }

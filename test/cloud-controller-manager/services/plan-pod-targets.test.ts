@@ -48,6 +48,7 @@ type Case = {
   readonly nodes?: Readonly<Record<string, PodNode>>;
   readonly settings?: ServiceSettings;
   readonly keepsRoutes?: boolean;
+  readonly ports?: readonly ServicePort[];
   readonly maxTargets?: number;
 };
 
@@ -62,9 +63,9 @@ function plan({ slices, pods = { 'shop/a': pod() }, nodes = { n1: NODE }, ...res
     nodeOf: (name) => nodes[name],
     keepsRoutes: rest.keepsRoutes ?? false,
   };
-  const { targetsOf, notices } = planPodTargets(facts, rest.settings ?? {}, rest.maxTargets);
+  const { targetsOf, notices } = planPodTargets(facts, rest.settings ?? {}, rest.ports ?? [HTTP], rest.maxTargets);
   return {
-    targets: targetsOf(HTTP) ?? [],
+    targets: targetsOf(rest.ports?.[0] ?? HTTP) ?? [],
     notices: notices.map(({ reason, message }) => `${reason}: ${message}`),
   };
 }
@@ -221,4 +222,31 @@ test('above the quota a subset of all zones is bound, and it is stable', (t) => 
   t.deepEqual(boundOf(names.toReversed()).toSorted(), bound.toSorted());
   const fewer = boundOf(names.filter((name) => `10.0.2.${name.slice(1)}` !== bound[0]));
   t.is(bound.filter((ip) => !fewer.includes(ip)).length, 1);
+});
+
+const METRICS: ServicePort = { name: 'metrics', protocol: 'TCP', port: 9_090 };
+
+test('the Pods of each port are its own: those of another port neither take its quota nor stand in for it', (t) => {
+  const names = Array.from({ length: 8 }, (_, at) => `p${at}`);
+  const pods = Object.fromEntries(names.map((name, at) => [`shop/${name}`, pod({ name, ips: [`10.0.2.${at}`] })]));
+  const endpoints = names.map((name, at) => endpoint({ ip: `10.0.2.${at}`, pod: `shop/${name}` }));
+  const metrics = { ...slice(endpoints.slice(4)), ports: [{ name: 'metrics', protocol: 'TCP', port: 9_000 }] };
+  const ports = [HTTP, METRICS];
+  const full = plan({ slices: [slice(endpoints.slice(0, 4)), metrics], pods, ports, maxTargets: 4 });
+  t.is(full.targets.length, 4);
+  t.deepEqual(full.notices, []);
+  const silent = { n1: NODE, n2: { ...NODE, isSilent: true } };
+  const lost = { ...pods, 'shop/p0': pod({ name: 'p0', ips: ['10.0.2.0'], nodeName: 'n2' }) };
+  const slices = [slice([endpoint({ ip: '10.0.2.0', pod: 'shop/p0', isReady: false })]), metrics];
+  t.deepEqual(plan({ slices, pods: lost, nodes: silent, ports }).targets, [
+    { ip: '10.0.2.0', port: 8_080, weight: 10 },
+  ]);
+});
+
+test('a port that no slice has is reported', (t) => {
+  const { targets, notices } = plan({ slices: [slice([endpoint()])], ports: [METRICS, HTTP] });
+  t.deepEqual(targets, []);
+  t.deepEqual(notices, [
+    'UnAvailableLoadBalancer: port 9090 of TCP: no ready Pod has its target port; look at targetPort',
+  ]);
 });

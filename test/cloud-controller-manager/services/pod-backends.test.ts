@@ -318,6 +318,28 @@ test('above the quota of targets a new Pod takes the place of one that is gone',
   await world.stop();
 });
 
+test('Pods that stay and are not ready give their places to ready ones when the quota is reached', async (t) => {
+  const { world, pods } = await start();
+  world.world.scene.host.model.state.clb.limits.targets = 3;
+  const annotations = { [DIRECT]: 'true', 'service.cloud.tencent.com/enable-grace-shutdown-tkex': 'true' };
+  await world.create('web', { metadata: { annotations } });
+  const a = await pods.run('web', 'a', { node: 'n1' });
+  for (const name of ['b', 'c']) await pods.run('web', name, { node: 'n1' });
+  await world.advance(DONE_MS);
+  for (const name of ['b', 'c']) await pods.setContainersReady(name, false);
+  await world.advance(DONE_MS);
+  t.is(world.listeners()['TCP/80']?.length, 3, 'they stay with weight 0');
+  const d = await pods.run('web', 'd', { node: 'n2' });
+  await world.advance(DONE_MS);
+  const targets = world.listeners()['TCP/80'] ?? [];
+  t.deepEqual(
+    targets.filter((one) => one.endsWith(' 10')),
+    [`${a}:8080 10`, `${d}:8080 10`].toSorted(),
+  );
+  t.is(targets.length, 3, 'no more of them go than have to');
+  await world.stop();
+});
+
 test('a Pod that ends does not wait behind Services that are to come, of which there are more than workers', async (t) => {
   const { world, pods } = await start();
   await world.create('web', direct());

@@ -13,11 +13,14 @@ import { applyStep } from './apply-steps.ts';
 
 const NAME = 'tke-eni-1';
 const MOST = 6;
+const PORT = { name: '', protocol: 'TCP', port: 80 } as const;
 
 /** A Pod of the Service at some moment, with what its slice says. */
 const podArb = fc.record({
   host: fc.integer({ min: 1, max: 9 }),
   port: fc.constantFrom(8_080, 8_080, 8_081),
+  // A slice has the name that a port had before.
+  hasPort: fc.constantFrom(true, true, true, false),
   isKnown: fc.constantFrom(true, true, true, false),
   isReady: fc.constantFrom(true, true, false),
   isTerminating: fc.constantFrom(false, false, true),
@@ -51,11 +54,15 @@ function desiredAt({ pods, max }: Moment): DesiredLoadBalancer {
         },
       ]),
   );
-  const slices = pods.map(({ host, port, isReady, isTerminating }): EndpointSlice => {
+  const slices = pods.map(({ host, port, hasPort, isReady, isTerminating }): EndpointSlice => {
     const endpoint = { ip: `10.0.1.${host}`, isReady: isReady && !isTerminating, isTerminating, pod: `d/p${host}` };
-    return { service: 'd/web', ports: [{ name: '', protocol: 'TCP', port }], endpoints: [endpoint] };
+    return {
+      service: 'd/web',
+      ports: [{ name: hasPort ? PORT.name : 'former', protocol: 'TCP', port }],
+      endpoints: [endpoint],
+    };
   });
-  const { targetsOf } = planPodTargets(
+  const { targetsOf, keptIpsOf } = planPodTargets(
     {
       slices,
       podOf: (key) => known.get(key),
@@ -63,14 +70,16 @@ function desiredAt({ pods, max }: Moment): DesiredLoadBalancer {
       keepsRoutes: false,
     },
     {},
+    [PORT],
     max,
   );
-  const targets = targetsOf({ name: '', protocol: 'TCP', port: 80 }) ?? [];
+  const targets = targetsOf(PORT) ?? [];
+  const keptIps = keptIpsOf?.(PORT) ?? [];
   return {
     source: { kind: 'own', spec: { type: 'OPEN', name: 'n', vpcId: 'vpc-1' } },
     listenerName: NAME,
     listeners: [
-      { protocol: 'TCP', port: 80, settings: {}, targets, ...(max === undefined ? {} : { maxTargets: max }) },
+      { protocol: 'TCP', port: 80, settings: {}, targets, keptIps, ...(max === undefined ? {} : { maxTargets: max }) },
     ],
     allowsAddressChange: false,
   };
@@ -84,6 +93,11 @@ function weightsOf(state: ObservedLoadBalancer | undefined): Weights {
 
 function wantedOf({ listeners: [listener] }: DesiredLoadBalancer): ReadonlyMap<string, number | 'asIs'> {
   return new Map(listener?.targets?.map(({ ip, port, weight }) => [`${ip}:${port}`, weight]));
+}
+
+/** Whether a target stays as it is because its slice lacks the port. */
+function isKept({ listeners: [listener] }: DesiredLoadBalancer, id: string): boolean {
+  return listener?.keptIps?.some((ip) => id.startsWith(`${ip}:`)) ?? false;
 }
 
 /** Compares and changes, as often as something is left to do. Targets with weight 0 had their time at each second round. */
@@ -121,7 +135,7 @@ test('at no step the last target that serves goes while an endpoint is ready, an
           if (isServable && (wasServed || servingOf(before) > 0)) inner.true(servingOf(after) > 0, 'nothing serves');
           for (const [id, weight] of before) {
             const want = wanted.get(id);
-            if (want === 'asIs') inner.is(after.get(id), weight, id);
+            if (want === 'asIs' || (weight > 0 && isKept(desired, id))) inner.is(after.get(id), weight, id);
             else if (want !== undefined && want > 0 && weight === want) inner.is(after.get(id), weight, id);
             if (!after.has(id)) inner.is(weight, 0, `${id} is deregistered with a weight`);
           }
@@ -129,13 +143,13 @@ test('at no step the last target that serves goes while an endpoint is ready, an
         });
         const after = weightsOf(state);
         // One that stays as it is, or drains as long as its endpoint is there, counts against the quota.
-        const staysToo = [...after.keys()].some((id) => wanted.get(id) === 'asIs' || wanted.get(id) === 0);
+        const staysToo = [...after.keys()].some((id) => !(Number(wanted.get(id)) > 0));
         const isFull = after.size >= most && staysToo;
         for (const [id, weight] of wanted) {
           if (weight === 'asIs' || weight === 0 || (isFull && !after.has(id))) continue;
           inner.is(after.get(id), weight, id);
         }
-        for (const id of after.keys()) inner.true(wanted.has(id), `${id} is not asked for`);
+        for (const id of after.keys()) inner.true(wanted.has(id) || isKept(desired, id), `${id} is not asked for`);
       }
     }),
   ));

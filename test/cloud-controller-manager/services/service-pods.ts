@@ -17,6 +17,13 @@ type PodSpec = {
   readonly annotations?: Readonly<Record<string, string>>;
 };
 
+/** Ports and endpoints of a slice, as they are written. */
+type SliceContent = {
+  readonly addressType?: string;
+  readonly ports: readonly object[];
+  readonly endpoints: readonly object[];
+};
+
 /**
  * The Pods of Services, with what kubelets and kube-controller-manager write of them: the condition Ready from containers
  * and gates, and one EndpointSlice for each Service. A Pod belongs to the Service that its label `app` names.
@@ -26,6 +33,8 @@ export class ServicePods {
   /** By Service: the value of the label of its Pods, where that is not its name. */
   readonly #apps = new Map<string, string>();
 
+  /** By Service: the target port of its Pods, where that is not 8080. */
+  readonly #targetPorts = new Map<string, number>();
   #areSlicesHeld = false;
 
   constructor(world: ServiceWorld) {
@@ -35,6 +44,26 @@ export class ServicePods {
   /** Lets the slices stay as they are from now on. */
   holdSlices(): void {
     this.#areSlicesHeld = true;
+  }
+
+  /** Writes slices again, and what they have missed. */
+  async releaseSlices(): Promise<void> {
+    this.#areSlicesHeld = false;
+    await this.sync();
+  }
+
+  /** Changes the port of the Pods of a Service. */
+  async setTargetPort(service: string, port: number): Promise<void> {
+    this.#targetPorts.set(service, port);
+    await this.sync();
+  }
+
+  /** Writes a slice of a Service as a person does. */
+  async putSlice(service: string, name: string, content: SliceContent): Promise<void> {
+    const { admin, clock } = this.#world.world.scene;
+    const metadata = { name, namespace: NAMESPACE, labels: { [SERVICE_LABEL]: service } };
+    const slice = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4', ...content };
+    await clock.run(admin.create(ENDPOINT_SLICES, { ...slice, metadata }));
   }
 
   /** Lets a Service select the Pods of another one. */
@@ -67,7 +96,12 @@ export class ServicePods {
 
   /** Changes whether the containers of a Pod are ready. */
   async setContainersReady(name: string, isReady: boolean): Promise<void> {
-    await this.#patchStatus(name, { conditions: [conditionOf('ContainersReady', isReady)] });
+    await this.setCondition(name, 'ContainersReady', isReady);
+  }
+
+  /** Changes a condition of a Pod. */
+  async setCondition(name: string, type: string, isTrue: boolean): Promise<void> {
+    await this.#patchStatus(name, { conditions: [conditionOf(type, isTrue)] });
     await this.sync();
   }
 
@@ -131,14 +165,15 @@ export class ServicePods {
     const spec = service['spec'] as {
       readonly ports: readonly { readonly name?: string; readonly protocol?: string }[];
     };
-    const ports = spec.ports.map(({ name: port = '', protocol = 'TCP' }) => ({ name: port, protocol, port: 8_080 }));
+    const target = this.#targetPorts.get(name) ?? 8_080;
+    const ports = spec.ports.map(({ name: port = '', protocol = 'TCP' }) => ({ name: port, protocol, port: target }));
     const metadata = { name: `${name}-1`, namespace: NAMESPACE, labels: { [SERVICE_LABEL]: name } };
     const slice = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4', ports, endpoints };
     const known = server
       .objects('endpointslices', ENDPOINT_SLICES.group)
       .find((one) => one.metadata.name === metadata.name);
     if (known === undefined) await clock.run(admin.create(ENDPOINT_SLICES, { ...slice, metadata }));
-    else if (JSON.stringify(known['endpoints']) !== JSON.stringify(endpoints)) {
+    else if (JSON.stringify([known['ports'], known['endpoints']]) !== JSON.stringify([ports, endpoints])) {
       const body = { endpoints, ports };
       await clock.run(admin.patch(ENDPOINT_SLICES, metadata, { kind: 'merge', body }));
     }
