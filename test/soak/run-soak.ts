@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
+import { resourceTypeOf } from '../../kube/resource-types.ts';
 import { createPodNetns } from '../support/pod-netns.ts';
 import { auditThreeWays } from '../system/audit-three-ways.ts';
-import { countAssigned, createSystemOf, type System } from '../system/system.ts';
+import { countAssigned, createSystemOf, type SeenNec, type System } from '../system/system.ts';
 import { sweepCloud } from './checks.ts';
 import { calm, disturbAll } from './disturb.ts';
 import { collectWithoutOwner } from './garbage.ts';
@@ -39,10 +41,19 @@ const IPAMD_FLAGS = {
   'leader-elect-renew': '2s',
   'leader-elect-retry': '500ms',
 } as const;
-/** Longest that cloud, objects and kernels may take to agree once nothing is done to them any more. */
-const AUDIT_MS = 60_000;
+/**
+ * Longest that cloud, objects and kernels may take to agree once nothing is done to them any more. A call that
+ * contradicts the object waits 30 s, and ipamd repairs a difference that two descriptions 60 s apart show: its own
+ * calls come after that.
+ */
+const AUDIT_MS = 150_000;
 /** How often it is told what they do not agree on yet. */
 const AUDIT_STEP_MS = 10_000;
+
+/** How much of ipamd's log is printed where an audit fails. */
+const LAST_LINES = 12;
+const LINE_LENGTH = 300;
+const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 
 /** Prints a line. */
 type Print = (line: string) => void;
@@ -177,8 +188,30 @@ async function audit(soak: Soak, what: string, print: Print): Promise<boolean> {
     print(`audit ${what}: ${found.length} differences after ${told()}, the first: ${found[0]}`);
     if (performance.now() - startMs < AUDIT_MS) continue;
     for (const line of found) soak.tally.violation(`audit ${what}: ${line}`);
+    for (const line of whatIpamdSays(soak)) print(line);
     return false;
   }
+}
+
+/** Lists what tells why ipamd waits: the conditions of each NodeENIConfig and the last lines of its logs. */
+function whatIpamdSays({ system }: Soak): readonly string[] {
+  const necs = system.cluster.server.objects(NECS.plural, NECS.group) as readonly SeenNec[];
+  const conditions = necs.flatMap(({ metadata, status }) =>
+    (status?.conditions ?? []).map(
+      ({ type, status: value, reason, message = '', lastTransitionTime }) =>
+        `nec ${metadata.name}: ${type}=${value} since ${lastTransitionTime}, ${reason} ${message}`,
+    ),
+  );
+  const lastLines = system.ipamds.flatMap((ipamd) => [
+    `${ipamd.name}, its last lines:`,
+    ...ipamd
+      .logs()
+      .trimEnd()
+      .split('\n')
+      .slice(-LAST_LINES)
+      .map((line) => `  ${line.slice(0, LINE_LENGTH)}`),
+  ]);
+  return [...conditions, ...lastLines];
 }
 
 /**
