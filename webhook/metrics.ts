@@ -1,8 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { ProcessUsage } from '../runtime/process-usage.ts';
 import type { ReviewOutcome } from './answer-review.ts';
-
-/** Resource usage of the process; only main.ts may read it. */
-export type ProcessUsage = { readonly residentBytes: number; readonly heapBytes: number; readonly cpuSeconds: number };
 
 /** State that is read at each scrape. */
 type WebhookState = {

@@ -15,15 +15,14 @@ import {
 import { CloudRights } from '../../observability/cloud-rights.ts';
 import { createMetricFactory, type MetricFactory } from '../../observability/metric-factory.ts';
 import { ProblemRegistry } from '../../observability/problem-registry.ts';
+import { showProcess } from '../../observability/process-metrics.ts';
 import { RateMeter } from '../../observability/rate-meter.ts';
 import { createRoutesObserver } from '../../observability/route-metrics.ts';
 import { type InformerSample, showInformers } from '../../observability/work-metrics.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import type { ProcessUsage } from '../../runtime/process-usage.ts';
 import type { ControllerName } from '../config/controllers-value.ts';
 import { createLoadBalancersObserver, type LoadBalancersObserver } from './load-balancer-metrics.ts';
-
-/** Resource usage of the process; only main.ts may read it. */
-export type ProcessUsage = { readonly residentBytes: number; readonly heapBytes: number; readonly cpuSeconds: number };
 
 /**
  * State of a controller of this replica. `waiting`: another program does the same, and holds the lock of it; `off`: not
@@ -160,15 +159,4 @@ function showState(factory: MetricFactory, problems: ProblemRegistry, now: () =>
       for (const [controller, one] of now().controllers()) gauge.set({ controller, state: one }, 1);
     },
   );
-}
-
-function showProcess(
-  factory: MetricFactory,
-  { release, usage }: { readonly release: string; readonly usage?: () => ProcessUsage },
-): void {
-  factory.gauge('info', 'Which release this is.', ['release'], (gauge) => gauge.set({ release }, 1));
-  if (usage === undefined) return;
-  factory.gauge('resident_memory_bytes', 'Memory of the process.', [], (gauge) => gauge.set(usage().residentBytes));
-  factory.gauge('heap_used_bytes', "Memory that V8's heap uses.", [], (gauge) => gauge.set(usage().heapBytes));
-  factory.gauge('cpu_seconds', 'Processor time that the process used.', [], (gauge) => gauge.set(usage().cpuSeconds));
 }

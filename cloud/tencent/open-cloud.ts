@@ -1,9 +1,10 @@
 import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
 import type { CallObserver, Random } from './caller.ts';
 import type { CloudSettings } from './cloud-options.ts';
 import { credentialSourceOf } from './credentials/choose-source.ts';
 import type { CredentialSource } from './credentials/credential.ts';
-import type { HttpGet } from './credentials/fetch-sources.ts';
+import { type HttpGet, systemHttpGet } from './credentials/fetch-sources.ts';
 import { RegionError } from './region-error.ts';
 import { openSdkApi, type TencentEndpoint } from './sdk-api.ts';
 import { createTencentCloud, type TencentCloud } from './tencent-cloud.ts';
@@ -21,6 +22,25 @@ type OpenCloudDeps = {
 
 /** The cloud, and the credentials that its calls are signed with. */
 type OpenCloud = { readonly cloud: TencentCloud; readonly credentials: CredentialSource };
+
+/**
+ * Opens the cloud in the region of the settings or of this machine, for a program that goes on running.
+ * @throws RegionError
+ */
+export async function connectCloud(
+  config: CloudSettings,
+  deps: Omit<OpenCloudDeps, 'get'> & { readonly log: Logger },
+): Promise<TencentCloud> {
+  const region = await findRegion(config, systemHttpGet);
+  const { cloud, credentials } = openCloud(config, region, { ...deps, get: systemHttpGet });
+  // Calls without a key are repeated until they time out, and report only that. The reason is logged here once.
+  credentials
+    .get()
+    .catch((error: unknown) =>
+      deps.log.error('there is no key to the cloud yet, look at --credentials; will try again', { error }),
+    );
+  return cloud;
+}
 
 /** Opens the cloud according to the settings. Makes no call and reads no credentials before the first call. */
 export function openCloud(config: CloudSettings, region: string, deps: OpenCloudDeps): OpenCloud {

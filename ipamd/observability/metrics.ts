@@ -14,11 +14,13 @@ import {
   showPacing,
 } from '../../observability/call-metrics.ts';
 import { CloudRights } from '../../observability/cloud-rights.ts';
-import { createMetricFactory, type MetricFactory, MS_PER_S } from '../../observability/metric-factory.ts';
+import { createMetricFactory, MS_PER_S } from '../../observability/metric-factory.ts';
 import { ProblemRegistry } from '../../observability/problem-registry.ts';
+import { showProcess } from '../../observability/process-metrics.ts';
 import { RateMeter } from '../../observability/rate-meter.ts';
 import { createRoutesObserver, type RoutesObserver } from '../../observability/route-metrics.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import type { ProcessUsage } from '../../runtime/process-usage.ts';
 import type { AuditObserver } from '../audit/audit.ts';
 import type { NodesObserver } from '../node-lifecycle/node-controller.ts';
 import type { PodCidrObserver } from '../pod-cidrs/pod-cidr-reports.ts';
@@ -41,9 +43,6 @@ import {
   WARM_BUCKETS_S,
 } from './role-metrics.ts';
 import { NO_STATE, type StateSources, showState } from './state-metrics.ts';
-
-/** Resource usage of the process; only main.ts may read it. */
-export type ProcessUsage = { readonly residentBytes: number; readonly heapBytes: number; readonly cpuSeconds: number };
 
 /** All metrics of ipamd. Create them before the clients, which use their observers. */
 export type IpamdMetrics = {
@@ -164,15 +163,4 @@ function zonesOf(necs: ReturnType<StateSources['necs']>): ReadonlySet<string> {
     if (zone !== '' && (decoded?.spec?.subnetIDs ?? []).length === 0) zones.add(zone);
   }
   return zones;
-}
-
-function showProcess(
-  factory: MetricFactory,
-  { release, usage }: { readonly release: string; readonly usage?: () => ProcessUsage },
-): void {
-  factory.gauge('info', 'Which release this is.', ['release'], (gauge) => gauge.set({ release }, 1));
-  if (usage === undefined) return;
-  factory.gauge('resident_memory_bytes', 'Memory of the process.', [], (gauge) => gauge.set(usage().residentBytes));
-  factory.gauge('heap_used_bytes', "Memory that V8's heap uses.", [], (gauge) => gauge.set(usage().heapBytes));
-  factory.gauge('cpu_seconds', 'Processor time that the process used.', [], (gauge) => gauge.set(usage().cpuSeconds));
 }

@@ -1,10 +1,8 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { KubeObserver } from '../../kube/kube-observer.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import type { ProcessUsage } from '../../runtime/process-usage.ts';
 import type { RequestOutcome } from '../http/serve-extender.ts';
-
-/** Resource usage of the process; only main.ts may read it. */
-export type ProcessUsage = { readonly residentBytes: number; readonly heapBytes: number; readonly cpuSeconds: number };
 
 /** State that is read at each scrape. */
 type StateSources = {
