@@ -24,6 +24,7 @@ if (import.meta.main) {
     'netlink',
     'sysctl',
     'dataplane',
+    'inspection',
     'crd',
     'cloud',
     'agent',

@@ -40,7 +40,7 @@ const FROZEN = new Set(['CFG_MAX_MISSED_WAKE_UPS', 'mend', 'mended', 'ObjectMend
 
 const PRODUCT = [
   ...['agent', 'cli', 'cloud', 'cni-plugins', 'crd', 'dataplane', 'ipamd', 'kube', 'netlink', 'runtime', 'scheduler'],
-  ...['sysctl', 'webhook', 'observability', 'cloud-controller-manager', 'pod-routes'],
+  ...['sysctl', 'webhook', 'observability', 'cloud-controller-manager', 'pod-routes', 'inspection'],
 ];
 const COMMENT = /\/\*[\s\S]*?\*\/|(?<![:'"`\w])\/\/.*$/gm;
 const STRING = /'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/g;

@@ -1,9 +1,9 @@
 import type { AgentErrorCode } from '../agent/api/agent-error.ts';
 import { CNI_CODE } from '../agent/api/cni-code.ts';
 import type { JournalErrorCode } from '../agent/journal/journal-error.ts';
-import type { CliErrorCode } from '../cli/command/cli-error.ts';
 import type { RegionError } from '../cloud/tencent/region-error.ts';
 import type { IpamdErrorCode } from '../ipamd/config/ipamd-error.ts';
+import type { UserErrorCode } from '../runtime/user-error.ts';
 import type { RequestErrorCode } from '../scheduler/http/request-error.ts';
 
 type Explained = { readonly means: string; readonly cure: string };
@@ -120,7 +120,7 @@ const IPAMD: Readonly<Record<IpamdErrorCode | RegionError['code'], Explained>> =
   },
 };
 
-const CLI: Readonly<Record<CliErrorCode, Explained>> = {
+const CLI: Readonly<Record<UserErrorCode, Explained>> = {
   USAGE: { means: 'the command line is wrong; exit code 64', cure: 'every fault is in the message' },
   NOT_FOUND: {
     means: 'nothing on this node has that name or address',

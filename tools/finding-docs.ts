@@ -1,16 +1,16 @@
-import { AGENT_FINDINGS } from '../cli/catalogue/agent-findings.ts';
-import { BRIDGE_FINDINGS } from '../cli/catalogue/bridge-findings.ts';
-import type { CatalogueEntry } from '../cli/catalogue/catalogue-entry.ts';
-import { CLUSTER_FINDINGS } from '../cli/catalogue/cluster-findings.ts';
-import { ENI_FINDINGS } from '../cli/catalogue/eni-findings.ts';
-import { HOST_FINDINGS } from '../cli/catalogue/host-findings.ts';
-import { POD_FINDINGS } from '../cli/catalogue/pod-findings.ts';
-import { ROUTING_FINDINGS } from '../cli/catalogue/routing-findings.ts';
+import { AGENT_FINDINGS } from '../inspection/catalogue/agent-findings.ts';
+import { BRIDGE_FINDINGS } from '../inspection/catalogue/bridge-findings.ts';
+import type { CatalogueEntry } from '../inspection/catalogue/catalogue-entry.ts';
+import { CLUSTER_FINDINGS } from '../inspection/catalogue/cluster-findings.ts';
+import { ENI_FINDINGS } from '../inspection/catalogue/eni-findings.ts';
+import { HOST_FINDINGS } from '../inspection/catalogue/host-findings.ts';
+import { POD_FINDINGS } from '../inspection/catalogue/pod-findings.ts';
+import { ROUTING_FINDINGS } from '../inspection/catalogue/routing-findings.ts';
 
 /** Renders `docs/reference/findings.md` of the catalogue that the commands take their findings from. */
 export function renderFindingDocs(): string {
   return [
-    '<!-- Written by `make gen` from cli/catalogue/. -->',
+    '<!-- Written by `make gen` from inspection/catalogue/. -->',
     '# Findings',
     '',
     'What `tke-eni doctor`, `explain`, `diff`, `check`, `graph`, `cluster` and `bundle` can find. Ids do not change: `-o json` has them as',

@@ -51,7 +51,7 @@ async function explain(
   if (own?.netns !== place?.netns || own?.journal !== place?.journal || own?.hostRoot !== place?.hostRoot) {
     return { declined: 'the caller looks at another namespace, journal or root of files' };
   }
-  const { explainNode } = await import('../../cli/commands/explain/explain-node.ts');
+  const { explainNode } = await import('../../inspection/explain/explain-node.ts');
   const question = { subject, to: to === '' ? undefined : to, from: from === '' ? undefined : from };
   const context = { global: { netns: undefined, stateDir, hostRoot } };
   const { explanation, facts } = await explainNode(context, question, { maxNftBytes: MAX_NFT_BYTES, nft });

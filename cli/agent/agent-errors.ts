@@ -1,13 +1,13 @@
-import { CliError } from '../command/cli-error.ts';
+import { UserError } from '../../runtime/user-error.ts';
 
 /** The error of an agent that does not answer. */
-export function noAgent(why: string, cause?: unknown): CliError {
+export function noAgent(why: string, cause?: unknown): UserError {
   const next = `${AGENT_LOG_HINT}, or name its socket with --socket`;
-  return new CliError('NO_AGENT', `the agent does not answer: ${why}`, next, { cause });
+  return new UserError('NO_AGENT', `the agent does not answer: ${why}`, next, { cause });
 }
 
 /** The error of an agent that was asked, and was silent for so long. */
-export function silentAgent(socket: string, timeoutMs: number, cause?: unknown): CliError {
+export function silentAgent(socket: string, timeoutMs: number, cause?: unknown): UserError {
   return noAgent(`the agent on ${socket} did not answer within ${timeoutMs / 1000} s`, new SilenceError({ cause }));
 }
 
@@ -20,15 +20,15 @@ export class SilenceError extends Error {
 }
 
 /** The error of a connection that was refused: without a listener, for lack of a right, or otherwise. */
-export function unreachable(socket: string, details: string, cause: unknown): CliError {
+export function unreachable(socket: string, details: string, cause: unknown): UserError {
   if (/EACCES|EPERM/.test(details)) return forbidden(socket, cause);
   const why = /ECONNREFUSED/.test(details) ? `no program listens on ${socket}` : `${socket}: ${details}`;
   return noAgent(why, cause);
 }
 
 /** The error of a socket that this user may not open. */
-export function forbidden(socket: string, cause: unknown): CliError {
-  return new CliError('FORBIDDEN', `${socket} is for root only`, 'run as root', { cause });
+export function forbidden(socket: string, cause: unknown): UserError {
+  return new UserError('FORBIDDEN', `${socket} is for root only`, 'run as root', { cause });
 }
 
 /** What to do about an agent that refuses or is silent. */

@@ -8,7 +8,7 @@ import { silentAgent, unreachable } from './agent-errors.ts';
 /**
  * Calls the agent once over the small client, which takes a third of the CPU time of the gRPC library. Returns undefined when
  * only the library can say why there is no message.
- * @throws CliError NO_AGENT, FORBIDDEN
+ * @throws UserError NO_AGENT, FORBIDDEN
  */
 export async function callOnce<R>(
   socket: string,

@@ -4,7 +4,7 @@ import type { AgentEvent } from '../../agent/api/ops-messages.ts';
 import { OPS_METHODS, type OpsRequestInitOf } from '../../agent/api/ops-service.ts';
 import type { MethodTable } from '../../agent/api/service.ts';
 import { release } from '../../runtime/release.ts';
-import { CliError } from '../command/cli-error.ts';
+import { UserError } from '../../runtime/user-error.ts';
 import { AGENT_LOG_HINT, noAgent, silentAgent, unreachable } from './agent-errors.ts';
 
 /** Largest reply. A pool of 1,000 addresses is 100 kB; the flight recorder has its own limit. */
@@ -18,7 +18,7 @@ const UNAVAILABLE = 14;
 
 /** A connection to the agent by the gRPC library. */
 export type GrpcClient = {
-  /** @throws CliError NO_AGENT, FORBIDDEN, REFUSED */
+  /** @throws UserError NO_AGENT, FORBIDDEN, REFUSED */
   unary<R>(method: MethodTable, request: object, timeoutMs: number): Promise<R>;
   watch(call: Omit<WatchCall, 'socket'>): AsyncIterable<AgentEvent>;
   close(): void;
@@ -48,7 +48,7 @@ async function unary<R>(client: Client, method: MethodTable, request: object, bo
     (bytes: Buffer): unknown => decodeMessage(method.reply, bytes),
     request as InitOf<MessageTable>,
     { deadline: Date.now() + bounds.timeoutMs },
-    (error, reply) => (error === null ? answer.resolve(reply) : answer.reject(asCliError(error, method.path, bounds))),
+    (error, reply) => (error === null ? answer.resolve(reply) : answer.reject(asUserError(error, method.path, bounds))),
   );
   // The codec has decoded it with the reply table of this method.
   return (await answer.promise) as R;
@@ -78,7 +78,7 @@ async function* watch(client: Client, { kinds, signal, onOpen, socket }: WatchCa
     if (!signal.aborted) throw noAgent(`the agent on ${socket} ended the stream`);
   } catch (error) {
     if (signal.aborted) return;
-    throw isServiceError(error) ? asCliError(error, path, { timeoutMs: 0, socket }) : error;
+    throw isServiceError(error) ? asUserError(error, path, { timeoutMs: 0, socket }) : error;
   } finally {
     signal.removeEventListener('abort', cancel);
     cancel();
@@ -89,11 +89,11 @@ function isServiceError(error: unknown): error is ServiceError {
   return error instanceof Error && 'code' in error && 'details' in error && typeof error.code === 'number';
 }
 
-function asCliError(error: ServiceError, path: string, { timeoutMs, socket }: CallBounds): CliError {
+function asUserError(error: ServiceError, path: string, { timeoutMs, socket }: CallBounds): UserError {
   switch (error.code) {
     case UNIMPLEMENTED: {
       const next = 'update tke-eni-agent on this node to the release of this tool (tke-eni --version)';
-      return new CliError('NO_AGENT', `the agent on ${socket} is too old for ${path}`, next, { cause: error });
+      return new UserError('NO_AGENT', `the agent on ${socket} is too old for ${path}`, next, { cause: error });
     }
     case DEADLINE_EXCEEDED:
       return silentAgent(socket, timeoutMs, error);
@@ -101,8 +101,10 @@ function asCliError(error: ServiceError, path: string, { timeoutMs, socket }: Ca
     case CANCELLED:
       return unreachable(socket, error.details, error);
     case RESOURCE_EXHAUSTED:
-      return new CliError('REFUSED', `the agent on ${socket} is busy: ${error.details}`, 'try again', { cause: error });
+      return new UserError('REFUSED', `the agent on ${socket} is busy: ${error.details}`, 'try again', {
+        cause: error,
+      });
     default:
-      return new CliError('REFUSED', `the agent on ${socket}: ${error.details}`, AGENT_LOG_HINT, { cause: error });
+      return new UserError('REFUSED', `the agent on ${socket}: ${error.details}`, AGENT_LOG_HINT, { cause: error });
   }
 }

@@ -9,7 +9,7 @@ import {
   type RequestInitOf,
 } from '../../agent/api/service.ts';
 import { release } from '../../runtime/release.ts';
-import { CliError } from '../command/cli-error.ts';
+import { UserError } from '../../runtime/user-error.ts';
 import { forbidden, noAgent, SilenceError } from './agent-errors.ts';
 import { callOnce } from './call-once.ts';
 import type { GrpcClient } from './grpc-client.ts';
@@ -23,10 +23,10 @@ export type OpsClient = {
   recorder(pod: string): Promise<OpsReplyOf<'recorder'>>;
   /**
    * Streams events from now on, until `signal` aborts. `onOpen` runs when the agent has accepted the call.
-   * @throws CliError NO_AGENT when the agent ends the stream
+   * @throws UserError NO_AGENT when the agent ends the stream
    */
   watch(kinds: readonly number[], signal: AbortSignal, onOpen?: () => void): AsyncIterable<AgentEvent>;
-  /** Calls a method of the API that the CNI executables use. @throws CliError NO_AGENT, REFUSED */
+  /** Calls a method of the API that the CNI executables use. @throws UserError NO_AGENT, REFUSED */
   cni<M extends AgentMethod>(method: M, request: RequestInitOf<M>, timeoutMs?: number): Promise<ReplyOf<M>>;
   close(): void;
   [Symbol.dispose](): void;
@@ -38,10 +38,10 @@ const CALL_MS = 5_000;
 const REPAIR_MS = 60_000;
 /**
  * Opens a client of the agent on its socket. Reads go over a small client: the gRPC library takes 60 ms of CPU time to
- * start, and is loaded only for the other calls, and to learn why a call got no message. Each call throws CliError:
+ * start, and is loaded only for the other calls, and to learn why a call got no message. Each call throws UserError:
  * NO_AGENT when no agent answers or it is too old, FORBIDDEN, REFUSED.
  * @param readMs limit of each call that reads
- * @throws CliError NO_AGENT when there is no socket; FORBIDDEN when permission to open it is missing
+ * @throws UserError NO_AGENT when there is no socket; FORBIDDEN when permission to open it is missing
  */
 export async function openOpsClient(socket: string, readMs: number = CALL_MS): Promise<OpsClient> {
   checkSocket(socket);
@@ -74,18 +74,18 @@ export async function openOpsClient(socket: string, readMs: number = CALL_MS): P
 /**
  * Returns whether an error means that no agent answers, or that it is too old. The caller may read the journal then.
  */
-export function isNoAgent(error: unknown): error is CliError {
-  return error instanceof CliError && error.code === 'NO_AGENT';
+export function isNoAgent(error: unknown): error is UserError {
+  return error instanceof UserError && error.code === 'NO_AGENT';
 }
 
 /** Returns whether an agent answered that does not implement the method. */
-export function isTooOld({ cause }: CliError): boolean {
+export function isTooOld({ cause }: UserError): boolean {
   // An error of the gRPC library, whose class has no name outside of it.
   return cause instanceof Error && 'details' in cause && 'code' in cause && cause.code === UNIMPLEMENTED;
 }
 
 /** Returns whether an agent listens and did not answer in time. */
-export function isSilent({ cause }: CliError): boolean {
+export function isSilent({ cause }: UserError): boolean {
   return cause instanceof SilenceError;
 }
 

@@ -1,3 +1,4 @@
+import type { NodePlace } from '../../inspection/node/with-node-netns.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { ExitCode } from './exit-code.ts';
 
@@ -24,7 +25,7 @@ export type Command<O extends OptionTable = OptionTable, P extends PositionalTab
 
 /** Code of a command. */
 export type CommandBody<O extends OptionTable = OptionTable, P extends PositionalTable = PositionalTable> = {
-  /** Runs the command and returns its exit code. Rejects with CliError; text that was printed before stays printed. */
+  /** Runs the command and returns its exit code. Rejects with UserError; text that was printed before stays printed. */
   run(args: ArgsOf<O, P>, context: CommandContext): Promise<ExitCode>;
 };
 
@@ -114,19 +115,11 @@ export type Stream = {
 };
 
 /** Values of the options that every command accepts. */
-export type GlobalArgs = {
+export type GlobalArgs = NodePlace & {
   /** Agent's socket. */
   readonly socket: string;
-  /** Agent's state folder: journal and node file. */
-  readonly stateDir: string;
   /** Longest wait for the agent's answer where the journal has one too. */
   readonly agentTimeoutMs: number;
-  /**
-   * Network namespace to read as the node's: a name in /run/netns or a path. Undefined: the process's own namespace.
-   */
-  readonly netns: string | undefined;
-  /** Root of the host's file system; '/' on the host, /proc/1/root inside the agent's container. */
-  readonly hostRoot: string;
   readonly kubeconfig: string;
 };
 

@@ -1,3 +1,5 @@
+import type { UserError } from '../../runtime/user-error.ts';
+
 /** Exit codes of `tke-eni`.. Scripts rely on the numbers. */
 export const EXIT = {
   /** Done; everything that was checked is as it should be. */
@@ -12,3 +14,8 @@ export const EXIT = {
 
 /** One of the exit codes. */
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** Returns the exit code of a process that ends with an error. */
+export function exitCodeOf({ code }: UserError): ExitCode {
+  return code === 'USAGE' ? EXIT.usage : EXIT.failed;
+}

@@ -1,6 +1,6 @@
-import { findEnis } from '../node/find-enis.ts';
-import { ifKnown } from '../node/known.ts';
-import type { NodeFacts } from '../node/node-facts.ts';
+import { findEnis } from '../../inspection/node/find-enis.ts';
+import { ifKnown } from '../../inspection/node/known.ts';
+import type { NodeFacts } from '../../inspection/node/node-facts.ts';
 
 /**
  * Returns the words of a kind that a shell may offer, sorted, without duplicates and without words that need quoting.

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
+import { readNodeFacts } from '../../inspection/node/read-node-facts.ts';
 import { resolveHostPath } from '../../runtime/host-path.ts';
 import type { CommandContext } from '../command/command.ts';
-import { readNodeFacts } from '../node/read-node-facts.ts';
 import { buildCandidates, safeCandidates } from './build-candidates.ts';
 
 /**

@@ -1,9 +1,9 @@
-import type { CliError } from '../command/cli-error.ts';
+import type { UserError } from '../../runtime/user-error.ts';
 import { plainText } from './cell-text.ts';
 import { paint } from './color.ts';
 
 /** Renders an error for standard error: what failed, then what to do next. */
-export function renderError(error: Pick<CliError, 'message' | 'next'>, isColored: boolean): string {
+export function renderError(error: Pick<UserError, 'message' | 'next'>, isColored: boolean): string {
   const message = error.message.split('\n').map(plainText).join('\n');
   const next = error.next === '' ? '' : `  ${paint('next:', 'cyan', isColored)} ${plainText(error.next)}\n`;
   return `${paint('tke-eni:', 'red', isColored)} ${message}\n${next}`;

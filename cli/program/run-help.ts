@@ -1,4 +1,4 @@
-import { CliError } from '../command/cli-error.ts';
+import { UserError } from '../../runtime/user-error.ts';
 import type { Command, CommandBody, CommandContext } from '../command/command.ts';
 import { EXIT } from '../command/exit-code.ts';
 import { renderCommandHelp, renderHelp } from '../output/render-help.ts';
@@ -15,7 +15,7 @@ export function helpBody(commands: readonly Command[]): CommandBody {
   };
 }
 
-/** Prints help for the command that the words name; without words for all commands. @throws CliError USAGE */
+/** Prints help for the command that the words name; without words for all commands. @throws UserError USAGE */
 export function printHelp(
   words: readonly string[],
   commands: readonly Command[],
@@ -30,7 +30,7 @@ export function printHelp(
   const members = commands.filter((command) => command.name === name || command.name.startsWith(`${name} `));
   if (members.length === 0) {
     const names = commands.map((command) => command.name);
-    throw new CliError('USAGE', unknownCommand(name, names), 'see tke-eni help');
+    throw new UserError('USAGE', unknownCommand(name, names), 'see tke-eni help');
   }
   stdout.write(members.map((command) => renderCommandHelp(command, options)).join('\n'));
 }

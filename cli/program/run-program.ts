@@ -1,6 +1,6 @@
-import { CliError } from '../command/cli-error.ts';
+import { UserError } from '../../runtime/user-error.ts';
 import type { Command, CommandContext, GlobalArgs } from '../command/command.ts';
-import { EXIT, type ExitCode } from '../command/exit-code.ts';
+import { EXIT, type ExitCode, exitCodeOf } from '../command/exit-code.ts';
 import { COMMANDS } from '../commands/commands.ts';
 import { renderError } from '../output/render-error.ts';
 import { builtInCommands, COMPLETE } from './built-in-commands.ts';
@@ -32,7 +32,7 @@ export async function runProgram(
     if (shown === undefined) throw error;
     const stderr = ports.openStream('stderr', colorOf(line));
     stderr.write(renderError(shown, stderr.isColored));
-    return shown.exitCode;
+    return exitCodeOf(shown);
   }
 }
 
@@ -54,7 +54,7 @@ async function runLine(line: CommandLine, ports: ProgramPorts, commands: readonl
       const [first = ''] = line.faults;
       const list = line.faults.map((fault) => `\n  - ${fault}`).join('');
       const message = line.faults.length === 1 ? first : `the command line has ${line.faults.length} faults:${list}`;
-      throw new CliError('USAGE', message, line.next);
+      throw new UserError('USAGE', message, line.next);
     }
     case 'version': {
       const { run } = await import('./run-version.ts');
@@ -95,10 +95,10 @@ function contextOf(values: GlobalValues, ports: ProgramPorts): CommandContext {
  * Decides which error the user gets. A missing permission, wherever the kernel reported it, becomes FORBIDDEN with the
  * command's requirements. An unknown error becomes undefined: it is a bug of this program.
  */
-function decideError(error: unknown, command: Pick<Command, 'name' | 'needs'>, isRoot: boolean): CliError | undefined {
-  if (error instanceof CliError) return error;
+function decideError(error: unknown, command: Pick<Command, 'name' | 'needs'>, isRoot: boolean): UserError | undefined {
+  if (error instanceof UserError) return error;
   if (error instanceof Error && 'code' in error && FULL.has(error.code)) {
-    return new CliError('KERNEL', `${command.name}: ${error.message}`, 'make room there, or print elsewhere', {
+    return new UserError('KERNEL', `${command.name}: ${error.message}`, 'make room there, or print elsewhere', {
       cause: error,
     });
   }
@@ -109,7 +109,7 @@ function decideError(error: unknown, command: Pick<Command, 'name' | 'needs'>, i
   const next = isRoot
     ? `${needs}; root alone does not suffice here: look at capabilities and seccomp of this container`
     : `${needs}: run it as root, \`sudo tke-eni ${command.name} …\`, or in the agent's container`;
-  return new CliError('FORBIDDEN', `${command.name}: ${refusal}`, next, { cause: error });
+  return new UserError('FORBIDDEN', `${command.name}: ${refusal}`, next, { cause: error });
 }
 
 /** Finds the message of a permission error, in the error itself or in its causes. */

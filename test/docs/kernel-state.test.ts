@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
-import { CATALOGUE } from '../../cli/catalogue/catalogue.ts';
+import { CATALOGUE } from '../../inspection/catalogue/catalogue.ts';
 import { FOREIGN_FAULTS, HARMLESS, IPV6_FAULTS } from '../e2e/support/foreign-faults.ts';
 import { GR_FAULTS } from '../e2e/support/gr-faults.ts';
 import { NODE_FAULTS } from '../e2e/support/node-faults.ts';

@@ -20,7 +20,19 @@ const PROGRAMS: readonly SettingsProgram[] = [
   CCM_PROGRAM,
 ];
 const PORT = /(?<![\w.])616(?:77|[89]\d)(?!\d)/g;
-const PRODUCT = ['agent', 'cli', 'cloud', 'cni-plugins', 'dataplane', 'ipamd', 'kube', 'netlink', 'runtime', 'sysctl'];
+const PRODUCT = [
+  'agent',
+  'cli',
+  'cloud',
+  'cni-plugins',
+  'dataplane',
+  'inspection',
+  'ipamd',
+  'kube',
+  'netlink',
+  'runtime',
+  'sysctl',
+];
 
 type Row = {
   readonly program: string;

@@ -2,7 +2,7 @@ import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import type { FindingId } from '../../cli/catalogue/catalogue.ts';
+import type { FindingId } from '../../inspection/catalogue/catalogue.ts';
 import type { JsonObject } from '../../sim/support/netns.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { DIST_BIN_DIR } from '../support/executables.ts';

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
-import type { FindingId } from '../../cli/catalogue/catalogue.ts';
-import { explainNode as explain } from '../../cli/commands/explain/explain-node.ts';
-import type { Explanation } from '../../cli/commands/explain/explanation.ts';
+import type { FindingId } from '../../inspection/catalogue/catalogue.ts';
+import { explainNode as explain } from '../../inspection/explain/explain-node.ts';
+import type { Explanation } from '../../inspection/explain/explanation.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { longTest, shortTest } from '../support/suite-part.ts';
 import { firstBroken, report } from './support/explanation-text.ts';

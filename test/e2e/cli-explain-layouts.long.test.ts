@@ -1,6 +1,6 @@
 import test from 'ava';
-import { explainNode as explain } from '../../cli/commands/explain/explain-node.ts';
-import type { Explanation } from '../../cli/commands/explain/explanation.ts';
+import { explainNode as explain } from '../../inspection/explain/explain-node.ts';
+import type { Explanation } from '../../inspection/explain/explanation.ts';
 import { firstBroken, report } from './support/explanation-text.ts';
 import { placeOf } from './support/fault-trial.ts';
 import { openTrial, type Trial } from './support/trial.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { explainNode as explain } from '../../cli/commands/explain/explain-node.ts';
-import type { Explanation } from '../../cli/commands/explain/explanation.ts';
+import { explainNode as explain } from '../../inspection/explain/explain-node.ts';
+import type { Explanation } from '../../inspection/explain/explanation.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { DIST_BIN_DIR } from '../support/executables.ts';
 import { partOf, shortTest } from '../support/suite-part.ts';

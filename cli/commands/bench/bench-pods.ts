@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { PLUGIN } from '../../../agent/api/messages.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
+import { readAgentFacts } from '../../../inspection/node/read-agent-facts.ts';
 import { createUnnamedNetns } from '../../../netlink/netns.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import type { OpsClient } from '../../agent/ops-client.ts';
-import { CliError } from '../../command/cli-error.ts';
 import type { CommandContext } from '../../command/command.ts';
-import { ifKnown } from '../../node/known.ts';
-import { readAgentFacts } from '../../node/read-agent-facts.ts';
 import { BENCH_NETWORK, benchContainer, creatorPid } from './bench-names.ts';
 import { isAlive } from './process-times.ts';
 
@@ -26,7 +26,7 @@ export type PodBench = {
 
 /**
  * Creates `count` sandboxes, one after the other, until the signal aborts. Each sandbox is deleted before the next one
- * is created, and before this function returns or rejects. @throws CliError REFUSED when the agent refuses an ADD
+ * is created, and before this function returns or rejects. @throws UserError REFUSED when the agent refuses an ADD
  */
 export async function benchPods(bench: PodBench, count: number): Promise<PodTimes> {
   const addMs: number[] = [];
@@ -76,9 +76,9 @@ async function remove(client: OpsClient, containerId: string, netns: string): Pr
   if (error !== undefined) throw refused('DEL', error);
 }
 
-function refused(verb: string, { code, msg, details }: { code: number; msg: string; details: string }): CliError {
+function refused(verb: string, { code, msg, details }: { code: number; msg: string; details: string }): UserError {
   const message = `the agent refused ${verb}: ${msg} (code ${code})${details === '' ? '' : `: ${details}`}`;
-  return new CliError('REFUSED', message, 'look at tke-eni status; docs/reference/errors.md has the codes');
+  return new UserError('REFUSED', message, 'look at tke-eni status; docs/reference/errors.md has the codes');
 }
 
 /**

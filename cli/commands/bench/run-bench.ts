@@ -1,6 +1,6 @@
 import { NetnsError, warmThreadPool } from '../../../netlink/netns.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import { openOpsClient } from '../../agent/ops-client.ts';
-import { CliError } from '../../command/cli-error.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
 import { openProgress } from '../../output/progress.ts';
@@ -19,7 +19,7 @@ const MAX_COUNT = 1_000;
 const MAX_ROUTES = 100_000;
 
 /**
- * Runs `bench` on this node. @throws CliError USAGE, NO_AGENT, FORBIDDEN, REFUSED; the signal's reason when interrupted
+ * Runs `bench` on this node. @throws UserError USAGE, NO_AGENT, FORBIDDEN, REFUSED; the signal's reason when interrupted
  */
 export async function run(args: BenchArgs, context: CommandContext): Promise<ExitCode> {
   const { count, reserve, routes, output } = args;
@@ -27,7 +27,7 @@ export async function run(args: BenchArgs, context: CommandContext): Promise<Exi
   checkNumber('--reserve', reserve, Number.MAX_SAFE_INTEGER);
   checkNumber('--routes', routes, MAX_ROUTES);
   if (!context.isRoot)
-    throw new CliError('FORBIDDEN', 'bench makes network namespaces, which is for root only', 'run as root');
+    throw new UserError('FORBIDDEN', 'bench makes network namespaces, which is for root only', 'run as root');
   await warmThreadPool();
   using client = await openOpsClient(context.global.socket);
   const swept = await sweepLeftovers(client, context);
@@ -89,7 +89,7 @@ async function refuseWhenScarce(
   const { free } = countUses(v4.length === 0 ? addresses : v4);
   if (free >= count + reserve) return;
   const message = `${free} addresses are free; ${count} sandboxes and a reserve of ${reserve} need ${count + reserve}`;
-  throw new CliError('REFUSED', message, 'fewer with --count, or --force if Pods may wait');
+  throw new UserError('REFUSED', message, 'fewer with --count, or --force if Pods may wait');
 }
 
 type Defined<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> };
@@ -101,10 +101,14 @@ function withoutMissing<T extends object>(fields: T): Defined<T> {
 
 function checkNumber(name: string, value: number, max: number): void {
   if (Number.isInteger(value) && value >= 0 && value <= max) return;
-  throw new CliError('USAGE', `${name} ${value}: expected a whole number from 0 to ${max}`, 'see tke-eni bench --help');
+  throw new UserError(
+    'USAGE',
+    `${name} ${value}: expected a whole number from 0 to ${max}`,
+    'see tke-eni bench --help',
+  );
 }
 
-function noNamespace(error: NetnsError): CliError {
+function noNamespace(error: NetnsError): UserError {
   const next = 'it needs CAP_SYS_ADMIN, as root on the host and in the privileged container of the agent';
-  return new CliError('FORBIDDEN', error.message, next, { cause: error });
+  return new UserError('FORBIDDEN', error.message, next, { cause: error });
 }

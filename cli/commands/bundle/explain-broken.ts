@@ -1,10 +1,10 @@
+import { buildExplanation } from '../../../inspection/explain/build-explanation.ts';
+import { buildExplainContext } from '../../../inspection/explain/explain-context.ts';
+import { readPlannedNft } from '../../../inspection/explain/explain-node.ts';
+import type { Explanation } from '../../../inspection/explain/explanation.ts';
+import { openKernelLookup } from '../../../inspection/explain/open-kernel-lookup.ts';
+import { readNodeFacts } from '../../../inspection/node/read-node-facts.ts';
 import type { CommandContext } from '../../command/command.ts';
-import { readNodeFacts } from '../../node/read-node-facts.ts';
-import { buildExplanation } from '../explain/build-explanation.ts';
-import { buildExplainContext } from '../explain/explain-context.ts';
-import { readPlannedNft } from '../explain/explain-node.ts';
-import type { Explanation } from '../explain/explanation.ts';
-import { openKernelLookup } from '../explain/open-kernel-lookup.ts';
 import { renderExplanation } from '../explain/render-explanation.ts';
 import { type PartContent, textPart } from './bundle-part.ts';
 
@@ -16,7 +16,7 @@ const WIDTH = 160;
 
 /**
  * Explains every Pod of the node as `tke-eni explain` does, and returns the explanations with a broken hop.
- * @throws CliError
+ * @throws UserError
  */
 export async function explainBroken(
   context: Pick<CommandContext, 'global' | 'clock'>,

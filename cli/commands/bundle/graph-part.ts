@@ -1,5 +1,5 @@
+import { readNodeFacts } from '../../../inspection/node/read-node-facts.ts';
 import type { CommandContext } from '../../command/command.ts';
-import { readNodeFacts } from '../../node/read-node-facts.ts';
 import { buildGraph } from '../graph/build-graph.ts';
 import type { Graph } from '../graph/graph.ts';
 import { DRAWING_SHEET, PAGE_SCRIPT, PAGE_SHEET } from '../graph/page/page-sources.inline.ts';

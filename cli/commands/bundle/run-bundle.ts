@@ -4,8 +4,8 @@ import { gzip } from 'node:zlib';
 import { messageOf } from '../../../runtime/error-text.ts';
 import { release } from '../../../runtime/release.ts';
 import { type TarEntry, tar } from '../../../runtime/tar.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import { openOpsClient } from '../../agent/ops-client.ts';
-import { CliError } from '../../command/cli-error.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
 import { openProgress } from '../../output/progress.ts';
@@ -38,7 +38,7 @@ type Collected = {
 
 /**
  * Runs `bundle`: writes the archive.
- * @throws CliError REFUSED when it cannot be written; the signal's reason when interrupted
+ * @throws UserError REFUSED when it cannot be written; the signal's reason when interrupted
  */
 export async function run({ output }: BundleArgs, context: CommandContext): Promise<ExitCode> {
   const { clock, signal, stdout, stderr, global } = context;
@@ -87,11 +87,11 @@ export async function run({ output }: BundleArgs, context: CommandContext): Prom
   return collected.some(({ gap }) => gap?.kind === 'missing') ? EXIT.wrong : EXIT.ok;
 }
 
-/** @throws CliError REFUSED */
+/** @throws UserError REFUSED */
 function refuseTerminal({ stdout }: Pick<CommandContext, 'stdout'>): void {
   if (!stdout.isTerminal) return;
   const next = 'redirect it: tke-eni bundle -o - > bundle.tar.gz, and kubectl exec without -t';
-  throw new CliError('REFUSED', 'standard output is a terminal, and the archive is not text', next);
+  throw new UserError('REFUSED', 'standard output is a terminal, and the archive is not text', next);
 }
 
 async function collect(part: BundlePart, { clock, signal }: CommandContext): Promise<Collected> {
@@ -165,7 +165,7 @@ function refuseOnFault(work: () => void): void {
     work();
   } catch (error) {
     const why = messageOf(error);
-    throw new CliError(
+    throw new UserError(
       'REFUSED',
       `the archive cannot be written: ${why}`,
       'name another file with -o, or - for standard output',

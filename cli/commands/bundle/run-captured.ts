@@ -1,4 +1,4 @@
-import { CliError } from '../../command/cli-error.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import type { Command, CommandContext, OptionTable, Stream } from '../../command/command.ts';
 import type { ExitCode } from '../../command/exit-code.ts';
 import { boundText, PART_BYTES } from './bundle-part.ts';
@@ -17,7 +17,7 @@ const COLUMNS = 160;
 
 /**
  * Runs another command with the given options, and the defaults of the others, and returns its output as a text. The
- * content of standard error and the error that ended the command stand at the end. Never rejects with CliError.
+ * content of standard error and the error that ended the command stand at the end. Never rejects with UserError.
  */
 export async function runCaptured(
   command: Command,
@@ -36,7 +36,7 @@ export async function runCaptured(
     // run.
     exitCode = await body.run({ ...defaultsOf(command.options), ...options } as Parameters<typeof body.run>[0], inner);
   } catch (error) {
-    if (!(error instanceof CliError)) throw error;
+    if (!(error instanceof UserError)) throw error;
     exitCode = 'error';
     stderr.stream.write(`${error.code}: ${error.message}\nnext: ${error.next}\n`);
   }

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
 import { arch, cpus, freemem, hostname, release as kernelRelease, loadavg, totalmem, uptime, version } from 'node:os';
+import { readNodeFacts } from '../../../inspection/node/read-node-facts.ts';
+import { netnsPathOf } from '../../../inspection/node/with-node-netns.ts';
 import { resolveHostPath } from '../../../runtime/host-path.ts';
 import { readRegularText } from '../../../runtime/read-regular-file.ts';
 import { release } from '../../../runtime/release.ts';
 import type { GlobalArgs } from '../../command/command.ts';
-import { readNodeFacts } from '../../node/read-node-facts.ts';
-import { netnsPathOf } from '../../node/with-node-netns.ts';
 import { type BundlePart, PART_BYTES, type PartContent, textPart, valuePart } from './bundle-part.ts';
 
 /** Time limit of a tool: nft needs seconds for a rule set of many Services. */

@@ -1,5 +1,5 @@
 import type { Eni } from '../../../cloud/cloud.ts';
-import { ifKnown } from '../../node/known.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
 import type { Stay } from '../pool/why-eni-stays.ts';
 import { necAddresses } from './build-address-index.ts';
 import type { ClusterFacts } from './cluster-facts.ts';

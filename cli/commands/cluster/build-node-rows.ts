@@ -1,5 +1,5 @@
-import { bySeverity, SEVERITY_RANK } from '../../catalogue/finding.ts';
-import { ifKnown } from '../../node/known.ts';
+import { bySeverity, SEVERITY_RANK } from '../../../inspection/catalogue/finding.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
 import { necAddresses } from './build-address-index.ts';
 import type { ClusterFacts, ClusterNec, ClusterNode } from './cluster-facts.ts';
 import { findNetworkProblems } from './find-network-problems.ts';

@@ -1,6 +1,6 @@
 import type { NodeEniInfo } from '../../../crd/node-eni-config-fields.ts';
 import { canonicalAddress } from '../../../dataplane/ip-prefix.ts';
-import { ifKnown } from '../../node/known.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
 import type { ClaimStatus, ClusterFacts, ClusterNec, Identity } from './cluster-facts.ts';
 
 /**

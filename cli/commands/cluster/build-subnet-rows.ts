@@ -1,5 +1,5 @@
 import { prefixLength } from '../../../dataplane/ip-prefix.ts';
-import { ifKnown } from '../../node/known.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
 import { type NecAddress, necAddresses } from './build-address-index.ts';
 import { buildForecast, countCreations, type Forecast, type Growth } from './build-forecast.ts';
 import type { ClusterFacts } from './cluster-facts.ts';

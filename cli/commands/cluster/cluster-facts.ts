@@ -1,6 +1,6 @@
 import type { Eni, Subnet } from '../../../cloud/cloud.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
-import type { Known } from '../../node/node-facts.ts';
+import type { Known } from '../../../inspection/node/node-facts.ts';
 
 /** Result of one read of cluster and cloud. A list for which permission is missing contains the reason instead. */
 export type ClusterFacts = {

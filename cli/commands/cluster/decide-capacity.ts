@@ -2,8 +2,8 @@ import type { EniQuota } from '../../../cloud/eni-quotas.ts';
 import { countNodeAddresses, countNodesLeft, isOpenToNewNodes } from '../../../crd/new-node.ts';
 import type { PodCidrRecord } from '../../../crd/pod-cidr-record.ts';
 import type { SubnetSupply } from '../../../crd/subnet-supply.ts';
-import { CliError } from '../../command/cli-error.ts';
-import { ifKnown } from '../../node/known.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import type { ClusterFacts, ClusterNec } from './cluster-facts.ts';
 import { decideEniQuota, type EniCapacity } from './decide-eni-quota.ts';
 import { findNodeType, findUsualNodeType, type NodeType, typesOf } from './find-node-type.ts';
@@ -83,14 +83,14 @@ export type Capacity = {
 /**
  * Decides whether the cluster has addresses for so many more nodes: of each zone's subnets, and blocks of podCIDRs where
  * ipamd gives them. What nodes still lack goes first. The VPC's quota of ENIs counts as far as it is known.
- * @throws CliError NOT_FOUND: unknown zone or type, nothing published
+ * @throws UserError NOT_FOUND: unknown zone or type, nothing published
  */
 export function decideCapacity(facts: CapacityFacts, question: CapacityQuestion): Capacity {
   const { supplies = NO_SUPPLIES, podCidrs } = facts;
   const { nodes } = question;
   if (facts.supplies === undefined && podCidrs === undefined) {
     const next = 'is a leader of tke-eni-ipamd running? kubectl -n kube-system get configmap tke-eni-subnets';
-    throw new CliError('NOT_FOUND', 'no ConfigMap tke-eni-subnets: ipamd has published no free addresses', next);
+    throw new UserError('NOT_FOUND', 'no ConfigMap tke-eni-subnets: ipamd has published no free addresses', next);
   }
   checkType(facts.necs, question.type);
   const { free, missing } = settle(facts.necs, supplies);
@@ -124,10 +124,10 @@ function checkType(necs: readonly ClusterNec[], type: string | undefined): void 
   const types = typesOf(necs);
   const known = types.length === 0 ? 'no node has a type' : `nodes have ${listText(types)}`;
   const text = `the limits of instance type ${type} are not known: no node has it, and its name does not contain its size`;
-  throw new CliError('NOT_FOUND', text, `give --type as the cloud writes it, such as S5.LARGE8; ${known}`);
+  throw new UserError('NOT_FOUND', text, `give --type as the cloud writes it, such as S5.LARGE8; ${known}`);
 }
 
-/** Lists the zones of subnets and nodes, or the requested one. @throws CliError NOT_FOUND */
+/** Lists the zones of subnets and nodes, or the requested one. @throws UserError NOT_FOUND */
 function zonesOf({ necs }: CapacityFacts, { bySubnet }: SubnetSupplies, zone: string | undefined): readonly string[] {
   const ofSubnets = [...bySubnet.values()].map((supply) => supply.zone);
   const ofNodes = necs.flatMap(({ status }) => status.zone ?? []);
@@ -137,7 +137,7 @@ function zonesOf({ necs }: CapacityFacts, { bySubnet }: SubnetSupplies, zone: st
   const regions = zones.map(regionOf);
   if (zones.includes(zone) || (regionOf(zone) !== zone && regions.includes(regionOf(zone)))) return [zone];
   const known = zones.length === 0 ? 'no zone is known' : `zones of the cluster: ${listText(zones)}`;
-  throw new CliError('NOT_FOUND', `no zone ${zone} in the region of the cluster`, known);
+  throw new UserError('NOT_FOUND', `no zone ${zone} in the region of the cluster`, known);
 }
 
 /** Returns the region of a zone: ap-guangzhou of ap-guangzhou-6. A text of another form is returned unchanged. */

@@ -2,10 +2,10 @@ import type { Eni } from '../../../cloud/cloud.ts';
 import { ENI_TAG } from '../../../crd/cloud-tags.ts';
 import type { NodeEniInfo } from '../../../crd/node-eni-config-fields.ts';
 import { canonicalAddress } from '../../../dataplane/ip-prefix.ts';
-import { finding } from '../../catalogue/catalogue.ts';
-import { eniId as eniSubject } from '../../catalogue/element-id.ts';
-import type { Finding } from '../../catalogue/finding.ts';
-import { ifKnown } from '../../node/known.ts';
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import { eniId as eniSubject } from '../../../inspection/catalogue/element-id.ts';
+import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NecAddress } from './build-address-index.ts';
 import type { CloudFacts, ClusterFacts, ClusterNec } from './cluster-facts.ts';
 

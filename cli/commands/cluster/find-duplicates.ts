@@ -1,8 +1,8 @@
 import { BlockList } from 'node:net';
 import { familyOf, prefixLength } from '../../../dataplane/ip-prefix.ts';
-import { finding } from '../../catalogue/catalogue.ts';
-import type { Finding } from '../../catalogue/finding.ts';
-import { ifKnown } from '../../node/known.ts';
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NecAddress } from './build-address-index.ts';
 import type { ClusterFacts, ClusterPod } from './cluster-facts.ts';
 

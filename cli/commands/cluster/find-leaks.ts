@@ -1,6 +1,6 @@
-import { bySeverity, type Finding } from '../../catalogue/finding.ts';
-import { ifKnown } from '../../node/known.ts';
-import type { Known } from '../../node/node-facts.ts';
+import { bySeverity, type Finding } from '../../../inspection/catalogue/finding.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
+import type { Known } from '../../../inspection/node/node-facts.ts';
 import { buildAddressIndex } from './build-address-index.ts';
 import type { ClusterFacts } from './cluster-facts.ts';
 import { findCloudLeaks } from './find-cloud-leaks.ts';

@@ -1,5 +1,5 @@
 import { isInCidr } from '../../../crd/ip-text.ts';
-import { ifKnown } from '../../node/known.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
 import type { ClusterFacts, ClusterNode, ClusterPod } from './cluster-facts.ts';
 import type { GracePeriod, NodeProblem } from './find-node-problems.ts';
 

@@ -1,4 +1,4 @@
-import { bySeverity, type Finding } from '../../catalogue/finding.ts';
+import { bySeverity, type Finding } from '../../../inspection/catalogue/finding.ts';
 import type { ClusterNec, ClusterNode } from './cluster-facts.ts';
 
 /** A problem of a node. */

@@ -1,7 +1,7 @@
-import { finding } from '../../catalogue/catalogue.ts';
-import { eniId as eniSubject } from '../../catalogue/element-id.ts';
-import type { Finding } from '../../catalogue/finding.ts';
-import { ifKnown } from '../../node/known.ts';
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import { eniId as eniSubject } from '../../../inspection/catalogue/element-id.ts';
+import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NecAddress } from './build-address-index.ts';
 import type { ClusterFacts, ClusterPod, ClusterVip } from './cluster-facts.ts';
 

@@ -1,4 +1,4 @@
-import { ifKnown } from '../../node/known.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
 import type { ClusterFacts } from './cluster-facts.ts';
 import type { SubnetSupplies } from './read-subnet-supplies.ts';
 

@@ -1,6 +1,6 @@
-import { finding } from '../../catalogue/catalogue.ts';
-import type { Finding } from '../../catalogue/finding.ts';
-import { ifKnown } from '../../node/known.ts';
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
 import type { ClusterFacts, Identity, WorkIntent } from './cluster-facts.ts';
 import { workIntentOf } from './decode-objects.ts';
 import { spanText } from './render-span.ts';

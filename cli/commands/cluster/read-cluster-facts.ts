@@ -1,17 +1,17 @@
 import type { Eni, EniQuery, EniSweep } from '../../../cloud/cloud.ts';
 import { CLUSTER_TAG } from '../../../crd/cloud-tags.ts';
+import { ifKnown, known, unknown } from '../../../inspection/node/known.ts';
+import type { Known } from '../../../inspection/node/node-facts.ts';
 import type { KubeClient } from '../../../kube/kube-client.ts';
-import { CliError } from '../../command/cli-error.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import type { CommandContext } from '../../command/command.ts';
-import { ifKnown, known, unknown } from '../../node/known.ts';
-import type { Known } from '../../node/node-facts.ts';
 import type { Progress } from '../../output/progress.ts';
 import { type CloudLocation, type CloudReader, openCloudReader } from '../diff/remote/open-cloud-reader.ts';
 import type { ClusterArgs } from './arguments.ts';
 import type { CloudFacts, ClusterFacts } from './cluster-facts.ts';
 import { type ClusterResource, readCluster } from './read-cluster.ts';
 
-/** Reads the cluster once, and then the cloud where it is requested. @throws CliError NO_CLUSTER, FORBIDDEN */
+/** Reads the cluster once, and then the cloud where it is requested. @throws UserError NO_CLUSTER, FORBIDDEN */
 export async function readClusterFacts(
   args: Pick<ClusterArgs, 'cloud' | 'region' | 'endpoint' | 'cluster-id'>,
   context: CommandContext,
@@ -40,7 +40,7 @@ async function tryReadCloud(
     const location = { region: args.region, endpoint: args.endpoint };
     return known(await readCloudFacts(context, location, facts, args['cluster-id']));
   } catch (error) {
-    if (!(error instanceof CliError) || error.code !== 'NO_CLOUD') throw error;
+    if (!(error instanceof UserError) || error.code !== 'NO_CLOUD') throw error;
     return unknown(error.message, error.next);
   }
 }
@@ -50,7 +50,7 @@ const SAMPLES = 20;
 
 /**
  * Reads the ENIs of the cluster, by their tag and by the ids in its objects, and their subnets. Changes nothing in the
- * cloud. @throws CliError NO_CLOUD
+ * cloud. @throws UserError NO_CLOUD
  */
 async function readCloudFacts(
   context: Pick<CommandContext, 'env' | 'clock' | 'signal'>,

@@ -3,13 +3,13 @@ import { NODE_ENI_CONFIG_KIND } from '../../../crd/node-eni-config-fields.ts';
 import { VPC_ENI_KIND } from '../../../crd/vpc-eni.ts';
 import { VPC_IP_KIND } from '../../../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../../../crd/vpc-ip-claim.ts';
+import { known, unknown } from '../../../inspection/node/known.ts';
+import type { Known } from '../../../inspection/node/node-facts.ts';
 import type { KubeClient, KubeObject, ResourceType } from '../../../kube/kube-client.ts';
 import { isKubeError } from '../../../kube/kube-error.ts';
 import { NODES, PODS, resourceTypeOf } from '../../../kube/resource-types.ts';
 import type { Clock } from '../../../runtime/clock.ts';
-import { CliError } from '../../command/cli-error.ts';
-import { known, unknown } from '../../node/known.ts';
-import type { Known } from '../../node/node-facts.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import type { ClusterFacts } from './cluster-facts.ts';
 import { decodeClaim, decodeEip, decodeNec, decodeNode, decodePod, decodeVeni, decodeVip } from './decode-objects.ts';
 
@@ -33,7 +33,7 @@ const TRIES = 3;
 /**
  * Lists the NodeENIConfigs and the other resources that a view needs, page by page. It keeps a few hundred bytes of
  * each object. All resources are listed at the same time, so that their states belong together.
- * @throws CliError NO_CLUSTER; FORBIDDEN when even the NodeENIConfigs cannot be read
+ * @throws UserError NO_CLUSTER; FORBIDDEN when even the NodeENIConfigs cannot be read
  */
 export async function readCluster(
   reader: ClusterReader,
@@ -52,13 +52,13 @@ export async function readCluster(
     read('eips', resourceTypeOf(EIP_CLAIM_KIND), decodeEip),
   ]);
   // No view works without NodeENIConfigs. For other resources each view reports what is missing.
-  if (necs.kind === 'unknown') throw new CliError('FORBIDDEN', necs.why, necs.next);
+  if (necs.kind === 'unknown') throw new UserError('FORBIDDEN', necs.why, necs.next);
   return { takenAtMs, necs: necs.value, nodes, pods, vips, claims, venis, eips };
 }
 
 const NOT_NEEDED = unknown('it was not read: this view does not need it', '');
 
-/** Lists a resource page by page, and keeps of each object what `decode` returns. @throws CliError NO_CLUSTER, FORBIDDEN */
+/** Lists a resource page by page, and keeps of each object what `decode` returns. @throws UserError NO_CLUSTER, FORBIDDEN */
 export async function readList<T>(
   reader: Omit<ClusterReader, 'clock'>,
   type: ResourceType,
@@ -98,7 +98,7 @@ async function readPages<T>(
 
 /**
  * Returns the reason why a list cannot be read: permission or resource is missing. Other errors end the command.
- * @throws CliError
+ * @throws UserError
  */
 function whyNot(error: unknown, type: ResourceType): Known<never> {
   const resource = type.group === '' ? type.plural : `${type.plural}.${type.group}`;
@@ -111,7 +111,7 @@ function whyNot(error: unknown, type: ResourceType): Known<never> {
   }
   if (isKubeError(error)) {
     const code = error.code === 'UNAUTHORIZED' ? 'FORBIDDEN' : 'NO_CLUSTER';
-    throw new CliError(code, error.message, 'look at --kubeconfig and its credentials', { cause: error });
+    throw new UserError(code, error.message, 'look at --kubeconfig and its credentials', { cause: error });
   }
   throw error;
 }

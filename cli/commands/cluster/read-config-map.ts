@@ -1,8 +1,8 @@
+import { known, unknown } from '../../../inspection/node/known.ts';
+import type { Known } from '../../../inspection/node/node-facts.ts';
 import type { KubeClient } from '../../../kube/kube-client.ts';
 import { isKubeError } from '../../../kube/kube-error.ts';
 import { CONFIG_MAPS } from '../../../kube/resource-types.ts';
-import { known, unknown } from '../../node/known.ts';
-import type { Known } from '../../node/node-facts.ts';
 
 /**
  * Reads a ConfigMap of ipamd, in whichever namespace it is; undefined where there is none. Never throws for an error of

@@ -1,8 +1,8 @@
 import type { EniQuota } from '../../../cloud/eni-quotas.ts';
-import { CliError } from '../../command/cli-error.ts';
+import { known, unknown } from '../../../inspection/node/known.ts';
+import type { Known } from '../../../inspection/node/node-facts.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import type { CommandContext } from '../../command/command.ts';
-import { known, unknown } from '../../node/known.ts';
-import type { Known } from '../../node/node-facts.ts';
 import { type CloudLocation, openCloudReader } from '../diff/remote/open-cloud-reader.ts';
 import type { ClusterNec } from './cluster-facts.ts';
 
@@ -25,7 +25,7 @@ export async function readEniQuota(
     const quota = await reader.read((cloud, call) => cloud.eniQuotas.ofVpc(vpcId, call));
     return quota === undefined ? unknown(`the cloud does not tell the quota of ENIs of ${vpcId}`, next) : known(quota);
   } catch (error) {
-    if (!(error instanceof CliError) || error.code !== 'NO_CLOUD') throw error;
+    if (!(error instanceof UserError) || error.code !== 'NO_CLOUD') throw error;
     return unknown(error.message, error.next);
   }
 }

@@ -1,7 +1,7 @@
 import { POD_CIDRS_CONFIG_MAP, type PodCidrRecord, readPodCidrRecord } from '../../../crd/pod-cidr-record.ts';
+import { known } from '../../../inspection/node/known.ts';
+import type { Known } from '../../../inspection/node/node-facts.ts';
 import type { KubeClient } from '../../../kube/kube-client.ts';
-import { known } from '../../node/known.ts';
-import type { Known } from '../../node/node-facts.ts';
 import { readConfigMap } from './read-config-map.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { readSubnetSupply, SUBNETS_CONFIG_MAP, type SubnetSupply } from '../../../crd/subnet-supply.ts';
+import { known } from '../../../inspection/node/known.ts';
+import type { Known } from '../../../inspection/node/node-facts.ts';
 import type { KubeClient } from '../../../kube/kube-client.ts';
 import { isRecord } from '../../../runtime/decode.ts';
-import { known } from '../../node/known.ts';
-import type { Known } from '../../node/node-facts.ts';
 import { readConfigMap } from './read-config-map.ts';
 
 /** What ipamd published about subnets. */

@@ -1,4 +1,4 @@
-import type { Finding } from '../../catalogue/finding.ts';
+import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import { plainText } from '../../output/cell-text.ts';
 import { type Color, paint } from '../../output/color.ts';
 import { wrapText } from '../../output/render-text.ts';

@@ -1,8 +1,8 @@
 import type { PodCidrRecord } from '../../../crd/pod-cidr-record.ts';
-import { CliError } from '../../command/cli-error.ts';
+import type { Known } from '../../../inspection/node/node-facts.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
-import type { Known } from '../../node/node-facts.ts';
 import { openProgress, type Progress } from '../../output/progress.ts';
 import { renderWarning } from '../../output/render-error.ts';
 import { printView } from '../pool/print-view.ts';
@@ -34,7 +34,7 @@ import { renderStaticView } from './render-static-view.ts';
 import { renderSubnets } from './render-subnets.ts';
 
 /**
- * Runs `cluster`: prints a view of the cluster; changes nothing. @throws CliError NO_CLUSTER, FORBIDDEN, NO_CLOUD,
+ * Runs `cluster`: prints a view of the cluster; changes nothing. @throws UserError NO_CLUSTER, FORBIDDEN, NO_CLOUD,
  * NOT_FOUND, USAGE
  */
 export async function run(args: ClusterArgs, context: CommandContext): Promise<ExitCode> {
@@ -55,7 +55,7 @@ export async function run(args: ClusterArgs, context: CommandContext): Promise<E
   }
 }
 
-/** Checks that the options fit the view, rather than ignore some silently. @throws CliError USAGE naming all faults */
+/** Checks that the options fit the view, rather than ignore some silently. @throws UserError USAGE naming all faults */
 function checkOptions(args: ClusterArgs): void {
   const { view = 'nodes', sample, grace, cloud, nodes = 1 } = args;
   const ofCapacity = (['zone', 'nodes', 'type'] as const).filter((name) => args[name] !== undefined);
@@ -69,7 +69,7 @@ function checkOptions(args: ClusterArgs): void {
     ...(view === 'capacity' ? [] : ofCapacity.map((name) => `--${name}: only the view capacity uses it`)),
     ...(Number.isSafeInteger(nodes) && nodes >= 1 ? [] : [`--nodes: expected a whole number, 1 or more, got ${nodes}`]),
   ];
-  if (faults.length > 0) throw new CliError('USAGE', faults.join('; '), 'see tke-eni cluster --help');
+  if (faults.length > 0) throw new UserError('USAGE', faults.join('; '), 'see tke-eni cluster --help');
 }
 
 const VIEWS_WITHOUT_CLOUD: readonly string[] = ['nodes', 'kept'];
@@ -124,7 +124,7 @@ const showCapacity: View = async (args, context) => {
   const { output, zone, type, nodes = 1, cloud, region, endpoint } = args;
   const supplies = await context.findSupplies();
   // No number is right without them.
-  if (supplies.kind === 'unknown') throw new CliError('FORBIDDEN', supplies.why, supplies.next);
+  if (supplies.kind === 'unknown') throw new UserError('FORBIDDEN', supplies.why, supplies.next);
   const facts = await context.readFacts(['pods']);
   const record = await context.findPodCidrs();
   const podCidrs = record.kind === 'known' ? record.value : undefined;

@@ -1,7 +1,7 @@
 import { leaseKey } from '../../../agent/journal/lease.ts';
 import type { EniNetwork, PodNetwork } from '../../../dataplane/network.ts';
-import type { DesiredNode } from '../../desired/desired-of.ts';
-import type { AgentFacts } from '../../node/node-facts.ts';
+import type { DesiredNode } from '../../../inspection/desired/desired-of.ts';
+import type { AgentFacts } from '../../../inspection/node/node-facts.ts';
 import type { Owner } from './difference.ts';
 
 /** Index of owners by interface, address and table, from the plan. */

@@ -1,12 +1,12 @@
 import { leaseKey } from '../../../agent/journal/lease.ts';
 import type { PodNetwork } from '../../../dataplane/network.ts';
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import { eniId, linkId, podId } from '../../../inspection/catalogue/element-id.ts';
+import type { DesiredNode } from '../../../inspection/desired/desired-of.ts';
+import { isAbsentEni } from '../../../inspection/desired/match-recorded-enis.ts';
+import { keyOfLink } from '../../../inspection/node/find-pod-links.ts';
+import type { AgentFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { AF_INET } from '../../../netlink/uapi/netlink.ts';
-import { finding } from '../../catalogue/catalogue.ts';
-import { eniId, linkId, podId } from '../../catalogue/element-id.ts';
-import type { DesiredNode } from '../../desired/desired-of.ts';
-import { isAbsentEni } from '../../desired/match-recorded-enis.ts';
-import { keyOfLink } from '../../node/find-pod-links.ts';
-import type { AgentFacts, NodeFacts } from '../../node/node-facts.ts';
 import type { Names } from './build-names.ts';
 import { subjectOf } from './compare-host.ts';
 import type { Difference, Owner } from './difference.ts';

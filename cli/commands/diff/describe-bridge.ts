@@ -1,7 +1,7 @@
 import type { HostState } from '../../../dataplane/desired.ts';
 import type { Operation } from '../../../dataplane/operation.ts';
-import type { FindingId } from '../../catalogue/catalogue.ts';
-import { linkId } from '../../catalogue/element-id.ts';
+import type { FindingId } from '../../../inspection/catalogue/catalogue.ts';
+import { linkId } from '../../../inspection/catalogue/element-id.ts';
 import type { Names } from './build-names.ts';
 import type { OperationFinding } from './difference.ts';
 

@@ -1,7 +1,7 @@
-import type { FindingId } from '../../catalogue/catalogue.ts';
-import type { ElementId } from '../../catalogue/element-id.ts';
-import type { Finding } from '../../catalogue/finding.ts';
-import type { Unjudged } from '../../desired/desired-of.ts';
+import type { FindingId } from '../../../inspection/catalogue/catalogue.ts';
+import type { ElementId } from '../../../inspection/catalogue/element-id.ts';
+import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import type { Unjudged } from '../../../inspection/desired/desired-of.ts';
 import type { Change } from './change.ts';
 
 /** One difference between the desired and the observed state. */

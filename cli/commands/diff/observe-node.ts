@@ -5,21 +5,21 @@ import { NftError } from '../../../dataplane/nft-error.ts';
 import { observeNetns, observeNft } from '../../../dataplane/observe.ts';
 import type { ObservedHost, ObservedNft } from '../../../dataplane/observed.ts';
 import { PlanError } from '../../../dataplane/plan-error.ts';
+import { type DesiredNode, desiredOf, type Unjudged } from '../../../inspection/desired/desired-of.ts';
+import { isUnchanged, mergeJournals } from '../../../inspection/desired/merge-journals.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
+import type { AgentFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
+import { readAgentFacts } from '../../../inspection/node/read-agent-facts.ts';
+import { type NodeContext, readNodeFacts } from '../../../inspection/node/read-node-facts.ts';
+import { netnsPathOf, withNodeNetns } from '../../../inspection/node/with-node-netns.ts';
 import { LibcError } from '../../../netlink/errno.ts';
 import { NetlinkError } from '../../../netlink/netlink-error.ts';
 import { NetnsError, openNetns } from '../../../netlink/netns.ts';
 import { openRtnetlink, openRtnetlinkIn } from '../../../netlink/rtnetlink.ts';
 import { resolveHostPath } from '../../../runtime/host-path.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import { openSysctl } from '../../../sysctl/sysctl.ts';
 import { SysctlError } from '../../../sysctl/sysctl-error.ts';
-import { CliError } from '../../command/cli-error.ts';
-import { type DesiredNode, desiredOf, type Unjudged } from '../../desired/desired-of.ts';
-import { isUnchanged, mergeJournals } from '../../desired/merge-journals.ts';
-import { ifKnown } from '../../node/known.ts';
-import type { AgentFacts, NodeFacts } from '../../node/node-facts.ts';
-import { readAgentFacts } from '../../node/read-agent-facts.ts';
-import { type NodeContext, readNodeFacts } from '../../node/read-node-facts.ts';
-import { netnsPathOf, withNodeNetns } from '../../node/with-node-netns.ts';
 import { lostVeths } from './compare-links.ts';
 import type { NodeSnapshot } from './compare-node.ts';
 import type { PodSnapshot } from './compare-pod.ts';
@@ -34,7 +34,7 @@ const MAX_READS = 4;
  * Reads a node and plans its desired state; changes nothing. When an ADD or DEL changed the journal during the read,
  * the recorded and the observed state do not match, and the node is read again. After the last read, leases that
  * changed are left out, and differences must be in two reads.
- * @throws CliError NO_JOURNAL when there is no record of the desired state; KERNEL, FORBIDDEN when it cannot be read
+ * @throws UserError NO_JOURNAL when there is no record of the desired state; KERNEL, FORBIDDEN when it cannot be read
  */
 export async function observeNode(context: NodeContext): Promise<NodeSnapshot> {
   let earlier: NodeSnapshot | undefined;
@@ -61,7 +61,7 @@ async function observeOnce(context: NodeContext): Promise<NodeSnapshot> {
   const facts = await readNodeFacts(context, { nft: false, sysctls: false });
   if (facts.agent.kind === 'unknown') {
     const { why, next } = facts.agent;
-    throw new CliError('NO_JOURNAL', `the desired state of this node is not known: ${why}`, next);
+    throw new UserError('NO_JOURNAL', `the desired state of this node is not known: ${why}`, next);
   }
   const agent = facts.agent.value;
   if (agent.needsAdoption === true) throw beforeAdoption();
@@ -97,10 +97,10 @@ async function observeOnce(context: NodeContext): Promise<NodeSnapshot> {
  * Returns the error for a journal that was created anew. It lacks the running Pods until the agent has adopted them: a
  * comparison with it would delete all of them.
  */
-function beforeAdoption(): CliError {
+function beforeAdoption(): UserError {
   const why = 'its journal was created anew, and no agent has adopted the running Pods yet';
   const next = 'start the agent and wait until tke-eni status says ready: it adopts them first';
-  return new CliError('NO_JOURNAL', `the desired state of this node is not known: ${why}`, next);
+  return new UserError('NO_JOURNAL', `the desired state of this node is not known: ${why}`, next);
 }
 
 function deadSandboxes({ global }: NodeContext, { journal }: AgentFacts): ReadonlySet<string> {
@@ -119,7 +119,7 @@ function withoutNft(desired: DesiredNode): DesiredNode {
   return { ...desired, host };
 }
 
-/** Plans the desired state with the present interface indexes in the Pods. @throws CliError NO_JOURNAL */
+/** Plans the desired state with the present interface indexes in the Pods. @throws UserError NO_JOURNAL */
 function desiredNode(agent: AgentFacts, { host, pods }: NodeFacts): DesiredNode {
   const ifindexes = new Map(
     pods.flatMap(({ key, inside, lease }) => {
@@ -137,7 +137,7 @@ function desiredNode(agent: AgentFacts, { host, pods }: NodeFacts): DesiredNode 
   } catch (error) {
     if (!(error instanceof PlanError)) throw error;
     const next = 'restart the agent: it plans again, and its log has the same error if it cannot';
-    throw new CliError('NO_JOURNAL', `no plan can be made from the agent’s records: ${error.message}`, next, {
+    throw new UserError('NO_JOURNAL', `no plan can be made from the agent’s records: ${error.message}`, next, {
       cause: error,
     });
   }

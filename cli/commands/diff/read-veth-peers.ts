@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { netnsNames } from '../../../inspection/node/read-insides.ts';
 import { LibcError } from '../../../netlink/errno.ts';
 import type { LinkMessage } from '../../../netlink/link-message.ts';
 import { NetlinkError } from '../../../netlink/netlink-error.ts';
@@ -6,7 +7,6 @@ import { NetnsError, openNetns } from '../../../netlink/netns.ts';
 import { openRtnetlinkIn } from '../../../netlink/rtnetlink.ts';
 import { resolveHostPath } from '../../../runtime/host-path.ts';
 import type { GlobalArgs } from '../../command/command.ts';
-import { netnsNames } from '../../node/read-insides.ts';
 import type { LostPeer } from './compare-links.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { Unjudged } from '../../desired/desired-of.ts';
+import type { Unjudged } from '../../../inspection/desired/desired-of.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
 import type { Verdict } from './build-verdicts.ts';
 import type { TextLayout } from './render-differences.ts';

@@ -1,7 +1,7 @@
+import { findPod } from '../../../inspection/node/find-pod.ts';
+import { joinPods } from '../../../inspection/node/join-pods.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
-import { findPod } from '../../node/find-pod.ts';
-import { joinPods } from '../../node/join-pods.ts';
 import { printDocument } from '../../output/print-document.ts';
 import type { CheckArgs } from './arguments.ts';
 import { buildVerdicts } from './build-verdicts.ts';
@@ -9,7 +9,7 @@ import { compareNode } from './compare-node.ts';
 import { observeNode } from './observe-node.ts';
 import { renderVerdicts, verdictsDocument } from './render-verdicts.ts';
 
-/** Runs `check`: prints for the node, its ENIs and its Pods whether they are as planned. @throws CliError */
+/** Runs `check`: prints for the node, its ENIs and its Pods whether they are as planned. @throws UserError */
 export async function run(
   { pod, output, quiet }: CheckArgs,
   { stdout, ...context }: CommandContext,

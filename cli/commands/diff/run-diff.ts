@@ -1,7 +1,7 @@
-import { CliError } from '../../command/cli-error.ts';
+import type { AgentFacts } from '../../../inspection/node/node-facts.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
-import type { AgentFacts } from '../../node/node-facts.ts';
 import { printDocument } from '../../output/print-document.ts';
 import type { DiffArgs } from './arguments.ts';
 import { buildNames } from './build-names.ts';
@@ -14,7 +14,7 @@ import { readNec } from './remote/read-nec.ts';
 import type { RemoteState } from './remote/remote-state.ts';
 import { differencesDocument, renderDifferences, renderScript } from './render-differences.ts';
 
-/** Runs `diff`: compares the node with its agent's records and prints the differences. @throws CliError */
+/** Runs `diff`: compares the node with its agent's records and prints the differences. @throws UserError */
 export async function run(args: DiffArgs, context: CommandContext): Promise<ExitCode> {
   const snapshot = await observeNode(context);
   const found = compareAll(snapshot, await readRemoteStates(args, context, snapshot));
@@ -32,7 +32,7 @@ export async function run(args: DiffArgs, context: CommandContext): Promise<Exit
   return isEqual ? EXIT.ok : EXIT.wrong;
 }
 
-/** Reads the requested remote states of this node: from the cluster, from the cloud. @throws CliError */
+/** Reads the requested remote states of this node: from the cluster, from the cloud. @throws UserError */
 async function readRemoteStates(
   args: DiffArgs,
   context: CommandContext,
@@ -45,12 +45,12 @@ async function readRemoteStates(
   return args.cloud ? [...nec, await readCloud(context, { region, endpoint }, eniIds)] : nec;
 }
 
-/** Returns the recorded name of this node. @throws CliError NO_JOURNAL */
+/** Returns the recorded name of this node. @throws UserError NO_JOURNAL */
 function nodeNameOf({ node, journal }: AgentFacts): string {
   const name = node.kind === 'known' ? node.value.nodeName : journal.supply?.nodeName;
   if (name !== undefined && name !== '') return name;
   const next = 'start the agent: it records the name with its first plan';
-  throw new CliError('NO_JOURNAL', 'the name of this node is not recorded', next);
+  throw new UserError('NO_JOURNAL', 'the name of this node is not recorded', next);
 }
 
 function compareAll(snapshot: NodeSnapshot, remotes: readonly RemoteState[]): NodeDifferences {

@@ -1,5 +1,5 @@
-import { ifKnown } from '../../node/known.ts';
-import type { NodeFacts } from '../../node/node-facts.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
+import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 
 /**
  * Returns the node's name in the cluster from the agent's records; the placeholder NODE-NAME where it is not recorded.

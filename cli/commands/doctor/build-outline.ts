@@ -7,12 +7,12 @@ import {
   TABLE_MAIN,
   TABLE_POD_ROUTES,
 } from '../../../dataplane/numbers.ts';
+import { type EniFacts, findEnis } from '../../../inspection/node/find-enis.ts';
+import { joinPods, type NodePod } from '../../../inspection/node/join-pods.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
+import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import type { LinkMessage } from '../../../netlink/link-message.ts';
 import type { RouteMessage } from '../../../netlink/route-message.ts';
-import { type EniFacts, findEnis } from '../../node/find-enis.ts';
-import { joinPods, type NodePod } from '../../node/join-pods.ts';
-import { ifKnown } from '../../node/known.ts';
-import type { NodeFacts } from '../../node/node-facts.ts';
 
 /** An ENI with its link and its entry in the supply. */
 export type EniOutline = EniFacts & {

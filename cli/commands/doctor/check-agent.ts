@@ -1,8 +1,8 @@
-import { finding } from '../../catalogue/catalogue.ts';
-import type { Finding } from '../../catalogue/finding.ts';
-import type { DoctorFacts } from '../../node/doctor-facts.ts';
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import { agentPodCommand } from './agent-pod-command.ts';
 import { type Check, done, whenKnown } from './check.ts';
+import type { DoctorFacts } from './doctor-facts.ts';
 
 /** Checks that the agent answers, can serve an ADD and can repair. */
 export const AGENT_CHECK: Check = {

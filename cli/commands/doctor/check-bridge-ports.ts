@@ -1,8 +1,8 @@
-import { finding } from '../../catalogue/catalogue.ts';
-import { linkId } from '../../catalogue/element-id.ts';
-import type { Finding } from '../../catalogue/finding.ts';
-import type { DoctorFacts } from '../../node/doctor-facts.ts';
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import { linkId } from '../../../inspection/catalogue/element-id.ts';
+import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import { type Check, done, skipped } from './check.ts';
+import type { DoctorFacts } from './doctor-facts.ts';
 import { buildGrOutline, type GrOutline, NO_GR_PODS } from './gr-outline.ts';
 
 /** Checks that the bridge has ports of our Pods alone, and that host-local records no addresses of other Pods. */

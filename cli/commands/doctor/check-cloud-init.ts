@@ -1,7 +1,7 @@
 import { parse } from 'yaml';
-import { finding } from '../../catalogue/catalogue.ts';
-import type { ConfFile } from '../../node/read-conf-files.ts';
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { type Check, done, skipped, whenKnown } from './check.ts';
+import type { ConfFile } from './read-conf-files.ts';
 
 /** Checks that cloud-init does not configure NICs that are attached later. */
 export const CLOUD_INIT_CHECK: Check = {

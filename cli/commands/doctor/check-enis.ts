@@ -1,13 +1,13 @@
 import { familyOf } from '../../../agent/journal/lease.ts';
 import { RTPROT_TKE_ENI, TABLE_MAIN } from '../../../dataplane/numbers.ts';
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import { eniId, linkId, routeId } from '../../../inspection/catalogue/element-id.ts';
+import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
+import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { renderRoute } from '../../../netlink/render-route.ts';
 import type { RouteMessage } from '../../../netlink/route-message.ts';
 import { IFF_UP } from '../../../netlink/uapi/if-link.ts';
-import { finding } from '../../catalogue/catalogue.ts';
-import { eniId, linkId, routeId } from '../../catalogue/element-id.ts';
-import type { Finding } from '../../catalogue/finding.ts';
-import { ifKnown } from '../../node/known.ts';
-import type { NodeFacts } from '../../node/node-facts.ts';
 import { nodeNameOf } from './agent-pod-command.ts';
 import { buildOutline, defaultRoutes, type EniOutline, type Outline } from './build-outline.ts';
 import { type Check, done, skipped } from './check.ts';

@@ -1,13 +1,13 @@
-import { finding } from '../../catalogue/catalogue.ts';
-import { linkId } from '../../catalogue/element-id.ts';
-import type { Finding } from '../../catalogue/finding.ts';
-import { buildFirewallChains, type FirewallChain } from '../../firewall/build-firewall-chains.ts';
-import type { Packet } from '../../firewall/evaluate-chain.ts';
-import { evaluateFirewallChain } from '../../firewall/evaluate-firewall-chain.ts';
-import { ifKnown } from '../../node/known.ts';
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import { linkId } from '../../../inspection/catalogue/element-id.ts';
+import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import { findRewriteFault } from '../../../inspection/faults/find-rewrite-fault.ts';
+import { buildFirewallChains, type FirewallChain } from '../../../inspection/firewall/build-firewall-chains.ts';
+import type { Packet } from '../../../inspection/firewall/evaluate-chain.ts';
+import { evaluateFirewallChain } from '../../../inspection/firewall/evaluate-firewall-chain.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
 import { buildOutline, type Outline } from './build-outline.ts';
 import { type Check, done, skipped } from './check.ts';
-import { findRewriteFault } from './find-rewrite-fault.ts';
 
 /** Checks that no firewall of the node drops packets of Pods, wherever they pass one. */
 export const FORWARD_CHECK: Check = {

@@ -1,9 +1,9 @@
-import { finding } from '../../catalogue/catalogue.ts';
-import { sysctlId } from '../../catalogue/element-id.ts';
-import type { Finding } from '../../catalogue/finding.ts';
-import type { DoctorFacts } from '../../node/doctor-facts.ts';
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import { sysctlId } from '../../../inspection/catalogue/element-id.ts';
+import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import { buildOutline } from './build-outline.ts';
 import { type Check, done, skipped } from './check.ts';
+import type { DoctorFacts } from './doctor-facts.ts';
 import { commentOutOverride, findBootSetting, OUR_SYSCTL_FILE } from './find-boot-setting.ts';
 
 const IPV4 = 'net.ipv4.ip_forward';

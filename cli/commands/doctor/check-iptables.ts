@@ -1,7 +1,7 @@
-import { finding } from '../../catalogue/catalogue.ts';
-import type { Finding } from '../../catalogue/finding.ts';
-import type { NodeFacts } from '../../node/node-facts.ts';
-import { type IptablesRules, parseIptablesRules } from '../../node/parse-iptables-rules.ts';
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
+import { type IptablesRules, parseIptablesRules } from '../../../inspection/node/parse-iptables-rules.ts';
 import { type Check, done, whenKnown } from './check.ts';
 
 /** Checks that iptables rules are in one backend only. */

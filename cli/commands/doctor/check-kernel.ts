@@ -1,12 +1,13 @@
-import { finding } from '../../catalogue/catalogue.ts';
-import { sysctlId } from '../../catalogue/element-id.ts';
-import type { Finding } from '../../catalogue/finding.ts';
-import { isOurRule } from '../../node/build-owner-index.ts';
-import type { DoctorFacts, NeighTableFacts } from '../../node/doctor-facts.ts';
-import { ifKnown } from '../../node/known.ts';
-import type { NodeFacts } from '../../node/node-facts.ts';
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import { sysctlId } from '../../../inspection/catalogue/element-id.ts';
+import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import { isOurRule } from '../../../inspection/node/build-owner-index.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
+import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
+import type { NeighTableFacts } from '../../../inspection/node/read-kernel.ts';
 import { buildOutline } from './build-outline.ts';
 import { type Check, done, skipped, whenKnown } from './check.ts';
+import type { DoctorFacts } from './doctor-facts.ts';
 
 /** Oldest tested kernel: major and minor version. */
 const OLDEST = [5, 4] as const;

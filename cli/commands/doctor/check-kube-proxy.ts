@@ -1,11 +1,11 @@
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import { linkId } from '../../../inspection/catalogue/element-id.ts';
+import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import { parseNftChains } from '../../../inspection/firewall/parse-nft-chains.ts';
+import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
+import { type IptablesRules, parseIptablesRules } from '../../../inspection/node/parse-iptables-rules.ts';
+import { prefixContains } from '../../../inspection/node/prefix-contains.ts';
 import { recordOf } from '../../../runtime/json.ts';
-import { finding } from '../../catalogue/catalogue.ts';
-import { linkId } from '../../catalogue/element-id.ts';
-import type { Finding } from '../../catalogue/finding.ts';
-import { parseNftChains } from '../../firewall/parse-nft-chains.ts';
-import type { NodeFacts } from '../../node/node-facts.ts';
-import { type IptablesRules, parseIptablesRules } from '../../node/parse-iptables-rules.ts';
-import { prefixContains } from '../../node/prefix-contains.ts';
 import { buildOutline } from './build-outline.ts';
 import { type Check, done, skipped, whenKnown } from './check.ts';
 import { findSourcePrefixes, type SourcePrefix } from './find-source-prefixes.ts';

@@ -1,13 +1,13 @@
 import { hex } from '../../../dataplane/eni-mark.ts';
 import { NFT_TABLE } from '../../../dataplane/numbers.ts';
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import { isOurRule } from '../../../inspection/node/build-owner-index.ts';
+import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
+import { isReadByIptables, optionOf, parseIptablesRules } from '../../../inspection/node/parse-iptables-rules.ts';
 import { renderRule } from '../../../netlink/render-rule.ts';
-import { finding } from '../../catalogue/catalogue.ts';
-import { isOurRule } from '../../node/build-owner-index.ts';
-import type { DoctorFacts } from '../../node/doctor-facts.ts';
-import type { NodeFacts } from '../../node/node-facts.ts';
-import { isReadByIptables, optionOf, parseIptablesRules } from '../../node/parse-iptables-rules.ts';
 import { buildOutline, type Outline } from './build-outline.ts';
 import { type Check, done, skipped } from './check.ts';
+import type { DoctorFacts } from './doctor-facts.ts';
 import { type MarkUse, markUseOfIptables, markUseOfNft } from './mark-use.ts';
 
 /**

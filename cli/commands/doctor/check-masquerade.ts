@@ -1,10 +1,10 @@
 import { NFT_TABLE } from '../../../dataplane/numbers.ts';
-import { finding } from '../../catalogue/catalogue.ts';
-import type { DoctorFacts } from '../../node/doctor-facts.ts';
-import { findMasqueraders } from '../../node/find-masqueraders.ts';
-import { ifKnown } from '../../node/known.ts';
-import { prefixContains } from '../../node/prefix-contains.ts';
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import { findMasqueraders } from '../../../inspection/node/find-masqueraders.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
+import { prefixContains } from '../../../inspection/node/prefix-contains.ts';
 import { type Check, done, skipped } from './check.ts';
+import type { DoctorFacts } from './doctor-facts.ts';
 import { buildGrOutline, NO_GR_PODS } from './gr-outline.ts';
 
 /** Checks that one program masquerades what GlobalRoute Pods send to outside of the VPC. */

@@ -1,7 +1,7 @@
-import { finding } from '../../catalogue/catalogue.ts';
-import { linkId, podId } from '../../catalogue/element-id.ts';
-import type { Finding } from '../../catalogue/finding.ts';
-import type { NodePod } from '../../node/join-pods.ts';
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import { linkId, podId } from '../../../inspection/catalogue/element-id.ts';
+import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import type { NodePod } from '../../../inspection/node/join-pods.ts';
 import { buildOutline, type EniOutline } from './build-outline.ts';
 import { type Check, done, skipped } from './check.ts';
 

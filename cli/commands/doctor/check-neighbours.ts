@@ -1,12 +1,12 @@
 import { familyOf } from '../../../agent/journal/lease.ts';
-import { type Finding, uniqueFindings } from '../../catalogue/finding.ts';
-import type { NodePod } from '../../node/join-pods.ts';
-import { ifKnown } from '../../node/known.ts';
-import type { NodeFacts } from '../../node/node-facts.ts';
+import { type Finding, uniqueFindings } from '../../../inspection/catalogue/finding.ts';
+import { findStaticNeighbour } from '../../../inspection/faults/find-neighbour-fault.ts';
+import { findInsideFaults, findSolicitFault } from '../../../inspection/faults/find-setting-fault.ts';
+import type { NodePod } from '../../../inspection/node/join-pods.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
+import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { buildOutline, type EniOutline } from './build-outline.ts';
 import { type Check, done } from './check.ts';
-import { findStaticNeighbour } from './find-neighbour-fault.ts';
-import { findInsideFaults, findSolicitFault } from './find-setting-fault.ts';
 
 /** Checks that the node can find the gateways of its ENIs and its Pods, and that Pods answer and send far enough. */
 export const FIXED_NEIGHBOURS_CHECK: Check = {

@@ -1,9 +1,9 @@
 import { matchesGlob } from 'node:path';
-import { finding } from '../../catalogue/catalogue.ts';
-import { linkId } from '../../catalogue/element-id.ts';
-import type { NetworkManagerFacts } from '../../node/doctor-facts.ts';
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import { linkId } from '../../../inspection/catalogue/element-id.ts';
 import { buildOutline } from './build-outline.ts';
 import { type Check, done, notRunning, whenKnown } from './check.ts';
+import type { NetworkManagerFacts } from './doctor-facts.ts';
 import { type IniEntry, iniBoolean, parseIni } from './parse-ini.ts';
 
 /** Checks that NetworkManager does not manage ENIs and the interfaces of Pods. */

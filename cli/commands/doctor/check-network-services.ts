@@ -1,9 +1,9 @@
-import { finding } from '../../catalogue/catalogue.ts';
-import { linkId } from '../../catalogue/element-id.ts';
-import type { Finding } from '../../catalogue/finding.ts';
-import type { NetworkdFacts } from '../../node/doctor-facts.ts';
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import { linkId } from '../../../inspection/catalogue/element-id.ts';
+import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import { buildOutline, type Outline } from './build-outline.ts';
 import { type Check, done, notRunning, whenKnown } from './check.ts';
+import type { NetworkdFacts } from './doctor-facts.ts';
 import { findLinkFile, lastValue } from './find-link-file.ts';
 import { iniBoolean, parseIni } from './parse-ini.ts';
 

@@ -1,5 +1,5 @@
-import { finding } from '../../catalogue/catalogue.ts';
-import { ifKnown } from '../../node/known.ts';
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
 import { buildOutline } from './build-outline.ts';
 import { type Check, done, skipped, whenKnown } from './check.ts';
 

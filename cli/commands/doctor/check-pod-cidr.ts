@@ -1,13 +1,13 @@
 import { isInCidr } from '../../../crd/ip-text.ts';
 import { networkPrefix } from '../../../dataplane/ip-prefix.ts';
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import { linkId, podId } from '../../../inspection/catalogue/element-id.ts';
+import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
 import { AF_INET } from '../../../netlink/uapi/netlink.ts';
-import { finding } from '../../catalogue/catalogue.ts';
-import { linkId, podId } from '../../catalogue/element-id.ts';
-import type { Finding } from '../../catalogue/finding.ts';
-import type { DoctorFacts } from '../../node/doctor-facts.ts';
-import { ifKnown } from '../../node/known.ts';
 import { nodeNameOf } from './agent-pod-command.ts';
 import { type Check, done, skipped } from './check.ts';
+import type { DoctorFacts } from './doctor-facts.ts';
 import { buildGrOutline, type GrOutline, NO_GR_PODS } from './gr-outline.ts';
 
 /** Checks the podCIDR of a node with GlobalRoute Pods: there is one, Pods live in it, and nothing else has its addresses. */

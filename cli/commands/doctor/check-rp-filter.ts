@@ -1,12 +1,12 @@
-import { finding } from '../../catalogue/catalogue.ts';
-import { linkId, sysctlId } from '../../catalogue/element-id.ts';
-import type { Finding } from '../../catalogue/finding.ts';
-import type { DoctorFacts } from '../../node/doctor-facts.ts';
-import type { NodePod } from '../../node/join-pods.ts';
-import { ifKnown } from '../../node/known.ts';
-import type { NodeFacts } from '../../node/node-facts.ts';
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import { linkId, sysctlId } from '../../../inspection/catalogue/element-id.ts';
+import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import type { NodePod } from '../../../inspection/node/join-pods.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
+import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { buildOutline } from './build-outline.ts';
 import { type Check, done, skipped } from './check.ts';
+import type { DoctorFacts } from './doctor-facts.ts';
 import { commentOutOverride, findBootSetting, OUR_SYSCTL_FILE } from './find-boot-setting.ts';
 
 const ALL = 'net.ipv4.conf.all.rp_filter';

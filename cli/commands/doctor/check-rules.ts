@@ -1,5 +1,14 @@
 import { familyOf } from '../../../agent/journal/lease.ts';
 import { OUR_PRIORITIES, RTPROT_TKE_ENI } from '../../../dataplane/numbers.ts';
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import { routeId, tableId } from '../../../inspection/catalogue/element-id.ts';
+import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import { narrowSelectorOf } from '../../../inspection/faults/narrow-selector.ts';
+import { isOurRule } from '../../../inspection/node/build-owner-index.ts';
+import { findCatchingRoute } from '../../../inspection/node/find-catching-route.ts';
+import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
+import { prefixContains } from '../../../inspection/node/prefix-contains.ts';
+import { ruleElement } from '../../../inspection/node/rule-selector.ts';
 import { renderRoute } from '../../../netlink/render-route.ts';
 import { renderRule } from '../../../netlink/render-rule.ts';
 import type { RouteMessage } from '../../../netlink/route-message.ts';
@@ -21,17 +30,8 @@ import {
   RTN_UNREACHABLE,
   RTPROT_KERNEL,
 } from '../../../netlink/uapi/rtnetlink.ts';
-import { finding } from '../../catalogue/catalogue.ts';
-import { routeId, tableId } from '../../catalogue/element-id.ts';
-import type { Finding } from '../../catalogue/finding.ts';
-import { isOurRule } from '../../node/build-owner-index.ts';
-import { findCatchingRoute } from '../../node/find-catching-route.ts';
-import type { NodeFacts } from '../../node/node-facts.ts';
-import { prefixContains } from '../../node/prefix-contains.ts';
-import { ruleElement } from '../../node/rule-selector.ts';
 import { buildOutline, type Outline } from './build-outline.ts';
 import { type Check, done } from './check.ts';
-import { narrowSelectorOf } from './narrow-selector.ts';
 
 const MAX_OUR_PRIORITY = Math.max(...OUR_PRIORITIES);
 const REFUSING: readonly number[] = [RTN_BLACKHOLE, RTN_UNREACHABLE, RTN_PROHIBIT];

@@ -1,5 +1,5 @@
-import { finding } from '../../catalogue/catalogue.ts';
-import { ifKnown } from '../../node/known.ts';
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
 import { agentPodCommand } from './agent-pod-command.ts';
 import { type Check, done, skipped } from './check.ts';
 

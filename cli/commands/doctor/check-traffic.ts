@@ -1,12 +1,12 @@
-import { eniId, linkId, podId } from '../../catalogue/element-id.ts';
-import { type Finding, uniqueFindings } from '../../catalogue/finding.ts';
-import type { NodePod } from '../../node/join-pods.ts';
-import { ifKnown } from '../../node/known.ts';
-import type { HostFacts } from '../../node/node-facts.ts';
+import { eniId, linkId, podId } from '../../../inspection/catalogue/element-id.ts';
+import { type Finding, uniqueFindings } from '../../../inspection/catalogue/finding.ts';
+import { findLinkObstacles, type NamedLink } from '../../../inspection/faults/find-link-obstacles.ts';
+import { findXfrmFault } from '../../../inspection/faults/find-xfrm-fault.ts';
+import type { NodePod } from '../../../inspection/node/join-pods.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
+import type { HostFacts } from '../../../inspection/node/node-facts.ts';
 import { buildOutline, type EniOutline } from './build-outline.ts';
 import { type Check, done, skipped } from './check.ts';
-import { findLinkObstacles, type NamedLink } from './find-link-obstacles.ts';
-import { findXfrmFault } from './find-xfrm-fault.ts';
 
 /** Checks that nothing of other programs takes packets on the links of ENIs and Pods. */
 export const TRAFFIC_CHECK: Check = {

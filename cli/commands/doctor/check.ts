@@ -1,7 +1,7 @@
-import type { FindingId } from '../../catalogue/catalogue.ts';
-import type { Finding } from '../../catalogue/finding.ts';
-import type { DoctorFacts } from '../../node/doctor-facts.ts';
-import type { Known } from '../../node/node-facts.ts';
+import type { FindingId } from '../../../inspection/catalogue/catalogue.ts';
+import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import type { Known } from '../../../inspection/node/node-facts.ts';
+import type { DoctorFacts } from './doctor-facts.ts';
 
 /** One check of the doctor. All input comes in as facts. */
 export type Check = {

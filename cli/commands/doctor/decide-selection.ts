@@ -1,11 +1,11 @@
-import { CliError } from '../../command/cli-error.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import type { Check } from './check.ts';
 import type { Selection } from './evaluate-checks.ts';
 
 /**
  * Selects checks by the ids of checks and findings. A finding's id selects the checks that can return it, and limits
  * them to that finding.
- * @throws CliError USAGE with every unknown id
+ * @throws UserError USAGE with every unknown id
  */
 export function decideSelection(checks: readonly Check[], only: readonly string[], skip: readonly string[]): Selection {
   const onlyIds = only.flatMap(split);
@@ -14,7 +14,7 @@ export function decideSelection(checks: readonly Check[], only: readonly string[
   const unknownIds = [...onlyIds, ...skipIds].filter((id) => !known.has(id));
   if (unknownIds.length > 0) {
     const message = `there is no check or finding called ${unknownIds.map((id) => JSON.stringify(id)).join(', ')}`;
-    throw new CliError('USAGE', message, `checks: ${checks.map(({ id }) => id).join(', ')}`);
+    throw new UserError('USAGE', message, `checks: ${checks.map(({ id }) => id).join(', ')}`);
   }
   const isNamed = ({ id, finds }: Check) => onlyIds.includes(id) || finds.some((found) => onlyIds.includes(found));
   const named = onlyIds.length === 0 ? checks : checks.filter(isNamed);

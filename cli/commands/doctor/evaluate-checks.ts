@@ -1,7 +1,7 @@
-import type { ElementId } from '../../catalogue/element-id.ts';
-import { bySeverity, type Finding } from '../../catalogue/finding.ts';
-import type { DoctorFacts } from '../../node/doctor-facts.ts';
+import type { ElementId } from '../../../inspection/catalogue/element-id.ts';
+import { bySeverity, type Finding } from '../../../inspection/catalogue/finding.ts';
 import type { Check, Verdict } from './check.ts';
+import type { DoctorFacts } from './doctor-facts.ts';
 
 /** A check with its outcome. */
 export type CheckResult = { readonly check: Check; readonly verdict: Verdict };

@@ -1,5 +1,5 @@
 import { basename, matchesGlob } from 'node:path';
-import type { ConfFile } from '../../node/read-conf-files.ts';
+import type { ConfFile } from './read-conf-files.ts';
 
 /** A line of a file that sets a kernel setting at boot. */
 type BootSetting = { readonly path: string; readonly key: string; readonly value: string };

@@ -1,6 +1,6 @@
 import { matchesGlob } from 'node:path';
-import type { ConfFile } from '../../node/read-conf-files.ts';
 import { type IniEntry, parseIni } from './parse-ini.ts';
+import type { ConfFile } from './read-conf-files.ts';
 
 /** Properties by which systemd's files match links. */
 type MatchedLink = {

@@ -1,6 +1,6 @@
+import type { NftChain } from '../../../inspection/firewall/parse-nft-chains.ts';
+import type { IptablesRule } from '../../../inspection/node/parse-iptables-rules.ts';
 import { recordOf } from '../../../runtime/json.ts';
-import type { NftChain } from '../../firewall/parse-nft-chains.ts';
-import type { IptablesRule } from '../../node/parse-iptables-rules.ts';
 
 /** A prefix of source addresses that kube-proxy takes for Pods of this node. */
 export type SourcePrefix = {

@@ -2,9 +2,9 @@ import type { Lease } from '../../../agent/journal/lease.ts';
 import { locateBridge } from '../../../dataplane/locate-bridge.ts';
 import type { NodeNetwork } from '../../../dataplane/network.ts';
 import { BRIDGE_NAME } from '../../../dataplane/numbers.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
 import type { LinkMessage } from '../../../netlink/link-message.ts';
-import type { DoctorFacts } from '../../node/doctor-facts.ts';
-import { ifKnown } from '../../node/known.ts';
+import type { DoctorFacts } from './doctor-facts.ts';
 
 /** The GlobalRoute Pods of a node, as far as the agent and the kernel show them. */
 export type GrOutline = {

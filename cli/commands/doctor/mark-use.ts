@@ -1,6 +1,6 @@
 import { hex } from '../../../dataplane/eni-mark.ts';
+import { type IptablesRule, optionOf } from '../../../inspection/node/parse-iptables-rules.ts';
 import { recordOf } from '../../../runtime/json.ts';
-import { type IptablesRule, optionOf } from '../../node/parse-iptables-rules.ts';
 
 /** A place where another program sets or reads bits of the packet mark or the connection mark. */
 export type MarkUse = {

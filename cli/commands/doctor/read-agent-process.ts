@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
-import type { AgentProcess } from '../../node/doctor-facts.ts';
+import type { AgentProcess } from './doctor-facts.ts';
 
 /**
  * Finds the process that listens on the agent's socket, and reads how it is confined. Undefined when no process of this

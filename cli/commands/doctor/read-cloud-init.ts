@@ -1,6 +1,6 @@
-import type { CloudInitFacts } from '../../node/doctor-facts.ts';
-import type { HostTree } from '../../node/host-tree.ts';
-import { readConfFiles } from '../../node/read-conf-files.ts';
+import type { HostTree } from '../../../inspection/node/host-tree.ts';
+import type { CloudInitFacts } from './doctor-facts.ts';
+import { readConfFiles } from './read-conf-files.ts';
 
 const MAIN = '/etc/cloud/cloud.cfg';
 const DISABLED = '/etc/cloud/cloud-init.disabled';

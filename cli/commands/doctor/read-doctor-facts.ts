@@ -1,20 +1,20 @@
 import { connect } from 'node:net';
+import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import { type HostTree, knownFrom, openHostTree } from '../../../inspection/node/host-tree.ts';
+import { known, unknown } from '../../../inspection/node/known.ts';
+import type { Known } from '../../../inspection/node/node-facts.ts';
+import { readIptables } from '../../../inspection/node/read-iptables.ts';
+import { type ProcFacts, readProc } from '../../../inspection/node/read-kernel.ts';
+import { readNodeFacts } from '../../../inspection/node/read-node-facts.ts';
+import { netnsPathOf, withNodeNetns } from '../../../inspection/node/with-node-netns.ts';
 import { withNetns } from '../../../netlink/netns.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import { isTooOld, openOpsClient } from '../../agent/ops-client.ts';
-import type { Finding } from '../../catalogue/finding.ts';
-import { CliError } from '../../command/cli-error.ts';
 import type { CommandContext, GlobalArgs } from '../../command/command.ts';
-import type { AgentStatus, CniFacts, DoctorFacts, HostLocalAddress, SocketFacts } from '../../node/doctor-facts.ts';
-import { type HostTree, knownFrom, openHostTree } from '../../node/host-tree.ts';
-import { known, unknown } from '../../node/known.ts';
-import type { Known } from '../../node/node-facts.ts';
-import { readIptables } from '../../node/read-iptables.ts';
-import { type ProcFacts, readProc } from '../../node/read-kernel.ts';
-import { readNodeFacts } from '../../node/read-node-facts.ts';
-import { netnsPathOf, withNodeNetns } from '../../node/with-node-netns.ts';
 import { compareNode } from '../diff/compare-node.ts';
 import { findingOf, isDifferent } from '../diff/difference.ts';
 import { observeNode } from '../diff/observe-node.ts';
+import type { AgentStatus, CniFacts, DoctorFacts, HostLocalAddress, SocketFacts } from './doctor-facts.ts';
 import { readAgentProcess } from './read-agent-process.ts';
 import { readCloudInit } from './read-cloud-init.ts';
 import { readHostLocal } from './read-host-local.ts';
@@ -29,7 +29,7 @@ type CniFolders = { readonly confDir: string; readonly binDir: string };
 
 /**
  * Reads the input of all checks; changes nothing. A fact that cannot be read is unknown, with the reason.
- * @throws CliError when the node's own namespace cannot be read
+ * @throws UserError when the node's own namespace cannot be read
  */
 export async function readDoctorFacts(
   { global }: Pick<CommandContext, 'global'>,
@@ -84,7 +84,7 @@ type StatusAnswer =
   | { readonly problem: string };
 
 /**
- * Reads the status from the agent. Never rejects with CliError. An agent that accepts connections and does not answer
+ * Reads the status from the agent. Never rejects with UserError. An agent that accepts connections and does not answer
  * has a problem.
  */
 async function readStatus(socket: string): Promise<StatusAnswer> {
@@ -97,7 +97,7 @@ async function readStatus(socket: string): Promise<StatusAnswer> {
       status: known({ code, message, details, held, lastPassError, ...(bridge === undefined ? {} : { bridge }) }),
     };
   } catch (error) {
-    if (!(error instanceof CliError)) throw error;
+    if (!(error instanceof UserError)) throw error;
     if (error.code === 'NO_AGENT' && !isTooOld(error)) return { problem: withoutPreface(error.message, socket) };
     return { status: unknown(error.message, error.next) };
   }
@@ -144,7 +144,7 @@ async function readDifferences(global: GlobalArgs): Promise<Known<readonly Findi
     const { differences } = compareNode(await observeNode({ global }));
     return known(differences.filter(isDifferent).map(findingOf));
   } catch (error) {
-    if (error instanceof CliError) return unknown(error.message, error.next);
+    if (error instanceof UserError) return unknown(error.message, error.next);
     throw error;
   }
 }

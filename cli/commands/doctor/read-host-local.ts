@@ -1,5 +1,5 @@
-import type { HostLocalAddress } from '../../node/doctor-facts.ts';
-import type { HostTree } from '../../node/host-tree.ts';
+import type { HostTree } from '../../../inspection/node/host-tree.ts';
+import type { HostLocalAddress } from './doctor-facts.ts';
 
 /** Folder in which host-local records addresses of the product's network. @see containernetworking/plugins host-local */
 const FOLDER = '/var/lib/cni/networks/tke-bridge';

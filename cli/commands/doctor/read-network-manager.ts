@@ -1,6 +1,6 @@
-import type { NetworkManagerFacts } from '../../node/doctor-facts.ts';
-import type { HostTree } from '../../node/host-tree.ts';
-import { hasSystemd, isUnitActive, readConfFiles } from '../../node/read-conf-files.ts';
+import type { HostTree } from '../../../inspection/node/host-tree.ts';
+import type { NetworkManagerFacts } from './doctor-facts.ts';
+import { hasSystemd, isUnitActive, readConfFiles } from './read-conf-files.ts';
 
 /**
  * Folders of configuration. Of files with the same name the first folder wins; of files with the same key the later

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
-import type { NetworkdFacts } from '../../node/doctor-facts.ts';
-import type { HostTree } from '../../node/host-tree.ts';
-import { type ConfFile, hasSystemd, isUnitActive, readConfFiles, systemdFolders } from '../../node/read-conf-files.ts';
+import type { HostTree } from '../../../inspection/node/host-tree.ts';
+import type { NetworkdFacts } from './doctor-facts.ts';
+import { type ConfFile, hasSystemd, isUnitActive, readConfFiles, systemdFolders } from './read-conf-files.ts';
 
 /**
  * Reads state and configuration of systemd-networkd, and udev's link files. @throws Error when permission is missing

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
-import type { DhcpClient, InotifyFacts } from '../../node/doctor-facts.ts';
+import type { DhcpClient, InotifyFacts } from './doctor-facts.ts';
 
 const DHCP_CLIENTS = new Set(['dhclient', 'dhcpcd', 'udhcpc']);
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { readBootId } from '../../../agent/journal/boot-id.ts';
 import { readJournal } from '../../../agent/journal/read-journal.ts';
 import { messageOf } from '../../../runtime/error-text.ts';
-import type { StateDirFacts } from '../../node/doctor-facts.ts';
+import type { StateDirFacts } from './doctor-facts.ts';
 
 /** TMPFS_MAGIC. @see statfs(2) */
 const TMPFS_MAGIC = 0x01021994;

@@ -1,5 +1,5 @@
-import type { HostTree } from '../../node/host-tree.ts';
-import { type ConfFile, readConfFiles } from '../../node/read-conf-files.ts';
+import type { HostTree } from '../../../inspection/node/host-tree.ts';
+import { type ConfFile, readConfFiles } from './read-conf-files.ts';
 
 const FOLDERS = ['/etc/sysctl.d', '/run/sysctl.d', '/usr/local/lib/sysctl.d', '/usr/lib/sysctl.d', '/lib/sysctl.d'];
 const OLD = '/etc/sysctl.conf';

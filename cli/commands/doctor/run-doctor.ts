@@ -9,7 +9,7 @@ import { countFindings, evaluateChecks } from './evaluate-checks.ts';
 import { readDoctorFacts } from './read-doctor-facts.ts';
 import { doctorDocument, renderDoctor } from './render-doctor.ts';
 
-/** Runs `doctor`: checks this node for problems of Pods' networks; changes nothing. @throws CliError */
+/** Runs `doctor`: checks this node for problems of Pods' networks; changes nothing. @throws UserError */
 export async function run(args: DoctorArgs, { stdout, stderr, isRoot, global }: CommandContext): Promise<ExitCode> {
   const selection = decideSelection(CHECKS, args.only, args.skip);
   const folders = { confDir: args['cni-conf-dir'], binDir: args['cni-bin-dir'] };

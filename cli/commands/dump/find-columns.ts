@@ -1,4 +1,4 @@
-import type { Owner } from '../../node/build-owner-index.ts';
+import type { Owner } from '../../../inspection/node/build-owner-index.ts';
 import type { Color } from '../../output/color.ts';
 import type { Column } from '../../output/render-table.ts';
 import type { IpObject } from './ip-names.ts';

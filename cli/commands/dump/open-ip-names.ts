@@ -1,6 +1,6 @@
+import { type NumberNames, readIpNames } from '../../../inspection/node/read-ip-names.ts';
 import { resolveHostPath } from '../../../runtime/host-path.ts';
 import { readRegularText } from '../../../runtime/read-regular-file.ts';
-import { type NumberNames, readIpNames } from '../../node/read-ip-names.ts';
 import type { IpNames } from './ip-names.ts';
 
 /** Names that iproute2 has built in, without its files. @see lib/rt_names.c */

@@ -1,10 +1,10 @@
+import { buildOwnerIndex, type OwnerIndex } from '../../../inspection/node/build-owner-index.ts';
+import { findPod } from '../../../inspection/node/find-pod.ts';
+import { joinPods } from '../../../inspection/node/join-pods.ts';
+import type { NetnsFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
+import { readNodeFacts } from '../../../inspection/node/read-node-facts.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
-import { buildOwnerIndex, type OwnerIndex } from '../../node/build-owner-index.ts';
-import { findPod } from '../../node/find-pod.ts';
-import { joinPods } from '../../node/join-pods.ts';
-import type { NetnsFacts, NodeFacts } from '../../node/node-facts.ts';
-import { readNodeFacts } from '../../node/read-node-facts.ts';
 import { printDocument } from '../../output/print-document.ts';
 import { renderWarning } from '../../output/render-error.ts';
 import type { ListArgs } from './arguments.ts';
@@ -15,7 +15,7 @@ import { renderDumpTable } from './render-dump-table.ts';
 import { renderIpScript } from './render-ip-script.ts';
 import { type NetnsDump, selectDump, withoutKernelNeighs } from './select-dump.ts';
 
-/** Prints one list in the requested format. @throws CliError */
+/** Prints one list in the requested format. @throws UserError */
 export async function printList(topic: Topic, args: ListArgs, context: CommandContext): Promise<ExitCode> {
   const facts = await readFacts(context, args.pod);
   const owners = buildOwnerIndex(facts);

@@ -1,6 +1,6 @@
-import type { OwnerIndex } from '../../node/build-owner-index.ts';
-import { ownerText } from '../../node/build-owner-index.ts';
-import type { NetnsFacts } from '../../node/node-facts.ts';
+import type { OwnerIndex } from '../../../inspection/node/build-owner-index.ts';
+import { ownerText } from '../../../inspection/node/build-owner-index.ts';
+import type { NetnsFacts } from '../../../inspection/node/node-facts.ts';
 import type { IpNames, IpObject } from './ip-names.ts';
 import { renderAddressJson } from './render-address-json.ts';
 import { renderAddressLinkJson, renderLinkJson } from './render-link-json.ts';

@@ -1,12 +1,12 @@
-import { CliError } from '../../command/cli-error.ts';
+import { buildOwnerIndex } from '../../../inspection/node/build-owner-index.ts';
+import { findPod } from '../../../inspection/node/find-pod.ts';
+import { joinPods } from '../../../inspection/node/join-pods.ts';
+import type { NetnsFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
+import { readNftText } from '../../../inspection/node/read-nft-facts.ts';
+import { netnsPathOf } from '../../../inspection/node/with-node-netns.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
-import { buildOwnerIndex } from '../../node/build-owner-index.ts';
-import { findPod } from '../../node/find-pod.ts';
-import { joinPods } from '../../node/join-pods.ts';
-import type { NetnsFacts, NodeFacts } from '../../node/node-facts.ts';
-import { readNftText } from '../../node/read-nft-facts.ts';
-import { netnsPathOf } from '../../node/with-node-netns.ts';
 import { printDocument } from '../../output/print-document.ts';
 import type { DumpArgs } from './arguments.ts';
 import { namesIn, readFacts } from './print-list.ts';
@@ -15,7 +15,7 @@ import { renderIpScript } from './render-ip-script.ts';
 
 const TOPICS: readonly Topic[] = ['links', 'addrs', 'routes', 'neigh', 'rules'];
 
-/** Prints everything of one namespace. @throws CliError */
+/** Prints everything of one namespace. @throws UserError */
 export async function run(args: DumpArgs, context: CommandContext): Promise<ExitCode> {
   const facts = await readFacts(context, args.pod);
   const { shown, pod } = namespaceOf(facts, args.pod);
@@ -51,12 +51,12 @@ function namespaceOf(
   const { pod, title } = findPod(joinPods(facts), facts.agent, podName);
   const { inside } = pod;
   if (inside.kind === 'known') return { shown: inside.value, pod: title };
-  throw new CliError('FORBIDDEN', `inside Pod ${title}: ${inside.why}`, inside.next);
+  throw new UserError('FORBIDDEN', `inside Pod ${title}: ${inside.why}`, inside.next);
 }
 
 async function nftOf({ nft }: DumpArgs, { global }: CommandContext): Promise<string | undefined> {
   if (nft === 'none') return undefined;
   const found = await readNftText(global.netns === undefined ? {} : { netnsPath: netnsPathOf(global) }, nft);
   if (found.kind === 'known') return found.value;
-  throw new CliError('FORBIDDEN', found.why, `${found.next}; --nft none leaves it out`);
+  throw new UserError('FORBIDDEN', found.why, `${found.next}; --nft none leaves it out`);
 }

@@ -3,7 +3,7 @@ import type { ExitCode } from '../../command/exit-code.ts';
 import type { ListArgs } from './arguments.ts';
 import { printList } from './print-list.ts';
 
-/** Lists policy rules. @throws CliError */
+/** Lists policy rules. @throws UserError */
 export function run(args: ListArgs, context: CommandContext): Promise<ExitCode> {
   return printList('rules', args, context);
 }

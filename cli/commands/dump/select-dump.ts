@@ -1,12 +1,12 @@
+import type { Owner, OwnerIndex } from '../../../inspection/node/build-owner-index.ts';
+import type { EniFacts } from '../../../inspection/node/find-enis.ts';
+import { findPod } from '../../../inspection/node/find-pod.ts';
+import { joinPods } from '../../../inspection/node/join-pods.ts';
+import { findTable } from '../../../inspection/node/merge-table-names.ts';
+import type { NetnsFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { NUD_NOARP } from '../../../netlink/uapi/neighbour.ts';
 import { AF_INET6 } from '../../../netlink/uapi/netlink.ts';
-import { CliError } from '../../command/cli-error.ts';
-import type { Owner, OwnerIndex } from '../../node/build-owner-index.ts';
-import type { EniFacts } from '../../node/find-enis.ts';
-import { findPod } from '../../node/find-pod.ts';
-import { joinPods } from '../../node/join-pods.ts';
-import { findTable } from '../../node/merge-table-names.ts';
-import type { NetnsFacts, NodeFacts } from '../../node/node-facts.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 
 /** Filters of the list commands; undefined: no filter. */
 type DumpFilter = {
@@ -33,7 +33,7 @@ type SelectedDump = {
 
 /**
  * Selects the requested objects: those of the node, and, when a Pod is named, also those inside the Pod.
- * @throws CliError NOT_FOUND for a table, ENI or Pod that does not exist
+ * @throws UserError NOT_FOUND for a table, ENI or Pod that does not exist
  */
 export function selectDump(facts: NodeFacts, owners: OwnerIndex, filter: DumpFilter): SelectedDump {
   const table = filter.table === undefined ? undefined : tableOf(facts, filter.table);
@@ -56,7 +56,7 @@ export function selectDump(facts: NodeFacts, owners: OwnerIndex, filter: DumpFil
   return { namespaces: [outer, { pod: named.title, facts: inner, unfiltered: inside.value }], problems: [] };
 }
 
-/** Finds an ENI by id, interface, table, MAC or primary address. @throws CliError NOT_FOUND */
+/** Finds an ENI by id, interface, table, MAC or primary address. @throws UserError NOT_FOUND */
 function findEni(enis: readonly EniFacts[], text: string, agent: NodeFacts['agent']): EniFacts {
   const name = text.toLowerCase();
   const eni = enis.find(
@@ -66,7 +66,7 @@ function findEni(enis: readonly EniFacts[], text: string, agent: NodeFacts['agen
   if (eni !== undefined) return eni;
   const known = enis.map(({ eniId, ifname, table }) => eniId ?? ifname ?? String(table)).join(', ');
   const next = known === '' ? 'this node has none; tke-eni enis shows why' : `this node has ${known}`;
-  throw new CliError('NOT_FOUND', `no ENI ${JSON.stringify(text)} here${whyNoIds(agent)}`, next);
+  throw new UserError('NOT_FOUND', `no ENI ${JSON.stringify(text)} here${whyNoIds(agent)}`, next);
 }
 
 /**
@@ -81,7 +81,7 @@ function tableOf({ host, agent }: NodeFacts, text: string): number {
   if (table !== undefined) return table;
   const names = [...host.tableNames.values()].filter((name) => name !== 'unspec').join(', ');
   const message = `no routing table is called ${JSON.stringify(text)}${whyNoIds(agent)}`;
-  throw new CliError('NOT_FOUND', message, `a number, or one of ${names}`);
+  throw new UserError('NOT_FOUND', message, `a number, or one of ${names}`);
 }
 
 type Selection = {

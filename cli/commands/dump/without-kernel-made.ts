@@ -1,3 +1,4 @@
+import type { NetnsFacts } from '../../../inspection/node/node-facts.ts';
 import type { AddressMessage } from '../../../netlink/address-message.ts';
 import type { LinkMessage } from '../../../netlink/link-message.ts';
 import type { NeighMessage } from '../../../netlink/neigh-message.ts';
@@ -15,7 +16,6 @@ import {
   NUD_STALE,
 } from '../../../netlink/uapi/neighbour.ts';
 import { RTN_MULTICAST, RTPROT_KERNEL } from '../../../netlink/uapi/rtnetlink.ts';
-import type { NetnsFacts } from '../../node/node-facts.ts';
 
 /** The objects that a script has to create, without those that the kernel creates by itself. */
 export type ScriptFacts = {

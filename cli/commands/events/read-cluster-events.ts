@@ -1,7 +1,7 @@
 import { isKubeError } from '../../../kube/kube-error.ts';
 import { EVENTS } from '../../../kube/resource-types.ts';
 import { ConfigError } from '../../../runtime/decode.ts';
-import { CliError } from '../../command/cli-error.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { openCluster } from '../../command/open-cluster.ts';
 
@@ -13,7 +13,7 @@ const MAX_PAGES = 8;
 /** Field selectors, one for each call: the API server filters by one source at a time. */
 const SOURCES = ['source=tke-eni-agent', 'source=tke-eni-ipamd', 'source=kubelet,type=Warning'] as const;
 
-/** Reads events of tke-eni components and warnings of kubelet. @throws CliError NO_CLUSTER, FORBIDDEN */
+/** Reads events of tke-eni components and warnings of kubelet. @throws UserError NO_CLUSTER, FORBIDDEN */
 export async function readClusterEvents(
   context: Pick<CommandContext, 'global' | 'env' | 'clock' | 'signal'>,
 ): Promise<readonly unknown[]> {
@@ -37,10 +37,10 @@ export async function readClusterEvents(
   } catch (error) {
     if (isKubeError(error, 'FORBIDDEN', 'UNAUTHORIZED')) {
       const next = 'use a kubeconfig that may list events: kubectl auth can-i list events -A';
-      throw new CliError('FORBIDDEN', error.message, next, { cause: error });
+      throw new UserError('FORBIDDEN', error.message, next, { cause: error });
     }
     if (isKubeError(error) || error instanceof ConfigError) {
-      throw new CliError('NO_CLUSTER', error.message, 'look at --kubeconfig', { cause: error });
+      throw new UserError('NO_CLUSTER', error.message, 'look at --kubeconfig', { cause: error });
     }
     throw error;
   }

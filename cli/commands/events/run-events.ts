@@ -1,10 +1,10 @@
+import { ifKnown } from '../../../inspection/node/known.ts';
+import { readAgentFacts } from '../../../inspection/node/read-agent-facts.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import { dateTimeText, latencyText } from '../../agent/duration-text.ts';
 import { openOpsClient } from '../../agent/ops-client.ts';
-import { CliError } from '../../command/cli-error.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
-import { ifKnown } from '../../node/known.ts';
-import { readAgentFacts } from '../../node/read-agent-facts.ts';
 import { renderWarning } from '../../output/render-error.ts';
 import { jsonText } from '../../output/render-json.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
@@ -20,10 +20,10 @@ import type { EventRow } from './event-row.ts';
 import { readClusterEvents } from './read-cluster-events.ts';
 import { selectClusterRows } from './select-cluster-rows.ts';
 
-/** Shows what happened. @throws CliError NO_AGENT, FORBIDDEN when neither agent nor cluster answers; USAGE */
+/** Shows what happened. @throws UserError NO_AGENT, FORBIDDEN when neither agent nor cluster answers; USAGE */
 export async function run({ output, pod, last, follow }: EventsArgs, context: CommandContext): Promise<ExitCode> {
   if (!Number.isInteger(last) || last < 0) {
-    throw new CliError('USAGE', `--last ${last}: expected a whole number`, 'leave it out for 100');
+    throw new UserError('USAGE', `--last ${last}: expected a whole number`, 'leave it out for 100');
   }
   const hasCluster = context.global.kubeconfig !== '';
   const answers = await Promise.allSettled([
@@ -31,7 +31,7 @@ export async function run({ output, pod, last, follow }: EventsArgs, context: Co
     ...(hasCluster ? [clusterRows(context, pod)] : []),
   ]);
   const failures = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
-  const fault = failures.find((error) => !(error instanceof CliError));
+  const fault = failures.find((error) => !(error instanceof UserError));
   if (fault !== undefined) throw fault;
   if (failures.length === answers.length && !follow) throw failures[0];
   for (const error of failures) context.stderr.write(renderWarning(error.message, context.stderr.isColored));

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { identifyExplainPlace } from '../../../agent/api/explain-place.ts';
 import { OPS_METHODS, type OpsReplyOf } from '../../../agent/api/ops-service.ts';
+import type { ExplainQuestion } from '../../../inspection/explain/build-explanation.ts';
+import type { Explanation } from '../../../inspection/explain/explanation.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import { callOnce } from '../../agent/call-once.ts';
-import { CliError } from '../../command/cli-error.ts';
 import type { GlobalArgs } from '../../command/command.ts';
-import type { ExplainQuestion } from './build-explanation.ts';
-import type { Explanation } from './explanation.ts';
 
 type Place = Pick<GlobalArgs, 'socket' | 'stateDir' | 'agentTimeoutMs' | 'netns' | 'hostRoot'>;
 
@@ -29,7 +29,7 @@ export async function askAgent(
     // The agent has made it by the very function that this process would call.
     return { explanation: JSON.parse(reply.explanation) as Explanation };
   } catch (error) {
-    if (error instanceof CliError) return undefined;
+    if (error instanceof UserError) return undefined;
     throw error;
   }
 }

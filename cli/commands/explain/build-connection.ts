@@ -1,10 +1,10 @@
-import { bySeverity, uniqueFindings } from '../../catalogue/finding.ts';
+import { bySeverity, uniqueFindings } from '../../../inspection/catalogue/finding.ts';
+import type { Explanation, Path } from '../../../inspection/explain/explanation.ts';
 import { admissionText } from '../lb/admission-text.ts';
 import type { TargetRow } from '../lb/build-lb-rows.ts';
 import type { NodePortFacts } from '../lb/find-node-ports.ts';
 import type { Connection } from '../lb/select-connection.ts';
 import { connectionText, listenerHop, nodePortHop, otherNodeHop, targetHop } from './connection-hops.ts';
-import type { Explanation, Path } from './explanation.ts';
 import type { ServiceListener } from './find-listeners.ts';
 
 /** What a connection to a load balancer is explained from. */

@@ -1,10 +1,10 @@
-import { finding } from '../../catalogue/catalogue.ts';
+import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import type { Hop } from '../../../inspection/explain/explanation.ts';
+import { hopOf, mostSevere, unknownHop } from '../../../inspection/explain/hop.ts';
 import type { TargetRow } from '../lb/build-lb-rows.ts';
 import type { NodePortFacts } from '../lb/find-node-ports.ts';
 import type { Connection } from '../lb/select-connection.ts';
-import type { Hop } from './explanation.ts';
 import type { ServiceListener } from './find-listeners.ts';
-import { hopOf, mostSevere, unknownHop } from './hop.ts';
 
 /** Most targets and Pods that are printed. */
 const MAX_NAMED = 10;

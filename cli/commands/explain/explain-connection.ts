@@ -1,9 +1,11 @@
 import { isIPv4 } from 'node:net';
 import { canonicalAddress } from '../../../dataplane/ip-prefix.ts';
-import { CliError } from '../../command/cli-error.ts';
+import type { Explanation } from '../../../inspection/explain/explanation.ts';
+import { parsePacketAddress } from '../../../inspection/explain/parse-packet-address.ts';
+import { joinPods } from '../../../inspection/node/join-pods.ts';
+import { readNodeFacts } from '../../../inspection/node/read-node-facts.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import type { CommandContext } from '../../command/command.ts';
-import { joinPods } from '../../node/join-pods.ts';
-import { readNodeFacts } from '../../node/read-node-facts.ts';
 import { openProgress } from '../../output/progress.ts';
 import { openClusterReader } from '../cluster/open-cluster-reader.ts';
 import { openCloudReader } from '../diff/remote/open-cloud-reader.ts';
@@ -15,9 +17,7 @@ import type { Connection } from '../lb/select-connection.ts';
 import type { ExplainArgs } from './arguments.ts';
 import { buildConnection, selectTargets } from './build-connection.ts';
 import { connectionText } from './connection-hops.ts';
-import type { Explanation } from './explanation.ts';
 import { findListeners } from './find-listeners.ts';
-import { parsePacketAddress } from './parse-packet-address.ts';
 
 /** Explains a packet from a client to an address of a Pod of this node. */
 type ExplainPod = (question: {
@@ -31,7 +31,7 @@ type Explained = { readonly explanation: Explanation; readonly warning?: string 
 
 /**
  * Explains a connection of a client to a load balancer: reads Services and the cloud, then this node where it has a target.
- * @throws CliError USAGE; NOT_FOUND when no load balancer of a Service listens there; NO_CLUSTER, NO_CLOUD, FORBIDDEN, KERNEL
+ * @throws UserError USAGE; NOT_FOUND when no load balancer of a Service listens there; NO_CLUSTER, NO_CLOUD, FORBIDDEN, KERNEL
  */
 export async function explainConnection(
   connection: Connection,
@@ -61,24 +61,24 @@ export async function explainConnection(
   return warning === undefined ? { explanation } : { explanation, warning };
 }
 
-/** @throws CliError USAGE unless a client is named, and nothing else */
+/** @throws UserError USAGE unless a client is named, and nothing else */
 function clientOf(connection: Connection, { from, to }: ExplainArgs): string {
   const at = connectionText(connection);
   const example = `tke-eni explain ${at} --from 10.0.0.9`;
   if (to !== undefined)
-    throw new CliError(
+    throw new UserError(
       'USAGE',
       `${at} is where a client connects to; --to is what a Pod sends to`,
       `${example}: without --to`,
     );
   if (from === undefined)
-    throw new CliError('USAGE', `who connects to ${at}? --from is missing`, `name a client: ${example}`);
+    throw new UserError('USAGE', `who connects to ${at}? --from is missing`, `name a client: ${example}`);
   const client = canonicalAddress(parsePacketAddress('--from', from));
   if (isIPv4(client)) return client;
-  throw new CliError('USAGE', `--from ${from}: load balancers of Services have IPv4 clients`, `name one: ${example}`);
+  throw new UserError('USAGE', `--from ${from}: load balancers of Services have IPv4 clients`, `name one: ${example}`);
 }
 
-/** @throws CliError NO_CLUSTER, NO_CLOUD, FORBIDDEN */
+/** @throws UserError NO_CLUSTER, NO_CLOUD, FORBIDDEN */
 async function readFacts(args: ExplainArgs, context: CommandContext): Promise<LbFacts> {
   const progress = openProgress(context);
   const client = await openClusterReader(context);
@@ -88,11 +88,11 @@ async function readFacts(args: ExplainArgs, context: CommandContext): Promise<Lb
     const terms = { what: undefined, 'cluster-id': args['cluster-id'], 'vpc-id': undefined, 'load-balancer-class': '' };
     const facts = await readLbFacts(terms, { client, openCloud, signal: context.signal, progress });
     for (const fact of [facts.pods, facts.nodes])
-      if (fact.kind === 'unknown') throw new CliError('FORBIDDEN', fact.why, fact.next);
+      if (fact.kind === 'unknown') throw new UserError('FORBIDDEN', fact.why, fact.next);
     if (facts.cloud.kind === 'known') return facts;
     const next =
       'set TENCENTCLOUD_SECRET_ID, TENCENTCLOUD_SECRET_KEY and TENCENTCLOUD_REGION; or for a Pod that you know: tke-eni explain POD --from CLIENT';
-    throw new CliError('NO_CLOUD', facts.cloud.why, next);
+    throw new UserError('NO_CLOUD', facts.cloud.why, next);
   } finally {
     progress.clear();
     client.close();

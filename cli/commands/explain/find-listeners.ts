@@ -1,4 +1,4 @@
-import { CliError } from '../../command/cli-error.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import type { LbRow } from '../lb/build-lb-rows.ts';
 import { type Connection, selectConnection } from '../lb/select-connection.ts';
 
@@ -7,14 +7,14 @@ export type ServiceListener = { readonly row: LbRow; readonly listener: LbRow['l
 
 /**
  * Finds the listeners that take a connection: one, or one for each protocol.
- * @throws CliError NOT_FOUND when no load balancer of a Service has the address, or when none listens at the port
+ * @throws UserError NOT_FOUND when no load balancer of a Service has the address, or when none listens at the port
  */
 export function findListeners(rows: readonly LbRow[], connection: Connection): readonly ServiceListener[] {
   const { address, port } = connection;
   const there = selectConnection(rows, { address, port: undefined });
   if (there.length === 0) {
     const next = 'tke-eni lb lists the load balancers of Services; of an address of a Pod: without port';
-    throw new CliError('NOT_FOUND', `no load balancer of a Service has ${address}`, next);
+    throw new UserError('NOT_FOUND', `no load balancer of a Service has ${address}`, next);
   }
   const found = selectConnection(there, connection).flatMap((row) =>
     row.listeners.map((listener) => ({ row, listener })),
@@ -26,5 +26,5 @@ export function findListeners(rows: readonly LbRow[], connection: Connection): r
   const has =
     all.length > 0 ? `it listens at ${all.join(', ')}` : `it has no listener of the Service, its state is ${state}`;
   const next = `${has}; tke-eni lb ${service} shows more`;
-  throw new CliError('NOT_FOUND', `${address} (${named}) does not listen at port ${port}`, next);
+  throw new UserError('NOT_FOUND', `${address} (${named}) does not listen at port ${port}`, next);
 }

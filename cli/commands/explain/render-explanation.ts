@@ -1,7 +1,7 @@
+import type { Explanation, Hop, Path } from '../../../inspection/explain/explanation.ts';
 import { plainText, textWidth } from '../../output/cell-text.ts';
 import { type Color, paint } from '../../output/color.ts';
 import { wrapText } from '../../output/render-text.ts';
-import type { Explanation, Hop, Path } from './explanation.ts';
 
 /** How an explanation is laid out. */
 type ExplanationOptions = { readonly width: number; readonly isColored: boolean };

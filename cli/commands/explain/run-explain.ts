@@ -1,3 +1,4 @@
+import type { Explanation } from '../../../inspection/explain/explanation.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
 import { printDocument } from '../../output/print-document.ts';
@@ -5,9 +6,8 @@ import { renderWarning } from '../../output/render-error.ts';
 import { type Connection, parseConnection } from '../lb/select-connection.ts';
 import type { ExplainArgs } from './arguments.ts';
 import { askAgent } from './ask-agent.ts';
-import type { Explanation } from './explanation.ts';
 
-/** Explains how packets of a Pod go. @throws CliError USAGE, NOT_FOUND, FORBIDDEN, KERNEL */
+/** Explains how packets of a Pod go. @throws UserError USAGE, NOT_FOUND, FORBIDDEN, KERNEL */
 export async function run(args: ExplainArgs, context: CommandContext): Promise<ExitCode> {
   const { subject, to, from, output } = args;
   const { stdout, stderr } = context;
@@ -46,7 +46,7 @@ async function followConnection(
 
 /** Reads the kernel in this process. Imported where it is needed: the code takes most of the time of a start. */
 async function explainHere(context: CommandContext, question: Question): Promise<Explained> {
-  const { explainNode } = await import('./explain-node.ts');
+  const { explainNode } = await import('../../../inspection/explain/explain-node.ts');
   const { explanation, facts } = await explainNode(context, question);
   const { agent } = facts;
   return agent.kind === 'unknown' ? { explanation, warning: `from the kernel alone: ${agent.why}` } : { explanation };

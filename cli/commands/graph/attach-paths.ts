@@ -1,6 +1,6 @@
-import type { ElementId } from '../../catalogue/element-id.ts';
-import { type Finding, findingKey, uniqueFindings } from '../../catalogue/finding.ts';
-import type { Explanation, Hop, Path } from '../explain/explanation.ts';
+import type { ElementId } from '../../../inspection/catalogue/element-id.ts';
+import { type Finding, findingKey, uniqueFindings } from '../../../inspection/catalogue/finding.ts';
+import type { Explanation, Hop, Path } from '../../../inspection/explain/explanation.ts';
 import { shortSelector } from './build-rule-boxes.ts';
 import { type Graph, type GraphNode, type GraphPath, type GraphState, type GraphStep, NODE_GROUP } from './graph.ts';
 

@@ -1,8 +1,8 @@
 import { locateBridge } from '../../../dataplane/locate-bridge.ts';
 import { BRIDGE_NAME } from '../../../dataplane/numbers.ts';
-import { linkId } from '../../catalogue/element-id.ts';
-import { ifKnown } from '../../node/known.ts';
-import type { NodeFacts } from '../../node/node-facts.ts';
+import { linkId } from '../../../inspection/catalogue/element-id.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
+import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { isUp, linkRows, linkState } from './build-pod-boxes.ts';
 import type { PodView } from './build-pod-views.ts';
 import type { GraphGroup, GraphNode } from './graph.ts';

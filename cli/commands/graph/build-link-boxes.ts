@@ -1,9 +1,9 @@
+import { eniId, linkId } from '../../../inspection/catalogue/element-id.ts';
+import type { EniFacts } from '../../../inspection/node/find-enis.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
+import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import type { LinkMessage } from '../../../netlink/link-message.ts';
 import { IFF_LOOPBACK } from '../../../netlink/uapi/if-link.ts';
-import { eniId, linkId } from '../../catalogue/element-id.ts';
-import type { EniFacts } from '../../node/find-enis.ts';
-import { ifKnown } from '../../node/known.ts';
-import type { NodeFacts } from '../../node/node-facts.ts';
 import { isUp, linkRows, linkState } from './build-pod-boxes.ts';
 import { type GraphNode, NODE_GROUP } from './graph.ts';
 

@@ -1,8 +1,8 @@
 import { eniMark, hex } from '../../../dataplane/eni-mark.ts';
 import { DEFAULT_ENI_MARK_MASK, NFT_TABLE, PRIORITY, RTPROT_TKE_ENI } from '../../../dataplane/numbers.ts';
-import type { EniFacts } from '../../node/find-enis.ts';
-import { ifKnown } from '../../node/known.ts';
-import type { NodeFacts } from '../../node/node-facts.ts';
+import type { EniFacts } from '../../../inspection/node/find-enis.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
+import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { type GraphNode, NODE_GROUP } from './graph.ts';
 
 /** Element id of the nftables table of tke-eni. */

@@ -1,8 +1,8 @@
+import { linkId, podId } from '../../../inspection/catalogue/element-id.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
+import type { NetnsFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
 import type { LinkMessage } from '../../../netlink/link-message.ts';
 import { IFF_LOWER_UP, IFF_UP } from '../../../netlink/uapi/if-link.ts';
-import { linkId, podId } from '../../catalogue/element-id.ts';
-import { ifKnown } from '../../node/known.ts';
-import type { NetnsFacts, NodeFacts } from '../../node/node-facts.ts';
 import type { PodView } from './build-pod-views.ts';
 import { routeLine } from './build-table-boxes.ts';
 import type { GraphFact, GraphNode, GraphState } from './graph.ts';

@@ -1,7 +1,7 @@
 import { TABLE_ENI_BASE } from '../../../dataplane/numbers.ts';
-import type { EniFacts } from '../../node/find-enis.ts';
-import { joinPods, type NodePod } from '../../node/join-pods.ts';
-import type { NodeFacts } from '../../node/node-facts.ts';
+import type { EniFacts } from '../../../inspection/node/find-enis.ts';
+import { joinPods, type NodePod } from '../../../inspection/node/join-pods.ts';
+import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 
 /** A Pod's interface as the drawing shows it. */
 export type PodView = NodePod & {

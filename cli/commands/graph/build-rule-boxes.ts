@@ -1,10 +1,10 @@
 import { RTPROT_TKE_ENI } from '../../../dataplane/numbers.ts';
+import { ruleElement, ruleSelector } from '../../../inspection/node/rule-selector.ts';
 import { renderRule } from '../../../netlink/render-rule.ts';
 import type { RuleMessage } from '../../../netlink/rule-message.ts';
 import { FR_ACT_TO_TBL } from '../../../netlink/uapi/fib-rules.ts';
 import { AF_INET6 } from '../../../netlink/uapi/netlink.ts';
 import { RTPROT_KERNEL } from '../../../netlink/uapi/rtnetlink.ts';
-import { ruleElement, ruleSelector } from '../../node/rule-selector.ts';
 import { type GraphNode, NODE_GROUP } from './graph.ts';
 
 /** From this number of rules on that differ only in a Pod's address, one box stands for all of them. */

@@ -1,9 +1,9 @@
 import { isOurTable, RTPROT_TKE_ENI, TABLE_MAIN, TABLE_POD_ROUTES } from '../../../dataplane/numbers.ts';
+import { tableId } from '../../../inspection/catalogue/element-id.ts';
 import { renderRoute } from '../../../netlink/render-route.ts';
 import type { RouteMessage } from '../../../netlink/route-message.ts';
 import { AF_INET6 } from '../../../netlink/uapi/netlink.ts';
 import { RT_TABLE_DEFAULT, RT_TABLE_LOCAL, RTN_LOCAL, RTN_MULTICAST } from '../../../netlink/uapi/rtnetlink.ts';
-import { tableId } from '../../catalogue/element-id.ts';
 import { type GraphNode, NODE_GROUP } from './graph.ts';
 
 /** Number of routes that a box shows; of the rest only the number is shown. */

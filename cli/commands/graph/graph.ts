@@ -1,5 +1,5 @@
-import type { ElementId } from '../../catalogue/element-id.ts';
-import type { Finding } from '../../catalogue/finding.ts';
+import type { ElementId } from '../../../inspection/catalogue/element-id.ts';
+import type { Finding } from '../../../inspection/catalogue/finding.ts';
 
 /** A node as a drawing: boxes, edges, and the paths of its Pods. Plain data, printed by `-o json`. */
 export type Graph = {

@@ -1,16 +1,16 @@
-import type { ElementId } from '../../catalogue/element-id.ts';
-import type { Finding } from '../../catalogue/finding.ts';
-import { CliError } from '../../command/cli-error.ts';
-import type { NodeFacts } from '../../node/node-facts.ts';
-import { type NodeContext, readNodeFacts } from '../../node/read-node-facts.ts';
+import type { ElementId } from '../../../inspection/catalogue/element-id.ts';
+import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import { buildExplanation } from '../../../inspection/explain/build-explanation.ts';
+import { buildExplainContext } from '../../../inspection/explain/explain-context.ts';
+import { readPlannedNft } from '../../../inspection/explain/explain-node.ts';
+import type { Explanation } from '../../../inspection/explain/explanation.ts';
+import { openKernelLookup } from '../../../inspection/explain/open-kernel-lookup.ts';
+import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
+import { type NodeContext, readNodeFacts } from '../../../inspection/node/read-node-facts.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import { compareNode } from '../diff/compare-node.ts';
 import { findingOf } from '../diff/difference.ts';
 import { observeNode } from '../diff/observe-node.ts';
-import { buildExplanation } from '../explain/build-explanation.ts';
-import { buildExplainContext } from '../explain/explain-context.ts';
-import { readPlannedNft } from '../explain/explain-node.ts';
-import type { Explanation } from '../explain/explanation.ts';
-import { openKernelLookup } from '../explain/open-kernel-lookup.ts';
 
 /** What the user asks to draw; without a subject the whole node. */
 type GraphQuestion = { readonly subject: string | undefined; readonly to: string | undefined };
@@ -27,7 +27,7 @@ type GraphInput = {
 /**
  * Reads the node, explains each of its Pods, and compares it with the agent's record where there is one. Changes
  * nothing.
- * @throws CliError when the kernel cannot be read; USAGE, NOT_FOUND for a wrong subject
+ * @throws UserError when the kernel cannot be read; USAGE, NOT_FOUND for a wrong subject
  */
 export async function readGraphInput(context: NodeContext, { subject, to }: GraphQuestion): Promise<GraphInput> {
   const facts = await readNodeFacts(context, { insides: 'all' });
@@ -40,7 +40,7 @@ export async function readGraphInput(context: NodeContext, { subject, to }: Grap
       return [buildExplanation(explainContext, { subject: key, to: undefined, from: undefined })];
     } catch (error) {
       // One Pod without an address must not prevent the drawing of the others.
-      if (error instanceof CliError) return [];
+      if (error instanceof UserError) return [];
       throw error;
     }
   });
@@ -60,7 +60,7 @@ async function differences(context: NodeContext): Promise<readonly Finding[]> {
   try {
     return compareNode(await observeNode(context)).differences.map(findingOf);
   } catch (error) {
-    if (error instanceof CliError && error.code === 'NO_JOURNAL') return [];
+    if (error instanceof UserError && error.code === 'NO_JOURNAL') return [];
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { messageOf } from '../../../runtime/error-text.ts';
-import { CliError } from '../../command/cli-error.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
 import { openProgress } from '../../output/progress.ts';
@@ -14,12 +14,16 @@ import { renderHtml } from './render-html.ts';
 import { renderMermaid } from './render-mermaid.ts';
 import { renderSvg } from './render-svg.ts';
 
-/** Draws the node. @throws CliError */
+/** Draws the node. @throws UserError */
 export async function run(args: GraphArgs, context: CommandContext): Promise<ExitCode> {
   const { subject, to, file } = args;
   const format = decideFormat(args.output, file);
   if (to !== undefined && subject === undefined) {
-    throw new CliError('USAGE', '--to says where a Pod sends to, and no Pod is named', 'tke-eni graph <pod> --to ADDR');
+    throw new UserError(
+      'USAGE',
+      '--to says where a Pod sends to, and no Pod is named',
+      'tke-eni graph <pod> --to ADDR',
+    );
   }
   const progress = openProgress(context);
   progress.show('looking into the node and its Pods');
@@ -62,7 +66,7 @@ async function write(file: string, text: string): Promise<void> {
     await writeFile(file, text);
   } catch (error) {
     const reason = messageOf(error);
-    throw new CliError(
+    throw new UserError(
       'REFUSED',
       `${file} cannot be written: ${reason}`,
       'name a file in a folder that you may write to, or - for standard output: tke-eni graph -o html > node.html',

@@ -10,9 +10,9 @@ import { planLoadBalancer } from '../../../cloud-controller-manager/services/pla
 import { readPodNode } from '../../../cloud-controller-manager/services/pod-node.ts';
 import { readAnnotations } from '../../../cloud-controller-manager/services/read-annotations.ts';
 import { readServiceHead, readServiceSpec } from '../../../cloud-controller-manager/services/read-service.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { ConfigError } from '../../../runtime/decode.ts';
-import { ifKnown } from '../../node/known.ts';
 import { findObserved, type ObservedBalancer } from './find-observed.ts';
 import type { LbCloud, LbFacts } from './lb-facts.ts';
 

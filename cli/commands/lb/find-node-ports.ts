@@ -1,6 +1,6 @@
 import { readServiceHead, readServiceSpec } from '../../../cloud-controller-manager/services/read-service.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
 import { ConfigError } from '../../../runtime/decode.ts';
-import { ifKnown } from '../../node/known.ts';
 import type { LbFacts } from './lb-facts.ts';
 import type { Connection } from './select-connection.ts';
 

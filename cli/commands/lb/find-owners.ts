@@ -1,5 +1,5 @@
 import { readCloudNode } from '../../../cloud-controller-manager/nodes/cloud-node.ts';
-import { ifKnown } from '../../node/known.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
 import type { LbFacts } from './lb-facts.ts';
 
 /** Whose an address is: `Pod NAMESPACE/NAME` or `Node NAME`, and the node; '' : not known. */

@@ -5,8 +5,8 @@ import type { Target, TargetHealth } from '../../../cloud/targets.ts';
 import type { CcmNode } from '../../../cloud-controller-manager/controller/ccm-node.ts';
 import type { BackendPod } from '../../../cloud-controller-manager/services/backend-pod.ts';
 import type { EndpointSlice } from '../../../cloud-controller-manager/services/endpoint-slice.ts';
+import type { Known } from '../../../inspection/node/node-facts.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
-import type { Known } from '../../node/node-facts.ts';
 
 /** A load balancer with what it has. */
 export type BalancerFacts = {

@@ -1,7 +1,7 @@
 import { readCloudNode } from '../../../cloud-controller-manager/nodes/cloud-node.ts';
-import { CliError } from '../../command/cli-error.ts';
-import { ifKnown, known, unknown } from '../../node/known.ts';
-import type { Known } from '../../node/node-facts.ts';
+import { ifKnown, known, unknown } from '../../../inspection/node/known.ts';
+import type { Known } from '../../../inspection/node/node-facts.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import type { CloudReader } from '../diff/remote/open-cloud-reader.ts';
 import { findOwners } from './find-owners.ts';
 import type { GroupFacts, LbCloud, LbFacts } from './lb-facts.ts';
@@ -42,7 +42,7 @@ export async function readGroupFacts(
     );
     return known({ ofEni, ofInstance, instanceOf, rules: new Map(rules) });
   } catch (error) {
-    if (!(error instanceof CliError) || error.code !== 'NO_CLOUD') throw error;
+    if (!(error instanceof UserError) || error.code !== 'NO_CLOUD') throw error;
     const next = 'grant vpc:DescribeSecurityGroupPolicies, vpc:DescribeNetworkInterfaces and cvm:DescribeInstances';
     return unknown(`security groups were not read: ${error.message}`, next);
   }

@@ -9,11 +9,11 @@ import { readAnnotations } from '../../../cloud-controller-manager/services/read
 import { readRecord } from '../../../cloud-controller-manager/services/read-record.ts';
 import { readServiceHead } from '../../../cloud-controller-manager/services/read-service.ts';
 import { CLUSTER_TAG, OWNER_TAG } from '../../../crd/cloud-tags.ts';
+import { ifKnown, known, unknown } from '../../../inspection/node/known.ts';
+import type { Known } from '../../../inspection/node/node-facts.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { ENDPOINT_SLICES, NODES, PODS, SERVICES } from '../../../kube/resource-types.ts';
-import { CliError } from '../../command/cli-error.ts';
-import { ifKnown, known, unknown } from '../../node/known.ts';
-import type { Known } from '../../node/node-facts.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import type { Progress } from '../../output/progress.ts';
 import { readList } from '../cluster/read-cluster.ts';
 import type { CloudReader, ReadableCloud } from '../diff/remote/open-cloud-reader.ts';
@@ -37,7 +37,7 @@ type LbSources = {
 
 /**
  * Reads Services, Nodes, Pods and EndpointSlices, and the load balancers of the cluster with all that they have. It changes
- * nothing. @throws CliError NO_CLUSTER; FORBIDDEN when Services cannot be read; NOT_FOUND when the named Service is not there
+ * nothing. @throws UserError NO_CLUSTER; FORBIDDEN when Services cannot be read; NOT_FOUND when the named Service is not there
  */
 export async function readLbFacts(args: LbTerms, { client, openCloud, signal, progress }: LbSources): Promise<LbFacts> {
   const reader = {
@@ -51,10 +51,10 @@ export async function readLbFacts(args: LbTerms, { client, openCloud, signal, pr
     readList(reader, PODS, decodeBackendPod),
     readList(reader, ENDPOINT_SLICES, decodeEndpointSlice),
   ]);
-  if (objects.kind === 'unknown') throw new CliError('FORBIDDEN', objects.why, objects.next);
+  if (objects.kind === 'unknown') throw new UserError('FORBIDDEN', objects.why, objects.next);
   const services = objects.value.filter((object) => isNamed(object, args.what));
   if (services.length === 0 && args.what?.includes('/'))
-    throw new CliError(
+    throw new UserError(
       'NOT_FOUND',
       `no Service ${args.what} of type LoadBalancer`,
       'kubectl get services -A lists all',
@@ -107,7 +107,7 @@ async function tryReadCloud(
   try {
     return known(await readCloud(await openCloud(), cluster, clusterId));
   } catch (error) {
-    if (!(error instanceof CliError) || error.code !== 'NO_CLOUD') throw error;
+    if (!(error instanceof UserError) || error.code !== 'NO_CLOUD') throw error;
     return unknown(error.message, error.next);
   }
 }

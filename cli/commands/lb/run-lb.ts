@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net';
-import { CliError } from '../../command/cli-error.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
 import { openProgress } from '../../output/progress.ts';
@@ -20,26 +20,26 @@ const ANY_CLIENT = 'CLIENT';
 
 /**
  * Runs `lb`: prints the load balancers of Services, or with --plan what the controller would change; changes nothing.
- * @throws CliError NO_CLUSTER, FORBIDDEN, NO_CLOUD, NOT_FOUND, USAGE
+ * @throws UserError NO_CLUSTER, FORBIDDEN, NO_CLOUD, NOT_FOUND, USAGE
  */
 export async function run(args: LbArgs, context: CommandContext): Promise<ExitCode> {
   const { what, plan } = args;
   const connection = what === undefined || what.includes('/') ? undefined : parseConnection(what);
   if (what !== undefined && !what.includes('/') && connection === undefined)
-    throw new CliError(
+    throw new UserError(
       'USAGE',
       `"${what}" is no Service and no address`,
       'write NAMESPACE/NAME, ADDRESS or ADDRESS:PORT',
     );
   if (plan && connection !== undefined)
-    throw new CliError(
+    throw new UserError(
       'USAGE',
       '--plan is of Services, and not of an address',
       'write NAMESPACE/NAME, or leave it out',
     );
   const { from } = args;
   if (from !== undefined && !isIPv4(from))
-    throw new CliError('USAGE', `--from: "${from}" is no IPv4 address`, 'write the address that clients come from');
+    throw new UserError('USAGE', `--from: "${from}" is no IPv4 address`, 'write the address that clients come from');
   const progress = openProgress(context);
   const client = await openClusterReader(context);
   try {
@@ -51,7 +51,7 @@ export async function run(args: LbArgs, context: CommandContext): Promise<ExitCo
     const all = addPlans(buildLbRows(facts, from), plansIfKnown(facts));
     const rows = connection === undefined ? all : selectConnection(all, connection);
     if (connection !== undefined && rows.length === 0)
-      throw new CliError('NOT_FOUND', `no load balancer of a Service listens at ${what}`, 'tke-eni lb lists all');
+      throw new UserError('NOT_FOUND', `no load balancer of a Service listens at ${what}`, 'tke-eni lb lists all');
     await printView(args.output, context, { services: rows }, (layout) => {
       const wayOn = connection === undefined ? '' : renderWayOn(rows, from ?? ANY_CLIENT);
       return `${renderLbRows(rows, layout)}${wayOn}`;
@@ -74,17 +74,17 @@ function plansIfKnown(facts: LbFacts): readonly LbPlan[] {
 
 async function showPlans(args: LbArgs, facts: LbFacts, context: CommandContext): Promise<ExitCode> {
   const { cloud, clusterId, vpcId } = facts;
-  if (cloud.kind === 'unknown') throw new CliError('NO_CLOUD', cloud.why, cloud.next);
+  if (cloud.kind === 'unknown') throw new UserError('NO_CLOUD', cloud.why, cloud.next);
   for (const fact of [facts.nodes, facts.pods, facts.slices])
-    if (fact.kind === 'unknown') throw new CliError('FORBIDDEN', fact.why, fact.next);
+    if (fact.kind === 'unknown') throw new UserError('FORBIDDEN', fact.why, fact.next);
   if (clusterId === undefined)
-    throw new CliError(
+    throw new UserError(
       'USAGE',
       'the cluster id is in no tag of a load balancer',
       'give --cluster-id, as --clusterid of the controller',
     );
   if (vpcId === undefined)
-    throw new CliError('USAGE', 'the VPC of the cluster is not known', 'give --vpc-id, as --vpc-id of the controller');
+    throw new UserError('USAGE', 'the VPC of the cluster is not known', 'give --vpc-id, as --vpc-id of the controller');
   const plans = buildLbPlans(facts, { cloud: cloud.value, clusterId, vpcId });
   await printView(args.output, context, { plans }, (layout) => renderLbPlans(plans, layout));
   return EXIT.ok;

@@ -1,12 +1,12 @@
 import { DIRECT_LINK_GROUP } from '../../../dataplane/numbers.ts';
+import { joinPods, type NodePod } from '../../../inspection/node/join-pods.ts';
+import { readNodeFacts } from '../../../inspection/node/read-node-facts.ts';
 import type { CommandContext } from '../../command/command.ts';
-import { joinPods, type NodePod } from '../../node/join-pods.ts';
-import { readNodeFacts } from '../../node/read-node-facts.ts';
 import { networkNameOf, type PodRow } from './build-pod-rows.ts';
 
 /**
  * Reads rows of Pods without a journal, from the aliases of host veths and the routes to them.
- * @throws CliError FORBIDDEN, KERNEL
+ * @throws UserError FORBIDDEN, KERNEL
  */
 export async function readKernelPods(context: Pick<CommandContext, 'global'>): Promise<readonly PodRow[]> {
   const facts = await readNodeFacts(context, { insides: 'none', nft: false, sysctls: false });

@@ -1,7 +1,7 @@
+import { ifKnown } from '../../../inspection/node/known.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import { isNoAgent, isSilent, isTooOld, openOpsClient } from '../../agent/ops-client.ts';
-import { CliError } from '../../command/cli-error.ts';
 import type { CommandContext } from '../../command/command.ts';
-import { ifKnown } from '../../node/known.ts';
 import { buildAgentPool } from './build-agent-pool.ts';
 import type { PoolReading } from './pool-view.ts';
 
@@ -10,7 +10,7 @@ const NO_ANSWER = /^the agent does not answer: /;
 
 /**
  * Reads the node's addresses and ENIs from the agent, or, when it does not answer, from its journal.
- * @throws CliError NO_AGENT when there is neither; FORBIDDEN
+ * @throws UserError NO_AGENT when there is neither; FORBIDDEN
  */
 export async function readPool(context: Pick<CommandContext, 'global' | 'clock'>): Promise<PoolReading> {
   const { socket, agentTimeoutMs } = context.global;
@@ -23,12 +23,12 @@ export async function readPool(context: Pick<CommandContext, 'global' | 'clock'>
     if (!isNoAgent(error)) throw error;
     // Imported where it is needed: beside a running agent nothing of it is.
     const [{ readAgentFacts }, { buildJournalPool }] = await Promise.all([
-      import('../../node/read-agent-facts.ts'),
+      import('../../../inspection/node/read-agent-facts.ts'),
       import('./build-journal-pool.ts'),
     ]);
     const facts = readAgentFacts(context.global.stateDir);
     if (facts.kind === 'unknown') {
-      throw new CliError('NO_AGENT', `${error.message}; and ${facts.why}`, error.next, { cause: error });
+      throw new UserError('NO_AGENT', `${error.message}; and ${facts.why}`, error.next, { cause: error });
     }
     const { journal, node } = facts.value;
     const planned = ifKnown(node)?.enis ?? [];

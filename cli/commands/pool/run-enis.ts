@@ -12,7 +12,7 @@ import { readPool } from './read-pool.ts';
 import { eniState, type RenderOptions, sourceNotice } from './render-pool.ts';
 import type { Stay } from './why-eni-stays.ts';
 
-/** Shows the ENIs. @throws CliError NO_AGENT, FORBIDDEN */
+/** Shows the ENIs. @throws UserError NO_AGENT, FORBIDDEN */
 export async function run({ output }: ViewArgs, context: CommandContext): Promise<ExitCode> {
   const reading = await readPool(context);
   const notice = sourceNotice(reading.view);

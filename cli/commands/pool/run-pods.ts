@@ -1,13 +1,13 @@
+import { readAgentFacts } from '../../../inspection/node/read-agent-facts.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
-import { readAgentFacts } from '../../node/read-agent-facts.ts';
 import { renderWarning } from '../../output/render-error.ts';
 import type { PodsArgs } from './arguments.ts';
 import { buildPodRows, matchesPod, type PodRow } from './build-pod-rows.ts';
 import { printView } from './print-view.ts';
 import { renderPods } from './render-pods.ts';
 
-/** Shows the Pods of the node. @throws CliError FORBIDDEN, KERNEL */
+/** Shows the Pods of the node. @throws UserError FORBIDDEN, KERNEL */
 export async function run({ output, pod }: PodsArgs, context: CommandContext): Promise<ExitCode> {
   const rows = await readRows(context);
   const selected = pod === undefined ? rows : rows.filter((row) => matchesPod(row, pod));

@@ -1,5 +1,5 @@
+import { UserError } from '../../../runtime/user-error.ts';
 import { isNoAgent, openOpsClient } from '../../agent/ops-client.ts';
-import { CliError } from '../../command/cli-error.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
 import { plainLines } from '../../output/cell-text.ts';
@@ -17,7 +17,7 @@ import type { Repair } from './repair.ts';
 
 /**
  * Repairs what belongs to tke-eni, or prints the plan.
- * @throws CliError REFUSED when a running agent cannot be asked
+ * @throws UserError REFUSED when a running agent cannot be asked
  */
 export async function run(args: RepairArgs, context: CommandContext): Promise<ExitCode> {
   const { stdout } = context;
@@ -86,7 +86,7 @@ type AgentAnswer =
   | ({ readonly kind: 'answered'; readonly held: readonly string[] } & Applied)
   | { readonly kind: 'nobody'; readonly why: string };
 
-/** Requests one repair pass from the running agent. @throws CliError FORBIDDEN, REFUSED */
+/** Requests one repair pass from the running agent. @throws UserError FORBIDDEN, REFUSED */
 async function requestRepair({ global }: CommandContext): Promise<AgentAnswer> {
   try {
     using client = await openOpsClient(global.socket);
@@ -95,7 +95,7 @@ async function requestRepair({ global }: CommandContext): Promise<AgentAnswer> {
     const reply = await client.repair({ dryRun: false });
     if (reply.error !== undefined) {
       const next = 'tke-eni status says what the agent waits for';
-      throw new CliError('REFUSED', `the agent cannot repair now: ${reply.error.msg} ${reply.error.details}`, next);
+      throw new UserError('REFUSED', `the agent cannot repair now: ${reply.error.msg} ${reply.error.details}`, next);
     }
     const failed = reply.failed.map(({ operation, error }) => ({ line: operation, error }));
     return { kind: 'answered', done: reply.operations, failed, held: reply.held };

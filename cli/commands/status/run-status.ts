@@ -6,7 +6,7 @@ import type { StatusArgs } from './arguments.ts';
 import { buildStatus, isHealthy, type NodeStatus } from './build-status.ts';
 import { renderStatus } from './render-status.ts';
 
-/** Shows the state of the agent. @throws CliError FORBIDDEN; NO_AGENT when there is neither an agent nor its journal */
+/** Shows the state of the agent. @throws UserError FORBIDDEN; NO_AGENT when there is neither an agent nor its journal */
 export async function run({ output, 'all-addresses': isFull }: StatusArgs, context: CommandContext): Promise<ExitCode> {
   const status = await readStatus(context);
   const document = isFull ? status : { ...status, pool: { ...status.pool, addresses: undefined } };
@@ -14,7 +14,7 @@ export async function run({ output, 'all-addresses': isFull }: StatusArgs, conte
   return isHealthy(status) ? EXIT.ok : EXIT.wrong;
 }
 
-/** Reads the state from the agent, or from its journal. @throws CliError FORBIDDEN, NO_AGENT */
+/** Reads the state from the agent, or from its journal. @throws UserError FORBIDDEN, NO_AGENT */
 export async function readStatus(context: Pick<CommandContext, 'global' | 'clock'>): Promise<NodeStatus> {
   const { view, summary } = await readPool(context);
   return buildStatus(view, summary);

@@ -1,5 +1,5 @@
+import { UserError } from '../../../runtime/user-error.ts';
 import { type OpsClient, openOpsClient } from '../../agent/ops-client.ts';
-import { CliError } from '../../command/cli-error.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
 import { buildAgentPool } from '../pool/build-agent-pool.ts';
@@ -15,18 +15,18 @@ const TICK_MS = 100;
 const MIN_INTERVAL_S = 0.2;
 const MAX_INTERVAL_S = 3_600;
 
-/** Shows the agent live. @throws CliError NO_AGENT, FORBIDDEN; TERMINAL without a terminal; USAGE */
+/** Shows the agent live. @throws UserError NO_AGENT, FORBIDDEN; TERMINAL without a terminal; USAGE */
 export async function run({ interval, once }: TopArgs, context: CommandContext): Promise<ExitCode> {
   if (!(interval >= MIN_INTERVAL_S && interval <= MAX_INTERVAL_S)) {
     const message = `--interval ${interval}: expected ${MIN_INTERVAL_S} to ${MAX_INTERVAL_S} seconds`;
-    throw new CliError('USAGE', message, 'leave it out for 2');
+    throw new UserError('USAGE', message, 'leave it out for 2');
   }
   if (once) return printOnce(context);
   if (!context.stdout.isTerminal) {
-    throw new CliError('TERMINAL', 'top draws on a terminal, and standard output is none', 'tke-eni top --once');
+    throw new UserError('TERMINAL', 'top draws on a terminal, and standard output is none', 'tke-eni top --once');
   }
   if (context.env['TERM'] === 'dumb') {
-    throw new CliError('TERMINAL', 'top draws in place, which a dumb terminal (TERM) cannot', 'tke-eni top --once');
+    throw new UserError('TERMINAL', 'top draws in place, which a dumb terminal (TERM) cannot', 'tke-eni top --once');
   }
   await follow(context, interval * 1_000);
   return EXIT.ok;
@@ -118,7 +118,7 @@ async function refresh(state: State, client: OpsClient | undefined, context: Com
     state.problem = '';
     return current;
   } catch (error) {
-    if (!(error instanceof CliError)) throw error;
+    if (!(error instanceof UserError)) throw error;
     current?.close();
     state.problem = `${error.message}; the figures shown are outdated`;
     return undefined;

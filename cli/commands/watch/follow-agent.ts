@@ -1,5 +1,5 @@
+import { UserError } from '../../../runtime/user-error.ts';
 import { openOpsClient } from '../../agent/ops-client.ts';
-import { CliError } from '../../command/cli-error.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { renderWarning } from '../../output/render-error.ts';
 import { describeAgentEvent, eventKindNumber } from './describe-agent-event.ts';
@@ -33,7 +33,7 @@ export async function followAgent(
         for (const line of describeAgentEvent(event, names)) print(line);
       }
     } catch (error) {
-      if (!(error instanceof CliError)) throw error;
+      if (!(error instanceof UserError)) throw error;
       if (!isReported) stderr.write(renderWarning(`${error.message}; its events are not shown`, stderr.isColored));
       isReported = true;
       if (error.code === 'FORBIDDEN') return;

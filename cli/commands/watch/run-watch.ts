@@ -1,12 +1,12 @@
+import { ifKnown } from '../../../inspection/node/known.ts';
+import { readAgentFacts } from '../../../inspection/node/read-agent-facts.ts';
+import { withNodeNetns } from '../../../inspection/node/with-node-netns.ts';
 import { LibcError } from '../../../netlink/errno.ts';
 import { type Monitor, type MonitorGroup, openMonitor, openMonitorIn } from '../../../netlink/monitor.ts';
 import { type Netns, warmThreadPool } from '../../../netlink/netns.ts';
 import { openRtnetlink, openRtnetlinkIn } from '../../../netlink/rtnetlink.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
-import { ifKnown } from '../../node/known.ts';
-import { readAgentFacts } from '../../node/read-agent-facts.ts';
-import { withNodeNetns } from '../../node/with-node-netns.ts';
 import { plainText } from '../../output/cell-text.ts';
 import { renderWarning } from '../../output/render-error.ts';
 import { jsonText } from '../../output/render-json.ts';
@@ -29,7 +29,7 @@ const ROUTE_GROUPS: readonly MonitorGroup[] = [
   'ipv6-rule',
 ];
 
-/** Follows kernel and agent until the signal. @throws CliError FORBIDDEN, NOT_FOUND, KERNEL */
+/** Follows kernel and agent until the signal. @throws UserError FORBIDDEN, NOT_FOUND, KERNEL */
 export async function run(args: WatchArgs, context: CommandContext): Promise<ExitCode> {
   const { pod, eni, kind: kinds, all: isAll, output } = args;
   const filter: WatchFilter = {

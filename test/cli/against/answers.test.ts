@@ -2,10 +2,10 @@ import { writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
-import { CliError } from '../../../cli/command/cli-error.ts';
 import { readCloud } from '../../../cli/commands/diff/remote/read-cloud.ts';
 import { readNec } from '../../../cli/commands/diff/remote/read-nec.ts';
 import { systemClock } from '../../../runtime/clock.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 import { NOWHERE } from '../agent/captured.ts';
 
@@ -52,8 +52,8 @@ for (const [how, listener] of Object.entries(ANSWERS)) {
     );
     const global = { ...NOWHERE, kubeconfig: dir.join('config') };
     const error = await t.throwsAsync(readNec({ ...around, global, env: {} }, 'node-1'));
-    t.true(error instanceof CliError, error?.stack);
-    t.true(error instanceof CliError && error.next !== '');
+    t.true(error instanceof UserError, error?.stack);
+    t.true(error instanceof UserError && error.next !== '');
   });
 
   test(`readCloud: tells of a cloud that ${how}`, async (t) => {
@@ -61,7 +61,7 @@ for (const [how, listener] of Object.entries(ANSWERS)) {
     const endpoint = await serve(t, listener);
     const env = { TENCENTCLOUD_SECRET_ID: 'id', TENCENTCLOUD_SECRET_KEY: 'key' };
     const error = await t.throwsAsync(readCloud({ ...around, env }, { region: 'ap-x', endpoint }, ['eni-1']));
-    t.true(error instanceof CliError && error.code === 'NO_CLOUD', error?.stack);
+    t.true(error instanceof UserError && error.code === 'NO_CLOUD', error?.stack);
     t.false(`${error?.message}`.includes('key'), 'keys are nobody’s business');
   });
 }

@@ -1,9 +1,9 @@
-import { CliError } from '../../../cli/command/cli-error.ts';
 import type { CommandContext, GlobalArgs, Stream } from '../../../cli/command/command.ts';
 import type { ExitCode } from '../../../cli/command/exit-code.ts';
 import { COMMANDS } from '../../../cli/commands/commands.ts';
 import { runProgram } from '../../../cli/program/run-program.ts';
 import { systemClock } from '../../../runtime/clock.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 
 /** What a run of the program left. */
 export type Captured = {
@@ -78,12 +78,12 @@ export const NOWHERE: GlobalArgs = {
   kubeconfig: '',
 };
 
-/** Awaits a CliError. @throws what else came, or that nothing did */
-export async function cliErrorOf(work: Promise<unknown>): Promise<CliError> {
+/** Awaits a UserError. @throws what else came, or that nothing did */
+export async function cliErrorOf(work: Promise<unknown>): Promise<UserError> {
   try {
     await work;
   } catch (error) {
-    if (error instanceof CliError) return error;
+    if (error instanceof UserError) return error;
     throw error;
   }
   throw new Error('it was not refused');

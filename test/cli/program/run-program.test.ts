@@ -1,7 +1,7 @@
 import test from 'ava';
-import { CliError } from '../../../cli/command/cli-error.ts';
 import { type Command, defineCommand } from '../../../cli/command/command.ts';
 import { runProgram } from '../../../cli/program/run-program.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import { memoryPorts, SAMPLE } from './fixtures.ts';
 
 async function runSample(argv: readonly string[], commands = SAMPLE, isRoot = true) {
@@ -118,7 +118,7 @@ function failing(error: unknown, needs?: string): readonly Command[] {
 }
 
 test('runProgram: prints what could not be done and what to do next, and ends with 2', async (t) => {
-  const error = new CliError('NOT_FOUND', 'no Pod is called "web"', 'see tke-eni pods');
+  const error = new UserError('NOT_FOUND', 'no Pod is called "web"', 'see tke-eni pods');
   t.deepEqual(await runSample(['fail'], failing(error)), {
     ...{ code: 2, stdout: '', stderr: 'tke-eni: no Pod is called "web"\n  next: see tke-eni pods\n' },
   });
@@ -132,7 +132,7 @@ test('runProgram: prints what could not be done and what to do next, and ends wi
 test('runProgram: takes the terminal out of what others named', async (t) => {
   const { stderr } = await runSample(
     ['fail'],
-    failing(new CliError('NOT_FOUND', 'no \u001b]0;x\u0007Pod', 'see \u001b[2J')),
+    failing(new UserError('NOT_FOUND', 'no \u001b]0;x\u0007Pod', 'see \u001b[2J')),
   );
   t.is(stderr, 'tke-eni: no \\x1b]0;x\\x07Pod\n  next: see \\x1b[2J\n');
 });

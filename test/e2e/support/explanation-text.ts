@@ -1,5 +1,5 @@
-import type { Explanation } from '../../../cli/commands/explain/explanation.ts';
 import { renderExplanation } from '../../../cli/commands/explain/render-explanation.ts';
+import type { Explanation } from '../../../inspection/explain/explanation.ts';
 
 /** The finding of the first broken hop of each path that has one. */
 export function firstBroken({ paths }: Explanation): readonly (string | undefined)[] {

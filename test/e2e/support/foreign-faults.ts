@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { FindingId } from '../../../cli/catalogue/catalogue.ts';
+import type { FindingId } from '../../../inspection/catalogue/catalogue.ts';
 import { bpfObject } from '../../support/bpf-object.ts';
 import type { FaultScene } from './fault-scene.ts';
 

@@ -1,4 +1,4 @@
-import type { FindingId } from '../../../cli/catalogue/catalogue.ts';
+import type { FindingId } from '../../../inspection/catalogue/catalogue.ts';
 import type { GrScene } from './gr-scene.ts';
 
 /** Two Pods of the scene, between which a packet is sent. */

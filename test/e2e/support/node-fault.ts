@@ -1,4 +1,4 @@
-import type { FindingId } from '../../../cli/catalogue/catalogue.ts';
+import type { FindingId } from '../../../inspection/catalogue/catalogue.ts';
 import type { FaultScene } from './fault-scene.ts';
 
 /**

@@ -2,7 +2,6 @@ import { CNI_CODE } from '../../../agent/api/cni-code.ts';
 import { AGENT_PROGRAM } from '../../../agent/config/options.ts';
 import { NODE_EVENTS } from '../../../agent/events/event-reasons.ts';
 import { UNINSTALL_PROGRAM } from '../../../agent/uninstall/uninstall-config.ts';
-import { CATALOGUE } from '../../../cli/catalogue/catalogue.ts';
 import type { Command, OptionSpec, PositionalSpec } from '../../../cli/command/command.ts';
 import { EXIT } from '../../../cli/command/exit-code.ts';
 import { GLOBAL_OPTIONS } from '../../../cli/command/global-options.ts';
@@ -12,6 +11,7 @@ import { CCM_EVENTS } from '../../../cloud-controller-manager/events/event-reaso
 import * as names from '../../../crd/names.ts';
 import { AGENT_LIFE_ANNOTATION, RECORD_LABEL, RESERVED_AT_ANNOTATION } from '../../../crd/names.ts';
 import { hostVethAlias, hostVethName, nicAlias, sideName } from '../../../dataplane/host-veth-name.ts';
+import { CATALOGUE } from '../../../inspection/catalogue/catalogue.ts';
 import { IPAMD_PROGRAM } from '../../../ipamd/config/options.ts';
 import { IPAMD_EVENTS } from '../../../ipamd/events/event-reasons.ts';
 import type { EventReason } from '../../../kube/events/event-reason.ts';

@@ -3,7 +3,7 @@ import type { IpObject } from '../../../cli/commands/dump/ip-names.ts';
 import { openIpNames } from '../../../cli/commands/dump/open-ip-names.ts';
 import { renderDumpJson, type Topic } from '../../../cli/commands/dump/render-dump-json.ts';
 import { withoutKernelNeighs } from '../../../cli/commands/dump/select-dump.ts';
-import { readNetnsFacts } from '../../../cli/node/read-netns-facts.ts';
+import { readNetnsFacts } from '../../../inspection/node/read-netns-facts.ts';
 import { warmThreadPool } from '../../../netlink/netns.ts';
 import { AF_INET, AF_INET6 } from '../../../netlink/uapi/netlink.ts';
 import { waitUntil } from '../../support/wait-until.ts';

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import test from 'ava';
 import { openIpNames } from '../../../cli/commands/dump/open-ip-names.ts';
 import { renderIpScript } from '../../../cli/commands/dump/render-ip-script.ts';
-import { readNetnsFacts } from '../../../cli/node/read-netns-facts.ts';
+import { readNetnsFacts } from '../../../inspection/node/read-netns-facts.ts';
 import { warmThreadPool } from '../../../netlink/netns.ts';
 import { TestNetns } from '../netlink/support/test-netns.ts';
 import { openRichNetns } from './rich-netns.ts';

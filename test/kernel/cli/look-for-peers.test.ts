@@ -3,7 +3,7 @@ import { readlinkSync, writeFileSync } from 'node:fs';
 import test from 'ava';
 import type { LostPeer } from '../../../cli/commands/diff/compare-links.ts';
 import { readVethPeers } from '../../../cli/commands/diff/read-veth-peers.ts';
-import { readNetnsFacts } from '../../../cli/node/read-netns-facts.ts';
+import { readNetnsFacts } from '../../../inspection/node/read-netns-facts.ts';
 import { openNetns, warmThreadPool } from '../../../netlink/netns.ts';
 import { NetnsView } from '../../../sim/support/netns.ts';
 import { run } from '../../../sim/support/run.ts';

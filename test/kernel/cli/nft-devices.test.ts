@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import test from 'ava';
-import { parseNftChains } from '../../../cli/firewall/parse-nft-chains.ts';
-import { readNftFacts } from '../../../cli/node/read-nft-facts.ts';
+import { parseNftChains } from '../../../inspection/firewall/parse-nft-chains.ts';
+import { readNftFacts } from '../../../inspection/node/read-nft-facts.ts';
 import { TestNetns } from '../netlink/support/test-netns.ts';
 
 const RULESET = `

@@ -1,9 +1,9 @@
 import { type Lease, leaseKey } from '../../../../agent/journal/lease.ts';
 import { canonicalAddress } from '../../../../dataplane/ip-prefix.ts';
 import type { EniNetwork } from '../../../../dataplane/network.ts';
-import { type FindingId, finding } from '../../../catalogue/catalogue.ts';
-import type { DesiredNode } from '../../../desired/desired-of.ts';
-import type { AgentFacts } from '../../../node/node-facts.ts';
+import { type FindingId, finding } from '../../../../inspection/catalogue/catalogue.ts';
+import type { DesiredNode } from '../../../../inspection/desired/desired-of.ts';
+import type { AgentFacts } from '../../../../inspection/node/node-facts.ts';
 import type { Names } from '../build-names.ts';
 import { subjectOf } from '../compare-host.ts';
 import type { Difference, Owner } from '../difference.ts';

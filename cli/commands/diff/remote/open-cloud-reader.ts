@@ -6,7 +6,7 @@ import type { LoadBalancerPort } from '../../../../cloud/load-balancers.ts';
 import type { TargetPort } from '../../../../cloud/targets.ts';
 import type { TencentEndpoint } from '../../../../cloud/tencent/sdk-api.ts';
 import { messageOf } from '../../../../runtime/error-text.ts';
-import { CliError } from '../../../command/cli-error.ts';
+import { UserError } from '../../../../runtime/user-error.ts';
 import type { CommandContext } from '../../../command/command.ts';
 
 /** Region and endpoint of the cloud's API as the user gave them; undefined where the default applies. */
@@ -24,9 +24,9 @@ export type ReadableCloud = {
   readonly targets: Pick<TargetPort, 'list' | 'health'>;
 };
 
-/** Reader of the cloud's API that turns errors into CliError. */
+/** Reader of the cloud's API that turns errors into UserError. */
 export type CloudReader = {
-  /** Runs one read-only request. @throws CliError NO_CLOUD, or the signal's reason */
+  /** Runs one read-only request. @throws UserError NO_CLOUD, or the signal's reason */
   read<T>(query: (cloud: ReadableCloud, call: CallContext) => Promise<T>): Promise<T>;
 };
 
@@ -42,7 +42,7 @@ type Context = Pick<CommandContext, 'env' | 'clock' | 'signal'>;
 
 /**
  * Opens the cloud's API for reading. Keys and region come from the environment or from the instance's metadata. The SDK
- * is loaded by this call. @throws CliError NO_CLOUD, USAGE
+ * is loaded by this call. @throws UserError NO_CLOUD, USAGE
  */
 export async function openCloudReader(context: Context, location: CloudLocation): Promise<CloudReader> {
   const { env, clock, signal } = context;
@@ -84,7 +84,7 @@ async function findRegion({ env, signal }: Context, option: string | undefined):
     return (await answer.text()).trim();
   } catch (error) {
     const next = 'give --region, or set TENCENTCLOUD_REGION, such as ap-guangzhou';
-    throw new CliError('NO_CLOUD', `the region is not known: ${METADATA_URL}: ${String(error)}`, next, {
+    throw new UserError('NO_CLOUD', `the region is not known: ${METADATA_URL}: ${String(error)}`, next, {
       cause: error,
     });
   }
@@ -94,17 +94,17 @@ async function findRegion({ env, signal }: Context, option: string | undefined):
 function endpointOf(endpoint: string | undefined): Partial<TencentEndpoint> {
   if (endpoint === undefined) return {};
   if (!URL.canParse(endpoint)) {
-    throw new CliError('USAGE', `--endpoint: "${endpoint}" is no URL`, 'write it as http://host:port or https://host');
+    throw new UserError('USAGE', `--endpoint: "${endpoint}" is no URL`, 'write it as http://host:port or https://host');
   }
   const { protocol, host } = new URL(endpoint);
   return { protocol: protocol === 'http:' ? 'http' : 'https', hosts: { vpc: host, cvm: host, clb: host, sts: host } };
 }
 
-function noCloud(error: unknown): CliError {
+function noCloud(error: unknown): UserError {
   const isRefused = isCloudError(error, 'credentials');
   const next = isRefused
     ? 'set TENCENTCLOUD_SECRET_ID and TENCENTCLOUD_SECRET_KEY, or run where the instance has a role; or leave --cloud out'
     : 'try again, or leave --cloud out';
   const reason = messageOf(error);
-  return new CliError('NO_CLOUD', `the cloud did not answer: ${reason}`, next, { cause: error });
+  return new UserError('NO_CLOUD', `the cloud did not answer: ${reason}`, next, { cause: error });
 }

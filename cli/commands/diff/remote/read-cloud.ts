@@ -6,7 +6,7 @@ import type { RemoteState } from './remote-state.ts';
 /** Timeout of the call, retries and waits included; short because a user waits. */
 const CALL_MS = 20_000;
 
-/** Reads ENIs from the cloud's API; changes nothing there. @throws CliError NO_CLOUD, USAGE */
+/** Reads ENIs from the cloud's API; changes nothing there. @throws UserError NO_CLOUD, USAGE */
 export async function readCloud(
   context: Pick<CommandContext, 'env' | 'clock' | 'signal'>,
   location: CloudLocation,

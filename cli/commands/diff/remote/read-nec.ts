@@ -3,7 +3,7 @@ import { readNodeEniConfig } from '../../../../crd/read-node-eni-config.ts';
 import { isKubeError } from '../../../../kube/kube-error.ts';
 import { resourceTypeOf } from '../../../../kube/resource-types.ts';
 import { ConfigError } from '../../../../runtime/decode.ts';
-import { CliError } from '../../../command/cli-error.ts';
+import { UserError } from '../../../../runtime/user-error.ts';
 import type { CommandContext } from '../../../command/command.ts';
 import { openCluster } from '../../../command/open-cluster.ts';
 import { remoteStateOfNec } from './build-remote-state.ts';
@@ -14,7 +14,7 @@ const CALL_MS = 10_000;
 
 /**
  * Reads the NodeENIConfig of a node. The client library is loaded by this call.
- * @throws CliError NO_CLUSTER, NOT_FOUND, FORBIDDEN
+ * @throws UserError NO_CLUSTER, NOT_FOUND, FORBIDDEN
  */
 export async function readNec(
   context: Pick<CommandContext, 'global' | 'env' | 'clock' | 'signal'>,
@@ -31,7 +31,7 @@ export async function readNec(
       client.close();
     }
   } catch (error) {
-    throw asCliError(error, nodeName);
+    throw asUserError(error, nodeName);
   }
 }
 
@@ -39,21 +39,21 @@ function necOf(object: Readonly<Record<string, unknown>> | undefined, nodeName: 
   const read = object === undefined ? undefined : readNodeEniConfig(object);
   if (read === undefined) {
     const next = 'kubectl get nodeeniconfigs lists them; ipamd makes one for each node with the network label';
-    throw new CliError('NOT_FOUND', `the cluster has no NodeENIConfig ${nodeName}`, next);
+    throw new UserError('NOT_FOUND', `the cluster has no NodeENIConfig ${nodeName}`, next);
   }
   return remoteStateOfNec(read.config, read.damaged.has('status.eniInfos'));
 }
 
-function asCliError(error: unknown, nodeName: string): unknown {
+function asUserError(error: unknown, nodeName: string): unknown {
   if (error instanceof ConfigError) {
-    return new CliError('NO_CLUSTER', error.message, 'give --kubeconfig, or leave --nec out', { cause: error });
+    return new UserError('NO_CLUSTER', error.message, 'give --kubeconfig, or leave --nec out', { cause: error });
   }
   if (isKubeError(error, 'FORBIDDEN', 'UNAUTHORIZED')) {
     const next = `use a kubeconfig that may get nodeeniconfigs: kubectl auth can-i get nodeeniconfigs/${nodeName}`;
-    return new CliError('FORBIDDEN', error.message, next, { cause: error });
+    return new UserError('FORBIDDEN', error.message, next, { cause: error });
   }
   if (isKubeError(error)) {
-    return new CliError('NO_CLUSTER', error.message, 'look at --kubeconfig, or leave --nec out', { cause: error });
+    return new UserError('NO_CLUSTER', error.message, 'look at --kubeconfig, or leave --nec out', { cause: error });
   }
   return error;
 }

@@ -2,7 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { buildForecast, countCreations, type Growth } from '../../../../cli/commands/cluster/build-forecast.ts';
 import { buildSubnetRows } from '../../../../cli/commands/cluster/build-subnet-rows.ts';
-import { unknown } from '../../../../cli/node/known.ts';
+import { unknown } from '../../../../inspection/node/known.ts';
 import { assertLaw } from '../../../support/law.ts';
 import { cloudEni, cloudOf, factsOf, NOW_MS, necObject, SAMPLE } from './sample.ts';
 

@@ -4,8 +4,8 @@ import test from 'ava';
 import { buildNodeRows, type NodeRow } from '../../../../cli/commands/cluster/build-node-rows.ts';
 import { buildRouteView } from '../../../../cli/commands/cluster/find-network-problems.ts';
 import { renderRoutes } from '../../../../cli/commands/cluster/render-routes.ts';
-import { unknown } from '../../../../cli/node/known.ts';
 import { CLOUD_FINALIZER, DIRECT_ENI_TAINT, ENI_IP_TAINT, STARTUP_TAINT_KEY } from '../../../../crd/names.ts';
+import { unknown } from '../../../../inspection/node/known.ts';
 import type { KubeObject } from '../../../../kube/kube-client.ts';
 import { addressOf, FRESH, factsOf, necObject, nodeObject, OLD, podObject } from './sample.ts';
 

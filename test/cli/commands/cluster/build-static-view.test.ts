@@ -1,6 +1,6 @@
 import test from 'ava';
 import { buildStaticView, hasStaticProblem } from '../../../../cli/commands/cluster/build-static-view.ts';
-import { unknown } from '../../../../cli/node/known.ts';
+import { unknown } from '../../../../inspection/node/known.ts';
 import { factsOf, KEPT_SAMPLE, SAMPLE } from './sample.ts';
 
 const KEPT = buildStaticView(factsOf(KEPT_SAMPLE));

@@ -1,14 +1,14 @@
 import test from 'ava';
-import { CliError } from '../../../../cli/command/cli-error.ts';
 import type { ClusterNec } from '../../../../cli/commands/cluster/cluster-facts.ts';
 import { type CapacityQuestion, decideCapacity } from '../../../../cli/commands/cluster/decide-capacity.ts';
 import { decideEniQuota } from '../../../../cli/commands/cluster/decide-eni-quota.ts';
 import { decodeNec, decodeNode, decodePod } from '../../../../cli/commands/cluster/decode-objects.ts';
 import { findSharedSubnets } from '../../../../cli/commands/cluster/find-shared-subnets.ts';
 import { renderCapacity } from '../../../../cli/commands/cluster/render-capacity.ts';
-import { known, unknown } from '../../../../cli/node/known.ts';
 import type { PodCidrRecord } from '../../../../crd/pod-cidr-record.ts';
 import type { SubnetSupply } from '../../../../crd/subnet-supply.ts';
+import { known, unknown } from '../../../../inspection/node/known.ts';
+import { UserError } from '../../../../runtime/user-error.ts';
 import { FRESH, type NecParts, necObject, podObject } from './sample.ts';
 
 const [Z3, Z6] = ['ap-guangzhou-3', 'ap-guangzhou-6'] as const;
@@ -48,7 +48,7 @@ function errorOf(run: () => unknown): string {
   try {
     run();
   } catch (error) {
-    if (error instanceof CliError) return `${error.code} ${error.message}; ${error.next}`;
+    if (error instanceof UserError) return `${error.code} ${error.message}; ${error.next}`;
     throw error;
   }
   return 'no error';

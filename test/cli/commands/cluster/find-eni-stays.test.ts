@@ -1,6 +1,6 @@
 import test from 'ava';
 import { buildEniRows } from '../../../../cli/commands/cluster/build-eni-rows.ts';
-import { unknown } from '../../../../cli/node/known.ts';
+import { unknown } from '../../../../inspection/node/known.ts';
 import type { KubeObject } from '../../../../kube/kube-client.ts';
 import {
   addressOf,

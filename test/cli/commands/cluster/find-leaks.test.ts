@@ -1,8 +1,8 @@
 import test from 'ava';
 import type { CloudFacts, ClusterFacts } from '../../../../cli/commands/cluster/cluster-facts.ts';
 import { findLeaks, intersectLeaks } from '../../../../cli/commands/cluster/find-leaks.ts';
-import { unknown } from '../../../../cli/node/known.ts';
 import { CLOUD_FINALIZER } from '../../../../crd/names.ts';
+import { unknown } from '../../../../inspection/node/known.ts';
 import type { KubeObject } from '../../../../kube/kube-client.ts';
 import {
   addressOf,

@@ -1,5 +1,4 @@
 import test from 'ava';
-import { CliError } from '../../../../cli/command/cli-error.ts';
 import {
   type ClusterReader,
   type ClusterResource,
@@ -7,6 +6,7 @@ import {
 } from '../../../../cli/commands/cluster/read-cluster.ts';
 import type { KubeObject, ListPage } from '../../../../kube/kube-client.ts';
 import { KubeError, type KubeErrorCode } from '../../../../kube/kube-error.ts';
+import { UserError } from '../../../../runtime/user-error.ts';
 import { cliErrorOf } from '../../agent/captured.ts';
 import { NOW_MS, necObject, podObject, SAMPLE } from './sample.ts';
 
@@ -88,7 +88,7 @@ for (const [code, wanted] of [
   test(`readCluster: gives up with ${wanted} when the NodeENIConfigs are ${code}`, async (t) => {
     const { reader } = readerOf([necObject(1, [])], (plural) => (plural === 'nodeeniconfigs' ? code : undefined));
     const error = await cliErrorOf(readCluster(reader, ALL));
-    t.true(error instanceof CliError);
+    t.true(error instanceof UserError);
     t.is(error.code, wanted);
     t.not(error.next, '');
   });

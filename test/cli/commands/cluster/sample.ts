@@ -13,10 +13,10 @@ import {
   decodeVeni,
   decodeVip,
 } from '../../../../cli/commands/cluster/decode-objects.ts';
-import { known } from '../../../../cli/node/known.ts';
 import type { Eni } from '../../../../cloud/cloud.ts';
 import { API_VERSION } from '../../../../crd/names.ts';
 import { vpcIpName } from '../../../../crd/vpc-ip.ts';
+import { known } from '../../../../inspection/node/known.ts';
 import type { KubeObject } from '../../../../kube/kube-client.ts';
 
 /** When the samples are looked at. */

@@ -4,10 +4,10 @@ import type { Check } from '../../../../cli/commands/doctor/check.ts';
 import { FORWARDING_CHECK } from '../../../../cli/commands/doctor/check-forwarding.ts';
 import { NETWORKD_CHECK } from '../../../../cli/commands/doctor/check-network-services.ts';
 import { RP_FILTER_CHECK } from '../../../../cli/commands/doctor/check-rp-filter.ts';
+import type { DoctorFacts } from '../../../../cli/commands/doctor/doctor-facts.ts';
 import { readNetworkd } from '../../../../cli/commands/doctor/read-networkd.ts';
 import { readSysctlFiles } from '../../../../cli/commands/doctor/read-sysctl-files.ts';
-import type { DoctorFacts } from '../../../../cli/node/doctor-facts.ts';
-import { known } from '../../../../cli/node/known.ts';
+import { known } from '../../../../inspection/node/known.ts';
 import { doctorFacts, hostTree, idsOf } from './facts.ts';
 
 // What the doctor tells people to type is typed, and then it finds nothing any more.

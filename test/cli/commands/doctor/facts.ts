@@ -1,11 +1,11 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Check } from '../../../../cli/commands/doctor/check.ts';
-import type { DoctorFacts } from '../../../../cli/node/doctor-facts.ts';
-import { type HostTree, openHostTree } from '../../../../cli/node/host-tree.ts';
-import { known } from '../../../../cli/node/known.ts';
-import type { Known, NetnsFacts, NodeFacts } from '../../../../cli/node/node-facts.ts';
-import type { IptablesFacts } from '../../../../cli/node/parse-iptables-rules.ts';
+import type { DoctorFacts } from '../../../../cli/commands/doctor/doctor-facts.ts';
+import { type HostTree, openHostTree } from '../../../../inspection/node/host-tree.ts';
+import { known } from '../../../../inspection/node/known.ts';
+import type { Known, NetnsFacts, NodeFacts } from '../../../../inspection/node/node-facts.ts';
+import type { IptablesFacts } from '../../../../inspection/node/parse-iptables-rules.ts';
 import { createTempDir } from '../../../support/temp-dir.ts';
 import { type FixtureNode, nodeFixture } from '../graph/node-fixture.ts';
 

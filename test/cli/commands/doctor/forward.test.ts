@@ -1,7 +1,7 @@
 import test from 'ava';
 import { FORWARD_CHECK } from '../../../../cli/commands/doctor/check-forward.ts';
-import type { DoctorFacts } from '../../../../cli/node/doctor-facts.ts';
-import { known } from '../../../../cli/node/known.ts';
+import type { DoctorFacts } from '../../../../cli/commands/doctor/doctor-facts.ts';
+import { known } from '../../../../inspection/node/known.ts';
 import { doctorFacts, iptables, nodeWith } from './facts.ts';
 
 // Firewalls as distributions and programs write them; the Pods' interfaces are eni…, the uplinks eth….

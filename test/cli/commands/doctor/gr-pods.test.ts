@@ -4,11 +4,11 @@ import type { Check } from '../../../../cli/commands/doctor/check.ts';
 import { BRIDGE_PORTS_CHECK } from '../../../../cli/commands/doctor/check-bridge-ports.ts';
 import { MASQUERADE_CHECK } from '../../../../cli/commands/doctor/check-masquerade.ts';
 import { POD_CIDR_CHECK } from '../../../../cli/commands/doctor/check-pod-cidr.ts';
-import type { DoctorFacts } from '../../../../cli/node/doctor-facts.ts';
-import { ifKnown, known, unknown } from '../../../../cli/node/known.ts';
-import type { NodeFacts } from '../../../../cli/node/node-facts.ts';
+import type { DoctorFacts } from '../../../../cli/commands/doctor/doctor-facts.ts';
+import { ifKnown, known, unknown } from '../../../../inspection/node/known.ts';
+import type { NodeFacts } from '../../../../inspection/node/node-facts.ts';
 import type { LinkMessage } from '../../../../netlink/link-message.ts';
-import { BLOCK, CBR0_IFINDEX, grNode, POD_IP } from '../../node/gr-node.ts';
+import { BLOCK, CBR0_IFINDEX, grNode, POD_IP } from '../../../inspection/node/gr-node.ts';
 import { doctorFacts, iptables } from './facts.ts';
 
 // A node with one GlobalRoute Pod of 172.20.0.0/26 on the bridge, and what can be wrong around it.

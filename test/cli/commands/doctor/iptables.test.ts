@@ -3,8 +3,8 @@ import { IPTABLES_CHECK } from '../../../../cli/commands/doctor/check-iptables.t
 import { KUBE_PROXY_CHECK } from '../../../../cli/commands/doctor/check-kube-proxy.ts';
 import { MARKS_CHECK } from '../../../../cli/commands/doctor/check-marks.ts';
 import { markUseOfIptables, markUseOfNft } from '../../../../cli/commands/doctor/mark-use.ts';
-import { known, unknown } from '../../../../cli/node/known.ts';
-import type { NodeFacts } from '../../../../cli/node/node-facts.ts';
+import { known, unknown } from '../../../../inspection/node/known.ts';
+import type { NodeFacts } from '../../../../inspection/node/node-facts.ts';
 import { doctorFacts, healthyNode, idsOf, iptables, nodeWith } from './facts.ts';
 
 const IPTABLES = [

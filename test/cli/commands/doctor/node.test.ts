@@ -9,9 +9,9 @@ import {
   NEIGH_CHECK,
 } from '../../../../cli/commands/doctor/check-kernel.ts';
 import { SERVICE_CIDRS_CHECK } from '../../../../cli/commands/doctor/check-service-cidrs.ts';
-import type { AgentProcess, AgentStatus, DoctorFacts } from '../../../../cli/node/doctor-facts.ts';
-import { known, unknown } from '../../../../cli/node/known.ts';
-import type { NodeFacts } from '../../../../cli/node/node-facts.ts';
+import type { AgentProcess, AgentStatus, DoctorFacts } from '../../../../cli/commands/doctor/doctor-facts.ts';
+import { known, unknown } from '../../../../inspection/node/known.ts';
+import type { NodeFacts } from '../../../../inspection/node/node-facts.ts';
 import { doctorFacts, healthyNode, idsOf, nodeWith, nodeWithSysctl } from './facts.ts';
 
 // The agent, what it keeps, what the runtime reads, and the kernel's limits.

@@ -1,12 +1,12 @@
 import test from 'ava';
-import { CATALOGUE } from '../../../../cli/catalogue/catalogue.ts';
-import { CliError } from '../../../../cli/command/cli-error.ts';
 import { CHECKS } from '../../../../cli/commands/doctor/checks.ts';
 import { decideSelection } from '../../../../cli/commands/doctor/decide-selection.ts';
+import type { DoctorFacts } from '../../../../cli/commands/doctor/doctor-facts.ts';
 import { evaluateChecks } from '../../../../cli/commands/doctor/evaluate-checks.ts';
 import { doctorDocument, renderDoctor } from '../../../../cli/commands/doctor/render-doctor.ts';
-import type { DoctorFacts } from '../../../../cli/node/doctor-facts.ts';
-import { known } from '../../../../cli/node/known.ts';
+import { CATALOGUE } from '../../../../inspection/catalogue/catalogue.ts';
+import { known } from '../../../../inspection/node/known.ts';
+import { UserError } from '../../../../runtime/user-error.ts';
 import { NODE_FAULTS } from '../../../e2e/support/node-faults.ts';
 import { matchesGolden } from '../../../support/golden.ts';
 import { doctorFacts, nodeWith, nodeWithSysctl } from './facts.ts';
@@ -130,7 +130,7 @@ test('decideSelection: takes ids of checks and of findings, with commas', (t) =>
 });
 
 test('decideSelection: refuses ids that are none, all at once', (t) => {
-  const error = t.throws(() => decideSelection(CHECKS, ['nope', 'marks'], ['neither']), { instanceOf: CliError });
+  const error = t.throws(() => decideSelection(CHECKS, ['nope', 'marks'], ['neither']), { instanceOf: UserError });
   t.is(error?.code, 'USAGE');
   t.regex(error?.message ?? '', /"nope", "neither"/);
 });

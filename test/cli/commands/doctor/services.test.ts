@@ -10,8 +10,8 @@ import { readCloudInit } from '../../../../cli/commands/doctor/read-cloud-init.t
 import { readNetworkManager } from '../../../../cli/commands/doctor/read-network-manager.ts';
 import { readNetworkd } from '../../../../cli/commands/doctor/read-networkd.ts';
 import { readSysctlFiles } from '../../../../cli/commands/doctor/read-sysctl-files.ts';
-import type { HostTree } from '../../../../cli/node/host-tree.ts';
-import { known } from '../../../../cli/node/known.ts';
+import type { HostTree } from '../../../../inspection/node/host-tree.ts';
+import { known } from '../../../../inspection/node/known.ts';
 import { doctorFacts, healthyNode, hostTree, idsOf, nodeWith } from './facts.ts';
 
 // Trees of files as distributions lay them out, read by the real readers.

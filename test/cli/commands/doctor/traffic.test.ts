@@ -1,9 +1,9 @@
 import test from 'ava';
 import { TRAFFIC_CHECK } from '../../../../cli/commands/doctor/check-traffic.ts';
-import { findXfrmFault } from '../../../../cli/commands/doctor/find-xfrm-fault.ts';
-import { known } from '../../../../cli/node/known.ts';
+import { findXfrmFault } from '../../../../inspection/faults/find-xfrm-fault.ts';
+import { known } from '../../../../inspection/node/known.ts';
 import type { XfrmPolicyMessage } from '../../../../netlink/xfrm-policy-message.ts';
-import { NO_TRAFFIC } from '../../node/no-traffic.ts';
+import { NO_TRAFFIC } from '../../../inspection/node/no-traffic.ts';
 import { doctorFacts, nodeWith } from './facts.ts';
 
 // What others put on links, as the kernel lists it. The node's eth1 is an ENI.

@@ -3,8 +3,8 @@ import type { IpNames } from '../../../../cli/commands/dump/ip-names.ts';
 import type { Topic } from '../../../../cli/commands/dump/render-dump-json.ts';
 import { renderDumpTable } from '../../../../cli/commands/dump/render-dump-table.ts';
 import { selectDump } from '../../../../cli/commands/dump/select-dump.ts';
-import { buildOwnerIndex } from '../../../../cli/node/build-owner-index.ts';
-import type { NodeFacts } from '../../../../cli/node/node-facts.ts';
+import { buildOwnerIndex } from '../../../../inspection/node/build-owner-index.ts';
+import type { NodeFacts } from '../../../../inspection/node/node-facts.ts';
 import { matchesGolden } from '../../../support/golden.ts';
 import { nodeFixture } from '../graph/node-fixture.ts';
 

@@ -1,11 +1,11 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { CliError } from '../../../../cli/command/cli-error.ts';
 import { openIpNames } from '../../../../cli/commands/dump/open-ip-names.ts';
 import { renderIpScript } from '../../../../cli/commands/dump/render-ip-script.ts';
 import { selectDump } from '../../../../cli/commands/dump/select-dump.ts';
-import { buildOwnerIndex } from '../../../../cli/node/build-owner-index.ts';
-import { ifKnown } from '../../../../cli/node/known.ts';
+import { buildOwnerIndex } from '../../../../inspection/node/build-owner-index.ts';
+import { ifKnown } from '../../../../inspection/node/known.ts';
+import { UserError } from '../../../../runtime/user-error.ts';
 import { matchesGolden } from '../../../support/golden.ts';
 import { assertLaw } from '../../../support/law.ts';
 import { nodeFixture } from '../graph/node-fixture.ts';
@@ -124,7 +124,7 @@ test('renderIpScript: keeps a link whose alias cannot be said, and says so', (t)
 test('selectDump: an ENI or table that is not there by its name may be so for want of the record, and it says so', (t) => {
   const facts = { ...NODE, agent: { kind: 'unknown', why: 'there is no journal', next: 'start the agent' } as const };
   for (const filter of [{ eni: 'eni-nobody' }, { table: 'nobody' }]) {
-    const error = t.throws(() => selectDump(facts, buildOwnerIndex(facts), filter), { instanceOf: CliError });
+    const error = t.throws(() => selectDump(facts, buildOwnerIndex(facts), filter), { instanceOf: UserError });
     t.is(error?.code, 'NOT_FOUND');
     t.regex(error?.message ?? '', /nobody.*not known: there is no journal/);
   }

@@ -1,10 +1,10 @@
 import test from 'ava';
-import { CliError } from '../../../../cli/command/cli-error.ts';
 import { buildConnection, selectTargets } from '../../../../cli/commands/explain/build-connection.ts';
-import type { Explanation } from '../../../../cli/commands/explain/explanation.ts';
 import { findListeners } from '../../../../cli/commands/explain/find-listeners.ts';
 import type { LbRow, TargetRow } from '../../../../cli/commands/lb/build-lb-rows.ts';
 import type { NodePortFacts } from '../../../../cli/commands/lb/find-node-ports.ts';
+import type { Explanation } from '../../../../inspection/explain/explanation.ts';
+import { UserError } from '../../../../runtime/user-error.ts';
 import { SAMPLE } from './explanation-sample.ts';
 
 const VIP = '198.18.0.2';
@@ -182,7 +182,7 @@ const WRONG: readonly (readonly [what: string, address: string, port: number, ro
 
 for (const [what, address, port, row, says] of WRONG) {
   test(`one error with the next step: ${what}`, (t) => {
-    const error = t.throws(() => findListeners([row], { address, port }), { instanceOf: CliError });
+    const error = t.throws(() => findListeners([row], { address, port }), { instanceOf: UserError });
     t.is(error.code, 'NOT_FOUND');
     t.regex(`${error.message} | ${error.next}`, says);
   });

@@ -1,5 +1,5 @@
-import { finding } from '../../../../cli/catalogue/catalogue.ts';
-import type { Explanation, Hop } from '../../../../cli/commands/explain/explanation.ts';
+import { finding } from '../../../../inspection/catalogue/catalogue.ts';
+import type { Explanation, Hop } from '../../../../inspection/explain/explanation.ts';
 
 const ok = (kind: Hop['kind'], title: string, ...details: readonly string[]): Hop => ({
   kind,

@@ -1,7 +1,7 @@
 import test from 'ava';
-import type { Explanation } from '../../../../cli/commands/explain/explanation.ts';
 import { renderExplanation } from '../../../../cli/commands/explain/render-explanation.ts';
 import { textWidth } from '../../../../cli/output/cell-text.ts';
+import type { Explanation } from '../../../../inspection/explain/explanation.ts';
 import { matchesGolden } from '../../../support/golden.ts';
 import { SAMPLE } from './explanation-sample.ts';
 

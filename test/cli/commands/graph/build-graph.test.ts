@@ -1,8 +1,8 @@
 import test from 'ava';
-import { finding } from '../../../../cli/catalogue/catalogue.ts';
 import { buildGraph } from '../../../../cli/commands/graph/build-graph.ts';
-import { unknown } from '../../../../cli/node/known.ts';
-import { BLOCK, CBR0_IFINDEX, grNode } from '../../node/gr-node.ts';
+import { finding } from '../../../../inspection/catalogue/catalogue.ts';
+import { unknown } from '../../../../inspection/node/known.ts';
+import { BLOCK, CBR0_IFINDEX, grNode } from '../../../inspection/node/gr-node.ts';
 import { brokenNode, drawingOf } from './drawing-fixture.ts';
 import { explanationFixture } from './explanation-fixture.ts';
 import { nodeFixture } from './node-fixture.ts';

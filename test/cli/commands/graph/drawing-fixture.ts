@@ -3,7 +3,7 @@ import type { Graph } from '../../../../cli/commands/graph/graph.ts';
 import { DRAWING_SHEET, PAGE_SCRIPT, PAGE_SHEET } from '../../../../cli/commands/graph/page/page-sources.inline.ts';
 import { renderHtml } from '../../../../cli/commands/graph/render-html.ts';
 import { renderSvg } from '../../../../cli/commands/graph/render-svg.ts';
-import type { NodeFacts } from '../../../../cli/node/node-facts.ts';
+import type { NodeFacts } from '../../../../inspection/node/node-facts.ts';
 import { explanationFixture } from './explanation-fixture.ts';
 import { nodeFixture } from './node-fixture.ts';
 

@@ -1,10 +1,10 @@
-import { finding } from '../../../../cli/catalogue/catalogue.ts';
-import { eniId, linkId, podId, routeId, ruleId } from '../../../../cli/catalogue/element-id.ts';
-import type { Explanation, Hop } from '../../../../cli/commands/explain/explanation.ts';
-import { findEnis } from '../../../../cli/node/find-enis.ts';
-import { joinPods } from '../../../../cli/node/join-pods.ts';
-import type { NodeFacts, PodFacts } from '../../../../cli/node/node-facts.ts';
-import { ruleElement } from '../../../../cli/node/rule-selector.ts';
+import { finding } from '../../../../inspection/catalogue/catalogue.ts';
+import { eniId, linkId, podId, routeId, ruleId } from '../../../../inspection/catalogue/element-id.ts';
+import type { Explanation, Hop } from '../../../../inspection/explain/explanation.ts';
+import { findEnis } from '../../../../inspection/node/find-enis.ts';
+import { joinPods } from '../../../../inspection/node/join-pods.ts';
+import type { NodeFacts, PodFacts } from '../../../../inspection/node/node-facts.ts';
+import { ruleElement } from '../../../../inspection/node/rule-selector.ts';
 
 /** Where the packets of the made-up explanations go to, and come from. */
 const PEER = '10.0.9.9';

@@ -1,8 +1,4 @@
 import { type Lease, leaseKey } from '../../../../agent/journal/lease.ts';
-import { findEnis } from '../../../../cli/node/find-enis.ts';
-import { known, unknown } from '../../../../cli/node/known.ts';
-import { mergeTableNames } from '../../../../cli/node/merge-table-names.ts';
-import type { AgentFacts, NetnsFacts, NodeFacts, PodFacts } from '../../../../cli/node/node-facts.ts';
 import type { HostState, NetState } from '../../../../dataplane/desired.ts';
 import { hostVethAlias, hostVethName } from '../../../../dataplane/host-veth-name.ts';
 import { anyPrefix, familyOf } from '../../../../dataplane/ip-prefix.ts';
@@ -10,12 +6,16 @@ import type { EniNetwork, EniPodNetwork, NodeNetwork } from '../../../../datapla
 import { planNode } from '../../../../dataplane/plan-node.ts';
 import { planSharedEniPod } from '../../../../dataplane/plan-shared-eni-pod.ts';
 import { addressFamily, neighSpec, routeSpec, ruleSpec } from '../../../../dataplane/to-request.ts';
+import { findEnis } from '../../../../inspection/node/find-enis.ts';
+import { known, unknown } from '../../../../inspection/node/known.ts';
+import { mergeTableNames } from '../../../../inspection/node/merge-table-names.ts';
+import type { AgentFacts, NetnsFacts, NodeFacts, PodFacts } from '../../../../inspection/node/node-facts.ts';
 import type { AddressMessage } from '../../../../netlink/address-message.ts';
 import type { LinkMessage } from '../../../../netlink/link-message.ts';
 import type { RouteMessage } from '../../../../netlink/route-message.ts';
 import type { RuleMessage } from '../../../../netlink/rule-message.ts';
 import { sysctlName } from '../../../../sysctl/sysctl-key.ts';
-import { NO_TRAFFIC } from '../../node/no-traffic.ts';
+import { NO_TRAFFIC } from '../../../inspection/node/no-traffic.ts';
 
 /** What a made-up node is like. */
 export type FixtureNode = {

@@ -2,7 +2,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import type { Browser, Page } from 'puppeteer-core';
-import type { NodeFacts } from '../../../../cli/node/node-facts.ts';
+import type { NodeFacts } from '../../../../inspection/node/node-facts.ts';
 import { findBrowser, NO_BROWSER, openBrowser, openWatchedPage, type WatchedPage } from '../../../support/browser.ts';
 import { createTempDir, type TempDir } from '../../../support/temp-dir.ts';
 import { brokenNode, HOSTILE_NAMES, pageOf, svgOf } from './drawing-fixture.ts';

@@ -1,0 +1,106 @@
+import { TABLE_MAIN } from '../../dataplane/numbers.ts';
+import { routeId, tableId } from '../catalogue/element-id.ts';
+import { PROTOCOL } from '../faults/narrow-selector.ts';
+import type { NetnsFacts } from '../node/node-facts.ts';
+import { ruleElement } from '../node/rule-selector.ts';
+import { type Comparison, compareWithKernel } from './compare-with-kernel.ts';
+import type { ExplainContext } from './explain-context.ts';
+import type { Hop } from './explanation.ts';
+import { findProtocolFault, hasProtocolRules } from './find-protocol-fault.ts';
+import { findRoute, type PassedRule, type RouteResult } from './find-route.ts';
+import { type ExpectedRoute, findRoutingFault } from './find-routing-fault.ts';
+import type { Flow } from './flow.ts';
+import { hopOf, mostSevere } from './hop.ts';
+import { refusalText, routeText, ruleText } from './routing-text.ts';
+
+/** The rule and the route of one packet in the node's namespace. */
+export type Routing = {
+  readonly hops: readonly [rule: Hop, route: Hop];
+  readonly result: RouteResult;
+  readonly taken: Comparison;
+};
+
+/**
+ * Simulates which rule and route a packet gets, asks the kernel the same, and compares both with the expected route, if
+ * there is one.
+ */
+export function evaluateRouting(
+  context: ExplainContext,
+  packet: Flow,
+  expected: ExpectedRoute | undefined,
+  refusedBy?: string,
+): Routing {
+  const { host } = context.facts;
+  // Without a protocol the kernel takes UDP in its answer.
+  const flow = hasProtocolRules(host) ? { ipProto: PROTOCOL.tcp, ...packet } : packet;
+  const result = findRoute(host, flow);
+  const element = routeElement(result, expected);
+  const query = { lookup: context.lookup, podKey: undefined, links: host.links, flow };
+  const taken = compareWithKernel({ ...query, ...(refusedBy === undefined ? {} : { refusedBy }) }, result, element);
+  const fault =
+    expected === undefined
+      ? undefined
+      : findRoutingFault({
+          family: flow.family,
+          result,
+          route: taken.route,
+          oif: taken.oif,
+          gateway: taken.gateway,
+          expected,
+          rules: host.rules,
+          links: host.links,
+        });
+  const tableName = (table: number) => nameOf(host.tableNames, table);
+  const rule = hopOf(
+    {
+      kind: 'rule',
+      element: ruleElementOf(result, flow.family),
+      title: result.rule === undefined ? 'no rule leads anywhere' : `rule ${ruleText(result.rule, tableName)}`,
+      details: [flowText(flow, host), ...result.passed.map((passed) => passedText(passed, host, tableName))],
+    },
+    mostSevere(fault?.hop === 'rule' ? fault.finding : undefined, findProtocolFault(host, flow, result)),
+  );
+  const route = hopOf(
+    { kind: 'route', element, title: routeTitle(result, taken, host), details: taken.lines },
+    mostSevere(fault?.hop === 'route' ? fault.finding : undefined, taken.finding),
+  );
+  return { hops: [rule, route], result, taken };
+}
+
+/** Formats a table as number and name. */
+function nameOf(names: ReadonlyMap<number, string>, table: number): string {
+  const name = names.get(table);
+  return name === undefined ? String(table) : table < 256 ? name : `${table} (${name})`;
+}
+
+function ruleElementOf({ rule }: RouteResult, family: 4 | 6): string {
+  return rule === undefined ? `rule:${family}:none` : ruleElement(rule, family);
+}
+
+function routeElement(result: RouteResult, expected: ExpectedRoute | undefined): string {
+  if (result.route !== undefined) return routeId(result.route.table, result.route.dst ?? 'default');
+  return tableId(result.rule?.table ?? expected?.table ?? TABLE_MAIN);
+}
+
+function routeTitle(result: RouteResult, { route }: Comparison, { links }: NetnsFacts): string {
+  if (route !== undefined) return `route ${routeText(route, links)}`;
+  if (result.route !== undefined) return `route ${routeText(result.route, links)}`;
+  return result.kind === 'refused' ? refusalText(result.code) : 'no route';
+}
+
+function flowText({ dst, src, iif, mark }: Flow, { links }: NetnsFacts): string {
+  const by =
+    iif === undefined ? 'from the node itself' : `in by ${links.find(({ ifindex }) => ifindex === iif)?.ifname}`;
+  return `packet: to ${dst}${src === undefined ? '' : ` from ${src}`}, ${by}, mark 0x${mark.toString(16)}`;
+}
+
+function passedText({ rule, why, route }: PassedRule, { links }: NetnsFacts, name: (table: number) => string): string {
+  const texts = {
+    empty: `nothing for it in table ${name(rule.table)}`,
+    throw: `"${route === undefined ? '' : routeText(route, links)}" sends it on`,
+    suppressed: `"${route === undefined ? '' : routeText(route, links)}" is suppressed`,
+    goto: `jumps to ${rule.goto}`,
+    nop: 'does nothing',
+  };
+  return `passed: rule ${ruleText(rule, name)}: ${texts[why]}`;
+}

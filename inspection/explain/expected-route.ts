@@ -1,0 +1,159 @@
+import { familyOf } from '../../agent/journal/lease.ts';
+import { hostPrefix } from '../../dataplane/ip-prefix.ts';
+import {
+  BRIDGE_IFINDEX,
+  NODEPORT_MARK,
+  PRIORITY,
+  RTPROT_TKE_ENI,
+  TABLE_MAIN,
+  TABLE_POD_ROUTES,
+} from '../../dataplane/numbers.ts';
+import type { RuleSpec } from '../../netlink/rule-message.ts';
+import { RT_TABLE_LOCAL } from '../../netlink/uapi/rtnetlink.ts';
+import { consequenceWithoutBlockRule } from '../node/consequence-without-block-rule.ts';
+import { prefixBits, prefixContains } from '../node/prefix-contains.ts';
+import { bridgeFault } from './bridge-hop.ts';
+import type { EniView, ExplainContext, PodView } from './explain-context.ts';
+import type { ExpectedRoute } from './find-routing-fault.ts';
+import { addressFamily } from './flow.ts';
+import { primaryLink } from './gr-hops.ts';
+import type { GrView } from './gr-view.ts';
+
+/**
+ * Returns the route that packets to a Pod should take: its host route, or that of its block to the bridge; undefined when
+ * the Pod's link is not known.
+ */
+export function expectedRouteToPod(context: ExplainContext, view: PodView, ip: string): ExpectedRoute | undefined {
+  const isCompact = context.ruleMode === 'compact';
+  if (view.gr?.wiring === 'bridge') return expectedRouteToBridge(context, view, view.gr);
+  const dst = hostPrefix(ip);
+  const table = isCompact ? TABLE_POD_ROUTES : TABLE_MAIN;
+  // The plugin that wired a Pod without a veth of tke-eni also routes its packets.
+  if (!view.isOurs) return undefined;
+  const rule: RuleSpec = isCompact
+    ? ours(ip, { priority: PRIORITY.podHostRoutes, table })
+    : view.gr === undefined
+      ? ours(ip, { priority: PRIORITY.toPod, dst, table })
+      : blockRule(view.gr);
+  const byBlock =
+    isCompact || view.gr === undefined ? {} : { withoutRule: consequenceWithoutBlockRule(context.ruleMode) };
+  // No interface has index 0: without a veth no route can match.
+  return {
+    rule,
+    table,
+    oif: view.veth?.ifindex ?? 0,
+    dst,
+    what: `the host route of ${view.title}`,
+    pod: view,
+    ...byBlock,
+  };
+}
+
+function expectedRouteToBridge(context: ExplainContext, view: PodView, gr: GrView): ExpectedRoute {
+  const { bridge } = context;
+  return {
+    rule: blockRule(gr),
+    table: TABLE_MAIN,
+    oif: bridge.link?.ifindex ?? BRIDGE_IFINDEX,
+    dst: gr.cidr,
+    what: `the route of ${gr.cidr} to the bridge ${bridge.name}`,
+    cause: bridgeFault(bridge, view),
+    withoutRule: consequenceWithoutBlockRule(context.ruleMode),
+  };
+}
+
+function blockRule({ cidr }: GrView): RuleSpec {
+  return ours(cidr, { priority: PRIORITY.podCidr, dst: cidr, table: TABLE_MAIN });
+}
+
+/** Returns the route by which packets of a GlobalRoute Pod should leave the node: by the primary interface. */
+export function expectedRouteOfGr(context: ExplainContext, dst: string): ExpectedRoute | undefined {
+  const primary = primaryLink(context);
+  // A route of another program to a network of its own, as to that of a container engine, is no fault.
+  const { routes } = context.facts.host;
+  const more = routes
+    .filter((route) => route.table === TABLE_MAIN && prefixContains(route.dst, dst) && route.dst !== undefined)
+    .toSorted((a, b) => prefixBits(b.dst) - prefixBits(a.dst))[0];
+  if (primary === undefined || (more !== undefined && more.oif !== primary.ifindex)) return undefined;
+  const rule = { family: addressFamily(familyOf(dst)), priority: MAIN_RULE, table: TABLE_MAIN };
+  return {
+    rule,
+    table: TABLE_MAIN,
+    oif: primary.ifindex,
+    dst: 'default',
+    what: `the route by ${primary.ifname}`,
+  };
+}
+
+/** Priority of the kernel's own rule for table main. */
+const MAIN_RULE = 32_766;
+
+/** Returns the route that packets of a Pod out of the node should take: in the table of its ENI. */
+export function expectedRouteByEni(
+  context: ExplainContext,
+  view: PodView,
+  src: string,
+  mark: number,
+): ExpectedRoute | undefined {
+  const { eni } = view;
+  const { node, ruleMode, mask } = context;
+  if (node?.egress === 'node' && (mark & NODEPORT_MARK) !== 0) return expectedRouteByPrimary(context, view, src);
+  if (eni === undefined || !view.ips.includes(src)) return undefined;
+  const isPerPod = ruleMode === 'per-pod' || !view.isOurs;
+  const rule = isPerPod
+    ? ours(src, { priority: PRIORITY.fromPod, src: hostPrefix(src), table: eni.table })
+    : ours(src, { priority: PRIORITY.eniMark, fwmark: eni.mark, fwmask: mask, table: eni.table });
+  return { rule, ...byTable(eni, src) };
+}
+
+/** Returns the route that packets from an ENI's own address should take. */
+export function expectedRouteFromPrimary(eni: EniView, src: string): ExpectedRoute {
+  const rule = ours(src, { priority: PRIORITY.fromEniPrimary, src: hostPrefix(src), table: eni.table });
+  return { rule, ...byTable(eni, src) };
+}
+
+/** Returns the route that packets for the node itself should take: in the kernel's table of local addresses. */
+export function expectedRouteToNode(ip: string): ExpectedRoute {
+  return {
+    rule: undefined,
+    table: RT_TABLE_LOCAL,
+    oif: undefined,
+    dst: hostPrefix(ip),
+    what: `the local route of ${ip}`,
+  };
+}
+
+function expectedRouteByPrimary({ node }: ExplainContext, view: PodView, src: string): ExpectedRoute | undefined {
+  if (node === undefined) return undefined;
+  const rule = ours(src, {
+    priority: PRIORITY.nodePort,
+    fwmark: NODEPORT_MARK,
+    fwmask: NODEPORT_MARK,
+    table: TABLE_MAIN,
+  });
+  const { ifindex, ifname } = node.primary;
+  return {
+    rule,
+    table: TABLE_MAIN,
+    oif: ifindex,
+    dst: 'default',
+    what: `the default route by ${ifname}`,
+    alternativeOif: view.eni?.ifindex ?? 0,
+  };
+}
+
+function byTable(eni: EniView, src: string): Omit<ExpectedRoute, 'rule'> {
+  const gateway = eni.network?.addresses.find(({ ip }) => familyOf(ip) === familyOf(src))?.gateway;
+  return {
+    table: eni.table,
+    oif: eni.ifindex ?? 0,
+    dst: 'default',
+    what: `the default route of ${eni.title}`,
+    eni,
+    ...(gateway === undefined ? {} : { gateway }),
+  };
+}
+
+function ours(ip: string, rule: Omit<RuleSpec, 'family' | 'protocol'>): RuleSpec {
+  return { ...rule, family: addressFamily(familyOf(ip)), protocol: RTPROT_TKE_ENI };
+}

@@ -1,0 +1,65 @@
+import type { Lease } from '../../agent/journal/lease.ts';
+import { networkPrefix } from '../../dataplane/ip-prefix.ts';
+import { locateBridge } from '../../dataplane/locate-bridge.ts';
+import type { GrWiring, NodeNetwork } from '../../dataplane/network.ts';
+import { BRIDGE_NAME } from '../../dataplane/numbers.ts';
+import { podCidrOf } from '../../dataplane/pod-cidr.ts';
+import type { LinkMessage } from '../../netlink/link-message.ts';
+import type { NetnsFacts } from '../node/node-facts.ts';
+import { prefixContains } from '../node/prefix-contains.ts';
+
+/** The block of a GlobalRoute Pod, and how the Pod was wired. */
+export type GrView = {
+  /** Of the block, with host bits zero. */
+  readonly cidr: string;
+  /** The first address of the block: the Pod's gateway where it is on the bridge. */
+  readonly gateway: string;
+  readonly wiring: GrWiring;
+  /** True for a block that was the node's before. */
+  readonly isFormer: boolean;
+};
+
+/** The bridge of GlobalRoute Pods. */
+export type BridgeView = {
+  readonly name: string;
+  /** Undefined while there is none. */
+  readonly link: LinkMessage | undefined;
+  /** `address/length` of each IPv4 address on it. */
+  readonly prefixes: readonly string[];
+};
+
+/** Finds the bridge of GlobalRoute Pods. */
+export function bridgeViewOf(
+  { links, addresses }: Pick<NetnsFacts, 'links' | 'addresses'>,
+  node?: NodeNetwork,
+): BridgeView {
+  const { name, ifindex, isPresent } = locateBridge(links, node?.bridge?.name ?? BRIDGE_NAME);
+  const prefixes = addresses
+    .filter((address) => isPresent && address.ifindex === ifindex && !address.address.includes(':'))
+    .map(({ local, address, prefixlen }) => `${local ?? address}/${prefixlen}`);
+  return { name, link: links.find((link) => isPresent && link.ifindex === ifindex), prefixes };
+}
+
+/**
+ * Finds the block of a Pod: by its lease, or, without one, by the bridge that its link is a port of. Undefined for a Pod
+ * with an address of an ENI.
+ */
+export function grViewOf(
+  lease: Lease | undefined,
+  { veth, ips }: { readonly veth: LinkMessage | undefined; readonly ips: readonly string[] },
+  bridge: BridgeView,
+  node?: NodeNetwork,
+): GrView | undefined {
+  if (lease !== undefined) {
+    const { block } = lease;
+    return block === undefined ? undefined : viewOf(block.cidr, block.wiring, node);
+  }
+  if (veth?.master === undefined || veth.master !== bridge.link?.ifindex) return undefined;
+  const prefix = bridge.prefixes.find((each) => ips.some((ip) => prefixContains(each, ip)));
+  return prefix === undefined ? undefined : viewOf(networkPrefix(prefix), 'bridge', node);
+}
+
+function viewOf(cidr: string, wiring: GrWiring, node: NodeNetwork | undefined): GrView {
+  const isFormer = node?.podCidrs.some((each) => each.cidr === cidr && !each.isCurrent) === true;
+  return { cidr, gateway: podCidrOf(cidr).gateway, wiring, isFormer };
+}

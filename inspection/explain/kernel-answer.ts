@@ -1,0 +1,16 @@
+import type { RouteMessage } from '../../netlink/route-message.ts';
+import type { Flow } from './flow.ts';
+
+/** The kernel's own answer for a packet. */
+export type KernelAnswer =
+  | { readonly kind: 'route'; readonly route: RouteMessage }
+  /** `code`: name of the errno. */
+  | { readonly kind: 'refused'; readonly code: string }
+  | { readonly kind: 'unknown'; readonly why: string };
+
+/**
+ * Asks the kernel by RTM_GETROUTE, in the node's namespace or in that of the Pod with this lease key. With `fibmatch`
+ * the answer is the matching route of the table, otherwise the resolved route of this packet. Changes nothing.
+ * @see rtnetlink(7)
+ */
+export type KernelLookup = (podKey: string | undefined, flow: Flow, fibmatch: boolean) => KernelAnswer;

@@ -1,0 +1,190 @@
+import { hex } from '../../dataplane/eni-mark.ts';
+import { NFT_TABLE, NODEPORT_MARK, PRIORITY } from '../../dataplane/numbers.ts';
+import type { LinkMessage } from '../../netlink/link-message.ts';
+import { finding } from '../catalogue/catalogue.ts';
+import { podId } from '../catalogue/element-id.ts';
+import type { Finding } from '../catalogue/finding.ts';
+import { evaluatePacketMark, type NftVerdict } from './evaluate-packet-mark.ts';
+import { expectedRouteToPod } from './expected-route.ts';
+import type { ExplainContext, PodView } from './explain-context.ts';
+import type { Hop } from './explanation.ts';
+import { findMarkFault } from './find-mark-fault.ts';
+import { findRoute, type RouteResult } from './find-route.ts';
+import { findRoutingFault } from './find-routing-fault.ts';
+import { hopOf, mostSevere, unknownHop } from './hop.ts';
+
+/** Element id of the table of tke-eni, for findings and the graph. */
+const ELEMENT = `nft:${NFT_TABLE}`;
+const REPAIR = 'tke-eni repair';
+
+/** A packet that arrives on a link of the node, before it is routed. */
+type Incoming = {
+  readonly family: 4 | 6;
+  readonly src: string;
+  readonly dst: string;
+  readonly link: LinkMessage;
+  /** The Pod that has the link as its host veth; undefined for an ENI. */
+  readonly pod: PodView | undefined;
+  readonly isLocal: boolean;
+  /**
+   * Whether the mark selects the route: not for the node's own addresses and for Pods of this node, which earlier rules
+   * match.
+   */
+  readonly isRoutedByMark: boolean;
+};
+
+/** The mark that a packet gets, and the hop that shows it. */
+type Marked = { readonly hop: Hop; readonly mark: number; readonly isDropped: boolean };
+
+/** Evaluates what the nftables table of tke-eni does with a packet that opens a connection. */
+export function evaluateMark(context: ExplainContext, packet: Incoming): Marked {
+  const { nft } = context.facts.host;
+  const expected = expectedMark(context, packet);
+  const fields = { kind: 'nft' as const, element: ELEMENT };
+  if (nft.kind === 'unknown') {
+    const title = `mark ${hex(expected)} expected of nftables table inet ${NFT_TABLE}`;
+    return { hop: unknownHop({ ...fields, title }, nft.why, nft.next), mark: expected, isDropped: false };
+  }
+  if (nft.value.ourTable === undefined) return withoutTable(context, packet, expected);
+  const verdict = evaluatePacketMark(nft.value.objects, {
+    family: packet.family,
+    src: packet.src,
+    dst: packet.dst,
+    iifname: packet.link.ifname,
+    iifgroup: packet.link.group,
+    mark: 0,
+    direction: 'original',
+    ctMark: 0,
+    isSourceRouted: isSourceRouted(context, packet),
+    isLocal: packet.isLocal,
+  });
+  const isDropped = verdict.verdict === 'drop';
+  const title = isDropped
+    ? `nftables table inet ${NFT_TABLE} drops it`
+    : `nftables table inet ${NFT_TABLE} gives mark ${hex(verdict.mark)}`;
+  const fault = isDropped
+    ? dropped(context, packet)
+    : mostSevere(markFault(context, packet, expected, verdict), overwritten(context, packet, verdict));
+  const hop = hopOf({ ...fields, title, details: details(context, packet, verdict) }, fault);
+  return { hop, mark: verdict.mark, isDropped };
+}
+
+/** Finds what changes the mark after our table, where the mark selects the route. */
+function overwritten(
+  context: ExplainContext,
+  { family, src, dst, link, isRoutedByMark }: Incoming,
+  { mark }: NftVerdict,
+): Finding | undefined {
+  if (!isRoutedByMark || context.ruleMode !== 'compact') return undefined;
+  return findMarkFault(context, { family, src, dst, iifs: [link.ifname], oifs: [] }, mark);
+}
+
+/** Returns the expected mark. In compact mode a Pod's packets carry the mark of its ENI; all others carry none. */
+function expectedMark({ ruleMode }: ExplainContext, { pod }: Incoming): number {
+  return ruleMode === 'compact' && pod?.isOurs !== false ? (pod?.eni?.mark ?? 0) : 0;
+}
+
+function withoutTable(context: ExplainContext, packet: Incoming, expected: number): Marked {
+  const isPlanned = context.ruleMode === 'compact' || context.plannedNft.kind === 'known';
+  const fields = { kind: 'nft' as const, element: ELEMENT, title: `no nftables table inet ${NFT_TABLE}: mark 0x0` };
+  const details = [`mark expected: ${hex(expected)}`];
+  if (!isPlanned) return { hop: hopOf({ ...fields, details }), mark: 0, isDropped: false };
+  const missing = finding('nft-table-missing', {
+    what: `nftables table inet ${NFT_TABLE} is not there${expected === 0 ? '' : `: the packet has no mark of ${packet.pod?.eni?.title}`}`,
+    fix: [REPAIR, 'look for a firewall service that runs `nft flush ruleset` (nftables.service, firewalld)'],
+    subjects: [ELEMENT],
+    ...(expected === 0 || !packet.isRoutedByMark ? { severity: 'warning' as const } : {}),
+  });
+  return { hop: hopOf({ ...fields, details }, missing), mark: 0, isDropped: false };
+}
+
+function details(context: ExplainContext, packet: Incoming, { chains, unsupported }: NftVerdict): readonly string[] {
+  const { node, ruleMode } = context;
+  const by = packet.pod === undefined ? packet.link.ifname : `${packet.link.ifname} (link group ${packet.link.group})`;
+  const primary = node?.primary.ifname ?? 'the primary interface';
+  return [
+    `in by ${by}: chains ${chains.join(' > ')}`,
+    ...unsupported.map((statement) => `not understood, left out: ${statement}`),
+    // Answers get another mark than the packet that is explained here.
+    ...(packet.pod !== undefined && node?.nodePort !== false
+      ? [
+          `NodePort: answers of connections that came in by ${primary} get mark ${hex(NODEPORT_MARK)} and leave by rule ${PRIORITY.nodePort}`,
+        ]
+      : []),
+    ...(ruleMode === 'per-pod' ? ['per-pod mode: rules by source lead Pods, no mark is needed'] : []),
+  ];
+}
+
+function markFault(
+  context: ExplainContext,
+  packet: Incoming,
+  expected: number,
+  verdict: NftVerdict,
+): Finding | undefined {
+  const { plannedNft, mask, facts, node } = context;
+  const isChanged =
+    plannedNft.kind === 'known' &&
+    facts.host.nft.kind === 'known' &&
+    plannedNft.value !== facts.host.nft.value.ourTable;
+  // With --egress=node the table sets the NodePort bit on purpose.
+  const isMarked = (verdict.mark & NODEPORT_MARK) !== 0;
+  // So are packets that a Pod with an ENI of its own sends by the node.
+  const isByNode = isMarked && (node?.egress === 'node' || packet.pod?.hasOwnEni === true);
+  const isWrongMark = (verdict.mark & mask) >>> 0 !== expected || (isMarked && !isByNode);
+  const isByGroup =
+    packet.pod?.isOurs === true && packet.pod.eni !== undefined && packet.link.group !== packet.pod.eni.table;
+  if (!isWrongMark && !isChanged) return undefined;
+  const weight = isWrongMark && packet.isRoutedByMark ? {} : { severity: 'warning' as const };
+  if (isWrongMark && isByGroup && !isChanged) {
+    return finding('link-group-wrong', {
+      what: `link group ${packet.link.group} of ${packet.link.ifname} leads to mark ${hex(verdict.mark)}, not to ${hex(expected)} of ${packet.pod?.eni?.title}`,
+      fix: [REPAIR, `ip link set ${packet.link.ifname} group ${packet.pod?.eni?.table}`],
+      subjects: [ELEMENT, podId(packet.pod?.pod.key ?? '')],
+      ...weight,
+    });
+  }
+  return finding('nft-table-changed', {
+    what: isWrongMark
+      ? `nftables table inet ${NFT_TABLE} gives the packet mark ${hex(verdict.mark)}, not ${hex(expected)}`
+      : `nftables table inet ${NFT_TABLE} is not as planned; this packet gets its mark all the same`,
+    fix: [REPAIR],
+    subjects: [ELEMENT],
+    ...weight,
+  });
+}
+
+function dropped(context: ExplainContext, packet: Incoming): Finding {
+  const { src, link, pod, family } = packet;
+  const isPodAddress = pod?.ips.includes(src) === true;
+  const { host } = context.facts;
+  const back = isPodAddress ? expectedRouteToPod(context, pod, src) : undefined;
+  const result = routeBack(context, packet);
+  const { oif, gateway } = result.kind === 'route' ? (result.nexthops[0] ?? {}) : {};
+  const route = result.kind === 'route' ? result.route : undefined;
+  // The table drops the Pod's own address as forged when the route back to it is broken. Then that route is the fault.
+  const fault =
+    back === undefined
+      ? undefined
+      : findRoutingFault({ family, result, route, oif, gateway, expected: back, rules: host.rules, links: host.links });
+  return (
+    fault?.finding ??
+    finding('source-not-ours', {
+      what: isPodAddress
+        ? `${src} is dropped as forged: no route leads back to it by ${link.ifname}`
+        : `${src} is no address of ${pod?.title ?? link.ifname}: the packet is dropped as forged`,
+      fix: isPodAddress ? [REPAIR] : [`let the Pod send with ${pod?.ips.join(' or ') ?? 'an address of its own'}`],
+      subjects: [ELEMENT, ...(pod === undefined ? [] : [podId(pod.pod.key)])],
+      isOurs: isPodAddress,
+    })
+  );
+}
+
+/** Looks up the route back to the source, as `fib saddr . iif oif missing` does. */
+function routeBack({ facts }: ExplainContext, { family, src, dst, link }: Incoming): RouteResult {
+  return findRoute(facts.host, { family, dst: src, src: dst, oif: link.ifindex, mark: 0 });
+}
+
+function isSourceRouted(context: ExplainContext, packet: Incoming): boolean {
+  const back = routeBack(context, packet);
+  return back.kind === 'route' && back.nexthops.some(({ oif }) => oif === packet.link.ifindex);
+}

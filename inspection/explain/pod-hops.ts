@@ -1,0 +1,381 @@
+import { familyOf } from '../../agent/journal/lease.ts';
+import { hostPrefix } from '../../dataplane/ip-prefix.ts';
+import { POD_GATEWAY_IPV4, POD_GATEWAY_IPV6 } from '../../dataplane/numbers.ts';
+import type { LinkMessage } from '../../netlink/link-message.ts';
+import { IFF_NOARP, IFF_UP } from '../../netlink/uapi/if-link.ts';
+import { NUD_FAILED, NUD_NOARP, NUD_PERMANENT } from '../../netlink/uapi/neighbour.ts';
+import { RTN_LOCAL } from '../../netlink/uapi/rtnetlink.ts';
+import { finding } from '../catalogue/catalogue.ts';
+import { linkId, podId } from '../catalogue/element-id.ts';
+import type { Finding } from '../catalogue/finding.ts';
+import { findLinkObstacles } from '../faults/find-link-obstacles.ts';
+import { findInsideFaults } from '../faults/find-setting-fault.ts';
+import { findXfrmFault } from '../faults/find-xfrm-fault.ts';
+import type { NetnsFacts } from '../node/node-facts.ts';
+import { isOnBridge, isOnLink } from './bridge-hop.ts';
+import { compareWithKernel } from './compare-with-kernel.ts';
+import type { ExplainContext, PodView } from './explain-context.ts';
+import type { Hop } from './explanation.ts';
+import { findRoute } from './find-route.ts';
+import { vethMacChanged } from './find-routing-fault.ts';
+import type { Flow } from './flow.ts';
+import { hopOf, mostSevere, unknownHop } from './hop.ts';
+import { refusalText, routeText } from './routing-text.ts';
+
+const DELETE_POD = ['delete the Pod: changes inside it are not repaired'];
+const REPAIR = 'tke-eni repair';
+
+/** The hops inside the Pod for a packet that it sends. */
+type Sending = {
+  readonly hops: readonly Hop[];
+  /** Whether the destination is an address inside the Pod: such a packet never leaves the Pod. */
+  readonly staysInside: boolean;
+  /** The Pod's interface by which the packet leaves; undefined where it is not known. */
+  readonly oif?: number;
+};
+
+/** Walks a packet inside the Pod that sends it: interface and address, the Pod's route, its neighbour entry. */
+export function sendingHops(context: ExplainContext, view: PodView, src: string, dst: string): Sending {
+  const { pod, podLink: link } = view;
+  const { inside } = pod;
+  const fields = { kind: 'pod' as const, element: podId(pod.key), title: podHopTitle(view, src) };
+  if (inside.kind === 'unknown') return sendingOf(unknownHop(fields, inside.why, inside.next));
+  const netns = inside.value;
+  if (link === undefined) return sendingOf(hopOf(fields, podLinkFault(view, undefined)));
+  const hasAddress = addressesOf(netns, link).includes(src);
+  const isPodAddress = view.ips.includes(src);
+  const fault = mostSevere(
+    podLinkFault(view, link),
+    isPodAddress && !hasAddress ? addressMissing(view, src) : undefined,
+    isPodAddress ? undefined : foreignSource(view, src),
+    ...obstacles(view, netns, link),
+    ...findInsideFaults(netns, { ...view, prefix: inPod(view) }, familyOf(src)),
+    findXfrmFault(netns, { dir: 'out', src, dst, ifindex: link.ifindex }, view.title, inPod(view)),
+  );
+  const pod0 = hopOf({ ...fields, details: linkLines(netns, link) }, fault);
+  const flow: Flow = { family: familyOf(src), dst, mark: 0, ...(hasAddress ? { src } : {}) };
+  const { hop, gateway, isLocal, oif } = podRouteHop(context, view, netns, flow);
+  if (isLocal) return { hops: [pod0, hop], staysInside: true };
+  const sent = sendingOf(pod0, hop, ...neighHops(context, view, { netns, link, gateway, dst }));
+  return oif === undefined ? sent : { ...sent, oif };
+}
+
+type Asking = {
+  readonly netns: NetnsFacts;
+  readonly link: LinkMessage;
+  readonly gateway: string | undefined;
+  readonly dst: string;
+};
+
+function neighHops(context: ExplainContext, view: PodView, { netns, link, gateway, dst }: Asking): readonly Hop[] {
+  if (isOnBridge(view)) return [askedNeighHop(context, view, netns, link, gateway ?? dst)];
+  return gateway === undefined ? [] : [neighHop(view, netns, link, gateway)];
+}
+
+function sendingOf(...hops: readonly Hop[]): Sending {
+  return { hops, staysInside: false };
+}
+
+/** Builds the hop inside the Pod that receives a packet. */
+export function receivingHop(context: ExplainContext, view: PodView, src: string, dst: string): Hop {
+  const { pod, podLink: link } = view;
+  const { inside } = pod;
+  const fields = { kind: 'pod' as const, element: podId(pod.key), title: podHopTitle(view, dst) };
+  if (inside.kind === 'unknown') return unknownHop(fields, inside.why, inside.next);
+  const netns = inside.value;
+  if (link === undefined) return hopOf(fields, podLinkFault(view, undefined));
+  const lines = linkLines(netns, link);
+  const taken = [
+    ...obstacles(view, netns, link),
+    ...findInsideFaults(netns, { ...view, prefix: inPod(view) }, familyOf(dst)),
+    findXfrmFault(netns, { dir: 'in', src, dst, ifindex: link.ifindex }, view.title, inPod(view)),
+  ];
+  // Which of the two interfaces receives the packet is not known here.
+  if (view.hasOwnEni) {
+    const lacks = addressesOf(netns, link).includes(dst) ? undefined : addressMissing(view, dst);
+    return hopOf({ ...fields, details: lines }, mostSevere(podLinkFault(view, link), lacks, ...taken));
+  }
+  const flow: Flow = { family: familyOf(dst), dst, src, iif: link.ifindex, mark: 0 };
+  const result = findRoute(netns, flow);
+  const isTaken = result.kind === 'route' && result.route.type === RTN_LOCAL;
+  const query = { lookup: context.lookup, podKey: pod.key, links: netns.links, flow };
+  const answer = compareWithKernel(query, result, podId(pod.key));
+  const isMissing = !addressesOf(netns, link).includes(dst);
+  const fault = mostSevere(
+    podLinkFault(view, link),
+    isMissing || !isTaken ? addressMissing(view, dst) : undefined,
+    answer.finding,
+    ...taken,
+  );
+  return hopOf({ ...fields, details: [...lines, ...answer.lines] }, fault);
+}
+
+/** What was attached to the Pod's interface that takes its packets. */
+function obstacles(view: PodView, netns: NetnsFacts, link: LinkMessage): readonly Finding[] {
+  const { pod, ifName, title } = view;
+  const subjects = [linkId(link.ifindex, pod.key), podId(pod.key)];
+  return findLinkObstacles(netns, { link, title: `${ifName} in ${title}`, subjects, prefix: inPod(view) });
+}
+
+/** Beginning of a command that is for the Pod's namespace. */
+function inPod({ lease }: PodView): string {
+  return `nsenter --net=${lease?.netns ?? '<netns>'} `;
+}
+
+function podHopTitle(view: PodView, ip: string): string {
+  return `Pod ${view.title}, ${view.ifName}, ${ip}`;
+}
+
+function addressesOf(netns: NetnsFacts, link: LinkMessage): readonly string[] {
+  return netns.addresses
+    .filter(({ ifindex }) => ifindex === link.ifindex)
+    .map(({ local, address }) => local ?? address);
+}
+
+function linkLines(netns: NetnsFacts, link: LinkMessage): readonly string[] {
+  const state = (link.flags & IFF_UP) === 0 ? 'down' : link.carrier === 0 ? 'up, no carrier' : 'up';
+  const present = addressesOf(netns, link);
+  return [
+    `${link.ifname}: ${state}, mtu ${link.mtu}, mac ${link.address ?? 'none'}`,
+    `addresses: ${present.length === 0 ? 'none' : present.join(', ')}`,
+  ];
+}
+
+function podLinkFault(view: PodView, link: LinkMessage | undefined): Finding | undefined {
+  const { title, ifName, pod } = view;
+  if (link === undefined) {
+    return finding('veth-missing', {
+      what: `${title} has no interface ${ifName}`,
+      fix: DELETE_POD,
+      subjects: [podId(pod.key)],
+    });
+  }
+  const inPod = `nsenter --net=${view.lease?.netns ?? '<netns>'}`;
+  const subjects = [linkId(link.ifindex, pod.key), podId(pod.key)];
+  if ((link.flags & IFF_UP) !== 0) {
+    if ((link.flags & IFF_NOARP) === 0 || !view.isOurs) return undefined;
+    return finding('link-noarp', {
+      what: `${ifName} in ${title} has ARP turned off: it does not answer when the node asks for it`,
+      fix: [`${inPod} ip link set ${ifName} arp on`, ...DELETE_POD],
+      subjects,
+    });
+  }
+  return finding('pod-link-down', {
+    what: `${ifName} in ${title} is down`,
+    fix: [`${inPod} ip link set ${ifName} up`, ...DELETE_POD],
+    subjects,
+  });
+}
+
+function addressMissing(view: PodView, ip: string): Finding {
+  return finding('pod-address-missing', {
+    what: `${view.title} does not have ${ip} on ${view.ifName}`,
+    fix: [
+      `nsenter --net=${view.lease?.netns ?? '<netns>'} ip address add ${hostPrefix(ip)} dev ${view.ifName}`,
+      ...DELETE_POD,
+    ],
+    subjects: [podId(view.pod.key)],
+  });
+}
+
+/** Reports a forged source where the packet starts. It is a warning: the packet is dropped at a later hop. */
+function foreignSource(view: PodView, src: string): Finding {
+  return finding('source-not-ours', {
+    what: `${src} is no address of ${view.title} (${view.ips.join(', ')})`,
+    fix: [`let the Pod send with ${view.ips[0] ?? 'its own address'}`],
+    subjects: [podId(view.pod.key)],
+    severity: 'warning',
+    isOurs: false,
+  });
+}
+
+function podRouteHop(
+  context: ExplainContext,
+  view: PodView,
+  netns: NetnsFacts,
+  flow: Flow,
+): { readonly hop: Hop; readonly isLocal: boolean; readonly gateway?: string; readonly oif?: number } {
+  const result = findRoute(netns, flow);
+  const element = `route:${view.pod.key}:${result.route?.dst ?? 'default'}`;
+  const query = { lookup: context.lookup, podKey: view.pod.key, links: netns.links, flow };
+  const taken = compareWithKernel(query, result, element);
+  const { route, gateway, oif } = taken;
+  const shown = route ?? result.route;
+  const title = shown === undefined ? 'no route in the Pod' : `route in the Pod: ${routeText(shown, netns.links)}`;
+  const gatewayIp = gatewayOf(view, flow.family);
+  const isDirect = gateway === undefined && isOnLink(view, flow.dst);
+  const isLocal = route?.type === RTN_LOCAL;
+  const fault =
+    (isLocal ? localAddressFault(view, flow.dst) : sourceFault(context, view, flow)) ??
+    podRouteFault(view, result.kind === 'refused' ? result.code : undefined, {
+      hasRefusal: result.kind === 'refused' && result.route !== undefined,
+      isOurs: view.hasOwnEni || (oif === view.podLink?.ifindex && (gateway === gatewayIp || isDirect || !view.isOurs)),
+      isLocal,
+      title,
+    });
+  const hop = hopOf({ kind: 'route', element, title, details: taken.lines }, mostSevere(fault, taken.finding));
+  const way = { hop, isLocal, ...(oif === undefined ? {} : { oif }) };
+  // A gateway of another plugin or of the VPC is a real host that answers ARP or ND: its entry is not checked.
+  const isByGateway = view.isOurs && !view.hasOwnEni && oif === view.podLink?.ifindex && gateway !== undefined;
+  return isByGateway ? { ...way, gateway } : way;
+}
+
+/**
+ * Reports a destination that is an address inside the Pod, but not one of the Pod's own: such packets never leave the
+ * Pod.
+ */
+function localAddressFault(view: PodView, dst: string): Finding | undefined {
+  if (view.ips.includes(dst)) return undefined;
+  return finding('address-two-owners', {
+    what: `${dst} is an address inside ${view.title}: packets for it stay there, even if another Pod has it`,
+    fix: [`nsenter --net=${view.lease?.netns ?? '<netns>'} ip address show to ${hostPrefix(dst)}`, ...DELETE_POD],
+    subjects: [podId(view.pod.key)],
+    severity: 'warning',
+  });
+}
+
+/**
+ * Reports a wrong source address. A program that binds no address sends with the one that the route or the kernel
+ * selects.
+ */
+function sourceFault({ lookup }: ExplainContext, view: PodView, flow: Flow): Finding | undefined {
+  const { src, ...unbound } = flow;
+  const answer = lookup(view.pod.key, unbound, false);
+  const chosen = answer.kind === 'route' ? answer.route.prefsrc : undefined;
+  if (
+    src === undefined ||
+    !view.ips.includes(src) ||
+    chosen === undefined ||
+    view.ips.includes(chosen) ||
+    chosen === flow.dst
+  )
+    return undefined;
+  return finding('source-not-ours', {
+    what: `${view.title} sends with ${chosen}, which is none of its addresses (${view.ips.join(', ')}): the node drops it as forged`,
+    fix: [
+      REPAIR,
+      `nsenter --net=${view.lease?.netns ?? '<netns>'} ip address del ${hostPrefix(chosen)} dev ${view.ifName}`,
+      ...DELETE_POD,
+    ],
+    subjects: [podId(view.pod.key)],
+  });
+}
+
+type PodRouteState = {
+  readonly hasRefusal: boolean;
+  readonly isOurs: boolean;
+  readonly isLocal: boolean;
+  readonly title: string;
+};
+
+function podRouteFault(view: PodView, code: string | undefined, state: PodRouteState): Finding | undefined {
+  const subjects = [podId(view.pod.key)];
+  if (code !== undefined && state.hasRefusal) {
+    const what = `${view.title}: ${state.title}: ${refusalText(code)}`;
+    return finding('blackhole-route', { what, fix: DELETE_POD, subjects });
+  }
+  if (code !== undefined) {
+    const netns = `nsenter --net=${view.lease?.netns ?? '<netns>'}`;
+    return finding('pod-route-missing', {
+      what: `${view.title} has no route there: ${refusalText(code)}`,
+      fix: [
+        ...(isOnBridge(view) ? [] : [`${netns} ip route add ${POD_GATEWAY_IPV4} dev ${view.ifName} scope link`]),
+        `${netns} ip route add default via ${gatewayOf(view, 4)} dev ${view.ifName}`,
+        ...DELETE_POD,
+      ],
+      subjects,
+    });
+  }
+  if (state.isOurs || state.isLocal) return undefined;
+  return finding('pod-route-missing', {
+    what: `${view.title} sends it by a route that is not ours: ${state.title}`,
+    fix: ['look at who adds routes in the Pod (a VPN, a second network); nothing to do if it is meant so'],
+    subjects,
+    severity: 'warning',
+  });
+}
+
+/** Returns the gateway of a Pod: no host has that of a Pod with a link of its own, the bridge has that of its block. */
+function gatewayOf({ gr }: PodView, family: 4 | 6): string {
+  if (gr?.wiring === 'bridge') return gr.gateway;
+  return family === 4 ? POD_GATEWAY_IPV4 : POD_GATEWAY_IPV6;
+}
+
+/** Checks the entry that a Pod on the bridge has for its gateway, or for another Pod of its block: it asks for both. */
+function askedNeighHop(
+  { bridge }: ExplainContext,
+  view: PodView,
+  netns: NetnsFacts,
+  link: LinkMessage,
+  ip: string,
+): Hop {
+  const neigh = netns.neighs.find(({ ifindex, dst }) => ifindex === link.ifindex && dst === ip);
+  const lladdr = neigh === undefined || (neigh.state & NUD_FAILED) !== 0 ? undefined : neigh.lladdr;
+  const expected = ip === view.gr?.gateway ? bridge.link?.address : undefined;
+  const fields = {
+    kind: 'neigh' as const,
+    element: `neigh:${view.pod.key}:${ip}`,
+    title: lladdr === undefined ? `neighbour ${ip} is asked for when a packet goes` : `neighbour ${ip} is ${lladdr}`,
+    details: [expected === undefined ? undefined : `bridge ${bridge.name}: ${expected}`],
+  };
+  if (lladdr === undefined || expected === undefined || lladdr === expected) return hopOf(fields);
+  const isFixed = ((neigh?.state ?? 0) & NUD_PERMANENT) !== 0;
+  const found = finding('neigh-wrong-mac', {
+    what: `${view.title} sends to ${lladdr} for ${ip}; the bridge ${bridge.name} has ${expected}`,
+    fix: [`${inPod(view)}ip neigh del ${ip} dev ${view.ifName}`],
+    subjects: [fields.element, podId(view.pod.key)],
+    isOurs: false,
+    // An entry that was asked for is asked for again.
+    ...(isFixed ? {} : { severity: 'warning' as const }),
+  });
+  return hopOf(fields, found);
+}
+
+/**
+ * Checks the permanent neighbour entry of the gateway. No host has the gateway's address; the entry holds the host
+ * veth's MAC.
+ */
+function neighHop(view: PodView, netns: NetnsFacts, link: LinkMessage, gateway: string): Hop {
+  const neigh = netns.neighs.find(({ ifindex, dst }) => ifindex === link.ifindex && dst === gateway);
+  const expected = view.veth?.address ?? view.lease?.hostVeth?.mac;
+  const element = `neigh:${view.pod.key}:${gateway}`;
+  const state =
+    neigh === undefined
+      ? 'none'
+      : (neigh.state & NUD_PERMANENT) !== 0
+        ? 'permanent'
+        : `state 0x${neigh.state.toString(16)}`;
+  const fields = {
+    kind: 'neigh' as const,
+    element,
+    title: `neighbour ${gateway} is ${neigh?.lladdr ?? 'not known'} (${state})`,
+    details: [`host veth: ${expected ?? 'not known'}`],
+  };
+  return hopOf(fields, neighFault(view, neigh, expected, gateway));
+}
+
+function neighFault(
+  view: PodView,
+  neigh: NetnsFacts['neighs'][number] | undefined,
+  expected: string | undefined,
+  gateway: string,
+): Finding | undefined {
+  const by = `nsenter --net=${view.lease?.netns ?? '<netns>'} ip neigh replace ${gateway} lladdr ${expected} dev ${view.ifName} nud permanent`;
+  const subjects = [`neigh:${view.pod.key}:${gateway}`, podId(view.pod.key)];
+  const isUsable = neigh?.lladdr !== undefined && (neigh.state & NUD_FAILED) === 0;
+  if (neigh === undefined || !isUsable) {
+    return finding('neigh-missing', {
+      what: `${view.title} has no neighbour entry for ${gateway}`,
+      fix: [REPAIR, by],
+      subjects,
+    });
+  }
+  if (neigh.lladdr !== expected && neigh.lladdr === view.lease?.hostVeth?.mac) return vethMacChanged(view);
+  if (expected !== undefined && neigh.lladdr !== expected) {
+    const what = `${view.title} sends to ${neigh.lladdr} for ${gateway}; its host interface has ${expected}`;
+    return finding('neigh-wrong-mac', { what, fix: [REPAIR, by], subjects });
+  }
+  if ((neigh.state & (NUD_PERMANENT | NUD_NOARP)) !== 0) return undefined;
+  const what = `the neighbour entry for ${gateway} in ${view.title} is not permanent: it will age out, and no host answers for it`;
+  return finding('neigh-missing', { what, fix: [REPAIR, by], subjects, severity: 'warning' });
+}

@@ -1,5 +1,0 @@
-import { known } from '../../../cli/node/known.ts';
-import type { TrafficFacts } from '../../../cli/node/node-facts.ts';
-
-/** A namespace in which nothing was attached to links, and no IPsec policy is. */
-export const NO_TRAFFIC: TrafficFacts = { qdiscs: known([]), filters: known([]), policies: known([]) };
