@@ -17,6 +17,8 @@ export type BackendPod = {
   /** What annotation and resources say of its network. `unnamed`: the default of its node. */
   readonly network: PodNetwork;
   readonly areContainersReady: boolean;
+  /** Whether its readiness gates are True, but for that of load balancers. */
+  readonly areOtherGatesTrue: boolean;
   /** Its readiness gate of load balancers; absent: it has none. */
   readonly gate?: PodGate;
   /** Present while its gate is not True: Services select it by them. */
@@ -47,8 +49,10 @@ export function decodeBackendPod(object: KubeObject): BackendPod | undefined {
   const { nodeName } = spec;
   if (typeof nodeName !== 'string' || nodeName === '' || hasPodEnded(status)) return undefined;
   const conditions = recordsOf(status['conditions']);
+  const isTrue = (wanted: unknown): boolean => conditions.find(({ type }) => type === wanted)?.['status'] === 'True';
   const gate = gateOf(conditions.find(({ type }) => type === BACKEND_READY_GATE));
-  const hasGate = recordsOf(spec['readinessGates']).some((gate) => gate['conditionType'] === BACKEND_READY_GATE);
+  const gates = recordsOf(spec['readinessGates']).map(({ conditionType }) => conditionType);
+  const hasGate = gates.includes(BACKEND_READY_GATE);
   return {
     namespace,
     name,
@@ -57,7 +61,8 @@ export function decodeBackendPod(object: KubeObject): BackendPod | undefined {
     ips: readPodIps(status),
     isLeaving: deletionTimestamp !== undefined,
     network: networkOf(object),
-    areContainersReady: conditions.find(({ type }) => type === 'ContainersReady')?.['status'] === 'True',
+    areContainersReady: isTrue('ContainersReady'),
+    areOtherGatesTrue: gates.every((type) => type === BACKEND_READY_GATE || isTrue(type)),
     ...(hasGate ? { gate } : {}),
     ...(hasGate && gate.status !== 'True' ? { labels: object.metadata.labels ?? {} } : {}),
   };

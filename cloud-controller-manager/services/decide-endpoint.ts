@@ -24,7 +24,8 @@ type EndpointFacts = {
 };
 
 /**
- * Decides what becomes of an endpoint. A Pod whose gate is not True is not ready: whether its containers are counts then.
+ * Decides what becomes of an endpoint. A Pod whose gate is not True is not ready: whether its containers are counts then, and
+ * whether its other gates are True.
  * An endpoint of a former Pod of the same name, or with an address that is not the Pod's own, is never a target.
  */
 export function decideEndpoint({ endpoint, pod, hasEnded, node, settings }: EndpointFacts): EndpointOutcome {
@@ -35,7 +36,8 @@ export function decideEndpoint({ endpoint, pod, hasEnded, node, settings }: Endp
   if (endpoint.podUid !== undefined && endpoint.podUid !== pod.uid) return 'drain';
   if (pod.ips.length === 0) return 'stay';
   if (!pod.ips.includes(endpoint.ip)) return 'drain';
-  if (endpoint.isReady || (pod.gate !== undefined && pod.areContainersReady)) return 'bind';
+  if (endpoint.isReady) return 'bind';
   if (node?.isSilent === true) return 'reserve';
+  if (pod.gate !== undefined && pod.areContainersReady && pod.areOtherGatesTrue) return 'bind';
   return settings.drainsUnready === true ? 'drain' : 'leave';
 }

@@ -118,7 +118,7 @@ export class PodFollower {
       for (const { endpoints } of this.#slices.byIndex(SLICES_BY.service, service))
         for (const { ip, pod } of endpoints) {
           const found = pod === undefined ? undefined : this.#pods.get(pod);
-          if (found !== undefined && found.network !== 'host') nodes.set(ip, found.nodeName);
+          if (found !== undefined && found.network !== 'host' && found.ips.includes(ip)) nodes.set(ip, found.nodeName);
         }
     return nodes;
   }
@@ -178,8 +178,9 @@ export class PodFollower {
 /** What targets depend on of a Pod. */
 function textOf(pod: BackendPod | undefined): string {
   if (pod === undefined) return '';
-  const { uid, nodeName, ips, isLeaving, network, areContainersReady, gate } = pod;
-  return JSON.stringify([uid, nodeName, ips, isLeaving, network, gate !== undefined && areContainersReady]);
+  const { uid, nodeName, ips, isLeaving, network, areContainersReady, areOtherGatesTrue, gate } = pod;
+  const isAlmostReady = gate !== undefined && areContainersReady && areOtherGatesTrue;
+  return JSON.stringify([uid, nodeName, ips, isLeaving, network, isAlmostReady]);
 }
 
 function losesEndpoint(before: EndpointSlice | undefined, after: EndpointSlice | undefined): boolean {

@@ -17,6 +17,8 @@ type PublisherDeps = Pick<ControllerDeps, 'kube' | 'clock' | 'log' | 'random' | 
 type AddressFacts = {
   /** The Pods behind Services that are bound by their addresses: the node of each address. */
   readonly nodesByIp: () => ReadonlyMap<string, string>;
+  /** Whether a Service has Pods as targets; otherwise an address without an instance is a Node's. */
+  readonly bindsPods: (service: string) => boolean;
   /** Whether a Service may have targets of which nothing is known: then nothing is taken out. */
   readonly hasUnknown: (isKnown: (service: string) => boolean) => boolean;
   /** Whether NodeENIConfigs may be read, as far as it is known. */
@@ -124,7 +126,9 @@ export class AddressPublisher {
     this.#wanted.send(service, ips, this.#deps.clock.monotonicMs());
     if (this.#state === 'absent') return [];
     const byNode = Map.groupBy(ips, (ip) => this.#nodeOf(ip) ?? '');
-    const ofNodes = [...byNode].map(([node, its]) => (node === '' ? [] : this.#publish(node, its, signal)));
+    // A Pod whose node is not known any more has ended since its Service was looked at.
+    const ofUnknown = this.#facts.bindsPods(service) ? (byNode.get('') ?? []) : [];
+    const ofNodes = [...byNode].map(([node, its]) => (node === '' ? ofUnknown : this.#publish(node, its, signal)));
     const refused = (await Promise.all(ofNodes)).flat();
     this.#wanted.withdraw(service, refused);
     return refused;

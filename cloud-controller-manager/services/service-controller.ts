@@ -59,8 +59,18 @@ export async function runServiceController(
     onGate: () => gates.notify(),
   });
   const gates = new GateKeeper(deps, services, pods);
+  /** Whether the Pods of a Service are bound by their addresses. */
+  const bindsPods = (service: KubeObject): boolean => {
+    const head = readServiceHead(service);
+    const { settings } = readAnnotations(head.annotations, head.labels);
+    return settings.directAccess === true && decideService(head, deps.config.loadBalancerClass) === 'serve';
+  };
   const published = new AddressPublisher(deps, {
-    nodesByIp: () => pods.nodesByIp(directServicesOf(services.values(), deps.config.loadBalancerClass)),
+    nodesByIp: () => pods.nodesByIp([...services.values()].filter(bindsPods).map(keyOf)),
+    bindsPods: (key) => {
+      const service = services.get(key);
+      return service !== undefined && bindsPods(service);
+    },
     hasUnknown: (isKnown) =>
       [...services.values()].some((service) => mayHaveTargets(service) && !isKnown(keyOf(service))),
     // They are asked for with the rights to Pods.
@@ -114,15 +124,6 @@ function roleOf(node: CcmNode | undefined): string {
 
 function keyOf(service: KubeObject): string {
   return readServiceHead(service).key;
-}
-
-/** The Services whose Pods are bound by their addresses. */
-function* directServicesOf(services: Iterable<KubeObject>, loadBalancerClass: string): Iterable<string> {
-  for (const service of services) {
-    const head = readServiceHead(service);
-    const { settings } = readAnnotations(head.annotations, head.labels);
-    if (settings.directAccess === true && decideService(head, loadBalancerClass) === 'serve') yield head.key;
-  }
 }
 
 /** Whether a Service has a load balancer that this program keeps. */

@@ -26,6 +26,7 @@ const pod = (changes: Partial<BackendPod> = {}): BackendPod => ({
   isLeaving: false,
   network: 'eni',
   areContainersReady: true,
+  areOtherGatesTrue: true,
   ...changes,
 });
 const endpoint = (changes: Partial<Endpoint> = {}): Endpoint => ({
@@ -86,6 +87,7 @@ test('which endpoint is a target', (t) => {
   t.is(weightOf({}, pod()), 10, 'ready');
   t.is(weightOf(unready, pod({ gate: OPEN_GATE })), 10, 'only the gate is missing');
   t.is(weightOf(unready, pod({ gate: OPEN_GATE, areContainersReady: false })), 'none', 'not ready itself');
+  t.is(weightOf(unready, pod({ gate: OPEN_GATE, areOtherGatesTrue: false })), 'none', 'another gate is missing');
   t.is(weightOf(unready, pod()), 'none', 'not ready, without a gate');
   t.is(weightOf({}, undefined), 'asIs', 'its Pod is not in the cache yet');
 });
@@ -134,6 +136,11 @@ test('by an annotation a Pod that is not ready any more has weight 0 as long as 
 test('Pods of nodes that are not heard of serve when nothing else is left', (t) => {
   const nodes = { n1: { ...NODE, isSilent: true } };
   t.is(weightOf({ isReady: false }, pod(), { nodes }), 'none', 'another one is ready');
+  t.is(
+    weightOf({ isReady: false }, pod({ gate: OPEN_GATE }), { nodes }),
+    'none',
+    'what was said of its containers is old',
+  );
   const { targets } = plan({ slices: [slice([endpoint({ isReady: false })])], nodes });
   t.deepEqual(targets, [{ ip: '10.0.1.1', port: 8_080, weight: 10 }]);
   const dead = plan({ slices: [slice([endpoint({ isReady: false })])] });

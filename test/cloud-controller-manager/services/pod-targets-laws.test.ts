@@ -50,6 +50,7 @@ function desiredAt({ pods, max }: Moment): DesiredLoadBalancer {
           isLeaving,
           network: 'eni',
           areContainersReady,
+          areOtherGatesTrue: true,
           ...(hasGate ? { gate: { status: '', reason: '', message: '' } } : {}),
         },
       ]),

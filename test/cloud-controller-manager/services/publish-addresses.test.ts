@@ -1,53 +1,15 @@
 import test from 'ava';
-import { NODE_ENI_CONFIGS } from '../../../agent/supply/nec-source.ts';
-import { isRecord } from '../../../runtime/decode.ts';
-import { installKinds } from '../../../sim/kube-api/install-kinds.ts';
 import { partOf, shortTest } from '../../support/suite-part.ts';
 import type { Crash } from '../process-lives.ts';
+import { eniAround, listObjects, patchNec, published, startWithLists, unprotected } from './published-lists.ts';
 import { ServicePods } from './service-pods.ts';
 import { ServiceWorld } from './service-world.ts';
 
 const DIRECT = { 'service.cloud.tencent.com/direct-access': 'true' };
-const GROUP = 'networking.tke.cloud.tencent.com';
 const SECOND_MS = 1_000;
 
-/** Two nodes with NodeENIConfigs, as ipamd makes them. */
-async function start() {
-  const world = await ServiceWorld.start();
-  const { clock, admin } = world.world.scene;
-  await clock.run(installKinds(admin));
-  for (const name of ['n1', 'n2']) {
-    await world.join(name);
-    await clock.run(
-      admin.create(NODE_ENI_CONFIGS, { apiVersion: `${GROUP}/v1`, kind: 'NodeENIConfig', metadata: { name } }),
-    );
-  }
-  return { world, pods: new ServicePods(world) };
-}
-
-/** What is published of a node; undefined: nothing was ever. */
-function published(world: ServiceWorld, node: string): readonly string[] | undefined {
-  const nec = world.world.scene.server.objects('nodeeniconfigs', GROUP).find(({ metadata }) => metadata.name === node);
-  const part = nec?.['loadBalancers'];
-  return isRecord(part) ? (part['registeredIPs'] as readonly string[]) : undefined;
-}
-
-/** Addresses that are targets and not published. */
-function unprotected(world: ServiceWorld): readonly string[] {
-  const listed = new Set(['n1', 'n2'].flatMap((node) => published(world, node) ?? []));
-  const targets = world
-    .balancers()
-    .flatMap(({ listeners }) => [...listeners.values()].flatMap((one) => [...one.targets.values()]));
-  return targets.flatMap(({ ip }) => (listed.has(ip) ? [] : [ip]));
-}
-
-async function patchNec(world: ServiceWorld, name: string, body: object): Promise<void> {
-  const { clock, admin } = world.world.scene;
-  await clock.run(admin.patch(NODE_ENI_CONFIGS, { name }, { kind: 'merge', body }));
-}
-
 shortTest('an address is published before it is registered, and taken out when it is deregistered', async (t) => {
-  const { world, pods } = await start();
+  const { world, pods } = await startWithLists();
   await world.create('web', { metadata: { annotations: DIRECT } });
   const a = await pods.run('web', 'a', { node: 'n1' });
   const b = await pods.run('web', 'b', { node: 'n2' });
@@ -74,16 +36,12 @@ shortTest('an address is published before it is registered, and taken out when i
 });
 
 shortTest('an address that is offered back, or that its ENI lacks, is registered when that is over', async (t) => {
-  const { world, pods } = await start();
+  const { world, pods } = await startWithLists();
   await world.create('web', { metadata: { annotations: DIRECT } });
   const b = await pods.run('web', 'b', { node: 'n2' });
   await world.advance(40 * SECOND_MS);
   const a = await pods.run('web', 'a', { node: 'n1', isReady: false });
-  const subnet = a.split('.').slice(0, 3).join('.');
-  const eni = {
-    ...{ eniID: 'eni-1', mac: '20:90:6f:00:00:01', state: 'Attached', primaryIP: `${subnet}.250` },
-    ...{ gateway: `${subnet}.1`, subnetCIDR: `${subnet}.0/24` },
-  };
+  const eni = eniAround(a);
   const addresses = [{ ip: a, assignmentID: 'as-1', state: 'Assigned' }];
   const alone = [`${b}:8080 10`];
   await patchNec(world, 'n1', { status: { eniInfos: [eni] } });
@@ -104,12 +62,11 @@ shortTest('an address that is offered back, or that its ENI lacks, is registered
 shortTest(
   'a new process takes nothing out before it has read all Services, writes nothing at rest, and mends what was edited',
   async (t) => {
-    const { world, pods } = await start();
+    const { world, pods } = await startWithLists();
     await world.create('web', { metadata: { annotations: DIRECT } });
     const a = await pods.run('web', 'a', { node: 'n1' });
     await world.advance(1_300 * SECOND_MS);
-    const versionOf = () =>
-      world.world.scene.server.objects('nodeeniconfigs', GROUP).map(({ metadata }) => metadata.resourceVersion);
+    const versionOf = () => listObjects(world).map(({ metadata }) => metadata.resourceVersion);
     const before = versionOf();
     await world.replace();
     await world.advance(120 * SECOND_MS);
@@ -124,7 +81,7 @@ shortTest(
 shortTest(
   'what a process left in the lists is taken out, though no Service has Pods as targets any more',
   async (t) => {
-    const { world } = await start();
+    const { world } = await startWithLists();
     await world.create('web');
     await patchNec(world, 'n2', { loadBalancers: { registeredIPs: ['10.9.9.9'] } });
     await world.replace();
@@ -147,7 +104,7 @@ shortTest('without NodeENIConfigs in the cluster nothing is published, and Pods 
 
 /** A Pod comes, another one ends, the Service goes; a process follows the one that died. Returns what went wrong. */
 async function live(crash: Crash): Promise<{ readonly faults: readonly string[]; readonly isCrashDone: boolean }> {
-  const { world, pods } = await start();
+  const { world, pods } = await startWithLists();
   const { lives } = world.world;
   const faults: string[] = [];
   const until = async (what: string, holds: () => boolean): Promise<void> => {

@@ -235,3 +235,28 @@ test('the health of the Pod that had the address before does not count', async (
   t.is(gate('a'), 'True Registered');
   await world.stop();
 });
+
+test('a Pod that another gate takes out of service is drained, though its containers are ready and this gate is True', async (t) => {
+  const { world, pods, gate } = await start();
+  await world.create('web', SERVICE);
+  const other = 'example.com/in-service';
+  const run = (name: string) => pods.run('web', name, { node: 'n1', gates: [GATE, other] });
+  const [a, b] = [await run('a'), await run('b')];
+  await world.advance(DONE_MS);
+  t.deepEqual(world.listeners(), { 'TCP/80': [] }, 'the other gate was never True');
+  for (const name of ['a', 'b']) await pods.setCondition(name, other, true);
+  await world.advance(DONE_MS);
+  await pods.sync();
+  const both = [`${a}:8080 10`, `${b}:8080 10`].toSorted();
+  t.deepEqual(
+    [gate('a'), pods.condition('a', 'Ready'), world.listeners()['TCP/80']],
+    ['True Registered', 'True', both],
+  );
+  await pods.setCondition('a', other, false);
+  await world.advance(10_000);
+  t.deepEqual(world.listeners()['TCP/80'], [`${a}:8080 0`, `${b}:8080 10`].toSorted());
+  await pods.setCondition('a', other, true);
+  await world.advance(10_000);
+  t.deepEqual(world.listeners()['TCP/80'], both);
+  await world.stop();
+});
