@@ -1,12 +1,5 @@
 import { textValue } from '../runtime/settings/option-value.ts';
 
-/** The URL of the API server; '' for that of the kubeconfig or of the cluster. */
-export const masterValue = textValue(
-  /^(https?:\/\/[^\s/?#]+)?$/,
-  'URL',
-  "a URL such as https://10.0.0.1:6443, or '' for the kubeconfig's or the cluster's own",
-);
-
 /** A name of a Kubernetes object that is not empty. */
 export const objectNameValue = textValue(
   /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/,

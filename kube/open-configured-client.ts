@@ -1,13 +1,6 @@
 import { release } from '../runtime/release.ts';
+import type { ConnectionSettings } from './connection-options.ts';
 import { type KubeClientOptions, type OpenKubeClient, openKubeClient } from './open-client.ts';
-
-/** The settings of a connection to the API server. */
-type ConnectionSettings = {
-  readonly kubeconfig: string;
-  readonly master: string;
-  readonly kubeClientQps: number;
-  readonly kubeClientBurst: number;
-};
 
 /**
  * Opens a program's client of the API server by its settings. Connects with the first call: an unreachable server does not

@@ -1,5 +1,7 @@
 import { CERTIFICATE_OPTIONS } from '../kube/certificates/certificate-options.ts';
+import { apiServerOptions } from '../kube/connection-options.ts';
 import { loadBalancerClassValue } from '../kube/kube-option-value.ts';
+import { observabilityOptions } from '../runtime/settings/observability-options.ts';
 import { option, type SettingsOf, type SettingsProgram } from '../runtime/settings/option.ts';
 import {
   choiceValue,
@@ -60,24 +62,11 @@ const WEBHOOK_OPTIONS = {
     'false',
     'Give Pods with the annotation tke.cloud.tencent.com/pre-stop-sleep a preStop hook that sleeps, and as much more grace period. Needs Kubernetes 1.30: an older API server would refuse such Pods.',
   ),
-  kubeconfig: option(
-    'Kubernetes',
-    'kubeconfig',
-    pathValue(true),
-    '',
-    "Kubeconfig of the API server; '' takes the ServiceAccount of the Pod. Asked for StaticIPConfigs, for Services with --readiness-gates, and for certificates with --tls-secret.",
-  ),
-  master: option(
-    'Kubernetes',
-    'master',
-    textValue(
-      /^(https?:\/\/[^\s/?#]+)?$/,
-      'URL',
-      "a URL such as https://10.0.0.1:6443, or '' for the kubeconfig's or the cluster's own",
-    ),
-    '',
-    'URL of the API server, instead of the Service address, so that the webhook does not need kube-proxy.',
-  ),
+  ...apiServerOptions({
+    kubeconfig:
+      ' Asked for StaticIPConfigs, for Services with --readiness-gates, and for certificates with --tls-secret.',
+    master: ', so that the webhook does not need kube-proxy',
+  }),
   listenAddress: option(
     'Serving',
     'listen-address',
@@ -121,20 +110,7 @@ const WEBHOOK_OPTIONS = {
     '5s',
     'How long it still serves after SIGTERM, no longer ready, until clients have stopped sending requests.',
   ),
-  metricsAddress: option(
-    'Observability',
-    'metrics-address',
-    listenValue,
-    '0.0.0.0:61693',
-    "Serves /metrics, /healthz and /readyz by HTTP; '' for none.",
-  ),
-  logLevel: option(
-    'Observability',
-    'log-level',
-    choiceValue('debug', 'info', 'warn', 'error'),
-    'info',
-    'Least important lines that are written.',
-  ),
+  ...observabilityOptions('0.0.0.0:61693', "Serves /metrics, /healthz and /readyz by HTTP; '' for none."),
 } as const;
 
 /** The settings that the webhook runs with. The object is frozen. */

@@ -1,3 +1,4 @@
+import { checkCertificateSettings } from '../kube/certificates/certificate-options.ts';
 import type { Faults } from '../runtime/decode.ts';
 import { readSettings, type SettingsInput, type SettingsOutcome } from '../runtime/settings/read-settings.ts';
 import { WEBHOOK_PROGRAM, type WebhookConfig } from './options.ts';
@@ -10,7 +11,8 @@ export function readWebhookConfig(input: SettingsInput): SettingsOutcome<Webhook
   return readSettings(WEBHOOK_PROGRAM, input, checkTogether);
 }
 
-function checkTogether({ clientCaFile, clientAllowedNames, tlsSecret, tlsNames }: WebhookConfig, faults: Faults): void {
+function checkTogether(config: WebhookConfig, faults: Faults): void {
+  const { clientCaFile, clientAllowedNames, tlsSecret } = config;
   if (tlsSecret !== '' && clientCaFile !== '') {
     faults.add(
       '--client-ca-file',
@@ -18,8 +20,7 @@ function checkTogether({ clientCaFile, clientAllowedNames, tlsSecret, tlsNames }
       clientCaFile,
     );
   }
-  if (tlsSecret === '' && tlsNames.length > 0)
-    faults.add('--tls-secret', 'a Secret, as --tls-names is given', undefined);
+  checkCertificateSettings(config, faults);
   if (clientAllowedNames.length > 0 && clientCaFile === '') {
     faults.add('--client-ca-file', 'a file, as --client-allowed-names is given', undefined);
   }

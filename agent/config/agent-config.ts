@@ -1,3 +1,4 @@
+import { checkClientRate } from '../../kube/connection-options.ts';
 import type { Faults } from '../../runtime/decode.ts';
 import { readSettings, type SettingsInput, type SettingsOutcome } from '../../runtime/settings/read-settings.ts';
 import { AGENT_PROGRAM, type AgentConfig } from './options.ts';
@@ -27,7 +28,5 @@ function checkTogether(config: AgentConfig, faults: Faults): void {
   if (config.supplySource === 'cluster' && config.nodeName === '') {
     faults.add('--node-name', 'the name of this node, as --supply-source is cluster; or NODE_NAME', undefined);
   }
-  if (config.kubeClientBurst < config.kubeClientQps) {
-    faults.add('--kube-client-burst', `at least --kube-client-qps, ${config.kubeClientQps}`, config.kubeClientBurst);
-  }
+  checkClientRate(config, faults);
 }

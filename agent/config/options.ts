@@ -1,14 +1,13 @@
-import { masterValue } from '../../kube/kube-option-value.ts';
+import { apiServerOptions, clientRateOptions } from '../../kube/connection-options.ts';
+import { observabilityOptions } from '../../runtime/settings/observability-options.ts';
 import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
 import {
   choiceValue,
   durationValue,
-  listenValue,
   nodeNameValue,
   pathsValue,
   pathValue,
   switchValue,
-  wholeNumberValue,
 } from '../../runtime/settings/option-value.ts';
 import {
   bridgeValue,
@@ -122,33 +121,10 @@ export const OPTIONS = {
     'How often surplus addresses are given back: one of them, or all with --enable-quick-release.',
   ),
 
-  kubeconfig: option(
-    'Kubernetes',
-    'kubeconfig',
-    pathValue(true),
-    '',
-    "Kubeconfig of the API server; '' takes the ServiceAccount of the Pod.",
-  ),
-  master: option(
-    'Kubernetes',
-    'master',
-    masterValue,
-    '',
-    'URL of the API server, instead of the Service address, so that the agent does not need kube-proxy.',
-  ),
-  kubeClientQps: option(
-    'Kubernetes',
-    'kube-client-qps',
-    wholeNumberValue(1, 10_000),
-    '10',
-    'Calls a second to the API server in the long run.',
-  ),
-  kubeClientBurst: option(
-    'Kubernetes',
-    'kube-client-burst',
-    wholeNumberValue(1, 100_000),
-    '20',
-    'Calls at once after a rest. Not below --kube-client-qps.',
+  ...apiServerOptions({ master: ', so that the agent does not need kube-proxy' }),
+  ...clientRateOptions(
+    { value: 10, help: 'Calls a second to the API server in the long run.' },
+    { value: 20, help: 'Calls at once after a rest. Not below --kube-client-qps.', max: 100_000 },
   ),
 
   cniBinDir: option(
@@ -345,20 +321,7 @@ export const OPTIONS = {
     'How often leases are compared with the sandboxes of the runtime.',
   ),
 
-  metricsAddress: option(
-    'Observability',
-    'metrics-address',
-    listenValue,
-    '127.0.0.1:61680',
-    "Serves /metrics, /healthz and /readyz; '' for none.",
-  ),
-  logLevel: option(
-    'Observability',
-    'log-level',
-    choiceValue('debug', 'info', 'warn', 'error'),
-    'info',
-    'Least important lines that are written.',
-  ),
+  ...observabilityOptions('127.0.0.1:61680'),
 } as const;
 
 /** The settings that the agent runs with. Frozen. */

@@ -1,4 +1,5 @@
-import { checkClientRate } from '../../kube/check-client-rate.ts';
+import { checkCloudSettings } from '../../cloud/tencent/cloud-options.ts';
+import { checkClientRate } from '../../kube/connection-options.ts';
 import { RENEW_DEADLINE_SHARE } from '../../kube/election/election-settings.ts';
 import type { Faults } from '../../runtime/decode.ts';
 import { readSettings, type SettingsInput, type SettingsOutcome } from '../../runtime/settings/read-settings.ts';
@@ -14,9 +15,7 @@ export function readCcmConfig(input: SettingsInput): SettingsOutcome<CcmConfig> 
 
 function checkTogether(config: CcmConfig, faults: Faults): void {
   if (config.controllers.size === 0) faults.add('--controllers', 'at least one controller', 'none');
-  if (config.credentials === 'file' && config.credentialsFile === '') {
-    faults.add('--credentials-file', 'a file, as --credentials=file wants one', undefined);
-  }
+  checkCloudSettings(config, faults);
   checkRoutes(config, faults);
   if (config.loadBalancers !== 'none' && config.clusterId === '') {
     faults.add('--clusterid', 'the id of the cluster, as --load-balancers tells its load balancers by it', '');

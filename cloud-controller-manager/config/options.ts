@@ -1,13 +1,13 @@
 import { CLOUD_OPTIONS } from '../../cloud/tencent/cloud-options.ts';
 import { ipv4CidrsValue } from '../../kube/cidr-option-value.ts';
-import { loadBalancerClassValue, masterValue, objectNameValue } from '../../kube/kube-option-value.ts';
+import { apiServerOptions, clientRateOptions } from '../../kube/connection-options.ts';
+import { loadBalancerClassValue, objectNameValue } from '../../kube/kube-option-value.ts';
+import { observabilityOptions } from '../../runtime/settings/observability-options.ts';
 import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
 import {
   choiceValue,
   durationValue,
-  listenValue,
   listOf,
-  pathValue,
   switchValue,
   textValue,
   wholeNumberValue,
@@ -16,7 +16,6 @@ import { controllersValue } from './controllers-value.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
-const MAX_CALLS_PER_SECOND = 10_000;
 const MAX_ROUTES = 100_000;
 
 /** Which controllers run. */
@@ -32,33 +31,11 @@ const CONTROLLER_OPTIONS = {
 
 /** Settings of the API server. Flags have upstream's names. */
 const KUBERNETES_OPTIONS = {
-  kubeconfig: option(
-    'Kubernetes',
-    'kubeconfig',
-    pathValue(true),
-    '',
-    "Kubeconfig of the API server; '' takes the ServiceAccount of the Pod.",
-  ),
-  master: option(
-    'Kubernetes',
-    'master',
-    masterValue,
-    '',
-    'URL of the API server, instead of the Service address, so that no kube-proxy is needed.',
-  ),
-  kubeClientQps: option(
-    'Kubernetes',
-    'kube-api-qps',
-    wholeNumberValue(1, MAX_CALLS_PER_SECOND),
-    '20',
-    'Most calls a second to the API server. A new Node takes some three writes.',
-  ),
-  kubeClientBurst: option(
-    'Kubernetes',
-    'kube-api-burst',
-    wholeNumberValue(1, MAX_CALLS_PER_SECOND),
-    '30',
-    'Calls that may go at once after a quiet time.',
+  ...apiServerOptions({ master: ', so that no kube-proxy is needed' }),
+  ...clientRateOptions(
+    { value: 20, help: 'Most calls a second to the API server. A new Node takes some three writes.' },
+    { value: 30 },
+    'kube-api',
   ),
 } as const;
 
@@ -117,20 +94,7 @@ const PROCESS_OPTIONS = {
     '60s',
     'Longest time for one cloud call, its waits and repetitions included.',
   ),
-  metricsAddress: option(
-    'Observability',
-    'metrics-address',
-    listenValue,
-    '0.0.0.0:61694',
-    "Serves /metrics, /healthz and /readyz; '' for none.",
-  ),
-  logLevel: option(
-    'Observability',
-    'log-level',
-    choiceValue('debug', 'info', 'warn', 'error'),
-    'info',
-    'Least important lines that are written.',
-  ),
+  ...observabilityOptions('0.0.0.0:61694'),
 } as const;
 
 const routeTableValue = textValue(/^rtb-[a-z0-9]{1,32}$/, 'ID', 'the id of a route table such as rtb-azd4dt1c');

@@ -1,3 +1,4 @@
+import type { Faults } from '../../runtime/decode.ts';
 import { option, type SettingsOf } from '../../runtime/settings/option.ts';
 import { choiceValue, pathValue, wholeNumberValue } from '../../runtime/settings/option-value.ts';
 import { endpointsValue, httpUrlValue, regionValue, roleArnValue } from './cloud-option-value.ts';
@@ -66,3 +67,10 @@ export const CLOUD_OPTIONS = {
 
 /** The settings of the connection to the cloud. */
 export type CloudSettings = SettingsOf<typeof CLOUD_OPTIONS>;
+
+/** Adds a fault when the key is to come from a file, and none is named. */
+export function checkCloudSettings({ credentials, credentialsFile }: CloudSettings, faults: Faults): void {
+  if (credentials === 'file' && credentialsFile === '') {
+    faults.add('--credentials-file', 'a file, as --credentials=file wants one', undefined);
+  }
+}

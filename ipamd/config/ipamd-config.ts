@@ -1,4 +1,5 @@
-import { checkClientRate } from '../../kube/check-client-rate.ts';
+import { checkCloudSettings } from '../../cloud/tencent/cloud-options.ts';
+import { checkClientRate } from '../../kube/connection-options.ts';
 import { checkElectionSettings } from '../../kube/election/election-settings.ts';
 import type { Faults } from '../../runtime/decode.ts';
 import { readSettings, type SettingsInput, type SettingsOutcome } from '../../runtime/settings/read-settings.ts';
@@ -18,9 +19,7 @@ export function readIpamdConfig(input: SettingsInput): SettingsOutcome<IpamdConf
 function checkTogether(config: IpamdConfig, faults: Faults): void {
   checkWarmTargets(config, faults);
   checkBlocks(config, faults);
-  if (config.credentials === 'file' && config.credentialsFile === '') {
-    faults.add('--credentials-file', 'a file, as --credentials=file wants one', undefined);
-  }
+  checkCloudSettings(config, faults);
   if (config.grRoutes === 'ipamd' && config.clusterCidrs.length === 0) {
     faults.add('--cluster-cidr', 'the networks of Pods, as --gr-routes=ipamd leads them to nodes', '');
   }

@@ -2,14 +2,15 @@ import { CLOUD_OPTIONS } from '../../cloud/tencent/cloud-options.ts';
 import { STARTUP_TAINT_KEY } from '../../crd/names.ts';
 import { DEFAULT_MIN_WARM_IPS } from '../../crd/new-node.ts';
 import { ipv4CidrsValue, ipv4CidrValue } from '../../kube/cidr-option-value.ts';
-import { masterValue, objectNameValue } from '../../kube/kube-option-value.ts';
+import { apiServerOptions, clientRateOptions } from '../../kube/connection-options.ts';
+import { electionOptions } from '../../kube/election/election-options.ts';
+import { objectNameValue } from '../../kube/kube-option-value.ts';
+import { observabilityOptions } from '../../runtime/settings/observability-options.ts';
 import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
 import {
   choiceValue,
   durationValue,
-  listenValue,
   listOf,
-  pathValue,
   switchValue,
   wholeNumberValue,
 } from '../../runtime/settings/option-value.ts';
@@ -20,7 +21,6 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-const MAX_CALLS_PER_SECOND = 10_000;
 const MAX_ADDRESSES = 4_096;
 const MAX_ENIS = 64;
 const MAX_PERCENT = 100;
@@ -49,33 +49,13 @@ const CLUSTER_OPTIONS = {
 
 /** Settings of the API server and the leader election. */
 const KUBERNETES_OPTIONS = {
-  kubeconfig: option(
-    'Kubernetes',
-    'kubeconfig',
-    pathValue(true),
-    '',
-    "Kubeconfig of the API server; '' takes the ServiceAccount of the Pod.",
-  ),
-  master: option(
-    'Kubernetes',
-    'master',
-    masterValue,
-    '',
-    'URL of the API server, instead of the Service address, so that ipamd does not need kube-proxy.',
-  ),
-  kubeClientQps: option(
-    'Kubernetes',
-    'kube-client-qps',
-    wholeNumberValue(1, MAX_CALLS_PER_SECOND),
-    '100',
-    'Most calls a second to the API server. A new node takes some ten writes, and the cloud lets some ten nodes a second become ready.',
-  ),
-  kubeClientBurst: option(
-    'Kubernetes',
-    'kube-client-burst',
-    wholeNumberValue(1, MAX_CALLS_PER_SECOND),
-    '200',
-    'Calls that may go at once after a quiet time.',
+  ...apiServerOptions({ master: ', so that ipamd does not need kube-proxy' }),
+  ...clientRateOptions(
+    {
+      value: 100,
+      help: 'Most calls a second to the API server. A new node takes some ten writes, and the cloud lets some ten nodes a second become ready.',
+    },
+    { value: 200 },
   ),
   namespace: option(
     'Kubernetes',
@@ -91,48 +71,13 @@ const KUBERNETES_OPTIONS = {
     'tke-eni-ipamd',
     'ConfigMap with the subnets (TKE_ENI_IPAMD_SUBNET_ID, a list with colons). Followed while ipamd runs.',
   ),
-  leaderElect: option(
-    'Kubernetes',
-    'leader-elect',
-    switchValue,
-    'true',
-    'Lead only with the lock. Without it never run two.',
-  ),
-  leaderElectLock: option(
-    'Kubernetes',
-    'leader-elect-lock',
-    choiceValue('configmap', 'lease', 'endpoints'),
-    'configmap',
-    'Kind of the lock. The published ClusterRole grants ConfigMaps and Endpoints, and no Leases.',
-  ),
-  leaderElectName: option(
-    'Kubernetes',
-    'leader-elect-name',
-    objectNameValue,
-    'tke-eni-ipamd-leader',
-    'Name of the lock.',
-  ),
-  leaderElectLeaseMs: option(
-    'Kubernetes',
-    'leader-elect-lease',
-    durationValue(5 * SECOND_MS, 10 * MINUTE_MS),
-    '30s',
-    'How long other replicas wait for a leader that does not renew.',
-  ),
-  leaderElectRenewMs: option(
-    'Kubernetes',
-    'leader-elect-renew',
-    durationValue(SECOND_MS, 5 * MINUTE_MS),
-    '10s',
-    'How often the leader renews. Each renewal of a ConfigMap is sent to every watcher.',
-  ),
-  leaderElectRetryMs: option(
-    'Kubernetes',
-    'leader-elect-retry',
-    durationValue(100, MINUTE_MS),
-    '5s',
-    'How often other replicas read the lock, and the leader tries again when a renewal failed.',
-  ),
+  ...electionOptions({
+    verb: 'Lead',
+    lockName: 'tke-eni-ipamd-leader',
+    minLeaseMs: 5 * SECOND_MS,
+    lease: '30s',
+    retry: '5s',
+  }),
 } as const;
 
 /** Settings of nodes. */
@@ -419,20 +364,7 @@ const WORK_OPTIONS = {
     '20s',
     "How long calls under way may take to end on SIGTERM, before the lock is released. Keep it below the Pod's terminationGracePeriodSeconds.",
   ),
-  metricsAddress: option(
-    'Observability',
-    'metrics-address',
-    listenValue,
-    '0.0.0.0:61681',
-    "Serves /metrics, /healthz and /readyz; '' for none.",
-  ),
-  logLevel: option(
-    'Observability',
-    'log-level',
-    choiceValue('debug', 'info', 'warn', 'error'),
-    'info',
-    'Least important lines that are written.',
-  ),
+  ...observabilityOptions('0.0.0.0:61681'),
 } as const;
 
 /** All settings of ipamd: the only place that names them, in the order of the help text. Times are in milliseconds. */

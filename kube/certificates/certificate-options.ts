@@ -1,4 +1,5 @@
-import { option } from '../../runtime/settings/option.ts';
+import type { Faults } from '../../runtime/decode.ts';
+import { option, type SettingsOf } from '../../runtime/settings/option.ts';
 import { listOf, textValue } from '../../runtime/settings/option-value.ts';
 
 /** Settings of a program that makes its own certificates. */
@@ -18,3 +19,12 @@ export const CERTIFICATE_OPTIONS = {
     'With --tls-secret: further names and addresses in the certificate, beside that of the Service.',
   ),
 } as const;
+
+/** Adds a fault when names for a certificate are given, and no Secret to make it in. */
+export function checkCertificateSettings(
+  { tlsSecret, tlsNames }: SettingsOf<typeof CERTIFICATE_OPTIONS>,
+  faults: Faults,
+): void {
+  if (tlsSecret === '' && tlsNames.length > 0)
+    faults.add('--tls-secret', 'a Secret, as --tls-names is given', undefined);
+}

@@ -1,8 +1,10 @@
 import { CERTIFICATE_OPTIONS } from '../../kube/certificates/certificate-options.ts';
-import { masterValue, objectNameValue } from '../../kube/kube-option-value.ts';
+import { apiServerOptions, clientRateOptions } from '../../kube/connection-options.ts';
+import { electionOptions } from '../../kube/election/election-options.ts';
+import { objectNameValue } from '../../kube/kube-option-value.ts';
+import { observabilityOptions } from '../../runtime/settings/observability-options.ts';
 import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
 import {
-  choiceValue,
   clientNamesValue,
   durationValue,
   listenValue,
@@ -13,7 +15,6 @@ import {
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
-const MAX_CALLS_PER_SECOND = 10_000;
 
 /** Settings of the HTTP server that kube-scheduler calls. */
 const EXTENDER_OPTIONS = {
@@ -79,71 +80,23 @@ const EXTENDER_OPTIONS = {
 
 /** Settings of the API server connection and of the leader election. */
 const KUBERNETES_OPTIONS = {
-  kubeconfig: option(
-    'Kubernetes',
-    'kubeconfig',
-    pathValue(true),
-    '',
-    "Kubeconfig of the API server; '' takes the ServiceAccount of the Pod.",
-  ),
-  master: option('Kubernetes', 'master', masterValue, '', 'URL of the API server, instead of the Service address.'),
-  kubeClientQps: option(
-    'Kubernetes',
-    'kube-client-qps',
-    wholeNumberValue(1, MAX_CALLS_PER_SECOND),
-    '200',
-    'Most calls a second to the API server. Binding takes one for a Pod, three for one that keeps its address.',
-  ),
-  kubeClientBurst: option(
-    'Kubernetes',
-    'kube-client-burst',
-    wholeNumberValue(1, MAX_CALLS_PER_SECOND),
-    '400',
-    'Calls that may go at once after a quiet time.',
+  ...apiServerOptions({}),
+  ...clientRateOptions(
+    {
+      value: 200,
+      help: 'Most calls a second to the API server. Binding takes one for a Pod, three for one that keeps its address.',
+    },
+    { value: 400 },
   ),
   namespace: option('Kubernetes', 'namespace', objectNameValue, 'kube-system', 'Namespace of the lock.'),
-  leaderElect: option(
-    'Kubernetes',
-    'leader-elect',
-    switchValue,
-    'true',
-    'Decide only with the lock. Without it never run two.',
-  ),
-  leaderElectLock: option(
-    'Kubernetes',
-    'leader-elect-lock',
-    choiceValue('configmap', 'lease', 'endpoints'),
-    'configmap',
-    'Kind of the lock. The published ClusterRole grants ConfigMaps and Endpoints, and no Leases.',
-  ),
-  leaderElectName: option(
-    'Kubernetes',
-    'leader-elect-name',
-    objectNameValue,
-    'tke-eni-ip-scheduler-leader',
-    'Name of the lock.',
-  ),
-  leaderElectLeaseMs: option(
-    'Kubernetes',
-    'leader-elect-lease',
-    durationValue(4 * SECOND_MS, 10 * MINUTE_MS),
-    '20s',
-    'How long other replicas wait for a leader that does not renew. No Pod of ours is scheduled during that time.',
-  ),
-  leaderElectRenewMs: option(
-    'Kubernetes',
-    'leader-elect-renew',
-    durationValue(SECOND_MS, 5 * MINUTE_MS),
-    '10s',
-    'How often the leader renews. Each renewal of a ConfigMap is sent to every watcher.',
-  ),
-  leaderElectRetryMs: option(
-    'Kubernetes',
-    'leader-elect-retry',
-    durationValue(100, MINUTE_MS),
-    '3s',
-    'How often other replicas read the lock, and the leader tries again when a renewal failed.',
-  ),
+  ...electionOptions({
+    verb: 'Decide',
+    lockName: 'tke-eni-ip-scheduler-leader',
+    minLeaseMs: 4 * SECOND_MS,
+    lease: '20s',
+    leaseHelp: ' No Pod of ours is scheduled during that time.',
+    retry: '3s',
+  }),
 } as const;
 
 const PROCESS_OPTIONS = {
@@ -161,19 +114,9 @@ const PROCESS_OPTIONS = {
     'false',
     "Print kube-scheduler's configuration with the authority and a client certificate of --tls-secret filled in, and end. What is printed contains a private key.",
   ),
-  metricsAddress: option(
-    'Observability',
-    'metrics-address',
-    listenValue,
+  ...observabilityOptions(
     '0.0.0.0:61691',
     "Serves /metrics, /healthz and /readyz; '' for none. A replica that stands by is ready too, as it forwards to the leader; without --client-ca-file it is not.",
-  ),
-  logLevel: option(
-    'Observability',
-    'log-level',
-    choiceValue('debug', 'info', 'warn', 'error'),
-    'info',
-    'Least important lines that are written.',
   ),
 } as const;
 

@@ -1,4 +1,5 @@
-import { checkClientRate } from '../../kube/check-client-rate.ts';
+import { checkCertificateSettings } from '../../kube/certificates/certificate-options.ts';
+import { checkClientRate } from '../../kube/connection-options.ts';
 import { checkElectionSettings } from '../../kube/election/election-settings.ts';
 import type { Faults } from '../../runtime/decode.ts';
 import { isLoopbackAddress } from '../../runtime/loopback-address.ts';
@@ -14,9 +15,8 @@ export function readSchedulerConfig(input: SettingsInput): SettingsOutcome<Sched
 }
 
 function checkTogether(config: SchedulerConfig, faults: Faults): void {
-  const { tlsCertFile, tlsPrivateKeyFile, clientCaFile, tlsSecret, tlsNames, printKubeSchedulerConfig } = config;
-  if (tlsSecret === '' && tlsNames.length > 0)
-    faults.add('--tls-secret', 'a Secret, as --tls-names is given', undefined);
+  const { tlsCertFile, tlsPrivateKeyFile, clientCaFile, tlsSecret, printKubeSchedulerConfig } = config;
+  checkCertificateSettings(config, faults);
   if (tlsSecret === '' && printKubeSchedulerConfig) {
     faults.add('--tls-secret', 'a Secret, as --print-kube-scheduler-config is given', undefined);
   }
