@@ -16,7 +16,7 @@ const LONGEST = [
   'e2e/system-partition',
   'e2e/cli-explain',
   'e2e/cli-doctor',
-  'cli/against/answers',
+  'cli/commands/diff/remote/answers',
   'runtime/http-endpoints',
   'ipamd/supply/crash-matrix',
   'protocol/kept-addresses',

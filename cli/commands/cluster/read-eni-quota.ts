@@ -3,7 +3,7 @@ import { known, unknown } from '../../../inspection/node/known.ts';
 import type { Known } from '../../../inspection/node/node-facts.ts';
 import { UserError } from '../../../runtime/user-error.ts';
 import type { CommandContext } from '../../command/command.ts';
-import { type CloudLocation, openCloudReader } from '../diff/remote/open-cloud-reader.ts';
+import { type CloudLocation, openCloudReader } from '../../command/open-cloud-reader.ts';
 import type { ClusterNec } from './cluster-facts.ts';
 
 /**

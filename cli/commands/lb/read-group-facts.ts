@@ -2,7 +2,7 @@ import { readCloudNode } from '../../../cloud-controller-manager/nodes/cloud-nod
 import { ifKnown, known, unknown } from '../../../inspection/node/known.ts';
 import type { Known } from '../../../inspection/node/node-facts.ts';
 import { UserError } from '../../../runtime/user-error.ts';
-import type { CloudReader } from '../diff/remote/open-cloud-reader.ts';
+import type { CloudReader } from '../../command/open-cloud-reader.ts';
 import { findOwners } from './find-owners.ts';
 import type { GroupFacts, LbCloud, LbFacts } from './lb-facts.ts';
 

@@ -1,6 +1,6 @@
 import type { CommandContext } from '../../../command/command.ts';
+import { type CloudLocation, openCloudReader } from '../../../command/open-cloud-reader.ts';
 import { remoteStateOfCloud } from './build-remote-state.ts';
-import { type CloudLocation, openCloudReader } from './open-cloud-reader.ts';
 import type { RemoteState } from './remote-state.ts';
 
 /** Timeout of the call, retries and waits included; short because a user waits. */

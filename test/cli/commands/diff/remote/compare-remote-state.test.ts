@@ -8,8 +8,8 @@ import { ENIS, healthySight } from '../sight-fixture.ts';
 
 const SIGHT = healthySight();
 const NAMES = buildNames(SIGHT.agent, SIGHT.desired);
-const tell = (ledger: RemoteState): readonly (readonly [string, string])[] =>
-  compareRemoteState(ledger, SIGHT.agent, SIGHT.desired, NAMES).map(({ id, what }) => [id, what]);
+const tell = (remote: RemoteState): readonly (readonly [string, string])[] =>
+  compareRemoteState(remote, SIGHT.agent, SIGHT.desired, NAMES).map(({ id, what }) => [id, what]);
 
 const LEASED: Readonly<Record<string, string>> = { 'eni-5': '10.0.5.10', 'eni-6': '10.0.6.20' };
 
@@ -31,7 +31,7 @@ const AGREED: RemoteState = {
   }),
 };
 
-/** The ledger, with its first ENI changed. */
+/** The remote state, with its first ENI changed. */
 const withFirst = (change: Partial<RemoteEni>): RemoteState => ({
   ...AGREED,
   enis: AGREED.enis.map((eni, index) => (index === 0 ? { ...eni, ...change } : eni)),
@@ -71,9 +71,9 @@ const CASES: readonly (readonly [string, RemoteState, string, RegExp])[] = [
   ],
 ];
 
-for (const [what, ledger, id, text] of CASES) {
+for (const [what, remote, id, text] of CASES) {
   test(`compareRemoteState: names ${what}`, (t) => {
-    const told = tell(ledger);
+    const told = tell(remote);
     const [first] = told;
     t.is(first?.[0], id, JSON.stringify(told));
     t.regex(first?.[1] ?? '', text);
@@ -108,13 +108,13 @@ test('remoteStateOfNec: leaves out ENIs that belong to one Pod, reads an empty o
   t.deepEqual(remoteStateOfNec({ ...type, metadata }, false).enis, []);
   const info = { eniID: 'eni-5', mac: '52:54:00:00:00:05', state: 'Attached' } as const;
   const eniInfos = [info, { ...info, eniID: 'eni-own', mode: 'direct-eni' as const }];
-  const ledger = remoteStateOfNec({ ...type, metadata, status: { supplyEpoch: 3, eniInfos } }, true);
+  const remote = remoteStateOfNec({ ...type, metadata, status: { supplyEpoch: 3, eniInfos } }, true);
   t.deepEqual(
-    ledger.enis.map(({ eniId }) => eniId),
+    remote.enis.map(({ eniId }) => eniId),
     ['eni-5'],
   );
-  t.is(ledger.epoch, 3);
-  t.false(ledger.isComplete);
+  t.is(remote.epoch, 3);
+  t.false(remote.isComplete);
 });
 
 test('remoteStateOfCloud: parts an ENI’s own addresses from those for Pods', (t) => {

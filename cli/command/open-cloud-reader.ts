@@ -1,13 +1,13 @@
-import type { CallContext, Cloud } from '../../../../cloud/cloud.ts';
-import { isCloudError } from '../../../../cloud/cloud-error.ts';
-import type { EniQuotaPort } from '../../../../cloud/eni-quotas.ts';
-import type { ListenerPort } from '../../../../cloud/listeners.ts';
-import type { LoadBalancerPort } from '../../../../cloud/load-balancers.ts';
-import type { TargetPort } from '../../../../cloud/targets.ts';
-import type { TencentEndpoint } from '../../../../cloud/tencent/sdk-api.ts';
-import { messageOf } from '../../../../runtime/error-text.ts';
-import { UserError } from '../../../../runtime/user-error.ts';
-import type { CommandContext } from '../../../command/command.ts';
+import type { CallContext, Cloud } from '../../cloud/cloud.ts';
+import { isCloudError } from '../../cloud/cloud-error.ts';
+import type { EniQuotaPort } from '../../cloud/eni-quotas.ts';
+import type { ListenerPort } from '../../cloud/listeners.ts';
+import type { LoadBalancerPort } from '../../cloud/load-balancers.ts';
+import type { TargetPort } from '../../cloud/targets.ts';
+import type { TencentEndpoint } from '../../cloud/tencent/sdk-api.ts';
+import { messageOf } from '../../runtime/error-text.ts';
+import { UserError } from '../../runtime/user-error.ts';
+import type { CommandContext } from './command.ts';
 
 /** Region and endpoint of the cloud's API as the user gave them; undefined where the default applies. */
 export type CloudLocation = { readonly region: string | undefined; readonly endpoint: string | undefined };
@@ -47,10 +47,10 @@ type Context = Pick<CommandContext, 'env' | 'clock' | 'signal'>;
 export async function openCloudReader(context: Context, location: CloudLocation): Promise<CloudReader> {
   const { env, clock, signal } = context;
   const [{ credentialSourceOf }, { systemHttpGet }, { openSdkApi }, { createTencentCloud }] = await Promise.all([
-    import('../../../../cloud/tencent/credentials/choose-source.ts'),
-    import('../../../../cloud/tencent/credentials/fetch-sources.ts'),
-    import('../../../../cloud/tencent/sdk-api.ts'),
-    import('../../../../cloud/tencent/tencent-cloud.ts'),
+    import('../../cloud/tencent/credentials/choose-source.ts'),
+    import('../../cloud/tencent/credentials/fetch-sources.ts'),
+    import('../../cloud/tencent/sdk-api.ts'),
+    import('../../cloud/tencent/tencent-cloud.ts'),
   ]);
   const endpoint = { region: await findRegion(context, location.region), ...endpointOf(location.endpoint) };
   const settings = { credentials: 'auto', credentialsFile: '', stsRoleArn: '', metadataUrl: METADATA_URL } as const;

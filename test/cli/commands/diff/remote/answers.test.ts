@@ -2,12 +2,12 @@ import { writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
-import { readCloud } from '../../../cli/commands/diff/remote/read-cloud.ts';
-import { readNec } from '../../../cli/commands/diff/remote/read-nec.ts';
-import { systemClock } from '../../../runtime/clock.ts';
-import { UserError } from '../../../runtime/user-error.ts';
-import { createTempDir } from '../../support/temp-dir.ts';
-import { NOWHERE } from '../agent/captured.ts';
+import { readCloud } from '../../../../../cli/commands/diff/remote/read-cloud.ts';
+import { readNec } from '../../../../../cli/commands/diff/remote/read-nec.ts';
+import { systemClock } from '../../../../../runtime/clock.ts';
+import { UserError } from '../../../../../runtime/user-error.ts';
+import { createTempDir } from '../../../../support/temp-dir.ts';
+import { NOWHERE } from '../../../agent/captured.ts';
 
 /** Answers of servers that are not well, or are something else. */
 const ANSWERS: Readonly<Record<string, RequestListener>> = {
