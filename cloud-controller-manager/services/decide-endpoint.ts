@@ -19,6 +19,8 @@ type EndpointFacts = {
   readonly pod: BackendPod | undefined;
   /** Whether the Pod of the endpoint was in the cache, and has ended. */
   readonly hasEnded: boolean;
+  /** Whether the Pod has not been in the cache for a while: there is none. */
+  readonly isGone: boolean;
   readonly node: PodNode | undefined;
   readonly settings: Pick<ServiceSettings, 'drainsLeaving' | 'drainsUnready'>;
 };
@@ -28,7 +30,9 @@ type EndpointFacts = {
  * whether its other gates are True.
  * An endpoint of a former Pod of the same name, or with an address that is not the Pod's own, is never a target.
  */
-export function decideEndpoint({ endpoint, pod, hasEnded, node, settings }: EndpointFacts): EndpointOutcome {
+export function decideEndpoint({ endpoint, pod, hasEnded, isGone, node, settings }: EndpointFacts): EndpointOutcome {
+  // No connection is left that could end.
+  if (isGone) return 'leave';
   // A slice says it later than the Pod.
   const isEnding = endpoint.isTerminating || pod?.isLeaving === true || hasEnded;
   if (isEnding) return settings.drainsLeaving === false ? 'leave' : 'drain';

@@ -28,6 +28,8 @@ const ASK_AGAIN_MS = 30_000;
 /** So long, and of so many Pods, it is known that they have ended: a slice may say it later. */
 const ENDED_MS = 600_000;
 const MAX_ENDED = 20_000;
+/** A slice may name a Pod so long before it is in the cache. */
+const APPEARS_MS = 60_000;
 const PROBLEM = 'services/pods';
 const GROUP = ENDPOINT_SLICES.group;
 /** Rights that the published role has not. */
@@ -53,6 +55,8 @@ export class PodFollower {
   readonly #needed: ChangeSignal;
   /** By uid of a Pod that has ended: until when that is known; monotonic milliseconds. The oldest is the first. */
   readonly #endedUntilMs = new Map<string, number>();
+  /** By `namespace/name` that a slice has and the cache has not: since when; monotonic milliseconds. The oldest is the first. */
+  readonly #absentSinceMs = new Map<string, number>();
   #missing: readonly string[] = [];
 
   constructor(deps: FollowDeps, listener: PodListener) {
@@ -111,6 +115,18 @@ export class PodFollower {
     return this.#pods.get(key);
   }
 
+  /** Returns how long a Pod that is not in the cache may still appear; 0: there is none. */
+  mayAppearMs(key: string): number {
+    const nowMs = this.#deps.clock.monotonicMs();
+    const sinceMs = this.#absentSinceMs.get(key) ?? nowMs;
+    this.#absentSinceMs.set(key, sinceMs);
+    for (const old of this.#absentSinceMs.keys()) {
+      if (this.#absentSinceMs.size <= MAX_ENDED) break;
+      this.#absentSinceMs.delete(old);
+    }
+    return Math.max(0, sinceMs + APPEARS_MS - nowMs);
+  }
+
   /** The nodes of the Pods behind Services, by the addresses of these Pods. */
   nodesByIp(services: Iterable<string>): ReadonlyMap<string, string> {
     const nodes = new Map<string, string>();
@@ -157,6 +173,7 @@ export class PodFollower {
   }
 
   #onPod({ key, before, after }: ObjectChange<BackendPod>): void {
+    this.#absentSinceMs.delete(key);
     if (after?.labels !== undefined) this.#listener.onGate();
     if (textOf(before) === textOf(after)) return;
     if (before !== undefined && before.uid !== after?.uid) this.#noteEnded(before.uid);

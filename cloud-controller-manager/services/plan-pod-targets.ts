@@ -18,6 +18,8 @@ export type PodFacts = {
   readonly podOf: (key: string) => BackendPod | undefined;
   /** Whether a Pod with a uid was in the cache and has ended; absent: that is not known of any. */
   readonly hasEnded?: (uid: string) => boolean;
+  /** Whether a Pod has not been in the cache for a while; absent: that is not known of any. */
+  readonly isGone?: (key: string) => boolean;
   readonly nodeOf: (name: string) => PodNode | undefined;
   /** Whether this program keeps routes to podCIDRs. */
   readonly keepsRoutes: boolean;
@@ -101,7 +103,8 @@ export function planPodTargets(
     const pod = facts.podOf(key);
     const node = pod === undefined ? undefined : facts.nodeOf(pod.nodeName);
     const hasEnded = endpoint.podUid !== undefined && facts.hasEnded?.(endpoint.podUid) === true;
-    const outcome = decideEndpoint({ endpoint, pod, hasEnded, node, settings });
+    const isGone = pod === undefined && facts.isGone?.(key) === true;
+    const outcome = decideEndpoint({ endpoint, pod, hasEnded, isGone, node, settings });
     const one: PlannedEndpoint = { name: key, zone: node?.zone ?? '', slice, ip, outcome };
     if (pod === undefined) return [one];
     const binding = decideBinding(pod, ip, node, facts.keepsRoutes);

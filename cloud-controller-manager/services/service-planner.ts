@@ -14,14 +14,18 @@ import { readServiceSpec, type ServiceHead } from './read-service.ts';
 import type { ServiceSettings } from './served-annotations.ts';
 import { TargetQuota } from './target-quota.ts';
 
-/** What is desired of a Service; without it nothing is changed, and it is asked again after a while. */
+/** What is desired of a Service; without it nothing is changed. */
 export type ServicePlan = {
   readonly desired?: DesiredLoadBalancer;
   readonly notices: readonly Notice[];
   /** Present where Pods are the backends. */
   readonly unbound?: UnboundPods;
+  /** When it is planned again, though nothing changes. */
   readonly afterMs?: number;
 };
+
+/** When the next Pod that a slice names counts as gone; infinite: none does. */
+type AbsentPods = { nextMs: number };
 
 /** Rights are missing: they may be granted. */
 const FORBIDDEN_MS = 60_000;
@@ -65,27 +69,36 @@ export class ServicePlanner {
     try {
       const spec = readServiceSpec(object);
       const maxTargets = await this.#quota.read(context);
-      return planLoadBalancer({
+      const absent: AbsentPods = { nextMs: Number.POSITIVE_INFINITY };
+      const plan = planLoadBalancer({
         service: head,
         spec,
         settings,
         nodes: this.#nodes.backendsIn(vpcId),
-        ...(endpoints === undefined ? {} : { pods: this.#podFacts(endpoints.slices) }),
+        ...(endpoints === undefined ? {} : { pods: this.#podFacts(endpoints.slices, absent) }),
         clusterId: this.#deps.config.clusterId,
         vpcId,
         ...(maxTargets === undefined ? {} : { maxTargets }),
       });
+      return plan.desired === undefined || absent.nextMs === Number.POSITIVE_INFINITY
+        ? plan
+        : { ...plan, afterMs: absent.nextMs };
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       return { notices: [blocking('ServiceInvalid', error.message)] };
     }
   }
 
-  #podFacts(slices: readonly EndpointSlice[]): PodFacts {
+  #podFacts(slices: readonly EndpointSlice[], absent: AbsentPods): PodFacts {
     return {
       slices,
       podOf: (key) => this.#pods.podOf(key),
       hasEnded: (uid) => this.#pods.hasEnded(uid),
+      isGone: (key) => {
+        const leftMs = this.#pods.mayAppearMs(key);
+        if (leftMs > 0) absent.nextMs = Math.min(absent.nextMs, leftMs);
+        return leftMs === 0;
+      },
       nodeOf: (name) => this.#nodes.nodeOf(name),
       keepsRoutes: this.#deps.config.routes !== 'none',
     };

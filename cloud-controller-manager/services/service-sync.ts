@@ -145,6 +145,29 @@ export class ServiceSync {
       await this.#noteTargets(head, context);
       return plan.afterMs === undefined ? later : { kind: 'again', afterMs: plan.afterMs };
     }
+    const result = await this.#bring(
+      object,
+      head,
+      { ...plan, desired: plan.desired, notices },
+      settings,
+      vpcId,
+      context,
+    );
+    if (result.kind !== 'again' || plan.afterMs === undefined) return result;
+    return { kind: 'again', afterMs: Math.min(result.afterMs, plan.afterMs) };
+  }
+
+  /** Brings the load balancer of a Service in line with its plan. */
+  async #bring(
+    object: KubeObject,
+    head: ServiceHead,
+    plan: ServicePlan & { readonly desired: DesiredLoadBalancer },
+    settings: ServiceSettings,
+    vpcId: string,
+    context: CallContext,
+  ): Promise<ReconcileResult> {
+    const { notices } = plan;
+    const { signal } = context;
     this.#noteGates(head, plan);
     const text = JSON.stringify([plan.desired, settings.preventLoopback]);
     const settled = this.#settled.get(head.key);

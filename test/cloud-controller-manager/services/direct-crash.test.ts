@@ -1,15 +1,10 @@
 /** Processes that die while Pods are the backends: at each call of a creation, changes of endpoints and ports, turns to Nodes and back, and the end. */
 import test from 'ava';
-import { NODE_ENI_CONFIGS } from '../../../agent/supply/nec-source.ts';
 import { BACKEND_READY_GATE as GATE } from '../../../crd/names.ts';
-import { isRecord } from '../../../runtime/decode.ts';
-import { installKinds } from '../../../sim/kube-api/install-kinds.ts';
 import { IS_LONG } from '../../support/suite-part.ts';
 import type { Crash } from '../process-lives.ts';
-import { ServicePods } from './service-pods.ts';
-import { ServiceWorld } from './service-world.ts';
+import { published, startWithLists } from './published-lists.ts';
 
-const GROUP = 'networking.tke.cloud.tencent.com';
 const SECOND_MS = 1_000;
 const LIMIT_MS = 20 * 60 * SECOND_MS;
 const OWNER_TAG = 'tke-eni-owner';
@@ -23,24 +18,13 @@ type Left = { readonly faults: readonly string[]; readonly isCrashDone: boolean 
 
 /** A Service with Pods lives from its creation to its end; a process follows the one that died. A load balancer of others stays. */
 async function live(crash: Crash | undefined): Promise<Left> {
-  const world = await ServiceWorld.start();
-  const pods = new ServicePods(world);
-  const { lives, scene } = world.world;
-  await scene.clock.run(installKinds(scene.admin));
-  for (const name of ['n1', 'n2']) {
-    await world.join(name);
-    const nec = { apiVersion: `${GROUP}/v1`, kind: 'NodeENIConfig', metadata: { name } };
-    await scene.clock.run(scene.admin.create(NODE_ENI_CONFIGS, nec));
-  }
+  const { world, pods } = await startWithLists();
+  const { lives } = world.world;
   const foreignId = await world.buy();
   const foreignOf = () => world.balancers().find(({ loadBalancerId }) => loadBalancerId === foreignId);
   const foreign = foreignOf();
   const own = () => world.balancers().filter(({ loadBalancerId }) => loadBalancerId !== foreignId);
-  const published = (node: string): string => {
-    const nec = scene.server.objects('nodeeniconfigs', GROUP).find(({ metadata }) => metadata.name === node);
-    const part = nec?.['loadBalancers'];
-    return isRecord(part) ? String(part['registeredIPs']) : '';
-  };
+  const listOf = (node: string): string => published(world, node)?.join() ?? '';
   const targets = () =>
     own().flatMap(({ listeners }) => [...listeners.values()].flatMap((one) => [...one.targets.values()]));
   const bound = (): string =>
@@ -56,13 +40,13 @@ async function live(crash: Crash | undefined): Promise<Left> {
   const until = async (what: string, holds: () => boolean): Promise<void> => {
     for (let ms = 0; !holds(); ms += SECOND_MS) {
       if (ms >= LIMIT_MS)
-        return void faults.push(`${what} never: ${bound()}, published ${published('n1')} ${published('n2')}`);
+        return void faults.push(`${what} never: ${bound()}, published ${listOf('n1')} ${listOf('n2')}`);
       if (lives.isOver) await world.replace();
       await world.advance(SECOND_MS);
       await pods.sync();
       if (own().length > 1) return void faults.push(`${what}: two load balancers`);
       if (serves && targets().every(({ weight }) => weight === 0)) faults.push(`${what}: no target has a weight`);
-      const listed = `${published('n1')},${published('n2')}`.split(',');
+      const listed = `${listOf('n1')},${listOf('n2')}`.split(',');
       const bare = targets().filter(({ type, ip }) => type === 'ENI' && !listed.includes(ip));
       faults.push(...bare.map(({ ip }) => `${what}: ${ip} is a target and not published`));
     }
@@ -87,21 +71,21 @@ async function live(crash: Crash | undefined): Promise<Left> {
   const drained = [`80 ${a}:8080 0`, `80 ${b}:8080 10`].toSorted().join();
   await until('weight 0', () => bound() === drained);
   await pods.end('a');
-  await until('the end of a Pod', () => bound() === `80 ${b}:8080 10` && published('n1') === '');
+  await until('the end of a Pod', () => bound() === `80 ${b}:8080 10` && listOf('n1') === '');
   serves = false;
   await world.patch('web', { spec: { ports: [{ port: 81, nodePort: 30_081 }] } });
   await until('the other port', () => bound() === `81 ${b}:8080 10`);
   serves = true;
   await world.patch('web', direct('false'));
-  await until('Nodes', () => bound() === nodes(30_081) && published('n2') === '');
+  await until('Nodes', () => bound() === nodes(30_081) && listOf('n2') === '');
   await world.patch('web', direct('true'));
-  await until('Pods again', () => bound() === `81 ${b}:8080 10` && published('n2') === b);
+  await until('Pods again', () => bound() === `81 ${b}:8080 10` && listOf('n2') === b);
   serves = false;
   const owners = own().map(({ tags }) => tags[OWNER_TAG]);
   if (owners.join() !== `cls-service1/service/${world.service('web')?.metadata.uid}`)
     faults.push(`owner ${owners.join()}`);
   await world.delete('web');
-  await until('the end', () => world.service('web') === undefined && own().length === 0 && published('n2') === '');
+  await until('the end', () => world.service('web') === undefined && own().length === 0 && listOf('n2') === '');
   if (foreignOf() !== foreign) faults.push('a load balancer of others was changed');
   await world.stop();
   return { faults, isCrashDone: lives.crash === undefined };
