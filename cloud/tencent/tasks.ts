@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts';
+import { IDS_PER_CALL } from '../batches.ts';
 import type { CallContext, CloudTask, Eip, Eni, TaskOutcome, TaskPort } from '../cloud.ts';
 import { isCloudError } from '../cloud-error.ts';
 import { evaluateEipGoal, evaluateEniGoal, type GoalState, isEipGoal } from '../evaluate-goal.ts';
@@ -17,11 +18,11 @@ type TaskDeps = {
 };
 
 /**
- * Interval of the checks. All tasks are checked at the same moments, so that one request describes a hundred objects.
- * Five hundred ENIs that attach at once thus cost five calls a second, where a query for each task would cost five
- * hundred. While no calls are queued the checks are more frequent, because a Pod may wait.
+ * Intervals of the checks. All tasks are checked at the same moments, so that one request describes a hundred objects.
+ * While no calls are queued the checks are frequent, because a Pod may wait. While calls are queued they take one call a
+ * second of the rate: the interval is a second for each hundred tasks, but at most three.
  */
-const CHECK_INTERVAL_MS = { busy: 1_000, idle: 250 } as const;
+const CHECK_INTERVAL_MS = { idle: 250, busy: 1_000, mostBusy: 3_000 } as const;
 
 /**
  * How long an object shows no transition before its task is queried by id: a description may be older than the task.
@@ -45,25 +46,34 @@ const UNKNOWN_ANSWERS = 3;
  * is queried, by DescribeVpcTaskResult or, for an EIP, DescribeTaskResult.
  */
 export function createTaskPort(deps: TaskDeps): TaskPort {
+  let followed = 0;
+  const follow: TaskPort['settle'] = async (task, context) => {
+    const { clock } = deps;
+    const startMs = clock.monotonicMs();
+    const endMs = startMs + (context.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+    const schedule = new QuerySchedule(startMs);
+    let unknownAnswers = 0;
+    while (clock.monotonicMs() < endMs) {
+      await clock.sleep(untilNextCheck(deps, followed, endMs), context.signal);
+      const rest = { ...context, timeoutMs: Math.max(1, endMs - clock.monotonicMs()) };
+      const state = await checkGoal(deps, task, rest);
+      if (state === 'reached') return { kind: 'done' };
+      if (!schedule.isDue(state, clock.monotonicMs())) continue;
+      const answer = await queryTask(deps, task, rest);
+      if (answer === 'unknown') unknownAnswers += 1;
+      else if (answer.kind !== 'pending') return answer;
+      if (unknownAnswers >= UNKNOWN_ANSWERS && state === 'still') return { kind: 'lost' };
+    }
+    return { kind: 'pending' };
+  };
   return {
     settle: async (task, context) => {
-      const { clock } = deps;
-      const startMs = clock.monotonicMs();
-      const endMs = startMs + (context.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-      const schedule = new QuerySchedule(startMs);
-      let unknownAnswers = 0;
-      while (clock.monotonicMs() < endMs) {
-        await clock.sleep(untilNextCheck(deps, endMs), context.signal);
-        const rest = { ...context, timeoutMs: Math.max(1, endMs - clock.monotonicMs()) };
-        const state = await checkGoal(deps, task, rest);
-        if (state === 'reached') return { kind: 'done' };
-        if (!schedule.isDue(state, clock.monotonicMs())) continue;
-        const answer = await queryTask(deps, task, rest);
-        if (answer === 'unknown') unknownAnswers += 1;
-        else if (answer.kind !== 'pending') return answer;
-        if (unknownAnswers >= UNKNOWN_ANSWERS && state === 'still') return { kind: 'lost' };
+      followed += 1;
+      try {
+        return await follow(task, context);
+      } finally {
+        followed -= 1;
       }
-      return { kind: 'pending' };
     },
   };
 }
@@ -92,8 +102,9 @@ class QuerySchedule {
 }
 
 /** Returns the milliseconds until the next common check of this process, or until the end if that is earlier. */
-function untilNextCheck({ clock, isBusy }: TaskDeps, endMs: number): number {
-  const eachMs = isBusy() ? CHECK_INTERVAL_MS.busy : CHECK_INTERVAL_MS.idle;
+function untilNextCheck({ clock, isBusy }: TaskDeps, followed: number, endMs: number): number {
+  const { idle, busy, mostBusy } = CHECK_INTERVAL_MS;
+  const eachMs = isBusy() ? Math.min(mostBusy, busy * Math.ceil(followed / IDS_PER_CALL)) : idle;
   const nowMs = clock.monotonicMs();
   return Math.max(1, Math.min(endMs - nowMs, eachMs - (nowMs % eachMs)));
 }
