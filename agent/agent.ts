@@ -301,16 +301,17 @@ export function removeConf(config: AgentConfig): void {
 }
 
 async function openEndpoints(config: AgentConfig, { state, metrics, useCases }: AgentComponents, readiness: Readiness) {
-  if (config.metricsAddress === '') return undefined;
   const status = () => statusOf(state, notReadyReason(readiness));
   return await serveHttpEndpoints(config.metricsAddress, {
     liveness: () => livenessOf(readiness.passStartedMs, useCases.clock.monotonicMs()),
     readiness: () => status()?.msg,
-    metrics: () => {
-      metrics.statusCode(status()?.code ?? 0);
-      return metrics.render();
+    registry: {
+      contentType: metrics.registry.contentType,
+      metrics: () => {
+        metrics.statusCode(status()?.code ?? 0);
+        return metrics.registry.metrics();
+      },
     },
-    metricsContentType: metrics.contentType,
   });
 }
 

@@ -142,14 +142,13 @@ class Ccm implements RunningCcm {
   }
 
   async listen(): Promise<void> {
-    if (this.#config.metricsAddress === '') return;
     this.#endpoints = await serveHttpEndpoints(this.#config.metricsAddress, {
       liveness: () => evaluateLiveness(this.#healthFacts()),
       readiness: () => this.readiness(),
-      metrics: () => this.metrics.render(),
-      metricsContentType: this.metrics.contentType,
+      registry: this.metrics.registry,
     });
-    this.#runtime.log.info('serving metrics and health', { address: this.#endpoints.address });
+    if (this.address === undefined) return;
+    this.#runtime.log.info('serving metrics and health', { address: this.address });
   }
 
   start(): void {

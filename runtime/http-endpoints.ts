@@ -8,8 +8,8 @@ type EndpointSources = {
   readonly liveness: () => string | undefined;
   /** Returns undefined when the process can serve, else the reason why not. */
   readonly readiness: () => string | undefined;
-  readonly metrics: () => Promise<string>;
-  readonly metricsContentType: string;
+  /** The registry of the metrics, such as that of prom-client. */
+  readonly registry: { readonly contentType: string; metrics(): Promise<string> };
 };
 
 /** Listening endpoints; `close` also ends open connections at once. */
@@ -19,11 +19,16 @@ export type HttpEndpoints = { readonly address: string; close(): void };
 const MAX_CONNECTIONS = 128;
 
 /**
- * Serves `/metrics`, `/healthz` and `/readyz` on `host:port`; port 0 selects any free port.
+ * Serves `/metrics`, `/healthz` and `/readyz` on `host:port`, which is --metrics-address; port 0 selects any free port, and
+ * with '' nothing is served.
  * @throws ConfigError that names the setting, when the address cannot be listened on
  */
-export async function serveHttpEndpoints(address: string, sources: EndpointSources): Promise<HttpEndpoints> {
-  const metrics = shareRunning(async () => Buffer.from(await sources.metrics()));
+export async function serveHttpEndpoints(
+  address: string,
+  sources: EndpointSources,
+): Promise<HttpEndpoints | undefined> {
+  if (address === '') return undefined;
+  const metrics = shareRunning(async () => Buffer.from(await sources.registry.metrics()));
   const answer = (request: IncomingMessage, response: ServerResponse) =>
     answerPath(request.url ?? '/', response, { ...sources, metrics });
   const server = createHttpServer({ maxConnections: MAX_CONNECTIONS, answer });
@@ -31,7 +36,7 @@ export async function serveHttpEndpoints(address: string, sources: EndpointSourc
   return { address: bound, close: () => server.closeNow() };
 }
 
-type AnswerSources = Omit<EndpointSources, 'metrics'> & { readonly metrics: () => Promise<Buffer> };
+type AnswerSources = EndpointSources & { readonly metrics: () => Promise<Buffer> };
 
 /** Calls that come while one runs get its result: many callers at once cost as much as one. */
 function shareRunning<T>(call: () => Promise<T>): () => Promise<T> {
@@ -55,7 +60,7 @@ async function answerPath(url: string, response: ServerResponse, sources: Answer
 async function answerMetrics(response: ServerResponse, sources: AnswerSources): Promise<void> {
   try {
     const text = await sources.metrics();
-    response.writeHead(200, { 'content-type': sources.metricsContentType }).end(text);
+    response.writeHead(200, { 'content-type': sources.registry.contentType }).end(text);
   } catch (error) {
     response.writeHead(500, { 'content-type': 'text/plain' }).end(`${String(error)}\n`);
   }

@@ -1,10 +1,12 @@
-import { firstCertificates, followCertificates } from '../kube/certificates/follow-certificates.ts';
 import { type CertificateKeeper, openCertificateKeeper } from '../kube/certificates/keep-certificates.ts';
+import {
+  certificatesInFiles,
+  certificatesOfReplicas,
+  type ServerCertificates,
+} from '../kube/certificates/server-certificates.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
-import { followTlsFiles, readTlsFiles } from '../runtime/tls-files.ts';
-import type { TlsFollower, TlsPair } from '../runtime/tls-follower.ts';
 import { SCHEDULER_PROGRAM, type SchedulerConfig } from './config/options.ts';
 
 /** Dependencies of the certificates. */
@@ -13,12 +15,6 @@ type CertificateDeps = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: () => number;
-};
-
-/** The first certificate, and what keeps it up to date in a server. */
-export type ServerCertificates = {
-  readonly pair: TlsPair;
-  readonly follow: (server: { setSecureContext(pair: TlsPair): void }) => TlsFollower;
 };
 
 /**
@@ -33,16 +29,9 @@ export async function openCertificates(
   const { clock, log, random } = deps;
   if (config.tlsSecret !== '') {
     const keeper = openSchedulerKeeper(config, deps);
-    const followed = { keeper, asksClients: true, clock, log, random };
-    const pair = await firstCertificates(followed, signal);
-    return { pair, follow: (server) => followCertificates(followed, { server, pair }) };
+    return await certificatesOfReplicas({ keeper, asksClients: true, clock, log, random }, signal);
   }
-  const { tlsCertFile, tlsPrivateKeyFile, clientCaFile } = config;
-  if (tlsCertFile === '') return undefined;
-  const authorities = clientCaFile === '' ? {} : { clientCaFile };
-  const files = { certFile: tlsCertFile, keyFile: tlsPrivateKeyFile, ...authorities };
-  const pair = readTlsFiles(files);
-  return { pair, follow: (server) => followTlsFiles({ server, files, pair, clock, log }) };
+  return config.tlsCertFile === '' ? undefined : certificatesInFiles(config, deps);
 }
 
 /** Opens the keeper of the extender's own certificates, among them one of kube-scheduler. */

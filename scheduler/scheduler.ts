@@ -1,3 +1,4 @@
+import type { ServerCertificates } from '../kube/certificates/server-certificates.ts';
 import { leadUntilDrained } from '../kube/election/lead-until-drained.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { describeMissingRight, trackRights } from '../kube/track-rights.ts';
@@ -15,7 +16,7 @@ import { type ExtenderServer, serveExtender, type VerbHandler } from './http/ser
 import { SchedulerIndex } from './index/scheduler-index.ts';
 import { evaluateLiveness } from './observability/health.ts';
 import { createSchedulerMetrics, type SchedulerMetrics } from './observability/metrics.ts';
-import { openCertificates, type ServerCertificates } from './open-certificates.ts';
+import { openCertificates } from './open-certificates.ts';
 import { bind } from './verbs/bind.ts';
 import { filter } from './verbs/filter.ts';
 import { preempt } from './verbs/preempt.ts';
@@ -183,12 +184,10 @@ class Scheduler implements RunningScheduler {
     log.info('serving kube-scheduler', { address: this.#server.address, isTls: this.#certificates !== undefined });
     if (this.#certificates?.ca === undefined)
       log.warn('every process of this node may bind Pods', { flag: '--allow-anonymous-loopback' });
-    if (metricsAddress === '') return;
     this.#endpoints = await serveHttpEndpoints(metricsAddress, {
       liveness: () => evaluateLiveness(this.#followed, this.#metrics.contact, clock),
       readiness: () => this.readiness(),
-      metrics: () => this.#metrics.registry.metrics(),
-      metricsContentType: this.#metrics.registry.contentType,
+      registry: this.#metrics.registry,
     });
   }
 

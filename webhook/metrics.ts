@@ -33,9 +33,6 @@ export type WebhookMetrics = {
   onWarnings(count: number): void;
   /** Sets the source of the state metrics. */
   show(state: () => WebhookState): void;
-  render(): Promise<string>;
-  readonly contentType: string;
-  /** For the program that documents the metrics. */
   readonly registry: Registry;
 };
 
@@ -116,8 +113,6 @@ export function createWebhookMetrics(about: {
     show: (next) => {
       state = next;
     },
-    render: () => registry.metrics(),
-    contentType: registry.contentType,
     registry,
   };
 }

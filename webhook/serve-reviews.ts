@@ -5,6 +5,7 @@ import type { ClientAdmission } from '../runtime/client-admission.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { createHttpsServer, type HttpServer } from '../runtime/http-server.ts';
 import type { Logger } from '../runtime/log.ts';
+import { readBody } from '../runtime/read-body.ts';
 import type { TlsPair } from '../runtime/tls-follower.ts';
 import type { ReviewReply } from './answer-review.ts';
 import type { RequestOutcome, WebhookMetrics } from './metrics.ts';
@@ -84,7 +85,8 @@ async function answerRequest(
     refuse(response, fault.status, fault.why);
     return 'wrong-request';
   }
-  const body = await readBody(request, budget);
+  // The client disconnected or was too slow: no answer is sent.
+  const body = await readBody(request, budget).catch(() => 'cut-off' as const);
   if (body === 'cut-off') return 'cut-off';
   if (body === 'too-large') {
     refuse(response, 413, `expected at most ${MAX_BODY_BYTES} bytes`);
@@ -118,30 +120,6 @@ function requestFaultOf({ method, headers }: IncomingMessage): RequestFault | un
     return { status: 413, why: `expected at most ${MAX_BODY_BYTES} bytes` };
   }
   return undefined;
-}
-
-async function readBody(
-  request: IncomingMessage,
-  budget: BodyBudget,
-): Promise<Buffer | 'too-large' | 'busy' | 'cut-off'> {
-  const body = budget.begin(request);
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  try {
-    for await (const chunk of request) {
-      if (!Buffer.isBuffer(chunk)) continue;
-      if (bytes + chunk.length > budget.maxBody) return 'too-large';
-      if (!body.acquire(chunk.length)) return 'busy';
-      bytes += chunk.length;
-      chunks.push(chunk);
-    }
-  } catch {
-    // The client disconnected or was too slow, so no answer is sent.
-    return 'cut-off';
-  } finally {
-    body.release();
-  }
-  return Buffer.concat(chunks);
 }
 
 function parse(body: Buffer): { readonly value: unknown } | undefined {

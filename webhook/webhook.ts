@@ -1,7 +1,11 @@
 import type { StaticIpRule } from '../crd/select-static-ip-config.ts';
 import { STATIC_IP_CONFIG_KIND, staticIpConfig } from '../crd/static-ip-config.ts';
-import { firstCertificates, followCertificates } from '../kube/certificates/follow-certificates.ts';
 import { openCertificateKeeper } from '../kube/certificates/keep-certificates.ts';
+import {
+  certificatesInFiles,
+  certificatesOfReplicas,
+  type ServerCertificates,
+} from '../kube/certificates/server-certificates.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { resourceTypeOf, SERVICES } from '../kube/resource-types.ts';
 import { ClientAdmission } from '../runtime/client-admission.ts';
@@ -11,8 +15,7 @@ import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoint
 import type { HttpServer } from '../runtime/http-server.ts';
 import { listenOn } from '../runtime/listen-on.ts';
 import type { Logger } from '../runtime/log.ts';
-import { followTlsFiles, readTlsFiles } from '../runtime/tls-files.ts';
-import type { TlsFollower, TlsPair } from '../runtime/tls-follower.ts';
+import type { TlsFollower } from '../runtime/tls-follower.ts';
 import { admittedPod } from './admitted-pod.ts';
 import { answerReview, type DecideReview } from './answer-review.ts';
 import { backendPod } from './backend-pod.ts';
@@ -86,31 +89,19 @@ export async function startWebhook(config: WebhookConfig, runtime: WebhookRuntim
   return webhook;
 }
 
-/** The first certificate, and what keeps it up to date in a server. */
-type Certificates = {
-  readonly pair: TlsPair;
-  readonly follow: (server: { setSecureContext(pair: TlsPair): void }) => TlsFollower;
-};
-
 /** The MutatingWebhookConfiguration, the Service and the subject of the certificate have the program's name. */
 const NAME = WEBHOOK_PROGRAM.name;
 
 /** Reads certificates from files, or has the replicas make them. @throws ConfigError when files cannot be used */
-async function openCertificates(config: WebhookConfig, runtime: WebhookRuntime): Promise<Certificates> {
+async function openCertificates(config: WebhookConfig, runtime: WebhookRuntime): Promise<ServerCertificates> {
   const { clock, log, random, kube } = runtime;
-  const { tlsSecret, tlsNames, clientCaFile, ipamdNamespace: namespace } = config;
-  if (tlsSecret === '' || kube === undefined) {
-    const authorities = clientCaFile === '' ? {} : { clientCaFile };
-    const files = { certFile: config.tlsCertFile, keyFile: config.tlsPrivateKeyFile, ...authorities };
-    const pair = readTlsFiles(files);
-    return { pair, follow: (server) => followTlsFiles({ server, files, pair, clock, log }) };
-  }
+  const { tlsSecret, tlsNames, ipamdNamespace: namespace } = config;
+  if (tlsSecret === '' || kube === undefined) return certificatesInFiles(config, runtime);
   const wanted = { program: NAME, names: [`${NAME}.${namespace}.svc`, ...tlsNames] };
   const keeper = openCertificateKeeper({ kube, secret: { namespace, name: tlsSecret }, wanted, clock, log });
   const publish = (authorities: string) => publishAuthorities(kube, NAME, authorities);
   const followed = { keeper, publish, asksClients: false, clock, log, random };
-  const pair = await firstCertificates(followed, runtime.signal ?? new AbortController().signal);
-  return { pair, follow: (server) => followCertificates(followed, { server, pair }) };
+  return await certificatesOfReplicas(followed, runtime.signal ?? new AbortController().signal);
 }
 
 /** Requests of addresses, and static addresses. */
@@ -214,14 +205,12 @@ class Webhook implements RunningWebhook {
     const { signal } = this.#stop;
     this.#following.push(tls.run(signal), ...followed.map((objects) => objects.run(signal)));
     log.info('serving reviews', { address: this.address, defaultNetwork: config.defaultNetwork });
-    if (config.metricsAddress === '') return;
     try {
       this.#endpoints = await serveHttpEndpoints(config.metricsAddress, {
         // An answer proves that the event loop runs; no other component can get stuck.
         liveness: () => undefined,
         readiness: () => this.readiness(),
-        metrics: () => metrics.render(),
-        metricsContentType: metrics.contentType,
+        registry: metrics.registry,
       });
     } catch (error) {
       server.closeNow();

@@ -38,11 +38,9 @@ export type Metrics = ClusterMetrics &
     migrated(): void;
   };
 
-/** The agent's metrics and the text that a scrape returns. */
+/** The agent's metrics and their registry. */
 export type MetricsRegistry = Metrics & {
-  render(): Promise<string>;
-  readonly contentType: string;
-  /** The registry itself, for the generated docs and for reading single values. */
+  /** For scrapes, for the generated docs and for reading single values. */
   readonly registry: Registry;
 };
 
@@ -122,8 +120,6 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
     ...createClusterMetrics(registry),
     ...createDevicePluginMetrics(registry),
     ...createPodCidrMetrics(registry),
-    render: () => registry.metrics(),
-    contentType: registry.contentType,
     registry,
   };
 }

@@ -55,9 +55,6 @@ export type CcmMetrics = {
   readonly nodeInitialized: (ageS: number) => void;
   /** Sets the sources of the state from now on. */
   show(state: CcmState, pacing: Pacing | undefined): void;
-  render(): Promise<string>;
-  readonly contentType: string;
-  /** For the generator of the metrics' documentation. */
   readonly registry: Registry;
 };
 
@@ -103,8 +100,6 @@ export function createCcmMetrics(
       state = newState;
       pacing = newPacing;
     },
-    render: () => factory.registry.metrics(),
-    contentType: factory.registry.contentType,
     registry: factory.registry,
   };
 }

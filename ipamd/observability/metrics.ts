@@ -69,9 +69,6 @@ export type IpamdMetrics = {
   show(sources: StateSources, pacing: Pacing | undefined): void;
   /** Clears the state that only a leader has: another replica leads now. */
   clearTerm(): void;
-  render(): Promise<string>;
-  readonly contentType: string;
-  /** For the generator of the metrics' documentation. */
   readonly registry: Registry;
 };
 
@@ -149,8 +146,6 @@ export function createIpamdMetrics(
       audit.clear();
       claims.clear();
     },
-    render: () => factory.registry.metrics(),
-    contentType: factory.registry.contentType,
     registry: factory.registry,
   };
 }

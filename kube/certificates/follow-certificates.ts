@@ -9,7 +9,7 @@ import type { CompleteSet } from './decide-certificates.ts';
 import type { CertificateKeeper } from './keep-certificates.ts';
 
 /** What the certificates of a server are followed with. */
-type FollowedCertificates = {
+export type FollowedCertificates = {
   readonly keeper: CertificateKeeper;
   /** Tells clients which authorities to trust, before a certificate of them is used; absent: people do. */
   readonly publish?: (authorities: string) => Promise<void>;

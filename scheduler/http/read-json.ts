@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { BodyBudget } from '../../runtime/body-budget.ts';
+import { readBody } from '../../runtime/read-body.ts';
 import type { NameLists } from './name-lists.ts';
 import { RequestError } from './request-error.ts';
 
@@ -9,29 +10,17 @@ import { RequestError } from './request-error.ts';
  * are in memory; BAD_JSON; also the error of a connection that breaks
  */
 export async function readJson(request: IncomingMessage, budget: BodyBudget, names: NameLists): Promise<unknown> {
-  const announced = Number(request.headers['content-length'] ?? 0);
-  if (announced > budget.maxBody) throw tooLarge(budget.maxBody);
-  const body = budget.begin(request);
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
-      if (bytes + chunk.length > budget.maxBody) throw tooLarge(budget.maxBody);
-      if (!body.acquire(chunk.length)) throw new RequestError('BUSY', 'too many large bodies are being read');
-      bytes += chunk.length;
-      chunks.push(chunk);
-    }
-    return parse(chunks, names);
-  } finally {
-    body.release();
-  }
+  const body = await readBody(request, budget);
+  if (body === 'too-large') throw tooLarge(budget.maxBody);
+  if (body === 'busy') throw new RequestError('BUSY', 'too many large bodies are being read');
+  return parse(body, names);
 }
 
-function parse(chunks: readonly Buffer[], names: NameLists): unknown {
-  if (chunks.length === 0)
+function parse(body: Buffer, names: NameLists): unknown {
+  if (body.length === 0)
     throw new RequestError('BAD_JSON', 'the request has no body; it has to be JSON of extender/v1');
   try {
-    return names.parse(Buffer.concat(chunks));
+    return names.parse(body);
   } catch (error) {
     const why = error instanceof Error ? error.message.slice(0, MAX_CHARS) : String(error);
     throw new RequestError('BAD_JSON', `the body is no JSON: ${why}`, { cause: error });

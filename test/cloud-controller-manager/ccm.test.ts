@@ -81,7 +81,10 @@ test('startCcm: runs the controllers that --controllers names, and says so', asy
   await clock.advance(10_000);
   t.deepEqual(running(runs), [`one ${NODE}`]);
   t.deepEqual([ccm.stateOf(NODE), ccm.stateOf(LIFECYCLE)], ['running', 'off']);
-  t.regex(await ccm.metrics.render(), /_controller\{controller="cloud-node-lifecycle-controller",state="off"\} 1/);
+  t.regex(
+    await ccm.metrics.registry.metrics(),
+    /_controller\{controller="cloud-node-lifecycle-controller",state="off"\} 1/,
+  );
   await clock.run(ccm.close());
 });
 
@@ -97,7 +100,7 @@ test('startCcm: leaves off a controller without its rights, visibly, and begins 
   await clock.advance(10_000);
   t.deepEqual(running(runs), [`one ${NODE}`]);
   t.deepEqual([ccm.stateOf(NODE), ccm.stateOf(LIFECYCLE)], ['running', 'noRights']);
-  const metrics = await ccm.metrics.render();
+  const metrics = await ccm.metrics.registry.metrics();
   t.regex(metrics, /_controller\{controller="cloud-node-lifecycle-controller",state="noRights"\} 1/);
   t.regex(metrics, /_problem\{kind="Forbidden",name="cloud-node-lifecycle-controller: delete nodes"\} 1/);
   t.regex(
@@ -107,7 +110,7 @@ test('startCcm: leaves off a controller without its rights, visibly, and begins 
   await scene.setRules((rules) => rules);
   await clock.advance(40_000);
   t.deepEqual(running(runs), [`one ${NODE}`, `one ${LIFECYCLE}`]);
-  t.notRegex(await ccm.metrics.render(), /_problem\{/);
+  t.notRegex(await ccm.metrics.registry.metrics(), /_problem\{/);
   await clock.run(ccm.close());
 });
 

@@ -56,7 +56,7 @@ export class NodeWorld {
     const elects = flags.some((flag) => flag.startsWith('--leader-elect')) ? [] : ['--leader-elect=false'];
     const ccm = await scene.start('ccm', [...elects, ...flags], CONTROLLERS, this.lives.begin());
     this.#stop = () => scene.clock.run(ccm.close());
-    this.#render = () => ccm.metrics.render();
+    this.#render = () => ccm.metrics.registry.metrics();
     await scene.clock.advance(2_000);
   }
 

@@ -1,20 +1,19 @@
 import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import test from 'ava';
-import { type HttpEndpoints, serveHttpEndpoints } from '../../runtime/http-endpoints.ts';
+import { serveHttpEndpoints } from '../../runtime/http-endpoints.ts';
 import { askDuring, type PortAttack } from '../support/port-attack.ts';
 import { partOf, shortTest } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 async function open(t: import('ava').ExecutionContext, metrics = 'up 1\n'): Promise<{ readonly port: number }> {
-  const endpoints: HttpEndpoints = await serveHttpEndpoints('127.0.0.1:0', {
+  const endpoints = await serveHttpEndpoints('127.0.0.1:0', {
     liveness: () => undefined,
     readiness: () => undefined,
-    metrics: async () => metrics,
-    metricsContentType: 'text/plain',
+    registry: { contentType: 'text/plain', metrics: async () => metrics },
   });
-  t.teardown(() => endpoints.close());
-  return { port: Number(endpoints.address.split(':')[1]) };
+  t.teardown(() => endpoints?.close());
+  return { port: Number(endpoints?.address.split(':')[1]) };
 }
 
 /** A connection that sends half of a request; `isOpen` as long as the server keeps it. */

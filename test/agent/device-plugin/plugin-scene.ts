@@ -77,7 +77,7 @@ export function openScene(t: ExecutionContext): PluginScene {
     },
     sockets: () => readdirSync(dir.join('kubelet', 'device-plugins')),
     remove: (...names: readonly string[]) => rmSync(dir.join('kubelet', ...names), { recursive: true, force: true }),
-    metrics: () => metrics.render(),
+    metrics: () => metrics.registry.metrics(),
   };
 }
 

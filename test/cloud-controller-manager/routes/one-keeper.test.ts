@@ -34,8 +34,8 @@ test('routes: of ipamd and the cloud controller manager one writes; the other ta
   const ccm = await startRoutesCcm(scene);
   await clock.advance(MINUTE_MS);
   const stateOf = async () =>
-    /_controller\{controller="node-route-controller",state="(\w+)"\} 1/.exec(await ccm.metrics.render())?.[1];
-  t.regex(await ccm.metrics.render(), /_problem\{kind="RoutesKeptByOther",name="tke-eni-ipamd_/);
+    /_controller\{controller="node-route-controller",state="(\w+)"\} 1/.exec(await ccm.metrics.registry.metrics())?.[1];
+  t.regex(await ccm.metrics.registry.metrics(), /_problem\{kind="RoutesKeptByOther",name="tke-eni-ipamd_/);
   t.is(await stateOf(), 'waiting');
   t.regex(
     scene.events('RoutesKeptByOther').join(),
@@ -59,7 +59,7 @@ test('routes: of ipamd and the cloud controller manager one writes; the other ta
       .toSorted(),
     ['172.16.1.0/24', '172.16.2.0/24', '172.16.3.0/24'],
   );
-  t.notRegex(await ccm.metrics.render(), /RoutesKeptByOther/);
+  t.notRegex(await ccm.metrics.registry.metrics(), /RoutesKeptByOther/);
   t.is(await stateOf(), 'running');
   const third = await scene.start('ipamd-3', '--gr-routes=ipamd');
   await clock.run(next.close());

@@ -44,7 +44,7 @@ function make() {
   const metrics = createIpamdMetrics(clock, { release: '1.2.3' });
   /** The values of a metric, by its labels as they are written. */
   const valuesOf = async (name: string): Promise<Readonly<Record<string, number>>> => {
-    const lines = (await metrics.render()).split('\n').filter((line) => !line.startsWith('#'));
+    const lines = (await metrics.registry.metrics()).split('\n').filter((line) => !line.startsWith('#'));
     const found = lines.map((line) => new RegExp(`^tke_eni_ipamd_${name}(\\{.*\\})? (\\S+)$`).exec(line));
     return Object.fromEntries(found.flatMap((match) => (match === null ? [] : [[match[1] ?? '', Number(match[2])]])));
   };

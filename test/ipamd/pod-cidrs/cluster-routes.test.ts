@@ -118,7 +118,7 @@ longTest(
     t.is(scene.routes().length, 17);
     await clock.advance(HOUR_MS);
     t.is(scene.routes().length, 14);
-    const text = await clock.run(ipamd.metrics.render());
+    const text = await clock.run(ipamd.metrics.registry.metrics());
     t.regex(text, /cluster_routes\{state="held"\} 6\n/);
     t.regex(text, /cluster_routes\{state="right"\} 8\n/);
     await clock.run(ipamd.close());

@@ -44,7 +44,7 @@ test('a cluster of podCIDRs alone: no call for an ENI, no NodeENIConfig, no faul
   t.deepEqual(Object.keys(counts).toSorted(), reads, JSON.stringify(counts));
   t.is(counts['DescribeNetworkInterfaceLimit'], 1);
   t.is(scene.nec('n1'), undefined);
-  const metrics = await ipamd.metrics.render();
+  const metrics = await ipamd.metrics.registry.metrics();
   t.notRegex(metrics, /^tke_eni_ipamd_problem\{/m);
   t.regex(metrics, /^tke_eni_ipamd_pod_cidr_blocks\{state="free"\} 45$/m);
   t.regex(metrics, /^tke_eni_ipamd_pod_cidr_blocks\{state="reserved"\} 16$/m);
@@ -107,7 +107,10 @@ test('an ipamd that has found another allocator stays stopped when its standby t
   await scene.join('n2');
   await scene.clock.advance(MINUTE_MS);
   t.deepEqual(read(scene, 'n2').podCidrs, []);
-  t.regex(await second.metrics.render(), /^tke_eni_ipamd_problem\{kind="CIDRAllocatorConflict",name="k1"\} 1$/m);
+  t.regex(
+    await second.metrics.registry.metrics(),
+    /^tke_eni_ipamd_problem\{kind="CIDRAllocatorConflict",name="k1"\} 1$/m,
+  );
   await scene.clock.run(second.close());
 });
 

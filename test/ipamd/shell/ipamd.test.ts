@@ -70,13 +70,13 @@ test('startIpamd: counts nodes, leading and what the API server said', async (t)
   await scene.join('n1');
   await scene.until(() => scene.nec('n1') !== undefined);
   await scene.clock.advance(1_000);
-  const text = await ipamd.metrics.render();
+  const text = await ipamd.metrics.registry.metrics();
   t.regex(text, /^tke_eni_ipamd_leader 1$/m);
   t.regex(text, /^tke_eni_ipamd_informer_synced\{resource="necs"\} 1$/m);
   t.regex(text, /^tke_eni_ipamd_node_configs_total\{kind="created"\} 1$/m);
   t.regex(text, /^tke_eni_ipamd_subnet_free_addresses\{subnet="subnet-pods0001",zone="ap-guangzhou-3"\} \d+$/m);
   await scene.clock.run(ipamd.close());
-  t.regex(await ipamd.metrics.render(), /^tke_eni_ipamd_leader 0$/m);
+  t.regex(await ipamd.metrics.registry.metrics(), /^tke_eni_ipamd_leader 0$/m);
 });
 
 type Status = {

@@ -52,7 +52,7 @@ test('ipamd: definitions that are deleted are installed again, and no ENI or add
   const lostMs = scene.clock.monotonicMs();
   await scene.until(() => ipamd.readiness() !== undefined);
   t.regex(ipamd.readiness() ?? '', /definitions of resources are lost: .*nodeeniconfigs\..* is (?:terminating|absent)/);
-  t.regex(await scene.clock.run(ipamd.metrics.render()), /problem\{kind="DefinitionsMissing",/);
+  t.regex(await scene.clock.run(ipamd.metrics.registry.metrics()), /problem\{kind="DefinitionsMissing",/);
   await scene.until(() => standing(scene) === RESOURCE_KINDS.length);
   const tookMs = scene.clock.monotonicMs() - lostMs;
   t.log(`installed again after ${tookMs / 1_000} s of the clock`);

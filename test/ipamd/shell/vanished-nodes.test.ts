@@ -38,7 +38,7 @@ async function deleteNodes({ scene }: Cluster, names: readonly string[]): Promis
 }
 
 async function metricsOf({ ipamd, scene }: Cluster, name: string): Promise<number> {
-  const text = await scene.clock.run(ipamd.metrics.render());
+  const text = await scene.clock.run(ipamd.metrics.registry.metrics());
   const lines = text.split('\n').filter((one) => one.startsWith(`tke_eni_ipamd_${name}{`));
   return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
 }

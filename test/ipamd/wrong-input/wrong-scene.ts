@@ -212,7 +212,7 @@ export class WrongScene {
 
   /** Series of the metric of problems, as `kind name`. */
   async problems(): Promise<readonly string[]> {
-    const text = (await this.ipamd?.metrics.render()) ?? '';
+    const text = (await this.ipamd?.metrics.registry.metrics()) ?? '';
     return [...text.matchAll(/^tke_eni_ipamd_problem\{kind="([^"]*)",name="([^"]*)"\} \d+$/gm)].map(
       ([, kind, name]) => `${kind} ${name}`,
     );
