@@ -24,6 +24,8 @@ export type QuotaScope =
   | 'load-balancers'
   | 'listeners'
   | 'targets'
+  | 'security-groups'
+  | 'security-group-policies'
   | 'account';
 
 /** The facts of a failed call. */

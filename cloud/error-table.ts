@@ -115,6 +115,12 @@ export const ERROR_TABLE: readonly ErrorRule[] = [
     means: 'the first request with this ClientToken still runs',
   },
   {
+    code: 'UnsupportedOperation.VersionMismatch',
+    retry: 'resolve',
+    afterMs: SOON_MS,
+    means: 'the policies of the security group have changed since they were read',
+  },
+  {
     code: 'FailedOperation.ResourceInOperating',
     retry: 'busy',
     afterMs: SOON_MS,
@@ -227,6 +233,36 @@ export const ERROR_TABLE: readonly ErrorRule[] = [
     scope: 'targets',
     afterMs: QUOTA_MS,
     means: 'the listener may have no more targets',
+  },
+  {
+    code: 'LimitExceeded',
+    actions: ['CreateSecurityGroup'],
+    retry: 'quota',
+    scope: 'security-groups',
+    afterMs: QUOTA_MS,
+    means: 'the account may have no more security groups in the region',
+  },
+  {
+    code: 'LimitExceeded',
+    actions: ['ModifySecurityGroupPolicies'],
+    retry: 'quota',
+    scope: 'security-group-policies',
+    afterMs: QUOTA_MS,
+    means: 'the security group may have no more policies',
+  },
+  {
+    code: 'LimitExceeded.SecurityGroupPolicySet',
+    retry: 'quota',
+    scope: 'security-group-policies',
+    afterMs: QUOTA_MS,
+    means: 'the same',
+  },
+  {
+    code: 'UnsupportedOperation.ClbPolicyLimit',
+    retry: 'quota',
+    scope: 'security-group-policies',
+    afterMs: QUOTA_MS,
+    means: 'the same, of a group that a load balancer is in',
   },
   {
     code: 'LimitExceeded.Address',
@@ -421,6 +457,13 @@ export const ERROR_TABLE: readonly ErrorRule[] = [
     retry: 'never',
     afterMs: 0,
     means: 'the network of Pods overlaps with that of another cluster of the VPC',
+  },
+  {
+    code: 'ResourceInUse',
+    actions: ['DeleteSecurityGroup'],
+    retry: 'never',
+    afterMs: 0,
+    means: 'something is in the security group to delete',
   },
   {
     code: 'ResourceInUse',

@@ -1,6 +1,7 @@
 import type { Cloud } from '../../cloud/cloud.ts';
 import type { ListenerPort } from '../../cloud/listeners.ts';
 import type { LoadBalancerPort } from '../../cloud/load-balancers.ts';
+import type { GroupPort } from '../../cloud/security-groups.ts';
 import type { TargetPort } from '../../cloud/targets.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
@@ -17,6 +18,7 @@ export type CcmCloud = Cloud & {
   readonly loadBalancers: LoadBalancerPort;
   readonly listeners: ListenerPort;
   readonly targets: TargetPort;
+  readonly groups: GroupPort;
 };
 
 /** What a controller works with. Every member outlives the term in which the controller runs. */

@@ -38,10 +38,12 @@ import type {
   CreateNetworkInterfaceRequest,
   CreateReserveIpAddressesRequest,
   CreateRoutesRequest,
+  CreateSecurityGroupRequest,
   DeleteGlobalRoutesRequest,
   DeleteNetworkInterfaceRequest,
   DeleteReserveIpAddressesRequest,
   DeleteRoutesRequest,
+  DeleteSecurityGroupRequest,
   DescribeAddressesRequest,
   DescribeGlobalRoutesRequest,
   DescribeNetworkInterfaceLimitRequest,
@@ -49,6 +51,7 @@ import type {
   DescribeReserveIpAddressesRequest,
   DescribeRouteTablesRequest,
   DescribeSecurityGroupPoliciesRequest,
+  DescribeSecurityGroupsRequest,
   DescribeSubnetsRequest,
   DescribeTaskResultRequest,
   DescribeUsedIpAddressRequest,
@@ -59,6 +62,7 @@ import type {
   DisassociateNetworkInterfaceSecurityGroupsRequest,
   MigratePrivateIpAddressRequest,
   ModifyNetworkInterfaceAttributeRequest,
+  ModifySecurityGroupPoliciesRequest,
   ReleaseAddressesRequest,
   ReplaceRoutesRequest,
   UnassignIpv6AddressesRequest,
@@ -88,6 +92,7 @@ export type Requests = {
   readonly CreateNetworkInterface: CreateNetworkInterfaceRequest;
   readonly CreateReserveIpAddresses: CreateReserveIpAddressesRequest;
   readonly CreateRoutes: CreateRoutesRequest;
+  readonly CreateSecurityGroup: CreateSecurityGroupRequest;
   readonly DeleteClusterRoute: DeleteClusterRouteRequest;
   readonly DeleteGlobalRoutes: DeleteGlobalRoutesRequest;
   readonly DeleteLoadBalancer: DeleteLoadBalancerRequest;
@@ -95,6 +100,7 @@ export type Requests = {
   readonly DeleteNetworkInterface: DeleteNetworkInterfaceRequest;
   readonly DeleteReserveIpAddresses: DeleteReserveIpAddressesRequest;
   readonly DeleteRoutes: DeleteRoutesRequest;
+  readonly DeleteSecurityGroup: DeleteSecurityGroupRequest;
   readonly DescribeAddresses: DescribeAddressesRequest;
   readonly DescribeClusterRoutes: DescribeClusterRoutesRequest;
   readonly DescribeGlobalRoutes: DescribeGlobalRoutesRequest;
@@ -109,6 +115,7 @@ export type Requests = {
   readonly DescribeReserveIpAddresses: DescribeReserveIpAddressesRequest;
   readonly DescribeRouteTables: DescribeRouteTablesRequest;
   readonly DescribeSecurityGroupPolicies: DescribeSecurityGroupPoliciesRequest;
+  readonly DescribeSecurityGroups: DescribeSecurityGroupsRequest;
   readonly DescribeSubnets: DescribeSubnetsRequest;
   readonly DescribeTargetHealth: DescribeTargetHealthRequest;
   readonly DescribeTargets: DescribeTargetsRequest;
@@ -127,6 +134,7 @@ export type Requests = {
   readonly ModifyListener: ModifyListenerRequest;
   readonly ModifyLoadBalancerAttributes: ModifyLoadBalancerAttributesRequest;
   readonly ModifyNetworkInterfaceAttribute: ModifyNetworkInterfaceAttributeRequest;
+  readonly ModifySecurityGroupPolicies: ModifySecurityGroupPoliciesRequest;
   readonly ReleaseAddresses: ReleaseAddressesRequest;
   readonly SetLoadBalancerSecurityGroups: SetLoadBalancerSecurityGroupsRequest;
   readonly ReplaceRoutes: ReplaceRoutesRequest;

@@ -7,6 +7,7 @@ import type { LoadBalancerPort, PodLimits } from '../load-balancers.ts';
 import type { PacedRate } from '../pacing/call-limiter.ts';
 import { CallScheduler } from '../pacing/call-scheduler.ts';
 import type { ReservedIpPort } from '../reserved-ips.ts';
+import type { GroupPort } from '../security-groups.ts';
 import type { TargetPort } from '../targets.ts';
 import { type CallObserver, createCaller, type Random } from './caller.ts';
 import { createClusterRoutePort } from './cluster-routes.ts';
@@ -25,7 +26,7 @@ import { createListenerPort } from './listeners.ts';
 import { createLoadBalancerPort } from './load-balancers.ts';
 import { documentedPerSecond, type TencentApi } from './requests.ts';
 import { createReservedIpPort } from './reserved-ips.ts';
-import { createSecurityGroupPort } from './security-groups.ts';
+import { createGroupPort, createSecurityGroupPort } from './security-groups.ts';
 import { SharedSweep } from './shared-sweep.ts';
 import { createSubnetPort } from './subnets.ts';
 import { createTableRoutePort } from './table-routes.ts';
@@ -53,6 +54,7 @@ export type TencentCloud = Cloud & {
   readonly loadBalancers: LoadBalancerPort;
   readonly listeners: ListenerPort;
   readonly targets: TargetPort;
+  readonly groups: GroupPort;
   readonly eniQuotas: EniQuotaPort;
   readonly reservedIps: ReservedIpPort;
   /** Returns how many Pods instance types support, by the cluster service; empty for an unknown type. */
@@ -116,6 +118,7 @@ export function createTencentCloud(deps: TencentCloudDeps, settings: TencentClou
     ips: createIpPort(call),
     subnets: createSubnetPort(call, subnetBatcher, new SharedSweep<readonly Subnet[]>(clock)),
     securityGroups: createSecurityGroupPort(call),
+    groups: createGroupPort(call),
     eips: createEipPort(call, eipBatcher),
     tasks: createTaskPort({ clock, call, eniBatcher, eipBatcher, isBusy }),
     routes: {

@@ -101,9 +101,10 @@ export class SecurityGroups {
   }
 }
 
-function matchOf({ cidr, protocol, port, isAccepted }: SecurityRule): string {
+function matchOf({ cidr, protocol, port, lastPort, isAccepted }: SecurityRule): string {
   const layer4 = protocol === undefined ? '{ tcp, udp }' : protocol.toLowerCase();
-  const ports = port === undefined ? '' : ` th dport ${port}`;
+  const range = lastPort === undefined ? `${port}` : `${port}-${lastPort}`;
+  const ports = port === undefined ? '' : ` th dport ${range}`;
   const service = protocol === undefined && port === undefined ? '' : ` meta l4proto ${layer4}${ports}`;
   return `ip saddr ${cidr}${service} ${isAccepted ? 'accept' : 'drop'}`;
 }

@@ -1,7 +1,7 @@
 /** The port's contract: the same cases over HTTP through the SDK, and in process on a virtual clock. */
 import test, { type ExecutionContext } from 'ava';
 import { batchesOf } from '../../cloud/batches.ts';
-import type { RouteKind } from '../../cloud/cloud.ts';
+import type { IngressRule, RouteKind } from '../../cloud/cloud.ts';
 import type { CloudError } from '../../cloud/cloud-error.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import {
@@ -638,6 +638,69 @@ const CASES: readonly Case[] = [
       ]);
       state.setSecurityRules('sg-b', []);
       t.deepEqual(await ingress('sg-b'), []);
+    },
+  },
+  {
+    title: 'groups: are made with tags, get policies in one step, and are deleted',
+    run: async (t, { cloud, host }) => {
+      const { groups } = cloud;
+      const spec = { name: 'web', description: 'of a Service', tags: { owner: 'cls-1/service/u1' } };
+      const id = await groups.create(spec, contextOf());
+      const other = await groups.create({ ...spec, tags: { owner: 'cls-1/service/u2' } }, contextOf());
+      const found = await groups.find({ key: 'owner', value: 'cls-1/service/u1' }, contextOf());
+      t.like(found.groups, [{ securityGroupId: id, name: 'web', tags: spec.tags }]);
+      t.is(found.groups.length, 1);
+      t.true(found.isConsistent && (found.groups[0]?.createdAtMs ?? 0) > 0);
+
+      const before = await groups.policies(id, contextOf());
+      t.deepEqual(before.rules, []);
+      const rules: readonly IngressRule[] = [
+        { isAccepted: true, cidr: '10.0.0.0/8', protocol: 'TCP', ports: [[80, 81]] },
+        { isAccepted: true, cidr: '192.0.2.7/32', protocol: 'UDP', ports: [[53, 53]] },
+      ];
+      // The version of a new group must not clear what comes with it.
+      await groups.replacePolicies(id, rules, before.version, contextOf());
+      const after = await groups.policies(id, contextOf());
+      t.deepEqual(after.rules, rules);
+      t.not(after.version, before.version);
+
+      await groups.replacePolicies(id, rules.slice(1), after.version, contextOf());
+      t.deepEqual((await groups.policies(id, contextOf())).rules, rules.slice(1));
+      const late = failure(groups.replacePolicies(id, rules, after.version, contextOf()));
+      t.like(await late, { code: 'UnsupportedOperation.VersionMismatch', retry: 'resolve' });
+      t.deepEqual((await groups.policies(id, contextOf())).rules, rules.slice(1));
+
+      const eniId = await createdEni(cloud, 'in-a-group');
+      await cloud.securityGroups.replace(eniId, [id], contextOf());
+      t.like(await failure(groups.delete(id, contextOf())), { code: 'ResourceInUse', retry: 'never' });
+      await cloud.securityGroups.replace(eniId, ['sg-a'], contextOf());
+      await groups.delete(id, contextOf());
+      t.like(await failure(groups.delete(id, contextOf())), { retry: 'gone' });
+      t.like(await failure(groups.policies(id, contextOf())), { retry: 'gone' });
+      t.deepEqual((await groups.find({ key: 'owner', value: 'cls-1/service/u1' }, contextOf())).groups, []);
+      await groups.delete(other, contextOf());
+
+      host.model.state.securityGroupQuota = 0;
+      t.like(await failure(groups.create(spec, contextOf())), { retry: 'quota', scope: 'security-groups' });
+    },
+  },
+  {
+    title: 'groups: one has so many policies, a port or a range of ports each, and all of them or none are set',
+    run: async (t, { cloud, host }) => {
+      const id = await cloud.groups.create({ name: 'web', description: '', tags: {} }, contextOf());
+      const many = Array.from({ length: 50 }, (_, at): readonly [number, number] => [2 * at + 1, 2 * at + 1]);
+      const rulesFor = (cidrs: readonly string[]) =>
+        cidrs.map((cidr): IngressRule => ({ isAccepted: true, cidr, protocol: 'TCP', ports: many }));
+      await cloud.groups.replacePolicies(id, rulesFor(['10.0.0.0/8', '192.0.2.0/24']), '0', contextOf());
+      const { version, rules } = await cloud.groups.policies(id, contextOf());
+      t.is(rules.length, 100);
+      const three = rulesFor(['10.0.0.0/8', '192.0.2.0/24', '198.51.100.0/24']);
+      const refused = await failure(cloud.groups.replacePolicies(id, three, version, contextOf()));
+      t.like(refused, { retry: 'quota', scope: 'security-group-policies' });
+      t.is((await cloud.groups.policies(id, contextOf())).version, version);
+      host.model.state.securityPolicyQuota = 150;
+      await cloud.groups.replacePolicies(id, three, version, contextOf());
+      t.is((await cloud.groups.policies(id, contextOf())).rules.length, 150);
     },
   },
   {

@@ -1,9 +1,9 @@
 import test from 'ava';
-import { decodeIngressRules } from '../../../cloud/tencent/decode/security-group.ts';
+import { decodePolicies } from '../../../cloud/tencent/decode/security-group.ts';
 
 const answerOf = (...Ingress: readonly object[]) => ({ SecurityGroupPolicySet: { Version: '3', Ingress, Egress: [] } });
 
-test('decodeIngressRules: ports, addresses, templates and groups; rules of IPv6 are left out', (t) => {
+test('decodePolicies: ports, addresses, templates and groups; rules of IPv6 are left out', (t) => {
   const answer = answerOf(
     { Action: 'ACCEPT', Protocol: 'tcp', Port: '80,8000-9000', CidrBlock: '10.0.0.7', Ipv6CidrBlock: '' },
     { Action: 'DROP', Protocol: 'ALL', Port: 'ALL', CidrBlock: '0.0.0.0/0' },
@@ -12,7 +12,7 @@ test('decodeIngressRules: ports, addresses, templates and groups; rules of IPv6 
     { Action: 'ACCEPT', Protocol: 'TCP', Port: 'all', CidrBlock: null, SecurityGroupId: 'sg-other000' },
     { Action: 'ACCEPT', Protocol: 'TCP', Port: '9-8', CidrBlock: '10.0.0.0/8' },
   );
-  t.deepEqual(decodeIngressRules(answer), [
+  t.deepEqual(decodePolicies(answer).rules, [
     {
       isAccepted: true,
       cidr: '10.0.0.7/32',
@@ -27,7 +27,7 @@ test('decodeIngressRules: ports, addresses, templates and groups; rules of IPv6 
     { isAccepted: true, protocol: 'TCP' },
     { isAccepted: true, cidr: '10.0.0.0/8' },
   ]);
-  t.deepEqual(decodeIngressRules({ SecurityGroupPolicySet: { Ingress: null } }), []);
-  t.throws(() => decodeIngressRules({}), { message: /SecurityGroupPolicySet/ });
-  t.throws(() => decodeIngressRules(answerOf({ Protocol: 'TCP' })), { message: /Action/ });
+  t.deepEqual(decodePolicies({ SecurityGroupPolicySet: { Ingress: null } }).rules, []);
+  t.throws(() => decodePolicies({}), { message: /SecurityGroupPolicySet/ });
+  t.throws(() => decodePolicies(answerOf({ Protocol: 'TCP' })), { message: /Action/ });
 });

@@ -2,7 +2,6 @@ import { ApiError } from './api-error.ts';
 import type { ActionTable, ModelCall } from './call.ts';
 import { type DescribeRules, select } from './filters.ts';
 import { instanceLimits, ipsOf, wireEni } from './limits.ts';
-import { knownGroups } from './security-groups.ts';
 import type { ModelEni } from './types.ts';
 
 const DESCRIBE: DescribeRules<ModelEni> = {
@@ -104,7 +103,7 @@ export const ENI_ACTIONS: ActionTable = {
     optional: ['NetworkInterfaceName', 'NetworkInterfaceDescription', 'SecurityGroupIds', 'TrunkingFlag'],
     handle: ({ state, params }) => {
       const eni = state.eni(params.text('NetworkInterfaceId'));
-      const groups = knownGroups(state.spec.securityGroupIds, params.texts('SecurityGroupIds', 100));
+      const groups = state.securityGroups.known(params.texts('SecurityGroupIds', 100));
       if (params.has('SecurityGroupIds')) eni.securityGroupIds = groups;
       if (params.has('NetworkInterfaceName')) eni.name = params.text('NetworkInterfaceName', 60);
       if (params.has('NetworkInterfaceDescription')) eni.description = params.text('NetworkInterfaceDescription', 60);
@@ -131,7 +130,7 @@ function createEni({ state, params, begin }: ModelCall): object {
   const name = params.text('NetworkInterfaceName', 60);
   const count = params.integer('SecondaryPrivateIpAddressCount', 0, 0, 10);
   const wanted = params.textsOf('PrivateIpAddresses', 'PrivateIpAddress', 10);
-  const given = knownGroups(state.spec.securityGroupIds, params.texts('SecurityGroupIds', 100));
+  const given = state.securityGroups.known(params.texts('SecurityGroupIds', 100));
   if (state.secondaryEnis >= state.vpcEniQuota) {
     throw new ApiError(
       'LimitExceeded.NetworkInterfaceLimitExceeded',
@@ -218,7 +217,7 @@ function changeGroups(
   { state, params }: ModelCall,
   change: (held: readonly string[], groups: readonly string[]) => readonly string[],
 ): object {
-  const groups = knownGroups(state.spec.securityGroupIds, params.texts('SecurityGroupIds', 100));
+  const groups = state.securityGroups.known(params.texts('SecurityGroupIds', 100));
   const enis = params.texts('NetworkInterfaceIds', 100).map((eniId) => state.eni(eniId));
   for (const eni of enis) {
     eni.securityGroupIds = change(eni.securityGroupIds, groups);

@@ -84,7 +84,7 @@ export class CloudState {
   readonly eips = new Map<string, ModelEip>();
   /** EIPs that were applied for on a day, those released again included. */
   allocations = { day: 0, count: 0 };
-  readonly securityGroups = new SecurityGroupBook();
+  readonly securityGroups: SecurityGroupBook;
   /** What the packets' side knows of the admission of ENIs, as JSON; absent: everyone. */
   readonly #admissions = new Map<string, string>();
   readonly clb: ClbState;
@@ -105,6 +105,9 @@ export class CloudState {
   readonly reservedIps = new ReservedIpBook();
   /** Reserved addresses that the VPC may have. May be changed, as a quota is raised. */
   reservedIpQuota: number;
+  /** Security groups that may be made, and policies of one for what comes in. May be changed, as quotas are raised. */
+  securityGroupQuota = 50;
+  securityPolicyQuota = 100;
   /** ENIs by the instance that they are bound to, or on their way to or from. */
   #bound = new Map<string, Set<ModelEni>>();
   #secondaryEnis = 0;
@@ -124,6 +127,7 @@ export class CloudState {
     const now = (): number => this.nowMs;
     this.routeTables = new RouteTableBook(now, spec.tableRoutes ?? 50, 'ResourceNotFound');
     this.clusterRouteTables = new RouteTableBook(now, spec.clusterRoutes ?? 1000, 'InternalError.RouteTableNotFound');
+    this.securityGroups = new SecurityGroupBook(spec.securityGroupIds);
     this.clb = new ClbState(spec.clb ?? {}, this.events, this.securityGroups, this.keepsPast);
     this.subnets = new Map(
       spec.subnets.map((subnet) => [

@@ -5,7 +5,6 @@ import type {
 import { ApiError } from '../api-error.ts';
 import type { ModelCall } from '../call.ts';
 import type { Params } from '../params.ts';
-import { knownGroups } from '../security-groups.ts';
 import type { CloudState } from '../state.ts';
 import type { ModelSubnet } from '../types.ts';
 import { requireBalancerQuota } from './quotas.ts';
@@ -88,7 +87,7 @@ export function modifyAttributes(call: ModelCall): Partial<ModifyLoadBalancerAtt
 /** Answers SetLoadBalancerSecurityGroups: what is not named is unbound; none named: all are. */
 export function setSecurityGroups({ state, params }: ModelCall): object {
   const balancer = state.clb.idleBalancer(params.text('LoadBalancerId'));
-  const securityGroupIds = knownGroups(state.spec.securityGroupIds, params.texts('SecurityGroups', MOST_GROUPS));
+  const securityGroupIds = state.securityGroups.known(params.texts('SecurityGroups', MOST_GROUPS));
   state.clb.put({ ...balancer, securityGroupIds }, state.nowMs);
   return {};
 }

@@ -14,7 +14,10 @@ export function listenerPath(
   if (idleSeconds === undefined) return undefined;
   const admission = groups
     .rulesOf(balancer.securityGroupIds)
-    .filter((rule) => (rule.protocol ?? protocol) === protocol && (rule.port ?? port) === port)
+    .filter((rule) => (rule.protocol ?? protocol) === protocol)
+    .filter(
+      ({ port: first, lastPort = first }) => first === undefined || (first <= port && port <= (lastPort ?? first)),
+    )
     .map(({ cidr, isAccepted }) => ({ cidr, isAccepted }));
   return {
     listenerId: listener.listenerId,
