@@ -130,13 +130,14 @@ export const SERVICE_EVENTS = {
     type: 'Warning',
     objects: ['Namespace'],
     cause:
-      'a load balancer with the tags of this cluster has no Service any more, as when the finalizer of the Service was removed by hand, and is not deleted; the message says why',
+      'a load balancer with the tags of this cluster, or a security group for source ranges, has no Service any more, as when the finalizer of the Service was removed by hand, and is not deleted; the message says why',
     cure: 'delete it in the console, or set `--delete-orphan-load-balancers`',
   },
   OrphanLoadBalancerDeleted: {
     type: 'Normal',
     objects: ['Namespace'],
-    cause: 'a load balancer that had no Service any more is deleted, with `--delete-orphan-load-balancers`',
+    cause:
+      'a load balancer or a security group that had no Service any more is deleted, with `--delete-orphan-load-balancers`',
     cure: '',
   },
   LoadBalancersKeptByOther: {

@@ -1,5 +1,4 @@
 import { isIPv4 } from 'node:net';
-import { parseCidr } from '../../crd/ip-text.ts';
 import { type Decoder, Faults, oneOf, optional, record, text } from '../../runtime/decode.ts';
 import { type LabelSelector, parseLabelSelector } from './label-selector.ts';
 
@@ -14,6 +13,7 @@ export type Parser<T> = (text: string) => Parsed<T>;
 /** A text of a cloud's own making; longer ones are refused before they are parsed. */
 const MAX_CHARS = 4_096;
 const MAX_GROUPS = 5;
+const NETWORK = /^[0-9A-Fa-f:.]{2,45}\/\d{1,3}$/;
 
 /** Reads "true" or "false". */
 export const flag: Parser<boolean> = (text) => {
@@ -60,13 +60,11 @@ export const selector: Parser<LabelSelector> = (text) => {
   return parsed === undefined ? fault('a label selector such as pool=edge, or pool in (edge,front)') : value(parsed);
 };
 
-/** Reads IPv4 networks with commas. */
+/** Reads networks with commas, each with its address and prefix length; a text of blanks is none. */
 export const networks: Parser<readonly string[]> = (text) => {
   if (text.length > MAX_CHARS) return fault(`at most ${MAX_CHARS} characters`);
-  const all = text.split(',').map((one) => one.trim());
-  return all.every((one) => parseCidr(one)?.family === 4)
-    ? value(all)
-    : fault('IPv4 networks such as 10.0.0.0/8, with commas');
+  const all = text.trim() === '' ? [] : text.split(',').map((one) => one.trim());
+  return all.every((one) => NETWORK.test(one)) ? value(all) : fault('networks such as 10.0.0.0/8, with commas');
 };
 
 /** Fields of the request that makes a load balancer, as far as they are passed on. */

@@ -1,11 +1,15 @@
+import type { IngressRule } from '../../cloud/cloud.ts';
 import type { ListenerSettings } from '../../cloud/listeners.ts';
 import type { LoadBalancerSpec } from '../../cloud/load-balancers.ts';
+import type { SecurityGroupSpec } from '../../cloud/security-groups.ts';
 
 /** The load balancer that a Service asks for. What is absent is left as it is. */
 export type DesiredLoadBalancer = {
   readonly source: BalancerSource;
   readonly passesToTarget?: boolean;
   readonly securityGroupIds?: readonly string[];
+  /** A security group that is made for the Service, and is then the only one of its load balancer. Its rules absent: as they are. */
+  readonly sourceGroup?: { readonly spec: SecurityGroupSpec; readonly rules?: readonly IngressRule[] };
   /** Name of every listener of the Service, and of no other: ownership. */
   readonly listenerName: string;
   readonly listeners: readonly DesiredListener[];

@@ -9,12 +9,13 @@ import type { LoadBalancer } from '../../cloud/load-balancers.ts';
 import { TARGETS_PER_CHANGE, type Target } from '../../cloud/targets.ts';
 import { compareIdentity } from './compare-identity.ts';
 import type { DesiredListener, DesiredLoadBalancer } from './desired-load-balancer.ts';
+import { groupDeletions, type ObservedGroups, policySteps, wantedGroups } from './diff-security-groups.ts';
 import { diffTargets } from './diff-targets.ts';
 import type { ListenerKey, LoadBalancerStep, StepTarget } from './load-balancer-step.ts';
 import { blocking, type Notice, remark } from './notice.ts';
 
 /** The load balancer of a Service as the cloud has it. */
-export type ObservedLoadBalancer = {
+export type ObservedLoadBalancer = ObservedGroups & {
   readonly balancer: LoadBalancer;
   /** Whether it was made for the Service. Otherwise it exists for others too, and is never changed or deleted itself. */
   readonly isOwn: boolean;
@@ -91,11 +92,12 @@ export function listenerKeyOf({ protocol, port, endPort }: Pick<Listener, 'proto
 }
 
 function stepsOfNew(desired: DesiredLoadBalancer): readonly LoadBalancerStep[] {
-  const { listeners, securityGroupIds = [] } = desired;
+  const { listeners, securityGroupIds = [], sourceGroup } = desired;
   const targets = listeners.flatMap(
     (listener) => diffTargets(keyOf(listener), targetFacts(listener, [], { isDrained: () => true })).register,
   );
   return [
+    ...(sourceGroup === undefined ? [] : [{ kind: 'createSecurityGroup' as const, spec: sourceGroup.spec }]),
     ...(securityGroupIds.length === 0 ? [] : [{ kind: 'setSecurityGroups' as const, securityGroupIds }]),
     ...creations(listeners, desired.listenerName),
     ...batches(targets, TARGETS_PER_CHANGE).map((batch) => ({ kind: 'register' as const, targets: batch })),
@@ -107,6 +109,10 @@ function diffContents(
   observed: ObservedLoadBalancer,
   known: Pick<Parameters<typeof diffTargets>[1], 'isDrained' | 'serves' | 'isHeldBack'>,
 ): LoadBalancerDiff {
+  const { sourceGroup } = desired;
+  // A listener must not be made before the group that closes it.
+  if (sourceGroup !== undefined && observed.sourceGroup === undefined)
+    return { steps: [{ kind: 'createSecurityGroup', spec: sourceGroup.spec }], notices: [] };
   const ours = observed.listeners.filter(({ name }) => name === desired.listenerName);
   const others = observed.listeners.filter(({ name }) => name !== desired.listenerName);
   const clashes = desired.listeners.flatMap((listener) => {
@@ -132,6 +138,7 @@ function diffContents(
   });
   const surplus = ours.filter((listener) => !kept.has(listener)).map(({ listenerId }) => listenerId);
   const steps: readonly LoadBalancerStep[] = [
+    ...policySteps(desired, observed),
     ...attributeSteps(desired, observed),
     ...weightSteps(diffs.flatMap(({ drainFirst }) => drainFirst)),
     ...changed,
@@ -145,6 +152,7 @@ function diffContents(
     ...weightSteps(diffs.flatMap(({ drainLast }) => drainLast)),
     ...deregistrations(diffs.flatMap(({ deregister }) => deregister)),
     ...deletions(surplus),
+    ...groupDeletions(desired, observed),
   ];
   const notices = clashes.map(({ listener: { protocol, port }, other }) => {
     const message = `port ${port} of ${protocol}: the listener ${other.listenerId} (${other.name}) of ${observed.balancer.loadBalancerId} has it and is not of this Service; it stays as it is. Remove it, or use another port`;
@@ -155,11 +163,11 @@ function diffContents(
 }
 
 /** One that exists for others too keeps its attributes. */
-function attributeSteps(
-  { passesToTarget, securityGroupIds }: DesiredLoadBalancer,
-  { balancer, isOwn }: ObservedLoadBalancer,
-): readonly LoadBalancerStep[] {
+function attributeSteps(desired: DesiredLoadBalancer, observed: ObservedLoadBalancer): readonly LoadBalancerStep[] {
+  const { balancer, isOwn } = observed;
   if (!isOwn) return [];
+  const { passesToTarget } = desired;
+  const securityGroupIds = wantedGroups(desired, observed);
   const groupsDiffer = securityGroupIds !== undefined && securityGroupIds.join() !== balancer.securityGroupIds.join();
   return [
     ...(passesToTarget === undefined || passesToTarget === balancer.passesToTarget

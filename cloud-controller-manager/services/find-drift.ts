@@ -1,4 +1,5 @@
 import type { ListenerSettings } from '../../cloud/listeners.ts';
+import { renderRules } from './compare-rules.ts';
 import type { DesiredListener, DesiredLoadBalancer } from './desired-load-balancer.ts';
 import { hasSetting, listenerKeyOf, type ObservedLoadBalancer } from './diff-load-balancer.ts';
 import type { ListenerKey } from './load-balancer-step.ts';
@@ -12,8 +13,15 @@ export type Baseline = {
   readonly weights: ReadonlyMap<string, number> | undefined;
 };
 
-/** What another client changed: an attribute, a setting of listeners, a listener, a target or its weight. */
-type DriftField = 'loadBalancer' | 'listener' | 'target' | 'weight' | Attribute | keyof ListenerSettings;
+/** What another client changed: the policies for source ranges, an attribute, a setting of listeners, a listener, a target or its weight. */
+type DriftField =
+  | 'loadBalancer'
+  | 'sourceRanges'
+  | 'listener'
+  | 'target'
+  | 'weight'
+  | Attribute
+  | keyof ListenerSettings;
 
 /** A change that another client made. */
 export type Drift = {
@@ -62,6 +70,9 @@ export function findDrift(
     if (was !== undefined && String(was) !== String(is))
       drifts.push({ field, of: '', was: String(was), is: String(is) });
   }
+  const [was, is] = [desired.sourceGroup?.rules, observed.sourceGroup?.rules];
+  if (was !== undefined && is !== undefined && renderRules(was) !== renderRules(is))
+    drifts.push({ field: 'sourceRanges', of: '', was: renderRules(was), is: renderRules(is) });
   for (const of of listeners) if (!now.listeners.has(of)) drifts.push({ field: 'listener', of, was: 'there' });
   for (const of of now.listeners) if (!listeners.has(of)) drifts.push({ field: 'listener', of, is: 'there' });
   for (const listener of desired.listeners) {
@@ -91,6 +102,7 @@ export function respectDrift(
     (name) => String(desired[name]) === String(before[name]) && drifts.some(({ field }) => field === name),
   );
   const kept = Object.fromEntries(Object.entries(desired).filter(([name]) => !attributes.some((one) => one === name)));
+  const leavesRanges = drifts.some(({ field }) => field === 'sourceRanges');
   const beforeByKey = new Map(before.listeners.map((listener) => [keyOf(listener), listener]));
   const listeners = desired.listeners.flatMap((listener): readonly DesiredListener[] => {
     const key = keyOf(listener);
@@ -107,7 +119,11 @@ export function respectDrift(
     const [protocol = '', port = ''] = of.split('/');
     return [{ protocol: protocol === 'UDP' ? 'UDP' : 'TCP', port: Number(port), settings: {} }];
   });
-  return { ...(kept as DesiredLoadBalancer), listeners: [...listeners, ...added] };
+  return {
+    ...(kept as DesiredLoadBalancer),
+    ...(leavesRanges ? respectRanges(desired, before) : {}),
+    listeners: [...listeners, ...added],
+  };
 }
 
 /** Renders a drift for people: `scheduler of TCP/80 is "LEAST_CONN" and was "WRR"`. */
@@ -118,6 +134,15 @@ export function renderDrift({ field, of, was, is }: Drift): string {
     return was === undefined ? `${name} was added` : `${name} was removed`;
   }
   return `${what} is ${is} and was ${was}`;
+}
+
+function respectRanges(
+  { sourceGroup }: DesiredLoadBalancer,
+  { sourceGroup: before }: DesiredLoadBalancer,
+): Pick<DesiredLoadBalancer, 'sourceGroup'> {
+  if (sourceGroup?.rules === undefined || before?.rules === undefined) return {};
+  if (renderRules(sourceGroup.rules) !== renderRules(before.rules)) return {};
+  return { sourceGroup: { spec: sourceGroup.spec } };
 }
 
 type Content = { readonly listeners: Set<ListenerKey>; readonly weights: Map<string, number> };

@@ -5,7 +5,7 @@ import { ownerOf } from './plan-load-balancer.ts';
 /** A load balancer of this cluster whose Service does not exist any more. */
 export type OrphanBalancer = { readonly balancer: LoadBalancer; readonly uid: string };
 
-/** What may be an orphan: the load balancer has been there for so long, by the clock of the cloud. */
+/** What may be an orphan: it has been there for so long, by the clock of the cloud. */
 const MIN_AGE_MS = 900_000;
 
 /**
@@ -21,14 +21,24 @@ export function findOrphanBalancers(
   nowMs: number,
 ): readonly OrphanBalancer[] {
   return balancers.flatMap((balancer) => {
-    const uid = uidOf(clusterId, balancer);
-    const { createdAtMs } = balancer;
-    const isOld = createdAtMs > 0 && nowMs - createdAtMs >= MIN_AGE_MS;
-    return uid === undefined || uids.has(uid) || !isOld ? [] : [{ balancer, uid }];
+    const uid = orphanUidOf(clusterId, balancer, uids, nowMs);
+    return uid === undefined ? [] : [{ balancer, uid }];
   });
 }
 
-/** Tells for which Service of this cluster a load balancer was made; undefined: for none, or not by this program. */
+/** Returns the uid of the Service that something was made for, and that does not exist any more; undefined: it is no orphan. */
+export function orphanUidOf(
+  clusterId: string,
+  made: Pick<LoadBalancer, 'tags' | 'createdAtMs'>,
+  uids: ReadonlySet<string>,
+  nowMs: number,
+): string | undefined {
+  const uid = uidOf(clusterId, made);
+  const isOld = made.createdAtMs > 0 && nowMs - made.createdAtMs >= MIN_AGE_MS;
+  return uid === undefined || uids.has(uid) || !isOld ? undefined : uid;
+}
+
+/** Tells for which Service of this cluster a load balancer or a security group was made; undefined: for none, or not by this program. */
 export function uidOf(clusterId: string, { tags }: Pick<LoadBalancer, 'tags'>): string | undefined {
   const owner = tags[OWNER_TAG] ?? '';
   const prefix = ownerOf(clusterId, '');

@@ -4,9 +4,11 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import { BalancerComparer } from './compare-balancer.ts';
 import { BalancerCreator } from './create-balancer.ts';
+import { SourceGroupCreator } from './create-source-group.ts';
 import { decideAdoption } from './decide-adoption.ts';
 import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
 import type { ObservedLoadBalancer } from './diff-load-balancer.ts';
+import { withSourceGroup } from './diff-security-groups.ts';
 import { type Baseline, baselineOf } from './find-drift.ts';
 import { type DriftDecision, DriftKeeper } from './keep-drift.ts';
 import { existingIdOf, RecordKeeper } from './keep-record.ts';
@@ -53,6 +55,7 @@ export class BalancerKeeper {
   readonly #records: RecordKeeper;
   readonly #creator: BalancerCreator;
   readonly #comparer: BalancerComparer;
+  readonly #groups: SourceGroupCreator;
   readonly #drift: DriftKeeper;
   readonly #published: AddressPublisher;
 
@@ -63,6 +66,7 @@ export class BalancerKeeper {
     this.#records = new RecordKeeper(writer);
     this.#creator = new BalancerCreator(deps, writer, reports);
     this.#comparer = new BalancerComparer(deps, published);
+    this.#groups = new SourceGroupCreator(deps, this.#records);
     this.#drift = new DriftKeeper(deps, reports);
   }
 
@@ -85,12 +89,16 @@ export class BalancerKeeper {
       const view = await this.#observe(head, desired, context);
       if (view.kind === 'pending') return again(SOON_MS);
       const observed = view.kind === 'found' ? view.observed : undefined;
+      const wanted = withSourceGroup(desired, observed);
       const refusal = this.#adopt(desired, observed, vpcId);
       if (refusal !== undefined) return again(REFUSED_MS, [refusal]);
       if (observed !== undefined) this.#noteFound(head, observed, desired);
       // What differs after a change of ours is no change of others.
-      drift ??= this.#drift.decide(head, desired, observed, baseline);
-      const diff = await this.#comparer.compare(head.key, drift.desired, observed, context.signal);
+      drift ??= this.#drift.decide(head, wanted, observed, baseline);
+      const leavesGroups = drift.left.some(({ field }) => field === 'securityGroupIds');
+      // The group may have been made in a round before.
+      const target = leavesGroups ? drift.desired : withSourceGroup(drift.desired, observed);
+      const diff = await this.#comparer.compare(head.key, target, observed, context.signal);
       // The lists of the nodes are being read.
       if (diff === undefined) return again(SOON_MS);
       const { steps } = diff;
@@ -111,6 +119,19 @@ export class BalancerKeeper {
         continue;
       }
       current = await this.#records.ensure(current, observed, context.signal);
+      if (first?.kind === 'createSecurityGroup') {
+        const made = await this.#groups.create(current, first.spec, context);
+        if (made === undefined) return again(ASK_AGAIN_MS, notices);
+        current = made;
+        continue;
+      }
+      const { object: noted, waitMs: groupWaitMs } = await this.#groups.note(
+        current,
+        desired,
+        observed,
+        context.signal,
+      );
+      current = noted;
       if (first === undefined && diff.held !== undefined) {
         const waits = await this.#comparer.waitForSuccessors(head.key, observed, diff.held, context);
         if (waits === undefined) continue;
@@ -120,9 +141,9 @@ export class BalancerKeeper {
         const { afterMs: waitMs, notices: more, isDone } = this.#comparer.settle(head.key, observed);
         if (!isDone) return again(waitMs, notices);
         const isAsBefore = round === 1 && drift.drifts.length === 0;
-        const next = baselineOf(desired, observed, drift.left);
-        const kept = { object: current, balancer: observed.balancer, waitMs, baseline: next, isAsBefore };
-        return { kind: 'kept', ...kept, notices: [...notices, ...more] };
+        const next = baselineOf(wanted, observed, drift.left);
+        const kept = { object: current, balancer: observed.balancer, baseline: next, isAsBefore };
+        return { kind: 'kept', ...kept, waitMs: Math.min(waitMs, groupWaitMs), notices: [...notices, ...more] };
       }
       current = await this.#records.unsettle(current, context.signal);
       await this.#take(head, observed, steps, desired.listenerName, context);
@@ -141,12 +162,17 @@ export class BalancerKeeper {
   forget(key: string): void {
     this.#drift.forget(key);
     this.#comparer.forget(key);
+    this.#groups.forget(key);
   }
 
-  #observe(head: ServiceHead, { source, listenerName }: DesiredLoadBalancer, context: CallContext) {
+  #observe(head: ServiceHead, { source, listenerName, sourceGroup }: DesiredLoadBalancer, context: CallContext) {
     const owner = ownerOf(this.#deps.config.clusterId, head.uid);
-    const loadBalancerId = readRecord(head).loadBalancerId ?? existingIdOf(source);
-    return observeLoadBalancer(this.#deps, { owner, listenerName, loadBalancerId }, context);
+    const record = readRecord(head);
+    const loadBalancerId = record.loadBalancerId ?? existingIdOf(source);
+    // Without a record a group may be there all the same.
+    const isLost = record.serial === 0 && source.kind === 'own';
+    const looksForGroups = sourceGroup !== undefined || record.sourceGroup === true || isLost;
+    return observeLoadBalancer(this.#deps, { owner, listenerName, loadBalancerId, looksForGroups }, context);
   }
 
   /** Decides whether an existing load balancer may be used. @returns why not */

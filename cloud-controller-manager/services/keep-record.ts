@@ -64,6 +64,13 @@ export class RecordKeeper {
     const { settled, ...changing } = readRecord(readServiceHead(object));
     return settled === undefined ? object : await this.#writer.writeRecord(object, changing, signal);
   }
+
+  /** Writes whether there may be a security group for source ranges. No write when that is there. @throws KubeError */
+  async noteGroup(object: KubeObject, sourceGroup: boolean, signal: AbortSignal): Promise<KubeObject> {
+    const { settled: _, ...record } = readRecord(readServiceHead(object));
+    if ((record.sourceGroup ?? false) === sourceGroup) return object;
+    return await this.#writer.writeRecord(object, { ...record, sourceGroup }, signal);
+  }
 }
 
 /** Returns the id of the load balancer that exists and is to be used; undefined: one is made. */

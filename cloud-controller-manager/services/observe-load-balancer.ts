@@ -1,4 +1,5 @@
 import type { CallContext } from '../../cloud/cloud.ts';
+import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { LoadBalancer } from '../../cloud/load-balancers.ts';
 import { OWNER_TAG } from '../../crd/cloud-tags.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
@@ -10,6 +11,8 @@ type BalancerSearch = {
   readonly listenerName: string;
   /** From the record, or the one that an annotation names; undefined: it is found by its tag. */
   readonly loadBalancerId: string | undefined;
+  /** Whether security groups of the owner are looked for: two calls. */
+  readonly looksForGroups?: boolean;
 };
 
 /** What the cloud has. `pending`: it is not known yet, or being made; ask again. */
@@ -24,7 +27,7 @@ type BalancerView =
  */
 export async function observeLoadBalancer(
   { cloud }: Pick<ControllerDeps, 'cloud'>,
-  { owner, listenerName, loadBalancerId }: BalancerSearch,
+  { owner, listenerName, loadBalancerId, looksForGroups = false }: BalancerSearch,
   context: CallContext,
 ): Promise<BalancerView> {
   const byId = loadBalancerId === undefined ? [] : await cloud.loadBalancers.describe([loadBalancerId], context);
@@ -40,5 +43,33 @@ export async function observeLoadBalancer(
   const listeners = await cloud.listeners.list(id, context);
   const ours = listeners.filter(({ name }) => name === listenerName).map(({ listenerId }) => listenerId);
   const targets = ours.length === 0 ? [] : await cloud.targets.list(id, ours, context);
-  return { kind: 'found', observed: { balancer, isOwn: balancer.tags[OWNER_TAG] === owner, listeners, targets } };
+  const groups = looksForGroups ? await observeGroups(cloud, owner, balancer, context) : {};
+  if (groups === undefined) return { kind: 'pending' };
+  const isOwn = balancer.tags[OWNER_TAG] === owner;
+  return { kind: 'found', observed: { balancer, isOwn, listeners, targets, ...groups } };
+}
+
+/** Reads the security groups that were made for an owner: the one that its load balancer has, or else the oldest. */
+async function observeGroups(
+  { groups }: ControllerDeps['cloud'],
+  owner: string,
+  { securityGroupIds }: LoadBalancer,
+  context: CallContext,
+): Promise<Pick<ObservedLoadBalancer, 'sourceGroup' | 'surplusGroupIds'> | undefined> {
+  const sweep = await groups.find({ key: OWNER_TAG, value: owner }, context);
+  if (!sweep.isConsistent) return undefined;
+  const ids = sweep.groups
+    .toSorted((one, other) => one.createdAtMs - other.createdAtMs)
+    .map(({ securityGroupId }) => securityGroupId);
+  const securityGroupId = ids.find((id) => securityGroupIds.includes(id)) ?? ids[0];
+  if (securityGroupId === undefined) return {};
+  try {
+    const { version, rules } = await groups.policies(securityGroupId, context);
+    const surplusGroupIds = ids.filter((id) => id !== securityGroupId);
+    return { sourceGroup: { securityGroupId, version, rules }, surplusGroupIds };
+  } catch (error) {
+    // It is listed for a while after its end.
+    if (isCloudError(error, 'gone')) return undefined;
+    throw error;
+  }
 }

@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
 import { isIPv4 } from 'node:net';
 import type { ListenerSettings } from '../../cloud/listeners.ts';
+import type { SecurityGroupSpec } from '../../cloud/security-groups.ts';
 import { CLUSTER_TAG, OWNER_TAG } from '../../crd/cloud-tags.ts';
 import type { BackendNode } from './decide-backend-node.ts';
 import type { BalancerSource, DesiredListener, DesiredLoadBalancer } from './desired-load-balancer.ts';
 import { blocking, type Notice, remark } from './notice.ts';
 import { type PodFacts, planPodTargets, type UnboundPods } from './plan-pod-targets.ts';
+import { planSourceRanges } from './plan-source-ranges.ts';
 import { planTargets, type TargetPlan } from './plan-targets.ts';
 import type { ServiceHead, ServicePort, ServiceSpec } from './read-service.ts';
 import type { ServiceSettings } from './served-annotations.ts';
@@ -37,7 +39,8 @@ const MAX_NAME = 80;
 const SESSION_SECONDS = { min: 30, max: 3_600 } as const;
 /** The bit of 2xx. */
 const HTTP_2XX = 2;
-const ALL_IPV4 = '0.0.0.0/0';
+const MAX_GROUP_NAME = 60;
+const MAX_GROUP_DESCRIPTION = 100;
 
 /** Returns the value of `OWNER_TAG` of a Service's load balancer. */
 export function ownerOf(clusterId: string, uid: string): string {
@@ -49,13 +52,14 @@ export function planLoadBalancer(facts: PlanFacts): LoadBalancerPlan {
   const { spec, settings } = facts;
   const isDirect = facts.pods !== undefined;
   const session = planSession(spec);
+  const ranges = planSourceRanges(spec, settings);
   const { unbound, ...targets }: TargetPlan & { readonly unbound?: UnboundPods } =
     facts.pods === undefined ? planTargets(facts) : planPodTargets(facts.pods, settings, spec.ports, facts.maxTargets);
   const source = planSource(facts);
   const notices = [
     ...refusePorts(spec, isDirect),
     ...refuseFamilies(spec),
-    ...refuseRanges(spec, settings),
+    ...ranges.notices,
     ...session.notices,
     ...source.notices,
     ...targets.notices,
@@ -86,6 +90,7 @@ export function planLoadBalancer(facts: PlanFacts): LoadBalancerPlan {
     source: source.value,
     ...(settings.passToTarget === undefined ? {} : { passesToTarget: settings.passToTarget }),
     ...(settings.securityGroups === undefined ? {} : { securityGroupIds: settings.securityGroups }),
+    ...(ranges.rules === undefined ? {} : { sourceGroup: { spec: groupSpecOf(facts), rules: ranges.rules } }),
     listenerName: listenerNameOf(facts),
     listeners,
     allowsAddressChange: settings.allowAddressChange ?? false,
@@ -158,18 +163,12 @@ function refuseFamilies({ ipFamilies }: ServiceSpec): readonly Notice[] {
   return [remark('ServiceRefused', 'of ipFamilies IPv4 is served alone: the load balancer has no IPv6 address')];
 }
 
-/** An open listener in the place of a filtered one would let everyone in. */
-function refuseRanges({ sourceRanges }: ServiceSpec, settings: ServiceSettings): readonly Notice[] {
-  const ranges = sourceRanges.length > 0 ? sourceRanges : (settings.sourceRanges ?? []);
-  if (ranges.length === 0 || ranges.includes(ALL_IPV4)) return [];
-  if ((settings.securityGroups ?? []).length > 0 && settings.existedLbId === undefined) {
-    const message =
-      'loadBalancerSourceRanges are not applied: the security groups of the load balancer decide who may connect';
-    return [remark('ServiceRefused', message)];
-  }
-  const message =
-    'loadBalancerSourceRanges: a listener cannot filter clients, so nothing is made or changed, and a load balancer that is there stays as open as it is; write the ranges as rules of a security group, and name it in the annotation service.cloud.tencent.com/security-groups';
-  return [blocking('ServiceRefused', message)];
+function groupSpecOf({ clusterId, service: { namespace, name, uid } }: PlanFacts): SecurityGroupSpec {
+  return {
+    name: `${clusterId}_${namespace}_${name}`.slice(0, MAX_GROUP_NAME),
+    description: `source ranges of the Service ${namespace}/${name}`.slice(0, MAX_GROUP_DESCRIPTION),
+    tags: { [OWNER_TAG]: ownerOf(clusterId, uid), [CLUSTER_TAG]: clusterId },
+  };
 }
 
 function planSource(facts: PlanFacts): { readonly value?: BalancerSource; readonly notices: readonly Notice[] } {

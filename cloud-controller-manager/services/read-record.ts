@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { SERVICE_ANNOTATION } from '../../crd/names.ts';
-import { Faults, integer, optional, record, required, text } from '../../runtime/decode.ts';
+import { boolean, Faults, integer, optional, record, required, text } from '../../runtime/decode.ts';
 import type { ServiceHead } from './read-service.ts';
 
 /** What is on record about the load balancer of a Service, in an annotation, before and after it is made. */
@@ -11,6 +11,8 @@ export type BalancerRecord = {
   readonly loadBalancerId?: string;
   /** Hash of what is in force, while nothing has changed for a while; removed before the next change. */
   readonly settled?: string;
+  /** Whether a security group for its source ranges was begun, and may be there. */
+  readonly sourceGroup?: boolean;
 };
 
 const MAX_SERIAL = 1_000_000;
@@ -20,6 +22,7 @@ const RECORD = record(
     serial: required(integer(0, MAX_SERIAL)),
     loadBalancerId: optional(text(/^lb-[a-z0-9]{4,32}$/, 'an id such as lb-a1b2c3d4')),
     settled: optional(text(/^[0-9a-f]{16}$/, 'a hash of 16 hexadecimal digits')),
+    sourceGroup: optional(boolean),
   },
   'ignore',
 );

@@ -1,4 +1,5 @@
 import type { CallContext } from '../../cloud/cloud.ts';
+import { OWNER_TAG } from '../../crd/cloud-tags.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -9,14 +10,14 @@ import { ownerOf } from './plan-load-balancer.ts';
 import { readAnnotations } from './read-annotations.ts';
 import { readRecord } from './read-record.ts';
 import { readServiceHead } from './read-service.ts';
-import { StepRunner } from './run-step.ts';
+import { deleteGroup, StepRunner } from './run-step.ts';
 import type { ServiceReports } from './service-reports.ts';
 
 /** What a release works with. */
 type ReleaseDeps = Pick<ControllerDeps, 'cloud'> & {
   readonly clock: Clock;
   readonly reports: ServiceReports;
-  /** By Service: since when nothing of it is found. */
+  /** By Service, and by `groupsKeyOf` it: since when nothing of it is found. */
   readonly absentSinceMs: Map<string, number>;
 };
 
@@ -50,10 +51,20 @@ export async function releaseBalancer(
   const steps = view.kind === 'absent' ? [] : releaseSteps(listenerName, view.observed);
   if (view.kind === 'absent' || steps.length === 0) {
     if (record.serial === 0) return { kind: 'done' };
+    const groups = groupsKeyOf(head.key);
+    if (record.sourceGroup === true) {
+      const deleted = await releaseGroups(deps, search.owner, context);
+      if (deleted === undefined) return { kind: 'again', afterMs: SOON_MS };
+      if (deleted > 0) absentSinceMs.set(groups, Number.NEGATIVE_INFINITY);
+    }
     // What is read may be as of a while ago.
-    const since = absentSinceMs.get(head.key) ?? clock.monotonicMs();
-    absentSinceMs.set(head.key, since);
-    const leftMs = since + APPEARS_MS - clock.monotonicMs();
+    const leftMs = Math.max(
+      ...[head.key, ...(record.sourceGroup === true ? [groups] : [])].map((key) => {
+        const since = absentSinceMs.get(key) ?? clock.monotonicMs();
+        absentSinceMs.set(key, since);
+        return since + APPEARS_MS - clock.monotonicMs();
+      }),
+    );
     return leftMs <= 0 ? { kind: 'done' } : { kind: 'again', afterMs: Math.min(leftMs, APPEARS_MS / 3) };
   }
   const { observed } = view;
@@ -66,4 +77,17 @@ export async function releaseBalancer(
   // Once more: what is gone is not found any more, and that is certain.
   absentSinceMs.set(head.key, Number.NEGATIVE_INFINITY);
   return { kind: 'again', afterMs: 0 };
+}
+
+/** Returns the key of the security groups of a Service. */
+export function groupsKeyOf(service: string): string {
+  return `${service} security groups`;
+}
+
+/** Deletes the security groups of an owner, whose load balancer is gone. @returns how many; undefined: not known */
+async function releaseGroups({ cloud }: ReleaseDeps, owner: string, context: CallContext): Promise<number | undefined> {
+  const { groups, isConsistent } = await cloud.groups.find({ key: OWNER_TAG, value: owner }, context);
+  if (!isConsistent) return undefined;
+  for (const { securityGroupId } of groups) await deleteGroup(cloud, securityGroupId, context);
+  return groups.length;
 }

@@ -65,13 +65,17 @@ export class StepRunner {
 
   /** Runs a step and waits until the cloud has done it. @throws CloudError, StepError */
   async run(step: PlainStep, context: CallContext): Promise<void> {
-    const { loadBalancers, listeners, targets } = this.#cloud;
+    const { loadBalancers, listeners, targets, groups } = this.#cloud;
     const id = this.#id;
     switch (step.kind) {
       case 'modify':
         return await this.#settle(await loadBalancers.modify(id, step.changes, context), context);
       case 'setSecurityGroups':
         return await loadBalancers.setSecurityGroups(id, step.securityGroupIds, context);
+      case 'replacePolicies':
+        return await groups.replacePolicies(step.securityGroupId, step.rules, step.version, context);
+      case 'deleteSecurityGroup':
+        return await deleteGroup(this.#cloud, step.securityGroupId, context);
       case 'createListeners': {
         const { listenerIds, task } = await listeners.create(id, step.spec, context);
         await this.#settle(task, context);
@@ -145,6 +149,19 @@ export class StepRunner {
     if (outcome.kind === 'done' || outcome.kind === 'lost') return;
     const how = outcome.kind === 'failed' ? `failed: ${outcome.reason}` : 'takes longer than --cloud-timeout';
     throw new StepError(`${task.action} of ${this.#id} ${how}`);
+  }
+}
+
+/** Deletes a security group; one that is gone is a success. @throws CloudError */
+export async function deleteGroup(
+  { groups }: Pick<ControllerDeps['cloud'], 'groups'>,
+  securityGroupId: string,
+  context: CallContext,
+): Promise<void> {
+  try {
+    await groups.delete(securityGroupId, context);
+  } catch (error) {
+    if (!isCloudError(error, 'gone')) throw error;
   }
 }
 

@@ -110,8 +110,8 @@ export const SERVED_ANNOTATIONS = {
   sourceRanges: served({
     name: 'service.beta.kubernetes.io/load-balancer-source-ranges',
     means:
-      'the same as `spec.loadBalancerSourceRanges`, which has precedence. A listener cannot filter clients: other ranges than 0.0.0.0/0 are refused, unless security groups are named',
-    form: 'IPv4 networks with commas',
+      'the same as `spec.loadBalancerSourceRanges`, which has precedence: clients of these networks alone may connect. A security group is made for it, and goes with it. It is not for an existing load balancer, and has no effect beside `service.cloud.tencent.com/security-groups`',
+    form: 'IPv4 networks with commas; 0.0.0.0/0 or the empty text is everyone',
     parse: networks,
     cure: CORRECT,
   }),

@@ -30,6 +30,8 @@ function cureOf(error: CloudError, work: ServiceWork): string | undefined {
   if (namesNothing(error)) return 'name what exists in the VPC of the cluster';
   if (retry === 'credentials')
     return 'grant the key of the cloud what docs/cloud-controller-manager.md names under "Rights in the cloud"';
+  if (error.action === 'DeleteSecurityGroup' && retry === 'never')
+    return 'take the security group off what else has it, and out of the rules of others';
   if (retry === 'never' && work === 'release')
     return 'take the protection off in the console, or annotate the Service with service.cloud.tencent.com/mode=skip to leave the load balancer';
   if (retry === 'never') return 'correct what the Service asks for; if the key lacks the right, grant it';
@@ -39,5 +41,9 @@ function cureOf(error: CloudError, work: ServiceWork): string | undefined {
   if (scope === 'listeners')
     return 'raise the quota of listeners of a load balancer, or let the Service have fewer ports';
   if (scope === 'targets') return 'raise the quota of targets of a listener, or let fewer Nodes or Pods be backends';
+  if (scope === 'security-groups')
+    return 'raise the quota of security groups of the account, delete some, or name one in the annotation service.cloud.tencent.com/security-groups';
+  if (scope === 'security-group-policies')
+    return 'the source ranges need a policy for each network, protocol and range of ports: name fewer and larger networks, or raise the quota of policies of a security group. The former ones stay in force';
   return 'raise the quota of the account';
 }

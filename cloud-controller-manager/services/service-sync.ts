@@ -23,7 +23,7 @@ import type { AddressPublisher } from './publish-addresses.ts';
 import { readAnnotations } from './read-annotations.ts';
 import { readRecord } from './read-record.ts';
 import { type Ingress, readServiceHead, type ServiceHead } from './read-service.ts';
-import { releaseBalancer } from './release-balancer.ts';
+import { groupsKeyOf, releaseBalancer } from './release-balancer.ts';
 import type { ServiceSettings } from './served-annotations.ts';
 import { describeFailure, needsPerson } from './service-failure.ts';
 import { type ServicePlan, ServicePlanner } from './service-planner.ts';
@@ -307,7 +307,7 @@ export class ServiceSync {
 
   #forget(key: string): void {
     this.#settled.delete(key);
-    this.#absentSinceMs.delete(key);
+    for (const one of [key, groupsKeyOf(key)]) this.#absentSinceMs.delete(one);
     this.#pods.forget(key);
     this.#gates.forget(key);
     this.#reports.forget(key);

@@ -9,7 +9,7 @@ const VERSION = 1;
  * next process need not read it: the order of listeners and targets does not matter.
  */
 export function settledHashOf(loadBalancerId: string, desired: DesiredLoadBalancer): string {
-  const { source, passesToTarget, securityGroupIds, listenerName, listeners } = desired;
+  const { source, passesToTarget, securityGroupIds, sourceGroup, listenerName, listeners } = desired;
   const sorted = listeners
     .map(({ targets, ...listener }) =>
       JSON.stringify([listener, targets?.map((one) => JSON.stringify(one)).toSorted()]),
@@ -23,6 +23,8 @@ export function settledHashOf(loadBalancerId: string, desired: DesiredLoadBalanc
     securityGroupIds,
     listenerName,
     sorted,
+    // A Service without source ranges has the hash that it had before there were any.
+    ...(sourceGroup === undefined ? [] : [sourceGroup]),
   ]);
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }

@@ -13,6 +13,7 @@ import { findOrphanBalancers, type OrphanBalancer, uidOf } from './find-orphan-b
 import { observeLoadBalancer } from './observe-load-balancer.ts';
 import { listenerNameOf, ownerOf } from './plan-load-balancer.ts';
 import { StepError, StepRunner } from './run-step.ts';
+import { OrphanGroupSweep } from './sweep-orphan-groups.ts';
 
 /** Soon after the start, so that a process that never lives for a whole period sweeps too. */
 const FIRST_MS = 300_000;
@@ -22,12 +23,14 @@ const PAGE = 500;
 
 /**
  * Compares the load balancers of the cluster with its Services, now and then. One whose Service went without its release,
- * as when its finalizer is removed by hand, is reported, and deleted with --delete-orphan-load-balancers.
+ * as when its finalizer is removed by hand, is reported, and deleted with --delete-orphan-load-balancers; so are the security
+ * groups of such Services.
  */
 export class OrphanSweep {
   readonly #deps: ControllerDeps;
   readonly #services: Pick<Informer<KubeObject>, 'isSynced' | 'values'>;
   readonly #mayAct: () => boolean;
+  readonly #groups: OrphanGroupSweep;
   readonly #tracker = new OrphanTracker<OrphanBalancer>(({ balancer }) => balancer.loadBalancerId);
   #hasCandidates = false;
 
@@ -40,6 +43,7 @@ export class OrphanSweep {
     this.#deps = deps;
     this.#services = services;
     this.#mayAct = mayAct;
+    this.#groups = new OrphanGroupSweep(deps);
   }
 
   /** Sweeps until aborted; ends then. Faults of the cloud and of the API server are logged, and tried the next time. */
@@ -77,7 +81,8 @@ export class OrphanSweep {
     }
     // After the load balancers: what has a Service by now is none.
     const uids = await this.#uids(signal);
-    const orphans = findOrphanBalancers(clusterId, loadBalancers, uids, clock.nowMs());
+    const nowMs = clock.nowMs();
+    const orphans = findOrphanBalancers(clusterId, loadBalancers, uids, nowMs);
     metrics.loadBalancers.onOrphans(orphans.length);
     this.#hasCandidates = orphans.length > 0;
     const ownCount = loadBalancers.filter((balancer) => uidOf(clusterId, balancer) !== undefined).length;
@@ -101,6 +106,8 @@ export class OrphanSweep {
       metrics.loadBalancers.onOrphanOutcome(outcome);
       if (outcome === 'deleted' || outcome === 'failed') left -= 1;
     }
+    const swept = { loadBalancers, uids, nowMs, mayDelete: config.deletesOrphanBalancers && isPlausible };
+    if (await this.#groups.sweep(swept, this.#contextOf(signal))) this.#hasCandidates = true;
   }
 
   /** Reads the uids of all Services, of the cache and of the API server: either one may be of a while ago. */

@@ -25,8 +25,10 @@ export async function takeSteps(
   context: CallContext,
 ): Promise<{ readonly summary: string; readonly areTargets: boolean; readonly refusals: readonly Refusal[] }> {
   const runner = new StepRunner({ cloud }, observed, listenerName);
-  const contents = steps.flatMap((step) => (step.kind === 'create' ? [] : [step]));
-  const isReplaced = contents.length < steps.length;
+  const contents = steps.flatMap((step) =>
+    step.kind === 'create' || step.kind === 'createSecurityGroup' ? [] : [step],
+  );
+  const isReplaced = steps.some(({ kind }) => kind === 'create');
   const now = isReplaced ? contents.filter(({ kind }) => kind === 'delete' || kind === 'deleteListeners') : contents;
   // What is behind a target that drains is about to end.
   const called: CallContext = now.some(drains) ? { ...context, priority: 'pod' } : context;

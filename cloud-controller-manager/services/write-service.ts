@@ -25,12 +25,14 @@ export class ServiceWriter {
     return items.find(({ metadata }) => metadata.uid === uid);
   }
 
-  /** Writes the finalizer and the record of what is made next. @throws KubeError CONFLICT when the Service has changed */
+  /** Writes the finalizer and the record of what is made next; that there is a security group stays, unless it is denied. @throws KubeError CONFLICT when the Service has changed */
   async writeRecord(object: KubeObject, record: BalancerRecord, signal: AbortSignal): Promise<KubeObject> {
-    const { resourceVersion } = readServiceHead(object);
+    const head = readServiceHead(object);
+    const { resourceVersion } = head;
+    const { sourceGroup = readRecord(head).sourceGroup ?? false, ...balancer } = record;
     const finalizers = object.metadata.finalizers ?? [];
     const annotations = {
-      [SERVICE_ANNOTATION.record]: JSON.stringify(record),
+      [SERVICE_ANNOTATION.record]: JSON.stringify(sourceGroup ? { ...balancer, sourceGroup } : balancer),
       [LOAD_BALANCER_ID_ANNOTATION]: record.loadBalancerId ?? null,
     };
     const added = finalizers.includes(SERVICE_FINALIZER) ? {} : { finalizers: [...finalizers, SERVICE_FINALIZER] };

@@ -1,9 +1,11 @@
 import type { Target } from '../../../cloud/targets.ts';
 import { readCloudNode } from '../../../cloud-controller-manager/nodes/cloud-node.ts';
+import { renderRules } from '../../../cloud-controller-manager/services/compare-rules.ts';
 import { decideAdoption } from '../../../cloud-controller-manager/services/decide-adoption.ts';
 import { decideBackendNode } from '../../../cloud-controller-manager/services/decide-backend-node.ts';
 import { decideService } from '../../../cloud-controller-manager/services/decide-service.ts';
 import { diffLoadBalancer, releaseSteps } from '../../../cloud-controller-manager/services/diff-load-balancer.ts';
+import { withSourceGroup } from '../../../cloud-controller-manager/services/diff-security-groups.ts';
 import type { LoadBalancerStep } from '../../../cloud-controller-manager/services/load-balancer-step.ts';
 import type { Notice } from '../../../cloud-controller-manager/services/notice.ts';
 import { planLoadBalancer } from '../../../cloud-controller-manager/services/plan-load-balancer.ts';
@@ -46,7 +48,7 @@ function planOne(object: KubeObject, facts: LbFacts, { cloud, clusterId, vpcId }
   const { key: service } = head;
   const role = decideService(head, facts.loadBalancerClass);
   if (role === 'ignore') return [];
-  const observed = findObserved(head, clusterId, cloud);
+  const observed = findObserved(head, clusterId, cloud, ifKnown(facts.groups));
   const { settings, notices } = readAnnotations(head.annotations, head.labels);
   if (settings.mode === 'skip' || (role === 'serve' && notices.some(({ blocks }) => blocks)))
     return [{ service, steps: [], notices }];
@@ -64,7 +66,8 @@ function planOne(object: KubeObject, facts: LbFacts, { cloud, clusterId, vpcId }
   if (refusal !== undefined) return [{ service, steps: [], notices: [...all, refusal] }];
   const draining = new Set((observed?.targets ?? []).filter(({ weight }) => weight === 0).map(idOf));
   const isDrained = (target: Target): boolean => draining.has(idOf(target));
-  const diff = diffLoadBalancer(plan.desired, observed, isDrained, servingOf(observed));
+  const desired = withSourceGroup(plan.desired, observed);
+  const diff = diffLoadBalancer(desired, observed, isDrained, servingOf(observed));
   const steps = diff.steps.map((step) => describe(step, observed));
   return [{ service, steps, notices: [...all, ...diff.notices, ...noticeOfHeld(diff.held)] }];
 }
@@ -138,6 +141,14 @@ function describe(step: LoadBalancerStep, observed: ObservedBalancer | undefined
       return { kind, objects: [id], reason: `${Object.keys(step.changes).join(', ')} differs from the annotations` };
     case 'setSecurityGroups':
       return { kind, objects: [id], reason: `its security groups are to be ${step.securityGroupIds.join(', ')}` };
+    case 'createSecurityGroup':
+      return { kind, objects: [step.spec.name], reason: 'the source ranges of the Service have no security group' };
+    case 'replacePolicies': {
+      const reason = `they are to be ${renderRules(step.rules)}`;
+      return { kind, objects: [step.securityGroupId], reason };
+    }
+    case 'deleteSecurityGroup':
+      return { kind, objects: [step.securityGroupId], reason: 'the Service has no source ranges any more' };
     case 'createListeners': {
       const objects = step.spec.ports.map(({ port }) => `${step.spec.protocol}/${port}`);
       return { kind, objects, reason: 'ports of the Service that have no listener' };

@@ -98,7 +98,7 @@ function buildRow(
     const { loadBalancerId } = record;
     return { ...base, state: 'unknown', ...(loadBalancerId === undefined ? {} : { loadBalancerId }), problems: [] };
   }
-  const observed = findObserved(head, facts.clusterId, cloud);
+  const observed = findObserved(head, facts.clusterId, cloud, ifKnown(facts.groups));
   if (observed === undefined) {
     const { loadBalancerId } = record;
     if (loadBalancerId === undefined) return { ...base, state: 'none', problems: ['it has no load balancer'] };
@@ -137,7 +137,7 @@ function findProblems(listeners: readonly ListenerRow[]): readonly string[] {
 }
 
 function closedGroupsOf(
-  { balancer, listeners, targets, listenerName }: ObservedBalancer,
+  { balancer, listeners, targets, listenerName, sourceGroup }: ObservedBalancer,
   groups: GroupFacts | undefined,
   client: string | undefined,
 ): readonly string[] {
@@ -146,7 +146,8 @@ function closedGroupsOf(
     .filter(({ name }) => name === listenerName)
     .flatMap((listener) => {
       const its = targets.filter(({ listenerId }) => listenerId === listener.listenerId);
-      return findClosedGroups({ balancer, listener, targets: its, groups, client });
+      const { securityGroupId: sourceGroupId } = sourceGroup ?? {};
+      return findClosedGroups({ balancer, listener, targets: its, groups, client, sourceGroupId });
     });
 }
 

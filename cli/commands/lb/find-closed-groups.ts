@@ -13,6 +13,8 @@ type CheckedListener = {
   readonly groups: GroupFacts;
   /** Address of a client; undefined: of none in particular. */
   readonly client: string | undefined;
+  /** The group that the controller makes of source ranges: what is added by hand it takes out. */
+  readonly sourceGroupId?: string | undefined;
 };
 
 /** Who sends what groups are asked about. */
@@ -24,13 +26,16 @@ const MAX_NAMED = 3;
  * Finds the security groups that keep probes or clients from a load balancer or its targets, each with the rule to add. Groups
  * of targets are not asked where the load balancer passes (`LoadBalancerPassToTarget`). What is not known is no fault.
  */
-export function findClosedGroups({ balancer, listener, targets, groups, client }: CheckedListener): readonly string[] {
+export function findClosedGroups(checked: CheckedListener): readonly string[] {
+  const { balancer, listener, targets, groups, client, sourceGroupId } = checked;
   const service = serviceOf(listener, listener.port);
   if (service === undefined) return [];
   const place = `${service.protocol}/${service.port}`;
   const own = rulesOf(balancer.securityGroupIds, groups);
   const atBalancer =
-    own === undefined ? [] : gather(clientFaults(own, balancer.loadBalancerId, service, clientsOf(client, service)));
+    own === undefined
+      ? []
+      : gather(clientFaults(own, balancer.loadBalancerId, service, clientsOf(client, service), sourceGroupId));
   const ofTargets = balancer.passesToTarget
     ? []
     : targets.flatMap((target) => checkTarget(target, listener, balancer, groups, client));
@@ -79,8 +84,9 @@ function clientFaults(
   holder: string,
   service: Pick<Arrival, 'protocol' | 'port'>,
   clients: Sender | undefined,
+  sourceGroupId?: string,
 ): readonly Fault[] {
-  if (clients !== undefined) return faultsOf(rules, holder, clients);
+  if (clients !== undefined) return faultsOf(rules, holder, clients, sourceGroupId);
   if (admitsSomebody(rules, service)) return [];
   const [first] = rules;
   const groupId = first?.groupId ?? '';
@@ -88,12 +94,17 @@ function clientFaults(
   return [{ holder, before: groupId, after }];
 }
 
-function faultsOf(rules: readonly GroupRules[], holder: string, { name, arrival }: Sender): readonly Fault[] {
+function faultsOf(
+  rules: readonly GroupRules[],
+  holder: string,
+  { name, arrival }: Sender,
+  sourceGroupId?: string,
+): readonly Fault[] {
   const answer = evaluateIngress(rules, arrival);
   if (answer.kind !== 'dropped') return [];
   const { groupId, at } = answer;
   const by = at === undefined ? '' : `, before its rule ${at + 1}, which drops it`;
-  const after = `does not admit ${name} to ${arrival.protocol} ${arrival.port}; ${cure(groupId, arrival, arrival.cidr)}${by}`;
+  const after = `does not admit ${name} to ${arrival.protocol} ${arrival.port}; ${groupId === sourceGroupId ? `add ${arrival.cidr} to the source ranges of the Service` : cure(groupId, arrival, arrival.cidr)}${by}`;
   return [{ holder, before: groupId, after }];
 }
 

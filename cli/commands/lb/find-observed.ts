@@ -4,7 +4,7 @@ import { readAnnotations } from '../../../cloud-controller-manager/services/read
 import { readRecord } from '../../../cloud-controller-manager/services/read-record.ts';
 import type { ServiceHead } from '../../../cloud-controller-manager/services/read-service.ts';
 import { OWNER_TAG } from '../../../crd/cloud-tags.ts';
-import type { BalancerFacts, LbCloud } from './lb-facts.ts';
+import type { BalancerFacts, GroupFacts, LbCloud } from './lb-facts.ts';
 
 /** The load balancer of a Service, as the controller observes it, with the health of its targets. */
 export type ObservedBalancer = ObservedLoadBalancer & Pick<BalancerFacts, 'health'> & { readonly listenerName: string };
@@ -14,6 +14,7 @@ export function findObserved(
   head: ServiceHead,
   clusterId: string | undefined,
   { balancers }: LbCloud,
+  groups?: GroupFacts,
 ): ObservedBalancer | undefined {
   const { existedLbId } = readAnnotations(head.annotations, head.labels).settings;
   const id = readRecord(head).loadBalancerId ?? existedLbId;
@@ -30,5 +31,20 @@ export function findObserved(
     targets: found.targets.filter(({ listenerId }) => ids.has(listenerId)),
     isOwn: found.balancer.tags[OWNER_TAG] === owner,
     listenerName,
+    ...sourceGroupOf(head, found, groups),
   };
+}
+
+/** The security group for source ranges, which is then the only one of the load balancer. */
+function sourceGroupOf(
+  head: ServiceHead,
+  { balancer }: BalancerFacts,
+  groups: GroupFacts | undefined,
+): Pick<ObservedLoadBalancer, 'sourceGroup'> {
+  const [securityGroupId, ...others] = balancer.securityGroupIds;
+  const rules = groups?.rules.get(securityGroupId ?? '');
+  if (readRecord(head).sourceGroup !== true || others.length > 0) return {};
+  return securityGroupId === undefined || rules === undefined
+    ? {}
+    : { sourceGroup: { securityGroupId, rules, version: '' } };
 }

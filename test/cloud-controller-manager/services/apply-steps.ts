@@ -36,6 +36,25 @@ export function applyStep(
       return undefined;
     case 'modify':
       return { ...observed, balancer: { ...balancer, ...step.changes } };
+    case 'createSecurityGroup': {
+      if (observed.sourceGroup !== undefined) throw new Error('a Service has two security groups');
+      serial += 1;
+      return { ...observed, sourceGroup: { securityGroupId: `sg-${serial}`, version: '0', rules: [] } };
+    }
+    case 'replacePolicies': {
+      const { securityGroupId, rules, version } = step;
+      if (observed.sourceGroup?.securityGroupId !== securityGroupId) throw new Error('ResourceNotFound');
+      if (observed.sourceGroup.version !== version) throw new Error('UnsupportedOperation.VersionMismatch');
+      return { ...observed, sourceGroup: { securityGroupId, rules, version: `${Number(version) + 1}` } };
+    }
+    case 'deleteSecurityGroup': {
+      const { securityGroupId } = step;
+      if (balancer.securityGroupIds.includes(securityGroupId)) throw new Error('ResourceInUse');
+      const { sourceGroup, surplusGroupIds = [], ...rest } = observed;
+      const left = surplusGroupIds.filter((id) => id !== securityGroupId);
+      const kept = sourceGroup?.securityGroupId === securityGroupId ? undefined : sourceGroup;
+      return { ...rest, ...(kept === undefined ? {} : { sourceGroup: kept }), surplusGroupIds: left };
+    }
     case 'setSecurityGroups':
       return { ...observed, balancer: { ...balancer, securityGroupIds: step.securityGroupIds } };
     case 'createListeners': {

@@ -1,5 +1,6 @@
 /** Load balancers whose Service went without their release, and TKE's own controller beside ours. */
 import test from 'ava';
+import type { CallContext } from '../../../cloud/cloud.ts';
 import { findOrphanBalancers } from '../../../cloud-controller-manager/services/find-orphan-balancers.ts';
 import { findTkeTraces } from '../../../cloud-controller-manager/services/find-tke-traces.ts';
 import { CONFIG_MAPS } from '../../../kube/resource-types.ts';
@@ -9,6 +10,7 @@ const MINUTE_MS = 60_000;
 const DONE_MS = 40_000;
 /** Three sweeps, with one of them an hour after the others. */
 const SWEPT_MS = 90 * MINUTE_MS;
+const PERSON: CallContext = { priority: 'warm', owner: 'person', signal: new AbortController().signal };
 const DELETES = '--delete-orphan-load-balancers=true';
 
 async function withOrphans(names: readonly string[], ...flags: readonly string[]): Promise<ServiceWorld> {
@@ -84,6 +86,35 @@ test('what the cloud takes for a mistake is reported, and deleted when the cloud
   t.is(world.balancers().length, 1);
   await world.stop();
 });
+
+for (const isDeleted of [false, true]) {
+  test(`the security group of source ranges goes after its load balancer: ${isDeleted ? 'deleted' : 'reported'}`, async (t) => {
+    const world = await ServiceWorld.start({ flags: isDeleted ? [DELETES] : [] });
+    await world.join('n1');
+    for (const name of ['gone', 'stays'])
+      await world.create(name, { spec: { loadBalancerSourceRanges: ['10.0.0.0/8'] } });
+    await world.advance(DONE_MS);
+    const { clock, host } = world.world.scene;
+    const { made } = host.model.state.securityGroups;
+    const group = { description: '', tags: { 'tke-eni-owner': 'cls-other/service/u-1', 'tke-clusterId': 'cls-other' } };
+    await clock.run(world.cloud.groups.create({ ...group, name: 'of-another-cluster' }, PERSON));
+    await world.loseService('gone');
+    if (!isDeleted) {
+      await world.advance(SWEPT_MS);
+      t.notRegex(world.events('OrphanLoadBalancer').join(), /security group/, 'its load balancer has it');
+      const lost = world.balancers().find(({ name }) => name.endsWith('_gone'));
+      await world.discard(lost?.loadBalancerId ?? '');
+    }
+    await world.advance(3 * SWEPT_MS);
+    const messages = world.events(isDeleted ? 'OrphanLoadBalancerDeleted' : 'OrphanLoadBalancer').join('\n');
+    t.regex(messages, new RegExp(`security group sg-\\w+ \\(${CLUSTER}_default_gone\\) was made for source ranges`));
+    t.notRegex(messages, /default_stays|of-another/);
+    const names = [...made.values()].map(({ name }) => name);
+    const stays = [`${CLUSTER}_default_stays`, 'of-another-cluster'];
+    t.deepEqual(names.toSorted(), [...(isDeleted ? [] : [`${CLUSTER}_default_gone`]), ...stays]);
+    await world.stop();
+  });
+}
 
 test('none is deleted when no load balancer of the cluster has its Service', async (t) => {
   const world = await withOrphans(['a', 'b'], DELETES);

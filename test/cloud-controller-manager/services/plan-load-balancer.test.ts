@@ -265,25 +265,13 @@ const REFUSED: readonly Refusal[] = [
     /port 53 of UDP.*set it to Cluster/,
   ],
   [
-    'ranges of clients',
-    { spec: { loadBalancerSourceRanges: ['10.0.0.0/8'] } },
-    'ServiceRefused',
-    /cannot filter clients.*service.cloud.tencent.com\/security-groups/,
-  ],
-  [
-    'ranges of clients, by the annotation',
-    { annotations: { 'service.beta.kubernetes.io/load-balancer-source-ranges': '10.0.0.0/8' } },
-    'ServiceRefused',
-    /cannot filter clients/,
-  ],
-  [
     'ranges of clients, and groups of a load balancer that exists',
     {
       spec: { loadBalancerSourceRanges: ['10.0.0.0/8'] },
       annotations: { ...GROUPS, 'service.kubernetes.io/tke-existed-lbid': 'lb-a1b2c3d4' },
     },
     'ServiceRefused',
-    /cannot filter clients/,
+    /lb-a1b2c3d4 is not made for this Service.*write the ranges as rules of its security group/,
   ],
   ['a public address', { spec: { loadBalancerIP: '1.2.3.4' } }, 'ServiceRefused', /public address cannot be chosen/],
   ['no address', { spec: { loadBalancerIP: 'web.example' }, annotations: SUBNET }, 'ServiceInvalid', /web.example/],
@@ -316,7 +304,7 @@ test('what is left out is reported, and the rest is done', (t) => {
   };
   t.regex(remarks({ spec: { ipFamilies: ['IPv4', 'IPv6'] } }).join(), /IPv4 is served alone/);
   const ranges = remarks({ spec: { loadBalancerSourceRanges: ['10.0.0.0/8'] }, annotations: GROUPS });
-  t.regex(ranges.join(), /the security groups of the load balancer decide/);
+  t.regex(ranges.join(), /the security groups of the annotation .*security-groups decide/);
   t.deepEqual(remarks({ spec: { loadBalancerSourceRanges: ['0.0.0.0/0'] } }), []);
   const bandwidth = { 'service.kubernetes.io/qcloud-loadbalancer-internet-max-bandwidth-out': '5' };
   t.regex(remarks({ annotations: { ...SUBNET, ...bandwidth } }).join(), /bandwidthMbps.*no public address/);

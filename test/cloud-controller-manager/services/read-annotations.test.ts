@@ -35,7 +35,10 @@ const GOOD: Readonly<Record<SettingKey, readonly (readonly [text: string, value:
   ],
   mode: [['skip', 'skip']],
   preventLoopback: [['false', false]],
-  sourceRanges: [['10.0.0.0/8, 192.168.1.0/24', ['10.0.0.0/8', '192.168.1.0/24']]],
+  sourceRanges: [
+    ['10.0.0.0/8, 192.168.1.0/24', ['10.0.0.0/8', '192.168.1.0/24']],
+    ['', []],
+  ],
   allowAddressChange: [['true', true]],
   directAccess: [
     ['true', true],
@@ -51,6 +54,8 @@ for (const [key, row] of SERVED) {
       for (const text of NONSENSE) {
         // A selector of the Nodes that have this label.
         if (key === 'backendSelector' && text === 'TRUE') continue;
+        // Upstream's: blanks are no range.
+        if (key === 'sourceRanges' && text === ' ') continue;
         const { settings, notices } = readAnnotations({ [name]: text }, {});
         t.deepEqual(settings, {}, text.slice(0, 20));
         const [notice] = notices;

@@ -84,25 +84,6 @@ for (const protocol of PROTOCOLS) {
   });
 }
 
-test('source ranges of a live Service are refused by event, its load balancer stays as it is, and goes on without them', async (t) => {
-  const world = await ServiceWorld.start();
-  const ip = await world.join('n1');
-  await world.create('web');
-  await world.advance(DONE_MS);
-  const before = [world.balancer().loadBalancerId, world.listeners()];
-  await world.patch('web', { spec: { loadBalancerSourceRanges: ['10.0.0.0/8'] } });
-  await world.advance(DONE_MS);
-  t.regex(
-    world.events('ServiceRefused').join(),
-    /stays as open as it is; .* name it in the annotation .*security-groups/,
-  );
-  t.deepEqual([world.balancer().loadBalancerId, world.listeners()], before);
-  await world.patch('web', { spec: { loadBalancerSourceRanges: null, ports: [{ port: 81, nodePort: 31_081 }] } });
-  await world.advance(2 * DONE_MS);
-  t.deepEqual(world.listeners(), { 'TCP/81': [`${ip}:31081 10`] });
-  await world.stop();
-});
-
 for (const policy of ['Cluster', 'Local'] as const)
   test(`affinity is the session of the listener, and may be switched, with the policy ${policy}`, async (t) => {
     const world = await ServiceWorld.start();

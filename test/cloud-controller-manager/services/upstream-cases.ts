@@ -12,6 +12,7 @@ type UpstreamCase = {
 
 const SERVICES = 'test/cloud-controller-manager/services';
 const CASES = `${SERVICES}/upstream-cases.test.ts`;
+const RANGES = `${SERVICES}/source-ranges.test.ts`;
 const ROLLING = 'test/e2e/rolling-update.long.test.ts';
 const LOCAL = 'test/e2e/local-policy.long.test.ts';
 const PAGE = 'test/e2e/client-address.test.ts';
@@ -46,14 +47,12 @@ export const LOAD_BALANCERS: readonly UpstreamCase[] = [
     name: 'should only allow access from service loadbalancer source ranges',
     shown: [
       [
-        CASES,
-        'source ranges of a live Service are refused by event, its load balancer stays as it is, and goes on without them',
+        RANGES,
+        'source ranges are the policies of a security group that the load balancer has before it has a listener',
       ],
+      [RANGES, 'ranges and ports of a live Service change in place, and go'],
+      ['test/e2e/source-ranges.long.test.ts', 'a client of the source ranges reaches the Pod, and no other one does'],
     ],
-    refused: {
-      what: 'source ranges: a listener cannot filter; security groups of an annotation do',
-      event: 'ServiceRefused',
-    },
   },
   {
     name: 'should have session affinity work for LoadBalancer service with Local traffic policy [LinuxOnly]',

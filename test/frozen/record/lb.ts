@@ -8,7 +8,7 @@ export async function recordLbDocuments(): Promise<object> {
   const world = await ServiceWorld.start();
   await world.join('n1');
   await world.create('web');
-  await world.create('ranges', { spec: { loadBalancerSourceRanges: ['10.0.0.0/8'] } });
+  await world.create('ranges', { spec: { loadBalancerSourceRanges: ['0.0.0.0/8'] } });
   await world.advance(40_000);
   // The controller gathers changes of Nodes for two seconds.
   await world.join('n2');

@@ -92,7 +92,7 @@ test('what people did to it is planned, call by call, and each call is what the 
 test('Services without a load balancer: not served, refused, lost, and to come', async (t) => {
   const { world } = await worldWithWeb();
   await world.create('other', { spec: { loadBalancerClass: 'example.com/other' } });
-  await world.create('ranges', { spec: { loadBalancerSourceRanges: ['10.0.0.0/8'] } });
+  await world.create('ranges', { spec: { loadBalancerSourceRanges: ['0.0.0.0/8'] } });
   await world.advance(DONE_MS);
   await world.discard(world.balancer().loadBalancerId);
   const facts = await readLb(world);
@@ -115,10 +115,35 @@ test('Services without a load balancer: not served, refused, lost, and to come',
     plans.map(({ service, steps }) => [service, ...steps.map(({ kind }) => kind)]),
     [['default/ranges'], ['default/web', 'create', 'createListeners', 'register']],
   );
-  t.regex(renderLbPlans(plans, PLAIN), /nothing is changed: ServiceRefused: loadBalancerSourceRanges/);
+  t.regex(renderLbPlans(plans, PLAIN), /nothing is changed: ServiceRefused: spec.loadBalancerSourceRanges/);
   const text = renderLbRows(addPlans(rows, plans), PLAIN);
-  t.regex(text, /default\/ranges {2}none[\s\S]*ServiceRefused: loadBalancerSourceRanges/);
+  t.regex(text, /default\/ranges {2}none[\s\S]*ServiceRefused: spec.loadBalancerSourceRanges/);
   t.regex(text, /3 calls to come: tke-eni lb default\/web --plan/);
+  await world.stop();
+});
+
+test('source ranges: the group is planned and shown, and a client that is not among them is named with what to do', async (t) => {
+  const { world } = await worldWithWeb();
+  const ranges = (...loadBalancerSourceRanges: readonly string[]) => ({ loadBalancerSourceRanges });
+  const stepsFor = ({ services, ...facts }: LbFacts, spec: object) => {
+    const changed = services.map((one) => ({ ...one, spec: { ...Object(one['spec']), ...spec } }));
+    return plansOf({ ...facts, services: changed }).flatMap(({ steps }) => steps);
+  };
+  const kindsFor = (facts: LbFacts, spec: object) => stepsFor(facts, spec).map(({ kind }) => kind);
+  t.deepEqual(kindsFor(await readLb(world), ranges('192.0.2.0/24')), ['createSecurityGroup']);
+  await world.patch('web', { spec: ranges('192.0.2.0/24') });
+  await world.advance(DONE_MS);
+  const facts = await readLb(world);
+  t.deepEqual(kindsFor(facts, {}), []);
+  t.deepEqual(buildLbRows(facts, '192.0.2.7')[0]?.problems, []);
+  const [row] = buildLbRows(facts, '198.51.100.7');
+  t.regex(
+    row?.problems.join() ?? '',
+    /sg-\w+ of lb-\w+ does not admit the client 198.51.100.7 to TCP 80; add 198.51.100.7\/32 to the source ranges of the Service$/,
+  );
+  const reason = 'they are to be ACCEPT TCP:80 from 198.51.100.0/24';
+  t.like(stepsFor(facts, ranges('198.51.100.0/24')), [{ kind: 'replacePolicies', reason }]);
+  t.deepEqual(kindsFor(facts, ranges()), ['setSecurityGroups', 'deleteSecurityGroup']);
   await world.stop();
 });
 

@@ -1,0 +1,257 @@
+/** Source ranges of Services: the security group that is made for them, what it admits, and that it goes with them. */
+import test from 'ava';
+import type { CallContext } from '../../../cloud/cloud.ts';
+import type { Fault } from '../../../sim/vpc/api/faults.ts';
+import { ServiceWorld } from './service-world.ts';
+
+const SECOND_MS = 1_000;
+const DONE_MS = 90 * SECOND_MS;
+/** Longer than the period of comparisons. */
+const RESYNC_MS = 630 * SECOND_MS;
+/** Longer than a quota is waited for. */
+const LATER_MS = 700 * SECOND_MS;
+const PERSON: CallContext = { priority: 'warm', owner: 'person', signal: new AbortController().signal };
+const ANNOTATION = 'service.beta.kubernetes.io/load-balancer-source-ranges';
+const GROUPS = 'service.cloud.tencent.com/security-groups';
+const PORTS = { ports: [{ port: 80, nodePort: 30_080 }] };
+const OFFICE = ['10.0.0.0/8', '192.0.2.0/24'];
+
+const ranges = (...loadBalancerSourceRanges: readonly string[]) => ({ spec: { ...PORTS, loadBalancerSourceRanges } });
+const annotated = (annotations: Readonly<Record<string, string | null>>) => ({ metadata: { annotations } });
+
+async function start(...flags: readonly string[]): Promise<ServiceWorld> {
+  const world = await ServiceWorld.start({ flags });
+  await world.join('n1');
+  return world;
+}
+
+/** What the only security group that was made admits: `TCP 80 10.0.0.0/8`; undefined: there is none. */
+function admitted(world: ServiceWorld): readonly string[] | undefined {
+  const { securityGroups } = world.world.scene.host.model.state;
+  const [id, ...others] = securityGroups.made.keys();
+  if (others.length > 0) throw new Error(`${1 + others.length} security groups`);
+  if (id === undefined) return undefined;
+  return securityGroups
+    .rulesOf([id])
+    .map(({ protocol, port, lastPort, cidr }) => `${protocol} ${port}${lastPort ? `-${lastPort}` : ''} ${cidr}`);
+}
+
+/** Whether the only load balancer has the only security group that was made, and no other one. */
+function isBound(world: ServiceWorld): boolean {
+  const made = [...world.world.scene.host.model.state.securityGroups.made.keys()];
+  return made.length === 1 && world.balancer().securityGroupIds.join() === made.join();
+}
+
+test('source ranges are the policies of a security group that the load balancer has before it has a listener', async (t) => {
+  const world = await start();
+  await world.create('web', ranges(...OFFICE));
+  for (let second = 0; second < 60; second++) {
+    await world.advance(SECOND_MS);
+    const [balancer] = world.balancers();
+    if ((balancer?.listeners.size ?? 0) === 0) continue;
+    t.true(isBound(world), `after ${second} s`);
+    t.deepEqual(admitted(world), ['TCP 80 10.0.0.0/8', 'TCP 80 192.0.2.0/24']);
+  }
+  t.is(Object.keys(world.listeners()).join(), 'TCP/80');
+  const [group] = world.world.scene.host.model.state.securityGroups.made.values();
+  t.is(group?.name, 'cls-service1_default_web');
+  t.like(group?.tags, { 'tke-clusterId': 'cls-service1' });
+  t.is(group?.tags['tke-eni-owner'], world.balancer().tags['tke-eni-owner']);
+  await world.delete('web');
+  await world.advance(DONE_MS);
+  t.deepEqual([world.service('web'), world.balancers(), admitted(world)], [undefined, [], undefined]);
+  await world.stop();
+});
+
+test('ranges and ports of a live Service change in place, and go', async (t) => {
+  const world = await start();
+  await world.create('web', { spec: PORTS });
+  await world.advance(DONE_MS);
+  t.is(admitted(world), undefined);
+  const { loadBalancerId } = world.balancer();
+  await world.patch('web', ranges('10.0.0.0/8'));
+  await world.advance(DONE_MS);
+  t.deepEqual([isBound(world), admitted(world)], [true, ['TCP 80 10.0.0.0/8']]);
+  const [group] = world.balancer().securityGroupIds;
+
+  await world.patch('web', ranges('192.0.2.0/24'));
+  await world.advance(DONE_MS);
+  t.deepEqual(admitted(world), ['TCP 80 192.0.2.0/24']);
+  const udp = { name: 'dns', protocol: 'UDP', port: 53, nodePort: 30_053 };
+  const ports = [81, 82].map((port) => ({ name: `p${port}`, port, nodePort: 30_000 + port }));
+  await world.patch('web', { spec: { ports: [...ports, udp] } });
+  await world.advance(DONE_MS);
+  t.deepEqual(admitted(world), ['TCP 81-82 192.0.2.0/24', 'UDP 53 192.0.2.0/24']);
+  t.deepEqual([isBound(world), world.balancer().securityGroupIds], [true, [group]]);
+
+  world.world.scene.host.forget();
+  await world.advance(RESYNC_MS);
+  const written = Object.keys(world.world.scene.host.counts()).filter((one) => !one.startsWith('Describe'));
+  t.deepEqual(written, [], 'no write while nothing changes');
+
+  await world.patch('web', ranges());
+  await world.advance(2 * DONE_MS);
+  t.deepEqual([admitted(world), world.balancer().securityGroupIds], [undefined, []]);
+  t.is(world.balancer().loadBalancerId, loadBalancerId);
+  t.false(world.annotation('web', 'tke.cloud.tencent.com/load-balancer-record')?.includes('sourceGroup'));
+  world.world.scene.host.forget();
+  await world.advance(RESYNC_MS);
+  t.is(world.world.scene.host.counts()['DescribeSecurityGroups'], undefined, 'nothing is looked for any more');
+  await world.stop();
+});
+
+test('the annotation does the same, and groups that the Service names take the place of the own one', async (t) => {
+  const world = await start();
+  await world.create('web', { spec: PORTS, ...annotated({ [ANNOTATION]: '10.0.0.0/8' }) });
+  await world.advance(DONE_MS);
+  t.deepEqual([isBound(world), admitted(world)], [true, ['TCP 80 10.0.0.0/8']]);
+  await world.patch('web', annotated({ [GROUPS]: 'sg-default0' }));
+  await world.advance(2 * DONE_MS);
+  t.deepEqual([admitted(world), world.balancer().securityGroupIds], [undefined, ['sg-default0']]);
+  t.regex(world.events('ServiceRefused').join(), /not applied.*remove it, or the ranges/);
+  await world.patch('web', annotated({ [GROUPS]: null }));
+  await world.advance(2 * DONE_MS);
+  t.deepEqual([isBound(world), admitted(world)], [true, ['TCP 80 10.0.0.0/8']], 'the ranges are exact again');
+  await world.stop();
+});
+
+test('a load balancer that exists is refused, and its security groups stay', async (t) => {
+  const world = await start();
+  const bought = await world.buy();
+  await world.advance(DONE_MS);
+  const before = world.balancer();
+  const existed = annotated({ 'service.kubernetes.io/tke-existed-lbid': bought });
+  await world.create('web', { ...ranges('10.0.0.0/8'), ...existed });
+  await world.advance(DONE_MS);
+  t.regex(world.events('ServiceRefused').join(), new RegExp(`${bought} is not made for this Service`));
+  t.deepEqual([world.balancer(), admitted(world)], [before, undefined]);
+  await world.stop();
+});
+
+test('an own load balancer that is exchanged for one that exists leaves no security group', async (t) => {
+  const world = await start();
+  await world.create('web', ranges('10.0.0.0/8'));
+  await world.advance(DONE_MS);
+  const bought = await world.buy();
+  const more = {
+    'service.kubernetes.io/tke-existed-lbid': bought,
+    'tke.cloud.tencent.com/allow-address-change': 'true',
+  };
+  await world.patch('web', { ...annotated(more), ...ranges() });
+  await world.advance(LATER_MS);
+  t.deepEqual([world.balancer().loadBalancerId, admitted(world)], [bought, undefined]);
+  await world.stop();
+});
+
+for (const mode of ['repair', 'report'] as const) {
+  test(`policies and groups that somebody else changed, with --load-balancer-drift=${mode}`, async (t) => {
+    const world = await start(`--load-balancer-drift=${mode}`);
+    await world.create('web', ranges('10.0.0.0/8'));
+    await world.advance(DONE_MS);
+    const [id = ''] = world.balancer().securityGroupIds;
+    const { state } = world.world.scene.host.model;
+    state.setSecurityRules(id, [{ cidr: '0.0.0.0/0', isAccepted: true }]);
+    await world.world.scene.clock.run(
+      world.cloud.loadBalancers.setSecurityGroups(world.balancer().loadBalancerId, ['sg-default0'], PERSON),
+    );
+    await world.advance(RESYNC_MS);
+    const [message, ...others] = world.events('DriftFound');
+    t.deepEqual(others, []);
+    t.regex(message ?? '', /sourceRanges is ACCEPT ALL:ALL from 0.0.0.0\/0 and was ACCEPT TCP:80 from 10.0.0.0\/8/);
+    t.regex(message ?? '', /securityGroupIds is sg-default0 and was sg-/);
+    const repaired = [['TCP 80 10.0.0.0/8'], true];
+    const left = [['undefined undefined 0.0.0.0/0'], false];
+    t.deepEqual([admitted(world), isBound(world)], mode === 'repair' ? repaired : left);
+    // What the Service asks for anew is done in either mode.
+    await world.patch('web', ranges('192.0.2.0/24'));
+    await world.advance(DONE_MS);
+    t.deepEqual(admitted(world), ['TCP 80 192.0.2.0/24']);
+    await world.stop();
+  });
+}
+
+test('too many policies: an event says what to do, and the former ones stay in force', async (t) => {
+  const world = await start();
+  await world.create('web', ranges('10.0.0.0/8'));
+  await world.advance(DONE_MS);
+  const many = Array.from({ length: 101 }, (_, at) => `192.0.2.${at}/32`);
+  await world.patch('web', ranges(...many));
+  await world.advance(DONE_MS);
+  t.regex(
+    world.events('SyncLoadBalancerFailed').join(),
+    /ModifySecurityGroupPolicies.*; the source ranges need a policy for each network.*name fewer and larger networks/,
+  );
+  t.deepEqual([isBound(world), admitted(world)], [true, ['TCP 80 10.0.0.0/8']]);
+  await world.patch('web', ranges(...many.slice(1)));
+  await world.advance(LATER_MS);
+  t.is(admitted(world)?.length, 100);
+  await world.stop();
+});
+
+test('no more security groups: an event says what to do, and nothing listens until there is one', async (t) => {
+  const world = await start();
+  const { state } = world.world.scene.host.model;
+  state.securityGroupQuota = 0;
+  await world.create('web', ranges('10.0.0.0/8'));
+  await world.advance(DONE_MS);
+  t.regex(world.events('SyncLoadBalancerFailed').join(), /CreateSecurityGroup.*; raise the quota of security groups/);
+  t.deepEqual(world.listeners(), {});
+  state.securityGroupQuota = 1;
+  await world.advance(LATER_MS);
+  t.deepEqual([isBound(world), admitted(world)], [true, ['TCP 80 10.0.0.0/8']]);
+  await world.stop();
+});
+
+test('a security group that something else has keeps the Service, and an event says what to do', async (t) => {
+  const world = await start();
+  await world.create('web', ranges('10.0.0.0/8'));
+  await world.advance(DONE_MS);
+  const [id = ''] = world.balancer().securityGroupIds;
+  const { clock, host } = world.world.scene;
+  const [eni] = host.model.state.enis.values();
+  const before = eni?.securityGroupIds ?? [];
+  await clock.run(world.cloud.securityGroups.replace(eni?.eniId ?? '', [...before, id], PERSON));
+  await world.delete('web');
+  await world.advance(DONE_MS);
+  t.regex(
+    world.events('DeleteLoadBalancerFailed').join(),
+    /DeleteSecurityGroup.*; take the security group off what else/,
+  );
+  t.not(world.service('web'), undefined);
+  await clock.run(world.cloud.securityGroups.replace(eni?.eniId ?? '', before, PERSON));
+  await world.advance(LATER_MS);
+  t.deepEqual([world.service('web'), admitted(world)], [undefined, undefined]);
+  await world.stop();
+});
+
+/** What may happen to the call that makes a security group, or to what is read afterwards. */
+const ANSWERS: readonly (readonly [title: string, fault: Fault, action: string, times: number])[] = [
+  ['its answer is lost', { kind: 'reset', after: true }, 'CreateSecurityGroup', 1],
+  ['it does not arrive', { kind: 'reset' }, 'CreateSecurityGroup', 1],
+  [
+    'an error is answered though it was done',
+    { kind: 'error', code: 'InternalError', after: true },
+    'CreateSecurityGroup',
+    1,
+  ],
+  ['it is refused for a while', { kind: 'error', code: 'UnauthorizedOperation' }, 'CreateSecurityGroup', 2],
+  ['it is listed half a minute late', { kind: 'stale', ms: 30_000 }, 'DescribeSecurityGroups', 1_000],
+];
+
+for (const [title, fault, action, times] of ANSWERS) {
+  test(`one security group when it is made and ${title}`, async (t) => {
+    const world = await start();
+    world.world.scene.host.faults.add({ fault, actions: [action], times });
+    await world.create('web', ranges('10.0.0.0/8'));
+    for (let second = 0; second < 400; second++) {
+      await world.advance(SECOND_MS);
+      t.notThrows(() => admitted(world), `after ${second} s`);
+    }
+    t.deepEqual([isBound(world), admitted(world)], [true, ['TCP 80 10.0.0.0/8']]);
+    t.deepEqual(Object.keys(world.listeners()), ['TCP/80']);
+    await world.delete('web');
+    await world.advance(LATER_MS);
+    t.deepEqual([world.service('web'), admitted(world)], [undefined, undefined]);
+    await world.stop();
+  });
+}
