@@ -118,9 +118,9 @@ test('ipamd: a refusal of extension places holds up no shared ENI', async (t) =>
   const { instances } = cluster.scene.host.model.state;
   await cluster.startIpamd();
   await cluster.until(() => cluster.direct('a').some(({ state }) => state === 'Attached'), 'a spare one');
-  const instance = instances.get('ins-directa');
+  const instance = instances.get('ins-nodea');
   if (instance === undefined) throw new Error('no instance');
-  instances.set('ins-directa', { ...instance, extendEnis: 1 });
+  instances.set('ins-nodea', { ...instance, extendEnis: 1 });
   await cluster.createKept('p1', 'a');
   await cluster.createKept('p2', 'a');
   const isRefused = () =>
@@ -143,9 +143,9 @@ test('ipamd: leaves exclusive ENIs of before where they are, and puts new ones o
   t.true(before.size >= 2 && cluster.direct('a').every(({ attachType }) => attachType === undefined));
   await cluster.stopIpamd();
   const { instances } = cluster.scene.host.model.state;
-  const instance = instances.get('ins-directa');
+  const instance = instances.get('ins-nodea');
   if (instance === undefined) throw new Error('no instance');
-  instances.set('ins-directa', { ...instance, extendEnis: 4 });
+  instances.set('ins-nodea', { ...instance, extendEnis: 4 });
   await cluster.startIpamd();
   for (const name of ['p3', 'p4', 'p5', 'p6']) await cluster.createKept(name, 'a');
   await cluster.until(() => cluster.sandboxes.size === 4, 'two more: four is the limit of the node');
@@ -204,7 +204,7 @@ test('ipamd: keeps the ENI when its node leaves, and gives it to the next Pod of
   await cluster.until(() => cluster.sandboxes.has(first), 'the first Pod has an ENI');
   const { eniId = '' } = cluster.sandboxes.get(first) ?? {};
   await cluster.deletePod('web-0');
-  cluster.scene.host.model.state.instances.delete('ins-directa');
+  cluster.scene.host.model.state.instances.delete('ins-nodea');
   await cluster.run(cluster.scene.kube.delete(NODES, { name: 'a' }));
   await cluster.until(() => cluster.scene.nec('a') === undefined, 'the node has given all back');
   t.deepEqual(cluster.kept(eniId), ['Available', undefined, 'web-0']);
@@ -260,7 +260,7 @@ test('ipamd: gives an ENI up whose VpcENI a person deletes, once no node has it;
   t.is(cluster.objects('vpcenis').length, 3, 'one waits, those of pools are made anew');
   t.true(cluster.sandboxes.has(uid) && cluster.cloudEnis().includes(eniId));
   await cluster.deletePod('web-0');
-  cluster.scene.host.model.state.instances.delete('ins-directa');
+  cluster.scene.host.model.state.instances.delete('ins-nodea');
   await cluster.run(cluster.scene.kube.delete(NODES, { name: 'a' }));
   await cluster.until(() => cluster.kept(eniId) === undefined, 'it goes when the node has let go of it');
   await cluster.until(() => cluster.cloudEnis().length === 1, 'the cloud has all of the node back');

@@ -31,7 +31,7 @@ test('NodeENIConfig of a live node is deleted, and the leader dies before the ne
   const uid = await cluster.createPod('web-0', 'a');
   await cluster.until(() => cluster.phase('web-0') === 'Bound', 'no address');
   const ip = cluster.ipOf(uid) ?? 'none';
-  const enisOf = (node: string) => (cluster.statusOf(node)?.eniInfos ?? []).map(({ eniID }) => eniID).sort();
+  const enisOf = (node: string) => (cluster.statusOf(node).eniInfos ?? []).map(({ eniID }) => eniID).sort();
   const before = enisOf('a');
   const objectUid = () =>
     cluster.objects(NODE_ENI_CONFIGS.plural).find(({ metadata }) => metadata.name === 'a')?.metadata.uid;

@@ -39,7 +39,7 @@ test('startIpamd: keeps an address whose claim and VpcIP lists lack', async (t) 
   await cluster.until(() => cluster.phase('web-0') === 'Retained', 'not retained');
   const heal = hide(cluster, 'vpcipclaims', 'vpcips');
   await cluster.pass(10 * 60_000);
-  const marks = (cluster.statusOf('a')?.eniInfos ?? []).flatMap(({ addresses = [] }) => addresses);
+  const marks = (cluster.statusOf('a').eniInfos ?? []).flatMap(({ addresses = [] }) => addresses);
   t.truthy(marks.find((one) => one.ip === ip)?.claim, 'still marked');
   heal();
   const second = await cluster.createPod('web-0', 'b');

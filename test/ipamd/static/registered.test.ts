@@ -25,7 +25,7 @@ test('startIpamd: a claim ends when no load balancer has its address, and its ow
   await cluster.pass(900_000);
   t.regex(cluster.why('web-0'), /^AddressReleasing: it ends when no load balancer has 10\.1\.\d+\.\d+ as a target/);
   const isOnB = (): boolean =>
-    (cluster.statusOf('b')?.eniInfos ?? []).some(({ addresses = [] }) => addresses.some((one) => one.ip === ip));
+    (cluster.statusOf('b').eniInfos ?? []).some(({ addresses = [] }) => addresses.some((one) => one.ip === ip));
   t.true(isOnB());
   await publish(cluster, 'a', []);
   await cluster.until(() => cluster.claim('web-0') === undefined && !isOnB(), 'never ends');

@@ -1,133 +1,29 @@
-import { API_GROUP, POD_ANNOTATION } from '../../../crd/names.ts';
-import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
-import type { RunningIpamd } from '../../../ipamd/ipamd.ts';
-import { NODE_ENI_CONFIGS } from '../../../ipamd/node-lifecycle/node-eni-configs.ts';
+import { POD_ANNOTATION } from '../../../crd/names.ts';
+import type { NodeEniConfigSpec } from '../../../crd/node-eni-config-fields.ts';
 import { CLAIMS, VIPS } from '../../../ipamd/static/write-claim.ts';
-import { updateGuarded } from '../../../kube/guarded-update.ts';
 import type { KubeObject, OwnerReference } from '../../../kube/kube-client.ts';
-import { NODES, PODS } from '../../../kube/resource-types.ts';
+import { NODES } from '../../../kube/resource-types.ts';
 import { isRecord } from '../../../runtime/decode.ts';
-import { ADMIN } from '../../../sim/kube-api/auth/tokens.ts';
-import { dispatch } from '../../../sim/kube-api/verbs/dispatch.ts';
-import { type ShellScene, shellScene } from '../shell/shell-scene.ts';
-
-/** Two zones, each with a subnet for Pods. */
-const CLOUD = {
-  vpcId: 'vpc-00000001',
-  subnets: [
-    { subnetId: 'subnet-pods0001', zone: 'ap-guangzhou-3', cidr: '10.1.0.0/20' },
-    { subnetId: 'subnet-node0001', zone: 'ap-guangzhou-3', cidr: '10.0.0.0/24' },
-    { subnetId: 'subnet-pods0002', zone: 'ap-guangzhou-4', cidr: '10.2.0.0/20' },
-    { subnetId: 'subnet-node0002', zone: 'ap-guangzhou-4', cidr: '10.0.1.0/24' },
-  ],
-} as const;
-
-/** A sandbox: what really has an address on a node, whatever the API server says. */
-type Sandbox = { readonly pod: string; readonly uid: string; readonly node: string; readonly ip: string };
+import { type NodeZones, PodCluster, type Sandbox } from '../shell/pod-cluster.ts';
+import type { ShellScene } from '../shell/shell-scene.ts';
 
 /** On the mirror of a Pod from a kubelet's manifest: the uid of that Pod. */
 export const MIRROR = 'kubernetes.io/config.mirror';
 
-const STEP_MS = 250;
-const LIMIT_MS = 900_000;
-
 /**
- * A cluster in this process whose agents are as short as they can be: a sandbox gets the address that is marked with its
- * uid, and a marked address without a sandbox, whose mark names none that wants one here, is offered back.
+ * A cluster whose agents hand kept addresses to sandboxes: each gets the address that is marked with its uid, and a marked
+ * address without a sandbox, whose mark names none that wants one here, is offered back.
  */
-export class StaticCluster {
-  readonly scene: ShellScene;
-  readonly sandboxes = new Map<string, Sandbox>();
-  /** Pods that a kubelet was told of, by uid; it starts and stops them. */
-  readonly #started = new Map<string, { readonly pod: string; readonly node: string }>();
-  readonly deadNodes = new Set<string>();
-  /** The highest epoch of the supply that was in force, by node. */
-  readonly #epochs = new Map<string, number>();
-  /** Of the instances of nodes: one core has a single ENI with room for five addresses. */
-  readonly #cores: number;
-  #ipamd: RunningIpamd | undefined;
-  #flags: readonly string[];
-  #uids = 0;
-  #lives = 0;
-  #name = '';
-
-  private constructor(scene: ShellScene, flags: readonly string[], cores: number) {
-    this.scene = scene;
-    this.#cores = cores;
-    this.#flags = ['--enable-static-ip=true', '--leader-elect=false', '--shutdown-grace=0s', ...flags];
+export class StaticCluster extends PodCluster {
+  private constructor(scene: ShellScene, flags: readonly string[]) {
+    super(scene, ['--enable-static-ip=true', '--shutdown-grace=0s', ...flags]);
   }
 
-  static async make(
-    nodes: Readonly<Record<string, 3 | 4>>,
-    flags: readonly string[] = [],
-    cores = 8,
-  ): Promise<StaticCluster> {
-    const scene = await shellScene(CLOUD);
-    const cluster = new StaticCluster(scene, flags, cores);
-    const map = await scene.clock.run(
-      scene.kube.get(
-        { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', isNamespaced: true },
-        { namespace: 'kube-system', name: 'tke-eni-ipamd' },
-      ),
-    );
-    if (map === undefined) throw new Error('there is no ConfigMap');
-    const data = {
-      ...(isRecord(map['data']) ? map['data'] : {}),
-      TKE_ENI_IPAMD_SUBNET_ID: 'subnet-pods0001:subnet-pods0002',
-    };
-    await scene.clock.run(
-      scene.kube.update(
-        { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', isNamespaced: true },
-        { ...map, data },
-      ),
-    );
-    for (const [name, zone] of Object.entries(nodes)) await cluster.#join(name, zone);
+  /** @param cores of the instances of nodes: one core has a single ENI with five addresses for Pods */
+  static async make(nodes: NodeZones, flags: readonly string[] = [], cores = 8): Promise<StaticCluster> {
+    const cluster = new StaticCluster(await PodCluster.openScene(), flags);
+    await cluster.joinNodes(nodes, { cores });
     return cluster;
-  }
-
-  async #join(name: string, zone: 3 | 4): Promise<void> {
-    const instanceId = `ins-static${name}`;
-    const subnetId = zone === 3 ? 'subnet-node0001' : 'subnet-node0002';
-    this.scene.host.model.state.addInstance({ instanceId, cores: this.#cores, subnetId });
-    await this.run(
-      this.scene.kube.create(NODES, {
-        apiVersion: 'v1',
-        kind: 'Node',
-        metadata: { name },
-        spec: { providerID: `qcloud:///100003/${instanceId}` },
-        status: { conditions: [{ type: 'Ready', status: 'True' }] },
-      }),
-    );
-  }
-
-  async run<T>(promise: Promise<T>): Promise<T> {
-    return await this.scene.clock.run(promise);
-  }
-
-  async startIpamd(...flags: readonly string[]): Promise<void> {
-    // Of one length: a fault for a client meets every client whose name has this name as a part.
-    this.#name = `ipamd-${String(++this.#lives).padStart(4, '0')}`;
-    this.#ipamd = await this.scene.start({ name: this.#name, flags: [...this.#flags, ...flags] });
-  }
-
-  /** Nothing of ipamd reaches the API server from this moment on: the beginning of a kill. */
-  cutOff(): void {
-    this.scene.server.partition(this.#name);
-  }
-
-  /** As a kill: nothing of it reaches the API server any more, while its calls of the cloud go on; then a new one starts. */
-  async killIpamd(): Promise<void> {
-    const old = this.#ipamd;
-    const { heal } = this.scene.server.partition(this.#name);
-    await this.startIpamd();
-    if (old === undefined) return;
-    // It ends by itself, without a word to anybody.
-    old.close().then(heal, heal);
-  }
-
-  async stopIpamd(): Promise<void> {
-    if (this.#ipamd !== undefined) await this.run(this.#ipamd.close());
-    this.#ipamd = undefined;
   }
 
   /** A Pod whose address is kept; '' for one that has no node yet. Returns its uid. */
@@ -137,56 +33,10 @@ export class StaticCluster {
     annotations: Readonly<Record<string, string>> = {},
     owner?: OwnerReference,
   ): Promise<string> {
-    const made = await this.run(
-      this.scene.kube.create(PODS, {
-        apiVersion: 'v1',
-        kind: 'Pod',
-        metadata: {
-          name,
-          namespace: 'default',
-          annotations: {
-            [POD_ANNOTATION.networks]: 'tke-route-eni',
-            [POD_ANNOTATION.deletePolicy]: 'Never',
-            ...annotations,
-          },
-          labels: { app: 'web' },
-          ...(owner === undefined ? {} : { ownerReferences: [owner] }),
-        },
-        spec: { containers: [{ name: 'c', image: 'i' }], ...(node === '' ? {} : { nodeName: node }) },
-        status: { phase: 'Pending' },
-      }),
-    );
+    const own = { [POD_ANNOTATION.networks]: 'tke-route-eni', [POD_ANNOTATION.deletePolicy]: 'Never', ...annotations };
+    const metadata = { labels: { app: 'web' }, ...(owner === undefined ? {} : { ownerReferences: [owner] }) };
     // The kubelet knows a Pod of its own manifest by another uid than that of its mirror.
-    const uid = annotations[MIRROR] ?? made.metadata.uid ?? `uid-${++this.#uids}`;
-    if (node !== '') this.#started.set(uid, { pod: name, node });
-    return uid;
-  }
-
-  /** Deletes a Pod; by force its sandbox lives on, for the kubelet has not heard of it. */
-  async deletePod(name: string, isForced = false): Promise<void> {
-    const { server, clock } = this.scene;
-    const resource = server.api.registry.find('', 'v1', 'pods');
-    if (resource === undefined) throw new Error('no Pods');
-    const target = { resource, namespace: 'default', name, subresource: '' };
-    const query = new URLSearchParams('gracePeriodSeconds=0');
-    dispatch(server.api, 'delete', { ...target, query, user: ADMIN, userAgent: 'kubelet', contentType: '', body: {} });
-    await clock.advance(1);
-    if (!isForced) this.stopSandboxes(name);
-  }
-
-  /** The kubelet ends what runs under a name. */
-  stopSandboxes(name: string): void {
-    for (const [uid, { pod }] of this.#started) {
-      if (pod !== name) continue;
-      this.#started.delete(uid);
-      this.sandboxes.delete(uid);
-    }
-  }
-
-  /** The kubelet ends one sandbox that it should have ended before. */
-  stopSandbox(uid: string): void {
-    this.#started.delete(uid);
-    this.sandboxes.delete(uid);
+    return await this.makePod(name, node, own, { metadata, kubeletUid: annotations[MIRROR] });
   }
 
   /** The node is no more, and nothing on it answers. */
@@ -214,11 +64,6 @@ export class StaticCluster {
     );
     if (isReady) this.deadNodes.delete(node);
     else this.deadNodes.add(node);
-  }
-
-  objects(plural: string): readonly KubeObject[] {
-    // The store's objects are those of the API.
-    return this.scene.server.objects(plural, API_GROUP) as readonly KubeObject[];
   }
 
   claim(name: string): KubeObject | undefined {
@@ -253,111 +98,53 @@ export class StaticCluster {
     return [...this.sandboxes.values()].flatMap(({ pod, node, ip }) => {
       if (this.deadNodes.has(node)) return [];
       const eni = enis.find(({ ips }) => ips.has(ip));
-      const isThere = eni?.attachment?.instanceId === `ins-static${node}`;
-      return isThere ? [] : [`${pod} on node ${node} uses ${ip}, which is on ${eni?.eniId ?? 'no ENI'}`];
+      const where = eni?.eniId ?? 'no ENI';
+      return this.isOn(node, eni?.eniId) ? [] : [`${pod} on node ${node} uses ${ip}, which is on ${where}`];
     });
   }
 
-  statusOf(node: string): NodeEniConfigStatus | undefined {
-    // Checked by the schema of the API server.
-    return this.scene.nec(node)?.['status'] as NodeEniConfigStatus | undefined;
-  }
-
-  events(): readonly string[] {
-    return this.scene.server.objects('events').map((one) => `${String(one['reason'])} ${String(one['message'])}`);
-  }
-
-  /** Goes on until it holds. @throws Error when it does not, or when two sandboxes have one address. */
-  async until(holds: () => boolean, what = 'it does not come to hold'): Promise<void> {
-    const deadlineMs = this.scene.clock.monotonicMs() + LIMIT_MS;
-    while (!holds()) {
-      if (this.scene.clock.monotonicMs() > deadlineMs) throw new Error(what);
-      await this.step();
-    }
-  }
-
-  async pass(ms: number): Promise<void> {
-    const untilMs = this.scene.clock.monotonicMs() + ms;
-    while (this.scene.clock.monotonicMs() < untilMs) await this.step();
-  }
-
-  async step(): Promise<void> {
-    await this.scene.clock.advance(STEP_MS);
-    for (const nec of this.objects('nodeeniconfigs')) {
-      if (!this.deadNodes.has(nec.metadata.name)) await this.#agentTurn(nec.metadata.name);
-    }
+  protected override check(): void {
     const ips = [...this.sandboxes.values()].filter(({ node }) => !this.deadNodes.has(node)).map(({ ip }) => ip);
     if (new Set(ips).size !== ips.length) throw new Error(`two sandboxes have one address: ${ips.join(' ')}`);
   }
 
-  async #agentTurn(node: string): Promise<void> {
-    const nec = this.scene.nec(node);
-    if (nec === undefined) return;
-    const { supplyEpoch = 0 } = this.statusOf(node) ?? {};
-    // An older state than one that was in force is not believed.
-    const epoch = Math.max(supplyEpoch, this.#epochs.get(node) ?? 0);
-    this.#epochs.set(node, epoch);
-    const isBelieved = supplyEpoch === epoch;
-    if (isBelieved) await this.#startSandboxes(node);
-    const spec = isRecord(nec['spec']) ? nec['spec'] : {};
-    const offers = isBelieved ? this.#offersOf(node) : [];
-    const wanted = { desiredRouteENIIP: 0, releasableIPs: offers, observedSupplyEpoch: epoch };
-    if (JSON.stringify(wanted) === JSON.stringify(pick(spec, Object.keys(wanted)))) return;
-    const change = (current: KubeObject): KubeObject => {
-      const before = isRecord(current['spec']) ? current['spec'] : {};
-      return { ...current, spec: { ...before, ...wanted } };
-    };
-    const guard = { current: nec, attempts: 1 };
-    await this.run(updateGuarded(this.scene.kube, NODE_ENI_CONFIGS, { name: node }, change, guard)).catch(() => {});
+  protected override grant(node: string, pod: string, uid: string): Pick<Sandbox, 'ip' | 'eniId'> | undefined {
+    const offered = new Set((this.specOf(node).releasableIPs ?? []).map(({ ip }) => ip));
+    const mine = this.#marked(node).find(
+      (one) => one.claim.name === pod && one.claim.uid === uid && one.state === 'Assigned' && !offered.has(one.ip),
+    );
+    if (mine === undefined || !this.isOn(node, mine.eniID)) return undefined;
+    // The agent gives nothing that a sandbox of its own still has.
+    const isInUse = [...this.sandboxes.values()].some(({ ip, node: there }) => ip === mine.ip && there === node);
+    return isInUse ? undefined : { ip: mine.ip, eniId: mine.eniID };
+  }
+
+  /** Nothing for a pool; offered is what is marked, without a sandbox, and for no Pod that is to run here. */
+  protected override demandOf(node: string, isBelieved: boolean): Partial<NodeEniConfigSpec> {
+    if (!isBelieved) return { desiredRouteENIIP: 0, releasableIPs: [] };
+    this.#dropTakenOver(node);
+    const used = new Set([...this.sandboxes.values()].filter((one) => one.node === node).map(({ ip }) => ip));
+    const releasableIPs = this.#marked(node)
+      .filter(({ claim, ip, state }) => state === 'Assigned' && !used.has(ip) && !this.started.has(claim.uid ?? ''))
+      .map(({ ip, assignmentID }) => ({ ip, assignmentID }));
+    return { desiredRouteENIIP: 0, releasableIPs };
   }
 
   #marked(node: string) {
-    return (this.statusOf(node)?.eniInfos ?? []).flatMap(({ addresses = [], eniID }) =>
+    return (this.statusOf(node).eniInfos ?? []).flatMap(({ addresses = [], eniID }) =>
       addresses.flatMap((one) => (one.claim === undefined ? [] : [{ ...one, claim: one.claim, eniID }])),
     );
   }
 
-  /** The interface of an ENI is in the node's kernel only once the cloud has attached it, whatever the object says. */
-  #isPlugged(node: string, eniId: string): boolean {
-    return this.scene.host.model.state.enis.get(eniId)?.attachment?.instanceId === `ins-static${node}`;
-  }
-
-  async #startSandboxes(node: string): Promise<void> {
-    const offered = new Set(this.#storedOffers(node));
-    for (const [uid, { pod, node: on }] of this.#started) {
-      if (on !== node || this.sandboxes.has(uid)) continue;
-      const mine = this.#marked(node).find(
-        (one) => one.claim.name === pod && one.claim.uid === uid && one.state === 'Assigned' && !offered.has(one.ip),
-      );
-      if (mine === undefined || !this.#isPlugged(node, mine.eniID)) continue;
-      // The agent gives nothing that a sandbox of its own still has.
-      if ([...this.sandboxes.values()].some(({ ip, node: there }) => ip === mine.ip && there === node)) continue;
-      this.sandboxes.set(uid, { pod, uid, node, ip: mine.ip });
-      const body = { status: { phase: 'Running', podIP: mine.ip, podIPs: [{ ip: mine.ip }] } };
-      const ref = { namespace: 'default', name: pod };
-      await this.run(this.scene.kube.patch(PODS, ref, { kind: 'merge', body, subresource: 'status' })).catch(() => {});
-    }
-  }
-
-  #storedOffers(node: string): readonly string[] {
-    const spec = this.scene.nec(node)?.['spec'];
-    const list = isRecord(spec) && Array.isArray(spec['releasableIPs']) ? spec['releasableIPs'] : [];
-    return list.map((one: unknown) => (isRecord(one) ? String(one['ip']) : ''));
-  }
-
-  #offersOf(node: string) {
-    // What was taken over while the node was away has no routes any more.
+  /** What was taken over while the node was away has no routes any more. */
+  #dropTakenOver(node: string): void {
+    const enis = this.statusOf(node).eniInfos ?? [];
     for (const [uid, one] of this.sandboxes) {
-      const enis = this.statusOf(node)?.eniInfos ?? [];
       const isHere = enis.some(({ addresses = [] }) => addresses.some(({ ip }) => ip === one.ip));
       if (one.node !== node || isHere) continue;
       this.sandboxes.delete(uid);
-      if (this.podUidOf(one.pod) !== uid) this.#started.delete(uid);
+      if (this.podUidOf(one.pod) !== uid) this.started.delete(uid);
     }
-    const used = new Set([...this.sandboxes.values()].filter((one) => one.node === node).map(({ ip }) => ip));
-    return this.#marked(node)
-      .filter(({ claim, ip, state }) => state === 'Assigned' && !used.has(ip) && !this.#started.has(claim.uid ?? ''))
-      .map(({ ip, assignmentID }) => ({ ip, assignmentID }));
   }
 
   /** Somebody else's ENI has an address. Returns what gives it back. */
@@ -396,8 +183,4 @@ export class StaticCluster {
   async deleteClaim(name: string): Promise<void> {
     await this.run(this.scene.kube.delete(CLAIMS, { namespace: 'default', name }));
   }
-}
-
-function pick(from: Readonly<Record<string, unknown>>, keys: readonly string[]): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(keys.filter((key) => key in from).map((key) => [key, from[key]]));
 }

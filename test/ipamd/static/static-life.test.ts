@@ -23,8 +23,7 @@ test('startIpamd: gives a static Pod an address, keeps it, moves it, and gives i
   await cluster.until(() => cluster.claim('web-0') === undefined, 'never expires');
   t.is(cluster.vip(ip), undefined);
   await cluster.until(
-    () =>
-      (cluster.statusOf('b')?.eniInfos ?? []).every(({ addresses = [] }) => addresses.every((one) => one.ip !== ip)),
+    () => (cluster.statusOf('b').eniInfos ?? []).every(({ addresses = [] }) => addresses.every((one) => one.ip !== ip)),
     'still on its ENI',
   );
   await cluster.stopIpamd();
@@ -164,7 +163,7 @@ test('startIpamd: gives the address that a Pod asks for, though the cloud gave i
   await cluster.startIpamd();
   const first = '10.1.0.2';
   const uid = await cluster.createPod('web-0', 'a', { 'tke.cloud.tencent.com/nominated-vpc-ip': first });
-  const enis = () => cluster.statusOf('a')?.eniInfos ?? [];
+  const enis = () => cluster.statusOf('a').eniInfos ?? [];
   await cluster.until(() => enis().some(({ primaryIP }) => primaryIP === first), 'the cloud gives another one first');
   await cluster.until(() => cluster.ipOf(uid) !== undefined, 'not given back');
   t.is(cluster.ipOf(uid), first);
@@ -245,7 +244,7 @@ test('startIpamd: says on the Pod that its node is full, and what helps; elsewhe
   );
   await cluster.createPod('late', 'a');
   await cluster.until(() => cluster.why('late').startsWith('NodeFull'), 'not said');
-  t.is(cluster.statusOf('a')?.allocatableRouteENIIPs ?? 5, 5);
+  t.is(cluster.statusOf('a').allocatableRouteENIIPs ?? 5, 5);
   const [event = ''] = cluster.events().filter((one) => one.startsWith('NodeFull '));
   t.regex(event, /^NodeFull node a has no place for it: .*; delete this Pod, so that it goes to another node, or /);
   await cluster.deletePod('late');

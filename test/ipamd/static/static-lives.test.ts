@@ -58,7 +58,7 @@ async function live(seed: number): Promise<readonly string[]> {
   );
   await cluster.pass(30_000);
   for (const node of ['a', 'b', 'c']) {
-    const marked = (cluster.statusOf(node)?.eniInfos ?? []).flatMap(({ addresses = [] }) =>
+    const marked = (cluster.statusOf(node).eniInfos ?? []).flatMap(({ addresses = [] }) =>
       addresses.filter(({ claim }) => claim !== undefined),
     );
     if (marked.length > 0) told.push(`marks are left on ${node}`);

@@ -19,7 +19,7 @@ test('startIpamd: gives addresses of the StaticIPConfig that selects a Pod, for 
   const cluster = await StaticCluster.make({ a: 3 });
   const ips = ['10.2.0.9', '10.1.3.1', '10.1.3.2'];
   await cluster.startIpamd();
-  await cluster.until(() => cluster.statusOf('a') !== undefined, 'no node');
+  await cluster.until(() => cluster.scene.nec('a')?.['status'] !== undefined, 'no node');
   await configure(cluster, { podLabels: { app: 'web' }, ips, claimExpiredDuration: '10m' });
   const uids = [await cluster.createPod('web-0', 'a'), await cluster.createPod('web-1', 'a')];
   await cluster.until(() => uids.every((uid) => cluster.ipOf(uid) !== undefined), 'no addresses');
