@@ -40,7 +40,7 @@ export async function explainConnection(
   explainPod: ExplainPod,
 ): Promise<Explained> {
   const client = clientOf(connection, args);
-  const facts = findServing(await readFacts(args, context), connection);
+  const facts = findServing(await readFacts(connection, args, context), connection);
   const listeners = findListeners(buildLbRows(facts, client), connection);
   const node = await readNodeFacts(context, { insides: 'none', nft: false, sysctls: false });
   const nodeIps = node.host.addresses.map(({ local, address }) => local ?? address);
@@ -79,13 +79,14 @@ function clientOf(connection: Connection, { from, to }: ExplainArgs): string {
 }
 
 /** @throws UserError NO_CLUSTER, NO_CLOUD, FORBIDDEN */
-async function readFacts(args: ExplainArgs, context: CommandContext): Promise<LbFacts> {
+async function readFacts(connection: Connection, args: ExplainArgs, context: CommandContext): Promise<LbFacts> {
   const progress = openProgress(context);
   const client = await openClusterReader(context);
   try {
     const { region, endpoint } = args;
     const openCloud = () => openCloudReader(context, { region, endpoint });
-    const terms = { what: undefined, 'cluster-id': args['cluster-id'], 'vpc-id': undefined, 'load-balancer-class': '' };
+    const what = connectionText(connection);
+    const terms = { what, 'cluster-id': args['cluster-id'], 'vpc-id': undefined, 'load-balancer-class': '' };
     const facts = await readLbFacts(terms, { client, openCloud, signal: context.signal, progress });
     for (const fact of [facts.pods, facts.nodes])
       if (fact.kind === 'unknown') throw new UserError('FORBIDDEN', fact.why, fact.next);

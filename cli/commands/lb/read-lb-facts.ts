@@ -5,9 +5,10 @@ import { readCloudNode } from '../../../cloud-controller-manager/nodes/cloud-nod
 import { findVpc, readSeen } from '../../../cloud-controller-manager/nodes/seen-instance.ts';
 import { decodeBackendPod } from '../../../cloud-controller-manager/services/backend-pod.ts';
 import { decodeEndpointSlice } from '../../../cloud-controller-manager/services/endpoint-slice.ts';
+import { ownerOf } from '../../../cloud-controller-manager/services/plan-load-balancer.ts';
 import { readAnnotations } from '../../../cloud-controller-manager/services/read-annotations.ts';
 import { readRecord } from '../../../cloud-controller-manager/services/read-record.ts';
-import { readServiceHead } from '../../../cloud-controller-manager/services/read-service.ts';
+import { type Ingress, readServiceHead } from '../../../cloud-controller-manager/services/read-service.ts';
 import { CLUSTER_TAG, OWNER_TAG } from '../../../crd/cloud-tags.ts';
 import { ifKnown, known, unknown } from '../../../inspection/node/known.ts';
 import type { Known } from '../../../inspection/node/node-facts.ts';
@@ -20,6 +21,7 @@ import { readList } from '../cluster/read-cluster.ts';
 import type { LbArgs } from './arguments.ts';
 import type { BalancerFacts, LbCloud, LbFacts } from './lb-facts.ts';
 import { readGroupFacts } from './read-group-facts.ts';
+import { parseConnection } from './select-connection.ts';
 
 /** Name of the listeners of Services. */
 const LISTENER_NAME = /^tke-eni-[0-9a-f]{16}$/;
@@ -52,7 +54,7 @@ export async function readLbFacts(args: LbTerms, { client, openCloud, signal, pr
     readList(reader, ENDPOINT_SLICES, decodeEndpointSlice),
   ]);
   if (objects.kind === 'unknown') throw new UserError('FORBIDDEN', objects.why, objects.next);
-  const services = objects.value.filter((object) => isNamed(object, args.what));
+  const services = selectServices(objects.value, args.what);
   if (services.length === 0 && args.what?.includes('/'))
     throw new UserError(
       'NOT_FOUND',
@@ -62,7 +64,8 @@ export async function readLbFacts(args: LbTerms, { client, openCloud, signal, pr
   const seen = (ifKnown(nodes) ?? []).flatMap((node) => readSeen(readCloudNode(node))?.vpcId ?? []);
   const vpcId = findVpc(args['vpc-id'] ?? '', seen);
   progress.show('asking the cloud');
-  const read = await tryReadCloud(openCloud, { services, nodes, pods }, args['cluster-id']);
+  const isPart = services.length < objects.value.length;
+  const read = await tryReadCloud(openCloud, { services, nodes, pods, isPart }, args['cluster-id']);
   const { clusterId = args['cluster-id'], groups, ...cloud } = ifKnown(read) ?? { balancers: [], groups: undefined };
   return {
     services,
@@ -82,9 +85,18 @@ function isBalanced(object: KubeObject): boolean {
   return type === 'LoadBalancer' || hasFinalizer;
 }
 
-/** An address is looked for later, when all load balancers are known. */
-function isNamed(object: KubeObject, what: string | undefined): boolean {
-  return what === undefined || !what.includes('/') || readServiceHead(object).key === what;
+/**
+ * Selects the named Service, or those that share a load balancer with one that has the address in its status. All where
+ * no status has it: the load balancers themselves tell.
+ */
+function selectServices(objects: readonly KubeObject[], what: string | undefined): readonly KubeObject[] {
+  if (what?.includes('/')) return objects.filter((object) => readServiceHead(object).key === what);
+  const address = what === undefined ? undefined : parseConnection(what)?.address;
+  const isReached = ({ ip, hostname }: Ingress): boolean => ip === address || hostname === address;
+  const reached = objects.filter((object) => readServiceHead(object).ingress.some(isReached));
+  if (address === undefined || reached.length === 0) return objects;
+  const ids = new Set(reached.flatMap(idsOf));
+  return objects.filter((object) => reached.includes(object) || idsOf(object).some((id) => ids.has(id)));
 }
 
 function onlyVpcOf(balancers: readonly BalancerFacts[]): string | undefined {
@@ -97,7 +109,10 @@ function onlyVpcOf(balancers: readonly BalancerFacts[]): string | undefined {
 type ReadCloud = LbCloud & { readonly clusterId?: string; readonly groups: LbFacts['groups'] };
 
 /** What is asked about in the cloud. */
-type ClusterFacts = Pick<LbFacts, 'services' | 'nodes' | 'pods'>;
+type ClusterFacts = Pick<LbFacts, 'services' | 'nodes' | 'pods'> & {
+  /** The Services are some of the cluster's: only their load balancers are read. */
+  readonly isPart: boolean;
+};
 
 async function tryReadCloud(
   openCloud: LbSources['openCloud'],
@@ -122,7 +137,10 @@ async function readCloud(reader: CloudReader, cluster: ClusterFacts, given: stri
     clusterId === undefined
       ? []
       : (await read(({ loadBalancers }, call) => loadBalancers.find({ tag }, call))).loadBalancers;
-  const own = swept.filter(({ tags }) => tags[OWNER_TAG] !== undefined);
+  const owners = new Set(cluster.services.map(({ metadata: { uid = '' } }) => ownerOf(clusterId ?? '', uid)));
+  const own = swept.filter(
+    ({ tags: { [OWNER_TAG]: owner } }) => owner !== undefined && (!cluster.isPart || owners.has(owner)),
+  );
   const all = [...new Map([...described, ...own].map((one) => [one.loadBalancerId, one])).values()];
   const quotas = await read(({ loadBalancers }, call) => loadBalancers.quotas(call));
   const complete = all.filter(({ isNormal }) => isNormal);

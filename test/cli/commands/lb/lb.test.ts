@@ -47,6 +47,22 @@ test('a Service has its load balancer, each target its Node, weight, health and 
   await world.stop();
 });
 
+test('a named Service, and an address in a status, cost no reads of the other load balancers', async (t) => {
+  const { world } = await worldWithWeb();
+  const { loadBalancerId: webId, vip } = world.balancer();
+  await world.create('other', { spec: { ports: [{ port: 81, nodePort: 30_081 }] } });
+  await world.advance(DONE_MS);
+  const idsOf = async (what?: string) => {
+    const { cloud } = await readLb(world, what);
+    return cloud.kind === 'known' ? cloud.value.balancers.map(({ balancer }) => balancer.loadBalancerId) : [];
+  };
+  t.is((await idsOf()).length, 2);
+  t.deepEqual(await idsOf('default/web'), [webId]);
+  t.deepEqual(await idsOf(`${vip}:80`), [webId]);
+  t.is((await idsOf('203.0.113.9:80')).length, 2, 'in no status: any may have it');
+  await world.stop();
+});
+
 test('what people did to it is planned, call by call, and each call is what the controller then makes', async (t) => {
   const { world, one, two } = await worldWithWeb();
   const { clock, host } = world.world.scene;
