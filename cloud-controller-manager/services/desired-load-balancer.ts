@@ -15,6 +15,8 @@ export type DesiredLoadBalancer = {
   readonly listeners: readonly DesiredListener[];
   /** Whether another load balancer may take its place, with another address. */
   readonly allowsAddressChange: boolean;
+  /** Whether targets of listeners that are there change alone: all else that the Service asks for is refused. */
+  readonly followsOnly?: boolean;
 };
 
 /** Where the load balancer comes from: it is made for the Service, or it exists. */

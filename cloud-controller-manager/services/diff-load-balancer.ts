@@ -36,6 +36,8 @@ type LoadBalancerDiff = {
   readonly held?: readonly Target[];
 };
 
+const OF_TARGETS: readonly LoadBalancerStep['kind'][] = ['register', 'setWeights', 'deregister'];
+
 /**
  * Compares the load balancer of a Service with the desired one. What is done changes nothing any more: a second comparison
  * finds no step. At no step a listener loses its last target with a weight while another one is to come.
@@ -59,12 +61,15 @@ export function diffLoadBalancer(
     return { steps: [{ kind: 'create', spec: source.spec }, ...stepsOfNew(desired)], notices: [] };
   }
   const differences = compareIdentity(source, observed);
+  const known = {
+    isDrained,
+    ...(serves === undefined ? {} : { serves }),
+    ...(isHeldBack === undefined ? {} : { isHeldBack }),
+  };
   if (differences.length === 0)
-    return diffContents(desired, observed, {
-      isDrained,
-      ...(serves === undefined ? {} : { serves }),
-      ...(isHeldBack === undefined ? {} : { isHeldBack }),
-    });
+    return desired.followsOnly === true
+      ? diffFollowed(desired, observed, known)
+      : diffContents(desired, observed, known);
   if (!desired.allowsAddressChange) {
     const message = `${differences.join(', ')}: that is another load balancer, and another address; nothing was changed. Take the change back, or annotate the Service with tke.cloud.tencent.com/allow-address-change=true`;
     return { steps: [], notices: [blocking('ImmutableChangeRefused', message)] };
@@ -102,6 +107,13 @@ function stepsOfNew(desired: DesiredLoadBalancer): readonly LoadBalancerStep[] {
     ...creations(listeners, desired.listenerName),
     ...batches(targets, TARGETS_PER_CHANGE).map((batch) => ({ kind: 'register' as const, targets: batch })),
   ];
+}
+
+function diffFollowed(...[desired, observed, known]: Parameters<typeof diffContents>): LoadBalancerDiff {
+  const ours = observed.listeners.filter(({ name }) => name === desired.listenerName).map(listenerKeyOf);
+  const listeners = desired.listeners.filter((listener) => ours.includes(keyOf(listener)));
+  const diff = diffContents({ ...desired, listeners }, observed, known);
+  return { ...diff, steps: diff.steps.filter(({ kind }) => OF_TARGETS.includes(kind)) };
 }
 
 function diffContents(

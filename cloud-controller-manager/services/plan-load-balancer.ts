@@ -31,6 +31,8 @@ type PlanFacts = {
 type LoadBalancerPlan = {
   readonly desired?: DesiredLoadBalancer;
   readonly notices: readonly Notice[];
+  /** What its listeners would be, also without `desired`. */
+  readonly listeners: readonly DesiredListener[];
   /** Present where Pods are the backends. */
   readonly unbound?: UnboundPods;
 };
@@ -67,25 +69,28 @@ export function planLoadBalancer(facts: PlanFacts): LoadBalancerPlan {
       ? remarkUnused({ backendSelector: settings.backendSelector }, 'Pods are the backends')
       : []),
   ];
-  if (source.value === undefined || notices.some(({ blocks }) => blocks)) return { notices };
-  const listeners = spec.ports.map((port): DesiredListener => {
+  const listeners = spec.ports.flatMap((port): readonly DesiredListener[] => {
+    if (port.protocol === 'SCTP' || (!isDirect && port.nodePort === undefined)) return [];
     const its = targets.targetsOf(port);
     const keptIps = targets.keptIpsOf?.(port) ?? [];
-    return {
-      // SCTP is refused above.
-      protocol: port.protocol === 'UDP' ? 'UDP' : 'TCP',
-      port: port.port,
-      settings: {
-        scheduler: 'WRR',
-        sessionSeconds: session.seconds,
-        healthCheck: planHealthCheck(spec, port, isDirect),
-      },
-      ...(its === undefined ? {} : { targets: its }),
-      ...(keptIps.length === 0 ? {} : { keptIps }),
-      ...(targets.keepsNodes === true ? { keepsNodes: true } : {}),
-      ...(facts.maxTargets === undefined ? {} : { maxTargets: facts.maxTargets }),
+    const { protocol } = port;
+    const settings: ListenerSettings = {
+      scheduler: 'WRR',
+      sessionSeconds: session.seconds,
+      healthCheck: planHealthCheck(spec, port, isDirect),
     };
+    return [
+      {
+        ...{ protocol, port: port.port, settings },
+        ...(its === undefined ? {} : { targets: its }),
+        ...(keptIps.length === 0 ? {} : { keptIps }),
+        ...(targets.keepsNodes === true ? { keepsNodes: true } : {}),
+        ...(facts.maxTargets === undefined ? {} : { maxTargets: facts.maxTargets }),
+      },
+    ];
   });
+  const planned = { notices, listeners, ...(unbound === undefined ? {} : { unbound }) };
+  if (source.value === undefined || notices.some(({ blocks }) => blocks)) return planned;
   const desired: DesiredLoadBalancer = {
     source: source.value,
     ...(settings.passToTarget === undefined ? {} : { passesToTarget: settings.passToTarget }),
@@ -95,7 +100,22 @@ export function planLoadBalancer(facts: PlanFacts): LoadBalancerPlan {
     listeners,
     allowsAddressChange: settings.allowAddressChange ?? false,
   };
-  return { desired, notices, ...(unbound === undefined ? {} : { unbound }) };
+  return { ...planned, desired };
+}
+
+/** Returns what is desired of a load balancer while what its Service asks for is refused: its listeners stay, and their targets follow. */
+export function followTargets(
+  facts: Pick<PlanFacts, 'clusterId' | 'service'>,
+  loadBalancerId: string,
+  listeners: readonly DesiredListener[],
+): DesiredLoadBalancer {
+  return {
+    source: { kind: 'existing', loadBalancerId },
+    listenerName: listenerNameOf(facts),
+    listeners: listeners.map((listener) => ({ ...listener, settings: {} })),
+    allowsAddressChange: false,
+    followsOnly: true,
+  };
 }
 
 /** Returns the name of the listeners of a Service: it is of this Service of this cluster alone. */

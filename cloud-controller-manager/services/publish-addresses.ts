@@ -43,6 +43,8 @@ const ASK_AGAIN_MS = 600_000;
 const RETRY_MS = 5_000;
 const MAX_CONFLICTS = 5;
 const PAGE = 500;
+/** Targets of a Service of which nothing is changed are read so often. */
+const OLD_MS = 540_000;
 /** What is said of Pods counts for this long. */
 const FACTS_MS = 1_000;
 
@@ -85,9 +87,9 @@ export class AddressPublisher {
     this.#needed.notify();
   }
 
-  /** Whether the targets of a Service have to be read for the lists: nothing is taken out before. */
-  isUnknown(service: string): boolean {
-    return this.#state === 'following' && !this.#wanted.isKnown(service);
+  /** Whether the targets of a Service have to be read for the lists: nothing is taken out before, and others may have changed them since. */
+  isOld(service: string): boolean {
+    return this.#state === 'following' && this.#wanted.ageMs(service, this.#deps.clock.monotonicMs()) >= OLD_MS;
   }
 
   /** Notes which targets the listeners of a Service have now. */

@@ -4,7 +4,7 @@ import { describeValue } from '../../runtime/decode.ts';
 import type { ServedRow, WrittenRow } from './annotation-row.ts';
 import { blocking, type Notice } from './notice.ts';
 import { REFUSED_ANNOTATIONS } from './refused-annotations.ts';
-import { SERVED_ANNOTATIONS, type ServiceSettings } from './served-annotations.ts';
+import { SERVED_ANNOTATIONS, type ServiceSettings, type SettingKey } from './served-annotations.ts';
 
 /** Annotations of a Service that the controller writes. */
 export const WRITTEN_ANNOTATIONS: readonly WrittenRow[] = [
@@ -30,7 +30,12 @@ export const WRITTEN_ANNOTATIONS: readonly WrittenRow[] = [
 ];
 
 /** What the annotations and labels of a Service say. */
-type ReadAnnotations = { readonly settings: ServiceSettings; readonly notices: readonly Notice[] };
+type ReadAnnotations = {
+  readonly settings: ServiceSettings;
+  readonly notices: readonly Notice[];
+  /** Whether what the targets depend on can be read. */
+  readonly areTargetsKnown: boolean;
+};
 
 type Texts = Readonly<Record<string, string>>;
 
@@ -44,10 +49,13 @@ const OWN_PREFIXES = [
   'kubernetes.io/service.internet',
 ];
 
+const OF_TARGETS: readonly SettingKey[] = ['mode', 'directAccess', 'backendSelector', 'drainsLeaving', 'drainsUnready'];
+
 /** Reads every annotation of a Service that is about its load balancer. What is not obeyed has a notice. */
 export function readAnnotations(annotations: Texts, labels: Texts): ReadAnnotations {
   const settings: Record<string, unknown> = {};
   const notices: Notice[] = [];
+  const invalid: string[] = [];
   for (const [key, row] of Object.entries<ServedRow<unknown>>(SERVED_ANNOTATIONS)) {
     const given = findGiven(row, annotations, labels);
     const [first] = given;
@@ -56,6 +64,7 @@ export function readAnnotations(annotations: Texts, labels: Texts): ReadAnnotati
     if (other !== undefined) {
       const message = `${other.place} contradicts ${first.place}: ${show(other.text)} and ${show(first.text)}; remove one of them`;
       notices.push(blocking('AnnotationInvalid', message));
+      invalid.push(key);
       continue;
     }
     const parsed = row.parse(first.text);
@@ -63,10 +72,15 @@ export function readAnnotations(annotations: Texts, labels: Texts): ReadAnnotati
     else {
       const message = `${first.place} must be ${parsed.expected}, not ${show(first.text)}; ${row.cure}`;
       notices.push(blocking('AnnotationInvalid', message));
+      invalid.push(key);
     }
   }
   // Each value is the one that the row of its key parsed.
-  return { settings: settings as ServiceSettings, notices: [...notices, ...refusals(annotations, labels)] };
+  return {
+    settings: settings as ServiceSettings,
+    notices: [...notices, ...refusals(annotations, labels)],
+    areTargetsKnown: !OF_TARGETS.some((key) => invalid.includes(key)),
+  };
 }
 
 type Given = { readonly place: string; readonly text: string };

@@ -126,9 +126,7 @@ function keyOf(service: KubeObject): string {
   return readServiceHead(service).key;
 }
 
-/** Whether a Service has a load balancer that this program keeps. */
+/** Whether a Service has a load balancer. One with mode skip keeps its targets. */
 function mayHaveTargets(service: KubeObject): boolean {
-  const head = readServiceHead(service);
-  if (readRecord(head).loadBalancerId === undefined) return false;
-  return readAnnotations(head.annotations, head.labels).settings.mode !== 'skip';
+  return readRecord(readServiceHead(service)).loadBalancerId !== undefined;
 }

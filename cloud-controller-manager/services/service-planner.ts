@@ -4,7 +4,7 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import { ConfigError } from '../../runtime/decode.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { BackendNodes } from './backend-nodes.ts';
-import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
+import type { DesiredListener, DesiredLoadBalancer } from './desired-load-balancer.ts';
 import type { EndpointSlice } from './endpoint-slice.ts';
 import type { PodFollower } from './follow-pods.ts';
 import { blocking, type Notice } from './notice.ts';
@@ -18,6 +18,8 @@ import { TargetQuota } from './target-quota.ts';
 export type ServicePlan = {
   readonly desired?: DesiredLoadBalancer;
   readonly notices: readonly Notice[];
+  /** What its listeners would be, also without `desired`; absent: that is not known. */
+  readonly listeners?: readonly DesiredListener[];
   /** Present where Pods are the backends. */
   readonly unbound?: UnboundPods;
   /** When it is planned again, though nothing changes. */
@@ -80,9 +82,7 @@ export class ServicePlanner {
         vpcId,
         ...(maxTargets === undefined ? {} : { maxTargets }),
       });
-      return plan.desired === undefined || absent.nextMs === Number.POSITIVE_INFINITY
-        ? plan
-        : { ...plan, afterMs: absent.nextMs };
+      return absent.nextMs === Number.POSITIVE_INFINITY ? plan : { ...plan, afterMs: absent.nextMs };
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       return { notices: [blocking('ServiceInvalid', error.message)] };

@@ -18,7 +18,7 @@ import type { GateKeeper } from './keep-gates.ts';
 import type { Notice } from './notice.ts';
 import { observeLoadBalancer } from './observe-load-balancer.ts';
 import { planIngress } from './plan-ingress.ts';
-import { listenerNameOf, ownerOf } from './plan-load-balancer.ts';
+import { followTargets, listenerNameOf, ownerOf } from './plan-load-balancer.ts';
 import type { AddressPublisher } from './publish-addresses.ts';
 import { readAnnotations } from './read-annotations.ts';
 import { readRecord } from './read-record.ts';
@@ -126,25 +126,16 @@ export class ServiceSync {
   }
 
   async #serve(object: KubeObject, head: ServiceHead, signal: AbortSignal): Promise<ReconcileResult> {
-    const { settings, notices: ofAnnotations } = readAnnotations(head.annotations, head.labels);
+    const { settings, notices: ofAnnotations, areTargetsKnown } = readAnnotations(head.annotations, head.labels);
     const vpcId = this.#nodes.vpcId;
-    const later: ReconcileResult = { kind: 'again', afterMs: RESYNC_MS };
     const context = this.#contextOf(head, signal);
-    if (settings.mode === 'skip' || ofAnnotations.some(({ blocks }) => blocks)) {
-      this.#gates.note(head.key, 'refused');
-      this.#reports.problems(head, ofAnnotations);
-      if (settings.mode !== 'skip') await this.#noteTargets(head, context);
-      return later;
-    }
-    if (settings.directAccess === true && vpcId !== undefined) this.#published.need();
+    const isRefused = ofAnnotations.some(({ blocks }) => blocks);
+    if (head.annotations[DIRECT_ACCESS_ANNOTATION] !== undefined && vpcId !== undefined) this.#published.need();
+    if (settings.mode === 'skip' || !areTargetsKnown) return await this.#leave(head, ofAnnotations, context);
     const plan = await this.#planner.plan(object, head, settings, context);
     const notices = [...ofAnnotations, ...plan.notices];
-    if (plan.desired === undefined || vpcId === undefined) {
-      if (plan.afterMs === undefined) this.#gates.note(head.key, 'refused');
-      this.#reports.problems(head, notices);
-      await this.#noteTargets(head, context);
-      return plan.afterMs === undefined ? later : { kind: 'again', afterMs: plan.afterMs };
-    }
+    if (plan.desired === undefined || vpcId === undefined || isRefused)
+      return await this.#follow(object, head, { ...plan, notices }, context);
     const result = await this.#bring(
       object,
       head,
@@ -155,6 +146,47 @@ export class ServiceSync {
     );
     if (result.kind !== 'again' || plan.afterMs === undefined) return result;
     return { kind: 'again', afterMs: Math.min(result.afterMs, plan.afterMs) };
+  }
+
+  /** Leaves the load balancer of a Service as it is. `afterMs`: something is not known yet, and asked again then. */
+  async #leave(
+    head: ServiceHead,
+    notices: readonly Notice[],
+    context: CallContext,
+    afterMs?: number,
+  ): Promise<ReconcileResult> {
+    if (afterMs === undefined) this.#gates.note(head.key, 'refused');
+    this.#settled.delete(head.key);
+    this.#reports.problems(head, notices);
+    await this.#noteTargets(head, context);
+    return { kind: 'again', afterMs: afterMs ?? RESYNC_MS };
+  }
+
+  /** Lets the targets of a Service that is refused follow its backends, and leaves all else of its load balancer as it is. */
+  async #follow(
+    object: KubeObject,
+    head: ServiceHead,
+    { notices, listeners, unbound, afterMs }: ServicePlan,
+    context: CallContext,
+  ): Promise<ReconcileResult> {
+    const { vpcId } = this.#nodes;
+    const { loadBalancerId } = readRecord(head);
+    if (listeners === undefined || loadBalancerId === undefined || vpcId === undefined)
+      return await this.#leave(head, notices, context, afterMs);
+    const { clusterId } = this.#deps.config;
+    const desired = followTargets({ clusterId, service: head }, loadBalancerId, listeners);
+    this.#settled.delete(head.key);
+    if (unbound === undefined) this.#gates.forget(head.key);
+    this.#gates.fail(head.key);
+    this.#reports.problems(head, notices);
+    const urgent = { ...context, priority: 'pod' as const };
+    const kept = await this.#keeper.keep(object, desired, vpcId, urgent);
+    if (unbound !== undefined) this.#noteGates(head, { desired, unbound, notices });
+    this.#reports.problems(head, [...notices, ...kept.notices.filter(({ blocks }) => !blocks)]);
+    return {
+      kind: 'again',
+      afterMs: Math.min(afterMs ?? RESYNC_MS, kept.kind === 'again' ? kept.afterMs : kept.waitMs),
+    };
   }
 
   /** Brings the load balancer of a Service in line with its plan. */
@@ -187,9 +219,9 @@ export class ServiceSync {
     const kept = await this.#keeper.keep(object, plan.desired, vpcId, urgent, before);
     this.#gates.recover(head.key);
     this.#noteGates(head, plan);
+    if (kept.kind === 'again' && kept.notices.some(({ blocks }) => blocks))
+      return await this.#follow(object, head, { ...plan, notices: [...notices, ...kept.notices] }, context);
     if (kept.kind === 'again') {
-      if (plan.unbound !== undefined && kept.notices.some(({ blocks }) => blocks))
-        this.#gates.note(head.key, 'refused');
       this.#settled.delete(head.key);
       this.#reports.problems(head, [...notices, ...kept.notices]);
       return { kind: 'again', afterMs: kept.afterMs };
@@ -258,7 +290,7 @@ export class ServiceSync {
   /** Reads the targets of a Service of which nothing is changed: what they have may not go to other Pods either. */
   async #noteTargets(head: ServiceHead, context: CallContext): Promise<void> {
     const { loadBalancerId } = readRecord(head);
-    if (loadBalancerId === undefined || !this.#published.isUnknown(head.key)) return;
+    if (loadBalancerId === undefined || !this.#published.isOld(head.key)) return;
     const { clusterId } = this.#deps.config;
     const names = { owner: ownerOf(clusterId, head.uid), listenerName: listenerNameOf({ clusterId, service: head }) };
     const view = await observeLoadBalancer(this.#deps, { ...names, loadBalancerId }, context);

@@ -9,15 +9,15 @@ const APPEARS_MS = 60_000;
  * Without clock and effect.
  */
 export class WantedAddresses {
-  /** By Service: what its listeners had when they were read last. */
-  readonly #seen = new Map<string, ReadonlySet<string>>();
+  /** By Service: what its listeners had when they were read last, and when that was; monotonic milliseconds. */
+  readonly #seen = new Map<string, { readonly ips: ReadonlySet<string>; readonly atMs: number }>();
   /** By Service: what is registered since, and when that was sent; monotonic milliseconds. */
   readonly #sent = new Map<string, Map<string, number>>();
 
   /** Notes the targets that the listeners of a Service have. What was sent a minute ago and is not there has failed. */
   note(service: string, targets: readonly PodTarget[], nowMs: number): void {
     const seen = new Set(targets.flatMap(({ ip, instanceId }) => (instanceId === undefined ? [ip] : [])));
-    this.#seen.set(service, seen);
+    this.#seen.set(service, { ips: seen, atMs: nowMs });
     const sent = this.#sent.get(service);
     for (const [ip, sentMs] of sent ?? []) if (seen.has(ip) || nowMs - sentMs >= APPEARS_MS) sent?.delete(ip);
     if (sent?.size === 0) this.#sent.delete(service);
@@ -46,10 +46,18 @@ export class WantedAddresses {
     return this.#seen.has(service);
   }
 
+  /** Returns how long ago the listeners of a Service were read; infinite: never. */
+  ageMs(service: string, nowMs: number): number {
+    return nowMs - (this.#seen.get(service)?.atMs ?? Number.NEGATIVE_INFINITY);
+  }
+
   /** All addresses that are, or may be, targets. */
   all(): ReadonlySet<string> {
     return new Set(
-      [...this.#seen.values(), ...[...this.#sent.values()].map((sent) => sent.keys())].flatMap((ips) => [...ips]),
+      [
+        ...[...this.#seen.values()].map(({ ips }) => ips),
+        ...[...this.#sent.values()].map((sent) => sent.keys()),
+      ].flatMap((ips) => [...ips]),
     );
   }
 }

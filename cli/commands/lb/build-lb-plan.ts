@@ -4,11 +4,12 @@ import { renderRules } from '../../../cloud-controller-manager/services/compare-
 import { decideAdoption } from '../../../cloud-controller-manager/services/decide-adoption.ts';
 import { decideBackendNode } from '../../../cloud-controller-manager/services/decide-backend-node.ts';
 import { decideService } from '../../../cloud-controller-manager/services/decide-service.ts';
+import type { DesiredLoadBalancer } from '../../../cloud-controller-manager/services/desired-load-balancer.ts';
 import { diffLoadBalancer, releaseSteps } from '../../../cloud-controller-manager/services/diff-load-balancer.ts';
 import { withSourceGroup } from '../../../cloud-controller-manager/services/diff-security-groups.ts';
 import type { LoadBalancerStep } from '../../../cloud-controller-manager/services/load-balancer-step.ts';
 import type { Notice } from '../../../cloud-controller-manager/services/notice.ts';
-import { planLoadBalancer } from '../../../cloud-controller-manager/services/plan-load-balancer.ts';
+import { followTargets, planLoadBalancer } from '../../../cloud-controller-manager/services/plan-load-balancer.ts';
 import { readPodNode } from '../../../cloud-controller-manager/services/pod-node.ts';
 import { readAnnotations } from '../../../cloud-controller-manager/services/read-annotations.ts';
 import { readServiceHead, readServiceSpec } from '../../../cloud-controller-manager/services/read-service.ts';
@@ -49,27 +50,46 @@ function planOne(object: KubeObject, facts: LbFacts, { cloud, clusterId, vpcId }
   const role = decideService(head, facts.loadBalancerClass);
   if (role === 'ignore') return [];
   const observed = findObserved(head, clusterId, cloud, ifKnown(facts.groups));
-  const { settings, notices } = readAnnotations(head.annotations, head.labels);
-  if (settings.mode === 'skip' || (role === 'serve' && notices.some(({ blocks }) => blocks)))
-    return [{ service, steps: [], notices }];
+  const { settings, notices, areTargetsKnown } = readAnnotations(head.annotations, head.labels);
+  if (settings.mode === 'skip' || (role === 'serve' && !areTargetsKnown)) return [{ service, steps: [], notices }];
   if (observed?.balancer.isNormal === false) return [{ service, steps: [], notices }];
   if (role === 'release') {
     const steps = observed === undefined ? [] : releaseSteps(observed.listenerName, observed);
     return [{ service, steps: steps.map((step) => describe(step, observed)), notices: [] }];
   }
-  const plan = planDesired(object, facts, { cloud, clusterId, vpcId });
-  const all = [...notices, ...plan.notices];
-  if (plan.desired === undefined) return [{ service, steps: [], notices: all }];
-  const { source } = plan.desired;
-  const isAsked = source.kind === 'existing' && observed?.balancer.loadBalancerId === source.loadBalancerId;
-  const refusal = isAsked && observed !== undefined ? decideAdoption(observed, vpcId, clusterId) : undefined;
+  const { desired, listeners, notices: ofSpec } = planDesired(object, facts, { cloud, clusterId, vpcId });
+  const all = [...notices, ...ofSpec];
+  const refusal = desired === undefined ? undefined : adoptionOf(desired, observed, vpcId, clusterId);
   if (refusal !== undefined) return [{ service, steps: [], notices: [...all, refusal] }];
-  const draining = new Set((observed?.targets ?? []).filter(({ weight }) => weight === 0).map(idOf));
-  const isDrained = (target: Target): boolean => draining.has(idOf(target));
-  const desired = withSourceGroup(plan.desired, observed);
-  const diff = diffLoadBalancer(desired, observed, isDrained, servingOf(observed));
-  const steps = diff.steps.map((step) => describe(step, observed));
-  return [{ service, steps, notices: [...all, ...diff.notices, ...noticeOfHeld(diff.held)] }];
+  const compare = (one: DesiredLoadBalancer) => {
+    const draining = new Set((observed?.targets ?? []).filter(({ weight }) => weight === 0).map(idOf));
+    return diffLoadBalancer(
+      withSourceGroup(one, observed),
+      observed,
+      (target) => draining.has(idOf(target)),
+      servingOf(observed),
+    );
+  };
+  const diff = desired === undefined || all.some(({ blocks }) => blocks) ? undefined : compare(desired);
+  const asked = [...all, ...(diff?.notices ?? [])];
+  const rendered = ({ steps, held }: ReturnType<typeof compare>): readonly LbPlan[] => [
+    { service, steps: steps.map((step) => describe(step, observed)), notices: [...asked, ...noticeOfHeld(held)] },
+  ];
+  if (diff !== undefined && !diff.notices.some(({ blocks }) => blocks)) return rendered(diff);
+  if (observed === undefined || listeners === undefined) return [{ service, steps: [], notices: asked }];
+  // All else is refused.
+  return rendered(compare(followTargets({ clusterId, service: head }, observed.balancer.loadBalancerId, listeners)));
+}
+
+function adoptionOf(
+  { source }: DesiredLoadBalancer,
+  observed: ObservedBalancer | undefined,
+  vpcId: string,
+  clusterId: string,
+): Notice | undefined {
+  if (observed === undefined || source.kind !== 'existing') return undefined;
+  if (observed.balancer.loadBalancerId !== source.loadBalancerId) return undefined;
+  return decideAdoption(observed, vpcId, clusterId);
 }
 
 /** Where no target is healthy, each counts as serving: there is nothing to lose. */
@@ -86,7 +106,11 @@ function noticeOfHeld(held: readonly Target[] = []): readonly Notice[] {
   return [{ reason: 'UnAvailableLoadBalancer', message, blocks: false }];
 }
 
-function planDesired(object: KubeObject, facts: LbFacts, { cloud, clusterId, vpcId }: PlanTerms) {
+function planDesired(
+  object: KubeObject,
+  facts: LbFacts,
+  { cloud, clusterId, vpcId }: PlanTerms,
+): Pick<ReturnType<typeof planLoadBalancer>, 'notices'> & Partial<ReturnType<typeof planLoadBalancer>> {
   const head = readServiceHead(object);
   const { settings } = readAnnotations(head.annotations, head.labels);
   const nodes = ifKnown(facts.nodes) ?? [];

@@ -68,7 +68,8 @@ for (const [key, row] of SERVED) {
     });
     test(`${name}: a good value is obeyed`, (t) => {
       for (const [text, value] of GOOD[key as SettingKey]) {
-        t.deepEqual(readAnnotations({ [name]: text }, {}), { settings: { [key]: value }, notices: [] });
+        const read = readAnnotations({ [name]: text }, {});
+        t.deepEqual(read, { settings: { [key]: value }, notices: [], areTargetsKnown: true });
       }
       t.true(GOOD[key as SettingKey].length > 0 || key === 'backendSelector');
     });
@@ -131,9 +132,16 @@ test('a misspelt name is reported, and what others write is not', (t) => {
     { reason: 'AnnotationRefused', blocks: false },
   ]);
   const others = { 'service.kubernetes.io/headless': '', 'app.kubernetes.io/name': 'a', 'metallb.io/pool': 'b' };
-  t.deepEqual(readAnnotations(others, others), { settings: {}, notices: [] });
+  t.deepEqual(readAnnotations(others, others), { settings: {}, notices: [], areTargetsKnown: true });
   const written = Object.fromEntries(WRITTEN_ANNOTATIONS.map(({ name }) => [name, 'anything']));
   t.deepEqual(readAnnotations(written, {}).notices, [], 'its own ones are not read here');
+});
+
+test('targets stay as they are where an annotation about them cannot be read, and only there', (t) => {
+  const areKnown = (key: SettingKey) => readAnnotations({ [SERVED_ANNOTATIONS[key].name]: '!' }, {}).areTargetsKnown;
+  for (const key of ['directAccess', 'backendSelector', 'drainsLeaving', 'drainsUnready', 'mode'] as const)
+    t.false(areKnown(key), key);
+  for (const key of ['securityGroups', 'subnetId', 'creation'] as const) t.true(areKnown(key), key);
 });
 
 test('each name stands in the table once', (t) => {

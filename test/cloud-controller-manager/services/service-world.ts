@@ -157,6 +157,17 @@ export class ServiceWorld {
     await clock.run(this.cloud.loadBalancers.settle(task, PERSON));
   }
 
+  /** Deregisters an address of the only load balancer as a person does. */
+  async deregister(ip: string): Promise<void> {
+    const { clock } = this.world.scene;
+    const { loadBalancerId, listeners } = this.balancer();
+    const targets = [...listeners.values()].flatMap((one) =>
+      [...one.targets.values()].map((target) => ({ listenerId: one.listenerId, ip: target.ip, port: target.port })),
+    );
+    const its = targets.filter((target) => target.ip === ip);
+    await clock.run(this.cloud.targets.deregister(loadBalancerId, its, PERSON));
+  }
+
   async protect(loadBalancerId: string, isDeleteProtected: boolean): Promise<void> {
     const { clock } = this.world.scene;
     const task = await clock.run(this.cloud.loadBalancers.modify(loadBalancerId, { isDeleteProtected }, PERSON));
