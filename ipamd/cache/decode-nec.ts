@@ -4,15 +4,20 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import { withoutManagedFields } from '../../kube/managed-fields.ts';
 import { type Fault, Faults, isRecord } from '../../runtime/decode.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
-import type { NecEntry as NodeNecEntry } from './nec-entry.ts';
 
-/**
- * One NodeENIConfig as ipamd caches it. `object` has no `metadata.managedFields`, which no write needs. In `decoded`
- * invalid fields of the spec are absent, and `faults` names them; invalid annotations are in its own
- * `annotationFaults`.. `decoded` is undefined when metadata or status are invalid: then nothing is known of the node's
- * ENIs.
- */
-export type NecEntry = NodeNecEntry & { readonly name: string };
+/** One NodeENIConfig as ipamd caches and reconciles it. */
+export type NecEntry = {
+  readonly name: string;
+  /** Written back with ipamd's fields changed. Without `metadata.managedFields`, which no write needs. */
+  readonly object: KubeObject;
+  /**
+   * Without the invalid fields of the spec, which `faults` names; invalid annotations are in its own `annotationFaults`.
+   * Undefined when metadata or status are invalid: then nothing is known of the node's ENIs.
+   */
+  readonly decoded: NodeEniConfig | undefined;
+  /** Empty for an object that passes every check. */
+  readonly faults: readonly Fault[];
+};
 
 /**
  * Decodes a NodeENIConfig so that one invalid field of a person does not invalidate the others.

@@ -3,9 +3,8 @@ import type { NodeEniAddress, NodeEniConfigStatus, NodeEniInfo } from '../../crd
 import { claimKeyOf } from './claim-marks.ts';
 import type { ClaimRequest } from './claim-request.ts';
 import { blockedByCloudLimit, blockedByInstance, blockedByQuota } from './decide-growth.ts';
-import type { ClaimWait, Ids, Leader } from './decision.ts';
+import type { Blocked, ClaimWait, Ids, Leader } from './decision.ts';
 import {
-  type Blocked,
   beginCall,
   buildDecisionContext,
   CALL_IN_FLIGHT,

@@ -5,9 +5,8 @@ import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config
 import type { ClaimRequest } from './claim-request.ts';
 import { desiredGroupsOf, isOtherZone, isRequestedHere, requestOf, staticEniOf } from './decide-direct-marks.ts';
 import { blockedByCloudLimit, blockedByInstance, blockedByQuota, blockedBySubnets } from './decide-growth.ts';
-import type { ClaimWait, Ids, Intent, Leader } from './decision.ts';
+import type { Blocked, ClaimWait, Ids, Intent, Leader } from './decision.ts';
 import {
-  type Blocked,
   beginCall,
   buildDecisionContext,
   CALL_IN_FLIGHT,

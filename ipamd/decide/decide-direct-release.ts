@@ -1,7 +1,8 @@
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { isHandedOver, requestOf } from './decide-direct-marks.ts';
 import { removeEni } from './decide-removal.ts';
-import type { Blocked, DecisionContext, Step } from './decision-context.ts';
+import type { Blocked } from './decision.ts';
+import type { DecisionContext, Step } from './decision-context.ts';
 import { type DirectSupply, directEnisOf, directSupplyOf, matchesEni } from './direct-supply.ts';
 import { type Offers, offersOf } from './offers.ts';
 

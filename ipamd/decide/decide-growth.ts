@@ -1,8 +1,8 @@
 import { IPS_PER_CALL } from '../../cloud/batches.ts';
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { chooseSubnet, MIN_FREE_IPS } from './choose-subnet.ts';
+import type { Blocked } from './decision.ts';
 import {
-  type Blocked,
   beginCall,
   CALL_IN_FLIGHT,
   checkBreakers,

@@ -9,14 +9,8 @@ import { decideGrowth } from './decide-growth.ts';
 import { decideRelease } from './decide-release.ts';
 import { decideRemoval } from './decide-removal.ts';
 import { decideSecurityGroups } from './decide-security-groups.ts';
-import type { Decision, Ids, Leader } from './decision.ts';
-import {
-  type Blocked,
-  buildDecisionContext,
-  CALL_IN_FLIGHT,
-  type DecisionContext,
-  type Step,
-} from './decision-context.ts';
+import type { Begin, Blocked, Decision, Ids, Leader } from './decision.ts';
+import { buildDecisionContext, CALL_IN_FLIGHT, type DecisionContext, type Step } from './decision-context.ts';
 import { withDirectReady, withReady, withRefusal } from './node-conditions.ts';
 import type { NodeView } from './node-view.ts';
 import { isSameData } from './same-data.ts';
@@ -61,12 +55,10 @@ export function decideNode(view: NodeView, leader: Leader, ids: Ids): Decision {
   return selectBlocked(blockers, intents.length > 0) ?? { kind: 'idle' };
 }
 
-type BeginStep = Extract<Step, { readonly kind: 'begin' }>;
-
 function selectStep(
   growth: Step,
   context: DecisionContext,
-): { readonly step?: BeginStep; readonly blockers: readonly Blocked[] } {
+): { readonly step?: Begin; readonly blockers: readonly Blocked[] } {
   const blockers: Blocked[] = [];
   const deciders = [
     claimStep,

@@ -1,7 +1,8 @@
 import { IPS_PER_CALL } from '../../cloud/batches.ts';
 import type { NodeEniAddress, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { removableEnis } from './decide-removal.ts';
-import { type Blocked, beginCall, checkBreakers, type DecisionContext, type Step } from './decision-context.ts';
+import type { Blocked } from './decision.ts';
+import { beginCall, checkBreakers, type DecisionContext, type Step } from './decision-context.ts';
 import { type Offers, offersOf } from './offers.ts';
 import { type AddressPlans, planAddresses } from './plan-addresses.ts';
 import { ipv4CountOf, isIpv4, isShared, releasing, withEni } from './with-enis.ts';

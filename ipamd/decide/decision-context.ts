@@ -2,7 +2,7 @@ import type { CallPriority } from '../../cloud/cloud.ts';
 import { CLUSTER_TAG, ENI_TAG } from '../../crd/cloud-tags.ts';
 import { MUTATIONS, type Mutation } from '../../crd/intent.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import type { BlockedReason, Ids, Intent, Leader } from './decision.ts';
+import type { Begin, Blocked, BlockedReason, Ids, Intent, Leader } from './decision.ts';
 import type { NodeView, Refusal } from './node-view.ts';
 import { type ClaimPlacement, placeClaims } from './place-claims.ts';
 import { isShortForPods, type Supply, supplyOf } from './supply.ts';
@@ -22,25 +22,7 @@ export type DecisionContext = {
 };
 
 /** Result of one part of a decision; undefined when nothing is to be done. */
-export type Step =
-  | {
-      readonly kind: 'begin';
-      readonly status: NodeEniConfigStatus;
-      readonly intent: Intent;
-      readonly priority: CallPriority;
-    }
-  | Blocked
-  | undefined;
-
-/** Why something that should be done cannot be done now. */
-export type Blocked = {
-  readonly kind: 'hold';
-  readonly reason: BlockedReason;
-  readonly message: string;
-  /** Of the call that the cloud refused, if it refused one. */
-  readonly requestId?: string;
-  readonly afterMs: number;
-};
+export type Step = Begin | Blocked | undefined;
 
 /** Actions of which an instance accepts one at a time: each takes the instance's own lock in the cloud. */
 const INSTANCE_ACTIONS: readonly Mutation[] = [

@@ -8,20 +8,31 @@ export type Intent = NonNullable<NodeEniConfigStatus['intents']>[number];
 export type Decision =
   /** The object cannot be trusted: an older state was restored. Describe the cloud, then rebuild the status. */
   | { readonly kind: 'describe'; readonly why: string }
-  /** One guarded write stores this status; then the call of `intent` is made. */
-  | {
-      readonly kind: 'begin';
-      readonly status: NodeEniConfigStatus;
-      readonly intent: Intent;
-      readonly priority: CallPriority;
-    }
+  | Begin
   /** One guarded write without a call: draining, a condition, a count. */
   | { readonly kind: 'write'; readonly status: NodeEniConfigStatus }
   /** Nothing is left in the cloud: the finalizer may be removed. */
   | { readonly kind: 'released' }
-  /** More is requested than can be had now. Checked again after `afterMs`, or when something changes. */
-  | { readonly kind: 'hold'; readonly reason: BlockedReason; readonly message: string; readonly afterMs: number }
+  | Blocked
   | { readonly kind: 'idle' };
+
+/** A call that is to be made: one guarded write stores the status, then the call of `intent` is made. */
+export type Begin = {
+  readonly kind: 'begin';
+  readonly status: NodeEniConfigStatus;
+  readonly intent: Intent;
+  readonly priority: CallPriority;
+};
+
+/** More is requested than can be had now. Checked again after `afterMs`, or when something changes. */
+export type Blocked = {
+  readonly kind: 'hold';
+  readonly reason: BlockedReason;
+  readonly message: string;
+  /** Of the call that the cloud refused, if it refused one. */
+  readonly requestId?: string;
+  readonly afterMs: number;
+};
 
 /** Why a node has less than its demand; the reason of its condition and of its event. */
 export type BlockedReason =

@@ -1,8 +1,7 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { limitText, MAX_TEXT } from '../../runtime/limit-text.ts';
 import type { DirectBlocked } from './decide-direct-growth.ts';
-import type { Ids } from './decision.ts';
-import type { Blocked } from './decision-context.ts';
+import type { Blocked, Ids } from './decision.ts';
 import { directEnisOf, directSupplyOf, eniRequestsHere } from './direct-supply.ts';
 import { findHolders } from './find-holders.ts';
 import { EXTENSION_ENIS, type NodeProblem, type NodeView } from './node-view.ts';

@@ -62,13 +62,8 @@ export type Refusal = {
   readonly afterMs: number;
 };
 
-/** Everything that a decision about one node depends on. Frozen data without clock and randomness. */
-export type NodeView = {
-  readonly nodeName: string;
-  /** Of the NodeENIConfig object. */
-  readonly uid: string;
-  readonly spec: NodeEniConfigSpec;
-  readonly status: NodeEniConfigStatus;
+/** What is known of a node beside its NodeENIConfig: from its Node, its instance, the configuration and the subnets. */
+export type NodeFactValues = {
   readonly leaving: Leaving;
   /** Undefined while the instance is unknown or deleted: then nothing new is requested. */
   readonly instance: NodeInstance | undefined;
@@ -85,27 +80,6 @@ export type NodeView = {
   readonly subnets: readonly SubnetChoice[];
   /** The complete requested list, in order; undefined leaves the ENIs unchanged. */
   readonly securityGroups: readonly string[] | undefined;
-  /**
-   * Keys of open breakers: `vpc-enis`, `instance-enis`, `instance-enis/extension`, `eni-ips/<eniId>`, `subnet/<subnetId>` (of this node alone).
-   * `call/<action>` or `call/<action>/<eniId>`: the cloud refused the call for another reason.
-   * `claim/<namespace>/<name>`: it refused a call for a claim. `claim/<namespace>/<name>/<ip>`: it refused this address
-   * for the claim.
-   */
-  readonly blocked: ReadonlySet<string>;
-  /**
-   * Those of the same keys that the cloud refused more than once in a row until a moment ago. They may be tried again,
-   * but no capacity may be counted on them. Default: none.
-   */
-  readonly doubtful?: ReadonlySet<string>;
-  /** Keys whose last call was refused, open or not. Default: none. */
-  readonly refusedLast?: ReadonlySet<string>;
-  /**
-   * ENIs and intents whose call has been in flight for so long that other calls need not wait for it. Also ENIs that
-   * have been Attaching for so long without a call that they are given up.
-   */
-  readonly stuck: ReadonlySet<string>;
-  /** By key of `blocked`, and by `subnet/<subnetId>` of subnets that are blocked for all nodes, where known. */
-  readonly refusals?: ReadonlyMap<string, Refusal>;
   /**
    * Addresses of live Pods according to the API server, whatever the object contains. Offers of them are not accepted:
    * such an offer was written by another client than the agent, or the Pod still terminates. Default: none.
@@ -143,11 +117,6 @@ export type NodeView = {
    */
   readonly movedTo?: ReadonlyMap<string, string>;
   /**
-   * Claims for which other nodes have a call in flight, as this process knows. No call is started for them. Default:
-   * none.
-   */
-  readonly claimCallsElsewhere?: ReadonlySet<string>;
-  /**
    * Limit of exclusive ENIs, static ones included; the limits of the instance apply as well. Default: 0, the node
    * serves none.
    */
@@ -158,4 +127,44 @@ export type NodeView = {
   readonly staticEnis?: ReadonlyMap<string, StaticEni>;
   /** Invalid input that the decision works around; becomes the condition `ConfigValid`. */
   readonly problems?: readonly NodeProblem[];
+  /**
+   * The deletion of the NodeENIConfig was requested, and nothing of the node is given back: the object alone is made anew.
+   * Default: false.
+   */
+  readonly isRenewed?: boolean;
+};
+
+/** Everything that a decision about one node depends on. Frozen data without clock and randomness. */
+export type NodeView = NodeFactValues & {
+  readonly nodeName: string;
+  /** Of the NodeENIConfig object. */
+  readonly uid: string;
+  readonly spec: NodeEniConfigSpec;
+  readonly status: NodeEniConfigStatus;
+  /**
+   * Keys of open breakers: `vpc-enis`, `instance-enis`, `instance-enis/extension`, `eni-ips/<eniId>`, `subnet/<subnetId>` (of this node alone).
+   * `call/<action>` or `call/<action>/<eniId>`: the cloud refused the call for another reason.
+   * `claim/<namespace>/<name>`: it refused a call for a claim. `claim/<namespace>/<name>/<ip>`: it refused this address
+   * for the claim.
+   */
+  readonly blocked: ReadonlySet<string>;
+  /**
+   * Those of the same keys that the cloud refused more than once in a row until a moment ago. They may be tried again,
+   * but no capacity may be counted on them. Default: none.
+   */
+  readonly doubtful?: ReadonlySet<string>;
+  /** Keys whose last call was refused, open or not. Default: none. */
+  readonly refusedLast?: ReadonlySet<string>;
+  /**
+   * ENIs and intents whose call has been in flight for so long that other calls need not wait for it. Also ENIs that
+   * have been Attaching for so long without a call that they are given up.
+   */
+  readonly stuck: ReadonlySet<string>;
+  /** By key of `blocked`, and by `subnet/<subnetId>` of subnets that are blocked for all nodes, where known. */
+  readonly refusals?: ReadonlyMap<string, Refusal>;
+  /**
+   * Claims for which other nodes have a call in flight, as this process knows. No call is started for them. Default:
+   * none.
+   */
+  readonly claimCallsElsewhere?: ReadonlySet<string>;
 };

@@ -6,7 +6,7 @@ import type { ReleaseBrake } from '../../kube/release-brake.ts';
 import { NODES } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { NecEntry } from '../cache/nec-entry.ts';
+import type { NecEntry } from '../cache/decode-nec.ts';
 import type { InstanceCache } from './instance-cache.ts';
 import { NODE_ENI_CONFIGS } from './node-eni-configs.ts';
 import type { KnownNodeFacts } from './node-facts.ts';

@@ -4,7 +4,7 @@ import { updateGuarded } from '../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { NODES } from '../../kube/resource-types.ts';
 import { isRecord } from '../../runtime/decode.ts';
-import type { NecEntry } from '../cache/nec-entry.ts';
+import type { NecEntry } from '../cache/decode-nec.ts';
 import type { NodeEntry } from '../cache/node-entry.ts';
 import { decideGroupSync } from './decide-group-sync.ts';
 import { NODE_ENI_CONFIGS } from './node-eni-configs.ts';

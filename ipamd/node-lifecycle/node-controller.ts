@@ -19,7 +19,7 @@ import { isKubeError } from '../../kube/kube-error.ts';
 import type { ReleaseBrake } from '../../kube/release-brake.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { NecEntry } from '../cache/nec-entry.ts';
+import type { NecEntry } from '../cache/decode-nec.ts';
 import type { NodeEntry } from '../cache/node-entry.ts';
 import { readTaintSelector, type TaintSelector } from '../config/taint-selector.ts';
 import type { NodeProblem } from '../decide/node-view.ts';

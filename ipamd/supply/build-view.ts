@@ -1,25 +1,18 @@
-import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { ClaimRequest } from '../decide/claim-request.ts';
 import type { Intent } from '../decide/decision.ts';
 import {
   EXTENSION_ENIS,
+  type NodeFactValues,
   type NodeProblem,
   type NodeView,
   type Refusal,
   type SubnetChoice,
 } from '../decide/node-view.ts';
 import { claimKey, DESCRIBE_CALL, instanceKey, nodeKey, subnetKey } from './call-keys.ts';
-import type { NodeDeps, NodeFactValues } from './node-deps.ts';
+import type { NodeDeps } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
-
-/** Input of a view. */
-type ViewInput = {
-  readonly name: string;
-  readonly uid: string;
-  readonly spec: NodeEniConfigSpec;
-  readonly status: NodeEniConfigStatus;
-  readonly facts: NodeFactValues;
-};
+import type { ReconcileInput } from './read-input.ts';
 
 /** An ENI that is Attaching for so long, without a call for it, is given up. */
 const STUCK_ATTACHING_MS = 600_000;
@@ -35,7 +28,12 @@ const ENI_ACTIONS = [
 ] as const;
 
 /** Builds the view with everything that a decision about a node depends on at this moment. */
-export function buildView(deps: NodeDeps, memory: NodeMemory, { name, uid, spec, status, facts }: ViewInput): NodeView {
+export function buildView(
+  deps: NodeDeps,
+  memory: NodeMemory,
+  { name, uid, spec, status }: ReconcileInput,
+  facts: NodeFactValues,
+): NodeView {
   const keys = keysOf(name, status, facts);
   const refusals = refusalsOf(deps, name, keys);
   const { subnets, ...rest } = facts;
@@ -124,7 +122,8 @@ type ForbiddenCall = { readonly problem: NodeProblem; readonly afterMs: number }
 /** Lists the calls for a node that the cloud forbade a moment ago, whether they are still needed or not. */
 export function forbiddenCalls(
   deps: NodeDeps,
-  { name, status, facts }: Pick<ViewInput, 'name' | 'status' | 'facts'>,
+  { name, status }: Pick<ReconcileInput, 'name' | 'status'>,
+  facts: NodeFactValues,
 ): readonly ForbiddenCall[] {
   const described = [DESCRIBE_CALL, deps.breakers.refusalOf(nodeKey(name, DESCRIBE_CALL), name)] as const;
   const all = [...refusalsOf(deps, name, keysOf(name, status, facts)), described];

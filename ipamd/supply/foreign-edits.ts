@@ -1,12 +1,12 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import type { NecEntry } from '../cache/nec-entry.ts';
+import type { NecEntry } from '../cache/decode-nec.ts';
 import { findStrayIps } from '../decide/find-stray-ips.ts';
 import { isSameData } from '../decide/same-data.ts';
 import { undoEdit } from '../decide/undo-edit.ts';
 import { withCounts } from '../decide/with-enis.ts';
 import type { NodeDeps, NodeFactsAnswer } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
-import type { ReadStatus } from './repair-status.ts';
+import type { ReconcileInput } from './read-input.ts';
 
 /** A status that was read. `wait`: another client writes again and again; nothing is decided on what it wrote. */
 type CheckedStatus =
@@ -35,10 +35,9 @@ export function noteOwn(memory: NodeMemory, uid: string, status: NodeEniConfigSt
 export function checkStatus(
   { clock, ids }: NodeDeps,
   memory: NodeMemory,
-  { object, decoded }: NecEntry,
-  { status: current, why }: ReadStatus,
+  { decoded }: NecEntry,
+  { uid, status: current, why }: ReconcileInput,
 ): CheckedStatus {
-  const { uid = '' } = object.metadata;
   const own = memory.own?.uid === uid ? memory.own : undefined;
   // An older status that was restored, or a new object: it is rebuilt from the cloud.
   if (decoded !== undefined && why !== undefined) return { kind: 'own' };

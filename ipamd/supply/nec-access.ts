@@ -2,8 +2,7 @@ import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
-import { decodeNec } from '../cache/decode-nec.ts';
-import type { NecEntry } from '../cache/nec-entry.ts';
+import { decodeNec, type NecEntry } from '../cache/decode-nec.ts';
 import type { NodeDeps } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
 

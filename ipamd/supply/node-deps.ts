@@ -3,48 +3,14 @@ import type { Mutation } from '../../crd/intent.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { NecEntry } from '../cache/nec-entry.ts';
+import type { NecEntry } from '../cache/decode-nec.ts';
 import type { ClaimWait, Ids, IntentOutcome, Leader } from '../decide/decision.ts';
-import type { NodeProblem, NodeView } from '../decide/node-view.ts';
+import type { NodeFactValues, NodeProblem } from '../decide/node-view.ts';
 import type { StaticEni } from '../decide/static-eni.ts';
 import type { IpamdEventReason } from '../events/event-reasons.ts';
 import type { CircuitBreakers } from './circuit-breakers.ts';
 import type { CloudObserver } from './cloud-observer.ts';
 import type { NodeMemories } from './node-memory.ts';
-
-/** What is known of a node beside its NodeENIConfig: from its Node, its instance, the configuration and the subnets. */
-export type NodeFactValues = Pick<
-  NodeView,
-  | 'leaving'
-  | 'instance'
-  | 'maxRouteENI'
-  | 'maxIPPerENI'
-  | 'floor'
-  | 'initialDemand'
-  | 'subnets'
-  | 'securityGroups'
-  | 'inUse'
-  | 'maxDirectENI'
-  | 'initialDirectDemand'
-  | 'staticEnis'
-  | 'claims'
-  | 'claimSubnets'
-  | 'reservedSubnets'
-  | 'reservedIps'
-  | 'movedTo'
-  | 'podNames'
-  | 'registered'
-> & {
-  /**
-   * The deletion of the NodeENIConfig was requested, and nothing of the node is given back: the object alone is made anew.
-   * Default: false.
-   */
-  readonly isRenewed?: boolean;
-  /** Spare addresses of the node; tells a call for Pods from a call for the pool. Default: the spec's, or 5. */
-  readonly warmTarget?: number;
-  /** Invalid input that the decision works around; each becomes a condition, an event and a metric. */
-  readonly problems?: readonly NodeProblem[];
-};
 
 /** Answer of {@link NodeFacts.viewOf}. `unknown`: nothing can be decided yet; checked again after `afterMs`. */
 export type NodeFactsAnswer =
@@ -54,7 +20,7 @@ export type NodeFactsAnswer =
       readonly problem: NodeProblem;
       readonly afterMs: number;
       /** Addresses of calls that end meanwhile get their claim mark all the same. */
-      readonly reservedIps?: NodeView['reservedIps'];
+      readonly reservedIps?: NodeFactValues['reservedIps'];
     };
 
 /** Source of nodes, instances, subnets and the configuration. Answers at once, from its caches. */

@@ -1,34 +1,23 @@
 import type { CallPriority } from '../../cloud/cloud.ts';
-import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { type Allocatable, decideAllocatable } from '../decide/decide-allocatable.ts';
 import { claimWaitsOf } from '../decide/decide-claims.ts';
 import { directWaitsOf } from '../decide/decide-direct-growth.ts';
 import { decideIntentResolution } from '../decide/decide-intent-resolution.ts';
 import { decideNode } from '../decide/decide-node.ts';
-import type { ClaimWait, Decision, Intent, IntentOutcome } from '../decide/decision.ts';
-import { type Blocked, CALL_IN_FLIGHT } from '../decide/decision-context.ts';
+import type { Blocked, ClaimWait, Decision, Intent, IntentOutcome } from '../decide/decision.ts';
+import { CALL_IN_FLIGHT } from '../decide/decision-context.ts';
 import { finishIntent, resendIntent } from '../decide/finish-intent.ts';
 import { withCondition } from '../decide/node-conditions.ts';
-import type { NodeProblem, NodeView } from '../decide/node-view.ts';
+import type { NodeFactValues, NodeProblem, NodeView } from '../decide/node-view.ts';
 import { podIpsRemovedBy, revertForeignMarks } from '../decide/revert-foreign-marks.ts';
 import { requestedIpCount } from '../decide/supply.ts';
 import { buildView, forbiddenCalls } from './build-view.ts';
 import { callKeysOf } from './call-keys.ts';
-import type { NodeDeps, NodeFactsAnswer, NodeFactValues } from './node-deps.ts';
+import type { NodeDeps, NodeFactsAnswer } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
+import type { ReconcileInput } from './read-input.ts';
 import type { CallKind } from './running-calls.ts';
-
-/** A node's object as it was read, or as it was repaired. */
-export type ReconcileInput = {
-  readonly name: string;
-  readonly uid: string;
-  readonly spec: NodeEniConfigSpec;
-  readonly status: NodeEniConfigStatus;
-  /** Claims by their static address: such an address that is found in the cloud gets its mark. */
-  readonly reservedIps?: () => ReadonlyMap<string, string> | undefined;
-  /** Faults of the object itself that are worked around. */
-  readonly faults?: readonly NodeProblem[];
-};
 
 /** A call, or the resolution of one, that is started for an intent. */
 type CallStart = {
@@ -82,19 +71,15 @@ export function planReconcile(deps: NodeDeps, memory: NodeMemory, input: Reconci
     const condition = { type: 'Ready', status: 'False' as const, reason: problem.reason, message: problem.message };
     const status = withCondition(ended.status, condition, deps.ids);
     const ending: Plan['ending'] = { kind: 'hold', reason: 'InstanceUnknown', message: problem.message, afterMs };
-    return { ...base, status, sends: ended.sends, ending, problems: [...(input.faults ?? []), problem] };
+    return { ...base, status, sends: ended.sends, ending, problems: [...input.faults, problem] };
   }
   if (facts.values.isRenewed === true) {
     const ending = renewalOf(ended.status);
     if (ending !== undefined)
-      return { ...base, status: ended.status, sends: ended.sends, ending, problems: input.faults ?? [] };
+      return { ...base, status: ended.status, sends: ended.sends, ending, problems: input.faults };
   }
-  const forbidden = forbiddenCalls(deps, { name: input.name, status: ended.status, facts: facts.values });
-  const problems = [
-    ...(input.faults ?? []),
-    ...(facts.values.problems ?? []),
-    ...forbidden.map(({ problem }) => problem),
-  ];
+  const forbidden = forbiddenCalls(deps, { ...input, status: ended.status }, facts.values);
+  const problems = [...input.faults, ...(facts.values.problems ?? []), ...forbidden.map(({ problem }) => problem)];
   const restored = revertForeignMarks(ended.status, facts.values, deps.ids);
   const decided = decideAll(deps, memory, { ...input, status: restored.status }, { ...facts.values, problems });
   const blocked = decided.ending.kind === 'hold' ? blockedProblems(decided.ending) : [];
@@ -146,15 +131,13 @@ export function abandonPlan(deps: NodeDeps, name: string, { sends, status }: Pla
   }
 }
 
-type Ended = {
-  /** Recorded calls that must not be made. */
-  readonly refused: readonly string[];
-  readonly status: NodeEniConfigStatus;
-  readonly finished: readonly string[];
-  readonly sends: readonly CallStart[];
-};
-
-function applyOutcomes(deps: NodeDeps, memory: NodeMemory, input: ReconcileInput, answer: NodeFactsAnswer): Ended {
+/** Puts the outcomes of ended calls into the status. */
+function applyOutcomes(
+  deps: NodeDeps,
+  memory: NodeMemory,
+  input: ReconcileInput,
+  answer: NodeFactsAnswer,
+): Pick<Plan, 'status' | 'finished' | 'sends'> & { readonly refused: readonly string[] } {
   const facts = answer.kind === 'known' ? answer.values : undefined;
   const reserved = answer.kind === 'known' ? answer.values.reservedIps : answer.reservedIps;
   const finished: string[] = [];
@@ -229,21 +212,21 @@ function pauseOf(memory: NodeMemory, { id, tries = 0 }: Intent, nowMs: number): 
   return Math.max(0, sinceMs + Math.min(FIRST_PAUSE_MS * 2 ** Math.min(tries, 10), MAX_PAUSE_MS) - nowMs);
 }
 
-type Decided = {
-  readonly status: NodeEniConfigStatus;
-  readonly sends: readonly CallStart[];
-  readonly ending: Plan['ending'];
-  /** As it is after everything that was started. */
-  readonly view: NodeView;
-};
-
-/** Decides until no further call is to be started: all of it becomes one write. */
-function decideAll(deps: NodeDeps, memory: NodeMemory, input: ReconcileInput, facts: NodeFactValues): Decided {
+/**
+ * Decides until no further call is to be started: all of it becomes one write. Returns the view as it is after everything
+ * that was started, too.
+ */
+function decideAll(
+  deps: NodeDeps,
+  memory: NodeMemory,
+  input: ReconcileInput,
+  facts: NodeFactValues,
+): Pick<Plan, 'status' | 'sends' | 'ending'> & { readonly view: NodeView } {
   const { name } = input;
   const sends: CallStart[] = [];
   let { status } = input;
   const viewNow = (): NodeView =>
-    buildView(deps, memory, { ...input, status, facts: { ...facts, subnets: subtractUsed(facts.subnets, sends) } });
+    buildView(deps, memory, { ...input, status }, { ...facts, subnets: subtractUsed(facts.subnets, sends) });
   for (let step = 0; step < MAX_STEPS; step++) {
     const view = viewNow();
     const decision = decideNode(view, deps.leader, deps.ids);

@@ -1,6 +1,5 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import type { NecEntry } from '../cache/nec-entry.ts';
-import type { NodeProblem } from '../decide/node-view.ts';
+import type { NecEntry } from '../cache/decode-nec.ts';
 import { isSameData } from '../decide/same-data.ts';
 import { type Baseline, baselineOf, withConfirmedOffers } from '../decide/with-confirmed-offers.ts';
 import { type AllocatableDecision, type AllocatableWrite, decideAllocatableWrite } from './decide-allocatable-write.ts';
@@ -9,15 +8,9 @@ import { lacksCloudFinalizer, withoutCloudFinalizer, withStatus } from './merge-
 import { readNec, writeNec } from './nec-access.ts';
 import type { NodeDeps } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
-import { abandonPlan, type Plan, planReconcile, type ReconcileInput } from './plan-reconcile.ts';
-import {
-  checkBeforeRelease,
-  type ReadStatus,
-  type RepairResult,
-  readStatus,
-  rebuildRestored,
-  repairDrift,
-} from './repair-status.ts';
+import { abandonPlan, type Plan, planReconcile } from './plan-reconcile.ts';
+import { type ReconcileInput, readInput } from './read-input.ts';
+import { checkBeforeRelease, type RepairResult, rebuildRestored, repairDrift } from './repair-status.ts';
 import { reportDeletion } from './report-deletion.ts';
 import { reportProblems, reportRepair } from './report-problems.ts';
 import { startCall, waitForAny } from './running-calls.ts';
@@ -95,18 +88,18 @@ class NodeReconciler {
 
   /** Runs one pass; returns undefined to run another one. */
   async #runPass(entry: NecEntry): Promise<NodeReconcileResult | undefined> {
-    const read = readStatus(entry, this.#deps.lostEpochOf?.(this.#name));
+    const read = readInput(this.#deps, entry);
     const checked = checkStatus(this.#deps, this.#memory, entry, read);
     if (checked.kind === 'wait') return retryAfter(checked.ms);
-    if (checked.kind === 'undone') return await this.#undo(entry, checked.status, checked.fields);
+    if (checked.kind === 'undone') return await this.#undo(entry, read, checked.status, checked.fields);
     trackIntents(this.#deps, this.#memory, read.status);
     this.#deps.memory.claimCalls.note(this.#name, read.status);
-    if (read.why !== undefined) return await this.#rebuild(entry, read.spec, read.status, read.why);
+    if (read.why !== undefined) return await this.#rebuild(entry, read, read.why);
     const early = this.#deps.facts.viewOf(this.#name, entry);
     noteContradictions(this.#deps, this.#memory, this.#name, read.status, early);
-    const drift = await repairDrift(this.#deps, this.#memory, this.#inputOf(entry, read), this.#stop);
+    const drift = await repairDrift(this.#deps, this.#memory, read, this.#stop);
     const baseline = takeBaseline(this.#deps, this.#memory, read);
-    const input = this.#inputOf(entry, withConfirmedOffers(read.spec, drift.status, baseline));
+    const input = { ...read, ...withConfirmedOffers(read.spec, drift.status, baseline) };
     const facts = this.#deps.facts.viewOf(this.#name, entry);
     const plan = planReconcile(this.#deps, this.#memory, input, facts);
     for (const followUp of plan.followUps)
@@ -233,10 +226,11 @@ class NodeReconciler {
   /** Writes the status as ipamd had it, before anything is decided; the next pass describes the cloud. */
   async #undo(
     entry: NecEntry,
+    input: ReconcileInput,
     status: NodeEniConfigStatus,
     fields: readonly string[],
   ): Promise<NodeReconcileResult | undefined> {
-    if (entry.decoded === undefined) this.#reportFaults(entry);
+    if (entry.decoded === undefined) this.#reportFaults(entry, input);
     const result = await this.#writeStatus(entry, status);
     if (result === 'gone') return this.#handleDeleted();
     if (result === 'conflict') return this.#conflict();
@@ -246,12 +240,7 @@ class NodeReconciler {
   }
 
   /** Rebuilds the status from the cloud, once no own call is in flight that could change the cloud meanwhile. */
-  async #rebuild(
-    entry: NecEntry,
-    spec: ReconcileInput['spec'],
-    status: NodeEniConfigStatus,
-    why: string,
-  ): Promise<NodeReconcileResult | undefined> {
+  async #rebuild(entry: NecEntry, input: ReconcileInput, why: string): Promise<NodeReconcileResult | undefined> {
     const running = [...this.#memory.calls.values()].filter((call) => call.outcome === undefined);
     const leftMs = this.#endMs - this.#deps.clock.monotonicMs();
     if (running.length > 0 && leftMs <= 0) return retryAfter(CALL_CHECK_MS);
@@ -259,8 +248,7 @@ class NodeReconciler {
       const first = await waitForAny(this.#deps, this.#name, running, leftMs, this.#stop);
       return first === 'changed' ? retryAfter(CALL_CHECK_MS) : undefined;
     }
-    if (entry.decoded === undefined) this.#reportFaults(entry);
-    const input = this.#inputOf(entry, { spec, status });
+    if (entry.decoded === undefined) this.#reportFaults(entry, input);
     const rebuilt = await rebuildRestored(this.#deps, this.#memory, input, why, this.#stop);
     if (rebuilt.kind === 'wait') return retryAfter(rebuilt.ms);
     const result = await this.#writeStatus(entry, rebuilt.status);
@@ -290,18 +278,9 @@ class NodeReconciler {
     return DONE;
   }
 
-  #reportFaults(entry: NecEntry): void {
-    const plan = { problems: faultsOf(entry), ending: { kind: 'idle' as const } };
+  #reportFaults(entry: NecEntry, { faults: problems }: ReconcileInput): void {
+    const plan = { problems, ending: { kind: 'idle' as const } };
     reportProblems(this.#deps, this.#memory, entry, plan);
-  }
-
-  #inputOf(entry: NecEntry, { spec, status }: Pick<ReconcileInput, 'spec' | 'status'>): ReconcileInput {
-    const reservedIps = () => {
-      const facts = this.#deps.facts.viewOf(this.#name, entry);
-      return facts.kind === 'known' ? facts.values.reservedIps : facts.reservedIps;
-    };
-    const uid = entry.object.metadata.uid ?? '';
-    return { name: this.#name, uid, spec, status, faults: faultsOf(entry), reservedIps };
   }
 
   #caseOf(entry: NecEntry, status: NodeEniConfigStatus, { intent, priority, sourceNode }: Plan['sends'][number]) {
@@ -311,22 +290,11 @@ class NodeReconciler {
 }
 
 /** Returns the baseline for offers: the state at the first pass after a list. */
-function takeBaseline({ necs }: NodeDeps, memory: NodeMemory, { spec, status }: ReadStatus): Baseline {
+function takeBaseline({ necs }: NodeDeps, memory: NodeMemory, { spec, status }: ReconcileInput): Baseline {
   const listings = necs.listings ?? 0;
   if (memory.baseline?.listings !== listings) memory.baseline = undefined;
   memory.baseline ??= baselineOf(spec, status, listings);
   return memory.baseline;
-}
-
-/** More faults would fill a condition without being useful. */
-const MAX_FAULTS = 5;
-
-function faultsOf({ faults }: NecEntry): readonly NodeProblem[] {
-  if (faults.length === 0) return [];
-  const shown = faults
-    .slice(0, MAX_FAULTS)
-    .map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`);
-  return [{ reason: 'ObjectInvalid', message: shown.join('; ') }];
 }
 
 function withEarlierWait(plan: Plan, waitMs: number | undefined): Plan {

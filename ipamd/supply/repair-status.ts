@@ -1,9 +1,7 @@
 import type { Tags } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { ENI_TAG } from '../../crd/cloud-tags.ts';
-import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import { recordOf, wholeNumberOf } from '../../runtime/json.ts';
-import type { NecEntry } from '../cache/nec-entry.ts';
+import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { CloudSnapshot, ObservedEni } from '../decide/decision.ts';
 import { driftEniOf, driftKey, evaluateDrift } from '../decide/evaluate-drift.ts';
 import { findProvenEnis } from '../decide/find-proven-enis.ts';
@@ -13,7 +11,7 @@ import type { ObserveRequest } from './cloud-observer.ts';
 import type { NodeDeps } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
 import { trackDescribe } from './note-refusal.ts';
-import type { ReconcileInput } from './plan-reconcile.ts';
+import type { ReconcileInput } from './read-input.ts';
 
 /** A status, repaired or not. `afterMs`: when the cloud is to be described again. */
 export type RepairResult = {
@@ -34,50 +32,6 @@ const MIN_REBUILD_INTERVAL_MS = 60_000;
 
 /** More of them fill an event without being useful. */
 const MAX_SHOWN = 10;
-
-/** What could be read of an object. `why` is present when the status must be rebuilt before anything is decided. */
-export type ReadStatus = {
-  readonly spec: NodeEniConfigSpec;
-  readonly status: NodeEniConfigStatus;
-  readonly why?: string;
-};
-
-/** Returns why the status is too old: the agent has seen a later epoch. Undefined when it has not. */
-function restoredReason(spec: NodeEniConfigSpec, status: NodeEniConfigStatus): string | undefined {
-  const observed = spec.observedSupplyEpoch ?? 0;
-  const current = status.supplyEpoch ?? 0;
-  return observed > current ? `the agent has seen supply epoch ${observed}, the object has ${current}` : undefined;
-}
-
-/**
- * Reads spec and status. An unreadable status counts as an old one: it is rebuilt. So does a status that was never
- * described, when an object of the node with `lostEpoch` was lost: it replaces that one.
- */
-export function readStatus({ object, decoded }: NecEntry, lostEpoch?: number): ReadStatus {
-  if (decoded !== undefined) {
-    const { spec = {}, status = {} } = decoded;
-    const restored = restoredReason(spec, status);
-    if (lostEpoch !== undefined && isUntouched(status)) {
-      const observedSupplyEpoch = Math.max(spec.observedSupplyEpoch ?? 0, lostEpoch + 1);
-      return { spec: { ...spec, observedSupplyEpoch }, status, why: 'an earlier object of the node was lost' };
-    }
-    return { spec, status, ...(restored === undefined ? {} : { why: restored }) };
-  }
-  const raw = recordOf(object['status']);
-  const spec = recordOf(object['spec']);
-  const supplyEpoch = wholeNumberOf(raw['supplyEpoch']);
-  const instanceID = raw['instanceID'];
-  return {
-    // Above the object's own epoch, so that everything in the object counts as old.
-    spec: { observedSupplyEpoch: Math.max(wholeNumberOf(spec['observedSupplyEpoch']), supplyEpoch + 1) },
-    status: { supplyEpoch, ...(typeof instanceID === 'string' && instanceID !== '' ? { instanceID } : {}) },
-    why: 'the status of the object cannot be read',
-  };
-}
-
-function isUntouched({ supplyEpoch = 0, describedAt, eniInfos = [], intents = [] }: NodeEniConfigStatus): boolean {
-  return supplyEpoch === 0 && describedAt === undefined && eniInfos.length + intents.length === 0;
-}
 
 /**
  * Describes the cloud when that was requested, and repairs the differences that a description a minute ago showed too,
@@ -114,7 +68,7 @@ export async function repairDrift(
   const counted = withCounts(status);
   if (drifts.length === 0)
     return { status: counted, ...wait, ...(counted === status ? {} : { repaired: 'counts of ENIs and addresses' }) };
-  const reservedIps = input.reservedIps?.();
+  const reservedIps = input.reservedIps();
   const proven = findProvenEnis(status, snapshot, drifts, { strayIps: memory.strayIps, reservedIps });
   const isYoung = (key: string) =>
     !proven.has(driftEniOf(key)) && nowMs - (memory.driftSinceMs.get(key) ?? nowMs) < CONFIRM_MS;
@@ -164,7 +118,7 @@ export async function rebuildRestored(
   // A description that came too early is corrected by the next one.
   memory.describe = { why: 'an old state was restored', notBeforeMs: nowMs + CONFIRM_MS };
   const { status, spec, reservedIps } = input;
-  return { kind: 'rebuilt', status: rebuildStatus(status, spec, snapshot, deps.ids, undefined, reservedIps?.()) };
+  return { kind: 'rebuilt', status: rebuildStatus(status, spec, snapshot, deps.ids, undefined, reservedIps()) };
 }
 
 /** Result of the last description before the object is released. */
@@ -181,7 +135,7 @@ export async function checkBeforeRelease(
 ): Promise<FinalCheck> {
   const snapshot = await observeNode(deps, input, 'the node is being released', signal);
   if (!isSettled(snapshot)) return { kind: 'wait', ms: UNSETTLED_MS };
-  const status = rebuildStatus(input.status, {}, snapshot, deps.ids, undefined, input.reservedIps?.());
+  const status = rebuildStatus(input.status, {}, snapshot, deps.ids, undefined, input.reservedIps());
   return status === input.status || (status.eniInfos ?? []).length === 0
     ? { kind: 'nothing' }
     : { kind: 'found', status };

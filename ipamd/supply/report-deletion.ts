@@ -1,6 +1,6 @@
 import { API_VERSION } from '../../crd/names.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import type { NecEntry } from '../cache/nec-entry.ts';
+import type { NecEntry } from '../cache/decode-nec.ts';
 import type { NodeDeps } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
 

@@ -1,6 +1,6 @@
 import { API_VERSION } from '../../crd/names.ts';
 import { involvedNode } from '../../kube/involved-node.ts';
-import type { NecEntry } from '../cache/nec-entry.ts';
+import type { NecEntry } from '../cache/decode-nec.ts';
 import type { NodeProblem } from '../decide/node-view.ts';
 import { problemsKey, problemText } from '../decide/problem-text.ts';
 import type { NodeDeps } from './node-deps.ts';

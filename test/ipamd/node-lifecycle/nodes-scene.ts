@@ -4,6 +4,7 @@ import { type ConfigMapEntry, decodeConfigMap } from '../../../ipamd/cache/confi
 import { decodeNec, type NecEntry } from '../../../ipamd/cache/decode-nec.ts';
 import { decodeNode, type NodeEntry } from '../../../ipamd/cache/node-entry.ts';
 import { createPodDecoder, POD_INDEXES, type PodFacts } from '../../../ipamd/cache/pod-facts.ts';
+import type { NodeFactValues } from '../../../ipamd/decide/node-view.ts';
 import { AddressLookup } from '../../../ipamd/node-lifecycle/address-lookup.ts';
 import { openInstanceCache } from '../../../ipamd/node-lifecycle/instance-cache.ts';
 import { createNodeController } from '../../../ipamd/node-lifecycle/node-controller.ts';
@@ -11,7 +12,7 @@ import { NODE_ENI_CONFIGS } from '../../../ipamd/node-lifecycle/node-eni-configs
 import { createNodeFacts } from '../../../ipamd/node-lifecycle/node-facts.ts';
 import type { NodeSettingsFlags } from '../../../ipamd/node-lifecycle/node-flags.ts';
 import { openSubnets } from '../../../ipamd/subnets/open-subnets.ts';
-import type { NodeFactsAnswer, NodeFactValues } from '../../../ipamd/supply/node-deps.ts';
+import type { NodeFactsAnswer } from '../../../ipamd/supply/node-deps.ts';
 import { runController } from '../../../kube/controller.ts';
 import { type Informer, type InformerOptions, openInformer } from '../../../kube/informer.ts';
 import type { KubeClient, KubeObject, ResourceType } from '../../../kube/kube-client.ts';
