@@ -10,7 +10,8 @@ import { claimTag, eipName, eipTags } from '../../../ipamd/eip/eip-identity.ts';
 import { sendEipCall } from '../../../ipamd/eip/send-eip-call.ts';
 import { sendCall } from '../../../ipamd/supply/send-call.ts';
 import { decodeOrThrow } from '../../../runtime/decode.ts';
-import { CLUSTER, INSTANCE, NODE, openNodeScene, supplyOf } from '../../ipamd/support/node-scene.ts';
+import { CLUSTER } from '../../ipamd/support/lead-nodes.ts';
+import { INSTANCE, NODE, openNodeScene, supplyOf } from '../../ipamd/support/node-scene.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { readFrozen } from '../frozen.ts';
 

@@ -1,14 +1,8 @@
 import test from 'ava';
 import type { Fault } from '../../../sim/vpc/api/faults.ts';
 import { partOf } from '../../support/suite-part.ts';
-import {
-  auditNode,
-  type CrashPoint,
-  LEASE_MS,
-  type NodeScene,
-  openNodeScene,
-  supplyOf,
-} from '../support/node-scene.ts';
+import { LEASE_MS } from '../support/lead-nodes.ts';
+import { auditNode, type CrashPoint, type NodeScene, openNodeScene, supplyOf } from '../support/node-scene.ts';
 
 /** Every call that changes something for a node. */
 const ACTIONS = [

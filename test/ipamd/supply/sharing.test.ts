@@ -6,7 +6,8 @@ import { seededRandom } from '../../../sim/support/seeded-random.ts';
 import { CloudHost } from '../../../sim/vpc/api/host.ts';
 import { createInProcessApi } from '../../../sim/vpc/api/in-process.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
-import { CLOUD, CLUSTER } from '../support/node-scene.ts';
+import { CLUSTER } from '../support/lead-nodes.ts';
+import { CLOUD } from '../support/node-scene.ts';
 
 const context = { priority: 'warm' as const, owner: 'n', signal: new AbortController().signal };
 

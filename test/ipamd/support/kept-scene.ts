@@ -1,30 +1,23 @@
-import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
+import type { TencentApi } from '../../../cloud/tencent/requests.ts';
 import type { NodeEniAddress, NodeEniInfo } from '../../../crd/node-eni-config-fields.ts';
-import { decodeNec } from '../../../ipamd/cache/decode-nec.ts';
 import type { ClaimRequest, ClaimSource } from '../../../ipamd/decide/claim-request.ts';
 import type { NodeFactValues } from '../../../ipamd/decide/node-view.ts';
-import { CircuitBreakers } from '../../../ipamd/supply/circuit-breakers.ts';
-import { CloudObserver } from '../../../ipamd/supply/cloud-observer.ts';
 import { NECS } from '../../../ipamd/supply/nec-access.ts';
-import type { NodeDeps } from '../../../ipamd/supply/node-deps.ts';
-import { NodeMemories } from '../../../ipamd/supply/node-memory.ts';
-import { reconcileNode } from '../../../ipamd/supply/reconcile-node.ts';
-import { updateGuarded } from '../../../kube/guarded-update.ts';
-import { openInformer } from '../../../kube/informer.ts';
-import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
-import { silentLogger } from '../../../runtime/log.ts';
 import { startInProcessApi } from '../../../sim/kube-api/in-process.ts';
 import { installKinds } from '../../../sim/kube-api/install-kinds.ts';
-import { seededRandom } from '../../../sim/support/seeded-random.ts';
 import { CloudHost } from '../../../sim/vpc/api/host.ts';
 import { createInProcessApi } from '../../../sim/vpc/api/in-process.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
-import { CLOUD, CLUSTER, LEASE_MS, type StoredNec } from './node-scene.ts';
+import { factValuesOf, leadNodes, runAgent, type StoredNec } from './lead-nodes.ts';
+import { CLOUD } from './node-scene.ts';
 
 /** The two nodes of the scene. */
 const NODES = ['node-a', 'node-b'] as const;
 /** One of them. */
 type KeptNodeName = (typeof NODES)[number];
+
+/** Of an instance of two cores. */
+const LIMITS = { secondaryEnis: 3, secondaryIpsPerEni: 9 };
 
 /** The claim of a Pod: where it is, and with which address. */
 type KeptClaim = {
@@ -51,7 +44,7 @@ export class KeptScene {
   /** The leader dies when it makes the call of this name, before the call reaches the cloud or after it. */
   crashAt: { readonly action: string; readonly isAfter: boolean } | undefined;
   readonly #api = startInProcessApi({ clock: this.clock, latencyMs: 4 });
-  readonly #wakes = new Map<string, () => void>();
+  #wake: (name: string) => void = () => undefined;
   #epoch = 0;
   #ids = 0;
   #stop = new AbortController();
@@ -65,7 +58,7 @@ export class KeptScene {
       scene.host.model.state.addInstance({ instanceId: instanceOf(name), cores: 2, subnetId: 'subnet-nodes000' });
       const head = { apiVersion: 'networking.tke.cloud.tencent.com/v1', kind: 'NodeENIConfig', metadata: { name } };
       await scene.clock.run(kube.create(NECS, { ...head, spec: { desiredRouteENIIP: 0 } }));
-      void scene.#runAgent(kube, name);
+      void runAgent(scene.clock, kube, name, ({ eniInfos }) => ({ releasableIPs: scene.#idleOf(eniInfos ?? []) }));
     }
     scene.lead();
     return scene;
@@ -74,7 +67,7 @@ export class KeptScene {
   /** Changes a claim, and has both nodes looked at. */
   put(key: string, claim: KeptClaim): void {
     this.claims.set(key, claim);
-    for (const wake of this.#wakes.values()) wake();
+    for (const name of NODES) this.#wake(name);
   }
 
   /** The addresses of a node that carry a claim's mark. */
@@ -122,78 +115,31 @@ export class KeptScene {
     const stop = new AbortController();
     this.#stop = stop;
     this.#epoch += 1;
-    const cloud = createTencentCloud({
-      api: this.#watched(stop),
+    const { wake } = leadNodes({
       clock: this.clock,
-      random: seededRandom(this.#epoch),
-    });
-    const necs = openInformer({
-      client: this.#api.client({ userAgent: 'ipamd' }),
-      type: NECS,
-      decode: decodeNec,
-      clock: this.clock,
-      log: silentLogger,
-      random: seededRandom(this.#epoch),
-    });
-    void necs.start(stop.signal);
-    const deps: NodeDeps = {
-      cloud,
+      api: this.#api,
+      epoch: this.#epoch,
       kube: this.#api.client({ userAgent: 'ipamd' }),
-      necs,
+      cloudApi: this.#watched(stop),
+      nextId: () => (++this.#ids).toString(16).padStart(16, '0'),
       facts: {
         viewOf: (name) => ({ kind: 'known', values: this.#parts(name as KeptNodeName) }),
         subnetUsed: () => undefined,
         subnetFull: () => undefined,
       },
-      leader: {
-        epoch: this.#epoch,
-        clusterId: CLUSTER,
-        requestTimeoutSeconds: 30,
-        term: { startedMs: this.clock.monotonicMs(), leaseMs: LEASE_MS, signal: stop.signal },
+      nodes: NODES,
+      signal: stop.signal,
+      beside: {
+        claimRefused: (key, { code }) => this.refused.push(`${key} ${code}`),
+        claimsWait: (_node, waits) => {
+          for (const [key, { message }] of waits) this.waits.set(key, message);
+        },
       },
-      ids: {
-        next: () => (++this.#ids).toString(16).padStart(16, '0'),
-        now: () => new Date(this.clock.nowMs()).toISOString(),
-      },
-      clock: this.clock,
-      log: silentLogger,
-      events: { record: () => undefined },
-      observe: {},
-      claimRefused: (key, { code }) => this.refused.push(`${key} ${code}`),
-      claimsWait: (_node, waits) => {
-        for (const [key, { message }] of waits) this.waits.set(key, message);
-      },
-      breakers: new CircuitBreakers(this.clock),
-      cloudObserver: new CloudObserver(cloud, this.clock, CLUSTER),
-      memory: new NodeMemories(),
-      enqueue: (name) => this.#wakes.get(name)?.(),
-    };
-    for (const name of NODES) void this.#reconcile(deps, necs, name, stop.signal).catch(() => undefined);
+    });
+    this.#wake = wake;
   }
 
-  async #reconcile(
-    deps: NodeDeps,
-    necs: { synced(signal: AbortSignal): Promise<unknown>; subscribe(hear: () => void): unknown },
-    name: KeptNodeName,
-    signal: AbortSignal,
-  ): Promise<void> {
-    let due = Promise.withResolvers<void>();
-    const wake = (): void => due.resolve();
-    this.#wakes.set(name, wake);
-    necs.subscribe(wake);
-    await necs.synced(signal);
-    while (!signal.aborted) {
-      due = Promise.withResolvers<void>();
-      const result = await reconcileNode(deps, name, signal).catch(() => ({ kind: 'again', afterMs: 1_000 }) as const);
-      const waitMs = result.kind === 'again' ? result.afterMs : 3_600_000;
-      const over = new AbortController();
-      const timer = this.clock.sleep(waitMs, AbortSignal.any([signal, over.signal])).catch(() => undefined);
-      await Promise.race([due.promise, timer]);
-      over.abort();
-    }
-  }
-
-  #watched(stop: AbortController): ReturnType<typeof createInProcessApi> {
+  #watched(stop: AbortController): TencentApi {
     const inner = createInProcessApi(this.host);
     return {
       ...inner,
@@ -217,34 +163,15 @@ export class KeptScene {
   }
 
   #parts(name: KeptNodeName): NodeFactValues {
-    const { state } = this.host.model;
     const other = NODES.find((one) => one !== name) ?? name;
-    const instance = state.instances.get(instanceOf(name));
     const reserved = [...this.claims].flatMap(([key, { ip }]) => (ip === undefined ? [] : [[ip, key] as const]));
     const moved = this.#enis(other).flatMap((eni) =>
-      (eni.addresses ?? []).flatMap(({ ip, state: held, claim }) =>
-        held === 'Assigned' && claim !== undefined ? [[ip, eni.eniID] as const] : [],
+      (eni.addresses ?? []).flatMap(({ ip, state, claim }) =>
+        state === 'Assigned' && claim !== undefined ? [[ip, eni.eniID] as const] : [],
       ),
     );
     return {
-      leaving: 'no',
-      instance: {
-        instanceId: instanceOf(name),
-        instanceType: instance?.instanceType ?? '',
-        zone: instance?.zone ?? '',
-        vpcId: instance?.vpcId ?? '',
-        isRunning: true,
-        secondaryEnis: 3,
-        secondaryIpsPerEni: 9,
-      },
-      maxRouteENI: undefined,
-      maxIPPerENI: undefined,
-      floor: 0,
-      initialDemand: 0,
-      subnets: [...state.subnets.values()]
-        .filter(({ subnetId }) => subnetId !== 'subnet-nodes000')
-        .map(({ subnetId, cidr, pool }) => ({ subnetId, cidr, freeIps: pool.free, isBlocked: false })),
-      securityGroups: undefined,
+      ...factValuesOf(this.host.model.state, instanceOf(name), LIMITS),
       claims: new Map([...this.claims].flatMap(([key, claim]) => this.#wish(name, other, key, claim) ?? [])),
       reservedIps: new Map(reserved),
       movedTo: new Map(moved),
@@ -275,25 +202,13 @@ export class KeptScene {
     return { nodeName: name, eniId: eni.eniID, isAttached: eni.state === 'Attached', isReleased };
   }
 
-  /** Offers every address without a Pod that no sandbox has; wants none for a pool. */
-  async #runAgent(kube: KubeClient, name: KeptNodeName): Promise<void> {
-    for (;;) {
-      await this.clock.sleep(500);
-      await updateGuarded(kube, NECS, { name }, (object) => this.#agentChange(object as StoredNec)).catch(
-        () => undefined,
-      );
-    }
-  }
-
-  #agentChange(object: StoredNec): KubeObject | undefined {
-    const addresses = (object.status?.eniInfos ?? []).flatMap((eni) => eni.addresses ?? []);
+  /** What an agent offers: every address without a Pod that no sandbox has. It wants none for a pool. */
+  #idleOf(enis: readonly NodeEniInfo[]) {
+    const addresses = enis.flatMap((eni) => eni.addresses ?? []);
     const idle = addresses.filter(
       ({ ip, state, claim }) => state === 'Assigned' && claim?.uid === undefined && !this.inUse.has(ip),
     );
-    const releasableIPs = idle.map(({ ip, assignmentID }) => ({ ip, assignmentID }));
-    const observedSupplyEpoch = Math.max(object.status?.supplyEpoch ?? 0, object.spec?.observedSupplyEpoch ?? 0);
-    const spec = { ...object.spec, releasableIPs, observedSupplyEpoch };
-    return JSON.stringify(spec) === JSON.stringify(object.spec) ? undefined : { ...object, spec };
+    return idle.map(({ ip, assignmentID }) => ({ ip, assignmentID }));
   }
 
   /** What a sandbox has is routed to the instance that it is on. */

@@ -1,32 +1,23 @@
 import type { TencentApi } from '../../../cloud/tencent/requests.ts';
-import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
 import { decodeNec } from '../../../ipamd/cache/decode-nec.ts';
 import type { NodeFactValues } from '../../../ipamd/decide/node-view.ts';
-import { CircuitBreakers } from '../../../ipamd/supply/circuit-breakers.ts';
-import { CloudObserver } from '../../../ipamd/supply/cloud-observer.ts';
 import { NECS } from '../../../ipamd/supply/nec-access.ts';
-import type { NodeDeps, NodeFacts } from '../../../ipamd/supply/node-deps.ts';
-import { NodeMemories } from '../../../ipamd/supply/node-memory.ts';
-import { reconcileNode } from '../../../ipamd/supply/reconcile-node.ts';
+import type { NodeMemories } from '../../../ipamd/supply/node-memory.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
-import { openInformer } from '../../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
-import { type Logger, silentLogger } from '../../../runtime/log.ts';
+import type { Logger } from '../../../runtime/log.ts';
 import { type InProcessApi, startInProcessApi } from '../../../sim/kube-api/in-process.ts';
 import { installKinds } from '../../../sim/kube-api/install-kinds.ts';
-import { seededRandom } from '../../../sim/support/seeded-random.ts';
 import { CloudHost } from '../../../sim/vpc/api/host.ts';
 import { createInProcessApi } from '../../../sim/vpc/api/in-process.ts';
 import type { CloudSpec } from '../../../sim/vpc/api/model/state.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
+import { factValuesOf, leadNodes, runAgent, type StoredNec } from './lead-nodes.ts';
 
 /** The node of the scene, and its instance of two cores: three ENIs of nine addresses. */
 export const NODE = 'node-a';
 export const INSTANCE = 'ins-0000node';
-export const CLUSTER = 'cls-test0001';
-export const LEASE_MS = 15_000;
-const REQUEST_TIMEOUT_SECONDS = 30;
 
 /** Two subnets for Pods in the node's zone, and one for nodes. */
 export const CLOUD: CloudSpec = {
@@ -40,9 +31,6 @@ export const CLOUD: CloudSpec = {
 
 /** Where a leader dies: at the call of an action, or at the write of what came of it. */
 export type CrashPoint = 'before-call' | 'after-call' | 'before-result' | 'after-result';
-
-/** The object of the node as it is stored. */
-export type StoredNec = KubeObject & { readonly spec?: NodeEniConfigSpec; readonly status?: NodeEniConfigStatus };
 
 /** A time in office, until it is ended. */
 type Life = {
@@ -102,7 +90,7 @@ export async function openNodeScene(spec: CloudSpec = CLOUD, cores = 2): Promise
     }),
   );
   const world = new World(clock, host, api, cores);
-  void world.runAgent(kube);
+  void runAgent(clock, kube, NODE, (status) => (world.hasAgent ? world.decide(status) : undefined));
   return {
     clock,
     host,
@@ -118,7 +106,7 @@ export async function openNodeScene(spec: CloudSpec = CLOUD, cores = 2): Promise
     want: (count) => {
       world.wanted = count;
     },
-    lead: (options = {}) => world.lead(options.log ?? silentLogger),
+    lead: ({ log } = {}) => world.lead(log),
     crashAt: (action, point) => {
       world.crash = { action, point };
     },
@@ -165,18 +153,9 @@ class World {
       | undefined;
   }
 
-  /** An agent that keeps as many addresses as it wants and offers the rest, of the emptiest ENI first. */
-  async runAgent(kube: KubeClient): Promise<void> {
-    for (;;) {
-      await this.#clock.sleep(500);
-      if (!this.hasAgent) continue;
-      const change = (object: KubeObject) => this.#agentChange(object as StoredNec);
-      await updateGuarded(kube, NECS, { name: NODE }, change).catch(() => undefined);
-    }
-  }
-
-  #agentChange(object: StoredNec): KubeObject | undefined {
-    const enis = (object.status?.eniInfos ?? []).filter((eni) => eni.state === 'Attached');
+  /** What an agent decides that keeps as many addresses as it wants and offers the rest, of the emptiest ENI first. */
+  decide({ eniInfos = [] }: NodeEniConfigStatus): Pick<NodeEniConfigSpec, 'desiredRouteENIIP' | 'releasableIPs'> {
+    const enis = eniInfos.filter((eni) => eni.state === 'Attached');
     const serving = enis.filter((eni) => eni.draining !== true);
     const free = (eni: (typeof enis)[number]) =>
       (eni.addresses ?? []).filter((address) => address.state === 'Assigned' && !this.inUse.has(address.ip));
@@ -187,90 +166,40 @@ class World {
     const surplus = emptiest.flatMap(free).slice(0, Math.max(0, have - this.wanted));
     const drained = enis.filter((eni) => eni.draining === true).flatMap(free);
     const releasableIPs = [...drained, ...surplus].map(({ ip, assignmentID }) => ({ ip, assignmentID }));
-    const epochs = [object.status?.supplyEpoch ?? 0, object.spec?.observedSupplyEpoch ?? 0];
-    const own = { desiredRouteENIIP: this.wanted, releasableIPs, observedSupplyEpoch: Math.max(...epochs) };
-    const spec = { ...object.spec, ...own };
-    return JSON.stringify(spec) === JSON.stringify(object.spec) ? undefined : { ...object, spec };
+    return { desiredRouteENIIP: this.wanted, releasableIPs };
   }
 
-  lead(log: Logger): Life {
+  lead(log?: Logger): Life {
     this.#epoch += 1;
-    const clock = this.#clock;
     const controller = new AbortController();
     const { signal } = controller;
-    const memory = new NodeMemories();
     const events: string[] = [];
     const nodeEvents: string[] = [];
     const die = (): void => controller.abort(new Error('the leader is dead'));
-    const random = seededRandom(this.#epoch);
-    const cloud = createTencentCloud({ api: this.#watched(die), clock, random });
-    const kube = this.#watchedKube(die);
-    const informer = openInformer({
-      client: this.#api.client({ userAgent: 'ipamd' }),
-      type: NECS,
-      decode: decodeNec,
-      clock,
-      log,
-      random,
+    const { memory } = leadNodes({
+      clock: this.#clock,
+      api: this.#api,
+      epoch: this.#epoch,
+      kube: this.#watchedKube(die),
+      cloudApi: this.#watched(die),
+      nextId: () => (++this.#ids).toString(16).padStart(16, '0'),
+      facts: {
+        viewOf: () => ({ kind: 'known', values: this.#factValues() }),
+        subnetUsed: () => undefined,
+        subnetFull: () => undefined,
+      },
+      nodes: [NODE],
+      signal,
+      ...(log === undefined ? {} : { log }),
+      beside: {
+        events: {
+          record: ({ involved, type, reason, message }) => {
+            (involved.kind === 'Node' ? nodeEvents : events).push(`${type} ${reason}: ${message}`);
+          },
+        },
+        nodeUidOf: () => 'uid-of-node',
+      },
     });
-    void informer.start(signal);
-    let isDue = Promise.withResolvers<void>();
-    const enqueue = (): void => isDue.resolve();
-    informer.subscribe(enqueue);
-    const deps: NodeDeps = {
-      cloud,
-      kube,
-      necs: informer,
-      facts: this.#nodeFacts(),
-      leader: {
-        epoch: this.#epoch,
-        clusterId: CLUSTER,
-        requestTimeoutSeconds: REQUEST_TIMEOUT_SECONDS,
-        term: { startedMs: clock.monotonicMs(), leaseMs: LEASE_MS, signal },
-      },
-      ids: {
-        next: () => {
-          this.#ids += 1;
-          return this.#ids.toString(16).padStart(16, '0');
-        },
-        now: () => new Date(clock.nowMs()).toISOString(),
-      },
-      clock,
-      log,
-      events: {
-        record: ({ involved, type, reason, message }) => {
-          (involved.kind === 'Node' ? nodeEvents : events).push(`${type} ${reason}: ${message}`);
-        },
-      },
-      nodeUidOf: () => 'uid-of-node',
-      observe: {},
-      breakers: new CircuitBreakers(clock),
-      cloudObserver: new CloudObserver(cloud, clock, CLUSTER),
-      memory,
-      enqueue,
-      queuedAgain: () => isDue.promise,
-    };
-    const run = async (): Promise<void> => {
-      await informer.synced(signal);
-      while (!signal.aborted) {
-        isDue = Promise.withResolvers<void>();
-        let waitMs = 3_600_000;
-        try {
-          const result = await reconcileNode(deps, NODE, signal);
-          if (result.kind === 'again') waitMs = result.afterMs;
-        } catch (error) {
-          log.warn('turn failed', { error });
-          waitMs = 1_000;
-        }
-        const over = new AbortController();
-        await Promise.race([
-          isDue.promise,
-          clock.sleep(waitMs, AbortSignal.any([signal, over.signal])).catch(() => undefined),
-        ]);
-        over.abort();
-      }
-    };
-    run().catch(() => undefined);
     return {
       epoch: this.#epoch,
       memory,
@@ -283,43 +212,9 @@ class World {
     };
   }
 
-  #nodeFacts(): NodeFacts {
-    const { state } = this.#host.model;
-    return {
-      viewOf: () => {
-        const instance = state.instances.get(INSTANCE);
-        const limits = LIMITS[this.#cores] ?? LIMITS_OF_TWO;
-        const subnets = [...state.subnets.values()].filter((subnet) => subnet.subnetId !== 'subnet-nodes000');
-        const parts: NodeFactValues = {
-          leaving: 'no',
-          instance:
-            instance === undefined
-              ? undefined
-              : {
-                  instanceId: INSTANCE,
-                  instanceType: instance.instanceType,
-                  zone: instance.zone,
-                  vpcId: instance.vpcId,
-                  isRunning: instance.state === 'RUNNING',
-                  ...limits,
-                },
-          maxRouteENI: undefined,
-          maxIPPerENI: undefined,
-          floor: 0,
-          initialDemand: 0,
-          subnets: subnets.map(({ subnetId, cidr, pool }) => ({
-            subnetId,
-            cidr,
-            freeIps: pool.free,
-            isBlocked: false,
-          })),
-          securityGroups: undefined,
-        };
-        return { kind: 'known', values: { ...parts, ...this.facts.parts } };
-      },
-      subnetUsed: () => undefined,
-      subnetFull: () => undefined,
-    };
+  #factValues(): NodeFactValues {
+    const limits = LIMITS[this.#cores] ?? LIMITS_OF_TWO;
+    return { ...factValuesOf(this.#host.model.state, INSTANCE, limits), ...this.facts.parts };
   }
 
   /** Between a leader and the cloud: judges each mutation by the object, and kills where it is to die. */
