@@ -15,11 +15,12 @@ import { type Baseline, baselineOnRecord } from './find-drift.ts';
 import type { PodFollower } from './follow-pods.ts';
 import { BalancerKeeper } from './keep-balancer.ts';
 import type { GateKeeper } from './keep-gates.ts';
+import { RefusedKeeper } from './keep-refused.ts';
 import type { Notice } from './notice.ts';
-import { observeLoadBalancer } from './observe-load-balancer.ts';
 import { planIngress } from './plan-ingress.ts';
-import { followTargets, listenerNameOf, ownerOf } from './plan-load-balancer.ts';
+import { listenerNameOf } from './plan-load-balancer.ts';
 import type { AddressPublisher } from './publish-addresses.ts';
+import { StatusPublisher } from './publish-status.ts';
 import { readAnnotations } from './read-annotations.ts';
 import { readRecord } from './read-record.ts';
 import { type Ingress, readServiceHead, type ServiceHead } from './read-service.ts';
@@ -29,7 +30,6 @@ import { describeFailure, needsPerson } from './service-failure.ts';
 import { type ServicePlan, ServicePlanner } from './service-planner.ts';
 import { ServiceReports } from './service-reports.ts';
 import { settledHashOf } from './settled-hash.ts';
-import { StatusRight } from './status-right.ts';
 import { ServiceWriter } from './write-service.ts';
 
 /** How often a load balancer is compared with its Service, though nothing has changed. */
@@ -65,7 +65,8 @@ export class ServiceSync {
   readonly #gates: Gates;
   readonly #nodes: BackendNodes;
   readonly #planner: ServicePlanner;
-  readonly #statusRight: StatusRight;
+  readonly #status: StatusPublisher;
+  readonly #refused: RefusedKeeper;
   readonly #directory: BalancerDirectory;
   readonly #settled = new Map<string, Settled>();
   /** By Service that is released: since when nothing of it is found; monotonic milliseconds. */
@@ -84,11 +85,12 @@ export class ServiceSync {
     this.#pods = pods;
     this.#nodes = new BackendNodes(deps);
     this.#planner = new ServicePlanner(deps, this.#nodes, pods);
-    this.#statusRight = new StatusRight(deps);
     this.#services = services;
     this.#writer = new ServiceWriter(deps.kube);
     this.#reports = new ServiceReports(deps.events, deps.log);
+    this.#status = new StatusPublisher(deps, this.#writer, this.#reports);
     this.#keeper = new BalancerKeeper(deps, this.#writer, this.#reports, published);
+    this.#refused = new RefusedKeeper(deps, { keeper: this.#keeper, reports: this.#reports, gates, published });
     this.#directory = new BalancerDirectory(deps);
   }
 
@@ -99,7 +101,7 @@ export class ServiceSync {
 
   /** Withdraws what is reported. */
   close(): void {
-    this.#statusRight.close();
+    this.#status.close();
   }
 
   /** Brings one Service nearer to what it asks for. @throws CloudError, KubeError, StepError when it is to be tried again */
@@ -131,11 +133,20 @@ export class ServiceSync {
     const context = this.#contextOf(head, signal);
     const isRefused = ofAnnotations.some(({ blocks }) => blocks);
     if (head.annotations[DIRECT_ACCESS_ANNOTATION] !== undefined && vpcId !== undefined) this.#published.need();
-    if (settings.mode === 'skip' || !areTargetsKnown) return await this.#leave(head, ofAnnotations, context);
+    if (settings.mode === 'skip' || !areTargetsKnown) {
+      this.#gates.note(head.key, 'refused');
+      this.#settled.delete(head.key);
+      await this.#refused.leave(head, ofAnnotations, context);
+      return { kind: 'again', afterMs: RESYNC_MS };
+    }
     const plan = await this.#planner.plan(object, head, settings, context);
     const notices = [...ofAnnotations, ...plan.notices];
+    if (plan.listeners === undefined && plan.afterMs !== undefined) {
+      await this.#refused.leave(head, notices, context);
+      return { kind: 'again', afterMs: plan.afterMs };
+    }
     if (plan.desired === undefined || vpcId === undefined || isRefused)
-      return await this.#follow(object, head, { ...plan, notices }, context);
+      return await this.#follow(object, head, { ...plan, notices }, RESYNC_MS, context);
     const result = await this.#bring(
       object,
       head,
@@ -148,45 +159,17 @@ export class ServiceSync {
     return { kind: 'again', afterMs: Math.min(result.afterMs, plan.afterMs) };
   }
 
-  /** Leaves the load balancer of a Service as it is. `afterMs`: something is not known yet, and asked again then. */
-  async #leave(
-    head: ServiceHead,
-    notices: readonly Notice[],
-    context: CallContext,
-    afterMs?: number,
-  ): Promise<ReconcileResult> {
-    if (afterMs === undefined) this.#gates.note(head.key, 'refused');
-    this.#settled.delete(head.key);
-    this.#reports.problems(head, notices);
-    await this.#noteTargets(head, context);
-    return { kind: 'again', afterMs: afterMs ?? RESYNC_MS };
-  }
-
-  /** Lets the targets of a Service that is refused follow its backends, and leaves all else of its load balancer as it is. */
+  /** Lets the targets of a Service that is refused follow its backends. `mostMs`: when it is looked at again at the latest. */
   async #follow(
     object: KubeObject,
     head: ServiceHead,
-    { notices, listeners, unbound, afterMs }: ServicePlan,
+    plan: ServicePlan,
+    mostMs: number,
     context: CallContext,
   ): Promise<ReconcileResult> {
-    const { vpcId } = this.#nodes;
-    const { loadBalancerId } = readRecord(head);
-    if (listeners === undefined || loadBalancerId === undefined || vpcId === undefined)
-      return await this.#leave(head, notices, context, afterMs);
-    const { clusterId } = this.#deps.config;
-    const desired = followTargets({ clusterId, service: head }, loadBalancerId, listeners);
     this.#settled.delete(head.key);
-    if (unbound === undefined) this.#gates.forget(head.key);
-    this.#gates.fail(head.key);
-    this.#reports.problems(head, notices);
-    const urgent = { ...context, priority: 'pod' as const };
-    const kept = await this.#keeper.keep(object, desired, vpcId, urgent);
-    if (unbound !== undefined) this.#noteGates(head, { desired, unbound, notices });
-    this.#reports.problems(head, [...notices, ...kept.notices.filter(({ blocks }) => !blocks)]);
-    return {
-      kind: 'again',
-      afterMs: Math.min(afterMs ?? RESYNC_MS, kept.kind === 'again' ? kept.afterMs : kept.waitMs),
-    };
+    const waitMs = await this.#refused.follow(object, head, plan, this.#nodes.vpcId, context);
+    return { kind: 'again', afterMs: Math.min(mostMs, waitMs, plan.afterMs ?? mostMs) };
   }
 
   /** Brings the load balancer of a Service in line with its plan. */
@@ -206,12 +189,12 @@ export class ServiceSync {
     const isRecorded = readRecord(head).loadBalancerId === settled?.loadBalancerId && head.hasFinalizer;
     if (settled?.desired === text && isRecorded && this.#deps.clock.monotonicMs() < settled.untilMs) {
       this.#gates.recover(head.key);
-      await this.#publish(object, head, settled.ingress, [...notices, ...settled.notices], signal);
+      await this.#status.publish(object, settled.ingress, [...notices, ...settled.notices], signal);
       return { kind: 'again', afterMs: settled.untilMs - this.#deps.clock.monotonicMs() };
     }
     const resumed = settled === undefined ? await this.#resume(head, plan.desired, text, settings, context) : undefined;
     if (resumed !== undefined) {
-      await this.#publish(object, head, resumed.ingress, notices, signal);
+      await this.#status.publish(object, resumed.ingress, notices, signal);
       return { kind: 'again', afterMs: resumed.untilMs - this.#deps.clock.monotonicMs() };
     }
     const before = settled?.baseline;
@@ -220,7 +203,13 @@ export class ServiceSync {
     this.#gates.recover(head.key);
     this.#noteGates(head, plan);
     if (kept.kind === 'again' && kept.notices.some(({ blocks }) => blocks))
-      return await this.#follow(object, head, { ...plan, notices: [...notices, ...kept.notices] }, context);
+      return await this.#follow(
+        object,
+        head,
+        { ...plan, notices: [...notices, ...kept.notices] },
+        kept.afterMs,
+        context,
+      );
     if (kept.kind === 'again') {
       this.#settled.delete(head.key);
       this.#reports.problems(head, [...notices, ...kept.notices]);
@@ -233,7 +222,7 @@ export class ServiceSync {
       isSettled && kept.notices.length === 0
         ? await this.#writer.writeSettled(kept.object, settledHashOf(loadBalancerId, plan.desired), signal)
         : kept.object;
-    await this.#publish(recorded, head, ingress, [...notices, ...kept.notices], signal);
+    await this.#status.publish(recorded, ingress, [...notices, ...kept.notices], signal);
     const afterMs = Math.min(RESYNC_MS, kept.waitMs);
     const untilMs = this.#deps.clock.monotonicMs() + afterMs;
     const { notices: itsNotices, baseline } = kept;
@@ -285,35 +274,6 @@ export class ServiceSync {
       desired.listeners.flatMap(({ targets = [] }) => targets),
     );
     return settled;
-  }
-
-  /** Reads the targets of a Service of which nothing is changed: what they have may not go to other Pods either. */
-  async #noteTargets(head: ServiceHead, context: CallContext): Promise<void> {
-    const { loadBalancerId } = readRecord(head);
-    if (loadBalancerId === undefined || !this.#published.isOld(head.key)) return;
-    const { clusterId } = this.#deps.config;
-    const names = { owner: ownerOf(clusterId, head.uid), listenerName: listenerNameOf({ clusterId, service: head }) };
-    const view = await observeLoadBalancer(this.#deps, { ...names, loadBalancerId }, context);
-    if (view.kind !== 'pending') this.#published.note(head.key, view.kind === 'found' ? view.observed.targets : []);
-  }
-
-  /** Writes where clients reach the Service. The published role has no right to its status: then an annotation has to do. */
-  async #publish(
-    object: KubeObject,
-    head: ServiceHead,
-    ingress: readonly Ingress[],
-    problems: Parameters<ServiceReports['problems']>[1],
-    signal: AbortSignal,
-  ): Promise<void> {
-    const address = ingress.map(({ ip, hostname }) => ip ?? hostname).join();
-    const written = await this.#writer.writeAddress(object, address, signal);
-    if (await this.#statusRight.isGranted(signal)) {
-      await this.#writer.writeStatus(written, ingress, signal);
-      this.#reports.problems(head, problems);
-      return;
-    }
-    const message = `the status of the Service stays empty: tke-cloud-controller-manager may not patch services/status. Its load balancer works; the address is ${address}, in the annotation tke.cloud.tencent.com/load-balancer-address. Grant the right, as docs/cloud-controller-manager.md says`;
-    this.#reports.problems(head, [...problems, { reason: 'StatusForbidden', message }]);
   }
 
   async #release(object: KubeObject, head: ServiceHead, signal: AbortSignal): Promise<ReconcileResult> {

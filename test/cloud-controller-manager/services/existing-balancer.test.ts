@@ -96,6 +96,18 @@ test('a load balancer that was made for another object, or does not exist, is no
   await world.stop();
 });
 
+test('a load balancer that does not exist yet is used within a minute when it does', async (t) => {
+  const world = await ServiceWorld.start();
+  await world.join('n1');
+  await world.create('web', { metadata: { annotations: { [EXISTED]: 'lb-00000001' } } });
+  await world.advance(DONE_MS);
+  t.regex(world.events('ServiceRefused').join(), /lb-00000001 does not exist/);
+  t.is(await world.buy(), 'lb-00000001');
+  await world.advance(90_000);
+  t.deepEqual(Object.keys(world.listeners()).toSorted(), ['TCP/80', 'UDP/53']);
+  await world.stop();
+});
+
 test('a record that a person edits leads to no harm', async (t) => {
   const world = await ServiceWorld.start();
   await world.join('n1');
