@@ -52,6 +52,13 @@ export type Caller = <A extends Action>(action: A, request: Requests[A], context
 /** Longest wait for one answer. Most answers take 0.2 s; an answer that takes this long was most likely lost. */
 const ATTEMPT_TIMEOUT_MS = 10_000;
 
+/**
+ * Part of a call's time that a change keeps for its answer: it is not sent later. One that is sent at the end of its time
+ * would be without an answer, and to find out what became of it takes descriptions, of the whole cluster where many
+ * calls waited equally long.
+ */
+const ANSWER_PART = 1 / 4;
+
 /** Time limit of a call with all its attempts, milliseconds, when the context has none. */
 export const DEFAULT_TIMEOUT_MS = 60_000;
 
@@ -61,6 +68,8 @@ export function createCaller(deps: CallerDeps): Caller {
     const timeoutMs = context.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     const startedMs = deps.clock.monotonicMs();
     const endMs = startedMs + timeoutMs;
+    const answerMs = isRead(action) ? 0 : Math.min(ATTEMPT_TIMEOUT_MS, timeoutMs * ANSWER_PART);
+    const sendByMs = endMs - answerMs;
     const progress: Progress = { lastError: undefined, ambiguousError: undefined, attempts: 0 };
     // The last error of the call is more informative than an expired deadline. Without one the call never left the
     // queue.
@@ -69,7 +78,7 @@ export function createCaller(deps: CallerDeps): Caller {
     let code: string | undefined;
     try {
       return await withTimeout(deps.clock, timeoutMs, context.signal, reason, (signal) =>
-        callWithRetries(deps, action, request, { ...context, signal, endMs, expiryError: reason }, progress),
+        callWithRetries(deps, action, request, { ...context, signal, endMs, sendByMs, expiryError: reason }, progress),
       );
     } catch (error) {
       code = isCloudError(error) ? error.code : 'ABORTED';
@@ -86,8 +95,19 @@ export function createCaller(deps: CallerDeps): Caller {
 /** The progress of a call; `ambiguousError`: the error of an attempt that may have had an effect. */
 type Progress = { lastError: CloudError | undefined; ambiguousError: CloudError | undefined; attempts: number };
 
-/** The context of one call, and the time after which nothing of it may be sent. */
-type DeadlineContext = CallContext & { readonly endMs: number; readonly expiryError: () => Error };
+/**
+ * The context of one call, its end, and the time until which it may wait to be sent. What was granted in that time is sent
+ * before the end.
+ */
+type DeadlineContext = CallContext & {
+  readonly endMs: number;
+  readonly sendByMs: number;
+  readonly expiryError: () => Error;
+};
+
+function isRead(action: Action): boolean {
+  return action.startsWith('Describe');
+}
 
 /**
  * Selects the error of the whole call: when an earlier attempt may have had an effect, a later refusal does not
@@ -104,7 +124,7 @@ async function callWithRetries<A extends Action>(
   context: DeadlineContext,
   progress: Progress,
 ): Promise<unknown> {
-  const nature = { isRead: action.startsWith('Describe'), hasToken: hasToken(request) };
+  const nature = { isRead: isRead(action), hasToken: hasToken(request) };
   let refusedKeys = 0;
   for (let attempt = 1; ; attempt++) {
     // A request in flight when time runs out may have had an effect: from here on the deadline means that.
@@ -139,35 +159,44 @@ async function attemptOnce<A extends Action>(
 ): Promise<unknown> {
   const { clock } = deps;
   const queuedMs = clock.monotonicMs();
+  if (queuedMs >= context.sendByMs) throw context.expiryError();
   const ticket = { product: productOf(action), action, priority: context.priority, owner: context.owner };
-  return await deps.scheduler.run(
-    ticket,
-    context.signal,
-    async () => {
-      const startedMs = clock.monotonicMs();
-      // In a process that was suspended, all timers fire at once when it continues. Another process may have taken over
-      // meanwhile.
-      if (startedMs >= context.endMs) throw context.expiryError();
-      let code: string | undefined;
-      onStart();
-      try {
-        return await withTimeout(
-          clock,
-          ATTEMPT_TIMEOUT_MS,
-          context.signal,
-          () => timeoutError(action),
-          (signal) => deps.api.call(action, request, signal),
-        );
-      } catch (error) {
-        code = isCloudError(error) ? error.code : 'ABORTED';
-        throw error;
-      } finally {
-        const tookMs = clock.monotonicMs() - startedMs;
-        deps.observer?.onAttempt({ action, attempt, waitedMs: startedMs - queuedMs, tookMs, code });
-      }
-    },
-    classifyForRate,
-  );
+  const send = async (): Promise<unknown> => {
+    const startedMs = clock.monotonicMs();
+    // In a process that was suspended, all timers fire at once when it continues. Another process may have taken over
+    // meanwhile.
+    if (startedMs >= context.endMs) throw context.expiryError();
+    let code: string | undefined;
+    onStart();
+    try {
+      return await withTimeout(
+        clock,
+        ATTEMPT_TIMEOUT_MS,
+        context.signal,
+        () => timeoutError(action),
+        (signal) => deps.api.call(action, request, signal),
+      );
+    } catch (error) {
+      code = isCloudError(error) ? error.code : 'ABORTED';
+      throw error;
+    } finally {
+      const tookMs = clock.monotonicMs() - startedMs;
+      deps.observer?.onAttempt({ action, attempt, waitedMs: startedMs - queuedMs, tookMs, code });
+    }
+  };
+  const granted = Promise.withResolvers<void>();
+  let sent: Promise<unknown> | undefined;
+  await withTimeout(clock, context.sendByMs - queuedMs, context.signal, context.expiryError, (waiting) => {
+    const start = (): Promise<unknown> => {
+      // Granted in the moment in which it left the queue: its caller has the error that it is not sent.
+      waiting.throwIfAborted();
+      granted.resolve();
+      return send();
+    };
+    sent = deps.scheduler.run(ticket, waiting, start, classifyForRate);
+    return Promise.race([granted.promise, sent]);
+  });
+  return await sent;
 }
 
 function classifyForRate(error: unknown): CallVerdict {

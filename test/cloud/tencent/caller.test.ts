@@ -81,6 +81,21 @@ test('Caller: a refusal that nothing unsure came before is what it is', async (t
   t.like(await failureOf(clock, create(cloud)), { retry: 'quota', scope: 'subnet' });
 });
 
+test('Caller: a change that waits for the rate is not sent so late that its answer would come too late', async (t) => {
+  const { clock, cloud, sent } = scripted('OK');
+  const timeoutMs = 8_000;
+  const calls = Array.from({ length: 1_000 }, (_, index) =>
+    cloud.ips.unassign(`eni-${index}`, ['10.0.0.1'], contextOf({ timeoutMs })).then(
+      () => 'done',
+      (error: unknown) => (isCloudError(error) ? error.code : String(error)),
+    ),
+  );
+  const outcomes = Map.groupBy(await clock.run(Promise.all(calls)), (outcome) => outcome);
+  t.deepEqual([...outcomes.keys()].toSorted(), ['DEADLINE', 'done']);
+  t.is(outcomes.get('done')?.length, sent.length, 'what was not sent says so');
+  t.true(Math.max(...sent.map(({ atMs }) => atMs)) <= 0.75 * timeoutMs);
+});
+
 test('Caller: sends nothing once its time is over, however long the process stood still', async (t) => {
   const { clock, cloud, sent, state } = scripted('OK');
   const calls = Array.from({ length: 20 }, (_, index) =>
