@@ -1,3 +1,4 @@
+import { findSilentWatches, SILENT_MS } from '../kube/find-silent-watches.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { KubeContact } from './call-metrics.ts';
 import type { InformerSample } from './work-metrics.ts';
@@ -13,16 +14,9 @@ export type HealthFacts = {
   readonly restoredMs?: number | undefined;
 };
 
-/** Longer than a watch may be silent and a few attempts to reopen it take. */
-const SILENT_MS = 10 * 60_000;
-/** A leader renews the lock, and the others read it, more often than this. */
-const RECENT_MS = 2 * 60_000;
-
 /**
  * Evaluates liveness: returns what hangs, or undefined.
- * That there is an answer shows that the event loop runs. A cache that receives nothing while other requests are
- * answered hangs, and a restart helps. An API server that does not answer is no reason to end: a restart would not
- * help. Reads the clock.
+ * That there is an answer shows that the event loop runs. Reads the clock.
  */
 export function evaluateLiveness({
   informers,
@@ -33,13 +27,12 @@ export function evaluateLiveness({
 }: HealthFacts): string | undefined {
   // Without definitions there is nothing to watch.
   if (startProblem !== undefined) return undefined;
-  const nowMs = clock.monotonicMs();
-  if (nowMs - contact.lastOkMs > RECENT_MS) return undefined;
-  const silent = informers.filter(
-    ({ isSynced, lastContactMs }) => isSynced && nowMs - Math.max(lastContactMs, restoredMs) > SILENT_MS,
-  );
+  const watches = informers.map(({ resource, isSynced, lastContactMs }) => {
+    return [resource, { isSynced, lastContactMs: Math.max(lastContactMs, restoredMs) }] as const;
+  });
+  const silent = findSilentWatches(watches, contact, clock);
   if (silent.length === 0) return undefined;
-  const names = silent.map(({ resource }) => resource).join(', ');
+  const names = silent.join(', ');
   return `the API server answers, but the watch of ${names} has been silent for ${SILENT_MS / 60_000} minutes`;
 }
 

@@ -1,5 +1,6 @@
 import type { ServerCertificates } from '../kube/certificates/server-certificates.ts';
 import { leadUntilDrained } from '../kube/election/lead-until-drained.ts';
+import { findSilentWatches, SILENT_MS } from '../kube/find-silent-watches.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { describeMissingRight, trackRights } from '../kube/track-rights.ts';
 import { ChangeSignal } from '../runtime/change-signal.ts';
@@ -14,7 +15,6 @@ import { PeerClient } from './forward/peer-client.ts';
 import { VerbRouter } from './forward/verb-router.ts';
 import { type ExtenderServer, serveExtender, type VerbHandler } from './http/serve-extender.ts';
 import { SchedulerIndex } from './index/scheduler-index.ts';
-import { evaluateLiveness } from './observability/health.ts';
 import { createSchedulerMetrics, type SchedulerMetrics } from './observability/metrics.ts';
 import { openCertificates } from './open-certificates.ts';
 import { bind } from './verbs/bind.ts';
@@ -154,6 +154,14 @@ class Scheduler implements RunningScheduler {
     return this.#refusal();
   }
 
+  /** Returns which watch hangs; undefined while none does. */
+  #liveness(): string | undefined {
+    const silent = findSilentWatches(Object.entries(this.#followed), this.#metrics.contact, this.#runtime.clock);
+    if (silent.length === 0) return undefined;
+    const minutes = SILENT_MS / 60_000;
+    return `the API server answers, but the watch of ${silent.join(', ')} has received nothing for ${minutes} minutes`;
+  }
+
   /** Returns why requests are refused; undefined while they are answered here or forwarded. */
   #refusal(): string | undefined {
     if (this.#canForward) return undefined;
@@ -185,7 +193,7 @@ class Scheduler implements RunningScheduler {
     if (this.#certificates?.ca === undefined)
       log.warn('every process of this node may bind Pods', { flag: '--allow-anonymous-loopback' });
     this.#endpoints = await serveHttpEndpoints(metricsAddress, {
-      liveness: () => evaluateLiveness(this.#followed, this.#metrics.contact, clock),
+      liveness: () => this.#liveness(),
       readiness: () => this.readiness(),
       registry: this.#metrics.registry,
     });

@@ -1,0 +1,26 @@
+import type { Clock } from '../runtime/clock.ts';
+import type { Informer } from './informer.ts';
+
+/** Longer than a watch may be silent and a few attempts to reopen it take. */
+export const SILENT_MS = 10 * 60_000;
+/** A leader renews the lock, and the others read it, more often than this. */
+const RECENT_MS = 2 * 60_000;
+
+/** What is known of a watch. */
+type WatchState = Pick<Informer<unknown>, 'isSynced' | 'lastContactMs'>;
+
+/**
+ * Lists the watches that hang: they receive nothing while other requests are answered, and a restart helps. None while the
+ * API server does not answer: a restart would not help. Reads the clock.
+ */
+export function findSilentWatches(
+  watches: Iterable<readonly [name: string, state: WatchState]>,
+  contact: { readonly lastOkMs: number },
+  clock: Pick<Clock, 'monotonicMs'>,
+): readonly string[] {
+  const nowMs = clock.monotonicMs();
+  if (nowMs - contact.lastOkMs > RECENT_MS) return [];
+  return [...watches].flatMap(([name, { isSynced, lastContactMs }]) =>
+    isSynced && nowMs - lastContactMs > SILENT_MS ? [name] : [],
+  );
+}
