@@ -115,8 +115,8 @@ function renderField(field: protobuf.Field, fail: Fail): string {
   return `  ${field.name}: { ${facts.join(', ')} },`;
 }
 
-/** Turns `PodSandboxStatus` into `POD_SANDBOX_STATUS`, and `PodIP` into `POD_IP`. */
-function constantName(name: string): string {
+/** Returns the name of a table: turns `PodSandboxStatus` into `POD_SANDBOX_STATUS`, and `PodIP` into `POD_IP`. */
+export function constantName(name: string): string {
   return name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, '_').toUpperCase();
 }
 

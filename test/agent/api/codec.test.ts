@@ -8,6 +8,7 @@ import * as ops from '../../../agent/api/ops-messages.ts';
 import { OPS_METHODS, OPS_SERVICE } from '../../../agent/api/ops-service.ts';
 import { AGENT_METHODS, RUN_METHOD } from '../../../agent/api/service.ts';
 import { CodecError } from '../../../agent/api/wire.ts';
+import { constantName } from '../../../tools/gen-messages.ts';
 import { assertLaw } from '../../support/law.ts';
 
 // Both are of one package: a name that both declare would be a fault.
@@ -17,117 +18,23 @@ for (const file of ['agent.proto', 'ops.proto']) {
 }
 const PACKAGE = 'tke.eni.v1';
 
-const TABLES: Readonly<Record<string, MessageTable>> = {
-  Sandbox: messages.SANDBOX,
-  RunRequest: messages.RUN_REQUEST,
-  RunReply: messages.RUN_REPLY,
-  CniError: messages.CNI_ERROR,
-  Interface: messages.INTERFACE,
-  Address: messages.ADDRESS,
-  Route: messages.ROUTE,
-  Attachment: messages.ATTACHMENT,
-  AttachRequest: messages.ATTACH_REQUEST,
-  Delegate: messages.DELEGATE,
-  AttachReply: messages.ATTACH_REPLY,
-  DetachRequest: messages.DETACH_REQUEST,
-  DetachReply: messages.DETACH_REPLY,
-  CheckRequest: messages.CHECK_REQUEST,
-  CheckReply: messages.CHECK_REPLY,
-  StatusRequest: messages.STATUS_REQUEST,
-  StatusReply: messages.STATUS_REPLY,
-  ValidAttachment: messages.VALID_ATTACHMENT,
-  GcRequest: messages.GC_REQUEST,
-  GcReply: messages.GC_REPLY,
-  PoolRequest: ops.POOL_REQUEST,
-  PoolAddress: ops.POOL_ADDRESS,
-  PoolEni: ops.POOL_ENI,
-  WaitingAdd: ops.WAITING_ADD,
-  PoolReply: ops.POOL_REPLY,
-  SummaryRequest: ops.SUMMARY_REQUEST,
-  OpsStatus: ops.OPS_STATUS,
-  LatencyBucket: ops.LATENCY_BUCKET,
-  CallStats: ops.CALL_STATS,
-  ApiBudget: ops.API_BUDGET,
-  BridgePods: ops.BRIDGE_PODS,
-  SummaryReply: ops.SUMMARY_REPLY,
-  RepairRequest: ops.REPAIR_REQUEST,
-  MigrationStage: ops.MIGRATION_STAGE,
-  FailedOperation: ops.FAILED_OPERATION,
-  RepairReply: ops.REPAIR_REPLY,
-  WatchRequest: ops.WATCH_REQUEST,
-  AgentEvent: ops.AGENT_EVENT,
-  RecorderRequest: ops.RECORDER_REQUEST,
-  RecordedStep: ops.RECORDED_STEP,
-  RecordedOperation: ops.RECORDED_OPERATION,
-  RecordedPod: ops.RECORDED_POD,
-  RecorderReply: ops.RECORDER_REPLY,
-  ExplainPlace: ops.EXPLAIN_PLACE,
-  ExplainRequest: ops.EXPLAIN_REQUEST,
-  ExplainReply: ops.EXPLAIN_REPLY,
-};
+/** The tables by the names of their messages. `make check` compares them with the contracts that they are made from. */
+const TABLES: Readonly<Record<string, MessageTable>> = Object.fromEntries(
+  declaredMessages().map((name) => [name, Reflect.get({ ...messages, ...ops }, constantName(name))]),
+);
 const NAME_OF = new Map(Object.entries(TABLES).map(([name, table]) => [table, name]));
 
-type Row = { name: string; number: number; type: string; repeated: boolean; oneof: string | undefined };
-
-function rowsOfTable(table: MessageTable): Row[] {
-  return Object.entries(table).map(([name, field]) => ({
-    name,
-    number: field.number,
-    type: field.type === 'message' ? (NAME_OF.get(field.message) ?? 'a table without a name') : field.type,
-    repeated: field.repeated === true,
-    oneof: field.type === 'message' && field.repeated !== true ? field.oneof : undefined,
-  }));
-}
-
-function rowsOfProto(type: protobuf.Type): Row[] {
-  return type.fieldsArray.map((field) => {
-    field.resolve();
-    const isEnum = field.resolvedType instanceof protobuf.Enum;
-    return {
-      name: field.name,
-      number: field.id,
-      type: isEnum ? 'enum' : field.type,
-      repeated: field.repeated,
-      oneof: field.partOf?.name,
-    };
-  });
-}
-
-test('message tables: name the messages of both proto files and no others', (t) => {
+function declaredMessages(): readonly string[] {
   const types = proto.lookup(PACKAGE);
   if (!(types instanceof protobuf.Namespace)) throw new Error(`no package ${PACKAGE}`);
-  const declared = types.nestedArray.filter((nested) => nested instanceof protobuf.Type).map((nested) => nested.name);
-  t.deepEqual(Object.keys(TABLES).sort(), declared.sort());
-});
-
-for (const [name, table] of Object.entries(TABLES)) {
-  test(`message tables: ${name} has the fields, numbers and types of its proto file, in ascending order`, (t) => {
-    t.deepEqual(rowsOfTable(table), rowsOfProto(proto.lookupType(`${PACKAGE}.${name}`)));
-    const numbers = Object.values(table).map((field) => field.number);
-    t.deepEqual(
-      numbers,
-      [...numbers].sort((a, b) => a - b),
-    );
-  });
+  return types.nestedArray.filter((nested) => nested instanceof protobuf.Type).map((nested) => nested.name);
 }
 
-test('PLUGIN: has the numbers of agent.proto', (t) => {
-  t.deepEqual<Record<string, number>, Record<string, number>>(messages.PLUGIN, {
-    ...proto.lookupEnum(`${PACKAGE}.Plugin`).values,
-  });
+test('message tables: there is one for each message', (t) => {
+  const missing = Object.keys(TABLES).filter((name) => TABLES[name] === undefined);
+  t.deepEqual(missing, []);
+  t.true(Object.keys(TABLES).length > 40);
 });
-
-for (const [name, table] of Object.entries({
-  AddressState: ops.ADDRESS_STATE,
-  EventKind: ops.EVENT_KIND,
-  EventOutcome: ops.EVENT_OUTCOME,
-})) {
-  test(`${name}: has the numbers of ops.proto`, (t) => {
-    t.deepEqual<Record<string, number>, Record<string, number>>(table, {
-      ...proto.lookupEnum(`${PACKAGE}.${name}`).values,
-    });
-  });
-}
 
 test('OPS_METHODS: has the calls of ops.proto, the watch alone a stream', (t) => {
   const declared = proto.lookupService(`${PACKAGE}.Ops`).methodsArray.map((method) => ({
