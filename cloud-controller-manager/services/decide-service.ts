@@ -1,4 +1,5 @@
 import { isServedClass } from '../../crd/load-balancer-class.ts';
+import { readRecord } from './read-record.ts';
 import type { ServiceHead } from './read-service.ts';
 
 /**
@@ -10,18 +11,22 @@ import type { ServiceHead } from './read-service.ts';
 type ServiceRole = 'serve' | 'release' | 'ignore';
 
 /**
- * Decides what becomes of a Service. A Service with a class is ours if the class is.
+ * Decides what becomes of a Service. A Service with a class is ours if the class is. One that was ours before it got another
+ * class leaves its load balancer alone until it is deleted: a flag may have changed by mistake.
  * @param loadBalancerClass the class that is served beside Services without one; '' for none
  * @see k8s.io/cloud-provider controllers/service: the finalizer alone says that there may be something to release
  */
-export function decideService(
-  { type, loadBalancerClass: its, isLeaving, hasFinalizer }: ServiceHead,
-  loadBalancerClass: string,
-): ServiceRole {
+export function decideService(head: ServiceHead, loadBalancerClass: string): ServiceRole {
+  const { type, loadBalancerClass: its, isLeaving, hasFinalizer } = head;
   if (type === 'LoadBalancer') {
-    if (!isServedClass(its, loadBalancerClass)) return 'ignore';
+    if (!isServedClass(its, loadBalancerClass)) return isLeaving && hasFinalizer && isMade(head) ? 'release' : 'ignore';
     if (!isLeaving) return 'serve';
   }
   // A Service of another type has no class: its finalizer was set while it was ours.
   return hasFinalizer ? 'release' : 'ignore';
+}
+
+function isMade(head: ServiceHead): boolean {
+  const { serial, loadBalancerId } = readRecord(head);
+  return serial > 0 || loadBalancerId !== undefined;
 }

@@ -65,6 +65,13 @@ export async function runServiceController(
     const { settings } = readAnnotations(head.annotations, head.labels);
     return settings.directAccess === true && decideService(head, deps.config.loadBalancerClass) === 'serve';
   };
+  /** Whether a Service has a load balancer that is read. One with mode skip keeps its targets. */
+  const mayHaveTargets = (service: KubeObject): boolean => {
+    const head = readServiceHead(service);
+    return (
+      readRecord(head).loadBalancerId !== undefined && decideService(head, deps.config.loadBalancerClass) !== 'ignore'
+    );
+  };
   const published = new AddressPublisher(deps, {
     nodesByIp: () => pods.nodesByIp([...services.values()].filter(bindsPods).map(keyOf)),
     bindsPods: (key) => {
@@ -124,9 +131,4 @@ function roleOf(node: CcmNode | undefined): string {
 
 function keyOf(service: KubeObject): string {
   return readServiceHead(service).key;
-}
-
-/** Whether a Service has a load balancer. One with mode skip keeps its targets. */
-function mayHaveTargets(service: KubeObject): boolean {
-  return readRecord(readServiceHead(service)).loadBalancerId !== undefined;
 }

@@ -38,6 +38,19 @@ for (const [type, loadBalancerClass, isLeaving, hasFinalizer, role] of ROWS) {
   });
 }
 
+test('one that was ours and has the class of others goes with its load balancer, and not before', (t) => {
+  const record = JSON.stringify({ serial: 1, loadBalancerId: 'lb-a1b2c3d4' });
+  const annotations = { 'tke.cloud.tencent.com/load-balancer-record': record };
+  const spec = { type: 'LoadBalancer', loadBalancerClass: 'example.com/other' };
+  const roleOf = (more: object): string => {
+    const metadata = { name: 'a', annotations, finalizers: ['service.kubernetes.io/load-balancer-cleanup'], ...more };
+    return decideService(readServiceHead({ apiVersion: 'v1', kind: 'Service', metadata, spec }), OURS);
+  };
+  t.is(roleOf({}), 'ignore');
+  t.is(roleOf({ deletionTimestamp: '2026-01-01T00:00:00Z' }), 'release');
+  t.is(roleOf({ deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [] }), 'ignore');
+});
+
 test('without a class of ours every class is of others', (t) => {
   const spec = { type: 'LoadBalancer', loadBalancerClass: '' };
   const head = readServiceHead({ apiVersion: 'v1', kind: 'Service', metadata: { name: 'a' }, spec });
