@@ -2,6 +2,7 @@ import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
 import { readIpamdConfig } from '../../../ipamd/config/ipamd-config.ts';
 import type { IpamdConfig } from '../../../ipamd/config/options.ts';
 import { type RunningIpamd, startIpamd } from '../../../ipamd/ipamd.ts';
+import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { CONFIG_MAPS, NODES } from '../../../kube/resource-types.ts';
 import { type Logger, silentLogger } from '../../../runtime/log.ts';
@@ -72,11 +73,17 @@ export type ShellScene = {
 
 /** Makes a cluster whose subnets are configured, with no Node and no ipamd yet. */
 export async function shellScene(spec: CloudSpec = CLOUD): Promise<ShellScene> {
+  const scene = openShell(spec);
+  await scene.clock.run(configureSubnets(scene.kube));
+  return scene;
+}
+
+/** Makes a cluster in which nothing is configured: a cloud and an API server. */
+export function openShell(spec: CloudSpec): ShellScene {
   const clock = new VirtualClock();
   const host = new CloudHost(spec, clock, { seed: 5, latencyMs: [20, 60], taskMs: [500, 1_500] });
   const server = startInProcessApi({ clock, latencyMs: 4 });
   const kube = server.client();
-  await clock.run(configureSubnets(kube));
   let serial = 0;
   return {
     clock,
@@ -85,14 +92,16 @@ export async function shellScene(spec: CloudSpec = CLOUD): Promise<ShellScene> {
     kube,
     start: async ({ name = 'ipamd', flags = [], log = silentLogger } = {}) => {
       const random = seededRandom(++serial);
-      const cloud = createTencentCloud({ api: createInProcessApi(host), clock, random });
-      let ids = 0;
+      const config = ipamdConfig(...flags);
+      const metrics = createIpamdMetrics(clock, { release: 'test', minWarmIps: config.ipMinWarmTarget });
+      const cloud = createTencentCloud({ api: createInProcessApi(host), clock, random, observer: metrics.cloud });
+      let made = 0;
       const life = serial;
-      const next = (): string => `${life.toString(16).padStart(4, '0')}${(++ids).toString(16).padStart(12, '0')}`;
+      const next = (): string => `${life.toString(16).padStart(4, '0')}${(++made).toString(16).padStart(12, '0')}`;
       const now = (): string => new Date(clock.nowMs()).toISOString();
-      const client = server.client({ userAgent: name });
-      const runtime = { clock, log, random, ids: { next, now }, kube: client, cloud, release: 'test', identity: name };
-      return await startIpamd(ipamdConfig(...flags), runtime);
+      const ids = { next, now };
+      const own = { kube: server.client({ userAgent: name }), cloud, metrics, release: 'test', identity: name };
+      return await startIpamd(config, { clock, log, random, ids, ...own });
     },
     join: async (name) => {
       const instanceId = `ins-shell${name}`;

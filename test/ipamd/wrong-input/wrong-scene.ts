@@ -1,23 +1,16 @@
 import type { ExecutionContext } from 'ava';
-import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
 import {
   NODE_ENI_CONFIG_KIND,
   type NodeEniConfigSpec,
   type NodeEniConfigStatus,
 } from '../../../crd/node-eni-config-fields.ts';
-import { type RunningIpamd, startIpamd } from '../../../ipamd/ipamd.ts';
-import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
-import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
+import type { RunningIpamd } from '../../../ipamd/ipamd.ts';
+import type { KubeObject } from '../../../kube/kube-client.ts';
 import { CONFIG_MAPS, NODES, PODS, resourceTypeOf } from '../../../kube/resource-types.ts';
-import { silentLogger } from '../../../runtime/log.ts';
-import { type InProcessApi, startInProcessApi } from '../../../sim/kube-api/in-process.ts';
-import { seededRandom } from '../../../sim/support/seeded-random.ts';
-import { CloudHost } from '../../../sim/vpc/api/host.ts';
-import { createInProcessApi } from '../../../sim/vpc/api/in-process.ts';
 import { AddressPool } from '../../../sim/vpc/api/model/address-pool.ts';
+import type { CloudSpec } from '../../../sim/vpc/api/model/state.ts';
 import type { ModelSubnet } from '../../../sim/vpc/api/model/types.ts';
-import { VirtualClock } from '../../support/virtual-clock.ts';
-import { ipamdConfig } from '../shell/shell-scene.ts';
+import { openShell } from '../shell/shell-scene.ts';
 
 /** Where everything is, and what is elsewhere. */
 export const VPC = 'vpc-00000001';
@@ -26,6 +19,15 @@ export const PODS_SUBNET = 'subnet-pods0001';
 export const ZONE4_SUBNET = 'subnet-zone4001';
 export const FOREIGN_SUBNET = 'subnet-foreign1';
 const NODE_SUBNET = 'subnet-node0001';
+const CLOUD: CloudSpec = {
+  vpcId: VPC,
+  subnets: [
+    { subnetId: PODS_SUBNET, zone: 'ap-guangzhou-3', cidr: '10.1.0.0/20' },
+    { subnetId: ZONE4_SUBNET, zone: 'ap-guangzhou-4', cidr: '10.2.0.0/20' },
+    { subnetId: NODE_SUBNET, zone: 'ap-guangzhou-3', cidr: '10.0.0.0/24' },
+  ],
+  securityGroupIds: ['sg-default0', 'sg-more0001'],
+};
 const CONFIG_MAP = { namespace: 'kube-system', name: 'tke-eni-ipamd' } as const;
 const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 
@@ -59,24 +61,15 @@ type Naming = {
 
 /** A whole ipamd on a virtual clock, with a cloud and an API server of this process. */
 export class WrongScene {
-  readonly clock = new VirtualClock();
-  readonly host: CloudHost;
-  readonly server: InProcessApi;
-  readonly kube: KubeClient;
+  readonly #shell = openShell(CLOUD);
+  readonly clock = this.#shell.clock;
+  readonly host = this.#shell.host;
+  readonly server = this.#shell.server;
+  readonly kube = this.server.client({ userAgent: 'people' });
   ipamd: RunningIpamd | undefined;
   #joined = 0;
 
   constructor() {
-    const subnets = [
-      { subnetId: PODS_SUBNET, zone: 'ap-guangzhou-3', cidr: '10.1.0.0/20' },
-      { subnetId: ZONE4_SUBNET, zone: 'ap-guangzhou-4', cidr: '10.2.0.0/20' },
-      { subnetId: NODE_SUBNET, zone: 'ap-guangzhou-3', cidr: '10.0.0.0/24' },
-    ];
-    this.host = new CloudHost({ vpcId: VPC, subnets, securityGroupIds: ['sg-default0', 'sg-more0001'] }, this.clock, {
-      seed: 5,
-      latencyMs: [20, 60],
-      taskMs: [500, 1_500],
-    });
     const cidr = '172.16.0.0/20';
     const foreign = {
       subnetId: FOREIGN_SUBNET,
@@ -87,24 +80,11 @@ export class WrongScene {
     };
     // The model has one VPC; a subnet of another is put in by hand.
     (this.host.model.state.subnets as Map<string, ModelSubnet>).set(FOREIGN_SUBNET, foreign);
-    this.server = startInProcessApi({ clock: this.clock, latencyMs: 4 });
-    this.kube = this.server.client({ userAgent: 'people' });
   }
 
   /** Starts ipamd; it leads when this returns, unless told not to wait. */
   async start(flags: readonly string[] = [], waits = true): Promise<void> {
-    const { clock, host, server } = this;
-    const random = seededRandom(1);
-    const metrics = createIpamdMetrics(clock, { release: 'test' });
-    const cloud = createTencentCloud({ api: createInProcessApi(host), clock, random, observer: metrics.cloud });
-    let serial = 0;
-    const ids = {
-      next: () => (++serial).toString(16).padStart(16, '0'),
-      now: () => new Date(clock.nowMs()).toISOString(),
-    };
-    const kube = server.client({ userAgent: 'ipamd' });
-    const runtime = { clock, log: silentLogger, random, ids, kube, cloud, metrics, release: 'test', identity: 'ipamd' };
-    this.ipamd = await startIpamd(ipamdConfig(...flags), runtime);
+    this.ipamd = await this.#shell.start({ flags });
     if (waits) await this.until('ipamd leads', () => this.ipamd?.isLeading === true);
   }
 
