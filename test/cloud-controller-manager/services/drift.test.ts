@@ -208,4 +208,11 @@ test('the hash of what is in force: order does not matter, all else does', (t) =
   t.not(settledHashOf('lb-1', desired(one)), hash);
   t.not(settledHashOf('lb-1', desired(one, target('10.0.0.2', 0))), hash);
   t.not(settledHashOf('lb-1', { ...desired(one, other), passesToTarget: true }), hash);
+  const withRange = (cidr: string) => {
+    const rules = [{ isAccepted: true, cidr, protocol: 'TCP' }];
+    return { ...desired(one, other), sourceGroup: { spec: { name: 'g', description: '', tags: {} }, rules } };
+  };
+  const closed = settledHashOf('lb-1', withRange('10.0.0.0/8'));
+  t.not(closed, hash);
+  t.not(settledHashOf('lb-1', withRange('192.0.2.0/24')), closed);
 });

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { partOf, shortTest } from '../../support/suite-part.ts';
 import type { Crash } from '../process-lives.ts';
+import { DEATHS, dieAtEachCall } from './die-at-each-call.ts';
 import { eniAround, listObjects, patchNec, published, startWithLists, unprotected } from './published-lists.ts';
 import { ServicePods } from './service-pods.ts';
 import { ServiceWorld } from './service-world.ts';
@@ -132,16 +133,8 @@ async function live(crash: Crash): Promise<{ readonly faults: readonly string[];
   return { faults, isCrashDone: lives.crash === undefined };
 }
 
-const CASES = (['change', 'read'] as const).flatMap((of) =>
-  (['before', 'after'] as const).map((moment) => ({ of, moment })),
-);
-
-for (const { of, moment } of partOf(CASES, (one) => one.of === 'change' && one.moment === 'after')) {
-  test(`what is registered is published when the process dies ${moment} each call to ${of}`, async (t) => {
-    for (let at = 1; ; at++) {
-      const { faults, isCrashDone } = await live({ of, at, moment });
-      t.deepEqual(faults, [], `dead ${moment} call ${at} to ${of}`);
-      if (!isCrashDone) break;
-    }
+for (const death of partOf(DEATHS, (one) => one.of === 'change' && one.moment === 'after')) {
+  test(`what is registered is published when the process dies ${death.moment} each call to ${death.of}`, async (t) => {
+    await dieAtEachCall(t, death, live);
   });
 }

@@ -2,13 +2,11 @@ import test from 'ava';
 import type { Fault } from '../../../sim/vpc/api/faults.ts';
 import { partOf, shortTest } from '../../support/suite-part.ts';
 import type { Crash } from '../process-lives.ts';
+import { DEATHS, dieAtEachCall, type Left } from './die-at-each-call.ts';
 import { ServiceWorld } from './service-world.ts';
 
 const SECOND_MS = 1_000;
 const LIMIT_MS = 20 * 60 * SECOND_MS;
-
-/** What a life left. */
-type Left = { readonly faults: readonly string[]; readonly isCrashDone: boolean };
 
 /** A Service is made, its port changes, and it goes; a process follows each that died. A load balancer of others stays. */
 async function live(crash: Crash | undefined): Promise<Left> {
@@ -46,20 +44,9 @@ async function live(crash: Crash | undefined): Promise<Left> {
   return { faults, isCrashDone: lives.crash === undefined };
 }
 
-const CASES = (['change', 'read'] as const).flatMap((of) =>
-  (['before', 'after'] as const).map((moment) => ({ of, moment })),
-);
-
-for (const { of, moment } of partOf(CASES, (one) => one.of === 'change' && one.moment === 'after')) {
-  test(`runServiceController: one load balancer, and none in the end, when the process dies ${moment} each call to ${of}`, async (t) => {
-    let at = 0;
-    for (;;) {
-      at += 1;
-      const { faults, isCrashDone } = await live({ of, at, moment });
-      t.deepEqual(faults, [], `dead ${moment} call ${at} to ${of}`);
-      if (!isCrashDone) break;
-    }
-    t.true(at > 5, `only ${at} calls`);
+for (const death of partOf(DEATHS, (one) => one.of === 'change' && one.moment === 'after')) {
+  test(`runServiceController: one load balancer, and none in the end, when the process dies ${death.moment} each call to ${death.of}`, async (t) => {
+    await dieAtEachCall(t, death, live, 5);
   });
 }
 

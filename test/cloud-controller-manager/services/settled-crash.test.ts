@@ -2,6 +2,7 @@
 import test from 'ava';
 import { partOf } from '../../support/suite-part.ts';
 import type { Crash } from '../process-lives.ts';
+import { DEATHS, dieAtEachCall } from './die-at-each-call.ts';
 import { ServiceWorld } from './service-world.ts';
 
 const SECOND_MS = 1_000;
@@ -35,16 +36,8 @@ async function live(crash: Crash): Promise<{ readonly faults: readonly string[];
   return { faults, isCrashDone };
 }
 
-const CASES = (['change', 'read'] as const).flatMap((of) =>
-  (['before', 'after'] as const).map((moment) => ({ of, moment })),
-);
-
-for (const { of, moment } of partOf(CASES, (one) => one.of === 'change' && one.moment === 'after')) {
-  test(`runServiceController: what a process that died ${moment} a call to ${of} left is not taken for settled`, async (t) => {
-    for (let at = 1; ; at++) {
-      const { faults, isCrashDone } = await live({ of, at, moment });
-      t.deepEqual(faults, [], `dead ${moment} call ${at} to ${of}`);
-      if (!isCrashDone) break;
-    }
+for (const death of partOf(DEATHS, (one) => one.of === 'change' && one.moment === 'after')) {
+  test(`runServiceController: what a process that died ${death.moment} a call to ${death.of} left is not taken for settled`, async (t) => {
+    await dieAtEachCall(t, death, live);
   });
 }

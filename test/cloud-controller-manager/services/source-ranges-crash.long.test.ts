@@ -1,13 +1,11 @@
 /** Processes that die while the security group for source ranges is made, changed, taken off and deleted. */
 import test from 'ava';
 import type { Crash } from '../process-lives.ts';
+import { DEATHS, dieAtEachCall, type Left } from './die-at-each-call.ts';
 import { ServiceWorld } from './service-world.ts';
 
 const SECOND_MS = 1_000;
 const LIMIT_MS = 30 * 60 * SECOND_MS;
-
-/** What a life left. */
-type Left = { readonly faults: readonly string[]; readonly isCrashDone: boolean };
 
 /** A Service has source ranges, other ranges and another port, none, some again, and goes; a process follows each that died. */
 async function live(crash: Crash): Promise<Left> {
@@ -62,19 +60,8 @@ async function live(crash: Crash): Promise<Left> {
   return { faults, isCrashDone: lives.crash === undefined };
 }
 
-const CASES = (['change', 'read'] as const).flatMap((of) =>
-  (['before', 'after'] as const).map((moment) => ({ of, moment })),
-);
-
-for (const { of, moment } of CASES) {
-  test(`runServiceController: one security group, never an open listener, none in the end, when the process dies ${moment} each call to ${of}`, async (t) => {
-    let at = 0;
-    for (;;) {
-      at += 1;
-      const { faults, isCrashDone } = await live({ of, at, moment });
-      t.deepEqual(faults, [], `dead ${moment} call ${at} to ${of}`);
-      if (!isCrashDone) break;
-    }
-    t.true(at > 5, `only ${at} calls`);
+for (const death of DEATHS) {
+  test(`runServiceController: one security group, never an open listener, none in the end, when the process dies ${death.moment} each call to ${death.of}`, async (t) => {
+    await dieAtEachCall(t, death, live, 5);
   });
 }

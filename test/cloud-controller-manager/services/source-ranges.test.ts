@@ -196,6 +196,7 @@ test('no more security groups: an event says what to do, and nothing listens unt
   await world.advance(DONE_MS);
   t.regex(world.events('SyncLoadBalancerFailed').join(), /CreateSecurityGroup.*; raise the quota of security groups/);
   t.deepEqual(world.listeners(), {});
+  t.false(world.annotation('web', 'tke.cloud.tencent.com/load-balancer-record')?.includes('sourceGroup'));
   state.securityGroupQuota = 1;
   await world.advance(LATER_MS);
   t.deepEqual([isBound(world), admitted(world)], [true, ['TCP 80 10.0.0.0/8']]);
