@@ -2,6 +2,7 @@ import type { ListenerSettings } from '../../cloud/listeners.ts';
 import { renderRules } from './compare-rules.ts';
 import type { DesiredListener, DesiredLoadBalancer } from './desired-load-balancer.ts';
 import { hasSetting, listenerKeyOf, type ObservedLoadBalancer } from './diff-load-balancer.ts';
+import { withSourceGroup } from './diff-security-groups.ts';
 import type { ListenerKey } from './load-balancer-step.ts';
 
 /** A load balancer as it was when it was as desired: what differs later was changed by another client. */
@@ -65,8 +66,10 @@ export function findDrift(
   if (observed.balancer.loadBalancerId !== loadBalancerId) return [];
   const now = contentOf(observed, desired);
   const drifts: Drift[] = [];
+  // A record does not have the id of the group that was made for source ranges.
+  const before = withSourceGroup(desired, observed);
   for (const field of observed.isOwn ? ATTRIBUTES : []) {
-    const [was, is] = [desired[field], observed.balancer[field]];
+    const [was, is] = [before[field], observed.balancer[field]];
     if (was !== undefined && String(was) !== String(is))
       drifts.push({ field, of: '', was: String(was), is: String(is) });
   }

@@ -1,6 +1,7 @@
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
 import type { ObservedLoadBalancer } from './diff-load-balancer.ts';
+import { withSourceGroup } from './diff-security-groups.ts';
 import { type Baseline, type Drift, findDrift, renderDrift, respectDrift } from './find-drift.ts';
 import { type Notice, remark } from './notice.ts';
 import type { ServiceHead } from './read-service.ts';
@@ -48,7 +49,7 @@ export class DriftKeeper {
     const what = `somebody else changed ${observed.balancer.loadBalancerId}: ${[...shown, ...more].join('; ')}`;
     if (isLeft) {
       const message = `${what}. It stays, as --load-balancer-drift=report says`;
-      const respected = respectDrift(desired, baseline.desired, drifts);
+      const respected = respectDrift(desired, withSourceGroup(baseline.desired, observed), drifts);
       return { desired: respected, drifts, left: drifts, notices: [remark('DriftFound', message)] };
     }
     metrics.loadBalancers.onDriftRepaired(fields);

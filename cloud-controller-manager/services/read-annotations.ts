@@ -23,7 +23,7 @@ export const WRITTEN_ANNOTATIONS: readonly WrittenRow[] = [
   {
     name: SERVICE_ANNOTATION.record,
     means:
-      'how the load balancer was made, and while nothing changes a hash of what is in force; without it, it is found by its tags',
+      'how the load balancer was made, whether a security group for source ranges was begun, and while nothing changes a hash of what is in force; without it, they are found by their tags',
     form: 'JSON',
     outcome: 'written',
   },

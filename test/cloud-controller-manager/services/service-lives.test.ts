@@ -22,6 +22,8 @@ const FAULTS: readonly FaultRule[] = [
 
 const NAMES = ['a', 'b'] as const;
 const PORTS = [80, 81] as const;
+/** The empty one: everyone. */
+const RANGES = ['10.0.0.0/8', '192.0.2.0/24', ''] as const;
 const ALLOW = { 'tke.cloud.tencent.com/allow-address-change': 'true' };
 const INTERNAL = 'service.kubernetes.io/qcloud-loadbalancer-internal-subnetid';
 
@@ -30,14 +32,19 @@ const STEP = fc.oneof(
   fc.record({ kind: fc.constant('delete' as const), name: fc.constantFrom(...NAMES) }),
   fc.record({ kind: fc.constant('port' as const), name: fc.constantFrom(...NAMES), port: fc.constantFrom(...PORTS) }),
   fc.record({ kind: fc.constant('move' as const), name: fc.constantFrom(...NAMES), isInternal: fc.boolean() }),
+  fc.record({
+    kind: fc.constant('ranges' as const),
+    name: fc.constantFrom(...NAMES),
+    range: fc.constantFrom(...RANGES),
+  }),
   fc.record({ kind: fc.constant('drain' as const), isLeaving: fc.boolean() }),
   fc.record({ kind: fc.constant('replace' as const) }),
 );
 
 type Step = typeof STEP extends fc.Arbitrary<infer T> ? T : never;
-type Wanted = { port: number; isInternal: boolean };
+type Wanted = { port: number; isInternal: boolean; range: string };
 
-test('Services end with one load balancer each, as they ask for it, whatever went wrong on the way', (t) =>
+test('Services end with one load balancer each, as they ask for it, with its security group, whatever went wrong on the way', (t) =>
   assertLaw(
     t,
     (inner) =>
@@ -68,7 +75,8 @@ async function play(t: ExecutionContext, steps: readonly (readonly [Step, number
     foreign,
   );
   const own = world.balancers().filter(({ loadBalancerId }) => loadBalancerId !== bought);
-  const shown = own.map(({ type, tags, listeners }) => {
+  const { securityGroups } = world.world.scene.host.model.state;
+  const shown = own.map(({ type, tags, listeners, securityGroupIds }) => {
     const service = world.world.scene.server
       .objects('services')
       .find(({ metadata }) => tags['tke-eni-owner']?.endsWith(metadata.uid ?? ' '));
@@ -79,11 +87,14 @@ async function play(t: ExecutionContext, steps: readonly (readonly [Step, number
           .sort()
           .join(', ')}`,
     );
-    return `${service?.metadata.name} ${type} ${all.join('; ')}`;
+    const rules = securityGroups.rulesOf(securityGroupIds).map(({ port, cidr }) => ` from ${cidr} to ${port}`);
+    return `${service?.metadata.name} ${type} ${all.join('; ')}${rules.join()}`;
   });
   const targets = isLeaving ? [`${one} 0`, `${two} 10`] : [`${one} 10`, `${two} 10`];
-  const textOf = ({ port, isInternal }: Wanted, bound: readonly string[]): string =>
-    `${isInternal ? 'INTERNAL' : 'OPEN'} ${port}: ${[...bound].sort().join(', ')}`;
+  const textOf = ({ port, isInternal, range }: Wanted, bound: readonly string[]): string => {
+    const closed = range === '' ? '' : ` from ${range} to ${port}`;
+    return `${isInternal ? 'INTERNAL' : 'OPEN'} ${port}: ${[...bound].sort().join(', ')}${closed}`;
+  };
   const expected = [...wanted].map(([name, want]) => `${name} ${textOf(want, targets)}`);
   // A Node that leaves is not registered anew.
   const without = [...wanted].map(([name, want]) => `${name} ${textOf(want, [`${two} 10`])}`);
@@ -94,6 +105,7 @@ async function play(t: ExecutionContext, steps: readonly (readonly [Step, number
       `${line} is not in ${shown.join(' | ')}`,
     );
   }
+  t.is(securityGroups.made.size, [...wanted.values()].filter(({ range }) => range !== '').length);
   await world.stop();
 }
 
@@ -110,7 +122,7 @@ async function take(world: ServiceWorld, wanted: Map<string, Wanted>, step: Step
     if (world.service(name) !== undefined) return;
     const annotations = { ...ALLOW, ...(step.isInternal ? { [INTERNAL]: SUBNET } : {}) };
     await world.create(name, { metadata: { annotations } });
-    wanted.set(name, { port: 80, isInternal: step.isInternal });
+    wanted.set(name, { port: 80, isInternal: step.isInternal, range: '' });
   }
   if (now === undefined) return;
   if (step.kind === 'delete') {
@@ -120,6 +132,10 @@ async function take(world: ServiceWorld, wanted: Map<string, Wanted>, step: Step
   if (step.kind === 'port') {
     await world.patch(name, { spec: { ports: [{ port: step.port }] } });
     now.port = step.port;
+  }
+  if (step.kind === 'ranges') {
+    await world.patch(name, { spec: { loadBalancerSourceRanges: step.range === '' ? null : [step.range] } });
+    now.range = step.range;
   }
   if (step.kind === 'move') {
     await world.patch(name, { metadata: { annotations: { [INTERNAL]: step.isInternal ? SUBNET : null } } });

@@ -170,6 +170,22 @@ for (const mode of ['repair', 'report'] as const) {
   });
 }
 
+test('groups that were changed while no process ran stay with --load-balancer-drift=report', async (t) => {
+  const world = await start('--load-balancer-drift=report');
+  await world.create('web', ranges('10.0.0.0/8'));
+  // Two comparisons, so that what is in force is on record.
+  await world.advance(2 * RESYNC_MS);
+  t.true(world.annotation('web', 'tke.cloud.tencent.com/load-balancer-record')?.includes('settled'));
+  await world.world.scene.clock.run(
+    world.cloud.loadBalancers.setSecurityGroups(world.balancer().loadBalancerId, ['sg-default0'], PERSON),
+  );
+  await world.replace();
+  await world.advance(RESYNC_MS);
+  t.regex(world.events('DriftFound').join(), /securityGroupIds is sg-default0 and was sg-/);
+  t.deepEqual(world.balancer().securityGroupIds, ['sg-default0']);
+  await world.stop();
+});
+
 test('too many policies: an event says what to do, and the former ones stay in force', async (t) => {
   const world = await start();
   await world.create('web', ranges('10.0.0.0/8'));
