@@ -1,4 +1,5 @@
 import { isInCidr, parseCidr } from '../../crd/ip-text.ts';
+import { parseIpv4Number } from '../../runtime/ip-text.ts';
 import type { SubnetState } from '../subnets/subnet-cache.ts';
 
 type Range = { readonly first: number; readonly last: number };
@@ -9,7 +10,7 @@ const MAX_RANGES = 4_096;
 
 /** Finds the subnet of an address; undefined when no known subnet contains it. */
 export function findSubnet(ip: string, subnets: readonly SubnetState[]): string | undefined {
-  const bits = ip.includes(':') ? undefined : numberOf(ip);
+  const bits = ip.includes(':') ? undefined : parseIpv4Number(ip, ip.length);
   if (bits === undefined) return subnets.find(({ cidr }) => isInCidr(ip, cidr))?.subnetId;
   return subnets.find(({ cidr }) => {
     const range = rangeOf(cidr);
@@ -21,13 +22,9 @@ function rangeOf(cidr: string): Range | undefined {
   if (RANGES.has(cidr)) return RANGES.get(cidr);
   if (RANGES.size >= MAX_RANGES) RANGES.clear();
   const parsed = parseCidr(cidr);
-  const first = parsed?.family === 4 ? numberOf(parsed.address) : undefined;
+  const first = parsed?.family === 4 ? parseIpv4Number(parsed.address, parsed.address.length) : undefined;
   const hosts = 2 ** (32 - (parsed?.prefixLength ?? 0));
   const range = first === undefined ? undefined : { first, last: first + hosts - 1 };
   RANGES.set(cidr, range);
   return range;
-}
-
-function numberOf(ip: string): number {
-  return ip.split('.').reduce((bits, octet) => bits * 256 + Number(octet), 0);
 }
