@@ -1,6 +1,7 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
+import type { Baseline } from './find-drift.ts';
 import type { BalancerKeeper } from './keep-balancer.ts';
 import type { GateKeeper } from './keep-gates.ts';
 import type { Notice } from './notice.ts';
@@ -47,7 +48,9 @@ export class RefusedKeeper {
 
   /**
    * Lets the targets of a Service follow its backends, where it has a load balancer and they are known, and leaves all else.
-   * @returns when to look again; infinite when nothing waits. @throws CloudError, KubeError, StepError
+   * @param before what was in force when it was compared last; undefined: not known
+   * @returns when to look again, infinite when nothing waits; and what is in force now, where that is known
+   * @throws CloudError, KubeError, StepError
    */
   async follow(
     object: KubeObject,
@@ -55,13 +58,14 @@ export class RefusedKeeper {
     { notices, listeners, unbound }: ServicePlan,
     vpcId: string | undefined,
     context: CallContext,
-  ): Promise<number> {
+    before?: Baseline,
+  ): Promise<{ readonly waitMs: number; readonly baseline?: Baseline }> {
     const { gates, keeper, reports } = this.#parts;
     const { loadBalancerId } = readRecord(head);
     if (listeners === undefined || loadBalancerId === undefined || vpcId === undefined) {
       gates.note(head.key, 'refused');
       await this.leave(head, notices, context);
-      return Number.POSITIVE_INFINITY;
+      return { waitMs: Number.POSITIVE_INFINITY };
     }
     const { clusterId } = this.#deps.config;
     const desired = followTargets({ clusterId, service: head }, loadBalancerId, listeners);
@@ -72,9 +76,9 @@ export class RefusedKeeper {
     };
     noteGates();
     reports.problems(head, notices);
-    const kept = await keeper.keep(object, desired, vpcId, { ...context, priority: 'pod' });
+    const kept = await keeper.keep(object, desired, vpcId, { ...context, priority: 'pod' }, before);
     noteGates();
     reports.problems(head, [...notices, ...kept.notices.filter(({ blocks }) => !blocks)]);
-    return kept.kind === 'again' ? kept.afterMs : kept.waitMs;
+    return kept.kind === 'again' ? { waitMs: kept.afterMs } : kept;
   }
 }

@@ -167,8 +167,14 @@ export class ServiceSync {
     mostMs: number,
     context: CallContext,
   ): Promise<ReconcileResult> {
+    const before = this.#settled.get(head.key)?.baseline;
     this.#settled.delete(head.key);
-    const waitMs = await this.#refused.follow(object, head, plan, this.#nodes.vpcId, context);
+    const { waitMs, baseline } = await this.#refused.follow(object, head, plan, this.#nodes.vpcId, context, before);
+    if (baseline !== undefined) {
+      // Not in order: once it is not refused any more it is compared.
+      const never = { desired: '', ingress: [], notices: [], untilMs: Number.NEGATIVE_INFINITY };
+      this.#settled.set(head.key, { ...never, loadBalancerId: baseline.loadBalancerId, baseline });
+    }
     return { kind: 'again', afterMs: Math.min(mostMs, waitMs, plan.afterMs ?? mostMs) };
   }
 

@@ -5,6 +5,7 @@ import { assertLaw } from '../../support/law.ts';
 import { published, startWithLists, unprotected } from './published-lists.ts';
 
 const DIRECT = 'service.cloud.tencent.com/direct-access';
+const GROUPS = 'service.cloud.tencent.com/security-groups';
 const STEP_MS = 500;
 
 const FLIP = fc.oneof(
@@ -13,6 +14,7 @@ const FLIP = fc.oneof(
   fc.record({ kind: fc.constant('name' as const), value: fc.constantFrom('http', 'web'), lagMs: fc.nat(8_000) }),
   fc.record({ kind: fc.constant('affinity' as const), value: fc.boolean() }),
   fc.record({ kind: fc.constant('policy' as const), value: fc.boolean() }),
+  fc.record({ kind: fc.constant('refused' as const), value: fc.boolean() }),
   fc.record({ kind: fc.constant('run' as const) }),
   fc.record({ kind: fc.constant('end' as const) }),
   fc.record({ kind: fc.constant('restart' as const) }),
@@ -50,6 +52,8 @@ async function play(t: ExecutionContext, flips: readonly (readonly [Flip, number
       );
     }
   };
+  const refuse = async (isRefused: boolean): Promise<void> =>
+    await world.patch('web', { metadata: { annotations: { [GROUPS]: isRefused ? 'nonsense' : null } } });
   let [isDirect, port] = [true, 8_080];
   for (const [at, [flip, waitMs]] of flips.entries()) {
     what = `${at} ${JSON.stringify(flip)}`;
@@ -69,6 +73,8 @@ async function play(t: ExecutionContext, flips: readonly (readonly [Flip, number
     } else if (flip.kind === 'policy') {
       const [externalTrafficPolicy, internalTrafficPolicy] = flip.value ? ['Local', 'Local'] : ['Cluster', 'Cluster'];
       await world.patch('web', { spec: { externalTrafficPolicy, internalTrafficPolicy } });
+    } else if (flip.kind === 'refused') {
+      await refuse(flip.value);
     } else if (flip.kind === 'run') others.set(`p${at}`, await pods.run('web', `p${at}`, { node: 'n2' }));
     else if (flip.kind === 'end') {
       const [name] = [...others.keys()];
@@ -79,6 +85,7 @@ async function play(t: ExecutionContext, flips: readonly (readonly [Flip, number
     await advance(waitMs);
   }
   what = 'all';
+  await refuse(false);
   await advance(200_000);
   const nodes = ['n1', 'n2'].map((name) => `${world.nodeIp(name)}:30080 10`);
   const bound = [kept, ...others.values()].map((ip) => `${ip}:${port} 10`);

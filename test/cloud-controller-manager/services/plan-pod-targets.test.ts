@@ -123,6 +123,7 @@ test('a Pod that ends has weight 0 as long as it is there, from the moment that 
   t.is(weightOf({ isReady: false, isTerminating: true }, pod({ isLeaving: true })), 0);
   t.is(weightOf({}, pod({ isLeaving: true })), 0, 'the slice says it later');
   t.is(weightOf({ isTerminating: true }, undefined), 0, 'the Pod is not in the cache');
+  t.is(weightOf({ isReady: true, isTerminating: true }, pod()), 0, 'as with publishNotReadyAddresses');
   t.is(weightOf({}, pod({ isLeaving: true, gate: OPEN_GATE })), 0);
   t.is(weightOf({}, pod({ isLeaving: true }), { settings: { drainsLeaving: false } }), 'none');
 });

@@ -8,8 +8,8 @@ const GROUP = 'networking.tke.cloud.tencent.com';
 const NODES = ['n1', 'n2'];
 
 /** Two nodes with NodeENIConfigs, as ipamd makes them. */
-export async function startWithLists() {
-  const world = await ServiceWorld.start();
+export async function startWithLists(...flags: readonly string[]) {
+  const world = await ServiceWorld.start({ flags });
   const { clock, admin } = world.world.scene;
   await clock.run(installKinds(admin));
   for (const name of NODES) {

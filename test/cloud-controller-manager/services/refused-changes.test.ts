@@ -66,6 +66,27 @@ for (const [title, change, reason] of CHANGES) {
   });
 }
 
+test('what somebody else changed stays while a Service is refused, where drift is only reported', async (t) => {
+  const { world, pods } = await startWithLists('--load-balancer-drift=report');
+  await world.create('web', annotated({ [DIRECT]: 'true' }));
+  const a = await pods.run('web', 'a', { node: 'n1' });
+  const b = await pods.run('web', 'b', { node: 'n2' });
+  await world.advance(DONE_MS);
+  await world.setWeight(a, 77);
+  await world.patch('web', annotated({ 'service.cloud.tencent.com/security-groups': 'nonsense' }));
+  await world.advance(DONE_MS);
+  const c = await pods.run('web', 'c', { node: 'n1' });
+  await pods.delete('b');
+  await world.advance(DONE_MS);
+  const targets = [`${a}:8080 77`, `${b}:8080 0`, `${c}:8080 10`].toSorted();
+  t.deepEqual(world.listeners(), { 'TCP/80': targets });
+  await world.patch('web', { metadata: { annotations: { 'service.cloud.tencent.com/security-groups': null } } });
+  await world.advance(DONE_MS);
+  t.deepEqual(world.listeners(), { 'TCP/80': targets });
+  t.notRegex(world.events('DriftFound').join(), new RegExp(`${b}|${c}`), 'these were changed here');
+  await world.stop();
+});
+
 test('addresses of a Service with mode skip stay published while they are targets, also for the next process', async (t) => {
   const { world, pods } = await startWithLists();
   await world.create('web', annotated({ [DIRECT]: 'true' }));

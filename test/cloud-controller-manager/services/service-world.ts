@@ -159,13 +159,17 @@ export class ServiceWorld {
 
   /** Deregisters an address of the only load balancer as a person does. */
   async deregister(ip: string): Promise<void> {
+    const { loadBalancerId } = this.balancer();
+    await this.world.scene.clock.run(this.cloud.targets.deregister(loadBalancerId, this.#targetsAt(ip), PERSON));
+  }
+
+  /** Changes the weight of an address of the only load balancer as a person does. */
+  async setWeight(ip: string, weight: number): Promise<void> {
     const { clock } = this.world.scene;
-    const { loadBalancerId, listeners } = this.balancer();
-    const targets = [...listeners.values()].flatMap((one) =>
-      [...one.targets.values()].map((target) => ({ listenerId: one.listenerId, ip: target.ip, port: target.port })),
-    );
-    const its = targets.filter((target) => target.ip === ip);
-    await clock.run(this.cloud.targets.deregister(loadBalancerId, its, PERSON));
+    const { loadBalancerId } = this.balancer();
+    const targets = this.#targetsAt(ip).map((target) => ({ ...target, weight }));
+    const task = await clock.run(this.cloud.targets.setWeights(loadBalancerId, targets, PERSON));
+    await clock.run(this.cloud.loadBalancers.settle(task, PERSON));
   }
 
   async protect(loadBalancerId: string, isDeleteProtected: boolean): Promise<void> {
@@ -216,6 +220,12 @@ export class ServiceWorld {
   /** Messages of the events of Services with a reason. */
   events(reason: string): readonly string[] {
     return this.world.scene.events(reason);
+  }
+
+  #targetsAt(ip: string) {
+    return [...this.balancer().listeners.values()].flatMap(({ listenerId, targets }) =>
+      [...targets.values()].filter((one) => one.ip === ip).map(({ port }) => ({ listenerId, ip, port })),
+    );
   }
 
   async advance(ms: number): Promise<void> {
