@@ -1,6 +1,9 @@
 import type { Clock } from '../../runtime/clock.ts';
 import { MinHeap } from '../../sim/support/min-heap.ts';
 
+/** How often a condition is looked at. */
+const STEP_MS = 250;
+
 type Timer = { readonly fire: () => void; isDead: boolean };
 
 /**
@@ -60,6 +63,16 @@ export class VirtualClock implements Clock {
     while ((this.#timers.leastKey ?? Number.POSITIVE_INFINITY) <= endMs) await this.#step();
     this.#elapsedMs = endMs;
     await settle();
+  }
+
+  /** Goes on in steps until it holds; returns whether it came to hold within `limitMs` of virtual time. */
+  async until(holds: () => boolean, limitMs: number, step = () => this.advance(STEP_MS)): Promise<boolean> {
+    const endMs = this.#elapsedMs + limitMs;
+    while (!holds()) {
+      if (this.#elapsedMs >= endMs) return false;
+      await step();
+    }
+    return true;
   }
 
   /**

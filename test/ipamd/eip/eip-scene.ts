@@ -258,14 +258,11 @@ export class EipScene {
 
   /** Goes on until it holds, with a new leader after each that died; says whether it came to hold. */
   async until(holds: () => boolean, limitMs = 900_000): Promise<boolean> {
-    const endMs = this.clock.monotonicMs() + limitMs;
-    while (!holds()) {
-      if (this.clock.monotonicMs() >= endMs) return false;
+    return await this.clock.until(holds, limitMs, async () => {
       if (this.#life?.signal.aborted === true) this.lead();
       await this.clock.advance(250);
       this.#judge();
-    }
-    return true;
+    });
   }
 
   /** More than one for a Pod, and one that somebody lent and that is gone. */

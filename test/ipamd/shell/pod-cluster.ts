@@ -196,11 +196,7 @@ export abstract class PodCluster {
 
   /** Goes on until it holds. @throws Error when it does not, or when {@link check} fails */
   async until(holds: () => boolean, what = 'it does not come to hold'): Promise<void> {
-    const deadlineMs = this.scene.clock.monotonicMs() + LIMIT_MS;
-    while (!holds()) {
-      if (this.scene.clock.monotonicMs() > deadlineMs) throw new Error(what);
-      await this.step();
-    }
+    if (!(await this.scene.clock.until(holds, LIMIT_MS, () => this.step()))) throw new Error(what);
   }
 
   async pass(ms: number): Promise<void> {

@@ -114,14 +114,9 @@ export function openShell(spec: CloudSpec): ShellScene {
         // The store's objects are those of the API.
         .find(({ metadata }) => metadata['name'] === name) as KubeObject | undefined,
     until: async (holds) => {
-      const deadlineMs = clock.monotonicMs() + LIMIT_MS;
-      while (!holds()) {
-        if (clock.monotonicMs() > deadlineMs) throw new Error('it does not come to hold');
-        await clock.advance(STEP_MS);
-      }
+      if (!(await clock.until(holds, LIMIT_MS))) throw new Error('it does not come to hold');
     },
   };
 }
 
 const LIMIT_MS = 600_000;
-const STEP_MS = 250;

@@ -65,12 +65,7 @@ export class VirtualKubelet {
   }
 
   async until(holds: () => boolean, what: () => string, limitMs = 900_000): Promise<void> {
-    const { clock } = this.#cluster.scene;
-    const deadlineMs = clock.monotonicMs() + limitMs;
-    while (!holds()) {
-      if (clock.monotonicMs() > deadlineMs) throw new Error(what());
-      await this.step();
-    }
+    if (!(await this.#cluster.scene.clock.until(holds, limitMs, () => this.step()))) throw new Error(what());
   }
 
   async pass(ms: number): Promise<void> {

@@ -100,13 +100,10 @@ export class KeptScene {
 
   /** Goes on until it holds; false when it does not within ten minutes. */
   async until(holds: () => boolean): Promise<boolean> {
-    const endMs = this.clock.monotonicMs() + 600_000;
-    while (!holds()) {
-      if (this.clock.monotonicMs() >= endMs) return false;
+    return await this.clock.until(holds, 600_000, async () => {
       await this.clock.advance(250);
       this.#judge();
-    }
-    return true;
+    });
   }
 
   /** Ends the leader in office, and puts another there. */

@@ -115,14 +115,7 @@ export async function openNodeScene(spec: CloudSpec = CLOUD, cores = 2): Promise
       await clock.run(updateGuarded(kube, NECS, { name: NODE }, (object) => change(object as StoredNec) as KubeObject));
     },
     pass: (ms) => clock.advance(ms),
-    until: async (holds, limitMs = 1_800_000) => {
-      const endMs = clock.monotonicMs() + limitMs;
-      while (!holds()) {
-        if (clock.monotonicMs() >= endMs) return false;
-        await clock.advance(250);
-      }
-      return true;
-    },
+    until: (holds, limitMs = 1_800_000) => clock.until(holds, limitMs),
   };
 }
 

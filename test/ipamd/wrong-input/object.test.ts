@@ -2,7 +2,8 @@ import test from 'ava';
 import type { NodeEniInfo } from '../../../crd/node-eni-config-fields.ts';
 import { isKubeError } from '../../../kube/kube-error.ts';
 import { partOf } from '../../support/suite-part.ts';
-import { GOOD, inScene, type StoredNec, type WrongScene } from './wrong-scene.ts';
+import type { StoredNec } from '../support/lead-nodes.ts';
+import { GOOD, inScene, type WrongScene } from './wrong-scene.ts';
 
 type Eni = NodeEniInfo;
 type Edit = (nec: StoredNec, eni: Eni) => object;

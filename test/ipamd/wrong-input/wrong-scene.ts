@@ -1,16 +1,12 @@
 import type { ExecutionContext } from 'ava';
-import {
-  NODE_ENI_CONFIG_KIND,
-  type NodeEniConfigSpec,
-  type NodeEniConfigStatus,
-} from '../../../crd/node-eni-config-fields.ts';
+import { NODE_ENI_CONFIG_KIND } from '../../../crd/node-eni-config-fields.ts';
 import type { RunningIpamd } from '../../../ipamd/ipamd.ts';
-import type { KubeObject } from '../../../kube/kube-client.ts';
 import { CONFIG_MAPS, NODES, PODS, resourceTypeOf } from '../../../kube/resource-types.ts';
 import { AddressPool } from '../../../sim/vpc/api/model/address-pool.ts';
 import type { CloudSpec } from '../../../sim/vpc/api/model/state.ts';
 import type { ModelSubnet } from '../../../sim/vpc/api/model/types.ts';
 import { openShell } from '../shell/shell-scene.ts';
+import type { StoredNec } from '../support/lead-nodes.ts';
 
 /** Where everything is, and what is elsewhere. */
 export const VPC = 'vpc-00000001';
@@ -30,9 +26,6 @@ const CLOUD: CloudSpec = {
 };
 const CONFIG_MAP = { namespace: 'kube-system', name: 'tke-eni-ipamd' } as const;
 const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
-
-/** A NodeENIConfig as the store has it. */
-export type StoredNec = KubeObject & { readonly spec?: NodeEniConfigSpec; readonly status?: NodeEniConfigStatus };
 
 /** Subnets of the ConfigMap that is good. */
 export const GOOD = { TKE_ENI_IPAMD_SUBNET_ID: PODS_SUBNET, TKE_ENI_IPAMD_VPC_ID: VPC } as const;
