@@ -48,7 +48,7 @@ export class SourceGroupCreator {
   /** Takes a group out of the record that is not asked for, and was not found for a minute. @throws KubeError */
   async note(
     object: KubeObject,
-    { sourceGroup: wanted }: DesiredLoadBalancer,
+    { sourceGroup: wanted, followsOnly = false }: DesiredLoadBalancer,
     { sourceGroup }: ObservedLoadBalancer,
     signal: AbortSignal,
   ): Promise<{ readonly object: KubeObject; readonly waitMs: number }> {
@@ -59,7 +59,7 @@ export class SourceGroupCreator {
       // Its record may have been lost.
       return { ...none, object: await this.#records.noteGroup(object, true, signal) };
     }
-    if (wanted !== undefined || readRecord(head).sourceGroup !== true) return none;
+    if (wanted !== undefined || followsOnly || readRecord(head).sourceGroup !== true) return none;
     if (this.#leftMs(head.key) > 0) return { ...none, waitMs: ASK_AGAIN_MS };
     this.#absentSinceMs.delete(head.key);
     return { ...none, object: await this.#records.noteGroup(object, false, signal) };

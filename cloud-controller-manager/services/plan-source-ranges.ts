@@ -16,6 +16,8 @@ type Network = { readonly cidr: string } | 'everyone' | 'IPv6' | 'cloud widens i
 
 const FIELD = 'spec.loadBalancerSourceRanges';
 const ANNOTATION = `the annotation ${SERVED_ANNOTATIONS.sourceRanges.name}`;
+/** What becomes of the load balancer of a Service that is refused. */
+const KEPT = 'Nothing but targets is changed until then';
 const GROUPS = `the annotation ${SERVED_ANNOTATIONS.securityGroups.name}`;
 
 /**
@@ -39,11 +41,11 @@ export function planSourceRanges(
   if (ranges.length === 0 || read.some(({ network }) => network === 'everyone')) return { notices };
   const { existedLbId, securityGroups } = settings;
   if (existedLbId !== undefined) {
-    const message = `${place}: the load balancer ${existedLbId} is not made for this Service, so its security groups are not changed, and nothing is made or changed; write the ranges as rules of its security group, and remove them here`;
+    const message = `${place}: the load balancer ${existedLbId} is not made for this Service, so its security groups are not changed. ${KEPT}; write the ranges as rules of its security group, and remove them here`;
     return { notices: [...notices, blocking('ServiceRefused', message)] };
   }
   if (securityGroups?.length === 0) {
-    const message = `${place} asks for a security group, and ${GROUPS} is empty, which takes all off; remove one of them. Nothing is made or changed`;
+    const message = `${place} asks for a security group, and ${GROUPS} is empty, which takes all off; remove one of them. ${KEPT}`;
     return { notices: [...notices, blocking('ServiceRefused', message)] };
   }
   if (securityGroups !== undefined) {
@@ -70,17 +72,17 @@ function networkOf(range: string): Network {
 function noticeOf(range: string, network: Network, place: string, isIpv4: boolean): readonly Notice[] {
   const shown = JSON.stringify(range.slice(0, 60));
   if (network === 'no network') {
-    const message = `${place}: ${shown} is no network; write one such as 10.0.0.0/8. Nothing is made or changed`;
+    const message = `${place}: ${shown} is no network; write one such as 10.0.0.0/8. ${KEPT}`;
     return [blocking('ServiceInvalid', message)];
   }
   if (network === 'cloud widens it') {
-    const message = `${place}: ${shown}: the cloud takes every network of 0.0.0.0 for 0.0.0.0/0, which admits everyone; name other networks, or 0.0.0.0/0. Nothing is made or changed`;
+    const message = `${place}: ${shown}: the cloud takes every network of 0.0.0.0 for 0.0.0.0/0, which admits everyone; name other networks, or 0.0.0.0/0. ${KEPT}`;
     return [blocking('ServiceRefused', message)];
   }
   if (network !== 'IPv6') return [];
   if (isIpv4)
     return [remark('ServiceRefused', `${place}: ${shown} admits no client: the load balancer has no IPv6 address`)];
-  const message = `${place}: ${shown}: the load balancer has no IPv6 address, so no client could connect; add the IPv4 networks of the clients. Nothing is made or changed`;
+  const message = `${place}: ${shown}: the load balancer has no IPv6 address, so no client could connect; add the IPv4 networks of the clients. ${KEPT}`;
   return [blocking('ServiceRefused', message)];
 }
 

@@ -19,6 +19,11 @@ export function needsPerson(error: unknown): boolean {
   return isCloudError(error, 'never', 'quota', 'credentials') || (isCloudError(error) && namesNothing(error));
 }
 
+/** Tells whether the cloud refused something of the security group for source ranges, which is not over by itself. */
+export function isOfGroup(error: unknown): error is CloudError {
+  return isCloudError(error, 'never', 'quota', 'credentials') && error.action.includes('SecurityGroup');
+}
+
 /** Tells whether a new load balancer was to be in something that does not exist. */
 function namesNothing({ retry, action }: CloudError): boolean {
   return retry === 'gone' && action === 'CreateLoadBalancer';

@@ -16,7 +16,7 @@ import type { PodFollower } from './follow-pods.ts';
 import { BalancerKeeper } from './keep-balancer.ts';
 import type { GateKeeper } from './keep-gates.ts';
 import { RefusedKeeper } from './keep-refused.ts';
-import type { Notice } from './notice.ts';
+import { blocking, type Notice } from './notice.ts';
 import { planIngress } from './plan-ingress.ts';
 import { listenerNameOf } from './plan-load-balancer.ts';
 import type { AddressPublisher } from './publish-addresses.ts';
@@ -26,7 +26,7 @@ import { readRecord } from './read-record.ts';
 import { type Ingress, readServiceHead, type ServiceHead } from './read-service.ts';
 import { groupsKeyOf, releaseBalancer } from './release-balancer.ts';
 import type { ServiceSettings } from './served-annotations.ts';
-import { describeFailure, needsPerson } from './service-failure.ts';
+import { describeFailure, isOfGroup, needsPerson } from './service-failure.ts';
 import { type ServicePlan, ServicePlanner } from './service-planner.ts';
 import { ServiceReports } from './service-reports.ts';
 import { settledHashOf } from './settled-hash.ts';
@@ -205,7 +205,15 @@ export class ServiceSync {
     }
     const before = settled?.baseline;
     const urgent = { ...context, priority: decidePriority(before?.desired, plan.desired) };
-    const kept = await this.#keeper.keep(object, plan.desired, vpcId, urgent, before);
+    let kept: Awaited<ReturnType<BalancerKeeper['keep']>>;
+    try {
+      kept = await this.#keeper.keep(object, plan.desired, vpcId, urgent, before);
+    } catch (error) {
+      // No listener was made that the group would have to close.
+      if (!isOfGroup(error)) throw error;
+      const failure = blocking('SyncLoadBalancerFailed', describeFailure(error, 'serve'));
+      return await this.#follow(object, head, { ...plan, notices: [...notices, failure] }, REFUSED_MS, context);
+    }
     this.#gates.recover(head.key);
     this.#noteGates(head, plan);
     if (kept.kind === 'again' && kept.notices.some(({ blocks }) => blocks))

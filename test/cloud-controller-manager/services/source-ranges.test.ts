@@ -204,6 +204,41 @@ test('too many policies: an event says what to do, and the former ones stay in f
   await world.stop();
 });
 
+/** What keeps the ranges of a Service that is there from being changed. */
+const KEPT: readonly (readonly [title: string, range: string, fault: Fault | undefined])[] = [
+  ['they are refused', '0.0.0.0/8', undefined],
+  ['the cloud refuses their policies', '192.0.2.0/24', { kind: 'error', code: 'LimitExceeded.SecurityGroupPolicySet' }],
+  ['the key has no right to security groups', '192.0.2.0/24', { kind: 'error', code: 'UnauthorizedOperation' }],
+];
+
+for (const [title, range, fault] of KEPT) {
+  test(`the former policies stay, no listener is made, and targets follow while ${title}`, async (t) => {
+    const world = await start();
+    await world.create('web', ranges('10.0.0.0/8'));
+    await world.advance(DONE_MS);
+    const { faults } = world.world.scene.host;
+    const actions = ['ModifySecurityGroupPolicies', 'CreateSecurityGroup', 'DeleteSecurityGroup'];
+    const end = fault === undefined ? undefined : faults.add({ fault, actions });
+    const second = { name: 'b', port: 81, nodePort: 30_081 };
+    const spec = { ports: [{ name: 'a', ...PORTS.ports[0] }, second], loadBalancerSourceRanges: [range] };
+    await world.patch('web', { spec });
+    await world.advance(DONE_MS);
+    const reason = fault === undefined ? 'ServiceRefused' : 'SyncLoadBalancerFailed';
+    t.true(world.events(reason).length > 0);
+    const ip = await world.join('n2');
+    await world.advance(2 * DONE_MS);
+    t.true(world.listeners()['TCP/80']?.includes(`${ip}:30080 10`));
+    t.deepEqual(Object.keys(world.listeners()), ['TCP/80']);
+    t.deepEqual([isBound(world), admitted(world)], [true, ['TCP 80 10.0.0.0/8']]);
+    end?.();
+    await world.patch('web', { spec: { ...spec, loadBalancerSourceRanges: ['192.0.2.0/24'] } });
+    await world.advance(LATER_MS);
+    t.deepEqual(Object.keys(world.listeners()).toSorted(), ['TCP/80', 'TCP/81']);
+    t.deepEqual(admitted(world), ['TCP 80-81 192.0.2.0/24']);
+    await world.stop();
+  });
+}
+
 test('no more security groups: an event says what to do, and nothing listens until there is one', async (t) => {
   const world = await start();
   const { state } = world.world.scene.host.model;
