@@ -58,12 +58,14 @@ export class ServicePods {
     await this.sync();
   }
 
-  /** Writes a slice of a Service as a person does. */
+  /** Writes a slice of a Service as a person does, in the place of one of its name. */
   async putSlice(service: string, name: string, content: SliceContent): Promise<void> {
-    const { admin, clock } = this.#world.world.scene;
+    const { server, admin, clock } = this.#world.world.scene;
     const metadata = { name, namespace: NAMESPACE, labels: { [SERVICE_LABEL]: service } };
     const slice = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4', ...content };
-    await clock.run(admin.create(ENDPOINT_SLICES, { ...slice, metadata }));
+    const isThere = server.objects('endpointslices', ENDPOINT_SLICES.group).some((one) => one.metadata.name === name);
+    if (isThere) await clock.run(admin.patch(ENDPOINT_SLICES, metadata, { kind: 'merge', body: { ...content } }));
+    else await clock.run(admin.create(ENDPOINT_SLICES, { ...slice, metadata }));
   }
 
   /** Lets a Service select the Pods of another one. */
