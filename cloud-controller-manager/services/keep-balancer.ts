@@ -13,7 +13,7 @@ import { type Baseline, baselineOf } from './find-drift.ts';
 import { type DriftDecision, DriftKeeper } from './keep-drift.ts';
 import { existingIdOf, RecordKeeper } from './keep-record.ts';
 import type { LoadBalancerStep } from './load-balancer-step.ts';
-import type { Notice } from './notice.ts';
+import { type Notice, remark } from './notice.ts';
 import { observeLoadBalancer } from './observe-load-balancer.ts';
 import { ownerOf } from './plan-load-balancer.ts';
 import type { AddressPublisher } from './publish-addresses.ts';
@@ -40,13 +40,21 @@ type KeepResult =
     }
   | KeepAgain;
 
-type KeepAgain = { readonly kind: 'again'; readonly afterMs: number; readonly notices: readonly Notice[] };
+type KeepAgain = {
+  readonly kind: 'again';
+  readonly afterMs: number;
+  readonly notices: readonly Notice[];
+  /** Whether the cloud lets it be neither changed nor read until a person does something. */
+  readonly isStuck?: true;
+};
 
 /** Each round reads the load balancer, and takes the steps to the desired one. */
 const MAX_ROUNDS = 5;
 const SOON_MS = 2_000;
 const ASK_AGAIN_MS = 20_000;
 const REFUSED_MS = 60_000;
+/** A load balancer is made in seconds. */
+const MADE_MS = 60_000;
 
 /** Makes load balancers what is desired. What is made is on record before. */
 export class BalancerKeeper {
@@ -58,6 +66,8 @@ export class BalancerKeeper {
   readonly #groups: SourceGroupCreator;
   readonly #drift: DriftKeeper;
   readonly #published: AddressPublisher;
+  /** By Service: since when its load balancer is being made, or is not known; monotonic milliseconds. */
+  readonly #pendingSinceMs = new Map<string, number>();
 
   constructor(deps: ControllerDeps, writer: ServiceWriter, reports: ServiceReports, published: AddressPublisher) {
     this.#published = published;
@@ -87,7 +97,8 @@ export class BalancerKeeper {
     for (let round = 1; round <= MAX_ROUNDS; round++) {
       const head = readServiceHead(current);
       const view = await this.#observe(head, desired, context);
-      if (view.kind === 'pending') return again(SOON_MS);
+      if (view.kind === 'pending') return this.#wait(head.key, view.loadBalancerId);
+      this.#pendingSinceMs.delete(head.key);
       const observed = view.kind === 'found' ? view.observed : undefined;
       const wanted = withSourceGroup(desired, observed);
       const refusal = this.#adopt(desired, observed, vpcId);
@@ -162,7 +173,19 @@ export class BalancerKeeper {
   forget(key: string): void {
     this.#drift.forget(key);
     this.#comparer.forget(key);
+    this.#pendingSinceMs.delete(key);
     this.#groups.forget(key);
+  }
+
+  #wait(key: string, loadBalancerId: string | undefined): KeepAgain {
+    const nowMs = this.#deps.clock.monotonicMs();
+    const sinceMs = this.#pendingSinceMs.get(key) ?? nowMs;
+    this.#pendingSinceMs.set(key, sinceMs);
+    if (nowMs - sinceMs < MADE_MS) return again(SOON_MS);
+    const what = loadBalancerId ?? 'the list of the load balancers';
+    const why = loadBalancerId === undefined ? 'is not complete' : 'is not running';
+    const message = `${what} ${why}, as the cloud says, for more than a minute; look at it in the console. It is looked at again by itself`;
+    return { ...again(ASK_AGAIN_MS, [remark('SyncLoadBalancerFailed', message)]), isStuck: true };
   }
 
   #observe(head: ServiceHead, { source, listenerName, sourceGroup }: DesiredLoadBalancer, context: CallContext) {

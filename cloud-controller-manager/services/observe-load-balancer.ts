@@ -19,7 +19,7 @@ type BalancerSearch = {
 type BalancerView =
   | { readonly kind: 'found'; readonly observed: ObservedLoadBalancer }
   | { readonly kind: 'absent' }
-  | { readonly kind: 'pending' };
+  | { readonly kind: 'pending'; readonly loadBalancerId?: string };
 
 /**
  * Reads the load balancer of a Service, with its listeners and targets. What is absent was looked for by id and by tag, in
@@ -38,7 +38,7 @@ export async function observeLoadBalancer(
     [balancer] = sweep.loadBalancers.toSorted((one, other) => one.createdAtMs - other.createdAtMs);
   }
   if (balancer === undefined) return { kind: 'absent' };
-  if (!balancer.isNormal) return { kind: 'pending' };
+  if (!balancer.isNormal) return { kind: 'pending', loadBalancerId: balancer.loadBalancerId };
   const id = balancer.loadBalancerId;
   const listeners = await cloud.listeners.list(id, context);
   const ours = listeners.filter(({ name }) => name === listenerName).map(({ listenerId }) => listenerId);

@@ -1,5 +1,7 @@
 /** What a Service asks for that cannot be: each is an event that says what to do, and goes on by itself once it is done. */
 import test from 'ava';
+import { BACKEND_READY_GATE } from '../../../crd/names.ts';
+import { ServicePods } from './service-pods.ts';
 import { ServiceWorld } from './service-world.ts';
 
 /** Longer than a creation, the registration of its targets, and a refusal. */
@@ -107,5 +109,29 @@ test('a right of the key that is missing', async (t) => {
   grant();
   await world.advance(LATER_MS);
   t.deepEqual(Object.values(world.listeners()).flat().length, 1);
+  await world.stop();
+});
+
+test('a load balancer that the cloud never finishes', async (t) => {
+  const world = await ServiceWorld.start();
+  await world.join('n1');
+  const pods = new ServicePods(world);
+  await world.create('web', { metadata: { annotations: { 'service.cloud.tencent.com/direct-access': 'true' } } });
+  await world.advance(DONE_MS);
+  Object.assign(world.balancer(), { state: 'CREATING' });
+  await world.patch('web', { spec: { ports: [{ port: 81 }] } });
+  await pods.run('web', 'a', { node: 'n1', gates: [BACKEND_READY_GATE] });
+  await world.advance(120_000);
+  t.is(pods.condition('a', BACKEND_READY_GATE), 'False NotRegistered');
+  const { host } = world.world.scene;
+  host.forget();
+  await world.advance(600_000);
+  const reads = host.seen.filter(({ action }) => action === 'DescribeLoadBalancers').length;
+  t.true(reads <= 40, `${reads} in ten minutes`);
+  t.regex(world.events('SyncLoadBalancerFailed').join(), /lb-\w+ .*not running/);
+  t.is(pods.condition('a', BACKEND_READY_GATE), 'True NotRegistered');
+  Object.assign(world.balancer(), { state: 'NORMAL' });
+  await world.advance(60_000);
+  t.deepEqual(Object.keys(world.listeners()), ['TCP/81']);
   await world.stop();
 });
