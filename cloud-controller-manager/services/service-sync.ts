@@ -214,7 +214,8 @@ export class ServiceSync {
       const failure = blocking('SyncLoadBalancerFailed', describeFailure(error, 'serve'));
       return await this.#follow(object, head, { ...plan, notices: [...notices, failure] }, REFUSED_MS, context);
     }
-    this.#gates.recover(head.key);
+    if (kept.kind === 'again' && kept.isStuck === true) this.#gates.fail(head.key);
+    else this.#gates.recover(head.key);
     this.#noteGates(head, plan);
     if (kept.kind === 'again' && kept.notices.some(({ blocks }) => blocks))
       return await this.#follow(
