@@ -28,6 +28,9 @@ export type QuotaScope =
   | 'security-group-policies'
   | 'account';
 
+/** Code of a call whose time was over before it changed anything: it was not sent, or it only reads. */
+export const DEADLINE_CODE = 'DEADLINE';
+
 /** The facts of a failed call. */
 type CloudFailure = {
   /**

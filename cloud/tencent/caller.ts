@@ -1,7 +1,7 @@
 import type { Clock } from '../../runtime/clock.ts';
 import { classifyError } from '../classify-error.ts';
 import type { CallContext, CallPriority } from '../cloud.ts';
-import { CloudError, isCloudError } from '../cloud-error.ts';
+import { CloudError, DEADLINE_CODE, isCloudError } from '../cloud-error.ts';
 import type { CallScheduler, CallVerdict } from '../pacing/call-scheduler.ts';
 import { decideRetry } from './decide-retry.ts';
 import { type Action, type Product, productOf, type Requests, type TencentApi } from './requests.ts';
@@ -215,5 +215,5 @@ function timeoutError(action: string): CloudError {
 /** The error of a call whose time ran out before anything was changed: it was never sent, or it only reads. */
 export function deadlineError(action: string, timeoutMs: number): CloudError {
   const text = `not sent or not answered within ${timeoutMs} ms; calls are rate limited, check the rates`;
-  return new CloudError({ code: 'DEADLINE', action, text, retry: 'backoff', afterMs: 0 });
+  return new CloudError({ code: DEADLINE_CODE, action, text, retry: 'backoff', afterMs: 0 });
 }

@@ -51,6 +51,15 @@ export function refuseExhausted(deps: NodeDeps, one: IntentCase, error: CloudErr
 }
 
 /**
+ * Returns the outcome of a call that waited for the rate until its time was over. The cloud refused nothing, so that
+ * nothing is blocked: the same call is decided anew, in the write that ends this one.
+ */
+export function keepUnsent(deps: NodeDeps, one: IntentCase, failure: IntentFailure): IntentOutcome {
+  endProbes(deps, one);
+  return { kind: 'refused', error: failure };
+}
+
+/**
  * Tells whether nothing of the call is in flight after this error: what is not described as done has not happened then.
  */
 export function isRefusal(intent: Intent, { code }: { readonly code: string }): boolean {

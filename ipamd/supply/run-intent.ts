@@ -1,5 +1,5 @@
 import type { CallContext, CallPriority, TaskOutcome } from '../../cloud/cloud.ts';
-import { isCloudError } from '../../cloud/cloud-error.ts';
+import { DEADLINE_CODE, isCloudError } from '../../cloud/cloud-error.ts';
 import { MUTATIONS } from '../../crd/intent.ts';
 import type { CloudSnapshot, Intent, IntentFailure, IntentOutcome, ObservedEni } from '../decide/decision.ts';
 import { evaluateIntent, type IntentEvaluation, MOVING_CODE, NOT_MOVED_CODE } from '../decide/evaluate-intent.ts';
@@ -11,6 +11,7 @@ import {
   failureOf,
   type IntentCase,
   isRefusal,
+  keepUnsent,
   noteAccepted,
   noteDone,
   pauseOf,
@@ -143,6 +144,7 @@ async function handleCallError(
   signal.throwIfAborted();
   if (!isCloudError(error)) throw error;
   const failure = failureOf(error);
+  if (failure.code === DEADLINE_CODE) return keepUnsent(deps, one, failure);
   switch (error.retry) {
     case 'resolve':
       endProbes(deps, one);
