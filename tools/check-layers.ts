@@ -1,7 +1,7 @@
 /**
  * Checks that the source keeps the layers of `tools/layers.json`: which folder may import which, which package belongs
- * to one file alone, which files are pure, where `process` may be read, which fact has one file that others import, and that
- * no imports form a cycle. Imports of types and `import()` count too.
+ * to one file alone, which files are pure, where `process` may be read, which fact has one file that others import, that
+ * no imports form a cycle, and that the rows allow no more than what is imported. Imports of types and `import()` count too.
  * Prints every violation and exits 1; prints one line and exits 0 when there is none.
  */
 import { globSync, readFileSync } from 'node:fs';
@@ -50,6 +50,24 @@ export function checkLayers(layers: Layers, sources: readonly Source[]): readonl
     for (const cycle of cycles) violations.push(`import cycle of folders: ${cycle.join(' -> ')}`);
   }
   return violations;
+}
+
+/** Lists what the rows of `layers` allow and no file of `sources` needs: a row says what its folder imports, and no more. */
+export function findUnused(layers: Layers, sources: readonly Source[]): readonly string[] {
+  const used = new Set<string>();
+  for (const source of sources) {
+    const folder = folderOf(layers, source.path);
+    if (folder === undefined) continue;
+    for (const entry of importsOf(source)) {
+      const target = entry.target.startsWith('./') ? folderOf(layers, resolve(source, entry)) : packageOf(entry.target);
+      used.add(`${folder} ${target ?? ''}`);
+    }
+  }
+  return Object.entries(layers.folders).flatMap(([folder, { folders, packages }]) =>
+    [...folders, ...packages]
+      .filter((target) => !used.has(`${folder} ${target}`))
+      .map((target) => `tools/layers.json: ${folder} may import ${target}, and does not: remove it from its row`),
+  );
 }
 
 /** Returns which folder of a program imports which; the files beside the folders count as one folder. */
@@ -141,8 +159,13 @@ function checkApart(layers: Layers, source: Source, imports: readonly Import[]):
     .map((target) => `${source.path}: ${folder} may not import ${target}`);
 }
 
+function packageOf(target: string): string {
+  const [scope = target, name] = target.split('/');
+  return scope.startsWith('@') ? `${scope}/${name}` : scope;
+}
+
 function checkPackage(layers: Layers, source: Source, rule: FolderRule | undefined, target: string): readonly string[] {
-  const name = target.startsWith('@') ? target.split('/').slice(0, 2).join('/') : (target.split('/')[0] ?? target);
+  const name = packageOf(target);
   if (builtinModules.includes(name)) return [`${source.path}: write node:${name}`];
   const owners = layers.packageOnlyIn[name];
   if (owners !== undefined) {
@@ -175,10 +198,8 @@ function checkWords(layers: Layers, source: Source): readonly string[] {
 if (import.meta.main) {
   const layers: Layers = JSON.parse(readFileSync('tools/layers.json', 'utf8'));
   const paths = globSync('**/*.ts', { exclude: ['node_modules/**', 'dist/**'] }).sort();
-  const violations = checkLayers(
-    layers,
-    paths.map((path) => ({ path, text: readFileSync(path, 'utf8') })),
-  );
+  const sources = paths.map((path) => ({ path, text: readFileSync(path, 'utf8') }));
+  const violations = [...checkLayers(layers, sources), ...findUnused(layers, sources)];
   for (const violation of violations) console.error(violation);
   console.error(`layers: ${paths.length} files, ${violations.length} violations`);
   process.exitCode = violations.length === 0 ? 0 : 1;

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { checkLayers, type Layers } from '../../tools/check-layers.ts';
+import { checkLayers, findUnused, type Layers } from '../../tools/check-layers.ts';
 
 const layers: Layers = {
   folders: {
@@ -107,4 +107,15 @@ test('checkLayers: finds a folder that imports what puts the folders together', 
     { path: 'agent/components.ts', text: '' },
   ]);
   t.deepEqual(found, ['import cycle of folders: agent -> agent/pool -> agent']);
+});
+
+test('findUnused: names what a row allows and no file of its folder imports', (t) => {
+  const sources = [
+    { path: 'netlink/a.ts', text: "import { x } from '../runtime/x.ts';\nimport { Address4 } from 'ip-address';" },
+    { path: 'agent/a.ts', text: "import type { X } from '../netlink/x.ts';\nawait import('./api/x.ts');" },
+  ];
+  t.deepEqual(findUnused(layers, sources), [
+    'tools/layers.json: agent may import runtime, and does not: remove it from its row',
+    'tools/layers.json: agent/api may import runtime, and does not: remove it from its row',
+  ]);
 });
