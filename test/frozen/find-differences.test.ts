@@ -19,7 +19,7 @@ test('findDifferences: names what was added, changed and taken away, with what e
       'added: tke-eni > top = true',
     ],
   );
-  t.regex(found[2] ?? '', /record it with the release that adds it .* and write a CHANGELOG line/);
+  t.regex(found[2] ?? '', /add it to the file of this name in test\/frozen\/next .* and write a CHANGELOG line/);
   t.deepEqual(
     findLosses(recorded, { kept: 1, new: 2, 'tke-eni': { pool: { type: 'string' }, watch: [{ a: 1, b: 2 }] } }),
     [],

@@ -1,7 +1,9 @@
 import { isObject } from '../../sim/support/netns.ts';
 
-const ADDED = 'record it with the release that adds it (test/frozen/next) and write a CHANGELOG line';
-const CHANGED = 'a changed public name needs a CHANGELOG line, an upgrade note and a skew test';
+const ADDED =
+  'add it to the file of this name in test/frozen/next (docs/testing.md, "What goes into test/frozen/next") and write a CHANGELOG line';
+const CHANGED =
+  'a changed public name needs a CHANGELOG line, an upgrade note and a skew test (bytes of a message to which a field was added: only the new bytes in test/frozen/next)';
 
 /** Lists how a product's public names differ from their record, each with what it asks for; empty when they do not. */
 export function findDifferences(recorded: unknown, now: unknown): readonly string[] {
