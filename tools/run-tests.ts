@@ -82,8 +82,8 @@ const SUITES: readonly Suite[] = [
       [
         'ava',
         '--tap',
-        // Many wait, for what does not answer and for processes to start: two cores carry four.
-        '--concurrency=4',
+        // Many wait, for what does not answer and for processes to start: two cores carry five.
+        '--concurrency=5',
         'test/**/*.test.ts',
         ...['kernel', 'e2e', 'vpc', 'examples', 'cluster'].map((folder) => `!test/${folder}/**`),
         `!${LONG}`,
@@ -97,7 +97,7 @@ const SUITES: readonly Suite[] = [
       [
         'ava',
         '--tap',
-        '--concurrency=3',
+        '--concurrency=4',
         ...['test/kernel/**/*.test.ts', 'test/vpc/**/*.test.ts', 'test/examples/**', `!${LONG}`],
       ],
     ],

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { buildExecutables } from '../../tools/build.ts';
+import { IS_LONG } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { placeOf } from './support/fault-trial.ts';
 import { runCli } from './support/run-cli.ts';
@@ -84,7 +85,8 @@ test.serial('agent: an ENI whose name is no text works, and does not stop the ot
   await waitUntil(() => pod.netns.ping(trial.vpc.outside.ip), { what: `packets of ${pod.ip}` });
   const added = [await trial.addPod(), await trial.addPod(), await trial.addPod(), await trial.addPod()];
   for (const each of added) t.true(await each.netns.ping(trial.vpc.outside.ip), each.ip);
-  t.deepEqual(await faultsOf([...LINES, `explain default/${pod.name}`]), []);
+  const lines = IS_LONG ? LINES : LINES.filter((_, index) => index % 4 === 0);
+  t.deepEqual(await faultsOf([...lines, `explain default/${pod.name}`]), []);
   const status = await runCli(placeOf(trial), 'status');
   t.regex(status.stdout, /interface name "\\xff\\xfe" of an ENI cannot be written in nftables/);
   t.false(/PlanError|INVALID_NAME/.test(trial.lastWords()), trial.lastWords());
