@@ -107,7 +107,7 @@ export type Stream = {
   /** Width for the layout: the terminal's, or COLUMNS, or 160 where neither is known. */
   columns(): number;
   rows(): number;
-  /** True to print colours: on a terminal without NO_COLOR and TERM=dumb, or with `--color=always`.. */
+  /** True to print colours: on a terminal without NO_COLOR and TERM=dumb, or with `--color=always`. */
   readonly isColored: boolean;
   write(text: string): void;
   /** Writes bytes unchanged: what is not text must not be written to a terminal. */
@@ -123,7 +123,7 @@ export type GlobalArgs = NodePlace & {
   readonly kubeconfig: string;
 };
 
-/** Returns the declaration unchanged and infers its literal types: `export const ROUTES = defineCommand({…})`.. */
+/** Returns the declaration unchanged and infers its literal types: `export const ROUTES = defineCommand({…})`. */
 export function defineCommand<const O extends OptionTable, const P extends PositionalTable>(
   command: Command<O, P>,
 ): Command<O, P> {

@@ -1,6 +1,6 @@
 import type { UserError } from '../../runtime/user-error.ts';
 
-/** Exit codes of `tke-eni`.. Scripts rely on the numbers. */
+/** Exit codes of `tke-eni`. Scripts rely on the numbers. */
 export const EXIT = {
   /** Done; everything that was checked is as it should be. */
   ok: 0,

@@ -2,7 +2,7 @@ import type { ElementId } from './element-id.ts';
 
 /** One problem or notable fact. doctor, explain, diff, graph and bundle all use this type. */
 export type Finding = {
-  /** Stable, kebab-case, documented: 'rp-filter-strict'.. */
+  /** Stable, kebab-case, documented: 'rp-filter-strict'. */
   readonly id: string;
   /** error: packets are lost or Pods fail; warning: it will cause a failure later; info: no failure follows from it. */
   readonly severity: 'error' | 'warning' | 'info';
