@@ -44,6 +44,12 @@ export const NODE_STATIC_IP_LABEL = `${PREFIX}/static-ip`;
 /** Label of a Node: `true` or `false`, whether it serves exclusive ENIs; without it `--enable-direct-eni` decides. */
 export const NODE_DIRECT_ENI_LABEL = `${PREFIX}/enable-direct-eni`;
 
+/**
+ * Label of a Node: `crd` when Cilium runs there with `ipam=crd` and gets its addresses from ipamd, by the CiliumNode of
+ * the same name. ipamd writes no other CiliumNode.
+ */
+export const NODE_CILIUM_IPAM_LABEL = `${PREFIX}/cilium-ipam`;
+
 /** Label of a VpcENI: the zone of its subnet, by the cloud's name. An ENI never changes its zone. */
 export const ENI_ZONE_LABEL = `${PREFIX}/zone`;
 

@@ -75,6 +75,14 @@ export const MACHINES: ResourceType = {
   kind: 'Machine',
   isNamespaced: false,
 };
+/** Cilium's objects of nodes; the status is a subresource. */
+export const CILIUM_NODES: ResourceType = {
+  group: 'cilium.io',
+  version: 'v2',
+  plural: 'ciliumnodes',
+  kind: 'CiliumNode',
+  isNamespaced: false,
+};
 
 /** Returns the resource of one of this project's kinds. */
 export function resourceTypeOf(kind: ResourceKind): ResourceType {
