@@ -21,7 +21,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   cli: { load: () => import('./cli.ts') },
   scheduler: { load: () => import('./scheduler.ts') },
   'foreign-input': { load: () => import('./foreign-input.ts') },
-  ccm: { load: () => import('./ccm.ts') },
+  ccm: { load: () => import('./ccm.ts'), isNamedOnly: true },
   scale: { load: () => import('./scale.ts'), isNamedOnly: true },
 };
 
