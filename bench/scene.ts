@@ -7,6 +7,7 @@ import { type AgentProcess, startAgent } from '../test/support/agent-process.ts'
 import { CNI_DIR, DIST_BIN_DIR, hasLauncher } from '../test/support/executables.ts';
 import { createTempDir } from '../test/support/temp-dir.ts';
 import { openBenchCluster } from './bench-cluster.ts';
+import { type CniRuntime, openCniRuntime } from './cni/cni-runtime.ts';
 
 /** A sandbox to measure with. */
 type BenchPod = {
@@ -25,6 +26,8 @@ export type BenchScene = AsyncDisposable & {
   /** The packaged `tke-route-eni`. */
   readonly plugin: string;
   readonly nodeNetnsPath: string;
+  /** Starts CNI executables in the node's namespace. */
+  readonly runtime: CniRuntime;
   conf(): object;
   newPod(): Promise<BenchPod>;
   /** Makes the Pod's object in the cluster, if there is one. */
@@ -87,6 +90,7 @@ export async function openBenchScene(options: BenchSceneOptions): Promise<BenchS
       await one.stop();
     },
   );
+  const runtime = undo.use(openCniRuntime(netns.path));
   const kept = undo.move();
   return {
     agent,
@@ -94,6 +98,7 @@ export async function openBenchScene(options: BenchSceneOptions): Promise<BenchS
     binDir: DIST_BIN_DIR,
     plugin: join(hasLauncher ? CNI_DIR : DIST_BIN_DIR, 'tke-route-eni'),
     nodeNetnsPath: netns.path,
+    runtime,
     conf: () => ({
       cniVersion: '1.0.0',
       name: 'bench',

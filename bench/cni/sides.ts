@@ -1,6 +1,6 @@
-import { execCni } from '../../test/support/exec-cni.ts';
 import type { BenchScene } from '../scene.ts';
 import { readProcessCpu } from '../support/process-cpu.ts';
+import type { RuntimeCall } from './cni-runtime.ts';
 
 /** What one call of each took. */
 export type Sample = { readonly addMs: number; readonly delMs: number };
@@ -18,23 +18,22 @@ export type Side = {
 };
 
 /** Makes a sandbox, and times ADD and DEL of it. */
-export async function addAndDelete(scene: BenchScene, side: Side): Promise<Sample> {
-  const pod = await scene.newPod();
-  const added = await call(scene, side, 'ADD', pod);
-  const deleted = await call(scene, side, 'DEL', pod);
+export async function addAndDelete({ newPod, runtime }: BenchScene, side: Side): Promise<Sample> {
+  const pod = await newPod();
+  const added = await runtime.run([callOf(side, 'ADD', pod)]);
+  const deleted = await runtime.run([callOf(side, 'DEL', pod)]);
   await pod.remove();
-  return { addMs: added, delMs: deleted };
+  return { addMs: added.ms, delMs: deleted.ms };
 }
 
 /** Measures `count` ADDs at once and then their DELs at once. */
-export async function burst(scene: BenchScene, side: Side, count: number): Promise<Burst> {
-  const pods = await Promise.all(Array.from({ length: count }, () => scene.newPod()));
-  const agentS = () => (side.agentPid === undefined ? 0 : readProcessCpu(side.agentPid).ownS);
-  const cpuMs = () => (readProcessCpu('self').childrenS + agentS()) * 1000;
+export async function burst({ newPod, runtime }: BenchScene, side: Side, count: number): Promise<Burst> {
+  const pods = await Promise.all(Array.from({ length: count }, newPod));
+  const agentMs = () => (side.agentPid === undefined ? 0 : readProcessCpu(side.agentPid).ownS * 1000);
   const atOnce = async (command: 'ADD' | 'DEL') => {
-    const [startedMs, startCpuMs] = [performance.now(), cpuMs()];
-    await Promise.all(pods.map((pod) => call(scene, side, command, pod)));
-    return { ms: performance.now() - startedMs, cpuMs: cpuMs() - startCpuMs };
+    const startCpuMs = agentMs();
+    const { ms, cpuMs } = await runtime.run(pods.map((pod) => callOf(side, command, pod)));
+    return { ms, cpuMs: cpuMs + agentMs() - startCpuMs };
   };
   const add = await atOnce('ADD');
   const del = await atOnce('DEL');
@@ -42,21 +41,19 @@ export async function burst(scene: BenchScene, side: Side, count: number): Promi
   return { addMs: add.ms, delMs: del.ms, addCpuMs: add.cpuMs, delCpuMs: del.cpuMs };
 }
 
-async function call(
-  scene: BenchScene,
-  side: Side,
+function callOf(
+  { binary, conf, cniPath }: Side,
   command: 'ADD' | 'DEL',
   pod: { readonly containerId: string; readonly netnsPath: string },
-): Promise<number> {
-  const startedMs = performance.now();
-  const answer = await execCni({
-    binary: side.binary,
-    command,
-    conf: side.conf,
-    netns: scene.nodeNetnsPath,
-    env: { CNI_CONTAINERID: pod.containerId, CNI_NETNS: pod.netnsPath, CNI_IFNAME: 'eth0', CNI_PATH: side.cniPath },
-  });
-  const tookMs = performance.now() - startedMs;
-  if (answer.exitCode !== 0) throw new Error(`${side.binary} ${command} failed: ${answer.stdout}${answer.stderr}`);
-  return tookMs;
+): RuntimeCall {
+  const { containerId, netnsPath } = pod;
+  const env = {
+    PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
+    CNI_COMMAND: command,
+    CNI_CONTAINERID: containerId,
+    CNI_NETNS: netnsPath,
+    CNI_IFNAME: 'eth0',
+    CNI_PATH: cniPath,
+  };
+  return { binary, conf, env };
 }
