@@ -47,7 +47,7 @@ export type CiliumNodeIpam = {
 };
 
 /** A CiliumNode as it was read, and its faults. What has a fault is left out of `ipam`. */
-export type ReadCiliumNode = { readonly ipam: CiliumNodeIpam; readonly faults: Faults };
+type ReadCiliumNode = { readonly ipam: CiliumNodeIpam; readonly faults: Faults };
 
 /** Most addresses of one table that are read. No instance type has more; the rest is a fault. */
 export const MAX_CILIUM_ADDRESSES = 4_096;

@@ -1,0 +1,304 @@
+import test from 'ava';
+import type { CiliumAllocation, CiliumNodeIpam, ReleaseState } from '../../../crd/cilium-node.ts';
+import {
+  type CiliumAddress,
+  type CiliumReleaseDecision,
+  type CiliumReleaseFacts,
+  decideCiliumRelease,
+} from '../../../ipamd/cilium/decide-cilium-release.ts';
+import { NOTHING_SEEN, type ReleaseMemory, rememberReleases } from '../../../ipamd/cilium/release-memory.ts';
+
+const IP = '10.0.0.9';
+const SETTINGS = { unusedMs: 120_000, settleMs: 15_000, answerMs: 60_000 };
+const NOW = 1_000_000;
+const LONG_AGO = 0;
+
+type Case = {
+  readonly state?: ReleaseState;
+  /** How long the entry has its state; long, unless said. */
+  readonly ageMs?: number;
+  readonly place?: CiliumAddress['place'];
+  readonly isPooled?: boolean;
+  readonly isOffered?: boolean;
+  readonly isKept?: boolean;
+  readonly isLive?: boolean;
+  readonly isUsed?: boolean;
+  readonly spare?: number;
+  readonly memory?: Partial<ReleaseMemory>;
+  readonly facts?: Partial<CiliumReleaseFacts>;
+  readonly want: Partial<Step>;
+};
+
+/** What becomes of the one address: a state of its entry, 'none' when that is removed, '' when it stays as it is. */
+type Step = {
+  readonly entry: string;
+  readonly isPooled: boolean;
+  readonly isOffered: boolean;
+  readonly reports: string;
+};
+
+const STAYS: Step = { entry: '', isPooled: true, isOffered: false, reports: '' };
+const OUT: Step = { ...STAYS, isPooled: false };
+
+const CASES: Readonly<Record<string, Case>> = {
+  'none: a spare address is marked': { want: { ...STAYS, entry: 'marked-for-release' } },
+  'none: one that is not spare is not': { spare: 0, want: STAYS },
+  'none: not while a Pod has it': { isLive: true, want: STAYS },
+  'none: not while the agent says that it is in use': { isUsed: true, want: STAYS },
+  'none: not the address of a static Pod': { isKept: true, want: STAYS },
+  'none: not before it was unused for long': { memory: { usedMs: new Map([[IP, NOW - 119_999]]) }, want: STAYS },
+  'none: not before the agent wrote something': { memory: { aliveMs: undefined }, want: STAYS },
+  'none: not while the agent has nothing in use': { facts: { node: nodeOf({ used: [] }) }, want: STAYS },
+  'none: not after a mark without an answer': { memory: { silentMs: NOW - 1 }, want: STAYS },
+  'none: not while Pods are unknown': { facts: { podIps: undefined }, want: STAYS },
+  'none: a new address joins the pool': { isPooled: false, want: STAYS },
+  'none: one that leaves its ENI does not join': { isPooled: false, place: 'leaving', want: OUT },
+  'none: one that is gone is asked for though none is spare': {
+    place: 'gone',
+    spare: 0,
+    want: { ...STAYS, entry: 'marked-for-release' },
+  },
+  'marked: waits': { state: 'marked-for-release', ageMs: 1, want: STAYS },
+  'marked: removed without an answer': {
+    state: 'marked-for-release',
+    want: { ...STAYS, entry: 'none', reports: 'unanswered' },
+  },
+  'marked: removed when a Pod has it': {
+    state: 'marked-for-release',
+    ageMs: 1,
+    isLive: true,
+    want: { ...STAYS, entry: 'none' },
+  },
+  'marked: removed when it is missing': {
+    state: 'marked-for-release',
+    ageMs: 1,
+    spare: -1,
+    want: { ...STAYS, entry: 'none' },
+  },
+  'marked: removed when it is not in the pool': {
+    state: 'marked-for-release',
+    ageMs: 1,
+    isPooled: false,
+    want: { ...OUT, entry: 'none' },
+  },
+  'refused: removed': { state: 'do-not-release', want: { ...STAYS, entry: 'none', reports: 'refused' } },
+  'ready: leaves the pool': { state: 'ready-for-release', want: OUT },
+  'ready: not at once': { state: 'ready-for-release', ageMs: 14_999, want: STAYS },
+  'ready: not before it was unused for long': {
+    state: 'ready-for-release',
+    memory: { usedMs: new Map([[IP, NOW - 119_999]]) },
+    want: STAYS,
+  },
+  'ready: not while Pods are unknown': { state: 'ready-for-release', facts: { podIps: undefined }, want: STAYS },
+  'ready: is offered out of the pool': {
+    state: 'ready-for-release',
+    isPooled: false,
+    want: { ...OUT, isOffered: true },
+  },
+  'ready: stays offered': {
+    state: 'ready-for-release',
+    isPooled: false,
+    isOffered: true,
+    want: { ...OUT, isOffered: true },
+  },
+  'ready: waits while it leaves its ENI': { state: 'ready-for-release', isPooled: false, place: 'leaving', want: OUT },
+  'ready: released when it is gone': {
+    state: 'ready-for-release',
+    isPooled: false,
+    place: 'gone',
+    want: { ...OUT, entry: 'released' },
+  },
+  'ready: leaves the pool when it is gone': { state: 'ready-for-release', place: 'gone', want: OUT },
+  'ready: a Pod has it: the entry is removed': {
+    state: 'ready-for-release',
+    isLive: true,
+    want: { ...STAYS, entry: 'none', reports: 'vetoed' },
+  },
+  'ready: a Pod has it, out of the pool: back into the pool first': {
+    state: 'ready-for-release',
+    isLive: true,
+    isPooled: false,
+    want: { ...STAYS, reports: 'vetoed' },
+  },
+  'ready: a Pod has it, and it is offered: the offer goes first': {
+    state: 'ready-for-release',
+    isLive: true,
+    isPooled: false,
+    isOffered: true,
+    want: { ...OUT, reports: 'vetoed' },
+  },
+  'ready: the agent itself says that it is in use': {
+    state: 'ready-for-release',
+    isUsed: true,
+    want: { ...STAYS, entry: 'none', reports: 'vetoed' },
+  },
+  'ready: it is missing: the entry is removed': {
+    state: 'ready-for-release',
+    spare: -1,
+    want: { ...STAYS, entry: 'none' },
+  },
+  'ready: a Pod has it, and it is gone': {
+    state: 'ready-for-release',
+    isLive: true,
+    isPooled: false,
+    place: 'gone',
+    want: { ...OUT, entry: 'released', reports: 'lost' },
+  },
+  'released: waits for the agent': { state: 'released', isPooled: false, place: 'gone', want: OUT },
+  'released: leaves the pool': { state: 'released', place: 'gone', want: OUT },
+  'released: by another, of an address that is free': { state: 'released', want: OUT },
+  'released: by another, of an address in use': { state: 'released', isUsed: true, want: { ...STAYS, entry: 'none' } },
+};
+
+for (const [title, one] of Object.entries(CASES)) {
+  test(title, (t) => t.deepEqual(stepOf(decideCiliumRelease(factsOf(one))), one.want));
+}
+
+test('no more are marked than are spare, the first of the list first', (t) => {
+  const ips = ['10.0.0.3', '10.0.0.2', '10.0.0.1'];
+  const facts = factsOf({ want: {} });
+  const { entries } = decideCiliumRelease({
+    ...facts,
+    node: nodeOf({ pool: ips }),
+    addresses: ips.map((ip) => addressOf({ ip })),
+    memory: { ...facts.memory, usedMs: new Map(ips.map((ip) => [ip, LONG_AGO])) },
+    spare: 2,
+  });
+  t.deepEqual([...entries.keys()], ['10.0.0.3', '10.0.0.2']);
+});
+
+test('what is missing is taken back from marks before answers', (t) => {
+  const states: readonly (readonly [string, ReleaseState])[] = [
+    ['10.0.0.3', 'ready-for-release'],
+    ['10.0.0.2', 'marked-for-release'],
+    ['10.0.0.1', 'marked-for-release'],
+  ];
+  const ips = states.map(([ip]) => ip);
+  const { entries } = decideCiliumRelease({
+    ...factsOf({ want: {} }),
+    node: { ...nodeOf({ pool: ips }), releases: new Map(states) },
+    addresses: ips.map((ip) => addressOf({ ip })),
+    memory: { ...NOTHING_SEEN },
+    spare: -2,
+  });
+  t.deepEqual(
+    [...entries],
+    [
+      ['10.0.0.2', undefined],
+      ['10.0.0.1', undefined],
+    ],
+  );
+});
+
+test('an entry of an address that is in no list is followed, too', (t) => {
+  const { entries } = decideCiliumRelease({
+    ...factsOf({ want: {} }),
+    node: { ...nodeOf({ pool: [] }), releases: new Map([[IP, 'ready-for-release']]) },
+    addresses: [],
+  });
+  t.deepEqual([...entries], [[IP, 'released']]);
+});
+
+test('the time of the next step is the earliest one', (t) => {
+  const one = { memory: { usedMs: new Map([[IP, NOW - 100_000]]) }, want: {} };
+  t.is(decideCiliumRelease(factsOf(one)).againMs, NOW + 20_000);
+  t.is(decideCiliumRelease(factsOf({ state: 'marked-for-release', ageMs: 10_000, want: {} })).againMs, NOW + 50_000);
+  t.is(decideCiliumRelease(factsOf({ isLive: true, want: {} })).againMs, undefined);
+});
+
+const look = (node: CiliumNodeIpam, monotonicMs: number, podIps: ReadonlySet<string> | undefined = new Set()) => ({
+  node,
+  addresses: [{ ip: IP }],
+  podIps,
+  monotonicMs,
+});
+
+test('an address counts as used until it was first seen unused', (t) => {
+  const first = rememberReleases(NOTHING_SEEN, look(nodeOf({}), 1_000));
+  const second = rememberReleases(first, look(nodeOf({}), 2_000));
+  const used = rememberReleases(second, look(nodeOf({ used: [IP] }), 3_000));
+  const live = rememberReleases(used, look(nodeOf({}), 4_000, new Set([IP])));
+  const unknown = rememberReleases(live, { ...look(nodeOf({}), 5_000), podIps: undefined });
+  const last = rememberReleases(unknown, look(nodeOf({}), 6_000));
+  const times = [first, second, used, live, unknown, last].map(({ usedMs }) => usedMs.get(IP));
+  t.deepEqual(times, [1_000, 1_000, 3_000, 4_000, 5_000, 5_000]);
+});
+
+test('an agent is alive when it writes something after the first look', (t) => {
+  const first = rememberReleases(NOTHING_SEEN, look(nodeOf({}), 1_000));
+  const same = rememberReleases(first, look(nodeOf({}), 2_000));
+  const empty = rememberReleases(same, look(nodeOf({ used: [] }), 3_000));
+  const wrote = rememberReleases(empty, look(nodeOf({ used: ['10.0.0.1'] }), 4_000));
+  t.deepEqual(
+    [first, same, empty, wrote].map(({ aliveMs }) => aliveMs),
+    [undefined, undefined, undefined, 4_000],
+  );
+});
+
+test('an answer is a sign of life, and a withdrawn mark without one is silence', (t) => {
+  const marked = { ...nodeOf({}), releases: new Map([[IP, 'marked-for-release' as const]]) };
+  const ready = { ...nodeOf({}), releases: new Map([[IP, 'ready-for-release' as const]]) };
+  const asked = rememberReleases(NOTHING_SEEN, look(marked, 1_000));
+  t.is(rememberReleases(asked, look(ready, 2_000)).aliveMs, 2_000);
+  t.is(rememberReleases(asked, look(ready, 2_000)).silentMs, undefined);
+  t.is(rememberReleases(asked, look(nodeOf({}), 2_000)).silentMs, 2_000);
+});
+
+function factsOf(one: Case): CiliumReleaseFacts {
+  const { state, ageMs = NOW - LONG_AGO, isPooled = true, isLive, isUsed, spare = 1 } = one;
+  const node = nodeOf({ pool: isPooled ? [IP] : [], used: isUsed === true ? ['10.0.0.1', IP] : ['10.0.0.1'] });
+  return {
+    node: { ...node, releases: new Map(state === undefined ? [] : [[IP, state]]) },
+    memory: {
+      usedMs: new Map([[IP, LONG_AGO]]),
+      entries: new Map(state === undefined ? [] : [[IP, { state, sinceMs: NOW - ageMs }]]),
+      used: new Map(),
+      aliveMs: NOW - 10_000,
+      silentMs: undefined,
+      ...one.memory,
+    },
+    addresses: [addressOf(one)],
+    podIps: new Set(isLive === true ? [IP] : []),
+    spare,
+    monotonicMs: NOW,
+    settings: SETTINGS,
+    ...one.facts,
+  };
+}
+
+function addressOf({
+  ip = IP,
+  place = 'assigned',
+  isOffered = false,
+  isKept = false,
+}: Partial<CiliumAddress>): CiliumAddress {
+  return { ip, place, isOffered, isKept };
+}
+
+function nodeOf({
+  pool = [IP],
+  used = ['10.0.0.1'],
+}: {
+  readonly pool?: readonly string[];
+  readonly used?: readonly string[];
+}): CiliumNodeIpam {
+  const table = (ips: readonly string[]) => new Map(ips.map((ip): [string, CiliumAllocation] => [ip, {}]));
+  return {
+    pool: table(pool),
+    used: table(used),
+    minAllocate: undefined,
+    preAllocate: undefined,
+    maxAboveWatermark: undefined,
+    releases: new Map(),
+    operatorError: '',
+  };
+}
+
+function stepOf({ pool, entries, offers, reports }: CiliumReleaseDecision): Step {
+  return {
+    entry: entries.has(IP) ? (entries.get(IP) ?? 'none') : '',
+    isPooled: pool.has(IP),
+    isOffered: offers.has(IP),
+    reports: reports.map(({ kind }) => kind).join(),
+  };
+}
