@@ -10,6 +10,8 @@ export type CiliumAddress = {
   readonly isOffered: boolean;
   /** It is never asked for: the address of a static Pod, or a target of a load balancer. */
   readonly isKept: boolean;
+  /** It is given back whatever is spare or missing: its ENI is to be emptied, or the address is to leave the node. */
+  readonly mustGo: boolean;
 };
 
 /** Times that a release waits for, milliseconds. */
@@ -18,7 +20,7 @@ type CiliumReleaseSettings = {
   readonly unusedMs: number;
   /** An answer is acted on after this long, in which the API server learns the addresses of new Pods. */
   readonly settleMs: number;
-  /** A mark without an answer is withdrawn after this long. */
+  /** A mark that has no answer after this long is reported, and no more are set. */
   readonly answerMs: number;
 };
 
@@ -29,8 +31,11 @@ export type CiliumReleaseFacts = {
   readonly memory: ReleaseMemory;
   /** Every address that is on an ENI of the node or in the pool, those first that are best given back. */
   readonly addresses: readonly CiliumAddress[];
-  /** Addresses of live Pods of the node by the API server; undefined while they are unknown: then nothing is given back. */
-  readonly podIps: ReadonlySet<string> | undefined;
+  /**
+   * The node's live Pods by the API server, `NAMESPACE/POD` by their addresses. Undefined while they are unknown: then
+   * nothing is given back.
+   */
+  readonly podIps: ReadonlyMap<string, string> | undefined;
   /**
    * Free addresses above what the node is to have; negative: so many are missing. Addresses in use, addresses with an
    * entry in `status.ipam.release-ips` and addresses that are gone are not free.
@@ -44,7 +49,7 @@ export type CiliumReleaseFacts = {
 type CiliumReleaseReport = {
   readonly ip: string;
   /**
-   * 'unanswered': the agent did not answer the mark, which is withdrawn. 'refused': the agent keeps the address.
+   * 'unanswered': the agent has not answered the mark for long. 'refused': the agent keeps the address.
    * 'vetoed': the agent gave the address up, and it is in use; it stays. 'lost': it is in use, and on no ENI.
    */
   readonly kind: 'unanswered' | 'refused' | 'vetoed' | 'lost';
@@ -54,6 +59,11 @@ type CiliumReleaseReport = {
 export type CiliumReleaseDecision = {
   /** Addresses of `spec.ipam.pool`. */
   readonly pool: ReadonlySet<string>;
+  /**
+   * Owners, by address, that entries of the pool get: Pods that the agent may have forgotten. As long as the Pod lives,
+   * the agent then gives the address to no other.
+   */
+  readonly pins: ReadonlyMap<string, string>;
   /** Entries of `status.ipam.release-ips` that change: the new state, or undefined where the entry is removed. */
   readonly entries: ReadonlyMap<string, ReleaseState | undefined>;
   /** All addresses that the NodeENIConfig offers back. */
@@ -69,7 +79,7 @@ export type CiliumReleaseDecision = {
  * ```
  *   entry               written by  what ipamd does
  *   none                            marks it: it is spare, nothing uses it for long, and the agent is alive
- *   marked-for-release  ipamd       waits. Removes the entry when the address is in use or missing, or without an answer
+ *   marked-for-release  ipamd       waits
  *   do-not-release      agent       removes the entry
  *   ready-for-release   agent       takes it out of the pool, then offers it, and when it is on no ENI: released.
  *                                   Before it leaves its ENI, when it is in use or missing: all that back, and removes the entry
@@ -78,12 +88,20 @@ export type CiliumReleaseDecision = {
  *
  * An address leaves the pool only when it is ready-for-release, and its ENI only when it has left the pool. So no address is
  * in two pools. Cilium's agent answers a mark that it finds at its start before it knows its Pods: its answer alone frees
- * nothing, for no live Pod by the API server may have the address.
- * @see Cilium pkg/ipam/crd.go updateLocalNodeResource
+ * nothing, for no live Pod by the API server may have the address. Such an agent has forgotten the Pod: the address is
+ * pinned to it before the entry is removed. A mark is never withdrawn: the agent may be about to start, and forget.
+ * @see Cilium pkg/ipam/crd.go updateLocalNodeResource, allocateNext
  */
 export function decideCiliumRelease(facts: CiliumReleaseFacts): CiliumReleaseDecision {
   const { node, addresses } = facts;
-  const draft: Draft = { pool: new Set(), entries: new Map(), offers: new Set(), reports: [], dueMs: [] };
+  const draft: Draft = {
+    pool: new Set(),
+    pins: new Map(),
+    entries: new Map(),
+    offers: new Set(),
+    reports: [],
+    dueMs: [],
+  };
   const missing = entriesToTakeBack(facts);
   let left = Math.max(0, facts.spare);
   for (const address of addresses) {
@@ -95,15 +113,16 @@ export function decideCiliumRelease(facts: CiliumReleaseFacts): CiliumReleaseDec
     }
     const isPooled = node.pool.has(ip);
     if (isPooled || place === 'assigned') draft.pool.add(ip);
-    if (!isPooled || place === 'leaving' || address.isKept || (place === 'assigned' && left === 0)) continue;
+    const isCounted = place === 'assigned' && !address.mustGo;
+    if (!isPooled || place === 'leaving' || address.isKept || (isCounted && left === 0)) continue;
     if (isDue(draft, facts, markDueMs(facts, ip))) {
       draft.entries.set(ip, RELEASE_STATE.marked);
-      if (place === 'assigned') left--;
+      if (isCounted) left--;
     }
   }
   const known = new Set(addresses.map(({ ip }) => ip));
   for (const [ip, state] of node.releases) {
-    if (!known.has(ip)) followEntry(draft, facts, { ip, place: 'gone', isOffered: false, isKept: false }, state, false);
+    if (!known.has(ip)) followEntry(draft, facts, { ...UNKNOWN_ADDRESS, ip }, state, false);
   }
   const { dueMs, ...decided } = draft;
   return { ...decided, againMs: dueMs.length === 0 ? undefined : Math.min(...dueMs) };
@@ -111,11 +130,15 @@ export function decideCiliumRelease(facts: CiliumReleaseFacts): CiliumReleaseDec
 
 type Draft = {
   readonly pool: Set<string>;
+  readonly pins: Map<string, string>;
   readonly entries: Map<string, ReleaseState | undefined>;
   readonly offers: Set<string>;
   readonly reports: CiliumReleaseReport[];
   readonly dueMs: number[];
 };
+
+/** An address of an entry that is on no ENI and not in the pool. */
+const UNKNOWN_ADDRESS = { place: 'gone', isOffered: false, isKept: false, mustGo: true } as const;
 
 /** Decides what becomes of an address that has an entry. */
 function followEntry(
@@ -126,17 +149,15 @@ function followEntry(
   isMissing: boolean,
 ): void {
   const { ip, place, isKept } = address;
-  const isInUse = facts.podIps?.has(ip) === true || facts.node.used.has(ip);
-  const isPooled = facts.node.pool.has(ip);
-  const since = facts.memory.entries.get(ip)?.sinceMs ?? facts.monotonicMs;
+  const { node, podIps, settings } = facts;
+  const isInUse = podIps?.has(ip) === true || node.used.has(ip);
+  const isPooled = node.pool.has(ip);
+  const settledMs = sinceMsOf(facts, ip) + settings.settleMs;
   switch (state) {
-    case RELEASE_STATE.marked: {
+    case RELEASE_STATE.marked:
       if (isPooled) draft.pool.add(ip);
-      const isUnanswered = isDue(draft, facts, since + facts.settings.answerMs);
-      if (isUnanswered) draft.reports.push({ ip, kind: 'unanswered' });
-      if (isUnanswered || isInUse || isMissing || isKept || !isPooled) draft.entries.set(ip, undefined);
+      if (isDue(draft, facts, sinceMsOf(facts, ip) + settings.answerMs)) draft.reports.push({ ip, kind: 'unanswered' });
       return;
-    }
     case RELEASE_STATE.refused:
       if (isPooled || place === 'assigned') draft.pool.add(ip);
       draft.entries.set(ip, undefined);
@@ -148,41 +169,59 @@ function followEntry(
         if (!isPooled) draft.entries.set(ip, RELEASE_STATE.released);
       } else if (place === 'leaving') {
         if (isPooled) draft.pool.add(ip);
-      } else if (isInUse || isKept || isMissing) takeBack(draft, address, isPooled);
-      else giveBack(draft, facts, ip, since, isPooled);
+      } else if (isInUse) takeBack(draft, facts, address);
+      else if (isKept || isMissing) {
+        if (isDue(draft, facts, settledMs)) takeBack(draft, facts, address);
+        else if (isPooled) draft.pool.add(ip);
+      } else giveBack(draft, facts, ip, settledMs);
       return;
     case RELEASE_STATE.released:
       // Not by this machine: an address that is still here was not released.
-      if (!isPooled || place === 'gone') return;
-      if (isInUse) draft.pool.add(ip);
-      if (isInUse) draft.entries.set(ip, undefined);
+      if (isPooled && place !== 'gone' && isInUse) takeBack(draft, facts, address);
       return;
   }
 }
 
 /** An address that was given up comes back: no more offered, in the pool, and then without its entry. */
-function takeBack(draft: Draft, { ip, isOffered }: CiliumAddress, isPooled: boolean): void {
-  if (!isOffered) draft.pool.add(ip);
-  if (isPooled) draft.pool.add(ip);
-  if (isPooled && !isOffered) draft.entries.set(ip, undefined);
+function takeBack(draft: Draft, { node, podIps }: CiliumReleaseFacts, { ip, isOffered }: CiliumAddress): void {
+  const entry = node.pool.get(ip);
+  if (entry !== undefined || !isOffered) draft.pool.add(ip);
+  const owner = podIps?.get(ip) ?? entry?.owner;
+  if (owner !== undefined) draft.pins.set(ip, owner);
+  if (entry !== undefined && entry.owner === owner && !isOffered) draft.entries.set(ip, undefined);
 }
 
 /** An address that was given up goes: out of the pool, and then offered. */
-function giveBack(draft: Draft, facts: CiliumReleaseFacts, ip: string, sinceMs: number, isPooled: boolean): void {
-  const { settings, podIps, memory, monotonicMs } = facts;
-  const dueMs = Math.max(sinceMs + settings.settleMs, (memory.usedMs.get(ip) ?? monotonicMs) + settings.unusedMs);
-  const mayGo = podIps !== undefined && isDue(draft, facts, dueMs);
+function giveBack(draft: Draft, facts: CiliumReleaseFacts, ip: string, settledMs: number): void {
+  const { node, settings, podIps, memory, monotonicMs } = facts;
+  const unusedMs = (memory.usedMs.get(ip) ?? monotonicMs) + settings.unusedMs;
+  const mayGo = podIps !== undefined && isDue(draft, facts, Math.max(settledMs, unusedMs));
+  const isPooled = node.pool.has(ip);
   if (isPooled && !mayGo) draft.pool.add(ip);
   if (!isPooled && mayGo) draft.offers.add(ip);
 }
 
 /** Returns when an address may be marked; undefined when it may not. */
-function markDueMs({ node, memory, podIps, settings }: CiliumReleaseFacts, ip: string): number | undefined {
-  const { aliveMs, silentMs, usedMs } = memory;
-  const isAlive = aliveMs !== undefined && aliveMs > (silentMs ?? Number.NEGATIVE_INFINITY) && node.used.size > 0;
-  const lastMs = usedMs.get(ip);
-  if (!isAlive || lastMs === undefined || podIps === undefined || podIps.has(ip) || node.used.has(ip)) return undefined;
+function markDueMs(facts: CiliumReleaseFacts, ip: string): number | undefined {
+  const { node, memory, podIps, settings } = facts;
+  const lastMs = memory.usedMs.get(ip);
+  // What the object had at the first look may be of an agent that has ended.
+  if (memory.aliveMs === undefined || node.used.size === 0 || isAgentSilent(facts)) return undefined;
+  if (lastMs === undefined || podIps === undefined || podIps.has(ip) || node.used.has(ip)) return undefined;
   return lastMs + settings.unusedMs;
+}
+
+/** Tells whether a mark has had no answer for long. */
+function isAgentSilent(facts: CiliumReleaseFacts): boolean {
+  const { node, settings, monotonicMs } = facts;
+  return [...node.releases].some(
+    ([ip, state]) => state === RELEASE_STATE.marked && sinceMsOf(facts, ip) + settings.answerMs <= monotonicMs,
+  );
+}
+
+/** Returns since when an entry has its state, as far as is known. */
+function sinceMsOf({ memory, monotonicMs }: CiliumReleaseFacts, ip: string): number {
+  return memory.entries.get(ip)?.sinceMs ?? monotonicMs;
 }
 
 /** Tells whether a time has come, and notes it if it has not. */
@@ -192,10 +231,10 @@ function isDue({ dueMs }: Draft, { monotonicMs }: CiliumReleaseFacts, atMs: numb
   return false;
 }
 
-/** Lists entries whose addresses come back because addresses are missing: first those that nothing was done with yet. */
+/** Lists addresses that were given up and come back, because addresses are missing. */
 function entriesToTakeBack({ node, addresses, spare }: CiliumReleaseFacts): ReadonlySet<string> {
-  const inState = (state: ReleaseState) =>
-    addresses.filter(({ ip, place }) => place === 'assigned' && node.releases.get(ip) === state).map(({ ip }) => ip);
-  const ips = [...inState(RELEASE_STATE.marked), ...inState(RELEASE_STATE.ready)];
+  const ips = addresses
+    .filter(({ ip, place, mustGo }) => place === 'assigned' && !mustGo && node.releases.get(ip) === RELEASE_STATE.ready)
+    .map(({ ip }) => ip);
   return new Set(ips.slice(0, Math.max(0, -spare)));
 }

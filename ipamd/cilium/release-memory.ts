@@ -18,8 +18,6 @@ export type ReleaseMemory = {
    * has at the first look may be of an agent that has ended.
    */
   readonly aliveMs: number | undefined;
-  /** When a mark was withdrawn that the agent had written nothing after. */
-  readonly silentMs: number | undefined;
 };
 
 /** Of a CiliumNode that was not looked at yet. */
@@ -28,7 +26,6 @@ export const NOTHING_SEEN: ReleaseMemory = {
   entries: new Map(),
   used: undefined,
   aliveMs: undefined,
-  silentMs: undefined,
 };
 
 /** What is seen at one look. */
@@ -36,8 +33,8 @@ type Look = {
   readonly node: CiliumNodeIpam;
   /** Addresses of the node's ENIs and of its pool. */
   readonly addresses: readonly { readonly ip: string }[];
-  /** Addresses of live Pods of the node by the API server; undefined while they are unknown. */
-  readonly podIps: ReadonlySet<string> | undefined;
+  /** The node's live Pods by the API server, by their addresses; undefined while they are unknown. */
+  readonly podIps: ReadonlyMap<string, string> | undefined;
   readonly monotonicMs: number;
 };
 
@@ -57,7 +54,6 @@ export function rememberReleases(before: ReleaseMemory, { node, addresses, podIp
     ),
     used: node.used,
     aliveMs: isAlive ? monotonicMs : before.aliveMs,
-    silentMs: isMarkWithdrawn(before, node) ? monotonicMs : before.silentMs,
   };
 }
 
@@ -71,11 +67,4 @@ function hasAgentWritten({ used, entries }: ReleaseMemory, node: CiliumNodeIpam)
     return state === RELEASE_STATE.marked && (now === RELEASE_STATE.ready || now === RELEASE_STATE.refused);
   });
   return !isSame || isAnswered;
-}
-
-function isMarkWithdrawn({ entries, aliveMs }: ReleaseMemory, node: CiliumNodeIpam): boolean {
-  return [...entries].some(
-    ([ip, { state, sinceMs }]) =>
-      state === RELEASE_STATE.marked && !node.releases.has(ip) && (aliveMs ?? Number.NEGATIVE_INFINITY) < sinceMs,
-  );
 }

@@ -21,6 +21,9 @@ type Case = {
   readonly isPooled?: boolean;
   readonly isOffered?: boolean;
   readonly isKept?: boolean;
+  /** The owner in the pool. */
+  readonly owner?: string;
+  readonly mustGo?: boolean;
   readonly isLive?: boolean;
   readonly isUsed?: boolean;
   readonly spare?: number;
@@ -34,10 +37,11 @@ type Step = {
   readonly entry: string;
   readonly isPooled: boolean;
   readonly isOffered: boolean;
+  readonly pin: string;
   readonly reports: string;
 };
 
-const STAYS: Step = { entry: '', isPooled: true, isOffered: false, reports: '' };
+const STAYS: Step = { entry: '', isPooled: true, isOffered: false, pin: '', reports: '' };
 const OUT: Step = { ...STAYS, isPooled: false };
 
 const CASES: Readonly<Record<string, Case>> = {
@@ -49,7 +53,6 @@ const CASES: Readonly<Record<string, Case>> = {
   'none: not before it was unused for long': { memory: { usedMs: new Map([[IP, NOW - 119_999]]) }, want: STAYS },
   'none: not before the agent wrote something': { memory: { aliveMs: undefined }, want: STAYS },
   'none: not while the agent has nothing in use': { facts: { node: nodeOf({ used: [] }) }, want: STAYS },
-  'none: not after a mark without an answer': { memory: { silentMs: NOW - 1 }, want: STAYS },
   'none: not while Pods are unknown': { facts: { podIps: undefined }, want: STAYS },
   'none: a new address joins the pool': { isPooled: false, want: STAYS },
   'none: one that leaves its ENI does not join': { isPooled: false, place: 'leaving', want: OUT },
@@ -59,28 +62,14 @@ const CASES: Readonly<Record<string, Case>> = {
     want: { ...STAYS, entry: 'marked-for-release' },
   },
   'marked: waits': { state: 'marked-for-release', ageMs: 1, want: STAYS },
-  'marked: removed without an answer': {
-    state: 'marked-for-release',
-    want: { ...STAYS, entry: 'none', reports: 'unanswered' },
+  'none: one that must go is asked for though none is spare': {
+    mustGo: true,
+    spare: 0,
+    want: { ...STAYS, entry: 'marked-for-release' },
   },
-  'marked: removed when a Pod has it': {
-    state: 'marked-for-release',
-    ageMs: 1,
-    isLive: true,
-    want: { ...STAYS, entry: 'none' },
-  },
-  'marked: removed when it is missing': {
-    state: 'marked-for-release',
-    ageMs: 1,
-    spare: -1,
-    want: { ...STAYS, entry: 'none' },
-  },
-  'marked: removed when it is not in the pool': {
-    state: 'marked-for-release',
-    ageMs: 1,
-    isPooled: false,
-    want: { ...OUT, entry: 'none' },
-  },
+  'marked: reported without an answer': { state: 'marked-for-release', want: { ...STAYS, reports: 'unanswered' } },
+  'marked: waits though a Pod has it': { state: 'marked-for-release', ageMs: 1, isLive: true, want: STAYS },
+  'marked: waits though it is missing': { state: 'marked-for-release', ageMs: 1, spare: -1, want: STAYS },
   'refused: removed': { state: 'do-not-release', want: { ...STAYS, entry: 'none', reports: 'refused' } },
   'ready: leaves the pool': { state: 'ready-for-release', want: OUT },
   'ready: not at once': { state: 'ready-for-release', ageMs: 14_999, want: STAYS },
@@ -109,23 +98,29 @@ const CASES: Readonly<Record<string, Case>> = {
     want: { ...OUT, entry: 'released' },
   },
   'ready: leaves the pool when it is gone': { state: 'ready-for-release', place: 'gone', want: OUT },
-  'ready: a Pod has it: the entry is removed': {
+  'ready: a Pod has it: it is pinned to the Pod': {
     state: 'ready-for-release',
     isLive: true,
-    want: { ...STAYS, entry: 'none', reports: 'vetoed' },
+    want: { ...STAYS, pin: 'shop/a', reports: 'vetoed' },
+  },
+  'ready: a Pod has it that it is pinned to: the entry is removed': {
+    state: 'ready-for-release',
+    isLive: true,
+    owner: 'shop/a',
+    want: { ...STAYS, entry: 'none', pin: 'shop/a', reports: 'vetoed' },
   },
   'ready: a Pod has it, out of the pool: back into the pool first': {
     state: 'ready-for-release',
     isLive: true,
     isPooled: false,
-    want: { ...STAYS, reports: 'vetoed' },
+    want: { ...STAYS, pin: 'shop/a', reports: 'vetoed' },
   },
   'ready: a Pod has it, and it is offered: the offer goes first': {
     state: 'ready-for-release',
     isLive: true,
     isPooled: false,
     isOffered: true,
-    want: { ...OUT, reports: 'vetoed' },
+    want: { ...OUT, pin: 'shop/a', reports: 'vetoed' },
   },
   'ready: the agent itself says that it is in use': {
     state: 'ready-for-release',
@@ -136,6 +131,13 @@ const CASES: Readonly<Record<string, Case>> = {
     state: 'ready-for-release',
     spare: -1,
     want: { ...STAYS, entry: 'none' },
+  },
+  'ready: it is missing, but not at once': { state: 'ready-for-release', ageMs: 14_999, spare: -1, want: STAYS },
+  'ready: it must go, though addresses are missing': {
+    state: 'ready-for-release',
+    spare: -1,
+    mustGo: true,
+    want: OUT,
   },
   'ready: a Pod has it, and it is gone': {
     state: 'ready-for-release',
@@ -167,27 +169,34 @@ test('no more are marked than are spare, the first of the list first', (t) => {
   t.deepEqual([...entries.keys()], ['10.0.0.3', '10.0.0.2']);
 });
 
-test('what is missing is taken back from marks before answers', (t) => {
+test('no more are taken back than are missing, and none that has no answer yet', (t) => {
   const states: readonly (readonly [string, ReleaseState])[] = [
-    ['10.0.0.3', 'ready-for-release'],
-    ['10.0.0.2', 'marked-for-release'],
-    ['10.0.0.1', 'marked-for-release'],
+    ['10.0.0.3', 'marked-for-release'],
+    ['10.0.0.2', 'ready-for-release'],
+    ['10.0.0.4', 'ready-for-release'],
   ];
   const ips = states.map(([ip]) => ip);
   const { entries } = decideCiliumRelease({
     ...factsOf({ want: {} }),
     node: { ...nodeOf({ pool: ips }), releases: new Map(states) },
     addresses: ips.map((ip) => addressOf({ ip })),
-    memory: { ...NOTHING_SEEN },
-    spare: -2,
+    memory: { ...NOTHING_SEEN, entries: new Map(states.map(([ip, state]) => [ip, { state, sinceMs: LONG_AGO }])) },
+    spare: -1,
   });
-  t.deepEqual(
-    [...entries],
-    [
-      ['10.0.0.2', undefined],
-      ['10.0.0.1', undefined],
-    ],
-  );
+  t.deepEqual([...entries], [['10.0.0.2', undefined]]);
+});
+
+test('nothing is marked while a mark has had no answer for long', (t) => {
+  const facts = factsOf({ want: {} });
+  const other = '10.0.0.8';
+  const decide = (sinceMs: number) =>
+    decideCiliumRelease({
+      ...facts,
+      node: { ...facts.node, releases: new Map([[other, 'marked-for-release']]) },
+      memory: { ...facts.memory, entries: new Map([[other, { state: 'marked-for-release', sinceMs }]]) },
+    }).entries.has(IP);
+  t.true(decide(NOW - SETTINGS.answerMs + 1));
+  t.false(decide(NOW - SETTINGS.answerMs));
 });
 
 test('an entry of an address that is in no list is followed, too', (t) => {
@@ -206,7 +215,11 @@ test('the time of the next step is the earliest one', (t) => {
   t.is(decideCiliumRelease(factsOf({ isLive: true, want: {} })).againMs, undefined);
 });
 
-const look = (node: CiliumNodeIpam, monotonicMs: number, podIps: ReadonlySet<string> | undefined = new Set()) => ({
+const look = (
+  node: CiliumNodeIpam,
+  monotonicMs: number,
+  podIps: ReadonlyMap<string, string> | undefined = new Map(),
+) => ({
   node,
   addresses: [{ ip: IP }],
   podIps,
@@ -217,7 +230,7 @@ test('an address counts as used until it was first seen unused', (t) => {
   const first = rememberReleases(NOTHING_SEEN, look(nodeOf({}), 1_000));
   const second = rememberReleases(first, look(nodeOf({}), 2_000));
   const used = rememberReleases(second, look(nodeOf({ used: [IP] }), 3_000));
-  const live = rememberReleases(used, look(nodeOf({}), 4_000, new Set([IP])));
+  const live = rememberReleases(used, look(nodeOf({}), 4_000, new Map([[IP, 'shop/a']])));
   const unknown = rememberReleases(live, { ...look(nodeOf({}), 5_000), podIps: undefined });
   const last = rememberReleases(unknown, look(nodeOf({}), 6_000));
   const times = [first, second, used, live, unknown, last].map(({ usedMs }) => usedMs.get(IP));
@@ -235,30 +248,32 @@ test('an agent is alive when it writes something after the first look', (t) => {
   );
 });
 
-test('an answer is a sign of life, and a withdrawn mark without one is silence', (t) => {
+test('an answer is a sign of life', (t) => {
   const marked = { ...nodeOf({}), releases: new Map([[IP, 'marked-for-release' as const]]) };
   const ready = { ...nodeOf({}), releases: new Map([[IP, 'ready-for-release' as const]]) };
   const asked = rememberReleases(NOTHING_SEEN, look(marked, 1_000));
   t.is(rememberReleases(asked, look(ready, 2_000)).aliveMs, 2_000);
-  t.is(rememberReleases(asked, look(ready, 2_000)).silentMs, undefined);
-  t.is(rememberReleases(asked, look(nodeOf({}), 2_000)).silentMs, 2_000);
+  t.is(rememberReleases(asked, look(nodeOf({}), 2_000)).aliveMs, undefined);
 });
 
 function factsOf(one: Case): CiliumReleaseFacts {
-  const { state, ageMs = NOW - LONG_AGO, isPooled = true, isLive, isUsed, spare = 1 } = one;
+  const { state, ageMs = NOW - LONG_AGO, isPooled = true, owner, isLive, isUsed, spare = 1 } = one;
   const node = nodeOf({ pool: isPooled ? [IP] : [], used: isUsed === true ? ['10.0.0.1', IP] : ['10.0.0.1'] });
   return {
-    node: { ...node, releases: new Map(state === undefined ? [] : [[IP, state]]) },
+    node: {
+      ...node,
+      pool: new Map([...node.pool].map(([ip, entry]) => [ip, owner === undefined ? entry : { owner }])),
+      releases: new Map(state === undefined ? [] : [[IP, state]]),
+    },
     memory: {
       usedMs: new Map([[IP, LONG_AGO]]),
       entries: new Map(state === undefined ? [] : [[IP, { state, sinceMs: NOW - ageMs }]]),
       used: new Map(),
       aliveMs: NOW - 10_000,
-      silentMs: undefined,
       ...one.memory,
     },
     addresses: [addressOf(one)],
-    podIps: new Set(isLive === true ? [IP] : []),
+    podIps: new Map(isLive === true ? [[IP, 'shop/a']] : []),
     spare,
     monotonicMs: NOW,
     settings: SETTINGS,
@@ -271,8 +286,9 @@ function addressOf({
   place = 'assigned',
   isOffered = false,
   isKept = false,
+  mustGo = false,
 }: Partial<CiliumAddress>): CiliumAddress {
-  return { ip, place, isOffered, isKept };
+  return { ip, place, isOffered, isKept, mustGo };
 }
 
 function nodeOf({
@@ -294,11 +310,12 @@ function nodeOf({
   };
 }
 
-function stepOf({ pool, entries, offers, reports }: CiliumReleaseDecision): Step {
+function stepOf({ pool, pins, entries, offers, reports }: CiliumReleaseDecision): Step {
   return {
     entry: entries.has(IP) ? (entries.get(IP) ?? 'none') : '',
     isPooled: pool.has(IP),
     isOffered: offers.has(IP),
+    pin: pins.get(IP) ?? '',
     reports: reports.map(({ kind }) => kind).join(),
   };
 }
