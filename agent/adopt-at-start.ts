@@ -42,7 +42,9 @@ export async function adoptAtStart(
 
 async function adoptUnknown(config: AgentConfig, components: AgentComponents, sources: AdoptionSources): Promise<void> {
   const { journal, kernel } = sources;
-  const evidence = readEvidence(readHostDump(kernel.rtnetlink), config.eniMarkMask);
+  const found = readEvidence(readHostDump(kernel.rtnetlink), config.eniMarkMask);
+  // With the role uplinks the rules of an address are no evidence of a Pod of ours: each address has them.
+  const evidence = config.role === 'uplinks' ? { ...found, ipams: [] } : found;
   const isClean = evidence.veths.length === 0 && evidence.ipams.length === 0 && evidence.enis.length === 0;
   if (!isClean) await adoptAll(config, components, sources, evidence);
   journal.markAdopted();

@@ -27,7 +27,7 @@ import { followReadiness, type ReadinessListener } from './follow/follow-readine
 import { followServiceCidrs, restoreServiceCidrs } from './follow/follow-service-cidrs.ts';
 import { releaseMemory } from './host/release-memory.ts';
 import { removeConflist } from './install/conflist.ts';
-import { openInstallation } from './install/installation.ts';
+import { type Installation, openInstallation } from './install/installation.ts';
 import { acceptSupplyDepsOf, joinCluster, openDevicePlugin } from './join-cluster.ts';
 import { readBootId } from './journal/boot-id.ts';
 import { openJournal } from './journal/journal.ts';
@@ -38,6 +38,7 @@ import { openOps } from './open-ops.ts';
 import { livenessOf } from './ops/liveness.ts';
 import { opsService } from './ops/ops-service.ts';
 import { notReadyReason, type Readiness } from './ops/readiness.ts';
+import type { PodView } from './pods/pod-view.ts';
 import { decideRuleMode } from './repair/decide-rule-mode.ts';
 import { followKernel } from './repair/follow-kernel.ts';
 import { objectOfEvent } from './repair/object-of.ts';
@@ -52,7 +53,7 @@ import { type GrpcAddress, serveGrpc } from './server/grpc-server.ts';
 import { runCall } from './server/run-call.ts';
 import { refuseLiveSocket } from './server/unix-socket.ts';
 import type { NodeState } from './state/node-state.ts';
-import { enisStatusOf, statusOf } from './state/status.ts';
+import { enisStatusOf, NO_ADDS, statusOf } from './state/status.ts';
 import { openSupplyAcceptor } from './supply/supply-acceptor.ts';
 import { openSupplyFile } from './supply/supply-file.ts';
 
@@ -111,9 +112,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   const server = await serveGrpc(implementation, addressOf(config), opsService(ops, runtime.release));
   log.info('serving', { socket: config.socket, release: runtime.release, ruleMode: state.ruleMode });
   const spool = watchSpool(spoolDeps);
-  const installation = openInstallation(config, log, {
-    hostProblemChanged: (why) => reportHostProblem(components, readiness, runtime.events, why),
-  });
+  const installation = install(config, components, readiness, runtime.events);
   const maintenance = startMaintenance({
     ...{ components, config, installation, cluster },
     drainSpool: spool.drain,
@@ -206,7 +205,7 @@ function addressOf({ socket, listenAddress }: AgentConfig): GrpcAddress {
 
 function followEgress(
   { state, useCases: { conntrack, log } }: AgentComponents,
-  { pods }: ClusterConnection,
+  pods: PodView,
   loop: RepairLoop,
   signal: AbortSignal,
 ): Promise<void> {
@@ -259,8 +258,8 @@ function followPlan(
     followDirectRoutes({ ...useCases, nodeNetwork: finder.current }, signal),
   );
   runInBackground('following the masquerade', followMasquerade(components.masqueradeDeps, signal));
-  if (cluster !== undefined && egress === 'node')
-    runInBackground('following egress', followEgress(components, cluster, loop, signal));
+  if (cluster?.pods !== undefined && egress === 'node')
+    runInBackground('following egress', followEgress(components, cluster.pods, loop, signal));
 }
 
 function reportReadiness({ state, operationLog }: AgentComponents, readiness: Readiness): void {
@@ -295,6 +294,27 @@ function tryReleaseMemory(log: AgentRuntime['log']): void {
   }
 }
 
+/**
+ * Opens the installation of executables and network configuration. With the role `uplinks` nothing is installed, and a
+ * network configuration of before is removed: runtimes must not send Pods here.
+ */
+function install(
+  config: AgentConfig,
+  components: AgentComponents,
+  readiness: Readiness,
+  events: AgentRuntime['events'],
+): Installation {
+  const { state, useCases } = components;
+  const { log } = useCases;
+  const hostProblemChanged = (why: string | undefined): void => reportHostProblem(components, readiness, events, why);
+  if (config.role === 'full') return openInstallation(config, log, { hostProblemChanged });
+  removeConf(config);
+  const left = statusOf(state, undefined);
+  if (state.leases.size > 0)
+    log.warn('Pods of before --role=uplinks are left', { why: left?.msg, pods: left?.details });
+  return openInstallation({ ...config, pluginDir: '' }, log);
+}
+
 /** Removes our network configuration; for `remove-conf`. */
 export function removeConf(config: AgentConfig): void {
   removeConflist(config.cniConfDir);
@@ -324,7 +344,7 @@ function chooseRuleMode(
 ): void {
   const before = useCases.journal.load().ruleMode;
   const ciliumConflists = findCiliumConflists(config.cniConfDir);
-  const { mode, why } = decideRuleMode(config.ruleMode, { hasNftables, ciliumConflists });
+  const { mode, why } = decideRuleMode(config.ruleMode, { role: config.role, hasNftables, ciliumConflists });
   state.ruleMode = mode;
   useCases.log.info(before === undefined || before === mode ? 'rule mode' : 'rule mode changes', { before, mode, why });
   if (before !== mode) events.report('Normal', 'RuleMode', `policy rules are laid out as ${mode}: ${why}`);
@@ -451,11 +471,14 @@ function spoolDepsOf(config: AgentConfig, { metrics, useCases }: AgentComponents
 }
 
 function useCasesOf({ state, useCases }: AgentComponents, readiness: Readiness): AgentUseCases {
+  const isFull = state.role === 'full';
   return {
-    attach: (command, signal) => attach(useCases, command, signal),
+    // Pods of before the role `uplinks` are still ended and collected.
+    attach: (command, signal) =>
+      isFull ? attach(useCases, command, signal) : Promise.resolve({ kind: 'failed', failure: NO_ADDS }),
     detach: (target) => detach(useCases, target),
     check: (target) => check(useCases, target),
-    status: () => statusOf(state, notReadyReason(readiness)),
+    status: () => (isFull ? statusOf(state, notReadyReason(readiness)) : NO_ADDS),
     collectInvalid: (network, valid) => collectInvalid(useCases, network, valid),
     addressing: (lease) => state.supply?.enis.find(({ eniId }) => eniId === lease.eniId)?.primary ?? [],
   };

@@ -20,8 +20,10 @@ import { openStaticIpLookup } from './pods/static-ip-lookup.ts';
 import type { OutsideDemand } from './pool/demand.ts';
 import type { Occurrence, OperationLog } from './recorder/operation-log.ts';
 import type { NodeState } from './state/node-state.ts';
+import { decideReadiness } from './supply/decide-readiness.ts';
 import { type NecSource, openNecSource } from './supply/nec-source.ts';
 import type { ObservedNec } from './supply/publication.ts';
+import { POLL_MS, publishWhenChanged } from './supply/publish-when-changed.ts';
 import { type DirectPublishing, publishDemand } from './supply/publisher.ts';
 
 /** Dependencies of the cluster connection. */
@@ -41,7 +43,8 @@ type ClusterDeps = {
  */
 export type ClusterConnection = {
   readonly supply: NecSource;
-  readonly pods: PodView;
+  /** Undefined where another program wires the Pods. */
+  readonly pods: PodView | undefined;
   readonly events: NodeEvents;
   /** Name of the journal, as in the annotation `agent-life`./cluster */
   readonly life: string;
@@ -88,22 +91,12 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
       events.report('Warning', kind === 'annotation' ? 'AnnotationInvalid' : 'ObjectInvalid', textOf(faults));
     },
   });
-  const pods = openPodView(follow);
-  const unsubscribe = pods.subscribe(() => state.demandChanged.notify());
-  const recorded = openRecordedPods({
-    journal: deps.journal,
-    view: pods,
-    clock,
-    log,
-    journalError: metrics.journalError,
-  });
-  state.staticIpLookup = openStaticIpLookup(kube, pods, recorded, clock);
-  state.networkModeLookup = openNetworkModeLookup(kube, pods, recorded, clock);
+  const followed = config.role === 'uplinks' ? undefined : followPods(deps, kube, follow);
   // While there is no supply, a missing right is the reason to report: only a person can grant it.
   state.supplyWaitsFor = () =>
     supply.waitsFor() === undefined ? supply.notReadyReason() : ([...missingRights.values()][0] ?? supply.waitsFor());
   const endPodCidr =
-    config.podCidrs.length > 0
+    config.podCidrs.length > 0 || config.role === 'uplinks'
       ? () => {}
       : followPodCidr({
           ...follow,
@@ -112,31 +105,55 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
   const life = lifeOf(deps);
   const warm = (): WarmTargets => supply.latest()?.warm ?? state.supply?.warm ?? DEFAULT_WARM;
   const outside = (): OutsideDemand => ({
-    waiting: countWaiting(podsOfEnis(pods, config), state.leases.values(), state.addsWaiting.values()),
+    waiting: countWaiting(podsOfEnis(followed?.view, config), state.leases.values(), state.addsWaiting.values()),
     floor: warm().floor ?? 0,
   });
   const direct: DirectPublishing = {
     pool: state.direct,
     warm: () => (supply.latest() ?? state.supply)?.direct?.warm,
-    waiting: () => countDirectWaiting(pods.pods(), state.leases.values(), state.directAddsWaiting.values()),
+    waiting: () =>
+      countDirectWaiting(followed?.view.pods() ?? [], state.leases.values(), state.directAddsWaiting.values()),
   };
   return {
-    ...{ supply, pods, events, life, warm, outside },
-    publish: (isReady, signal) => publish(deps, { supply, life, random, isReady, warm, outside, direct }, signal),
+    ...{ supply, pods: followed?.view, events, life, warm, outside },
+    publish: (isReady, signal) =>
+      config.role === 'uplinks'
+        ? publishReadiness(deps, { supply, life, random, isReady }, signal)
+        : publish(deps, { supply, life, random, isReady, warm, outside, direct }, signal),
     silenceMs: () => clock.monotonicMs() - supply.lastContactMs,
     close: () => {
-      unsubscribe();
       endPodCidr();
-      recorded.close();
-      pods.close();
+      followed?.close();
       supply.close();
     },
   };
 }
 
+/** Follows the Pods of the node, and looks them up for ADDs, until `close`. */
+function followPods(
+  { journal, metrics, state }: ClusterDeps,
+  kube: KubeClient,
+  follow: Parameters<typeof openPodView>[0],
+): { readonly view: PodView; close(): void } {
+  const { clock, log } = follow;
+  const view = openPodView(follow);
+  const unsubscribe = view.subscribe(() => state.demandChanged.notify());
+  const recorded = openRecordedPods({ journal, view, clock, log, journalError: metrics.journalError });
+  state.staticIpLookup = openStaticIpLookup(kube, view, recorded, clock);
+  state.networkModeLookup = openNetworkModeLookup(kube, view, recorded, clock);
+  return {
+    view,
+    close: () => {
+      unsubscribe();
+      recorded.close();
+      view.close();
+    },
+  };
+}
+
 /** The Pods that may need an address of an ENI: with the bridge as default only those that name another network. */
-function* podsOfEnis(view: PodView, { defaultNetwork }: AgentConfig): Iterable<PodRecord> {
-  for (const pod of view.pods()) if (defaultNetwork !== 'tke-bridge' || pod.network === 'route-eni') yield pod;
+function* podsOfEnis(view: PodView | undefined, { defaultNetwork }: AgentConfig): Iterable<PodRecord> {
+  for (const pod of view?.pods() ?? []) if (defaultNetwork !== 'tke-bridge' || pod.network === 'route-eni') yield pod;
 }
 
 type Publishing = {
@@ -175,6 +192,45 @@ async function publish(
         },
         offers: metrics.offers,
         journalError: metrics.journalError,
+      },
+    },
+    signal,
+  );
+}
+
+/**
+ * Publishes that the node is ready, and nothing of demand, until aborted. A node with Pods of before the role is not:
+ * who gives addresses to the others does not know theirs.
+ */
+async function publishReadiness(
+  { runtime, state, metrics, operationLog }: ClusterDeps,
+  { supply, life, random, isReady }: Pick<Publishing, 'supply' | 'life' | 'random' | 'isReady'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, log } = runtime;
+  const ready = createReadyResources(clock.monotonicMs());
+  const resources = (observed: ObservedNec): readonly string[] =>
+    state.leases.size > 0 ? [] : ready.of(isReady(), observed, life, clock.monotonicMs());
+  const publishOnce = async (until: AbortSignal): Promise<void> => {
+    const outcome = await supply.publish(
+      (nec) => decideReadiness({ nec, life, readyResources: resources(nec), epochInForce: state.pool.state.epoch }),
+      until,
+    );
+    if (outcome === 'nothing') return;
+    metrics.published(outcome);
+    operationLog.report('publish', () => ({ text: 'readiness published' }));
+  };
+  await publishWhenChanged(
+    {
+      ...{ clock, log, random },
+      demandChanged: state.demandChanged,
+      publisher: { nextPassMs: () => POLL_MS, publish: publishOnce },
+      failed: () => {
+        metrics.published('failed');
+        operationLog.report('publish', () => ({
+          text: 'readiness not published, will be tried again',
+          isFailure: true,
+        }));
       },
     },
     signal,

@@ -104,7 +104,7 @@ export function createComponents(
     readonly hasNftables: boolean;
   },
 ): AgentComponents {
-  const state = new NodeState(clock);
+  const state = new NodeState(clock, config.role);
   const metrics = createMetrics({ processMetrics: true });
   const { eniMarkMask, rpFilterMode, egress, podCidrs, vpcCidrs, nodePort, serviceCidrs } = config;
   state.registeredWaitMs = config.registeredWaitMs;

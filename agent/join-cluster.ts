@@ -32,7 +32,8 @@ export function openDevicePlugin(
   { clock, log, random = () => 0.5, kube, events = NO_EVENTS }: Omit<AgentRuntime, 'randomBytes' | 'release'>,
   cluster: ClusterConnection | undefined,
 ): DevicePlugin | undefined {
-  if (cluster === undefined || config.kubeletDir === '') return undefined;
+  // With the role uplinks kubelet gives no addresses to Pods: there is nothing that it could count.
+  if (cluster === undefined || config.kubeletDir === '' || config.role === 'uplinks') return undefined;
   const { supply } = cluster;
   const supplyChanged = new ChangeSignal(clock);
   const unsubscribe = supply.subscribe(() => supplyChanged.notify());

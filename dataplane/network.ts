@@ -91,6 +91,11 @@ export type EniNetwork = {
   readonly slot: number;
   /** The primary address of each family and the VPC's gateway in its subnet. */
   readonly addresses: readonly { readonly ip: string; readonly gateway: string }[];
+  /**
+   * Addresses of Pods that another program wires (`--role=uplinks`): each has the two per-pod rules, whether a Pod has it
+   * or not. Absent: none.
+   */
+  readonly podIps?: readonly string[];
 };
 
 /** The network interface of an ENI that one Pod has exclusively. */

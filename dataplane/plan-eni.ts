@@ -4,9 +4,11 @@ import { eniMark } from './eni-mark.ts';
 import { anyPrefix, canonicalAddress, familyOf, hostPrefix } from './ip-prefix.ts';
 import type { EniNetwork, NodeNetwork } from './network.ts';
 import { PRIORITY } from './numbers.ts';
+import { planPodRules } from './plan-pod-rules.ts';
 
 /**
- * Plans one shared ENI: its link, its primary address as /32 or /128, its table and its rules.
+ * Plans one shared ENI: its link, its primary address as /32 or /128, its table and its rules, and those of Pods that
+ * another program wires.
  *
  * The address is required for three reasons. A device without any IPv4 address drops, under loose rp_filter, everything
  * that comes in. The node's ARP request for the gateway would contain another interface's address. Masqueraded Pod
@@ -19,7 +21,11 @@ export function planEni(node: NodeNetwork, eni: EniNetwork): HostState {
     links: [{ ifindex: eni.ifindex, ifname: eni.ifname, mtu: eni.mtu, up: true, arp: true, master: 0 }],
     addresses: eni.addresses.map(({ ip }) => ({ ifindex: eni.ifindex, ifname: eni.ifname, prefix: hostPrefix(ip) })),
     routes: eni.addresses.flatMap(({ gateway }) => eniRoutes(eni, canonicalAddress(gateway))),
-    rules: [...markRules(node, eni), ...eni.addresses.map(({ ip }) => fromPrimaryRule(eni, ip))],
+    rules: [
+      ...markRules(node, eni),
+      ...eni.addresses.map(({ ip }) => fromPrimaryRule(eni, ip)),
+      ...planPodRules(eni.podIps ?? [], eni.table),
+    ],
     sysctls: eniSysctls(node, eni),
   };
 }

@@ -66,6 +66,7 @@ function eniFaults(eni: EniNetwork): readonly string[] {
     ...(eni.table > TABLE_ENI_BASE ? [] : [`ENI ${eni.eniId}: table ${eni.table} is not above ${TABLE_ENI_BASE}`]),
     ...eni.addresses
       .flatMap(({ ip, gateway }) => [ip, gateway])
+      .concat(eni.podIps ?? [])
       .filter((ip) => !isAddress(ip))
       .map((ip) => `ENI ${eni.eniId}: "${ip}" is no IP address`),
   ];

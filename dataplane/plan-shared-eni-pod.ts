@@ -1,7 +1,6 @@
-import { EMPTY_STATE, type RuleState } from './desired.ts';
-import { canonicalAddress, familyOf, hostPrefix } from './ip-prefix.ts';
+import { EMPTY_STATE } from './desired.ts';
 import type { EniPodNetwork, NodeNetwork } from './network.ts';
-import { PRIORITY, TABLE_MAIN } from './numbers.ts';
+import { planPodRules } from './plan-pod-rules.ts';
 import { type PodPlan, planRoutedPod } from './plan-routed-pod.ts';
 
 /**
@@ -10,13 +9,8 @@ import { type PodPlan, planRoutedPod } from './plan-routed-pod.ts';
  * @param podIfindex index of the Pod's interface in its own namespace, once it is known
  */
 export function planSharedEniPod(node: NodeNetwork, pod: EniPodNetwork, podIfindex?: number): PodPlan {
-  if (pod.kind === 'ipam') return { host: { ...EMPTY_STATE, rules: perPodRules(pod) }, pod: EMPTY_STATE };
-  return planRoutedPod(node, pod, node.ruleMode === 'per-pod' ? perPodRules(pod) : [], podIfindex);
-}
-
-function perPodRules(pod: EniPodNetwork): readonly RuleState[] {
-  return pod.ips.map(canonicalAddress).flatMap((ip): readonly RuleState[] => [
-    { family: familyOf(ip), priority: PRIORITY.toPod, dst: hostPrefix(ip), table: TABLE_MAIN },
-    { family: familyOf(ip), priority: PRIORITY.fromPod, src: hostPrefix(ip), table: pod.eniTable },
-  ]);
+  const hasRules = pod.kind === 'ipam' || node.ruleMode === 'per-pod';
+  const rules = hasRules ? planPodRules(pod.ips, pod.eniTable) : [];
+  if (pod.kind === 'ipam') return { host: { ...EMPTY_STATE, rules }, pod: EMPTY_STATE };
+  return planRoutedPod(node, pod, rules, podIfindex);
 }

@@ -28,5 +28,17 @@ function checkTogether(config: AgentConfig, faults: Faults): void {
   if (config.supplySource === 'cluster' && config.nodeName === '') {
     faults.add('--node-name', 'the name of this node, as --supply-source is cluster; or NODE_NAME', undefined);
   }
+  if (config.role === 'uplinks') checkUplinks(config, faults);
   checkClientRate(config, faults);
+}
+
+/** Adds faults of settings that say how Pods are wired: with this role another program wires them. */
+function checkUplinks({ ruleMode, egress, defaultNetwork }: AgentConfig, faults: Faults): void {
+  const why = 'as --role=uplinks wires no Pods';
+  if (ruleMode === 'compact') {
+    // Marks are set by the group of a Pod's link, and links of others have none of ours.
+    faults.add('--rule-mode', `per-pod or auto, ${why}: compact marks packets by links of ours`, ruleMode);
+  }
+  if (egress === 'node') faults.add('--egress', `eni, ${why}: node marks packets by links of ours`, egress);
+  if (defaultNetwork === 'tke-bridge') faults.add('--default-network', `tke-route-eni, ${why}`, defaultNetwork);
 }

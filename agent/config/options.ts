@@ -63,6 +63,13 @@ export const OPTIONS = {
     '',
     'Name of this node; NODE_NAME is taken too. Required with --supply-source=cluster. When set, supply for another node is refused.',
   ),
+  role: option(
+    'Node',
+    'role',
+    choiceValue('full', 'uplinks'),
+    'full',
+    'What the agent does on this node. full: it gives Pods their addresses and wires them. uplinks: it sets up ENIs, and routes the packets of all their addresses by them, for Pods that another program wires (Cilium with ipam=crd); it installs no CNI configuration, registers no resources, serves no ADD and follows no Pods. The layout of rules is per-pod then.',
+  ),
 
   supplySource: option(
     'Supply',

@@ -101,6 +101,19 @@ function networkOf(eni: SupplyEni, link: HostLink, { table, slot }: EniRecord): 
   };
 }
 
+/** Adds to each planned ENI the addresses that the supply has on it, for Pods that another program wires. */
+export function withPodIps(
+  planned: readonly EniNetwork[],
+  supplied: readonly SupplyEni[],
+  isLeased: (ip: string) => boolean,
+): readonly EniNetwork[] {
+  const addresses = new Map(supplied.map((eni) => [eni.eniId, eni.addresses.map(({ ip }) => ip)]));
+  return planned.map((eni) => {
+    const podIps = (addresses.get(eni.eniId) ?? []).filter((ip) => !isLeased(ip));
+    return podIps.length === 0 ? eni : { ...eni, podIps };
+  });
+}
+
 function newRecord(eni: SupplyEni, link: HostLink, others: readonly EniRecord[]): EniRecord | undefined {
   const tables = new Set(others.map(({ table }) => table));
   const slots = new Set(others.map(({ slot }) => slot));

@@ -116,6 +116,7 @@ const decodeEni = record(
     table: required(uint32),
     slot: required(integer(1, MAX_ENI_SLOT)),
     addresses: required(list(record({ ip: required(text()), gateway: required(text()) }, 'ignore'))),
+    podIps: optional(texts),
   },
   'ignore',
 );

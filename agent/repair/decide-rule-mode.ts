@@ -2,6 +2,7 @@ import type { RuleMode } from '../../dataplane/network.ts';
 
 /** The facts that decide the rule mode of `auto`.. */
 type RuleModeEvidence = {
+  readonly role: 'full' | 'uplinks';
   readonly hasNftables: boolean;
   /** Files of the CNI conf folder that chain cilium-cni, whose marks use the same bits as ours. */
   readonly ciliumConflists: readonly string[];
@@ -12,6 +13,9 @@ type RuleModeChoice = { readonly mode: RuleMode; readonly why: string };
 
 /** Decides which layout of rules the node gets. */
 export function decideRuleMode(configured: RuleMode | 'auto', evidence: RuleModeEvidence): RuleModeChoice {
+  if (evidence.role === 'uplinks') {
+    return { mode: 'per-pod', why: '--role=uplinks: compact marks packets by the links of Pods, which are not ours' };
+  }
   if (configured !== 'auto') return { mode: configured, why: `--rule-mode=${configured}` };
   if (!evidence.hasNftables) return { mode: 'per-pod', why: 'nftables is missing' };
   const [conflist] = evidence.ciliumConflists;

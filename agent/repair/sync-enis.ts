@@ -1,7 +1,7 @@
 import { parseHostVethAlias } from '../../dataplane/host-veth-name.ts';
 import type { EniNetwork } from '../../dataplane/network.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { absentEni, type HostLink, locateEnis } from '../direct/locate-enis.ts';
+import { absentEni, type HostLink, locateEnis, withPodIps } from '../direct/locate-enis.ts';
 import type { Journal } from '../journal/journal-content.ts';
 import type { SupplyEni } from '../journal/supply.ts';
 import type { NodeState } from '../state/node-state.ts';
@@ -30,14 +30,21 @@ export function syncEnis({ state, journal, log }: SyncDeps, links: readonly Host
     state.readyEnis.delete(eni.eniId);
   }
   const used = eraseUnused({ state, journal, log });
-  return [...present, ...missing.flatMap((eni) => absentButUsed(state, used, eni))];
+  return withUplinks(state, [...present, ...missing.flatMap((eni) => absentButUsed(state, used, eni))]);
 }
 
 /** Returns the ENIs that the plan should contain, as `syncEnis` does, without a change of journal or `state`../eni */
 export function listPlannedEnis(state: NodeState, links: readonly HostLink[]): readonly EniNetwork[] {
   const { present, missing } = locateEnis(suppliedEnis(state), links, state.eniRecords, isPodLink);
   const used = usedEnis(state);
-  return [...present, ...missing.flatMap((eni) => absentButUsed(state, used, eni))];
+  return withUplinks(state, [...present, ...missing.flatMap((eni) => absentButUsed(state, used, eni))]);
+}
+
+/** Adds the addresses of Pods that another program wires. The rules of a leased address are those of its Pod. */
+function withUplinks(state: NodeState, planned: readonly EniNetwork[]): readonly EniNetwork[] {
+  if (state.role !== 'uplinks') return planned;
+  const leased = new Set([...state.leases.values()].flatMap(({ addresses }) => addresses.map(({ ip }) => ip)));
+  return withPodIps(planned, suppliedEnis(state), (ip) => leased.has(ip));
 }
 
 function isPodLink(link: HostLink): boolean {
@@ -77,6 +84,8 @@ function suppliedEnis(state: NodeState): readonly SupplyEni[] {
   );
 }
 
-function usedEnis(state: NodeState): ReadonlySet<string> {
-  return new Set([...state.leases.values()].map(({ eniId }) => eniId));
+/** ENIs whose addresses Pods have, or may have: of Pods that another program wires it is not known which. */
+function usedEnis({ role, supply, leases }: NodeState): ReadonlySet<string> {
+  const ofOthers = role === 'uplinks' ? (supply?.enis ?? []).filter(({ addresses }) => addresses.length > 0) : [];
+  return new Set([...leases.values(), ...ofOthers].map(({ eniId }) => eniId));
 }

@@ -32,6 +32,9 @@ type EniProblem = {
   readonly text: string;
 };
 
+/** What the agent does on its node: all of it, or ENIs alone, for Pods that another program wires. */
+type AgentRole = 'full' | 'uplinks';
+
 /**
  * The agent's state, in memory: the journal's content, and what was observed since. This process is the only writer, so
  * the fields are plain; every change that must survive goes to the journal first.
@@ -105,6 +108,8 @@ export class NodeState {
   /** Requests a repair pass soon. */
   kickPass: (cause: string) => void = () => {};
   ruleMode: RuleMode = 'compact';
+  /** `uplinks`: another program wires the Pods; here are ENIs, and rules for all addresses of theirs. */
+  readonly role: AgentRole;
   /** Addresses of Pods that request an EIP, sorted; used with `--egress=node` only. */
   egressExempt: readonly string[] = [];
   /** Ranges of Services as the cluster has them; empty: not known, or not read. `--service-cidrs` is before them. */
@@ -119,7 +124,8 @@ export class NodeState {
   kernelGeneration = 0;
 
   /** `clock` is used for the timeouts of the signals. */
-  constructor(clock: Clock = systemClock) {
+  constructor(clock: Clock = systemClock, role: AgentRole = 'full') {
+    this.role = role;
     this.demandChanged = new ChangeSignal(clock);
     this.changed = new ChangeSignal(clock);
   }

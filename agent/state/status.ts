@@ -1,3 +1,4 @@
+import { joinLimited } from '../../runtime/limit-text.ts';
 import { CNI_CODE } from '../api/cni-code.ts';
 import type { CniFailure } from '../api/cni-failure.ts';
 import type { NodeState } from './node-state.ts';
@@ -8,6 +9,8 @@ import type { NodeState } from './node-state.ts';
  */
 export function statusOf(state: NodeState, notReady: string | undefined): CniFailure | undefined {
   if (notReady !== undefined) return { code: CNI_CODE.notAvailable, msg: notReady, details: '' };
+  const left = leftOverPods(state);
+  if (left !== undefined) return left;
   if (state.conflicts.length > 0) {
     return {
       code: CNI_CODE.limitedConnectivity,
@@ -23,6 +26,32 @@ export function statusOf(state: NodeState, notReady: string | undefined): CniFai
     };
   }
   return servesBridge(state) ? undefined : enisStatusOf(state);
+}
+
+/** Why no Pod gets an address of an agent with the role `uplinks`. */
+export const NO_ADDS: CniFailure = {
+  code: CNI_CODE.notAvailable,
+  msg: 'tke-eni-agent of this node runs with --role=uplinks: it gives no addresses to Pods',
+  details:
+    'another CNI plugin wires the Pods here, such as cilium-cni: remove the CNI configuration that names tke-route-eni, tke-eni-ipamc or tke-direct-eni, or start the agent with --role=full',
+};
+
+const SHOWN_PODS = 5;
+
+/**
+ * With the role `uplinks`: names Pods that got their addresses of an agent with the role `full`. They go on; who gives
+ * addresses now does not know that theirs are in use.
+ */
+function leftOverPods({ role, leases }: NodeState): CniFailure | undefined {
+  if (role !== 'uplinks' || leases.size === 0) return undefined;
+  const names = [...leases.values()].map(({ podNamespace, podName, containerId }) =>
+    podName === '' ? `sandbox ${containerId}` : `${podNamespace}/${podName}`,
+  );
+  return {
+    code: CNI_CODE.limitedConnectivity,
+    msg: `${leases.size} Pods have addresses of before --role=uplinks, which could be given to other Pods too: drain the node`,
+    details: joinLimited(names.slice(0, SHOWN_PODS).concat(leases.size > SHOWN_PODS ? ['...'] : []), ', '),
+  };
 }
 
 /** Returns why no Pod could get an address of an ENI, or a whole ENI, on a node that is set up. */

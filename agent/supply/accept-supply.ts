@@ -88,7 +88,8 @@ function applyChecked(deps: AcceptSupplyDeps, event: SupplyEvent & { readonly ki
   state.distrusted = undefined;
   state.direct.applySupply(supply.direct?.enis ?? []);
   state.acceptRegistered(supply.registeredIps);
-  if (event.observed !== undefined) withdrawForeignOffers(deps, event.observed);
+  // With the role uplinks the offers in the object are ipamd's.
+  if (event.observed !== undefined && state.role === 'full') withdrawForeignOffers(deps, event.observed);
   // In the cluster our own writes come back to us; they change nothing.
   const isChanged = JSON.stringify(supply) !== JSON.stringify(state.supply);
   if (isChanged) reportTakenOver(deps, supply);

@@ -14,7 +14,7 @@ import { ConfigError, type Fault } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Supply } from '../journal/supply.ts';
 import { isSupplyDamaged, notReadyReasonOf, observedNecOf, withAgentFields } from './observed-nec.ts';
-import type { AgentSpec, ObservedNec } from './publication.ts';
+import type { AgentSpec, ObservedNec, ReadinessSpec } from './publication.ts';
 import { supplyOfConfig } from './supply-of-config.ts';
 import type { SupplyEvent, SupplySource } from './supply-source.ts';
 
@@ -50,7 +50,10 @@ export type NecSource = SupplySource & {
    * `plan` again with the newer object. One call at a time.
    * @throws KubeError; whether the write took effect is then not known.
    */
-  publish(plan: (observed: ObservedNec) => AgentSpec | undefined, signal: AbortSignal): Promise<PublishOutcome>;
+  publish(
+    plan: (observed: ObservedNec) => AgentSpec | ReadinessSpec | undefined,
+    signal: AbortSignal,
+  ): Promise<PublishOutcome>;
   /** Returns why there is no supply; undefined when there is. */
   waitsFor(): string | undefined;
   /** Returns what ipamd reports while supply does not meet demand: `NodeENIConfig n1: SubnetExhausted: no free …`. */
@@ -136,7 +139,10 @@ class KubeNecSource implements NecSource {
     return () => this.#listeners.delete(listener);
   }
 
-  async publish(plan: (observed: ObservedNec) => AgentSpec | undefined, signal: AbortSignal): Promise<PublishOutcome> {
+  async publish(
+    plan: (observed: ObservedNec) => AgentSpec | ReadinessSpec | undefined,
+    signal: AbortSignal,
+  ): Promise<PublishOutcome> {
     if (this.#object === undefined) return 'nothing';
     let base: KubeObject | undefined;
     const change = (current: KubeObject): KubeObject | undefined => {

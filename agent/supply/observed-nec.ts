@@ -1,7 +1,7 @@
 import { AGENT_LIFE_ANNOTATION } from '../../crd/names.ts';
 import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
-import { type AgentSpec, type ObservedNec, UNREADABLE } from './publication.ts';
+import { type AgentSpec, type ObservedNec, type ReadinessSpec, UNREADABLE } from './publication.ts';
 
 /**
  * Extracts from a NodeENIConfig what publication depends on.
@@ -66,28 +66,35 @@ export function isSupplyDamaged(damaged: ReadonlySet<string>): boolean {
 /** Returns the whole object with the agent's own fields changed and everything else as it was. */
 export function withAgentFields(
   object: Readonly<Record<string, unknown>>,
-  { desired, releasable, direct, observedEpoch, readyResources, life }: AgentSpec,
+  own: AgentSpec | ReadinessSpec,
 ): Readonly<Record<string, unknown>> {
+  const { observedEpoch, readyResources, life } = own;
   const metadata = recordOf(object['metadata']);
   return {
     ...object,
     metadata: { ...metadata, annotations: { ...recordOf(metadata['annotations']), [AGENT_LIFE_ANNOTATION]: life } },
     spec: {
       ...recordOf(object['spec']),
-      desiredRouteENIIP: desired,
-      releasableIPs: releasable.map(({ ip, assignmentId }) => ({ ip, assignmentID: assignmentId })),
-      ...(direct === undefined
-        ? {}
-        : {
-            desiredDirectENI: direct.desired,
-            releasableENIs: direct.releasable.map(({ eniId, assignmentId }) => ({
-              eniID: eniId,
-              assignmentID: assignmentId,
-            })),
-          }),
-      observedSupplyEpoch: observedEpoch,
+      ...('desired' in own ? demandFieldsOf(own) : {}),
+      ...(observedEpoch === undefined ? {} : { observedSupplyEpoch: observedEpoch }),
       readyResources,
     },
+  };
+}
+
+function demandFieldsOf({ desired, releasable, direct }: AgentSpec): Readonly<Record<string, unknown>> {
+  return {
+    desiredRouteENIIP: desired,
+    releasableIPs: releasable.map(({ ip, assignmentId }) => ({ ip, assignmentID: assignmentId })),
+    ...(direct === undefined
+      ? {}
+      : {
+          desiredDirectENI: direct.desired,
+          releasableENIs: direct.releasable.map(({ eniId, assignmentId }) => ({
+            eniID: eniId,
+            assignmentID: assignmentId,
+          })),
+        }),
   };
 }
 

@@ -4,8 +4,21 @@ import type { Offer } from '../journal/journal-content.ts';
 /** One assignment of an address. */
 export type AssignedIp = { readonly ip: string; readonly assignmentId: string };
 
-/** The fields of a NodeENIConfig that the agent owns. */
-export type AgentSpec = {
+/** The fields of a NodeENIConfig that an agent of any role writes. */
+export type ReadinessSpec = {
+  /** Extended resources that the node serves now. */
+  readonly readyResources: readonly string[];
+  /**
+   * Name of the journal. An object with another name was last written by an agent whose offers are not known here, and
+   * a write of that agent may still be on its way. Such an object is not used before our own write succeeded.
+   */
+  readonly life: string;
+  /** The highest supply epoch that was ever in force; absent: it stays as it is. */
+  readonly observedEpoch?: number;
+};
+
+/** The fields of a NodeENIConfig that an agent with the role `full` owns. */
+export type AgentSpec = ReadinessSpec & {
   /** Desired number of addresses: in use + cooling + waiting + warm. */
   readonly desired: number;
   /** Offers, sorted by IP as text. */
@@ -14,13 +27,6 @@ export type AgentSpec = {
   readonly direct?: DirectSpec;
   /** The highest supply epoch that was ever in force; never below one that an agent of this node wrote. */
   readonly observedEpoch: number;
-  /** Extended resources that the node serves now. */
-  readonly readyResources: readonly string[];
-  /**
-   * Name of the journal. An object with another name was last written by an agent whose offers are not known here, and
-   * a write of that agent may still be on its way. Such an object is not used before our own write succeeded.
-   */
-  readonly life: string;
 };
 
 /** Epoch of a status that cannot be read; equal to no epoch that is ever in force. */

@@ -1,4 +1,3 @@
-import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import type { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -11,6 +10,7 @@ import type { IpPool } from '../pool/ip-pool.ts';
 import { decidePublication, isInForce } from './decide-publication.ts';
 import type { NecSource } from './nec-source.ts';
 import type { AgentSpec, ObservedNec, Publication } from './publication.ts';
+import { POLL_MS, publishWhenChanged } from './publish-when-changed.ts';
 
 /** Dependencies of publishing demand and offers. */
 type PublisherDeps = {
@@ -54,39 +54,14 @@ type PublisherObserver = {
   journalError(): void;
 };
 
-/** Pause after which a burst of Pods becomes one write; short, because ADDs wait for the answer to it. */
-const GATHER_MS = 50;
-/** Interval of publications when no change is notified. */
-const POLL_MS = 60_000;
 /** A full disk is not tried again for each Pod that comes or goes. */
 const JOURNAL_RETRY_MS = 30_000;
-const BACKOFF: BackoffSettings = { firstMs: 500, maxMs: 10_000, factor: 2, jitter: 0.5 };
 
 /** Publishes demand and offers whenever they may have changed, until aborted. Never rejects. */
 export async function publishDemand(deps: PublisherDeps, signal: AbortSignal): Promise<void> {
   const publisher = new Publisher(deps);
-  let failures = 0;
-  while (!signal.aborted) {
-    // Begin to wait before publishing, so that a change during it leads to another pass.
-    const changed = deps.demandChanged.wait(publisher.nextPassMs(), signal);
-    try {
-      await publisher.publish(signal);
-      failures = 0;
-    } catch (error) {
-      if (signal.aborted) return;
-      failures++;
-      deps.observe.published('failed');
-      deps.log.warn('demand not published, will be tried again', { error, failures });
-      await pause(deps, backoffMs(BACKOFF, failures, deps.random()), signal);
-      continue;
-    }
-    await changed;
-    await pause(deps, GATHER_MS, signal);
-  }
-}
-
-async function pause({ clock }: PublisherDeps, ms: number, signal: AbortSignal): Promise<void> {
-  await clock.sleep(ms, signal).catch(() => {});
+  const failed = (): void => deps.observe.published('failed');
+  await publishWhenChanged({ ...deps, publisher, failed }, signal);
 }
 
 /** Carries out a decision, in an order that survives a crash at any point. */

@@ -1,5 +1,6 @@
 import type { EniRecord } from '../journal/journal-content.ts';
 import type { Lease } from '../journal/lease.ts';
+import type { Supply } from '../journal/supply.ts';
 
 /** A shared ENI whose addresses Pods have, with the MAC of the link that it was set up on. */
 export type EniInUse = Pick<EniRecord, 'eniId' | 'mac'>;
@@ -26,14 +27,20 @@ export function whyContradicted(
   return undefined;
 }
 
-/** Lists the shared ENIs whose addresses Pods have. */
-export function enisInUse({ leases, eniRecords }: LeasesOnEnis): readonly EniInUse[] {
-  const used = new Set([...leases.values()].map(({ eniId }) => eniId));
+/**
+ * Lists the shared ENIs whose addresses Pods have, or may have: with the role `uplinks` it is not known which addresses
+ * of the supply do.
+ */
+export function enisInUse({ role, supply, leases, eniRecords }: AddressesOnEnis): readonly EniInUse[] {
+  const ofOthers = role === 'uplinks' ? (supply?.enis ?? []).filter(({ addresses }) => addresses.length > 0) : [];
+  const used = new Set([...leases.values(), ...ofOthers].map(({ eniId }) => eniId));
   return [...eniRecords.values()].filter(({ eniId }) => used.has(eniId) && !isUnknownEni(eniId));
 }
 
-/** Leases, and records of ENIs by id. */
-type LeasesOnEnis = {
+/** Leases, records of ENIs by id, and the supply in force. */
+type AddressesOnEnis = {
+  readonly role?: 'full' | 'uplinks';
+  readonly supply?: Supply | undefined;
   readonly leases: ReadonlyMap<string, Lease>;
   readonly eniRecords: ReadonlyMap<string, EniRecord>;
 };

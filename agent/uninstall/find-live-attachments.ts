@@ -16,6 +16,10 @@ type LiveAttachment = {
 export type AttachmentFacts = {
   readonly leases: readonly Lease[];
   readonly evidence: Pick<KernelEvidence, 'veths' | 'ipams'>;
+  /** Addresses that had their rules with the role `uplinks`, whether a Pod had them or not. */
+  readonly uplinkIps?: ReadonlySet<string>;
+  /** Addresses with a route of another program to a link of this node. */
+  readonly routedIps?: ReadonlySet<string>;
   /** Undefined when no runtime answers. */
   readonly sandboxes: readonly CriSandbox[] | undefined;
   readonly isNetnsAbsent: (lease: Lease) => boolean;
@@ -28,7 +32,7 @@ export type AttachmentFacts = {
  * too while its namespace exists: the runtime still has to end it, and needs our plugin for it.
  */
 export function findLiveAttachments(facts: AttachmentFacts): readonly LiveAttachment[] {
-  const { leases, evidence } = facts;
+  const { leases, evidence, uplinkIps = new Set(), routedIps = new Set() } = facts;
   const orphans = new Set(orphanKeys(facts));
   const known = new Set(leases.map(({ containerId, ifName }) => leaseKey(containerId, ifName)));
   const leasedIps = new Set(leases.flatMap(({ addresses }) => addresses.map(({ ip }) => ip)));
@@ -44,7 +48,7 @@ export function findLiveAttachments(facts: AttachmentFacts): readonly LiveAttach
     .filter(({ containerId, ifName }) => !known.has(leaseKey(containerId, ifName)))
     .map(({ containerId, ifName, ips }) => ({ containerId, ifName, pod: '', ips }));
   const ofRules = evidence.ipams
-    .filter(({ ip }) => !leasedIps.has(ip))
+    .filter(({ ip }) => !leasedIps.has(ip) && (!uplinkIps.has(ip) || routedIps.has(ip)))
     .map(({ ip }) => ({ containerId: '', ifName: '', pod: '', ips: [ip] }));
   return [...ofLeases, ...ofLinks, ...ofRules];
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Kernel } from '../../dataplane/kernel.ts';
 import { openNft } from '../../dataplane/nft.ts';
+import { RTPROT_TKE_ENI, TABLE_MAIN } from '../../dataplane/numbers.ts';
 import { openRtnetlink } from '../../netlink/rtnetlink.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -12,11 +13,13 @@ import { openSandboxes } from '../host/sandboxes.ts';
 import { readBootId } from '../journal/boot-id.ts';
 import { openJournal } from '../journal/journal.ts';
 import type { JournalContent } from '../journal/journal-content.ts';
+import { readNodeRecord } from '../journal/node-file.ts';
+import { NODE_RECORD_FILE } from '../journal/node-record.ts';
 import { FOUND_STATE_FILE, readFoundState } from '../node/found-state.ts';
 import { readHostDump } from '../node/node-probe.ts';
-import { readEvidence } from '../node/read-evidence.ts';
+import { type HostDump, readEvidence } from '../node/read-evidence.ts';
 import { refuseLiveSocket } from '../server/unix-socket.ts';
-import { describeLive, findLiveAttachments } from './find-live-attachments.ts';
+import { type AttachmentFacts, describeLive, findLiveAttachments } from './find-live-attachments.ts';
 import { removeExecutables } from './remove-executables.ts';
 import {
   removeConfiguration,
@@ -53,9 +56,10 @@ export async function uninstall(config: UninstallConfig, { clock, log }: Uninsta
     // Locked to the end: no agent starts meanwhile, and no second uninstallation.
     const journal = openJournal(join(config.stateDir, 'journal.db'), { clock, log });
     try {
-      const evidence = readEvidence(readHostDump(kernel.rtnetlink), config.eniMarkMask);
-      const traces = { journal: journal.load(), evidence };
-      await refuseLiveAttachments(config, traces, { clock, log });
+      const dump = readHostDump(kernel.rtnetlink);
+      const traces = { journal: journal.load(), evidence: readEvidence(dump, config.eniMarkMask) };
+      const ofOthers = { uplinkIps: uplinkIpsOf(config.stateDir), routedIps: routedIpsOf(dump) };
+      await refuseLiveAttachments(config, { ...traces, ...ofOthers }, { clock, log });
       // First, and before the executables: no runtime may begin with a Pod that it cannot finish.
       await removeConfiguration(config.cniConfDir, sweep);
       await removeExecutables(config, sweep);
@@ -79,12 +83,12 @@ export async function uninstall(config: UninstallConfig, { clock, log }: Uninsta
 
 async function refuseLiveAttachments(
   config: UninstallConfig,
-  { journal, evidence }: KernelTraces,
+  { journal, ...kernel }: KernelTraces & Pick<AttachmentFacts, 'uplinkIps' | 'routedIps'>,
   { clock, log }: UninstallRuntime,
 ): Promise<void> {
   const live = findLiveAttachments({
     leases: journal.leases,
-    evidence,
+    ...kernel,
     sandboxes: needsRuntime(journal) ? await listSandboxes(config.criSockets, log) : undefined,
     isNetnsAbsent: netnsAbsenceIn(config.hostRoot),
     nowMs: clock.bootMs(),
@@ -96,6 +100,24 @@ async function refuseLiveAttachments(
     'PODS_LIVE',
     `${live.length} attachments may be in use on this node: ${names}. Nothing was touched. Drain the node and run this again; with --despite-pods they lose their network at once, and their Pods stay Terminating until the node is rebooted`,
   );
+}
+
+/** Returns the addresses whose rules the node record of an agent with the role `uplinks` has; none without a record. */
+function uplinkIpsOf(stateDir: string): ReadonlySet<string> {
+  try {
+    return new Set(readNodeRecord(join(stateDir, NODE_RECORD_FILE)).enis.flatMap(({ podIps = [] }) => podIps));
+  } catch {
+    return new Set();
+  }
+}
+
+/** Returns the addresses that another program, such as cilium-cni, routes to a link in the table main. */
+function routedIpsOf({ routes }: HostDump): ReadonlySet<string> {
+  const ofOthers = routes.filter(
+    ({ table, protocol, oif, gateway }) =>
+      table === TABLE_MAIN && protocol !== RTPROT_TKE_ENI && oif !== undefined && gateway === undefined,
+  );
+  return new Set(ofOthers.flatMap(({ dst }) => /^(.+)\/(?:32|128)$/.exec(dst ?? '')?.[1] ?? []));
 }
 
 function needsRuntime({ leases }: JournalContent): boolean {

@@ -42,7 +42,7 @@ export function buildNames(agent: AgentFacts, { networks, enis }: Pick<DesiredNo
       const ip = prefix.split('/')[0] ?? prefix;
       return (
         podBy(({ ips }) => ips.includes(ip)) ??
-        eniBy(({ addresses }) => addresses.some((address) => address.ip === ip)) ??
+        eniBy(({ addresses, podIps = [] }) => podIps.includes(ip) || addresses.some((address) => address.ip === ip)) ??
         NODE
       );
     },

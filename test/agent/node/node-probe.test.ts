@@ -47,8 +47,8 @@ test('findCiliumConflists: finds what chains cilium-cni, and then auto means per
   writeFileSync(`${path}.bak`, '{"plugins": [{"type": "cilium-cni"}]}');
   const ciliumConflists = findCiliumConflists(dir.path);
   t.deepEqual(ciliumConflists, [path]);
-  t.like(decideRuleMode('auto', { hasNftables: true, ciliumConflists }), { mode: 'per-pod' });
-  t.like(decideRuleMode('auto', { hasNftables: true, ciliumConflists: [] }), { mode: 'compact' });
-  t.like(decideRuleMode('auto', { hasNftables: false, ciliumConflists: [] }), { mode: 'per-pod' });
-  t.like(decideRuleMode('compact', { hasNftables: true, ciliumConflists }), { mode: 'compact' });
+  t.like(decideRuleMode('auto', { role: 'full', hasNftables: true, ciliumConflists }), { mode: 'per-pod' });
+  t.like(decideRuleMode('auto', { role: 'full', hasNftables: true, ciliumConflists: [] }), { mode: 'compact' });
+  t.like(decideRuleMode('auto', { role: 'full', hasNftables: false, ciliumConflists: [] }), { mode: 'per-pod' });
+  t.like(decideRuleMode('compact', { role: 'full', hasNftables: true, ciliumConflists }), { mode: 'compact' });
 });
