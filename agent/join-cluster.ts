@@ -86,6 +86,7 @@ export function acceptSupplyDepsOf(
       primaryName,
       servers: readServers(config.master),
       inUse: enisInUse(state),
+      arePodsOfOthers: config.role === 'uplinks',
       added: [
         ...(found.current().addresses ?? []),
         // An agent before this one may have recorded none.

@@ -15,6 +15,11 @@ type KnownOfNode = {
   readonly added?: readonly AddedHere[];
   /** Shared ENIs whose addresses Pods have. */
   readonly inUse?: readonly EniInUse[];
+  /**
+   * Another program wires the Pods (`--role=uplinks`): it may have put an address of theirs on a link of the node, as
+   * Cilium its router's on `cilium_host`. Default false.
+   */
+  readonly arePodsOfOthers?: boolean;
 };
 
 /**
@@ -55,7 +60,7 @@ type CheckedHere = { readonly eniId: string; readonly mac: string; readonly prim
 function ownNetwork(
   supply: Supply,
   host: HostView,
-  { primaryName, servers = new Map(), added = [], inUse = [] }: KnownOfNode,
+  { primaryName, servers = new Map(), added = [], inUse = [], arePodsOfOthers = false }: KnownOfNode,
 ): (eni: CheckedHere) => NodeOwn {
   const enis: readonly CheckedHere[] = [...supply.enis, ...(supply.direct?.enis ?? [])];
   const suppliedMacs = new Set([...enis, ...inUse].map(({ mac }) => mac));
@@ -71,9 +76,15 @@ function ownNetwork(
     ({ ifindex, local, address, prefixlen }) =>
       suppliedMacs.has(macOf.get(ifindex) ?? '') || !addedKeys.has(`${ifindex} ${local ?? address}/${prefixlen}`),
   );
+  const isOfPods = ({ ifindex, prefixlen, family }: HostView['addresses'][number]): boolean =>
+    arePodsOfOthers &&
+    prefixlen === (family === AF_INET6 ? 128 : 32) &&
+    ifindex !== primary?.ifindex &&
+    !suppliedMacs.has(macOf.get(ifindex) ?? '');
+  const own = addresses.filter((address) => !isOfPods(address));
   return (eni) => {
     const { mac } = eni;
-    const others = addresses.filter(({ ifindex }) => ifindex === primary?.ifindex || macOf.get(ifindex) !== mac);
+    const others = own.filter(({ ifindex }) => ifindex === primary?.ifindex || macOf.get(ifindex) !== mac);
     const foreign = mac === primaryMac ? "the node's primary interface" : whyForeignMac(eni, host, added);
     return {
       macs: new Map(foreign === undefined ? [] : [[mac, foreign]]),
@@ -82,6 +93,8 @@ function ownNetwork(
     };
   };
 }
+
+const AF_INET6 = 10;
 
 function familiesOf({ primary }: CheckedHere): CheckedEni['families'] {
   return primary.map(({ ip, gateway, subnetCidr }) => ({ primaryIp: ip, gateway, subnetCidr }));

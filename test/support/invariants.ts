@@ -30,6 +30,8 @@ export type InvariantScope = {
   readonly podCidrs?: readonly string[];
   /** How the agent wires new GlobalRoute Pods; left out, it never had one and makes no bridge. */
   readonly grWiring?: 'bridge' | 'routed';
+  /** With `--role=uplinks`: the addresses of each ENI, which have their rules without a lease. */
+  readonly uplinkIps?: ReadonlyMap<string, readonly string[]>;
   /** Where a sandbox's netns path leads in the test's mount namespace; default the path itself, '' to look into none. */
   readonly resolveNetns?: (path: string) => string;
 };
@@ -152,13 +154,16 @@ function expectedRules(scope: InvariantScope, journal: JournalFacts): readonly s
         ...primaries.map((ip) => `${familyOf(ip)} 1537 from ${ip} lookup ${table}`),
       ];
     }),
-    ...ruled.flatMap((lease) =>
-      lease.ips.flatMap((ip) => [
-        `${familyOf(ip)} 512 from all to ${ip} lookup 254`,
-        `${familyOf(ip)} 1536 from ${ip} lookup ${tableOf(journal, lease.eniId)}`,
-      ]),
-    ),
+    ...ruled.flatMap(({ ips, eniId }) => perPodRules(journal, ips, eniId)),
+    ...[...(scope.uplinkIps ?? [])].flatMap(([eniId, ips]) => perPodRules(journal, ips, eniId)),
   ];
+}
+
+function perPodRules(journal: JournalFacts, ips: readonly string[], eniId: string): readonly string[] {
+  return ips.flatMap((ip) => [
+    `${familyOf(ip)} 512 from all to ${ip} lookup 254`,
+    `${familyOf(ip)} 1536 from ${ip} lookup ${tableOf(journal, eniId)}`,
+  ]);
 }
 
 /** One that nobody has lies in the host's namespace, down, without addresses, nobody's; one that a Pod has is not there. */
