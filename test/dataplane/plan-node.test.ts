@@ -81,6 +81,24 @@ test(
   ip link set dev eni5x10 group 4005`,
 );
 
+test('planNode: addresses of Pods that another program wires have the two per-pod rules, without a Pod', (t) => {
+  const podIps = ['10.0.5.10', 'fd00:10:0:5::10'];
+  const plain = renderFromBare(planNode({ ...node, ruleMode: 'per-pod' }, [eni(5)], []));
+  const lines = renderFromBare(planNode({ ...node, ruleMode: 'per-pod' }, [{ ...eni(5), podIps }], []));
+  t.deepEqual(
+    lines.filter((line) => !plain.includes(line)),
+    [
+      'ip -4 rule add pref 512 to 10.0.5.10/32 lookup main proto 84',
+      'ip -4 rule add pref 1536 from 10.0.5.10/32 lookup 4005 proto 84',
+      'ip -6 rule add pref 512 to fd00:10:0:5::10/128 lookup main proto 84',
+      'ip -6 rule add pref 1536 from fd00:10:0:5::10/128 lookup 4005 proto 84',
+    ],
+  );
+  t.throws(() => planNode(node, [{ ...eni(5), podIps: ['no address'] }], []), {
+    message: /"no address" is no IP address/,
+  });
+});
+
 test(
   'planSharedEniPod: the Pod side, dual stack',
   golden,

@@ -41,7 +41,8 @@ export type ClusterScene = {
   readonly clock: VirtualClock;
   readonly api: InProcessApi;
   readonly kube: KubeClient;
-  startAgent(): AgentLife;
+  /** `flags` are added to those that it needs. */
+  startAgent(flags?: readonly string[]): AgentLife;
   nec(): NecObject | undefined;
   /** Writes as ipamd does: the status changes and its epoch grows. */
   supply(change: (status: NodeEniConfigStatus) => NodeEniConfigStatus): Promise<void>;
@@ -90,8 +91,8 @@ export async function openClusterScene({ hasNec = true }: { readonly hasNec?: bo
   };
   return {
     ...{ clock, api, kube, edit },
-    startAgent: () => {
-      const life = startLife(clock, api, folder.join(`journal-${journals}.db`));
+    startAgent: (flags = []) => {
+      const life = startLife(clock, api, folder.join(`journal-${journals}.db`), flags);
       lives.push(life);
       return life;
     },
@@ -112,15 +113,15 @@ export async function openClusterScene({ hasNec = true }: { readonly hasNec?: bo
   };
 }
 
-function startLife(clock: VirtualClock, api: InProcessApi, path: string): AgentLife {
+function startLife(clock: VirtualClock, api: InProcessApi, path: string, flags: readonly string[]): AgentLife {
   const outcome = readAgentConfig({
-    argv: ['--supply-source=cluster', `--node-name=${NAME}`],
+    argv: ['--supply-source=cluster', `--node-name=${NAME}`, ...flags],
     env: {},
     readFile: () => '',
   });
   if (outcome.kind !== 'run') throw new Error('settings of the test are wrong');
   const journal = openJournal(path, { clock, bootId: 'boot' });
-  const state = new NodeState(clock);
+  const state = new NodeState(clock, outcome.config.role);
   state.restore(journal.load());
   const metrics = createMetrics({ processMetrics: false });
   const told: string[] = [];

@@ -123,6 +123,22 @@ test(
 );
 
 const refuses = test.macro((t, given: Given, want: readonly string[]) => t.deepEqual(faultsOf(given), want));
+test(
+  'readAgentConfig: refuses with the role uplinks what is done by links of Pods',
+  refuses,
+  { argv: ['--role=uplinks', '--rule-mode=compact', '--egress=node', '--default-network=tke-bridge'] },
+  [
+    '--rule-mode: expected per-pod or auto, as --role=uplinks wires no Pods: compact marks packets by links of ours, got "compact"',
+    '--egress: expected eni, as --role=uplinks wires no Pods: node marks packets by links of ours, got "node"',
+    '--default-network: expected tke-route-eni, as --role=uplinks wires no Pods, got "tke-bridge"',
+  ],
+);
+test(
+  'readAgentConfig: the role uplinks goes with per-pod',
+  refuses,
+  { argv: ['--role=uplinks', '--rule-mode=per-pod'] },
+  [],
+);
 test('readAgentConfig: suggests the flag that was meant', refuses, { argv: ['--ip-cooldwon', '1s'] }, [
   '--ip-cooldwon: expected a flag that exists, such as --ip-cooldown, got "--ip-cooldwon"',
 ]);
@@ -167,12 +183,12 @@ test(
   'readAgentConfig: names the faults of all sources at once',
   refuses,
   {
-    argv: ['--config=/c', '--egress=vpc', '--nope'],
+    argv: ['--config=/c', '--egress=vpc', '--unheard'],
     env: { TKE_ENI_MTU: '-1' },
     files: { '/c': 'log-level: loud' },
   },
   [
-    '--nope: expected a flag that exists; --help lists them, got "--nope"',
+    '--unheard: expected a flag that exists; --help lists them, got "--unheard"',
     '--egress: expected one of eni, node, got "vpc"',
     'TKE_ENI_MTU: expected 0, or a whole number from 1280 to 65535, got "-1"',
     'log-level in the --config file: expected one of debug, info, warn, error, got "loud"',

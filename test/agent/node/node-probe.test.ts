@@ -50,5 +50,6 @@ test('findCiliumConflists: finds what chains cilium-cni, and then auto means per
   t.like(decideRuleMode('auto', { role: 'full', hasNftables: true, ciliumConflists }), { mode: 'per-pod' });
   t.like(decideRuleMode('auto', { role: 'full', hasNftables: true, ciliumConflists: [] }), { mode: 'compact' });
   t.like(decideRuleMode('auto', { role: 'full', hasNftables: false, ciliumConflists: [] }), { mode: 'per-pod' });
+  t.like(decideRuleMode('auto', { role: 'uplinks', hasNftables: true, ciliumConflists: [] }), { mode: 'per-pod' });
   t.like(decideRuleMode('compact', { role: 'full', hasNftables: true, ciliumConflists }), { mode: 'compact' });
 });

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { listPlannedEnis, syncEnis } from '../../../agent/repair/sync-enis.ts';
+import { NodeState } from '../../../agent/state/node-state.ts';
 import { retainEnisInUse } from '../../../agent/supply/retain-enis-in-use.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { sampleEni, sampleLease, sampleSupply } from '../pool/supply-sample.ts';
@@ -37,4 +38,26 @@ test('syncEnis: plans an ENI that the supply dropped until the last of its Pods 
   t.deepEqual(place(), ['eni-b'], 'what is of it in the kernel is nobody’s now');
   t.deepEqual([...state.eniRecords.keys()], ['eni-b']);
   t.deepEqual([...state.eniProblems.keys()], []);
+});
+
+test('syncEnis: with the role uplinks an ENI has the addresses of the supply, also while its link is missing', (t) => {
+  const { deps, close } = createTestNode(0);
+  t.teardown(close);
+  for (const { eniId } of deps.journal.load().enis) deps.journal.eraseEni(eniId);
+  const state = new NodeState(undefined, 'uplinks');
+  const mac = '02:00:00:00:00:0a';
+  const link = { ifindex: 7, ifname: 'eth1', mac, mtu: 1500 };
+  const sync = (links: readonly (typeof link)[]) => {
+    const placed = syncEnis({ state, journal: deps.journal, log: silentLogger }, links);
+    t.deepEqual(listPlannedEnis(state, links), placed, 'looking finds what placing does');
+    return placed.map(({ podIps = [], table }) => [table, ...podIps]);
+  };
+  state.supply = sampleSupply([sampleEni('eni-a', ['10.0.0.5', '10.0.0.6'], { mac })]);
+  t.deepEqual(sync([link]), [[4007, '10.0.0.5', '10.0.0.6']]);
+  t.deepEqual(sync([]), [[4007, '10.0.0.5', '10.0.0.6']], 'rules stay until the link is back');
+  state.leases.set('c/eth0', sampleLease('c', 'eni-a', ['10.0.0.5']));
+  t.deepEqual(sync([link]), [[4007, '10.0.0.6']], 'the rules of a lease are those of its Pod');
+  state.leases.clear();
+  state.supply = sampleSupply([sampleEni('eni-a', [], { mac, attached: false, draining: true })]);
+  t.deepEqual(sync([link]), [], 'an ENI that is drained goes');
 });

@@ -1,6 +1,8 @@
 import test from 'ava';
 import { attach } from '../../../agent/attachment/attach.ts';
+import { NodeState } from '../../../agent/state/node-state.ts';
 import { enisStatusOf, statusOf } from '../../../agent/state/status.ts';
+import { sampleLease } from '../pool/supply-sample.ts';
 import { addOf, createTestNode, PATIENT } from '../use-cases/fixtures.ts';
 
 function stateOf(t: { teardown(run: () => void): void }, ipCount = 2) {
@@ -60,4 +62,13 @@ test('statusOf: with the bridge as default a node without an ENI serves once the
   t.regex(statusOf(state, undefined)?.details ?? '', /no Pod can be on the bridge: it is not set up yet/);
   state.podCidrs = [];
   t.regex(statusOf(state, undefined)?.details ?? '', /the node has no podCIDR yet/);
+});
+
+test('statusOf: with the role uplinks names Pods of before it, whose addresses could be given again', (t) => {
+  const state = new NodeState(undefined, 'uplinks');
+  state.leases.set('c/eth0', sampleLease('c', 'eni-a', ['10.0.0.5'], { podNamespace: 'shop', podName: 'web-0' }));
+  const status = statusOf(state, undefined);
+  t.is(status?.code, 51);
+  t.regex(status?.msg ?? '', /^1 Pods have addresses of before --role=uplinks.*drain the node$/);
+  t.is(status?.details, 'shop/web-0');
 });

@@ -168,3 +168,29 @@ test('enisInUse: the shared ENIs of leases, without those that no supply named',
     ['eni-1'],
   );
 });
+
+test('refuseSupply: an address on a link of the node is of the node, or of Pods that another program wires', (t) => {
+  const CILIUM_HOST = { ifindex: 9, ifname: 'cilium_host', kind: 'veth', address: '0a:58:00:00:00:0c' };
+  const addressed = (address: string, prefixlen: number, ifindex = 9) =>
+    hostOf([NIC, CILIUM_HOST], [on(address, prefixlen, { ifindex })]);
+  const refused = (host: HostView, arePodsOfOthers: boolean) => {
+    const addresses = [{ ip: '10.0.2.7', state: 'assigned' } as unknown as SupplyEni['addresses'][number]];
+    const supply = { nodeName: 'n1', epoch: 1, enis: [{ ...ENI, addresses }] } as unknown as Supply;
+    return refuseSupply(supply, host, { arePodsOfOthers }).refusals.map(({ ip }) => ip);
+  };
+  t.deepEqual(refused(addressed('10.0.2.7', 32), false), ['10.0.2.7']);
+  t.deepEqual(refused(addressed('10.0.2.7', 32), true), [], "Cilium's router has an address of the pool");
+  t.deepEqual(refused(addressed('10.0.2.7', 24), true), ['10.0.2.7'], 'a network of the node');
+  t.deepEqual(refused(addressed('10.0.2.7', 32, ETH0.ifindex), true), ['10.0.2.7'], 'the primary interface');
+});
+
+test('enisInUse: with the role uplinks those that have addresses', (t) => {
+  const eniRecords = new Map([['eni-1', { eniId: 'eni-1', mac: MAC, table: 4001, slot: 1 }]]);
+  const supplyOf = (ips: readonly string[]) =>
+    ({ enis: [{ ...ENI, addresses: ips.map((ip) => ({ ip })) }] }) as unknown as Supply;
+  const ofRole = (role: 'full' | 'uplinks', ips: readonly string[]) =>
+    enisInUse({ role, supply: supplyOf(ips), leases: new Map(), eniRecords }).map(({ eniId }) => eniId);
+  t.deepEqual(ofRole('uplinks', ['10.0.2.7']), ['eni-1']);
+  t.deepEqual(ofRole('uplinks', []), []);
+  t.deepEqual(ofRole('full', ['10.0.2.7']), []);
+});

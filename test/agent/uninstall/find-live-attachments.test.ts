@@ -121,3 +121,20 @@ const SIGHTS_OF_CTR: AttachmentFacts = {
   leases: [lease('c', { podName: '', podNamespace: '' })],
   ...{ evidence: NOTHING, sandboxes: undefined, isNetnsAbsent: () => false, nowMs: HOUR_MS },
 };
+
+const RULED = { veths: [], ipams: [{ ip: '10.0.2.7', table: 4003 }] };
+test('findLiveAttachments: an address with rules and no lease is a Pod of another plugin', finds, { evidence: RULED }, [
+  '10.0.2.7',
+]);
+test(
+  'findLiveAttachments: one of the role uplinks has rules without a Pod',
+  finds,
+  { evidence: RULED, uplinkIps: new Set(['10.0.2.7']) },
+  [],
+);
+test(
+  'findLiveAttachments: and is in use while another program routes it to a link',
+  finds,
+  { evidence: RULED, uplinkIps: new Set(['10.0.2.7']), routedIps: new Set(['10.0.2.7']) },
+  ['10.0.2.7'],
+);
