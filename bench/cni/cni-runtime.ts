@@ -9,7 +9,7 @@ export type RuntimeCall = {
 };
 
 /** What calls at once took: first start to last exit, and the CPU time of their processes with their children, milliseconds. */
-export type RuntimeSample = { readonly ms: number; readonly cpuMs: number };
+type RuntimeSample = { readonly ms: number; readonly cpuMs: number };
 
 /** A small process in a node's namespace that starts CNI executables and times them. */
 export type CniRuntime = AsyncDisposable & {

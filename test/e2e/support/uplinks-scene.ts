@@ -41,7 +41,7 @@ export type UplinksScene = {
 };
 
 /** Flags of the role in all scenes. */
-export const UPLINKS_FLAGS = { role: 'uplinks', 'gc-interval': '1h', 'ip-cooldown': '0s' } as const;
+const UPLINKS_FLAGS = { role: 'uplinks', 'gc-interval': '1h', 'ip-cooldown': '0s' } as const;
 
 const LAYOUT: Readonly<Record<string, readonly string[]>> = { n1: ['eni-1', 'eni-2'], n2: ['eni-3'] };
 /** One for the router, two for Pods, one that nobody has. */
