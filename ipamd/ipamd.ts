@@ -265,7 +265,11 @@ class Ipamd implements RunningIpamd {
   }
 
   #informerSamples() {
-    return sampleInformers({ ...this.#informers, machines: this.#machines.informer, ...this.#term?.records });
+    const ciliumNodes = this.#term?.ciliumNodes.informer;
+    return sampleInformers({
+      ...{ ...this.#informers, machines: this.#machines.informer, ciliumNodes },
+      ...this.#term?.records,
+    });
   }
 
   #healthFacts(): HealthFacts {

@@ -6,6 +6,7 @@ import {
   ENI_IP_CONDITION,
   EXTENDED_RESOURCES,
   NODE_ANNOTATION,
+  NODE_CILIUM_IPAM_LABEL,
   NODE_DIRECT_ENI_LABEL,
   NODE_INSTANCE_LABEL,
   NODE_STATIC_IP_LABEL,
@@ -54,12 +55,17 @@ export type NodeEntry = {
   readonly directEniLabel?: string;
   /** Value of the label that selects whether its Pods may have static addresses. */
   readonly staticIpLabel?: string;
+  /** Present when Cilium gets the addresses of its Pods from ipamd, by the CiliumNode of the same name. */
+  readonly isCiliumCrd?: true;
   /** `spec.podCIDRs` as the object has them: networks of Pods without an address of the VPC. Most nodes have none. */
   readonly podCidrs: readonly string[];
 };
 
 /** Type of the Node's condition about routes to its Pods, of the route controllers of cloud providers. */
 const NETWORK_CONDITION = 'NetworkUnavailable';
+
+/** Value of {@link NODE_CILIUM_IPAM_LABEL}. */
+const CILIUM_IPAM_CRD = 'crd';
 
 /** A taint as the object contains it. */
 export type NodeTaint = { readonly key: string; readonly effect: string; readonly value?: string };
@@ -112,6 +118,7 @@ export function decodeNode(object: KubeObject): NodeEntry {
     ...(subnetsLabel === undefined ? {} : { subnetsLabel }),
     ...(directEniLabel === undefined ? {} : { directEniLabel }),
     ...(staticIpLabel === undefined ? {} : { staticIpLabel }),
+    ...(labels[NODE_CILIUM_IPAM_LABEL] === CILIUM_IPAM_CRD ? { isCiliumCrd: true } : {}),
     podCidrs: podCidrsOf(spec),
   };
 }

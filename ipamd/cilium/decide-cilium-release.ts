@@ -15,7 +15,7 @@ export type CiliumAddress = {
 };
 
 /** Times that a release waits for, milliseconds. */
-type CiliumReleaseSettings = {
+export type CiliumReleaseSettings = {
   /** An address is asked for after it was in no use this long: the cooldown, and at least two intervals of the agent's status. */
   readonly unusedMs: number;
   /** An answer is acted on after this long, in which the API server learns the addresses of new Pods. */
@@ -46,7 +46,7 @@ export type CiliumReleaseFacts = {
 };
 
 /** Something that people should know of a release. The same is reported at each look while it is so. */
-type CiliumReleaseReport = {
+export type CiliumReleaseReport = {
   readonly ip: string;
   /**
    * 'unanswered': the agent has not answered the mark for long. 'refused': the agent keeps the address.

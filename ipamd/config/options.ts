@@ -131,6 +131,13 @@ const NODE_OPTIONS = {
     '',
     'Security groups of ENIs, the first has precedence; none: those of the primary ENI.',
   ),
+  ciliumNodes: option(
+    'Nodes',
+    'cilium-nodes',
+    choiceValue('auto', 'off'),
+    'auto',
+    'Keep the pools of CiliumNodes of Nodes with the label tke.cloud.tencent.com/cilium-ipam=crd, where the cluster has CiliumNodes; off: none is read or written.',
+  ),
   onlyNominatedEniSubnets: option(
     'Nodes',
     'only-nominated-eni-subnets',

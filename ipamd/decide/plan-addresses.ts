@@ -25,8 +25,11 @@ export type AddressPlans = {
   isBusyElsewhere(address: NodeEniAddress): boolean;
 };
 
+/** What plans depend on, beside the addresses. */
+type PlanView = Pick<NodeView, 'claims' | 'inUse' | 'claimCallsElsewhere'>;
+
 /** Derives the plan for each marked address of a node from the claims' requests. */
-export function planAddresses(view: NodeView, status: NodeEniConfigStatus): AddressPlans {
+export function planAddresses(view: PlanView, status: NodeEniConfigStatus): AddressPlans {
   const chosen = chosenOf(view, status);
   const requestOf = ({ claim }: NodeEniAddress) =>
     claim === undefined ? undefined : view.claims?.get(claimKeyOf(claim));
@@ -52,7 +55,7 @@ export function planAddresses(view: NodeView, status: NodeEniConfigStatus): Addr
 }
 
 /** The one address for each claim whose Pod is here, where it is known or one can be selected. */
-function chosenOf({ claims }: NodeView, status: NodeEniConfigStatus): ReadonlyMap<string, string> {
+function chosenOf({ claims }: PlanView, status: NodeEniConfigStatus): ReadonlyMap<string, string> {
   const chosen = new Map<string, string>();
   const here = [...(claims?.values() ?? [])].filter(({ goal }) => goal === 'here');
   for (const { key, ip } of here) if (ip !== undefined) chosen.set(key, ip);

@@ -414,6 +414,48 @@ export const IPAMD_EVENTS = {
       'the podCIDR of a Node overlaps that of another Node, or the range of Services; on the ConfigMap: `--cluster-cidr` overlaps subnets of the VPC, whose blocks no node gets',
     cure: 'drain the node, delete its Node, and let it register again; choose networks of Pods outside of the VPC',
   },
+  CiliumNodeMissing: {
+    type: 'Warning',
+    objects: ['Node'],
+    cause:
+      'a Node has the label `tke.cloud.tencent.com/cilium-ipam=crd`, and for two minutes there is no CiliumNode of its name: the definition is missing, or Cilium’s agent does not run there',
+    cure: 'install Cilium with `ipam.mode=crd`, or take the label off',
+  },
+  CiliumPoolExhausted: {
+    type: 'Warning',
+    objects: ['Node'],
+    cause:
+      'no address in the pool of a CiliumNode is free, and the node gets no more; the message has the reason of its NodeENIConfig',
+    cure: 'do what the reason says, as for SubnetExhausted or NodeIPLimit',
+  },
+  CiliumPoolContested: {
+    type: 'Warning',
+    objects: ['Node'],
+    cause:
+      'the pool of a CiliumNode has an address that is on none of the node’s ENIs, or an address of the node is in the pool of another node; the message names them. A pool was edited, or an ENI was taken off',
+    cure: 'take entries that were added by hand out of the pool, if no Pod has the address; others go once Cilium gives them up',
+  },
+  CiliumReleaseRefused: {
+    type: 'Warning',
+    objects: ['Node'],
+    cause:
+      'Cilium keeps an address that it was asked to give up, or gave up one that a live Pod has; the address stays on the node',
+    cure: 'none, if it is rare; else compare `status.ipam.used` of the CiliumNode with the Pods of the node',
+  },
+  CiliumReleaseUnanswered: {
+    type: 'Warning',
+    objects: ['Node'],
+    cause:
+      'Cilium’s agent did not answer for five minutes whether it gives an address up; the address stays on the node',
+    cure: 'look at Cilium’s agent on the node',
+  },
+  CiliumNodeInvalid: {
+    type: 'Warning',
+    objects: ['Node'],
+    cause:
+      'entries of a CiliumNode cannot be read: a CIDR in the pool, an unknown state, a wrong number; the message names the fields. They are ignored, the others serve',
+    cure: 'correct the fields that the message names; see who wrote them',
+  },
 } as const satisfies Readonly<Record<string, EventReason>>;
 
 /** The reason of an event of ipamd. */

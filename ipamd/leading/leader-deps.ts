@@ -26,6 +26,7 @@ import type { CircuitBreakers } from '../supply/circuit-breakers.ts';
 import type { CloudObserver } from '../supply/cloud-observer.ts';
 import type { NodeEvents } from '../supply/node-deps.ts';
 import type { NodeMemories } from '../supply/node-memory.ts';
+import type { CiliumFollower } from './follow-cilium-nodes.ts';
 import type { InformerDeps, Informers, RecordInformers } from './open-informers.ts';
 import type { Queues } from './queues.ts';
 
@@ -65,6 +66,7 @@ export type TermView = {
   readonly epoch: number;
   readonly queues: Queues;
   readonly records: RecordInformers | undefined;
+  readonly ciliumNodes: Pick<CiliumFollower, 'informer'>;
 };
 
 /** All components of one term of leadership; state that a later term must not have is made anew. */
@@ -82,6 +84,7 @@ export type TermComponents = {
   readonly registered: RegisteredIps | undefined;
   /** Routes of the VPC to networks of Pods; undefined without --gr-routes=ipamd. */
   readonly podRoutes: RouteCache | undefined;
+  readonly ciliumNodes: CiliumFollower;
   /** Returns the instances of the existing nodes. */
   readonly instanceIds: () => ReadonlySet<string>;
 };

@@ -7,7 +7,15 @@ import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
 import { type Informer, type InformerObserver, type InformerOptions, openInformer } from '../../kube/informer.ts';
 import type { KubeClient, KubeObject, ResourceType } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
-import { CONFIG_MAPS, DEPLOYMENTS, MACHINES, NODES, PODS, resourceTypeOf } from '../../kube/resource-types.ts';
+import {
+  CILIUM_NODES,
+  CONFIG_MAPS,
+  DEPLOYMENTS,
+  MACHINES,
+  NODES,
+  PODS,
+  resourceTypeOf,
+} from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { Faults } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -27,6 +35,7 @@ import {
 } from '../cache/record-facts.ts';
 import { NECS_BY_REGISTERED_IP, readRegisteredIps } from '../cache/registered-ips.ts';
 import { decodeVpcEni, VPC_ENI_INDEXES, type VpcEniEntry } from '../cache/vpc-eni-entry.ts';
+import { CILIUM_NODE_INDEXES, type CiliumNodeEntry, decodeCiliumNode } from '../cilium/cilium-node-entry.ts';
 import type { IpamdConfig } from '../config/options.ts';
 import { BY_DIRECT_ENI, directEniIdsOf } from '../direct/run-vpc-enis.ts';
 import { decodeEipClaim, type EipClaimEntry } from '../eip/eip-claim-cache.ts';
@@ -153,6 +162,7 @@ export type MachineFollower = {
   run(signal: AbortSignal): Promise<void>;
 };
 
+const MACHINES_FORBIDDEN = 'Machines may not be read; native nodes are found by providerID alone';
 /** Native nodes may be enabled at any time; nothing waits for it. */
 const MACHINES_RETRY_MS = 10 * 60_000;
 
@@ -165,7 +175,7 @@ export function followMachines(deps: InformerDeps): MachineFollower {
     },
     run: async (signal) => {
       while (!signal.aborted) {
-        if (await haveMachines(deps, signal)) {
+        if (await hasKind(deps, MACHINES, MACHINES_FORBIDDEN, signal)) {
           informer = openMachines(deps);
           return await informer.start(signal);
         }
@@ -175,15 +185,32 @@ export function followMachines(deps: InformerDeps): MachineFollower {
   };
 }
 
-async function haveMachines({ client, log }: InformerDeps, signal: AbortSignal): Promise<boolean> {
+/**
+ * Tells whether the cluster has objects of a kind that is not ours, and logs `forbidden` where they may not be read.
+ * If the API server does not answer, it may have: an informer keeps asking.
+ */
+async function hasKind(
+  { client, log }: InformerDeps,
+  type: ResourceType,
+  forbidden: string,
+  signal: AbortSignal,
+): Promise<boolean> {
   try {
-    await client.listPage(MACHINES, { limit: 1 }, signal);
+    await client.listPage(type, { limit: 1 }, signal);
     return true;
   } catch (error) {
-    // If the API server does not answer, the cluster may have Machines: the informer keeps asking.
     if (!isKubeError(error, 'NOT_FOUND', 'FORBIDDEN')) return !signal.aborted;
-    if (error.code === 'FORBIDDEN')
-      log.warn('Machines may not be read; native nodes are found by providerID alone', { error });
+    if (error.code === 'FORBIDDEN') log.warn(forbidden, { error });
     return false;
   }
+}
+
+/** Tells whether the cluster has CiliumNodes that may be read. */
+export async function haveCiliumNodes(deps: InformerDeps, signal: AbortSignal): Promise<boolean> {
+  return await hasKind(deps, CILIUM_NODES, 'CiliumNodes may not be read; nodes of Cilium get no addresses', signal);
+}
+
+/** Opens the informer of CiliumNodes; for the leader only, and only if the cluster has some. */
+export function openCiliumNodes(deps: InformerDeps): Informer<CiliumNodeEntry> {
+  return open<CiliumNodeEntry>(deps, CILIUM_NODES, { decode: decodeCiliumNode, indexes: CILIUM_NODE_INDEXES });
 }

@@ -12,12 +12,14 @@ export type Queues = {
   readonly eips: WorkQueue;
   /** Keys of Pods, for their static addresses. */
   readonly claims: WorkQueue;
+  /** Nodes that Cilium serves with addresses of ipamd, for their CiliumNode. */
+  readonly cilium: WorkQueue;
 };
 
 /** Makes empty queues. */
 export function makeQueues(clock: Clock, random: () => number): Queues {
   const make = () => new WorkQueue({ clock, random });
-  return { supply: make(), nodes: make(), eips: make(), claims: make() };
+  return { supply: make(), nodes: make(), eips: make(), claims: make(), cilium: make() };
 }
 
 /** Closes the queues: no more keys are handed out, running work goes on. */

@@ -19,11 +19,13 @@ import { NodeMemories } from '../supply/node-memory.ts';
 import { reconcileNode } from '../supply/reconcile-node.ts';
 import { enqueueNodes } from './enqueue-nodes.ts';
 import { findClusterVpc } from './find-cluster-vpc.ts';
+import { CiliumFollower } from './follow-cilium-nodes.ts';
 import { hasEniSubnets } from './has-eni-subnets.ts';
 import type { LeaderDeps, TermComponents } from './leader-deps.ts';
 import { BY_INSTANCE, type Informers } from './open-informers.ts';
 import { closeQueues, makeQueues } from './queues.ts';
 import { runAudit } from './run-audit.ts';
+import { runCiliumNodes } from './run-cilium-nodes.ts';
 import { runClusterRoutes } from './run-cluster-routes.ts';
 import { runDirectEnis } from './run-direct-enis.ts';
 import { runPodCidrs } from './run-pod-cidrs.ts';
@@ -44,7 +46,7 @@ export async function runLeader(deps: LeaderDeps, term: Term, drain: AbortSignal
   const components = createComponents(deps);
   const { queues, subnets, instances } = components;
   const records = openRecords(deps);
-  deps.onTerm({ epoch: term.epoch, queues, records });
+  deps.onTerm({ epoch: term.epoch, queues, records, ciliumNodes: components.ciliumNodes });
   const background: Promise<unknown>[] = [];
   const onDrain = (): void => {
     closeQueues(queues);
@@ -61,7 +63,7 @@ export async function runLeader(deps: LeaderDeps, term: Term, drain: AbortSignal
     );
     background.push(runPodEips(deps, components, term, signal), runDirectEnis(deps, components, signal));
     background.push(runSubnetPublisher(deps, components, signal), runClusterRoutes(deps, components, signal));
-    background.push(runPodCidrs(deps, components, signal));
+    background.push(runPodCidrs(deps, components, signal), runCiliumNodes(deps, components, signal));
     background.push(followRecords(records, signal), runPodClaims(deps, components, records, signal));
     if (deps.config.recordPods) background.push(runPodRecords(deps, records, signal));
     const stopEnqueueing = enqueueNodes(
@@ -165,6 +167,7 @@ function createComponents(deps: LeaderDeps): TermComponents {
     staticEniIndex,
     registered,
     podRoutes: config.grRoutes === 'ipamd' ? new RouteCache(clock) : undefined,
+    ciliumNodes: new CiliumFollower(deps.informerDeps, nodes),
     instanceIds,
   };
 }

@@ -73,7 +73,10 @@ export async function runPodClaims(
     },
   });
   const following = [configs, deployments].map((informer) => informer?.start(signal));
-  const enqueueNode = (name: string): void => queues.supply.add(name);
+  const enqueueNode = (name: string): void => {
+    queues.supply.add(name);
+    if (informers.nodes.get(name)?.isCiliumCrd === true) queues.cilium.add(name);
+  };
   const { definitions } = deps;
   const shared = {
     definitions,

@@ -22,6 +22,7 @@ import { createRoutesObserver, type RoutesObserver } from '../../observability/r
 import type { Clock } from '../../runtime/clock.ts';
 import type { ProcessUsage } from '../../runtime/process-usage.ts';
 import type { AuditObserver } from '../audit/audit.ts';
+import type { CiliumObserver } from '../cilium/cilium-reconciler.ts';
 import type { NodesObserver } from '../node-lifecycle/node-controller.ts';
 import type { PodCidrObserver } from '../pod-cidrs/pod-cidr-reports.ts';
 import type { ClaimAuditObserver } from '../static/audit-claims.ts';
@@ -32,6 +33,7 @@ import type { NodeObserver } from '../supply/node-deps.ts';
 import { type NecChange, ReadyTimer } from './ready-timer.ts';
 import {
   createAuditObserver,
+  createCiliumObserver,
   createClaimsObserver,
   createNodeObserver,
   createNodesObserver,
@@ -55,6 +57,7 @@ export type IpamdMetrics = {
   readonly subnets: SubnetsObserver;
   readonly routes: RoutesObserver;
   readonly podCidrs: PodCidrObserver;
+  readonly cilium: CiliumObserver;
   readonly audit: AuditObserver;
   readonly claims: ClaimsObserver & ClaimAuditObserver & ReservationAuditObserver;
   readonly records: { onWrite(kind: string, result: string): void };
@@ -99,6 +102,7 @@ export function createIpamdMetrics(
   });
   const routes = createRoutesObserver(factory);
   const podCidrs = createPodCidrObserver(factory, problems);
+  const cilium = createCiliumObserver(factory, clock, problems);
   const audit = createAuditObserver(factory);
   const claims = createClaimsObserver(factory);
   const secondsToWarm = factory.histogram(
@@ -122,6 +126,7 @@ export function createIpamdMetrics(
     subnets,
     routes,
     podCidrs,
+    cilium,
     audit,
     claims,
     records: createRecordsObserver(factory),
@@ -143,6 +148,7 @@ export function createIpamdMetrics(
       subnets.clear();
       routes.clear();
       podCidrs.clear();
+      cilium.clear();
       audit.clear();
       claims.clear();
     },

@@ -1,7 +1,9 @@
 import type { BlockCounts } from '../../crd/pod-cidr-record.ts';
 import { type MetricFactory, MS_PER_S } from '../../observability/metric-factory.ts';
 import type { ProblemRegistry } from '../../observability/problem-registry.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import type { AuditObserver } from '../audit/audit.ts';
+import type { CiliumNodeState, CiliumObserver } from '../cilium/cilium-reconciler.ts';
 import type { NodesObserver } from '../node-lifecycle/node-controller.ts';
 import type { PodCidrObserver } from '../pod-cidrs/pod-cidr-reports.ts';
 import type { ClaimAuditObserver } from '../static/audit-claims.ts';
@@ -259,3 +261,59 @@ export function createPodCidrObserver(
 }
 
 const POD_CIDR_REPORTER = 'pod-cidrs';
+
+/** Counts writes for CiliumNodes, and shows their pools while this replica leads. */
+export function createCiliumObserver(
+  factory: MetricFactory,
+  clock: Clock,
+  problems: ProblemRegistry,
+): CiliumObserver & { clear(): void } {
+  const states = new Map<string, CiliumNodeState>();
+  factory.gauge(
+    'cilium_addresses',
+    'Addresses of all CiliumNodes: in their pools, in use by what their agents wrote, free for Pods.',
+    ['state'],
+    (gauge) => {
+      if (states.size === 0) return;
+      for (const state of ['pool', 'used', 'free'] as const)
+        gauge.set(
+          { state },
+          [...states.values()].reduce((sum, one) => sum + one[state], 0),
+        );
+    },
+  );
+  const showOldest = (name: string, help: string, pick: (state: CiliumNodeState) => number | undefined): void => {
+    factory.gauge(name, help, [], (gauge) => {
+      const times = [...states.values()].flatMap((state) => pick(state) ?? []);
+      if (times.length > 0) gauge.set((clock.monotonicMs() - Math.min(...times)) / MS_PER_S);
+    });
+  };
+  showOldest(
+    'cilium_used_oldest_seconds',
+    'Longest time since the agent of a CiliumNode was last seen to write what is in use; it writes when that changes.',
+    ({ aliveMs }) => aliveMs,
+  );
+  showOldest(
+    'cilium_release_oldest_seconds',
+    'Longest time that an address of a CiliumNode is in one state of its release.',
+    ({ oldestReleaseMs }) => oldestReleaseMs,
+  );
+  const writes = factory.counter(
+    'cilium_writes_total',
+    'Writes for CiliumNodes, by what was written and how it ended.',
+    ['part', 'result'],
+  );
+  return {
+    onNode: (node, state) => {
+      if (state === undefined) states.delete(node);
+      else states.set(node, state);
+    },
+    onWrite: (part, result) => writes.inc({ part, result }),
+    onProblems: (node, list) =>
+      problems.report(
+        `${NODE_REPORTERS}cilium/${node}`,
+        list.map(({ reason }) => ({ kind: reason, name: node })),
+      ),
+    clear: () => states.clear(),
+  };
+}

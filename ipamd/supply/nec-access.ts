@@ -1,4 +1,5 @@
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
+import { compareVersions } from '../../kube/compare-versions.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
@@ -26,7 +27,10 @@ export async function readNec(
     const isDoubtful = cached === undefined && memory.calls.size > 0;
     if (written === undefined && !isDoubtful) return cached;
     // Not in the cache: deleted since, or not yet received.
-    const order = cached === undefined || written === undefined ? undefined : compareVersions(cached.object, written);
+    const order =
+      cached === undefined || written === undefined
+        ? undefined
+        : compareVersions(cached.object.metadata, written.metadata);
     if (cached !== undefined && order !== undefined) {
       if (order < 0 && written !== undefined) return decodeNec(written);
       memory.written = undefined;
@@ -69,14 +73,4 @@ export async function writeNec(
     if (isConflict) return 'conflict';
     throw error;
   }
-}
-
-/** Compares two states of an object: below 0 when the first is older; undefined where that cannot be determined. */
-function compareVersions(one: KubeObject, other: KubeObject): number | undefined {
-  if (one.metadata.uid !== other.metadata.uid) return undefined;
-  const [first, second] = [one.metadata.resourceVersion ?? '', other.metadata.resourceVersion ?? ''];
-  if (first === second) return 0;
-  // Versions are opaque by contract and numbers in practice; where they are not numbers, the API server is asked.
-  if (!/^\d+$/.test(first) || !/^\d+$/.test(second)) return undefined;
-  return BigInt(first) < BigInt(second) ? -1 : 1;
 }

@@ -1,0 +1,381 @@
+import { compareVersions } from '../../kube/compare-versions.ts';
+import type { ReconcileResult } from '../../kube/controller.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import { CILIUM_NODES } from '../../kube/resource-types.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { NecEntry } from '../cache/decode-nec.ts';
+import type { NodeEntry } from '../cache/node-entry.ts';
+import { PODS_BY_NODE, type PodFacts, podKeyOf } from '../cache/pod-facts.ts';
+import type { NodeFactValues, NodeProblem } from '../decide/node-view.ts';
+import { planAddresses } from '../decide/plan-addresses.ts';
+import type { KnownNodeFacts } from '../node-lifecycle/node-facts.ts';
+import type { NodeEvents } from '../supply/node-deps.ts';
+import { BY_POOL_IP, type CiliumNodeEntry, decodeCiliumNode } from './cilium-node-entry.ts';
+import { isSamePool, type NecDemand, writeDemand, writePool, writeReleases } from './cilium-node-writer.ts';
+import { CiliumReports, ciliumProblems } from './cilium-reports.ts';
+import {
+  type CiliumPoolDecision,
+  type CiliumPoolView,
+  ciliumPoolOf,
+  decideCiliumPool,
+  OWN_ADDRESSES,
+} from './decide-cilium-pool.ts';
+import {
+  type CiliumReleaseDecision,
+  type CiliumReleaseSettings,
+  decideCiliumRelease,
+} from './decide-cilium-release.ts';
+import { findSuppliedIps } from './find-supplied-ips.ts';
+import { NOTHING_SEEN, type ReleaseMemory, rememberReleases } from './release-memory.ts';
+
+/** Dependencies of the reconciler of CiliumNodes; one for each term of leadership. */
+export type CiliumDeps = {
+  readonly kube: KubeClient;
+  readonly nodes: Pick<Informer<NodeEntry>, 'get'>;
+  readonly necs: Pick<Informer<NecEntry>, 'get'>;
+  /** With {@link PODS_BY_NODE} as an index. */
+  readonly pods: Pick<Informer<PodFacts>, 'byIndex'>;
+  /** `none`: the cluster has no CiliumNodes. `unknown`: that is not known yet. */
+  readonly ciliumNodes: () => CiliumNodes | 'none' | 'unknown';
+  readonly facts: Pick<KnownNodeFacts, 'viewOf' | 'settingsOf'>;
+  readonly flags: { readonly ipMinWarmTarget: number; readonly ipMaxWarmTarget: number };
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly events: NodeEvents;
+  readonly observe: CiliumObserver;
+};
+
+/** The cache of CiliumNodes, with {@link BY_POOL_IP} as an index. */
+type CiliumNodes = Pick<Informer<CiliumNodeEntry>, 'get' | 'byIndex' | 'isSynced'>;
+
+/** What a CiliumNode has, for metrics. */
+export type CiliumNodeState = {
+  readonly pool: number;
+  readonly used: number;
+  readonly free: number;
+  /** Monotonic milliseconds at which the node's agent last was seen to write; undefined: not yet. */
+  readonly aliveMs: number | undefined;
+  /** Since when the oldest entry of `release-ips` has its state, in monotonic milliseconds. */
+  readonly oldestReleaseMs: number | undefined;
+};
+
+/** Callbacks for CiliumNodes; the metrics use them. */
+export type CiliumObserver = {
+  /** The state of a node; undefined: it is not served any more. */
+  readonly onNode?: (node: string, state: CiliumNodeState | undefined) => void;
+  readonly onWrite?: (part: 'pool' | 'releases' | 'demand', result: 'written' | 'conflict') => void;
+  readonly onProblems?: (node: string, problems: readonly NodeProblem[]) => void;
+};
+
+/** Two updates of Cilium's agent in a row show that an address is free; a connection of its last Pod may live longer. */
+const RELEASE: CiliumReleaseSettings = { unusedMs: 120_000, settleMs: 15_000, answerMs: 300_000 };
+/** One round of writes a second for a node: what changes meanwhile is in the next. */
+const ROUND_MS = 1_000;
+/** A CiliumNode that does not exist is reported after this: Cilium's agent makes it when it starts. */
+const MISSING_MS = 120_000;
+/** What no event shows, such as a decision about a static address, is looked at again after this. */
+const RECHECK_MS = 60_000;
+/** A NodeENIConfig that cannot be read, or a cache that is being read. */
+const UNREADY_MS = 1_000;
+const MAX_DESIRED = 4_096;
+
+/** What a term knows of one node. */
+type Memory = {
+  readonly reports: CiliumReports;
+  /** An own write, or a read after a conflict; newer than the cache. */
+  written?: CiliumNodeEntry | undefined;
+  /** Of the CiliumNode with this uid. */
+  uid: string;
+  releases: ReleaseMemory;
+  roundMs: number;
+  missingSinceMs: number | undefined;
+};
+
+/** What is decided for a node. */
+type Plan = {
+  readonly pool: ReturnType<typeof ciliumPoolOf>;
+  readonly demand: NecDemand;
+  readonly decision: CiliumPoolDecision;
+  readonly release: CiliumReleaseDecision;
+  readonly problems: readonly NodeProblem[];
+};
+
+/**
+ * Reconciles the CiliumNodes of nodes that Cilium serves with `ipam=crd`: their pool is what the NodeENIConfig has, and
+ * the NodeENIConfig gets from them what elsewhere the node's agent writes: demand, offers, and the observed epoch. So
+ * ENIs and addresses come and go by the same decisions on every node. CiliumNodes of other nodes are never written.
+ */
+export class CiliumReconciler {
+  readonly #deps: CiliumDeps;
+  readonly #memories = new Map<string, Memory>();
+
+  constructor(deps: CiliumDeps) {
+    this.#deps = deps;
+  }
+
+  /** Reconciles one node. Idempotent. @throws KubeError of a write or read that failed */
+  async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const node = this.#deps.nodes.get(name);
+    if (node?.isCiliumCrd !== true) return this.#forget(name);
+    const nec = this.#deps.necs.get(name);
+    // Its return enqueues the node.
+    if (nec === undefined || nec.object.metadata.deletionTimestamp !== undefined) return this.#forget(name);
+    if (nec.decoded === undefined) return again(RECHECK_MS);
+    const memory = this.#memoryOf(name);
+    const entry = this.#read(name, memory);
+    if (entry === 'reading') return again(UNREADY_MS);
+    if (entry === undefined) return await this.#awaitCilium(node, nec, memory, signal);
+    memory.missingSinceMs = undefined;
+    return await this.#round(node, nec, { memory, entry }, signal);
+  }
+
+  #forget(name: string): ReconcileResult {
+    if (this.#memories.delete(name)) {
+      this.#deps.observe.onNode?.(name, undefined);
+      this.#deps.observe.onProblems?.(name, []);
+    }
+    return { kind: 'done' };
+  }
+
+  #memoryOf(name: string): Memory {
+    const known = this.#memories.get(name);
+    if (known !== undefined) return known;
+    const made: Memory = {
+      reports: new CiliumReports(this.#deps),
+      uid: '',
+      releases: NOTHING_SEEN,
+      roundMs: Number.NEGATIVE_INFINITY,
+      missingSinceMs: undefined,
+    };
+    this.#memories.set(name, made);
+    return made;
+  }
+
+  #read(name: string, memory: Memory): CiliumNodeEntry | 'reading' | undefined {
+    const informer = this.#deps.ciliumNodes();
+    if (informer === 'none') return undefined;
+    if (informer === 'unknown' || !informer.isSynced) return 'reading';
+    const cached = informer.get(name);
+    const { written } = memory;
+    if (cached !== undefined && written !== undefined && (compareVersions(cached, written) ?? 0) < 0) return written;
+    memory.written = undefined;
+    return cached?.isLeaving === true ? undefined : cached;
+  }
+
+  /** The node gets its first addresses while Cilium's agent makes its object. */
+  async #awaitCilium(
+    { name, uid }: NodeEntry,
+    nec: NecEntry,
+    memory: Memory,
+    signal: AbortSignal,
+  ): Promise<ReconcileResult> {
+    const { clock, observe } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    memory.missingSinceMs ??= nowMs;
+    memory.releases = NOTHING_SEEN;
+    const missingMs = nowMs - memory.missingSinceMs;
+    const message = 'the Node has the label of Cilium in IPAM mode crd, and there is no CiliumNode of its name';
+    const problems: readonly NodeProblem[] = missingMs < MISSING_MS ? [] : [{ reason: 'CiliumNodeMissing', message }];
+    memory.reports.problems({ name, uid }, problems);
+    observe.onProblems?.(name, problems);
+    observe.onNode?.(name, undefined);
+    // An object that was deleted comes back with the Pods of the node.
+    const desired = Math.max(nec.decoded?.spec?.desiredRouteENIIP ?? 0, this.#warmOf(nec).min + OWN_ADDRESSES);
+    const demand = demandOf(nec, desired, []);
+    if (!isSameDemand(nec, demand)) await this.#writeDemand(nec, demand, signal);
+    return again(missingMs < MISSING_MS ? MISSING_MS - missingMs : RECHECK_MS);
+  }
+
+  async #round(
+    node: NodeEntry,
+    nec: NecEntry,
+    { memory, entry }: { readonly memory: Memory; readonly entry: CiliumNodeEntry },
+    signal: AbortSignal,
+  ): Promise<ReconcileResult> {
+    const { clock, observe } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    if (memory.uid !== entry.uid) {
+      memory.releases = NOTHING_SEEN;
+      memory.uid = entry.uid;
+    }
+    const plan = this.#plan(node, nec, { memory, entry });
+    this.#show(node.name, entry, memory, plan);
+    const [main] = plan.problems;
+    const status = {
+      entries: plan.release.entries,
+      error: main === undefined ? '' : `${main.reason}: ${main.message}`,
+    };
+    const isStatusDue = status.entries.size > 0 || status.error !== entry.ipam.operatorError;
+    const isPoolDue = !isSamePool(entry.ipam.pool, plan.pool);
+    const isDemandDue = !isSameDemand(nec, plan.demand);
+    const { againMs = Number.POSITIVE_INFINITY } = plan.release;
+    const restMs = Math.max(1, Math.min(RECHECK_MS, againMs - nowMs));
+    if (isPoolDue || isStatusDue || isDemandDue) {
+      const waitMs = memory.roundMs + ROUND_MS - nowMs;
+      if (waitMs > 0) return again(waitMs);
+      memory.roundMs = nowMs;
+    }
+    memory.reports.releases(node, plan.release.reports);
+    memory.reports.problems(node, plan.problems);
+    observe.onProblems?.(node.name, plan.problems);
+    let current: CiliumNodeEntry | undefined = entry;
+    if (isPoolDue)
+      current = await this.#take('pool', memory, entry, writePool(this.#deps.kube, entry, plan.pool, signal));
+    if (isDemandDue && current !== undefined && !(await this.#writeDemand(nec, plan.demand, signal)))
+      current = undefined;
+    if (isStatusDue && current !== undefined)
+      current = await this.#take('releases', memory, entry, writeReleases(this.#deps.kube, current, status, signal));
+    return again(current === undefined ? ROUND_MS : restMs);
+  }
+
+  #plan(
+    { name }: NodeEntry,
+    nec: NecEntry,
+    { memory, entry }: { readonly memory: Memory; readonly entry: CiliumNodeEntry },
+  ): Plan {
+    const { clock, facts } = this.#deps;
+    const { ipam } = entry;
+    const monotonicMs = clock.monotonicMs();
+    const answer = facts.viewOf(name, nec);
+    const values = answer.kind === 'known' ? answer.values : undefined;
+    const view = this.#viewOf(name, nec, entry, values);
+    const decision = decideCiliumPool(view);
+    const { addresses, spare } = decision;
+    // Without them nothing is given back.
+    const podIps = values === undefined ? undefined : view.podIps;
+    memory.releases = rememberReleases(memory.releases, { node: ipam, addresses, podIps, monotonicMs });
+    const release = decideCiliumRelease({
+      ...{ node: ipam, memory: memory.releases, addresses, podIps, spare, monotonicMs },
+      settings: RELEASE,
+    });
+    const offers = view.supply.filter(({ ip }) => release.offers.has(ip));
+    return {
+      pool: ciliumPoolOf(view, release),
+      demand: demandOf(nec, decision.desired, offers),
+      decision,
+      release,
+      problems: ciliumProblems(entry, decision, {
+        othersWith: (ip) => this.#othersWith(name, ip),
+        shortage: shortageOf(nec),
+        reports: release.reports,
+      }),
+    };
+  }
+
+  #viewOf(name: string, nec: NecEntry, { ipam }: CiliumNodeEntry, values: NodeFactValues | undefined): CiliumPoolView {
+    const { spec = {}, status = {} } = nec.decoded ?? {};
+    const pods = this.#deps.pods.byIndex(PODS_BY_NODE, name);
+    const isLeaving = values !== undefined && values.leaving !== 'no';
+    const supply = findSuppliedIps(status, planAddresses(values ?? {}, status));
+    return {
+      ipam,
+      supply: isLeaving ? supply.map((one) => ({ ...one, isDraining: true })) : supply,
+      offered: new Map((spec.releasableIPs ?? []).map(({ ip, assignmentID }) => [ip, assignmentID])),
+      podIps: new Map(pods.flatMap((pod) => pod.ips.map((ip) => [ip, podKeyOf(pod)] as const))),
+      podKeys: new Set(pods.map(podKeyOf)),
+      registered: values?.registered ?? new Set(),
+      elsewhere: new Set(supply.filter(({ ip }) => this.#othersWith(name, ip).length > 0).map(({ ip }) => ip)),
+      warm: this.#warmOf(nec),
+      floor: isLeaving ? 0 : (spec.desiredRouteENIPodNum ?? 0),
+    };
+  }
+
+  /** Lists other nodes whose pools have the address. One without a Node serves no Pods. */
+  #othersWith(name: string, ip: string): readonly string[] {
+    const informer = this.#deps.ciliumNodes();
+    if (typeof informer === 'string') return [];
+    const all = informer.byIndex(BY_POOL_IP, ip);
+    return all.map((one) => one.name).filter((one) => one !== name && this.#deps.nodes.get(one) !== undefined);
+  }
+
+  #warmOf({ name, decoded }: NecEntry): { readonly min: number; readonly max: number } {
+    const { facts, flags } = this.#deps;
+    const settings = decoded === undefined ? undefined : facts.settingsOf(name, decoded).settings;
+    return {
+      min: settings?.routeWarm?.min ?? decoded?.spec?.routeENIIPMinWarmTarget ?? flags.ipMinWarmTarget,
+      max: settings?.routeWarm?.max ?? decoded?.spec?.routeENIIPMaxWarmTarget ?? flags.ipMaxWarmTarget,
+    };
+  }
+
+  async #take(
+    part: 'pool' | 'releases',
+    memory: Memory,
+    { name }: CiliumNodeEntry,
+    write: ReturnType<typeof writePool>,
+  ): Promise<CiliumNodeEntry | undefined> {
+    const result = await write;
+    this.#deps.observe.onWrite?.(part, result.kind === 'written' ? 'written' : 'conflict');
+    if (result.kind === 'written') {
+      memory.written = result.entry;
+      return result.entry;
+    }
+    // The agent's writes must not lose against ours again and again: decided anew on what is there.
+    const read = await this.#deps.kube.get(CILIUM_NODES, { name });
+    memory.written = read === undefined ? undefined : decodeCiliumNode(read);
+    return undefined;
+  }
+
+  async #writeDemand(nec: NecEntry, demand: NecDemand, signal: AbortSignal): Promise<boolean> {
+    const isWritten = await writeDemand(this.#deps.kube, nec, demand, signal);
+    this.#deps.observe.onWrite?.('demand', isWritten ? 'written' : 'conflict');
+    return isWritten;
+  }
+
+  #show(name: string, { ipam }: CiliumNodeEntry, { releases }: Memory, { decision }: Plan): void {
+    const sinceMs = [...releases.entries.values()].map((one) => one.sinceMs);
+    this.#deps.observe.onNode?.(name, {
+      pool: ipam.pool.size,
+      used: ipam.used.size,
+      free: decision.free,
+      aliveMs: releases.aliveMs,
+      oldestReleaseMs: sinceMs.length === 0 ? undefined : Math.min(...sinceMs),
+    });
+  }
+}
+
+function demandOf(
+  { decoded }: NecEntry,
+  desired: number,
+  offers: readonly { readonly ip: string; readonly assignmentId: string }[],
+): NecDemand {
+  const { spec = {}, status = {} } = decoded ?? {};
+  return {
+    desiredRouteENIIP: Math.min(desired, MAX_DESIRED),
+    releasableIPs: offers.map(({ ip, assignmentId }) => ({ ip, assignmentID: assignmentId })),
+    // As an agent's, it never falls: an object of a restored etcd is then described anew.
+    observedSupplyEpoch: Math.max(status.supplyEpoch ?? 0, spec.observedSupplyEpoch ?? 0),
+    ...((spec.maxDirectENI ?? 0) > 0 ? { desiredDirectENI: 0 } : {}),
+  };
+}
+
+/**
+ * Tells whether the NodeENIConfig has this demand. The epoch alone is worth a write only where offers are, which count
+ * once it is answered.
+ */
+function isSameDemand({ decoded }: NecEntry, demand: NecDemand): boolean {
+  const { desiredRouteENIIP, releasableIPs = [], observedSupplyEpoch = 0, desiredDirectENI } = decoded?.spec ?? {};
+  const keysOf = (offers: NecDemand['releasableIPs']): string =>
+    offers
+      .map(({ ip, assignmentID }) => `${ip} ${assignmentID}`)
+      .sort()
+      .join();
+  return (
+    desiredRouteENIIP === demand.desiredRouteENIIP &&
+    keysOf(releasableIPs) === keysOf(demand.releasableIPs) &&
+    (demand.desiredDirectENI === undefined || desiredDirectENI === demand.desiredDirectENI) &&
+    (demand.releasableIPs.length === 0 || observedSupplyEpoch === demand.observedSupplyEpoch)
+  );
+}
+
+/** Returns why the node gets no more addresses, by its condition Ready. */
+function shortageOf({ decoded }: NecEntry): string | undefined {
+  const ready = decoded?.status?.conditions?.find(({ type }) => type === 'Ready');
+  if (ready?.status !== 'False' || ready.reason === 'CallUnderWay') return undefined;
+  return `${ready.reason}${ready.message === undefined || ready.message === '' ? '' : `: ${ready.message}`}`;
+}
+
+function again(afterMs: number): ReconcileResult {
+  return { kind: 'again', afterMs };
+}

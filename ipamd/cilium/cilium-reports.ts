@@ -1,0 +1,104 @@
+import { involvedNode } from '../../kube/involved-node.ts';
+import { joinLimited, limitText, MAX_TEXT } from '../../runtime/limit-text.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { NodeProblem } from '../decide/node-view.ts';
+import type { IpamdEventReason } from '../events/event-reasons.ts';
+import type { NodeEvents } from '../supply/node-deps.ts';
+import type { CiliumNodeEntry } from './cilium-node-entry.ts';
+import type { CiliumPoolDecision } from './decide-cilium-pool.ts';
+import type { CiliumReleaseReport } from './decide-cilium-release.ts';
+
+/** Where problems of CiliumNodes are reported. */
+type ReportDeps = { readonly events: NodeEvents; readonly log: Logger };
+
+/** A Node, for its events. */
+type ReportedNode = { readonly name: string; readonly uid: string };
+
+/** Reports problems of one node's CiliumNode: each once for each change of its text, as event and in the log. */
+export class CiliumReports {
+  readonly #deps: ReportDeps;
+  #reported = new Map<string, string>();
+  #releases = '';
+
+  constructor(deps: ReportDeps) {
+    this.#deps = deps;
+  }
+
+  /** Reports all present problems. */
+  problems(node: ReportedNode, problems: readonly NodeProblem[]): void {
+    const now = new Map<string, string>();
+    for (const { reason, message } of problems) {
+      now.set(reason, message);
+      if (this.#reported.get(reason) !== message) this.#record(node, reason, message);
+    }
+    this.#reported = now;
+  }
+
+  /** Reports what became of releases. */
+  releases(node: ReportedNode, reports: readonly CiliumReleaseReport[]): void {
+    const now = releaseTexts(reports, ['refused', 'vetoed']);
+    const message = now.join('; ');
+    if (message !== '' && message !== this.#releases) this.#record(node, 'CiliumReleaseRefused', message);
+    this.#releases = message;
+  }
+
+  #record(node: ReportedNode, reason: IpamdEventReason, text: string): void {
+    const message = limitText(text, MAX_TEXT.event);
+    this.#deps.events.record({ involved: involvedNode(node), type: 'Warning', reason, message });
+    this.#deps.log.warn('a CiliumNode has a problem', { node: node.name, reason, message });
+  }
+}
+
+const RELEASE_TEXTS: Readonly<Record<CiliumReleaseReport['kind'], string>> = {
+  refused: 'Cilium keeps what it was asked to give up, because it is in use; it is asked for again later',
+  vetoed: 'Cilium gave up what a live Pod of the node has; it stays in the pool, and on its ENI',
+  unanswered: 'Cilium did not answer whether it gives this up; it stays in the pool, and on its ENI',
+  lost: "in use, and on none of the node's ENIs any more: replace the Pod",
+};
+
+function releaseTexts(
+  reports: readonly CiliumReleaseReport[],
+  kinds: readonly CiliumReleaseReport['kind'][],
+): readonly string[] {
+  return kinds.flatMap((kind) => {
+    const ips = reports.filter((one) => one.kind === kind).map(({ ip }) => ip);
+    return ips.length === 0 ? [] : [`${joinLimited(ips)}: ${RELEASE_TEXTS[kind]}`];
+  });
+}
+
+/** Lists the problems of a CiliumNode, the gravest first. */
+export function ciliumProblems(
+  entry: CiliumNodeEntry,
+  { strays, held, free }: CiliumPoolDecision,
+  facts: {
+    /** Nodes whose pools have the address too. */
+    readonly othersWith: (ip: string) => readonly string[];
+    /** Why the NodeENIConfig gets no more addresses; undefined when it has what it wants. */
+    readonly shortage: string | undefined;
+    readonly reports: readonly CiliumReleaseReport[];
+  },
+): readonly NodeProblem[] {
+  const heldTexts = held.map((ip) => `${ip} is in the pool of ${joinLimited(facts.othersWith(ip))} too`);
+  const strayTexts = strays.map((ip) => {
+    const others = facts.othersWith(ip);
+    return others.length === 0 ? ip : `${ip} (also in the pool of ${joinLimited(others)})`;
+  });
+  const faultTexts = entry.faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`);
+  const isExhausted = facts.shortage !== undefined && free === 0;
+  return [
+    ...problem('CiliumPoolExhausted', isExhausted ? [`no address is free: ${facts.shortage}`] : []),
+    ...problem('CiliumPoolContested', [
+      ...releaseTexts(facts.reports, ['lost']),
+      ...heldTexts,
+      ...(strayTexts.length === 0
+        ? []
+        : [`in the pool, and on none of the node's ENIs until Cilium gives it up: ${joinLimited(strayTexts)}`]),
+    ]),
+    ...problem('CiliumReleaseUnanswered', releaseTexts(facts.reports, ['unanswered'])),
+    ...problem('CiliumNodeInvalid', faultTexts),
+  ];
+}
+
+function problem(reason: IpamdEventReason, texts: readonly string[]): readonly NodeProblem[] {
+  return texts.length === 0 ? [] : [{ reason, message: limitText(joinLimited(texts, '; '), MAX_TEXT.event) }];
+}
