@@ -33,13 +33,13 @@ import { readBootId } from './journal/boot-id.ts';
 import { openJournal } from './journal/journal.ts';
 import type { JournalContent } from './journal/journal-content.ts';
 import { startMaintenance } from './maintenance.ts';
-import { findCiliumConflists, probeNftables } from './node/node-probe.ts';
+import { probeNftables } from './node/node-probe.ts';
 import { openOps } from './open-ops.ts';
 import { livenessOf } from './ops/liveness.ts';
 import { opsService } from './ops/ops-service.ts';
 import { notReadyReason, type Readiness } from './ops/readiness.ts';
 import type { PodView } from './pods/pod-view.ts';
-import { decideRuleMode } from './repair/decide-rule-mode.ts';
+import { chooseRuleMode } from './repair/choose-rule-mode.ts';
 import { followKernel } from './repair/follow-kernel.ts';
 import { objectOfEvent } from './repair/object-of.ts';
 import { type OwnWrites, openOwnWrites } from './repair/own-writes.ts';
@@ -94,7 +94,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   // Before anything slow: a restarted kubelet refuses Pods until the devices are registered again.
   const devices = openDevicePlugin(config, components, runtime, cluster);
   await adoptAtStart(config, components, { journal, kernel, supply, signal: shutdown.signal });
-  chooseRuleMode(config, components, hasNftables, runtime.events);
+  const { noticeCilium } = chooseRuleMode({ config, hasNftables, state, journal, log, events: runtime.events });
   restorePlan(config, state);
   const loop = openRepairLoop(config, components, readiness);
   const acceptDeps = acceptSupplyDepsOf(config, components, cluster, () => loop.kick('supply'));
@@ -114,7 +114,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   const spool = watchSpool(spoolDeps);
   const installation = install(config, components, readiness, runtime.events);
   const maintenance = startMaintenance({
-    ...{ components, config, installation, cluster },
+    ...{ components, config, installation, cluster, noticeCilium },
     drainSpool: spool.drain,
     signal: shutdown.signal,
   });
@@ -333,21 +333,6 @@ async function openEndpoints(config: AgentConfig, { state, metrics, useCases }: 
       },
     },
   });
-}
-
-/** Decides the rule mode. The mode in force stays recorded until a pass has led all the way to the new one. */
-function chooseRuleMode(
-  config: AgentConfig,
-  { state, useCases }: AgentComponents,
-  hasNftables: boolean,
-  events = NO_EVENTS,
-): void {
-  const before = useCases.journal.load().ruleMode;
-  const ciliumConflists = findCiliumConflists(config.cniConfDir);
-  const { mode, why } = decideRuleMode(config.ruleMode, { role: config.role, hasNftables, ciliumConflists });
-  state.ruleMode = mode;
-  useCases.log.info(before === undefined || before === mode ? 'rule mode' : 'rule mode changes', { before, mode, why });
-  if (before !== mode) events.report('Normal', 'RuleMode', `policy rules are laid out as ${mode}: ${why}`);
 }
 
 function openRepairLoop(config: AgentConfig, components: AgentComponents, readiness: Readiness): RepairLoop {

@@ -17,6 +17,7 @@ type MaintenanceDeps = {
   /** Undefined without a cluster. */
   readonly cluster: ClusterConnection | undefined;
   readonly drainSpool: () => Promise<unknown>;
+  readonly noticeCilium: () => void;
   readonly signal: AbortSignal;
 };
 
@@ -25,6 +26,8 @@ const TICK_MS = 1_000;
 /** Interval of looking, between writes, for a journal that was deleted or truncated. */
 const VERIFY_MS = 5_000;
 const RETRY_MS = 5_000;
+/** Interval of looking for a configuration that chains cilium-cni. */
+const CILIUM_MS = 5_000;
 /** Interval of looking for Pods that another program put on the bridge. */
 const TAKE_OVER_MS = 10_000;
 /** Interval of reading the executable: a page cache under pressure drops it within minutes. */
@@ -56,6 +59,7 @@ export function startMaintenance(deps: MaintenanceDeps): { close(): void } {
       await deps.drainSpool();
       await installation.ensureExecutables();
     }),
+    every(deps, CILIUM_MS, 'look for cilium-cni', async () => deps.noticeCilium()),
     every(deps, TAKE_OVER_MS, 'take over', () => components.takeOver.run(signal)),
     every(deps, WARM_MS, 'warm page cache', () => installation.warmExecutable()),
     every(deps, RELEASE_MEMORY_MS, 'release memory', async () => releaseMemory()),

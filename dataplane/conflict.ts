@@ -1,8 +1,8 @@
 import type { AddressState, HostState, RouteState, RuleState } from './desired.ts';
-import { addressKey, routeKey, ruleKey } from './desired.ts';
+import { addressKey, isSameRoute, routeKey, ruleKey } from './desired.ts';
 import { hex, overlaps } from './eni-mark.ts';
 import { familyOf, prefixLength } from './ip-prefix.ts';
-import { isOurTable, OUR_PRIORITIES, PRIORITY, RTPROT_TKE_ENI, TABLE_POD_ROUTES } from './numbers.ts';
+import { isOurTable, OUR_PRIORITIES, PRIORITY, RTPROT_TKE_ENI, TABLE_MAIN, TABLE_POD_ROUTES } from './numbers.ts';
 import type { ObservedHost, ObservedRoute, ObservedRule } from './observed.ts';
 import { isGatewayPrefix } from './pod-cidr.ts';
 
@@ -42,15 +42,21 @@ export function ruleConflicts(desired: HostState, observed: ObservedHost): reado
     });
 }
 
-/** Finds foreign routes in our tables, and in main those with the same key as one of ours. */
+/**
+ * Finds foreign routes in our tables, and in main those that stand in place of one of ours. One in main that leads the
+ * same way is none: cilium-agent with `endpointRoutes.enabled` replaces the route of each Pod by its own at each change of
+ * the Pod's policies, and two programs that replaced each other's would never end.
+ */
 export function routeConflicts(desired: HostState, observed: ObservedHost): readonly Conflict[] {
-  const desiredKeys = new Set(desired.routes.map(routeKey));
+  const planned = new Map(desired.routes.map((route) => [routeKey(route), route]));
   const tables = ourTables(desired);
   return observed.routes
     .filter((route) => !isOurs(route))
     .flatMap((route): readonly Conflict[] => {
       const where = `route "${route.shown}" in table ${route.table}`;
-      if (desiredKeys.has(routeKey(route))) {
+      const ours = planned.get(routeKey(route));
+      if (ours !== undefined) {
+        if (route.table === TABLE_MAIN && !route.isExotic && isSameRoute(ours, route)) return [];
         return [
           { kind: 'route', message: `${where} stands where ours should; remove it, or stop the program that adds it` },
         ];

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import test from 'ava';
 import fc from 'fast-check';
 import { type HostState, routeKey, ruleKey } from '../../dataplane/desired.ts';
@@ -281,6 +282,27 @@ test('diffHost: says nothing of rules that do not concern us', (t) => {
   ].map((rule): ObservedRule => ({ family: 4, protocol: 2, shown: '', isExotic: false, ...rule }));
   t.deepEqual(diffHost(desired, { ...bareKernel(desired), rules: foreign }).conflicts, []);
 });
+
+for (const [what, other, expected] of [
+  ['leads the same way, as that of cilium-agent', {}, []],
+  ['leads elsewhere', { oif: 7 }, ['route']],
+  ['has more to it than we read', { isExotic: true }, ['route']],
+] as const)
+  test(`diffHost: a foreign route in main in place of a Pod's that ${what}`, (t) => {
+    const desired = plan({ node: { ...node, ruleMode: 'per-pod' }, enis: [eni(5)], pods: [pod(5, 10)] });
+    const ours = desired.routes.find(({ table }) => table === 254);
+    assert(ours !== undefined);
+    const routes = [{ ...ours, protocol: 2, shown: 'SHOWN', isExotic: false, ...other }];
+    const { operations, conflicts } = diffHost(desired, { ...bareKernel(desired), routes });
+    t.deepEqual(
+      conflicts.map(({ kind }) => kind),
+      [...expected],
+    );
+    // It is left alone in any case.
+    t.false(
+      operations.some((one) => one.kind === 'replace-route' && one.route.dst === ours.dst && one.route.table === 254),
+    );
+  });
 
 test('diffHost: reports addresses that break anti-spoofing or lead the node out of an ENI', (t) => {
   const desired = plan({ node, enis: [eni(5)], pods: [pod(5, 10)] });

@@ -1,0 +1,58 @@
+import type { Logger } from '../../runtime/log.ts';
+import type { AgentConfig } from '../config/options.ts';
+import { NO_EVENTS, type NodeEvents } from '../events/node-events.ts';
+import type { Journal } from '../journal/journal-content.ts';
+import { findCiliumConflists } from '../node/node-probe.ts';
+import type { NodeState } from '../state/node-state.ts';
+import { decideRuleMode } from './decide-rule-mode.ts';
+
+/** Dependencies of choosing the rule mode. */
+type RuleModeDeps = {
+  readonly config: Pick<AgentConfig, 'ruleMode' | 'role' | 'cniConfDir'>;
+  readonly hasNftables: boolean;
+  readonly state: Pick<NodeState, 'ruleMode' | 'kickPass'>;
+  readonly journal: Pick<Journal, 'load'>;
+  /** Absent without a cluster. */
+  readonly events: NodeEvents | undefined;
+  readonly log: Logger;
+};
+
+/** The rule mode of a running agent. */
+type ChosenRuleMode = {
+  /**
+   * Looks whether a configuration now chains cilium-cni on a node in compact mode, and migrates the node to per-pod mode
+   * then. Idempotent.
+   */
+  noticeCilium(): void;
+};
+
+/**
+ * Chooses the node's rule mode. The mode in force stays recorded until a pass has led all the way to the new one.
+ *
+ * Cilium may be installed at any time, and its marks use the same bits as those of compact mode. The way back is chosen at
+ * the next start of the agent alone: Cilium's programs stay on the links for a while after its configuration is gone.
+ */
+export function chooseRuleMode(deps: RuleModeDeps): ChosenRuleMode {
+  const { config, state } = deps;
+  choose(deps, findCiliumConflists(config.cniConfDir));
+  return {
+    noticeCilium: () => {
+      if (config.ruleMode !== 'auto' || state.ruleMode !== 'compact') return;
+      const ciliumConflists = findCiliumConflists(config.cniConfDir);
+      if (ciliumConflists.length === 0) return;
+      choose(deps, ciliumConflists);
+      state.kickPass('rule mode');
+    },
+  };
+}
+
+function choose(
+  { config, hasNftables, state, journal, events = NO_EVENTS, log }: RuleModeDeps,
+  ciliumConflists: readonly string[],
+): void {
+  const before = journal.load().ruleMode;
+  const { mode, why } = decideRuleMode(config.ruleMode, { role: config.role, hasNftables, ciliumConflists });
+  state.ruleMode = mode;
+  log.info(before === undefined || before === mode ? 'rule mode' : 'rule mode changes', { before, mode, why });
+  if (before !== mode) events.report('Normal', 'RuleMode', `policy rules are laid out as ${mode}: ${why}`);
+}

@@ -1,0 +1,2 @@
+// One minute of two writers.
+import "./cilium-beside.test.ts";
