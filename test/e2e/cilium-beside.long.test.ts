@@ -1,2 +1,2 @@
 // One minute of two writers.
-import "./cilium-beside.test.ts";
+import './cilium-beside.test.ts';
