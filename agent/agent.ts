@@ -12,6 +12,7 @@ import { attach } from './attachment/attach.ts';
 import { check } from './attachment/check.ts';
 import { collectInvalid } from './attachment/collect.ts';
 import { detach } from './attachment/detach.ts';
+import { IgnoredKeys } from './attachment/ignored-keys.ts';
 import { recover } from './attachment/recover.ts';
 import { drainSpool, type SpoolDeps, watchSpool } from './attachment/spool.ts';
 import { usePodCidrs } from './bridge/accept-pod-cidr.ts';
@@ -49,6 +50,7 @@ import { type RepairLoop, startRepairLoop } from './repair/repair-loop.ts';
 import { openSettingsWatch } from './repair/settings-watch.ts';
 import { watchedObjects } from './repair/watched-objects.ts';
 import { type AgentUseCases, agentImplementation } from './server/agent-service.ts';
+import type { EniAddressing } from './server/attachment.ts';
 import { type GrpcAddress, serveGrpc } from './server/grpc-server.ts';
 import { runCall } from './server/run-call.ts';
 import { refuseLiveSocket } from './server/unix-socket.ts';
@@ -109,7 +111,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   tryReleaseMemory(log);
   const implementation = implementationOf(config, components, readiness, runtime, shutdown.signal);
   const ops = openOps({ config, runtime, components, readiness, loop, cluster, startedMs });
-  const server = await serveGrpc(implementation, addressOf(config), opsService(ops, runtime.release));
+  const server = await serveGrpc(implementation, addressOf(config, { log, clock }), opsService(ops, runtime.release));
   log.info('serving', { socket: config.socket, release: runtime.release, ruleMode: state.ruleMode });
   const spool = watchSpool(spoolDeps);
   const installation = install(config, components, readiness, runtime.events);
@@ -199,8 +201,8 @@ async function firstPass(
   }
 }
 
-function addressOf({ socket, listenAddress }: AgentConfig): GrpcAddress {
-  return { socketPath: socket, ...(listenAddress === '' ? {} : { tcpAddress: listenAddress }) };
+function addressOf({ socket, listenAddress }: AgentConfig, report: Pick<AgentRuntime, 'log' | 'clock'>): GrpcAddress {
+  return { socketPath: socket, ...(listenAddress === '' ? {} : { tcp: { address: listenAddress, ...report } }) };
 }
 
 function followEgress(
@@ -457,7 +459,9 @@ function spoolDepsOf(config: AgentConfig, { metrics, useCases }: AgentComponents
 
 function useCasesOf({ state, useCases }: AgentComponents, readiness: Readiness): AgentUseCases {
   const isFull = state.role === 'full';
+  const ignored = new IgnoredKeys(useCases.log);
   return {
+    ignoredKeys: (network, keys) => ignored.report(network, keys),
     // Pods of before the role `uplinks` are still ended and collected.
     attach: (command, signal) =>
       isFull ? attach(useCases, command, signal) : Promise.resolve({ kind: 'failed', failure: NO_ADDS }),
@@ -465,6 +469,12 @@ function useCasesOf({ state, useCases }: AgentComponents, readiness: Readiness):
     check: (target) => check(useCases, target),
     status: () => (isFull ? statusOf(state, notReadyReason(readiness)) : NO_ADDS),
     collectInvalid: (network, valid) => collectInvalid(useCases, network, valid),
-    addressing: (lease) => state.supply?.enis.find(({ eniId }) => eniId === lease.eniId)?.primary ?? [],
+    addressing: ({ eniId }) => addressingOf(state, eniId),
   };
+}
+
+function addressingOf({ supply, enis }: NodeState, eniId: string): readonly EniAddressing[] {
+  const { primary = [], mac = '' } = supply?.enis.find((eni) => eni.eniId === eniId) ?? {};
+  const name = enis.get(eniId)?.ifname;
+  return name === undefined ? primary : primary.map((one) => ({ ...one, link: { name, mac } }));
 }

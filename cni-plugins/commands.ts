@@ -9,9 +9,10 @@ import type { PortMapper } from './map-ports.ts';
 import type { Plugins } from './plugin-calls.ts';
 import { PLUGINS, type PluginName } from './plugins.ts';
 import { comparePrevResult } from './skel/compare-result.ts';
-import type { PluginConf } from './skel/conf.ts';
+import { DEFAULT_BACKEND, type PluginConf } from './skel/conf.ts';
 import type { CniEnv } from './skel/env.ts';
 import { CniError } from './skel/error.ts';
+import { makeOldResult } from './skel/old-result.ts';
 import { makeResult } from './skel/result.ts';
 
 /**
@@ -101,6 +102,8 @@ async function add(context: Context): Promise<string> {
     deadlineUnixMs: nowMs() + timeoutMs,
     disableIpv6: conf.disableIPv6,
     clientVersion: release,
+    uplink: conf.uplink,
+    ignoredKeys: conf.ignoredKeys,
   };
   const reply = await call('add', request, timeoutMs).catch((error) => throwUnanswered(context, error));
   // On a TCP port another process may answer in the agent's place: it must not choose what runs as root.
@@ -112,9 +115,20 @@ async function add(context: Context): Promise<string> {
   if (reply.attachment === undefined) {
     throw new CniError(CNI_CODE.tryAgainLater, `the agent on ${conf.backend} answered neither an address nor an error`);
   }
-  // When it fails the runtime sends a DEL, as for any ADD that failed.
+  // When anything fails from here on the runtime sends a DEL, as for any ADD that failed.
+  if (conf.uplink && reply.attachment.interfaces.length === 0) {
+    throw new CniError(
+      CNI_CODE.unsupportedField,
+      `ipam.uplink: the agent on ${conf.backend} is of a release without it, and keeps the rules of the address itself`,
+      'upgrade tke-eni-agent on this node, or take uplink out of the network configuration',
+    );
+  }
   ports?.map(reply.attachment);
-  return JSON.stringify(makeResult(conf, reply.attachment, shapeOf(plugin)));
+  const result =
+    conf.cniVersion === '0.2.0'
+      ? makeOldResult(conf, reply.attachment)
+      : makeResult(conf, reply.attachment, shapeOf(plugin));
+  return JSON.stringify(result);
 }
 
 /** Tells whether ports of the node lead to this Pod. As an IPAM plugin we get the conf of the main plugin, whose they are. */
@@ -246,7 +260,9 @@ function unlessAnswered(error: unknown): CallError {
 function throwUnanswered({ conf, env }: Context, error: unknown, code: number = CNI_CODE.tryAgainLater): never {
   if (!(error instanceof CallError)) throw error;
   const tried = `${env.command}: ${error.code}: ${error.message}`;
-  throw new CniError(code, `the agent on ${conf.backend} does not answer`, `${tried}; ${NEXT_STEP}`, { cause: error });
+  throw new CniError(code, `the agent on ${conf.backend} does not answer`, `${tried}; ${nextStepOf(conf)}`, {
+    cause: error,
+  });
 }
 
 function spoolFailed({ conf }: Context, error: CallError, cause: unknown): CniError {
@@ -254,9 +270,15 @@ function spoolFailed({ conf }: Context, error: CallError, cause: unknown): CniEr
   return new CniError(
     CNI_CODE.io,
     `the agent on ${conf.backend} does not answer and the DEL cannot be left for it: ${reason}`,
-    `DEL: ${error.code}: ${error.message}; free space in the folder, or allow writing to it; ${NEXT_STEP}`,
+    `DEL: ${error.code}: ${error.message}; free space in the folder, or allow writing to it; ${nextStepOf(conf)}`,
     { cause },
   );
+}
+
+/** On TCP the agent listens only where it is asked to, and closes the connections of any user but root. */
+function nextStepOf({ backend }: PluginConf): string {
+  if (backend.startsWith('unix:')) return NEXT_STEP;
+  return `the agent serves TCP only with its flag --listen-address=${backend}, and only root; or name "${DEFAULT_BACKEND}" as backend; ${NEXT_STEP}`;
 }
 
 const NEXT_STEP =

@@ -5,11 +5,13 @@ import type { Plugins } from './plugin-calls.ts';
 import type { PluginConf } from './skel/conf.ts';
 import { CniError } from './skel/error.ts';
 import { makeResult } from './skel/result.ts';
-import { isAtLeast } from './skel/version.ts';
+import { type CniVersion, isAtLeast } from './skel/version.ts';
 
 const PORTMAP = 'portmap';
 /** Newest version that every release of portmap in use supports. Its configuration and prevResult are the same in 1.1.0. */
 const PORTMAP_VERSION = '1.0.0';
+/** Oldest version with chains of plugins, which portmap needs. */
+const CHAIN_VERSION = '0.3.0';
 /** What portmap answers to a DEL without iptables, where it can have mapped nothing. */
 const NO_IPTABLES = 'neither iptables nor ip6tables usable';
 
@@ -33,7 +35,7 @@ export function openPortMapper(conf: PluginConf, plugins: Plugins): PortMapper {
       'install the reference plugins of the CNI project there (the agent does, from --reference-plugin-dir), or set --port-mapping=false to run such Pods without their hostPort',
     );
   }
-  const cniVersion = isAtLeast(conf.cniVersion, PORTMAP_VERSION) ? PORTMAP_VERSION : conf.cniVersion;
+  const cniVersion = portmapVersionOf(conf);
   return {
     map: (attachment) => {
       const prevResult = makeResult({ ...conf, cniVersion }, attachment, 'main');
@@ -54,12 +56,17 @@ export function unmapPorts(conf: PluginConf, plugins: Plugins): void {
   const path = plugins.find(PORTMAP);
   // Without the plugin nothing was mapped, and a Pod must be deletable.
   if (path === undefined) return;
-  const cniVersion = isAtLeast(conf.cniVersion, PORTMAP_VERSION) ? PORTMAP_VERSION : conf.cniVersion;
+  const cniVersion = portmapVersionOf(conf);
   for (const name of new Set([conf.name, PRODUCT_NETWORK])) {
     const answer = plugins.run(path, confOf({ ...conf, name }, cniVersion));
     if (answer.stdout.includes(NO_IPTABLES)) return;
     throwIfFailed(answer, nameOf(cniVersion));
   }
+}
+
+function portmapVersionOf({ cniVersion }: PluginConf): CniVersion {
+  if (isAtLeast(cniVersion, PORTMAP_VERSION)) return PORTMAP_VERSION;
+  return isAtLeast(cniVersion, CHAIN_VERSION) ? cniVersion : CHAIN_VERSION;
 }
 
 function confOf({ name, portMappings }: PluginConf, cniVersion: string): object {

@@ -127,10 +127,13 @@ type Attachment = {
 /** One attachment of a Pod to an ENI. */
 export type EniPodNetwork = Attachment & {
   /**
-   * `ipam`: tke-eni-ipamc under another main plugin. Its links are foreign, and it always has the two per-pod rules.
+   * `ipam`: tke-eni-ipamc under another main plugin. Its links are foreign, and it has the two per-pod rules in either
+   * rule mode.
    * `direct-eni`: the Pod has an exclusive ENI; `hostVeth` and `podVeth` are the ends of the side link.
    */
   readonly kind: 'route-eni' | 'ipam' | 'direct-eni';
+  /** For kind `ipam`: the main plugin has rules of its own for the address, and ours must not stand beside them. */
+  readonly hasForeignRules?: true;
   /**
    * Table of the ENI that has these addresses, and group of the host link. For an exclusive ENI: `DIRECT_LINK_GROUP`.
    */

@@ -9,7 +9,7 @@ import { type PodPlan, planRoutedPod } from './plan-routed-pod.ts';
  * @param podIfindex index of the Pod's interface in its own namespace, once it is known
  */
 export function planSharedEniPod(node: NodeNetwork, pod: EniPodNetwork, podIfindex?: number): PodPlan {
-  const hasRules = pod.kind === 'ipam' || node.ruleMode === 'per-pod';
+  const hasRules = pod.kind === 'ipam' ? pod.hasForeignRules !== true : node.ruleMode === 'per-pod';
   const rules = hasRules ? planPodRules(pod.ips, pod.eniTable) : [];
   if (pod.kind === 'ipam') return { host: { ...EMPTY_STATE, rules }, pod: EMPTY_STATE };
   return planRoutedPod(node, pod, rules, podIfindex);

@@ -34,6 +34,21 @@ export const headerU16 = (offset: number): Field<number, true> => headerInteger(
 /** 32-bit number at `offset` (a multiple of 4) of the fixed header. */
 export const headerU32 = (offset: number): Field<number, true> => headerInteger(offset, 4);
 
+/** 16-bit number in network order at `offset` (even) of the fixed header: a port. */
+export function headerBe16(offset: number): Field<number, true> {
+  const { readHeader, writeHeader } = headerU16(offset);
+  const turned = (value: number): number => ((value & 0xff) << 8) | (value >> 8);
+  return {
+    required: true,
+    readHeader: (view, start) => turned(readHeader?.(view, start) ?? 0),
+    writeHeader(writer, start, value, field) {
+      // Checked before it is turned: a value that is too large would be a port after it.
+      writeHeader?.(writer, start, value, field);
+      writeHeader?.(writer, start, turned(value), field);
+    },
+  };
+}
+
 /** Optional attribute. */
 export function attribute<T>(type: number, codec: Codec<T>): Field<T, false> {
   return {

@@ -2,9 +2,9 @@
  * Makes test/capture/*.hex: netlink messages as iproute2 sends them and the kernel answers, taken with strace in
  * fresh network namespaces. Run as root: `node tools/capture.ts [name…]`; without names all are made anew. Our own encoder and decoder have no part in it.
  */
-import { spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { release, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -19,6 +19,8 @@ type Capture = {
   readonly type: number;
   /** Which of the messages of that type, from 0. */
   readonly nth?: number;
+  /** Address of the namespace's loopback that has a TCP connection from it to itself, port 50001 to 61677, meanwhile. */
+  readonly connectedOn?: string;
 };
 
 const VETH = 'ip -n $NS link add v0 address 02:00:00:00:00:01 type veth peer name v1 address 02:00:00:00:00:02';
@@ -157,6 +159,11 @@ const CAPTURES: readonly Capture[] = [
     ...UP,
     'ip -n $NS -6 route add fd00:2::/64 via fe80::1 dev v0 table 102 expires 5000 pref high congctl reno',
   ]),
+  socket('sock-diag.request', 20, '127.0.0.1', '-4Htn'),
+  // Names one socket, as our look-up does; the kernel may refuse to end it.
+  socket('sock-destroy.request', 21, '127.0.0.1', '-4HtnK'),
+  socket('sock-diag.answer', 20, '127.0.0.1', '-4Htnep'),
+  socket('sock-diag-v6.answer', 20, '::1', '-6Htne'),
   answer('error-gateway', 2, 'route add 10.1.0.0/16 via 192.0.2.1', []),
   answer('error-prefix', 2, 'route add 10.1.0.0/16 nhid 77', []),
 ];
@@ -167,6 +174,11 @@ function ask(name: string, type: number, args: string, setup: readonly string[] 
 
 function answer(name: string, type: number, args: string, setup: readonly string[], nth = 0): Capture {
   return { name: `${name}.answer`, direction: 'answer', type, command: `ip -n $NS ${args}`, setup, nth };
+}
+
+function socket(name: string, type: number, connectedOn: string, flags: string): Capture {
+  const direction = name.endsWith('.request') ? 'request' : 'answer';
+  return { name, direction, type, connectedOn, command: `ip netns exec $NS ss ${flags} sport 50001` };
 }
 
 const NLMSG_HDRLEN = 16;
@@ -191,10 +203,12 @@ function make(capture: Capture): void {
     for (const command of capture.setup ?? []) {
       run(fill(command));
     }
+    const connection = capture.connectedOn === undefined ? undefined : connect(names.NS, capture.connectedOn);
     const trace = join(folder, 'trace');
     const calls = 'trace=sendmsg,sendto,recvmsg,recvfrom';
     const args = ['-f', '-o', trace, '-s', '65536', '-e', calls, '-e', 'write=all', '-e', 'read=all'];
     spawnSync('strace', [...args, ...fill(capture.command).split(' ')], { encoding: 'utf8' });
+    connection?.kill();
     const found = messagesOf(readFileSync(trace, 'utf8'), capture.direction).filter(
       (candidate) => candidate.readUInt16LE(4) === capture.type,
     );
@@ -209,6 +223,18 @@ function make(capture: Capture): void {
       spawnSync('ip', ['netns', 'del', name]);
     }
   }
+}
+
+/** Makes a connection in a namespace; it stands when this returns, and ends with the process. */
+function connect(namespace: string, address: string): ChildProcess {
+  run(`ip -n ${namespace} link set lo up`);
+  const ready = join(folder, `ready-${randomBytes(4).toString('hex')}`);
+  const code = `const net = require('node:net');
+    net.createServer(() => require('node:fs').writeFileSync(process.argv[2], '')).listen(61677, process.argv[1], () =>
+      net.connect({ host: process.argv[1], port: 61677, localPort: 50001 }));`;
+  const child = spawn('ip', ['netns', 'exec', namespace, process.execPath, '--eval', code, address, ready]);
+  for (let attempt = 0; attempt < 100 && !existsSync(ready); attempt++) run('sleep 0.1');
+  return child;
 }
 
 /** Reads the hex dumps that strace appends to a call, and cuts them into messages. */
@@ -252,7 +278,8 @@ function split(datagram: Buffer): readonly Buffer[] {
 function write(capture: Capture, message: Buffer): void {
   const kernel = release().split('.').slice(0, 2).join('.');
   const setup = (capture.setup ?? []).join('; ') || 'none';
-  const header = `# kernel ${kernel} | setup: ${setup} | observed: ${capture.command} | how: strace, ${capture.direction}`;
+  const on = capture.connectedOn === undefined ? '' : `, connection on ${capture.connectedOn}`;
+  const header = `# kernel ${kernel} | setup: ${setup}${on} | observed: ${capture.command} | how: strace, ${capture.direction}`;
   const lines = message.toString('hex').match(/.{1,64}/g) ?? [];
   writeFileSync(join('test', 'capture', `${capture.name}.hex`), `${header}\n${lines.join('\n')}\n`);
   console.log(`${capture.name}: ${message.length} bytes`);

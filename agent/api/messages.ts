@@ -37,6 +37,8 @@ export const ATTACH_REQUEST = {
   deadlineUnixMs: { number: 5, type: 'uint64' },
   disableIpv6: { number: 6, type: 'bool' },
   clientVersion: { number: 7, type: 'string' },
+  uplink: { number: 8, type: 'bool' },
+  ignoredKeys: { number: 9, type: 'string', repeated: true },
 } as const satisfies MessageTable;
 /** ATTACH_REQUEST, decoded. */
 export type AttachRequest = MessageOf<typeof ATTACH_REQUEST>;

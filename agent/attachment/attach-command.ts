@@ -13,6 +13,8 @@ export type AttachCommand = {
   /** Bytes; 0 means the ENI's own. */
   readonly mtu: number;
   readonly disableIpv6: boolean;
+  /** For plugin `ipam`: the main plugin keeps the rules and routes of the address, with the ENI as its uplink. */
+  readonly uplink: boolean;
   /** When the caller stops waiting, wall clock; 0 when it gave no deadline. */
   readonly deadlineAtMs: number;
 };

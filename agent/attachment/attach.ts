@@ -179,7 +179,9 @@ async function reuseAttachment(
     );
   }
   const pod = deps.state.podNetwork(lease);
-  if (pod !== undefined && (await deps.wiring.check(pod, netns, 'own')).length === 0) return lease;
+  // Who keeps the rules of an address was decided when it was given.
+  const isSameUse = (lease.uplink ?? false) === command.uplink;
+  if (pod !== undefined && isSameUse && (await deps.wiring.check(pod, netns, 'own')).length === 0) return lease;
   // Part of it is missing, perhaps the whole netns: only a new attachment is a true answer.
   await clear(deps, lease);
   return undefined;
@@ -219,6 +221,7 @@ function leaseOf(
     state: 'pending',
     mtu: Math.min(command.mtu || settings.podMtu || eni.mtu, eni.mtu),
     createdAtMs: receivedMs,
+    ...(plugin === 'ipam' && command.uplink ? { uplink: true } : {}),
     ...(plugin === 'route-eni' || plugin === 'bridge'
       ? { hostVeth: { name: hostVethName(command), mac: randomMac(randomBytes) }, podMac: randomMac(randomBytes) }
       : {}),

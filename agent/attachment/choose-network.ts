@@ -22,7 +22,7 @@ const VIEW_WAIT_MS = 500;
  * Decides the network of a Pod: the one that it has already, else that of its annotation, else that of the configuration
  * that led to this ADD, else the default of the node. Asks the API server only where there is a choice, and only for a Pod
  * that the watch has not delivered.
- * @throws OtherNetworkError when another plugin may make the network; CniFailureError 7 when no network can be chosen by the annotation; 11 when it cannot be determined: in the wrong
+ * @throws OtherNetworkError when another plugin may make the network; CniFailureError 7 when no network can be chosen by the annotation, or when it is none that a main plugin of others can make; 11 when it cannot be determined: in the wrong
  * network the Pod would have the wrong address and security groups.
  */
 export async function chooseNetwork(
@@ -31,9 +31,10 @@ export async function chooseNetwork(
   signal: AbortSignal,
 ): Promise<ChosenNetwork> {
   const { state } = deps;
-  const held = heldNetwork(state.leases.get(leaseKey(command.containerId, command.ifName)), command);
+  const key = leaseKey(command.containerId, command.ifName);
+  const held = heldNetwork(state.leases.get(key), command);
   if (held !== undefined) return { command: { ...command, plugin: held }, needsClaim: false };
-  if (command.plugin === 'ipam') return { command, needsClaim: false };
+  if (command.plugin === 'ipam' && state.leases.has(key)) return { command, needsClaim: false };
   // Not a Pod of Kubernetes: without a name it can have no annotation and no claim.
   if (command.podName === '') return withMode(deps, command, { network: undefined, needsClaim: false });
   const pod = { namespace: command.podNamespace, name: command.podName, uid: command.podUid };
@@ -70,7 +71,7 @@ function heldNetwork(held: Lease | undefined, { plugin }: TimedAttachCommand): L
 
 /** Tells whether Pods of this node may be in different networks. */
 function hasChoice({ state, settings }: UseCaseDeps, { plugin }: TimedAttachCommand): boolean {
-  if (plugin !== 'route-eni' || state.supply?.direct !== undefined) return true;
+  if (plugin === 'direct-eni' || state.supply?.direct !== undefined) return true;
   return state.isBridgeDefault || state.podCidrs.length > 0 || settings.delegateConfDir !== '';
 }
 
@@ -79,6 +80,7 @@ function withMode(
   command: TimedAttachCommand,
   { network, needsClaim, fault, otherNetwork }: NetworkMode,
 ): ChosenNetwork {
+  if (command.plugin === 'ipam') return underMainPlugin(command, network);
   if (fault !== undefined) {
     const text = `no network can be chosen for ${command.podNamespace}/${command.podName}: ${fault}`;
     if (otherNetwork === undefined || settings.delegateConfDir === '')
@@ -88,4 +90,19 @@ function withMode(
   // The conflist that the agent installs names tke-route-eni for every Pod: that is no choice.
   const otherwise = command.plugin === 'route-eni' && state.isBridgeDefault ? 'bridge' : command.plugin;
   return { command: { ...command, plugin: network ?? otherwise }, needsClaim };
+}
+
+/**
+ * Refuses a Pod that asks for an exclusive ENI, or for GlobalRoute, where another main plugin makes the link and has only its
+ * address from us. Other names in the annotation are that plugin's: it was called for them.
+ */
+function underMainPlugin(command: TimedAttachCommand, network: NetworkMode['network']): ChosenNetwork {
+  if (network !== 'direct-eni' && network !== 'bridge') return { command, needsClaim: false };
+  const { podNamespace, podName, network: confName } = command;
+  const what = network === 'bridge' ? 'GlobalRoute (tke-bridge)' : 'an exclusive ENI (tke-direct-eni)';
+  throw new CniFailureError(
+    CNI_CODE.invalidConf,
+    `${podNamespace}/${podName} asks for ${what}, which its network ${confName} cannot give: its addresses come from tke-eni-ipamc, those of shared ENIs`,
+    'take the request out of the Pod, or run it on a node whose network configuration calls tke-route-eni',
+  );
 }

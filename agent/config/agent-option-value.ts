@@ -76,8 +76,8 @@ export const cidrsValue = listOf(cidrValue);
 /** A loopback address and port to listen on; '' for none. */
 export const loopbackListenValue: OptionValue<string> = {
   metavar: listenValue.metavar,
-  // Nothing checks who calls there: a caller can take any Pod of the node off the network.
-  expected: "a loopback address such as 127.0.0.1:61677, as the caller is not checked there; or '' for none",
+  // Only of a caller on this machine the kernel knows who it is.
+  expected: "a loopback address such as 127.0.0.1:61677, as callers are looked up on this node; or '' for none",
   form: { kind: 'text', body: `((127(\\.[0-9]{1,3}){3}|\\[::1\\]):${integerRange(1, 65_535)})?` },
   parse: (text) => (text === '' || isLoopbackAddress(text) ? listenValue.parse(text) : undefined),
 };

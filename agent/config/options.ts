@@ -40,7 +40,7 @@ export const OPTIONS = {
     'listen-address',
     loopbackListenValue,
     '',
-    "TCP address to serve the executables' calls on, for confs that name one (the product's is 127.0.0.1:61677). Loopback only. Every process of the node can attach and detach Pods by it, whatever its user: leave it off unless needed.",
+    "TCP address to serve the executables' calls on, for confs that name one (the product's is 127.0.0.1:61677). Loopback only. Connections of root are served, all others are closed; a container with uid 0 in the host's network counts as root. Leave it off unless needed.",
   ),
   stateDir: option(
     'Node',

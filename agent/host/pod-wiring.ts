@@ -38,6 +38,11 @@ type PodWiringDeps = {
   readonly changed?: (key: PodNetwork['key'], render: () => readonly string[]) => void;
 };
 
+/** Tells whether nothing in the kernel is ours for a Pod: another plugin made its link and keeps its rules. */
+function hasNothing(pod: PodNetwork): boolean {
+  return pod.kind === 'ipam' && pod.hasForeignRules === true;
+}
+
 function macOfNic(pod: PodNetwork): string {
   return pod.kind === 'bridge' ? '' : (pod.nic?.mac ?? '');
 }
@@ -76,12 +81,14 @@ export function openPodWiring({
   return {
     wire: (pod, netns) => {
       const network = node();
+      if (hasNothing(pod)) return undefined;
       const { wired, render } = wire(kernel, network, pod, netns);
       changed?.(pod.key, render);
       log.info('kernel changed', { requests: render(), cause: `ADD ${pod.alias}` });
       return wired;
     },
     unwire: async (pod, netnsPath) => {
+      if (hasNothing(pod)) return;
       // What has to be removed does not depend on the primary interface, and a DEL must not wait for one.
       const network = nodeNetwork() ?? ANY_NODE;
       const { hadLink, finished, nic } = unwire(kernel, network, pod, () => sandboxes.find(netnsPath));

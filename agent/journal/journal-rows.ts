@@ -63,6 +63,7 @@ const lease: Decoder<Lease> = record(
     hostVeth: optional(record({ name: someText, mac: someText, ifindex: optional(integer(1, 0x7fff_ffff)) }, 'ignore')),
     podMac: optional(text()),
     nic: optional(leasedNic),
+    uplink: optional(isTrue),
     block: optional(record({ cidr: someText, wiring: required(oneOf(['bridge', 'routed'])) }, 'ignore')),
     mtu: required(integer(0, 0xffff_ffff)),
     createdAtMs: someTimeMs,

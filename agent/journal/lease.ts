@@ -102,6 +102,8 @@ export type Lease = {
   readonly podMac?: string;
   /** Present for plugin `direct-eni`, and for no other. */
   readonly nic?: LeasedNic;
+  /** Only for plugin `ipam`: the main plugin keeps the rules and routes of the address, and the agent has none for it. */
+  readonly uplink?: true;
   /** Present for plugin `bridge`, and for no other. */
   readonly block?: LeasedBlock;
   /** Bytes. */

@@ -7,8 +7,13 @@ import type { Lease, LeasedNic } from './lease.ts';
 
 /** Describes a lease on an ENI for the data plane; `record` is the record of the lease's ENI. */
 export function podNetworkOf(lease: Lease, record: Pick<EniRecord, 'table'>): EniPodNetwork {
-  const { plugin } = lease;
-  return { ...linkOf(lease), kind: plugin === 'bridge' ? 'route-eni' : plugin, eniTable: record.table };
+  const { plugin, uplink } = lease;
+  return {
+    ...linkOf(lease),
+    kind: plugin === 'bridge' ? 'route-eni' : plugin,
+    eniTable: record.table,
+    ...(uplink === undefined ? {} : { hasForeignRules: uplink }),
+  };
 }
 
 /** Describes the lease of a GlobalRoute Pod for the data plane; undefined for any other lease. */

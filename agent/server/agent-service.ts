@@ -25,6 +25,8 @@ export type AgentUseCases = {
     network: string,
     valid: readonly { readonly containerId: string; readonly ifName: string }[],
   ): Promise<{ readonly released: number; readonly failed: number }>;
+  /** Reports keys of a network configuration that the executables do not use. */
+  ignoredKeys(network: string, keys: readonly string[]): void;
   /** How the lease's ENI addresses its Pods; empty when the supply does not list it. */
   addressing(lease: Lease): readonly EniAddressing[];
 };
@@ -102,6 +104,7 @@ async function add(
   signal: AbortSignal,
 ): Promise<ReplyInitOf<'add'>> {
   const plugin = pluginOf(request.plugin);
+  useCases.ignoredKeys(request.network, request.ignoredKeys);
   const sandbox = readSandbox(request.sandbox, { needsNetns: plugin !== 'ipam' });
   const outcome = await useCases.attach(
     {
@@ -110,6 +113,7 @@ async function add(
       network: request.network,
       mtu: request.mtu,
       disableIpv6: request.disableIpv6,
+      uplink: plugin === 'ipam' && request.uplink,
       deadlineAtMs: request.deadlineUnixMs,
     },
     signal,

@@ -1,13 +1,23 @@
 import { sideName } from '../../dataplane/host-veth-name.ts';
 import { POD_GATEWAY_IPV4, POD_GATEWAY_IPV6 } from '../../dataplane/numbers.ts';
 import { blockOf, podCidrOf } from '../../dataplane/pod-cidr.ts';
+import { CNI_CODE } from '../api/cni-code.ts';
+import { CniFailureError } from '../api/cni-failure.ts';
 import type { InitOf } from '../api/codec.ts';
 import type { ATTACHMENT } from '../api/messages.ts';
 import type { Family, Lease, LeasedNic } from '../journal/lease.ts';
 import { subnetHalves } from './subnet-halves.ts';
 
 /** How an ENI addresses its Pods in one family, for main plugins that make the link themselves. */
-export type EniAddressing = { readonly family: Family; readonly ip: string; readonly subnetCidr: string };
+export type EniAddressing = {
+  readonly family: Family;
+  readonly ip: string;
+  /** The VPC's gateway in the subnet. */
+  readonly gateway: string;
+  readonly subnetCidr: string;
+  /** The ENI's interface in the host's namespace; absent when it is not there. */
+  readonly link?: { readonly name: string; readonly mac: string };
+};
 
 const ANY = { 4: '0.0.0.0/0', 6: '::/0' } as const;
 const POD_GATEWAY = { 4: POD_GATEWAY_IPV4, 6: POD_GATEWAY_IPV6 } as const;
@@ -15,11 +25,15 @@ const BITS = { 4: 32, 6: 128 } as const;
 const CONTAINER_INDEX = 1;
 const NO_INTERFACE = -1;
 
-/** Builds what the runtime gets for a lease: the same for ADD, a repeated ADD and CHECK. */
+/**
+ * Builds what the runtime gets for a lease: the same for ADD, a repeated ADD and CHECK.
+ * @throws CniFailureError 103 for an uplink that is not known
+ */
 export function attachmentOf(lease: Lease, enis: readonly EniAddressing[]): InitOf<typeof ATTACHMENT> {
   if (lease.nic !== undefined) return direct(lease, lease.nic);
   if (lease.block !== undefined && lease.block.wiring === 'bridge') return onBridge(lease, lease.block.cidr);
-  return lease.plugin === 'ipam' ? addressesOnly(lease, enis) : wired(lease);
+  if (lease.plugin !== 'ipam') return wired(lease);
+  return lease.uplink === undefined ? addressesOnly(lease, enis) : withUplink(lease, enis);
 }
 
 function wired(lease: Lease): InitOf<typeof ATTACHMENT> {
@@ -99,4 +113,30 @@ function addressesOnly(lease: Lease, enis: readonly EniAddressing[]): InitOf<typ
     };
   });
   return { interfaces: [], ips: entries.map(({ ip }) => ip), routes: entries.flatMap(({ routes }) => routes) };
+}
+
+/**
+ * Builds the reply to `tke-eni-ipamc` under a main plugin that keeps the routes of its Pods itself, as cilium-cni does with
+ * `installUplinkRoutesForDelegatedIPAM`: the ENI is the first interface without a sandbox, and the gateway is the VPC's.
+ * Each address has one: cilium-cni reads a missing gateway as the text "<nil>".
+ */
+function withUplink(lease: Lease, enis: readonly EniAddressing[]): InitOf<typeof ATTACHMENT> {
+  const entries = lease.addresses.map(({ ip, family, eniId }) => {
+    const { link, gateway = '', subnetCidr = '' } = enis.find((eni) => eni.family === family) ?? {};
+    if (link === undefined || gateway === '') {
+      const what = link === undefined ? 'no interface on this node' : `no IPv${family} gateway`;
+      throw new CniFailureError(CNI_CODE.eniGone, `ENI ${eniId} of ${ip} has ${what}`, 'try again');
+    }
+    const address = `${ip}/${subnetCidr.split('/')[1]}`;
+    return {
+      link,
+      ip: { address, gateway, interfaceIndex: NO_INTERFACE, eniId },
+      route: { dst: ANY[family], gw: gateway },
+    };
+  });
+  return {
+    interfaces: entries.slice(0, 1).map(({ link: { name, mac } }) => ({ name, mac, mtu: 0, sandbox: '' })),
+    ips: entries.map(({ ip }) => ip),
+    routes: entries.map(({ route }) => route),
+  };
 }

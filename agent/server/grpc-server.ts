@@ -1,5 +1,4 @@
 import { lstatSync, rmSync } from 'node:fs';
-import { createServer as createTcpServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Server,
@@ -9,10 +8,12 @@ import {
   status,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
-import { listenOn } from '../../runtime/listen-on.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
 import { AGENT_SERVICE, SOCKET_SERVICE } from '../api/service.ts';
 import { type ConnectionLimits, createLimitedServer } from '../grpc/limited-server.ts';
 import { createHealth, type Health } from './health.ts';
+import { listenForRoot } from './listen-for-root.ts';
 import { publishSocket } from './unix-socket.ts';
 
 /** A server that accepts calls. */
@@ -31,7 +32,7 @@ type RunningServer = {
  */
 const IDLE_MS = 5 * 60_000;
 
-/** The same on TCP, where any user of the node could hold all the connections that are allowed. */
+/** The same on TCP, where containers with uid 0 could hold all the connections that are allowed. */
 const TCP_IDLE_MS = 30_000;
 
 /** What peers of one address may hold at once. */
@@ -55,7 +56,8 @@ const STREAM_END_MS = 500;
 /** The addresses to serve on. */
 export type GrpcAddress = {
   readonly socketPath: string;
-  readonly tcpAddress?: string;
+  /** A TCP address for root, and what reports the connections of others. */
+  readonly tcp?: { readonly address: string; readonly log: Logger; readonly clock: Pick<Clock, 'monotonicMs'> };
   /** How long a connection may be without a call, milliseconds; default five minutes. */
   readonly idleMs?: number;
 };
@@ -69,14 +71,14 @@ export type LocalService = {
 };
 
 /**
- * Serves the agent's service and the health service on a unix socket that only root may open, and on `tcpAddress` when
- * that is set (the product's executables support nothing else). Health is NOT_SERVING until set otherwise.
- * @param local Service that is not offered on `tcpAddress`, which any user of the node may connect to.
+ * Serves the agent's service and the health service on a unix socket that only root may open, and on `tcp` when
+ * that is set (confs of the product name nothing else), to root as well. Health is NOT_SERVING until set otherwise.
+ * @param local Service that is not offered on `tcp`.
  * @throws the listener's own error.
  */
 export async function serveGrpc(
   implementation: UntypedServiceImplementation,
-  { socketPath, tcpAddress, idleMs = IDLE_MS }: GrpcAddress,
+  { socketPath, tcp, idleMs = IDLE_MS }: GrpcAddress,
   local?: LocalService,
 ): Promise<RunningServer> {
   const health = createHealth();
@@ -98,11 +100,13 @@ export async function serveGrpc(
   const inode = lstatSync(socketPath).ino;
   const servers = [socketServer];
   let stopListening = (): void => undefined;
-  if (tcpAddress !== undefined) {
+  if (tcp !== undefined) {
     // A server of its own: what is not registered there cannot be called there, whatever a peer claims to be.
-    const tcp = createServer(AGENT_SERVICE, TCP_LIMITS, Math.min(idleMs, TCP_IDLE_MS));
-    stopListening = await listen(tcp.server, tcpAddress);
-    servers.push(tcp);
+    const tcpServer = createServer(AGENT_SERVICE, TCP_LIMITS, Math.min(idleMs, TCP_IDLE_MS));
+    const { address, log, clock } = tcp;
+    const options = { address, log, connections: TCP_CONNECTIONS, monotonicMs: () => clock.monotonicMs() };
+    stopListening = await listenForRoot(tcpServer.server, options);
+    servers.push(tcpServer);
   }
   return {
     health,
@@ -116,15 +120,6 @@ export async function serveGrpc(
       await Promise.all(servers.map((each) => shutdown(each.server, graceMs, each.idle())));
     },
   };
-}
-
-/** Serves at most `TCP_CONNECTIONS` connections of a TCP address; closes further ones. Returns what stops listening. */
-async function listen(server: Server, address: string): Promise<() => void> {
-  const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  const listener = createTcpServer((connection) => injector.injectConnection(connection));
-  listener.maxConnections = TCP_CONNECTIONS;
-  await listenOn(listener, address, '--listen-address', ", or '' for none");
-  return () => listener.close();
 }
 
 async function bind(server: Server, address: string): Promise<void> {

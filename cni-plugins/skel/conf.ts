@@ -16,6 +16,7 @@ import {
 } from '../../runtime/decode.ts';
 import { messageOf } from '../../runtime/error-text.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
+import { limitText } from '../../runtime/limit-text.ts';
 import { parseBackend } from '../client/backend.ts';
 import type { PluginName } from '../plugins.ts';
 import { CniError } from './error.ts';
@@ -56,6 +57,7 @@ export function decodeConf(stdin: string, plugin: PluginName, command: Command):
     validAttachments,
     portMappings: portMappingsOf(conf),
     runtimeConfig: runtimeConfigOf(conf),
+    ignoredKeys: ignoredKeysOf(conf, plugin),
   };
 }
 
@@ -83,6 +85,7 @@ function decodeForDel(conf: Readonly<Record<string, unknown>>, plugin: PluginNam
     validAttachments: [],
     portMappings,
     runtimeConfig,
+    ignoredKeys: [],
     ...prevResult,
   };
 }
@@ -119,6 +122,10 @@ export type PluginConf = {
   readonly runtimeConfig: Readonly<Record<string, unknown>>;
   /** Folder for what has to outlive a reboot. */
   readonly dataDir: string;
+  /** The main plugin keeps the rules and routes of its Pods itself, and gets the ENI as their uplink. */
+  readonly uplink: boolean;
+  /** Keys that are not known, and not used: of a product's conf, or misspelled. At most 16, cut to 64 characters. */
+  readonly ignoredKeys: readonly string[];
   /** The attachments that GC must keep; undefined when the caller does not say which. */
   readonly validAttachments: readonly { readonly containerID: string; readonly ifname: string }[] | undefined;
 };
@@ -145,7 +152,7 @@ export const DEFAULT_BACKEND = 'unix:/run/tke-eni/agent.sock';
 const NEXT_STEP =
   'correct the file in /etc/cni/net.d that the runtime loaded (the agent writes ours anew when it starts)';
 
-type Ours = Pick<PluginConf, 'backend' | 'mtu' | 'disableIPv6' | 'timeoutMs' | 'dataDir'>;
+type Ours = Pick<PluginConf, 'backend' | 'mtu' | 'disableIPv6' | 'timeoutMs' | 'dataDir' | 'uplink'>;
 
 const backend: Decoder<string> = (value, path, faults) => {
   if (typeof value === 'string' && parseBackend(value) !== undefined) return value;
@@ -158,14 +165,14 @@ const OUR_FIELDS = {
   backend: optional(backend),
   // 68 is the smallest MTU that IPv4 allows.
   mtu: optional(orZero(integer(68, 65_535))),
-  // Accepted because confs of Tencent's product contain it; the agent's answer decides.
+  // Accepted because confs of Tencent's product have it; the agent's answer decides.
   routeTable: optional(integer(0, 0xffff_ffff)),
   disableIPv6: optional(boolean),
   timeoutMs: optional(integer(100, 600_000)),
   dataDir: optional(text(/^\/[^\0]*$/, 'an absolute path')),
 };
 
-const decodeOurFields = record(OUR_FIELDS, 'reject');
+const decodeOurFields = record(OUR_FIELDS, 'ignore');
 
 /** The keys that CNI defines. This plugin does not check their values. */
 const CNI_KEYS: readonly string[] = [
@@ -204,30 +211,57 @@ function parseObject(stdin: string): Readonly<Record<string, unknown>> {
 }
 
 function decodeMainSection(conf: Readonly<Record<string, unknown>>, faults: Faults): Ours | undefined {
-  const entries = Object.entries(conf).filter(([key]) => !CNI_KEYS.includes(key) && !key.startsWith(CNI_PREFIX));
-  const ours = decodeOurFields(Object.fromEntries(entries), '', faults);
+  const ours = decodeOurFields(conf, '', faults);
   // A runtime writes `"ipam": {}` for none.
-  const ipam = decodeIpam(conf['ipam'] ?? {}, faults);
+  const ipam = decodeIpam(conf['ipam'] ?? {}, OUR_FIELDS, faults);
   return ours === undefined || ipam === undefined ? undefined : withDefaults({ ...ipam, ...ours });
 }
 
 function decodeIpamSection(conf: Readonly<Record<string, unknown>>, faults: Faults): Ours | undefined {
   // The other keys belong to the main plugin, such as ptp or bridge. Its mtu is for the link, which it makes itself.
-  const ipam = decodeIpam(conf['ipam'], faults);
+  const ipam = decodeIpam(conf['ipam'], IPAM_FIELDS, faults);
+  if (ipam?.uplink === true && conf['cniVersion'] === '0.2.0') {
+    faults.add('cniVersion', '0.3.0 or later, as the result of 0.2.0 has no interface for ipam.uplink', '0.2.0');
+  }
   return ipam === undefined ? undefined : withDefaults(ipam);
 }
 
-const decodeIpam: (value: unknown, faults: Faults) => Partial<Ours> | undefined = (value, faults) =>
-  record({ type: optional(oneOf(['tke-eni-ipamc'])), ...OUR_FIELDS }, 'reject')(value, 'ipam', faults);
+/** The fields of the ipam section of a main plugin. */
+const IPAM_FIELDS = { ...OUR_FIELDS, uplink: optional(boolean) };
+
+function decodeIpam(
+  value: unknown,
+  fields: typeof OUR_FIELDS | typeof IPAM_FIELDS,
+  faults: Faults,
+): Partial<Ours> | undefined {
+  return record({ type: optional(oneOf(['tke-eni-ipamc'])), ...fields }, 'ignore')(value, 'ipam', faults);
+}
+
+/** Lists keys that are not used. Of a main plugin's conf only those in the ipam section: the others are its own. */
+function ignoredKeysOf(conf: Readonly<Record<string, unknown>>, plugin: PluginName): readonly string[] {
+  const isIpam = plugin === 'tke-eni-ipamc';
+  const known = isIpam ? IPAM_FIELDS : OUR_FIELDS;
+  const main = Object.keys(isIpam ? {} : conf).filter(
+    (key) => !Object.hasOwn(OUR_FIELDS, key) && !CNI_KEYS.includes(key) && !key.startsWith(CNI_PREFIX),
+  );
+  const ipam = Object.keys(recordOf(conf['ipam'])).filter((key) => key !== 'type' && !Object.hasOwn(known, key));
+  return [...main, ...ipam.map((key) => `ipam.${key}`)]
+    .slice(0, MAX_IGNORED_KEYS)
+    .map((key) => limitText(key, MAX_IGNORED_CHARS));
+}
+
+const MAX_IGNORED_KEYS = 16;
+const MAX_IGNORED_CHARS = 64;
 
 function withDefaults({
   backend = DEFAULT_BACKEND,
   mtu = 0,
   disableIPv6 = false,
   dataDir = DEFAULT_DATA_DIR,
+  uplink = false,
   timeoutMs,
 }: Partial<Ours>): Ours {
-  return { backend, mtu, disableIPv6, dataDir, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+  return { backend, mtu, disableIPv6, dataDir, uplink, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
 }
 
 const object: Decoder<Readonly<Record<string, unknown>>> = (value, path, faults) => {

@@ -6,8 +6,8 @@ import { type CniVersion, isAtLeast } from './version.ts';
 /**
  * Builds the result of ADD in the conf's version, after the results of earlier plugins in the chain.
  *
- * @param shape 'ipam' for a plugin that only assigns an address: it adds no interfaces, as the main plugin adds its
- * own.
+ * @param shape 'ipam' for a plugin that only assigns an address: the main plugin adds its own interfaces, and ours are the
+ * uplink that it asked for. 0.2.0 has another form: `makeOldResult`.
  * @see https://www.cni.dev/docs/spec/#add-success
  */
 export function makeResult(conf: ResultConf, attachment: Attachment, shape: 'main' | 'ipam'): CniResult {
@@ -24,7 +24,7 @@ export function makeResult(conf: ResultConf, attachment: Attachment, shape: 'mai
   const routes = attachment.routes.map(({ dst, gw }) => (gw === '' ? { dst } : { dst, gw }));
   return {
     cniVersion,
-    ...(shape === 'ipam'
+    ...(shape === 'ipam' && conf.uplink !== true
       ? {}
       : { interfaces: [...(before?.interfaces ?? []), ...makeInterfaces(cniVersion, attachment)] }),
     ips: [...(before?.ips ?? []), ...ips],
@@ -42,7 +42,7 @@ type CniResult = {
   readonly dns?: JsonObject;
 };
 
-type ResultConf = Pick<PluginConf, 'cniVersion' | 'prevResult' | 'dns'>;
+type ResultConf = Pick<PluginConf, 'cniVersion' | 'prevResult' | 'dns'> & Partial<Pick<PluginConf, 'uplink'>>;
 
 function makeInterfaces(cniVersion: CniVersion, { interfaces }: Attachment): readonly JsonObject[] {
   return interfaces.map(({ name, mac, mtu, sandbox }) => ({

@@ -2,7 +2,7 @@ import { CNI_CODE } from '../../agent/api/cni-code.ts';
 import { CniError } from './error.ts';
 
 /** The supported CNI versions, oldest first. */
-export const SUPPORTED_VERSIONS = ['0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'] as const;
+export const SUPPORTED_VERSIONS = ['0.2.0', '0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'] as const;
 
 /** One of the supported CNI versions. */
 export type CniVersion = (typeof SUPPORTED_VERSIONS)[number];
@@ -17,7 +17,7 @@ export const COMMANDS = ['ADD', 'DEL', 'CHECK', 'STATUS', 'GC', 'VERSION'] as co
 export type Command = (typeof COMMANDS)[number];
 
 /** The version that introduced each command. @see https://www.cni.dev/docs/spec/#section-2-execution-protocol */
-const SINCE = { ADD: '0.3.0', DEL: '0.3.0', CHECK: '0.4.0', STATUS: '1.1.0', GC: '1.1.0', VERSION: '0.3.0' } as const;
+const SINCE = { ADD: '0.2.0', DEL: '0.2.0', CHECK: '0.4.0', STATUS: '1.1.0', GC: '1.1.0', VERSION: '0.2.0' } as const;
 
 /**
  * Checks that a conf's cniVersion supports a command, and returns it.

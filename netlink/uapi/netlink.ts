@@ -9,6 +9,7 @@ export const AF_INET6 = 10;
 export const AF_NETLINK = 16;
 
 export const NETLINK_ROUTE = 0;
+export const NETLINK_SOCK_DIAG = 4;
 export const NETLINK_XFRM = 6;
 export const NETLINK_NETFILTER = 12;
 

@@ -79,7 +79,8 @@ for (const cniVersion of SUPPORTED_VERSIONS) {
     const conf = { ...WITH_PORT, cniVersion };
     const added = await invoke('ADD', conf);
     t.is(added.code, 0);
-    t.like(added.json, { cniVersion, ips: [{ address: '10.0.0.5/32' }] });
+    const found = cniVersion === '0.2.0' ? { ip4: { ip: '10.0.0.5/32' } } : { ips: [{ address: '10.0.0.5/32' }] };
+    t.like(added.json, { cniVersion, ...found });
     t.is(leases.size, 1);
     t.is((await invoke('DEL', conf)).code, 0);
     t.is(leases.size, 0);
@@ -92,8 +93,8 @@ for (const cniVersion of SUPPORTED_VERSIONS) {
         ['DEL', 'c1'],
       ],
     );
-    // Releases of portmap in use do not support 1.1.0.
-    const told = cniVersion === '1.1.0' ? '1.0.0' : cniVersion;
+    // Releases of portmap in use do not support 1.1.0, and 0.2.0 has no chains.
+    const told = cniVersion === '1.1.0' ? '1.0.0' : cniVersion === '0.2.0' ? '0.3.0' : cniVersion;
     const [add, del, ofProduct] = recorded().map(confOf);
     t.like(add, {
       ...{ cniVersion: told, name: 'net', type: 'portmap', runtimeConfig: { portMappings: [MAPPING] } },

@@ -54,10 +54,11 @@ for (const cniVersion of SUPPORTED_VERSIONS) {
     const conf = { cniVersion };
     const first = await invoke('ADD', agent.backend, { conf });
     t.is(first.code, 0);
-    t.like(first.json, { cniVersion, ips: [{ address: '10.0.0.5/32' }] });
+    const found = cniVersion === '0.2.0' ? { ip4: { ip: '10.0.0.5/32' } } : { ips: [{ address: '10.0.0.5/32' }] };
+    t.like(first.json, { cniVersion, ...found });
     t.deepEqual(await invoke('ADD', agent.backend, { conf }), first, 'ADD is idempotent');
     const check = await invoke('CHECK', agent.backend, { conf: { ...conf, prevResult: first.json } });
-    if (cniVersion.startsWith('0.3')) t.like(check, { code: 1, json: { code: 1 } });
+    if (cniVersion < '0.4.0') t.like(check, { code: 1, json: { code: 1 } });
     else t.deepEqual(check, { code: 0, stdout: '', json: undefined });
     for (let round = 0; round < 2; round++) {
       t.deepEqual(await invoke('DEL', agent.backend, { conf }), { code: 0, stdout: '', json: undefined });
@@ -77,7 +78,7 @@ test('run: tells the agent all that the runtime said', async (t) => {
   });
   t.teardown(agent.end);
   const env = { CNI_ARGS: 'K8S_POD_NAMESPACE=ns;K8S_POD_NAME=web-0;K8S_POD_UID=u1' };
-  const conf = { mtu: 1400, disableIPv6: true, timeoutMs: 5000 };
+  const conf = { mtu: 1400, disableIPv6: true, timeoutMs: 5000, colour: 'red' };
   await invoke('ADD', agent.backend, { name: 'tke-direct-eni', env, conf });
   t.deepEqual(seen, [
     {
@@ -95,6 +96,8 @@ test('run: tells the agent all that the runtime said', async (t) => {
       deadlineUnixMs: 1_700_000_005_000,
       disableIpv6: true,
       clientVersion: '0.0.0-dev',
+      uplink: false,
+      ignoredKeys: ['colour'],
     },
   ]);
 });
@@ -279,13 +282,17 @@ test('run: VERSION answers whatever stands on stdin', async (t) => {
       bootMs: () => 0,
     });
     t.is(code, 0);
-    t.deepEqual(JSON.parse(stdout), { cniVersion, supportedVersions: ['0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'] });
+    t.deepEqual(JSON.parse(stdout), {
+      cniVersion,
+      supportedVersions: ['0.2.0', '0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'],
+    });
   }
 });
 
 test('run: prints an error in the version of the conf', async (t) => {
   t.like(await invoke('ADD', 'nowhere', { conf: { cniVersion: '0.4.0' } }), { json: { cniVersion: '0.4.0', code: 7 } });
-  t.like(await invoke('ADD', 'nowhere', { conf: { cniVersion: '0.2.0' } }), { json: { cniVersion: '1.1.0', code: 1 } });
+  t.like(await invoke('ADD', 'nowhere', { conf: { cniVersion: '0.1.0' } }), { json: { cniVersion: '1.1.0', code: 1 } });
+  t.like(await invoke('ADD', 'nowhere', { conf: { cniVersion: '0.2.0' } }), { json: { cniVersion: '0.2.0', code: 7 } });
 });
 
 for (const ifName of ['all', 'default', '.', '..']) {

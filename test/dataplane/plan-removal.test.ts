@@ -38,7 +38,8 @@ const pods: fc.Arbitrary<EniPodNetwork> = fc
     const made = pod(5, last);
     const { ifindex: _unknown, ...hostVeth } = made.hostVeth;
     const ips = families.flatMap((at) => made.ips[at] ?? []);
-    return { ...made, kind, hostVeth, ips, ...(kind === 'direct-eni' ? { nic: NIC } : {}) };
+    const foreign = kind === 'ipam' && last % 2 === 0 ? { hasForeignRules: true as const } : {};
+    return { ...made, kind, hostVeth, ips, ...foreign, ...(kind === 'direct-eni' ? { nic: NIC } : {}) };
   });
 
 const grPods: fc.Arbitrary<BridgePodNetwork> = fc

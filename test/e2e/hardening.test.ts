@@ -151,7 +151,28 @@ test(
     t.regex(listeners, /127\.0\.0\.1:61677/);
     t.notRegex(listeners, /(0\.0\.0\.0|\*|\[::\]):61677/);
     t.is((await trial.node.call('DEL', pod, { conf })).exitCode, 0);
+
+    // The product's confs, of then and now, with keys that nothing here uses.
+    const { backend: _default, ...plain } = conf;
+    const ipam = { type: 'tke-eni-ipamc', backend: '127.0.0.1:61677' };
+    const unused = { kubeconfig: '/etc/kubernetes/k', logLevel: 'info', eni: 'eth1', routeTable: 1 };
+    for (const cniVersion of ['0.2.0', '0.3.1']) {
+      const given = { ...plain, ...unused, ipam, cniVersion };
+      const each = await trial.newPod();
+      const answer = await trial.node.call('ADD', each, { conf: given });
+      t.is(answer.exitCode, 0, answer.stdout);
+      t.is('ip4' in (answer.result ?? {}), cniVersion === '0.2.0', answer.stdout);
+      t.true(await each.netns.ping(trial.vpc.outside.ip));
+      t.is((await trial.node.call('DEL', each, { conf: given })).exitCode, 0);
+    }
+    t.is(trial.agent.logs().split('keys that are not used').length, 2, 'one line');
+    t.regex(trial.agent.logs(), /"keys":\["kubeconfig","logLevel","eni"\]/);
     await trial.settle('after a DEL by TCP');
+
+    const refused = await trial.node.call('ADD', await trial.newPod(), {
+      conf: { ...conf, backend: '127.0.0.1:61676' },
+    });
+    t.regex(refused.error?.details ?? '', /ECONNREFUSED.*--listen-address=127\.0\.0\.1:61676, and only root/);
   },
 );
 

@@ -113,6 +113,45 @@ for (const cniVersion of VERSIONS) {
   });
 }
 
+shortTest.serial('tke-eni-ipamc: gives cilium-cni the ENI as uplink, and keeps no rule for the address', async (t) => {
+  const { node, vpc } = scenes.get('compact');
+  const conf = {
+    ...{ cniVersion: '1.1.0', name: 'cilium', type: 'cilium-cni', 'enable-debug': false, 'log-file': '/run/c.log' },
+    ipam: { type: 'tke-eni-ipamc', uplink: true, backend: `unix:${node.agent.socketPath}` },
+  };
+  const call = (command: 'ADD' | 'DEL' | 'CHECK' | 'STATUS' | 'GC', pod?: ScenePod, more: JsonObject = {}) =>
+    node.call(command, pod, { plugin: 'tke-eni-ipamc', conf: { ...conf, ...more } });
+  const rulesOf = async (ip: string) =>
+    (await node.netns.ipJson('rule', 'show')).filter(({ src, dst }) => src === ip || dst === ip);
+  succeedSilently(t, await call('STATUS'));
+  const [pod, other] = [await node.newPod(), await node.newPod()];
+  const result = succeed(t, await call('ADD', pod));
+  const [ip = ''] = ipsOf(result);
+  t.is(vpc.eniOf(ip), 'eni-1');
+  const [eni] = await node.netns.ipJson('link', 'show', 'dev', 'eth1');
+  t.deepEqual(result, {
+    cniVersion: '1.1.0',
+    interfaces: [{ name: 'eth1', mac: eni?.['address'] }],
+    ips: [{ address: `${ip}/24`, gateway: '10.0.2.1' }],
+    routes: [{ dst: '0.0.0.0/0', gw: '10.0.2.1' }],
+  });
+  t.deepEqual(await rulesOf(ip), []);
+  t.deepEqual(succeed(t, await call('ADD', pod)), result, 'the same again');
+  succeedSilently(t, await call('CHECK', pod, { prevResult: result }));
+  const { uplink: _no, ...ipam } = conf.ipam;
+  const plain = succeed(t, await call('ADD', other, { ipam }));
+  t.is((await rulesOf(ipsOf(plain)[0] ?? '')).length, 2, 'without the option the rules are ours');
+  await node.killAgent();
+  await node.startAgent();
+  t.deepEqual(await rulesOf(ip), [], 'after a restart too');
+  const valid = [{ containerID: pod.containerId, ifname: pod.ifName }];
+  succeedSilently(t, await call('GC', undefined, { 'cni.dev/valid-attachments': valid }));
+  t.deepEqual(await rulesOf(ipsOf(plain)[0] ?? ''), [], 'GC ends what is not valid');
+  t.deepEqual(succeed(t, await call('ADD', pod)), result, 'and nothing else');
+  for (let round = 0; round < 2; round++) succeedSilently(t, await call('DEL', pod));
+  await scenes.verify(t, 'compact');
+});
+
 shortTest.serial('tke-eni-ipamc: leaves a DEL for an agent that is dead', async (t) => {
   const { node } = scenes.get('compact');
   const pod = await addThrough(t, node, 'ptp');

@@ -15,7 +15,7 @@ const NO_SIGNAL = new AbortController().signal;
 type Given = {
   readonly known?: NetworkMode;
   readonly asked?: NetworkMode | { readonly why: string };
-  readonly plugin?: 'route-eni' | 'direct-eni';
+  readonly plugin?: 'route-eni' | 'direct-eni' | 'ipam';
   readonly hasDirect?: boolean;
   readonly isBridgeDefault?: boolean;
   readonly held?: Lease;
@@ -65,6 +65,36 @@ test('chooseNetwork: held lease, annotation, configuration, default: in this ord
   await t.throwsAsync(choose(t, { isBridgeDefault: true, hasDirect: false }), {
     message: /not known yet which network/,
   });
+});
+
+test('chooseNetwork: refuses exclusive ENIs and GlobalRoute behind a main plugin of others, and nothing else', async (t) => {
+  const none: NetworkMode = { network: undefined, needsClaim: false };
+  for (const [network, what] of [
+    ['direct-eni', 'an exclusive ENI (tke-direct-eni)'],
+    ['bridge', 'GlobalRoute (tke-bridge)'],
+  ] as const) {
+    const error = await t.throwsAsync(choose(t, { known: { ...none, network }, plugin: 'ipam' }), {
+      instanceOf: CniFailureError,
+    });
+    t.is(error?.code, 7);
+    t.true(
+      error?.message.startsWith(`default/web-0 asks for ${what}, which its network net cannot give`),
+      error?.message,
+    );
+  }
+  t.is(await choose(t, { known: none, plugin: 'ipam' }), 'ipam');
+  t.is(await choose(t, { known: { ...none, network: 'route-eni' }, plugin: 'ipam' }), 'ipam');
+  t.is(await choose(t, { known: none, plugin: 'ipam', isBridgeDefault: true }), 'ipam', 'its conf says so');
+  t.is(await choose(t, { known: { ...none, fault: 'other-net' }, plugin: 'ipam' }), 'ipam', "the main plugin's name");
+  const held = sampleLease('c1', 'eni-1', ['10.0.0.10'], { plugin: 'ipam', state: 'active' });
+  t.is(await choose(t, { known: { ...none, network: 'direct-eni' }, plugin: 'ipam', held }), 'ipam', 'asked for later');
+});
+
+test('chooseNetwork: behind a main plugin too a Pod that is not known is asked for, where there is a choice', async (t) => {
+  const asked = { network: 'direct-eni', needsClaim: false } as const;
+  await t.throwsAsync(choose(t, { asked, plugin: 'ipam' }), { message: /asks for an exclusive ENI/ });
+  await t.throwsAsync(choose(t, { plugin: 'ipam' }), { message: /not known yet which network/ });
+  t.is(await choose(t, { plugin: 'ipam', hasDirect: false }), 'ipam');
 });
 
 test('chooseNetwork: a wrong annotation fails the ADD with what is accepted', async (t) => {

@@ -9,6 +9,8 @@ import { type OpsUseCases, opsService } from '../../../agent/ops/ops-service.ts'
 import { EventHub } from '../../../agent/recorder/event-hub.ts';
 import { type AgentUseCases, agentImplementation } from '../../../agent/server/agent-service.ts';
 import { serveGrpc } from '../../../agent/server/grpc-server.ts';
+import { systemClock } from '../../../runtime/clock.ts';
+import { silentLogger } from '../../../runtime/log.ts';
 import { openAgentCaller } from '../../support/agent-call.ts';
 import { freePort } from '../../support/free-port.ts';
 import { openOpsCaller } from '../../support/ops-call.ts';
@@ -37,7 +39,11 @@ async function serve(t: ExecutionContext, change: Partial<OpsUseCases> = {}) {
   const tcpAddress = `127.0.0.1:${await freePort()}`;
   const agent = { status: () => undefined } as AgentUseCases;
   const implementation = agentImplementation(agent, 'r1', new AbortController().signal);
-  const server = await serveGrpc(implementation, { socketPath, tcpAddress }, opsService(useCases, 'r1'));
+  const server = await serveGrpc(
+    implementation,
+    { socketPath, tcp: { address: tcpAddress, log: silentLogger, clock: systemClock } },
+    opsService(useCases, 'r1'),
+  );
   const ops = openOpsCaller(`unix:${socketPath}`);
   t.teardown(async () => {
     ops.close();

@@ -22,7 +22,8 @@ const IDLE: AgentUseCases = {
   check: async () => ({ kind: 'checked', lease: LEASE, differences: ['one', 'two'] }),
   status: () => undefined,
   collectInvalid: async () => ({ released: 2, failed: 0 }),
-  addressing: () => [{ family: 4, ip: '10.0.0.2', subnetCidr: '10.0.0.0/24' }],
+  addressing: () => [{ family: 4, ip: '10.0.0.2', gateway: '10.0.0.1', subnetCidr: '10.0.0.0/24' }],
+  ignoredKeys: () => undefined,
 };
 const SANDBOX = { containerId: 'c1', ifName: 'eth0', netns: '/run/netns/c1' };
 

@@ -200,6 +200,7 @@ export function addOf(number: number, change: Partial<AttachCommand> = {}): Atta
     podUid: '',
     mtu: 0,
     disableIpv6: false,
+    uplink: false,
     deadlineAtMs: 0,
     ...change,
   };

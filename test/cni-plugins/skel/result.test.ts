@@ -2,6 +2,7 @@ import test from 'ava';
 import type { Attachment } from '../../../agent/api/messages.ts';
 import { comparePrevResult } from '../../../cni-plugins/skel/compare-result.ts';
 import { decodeConf } from '../../../cni-plugins/skel/conf.ts';
+import { makeOldResult } from '../../../cni-plugins/skel/old-result.ts';
 import { makeResult } from '../../../cni-plugins/skel/result.ts';
 import { SUPPORTED_VERSIONS } from '../../../cni-plugins/skel/version.ts';
 
@@ -20,7 +21,7 @@ const ATTACHMENT: Attachment = {
   ],
 };
 
-for (const cniVersion of SUPPORTED_VERSIONS) {
+for (const cniVersion of SUPPORTED_VERSIONS.filter((version) => version !== '0.2.0')) {
   test(`makeResult: prints an attachment in version ${cniVersion}`, (t) => {
     const isOld = cniVersion.startsWith('0.');
     const mtu = cniVersion === '1.1.0' ? { mtu: 1500 } : {};
@@ -48,6 +49,23 @@ test('makeResult: prints addresses and routes alone for an IPAM plugin', (t) => 
     ],
     routes: [{ dst: '0.0.0.0/0', gw: '169.254.1.1' }, { dst: '::/0' }],
   });
+});
+
+test('makeOldResult: has one address of each family with its routes, and no interfaces', (t) => {
+  const ips = [...ATTACHMENT.ips, { address: '10.0.0.6/32', gateway: '', interfaceIndex: 1, eniId: 'eni-1' }];
+  t.deepEqual<unknown, unknown>(makeOldResult({ dns: { domain: 'x' } }, { ...ATTACHMENT, ips }), {
+    cniVersion: '0.2.0',
+    ip4: { ip: '10.0.0.5/32', gateway: '169.254.1.1', routes: [{ dst: '0.0.0.0/0', gw: '169.254.1.1' }] },
+    ip6: { ip: 'fd00::5/128', gateway: 'fe80::1', routes: [{ dst: '::/0' }] },
+    dns: { domain: 'x' },
+  });
+  t.deepEqual<unknown, unknown>(makeOldResult({}, { ...ATTACHMENT, ips: [] }), { cniVersion: '0.2.0' });
+});
+
+test('makeResult: prints the uplink of an IPAM plugin where the main plugin asked for it', (t) => {
+  const uplink = { name: 'eth1', mac: '02:00:00:00:00:07', mtu: 0, sandbox: '' };
+  const result = makeResult({ cniVersion: '1.1.0', uplink: true }, { ...ATTACHMENT, interfaces: [uplink] }, 'ipam');
+  t.deepEqual(result.interfaces, [{ name: 'eth1', mac: '02:00:00:00:00:07' }]);
 });
 
 const CHAINED = decodeConf(

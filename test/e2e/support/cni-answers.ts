@@ -2,7 +2,7 @@ import type { ExecutionContext } from 'ava';
 import { isObject, type JsonObject } from '../../../sim/support/netns.ts';
 import type { CniAnswer, PrintedCniError } from '../../support/exec-cni.ts';
 
-/** The CNI versions that the project speaks. */
+/** The CNI versions that the project speaks: those whose result has the form of 0.3.0 or later. */
 export const VERSIONS = ['0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'] as const;
 
 /** Asserts success and returns the printed result. */
