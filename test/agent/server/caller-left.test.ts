@@ -42,6 +42,7 @@ async function killCaller(t: ExecutionContext, readPending: () => Promise<void>)
   const useCases = {
     attach: (...[command, signal]: Parameters<AgentUseCases['attach']>) =>
       attach({ ...node.deps, readPendingInput: readPending }, command, signal).finally(ended.resolve),
+    ignoredKeys: () => undefined,
     addressing: () => [],
   } as unknown as AgentUseCases;
   const server = await serveGrpc(agentImplementation(useCases, 'r1', new AbortController().signal), { socketPath });
