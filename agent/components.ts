@@ -152,7 +152,7 @@ export function createComponents(
     conntrack: openConntrack(log),
     settings: useCaseSettingsOf(config),
     readPendingInput,
-    demandChanged: () => state.demandChanged.notify(),
+    demandChanged: () => demandChanged(state),
     ...{ events, reservations },
     prepareBridge: bridgePreparation(state, finder, masqueradeDeps, takeOver),
   };
@@ -185,6 +185,12 @@ export function createComponents(
     },
     ...{ view, takeOver },
   };
+}
+
+function demandChanged(state: NodeState): void {
+  state.demandChanged.notify();
+  // An address whose Pod ended has the rules that all addresses have.
+  if (state.role === 'uplinks') state.kickPass('the end of a Pod');
 }
 
 function reportFight(events: NodeEvents, request: string): void {

@@ -58,7 +58,7 @@ export async function uninstall(config: UninstallConfig, { clock, log }: Uninsta
     try {
       const dump = readHostDump(kernel.rtnetlink);
       const traces = { journal: journal.load(), evidence: readEvidence(dump, config.eniMarkMask) };
-      const ofOthers = { uplinkIps: uplinkIpsOf(config.stateDir), routedIps: routedIpsOf(dump) };
+      const ofOthers = { uplinkIps: uplinkIpsOf(config.stateDir), routedIps: routedIpsOf(kernel.rtnetlink, dump) };
       await refuseLiveAttachments(config, { ...traces, ...ofOthers }, { clock, log });
       // First, and before the executables: no runtime may begin with a Pod that it cannot finish.
       await removeConfiguration(config.cniConfDir, sweep);
@@ -111,13 +111,18 @@ function uplinkIpsOf(stateDir: string): ReadonlySet<string> {
   }
 }
 
-/** Returns the addresses that another program, such as cilium-cni, routes to a link in the table main. */
-function routedIpsOf({ routes }: HostDump): ReadonlySet<string> {
+/**
+ * Returns the addresses that another program, such as cilium-cni, routes to a link in the table main; without those of
+ * the node's links, for which the kernel has such routes.
+ */
+function routedIpsOf(rtnetlink: Kernel['rtnetlink'], { routes }: HostDump): ReadonlySet<string> {
+  const own = new Set(rtnetlink.address.list().map(({ local, address }) => local ?? address));
   const ofOthers = routes.filter(
     ({ table, protocol, oif, gateway }) =>
       table === TABLE_MAIN && protocol !== RTPROT_TKE_ENI && oif !== undefined && gateway === undefined,
   );
-  return new Set(ofOthers.flatMap(({ dst }) => /^(.+)\/(?:32|128)$/.exec(dst ?? '')?.[1] ?? []));
+  const routed = ofOthers.flatMap(({ dst }) => /^(.+)\/(?:32|128)$/.exec(dst ?? '')?.[1] ?? []);
+  return new Set(routed.filter((ip) => !own.has(ip)));
 }
 
 function needsRuntime({ leases }: JournalContent): boolean {

@@ -33,10 +33,12 @@ export type UplinksScene = {
   startAgent(node: SceneNode): Promise<void>;
   /** Gives a Pod of this name two addresses that the ENI has. */
   addPod(name: string, eniId: string, ips: Readonly<Record<4 | 6, string>>): Promise<UplinksPod>;
+  /** The n-th address of each family that the VPC has assigned to an ENI; the first ones of a node are its router's. */
+  pairOf(eniId: string, n: number): Readonly<Record<4 | 6, string>>;
   /** NICs by which packets of this source, for this destination, went through the VPC. */
   waysOf(src: string, dst?: string): Promise<readonly string[]>;
-  /** Waits until kernel and journal of a node are as the role says. */
-  settle(node: SceneNode): Promise<void>;
+  /** Waits until kernel and journal of a node are as the role says; default 30 s. */
+  settle(node: SceneNode, timeoutMs?: number): Promise<void>;
   close(): Promise<void>;
 };
 
@@ -47,8 +49,11 @@ const LAYOUT: Readonly<Record<string, readonly string[]>> = { n1: ['eni-1', 'eni
 /** One for the router, two for Pods, one that nobody has. */
 const PAIRS = 4;
 
-/** Opens a VPC with two nodes of the role `uplinks`, three ENIs, and one or two Pods on each ENI. */
-export async function openUplinksScene(): Promise<UplinksScene> {
+/**
+ * Opens a VPC with two nodes of the role `uplinks`, three ENIs, and one or two Pods on each ENI. `bare`: neither agents nor
+ * Pods yet.
+ */
+export async function openUplinksScene(kind: 'bare' | 'wired' = 'wired'): Promise<UplinksScene> {
   await buildExecutables(['tke-route-eni', 'tke-eni-agent']);
   const vpc = await createTestVpc({
     vpcCidrs: ['10.0.0.0/16', 'fd00:10::/32'],
@@ -58,6 +63,7 @@ export async function openUplinksScene(): Promise<UplinksScene> {
   const scene = new Scene(vpc, createTempDir('uplinks'));
   try {
     await scene.open();
+    if (kind === 'wired') await scene.wire();
     return scene;
   } catch (error) {
     await scene.close();
@@ -79,6 +85,9 @@ class Scene implements UplinksScene {
 
   async open(): Promise<void> {
     for (const [name, eniIds] of Object.entries(LAYOUT)) await this.#openNode(name, eniIds);
+  }
+
+  async wire(): Promise<void> {
     await Promise.all(this.nodes.map((node) => this.startAgent(node)));
     for (const [name, eniId] of Object.entries({ a: 'eni-1', b: 'eni-2', b2: 'eni-2', c: 'eni-3' })) {
       const taken = this.pods.filter((pod) => pod.eniId === eniId).length + 1;
@@ -129,7 +138,6 @@ class Scene implements UplinksScene {
     return node;
   }
 
-  /** The n-th address of each family that the VPC has assigned to an ENI. */
   pairOf(eniId: string, n: number): Readonly<Record<4 | 6, string>> {
     const ips = this.vpc.assignedIps(eniId).map(({ ip }) => ip);
     const of = (isIpv6: boolean): string => ips.filter((ip) => ip.includes(':') === isIpv6)[n] ?? '';
@@ -142,7 +150,7 @@ class Scene implements UplinksScene {
     return [...new Set(ways)].sort();
   }
 
-  async settle(node: SceneNode): Promise<void> {
+  async settle(node: SceneNode, timeoutMs = 30_000): Promise<void> {
     const { netns, ruleMode, enis } = node;
     const attached = enis.filter(({ eniId }) => this.vpc.enisOf(node.name).includes(eniId));
     const uplinkIps = new Map(
@@ -156,6 +164,7 @@ class Scene implements UplinksScene {
       },
       {
         what: `uplinks of ${node.name}`,
+        timeoutMs,
         everyMs: 20,
         explain: () => `${last.join('\n')}\n${node.agent.logs().slice(-3_000)}`,
       },
