@@ -86,6 +86,11 @@ const CASES: readonly Case[] = [
     values: { agent: { leastPrivilege: false, ownNodeOnly: false } },
     like: '1.27',
   },
+  {
+    title: 'with agents for nodes of Cilium',
+    components: ['agent-uplinks'],
+    values: { agent: { uplinksOnCiliumNodes: true } },
+  },
   { title: 'with monitoring', components: ['monitoring'], values: { monitoring: { enabled: true } } },
   {
     title: 'with the scheduler extender, which makes its certificates',

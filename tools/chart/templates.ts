@@ -48,6 +48,24 @@ function workload(component: Component, settings: string, resources: string): re
   ];
 }
 
+/** What every DaemonSet of agents gets from values. */
+const OF_AGENTS: readonly Change[] = [
+  ['maxUnavailable: 10%', 'maxUnavailable: {{ .Values.agent.maxUnavailable }}'],
+  [
+    '            - --metrics-address=127.0.0.1:61680\n',
+    '            - --metrics-address={{ if .Values.monitoring.enabled }}0.0.0.0{{ else }}127.0.0.1{{ end }}:61680\n',
+  ],
+  [
+    '          securityContext:\n',
+    '          {{- if .Values.monitoring.enabled }}\n          ports:\n            - name: metrics\n              containerPort: 61680\n              protocol: TCP\n          {{- end }}\n          securityContext:\n',
+  ],
+  ...workload(
+    'agent',
+    'include "tke-eni.agent-settings" .',
+    '            requests:\n              cpu: 50m\n              memory: 128Mi\n            limits:\n              memory: 320Mi\n',
+  ),
+];
+
 /** The text of the settings of a component, whose hash is in the name of their ConfigMap. */
 const SETTINGS_OF: Readonly<Record<'scheduler' | 'webhook', string>> = {
   scheduler: 'include "tke-eni.scheduler-settings" .',
@@ -169,14 +187,10 @@ export const TEMPLATES: readonly Template[] = [
     to: 'agent-daemonset.yaml',
     changes: [
       NAMESPACE,
-      ['maxUnavailable: 10%', 'maxUnavailable: {{ .Values.agent.maxUnavailable }}'],
+      ...OF_AGENTS,
       [
-        '            - --metrics-address=127.0.0.1:61680\n',
-        '            - --metrics-address={{ if .Values.monitoring.enabled }}0.0.0.0{{ else }}127.0.0.1{{ end }}:61680\n',
-      ],
-      [
-        '          securityContext:\n',
-        '          {{- if .Values.monitoring.enabled }}\n          ports:\n            - name: metrics\n              containerPort: 61680\n              protocol: TCP\n          {{- end }}\n          securityContext:\n',
+        '                    values: [eklet]\n',
+        '                    values: [eklet]\n                  {{- if .Values.agent.uplinksOnCiliumNodes }}\n                  - key: tke.cloud.tencent.com/cilium-ipam\n                    operator: NotIn\n                    values: [crd]\n                  {{- end }}\n',
       ],
       [
         '      containers:\n',
@@ -188,12 +202,13 @@ export const TEMPLATES: readonly Template[] = [
         '            {{- if include "tke-eni.is-on" (list . .Values.agent.leastPrivilege) }}\n            PART\n            {{- else }}\n            privileged: true\n            {{- end }}\n',
         { file: LEAST_PRIVILEGE, path: ['spec', 'template', 'spec', 'containers', 0, 'securityContext'] },
       ],
-      ...workload(
-        'agent',
-        'include "tke-eni.agent-settings" .',
-        '            requests:\n              cpu: 50m\n              memory: 128Mi\n            limits:\n              memory: 320Mi\n',
-      ),
     ],
+  },
+  {
+    from: 'conf/kubernetes/components/agent-uplinks/daemonset.yaml',
+    to: 'agent-uplinks-daemonset.yaml',
+    changes: [NAMESPACE, ...OF_AGENTS],
+    when: '.Values.agent.uplinksOnCiliumNodes',
   },
   {
     from: 'conf/kubernetes/components/agent-own-node-only/policy.yaml',

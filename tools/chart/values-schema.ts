@@ -67,6 +67,7 @@ const RULES: Readonly<Record<string, Schema>> = {
   'agent.maxUnavailable': { type: ['integer', 'string'], minimum: 1, pattern: '^[1-9][0-9]*%?$' },
   'agent.leastPrivilege': { enum: ['auto', true, false] },
   'agent.ownNodeOnly': { enum: ['auto', true, false] },
+  'agent.uplinksOnCiliumNodes': { type: 'boolean' },
   'ipamd.replicas': { type: 'integer', minimum: 1, maximum: 9 },
   'ipamd.settings': settingsSchema(IPAMD_PROGRAM, TAKEN.ipamd),
   'ipamd.resources': RESOURCES,
