@@ -20,7 +20,7 @@ export type CiliumReleaseSettings = {
   readonly unusedMs: number;
   /** An answer is acted on after this long, in which the API server learns the addresses of new Pods. */
   readonly settleMs: number;
-  /** A mark that has no answer after this long is reported, and no more are set. */
+  /** An entry that the agent does not move on for this long is reported, and no more are marked. */
   readonly answerMs: number;
 };
 
@@ -49,7 +49,7 @@ export type CiliumReleaseFacts = {
 export type CiliumReleaseReport = {
   readonly ip: string;
   /**
-   * 'unanswered': the agent has not answered the mark for long. 'refused': the agent keeps the address.
+   * 'unanswered': the agent has not moved on its entry for long. 'refused': the agent keeps the address.
    * 'vetoed': the agent gave the address up, and it is in use; it stays. 'lost': it is in use, and on no ENI.
    */
   readonly kind: 'unanswered' | 'refused' | 'vetoed' | 'lost';
@@ -156,7 +156,7 @@ function followEntry(
   switch (state) {
     case RELEASE_STATE.marked:
       if (isPooled) draft.pool.add(ip);
-      if (isDue(draft, facts, sinceMsOf(facts, ip) + settings.answerMs)) draft.reports.push({ ip, kind: 'unanswered' });
+      reportUnanswered(draft, facts, ip);
       return;
     case RELEASE_STATE.refused:
       if (isPooled || place === 'assigned') draft.pool.add(ip);
@@ -178,8 +178,14 @@ function followEntry(
     case RELEASE_STATE.released:
       // Not by this machine: an address that is still here was not released.
       if (isPooled && place !== 'gone' && isInUse) takeBack(draft, facts, address);
+      else reportUnanswered(draft, facts, ip);
       return;
   }
+}
+
+function reportUnanswered(draft: Draft, facts: CiliumReleaseFacts, ip: string): void {
+  const dueMs = sinceMsOf(facts, ip) + facts.settings.answerMs;
+  if (isDue(draft, facts, dueMs)) draft.reports.push({ ip, kind: 'unanswered' });
 }
 
 /** An address that was given up comes back: no more offered, in the pool, and then without its entry. */
@@ -211,11 +217,13 @@ function markDueMs(facts: CiliumReleaseFacts, ip: string): number | undefined {
   return lastMs + settings.unusedMs;
 }
 
-/** Tells whether a mark has had no answer for long. */
+/** Tells whether the agent has not moved on an entry for long. */
 function isAgentSilent(facts: CiliumReleaseFacts): boolean {
   const { node, settings, monotonicMs } = facts;
   return [...node.releases].some(
-    ([ip, state]) => state === RELEASE_STATE.marked && sinceMsOf(facts, ip) + settings.answerMs <= monotonicMs,
+    ([ip, state]) =>
+      (state === RELEASE_STATE.marked || state === RELEASE_STATE.released) &&
+      sinceMsOf(facts, ip) + settings.answerMs <= monotonicMs,
   );
 }
 

@@ -146,9 +146,15 @@ const CASES: Readonly<Record<string, Case>> = {
     place: 'gone',
     want: { ...OUT, entry: 'released', reports: 'lost' },
   },
-  'released: waits for the agent': { state: 'released', isPooled: false, place: 'gone', want: OUT },
-  'released: leaves the pool': { state: 'released', place: 'gone', want: OUT },
-  'released: by another, of an address that is free': { state: 'released', want: OUT },
+  'released: waits for the agent': { state: 'released', ageMs: 1, isPooled: false, place: 'gone', want: OUT },
+  'released: reported when the agent does not remove it': {
+    state: 'released',
+    isPooled: false,
+    place: 'gone',
+    want: { ...OUT, reports: 'unanswered' },
+  },
+  'released: leaves the pool': { state: 'released', ageMs: 1, place: 'gone', want: OUT },
+  'released: by another, of an address that is free': { state: 'released', ageMs: 1, want: OUT },
   'released: by another, of an address in use': { state: 'released', isUsed: true, want: { ...STAYS, entry: 'none' } },
 };
 
