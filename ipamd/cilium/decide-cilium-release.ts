@@ -114,7 +114,7 @@ export function decideCiliumRelease(facts: CiliumReleaseFacts): CiliumReleaseDec
     const isPooled = node.pool.has(ip);
     if (isPooled || place === 'assigned') draft.pool.add(ip);
     const isCounted = place === 'assigned' && !address.mustGo;
-    if (!isPooled || place === 'leaving' || address.isKept || (isCounted && left === 0)) continue;
+    if (!isPooled || place === 'leaving' || isReserved(facts, address) || (isCounted && left === 0)) continue;
     if (isDue(draft, facts, markDueMs(facts, ip))) {
       draft.entries.set(ip, RELEASE_STATE.marked);
       if (isCounted) left--;
@@ -148,10 +148,13 @@ function followEntry(
   state: ReleaseState,
   isMissing: boolean,
 ): void {
-  const { ip, place, isKept } = address;
+  const { ip, place } = address;
   const { node, podIps, settings } = facts;
   const isInUse = podIps?.has(ip) === true || node.used.has(ip);
   const isPooled = node.pool.has(ip);
+  const pinnedTo = node.pool.get(ip)?.owner;
+  // The agent may not see for long that a pin has gone, and gives the address to its Pod whatever the entry says.
+  if (pinnedTo !== undefined) draft.pins.set(ip, pinnedTo);
   const settledMs = sinceMsOf(facts, ip) + settings.settleMs;
   switch (state) {
     case RELEASE_STATE.marked:
@@ -170,7 +173,7 @@ function followEntry(
       } else if (place === 'leaving') {
         if (isPooled) draft.pool.add(ip);
       } else if (isInUse) takeBack(draft, facts, address);
-      else if (isKept || isMissing) {
+      else if (isMissing || isReserved(facts, address)) {
         if (isDue(draft, facts, settledMs)) takeBack(draft, facts, address);
         else if (isPooled) draft.pool.add(ip);
       } else giveBack(draft, facts, ip, settledMs);
@@ -186,6 +189,11 @@ function followEntry(
 function reportUnanswered(draft: Draft, facts: CiliumReleaseFacts, ip: string): void {
   const dueMs = sinceMsOf(facts, ip) + facts.settings.answerMs;
   if (isDue(draft, facts, dueMs)) draft.reports.push({ ip, kind: 'unanswered' });
+}
+
+/** Tells whether the address stays for a Pod. The agent gives a pinned one to its Pod whatever the entry says. */
+function isReserved({ node }: CiliumReleaseFacts, { ip, isKept, mustGo }: CiliumAddress): boolean {
+  return isKept || (!mustGo && node.pool.get(ip)?.owner !== undefined);
 }
 
 /** An address that was given up comes back: no more offered, in the pool, and then without its entry. */

@@ -50,6 +50,8 @@ const CASES: Readonly<Record<string, Case>> = {
   'none: not while a Pod has it': { isLive: true, want: STAYS },
   'none: not while the agent says that it is in use': { isUsed: true, want: STAYS },
   'none: not the address of a static Pod': { isKept: true, want: STAYS },
+  'none: not while it is pinned': { owner: 'shop/a', want: STAYS },
+  'none: but when it must go': { owner: 'shop/a', mustGo: true, want: { ...STAYS, entry: 'marked-for-release' } },
   'none: not before it was unused for long': { memory: { usedMs: new Map([[IP, NOW - 119_999]]) }, want: STAYS },
   'none: not before the agent wrote something': { memory: { aliveMs: undefined }, want: STAYS },
   'none: not while the agent has nothing in use': { facts: { node: nodeOf({ used: [] }) }, want: STAYS },
@@ -131,6 +133,11 @@ const CASES: Readonly<Record<string, Case>> = {
     state: 'ready-for-release',
     spare: -1,
     want: { ...STAYS, entry: 'none' },
+  },
+  'ready: it is pinned: the entry is removed': {
+    state: 'ready-for-release',
+    owner: 'shop/a',
+    want: { ...STAYS, entry: 'none', pin: 'shop/a' },
   },
   'ready: it is missing, but not at once': { state: 'ready-for-release', ageMs: 14_999, spare: -1, want: STAYS },
   'ready: it must go, though addresses are missing': {

@@ -23,7 +23,7 @@ export type CiliumObject = {
 };
 
 /** Addresses on the node's ENIs as the NodeENIConfig has them. */
-export type NecAddresses = ReadonlyMap<string, { readonly isLeaving: boolean; readonly isOffered: boolean }>;
+type NecAddresses = ReadonlyMap<string, { readonly isLeaving: boolean; readonly isOffered: boolean }>;
 
 /** Cilium's agent. Only Pods outlive it. */
 export type AgentState = {
@@ -62,7 +62,7 @@ export type LivePod = {
 };
 
 /** What may still happen of each kind. */
-export type Budget = {
+type Budget = {
   readonly crashes: number;
   readonly faults: number;
   readonly pods: number;
