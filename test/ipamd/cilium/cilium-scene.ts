@@ -12,7 +12,6 @@ import { CILIUM_NODE_DEFINITION } from '../../support/cilium-node-definition.ts'
 import { addInstance, nodeOf, type ShellScene, shellScene } from '../shell/shell-scene.ts';
 
 const LABELS = { [NODE_CILIUM_IPAM_LABEL]: 'crd' };
-const STEP_MS = 250;
 const LIMIT_MS = 1_200_000;
 
 /** The agent of Cilium on a node, one life after the other; its Pods live on between two. */
@@ -29,6 +28,9 @@ type CiliumOn = {
 export class CiliumScene {
   readonly shell: ShellScene;
   readonly agents = new Map<string, CiliumOn>();
+  /** Pools were edited by hand: two may have one address. */
+  isEdited = false;
+  stepMs = 250;
   readonly #random = seededRandom(7);
 
   private constructor(shell: ShellScene) {
@@ -119,15 +121,25 @@ export class CiliumScene {
 
   /** A Pod comes to a node, and Cilium's agent gives it an address. */
   async startPod(name: string, node: string): Promise<string | undefined> {
+    await this.createPod(name, node);
+    return await this.wirePod(name, node);
+  }
+
+  /** The object of a Pod on a node; Cilium's agent was not asked for an address yet. */
+  async createPod(name: string, node: string, annotations: Readonly<Record<string, string>> = {}): Promise<void> {
     await this.run(
       this.shell.kube.create(PODS, {
-        ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'default' } },
+        ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'default', annotations } },
         spec: { containers: [{ name: 'c', image: 'i' }], nodeName: node },
         status: { phase: 'Pending' },
       }),
     );
+  }
+
+  /** Cilium's agent gives a Pod its address. */
+  async wirePod(name: string, node: string): Promise<string | undefined> {
     const on = this.#on(node);
-    if (!this.#hasFree(node)) return undefined;
+    if (!this.#hasFree(node) && this.pinOf(name, node) === undefined) return undefined;
     const ip = on.agent.allocate(`default/${name}`);
     on.sandboxes.set(`default/${name}`, ip);
     const body = { status: { phase: 'Running', podIP: ip, podIPs: [{ ip }] } };
@@ -137,10 +149,16 @@ export class CiliumScene {
     return ip;
   }
 
+  /** The address that only this Pod may get. */
+  pinOf(name: string, node: string): string | undefined {
+    return [...this.ipam(node).pool].find(([, { owner }]) => owner === `default/${name}`)?.[0];
+  }
+
   async endPod(name: string, node: string): Promise<void> {
     const { agent, life, sandboxes } = this.#on(node);
     const ip = sandboxes.get(`default/${name}`);
-    if (ip !== undefined && !life.signal.aborted) agent.release(ip);
+    // One that was not restored at the agent's start is none of its own.
+    if (ip !== undefined && !life.signal.aborted && agent.dump().has(ip)) agent.release(ip);
     sandboxes.delete(`default/${name}`);
     const { api } = this.shell.server;
     const resource = api.registry.find('', 'v1', 'pods');
@@ -180,7 +198,7 @@ export class CiliumScene {
   }
 
   async step(): Promise<void> {
-    await this.shell.clock.advance(STEP_MS);
+    await this.shell.clock.advance(this.stepMs);
     this.#check();
   }
 
@@ -197,8 +215,15 @@ export class CiliumScene {
     return isReady && [...pool].some(([ip, { owner }]) => owner === undefined && !taken.has(ip) && !releases.has(ip));
   }
 
-  /** What must hold at any moment: an address in use is on its node by the cloud, and is used once. */
+  /** What must hold at any moment: no address is in two pools; one in use is on its node by the cloud, and used once. */
   #check(): void {
+    const pools = new Map<string, string>();
+    for (const name of this.isEdited ? [] : this.agents.keys()) {
+      for (const ip of this.ipam(name).pool.keys()) {
+        if (pools.has(ip)) throw new Error(`${ip} is in the pools of ${name} and of ${pools.get(ip)}`);
+        pools.set(ip, name);
+      }
+    }
     const nodes = new Map<string, string>();
     for (const [name, { sandboxes }] of this.agents) {
       const enis = [...this.shell.host.model.state.enis.values()].filter(

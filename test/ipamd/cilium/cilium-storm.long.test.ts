@@ -1,0 +1,2 @@
+// The seeds that `make test` leaves out.
+import './cilium-storm.test.ts';
