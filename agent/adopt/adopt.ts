@@ -37,7 +37,7 @@ const RUNTIME_RETRY_MS = 1_000;
 export async function adopt(deps: AdoptDeps, kernel: KernelEvidence, signal: AbortSignal): Promise<number> {
   const { state, journal, log } = deps;
   if (kernel.enis.length === 0 && kernel.veths.length === 0) return 0;
-  const hasPods = kernel.veths.length > 0 || kernel.ipams.length > 0;
+  const hasPods = kernel.veths.length > 0 || hasForeignLinks(kernel);
   const runtime = hasPods ? await queryRuntime(deps, kernel, signal) : NO_RUNTIME;
   const peers = deps.readPeers(kernel.veths, runtime.netns);
   const sources = { kernel, supply: state.supply, peers, podCidrs: state.podCidrs };
@@ -73,7 +73,7 @@ async function queryRuntime(deps: AdoptDeps, kernel: KernelEvidence, signal: Abo
   for (;;) {
     try {
       const sandboxes = await view.list(signal);
-      const queried = kernel.ipams.length > 0 ? sandboxes : sandboxes.filter(({ id }) => isWired(kernel, id));
+      const queried = hasForeignLinks(kernel) ? sandboxes : sandboxes.filter(({ id }) => isWired(kernel, id));
       const networks = await Promise.all(
         queried.map(async ({ id }) => ({ id, network: await view.network(id, signal) })),
       );
@@ -91,6 +91,11 @@ async function queryRuntime(deps: AdoptDeps, kernel: KernelEvidence, signal: Abo
       await clock.sleep(RUNTIME_RETRY_MS, signal);
     }
   }
+}
+
+/** Tells whether main plugins of others may have made links for addresses of ours: those name no sandbox. */
+function hasForeignLinks({ ipams, ruledByOthers = [] }: KernelEvidence): boolean {
+  return ipams.length > 0 || ruledByOthers.length > 0;
 }
 
 function isWired(kernel: KernelEvidence, sandboxId: string): boolean {

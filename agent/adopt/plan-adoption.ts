@@ -50,9 +50,14 @@ export function planAdoption(sources: AdoptSources): Adoption {
     const eni = byTable.get(table);
     return eni === undefined ? [] : [ipamLease(ip, eni, sources)];
   });
+  const held = new Set([...wired, ...ipams].flatMap(({ addresses }) => addresses.map(({ ip }) => ip)));
+  const withUplink = (sources.kernel.ruledByOthers ?? []).flatMap((ip): readonly Lease[] => {
+    const eni = matched.find(({ eni: { addresses } }) => addresses.some((address) => address.ip === ip))?.eni;
+    return eni === undefined || held.has(ip) ? [] : [{ ...ipamLease(ip, eni, sources), uplink: true }];
+  });
   return {
     enis: matched.map(({ record }) => record),
-    leases: [...wired, ...mergeFamilies(ipams)],
+    leases: [...wired, ...mergeFamilies(ipams), ...mergeFamilies(withUplink)],
     ruleMode: sources.kernel.ruleMode,
     unknownEnis: matched.filter(({ isKnown }) => !isKnown).map(({ eni }) => eni),
   };

@@ -33,6 +33,11 @@ export type KernelEvidence = {
   readonly enis: readonly EniEvidence[];
   /** Attachments of `tke-eni-ipamc`: addresses that have two rules and no link of ours. */
   readonly ipams: readonly { readonly ip: string; readonly table: number }[];
+  /**
+   * Single addresses that a rule of another program leads to table main: main plugins with an uplink write such a rule for
+   * each of their Pods, and nothing of ours stands beside it.
+   */
+  readonly ruledByOthers?: readonly string[];
   /** Blocks of GlobalRoute Pods, of our rules and routes that lead to them. */
   readonly blocks: readonly string[];
   /** Undefined when the kernel has no rules of ours that show it. */

@@ -1,4 +1,5 @@
 import { parseHostVethAlias } from '../../dataplane/host-veth-name.ts';
+import { hostPrefix } from '../../dataplane/ip-prefix.ts';
 import {
   isOurTable,
   PRIORITY,
@@ -21,7 +22,7 @@ export type HostDump = {
 
 /**
  * Extracts from dumps what an earlier agent left in the kernel. Only objects with our routing protocol or our alias
- * count.
+ * count, and rules of main plugins for their own Pods.
  * @param eniMarkMask Mask for rules that carry none. A rule's own mask goes first: the earlier agent may have used
  * another.
  */
@@ -34,6 +35,12 @@ export function readEvidence({ links, routes, rules }: HostDump, eniMarkMask: nu
   const isCompact = ourRules.some(
     (rule) => rule.priority === PRIORITY.podHostRoutes && rule.table === TABLE_POD_ROUTES,
   );
+  const ruledByOthers = rules
+    .filter(
+      ({ protocol, table, src, dst }) =>
+        protocol !== RTPROT_TKE_ENI && table === TABLE_MAIN && src === undefined && isHost(dst),
+    )
+    .map(({ dst }) => addressOf(dst));
   const isPerPod = perPod.some(({ src }) => wiredIps.has(addressOf(src)));
   return {
     veths,
@@ -42,6 +49,7 @@ export function readEvidence({ links, routes, rules }: HostDump, eniMarkMask: nu
     ),
     blocks: blocksOf(ourRules, ourRoutes),
     ipams: perPod.map(({ src, table }) => ({ ip: addressOf(src), table })).filter(({ ip }) => !wiredIps.has(ip)),
+    ...(ruledByOthers.length === 0 ? {} : { ruledByOthers: [...new Set(ruledByOthers)] }),
     ...(isCompact ? { ruleMode: 'compact' as const } : isPerPod ? { ruleMode: 'per-pod' as const } : {}),
   };
 }
@@ -99,6 +107,10 @@ function eniOf(table: number, { links, ourRoutes, ourRules, eniMarkMask }: EniSo
 /** Extracts the slot from a mark: shifts the masked bits down, so that slots count from 1. */
 function slotOf(mark: number, mask: number): number {
   return (mark & mask) >>> (31 - Math.clz32(mask & -mask));
+}
+
+function isHost(prefix: string | undefined): boolean {
+  return prefix !== undefined && hostPrefix(addressOf(prefix)) === prefix;
 }
 
 function addressOf(prefix: string | undefined): string {

@@ -99,6 +99,8 @@ export function expectedRouteByEni(
   const { node, ruleMode, mask } = context;
   if (node?.egress === 'node' && (mark & NODEPORT_MARK) !== 0) return expectedRouteByPrimary(context, view, src);
   if (eni === undefined || !view.ips.includes(src)) return undefined;
+  // The main plugin has a rule and a table of its own.
+  if (view.lease?.uplink === true) return undefined;
   const isPerPod = ruleMode === 'per-pod' || !view.isOurs;
   const rule = isPerPod
     ? ours(src, { priority: PRIORITY.fromPod, src: hostPrefix(src), table: eni.table })

@@ -108,6 +108,22 @@ test('planAdoption: gives tke-eni-ipamc addresses to the sandbox that the runtim
   );
 });
 
+test('planAdoption: holds an address of an ENI that a main plugin with an uplink has a rule for, and no other', (t) => {
+  const ipams = [{ ip: '10.0.0.5', table: 4007 }];
+  const kernel = { ...KERNEL, veths: [], ipams, ruledByOthers: ['10.0.0.5', '10.0.0.6', '192.168.7.7'] };
+  const { leases } = adoption(kernel, {
+    sandboxes: [{ id: 's1', state: 'ready', podName: 'p', podNamespace: 'ns', podUid: '' }],
+    sandboxIps: new Map([['s1', ['10.0.0.6']]]),
+  });
+  t.deepEqual(
+    leases.map(({ containerId, plugin, uplink, addresses }) => [containerId, plugin, uplink, addresses[0]?.ip]),
+    [
+      ['unknown-10.0.0.5', 'ipam', undefined, '10.0.0.5'],
+      ['s1', 'ipam', true, '10.0.0.6'],
+    ],
+  );
+});
+
 test('planAdoption: a link in no group of an ENI is of a GlobalRoute Pod, if its address lies in a block', (t) => {
   const port = { ...VETH, containerId: 'c2', name: 'enic2', ifindex: 21, ips: [], table: 0, isPort: true as const };
   const routed = { ...VETH, containerId: 'c3', name: 'enic3', ifindex: 22, ips: ['172.20.0.3'], table: 0 };

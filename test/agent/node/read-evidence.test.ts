@@ -26,3 +26,23 @@ test('readEvidence: reads the slot of an ENI from its mark, by the mask that the
   t.is(slotOf(markRule(0x300, 0xff00)), 3);
   t.is(slotOf(markRule(0x30000, undefined)), 3);
 });
+
+test('readEvidence: reads for which single addresses another program has a rule to table main', (t) => {
+  const rule = (change: Partial<RuleMessage>): RuleMessage => ({
+    ...markRule(1, 1),
+    protocol: 2,
+    table: 254,
+    ...change,
+  });
+  const rules = [
+    rule({ priority: 20, dst: '10.0.0.5/32' }),
+    rule({ priority: 21, dst: '10.0.0.5/32' }),
+    rule({ priority: 20, family: 10, dst: 'fd00::5/128' }),
+    rule({ priority: 20, dst: '10.0.0.0/24' }),
+    rule({ priority: 20, dst: '10.0.0.6/32', src: '10.0.0.7/32' }),
+    rule({ priority: 20, dst: '10.0.0.8/32', table: 7 }),
+    rule({ priority: PRIORITY.toPod, dst: '10.0.0.9/32', protocol: RTPROT_TKE_ENI }),
+  ];
+  const read = readEvidence({ links: [], routes: [], rules }, DEFAULT_ENI_MARK_MASK);
+  t.deepEqual(read.ruledByOthers, ['10.0.0.5', 'fd00::5']);
+});
