@@ -66,6 +66,12 @@ function releaseTexts(
   });
 }
 
+/** The text changes as time passes: a status that changes makes Cilium's agent look at its entries again. */
+function unansweredTexts(reports: readonly CiliumReleaseReport[]): readonly string[] {
+  const minutes = Math.max(...reports.map(({ forMs = 0 }) => forMs)) / 60_000;
+  return releaseTexts(reports, ['unanswered']).map((text) => `${text}; for ${minutes.toFixed(0)} min so far`);
+}
+
 /** Lists the problems of a CiliumNode, the gravest first. */
 export function ciliumProblems(
   entry: CiliumNodeEntry,
@@ -94,7 +100,7 @@ export function ciliumProblems(
         ? []
         : [`in the pool, and on none of the node's ENIs until Cilium gives it up: ${joinLimited(strayTexts)}`]),
     ]),
-    ...problem('CiliumReleaseUnanswered', releaseTexts(facts.reports, ['unanswered'])),
+    ...problem('CiliumReleaseUnanswered', unansweredTexts(facts.reports)),
     ...problem('CiliumNodeInvalid', faultTexts),
   ];
 }

@@ -53,6 +53,8 @@ export type CiliumReleaseReport = {
    * 'vetoed': the agent gave the address up, and it is in use; it stays. 'lost': it is in use, and on no ENI.
    */
   readonly kind: 'unanswered' | 'refused' | 'vetoed' | 'lost';
+  /** Of an 'unanswered' one, milliseconds: `answerMs`, and from then on twice as much each time. */
+  readonly forMs?: number;
 };
 
 /** What the three objects are to have. Every step waits until the one before is seen, so each write may fail by itself. */
@@ -90,7 +92,7 @@ export type CiliumReleaseDecision = {
  * in two pools. Cilium's agent answers a mark that it finds at its start before it knows its Pods: its answer alone frees
  * nothing, for no live Pod by the API server may have the address. Such an agent has forgotten the Pod: the address is
  * pinned to it before the entry is removed. A mark is never withdrawn: the agent may be about to start, and forget.
- * @see Cilium pkg/ipam/crd.go updateLocalNodeResource, allocateNext
+ * @see Cilium pkg/ipam/crd.go updateLocalNodeResource, allocateNext; docs/adr/0064
  */
 export function decideCiliumRelease(facts: CiliumReleaseFacts): CiliumReleaseDecision {
   const { node, addresses } = facts;
@@ -186,9 +188,17 @@ function followEntry(
   }
 }
 
+/**
+ * Reports an entry that the agent does not move on. A text that says for how long changes the status each time it has
+ * doubled, and then Cilium's agent looks at its entries again: it forgets an answer when labels change before its write.
+ */
 function reportUnanswered(draft: Draft, facts: CiliumReleaseFacts, ip: string): void {
-  const dueMs = sinceMsOf(facts, ip) + facts.settings.answerMs;
-  if (isDue(draft, facts, dueMs)) draft.reports.push({ ip, kind: 'unanswered' });
+  const sinceMs = sinceMsOf(facts, ip);
+  let forMs = facts.settings.answerMs;
+  if (!isDue(draft, facts, sinceMs + forMs)) return;
+  while (sinceMs + forMs * 2 <= facts.monotonicMs) forMs *= 2;
+  draft.dueMs.push(sinceMs + forMs * 2);
+  draft.reports.push({ ip, kind: 'unanswered', forMs });
 }
 
 /** Tells whether the address stays for a Pod. The agent gives a pinned one to its Pod whatever the entry says. */

@@ -239,6 +239,13 @@ const look = (
   monotonicMs,
 });
 
+test('what has no answer is reported anew each time that it has lasted twice as long', (t) => {
+  const decide = (ageMs: number) => decideCiliumRelease(factsOf({ state: 'marked-for-release', ageMs, want: {} }));
+  const reports = [59_999, 60_000, 119_999, 120_000, 479_999].map((ms) => decide(ms).reports.map(({ forMs }) => forMs));
+  t.deepEqual(reports, [[], [60_000], [60_000], [120_000], [240_000]]);
+  t.is(decide(130_000).againMs, NOW + 110_000);
+});
+
 test('an address counts as used until it was first seen unused', (t) => {
   const first = rememberReleases(NOTHING_SEEN, look(nodeOf({}), 1_000));
   const second = rememberReleases(first, look(nodeOf({}), 2_000));
