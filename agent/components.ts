@@ -179,12 +179,16 @@ export function createComponents(
       foreignChanges: new ForeignChanges(ownWrites),
       nodeNetwork: finder.current,
       planned: createNodeRecordWriter({
-        ...{ stateDir: config.stateDir, log, bootId, agentRelease: release, nodeName: config.nodeName },
+        ...{ ...recordedOf(config), log, bootId, agentRelease: release },
       }),
       fightStarted: (request) => reportFight(events, request),
     },
     ...{ view, takeOver },
   };
+}
+
+function recordedOf({ stateDir, nodeName, role }: AgentConfig) {
+  return { stateDir, nodeName, ...(role === 'uplinks' ? { role } : {}) };
 }
 
 function demandChanged(state: NodeState): void {

@@ -212,6 +212,7 @@ export const SUMMARY_REPLY = {
   supplySource: { number: 24, type: 'string' },
   supplyEpoch: { number: 25, type: 'uint64' },
   bridge: { number: 26, type: 'message', message: BRIDGE_PODS },
+  role: { number: 27, type: 'string' },
 } as const satisfies MessageTable;
 /** SUMMARY_REPLY, decoded. */
 export type SummaryReply = MessageOf<typeof SUMMARY_REPLY>;

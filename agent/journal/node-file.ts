@@ -127,6 +127,7 @@ const decodeNodeRecord = record(
     bootId: required(text()),
     agentRelease: required(text()),
     nodeName: required(text()),
+    role: optional(oneOf(['uplinks'])),
     node: required(decodeNode),
     enis: required(list(decodeEni)),
   },

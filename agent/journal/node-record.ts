@@ -12,6 +12,8 @@ export type NodeRecord = {
   readonly bootId: string;
   readonly agentRelease: string;
   readonly nodeName: string;
+  /** Another program wires the Pods of the node. Absent: the agent does. */
+  readonly role?: 'uplinks';
   readonly node: NodeNetwork;
   /** ENIs of the plan, also missing ones that Pods still use. */
   readonly enis: readonly EniNetwork[];

@@ -9,7 +9,7 @@ import { NODE_RECORD_FILE, type NodeRecord } from '../journal/node-record.ts';
 export type PlannedListener = (node: NodeNetwork, enis: readonly EniNetwork[]) => void;
 
 /** Dependencies of the writer besides the plan. */
-type NodeRecordWriterDeps = Pick<NodeRecord, 'bootId' | 'agentRelease' | 'nodeName'> & {
+type NodeRecordWriterDeps = Pick<NodeRecord, 'bootId' | 'agentRelease' | 'nodeName' | 'role'> & {
   /** Folder of the journal; it exists before the first pass. */
   readonly stateDir: string;
   readonly log: Logger;

@@ -54,6 +54,7 @@ export function summaryReply(state: NodeState, view: SummaryView): SummaryReplyI
     ...{ nodeName: view.nodeName, supplySource: view.supplySource, journalOrigin: view.journalOrigin },
     uptimeMs: Math.max(0, Math.round(monotonicMs - view.startedMs)),
     ruleMode: state.ruleMode,
+    role: state.role,
     status: view.status ?? { code: 0 },
     leasesPending: leases.get('pending')?.length ?? 0,
     leasesActive: leases.get('active')?.length ?? 0,

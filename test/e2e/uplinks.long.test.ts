@@ -6,6 +6,7 @@ import { childEnv } from '../../sim/support/child-env.ts';
 import { describeLoss, startTraffic } from '../support/traffic.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { FORWARDING, snapshot, uninstallArgv } from './support/leaving.ts';
+import { runCli } from './support/run-cli.ts';
 import { openUplinksScene, type UplinksScene } from './support/uplinks-scene.ts';
 import { watchNode } from './support/watch-node.ts';
 
@@ -53,6 +54,29 @@ test.serial('uplinks: an agent that restarts or is killed loses no packet', inSc
     await Promise.all(ways.map((way) => way.close()));
   }
 });
+
+test.serial(
+  'uplinks: tke-eni says what the role is, and repairs without an agent',
+  inScene,
+  'wired',
+  async (t, scene) => {
+    const node = scene.node('n1');
+    const { netns } = node;
+    const { stateDir, socketPath } = node.agent;
+    const ask = async (...args: readonly string[]) => (await runCli({ netns, stateDir, socketPath }, ...args)).stdout;
+    t.regex(await ask('status'), /^pool +16 addresses of n1\n +role uplinks: another program gives them to Pods/m);
+    t.regex(await ask('enis'), /^eni-1 +uplinks +another program gives its addresses to Pods/m);
+    t.regex(await ask('doctor', '--only', 'cni'), /^skipped +cni: the agent wires no Pods here/m);
+    t.regex(await ask('diff'), /^equal +0 Pods and 2 ENIs are as the agent planned them/m);
+    await node.killAgent();
+    await netns.ip('rule', 'flush', 'protocol', '84');
+    t.regex(await ask('pool'), /role uplinks: another program gives them to Pods/, 'from the journal');
+    t.regex(await ask('diff'), new RegExp(`rule-missing +ENI eni-1 .*from ${scene.pod('a').ips[4]}/32 lookup`));
+    await ask('repair');
+    await scene.settle(node);
+    t.true(await scene.pod('a').netns.ping(scene.vpc.outside.ip));
+  },
+);
 
 test.serial(
   'uplinks: an ENI that left the supply leaves nothing, and the others go on',

@@ -1,7 +1,8 @@
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
 import { agentPodCommand } from './agent-pod-command.ts';
-import { type Check, done, whenKnown } from './check.ts';
+import { type Check, done, skipped, whenKnown } from './check.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
 
 /** Checks that the agent answers, can serve an ADD and can repair. */
@@ -134,8 +135,11 @@ export const CNI_CHECK: Check = {
   id: 'cni',
   scope: 'CNI configuration is ours and first, its executables are there',
   finds: ['cni-conf-missing', 'cni-conf-not-first', 'plugin-missing'],
-  evaluate: ({ node, cni }) =>
-    whenKnown(cni, ({ confDir, binDir, confs, executables }) => {
+  evaluate: ({ node, cni }) => {
+    const record = ifKnown(node.agent)?.node;
+    if (record !== undefined && ifKnown(record)?.role === 'uplinks')
+      return skipped('the agent wires no Pods here (--role=uplinks)');
+    return whenKnown(cni, ({ confDir, binDir, confs, executables }) => {
       // Runtimes skip files that they cannot parse.
       const readable = confs.filter(({ text }) => typesOf(text).length > 0);
       const ours = readable.findIndex(({ text }) => OUR_TYPES.test(text));
@@ -166,7 +170,8 @@ export const CNI_CHECK: Check = {
         }),
       );
       return done([...notFirst, ...plugins], [`${conf.path} counts`]);
-    }),
+    });
+  },
 };
 
 /** Returns the plugins that a configuration names, delegates included. */

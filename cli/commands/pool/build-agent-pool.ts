@@ -11,13 +11,15 @@ import type { AddressUse, AddressView, EniView, PoolView } from './pool-view.ts'
 /**
  * Builds the pool view from the reply of a running agent.
  * @param bridge GlobalRoute Pods, as its summary has them
+ * @param role as its summary has it
  */
-export function buildAgentPool(reply: PoolReply, nodeName: string, bridge?: BridgePods): PoolView {
+export function buildAgentPool(reply: PoolReply, nodeName: string, bridge?: BridgePods, role?: string): PoolView {
   const addresses = reply.addresses.map(addressOf);
   const blocks = buildBlocks(addresses, bridge?.podCidrs ?? []);
   return {
     source: 'agent',
     nodeName,
+    ...(role === 'uplinks' ? { role } : {}),
     addresses,
     ...(blocks.length === 0 ? {} : { blocks }),
     enis: reply.enis.map(eniOf),

@@ -3,6 +3,7 @@ import { type PoolSituation, type Stay, type StayAddress, whyEniStays } from './
 
 /** Lists for each ENI of a node why it is not returned, as its agent, or the journal alone, shows it. */
 export function findPoolStays({ view, supplySource }: PoolReading): ReadonlyMap<string, readonly Stay[]> {
+  if (view.role === 'uplinks') return new Map(view.enis.map(({ eniId }) => [eniId, [OF_OTHERS]]));
   const family = view.addresses.some((address) => address.family === 4) ? 4 : 6;
   const pool = poolOf(view, family);
   const node = {
@@ -27,6 +28,11 @@ export function findPoolStays({ view, supplySource }: PoolReading): ReadonlyMap<
     }),
   );
 }
+
+const OF_OTHERS: Stay = {
+  reason: 'uplinks',
+  text: 'another program gives its addresses to Pods (--role=uplinks): ipamd takes back what that lets go',
+};
 
 /** Counts what the agent counts: addresses of one family that are not static, and free ones only on ENIs that serve. */
 function poolOf({ addresses, enis, demand, warm }: PoolView, family: AddressView['family']): PoolSituation {

@@ -78,6 +78,8 @@ export type PoolView = {
   /** True where an agent listens and did not answer in time; else absent. */
   readonly isAgentSilent?: boolean;
   readonly nodeName: string;
+  /** Another program gives the addresses to Pods (`--role=uplinks`): which of them it gave is not known here. */
+  readonly role?: 'uplinks';
   readonly addresses: readonly AddressView[];
   readonly enis: readonly EniView[];
   /** Blocks of GlobalRoute Pods, the present one first; absent where there are none. */

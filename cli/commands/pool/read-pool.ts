@@ -17,8 +17,8 @@ export async function readPool(context: Pick<CommandContext, 'global' | 'clock'>
   try {
     using client = await openOpsClient(socket, agentTimeoutMs);
     const [pool, summary] = await Promise.all([client.pool(), client.summary()]);
-    const { nodeName, supplySource, bridge } = summary;
-    return { view: buildAgentPool(pool, nodeName, bridge), supplySource, summary };
+    const { nodeName, supplySource, bridge, role } = summary;
+    return { view: buildAgentPool(pool, nodeName, bridge, role), supplySource, summary };
   } catch (error) {
     if (!isNoAgent(error)) throw error;
     // Imported where it is needed: beside a running agent nothing of it is.
@@ -38,6 +38,7 @@ export async function readPool(context: Pick<CommandContext, 'global' | 'clock'>
     const reading = {
       ...view,
       nodeName: view.nodeName || (ifKnown(node)?.nodeName ?? ''),
+      ...(ifKnown(node)?.role === 'uplinks' ? { role: 'uplinks' as const } : {}),
       whyNoAgent: error.message.replace(NO_ANSWER, ''),
       isAgentOld: isTooOld(error),
       ...(isSilent(error) ? { isAgentSilent: true } : {}),

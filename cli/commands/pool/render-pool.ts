@@ -54,9 +54,10 @@ export function poolHead(view: PoolView): readonly Line[] {
   if (notice !== undefined) lines.push({ text: notice, color: 'yellow' });
   const counts = countUses(addressesOfEnis(view.addresses));
   const node = view.nodeName === '' ? '' : ` of ${view.nodeName}`;
-  lines.push({
-    text: `${counts.total} addresses${node}: ${usesText(counts, ['in-use', 'free', 'kept', 'cooling', 'registered'])}`,
-  });
+  const uses = usesText(counts, ['in-use', 'free', 'kept', 'cooling', 'registered']);
+  // Of the role uplinks only Pods from before it are known.
+  const known = view.role === 'uplinks' && counts['in-use'] === 0 ? '' : `: ${uses}`;
+  lines.push({ text: `${counts.total} addresses${node}${known}` });
   const rest = usesText(counts, ['unready', 'offered', 'releasing']);
   if (rest !== '') lines.push({ text: `not available: ${rest}` });
   lines.push({ text: demandText(view) });
@@ -90,12 +91,14 @@ function usesText(counts: UseCounts, uses: readonly AddressUse[]): string {
     .join(', ');
 }
 
-function demandText({ warm, demand, supplyEpoch }: PoolView): string {
+function demandText({ role, warm, demand, supplyEpoch }: PoolView): string {
+  const epoch = supplyEpoch === undefined ? 'no supply' : `supply epoch ${supplyEpoch}`;
+  if (role === 'uplinks') return `role uplinks: another program gives them to Pods, the CiliumNode has which; ${epoch}`;
   const texts: string[] = [];
   if (warm !== undefined) texts.push(`kept warm: ${warm.min} to ${warm.max}`);
   if (warm?.limit !== undefined) texts.push(`at most ${warm.limit}`);
   if (demand !== undefined) texts.push(`asked for: ${demand}`);
-  texts.push(supplyEpoch === undefined ? 'no supply' : `supply epoch ${supplyEpoch}`);
+  texts.push(epoch);
   return texts.join('; ');
 }
 

@@ -22,6 +22,7 @@ type StayReason =
   | 'agent-silent'
   | 'agent-behind'
   | 'supply-file'
+  | 'uplinks'
   | 'supply-problem'
   | 'waiting-adds'
   | 'warm'

@@ -70,6 +70,11 @@ test('findPoolStays: what the agent reports', (t) => {
   t.is(reasonsOf(free, { demand: 1 }, ''), 'warm');
 });
 
+test('findPoolStays: with the role uplinks the agent returns nothing, whatever shows', (t) => {
+  t.is(reasonsOf([addressOf(1, 'free')], { demand: 0, role: 'uplinks' }), 'uplinks');
+  t.is(reasonsOf([], { role: 'uplinks' }, 'file'), 'uplinks');
+});
+
 test('findPoolStays: from the journal, what needs the agent is left out', (t) => {
   const { demand: _demand, ...journal } = { demand: 0, source: 'journal', whyNoAgent: 'there is no socket' } as const;
   const view = {

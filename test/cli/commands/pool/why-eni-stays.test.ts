@@ -294,8 +294,8 @@ for (const [what, parts, wanted] of CASES) {
   });
 }
 
-/** Every reason; `unlisted` is of ENIs without a NodeENIConfig. */
-const REASONS: Readonly<Record<Stay['reason'], 'derived' | 'unlisted'>> = {
+/** Every reason; `unlisted` is of ENIs without a NodeENIConfig, `uplinks` of `findPoolStays`. */
+const REASONS: Readonly<Record<Stay['reason'], 'derived' | 'unlisted' | 'of the pool'>> = {
   ...{
     'in-use': 'derived',
     cooling: 'derived',
@@ -306,9 +306,15 @@ const REASONS: Readonly<Record<Stay['reason'], 'derived' | 'unlisted'>> = {
   },
   ...{ detaching: 'derived', releasing: 'derived', call: 'derived', 'instance-busy': 'derived' },
   ...{ 'intents-full': 'derived', refused: 'derived', 'node-draining': 'derived', draining: 'derived' },
-  ...{ 'agent-silent': 'derived', 'agent-behind': 'derived', 'supply-file': 'derived', 'supply-problem': 'derived' },
+  ...{
+    'agent-silent': 'derived',
+    'agent-behind': 'derived',
+    'supply-file': 'derived',
+    'supply-problem': 'derived',
+  },
   ...{ 'waiting-adds': 'derived', warm: 'derived', minimum: 'derived', demand: 'derived', pace: 'derived' },
   ...{ 'offer-unconfirmed': 'derived', offered: 'derived', unlisted: 'unlisted', unknown: 'derived' },
+  uplinks: 'of the pool',
 };
 
 test('whyEniStays: every reason has a case, and docs/cli.md explains it', (t) => {
