@@ -287,6 +287,12 @@ function reportHostProblem(
   state.changed.notify();
 }
 
+function reportMissingPlugins({ cniBinDir }: AgentConfig, events = NO_EVENTS, missing: readonly string[]): void {
+  if (missing.length === 0) return;
+  const why = `${missing.join(', ')} of --chained-plugins is not in ${cniBinDir}: no network configuration is written before it is`;
+  events.report('Warning', 'ChainedPluginMissing', why);
+}
+
 /** Releases memory. A failure is no reason not to serve. */
 function tryReleaseMemory(log: AgentRuntime['log']): void {
   try {
@@ -309,7 +315,8 @@ function install(
   const { state, useCases } = components;
   const { log } = useCases;
   const hostProblemChanged = (why: string | undefined): void => reportHostProblem(components, readiness, events, why);
-  if (config.role === 'full') return openInstallation(config, log, { hostProblemChanged });
+  const missingPluginsChanged = (missing: readonly string[]): void => reportMissingPlugins(config, events, missing);
+  if (config.role === 'full') return openInstallation(config, log, { hostProblemChanged, missingPluginsChanged });
   removeConf(config);
   const left = statusOf(state, undefined);
   if (state.leases.size > 0)

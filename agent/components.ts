@@ -11,6 +11,7 @@ import { openTakeOver, type TakeOver, type TakeOverDeps } from './adopt/take-ove
 import { noteOccupied, usePodCidrs } from './bridge/accept-pod-cidr.ts';
 import { type MasqueradeDeps, updateMasquerade } from './bridge/follow-masquerade.ts';
 import { prepareBridge } from './bridge/prepare-bridge.ts';
+import { hasCilium } from './config/chained-plugins.ts';
 import type { AgentConfig } from './config/options.ts';
 import { openCriView } from './cri/cri-client.ts';
 import type { SandboxView } from './cri/sandbox-view.ts';
@@ -22,7 +23,7 @@ import { readBootId } from './journal/boot-id.ts';
 import type { Journal } from './journal/journal-content.ts';
 import { FOUND_STATE_FILE, type FoundStateRecorder, openFoundState } from './node/found-state.ts';
 import type { HostView } from './node/node-network.ts';
-import { readHostView } from './node/node-probe.ts';
+import { findCiliumChainIn, readHostView } from './node/node-probe.ts';
 import { createNodeRecordWriter } from './node/node-record-writer.ts';
 import { readBridgePorts } from './node/read-bridge-ports.ts';
 import { readMasqChains } from './node/read-masq-chains.ts';
@@ -153,7 +154,7 @@ export function createComponents(
     settings: useCaseSettingsOf(config),
     readPendingInput,
     demandChanged: () => demandChanged(state),
-    ...{ events, reservations },
+    ...{ events, reservations, ciliumChain: () => findChain(config) },
     prepareBridge: bridgePreparation(state, finder, masqueradeDeps, takeOver),
   };
   const bootId = readBootId();
@@ -189,6 +190,10 @@ export function createComponents(
 
 function recordedOf({ stateDir, nodeName, role }: AgentConfig) {
   return { stateDir, nodeName, ...(role === 'uplinks' ? { role } : {}) };
+}
+
+function findChain({ chainedPlugins, cniConfDir }: AgentConfig): string | undefined {
+  return hasCilium(chainedPlugins) ? '--chained-plugins' : findCiliumChainIn(cniConfDir);
 }
 
 function demandChanged(state: NodeState): void {

@@ -22,7 +22,7 @@ const VIEW_WAIT_MS = 500;
  * Decides the network of a Pod: the one that it has already, else that of its annotation, else that of the configuration
  * that led to this ADD, else the default of the node. Asks the API server only where there is a choice, and only for a Pod
  * that the watch has not delivered.
- * @throws OtherNetworkError when another plugin may make the network; CniFailureError 7 when no network can be chosen by the annotation, or when it is none that a main plugin of others can make; 11 when it cannot be determined: in the wrong
+ * @throws OtherNetworkError when another plugin may make the network; CniFailureError 7 when no network can be chosen by the annotation, or when it is none that a main plugin of others can make, or that a chained cilium-cni can protect; 11 when it cannot be determined: in the wrong
  * network the Pod would have the wrong address and security groups.
  */
 export async function chooseNetwork(
@@ -30,10 +30,38 @@ export async function chooseNetwork(
   command: TimedAttachCommand,
   signal: AbortSignal,
 ): Promise<ChosenNetwork> {
+  const key = leaseKey(command.containerId, command.ifName);
+  const held = heldNetwork(deps.state.leases.get(key), command);
+  if (held !== undefined) return { command: { ...command, plugin: held }, needsClaim: false };
+  const chosen = await chooseByRequest(deps, command, signal);
+  refuseBesideCilium(deps, chosen.command);
+  return chosen;
+}
+
+/**
+ * Refuses a network that cilium-cni cannot protect. It takes the first veth pair in the Pod: with an exclusive ENI that is
+ * the way to the node alone; on a bridge packets between Pods pass no routes, by which Cilium leads them to its programs.
+ * @throws CniFailureError 7
+ */
+function refuseBesideCilium({ ciliumChain }: UseCaseDeps, { plugin, podNamespace, podName }: TimedAttachCommand): void {
+  if (plugin !== 'direct-eni' && plugin !== 'bridge') return;
+  const chain = ciliumChain();
+  if (chain === undefined) return;
+  const what = plugin === 'bridge' ? 'GlobalRoute (tke-bridge)' : 'an exclusive ENI (tke-direct-eni)';
+  throw new CniFailureError(
+    CNI_CODE.invalidConf,
+    `${podNamespace}/${podName} gets ${what}, and ${chain} chains cilium-cni, whose policies would not hold for it`,
+    'give the Pod an address of a shared ENI, or run it on a node without cilium-cni',
+  );
+}
+
+async function chooseByRequest(
+  deps: UseCaseDeps,
+  command: TimedAttachCommand,
+  signal: AbortSignal,
+): Promise<ChosenNetwork> {
   const { state } = deps;
   const key = leaseKey(command.containerId, command.ifName);
-  const held = heldNetwork(state.leases.get(key), command);
-  if (held !== undefined) return { command: { ...command, plugin: held }, needsClaim: false };
   if (command.plugin === 'ipam' && state.leases.has(key)) return { command, needsClaim: false };
   // Not a Pod of Kubernetes: without a name it can have no annotation and no claim.
   if (command.podName === '') return withMode(deps, command, { network: undefined, needsClaim: false });

@@ -1,6 +1,7 @@
 import { checkClientRate } from '../../kube/connection-options.ts';
 import type { Faults } from '../../runtime/decode.ts';
 import { readSettings, type SettingsInput, type SettingsOutcome } from '../../runtime/settings/read-settings.ts';
+import { hasCilium } from './chained-plugins.ts';
 import { AGENT_PROGRAM, type AgentConfig } from './options.ts';
 
 /**
@@ -29,6 +30,10 @@ function checkTogether(config: AgentConfig, faults: Faults): void {
     faults.add('--node-name', 'the name of this node, as --supply-source is cluster; or NODE_NAME', undefined);
   }
   if (config.role === 'uplinks') checkUplinks(config, faults);
+  if (hasCilium(config.chainedPlugins) && config.defaultNetwork === 'tke-bridge') {
+    const expected = 'tke-route-eni, as --chained-plugins has cilium-cni, which cannot be chained to Pods on a bridge';
+    faults.add('--default-network', expected, config.defaultNetwork);
+  }
   checkClientRate(config, faults);
 }
 

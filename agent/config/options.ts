@@ -17,6 +17,7 @@ import {
   markMaskValue,
   mtuValue,
 } from './agent-option-value.ts';
+import { chainedPluginsValue } from './chained-plugins.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -196,6 +197,13 @@ export const OPTIONS = {
     switchValue,
     'false',
     'Chain the bandwidth plugin. Takes effect for new Pods.',
+  ),
+  chainedPlugins: option(
+    'Runtime',
+    'chained-plugins',
+    chainedPluginsValue,
+    '',
+    'Plugins to chain after ours, and after bandwidth: names such as cilium-cni, or a JSON list of plugin objects. The network configuration is written when their executables are in --cni-bin-dir. With cilium-cni the network is called generic-veth, and Pods with an exclusive ENI or with GlobalRoute are refused. Takes effect for new Pods.',
   ),
   cniLauncher: option(
     'Runtime',

@@ -99,6 +99,12 @@ export const NODE_EVENTS = {
       'the host lacks a library that the CNI executables need; the message names it. No network configuration is installed',
     cure: 'install it ([images.md](../images.md#what-the-node-needs-for-the-cni-executables) has the versions); it is tried again every 5 s',
   },
+  ChainedPluginMissing: {
+    type: 'Warning',
+    cause:
+      'a plugin of `--chained-plugins` is not in `--cni-bin-dir`; no network configuration is written before it is, and one of before stays',
+    cure: 'install it: cilium-cni comes with the Pod of Cilium, whose log says why it does not; or take it out of the flag. The agent looks each second',
+  },
   DevicePlugin: {
     type: 'Warning',
     cause: 'the resource could not be registered with kubelet; Pods that ask for it stay Pending',

@@ -2,6 +2,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeFileAtomically } from '../../runtime/atomic-file.ts';
 import { FileError, readRegularText } from '../../runtime/read-regular-file.ts';
+import { type ChainedPlugin, hasCilium } from '../config/chained-plugins.ts';
 import type { ConfVersions } from './chain-versions.ts';
 
 /**
@@ -16,21 +17,32 @@ export type ConflistOptions = {
   readonly mtu: number;
   readonly portMapping: boolean;
   readonly bandwidth: boolean;
+  /** Plugins of the user, in their order. */
+  readonly chainedPlugins: readonly ChainedPlugin[];
 };
 
-/** Lists the plugins that are chained after ours, in their order. */
-export function chainedPlugins({
+/** Lists the plugins that are called after ours, in their order. */
+export function pluginsAfterOurs({
   bandwidth,
-}: Pick<ConflistOptions, 'bandwidth'>): readonly (keyof typeof CAPABILITIES)[] {
-  return bandwidth ? ['bandwidth'] : [];
+  chainedPlugins,
+}: Pick<ConflistOptions, 'bandwidth' | 'chainedPlugins'>): readonly ChainedPlugin[] {
+  const shaping = { type: 'bandwidth', capabilities: { bandwidth: true } };
+  const ofUser = chainedPlugins.map((plugin) =>
+    plugin.type === 'cilium-cni' ? { 'chaining-mode': CILIUM_MODE, ...plugin } : plugin,
+  );
+  return [...(bandwidth ? [shaping] : []), ...ofUser];
 }
 
-const CAPABILITIES = { bandwidth: { bandwidth: true } } as const;
+/**
+ * Cilium's mode for links that another plugin made. cilium-cni reads it from `chaining-mode`; old releases take the name
+ * of the network.
+ */
+const CILIUM_MODE = 'generic-veth';
 
 /**
- * Renders the network configuration list of the node: our plugin first, then bandwidth if it is configured. With
- * `portMapping` the runtime sends ours the ports of Pods with a hostPort: it calls portmap for them
- * (`cni-plugins/map-ports.ts`), so that other Pods do not pay for it and the versions of the list do not depend on it.
+ * Renders the network configuration list of the node: our plugin first, then bandwidth if it is configured, then the
+ * plugins of the user. With `portMapping` the runtime sends ours the ports of Pods with a hostPort: it calls portmap for
+ * them (`cni-plugins/map-ports.ts`), so that other Pods do not pay for it and the versions of the list do not depend on it.
  */
 export function renderConflist(options: ConflistOptions, versions: ConfVersions): string {
   const plugins: Record<string, unknown>[] = [
@@ -41,9 +53,10 @@ export function renderConflist(options: ConflistOptions, versions: ConfVersions)
       ...(options.portMapping ? { capabilities: { portMappings: true } } : {}),
     },
   ];
-  for (const type of chainedPlugins(options)) plugins.push({ type, capabilities: CAPABILITIES[type] });
+  plugins.push(...pluginsAfterOurs(options));
   const { cniVersion, cniVersions } = versions;
-  return `${JSON.stringify({ cniVersion, cniVersions, name: 'tke-route-eni', plugins }, null, 2)}\n`;
+  const name = hasCilium(options.chainedPlugins) ? CILIUM_MODE : 'tke-route-eni';
+  return `${JSON.stringify({ cniVersion, cniVersions, name, plugins }, null, 2)}\n`;
 }
 
 /**

@@ -4,7 +4,7 @@ import { UNUSABLE_MARKER } from '../../cni-plugins/launcher/names.ts';
 import { writeFileAtomically } from '../../runtime/atomic-file.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { decideVersions, readSupportedVersions } from './chain-versions.ts';
-import { type ConflistOptions, chainedPlugins, installConflist, renderConflist } from './conflist.ts';
+import { type ConflistOptions, installConflist, pluginsAfterOurs, renderConflist } from './conflist.ts';
 import {
   installExecutables,
   installReferencePlugins,
@@ -32,10 +32,12 @@ type InstallationSettings = ConflistOptions & {
   readonly hostRoot: string;
 };
 
-/** Receives whether this node can run the executables. */
+/** Receives what keeps the network configuration from this node. */
 type InstallationListener = {
   /** Called when that has changed; `why` undefined: they run now. */
   hostProblemChanged(why: string | undefined): void;
+  /** Called when other plugins of the user's are missing than before; none: the configuration waits for none. */
+  missingPluginsChanged(missing: readonly string[]): void;
 };
 
 /** Installs step by step; each step logs its failure and is tried again by the next call. */
@@ -46,7 +48,8 @@ export type Installation = {
    */
   ensureExecutables(): Promise<void>;
   /**
-   * Installs the conflist, by which the runtime sends Pods here: only when ADDs can be served and the executables run.
+   * Installs the conflist, by which the runtime sends Pods here: only when ADDs can be served, the executables run and
+   * the plugins of the user are there. A conflist of before stays until then.
    */
   ensureConflist(): Promise<void>;
   /** Reads the executable, so that the page cache holds it. */
@@ -57,7 +60,7 @@ export type Installation = {
 export function openInstallation(
   settings: InstallationSettings,
   log: Logger,
-  listener: InstallationListener = { hostProblemChanged: () => {} },
+  listener: InstallationListener = { hostProblemChanged: () => {}, missingPluginsChanged: () => {} },
 ): Installation {
   const isEnabled = settings.pluginDir !== '';
   const main = join(settings.cniBinDir, PLUGIN_NAMES[0]);
@@ -65,6 +68,7 @@ export function openInstallation(
   let hasExecutables = false;
   let isVerified = false;
   let hostProblem: string | undefined;
+  let missingBefore = '';
   let installing: Promise<void> | undefined;
   const warmExecutable = async (): Promise<void> => {
     if (isEnabled && hasExecutables) await warmPageCache(main).catch(() => {});
@@ -107,6 +111,16 @@ export function openInstallation(
     else log.error('executables do not run on the host, will be tried again', { path: main, why: hostProblem });
     listener.hostProblemChanged(hostProblem);
   };
+  const findMissing = (): readonly string[] => {
+    const { chainedPlugins, cniBinDir } = settings;
+    const missing = chainedPlugins.map(({ type }) => type).filter((type) => !existsSync(join(cniBinDir, type)));
+    const found = missing.join(', ');
+    if (found === missingBefore) return missing;
+    missingBefore = found;
+    if (missing.length > 0) log.warn('network configuration waits for chained plugins', { dir: cniBinDir, missing });
+    listener.missingPluginsChanged(missing);
+    return missing;
+  };
   return {
     // Timer and readiness may both call it; the second call waits for the first.
     ensureExecutables: async () => {
@@ -120,8 +134,11 @@ export function openInstallation(
     },
     ensureConflist: async () => {
       if (!isEnabled || !hasExecutables || hasConflist || hostProblem !== undefined) return;
+      if (findMissing().length > 0) return;
       try {
-        const supported = chainedPlugins(settings).map((name) => supportedVersionsOf(settings.cniBinDir, name, log));
+        const supported = pluginsAfterOurs(settings).map(({ type }) =>
+          supportedVersionsOf(settings.cniBinDir, type, log),
+        );
         const versions = decideVersions(await Promise.all(supported));
         const outcome = installConflist(settings.cniConfDir, renderConflist(settings, versions));
         hasConflist = true;

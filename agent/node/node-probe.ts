@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Nft } from '../../dataplane/nft.ts';
 import { isNftError } from '../../dataplane/nft-error.ts';
 import { TABLE_MAIN } from '../../dataplane/numbers.ts';
+import { findCiliumChain } from '../../inspection/node/find-cilium-chain.ts';
 import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { AF_INET, AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -35,12 +36,22 @@ export async function probeNftables(nft: Pick<Nft, 'read'>, clock: Pick<Clock, '
  * Finds CNI configurations that chain cilium-cni. One that cannot be read has none: a missing folder, a dangling link.
  */
 export function findCiliumConflists(cniConfDir: string): readonly string[] {
+  return readConfs(cniConfDir)
+    .filter(({ text }) => /"type"\s*:\s*"cilium-cni"/.test(text))
+    .map(({ path }) => path);
+}
+
+/** Finds the configuration by which runtimes call cilium-cni after our plugin; undefined when none does. */
+export function findCiliumChainIn(cniConfDir: string): string | undefined {
+  return findCiliumChain(readConfs(cniConfDir))?.path;
+}
+
+function readConfs(cniConfDir: string): readonly { readonly path: string; readonly text: string }[] {
   return unlessUnreadable([], () => readdirSync(cniConfDir))
     .filter((name) => /\.(conf|conflist|json)$/.test(name))
+    .toSorted()
     .map((name) => join(cniConfDir, name))
-    .filter((path) =>
-      /"type"\s*:\s*"cilium-cni"/.test(unlessUnreadable('', () => readRegularText(path, MAX_CONF_BYTES))),
-    );
+    .map((path) => ({ path, text: unlessUnreadable('', () => readRegularText(path, MAX_CONF_BYTES)) }));
 }
 
 /** Largest network configuration that is read, bytes. */

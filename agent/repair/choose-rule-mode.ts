@@ -1,4 +1,5 @@
 import type { Logger } from '../../runtime/log.ts';
+import { hasCilium } from '../config/chained-plugins.ts';
 import type { AgentConfig } from '../config/options.ts';
 import { NO_EVENTS, type NodeEvents } from '../events/node-events.ts';
 import type { Journal } from '../journal/journal-content.ts';
@@ -8,7 +9,7 @@ import { decideRuleMode } from './decide-rule-mode.ts';
 
 /** Dependencies of choosing the rule mode. */
 type RuleModeDeps = {
-  readonly config: Pick<AgentConfig, 'ruleMode' | 'role' | 'cniConfDir'>;
+  readonly config: Pick<AgentConfig, 'ruleMode' | 'role' | 'cniConfDir' | 'chainedPlugins'>;
   readonly hasNftables: boolean;
   readonly state: Pick<NodeState, 'ruleMode' | 'kickPass'>;
   readonly journal: Pick<Journal, 'load'>;
@@ -34,7 +35,9 @@ type ChosenRuleMode = {
  */
 export function chooseRuleMode(deps: RuleModeDeps): ChosenRuleMode {
   const { config, state } = deps;
-  choose(deps, findCiliumConflists(config.cniConfDir));
+  // Our own configuration, which the agent writes later.
+  const byFlag = hasCilium(config.chainedPlugins) ? ['--chained-plugins'] : [];
+  choose(deps, [...byFlag, ...findCiliumConflists(config.cniConfDir)]);
   return {
     noticeCilium: () => {
       if (config.ruleMode !== 'auto' || state.ruleMode !== 'compact') return;

@@ -4,7 +4,7 @@ import type { RuleMode } from '../../dataplane/network.ts';
 type RuleModeEvidence = {
   readonly role: 'full' | 'uplinks';
   readonly hasNftables: boolean;
-  /** Files of the CNI conf folder that chain cilium-cni, whose marks use the same bits as ours. */
+  /** Flag and files of the CNI conf folder that chain cilium-cni, whose marks use the same bits as ours. */
   readonly ciliumConflists: readonly string[];
 };
 

@@ -113,6 +113,8 @@ export type UseCaseDeps = {
   readonly reservations: Reservations;
   /** Records events for people. */
   readonly events: NodeEvents;
+  /** Names what chains cilium-cni after our plugin, a flag or a file; undefined when nothing does. */
+  readonly ciliumChain: () => string | undefined;
   /** Called when demand may have changed. */
   readonly demandChanged: () => void;
 };

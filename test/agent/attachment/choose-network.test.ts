@@ -20,11 +20,22 @@ type Given = {
   readonly isBridgeDefault?: boolean;
   readonly held?: Lease;
   readonly delegateConfDir?: string;
+  /** What chains cilium-cni. */
+  readonly chain?: string;
 };
 
 async function choose(
   t: ExecutionContext,
-  { known, asked, plugin = 'route-eni', hasDirect = true, isBridgeDefault = false, held, delegateConfDir = '' }: Given,
+  {
+    known,
+    asked,
+    plugin = 'route-eni',
+    hasDirect = true,
+    isBridgeDefault = false,
+    held,
+    delegateConfDir = '',
+    chain,
+  }: Given,
 ) {
   const node = createTestNode(1);
   t.teardown(() => node.close());
@@ -33,7 +44,7 @@ async function choose(
   if (hasDirect && node.state.supply !== undefined) node.state.supply = { ...node.state.supply, direct: DIRECT };
   node.state.isBridgeDefault = isBridgeDefault;
   if (held !== undefined) node.state.leases.set('c1/eth0', held);
-  const deps = { ...node.deps, settings: { ...node.deps.settings, delegateConfDir } };
+  const deps = { ...node.deps, settings: { ...node.deps.settings, delegateConfDir }, ciliumChain: () => chain };
   const deadlineAtBootMs = Number.POSITIVE_INFINITY;
   const command = { ...addOf(1), deadlineAtBootMs, plugin, podNamespace: 'default', podName: 'web-0', podUid: 'u' };
   const { command: chosen, needsClaim } = await chooseNetwork(deps, command, NO_SIGNAL);
@@ -88,6 +99,25 @@ test('chooseNetwork: refuses exclusive ENIs and GlobalRoute behind a main plugin
   t.is(await choose(t, { known: { ...none, fault: 'other-net' }, plugin: 'ipam' }), 'ipam', "the main plugin's name");
   const held = sampleLease('c1', 'eni-1', ['10.0.0.10'], { plugin: 'ipam', state: 'active' });
   t.is(await choose(t, { known: { ...none, network: 'direct-eni' }, plugin: 'ipam', held }), 'ipam', 'asked for later');
+});
+
+test('chooseNetwork: refuses exclusive ENIs and GlobalRoute where cilium-cni is chained, but not an ADD that is repeated', async (t) => {
+  const none: NetworkMode = { network: undefined, needsClaim: false };
+  const chain = '/etc/cni/net.d/05-cilium.conflist';
+  for (const [given, what] of [
+    [{ known: { ...none, network: 'direct-eni' } }, 'an exclusive ENI (tke-direct-eni)'],
+    [{ known: none, plugin: 'direct-eni' }, 'an exclusive ENI (tke-direct-eni)'],
+    [{ known: { ...none, network: 'bridge' } }, 'GlobalRoute (tke-bridge)'],
+    [{ known: none, isBridgeDefault: true }, 'GlobalRoute (tke-bridge)'],
+  ] as const) {
+    const error = await t.throwsAsync(choose(t, { ...given, chain }), { instanceOf: CniFailureError });
+    t.is(error?.code, 7);
+    t.true(error?.message.startsWith(`default/web-0 gets ${what}, and ${chain} chains cilium-cni`), error?.message);
+  }
+  t.is(await choose(t, { known: none, chain }), 'route-eni');
+  t.is(await choose(t, { known: none, plugin: 'ipam', chain }), 'ipam');
+  const held = sampleLease('c1', 'eni-1', ['10.0.0.10'], { plugin: 'direct-eni', state: 'active' });
+  t.is(await choose(t, { known: none, held, chain }), 'direct-eni');
 });
 
 test('chooseNetwork: behind a main plugin too a Pod that is not known is asked for, where there is a choice', async (t) => {

@@ -315,3 +315,21 @@ test('readAgentConfig: needs a node name in a cluster, and a burst not below the
 test('readAgentConfig: talks to the API server at the documented rate', (t) => {
   t.like(settingsOf([]), { supplySource: 'file', kubeClientQps: 10, kubeClientBurst: 20, kubeconfig: '', master: '' });
 });
+
+test('readAgentConfig: chained plugins are names, or a JSON list of names and plugin objects', (t) => {
+  const pluginsOf = (text: string) => configOf({ argv: [`--chained-plugins=${text}`] }).chainedPlugins;
+  t.deepEqual(pluginsOf(''), []);
+  t.deepEqual(pluginsOf('tuning,cilium-cni'), [{ type: 'tuning' }, { type: 'cilium-cni' }]);
+  const tuning = { type: 'tuning', sysctl: { 'net.core.somaxconn': '512' } };
+  t.deepEqual(pluginsOf(JSON.stringify([tuning, 'cilium-cni'])), [tuning, { type: 'cilium-cni' }]);
+  for (const text of [
+    ...['portmap', 'bandwidth', 'tke-route-eni', 'tke-cni', 'cilium-cni,cilium-cni', '../sh', 'a b', ',', '-x'],
+    ...['[', '{"type":"tuning"}', '[1]', '[{}]', '[{"type":1}]', '[{"type":""}]', '[{"type":".."}]', '["x/y"]'],
+    ...['[{"type":"x","name":"n"}]', '[{"type":"x","prevResult":{}}]', '[{"type":"x","ipam":{}}]', 'x'.repeat(65)],
+    Array.from({ length: 17 }, (_, index) => `p${index}`).join(),
+  ]) {
+    t.is(faultsOf({ argv: [`--chained-plugins=${text}`] }).length, 1, text);
+  }
+  const argv = ['--chained-plugins=cilium-cni', '--default-network=tke-bridge'];
+  t.regex(faultsOf({ argv }).join(), /^--default-network: expected tke-route-eni, as --chained-plugins has cilium-cni/);
+});

@@ -18,7 +18,7 @@ test('openInstallation: takes over a node whose folder holds our executables and
     {
       ...{ pluginDir: dir.join('plugins'), referencePluginDir: '', hostRoot: '/' },
       ...{ cniLauncher: 'auto', cniBinDir: dir.join('bin'), cniConfDir: dir.join('conf') },
-      ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false },
+      ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false, chainedPlugins: [] },
     },
     silentLogger,
   );

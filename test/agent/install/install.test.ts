@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import test from 'ava';
+import type { ChainedPlugin } from '../../../agent/config/chained-plugins.ts';
 import { decideVersions, readSupportedVersions } from '../../../agent/install/chain-versions.ts';
 import { CONFLIST_FILE, installConflist, removeConflist, renderConflist } from '../../../agent/install/conflist.ts';
 import { installExecutables, installReferencePlugins, PLUGIN_NAMES } from '../../../agent/install/executables.ts';
@@ -76,7 +77,9 @@ const VERSIONS = { cniVersion: '1.0.0', cniVersions: ['1.0.0'] };
 
 test('renderConflist: chains bandwidth when it is asked for, and asks the runtime for the ports of Pods', (t) => {
   const pluginsOf = (portMapping: boolean, bandwidth: boolean) => {
-    const conf = JSON.parse(renderConflist({ socket: '/run/a.sock', mtu: 0, portMapping, bandwidth }, VERSIONS));
+    const conf = JSON.parse(
+      renderConflist({ socket: '/run/a.sock', mtu: 0, portMapping, bandwidth, chainedPlugins: [] }, VERSIONS),
+    );
     return (conf.plugins as { type: string; capabilities?: object }[]).map(({ type, capabilities }) => [
       type,
       ...Object.keys(capabilities ?? {}),
@@ -90,9 +93,28 @@ test('renderConflist: chains bandwidth when it is asked for, and asks the runtim
   ]);
 });
 
+test('renderConflist: plugins of the user come last, with their configuration; cilium-cni gets its mode and the name that it knows', (t) => {
+  const alone = { socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: true };
+  const confOf = (...chainedPlugins: ChainedPlugin[]) =>
+    JSON.parse(renderConflist({ ...alone, chainedPlugins }, VERSIONS));
+  const { name, plugins } = confOf({ type: 'tuning', sysctl: { 'net.core.somaxconn': '512' } }, { type: 'cilium-cni' });
+  t.is(name, 'generic-veth');
+  t.deepEqual(plugins.slice(1), [
+    { type: 'bandwidth', capabilities: { bandwidth: true } },
+    { type: 'tuning', sysctl: { 'net.core.somaxconn': '512' } },
+    { type: 'cilium-cni', 'chaining-mode': 'generic-veth' },
+  ]);
+  t.is(confOf({ type: 'tuning' }).name, 'tke-route-eni');
+  const ofUser = { type: 'cilium-cni', 'chaining-mode': 'aws-cni', 'log-file': '/run/c.log' };
+  t.deepEqual(confOf(ofUser).plugins.at(-1), ofUser);
+});
+
 test('installConflist: writes once, leaves an equal file alone, and removal is idempotent', (t) => {
   const dir = folders(t);
-  const content = renderConflist({ socket: '/run/a.sock', mtu: 1400, portMapping: false, bandwidth: false }, VERSIONS);
+  const content = renderConflist(
+    { socket: '/run/a.sock', mtu: 1400, portMapping: false, bandwidth: false, chainedPlugins: [] },
+    VERSIONS,
+  );
   t.is(installConflist(dir.join('conf'), content), 'written');
   t.is(installConflist(dir.join('conf'), content), 'unchanged');
   t.deepEqual(readdirSync(dir.join('conf')), [CONFLIST_FILE]);
@@ -110,7 +132,7 @@ test('openInstallation: has no conflist without executables, and nothing at all 
     cniLauncher: 'auto' as const,
     cniConfDir: dir.join('conf'),
     hostRoot: '/',
-    ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false },
+    ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false, chainedPlugins: [] },
   };
   const installation = openInstallation(settings, silentLogger);
   await installation.ensureConflist();
@@ -143,7 +165,7 @@ test('openInstallation: asks the chained plugins which versions they speak, and 
         cniLauncher: 'auto' as const,
         cniConfDir: dir.join('conf'),
         hostRoot: '/',
-        ...{ socket: '/run/a.sock', mtu: 0, portMapping: true, bandwidth: true },
+        ...{ socket: '/run/a.sock', mtu: 0, portMapping: true, bandwidth: true, chainedPlugins: [] },
       },
       silentLogger,
     );
@@ -164,13 +186,52 @@ test('openInstallation: an old portmap, which is not in the chain, costs no CNI 
       cniLauncher: 'auto' as const,
       cniConfDir: dir.join('conf'),
       hostRoot: '/',
-      ...{ socket: '/run/a.sock', mtu: 0, portMapping: true, bandwidth: false },
+      ...{ socket: '/run/a.sock', mtu: 0, portMapping: true, bandwidth: false, chainedPlugins: [] },
     },
     silentLogger,
   );
   await installation.ensureExecutables();
   await installation.ensureConflist();
   t.like(readConflist(dir), { cniVersions: ['0.4.0', '1.0.0', '1.1.0'] });
+});
+
+test('openInstallation: puts no conflist while a plugin of the user is missing, says which, and leaves one of before', async (t) => {
+  const dir = folders(t);
+  const missing: string[] = [];
+  const listener = {
+    hostProblemChanged: () => {},
+    missingPluginsChanged: (names: readonly string[]) => void missing.push(names.join()),
+  };
+  const installation = openInstallation(
+    {
+      pluginDir: dir.join('plugins'),
+      referencePluginDir: '',
+      cniBinDir: dir.join('bin'),
+      cniLauncher: 'auto' as const,
+      cniConfDir: dir.join('conf'),
+      hostRoot: '/',
+      ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false },
+      chainedPlugins: [{ type: 'tuning' }, { type: 'cilium-cni' }],
+    },
+    silentLogger,
+    listener,
+  );
+  mkdirSync(dir.join('conf'));
+  writeFileSync(dir.join('conf', CONFLIST_FILE), 'of before');
+  await installation.ensureExecutables();
+  const put = async (name: string): Promise<void> => {
+    writeFileSync(dir.join('bin', name), '#!/bin/sh\necho \'{"supportedVersions":["0.4.0","1.0.0"]}\'\n', {
+      mode: 0o755,
+    });
+  };
+  for (let turn = 0; turn < 2; turn++) await installation.ensureConflist();
+  await put('tuning');
+  for (let turn = 0; turn < 2; turn++) await installation.ensureConflist();
+  t.is(readFileSync(dir.join('conf', CONFLIST_FILE), 'utf8'), 'of before');
+  await put('cilium-cni');
+  await installation.ensureConflist();
+  t.deepEqual(missing, ['tuning,cilium-cni', 'cilium-cni', '']);
+  t.like(readConflist(dir), { name: 'generic-veth', cniVersions: ['0.4.0', '1.0.0'] });
 });
 
 test('openInstallation: puts no conflist while the loader refuses the executable, says why once, and does when it runs', async (t) => {
@@ -189,10 +250,10 @@ test('openInstallation: puts no conflist while the loader refuses the executable
       cniLauncher: 'auto' as const,
       cniConfDir: dir.join('conf'),
       hostRoot: '/',
-      ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false },
+      ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false, chainedPlugins: [] },
     },
     silentLogger,
-    { hostProblemChanged: (why) => void told.push(why) },
+    { hostProblemChanged: (why) => void told.push(why), missingPluginsChanged: () => {} },
   );
   for (let turn = 0; turn < 2; turn++) {
     await installation.ensureExecutables();

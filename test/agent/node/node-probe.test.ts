@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import test from 'ava';
-import { findCiliumConflists, probeNftables } from '../../../agent/node/node-probe.ts';
+import { findCiliumChainIn, findCiliumConflists, probeNftables } from '../../../agent/node/node-probe.ts';
 import { decideRuleMode } from '../../../agent/repair/decide-rule-mode.ts';
 import { NftError } from '../../../dataplane/nft-error.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
@@ -52,4 +52,23 @@ test('findCiliumConflists: finds what chains cilium-cni, and then auto means per
   t.like(decideRuleMode('auto', { role: 'full', hasNftables: false, ciliumConflists: [] }), { mode: 'per-pod' });
   t.like(decideRuleMode('auto', { role: 'uplinks', hasNftables: true, ciliumConflists: [] }), { mode: 'per-pod' });
   t.like(decideRuleMode('compact', { role: 'full', hasNftables: true, ciliumConflists }), { mode: 'compact' });
+});
+
+test('findCiliumChainIn: finds cilium-cni after our plugin, in the configuration of ours that counts', (t) => {
+  const dir = createTempDir('conf');
+  t.teardown(() => dir.close());
+  const write = (name: string, ...types: string[]): void =>
+    writeFileSync(dir.join(name), JSON.stringify({ plugins: types.map((type) => ({ type })) }));
+  t.is(findCiliumChainIn(dir.join('missing')), undefined);
+  write('99-left.conflist', 'tke-route-eni', 'cilium-cni');
+  write('10-tke-eni.conflist', 'tke-route-eni');
+  t.is(findCiliumChainIn(dir.path), undefined, 'runtimes do not take the second one');
+  write('05-cilium.conflist', 'cilium-cni');
+  t.is(findCiliumChainIn(dir.path), undefined, 'Cilium alone');
+  writeFileSync(dir.join('06-broken.conflist'), '{"plugins":[{"type":"tke-route-eni"},{"type":"cilium-cni"}]');
+  t.is(findCiliumChainIn(dir.path), undefined, 'no JSON');
+  writeFileSync(dir.join('07-ipam.conf'), '{"type":"cilium-cni","ipam":{"type":"tke-eni-ipamc"}}');
+  t.is(findCiliumChainIn(dir.path), undefined, 'cilium-cni makes the link');
+  write('08-chain.conflist', 'tke-cni', 'portmap', 'cilium-cni');
+  t.is(findCiliumChainIn(dir.path), dir.join('08-chain.conflist'));
 });

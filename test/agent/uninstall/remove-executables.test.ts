@@ -20,7 +20,7 @@ async function install(dir: TempDir): Promise<void> {
   await openInstallation(
     {
       ...placesOf(dir),
-      ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false },
+      ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false, chainedPlugins: [] },
     },
     silentLogger,
   ).ensureExecutables();

@@ -171,6 +171,7 @@ export function createTestNode(ipCount: number): TestNode {
     events: NO_EVENTS,
     prepareBridge: async () => TEST_BRIDGE,
     reservations: NO_RESERVATIONS,
+    ciliumChain: () => undefined,
   };
   const close = (): void => {
     journal.close();

@@ -68,9 +68,9 @@ function callOne(
   // Where the agent has installed, its files are called.
   const { cniBinDir } = pod.node.agent;
   const ours = existsSync(join(cniBinDir, OUR_PLUGINS[0])) ? cniBinDir : binDirOf(OUR_PLUGINS[0]);
-  const isOurs = OUR_PLUGINS.some((name) => name === conf.type);
+  const isThere = OUR_PLUGINS.some((name) => name === conf.type) || existsSync(join(cniBinDir, conf.type));
   return execCni({
-    binary: join(isOurs ? ours : REFERENCE_BIN_DIR, conf.type),
+    binary: join(isThere ? ours : REFERENCE_BIN_DIR, conf.type),
     command,
     conf,
     netns: pod.node.netns.path,
