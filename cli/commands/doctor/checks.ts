@@ -1,6 +1,7 @@
 import type { Check } from './check.ts';
 import { AGENT_CHECK, CNI_CHECK, STATE_CHECK } from './check-agent.ts';
 import { BRIDGE_PORTS_CHECK } from './check-bridge-ports.ts';
+import { CILIUM_CHAIN_CHECK } from './check-cilium-chain.ts';
 import { CLOUD_INIT_CHECK } from './check-cloud-init.ts';
 import { DIFFERENCES_CHECK } from './check-differences.ts';
 import { DEFAULT_ROUTES_CHECK, ENIS_CHECK } from './check-enis.ts';
@@ -30,6 +31,7 @@ export const CHECKS: readonly Check[] = [
   AGENT_CHECK,
   STATE_CHECK,
   CNI_CHECK,
+  CILIUM_CHAIN_CHECK,
   ENIS_CHECK,
   DEFAULT_ROUTES_CHECK,
   POD_LINKS_CHECK,
