@@ -1,6 +1,6 @@
 import { type CiliumAllocation, RELEASE_STATE, type ReleaseState } from '../../../crd/cilium-node.ts';
+import { type CiliumPoolView, ciliumPoolOf, decideCiliumPool } from '../../../ipamd/cilium/decide-cilium-pool.ts';
 import {
-  type CiliumAddress,
   type CiliumReleaseDecision,
   type CiliumReleaseFacts,
   decideCiliumRelease,
@@ -43,7 +43,8 @@ function lookAt(world: CiliumWorld, { planted }: CiliumSetting): CiliumWorld {
   const releases = entries.reduce((map, [ip, state]) => withEntry(map, ip, state), object.releases);
   const isUnanswered = planted !== 'no-report' && decision.reports.some(({ kind }) => kind === 'unanswered');
   const error = isUnanswered ? Math.max(1, object.error) : 0;
-  const pool = new Map([...decision.pool].map((ip) => [ip, ownerOf(world, decision, ip)]));
+  const entriesOfPool = [...ciliumPoolOf(viewOf(world, planted), decision)];
+  const pool = new Map(entriesOfPool.map(([ip, { owner = '' }]) => [ip, owner]));
   const isPoolSame = pool.size === object.pool.size && [...pool].every(([ip, owner]) => object.pool.get(ip) === owner);
   const areOffersSame = [...nec].every(([ip, { isOffered }]) => isOffered === decision.offers.has(ip));
   const writes: IpamdWrites = {
@@ -57,45 +58,53 @@ function lookAt(world: CiliumWorld, { planted }: CiliumSetting): CiliumWorld {
 }
 
 function factsOf(world: CiliumWorld, planted: CiliumSetting['planted']): CiliumReleaseFacts {
-  const { object, nec, now: monotonicMs } = world;
-  const noPods = planted === 'no-veto';
-  const podIps = new Map(
-    noPods ? [] : [...world.pods].flatMap(([pod, { ip, isKnown }]) => (isKnown ? [[ip, pod]] : [])),
-  );
-  const node = {
-    pool: new Map(
-      [...object.pool].map(([ip, owner]): [string, CiliumAllocation] => [ip, owner === '' ? {} : { owner }]),
-    ),
-    used: new Map([...object.used].map(([ip, owner]): [string, CiliumAllocation] => [ip, { owner }])),
-    releases: object.releases,
-    minAllocate: undefined,
-    preAllocate: undefined,
-    maxAboveWatermark: undefined,
-    operatorError: '',
-  };
-  const addresses = [...world.cloud.keys()]
-    .filter((ip) => nec.has(ip) || object.pool.has(ip))
-    .map((ip): CiliumAddress => {
-      const seen = nec.get(ip);
-      const place = seen === undefined ? 'gone' : seen.isLeaving ? 'leaving' : 'assigned';
-      return { ip, place, isOffered: seen?.isOffered === true, isKept: false, mustGo: false };
-    });
+  const view = viewOf(world, planted);
+  const { ipam: node, podIps } = view;
+  const { addresses, spare } = decideCiliumPool(view);
+  const monotonicMs = world.now;
   const memory = rememberReleases(world.memory, { node, addresses, podIps, monotonicMs });
   const settings = planted === 'no-settle' ? { ...SETTINGS, settleMs: 0 } : SETTINGS;
-  return { node, memory, addresses, podIps, spare: spareOf(world), monotonicMs, settings };
+  return { node, memory, addresses, podIps, spare, monotonicMs, settings };
+}
+
+/** What ipamd sees. The wish is what the NodeENIConfig wants free. */
+function viewOf({ object, nec, cloud, pods, wish }: CiliumWorld, planted?: CiliumSetting['planted']): CiliumPoolView {
+  const known = [...pods].filter(([, { isKnown }]) => isKnown && planted !== 'no-veto');
+  return {
+    ipam: {
+      pool: new Map([...object.pool].map(([ip, owner]) => [ip, allocationOf(owner)])),
+      used: new Map([...object.used].map(([ip, owner]) => [ip, allocationOf(owner)])),
+      releases: object.releases,
+      minAllocate: undefined,
+      preAllocate: undefined,
+      maxAboveWatermark: undefined,
+      operatorError: '',
+    },
+    supply: [...nec].sort().map(([ip, { isLeaving }]) => ({
+      ip,
+      eniId: 'eni-1',
+      assignmentId: ip,
+      isAssigned: !isLeaving,
+      isDraining: false,
+      isLeaving: false,
+    })),
+    offered: new Map([...nec].flatMap(([ip, { isOffered }]) => (isOffered ? [[ip, ip]] : []))),
+    podIps: new Map(known.map(([pod, { ip }]) => [ip, pod])),
+    podKeys: new Set(pods.keys()),
+    registered: new Set(),
+    elsewhere: new Set([...cloud].flatMap(([ip, at]) => (at === 'elsewhere' ? [ip] : []))),
+    warm: { min: wish, max: wish },
+    floor: 0,
+  };
+}
+
+function allocationOf(owner: string): CiliumAllocation {
+  return owner === '' ? {} : { owner };
 }
 
 /** Counts free addresses above the wish, as ipamd knows them. */
-export function spareOf({ object, nec, pods, wish }: CiliumWorld): number {
-  const known = new Set([...pods.values()].filter(({ isKnown }) => isKnown).map(({ ip }) => ip));
-  const isFree = (ip: string) => !object.used.has(ip) && !known.has(ip) && !object.releases.has(ip);
-  return [...nec].filter(([ip, { isLeaving }]) => !isLeaving && isFree(ip)).length - wish;
-}
-
-/** A pin stays until its Pod is gone. */
-function ownerOf({ object, pods }: CiliumWorld, { pins }: CiliumReleaseDecision, ip: string): string {
-  const owner = object.pool.get(ip) ?? '';
-  return pins.get(ip) ?? (pods.has(owner) ? owner : '');
+export function spareOf(world: CiliumWorld): number {
+  return decideCiliumPool(viewOf(world)).spare;
 }
 
 /** Does what a wrong decision would. */
