@@ -1,9 +1,11 @@
 import { measureChurn } from './ipamd/churn.ts';
+import { measureCiliumPools } from './ipamd/cilium.ts';
 import { type JoinReport, measureJoin, TWENTY_PERCENT } from './ipamd/join.ts';
 import { measureProcesses } from './ipamd/processes.ts';
 import { type BenchRow, benchRow } from './row.ts';
 
 const NODES = 5_000;
+const CILIUM_NODES = 1_000;
 const BOUND = 'bound';
 
 /**
@@ -20,8 +22,10 @@ export async function runSuite(): Promise<readonly BenchRow[]> {
   console.error(`   with faults: ${faulty.seconds} s, ${Math.round(faulty.wallSeconds)} s of this machine`);
   const churn = await measureChurn();
   console.error(`   churn: ${churn.calls} calls, ${Math.round(churn.wallSeconds)} s of this machine`);
-  failOnLeaks({ join: clean.leaks, faults: faulty.leaks, churn: churn.leaks });
-  return [...joinRows(clean, faulty), ...churnRows(churn), ...(await processRows())];
+  const cilium = await measureCiliumPools(CILIUM_NODES);
+  console.error(`   pools of Cilium: ${cilium.seconds} s, ${Math.round(cilium.wallSeconds)} s of this machine`);
+  failOnLeaks({ join: clean.leaks, faults: faulty.leaks, churn: churn.leaks, cilium: cilium.leaks });
+  return [...joinRows(clean, faulty), ...churnRows(churn), ...ciliumRows(cilium), ...(await processRows())];
 }
 
 function joinRows(clean: JoinReport, faulty: JoinReport): readonly BenchRow[] {
@@ -77,6 +81,29 @@ function churnRows(churn: Awaited<ReturnType<typeof measureChurn>>): readonly Be
       peerName: 'one per Pod',
       unit: 'calls',
       extra: `an hour of 1,000 Pods a minute on ${nodes} nodes: ${changes} calls change something, ${writesPerPod.toFixed(2)} writes a Pod, ${late} Pods waited over a minute, 0 leaks`,
+    }),
+  ];
+}
+
+function ciliumRows(report: Awaited<ReturnType<typeof measureCiliumPools>>): readonly BenchRow[] {
+  const { nodes, seconds, changesPerNode, fewestPerNode, poolWritesPerNode, necWritesPerNode } = report;
+  const own = { suite: 'ipamd', peerName: BOUND } as const;
+  return [
+    benchRow({
+      ...own,
+      case: 'cilium-calls',
+      ours: changesPerNode,
+      peer: fewestPerNode,
+      unit: 'calls',
+      extra: `that change something, a node; ${nodes} CiliumNodes with 30 addresses each, full after ${seconds.toFixed(0)} virtual seconds; 0 leaks`,
+    }),
+    benchRow({
+      ...own,
+      case: 'cilium-writes',
+      ours: poolWritesPerNode,
+      peer: 1,
+      unit: 'writes',
+      extra: `of a CiliumNode: the fewest would leave it empty until the last address has come; ${necWritesPerNode.toFixed(1)} of its NodeENIConfig`,
     }),
   ];
 }

@@ -14,6 +14,7 @@ import {
   ENI_ZONE_LABEL,
   EXTENDED_RESOURCES,
   NODE_ANNOTATION,
+  NODE_CILIUM_IPAM_LABEL,
   NODE_DIRECT_ENI_LABEL,
   NODE_ENI_CONFIG_ANNOTATION,
   NODE_INSTANCE_LABEL,
@@ -209,6 +210,15 @@ const LABELS: readonly Row[] = [
       readBy: 'ipamd',
       effect: 'whether Pods of the node may keep their addresses',
       otherwise: '`--enable-static-ip`',
+    },
+  ],
+  [
+    NODE_CILIUM_IPAM_LABEL,
+    {
+      form: '`crd`',
+      readBy: 'ipamd',
+      effect: 'ipamd keeps the pool of the CiliumNode of the same name; its agent is to run with `--role=uplinks`',
+      otherwise: 'no CiliumNode is written',
     },
   ],
   [

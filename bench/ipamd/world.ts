@@ -1,8 +1,9 @@
 import { createTencentCloud, type TencentCloud } from '../../cloud/tencent/tencent-cloud.ts';
+import { NODE_CILIUM_IPAM_LABEL } from '../../crd/names.ts';
 import { readIpamdConfig } from '../../ipamd/config/ipamd-config.ts';
 import { type RunningIpamd, startIpamd } from '../../ipamd/ipamd.ts';
 import { openInformer } from '../../kube/informer.ts';
-import type { KubeObject } from '../../kube/kube-client.ts';
+import type { KubeObject, ResourceType } from '../../kube/kube-client.ts';
 import { CONFIG_MAPS, NODES } from '../../kube/resource-types.ts';
 import { silentLogger } from '../../runtime/log.ts';
 import { type InProcessApi, startInProcessApi } from '../../sim/kube-api/in-process.ts';
@@ -24,6 +25,8 @@ type WorldSpec = {
   readonly isQuick: boolean;
   /** What goes wrong in the cloud, by chance. */
   readonly faults?: readonly FaultRule[];
+  /** Nodes have the label of Cilium's, and no agents. Default: they have agents. */
+  readonly isCilium?: true;
 };
 
 /** A cluster in this process on a virtual clock: the product's ipamd and decisions of its agents, a simulated cloud and API server. */
@@ -34,8 +37,10 @@ export type World = {
   readonly cloud: TencentCloud;
   readonly ipamd: RunningIpamd;
   readonly agents: readonly SimulatedAgent[];
-  /** Writes that ipamd made of NodeENIConfigs and whatever else. */
-  readonly ipamdWrites: () => number;
+  /** The Nodes that join. */
+  readonly nodes: readonly KubeObject[];
+  /** Writes that ipamd made of NodeENIConfigs and whatever else, or of one resource. */
+  readonly ipamdWrites: (plural?: string) => number;
   /** Ends ipamd and the agents, on the virtual clock. */
   close(): Promise<void>;
 };
@@ -106,6 +111,7 @@ export async function createWorld(spec: WorldSpec): Promise<World> {
   return {
     ...{ clock, host, api, cloud, ipamd },
     agents: agents.list,
+    nodes: Array.from({ length: spec.nodes }, (_, index) => nodeOf(index, spec.isCilium === true)),
     ipamdWrites: writes,
     close: async () => {
       stop.abort(new Error('the world ends'));
@@ -115,9 +121,9 @@ export async function createWorld(spec: WorldSpec): Promise<World> {
 }
 
 /** Lets all nodes join at once. */
-export async function joinNodes({ api, clock, agents }: World): Promise<void> {
+export async function joinNodes({ api, clock, nodes }: World): Promise<void> {
   const admin = api.client();
-  await clock.run(Promise.all(agents.map((_, index) => admin.create(NODES, nodeOf(index)))));
+  await clock.run(Promise.all(nodes.map((node) => admin.create(NODES, node))));
 }
 
 /** Resolves when `isTrue`, looking every half second of virtual time. */
@@ -128,7 +134,7 @@ export async function until(clock: VirtualClock, isTrue: () => boolean): Promise
 function spawnAgents(spec: WorldSpec, api: InProcessApi, clock: VirtualClock, signal: AbortSignal) {
   const kube = api.client({ userAgent: 'agent' });
   const list = Array.from(
-    { length: spec.nodes },
+    { length: spec.isCilium === true ? 0 : spec.nodes },
     (_, index) =>
       new SimulatedAgent({
         nodeName: nameOf(index),
@@ -178,24 +184,28 @@ const WRITES = ['create', 'update', 'patch', 'delete'] as const;
 /** ipamd's client, and how often it wrote. */
 function countWrites(api: InProcessApi) {
   const client = api.client({ userAgent: 'ipamd' });
-  let count = 0;
+  const counts = new Map<string, number>();
   const counting = Object.fromEntries(
     WRITES.map((verb) => [
       verb,
-      (...args: readonly unknown[]) => {
-        count += 1;
+      (type: ResourceType, ...rest: readonly unknown[]) => {
+        const args = [type, ...rest];
+        counts.set(type.plural, (counts.get(type.plural) ?? 0) + 1);
         return Reflect.apply(client[verb], client, args);
       },
     ]),
   );
-  return { kube: { ...client, ...counting }, writes: () => count };
+  const total = (): number => [...counts.values()].reduce((sum, one) => sum + one, 0);
+  const writes = (plural?: string): number => (plural === undefined ? total() : (counts.get(plural) ?? 0));
+  return { kube: { ...client, ...counting }, writes };
 }
 
-function nodeOf(index: number): KubeObject {
+function nodeOf(index: number, isCilium: boolean): KubeObject {
+  const labels = isCilium ? { [NODE_CILIUM_IPAM_LABEL]: 'crd' } : {};
   return {
     apiVersion: 'v1',
     kind: 'Node',
-    metadata: { name: nameOf(index), labels: { 'cloud.tencent.com/node-instance-id': instanceOf(index) } },
+    metadata: { name: nameOf(index), labels: { 'cloud.tencent.com/node-instance-id': instanceOf(index), ...labels } },
     spec: { providerID: `tencentcloud:///${ZONE}/${instanceOf(index)}` },
     status: { conditions: [{ type: 'Ready', status: 'True' }] },
   };

@@ -1,5 +1,5 @@
 import type { CiliumAllocation, CiliumAllocations, ReleaseState } from '../../crd/cilium-node.ts';
-import type { KubeClient } from '../../kube/kube-client.ts';
+import type { KubeClient, ObjectMeta } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { CILIUM_NODES } from '../../kube/resource-types.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
@@ -57,20 +57,22 @@ export async function writeReleases(
   return await patchCiliumNode(kube, entry, { status: { ipam } }, 'status', signal);
 }
 
-/** Writes a node's demand into its NodeENIConfig, as it was read; false: it is another one by now. @throws KubeError */
+/**
+ * Writes a node's demand into its NodeENIConfig, as it was read, and returns its metadata; undefined: it is another one by
+ * now. @throws KubeError
+ */
 export async function writeDemand(
   kube: KubeClient,
   nec: NecEntry,
   demand: NecDemand,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<ObjectMeta | undefined> {
   const { uid, resourceVersion } = nec.object.metadata;
   const body = { metadata: { uid, resourceVersion }, spec: demand };
   try {
-    await kube.patch(NODE_ENI_CONFIGS, { name: nec.name }, { kind: 'merge', body }, signal);
-    return true;
+    return (await kube.patch(NODE_ENI_CONFIGS, { name: nec.name }, { kind: 'merge', body }, signal)).metadata;
   } catch (error) {
-    if (isKubeError(error, 'CONFLICT', 'NOT_FOUND')) return false;
+    if (isKubeError(error, 'CONFLICT', 'NOT_FOUND')) return undefined;
     throw error;
   }
 }

@@ -27,6 +27,7 @@ import {
   type CiliumReleaseSettings,
   decideCiliumRelease,
 } from './decide-cilium-release.ts';
+import { DemandMemory, demandOf, isSameDemand } from './demand-memory.ts';
 import { findSuppliedIps } from './find-supplied-ips.ts';
 import { NOTHING_SEEN, type ReleaseMemory, rememberReleases } from './release-memory.ts';
 
@@ -79,7 +80,6 @@ const MISSING_MS = 120_000;
 const RECHECK_MS = 60_000;
 /** A NodeENIConfig that cannot be read, or a cache that is being read. */
 const UNREADY_MS = 1_000;
-const MAX_DESIRED = 4_096;
 
 /** What a term knows of one node. */
 type Memory = {
@@ -91,6 +91,7 @@ type Memory = {
   releases: ReleaseMemory;
   roundMs: number;
   missingSinceMs: number | undefined;
+  readonly demand: DemandMemory;
 };
 
 /** What is decided for a node. */
@@ -148,6 +149,7 @@ export class CiliumReconciler {
       releases: NOTHING_SEEN,
       roundMs: Number.NEGATIVE_INFINITY,
       missingSinceMs: undefined,
+      demand: new DemandMemory(),
     };
     this.#memories.set(name, made);
     return made;
@@ -184,7 +186,7 @@ export class CiliumReconciler {
     // An object that was deleted comes back with the Pods of the node.
     const desired = Math.max(nec.decoded?.spec?.desiredRouteENIIP ?? 0, this.#warmOf(nec).min + OWN_ADDRESSES);
     const demand = demandOf(nec, desired, []);
-    if (!isSameDemand(nec, demand)) await this.#writeDemand(nec, demand, signal);
+    if (!isSameDemand(nec, demand)) await this.#writeDemand(nec, memory, demand, signal);
     return again(missingMs < MISSING_MS ? MISSING_MS - missingMs : RECHECK_MS);
   }
 
@@ -200,7 +202,8 @@ export class CiliumReconciler {
       memory.releases = NOTHING_SEEN;
       memory.uid = entry.uid;
     }
-    const plan = this.#plan(node, nec, { memory, entry });
+    const decided = this.#plan(node, nec, { memory, entry });
+    const plan = { ...decided, problems: [...decided.problems, ...memory.demand.problems(nowMs)] };
     this.#show(node.name, entry, memory, plan);
     const [main] = plan.problems;
     const status = {
@@ -209,7 +212,7 @@ export class CiliumReconciler {
     };
     const isStatusDue = status.entries.size > 0 || status.error !== entry.ipam.operatorError;
     const isPoolDue = !isSamePool(entry.ipam.pool, plan.pool);
-    const isDemandDue = !isSameDemand(nec, plan.demand);
+    const isDemandDue = !isSameDemand(nec, plan.demand) && memory.demand.mayWrite(nec, plan.demand, nowMs);
     const { againMs = Number.POSITIVE_INFINITY } = plan.release;
     const restMs = Math.max(1, Math.min(RECHECK_MS, againMs - nowMs));
     if (isPoolDue || isStatusDue || isDemandDue) {
@@ -222,11 +225,17 @@ export class CiliumReconciler {
     observe.onProblems?.(node.name, plan.problems);
     let current: CiliumNodeEntry | undefined = entry;
     if (isPoolDue)
-      current = await this.#take('pool', memory, entry, writePool(this.#deps.kube, entry, plan.pool, signal));
-    if (isDemandDue && current !== undefined && !(await this.#writeDemand(nec, plan.demand, signal)))
+      current = await this.#take('pool', memory, entry, writePool(this.#deps.kube, entry, plan.pool, signal), signal);
+    if (isDemandDue && current !== undefined && !(await this.#writeDemand(nec, memory, plan.demand, signal)))
       current = undefined;
     if (isStatusDue && current !== undefined)
-      current = await this.#take('releases', memory, entry, writeReleases(this.#deps.kube, current, status, signal));
+      current = await this.#take(
+        'releases',
+        memory,
+        entry,
+        writeReleases(this.#deps.kube, current, status, signal),
+        signal,
+      );
     return again(current === undefined ? ROUND_MS : restMs);
   }
 
@@ -304,6 +313,7 @@ export class CiliumReconciler {
     memory: Memory,
     { name }: CiliumNodeEntry,
     write: ReturnType<typeof writePool>,
+    signal: AbortSignal,
   ): Promise<CiliumNodeEntry | undefined> {
     const result = await write;
     this.#deps.observe.onWrite?.(part, result.kind === 'written' ? 'written' : 'conflict');
@@ -312,15 +322,16 @@ export class CiliumReconciler {
       return result.entry;
     }
     // The agent's writes must not lose against ours again and again: decided anew on what is there.
-    const read = await this.#deps.kube.get(CILIUM_NODES, { name });
+    const read = await this.#deps.kube.get(CILIUM_NODES, { name }, signal);
     memory.written = read === undefined ? undefined : decodeCiliumNode(read);
     return undefined;
   }
 
-  async #writeDemand(nec: NecEntry, demand: NecDemand, signal: AbortSignal): Promise<boolean> {
-    const isWritten = await writeDemand(this.#deps.kube, nec, demand, signal);
-    this.#deps.observe.onWrite?.('demand', isWritten ? 'written' : 'conflict');
-    return isWritten;
+  async #writeDemand(nec: NecEntry, memory: Memory, demand: NecDemand, signal: AbortSignal): Promise<boolean> {
+    const written = await writeDemand(this.#deps.kube, nec, demand, signal);
+    this.#deps.observe.onWrite?.('demand', written === undefined ? 'conflict' : 'written');
+    if (written !== undefined) memory.demand.noteWritten(written, demand, this.#deps.clock.monotonicMs());
+    return written !== undefined;
   }
 
   #show(name: string, { ipam }: CiliumNodeEntry, { releases }: Memory, { decision }: Plan): void {
@@ -333,40 +344,6 @@ export class CiliumReconciler {
       oldestReleaseMs: sinceMs.length === 0 ? undefined : Math.min(...sinceMs),
     });
   }
-}
-
-function demandOf(
-  { decoded }: NecEntry,
-  desired: number,
-  offers: readonly { readonly ip: string; readonly assignmentId: string }[],
-): NecDemand {
-  const { spec = {}, status = {} } = decoded ?? {};
-  return {
-    desiredRouteENIIP: Math.min(desired, MAX_DESIRED),
-    releasableIPs: offers.map(({ ip, assignmentId }) => ({ ip, assignmentID: assignmentId })),
-    // As an agent's, it never falls: an object of a restored etcd is then described anew.
-    observedSupplyEpoch: Math.max(status.supplyEpoch ?? 0, spec.observedSupplyEpoch ?? 0),
-    ...((spec.maxDirectENI ?? 0) > 0 ? { desiredDirectENI: 0 } : {}),
-  };
-}
-
-/**
- * Tells whether the NodeENIConfig has this demand. The epoch alone is worth a write only where offers are, which count
- * once it is answered.
- */
-function isSameDemand({ decoded }: NecEntry, demand: NecDemand): boolean {
-  const { desiredRouteENIIP, releasableIPs = [], observedSupplyEpoch = 0, desiredDirectENI } = decoded?.spec ?? {};
-  const keysOf = (offers: NecDemand['releasableIPs']): string =>
-    offers
-      .map(({ ip, assignmentID }) => `${ip} ${assignmentID}`)
-      .sort()
-      .join();
-  return (
-    desiredRouteENIIP === demand.desiredRouteENIIP &&
-    keysOf(releasableIPs) === keysOf(demand.releasableIPs) &&
-    (demand.desiredDirectENI === undefined || desiredDirectENI === demand.desiredDirectENI) &&
-    (demand.releasableIPs.length === 0 || observedSupplyEpoch === demand.observedSupplyEpoch)
-  );
 }
 
 /** Returns why the node gets no more addresses, by its condition Ready. */

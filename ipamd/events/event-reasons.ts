@@ -435,6 +435,13 @@ export const IPAMD_EVENTS = {
       'the pool of a CiliumNode has an address that is on none of the node’s ENIs, or an address of the node is in the pool of another node; the message names them. A pool was edited, or an ENI was taken off',
     cure: 'take entries that were added by hand out of the pool, if no Pod has the address; others go once Cilium gives them up',
   },
+  CiliumDemandContested: {
+    type: 'Warning',
+    objects: ['Node'],
+    cause:
+      'a Node has the label `tke.cloud.tencent.com/cilium-ipam=crd`, and another client than ipamd writes what its NodeENIConfig asks for: mostly its agent, which does not run with `--role=uplinks`',
+    cure: 'run the agent of that node with `--role=uplinks`, or take the label off',
+  },
   CiliumReleaseRefused: {
     type: 'Warning',
     objects: ['Node'],

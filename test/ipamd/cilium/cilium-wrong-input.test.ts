@@ -1,4 +1,5 @@
 import test from 'ava';
+import { NODE_ENI_CONFIGS } from '../../../ipamd/node-lifecycle/node-eni-configs.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS } from '../../../kube/resource-types.ts';
 import { CiliumScene } from './cilium-scene.ts';
 
@@ -103,5 +104,22 @@ test('a definition that is deleted and comes back stops nothing else', async (t)
   await scene.until(() => scene.isSettled('n1') && scene.isSettled('n2'), 'served again');
   await scene.until(() => scene.poolIps('n1').length === 9, 'two Pods, router, health and five');
   t.deepEqual(scene.poolIps('n1'), scene.assigned('n1'));
+  await scene.run(ipamd.close());
+});
+
+test('an agent that writes the demand too is named, and the two do not fight', async (t) => {
+  const { scene, ipamd, isSaid } = await openEdited();
+  const ref = { name: 'n1' };
+  const patch = { kind: 'merge', body: { spec: { desiredRouteENIIP: 3 } } } as const;
+  let undone = 0;
+  for (let second = 0; second < 300; second++) {
+    await scene.pass(1_000);
+    if (scene.specOf('n1').desiredRouteENIIP === 3) continue;
+    undone += 1;
+    await scene.run(scene.shell.kube.patch(NODE_ENI_CONFIGS, ref, patch));
+  }
+  t.true(isSaid('CiliumDemandContested'));
+  t.true(undone < 15, `${undone} writes in five minutes`);
+  await scene.until(() => scene.specOf('n1').desiredRouteENIIP !== 3, 'it is written once more');
   await scene.run(ipamd.close());
 });
