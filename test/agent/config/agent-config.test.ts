@@ -321,7 +321,7 @@ test('readAgentConfig: chained plugins are names, or a JSON list of names and pl
   t.deepEqual(pluginsOf(''), []);
   t.deepEqual(pluginsOf('tuning,cilium-cni'), [{ type: 'tuning' }, { type: 'cilium-cni' }]);
   const tuning = { type: 'tuning', sysctl: { 'net.core.somaxconn': '512' } };
-  t.deepEqual(pluginsOf(JSON.stringify([tuning, 'cilium-cni'])), [tuning, { type: 'cilium-cni' }]);
+  t.deepEqual(pluginsOf(`\n ${JSON.stringify([tuning, 'cilium-cni'], null, 2)}\n`), [tuning, { type: 'cilium-cni' }]);
   for (const text of [
     ...['portmap', 'bandwidth', 'tke-route-eni', 'tke-cni', 'cilium-cni,cilium-cni', '../sh', 'a b', ',', '-x'],
     ...['[', '{"type":"tuning"}', '[1]', '[{}]', '[{"type":1}]', '[{"type":""}]', '[{"type":".."}]', '["x/y"]'],
