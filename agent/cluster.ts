@@ -2,6 +2,7 @@ import { DIRECT_ENI_RESOURCE, ENI_IP_RESOURCE } from '../crd/names.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { describeMissingRight, trackRights } from '../kube/track-rights.ts';
 import type { Fault } from '../runtime/decode.ts';
+import { invariant } from '../runtime/invariant.ts';
 import { acceptPodCidrs } from './bridge/accept-pod-cidr.ts';
 import type { AgentRuntime } from './components.ts';
 import type { AgentConfig } from './config/options.ts';
@@ -20,9 +21,11 @@ import { openStaticIpLookup } from './pods/static-ip-lookup.ts';
 import type { OutsideDemand } from './pool/demand.ts';
 import type { Occurrence, OperationLog } from './recorder/operation-log.ts';
 import type { NodeState } from './state/node-state.ts';
+import { type CiliumNodeSource, openCiliumNodeSource } from './supply/cilium-node-source.ts';
 import { decideReadiness } from './supply/decide-readiness.ts';
 import { type NecSource, openNecSource } from './supply/nec-source.ts';
 import type { ObservedNec } from './supply/publication.ts';
+import { publishCiliumStatus } from './supply/publish-cilium-status.ts';
 import { POLL_MS, publishWhenChanged } from './supply/publish-when-changed.ts';
 import { type DirectPublishing, publishDemand } from './supply/publisher.ts';
 
@@ -42,7 +45,7 @@ type ClusterDeps = {
  * rest of the agent never waits for it.
  */
 export type ClusterConnection = {
-  readonly supply: NecSource;
+  readonly supply: Omit<NecSource, 'publish'>;
   /** Undefined where another program wires the Pods. */
   readonly pods: PodView | undefined;
   readonly events: NodeEvents;
@@ -82,21 +85,21 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
     return events.report('Warning', 'Forbidden', message);
   });
   const follow = { client: kube, nodeName: config.nodeName, clock, log, random };
-  const supply = openNecSource({
-    ...follow,
-    isInUse: (ip) => state.pool.state.addresses.get(ip)?.leaseKey !== undefined || isOfLeasedEni(state, ip),
-    onFaults: (kind, faults) => {
-      metrics.objectFaults(kind, faults.length);
-      if (faults.length === 0) return;
-      events.report('Warning', kind === 'annotation' ? 'AnnotationInvalid' : 'ObjectInvalid', textOf(faults));
-    },
-  });
+  const onFaults = (kind: 'annotation' | 'object', faults: readonly Fault[]): void => {
+    metrics.objectFaults(kind, faults.length);
+    if (faults.length === 0) return;
+    events.report('Warning', kind === 'annotation' ? 'AnnotationInvalid' : 'ObjectInvalid', textOf(faults));
+  };
+  const cilium = config.supplySource === 'cilium-node' ? openCilium(deps, follow, onFaults) : undefined;
+  const nec = cilium !== undefined ? undefined : openNec(state, follow, onFaults);
+  const supply = cilium ?? nec;
+  invariant(supply !== undefined, 'there is one source of supply');
   const followed = config.role === 'uplinks' ? undefined : followPods(deps, kube, follow);
   // While there is no supply, a missing right is the reason to report: only a person can grant it.
   state.supplyWaitsFor = () =>
     supply.waitsFor() === undefined ? supply.notReadyReason() : ([...missingRights.values()][0] ?? supply.waitsFor());
   const endPodCidr =
-    config.podCidrs.length > 0 || config.role === 'uplinks'
+    config.podCidrs.length > 0 || config.role === 'uplinks' || cilium !== undefined
       ? () => {}
       : followPodCidr({
           ...follow,
@@ -116,10 +119,13 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
   };
   return {
     ...{ supply, pods: followed?.view, events, life, warm, outside },
-    publish: (isReady, signal) =>
-      config.role === 'uplinks'
-        ? publishReadiness(deps, { supply, life, random, isReady }, signal)
-        : publish(deps, { supply, life, random, isReady, warm, outside, direct }, signal),
+    publish: async (isReady, signal) => {
+      if (cilium !== undefined) return await publishUsed(deps, kube, cilium, signal);
+      if (nec === undefined) return;
+      if (config.role === 'uplinks')
+        return await publishReadiness(deps, { supply: nec, life, random, isReady }, signal);
+      await publish(deps, { supply: nec, life, random, isReady, warm, outside, direct }, signal);
+    },
     silenceMs: () => clock.monotonicMs() - supply.lastContactMs,
     close: () => {
       endPodCidr();
@@ -127,6 +133,45 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
       supply.close();
     },
   };
+}
+
+type Follow = Parameters<typeof openPodView>[0];
+type OnFaults = (kind: 'annotation' | 'object', faults: readonly Fault[]) => void;
+
+function openNec(state: NodeState, follow: Follow, onFaults: OnFaults): NecSource {
+  const isInUse = (ip: string): boolean =>
+    state.pool.state.addresses.get(ip)?.leaseKey !== undefined || isOfLeasedEni(state, ip);
+  return openNecSource({ ...follow, isInUse, onFaults });
+}
+
+function openCilium({ config, state }: ClusterDeps, follow: Follow, onFaults: OnFaults): CiliumNodeSource {
+  return openCiliumNodeSource({
+    ...follow,
+    reservedOwners: config.reserveNodeAddresses ? ['router', 'health'] : [],
+    inForce: () => state.supply,
+    isFree: (ip) => {
+      const known = state.pool.state.addresses.get(ip);
+      return known === undefined || known.state === 'free';
+    },
+    onFaults: (faults) => onFaults('object', faults),
+  });
+}
+
+async function publishUsed(
+  { config, runtime, state, journal, metrics, operationLog }: ClusterDeps,
+  client: KubeClient,
+  source: CiliumNodeSource,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, log } = runtime;
+  const { nodeName, ciliumUpdateMs: updateEveryMs } = config;
+  const published = (outcome: 'changed' | 'failed'): void => {
+    metrics.published(outcome);
+    const isFailure = outcome === 'failed';
+    const text = isFailure ? 'status not written, will be tried again' : 'status of the CiliumNode written';
+    operationLog.report('publish', () => (isFailure ? { text, isFailure } : { text }));
+  };
+  await publishCiliumStatus({ client, nodeName, clock, log, state, journal, source, updateEveryMs, published }, signal);
 }
 
 /** Follows the Pods of the node, and looks them up for ADDs, until `close`. */

@@ -228,8 +228,17 @@ function takeOverOf(
 }
 
 function useCaseSettingsOf(config: AgentConfig): UseCaseDeps['settings'] {
-  const { ipCooldownMs, addWaitMs, forceReuseAfterMs, registeredWaitMs, mtu, delegateConfDir } = config;
-  return { ipCooldownMs, addWaitMs, registeredWaitMs, forceAfterMs: forceReuseAfterMs, podMtu: mtu, delegateConfDir };
+  const { ipCooldownMs, addWaitMs, forceReuseAfterMs, registeredWaitMs, mtu, delegateConfDir, supplySource } = config;
+  const isCiliumPool = supplySource === 'cilium-node';
+  return {
+    isCiliumPool,
+    ipCooldownMs,
+    addWaitMs,
+    registeredWaitMs,
+    forceAfterMs: forceReuseAfterMs,
+    podMtu: mtu,
+    delegateConfDir,
+  };
 }
 
 function bridgePreparation(

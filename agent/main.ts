@@ -60,7 +60,7 @@ async function runUninstall(config: UninstallConfig): Promise<void> {
 async function start(config: AgentConfig, runtime: DaemonRuntime): Promise<RunningDaemon> {
   const tooFew = checkDescriptors(readFileSync('/proc/self/limits', 'utf8'));
   if (tooFew !== undefined) runtime.log.warn('connections could leave no descriptor for Pods', { why: tooFew });
-  const cluster = config.supplySource === 'cluster' ? createClusterRuntime(config, runtime) : {};
+  const cluster = config.supplySource !== 'file' ? createClusterRuntime(config, runtime) : {};
   const starting = startAgent(config, { ...runtime, randomBytes, ...cluster });
   // If it gets a signal to stop before it serves, it has nothing to finish: the journal survives a kill at any moment.
   const agent = await Promise.race([starting, runtime.stopped]);

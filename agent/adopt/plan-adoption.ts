@@ -5,7 +5,7 @@ import { DIRECT_LINK_GROUP, MAX_ENI_SLOT } from '../../dataplane/numbers.ts';
 import type { CriSandbox } from '../cri/sandbox-view.ts';
 import type { EniRecord } from '../journal/journal-content.ts';
 import { familyOf, type Lease, type LeasedAddress, leaseKey } from '../journal/lease.ts';
-import type { Supply, SupplyEni } from '../journal/supply.ts';
+import { ON_LINK_ENI_ID, type Supply, type SupplyEni } from '../journal/supply.ts';
 import type { EniEvidence, KernelEvidence, PeerEvidence, VethEvidence } from '../node/kernel-evidence.ts';
 import { blockOfAddress, podCidrId } from '../pod-cidr/pod-cidr-supply.ts';
 
@@ -196,11 +196,13 @@ function bridgeLease(
 ): readonly Lease[] {
   const { containerId, ifName, name, mac, ifindex, mtu } = veth;
   const peer = sources.peers.get(leaseKey(containerId, ifName));
-  const blocks = [...sources.kernel.blocks, ...(sources.podCidrs ?? [])];
+  const onLink = sources.supply?.enis.find(({ eniId }) => eniId === ON_LINK_ENI_ID)?.addresses ?? [];
+  const blocks = [...sources.kernel.blocks, ...(sources.podCidrs ?? []), ...onLink.map(({ ip }) => `${ip}/32`)];
   for (const ip of ipsOf(veth, sources)) {
     const cidr = blockOfAddress(ip, blocks);
     if (cidr === undefined) continue;
-    const eniId = podCidrId(cidr);
+    // No podCIDR is so small: it is an address of the primary interface.
+    const eniId = cidr.endsWith('/32') ? ON_LINK_ENI_ID : podCidrId(cidr);
     const isOnBridge = veth.isPort === true || peer?.podMac === bridgePodMac(ip);
     const lease: Lease = {
       ...{ containerId, ifName, mtu, eniId },

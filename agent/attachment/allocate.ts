@@ -1,7 +1,7 @@
-import type { EniNetwork } from '../../dataplane/network.ts';
 import { CNI_CODE } from '../api/cni-code.ts';
 import { CniFailureError } from '../api/cni-failure.ts';
 import { type Family, type LeaseKey, leaseKey } from '../journal/lease.ts';
+import { ON_LINK_ENI_ID } from '../journal/supply.ts';
 import type { Exhausted, LeaseResult, PoolAddress } from '../pool/pool-state.ts';
 import { describeRegistered } from '../pool/registered-addresses.ts';
 import type { UseCaseDeps } from '../state/ports.ts';
@@ -11,8 +11,11 @@ import { addWaitOf, type LeaseSource, leaseInTime } from './lease-in-time.ts';
 import { needsStaticIp } from './needs-static-ip.ts';
 import { staticAddressSource } from './static-address-source.ts';
 
-/** The result of an allocation: addresses that are leased to the key, and the ENI that they are on. */
-export type Allocation = { readonly addresses: readonly PoolAddress[]; readonly eni: EniNetwork };
+/** The result of an allocation: addresses that are leased to the key, and the ENI, or primary interface, that they are on. */
+export type Allocation = {
+  readonly addresses: readonly PoolAddress[];
+  readonly eni: { readonly eniId: string; readonly mtu: number };
+};
 
 /**
  * Takes an address per family, waiting when there is none, until the caller's deadline or `addWaitMs`.. A Pod with a
@@ -31,7 +34,7 @@ export async function allocate(
   const pod = { namespace: command.podNamespace, name: command.podName, uid: command.podUid };
   try {
     const source = (await needsStaticIp(deps, pod, wait.untilMs, signal))
-      ? staticAddressSource(deps, key, pod)
+      ? staticAddressSource(deps, key, pod, command.plugin)
       : poolAddressSource(deps, key, command);
     return await leaseInTime(deps, wait, leaseSourceOf(deps, command, source, signal), signal);
   } finally {
@@ -56,7 +59,7 @@ function leaseSourceOf(
       if (addresses === undefined) return undefined;
       return async () => {
         await source.prepare();
-        const eni = state.enis.get(addresses[0]?.eniId ?? '');
+        const eni = linkOf(deps, addresses[0]?.eniId ?? '');
         if (eni !== undefined && !signal.aborted) return { addresses, eni };
         returnAddresses(deps, key);
         return undefined;
@@ -70,6 +73,12 @@ function leaseSourceOf(
   };
 }
 
+/** Finds what the addresses are on: an ENI that is set up, or the primary interface. */
+function linkOf({ state }: UseCaseDeps, eniId: string): Allocation['eni'] | undefined {
+  if (eniId !== ON_LINK_ENI_ID) return state.enis.get(eniId);
+  return state.onLinkMtu === undefined ? undefined : { eniId, mtu: state.onLinkMtu };
+}
+
 /**
  * Takes addresses of the pool. Under pressure, after a short wait for supply, it takes the address that has cooled
  * longest before its time, once its connection tracking entries are deleted: late replies to its last owner then find
@@ -78,14 +87,14 @@ function leaseSourceOf(
 function poolAddressSource(
   deps: UseCaseDeps,
   key: LeaseKey,
-  { podNamespace, podName }: TimedAttachCommand,
+  { podNamespace, podName, plugin }: TimedAttachCommand,
 ): AddressSource {
-  const { pool, readyEnis } = deps.state;
+  const { pool } = deps.state;
   let lastResult: LeaseResult | undefined;
   return {
     waiting: { podNamespace, podName },
     take: (families, nowMs, mayForce) => {
-      const request = { key, families, nowMs, enis: readyEnis };
+      const request = { key, families, nowMs, enis: deps.state.servingEnis(plugin) };
       lastResult = pool.lease(request);
       if (lastResult.kind === 'exhausted' && mayForce) lastResult = pool.forceCool(request);
       return lastResult.kind === 'leased' ? lastResult.addresses : undefined;
@@ -132,7 +141,7 @@ function exhausted(deps: UseCaseDeps, result: Exhausted | undefined, waitedMs: n
   const problems = [...state.eniProblems.values()];
   const details = problems.map(({ eniId, text }) => `${eniId}: ${text}`).join('\n');
   const waited = `waited ${Math.round(waitedMs / 1000)} s`;
-  if (state.readyEnis.size === 0) {
+  if (state.servingEnis().size === 0) {
     if (problems.some(({ kind }) => kind === 'undone')) {
       return new CniFailureError(
         CNI_CODE.conflict,

@@ -5,6 +5,7 @@ import type { Netns } from '../../netlink/netns.ts';
 import { CNI_CODE } from '../api/cni-code.ts';
 import { type CniFailure, CniFailureError } from '../api/cni-failure.ts';
 import { type Lease, type LeaseKey, leaseKey } from '../journal/lease.ts';
+import { ON_LINK_ENI_ID } from '../journal/supply.ts';
 import type { AddPhase } from '../observability/metrics.ts';
 import type { UseCaseDeps, WiredLink } from '../state/ports.ts';
 import { type Allocation, allocate } from './allocate.ts';
@@ -200,8 +201,14 @@ async function allocateIntent(
   signal: AbortSignal,
 ): Promise<Lease> {
   const { command } = chosen;
-  if (command.plugin === 'bridge') return bridgeLeaseOf(deps, command, receivedMs, await allocateBridge(deps, command));
-  if (command.plugin !== 'direct-eni') return leaseOf(deps, command, receivedMs, await allocate(deps, command, signal));
+  if (command.plugin === 'bridge' && !deps.settings.isCiliumPool)
+    return bridgeLeaseOf(deps, command, receivedMs, await allocateBridge(deps, command));
+  if (command.plugin !== 'direct-eni') {
+    const allocation = await allocate(deps, command, signal);
+    return allocation.eni.eniId === ON_LINK_ENI_ID
+      ? onLinkLeaseOf(deps, command, receivedMs, allocation)
+      : leaseOf(deps, ofEni(command), receivedMs, allocation);
+  }
   const { randomBytes, settings } = deps;
   const allocation = await allocateDirect(deps, chosen, signal);
   return directLeaseOf(command, allocation, { receivedMs, podMtu: settings.podMtu, randomBytes });
@@ -238,6 +245,22 @@ function bridgeLeaseOf(
   const lease = leaseOf(deps, command, receivedMs, { addresses: [address], eni });
   const mac = bridge.wiring === 'bridge' ? { podMac: bridgePodMac(address.ip) } : {};
   return { ...lease, ...mac, block: { cidr, wiring: bridge.wiring } };
+}
+
+/** A Pod that asked for the bridge, which a CiliumNode's pool has no addresses for. */
+function ofEni(command: TimedAttachCommand): TimedAttachCommand {
+  return command.plugin === 'bridge' ? { ...command, plugin: 'route-eni' } : command;
+}
+
+/** An address of the primary interface is wired as a routed GlobalRoute Pod is, each as a block of its own. */
+function onLinkLeaseOf(
+  deps: UseCaseDeps,
+  command: TimedAttachCommand,
+  receivedMs: number,
+  allocation: Allocation,
+): Lease {
+  const lease = leaseOf(deps, { ...command, plugin: 'bridge' }, receivedMs, allocation);
+  return { ...lease, block: { cidr: `${lease.addresses[0]?.ip ?? ''}/32`, wiring: 'routed' } };
 }
 
 function recordIntent(deps: UseCaseDeps, lease: Lease): Lease {

@@ -1,5 +1,6 @@
 import { CNI_CODE } from '../api/cni-code.ts';
 import { CniFailureError } from '../api/cni-failure.ts';
+import { ANY_UID } from '../journal/supply.ts';
 import { findClaimUids, type PodIdentity } from '../pool/lease-static.ts';
 import type { UseCaseDeps } from '../state/ports.ts';
 
@@ -69,6 +70,7 @@ type StaticIpFacts = {
  * is needed.
  */
 function decideStaticIp({ uid, markUids, isRequested, isEnabled }: StaticIpFacts): boolean | undefined {
+  if (markUids?.has(ANY_UID) === true) return true;
   if (uid !== '' && markUids?.has(uid) === true) return true;
   if (isRequested !== undefined) return isRequested;
   if (markUids !== undefined) return true;

@@ -1,9 +1,9 @@
 import { messageOf } from '../../runtime/error-text.ts';
 import { CNI_CODE } from '../api/cni-code.ts';
 import { CniFailureError } from '../api/cni-failure.ts';
-import type { LeaseKey } from '../journal/lease.ts';
+import type { LeaseKey, LeasePlugin } from '../journal/lease.ts';
 import { claimKey } from '../journal/supply.ts';
-import type { PodIdentity, StaticLeaseResult } from '../pool/lease-static.ts';
+import { mayUse, type PodIdentity, type StaticLeaseResult } from '../pool/lease-static.ts';
 import type { PoolAddress } from '../pool/pool-state.ts';
 import type { UseCaseDeps } from '../state/ports.ts';
 import type { AddressSource } from './address-source.ts';
@@ -12,13 +12,18 @@ import type { AddressSource } from './address-source.ts';
  * Takes the static address of a Pod, and never another. It did not cool, so connections of its last owner are ended
  * first.
  */
-export function staticAddressSource(deps: UseCaseDeps, key: LeaseKey, pod: PodIdentity): AddressSource {
+export function staticAddressSource(
+  deps: UseCaseDeps,
+  key: LeaseKey,
+  pod: PodIdentity,
+  kind: LeasePlugin,
+): AddressSource {
   const { state } = deps;
   let lastResult: StaticLeaseResult | undefined;
   return {
     waiting: { podNamespace: pod.namespace, podName: pod.name, isStatic: true },
     take: (families) => {
-      lastResult = state.pool.leaseStatic({ key, pod, families, enis: state.readyEnis });
+      lastResult = state.pool.leaseStatic({ key, pod, families, enis: state.servingEnis(kind) });
       return lastResult.kind === 'leased' ? lastResult.addresses : undefined;
     },
     prepare: async () => {
@@ -69,5 +74,5 @@ export function staticAddressSource(deps: UseCaseDeps, key: LeaseKey, pod: PodId
 
 /** Tells whether the address is still the Pod's: during the flush another supply may have come into force. */
 function isStillFor(address: PoolAddress | undefined, { uid }: PodIdentity): boolean {
-  return address?.supplyState === 'assigned' && address.next === undefined && address.claim?.uid === uid;
+  return address?.supplyState === 'assigned' && address.next === undefined && mayUse(address.claim?.uid, uid);
 }

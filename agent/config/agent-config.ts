@@ -26,15 +26,26 @@ function checkTogether(config: AgentConfig, faults: Faults): void {
   if (config.listenAddress !== '' && config.listenAddress === config.metricsAddress) {
     faults.add('--listen-address', 'another address than --metrics-address', config.listenAddress);
   }
-  if (config.supplySource === 'cluster' && config.nodeName === '') {
-    faults.add('--node-name', 'the name of this node, as --supply-source is cluster; or NODE_NAME', undefined);
+  if (config.supplySource !== 'file' && config.nodeName === '') {
+    const why = `as --supply-source is ${config.supplySource}`;
+    faults.add('--node-name', `the name of this node, ${why}; or NODE_NAME`, undefined);
   }
+  if (config.supplySource === 'cilium-node') checkCiliumNode(config, faults);
+  else if (config.reserveNodeAddresses)
+    faults.add('--reserve-node-addresses', 'false without --supply-source=cilium-node', true);
   if (config.role === 'uplinks') checkUplinks(config, faults);
   if (hasCilium(config.chainedPlugins) && config.defaultNetwork === 'tke-bridge') {
     const expected = 'tke-route-eni, as --chained-plugins has cilium-cni, which cannot be chained to Pods on a bridge';
     faults.add('--default-network', expected, config.defaultNetwork);
   }
   checkClientRate(config, faults);
+}
+
+/** Adds faults of settings for addresses that are not in the pool of a CiliumNode. */
+function checkCiliumNode({ role, defaultNetwork }: AgentConfig, faults: Faults): void {
+  const why = 'as Pods get addresses of the CiliumNode (--supply-source=cilium-node)';
+  if (role === 'uplinks') faults.add('--role', `full, ${why}`, role);
+  if (defaultNetwork === 'tke-bridge') faults.add('--default-network', `tke-route-eni, ${why}`, defaultNetwork);
 }
 
 /** Adds faults of settings that say how Pods are wired: with this role another program wires them. */

@@ -62,7 +62,7 @@ export const OPTIONS = {
     'node-name',
     nodeNameValue,
     '',
-    'Name of this node; NODE_NAME is taken too. Required with --supply-source=cluster. When set, supply for another node is refused.',
+    'Name of this node; NODE_NAME is taken too. Required with --supply-source=cluster and cilium-node. When set, supply for another node is refused.',
   ),
   role: option(
     'Node',
@@ -75,9 +75,9 @@ export const OPTIONS = {
   supplySource: option(
     'Supply',
     'supply-source',
-    choiceValue('file', 'cluster'),
+    choiceValue('file', 'cluster', 'cilium-node'),
     'file',
-    "Where this node's ENIs and addresses come from. cluster: its NodeENIConfig in the API server, where the agent also writes its demand; file: --supply-file.",
+    "Where this node's ENIs and addresses come from. cluster: its NodeENIConfig in the API server, where the agent also writes its demand; file: --supply-file; cilium-node: spec.ipam.pool of its CiliumNode (IPAM mode crd of Cilium), in whose status the agent writes which addresses are in use.",
   ),
   supplyFile: option(
     'Supply',
@@ -85,6 +85,20 @@ export const OPTIONS = {
     pathValue(),
     '/etc/tke-eni/node.yaml',
     "NodeENIConfig that lists this node's ENIs and addresses. Followed while the agent runs.",
+  ),
+  reserveNodeAddresses: option(
+    'Supply',
+    'reserve-node-addresses',
+    switchValue,
+    'false',
+    'With --supply-source=cilium-node: takes two addresses of the pool for the node, under the owners router and health, as an agent of Cilium does; no Pod gets them, and the agent waits for two addresses instead of one.',
+  ),
+  ciliumUpdateMs: option(
+    'Supply',
+    'cilium-node-update-rate',
+    durationValue(1_000, HOUR_MS),
+    '15s',
+    'With --supply-source=cilium-node: how often status.ipam.used of the CiliumNode is written at most.',
   ),
   ipCooldownMs: option(
     'Supply',

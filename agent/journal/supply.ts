@@ -30,6 +30,15 @@ export type Supply = {
   readonly registeredIps?: readonly string[];
 };
 
+/**
+ * Stands in the place of an ENI for addresses that belong to the primary interface itself. Their Pods have a route in the
+ * main table, and no table of their own.
+ */
+export const ON_LINK_ENI_ID = 'on-link';
+
+/** In a claim mark: any Pod of the name may have the address, one after the other. No uid of Kubernetes is this. */
+export const ANY_UID = '*';
+
 /** What of a supply the node does not take: a whole ENI, or one of its addresses (`ip`). */
 export type SupplyRefusal = { readonly eniId: string; readonly ip?: string; readonly text: string };
 
@@ -42,7 +51,7 @@ export type TakenOver = { readonly ip: string; readonly leaseKey: LeaseKey };
 export type ClaimMark = {
   readonly namespace: string;
   readonly name: string;
-  /** The only Pod that may use it now; absent while none may. */
+  /** The only Pod that may use it now, or `ANY_UID`; absent while none may. */
   readonly uid?: string;
 };
 
@@ -129,7 +138,7 @@ export type WarmTargets = {
   readonly keptPlaces?: number;
 };
 
-/** Names the Pods that an address is static for: `namespace/name`. */
+/** Names the Pods that an address is static for: `namespace/name`; a name alone where it is no Pod. */
 export function claimKey({ namespace, name }: Pick<ClaimMark, 'namespace' | 'name'>): string {
-  return `${namespace}/${name}`;
+  return namespace === '' ? name : `${namespace}/${name}`;
 }

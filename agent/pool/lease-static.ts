@@ -1,5 +1,5 @@
 import type { Family, LeaseKey } from '../journal/lease.ts';
-import { claimKey } from '../journal/supply.ts';
+import { ANY_UID, claimKey } from '../journal/supply.ts';
 import { asLeased, withAddresses } from './pool.ts';
 import type { PoolAddress, PoolState, Step } from './pool-state.ts';
 
@@ -92,10 +92,14 @@ function isServing(state: PoolState, { pod, enis }: StaticLeaseRequest, address:
     address.state === 'kept' &&
     address.supplyState === 'assigned' &&
     !address.offered &&
-    address.claim?.uid !== undefined &&
-    address.claim.uid === pod.uid &&
+    mayUse(address.claim?.uid, pod.uid) &&
     isOnReadyEni(state, enis, address)
   );
+}
+
+/** Tells whether the uid of a claim mark lets a Pod of its name use the address. */
+export function mayUse(claimUid: string | undefined, podUid: string): boolean {
+  return claimUid === ANY_UID || (claimUid !== undefined && claimUid === podUid);
 }
 
 function isOnReadyEni(state: PoolState, enis: ReadonlySet<string> | undefined, { eniId }: PoolAddress): boolean {
@@ -108,7 +112,8 @@ function describeWait(
   named: readonly ClaimedAddress[],
 ): string {
   const purpose = `kept for ${claimKey(pod)}`;
-  if (pod.uid === '') return `the runtime names no uid (K8S_POD_UID), and no other Pod may have an address ${purpose}`;
+  if (pod.uid === '' && named.every(({ uid }) => uid !== ANY_UID))
+    return `the runtime names no uid (K8S_POD_UID), and no other Pod may have an address ${purpose}`;
   const [main] = [...families].sort();
   const claimed = named.find(({ address }) => address.family === main);
   if (claimed === undefined) return `the address ${purpose} is not on this node yet`;
@@ -119,7 +124,7 @@ function describeWait(
   }
   if (address.supplyState === 'releasing') return `${text} is being taken off this node`;
   if (uid === undefined) return `${text} is on this node, but for no Pod yet`;
-  if (uid !== pod.uid) return `${text} is for the Pod with uid ${uid}, not for this one with uid ${pod.uid}`;
+  if (!mayUse(uid, pod.uid)) return `${text} is for the Pod with uid ${uid}, not for this one with uid ${pod.uid}`;
   if (address.offered) return `${text} is offered back; the offer is being taken out`;
   if (!isOnReadyEni(state, enis, address)) return `${text} is on ${address.eniId}, which does not serve now`;
   return `${text} is not usable yet`;

@@ -63,7 +63,9 @@ export function createPrimaryFinder({
   return {
     observe: () => {
       const macs = new Set(
-        [...(state.supply?.enis ?? []), ...(state.supply?.direct?.enis ?? [])].map(({ mac }) => mac),
+        [...(state.supply?.enis ?? []), ...(state.supply?.direct?.enis ?? [])]
+          .map(({ mac }) => mac)
+          .filter((mac) => mac !== ''),
       );
       const view = readHostView();
       const found = findPrimary(view, configuredName === '' ? undefined : configuredName, macs);
@@ -77,6 +79,7 @@ export function createPrimaryFinder({
       if (found.ifindex !== primary?.ifindex) log.info('primary interface', { ...found });
       primary = found;
       located = bridge === undefined ? undefined : locate(bridge, view, found.ifindex);
+      state.onLinkMtu = located?.mtu;
       observed?.(networksOf(view, found.ifindex));
     },
     current: () => {

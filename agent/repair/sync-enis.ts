@@ -3,7 +3,7 @@ import type { EniNetwork } from '../../dataplane/network.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { absentEni, type HostLink, locateEnis, withPodIps } from '../direct/locate-enis.ts';
 import type { Journal } from '../journal/journal-content.ts';
-import type { SupplyEni } from '../journal/supply.ts';
+import { ON_LINK_ENI_ID, type SupplyEni } from '../journal/supply.ts';
 import type { NodeState } from '../state/node-state.ts';
 
 type SyncDeps = { readonly state: NodeState; readonly journal: Journal; readonly log: Logger };
@@ -80,7 +80,8 @@ function eraseUnused({ state, journal, log }: SyncDeps): ReadonlySet<string> {
 function suppliedEnis(state: NodeState): readonly SupplyEni[] {
   const used = usedEnis(state);
   return (state.supply?.enis ?? []).filter(
-    ({ eniId, attached, draining, addresses }) => used.has(eniId) || attached || !draining || addresses.length > 0,
+    ({ eniId, attached, draining, addresses }) =>
+      eniId !== ON_LINK_ENI_ID && (used.has(eniId) || attached || !draining || addresses.length > 0),
   );
 }
 

@@ -4,9 +4,9 @@ import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { DirectEniPool } from '../direct/direct-eni-pool.ts';
 import type { HostLink } from '../direct/locate-enis.ts';
 import { type Cooldown, type EniRecord, type JournalContent, splitWholeEnis } from '../journal/journal-content.ts';
-import { type Family, type Lease, type LeaseKey, leaseKey } from '../journal/lease.ts';
+import { type Family, type Lease, type LeaseKey, type LeasePlugin, leaseKey } from '../journal/lease.ts';
 import { bridgePodNetworkOf, directPodNetworkOf, podNetworkOf } from '../journal/pod-network.ts';
-import type { Supply, SupplyRefusal } from '../journal/supply.ts';
+import { ON_LINK_ENI_ID, type Supply, type SupplyRefusal } from '../journal/supply.ts';
 import type { MasqueradeChoice } from '../pod-cidr/masquerade.ts';
 import { formerBlocks, isPodCidrId, podCidrSupply, usableBlocks } from '../pod-cidr/pod-cidr-supply.ts';
 import type { OccupiedNetwork } from '../pod-cidr/refuse-pod-cidrs.ts';
@@ -80,6 +80,8 @@ export class NodeState {
   readonly enis = new Map<string, EniNetwork>();
   /** ENIs that may serve a new Pod: the link exists, the table is set up, nothing foreign is in it. */
   readonly readyEnis = new Set<string>();
+  /** MTU of the links of Pods with addresses of the primary interface, bytes; undefined until that was found. */
+  onLinkMtu: number | undefined;
   readonly eniProblems = new Map<string, EniProblem>();
   /** What of the supply the node did not take. */
   refusals: readonly SupplyRefusal[] = [];
@@ -139,7 +141,7 @@ export class NodeState {
     if (content.supply !== undefined) this.pool.applySupply(content.supply);
     const [whole, cooldowns] = splitWholeEnis(content.cooldowns);
     const [wholeOffers, offers] = splitWholeEnis(content.offers ?? []);
-    this.pool.adopt(content.leases.filter(({ plugin }) => plugin !== 'direct-eni' && plugin !== 'bridge'));
+    this.pool.adopt(content.leases.filter((lease) => lease.plugin !== 'direct-eni' && !isOfBlock(lease)));
     this.pool.adoptCooldowns(cooldowns.filter(({ eniId }) => !isPodCidrId(eniId)));
     this.#restoreBridge(content.leases, cooldowns);
     this.pool.adoptOffers(offers);
@@ -198,7 +200,7 @@ export class NodeState {
   }
 
   #restoreBridge(all: readonly Lease[], cooldowns: readonly Cooldown[]): void {
-    const leases = all.filter(({ plugin }) => plugin === 'bridge');
+    const leases = all.filter(isOfBlock);
     if (leases.length > 0) this.isBridgeUsed = true;
     this.bridgePool.applySupply(podCidrSupply(this.acceptedBlocks()));
     this.bridgePool.adopt(leases);
@@ -260,8 +262,16 @@ export class NodeState {
     else this.#poolOf(lease).adopt([lease]);
   }
 
-  #poolOf({ plugin }: Lease): IpPool {
-    return plugin === 'bridge' ? this.bridgePool : this.pool;
+  #poolOf(lease: Lease): IpPool {
+    return isOfBlock(lease) ? this.bridgePool : this.pool;
+  }
+
+  /** ENIs that may serve a new Pod of this plugin, and the primary interface, if addresses of the pool are its own. */
+  servingEnis(plugin: LeasePlugin = 'route-eni'): ReadonlySet<string> {
+    // The links of such a Pod are those of another plugin, which makes no route to it.
+    if (plugin === 'ipam' || this.onLinkMtu === undefined) return this.readyEnis;
+    const isListed = this.supply?.enis.some(({ eniId }) => eniId === ON_LINK_ENI_ID) === true;
+    return isListed ? new Set([...this.readyEnis, ON_LINK_ENI_ID]) : this.readyEnis;
   }
 
   /**
@@ -275,8 +285,15 @@ export class NodeState {
   }
 }
 
-function familiesOf(enis: readonly Pick<Supply['enis'][number], 'primary'>[]): readonly Family[] {
-  const found = new Set(enis.flatMap((eni) => eni.primary.map(({ family }) => family)));
+/** A lease of an address of a block, which is in the pool of the bridge. */
+function isOfBlock({ plugin, eniId }: Lease): boolean {
+  return plugin === 'bridge' && eniId !== ON_LINK_ENI_ID;
+}
+
+function familiesOf(enis: readonly Pick<Supply['enis'][number], 'eniId' | 'primary'>[]): readonly Family[] {
+  const found = new Set(
+    enis.flatMap(({ eniId, primary }) => (eniId === ON_LINK_ENI_ID ? [4] : primary.map(({ family }) => family))),
+  );
   return ([4, 6] as const).filter((family) => found.has(family));
 }
 

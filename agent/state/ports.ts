@@ -84,6 +84,8 @@ type UseCaseSettings = {
   readonly podMtu: number;
   /** Folder of the host with networks that other plugins make; '' for none. */
   readonly delegateConfDir: string;
+  /** Pods get addresses of the pool of a CiliumNode, and of no podCIDR. */
+  readonly isCiliumPool: boolean;
 };
 
 /** Dependencies of the use cases. */

@@ -58,7 +58,7 @@ function leftOverPods({ role, leases }: NodeState): CniFailure | undefined {
 export function enisStatusOf(state: NodeState): CniFailure | undefined {
   if (servesWholeEnisOnly(state)) return undefined;
   const problems = [...state.eniProblems.values()].map(({ eniId, text }) => `${eniId}: ${text}`).join('\n');
-  if (state.readyEnis.size === 0) {
+  if (state.servingEnis().size === 0) {
     const isServing = state.leases.size > 0;
     return {
       code: isServing ? CNI_CODE.limitedConnectivity : CNI_CODE.notAvailable,

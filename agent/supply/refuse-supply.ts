@@ -63,7 +63,7 @@ function ownNetwork(
   { primaryName, servers = new Map(), added = [], inUse = [], arePodsOfOthers = false }: KnownOfNode,
 ): (eni: CheckedHere) => NodeOwn {
   const enis: readonly CheckedHere[] = [...supply.enis, ...(supply.direct?.enis ?? [])];
-  const suppliedMacs = new Set([...enis, ...inUse].map(({ mac }) => mac));
+  const suppliedMacs = new Set([...enis, ...inUse].map(({ mac }) => mac).filter((mac) => mac !== ''));
   // Without the supply's ENIs no default route may be left: then the supply names the primary interface itself.
   const primary = findPrimary(host, primaryName, suppliedMacs) ?? findPrimary(host, primaryName, new Set());
   const macOf = new Map(host.links.map(({ ifindex, address }) => [ifindex, address ?? '']));
@@ -84,7 +84,9 @@ function ownNetwork(
   const own = addresses.filter((address) => !isOfPods(address));
   return (eni) => {
     const { mac } = eni;
-    const others = own.filter(({ ifindex }) => ifindex === primary?.ifindex || macOf.get(ifindex) !== mac);
+    const others = own.filter(
+      ({ ifindex }) => ifindex === primary?.ifindex || mac === '' || macOf.get(ifindex) !== mac,
+    );
     const foreign = mac === primaryMac ? "the node's primary interface" : whyForeignMac(eni, host, added);
     return {
       macs: new Map(foreign === undefined ? [] : [[mac, foreign]]),

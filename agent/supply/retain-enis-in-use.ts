@@ -1,5 +1,5 @@
 import { type Lease, leaseKey } from '../journal/lease.ts';
-import type { ClaimMark, Supply, SupplyEni, TakenOver } from '../journal/supply.ts';
+import { ANY_UID, type ClaimMark, type Supply, type SupplyEni, type TakenOver } from '../journal/supply.ts';
 
 /**
  * Adds to a new supply the ENIs that it no longer lists while Pods still have their addresses. They are not attached
@@ -38,10 +38,15 @@ function findTakenOver(listed: Supply, previous: Supply | undefined, leases: rea
     return lease.addresses.flatMap(({ ip }): readonly TakenOver[] => {
       const isTaken = before.has(`${ip} ${key}`)
         ? lease.podUid === '' || marks.get(ip)?.uid !== lease.podUid
-        : !marks.has(ip) && marksBefore.get(ip) !== undefined;
+        : !marks.has(ip) && isOfOneUid(marksBefore.get(ip));
       return isTaken ? [{ ip, leaseKey: key }] : [];
     });
   });
+}
+
+/** An address that any Pod of a name may have stays with the Pod that has it. */
+function isOfOneUid(mark: ClaimMark | undefined): boolean {
+  return mark !== undefined && mark.uid !== ANY_UID;
 }
 
 /** Returns every address of a supply with its claim mark, whole ENIs included; undefined for an address without one. */

@@ -131,6 +131,11 @@ const CASES: readonly Case[] = [
     ],
   },
   { title: 'with the role of viewers', components: ['viewer'], values: { viewer: true } },
+  {
+    title: 'with agents that serve CiliumNodes',
+    components: ['agent-cilium-node'],
+    values: { agent: { ciliumNode: true } },
+  },
   { title: 'of a hybrid cluster', components: [], values: { network: NETWORK }, hybrid: true },
   {
     title: 'of a GlobalRoute cluster',

@@ -3,6 +3,7 @@ import test from 'ava';
 import type { Answer, ContractClient } from '../kube-api/contract/client.ts';
 import { at, versionOf } from '../kube-api/contract/contract-case.ts';
 import { startRealApi } from '../kube-api/real-api.ts';
+import { CILIUM_NODE_DEFINITION } from '../support/cilium-node-definition.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { adminOf, createAll, requestToken, tokenOnNode, untilEstablished } from './cluster-scene.ts';
 import { KUBERNETES_FOLDER, readResources } from './read-manifests.ts';
@@ -28,6 +29,8 @@ const patchStatus = (api: ContractClient, token: string, node: string) =>
     { token, contentType: MERGE },
   );
 
+const CILIUM_NODES = '/apis/cilium.io/v2/ciliumnodes';
+
 const messageOf = (answer: Answer) => String(answer.body['message']);
 
 async function openScene(folder: string) {
@@ -35,6 +38,7 @@ async function openScene(folder: string) {
   const admin = adminOf(server);
   await createAll(admin, readResources(join(KUBERNETES_FOLDER, '../crd')));
   await createAll(admin, readResources(join(KUBERNETES_FOLDER, 'rbac')));
+  await createAll(admin, [CILIUM_NODE_DEFINITION]);
   await untilEstablished(admin);
   const tokens = {
     one: await tokenOnNode(admin, AGENT, 'n1'),
@@ -48,6 +52,7 @@ async function openScene(folder: string) {
     { ...nec, metadata: metadata('n1'), spec: {}, status: { supplyEpoch: 1 } },
     { ...nec, metadata: metadata('n2'), spec: {}, status: { supplyEpoch: 1 } },
   ]);
+  await createCiliumNodes(admin);
   const made = await admin.call('POST', VPC_IPS, {
     ...nec,
     kind: 'VpcIP',
@@ -61,6 +66,16 @@ async function openScene(folder: string) {
     (await update(admin, tokens.two, `${NECS}/n1`, { spec: { desiredRouteENIIP: 9 } })).status === 403;
   await waitUntil(isInForce, { what: 'the policy is in force', timeoutMs: 60_000, everyMs: 200 });
   return { server, admin, tokens };
+}
+
+async function createCiliumNodes(admin: ContractClient): Promise<void> {
+  await createAll(admin, readResources(join(KUBERNETES_FOLDER, 'components/agent-cilium-node')));
+  for (const name of ['n1', 'n2']) {
+    const body = { apiVersion: 'cilium.io/v2', kind: 'CiliumNode', metadata: { name }, spec: { ipam: { pool: {} } } };
+    // The definition may be established and not served yet.
+    const isMade = async () => [201, 409].includes((await admin.call('POST', CILIUM_NODES, body)).status);
+    await waitUntil(isMade, { what: `CiliumNode ${name}`, timeoutMs: 30_000, everyMs: 200 });
+  }
 }
 
 if (assets === undefined)
@@ -101,6 +116,21 @@ else {
     t.is(status.status, 403);
     t.regex(messageOf(status), /tke-eni-agent of node n1 may not update nodes\/status n2/);
     t.is(versionOf(await admin.call('GET', `${NECS}/n2`)), before);
+  });
+
+  test.serial('agent-own-node-only: an agent patches the status of its own CiliumNode, and of no other', async (t) => {
+    const patch = (token: string, name: string, path: string, body: object) =>
+      admin.call('PATCH', `${CILIUM_NODES}/${name}${path}`, body, { token, contentType: MERGE });
+    const used = { status: { ipam: { used: { '10.0.0.1': { owner: 'a/b' } } } } };
+    const own = await patch(tokens.one, 'n1', '/status', used);
+    t.is(own.status, 200, messageOf(own));
+    const other = await patch(tokens.one, 'n2', '/status', used);
+    t.is(other.status, 403);
+    t.regex(messageOf(other), /tke-eni-agent of node n1 may not update ciliumnodes\/status n2/);
+    const pool = { spec: { ipam: { pool: { '10.0.0.9': {} } } } };
+    for (const name of ['n1', 'n2']) t.is((await patch(tokens.one, name, '', pool)).status, 403, name);
+    t.is((await admin.call('DELETE', `${CILIUM_NODES}/n1`, undefined, { token: tokens.one })).status, 403);
+    t.is((await patch(tokens.two, 'n2', '/status', used)).status, 200);
   });
 
   test.serial('agent-own-node-only: every deletion and every other kind is refused', async (t) => {

@@ -216,6 +216,12 @@ export const TEMPLATES: readonly Template[] = [
     changes: [NAMESPACE],
     when: 'include "tke-eni.is-on" (list . .Values.agent.ownNodeOnly)',
   },
+  {
+    from: 'conf/kubernetes/components/agent-cilium-node/rbac.yaml',
+    to: 'agent-cilium-node.yaml',
+    changes: [NAMESPACE],
+    when: '.Values.agent.ciliumNode',
+  },
   ...optionalComponent(
     'scheduler',
     ['rbac', 'pod-disruption-budget'],

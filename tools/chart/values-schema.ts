@@ -68,6 +68,7 @@ const RULES: Readonly<Record<string, Schema>> = {
   'agent.leastPrivilege': { enum: ['auto', true, false] },
   'agent.ownNodeOnly': { enum: ['auto', true, false] },
   'agent.uplinksOnCiliumNodes': { type: 'boolean' },
+  'agent.ciliumNode': { type: 'boolean' },
   'ipamd.replicas': { type: 'integer', minimum: 1, maximum: 9 },
   'ipamd.settings': settingsSchema(IPAMD_PROGRAM, TAKEN.ipamd),
   'ipamd.resources': RESOURCES,

@@ -1,4 +1,5 @@
 import { leaseKey } from '../../../agent/journal/lease.ts';
+import { ON_LINK_ENI_ID } from '../../../agent/journal/supply.ts';
 import type { PodNetwork } from '../../../dataplane/network.ts';
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { eniId, linkId, podId } from '../../../inspection/catalogue/element-id.ts';
@@ -28,7 +29,8 @@ export function compareEnis(
   host: NodeFacts['host'],
   names: Names,
 ): readonly Difference[] {
-  const supplied = agent.journal.supply?.enis ?? [];
+  // Addresses of the primary interface are on no ENI.
+  const supplied = (agent.journal.supply?.enis ?? []).filter(({ eniId }) => eniId !== ON_LINK_ENI_ID);
   const planned = new Set(desired.enis.map((eni) => eni.eniId));
   const macs = new Set(host.links.map(({ address }) => address));
   const missing = [

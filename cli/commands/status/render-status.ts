@@ -8,12 +8,16 @@ import { blockLine, poolHead, type RenderOptions, sourceNotice } from '../pool/r
 import { computeLatency, statsOf } from '../top/compute-latency.ts';
 import type { NodeStatus } from './build-status.ts';
 import { decideReadiness, type Readiness } from './decide-readiness.ts';
+import { renderIpam } from './render-ipam.ts';
 
 /** Renders a status on one page; `isFull` adds every address. */
 export function renderStatus(status: NodeStatus, options: RenderOptions & { readonly isFull: boolean }): string {
   const lines = [...agentLines(status), ...poolLines(status), ...workLines(status.summary)];
   const page = lines.map((line) => renderLine(line, options)).join('');
-  return options.isFull ? `${page}\n${renderAddresses(status.pool.addresses, options)}` : page;
+  if (!options.isFull) return page;
+  const isCiliumNode = status.summary?.supplySource === 'cilium-node';
+  const head = isCiliumNode ? `${renderIpam(status.pool.addresses)}\n` : '';
+  return `${head}${page}\n${renderAddresses(status.pool.addresses, options)}`;
 }
 
 type Line = { readonly label: string; readonly text: string; readonly color?: Color | undefined };
@@ -69,8 +73,14 @@ function poolLines({ summary, pool, counts }: NodeStatus): readonly Line[] {
 }
 
 function supplyFrom({ supplySource }: SummaryReply): string {
-  return supplySource === 'cluster' ? 'the API server' : supplySource === 'file' ? 'a file' : supplySource;
+  return SUPPLY_SOURCES[supplySource] ?? supplySource;
 }
+
+const SUPPLY_SOURCES: Readonly<Record<string, string>> = {
+  cluster: 'the API server',
+  file: 'a file',
+  'cilium-node': 'the CiliumNode',
+};
 
 function workLines(summary: SummaryReply | undefined): readonly Line[] {
   if (summary === undefined) return [];

@@ -1,5 +1,5 @@
 import anyTest, { type TestFn } from 'ava';
-import { NODE_ENI_CONFIGS } from '../../../agent/supply/nec-source.ts';
+import { type NecSource, NODE_ENI_CONFIGS } from '../../../agent/supply/nec-source.ts';
 import { type AgentLife, type ClusterScene, eniOf, leaseTo, openClusterScene } from './cluster-scene.ts';
 
 const test = anyTest as TestFn<{ scene: ClusterScene }>;
@@ -59,7 +59,7 @@ test('cluster: looks seldom while there is no object, whatever was to be given b
   await scene.pass(1_000);
   await scene.kube.delete(NODE_ENI_CONFIGS, { name: 'n1' });
   await scene.pass(TWO_MINUTES_MS);
-  const looks = countCalls(agent.cluster.supply, 'publish');
+  const looks = countCalls(agent.cluster.supply as NecSource, 'publish');
   await scene.pass(60_000);
   t.true(looks() <= 2, `${looks()} looks in a minute`);
 });

@@ -114,8 +114,9 @@ export async function openClusterScene({ hasNec = true }: { readonly hasNec?: bo
 }
 
 function startLife(clock: VirtualClock, api: InProcessApi, path: string, flags: readonly string[]): AgentLife {
+  const hasSource = flags.some((flag) => flag.startsWith('--supply-source='));
   const outcome = readAgentConfig({
-    argv: ['--supply-source=cluster', `--node-name=${NAME}`, ...flags],
+    argv: [...(hasSource ? [] : ['--supply-source=cluster']), `--node-name=${NAME}`, ...flags],
     env: {},
     readFile: () => '',
   });

@@ -165,6 +165,7 @@ export function createTestNode(ipCount: number): TestNode {
       forceAfterMs: 0,
       podMtu: 0,
       delegateConfDir: '',
+      isCiliumPool: false,
     },
     readPendingInput: async () => {},
     demandChanged: () => {},
