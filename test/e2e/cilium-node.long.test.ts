@@ -96,6 +96,8 @@ test.serial('cilium-node: waits for its addresses, serves them, and gives back w
     const pod = await node.addPod({ name: 'web' });
     t.true([IPS[2], IPS[3]].includes(pod.ip as never), pod.ip);
     t.true(await node.netns.ping(pod.ip), 'the node reaches the Pod');
+    const diff = await runCli({ netns: node.netns, ...agent }, 'diff');
+    t.is(diff.code, 0, diff.stdout);
     t.true(await pod.netns.ping(node.vpc.node('k8s1').primary.primaryIp), 'the Pod reaches the node');
     await waitUntil(async () => recordOf((await used())[pod.ip])['owner'] === 'default/web', { what: 'web is shown' });
 
