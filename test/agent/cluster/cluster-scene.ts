@@ -113,7 +113,8 @@ export async function openClusterScene({ hasNec = true }: { readonly hasNec?: bo
   };
 }
 
-function startLife(clock: VirtualClock, api: InProcessApi, path: string, flags: readonly string[]): AgentLife {
+/** Starts an agent's cluster side on a journal; the caller kills it. */
+export function startLife(clock: VirtualClock, api: InProcessApi, path: string, flags: readonly string[]): AgentLife {
   const hasSource = flags.some((flag) => flag.startsWith('--supply-source='));
   const outcome = readAgentConfig({
     argv: [...(hasSource ? [] : ['--supply-source=cluster']), `--node-name=${NAME}`, ...flags],

@@ -142,11 +142,16 @@ export class CiliumScene {
     if (!this.#hasFree(node) && this.pinOf(name, node) === undefined) return undefined;
     const ip = on.agent.allocate(`default/${name}`);
     on.sandboxes.set(`default/${name}`, ip);
+    await this.showAddress(name, ip);
+    return ip;
+  }
+
+  /** Writes the address of a Pod into its status, as the kubelet does. */
+  async showAddress(name: string, ip: string): Promise<void> {
     const body = { status: { phase: 'Running', podIP: ip, podIPs: [{ ip }] } };
     await this.run(
       this.shell.kube.patch(PODS, { namespace: 'default', name }, { kind: 'merge', body, subresource: 'status' }),
     );
-    return ip;
   }
 
   /** The address that only this Pod may get. */
@@ -160,6 +165,11 @@ export class CiliumScene {
     // One that was not restored at the agent's start is none of its own.
     if (ip !== undefined && !life.signal.aborted && agent.dump().has(ip)) agent.release(ip);
     sandboxes.delete(`default/${name}`);
+    await this.removePod(name);
+  }
+
+  /** Deletes the object of a Pod. */
+  async removePod(name: string): Promise<void> {
     const { api } = this.shell.server;
     const resource = api.registry.find('', 'v1', 'pods');
     if (resource === undefined) throw new Error('no Pods');
