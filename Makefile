@@ -40,7 +40,7 @@ soak: packages build ## 20,000 Pods come and go amid faults and kills, then the 
 	@node test/soak/main.ts $(SOAK)
 	@SEED=$${SEED:-random} node tools/run-tests.ts long laws
 
-bench: packages build ## ours and the peers side by side, ten minutes; tables and bench/results.json (docs/testing.md: what runs by name)
+bench: packages build ## ours and the peers side by side, four minutes; tables and bench/results.json (docs/testing.md: what runs by name)
 	@node bench/main.ts
 
 build: node_modules/.installed ## package the executables into dist/
