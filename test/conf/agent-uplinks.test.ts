@@ -33,6 +33,7 @@ test('agent-uplinks: the agent takes its flags, whatever the settings of the oth
     TKE_ENI_RULE_MODE: 'compact',
     TKE_ENI_EGRESS: 'node',
     TKE_ENI_PLUGIN_DIR: '/opt/tke-eni/bin',
+    TKE_ENI_RESERVE_NODE_ADDRESSES: 'true',
   };
   const outcome = readAgentConfig(settingsInput(at(podOf(UPLINKS), 'containers', 0), settings));
   if (outcome.kind !== 'run') return t.fail(outcome.kind);
@@ -60,4 +61,12 @@ run('agent-uplinks: each node has one agent, by its label', (t) => {
   const settings = daemonSets.map((one) => at(podOf(one), 'containers', 0, 'envFrom', 0, 'configMapRef', 'name'));
   t.regex(String(settings[0]), /^tke-eni-agent-settings-/);
   t.is(settings[1], settings[0], 'one ConfigMap of settings');
+});
+
+run('agent-cilium-node: the agent serves the CiliumNode of its node, with the settings of docs/cilium.md', (t) => {
+  const agent = renderExample(['agent-cilium-node']).find(({ kind }) => kind === 'DaemonSet');
+  const settings = { NODE_NAME: 'n1', TKE_ENI_RESERVE_NODE_ADDRESSES: 'true' };
+  const outcome = readAgentConfig(settingsInput(at(podOf(agent), 'containers', 0), settings));
+  if (outcome.kind !== 'run') return t.fail(outcome.kind);
+  t.like(outcome.config, { role: 'full', supplySource: 'cilium-node', reserveNodeAddresses: true });
 });

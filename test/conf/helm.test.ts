@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import test from 'ava';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { readAgentConfig } from '../../agent/config/agent-config.ts';
 import { readIpamdConfig } from '../../ipamd/config/ipamd-config.ts';
 import type { JsonObject } from '../../sim/kube-api/object.ts';
@@ -410,6 +411,20 @@ run('chart: its programs take the settings of each mode', (t) => {
     t.is(ipamd.config.allocateNodeCidrs, network === NETWORK);
     t.is(ipamd.config.grRoutes, network === NETWORK ? 'ipamd' : 'none');
   }
+});
+
+run('chart: takes the values of docs/cilium.md, and its agent takes what comes of them', (t) => {
+  const blocks = readFileSync('docs/cilium.md', 'utf8').matchAll(/^```yaml\n(agent:\n[\s\S]*?)^```/gm);
+  const configs = [...blocks].map(([, text = '']) => {
+    const ours = byName(helm({ ...SETTINGS, ...(parse(text) as object) }));
+    const env = at(ours.get(`ConfigMap ${AGENT}-settings`), 'data') as Record<string, string>;
+    const container = at(ours.get(`DaemonSet ${AGENT}`), 'spec', 'template', 'spec', 'containers', 0);
+    const outcome = readAgentConfig(settingsInput(container, { ...env, NODE_NAME: 'n1' }));
+    return outcome.kind === 'run' ? outcome.config : undefined;
+  });
+  t.like(configs[0], { supplySource: 'cluster', chainedPlugins: [{ type: 'cilium-cni' }] });
+  t.like(configs[1], { supplySource: 'cilium-node', reserveNodeAddresses: true });
+  t.is(configs.length, 2);
 });
 
 run('chart: refuses a setting that its program would refuse, and takes one at its bound', (t) => {

@@ -189,6 +189,10 @@ export const TEMPLATES: readonly Template[] = [
       NAMESPACE,
       ...OF_AGENTS,
       [
+        '            - --supply-source=cluster\n',
+        '            - --supply-source={{ if .Values.agent.ciliumNode }}cilium-node{{ else }}cluster{{ end }}\n',
+      ],
+      [
         '                    values: [eklet]\n',
         '                    values: [eklet]\n                  {{- if .Values.agent.uplinksOnCiliumNodes }}\n                  - key: tke.cloud.tencent.com/cilium-ipam\n                    operator: NotIn\n                    values: [crd]\n                  {{- end }}\n',
       ],
