@@ -44,12 +44,16 @@ export function openPortMapper(conf: PluginConf, plugins: Plugins): PortMapper {
   };
 }
 
-/** The product's network of GlobalRoute Pods: portmap finds a mapping by the network's name and the container. */
-const PRODUCT_NETWORK = 'tke-bridge';
+/**
+ * Networks by whose names a Pod of before may be mapped: portmap finds a mapping by the network's name and the container.
+ * Ours, ours with cilium-cni chained, and the product's of GlobalRoute Pods.
+ */
+const NETWORKS = ['tke-route-eni', 'generic-veth', 'tke-bridge'];
 
 /**
  * Takes the mapping away, also one that was never made or is gone: before the address is released, which the next Pod gets.
- * That of a Pod which the agent took over from the product goes too: a later Pod with its hostPort would not be reached.
+ * That of a Pod which the agent took over from the product, or from before the network got another name, goes too: a later
+ * Pod with its hostPort would not be reached.
  * @throws CniError with portmap's own; the runtime repeats the DEL
  */
 export function unmapPorts(conf: PluginConf, plugins: Plugins): void {
@@ -57,7 +61,7 @@ export function unmapPorts(conf: PluginConf, plugins: Plugins): void {
   // Without the plugin nothing was mapped, and a Pod must be deletable.
   if (path === undefined) return;
   const cniVersion = portmapVersionOf(conf);
-  for (const name of new Set([conf.name, PRODUCT_NETWORK])) {
+  for (const name of new Set([conf.name, ...NETWORKS])) {
     const answer = plugins.run(path, confOf({ ...conf, name }, cniVersion));
     if (answer.stdout.includes(NO_IPTABLES)) return;
     throwIfFailed(answer, nameOf(cniVersion));

@@ -34,6 +34,7 @@ export async function chooseNetwork(
   const held = heldNetwork(deps.state.leases.get(key), command);
   if (held !== undefined) return { command: { ...command, plugin: held }, needsClaim: false };
   const chosen = await chooseByRequest(deps, command, signal);
+  refuseOfCiliumPool(deps, chosen.command);
   refuseBesideCilium(deps, chosen.command);
   return chosen;
 }
@@ -47,12 +48,25 @@ function refuseBesideCilium({ ciliumChain }: UseCaseDeps, { plugin, podNamespace
   if (plugin !== 'direct-eni' && plugin !== 'bridge') return;
   const chain = ciliumChain();
   if (chain === undefined) return;
-  const what = plugin === 'bridge' ? 'GlobalRoute (tke-bridge)' : 'an exclusive ENI (tke-direct-eni)';
   throw new CniFailureError(
     CNI_CODE.invalidConf,
-    `${podNamespace}/${podName} gets ${what}, and ${chain} chains cilium-cni, whose policies would not hold for it`,
+    `${podNamespace}/${podName} gets ${nameOf(plugin)}, and ${chain} chains cilium-cni, whose policies would not hold for it`,
     'give the Pod an address of a shared ENI, or run it on a node without cilium-cni',
   );
+}
+
+/** Refuses a network that the pool of a CiliumNode has no addresses for. @throws CniFailureError 7 */
+function refuseOfCiliumPool({ settings }: UseCaseDeps, { plugin, podNamespace, podName }: TimedAttachCommand): void {
+  if (!settings.isCiliumPool || (plugin !== 'direct-eni' && plugin !== 'bridge')) return;
+  throw new CniFailureError(
+    CNI_CODE.invalidConf,
+    `${podNamespace}/${podName} asks for ${nameOf(plugin)}, and this node has the addresses of its CiliumNode alone (--supply-source=cilium-node)`,
+    'take the request out of the Pod, or run it on another node',
+  );
+}
+
+function nameOf(plugin: 'direct-eni' | 'bridge'): string {
+  return plugin === 'bridge' ? 'GlobalRoute (tke-bridge)' : 'an exclusive ENI (tke-direct-eni)';
 }
 
 async function chooseByRequest(
@@ -72,6 +86,8 @@ async function chooseByRequest(
   await state.demandChanged.wait(VIEW_WAIT_MS, signal);
   const answer = state.networkModeLookup.cached(pod) ?? (await state.networkModeLookup.fetch(pod, signal));
   if (!('why' in answer)) return withMode(deps, command, answer);
+  // Another plugin makes the network, whatever the Pod asks for: its address does not depend on the API server.
+  if (command.plugin === 'ipam') return { command, needsClaim: false };
   throw new CniFailureError(
     CNI_CODE.tryAgainLater,
     `it is not known yet which network ${pod.namespace}/${pod.name} needs`,
@@ -120,17 +136,20 @@ function withMode(
   return { command: { ...command, plugin: network ?? otherwise }, needsClaim };
 }
 
+/** Name of a Pod's first link. @see container runtimes: containerd's and CRI-O's CNI_IFNAME */
+const FIRST_LINK = 'eth0';
+
 /**
- * Refuses a Pod that asks for an exclusive ENI, or for GlobalRoute, where another main plugin makes the link and has only its
- * address from us. Other names in the annotation are that plugin's: it was called for them.
+ * Refuses a Pod that is known to ask for an exclusive ENI, or for GlobalRoute, where another main plugin makes its first link and
+ * has only its address from us. A further link of the Pod is no answer to that request. Other names in the annotation are that plugin's: it was called for them.
  */
 function underMainPlugin(command: TimedAttachCommand, network: NetworkMode['network']): ChosenNetwork {
-  if (network !== 'direct-eni' && network !== 'bridge') return { command, needsClaim: false };
+  const isAsked = network === 'direct-eni' || network === 'bridge';
+  if (!isAsked || command.ifName !== FIRST_LINK) return { command, needsClaim: false };
   const { podNamespace, podName, network: confName } = command;
-  const what = network === 'bridge' ? 'GlobalRoute (tke-bridge)' : 'an exclusive ENI (tke-direct-eni)';
   throw new CniFailureError(
     CNI_CODE.invalidConf,
-    `${podNamespace}/${podName} asks for ${what}, which its network ${confName} cannot give: its addresses come from tke-eni-ipamc, those of shared ENIs`,
+    `${podNamespace}/${podName} asks for ${nameOf(network)}, which its network ${confName} cannot give: its addresses come from tke-eni-ipamc, those of shared ENIs`,
     'take the request out of the Pod, or run it on a node whose network configuration calls tke-route-eni',
   );
 }

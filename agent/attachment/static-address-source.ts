@@ -57,8 +57,12 @@ export function staticAddressSource(
         lastResult?.kind === 'waits'
           ? lastResult.reason
           : `no ENI of this node can serve the address kept for ${claimKey(pod)} yet`;
-      const isOff = state.supply !== undefined && state.supply.isStaticIpEnabled !== true;
+      const isOff =
+        !deps.settings.isCiliumPool && state.supply !== undefined && state.supply.isStaticIpEnabled !== true;
       const lines = [
+        deps.settings.isCiliumPool
+          ? `spec.ipam.pool of the CiliumNode has to name owner: ${claimKey(pod)} for an address`
+          : '',
         isOff ? 'Pods of this node may not keep their addresses: see spec.enableStaticIP of its NodeENIConfig' : '',
         ...[...state.eniProblems.values()].map(({ eniId, text }) => `${eniId}: ${text}`),
         state.distrusted ?? state.supplyWaitsFor() ?? '',

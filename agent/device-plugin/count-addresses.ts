@@ -1,4 +1,5 @@
-import type { Supply } from '../journal/supply.ts';
+import type { Lease } from '../journal/lease.ts';
+import { ON_LINK_ENI_ID, type Supply } from '../journal/supply.ts';
 import { countedFamily } from '../pool/demand.ts';
 import type { NodeState } from '../state/node-state.ts';
 import type { DeviceSupply } from './decide-devices.ts';
@@ -19,9 +20,14 @@ export function readEniIps(state: NodeState, latest: Supply | undefined): Device
     quota: known.warm.limit,
     allocatable: known.allocatable,
     assigned: addresses.filter(({ supplyState }) => supplyState === 'assigned').length,
-    inUse: [...state.leases.values()].filter(({ plugin }) => plugin !== 'direct-eni' && plugin !== 'bridge').length,
+    inUse: [...state.leases.values()].filter(isOfPool).length,
     stranded: addresses.filter((address) => address.state !== 'leased' && isFaulty(address.eniId)).length,
   };
+}
+
+/** Tells whether a lease has an address of the pool: of an ENI, or of the primary interface. */
+function isOfPool({ plugin, eniId }: Lease): boolean {
+  return eniId === ON_LINK_ENI_ID || (plugin !== 'direct-eni' && plugin !== 'bridge');
 }
 
 /**

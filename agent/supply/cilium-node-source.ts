@@ -5,6 +5,7 @@ import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { CILIUM_NODES } from '../../kube/resource-types.ts';
 import { runInBackground } from '../../runtime/background.ts';
+import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { ConfigError, Fault } from '../../runtime/decode.ts';
@@ -12,6 +13,7 @@ import type { Logger } from '../../runtime/log.ts';
 import { ON_LINK_ENI_ID, type Supply, type SupplyEni } from '../journal/supply.ts';
 import { ciliumSupplyOf } from './cilium-supply.ts';
 import { NODE_ENI_CONFIGS } from './nec-source.ts';
+import { isSupplyDamaged } from './observed-nec.ts';
 import { supplyOfConfig } from './supply-of-config.ts';
 import type { SupplyEvent, SupplySource } from './supply-source.ts';
 
@@ -33,7 +35,12 @@ type CiliumNodeSourceOptions = {
 };
 
 /** The CiliumNode that the supply was last made of. */
-type ObservedCiliumNode = { readonly object: KubeObject; readonly ipam: CiliumNodeIpam };
+type ObservedCiliumNode = {
+  readonly object: KubeObject;
+  readonly ipam: CiliumNodeIpam;
+  /** Addresses of the pool that no Pod can have. */
+  readonly refused: ReadonlySet<string>;
+};
 
 /** The node's CiliumNode in the cluster, whose pool is the supply. */
 export type CiliumNodeSource = SupplySource & {
@@ -57,6 +64,9 @@ export type CiliumNodeSource = SupplySource & {
 const WAIT_LOG_MS = 5_000;
 /** How old the known ENIs may be, milliseconds. */
 const ENIS_MAX_AGE_MS = 30_000;
+/** How old they may be while the pool names one that is not known, milliseconds. */
+const UNKNOWN_ENI_AGE_MS = 3_000;
+const RETRY_BACKOFF: BackoffSettings = { firstMs: 1_000, maxMs: 10_000, factor: 2, jitter: 0.5 };
 const SHOWN_FAULTS = 3;
 
 /** Follows the CiliumNode named `nodeName` until `close`. Never waits for the API server. */
@@ -170,19 +180,22 @@ class KubeCiliumNodeSource implements CiliumNodeSource {
 
   /** Makes each new version of the object the supply, in order, and logs what it waits for. */
   async #run(): Promise<void> {
-    const { clock, log } = this.#options;
+    const { clock, log, random } = this.#options;
     const { signal } = this.#closing;
     let waitLoggedMs = Number.NEGATIVE_INFINITY;
+    let failures = 0;
     while (!signal.aborted) {
       const isDue = this.#isDue || this.#areEnisOld();
       this.#isDue = false;
       try {
         if (isDue) await this.#process(signal);
+        failures = 0;
       } catch (error) {
         if (signal.aborted) return;
         this.#isDue = true;
         log.warn('the pool of the CiliumNode is not served yet, will be tried again', { error });
-        await clock.sleep(1_000, signal).catch(() => {});
+        failures++;
+        await clock.sleep(backoffMs(RETRY_BACKOFF, failures, random()), signal).catch(() => {});
         continue;
       }
       const waitsFor = this.waitsFor();
@@ -222,7 +235,7 @@ class KubeCiliumNodeSource implements CiliumNodeSource {
         got,
       })),
     ]);
-    this.#observed = { object, ipam };
+    this.#observed = { object, ipam, refused: new Set(refused.keys()) };
     const required = Math.max(1, reservedOwners.length);
     if (inForce() !== undefined || ipam.pool.size - refused.size >= required) {
       this.#event = { kind: 'supply', supply };
@@ -238,7 +251,9 @@ class KubeCiliumNodeSource implements CiliumNodeSource {
     signal: AbortSignal,
   ): Promise<readonly SupplyEni[]> {
     const known = new Set(this.#enis?.map(({ eniId }) => eniId));
-    if (this.#areEnisOld() || named.some((id) => !known.has(id))) {
+    const ageMs = this.#options.clock.monotonicMs() - this.#enisReadMs;
+    const isUnknown = named.some((id) => !known.has(id));
+    if (ageMs >= (isUnknown ? UNKNOWN_ENI_AGE_MS : ENIS_MAX_AGE_MS)) {
       const { client, nodeName, clock } = this.#options;
       let object: KubeObject | undefined;
       try {
@@ -248,8 +263,7 @@ class KubeCiliumNodeSource implements CiliumNodeSource {
         if (!isKubeError(error, 'NOT_FOUND')) throw error;
       }
       this.#enisReadMs = clock.monotonicMs();
-      const config = object === undefined ? undefined : readNodeEniConfig(object)?.config;
-      this.#enis = config === undefined ? [] : supplyOfConfig(config).enis;
+      this.#enis = enisOf(object) ?? this.#enis;
     }
     const now = this.#enis ?? [];
     const listed = new Set(now.map(({ eniId }) => eniId));
@@ -265,6 +279,13 @@ class KubeCiliumNodeSource implements CiliumNodeSource {
     this.#options.onFaults(faults);
     if (faults.length > 0) this.#options.log.warn('CiliumNode has entries that are not served', { faults });
   }
+}
+
+/** The ENIs of a NodeENIConfig; undefined when they cannot be read: those of before stay. */
+function enisOf(object: KubeObject | undefined): readonly SupplyEni[] | undefined {
+  if (object === undefined) return [];
+  const read = readNodeEniConfig(object);
+  return read === undefined || isSupplyDamaged(read.damaged) ? undefined : supplyOfConfig(read.config).enis;
 }
 
 /** Tells whether `object` is an earlier version than `known`. Versions compare as numbers. @see KEP-5504 */

@@ -27,8 +27,8 @@ type CiliumSupplyInput = {
 type CiliumSupply = { readonly supply: Supply; readonly refused: ReadonlyMap<string, string> };
 
 /**
- * Makes the pool of a CiliumNode the supply of the node. An address whose `resource` is a known ENI is on that ENI, every
- * other one is of the primary interface. One with an owner is static for that owner; one that is marked for release is
+ * Makes the pool of a CiliumNode the supply of the node. An address whose `resource` is an ENI is on that ENI, and refused
+ * while the ENI is not known; every other one is of the primary interface. One with an owner is static for that owner; one that is marked for release is
  * out of use, and as the supply is recorded it stays so after a restart.
  */
 export function ciliumSupplyOf(input: CiliumSupplyInput): CiliumSupply {
@@ -38,7 +38,12 @@ export function ciliumSupplyOf(input: CiliumSupplyInput): CiliumSupply {
   const byEni = new Map<string, SupplyAddress[]>();
   const reserved = reserve(input);
   for (const [ip, entry] of ipam.pool) {
-    const eniId = known.has(entry.resource ?? '') ? (entry.resource ?? '') : ON_LINK_ENI_ID;
+    const { resource = '' } = entry;
+    if (!known.has(resource) && ENI_ID.test(resource)) {
+      refused.set(ip, `an address of ${resource}, which is no ENI in the NodeENIConfig of this node`);
+      continue;
+    }
+    const eniId = known.has(resource) ? resource : ON_LINK_ENI_ID;
     const family = familyOf(ip);
     if (eniId === ON_LINK_ENI_ID && family === 6) {
       refused.set(ip, 'an IPv6 address of no known ENI, which is not served');
@@ -55,7 +60,7 @@ export function ciliumSupplyOf(input: CiliumSupplyInput): CiliumSupply {
   }
   const listed = enis
     .filter(({ eniId }) => byEni.has(eniId))
-    .map((eni): SupplyEni => ({ ...eni, addresses: byEni.get(eni.eniId) ?? [] }));
+    .map((eni) => withAddresses(eni, byEni.get(eni.eniId) ?? []));
   const onLink = byEni.get(ON_LINK_ENI_ID);
   const count = ipam.pool.size - refused.size;
   const supply: Supply = {
@@ -66,6 +71,15 @@ export function ciliumSupplyOf(input: CiliumSupplyInput): CiliumSupply {
     warm: { min: 0, max: 0, limit: Math.max(0, count - input.reservedOwners.length) },
   };
   return { supply, refused };
+}
+
+/** An id of an ENI: its address is of no other interface, whether the ENI is known or not. */
+const ENI_ID = /^eni-/;
+
+/** The ENI in the families of its addresses alone: a Pod gets an address of each family of its ENI, and the pool may have one. */
+function withAddresses(eni: SupplyEni, addresses: readonly SupplyAddress[]): SupplyEni {
+  const families = new Set(addresses.map(({ family }) => family));
+  return { ...eni, addresses, primary: eni.primary.filter(({ family }) => families.has(family)) };
 }
 
 /** Tells whether an address in this state of a release is given to no Pod. */

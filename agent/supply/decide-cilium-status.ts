@@ -60,6 +60,8 @@ type ReleaseFacts = {
   readonly ipam: Pick<CiliumNodeIpam, 'pool' | 'releases'>;
   readonly addresses: ReadonlyMap<string, PoolAddress>;
   readonly leases: ReadonlyMap<LeaseKey, Lease>;
+  /** Addresses of the pool that are not served on this node. */
+  readonly refused: ReadonlySet<string>;
   /** The supply in force is in the journal: what it has out of use stays so after a restart. */
   readonly isRecorded: boolean;
 };
@@ -69,7 +71,13 @@ type ReleaseFacts = {
  * cooling, reserved or not in the pool is kept. One in use is kept also where it was given up before: the journal may
  * have been lost. An address about which nothing is decided yet has no answer.
  */
-export function decideReleases({ ipam, addresses, leases, isRecorded }: ReleaseFacts): readonly ReleaseAnswer[] {
+export function decideReleases({
+  ipam,
+  addresses,
+  leases,
+  refused,
+  isRecorded,
+}: ReleaseFacts): readonly ReleaseAnswer[] {
   const leased = new Set([...leases.values()].flatMap((lease) => lease.addresses.map(({ ip }) => ip)));
   return [...ipam.releases].flatMap(([ip, from]): readonly ReleaseAnswer[] => {
     const inPool = ipam.pool.has(ip);
@@ -81,6 +89,9 @@ export function decideReleases({ ipam, addresses, leases, isRecorded }: ReleaseF
       case RELEASE_STATE.ready:
         return inPool && isInUse ? [{ ip, from, to: RELEASE_STATE.refused }] : [];
       case RELEASE_STATE.marked:
+        // No Pod can get it, and it would be asked for again for ever.
+        if (inPool && !isInUse && address === undefined && refused.has(ip))
+          return [{ ip, from, to: RELEASE_STATE.ready }];
         if (!inPool || isInUse || address === undefined || address.state === 'cooling' || isReserved(address))
           return [{ ip, from, to: RELEASE_STATE.refused }];
         return address.state === 'withdrawn' && address.supplyState === 'releasing' && isRecorded

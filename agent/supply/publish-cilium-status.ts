@@ -67,9 +67,10 @@ async function answerMarks(deps: CiliumStatusDeps, signal: AbortSignal): Promise
   const { state, journal, source, log } = deps;
   const observed = source.observed();
   if (observed === undefined) return;
-  const { object, ipam } = observed;
+  const { object, ipam, refused } = observed;
   const answers = decideReleases({
     ...{ ipam, leases: state.leases, addresses: state.pool.state.addresses },
+    refused: new Set([...refused, ...state.refusals.flatMap(({ ip }) => ip ?? [])]),
     isRecorded: journal.load().supply === state.supply,
   });
   if (answers.length === 0) return;

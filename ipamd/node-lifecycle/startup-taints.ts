@@ -12,17 +12,19 @@ export type ServedByAgent = {
   readonly isBridged: boolean;
 };
 
-type ServingNode = Pick<NodeEntry, 'isReady' | 'offeredResources' | 'podCidrs' | 'networkCondition'>;
+type ServingNode = Pick<NodeEntry, 'isReady' | 'offeredResources' | 'podCidrs' | 'networkCondition' | 'isCiliumCrd'>;
 
 /**
  * Tells whether a node can serve Pods now, so that its startup taints go. A NodeENIConfig alone does not prove it: it
  * outlives a Node that registers again, and then tells of the agent before. kubelet offers a resource only after an
  * agent has registered it with this kubelet; before that, an autoscaler would take the node for one where the Pod does
- * not fit. On the bridge no ENI is needed: the node has its podCIDR, and no route to it is missing.
+ * not fit. On the bridge no ENI is needed: the node has its podCIDR, and no route to it is missing. Where Cilium gives the
+ * addresses kubelet offers nothing of them: what the agent says is all there is.
  */
 export function canServePods(node: ServingNode, { readyResources, isDirectServed, isBridged }: ServedByAgent): boolean {
   if (!node.isReady) return false;
   if (isBridged) return node.podCidrs.length > 0 && node.networkCondition?.status !== 'True';
+  if (node.isCiliumCrd === true) return readyResources.includes(ENI_IP_RESOURCE);
   const isServed = (name: string): boolean => readyResources.includes(name) && node.offeredResources.includes(name);
   return isServed(ENI_IP_RESOURCE) && (!isDirectServed || isServed(DIRECT_ENI_RESOURCE));
 }

@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { ON_LINK_ENI_ID } from '../../../agent/journal/supply.ts';
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import { findCiliumChain, pluginTypesOf } from '../../../inspection/node/find-cilium-chain.ts';
@@ -55,7 +56,9 @@ const SHOWN_PODS = 5;
 
 function unprotected(node: NodeFacts, chain: ConfFile): readonly Finding[] {
   const leases = ifKnown(node.agent)?.journal.leases ?? [];
-  const pods = leases.filter(({ plugin }) => plugin === 'direct-eni' || plugin === 'bridge');
+  const pods = leases.filter(
+    ({ plugin, eniId }) => plugin === 'direct-eni' || (plugin === 'bridge' && eniId !== ON_LINK_ENI_ID),
+  );
   if (pods.length === 0) return [];
   const names = pods.map(
     ({ podNamespace, podName, plugin }) =>

@@ -22,6 +22,8 @@ type Given = {
   readonly delegateConfDir?: string;
   /** What chains cilium-cni. */
   readonly chain?: string;
+  readonly isCiliumPool?: boolean;
+  readonly ifName?: string;
 };
 
 async function choose(
@@ -35,6 +37,8 @@ async function choose(
     held,
     delegateConfDir = '',
     chain,
+    isCiliumPool = false,
+    ifName = 'eth0',
   }: Given,
 ) {
   const node = createTestNode(1);
@@ -44,9 +48,21 @@ async function choose(
   if (hasDirect && node.state.supply !== undefined) node.state.supply = { ...node.state.supply, direct: DIRECT };
   node.state.isBridgeDefault = isBridgeDefault;
   if (held !== undefined) node.state.leases.set('c1/eth0', held);
-  const deps = { ...node.deps, settings: { ...node.deps.settings, delegateConfDir }, ciliumChain: () => chain };
+  const deps = {
+    ...node.deps,
+    settings: { ...node.deps.settings, delegateConfDir, isCiliumPool },
+    ciliumChain: () => chain,
+  };
   const deadlineAtBootMs = Number.POSITIVE_INFINITY;
-  const command = { ...addOf(1), deadlineAtBootMs, plugin, podNamespace: 'default', podName: 'web-0', podUid: 'u' };
+  const command = {
+    ...addOf(1),
+    ifName,
+    deadlineAtBootMs,
+    plugin,
+    podNamespace: 'default',
+    podName: 'web-0',
+    podUid: 'u',
+  };
   const { command: chosen, needsClaim } = await chooseNetwork(deps, command, NO_SIGNAL);
   return `${chosen.plugin}${needsClaim ? ', its own' : ''}`;
 }
@@ -97,6 +113,11 @@ test('chooseNetwork: refuses exclusive ENIs and GlobalRoute behind a main plugin
   t.is(await choose(t, { known: { ...none, network: 'route-eni' }, plugin: 'ipam' }), 'ipam');
   t.is(await choose(t, { known: none, plugin: 'ipam', isBridgeDefault: true }), 'ipam', 'its conf says so');
   t.is(await choose(t, { known: { ...none, fault: 'other-net' }, plugin: 'ipam' }), 'ipam', "the main plugin's name");
+  t.is(
+    await choose(t, { known: { ...none, network: 'bridge' }, plugin: 'ipam', ifName: 'net1' }),
+    'ipam',
+    'a further link',
+  );
   const held = sampleLease('c1', 'eni-1', ['10.0.0.10'], { plugin: 'ipam', state: 'active' });
   t.is(await choose(t, { known: { ...none, network: 'direct-eni' }, plugin: 'ipam', held }), 'ipam', 'asked for later');
 });
@@ -120,10 +141,19 @@ test('chooseNetwork: refuses exclusive ENIs and GlobalRoute where cilium-cni is 
   t.is(await choose(t, { known: none, held, chain }), 'direct-eni');
 });
 
+test('chooseNetwork: a node with the pool of a CiliumNode has addresses alone', async (t) => {
+  const none: NetworkMode = { network: undefined, needsClaim: false };
+  for (const network of ['direct-eni', 'bridge'] as const) {
+    const error = await t.throwsAsync(choose(t, { known: { ...none, network }, isCiliumPool: true }));
+    t.regex(error?.message ?? '', /has the addresses of its CiliumNode alone/);
+  }
+  t.is(await choose(t, { known: none, isCiliumPool: true }), 'route-eni');
+});
+
 test('chooseNetwork: behind a main plugin too a Pod that is not known is asked for, where there is a choice', async (t) => {
   const asked = { network: 'direct-eni', needsClaim: false } as const;
   await t.throwsAsync(choose(t, { asked, plugin: 'ipam' }), { message: /asks for an exclusive ENI/ });
-  await t.throwsAsync(choose(t, { plugin: 'ipam' }), { message: /not known yet which network/ });
+  t.is(await choose(t, { plugin: 'ipam' }), 'ipam', 'the API server does not answer');
   t.is(await choose(t, { plugin: 'ipam', hasDirect: false }), 'ipam');
 });
 

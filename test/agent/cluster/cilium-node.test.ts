@@ -31,7 +31,7 @@ test('cilium-node: waits while there is no object, and while there are too few a
 
 test('cilium-node: writes what is in use at most every 15 s, and keeps what others wrote', async (t) => {
   const { scene } = t.context;
-  await scene.create({ [A]: {}, [B]: { resource: 'eni-x' }, [C]: {} });
+  await scene.create({ [A]: {}, [B]: { resource: 'rack-7' }, [C]: {} });
   await scene.patchStatus({ 'operator-status': { error: 'full' }, used: { '10.9.9.9': { owner: 'stale/one' } } });
   const agent = scene.startAgent();
   await scene.pass(5_000);
@@ -41,7 +41,7 @@ test('cilium-node: writes what is in use at most every 15 s, and keeps what othe
   t.deepEqual(scene.used(), {}, 'not before its time');
   t.is(leaseTo(agent, 'p2', scene.clock.bootMs()), B);
   await scene.pass(15_000);
-  t.deepEqual(scene.used(), { [A]: { owner: 'default/p1' }, [B]: { owner: 'default/p2', resource: 'eni-x' } });
+  t.deepEqual(scene.used(), { [A]: { owner: 'default/p1' }, [B]: { owner: 'default/p2', resource: 'rack-7' } });
   t.deepEqual(scene.status()['operator-status'], { error: 'full' });
 });
 

@@ -15,6 +15,20 @@ const serves = test.macro((t, node: object, served: Partial<ServedByAgent>, expe
 );
 test('canServePods: the agent serves, and kubelet offers', serves, {}, {}, true);
 test('canServePods: not while kubelet offers nothing', serves, { offeredResources: [] }, {}, false);
+test(
+  'canServePods: kubelet offers nothing where Cilium gives the addresses',
+  serves,
+  { offeredResources: [], isCiliumCrd: true },
+  {},
+  true,
+);
+test(
+  'canServePods: nor there while the agent does not serve',
+  serves,
+  { isCiliumCrd: true },
+  { readyResources: [] },
+  false,
+);
 test('canServePods: not while the agent does not serve', serves, {}, { readyResources: [] }, false);
 test('canServePods: not on a node that is not Ready', serves, { isReady: false }, {}, false);
 test('canServePods: exclusive ENIs are waited for', serves, {}, { isDirectServed: true }, false);
