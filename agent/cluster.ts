@@ -22,6 +22,7 @@ import type { OutsideDemand } from './pool/demand.ts';
 import type { Occurrence, OperationLog } from './recorder/operation-log.ts';
 import type { NodeState } from './state/node-state.ts';
 import { type CiliumNodeSource, openCiliumNodeSource } from './supply/cilium-node-source.ts';
+import { NODE_OWNERS } from './supply/cilium-supply.ts';
 import { decideReadiness } from './supply/decide-readiness.ts';
 import { type NecSource, openNecSource } from './supply/nec-source.ts';
 import type { ObservedNec } from './supply/publication.ts';
@@ -147,7 +148,7 @@ function openNec(state: NodeState, follow: Follow, onFaults: OnFaults): NecSourc
 function openCilium({ config, state }: ClusterDeps, follow: Follow, onFaults: OnFaults): CiliumNodeSource {
   return openCiliumNodeSource({
     ...follow,
-    reservedOwners: config.reserveNodeAddresses ? ['router', 'health'] : [],
+    reservedOwners: config.reserveNodeAddresses ? NODE_OWNERS : [],
     inForce: () => state.supply,
     isFree: (ip) => {
       const known = state.pool.state.addresses.get(ip);

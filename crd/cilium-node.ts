@@ -28,6 +28,12 @@ export type CiliumAllocation = {
   readonly resource?: string;
 };
 
+/**
+ * Owner in `spec.ipam.pool` that no Pod has: an address with it is given to no Pod, and one that has it keeps it.
+ * @see Cilium pkg/ipam/crd.go: an entry with an owner is given to that owner alone
+ */
+export const NO_OWNER = 'no-eni';
+
 /** By address in its shortest form, in the order of the object. */
 export type CiliumAllocations = ReadonlyMap<string, CiliumAllocation>;
 

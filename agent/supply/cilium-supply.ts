@@ -23,6 +23,9 @@ type CiliumSupplyInput = {
   readonly isFree: (ip: string) => boolean;
 };
 
+/** Owners of addresses of the node itself, as Cilium names them. */
+export const NODE_OWNERS: readonly string[] = ['router', 'health'];
+
 /** A supply, and the addresses of the pool that no Pod can have, with the reason. */
 type CiliumSupply = { readonly supply: Supply; readonly refused: ReadonlyMap<string, string> };
 

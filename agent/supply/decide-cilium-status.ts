@@ -6,8 +6,9 @@ import {
   type ReleaseState,
 } from '../../crd/cilium-node.ts';
 import type { Lease, LeaseKey } from '../journal/lease.ts';
-import { ON_LINK_ENI_ID, type Supply } from '../journal/supply.ts';
+import { type ClaimMark, ON_LINK_ENI_ID, type Supply } from '../journal/supply.ts';
 import type { PoolAddress } from '../pool/pool-state.ts';
+import { NODE_OWNERS } from './cilium-supply.ts';
 
 /** The addresses that the node has in use, as `status.ipam.used` shows them. */
 export function ciliumUsedOf(
@@ -22,7 +23,7 @@ export function ciliumUsedOf(
   };
   for (const { eniId, addresses } of supply?.enis ?? []) {
     for (const { ip, claim } of addresses)
-      if (claim?.namespace === '') used.set(ip, { owner: claim.name, ...resourceOf(ip, eniId) });
+      if (isReserved(claim)) used.set(ip, { owner: claim.name, ...resourceOf(ip, eniId) });
   }
   for (const { podNamespace, podName, containerId, addresses } of leases) {
     const owner = podName === '' ? containerId : `${podNamespace}/${podName}`;
@@ -92,7 +93,7 @@ export function decideReleases({
         // No Pod can get it, and it would be asked for again for ever.
         if (inPool && !isInUse && address === undefined && refused.has(ip))
           return [{ ip, from, to: RELEASE_STATE.ready }];
-        if (!inPool || isInUse || address === undefined || address.state === 'cooling' || isReserved(address))
+        if (!inPool || isInUse || address === undefined || address.state === 'cooling' || isReserved(address.claim))
           return [{ ip, from, to: RELEASE_STATE.refused }];
         return address.state === 'withdrawn' && address.supplyState === 'releasing' && isRecorded
           ? [{ ip, from, to: RELEASE_STATE.ready }]
@@ -103,8 +104,9 @@ export function decideReleases({
   });
 }
 
-function isReserved({ claim }: PoolAddress): boolean {
-  return claim?.namespace === '';
+/** Tells whether an address is one of the node itself. Any other owner without a Pod's name has nothing in use. */
+function isReserved(claim: ClaimMark | undefined): claim is ClaimMark {
+  return claim?.namespace === '' && NODE_OWNERS.includes(claim.name);
 }
 
 /**

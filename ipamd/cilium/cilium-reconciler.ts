@@ -12,6 +12,7 @@ import type { NodeFactValues, NodeProblem } from '../decide/node-view.ts';
 import { planAddresses } from '../decide/plan-addresses.ts';
 import type { KnownNodeFacts } from '../node-lifecycle/node-facts.ts';
 import type { NodeEvents } from '../supply/node-deps.ts';
+import { isUntouched, restoredReason } from '../supply/read-input.ts';
 import { BY_POOL_IP, type CiliumNodeEntry, decodeCiliumNode } from './cilium-node-entry.ts';
 import { isSamePool, type NecDemand, writeDemand, writePool, writeReleases } from './cilium-node-writer.ts';
 import { CiliumReports, ciliumProblems } from './cilium-reports.ts';
@@ -80,12 +81,14 @@ const MISSING_MS = 120_000;
 const RECHECK_MS = 60_000;
 /** A NodeENIConfig that cannot be read, or a cache that is being read. */
 const UNREADY_MS = 1_000;
+/** A watch is not behind for longer. */
+const BEHIND_MS = 30_000;
 
 /** What a term knows of one node. */
 type Memory = {
   readonly reports: CiliumReports;
   /** An own write, or a read after a conflict; newer than the cache. */
-  written?: CiliumNodeEntry | undefined;
+  written?: { readonly entry: CiliumNodeEntry; readonly atMs: number } | undefined;
   /** Of the CiliumNode with this uid. */
   uid: string;
   releases: ReleaseMemory;
@@ -129,6 +132,8 @@ export class CiliumReconciler {
     if (entry === 'reading') return again(UNREADY_MS);
     if (entry === undefined) return await this.#awaitCilium(node, nec, memory, signal);
     memory.missingSinceMs = undefined;
+    // The pool is of an earlier object or state: until the cloud is described, nothing is known about its addresses.
+    if (entry.ipam.pool.size > 0 && !isDescribed(nec.decoded)) return again(UNREADY_MS);
     return await this.#round(node, nec, { memory, entry }, signal);
   }
 
@@ -161,7 +166,9 @@ export class CiliumReconciler {
     if (informer === 'unknown' || !informer.isSynced) return 'reading';
     const cached = informer.get(name);
     const { written } = memory;
-    if (cached !== undefined && written !== undefined && (compareVersions(cached, written) ?? 0) < 0) return written;
+    const isBehind = cached !== undefined && written !== undefined && (compareVersions(cached, written.entry) ?? 0) < 0;
+    // After long the cache is not behind: it has the state of a restored etcd.
+    if (isBehind && this.#deps.clock.monotonicMs() - written.atMs < BEHIND_MS) return written.entry;
     memory.written = undefined;
     return cached?.isLeaving === true ? undefined : cached;
   }
@@ -179,14 +186,18 @@ export class CiliumReconciler {
     memory.releases = NOTHING_SEEN;
     const missingMs = nowMs - memory.missingSinceMs;
     const message = 'the Node has the label of Cilium in IPAM mode crd, and there is no CiliumNode of its name';
-    const problems: readonly NodeProblem[] = missingMs < MISSING_MS ? [] : [{ reason: 'CiliumNodeMissing', message }];
+    const problems: readonly NodeProblem[] = [
+      ...(missingMs < MISSING_MS ? [] : [{ reason: 'CiliumNodeMissing', message } as const]),
+      ...memory.demand.problems(nowMs),
+    ];
     memory.reports.problems({ name, uid }, problems);
     observe.onProblems?.(name, problems);
     observe.onNode?.(name, undefined);
     // An object that was deleted comes back with the Pods of the node.
     const desired = Math.max(nec.decoded?.spec?.desiredRouteENIIP ?? 0, this.#warmOf(nec).min + OWN_ADDRESSES);
     const demand = demandOf(nec, desired, []);
-    if (!isSameDemand(nec, demand)) await this.#writeDemand(nec, memory, demand, signal);
+    if (!isSameDemand(nec, demand) && memory.demand.mayWrite(nec, demand, nowMs))
+      await this.#writeDemand(nec, memory, demand, signal);
     return again(missingMs < MISSING_MS ? MISSING_MS - missingMs : RECHECK_MS);
   }
 
@@ -212,14 +223,15 @@ export class CiliumReconciler {
     };
     const isStatusDue = status.entries.size > 0 || status.error !== entry.ipam.operatorError;
     const isPoolDue = !isSamePool(entry.ipam.pool, plan.pool);
-    const isDemandDue = !isSameDemand(nec, plan.demand) && memory.demand.mayWrite(nec, plan.demand, nowMs);
+    const isOtherDemand = !isSameDemand(nec, plan.demand);
     const { againMs = Number.POSITIVE_INFINITY } = plan.release;
     const restMs = Math.max(1, Math.min(RECHECK_MS, againMs - nowMs));
-    if (isPoolDue || isStatusDue || isDemandDue) {
+    if (isPoolDue || isStatusDue || isOtherDemand) {
       const waitMs = memory.roundMs + ROUND_MS - nowMs;
       if (waitMs > 0) return again(waitMs);
       memory.roundMs = nowMs;
     }
+    const isDemandDue = isOtherDemand && memory.demand.mayWrite(nec, plan.demand, nowMs);
     memory.reports.releases(node, plan.release.reports);
     memory.reports.problems(node, plan.problems);
     observe.onProblems?.(node.name, plan.problems);
@@ -318,12 +330,13 @@ export class CiliumReconciler {
     const result = await write;
     this.#deps.observe.onWrite?.(part, result.kind === 'written' ? 'written' : 'conflict');
     if (result.kind === 'written') {
-      memory.written = result.entry;
+      memory.written = { entry: result.entry, atMs: this.#deps.clock.monotonicMs() };
       return result.entry;
     }
     // The agent's writes must not lose against ours again and again: decided anew on what is there.
     const read = await this.#deps.kube.get(CILIUM_NODES, { name }, signal);
-    memory.written = read === undefined ? undefined : decodeCiliumNode(read);
+    const atMs = this.#deps.clock.monotonicMs();
+    memory.written = read === undefined ? undefined : { entry: decodeCiliumNode(read), atMs };
     return undefined;
   }
 
@@ -344,6 +357,12 @@ export class CiliumReconciler {
       oldestReleaseMs: sinceMs.length === 0 ? undefined : Math.min(...sinceMs),
     });
   }
+}
+
+/** Tells whether a status says which addresses the node has now. */
+function isDescribed(config: NecEntry['decoded']): boolean {
+  const { spec = {}, status = {} } = config ?? {};
+  return !isUntouched(status) && restoredReason(spec, status) === undefined;
 }
 
 /** Returns why the node gets no more addresses, by its condition Ready. */

@@ -1,4 +1,4 @@
-import type { CiliumAllocation, CiliumNodeIpam } from '../../crd/cilium-node.ts';
+import { type CiliumAllocation, type CiliumNodeIpam, NO_OWNER } from '../../crd/cilium-node.ts';
 import { isIpv4 } from '../decide/with-enis.ts';
 import type { CiliumAddress, CiliumReleaseDecision } from './decide-cilium-release.ts';
 import type { SuppliedIp } from './find-supplied-ips.ts';
@@ -52,8 +52,10 @@ export function decideCiliumPool(view: CiliumPoolView): CiliumPoolDecision {
   const strays = [...ipam.pool.keys()].filter((ip) => !supplied.has(ip));
   const isHeld = ({ ip }: SuppliedIp): boolean => view.elsewhere.has(ip) && !ipam.pool.has(ip);
   const known = supply.filter((one) => !isHeld(one));
+  const isCounted = (one: SuppliedIp): boolean =>
+    one.isAssigned && one.owner === undefined && isIpv4(one.ip) && !one.isDraining;
   // Only these are interchangeable, and counted by the demand of a NodeENIConfig.
-  const pooled = known.filter((one) => one.isAssigned && one.owner === undefined && isIpv4(one.ip) && !one.isDraining);
+  const pooled = known.filter(isCounted);
   const users = pooled.filter(({ ip }) => isUsed(view, ip)).length;
   const free = pooled.filter(({ ip }) => !isUsed(view, ip) && !ipam.releases.has(ip)).length;
   // What the agent itself will take is not in `used` before it has started.
@@ -63,7 +65,10 @@ export function decideCiliumPool(view: CiliumPoolView): CiliumPoolDecision {
   const goingIps = free === 0 ? pooled.length - users : 0;
   const least = Math.max(ipam.minAllocate ?? 0, view.floor);
   return {
-    desired: Math.max(users + wanted + goingIps, ipam.minAllocate ?? 0),
+    // Held ones are on the node's ENIs and serve no Pod: they come on top.
+    desired:
+      Math.max(users + wanted + goingIps, ipam.minAllocate ?? 0) +
+      supply.filter((one) => isHeld(one) && isCounted(one)).length,
     spare: spareOf({ free, wanted, above: aboveOf(view), aboveLeast: users + free - least }),
     addresses: [...orderedForRelease(view, known), ...strays.map(strayAddress)],
     strays,
@@ -74,7 +79,8 @@ export function decideCiliumPool(view: CiliumPoolView): CiliumPoolDecision {
 
 /**
  * Returns the entries of a pool with these addresses: the ENI as `resource`, and as `owner` the Pod of a static address.
- * A pin stays until its Pod is gone, for without it another Pod could get the address. What is on no ENI stays as it is.
+ * A pin stays until its Pod is gone, for without it another Pod could get the address. So an address that joins the pool while a
+ * Pod has it is pinned to that Pod, and one that is on no ENI and out of use to none.
  */
 export function ciliumPoolOf(
   view: CiliumPoolView,
@@ -85,9 +91,12 @@ export function ciliumPoolOf(
     [...ips].map((ip) => {
       const now = view.ipam.pool.get(ip);
       const supplied = supply.get(ip);
-      if (supplied === undefined) return [ip, now ?? {}];
       const isPinned = now?.owner !== undefined && view.podKeys.has(now.owner);
-      const owner = pins.get(ip) ?? (isPinned ? now.owner : supplied.owner);
+      const isOut = supplied?.isAssigned !== true && !isUsed(view, ip);
+      if (supplied === undefined) return [ip, { ...now, ...(isOut && !isPinned ? { owner: NO_OWNER } : {}) }];
+      const joiner = now === undefined ? view.podIps.get(ip) : undefined;
+      const owner =
+        pins.get(ip) ?? (isPinned ? now.owner : (supplied.owner ?? joiner ?? (isOut ? NO_OWNER : undefined)));
       return [ip, { ...(owner === undefined ? {} : { owner }), resource: supplied.eniId }];
     }),
   );

@@ -114,7 +114,7 @@ export function decideCiliumRelease(facts: CiliumReleaseFacts): CiliumReleaseDec
       continue;
     }
     const isPooled = node.pool.has(ip);
-    if (isPooled || place === 'assigned') draft.pool.add(ip);
+    if (isPooled || maySupply(address)) draft.pool.add(ip);
     const isCounted = place === 'assigned' && !address.mustGo;
     if (!isPooled || place === 'leaving' || isReserved(facts, address) || (isCounted && left === 0)) continue;
     if (isDue(draft, facts, markDueMs(facts, ip))) {
@@ -138,6 +138,11 @@ type Draft = {
   readonly reports: CiliumReleaseReport[];
   readonly dueMs: number[];
 };
+
+/** Tells whether an address may join the pool: one that is still offered could leave its ENI under its new user. */
+function maySupply({ place, isOffered }: CiliumAddress): boolean {
+  return place === 'assigned' && !isOffered;
+}
 
 /** An address of an entry that is on no ENI and not in the pool. */
 const UNKNOWN_ADDRESS = { place: 'gone', isOffered: false, isKept: false, mustGo: true } as const;
@@ -164,7 +169,7 @@ function followEntry(
       reportUnanswered(draft, facts, ip);
       return;
     case RELEASE_STATE.refused:
-      if (isPooled || place === 'assigned') draft.pool.add(ip);
+      if (isPooled || maySupply(address)) draft.pool.add(ip);
       draft.entries.set(ip, undefined);
       draft.reports.push({ ip, kind: 'refused' });
       return;

@@ -90,6 +90,11 @@ export type NodeFactValues = {
    * may move with the Pod that it is kept for. Default: none.
    */
   readonly registered?: ReadonlySet<string>;
+  /**
+   * Addresses that the CiliumNode of the node has in its pool or in use: no offer of one is accepted, whoever wrote it.
+   * `unknown`: none of any address is. Default: Cilium gives no addresses there.
+   */
+  readonly ciliumIps?: ReadonlySet<string> | 'unknown';
   /** The live Pods by their addresses, as `namespace/name`. Default: unknown. */
   readonly podNames?: ReadonlyMap<string, string>;
   /**

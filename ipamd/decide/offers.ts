@@ -23,7 +23,7 @@ const OPEN: readonly AddressPlan[] = ['pooled', 'goes'];
 
 /** Reads the agent's offers. An offer of an earlier assignment of the same address is void. */
 export function offersOf(view: NodeView): Offers {
-  const { spec, leaving, inUse, registered } = view;
+  const { spec, leaving, inUse, registered, ciliumIps } = view;
   const plans = planAddresses(view, view.status);
   const isHeld = ({ ip, claim }: Target): boolean => registered?.has(ip) === true && !movesWithPod(view, claim);
   const offered = new Map((spec.releasableIPs ?? []).map(({ ip, assignmentID }) => [ip, assignmentID]));
@@ -31,6 +31,8 @@ export function offersOf(view: NodeView): Offers {
     address.state === 'Assigned' &&
     offered.get(address.ip) === address.assignmentID &&
     inUse?.has(address.ip) !== true &&
+    ciliumIps !== 'unknown' &&
+    ciliumIps?.has(address.ip) !== true &&
     !isHeld(address);
   const offeredEnis = new Map((spec.releasableENIs ?? []).map(({ eniID, assignmentID }) => [eniID, assignmentID]));
   const isReleased = (address: NodeEniAddress) => address.state === 'Releasing' || isOffered(address);

@@ -175,7 +175,8 @@ export function followMachines(deps: InformerDeps): MachineFollower {
     },
     run: async (signal) => {
       while (!signal.aborted) {
-        if (await hasKind(deps, MACHINES, MACHINES_FORBIDDEN, signal)) {
+        // If the API server does not answer, there may be some: the informer keeps asking.
+        if ((await hasKind(deps, MACHINES, MACHINES_FORBIDDEN, signal)) !== false) {
           informer = openMachines(deps);
           return await informer.start(signal);
         }
@@ -187,26 +188,26 @@ export function followMachines(deps: InformerDeps): MachineFollower {
 
 /**
  * Tells whether the cluster has objects of a kind that is not ours, and logs `forbidden` where they may not be read.
- * If the API server does not answer, it may have: an informer keeps asking.
+ * Undefined when the API server does not answer.
  */
 async function hasKind(
   { client, log }: InformerDeps,
   type: ResourceType,
   forbidden: string,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<boolean | undefined> {
   try {
     await client.listPage(type, { limit: 1 }, signal);
     return true;
   } catch (error) {
-    if (!isKubeError(error, 'NOT_FOUND', 'FORBIDDEN')) return !signal.aborted;
+    if (!isKubeError(error, 'NOT_FOUND', 'FORBIDDEN')) return undefined;
     if (error.code === 'FORBIDDEN') log.warn(forbidden, { error });
     return false;
   }
 }
 
-/** Tells whether the cluster has CiliumNodes that may be read. */
-export async function haveCiliumNodes(deps: InformerDeps, signal: AbortSignal): Promise<boolean> {
+/** Tells whether the cluster has CiliumNodes that may be read; undefined when the API server does not answer. */
+export async function haveCiliumNodes(deps: InformerDeps, signal: AbortSignal): Promise<boolean | undefined> {
   return await hasKind(deps, CILIUM_NODES, 'CiliumNodes may not be read; nodes of Cilium get no addresses', signal);
 }
 

@@ -1,6 +1,8 @@
 import { runController } from '../../kube/controller.ts';
+import type { ObjectChange } from '../../kube/object-cache.ts';
 import type { WorkQueue } from '../../kube/work-queue.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
+import type { CiliumNodeEntry } from '../cilium/cilium-node-entry.ts';
 import { type CiliumDeps, CiliumReconciler } from '../cilium/cilium-reconciler.ts';
 import type { LeaderDeps, TermComponents } from './leader-deps.ts';
 import type { Informers } from './open-informers.ts';
@@ -30,8 +32,13 @@ export async function runCiliumNodes(
     ...{ kube, nodes, necs, pods, ciliumNodes, facts, flags, clock, log, events, observe },
   });
   const labelled = new ChangeSignal(clock);
-  const enqueue = (name: string): void => {
-    if (nodes.get(name)?.isCiliumCrd === true) queues.cilium.add(name);
+  const enqueue = ({ key, before, after }: ObjectChange<CiliumNodeEntry>): void => {
+    if (nodes.get(key)?.isCiliumCrd !== true) return;
+    queues.cilium.add(key);
+    // What is no more in the pool may be given back.
+    const ips = [...(before?.ipam.pool.keys() ?? []), ...(before?.ipam.used.keys() ?? [])];
+    if (ips.some((ip) => after?.ipam.pool.has(ip) !== true && after?.ipam.used.has(ip) !== true))
+      queues.supply.add(key);
   };
   const stop = enqueueCiliumNodes(informers, queues.cilium, () => labelled.notify());
   try {

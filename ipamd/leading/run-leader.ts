@@ -150,8 +150,11 @@ function createComponents(deps: LeaderDeps): TermComponents {
   const movedTo: NodeFactsDeps['movedTo'] = (name) => findMoved(name, necs.get(name)?.decoded?.status, markedOn);
   const queues = makeQueues(clock, random);
   const registered = createRegisteredIps(deps, queues);
+  const ciliumNodes = new CiliumFollower(deps.informerDeps, nodes);
+  const isServed = config.ciliumNodes !== 'off';
   const facts = createNodeFacts({
     ...{ ...known, claims: claims.requests, movedTo, staticEnis },
+    ...(isServed ? { ciliumIpsOf: (name: string) => ciliumNodes.ipsOf(name) } : {}),
     ...(registered === undefined ? {} : { registered }),
   });
   const renewals = new Renewals();
@@ -167,7 +170,7 @@ function createComponents(deps: LeaderDeps): TermComponents {
     staticEniIndex,
     registered,
     podRoutes: config.grRoutes === 'ipamd' ? new RouteCache(clock) : undefined,
-    ciliumNodes: new CiliumFollower(deps.informerDeps, nodes),
+    ciliumNodes,
     instanceIds,
   };
 }

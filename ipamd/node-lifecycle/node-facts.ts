@@ -51,6 +51,8 @@ export type NodeFactsDeps = {
   };
   /** Addresses that load balancers may still have. Default: none. */
   readonly registered?: RegisteredIps;
+  /** Addresses of the CiliumNode of a node that Cilium serves. Default: there is none. */
+  readonly ciliumIpsOf?: (nodeName: string) => ReadonlySet<string> | 'unknown';
   /** Where the released static addresses of a node are by now. Default: unknown. */
   readonly movedTo?: (nodeName: string) => NodeView['movedTo'];
   /** Static exclusive ENIs, as far as a node needs them. Default: none. */
@@ -258,6 +260,7 @@ class CachedNodeFacts implements KnownNodeFacts {
       securityGroups: this.securityGroupsOf(name, config),
       inUse: new Set(pods.keys()),
       ...(held.size === 0 ? {} : { registered: held }),
+      ...this.#ciliumIpsOf(node),
       ...this.#claimsOf(name),
       ...this.#claimSubnetsOf(name, choices.subnets, location),
       problems: [
@@ -270,6 +273,11 @@ class CachedNodeFacts implements KnownNodeFacts {
         ...subnets.problems(),
       ],
     };
+  }
+
+  #ciliumIpsOf(node: NodeEntry | undefined): Pick<NodeFactValues, 'ciliumIps'> {
+    const { ciliumIpsOf } = this.#deps;
+    return node?.isCiliumCrd === true && ciliumIpsOf !== undefined ? { ciliumIps: ciliumIpsOf(node.name) } : {};
   }
 
   #registrationsOf(config: NodeEniConfig, leaving: Leaving, pods: ReadonlyMap<string, PodFacts>): NodeRegistrations {

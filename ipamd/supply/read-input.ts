@@ -59,13 +59,19 @@ function readStatus(
 }
 
 /** Returns why the status is too old: the agent has seen a later epoch. Undefined when it has not. */
-function restoredReason(spec: NodeEniConfigSpec, status: NodeEniConfigStatus): string | undefined {
+export function restoredReason(spec: NodeEniConfigSpec, status: NodeEniConfigStatus): string | undefined {
   const observed = spec.observedSupplyEpoch ?? 0;
   const current = status.supplyEpoch ?? 0;
   return observed > current ? `the agent has seen supply epoch ${observed}, the object has ${current}` : undefined;
 }
 
-function isUntouched({ supplyEpoch = 0, describedAt, eniInfos = [], intents = [] }: NodeEniConfigStatus): boolean {
+/** Tells whether the cloud was never described in a status. */
+export function isUntouched({
+  supplyEpoch = 0,
+  describedAt,
+  eniInfos = [],
+  intents = [],
+}: NodeEniConfigStatus): boolean {
   return supplyEpoch === 0 && describedAt === undefined && eniInfos.length + intents.length === 0;
 }
 

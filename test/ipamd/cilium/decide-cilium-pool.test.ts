@@ -105,7 +105,7 @@ const CASES: Readonly<Record<string, Case & { readonly want: Partial<CiliumPoolD
   'an address that another pool has is held back': {
     ipam: { pool: new Map() },
     view: { elsewhere: new Set([ipOf(3)]) },
-    want: { held: [ipOf(3)], free: 7 },
+    want: { held: [ipOf(3)], free: 7, desired: 2 + 5 + 1 },
   },
   'it stays where it is in both pools': { view: { elsewhere: new Set([ipOf(3)]) }, want: { held: [], free: 8 } },
   'what is on no ENI is a stray': {
@@ -178,8 +178,33 @@ test('ciliumPoolOf: a pin is cleared only after its Pod is gone', (t) => {
   t.is(ownerWith(new Set(['shop/db-1']), new Map([[ipOf(0), 'shop/db-1']])), 'shop/db-1');
 });
 
-test('ciliumPoolOf: an entry of an address that is on no ENI stays as it is', (t) => {
+test('ciliumPoolOf: an entry in use of an address that is on no ENI stays as it is', (t) => {
   const entry = { owner: 'someone', resource: 'eni-other' };
   const view = viewOf({ supply: [], ipam: { pool: new Map([[ipOf(0), entry]]) } });
   t.deepEqual(ciliumPoolOf(view, { pool: new Set([ipOf(0)]), pins: NO_PINS }).get(ipOf(0)), entry);
+});
+
+test('ciliumPoolOf: an address that is on no ENI, or is being taken off, and that nobody has, is for no Pod', (t) => {
+  const ownersOf = (supply: readonly SuppliedIp[]) => {
+    const ipam = { pool: new Map(ipsOf(0, 4).map((ip) => [ip, { resource: 'eni-0' }])) };
+    const view = viewOf({ supply, used: 1, ipam, view: { podIps: new Map([[ipOf(1), 'shop/a']]) } });
+    const pool = ciliumPoolOf(view, { pool: new Set(ipsOf(0, 4)), pins: NO_PINS });
+    return [...pool.values()].map(({ owner }) => owner);
+  };
+  t.deepEqual(ownersOf([]), [undefined, undefined, 'no-eni', 'no-eni']);
+  t.deepEqual(ownersOf(supplyOf(4, () => ({ isAssigned: false }))), [undefined, undefined, 'no-eni', 'no-eni']);
+  t.deepEqual(ownersOf(supplyOf(4)), [undefined, undefined, undefined, undefined]);
+});
+
+test('ciliumPoolOf: on an ENI again, an address is for any Pod', (t) => {
+  const ipam = { pool: new Map([[ipOf(5), { owner: 'no-eni', resource: 'eni-0' }]]) };
+  const pool = ciliumPoolOf(viewOf({ ipam }), { pool: new Set([ipOf(5)]), pins: NO_PINS });
+  t.deepEqual([...pool.values()], [{ resource: 'eni-0' }]);
+});
+
+test("ciliumPoolOf: an address that joins while a Pod has it is that Pod's, and one that was there before is not pinned", (t) => {
+  const view = { podIps: new Map(ipsOf(5, 7).map((ip) => [ip, 'shop/a'])), podKeys: new Set(['shop/a']) };
+  const ipam = { pool: new Map([[ipOf(6), {}]]) };
+  const pool = ciliumPoolOf(viewOf({ ipam, view }), { pool: new Set(ipsOf(5, 7)), pins: NO_PINS });
+  t.deepEqual([...pool.values()], [{ owner: 'shop/a', resource: 'eni-0' }, { resource: 'eni-0' }]);
 });

@@ -57,6 +57,13 @@ const CASES: Readonly<Record<string, Case>> = {
   'none: not while the agent has nothing in use': { facts: { node: nodeOf({ used: [] }) }, want: STAYS },
   'none: not while Pods are unknown': { facts: { podIps: undefined }, want: STAYS },
   'none: a new address joins the pool': { isPooled: false, want: STAYS },
+  'none: one that is still offered does not join': { isPooled: false, isOffered: true, want: OUT },
+  'refused: nor does it then': {
+    state: 'do-not-release',
+    isPooled: false,
+    isOffered: true,
+    want: { ...OUT, entry: 'none', reports: 'refused' },
+  },
   'none: one that leaves its ENI does not join': { isPooled: false, place: 'leaving', want: OUT },
   'none: one that is gone is asked for though none is spare': {
     place: 'gone',
