@@ -23,7 +23,9 @@ export type QuotaScope =
   | 'reserved-ips'
   | 'load-balancers'
   | 'listeners'
+  | 'rules'
   | 'targets'
+  | 'certificates'
   | 'security-groups'
   | 'security-group-policies'
   | 'account';

@@ -1,54 +1,13 @@
+import type { ListenerCertificate } from './certificates.ts';
 import type { CallContext } from './cloud.ts';
+import type { HealthCheck } from './health-check.ts';
 import type { LoadBalancerTask } from './load-balancers.ts';
+import type { Rule } from './rules.ts';
 
 /** Most ports of one creation. */
 export const PORTS_PER_CREATION = 49;
 /** Most listeners of one deletion. */
 export const LISTENERS_PER_DELETION = 20;
-
-/**
- * How a listener checks its targets. A field that is absent in a description is not reported; in a creation it has the
- * cloud's default; in a change it stays as it is.
- */
-export type HealthCheck = {
-  /** False: every target counts as healthy. */
-  readonly isOn?: boolean;
-  /** TCP or HTTP, of a TCP listener; PING, of a UDP listener; CUSTOM, of both. Others exist at other protocols. */
-  readonly kind?: string;
-  /** 2 to 300. */
-  readonly intervalSeconds?: number;
-  /** 2 to 60, and below the interval. */
-  readonly timeoutSeconds?: number;
-  /** So many good checks in a row make a target healthy: 2 to 10. */
-  readonly healthyThreshold?: number;
-  /** So many bad checks in a row make a target unhealthy: 2 to 10. */
-  readonly unhealthyThreshold?: number;
-  /** The port that is checked; `target`: that of the target. */
-  readonly checkPort?: number | 'target';
-  /** Where checks come from: the address of the load balancer, or 100.64.0.0/10. */
-  readonly source?: 'vip' | 'shared-range';
-  readonly http?: HttpCheck;
-  /** What is sent and what has to come back, for the kind CUSTOM. */
-  readonly exchange?: {
-    readonly format: 'HEX' | 'TEXT';
-    /** At most 500 characters each. */
-    readonly send: string;
-    readonly receive: string;
-  };
-};
-
-/** What a check by HTTP asks for and accepts. */
-type HttpCheck = {
-  /** At most 200 characters. */
-  readonly path?: string;
-  /** The Host of the request, at most 80 characters; required on a TCP listener. */
-  readonly domain?: string;
-  readonly method?: 'HEAD' | 'GET';
-  /** Required on a TCP listener. */
-  readonly version?: 'HTTP/1.0' | 'HTTP/1.1';
-  /** Bit mask of accepted answers: 1 for 1xx, 2 for 2xx, 4 for 3xx, 8 for 4xx, 16 for 5xx. */
-  readonly codes?: number;
-};
 
 /** What of a listener can be changed; absent fields as in `HealthCheck`. */
 export type ListenerSettings = {
@@ -60,7 +19,12 @@ export type ListenerSettings = {
   readonly idleSeconds?: number;
   /** Whether clients of a target that is deregistered are reset, or rescheduled. Many accounts refuse it for UDP. */
   readonly resetsOnDeregister?: boolean;
+  /** Of a listener of layer 4; a listener of HTTP or HTTPS has checks, sessions and schedulers in its rules. */
   readonly healthCheck?: HealthCheck;
+  /** Of HTTPS: the certificate of the listener, which takes none with SNI. */
+  readonly certificate?: ListenerCertificate;
+  /** Of HTTPS: whether each domain has a certificate of its own (SNI). The cloud does not take it back. */
+  readonly isSni?: boolean;
 };
 
 /** A listener of a load balancer. TCP and UDP may have the same port. */
@@ -72,19 +36,22 @@ export type Listener = ListenerSettings & {
   readonly port: number;
   /** Last port of a listener of a range. */
   readonly endPort?: number;
+  /** Rules of a listener of HTTP or HTTPS; absent for other protocols. */
+  readonly rules?: readonly Rule[];
   /** Time of creation, milliseconds since the epoch; 0 when the cloud does not report it. */
   readonly createdAtMs: number;
 };
 
 /** New listeners with the same settings. */
 export type ListenerSpec = {
-  readonly protocol: 'TCP' | 'UDP';
+  /** HTTPS needs a certificate, or SNI. */
+  readonly protocol: 'TCP' | 'UDP' | 'HTTP' | 'HTTPS';
   /** 1 to `PORTS_PER_CREATION`; names have 1 to 80 characters. */
   readonly ports: readonly { readonly port: number; readonly name: string }[];
   readonly settings: ListenerSettings;
 };
 
-/** Listeners of layer 4. Changes are as those of `LoadBalancerPort`, and settled there. */
+/** Listeners of layers 4 and 7. Changes are as those of `LoadBalancerPort`, and settled there. */
 export type ListenerPort = {
   /** Returns all listeners of a load balancer, of others too. @throws CloudError BAD_ANSWER when some are missing */
   list(loadBalancerId: string, context: CallContext): Promise<readonly Listener[]>;

@@ -122,6 +122,8 @@ export type LoadBalancerQuotas = {
   /** Of one load balancer. */
   readonly listeners?: Quota;
   /** Of one listener. */
+  readonly rules?: Quota;
+  /** Of one listener, or of one rule. */
   readonly targets?: Quota;
   /** Of one load balancer. */
   readonly snatIps?: Quota;

@@ -4,9 +4,11 @@ import type { LoadBalancerTask } from './load-balancers.ts';
 /** Most targets of one load balancer in one change. */
 export const TARGETS_PER_CHANGE = 500;
 
-/** Names a target: one of a listener by its address and port. */
+/** Names a target: one of a listener, or of a rule of it, by its address and port. */
 export type TargetRef = {
   readonly listenerId: string;
+  /** The rule, of a listener of HTTP or HTTPS; absent for other protocols. */
+  readonly ruleId?: string;
   readonly ip: string;
   readonly port: number;
   /** Set if and only if the target is this instance, by its primary address; otherwise it is the address itself. */
@@ -40,7 +42,7 @@ export type TargetSpec = WeightedTarget & {
 /** Targets of a batch that the cloud refused, without an error. */
 export type RefusedTargets = {
   readonly listenerId: string;
-  /** Those of the request on that listener: all of them. */
+  /** Those of the request on that listener: all of them, of all its rules. */
   readonly targets: readonly TargetRef[];
   /** The cloud's own words, of all listeners together. */
   readonly reason: string;
@@ -53,6 +55,8 @@ export type HealthState = 'healthy' | 'unhealthy' | 'unknown' | 'unchecked';
 export type TargetHealth = {
   readonly loadBalancerId: string;
   readonly listenerId: string;
+  /** As in `TargetRef`. */
+  readonly ruleId?: string;
   readonly ip: string;
   readonly port: number;
   readonly state: HealthState;
@@ -64,12 +68,14 @@ export type TargetHealth = {
 export type FoundTarget = {
   readonly loadBalancerId: string;
   readonly listenerId: string;
+  /** As in `TargetRef`. */
+  readonly ruleId?: string;
   readonly ip: string;
   readonly port: number;
   readonly weight: number;
 };
 
-/** Targets of listeners of layer 4. Changes are as those of `LoadBalancerPort`. */
+/** Targets of listeners of layer 4, and of rules. Changes are as those of `LoadBalancerPort`. */
 export type TargetPort = {
   /** Returns the targets of listeners of a load balancer. @throws CloudError `gone` when one of them does not exist */
   list(loadBalancerId: string, listenerIds: readonly string[], context: CallContext): Promise<readonly Target[]>;

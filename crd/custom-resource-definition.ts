@@ -1,5 +1,5 @@
-import { API_GROUP, VERSION } from './names.ts';
-import type { ResourceKind } from './resource-kind.ts';
+import { API_GROUP } from './names.ts';
+import { groupVersionOf, type ResourceKind } from './resource-kind.ts';
 import type { OpenApiSchema } from './schema.ts';
 
 /** Annotation of a definition: the number of the schema that it was generated from. */
@@ -21,15 +21,16 @@ export type CustomResourceDefinition = ReturnType<typeof customResourceDefinitio
  * that an older release wrote must stay valid, or every later write to them would fail.
  */
 export function customResourceDefinition(kind: ResourceKind) {
+  const { group, version } = groupVersionOf(kind);
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
     metadata: {
-      name: `${kind.plural}.${API_GROUP}`,
+      name: `${kind.plural}.${group}`,
       annotations: { [SCHEMA_ANNOTATION]: String(SCHEMA_NUMBER) },
     },
     spec: {
-      group: API_GROUP,
+      group,
       scope: kind.scope,
       names: {
         kind: kind.kind,
@@ -40,7 +41,7 @@ export function customResourceDefinition(kind: ResourceKind) {
       },
       versions: [
         {
-          name: VERSION,
+          name: version,
           served: true,
           storage: true,
           schema: { openAPIV3Schema: rootSchema(kind) },

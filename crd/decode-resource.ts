@@ -1,8 +1,7 @@
 import { type Decoder, isRecord, oneOf, optional, type RecordOf, record, required, text } from '../runtime/decode.ts';
 import { objectName } from './common-values.ts';
 import type { FieldTable } from './field.ts';
-import { API_VERSION } from './names.ts';
-import type { ResourceKind } from './resource-kind.ts';
+import { groupVersionOf, type ResourceKind } from './resource-kind.ts';
 
 const TEXTS: Decoder<Readonly<Record<string, string>>> = (value, path, faults) => {
   // Every value was checked to be a text.
@@ -34,9 +33,10 @@ export type Resource<F extends FieldTable> = RecordOf<F> & {
 /** Makes the decoder of a kind. Unknown fields are preserved in `object` and are not a fault. */
 export function resourceOf<F extends FieldTable>(kind: ResourceKind<F>): Decoder<Resource<F>> {
   const decodeFields = record(kind.fields, 'ignore');
+  const { group, version } = groupVersionOf(kind);
   const decodeHead = record(
     {
-      apiVersion: required(oneOf([API_VERSION])),
+      apiVersion: required(oneOf([`${group}/${version}`])),
       kind: required(oneOf([kind.kind])),
       metadata: required(record(METADATA, 'ignore')),
     },

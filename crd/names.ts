@@ -65,6 +65,10 @@ export const SERVICE_ANNOTATION = {
   allowAddressChange: `${PREFIX}/allow-address-change`,
   /** The address or the domain of the load balancer; written by the service controller. */
   address: `${PREFIX}/load-balancer-address`,
+  /** Written by a person: the pool of load balancers that the Service shares. */
+  pool: `${PREFIX}/load-balancer-pool`,
+  /** Written by a person: whether the ports on a load balancer of a pool are those of the Service. */
+  poolPorts: `${PREFIX}/load-balancer-pool-ports`,
   /** How the load balancer was made, as JSON; written by the service controller before it is made. */
   record: `${PREFIX}/load-balancer-record`,
 } as const;

@@ -1,4 +1,5 @@
 import type { FieldTable } from './field.ts';
+import { API_GROUP, VERSION } from './names.ts';
 import type { CelRule } from './schema.ts';
 
 /** A column of `kubectl get`. `wide` columns appear only with `-o wide`. */
@@ -12,6 +13,9 @@ type PrinterColumn = {
 /** One kind of custom resource: the only source of its types, decoder, schema, YAML and docs. */
 export type ResourceKind<F extends FieldTable = FieldTable> = {
   readonly kind: string;
+  /** Absent: the group and the version of this project. */
+  readonly group?: string;
+  readonly version?: string;
   readonly plural: string;
   readonly singular: string;
   readonly shortNames: readonly string[];
@@ -31,6 +35,14 @@ export type ResourceKind<F extends FieldTable = FieldTable> = {
 /** Returns its argument and thereby infers the type of the field table. */
 export function resourceKind<const F extends FieldTable>(kind: ResourceKind<F>): ResourceKind<F> {
   return kind;
+}
+
+/** Returns the API group of a kind, and its version there. */
+export function groupVersionOf({ group = API_GROUP, version = VERSION }: Pick<ResourceKind, 'group' | 'version'>): {
+  readonly group: string;
+  readonly version: string;
+} {
+  return { group, version };
 }
 
 /** The last column of every kind. */

@@ -1,5 +1,5 @@
-import { API_GROUP, VERSION } from '../crd/names.ts';
-import type { ResourceKind } from '../crd/resource-kind.ts';
+import { groupVersionOf, type ResourceKind } from '../crd/resource-kind.ts';
+import { TKE_SERVICE_CONFIG_KIND } from '../crd/tke-service-config.ts';
 import type { ResourceType } from './kube-client.ts';
 
 /** Pods. */
@@ -12,7 +12,7 @@ export const NODES = core('nodes', 'Node', false);
 export const SERVICES = core('services', 'Service', true);
 /** ConfigMaps. */
 export const CONFIG_MAPS = core('configmaps', 'ConfigMap', true);
-/** Secrets: only those that a program keeps its own certificates in. */
+/** Secrets: only those that a program keeps its own certificates in, and those of TLS that Ingresses name. */
 export const SECRETS = core('secrets', 'Secret', true);
 /** What API servers ask of webhooks. */
 export const MUTATING_WEBHOOK_CONFIGURATIONS: ResourceType = {
@@ -41,6 +41,22 @@ export const ENDPOINT_SLICES: ResourceType = {
   plural: 'endpointslices',
   kind: 'EndpointSlice',
   isNamespaced: true,
+};
+/** Ingresses; the status is a subresource. */
+export const INGRESSES: ResourceType = {
+  group: 'networking.k8s.io',
+  version: 'v1',
+  plural: 'ingresses',
+  kind: 'Ingress',
+  isNamespaced: true,
+};
+/** Classes of Ingresses: which controller serves which. */
+export const INGRESS_CLASSES: ResourceType = {
+  group: 'networking.k8s.io',
+  version: 'v1',
+  plural: 'ingressclasses',
+  kind: 'IngressClass',
+  isNamespaced: false,
 };
 /** Leases, for leader election where a role grants them. */
 export const LEASES: ResourceType = {
@@ -84,11 +100,13 @@ export const CILIUM_NODES: ResourceType = {
   isNamespaced: false,
 };
 
-/** Returns the resource of one of this project's kinds. */
+/** The product's settings of listeners. */
+export const TKE_SERVICE_CONFIGS: ResourceType = resourceTypeOf(TKE_SERVICE_CONFIG_KIND);
+
+/** Returns the resource of a kind. */
 export function resourceTypeOf(kind: ResourceKind): ResourceType {
   return {
-    group: API_GROUP,
-    version: VERSION,
+    ...groupVersionOf(kind),
     plural: kind.plural,
     kind: kind.kind,
     isNamespaced: kind.scope === 'Namespaced',

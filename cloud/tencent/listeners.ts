@@ -1,11 +1,7 @@
-import {
-  type HealthCheck,
-  LISTENERS_PER_DELETION,
-  type ListenerPort,
-  type ListenerSettings,
-  PORTS_PER_CREATION,
-} from '../listeners.ts';
+import { LISTENERS_PER_DELETION, type ListenerPort, type ListenerSettings, PORTS_PER_CREATION } from '../listeners.ts';
 import type { Caller } from './caller.ts';
+import { certificateRequest } from './certificate-request.ts';
+import { checkRequest } from './check-request.ts';
 import { decodeCreatedListeners, decodeListeners } from './decode/listener.ts';
 import { decodeAccepted } from './decode/load-balancer.ts';
 import { requireCount } from './require-count.ts';
@@ -51,43 +47,14 @@ export function createListenerPort(call: Caller): ListenerPort {
 
 function settingsRequest(settings: ListenerSettings) {
   const { scheduler, sessionSeconds, idleSeconds, resetsOnDeregister, healthCheck } = settings;
+  const { certificate, isSni } = settings;
   return {
     ...(scheduler === undefined ? {} : { Scheduler: scheduler }),
     ...(sessionSeconds === undefined ? {} : { SessionExpireTime: sessionSeconds }),
     ...(idleSeconds === undefined ? {} : { IdleConnectTimeout: idleSeconds }),
     ...(resetsOnDeregister === undefined ? {} : { DeregisterTargetRst: resetsOnDeregister }),
     ...(healthCheck === undefined ? {} : { HealthCheck: checkRequest(healthCheck) }),
-  };
-}
-
-/** The value of CheckPort for the port of the target. */
-const PORT_OF_TARGET = -1;
-
-function checkRequest(check: HealthCheck) {
-  const { isOn, kind, intervalSeconds, timeoutSeconds, checkPort, source, exchange } = check;
-  const { healthyThreshold, unhealthyThreshold } = check;
-  return {
-    ...(isOn === undefined ? {} : { HealthSwitch: isOn ? 1 : 0 }),
-    ...(kind === undefined ? {} : { CheckType: kind }),
-    ...(intervalSeconds === undefined ? {} : { IntervalTime: intervalSeconds }),
-    ...(timeoutSeconds === undefined ? {} : { TimeOut: timeoutSeconds }),
-    ...(healthyThreshold === undefined ? {} : { HealthNum: healthyThreshold }),
-    ...(unhealthyThreshold === undefined ? {} : { UnHealthNum: unhealthyThreshold }),
-    ...(checkPort === undefined ? {} : { CheckPort: checkPort === 'target' ? PORT_OF_TARGET : checkPort }),
-    ...(source === undefined ? {} : { SourceIpType: source === 'vip' ? 0 : 1 }),
-    ...httpRequest(check.http),
-    ...(exchange === undefined
-      ? {}
-      : { ContextType: exchange.format, SendContext: exchange.send, RecvContext: exchange.receive }),
-  };
-}
-
-function httpRequest({ path, domain, method, version, codes }: NonNullable<HealthCheck['http']> = {}) {
-  return {
-    ...(path === undefined ? {} : { HttpCheckPath: path }),
-    ...(domain === undefined ? {} : { HttpCheckDomain: domain }),
-    ...(method === undefined ? {} : { HttpCheckMethod: method }),
-    ...(version === undefined ? {} : { HttpVersion: version }),
-    ...(codes === undefined ? {} : { HttpCode: codes }),
+    ...(certificate === undefined ? {} : certificateRequest(certificate)),
+    ...(isSni === undefined ? {} : { SniSwitch: isSni ? 1 : 0 }),
   };
 }

@@ -6,6 +6,7 @@ import { credentialSourceOf } from './credentials/choose-source.ts';
 import type { CredentialSource } from './credentials/credential.ts';
 import { type HttpGet, systemHttpGet } from './credentials/fetch-sources.ts';
 import { RegionError } from './region-error.ts';
+import type { Product } from './requests.ts';
 import { openSdkApi, type TencentEndpoint } from './sdk-api.ts';
 import { createTencentCloud, type TencentCloud } from './tencent-cloud.ts';
 
@@ -84,7 +85,9 @@ function reasonOf(error: unknown): string {
 
 function endpointOf(config: CloudSettings, region: string): TencentEndpoint {
   const { domain, host, hosts } = config.endpoints;
-  const ofAll = host === undefined ? {} : { vpc: host, cvm: host, clb: host, sts: host };
+  // With its type a product that is added here late does not compile.
+  const ofAll: Readonly<Record<Product, string>> | undefined =
+    host === undefined ? undefined : { vpc: host, cvm: host, clb: host, tke: host, sts: host, ssl: host };
   return {
     region,
     protocol: config.protocol,

@@ -4,19 +4,33 @@ import type {
   BatchRegisterTargetsRequest,
   CreateListenerRequest,
   CreateLoadBalancerRequest,
+  CreateRuleRequest,
   DeleteLoadBalancerListenersRequest,
   DeleteLoadBalancerRequest,
+  DeleteRewriteRequest,
+  DeleteRuleRequest,
   DescribeLBListenersRequest,
   DescribeListenersRequest,
+  DescribeLoadBalancerListByCertIdRequest,
   DescribeLoadBalancersRequest,
+  DescribeRewriteRequest,
   DescribeTargetHealthRequest,
   DescribeTargetsRequest,
   DescribeTaskStatusRequest,
+  ManualRewriteRequest,
+  ModifyDomainAttributesRequest,
   ModifyListenerRequest,
   ModifyLoadBalancerAttributesRequest,
+  ModifyRuleRequest,
   SetLoadBalancerSecurityGroupsRequest,
 } from 'tencentcloud-sdk-nodejs/tencentcloud/services/clb/v20180317/clb_models.js';
 import type { DescribeInstancesRequest } from 'tencentcloud-sdk-nodejs/tencentcloud/services/cvm/v20170312/cvm_models.js';
+import type {
+  DeleteCertificateRequest,
+  DescribeCertificateDetailRequest,
+  DescribeCertificatesRequest,
+  UploadCertificateRequest,
+} from 'tencentcloud-sdk-nodejs/tencentcloud/services/ssl/v20191205/ssl_models.js';
 import type {
   AssumeRoleRequest,
   AssumeRoleWithWebIdentityRequest,
@@ -70,7 +84,7 @@ import type {
 } from 'tencentcloud-sdk-nodejs/tencentcloud/services/vpc/v20170312/vpc_models.js';
 
 /** The products whose APIs are called; each has its own endpoint and version. */
-export type Product = 'vpc' | 'cvm' | 'clb' | 'tke' | 'sts';
+export type Product = 'vpc' | 'cvm' | 'clb' | 'tke' | 'sts' | 'ssl';
 
 /** The requests of every API that is called, with the SDK's types. */
 export type Requests = {
@@ -92,27 +106,35 @@ export type Requests = {
   readonly CreateNetworkInterface: CreateNetworkInterfaceRequest;
   readonly CreateReserveIpAddresses: CreateReserveIpAddressesRequest;
   readonly CreateRoutes: CreateRoutesRequest;
+  readonly CreateRule: CreateRuleRequest;
   readonly CreateSecurityGroup: CreateSecurityGroupRequest;
+  readonly DeleteCertificate: DeleteCertificateRequest;
   readonly DeleteClusterRoute: DeleteClusterRouteRequest;
   readonly DeleteGlobalRoutes: DeleteGlobalRoutesRequest;
   readonly DeleteLoadBalancer: DeleteLoadBalancerRequest;
   readonly DeleteLoadBalancerListeners: DeleteLoadBalancerListenersRequest;
   readonly DeleteNetworkInterface: DeleteNetworkInterfaceRequest;
   readonly DeleteReserveIpAddresses: DeleteReserveIpAddressesRequest;
+  readonly DeleteRewrite: DeleteRewriteRequest;
   readonly DeleteRoutes: DeleteRoutesRequest;
+  readonly DeleteRule: DeleteRuleRequest;
   readonly DeleteSecurityGroup: DeleteSecurityGroupRequest;
   readonly DescribeAddresses: DescribeAddressesRequest;
+  readonly DescribeCertificateDetail: DescribeCertificateDetailRequest;
+  readonly DescribeCertificates: DescribeCertificatesRequest;
   readonly DescribeClusterRoutes: DescribeClusterRoutesRequest;
   readonly DescribeGlobalRoutes: DescribeGlobalRoutesRequest;
   readonly DescribeInstances: DescribeInstancesRequest;
   readonly DescribeLBListeners: DescribeLBListenersRequest;
   readonly DescribeListeners: DescribeListenersRequest;
+  readonly DescribeLoadBalancerListByCertId: DescribeLoadBalancerListByCertIdRequest;
   readonly DescribeLoadBalancers: DescribeLoadBalancersRequest;
   readonly DescribeNetworkInterfaceLimit: DescribeNetworkInterfaceLimitRequest;
   readonly DescribeNetworkInterfaces: DescribeNetworkInterfacesRequest;
   /** The API has no parameters. */
   readonly DescribeQuota: Readonly<Record<string, never>>;
   readonly DescribeReserveIpAddresses: DescribeReserveIpAddressesRequest;
+  readonly DescribeRewrite: DescribeRewriteRequest;
   readonly DescribeRouteTables: DescribeRouteTablesRequest;
   readonly DescribeSecurityGroupPolicies: DescribeSecurityGroupPoliciesRequest;
   readonly DescribeSecurityGroups: DescribeSecurityGroupsRequest;
@@ -130,16 +152,20 @@ export type Requests = {
   readonly DetachNetworkInterface: DetachNetworkInterfaceRequest;
   readonly DisassociateAddress: DisassociateAddressRequest;
   readonly DisassociateNetworkInterfaceSecurityGroups: DisassociateNetworkInterfaceSecurityGroupsRequest;
+  readonly ManualRewrite: ManualRewriteRequest;
   readonly MigratePrivateIpAddress: MigratePrivateIpAddressRequest;
+  readonly ModifyDomainAttributes: ModifyDomainAttributesRequest;
   readonly ModifyListener: ModifyListenerRequest;
   readonly ModifyLoadBalancerAttributes: ModifyLoadBalancerAttributesRequest;
   readonly ModifyNetworkInterfaceAttribute: ModifyNetworkInterfaceAttributeRequest;
+  readonly ModifyRule: ModifyRuleRequest;
   readonly ModifySecurityGroupPolicies: ModifySecurityGroupPoliciesRequest;
   readonly ReleaseAddresses: ReleaseAddressesRequest;
   readonly SetLoadBalancerSecurityGroups: SetLoadBalancerSecurityGroupsRequest;
   readonly ReplaceRoutes: ReplaceRoutesRequest;
   readonly UnassignIpv6Addresses: UnassignIpv6AddressesRequest;
   readonly UnassignPrivateIpAddresses: UnassignPrivateIpAddressesRequest;
+  readonly UploadCertificate: UploadCertificateRequest;
 };
 
 /** Name of an API that is called. */
@@ -162,6 +188,7 @@ const PRODUCT_OF: Partial<Record<Action, Product>> = {
   DescribeInstances: 'cvm',
   DescribeLBListeners: 'clb',
   DescribeListeners: 'clb',
+  DescribeLoadBalancerListByCertId: 'clb',
   DescribeLoadBalancers: 'clb',
   DescribeQuota: 'clb',
   DescribeTargetHealth: 'clb',
@@ -172,6 +199,17 @@ const PRODUCT_OF: Partial<Record<Action, Product>> = {
   ModifyListener: 'clb',
   ModifyLoadBalancerAttributes: 'clb',
   SetLoadBalancerSecurityGroups: 'clb',
+  CreateRule: 'clb',
+  DeleteRewrite: 'clb',
+  DeleteRule: 'clb',
+  DescribeRewrite: 'clb',
+  ManualRewrite: 'clb',
+  ModifyDomainAttributes: 'clb',
+  ModifyRule: 'clb',
+  DeleteCertificate: 'ssl',
+  DescribeCertificateDetail: 'ssl',
+  DescribeCertificates: 'ssl',
+  UploadCertificate: 'ssl',
 };
 
 /** Returns the product that serves an API. */
@@ -183,11 +221,15 @@ const DOCUMENTED_PER_SECOND: Partial<Record<Action, number>> = {
   AssignPrivateIpAddresses: 100,
   AttachNetworkInterface: 100,
   CreateNetworkInterface: 100,
+  DeleteCertificate: 10,
+  DescribeCertificateDetail: 10,
+  DescribeCertificates: 10,
   DescribeInstances: 40,
   DescribeNetworkInterfaces: 100,
   DescribeVpcTaskResult: 100,
   DetachNetworkInterface: 100,
   UnassignPrivateIpAddresses: 100,
+  UploadCertificate: 10,
 };
 const DEFAULT_PER_SECOND = 20;
 

@@ -28,6 +28,7 @@ const VERSIONS: Readonly<Record<Product, string>> = {
   clb: '2018-03-17',
   tke: '2018-05-25',
   sts: '2018-08-13',
+  ssl: '2019-12-05',
 };
 const DEFAULT_DOMAIN = 'tencentcloudapi.com';
 const DEFAULT_ANSWER_TIMEOUT_MS = 15_000;

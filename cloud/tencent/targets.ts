@@ -84,7 +84,7 @@ async function changeBatch<T extends TargetRef>(
 type BatchTarget = Requests['BatchRegisterTargets']['Targets'][number];
 
 function targetOf(target: TargetRef): BatchTarget {
-  return { ListenerId: target.listenerId, ...backendOf(target) };
+  return { ListenerId: target.listenerId, ...locationOf(target), ...backendOf(target) };
 }
 
 function tagOf({ tag = '' }: TargetSpec) {
@@ -92,12 +92,18 @@ function tagOf({ tag = '' }: TargetSpec) {
 }
 
 function weightRules(targets: readonly WeightedTarget[]) {
-  return [...Map.groupBy(targets, ({ listenerId }) => listenerId)].flatMap(([ListenerId, ofListener]) =>
-    batchesOf(ofListener, TARGETS_PER_RULE).map((batch) => ({
-      ListenerId,
+  const groups = Map.groupBy(targets, ({ listenerId, ruleId = '' }) => `${listenerId}/${ruleId}`);
+  return [...groups.values()].flatMap((group) =>
+    batchesOf(group, TARGETS_PER_RULE).map((batch) => ({
+      ListenerId: batch[0]?.listenerId ?? '',
+      ...locationOf(batch[0] ?? {}),
       Targets: batch.map((target) => ({ ...backendOf(target), Weight: target.weight })),
     })),
   );
+}
+
+function locationOf({ ruleId }: Pick<TargetRef, 'ruleId'>) {
+  return ruleId === undefined ? {} : { LocationId: ruleId };
 }
 
 /** The API takes exactly one of instance and address. */

@@ -1,5 +1,6 @@
 import type { Clock } from '../../runtime/clock.ts';
 import { IDS_PER_CALL } from '../batches.ts';
+import type { CertificatePort } from '../certificates.ts';
 import type { CallContext, Cloud, Eip, Eni, EniSweep, Instance, Subnet } from '../cloud.ts';
 import type { EniQuotaPort } from '../eni-quotas.ts';
 import type { ListenerPort } from '../listeners.ts';
@@ -7,9 +8,12 @@ import type { LoadBalancerPort, PodLimits } from '../load-balancers.ts';
 import type { PacedRate } from '../pacing/call-limiter.ts';
 import { CallScheduler } from '../pacing/call-scheduler.ts';
 import type { ReservedIpPort } from '../reserved-ips.ts';
+import type { RewritePort } from '../rewrites.ts';
+import type { RulePort } from '../rules.ts';
 import type { GroupPort } from '../security-groups.ts';
 import type { TargetPort } from '../targets.ts';
 import { type CallObserver, createCaller, type Random } from './caller.ts';
+import { createCertificatePort } from './certificates.ts';
 import { createClusterRoutePort } from './cluster-routes.ts';
 import { decodeEniPage } from './decode/eni.ts';
 import { decodeInstances } from './decode/instance.ts';
@@ -26,6 +30,8 @@ import { createListenerPort } from './listeners.ts';
 import { createLoadBalancerPort } from './load-balancers.ts';
 import { documentedPerSecond, type TencentApi } from './requests.ts';
 import { createReservedIpPort } from './reserved-ips.ts';
+import { createRewritePort } from './rewrites.ts';
+import { createRulePort } from './rules.ts';
 import { createGroupPort, createSecurityGroupPort } from './security-groups.ts';
 import { SharedSweep } from './shared-sweep.ts';
 import { createSubnetPort } from './subnets.ts';
@@ -53,6 +59,9 @@ export type TencentCloudSettings = {
 export type TencentCloud = Cloud & {
   readonly loadBalancers: LoadBalancerPort;
   readonly listeners: ListenerPort;
+  readonly rules: RulePort;
+  readonly rewrites: RewritePort;
+  readonly certificates: CertificatePort;
   readonly targets: TargetPort;
   readonly groups: GroupPort;
   readonly eniQuotas: EniQuotaPort;
@@ -129,6 +138,9 @@ export function createTencentCloud(deps: TencentCloudDeps, settings: TencentClou
     reservedIps: createReservedIpPort(call),
     loadBalancers: createLoadBalancerPort(clock, call, isBusy),
     listeners: createListenerPort(call),
+    rules: createRulePort(call),
+    rewrites: createRewritePort(call),
+    certificates: createCertificatePort(call),
     targets: createTargetPort(call),
     podLimits: async (InstanceType, context) =>
       decodePodLimits(await call('DescribeVpcCniPodLimits', { InstanceType }, context)),

@@ -38,7 +38,16 @@ type RoleRule = {
 
 /** Returns the rules that the cloud controller manager has beside the published ones, with the component load-balancers. */
 export function rulesOfLoadBalancers(): readonly RoleRule[] {
-  const file = new URL('components/load-balancers/rbac.yaml', FOLDER);
+  return rulesOfComponent('load-balancers');
+}
+
+/** Returns the rules that it has beside those, with the component ingresses. */
+export function rulesOfIngresses(): readonly RoleRule[] {
+  return rulesOfComponent('ingresses');
+}
+
+function rulesOfComponent(name: string): readonly RoleRule[] {
+  const file = new URL(`components/${name}/rbac.yaml`, FOLDER);
   const documents = parseAllDocuments(readFileSync(file, 'utf8')).map((document): unknown => document.toJS());
   const role = documents.filter((one) => isObject(one)).find((one) => one['kind'] === 'ClusterRole');
   return (role as { readonly rules: readonly RoleRule[] }).rules;

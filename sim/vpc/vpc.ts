@@ -111,7 +111,7 @@ export class TestVpc {
     this.router = new NetnsView(`${this.prefix}router`);
     this.outside = createOutsideHost(`${this.prefix}outside`);
     this.#securityGroups = new SecurityGroups(this.router);
-    this.loadBalancing = new LoadBalancing(this.router, this.#securityGroups);
+    this.loadBalancing = new LoadBalancing(this.router, this.#securityGroups, this.prefix);
     this.#mtu = spec.mtu ?? 1500;
     this.#book = new NicBook(spec.subnets);
     this.#globalRoutes = new GlobalRoutes(this.router, (ip) => this.#book.ownerOf(ip));

@@ -49,7 +49,7 @@ export const overHttp: Binding = async (settings = {}, spec = {}) => {
   await server.start();
   const key = server.credentials.add('AKIDtest', 'test-secret');
   const at = server.endpoint;
-  const hosts = { vpc: at, cvm: at, clb: at, tke: at, sts: at };
+  const hosts = { vpc: at, cvm: at, clb: at, tke: at, sts: at, ssl: at };
   const credentials = createRotatingSource(systemClock, async () => ({ credential: key }));
   const api = openSdkApi({ region: 'ap-guangzhou', hosts, protocol: 'http' }, credentials);
   const cloud = createTencentCloud({ api, clock: systemClock, random: seededRandom(7) });

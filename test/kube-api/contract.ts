@@ -2,6 +2,7 @@ import { ACCESS_CASES } from './contract/access.ts';
 import type { ContractCase } from './contract/contract-case.ts';
 import { CUSTOM_CASES } from './contract/custom.ts';
 import { DISCOVERY_CASES } from './contract/discovery.ts';
+import { INGRESS_CASES } from './contract/ingresses.ts';
 import { LIST_CASES } from './contract/lists.ts';
 import { OBJECT_CASES } from './contract/objects.ts';
 import { PATCH_CASES } from './contract/patches.ts';
@@ -18,6 +19,7 @@ export const CONTRACT_CASES: readonly ContractCase[] = [
   ...WATCH_CASES,
   ...POD_CASES,
   ...SERVICE_CASES,
+  ...INGRESS_CASES,
   ...WEBHOOK_CASES,
   ...CUSTOM_CASES,
   ...ACCESS_CASES,

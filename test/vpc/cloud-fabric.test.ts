@@ -135,6 +135,7 @@ test('CloudHost: packets take a route when its creation has been answered, also 
     setListener: nothing,
     setAdmission: nothing,
     removeListener: nothing,
+    setProxy: nothing,
   };
   const setGlobalRoutes = async (cidr: string, ips: readonly string[]): Promise<void> => void routes.set(cidr, ips);
   const spec = { vpcId: 'vpc-packets0', subnets: [SUBNET] };
@@ -161,8 +162,9 @@ test('CloudHost: serves nothing more once its packets cannot follow, and says wh
     throw new Error('ip did not end in time');
   };
   const all = { attach: broken, detach: broken, assign: broken, unassign: broken, bindEip: broken, unbindEip: broken };
+  const packets = { setListener: broken, removeListener: broken, setProxy: broken };
   const host = new CloudHost({ vpcId: 'vpc-packets0', subnets: [SUBNET] }, systemClock, {
-    fabric: { ...all, setAdmission: broken, setGlobalRoutes: broken, setListener: broken, removeListener: broken },
+    fabric: { ...all, setAdmission: broken, setGlobalRoutes: broken, ...packets },
   });
   await host.catchUp();
   t.is(host.brokenBy, undefined);

@@ -1,33 +1,17 @@
 import { boolean, integer, optional, record, required } from '../../../runtime/decode.ts';
 import { classifyError } from '../../classify-error.ts';
-import type { HealthCheck, Listener } from '../../listeners.ts';
+import type { Listener } from '../../listeners.ts';
+import { CERTIFICATE, certificateOf } from './certificate-output.ts';
 import { COUNT, decodeAnswer, listUpTo, SHORT_NAME, SHORT_TEXT, timeOf } from './fields.ts';
+import { CHECK, healthCheckOf } from './health-check.ts';
+import { RULE, ruleOf } from './rule.ts';
 
 /** More listeners than any quota: 2 protocols of 65,535 ports. */
 const MAX_LISTENERS = 131_070;
+/** More rules of one listener than any quota gives. */
+const MAX_RULES = 10_000;
 
 const PORT = integer(0, 65_535);
-const CHECK = record(
-  {
-    HealthSwitch: optional(COUNT),
-    TimeOut: optional(COUNT),
-    IntervalTime: optional(COUNT),
-    HealthNum: optional(COUNT),
-    UnHealthNum: optional(COUNT),
-    HttpCode: optional(COUNT),
-    HttpCheckPath: optional(SHORT_TEXT),
-    HttpCheckDomain: optional(SHORT_TEXT),
-    HttpCheckMethod: optional(SHORT_TEXT),
-    HttpVersion: optional(SHORT_TEXT),
-    CheckPort: optional(integer(-1, 65_535)),
-    ContextType: optional(SHORT_TEXT),
-    SendContext: optional(SHORT_TEXT),
-    RecvContext: optional(SHORT_TEXT),
-    CheckType: optional(SHORT_TEXT),
-    SourceIpType: optional(COUNT),
-  },
-  'ignore',
-);
 const LISTENER = record(
   {
     ListenerId: required(SHORT_NAME),
@@ -40,6 +24,9 @@ const LISTENER = record(
     SessionExpireTime: optional(COUNT),
     IdleConnectTimeout: optional(COUNT),
     DeregisterTargetRst: optional(boolean),
+    Certificate: optional(CERTIFICATE),
+    SniSwitch: optional(COUNT),
+    Rules: optional(listUpTo(MAX_RULES, RULE)),
     CreateTime: optional(SHORT_TEXT),
   },
   'ignore',
@@ -71,10 +58,13 @@ type WireListener = NonNullable<ReturnType<typeof LISTENER>>;
 
 function listenerOf(wire: WireListener): Listener {
   const { Scheduler, SessionExpireTime, IdleConnectTimeout, DeregisterTargetRst, EndPort = 0 } = wire;
+  const { Protocol: protocol } = wire;
+  const hasRules = protocol === 'HTTP' || protocol === 'HTTPS';
+  const certificate = certificateOf(wire.Certificate);
   return {
     listenerId: wire.ListenerId,
     name: wire.ListenerName ?? '',
-    protocol: wire.Protocol,
+    protocol,
     port: wire.Port,
     ...(EndPort === 0 ? {} : { endPort: EndPort }),
     ...(Scheduler === undefined ? {} : { scheduler: Scheduler }),
@@ -82,50 +72,9 @@ function listenerOf(wire: WireListener): Listener {
     ...(IdleConnectTimeout === undefined ? {} : { idleSeconds: IdleConnectTimeout }),
     ...(DeregisterTargetRst === undefined ? {} : { resetsOnDeregister: DeregisterTargetRst }),
     ...(wire.HealthCheck === undefined ? {} : { healthCheck: healthCheckOf(wire.HealthCheck) }),
+    ...(certificate === undefined ? {} : { certificate }),
+    ...(protocol === 'HTTPS' && wire.SniSwitch !== undefined ? { isSni: wire.SniSwitch === 1 } : {}),
+    ...(hasRules ? { rules: (wire.Rules ?? []).map(ruleOf) } : {}),
     createdAtMs: timeOf(wire.CreateTime),
   };
-}
-
-type WireCheck = NonNullable<ReturnType<typeof CHECK>>;
-
-/** Texts that are empty are not set. */
-function healthCheckOf(wire: WireCheck): HealthCheck {
-  const { HealthSwitch, TimeOut, IntervalTime, HealthNum, UnHealthNum, CheckType = '', CheckPort, SourceIpType } = wire;
-  const http = httpCheckOf(wire);
-  const exchange = exchangeOf(wire);
-  return {
-    ...(HealthSwitch === undefined ? {} : { isOn: HealthSwitch === 1 }),
-    ...(CheckType === '' ? {} : { kind: CheckType }),
-    ...(IntervalTime === undefined ? {} : { intervalSeconds: IntervalTime }),
-    ...(TimeOut === undefined ? {} : { timeoutSeconds: TimeOut }),
-    ...(HealthNum === undefined ? {} : { healthyThreshold: HealthNum }),
-    ...(UnHealthNum === undefined ? {} : { unhealthyThreshold: UnHealthNum }),
-    ...(CheckPort === undefined ? {} : { checkPort: CheckPort > 0 ? CheckPort : ('target' as const) }),
-    ...(SourceIpType === undefined
-      ? {}
-      : { source: SourceIpType === 1 ? ('shared-range' as const) : ('vip' as const) }),
-    ...(Object.keys(http).length === 0 ? {} : { http }),
-    ...(exchange === undefined ? {} : { exchange }),
-  };
-}
-
-function httpCheckOf(wire: WireCheck): NonNullable<HealthCheck['http']> {
-  const {
-    HttpCheckPath: path = '',
-    HttpCheckDomain: domain = '',
-    HttpCheckMethod: method,
-    HttpVersion: version,
-  } = wire;
-  return {
-    ...(path === '' ? {} : { path }),
-    ...(domain === '' ? {} : { domain }),
-    ...(method === 'HEAD' || method === 'GET' ? { method } : {}),
-    ...(version === 'HTTP/1.0' || version === 'HTTP/1.1' ? { version } : {}),
-    ...(wire.HttpCode === undefined ? {} : { codes: wire.HttpCode }),
-  };
-}
-
-function exchangeOf({ ContextType: format, SendContext, RecvContext }: WireCheck): HealthCheck['exchange'] {
-  if (format !== 'HEX' && format !== 'TEXT') return undefined;
-  return { format, send: SendContext ?? '', receive: RecvContext ?? '' };
 }

@@ -140,6 +140,7 @@ const QUOTA_IDS: Readonly<Record<keyof LoadBalancerQuotas, string>> = {
   openLoadBalancers: 'TOTAL_OPEN_CLB_QUOTA',
   internalLoadBalancers: 'TOTAL_INTERNAL_CLB_QUOTA',
   listeners: 'TOTAL_LISTENER_QUOTA',
+  rules: 'TOTAL_LISTENER_RULE_QUOTA',
   targets: 'TOTAL_TARGET_BIND_QUOTA',
   snatIps: 'TOTAL_SNAT_IP_QUOTA',
 };

@@ -26,17 +26,19 @@ const BACKEND = record(
   },
   'ignore',
 );
-const TARGETS = record(
+const RULE_TARGETS = record(
+  { LocationId: required(SHORT_NAME), Targets: optional(listUpTo(MAX_TARGETS, BACKEND)) },
+  'ignore',
+);
+const LISTENER_TARGETS = record(
   {
-    Listeners: optional(
-      listUpTo(
-        MAX_LISTENERS,
-        record({ ListenerId: required(SHORT_NAME), Targets: optional(listUpTo(MAX_TARGETS, BACKEND)) }, 'ignore'),
-      ),
-    ),
+    ListenerId: required(SHORT_NAME),
+    Targets: optional(listUpTo(MAX_TARGETS, BACKEND)),
+    Rules: optional(listUpTo(MAX_RULES, RULE_TARGETS)),
   },
   'ignore',
 );
+const TARGETS = record({ Listeners: optional(listUpTo(MAX_LISTENERS, LISTENER_TARGETS)) }, 'ignore');
 
 /** The weight that the cloud gives a target for which none was named. */
 const DEFAULT_WEIGHT = 10;
@@ -52,15 +54,22 @@ export function decodeTargets(value: unknown, listenerIds: readonly string[]): r
   const { Listeners = [] } = decodeAnswer(TARGETS, value, 'DescribeTargets');
   const found = Listeners.map(({ ListenerId }) => ListenerId);
   requireAll('DescribeTargets', listenerIds, found);
-  return Listeners.flatMap(({ ListenerId: listenerId, Targets = [] }) =>
-    Targets.flatMap((wire) => wire.PrivateIpAddresses.map((ip) => targetOf(listenerId, ip, wire))),
+  return Listeners.flatMap(({ ListenerId: listenerId, Targets = [], Rules = [] }) =>
+    [
+      { place: { listenerId }, Targets },
+      ...Rules.map((rule) => ({ place: { listenerId, ruleId: rule.LocationId }, Targets: rule.Targets ?? [] })),
+    ].flatMap(({ place, Targets: ofPlace }) =>
+      ofPlace.flatMap((wire) => wire.PrivateIpAddresses.map((ip) => targetOf(place, ip, wire))),
+    ),
   );
 }
 
-function targetOf(listenerId: string, ip: string, wire: NonNullable<ReturnType<typeof BACKEND>>): Target {
+type Place = Pick<Target, 'listenerId' | 'ruleId'>;
+
+function targetOf(place: Place, ip: string, wire: NonNullable<ReturnType<typeof BACKEND>>): Target {
   const { InstanceId: instanceId = '', EniId: eniId = '', Type: kind = '' } = wire;
   return {
-    listenerId,
+    ...place,
     ip,
     port: wire.Port,
     // One that is an address has the instance of its ENI here.
@@ -103,7 +112,7 @@ const HEALTH = record(
   },
   'ignore',
 );
-const RULE = record({ Targets: optional(listUpTo(MAX_TARGETS, HEALTH)) }, 'ignore');
+const RULE = record({ LocationId: optional(SHORT_TEXT), Targets: optional(listUpTo(MAX_TARGETS, HEALTH)) }, 'ignore');
 const LISTENER_HEALTH = record(
   { ListenerId: required(SHORT_NAME), Rules: optional(listUpTo(MAX_RULES, RULE)) },
   'ignore',
@@ -137,10 +146,11 @@ export function decodeTargetHealth(value: unknown, loadBalancerIds: readonly str
   requireAll('DescribeTargetHealth', loadBalancerIds, found);
   return LoadBalancers.flatMap(({ LoadBalancerId: loadBalancerId, Listeners = [] }) =>
     Listeners.flatMap(({ ListenerId: listenerId, Rules = [] }) =>
-      Rules.flatMap(({ Targets = [] }) =>
+      Rules.flatMap(({ LocationId = '', Targets = [] }) =>
         Targets.map((wire) => ({
           loadBalancerId,
           listenerId,
+          ...ruleIdOf(LocationId),
           ip: wire.IP,
           port: wire.Port,
           state: stateOf(wire.HealthStatus, wire.HealthStatusDetail),
@@ -161,7 +171,10 @@ const FOUND_TARGET = record(
   { PrivateIp: required(SHORT_NAME), Port: required(PORT), Weight: optional(WEIGHT) },
   'ignore',
 );
-const FOUND_RULE = record({ Targets: optional(listUpTo(MAX_TARGETS, FOUND_TARGET)) }, 'ignore');
+const FOUND_RULE = record(
+  { LocationId: optional(SHORT_TEXT), Targets: optional(listUpTo(MAX_TARGETS, FOUND_TARGET)) },
+  'ignore',
+);
 const FOUND_LISTENER = record(
   {
     ListenerId: required(SHORT_NAME),
@@ -185,18 +198,28 @@ const FOUND = record(
   'ignore',
 );
 
-/** Decodes the answer of DescribeLBListeners; targets of rules count as those of their listener. @throws CloudError BAD_ANSWER */
+/** Decodes the answer of DescribeLBListeners. @throws CloudError BAD_ANSWER */
 export function decodeFoundTargets(value: unknown): readonly FoundTarget[] {
   const { LoadBalancers = [] } = decodeAnswer(FOUND, value, 'DescribeLBListeners');
   return LoadBalancers.flatMap(({ LoadBalancerId: loadBalancerId, Listeners = [] }) =>
     Listeners.flatMap(({ ListenerId: listenerId, Rules = [], Targets = [] }) =>
-      [...Targets, ...Rules.flatMap((rule) => rule.Targets ?? [])].map((wire) => ({
-        loadBalancerId,
-        listenerId,
-        ip: wire.PrivateIp,
-        port: wire.Port,
-        weight: wire.Weight ?? DEFAULT_WEIGHT,
-      })),
+      [{ Targets }, ...Rules].flatMap(({ LocationId = '', Targets: ofPlace = [] }: FoundPlace) =>
+        ofPlace.map((wire) => ({
+          loadBalancerId,
+          listenerId,
+          ...ruleIdOf(LocationId),
+          ip: wire.PrivateIp,
+          port: wire.Port,
+          weight: wire.Weight ?? DEFAULT_WEIGHT,
+        })),
+      ),
     ),
   );
+}
+
+type FoundPlace = NonNullable<ReturnType<typeof FOUND_RULE>>;
+
+/** A listener without rules is written as if it had one, without an id. */
+function ruleIdOf(ruleId: string): { readonly ruleId?: string } {
+  return ruleId === '' ? {} : { ruleId };
 }

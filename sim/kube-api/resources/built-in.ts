@@ -2,6 +2,7 @@ import { WEBHOOK_CONFIGURATION_STRATEGY } from '../admission/configuration-strat
 import { BUILT_IN_COLUMNS } from '../table/built-in-columns.ts';
 import { type ApiResource, type Strategy, storageKey } from './api-resource.ts';
 import { DEFINITION_STRATEGY } from './definition-strategy.ts';
+import { INGRESS_CLASS_STRATEGY, INGRESS_STRATEGY } from './ingress-strategy.ts';
 import { POD_STRATEGY } from './pods.ts';
 import { SERVICE_STRATEGY } from './services/service-strategy.ts';
 import {
@@ -93,6 +94,22 @@ const GROUPS: Readonly<Record<string, readonly Short[]>> = {
   'coordination.k8s.io/v1': [{ kind: 'Lease', createsOnUpdate: true, strategy: LEASE_STRATEGY }],
   'discovery.k8s.io/v1': [{ kind: 'EndpointSlice', generation: 'all' }],
   'networking.k8s.io/v1': [
+    {
+      kind: 'Ingress',
+      plural: 'ingresses',
+      shortNames: ['ing'],
+      subresources: ['status'],
+      createsOnUpdate: true,
+      generation: 'spec',
+      strategy: INGRESS_STRATEGY,
+    },
+    {
+      kind: 'IngressClass',
+      plural: 'ingressclasses',
+      namespaced: false,
+      generation: 'spec',
+      strategy: INGRESS_CLASS_STRATEGY,
+    },
     { kind: 'ServiceCIDR', plural: 'servicecidrs', namespaced: false, subresources: ['status'], generation: 'spec' },
   ],
   'policy/v1': [

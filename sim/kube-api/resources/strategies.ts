@@ -37,16 +37,29 @@ export const NAMESPACE_STRATEGY: Strategy = {
   }),
 };
 
-/** Fills in what is kept beside the data of a Secret. */
+/** What the API server does with Secrets: texts become data, the type stays, and one of TLS has its two keys. */
 export const SECRET_STRATEGY: Strategy = {
-  prepareCreate: (secret) => {
-    const text = fieldOf(secret, 'stringData');
-    const encoded = Object.entries(text).map(([key, value]) => [key, Buffer.from(String(value)).toString('base64')]);
-    const { stringData: _, ...rest } = secret;
-    const data = { ...fieldOf(secret, 'data'), ...Object.fromEntries(encoded) };
-    return { ...rest, type: secret['type'] ?? 'Opaque', ...(Object.keys(data).length > 0 ? { data } : {}) };
+  prepareCreate: withTexts,
+  prepareUpdate: withTexts,
+  validate: (secret, old) => {
+    const data = fieldOf(secret, 'data');
+    const keys = secret['type'] === 'kubernetes.io/tls' ? ['tls.crt', 'tls.key'] : [];
+    const isChanged = old !== undefined && old['type'] !== secret['type'];
+    return [
+      ...dataKeyFaults(secret),
+      ...keys.filter((key) => data[key] === undefined).map((key) => requiredValue(`data[${key}]`)),
+      ...(isChanged ? [invalidValue('type', secret['type'], 'field is immutable')] : []),
+    ];
   },
 };
+
+function withTexts(secret: KubeObject): KubeObject {
+  const text = fieldOf(secret, 'stringData');
+  const encoded = Object.entries(text).map(([key, value]) => [key, Buffer.from(String(value)).toString('base64')]);
+  const { stringData: _, ...rest } = secret;
+  const data = { ...fieldOf(secret, 'data'), ...Object.fromEntries(encoded) };
+  return { ...rest, type: secret['type'] ?? 'Opaque', ...(Object.keys(data).length > 0 ? { data } : {}) };
+}
 
 /** Status is the controllers': a client that creates an object cannot say it. */
 export const WORKLOAD_STRATEGY: Strategy = {

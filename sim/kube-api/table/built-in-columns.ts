@@ -105,6 +105,31 @@ const CREATED_AT: TableColumn = {
   cell: (object) => object.metadata.creationTimestamp,
 };
 
+const SHOWN_HOSTS = 3;
+const HOSTS: TableColumn = {
+  name: 'Hosts',
+  type: 'string',
+  cell: (ingress) => {
+    const hosts = readJsonPath(ingress, '.spec.rules[*].host').filter((host) => host !== undefined && host !== '');
+    if (hosts.length === 0) return '*';
+    const more = hosts.length > SHOWN_HOSTS ? ` + ${hosts.length - SHOWN_HOSTS} more...` : '';
+    return `${hosts.slice(0, SHOWN_HOSTS).join(',')}${more}`;
+  },
+};
+const ADDRESS: TableColumn = {
+  name: 'Address',
+  type: 'string',
+  cell: (ingress) =>
+    [
+      ...readJsonPath(ingress, '.status.loadBalancer.ingress[*].ip'),
+      ...readJsonPath(ingress, '.status.loadBalancer.ingress[*].hostname'),
+    ].join(','),
+};
+
+function hasTls(ingress: KubeObject): boolean {
+  return readJsonPath(ingress, '.spec.tls[*]').length > 0;
+}
+
 /** The columns of built-in resources, by storage key; `default` for the rest. */
 export const BUILT_IN_COLUMNS: Readonly<Record<string, readonly TableColumn[]>> = {
   default: [NAME_COLUMN, AGE_COLUMN],
@@ -147,6 +172,20 @@ export const BUILT_IN_COLUMNS: Readonly<Record<string, readonly TableColumn[]>> 
     at('Type', '.spec.type', { empty: 'ClusterIP' }),
     at('Cluster-IP', '.spec.clusterIP', { empty: '<none>' }),
     at('External-IP', '.status.loadBalancer.ingress[0].ip', { empty: '<none>' }),
+    AGE_COLUMN,
+  ],
+  'networking.k8s.io/ingresses': [
+    NAME_COLUMN,
+    at('Class', '.spec.ingressClassName', { empty: '<none>' }),
+    HOSTS,
+    ADDRESS,
+    { name: 'Ports', type: 'string', cell: (ingress) => (hasTls(ingress) ? '80, 443' : '80') },
+    AGE_COLUMN,
+  ],
+  'networking.k8s.io/ingressclasses': [
+    NAME_COLUMN,
+    at('Controller', '.spec.controller'),
+    at('Parameters', '.spec.parameters.name', { empty: '<none>' }),
     AGE_COLUMN,
   ],
   'coordination.k8s.io/leases': [NAME_COLUMN, at('Holder', '.spec.holderIdentity'), AGE_COLUMN],

@@ -1,3 +1,4 @@
+import type { ProxyTable } from './model/clb/proxy-table.ts';
 import type { ListenerPath } from './model/clb/types.ts';
 import type { FabricEvent } from './model/types.ts';
 
@@ -17,6 +18,8 @@ export type Fabric = {
   /** From now on packets of a listener go so; what its targets no longer are loses its connections. */
   setListener(listener: ListenerPath): Promise<void>;
   removeListener(listenerId: string): Promise<void>;
+  /** From now on a load balancer serves these listeners of HTTP and HTTPS, and no others. */
+  setProxy(table: ProxyTable): Promise<void>;
   /** Tells what checks find about targets of listeners; absent: nothing is checked. `key` is `ip:port`. */
   watchHealth?(note: (found: { listenerId: string; key: string; isAlive: boolean }) => void): void;
 };
@@ -54,6 +57,9 @@ export async function playEvents(fabric: Fabric, events: readonly FabricEvent[])
         break;
       case 'clb-listener-gone':
         await fabric.removeListener(event.listenerId);
+        break;
+      case 'clb-proxy':
+        await fabric.setProxy(event.table);
         break;
     }
   }

@@ -25,6 +25,7 @@ const PRODUCTS: readonly Product[] = [
   { name: 'clb', version: '2018-03-17', needsRegion: true },
   { name: 'tke', version: '2018-05-25', needsRegion: true },
   { name: 'sts', version: '2018-08-13', needsRegion: true },
+  { name: 'ssl', version: '2019-12-05', needsRegion: false },
 ];
 const STS_ACTIONS: readonly string[] = ['AssumeRole', 'AssumeRoleWithWebIdentity'];
 const DEFAULT_REGION = 'ap-guangzhou';

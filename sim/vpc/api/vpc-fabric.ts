@@ -20,6 +20,7 @@ export function createVpcFabric(vpc: TestVpc, nodeOf: (instanceId: string) => st
       vpc.setAdmission(isPrimary ? vpc.node(nodeOf(instanceId)).primary.eniId : eniId, rules),
     setListener: (listener) => vpc.loadBalancing.setListener(listener),
     removeListener: (listenerId) => vpc.loadBalancing.removeListener(listenerId),
+    setProxy: (table) => vpc.loadBalancing.setProxy(table),
     watchHealth: (note) => {
       vpc.loadBalancing.onHealth = note;
     },

@@ -3,24 +3,24 @@ import type { Child } from '../../support/child.ts';
 import type { NetnsView } from '../../support/netns.ts';
 import type { ListenerPath } from '../api/model/clb/types.ts';
 
-/** Where checks come from (100.64.0.0/10, as the real ones). */
-export const PROBE_SOURCE = '100.64.0.10';
-
 /** How much faster than ordered the checks are. */
 const SPEED = 50;
 
-/** A target whose state has changed; `key` is its `ip:port`. */
+/** A target whose state has changed; `key` is its `ip:port`. A rule of layer 7 stands in the place of a listener. */
 export type HealthFound = { readonly listenerId: string; readonly key: string; readonly isAlive: boolean };
 
-/** Checks the targets of listeners with real packets from the router; owns a process, begun with the first of them. */
+/** Checks the targets of listeners with real packets from a namespace; owns a process, begun with the first of them. */
 export class HealthChecks {
-  readonly #router: NetnsView;
+  readonly #netns: NetnsView;
+  readonly #source: string;
   readonly #onFound: (found: HealthFound) => void;
   #prober: Child | undefined;
   #rest = '';
 
-  constructor(router: NetnsView, onFound: (found: HealthFound) => void) {
-    this.#router = router;
+  /** @param source an address of the namespace, of 100.64.0.0/10 */
+  constructor(netns: NetnsView, source: string, onFound: (found: HealthFound) => void) {
+    this.#netns = netns;
+    this.#source = source;
     this.#onFound = onFound;
   }
 
@@ -39,8 +39,8 @@ export class HealthChecks {
 
   #start(): Child {
     const script = fileURLToPath(new URL('health-prober.ts', import.meta.url));
-    const argv = [process.execPath, script, PROBE_SOURCE, `${SPEED}`];
-    return this.#router.start(argv, { onStdout: (text) => this.#read(text) });
+    const argv = [process.execPath, script, this.#source, `${SPEED}`];
+    return this.#netns.start(argv, { onStdout: (text) => this.#read(text) });
   }
 
   #read(text: string): void {

@@ -1,8 +1,14 @@
 import type { NetnsView } from '../../support/netns.ts';
+import type { ProxyTable } from '../api/model/clb/proxy-table.ts';
 import type { ListenerPath } from '../api/model/clb/types.ts';
 import { PASSED_MARK, type SecurityGroups } from '../security-groups.ts';
-import { HealthChecks, type HealthFound, PROBE_SOURCE } from './health-checks.ts';
+import { HealthChecks, type HealthFound } from './health-checks.ts';
 import { listenerRules } from './listener-chain.ts';
+import { Proxies } from './proxy/proxies.ts';
+import { usableTargets } from './usable-targets.ts';
+
+/** Where checks of layer 4 come from (100.64.0.0/10, as the real ones). */
+const PROBE_SOURCE = '100.64.0.10';
 
 /**
  * A device that swallows: what has a VIP and no listener goes there, also after the last listener of a VIP has gone. It makes
@@ -43,17 +49,22 @@ export class LoadBalancing {
   readonly #router: NetnsView;
   readonly #groups: SecurityGroups;
   readonly #checks: HealthChecks;
+  readonly #proxies: Proxies;
   readonly #paths = new Map<string, ListenerPath>();
   /** What checks found, by listener and `ip:port`. */
   readonly #alive = new Map<string, Map<string, boolean>>();
   #hasTable = false;
   #work: Promise<void> = Promise.resolve();
 
-  /** @param groups those of targets, which the listener may pass */
-  constructor(router: NetnsView, groups: SecurityGroups) {
+  /**
+   * @param groups those of targets, which the listener may pass
+   * @param prefix start of the names of namespaces that are made
+   */
+  constructor(router: NetnsView, groups: SecurityGroups, prefix: string) {
     this.#router = router;
     this.#groups = groups;
-    this.#checks = new HealthChecks(router, (found) => this.#note(found));
+    this.#checks = new HealthChecks(router, PROBE_SOURCE, (found) => this.#note(found));
+    this.#proxies = new Proxies(router, prefix, (found) => this.onHealth?.(found));
   }
 
   /** Makes packets of a listener go so from now on, in one step. Idempotent. */
@@ -94,14 +105,32 @@ export class LoadBalancing {
     });
   }
 
-  /** Waits until packets follow what the checks have found so far. */
-  settled(): Promise<void> {
-    return this.#work;
+  /**
+   * Has a load balancer serve these listeners of layer 7 from now on, and no others; none: its proxy ends. Listeners of layer 4
+   * of the same VIP stay. No connection of a client ends but those of a listener that goes. Idempotent.
+   * @throws Error when the proxy refuses the table; requests go on as before
+   */
+  setProxy(table: ProxyTable): Promise<void> {
+    return this.#inTurn(async () => {
+      if (table.listeners.length === 0 && this.#proxies.portOf(table.vip) === undefined) return;
+      await this.#prepare();
+      try {
+        await this.#proxies.set(table);
+      } finally {
+        await this.#lead(table.vip);
+      }
+    });
   }
 
-  /** Ends the health checks. Idempotent. */
+  /** Waits until packets follow what the checks have found so far. */
+  async settled(): Promise<void> {
+    await this.#work;
+    await this.#proxies.settled();
+  }
+
+  /** Ends the health checks and the proxies. Idempotent. */
   async close(): Promise<void> {
-    await this.#checks.close();
+    await Promise.all([this.#checks.close(), this.#proxies.close()]);
     // What was under way may fail: its namespace goes.
     await this.#work.catch(() => undefined);
   }
@@ -119,12 +148,17 @@ export class LoadBalancing {
     this.#hasTable = true;
   }
 
+  async #lead(vip: string): Promise<void> {
+    await this.#router.ipBatch([`route replace ${vip}/32 dev ${this.#proxies.portOf(vip) ?? SINK}`]);
+  }
+
   async #write(path: ListenerPath): Promise<void> {
     const { listenerId } = path;
-    await this.#router.ipBatch([`route replace ${path.vip}/32 dev ${SINK}`]);
+    const usable = usableTargets(path, this.#alive.get(listenerId));
+    await this.#lead(path.vip);
     const admitted = admittedChain(path);
     const passing = path.passes === true ? [`ct mark set ${PASSED_MARK}`] : [];
-    const rules = [`ct timeout set "${idleNameOf(path)}"`, ...passing, ...listenerRules(path, this.#usable(path))];
+    const rules = [`ct timeout set "${idleNameOf(path)}"`, ...passing, ...listenerRules(path, usable)];
     await this.#router.nft(
       [
         idleLine(path),
@@ -136,14 +170,6 @@ export class LoadBalancing {
         ...resetsLines(path, path.resets),
       ].join('\n'),
     );
-  }
-
-  /** Targets that are not known to be ill; when none is well, all of them: a load balancer rather tries. */
-  #usable({ listenerId, targets, healthCheck }: ListenerPath): ListenerPath['targets'] {
-    if (healthCheck.HealthSwitch === 0) return targets;
-    const alive = this.#alive.get(listenerId);
-    const well = targets.filter((target) => alive?.get(keyOf(target)) === true);
-    return well.some(({ weight }) => weight > 0) ? well : targets;
   }
 
   /** A target that was deregistered is checked anew when it comes again. */

@@ -1,8 +1,8 @@
 // One end of connections through a load balancer; runs as a child process in a namespace (see peer.ts). Takes an order a line on
 // standard input and prints `{"order", "result"}` a line. As a server it says its name and the address of its client, and
-// echoes each line after its name; as a client it prints what it heard, or the code of an error, or `timeout`.
+// echoes each line after its name (of HTTP: JSON about the request); as a client it prints what it heard, or the code of an error, or `timeout`.
 import { createSocket } from 'node:dgram';
-import { createServer as createHttpServer } from 'node:http';
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { PeerOrder } from './peer.ts';
@@ -19,6 +19,9 @@ const servers = new Map<number, { close(): void }>();
 const accepted = new Map<number, Set<Socket>>();
 /** Addresses that connected, by port. */
 const clients = new Map<number, Set<string>>();
+/** Paths that were asked of a server of HTTP. */
+const paths = new Set<string>();
+const MOST_PATHS = 1_000;
 /** Connections that stay open, by id. */
 const open = new Map<string, Socket>();
 
@@ -32,6 +35,8 @@ async function obey(order: PeerOrder): Promise<unknown> {
       return 'silent';
     case 'clients':
       return [...(clients.get(order.port) ?? [])].sort();
+    case 'http-asked':
+      return [...paths];
     case 'ask': {
       const answers: string[] = [];
       for (let count = 0; count < order.count; count++) answers.push(await askOnce(order.host, order.port));
@@ -64,12 +69,25 @@ async function listen(port: number, protocol: 'tcp' | 'udp' | 'http'): Promise<s
     servers.set(port, socket);
   } else {
     const server =
-      protocol === 'tcp' ? createServer(serve(port, noted)) : createHttpServer((_, answer) => answer.end(name));
+      protocol === 'tcp'
+        ? createServer(serve(port, noted))
+        : createHttpServer((ask, answer) => describe(ask, answer, noted));
     server.listen(port, '0.0.0.0', resolve);
     servers.set(port, server satisfies Server);
   }
   await promise;
   return 'listening';
+}
+
+/** Answers with what a proxy adds, after so many milliseconds as the parameter `ms` says. */
+function describe(ask: IncomingMessage, answer: ServerResponse, noted: Set<string>): void {
+  noted.add(ask.socket.remoteAddress ?? '');
+  const { pathname, searchParams } = new URL(ask.url ?? '/', 'http://peer');
+  const { host, 'x-forwarded-for': client, 'x-forwarded-proto': protocol, 'x-real-ip': real } = ask.headers;
+  const from = ask.socket.remoteAddress;
+  if (paths.size < MOST_PATHS) paths.add(pathname);
+  const text = JSON.stringify({ name, host, path: pathname, client, protocol, real, from });
+  setTimeout(() => answer.end(`${text}\n`), Number(searchParams.get('ms') ?? 0));
 }
 
 function serve(port: number, noted: Set<string>): (socket: Socket) => void {

@@ -9,6 +9,8 @@ export type PeerOrder =
   | { readonly do: 'silence'; readonly port: number }
   /** Addresses that connected to a port. */
   | { readonly do: 'clients'; readonly port: number }
+  /** Paths that were asked of its server of HTTP. */
+  | { readonly do: 'http-asked' }
   /** So many connections, one after the other. */
   | { readonly do: 'ask'; readonly host: string; readonly port: number; readonly count: number }
   /** So many connections, 20 at once; each is used again after a while. Answers what was heard then. */

@@ -2,6 +2,13 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { isCloudError } from '../../../cloud/cloud-error.ts';
+import {
+  decodeCertificateDetail,
+  decodeCertificatePage,
+  decodeCertificateUsers,
+  decodeUploaded,
+  requireDeleted,
+} from '../../../cloud/tencent/decode/certificate.ts';
 import { decodeCreatedListeners, decodeListeners } from '../../../cloud/tencent/decode/listener.ts';
 import {
   decodeAccepted,
@@ -9,6 +16,7 @@ import {
   decodeLoadBalancerQuotas,
   decodeLoadBalancerTask,
 } from '../../../cloud/tencent/decode/load-balancer.ts';
+import { decodeCreatedRules, decodeRewrites } from '../../../cloud/tencent/decode/rule.ts';
 import {
   decodeBatch,
   decodeFoundTargets,
@@ -104,10 +112,37 @@ const QUOTAS = {
   ],
 };
 
+const RULE = {
+  ...{ LocationId: 'loc-1', ListenerId: 'lbl-2', Domain: '10.0.0.9', Url: '/', DefaultServer: true },
+  ...{ Scheduler: 'WRR', SessionExpireTime: 0, ForwardType: 'HTTP', BeAutoCreated: false },
+  HealthCheck: { CheckType: 'HTTP', HttpCheckPath: '/' },
+  Certificate: { CertId: 'c-1', CertCaId: 'ca-1', ExtCertIds: ['c-1', 'c-2', ''] },
+  RewriteTarget: { TargetListenerId: 'lbl-3', TargetLocationId: 'loc-3', RewriteCode: 301, TakeUrl: true },
+};
+const WEB = { ListenerId: 'lbl-2', Protocol: 'HTTPS', Port: 443, SniSwitch: 1, Rules: [RULE] };
+const CERTIFICATE = {
+  ...{ CertificateId: 'c-1', Alias: 'web', Domain: 'A.b', SubjectAltName: ['A.b'], From: 'upload' },
+  ...{ CertBeginTime: '2026-11-26 12:00:00', CertEndTime: '2027-11-26 12:00:00', EncryptAlgorithm: 'ECC 256' },
+  InsertTime: '2026-11-26 12:00:00',
+  ...{ Tags: [{ TagKey: 'owner', TagValue: 'u1' }], CertificatePrivateKey: 'hidden' },
+};
+
 /** Each decoder with an answer that it takes. */
 const DECODERS: readonly (readonly [string, object, (value: unknown) => unknown])[] = [
   ['DescribeLoadBalancers', PAGE, decodeLoadBalancerPage],
   ['DescribeListeners', LISTENERS, decodeListeners],
+  ['DescribeListeners of layer 7', { Listeners: [WEB], TotalCount: 1 }, decodeListeners],
+  ['CreateRule', { LocationIds: ['loc-1'] }, (value) => decodeCreatedRules(value, 1)],
+  ['DescribeRewrite', { RewriteSet: [RULE] }, decodeRewrites],
+  ['DescribeCertificates', { Certificates: [CERTIFICATE], TotalCount: 1 }, decodeCertificatePage],
+  ['DescribeCertificateDetail', CERTIFICATE, decodeCertificateDetail],
+  ['UploadCertificate', { CertificateId: 'c-1' }, decodeUploaded],
+  ['DeleteCertificate', { DeleteResult: true }, requireDeleted],
+  [
+    'DescribeLoadBalancerListByCertId',
+    { CertSet: [{ CertId: 'c-1', LoadBalancers: [{ LoadBalancerId: 'lb-1', Domain: '' }] }] },
+    (value) => decodeCertificateUsers(value, ['c-1']),
+  ],
   ['CreateListener', { ListenerIds: ['lbl-1'] }, (value) => decodeCreatedListeners(value, 1)],
   ['DescribeTargets', TARGETS, (value) => decodeTargets(value, ['lbl-1'])],
   ['DescribeTargetHealth', HEALTHS, (value) => decodeTargetHealth(value, ['lb-1'])],
@@ -192,12 +227,31 @@ test('decodeListeners: what is empty is not set; a check of any protocol is take
     },
     createdAtMs: Date.parse('2026-11-26T04:00:00Z'),
   });
-  t.deepEqual(found[1], { listenerId: 'lbl-2', name: '', protocol: 'HTTPS', port: 443, createdAtMs: 0 });
+  t.deepEqual(found[1], { listenerId: 'lbl-2', name: '', protocol: 'HTTPS', port: 443, rules: [], createdAtMs: 0 });
   t.like(found[2], {
     endPort: 90,
     healthCheck: { kind: 'GRPC', checkPort: 30_100, source: 'vip', http: { codes: 12 } },
   });
   t.deepEqual(found[3]?.healthCheck, { kind: 'CUSTOM', exchange: { format: 'HEX', send: '00FF', receive: '' } });
+});
+
+test('decodeListeners, decodeRewrites: a rule of the address has no domain; certificates are listed once', (t) => {
+  const [listener] = decodeListeners({ Listeners: [WEB], TotalCount: 1 });
+  t.true(listener?.isSni);
+  t.like(listener?.rules?.[0], { ruleId: 'loc-1', domain: '', url: '/', isDefault: true, scheduler: 'WRR' });
+  t.deepEqual(listener?.rules?.[0]?.certificate, { certIds: ['c-1', 'c-2'], caCertId: 'ca-1' });
+  t.deepEqual(listener?.rules?.[0]?.rewriteTo, { listenerId: 'lbl-3', ruleId: 'loc-3' });
+  t.like(decodeRewrites({ RewriteSet: [RULE] })[0], { sourceRuleId: 'loc-1', targetRuleId: 'loc-3', code: 301 });
+  t.deepEqual(decodeRewrites({ RewriteSet: null }), []);
+});
+
+test('decodeCertificateDetail: names in lower case, times of China, no private key', (t) => {
+  t.deepEqual(decodeCertificateDetail(CERTIFICATE), {
+    ...{ certId: 'c-1', name: 'web', domain: 'a.b', altNames: ['a.b'], algorithm: 'ECC', isUploaded: true },
+    ...{ notBeforeMs: Date.parse('2026-11-26T04:00:00Z'), notAfterMs: Date.parse('2027-11-26T04:00:00Z') },
+    createdAtMs: Date.parse('2026-11-26T04:00:00Z'),
+    tags: { owner: 'u1' },
+  });
 });
 
 test('decodeTargets: only an instance by its primary address has its id; each address is a target', (t) => {
@@ -236,10 +290,10 @@ test('decodeTargetHealth: a check that is off counts as healthy, a word that is 
   ]);
 });
 
-test('decodeFoundTargets: targets of rules are those of their listener', (t) => {
+test('decodeFoundTargets: a target of a rule has its id', (t) => {
   t.deepEqual(decodeFoundTargets(FOUND), [
     { loadBalancerId: 'lb-1', listenerId: 'lbl-1', ip: '10.0.0.7', port: 8080, weight: 20 },
-    { loadBalancerId: 'lb-1', listenerId: 'lbl-2', ip: '10.0.0.8', port: 80, weight: 10 },
+    { loadBalancerId: 'lb-1', listenerId: 'lbl-2', ruleId: 'loc-1', ip: '10.0.0.8', port: 80, weight: 10 },
   ]);
   t.deepEqual(decodeFoundTargets({ LoadBalancers: null }), []);
 });
@@ -280,6 +334,12 @@ test('wrong: listeners that are not all there', wrong, () => decodeListeners({ .
 test('wrong: listeners without a total', wrong, () => decodeListeners(listenersOf(1)));
 test('wrong: listeners that are missing', wrong, () => decodeListeners({ TotalCount: 1 }));
 test('wrong: fewer ids than ports', wrong, () => decodeCreatedListeners({ ListenerIds: ['lbl-1'] }, 2));
+test('wrong: fewer ids than rules', wrong, () => decodeCreatedRules({ LocationIds: [] }, 1));
+test('wrong: a redirect without a target', wrong, () =>
+  decodeRewrites({ RewriteSet: [{ ...RULE, RewriteTarget: null }] }),
+);
+test('wrong: certificates that are missing', wrong, () => decodeCertificatePage({ Certificates: null, TotalCount: 1 }));
+test('wrong: a certificate that is not deleted yet', wrong, () => requireDeleted({ DeleteResult: false, TaskId: '1' }));
 test('wrong: a listener without its line of targets', wrong, () => decodeTargets(TARGETS, ['lbl-1', 'lbl-2']));
 test('wrong: no targets at all', wrong, () => decodeTargets({ Listeners: null }, ['lbl-1']));
 test('wrong: a port that is none', wrong, () =>

@@ -53,6 +53,15 @@ async function start(t: ExecutionContext) {
 
 const ENV = { TENCENTCLOUD_SECRET_ID: 'AKIDgood', TENCENTCLOUD_SECRET_KEY: 'good-secret' };
 
+test('openCloud: a host of --endpoint is that of every product', async (t) => {
+  const { open } = await start(t);
+  const { cloud } = open(['--credentials=env'], ENV);
+  const { signal } = new AbortController();
+  const context = { priority: 'pod', owner: 't', signal, timeoutMs: 5_000 } as const;
+  t.deepEqual((await cloud.certificates.find({}, context)).certificates, []);
+  t.true(Array.isArray(await cloud.podLimits('S5.LARGE8', context)));
+});
+
 test('openCloud: signs with the key that --credentials names', async (t) => {
   const { dir, keyFile, describe } = await start(t);
   const identity = {

@@ -1,5 +1,6 @@
 import { ApiError } from './api-error.ts';
 import type { ActionRules, ActionTable, ModelCall, TaskPlan } from './call.ts';
+import { CERTIFICATE_ACTIONS } from './certificate-actions.ts';
 import { CLB_ACTIONS } from './clb/actions.ts';
 import { CLUSTER_ROUTE_ACTIONS } from './cluster-route-actions.ts';
 import { EIP_ACTIONS } from './eip-actions.ts';
@@ -44,6 +45,7 @@ const PRODUCTS: Readonly<Record<string, ActionTable>> = {
   },
   cvm: CVM_ACTIONS,
   clb: CLB_ACTIONS,
+  ssl: CERTIFICATE_ACTIONS,
   tke: { ...TKE_ACTIONS, ...CLUSTER_ROUTE_ACTIONS },
 };
 
@@ -59,7 +61,7 @@ const CODES: Readonly<Record<string, ParamCodes>> = {
 type Remembered = { readonly fingerprint: string; readonly answer: object; readonly requestId: string };
 
 /**
- * The VPC, EIP, CVM, CLB and TKE services, as far as we call them, as one state machine: a request, a time and a plan for its task go in, an answer or an
+ * The VPC, EIP, CVM, CLB, SSL and TKE services, as far as we call them, as one state machine: a request, a time and a plan for its task go in, an answer or an
  * ApiError comes out. It reads no clock, throws no dice and waits for nothing, so the same requests give the same answers.
  */
 export class CloudModel {

@@ -1,6 +1,7 @@
 import { MinHeap } from '../../../support/min-heap.ts';
 import { AddressPool } from './address-pool.ts';
 import { ApiError } from './api-error.ts';
+import { CertificateBook } from './certificate-book.ts';
 import { type ClbSpec, ClbState } from './clb/clb-state.ts';
 import { GlobalRouteBook } from './global-route-book.ts';
 import { InstanceBook } from './instance-book.ts';
@@ -87,6 +88,7 @@ export class CloudState {
   readonly securityGroups: SecurityGroupBook;
   /** What the packets' side knows of the admission of ENIs, as JSON; absent: everyone. */
   readonly #admissions = new Map<string, string>();
+  readonly certificates = new CertificateBook();
   readonly clb: ClbState;
   readonly tasks = new Map<string, ModelTask>();
   readonly due = new MinHeap<ModelTask>();
@@ -128,7 +130,7 @@ export class CloudState {
     this.routeTables = new RouteTableBook(now, spec.tableRoutes ?? 50, 'ResourceNotFound');
     this.clusterRouteTables = new RouteTableBook(now, spec.clusterRoutes ?? 1000, 'InternalError.RouteTableNotFound');
     this.securityGroups = new SecurityGroupBook(spec.securityGroupIds);
-    this.clb = new ClbState(spec.clb ?? {}, this.events, this.securityGroups, this.keepsPast);
+    this.clb = new ClbState(spec.clb ?? {}, this.events, this.securityGroups, this.certificates, this.keepsPast);
     this.subnets = new Map(
       spec.subnets.map((subnet) => [
         subnet.subnetId,

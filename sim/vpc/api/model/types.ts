@@ -1,4 +1,5 @@
 import type { AddressPool } from './address-pool.ts';
+import type { ProxyTable } from './clb/proxy-table.ts';
 import type { ClbEffect, ListenerPath } from './clb/types.ts';
 import type { Ipv6Pool } from './ipv6-pool.ts';
 import type { SecurityRule } from './security-group-book.ts';
@@ -165,4 +166,6 @@ export type FabricEvent =
     }
   /** How packets of a listener go from now on. */
   | { readonly kind: 'clb-listener'; readonly listener: ListenerPath }
-  | { readonly kind: 'clb-listener-gone'; readonly listenerId: string };
+  | { readonly kind: 'clb-listener-gone'; readonly listenerId: string }
+  /** What a load balancer does at layer 7 from now on. */
+  | { readonly kind: 'clb-proxy'; readonly table: ProxyTable };

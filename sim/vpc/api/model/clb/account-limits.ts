@@ -4,10 +4,12 @@ export type ClbLimits = {
   internalBalancers: number;
   /** Of one load balancer. */
   listeners: number;
-  rules: number;
   /** Of one listener. */
+  rules: number;
+  /** Of one listener of layer 4, or of one rule. */
   targets: number;
   snatIps: number;
+  certificates: number;
   deletions: number;
 };
 
@@ -19,5 +21,6 @@ export const DEFAULT_LIMITS: ClbLimits = {
   rules: 50,
   targets: 100,
   snatIps: 10,
+  certificates: 1_000,
   deletions: 30,
 };

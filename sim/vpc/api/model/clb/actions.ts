@@ -4,34 +4,45 @@ import type {
   BatchRegisterTargetsRequest,
   CreateListenerRequest,
   CreateLoadBalancerRequest,
+  CreateRuleRequest,
   DeleteListenerRequest,
   DeleteLoadBalancerListenersRequest,
   DeleteLoadBalancerRequest,
+  DeleteRewriteRequest,
+  DeleteRuleRequest,
   DeregisterTargetsRequest,
   DescribeLBListenersRequest,
   DescribeListenersRequest,
+  DescribeLoadBalancerListByCertIdRequest,
   DescribeLoadBalancersRequest,
+  DescribeRewriteRequest,
   DescribeTargetHealthRequest,
   DescribeTargetsRequest,
   DescribeTaskStatusRequest,
+  ManualRewriteRequest,
+  ModifyDomainAttributesRequest,
   ModifyListenerRequest,
   ModifyLoadBalancerAttributesRequest,
+  ModifyRuleRequest,
   ModifyTargetWeightRequest,
   RegisterTargetsRequest,
   SetLoadBalancerSecurityGroupsRequest,
 } from 'tencentcloud-sdk-nodejs/tencentcloud/services/clb/v20180317/clb_models.js';
 import type { ActionRules, ActionTable } from '../call.ts';
+import { describeUsers } from '../certificate-actions.ts';
 import { createLoadBalancer, deleteLoadBalancers, modifyAttributes, setSecurityGroups } from './balancers.ts';
 import { batchDeregister, batchRegister } from './batch-targets.ts';
 import { describeLoadBalancers } from './describe-balancers.ts';
 import { describeBackendListeners, describeTargets } from './describe-targets.ts';
 import { createListeners, deleteListener, deleteListeners, describeListeners, modifyListener } from './listeners.ts';
 import { describeQuota } from './quotas.ts';
+import { deleteRewrites, describeRewrites, manualRewrite } from './rewrites.ts';
+import { createRules, deleteRules, modifyDomain, modifyRule } from './rules.ts';
 import { describeTargetHealth } from './target-health.ts';
 import { batchModifyWeight, deregisterTargets, modifyWeight, registerTargets } from './targets.ts';
 import { describeTaskStatus } from './tasks.ts';
 
-/** The APIs of load balancers, as far as layer 4 needs them. Parameters that are not listed are refused. */
+/** The APIs of load balancers, as far as we call them. Parameters that are not listed are refused. */
 export const CLB_ACTIONS: ActionTable = {
   CreateLoadBalancer: action<CreateLoadBalancerRequest>(
     ['LoadBalancerType', 'VpcId'],
@@ -52,6 +63,7 @@ export const CLB_ACTIONS: ActionTable = {
     ],
     describeLoadBalancers,
   ),
+  DescribeLoadBalancerListByCertId: action<DescribeLoadBalancerListByCertIdRequest>(['CertIds'], [], describeUsers),
   ModifyLoadBalancerAttributes: action<ModifyLoadBalancerAttributesRequest>(
     ['LoadBalancerId'],
     ['LoadBalancerName', 'InternetChargeInfo', 'LoadBalancerPassToTarget', 'SnatPro', 'DeleteProtect'],
@@ -68,6 +80,7 @@ export const CLB_ACTIONS: ActionTable = {
     [
       ...(['ListenerNames', 'HealthCheck', 'Certificate', 'SessionExpireTime', 'Scheduler', 'TargetType'] as const),
       ...(['SessionType', 'DeregisterTargetRst', 'IdleConnectTimeout', 'SnatEnable'] as const),
+      ...(['SniSwitch', 'MultiCertInfo'] as const),
     ],
     createListeners,
   ),
@@ -81,6 +94,7 @@ export const CLB_ACTIONS: ActionTable = {
     [
       ...(['ListenerName', 'HealthCheck', 'Certificate', 'SessionExpireTime', 'Scheduler', 'TargetType'] as const),
       ...(['SessionType', 'DeregisterTargetRst', 'IdleConnectTimeout', 'SnatEnable'] as const),
+      ...(['SniSwitch', 'MultiCertInfo'] as const),
     ],
     modifyListener,
   ),
@@ -89,6 +103,37 @@ export const CLB_ACTIONS: ActionTable = {
     ['LoadBalancerId'],
     ['ListenerIds'],
     deleteListeners,
+  ),
+  CreateRule: action<CreateRuleRequest>(['LoadBalancerId', 'ListenerId', 'Rules'], [], createRules),
+  ModifyRule: action<ModifyRuleRequest>(
+    ['LoadBalancerId', 'ListenerId', 'LocationId'],
+    ['HealthCheck', 'Scheduler', 'SessionExpireTime', 'ForwardType'],
+    modifyRule,
+  ),
+  ModifyDomainAttributes: action<ModifyDomainAttributesRequest>(
+    ['LoadBalancerId', 'ListenerId', 'Domain'],
+    ['Certificate', 'MultiCertInfo', 'DefaultServer'],
+    modifyDomain,
+  ),
+  DeleteRule: action<DeleteRuleRequest>(
+    ['LoadBalancerId', 'ListenerId'],
+    ['LocationIds', 'NewDefaultServerDomain'],
+    deleteRules,
+  ),
+  ManualRewrite: action<ManualRewriteRequest>(
+    ['LoadBalancerId', 'SourceListenerId', 'TargetListenerId', 'RewriteInfos'],
+    [],
+    manualRewrite,
+  ),
+  DescribeRewrite: action<DescribeRewriteRequest>(
+    ['LoadBalancerId'],
+    ['SourceListenerIds', 'SourceLocationIds'],
+    describeRewrites,
+  ),
+  DeleteRewrite: action<DeleteRewriteRequest>(
+    ['LoadBalancerId', 'SourceListenerId', 'TargetListenerId', 'RewriteInfos'],
+    [],
+    deleteRewrites,
   ),
   RegisterTargets: action<RegisterTargetsRequest>(
     ['LoadBalancerId', 'ListenerId', 'Targets'],

@@ -7,6 +7,7 @@ import type { ModelCall } from '../call.ts';
 import type { Params } from '../params.ts';
 import type { CloudState } from '../state.ts';
 import type { ModelSubnet } from '../types.ts';
+import { allTargets } from './layer7.ts';
 import { requireBalancerQuota } from './quotas.ts';
 import { changeLater } from './tasks.ts';
 import type { ModelLoadBalancer } from './types.ts';
@@ -116,7 +117,7 @@ function requireDeletable(state: CloudState, balancer: ModelLoadBalancer, isForc
     throw new ApiError('OperationDenied', `The load balancer ${loadBalancerId} is protected from deletion.`);
   }
   if (isForced) return;
-  const targets = [...listeners.values()].reduce((sum, listener) => sum + listener.targets.size, 0);
+  const targets = [...listeners.values()].reduce((sum, listener) => sum + allTargets(listener).length, 0);
   if (targets >= RISKY_TARGETS) {
     throw new ApiError('FailedOperation.TargetNumCheckRisk', `${loadBalancerId} has ${targets} targets; force it.`);
   }

@@ -5,30 +5,31 @@ import type { Params } from '../params.ts';
 import { Backends } from './backends.ts';
 import { listenerOf } from './listeners.ts';
 import { findTarget, readNewTarget, TARGET_FIELDS } from './read-target.ts';
-import { requireLayer4, requireNew, withoutTargets, withTargets } from './targets.ts';
-import type { ModelListener, ModelLoadBalancer } from './types.ts';
+import { placeOf, type TargetPlace } from './target-place.ts';
+import { requireNew, withoutTargets, withTargets } from './targets.ts';
+import type { ModelLoadBalancer } from './types.ts';
 
 const MOST_TARGETS = 500;
 
 /** What the targets of one listener make of the load balancer; throws an ApiError when one of them is refused. */
-type Change = (now: ModelLoadBalancer, listener: ModelListener, targets: readonly Params[]) => ModelLoadBalancer;
+type Change = (now: ModelLoadBalancer, place: TargetPlace, targets: readonly Params[]) => ModelLoadBalancer;
 
 /** Answers BatchRegisterTargets, at once: all targets of a listener, or none of them. */
 export function batchRegister(call: ModelCall): Partial<BatchRegisterTargetsResponse> {
   const { state } = call;
-  return changeEach(call, (now, listener, targets) => {
+  return changeEach(call, (now, place, targets) => {
     const backends = new Backends(state, now);
     const added = targets.map((target) => readNewTarget(target, backends, state.nowMs));
-    requireNew(listener, added, state.clb.limits.targets);
-    return withTargets(now, listener.listenerId, added);
+    requireNew(place, added, state.clb.limits.targets);
+    return withTargets(now, place, added);
   });
 }
 
 /** Answers BatchDeregisterTargets, at once: all targets of a listener, or none of them. */
 export function batchDeregister(call: ModelCall): Partial<BatchRegisterTargetsResponse> {
-  return changeEach(call, (now, listener, targets) => {
-    const doomed = targets.map((target) => findTarget(target, listener));
-    return withoutTargets(now, listener.listenerId, doomed);
+  return changeEach(call, (now, place, targets) => {
+    const doomed = targets.map((target) => findTarget(target, place));
+    return withoutTargets(now, place, doomed);
   });
 }
 
@@ -42,7 +43,12 @@ function changeEach({ state, params, refusesOne }: ModelCall, change: Change): P
     try {
       // What a fault script refuses: the last of them.
       if (refusesOne && listenerId === [...groups.keys()].at(-1)) throw new ApiError('FailedOperation', 'injected');
-      now = change(now, listenerOf(now, listenerId), targets);
+      const places = Map.groupBy(targets, (target) => target.text('LocationId'));
+      // All rules of the listener, or none.
+      now = [...places].reduce(
+        (before, [ruleId, ofPlace]) => change(before, placeOf(listenerOf(before, listenerId), ruleId), ofPlace),
+        now,
+      );
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       refusals.set(listenerId, `${error.code}: ${error.message}`);
@@ -61,6 +67,8 @@ function groupByListener(params: Params, balancer: ModelLoadBalancer): ReadonlyM
   if (unknown.length > 0) {
     throw new ApiError('InvalidParameter', `some ListenerId ${JSON.stringify(unknown)} not found`);
   }
-  for (const listenerId of groups.keys()) requireLayer4(listenerOf(balancer, listenerId));
+  for (const [listenerId, ofListener] of groups) {
+    for (const target of ofListener) placeOf(listenerOf(balancer, listenerId), target.text('LocationId'));
+  }
   return groups;
 }

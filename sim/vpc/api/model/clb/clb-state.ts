@@ -1,12 +1,15 @@
 import { AddressPool } from '../address-pool.ts';
 import { ApiError } from '../api-error.ts';
+import type { CertificateBook } from '../certificate-book.ts';
 import type { SecurityGroupBook } from '../security-group-book.ts';
 import type { FabricEvent } from '../types.ts';
 import { VersionLog } from '../version-log.ts';
 import { type ClbLimits, DEFAULT_LIMITS } from './account-limits.ts';
 import { HealthBook } from './health-book.ts';
 import { listenerPath } from './listener-path.ts';
-import type { ModelListener, ModelLoadBalancer } from './types.ts';
+import { hasProxy, proxyTable } from './proxy-path.ts';
+import { placeId, placesOf, withPlace } from './target-place.ts';
+import type { ModelLoadBalancer } from './types.ts';
 
 /** What differs from one account or region to the next. */
 export type ClbSpec = {
@@ -36,13 +39,21 @@ export class ClbState {
   /** When a load balancer last had as much traffic as makes its deletion look like a mistake: 10 Mbit/s. */
   readonly busyAtMs = new Map<string, number>();
   readonly #groups: SecurityGroupBook;
+  readonly #certificates: CertificateBook;
   readonly #balancers = new Map<string, ModelLoadBalancer>();
   readonly #past: VersionLog<ModelLoadBalancer> | undefined;
   readonly #events: FabricEvent[];
 
   /** `events` is where the packets' side reads what happened. */
-  constructor(spec: ClbSpec, events: FabricEvent[], groups: SecurityGroupBook, keepsPast: boolean) {
+  constructor(
+    spec: ClbSpec,
+    events: FabricEvent[],
+    groups: SecurityGroupBook,
+    certificates: CertificateBook,
+    keepsPast: boolean,
+  ) {
     this.spec = spec;
+    this.#certificates = certificates;
     this.#groups = groups;
     this.limits = { ...DEFAULT_LIMITS, ...spec.limits };
     this.#events = events;
@@ -90,11 +101,11 @@ export class ClbState {
     if (before.type === 'OPEN') this.publicVips.give(before.vip);
   }
 
-  /** Notes what a check found about a target, `ip:port`, of a listener. */
-  noteHealth(listenerId: string, key: string, isAlive: boolean): void {
-    const found = [...this.#balancers.values()].map(({ listeners }) => listeners.get(listenerId));
-    const listener = found.find((one) => one !== undefined);
-    if (listener !== undefined) this.health.note(listener, key, isAlive);
+  /** Notes what a check found about a target, `ip:port`, of a listener or rule. */
+  noteHealth(id: string, key: string, isAlive: boolean): void {
+    const places = [...this.#balancers.values()].flatMap(({ listeners }) => [...listeners.values()].flatMap(placesOf));
+    const place = places.find((one) => placeId(one) === id);
+    if (place !== undefined) this.health.note(place, key, isAlive);
   }
 
   /** Takes the targets that are an instance out of every listener: it is terminated. */
@@ -102,12 +113,15 @@ export class ClbState {
     const isOther = (target: { readonly type: string; readonly instanceId?: string }): boolean =>
       target.type !== 'CVM' || target.instanceId !== instanceId;
     for (const balancer of this.#balancers.values()) {
-      const listeners = [...balancer.listeners.values()].map((listener): ModelListener => {
-        const left = [...listener.targets].filter(([, target]) => isOther(target));
-        return left.length === listener.targets.size ? listener : { ...listener, targets: new Map(left) };
-      });
-      if (listeners.every((one) => balancer.listeners.get(one.listenerId) === one)) continue;
-      this.put({ ...balancer, listeners: new Map(listeners.map((one) => [one.listenerId, one])) }, atMs);
+      const places = [...balancer.listeners.values()].flatMap(placesOf);
+      const touched = places.filter(({ targets }) => ![...targets.values()].every(isOther));
+      if (touched.length === 0) continue;
+      const after = touched.reduce(
+        (now, place) =>
+          withPlace(now, place, (targets) => new Map([...targets].filter(([, target]) => isOther(target)))),
+        balancer,
+      );
+      this.put(after, atMs);
     }
   }
 
@@ -119,6 +133,16 @@ export class ClbState {
     }
   }
 
+  #noteProxy(before: ModelLoadBalancer | undefined, after: ModelLoadBalancer): void {
+    if (!hasProxy(after) && (before === undefined || !hasProxy(before))) return;
+    const isSame =
+      before?.listeners === after.listeners &&
+      before.securityGroupIds === after.securityGroupIds &&
+      before.passToTarget === after.passToTarget;
+    if (isSame) return;
+    this.#events.push({ kind: 'clb-proxy', table: proxyTable(after, this.#groups, this.#certificates) });
+  }
+
   #notePackets(before: ModelLoadBalancer | undefined, after: ModelLoadBalancer): void {
     for (const [listenerId, listener] of after.listeners) {
       const areGroupsSame =
@@ -127,11 +151,15 @@ export class ClbState {
       const path = listenerPath(after, listener, this.#groups);
       if (path !== undefined) this.#events.push({ kind: 'clb-listener', listener: path });
     }
+    const left = new Set([...after.listeners.values()].flatMap(placesOf).map(placeId));
+    for (const place of [...(before?.listeners.values() ?? [])].flatMap(placesOf)) {
+      if (!left.has(placeId(place))) this.health.forget(placeId(place));
+    }
     for (const [listenerId, listener] of before?.listeners ?? []) {
       if (after.listeners.has(listenerId) || before === undefined) continue;
-      this.health.forget(listenerId);
       const isGone = listenerPath(before, listener, this.#groups) !== undefined;
       if (isGone) this.#events.push({ kind: 'clb-listener-gone', listenerId });
     }
+    this.#noteProxy(before, after);
   }
 }

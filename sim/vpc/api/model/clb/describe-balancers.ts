@@ -6,7 +6,11 @@ import type { ModelCall } from '../call.ts';
 import { type DescribeRules, select } from '../filters.ts';
 import { writtenTime } from '../limits.ts';
 import type { Params } from '../params.ts';
+import { allTargets } from './layer7.ts';
 import type { ModelLoadBalancer } from './types.ts';
+
+/** What a public load balancer has when nothing else was ordered. */
+const DEFAULT_BANDWIDTH_MBPS = 10;
 
 const DESCRIBE: DescribeRules<ModelLoadBalancer> = {
   idField: 'LoadBalancerIds',
@@ -54,7 +58,7 @@ function matcher(params: Params): (balancer: ModelLoadBalancer) => boolean {
   const withTargets = params.integer('WithRs', -1, -1, 1);
   params.integer('Forward', 1, 0, 1);
   return (balancer) => {
-    const ips = new Set([...balancer.listeners.values()].flatMap(({ targets }) => [...targets.values()].map(ipOf)));
+    const ips = new Set([...balancer.listeners.values()].flatMap((one) => allTargets(one).map(ipOf)));
     return (
       (type === '' || balancer.type === type) &&
       balancer.name.includes(name) &&
@@ -73,7 +77,9 @@ function ipOf({ ip }: { readonly ip: string }): string {
 
 function wireLoadBalancer(one: ModelLoadBalancer, hasCount: boolean): LoadBalancer {
   const isReady = one.state !== 'CREATING';
-  const { internetChargeType, internetMaxBandwidthOut, vipIsp, slaType } = one.extras;
+  const { vipIsp, slaType } = one.extras;
+  const isOpen = one.type === 'OPEN';
+  const { internetChargeType, internetMaxBandwidthOut = isOpen ? DEFAULT_BANDWIDTH_MBPS : undefined } = one.extras;
   return {
     LoadBalancerId: one.loadBalancerId,
     LoadBalancerName: one.name,

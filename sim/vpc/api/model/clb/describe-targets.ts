@@ -14,14 +14,16 @@ import type { ModelTarget } from './types.ts';
 const MOST_LISTENERS = 20;
 const MOST_BACKENDS = 20;
 
-const FILTERS: DescribeRules<ModelTarget> = {
+type Found = ModelTarget & { readonly ruleId: string };
+
+const FILTERS: DescribeRules<Found> = {
   idField: '',
   mostIds: 0,
   mostFilters: 10,
   mostValues: 100,
   invalidFilter: 'InvalidParameterValue.InvalidFilter',
   fields: {
-    'location-id': () => [],
+    'location-id': ({ ruleId }) => [ruleId],
     'private-ip-address': ({ ip }) => [ip],
     tag: ({ tag }) => [tag],
   },
@@ -49,8 +51,13 @@ export function describeTargets({ state, params, asOfMs }: ModelCall): Partial<D
       Protocol: listener.protocol,
       Port: listener.port,
       EndPort: 0,
-      Rules: [],
-      Targets: filterTargets(listener.targets, params).map(wireTarget),
+      Rules: [...(listener.layer7?.rules.values() ?? [])].map((rule) => ({
+        LocationId: rule.ruleId,
+        Domain: rule.domain,
+        Url: rule.url,
+        Targets: filterTargets(rule.targets, params, rule.ruleId).map(wireTarget),
+      })),
+      Targets: filterTargets(listener.targets, params, '').map(wireTarget),
     })),
   };
 }
@@ -69,26 +76,33 @@ export function describeBackendListeners({ state, params, asOfMs }: ModelCall): 
         Protocol: listener.protocol,
         Port: listener.port,
         EndPort: 0,
-        Targets: [...listener.targets.values()]
-          .filter(({ ip }) => wanted.has(`${balancer.vpcId}/${ip}`))
-          .map(({ type, ip, port, weight }) => ({
-            Type: type.toLowerCase(),
-            PrivateIp: ip,
-            Port: port,
-            Weight: weight,
-          })),
+        Rules: [...(listener.layer7?.rules.values() ?? [])]
+          .map((rule) => ({ LocationId: rule.ruleId, Targets: foundTargets(rule.targets, balancer.vpcId, wanted) }))
+          .filter(({ Targets }) => Targets.length > 0),
+        Targets: foundTargets(listener.targets, balancer.vpcId, wanted),
       }))
-      .filter(({ Targets }) => Targets.length > 0),
+      .filter(({ Rules, Targets }) => Rules.length > 0 || Targets.length > 0),
   }));
   return { LoadBalancers: found.filter(({ Listeners }) => Listeners.length > 0) } as DescribeLBListenersResponse;
 }
 
-function filterTargets(targets: ReadonlyMap<string, ModelTarget>, params: Params): readonly ModelTarget[] {
+function foundTargets(targets: ReadonlyMap<string, ModelTarget>, vpcId: string, wanted: ReadonlySet<string>) {
+  return [...targets.values()]
+    .filter(({ ip }) => wanted.has(`${vpcId}/${ip}`))
+    .map(({ type, ip, port, weight }) => ({ Type: type.toLowerCase(), PrivateIp: ip, Port: port, Weight: weight }));
+}
+
+function filterTargets(
+  targets: ReadonlyMap<string, ModelTarget>,
+  params: Params,
+  ruleId: string,
+): readonly ModelTarget[] {
+  const found = new Map([...targets].map(([key, target]): [string, Found] => [key, { ...target, ruleId }]));
   const pages = { Filters: params.raw['Filters'], Limit: 100 };
   const all: ModelTarget[] = [];
   for (let offset = 0; offset < targets.size; offset += pages.Limit) {
     const page = new Params({ ...pages, Offset: offset }, [], ['Filters', 'Limit', 'Offset']);
-    all.push(...select(targets, page, FILTERS).page);
+    all.push(...select(found, page, FILTERS).page);
   }
   return all;
 }

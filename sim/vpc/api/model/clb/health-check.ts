@@ -9,8 +9,12 @@ const FIELDS = [
   ...['CheckType', 'SourceIpType'],
 ] as const satisfies readonly (keyof HealthCheck)[];
 
-/** The kinds of check that a listener of a protocol can have, the default first. */
-const CHECK_TYPES: Readonly<Partial<Record<ListenerProtocol, readonly string[]>>> = {
+/** What has health checks: listeners of some protocols, and rules. */
+type Checked = ListenerProtocol | 'rule';
+
+/** The kinds of check, the default first. */
+const CHECK_TYPES: Readonly<Partial<Record<Checked, readonly string[]>>> = {
+  rule: ['HTTP', 'TCP'],
   TCP: ['TCP', 'HTTP', 'CUSTOM'],
   UDP: ['PING', 'CUSTOM'],
   TCP_SSL: ['TCP', 'HTTP'],
@@ -42,7 +46,7 @@ const DEFAULTS: ModelHealthCheck = {
  */
 export function readHealthCheck(
   params: Params,
-  protocol: ListenerProtocol,
+  protocol: Checked,
   before?: ModelHealthCheck,
 ): ModelHealthCheck | undefined {
   const types = CHECK_TYPES[protocol];
@@ -62,6 +66,11 @@ export function readHealthCheck(
   }
   if (check.CheckType === 'CUSTOM') requireContext(check);
   return check;
+}
+
+/** Reads `HealthCheck` of a rule, as `readHealthCheck`. @throws ApiError */
+export function readRuleCheck(params: Params, before?: ModelHealthCheck): ModelHealthCheck {
+  return readHealthCheck(params, 'rule', before) ?? DEFAULTS;
 }
 
 function readFields(given: Params, base: ModelHealthCheck, types: readonly string[]): ModelHealthCheck {

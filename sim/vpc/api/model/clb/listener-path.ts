@@ -12,13 +12,7 @@ export function listenerPath(
   const { protocol, port, healthCheck, idleConnectTimeout: idleSeconds } = listener;
   if ((protocol !== 'TCP' && protocol !== 'UDP') || healthCheck === undefined) return undefined;
   if (idleSeconds === undefined) return undefined;
-  const admission = groups
-    .rulesOf(balancer.securityGroupIds)
-    .filter((rule) => (rule.protocol ?? protocol) === protocol)
-    .filter(
-      ({ port: first, lastPort = first }) => first === undefined || (first <= port && port <= (lastPort ?? first)),
-    )
-    .map(({ cidr, isAccepted }) => ({ cidr, isAccepted }));
+  const admission = admissionOf(balancer, protocol, port, groups);
   return {
     listenerId: listener.listenerId,
     vip: balancer.vip,
@@ -26,10 +20,27 @@ export function listenerPath(
     port,
     isSticky: listener.sessionExpireTime > 0 || listener.scheduler === 'IP_HASH',
     resets: listener.deregisterTargetRst,
-    ...(balancer.securityGroupIds.length === 0 ? {} : { admission }),
+    ...(admission === undefined ? {} : { admission }),
     ...(balancer.passToTarget ? { passes: true } : {}),
     idleSeconds,
     healthCheck,
     targets: [...listener.targets.values()].map(({ ip, port: own, weight }) => ({ ip, port: own, weight })),
   };
+}
+
+/** Who may connect to a port of a load balancer, by its security groups; undefined: it has none, and everyone may. */
+export function admissionOf(
+  { securityGroupIds }: ModelLoadBalancer,
+  protocol: 'TCP' | 'UDP',
+  port: number,
+  groups: SecurityGroupBook,
+): ListenerPath['admission'] {
+  if (securityGroupIds.length === 0) return undefined;
+  return groups
+    .rulesOf(securityGroupIds)
+    .filter((rule) => (rule.protocol ?? protocol) === protocol)
+    .filter(
+      ({ port: first, lastPort = first }) => first === undefined || (first <= port && port <= (lastPort ?? first)),
+    )
+    .map(({ cidr, isAccepted }) => ({ cidr, isAccepted }));
 }

@@ -6,10 +6,13 @@ import type {
 import { ApiError } from '../api-error.ts';
 import type { ModelCall } from '../call.ts';
 import { writtenTime } from '../limits.ts';
+import { wireCertificates } from './layer7.ts';
 import { requireQuota } from './quotas.ts';
 import { LISTENER_PROTOCOLS, readListener, requireFreePorts } from './read-listener.ts';
+import { withoutRedirects } from './redirects.ts';
 import { changeLater } from './tasks.ts';
 import type { ModelListener, ModelLoadBalancer } from './types.ts';
+import { wireRule } from './wire-rule.ts';
 
 /** Fewer than 50 in one call. */
 const MOST_PORTS = 49;
@@ -31,7 +34,7 @@ export function createListeners(call: ModelCall): Partial<CreateListenerResponse
   requireNames(names);
   requireFreePorts(balancer, protocol, ports);
   requireQuota(balancer.listeners.size + ports.length, state.clb.limits.listeners, `listeners of one load balancer`);
-  const settings = readListener(state.clb, params, protocol);
+  const settings = readListener(state, params, protocol);
   const made = ports.map((port, index): ModelListener => {
     const listenerId = state.nextId('lbl');
     const name = names[index] ?? '';
@@ -65,7 +68,7 @@ export function modifyListener(call: ModelCall): object {
   const balancer = state.clb.idleBalancer(params.text('LoadBalancerId'));
   const listener = listenerOf(balancer, params.text('ListenerId'));
   const name = params.text('ListenerName', MOST_NAME);
-  const settings = readListener(state.clb, params, listener.protocol, listener);
+  const settings = readListener(state, params, listener.protocol, listener);
   changeLater(call, balancer, (before) => {
     const now = before.listeners.get(listener.listenerId) ?? listener;
     return withListener(before, { ...now, ...settings, name: name === '' ? now.name : name });
@@ -112,7 +115,9 @@ export function withListener(balancer: ModelLoadBalancer, listener: ModelListene
 }
 
 function without(balancer: ModelLoadBalancer, doomed: readonly string[]): ModelLoadBalancer {
-  return { ...balancer, listeners: new Map([...balancer.listeners].filter(([id]) => !doomed.includes(id))) };
+  const rules = doomed.flatMap((id) => [...(balancer.listeners.get(id)?.layer7?.rules.keys() ?? [])]);
+  const left = new Map([...balancer.listeners].filter(([id]) => !doomed.includes(id)));
+  return withoutRedirects({ ...balancer, listeners: left }, new Set(rules));
 }
 
 function requireNames(names: readonly string[]): void {
@@ -121,7 +126,7 @@ function requireNames(names: readonly string[]): void {
 }
 
 function wireListener(listener: ModelListener): Listener {
-  const { healthCheck, idleConnectTimeout } = listener;
+  const { healthCheck, idleConnectTimeout, layer7 } = listener;
   return {
     ListenerId: listener.listenerId,
     ListenerName: listener.name,
@@ -135,6 +140,10 @@ function wireListener(listener: ModelListener): Listener {
     TargetType: 'NODE',
     DeregisterTargetRst: listener.deregisterTargetRst,
     ...(idleConnectTimeout === undefined ? {} : { IdleConnectTimeout: idleConnectTimeout }),
+    ...(layer7 === undefined
+      ? {}
+      : { SniSwitch: layer7.isSni ? 1 : 0, Rules: [...layer7.rules.values()].map((rule) => wireRule(listener, rule)) }),
+    ...(layer7?.certificates === undefined ? {} : { Certificate: wireCertificates(layer7.certificates) }),
     CreateTime: writtenTime(listener.createdAtMs),
   };
 }

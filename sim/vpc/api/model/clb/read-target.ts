@@ -1,7 +1,8 @@
 import { ApiError } from '../api-error.ts';
 import type { Params } from '../params.ts';
 import type { Backends } from './backends.ts';
-import type { ModelListener, ModelTarget } from './types.ts';
+import { placeId, type TargetPlace } from './target-place.ts';
+import type { ModelTarget } from './types.ts';
 
 /** The weight of a target that was registered without one. */
 const DEFAULT_WEIGHT = 10;
@@ -25,17 +26,17 @@ export function readNewTarget(params: Params, backends: Backends, nowMs: number)
 }
 
 /** Finds the target that a request means; the instance or address behind it may be gone. @throws ApiError */
-export function findTarget(params: Params, listener: ModelListener): ModelTarget {
+export function findTarget(params: Params, place: TargetPlace): ModelTarget {
   const isInstance = namesInstance(params);
   const wanted = params.text(isInstance ? 'InstanceId' : 'EniIp');
   const port = params.integer('Port', 0, 1, 65_535);
-  const found = [...listener.targets.values()].find(
+  const found = [...place.targets.values()].find(
     (target) =>
       target.port === port &&
       (isInstance ? target.type === 'CVM' && target.instanceId === wanted : target.ip === wanted),
   );
   if (found !== undefined) return found;
-  throw new ApiError('InvalidParameterValue', `${wanted}:${port} is not bound to ${listener.listenerId}.`);
+  throw new ApiError('InvalidParameterValue', `${wanted}:${port} is not bound to ${placeId(place)}.`);
 }
 
 /** The weight that a target or a rule names; undefined when it names none. @throws ApiError */

@@ -40,6 +40,46 @@ export type ModelTarget = {
   readonly registeredAtMs: number;
 };
 
+/** Server certificates of different algorithms, and the authority of clients' certificates. */
+export type ModelCertificates = { readonly certIds: readonly string[]; readonly caCertId?: string };
+
+/** Where requests of a rule are redirected. */
+export type ModelRedirect = {
+  readonly listenerId: string;
+  readonly ruleId: string;
+  readonly code: 301 | 302 | 307;
+  /** Whether path and query of the request are kept. */
+  readonly takesUrl: boolean;
+};
+
+/** A rule of a listener of HTTP or HTTPS. Its targets are by `ip:port`. */
+export type ModelRule = {
+  readonly ruleId: string;
+  /** Lower case; the address of the load balancer when none was given. */
+  readonly domain: string;
+  readonly url: string;
+  readonly scheduler: string;
+  /** Seconds; 0: no session persistence. */
+  readonly sessionExpireTime: number;
+  readonly forwardType: string;
+  readonly healthCheck: ModelHealthCheck;
+  readonly rewriteTo?: ModelRedirect;
+  readonly createdAtMs: number;
+  readonly targets: ReadonlyMap<string, ModelTarget>;
+};
+
+/** What a listener of HTTP or HTTPS has besides. */
+export type ModelLayer7 = {
+  readonly rules: ReadonlyMap<string, ModelRule>;
+  /** Certificates of the listener; undefined with SNI, and for HTTP. */
+  readonly certificates?: ModelCertificates;
+  readonly isSni: boolean;
+  /** Certificates by domain, with SNI. */
+  readonly domains: ReadonlyMap<string, ModelCertificates>;
+  /** Undefined while there is no rule. */
+  readonly defaultDomain?: string;
+};
+
 /** A listener. Its targets are by `ip:port`. */
 export type ModelListener = {
   readonly listenerId: string;
@@ -56,6 +96,8 @@ export type ModelListener = {
   readonly idleConnectTimeout?: number;
   readonly createdAtMs: number;
   readonly targets: ReadonlyMap<string, ModelTarget>;
+  /** Of HTTP and HTTPS, and of no other protocol. */
+  readonly layer7?: ModelLayer7;
 };
 
 /** A load balancer. It is never changed: each change makes a new one. */

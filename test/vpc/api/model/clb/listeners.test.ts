@@ -111,7 +111,7 @@ const CASES: readonly ClbCase[] = [
         Protocol: 'UDP',
         HealthCheck: { CheckType: 'CUSTOM', ContextType: 'HEX', SendContext: '00FF', RecvContext: '00' },
       });
-      await madeListeners(on, LoadBalancerId, [443], { Protocol: 'HTTPS', Certificate: { CertId: 'cert-1' } });
+      await madeListeners(on, LoadBalancerId, [443], { Protocol: 'HTTPS', SniSwitch: 1 });
     },
   },
   {

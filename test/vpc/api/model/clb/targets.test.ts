@@ -271,7 +271,7 @@ const CASES: readonly ClbCase[] = [
     },
   },
   {
-    title: 'targets of a listener of layer 7 need a rule, and there is none',
+    title: 'targets of a listener of layer 7 need a rule; a batch names the rule of each',
     run: async (t, on) => {
       const lb = await madeBalancer(on);
       const [ListenerId = ''] = await madeListeners(on, lb, [80], { Protocol: 'HTTP' });
@@ -283,9 +283,19 @@ const CASES: readonly ClbCase[] = [
       t.is(await on.refusal('ModifyTargetWeight', { ...single, Weight: 1 }), code);
       const Targets = [{ ...target, ListenerId }];
       t.is(await on.refusal('BatchRegisterTargets', { LoadBalancerId: lb, Targets }), code);
-      await t.throwsAsync(on.send('CreateRule', { LoadBalancerId: lb, ListenerId, Rules: [] }), {
-        message: /InvalidAction/,
-      });
+      const Rules = [{ Url: '/a' }, { Url: '/b' }];
+      const { LocationIds = [] } = await on.done('CreateRule', { LoadBalancerId: lb, ListenerId, Rules });
+      const ofEach = LocationIds.map((LocationId) => ({ ...target, ListenerId, LocationId }));
+      await on.call('BatchRegisterTargets', { LoadBalancerId: lb, Targets: ofEach });
+      const Filters = [{ Name: 'location-id', Values: LocationIds.slice(0, 1) }];
+      const { Listeners = [] } = await on.call('DescribeTargets', { LoadBalancerId: lb, Filters });
+      t.deepEqual(
+        Listeners[0]?.Rules?.map((rule) => rule.Targets?.length),
+        [1, 0],
+      );
+      on.host.model.state.removeInstance(INSTANCES[0]);
+      const after = await on.call('DescribeTargets', { LoadBalancerId: lb });
+      t.true(after.Listeners?.[0]?.Rules?.every((rule) => rule.Targets?.length === 0));
     },
   },
   {

@@ -38,6 +38,13 @@ async function prepared(on: TestClb): Promise<Readonly<Record<string, unknown>>>
   const [EniIp = ''] = eniIps(on.host.model, 1);
   const Targets = [{ ListenerId, EniIp, Port: 80 }];
   await on.call('BatchRegisterTargets', { LoadBalancerId, Targets });
+  const web = await on.done('CreateListener', { LoadBalancerId, Ports: [8080, 8081], Protocol: 'HTTP' });
+  const [SourceListenerId = '', TargetListenerId = ''] = web.ListenerIds ?? [];
+  const rule = { Url: '/', Domain: 'www.example.com' };
+  const from = await on.done('CreateRule', { LoadBalancerId, ListenerId: SourceListenerId, Rules: [rule] });
+  const to = await on.done('CreateRule', { LoadBalancerId, ListenerId: TargetListenerId, Rules: [rule] });
+  const [SourceLocationId = ''] = from.LocationIds ?? [];
+  const [TargetLocationId = ''] = to.LocationIds ?? [];
   // A value that is good for the parameter of this name, in whatever request.
   return {
     ...{ LoadBalancerId, LoadBalancerIds: [LoadBalancerId], ListenerId, ListenerIds: [ListenerId, second] },
@@ -46,7 +53,10 @@ async function prepared(on: TestClb): Promise<Readonly<Record<string, unknown>>>
     ModifyList: [{ ListenerId, Targets: [{ EniIp, Port: 80 }], Weight: 3 }],
     Backends: [{ VpcId: VPC, PrivateIp: EniIp }],
     SecurityGroups: ['sg-clb00001'],
+    CertIds: ['aaaaaaaa'],
     HealthCheck: { HealthSwitch: 0 },
+    ...{ SourceListenerId, TargetListenerId, RewriteInfos: [{ SourceLocationId, TargetLocationId }] },
+    ...{ Rules: [rule], Domain: rule.Domain, LocationId: SourceLocationId },
   };
 }
 
@@ -57,7 +67,12 @@ function violations({ host }: TestClb): readonly string[] {
     const ports = all.map(
       ({ protocol, port }) => `${protocol === 'UDP' || protocol === 'QUIC' ? 'UDP' : 'TCP'}/${port}`,
     );
+    const rules = all.flatMap(({ layer7 }) => [...(layer7?.rules.values() ?? [])]);
+    const targeted = new Set(rules.flatMap(({ rewriteTo }) => rewriteTo?.ruleId ?? []));
     return [
+      ...rules.flatMap(({ ruleId, rewriteTo }) =>
+        rewriteTo !== undefined && targeted.has(ruleId) ? [`${ruleId} is source and target of redirects`] : [],
+      ),
       ...(isOperating ? [`${loadBalancerId} is operating for ever`] : []),
       ...(new Set(ports).size < ports.length ? [`${loadBalancerId} has a port twice: ${ports.join()}`] : []),
       ...(all.length > host.model.state.clb.limits.listeners ? [`${loadBalancerId} has too many listeners`] : []),
