@@ -5,15 +5,24 @@ import { RESOURCE_KINDS } from '../crd/kinds.ts';
 import { API_GROUP, API_VERSION } from '../crd/names.ts';
 import type { ResourceKind } from '../crd/resource-kind.ts';
 import type { OpenApiSchema } from '../crd/schema.ts';
+import { TKE_SERVICE_CONFIG_KIND } from '../crd/tke-service-config.ts';
 
 /** The files that are made from the field tables in `crd/`: path and how to render it. */
 export const CRD_FILES: Readonly<Record<string, () => string>> = {
   'docs/reference/crd.md': renderCrdDocs,
+  // The product's, for clusters that have it not: ipamd does not keep it.
+  'conf/kubernetes/components/load-balancers/tkeserviceconfigs.yaml': () =>
+    renderCrdYaml(TKE_SERVICE_CONFIG_KIND, KEEP),
   ...Object.fromEntries(RESOURCE_KINDS.map((kind) => [`conf/crd/${kind.plural}.yaml`, () => renderCrdYaml(kind)])),
 };
 
-function renderCrdYaml(kind: ResourceKind): string {
-  const definition = stringify(customResourceDefinition(kind), { lineWidth: 120, aliasDuplicateObjects: false });
+/** Helm leaves the definition when the chart goes: its objects are of people. */
+const KEEP = { 'helm.sh/resource-policy': 'keep' };
+
+function renderCrdYaml(kind: ResourceKind, annotations: Readonly<Record<string, string>> = {}): string {
+  const made = customResourceDefinition(kind);
+  const metadata = { ...made.metadata, annotations: { ...made.metadata.annotations, ...annotations } };
+  const definition = stringify({ ...made, metadata }, { lineWidth: 120, aliasDuplicateObjects: false });
   return `# Made from crd/ by tools/gen-crd.ts; run: make gen\n${definition}`;
 }
 

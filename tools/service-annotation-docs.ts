@@ -62,12 +62,14 @@ export function renderServiceAnnotationDocs(): string {
   ].join('\n');
 }
 
-function servedLine({ name, form, means, olderNames = [], isLabelToo }: ServedRow<unknown>): string {
+/** Renders the line of an annotation that is obeyed. */
+export function servedLine({ name, form, means, olderNames = [], isLabelToo }: ServedRow<unknown>): string {
   const older = olderNames.map((one) => `; also \`${one}\``).join('');
   const label = isLabelToo ? '; may be a label too' : '';
   return `| \`${name}\`${older}${label} | ${form} | ${means} |`;
 }
 
-function refusedLine({ name, means, why, instead, blocks }: RefusedRow): string {
+/** Renders the line of an annotation that is refused. */
+export function refusedLine({ name, means, why, instead, blocks }: Omit<RefusedRow, 'place'>): string {
   return `| \`${name}\` | ${means} | ${why} | ${instead} | ${blocks ? 'stops' : ''} |`;
 }

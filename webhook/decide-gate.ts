@@ -3,19 +3,19 @@ import { parseGoDuration } from '../crd/go-duration.ts';
 import { BACKEND_READY_GATE, POD_ANNOTATION } from '../crd/names.ts';
 import { type AddOperation, type Admission, add, renderFault } from './admission.ts';
 import type { BackendPod } from './backend-pod.ts';
-import { type DirectService, selects } from './direct-service.ts';
+import { type SelectingService, selects } from './direct-service.ts';
 
 /** The context of a decision about a Pod behind load balancers. */
 export type GateContext = {
   /** The Services of the Pod's namespace whose Pods are backends. */
-  readonly services: Iterable<DirectService>;
+  readonly services: Iterable<Pick<SelectingService, 'selector'>>;
   /** Whether the API server has `lifecycle.preStop.sleep`: Kubernetes 1.30. An older one would refuse the Pod. */
   readonly hasPreStopSleep: boolean;
 };
 
 /**
- * Decides what a new Pod gets as a backend of load balancers: the readiness gate, where a Service with direct access
- * selects it; and a preStop sleep, where its annotation asks for one.
+ * Decides what a new Pod gets as a backend of load balancers: the readiness gate, where a Service with direct access, or
+ * one that an Ingress with direct access leads to, selects it; and a preStop sleep, where its annotation asks for one.
  *
  * A second run over the result adds nothing. An annotation that cannot be read adds nothing and yields a warning.
  */
@@ -29,7 +29,7 @@ export function decideGate(pod: BackendPod, context: GateContext): Admission {
 
 const NOTHING: Admission = { patch: [], warnings: [] };
 
-function gatePatch({ metadata, spec }: BackendPod, services: Iterable<DirectService>): readonly AddOperation[] {
+function gatePatch({ metadata, spec }: BackendPod, services: GateContext['services']): readonly AddOperation[] {
   const gates = spec.readinessGates;
   if (gates?.some(({ conditionType }) => conditionType === BACKEND_READY_GATE)) return [];
   const labels = metadata.labels ?? {};

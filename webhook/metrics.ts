@@ -11,6 +11,8 @@ type WebhookState = {
   readonly isFollowing: boolean;
   /** Absent while Services are not asked for. */
   readonly directServices?: number;
+  readonly directIngresses?: number;
+  readonly isFollowingIngresses?: boolean;
   readonly isFollowingServices?: boolean;
 };
 
@@ -97,6 +99,14 @@ export function createWebhookMetrics(about: {
   );
   gauge('direct_services_followed', '1 while Services were read and are followed; with --readiness-gates.', () =>
     numberOf(state?.().isFollowingServices),
+  );
+  gauge(
+    'direct_ingresses',
+    'Ingresses that lead to Pods by their addresses; with --readiness-gates.',
+    () => state?.().directIngresses,
+  );
+  gauge('direct_ingresses_followed', '1 while Ingresses were read and are followed; with --readiness-gates.', () =>
+    numberOf(state?.().isFollowingIngresses),
   );
   const { usage } = about;
   if (usage !== undefined) {

@@ -46,7 +46,7 @@ const WEBHOOK_OPTIONS = {
     'readiness-gates',
     switchValue,
     'false',
-    'Give Pods the readiness gate cloud.tencent.com/load-balancer-backendgroup-ready when a Service of type LoadBalancer with direct access selects them. Needs the right to list and watch Services, and tke-cloud-controller-manager with --load-balancers=clb, which sets the condition.',
+    'Give Pods the readiness gate cloud.tencent.com/load-balancer-backendgroup-ready when a Service of type LoadBalancer with direct access selects them, or one that an Ingress with direct access leads to. Needs the right to list and watch Services and Ingresses, and tke-cloud-controller-manager with --load-balancers=clb, which sets the condition.',
   ),
   loadBalancerClass: option(
     'Load balancers',
@@ -64,7 +64,7 @@ const WEBHOOK_OPTIONS = {
   ),
   ...apiServerOptions({
     kubeconfig:
-      ' Asked for StaticIPConfigs, for Services with --readiness-gates, and for certificates with --tls-secret.',
+      ' Asked for StaticIPConfigs, for Services and Ingresses with --readiness-gates, and for certificates with --tls-secret.',
     master: ', so that the webhook does not need kube-proxy',
   }),
   listenAddress: option(

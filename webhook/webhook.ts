@@ -7,7 +7,7 @@ import {
   type ServerCertificates,
 } from '../kube/certificates/server-certificates.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import { resourceTypeOf, SERVICES } from '../kube/resource-types.ts';
+import { INGRESSES, resourceTypeOf, SERVICES } from '../kube/resource-types.ts';
 import { ClientAdmission } from '../runtime/client-admission.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { decodeOrThrow } from '../runtime/decode.ts';
@@ -21,7 +21,8 @@ import { answerReview, type DecideReview } from './answer-review.ts';
 import { backendPod } from './backend-pod.ts';
 import { decideAdmission } from './decide-admission.ts';
 import { decideGate } from './decide-gate.ts';
-import { type DirectService, readDirectService } from './direct-service.ts';
+import { type DirectIngress, readDirectIngress } from './direct-ingress.ts';
+import { readSelectingService, type SelectingService } from './direct-service.ts';
 import { type FollowedObjects, followObjects, NO_OBJECTS } from './follow-objects.ts';
 import { createWebhookMetrics, type WebhookMetrics } from './metrics.ts';
 import { WEBHOOK_PROGRAM, type WebhookConfig } from './options.ts';
@@ -70,9 +71,10 @@ export async function startWebhook(config: WebhookConfig, runtime: WebhookRuntim
   const clients = new ClientAdmission(config.clientAllowedNames);
   const rules = followRules(config, runtime);
   const services = followServices(config, runtime);
+  const ingresses = followIngresses(config, runtime);
   const answers = new Map([
     [REVIEW_PATH, (sent: unknown) => answerReview(sent, requestDecider(config, rules))],
-    [GATE_PATH, (sent: unknown) => answerReview(sent, gateDecider(config, services))],
+    [GATE_PATH, (sent: unknown) => answerReview(sent, gateDecider(config, services, ingresses))],
   ]);
   const server = createReviewServer(pair, { answers, metrics, clock, log, clients });
   const tls = certificates.follow(clients.follow(server.server, pair));
@@ -82,9 +84,14 @@ export async function startWebhook(config: WebhookConfig, runtime: WebhookRuntim
     hasCertificateProblem: tls.problem !== undefined,
     staticIpConfigs: rules.size(),
     isFollowing: rules.isFollowing(),
-    ...(config.readinessGates && { directServices: services.size(), isFollowingServices: services.isFollowing() }),
+    ...(config.readinessGates && {
+      directServices: [...services.values()].filter(({ isDirect }) => isDirect).length,
+      isFollowingServices: services.isFollowing(),
+      directIngresses: ingresses.size(),
+      isFollowingIngresses: ingresses.isFollowing(),
+    }),
   }));
-  const webhook = new Webhook({ config, clock, log, server, tls, followed: [rules, services], metrics });
+  const webhook = new Webhook({ config, clock, log, server, tls, followed: [rules, services, ingresses], metrics });
   await webhook.start();
   return webhook;
 }
@@ -117,10 +124,16 @@ function requestDecider(
 }
 
 /** Readiness gates, and preStop sleeps. */
-function gateDecider({ preStopSleep }: WebhookConfig, services: FollowedObjects<DirectService>): DecideReview {
+function gateDecider(
+  { preStopSleep }: WebhookConfig,
+  services: FollowedObjects<SelectingService>,
+  ingresses: FollowedObjects<DirectIngress>,
+): DecideReview {
   return (object, namespace, faults) => {
     const pod = backendPod(object, 'request.object', faults);
-    const context = { services: services.byIndex(BY_NAMESPACE, namespace), hasPreStopSleep: preStopSleep };
+    const led = new Set(ingresses.byIndex(BY_NAMESPACE, namespace).flatMap((one) => [...one.services]));
+    const ofPods = services.byIndex(BY_NAMESPACE, namespace).filter(({ name, isDirect }) => isDirect || led.has(name));
+    const context = { services: ofPods, hasPreStopSleep: preStopSleep };
     return pod && decideGate(pod, context);
   };
 }
@@ -148,13 +161,13 @@ function followRules(
 
 const BY_NAMESPACE = 'namespace';
 
-/** Opens the informer of Services, of which only those with direct access are kept. */
+/** Opens the informer of Services: those with direct access, and those that Ingresses may lead to. */
 function followServices(
   { readinessGates, loadBalancerClass }: WebhookConfig,
   { kube, clock, log, random }: WebhookRuntime,
-): FollowedObjects<DirectService> {
+): FollowedObjects<SelectingService> {
   if (!readinessGates || kube === undefined) return NO_OBJECTS;
-  return followObjects<DirectService>({
+  return followObjects<SelectingService>({
     ...{ what: 'Services', client: kube, type: SERVICES, clock, log, random },
     onRefused: (error) =>
       log.error(
@@ -163,7 +176,24 @@ function followServices(
           error,
         },
       ),
-    decode: (object) => readDirectService(object, loadBalancerClass),
+    decode: (object) => readSelectingService(object, loadBalancerClass),
+    indexes: { [BY_NAMESPACE]: ({ namespace }) => [namespace] },
+  });
+}
+
+/** Opens the informer of Ingresses, of which only those with direct access are kept. */
+function followIngresses(
+  { readinessGates }: WebhookConfig,
+  { kube, clock, log, random }: WebhookRuntime,
+): FollowedObjects<DirectIngress> {
+  if (!readinessGates || kube === undefined) return NO_OBJECTS;
+  return followObjects<DirectIngress>({
+    ...{ what: 'Ingresses', client: kube, type: INGRESSES, clock, log, random },
+    onRefused: (error) =>
+      log.error('Ingresses cannot be read and Pods behind them alone get no readiness gates: grant list and watch', {
+        error,
+      }),
+    decode: readDirectIngress,
     indexes: { [BY_NAMESPACE]: ({ namespace }) => [namespace] },
   });
 }

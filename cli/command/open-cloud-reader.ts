@@ -3,6 +3,7 @@ import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { EniQuotaPort } from '../../cloud/eni-quotas.ts';
 import type { ListenerPort } from '../../cloud/listeners.ts';
 import type { LoadBalancerPort } from '../../cloud/load-balancers.ts';
+import type { RewritePort } from '../../cloud/rewrites.ts';
 import type { TargetPort } from '../../cloud/targets.ts';
 import type { TencentEndpoint } from '../../cloud/tencent/sdk-api.ts';
 import { messageOf } from '../../runtime/error-text.ts';
@@ -21,6 +22,7 @@ export type ReadableCloud = {
   readonly eniQuotas: EniQuotaPort;
   readonly loadBalancers: Pick<LoadBalancerPort, 'find' | 'describe' | 'quotas'>;
   readonly listeners: Pick<ListenerPort, 'list'>;
+  readonly rewrites: Pick<RewritePort, 'list'>;
   readonly targets: Pick<TargetPort, 'list' | 'health'>;
 };
 

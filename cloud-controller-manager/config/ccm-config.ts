@@ -20,11 +20,19 @@ function checkTogether(config: CcmConfig, faults: Faults): void {
   if (config.loadBalancers !== 'none' && config.clusterId === '') {
     faults.add('--clusterid', 'the id of the cluster, as --load-balancers tells its load balancers by it', '');
   }
+  checkIngresses(config, faults);
   checkClientRate(config, faults, 'kube-api');
   const longestRetryMs = (config.leaderElectLeaseMs * RENEW_DEADLINE_SHARE) / RENEWALS;
   if (config.leaderElectRetryMs <= longestRetryMs) return;
   const expected = `at most three eighths of --leader-elect-lease-duration, ${longestRetryMs} ms`;
   faults.add('--leader-elect-retry-period', expected, config.leaderElectRetryMs);
+}
+
+function checkIngresses({ ingress, loadBalancers, servesWithoutClass }: CcmConfig, faults: Faults): void {
+  if (ingress === 'none' && servesWithoutClass)
+    faults.add('--ingress-without-class', 'false, as with --ingress=none no Ingress is served', 'true');
+  if (ingress !== 'none' && loadBalancers === 'none')
+    faults.add('--load-balancers', 'clb, as the load balancers of Ingresses are kept with those of Services', 'none');
 }
 
 function checkRoutes(

@@ -253,6 +253,24 @@ const SERVICE_OPTIONS = {
   ),
 } as const;
 
+/** Settings of the load balancers of Ingresses. */
+const INGRESS_OPTIONS = {
+  ingress: option(
+    'Ingresses',
+    'ingress',
+    choiceValue('none', 'clb'),
+    'none',
+    'Who makes the load balancers of Ingresses of class qcloud. clb: this program, with service-lb-controller; it needs --load-balancers=clb, as readiness gates, published addresses and orphans of both are kept together. none: another one, or none at all.',
+  ),
+  servesWithoutClass: option(
+    'Ingresses',
+    'ingress-without-class',
+    switchValue,
+    'false',
+    'Ingresses without a class get a load balancer too. Set it where no other ingress controller serves them.',
+  ),
+} as const;
+
 /** All settings: the only place that names them, in the order of the help text. Times are in milliseconds. */
 const CCM_OPTIONS = {
   ...CONTROLLER_OPTIONS,
@@ -262,6 +280,7 @@ const CCM_OPTIONS = {
   ...NODE_OPTIONS,
   ...ROUTE_OPTIONS,
   ...SERVICE_OPTIONS,
+  ...INGRESS_OPTIONS,
   ...PROCESS_OPTIONS,
 } as const;
 

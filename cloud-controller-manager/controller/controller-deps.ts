@@ -1,6 +1,9 @@
+import type { CertificatePort } from '../../cloud/certificates.ts';
 import type { Cloud } from '../../cloud/cloud.ts';
 import type { ListenerPort } from '../../cloud/listeners.ts';
 import type { LoadBalancerPort } from '../../cloud/load-balancers.ts';
+import type { RewritePort } from '../../cloud/rewrites.ts';
+import type { RulePort } from '../../cloud/rules.ts';
 import type { GroupPort } from '../../cloud/security-groups.ts';
 import type { TargetPort } from '../../cloud/targets.ts';
 import type { Informer } from '../../kube/informer.ts';
@@ -19,6 +22,9 @@ export type CcmCloud = Cloud & {
   readonly listeners: ListenerPort;
   readonly targets: TargetPort;
   readonly groups: GroupPort;
+  readonly rules: RulePort;
+  readonly rewrites: RewritePort;
+  readonly certificates: CertificatePort;
 };
 
 /** What a controller works with. Every member outlives the term in which the controller runs. */

@@ -1,5 +1,6 @@
 import type { EventInput } from '../../kube/events/event-object.ts';
 import type { EventReason } from '../../kube/events/event-reason.ts';
+import { INGRESS_EVENTS } from './ingress-event-reasons.ts';
 import { SERVICE_EVENTS } from './service-event-reasons.ts';
 
 const LOCK = ['Endpoints', 'ConfigMap', 'Lease'];
@@ -99,6 +100,7 @@ export const CCM_EVENTS = {
     cure: 'delete the Node if it is gone; `--node-release-percent` allows more in an hour, `--vpc-id` names the VPC',
   },
   ...SERVICE_EVENTS,
+  ...INGRESS_EVENTS,
 } as const satisfies Readonly<Record<string, EventReason>>;
 
 /** Reason of an event of the cloud controller manager. */

@@ -1,63 +1,65 @@
 import type { EventReason } from '../../kube/events/event-reason.ts';
 
 const SERVICE = ['Service'];
+/** Owners of load balancers. */
+const BOTH = ['Service', 'Ingress'];
 const RETRIED = 'it is tried again by itself';
 
-/** Events of Services of type LoadBalancer. Reasons are upstream's where the meaning is equal. */
+/** Events of Services of type LoadBalancer, and of Ingresses. Reasons are upstream's where the meaning is equal. */
 export const SERVICE_EVENTS = {
   EnsuringLoadBalancer: {
     type: 'Normal',
-    objects: SERVICE,
+    objects: BOTH,
     cause: 'a load balancer is made for the Service',
     cure: '',
   },
   EnsuredLoadBalancer: {
     type: 'Normal',
-    objects: SERVICE,
+    objects: BOTH,
     cause: 'the load balancer was brought in line with the Service; the message says what was changed',
     cure: '',
   },
   UpdatedLoadBalancer: {
     type: 'Normal',
-    objects: SERVICE,
+    objects: BOTH,
     cause: 'the backends of the load balancer were brought in line with the Nodes',
     cure: '',
   },
   DeletingLoadBalancer: {
     type: 'Normal',
-    objects: SERVICE,
+    objects: BOTH,
     cause:
       'the Service is being deleted or is of another type: its load balancer is deleted, or its listeners of one that exists for others too',
     cure: '',
   },
   DeletedLoadBalancer: {
     type: 'Normal',
-    objects: SERVICE,
+    objects: BOTH,
     cause: 'what the Service had in the cloud is gone',
     cure: '',
   },
   SyncLoadBalancerFailed: {
     type: 'Warning',
-    objects: SERVICE,
+    objects: BOTH,
     cause: 'the cloud or the API server refused or did not answer; the message has the reason',
     cure: `do what the message says; ${RETRIED}`,
   },
   DeleteLoadBalancerFailed: {
     type: 'Warning',
-    objects: SERVICE,
+    objects: BOTH,
     cause:
       'the load balancer could not be deleted: it is protected, or the cloud takes the deletion for a mistake; the Service stays until then',
-    cure: `take the protection off, or annotate the Service with service.cloud.tencent.com/mode=skip to leave the load balancer; ${RETRIED}`,
+    cure: `take the protection off, or write "false" into the annotation service.cloud.tencent.com/deletion-protection, or annotate the Service with service.cloud.tencent.com/mode=skip to leave the load balancer; ${RETRIED}`,
   },
   AnnotationInvalid: {
     type: 'Warning',
-    objects: SERVICE,
+    objects: BOTH,
     cause: 'an annotation of the Service is malformed, or two contradict each other; its load balancer is not changed',
     cure: 'correct what the message names; docs/reference/service-annotations.md has the values',
   },
   AnnotationRefused: {
     type: 'Warning',
-    objects: SERVICE,
+    objects: BOTH,
     cause: 'an annotation of the Service is not obeyed; the message says why',
     cure: 'do what the message says; docs/reference/service-annotations.md has all of them',
   },
@@ -80,48 +82,55 @@ export const SERVICE_EVENTS = {
     cause: 'a listener keeps a client at its backend for 30 s to an hour, and the Service asks for more or less',
     cure: 'set `sessionAffinityConfig.clientIP.timeoutSeconds` between 30 and 3600',
   },
+  ServiceConfigUnused: {
+    type: 'Warning',
+    objects: BOTH,
+    cause:
+      'the TkeServiceConfig of the Service or Ingress is missing or cannot be read, so that listeners and rules keep the settings that they have; or a part of it has no effect. The message says which',
+    cure: 'do what the message says; docs/reference/service-annotations.md and docs/reference/ingress-annotations.md have what is served',
+  },
   ImmutableChangeRefused: {
     type: 'Warning',
-    objects: SERVICE,
+    objects: BOTH,
     cause: 'what was changed means another load balancer with another address; nothing was changed',
     cure: 'take the change back, or annotate the Service with tke.cloud.tencent.com/allow-address-change=true',
   },
   ListenerClash: {
     type: 'Warning',
-    objects: SERVICE,
+    objects: BOTH,
     cause: 'a listener that is not of this Service has its port on the load balancer; that port is not served',
     cure: 'remove that listener, or use another port or load balancer',
   },
   DriftFound: {
     type: 'Warning',
-    objects: SERVICE,
+    objects: BOTH,
     cause:
       'somebody else changed the load balancer, its listeners or targets; the message names each field with what it was. It is set again, or with `--load-balancer-drift=report` left',
     cure: 'change the Service instead; to change a load balancer by hand annotate the Service with service.cloud.tencent.com/mode=skip',
   },
   UnAvailableLoadBalancer: {
     type: 'Warning',
-    objects: SERVICE,
+    objects: BOTH,
     cause:
       'no Node, or with direct access no ready Pod, is a backend of the load balancer, the selector of backends selects none, or no new target is healthy, so that the old ones stay',
     cure: '`tke-eni lb NAMESPACE/NAME` has the health of each target, and the security groups that drop its checks; look at the labels of the Nodes too: docs/cloud-controller-manager.md says which are backends',
   },
   TargetsOverQuota: {
     type: 'Warning',
-    objects: SERVICE,
+    objects: BOTH,
     cause: 'more Nodes or Pods are backends than a listener may have targets; some of each zone are bound',
     cure: 'raise the quota, or select fewer Nodes by an annotation, or fewer Pods',
   },
   DirectAccessImpossible: {
     type: 'Warning',
-    objects: SERVICE,
+    objects: BOTH,
     cause:
       'a Pod of a Service with direct access cannot be bound to its load balancer, and is not; or Pods may not be read, and nothing is changed. The message says which and why',
     cure: 'do what the message says; docs/cloud-controller-manager.md says which Pods can be bound, and the rights',
   },
   StatusForbidden: {
     type: 'Warning',
-    objects: SERVICE,
+    objects: BOTH,
     cause:
       'the load balancer works, and its address cannot be written into the status: the right to patch `services/status` is missing',
     cure: 'grant it as docs/cloud-controller-manager.md says; the address is in the annotation tke.cloud.tencent.com/load-balancer-address',

@@ -4,9 +4,9 @@ import type { ControllerName } from '../config/controllers-value.ts';
 import type { CcmConfig } from '../config/options.ts';
 import type { RunController } from '../controller/controller-deps.ts';
 import { runLifecycleController } from '../lifecycle/lifecycle-controller.ts';
+import { runLoadBalancing } from '../load-balancing/run-load-balancing.ts';
 import { runNodeController } from '../nodes/node-controller.ts';
 import { runRouteController } from '../routes/route-controller.ts';
-import { runServiceController } from '../services/service-controller.ts';
 
 /** A controller of this program. */
 export type Controller = {
@@ -51,6 +51,6 @@ export const CONTROLLERS: readonly Controller[] = [
       ...['list', 'watch', 'patch'].map((verb) => ({ verb, resource: 'services' })),
     ],
     isWanted: ({ loadBalancers }) => loadBalancers !== 'none',
-    run: runServiceController,
+    run: runLoadBalancing,
   },
 ];

@@ -22,6 +22,8 @@ import { type InformerSample, showInformers } from '../../observability/work-met
 import type { Clock } from '../../runtime/clock.ts';
 import type { ProcessUsage } from '../../runtime/process-usage.ts';
 import type { ControllerName } from '../config/controllers-value.ts';
+import { type CertificatesObserver, createCertificatesObserver } from './certificate-metrics.ts';
+import { createIngressesObserver, type IngressesObserver } from './ingress-metrics.ts';
 import { createLoadBalancersObserver, type LoadBalancersObserver } from './load-balancer-metrics.ts';
 
 /**
@@ -48,6 +50,10 @@ export type CcmMetrics = {
   readonly routes: ReturnType<typeof createRoutesObserver>;
   /** Of the service controller. */
   readonly loadBalancers: LoadBalancersObserver;
+  /** Of certificates of Ingresses. */
+  readonly certificates: CertificatesObserver;
+  /** Of the ingress controller. */
+  readonly ingresses: IngressesObserver;
   /** Refusals of the cloud that concern all callers. */
   readonly cloudRights: CloudRights;
   readonly contact: Readonly<KubeContact>;
@@ -92,6 +98,8 @@ export function createCcmMetrics(
     controller: createControllerObserver(factory),
     routes: countSyncs(factory),
     loadBalancers: createLoadBalancersObserver(factory),
+    certificates: createCertificatesObserver(factory),
+    ingresses: createIngressesObserver(factory),
     problems,
     cloudRights,
     contact,

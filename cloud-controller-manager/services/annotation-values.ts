@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net';
 import { type Decoder, Faults, oneOf, optional, record, text } from '../../runtime/decode.ts';
-import { type LabelSelector, parseLabelSelector } from './label-selector.ts';
+import { type LabelSelector, parseLabelSelector } from '../backends/label-selector.ts';
 
 /** What a text means, or what was expected instead. */
 export type Parsed<T> =
@@ -28,6 +28,16 @@ export function word<const T extends string>(...words: readonly T[]): Parser<T> 
     return found === undefined ? fault(words.map((one) => `"${one}"`).join(' or ')) : value(found);
   };
 }
+
+/** Reads the name of an object. */
+export const objectName: Parser<string> = (text) =>
+  /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(text) ? value(text) : fault('the name of an object');
+
+/** Reads the name of a pool. */
+export const poolName: Parser<string> = (text) =>
+  /^[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?$/.test(text)
+    ? value(text)
+    : fault('a name of at most 32 characters such as shared');
 
 /** Reads the id of something in the cloud: `subnet-…`. */
 export function cloudId(prefix: string): Parser<string> {

@@ -1,7 +1,9 @@
 import type { HealthState } from '../../cloud/targets.ts';
+import type { OwnerKind } from '../balancers/balancer-owner.ts';
 
-/** A Service with direct access that selects a Pod, as the readiness gate of the Pod depends on it. */
-export type GateService = {
+/** A Service or an Ingress with direct access that selects a Pod, as the readiness gate of the Pod depends on it. */
+export type GateOwner = {
+  readonly kind: OwnerKind;
   /** `namespace/name`. */
   readonly key: string;
   /**
@@ -11,17 +13,17 @@ export type GateService = {
   readonly state: 'unknown' | 'refused' | 'planned' | 'failing';
   /** Whether the Pod can be bound, and if so whether the quota allows it. */
   readonly binding: 'possible' | 'impossible' | 'overQuota';
-  /** The listeners that are to have the Pod. */
+  /** The listeners or rules that are to have the Pod. */
   readonly places: readonly GatePlace[];
 };
 
-/** A target that the Pod is to be. `missing`: it is not registered, or has weight 0. `refused`: the cloud does not take it. */
+/** A target that the Pod is to be. `missing`: it is not registered, or has weight 0. `refused`: the cloud does not take it. `unmade`: its rule is not there. */
 export type GatePlace = {
-  /** `TCP/80` */
-  readonly listener: string;
+  /** `TCP/80`, or a rule such as `HTTP/80 www.example.com/`. */
+  readonly place: string;
   readonly ip: string;
   readonly port: number;
-  readonly health: HealthState | 'missing' | 'refused';
+  readonly health: HealthState | 'missing' | 'refused' | 'unmade';
 };
 
 /** Reasons of the condition. The first four are why a Pod waits; the fourth and the first may also be why it waited in vain. */
@@ -38,52 +40,58 @@ export type GateDecision = {
 export const GIVE_UP_MS = 300_000;
 
 /**
- * Decides the readiness gate of a Pod whose containers are ready. It is True when each Service with direct access that
+ * Decides the readiness gate of a Pod whose containers are ready. It is True when each owner with direct access that
  * selects the Pod has it registered and healthy, and when none does. What may never happen is waited for with a limit.
  * @param waitedMs how long the Pod has waited
  */
-export function decideGate(services: readonly GateService[], waitedMs: number): GateDecision {
-  if (services.length === 0)
+export function decideGate(owners: readonly GateOwner[], waitedMs: number): GateDecision {
+  if (owners.length === 0)
     return { status: 'True', reason: 'NoLoadBalancer', message: 'no Service with direct access selects the Pod' };
-  const waiting = services.flatMap((service) => waitingFor(service)).toSorted((one, other) => rank(one) - rank(other));
+  const waiting = owners.flatMap((owner) => waitingFor(owner)).toSorted((one, other) => rank(one) - rank(other));
   const [first] = waiting.filter(({ mayEnd }) => mayEnd || waitedMs < GIVE_UP_MS);
   if (first !== undefined) return { status: 'False', reason: first.reason, message: first.message };
   const [given] = waiting;
   if (given !== undefined)
     return { status: 'True', reason: given.reason, message: `${given.message}; it is not waited for any longer` };
-  const isBound = services.some(({ places }) => places.length > 0);
+  const isBound = owners.some(({ places }) => places.length > 0);
   return isBound
-    ? { status: 'True', reason: 'Registered', message: `a healthy target of ${namesOf(services)}` }
-    : { status: 'True', reason: 'NoLoadBalancer', message: `${namesOf(services)} cannot have the Pod as a target` };
+    ? { status: 'True', reason: 'Registered', message: `a healthy target of ${namesOf(owners)}` }
+    : { status: 'True', reason: 'NoLoadBalancer', message: `${namesOf(owners)} cannot have the Pod as a target` };
 }
+
+const OBJECTS = { service: 'Service', ingress: 'Ingress' } as const;
 
 type Waiting = { readonly reason: GateReason; readonly message: string; readonly mayEnd: boolean };
 
-function waitingFor({ key, state, binding, places }: GateService): readonly Waiting[] {
-  if (state === 'unknown') return [wait('NotRegistered', `the Service ${key} has not been looked at yet`)];
+function waitingFor({ kind, key, state, binding, places }: GateOwner): readonly Waiting[] {
+  const object = OBJECTS[kind];
+  const name = `${object} ${key}`;
+  if (state === 'unknown') return [wait('NotRegistered', `the ${name} has not been looked at yet`)];
   if (state === 'refused')
-    return [{ ...wait('NotRegistered', `the Service ${key} is refused: look at its events`), mayEnd: false }];
+    return [{ ...wait('NotRegistered', `the ${name} is refused: look at its events`), mayEnd: false }];
   if (state === 'failing' && places.length === 0 && binding === 'possible')
-    return [
-      { ...wait('NotRegistered', `the load balancer of the Service ${key} fails: look at its events`), mayEnd: false },
-    ];
+    return [{ ...wait('NotRegistered', `the load balancer of the ${name} fails: look at its events`), mayEnd: false }];
   if (binding === 'impossible') return [];
   if (binding === 'overQuota') {
-    const message = `the load balancer of the Service ${key} has as many targets as the quota allows`;
+    const message = `the load balancer of the ${name} has as many targets as the quota allows`;
     return [{ ...wait('QuotaExceeded', message), mayEnd: false }];
   }
   // Its slice comes soon; a Pod without the port that the Service names has none.
   if (places.length === 0)
-    return [{ ...wait('NotRegistered', `the Service ${key} has no endpoint of the Pod yet`), mayEnd: false }];
-  return places.flatMap(({ listener, ip, port, health }) => {
-    const target = `${ip}:${port} of ${listener} of the Service ${key}`;
+    return [{ ...wait('NotRegistered', `the ${name} has no endpoint of the Pod yet`), mayEnd: false }];
+  return places.flatMap(({ place, ip, port, health }) => {
+    const target = `${ip}:${port} of ${place} of the ${name}`;
     if (health === 'missing' && state === 'failing') {
-      const message = `the target ${target} is not registered, as its load balancer fails: look at the events of the Service`;
+      const message = `the target ${target} is not registered, as its load balancer fails: look at the events of the ${object}`;
       return [{ ...wait('NotRegistered', message), mayEnd: false }];
     }
     if (health === 'missing') return [wait('NotRegistered', `the target ${target} is not registered yet`)];
+    if (health === 'unmade') {
+      const message = `the target ${target} waits for its rule: look at the events of the ${object} if it does not come`;
+      return [{ ...wait('NotRegistered', message), mayEnd: false }];
+    }
     if (health === 'refused') {
-      const message = `the cloud refuses the target ${target}: look at the events of the Service`;
+      const message = `the cloud refuses the target ${target}: look at the events of the ${object}`;
       return [{ ...wait('NotRegistered', message), mayEnd: false }];
     }
     if (health === 'unhealthy') return [wait('Unhealthy', `the health check of the target ${target} fails`)];
@@ -101,7 +109,7 @@ function rank({ reason }: Waiting): number {
   return RANKS.indexOf(reason);
 }
 
-function namesOf(services: readonly GateService[]): string {
-  const names = services.map(({ key }) => key).toSorted();
+function namesOf(owners: readonly GateOwner[]): string {
+  const names = owners.map(({ kind, key }) => (kind === 'service' ? key : `${OBJECTS[kind]} ${key}`)).toSorted();
   return names.length <= 3 ? names.join(', ') : `${names.slice(0, 3).join(', ')} and ${names.length - 3} more`;
 }

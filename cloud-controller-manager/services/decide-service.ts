@@ -1,5 +1,5 @@
 import { isServedClass } from '../../crd/load-balancer-class.ts';
-import { readRecord } from './read-record.ts';
+import { readRecord } from '../balancers/read-record.ts';
 import type { ServiceHead } from './read-service.ts';
 
 /**

@@ -1,30 +1,19 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
-import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
+import type { BackendPod } from '../backends/backend-pod.ts';
+import type { PodFollower } from '../backends/follow-pods.ts';
+import { type OwnerKind, ownerIdOf } from '../balancers/balancer-owner.ts';
+import { desiredPlacesOf } from '../balancers/desired-places.ts';
+import type { GatePlan, OwnerGates } from '../balancers/owner-plan.ts';
+import { readRecord } from '../balancers/read-record.ts';
+import { TargetStates } from '../balancers/target-states.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
-import type { BackendPod } from './backend-pod.ts';
-import { decideGate, type GateDecision, type GatePlace, type GateService } from './decide-gate.ts';
-import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
-import { type DirectService, findDirectServices, selectsPod } from './find-gate-services.ts';
-import type { PodFollower } from './follow-pods.ts';
-import type { UnboundPods } from './plan-pod-targets.ts';
-import { readRecord } from './read-record.ts';
-import { readServiceHead } from './read-service.ts';
-import { TargetStates } from './target-states.ts';
+import { decideGate, type GateDecision, type GateOwner, type GatePlace } from './decide-gate.ts';
+import { type DirectOwner, type GateSource, selectsPod } from './gate-source.ts';
 import { writeGate } from './write-gate.ts';
-
-/** What was planned for a Service: its load balancer, or nothing, as it is refused. */
-type GatePlan =
-  | 'refused'
-  | {
-      readonly desired: DesiredLoadBalancer;
-      readonly unbound: UnboundPods;
-      /** Addresses that the cloud refused as targets. */
-      readonly refused?: readonly string[];
-    };
 
 /** Between two passes; the health of targets is not asked for more often. */
 const APART_MS = 1_000;
@@ -41,11 +30,11 @@ const WRITES = 8;
  */
 export class GateKeeper {
   readonly #deps: ControllerDeps;
-  readonly #services: Pick<Informer<KubeObject>, 'values'>;
+  readonly #sources: () => readonly GateSource[];
   readonly #pods: PodFollower;
   readonly #states: TargetStates;
   readonly #plans = new Map<string, GatePlan>();
-  /** Services whose load balancers cannot be changed until a person changes something. */
+  /** Owners whose load balancers cannot be changed until a person changes something. */
   readonly #failing = new Set<string>();
   /** By uid of a pending Pod: since when its containers are ready; monotonic milliseconds. */
   readonly #sinceMs = new Map<string, number>();
@@ -53,36 +42,37 @@ export class GateKeeper {
   #isDirty = false;
   #pollMs: number = POLL_MS.first;
 
-  constructor(deps: ControllerDeps, services: Pick<Informer<KubeObject>, 'values'>, pods: PodFollower) {
+  /** @param sources is asked in each pass */
+  constructor(deps: ControllerDeps, sources: () => readonly GateSource[], pods: PodFollower) {
     this.#deps = deps;
-    this.#services = services;
+    this.#sources = sources;
     this.#pods = pods;
     this.#states = new TargetStates(deps);
     this.#changed = new ChangeSignal(deps.clock);
   }
 
-  /** Notes what is planned for a Service. */
-  note(service: string, plan: GatePlan): void {
-    this.#plans.set(service, plan);
-    this.notify();
-  }
-
-  /** Notes that the load balancer of a Service cannot be changed until a person changes something. */
-  fail(service: string): void {
-    if (this.#failing.has(service)) return;
-    this.#failing.add(service);
-    this.notify();
-  }
-
-  /** Notes that the load balancer of a Service is as planned, or can be made so. */
-  recover(service: string): void {
-    this.#failing.delete(service);
-  }
-
-  /** Notes that a Service has no load balancer that leads to Pods. */
-  forget(service: string): void {
-    this.#failing.delete(service);
-    if (this.#plans.delete(service)) this.notify();
+  /** The gates, as the controller of one kind of owners tells them of these. */
+  of(kind: OwnerKind): OwnerGates {
+    return {
+      note: (key, plan) => {
+        this.#plans.set(ownerIdOf({ kind, key }), plan);
+        this.notify();
+      },
+      fail: (key) => {
+        const id = ownerIdOf({ kind, key });
+        if (this.#failing.has(id)) return;
+        this.#failing.add(id);
+        this.notify();
+      },
+      recover: (key) => {
+        this.#failing.delete(ownerIdOf({ kind, key }));
+      },
+      forget: (key) => {
+        const id = ownerIdOf({ kind, key });
+        this.#failing.delete(id);
+        if (this.#plans.delete(id)) this.notify();
+      },
+    };
   }
 
   /** Notes that something has changed on which gates depend. */
@@ -104,7 +94,8 @@ export class GateKeeper {
       if (signal.aborted) break;
       this.#isDirty = false;
       try {
-        waitMs = mayAct() && this.#pods.isSynced ? await this.#pass(signal) : IDLE_MS;
+        const isReady = this.#pods.isSynced && this.#sources().every((source) => source.isReady());
+        waitMs = mayAct() && isReady ? await this.#pass(signal) : IDLE_MS;
       } catch (error) {
         if (signal.aborted) break;
         if (!isCloudError(error) && !isKubeError(error)) throw error;
@@ -127,18 +118,18 @@ export class GateKeeper {
       metrics.loadBalancers.onGates(new Map());
       return IDLE_MS;
     }
-    const direct = findDirectServices(this.#services.values(), config.loadBalancerClass);
+    const direct = this.#sources().map((source) => source.owners());
     const selecting = ready.map((pod) => ({
       pod,
-      services: (direct.get(pod.namespace) ?? []).filter((service) => selectsPod(service, pod)),
+      owners: direct.flatMap((all) => (all.get(pod.namespace) ?? []).filter((owner) => selectsPod(owner, pod))),
     }));
     const context = { priority: 'pod' as const, owner: 'readiness gates', signal, timeoutMs: config.cloudTimeoutMs };
-    const ids = selecting.flatMap(({ services }) => services.flatMap(({ object }) => idOf(object) ?? []));
+    const ids = selecting.flatMap(({ owners }) => owners.flatMap(({ object }) => idOf(object) ?? []));
     await this.#states.refresh([...new Set(ids)], context);
     const decided: { readonly pod: BackendPod; readonly decision: GateDecision }[] = [];
-    for (const { pod, services } of selecting) {
-      const views: GateService[] = [];
-      for (const service of services) views.push(await this.#view(service, pod, context));
+    for (const { pod, owners } of selecting) {
+      const views: GateOwner[] = [];
+      for (const owner of owners) views.push(await this.#view(owner, pod, context));
       const sinceMs = this.#sinceMs.get(pod.uid) ?? clock.monotonicMs();
       this.#sinceMs.set(pod.uid, sinceMs);
       decided.push({ pod, decision: decideGate(views, clock.monotonicMs() - sinceMs) });
@@ -154,12 +145,13 @@ export class GateKeeper {
     return pollMs;
   }
 
-  async #view({ key, object }: DirectService, pod: BackendPod, context: CallContext): Promise<GateService> {
-    const plan = this.#plans.get(key);
-    const isFailing = this.#failing.has(key);
+  async #view({ kind, key, planKey, object }: DirectOwner, pod: BackendPod, context: CallContext): Promise<GateOwner> {
+    const planned = ownerIdOf({ kind, key: planKey });
+    const plan = this.#plans.get(planned);
+    const isFailing = this.#failing.has(planned);
     if (plan === undefined || plan === 'refused') {
       const state = plan ?? (isFailing ? 'failing' : 'unknown');
-      return { key, state, binding: 'possible', places: [] };
+      return { kind, key, state, binding: 'possible', places: [] };
     }
     const { desired, unbound, refused = [] } = plan;
     const name = `${pod.namespace}/${pod.name}`;
@@ -172,25 +164,24 @@ export class GateKeeper {
     const id = idOf(object);
     const isUnknown = isFailing || (id !== undefined && this.#states.isUnreadable(id));
     let isForeign = false;
-    for (const listener of desired.listeners) {
-      const its = (listener.targets ?? []).filter(
-        ({ ip, weight }) => weight !== 'asIs' && weight > 0 && pod.ips.includes(ip),
-      );
+    for (const { place, targets = [], needsCertificate } of desiredPlacesOf(desired)) {
+      const its = targets.filter(({ ip, weight }) => weight !== 'asIs' && weight > 0 && pod.ips.includes(ip));
       if (its.length === 0) continue;
-      const found = id === undefined ? undefined : await this.#states.findListener(id, desired, listener, context);
-      // A port that others have is not served at all.
-      if (found?.kind === 'foreign') {
+      const found = id === undefined ? undefined : await this.#states.findPlace(id, desired, place, context);
+      // A port that others have, and a host without a certificate, are not served at all.
+      if (found?.kind === 'foreign' || (found?.kind === 'absent' && needsCertificate === true)) {
         isForeign = true;
         continue;
       }
       for (const { ip, port } of its) {
-        const state = found?.kind === 'ours' ? this.#states.stateOf(found.listenerId, ip, port) : 'missing';
-        const health = state === 'missing' && refused.includes(ip) ? 'refused' : state;
-        places.push({ listener: `${listener.protocol}/${listener.port}`, ip, port, health });
+        const state = found?.kind === 'ours' ? this.#states.stateOf({ ...found.ref, ip, port }) : 'missing';
+        const isLate = kind === 'ingress' && found?.kind === 'absent';
+        const health = state !== 'missing' ? state : refused.includes(ip) ? 'refused' : isLate ? 'unmade' : state;
+        places.push({ place, ip, port, health });
       }
     }
     const state = isUnknown ? 'failing' : 'planned';
-    return { key, state, binding: isForeign && places.length === 0 ? 'impossible' : binding, places };
+    return { kind, key, state, binding: isForeign && places.length === 0 ? 'impossible' : binding, places };
   }
 
   /** Writes conditions; a Pod whose condition cannot be written keeps no other one waiting. @returns whether all are written */
@@ -230,6 +221,6 @@ function rank({ status }: GateDecision): number {
   return status === 'True' ? 0 : 1;
 }
 
-function idOf(service: KubeObject): string | undefined {
-  return readRecord(readServiceHead(service)).loadBalancerId;
+function idOf({ metadata: { annotations = {} } }: KubeObject): string | undefined {
+  return readRecord({ annotations }).loadBalancerId;
 }

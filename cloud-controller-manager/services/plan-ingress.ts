@@ -1,5 +1,5 @@
 import type { LoadBalancer } from '../../cloud/load-balancers.ts';
-import type { Ingress } from './read-service.ts';
+import type { StatusAddress } from '../balancers/balancer-owner.ts';
 import type { ServiceSettings } from './served-annotations.ts';
 
 /**
@@ -8,8 +8,10 @@ import type { ServiceSettings } from './served-annotations.ts';
  */
 export function planIngress(
   { vips, domain }: Pick<LoadBalancer, 'vips' | 'domain'>,
-  { preventLoopback = true }: Pick<ServiceSettings, 'preventLoopback'>,
-): readonly Ingress[] {
-  if (vips.length > 0) return vips.map((ip) => ({ ip, ipMode: preventLoopback ? 'VIP' : 'Proxy' }));
+  { preventLoopback = true, pool, poolPorts }: Pick<ServiceSettings, 'preventLoopback' | 'pool' | 'poolPorts'>,
+): readonly StatusAddress[] {
+  // Where ports are allotted, the address has ports of other Services under the numbers of this one.
+  const isShort = preventLoopback && !(pool !== undefined && poolPorts === 'allotted');
+  if (vips.length > 0) return vips.map((ip) => ({ ip, ipMode: isShort ? 'VIP' : 'Proxy' }));
   return domain === '' ? [] : [{ hostname: domain }];
 }

@@ -1,15 +1,20 @@
-import { createHash } from 'node:crypto';
-import { isIPv4 } from 'node:net';
 import type { ListenerSettings } from '../../cloud/listeners.ts';
+import type { LoadBalancerSpec } from '../../cloud/load-balancers.ts';
 import type { SecurityGroupSpec } from '../../cloud/security-groups.ts';
 import { CLUSTER_TAG, OWNER_TAG } from '../../crd/cloud-tags.ts';
-import type { BackendNode } from './decide-backend-node.ts';
-import type { BalancerSource, DesiredListener, DesiredLoadBalancer } from './desired-load-balancer.ts';
-import { blocking, type Notice, remark } from './notice.ts';
-import { type PodFacts, planPodTargets, type UnboundPods } from './plan-pod-targets.ts';
+import type { BackendPort } from '../backends/backend-port.ts';
+import type { BackendNode } from '../backends/decide-backend-node.ts';
+import { listenerNameOf, ownerOf } from '../balancers/balancer-owner.ts';
+import type { BalancerSource, DesiredListener, DesiredLoadBalancer } from '../balancers/desired-load-balancer.ts';
+import { blocking, type Notice, remark } from '../balancers/notice.ts';
+import { listenerPortOf, type PoolPorts } from '../balancers/place-on-pool.ts';
+import { type PodFacts, planPodTargets, type UnboundPods } from '../balancers/plan-pod-targets.ts';
+import { planSource, remarkUnused } from '../balancers/plan-source.ts';
+import { planTargets, type TargetPlan } from '../balancers/plan-targets.ts';
+import { configureListener, type LoadBalancerConfig } from '../service-configs/l4-settings.ts';
+import { remarkUnusedConfig } from '../service-configs/remark-unused.ts';
 import { planSourceRanges } from './plan-source-ranges.ts';
-import { planTargets, type TargetPlan } from './plan-targets.ts';
-import type { ServiceHead, ServicePort, ServiceSpec } from './read-service.ts';
+import type { ServiceHead, ServiceSpec } from './read-service.ts';
 import type { ServiceSettings } from './served-annotations.ts';
 
 /** What a plan is made of. */
@@ -21,8 +26,12 @@ type PlanFacts = {
   readonly nodes: readonly BackendNode[];
   /** Present: Pods are the backends, and not Nodes. */
   readonly pods?: PodFacts;
+  /** What its TkeServiceConfig says. `unknown`: it has one that cannot be read; absent: it has none. */
+  readonly config?: LoadBalancerConfig | 'unknown';
   readonly clusterId: string;
   readonly vpcId: string;
+  /** Where the pool has placed it, if it shares one. */
+  readonly placement?: { readonly loadBalancerId: string; readonly ports: PoolPorts };
   /** Most targets of a listener; absent: not known. */
   readonly maxTargets?: number;
 };
@@ -44,9 +53,9 @@ const HTTP_2XX = 2;
 const MAX_GROUP_NAME = 60;
 const MAX_GROUP_DESCRIPTION = 100;
 
-/** Returns the value of `OWNER_TAG` of a Service's load balancer. */
-export function ownerOf(clusterId: string, uid: string): string {
-  return `${clusterId}/service/${uid}`;
+/** Returns the value of `OWNER_TAG` of the load balancers of a pool. */
+export function poolOwnerOf(clusterId: string, pool: string): string {
+  return `${clusterId}/pool/${pool}`;
 }
 
 /** Plans the load balancer of a Service. It depends on its arguments alone. */
@@ -57,8 +66,8 @@ export function planLoadBalancer(facts: PlanFacts): LoadBalancerPlan {
   const ranges = planSourceRanges(spec, settings);
   const { unbound, ...targets }: TargetPlan & { readonly unbound?: UnboundPods } =
     facts.pods === undefined ? planTargets(facts) : planPodTargets(facts.pods, settings, spec.ports, facts.maxTargets);
-  const source = planSource(facts);
-  const notices = [
+  const source = planSourceOf(facts);
+  const notices: Notice[] = [
     ...refusePorts(spec, isDirect),
     ...refuseFamilies(spec),
     ...ranges.notices,
@@ -69,19 +78,31 @@ export function planLoadBalancer(facts: PlanFacts): LoadBalancerPlan {
       ? remarkUnused({ backendSelector: settings.backendSelector }, 'Pods are the backends')
       : []),
   ];
+  const { config } = facts;
+  const unused: string[] = [];
   const listeners = spec.ports.flatMap((port): readonly DesiredListener[] => {
     if (port.protocol === 'SCTP' || (!isDirect && port.nodePort === undefined)) return [];
     const its = targets.targetsOf(port);
     const keptIps = targets.keptIpsOf?.(port) ?? [];
     const { protocol } = port;
-    const settings: ListenerSettings = {
-      scheduler: 'WRR',
-      sessionSeconds: session.seconds,
-      healthCheck: planHealthCheck(spec, port, isDirect),
-    };
+    const configured = configureListener(
+      {
+        ...{ protocol, port: port.port, hasAffinity: spec.affinitySeconds !== undefined },
+        needsItsCheck: checksNodes(spec, port, isDirect),
+        settings: {
+          scheduler: 'WRR',
+          sessionSeconds: session.seconds,
+          healthCheck: planHealthCheck(spec, port, isDirect),
+        },
+      },
+      config === 'unknown' ? undefined : config,
+    );
+    unused.push(...configured.unused.map((name) => `${name} of ${protocol}/${port.port}`));
     return [
       {
-        ...{ protocol, port: port.port, settings },
+        ...{ protocol, port: listenerPortOf(facts.placement?.ports, protocol, port.port) },
+        settings: configured.settings,
+        ...(config === 'unknown' ? { keepsSettings: true } : {}),
         ...(its === undefined ? {} : { targets: its }),
         ...(keptIps.length === 0 ? {} : { keptIps }),
         ...(targets.keepsNodes === true ? { keepsNodes: true } : {}),
@@ -89,44 +110,40 @@ export function planLoadBalancer(facts: PlanFacts): LoadBalancerPlan {
       },
     ];
   });
+  notices.push(...remarkUnusedConfig('service', unused));
   const planned = { notices, listeners, ...(unbound === undefined ? {} : { unbound }) };
   if (source.value === undefined || notices.some(({ blocks }) => blocks)) return planned;
   const desired: DesiredLoadBalancer = {
     source: source.value,
     ...(settings.passToTarget === undefined ? {} : { passesToTarget: settings.passToTarget }),
+    ...(settings.deletionProtection === undefined ? {} : { isDeleteProtected: settings.deletionProtection }),
+    ...bandwidthOf(source.value, config),
     ...(settings.securityGroups === undefined ? {} : { securityGroupIds: settings.securityGroups }),
     ...(ranges.rules === undefined ? {} : { sourceGroup: { spec: groupSpecOf(facts), rules: ranges.rules } }),
-    listenerName: listenerNameOf(facts),
+    listenerName: listenerNameOf(facts.clusterId, facts.service.uid, 'service'),
     listeners,
     allowsAddressChange: settings.allowAddressChange ?? false,
   };
   return { ...planned, desired };
 }
 
-/** Returns what is desired of a load balancer while what its Service asks for is refused: its listeners stay, and their targets follow. */
-export function followTargets(
-  facts: Pick<PlanFacts, 'clusterId' | 'service'>,
-  loadBalancerId: string,
-  listeners: readonly DesiredListener[],
-): DesiredLoadBalancer {
-  return {
-    source: { kind: 'existing', loadBalancerId },
-    listenerName: listenerNameOf(facts),
-    listeners: listeners.map((listener) => ({ ...listener, settings: {} })),
-    allowsAddressChange: false,
-    followsOnly: true,
-  };
+/** Whether the health check says which Nodes have Pods: nothing else does. */
+function checksNodes(
+  { externalTrafficPolicy, healthCheckNodePort }: ServiceSpec,
+  { protocol }: BackendPort,
+  isDirect: boolean,
+): boolean {
+  return protocol === 'TCP' && !isDirect && externalTrafficPolicy === 'Local' && healthCheckNodePort !== undefined;
 }
 
-/** Returns the name of the listeners of a Service: it is of this Service of this cluster alone. */
-export function listenerNameOf({ clusterId, service }: Pick<PlanFacts, 'clusterId' | 'service'>): string {
-  const hash = createHash('sha256').update(ownerOf(clusterId, service.uid)).digest('hex').slice(0, 16);
-  return `tke-eni-${hash}`;
+function bandwidthOf(source: BalancerSource, config: PlanFacts['config']): Pick<DesiredLoadBalancer, 'bandwidthMbps'> {
+  const mbps = config === 'unknown' ? undefined : config?.internetMaxBandwidthOut;
+  return mbps === undefined || source.kind !== 'own' || source.spec.type !== 'OPEN' ? {} : { bandwidthMbps: mbps };
 }
 
 function planHealthCheck(
   { externalTrafficPolicy, healthCheckNodePort }: ServiceSpec,
-  { protocol }: ServicePort,
+  { protocol }: BackendPort,
   isDirect: boolean,
 ): NonNullable<ListenerSettings['healthCheck']> {
   // The cloud checks UDP by an answer that it knows, which only the program behind the port could give.
@@ -187,57 +204,34 @@ function groupSpecOf({ clusterId, service: { namespace, name, uid } }: PlanFacts
   return {
     name: `${clusterId}_${namespace}_${name}`.slice(0, MAX_GROUP_NAME),
     description: `source ranges of the Service ${namespace}/${name}`.slice(0, MAX_GROUP_DESCRIPTION),
-    tags: { [OWNER_TAG]: ownerOf(clusterId, uid), [CLUSTER_TAG]: clusterId },
+    tags: { [OWNER_TAG]: ownerOf(clusterId, uid, 'service'), [CLUSTER_TAG]: clusterId },
   };
 }
 
-function planSource(facts: PlanFacts): { readonly value?: BalancerSource; readonly notices: readonly Notice[] } {
-  const { spec, settings, service, clusterId, vpcId } = facts;
-  const { subnetId, existedLbId, creation = {}, chargeType, bandwidthMbps } = settings;
-  const vip = spec.loadBalancerIp ?? creation.Vip;
-  if (vip !== undefined && (!isIPv4(vip) || (creation.Vip ?? vip) !== vip)) {
-    const message = `loadBalancerIP must be one IPv4 address, and the same as Vip of the annotation; it is ${vip}`;
-    return { notices: [blocking('ServiceInvalid', message)] };
-  }
-  if (existedLbId !== undefined) {
-    const source = { kind: 'existing' as const, loadBalancerId: existedLbId, ...(vip === undefined ? {} : { vip }) };
-    const { securityGroups, passToTarget } = settings;
-    const unused = { subnetId, chargeType, bandwidthMbps, creation: settings.creation, securityGroups, passToTarget };
-    return { value: source, notices: remarkUnused(unused, `${existedLbId} is not made or changed for this Service`) };
-  }
-  const base = {
-    name: `${clusterId}_${service.namespace}_${service.name}`.slice(0, MAX_NAME),
-    vpcId,
-    tags: {
-      [OWNER_TAG]: ownerOf(clusterId, service.uid),
-      [CLUSTER_TAG]: clusterId,
-      'tke-lb-serviceuuid': service.uid,
-    },
-    ...(creation.SlaType === undefined ? {} : { slaType: creation.SlaType }),
-    ...(settings.passToTarget === undefined ? {} : { passesToTarget: settings.passToTarget }),
-  };
-  if (subnetId !== undefined) {
-    const spec = { ...base, type: 'INTERNAL' as const, subnetId, ...(vip === undefined ? {} : { vip }) };
-    const unused = { chargeType, bandwidthMbps, VipIsp: creation.VipIsp, MasterZoneId: creation.MasterZoneId };
-    return { value: { kind: 'own', spec }, notices: remarkUnused(unused, 'the load balancer has no public address') };
-  }
-  if (vip !== undefined) {
-    const message = `loadBalancerIP ${vip}: a public address cannot be chosen; name its subnet in the annotation service.kubernetes.io/qcloud-loadbalancer-internal-subnetid, or remove it`;
-    return { notices: [blocking('ServiceRefused', message)] };
-  }
-  const open = {
-    ...base,
-    type: 'OPEN' as const,
-    ...(chargeType === undefined ? {} : { chargeType }),
-    ...(bandwidthMbps === undefined ? {} : { bandwidthMbps }),
-    ...(creation.VipIsp === undefined ? {} : { isp: creation.VipIsp }),
-    ...(creation.MasterZoneId === undefined ? {} : { masterZone: creation.MasterZoneId }),
-  };
-  return { value: { kind: 'own', spec: open }, notices: [] };
+/** Plans a load balancer for the pool that a Service shares. */
+export function planPoolSpec(
+  facts: Omit<PlanFacts, 'placement'>,
+  pool: string,
+): { readonly value?: Omit<LoadBalancerSpec, 'clientToken'>; readonly notices: readonly Notice[] } {
+  const { value, notices } = planSourceOf(facts);
+  if (value?.kind !== 'own') return { notices };
+  const { clusterId } = facts;
+  const name = `${clusterId}_pool_${pool}`.slice(0, MAX_NAME);
+  const tags = { [OWNER_TAG]: poolOwnerOf(clusterId, pool), [CLUSTER_TAG]: clusterId };
+  return { value: { ...value.spec, name, tags }, notices };
 }
 
-function remarkUnused(settings: Readonly<Record<string, unknown>>, why: string): readonly Notice[] {
-  const unused = Object.keys(settings).filter((key) => settings[key] !== undefined);
-  if (unused.length === 0) return [];
-  return [remark('AnnotationRefused', `${unused.join(', ')}, made by annotations, has no effect: ${why}; remove it`)];
+function planSourceOf(facts: PlanFacts): ReturnType<typeof planSource> {
+  const { spec, settings, service, clusterId, vpcId, placement } = facts;
+  if (placement !== undefined && settings.pool !== undefined) {
+    const { securityGroups, passToTarget, deletionProtection, retain } = settings;
+    const { loadBalancerId } = placement;
+    const poolOwner = poolOwnerOf(clusterId, settings.pool);
+    const unused = { securityGroups, passToTarget, deletionProtection, retain };
+    const why = `${loadBalancerId} is of a pool, and other Services have listeners there`;
+    return { value: { kind: 'existing', loadBalancerId, poolOwner }, notices: remarkUnused(unused, why) };
+  }
+  const { loadBalancerIp } = spec;
+  const address = loadBalancerIp === undefined ? {} : { loadBalancerIp };
+  return planSource({ owner: { ...service, kind: 'service' }, settings, ...address, clusterId, vpcId });
 }

@@ -1,8 +1,9 @@
 import type { IngressRule } from '../../cloud/cloud.ts';
 import { ipv4Number, ipv4Text } from '../../crd/ip-text.ts';
 import { canonicalIp } from '../../runtime/ip-text.ts';
-import { blocking, type Notice, remark } from './notice.ts';
-import type { ServicePort, ServiceSpec } from './read-service.ts';
+import type { BackendPort } from '../backends/backend-port.ts';
+import { blocking, type Notice, remark } from '../balancers/notice.ts';
+import type { ServiceSpec } from './read-service.ts';
 import { SERVED_ANNOTATIONS, type ServiceSettings } from './served-annotations.ts';
 
 /** Who may connect to the load balancer of a Service. */
@@ -92,7 +93,7 @@ function remarkUnused(field: readonly string[], annotation: readonly string[]): 
 }
 
 /** A rule for each network and protocol, with ports that follow each other as one range. */
-function rulesOf(cidrs: readonly string[], ports: readonly ServicePort[]): readonly IngressRule[] {
+function rulesOf(cidrs: readonly string[], ports: readonly BackendPort[]): readonly IngressRule[] {
   return (['TCP', 'UDP'] as const).flatMap((protocol) => {
     const its = ports.filter((port) => port.protocol === protocol).map(({ port }) => port);
     const ranges = rangesOf(its.toSorted((one, other) => one - other));

@@ -1,8 +1,8 @@
 import { LOAD_BALANCER_ID_ANNOTATION } from '../../crd/foreign-names.ts';
 import { SERVICE_ANNOTATION } from '../../crd/names.ts';
 import { describeValue } from '../../runtime/decode.ts';
+import { blocking, type Notice } from '../balancers/notice.ts';
 import type { ServedRow, WrittenRow } from './annotation-row.ts';
-import { blocking, type Notice } from './notice.ts';
 import { REFUSED_ANNOTATIONS } from './refused-annotations.ts';
 import { SERVED_ANNOTATIONS, type ServiceSettings, type SettingKey } from './served-annotations.ts';
 

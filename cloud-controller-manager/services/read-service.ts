@@ -14,42 +14,24 @@ import {
 } from '../../runtime/decode.ts';
 import { recordOf } from '../../runtime/json.ts';
 import { limitText } from '../../runtime/limit-text.ts';
+import type { BackendPort } from '../backends/backend-port.ts';
+import type { BalancerOwner, StatusAddress } from '../balancers/balancer-owner.ts';
 
 /** What decides whether a Service has a load balancer of ours. It is read of any object, whatever else is wrong with it. */
-export type ServiceHead = {
-  /** `namespace/name`. */
-  readonly key: string;
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-  readonly resourceVersion: string;
+export type ServiceHead = BalancerOwner & {
+  readonly kind: 'service';
   readonly type: string;
   /** Absent: the default one. */
   readonly loadBalancerClass?: string;
   readonly isLeaving: boolean;
-  readonly hasFinalizer: boolean;
   readonly labels: Readonly<Record<string, string>>;
-  readonly annotations: Readonly<Record<string, string>>;
   /** `status.loadBalancer.ingress`; what has neither address nor name is left out. */
-  readonly ingress: readonly Ingress[];
-};
-
-/** Where clients reach a Service. */
-export type Ingress = { readonly ip?: string; readonly hostname?: string; readonly ipMode?: string };
-
-/** A port of a Service of type LoadBalancer. */
-export type ServicePort = {
-  /** '' when the only port has none. */
-  readonly name: string;
-  readonly protocol: 'TCP' | 'UDP' | 'SCTP';
-  readonly port: number;
-  /** Absent where node ports are not allocated. */
-  readonly nodePort?: number;
+  readonly ingress: readonly StatusAddress[];
 };
 
 /** The spec of a Service of type LoadBalancer, as far as its load balancer depends on it. */
 export type ServiceSpec = {
-  readonly ports: readonly ServicePort[];
+  readonly ports: readonly BackendPort[];
   readonly externalTrafficPolicy: 'Cluster' | 'Local';
   /** Absent, unless the policy is Local. */
   readonly healthCheckNodePort?: number;
@@ -83,6 +65,7 @@ export function readServiceHead(object: KubeObject): ServiceHead {
   const spec = recordOf(object['spec']);
   const { loadBalancerClass } = spec;
   return {
+    kind: 'service',
     key: `${namespace}/${name}`,
     namespace,
     name,
@@ -179,7 +162,7 @@ function distinctPorts<T extends { readonly port: number; readonly protocol?: st
   };
 }
 
-function ingressOf(value: unknown): readonly Ingress[] {
+function ingressOf(value: unknown): readonly StatusAddress[] {
   if (!Array.isArray(value)) return [];
   return value.filter(isRecord).flatMap(({ ip, hostname, ipMode }) => {
     const one = { ...textOf('ip', ip), ...textOf('hostname', hostname), ...textOf('ipMode', ipMode) };
@@ -187,6 +170,6 @@ function ingressOf(value: unknown): readonly Ingress[] {
   });
 }
 
-function textOf<K extends keyof Ingress>(key: K, value: unknown): { readonly [key in K]?: string } {
+function textOf<K extends keyof StatusAddress>(key: K, value: unknown): { readonly [key in K]?: string } {
   return typeof value === 'string' && value !== '' ? ({ [key]: value } as { readonly [key in K]: string }) : {};
 }

@@ -7,7 +7,8 @@ const REMOVE = 'remove it';
 const ONE_WEIGHT = 'all backends have one weight';
 const LAYER_4 = 'listeners are of TCP and UDP: there are none of HTTP, TLS or QUIC';
 const ONE_VPC = 'load balancer and backends are in the VPC of the cluster';
-const NO_CONFIG_OBJECTS = 'objects TkeServiceConfig are not read';
+const ONE_LAYER = 'listeners of Services are of TCP and UDP';
+const NOT_OPEN = 'the cloud has it for chosen accounts alone';
 const NO_SWITCHES = 'the ConfigMap is not read';
 
 /** What TKE's service controller obeys and this one does not. */
@@ -39,21 +40,6 @@ export const REFUSED_ANNOTATIONS: readonly RefusedRow[] = [
     means: 'the weight of a Node is the number of its Pods',
     form: '`"true"`',
     why: ONE_WEIGHT,
-    instead: REMOVE,
-  }),
-  ofService({
-    name: `${CLOUD}/tke-service-config`,
-    means: 'settings of listeners, in a TkeServiceConfig',
-    form: 'the name of one in the namespace',
-    why: NO_CONFIG_OBJECTS,
-    instead: 'set the session by `sessionAffinity`, and remove it',
-    neutral: [],
-  }),
-  ofService({
-    name: `${CLOUD}/tke-service-config-auto`,
-    means: 'a TkeServiceConfig is made for the Service',
-    form: '`"true"`',
-    why: NO_CONFIG_OBJECTS,
     instead: REMOVE,
   }),
   ofService({
@@ -141,13 +127,11 @@ export const REFUSED_ANNOTATIONS: readonly RefusedRow[] = [
     ['VERSION', "the version of TKE's controller; written by it"],
     ['REUSE_LOADBALANCER', 'Services may share a load balancer; written by TKE'],
   ]),
-  elsewhere('TkeServiceConfig', NO_CONFIG_OBJECTS, [
-    ['spec.loadBalancer.l4Listeners[].session', 'session persistence of a listener'],
-    ['spec.loadBalancer.l4Listeners[].healthCheck', 'the health check of a listener'],
-    ['spec.loadBalancer.l4Listeners[].scheduler', 'how a listener selects a backend'],
+  elsewhere('TkeServiceConfig', NOT_OPEN, [
     ['spec.loadBalancer.l4Listeners[].proxyProtocol', 'a listener sends the address of the client ahead'],
-    ['spec.loadBalancer.l7Listeners[]', 'domains, rules and settings of listeners of HTTP and HTTPS'],
-    ['spec.loadBalancer.internetMaxBandwidthOut', 'most Mbit/s that the load balancer sends'],
+  ]),
+  elsewhere('TkeServiceConfig', ONE_LAYER, [
+    ['spec.loadBalancer.l7Listeners[]', 'domains, rules and settings of listeners of HTTP and HTTPS; of Ingresses'],
   ]),
 ].flat();
 

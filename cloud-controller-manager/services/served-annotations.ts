@@ -6,7 +6,9 @@ import {
   creationFields,
   flag,
   networks,
+  objectName,
   type Parsed,
+  poolName,
   selector,
   wholeNumber,
   word,
@@ -119,6 +121,54 @@ export const SERVED_ANNOTATIONS = {
     name: DIRECT_ACCESS_ANNOTATION,
     means:
       '`"true"`: Pods are the backends, by their own addresses, and see the address of the client; no node ports are needed. It may be changed at any time: the new backends are registered before the old ones are drained',
+    form: '`"true"` or `"false"`',
+    parse: flag,
+    cure: CORRECT,
+  }),
+  serviceConfig: served({
+    name: `${CLOUD}/tke-service-config`,
+    means:
+      'a TkeServiceConfig of the namespace has settings of the listeners: session, health check, scheduler, and the bandwidth. What it leaves out is left as it is. While it is missing or cannot be read, listeners keep what they have',
+    form: 'the name of one; not one that ends in `-auto-service-config`',
+    parse: objectName,
+    cure: CORRECT,
+  }),
+  serviceConfigAuto: served({
+    name: `${CLOUD}/tke-service-config-auto`,
+    means:
+      '`"true"`: a TkeServiceConfig `NAME-auto-service-config` is made, with an entry for each listener, and is used as one that is named. What people change in it stays; it goes with the Service',
+    form: '`"true"` or `"false"`',
+    parse: flag,
+    cure: CORRECT,
+  }),
+  pool: served({
+    name: SERVICE_ANNOTATION.pool,
+    means:
+      'the Service shares load balancers with the other Services of this pool: they are made as they are needed, each with as many listeners as the quota allows, and deleted when they are empty. What a load balancer is like (subnet, charge, bandwidth) is read when one is made; a Service that asks for another subnet gets one in it',
+    form: 'a name of at most 32 characters such as `shared`',
+    parse: poolName,
+    cure: CORRECT,
+  }),
+  poolPorts: served({
+    name: SERVICE_ANNOTATION.poolPorts,
+    means:
+      'ports on a load balancer of a pool. `kept`, the default: those of the Service, on a load balancer where they are free. `allotted`: free ones from 10000 to 29999, which the annotation `tke.cloud.tencent.com/load-balancer-record` has',
+    form: '`kept` or `allotted`',
+    parse: word('kept', 'allotted'),
+    cure: CORRECT,
+  }),
+  deletionProtection: served({
+    name: `${CLOUD}/deletion-protection`,
+    means:
+      '`"true"`: the cloud refuses to delete the load balancer, also when the Service is deleted, which waits then; `"false"`: it does not. Without the annotation it is as it is',
+    form: '`"true"` or `"false"`',
+    parse: flag,
+    cure: CORRECT,
+  }),
+  retain: served({
+    name: `${CLOUD}/loadbalance-retain`,
+    means:
+      '`"true"`: the load balancer stays when the Service goes, without the listeners of the Service. It is protected against deletion then, its name begins with `kept_`, and another Service may name it in `service.kubernetes.io/tke-existed-lbid`',
     form: '`"true"` or `"false"`',
     parse: flag,
     cure: CORRECT,

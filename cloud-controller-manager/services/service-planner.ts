@@ -1,33 +1,35 @@
 import type { CallContext } from '../../cloud/cloud.ts';
-import { DIRECT_ACCESS_ANNOTATION } from '../../crd/names.ts';
+import { DIRECT_ACCESS_ANNOTATION, SERVICE_ANNOTATION } from '../../crd/names.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { ConfigError } from '../../runtime/decode.ts';
+import type { BackendNodes } from '../backends/backend-nodes.ts';
+import type { FollowedServices, PodFollower } from '../backends/follow-pods.ts';
+import { PodFinder } from '../balancers/find-pods.ts';
+import { blocking, type Notice, remark } from '../balancers/notice.ts';
+import type { OwnerPlan } from '../balancers/owner-plan.ts';
+import type { TargetQuota } from '../balancers/target-quota.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
-import type { BackendNodes } from './backend-nodes.ts';
-import type { DesiredListener, DesiredLoadBalancer } from './desired-load-balancer.ts';
-import type { EndpointSlice } from './endpoint-slice.ts';
-import type { PodFollower } from './follow-pods.ts';
-import { blocking, type Notice } from './notice.ts';
-import { planLoadBalancer } from './plan-load-balancer.ts';
-import type { PodFacts, UnboundPods } from './plan-pod-targets.ts';
-import { readServiceSpec, type ServiceHead } from './read-service.ts';
+import type { ConfigsOfOwners } from '../service-configs/configs-of-owners.ts';
+import { planLoadBalancer, planPoolSpec } from './plan-load-balancer.ts';
+import type { PoolPlacer } from './pool-placer.ts';
+import { readServiceSpec, type ServiceHead, type ServiceSpec } from './read-service.ts';
 import type { ServiceSettings } from './served-annotations.ts';
-import { TargetQuota } from './target-quota.ts';
 
-/** What is desired of a Service; without it nothing is changed. */
-export type ServicePlan = {
-  readonly desired?: DesiredLoadBalancer;
-  readonly notices: readonly Notice[];
-  /** What its listeners would be, also without `desired`; absent: that is not known. */
-  readonly listeners?: readonly DesiredListener[];
-  /** Present where Pods are the backends. */
-  readonly unbound?: UnboundPods;
-  /** When it is planned again, though nothing changes. */
-  readonly afterMs?: number;
+/** What the plan of a Service is made with. */
+type PlannerParts = {
+  readonly nodes: BackendNodes;
+  readonly pods: PodFollower;
+  readonly followed: FollowedServices;
+  readonly configs: Pick<ConfigsOfOwners, 'find'>;
+  readonly pools: PoolPlacer;
+  readonly quota: TargetQuota;
 };
 
-/** When the next Pod that a slice names counts as gone; infinite: none does. */
-type AbsentPods = { nextMs: number };
+/** Where a Service is placed. */
+type Place =
+  | Extract<Awaited<ReturnType<PoolPlacer['place']>>, { readonly kind: 'placed' | 'again' }>
+  | { readonly kind: 'own' }
+  | { readonly kind: 'refused'; readonly notice: Notice };
 
 /** Rights are missing: they may be granted. */
 const FORBIDDEN_MS = 60_000;
@@ -37,15 +39,11 @@ const STARTING_MS = 1_000;
 /** Plans load balancers of what the caches have: Nodes, or the Pods of Services with direct access. */
 export class ServicePlanner {
   readonly #deps: ControllerDeps;
-  readonly #nodes: BackendNodes;
-  readonly #pods: PodFollower;
-  readonly #quota: TargetQuota;
+  readonly #parts: PlannerParts;
 
-  constructor(deps: ControllerDeps, nodes: BackendNodes, pods: PodFollower) {
+  constructor(deps: ControllerDeps, parts: PlannerParts) {
     this.#deps = deps;
-    this.#nodes = nodes;
-    this.#pods = pods;
-    this.#quota = new TargetQuota(deps);
+    this.#parts = parts;
   }
 
   /** Plans the load balancer of one Service. What is wrong with it is a notice. */
@@ -54,15 +52,16 @@ export class ServicePlanner {
     head: ServiceHead,
     settings: ServiceSettings,
     context: CallContext,
-  ): Promise<ServicePlan> {
-    const { vpcId } = this.#nodes;
+  ): Promise<OwnerPlan> {
+    const { nodes, pods, followed, configs, quota } = this.#parts;
+    const { vpcId } = nodes;
     if (vpcId === undefined) {
       const message =
         'the VPC of the cluster is not known; set --vpc-id, or let cloud-node-controller find the instances of Nodes';
       return { notices: [blocking('ServiceRefused', message)] };
     }
-    if (settings.directAccess !== true) this.#pods.forget(head.key);
-    const endpoints = settings.directAccess === true ? this.#pods.endpointsOf(head.key) : undefined;
+    if (settings.directAccess !== true) followed.forget(head.key);
+    const endpoints = settings.directAccess === true ? followed.endpointsOf(head.key) : undefined;
     if (endpoints?.kind === 'starting') return { notices: [], afterMs: STARTING_MS };
     if (endpoints?.kind === 'forbidden') {
       const message = `Pods cannot be bound: tke-cloud-controller-manager may not ${endpoints.missing.join(', ')}; grant it, as docs/cloud-controller-manager.md says, or write "false" into the annotation ${DIRECT_ACCESS_ANNOTATION}. Nothing of the load balancer is changed`;
@@ -70,37 +69,95 @@ export class ServicePlanner {
     }
     try {
       const spec = readServiceSpec(object);
-      const maxTargets = await this.#quota.read(context);
-      const absent: AbsentPods = { nextMs: Number.POSITIVE_INFINITY };
-      const plan = planLoadBalancer({
+      const { serviceConfig, serviceConfigAuto } = settings;
+      const configured = await configs.find(
+        {
+          ...head,
+          ...(serviceConfig === undefined ? {} : { serviceConfig }),
+          ...(serviceConfigAuto === undefined ? {} : { serviceConfigAuto }),
+          listeners: spec.ports.flatMap(({ protocol, port }) => (protocol === 'SCTP' ? [] : [{ protocol, port }])),
+        },
+        context.signal,
+      );
+      if (configured.kind === 'starting') return { notices: [], afterMs: STARTING_MS };
+      const found = new PodFinder(this.#deps.config, pods, nodes);
+      const maxTargets = await quota.read(context);
+      const facts = {
         service: head,
         spec,
         settings,
-        nodes: this.#nodes.backendsIn(vpcId),
-        ...(endpoints === undefined ? {} : { pods: this.#podFacts(endpoints.slices, absent) }),
+        nodes: nodes.backendsIn(vpcId),
+        ...(endpoints === undefined ? {} : { pods: found.of(endpoints.slices) }),
+        ...configFactOf(configured),
         clusterId: this.#deps.config.clusterId,
         vpcId,
         ...(maxTargets === undefined ? {} : { maxTargets }),
+      };
+      const place = await this.#place(object, spec, settings, facts, context);
+      if (place.kind === 'again') return { notices: [], afterMs: STARTING_MS };
+      const placed = planLoadBalancer({
+        ...facts,
+        ...(place.kind === 'placed' ? { placement: place } : {}),
       });
-      return absent.nextMs === Number.POSITIVE_INFINITY ? plan : { ...plan, afterMs: absent.nextMs };
+      const plan = place.kind === 'refused' ? refuse(placed, place.notice) : placed;
+      const notices =
+        configured.kind === 'unknown'
+          ? [
+              ...plan.notices,
+              remark('ServiceConfigUnused', `${configured.why}. Listeners keep the settings that they have`),
+            ]
+          : plan.notices;
+      const planned = { ...plan, notices };
+      return found.nextMs === Number.POSITIVE_INFINITY ? planned : { ...planned, afterMs: found.nextMs };
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       return { notices: [blocking('ServiceInvalid', error.message)] };
     }
   }
 
-  #podFacts(slices: readonly EndpointSlice[], absent: AbsentPods): PodFacts {
-    return {
-      slices,
-      podOf: (key) => this.#pods.podOf(key),
-      hasEnded: (uid) => this.#pods.hasEnded(uid),
-      isGone: (key) => {
-        const leftMs = this.#pods.mayAppearMs(key);
-        if (leftMs > 0) absent.nextMs = Math.min(absent.nextMs, leftMs);
-        return leftMs === 0;
-      },
-      nodeOf: (name) => this.#nodes.nodeOf(name),
-      keepsRoutes: this.#deps.config.routes !== 'none',
-    };
+  /** Finds the place of a Service on a load balancer of its pool. `own`: it shares none. */
+  async #place(
+    object: KubeObject,
+    spec: ServiceSpec,
+    { pool, poolPorts, existedLbId }: ServiceSettings,
+    facts: Parameters<typeof planPoolSpec>[0],
+    context: CallContext,
+  ): Promise<Place> {
+    if (pool === undefined) return { kind: 'own' };
+    if (existedLbId !== undefined) {
+      const message = `the annotations ${SERVICE_ANNOTATION.pool} and service.kubernetes.io/tke-existed-lbid contradict each other; remove one of them`;
+      return { kind: 'refused', notice: blocking('AnnotationInvalid', message) };
+    }
+    const { value } = planPoolSpec(facts, pool);
+    // The plan says what is wrong.
+    if (value === undefined) return { kind: 'own' };
+    const listeners = spec.ports.flatMap(({ protocol, port }) => (protocol === 'SCTP' ? [] : [{ protocol, port }]));
+    const user = { object, spec: value, listeners, allots: poolPorts === 'allotted' };
+    const place = await this.#parts.pools.place(user, context);
+    if (place.kind === 'placed' || place.kind === 'again') return place;
+    const { kind, loadBalancerId } = place;
+    const notice =
+      kind === 'full'
+        ? blocking(
+            'ServiceRefused',
+            `${loadBalancerId} of the pool ${pool} has too few listeners left for the ports of the Service; use fewer ports, or create the Service anew`,
+          )
+        : blocking(
+            'ImmutableChangeRefused',
+            `the Service has the load balancer ${loadBalancerId}, which is not of the pool ${pool}; remove the annotation ${SERVICE_ANNOTATION.pool}, or create the Service anew`,
+          );
+    return { kind: 'refused', notice };
   }
+}
+
+function configFactOf(
+  configured: Exclude<Awaited<ReturnType<ConfigsOfOwners['find']>>, { readonly kind: 'starting' }>,
+): Pick<Parameters<typeof planLoadBalancer>[0], 'config'> {
+  if (configured.kind === 'unknown') return { config: 'unknown' };
+  return configured.config === undefined ? {} : { config: configured.config };
+}
+
+/** A plan of which nothing is done, for one more reason. */
+function refuse({ desired: _, notices, ...plan }: ReturnType<typeof planLoadBalancer>, notice: Notice) {
+  return { ...plan, notices: [...notices, notice] };
 }

@@ -3,7 +3,7 @@ import type { KubeClient } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { PODS } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import type { BackendPod } from './backend-pod.ts';
+import type { BackendPod } from '../backends/backend-pod.ts';
 import type { GateDecision } from './decide-gate.ts';
 
 /**

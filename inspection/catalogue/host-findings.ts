@@ -177,6 +177,13 @@ export const HOST_FINDINGS = {
     severity: 'warning',
     isOurs: false,
   },
+  'fast-path': {
+    title: 'The fast path is not as it should be',
+    why: 'Without it packets take the way of the kernel, which costs more. While it is on, connection tracking sees one packet a second of a flow, and without its setting it takes later packets of TCP for invalid.',
+    cure: 'The message has the reason: a module or a kernel that lacks something, another program on the links, a setting that somebody changed. Set `--fast-path=off` where it cannot be had.',
+    severity: 'warning',
+    isOurs: false,
+  },
   'kube-proxy-mode': {
     title: 'How Services are done on this node',
     why: 'In ipvs mode the Service addresses are local addresses of kube-ipvs0, and strict ARP matters for load balancers; with none of them Services do not work.',

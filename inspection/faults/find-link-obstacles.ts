@@ -1,3 +1,4 @@
+import { FLOW_PROGRAM_NAME } from '../../dataplane/numbers.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { type QdiscMessage, qdiscLimits } from '../../netlink/qdisc-message.ts';
 import { filterEffect, type TrafficAction, type TrafficFilterMessage } from '../../netlink/traffic-filter-message.ts';
@@ -29,8 +30,8 @@ export type NamedLink = {
 
 /**
  * Finds what other programs attached to a link that takes its packets: XDP programs, traffic filters, disciplines, links
- * above it. A program or filter whose verdict cannot be known counts as one that drops, but for those of network policy
- * engines.
+ * above it. A program or filter whose verdict cannot be known counts as one that drops, but for our own and those of
+ * network policy engines.
  * @param pods Pods that may have a link above one of the host
  */
 export function findLinkObstacles(
@@ -126,6 +127,9 @@ function dropOf(qdisc: QdiscMessage, mtu: number): { readonly text: string; read
   return undefined;
 }
 
+/** Names of our own programs: they follow what the kernel decided. */
+const OURS: ReadonlySet<string> = new Set(Object.values(FLOW_PROGRAM_NAME));
+
 /** Names of the programs of Cilium and Calico, which let pass what their policies allow. */
 const POLICY_ENGINES = /^(cil_|bpf_(host|lxc|netdev|network|overlay)\b|cali)/;
 
@@ -136,7 +140,7 @@ function filterFault(
 ): readonly Finding[] {
   const { actions, program } = filterEffect(filter);
   const taken = actions.map((action) => takenBy(action, links)).find((text) => text !== undefined);
-  const isForeign = program !== undefined && !POLICY_ENGINES.test(program);
+  const isForeign = program !== undefined && !OURS.has(program) && !POLICY_ENGINES.test(program);
   const effect = isForeign ? `with the program ${program} decides about each packet` : taken;
   if (effect === undefined) return [];
   const place = placeOf(filter);

@@ -28,7 +28,7 @@ const ACCOUNT = 'tke-cloud-controller-manager';
 type Rule = { readonly apiGroups: readonly string[]; readonly resources: readonly string[]; readonly verbs: string[] };
 
 /** Reads settings from flags. */
-function ccmConfig(...flags: readonly string[]): CcmConfig {
+export function ccmConfig(...flags: readonly string[]): CcmConfig {
   const argv = ['--region=ap-guangzhou', '--metrics-address=', ...flags];
   const outcome = readCcmConfig({ argv, env: {}, readFile: () => '' });
   if (outcome.kind !== 'run') throw new Error(`got ${outcome.kind}`);

@@ -252,6 +252,40 @@ const CASES: readonly Case[] = [
     fires: 0,
   },
   {
+    alert: 'TkeEniIngressCertificateExpires',
+    when: 'a certificate has four days left',
+    series: { tke_cloud_controller_manager_certificate_expiry_timestamp_seconds: '345600x60' },
+    atMinutes: 45,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniIngressCertificateExpires',
+    when: 'a certificate has eight days left, and another replica has none',
+    series: {
+      'tke_cloud_controller_manager_certificate_expiry_timestamp_seconds{pod="a"}': '691200x60',
+      'tke_cloud_controller_manager_certificate_expiry_timestamp_seconds{pod="b"}': '0x60',
+    },
+    atMinutes: 45,
+    fires: 0,
+  },
+  {
+    alert: 'TkeEniIngressProblems',
+    when: 'a certificate is refused, and a redirect clashes',
+    series: {
+      'tke_cloud_controller_manager_ingress_problems{reason="CertificateRefused"}': '1x60',
+      'tke_cloud_controller_manager_ingress_problems{reason="RuleClash"}': '1x60',
+    },
+    atMinutes: 30,
+    fires: 1,
+  },
+  {
+    alert: 'TkeEniIngressProblems',
+    when: 'a new Ingress has no backends for a minute',
+    series: { 'tke_cloud_controller_manager_ingress_problems{reason="UnAvailableLoadBalancer"}': '0x9 1x1 0x60' },
+    atMinutes: 12,
+    fires: 0,
+  },
+  {
     alert: 'TkeEniLoadBalancerDrift',
     when: 'a weight that a person set is left',
     series: { 'tke_cloud_controller_manager_load_balancer_drifts{field="weight",node="a"}': '1x60' },

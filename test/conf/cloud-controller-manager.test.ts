@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { readCcmConfig } from '../../cloud-controller-manager/config/ccm-config.ts';
+import { INGRESS_CONTROLLER } from '../../cloud-controller-manager/ingresses/decide-ingress.ts';
 import type { JsonObject } from '../../sim/kube-api/object.ts';
 import { blockOf } from '../cluster/doc-commands.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
@@ -81,6 +82,16 @@ test('cloud-controller-manager: is nobody in particular, and may nothing on its 
     capabilities: { drop: ['ALL'] },
   });
   t.is(at(find('Deployment'), 'spec', 'replicas'), 2);
+});
+
+test('cloud-controller-manager: the IngressClass of the component is the one that is served, and Secrets are granted by no ClusterRole', (t) => {
+  const objects = readResources(join(KUBERNETES_FOLDER, 'components/ingresses'));
+  t.deepEqual(
+    objects.filter(({ kind }) => kind === 'IngressClass').map((one) => [at(one, 'metadata', 'name'), at(one, 'spec')]),
+    [['qcloud', { controller: INGRESS_CONTROLLER }]],
+  );
+  const rules = objects.flatMap((one) => listOf(at(one, 'rules')));
+  t.true(rules.length > 0 && rules.every((rule) => !JSON.stringify(rule).includes('secrets')));
 });
 
 const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;

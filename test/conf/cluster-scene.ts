@@ -13,6 +13,7 @@ const CLUSTER_PATHS: Readonly<Record<string, string>> = {
   CustomResourceDefinition: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
   ValidatingAdmissionPolicy: '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies',
   ValidatingAdmissionPolicyBinding: '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
+  IngressClass: '/apis/networking.k8s.io/v1/ingressclasses',
   NodeENIConfig: '/apis/networking.tke.cloud.tencent.com/v1/nodeeniconfigs',
 };
 
@@ -23,6 +24,7 @@ const NAMESPACED_PATHS: Readonly<Record<string, readonly [string, string]>> = {
   RoleBinding: ['/apis/rbac.authorization.k8s.io/v1', 'rolebindings'],
   Secret: ['/api/v1', 'secrets'],
   Service: ['/api/v1', 'services'],
+  Ingress: ['/apis/networking.k8s.io/v1', 'ingresses'],
   Pod: ['/api/v1', 'pods'],
   DaemonSet: ['/apis/apps/v1', 'daemonsets'],
   Deployment: ['/apis/apps/v1', 'deployments'],

@@ -121,12 +121,13 @@ const CASES: readonly Case[] = [
     patches: [OF_CLOUD],
   },
   {
-    title: 'with load balancers of Services',
-    components: ['cloud-controller-manager', 'load-balancers'],
+    title: 'with load balancers of Services and Ingresses',
+    components: ['cloud-controller-manager', 'load-balancers', 'ingresses'],
     // Load balancers are told by the id of the cluster: the chart has it.
-    values: { cloudControllerManager: { enabled: true, settings: { 'load-balancers': 'clb' } } },
+    values: { cloudControllerManager: { enabled: true, settings: { 'load-balancers': 'clb', ingress: 'clb' } } },
     patches: [
-      `${OF_CLOUD}  TKE_ENI_LOAD_BALANCERS: clb
+      `${OF_CLOUD}  TKE_ENI_INGRESS: clb
+  TKE_ENI_LOAD_BALANCERS: clb
   TKE_ENI_CLUSTERID: ${SETTINGS.clusterId}
 `,
     ],
@@ -228,6 +229,40 @@ run('chart: puts each value where it belongs', (t) => {
   const secrets = keys.map((one) => at(one, 'valueFrom', 'secretKeyRef', 'name')).filter((name) => name !== undefined);
   t.deepEqual(secrets, ['my-key', 'my-key', 'my-key']);
 });
+
+run(
+  'chart: a Role and its binding in each namespace that has certificates of Ingresses, and the class where it is asked for',
+  (t) => {
+    const secrets = [
+      { namespace: 'shop', names: ['shop-tls', 'api-tls'] },
+      { namespace: 'blog', names: ['blog-tls'] },
+      { namespace: 'shop', names: ['api-tls', 'old-tls'] },
+    ];
+    const render = (settings: JsonObject) => {
+      const values = { enabled: true, ingress: { class: false, secrets }, settings };
+      return helm({ ...SETTINGS, cloudControllerManager: values }, { namespace: 'network' });
+    };
+    const objects = render({ 'load-balancers': 'clb', ingress: 'clb' });
+    const inNamespace = (kind: string, namespace: string) =>
+      objects.find((one) => one['kind'] === kind && at(one, 'metadata', 'namespace') === namespace);
+    const rules = (namespace: string) => at(inNamespace('Role', namespace), 'rules');
+    const rule = { apiGroups: [''], resources: ['secrets'], verbs: ['get'] };
+    t.deepEqual(rules('shop'), [{ ...rule, resourceNames: ['shop-tls', 'api-tls', 'old-tls'] }]);
+    t.deepEqual(rules('blog'), [{ ...rule, resourceNames: ['blog-tls'] }]);
+    const binding = inNamespace('RoleBinding', 'shop');
+    const subject = { kind: 'ServiceAccount', name: 'tke-cloud-controller-manager', namespace: 'network' };
+    t.deepEqual(at(binding, 'subjects'), [subject]);
+    t.is(at(binding, 'roleRef', 'name'), 'tke-eni-ingress-certificates');
+    const ours = byName(objects);
+    t.false(ours.has('IngressClass qcloud'));
+    t.true(ours.has('ClusterRole tke-eni-ingresses') && ours.has('ClusterRole tke-eni-load-balancers'));
+    const without = byName(render({ 'load-balancers': 'clb' }));
+    t.deepEqual(
+      [...without.keys()].filter((name) => name.includes('ingress')),
+      [],
+    );
+  },
+);
 
 /** Values of the webhook and the cloud controller manager, the server, and the settings of the entry of load balancers; undefined: no entry. */
 const GATES: readonly (readonly [

@@ -1,12 +1,14 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { blockOf } from '../cluster/doc-commands.ts';
 import type { Answer, ContractClient } from '../kube-api/contract/client.ts';
 import { at, versionOf } from '../kube-api/contract/contract-case.ts';
 import { startRealApi } from '../kube-api/real-api.ts';
 import { CILIUM_NODE_DEFINITION } from '../support/cilium-node-definition.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { adminOf, createAll, requestToken, tokenOnNode, untilEstablished } from './cluster-scene.ts';
-import { KUBERNETES_FOLDER, readResources } from './read-manifests.ts';
+import { KUBERNETES_FOLDER, objectsOf, readResources } from './read-manifests.ts';
 import { renderExample } from './render-example.ts';
 
 const NECS = '/apis/networking.tke.cloud.tencent.com/v1/nodeeniconfigs';
@@ -185,4 +187,43 @@ else {
     t.is((await patchStatus(admin, tokens.ipamd, 'n2')).status, 200);
     t.is((await admin.call('DELETE', `${NECS}/n2`, undefined, { token: tokens.ipamd })).status, 200);
   });
+
+  test.serial(
+    'ingresses: the cloud controller manager gets the Secrets that a Role names, and no others',
+    async (t) => {
+      const own = readResources(join(KUBERNETES_FOLDER, 'cloud-controller-manager'));
+      await createAll(
+        admin,
+        own.filter(({ kind }) => String(kind).startsWith('Cluster') || kind === 'ServiceAccount'),
+      );
+      await createAll(admin, readResources(join(KUBERNETES_FOLDER, 'components/ingresses')));
+      const metadata = { namespace: 'shop' };
+      await createAll(admin, [
+        { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } },
+        { apiVersion: 'v1', kind: 'Secret', metadata: { ...metadata, name: 'shop-tls' } },
+        { apiVersion: 'v1', kind: 'Secret', metadata: { ...metadata, name: 'other' } },
+        {
+          ...{ apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', metadata: { ...metadata, name: 'shop' } },
+          spec: { ingressClassName: 'qcloud', defaultBackend: { service: { name: 'shop', port: { number: 80 } } } },
+        },
+      ]);
+      const page = readFileSync(new URL('../../docs/cloud-controller-manager.md', import.meta.url), 'utf8');
+      await createAll(admin, objectsOf(blockOf(page, 'yaml', 'Rights to Secrets of Ingresses')));
+      const token = await requestToken(admin, 'tke-cloud-controller-manager');
+      const call = async (method: 'GET' | 'PATCH', path: string, body?: object): Promise<number> =>
+        (await admin.call(method, path, body, { token, contentType: MERGE })).status;
+      const secrets = '/api/v1/namespaces/shop/secrets';
+      const isGranted = async () => (await call('GET', `${secrets}/shop-tls`)) === 200;
+      await waitUntil(isGranted, { what: 'the right to the Secret', timeoutMs: 30_000, everyMs: 200 });
+      t.is(await call('GET', `${secrets}/other`), 403);
+      t.is(await call('GET', secrets), 403);
+      t.is(await call('GET', '/api/v1/secrets'), 403);
+      const ingresses = '/apis/networking.k8s.io/v1/namespaces/shop/ingresses';
+      t.is(await call('GET', '/apis/networking.k8s.io/v1/ingresses'), 200);
+      t.is(await call('GET', '/apis/networking.k8s.io/v1/ingressclasses'), 200);
+      t.is(await call('PATCH', `${ingresses}/shop`, { metadata: { annotations: { a: 'b' } } }), 200);
+      const status = { status: { loadBalancer: { ingress: [{ ip: '10.0.0.1' }] } } };
+      t.is(await call('PATCH', `${ingresses}/shop/status`, status), 200);
+    },
+  );
 }

@@ -155,6 +155,28 @@ export async function testAskedBy(name: string, start: () => Promise<AskingApi>)
     t.is(await gatesOf('kube-system', { labels }), undefined);
   });
 
+  test.serial(
+    `${name}: stores the readiness gate of Pods behind the Services of an Ingress with direct access`,
+    async (t) => {
+      const spec = { selector: { app: 'api' }, ports: [{ port: 80, protocol: 'TCP' }] };
+      const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'api' }, spec };
+      t.is((await admin.call('POST', '/api/v1/namespaces/shop/services', service)).status, 201);
+      const backend = { service: { name: 'api', port: { number: 80 } } };
+      const ingress = {
+        ...{ apiVersion: 'networking.k8s.io/v1', kind: 'Ingress' },
+        metadata: { name: 'site', annotations: { 'ingress.cloud.tencent.com/direct-access': 'true' } },
+        spec: { rules: [{ http: { paths: [{ path: '/', pathType: 'Prefix', backend }] } }] },
+      };
+      const path = '/apis/networking.k8s.io/v1/namespaces/shop/ingresses';
+      t.is((await admin.call('POST', path, ingress)).status, 201);
+      const gatesOf = async (app: string) =>
+        at((await create(admin, 'shop', 'web-0', { labels: { app } }, true)).body, 'spec', 'readinessGates');
+      const isGated = async () => Array.isArray(await gatesOf('api'));
+      await waitUntil(isGated, { what: 'the Ingress is known', timeoutMs: 30_000, everyMs: 100 });
+      t.is(await gatesOf('db'), undefined);
+    },
+  );
+
   test.serial(`${name}: stores the sleep that a Pod asks for, or warns`, async (t) => {
     const asking = (text: string) => create(admin, 'shop', 'slow', { annotations: { [SLEEP]: text } }, true);
     const { status, body } = await asking('15s');

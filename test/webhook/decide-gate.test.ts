@@ -5,7 +5,8 @@ import { Faults, isRecord } from '../../runtime/decode.ts';
 import { applyJsonPatch } from '../../sim/kube-api/patch/json-patch.ts';
 import { backendPod } from '../../webhook/backend-pod.ts';
 import { decideGate, type GateContext } from '../../webhook/decide-gate.ts';
-import { readDirectService } from '../../webhook/direct-service.ts';
+import { readDirectIngress } from '../../webhook/direct-ingress.ts';
+import { readSelectingService } from '../../webhook/direct-service.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
 import { assertLaw } from '../support/law.ts';
 
@@ -189,7 +190,37 @@ const READ: readonly (readonly [string, typeof SERVICE & object, string, boolean
   ['a time of deletion', withMeta({ deletionTimestamp: '2026-01-01T00:00:00Z' }), '', false],
 ];
 for (const [what, object, served, isRead] of READ) {
-  test(`readDirectService: a Service with ${what} ${isRead ? 'has' : 'has no'} Pods as backends`, (t) => {
-    t.deepEqual(readDirectService(object, served), isRead ? WEB : undefined);
+  test(`readSelectingService: a Service with ${what} ${isRead ? 'has' : 'has no'} Pods as backends`, (t) => {
+    const read = readSelectingService(object, served);
+    t.is(read?.isDirect ?? false, isRead);
+    if (isRead) t.like(read, WEB);
   });
 }
+
+const backend = (name: string) => ({ service: { name, port: { number: 80 } } });
+const INGRESS = {
+  apiVersion: 'networking.k8s.io/v1',
+  kind: 'Ingress',
+  metadata: {
+    name: 'site',
+    namespace: 'shop',
+    annotations: {
+      'ingress.cloud.tencent.com/direct-access': 'true',
+      'kubernetes.io/ingress.http-rules': '[{"backend":{"serviceName":"old","servicePort":80}}]',
+      'kubernetes.io/ingress.https-rules': 'odd',
+    },
+  },
+  spec: {
+    defaultBackend: backend('rest'),
+    rules: [{ http: { paths: [{ path: '/', pathType: 'Prefix', backend: backend('web') }] } }, { host: 'a.b' }],
+  },
+};
+
+test('readDirectIngress: it leads to the Services of its spec and of its annotations', (t) => {
+  t.deepEqual(readDirectIngress(INGRESS), { namespace: 'shop', services: new Set(['rest', 'web', 'old']) });
+  const { metadata } = INGRESS;
+  t.is(readDirectIngress({ ...INGRESS, metadata: { ...metadata, annotations: {} } }), undefined);
+  t.is(readDirectIngress({ ...INGRESS, metadata: { ...metadata, deletionTimestamp: 'now' } }), undefined);
+  const alone = { 'ingress.cloud.tencent.com/direct-access': 'true' };
+  t.is(readDirectIngress({ ...INGRESS, metadata: { ...metadata, annotations: alone }, spec: { rules: 1 } }), undefined);
+});

@@ -341,6 +341,24 @@ export const TEMPLATES: readonly Template[] = [
     when: 'include "tke-eni.load-balancers" .',
   },
   {
+    from: 'conf/kubernetes/components/load-balancers/tkeserviceconfigs.yaml',
+    to: 'tkeserviceconfigs.yaml',
+    changes: [],
+    when: 'and (include "tke-eni.load-balancers" .) .Values.cloudControllerManager.serviceConfigDefinition',
+  },
+  {
+    from: 'conf/kubernetes/components/ingresses/rbac.yaml',
+    to: 'ingresses-rbac.yaml',
+    changes: [NAMESPACE],
+    when: 'include "tke-eni.ingress" .',
+  },
+  {
+    from: 'conf/kubernetes/components/ingresses/ingress-class.yaml',
+    to: 'ingress-class.yaml',
+    changes: [],
+    when: 'and (include "tke-eni.ingress" .) .Values.cloudControllerManager.ingress.class',
+  },
+  {
     from: 'conf/kubernetes/components/viewer/cluster-role.yaml',
     to: 'viewer.yaml',
     changes: [],

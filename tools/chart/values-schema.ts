@@ -69,6 +69,20 @@ const RULES: Readonly<Record<string, Schema>> = {
   'agent.ownNodeOnly': { enum: ['auto', true, false] },
   'agent.uplinksOnCiliumNodes': { type: 'boolean' },
   'agent.ciliumNode': { type: 'boolean' },
+  'cloudControllerManager.serviceConfigDefinition': { type: 'boolean' },
+  'cloudControllerManager.ingress.class': { type: 'boolean' },
+  'cloudControllerManager.ingress.secrets': {
+    type: 'array',
+    items: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['namespace', 'names'],
+      properties: {
+        namespace: { type: 'string', pattern: '^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$' },
+        names: { type: 'array', minItems: 1, uniqueItems: true, items: { type: 'string', pattern: NAME } },
+      },
+    },
+  },
   'ipamd.replicas': { type: 'integer', minimum: 1, maximum: 9 },
   'ipamd.settings': settingsSchema(IPAMD_PROGRAM, TAKEN.ipamd),
   'ipamd.resources': RESOURCES,

@@ -75,8 +75,9 @@ function fromSample(
   const minGrowth = net - spread;
   return {
     kind: 'range',
-    soonestMs: Math.round((free / maxGrowth) * spanMs),
-    latestMs: minGrowth > 0 ? Math.round((free / minGrowth) * spanMs) : undefined,
+    // Some are free: it is not now.
+    soonestMs: Math.max(1, Math.round((free / maxGrowth) * spanMs)),
+    latestMs: minGrowth > 0 ? Math.max(1, Math.round((free / minGrowth) * spanMs)) : undefined,
     ground,
   };
 }

@@ -141,7 +141,10 @@ function describe(
       const id = isThere ? 'nft-table-changed' : 'nft-table-missing';
       return [{ id, owner: { kind: 'node' }, what, subject: 'nft:tke_eni' }];
     }
-    // A plan of the host contains no neighbours; the bridge and its ports are described elsewhere.
+    // A plan of the host contains no neighbours; the bridge and its ports are described elsewhere; only the agent has the
+    // fast path's programs.
+    case 'attach-filter':
+    case 'detach-filter':
     case 'make-bridge':
     case 'set-port':
     case 'replace-neigh':

@@ -117,6 +117,8 @@ function describe(operation: Operation, network: PodNetwork): readonly Operation
     case 'delete-route':
     case 'delete-address':
     case 'delete-neigh':
+    case 'attach-filter':
+    case 'detach-filter':
     case 'load-nft':
       return [];
   }

@@ -5,6 +5,7 @@ import { CILIUM_CHAIN_CHECK } from './check-cilium-chain.ts';
 import { CLOUD_INIT_CHECK } from './check-cloud-init.ts';
 import { DIFFERENCES_CHECK } from './check-differences.ts';
 import { DEFAULT_ROUTES_CHECK, ENIS_CHECK } from './check-enis.ts';
+import { FAST_PATH_CHECK } from './check-fast-path.ts';
 import { FORWARD_CHECK } from './check-forward.ts';
 import { FORWARDING_CHECK } from './check-forwarding.ts';
 import { IPTABLES_CHECK } from './check-iptables.ts';
@@ -46,6 +47,7 @@ export const CHECKS: readonly Check[] = [
   RP_FILTER_CHECK,
   FORWARD_CHECK,
   TRAFFIC_CHECK,
+  FAST_PATH_CHECK,
   FIXED_NEIGHBOURS_CHECK,
   IPTABLES_CHECK,
   KUBE_PROXY_CHECK,

@@ -1,4 +1,4 @@
-import type { BridgePods } from '../../../agent/api/ops-messages.ts';
+import type { BridgePods, FastPath } from '../../../agent/api/ops-messages.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import type { Known, NodeFacts } from '../../../inspection/node/node-facts.ts';
 import type { IptablesFacts } from '../../../inspection/node/parse-iptables-rules.ts';
@@ -73,6 +73,8 @@ export type AgentStatus = {
   readonly lastPassError: string;
   /** GlobalRoute Pods; undefined where there are none, and none would be by default. */
   readonly bridge?: BridgePods;
+  /** Undefined where it is not asked for. */
+  readonly fastPath?: Pick<FastPath, 'wanted' | 'mode' | 'why'>;
 };
 
 /** An address that the CNI plugin host-local has given, by its file. */

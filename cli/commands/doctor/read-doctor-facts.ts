@@ -90,11 +90,15 @@ type StatusAnswer =
 async function readStatus(socket: string): Promise<StatusAnswer> {
   try {
     using client = await openOpsClient(socket);
-    const { status, held, lastPassError, bridge } = await client.summary();
+    const { status, held, lastPassError, bridge, fastPath } = await client.summary();
     if (status === undefined) return { status: unknown('the agent did not report it', 'tke-eni status') };
     const { code, msg: message, details } = status;
     return {
-      status: known({ code, message, details, held, lastPassError, ...(bridge === undefined ? {} : { bridge }) }),
+      status: known({
+        ...{ code, message, details, held, lastPassError },
+        ...(bridge === undefined ? {} : { bridge }),
+        ...(fastPath === undefined ? {} : { fastPath }),
+      }),
     };
   } catch (error) {
     if (!(error instanceof UserError)) throw error;

@@ -4,7 +4,10 @@ import { OUTPUT_OPTION } from '../pool/output-option.ts';
 /** Options of `lb`. */
 export const OPTIONS = {
   ...OUTPUT_OPTION,
-  plan: { type: 'boolean', summary: 'print what service-lb-controller would change, and why; nothing is changed' },
+  plan: {
+    type: 'boolean',
+    summary: 'print what the controller would change for Services and Ingresses, and why; nothing is changed',
+  },
   from: {
     type: 'string',
     summary: 'also ask the security groups whether they admit this client',
@@ -26,6 +29,10 @@ export const OPTIONS = {
     metavar: 'CLASS',
     default: '',
   },
+  'ingress-without-class': {
+    type: 'boolean',
+    summary: '--ingress-without-class of the controller, for --plan',
+  },
   region: {
     type: 'string',
     summary: "region of the cloud; default TENCENTCLOUD_REGION or the instance's",
@@ -41,7 +48,8 @@ export const OPTIONS = {
 /** Positional arguments of `lb`. */
 export const POSITIONALS = {
   what: {
-    summary: 'a Service (NAMESPACE/NAME), or where clients connect to (ADDRESS or ADDRESS:PORT); default: all',
+    summary:
+      'a Service (NAMESPACE/NAME), with --plan also an Ingress; or where clients connect to (ADDRESS or ADDRESS:PORT); default: all',
     isOptional: true,
   },
 } as const;

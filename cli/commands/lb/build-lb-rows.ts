@@ -1,13 +1,15 @@
-import type { HealthCheck, Listener } from '../../../cloud/listeners.ts';
+import type { HealthCheck } from '../../../cloud/health-check.ts';
+import type { Listener } from '../../../cloud/listeners.ts';
 import type { HealthState, Target } from '../../../cloud/targets.ts';
+import { readRecord } from '../../../cloud-controller-manager/balancers/read-record.ts';
 import { decideService } from '../../../cloud-controller-manager/services/decide-service.ts';
-import { readRecord } from '../../../cloud-controller-manager/services/read-record.ts';
 import { readServiceHead } from '../../../cloud-controller-manager/services/read-service.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import type { LbPlan } from './build-lb-plan.ts';
 import { dropsProbes, findClosedGroups } from './find-closed-groups.ts';
-import { findObserved, type ObservedBalancer } from './find-observed.ts';
+import type { ObservedBalancer } from './find-observed.ts';
+import { findObservedService } from './find-observed-service.ts';
 import { findOwners, type Owner } from './find-owners.ts';
 import type { GroupFacts, LbFacts } from './lb-facts.ts';
 
@@ -98,7 +100,7 @@ function buildRow(
     const { loadBalancerId } = record;
     return { ...base, state: 'unknown', ...(loadBalancerId === undefined ? {} : { loadBalancerId }), problems: [] };
   }
-  const observed = findObserved(head, facts.clusterId, cloud, ifKnown(facts.groups));
+  const observed = findObservedService(head, facts.clusterId, cloud, ifKnown(facts.groups));
   if (observed === undefined) {
     const { loadBalancerId } = record;
     if (loadBalancerId === undefined) return { ...base, state: 'none', problems: ['it has no load balancer'] };

@@ -2,6 +2,7 @@ import { plainText } from '../../output/cell-text.ts';
 import { type Color, paint } from '../../output/color.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
 import { admissionText } from './admission-text.ts';
+import type { IngressLbPlan } from './build-ingress-plan.ts';
 import type { LbPlan } from './build-lb-plan.ts';
 import type { LbRow, TargetRow } from './build-lb-rows.ts';
 
@@ -51,14 +52,21 @@ export function renderWayOn(rows: readonly LbRow[], client: string): string {
   return `${groups}A connection goes to one of these, with the address of the client:\n${lines.map((line) => `  ${plainText(line)}\n`).join('')}`;
 }
 
-/** Renders what the controller would do. */
-export function renderLbPlans(plans: readonly LbPlan[], { isColored }: Layout): string {
-  const count = plans.reduce((sum, { steps }) => sum + steps.length, 0);
-  const parts = plans
+/** Renders what the controller would do. Without `ingressPlans` Ingresses were not read. */
+export function renderLbPlans(
+  { plans, ingressPlans }: { readonly plans: readonly LbPlan[]; readonly ingressPlans?: readonly IngressLbPlan[] },
+  { isColored }: Layout,
+): string {
+  const named = [
+    ...plans.map((plan) => ({ ...plan, name: plan.service, secrets: [] })),
+    ...(ingressPlans ?? []).map((plan) => ({ ...plan, name: `Ingress ${plan.ingresses.join(', ')}` })),
+  ];
+  const count = named.reduce((sum, { steps }) => sum + steps.length, 0);
+  const parts = named
     .filter(({ steps, notices }) => steps.length > 0 || notices.length > 0)
-    .map(({ service, steps, notices }) => {
+    .map(({ name, steps, notices, secrets }) => {
       const lines = [
-        paint(plainText(service), 'bold', isColored),
+        paint(plainText(name), 'bold', isColored),
         ...steps.flatMap(({ kind, objects, reason }, index) => [
           `  ${index + 1}. ${kind}: ${plainText(reason)}`,
           ...objects.map((object) => `       ${plainText(object)}`),
@@ -66,10 +74,13 @@ export function renderLbPlans(plans: readonly LbPlan[], { isColored }: Layout): 
         ...notices.map(({ reason, message, blocks }) =>
           paint(`  ${blocks ? 'nothing is changed' : 'note'}: ${reason}: ${plainText(message)}`, 'yellow', isColored),
         ),
+        ...(secrets.length === 0 ? [] : [plainText(`  Secrets are not read, nor compared: ${secrets.join(', ')}`)]),
       ];
       return `${lines.join('\n')}\n\n`;
     });
-  return `${parts.join('')}${count} calls for ${plans.length} Services\n`;
+  const owners =
+    ingressPlans === undefined ? '' : ` and ${ingressPlans.flatMap((plan) => plan.ingresses).length} Ingresses`;
+  return `${parts.join('')}${count} calls for ${plans.length} Services${owners}\n`;
 }
 
 function renderRow(row: LbRow, layout: Layout): string {

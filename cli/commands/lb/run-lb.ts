@@ -8,6 +8,7 @@ import { renderWarning } from '../../output/render-error.ts';
 import { openClusterReader } from '../cluster/open-cluster-reader.ts';
 import { printView } from '../pool/print-view.ts';
 import type { LbArgs } from './arguments.ts';
+import { buildIngressPlans } from './build-ingress-plan.ts';
 import { buildLbPlans, type LbPlan } from './build-lb-plan.ts';
 import { addPlans, buildLbRows } from './build-lb-rows.ts';
 import type { LbFacts } from './lb-facts.ts';
@@ -34,7 +35,7 @@ export async function run(args: LbArgs, context: CommandContext): Promise<ExitCo
   if (plan && connection !== undefined)
     throw new UserError(
       'USAGE',
-      '--plan is of Services, and not of an address',
+      '--plan is of Services and Ingresses, and not of an address',
       'write NAMESPACE/NAME, or leave it out',
     );
   const { from } = args;
@@ -85,13 +86,17 @@ async function showPlans(args: LbArgs, facts: LbFacts, context: CommandContext):
     );
   if (vpcId === undefined)
     throw new UserError('USAGE', 'the VPC of the cluster is not known', 'give --vpc-id, as --vpc-id of the controller');
-  const plans = buildLbPlans(facts, { cloud: cloud.value, clusterId, vpcId });
-  await printView(args.output, context, { plans }, (layout) => renderLbPlans(plans, layout));
+  const terms = { cloud: cloud.value, clusterId, vpcId };
+  const plans = buildLbPlans(facts, terms);
+  const ingresses = facts.ingresses?.kind === 'known' ? { ingressPlans: buildIngressPlans(facts, terms) } : {};
+  const view = { plans, ...ingresses };
+  await printView(args.output, context, view, (layout) => renderLbPlans(view, layout));
   return EXIT.ok;
 }
 
 /** Prints a warning for each source that could not be read, with the next step. */
-function warn({ nodes, pods, cloud, groups }: LbFacts, { stderr }: CommandContext): void {
-  for (const fact of cloud.kind === 'known' ? [nodes, pods, cloud, groups] : [nodes, pods, cloud])
+function warn({ nodes, pods, cloud, groups, ingresses }: LbFacts, { stderr }: CommandContext): void {
+  const asked = ingresses === undefined ? [nodes, pods, cloud] : [nodes, pods, cloud, ingresses];
+  for (const fact of cloud.kind === 'known' ? [...asked, groups] : asked)
     if (fact.kind === 'unknown') stderr.write(renderWarning(`${fact.why}; next: ${fact.next}`, stderr.isColored));
 }

@@ -22,7 +22,7 @@ export function renderStatus(status: NodeStatus, options: RenderOptions & { read
 
 type Line = { readonly label: string; readonly text: string; readonly color?: Color | undefined };
 
-/** Width of the column of labels; the longest is 'conflict'. */
+/** Width of the column of labels; the longest is 'fast path'. */
 const LABEL_WIDTH = 10;
 
 function renderLine({ label, text, color }: Line, { width, isColored }: RenderOptions): string {
@@ -92,6 +92,7 @@ function workLines(summary: SummaryReply | undefined): readonly Line[] {
       color: journalOrigin.startsWith('replaced') ? 'yellow' : undefined,
     },
     ...(summary.bridge === undefined ? [] : bridgeLines(summary.bridge)),
+    ...fastPathLines(summary.fastPath),
     ...['add', 'del'].map((verb) => ({ label: verb === 'add' ? 'calls' : '', text: callsText(summary, verb) })),
     ...repairLines(summary),
     ...(summary.api === undefined ? [] : apiLines(summary.api)),
@@ -111,6 +112,15 @@ function bridgeLines(bridge: BridgePods): readonly Line[] {
     ...(problem === '' ? [] : [{ label: '', text: problem, color: 'yellow' } as const]),
     { label: '', text: `${wired}masquerade ${masquerade ? 'on' : 'off'}: ${masqueradeWhy}` },
   ];
+}
+
+/** Nothing where it is off as wanted: most nodes. */
+function fastPathLines(fastPath: SummaryReply['fastPath']): readonly Line[] {
+  if (fastPath === undefined || (fastPath.mode === 'off' && fastPath.why === '')) return [];
+  const { mode, why, ageMs, flows, epoch } = fastPath;
+  if (mode === 'off') return [{ label: 'fast path', text: `off: ${why}`, color: 'yellow' }];
+  const ended = epoch === 0 ? '' : `; all of them ended ${epoch} times`;
+  return [{ label: 'fast path', text: `${mode} since ${ageText(ageMs)}, ${flows} flows are followed${ended}` }];
 }
 
 function callsText({ calls }: SummaryReply, verb: string): string {

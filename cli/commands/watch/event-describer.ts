@@ -21,6 +21,9 @@ type EventDescriber = {
   describe(event: MonitorEvent, atMs: number): WatchEvent | undefined;
 };
 
+/** Settings and traffic control are not watched. */
+type NotShown = 'netconf' | 'qdisc' | 'filter';
+
 const KIND = {
   link: 'link',
   address: 'address',
@@ -29,7 +32,7 @@ const KIND = {
   neigh: 'neigh',
   nftables: 'nft',
   overrun: 'lost',
-} as const satisfies Readonly<Record<Exclude<MonitorEvent['kind'], 'netconf'>, WatchKind>>;
+} as const satisfies Readonly<Record<Exclude<MonitorEvent['kind'], NotShown>, WatchKind>>;
 
 type Description = Pick<WatchEvent, 'change' | 'text' | 'isOurs' | 'isNoise'> & {
   readonly owner?: WatchOwner | undefined;
@@ -59,6 +62,8 @@ export function createEventDescriber(names: Names): EventDescriber {
     const change = 'op' in event && event.op === 'del' ? '-' : '+';
     switch (event.kind) {
       case 'netconf':
+      case 'qdisc':
+      case 'filter':
         return undefined;
       case 'link':
         return describeLink(event.message, event.op);
@@ -79,13 +84,16 @@ export function createEventDescriber(names: Names): EventDescriber {
   return {
     trackLink: (link) => links.set(link.ifindex, link),
     describe: (event, atMs) => {
-      // Changes of settings are not shown.
       const description = describeChange(event);
-      if (description === undefined || event.kind === 'netconf') return undefined;
+      if (description === undefined || !isShown(event)) return undefined;
       const { owner, ...rest } = description;
       return { atMs, source: 'kernel', kind: KIND[event.kind], ...rest, ...(owner === undefined ? {} : { owner }) };
     },
   };
+}
+
+function isShown(event: MonitorEvent): event is Exclude<MonitorEvent, { readonly kind: NotShown }> {
+  return event.kind !== 'netconf' && event.kind !== 'qdisc' && event.kind !== 'filter';
 }
 
 type Context = {

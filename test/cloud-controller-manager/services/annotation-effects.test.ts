@@ -1,9 +1,9 @@
 /** What TKE documents of load balancers of Services, against the tables here: each name is in one, and each that is served has an effect. */
 import test from 'ava';
-import type { BackendPod } from '../../../cloud-controller-manager/services/backend-pod.ts';
+import type { BackendPod } from '../../../cloud-controller-manager/backends/backend-pod.ts';
+import type { PodFacts } from '../../../cloud-controller-manager/balancers/plan-pod-targets.ts';
 import { planIngress } from '../../../cloud-controller-manager/services/plan-ingress.ts';
 import { planLoadBalancer } from '../../../cloud-controller-manager/services/plan-load-balancer.ts';
-import type { PodFacts } from '../../../cloud-controller-manager/services/plan-pod-targets.ts';
 import { readAnnotations, WRITTEN_ANNOTATIONS } from '../../../cloud-controller-manager/services/read-annotations.ts';
 import { readServiceSpec } from '../../../cloud-controller-manager/services/read-service.ts';
 import { REFUSED_ANNOTATIONS } from '../../../cloud-controller-manager/services/refused-annotations.ts';
@@ -63,14 +63,8 @@ const SWITCHES = [
   'VERSION',
   'REUSE_LOADBALANCER',
 ];
-const FIELDS = [
-  'l4Listeners[].session',
-  'l4Listeners[].healthCheck',
-  'l4Listeners[].scheduler',
-  'l4Listeners[].proxyProtocol',
-  'l7Listeners[]',
-  'internetMaxBandwidthOut',
-].map((name) => `spec.loadBalancer.${name}`);
+/** The others are served: service-configs/l4-settings.test.ts. */
+const FIELDS = ['l4Listeners[].proxyProtocol', 'l7Listeners[]'].map((name) => `spec.loadBalancer.${name}`);
 
 test('no annotation that TKE documents is passed over in silence', (t) => {
   const written = WRITTEN_ANNOTATIONS.map(({ name }) => name);
@@ -105,6 +99,12 @@ const VALUES: Readonly<Record<SettingKey, string | { readonly elsewhere: string 
   drainsLeaving: 'false',
   drainsUnready: 'true',
   allowAddressChange: 'true',
+  deletionProtection: 'true',
+  pool: { elsewhere: 'pool.test.ts' },
+  poolPorts: { elsewhere: 'pool.test.ts' },
+  retain: { elsewhere: 'kept-balancer.test.ts' },
+  serviceConfig: { elsewhere: 'service-configs/service-config.test.ts' },
+  serviceConfigAuto: { elsewhere: 'service-configs/service-config.test.ts' },
 };
 
 const NODES = ['edge', 'core'].map((pool, at) => ({

@@ -1,20 +1,21 @@
 import test from 'ava';
 import {
   decideGate,
+  type GateOwner,
   type GatePlace,
-  type GateService,
   GIVE_UP_MS,
 } from '../../../cloud-controller-manager/services/decide-gate.ts';
 
-const place = (health: GatePlace['health']): GatePlace => ({ listener: 'TCP/80', ip: '10.0.1.1', port: 8_080, health });
-const service = (changes: Partial<GateService> = {}): GateService => ({
+const place = (health: GatePlace['health']): GatePlace => ({ place: 'TCP/80', ip: '10.0.1.1', port: 8_080, health });
+const service = (changes: Partial<GateOwner> = {}): GateOwner => ({
+  kind: 'service',
   key: 'shop/web',
   state: 'planned',
   binding: 'possible',
   places: [place('healthy')],
   ...changes,
 });
-const decide = (services: readonly GateService[], waitedMs = 0): string => {
+const decide = (services: readonly GateOwner[], waitedMs = 0): string => {
   const { status, reason } = decideGate(services, waitedMs);
   return `${status} ${reason}`;
 };
@@ -35,7 +36,7 @@ test('a gate is True when no load balancer can have the Pod', (t) => {
 });
 
 test('what the cloud and the Pod decide is waited for, however long it takes', (t) => {
-  const waiting: readonly (readonly [Partial<GateService>, string])[] = [
+  const waiting: readonly (readonly [Partial<GateOwner>, string])[] = [
     [{ state: 'unknown', places: [] }, 'NotRegistered'],
     [{ places: [place('missing')] }, 'NotRegistered'],
     [{ places: [place('unknown')] }, 'HealthUnknown'],
@@ -47,7 +48,7 @@ test('what the cloud and the Pod decide is waited for, however long it takes', (
 });
 
 test('what may never happen is waited for with a limit', (t) => {
-  const hopeless: readonly (readonly [Partial<GateService>, string])[] = [
+  const hopeless: readonly (readonly [Partial<GateOwner>, string])[] = [
     [{ state: 'refused', places: [] }, 'NotRegistered'],
     [{ places: [] }, 'NotRegistered'],
     [{ places: [place('refused')] }, 'NotRegistered'],

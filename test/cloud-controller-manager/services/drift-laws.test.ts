@@ -1,14 +1,12 @@
 /** What others change of a load balancer: it is found, left or set again, whatever it is. */
 import test from 'ava';
 import fc from 'fast-check';
-import type { DesiredLoadBalancer } from '../../../cloud-controller-manager/services/desired-load-balancer.ts';
-import {
-  diffLoadBalancer,
-  type ObservedLoadBalancer,
-} from '../../../cloud-controller-manager/services/diff-load-balancer.ts';
-import { baselineOf, findDrift, respectDrift } from '../../../cloud-controller-manager/services/find-drift.ts';
+import type { DesiredLoadBalancer } from '../../../cloud-controller-manager/balancers/desired-load-balancer.ts';
+import { diffLoadBalancer } from '../../../cloud-controller-manager/balancers/diff-load-balancer.ts';
+import { baselineOf, findDrift, respectDrift } from '../../../cloud-controller-manager/balancers/find-drift.ts';
+import type { ObservedLoadBalancer } from '../../../cloud-controller-manager/balancers/observed-load-balancer.ts';
 import { assertLaw } from '../../support/law.ts';
-import { applyStep, listener, target } from './apply-steps.ts';
+import { applyStep, listener, target } from '../balancers/apply-steps.ts';
 
 const NAME = 'tke-eni-1';
 

@@ -1,9 +1,9 @@
 /** What people change of load balancers by hand, and restarts when nothing has changed. */
 import test from 'ava';
 import type { CallContext } from '../../../cloud/cloud.ts';
-import { decidePriority } from '../../../cloud-controller-manager/services/decide-priority.ts';
-import type { DesiredLoadBalancer } from '../../../cloud-controller-manager/services/desired-load-balancer.ts';
-import { settledHashOf } from '../../../cloud-controller-manager/services/settled-hash.ts';
+import { decidePriority } from '../../../cloud-controller-manager/balancers/decide-priority.ts';
+import type { DesiredLoadBalancer } from '../../../cloud-controller-manager/balancers/desired-load-balancer.ts';
+import { settledHashOf } from '../../../cloud-controller-manager/balancers/settled-hash.ts';
 import { ServiceWorld } from './service-world.ts';
 
 const DONE_MS = 40_000;

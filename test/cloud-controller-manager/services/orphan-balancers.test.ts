@@ -1,7 +1,7 @@
 /** Load balancers whose Service went without their release, and TKE's own controller beside ours. */
 import test from 'ava';
 import type { CallContext } from '../../../cloud/cloud.ts';
-import { findOrphanBalancers } from '../../../cloud-controller-manager/services/find-orphan-balancers.ts';
+import { findOrphanBalancers } from '../../../cloud-controller-manager/balancers/find-orphan-balancers.ts';
 import { findTkeTraces } from '../../../cloud-controller-manager/services/find-tke-traces.ts';
 import { CONFIG_MAPS } from '../../../kube/resource-types.ts';
 import { CLUSTER, ServiceWorld } from './service-world.ts';
@@ -144,7 +144,7 @@ test('orphans: of this cluster, old enough, and without a Service', (t) => {
     of('lb-bare', undefined),
     of('lb-odd', 'cls-a/service/'),
   ];
-  const found = findOrphanBalancers('cls-a', all, new Set(['u2']), nowMs);
+  const found = findOrphanBalancers('cls-a', all, new Map([['service', new Set(['u2'])]] as const), nowMs);
   t.deepEqual(
     found.map(({ balancer, uid }) => [balancer.loadBalancerId, uid]),
     [['lb-gone', 'u1']],

@@ -1,7 +1,7 @@
 import test from 'ava';
-import type { BackendNode } from '../../../cloud-controller-manager/services/decide-backend-node.ts';
-import type { DesiredLoadBalancer } from '../../../cloud-controller-manager/services/desired-load-balancer.ts';
-import type { NoticeReason } from '../../../cloud-controller-manager/services/notice.ts';
+import type { BackendNode } from '../../../cloud-controller-manager/backends/decide-backend-node.ts';
+import type { DesiredLoadBalancer } from '../../../cloud-controller-manager/balancers/desired-load-balancer.ts';
+import type { NoticeReason } from '../../../cloud-controller-manager/balancers/notice.ts';
 import { planLoadBalancer } from '../../../cloud-controller-manager/services/plan-load-balancer.ts';
 import { readAnnotations } from '../../../cloud-controller-manager/services/read-annotations.ts';
 import { readServiceSpec } from '../../../cloud-controller-manager/services/read-service.ts';

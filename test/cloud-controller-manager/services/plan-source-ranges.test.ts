@@ -1,5 +1,5 @@
 import test from 'ava';
-import { renderRules } from '../../../cloud-controller-manager/services/compare-rules.ts';
+import { renderRules } from '../../../cloud-controller-manager/balancers/compare-rules.ts';
 import { planSourceRanges } from '../../../cloud-controller-manager/services/plan-source-ranges.ts';
 import { readAnnotations } from '../../../cloud-controller-manager/services/read-annotations.ts';
 

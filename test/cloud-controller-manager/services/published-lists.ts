@@ -10,15 +10,19 @@ const NODES = ['n1', 'n2'];
 /** Two nodes with NodeENIConfigs, as ipamd makes them. */
 export async function startWithLists(...flags: readonly string[]) {
   const world = await ServiceWorld.start({ flags });
+  for (const name of NODES) await world.join(name);
+  await addLists(world, NODES);
+  return { world, pods: new ServicePods(world) };
+}
+
+/** Makes the NodeENIConfigs of nodes. */
+export async function addLists(world: ServiceWorld, nodes: readonly string[]): Promise<void> {
   const { clock, admin } = world.world.scene;
   await clock.run(installKinds(admin));
-  for (const name of NODES) {
-    await world.join(name);
+  for (const name of nodes)
     await clock.run(
       admin.create(NODE_ENI_CONFIGS, { apiVersion: `${GROUP}/v1`, kind: 'NodeENIConfig', metadata: { name } }),
     );
-  }
-  return { world, pods: new ServicePods(world) };
 }
 
 /** The NodeENIConfigs. */
@@ -37,7 +41,12 @@ export function unprotected(world: ServiceWorld): readonly string[] {
   const listed = new Set(NODES.flatMap((node) => published(world, node) ?? []));
   const targets = world
     .balancers()
-    .flatMap(({ listeners }) => [...listeners.values()].flatMap((one) => [...one.targets.values()]));
+    .flatMap(({ listeners }) =>
+      [...listeners.values()].flatMap(({ targets: its, layer7 }) => [
+        ...its.values(),
+        ...[...(layer7?.rules.values() ?? [])].flatMap((rule) => [...rule.targets.values()]),
+      ]),
+    );
   return targets.flatMap(({ ip }) => (listed.has(ip) ? [] : [ip]));
 }
 

@@ -46,6 +46,15 @@ const GOOD: Readonly<Record<SettingKey, readonly (readonly [text: string, value:
   ],
   drainsLeaving: [['false', false]],
   drainsUnready: [['true', true]],
+  deletionProtection: [
+    ['true', true],
+    ['false', false],
+  ],
+  retain: [['true', true]],
+  pool: [['shared', 'shared']],
+  poolPorts: [['allotted', 'allotted']],
+  serviceConfig: [['web-settings', 'web-settings']],
+  serviceConfigAuto: [['true', true]],
 };
 
 for (const [key, row] of SERVED) {

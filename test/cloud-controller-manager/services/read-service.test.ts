@@ -19,6 +19,7 @@ test('the head of a Service', (t) => {
     { loadBalancer: { ingress } },
   );
   t.deepEqual(readServiceHead(object), {
+    kind: 'service',
     key: 'shop/web',
     namespace: 'shop',
     name: 'web',

@@ -49,6 +49,7 @@ test('a Service that is deleted, or of another type, takes its load balancer wit
   t.deepEqual(world.balancers(), []);
   t.deepEqual(world.service('api')?.metadata.finalizers ?? [], []);
   t.is(world.annotation('api', VIP), undefined);
+  t.deepEqual(world.ingress('api'), []);
   t.is(world.events('DeletedLoadBalancer').length, 2);
   await world.stop();
 });

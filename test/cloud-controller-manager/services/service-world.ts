@@ -1,3 +1,4 @@
+import type { ListenerSettings } from '../../../cloud/listeners.ts';
 import type { LoadBalancerSpec } from '../../../cloud/load-balancers.ts';
 import { createTencentCloud, type TencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
@@ -58,9 +59,11 @@ export class ServiceWorld {
     return one;
   }
 
-  /** Another process in the place of this one, which ends without a word. */
-  async replace(): Promise<void> {
-    await this.world.lead(...this.#flags);
+  /** Another process in the place of this one, which ends without a word; flags may take the place of those of the start. */
+  async replace(...flags: readonly string[]): Promise<void> {
+    const nameOf = (flag: string): string => flag.split('=')[0] ?? '';
+    const others = this.#flags.filter((flag) => !flags.some((one) => nameOf(one) === nameOf(flag)));
+    await this.world.lead(...others, ...flags);
   }
 
   /** Starts a machine and registers its Node; returns its address. */
@@ -169,6 +172,22 @@ export class ServiceWorld {
     const { loadBalancerId } = this.balancer();
     const targets = this.#targetsAt(ip).map((target) => ({ ...target, weight }));
     const task = await clock.run(this.cloud.targets.setWeights(loadBalancerId, targets, PERSON));
+    await clock.run(this.cloud.loadBalancers.settle(task, PERSON));
+  }
+
+  /** Makes a listener of TCP as a person does. */
+  async addListener(loadBalancerId: string, port: number): Promise<void> {
+    const { clock } = this.world.scene;
+    const ports = [{ port, name: 'of-a-person' }];
+    const spec = { protocol: 'TCP', ports, settings: {} } as const;
+    const made = await clock.run(this.cloud.listeners.create(loadBalancerId, spec, PERSON));
+    await clock.run(this.cloud.loadBalancers.settle(made.task, PERSON));
+  }
+
+  /** Changes a listener as a person does. */
+  async setListener(loadBalancerId: string, listenerId: string, changes: ListenerSettings): Promise<void> {
+    const { clock } = this.world.scene;
+    const task = await clock.run(this.cloud.listeners.modify(loadBalancerId, listenerId, changes, PERSON));
     await clock.run(this.cloud.loadBalancers.settle(task, PERSON));
   }
 

@@ -123,6 +123,13 @@ before. It is looked for only where a server is asked (not by helm template).
 {{- if and $manager.enabled (eq (toString (get $manager.settings "load-balancers")) "clb") }}true{{ end -}}
 {{- end -}}
 
+{{/* Whether the cloud controller manager serves Ingresses: true, or empty. */}}
+{{- define "tke-eni.ingress" -}}
+{{- if include "tke-eni.load-balancers" . -}}
+{{- if eq (toString (get .Values.cloudControllerManager.settings "ingress")) "clb" }}true{{ end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Whether the webhook has its entry of load balancers: true, or empty. */}}
 {{- define "tke-eni.load-balancer-gate" -}}
 {{- if .Values.webhook.enabled -}}

@@ -35,7 +35,14 @@ export function doctorFacts(changes: Partial<DoctorFacts> = {}): DoctorFacts {
     inotify: known({ used: 14, max: 128 }),
     dhcpClients: known([]),
     socket: known({ path: '/run/tke-eni/agent.sock', problem: undefined }),
-    status: known({ code: 0, message: '', details: '', held: [], lastPassError: '' }),
+    status: known({
+      code: 0,
+      message: '',
+      details: '',
+      held: [],
+      lastPassError: '',
+      fastPath: { wanted: 'off', mode: 'off', why: '' },
+    }),
     agentProcess: known({ pid: 4_711, isInContainer: true, isPrivileged: false }),
     stateDir: known({
       path: '/run/tke-eni',

@@ -5,27 +5,12 @@ import { known } from '../../../../inspection/node/known.ts';
 import type { XfrmPolicyMessage } from '../../../../netlink/xfrm-policy-message.ts';
 import { NO_TRAFFIC } from '../../../inspection/node/no-traffic.ts';
 import { doctorFacts, nodeWith } from './facts.ts';
+import { action, attribute, program, words } from './traffic-bytes.ts';
 
 // What others put on links, as the kernel lists it. The node's eth1 is an ENI.
 
-const words = (...values: readonly number[]): Uint8Array => new Uint8Array(Uint32Array.from(values).buffer);
-
-function attribute(type: number, payload: Uint8Array): Uint8Array {
-  const bytes = new Uint8Array((4 + payload.length + 3) & ~3);
-  new Uint16Array(bytes.buffer).set([4 + payload.length, type]);
-  bytes.set(payload, 4);
-  return bytes;
-}
-
-const join = (...parts: readonly Uint8Array[]): Uint8Array => Uint8Array.from(parts.flatMap((part) => [...part]));
-const text = (value: string): Uint8Array => new TextEncoder().encode(`${value}\0`);
-
-const action = (kind: string, ...parms: readonly number[]): Uint8Array =>
-  attribute(1, join(attribute(1, text(kind)), attribute(2, attribute(2, words(...parms)))));
-const program = (name: string): Uint8Array => join(attribute(7, text(name)), attribute(8, words(1)));
-
 const EGRESS = 0xfffffff3;
-const MESSAGE = { handle: 0x80010000, parent: 0xffffffff, info: 2, unknown: [] };
+const MESSAGE = { handle: 0x80010000, parent: 0xffffffff, info: 2, protocol: 3, priority: 1, unknown: [] };
 
 /** Findings about the ENI with a filter, or with a discipline. */
 function foundWith(what: { kind: string; options?: Uint8Array }, as: 'filter' | 'qdisc'): readonly string[] {
@@ -60,6 +45,7 @@ const FILTERS = [
   ['a program of another program', { kind: 'bpf', options: program('filter.o:[tc]') }, ['link-tc error']],
   ['a program of Cilium', { kind: 'bpf', options: program('cil_from_netdev-eth1') }, []],
   ['a program of Calico', { kind: 'bpf', options: program('cali_tc_preamble') }, []],
+  ['our own program', { kind: 'bpf', options: program('tke_fast') }, []],
   ['a chain without a filter', { kind: 'bpf' }, []],
 ] as const;
 

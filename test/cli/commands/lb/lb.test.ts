@@ -5,6 +5,9 @@ import { addPlans, buildLbRows } from '../../../../cli/commands/lb/build-lb-rows
 import type { LbFacts } from '../../../../cli/commands/lb/lb-facts.ts';
 import { renderLbPlans, renderLbRows, renderWayOn } from '../../../../cli/commands/lb/render-lb.ts';
 import { parseConnection, selectConnection } from '../../../../cli/commands/lb/select-connection.ts';
+import { customResourceDefinition } from '../../../../crd/custom-resource-definition.ts';
+import { TKE_SERVICE_CONFIG_KIND } from '../../../../crd/tke-service-config.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS, TKE_SERVICE_CONFIGS } from '../../../../kube/resource-types.ts';
 import { CLUSTER, ServiceWorld } from '../../../cloud-controller-manager/services/service-world.ts';
 import { findDifferences } from '../../../frozen/find-differences.ts';
 import { readFrozen } from '../../../frozen/frozen.ts';
@@ -43,7 +46,7 @@ test('a Service has its load balancer, each target its Node, weight, health and 
   t.regex(text, new RegExp(`default/web  ready  ${loadBalancerId} OPEN ${vip}`));
   t.regex(text, /10\.0\.\d+\.\d+:30080 +Node n1 +n1 +10 +\w+ +it /);
   t.deepEqual(plansOf(facts), [{ service: 'default/web', steps: [], notices: [] }]);
-  t.is(renderLbPlans(plansOf(facts), PLAIN), '0 calls for 1 Services\n');
+  t.is(renderLbPlans({ plans: plansOf(facts) }, PLAIN), '0 calls for 1 Services\n');
   await world.stop();
 });
 
@@ -91,7 +94,7 @@ test('what people did to it is planned, call by call, and each call is what the 
     ],
   );
   t.regex(
-    renderLbPlans(plansOf(facts), PLAIN),
+    renderLbPlans({ plans: plansOf(facts) }, PLAIN),
     /1\. setWeights: no backends any more.*[\s\S]*2\. modifyListener: scheduler/,
   );
   const [row] = buildLbRows(facts);
@@ -102,6 +105,31 @@ test('what people did to it is planned, call by call, and each call is what the 
   // The controller asks for health before a target goes, and then takes the weight away last.
   t.deepEqual(made.slice(0, 3).sort(), ['BatchModifyTargetWeight', 'BatchRegisterTargets', 'ModifyListener']);
   t.true(world.listeners()['TCP/80']?.some((text) => text.startsWith(`${two}:`)));
+  await world.stop();
+});
+
+test('settings of a TkeServiceConfig are what is desired; without it they stay', async (t) => {
+  const { world } = await worldWithWeb();
+  const { clock, admin } = world.world.scene;
+  const named = { metadata: { annotations: { 'service.cloud.tencent.com/tke-service-config': 'slow' } } };
+  await world.patch('web', named);
+  await world.advance(DONE_MS);
+  const [plan] = plansOf(await readLb(world));
+  t.deepEqual(plan?.steps, []);
+  t.regex(plan?.notices.map(({ message }) => message).join() ?? '', /may not|the cluster has no tkeserviceconfigs/);
+  await clock.run(admin.create(CUSTOM_RESOURCE_DEFINITIONS, customResourceDefinition(TKE_SERVICE_CONFIG_KIND)));
+  const loadBalancer = { l4Listeners: [{ protocol: 'TCP', port: 80, scheduler: 'LEAST_CONN' }] };
+  await clock.run(
+    admin.create(TKE_SERVICE_CONFIGS, {
+      ...{ apiVersion: 'cloud.tencent.com/v1alpha1', kind: 'TkeServiceConfig' },
+      metadata: { namespace: 'default', name: 'slow' },
+      spec: { loadBalancer },
+    }),
+  );
+  const [before] = plansOf(await readLb(world));
+  t.like(before?.steps, [{ kind: 'modifyListener', reason: 'scheduler differs from what the Service asks for' }]);
+  await world.advance(120_000);
+  t.deepEqual(plansOf(await readLb(world)), [{ service: 'default/web', steps: [], notices: [] }]);
   await world.stop();
 });
 
@@ -131,7 +159,7 @@ test('Services without a load balancer: not served, refused, lost, and to come',
     plans.map(({ service, steps }) => [service, ...steps.map(({ kind }) => kind)]),
     [['default/ranges'], ['default/web', 'create', 'createListeners', 'register']],
   );
-  t.regex(renderLbPlans(plans, PLAIN), /nothing is changed: ServiceRefused: spec.loadBalancerSourceRanges/);
+  t.regex(renderLbPlans({ plans }, PLAIN), /nothing is changed: ServiceRefused: spec.loadBalancerSourceRanges/);
   const text = renderLbRows(addPlans(rows, plans), PLAIN);
   t.regex(text, /default\/ranges {2}none[\s\S]*ServiceRefused: spec.loadBalancerSourceRanges/);
   t.regex(text, /3 calls to come: tke-eni lb default\/web --plan/);

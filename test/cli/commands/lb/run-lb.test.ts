@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import test from 'ava';
 import { createTencentCloud } from '../../../../cloud/tencent/tencent-cloud.ts';
-import { listenerNameOf, ownerOf } from '../../../../cloud-controller-manager/services/plan-load-balancer.ts';
+import { listenerNameOf, ownerOf } from '../../../../cloud-controller-manager/balancers/balancer-owner.ts';
 import { NODES, SERVICES } from '../../../../kube/resource-types.ts';
 import { systemClock } from '../../../../runtime/clock.ts';
 import { connectInProcess } from '../../../../sim/kube-api/in-process.ts';
@@ -60,11 +60,11 @@ test('lb: shows and plans, follows an address, and says by its exit code what is
     clock: systemClock,
     random: () => 0.5,
   });
-  const tags = { 'tke-eni-owner': ownerOf(CLUSTER, uid), 'tke-clusterId': CLUSTER };
+  const tags = { 'tke-eni-owner': ownerOf(CLUSTER, uid, 'service'), 'tke-clusterId': CLUSTER };
   const task = await loadBalancers.create({ type: 'OPEN', name: 'web', vpcId: VPC, tags }, PERSON);
   const outcome = await loadBalancers.settle(task, PERSON);
   const [id = ''] = outcome.kind === 'done' ? outcome.loadBalancerIds : [];
-  const name = listenerNameOf({ clusterId: CLUSTER, service: { ...METADATA, uid } });
+  const name = listenerNameOf(CLUSTER, uid, 'service');
   const settings = { scheduler: 'WRR', sessionSeconds: 0 };
   const made = await listeners.create(id, { protocol: 'TCP', ports: [{ port: 80, name }], settings }, PERSON);
   await loadBalancers.settle(made.task, PERSON);

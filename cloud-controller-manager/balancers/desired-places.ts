@@ -1,0 +1,43 @@
+import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
+import type { DesiredTargets } from './desired-targets.ts';
+import { ruleKeyOf, type TargetPlace } from './target-place.ts';
+
+/** What has targets of a desired load balancer, with them. */
+type DesiredPlace = DesiredTargets & {
+  readonly place: TargetPlace;
+  /** Whether it is not made unless its domain has a certificate already. */
+  readonly needsCertificate?: true;
+};
+
+/** Lists what has targets of a desired load balancer: its listeners of layer 4, and its rules. */
+export function desiredPlacesOf({
+  listeners,
+  ruleListeners = [],
+}: Pick<DesiredLoadBalancer, 'listeners' | 'ruleListeners'>): readonly DesiredPlace[] {
+  const ofListeners = listeners.map((one): DesiredPlace => ({ place: `${one.protocol}/${one.port}`, ...one }));
+  const ofRules = ruleListeners.flatMap(({ protocol, port, rules }) =>
+    rules.map((rule): DesiredPlace => {
+      const needs = rule.certificate !== undefined && rule.certificate.kind !== 'existing';
+      const place = ruleKeyOf(`${protocol}/${port}`, rule);
+      return { place, ...rule, ...(needs ? { needsCertificate: true } : {}) };
+    }),
+  );
+  return [...ofListeners, ...ofRules];
+}
+
+/** Returns a desired load balancer with the targets of each listener and rule changed. */
+export function mapTargets(
+  desired: DesiredLoadBalancer,
+  change: (targets: NonNullable<DesiredTargets['targets']>) => NonNullable<DesiredTargets['targets']>,
+): DesiredLoadBalancer {
+  const changed = <T extends DesiredTargets>(one: T): T =>
+    one.targets === undefined ? one : { ...one, targets: change(one.targets) };
+  const { listeners, ruleListeners } = desired;
+  return {
+    ...desired,
+    listeners: listeners.map(changed),
+    ...(ruleListeners === undefined
+      ? {}
+      : { ruleListeners: ruleListeners.map((one) => ({ ...one, rules: one.rules.map(changed) })) }),
+  };
+}

@@ -1,0 +1,271 @@
+import type { CallContext } from '../../cloud/cloud.ts';
+import type { LoadBalancer } from '../../cloud/load-balancers.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
+import { type BalancerOwner, type OwnerReports, type OwnerWriter, ownerOf } from './balancer-owner.ts';
+import { BalancerComparer } from './compare-balancer.ts';
+import { BalancerCreator } from './create-balancer.ts';
+import { SourceGroupCreator } from './create-source-group.ts';
+import { decideAdoption } from './decide-adoption.ts';
+import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
+import { withSourceGroup } from './diff-security-groups.ts';
+import { type Baseline, baselineOf } from './find-drift.ts';
+import { type DriftDecision, DriftKeeper } from './keep-drift.ts';
+import { existingIdOf, RecordKeeper } from './keep-record.ts';
+import { withKnownPlaces } from './known-places.ts';
+import type { LoadBalancerStep } from './load-balancer-step.ts';
+import { type Notice, remark } from './notice.ts';
+import { observeLoadBalancer } from './observe-load-balancer.ts';
+import type { ObservedLoadBalancer } from './observed-load-balancer.ts';
+import type { OwnerAddresses } from './owner-addresses.ts';
+import { readRecord } from './read-record.ts';
+import { RefusedSteps } from './refused-steps.ts';
+import { StepError } from './run-step.ts';
+import { takeSteps } from './take-steps.ts';
+
+/** How far a load balancer is. */
+type KeepResult =
+  | {
+      readonly kind: 'kept';
+      readonly object: KubeObject;
+      readonly balancer: LoadBalancer;
+      readonly notices: readonly Notice[];
+      /** Until a target has drained, or one that the cloud refused is tried again; infinite when none waits. */
+      readonly waitMs: number;
+      /** What later changes of others are compared with. */
+      readonly baseline: Baseline;
+      /** Whether nothing was changed, and no other client had changed anything. */
+      readonly isAsBefore: boolean;
+    }
+  | KeepAgain;
+
+type KeepAgain = {
+  readonly kind: 'again';
+  readonly afterMs: number;
+  readonly notices: readonly Notice[];
+  /** Whether the cloud lets it be neither changed nor read until a person does something. */
+  readonly isStuck?: true;
+  /** Present when all is done but for what waits until new targets are healthy: a redirect, a deletion. */
+  readonly waiting?: { readonly object: KubeObject; readonly observed: ObservedLoadBalancer };
+};
+
+/** Each round reads the load balancer, and takes the steps to the desired one. */
+const MAX_ROUNDS = 5;
+const SOON_MS = 2_000;
+const ASK_AGAIN_MS = 20_000;
+const REFUSED_MS = 60_000;
+/** A load balancer is made in seconds. */
+const MADE_MS = 60_000;
+
+/** Makes load balancers what is desired. What is made is on record before. */
+export class BalancerKeeper {
+  readonly #deps: ControllerDeps;
+  readonly #reports: OwnerReports;
+  readonly #records: RecordKeeper;
+  readonly #creator: BalancerCreator;
+  readonly #comparer: BalancerComparer;
+  readonly #refusedSteps: RefusedSteps;
+  readonly #groups: SourceGroupCreator;
+  readonly #drift: DriftKeeper;
+  readonly #published: OwnerAddresses;
+  /** By owner: since when its load balancer is being made, or is not known; monotonic milliseconds. */
+  readonly #pendingSinceMs = new Map<string, number>();
+
+  constructor(deps: ControllerDeps, writer: OwnerWriter, reports: OwnerReports, published: OwnerAddresses) {
+    this.#published = published;
+    this.#deps = deps;
+    this.#reports = reports;
+    this.#records = new RecordKeeper(writer);
+    this.#creator = new BalancerCreator(deps, writer, reports);
+    this.#comparer = new BalancerComparer(deps, published);
+    this.#refusedSteps = new RefusedSteps(deps.clock);
+    this.#groups = new SourceGroupCreator(deps, this.#records);
+    this.#drift = new DriftKeeper(deps, writer.kind, reports);
+  }
+
+  /**
+   * Compares and changes the load balancer of an owner until nothing is left to do. Idempotent.
+   * @param baseline what was in force when it was compared last; undefined: not known
+   * @throws CloudError, KubeError, StepError when it is to be tried again
+   */
+  async keep(
+    object: KubeObject,
+    desired: DesiredLoadBalancer,
+    vpcId: string,
+    context: CallContext,
+    baseline?: Baseline,
+  ): Promise<KeepResult> {
+    let current = object;
+    let drift: DriftDecision | undefined;
+    for (let round = 1; round <= MAX_ROUNDS; round++) {
+      const head = this.#records.headOf(current);
+      const view = await this.#observe(head, desired, context);
+      if (view.kind === 'pending') return this.#wait(head.key, view.loadBalancerId);
+      this.#pendingSinceMs.delete(head.key);
+      const observed = view.kind === 'found' ? view.observed : undefined;
+      const wanted = withSourceGroup(desired, observed);
+      const refusal = this.#adopt(head, desired, observed, vpcId);
+      if (refusal !== undefined) return again(REFUSED_MS, [refusal]);
+      if (observed !== undefined) this.#noteFound(head, observed, desired);
+      // What differs after a change of ours is no change of others.
+      drift ??= this.#drift.decide(head, wanted, observed, baseline);
+      const leavesGroups = drift.left.some(({ field }) => field === 'securityGroupIds');
+      // The group may have been made in a round before.
+      const target = leavesGroups ? drift.desired : withSourceGroup(drift.desired, observed);
+      const diff = await this.#comparer.compare(head.key, target, observed, context.signal);
+      // The lists of the nodes are being read.
+      if (diff === undefined) return again(SOON_MS);
+      const steps = withKnownPlaces(this.#refusedSteps.open(head.key, diff.steps), observed, desired);
+      const [first] = steps;
+      const moved = await this.#records.move(current, observed, first, desired, context.signal);
+      if (moved !== undefined) {
+        current = moved;
+        continue;
+      }
+      const refused = observed === undefined ? [] : this.#refusalsOf(head.key, observed.balancer.loadBalancerId);
+      const notices = [...diff.notices, ...drift.notices, ...refused];
+      if (notices.some(({ blocks }) => blocks)) return again(REFUSED_MS, notices);
+      if (observed === undefined) {
+        const made = await this.#create(current, first, context);
+        if ('kind' in made) return { ...made, notices: [...notices, ...made.notices] };
+        current = made.object;
+        continue;
+      }
+      current = await this.#records.ensure(current, observed, context.signal);
+      if (first?.kind === 'createSecurityGroup') {
+        const made = await this.#groups.create(current, first.spec, context);
+        if (made === undefined) return again(ASK_AGAIN_MS, notices);
+        current = made;
+        continue;
+      }
+      const { object: noted, waitMs: groupWaitMs } = await this.#groups.note(
+        current,
+        desired,
+        observed,
+        context.signal,
+      );
+      current = noted;
+      if (first === undefined && (diff.held ?? diff.awaited) !== undefined) {
+        const waits = await this.#comparer.waitForSuccessors(head.key, observed, diff, context);
+        if (waits === undefined) continue;
+        const waiting = { object: current, observed };
+        return { ...again(waits.afterMs, [...notices, ...waits.notices]), waiting };
+      }
+      if (first === undefined) {
+        const { afterMs: waitMs, notices: more, isDone } = this.#comparer.settle(head.key, observed);
+        if (!isDone) return again(waitMs, notices);
+        const isAsBefore = round === 1 && drift.drifts.length === 0;
+        const next = baselineOf(wanted, observed, drift.left);
+        const kept = { object: current, balancer: observed.balancer, baseline: next, isAsBefore };
+        const leastMs = Math.min(waitMs, groupWaitMs, this.#refusedSteps.nextMs(head.key));
+        return { kind: 'kept', ...kept, waitMs: leastMs, notices: [...notices, ...more] };
+      }
+      current = await this.#records.unsettle(current, context.signal);
+      await this.#take(head, observed, steps, desired.listenerName, context);
+      if (steps.some(({ kind }) => kind === 'delete'))
+        current = await this.#records.next(current, desired.source, context.signal);
+    }
+    throw new StepError('the load balancer keeps changing: another program writes it too');
+  }
+
+  /** The addresses that are no targets of an owner though it asks for them. */
+  refusedIps(key: string): readonly string[] {
+    return this.#comparer.refusedIps(key);
+  }
+
+  /** Forgets an owner. */
+  forget(key: string): void {
+    this.#drift.forget(key);
+    this.#refusedSteps.forget(key);
+    this.#comparer.forget(key);
+    this.#pendingSinceMs.delete(key);
+    this.#groups.forget(key);
+  }
+
+  #refusalsOf(key: string, loadBalancerId: string): readonly Notice[] {
+    return [...this.#comparer.refused.notices(key, loadBalancerId), ...this.#refusedSteps.notices(key, loadBalancerId)];
+  }
+
+  #wait(key: string, loadBalancerId: string | undefined): KeepAgain {
+    const nowMs = this.#deps.clock.monotonicMs();
+    const sinceMs = this.#pendingSinceMs.get(key) ?? nowMs;
+    this.#pendingSinceMs.set(key, sinceMs);
+    if (nowMs - sinceMs < MADE_MS) return again(SOON_MS);
+    const what = loadBalancerId ?? 'the list of the load balancers';
+    const why = loadBalancerId === undefined ? 'is not complete' : 'is not running';
+    const message = `${what} ${why}, as the cloud says, for more than a minute; look at it in the console. It is looked at again by itself`;
+    return { ...again(ASK_AGAIN_MS, [remark('SyncLoadBalancerFailed', message)]), isStuck: true };
+  }
+
+  #observe(head: BalancerOwner, { source, listenerName, sourceGroup }: DesiredLoadBalancer, context: CallContext) {
+    const owner = ownerOf(this.#deps.config.clusterId, head.uid, head.kind);
+    const record = readRecord(head);
+    const loadBalancerId = record.loadBalancerId ?? existingIdOf(source);
+    // Without a record a group may be there all the same.
+    const isLost = record.serial === 0 && source.kind === 'own';
+    const looksForGroups = sourceGroup !== undefined || record.sourceGroup === true || isLost;
+    return observeLoadBalancer(this.#deps, { owner, listenerName, loadBalancerId, looksForGroups }, context);
+  }
+
+  /** Decides whether an existing load balancer may be used. @returns why not */
+  #adopt(
+    { kind }: BalancerOwner,
+    { source }: DesiredLoadBalancer,
+    observed: ObservedLoadBalancer | undefined,
+    vpcId: string,
+  ): Notice | undefined {
+    if (observed === undefined || observed.balancer.loadBalancerId !== existingIdOf(source)) return undefined;
+    const poolOwner = source.kind === 'existing' ? source.poolOwner : undefined;
+    return decideAdoption(observed, vpcId, this.#deps.config.clusterId, kind, poolOwner);
+  }
+
+  #noteFound({ key }: BalancerOwner, observed: ObservedLoadBalancer, desired: DesiredLoadBalancer): void {
+    const { loadBalancerId } = observed.balancer;
+    this.#comparer.note(key, desired, observed);
+    this.#published.note(key, observed.targets);
+    this.#creator.found(loadBalancerId);
+  }
+
+  /** Makes the load balancer, unless one of which is on record may still be found. @throws CloudError, KubeError, StepError */
+  async #create(
+    object: KubeObject,
+    first: LoadBalancerStep | undefined,
+    context: CallContext,
+  ): Promise<{ readonly object: KubeObject } | KeepAgain> {
+    const head = this.#records.headOf(object);
+    const { loadBalancerId } = readRecord(head);
+    if (first?.kind !== 'create') return again(SOON_MS);
+    if (loadBalancerId !== undefined) {
+      if (!this.#creator.isLost(loadBalancerId)) return again(ASK_AGAIN_MS);
+      const lost = this.#drift.decideLost(head, loadBalancerId);
+      if (lost !== undefined) return again(REFUSED_MS, [lost]);
+    }
+    const owner = ownerOf(this.#deps.config.clusterId, head.uid, head.kind);
+    const made = await this.#creator.create(object, first, owner, context);
+    return made === undefined ? again(SOON_MS) : { object: made };
+  }
+
+  async #take(
+    head: BalancerOwner,
+    observed: ObservedLoadBalancer,
+    steps: Parameters<typeof takeSteps>[2],
+    listenerName: string,
+    context: CallContext,
+  ): Promise<void> {
+    const taking = {
+      cloud: this.#deps.cloud,
+      refused: this.#comparer.refused,
+      refusedSteps: this.#refusedSteps,
+      service: head.key,
+      listenerName,
+    };
+    const { summary, areTargets, refusals } = await takeSteps(taking, observed, steps, context);
+    if (refusals.length > 0) return;
+    const reason = areTargets ? 'UpdatedLoadBalancer' : 'EnsuredLoadBalancer';
+    this.#reports.progress(head, { reason, message: `${observed.balancer.loadBalancerId}: ${summary}` });
+  }
+}
+
+function again(afterMs: number, notices: readonly Notice[] = []): KeepAgain {
+  return { kind: 'again', afterMs, notices };
+}

@@ -1,0 +1,83 @@
+import type { CallContext } from '../../cloud/cloud.ts';
+import { isCloudError } from '../../cloud/cloud-error.ts';
+import type { Listener } from '../../cloud/listeners.ts';
+import type { LoadBalancer } from '../../cloud/load-balancers.ts';
+import { OWNER_TAG } from '../../crd/cloud-tags.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
+import type { ObservedLoadBalancer } from './observed-load-balancer.ts';
+
+/** Who has the load balancer that is looked for, and where it was last. */
+type BalancerSearch = {
+  readonly owner: string;
+  readonly listenerName: string;
+  /** From the record, or the one that an annotation names; undefined: it is found by its tag. */
+  readonly loadBalancerId: string | undefined;
+  /** Whether security groups of the owner are looked for: two calls. */
+  readonly looksForGroups?: boolean;
+};
+
+/** What the cloud has. `pending`: it is not known yet, or being made; ask again. */
+type BalancerView =
+  | { readonly kind: 'found'; readonly observed: ObservedLoadBalancer }
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'pending'; readonly loadBalancerId?: string };
+
+/**
+ * Reads the load balancer of an owner, with its listeners and targets. What is absent was looked for by id and by tag, in
+ * complete answers. @throws CloudError
+ */
+export async function observeLoadBalancer(
+  { cloud }: Pick<ControllerDeps, 'cloud'>,
+  { owner, listenerName, loadBalancerId, looksForGroups = false }: BalancerSearch,
+  context: CallContext,
+): Promise<BalancerView> {
+  const byId = loadBalancerId === undefined ? [] : await cloud.loadBalancers.describe([loadBalancerId], context);
+  let balancer: LoadBalancer | undefined = byId[0];
+  if (balancer === undefined) {
+    const sweep = await cloud.loadBalancers.find({ tag: { key: OWNER_TAG, value: owner } }, context);
+    if (!sweep.isConsistent) return { kind: 'pending' };
+    [balancer] = sweep.loadBalancers.toSorted((one, other) => one.createdAtMs - other.createdAtMs);
+  }
+  if (balancer === undefined) return { kind: 'absent' };
+  if (!balancer.isNormal) return { kind: 'pending', loadBalancerId: balancer.loadBalancerId };
+  const id = balancer.loadBalancerId;
+  const listeners = await cloud.listeners.list(id, context);
+  const ours = listeners.filter(({ name }) => name === listenerName).map(({ listenerId }) => listenerId);
+  const targets = ours.length === 0 ? [] : await cloud.targets.list(id, ours, context);
+  const redirects =
+    ours.length === 0 || !isRedirected(listeners) ? {} : { rewrites: await cloud.rewrites.list(id, context) };
+  const groups = looksForGroups ? await observeGroups(cloud, owner, balancer, context) : {};
+  if (groups === undefined) return { kind: 'pending' };
+  const isOwn = balancer.tags[OWNER_TAG] === owner;
+  return { kind: 'found', observed: { balancer, isOwn, listeners, targets, ...redirects, ...groups } };
+}
+
+/** Tells whether a rule is redirected, also one of others: that may lead to a rule of the owner. */
+function isRedirected(listeners: readonly Listener[]): boolean {
+  return listeners.some(({ rules = [] }) => rules.some(({ rewriteTo }) => rewriteTo !== undefined));
+}
+
+/** Reads the security groups that were made for an owner: the one that its load balancer has, or else the oldest. */
+async function observeGroups(
+  { groups }: ControllerDeps['cloud'],
+  owner: string,
+  { securityGroupIds }: LoadBalancer,
+  context: CallContext,
+): Promise<Pick<ObservedLoadBalancer, 'sourceGroup' | 'surplusGroupIds'> | undefined> {
+  const sweep = await groups.find({ key: OWNER_TAG, value: owner }, context);
+  if (!sweep.isConsistent) return undefined;
+  const ids = sweep.groups
+    .toSorted((one, other) => one.createdAtMs - other.createdAtMs)
+    .map(({ securityGroupId }) => securityGroupId);
+  const securityGroupId = ids.find((id) => securityGroupIds.includes(id)) ?? ids[0];
+  if (securityGroupId === undefined) return {};
+  try {
+    const { version, rules } = await groups.policies(securityGroupId, context);
+    const surplusGroupIds = ids.filter((id) => id !== securityGroupId);
+    return { sourceGroup: { securityGroupId, version, rules }, surplusGroupIds };
+  } catch (error) {
+    // It is listed for a while after its end.
+    if (isCloudError(error, 'gone')) return undefined;
+    throw error;
+  }
+}

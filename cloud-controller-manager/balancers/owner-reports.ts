@@ -1,0 +1,79 @@
+import type { Logger } from '../../runtime/log.ts';
+import type { CcmEvents } from '../events/event-reasons.ts';
+import type { BalancerOwner, OwnerProblem, OwnerProgress, OwnerReports } from './balancer-owner.ts';
+
+type Reported = Pick<BalancerOwner, 'kind' | 'key' | 'namespace' | 'name' | 'uid'>;
+
+/** What events are about, by kind. */
+const OBJECTS = {
+  service: { apiVersion: 'v1', kind: 'Service', what: 'a Service' },
+  ingress: { apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', what: 'an Ingress' },
+} as const;
+
+/** Reports about owners, as events and in the log: a problem once, until it is over. */
+export class OwnerEvents implements OwnerReports {
+  readonly #events: CcmEvents;
+  readonly #log: Logger;
+  readonly #onProblems: (key: string, reasons: readonly string[]) => void;
+  readonly #reported = new Map<string, ReadonlySet<string>>();
+
+  /** @param onProblems called with the reasons of all problems that an owner has now */
+  constructor(
+    events: CcmEvents,
+    log: Logger,
+    onProblems: (key: string, reasons: readonly string[]) => void = () => {},
+  ) {
+    this.#events = events;
+    this.#log = log;
+    this.#onProblems = onProblems;
+  }
+
+  /** Reports all problems of an owner; those that it had before are not repeated. */
+  problems(owner: Reported, problems: readonly OwnerProblem[]): void {
+    const before = this.#reported.get(owner.key);
+    const now = new Set(problems.map((problem) => textOf(owner, problem)));
+    if (now.size === 0) this.#reported.delete(owner.key);
+    else this.#reported.set(owner.key, now);
+    this.#onProblems(
+      owner.key,
+      problems.map(({ reason }) => reason),
+    );
+    const { what } = OBJECTS[owner.kind];
+    for (const problem of problems) {
+      if (before?.has(textOf(owner, problem))) continue;
+      this.#log.warn(`${what} has a problem with its load balancer`, { [owner.kind]: owner.key, ...problem });
+      this.#events.record({ involved: involvedOf(owner), type: 'Warning', ...problem });
+    }
+  }
+
+  progress(owner: Reported, progress: OwnerProgress): void {
+    this.#log.info(`the load balancer of ${OBJECTS[owner.kind].what}`, { [owner.kind]: owner.key, ...progress });
+    this.#events.record({ involved: involvedOf(owner), type: 'Normal', ...progress });
+  }
+
+  /** Reports what another client changed, and that it is set again. */
+  drift(owner: Reported, message: string): void {
+    this.#log.warn('a load balancer was changed by somebody else', { [owner.kind]: owner.key, message });
+    this.#events.record({ involved: involvedOf(owner), type: 'Warning', reason: 'DriftFound', message });
+  }
+
+  forget(key: string): void {
+    this.#reported.delete(key);
+    this.#onProblems(key, []);
+  }
+
+  /** Forgets all owners: others report about them from now on. */
+  close(): void {
+    for (const key of this.#reported.keys()) this.forget(key);
+  }
+}
+
+function textOf({ uid }: Reported, { reason, message }: OwnerProblem): string {
+  // The id of the request is another one at each try.
+  return JSON.stringify([uid, reason, message.replaceAll(/, RequestId=[\w-]+/g, '')]);
+}
+
+function involvedOf({ kind: its, namespace, name, uid }: Reported) {
+  const { apiVersion, kind } = OBJECTS[its];
+  return { apiVersion, kind, namespace, name, ...(uid === '' ? {} : { uid }) };
+}

@@ -1,0 +1,231 @@
+import type { CallContext } from '../../cloud/cloud.ts';
+import { isCloudError } from '../../cloud/cloud-error.ts';
+import type { ReconcileResult } from '../../kube/controller.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
+import type { BalancerOwner } from './balancer-owner.ts';
+import { decidePriority } from './decide-priority.ts';
+import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
+import { desiredPlacesOf } from './desired-places.ts';
+import { BalancerKeeper } from './keep-balancer.ts';
+import { RefusedKeeper } from './keep-refused.ts';
+import { blocking, type Notice } from './notice.ts';
+import type { OwnerAddresses } from './owner-addresses.ts';
+import { describeFailure, isOfGroup, needsPerson } from './owner-failure.ts';
+import type { OwnerGates, OwnerPlan } from './owner-plan.ts';
+import type { OwnerEvents } from './owner-reports.ts';
+import type { OwnerUnit } from './owner-unit.ts';
+import { readRecord } from './read-record.ts';
+import { groupsKeyOf, type ReleaseSettings, releaseBalancer } from './release-balancer.ts';
+import { settledHashOf } from './settled-hash.ts';
+import { RESYNC_MS, SettledUnits } from './settled-units.ts';
+import type { OwnerObjects } from './write-owner.ts';
+
+/** The cache has not caught up with a write. */
+const CONFLICT_MS = 1_000;
+/** After a refusal that the same request would get again. */
+const REFUSED_MS = 60_000;
+
+/** What owners of one kind are kept with. */
+type SyncParts<H extends BalancerOwner> = {
+  readonly objects: OwnerObjects<H>;
+  readonly reports: OwnerEvents;
+  readonly gates: OwnerGates;
+  readonly published: OwnerAddresses;
+  /** The VPC of the cluster; undefined while it is not known. */
+  readonly vpcId: () => string | undefined;
+};
+
+/** Brings load balancers in line with what is planned for their owners, and remembers what is in order. */
+export class OwnerSync<H extends BalancerOwner> {
+  readonly #deps: ControllerDeps;
+  readonly #parts: SyncParts<H>;
+  readonly #keeper: BalancerKeeper;
+  readonly #refused: RefusedKeeper<H>;
+  readonly #settled: SettledUnits<H>;
+  /** By owner that is released: since when nothing of it is found; monotonic milliseconds. */
+  readonly #absentSinceMs = new Map<string, number>();
+
+  constructor(deps: ControllerDeps, parts: SyncParts<H>) {
+    const { objects, reports, gates, published } = parts;
+    this.#deps = deps;
+    this.#parts = parts;
+    this.#keeper = new BalancerKeeper(deps, objects, reports, published);
+    this.#refused = new RefusedKeeper(deps, { keeper: this.#keeper, gates, published });
+    this.#settled = new SettledUnits(deps);
+  }
+
+  /** Leaves the load balancer of a unit as it is. @throws CloudError */
+  async leave(unit: OwnerUnit<H>, notices: readonly Notice[], context: CallContext): Promise<void> {
+    this.#parts.gates.note(unit.key, 'refused');
+    this.#settled.delete(unit.key);
+    await this.#refused.leave(unit, notices, context);
+  }
+
+  /** Does what is planned for a unit; without `desired` its targets follow its backends. @throws CloudError, KubeError, StepError */
+  async apply(unit: OwnerUnit<H>, plan: OwnerPlan, context: CallContext): Promise<ReconcileResult> {
+    const vpcId = this.#parts.vpcId();
+    if (plan.listeners === undefined && plan.afterMs !== undefined) {
+      await this.#refused.leave(unit, plan.notices, context);
+      return { kind: 'again', afterMs: plan.afterMs };
+    }
+    const { desired } = plan;
+    if (desired === undefined || vpcId === undefined) return await this.#follow(unit, plan, RESYNC_MS, context);
+    const result = await this.#bring(unit, { ...plan, desired }, vpcId, context);
+    if (result.kind !== 'again' || plan.afterMs === undefined) return result;
+    return { kind: 'again', afterMs: Math.min(result.afterMs, plan.afterMs) };
+  }
+
+  /** Reports that a unit could not be served or released. @returns when to try again. @throws the error, when it is to be tried soon */
+  fail(
+    unit: Pick<OwnerUnit<H>, 'key' | 'report'>,
+    error: unknown,
+    work: 'serve' | 'release',
+    signal: AbortSignal,
+  ): ReconcileResult {
+    if (signal.aborted) throw error;
+    if (isKubeError(error, 'CONFLICT', 'NOT_FOUND')) return { kind: 'again', afterMs: CONFLICT_MS };
+    const reason = work === 'serve' ? 'SyncLoadBalancerFailed' : 'DeleteLoadBalancerFailed';
+    this.#settled.delete(unit.key);
+    unit.report([{ reason, message: describeFailure(error, work, this.#parts.objects.kind) }]);
+    if (work === 'serve' && needsPerson(error)) this.#parts.gates.fail(unit.key);
+    if (!isCloudError(error, 'never', 'quota', 'credentials')) throw error;
+    return { kind: 'again', afterMs: Math.max(error.afterMs, REFUSED_MS) };
+  }
+
+  /**
+   * Removes what a unit has in the cloud, and then the finalizer of its object.
+   * @param settingsOf what annotations say; undefined: it shall have a load balancer after all
+   * @throws CloudError, KubeError, StepError
+   */
+  async release(
+    unit: Pick<OwnerUnit<H>, 'key' | 'object' | 'head' | 'listenerName'>,
+    settingsOf: (head: H) => ReleaseSettings | undefined,
+    context: CallContext,
+  ): Promise<ReconcileResult> {
+    const { objects, gates, published, reports } = this.#parts;
+    const { object, head, listenerName } = unit;
+    this.#settled.delete(unit.key);
+    gates.forget(unit.key);
+    const fresh = await objects.read(head, context.signal);
+    const current = fresh === undefined ? head : objects.headOf(fresh);
+    const settings = settingsOf(current);
+    if (settings === undefined) return { kind: 'again', afterMs: CONFLICT_MS };
+    const { cloud, clock, config } = this.#deps;
+    const released = await releaseBalancer(
+      { cloud, clock, reports, absentSinceMs: this.#absentSinceMs },
+      { head: current, settings, clusterId: config.clusterId, listenerName },
+      context,
+    );
+    if (released.kind === 'again') return released;
+    await published.release(head.key, context.signal);
+    await objects.forget(fresh ?? object, context.signal);
+    return { kind: 'done' };
+  }
+
+  /** Tells whether the load balancer of a unit was as planned when it was compared last. */
+  isInOrder(key: string): boolean {
+    return (this.#settled.get(key)?.desired ?? '') !== '';
+  }
+
+  /** Forgets a unit. */
+  forget(key: string): void {
+    const { gates } = this.#parts;
+    this.#settled.delete(key);
+    gates.forget(key);
+  }
+
+  /** Forgets an owner, but for what is reported. */
+  forgetOwner(key: string): void {
+    const { published } = this.#parts;
+    for (const one of [key, groupsKeyOf(key)]) this.#absentSinceMs.delete(one);
+    this.#keeper.forget(key);
+    published.forget(key);
+  }
+
+  /** Lets the targets of a unit that is refused follow its backends. `mostMs`: when it is looked at again at the latest. */
+  async #follow(unit: OwnerUnit<H>, plan: OwnerPlan, mostMs: number, context: CallContext): Promise<ReconcileResult> {
+    const before = this.#settled.get(unit.key)?.baseline;
+    this.#settled.delete(unit.key);
+    const { waitMs, baseline } = await this.#refused.follow(unit, plan, this.#parts.vpcId(), context, before);
+    // Not in order: once it is not refused any more it is compared.
+    if (baseline !== undefined) this.#settled.noteBaseline(unit.key, baseline);
+    return { kind: 'again', afterMs: Math.min(mostMs, waitMs, plan.afterMs ?? mostMs) };
+  }
+
+  /** Brings the load balancer of a unit in line with its plan. */
+  async #bring(
+    unit: OwnerUnit<H>,
+    plan: OwnerPlan & { readonly desired: DesiredLoadBalancer },
+    vpcId: string,
+    context: CallContext,
+  ): Promise<ReconcileResult> {
+    const { notices } = plan;
+    const { key, head, object } = unit;
+    const { gates, objects } = this.#parts;
+    const { clock } = this.#deps;
+    this.#noteGates(unit, plan);
+    const text = JSON.stringify([plan.desired, unit.addressKey]);
+    const settled = this.#settled.get(key);
+    const isRecorded = readRecord(head).loadBalancerId === settled?.loadBalancerId && head.hasFinalizer;
+    if (settled?.desired === text && isRecorded && clock.monotonicMs() < settled.untilMs) {
+      gates.recover(key);
+      await unit.publish(object, settled.addresses, [...notices, ...settled.notices], context.signal);
+      return { kind: 'again', afterMs: settled.untilMs - clock.monotonicMs() };
+    }
+    const resumed = settled === undefined ? await this.#settled.resume(unit, plan.desired, text, context) : undefined;
+    if (resumed !== undefined) {
+      this.#parts.published.note(
+        head.key,
+        desiredPlacesOf(plan.desired).flatMap(({ targets = [] }) => targets),
+      );
+      await unit.publish(object, resumed.addresses, notices, context.signal);
+      return { kind: 'again', afterMs: resumed.untilMs - clock.monotonicMs() };
+    }
+    const before = settled?.baseline;
+    const urgent = { ...context, priority: decidePriority(before?.desired, plan.desired) };
+    let kept: Awaited<ReturnType<BalancerKeeper['keep']>>;
+    try {
+      kept = await this.#keeper.keep(object, plan.desired, vpcId, urgent, before);
+    } catch (error) {
+      // No listener was made that the group would have to close.
+      if (!isOfGroup(error)) throw error;
+      const failure = blocking('SyncLoadBalancerFailed', describeFailure(error, 'serve', head.kind));
+      return await this.#follow(unit, { ...plan, notices: [...notices, failure] }, REFUSED_MS, context);
+    }
+    if (kept.kind === 'again' && kept.isStuck === true) gates.fail(key);
+    else gates.recover(key);
+    this.#noteGates(unit, plan);
+    if (kept.kind === 'again' && kept.notices.some(({ blocks }) => blocks))
+      return await this.#follow(unit, { ...plan, notices: [...notices, ...kept.notices] }, kept.afterMs, context);
+    if (kept.kind === 'again') {
+      this.#settled.delete(key);
+      const { waiting } = kept;
+      const all = [...notices, ...kept.notices];
+      if (waiting === undefined) unit.report(all);
+      else {
+        unit.waits?.(waiting.observed);
+        await unit.publish(waiting.object, unit.addressesOf(waiting.observed.balancer), all, context.signal);
+      }
+      return { kind: 'again', afterMs: kept.afterMs };
+    }
+    const addresses = unit.addressesOf(kept.balancer);
+    const { loadBalancerId } = kept.balancer;
+    const isSettled = settled?.desired === text && kept.isAsBefore && kept.waitMs === Number.POSITIVE_INFINITY;
+    const recorded =
+      isSettled && kept.notices.length === 0
+        ? await objects.writeSettled(kept.object, settledHashOf(loadBalancerId, plan.desired), context.signal)
+        : kept.object;
+    await unit.publish(recorded, addresses, [...notices, ...kept.notices], context.signal);
+    const { notices: itsNotices, baseline } = kept;
+    const now = { desired: text, loadBalancerId, addresses, notices: itsNotices, baseline };
+    return { kind: 'again', afterMs: this.#settled.note(key, now, kept.waitMs) };
+  }
+
+  /** Tells the readiness gates of its Pods what is planned for a unit. */
+  #noteGates({ key, head }: OwnerUnit<H>, { desired, unbound }: OwnerPlan): void {
+    const { gates } = this.#parts;
+    if (desired === undefined || unbound === undefined) gates.forget(key);
+    else gates.note(key, { desired, unbound, refused: this.#keeper.refusedIps(head.key) });
+  }
+}

@@ -1,0 +1,114 @@
+import type { CallContext } from '../../cloud/cloud.ts';
+import { OWNER_TAG } from '../../crd/cloud-tags.ts';
+import type { ReconcileResult } from '../../kube/controller.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
+import { type BalancerOwner, type OwnerReports, ownerOf } from './balancer-owner.ts';
+import { releaseSteps, retainSteps } from './diff-load-balancer.ts';
+import { observeLoadBalancer } from './observe-load-balancer.ts';
+import { readRecord } from './read-record.ts';
+import { deleteGroup, StepRunner } from './run-step.ts';
+
+/** What a release works with. */
+type ReleaseDeps = Pick<ControllerDeps, 'cloud'> & {
+  readonly clock: Clock;
+  readonly reports: Pick<OwnerReports, 'progress'>;
+  /** By owner, and by `groupsKeyOf` it: since when nothing of it is found. */
+  readonly absentSinceMs: Map<string, number>;
+};
+
+/** What is released, and how. */
+type ReleasedOwner = {
+  readonly head: BalancerOwner;
+  readonly settings: ReleaseSettings;
+  readonly clusterId: string;
+  readonly listenerName: string;
+};
+
+/** What annotations say of the release. */
+export type ReleaseSettings = {
+  /** `skip`: all that is in the cloud stays. */
+  readonly mode?: string;
+  /** Whether the load balancer stays, without the listeners of the owner. */
+  readonly retain?: boolean;
+  /** `false`: the protection against deletion is taken off before. */
+  readonly deletionProtection?: boolean;
+};
+
+const OBJECT = { service: 'Service', ingress: 'Ingress' } as const;
+const SOON_MS = 2_000;
+/** Nothing is found for so long before it counts as gone, unless it was deleted here. */
+const APPEARS_MS = 60_000;
+
+/**
+ * Removes what an owner has in the cloud: its own load balancer, or its listeners of one that exists for others too.
+ * @returns `done` when nothing is left. @throws CloudError, StepError when it is to be tried again
+ */
+export async function releaseBalancer(
+  deps: ReleaseDeps,
+  { head, settings, clusterId, listenerName }: ReleasedOwner,
+  context: CallContext,
+): Promise<ReconcileResult> {
+  const { clock, reports, absentSinceMs } = deps;
+  const { mode, retain, deletionProtection } = settings;
+  if (mode === 'skip') return { kind: 'done' };
+  const record = readRecord(head);
+  const { loadBalancerId } = record;
+  const looksForGroups = retain === true && record.sourceGroup === true;
+  const search = { owner: ownerOf(clusterId, head.uid, head.kind), listenerName, loadBalancerId, looksForGroups };
+  const view = await observeLoadBalancer(deps, search, context);
+  if (view.kind === 'pending') return { kind: 'again', afterMs: SOON_MS };
+  const stepsOf = retain === true ? retainSteps : releaseSteps;
+  const steps = view.kind === 'absent' ? [] : stepsOf(listenerName, view.observed);
+  if (view.kind === 'absent' || steps.length === 0) {
+    if (record.serial === 0) return { kind: 'done' };
+    const groups = groupsKeyOf(head.key);
+    if (record.sourceGroup === true) {
+      const deleted = await releaseGroups(deps, search.owner, context);
+      if (deleted === undefined) return { kind: 'again', afterMs: SOON_MS };
+      if (deleted > 0) absentSinceMs.set(groups, Number.NEGATIVE_INFINITY);
+    }
+    // What is read may be as of a while ago.
+    const leftMs = Math.max(
+      ...[head.key, ...(record.sourceGroup === true ? [groups] : [])].map((key) => {
+        const since = absentSinceMs.get(key) ?? clock.monotonicMs();
+        absentSinceMs.set(key, since);
+        return since + APPEARS_MS - clock.monotonicMs();
+      }),
+    );
+    return leftMs <= 0 ? { kind: 'done' } : { kind: 'again', afterMs: Math.min(leftMs, APPEARS_MS / 3) };
+  }
+  const { observed } = view;
+  const { loadBalancerId: id } = observed.balancer;
+  const isDeleted = steps.some(({ kind }) => kind === 'delete');
+  const what = isDeleted
+    ? `Deleting load balancer ${id}`
+    : `Deleting the listeners of the ${OBJECT[head.kind]} of ${id}`;
+  reports.progress(head, { reason: 'DeletingLoadBalancer', message: what });
+  const runner = new StepRunner(deps, observed, listenerName);
+  if (isDeleted && deletionProtection === false && observed.balancer.isDeleteProtected)
+    await runner.run({ kind: 'modify', changes: { isDeleteProtected: false } }, context);
+  for (const step of steps) await runner.run(step, context);
+  reports.progress(head, {
+    reason: 'DeletedLoadBalancer',
+    message: isDeleted
+      ? `Deleted load balancer ${id}`
+      : `The listeners of the ${OBJECT[head.kind]} of ${id} are gone; ${id} stays`,
+  });
+  // Once more: what is gone is not found any more, and that is certain.
+  absentSinceMs.set(head.key, Number.NEGATIVE_INFINITY);
+  return { kind: 'again', afterMs: 0 };
+}
+
+/** Returns the key of the security groups of an owner. */
+export function groupsKeyOf(owner: string): string {
+  return `${owner} security groups`;
+}
+
+/** Deletes the security groups of an owner, whose load balancer is gone. @returns how many; undefined: not known */
+async function releaseGroups({ cloud }: ReleaseDeps, owner: string, context: CallContext): Promise<number | undefined> {
+  const { groups, isConsistent } = await cloud.groups.find({ key: OWNER_TAG, value: owner }, context);
+  if (!isConsistent) return undefined;
+  for (const { securityGroupId } of groups) await deleteGroup(cloud, securityGroupId, context);
+  return groups.length;
+}

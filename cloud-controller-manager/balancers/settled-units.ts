@@ -1,0 +1,83 @@
+import type { CallContext } from '../../cloud/cloud.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
+import { BalancerDirectory } from './balancer-directory.ts';
+import type { BalancerOwner, StatusAddress } from './balancer-owner.ts';
+import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
+import { type Baseline, baselineOnRecord } from './find-drift.ts';
+import type { Notice } from './notice.ts';
+import type { OwnerUnit } from './owner-unit.ts';
+import { readRecord } from './read-record.ts';
+import { settledHashOf } from './settled-hash.ts';
+
+/** What was in order when it was last compared. */
+type Settled = {
+  readonly desired: string;
+  readonly baseline: Baseline;
+  readonly loadBalancerId: string;
+  readonly addresses: readonly StatusAddress[];
+  /** What its user has to know of it. */
+  readonly notices: readonly Notice[];
+  readonly untilMs: number;
+};
+
+/** How often a load balancer is compared with its owner, though nothing has changed. */
+export const RESYNC_MS = 600_000;
+
+/** Remembers which load balancers are in order, by the key of their unit. */
+export class SettledUnits<H extends BalancerOwner> {
+  readonly #deps: Pick<ControllerDeps, 'clock' | 'random'>;
+  readonly #directory: BalancerDirectory;
+  readonly #settled = new Map<string, Settled>();
+
+  constructor(deps: ControllerDeps) {
+    this.#deps = deps;
+    this.#directory = new BalancerDirectory(deps);
+  }
+
+  get(key: string): Settled | undefined {
+    return this.#settled.get(key);
+  }
+
+  /** Notes that a load balancer is in order. @param mostMs when it is to be compared again at the latest; returns when it is */
+  note(key: string, settled: Omit<Settled, 'untilMs'>, mostMs: number): number {
+    const afterMs = Math.min(RESYNC_MS, mostMs);
+    this.#settled.set(key, { ...settled, untilMs: this.#deps.clock.monotonicMs() + afterMs });
+    this.#directory.forgetOld();
+    return afterMs;
+  }
+
+  /** Notes what is in force of a load balancer that is not in order. */
+  noteBaseline(key: string, baseline: Baseline): void {
+    const never = { desired: '', addresses: [], notices: [], untilMs: Number.NEGATIVE_INFINITY };
+    this.#settled.set(key, { ...never, loadBalancerId: baseline.loadBalancerId, baseline });
+  }
+
+  /** Notes that a load balancer may not be in order. */
+  delete(key: string): void {
+    this.#settled.delete(key);
+  }
+
+  /**
+   * Takes up what a former process left in order: what is on record is what is desired, and the load balancer is listed. It
+   * is compared within the next period, so that a start reads no listener and no target.
+   */
+  async resume(
+    { key, head, addressesOf }: OwnerUnit<H>,
+    desired: DesiredLoadBalancer,
+    text: string,
+    context: CallContext,
+  ): Promise<Settled | undefined> {
+    const { loadBalancerId, settled: hash } = readRecord(head);
+    if (loadBalancerId === undefined || hash === undefined || !head.hasFinalizer) return undefined;
+    if (hash !== settledHashOf(loadBalancerId, desired)) return undefined;
+    const balancer = await this.#directory.find(loadBalancerId, context);
+    if (balancer === undefined) return undefined;
+    const { clock, random } = this.#deps;
+    const untilMs = clock.monotonicMs() + RESYNC_MS * random();
+    const baseline = baselineOnRecord(loadBalancerId, desired);
+    const common = { desired: text, loadBalancerId, notices: [], untilMs, baseline };
+    const settled = { ...common, addresses: addressesOf(balancer) };
+    this.#settled.set(key, settled);
+    return settled;
+  }
+}

@@ -1,0 +1,82 @@
+/** A target of a listener; without an instance it is a Pod. */
+type PodTarget = { readonly ip: string; readonly instanceId?: string };
+
+/** A registration may take effect, or show, so much later than it was sent. */
+const APPEARS_MS = 60_000;
+
+/**
+ * Which addresses of Pods are targets of the load balancer of each owner, or may be: what was seen, and what was sent since.
+ * Without clock and effect.
+ */
+export class WantedAddresses {
+  /** By owner: what its listeners had when they were read last, and when that was; monotonic milliseconds. */
+  readonly #seen = new Map<string, { readonly ips: ReadonlySet<string>; readonly atMs: number }>();
+  /** By owner: what is registered since, and when that was sent; monotonic milliseconds. */
+  readonly #sent = new Map<string, Map<string, number>>();
+
+  /** Notes the targets that the listeners of an owner have. What was sent a minute ago and is not there has failed. */
+  note(owner: string, targets: readonly PodTarget[], nowMs: number): void {
+    const seen = new Set(targets.flatMap(({ ip, instanceId }) => (instanceId === undefined ? [ip] : [])));
+    this.#seen.set(owner, { ips: seen, atMs: nowMs });
+    const sent = this.#sent.get(owner);
+    for (const [ip, sentMs] of sent ?? []) if (seen.has(ip) || nowMs - sentMs >= APPEARS_MS) sent?.delete(ip);
+    if (sent?.size === 0) this.#sent.delete(owner);
+  }
+
+  /** Notes that another owner has the same listeners; nothing where those were never read. */
+  share(owner: string, other: string): void {
+    const seen = this.#seen.get(owner);
+    if (seen !== undefined) this.#seen.set(other, seen);
+  }
+
+  /** Notes that addresses are about to be registered. */
+  send(owner: string, ips: readonly string[], nowMs: number): void {
+    const sent = this.#sent.get(owner) ?? new Map<string, number>();
+    for (const ip of ips) sent.set(ip, nowMs);
+    this.#sent.set(owner, sent);
+  }
+
+  /** Notes that addresses were not registered after all. */
+  withdraw(owner: string, ips: readonly string[]): void {
+    for (const ip of ips) this.#sent.get(owner)?.delete(ip);
+  }
+
+  /** Forgets an owner: it has no listener any more. */
+  forget(owner: string): void {
+    this.#seen.delete(owner);
+    this.#sent.delete(owner);
+  }
+
+  /** Whether the listeners of an owner were read. */
+  isKnown(owner: string): boolean {
+    return this.#seen.has(owner);
+  }
+
+  /** Returns how long ago the listeners of an owner were read; infinite: never. */
+  ageMs(owner: string, nowMs: number): number {
+    return nowMs - (this.#seen.get(owner)?.atMs ?? Number.NEGATIVE_INFINITY);
+  }
+
+  /** All addresses that are, or may be, targets. */
+  all(): ReadonlySet<string> {
+    return new Set(
+      [
+        ...[...this.#seen.values()].map(({ ips }) => ips),
+        ...[...this.#sent.values()].map((sent) => sent.keys()),
+      ].flatMap((ips) => [...ips]),
+    );
+  }
+}
+
+/**
+ * Returns the list of a node: what is there already and may still be a target, and what is to be. Sorted.
+ * @param wanted undefined: it is not known of all owners yet, and nothing is taken out
+ */
+export function planList(
+  published: readonly string[],
+  added: Iterable<string>,
+  wanted: ReadonlySet<string> | undefined,
+): readonly string[] {
+  const kept = wanted === undefined ? published : published.filter((ip) => wanted.has(ip));
+  return [...new Set([...kept, ...added])].toSorted();
+}

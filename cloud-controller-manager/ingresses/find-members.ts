@@ -1,0 +1,42 @@
+import type { KubeObject } from '../../kube/kube-client.ts';
+import type { Notice } from '../balancers/notice.ts';
+import { decideIngress } from './decide-ingress.ts';
+import { decideMembership, type Membership } from './decide-membership.ts';
+import { type IngressHead, readIngressHead } from './read-ingress.ts';
+
+/** An Ingress of a group. */
+export type Member = {
+  readonly object: KubeObject;
+  readonly head: IngressHead;
+  readonly membership: Membership;
+  /** What its class says. */
+  readonly ofClass: readonly Notice[];
+};
+
+/** Those whose rules stay, the oldest first, and those whose rules go. */
+export type Members = { readonly staying: readonly Member[]; readonly leaving: readonly Member[] };
+
+/** Finds the Ingresses of the group of a load balancer. `refused`: those that are none of it, as their class says. */
+export function findMembers(
+  objects: readonly KubeObject[],
+  classes: Parameters<typeof decideIngress>[1],
+  loadBalancerId: string,
+): Members & { readonly refused: readonly Member[] } {
+  const all = objects.map((object): Member => {
+    const head = readIngressHead(object);
+    const { role, notice } = decideIngress(head, classes);
+    const membership = decideMembership(head, role, loadBalancerId);
+    return { object, head, membership, ofClass: notice === undefined ? [] : [notice] };
+  });
+  const staying = all.filter(({ membership }) => membership !== 'leaving' && membership !== 'none');
+  return {
+    staying: staying.toSorted(compareAges),
+    leaving: all.filter(({ membership }) => membership === 'leaving'),
+    refused: all.filter(({ membership, ofClass }) => membership === 'none' && ofClass.length > 0),
+  };
+}
+
+function compareAges({ head: one }: Member, { head: other }: Member): number {
+  if (one.createdAt !== other.createdAt) return one.createdAt < other.createdAt ? -1 : 1;
+  return one.uid < other.uid ? -1 : 1;
+}

@@ -1,0 +1,250 @@
+import type { CallContext } from '../../cloud/cloud.ts';
+import type { ReconcileResult } from '../../kube/controller.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { groupListenerNameOf } from '../balancers/balancer-owner.ts';
+import type { Notice } from '../balancers/notice.ts';
+import type { OwnerAddresses } from '../balancers/owner-addresses.ts';
+import type { OwnerGates } from '../balancers/owner-plan.ts';
+import type { OwnerEvents } from '../balancers/owner-reports.ts';
+import type { OwnerSync } from '../balancers/owner-sync.ts';
+import type { OwnerUnit } from '../balancers/owner-unit.ts';
+import type { StatusPublisher } from '../balancers/publish-status.ts';
+import { RESYNC_MS } from '../balancers/settled-units.ts';
+import type { TargetQuota } from '../balancers/target-quota.ts';
+import type { OwnerObjects } from '../balancers/write-owner.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
+import type { decideIngress } from './decide-ingress.ts';
+import { isJoined } from './decide-membership.ts';
+import { findMembers, type Member, type Members } from './find-members.ts';
+import { GroupClaims } from './group-claims.ts';
+import { INGRESSES_BY } from './ingress-indexes.ts';
+import type { IngressPlanner } from './ingress-planner.ts';
+import type { CertificateKeeper } from './keep-certificates.ts';
+import { hasOtherRules } from './other-rules.ts';
+import { placeCertificates, withRetry } from './place-certificates.ts';
+import { planAddresses } from './plan-addresses.ts';
+import { heldBy, planGroup, planOf } from './plan-group.ts';
+import { isStarting, type PlannedMember, planMember } from './plan-member.ts';
+import { MAX_RULES } from './plan-unit.ts';
+import { readAnnotations } from './read-annotations.ts';
+import type { IngressHead } from './read-ingress.ts';
+import type { RuleClaim } from './resolve-clashes.ts';
+
+/** What groups are kept with. */
+type GroupParts = {
+  readonly ingresses: Pick<Informer<KubeObject>, 'byIndex'>;
+  readonly classes: Parameters<typeof decideIngress>[1];
+  readonly gates: Pick<OwnerGates, 'note'>;
+  readonly published: OwnerAddresses;
+  readonly quota: TargetQuota;
+  readonly planner: IngressPlanner;
+  readonly certificates: Pick<CertificateKeeper, 'ensure' | 'forget'>;
+  readonly objects: OwnerObjects<IngressHead>;
+  readonly reports: OwnerEvents;
+  readonly status: StatusPublisher<IngressHead>;
+  readonly sync: OwnerSync<IngressHead>;
+};
+
+type Group = { readonly unitKey: string; readonly loadBalancerId: string; readonly listenerName: string };
+
+/** How far a group was brought. `unserved`: none of its Ingresses has rules that stay. */
+type Brought =
+  | { readonly kind: 'unserved' }
+  | { readonly kind: 'served'; readonly result: ReconcileResult; readonly isFree: boolean };
+
+/** Rules are being deleted; when to look again. */
+const LEAVING_MS = 2_000;
+
+/**
+ * Keeps groups of Ingresses: their rules are on the listeners of one load balancer, whose name is that of the group. The
+ * oldest Ingress has the record. One that leaves keeps its finalizer until its rules are gone.
+ */
+export class GroupSync {
+  readonly #deps: ControllerDeps;
+  readonly #parts: GroupParts;
+  readonly #claims = new GroupClaims();
+
+  constructor(deps: ControllerDeps, parts: GroupParts) {
+    this.#deps = deps;
+    this.#parts = parts;
+  }
+
+  /** Brings a group nearer to what its Ingresses ask for. @throws CloudError, KubeError, StepError when it is to be tried again */
+  async reconcile(unitKey: string, loadBalancerId: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const objects = this.#parts.ingresses.byIndex(INGRESSES_BY.unit, unitKey);
+    const { refused, ...members } = findMembers(objects, this.#parts.classes, loadBalancerId);
+    for (const { head, ofClass } of refused) this.#parts.reports.problems(head, ofClass);
+    const all = [...members.staying, ...members.leaving];
+    const report: OwnerUnit<IngressHead>['report'] = (problems) => {
+      for (const { head } of all) this.#parts.reports.problems(head, problems);
+    };
+    const listenerName = groupListenerNameOf(this.#deps.config.clusterId, loadBalancerId);
+    const { cloudTimeoutMs: timeoutMs } = this.#deps.config;
+    const context: CallContext = { priority: 'warm', owner: unitKey, signal, timeoutMs };
+    let work: 'serve' | 'release' = 'serve';
+    try {
+      const brought = await this.#bring({ unitKey, loadBalancerId, listenerName }, members, context);
+      if (brought.kind === 'served') return await this.#endSome(unitKey, members, brought, signal);
+      work = 'release';
+      return await this.#release({ unitKey, loadBalancerId, listenerName }, members, context);
+    } catch (error) {
+      return this.#parts.sync.fail({ key: unitKey, report }, error, work, signal);
+    }
+  }
+
+  async #bring(group: Group, members: Members, context: CallContext): Promise<Brought> {
+    const { staying, leaving } = members;
+    const hasRules = staying.some(({ membership }) => membership !== 'left');
+    if (!hasRules && leaving.length === 0) return { kind: 'unserved' };
+    const planned: PlannedMember[] = [];
+    for (const member of staying)
+      planned.push(await planMember({ ...this.#parts, claims: this.#claims }, member, group.loadBalancerId, context));
+    const hasLeft = this.#claims.left(group.unitKey).length > 0;
+    const leader =
+      planned.find(({ head, membership }) => isJoined(head) && membership !== 'left') ??
+      (hasLeft ? leaving.find(({ head }) => isJoined(head)) : undefined) ??
+      planned.find(({ head }) => isJoined(head));
+    if (planned.some(({ plan }) => isStarting(plan))) {
+      const afterMs = Math.min(...planned.flatMap(({ plan }) => plan.afterMs ?? []));
+      return { kind: 'served', result: { kind: 'again', afterMs }, isFree: false };
+    }
+    if (leader === undefined) {
+      for (const { head, notices } of planned) this.#parts.reports.problems(head, notices);
+      return { kind: 'unserved' };
+    }
+    try {
+      return await this.#serve(group, { planned, leaving, leader }, context);
+    } finally {
+      // The targets of the group are those of each of its Ingresses: the one that is read for all may go.
+      for (const { head } of [...planned, ...leaving])
+        if (head.key !== leader.head.key && isJoined(head)) this.#parts.published.share(leader.head.key, head.key);
+    }
+  }
+
+  async #serve(
+    { unitKey, loadBalancerId, listenerName }: Group,
+    { planned, leaving, leader }: { planned: readonly PlannedMember[]; leaving: readonly Member[]; leader: Member },
+    context: CallContext,
+  ): Promise<Brought> {
+    const { certificates, quota, reports, status, sync } = this.#parts;
+    const maxRules = await quota.rules(context);
+    const claims: RuleClaim[] = planned.flatMap(({ head, claimed }) =>
+      claimed === undefined ? [] : [{ ingress: head, isGrouped: true, listeners: claimed }],
+    );
+    claims.push(...this.#claims.left(unitKey));
+    const { listeners, noticesOf } = planGroup(claims, maxRules ?? MAX_RULES);
+    const uploads = new Map(planned.flatMap(({ plan }) => [...plan.uploads]));
+    const ensured = await certificates.ensure(unitKey, uploads, context);
+    const ruleListeners = placeCertificates(listeners, ensured.ids);
+    const noticesFor = ({ head, notices, plan: { uploads: its } }: PlannedMember): readonly Notice[] => [
+      ...notices,
+      ...(noticesOf.get(head.uid) ?? []),
+      ...[...its.keys()].flatMap((hash) => ensured.noticeOf.get(hash) ?? []),
+    ];
+    const plan = withRetry({ ...planOf(planned, ruleListeners), notices: [] }, ensured);
+    let hasOthers = true;
+    const unit: OwnerUnit<IngressHead> = {
+      ...{ key: unitKey, object: leader.object, head: leader.head, listenerName },
+      addressesOf: planAddresses,
+      addressKey: leader.head.key,
+      report: (problems) => {
+        for (const member of planned) reports.problems(member.head, [...noticesFor(member), ...problems]);
+        for (const { head } of leaving) reports.problems(head, problems);
+      },
+      publish: async (object, addresses, problems, signal) => {
+        for (const member of planned) {
+          const all = [...noticesFor(member), ...problems];
+          const written = member === leader ? object : member.object;
+          const isWritten = member.membership === 'serving' && isJoined(member.head);
+          if (isWritten) await status.publish(written, addresses, all, signal);
+          else reports.problems(member.head, member.membership === 'left' ? [] : all);
+        }
+      },
+      waits: (observed) => {
+        hasOthers = hasOtherRules(observed, listenerName, ruleListeners);
+      },
+    };
+    const unknown = planned.find(({ claimed }) => claimed === undefined);
+    if (unknown !== undefined) {
+      const result = await sync.apply(unit, { ...plan, notices: [heldBy(unknown.head)] }, context);
+      return { kind: 'served', result, isFree: false };
+    }
+    const desired = {
+      ...{ source: { kind: 'existing' as const, loadBalancerId }, listenerName, listeners: [], ruleListeners },
+      ...(maxRules === undefined ? {} : { maxRules }),
+      allowsAddressChange: false,
+    };
+    const result = await sync.apply(unit, { ...plan, desired }, context);
+    return { kind: 'served', result, isFree: sync.isInOrder(unitKey) || !hasOthers };
+  }
+
+  /** Ends those of which nothing is on the load balancer any more, and those whose rules stay without them. */
+  async #endSome(
+    unitKey: string,
+    { staying, leaving }: Members,
+    { result, isFree }: Extract<Brought, { readonly kind: 'served' }>,
+    signal: AbortSignal,
+  ): Promise<ReconcileResult> {
+    const left = staying.filter(({ membership }) => membership === 'left');
+    const isAlone = left.length === staying.length;
+    // Their rules are kept by another one of the group.
+    for (const member of !isAlone || isFree ? left : []) {
+      this.#claims.leave(unitKey, member.head);
+      await this.#end(member, signal);
+    }
+    if (leaving.length === 0) return result;
+    if (!isFree) return soonest(result, LEAVING_MS);
+    for (const member of leaving) await this.#end(member, signal);
+    return result;
+  }
+
+  /** Ends a group, or what it was, of which no Ingress has rules that stay. */
+  async #release(group: Group, { staying, leaving }: Members, context: CallContext): Promise<ReconcileResult> {
+    const { certificates, gates, sync } = this.#parts;
+    const { unitKey, listenerName } = group;
+    const unserved = staying.filter(({ membership }) => membership !== 'left');
+    const [first, ...others] = leaving;
+    if (first !== undefined) {
+      const released = await sync.release(
+        { key: unitKey, ...first, listenerName },
+        ({ annotations }) => readAnnotations(annotations).settings,
+        context,
+      );
+      if (unserved.length > 0) gates.note(unitKey, 'refused');
+      if (released.kind === 'again') return released;
+      this.#forget(first.head.key);
+      for (const member of others) await this.#end(member, context.signal);
+    }
+    for (const member of staying) if (member.membership === 'left') await this.#end(member, context.signal);
+    certificates.forget(unitKey);
+    if (unserved.length > 0) {
+      gates.note(unitKey, 'refused');
+      return { kind: 'again', afterMs: RESYNC_MS };
+    }
+    this.#claims.forgetUnit(unitKey);
+    sync.forget(unitKey);
+    return { kind: 'done' };
+  }
+
+  /** Ends an Ingress of which nothing is on the load balancer any more, or is to be changed. */
+  async #end({ object, head }: Member, signal: AbortSignal): Promise<void> {
+    const { objects, published } = this.#parts;
+    await published.release(head.key, signal);
+    const fresh = await objects.read(head, signal);
+    if (fresh !== undefined) await objects.forget(fresh, signal);
+    else await objects.forget(object, signal);
+    this.#forget(head.key);
+  }
+
+  #forget(key: string): void {
+    this.#claims.forget(key);
+    this.#parts.planner.forget(key);
+    this.#parts.sync.forgetOwner(key);
+    this.#parts.reports.forget(key);
+  }
+}
+
+function soonest(result: ReconcileResult, afterMs: number): ReconcileResult {
+  return result.kind === 'again' ? { kind: 'again', afterMs: Math.min(result.afterMs, afterMs) } : result;
+}

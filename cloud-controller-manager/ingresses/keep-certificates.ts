@@ -1,0 +1,229 @@
+import type { Certificate } from '../../cloud/certificates.ts';
+import type { CallContext } from '../../cloud/cloud.ts';
+import { CloudError, isCloudError } from '../../cloud/cloud-error.ts';
+import { CLUSTER_TAG, OWNER_TAG } from '../../crd/cloud-tags.ts';
+import { describeValue } from '../../runtime/decode.ts';
+import { KeyedMutex } from '../../runtime/keyed-mutex.ts';
+import { type Notice, remark } from '../balancers/notice.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
+import type { OwnCertificate } from './own-certificate.ts';
+import { certificateOwnerOf, hashOf } from './owned-certificate.ts';
+
+/** What the keeper and the sweep of certificates work with. */
+export type CertificateDeps = Pick<ControllerDeps, 'clock' | 'log' | 'metrics'> & {
+  readonly cloud: Pick<ControllerDeps['cloud'], 'certificates'>;
+  readonly config: Pick<ControllerDeps['config'], 'clusterId' | 'cloudTimeoutMs'>;
+};
+
+/** The certificates of a unit that the cloud has now. */
+type EnsuredCertificates = {
+  /** Ids by hash; one that the cloud refuses, or does not answer about, is absent. */
+  readonly ids: ReadonlyMap<string, string>;
+  /** What is wrong with those that are absent. */
+  readonly notices: readonly Notice[];
+  /** The same by hash. */
+  readonly noticeOf: ReadonlyMap<string, Notice>;
+  /** When to try again what is absent. */
+  readonly afterMs?: number;
+};
+
+/** What could not be done, and when it is tried again. `isRefused`: the same request is refused again until a person changes something. */
+type Failure = { readonly untilMs: number; readonly text: string; readonly isRefused: boolean };
+
+const REFUSED_MS = 60_000;
+const RETRY_MS = 20_000;
+/** Lock of the first list; a hash is no such text. */
+const ALL = 'all';
+const NONE: EnsuredCertificates = { ids: new Map(), notices: [], noticeOf: new Map() };
+
+/**
+ * Keeps the certificates of Secrets in the cloud: one for each chain, whoever uses it. The tag of the owner has the cluster and
+ * the hash of the chain, so a certificate is found again by every process.
+ */
+export class CertificateKeeper {
+  readonly #deps: CertificateDeps;
+  /** By hash: an upload and a deletion of one certificate exclude each other. */
+  readonly #locks = new KeyedMutex();
+  /** By unit: what it uses by its last plan; expiry by hash, milliseconds since the epoch. */
+  readonly #uses = new Map<string, ReadonlyMap<string, number>>();
+  /** By hash, or ALL. */
+  readonly #failures = new Map<string, Failure>();
+  /** By hash; undefined until they are listed. */
+  #ids: Map<string, string> | undefined;
+
+  constructor(deps: CertificateDeps) {
+    this.#deps = deps;
+    deps.metrics.certificates.showExpiry(() => this.#expiriesMs());
+  }
+
+  /**
+   * Brings the certificates of a unit (an Ingress, or a group of them) into the cloud, and notes that it uses them, and no
+   * others. Idempotent; an upload without an answer is looked for by its tag. What fails is a notice, so that all else of the
+   * unit is done. @throws the reason of the signal
+   */
+  async ensure(
+    unit: string,
+    uploads: ReadonlyMap<string, OwnCertificate>,
+    context: CallContext,
+  ): Promise<EnsuredCertificates> {
+    if (uploads.size === 0) {
+      this.forget(unit);
+      return NONE;
+    }
+    this.#uses.set(unit, new Map([...uploads].map(([hash, { expiresAtMs }]) => [hash, expiresAtMs])));
+    const failed = await this.#locks.run(ALL, () => this.#listOnce(context));
+    const ids = new Map<string, string>();
+    const failures = new Map<OwnCertificate, Failure>();
+    for (const [hash, upload] of uploads) {
+      const ensured = failed ?? (await this.#locks.run(hash, () => this.#ensureOne(upload, context)));
+      if (typeof ensured === 'string') ids.set(hash, ensured);
+      else failures.set(upload, ensured);
+    }
+    if (failures.size === 0) return { ...NONE, ids };
+    const nowMs = this.#deps.clock.monotonicMs();
+    const afterMs = Math.max(1, Math.min(...[...failures.values()].map(({ untilMs }) => untilMs - nowMs)));
+    const noticeOf = new Map([...failures].map(([upload, failure]) => [upload.hash, describe(upload, failure)]));
+    return { ids, notices: [...noticeOf.values()], noticeOf, afterMs };
+  }
+
+  /** Notes that a unit uses no certificate any more. Idempotent. */
+  forget(unit: string): void {
+    this.#uses.delete(unit);
+  }
+
+  /** Forgets what is used: another process keeps certificates from now on. */
+  close(): void {
+    this.#uses.clear();
+  }
+
+  /** Takes over what the cloud has: all certificates of this cluster, in any order. Of one chain the oldest counts. */
+  learn(certificates: readonly Certificate[]): void {
+    const oldest = certificates.toSorted((a, b) => a.createdAtMs - b.createdAtMs || compare(a.certId, b.certId));
+    this.#ids = new Map();
+    for (const one of oldest) {
+      const hash = hashOf(this.#deps.config.clusterId, one);
+      if (hash !== undefined && !this.#ids.has(hash)) this.#ids.set(hash, one.certId);
+    }
+  }
+
+  /** Whether a unit uses a certificate by its last plan. A second one of the same chain is used by none. */
+  isUsed(certificate: Certificate): boolean {
+    const hash = hashOf(this.#deps.config.clusterId, certificate) ?? '';
+    if (![...this.#uses.values()].some((hashes) => hashes.has(hash))) return false;
+    const used = this.#ids?.get(hash);
+    return used === undefined || used === certificate.certId;
+  }
+
+  /**
+   * Deletes a certificate that nothing uses; does nothing, and returns false, when a unit uses it by now.
+   * @throws CloudError of the deletion
+   */
+  async delete(certificate: Certificate, context: CallContext): Promise<boolean> {
+    const { cloud, config } = this.#deps;
+    const hash = hashOf(config.clusterId, certificate);
+    if (hash === undefined) return false;
+    return await this.#locks.run(hash, async () => {
+      if (this.isUsed(certificate)) return false;
+      // Whatever the answer is: it is looked for by its tag before it is used again.
+      if (this.#ids?.get(hash) === certificate.certId) this.#ids.delete(hash);
+      try {
+        await cloud.certificates.delete(certificate.certId, context);
+      } catch (error) {
+        if (!isCloudError(error, 'gone')) throw error;
+      }
+      return true;
+    });
+  }
+
+  /** One list at the start, in place of a question for each certificate. @returns why there is none */
+  async #listOnce(context: CallContext): Promise<Failure | undefined> {
+    if (this.#ids !== undefined) return undefined;
+    const known = this.#failureOf(ALL);
+    if (known !== undefined) return known;
+    const { cloud, config } = this.#deps;
+    const query = { tag: { key: CLUSTER_TAG, value: config.clusterId } };
+    try {
+      // What a list lacks that changed meanwhile is looked for by its tag.
+      this.learn((await cloud.certificates.find(query, context)).certificates);
+      return undefined;
+    } catch (error) {
+      return this.#fail(ALL, error, context);
+    }
+  }
+
+  async #ensureOne(upload: OwnCertificate, context: CallContext): Promise<string | Failure> {
+    const { hash } = upload;
+    const known = this.#ids?.get(hash) ?? this.#failureOf(hash);
+    if (known !== undefined) return known;
+    try {
+      const certId = (await this.#find(hash, context)) ?? (await this.#upload(upload, context));
+      this.#ids?.set(hash, certId);
+      return certId;
+    } catch (error) {
+      return this.#fail(hash, error, context);
+    }
+  }
+
+  /** Returns a failure after which it is too early to try again. */
+  #failureOf(key: string): Failure | undefined {
+    const nowMs = this.#deps.clock.monotonicMs();
+    for (const [one, { untilMs }] of this.#failures) if (untilMs <= nowMs) this.#failures.delete(one);
+    return this.#failures.get(key);
+  }
+
+  #fail(key: string, error: unknown, { signal }: CallContext): Failure {
+    signal.throwIfAborted();
+    if (!isCloudError(error)) throw error;
+    const isRefused = isCloudError(error, 'never', 'quota');
+    const untilMs = this.#deps.clock.monotonicMs() + Math.max(isRefused ? REFUSED_MS : RETRY_MS, error.afterMs);
+    const failure = { untilMs, text: error.message, isRefused };
+    this.#failures.set(key, failure);
+    this.#deps.metrics.certificates.onOutcome(isRefused ? 'refused' : 'failed');
+    return failure;
+  }
+
+  /** Finds the oldest one of a chain. @throws CloudError when that is not certain */
+  async #find(hash: string, context: CallContext): Promise<string | undefined> {
+    const { cloud, config } = this.#deps;
+    const query = { tag: { key: OWNER_TAG, value: certificateOwnerOf(config.clusterId, hash) } };
+    const { certificates, isConsistent } = await cloud.certificates.find(query, context);
+    const [first] = certificates.toSorted((a, b) => a.createdAtMs - b.createdAtMs || compare(a.certId, b.certId));
+    if (first !== undefined || isConsistent) return first?.certId;
+    const text = 'the certificates changed while they were listed';
+    throw new CloudError({
+      code: 'BAD_ANSWER',
+      action: 'DescribeCertificates',
+      text,
+      retry: 'backoff',
+      afterMs: 1_000,
+    });
+  }
+
+  async #upload({ hash, chain, privateKey }: OwnCertificate, context: CallContext): Promise<string> {
+    const { cloud, config, log, metrics } = this.#deps;
+    const tags = { [CLUSTER_TAG]: config.clusterId, [OWNER_TAG]: certificateOwnerOf(config.clusterId, hash) };
+    const name = `tke-eni/${config.clusterId}/${hash.slice(0, SHOWN_DIGITS)}`;
+    const certId = await cloud.certificates.upload({ name, chain, privateKey, tags }, context);
+    log.info('a certificate of a Secret is uploaded', { certId, hash });
+    metrics.certificates.onOutcome('uploaded');
+    return certId;
+  }
+
+  #expiriesMs(): readonly number[] {
+    return [...this.#uses.values()].flatMap((hashes) => [...hashes.values()]);
+  }
+}
+
+const SHOWN_DIGITS = 16;
+
+function describe({ name, expiresAt }: OwnCertificate, { text, isRefused }: Failure): Notice {
+  const what = `the certificate of ${describeValue(name)} until ${expiresAt}`;
+  const end = `${text}; what its hosts have stays as it is, and it is tried again`;
+  return isRefused
+    ? remark('CertificateRefused', `the cloud does not take ${what}: ${end}`)
+    : remark('SyncLoadBalancerFailed', `it is not known whether the account has ${what}: ${end}`);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}

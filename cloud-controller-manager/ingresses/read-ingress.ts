@@ -1,0 +1,182 @@
+import { API_GROUP } from '../../crd/names.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import {
+  type Decoder,
+  decodeOrThrow,
+  integer,
+  isRecord,
+  list,
+  oneOf,
+  optional,
+  record,
+  required,
+  text,
+} from '../../runtime/decode.ts';
+import { recordOf, recordsOf, textOf } from '../../runtime/json.ts';
+import { limitText } from '../../runtime/limit-text.ts';
+import type { BalancerOwner } from '../balancers/balancer-owner.ts';
+
+/** What decides whether an Ingress has a load balancer of ours. It is read of any object, whatever else is wrong with it. */
+export type IngressHead = BalancerOwner & {
+  readonly kind: 'ingress';
+  /** `spec.ingressClassName`; absent: none. */
+  readonly className?: string;
+  readonly isLeaving: boolean;
+  /** Time of creation, RFC 3339 in UTC: texts are in the order of times. */
+  readonly createdAt: string;
+  /** `status.loadBalancer.ingress`: addresses and names. */
+  readonly addresses: readonly { readonly ip?: string; readonly hostname?: string }[];
+};
+
+/** The spec of an Ingress. */
+export type IngressSpec = {
+  readonly defaultBackend?: RuleBackend;
+  readonly rules: readonly PathRule[];
+  /** Hosts of rules without paths: all their requests are for the default backend. */
+  readonly bareHosts: readonly string[];
+  readonly tls: readonly TlsEntry[];
+};
+
+/** A path of a host, and its backend. */
+export type PathRule = {
+  /** '' for requests to the address itself. */
+  readonly host: string;
+  readonly path: string;
+  readonly pathType: PathType;
+  readonly backend: RuleBackend;
+};
+
+/** How a path is compared with that of a request. */
+export type PathType = 'Exact' | 'Prefix' | 'ImplementationSpecific';
+
+/** A port of a Service of the namespace, by number or by name. */
+export type RuleBackend = { readonly service: string; readonly port: number | string };
+
+/** The certificate of hosts. */
+export type TlsEntry = {
+  /** None: for all hosts that have no entry of their own. */
+  readonly hosts: readonly string[];
+  /** '' when the entry names no Secret. */
+  readonly secretName: string;
+};
+
+/** Delays the deletion of an Ingress until its load balancer is gone. */
+export const INGRESS_FINALIZER = `${API_GROUP}/load-balancer-cleanup`;
+
+const MAX_PORT = 65_535;
+/** A listener has 50 rules unless the quota is raised. */
+const MAX_ENTRIES = 1_000;
+const MAX_ADDRESSES = 100;
+/** Characters of a namespace, a slash and a name, as the API server takes them. */
+const MAX_KEY = 63 + 1 + 253;
+const MAX_TEXT = 1_024;
+
+/** Reads the head of an Ingress; accepts any shape. */
+export function readIngressHead(object: KubeObject): IngressHead {
+  const { name, namespace = '', uid = '', resourceVersion = '', finalizers = [] } = object.metadata;
+  const { annotations = {}, deletionTimestamp, creationTimestamp = '' } = object.metadata;
+  const className = textOf(recordOf(object['spec'])['ingressClassName']);
+  const addresses = recordsOf(recordOf(recordOf(object['status'])['loadBalancer'])['ingress']);
+  return {
+    kind: 'ingress',
+    key: `${namespace}/${name}`,
+    namespace,
+    name,
+    uid,
+    resourceVersion,
+    ...(className === '' ? {} : { className }),
+    isLeaving: deletionTimestamp !== undefined,
+    hasFinalizer: finalizers.includes(INGRESS_FINALIZER),
+    annotations,
+    createdAt: creationTimestamp,
+    addresses: addresses.slice(0, MAX_ADDRESSES).flatMap(({ ip, hostname }): IngressHead['addresses'] => {
+      if (textOf(ip) !== '') return [{ ip: textOf(ip) }];
+      return textOf(hostname) === '' ? [] : [{ hostname: textOf(hostname) }];
+    }),
+  };
+}
+
+/** Reads the spec of an Ingress. @throws ConfigError that names each bad field */
+export function readIngressSpec(object: KubeObject): IngressSpec {
+  const { name, namespace = '' } = object.metadata;
+  const key = limitText(`${namespace}/${name}`, MAX_KEY);
+  const wire = decodeOrThrow(SPEC, object['spec'] ?? {}, `spec of the Ingress ${key}`);
+  const rules = wire.rules ?? [];
+  return {
+    ...(wire.defaultBackend === undefined ? {} : { defaultBackend: wire.defaultBackend }),
+    rules: rules.flatMap(({ host = '', http }) =>
+      (http?.paths ?? []).map(({ path = '', pathType, backend }) => ({
+        host,
+        path: path === '' ? '/' : path,
+        pathType,
+        backend,
+      })),
+    ),
+    bareHosts: rules.flatMap(({ host = '', http }) => ((http?.paths ?? []).length === 0 ? [host] : [])),
+    tls: (wire.tls ?? []).map(({ hosts = [], secretName = '' }) => ({ hosts, secretName })),
+  };
+}
+
+/** Reads a backend of `networking.k8s.io/v1`. */
+const backend: Decoder<RuleBackend> = (value, path, faults) => {
+  if (isRecord(value) && isRecord(value['resource'])) {
+    faults.add(`${path}.resource`, 'a Service: other objects are no backends here', value['resource']['kind']);
+    return undefined;
+  }
+  const wire = BACKEND(value, path, faults);
+  if (wire === undefined) return undefined;
+  const { name, number } = wire.service.port;
+  if ((name === undefined) !== (number === undefined)) return { service: wire.service.name, port: number ?? name ?? 0 };
+  faults.add(`${path}.service.port`, 'either a name or a number', wire.service.port);
+  return undefined;
+};
+
+const SHORT = text(new RegExp(`^[\\s\\S]{0,${MAX_TEXT}}$`), `a text of at most ${MAX_TEXT} characters`);
+const BACKEND = record(
+  {
+    service: required(
+      record(
+        {
+          name: required(SHORT),
+          port: required(record({ name: optional(SHORT), number: optional(integer(1, MAX_PORT)) }, 'ignore')),
+        },
+        'ignore',
+      ),
+    ),
+  },
+  'ignore',
+);
+
+const PATH = record(
+  {
+    path: optional(SHORT),
+    pathType: required(oneOf(['Exact', 'Prefix', 'ImplementationSpecific'])),
+    backend: required(backend),
+  },
+  'ignore',
+);
+
+const SPEC = record(
+  {
+    defaultBackend: optional(backend),
+    rules: optional(
+      bounded(
+        record(
+          { host: optional(SHORT), http: optional(record({ paths: required(bounded(PATH)) }, 'ignore')) },
+          'ignore',
+        ),
+      ),
+    ),
+    tls: optional(bounded(record({ hosts: optional(bounded(SHORT)), secretName: optional(SHORT) }, 'ignore'))),
+  },
+  'ignore',
+);
+
+function bounded<T>(item: Decoder<T>): Decoder<readonly T[]> {
+  const items = list(item);
+  return (value, path, faults) => {
+    if (!Array.isArray(value) || value.length <= MAX_ENTRIES) return items(value, path, faults);
+    faults.add(path, `at most ${MAX_ENTRIES} entries`, value.length);
+    return undefined;
+  };
+}

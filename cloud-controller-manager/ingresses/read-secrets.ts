@@ -1,0 +1,168 @@
+import { type ReconcileResult, runController } from '../../kube/controller.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { isKubeError, KubeError } from '../../kube/kube-error.ts';
+import { SECRETS } from '../../kube/resource-types.ts';
+import { WorkQueue } from '../../kube/work-queue.ts';
+import type { BackoffSettings } from '../../runtime/backoff.ts';
+import { recordOf } from '../../runtime/json.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
+import type { SecretFacts } from './plan-certificates.ts';
+
+type ReaderDeps = Pick<ControllerDeps, 'kube' | 'clock' | 'log' | 'random'>;
+
+/** An Ingress, as far as its Secrets are concerned. */
+type SecretUser = {
+  /** `namespace/name`. */
+  readonly key: string;
+  readonly namespace: string;
+  /** Of its metadata: another one means another spec. */
+  readonly generation: number;
+};
+
+/** What is kept of an Ingress: its Secrets, `namespace/name` each. */
+type Use = { readonly generation: number; readonly secrets: ReadonlySet<string> };
+
+/** What is kept of a Secret. */
+type KeptSecret = {
+  readonly namespace: string;
+  readonly name: string;
+  readonly users: Set<string>;
+  facts: SecretFacts;
+};
+
+/** A Secret is read again after so long. */
+const PERIOD_MS = 60_000;
+/** Of many Secrets so many milliseconds for each: five a second, a quarter of the default of --kube-api-qps. */
+const APART_MS = 200;
+const WORKERS = 4;
+const BACKOFF: BackoffSettings = { firstMs: 1_000, maxMs: 60_000, factor: 2, jitter: 0.3 };
+/** What certificates are made of; nothing else of a Secret is kept. */
+const KEYS = ['tls.crt', 'tls.key', 'qcloud_cert_id', 'qcloud_ca_cert_id'] as const;
+/** Most characters of a value that are kept, in base64; a certificate that may be uploaded has fewer. */
+const MAX_CHARS = 100_000;
+/** Most characters of all Secrets; what is more is `unkept`, or stays as it was. */
+const MAX_CHARS_OF_ALL = 64 * 1024 * 1024;
+const UNKNOWN: SecretFacts = { kind: 'unknown' };
+
+/**
+ * Reads the Secrets that Ingresses name, each by `get`, so that a Role with their names is enough. What is known is
+ * answered from memory. A Secret is read when it is named first, when the spec of an Ingress that names it changes, and
+ * each minute. While the API server does not answer, what was known stays.
+ */
+export class SecretReader {
+  readonly #deps: ReaderDeps;
+  readonly #onChange: (ingress: string) => void;
+  readonly #queue: WorkQueue;
+  readonly #secrets = new Map<string, KeptSecret>();
+  readonly #uses = new Map<string, Use>();
+  #chars = 0;
+
+  /** @param onChange called with `namespace/name` of each Ingress of which a Secret has changed */
+  constructor(deps: ReaderDeps, onChange: (ingress: string) => void) {
+    this.#deps = deps;
+    this.#onChange = onChange;
+    this.#queue = new WorkQueue({ clock: deps.clock, random: deps.random, backoff: BACKOFF });
+  }
+
+  /**
+   * Returns what is known of the Secrets of an Ingress, by name; they are followed from now on. Those that it named before,
+   * and does not any more, are forgotten.
+   */
+  secretsOf({ key, namespace, generation }: SecretUser, names: readonly string[]): (name: string) => SecretFacts {
+    const before = this.#uses.get(key);
+    const secrets = new Set<string>();
+    for (const name of names) {
+      if (name === '') continue;
+      const secret = `${namespace}/${name}`;
+      secrets.add(secret);
+      const known = this.#secrets.get(secret);
+      known?.users.add(key);
+      if (known === undefined) this.#secrets.set(secret, { namespace, name, users: new Set([key]), facts: UNKNOWN });
+      if (known === undefined || before?.generation !== generation) this.#queue.add(secret);
+    }
+    for (const secret of before?.secrets ?? []) if (!secrets.has(secret)) this.#leave(secret, key);
+    if (secrets.size === 0) this.#uses.delete(key);
+    else this.#uses.set(key, { generation, secrets });
+    return (name) => this.#secrets.get(`${namespace}/${name}`)?.facts ?? UNKNOWN;
+  }
+
+  /** Forgets an Ingress, and the Secrets that no other one names. Idempotent. */
+  forget(ingress: string): void {
+    for (const secret of this.#uses.get(ingress)?.secrets ?? []) this.#leave(secret, ingress);
+    this.#uses.delete(ingress);
+  }
+
+  /** Reads until aborted. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps;
+    const reconcile = (key: string, ended: AbortSignal): Promise<ReconcileResult> => this.#read(key, ended);
+    const name = 'secrets-of-ingresses';
+    await runController({ name, queue: this.#queue, workers: WORKERS, reconcile, clock, log }, signal);
+    this.#queue.close();
+  }
+
+  async #read(key: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const secret = this.#secrets.get(key);
+    if (secret === undefined) return { kind: 'done' };
+    const facts = await this.#get(secret, signal);
+    // It may have been forgotten meanwhile.
+    if (this.#secrets.get(key) === secret) this.#keep(key, secret, facts);
+    const periodMs = Math.max(PERIOD_MS, this.#secrets.size * APART_MS);
+    return { kind: 'again', afterMs: periodMs * (0.75 + this.#deps.random() / 2) };
+  }
+
+  /** @throws KubeError when the API server does not say what there is */
+  async #get({ namespace, name }: KeptSecret, signal: AbortSignal): Promise<SecretFacts> {
+    try {
+      const object = await this.#deps.kube.get(SECRETS, { namespace, name }, signal);
+      return object === undefined ? { kind: 'missing' } : factsOf(object);
+    } catch (error) {
+      if (isKubeError(error, 'FORBIDDEN')) return { kind: 'forbidden' };
+      if (isKubeError(error, 'NOT_FOUND')) return { kind: 'missing' };
+      // The cause of this one can show a part of the answer.
+      if (isKubeError(error, 'BAD_ANSWER'))
+        throw new KubeError({ code: error.code, request: error.request, text: error.text });
+      throw error;
+    }
+  }
+
+  #keep(key: string, secret: KeptSecret, facts: SecretFacts): void {
+    if (areEqual(secret.facts, facts)) return;
+    const chars = this.#chars - charsOf(secret.facts) + charsOf(facts);
+    if (chars > MAX_CHARS_OF_ALL) {
+      this.#deps.log.warn('the Secrets of Ingresses are too large to be kept; one is not read', { secret: key });
+      if (secret.facts.kind !== 'found') this.#keep(key, secret, { kind: 'unkept' });
+      return;
+    }
+    this.#chars = chars;
+    secret.facts = facts;
+    for (const ingress of secret.users) this.#onChange(ingress);
+  }
+
+  #leave(key: string, ingress: string): void {
+    const secret = this.#secrets.get(key);
+    if (secret?.users.delete(ingress) !== true || secret.users.size > 0) return;
+    this.#chars -= charsOf(secret.facts);
+    this.#secrets.delete(key);
+  }
+}
+
+function factsOf(object: KubeObject): SecretFacts {
+  const { type } = object;
+  const all = recordOf(object['data']);
+  const data = KEYS.flatMap((key) => {
+    const value = all[key];
+    return typeof value === 'string' ? [[key, value.slice(0, MAX_CHARS)] as const] : [];
+  });
+  return { kind: 'found', type: typeof type === 'string' ? type : '', data: Object.fromEntries(data) };
+}
+
+function charsOf(facts: SecretFacts): number {
+  if (facts.kind !== 'found') return 0;
+  return Object.values(facts.data).reduce((sum, { length }) => sum + length, 0);
+}
+
+function areEqual(a: SecretFacts, b: SecretFacts): boolean {
+  if (a.kind !== 'found' || b.kind !== 'found') return a.kind === b.kind;
+  return a.type === b.type && KEYS.every((key) => a.data[key] === b.data[key]);
+}

@@ -1,0 +1,80 @@
+import type { TkeServiceConfig } from '../../crd/tke-service-config.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { autoConfigName, isAutoConfigName } from './auto-config-name.ts';
+import type { LoadBalancerConfig } from './l4-settings.ts';
+
+/** The Service or Ingress that names a TkeServiceConfig, or wants one to be made. */
+export type ConfigOwner = {
+  readonly kind: 'service' | 'ingress';
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** The name of a TkeServiceConfig. */
+  readonly serviceConfig?: string;
+  /** Whether one is made. */
+  readonly serviceConfigAuto?: boolean;
+};
+
+/** Which TkeServiceConfig an owner has; the key is `namespace/name`. `why` is for people. */
+type ConfigChoice =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'named' | 'made'; readonly key: string }
+  | { readonly kind: 'refused'; readonly why: string };
+
+/** A TkeServiceConfig that is named. `starting`: they are being read. `unusable`: `why` is for people. */
+export type FoundConfig =
+  | { readonly kind: 'known'; readonly config: TkeServiceConfig }
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'starting' }
+  | { readonly kind: 'unusable'; readonly why: string };
+
+/** `unknown`: there should be one, and what it says is not known. `starting`: they are being read. `why` is for people. */
+export type ConfigOfOwner =
+  | { readonly kind: 'known'; readonly config: LoadBalancerConfig | undefined }
+  | { readonly kind: 'unknown'; readonly why: string }
+  | { readonly kind: 'starting' };
+
+/** Chooses the TkeServiceConfig of an owner. */
+export function chooseConfig({ kind, namespace, name, serviceConfig, serviceConfigAuto }: ConfigOwner): ConfigChoice {
+  if (serviceConfigAuto === true) {
+    if (serviceConfig === undefined) return { kind: 'made', key: `${namespace}/${autoConfigName(kind, name)}` };
+    const why = 'both annotations tke-service-config and tke-service-config-auto are set; remove one of them';
+    return { kind: 'refused', why };
+  }
+  if (serviceConfig === undefined) return { kind: 'none' };
+  if (!isAutoConfigName(serviceConfig)) return { kind: 'named', key: `${namespace}/${serviceConfig}` };
+  const why = `the name ${serviceConfig} is kept for configurations that are made; choose another one`;
+  return { kind: 'refused', why };
+}
+
+/** Returns what holds for an owner. One that is to be made, and is not there yet, says nothing. */
+export function readConfig(
+  { kind, uid }: Pick<ConfigOwner, 'kind' | 'uid'>,
+  choice: ConfigChoice,
+  find: (key: string) => FoundConfig,
+): ConfigOfOwner {
+  if (choice.kind === 'none') return { kind: 'known', config: undefined };
+  if (choice.kind === 'refused') return { kind: 'unknown', why: choice.why };
+  const { key } = choice;
+  const found = find(key);
+  if (found.kind === 'starting') return found;
+  if (found.kind === 'unusable') return unknown(`the TkeServiceConfig ${key} is not used: ${found.why}`);
+  if (found.kind === 'absent')
+    return choice.kind === 'made'
+      ? { kind: 'known', config: undefined }
+      : unknown(`there is no TkeServiceConfig ${key}; create it`);
+  if (choice.kind === 'made' && !isOf(found.config, uid))
+    return unknown(`the TkeServiceConfig ${key} was not made for this ${NAMES[kind]}; rename it`);
+  return { kind: 'known', config: found.config.spec?.loadBalancer };
+}
+
+const NAMES = { service: 'Service', ingress: 'Ingress' } as const;
+
+function unknown(why: string): ConfigOfOwner {
+  return { kind: 'unknown', why };
+}
+
+function isOf({ object }: TkeServiceConfig, uid: string): boolean {
+  const { ownerReferences } = (object as KubeObject).metadata;
+  return ownerReferences?.some((owner) => owner.uid === uid) ?? false;
+}

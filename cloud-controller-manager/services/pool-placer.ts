@@ -1,0 +1,207 @@
+import type { CallContext } from '../../cloud/cloud.ts';
+import type { LoadBalancer, LoadBalancerSpec } from '../../cloud/load-balancers.ts';
+import { OWNER_TAG } from '../../crd/cloud-tags.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { KeyedMutex } from '../../runtime/keyed-mutex.ts';
+import { compareIdentity } from '../balancers/compare-identity.ts';
+import { BalancerCreator } from '../balancers/create-balancer.ts';
+import type { OwnerEvents } from '../balancers/owner-reports.ts';
+import { listenerPortOf, type PoolMember, type PoolPorts, placeOnPool } from '../balancers/place-on-pool.ts';
+import { type BalancerRecord, readRecord } from '../balancers/read-record.ts';
+import type { ListenerKey } from '../balancers/target-place.ts';
+import { listenerKeyOf } from '../balancers/target-place.ts';
+import type { TargetQuota } from '../balancers/target-quota.ts';
+import type { OwnerObjects } from '../balancers/write-owner.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
+import { readServiceHead, type ServiceHead } from './read-service.ts';
+
+/** A Service that shares load balancers of a pool. */
+type PoolUser = {
+  readonly object: KubeObject;
+  /** What a new load balancer of the pool is like. */
+  readonly spec: Omit<LoadBalancerSpec, 'clientToken'>;
+  readonly listeners: readonly { readonly protocol: 'TCP' | 'UDP'; readonly port: number }[];
+  readonly allots: boolean;
+};
+
+/**
+ * `again`: something was written, or is being made. `full`: no listener is left where the Service is. `elsewhere`: it has a load
+ * balancer that is not of the pool.
+ */
+type PoolPlace =
+  | { readonly kind: 'placed'; readonly loadBalancerId: string; readonly ports: PoolPorts }
+  | { readonly kind: 'full' | 'elsewhere'; readonly loadBalancerId: string }
+  | { readonly kind: 'again' };
+
+type PoolDeps = Pick<ControllerDeps, 'cloud' | 'clock' | 'log'>;
+
+/** What was listed serves Services that come together. */
+const AGE_MS = 30_000;
+/** The cloud's quota, where it does not say. */
+const MAX_LISTENERS = 50;
+
+/**
+ * Gives Services a load balancer of a pool, and ports on it. What is given is on record before a listener is made, one Service
+ * after the other, so that no two get the same.
+ */
+export class PoolPlacer {
+  readonly #deps: PoolDeps;
+  readonly #services: Pick<Informer<KubeObject>, 'values'>;
+  readonly #writer: OwnerObjects<ServiceHead>;
+  readonly #creator: BalancerCreator;
+  readonly #quota: TargetQuota;
+  readonly #mutex = new KeyedMutex();
+  /** By pool: its load balancers with the listeners that they have, and when they were listed. */
+  readonly #listed = new Map<string, { readonly atMs: number; readonly members: readonly Listed[] }>();
+  /** By uid of a Service: what it was given. The cache learns of it later. */
+  readonly #given = new Map<string, BalancerRecord>();
+
+  constructor(
+    deps: PoolDeps,
+    services: Pick<Informer<KubeObject>, 'values'>,
+    writer: OwnerObjects<ServiceHead>,
+    reports: OwnerEvents,
+    quota: TargetQuota,
+  ) {
+    this.#deps = deps;
+    this.#services = services;
+    this.#writer = writer;
+    this.#creator = new BalancerCreator(deps, writer, reports);
+    this.#quota = quota;
+  }
+
+  /** Finds the place of a Service, or gives it one. @throws CloudError, KubeError, StepError */
+  async place(user: PoolUser, context: CallContext): Promise<PoolPlace> {
+    const record = readRecord(readServiceHead(user.object));
+    const placed = placeOnRecord(record, user);
+    if (placed !== undefined) return placed;
+    const owner = user.spec.tags?.[OWNER_TAG] ?? '';
+    return await this.#mutex.run(owner, () => this.#give(user, record, owner, context));
+  }
+
+  /** Runs work while no Service is placed on the pool of this owner. */
+  async runAlone<T>(owner: string, work: () => Promise<T>): Promise<T> {
+    return await this.#mutex.run(owner, async () => {
+      this.#listed.delete(owner);
+      return await work();
+    });
+  }
+
+  /** Tells whether a Service has, or was given, a load balancer. */
+  isUsed(loadBalancerId: string): boolean {
+    for (const service of this.#services.values()) {
+      const head = readServiceHead(service);
+      if ((this.#given.get(head.uid) ?? readRecord(head)).loadBalancerId === loadBalancerId) return true;
+    }
+    return [...this.#given.values()].some((record) => record.loadBalancerId === loadBalancerId);
+  }
+
+  /** Forgets a Service. */
+  forget(uid: string): void {
+    this.#given.delete(uid);
+  }
+
+  async #give(user: PoolUser, record: BalancerRecord, owner: string, context: CallContext): Promise<PoolPlace> {
+    const { uid, namespace, name } = readServiceHead(user.object);
+    const isUnderWay = record.serial > 0 && record.loadBalancerId === undefined;
+    const members = await this.#members(owner, context);
+    if (members === undefined) return { kind: 'again' };
+    const max = (await this.#quota.listeners(context)) ?? MAX_LISTENERS;
+    const request = { ...user, ...(record.ports === undefined ? {} : { given: record.ports }) };
+    const place = (candidates: readonly Listed[]) =>
+      placeOnPool(
+        request,
+        candidates.map((one) => this.#countTaken(one, uid)),
+        max,
+      );
+    // A Service stays where it was placed.
+    if (record.loadBalancerId !== undefined && record.ports !== undefined) {
+      const { loadBalancerId } = record;
+      const found = place(members.filter(({ balancer }) => balancer.loadBalancerId === loadBalancerId));
+      return found === undefined
+        ? { kind: 'full', loadBalancerId }
+        : await this.#write(user.object, { ...record, ...found }, context);
+    }
+    const { loadBalancerId } = record;
+    if (loadBalancerId !== undefined && members.every(({ balancer }) => balancer.loadBalancerId !== loadBalancerId))
+      return { kind: 'elsewhere', loadBalancerId };
+    const source = { kind: 'own', spec: user.spec } as const;
+    const fitting = members.filter(({ balancer }) => compareIdentity(source, { balancer, isOwn: true }).length === 0);
+    const found = isUnderWay ? undefined : place(fitting);
+    if (found !== undefined) return await this.#write(user.object, { serial: record.serial, ...found }, context);
+    const token = `${owner} ${namespace}/${name} ${uid}`;
+    const made = await this.#creator.create(user.object, { kind: 'create', spec: user.spec }, token, context);
+    this.#listed.delete(owner);
+    if (made === undefined) return { kind: 'again' };
+    const { serial, loadBalancerId: madeId = '' } = readRecord(readServiceHead(made));
+    const first = placeOnPool(request, [{ loadBalancerId: madeId, taken: new Set() }], max);
+    return first === undefined
+      ? { kind: 'full', loadBalancerId: madeId }
+      : await this.#write(made, { serial, ...first }, context);
+  }
+
+  async #write(object: KubeObject, record: BalancerRecord, { signal }: CallContext): Promise<PoolPlace> {
+    const { uid } = readServiceHead(object);
+    this.#given.set(uid, record);
+    try {
+      await this.#writer.writeRecord(object, { ...record, serial: Math.max(1, record.serial) }, signal);
+    } catch (error) {
+      this.#given.delete(uid);
+      throw error;
+    }
+    return { kind: 'again' };
+  }
+
+  /** Reads the load balancers of a pool; undefined while the list is not complete, or one is being made. */
+  async #members(owner: string, context: CallContext): Promise<readonly Listed[] | undefined> {
+    const { cloud, clock } = this.#deps;
+    const listed = this.#listed.get(owner);
+    if (listed !== undefined && clock.monotonicMs() - listed.atMs < AGE_MS) return listed.members;
+    const sweep = await cloud.loadBalancers.find({ tag: { key: OWNER_TAG, value: owner } }, context);
+    if (!sweep.isConsistent || sweep.loadBalancers.some(({ isNormal }) => !isNormal)) return undefined;
+    const members: Listed[] = [];
+    for (const balancer of sweep.loadBalancers) {
+      const listeners = await cloud.listeners.list(balancer.loadBalancerId, context);
+      members.push({ balancer, keys: listeners.flatMap((one) => listenerKeyOf(one) ?? []) });
+    }
+    this.#listed.set(owner, { atMs: clock.monotonicMs(), members });
+    return members;
+  }
+
+  /** Adds what Services were given, but for one Service: the cache and this process know it before the cloud does. */
+  #countTaken({ balancer: { loadBalancerId }, keys }: Listed, except: string): PoolMember {
+    const taken = new Set(keys);
+    const own = new Set<ListenerKey>();
+    for (const service of this.#services.values()) {
+      const head = readServiceHead(service);
+      const record = this.#given.get(head.uid) ?? readRecord(head);
+      if (record.loadBalancerId !== loadBalancerId) continue;
+      for (const { protocol, port } of portsOf(service)) {
+        const key: ListenerKey = `${protocol}/${listenerPortOf(record.ports, protocol, port)}`;
+        (head.uid === except ? own : taken).add(key);
+      }
+    }
+    for (const key of own) taken.delete(key);
+    return { loadBalancerId, taken };
+  }
+}
+
+type Listed = { readonly balancer: LoadBalancer; readonly keys: readonly ListenerKey[] };
+
+function placeOnRecord(
+  { loadBalancerId, ports }: BalancerRecord,
+  { listeners, allots }: PoolUser,
+): Extract<PoolPlace, { readonly kind: 'placed' }> | undefined {
+  if (loadBalancerId === undefined || ports === undefined) return undefined;
+  const isComplete = !allots || listeners.every(({ protocol, port }) => ports.has(`${protocol}/${port}`));
+  return isComplete ? { kind: 'placed', loadBalancerId, ports: allots ? ports : new Map() } : undefined;
+}
+
+function portsOf(service: KubeObject): readonly { readonly protocol: 'TCP' | 'UDP'; readonly port: number }[] {
+  const { ports } = (service['spec'] ?? {}) as { readonly ports?: unknown };
+  if (!Array.isArray(ports)) return [];
+  return ports.flatMap(({ protocol = 'TCP', port }) =>
+    (protocol === 'TCP' || protocol === 'UDP') && typeof port === 'number' ? [{ protocol, port }] : [],
+  );
+}

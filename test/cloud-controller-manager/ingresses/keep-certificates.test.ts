@@ -1,0 +1,261 @@
+import { inspect } from 'node:util';
+import test from 'ava';
+import { certificateOwnerOf } from '../../../cloud-controller-manager/ingresses/owned-certificate.ts';
+import { placeCertificates } from '../../../cloud-controller-manager/ingresses/place-certificates.ts';
+import type { Fault } from '../../../sim/vpc/api/faults.ts';
+import { CertificateWorld, CLUSTER, newOwn, uploadsOf } from './certificate-world.ts';
+
+const MINUTE_MS = 60_000;
+const UNIT = 'default/web';
+const ONE = newOwn('a.example');
+const TWO = newOwn('b.example');
+const TAGS = (hash: string, cluster = CLUSTER) => ({
+  'tke-clusterId': cluster,
+  'tke-eni-owner': certificateOwnerOf(cluster, hash),
+});
+
+test('ensure: one upload for each chain, whoever uses it; the next process finds it', async (t) => {
+  const world = new CertificateWorld();
+  const first = world.begin();
+  const both = await world.clock.run(
+    Promise.all([
+      first.keeper.ensure(UNIT, uploadsOf(ONE, TWO), world.contextOf()),
+      first.keeper.ensure('default/other', uploadsOf(ONE), world.contextOf()),
+    ]),
+  );
+  const [a, b] = world.ids();
+  t.deepEqual(
+    both[0].ids,
+    new Map([
+      [ONE.hash, a ?? ''],
+      [TWO.hash, b ?? ''],
+    ]),
+  );
+  t.deepEqual(both[1].ids, new Map([[ONE.hash, a ?? '']]));
+  const next = world.begin();
+  world.host.forget();
+  const again = await world.clock.run(next.keeper.ensure(UNIT, uploadsOf(ONE, TWO), world.contextOf()));
+  t.deepEqual(again, both[0]);
+  t.deepEqual(world.host.counts(), { DescribeCertificates: 1 });
+  t.is(world.ids().length, 2);
+});
+
+for (const moment of ['before', 'after'] as const) {
+  test(`ensure: one upload for each chain when the process dies ${moment} each call`, async (t) => {
+    for (let at = 1; ; at += 1) {
+      const world = new CertificateWorld();
+      let life = world.begin();
+      world.lives.crash = { of: 'read', at, moment };
+      const ensure = () => life.keeper.ensure(UNIT, uploadsOf(ONE, TWO), world.contextOf());
+      await world.clock.run(ensure());
+      const hasDied = world.lives.crash === undefined;
+      world.lives.crash = undefined;
+      life = world.begin();
+      const { ids } = await world.clock.run(ensure());
+      t.deepEqual([...ids.values()], [...world.ids()], `dead ${moment} call ${at}`);
+      t.is(world.ids().length, 2);
+      if (!hasDied) break;
+    }
+  });
+}
+
+/** What may happen to an upload. */
+const ANSWERS: readonly (readonly [title: string, fault: Fault])[] = [
+  ['its answer is lost', { kind: 'reset', after: true }],
+  ['it does not arrive', { kind: 'reset' }],
+  ['it is never answered', { kind: 'hang', after: true }],
+  ['an error is answered though it was done', { kind: 'error', code: 'InternalError', after: true }],
+  ['a gateway answers', { kind: 'http', status: 502, after: true }],
+];
+
+for (const [title, fault] of ANSWERS) {
+  test(`ensure: one upload when ${title}`, async (t) => {
+    const world = new CertificateWorld();
+    const { keeper } = world.begin();
+    world.host.faults.add({ fault, actions: ['UploadCertificate'], times: 1 });
+    const ensure = () => world.clock.run(keeper.ensure(UNIT, uploadsOf(ONE), world.contextOf()));
+    const first = await ensure();
+    t.deepEqual(
+      first.notices.map(({ reason, blocks }) => [reason, blocks]),
+      [['SyncLoadBalancerFailed', false]],
+    );
+    t.true((first.afterMs ?? 0) > 0);
+    await world.clock.advance(first.afterMs ?? 0);
+    const { ids } = await ensure();
+    t.deepEqual([...ids.values()], [...world.ids()]);
+    t.is(world.ids().length, 1);
+  });
+}
+
+test('ensure: what the cloud refuses is a notice, and the others are uploaded', async (t) => {
+  const world = new CertificateWorld();
+  const { keeper } = world.begin();
+  const fault: Fault = { kind: 'error', code: 'FailedOperation.CertificateInvalid' };
+  world.host.faults.add({ fault, actions: ['UploadCertificate'], times: 1 });
+  const ensure = () => world.clock.run(keeper.ensure(UNIT, uploadsOf(ONE, TWO), world.contextOf()));
+  const { ids, notices } = await ensure();
+  t.deepEqual([...ids.keys()], [TWO.hash]);
+  t.like(notices[0], { reason: 'CertificateRefused', blocks: false });
+  t.regex(notices[0]?.message ?? '', /^the cloud does not take the certificate of "a\.example" until 2026-04-01T/);
+  world.host.forget();
+  t.is((await ensure()).notices.length, 1);
+  t.deepEqual(world.host.counts(), {}, 'it is not tried again at once');
+  await world.clock.advance(MINUTE_MS);
+  t.is((await ensure()).ids.size, 2);
+});
+
+test('ensure: one question for all while the cloud does not answer', async (t) => {
+  const world = new CertificateWorld();
+  const { keeper } = world.begin();
+  const end = world.host.faults.add({ fault: { kind: 'hang' }, actions: ['DescribeCertificates'] });
+  const ensure = (unit: string) => keeper.ensure(unit, uploadsOf(ONE, TWO), world.contextOf());
+  const startMs = world.clock.monotonicMs();
+  const units = Array.from({ length: 100 }, (_, at) => `default/web-${at}`);
+  const all = await world.clock.run(Promise.all(units.map(ensure)));
+  t.true(all.every(({ ids, notices }) => ids.size === 0 && notices.length === 2));
+  t.true(world.clock.monotonicMs() - startMs < 2 * MINUTE_MS);
+  end();
+  await world.clock.advance(MINUTE_MS);
+  t.is((await world.clock.run(ensure(UNIT))).ids.size, 2);
+});
+
+test('ensure: without the rights to certificates there are notices', async (t) => {
+  const world = new CertificateWorld();
+  const { keeper } = world.begin();
+  const end = world.host.faults.add({
+    fault: { kind: 'error', code: 'UnauthorizedOperation' },
+    actions: ['DescribeCertificates', 'UploadCertificate'],
+  });
+  const ensure = () => world.clock.run(keeper.ensure(UNIT, uploadsOf(ONE), world.contextOf()));
+  t.is((await ensure()).notices.length, 1);
+  end();
+  await world.clock.advance(MINUTE_MS);
+  t.is((await ensure()).ids.size, 1);
+});
+
+test('sweep: after a renewal the old one goes when no listener shows it, and not before', async (t) => {
+  const world = new CertificateWorld();
+  const { keeper, metrics, stop } = world.begin();
+  const ensure = (own: typeof ONE) => world.clock.run(keeper.ensure(UNIT, uploadsOf(own), world.contextOf()));
+  await ensure(ONE);
+  const [old = ''] = world.ids();
+  const change = await world.show(old);
+  const renewed = newOwn('a.example');
+  const { ids } = await ensure(renewed);
+  const id = ids.get(renewed.hash) ?? '';
+  await world.clock.advance(60 * MINUTE_MS);
+  t.deepEqual(world.ids(), [old, id], 'a listener shows it');
+  t.false(world.host.counts()['DeleteCertificate'] !== undefined);
+  await change(id);
+  await world.clock.advance(9 * MINUTE_MS);
+  t.deepEqual(world.ids(), [old, id]);
+  await world.clock.advance(15 * MINUTE_MS);
+  t.deepEqual(world.ids(), [id]);
+  const text = await metrics();
+  t.regex(text, /certificate_outcomes_total\{outcome="deleted"\} 1/);
+  t.regex(text, /certificates\{state="used"\} 1/);
+  t.regex(text, /certificate_expiry_timestamp_seconds 1775001600/);
+  stop();
+});
+
+test('sweep: none of others, none that is planned, none of an unknown age', async (t) => {
+  const world = new CertificateWorld();
+  const { keeper, stop } = world.begin();
+  const kept = [
+    await world.upload(ONE),
+    await world.upload(ONE, TAGS(ONE.hash, 'cls-another1')),
+    await world.upload(ONE, { 'tke-clusterId': CLUSTER }),
+    await world.upload(ONE, { ...TAGS('x'), 'tke-clusterId': CLUSTER }),
+    await world.upload(TWO, TAGS(TWO.hash)),
+  ];
+  await world.clock.run(keeper.ensure(UNIT, uploadsOf(TWO), world.contextOf()));
+  await world.upload(ONE, TAGS(ONE.hash));
+  const twin = await world.upload(TWO, TAGS(TWO.hash));
+  t.is(world.ids().length, 7);
+  await world.clock.advance(35 * MINUTE_MS);
+  t.deepEqual(world.ids(), kept, `the one that nobody plans, and the second one ${twin} of one chain, are gone`);
+  keeper.forget(UNIT);
+  await world.clock.advance(35 * MINUTE_MS);
+  t.deepEqual(world.ids(), kept.slice(0, 4));
+  stop();
+});
+
+test('sweep: what is planned again meanwhile stays; a refused deletion is not tried each time', async (t) => {
+  const world = new CertificateWorld();
+  const { keeper, metrics, stop } = world.begin();
+  const ensure = () => world.clock.run(keeper.ensure(UNIT, uploadsOf(ONE), world.contextOf()));
+  await ensure();
+  keeper.forget(UNIT);
+  await world.clock.advance(25 * MINUTE_MS);
+  await ensure();
+  await world.clock.advance(30 * MINUTE_MS);
+  t.is(world.ids().length, 1);
+  keeper.forget(UNIT);
+  const fault: Fault = { kind: 'error', code: 'FailedOperation.DeleteResourceFailed' };
+  const end = world.host.faults.add({ fault, actions: ['DeleteCertificate'] });
+  await world.clock.advance(50 * MINUTE_MS);
+  t.is(world.host.counts()['DeleteCertificate'], 1);
+  t.regex(await metrics(), /certificate_outcomes_total\{outcome="kept"\} 1/);
+  end();
+  await world.clock.advance(60 * MINUTE_MS);
+  t.deepEqual(world.ids(), []);
+  stop();
+});
+
+test('sweep: one that a person has deleted is uploaded again', async (t) => {
+  const world = new CertificateWorld();
+  const { keeper, stop } = world.begin();
+  const ensure = () => world.clock.run(keeper.ensure(UNIT, uploadsOf(ONE), world.contextOf()));
+  const before = await ensure();
+  await world.clock.run(world.cloud.certificates.delete(world.ids()[0] ?? '', world.contextOf()));
+  await world.clock.advance(11 * MINUTE_MS);
+  const after = await ensure();
+  t.notDeepEqual(before.ids, after.ids);
+  t.deepEqual([...after.ids.values()], [...world.ids()]);
+  stop();
+});
+
+test('no key in what is logged, or in a notice', async (t) => {
+  const world = new CertificateWorld();
+  const { keeper, stop } = world.begin();
+  const outputs: unknown[] = [keeper, world.lines];
+  const faults: readonly Fault[] = [{ kind: 'reset' }, { kind: 'error', code: 'InternalError' }];
+  for (const fault of faults) {
+    world.host.faults.add({ fault, actions: ['UploadCertificate'], times: 1 });
+    outputs.push(await world.clock.run(keeper.ensure(UNIT, uploadsOf(ONE), world.contextOf())));
+    await world.clock.advance(MINUTE_MS);
+  }
+  outputs.push(await world.clock.run(keeper.ensure(UNIT, uploadsOf(ONE), world.contextOf())));
+  keeper.forget(UNIT);
+  await world.clock.advance(40 * MINUTE_MS);
+  t.deepEqual(world.ids(), []);
+  t.true(world.lines.length > 0);
+  const text = inspect(outputs, { depth: 20, showHidden: true, maxStringLength: null });
+  const secret = ONE.privateKey.reveal().split('\n')[1] ?? '';
+  t.true(secret.length > 40);
+  t.false(text.includes(secret) || text.includes('PRIVATE KEY'));
+  stop();
+});
+
+test('placeCertificates: ids in the place of hashes; what has none stays as it is', (t) => {
+  const settings = {};
+  const listeners = [
+    {
+      protocol: 'HTTPS' as const,
+      port: 443,
+      rules: [
+        { domain: 'a', url: '/', settings, certificate: { kind: 'own' as const, hash: 'h1' } },
+        { domain: 'd', url: '/', settings, certificate: { kind: 'own' as const, hash: 'h2' } },
+        { domain: 'b', url: '/', settings, certificate: { kind: 'existing' as const, ids: ['x'], caId: 'y' } },
+        { domain: 'c', url: '/', settings },
+      ],
+    },
+    { protocol: 'HTTP' as const, port: 80, rules: [] },
+  ];
+  const [https, http] = placeCertificates(listeners, new Map([['h1', 'cert1']]));
+  t.deepEqual(
+    https?.rules.map(({ certificate }) => certificate),
+    [{ kind: 'existing', ids: ['cert1'] }, { kind: 'asIs' }, { kind: 'existing', ids: ['x'], caId: 'y' }, undefined],
+  );
+  t.deepEqual(http, listeners[1]);
+});
