@@ -1,4 +1,5 @@
 import { dirname, join } from 'node:path';
+import type { FlowPrograms } from '../dataplane/fast-path/flow-programs.ts';
 import type { Kernel } from '../dataplane/kernel.ts';
 import { openNft } from '../dataplane/nft.ts';
 import { type Monitor, openMonitor } from '../netlink/monitor.ts';
@@ -19,9 +20,12 @@ import { usePodCidrs } from './bridge/accept-pod-cidr.ts';
 import { followMasquerade, updateMasquerade } from './bridge/follow-masquerade.ts';
 import { notePreparedBlocks } from './bridge/prepare-bridge.ts';
 import type { ClusterConnection } from './cluster.ts';
-import { type AgentComponents, type AgentRuntime, createComponents } from './components.ts';
+import { type AgentComponents, type AgentRuntime, createComponents, findChain } from './components.ts';
 import type { AgentConfig } from './config/options.ts';
 import { NO_EVENTS } from './events/node-events.ts';
+import type { NewLinks } from './fast-path/attach-new-links.ts';
+import { type FlowEpochs, openFlowEpochs } from './fast-path/flow-epochs.ts';
+import { openFastPath } from './fast-path/open-fast-path.ts';
 import { followDirectRoutes } from './follow/follow-direct-routes.ts';
 import { followEgressExempt, restoreEgressExempt } from './follow/follow-egress-exempt.ts';
 import { followReadiness, type ReadinessListener } from './follow/follow-readiness.ts';
@@ -70,6 +74,8 @@ type RunningAgent = {
 /** How long a call in flight may take at shutdown; kubelet itself waits 30 s for the end of a Pod. */
 const DRAIN_MS = 10_000;
 const MONITOR_BUFFER_BYTES = 8 << 20;
+/** What an ADD changes is read after its answer, and what many change at once is read together. */
+const MONITOR_GATHER_MS = 10;
 
 /**
  * Starts the agent, in the one order that is safe: no other agent serves; the journal is opened; Pods without a record
@@ -83,9 +89,9 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   await refuseLiveSocket(config.socket);
   const shutdown = new AbortController();
   const journal = openJournal(join(config.stateDir, 'journal.db'), { clock, log });
-  const { kernel, ownWrites } = openKernel();
-  const hasNftables = await probeNftables(kernel.nft, clock);
-  const components = createComponents(config, runtime, { journal, kernel, ownWrites, hasNftables });
+  const node = await openNode(config, runtime);
+  const { kernel, hasNftables } = node;
+  const components = createComponents(config, runtime, { journal, ...node });
   const { state, useCases } = components;
   const readiness: Readiness = { notReady: 'the agent is starting' };
   const endpoints = await openEndpoints(config, components, readiness);
@@ -98,7 +104,8 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   await adoptAtStart(config, components, { journal, kernel, supply, signal: shutdown.signal });
   const { noticeCilium } = chooseRuleMode({ config, hasNftables, state, journal, log, events: runtime.events });
   restorePlan(config, state);
-  const loop = openRepairLoop(config, components, readiness);
+  const epochs = kernel.flows === undefined ? undefined : followFlows(kernel.flows, components);
+  const loop = openRepairLoop(config, components, readiness, epochs);
   const acceptDeps = acceptSupplyDepsOf(config, components, cluster, () => loop.kick('supply'));
   const acceptor = openSupplyAcceptor(acceptDeps, { clock, log, random: runtime.random ?? (() => 0.5) });
   const unsubscribe = supply.subscribe(acceptor.accept);
@@ -153,7 +160,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
       await loop.close();
       endpoints?.close();
       components.view?.close();
-      kernel.rtnetlink.close();
+      closeKernel(kernel, components.newLinks, epochs);
       journal.close();
       log.info('stopped; Pods go on');
     },
@@ -172,6 +179,24 @@ function implementationOf(
   return agentImplementation(useCases, release, signal, (calls, request, ended) =>
     runCall({ ...deps, calls }, request, ended),
   );
+}
+
+/** The kernel with what it can do, and the fast path that is chosen by that. */
+async function openNode(config: AgentConfig, { clock, log }: AgentRuntime) {
+  const { kernel, ownWrites } = openKernel();
+  const hasNftables = await probeNftables(kernel.nft, clock);
+  const found = { hasNftables, role: config.role, ciliumChain: findChain(config) };
+  const { choice, programs } = openFastPath(config.fastPath, { kernel, log, ...found });
+  const opened: Kernel = programs === undefined ? kernel : { ...kernel, flows: programs };
+  return { kernel: opened, ownWrites, hasNftables, fastPath: choice };
+}
+
+/** What is attached to links goes on: the next agent uses it. */
+function closeKernel({ flows, rtnetlink }: Kernel, newLinks: NewLinks, epochs: FlowEpochs | undefined): void {
+  newLinks.close();
+  epochs?.close();
+  flows?.close();
+  rtnetlink.close();
 }
 
 function openKernel(): { readonly kernel: Kernel; readonly ownWrites: OwnWrites } {
@@ -344,7 +369,24 @@ async function openEndpoints(config: AgentConfig, { state, metrics, useCases }: 
   });
 }
 
-function openRepairLoop(config: AgentConfig, components: AgentComponents, readiness: Readiness): RepairLoop {
+/** Ends learned flows when others change what they depend on. What fails is over after a second by itself. */
+function followFlows(programs: FlowPrograms, { metrics, useCases: { clock, log } }: AgentComponents): FlowEpochs {
+  return openFlowEpochs(clock, (cause) => {
+    try {
+      programs.forgetFlows();
+      metrics.flowsForgotten(cause);
+    } catch (error) {
+      log.error('flows of the fast path cannot be ended at once', { cause, error });
+    }
+  });
+}
+
+function openRepairLoop(
+  config: AgentConfig,
+  components: AgentComponents,
+  readiness: Readiness,
+  epochs: FlowEpochs | undefined,
+): RepairLoop {
   const { state, finder, metrics, useCases } = components;
   const run = async (cause: string): Promise<ReconcileReport> => {
     readiness.passStartedMs = useCases.clock.monotonicMs();
@@ -355,6 +397,7 @@ function openRepairLoop(config: AgentConfig, components: AgentComponents, readin
     try {
       finder.observe();
       const report = await reconcile(components.reconcile, cause);
+      if (report.done.length > 0) epochs?.forget('repair');
       readiness.notReady = finder.primary() === undefined ? 'the node has no primary interface yet' : undefined;
       notePreparedBlocks(state, finder.current(), report);
       if (readiness.notReady === undefined) recordRuleMode(components, report);
@@ -373,7 +416,7 @@ function openRepairLoop(config: AgentConfig, components: AgentComponents, readin
   };
   // Events come in bursts, and finding the relevant objects takes a pass over every lease: one result serves a turn of
   // the event loop.
-  const watched = oncePerTick(() => watchedObjects(state, finder.primary(), finder.current()?.bridge));
+  const watched = oncePerTick(() => watchedObjects(state, finder.primary(), finder.current()));
   const { clock } = useCases;
   const { fights, foreignChanges, nodeNetwork } = components.reconcile;
   const settings = openSettingsWatch({
@@ -387,6 +430,10 @@ function openRepairLoop(config: AgentConfig, components: AgentComponents, readin
     clock,
     reconcile: run,
     note: (event) => foreignChanges.note(event, clock.monotonicMs()),
+    noteForeign: (event) => {
+      // Links of others come and go with their Pods.
+      if (event.kind !== 'link' || watched().ifindexes.has(event.message.ifindex)) epochs?.note(event);
+    },
     isOwn: components.ownWrites.isOwn,
     isRelevant: (event) => {
       // A pass follows at the end of the wait.
@@ -398,6 +445,7 @@ function openRepairLoop(config: AgentConfig, components: AgentComponents, readin
     settingsDiffer: settings.differsNext,
     overrun: metrics.overrun,
     invalidateNft: components.reconcile.kernel.invalidateNft,
+    invalidateFilters: components.reconcile.kernel.invalidateFilters,
     log: useCases.log,
     intervalMs: config.repairIntervalMs,
   });
@@ -445,9 +493,10 @@ function openKernelMonitor(): Monitor {
   return openMonitor({
     groups: [
       ...(['link', 'ipv4-ifaddr', 'ipv6-ifaddr', 'ipv4-route', 'ipv6-route', 'ipv4-rule', 'ipv6-rule'] as const),
-      ...(['ipv4-netconf', 'ipv6-netconf', 'nftables'] as const),
+      ...(['ipv4-netconf', 'ipv6-netconf', 'nftables', 'tc'] as const),
     ],
     rcvbufBytes: MONITOR_BUFFER_BYTES,
+    gatherMs: MONITOR_GATHER_MS,
   });
 }
 

@@ -16,6 +16,8 @@ import type { AgentConfig } from './config/options.ts';
 import { openCriView } from './cri/cri-client.ts';
 import type { SandboxView } from './cri/sandbox-view.ts';
 import { NO_EVENTS, type NodeEvents } from './events/node-events.ts';
+import { type NewLinks, openNewLinks } from './fast-path/attach-new-links.ts';
+import type { FastPathChoice } from './fast-path/choose-fast-path.ts';
 import { openConntrack } from './host/conntrack.ts';
 import { openPodWiring } from './host/pod-wiring.ts';
 import { openSandboxes } from './host/sandboxes.ts';
@@ -41,7 +43,7 @@ import { FightDetector } from './repair/fight-detector.ts';
 import { ForeignChanges } from './repair/foreign-changes.ts';
 import { openHostKernel } from './repair/host-kernel.ts';
 import type { OwnWrites } from './repair/own-writes.ts';
-import { createPrimaryFinder, type PrimaryFinder } from './repair/primary-finder.ts';
+import { createPrimaryFinder, type PrimaryFinder, type PrimaryFinderDeps } from './repair/primary-finder.ts';
 import type { ReconcileDeps } from './repair/reconcile.ts';
 import { readPendingInput } from './server/pending-input.ts';
 import { keyOf, NodeState } from './state/node-state.ts';
@@ -76,6 +78,8 @@ export type AgentComponents = {
   readonly reconcile: ReconcileDeps;
   readonly ownWrites: OwnWrites;
   readonly sysctl: Kernel['sysctl'];
+  /** Undefined while the fast path is off. */
+  readonly programs: Kernel['flows'];
   /** Reads the ifindex of the bridge that a link is a port of, with hairpin; undefined for any other link. */
   readonly bridgeOfPort: (ifindex: number) => number | undefined;
   /** Holds the last operations of Pods. */
@@ -87,6 +91,7 @@ export type AgentComponents = {
   /** Undefined when no runtime is configured. */
   readonly view: SandboxView | undefined;
   readonly takeOver: TakeOver;
+  readonly newLinks: NewLinks;
 };
 
 /** Connects ports and adapters. Opens nothing that needs closing but the runtime's client. */
@@ -98,34 +103,26 @@ export function createComponents(
     kernel,
     ownWrites,
     hasNftables,
+    fastPath,
   }: {
     readonly journal: Journal;
     readonly kernel: Kernel;
     readonly ownWrites: OwnWrites;
     readonly hasNftables: boolean;
+    readonly fastPath: FastPathChoice;
   },
 ): AgentComponents {
   const state = new NodeState(clock, config.role);
   const metrics = createMetrics({ processMetrics: true });
-  const { eniMarkMask, rpFilterMode, egress, podCidrs, vpcCidrs, nodePort, serviceCidrs } = config;
+  state.fastPath = { ...fastPath, sinceMs: clock.monotonicMs() };
+  metrics.fastPath(fastPath.mode);
+  if (fastPath.why !== '') events.report('Warning', 'FastPathOff', `the fast path stays off: ${fastPath.why}`);
   state.registeredWaitMs = config.registeredWaitMs;
   state.isBridgeDefault = config.defaultNetwork === 'tke-bridge';
   state.isBridgeUsed = state.isBridgeDefault;
-  usePodCidrs(state, podCidrs.map(networkPrefix));
+  usePodCidrs(state, config.podCidrs.map(networkPrefix));
   const readView = (): HostView => readHostView(kernel.rtnetlink);
-  const finder = createPrimaryFinder({
-    state,
-    log,
-    readHostView: readView,
-    configuredName: config.primaryInterface,
-    settings: { eniMarkMask, rpFilterMode, egress, podCidrs, vpcCidrs, nodePort, serviceCidrs, nftables: hasNftables },
-    bridge: { name: config.grBridge, wiring: config.grWiring, mtu: config.grMtu },
-    observed: (primary) => {
-      const ranges = serviceCidrs.length > 0 ? serviceCidrs : state.serviceCidrs;
-      const occupied = occupiedNetworks({ supply: state.supply, primary, vpcCidrs, serviceCidrs: ranges });
-      noteOccupied({ state, events, log }, occupied);
-    },
-  });
+  const finder = finderOf(config, { state, log, events, readHostView: readView, hasNftables, fastPath });
   const recorder = new FlightRecorder();
   const hub = new EventHub();
   const operationLog = openOperationLog({ clock, recorder, hub });
@@ -139,6 +136,7 @@ export function createComponents(
   const reservations = openHostLocalFiles(config.hostRoot, config.grHostLocalDir, log);
   const view = config.criSockets.length === 0 ? undefined : openCriView(config.criSockets);
   const takeOver = takeOverOf(config, { clock, log, state, journal, reservations, view, rtnetlink: kernel.rtnetlink });
+  const newLinks = newLinksOf(kernel, state, finder, { clock, log });
   const useCases: UseCaseDeps = {
     ...{ clock, randomBytes, log, metrics, state, journal, operationLog },
     mutex: new KeyedMutex(),
@@ -154,7 +152,7 @@ export function createComponents(
     settings: useCaseSettingsOf(config),
     readPendingInput,
     demandChanged: () => demandChanged(state),
-    ...{ events, reservations, ciliumChain: () => findChain(config) },
+    ...{ events, reservations, ciliumChain: () => findChain(config), linkMade: newLinks.add },
     prepareBridge: bridgePreparation(state, finder, masqueradeDeps, takeOver),
   };
   const bootId = readBootId();
@@ -164,10 +162,9 @@ export function createComponents(
   });
   return {
     ...{ state, metrics, finder, useCases, recorder, hub, operationLog, ownWrites },
-    readHostView: readView,
-    masqueradeDeps,
-    found,
+    ...{ readHostView: readView, masqueradeDeps, found },
     sysctl: kernel.sysctl,
+    programs: kernel.flows,
     bridgeOfPort: (ifindex) => {
       const link = kernel.rtnetlink.link.get({ ifindex });
       return link?.bridgePort?.mode === 1 ? link.master : undefined;
@@ -184,15 +181,56 @@ export function createComponents(
       }),
       fightStarted: (request) => reportFight(events, request),
     },
-    ...{ view, takeOver },
+    ...{ view, takeOver, newLinks },
   };
+}
+
+function finderOf(
+  config: AgentConfig,
+  {
+    hasNftables,
+    fastPath,
+    events,
+    ...deps
+  }: Pick<PrimaryFinderDeps, 'state' | 'log' | 'readHostView'> & {
+    readonly hasNftables: boolean;
+    readonly fastPath: FastPathChoice;
+    readonly events: NodeEvents;
+  },
+): PrimaryFinder {
+  const { eniMarkMask, rpFilterMode, egress, podCidrs, vpcCidrs, nodePort, serviceCidrs } = config;
+  const { state, log } = deps;
+  return createPrimaryFinder({
+    ...deps,
+    configuredName: config.primaryInterface,
+    settings: {
+      ...{ eniMarkMask, rpFilterMode, egress, podCidrs, vpcCidrs, nodePort, serviceCidrs, nftables: hasNftables },
+      ...(fastPath.mode === 'off' ? {} : { fastPath: fastPath.mode }),
+    },
+    bridge: { name: config.grBridge, wiring: config.grWiring, mtu: config.grMtu },
+    observed: (primary) => {
+      const ranges = serviceCidrs.length > 0 ? serviceCidrs : state.serviceCidrs;
+      const occupied = occupiedNetworks({ supply: state.supply, primary, vpcCidrs, serviceCidrs: ranges });
+      noteOccupied({ state, events, log }, occupied);
+    },
+  });
+}
+
+function newLinksOf(
+  kernel: Kernel,
+  state: NodeState,
+  finder: PrimaryFinder,
+  deps: Pick<AgentRuntime, 'clock' | 'log'>,
+) {
+  return openNewLinks({ ...deps, kernel, state, isWanted: () => finder.current()?.fastPath === 'bpf' });
 }
 
 function recordedOf({ stateDir, nodeName, role }: AgentConfig) {
   return { stateDir, nodeName, ...(role === 'uplinks' ? { role } : {}) };
 }
 
-function findChain({ chainedPlugins, cniConfDir }: AgentConfig): string | undefined {
+/** Finds what chains cilium-cni after our plugin: the flag, or the path of a configuration; undefined without. */
+export function findChain({ chainedPlugins, cniConfDir }: AgentConfig): string | undefined {
   return hasCilium(chainedPlugins) ? '--chained-plugins' : findCiliumChainIn(cniConfDir);
 }
 

@@ -36,7 +36,7 @@ export type OpsDeps = {
 };
 
 /** Those of the agent's components that the ops service uses. */
-type OpsParts = Pick<AgentComponents, 'state' | 'recorder' | 'hub' | 'metrics'> & {
+type OpsParts = Pick<AgentComponents, 'state' | 'recorder' | 'hub' | 'metrics' | 'programs'> & {
   readonly useCases: Pick<AgentComponents['useCases'], 'clock' | 'log' | 'journal'>;
   readonly finder: Pick<AgentComponents['finder'], 'primary'>;
   readonly reconcile: PreviewDeps;
@@ -86,6 +86,7 @@ async function summary({ config, runtime, components, readiness, cluster, starte
     lastPass: readiness.lastPass,
     kube: kube === undefined || cluster === undefined ? undefined : { ...kube, silenceMs: cluster.silenceMs() },
     watchers: hub.watchers,
+    programs: components.programs,
   });
 }
 

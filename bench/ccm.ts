@@ -1,4 +1,5 @@
 import type { RouteKind } from '../cloud/cloud.ts';
+import { measureRules } from '../test/cloud-controller-manager/ingresses/measure-rules.ts';
 import { measureSweep } from '../test/cloud-controller-manager/lifecycle/measure-sweep.ts';
 import { measureRoutes } from '../test/cloud-controller-manager/routes/measure-routes.ts';
 import { measureServices, type ServicesReport } from '../test/cloud-controller-manager/services/measure-services.ts';
@@ -12,6 +13,8 @@ const ROUTES = 1_000;
 const SERVICES = 1_000;
 const ENDPOINTS = 50;
 const CHANGES = 20;
+/** A listener has 50 rules. */
+const [INGRESSES, RULES_EACH] = [20, 50];
 /** Endpoints are followed within this time. */
 const LATENCY_BOUND_MS = 5_000;
 const RSS_BOUND_MIB = 200;
@@ -46,6 +49,7 @@ export async function runSuite(): Promise<readonly BenchRow[]> {
       unit: 'MiB',
       extra: `VmRSS of the packaged process with 5,000 Nodes, none of them ready; RssAnon ${mib(notReady.anonMib)}; all ready: ${mib(ready.rssMib)}, RssAnon ${mib(ready.anonMib)}; peak ${mib(peakMib)} MiB while all were initialised in ${mib(startSeconds)} s`,
     }),
+    await rulesRow(),
     ...(await serviceRows()),
   ];
 }
@@ -97,6 +101,20 @@ async function serviceRows(): Promise<readonly BenchRow[]> {
       `VmRSS of the packaged process with ${of}; RssAnon ${anonMib.toFixed(0)}; peak ${peakMib.toFixed(0)} MiB`,
     ),
   ];
+}
+
+/** Measures the rules of many Ingresses on one load balancer. */
+async function rulesRow(): Promise<BenchRow> {
+  const { writes, fewestWrites, seconds, restartWrites, changeWrites } = await measureRules(INGRESSES, RULES_EACH);
+  return benchRow({
+    suite: 'ccm',
+    case: 'rules-1000',
+    ours: writes,
+    peer: fewestWrites,
+    peerName: 'bound',
+    unit: 'writes',
+    extra: `changing calls for ${INGRESSES} Ingresses of ${RULES_EACH} rules on one load balancer, in ${seconds.toFixed(0)} s of the clock; ${restartWrites} after a restart, ${changeWrites} for another path`,
+  });
 }
 
 function latencyRow(name: string, samples: ServicesReport['toDrainMs'], what: string): BenchRow {

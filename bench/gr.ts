@@ -1,7 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { addAndDelete, burst, type Side } from './cni/sides.ts';
-import { measureInTurn } from './forwarding/in-turn.ts';
+import { establishFlows } from './forwarding/flow.ts';
+import { measureInTurn, type Rounds } from './forwarding/in-turn.ts';
+import { egress } from './forwarding/measures.ts';
 import { openPath, type Path, type PathSpec } from './forwarding/path.ts';
 import { type BenchRow, benchRow, median } from './row.ts';
 import { type BenchScene, openBenchScene } from './scene.ts';
@@ -11,11 +13,12 @@ const ROUNDS = 25;
 /** How often thirty ADDs at once are measured on each side. */
 const BURSTS = 5;
 const BURST_PODS = 30;
+const FORWARD_ROUNDS: Rounds = { rounds: 41, burstMs: 30 };
 const PEER = 'bridge + host-local';
 
 /**
  * Measures GlobalRoute Pods beside Debian's bridge with host-local, as the product wires them: whole ADD and DEL calls, process
- * start to exit, in turn in one node, with ADDs of Pods of an ENI beside; then packets per second from a Pod out of the node.
+ * start to exit, in turn, the peer's in a node of its own, with ADDs of Pods of an ENI beside; then packets per second from a Pod out of the node.
  */
 export async function runSuite(): Promise<readonly BenchRow[]> {
   return [...(await measureCalls()), ...(await measureForwarding())];
@@ -31,7 +34,7 @@ async function measureCalls(): Promise<readonly BenchRow[]> {
     bridge: { scene: gr, side: oursOf(gr) },
     routed: { scene: routed, side: oursOf(routed) },
     eni: { scene: eni, side: oursOf(eni) },
-    peer: { scene: gr, side: { conf: bridgeConf(gr.dir), binary: '/usr/lib/cni/bridge', cniPath: '/usr/lib/cni' } },
+    peer: { scene: gr, side: peerOf(gr) },
   };
   const adds = new Map<string, number[]>();
   const dels = new Map<string, number[]>();
@@ -63,7 +66,11 @@ async function measureCalls(): Promise<readonly BenchRow[]> {
 }
 
 function oursOf(scene: BenchScene): Side {
-  return { conf: scene.conf(), binary: scene.plugin, cniPath: scene.binDir };
+  return { runtime: scene.runtime, conf: scene.conf(), binary: scene.plugin, cniPath: scene.binDir };
+}
+
+function peerOf({ peerRuntime, dir }: BenchScene): Side {
+  return { runtime: peerRuntime, conf: bridgeConf(dir), binary: '/usr/lib/cni/bridge', cniPath: '/usr/lib/cni' };
 }
 
 /** As the product's tke-bridge-agent writes it, on a bridge of its own. */
@@ -93,8 +100,10 @@ async function measureForwarding(): Promise<readonly BenchRow[]> {
       console.error(`  laying path ${name}`);
       paths.set(name, await openPath(spec));
     }
-    const { samples, how } = await measureInTurn(paths);
-    const rate = (of: string) => median(samples.get(of) ?? []);
+    await establishFlows([...paths.values()].map(({ flows }) => flows.egress));
+    const samples = await measureInTurn(paths, { egress }, FORWARD_ROUNDS);
+    const rate = (of: string) => median(samples.egress.get(of) ?? []);
+    const how = `${FORWARD_ROUNDS.rounds} bursts of ${FORWARD_ROUNDS.burstMs} ms, in turn`;
     return Object.keys(OURS).map((name) =>
       benchRow({
         ...{ suite: 'gr', case: name, ours: rate(name), peer: rate('peer'), peerName: PEER, unit: 'packets/s' },
@@ -102,6 +111,6 @@ async function measureForwarding(): Promise<readonly BenchRow[]> {
       }),
     );
   } finally {
-    for (const path of paths.values()) await path.close();
+    for (const path of paths.values()) path.close();
   }
 }

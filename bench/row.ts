@@ -17,7 +17,7 @@ export type BenchRow = {
 };
 
 /** Units of a benchmark, and with them the direction of better. */
-type BenchUnit = 'ops/s' | 'packets/s' | 'ms' | 's' | 'MiB' | 'calls' | 'writes' | '%';
+type BenchUnit = 'ops/s' | 'packets/s' | 'us' | 'ms' | 's' | 'MiB' | 'calls' | 'writes' | '%';
 
 /** Makes a row; derives the ratio, so that its direction follows the unit. */
 export function benchRow(row: Omit<BenchRow, 'ratio'>): BenchRow {
@@ -33,4 +33,11 @@ export function median(values: readonly number[]): number {
   const lower = sorted[sorted.length % 2 === 0 ? middle - 1 : middle];
   if (upper === undefined || lower === undefined) throw new RangeError('median of nothing');
   return (lower + upper) / 2;
+}
+
+/** Computes the quartiles: a quarter of the values is below the first, half below the second. `values` must not be empty. */
+export function quartiles(values: readonly number[]): readonly [number, number, number] {
+  const sorted = values.toSorted((a, b) => a - b);
+  const half = Math.ceil(sorted.length / 2);
+  return [median(sorted.slice(0, half)), median(sorted), median(sorted.slice(-half))];
 }

@@ -28,6 +28,8 @@ export type BenchScene = AsyncDisposable & {
   readonly nodeNetnsPath: string;
   /** Starts CNI executables in the node's namespace. */
   readonly runtime: CniRuntime;
+  /** Starts them in a node of its own, without an agent that would follow what a peer does. */
+  readonly peerRuntime: CniRuntime;
   conf(): object;
   newPod(): Promise<BenchPod>;
   /** Makes the Pod's object in the cluster, if there is one. */
@@ -62,7 +64,7 @@ export async function openBenchScene(options: BenchSceneOptions): Promise<BenchS
         { id: 'subnet-a', cidr: '10.0.1.0/24' },
         { id: 'subnet-b', cidr: '10.0.4.0/22' },
       ],
-      nodes: [{ name: 'n1', primarySubnet: 'subnet-a' }],
+      nodes: ['n1', 'n2'].map((name) => ({ name, primarySubnet: 'subnet-a' })),
     }),
     (one) => one.close(),
   );
@@ -91,6 +93,7 @@ export async function openBenchScene(options: BenchSceneOptions): Promise<BenchS
     },
   );
   const runtime = undo.use(openCniRuntime(netns.path));
+  const peerRuntime = undo.use(openCniRuntime(vpc.node('n2').netns.path));
   const kept = undo.move();
   return {
     agent,
@@ -99,6 +102,7 @@ export async function openBenchScene(options: BenchSceneOptions): Promise<BenchS
     plugin: join(hasLauncher ? CNI_DIR : DIST_BIN_DIR, 'tke-route-eni'),
     nodeNetnsPath: netns.path,
     runtime,
+    peerRuntime,
     conf: () => ({
       cniVersion: '1.0.0',
       name: 'bench',

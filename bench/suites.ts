@@ -11,6 +11,7 @@ type Suite = {
 export const SUITES: Readonly<Record<string, Suite>> = {
   netlink: { load: () => import('./netlink.ts') },
   forwarding: { load: () => import('./forwarding.ts') },
+  'forwarding-pods': { load: () => import('./forwarding-pods.ts'), isNamedOnly: true },
   'cni-start': { load: () => import('./cni-start.ts') },
   cni: { load: () => import('./cni.ts') },
   gr: { load: () => import('./gr.ts') },

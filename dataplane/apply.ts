@@ -1,5 +1,6 @@
 import { isNetlinkError } from '../netlink/netlink-error.ts';
 import { messageOf } from '../runtime/error-text.ts';
+import { attachFilter, detachFilter } from './fast-path/attach-filter.ts';
 import type { Kernel } from './kernel.ts';
 import { inverseOf, type Operation, renderOperation } from './operation.ts';
 import { toRequest } from './to-request.ts';
@@ -93,6 +94,11 @@ async function applyOne(kernel: Kernel, operation: Operation): Promise<'done' | 
     const [outcome] = kernel.sysctl.setAll([{ key, value, ...(isOptional && { isOptional }) }]);
     return outcome === 'changed' ? 'done' : 'skipped';
   }
+  if (operation.kind === 'attach-filter') {
+    attachFilter(kernel, operation.filter);
+    return 'done';
+  }
+  if (operation.kind === 'detach-filter') return detachFilter(kernel.rtnetlink, operation.filter);
   const request = toRequest(operation);
   const [outcome] = request === undefined ? [] : kernel.rtnetlink.execute([request]);
   if (outcome?.kind !== 'error') return 'done';

@@ -131,6 +131,8 @@ function describe(operation: Operation): readonly string[] {
       return [
         `neighbour ${operation.neigh.dst} on ${operation.neigh.ifname} is ${operation.before?.lladdr || 'missing'}, should be ${operation.neigh.lladdr}`,
       ];
+    case 'attach-filter':
+    case 'detach-filter':
     case 'delete-bridge':
     case 'delete-route':
     case 'delete-rule':

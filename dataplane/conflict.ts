@@ -21,6 +21,7 @@ export type Conflict = {
     | 'link'
     | 'sysctl'
     | 'name'
+    | 'filter'
     | 'unreadable';
   /** Names the thing, the place and the next step. */
   readonly message: string;

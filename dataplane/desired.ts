@@ -87,6 +87,15 @@ export type SysctlState = {
   readonly isOptional?: true;
 };
 
+/** One of the fast path's two programs on a link: `fast` forwards known flows, `learn` records them. */
+export type FilterState = {
+  readonly ifindex: number;
+  /** For people; the ifindex identifies the interface. */
+  readonly ifname: string;
+  readonly direction: 'ingress' | 'egress';
+  readonly program: 'fast' | 'learn';
+};
+
 /** Our nftables table as the text that defines it. */
 export type NftTable = {
   readonly text: string;
@@ -107,8 +116,11 @@ export type NetState = {
   readonly sysctls: readonly SysctlState[];
 };
 
-/** The node's side. `nft` is present only in a plan of the whole node: the table contains all ENIs or none. */
-export type HostState = NetState & { readonly nft?: NftTable };
+/**
+ * The node's side. `nft` is present only in a plan of the whole node: the table contains all ENIs or none. `filters` is
+ * present only where the fast path's programs are planned.
+ */
+export type HostState = NetState & { readonly nft?: NftTable; readonly filters?: readonly FilterState[] };
 
 /** The Pod's side; interface indexes are those of its namespace. */
 export type PodState = NetState;
@@ -119,6 +131,7 @@ export const EMPTY_STATE: HostState = { links: [], addresses: [], routes: [], ru
 /** Joins plans. Items that two plans have in common are kept once; the last nft table is used. */
 export function mergeHostState(...states: readonly HostState[]): HostState {
   const nft = states.findLast((state) => state.nft !== undefined)?.nft;
+  const filters = states.flatMap((state) => state.filters ?? []);
   return {
     links: unique(
       states.flatMap((state) => state.links),
@@ -145,6 +158,7 @@ export function mergeHostState(...states: readonly HostState[]): HostState {
       (sysctl) => sysctlName(sysctl.key),
     ),
     ...(nft === undefined ? {} : { nft }),
+    ...(states.some((state) => state.filters !== undefined) ? { filters: unique(filters, filterKey) } : {}),
   };
 }
 
@@ -172,6 +186,11 @@ export function ruleKey(rule: RuleState): string {
 /** Identity of a neighbour. */
 export function neighKey(neigh: Pick<NeighState, 'ifindex' | 'dst'>): string {
   return `${neigh.ifindex} ${neigh.dst}`;
+}
+
+/** Identity of a filter: a link has one of ours in each direction. */
+export function filterKey(filter: Pick<FilterState, 'ifindex' | 'direction'>): string {
+  return `${filter.ifindex} ${filter.direction}`;
 }
 
 /** Tells whether two routes of one identity have the same target. */

@@ -23,6 +23,7 @@ import {
   type SysctlState,
 } from './desired.ts';
 import { bridgesToMake, formerGateways, newSettings, portOperations, withBridges } from './diff-bridge.ts';
+import { filterAttachments, filterConflicts, filterDetachments } from './diff-filters.ts';
 import { linkOperations, withoutGroup } from './diff-link.ts';
 import { prefixLength } from './ip-prefix.ts';
 import { nftReplaceCommands } from './nft-table.ts';
@@ -39,7 +40,8 @@ type Diff = { readonly operations: readonly Operation[]; readonly conflicts: rea
  * The order of operations is safe in both directions of a rule-mode change: everything that a packet may need is added
  * before what it used until now is deleted. First rule 1024 of each block of GlobalRoute Pods: without it, per-pod rules
  * send packets to these Pods round and round through the VPC. Then bridges, settings, links, ports of bridges, addresses, routes and rules. Then the nftables
- * table, which moves packets from the old rules to the new ones. Then link groups, whose map entries must be loaded
+ * table, which moves packets from the old rules to the new ones; before it the fast path's filters, which do nothing until
+ * the table marks packets, and after it those that are not planned any more. Then link groups, whose map entries must be loaded
  * first. Then old rules and old routes are deleted.
  *
  * While some object could not be read nothing is deleted, and a table that is there is not replaced: the plan may lack
@@ -63,8 +65,10 @@ export function diffHost(desired: HostState, found: ObservedHost): Diff {
       ...routeReplacements(desired, observed, missing),
       ...neighReplacements(desired, observed, missing),
       ...ruleAdditions(desired, observed, (rule) => !isPodCidrRule(rule)),
+      ...filterAttachments(desired, observed, missing),
       ...(isWhole || observed.nft.restore === undefined ? nftOperations(desired, observed) : []),
       ...linkOperations(desired, observed, ({ group }) => (group === undefined ? {} : { group })),
+      ...(isWhole ? filterDetachments(desired, observed) : []),
       ...(isWhole ? formerGateways(desired, observed) : []),
       ...(isWhole ? ruleDeletions(desired, observed) : []),
       ...(isWhole ? routeDeletions(desired, observed) : []),
@@ -75,6 +79,7 @@ export function diffHost(desired: HostState, found: ObservedHost): Diff {
       ...ruleConflicts(desired, observed),
       ...routeConflicts(desired, observed),
       ...addressConflicts(desired, observed),
+      ...filterConflicts(desired, observed),
       ...nameConflicts(desired),
       ...unreadableObjects(observed),
     ],

@@ -31,6 +31,11 @@ export function hostVethFallbackName(owner: HostVethOwner): string {
   return named(`${owner.containerId}.${owner.ifName}`);
 }
 
+/** Tells whether a link has a name of the form that all our host veths have. */
+export function isHostVethName(ifname: string): boolean {
+  return /^eni[0-9a-f]{11}$/.test(ifname);
+}
+
 /** Returns the IFLA_IFALIAS of a host veth. It allows to rebuild a lease from the kernel alone. */
 export function hostVethAlias(owner: Pick<HostVethOwner, 'containerId' | 'ifName'>): string {
   return `tke-eni/${owner.containerId}/${owner.ifName}`;

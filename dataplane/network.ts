@@ -42,7 +42,15 @@ export type NodeNetwork = {
    * routed. Default true.
    */
   readonly nftables?: boolean;
+  /**
+   * What forwards packets of flows that the kernel decided on before. `bpf`: the two programs on shared ENIs and the links
+   * of their Pods. Absent: the kernel decides for each packet.
+   */
+  readonly fastPath?: FastPath;
 };
+
+/** The ways to forward a known flow without asking the kernel again. */
+type FastPath = 'bpf' | 'flowtable';
 
 /** A block of addresses of the node's GlobalRoute Pods. */
 export type PodCidr = {
@@ -122,6 +130,11 @@ type Attachment = {
   readonly alias: string;
   /** Turns IPv6 off in the Pod (conf field `disableIPv6`). Default false. */
   readonly disableIpv6?: boolean;
+  /**
+   * Its ADD may still go on: plugins after ours, such as bandwidth, need the link without filters, and none is planned.
+   * Default false.
+   */
+  readonly isNew?: boolean;
 };
 
 /** One attachment of a Pod to an ENI. */

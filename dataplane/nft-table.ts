@@ -2,6 +2,7 @@ import type { NftTable } from './desired.ts';
 import { eniMark, hex } from './eni-mark.ts';
 import { canonicalAddress, familyOf, withoutContained } from './ip-prefix.ts';
 import type { EniNetwork, NodeNetwork } from './network.ts';
+import { learnChainLines } from './nft-learn-chain.ts';
 import { DIRECT_LINK_GROUP, NFT_TABLE, NODEPORT_MARK } from './numbers.ts';
 
 /**
@@ -31,6 +32,7 @@ export function nftTable(node: NodeNetwork, enis: readonly EniNetwork[]): NftTab
     ...sorted.map((eni) => eniChain(node, eni, sorted)),
     preroutingChain(node, sorted),
     ...leavingChains(node, sorted),
+    ...(node.fastPath === 'bpf' ? [chain('learn', learnChainLines())] : []),
   ];
   const unnamed = node.nodePort ? sorted.filter(({ ifname }) => !isNftName(ifname)).map(({ ifname }) => ifname) : [];
   return {

@@ -76,6 +76,15 @@ export const TABLE_ENI_BASE = 4000;
 /** Connection and packet mark of what came in by the primary interface; one bit. */
 export const NODEPORT_MARK = 0x80;
 
+/** Mark of a packet whose flow the fast path may learn; set in our forward chain, one bit. */
+export const FAST_PATH_MARK = 0x100;
+
+/** Names of the fast path's programs, and so of their filters (TCA_BPF_NAME): a filter with one of them is ours. */
+export const FLOW_PROGRAM_NAME = { fast: 'tke_fast', learn: 'tke_learn' } as const;
+
+/** Priority (`pref`) and handle of the fast path's traffic filters; one of each on a link and direction. */
+export const FLOW_FILTER = { priority: 84, handle: 1 } as const;
+
 /** The bits of the packet mark that hold an ENI's slot. */
 export const DEFAULT_ENI_MARK_MASK = 0x00ff0000;
 
@@ -100,8 +109,11 @@ export const POD_GATEWAY_IPV6 = 'fe80::1';
  */
 export const LINK_LOCAL_IPV4 = '169.254.0.0/16';
 
-/** Name of our one nftables table, family inet. */
+/** Name of our nftables table of marks and checks, family inet. */
 export const NFT_TABLE = 'tke_eni';
+
+/** Name of the nftables table that holds the flowtable, family inet: one of its own, because a kernel may lack flowtables. */
+export const FLOWTABLE_TABLE = 'tke_eni_flows';
 
 /** Tells whether routes in `table` may be ours: the Pod table or the table of some ENI. */
 export function isOurTable(table: number): boolean {

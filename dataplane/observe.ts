@@ -2,9 +2,10 @@ import { NUD_PERMANENT } from '../netlink/uapi/neighbour.ts';
 import { AF_INET, AF_INET6 } from '../netlink/uapi/netlink.ts';
 import { disableIpv6, type SysctlKey, sysctlName } from '../sysctl/sysctl-key.ts';
 import { type HostState, type NeighState, type NetState, routeKey } from './desired.ts';
+import { openFilterReader } from './fast-path/observe-filters.ts';
 import type { Kernel } from './kernel.ts';
 import { RTPROT_TKE_ENI, TABLE_MAIN } from './numbers.ts';
-import type { ObservedHost, ObservedNft, ObservedRoute } from './observed.ts';
+import type { ObservedFilters, ObservedHost, ObservedNft, ObservedRoute } from './observed.ts';
 import { toAddress, toLink, toRoute, toRule } from './to-state.ts';
 
 /**
@@ -15,11 +16,18 @@ import { toAddress, toLink, toRoute, toRule } from './to-state.ts';
 export async function observeHost(kernel: Kernel, desired: HostState): Promise<ObservedHost> {
   // nft first: it takes milliseconds, and the rest should be as recent as possible when operations follow.
   const nft = desired.nft === undefined ? {} : await observeNft(kernel, desired.nft.text);
-  return { ...observeNetns(kernel, desired), nft };
+  return { ...observeNetns(kernel, desired, openFilterReader(kernel).read), nft };
 }
 
-/** As `observeHost` without nftables, for a Pod's namespace or when only routing matters. Synchronous. */
-export function observeNetns(kernel: Pick<Kernel, 'rtnetlink' | 'sysctl'>, desired: NetState): ObservedHost {
+/**
+ * As `observeHost` without nftables, for a Pod's namespace or when only routing matters. Synchronous.
+ * @param readFilters Reads the filters of the links that it gets, names by index; absent: they are not read.
+ */
+export function observeNetns(
+  kernel: Pick<Kernel, 'rtnetlink' | 'sysctl'>,
+  desired: NetState,
+  readFilters?: (names: ReadonlyMap<number, string>) => ObservedFilters,
+): ObservedHost {
   const { rtnetlink, sysctl } = kernel;
   const families = sysctl.find(disableIpv6('all')) === undefined ? [AF_INET] : [AF_INET, AF_INET6];
   const links = rtnetlink.link.list().map(toLink);
@@ -46,6 +54,7 @@ export function observeNetns(kernel: Pick<Kernel, 'rtnetlink' | 'sysctl'>, desir
       desired.sysctls.map(({ key }) => key),
     ),
     nft: {},
+    ...(readFilters && { filters: readFilters(names) }),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { AddressState, NeighState, RouteState, RuleState } from './desired.ts';
+import type { AddressState, FilterState, NeighState, RouteState, RuleState } from './desired.ts';
 
 /** What the kernel reports besides the fields that are compared. */
 type Ownership = {
@@ -47,6 +47,19 @@ export type ObservedNft = {
   readonly restore?: string;
 };
 
+/** A filter of the fast path on a link. */
+type ObservedFilter = FilterState & {
+  /** False for one with another program than the one that is loaded now, as of an agent of another release. */
+  readonly isCurrent: boolean;
+};
+
+/** The observed traffic filters of the host's links. */
+export type ObservedFilters = {
+  readonly ours: readonly ObservedFilter[];
+  /** Filters and disciplines of others at the ingress or egress of a link, as tc(8) would name them. */
+  readonly foreign: readonly { readonly ifindex: number; readonly ifname: string; readonly shown: string }[];
+};
+
 /** The observed state of everything that a desired state mentions, and of everything else of ours. */
 export type ObservedHost = {
   readonly links: readonly ObservedLink[];
@@ -57,6 +70,8 @@ export type ObservedHost = {
   /** Value by `sysctlName`; a key that the kernel lacks is missing. */
   readonly sysctls: ReadonlyMap<string, string>;
   readonly nft: ObservedNft;
+  /** Absent: they were not read. */
+  readonly filters?: ObservedFilters;
   /** Describes objects that the kernel listed and that cannot be read, a line each; absent: none. */
   readonly unreadable?: readonly string[];
 };

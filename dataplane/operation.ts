@@ -1,10 +1,10 @@
 import type { SysctlKey } from '../sysctl/sysctl-key.ts';
 import { sysctlName } from '../sysctl/sysctl-key.ts';
-import type { AddressState, NeighState, RouteState, RuleState } from './desired.ts';
+import type { AddressState, FilterState, NeighState, RouteState, RuleState } from './desired.ts';
 import { hex } from './eni-mark.ts';
 import { familyOf, prefixLength } from './ip-prefix.ts';
 import { nftDeleteCommands } from './nft-table.ts';
-import { NFT_TABLE, RTPROT_TKE_ENI, TABLE_MAIN } from './numbers.ts';
+import { FLOW_FILTER, FLOW_PROGRAM_NAME, NFT_TABLE, RTPROT_TKE_ENI, TABLE_MAIN } from './numbers.ts';
 
 /** Properties of a link that operations change. */
 export type LinkProperties = {
@@ -64,6 +64,7 @@ export type Operation =
   | { readonly kind: 'add-rule' | 'delete-rule'; readonly rule: RuleState }
   | { readonly kind: 'replace-neigh'; readonly neigh: NeighState; readonly before?: NeighState }
   | { readonly kind: 'delete-neigh'; readonly neigh: NeighState }
+  | { readonly kind: 'attach-filter' | 'detach-filter'; readonly filter: FilterState }
   | { readonly kind: 'load-nft'; readonly commands: string; readonly before?: string };
 
 /** Returns the operation that undoes `operation`. */
@@ -99,12 +100,16 @@ export function inverseOf(operation: Operation): Operation {
         : { kind: 'replace-neigh', neigh: operation.before, before: operation.neigh };
     case 'delete-neigh':
       return { kind: 'replace-neigh', neigh: operation.neigh };
+    case 'attach-filter':
+      return { ...operation, kind: 'detach-filter' };
+    case 'detach-filter':
+      return { ...operation, kind: 'attach-filter' };
     case 'load-nft':
       return { kind: 'load-nft', commands: operation.before ?? nftDeleteCommands(), before: operation.commands };
   }
 }
 
-/** Renders the equivalent shell command: `ip …`, `sysctl …` or `nft …`. */
+/** Renders the equivalent shell command: `ip …`, `tc …`, `sysctl …` or `nft …`. */
 export function renderOperation(operation: Operation): string {
   switch (operation.kind) {
     case 'set-sysctl':
@@ -135,6 +140,10 @@ export function renderOperation(operation: Operation): string {
       return `${ip(operation.neigh.dst)} neigh replace ${neighArguments(operation.neigh)} nud permanent`;
     case 'delete-neigh':
       return `${ip(operation.neigh.dst)} neigh del ${neighArguments(operation.neigh)}`;
+    case 'attach-filter':
+      return `tc filter replace ${filterArguments(operation.filter)} direct-action pinned ${FLOW_PROGRAM_NAME[operation.filter.program]}`;
+    case 'detach-filter':
+      return `tc filter del ${filterArguments(operation.filter)}`;
     case 'load-nft':
       return `nft -f - <<'EOF'\n${operation.commands}EOF`;
   }
@@ -196,6 +205,11 @@ function linkArguments({ mac, mtu, group, ifalias, master, promisc, arp, up }: L
 function addressArguments({ prefix, ifname }: AddressState): string {
   // An address is usable at once, and makes no route of its own.
   return `${prefix} dev ${ifname}${familyOf(prefix) === 6 ? ' nodad noprefixroute' : ''}`;
+}
+
+function filterArguments({ ifname, direction }: FilterState): string {
+  const { priority, handle } = FLOW_FILTER;
+  return `dev ${ifname} ${direction} pref ${priority} protocol all handle ${handle} bpf`;
 }
 
 function neighArguments({ dst, lladdr, ifname }: NeighState): string {

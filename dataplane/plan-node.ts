@@ -1,12 +1,13 @@
 import { type HostState, mergeHostState } from './desired.ts';
-import { eniMarkMaskFaults } from './eni-mark.ts';
+import { eniMarkMaskFaults, hex, overlaps } from './eni-mark.ts';
 import { isAddress, isPrefix } from './ip-prefix.ts';
 import type { EniNetwork, NodeNetwork, PodNetwork } from './network.ts';
 import { isNftName } from './nft-table.ts';
-import { MAX_ENI_SLOT, TABLE_ENI_BASE } from './numbers.ts';
+import { FAST_PATH_MARK, MAX_ENI_SLOT, TABLE_ENI_BASE } from './numbers.ts';
 import { planBridge } from './plan-bridge.ts';
 import { planEni } from './plan-eni.ts';
 import { PlanError } from './plan-error.ts';
+import { planFastPath } from './plan-fast-path.ts';
 import { planHost } from './plan-host.ts';
 import { planPod } from './plan-pod.ts';
 
@@ -22,6 +23,7 @@ export function planNode(node: NodeNetwork, enis: readonly EniNetwork[], pods: r
     planBridge(node, pods),
     ...enis.map((eni) => planEni(node, eni)),
     ...pods.map((pod) => planPod(node, pod).host),
+    planFastPath(node, enis, pods),
   );
 }
 
@@ -50,11 +52,23 @@ function networkFaults(node: NodeNetwork, enis: readonly EniNetwork[], pods: rea
     ...(node.bridge?.masquerade !== undefined && node.nftables === false
       ? ['masquerade of GlobalRoute Pods needs nftables: install nft, or turn it off']
       : []),
+    ...fastPathFaults(node),
     ...enis.flatMap(eniFaults),
     ...duplicates(enis, (eni) => `table ${eni.table}`),
     ...duplicates(enis, (eni) => `slot ${eni.slot}`),
     ...pods.flatMap((pod) => podFaults(pod, tables)),
     ...addressOwners(pods),
+  ];
+}
+
+function fastPathFaults({ fastPath, nftables, eniMarkMask }: NodeNetwork): readonly string[] {
+  if (fastPath === undefined) return [];
+  const mark = hex(FAST_PATH_MARK);
+  return [
+    ...(nftables === false ? ['the fast path needs nftables: install nft, or use --fast-path=off'] : []),
+    ...(fastPath === 'bpf' && overlaps(eniMarkMask, FAST_PATH_MARK)
+      ? [`ENI mark mask ${hex(eniMarkMask)}: bit ${mark} is the fast path's; choose others, or use --fast-path=off`]
+      : []),
   ];
 }
 

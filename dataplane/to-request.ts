@@ -12,7 +12,7 @@ import { type Family, familyOf, prefixLength } from './ip-prefix.ts';
 import { RTPROT_TKE_ENI } from './numbers.ts';
 import type { LinkProperties, Operation, PortProperties } from './operation.ts';
 
-/** Translates an operation to its netlink request; undefined for operations of another kind (sysctl, nft). */
+/** Translates an operation to its netlink request; undefined for operations of another kind (sysctl, filter, nft). */
 export function toRequest(operation: Operation): Request | undefined {
   switch (operation.kind) {
     case 'set-link':
@@ -43,6 +43,8 @@ export function toRequest(operation: Operation): Request | undefined {
     case 'delete-neigh':
       return { object: 'neigh', verb: 'delete', spec: neighSpec(operation.neigh) };
     case 'set-sysctl':
+    case 'attach-filter':
+    case 'detach-filter':
     case 'load-nft':
       return undefined;
   }

@@ -19,11 +19,12 @@ export type UnwiredPod = {
 /**
  * Unwires one Pod by its lease, never by names. A link is identified by its ifindex, and only while it has our alias or
  * MAC, because the kernel may have given the index to another link. Routes and rules are deleted when this returns. The
- * links are deleted in the background, as the kernel needs 25 ms for a veth. Objects that do not exist any more count
+ * links are deleted in the background, as the kernel needs 25 ms for a veth. Flows that the fast path learned end before that.
+ * Objects that do not exist any more count
  * as success; the Pod's namespace is not needed.
- * @throws NetlinkError for any failure other than absence
+ * @throws NetlinkError for any failure other than absence, BpfError
  */
-export function unwirePod(kernel: Pick<Kernel, 'rtnetlink'>, node: NodeNetwork, pod: PodNetwork): UnwiredPod {
+export function unwirePod(kernel: Pick<Kernel, 'rtnetlink' | 'flows'>, node: NodeNetwork, pod: PodNetwork): UnwiredPod {
   const { rtnetlink } = kernel;
   const ifindexes = pod.kind === 'ipam' ? [] : linksOf(rtnetlink, pod);
   const { rules, routes } = planRemoval(node, pod, ifindexes);
@@ -34,6 +35,7 @@ export function unwirePod(kernel: Pick<Kernel, 'rtnetlink'>, node: NodeNetwork, 
   for (const outcome of rtnetlink.execute(requests)) {
     if (outcome.kind === 'error' && !isAbsence(outcome.error)) throw outcome.error;
   }
+  kernel.flows?.forgetFlows();
   return { hadLink: ifindexes.length > 0, finished: deleteLinks(rtnetlink, ifindexes) };
 }
 

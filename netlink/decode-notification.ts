@@ -7,8 +7,10 @@ import { LINK, type LinkMessage } from './link-message.ts';
 import { type MessageCodec, messageCodec } from './message-codec.ts';
 import { NEIGH, type NeighMessage } from './neigh-message.ts';
 import { NETCONF, type NetconfMessage } from './netconf-message.ts';
+import { QDISC, type QdiscMessage } from './qdisc-message.ts';
 import { ROUTE, type RouteMessage } from './route-message.ts';
 import { RULE, type RuleMessage } from './rule-message.ts';
+import { TRAFFIC_FILTER, type TrafficFilterMessage } from './traffic-filter-message.ts';
 import {
   NFNL_SUBSYS_NFTABLES,
   NFT_MSG_NEWGEN,
@@ -22,14 +24,18 @@ import {
   RTM_DELLINK,
   RTM_DELNEIGH,
   RTM_DELNETCONF,
+  RTM_DELQDISC,
   RTM_DELROUTE,
   RTM_DELRULE,
+  RTM_DELTFILTER,
   RTM_NEWADDR,
   RTM_NEWLINK,
   RTM_NEWNEIGH,
   RTM_NEWNETCONF,
+  RTM_NEWQDISC,
   RTM_NEWROUTE,
   RTM_NEWRULE,
+  RTM_NEWTFILTER,
 } from './uapi/rtnetlink.ts';
 
 type Change<K extends string, M> = {
@@ -47,6 +53,10 @@ export type MonitorEvent =
   | Change<'route', RouteMessage>
   | Change<'rule', RuleMessage>
   | Change<'neigh', NeighMessage>
+  /** Not notified when it goes with its link. */
+  | Change<'qdisc', QdiscMessage>
+  /** Not notified when it goes with its discipline. */
+  | Change<'filter', TrafficFilterMessage>
   /** Settings below /proc/sys/net; the kernel names no sender. */
   | Change<'netconf', NetconfMessage>
   /** A transaction changed the nftables rule set. */
@@ -112,6 +122,14 @@ export function decodeRouteNotifications(view: ByteView, length: number): readon
         return change('neigh', 'new', NEIGH);
       case RTM_DELNEIGH:
         return change('neigh', 'del', NEIGH);
+      case RTM_NEWQDISC:
+        return change('qdisc', 'new', QDISC);
+      case RTM_DELQDISC:
+        return change('qdisc', 'del', QDISC);
+      case RTM_NEWTFILTER:
+        return change('filter', 'new', TRAFFIC_FILTER);
+      case RTM_DELTFILTER:
+        return change('filter', 'del', TRAFFIC_FILTER);
       case RTM_NEWNETCONF:
         return change('netconf', 'new', NETCONF);
       case RTM_DELNETCONF:

@@ -5,9 +5,13 @@ import { LINK, type LinkMessage } from './link-message.ts';
 import { linkMessageOf, linkMessageOfChange, linkMessageOfRef } from './link-request.ts';
 import { NEIGH, type NeighMessage, type NeighSpec } from './neigh-message.ts';
 import { beginMessage, endMessage } from './nlmsghdr.ts';
+import { QDISC } from './qdisc-message.ts';
+import { qdiscMessageOf } from './qdisc-request.ts';
 import type { Request } from './request.ts';
 import { ROUTE, type RouteMessage, type RouteSpec } from './route-message.ts';
 import { RULE, type RuleMessage, type RuleSpec } from './rule-message.ts';
+import { BPF_FILTER } from './traffic-filter-message.ts';
+import { filterMessageOf } from './traffic-filter-request.ts';
 import { FIB_RULE_INVERT, FR_ACT_TO_TBL } from './uapi/fib-rules.ts';
 import { NUD_PERMANENT } from './uapi/neighbour.ts';
 import {
@@ -29,13 +33,17 @@ import {
   RTM_DELADDR,
   RTM_DELLINK,
   RTM_DELNEIGH,
+  RTM_DELQDISC,
   RTM_DELROUTE,
   RTM_DELRULE,
+  RTM_DELTFILTER,
   RTM_NEWADDR,
   RTM_NEWLINK,
   RTM_NEWNEIGH,
+  RTM_NEWQDISC,
   RTM_NEWROUTE,
   RTM_NEWRULE,
+  RTM_NEWTFILTER,
   RTN_ANYCAST,
   RTN_BROADCAST,
   RTN_LOCAL,
@@ -62,6 +70,8 @@ const MESSAGE_TYPES = {
   route: { make: RTM_NEWROUTE, remove: RTM_DELROUTE, name: 'ROUTE' },
   rule: { make: RTM_NEWRULE, remove: RTM_DELRULE, name: 'RULE' },
   neigh: { make: RTM_NEWNEIGH, remove: RTM_DELNEIGH, name: 'NEIGH' },
+  qdisc: { make: RTM_NEWQDISC, remove: RTM_DELQDISC, name: 'QDISC' },
+  filter: { make: RTM_NEWTFILTER, remove: RTM_DELTFILTER, name: 'TFILTER' },
 } as const;
 
 /** Appends a request as one netlink message. The only effect is on the writer. @throws CodecError */
@@ -70,7 +80,9 @@ export function encodeRequest(writer: ByteWriter, request: Request, seq: number,
   const type = request.verb === 'delete' ? types.remove : types.make;
   // The echo contains the ifindex of the new link.
   const echo = request.object === 'link' && request.verb === 'add' ? NLM_F_ECHO : 0;
-  const flags = NLM_F_REQUEST | VERB_FLAGS[request.verb] | echo | extraFlags;
+  // Of filters the kernel replaces one that is there unless NLM_F_EXCL is set.
+  const verbFlags = request.object === 'filter' && request.verb === 'replace' ? NLM_F_CREATE : VERB_FLAGS[request.verb];
+  const flags = NLM_F_REQUEST | verbFlags | echo | extraFlags;
   const start = beginMessage(writer, type, flags, seq);
   writeBody(writer, request);
   endMessage(writer, start);
@@ -95,6 +107,10 @@ export function messageCodecOf(object: Request['object']): AttributeNames & { re
       return RULE;
     case 'neigh':
       return NEIGH;
+    case 'qdisc':
+      return QDISC;
+    case 'filter':
+      return BPF_FILTER;
   }
 }
 
@@ -112,6 +128,12 @@ function writeBody(writer: ByteWriter, request: Request): void {
       break;
     case 'neigh':
       NEIGH.write(writer, neighMessage(request.spec));
+      break;
+    case 'qdisc':
+      QDISC.write(writer, qdiscMessageOf(request.spec));
+      break;
+    case 'filter':
+      BPF_FILTER.write(writer, filterMessageOf(request.spec));
       break;
     case 'link':
       LINK.write(writer, linkMessage(request));

@@ -3,11 +3,12 @@
  * large number is silently changed in an integer slot; so every argument is checked here before the call. Data does not
  * pass here: reads and writes on the descriptor through node:fs are ten times cheaper.
  */
+import { constants } from 'node:os';
 import { DataType, define, open } from 'ffi-rs';
 import { LibcError } from './errno.ts';
 
 const LIBRARY = 'libc';
-const { I32, U64, String: Text, U8Array } = DataType;
+const { I32, I64, U64, String: Text, U8Array } = DataType;
 type Native = { value: number; errnoCode: number };
 
 // An empty path is the running program, which contains the whole C library: glibc and musl alike.
@@ -137,6 +138,78 @@ export function madvise(address: number, bytes: number, advice: number): void {
 export function trimMalloc(): void {
   trim ??= defineTrim();
   trim([0]);
+}
+
+/** Number of bpf(2) by `process.arch`. @see arch/x86/entry/syscalls/syscall_64.tbl, uapi/asm-generic/unistd.h */
+const SYS_BPF: Readonly<Record<string, number>> = { x64: 321, arm64: 280 };
+const PROT_READ_WRITE = 3;
+const MAP_PRIVATE_ANONYMOUS = 0x22;
+
+/**
+ * Calls bpf(2). @param command BPF_*. @param attr union bpf_attr, which the kernel may fill. @returns a descriptor, owned by
+ * the caller, or 0. @throws LibcError, with ENOSYS on an architecture without a known number. @see bpf(2)
+ */
+export function bpf(command: number, attr: Uint8Array): number {
+  const number = SYS_BPF[process.arch];
+  if (number === undefined) throw new LibcError('bpf', constants.errno.ENOSYS, process.arch);
+  const result = memoryCalls().syscall([number, int(command), buffer(attr), attr.byteLength]);
+  if (result.value === -1) throw new LibcError('bpf', result.errnoCode);
+  return result.value;
+}
+
+/**
+ * Maps zeroed memory outside of the heap of V8, whose address a structure for the kernel may hold. The owner must unmap it.
+ * @returns its address. @throws LibcError. @see mmap(2)
+ */
+export function mapMemory(bytes: number): number {
+  const result = memoryCalls().mmap([0, size(bytes), PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS, -1, 0]);
+  if (result.value === -1) throw new LibcError('mmap', result.errnoCode);
+  return result.value;
+}
+
+/** Returns mapped memory to the kernel. @throws LibcError. @see munmap(2) */
+export function unmapMemory(address: number, bytes: number): void {
+  const result = memoryCalls().munmap([size(address), size(bytes)]);
+  if (result.value === -1) throw new LibcError('munmap', result.errnoCode);
+}
+
+/** Copies bytes to mapped memory. The range must be in a mapping of `mapMemory`: any other address ends the process. */
+export function writeMemory(address: number, bytes: Uint8Array): void {
+  memoryCalls().write([size(address), buffer(bytes), bytes.byteLength]);
+}
+
+/** Copies mapped memory into `into`. The range must be in a mapping of `mapMemory`: any other address ends the process. */
+export function readMemory(address: number, into: Uint8Array): void {
+  memoryCalls().read([buffer(into), size(address), into.byteLength]);
+}
+
+function size(value: number): number {
+  if (!Number.isSafeInteger(value) || value <= 0) {
+    throw new TypeError(`libc: expected an address or a size, got ${String(value)}`);
+  }
+  return value;
+}
+
+type MemoryCalls = Readonly<Record<'syscall' | 'mmap' | 'munmap' | 'write' | 'read', (args: unknown[]) => Native>>;
+
+let memory: MemoryCalls | undefined;
+
+/** Defined at the first use: the CLI starts often and seldom needs them. */
+function memoryCalls(): MemoryCalls {
+  memory ??= {
+    ...(define({
+      syscall: { library: LIBRARY, retType: I64, paramsType: [I64, I64, U8Array, I64], errno: true },
+      mmap: { library: LIBRARY, retType: I64, paramsType: [U64, U64, I32, I32, I32, I64], errno: true },
+      munmap: call([U64, U64]),
+    }) as unknown as Pick<MemoryCalls, 'syscall' | 'mmap' | 'munmap'>),
+    ...renamed('write', define({ memcpy: call([U64, U8Array, U64]) })),
+    ...renamed('read', define({ memcpy: call([U8Array, U64, U64]) })),
+  };
+  return memory;
+}
+
+function renamed<N extends 'write' | 'read'>(name: N, { memcpy }: { memcpy: unknown }): Pick<MemoryCalls, N> {
+  return { [name]: memcpy } as unknown as Pick<MemoryCalls, N>;
 }
 
 let trim: ((args: unknown[]) => unknown) | undefined;

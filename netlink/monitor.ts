@@ -31,6 +31,7 @@ import {
   RTNLGRP_IPV6_RULE,
   RTNLGRP_LINK,
   RTNLGRP_NEIGH,
+  RTNLGRP_TC,
 } from './uapi/rtnetlink.ts';
 
 export type { MonitorEvent } from './decode-notification.ts';
@@ -38,6 +39,7 @@ export type { MonitorEvent } from './decode-notification.ts';
 const ROUTE_GROUPS = {
   link: RTNLGRP_LINK,
   neigh: RTNLGRP_NEIGH,
+  tc: RTNLGRP_TC,
   'ipv4-ifaddr': RTNLGRP_IPV4_IFADDR,
   'ipv4-route': RTNLGRP_IPV4_ROUTE,
   'ipv4-rule': RTNLGRP_IPV4_RULE,
@@ -58,6 +60,11 @@ type MonitorOptions = {
   readonly rcvbufBytes?: number;
   /** Most events that are stored for a slow consumer; default 65536, then one overrun replaces them. */
   readonly queueCapacity?: number;
+  /**
+   * Milliseconds for which notifications are gathered before they are read, together and without further signals; default
+   * 0: each is read at once.
+   */
+  readonly gatherMs?: number;
 };
 
 /** Changes of one network namespace as they occur: `for await (const event of monitor)`. The owner must close it. */
@@ -89,14 +96,26 @@ export function openMonitor(options: MonitorOptions): Monitor {
     overrun: OVERRUN,
     onWaiting: (isWaiting) => setSafetyReads(isWaiting),
   });
+  const { gatherMs = 0 } = options;
   const sources: Source[] = [];
   let timer: NodeJS.Timeout | undefined;
+  let gathering: NodeJS.Timeout | undefined;
   let isOpen = true;
   const drainAll = () => {
+    gathering = undefined;
     for (const source of sources) {
       source.drain();
     }
   };
+  const gather = () => {
+    if (gathering === undefined && isOpen) {
+      for (const source of sources) {
+        source.mute();
+      }
+      gathering = setTimeout(drainAll, gatherMs);
+    }
+  };
+  const onReadable = gatherMs > 0 ? gather : undefined;
   function setSafetyReads(isOn: boolean): void {
     clearInterval(timer);
     timer = isOn && isOpen ? setInterval(drainAll, SAFETY_READ_MS) : undefined;
@@ -104,6 +123,7 @@ export function openMonitor(options: MonitorOptions): Monitor {
   function close(): void {
     if (isOpen) {
       isOpen = false;
+      clearTimeout(gathering);
       for (const source of sources) {
         source.close();
       }
@@ -114,10 +134,20 @@ export function openMonitor(options: MonitorOptions): Monitor {
   try {
     const routeGroups = options.groups.flatMap((group) => (group === 'nftables' ? [] : [ROUTE_GROUPS[group]]));
     if (routeGroups.length > 0) {
-      sources.push(openSource(NETLINK_ROUTE, routeGroups, options, decodeRouteNotifications, queue.push));
+      sources.push(
+        openSource(NETLINK_ROUTE, routeGroups, { ...options, onReadable }, decodeRouteNotifications, queue.push),
+      );
     }
     if (options.groups.includes('nftables')) {
-      sources.push(openSource(NETLINK_NETFILTER, [NFNLGRP_NFTABLES], options, decodeNftablesNotifications, queue.push));
+      sources.push(
+        openSource(
+          NETLINK_NETFILTER,
+          [NFNLGRP_NFTABLES],
+          { ...options, onReadable },
+          decodeNftablesNotifications,
+          queue.push,
+        ),
+      );
     }
     return { [Symbol.asyncIterator]: () => queue[Symbol.asyncIterator](), close, [Symbol.dispose]: close };
   } catch (error) {
@@ -131,7 +161,18 @@ export function openMonitorIn(netns: NetnsRef, options: MonitorOptions): Monitor
   return withNetns(netns, () => openMonitor(options));
 }
 
-type Source = { drain(): void; close(): void };
+type Source = {
+  /** Reads all that is there, and starts the signals again. */
+  drain(): void;
+  /** Stops the signals until `drain`. */
+  mute(): void;
+  close(): void;
+};
+
+type SourceOptions = Pick<MonitorOptions, 'rcvbufBytes'> & {
+  /** Called by a signal; absent: it is read at once. */
+  readonly onReadable: (() => void) | undefined;
+};
 
 /** Shared by all monitors: a drain runs to its end before the next one begins. */
 const readBuffer = new ByteView(new ArrayBuffer(READ_BUFFER_BYTES), READ_BUFFER_BYTES);
@@ -139,7 +180,7 @@ const readBuffer = new ByteView(new ArrayBuffer(READ_BUFFER_BYTES), READ_BUFFER_
 function openSource(
   protocol: number,
   groups: readonly number[],
-  options: MonitorOptions,
+  options: SourceOptions,
   decode: (view: ByteView, length: number) => readonly MonitorEvent[],
   push: (event: MonitorEvent) => void,
 ): Source {
@@ -177,11 +218,14 @@ function openSource(
       }
     }
     if (isOpen) {
-      if (!isMuted) {
-        watch?.pause();
-        isMuted = true;
-      }
+      mute();
       next = setImmediate(readSome);
+    }
+  };
+  const mute = () => {
+    if (!isMuted) {
+      watch?.pause();
+      isMuted = true;
     }
   };
   const close = () => {
@@ -196,10 +240,10 @@ function openSource(
     for (const group of groups) {
       setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, int32(group));
     }
-    watch = watchReadable(fd, drain);
+    watch = watchReadable(fd, options.onReadable ?? drain);
     // Events from before the signal was armed.
     drain();
-    return { drain, close };
+    return { drain, mute, close };
   } catch (error) {
     close();
     throw error;

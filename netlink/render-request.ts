@@ -1,5 +1,6 @@
 import type { AddressSpec } from './address-message.ts';
 import type { NeighSpec } from './neigh-message.ts';
+import { renderQdisc } from './qdisc-request.ts';
 import {
   type Argument,
   ip,
@@ -16,13 +17,14 @@ import { renderLink } from './render-link.ts';
 import { ROUTE_TYPES, renderLookup, renderRoute } from './render-route.ts';
 import { renderRule } from './render-rule.ts';
 import type { Query, Request } from './request.ts';
+import { renderFilter } from './traffic-filter-request.ts';
 import { IFA_F_NODAD, IFA_F_NOPREFIXROUTE } from './uapi/if-addr.ts';
 import { NTF_PROXY, NTF_ROUTER, NUD_NOARP, NUD_PERMANENT, NUD_REACHABLE, NUD_STALE } from './uapi/neighbour.ts';
 
 /** iproute2 accepts 'if7' for the interface with index 7 when no interface has that name. */
 const byIndex: NameOf = (ifindex) => `if${ifindex}`;
 
-/** Renders a request as the equivalent `ip` line, for errors, logs and dry runs. @see ip(8) */
+/** Renders a request as the equivalent `ip` or `tc` line, for errors, logs and dry runs. @see ip(8), tc(8) */
 export function renderRequest(request: Request | Query, nameOf: NameOf = byIndex): string {
   if (request.verb === 'list') {
     return renderList(request, nameOf);
@@ -38,6 +40,10 @@ export function renderRequest(request: Request | Query, nameOf: NameOf = byIndex
         : renderRoute(request.verb, request.spec, nameOf);
     case 'rule':
       return renderRule(request.verb, request.spec);
+    case 'qdisc':
+      return renderQdisc(request.verb, request.spec, nameOf);
+    case 'filter':
+      return renderFilter(request.verb, request.spec, nameOf);
     case 'neigh':
       return renderNeigh(request.verb, request.spec, nameOf);
   }

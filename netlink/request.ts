@@ -1,8 +1,10 @@
 import type { AddressSpec } from './address-message.ts';
 import type { LinkChange, LinkRef, LinkSpec } from './link-message.ts';
 import type { NeighSpec } from './neigh-message.ts';
+import type { QdiscSpec } from './qdisc-request.ts';
 import type { RouteSpec } from './route-message.ts';
 import type { RuleSpec } from './rule-message.ts';
+import type { TrafficFilterRef, TrafficFilterSpec } from './traffic-filter-request.ts';
 
 /** Change of the kernel's state, as plain data: it can be compared, logged, rendered and sent in a batch. */
 export type Request =
@@ -13,7 +15,11 @@ export type Request =
   | { readonly object: 'route'; readonly verb: 'add' | 'replace' | 'delete'; readonly spec: RouteSpec }
   /** A rule is added with NLM_F_EXCL: otherwise the kernel would accept exact duplicates. */
   | { readonly object: 'rule'; readonly verb: 'add' | 'delete'; readonly spec: RuleSpec }
-  | { readonly object: 'neigh'; readonly verb: 'add' | 'replace' | 'delete'; readonly spec: NeighSpec };
+  | { readonly object: 'neigh'; readonly verb: 'add' | 'replace' | 'delete'; readonly spec: NeighSpec }
+  | { readonly object: 'qdisc'; readonly verb: 'add' | 'delete'; readonly spec: QdiscSpec }
+  /** `replace` adds the filter, or changes its program in one step: packets pass the old one or the new one. */
+  | { readonly object: 'filter'; readonly verb: 'replace'; readonly spec: TrafficFilterSpec }
+  | { readonly object: 'filter'; readonly verb: 'delete'; readonly spec: TrafficFilterRef };
 
 /** The arguments of a route look-up: `ip route get`. */
 export type RouteQuery = {

@@ -64,6 +64,9 @@ export const ipForward = (): SysctlKey => sysctlKey('net', 'ipv4', 'ip_forward')
  */
 export const forwarding = (family: 4 | 6, scope: ConfScope): SysctlKey => conf(family, scope, 'forwarding');
 
+/** Whether connection tracking accepts TCP segments outside of the window that it knows. @see kernel nf_conntrack-sysctl */
+export const tcpBeLiberal = (): SysctlKey => sysctlKey('net', 'netfilter', 'nf_conntrack_tcp_be_liberal');
+
 /** Source validation: 0 off, 1 strict, 2 loose; the effective value is the larger of `all` and the interface. */
 export const rpFilter = (scope: ConfScope): SysctlKey => conf(4, scope, 'rp_filter');
 

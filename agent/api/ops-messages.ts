@@ -184,6 +184,20 @@ export type BridgePods = MessageOf<typeof BRIDGE_PODS>;
 /** BRIDGE_PODS to encode: missing fields get their defaults. */
 export type BridgePodsInit = InitOf<typeof BRIDGE_PODS>;
 
+/** How packets of known flows are forwarded. */
+export const FAST_PATH = {
+  wanted: { number: 1, type: 'string' },
+  mode: { number: 2, type: 'string' },
+  why: { number: 3, type: 'string' },
+  ageMs: { number: 4, type: 'uint64' },
+  flows: { number: 5, type: 'uint32' },
+  epoch: { number: 6, type: 'uint32' },
+} as const satisfies MessageTable;
+/** FAST_PATH, decoded. */
+export type FastPath = MessageOf<typeof FAST_PATH>;
+/** FAST_PATH to encode: missing fields get their defaults. */
+export type FastPathInit = InitOf<typeof FAST_PATH>;
+
 /** Reply to SummaryRequest. */
 export const SUMMARY_REPLY = {
   agentVersion: { number: 1, type: 'string' },
@@ -213,6 +227,7 @@ export const SUMMARY_REPLY = {
   supplyEpoch: { number: 25, type: 'uint64' },
   bridge: { number: 26, type: 'message', message: BRIDGE_PODS },
   role: { number: 27, type: 'string' },
+  fastPath: { number: 28, type: 'message', message: FAST_PATH },
 } as const satisfies MessageTable;
 /** SUMMARY_REPLY, decoded. */
 export type SummaryReply = MessageOf<typeof SUMMARY_REPLY>;

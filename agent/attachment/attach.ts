@@ -328,6 +328,7 @@ function commit(deps: UseCaseDeps, wired: Lease): Lease {
   });
   deps.state.leases.set(key, active);
   deps.state.wired.delete(key);
+  if (active.plugin === 'route-eni') deps.linkMade(key);
   deps.operationLog.step(key, 'commit');
   deps.demandChanged();
   deps.log.info('pod attached', {

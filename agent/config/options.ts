@@ -255,6 +255,13 @@ export const OPTIONS = {
     'eni',
     "How packets to outside the VPC leave: by the Pod's ENI, or by the primary interface with the node's address.",
   ),
+  fastPath: option(
+    'Data plane',
+    'fast-path',
+    choiceValue('off', 'bpf', 'auto'),
+    'off',
+    'Forward packets of flows that the kernel decided on before without asking it for each. bpf: two programs on ENIs and on the links of Pods, kernel 5.12 and later; auto: bpf where the kernel takes them; off: every packet takes the way of the kernel. Where it cannot be done the agent starts without it, and says why.',
+  ),
   primaryInterface: option(
     'Data plane',
     'primary-interface',

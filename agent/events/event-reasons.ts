@@ -99,6 +99,11 @@ export const NODE_EVENTS = {
       'the host lacks a library that the CNI executables need; the message names it. No network configuration is installed',
     cure: 'install it ([images.md](../images.md#what-the-node-needs-for-the-cni-executables) has the versions); it is tried again every 5 s',
   },
+  FastPathOff: {
+    type: 'Warning',
+    cause: '`--fast-path` cannot be met on this node; the message has the reason. Packets take the way of the kernel',
+    cure: 'load the module, or update the kernel, that the message names; or set `--fast-path=off`. It is tried at the next start of the agent',
+  },
   ChainedPluginMissing: {
     type: 'Warning',
     cause:

@@ -102,6 +102,7 @@ const decodeNode = record(
     hasDirect: optional(boolean),
     serviceCidrs: optional(texts),
     nftables: optional(boolean),
+    fastPath: optional(oneOf(['bpf', 'flowtable'])),
   },
   'ignore',
 );

@@ -1,3 +1,4 @@
+import { isHostVethName } from '../../dataplane/host-veth-name.ts';
 import { BRIDGE_IFINDEX } from '../../dataplane/numbers.ts';
 import type { Operation } from '../../dataplane/operation.ts';
 import { writeFileAtomically } from '../../runtime/atomic-file.ts';
@@ -48,9 +49,6 @@ export type FoundStateRecorder = {
   /** Erases records of `current()`: what they name is restored, or does not exist any more. Never throws. */
   forget(entries: readonly FoundEntry[]): void;
 };
-
-/** Names of host veths: they are deleted with their Pods, so their settings need not be restored. */
-const HOST_VETH = /^eni[0-9a-f]{11}$/;
 
 const settings = record({ up: optional(boolean), mtu: optional(integer(0, 0xffff_ffff)) }, 'ignore');
 const decoder = record(
@@ -134,7 +132,8 @@ export function readFoundState(path: string, bootId: string): FoundState {
 function withOperation(state: FoundState, operation: Operation): FoundState {
   if (operation.kind === 'set-sysctl') {
     const { path } = operation.key;
-    if (path.some((element) => HOST_VETH.test(element))) return state;
+    // Host veths are deleted with their Pods: their settings need not be restored.
+    if (path.some(isHostVethName)) return state;
     const before = state.sysctls.find((entry) => entry.path.join('/') === path.join('/'));
     // What was found is restored: the record stays until that is done.
     if (before?.set === operation.value || before?.found === operation.value) return state;
@@ -142,7 +141,7 @@ function withOperation(state: FoundState, operation: Operation): FoundState {
     return { ...state, sysctls: [...state.sysctls.filter((other) => other !== before), entry] };
   }
   if (operation.kind === 'add-address') return withAddress(state, operation.address);
-  if (operation.kind !== 'set-link' || HOST_VETH.test(operation.ifname)) return state;
+  if (operation.kind !== 'set-link' || isHostVethName(operation.ifname)) return state;
   const { ifindex, ifname } = operation;
   const before = state.links.find((entry) => entry.ifindex === ifindex && entry.ifname === ifname);
   const change = upAndMtu(operation.change);

@@ -52,7 +52,10 @@ function defaultOif(routes: readonly RouteMessage[], allowed: ReadonlySet<number
 }
 
 /** The part of the node's plan that is configured and not observed. */
-export type NodeNetworkSettings = Pick<NodeNetwork, 'eniMarkMask' | 'rpFilterMode' | 'egress' | 'nodePort'> & {
+export type NodeNetworkSettings = Pick<
+  NodeNetwork,
+  'eniMarkMask' | 'rpFilterMode' | 'egress' | 'nodePort' | 'fastPath'
+> & {
   readonly podCidrs: readonly string[];
   readonly vpcCidrs: readonly string[];
   readonly nftables: boolean;

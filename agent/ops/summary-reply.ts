@@ -1,3 +1,4 @@
+import type { FlowPrograms } from '../../dataplane/fast-path/flow-programs.ts';
 import type { GrWiring } from '../../dataplane/network.ts';
 import type { CniFailure } from '../api/cni-failure.ts';
 import type { SummaryReplyInit } from '../api/ops-messages.ts';
@@ -43,6 +44,8 @@ export type SummaryView = {
   /** Undefined where supply does not come from the API server. */
   readonly kube: (KubeUse & { readonly silenceMs: number }) | undefined;
   readonly watchers: number;
+  /** Undefined while the fast path is off. */
+  readonly programs: Pick<FlowPrograms, 'flows' | 'epoch'> | undefined;
 };
 
 /** Describes the state of the agent and what it has done. Changes nothing. */
@@ -75,6 +78,7 @@ export function summaryReply(state: NodeState, view: SummaryView): SummaryReplyI
     watchers: view.watchers,
     supplyEpoch: Math.max(0, state.supply?.epoch ?? 0),
     bridge: state.isBridgeUsed ? bridgeMessage(state, view.grWiring) : undefined,
+    fastPath: state.fastPath.wanted === 'off' ? undefined : fastPathMessage(state, view),
   };
 }
 
@@ -91,6 +95,17 @@ function bridgeMessage(state: NodeState, wiring: GrWiring): SummaryReplyInit['br
     masquerade: masquerade?.isOn === true,
     masqueradeWhy: masquerade?.why ?? 'it is not decided yet',
     wiring,
+  };
+}
+
+function fastPathMessage(
+  { fastPath: { wanted, mode, why, sinceMs } }: NodeState,
+  { programs, monotonicMs }: SummaryView,
+): SummaryReplyInit['fastPath'] {
+  return {
+    ...{ wanted, mode, why, ageMs: Math.max(0, Math.round(monotonicMs - sinceMs)) },
+    flows: programs?.flows().length ?? 0,
+    epoch: programs?.epoch() ?? 0,
   };
 }
 

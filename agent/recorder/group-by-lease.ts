@@ -44,6 +44,9 @@ function leaseOf(
     case 'set-link':
     case 'set-port':
       return byIfindex.get(operation.ifindex);
+    case 'attach-filter':
+    case 'detach-filter':
+      return byIfindex.get(operation.filter.ifindex);
     case 'set-sysctl':
       return ofSysctl(operation.key.path, byIfindex);
     case 'make-bridge':

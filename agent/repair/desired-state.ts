@@ -38,6 +38,7 @@ function activePods(state: NodeState, links: readonly Pick<HostLink, 'ifindex'>[
     const isDesired = lease.state === 'active' || (lease.state === 'pending' && state.wired.has(key));
     const podNetwork = isDesired ? state.podNetwork(lease) : undefined;
     const pod = podNetwork === undefined ? undefined : withoutTakenOver(state.supply, key, podNetwork);
-    return pod === undefined ? [] : [pod];
+    if (pod === undefined) return [];
+    return [lease.state === 'pending' || state.newLinks.has(key) ? { ...pod, isNew: true } : pod];
   });
 }

@@ -70,6 +70,8 @@ export class ForeignChanges {
       case 'set-sysctl':
       case 'replace-neigh':
       case 'delete-neigh':
+      case 'attach-filter':
+      case 'detach-filter':
         // The kernel names no sender, and changes none of these itself once they are set.
         return wasOurs;
       case 'add-address':

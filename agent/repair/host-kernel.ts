@@ -1,6 +1,7 @@
 import { ApplyError, applyOperations } from '../../dataplane/apply.ts';
 import type { HostState } from '../../dataplane/desired.ts';
 import { releaseNic } from '../../dataplane/direct-nic.ts';
+import { openFilterReader } from '../../dataplane/fast-path/observe-filters.ts';
 import { parseNicAlias } from '../../dataplane/host-veth-name.ts';
 import type { Kernel } from '../../dataplane/kernel.ts';
 import { observeNetns, observeNft } from '../../dataplane/observe.ts';
@@ -18,6 +19,7 @@ import type { FailedOperation, HostKernel } from './reconcile.ts';
  */
 export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation) => void = () => {}): HostKernel {
   const nft = cacheNft(kernel);
+  const filters = openFilterReader(kernel);
   return {
     // A link without a readable name cannot be configured; its ENI counts as missing, the others go on.
     links: () =>
@@ -27,6 +29,7 @@ export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation
         .map(hostLinkOf),
     readNft: async (desired: HostState) => (desired.nft === undefined ? {} : await nft.observe(desired.nft.text)),
     invalidateNft: nft.invalidate,
+    invalidateFilters: filters.invalidate,
     addressesOn: (ifindex) =>
       kernel.rtnetlink.address
         .list({ ifindex })
@@ -40,14 +43,18 @@ export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation
       releaseNic(kernel.rtnetlink, found, { mac: found.address ?? '', hostName, mtu: 0 });
     },
     observe: (desired, found) => {
-      const { result, unreadable } = kernel.rtnetlink.skipUnreadable(() => observeNetns(kernel, desired));
+      const { result, unreadable } = kernel.rtnetlink.skipUnreadable(() => observeNetns(kernel, desired, filters.read));
       return { ...result, nft: found, ...(unreadable.length === 0 ? {} : { unreadable }) };
     },
     apply: async (operations, onDone) => {
       try {
         return await applyEach(kernel, operations, noteBefore, onDone);
       } finally {
-        // The kernel's notification would cause this too, a moment later.
+        // The kernel's notifications would cause this too, a moment later.
+        for (const operation of operations) {
+          if (operation.kind === 'attach-filter' || operation.kind === 'detach-filter')
+            filters.invalidate(operation.filter.ifindex);
+        }
         if (operations.some(({ kind }) => kind === 'load-nft')) nft.invalidate();
       }
     },

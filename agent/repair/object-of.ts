@@ -1,4 +1,4 @@
-import { addressKey, neighKey, routeKey, ruleKey } from '../../dataplane/desired.ts';
+import { addressKey, filterKey, neighKey, routeKey, ruleKey } from '../../dataplane/desired.ts';
 import type { Operation } from '../../dataplane/operation.ts';
 import { toAddress, toRoute, toRule } from '../../dataplane/to-state.ts';
 import type { MonitorEvent } from '../../netlink/monitor.ts';
@@ -39,6 +39,9 @@ export function objectOf(operation: Operation, ifindexOf: (ifname: string) => nu
     case 'replace-neigh':
     case 'delete-neigh':
       return `neigh ${neighKey(operation.neigh)}`;
+    case 'attach-filter':
+    case 'detach-filter':
+      return `filter ${filterKey(operation.filter)}`;
     case 'load-nft':
       return NFTABLES;
   }

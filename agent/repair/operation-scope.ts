@@ -37,14 +37,25 @@ function scopeOf(operation: Operation): readonly string[] {
     case 'make-bridge':
     case 'delete-bridge':
       return [linkKey(operation.bridge.ifindex), nameKey(operation.bridge.ifname)];
+    case 'attach-filter':
+    case 'detach-filter':
+      return [linkKey(operation.filter.ifindex), nameKey(operation.filter.ifname)];
     case 'load-nft':
       return [];
   }
 }
 
+const REMOVALS: ReadonlySet<Operation['kind']> = new Set([
+  'delete-rule',
+  'delete-route',
+  'delete-address',
+  'delete-neigh',
+  'detach-filter',
+]);
+
 /** Tells whether an operation only removes something. */
 function isRemoval({ kind }: Operation): boolean {
-  return kind === 'delete-rule' || kind === 'delete-route' || kind === 'delete-address' || kind === 'delete-neigh';
+  return REMOVALS.has(kind);
 }
 
 /**

@@ -28,6 +28,8 @@ export function openOwnWrites(rtnetlink: { readonly portid: number }): OwnWrites
         case 'rule':
         case 'route':
         case 'address':
+        case 'qdisc':
+        case 'filter':
           if (event.portid === rtnetlink.portid) addTo(portids, event.portid);
           return event.portid !== 0 && portids.has(event.portid);
         case 'nftables':

@@ -14,7 +14,7 @@ import {
 import type { NodeState } from '../state/node-state.ts';
 
 /** Dependencies of finding the primary interface. */
-type PrimaryFinderDeps = {
+export type PrimaryFinderDeps = {
   readonly state: NodeState;
   readonly log: Logger;
   readonly readHostView: () => HostView;

@@ -34,6 +34,8 @@ export type HostKernel = NicKernel & {
   readNft(desired: HostState): Promise<ObservedHost['nft']>;
   /** Makes the next `readNft` read the kernel. */
   invalidateNft(): void;
+  /** Makes the next `observe` read the traffic filters of a link, or of all links, from the kernel. */
+  invalidateFilters(ifindex?: number): void;
   /** Observes the rest, in one go without yielding. */
   observe(desired: HostState, nft: ObservedHost['nft']): ObservedHost;
   /** Applies the operations in order. One that fails does not stop the others, but nothing is removed after it. */

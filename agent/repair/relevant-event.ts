@@ -28,6 +28,8 @@ export type WatchedObjects = {
   readonly bridge?: WatchedBridge;
   /** Addresses of active Pods, as host prefixes ('10.0.0.5/32'). */
   readonly podPrefixes: ReadonlySet<string>;
+  /** Whether filters of the fast path are planned. Absent: no. */
+  readonly hasFilters?: boolean;
 };
 
 const RT_SCOPE_LINK = 253;
@@ -61,7 +63,19 @@ export function isRelevant(
       return event.op === 'new' && isSuspectSetting(event.message, watched);
     case 'neigh':
       return false;
+    case 'qdisc':
+      // What queues packets has no part in the plan; where filters are has.
+      return FILTER_PLACES.has(event.message.kind) && isWhereFiltersAre(event.message.ifindex, watched);
+    case 'filter':
+      return isWhereFiltersAre(event.message.ifindex, watched);
   }
+}
+
+/** Kinds of disciplines that have filters for what comes in by a link, and leaves by it. */
+const FILTER_PLACES: ReadonlySet<string> = new Set(['clsact', 'ingress']);
+
+function isWhereFiltersAre(ifindex: number, { hasFilters, ifindexes }: WatchedObjects): boolean {
+  return hasFilters === true && ifindexes.has(ifindex);
 }
 
 function isRelevantLink(

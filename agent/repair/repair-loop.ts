@@ -10,6 +10,8 @@ type RepairLoopDeps = {
   readonly reconcile: (cause: string) => Promise<ReconcileReport>;
   /** Called with every notification. */
   readonly note: (event: MonitorEvent) => void;
+  /** Called with every notification of a change that is not our own. */
+  readonly noteForeign: (event: MonitorEvent) => void;
   /** Tells whether a notification is about a change of our own. */
   readonly isOwn: (event: MonitorEvent) => boolean;
   /** Tells whether a change by others calls for a pass. Not asked while one is due anyway. */
@@ -22,6 +24,8 @@ type RepairLoopDeps = {
   readonly overrun: () => void;
   /** Called when nftables may have changed, before the pass that this causes. */
   readonly invalidateNft: () => void;
+  /** Called when the traffic filters of a link, or of any link, may have changed, before the pass that this causes. */
+  readonly invalidateFilters: (ifindex?: number) => void;
   readonly log: Logger;
   readonly intervalMs: number;
 };
@@ -121,8 +125,13 @@ export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
   const timers = startTimers(deps, kick, () => causes.size === 0 && !isAttempting);
   const handle = (event: MonitorEvent): void => {
     deps.note(event);
-    if (event.kind === 'overrun') deps.overrun();
+    if (event.kind === 'overrun') {
+      deps.overrun();
+      deps.invalidateFilters();
+    }
+    if (event.kind === 'qdisc' || event.kind === 'filter') deps.invalidateFilters(event.message.ifindex);
     if (deps.isOwn(event)) return;
+    deps.noteForeign(event);
     if (event.kind === 'overrun' || event.kind === 'nftables') deps.invalidateNft();
     if (causes.size === 0 && isTrueOrUnknown(deps, () => deps.isRelevant(event))) kick(causeOf(event));
   };
@@ -151,6 +160,7 @@ function startTimers(deps: RepairLoopDeps, kick: (cause: string) => void, isIdle
   const interval = setInterval(() => {
     // The timer's pass reads everything anew, whatever was notified or missed.
     deps.invalidateNft();
+    deps.invalidateFilters();
     kick('timer');
   }, deps.intervalMs);
   const settings = setInterval(() => {

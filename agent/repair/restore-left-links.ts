@@ -1,7 +1,7 @@
 import type { HostState } from '../../dataplane/desired.ts';
 import type { Operation } from '../../dataplane/operation.ts';
 import type { HostLink } from '../direct/locate-enis.ts';
-import { linkRestoration, sysctlRestoration } from '../node/decide-restoration.ts';
+import { isShared, linkRestoration, sysctlRestoration } from '../node/decide-restoration.ts';
 import type { AddedAddress, FoundEntry, FoundState, FoundSysctl } from '../node/found-state.ts';
 
 /** Reads what of the host's kernel decides. */
@@ -17,8 +17,8 @@ export type LeftLinksView = {
 type LeftLinks = { readonly operations: readonly Operation[]; readonly settled: readonly FoundEntry[] };
 
 /**
- * Decides what is undone because no plan needs it any more: addresses that we added, and settings of links that are no
- * ENI now. The supply named them wrongly, or the ENI is leaving. Reads the kernel for such records only.
+ * Decides what is undone because no plan needs it any more: addresses that we added, settings of links that are no ENI now
+ * (the supply named them wrongly, or the ENI is leaving), and settings of the node for a choice of before. Reads the kernel for such records only.
  * @param inUse Indexes of links that the agent uses and no plan has: the primary interface, idle whole ENIs.
  */
 export function restoreLeftLinks(
@@ -33,6 +33,8 @@ export function restoreLeftLinks(
     if (operation === undefined) settled.push(entry);
     else operations.push(operation);
   };
+  const settleSetting = (entry: FoundSysctl, now: string | undefined): void =>
+    settle(entry, now === undefined ? undefined : sysctlRestoration(entry, now));
   const byIndex = new Map(view.links.map((link) => [link.ifindex, link]));
   const byName = new Map(view.links.map((link) => [link.ifname, link]));
   const planned = new Set(desired.addresses.map(({ ifindex, prefix }) => `${ifindex} ${prefix}`));
@@ -43,12 +45,15 @@ export function restoreLeftLinks(
   }
   const used = usedLinks(desired, inUse);
   for (const entry of found.sysctls) {
+    if (isLeftOfNode(entry, desired)) {
+      settleSetting(entry, view.sysctl(entry.path));
+      continue;
+    }
     const scope = scopeOf(entry);
     const link = scope === undefined ? undefined : byName.get(scope);
     if (scope === undefined || link?.ifname === 'lo' || (link !== undefined && used.has(link.ifindex))) continue;
     if (desired.sysctls.some(({ key }) => key.path.includes(scope))) continue;
-    const now = link === undefined ? undefined : view.sysctl(entry.path);
-    settle(entry, now === undefined ? undefined : sysctlRestoration(entry, now));
+    settleSetting(entry, link === undefined ? undefined : view.sysctl(entry.path));
   }
   for (const entry of found.links) {
     const link = byIndex.get(entry.ifindex);
@@ -64,6 +69,16 @@ function addressRemoval(address: AddedAddress, view: LeftLinksView): Operation |
 
 function usedLinks(desired: HostState, inUse: ReadonlySet<number>): ReadonlySet<number> {
   return new Set([...inUse, ...desired.links.map(({ ifindex }) => ifindex)]);
+}
+
+/**
+ * Tells whether a setting that is of no link is in no plan any more, as that of connection tracking when the fast path is
+ * off. Forwarding and those of all links stay: packets of others may rely on them.
+ */
+function isLeftOfNode(setting: FoundSysctl, desired: HostState): boolean {
+  const { path } = setting;
+  const name = path.join('/');
+  return path[2] !== 'conf' && !isShared(setting) && !desired.sysctls.some(({ key }) => key.path.join('/') === name);
 }
 
 /** Returns the link of a setting in net/ipv4/conf or net/ipv6/conf; undefined for a setting of all links or of none. */

@@ -1,5 +1,5 @@
 import { DEFAULT_LINK_GROUP } from '../../dataplane/link-group.ts';
-import type { BridgeNetwork } from '../../dataplane/network.ts';
+import type { BridgeNetwork, NodeNetwork } from '../../dataplane/network.ts';
 import { BRIDGE_IFINDEX, BRIDGE_MAC, DIRECT_LINK_GROUP } from '../../dataplane/numbers.ts';
 import type { Lease } from '../journal/lease.ts';
 import type { PrimaryInterface } from '../node/node-network.ts';
@@ -12,8 +12,9 @@ const BITS = { 4: 32, 6: 128 } as const;
 export function watchedObjects(
   state: NodeState,
   primary: PrimaryInterface | undefined,
-  bridge?: BridgeNetwork,
+  node?: Pick<NodeNetwork, 'bridge' | 'fastPath'>,
 ): WatchedObjects {
+  const { bridge, fastPath } = node ?? {};
   const active = [...state.leases.values()].filter(
     (lease) => lease.state === 'active' || state.wired.has(`${lease.containerId}/${lease.ifName}`),
   );
@@ -36,6 +37,7 @@ export function watchedObjects(
       ...(bridge === undefined ? [] : [bridge.ifindex]),
     ]),
     macs: new Set([...(state.supply?.enis ?? []), ...(state.supply?.direct?.enis ?? [])].map(({ mac }) => mac)),
+    hasFilters: fastPath === 'bpf',
     podPrefixes: new Set(active.flatMap(({ addresses }) => addresses.map(({ ip, family }) => `${ip}/${BITS[family]}`))),
   };
 }

@@ -3,6 +3,7 @@ import { ChangeSignal } from '../../runtime/change-signal.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { DirectEniPool } from '../direct/direct-eni-pool.ts';
 import type { HostLink } from '../direct/locate-enis.ts';
+import type { FastPathChoice } from '../fast-path/choose-fast-path.ts';
 import { type Cooldown, type EniRecord, type JournalContent, splitWholeEnis } from '../journal/journal-content.ts';
 import { type Family, type Lease, type LeaseKey, type LeasePlugin, leaseKey } from '../journal/lease.ts';
 import { bridgePodNetworkOf, directPodNetworkOf, podNetworkOf } from '../journal/pod-network.ts';
@@ -74,6 +75,8 @@ export class NodeState {
   readonly leases = new Map<LeaseKey, Lease>();
   /** Pending leases whose kernel state was just written and is being verified. */
   readonly wired = new Set<LeaseKey>();
+  /** Attachments whose CNI call may still be going on in other plugins: their links get no filters of the fast path yet. */
+  readonly newLinks = new Set<LeaseKey>();
   /** Decided once per ENI; held while the supply lists the ENI or a lease uses it. */
   readonly eniRecords = new Map<string, EniRecord>();
   /** ENIs whose link is on this node. */
@@ -112,6 +115,8 @@ export class NodeState {
   ruleMode: RuleMode = 'compact';
   /** `uplinks`: another program wires the Pods; here are ENIs, and rules for all addresses of theirs. */
   readonly role: AgentRole;
+  /** How packets of known flows are forwarded, since when (monotonic). */
+  fastPath: FastPathChoice & { readonly sinceMs: number } = { wanted: 'off', mode: 'off', why: '', sinceMs: 0 };
   /** Addresses of Pods that request an EIP, sorted; used with `--egress=node` only. */
   egressExempt: readonly string[] = [];
   /** Ranges of Services as the cluster has them; empty: not known, or not read. `--service-cidrs` is before them. */

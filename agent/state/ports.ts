@@ -5,6 +5,7 @@ import type { KeyedMutex } from '../../runtime/keyed-mutex.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { NodeEvents } from '../events/node-events.ts';
 import type { Journal } from '../journal/journal-content.ts';
+import type { LeaseKey } from '../journal/lease.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Reservations } from '../pod-cidr/host-local-files.ts';
 import type { OperationLog } from '../recorder/operation-log.ts';
@@ -113,6 +114,8 @@ export type UseCaseDeps = {
   readonly prepareBridge: (cidr: string, again?: 'again') => Promise<BridgeNetwork>;
   /** Addresses that host-local, which another program may use for the same block, must not give. */
   readonly reservations: Reservations;
+  /** Called when the link of a Pod on a shared ENI is made, before the ADD is answered. */
+  readonly linkMade: (key: LeaseKey) => void;
   /** Records events for people. */
   readonly events: NodeEvents;
   /** Names what chains cilium-cni after our plugin, a flag or a file; undefined when nothing does. */

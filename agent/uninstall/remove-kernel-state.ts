@@ -1,6 +1,7 @@
 import { applyOperations } from '../../dataplane/apply.ts';
 import { type AddressState, addressKey, EMPTY_STATE } from '../../dataplane/desired.ts';
 import { diffHost } from '../../dataplane/diff.ts';
+import { openFilterReader } from '../../dataplane/fast-path/observe-filters.ts';
 import { hostVethAlias } from '../../dataplane/host-veth-name.ts';
 import { canonicalAddress, hostPrefix } from '../../dataplane/ip-prefix.ts';
 import type { Kernel } from '../../dataplane/kernel.ts';
@@ -22,7 +23,7 @@ import type { Sweep } from './sweep.ts';
 export type KernelTraces = { readonly journal: JournalContent; readonly evidence: KernelEvidence };
 
 /**
- * Removes all our state from the host's kernel: Pod links, addresses of ENIs, the nftables table, rules, routes. Every
+ * Removes all our state from the host's kernel: Pod links, addresses of ENIs, the nftables table, filters, rules, routes. Every
  * step finds its objects in the kernel itself, and what identifies an object is removed after it, so that a killed run
  * can simply be repeated. Foreign state (by protocol, table, priority, alias) is not touched. Idempotent.
  */
@@ -33,7 +34,8 @@ export async function removeKernelState(kernel: Kernel, traces: KernelTraces, sw
     await applyOne(kernel, { kind: 'delete-address', address }, sweep);
   }
   await removeNftTable(kernel, sweep);
-  const { operations } = diffHost(EMPTY_STATE, observeNetns(kernel, EMPTY_STATE));
+  const observed = observeNetns(kernel, EMPTY_STATE, openFilterReader(kernel).read);
+  const { operations } = diffHost(EMPTY_STATE, observed);
   for (const operation of operations) await applyOne(kernel, operation, sweep);
   await removeBridge(kernel, sweep);
 }
@@ -106,6 +108,6 @@ async function applyOne(kernel: Kernel, operation: Operation, sweep: Sweep): Pro
   const shown = renderOperation(operation);
   await sweep.step(shown, async () => {
     const { done } = await applyOperations(kernel, [operation]);
-    if (done.length > 0) sweep.removed(operation.kind.replace('delete-', ''), shown);
+    if (done.length > 0) sweep.removed(operation.kind.replace(/^(delete|detach)-/, ''), shown);
   });
 }

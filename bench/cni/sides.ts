@@ -1,6 +1,6 @@
 import type { BenchScene } from '../scene.ts';
 import { readProcessCpu } from '../support/process-cpu.ts';
-import type { RuntimeCall } from './cni-runtime.ts';
+import type { CniRuntime, RuntimeCall } from './cni-runtime.ts';
 
 /** What one call of each took. */
 export type Sample = { readonly addMs: number; readonly delMs: number };
@@ -10,6 +10,8 @@ type Burst = Sample & { readonly addCpuMs: number; readonly delCpuMs: number };
 
 /** One side: what a runtime would exec for a Pod of its own. */
 export type Side = {
+  /** It starts the executables in the node of this side. */
+  readonly runtime: CniRuntime;
   readonly conf: object;
   readonly binary: string;
   readonly cniPath: string;
@@ -18,21 +20,21 @@ export type Side = {
 };
 
 /** Makes a sandbox, and times ADD and DEL of it. */
-export async function addAndDelete({ newPod, runtime }: BenchScene, side: Side): Promise<Sample> {
+export async function addAndDelete({ newPod }: Pick<BenchScene, 'newPod'>, side: Side): Promise<Sample> {
   const pod = await newPod();
-  const added = await runtime.run([callOf(side, 'ADD', pod)]);
-  const deleted = await runtime.run([callOf(side, 'DEL', pod)]);
+  const added = await side.runtime.run([callOf(side, 'ADD', pod)]);
+  const deleted = await side.runtime.run([callOf(side, 'DEL', pod)]);
   await pod.remove();
   return { addMs: added.ms, delMs: deleted.ms };
 }
 
 /** Measures `count` ADDs at once and then their DELs at once. */
-export async function burst({ newPod, runtime }: BenchScene, side: Side, count: number): Promise<Burst> {
+export async function burst({ newPod }: Pick<BenchScene, 'newPod'>, side: Side, count: number): Promise<Burst> {
   const pods = await Promise.all(Array.from({ length: count }, newPod));
   const agentMs = () => (side.agentPid === undefined ? 0 : readProcessCpu(side.agentPid).ownS * 1000);
   const atOnce = async (command: 'ADD' | 'DEL') => {
     const startCpuMs = agentMs();
-    const { ms, cpuMs } = await runtime.run(pods.map((pod) => callOf(side, command, pod)));
+    const { ms, cpuMs } = await side.runtime.run(pods.map((pod) => callOf(side, command, pod)));
     return { ms, cpuMs: cpuMs + agentMs() - startCpuMs };
   };
   const add = await atOnce('ADD');

@@ -1,21 +1,39 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Measure } from './measures.ts';
 import type { Path } from './path.ts';
 
-/** Short bursts, one of each path in turn: what else the machine does falls on all alike. */
-const ROUNDS = 41;
-const BURST_MS = 60;
+/** How often and how long each path is measured. */
+export type Rounds = { readonly rounds: number; readonly burstMs: number };
 
-/** Packets per second of each burst, by path, and how they were measured. */
-export type Samples = { readonly samples: ReadonlyMap<string, readonly number[]>; readonly how: string };
+/** Figures of each burst, by measure and path. The same place in two lists is the same round. */
+export type Samples<M extends string> = Readonly<Record<M, ReadonlyMap<string, readonly number[]>>>;
 
-/** Measures paths in turn. */
-export async function measureInTurn(paths: ReadonlyMap<string, Path>): Promise<Samples> {
-  const samples = new Map<string, number[]>([...paths.keys()].map((name) => [name, []]));
-  for (let round = -1; round < ROUNDS; round++) {
-    for (const [name, path] of paths) {
-      const rate = await path.measure(BURST_MS);
-      // The first round warms caches and is thrown away.
-      if (round >= 0) samples.get(name)?.push(rate);
+/** Measures paths in turn, in short bursts: what else the machine does falls on all alike. */
+export async function measureInTurn<M extends string>(
+  paths: ReadonlyMap<string, Path>,
+  measures: Readonly<Record<M, Measure>>,
+  { rounds, burstMs }: Rounds,
+): Promise<Samples<M>> {
+  const names = Object.keys(measures) as M[];
+  const samples = Object.fromEntries(
+    names.map((name) => [name, new Map<string, number[]>([...paths.keys()].map((path) => [path, []]))]),
+  ) as Record<M, Map<string, number[]>>;
+  for (let round = -1; round < rounds; round++) {
+    for (const name of names) {
+      for (const [path, one] of rotated([...paths], Math.max(0, round))) {
+        const figure = measures[name](one, burstMs);
+        // The first round warms caches and is thrown away.
+        if (round >= 0) samples[name].get(path)?.push(figure);
+      }
+      // Bursts do not yield.
+      await setImmediate();
     }
   }
-  return { samples, how: `${ROUNDS} bursts of ${BURST_MS} ms, in turn` };
+  return samples;
+}
+
+/** Each path has each place in the row: what the one before leaves in the caches falls on all alike, too. */
+function rotated<T>(items: readonly T[], by: number): readonly T[] {
+  const at = by % items.length;
+  return [...items.slice(at), ...items.slice(0, at)];
 }

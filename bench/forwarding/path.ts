@@ -1,44 +1,40 @@
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
-import { applyOperations } from '../../dataplane/apply.ts';
-import { diffHost } from '../../dataplane/diff.ts';
-import type { EniNetwork, NodeNetwork, PodNetwork, RuleMode } from '../../dataplane/network.ts';
-import { openNft } from '../../dataplane/nft.ts';
-import { observeHost } from '../../dataplane/observe.ts';
-import { planNode } from '../../dataplane/plan-node.ts';
-import { podCidrOf } from '../../dataplane/pod-cidr.ts';
+import type { FlowPrograms } from '../../dataplane/fast-path/flow-programs.ts';
 import { createNetns, deleteNetns, type Netns } from '../../netlink/netns.ts';
-import { openRtnetlinkIn, type Rtnetlink } from '../../netlink/rtnetlink.ts';
-import type { Child } from '../../sim/support/child.ts';
+import { openRtnetlinkIn } from '../../netlink/rtnetlink.ts';
 import { NetnsView } from '../../sim/support/netns.ts';
 import { openSysctl } from '../../sysctl/sysctl.ts';
 import { ipForward } from '../../sysctl/sysctl-key.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
+import { Flow, type FlowEnds } from './flow.ts';
 import { type GrPathSpec, layBridgePlugin, layGr } from './gr-path.ts';
-import { podMac, unwiredPod } from './pods.ts';
+import { benchEni, ENI_NUMBERS, layOurs, type OurPathSpec } from './our-path.ts';
+import { podMac } from './pods.ts';
 
 /** Which kernel the packets go through. */
 export type PathSpec =
-  | { readonly kind: 'ours'; readonly ruleMode: RuleMode; readonly pods: number }
+  | OurPathSpec
   /** No rule of ours. `isTracked`: with connection tracking as ours needs it; `hasIdleRule`: with one policy rule that does nothing. */
   | { readonly kind: 'plain'; readonly isTracked: boolean; readonly hasIdleRule?: boolean }
   /** As the node's own Pods: they leave by `eth5`, which stands for the primary. */
   | GrPathSpec
   | { readonly kind: 'bridge-plugin'; readonly hasIdleRule?: boolean };
 
-/** A Pod, a node, an ENI and what lies behind it: packets go one way, from the Pod to the far end. */
+/** A Pod, a node, an ENI and what lies behind it, with one flow for each measure. */
 export type Path = {
-  /** Sends for `ms` and returns packets per second that arrived. */
-  measure(ms: number): Promise<number>;
-  close(): Promise<void>;
+  readonly flows: { readonly egress: Flow; readonly ingress: Flow; readonly roundTrip: Flow };
+  /** How many flows the fast path has learned; absent where there is none. */
+  learned?(): number;
+  close(): void;
 };
 
 const POD_IP = '10.0.5.250';
 const FAR_IP = '203.0.113.10';
-/** Two ENIs, as most nodes have: each costs rules. */
-const ENI_NUMBERS = [5, 6];
+const FAR_GATEWAY = '10.0.5.254';
 const MAC = { far: '02:fa:00:00:00:01', eni: '02:e0:00:00:00:01' };
 
+/** Namespaces of one path. `crowd` has the other ends of the links of all other Pods. */
+const ROLES = ['pod', 'node', 'far', 'crowd'] as const;
+type Spaces = Readonly<Record<(typeof ROLES)[number], Netns>>;
 type Views = { readonly pod: NetnsView; readonly node: NetnsView; readonly far: NetnsView };
 
 /** One chain that asks for a connection: that is what turns connection tracking on in a namespace. */
@@ -50,52 +46,84 @@ const TRACKING_TABLE = `table inet peer {
 }
 `;
 
-/** Lays one path in namespaces of its own; `close` removes them. */
+/** Lays one path in namespaces of its own; `close` removes them. Its flows have sent nothing yet. */
 export async function openPath(spec: PathSpec): Promise<Path> {
+  using undo = new DisposableStack();
   const stem = `tke-bench-${randomBytes(4).toString('hex')}`;
-  const names = ['pod', 'node', 'far', 'crowd'].map((role) => `${stem}-${role}`);
-  const viewOf = (role: string) => new NetnsView(`${stem}-${role}`);
-  const spaces: Netns[] = [];
-  const children: Child[] = [];
-  const start = async (view: NetnsView, script: string, ...args: readonly string[]): Promise<Child> => {
-    const child = view.start([process.execPath, join(import.meta.dirname, script), ...args]);
-    children.push(child);
-    await waitUntil(() => child.stdout.includes('ready'), { what: script, explain: () => child.stderr });
-    return child;
+  const open = (role: string): Netns => {
+    const space = undo.use(createNetns(`${stem}-${role}`));
+    undo.defer(() => deleteNetns(`${stem}-${role}`));
+    return space;
   };
-  const close = async (): Promise<void> => {
-    await Promise.all(children.map((child) => child.stop('SIGTERM', 1_000)));
-    for (const space of spaces) space.close();
-    for (const name of names) deleteNetns(name);
+  const spaces = Object.fromEntries(ROLES.map((role) => [role, open(role)])) as Spaces;
+  const programs = await layKernel(spec, spaces, stem);
+  if (programs !== undefined) undo.use(programs);
+  const { pod, node, far } = spaces;
+  const tracker = spec.kind === 'plain' && !spec.isTracked ? {} : { tracker: node };
+  const openFlow = (ends: FlowEnds): Flow => undo.use(new Flow({ ...ends, ...tracker }));
+  const outward = { from: pod, to: far, ip: FAR_IP, ifname: 'far5' };
+  const egress = openFlow({ ...outward, port: 9001 });
+  const roundTrip = openFlow({ ...outward, port: 9002, isReflected: true });
+  await new NetnsView(`${stem}-far`).nft(reflector(roundTrip));
+  // Another program may have chosen the Pod's address.
+  const podIp = egress.sender.local.ip;
+  const ingress = openFlow({ from: far, to: pod, ip: podIp, ifname: 'eth0', port: 9003 });
+  const kept = undo.move();
+  return {
+    flows: { egress, ingress, roundTrip },
+    ...(programs && { learned: () => programs.flows().length }),
+    close: () => kept.dispose(),
   };
-  try {
-    for (const name of names) spaces.push(createNetns(name));
-    const [pod, node, , crowd] = spaces as [Netns, Netns, Netns, Netns];
-    const views = { pod: viewOf('pod'), node: viewOf('node'), far: viewOf('far') };
-    await layLinks(views);
-    using rtnetlink = openRtnetlinkIn(node);
-    openSysctl(node).set(ipForward(), '1');
-    if (spec.kind === 'gr' || spec.kind === 'bridge-plugin') {
-      await layWayOut(views.node);
-      if (spec.kind === 'gr') {
-        await layGr(spec, rtnetlink, { node, pod, primary: 'eth5', enis: [benchEni(6)] });
-      } else {
-        await layBridgePlugin(node, pod);
-        await layPeerRules(views.node, spec);
-      }
-    } else {
-      await layPodLink(views);
-      if (spec.kind === 'ours') await layOurs(spec, rtnetlink, { node, crowd });
-      else await layPlain(spec, views.node);
-      await layPodSide(views.pod);
-    }
-    await start(views.far, 'udp-sink.ts');
-    const sender = await start(views.pod, 'udp-sender.ts', FAR_IP);
-    return { measure: (ms) => measure(sender, views.far, ms), close };
-  } catch (error) {
-    await close();
-    throw error;
+}
+
+/**
+ * Returns the table with which the far end's kernel sends packets of a flow back at once. An answer by a process takes half of the round trip
+ * for its two system calls.
+ */
+function reflector({ sender, receiver }: Flow): string {
+  const [pod, far] = [sender.local, receiver.local];
+  const lines = [
+    `ether daddr set ${MAC.eni} ether saddr set ${MAC.far}`,
+    `ip saddr set ${far.ip} ip daddr set ${pod.ip} udp sport set ${far.port} udp dport set ${pod.port}`,
+  ];
+  return `table netdev reflector {
+  chain in {
+    type filter hook ingress device far5 priority 0; policy accept;
+    udp dport ${far.port} ${lines.join(' ')} fwd to far5
   }
+}
+`;
+}
+
+async function layKernel(
+  spec: PathSpec,
+  { pod, node, crowd }: Spaces,
+  stem: string,
+): Promise<FlowPrograms | undefined> {
+  let programs: FlowPrograms | undefined;
+  const viewOf = (role: string) => new NetnsView(`${stem}-${role}`);
+  const views = { pod: viewOf('pod'), node: viewOf('node'), far: viewOf('far') };
+  await layLinks(views);
+  using rtnetlink = openRtnetlinkIn(node);
+  openSysctl(node).set(ipForward(), '1');
+  if (spec.kind === 'gr' || spec.kind === 'bridge-plugin') {
+    await layWayOut(views.node);
+    if (spec.kind === 'gr') {
+      await layGr(spec, rtnetlink, { node, pod, primary: 'eth5', enis: [benchEni(6)] });
+    } else {
+      await layBridgePlugin(node, pod);
+      await layPeerRules(views.node, spec);
+    }
+  } else {
+    await layPodLink(views);
+    if (spec.kind === 'ours') {
+      // Without any route to the far end, loose rp_filter drops its packets.
+      await views.node.ip('route', 'add', 'default', 'via', '10.0.0.1');
+      programs = await layOurs(spec, { rtnetlink, node, crowd, podIp: POD_IP, farMac: MAC.far });
+    } else await layPlain(spec, views.node);
+    await layPodSide(views.pod);
+  }
+  return programs;
 }
 
 async function layLinks({ node, far }: Views): Promise<void> {
@@ -115,7 +143,9 @@ async function layLinks({ node, far }: Views): Promise<void> {
     'link set lo up',
     ...ENI_NUMBERS.map((n) => `link set far${n} up`),
     `address add ${FAR_IP}/32 dev far5`,
-    'route add default dev far5',
+    // As the VPC's router, which has every address of an ENI behind the ENI.
+    `route add default via ${FAR_GATEWAY} dev far5 onlink`,
+    `neigh replace ${FAR_GATEWAY} lladdr ${MAC.eni} dev far5 nud permanent`,
   ]);
 }
 
@@ -138,7 +168,10 @@ async function layPodSide(pod: NetnsView): Promise<void> {
 }
 
 async function layPlain(spec: PathSpec & { kind: 'plain' }, node: NetnsView): Promise<void> {
-  await node.ipBatch([`route add ${POD_IP}/32 dev podlink`]);
+  await node.ipBatch([
+    `route add ${POD_IP}/32 dev podlink`,
+    `neigh replace ${POD_IP} lladdr ${podMac.pod} dev podlink nud permanent`,
+  ]);
   await layWayOut(node);
   if (spec.isTracked) await layPeerRules(node, spec);
 }
@@ -154,71 +187,4 @@ async function layWayOut(node: NetnsView): Promise<void> {
 async function layPeerRules(node: NetnsView, { hasIdleRule }: { readonly hasIdleRule?: boolean }): Promise<void> {
   await node.nft(TRACKING_TABLE);
   if (hasIdleRule === true) await node.ip('rule', 'add', 'pref', '30000', 'lookup', 'main');
-}
-
-async function layOurs(
-  { ruleMode, pods: count }: { readonly ruleMode: RuleMode; readonly pods: number },
-  rtnetlink: Rtnetlink,
-  { node, crowd }: { readonly node: Netns; readonly crowd: Netns },
-): Promise<void> {
-  const network: NodeNetwork = {
-    ruleMode,
-    eniMarkMask: 0x00ff0000,
-    rpFilterMode: 'loose',
-    egress: 'eni',
-    primary: { ifindex: rtnetlink.link.get({ ifname: 'eth0' })?.ifindex ?? 0, ifname: 'eth0', addresses: ['10.0.0.2'] },
-    podCidrs: [podCidrOf('172.31.0.0/24')],
-    families: [4],
-    nodePort: true,
-    vpcCidrs: ['10.0.0.0/16'],
-  };
-  const enis = ENI_NUMBERS.map(benchEni);
-  const measured = pod(rtnetlink, 'podlink', POD_IP);
-  const others = Array.from({ length: count - 1 }, (_, at) => {
-    const name = `crowd${at}`;
-    rtnetlink.link.add({ kind: 'veth', ifname: name, up: true, peer: { ifname: name, netns: crowd } });
-    return pod(rtnetlink, name, `10.1.${at >> 8}.${at & 255}`);
-  });
-  // In the middle of the others: in per-pod mode the kernel walks half of the rules that lead out.
-  const half = Math.floor(others.length / 2);
-  const desired = planNode(network, enis, [...others.slice(0, half), measured, ...others.slice(half)]);
-  const kernel = { rtnetlink, sysctl: openSysctl(node), nft: openNft({ netnsPath: node.path }) };
-  await applyOperations(kernel, diffHost(desired, await observeHost(kernel, desired)).operations);
-  rtnetlink.neigh.replace({ ifindex: 25, dst: '10.0.5.1', lladdr: MAC.far });
-}
-
-function pod(rtnetlink: Rtnetlink, ifname: string, ip: string): PodNetwork {
-  return unwiredPod(ip, 4025, ifname, rtnetlink.link.get({ ifname })?.ifindex ?? 0);
-}
-
-function benchEni(n: number): EniNetwork {
-  const addresses = [{ ip: `10.0.${n}.5`, gateway: `10.0.${n}.1` }];
-  return {
-    eniId: `eni-${n}`,
-    mac: '',
-    ifindex: n + 20,
-    ifname: `eth${n}`,
-    mtu: 1500,
-    table: 4020 + n,
-    slot: n,
-    addresses,
-  };
-}
-
-async function measure(sender: Child, far: NetnsView, ms: number): Promise<number> {
-  const before = await received(far);
-  const answered = sender.stdout.length;
-  sender.writeLine(`${ms}`);
-  const answer = await waitUntil(() => /^\d+ ([\d.]+)\n/.exec(sender.stdout.slice(answered)) ?? undefined, {
-    what: 'end of the burst',
-    explain: () => sender.stderr,
-  });
-  return ((await received(far)) - before) / (Number(answer[1]) / 1_000);
-}
-
-async function received(far: NetnsView): Promise<number> {
-  const [link] = await far.ipJson('-s', 'link', 'show', 'far5');
-  const stats = link?.['stats64'] as { readonly rx: { readonly packets: number } } | undefined;
-  if (stats === undefined) throw new Error(`${far.name}: no counters of far5`);
-  return stats.rx.packets;
 }

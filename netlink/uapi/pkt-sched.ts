@@ -6,6 +6,8 @@ export const TCA_KIND = 1;
 export const TCA_OPTIONS = 2;
 
 export const TC_H_INGRESS_EGRESS = 0xffff0000;
+/** Parent of a clsact discipline. */
+export const TC_H_CLSACT = 0xfffffff1;
 export const TC_H_MIN_INGRESS = 0xfff2;
 export const TC_H_MIN_EGRESS = 0xfff3;
 
@@ -15,8 +17,11 @@ export const TCA_ACT_KIND = 1;
 export const TCA_ACT_OPTIONS = 2;
 /** Parameters of an action: the same number for every kind that is read here. */
 export const TCA_ACT_PARMS = 2;
+export const TCA_BPF_FD = 6;
 export const TCA_BPF_NAME = 7;
 export const TCA_BPF_FLAGS = 8;
+export const TCA_BPF_TAG = 10;
+export const TCA_BPF_ID = 11;
 export const TCA_BPF_FLAG_ACT_DIRECT = 1;
 
 export const TC_ACT_SHOT = 2;

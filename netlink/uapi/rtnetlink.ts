@@ -22,8 +22,10 @@ export const RTM_NEWNETCONF = 80;
 export const RTM_DELNETCONF = 81;
 
 export const RTM_NEWQDISC = 36;
+export const RTM_DELQDISC = 37;
 export const RTM_GETQDISC = 38;
 export const RTM_NEWTFILTER = 44;
+export const RTM_DELTFILTER = 45;
 export const RTM_GETTFILTER = 46;
 
 export const RTN_UNSPEC = 0;
@@ -117,6 +119,7 @@ export const RTAX_FASTOPEN_NO_COOKIE = 17;
 
 export const RTNLGRP_LINK = 1;
 export const RTNLGRP_NEIGH = 3;
+export const RTNLGRP_TC = 4;
 export const RTNLGRP_IPV4_IFADDR = 5;
 export const RTNLGRP_IPV4_ROUTE = 7;
 export const RTNLGRP_IPV4_RULE = 8;

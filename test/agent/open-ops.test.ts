@@ -39,7 +39,7 @@ function opsOf(t: ExecutionContext, { config, cluster, readiness, runtime }: Cha
     runtime: { ...runtime },
     components: {
       ...{ state, metrics: deps.metrics as OpsDeps['components']['metrics'] },
-      ...{ recorder: new FlightRecorder(), hub: new EventHub() },
+      ...{ recorder: new FlightRecorder(), hub: new EventHub(), programs: undefined },
       useCases: { clock, log: deps.log, journal: deps.journal },
       finder: { primary: () => undefined },
       reconcile: {

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { benchRow, median } from '../../bench/row.ts';
+import { benchRow, median, quartiles } from '../../bench/row.ts';
 
 const row = { suite: 's', case: 'c', peerName: 'p' } as const;
 
@@ -13,4 +13,10 @@ test('median: takes the middle, or the mean of the two', (t) => {
   t.is(median([9, 1, 5]), 5);
   t.is(median([4, 1, 2, 3]), 2.5);
   t.throws(() => median([]), { instanceOf: RangeError });
+});
+test('quartiles: halves the two halves; the middle of an odd number of values belongs to both', (t) => {
+  t.deepEqual(quartiles([5, 1, 4, 2, 3]), [2, 3, 4]);
+  t.deepEqual(quartiles([4, 1, 3, 2]), [1.5, 2.5, 3.5]);
+  t.deepEqual(quartiles([7]), [7, 7, 7]);
+  t.throws(() => quartiles([]), { instanceOf: RangeError });
 });

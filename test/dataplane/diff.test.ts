@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'ava';
 import fc from 'fast-check';
-import { type HostState, routeKey, ruleKey } from '../../dataplane/desired.ts';
+import { filterKey, type HostState, routeKey, ruleKey } from '../../dataplane/desired.ts';
 import { diffHost } from '../../dataplane/diff.ts';
 import type { EniNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
 import { nftReplaceCommands } from '../../dataplane/nft-table.ts';
@@ -27,15 +27,19 @@ const worlds: fc.Arbitrary<World> = fc
     hasFormer: fc.boolean(),
     grPodNumbers: fc.uniqueArray(fc.integer({ min: 1, max: 20 }), { maxLength: 3 }),
     masquerade: fc.boolean(),
+    fast: fc.constantFrom('off' as const, 'bpf' as const, 'flowtable' as const),
     eniNumbers: fc.uniqueArray(fc.integer({ min: 3, max: 9 }), { maxLength: 4 }),
     podNumbers: fc.uniqueArray(fc.integer({ min: 10, max: 40 }), { maxLength: 8 }),
   })
-  .map(({ eniNumbers, podNumbers, gr, hasFormer, grPodNumbers, masquerade, ...choices }) => {
+  .map(({ eniNumbers, podNumbers, gr, hasFormer, grPodNumbers, masquerade, fast, ...choices }) => {
     const isOurs = gr === 'bridge' || gr === 'routed';
     const podCidrs = gr === 'none' ? [] : [blocks.present, ...(hasFormer ? [blocks.former] : [])];
     const bridged = { ...bridge, ...(masquerade ? { masquerade: { exempt: ['10.0.0.0/8'] } } : {}) };
     return {
-      node: { ...node, ...choices, podCidrs, ...(isOurs ? { bridge: { ...bridged, wiring: gr } } : {}) },
+      node: {
+        ...{ ...node, ...choices, podCidrs, ...(fast === 'off' ? {} : { fastPath: fast }) },
+        ...(isOurs ? { bridge: { ...bridged, wiring: gr } } : {}),
+      },
       enis: eniNumbers.map(eni),
       pods: [
         ...(eniNumbers.length === 0
@@ -100,6 +104,7 @@ test('diffHost: nothing is left to do when its operations have been applied', as
       // And nothing else of ours is there.
       t.deepEqual(kernel.rules.map(ruleKey).sort(), to.rules.map(ruleKey).sort());
       t.deepEqual(kernel.routes.map(routeKey).sort(), to.routes.map(routeKey).sort());
+      t.deepEqual(kernel.filters?.ours.map(filterKey).sort(), (to.filters ?? []).map(filterKey).sort());
     }),
   );
 });

@@ -115,6 +115,7 @@ export function bareKernel(desired: HostState): ObservedHost {
         .map(({ key, replaces }) => [sysctlName(key), replaces ?? 'untouched']),
     ),
     nft: {},
+    filters: { ours: [], foreign: [] },
   };
 }
 

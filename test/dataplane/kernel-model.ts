@@ -1,4 +1,4 @@
-import { addressKey, neighKey, routeKey, ruleKey } from '../../dataplane/desired.ts';
+import { addressKey, filterKey, neighKey, routeKey, ruleKey } from '../../dataplane/desired.ts';
 import { RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
 import type { ObservedHost, ObservedLink, ObservedRule } from '../../dataplane/observed.ts';
 import type { Operation } from '../../dataplane/operation.ts';
@@ -108,6 +108,15 @@ export function applyToModel(
       return { ...kernel, neighs: [...without(kernel.neighs, neighKey, operation.neigh), operation.neigh] };
     case 'delete-neigh':
       return { ...kernel, neighs: without(kernel.neighs, neighKey, operation.neigh) };
+    case 'attach-filter': {
+      const { ours = [], foreign = [] } = kernel.filters ?? {};
+      const made = { ...operation.filter, isCurrent: true };
+      return { ...kernel, filters: { ours: [...without(ours, filterKey, made), made], foreign } };
+    }
+    case 'detach-filter': {
+      const { ours = [], foreign = [] } = kernel.filters ?? {};
+      return { ...kernel, filters: { ours: without(ours, filterKey, operation.filter), foreign } };
+    }
     case 'load-nft':
       return { ...kernel, nft: { text: textOf(operation.commands), restore: operation.commands } };
   }

@@ -21,6 +21,10 @@ import { runCli } from './support/run-cli.ts';
 
 const INTERNAL = { 'service.kubernetes.io/qcloud-loadbalancer-internal-subnetid': POD_SUBNET.subnetId } as const;
 const DIRECT = { ...INTERNAL, 'service.cloud.tencent.com/direct-access': 'true' } as const;
+const INGRESS = {
+  'kubernetes.io/ingress.subnetId': POD_SUBNET.subnetId,
+  'ingress.cloud.tencent.com/direct-access': 'true',
+} as const;
 const ON_ENI = { [POD_ANNOTATION.networks]: 'tke-route-eni' } as const;
 
 let system: System;
@@ -43,7 +47,8 @@ test.before(async (t) => {
     },
   });
   await system.join('n1');
-  cluster = await balanceSystem(system, [system.node('n1')]);
+  const flags = { ingress: 'clb', 'ingress-without-class': 'true' };
+  cluster = await balanceSystem(system, [system.node('n1')], { flags });
   const { netns, primary } = system.cloud.vpc.node('other');
   client = { netns, ip: primary.primaryIp };
   await system.node('n1').awaitReady();
@@ -84,6 +89,18 @@ test.serial(
     t.is(await page(vip), `nginx-deploy-1 ${client.ip}\n`);
     t.deepEqual([...new Set(web.clients())], [client.ip]);
     t.true(cluster.targets().includes(`TCP/80 ${web.pod.ip}:80 10`), cluster.targets().join());
+
+    // The article's Ingress, without a class: a path for all hosts, the Pod itself is the target.
+    const backend = { service: { name: 'nginx-deploy', port: { number: 80 } } };
+    const paths = [{ path: '/', pathType: 'ImplementationSpecific', backend }];
+    const ingress = await cluster.balanceIngress({
+      ...{ name: 'nginx-deploy-ingress', annotations: INGRESS },
+      spec: { rules: [{ http: { paths } }] },
+    });
+    await cluster.awaitAnswer(client.netns, ingress);
+    t.is(client.ip, '10.0.0.3', 'the place of the article');
+    t.is(await page(ingress), `nginx-deploy-1 ${ingress}\n`);
+    t.is(web.forwarded().at(-1), client.ip, 'behind layer 7 the Pod learns the client by X-Forwarded-For');
   },
 );
 

@@ -15,6 +15,8 @@ const WORLDS: Readonly<Record<string, WorldSpec>> = {
     sysctls: { 'net/ipv4/conf/all/rp_filter': 1 },
   },
   'per-pod': { network: { ruleMode: 'per-pod' } },
+  'compact, fast path': { network: { fastPath: 'bpf' } },
+  'per-pod, fast path': { network: { ruleMode: 'per-pod', fastPath: 'bpf' } },
   'per-pod, all.rp_filter 2': {
     network: { ruleMode: 'per-pod' },
     sysctls: { 'net/ipv4/conf/all/rp_filter': 2 },

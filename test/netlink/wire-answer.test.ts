@@ -8,8 +8,10 @@ import { LINK } from '../../netlink/link-message.ts';
 import type { MessageCodec } from '../../netlink/message-codec.ts';
 import { NEIGH } from '../../netlink/neigh-message.ts';
 import { NETCONF } from '../../netlink/netconf-message.ts';
+import { QDISC } from '../../netlink/qdisc-message.ts';
 import { ROUTE } from '../../netlink/route-message.ts';
 import { RULE } from '../../netlink/rule-message.ts';
+import { filterProgram, TRAFFIC_FILTER } from '../../netlink/traffic-filter-message.ts';
 import { bodyOf, readCapture } from './support/capture.ts';
 
 type Known = Readonly<Record<string, unknown>>;
@@ -232,4 +234,29 @@ test('readExtack: reads the text behind an echoed request', (t) => {
 test('readExtack: leaves out attributes that are cut off', (t) => {
   const bytes = readCapture('error-gateway.answer');
   t.is(readExtack(viewOf(bytes.subarray(0, 70)), 0, 70, undefined), undefined);
+});
+
+test('QDISC: clsact', golden, 'clsact', QDISC, {
+  ifindex: 3,
+  handle: 0xffff0000,
+  parent: 0xfffffff1,
+  kind: 'clsact',
+});
+test('TRAFFIC_FILTER: filter with an eBPF program', golden, 'filter', TRAFFIC_FILTER, {
+  ifindex: 3,
+  handle: 1,
+  parent: 0xfffffff2,
+  protocol: 3,
+  priority: 84,
+  kind: 'bpf',
+});
+test('filterProgram: name, number and hash of the program', (t) => {
+  t.deepEqual(filterProgram(TRAFFIC_FILTER.decode(bodyOf(readCapture('filter.answer')))), {
+    name: 'verdict.o:[tc]',
+    id: 213,
+    tag: '614b434cd8324ecc',
+    isDirectAction: true,
+  });
+  t.is(filterProgram({ kind: 'u32', options: new Uint8Array() }), undefined);
+  t.is(filterProgram({ kind: 'bpf' }), undefined, 'its chain');
 });

@@ -10,12 +10,13 @@ import { AF_INET6, NLM_F_ACK, NLM_F_ECHO } from '../../netlink/uapi/netlink.ts';
 import { RT_SCOPE_LINK, RTN_BLACKHOLE, RTNH_F_ONLINK } from '../../netlink/uapi/rtnetlink.ts';
 import { bodyOf, canonical, type Nests, readCapture } from './support/capture.ts';
 
-const HEADER_BYTES = { link: 16, address: 8, route: 12, rule: 12, neigh: 12 };
+const HEADER_BYTES = { link: 16, address: 8, route: 12, rule: 12, neigh: 12, qdisc: 20, filter: 20 };
 const NESTS: Readonly<Record<string, Nests>> = {
   link: { 18: { skip: 0, nests: { 2: { skip: 0, nests: { 1: { skip: 16, nests: {} } } } } } },
   bridge: { 18: { skip: 0, nests: { 2: { skip: 0, nests: {} } } } },
   port: { 18: { skip: 0, nests: { 5: { skip: 0, nests: {} } } } },
   route: { 8: { skip: 0, nests: {} } },
+  filter: { 2: { skip: 0, nests: {} } },
 };
 /** Interface indices in a fresh namespace: the second end of a pair is made first. */
 const V1 = 2;
@@ -359,3 +360,36 @@ function encode(spec: (Request & { object: 'route' })['spec']): Uint8Array {
   encodeRequest(writer, { object: 'route', verb: 'add', spec }, 1, 0);
   return writer.written().slice();
 }
+
+test(
+  'encodeRequest: clsact discipline',
+  golden,
+  'clsact-add',
+  { object: 'qdisc', verb: 'add', spec: { ifindex: V0, kind: 'clsact' } },
+  'tc qdisc add dev v0 clsact',
+);
+test(
+  'encodeRequest: clsact discipline that goes',
+  golden,
+  'clsact-del',
+  { object: 'qdisc', verb: 'delete', spec: { ifindex: V0, kind: 'clsact' } },
+  'tc qdisc del dev v0 clsact',
+);
+
+const FILTER = { ifindex: V0, direction: 'ingress', priority: 84, handle: 1 } as const;
+
+test(
+  'encodeRequest: filter with an eBPF program',
+  golden,
+  'filter-replace',
+  // The descriptor that tc had.
+  { object: 'filter', verb: 'replace', spec: { ...FILTER, program: { fd: 6, name: 'verdict.o:[tc]' } } },
+  'tc filter replace dev v0 ingress pref 84 protocol all handle 1 bpf direct-action pinned verdict.o:[tc]',
+);
+test(
+  'encodeRequest: filter that goes',
+  golden,
+  'filter-del',
+  { object: 'filter', verb: 'delete', spec: FILTER },
+  'tc filter del dev v0 ingress pref 84 protocol all handle 1 bpf',
+);

@@ -1,5 +1,5 @@
 /**
- * `node test/soak/main.ts [--seed N] [--adds N] [--seconds N] [--keep]`: tens of thousands of Pods come and go on a whole
+ * `node test/soak/main.ts [--seed N] [--adds N] [--seconds N] [--fast-path bpf] [--keep]`: tens of thousands of Pods come and go on a whole
  * system that is thrown about, then cloud, objects and kernels are compared. Exit code 1 when anything is wrong.
  * Without `--seed` the seed is that of the variable SEED, else a new one. `--keep` keeps the evidence of a run that
  * passed too.
@@ -22,6 +22,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     adds: { type: 'string' },
     seconds: { type: 'string' },
+    'fast-path': { type: 'string' },
     keep: { type: 'boolean' },
   },
 });
@@ -29,6 +30,7 @@ const spec = {
   seed: numberOf('seed', values.seed, givenOrNewSeed()),
   adds: numberOf('adds', values.adds, DEFAULT_ADDS),
   lastsMs: numberOf('seconds', values.seconds, DEFAULT_SECONDS) * 1_000,
+  fastPath: values['fast-path'] ?? 'off',
   keepsEvidence: values.keep === true,
 };
 if (process.getuid?.() !== 0) {

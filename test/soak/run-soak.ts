@@ -69,7 +69,7 @@ export async function runSoak(spec: SoakSpec, running: RunningSoak, print: Print
       subnets: SUBNETS,
       ipamdProgram: 'packaged',
       ipamdFlags: IPAMD_FLAGS,
-      agentFlags: { 'enable-quick-release': true, 'release-interval': '3s' },
+      agentFlags: { 'enable-quick-release': true, 'release-interval': '3s', 'fast-path': spec.fastPath },
     },
     {
       makeNode: makeSoakNode,

@@ -14,6 +14,8 @@ export type SoakSpec = {
   readonly adds: number;
   /** How long the load may last. */
   readonly lastsMs: number;
+  /** Value of the agents' --fast-path. */
+  readonly fastPath: string;
   /** Keep logs and measurements of a run that passed too. */
   readonly keepsEvidence: boolean;
 };

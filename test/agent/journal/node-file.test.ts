@@ -34,6 +34,7 @@ const RECORD: NodeRecord = {
     nodePort: true,
     vpcCidrs: ['10.0.0.0/16'],
     nftables: false,
+    fastPath: 'bpf',
   },
   enis: [
     {

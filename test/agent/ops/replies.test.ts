@@ -152,7 +152,7 @@ const SUMMARY: SummaryView = {
     journalOrigin: 'fresh',
     status: undefined,
   },
-  ...{ metrics: [], paused: [], lastPass: undefined, kube: undefined, watchers: 0 },
+  ...{ metrics: [], paused: [], lastPass: undefined, kube: undefined, programs: undefined, watchers: 0 },
 };
 
 test('summaryReply: counts leases by state and names what is wrong', async (t) => {

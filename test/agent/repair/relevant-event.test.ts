@@ -282,3 +282,19 @@ test(
   event('netconf', 'del', { ifindex: ENI, forwarding: 0 }),
   false,
 );
+
+for (const [what, kind, message, wanted] of [
+  ['a filter on the link of a Pod', 'filter', { ifindex: VETH }, true],
+  ['a filter on another link', 'filter', { ifindex: 99 }, false],
+  ['the place of filters on an ENI', 'qdisc', { ifindex: ENI, kind: 'clsact' }, true],
+  ['the place of filters of another program', 'qdisc', { ifindex: VETH, kind: 'ingress' }, true],
+  ['a discipline that queues packets', 'qdisc', { ifindex: VETH, kind: 'tbf' }, false],
+] as const)
+  test(`isRelevant: ${what}, where filters are planned; nowhere else`, (t) => {
+    const given = { kind, op: 'del', portid: OTHER, message } as unknown as MonitorEvent;
+    t.is(
+      isRelevant(given, { ...CONCERNS, hasFilters: true }, () => false),
+      wanted,
+    );
+    t.false(isRelevant(given, CONCERNS, () => false));
+  });

@@ -16,11 +16,13 @@ function loopThat(reconcile: (pass: number) => ReconcileReport | Promise<Reconci
     clock: systemClock,
     reconcile: async () => reconcile(++passes),
     note: () => {},
+    noteForeign: () => {},
     isOwn: (event) => 'portid' in event && event.portid === OWN_PORT,
     isRelevant: () => true,
     settingsDiffer: () => false,
     overrun: () => {},
     invalidateNft: () => {},
+    invalidateFilters: () => {},
     log: silentLogger,
     // No timer: what happens again, happens by itself.
     intervalMs: 3_600_000,

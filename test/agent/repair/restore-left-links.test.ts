@@ -4,7 +4,7 @@ import type { FoundState } from '../../../agent/node/found-state.ts';
 import { type LeftLinksView, restoreLeftLinks } from '../../../agent/repair/restore-left-links.ts';
 import { EMPTY_STATE, type HostState } from '../../../dataplane/desired.ts';
 import { renderOperation } from '../../../dataplane/operation.ts';
-import { forwarding, ipForward, rpFilter, sysctlName } from '../../../sysctl/sysctl-key.ts';
+import { forwarding, ipForward, rpFilter, sysctlName, tcpBeLiberal } from '../../../sysctl/sysctl-key.ts';
 
 const DOCKER0: HostLink = { ifindex: 5, ifname: 'docker0', mtu: 1400, isUp: true };
 const RP_FILTER = { path: rpFilter('docker0').path, found: '1', set: '2' };
@@ -53,6 +53,18 @@ test('restoreLeftLinks: leaves what others changed since, and forwarding', (t) =
   const found = { ...FOUND, sysctls: [RP_FILTER, shared], links: [], addresses: [] };
   const view = viewOf([DOCKER0], { [sysctlName({ path: RP_FILTER.path })]: '0', [sysctlName({ path })]: '1' }, []);
   t.deepEqual(decide(view, found), { requests: [], settled: [RP_FILTER, shared] });
+});
+
+test('restoreLeftLinks: restores a setting of the node that no plan has any more, as that of the fast path', (t) => {
+  const path = tcpBeLiberal().path;
+  const entry = { path, found: '0', set: '1' };
+  const found = { bootId: 'boot-1', sysctls: [entry], links: [] };
+  const name = sysctlName({ path });
+  const planned = { sysctls: [{ key: tcpBeLiberal(), value: '1' }] };
+  t.deepEqual(decide(viewOf([], { [name]: '1' }, []), found, planned), { requests: [], settled: [] });
+  t.deepEqual(decide(viewOf([], { [name]: '1' }, []), found), { requests: [`sysctl -w ${name}=0`], settled: [] });
+  t.deepEqual(decide(viewOf([], { [name]: '0' }, []), found), { requests: [], settled: [entry] });
+  t.deepEqual(decide(viewOf([], {}, []), found), { requests: [], settled: [entry] }, 'its module is gone');
 });
 
 test('restoreLeftLinks: touches no link that is planned or otherwise in use, and no setting of the node', (t) => {

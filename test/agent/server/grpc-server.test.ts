@@ -106,7 +106,9 @@ test('Add: the use case is told when the caller goes away, and when the agent go
   await sleep(50);
   down.abort('down');
   t.is((await waiting).error?.code, 11);
-  t.deepEqual([reasons.at(-1), new Set(reasons.slice(0, -1))], ['down', new Set(['the caller went away'])]);
+  // On a slow machine the end of an earlier call is not known yet: it is told of the agent's, too.
+  t.deepEqual([reasons.at(0), reasons.at(-1)], ['the caller went away', 'down']);
+  t.deepEqual(new Set(reasons), new Set(['the caller went away', 'down']));
 });
 
 test('Check, Status, Gc, Del: translate', async (t) => {

@@ -169,6 +169,7 @@ export function createTestNode(ipCount: number): TestNode {
     },
     readPendingInput: async () => {},
     demandChanged: () => {},
+    linkMade: () => {},
     events: NO_EVENTS,
     prepareBridge: async () => TEST_BRIDGE,
     reservations: NO_RESERVATIONS,

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { applyOperations } from '../../../dataplane/apply.ts';
 import { diffHost } from '../../../dataplane/diff.ts';
+import { openFlowPrograms } from '../../../dataplane/fast-path/flow-programs.ts';
 import { hostVethAlias, hostVethFallbackName } from '../../../dataplane/host-veth-name.ts';
 import type { Kernel } from '../../../dataplane/kernel.ts';
 import { locateBridge } from '../../../dataplane/locate-bridge.ts';
@@ -41,7 +42,12 @@ export class WorldNode {
     this.primary = { 4: primary.primaryIp, 6: primary.primaryIpv6 ?? '' };
     this.#held = openNetns(netns.path);
     const rtnetlink = openRtnetlinkIn(this.#held);
-    this.kernel = { rtnetlink, sysctl: openSysctl(this.#held), nft: openNft({ netnsPath: netns.path }) };
+    this.kernel = {
+      rtnetlink,
+      sysctl: openSysctl(this.#held),
+      nft: openNft({ netnsPath: netns.path }),
+      ...(changes.fastPath === 'bpf' && { flows: openFlowPrograms() }),
+    };
     const indexOf = (ifname: string) => rtnetlink.link.get({ ifname })?.ifindex ?? 0;
     this.enis = enis.map((eni, at) => eniNetwork(eni, indexOf(eni.ifname), at + 1));
     this.network = {
@@ -124,6 +130,7 @@ export class WorldNode {
   }
 
   close(): void {
+    this.kernel.flows?.close();
     this.kernel.rtnetlink.close();
     this.#held.close();
   }

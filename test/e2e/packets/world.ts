@@ -88,6 +88,8 @@ export class World {
     })) {
       await this.#addPod(name, eniId);
     }
+    // Filters of the fast path come to a Pod's link after it was wired.
+    if (spec.network?.fastPath !== undefined) for (const node of this.nodes) await node.reach();
     this.#servers.push(await startWhoServers(WHO_PORT, this.pods));
   }
 
@@ -112,6 +114,11 @@ export class World {
   /** Asks who answers at an address; "" when nobody does. */
   async ask(from: NetnsView, protocol: 'tcp' | 'udp', host: string, port: number): Promise<string> {
     return await askWho(from, protocol, host, port);
+  }
+
+  /** Makes a namespace for another Pod, which the test wires. */
+  async makeSandbox(name: string): Promise<PodNetns> {
+    return await createPodNetns(`${this.vpc.prefix}${name}`);
   }
 
   /** NICs by which packets of this source for this destination went through the router. */

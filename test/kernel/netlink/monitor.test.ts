@@ -148,6 +148,30 @@ test('openMonitorIn: a full queue becomes one overrun', async (t) => {
   t.true(events.length <= 101);
 });
 
+test('openMonitorIn: gathers events, loses none, and says later ones too', async (t) => {
+  using host = new TestNetns();
+  const oif = host.addVethPair();
+  using monitor = openMonitorIn(host.netns, { groups: ['ipv4-route', 'nftables'], gatherMs: 50 });
+  for (const request of routes(oif).slice(0, 100)) host.rtnl.execute([request]);
+  nft(host, 'add table ip gathered');
+  const first = await readUntil(monitor, ({ kind }) => kind === 'nftables');
+  t.is(first.filter(({ kind }) => kind === 'route').length, 100);
+  for (const request of routes(oif).slice(100, 200)) host.rtnl.execute([request]);
+  let count = 0;
+  await readUntil(monitor, () => ++count === 100);
+  t.is(count, 100);
+});
+
+test('close: ends a monitor that gathers', async (t) => {
+  using host = new TestNetns();
+  const monitor = openMonitorIn(host.netns, { groups: ['ipv4-rule'], gatherMs: LONGEST_WAIT_MS });
+  host.ip('rule add pref 7 lookup 100');
+  // Several turns, so that the signal of the rule was handled.
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+  monitor.close();
+  t.deepEqual(await readUntil(monitor, () => false), []);
+});
+
 test('close: ends an iteration that waits, and one that begins later', async (t) => {
   using host = new TestNetns();
   const monitor = openMonitorIn(host.netns, { groups: ['link'] });

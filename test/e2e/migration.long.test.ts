@@ -1,3 +1,4 @@
+// Numbered packets at a high rate while every stage of a migration is tried, three times there and back.
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import { describeLoss, startTraffic } from '../support/traffic.ts';

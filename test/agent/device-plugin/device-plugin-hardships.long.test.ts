@@ -1,3 +1,4 @@
+// Each case has a kubelet of its own, and waits for it to die, to come back, or to say nothing.
 import { readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';

@@ -1,0 +1,86 @@
+import { attachFilter } from '../../dataplane/fast-path/attach-filter.ts';
+import { type FlowPrograms, openFlowPrograms } from '../../dataplane/fast-path/flow-programs.ts';
+import type { Kernel } from '../../dataplane/kernel.ts';
+import { FLOW_PROGRAM_NAME } from '../../dataplane/numbers.ts';
+import { createUnnamedNetns } from '../../netlink/netns.ts';
+import { openRtnetlinkIn } from '../../netlink/rtnetlink.ts';
+import { filterProgram } from '../../netlink/traffic-filter-message.ts';
+import { TC_H_INGRESS_EGRESS, TC_H_MIN_EGRESS, TC_H_MIN_INGRESS } from '../../netlink/uapi/pkt-sched.ts';
+import { messageOf } from '../../runtime/error-text.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { tcpBeLiberal } from '../../sysctl/sysctl-key.ts';
+import {
+  chooseFastPath,
+  type FastPathChoice,
+  type FastPathFindings,
+  problemOf,
+  type WantedFastPath,
+} from './choose-fast-path.ts';
+
+/** The choice, and the programs where it is `bpf`. The owner of the agent closes them. */
+type OpenedFastPath = { readonly choice: FastPathChoice; readonly programs?: FlowPrograms };
+
+/**
+ * Chooses the fast path and loads its programs; uses those on that an agent before this one left on links of this node.
+ * Changes nothing else.
+ */
+export function openFastPath(
+  wanted: WantedFastPath,
+  {
+    kernel,
+    log,
+    ...given
+  }: Omit<FastPathFindings, 'hasBeLiberal' | 'programProblem'> & {
+    readonly kernel: Pick<Kernel, 'rtnetlink' | 'sysctl'>;
+    readonly log: Logger;
+  },
+): OpenedFastPath {
+  const hasBeLiberal = kernel.sysctl.find(tcpBeLiberal()) !== undefined;
+  const findings: FastPathFindings = { ...given, hasBeLiberal, programProblem: undefined };
+  const opened = wanted === 'off' || problemOf(findings) !== undefined ? {} : tryOpen(kernel);
+  const choice = chooseFastPath(wanted, { ...findings, programProblem: opened.problem });
+  const { programs } = opened;
+  if (choice.mode === 'bpf') log.info('fast path', { mode: choice.mode, isReused: programs?.isReused });
+  else if (wanted !== 'off') log.warn('the fast path stays off', { wanted, why: choice.why });
+  return { choice, ...(programs === undefined ? {} : { programs }) };
+}
+
+function tryOpen(kernel: Pick<Kernel, 'rtnetlink'>): { readonly programs?: FlowPrograms; readonly problem?: string } {
+  let programs: FlowPrograms | undefined;
+  try {
+    programs = openFlowPrograms(findAttached(kernel));
+    // Those that are reused are attached.
+    if (!programs.isReused) tryAttach(programs);
+    return { programs };
+  } catch (error) {
+    programs?.close();
+    return { problem: messageOf(error) };
+  }
+}
+
+/** Attaches them to the loopback of a throw-away namespace: a kernel may lack clsact or cls_bpf. */
+function tryAttach(flows: FlowPrograms): void {
+  using netns = createUnnamedNetns();
+  using rtnetlink = openRtnetlinkIn(netns);
+  const lo = rtnetlink.link.get({ ifname: 'lo' });
+  if (lo === undefined) throw new Error('a new network namespace has no loopback');
+  const at = { ifindex: lo.ifindex, ifname: lo.ifname };
+  attachFilter({ rtnetlink, flows }, { ...at, direction: 'ingress', program: 'fast' });
+  attachFilter({ rtnetlink, flows }, { ...at, direction: 'egress', program: 'learn' });
+}
+
+/** Finds the programs on the first link that has both; the others have the same ones, or get those. */
+function findAttached({ rtnetlink }: Pick<Kernel, 'rtnetlink'>): { fastId: number; learnId: number } | undefined {
+  const clsacts = rtnetlink.qdisc.list().filter(({ kind }) => kind === 'clsact');
+  for (const { ifindex } of clsacts) {
+    const idOf = (minor: number, name: string) =>
+      rtnetlink.trafficFilter
+        .list({ ifindex, parent: (TC_H_INGRESS_EGRESS | minor) >>> 0 })
+        .map((filter) => filterProgram(filter))
+        .find((program) => program?.name === name)?.id;
+    const fastId = idOf(TC_H_MIN_INGRESS, FLOW_PROGRAM_NAME.fast);
+    const learnId = idOf(TC_H_MIN_EGRESS, FLOW_PROGRAM_NAME.learn);
+    if (fastId !== undefined && learnId !== undefined) return { fastId, learnId };
+  }
+  return undefined;
+}

@@ -1,0 +1,157 @@
+import type { SourceLine } from '../../bpf/assemble.ts';
+import { alu, call, jump, jumpIf, label, load, move, store } from '../../bpf/source.ts';
+import { FLOW_KEY } from './flow-layout.ts';
+
+/** Fields of struct __sk_buff, the argument of both programs. @see uapi/linux/bpf.h */
+export const SKB = {
+  ...{ len: 0, pktType: 4, mark: 8, vlanPresent: 20, priority: 32, ingressIfindex: 36, ifindex: 40 },
+  ...{ data: 76, dataEnd: 80, gsoSize: 176 },
+} as const;
+
+/** Bytes of the Ethernet header. */
+export const ETH_HLEN = 14;
+const ETHERTYPE = 12;
+/** As a 16-bit load of a little-endian machine reads them. */
+const ETH_P_IP = 0x0008;
+const ETH_P_IPV6 = 0xdd86;
+
+const IPPROTO_TCP = 6;
+/** Protocol number of UDP. */
+export const IPPROTO_UDP = 17;
+
+/** Offsets of IPv4 without options, from the start of the frame. */
+export const IPV4 = {
+  version: 14,
+  fragment: 20,
+  ttl: 22,
+  protocol: 23,
+  checksum: 24,
+  src: 26,
+  dst: 30,
+  ports: 34,
+} as const;
+/** Offsets of IPv6, from the start of the frame. */
+export const IPV6 = { nextHeader: 20, hopLimit: 21, src: 22, dst: 38, ports: 54 } as const;
+/** From the ports on, of a TCP header: length in the upper half, flags. */
+export const TCP = { offset: 12, flags: 13 } as const;
+/** Version 4 and a header of five words. */
+const IPV4_PLAIN = 0x45;
+/** More fragments and the fragment offset, as a little-endian machine reads them. */
+const FRAGMENT_BITS = 0xff3f;
+/** FIN, SYN and RST: the packets by which connection tracking follows a connection. */
+const TCP_STATE_FLAGS = 0x07;
+
+/** Bytes that have to be in the linear part: up to the TCP flags. A datagram of less than 6 bytes is shorter and stays slow. */
+const IPV4_BYTES = IPV4.ports + TCP.flags + 1;
+const IPV6_BYTES = IPV6.ports + TCP.flags + 1;
+
+/**
+ * Lines that read one packet: `r6` is the argument, `r8` the frame, and the key is written to the stack. They go to `out` for
+ * all that is not a plain packet in the middle of a TCP or UDP flow, and to `found4` or `found6` with `r2` at the key.
+ * @param iif Field of the argument with the interface that the packet came in by
+ * @param mayPull True where a driver may have left the headers outside of the linear part
+ */
+export function readPacket(iif: number, mayPull: boolean): readonly SourceLine[] {
+  return [
+    move('r6', 'r1'),
+    // A tag that the network card took out is not in the frame: this is another network.
+    load(32, 'r1', 'r6', SKB.vlanPresent),
+    jumpIf('r1', '!=', 0, 'out'),
+    // An IPv6 packet is longer.
+    ...frame('start', IPV4_BYTES, mayPull),
+    load(16, 'r5', 'r8', ETHERTYPE),
+    jumpIf('r5', '==', ETH_P_IPV6, 'ipv6'),
+    jumpIf('r5', '!=', ETH_P_IP, 'out'),
+    ...readIpv4(iif),
+    label('ipv6'),
+    ...readIpv6(iif, mayPull),
+  ];
+}
+
+function readIpv4(iif: number): readonly SourceLine[] {
+  const { bytes, ...key } = FLOW_KEY[4];
+  return [
+    // Options are for the kernel: a router may have to change them.
+    load(8, 'r5', 'r8', IPV4.version),
+    jumpIf('r5', '!=', IPV4_PLAIN, 'out'),
+    // A fragment has no ports, apart from the first, and connection tracking puts them together.
+    load(16, 'r5', 'r8', IPV4.fragment),
+    jumpIf('r5', 'set', FRAGMENT_BITS, 'out'),
+    // Here it ends: the kernel answers with time exceeded.
+    load(8, 'r5', 'r8', IPV4.ttl),
+    jumpIf('r5', '<=', 1, 'out'),
+    load(32, 'r5', 'r8', IPV4.src),
+    store(32, 'r10', key.src - bytes, 'r5'),
+    load(32, 'r5', 'r8', IPV4.dst),
+    store(32, 'r10', key.dst - bytes, 'r5'),
+    load(8, 'r1', 'r8', IPV4.protocol),
+    ...readTransport('udp4', IPV4.ports, iif, bytes, key),
+    jump('found4'),
+  ];
+}
+
+function readIpv6(iif: number, mayPull: boolean): readonly SourceLine[] {
+  const { bytes, ...key } = FLOW_KEY[6];
+  return [
+    ...frame('ipv6', IPV6_BYTES, mayPull),
+    load(8, 'r5', 'r8', IPV6.hopLimit),
+    jumpIf('r5', '<=', 1, 'out'),
+    ...[0, 8].flatMap((half) => [
+      load(64, 'r5', 'r8', IPV6.src + half),
+      store(64, 'r10', key.src + half - bytes, 'r5'),
+      load(64, 'r5', 'r8', IPV6.dst + half),
+      store(64, 'r10', key.dst + half - bytes, 'r5'),
+    ]),
+    // An extension header, as that of a fragment, is neither TCP nor UDP.
+    load(8, 'r1', 'r8', IPV6.nextHeader),
+    ...readTransport('udp6', IPV6.ports, iif, bytes, key),
+    jump('found6'),
+  ];
+}
+
+/** Reads what comes behind the addresses; `r1` is the protocol. */
+function readTransport(
+  udp: string,
+  ports: number,
+  iif: number,
+  bytes: number,
+  key: { readonly ports: number; readonly iifProto: number },
+): readonly SourceLine[] {
+  return [
+    jumpIf('r1', '==', IPPROTO_UDP, udp),
+    jumpIf('r1', '!=', IPPROTO_TCP, 'out'),
+    load(8, 'r5', 'r8', ports + TCP.flags),
+    jumpIf('r5', 'set', TCP_STATE_FLAGS, 'out'),
+    label(udp),
+    load(32, 'r5', 'r8', ports),
+    store(32, 'r10', key.ports - bytes, 'r5'),
+    load(32, 'r5', 'r6', iif),
+    alu('lsh', 'r5', 8),
+    alu('or', 'r5', 'r1'),
+    store(32, 'r10', key.iifProto - bytes, 'r5'),
+    move('r2', 'r10'),
+    alu('add', 'r2', -bytes),
+  ];
+}
+
+/** Sets `r8` to the frame, with so many bytes that may be read. The verifier demands the comparison. */
+function frame(name: string, bytes: number, mayPull: boolean): readonly SourceLine[] {
+  const compare = (target: string) => [
+    load(32, 'r8', 'r6', SKB.data),
+    load(32, 'r3', 'r6', SKB.dataEnd),
+    move('r4', 'r8'),
+    alu('add', 'r4', bytes),
+    jumpIf('r4', target === 'out' ? '>' : '<=', 'r3', target),
+  ];
+  if (!mayPull) return compare('out');
+  const ready = `${name}-ready`;
+  return [
+    ...compare(ready),
+    move('r1', 'r6'),
+    move('r2', bytes),
+    call('skb_pull_data'),
+    jumpIf('r0', '!=', 0, 'out'),
+    ...compare('out'),
+    label(ready),
+  ];
+}

@@ -1,0 +1,34 @@
+import { tcpBeLiberal } from '../sysctl/sysctl-key.ts';
+import { EMPTY_STATE, type FilterState, type HostState } from './desired.ts';
+import type { EniNetwork, NodeNetwork, PodNetwork } from './network.ts';
+
+/**
+ * Plans what the fast path needs of the node beside its nftables: a setting, and for `bpf` both programs on each shared ENI
+ * and on the link of each Pod on one. Links of others, GlobalRoute Pods, exclusive ENIs and the primary interface have none.
+ */
+export function planFastPath(node: NodeNetwork, enis: readonly EniNetwork[], pods: readonly PodNetwork[]): HostState {
+  if (node.fastPath === undefined) return EMPTY_STATE;
+  // Connection tracking sees only some packets of a flow: without this it takes later ones for invalid, since their
+  // sequence numbers are beyond the window that it knows. The key comes with the module of connection tracking.
+  const sysctls = [{ key: tcpBeLiberal(), value: '1', isOptional: true as const }];
+  if (node.fastPath !== 'bpf') return { ...EMPTY_STATE, sysctls };
+  return { ...EMPTY_STATE, sysctls, filters: [...enis.flatMap(eniFilters), ...pods.flatMap(podFilters)] };
+}
+
+function eniFilters({ ifindex, ifname, podIps }: EniNetwork): readonly FilterState[] {
+  // Links of Pods that another program wires are foreign: nothing could be learned there.
+  return podIps === undefined ? linkFilters(ifindex, ifname) : [];
+}
+
+function podFilters(pod: PodNetwork): readonly FilterState[] {
+  const { ifindex, name } = pod.hostVeth;
+  return pod.kind !== 'route-eni' || ifindex === undefined || pod.isNew === true ? [] : linkFilters(ifindex, name);
+}
+
+/** Returns the filters that a link has for the fast path. */
+export function linkFilters(ifindex: number, ifname: string): readonly FilterState[] {
+  return [
+    { ifindex, ifname, direction: 'ingress', program: 'fast' },
+    { ifindex, ifname, direction: 'egress', program: 'learn' },
+  ];
+}

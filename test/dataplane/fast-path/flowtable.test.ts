@@ -1,0 +1,46 @@
+import test from 'ava';
+import {
+  flowtableDeleteCommands,
+  flowtableDeviceCommands,
+  flowtableReplaceCommands,
+} from '../../../dataplane/fast-path/flowtable.ts';
+
+test('flowtable: a table of its own learns only packets from Pods, after all other chains of the hook forward', (t) => {
+  t.is(
+    flowtableReplaceCommands({ groups: [4006, 4005, 4006], devices: ['eth5', 'eth0', 'eth5'] }),
+    `table inet tke_eni_flows
+delete table inet tke_eni_flows
+table inet tke_eni_flows {
+ flowtable ft {
+  hook ingress priority 0
+ }
+ chain forward {
+  type filter hook forward priority filter + 10; policy accept;
+  iifgroup { 4005, 4006 } meta l4proto { tcp, udp } ct status assured flow add @ft
+ }
+}
+add flowtable inet tke_eni_flows ft { hook ingress priority 0; devices = { "eth0", "eth5" }; }
+`,
+  );
+});
+
+test('flowtable: a node without ENIs learns nothing', (t) => {
+  t.notRegex(flowtableReplaceCommands({ groups: [], devices: ['eth0'] }), /flow add/);
+});
+
+test('flowtable: no message has more devices than the kernel takes, and none is lost', (t) => {
+  const devices = Array.from({ length: 1_002 }, (_, at) => `eni${at}`);
+  const messages = flowtableDeviceCommands(devices).trimEnd().split('\n');
+  const named = messages.map((message) => [...message.matchAll(/"([^"]+)"/g)].map(([, name]) => name ?? ''));
+  t.true(named.every(({ length }) => length <= 200));
+  t.deepEqual(named.flat().sort(), [...devices].sort());
+  t.is(flowtableDeviceCommands([]), '');
+});
+
+test('flowtable: a name that nft does not read literally is left out', (t) => {
+  t.is(flowtableDeviceCommands(['eth*', 'a"b', 'a b']), '');
+});
+
+test('flowtable: deleting declares the table first, so that it succeeds without one', (t) => {
+  t.is(flowtableDeleteCommands(), 'table inet tke_eni_flows\ndelete table inet tke_eni_flows\n');
+});

@@ -1,0 +1,125 @@
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { childEnv } from '../../sim/support/child-env.ts';
+import { createTestVpc } from '../../sim/vpc/vpc.ts';
+import { buildExecutables } from '../../tools/build.ts';
+import { DIST_BIN_DIR } from '../support/executables.ts';
+import { IS_LONG } from '../support/suite-part.ts';
+import { createTempDir } from '../support/temp-dir.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { FORWARDING, snapshot, uninstallArgv } from './support/leaving.ts';
+import { runCli } from './support/run-cli.ts';
+import { SceneNode } from './support/scene-node.ts';
+
+// The filters of a real agent: they come, come back, make way, go with the flag, and with an uninstallation.
+
+const LIBERAL = 'net/netfilter/nf_conntrack_tcp_be_liberal';
+
+test.before(async () => {
+  await buildExecutables(['tke-route-eni', 'tke-eni-agent', ...(IS_LONG ? (['tke-eni'] as const) : [])]);
+});
+
+/** `dev direction program` of each filter with a program on the node, sorted. */
+async function filtersOf({ netns }: SceneNode): Promise<readonly string[]> {
+  const disciplines: readonly { readonly kind: string; readonly dev: string }[] = JSON.parse(
+    await netns.run(['tc', '-j', 'qdisc', 'show']),
+  );
+  const found: string[] = [];
+  for (const { kind, dev } of disciplines) {
+    if (kind !== 'clsact') continue;
+    for (const direction of ['ingress', 'egress']) {
+      const list: readonly { readonly options?: { readonly bpf_name?: string } }[] = JSON.parse(
+        await netns.run(['tc', '-j', 'filter', 'show', 'dev', dev, direction]),
+      );
+      for (const { options } of list) if (options?.bpf_name) found.push(`${dev} ${direction} ${options.bpf_name}`);
+    }
+  }
+  return found.sort();
+}
+
+/** The commands that compare a node with its plan find nothing about the filters, the chain and the setting. */
+async function isFine(t: ExecutionContext, { netns, dir }: SceneNode): Promise<void> {
+  const place = { netns, stateDir: join(dir, 'state'), socketPath: join(dir, 'agent.sock') };
+  for (const command of [['diff'], ['doctor', '--only', 'traffic']]) {
+    const { code, stdout, stderr } = await runCli(place, ...command);
+    t.is(code, 0, stdout + stderr);
+  }
+}
+
+const ofLinks = (...links: readonly string[]): readonly string[] =>
+  links.flatMap((dev) => [`${dev} egress tke_learn`, `${dev} ingress tke_fast`]).sort();
+
+test('--fast-path=bpf: filters on ENIs and Pods’ links, repaired, beside no others, and gone with the flag and the agent', async (t) => {
+  t.timeout(120_000);
+  const vpc = await createTestVpc({
+    vpcCidrs: ['10.0.0.0/16'],
+    subnets: [
+      { id: 'subnet-a', cidr: '10.0.1.0/24' },
+      { id: 'subnet-b', cidr: '10.0.2.0/24' },
+    ],
+    nodes: [{ name: 'n1', primarySubnet: 'subnet-a' }],
+  });
+  const dir = createTempDir('fast-path-filters');
+  const eni = await vpc.attachEni('n1', { eniId: 'eni-1', subnetId: 'subnet-b' });
+  for (let count = 0; count < 2; count++) await vpc.assignIp('eni-1');
+  const flags = { 'gc-interval': '1h', 'add-wait': '5s', 'ip-cooldown': '0s', 'plugin-dir': DIST_BIN_DIR };
+  const node = new SceneNode({ vpc, name: 'n1', dir: dir.path, ruleMode: 'compact', enis: [eni], flags });
+  try {
+    node.writeSupply();
+    await node.netns.sysctl({ 'net/ipv4/conf/eth0/rp_filter': 1, [LIBERAL]: 0, ...FORWARDING });
+    const before = await snapshot(node.netns);
+    const liberal = async () => (await node.netns.run(['cat', `/proc/sys/${LIBERAL}`])).trim();
+    const filters = () => filtersOf(node);
+    const reaches = async (what: string, wanted: readonly string[]): Promise<void> => {
+      await waitUntil(async () => String(await filters()) === String(wanted), { what, timeoutMs: 30_000 });
+    };
+    const { ifname } = eni;
+    const restart = async (more: SceneNode['flags'], between = async () => {}): Promise<void> => {
+      await node.agent.stop();
+      await between();
+      await node.startAgent({ flags: more });
+    };
+
+    await node.startAgent({ flags: { 'fast-path': 'bpf' } });
+    await reaches('filters on the ENI', ofLinks(ifname));
+    t.is(await liberal(), '1');
+    const pod = await node.addPod();
+    t.deepEqual(await filters(), ofLinks(ifname), 'not before the ADD is answered');
+    const [host = ''] = (await node.netns.ipJson('link'))
+      .map((link) => String(link['ifname']))
+      .filter((name) => /^eni[0-9a-f]{11}$/.test(name));
+    // In the short part another agent attaches them; this one would after 5 s.
+    if (!IS_LONG) await restart({ 'fast-path': 'bpf' });
+    await reaches('filters on the link of the Pod', ofLinks(ifname, host));
+    t.true(await pod.netns.ping(vpc.outside.ip));
+    if (IS_LONG) await isFine(t, node);
+
+    await node.netns.run(['tc', 'filter', 'del', 'dev', ifname, 'egress']);
+    await node.netns.run(['tc', 'qdisc', 'del', 'dev', host, 'clsact']);
+    await reaches('repair', ofLinks(ifname, host));
+
+    await node.netns.run(['tc', 'filter', 'add', 'dev', host, 'ingress', 'pref', '9', 'u32', 'match', 'u32', '0', '0']);
+    await reaches('way for others', ofLinks(ifname));
+    await node.netns.run(['tc', 'filter', 'del', 'dev', host, 'ingress']);
+    await reaches('return', ofLinks(ifname, host));
+
+    await restart({}, async () => {
+      t.deepEqual(await filters(), ofLinks(ifname, host), 'an agent that ends leaves them');
+    });
+    await reaches('no filters without the flag', []);
+    t.is(await liberal(), '0');
+
+    await restart({ 'fast-path': 'bpf' });
+    await reaches('filters of all links at the start', ofLinks(ifname, host));
+    await node.killAgent();
+    await pod.netns.close();
+    await node.netns.run(uninstallArgv(node), { env: childEnv() });
+    t.deepEqual(await snapshot(node.netns), before);
+    t.is(await liberal(), '0');
+    t.false((await node.netns.run(['tc', 'qdisc', 'show'])).includes('clsact'));
+  } finally {
+    await node.killAgent().catch(() => {});
+    await vpc.close();
+    dir.close();
+  }
+});
