@@ -7,11 +7,12 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { release, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { bpfObject } from '../test/support/bpf-object.ts';
 
 type Capture = {
   readonly name: string;
   readonly setup?: readonly string[];
-  /** Command that is watched; `$NS` is the namespace, `$PEER` another one. */
+  /** Command that is watched; `$NS` is the namespace, `$PEER` another one, `$OBJ` a file with an eBPF program. */
   readonly command: string;
   /** Sent by iproute2, or received from the kernel. */
   readonly direction: 'request' | 'answer';
@@ -26,6 +27,11 @@ type Capture = {
 const VETH = 'ip -n $NS link add v0 address 02:00:00:00:00:01 type veth peer name v1 address 02:00:00:00:00:02';
 const UP = ['ip -n $NS link set v0 up', 'ip -n $NS link set v1 up'];
 const V4 = 'ip -n $NS addr add 10.0.0.9/24 dev v0';
+
+const CLSACT = 'tc -n $NS qdisc add dev v0 clsact';
+const FILTER = 'ingress pref 84 protocol all handle 1 bpf';
+const OBJECT = 'object-file $OBJ section tc';
+const ADD_FILTER = `tc -n $NS filter add dev v0 ${FILTER} direct-action ${OBJECT}`;
 
 const CAPTURES: readonly Capture[] = [
   ask('rule-add-from', 32, 'rule add from 10.0.1.50 lookup 4007 pref 1536 protocol 84'),
@@ -159,6 +165,13 @@ const CAPTURES: readonly Capture[] = [
     ...UP,
     'ip -n $NS -6 route add fd00:2::/64 via fe80::1 dev v0 table 102 expires 5000 pref high congctl reno',
   ]),
+  tc('clsact-add.request', 36, 'qdisc add dev v0 clsact', [VETH]),
+  tc('clsact-del.request', 37, 'qdisc del dev v0 clsact', [VETH, CLSACT]),
+  tc('clsact.answer', 36, 'qdisc show dev v0', [VETH, CLSACT]),
+  tc('filter-replace.request', 44, `filter replace dev v0 ${FILTER} direct-action ${OBJECT}`, [VETH, CLSACT]),
+  tc('filter-del.request', 45, `filter del dev v0 ${FILTER}`, [VETH, CLSACT, ADD_FILTER]),
+  // The first message is about the chain of the filter.
+  tc('filter.answer', 44, 'filter show dev v0 ingress', [VETH, CLSACT, ADD_FILTER], 1),
   socket('sock-diag.request', 20, '127.0.0.1', '-4Htn'),
   // Names one socket, as our look-up does; the kernel may refuse to end it.
   socket('sock-destroy.request', 21, '127.0.0.1', '-4HtnK'),
@@ -176,13 +189,23 @@ function answer(name: string, type: number, args: string, setup: readonly string
   return { name: `${name}.answer`, direction: 'answer', type, command: `ip -n $NS ${args}`, setup, nth };
 }
 
+function tc(name: string, type: number, args: string, setup: readonly string[], nth = 0): Capture {
+  return { name, direction: directionOf(name), type, command: `tc -n $NS ${args}`, setup, nth };
+}
+
 function socket(name: string, type: number, connectedOn: string, flags: string): Capture {
-  const direction = name.endsWith('.request') ? 'request' : 'answer';
-  return { name, direction, type, connectedOn, command: `ip netns exec $NS ss ${flags} sport 50001` };
+  const command = `ip netns exec $NS ss ${flags} sport 50001`;
+  return { name, direction: directionOf(name), type, connectedOn, command };
+}
+
+function directionOf(name: string): Capture['direction'] {
+  return name.endsWith('.request') ? 'request' : 'answer';
 }
 
 const NLMSG_HDRLEN = 16;
 const folder = mkdtempSync(join(tmpdir(), 'tke-capture-'));
+const objectFile = join(folder, 'verdict.o');
+writeFileSync(objectFile, bpfObject('tc', 2));
 try {
   const wanted = process.argv.slice(2);
   for (const capture of CAPTURES) {
@@ -195,7 +218,8 @@ try {
 function make(capture: Capture): void {
   const id = randomBytes(4).toString('hex');
   const names = { NS: `tke-capture-${id}`, PEER: `tke-capture-${id}-p` };
-  const fill = (command: string) => command.replaceAll('$NS', names.NS).replaceAll('$PEER', names.PEER);
+  const fill = (command: string) =>
+    command.replaceAll('$NS', names.NS).replaceAll('$PEER', names.PEER).replaceAll('$OBJ', objectFile);
   for (const name of Object.values(names)) {
     run(`ip netns add ${name}`);
   }

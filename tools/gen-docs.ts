@@ -17,6 +17,7 @@ import { renderEventDocs } from './event-docs.ts';
 import { renderFindingDocs } from './finding-docs.ts';
 import { CRD_FILES } from './gen-crd.ts';
 import { MESSAGE_FILES } from './gen-messages.ts';
+import { renderIngressAnnotationDocs } from './ingress-annotation-docs.ts';
 import { renderMetricDocs } from './metric-docs.ts';
 import { renderNameDocs } from './name-docs.ts';
 import { renderServiceAnnotationDocs } from './service-annotation-docs.ts';
@@ -37,6 +38,7 @@ const DOCS: Readonly<Record<string, () => string>> = {
   'docs/reference/findings.md': renderFindingDocs,
   'docs/reference/metrics.md': renderMetricDocs,
   'docs/reference/service-annotations.md': renderServiceAnnotationDocs,
+  'docs/reference/ingress-annotations.md': renderIngressAnnotationDocs,
   'conf/monitoring/dashboard.json': renderDashboard,
   ...CRD_FILES,
   ...MESSAGE_FILES,

@@ -1,19 +1,22 @@
 /**
  * Runs the named suites (`check unit kernel e2e long laws cluster`) one after the other and closes with one line of totals.
  * A suite named as `--without=SUITE` is not run, and counts as one skipped. Exit code 1 when anything failed or when a
- * suite ran no test; 2 when a suite cannot be run here. The first and the last line say the seed of random tests.
+ * suite ran no test; 2 when a suite cannot be run here. The first and the last line say the seed of random tests. The
+ * lines before the last name once more what failed, so that the end of a long log is enough.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import { readSeed } from '../sim/support/seed.ts';
 import { describeMissing, findKubeAssets } from '../test/cluster/kube-assets.ts';
 import { BUILT_VARIABLE, buildAll, CNI_DIR } from './build.ts';
 import { bundleAva } from './bundle-ava.ts';
 import { BUNDLED_AVA_VARIABLE } from './bundled-ava.ts';
 import { findLawFiles } from './check-seeds.ts';
+import { failedFiles } from './failed-files.ts';
 import { parseFigure, parseTapLine, type TapTotals } from './tap.ts';
 import { parseCosts, renderCosts } from './test-cost.ts';
 
@@ -21,7 +24,8 @@ type Suite = {
   readonly name: string;
   readonly commands: readonly (readonly string[])[];
   readonly tap: boolean;
-  /** What its processes are told besides. */
+  /** True: a file that fails beside others runs once more alone, and that counts. Both are printed. */
+  readonly isJudgedAlone?: true;
   /** Variables of its processes; asked for once all is built. */
   readonly env?: () => Readonly<Record<string, string>>;
 };
@@ -37,6 +41,8 @@ const REAL_API_TESTS = [
   'test/kube-api/real-contract.test.ts',
   'test/kube/real-client-cases.test.ts',
   'test/ipamd/shell/real-api.test.ts',
+  'test/ipamd/cilium/real-api.test.ts',
+  'test/cloud-controller-manager/ingresses/real-api.test.ts',
   'test/conf/real-api.test.ts',
   'test/scheduler/real-api.test.ts',
   'test/webhook/real-api.test.ts',
@@ -47,11 +53,20 @@ const REAL_API_TESTS = [
  * Files that prove less in company: those that send thousands of packets a second and miss none, and one that tries as
  * many moments of death as fit its time.
  */
-const ALONE = ['no-hole', 'migration', 'crash-add-del'].map((name) => `test/e2e/${name}.test.ts`);
+const ALONE = ['no-hole', 'crash-add-del'].map((name) => `test/e2e/${name}.test.ts`);
 /** The same of the suite `long`. */
-const LONG_ALONE = ['no-hole', 'crash-add-del', 'crash-every-call', 'crash-every-gr-call'].map(
+const LONG_ALONE = ['no-hole', 'migration', 'crash-add-del', 'crash-every-call', 'crash-every-gr-call'].map(
   (name) => `test/e2e/${name}.long.test.ts`,
 );
+
+/** What failed in this run: suite and title of each, for the end. */
+const failures: string[] = [];
+
+/** What failed beside others and passed alone. */
+const unsteady: string[] = [];
+
+/** Most files that run once more alone: when more fail, it is not for their neighbours. */
+const MAX_ALONE = 3;
 
 /** Files of the suite `long`, which no other suite runs. */
 const LONG = 'test/**/*.long.test.ts';
@@ -121,6 +136,8 @@ const SUITES: readonly Suite[] = [
   {
     name: 'long',
     tap: true,
+    // Clusters and storms beside each other: what waits for seconds can wait for too long.
+    isJudgedAlone: true,
     commands: [
       ['ava', '--tap', '--concurrency=2', '--timeout=30m', LONG, '!test/e2e/**'],
       ['ava', '--tap', SERIAL, '--timeout=30m', ...LONG_ALONE],
@@ -165,6 +182,7 @@ async function run(command: readonly string[]): Promise<{ readonly code: number;
 
 /** Runs one command that speaks TAP; prints a line for each test. Resolves to what it counted. */
 async function runTap(
+  suite: string,
   command: readonly string[],
   folder: string,
   env: Readonly<Record<string, string>> = {},
@@ -197,9 +215,14 @@ async function runTap(
     }
     hasFailed = outcome.kind === 'failed';
     totals[outcome.kind] += 1;
+    if (outcome.kind === 'failed') failures.push(`${suite}: ${outcome.title}`);
     console.log(`  ${{ passed: 'ok  ', failed: 'FAIL', skipped: 'skip' }[outcome.kind]} ${outcome.title}`);
   }
-  if ((await exited) !== 0 && totals.failed === 0) totals.failed += 1;
+  const code = await exited;
+  if (code !== 0 && totals.failed === 0) {
+    totals.failed += 1;
+    failures.push(`${suite}: ${command[0]} ended with ${code}, and no test failed`);
+  }
   return totals;
 }
 
@@ -223,16 +246,19 @@ async function runCommands(suite: Suite, folder: string): Promise<TapTotals> {
   for (const check of checks) {
     const { command, code, output } = await check;
     totals[code === 0 ? 'passed' : 'failed'] += 1;
+    if (code !== 0) failures.push(`${suite.name}: ${command.join(' ')}`);
     console.log(`${output}  ${code === 0 ? 'ok  ' : 'FAIL'} ${command.join(' ')}`);
   }
   if (suite.tap) await bundleAva(folder);
   for (const command of suite.tap ? suite.commands : []) {
-    const counted = await runTap(command, folder, suite.env?.());
+    const first = await runTap(suite.name, command, folder, suite.env?.());
+    const counted = suite.isJudgedAlone === true ? await judgedAlone(suite, first, folder) : first;
     totals.passed += counted.passed;
     totals.failed += counted.failed;
     totals.skipped += counted.skipped;
   }
   if (suite.tap && totals.passed === 0) {
+    failures.push(`${suite.name}: no test passed`);
     console.log(`  FAIL ${suite.name}: no test passed; a suite that runs nothing proves nothing`);
     totals.failed += 1;
   }
@@ -242,6 +268,24 @@ async function runCommands(suite: Suite, folder: string): Promise<TapTotals> {
     `== ${suite.name}: ${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped, ${seconds} s`,
   );
   return totals;
+}
+
+/** Runs the files of a command that failed once more, each alone; returns what the command then counts. */
+async function judgedAlone(suite: Suite, first: TapTotals, folder: string): Promise<TapTotals> {
+  const own = failures.slice(failures.length - first.failed);
+  const titles = own.map((failure) => failure.slice(`${suite.name}: `.length));
+  const ran = parseCosts(readFileSync(join(folder, COSTS), 'utf8')).map(({ file }) => fileURLToPath(file));
+  const files = failedFiles(titles, ran);
+  if (first.failed === 0 || files === undefined || files.length > MAX_ALONE) return first;
+  failures.splice(failures.length - first.failed);
+  let failed = 0;
+  for (const file of files) {
+    console.log(`  once more, alone: ${file.replace(fileURLToPath(ROOT), '')}`);
+    const again = await runTap(suite.name, ['ava', '--tap', SERIAL, '--timeout=30m', file], folder, suite.env?.());
+    failed += again.failed;
+    if (again.failed === 0) unsteady.push(file.replace(fileURLToPath(ROOT), ''));
+  }
+  return { ...first, passed: first.passed + Math.max(0, first.failed - failed), failed };
 }
 
 /** Says why a suite is not run, and counts it as skipped. */
@@ -291,6 +335,8 @@ if (import.meta.main) {
   all.push(...skipped.map(skipSuite));
   const sum = (pick: (totals: TapTotals) => number) => all.reduce((total, one) => total + pick(one), 0);
   const failed = sum((one) => one.failed);
+  for (const file of unsteady) console.log(`UNSTEADY ${file}: failed beside others, passed alone`);
+  for (const failure of failures) console.log(`FAILED ${failure}`);
   console.log(
     `${sum((one) => one.passed)} passed, ${failed} failed, ${sum((one) => one.skipped)} skipped, seed ${seed}`,
   );

@@ -119,7 +119,7 @@ test('protocol: no history of two names loses an address, doubles one, or leaves
     fc.property(CHOICES, (choices) => {
       t.deepEqual(wander(TWO, choices), {});
     });
-  await assertLaw(t, propertyOf, { numRuns: IS_LONG ? 1_000 : 40 });
+  await assertLaw(t, propertyOf, { numRuns: IS_LONG ? 500 : 40 });
 });
 
 /** A call is sent twice; one is refused, and the other is done when nobody waits for it any more. */

@@ -1,7 +1,15 @@
 import { addPlans, buildLbRows } from '../../../cli/commands/lb/build-lb-rows.ts';
-import { plansOf, readLb } from '../../cli/commands/lb/lb-scene.ts';
+import { INGRESSES } from '../../../kube/resource-types.ts';
+import { ingressPlansOf, plansOf, readLb } from '../../cli/commands/lb/lb-scene.ts';
 import { ServiceWorld } from '../../cloud-controller-manager/services/service-world.ts';
 import { shapeOf } from '../stage/shape.ts';
+
+const METADATA = {
+  ...{ name: 'site', namespace: 'default' },
+  annotations: { 'kubernetes.io/ingress.class': 'qcloud', 'ingress.cloud.tencent.com/auto-rewrite': 'true' },
+};
+const BACKEND = { service: { name: 'gone', port: { number: 80 } } };
+const SPEC = { defaultBackend: BACKEND, tls: [{ secretName: 'tls' }] };
 
 /** Returns the paths of the documents of `tke-eni lb -o json`: of a load balancer that is as desired, and of others. */
 export async function recordLbDocuments(): Promise<object> {
@@ -12,9 +20,12 @@ export async function recordLbDocuments(): Promise<object> {
   await world.advance(40_000);
   // The controller gathers changes of Nodes for two seconds.
   await world.join('n2');
-  const facts = await readLb(world);
+  const ingress = { apiVersion: 'networking.k8s.io/v1', kind: 'Ingress' };
+  const { clock, admin } = world.world.scene;
+  await clock.run(admin.create(INGRESSES, { ...ingress, metadata: METADATA, spec: SPEC }));
+  const facts = await readLb(world, undefined, { plan: true });
   const plans = plansOf(facts);
   const rows = addPlans(buildLbRows(facts), plans);
   await world.stop();
-  return { lb: shapeOf({ services: rows }), 'lb --plan': shapeOf({ plans }) };
+  return { lb: shapeOf({ services: rows }), 'lb --plan': shapeOf({ plans, ingressPlans: ingressPlansOf(facts) }) };
 }

@@ -79,7 +79,7 @@ async function storm(seed: number): Promise<CiliumScene> {
   return scene;
 }
 
-for (const seed of seedList(IS_LONG ? 12 : 1)) {
+for (const seed of seedList(IS_LONG ? 4 : 1)) {
   test(`ipamd and Cilium agree in the end, and no address in use was lost, seed ${seed}`, (t) =>
     tellingSeed(t, async () => {
       const scene = await storm(seed);

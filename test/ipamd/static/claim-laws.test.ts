@@ -94,7 +94,7 @@ for (const kinds of [[], ['nominated']]) {
           if (left.length > 0) throw new Error(`left after expiry: ${left.join(' ')}`);
           if (world.faults.length > 0) throw new Error(world.faults.join('; '));
         }),
-      { numRuns: IS_LONG ? 1_000 : 150 },
+      { numRuns: IS_LONG ? 500 : 150 },
     );
   });
 }

@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubeObject } from '../../../kube/kube-client.ts';
-import { SERVICES } from '../../../kube/resource-types.ts';
-import { rulesOfLoadBalancers } from '../../../sim/kube-api/seed-roles.ts';
+import { INGRESSES, SERVICES } from '../../../kube/resource-types.ts';
+import { rulesOfIngresses, rulesOfLoadBalancers } from '../../../sim/kube-api/seed-roles.ts';
 import type { NetnsView } from '../../../sim/support/netns.ts';
 import { buildExecutables } from '../../../tools/build.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -25,6 +25,13 @@ export type ServiceSpec = {
   readonly spec?: object;
 };
 
+/** An Ingress, by what tests say of it. */
+type IngressInput = {
+  readonly name: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly spec: object;
+};
+
 /** What is added to a cluster so that Services have load balancers with packets. */
 export type BalancedCluster = {
   readonly ccms: readonly CcmProcess[];
@@ -33,6 +40,8 @@ export type BalancedCluster = {
   createService(service: ServiceSpec): Promise<void>;
   /** Waits for the load balancer of a Service, and returns its address. */
   awaitAddress(name: string): Promise<string>;
+  /** Creates an Ingress, and returns the address of its load balancer. Needs the flag `ingress`. */
+  balanceIngress(ingress: IngressInput): Promise<string>;
   /** The Service, as the API server has it. */
   service(name: string): Promise<KubeObject | undefined>;
   /** Targets of all listeners of the cloud: `TCP/80 10.0.0.2:30080 10`, sorted. */
@@ -55,7 +64,7 @@ export async function startBalancing(
   await buildExecutables(['tke-cloud-controller-manager']);
   const { admin } = unbalanced.cluster;
   await bindRole(admin, 'tke-cloud-controller-manager');
-  await grantMore(unbalanced);
+  await grantMore(unbalanced, flags['ingress'] === 'clb');
   const dir = join(filesOf(unbalanced.cloud.vpc.prefix), 'ccm');
   mkdirSync(dir, { recursive: true });
   const ccms: CcmProcess[] = [];
@@ -95,13 +104,24 @@ export async function startBalancing(
         everyMs: 100,
         explain: logs,
       }),
+    balanceIngress: async ({ name, annotations = {}, spec }) => {
+      const metadata = { name, namespace: POD_NAMESPACE, annotations };
+      await admin.create(INGRESSES, { apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', metadata, spec });
+      const find = async () => ingressOf(await admin.get(INGRESSES, { namespace: POD_NAMESPACE, name }));
+      return await waitUntil(find, {
+        what: `the address of the Ingress ${name}`,
+        timeoutMs: 60_000,
+        everyMs: 100,
+        explain: logs,
+      });
+    },
     targets: () => targetsOf(unbalanced),
   };
 }
 
-/** Grants what the published role lacks, as the component load-balancers does. */
-async function grantMore({ cluster }: Unbalanced): Promise<void> {
-  const rules = rulesOfLoadBalancers();
+/** Grants what the published role lacks, as the component load-balancers does, and the component ingresses. */
+async function grantMore({ cluster }: Unbalanced, hasIngresses: boolean): Promise<void> {
+  const rules = [...rulesOfLoadBalancers(), ...(hasIngresses ? rulesOfIngresses() : [])];
   const kind = `${RBAC.group}/${RBAC.version}`;
   await cluster.admin.create(
     { ...RBAC, plural: 'clusterroles', kind: 'ClusterRole' },
@@ -116,8 +136,8 @@ async function grantMore({ cluster }: Unbalanced): Promise<void> {
   );
 }
 
-function ingressOf(service: KubeObject | undefined): string | undefined {
-  const status = service?.['status'] as
+function ingressOf(owner: KubeObject | undefined): string | undefined {
+  const status = owner?.['status'] as
     | { readonly loadBalancer?: { readonly ingress?: readonly { readonly ip?: string }[] } }
     | undefined;
   return status?.loadBalancer?.ingress?.[0]?.ip;

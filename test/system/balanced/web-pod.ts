@@ -14,6 +14,8 @@ export type WebPod = {
   readonly server: Child;
   /** Clients of the page, as the log of the server has them. */
   clients(): readonly string[];
+  /** X-Forwarded-For of each request, `-` without. */
+  forwarded(): readonly string[];
 };
 
 /** Starts the server of a Pod, and waits until it serves. The caller stops it. */
@@ -28,5 +30,7 @@ export async function serveIn(pod: SystemPod, atEnd: AtEnd = 'finish'): Promise<
   });
   const clients = (): readonly string[] =>
     server.stdout.split('\n').flatMap((line) => (line.includes('"GET ') ? [line.split(' ')[0] ?? ''] : []));
-  return { pod, server, clients };
+  const forwarded = (): readonly string[] =>
+    server.stdout.split('\n').flatMap((line) => (line.includes('"GET ') ? [line.split('"').at(-2) ?? ''] : []));
+  return { pod, server, clients, forwarded };
 }

@@ -1,7 +1,8 @@
 // A server of pages, as a Pod runs it: a child process in the Pod's namespace (see web-pod.ts), or the program of an image (see
 // test/cluster/web-server-image.ts). Arguments: its name, by default that of its host, its port, and what it does at SIGTERM:
 // `finish` (what is under way ends, then it does), `ignore` or `exit` (at once). It answers `NAME CLIENT`, by HTTP and by UDP,
-// and prints a line for each request: the client's address first, as the log of nginx.
+// and prints a line for each request: the client's address first, X-Forwarded-For last, as in the
+// log of nginx.
 import { createSocket } from 'node:dgram';
 import { fstatSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -13,7 +14,8 @@ let isEnding = false;
 
 const server = createServer({ keepAliveTimeout: 60_000 }, (request, answer) => {
   const client = request.socket.remoteAddress ?? '';
-  process.stdout.write(`${client} "${request.method} ${request.url} HTTP/${request.httpVersion}" 200\n`);
+  const forwarded = request.headers['x-forwarded-for'] ?? '-';
+  process.stdout.write(`${client} "${request.method} ${request.url} HTTP/${request.httpVersion}" 200 "${forwarded}"\n`);
   if (isEnding) answer.setHeader('connection', 'close');
   answer.end(`${name} ${client}\n`);
 });

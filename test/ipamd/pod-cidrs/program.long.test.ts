@@ -1,3 +1,4 @@
+// Whole programs, with waits: five seconds of a core.
 import { join } from 'node:path';
 import test from 'ava';
 import { decodeNode } from '../../../ipamd/cache/node-entry.ts';

@@ -1,3 +1,4 @@
+// Kept addresses on the cloud model, call by call; what is decided is in test/ipamd/decide/kept-laws.test.ts.
 import test from 'ava';
 import type { Fault } from '../../../sim/vpc/api/faults.ts';
 import { KeptScene } from '../support/kept-scene.ts';
