@@ -339,31 +339,37 @@ function neighHop(view: PodView, netns: NetnsFacts, link: LinkMessage, gateway: 
   const neigh = netns.neighs.find(({ ifindex, dst }) => ifindex === link.ifindex && dst === gateway);
   const expected = view.veth?.address ?? view.lease?.hostVeth?.mac;
   const element = `neigh:${view.pod.key}:${gateway}`;
-  const state =
-    neigh === undefined
-      ? 'none'
-      : (neigh.state & NUD_PERMANENT) !== 0
-        ? 'permanent'
-        : `state 0x${neigh.state.toString(16)}`;
   const fields = {
     kind: 'neigh' as const,
     element,
-    title: `neighbour ${gateway} is ${neigh?.lladdr ?? 'not known'} (${state})`,
+    title: `neighbour ${gateway} is ${neighText(neigh)}`,
     details: [`host veth: ${expected ?? 'not known'}`],
   };
   return hopOf(fields, neighFault(view, neigh, expected, gateway));
 }
 
+type Neigh = NetnsFacts['neighs'][number];
+
+/** True when the kernel sends by this entry: it has a MAC, and asking for it did not fail. */
+const isUsable = (neigh: Neigh | undefined): neigh is Neigh & { readonly lladdr: string } =>
+  neigh?.lladdr !== undefined && (neigh.state & NUD_FAILED) === 0;
+
+/** An entry that is asked for (NUD_INCOMPLETE), one that failed, and none are the same: the first two pass within seconds. */
+function neighText(neigh: Neigh | undefined): string {
+  if (!isUsable(neigh)) return 'not known';
+  const isPermanent = (neigh.state & NUD_PERMANENT) !== 0;
+  return `${neigh.lladdr} (${isPermanent ? 'permanent' : 'not permanent'})`;
+}
+
 function neighFault(
   view: PodView,
-  neigh: NetnsFacts['neighs'][number] | undefined,
+  neigh: Neigh | undefined,
   expected: string | undefined,
   gateway: string,
 ): Finding | undefined {
   const by = `nsenter --net=${view.lease?.netns ?? '<netns>'} ip neigh replace ${gateway} lladdr ${expected} dev ${view.ifName} nud permanent`;
   const subjects = [`neigh:${view.pod.key}:${gateway}`, podId(view.pod.key)];
-  const isUsable = neigh?.lladdr !== undefined && (neigh.state & NUD_FAILED) === 0;
-  if (neigh === undefined || !isUsable) {
+  if (!isUsable(neigh)) {
     return finding('neigh-missing', {
       what: `${view.title} has no neighbour entry for ${gateway}`,
       fix: [REPAIR, by],
