@@ -5,6 +5,7 @@ import type { LostPeer } from '../../../cli/commands/diff/compare-links.ts';
 import { readVethPeers } from '../../../cli/commands/diff/read-veth-peers.ts';
 import { readNetnsFacts } from '../../../inspection/node/read-netns-facts.ts';
 import { openNetns, warmThreadPool } from '../../../netlink/netns.ts';
+import { Child } from '../../../sim/support/child.ts';
 import { NetnsView } from '../../../sim/support/netns.ts';
 import { run } from '../../../sim/support/run.ts';
 import { deleteNetnsNames, reservePrefix } from '../../../sim/support/run-names.ts';
@@ -17,6 +18,15 @@ function peerOf(host: NetnsView, ifname: string): LostPeer | undefined {
   const { links } = readNetnsFacts(netns, { sysctls: false });
   const veth = links.find((link) => link.ifname === ifname);
   return veth === undefined ? undefined : readVethPeers({ hostRoot: '/' }, links, [veth]).get(veth.ifindex);
+}
+
+/**
+ * Mounts a namespace on a file, in a mount namespace of its own, until the process ends. In the mount namespace of this
+ * process each program that another test starts with `ip netns exec` would take the mount over, and keep it.
+ */
+function startMount(netns: string, point: string): Child {
+  const script = 'mount --bind "$1" "$2" && echo mounted && exec sleep 60';
+  return new Child(['unshare', '--mount', '--propagation', 'slave', 'sh', '-c', script, 'sh', netns, point]);
 }
 
 /** A number of a link that is far above those that the kernel gives. */
@@ -48,10 +58,12 @@ test('readVethPeers: tells a sandbox that lives from one that only a leaked desc
     // As Docker names them: somewhere else, with a blank for good measure.
     const point = dir.join('a name');
     writeFileSync(point, '');
-    await run(['mount', '--bind', sandbox.path, point]);
+    const mounting = startMount(sandbox.path, point);
+    t.teardown(() => mounting.stop('SIGKILL'));
+    await waitUntil(() => mounting.stdout.includes('mounted'), { what: 'the namespace is mounted elsewhere' });
     await run(['ip', 'netns', 'del', sandbox.name]);
     t.deepEqual(peerOf(host, 'lost'), { kind: 'netns', path: point });
-    await run(['umount', point]);
+    await mounting.stop('SIGKILL');
     t.deepEqual(peerOf(host, 'lost'), { kind: 'netns', path: `/proc/${child.pid}/ns/net` });
 
     await child.stop('SIGKILL');
@@ -60,7 +72,6 @@ test('readVethPeers: tells a sandbox that lives from one that only a leaked desc
     t.is(peerOf(host, 'lost')?.kind, isWholeView ? 'nowhere' : 'unknown');
   } finally {
     await deleteNetnsNames([host.name, sandbox.name]);
-    await run(['sh', '-c', `! mountpoint -q '${dir.join('a name')}' || umount '${dir.join('a name')}'`]);
     dir.close();
     release();
   }
