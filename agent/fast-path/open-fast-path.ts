@@ -1,11 +1,10 @@
 import { attachFilter } from '../../dataplane/fast-path/attach-filter.ts';
+import { flowFilterOf } from '../../dataplane/fast-path/flow-filter.ts';
 import { type FlowPrograms, openFlowPrograms } from '../../dataplane/fast-path/flow-programs.ts';
 import type { Kernel } from '../../dataplane/kernel.ts';
-import { FLOW_PROGRAM_NAME } from '../../dataplane/numbers.ts';
 import { createUnnamedNetns } from '../../netlink/netns.ts';
 import { openRtnetlinkIn } from '../../netlink/rtnetlink.ts';
-import { filterProgram } from '../../netlink/traffic-filter-message.ts';
-import { TC_H_INGRESS_EGRESS, TC_H_MIN_EGRESS, TC_H_MIN_INGRESS } from '../../netlink/uapi/pkt-sched.ts';
+import { parentOf } from '../../netlink/traffic-filter-request.ts';
 import { messageOf } from '../../runtime/error-text.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { tcpBeLiberal } from '../../sysctl/sysctl-key.ts';
@@ -73,13 +72,11 @@ function tryAttach(flows: FlowPrograms): void {
 function findAttached({ rtnetlink }: Pick<Kernel, 'rtnetlink'>): { fastId: number; learnId: number } | undefined {
   const clsacts = rtnetlink.qdisc.list().filter(({ kind }) => kind === 'clsact');
   for (const { ifindex } of clsacts) {
-    const idOf = (minor: number, name: string) =>
-      rtnetlink.trafficFilter
-        .list({ ifindex, parent: (TC_H_INGRESS_EGRESS | minor) >>> 0 })
-        .map((filter) => filterProgram(filter))
-        .find((program) => program?.name === name)?.id;
-    const fastId = idOf(TC_H_MIN_INGRESS, FLOW_PROGRAM_NAME.fast);
-    const learnId = idOf(TC_H_MIN_EGRESS, FLOW_PROGRAM_NAME.learn);
+    const filters = (['ingress', 'egress'] as const)
+      .flatMap((direction) => rtnetlink.trafficFilter.list({ ifindex, parent: parentOf(direction) }))
+      .flatMap((filter) => flowFilterOf(filter) ?? []);
+    const fastId = filters.find(({ program }) => program === 'fast')?.programId;
+    const learnId = filters.find(({ program }) => program === 'learn')?.programId;
     if (fastId !== undefined && learnId !== undefined) return { fastId, learnId };
   }
   return undefined;

@@ -1,10 +1,10 @@
 import { assemble, type SourceLine } from '../../bpf/assemble.ts';
 import { isBpfError } from '../../bpf/bpf-error.ts';
-import { type BpfMap, createMap, type MapShape, openMap } from '../../bpf/bpf-map.ts';
 import { type BpfProgram, loadProgram, openProgram } from '../../bpf/bpf-program.ts';
 import { FLOW_PROGRAM_NAME } from '../numbers.ts';
 import { FAST_PROGRAM } from './fast-program.ts';
-import { decodeFlow, EPOCH, FLOWS_4, FLOWS_6, type Flow } from './flow-layout.ts';
+import type { Flow } from './flow-layout.ts';
+import { FlowMapError, FlowMaps } from './flow-maps.ts';
 import { LEARN_PROGRAM } from './learn-program.ts';
 
 /** One loaded program: what cls_bpf needs, and what a dump of filters shows of it (TCA_BPF_ID, TCA_BPF_NAME). */
@@ -34,8 +34,6 @@ export type FlowPrograms = Disposable & {
 /** The two programs may be used under the MIT licence or the GPL: bpf_check_mtu() is for such programs only. */
 const LICENSE = 'Dual MIT/GPL';
 
-type Maps = { readonly flows4: BpfMap; readonly flows6: BpfMap; readonly epoch: BpfMap };
-
 /**
  * Loads the two programs, or uses those on that are attached, if their instructions are the same.
  * @param attached of the links that have both already, as after a restart
@@ -58,11 +56,7 @@ function loadFresh(): Fresh {
     return item;
   };
   try {
-    const maps: Maps = {
-      flows4: keep(createMap(FLOWS_4)),
-      flows6: keep(createMap(FLOWS_6)),
-      epoch: keep(createMap(EPOCH)),
-    };
+    const maps = keep(FlowMaps.create());
     const fds = { flows4: maps.flows4.fd, flows6: maps.flows6.fd, epoch: maps.epoch.fd };
     const load = (name: string, source: readonly SourceLine[]) =>
       keep(loadProgram(name, assemble(source, fds), LICENSE));
@@ -88,21 +82,14 @@ function reuse({ fastId, learnId }: AttachedPrograms, { tags }: Fresh): FlowProg
   try {
     const fast = keep(openProgram(fastId));
     const learn = keep(openProgram(learnId));
-    const mapOf = (shape: MapShape): BpfMap | undefined => {
-      for (const id of fast.info.mapIds.filter((each) => learn.info.mapIds.includes(each))) {
-        const map = openMap(id, shape);
-        if (map !== undefined) return keep(map);
-      }
-      return undefined;
-    };
-    const [flows4, flows6, epoch] = [mapOf(FLOWS_4), mapOf(FLOWS_6), mapOf(EPOCH)];
-    const isSame = fast.info.tag === tags.fast && learn.info.tag === tags.learn;
-    if (isSame && flows4 !== undefined && flows6 !== undefined && epoch !== undefined) {
-      return join(fast, learn, { flows4, flows6, epoch }, true);
+    if (fast.info.tag === tags.fast && learn.info.tag === tags.learn) {
+      const maps = keep(FlowMaps.open(fast.info.mapIds.filter((each) => learn.info.mapIds.includes(each))));
+      return join(fast, learn, maps, true);
     }
   } catch (error) {
-    // Gone since it was listed, or this process may not open programs by their number: the new ones are attached instead.
-    if (!isBpfError(error, 'ENOENT', 'EPERM')) {
+    // Gone since it was listed, of another release, or this process may not open programs by their number: the new ones
+    // are attached instead.
+    if (!(error instanceof FlowMapError) && !isBpfError(error, 'ENOENT', 'EPERM')) {
       closeAll(opened);
       throw error;
     }
@@ -111,33 +98,20 @@ function reuse({ fastId, learnId }: AttachedPrograms, { tags }: Fresh): FlowProg
   return undefined;
 }
 
-function join(fast: BpfProgram, learn: BpfProgram, maps: Maps, isReused: boolean): FlowPrograms {
-  const first = new Uint8Array(EPOCH.keyBytes);
-  const readEpoch = () => {
-    const value = maps.epoch.lookup(first) ?? new Uint8Array(EPOCH.valueBytes);
-    return new DataView(value.buffer, value.byteOffset).getUint32(0, true);
-  };
-  let known = readEpoch();
-  const close = () => closeAll([fast, learn, maps.flows4, maps.flows6, maps.epoch]);
+function join(fast: BpfProgram, learn: BpfProgram, maps: FlowMaps, isReused: boolean): FlowPrograms {
+  let known = maps.readEpoch();
+  const close = () => closeAll([fast, learn, maps]);
   return {
     fast: { fd: fast.fd, id: fast.info.id, name: fast.info.name },
     learn: { fd: learn.fd, id: learn.info.id, name: learn.info.name },
     isReused,
     forgetFlows: () => {
       const next = (known + 1) >>> 0;
-      maps.epoch.update(first, new Uint8Array(Uint32Array.of(next).buffer));
+      maps.writeEpoch(next);
       known = next;
     },
-    epoch: readEpoch,
-    flows: () => {
-      const epoch = readEpoch();
-      // CLOCK_MONOTONIC, as the programs' clock.
-      const nowNs = process.hrtime.bigint();
-      return [
-        ...maps.flows4.entries().map((entry) => decodeFlow(4, entry)),
-        ...maps.flows6.entries().map((entry) => decodeFlow(6, entry)),
-      ].filter((flow) => flow.epoch === epoch && flow.expiryNs >= nowNs);
-    },
+    epoch: () => maps.readEpoch(),
+    flows: () => maps.list(),
     close,
     [Symbol.dispose]: close,
   };

@@ -1,10 +1,9 @@
 import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { filterProgram, type TrafficFilterMessage } from '../../netlink/traffic-filter-message.ts';
-import { ETH_P_ALL, parentOf } from '../../netlink/traffic-filter-request.ts';
-import type { FilterState } from '../desired.ts';
+import { parentOf } from '../../netlink/traffic-filter-request.ts';
 import type { Kernel } from '../kernel.ts';
-import { FLOW_FILTER, FLOW_PROGRAM_NAME } from '../numbers.ts';
 import type { ObservedFilters } from '../observed.ts';
+import { type FlowFilter, flowFilterOf } from './flow-filter.ts';
 
 /** Reads the traffic filters of the links of one namespace, and remembers them. */
 type FilterReader = {
@@ -17,10 +16,7 @@ type FilterReader = {
   invalidate(ifindex?: number): void;
 };
 
-/** A filter of ours, with the number of its program. */
-type OurFilter = Pick<FilterState, 'ifindex' | 'direction' | 'program'> & { readonly programId: number };
-
-type LinkFilters = { readonly ours: readonly OurFilter[]; readonly foreign: readonly string[] };
+type LinkFilters = { readonly ours: readonly FlowFilter[]; readonly foreign: readonly string[] };
 
 const NONE: LinkFilters = { ours: [], foreign: [] };
 const DIRECTIONS = ['ingress', 'egress'] as const;
@@ -86,26 +82,14 @@ function readLink(rtnetlink: Rtnetlink, ifindex: number): LinkFilters {
       .list({ ifindex, parent: parentOf(direction) })
       // The kernel also lists the chain of a filter, without its options.
       .filter(({ options }) => options !== undefined)
-      .map((message) => ({ direction, message, program: programOf(message) })),
+      .map((message) => ({ direction, message, filter: flowFilterOf(message) })),
   );
   return {
-    ours: found.flatMap(({ direction, message, program }) => {
-      const { id: programId = 0 } = filterProgram(message) ?? {};
-      return program === undefined ? [] : [{ ifindex, direction, program, programId }];
-    }),
-    foreign: found.flatMap(({ direction, message, program }) =>
-      program === undefined ? [`a filter ${direction} pref ${message.priority} ${describe(message)}`] : [],
+    ours: found.flatMap(({ filter }) => filter ?? []),
+    foreign: found.flatMap(({ direction, message, filter }) =>
+      filter === undefined ? [`a filter ${direction} pref ${message.priority} ${describe(message)}`] : [],
     ),
   };
-}
-
-/** Returns which of our two programs a filter has; undefined for a filter of others. */
-function programOf(message: TrafficFilterMessage): 'fast' | 'learn' | undefined {
-  const { handle, priority, protocol } = message;
-  if (handle !== FLOW_FILTER.handle || priority !== FLOW_FILTER.priority || protocol !== ETH_P_ALL) return undefined;
-  const found = filterProgram(message);
-  if (found?.isDirectAction !== true) return undefined;
-  return (['fast', 'learn'] as const).find((program) => FLOW_PROGRAM_NAME[program] === found.name);
 }
 
 function describe(message: TrafficFilterMessage): string {

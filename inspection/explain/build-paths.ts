@@ -16,6 +16,7 @@ import {
   podOfIp,
 } from './explain-context.ts';
 import type { Hop, Path } from './explanation.ts';
+import { fastPathHop } from './fast-path-hop.ts';
 import { findRoute } from './find-route.ts';
 import type { ExpectedRoute } from './find-routing-fault.ts';
 import { findService, type Service } from './find-service.ts';
@@ -124,7 +125,8 @@ function routedFromPod(context: ExplainContext, view: PodView, { src, to, servic
   if (service?.isKubeProxy === true && !service.isWalked) return [marked.hop, ...rewritten];
   const flow: Flow = { family, src, dst: to.ip, iif: link.ifindex, mark: marked.mark };
   const expected = expectedRouteFromPod(context, view, src, to, marked.mark);
-  const routed = routeThrough(context, flow, { expected, pod: view, isLocal, isFirst: true });
+  const isTranslated = service !== undefined;
+  const routed = routeThrough(context, flow, { expected, pod: view, isLocal, isFirst: true, isTranslated });
   const [rule, route] = routed.routing.hops;
   // With a wrong mark the rules work as configured. The wrong link that follows is a consequence, not another fault.
   const usesWrongLink =
@@ -175,13 +177,15 @@ type Checks = {
   readonly isLocal: boolean;
   /** Whether it opens a connection. */
   readonly isFirst: boolean;
+  /** Whether its addresses are translated on the way. */
+  readonly isTranslated?: boolean;
 };
 
 /** Evaluates rule, route, and the checks that the kernel makes along with them. */
 function routeThrough(
   context: ExplainContext,
   flow: Flow,
-  { expected, pod, eni, isLocal, isFirst }: Checks,
+  { expected, pod, eni, isLocal, isFirst, isTranslated = false }: Checks,
 ): { readonly routing: Routing; readonly checks: readonly Hop[] } {
   const result = findRoute(context.facts.host, flow);
   const oif = isLocal || result.kind === 'refused' ? undefined : result.nexthops[0]?.oif;
@@ -198,7 +202,10 @@ function routeThrough(
     source?.isDropped === true ? 'the source check drops it' : undefined,
   ].find((why) => why !== undefined);
   const routing = evaluateRouting(context, flow, expected, refusedBy);
-  return { routing, checks: [delivery, forwarding?.hop, source?.hop].filter((hop) => hop !== undefined) };
+  const own = pod?.ips.includes(src) === true ? 'src' : 'dst';
+  const fastPath =
+    isLocal || isTranslated || refusedBy !== undefined ? undefined : fastPathHop(context, { src, dst, iif, oif, own });
+  return { routing, checks: [delivery, forwarding?.hop, source?.hop, fastPath].filter((hop) => hop !== undefined) };
 }
 
 /** Builds the hops out of the node, by the link that the route names. */

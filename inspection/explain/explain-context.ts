@@ -16,7 +16,7 @@ import { ifKnown } from '../node/known.ts';
 import type { Known, NodeFacts } from '../node/node-facts.ts';
 import { evaluatePacketMark } from './evaluate-packet-mark.ts';
 import { type BridgeView, bridgeViewOf, type GrView, grViewOf } from './gr-view.ts';
-import type { KernelLookup } from './kernel-answer.ts';
+import type { KernelLookup, ReadFollowedFlows } from './kernel-answer.ts';
 
 /** A Pod interface, with its links and its ENI. */
 export type PodView = NodePod & {
@@ -59,10 +59,18 @@ export type ExplainContext = {
    */
   readonly plannedNft: Known<string>;
   readonly lookup: KernelLookup;
+  readonly readFlows: ReadFollowedFlows;
 };
 
+/** Asks the kernel, at the moment of the question. */
+type KernelQuestions = Pick<ExplainContext, 'lookup' | 'readFlows'>;
+
 /** Joins the facts: Pods with their links and ENIs, and the rule mode of this node. */
-export function buildExplainContext(facts: NodeFacts, plannedNft: Known<string>, lookup: KernelLookup): ExplainContext {
+export function buildExplainContext(
+  facts: NodeFacts,
+  plannedNft: Known<string>,
+  { lookup, readFlows }: KernelQuestions,
+): ExplainContext {
   const agent = ifKnown(facts.agent);
   const record = agent === undefined ? undefined : ifKnown(agent.node);
   const mask = record?.node.eniMarkMask ?? maskOfRules(facts) ?? DEFAULT_ENI_MARK_MASK;
@@ -83,6 +91,7 @@ export function buildExplainContext(facts: NodeFacts, plannedNft: Known<string>,
     mask,
     plannedNft,
     lookup,
+    readFlows,
     node: record?.node,
     ruleMode: agent?.journal.ruleMode ?? record?.node.ruleMode ?? ruleModeOfRules(facts),
     supply: agent?.journal.supply,

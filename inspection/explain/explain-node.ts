@@ -37,7 +37,7 @@ export async function explainNode(
   const limit = maxNftBytes === undefined ? {} : { maxNftBytes };
   const facts = await readNodeFacts(context, { insides, sysctls: 'when-asked', ...limit });
   using kernel = openKernelLookup(context, facts);
-  const explainContext = buildExplainContext(facts, await readPlannedNft(facts, nft), kernel.lookup);
+  const explainContext = buildExplainContext(facts, await readPlannedNft(facts, nft), kernel);
   return { explanation: buildExplanation(explainContext, question), facts };
 }
 

@@ -1,4 +1,6 @@
+import type { Flow as LearnedFlow } from '../../dataplane/fast-path/flow-layout.ts';
 import type { RouteMessage } from '../../netlink/route-message.ts';
+import type { Known } from '../node/node-facts.ts';
 import type { Flow } from './flow.ts';
 
 /** The kernel's own answer for a packet. */
@@ -14,3 +16,9 @@ export type KernelAnswer =
  * @see rtnetlink(7)
  */
 export type KernelLookup = (podKey: string | undefined, flow: Flow, fibmatch: boolean) => KernelAnswer;
+
+/** Flows that the fast path follows now, of one node. `nowNs`: when they were read, CLOCK_MONOTONIC. */
+export type FollowedFlows = { readonly flows: readonly LearnedFlow[]; readonly nowNs: bigint };
+
+/** Reads the flows that a program of the fast path follows. @param programId of a filter that is attached */
+export type ReadFollowedFlows = (programId: number) => Known<FollowedFlows>;

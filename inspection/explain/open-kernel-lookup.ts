@@ -1,21 +1,27 @@
+import { FlowMapError, readFlows } from '../../dataplane/fast-path/flow-maps.ts';
 import { LibcError } from '../../netlink/errno.ts';
 import { NetlinkError } from '../../netlink/netlink-error.ts';
 import { NetnsError, openNetns } from '../../netlink/netns.ts';
 import { openRtnetlink, openRtnetlinkIn, type Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { resolveHostPath } from '../../runtime/host-path.ts';
-import { ifKnown } from '../node/known.ts';
+import { ifKnown, known, unknown } from '../node/known.ts';
 import type { NodeFacts } from '../node/node-facts.ts';
 import type { NodeContext } from '../node/read-node-facts.ts';
 import { withNodeNetns } from '../node/with-node-netns.ts';
 import { queryOf } from './flow.ts';
-import type { KernelAnswer, KernelLookup } from './kernel-answer.ts';
+import type { KernelAnswer, KernelLookup, ReadFollowedFlows } from './kernel-answer.ts';
 
-/** Connections for route lookups in the kernel. */
-type KernelLookupClient = { readonly lookup: KernelLookup; close(): void; [Symbol.dispose](): void };
+/** Connections for route lookups in the kernel, and the reader of the fast path's flows. */
+type KernelLookupClient = {
+  readonly lookup: KernelLookup;
+  readonly readFlows: ReadFollowedFlows;
+  close(): void;
+  [Symbol.dispose](): void;
+};
 
 /**
- * Opens the kernel's route lookup in the node's namespace and in those of Pods. Each connection opens at its first use.
- * The caller closes it.
+ * Opens the kernel's route lookup in the node's namespace and in those of Pods. Each connection opens at its first use,
+ * and flows are read once. The caller closes it.
  */
 export function openKernelLookup({ global }: NodeContext, facts: Pick<NodeFacts, 'pods'>): KernelLookupClient {
   const connections = new Map<string | undefined, Rtnetlink | string>();
@@ -38,7 +44,13 @@ export function openKernelLookup({ global }: NodeContext, facts: Pick<NodeFacts,
     for (const connection of connections.values()) if (typeof connection !== 'string') connection.close();
     connections.clear();
   };
+  const flows = new Map<number, ReturnType<ReadFollowedFlows>>();
   return {
+    readFlows: (programId) => {
+      const found = flows.get(programId) ?? followedFlows(programId);
+      flows.set(programId, found);
+      return found;
+    },
     lookup: (podKey, flow, fibmatch) => {
       const connection = connections.get(podKey) ?? open(podKey);
       connections.set(podKey, connection);
@@ -60,5 +72,16 @@ function answer(connection: Rtnetlink, flow: Parameters<KernelLookup>[1], fibmat
     return REFUSALS.includes(error.code)
       ? { kind: 'refused', code: error.code }
       : { kind: 'unknown', why: error.message };
+  }
+}
+
+/** Identifiers of programs are those of the machine, in each namespace. */
+function followedFlows(programId: number): ReturnType<ReadFollowedFlows> {
+  try {
+    const flows = readFlows(programId);
+    return known({ flows, nowNs: process.hrtime.bigint() });
+  } catch (error) {
+    if (!(error instanceof FlowMapError)) throw error;
+    return unknown(error.message, error.code === 'EPERM' ? 'run as root' : 'tke-eni status');
   }
 }

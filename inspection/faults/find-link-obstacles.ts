@@ -1,4 +1,4 @@
-import { FLOW_PROGRAM_NAME } from '../../dataplane/numbers.ts';
+import { flowFilterOf } from '../../dataplane/fast-path/flow-filter.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { type QdiscMessage, qdiscLimits } from '../../netlink/qdisc-message.ts';
 import { filterEffect, type TrafficAction, type TrafficFilterMessage } from '../../netlink/traffic-filter-message.ts';
@@ -127,9 +127,6 @@ function dropOf(qdisc: QdiscMessage, mtu: number): { readonly text: string; read
   return undefined;
 }
 
-/** Names of our own programs: they follow what the kernel decided. */
-const OURS: ReadonlySet<string> = new Set(Object.values(FLOW_PROGRAM_NAME));
-
 /** Names of the programs of Cilium and Calico, which let pass what their policies allow. */
 const POLICY_ENGINES = /^(cil_|bpf_(host|lxc|netdev|network|overlay)\b|cali)/;
 
@@ -140,7 +137,8 @@ function filterFault(
 ): readonly Finding[] {
   const { actions, program } = filterEffect(filter);
   const taken = actions.map((action) => takenBy(action, links)).find((text) => text !== undefined);
-  const isForeign = program !== undefined && !OURS.has(program) && !POLICY_ENGINES.test(program);
+  const isOurs = flowFilterOf(filter) !== undefined;
+  const isForeign = program !== undefined && !isOurs && !POLICY_ENGINES.test(program);
   const effect = isForeign ? `with the program ${program} decides about each packet` : taken;
   if (effect === undefined) return [];
   const place = placeOf(filter);

@@ -46,6 +46,16 @@ async function isFine(t: ExecutionContext, { netns, dir }: SceneNode): Promise<v
   }
 }
 
+/** The way of a Pod's packets has the fast path, in both directions. */
+async function explains(t: ExecutionContext, { netns, dir }: SceneNode, ip: string, other: string): Promise<void> {
+  const place = { netns, stateDir: join(dir, 'state'), socketPath: join(dir, 'agent.sock') };
+  const { code, stdout, stderr } = await runCli(place, 'explain', ip, '--to', other);
+  t.is(code, 0, stdout + stderr);
+  const lines = stdout.match(/fast path: packets of followed flows go from \S+ to \S+ at once/g) ?? [];
+  t.is(lines.length, 2, stdout);
+  t.true(stdout.includes(`flows of ${ip} that are followed: 0`), stdout);
+}
+
 const ofLinks = (...links: readonly string[]): readonly string[] =>
   links.flatMap((dev) => [`${dev} egress tke_learn`, `${dev} ingress tke_fast`]).sort();
 
@@ -92,7 +102,10 @@ test('--fast-path=bpf: filters on ENIs and Pods’ links, repaired, beside no ot
     if (!IS_LONG) await restart({ 'fast-path': 'bpf' });
     await reaches('filters on the link of the Pod', ofLinks(ifname, host));
     t.true(await pod.netns.ping(vpc.outside.ip));
-    if (IS_LONG) await isFine(t, node);
+    if (IS_LONG) {
+      await isFine(t, node);
+      await explains(t, node, pod.ip, vpc.outside.ip);
+    }
 
     await node.netns.run(['tc', 'filter', 'del', 'dev', ifname, 'egress']);
     await node.netns.run(['tc', 'qdisc', 'del', 'dev', host, 'clsact']);

@@ -24,7 +24,7 @@ export async function explainBroken(
 ): Promise<PartContent> {
   const facts = await readNodeFacts(context);
   using kernel = openKernelLookup(context, facts);
-  const explainContext = buildExplainContext(facts, await readPlannedNft(facts), kernel.lookup);
+  const explainContext = buildExplainContext(facts, await readPlannedNft(facts), kernel);
   const endMs = context.clock.monotonicMs() + EXPLAIN_MS;
   const broken: string[] = [];
   let explained = 0;

@@ -14,6 +14,7 @@ import { jsonText } from '../../output/render-json.ts';
 import type { BundleArgs } from './arguments.ts';
 import { type BundlePart, boundText, type PartContent, valuePart } from './bundle-part.ts';
 import { commandParts } from './command-parts.ts';
+import { fastPathPart } from './fast-path-part.ts';
 import { fileParts } from './file-parts.ts';
 import { graphPart } from './graph-part.ts';
 import { redactText } from './redact-text.ts';
@@ -48,7 +49,13 @@ export async function run({ output }: BundleArgs, context: CommandContext): Prom
   const path = output ?? `${name}.tar.gz`;
   if (path === STDOUT) refuseTerminal(context);
   else refuseOnFault(() => checkTarget(path));
-  const parts = [...commandParts(context), graphPart(context), ...fileParts(global), ...toolParts(global)];
+  const parts = [
+    ...commandParts(context),
+    graphPart(context),
+    ...fileParts(global),
+    ...toolParts(global),
+    fastPathPart(global),
+  ];
   if (!context.isRoot) {
     const text = 'not root: most of what helps is for root only, and will be missing';
     stderr.write(renderWarning(text, stderr.isColored));

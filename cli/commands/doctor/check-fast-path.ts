@@ -1,9 +1,8 @@
-import { FLOW_PROGRAM_NAME } from '../../../dataplane/numbers.ts';
+import { flowFilterOf } from '../../../dataplane/fast-path/flow-filter.ts';
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { HostFacts } from '../../../inspection/node/node-facts.ts';
-import { filterProgram } from '../../../netlink/traffic-filter-message.ts';
 import { type Check, done, whenKnown } from './check.ts';
 
 /** Checks that the fast path is as the agent was asked for it, and that nothing stands in its way. */
@@ -58,7 +57,6 @@ function settingFault({ sysctls }: HostFacts): readonly Finding[] {
 }
 
 function linksWithOurs({ traffic }: HostFacts): number {
-  const names: readonly string[] = Object.values(FLOW_PROGRAM_NAME);
-  const ours = (ifKnown(traffic.filters) ?? []).filter((filter) => names.includes(filterProgram(filter)?.name ?? ''));
+  const ours = (ifKnown(traffic.filters) ?? []).flatMap((filter) => flowFilterOf(filter) ?? []);
   return new Set(ours.map(({ ifindex }) => ifindex)).size;
 }

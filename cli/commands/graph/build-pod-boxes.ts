@@ -1,3 +1,4 @@
+import { flowFilterOf } from '../../../dataplane/fast-path/flow-filter.ts';
 import { linkId, podId } from '../../../inspection/catalogue/element-id.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NetnsFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
@@ -85,8 +86,16 @@ export function linkRows(link: LinkMessage, { host }: Pick<NodeFacts, 'host'>): 
     ...(link.group === 0 ? [] : [`link group ${link.group}`]),
     ...(rpFilter === undefined ? [] : [`rp_filter ${rpFilter}`]),
     ...(link.ifalias === undefined || link.ifalias === '' ? [] : [`alias ${link.ifalias}`]),
+    ...fastPathRows(link, host),
     ...addresses,
   ];
+}
+
+function fastPathRows({ ifindex }: LinkMessage, { traffic }: NodeFacts['host']): readonly string[] {
+  const filters = (ifKnown(traffic.filters) ?? []).flatMap((filter) => flowFilterOf(filter) ?? []);
+  const programs = filters.filter((filter) => filter.ifindex === ifindex);
+  if (programs.length === 0) return [];
+  return [`fast path: ${programs.map(({ program, direction }) => `${program} at the ${direction}`).join(', ')}`];
 }
 
 function leaseFact(view: PodView): GraphFact {

@@ -32,7 +32,7 @@ type GraphInput = {
 export async function readGraphInput(context: NodeContext, { subject, to }: GraphQuestion): Promise<GraphInput> {
   const facts = await readNodeFacts(context, { insides: 'all' });
   using kernel = openKernelLookup(context, facts);
-  const explainContext = buildExplainContext(facts, await readPlannedNft(facts), kernel.lookup);
+  const explainContext = buildExplainContext(facts, await readPlannedNft(facts), kernel);
   const named = subject === undefined ? undefined : buildExplanation(explainContext, { subject, to, from: undefined });
   const others = facts.pods.flatMap(({ key }): readonly Explanation[] => {
     if (named?.element === `pod:${key}`) return [];

@@ -7,6 +7,7 @@ import type { LinkMessage } from '../../../netlink/link-message.ts';
 import { IFF_PROMISC, IFF_UP } from '../../../netlink/uapi/if-link.ts';
 import { AF_INET } from '../../../netlink/uapi/netlink.ts';
 import { CBR0_IFINDEX, grNode } from '../node/gr-node.ts';
+import { NOT_ASKED } from './not-asked.ts';
 
 const CALLS = 'net.bridge.bridge-nf-call-iptables';
 
@@ -27,7 +28,7 @@ function contextOf(change: (host: NetnsFacts) => Partial<NetnsFacts>): ExplainCo
     sysctls: new Map([...facts.host.sysctls, [CALLS, '1']]),
   };
   const changed = { ...facts, host: { ...host, ...change(host) } };
-  return buildExplainContext(changed, unknown('not asked', ''), () => ({ kind: 'unknown', why: '' }));
+  return buildExplainContext(changed, unknown('not asked', ''), NOT_ASKED);
 }
 
 const withLink =

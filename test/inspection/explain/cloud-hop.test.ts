@@ -4,10 +4,11 @@ import { cloudHop } from '../../../inspection/explain/cloud-hop.ts';
 import { buildExplainContext, type ExplainContext } from '../../../inspection/explain/explain-context.ts';
 import { unknown } from '../../../inspection/node/known.ts';
 import { nodeFixture } from '../../cli/commands/graph/node-fixture.ts';
+import { NOT_ASKED } from './not-asked.ts';
 
 const RECORDED = 'by the supply that is recorded';
 const facts = nodeFixture({ enis: 2, podsPerEni: 1 });
-const context = buildExplainContext(facts, unknown('not asked', ''), () => ({ kind: 'unknown', why: '' }));
+const context = buildExplainContext(facts, unknown('not asked', ''), NOT_ASKED);
 const [view] = context.pods;
 const ip = view?.ips[0] ?? '';
 

@@ -3,6 +3,7 @@ import { assemble } from '../../../bpf/assemble.ts';
 import { BpfError } from '../../../bpf/bpf-error.ts';
 import { loadProgram } from '../../../bpf/bpf-program.ts';
 import { exit, load, move } from '../../../bpf/source.ts';
+import { FlowMapError, readFlows } from '../../../dataplane/fast-path/flow-maps.ts';
 import { openFlowPrograms } from '../../../dataplane/fast-path/flow-programs.ts';
 import { FAST_PATH_MARK } from '../../../dataplane/numbers.ts';
 import { ACK, type FrameSpec, frame, ipv4Fault, TCP } from './frame.ts';
@@ -150,6 +151,16 @@ test('openFlowPrograms: uses attached programs on with what they learned, unless
   t.false(other.isReused);
   using gone = openFlowPrograms({ fastId: 2 ** 31 - 1, learnId: attached.learnId });
   t.false(gone.isReused);
+});
+
+test('readFlows: reads by the number of a program what it follows, and says when it is gone', (t) => {
+  using bench = new ProgramBench();
+  bench.learn(V4);
+  const [flow] = readFlows(bench.programs.fast.id);
+  t.like(flow, { src: V4.src, dst: V4.dst, iif: bench.iif, oif: bench.oif });
+  t.is(t.throws(() => readFlows(2 ** 31 - 1), { instanceOf: FlowMapError })?.code, 'ENOENT');
+  using other = loadProgram('other', assemble([move('r0', 0), exit()], {}), 'GPL');
+  t.is(t.throws(() => readFlows(other.info.id), { instanceOf: FlowMapError })?.code, 'OTHER_SHAPE');
 });
 
 test('loadProgram: names the instruction that the verifier refuses', (t) => {

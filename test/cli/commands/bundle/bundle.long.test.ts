@@ -143,6 +143,7 @@ test('bundle: has what helps, says what is missing, and holds none of the plante
   has('node/sysctls.json', /net\.ipv4\.ip_forward/);
   has('node/machine.json', /NAME=Test/);
   has('kernel/nft-ruleset.txt', /table inet other/);
+  has('kernel/fast-path.json', /"flowCount": 0/);
   has('logs/00-kube-system_tke-eni-agent-abcde_0b3f5a77-agent-0.log', /kernel changed: ip route add 10\.0\.2\.10\/32/);
   has('status.txt', /0\.1\.0\+0123abc on node-1/);
   has('dump/state.ip', /ip /);

@@ -4,7 +4,7 @@ import type { AgentStatus, DoctorFacts } from '../../../../cli/commands/doctor/d
 import { known } from '../../../../inspection/node/known.ts';
 import type { TrafficFilterMessage } from '../../../../netlink/traffic-filter-message.ts';
 import { doctorFacts, healthyNode } from './facts.ts';
-import { program } from './traffic-bytes.ts';
+import { programFilter } from './traffic-bytes.ts';
 
 const BE_LIBERAL = 'net.netfilter.nf_conntrack_tcp_be_liberal';
 
@@ -32,19 +32,18 @@ function textsOf(facts: DoctorFacts): readonly string[] {
   return [...verdict.findings.map(({ severity, what }) => `${severity}: ${what}`), ...verdict.notes];
 }
 
-/** A filter at the ingress of a link, as the kernel lists it. */
-function filterOn(ifindex: number, name: string): TrafficFilterMessage {
-  const place = { ifindex, handle: 1, parent: 0xfffffff2, protocol: 3, priority: 84, unknown: [] };
-  return { ...place, kind: 'bpf', options: program(name) };
-}
-
 const ON = { wanted: 'auto', mode: 'bpf', why: '' };
 const OFF = { wanted: 'off', mode: 'off', why: '' };
 
 test('fast-path: nothing is found where it is as asked for', (t) => {
-  const filters = [filterOn(5, 'tke_fast'), filterOn(5, 'tke_learn'), filterOn(6, 'tke_fast'), filterOn(7, 'cil_from')];
+  const filters = [
+    programFilter(5, 'ingress', 'tke_fast'),
+    programFilter(5, 'egress', 'tke_learn'),
+    programFilter(6, 'ingress', 'tke_fast'),
+    programFilter(7, 'ingress', 'cil_from'),
+  ];
   t.deepEqual(textsOf(factsOf(ON, { setting: '1', filters })), ['bpf, on 2 links']);
-  t.deepEqual(textsOf(factsOf(OFF, { setting: '0', filters: [filterOn(7, 'cil_from')] })), ['off']);
+  t.deepEqual(textsOf(factsOf(OFF, { setting: '0', filters: [programFilter(7, 'ingress', 'cil_from')] })), ['off']);
 });
 
 test('fast-path: names why it stays off, filters that are left, and a setting that others changed', (t) => {
@@ -52,10 +51,12 @@ test('fast-path: names why it stays off, filters that are left, and a setting th
     'warning: the fast path is asked for (--fast-path=bpf) and stays off: the kernel has no BPF',
     'off',
   ]);
-  t.deepEqual(textsOf(factsOf(OFF, { filters: [filterOn(5, 'tke_fast'), filterOn(6, 'tke_learn')] })), [
-    'warning: the fast path is off, and 2 links have a filter of it',
-    'off',
-  ]);
+  t.deepEqual(
+    textsOf(
+      factsOf(OFF, { filters: [programFilter(5, 'ingress', 'tke_fast'), programFilter(6, 'egress', 'tke_learn')] }),
+    ),
+    ['warning: the fast path is off, and 2 links have a filter of it', 'off'],
+  );
   t.deepEqual(textsOf(factsOf(ON, { setting: '0' })), [
     `error: ${BE_LIBERAL} is 0 while the fast path is on: TCP connections of Pods stall`,
     'bpf, on 0 links',

@@ -5,7 +5,7 @@ import { known } from '../../../../inspection/node/known.ts';
 import type { XfrmPolicyMessage } from '../../../../netlink/xfrm-policy-message.ts';
 import { NO_TRAFFIC } from '../../../inspection/node/no-traffic.ts';
 import { doctorFacts, nodeWith } from './facts.ts';
-import { action, attribute, program, words } from './traffic-bytes.ts';
+import { action, attribute, program, programFilter, words } from './traffic-bytes.ts';
 
 // What others put on links, as the kernel lists it. The node's eth1 is an ENI.
 
@@ -17,7 +17,7 @@ function foundWith(what: { kind: string; options?: Uint8Array }, as: 'filter' | 
   const node = nodeWith((host) => {
     const eni = host.links.find(({ ifname }) => ifname === 'eth1');
     if (eni === undefined) throw new Error('the node has no eth1');
-    const message = { ...what, ...MESSAGE, ifindex: eni.ifindex, ...(as === 'filter' ? { parent: EGRESS } : {}) };
+    const message = { ...MESSAGE, ...(as === 'filter' ? { parent: EGRESS } : {}), ...what, ifindex: eni.ifindex };
     return {
       links: [...host.links, { ...eni, ifindex: 77, ifname: 'ifb0', kind: 'ifb' }],
       traffic: { ...NO_TRAFFIC, ...(as === 'filter' ? { filters: known([message]) } : { qdiscs: known([message]) }) },
@@ -45,7 +45,8 @@ const FILTERS = [
   ['a program of another program', { kind: 'bpf', options: program('filter.o:[tc]') }, ['link-tc error']],
   ['a program of Cilium', { kind: 'bpf', options: program('cil_from_netdev-eth1') }, []],
   ['a program of Calico', { kind: 'bpf', options: program('cali_tc_preamble') }, []],
-  ['our own program', { kind: 'bpf', options: program('tke_fast') }, []],
+  ['our own program', programFilter(0, 'egress', 'tke_fast'), []],
+  ['a program of our name at a place of others', { kind: 'bpf', options: program('tke_fast') }, ['link-tc error']],
   ['a chain without a filter', { kind: 'bpf' }, []],
 ] as const;
 
