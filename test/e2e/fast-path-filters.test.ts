@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { childEnv } from '../../sim/support/child-env.ts';
@@ -54,6 +55,23 @@ async function explains(t: ExecutionContext, { netns, dir }: SceneNode, ip: stri
   const lines = stdout.match(/fast path: packets of followed flows go from \S+ to \S+ at once/g) ?? [];
   t.is(lines.length, 2, stdout);
   t.true(stdout.includes(`flows of ${ip} that are followed: 0`), stdout);
+}
+
+/** Without an agent, `tke-eni repair` takes away filters that are not in the plan, and no others. */
+async function repairs(t: ExecutionContext, node: SceneNode, planned: readonly string[]): Promise<void> {
+  const stateDir = join(node.dir, 'state');
+  const place = { netns: node.netns, stateDir, socketPath: join(node.dir, 'agent.sock') };
+  t.is((await runCli(place, 'repair')).code, 0);
+  t.deepEqual(await filtersOf(node), planned);
+  const path = join(stateDir, 'node.json');
+  const record: { readonly node: object } = JSON.parse(readFileSync(path, 'utf8'));
+  writeFileSync(path, JSON.stringify({ ...record, node: { ...record.node, fastPath: undefined } }));
+  const diff = await runCli(place, 'diff');
+  t.is(diff.code, 1, diff.stdout);
+  t.regex(diff.stdout, /the filter tke_learn at the egress of \S+ is ours and is not in the plan/);
+  const repair = await runCli(place, 'repair');
+  t.is(repair.code, 0, repair.stdout + repair.stderr);
+  t.deepEqual(await filtersOf(node), []);
 }
 
 const ofLinks = (...links: readonly string[]): readonly string[] =>
@@ -125,6 +143,7 @@ test('--fast-path=bpf: filters on ENIs and Pods’ links, repaired, beside no ot
     await restart({ 'fast-path': 'bpf' });
     await reaches('filters of all links at the start', ofLinks(ifname, host));
     await node.killAgent();
+    if (IS_LONG) await repairs(t, node, ofLinks(ifname, host));
     await pod.netns.close();
     await node.netns.run(uninstallArgv(node), { env: childEnv() });
     t.deepEqual(await snapshot(node.netns), before);

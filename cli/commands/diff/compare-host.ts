@@ -1,7 +1,7 @@
 import type { RuleState } from '../../../dataplane/desired.ts';
 import { diffHost } from '../../../dataplane/diff.ts';
 import type { RuleMode } from '../../../dataplane/network.ts';
-import { PRIORITY } from '../../../dataplane/numbers.ts';
+import { FLOW_PROGRAM_NAME, PRIORITY } from '../../../dataplane/numbers.ts';
 import type { ObservedHost } from '../../../dataplane/observed.ts';
 import { type Operation, renderRoute, renderRule } from '../../../dataplane/operation.ts';
 import { type FindingId, finding } from '../../../inspection/catalogue/catalogue.ts';
@@ -56,16 +56,21 @@ function missingSettings(desired: DesiredNode, observed: ObservedHost, names: Na
     });
 }
 
-/** Returns the operations that repair may run on the host, in a safe order. */
+/**
+ * Returns the operations that repair may run on the host, in a safe order. Filters of the fast path are attached by the
+ * agent alone, which has their programs, and to the link of a new Pod only some seconds after its ADD.
+ */
 export function hostOperations(desired: DesiredNode, observed: ObservedHost): readonly Operation[] {
   const { operations } = diffHost(desired.host, observed);
   return operations.filter(
-    (operation) => !isRemoval(operation) || (desired.isComplete && !isInTransit(operation, desired)),
+    (operation) =>
+      operation.kind !== 'attach-filter' &&
+      (!isRemoval(operation) || (desired.isComplete && !isInTransit(operation, desired))),
   );
 }
 
 function isRemoval({ kind }: Operation): boolean {
-  return kind.startsWith('delete-');
+  return kind.startsWith('delete-') || kind === 'detach-filter';
 }
 
 function isInTransit(operation: Operation, { inTransit }: DesiredNode): boolean {
@@ -141,10 +146,13 @@ function describe(
       const id = isThere ? 'nft-table-changed' : 'nft-table-missing';
       return [{ id, owner: { kind: 'node' }, what, subject: 'nft:tke_eni' }];
     }
-    // A plan of the host contains no neighbours; the bridge and its ports are described elsewhere; only the agent has the
-    // fast path's programs.
+    case 'detach-filter': {
+      const { ifindex, ifname, direction, program } = operation.filter;
+      const what = `the filter ${FLOW_PROGRAM_NAME[program]} at the ${direction} of ${ifname} is ours and is not in the plan`;
+      return [{ id: 'fast-path', owner: names.ofIfindex(ifindex), what, subject: linkId(ifindex) }];
+    }
+    // A plan of the host contains no neighbours; the bridge and its ports are described elsewhere; the agent attaches.
     case 'attach-filter':
-    case 'detach-filter':
     case 'make-bridge':
     case 'set-port':
     case 'replace-neigh':

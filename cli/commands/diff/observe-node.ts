@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { leaseKey } from '../../../agent/journal/lease.ts';
+import { openFilterReader } from '../../../dataplane/fast-path/observe-filters.ts';
 import { openNft } from '../../../dataplane/nft.ts';
 import { NftError } from '../../../dataplane/nft-error.ts';
 import { observeNetns, observeNft } from '../../../dataplane/observe.ts';
@@ -69,7 +70,8 @@ async function observeOnce(context: NodeContext): Promise<NodeSnapshot> {
   const { nft, unread } = await observeNftTable(context, desired);
   const { result, unreadable } = withNodeNetns(context.global, (netns) => {
     using rtnetlink = netns === undefined ? openRtnetlink() : openRtnetlinkIn(netns);
-    return rtnetlink.skipUnreadable(() => observeNetns({ rtnetlink, sysctl: openSysctl(netns) }, desired.host));
+    const kernel = { rtnetlink, sysctl: openSysctl(netns) };
+    return rtnetlink.skipUnreadable(() => observeNetns(kernel, desired.host, openFilterReader(kernel).read));
   });
   const host: ObservedHost = { ...result, nft };
   const pods = observePods(context, facts, desired);

@@ -46,7 +46,19 @@ test('compareNode: finds nothing where all is as planned', (t) => {
 
 const OURS = { protocol: RTPROT_TKE_ENI, shown: 'ours', isExotic: false };
 
+/** A filter of the fast path on a link. */
+const filterOn = ({ ifindex, ifname }: ObservedHost['links'][number]) =>
+  ({ ifindex, ifname, direction: 'ingress', program: 'fast', isCurrent: true }) as const;
+
 const HOST_CASES: readonly (readonly [string, NodeSnapshot, readonly string[], string])[] = [
+  [
+    'a filter of the fast path that is not planned',
+    withHost(({ links }) => ({
+      filters: { ours: links.filter(({ ifname }) => ifname === 'eth5').map(filterOn), foreign: [] },
+    })),
+    ['fast-path'],
+    'ENI eni-5 (eth5)',
+  ],
   [
     'a rule that is not there',
     withHost(({ rules }) => ({ rules: rules.filter(({ priority }) => priority !== 512) })),
