@@ -18,6 +18,7 @@ import type { SandboxView } from './cri/sandbox-view.ts';
 import { NO_EVENTS, type NodeEvents } from './events/node-events.ts';
 import { type NewLinks, openNewLinks } from './fast-path/attach-new-links.ts';
 import type { FastPathChoice } from './fast-path/choose-fast-path.ts';
+import { reportFastPath } from './fast-path/report-fast-path.ts';
 import { openConntrack } from './host/conntrack.ts';
 import { openPodWiring } from './host/pod-wiring.ts';
 import { openSandboxes } from './host/sandboxes.ts';
@@ -116,7 +117,7 @@ export function createComponents(
   const metrics = createMetrics({ processMetrics: true });
   state.fastPath = { ...fastPath, sinceMs: clock.monotonicMs() };
   metrics.fastPath(fastPath.mode);
-  if (fastPath.why !== '') events.report('Warning', 'FastPathOff', `the fast path stays off: ${fastPath.why}`);
+  reportFastPath(fastPath, config.stateDir, events);
   state.registeredWaitMs = config.registeredWaitMs;
   state.isBridgeDefault = config.defaultNetwork === 'tke-bridge';
   state.isBridgeUsed = state.isBridgeDefault;

@@ -104,6 +104,12 @@ export const NODE_EVENTS = {
     cause: '`--fast-path` cannot be met on this node; the message has the reason. Packets take the way of the kernel',
     cure: 'load the module, or update the kernel, that the message names; or set `--fast-path=off`. It is tried at the next start of the agent',
   },
+  FastPathChanged: {
+    type: 'Normal',
+    cause:
+      'the fast path is another one than before this start of the agent, by `--fast-path` or by what the kernel can do',
+    cure: 'none',
+  },
   ChainedPluginMissing: {
     type: 'Warning',
     cause:

@@ -140,7 +140,7 @@ test('--fast-path=bpf: filters on ENIs and Pods’ links, repaired, beside no ot
     await reaches('no filters without the flag', []);
     t.is(await liberal(), '0');
 
-    await restart({ 'fast-path': 'bpf' });
+    await restart({ 'fast-path': 'auto' });
     await reaches('filters of all links at the start', ofLinks(ifname, host));
     await node.killAgent();
     if (IS_LONG) await repairs(t, node, ofLinks(ifname, host));

@@ -42,15 +42,19 @@ async function openNode() {
   const dir = createTempDir('least');
   const agents: AgentProcess[] = [];
   const { netns } = vpc.node('n1');
-  await vpc.attachEni('n1', { eniId: 'eni-1', subnetId: 'subnet-a' });
+  const eni = await vpc.attachEni('n1', { eniId: 'eni-1', subnetId: 'subnet-a' });
   await vpc.assignIps('eni-1', 2);
   vpc.writeSupply('n1', dir.join('node.yaml'));
   return {
     vpc,
+    eni,
     netns,
-    start: async (capabilities: readonly string[]): Promise<AgentProcess> => {
+    start: async (
+      capabilities: readonly string[],
+      more: Readonly<Record<string, string>> = {},
+    ): Promise<AgentProcess> => {
       // In the host's mounts as the agent sees them: its own are another's.
-      const flags = { 'host-root': '/proc/1/root' };
+      const flags = { 'host-root': '/proc/1/root', ...more };
       const wrap = containerWith(capabilities);
       const agent = await startAgent({ netns, dir: dir.path, wrap, flags, until: 'started' });
       agents.push(agent);
@@ -65,10 +69,12 @@ async function openNode() {
 }
 
 test('agent: serves with the capabilities of agent-least-privilege and /proc/sys read-only', async (t) => {
-  const { vpc, netns, start, close } = await openNode();
+  const { vpc, eni, netns, start, close } = await openNode();
   try {
-    const agent = await start(grantedCapabilities());
+    const agent = await start(grantedCapabilities(), { 'fast-path': 'bpf' });
     await agent.awaitUntil('ready', 60_000);
+    const { ifname } = eni;
+    t.regex(await netns.run(['tc', 'filter', 'show', 'dev', ifname, 'ingress']), /tke_fast/, agent.logs());
     t.is((await netns.run(['cat', '/proc/sys/net/ipv4/ip_forward'])).trim(), '1');
     const caller = openAgentCaller(agent.socketPath);
     const pod = await createPodNetns(`${vpc.prefix}pod`);
