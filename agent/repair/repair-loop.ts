@@ -56,7 +56,7 @@ const MAX_RETRY_MS = 5_000;
 const PAUSE_FACTOR = 4;
 const MAX_PAUSE_MS = 500;
 
-/** A twentieth of the settings that are not notified is read so often, so all of them every 5 s. */
+/** A twentieth of the settings that are not notified is read so often, so all of them every 5 s; what packets need at once, each time. */
 const SETTINGS_MS = 250;
 
 /** Starts the loop: passes on request, on relevant kernel events and every `intervalMs`. */

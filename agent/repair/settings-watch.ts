@@ -29,8 +29,9 @@ type SettingsWatch = {
    */
   differsAt(ifindex: number): boolean;
   /**
-   * Compares the next twentieth of the settings that the kernel does not notify, and tells whether one differs. Reads a
-   * file for each; all of them take tens of milliseconds, which no ADD should wait for. @throws PlanError, SysctlError
+   * Compares the next twentieth of the settings that the kernel does not notify, and those that packets need at once, and
+   * tells whether one differs. Reads a file for each; all of them take tens of milliseconds, which no ADD should wait for.
+   * @throws PlanError, SysctlError
    */
   differsNext(): boolean;
 };
@@ -39,6 +40,8 @@ type SettingsWatch = {
 const SLICES = 20;
 /** What RTM_NEWNETCONF reports of the planned settings. @see uapi/linux/netconf.h */
 const NOTIFIED: ReadonlySet<string> = new Set(['ip_forward', 'forwarding', 'rp_filter']);
+/** Each call reads these: while one differs, TCP streams of the fast path wait where invalid packets are dropped. */
+const AT_ONCE: ReadonlySet<string> = new Set(['nf_conntrack_tcp_be_liberal']);
 
 /** Binds the comparison to the node's state and kernel. Changes nothing. */
 export function openSettingsWatch(deps: SettingsWatchDeps): SettingsWatch {
@@ -79,15 +82,17 @@ export function openSettingsWatch(deps: SettingsWatchDeps): SettingsWatch {
       const indexes = indexesOf(state, node);
       if (next >= SLICES) next = 0;
       if (next === 0)
-        round = planned(node, state.plannedEnis, indexes.values()).filter(
-          ({ key }) => !NOTIFIED.has(key.path.at(-1) ?? ''),
-        );
+        round = planned(node, state.plannedEnis, indexes.values()).filter(({ key }) => !NOTIFIED.has(nameOf(key)));
       const size = Math.ceil(round.length / SLICES);
       const slice = round.slice(next * size, (next + 1) * size);
       next += 1;
-      return differ(slice, indexes);
+      return differ([...slice, ...round.filter(({ key }) => AT_ONCE.has(nameOf(key)))], indexes);
     },
   };
+}
+
+function nameOf({ path }: SysctlKey): string {
+  return path.at(-1) ?? '';
 }
 
 /** Names and indexes of the links that settings are planned for, as they were when they were planned. */

@@ -8,6 +8,7 @@ import { DIST_BIN_DIR } from '../support/executables.ts';
 import { IS_LONG } from '../support/suite-part.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
+import { programFilters } from './support/fast-filters.ts';
 import { FORWARDING, snapshot, uninstallArgv } from './support/leaving.ts';
 import { runCli } from './support/run-cli.ts';
 import { SceneNode } from './support/scene-node.ts';
@@ -22,20 +23,7 @@ test.before(async () => {
 
 /** `dev direction program` of each filter with a program on the node, sorted. */
 async function filtersOf({ netns }: SceneNode): Promise<readonly string[]> {
-  const disciplines: readonly { readonly kind: string; readonly dev: string }[] = JSON.parse(
-    await netns.run(['tc', '-j', 'qdisc', 'show']),
-  );
-  const found: string[] = [];
-  for (const { kind, dev } of disciplines) {
-    if (kind !== 'clsact') continue;
-    for (const direction of ['ingress', 'egress']) {
-      const list: readonly { readonly options?: { readonly bpf_name?: string } }[] = JSON.parse(
-        await netns.run(['tc', '-j', 'filter', 'show', 'dev', dev, direction]),
-      );
-      for (const { options } of list) if (options?.bpf_name) found.push(`${dev} ${direction} ${options.bpf_name}`);
-    }
-  }
-  return found.sort();
+  return (await programFilters(netns)).map(({ dev, direction, name }) => `${dev} ${direction} ${name}`).sort();
 }
 
 /** The commands that compare a node with its plan find nothing about the filters, the chain and the setting. */

@@ -1,12 +1,12 @@
-import test, { type ExecutionContext } from 'ava';
-import type { Flow } from '../../dataplane/fast-path/flow-layout.ts';
-import type { FlowPrograms } from '../../dataplane/fast-path/flow-programs.ts';
+import test from 'ava';
 import { FAST_PATH_MARK } from '../../dataplane/numbers.ts';
 import { startTcpStream } from '../support/tcp-stream.ts';
-import { describeLoss, startTraffic, type Traffic } from '../support/traffic.ts';
+import { describeLoss, startTraffic } from '../support/traffic.ts';
 import { waitUntil } from '../support/wait-until.ts';
+import { endOf, flowsOf, learnedTraffic, PORT, RATE, withWorld } from './packets/fast-world.ts';
 import { countedSince, sendDatagrams, silence, watchForward, watchInput } from './packets/watch.ts';
-import { openWorld, WHO_PORT, type World } from './packets/world.ts';
+import { WHO_PORT, type World } from './packets/world.ts';
+import { awaitLearned } from './support/learned-flows.ts';
 
 // What the two programs of the fast path do with flows that they know, and when they stop. Judged by packets: by counters in
 // the hook forward of the node, which a packet of the fast path does not pass, and in the Pods.
@@ -15,9 +15,6 @@ const FAMILIES = [4, 6] as const;
 /** The fast path takes the kernel's decision anew once a second; the rest is for a busy machine. */
 const TTL_MS = 1_000;
 const SLACK_MS = 400;
-/** Packets a second. */
-const RATE = 200;
-const PORT = 7000;
 
 test('fast path: flows of all ways leave the slow one, and no packet is lost', async (t) => {
   await withWorld(async (world) => {
@@ -29,8 +26,8 @@ test('fast path: flows of all ways leave the slow one, and no packet is lost', a
     const tcp = await Promise.all(ways.map(({ a, b }, at) => startTcpStream(a, b, 7100 + at)));
     const udp = await Promise.all(ways.map(({ a, b }, at) => startTraffic(a, b, { port: 7200 + at, rate: RATE })));
     for (const [at, { name, a, b }] of ways.entries()) {
-      await learned(world, a.ip, b.ip, 7200 + at, name);
-      await learned(world, b.ip, a.ip, 7200 + at, name);
+      await awaitLearned(flowsOf(world), { src: a.ip, dst: b.ip, dport: 7200 + at }, name);
+      await awaitLearned(flowsOf(world), { src: b.ip, dst: a.ip, dport: 7200 + at }, name);
     }
     const seen = await watchForward(world.node('n1').netns);
     const counted = await countedSince(seen, 1_000);
@@ -146,46 +143,6 @@ test('fast path: a translated connection is not learned, also when another progr
   });
 });
 
-/** Runs with a world whose nodes have the fast path. */
-async function withWorld(run: (world: World) => Promise<void>): Promise<void> {
-  const world = await openWorld({ network: { fastPath: 'bpf' } });
-  try {
-    await run(world);
-  } finally {
-    await world.close();
-  }
-}
-
-function flowsOf(world: World): FlowPrograms {
-  const { flows } = world.node('n1').kernel;
-  if (flows === undefined) throw new Error('the node has no fast path');
-  return flows;
-}
-
-function endOf(world: World, name: string, family: 4 | 6) {
-  const { netns, ips } = world.pod(name);
-  return { netns, ip: ips[family] };
-}
-
 function outside(world: World, family: 4 | 6) {
   return { netns: world.vpc.outside.netns, ip: world.outside(family) };
-}
-
-/** Sends UDP between two Pods, IPv4, both ways, until the fast path follows it. */
-async function learnedTraffic(t: ExecutionContext, world: World, from: string, to: string): Promise<Traffic> {
-  const [a, b] = [endOf(world, from, 4), endOf(world, to, 4)];
-  const traffic = await startTraffic(a, b, { port: PORT, rate: RATE });
-  t.teardown(() => traffic.close());
-  await learned(world, a.ip, b.ip, PORT, `${from} to ${to}`);
-  await learned(world, b.ip, a.ip, PORT, `${to} to ${from}`);
-  return traffic;
-}
-
-/** Waits until node n1 follows a flow: one of UDP is assured after 2 s. */
-async function learned(world: World, src: string, dst: string, port: number, what: string): Promise<void> {
-  const isWanted = (flow: Flow) => flow.src === src && flow.dst === dst && flow.dport === port;
-  await waitUntil(() => flowsOf(world).flows().find(isWanted), {
-    what: `the flow of UDP ${what} (${src} to ${dst}) to be learned`,
-    everyMs: 100,
-  });
 }

@@ -3,8 +3,9 @@
 import { createConnection, createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 
-const [role = '', address = '', portText = '0'] = process.argv.slice(2);
-const NUMBER_BYTES = 4;
+const [role = '', address = '', portText = '0', bytesText = '4'] = process.argv.slice(2);
+/** A number takes so many bytes; all but the first four are zeros. */
+const NUMBER_BYTES = Number(bytesText);
 const EVERY_MS = 2;
 
 let sent = 0;

@@ -15,12 +15,18 @@ export type TcpStream = {
 /**
  * Connects from one namespace to another and sends 500 numbers a second over the one connection, which are sent back.
  * The caller finishes or closes it.
+ * @param numberBytes Length of a number
  * @throws Error when the connection is not made within 30 s
  */
-export async function startTcpStream(from: TrafficEnd, to: TrafficEnd, port: number): Promise<TcpStream> {
+export async function startTcpStream(
+  from: TrafficEnd,
+  to: TrafficEnd,
+  port: number,
+  numberBytes = 4,
+): Promise<TcpStream> {
   const script = fileURLToPath(new URL('tcp-endpoint.ts', import.meta.url));
   const start = (end: TrafficEnd, role: string): Child =>
-    end.netns.start([process.execPath, script, role, to.ip, `${port}`]);
+    end.netns.start([process.execPath, script, role, to.ip, `${port}`, `${numberBytes}`]);
   const server = start(to, 'serve');
   let client: Child | undefined;
   const close = async (): Promise<void> => {

@@ -9,14 +9,19 @@ const QUIET_MS = 150;
 /** Between two packets of `sendDatagrams`, ms. */
 const EVERY_MS = 1;
 
-/** Counts packets of TCP and UDP in the hook forward of a node. */
-export async function watchForward(netns: NetnsView): Promise<Counter> {
-  return await watch(netns, 'forward', 'meta l4proto { tcp, udp }');
+/** Counts packets in the hook forward of a node; by default all of TCP and UDP. */
+export async function watchForward(netns: NetnsView, match = 'meta l4proto { tcp, udp }'): Promise<Counter> {
+  return await watch(netns, 'forward', match);
 }
 
 /** Counts datagrams that come in for a port of UDP; with `bytes` those with so much of a payload alone. */
 export async function watchInput(netns: NetnsView, port: number, bytes?: number): Promise<Counter> {
   return await watch(netns, 'input', `udp dport ${port}${bytes === undefined ? '' : ` udp length ${bytes + 8}`}`);
+}
+
+/** Counts what comes in and matches. */
+export async function watchArrivals(netns: NetnsView, match: string): Promise<Counter> {
+  return await watch(netns, 'input', match);
 }
 
 /** Counts what comes within so many ms. */
@@ -51,16 +56,19 @@ export async function sendDatagrams(
     readonly port: number;
     readonly bytes: number;
     readonly count: number;
+    /** Default that of the namespace. */
+    readonly ttl?: number;
   },
 ): Promise<void> {
   await netns.run([process.execPath, '-e', SENDER, JSON.stringify({ ...flow, everyMs: EVERY_MS })]);
 }
 
 const SENDER = `
-  const { from, to, port, bytes, count, everyMs } = JSON.parse(process.argv[1]);
+  const { from, to, port, bytes, count, ttl, everyMs } = JSON.parse(process.argv[1]);
   const socket = require('node:dgram').createSocket({ type: 'udp4', reuseAddr: true });
   socket.bind(port, from, () => {
     let sent = 0;
+    if (ttl !== undefined) socket.setTTL(ttl);
     const timer = setInterval(() => {
       socket.send(Buffer.alloc(bytes), port, to);
       if (++sent === count) { clearInterval(timer); setTimeout(() => process.exit(0), 50); }

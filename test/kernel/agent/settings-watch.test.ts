@@ -8,7 +8,7 @@ import { planNode } from '../../../dataplane/plan-node.ts';
 import { withNetns } from '../../../netlink/netns.ts';
 import { NETCONFA_IFINDEX_ALL } from '../../../netlink/uapi/netconf.ts';
 import { openSysctl } from '../../../sysctl/sysctl.ts';
-import { acceptRa, disableIpv6, forwarding, ipForward, rpFilter } from '../../../sysctl/sysctl-key.ts';
+import { acceptRa, disableIpv6, forwarding, ipForward, rpFilter, tcpBeLiberal } from '../../../sysctl/sysctl-key.ts';
 import { TestNetns } from '../netlink/support/test-netns.ts';
 
 const ENIS = 8;
@@ -20,7 +20,7 @@ const SLICES = 20;
 const INTERVAL_S = 5;
 
 /** A node whose settings are as planned, with both families. Its links are there; nothing else is. */
-function openNode(host: TestNetns, eniCount: number, podCount: number) {
+function openNode(host: TestNetns, eniCount: number, podCount: number, changes: Partial<NodeNetwork> = {}) {
   const add = (ifname: string): number => host.rtnl.link.add({ kind: 'bridge', ifname });
   const primary = { ifindex: add('eth0'), ifname: 'eth0', addresses: ['10.0.0.2'] };
   const state = new NodeState();
@@ -55,6 +55,7 @@ function openNode(host: TestNetns, eniCount: number, podCount: number) {
   const node: NodeNetwork = {
     ...{ ruleMode: 'compact', eniMarkMask: DEFAULT_ENI_MARK_MASK, rpFilterMode: 'loose', egress: 'eni', primary },
     ...{ podCidrs: [], families: [4, 6], nodePort: true, vpcCidrs: [] },
+    ...changes,
   };
   const sysctl = openSysctl(host.netns);
   // As the agent does, which is in the namespace: the test enters it for each look as a whole.
@@ -95,6 +96,18 @@ test('openSettingsWatch: finds a setting that differs, on its own link or the no
   }
   sysctl.set(ipForward(), '0');
   t.true(differsAt(NETCONFA_IFINDEX_ALL));
+});
+
+test('openSettingsWatch: each call reads what the fast path’s packets need at once', (t) => {
+  using host = new TestNetns();
+  const { sysctl, differsNext } = openNode(host, 2, 2, { fastPath: 'bpf' });
+  t.is(sysctl.get(tcpBeLiberal()), '1');
+  for (let call = 0; call < SLICES + 3; call++) {
+    t.false(differsNext());
+    sysctl.set(tcpBeLiberal(), '0');
+    t.true(differsNext(), `call ${call}`);
+    sysctl.set(tcpBeLiberal(), '1');
+  }
 });
 
 test('openSettingsWatch: what waits does not differ', (t) => {
