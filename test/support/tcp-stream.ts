@@ -12,29 +12,36 @@ export type TcpStream = {
   close(): Promise<void>;
 };
 
+/** What a stream is like. */
+type StreamOptions = {
+  /** Bytes of a number; default 4. */
+  readonly numberBytes?: number;
+  /** Where the client connects to instead, as the address of a Service. */
+  readonly by?: { readonly ip: string; readonly port: number };
+};
+
 /**
  * Connects from one namespace to another and sends 500 numbers a second over the one connection, which are sent back.
  * The caller finishes or closes it.
- * @param numberBytes Length of a number
  * @throws Error when the connection is not made within 30 s
  */
 export async function startTcpStream(
   from: TrafficEnd,
   to: TrafficEnd,
   port: number,
-  numberBytes = 4,
+  { numberBytes = 4, by = { ip: to.ip, port } }: StreamOptions = {},
 ): Promise<TcpStream> {
   const script = fileURLToPath(new URL('tcp-endpoint.ts', import.meta.url));
-  const start = (end: TrafficEnd, role: string): Child =>
-    end.netns.start([process.execPath, script, role, to.ip, `${port}`, `${numberBytes}`]);
-  const server = start(to, 'serve');
+  const start = (end: TrafficEnd, role: string, at: { readonly ip: string; readonly port: number }): Child =>
+    end.netns.start([process.execPath, script, role, at.ip, `${at.port}`, `${numberBytes}`]);
+  const server = start(to, 'serve', { ip: to.ip, port });
   let client: Child | undefined;
   const close = async (): Promise<void> => {
     await Promise.all([server.stop('SIGKILL'), client?.stop('SIGKILL')]);
   };
   try {
     await heard(server, 'bound');
-    client = start(from, 'ask');
+    client = start(from, 'ask', by);
     await heard(client, 'bound');
   } catch (error) {
     await close();

@@ -40,7 +40,10 @@ const EXEMPT = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'];
 const SERVICE_CIDR = '10.96.0.0/16';
 
 /** Opens a VPC with nodes of Pods of each network, GlobalRoute blocks led to them, and a server in everything. */
-export async function openHybridWorld(specs: Readonly<Record<string, HybridNodeSpec>>): Promise<HybridWorld> {
+export async function openHybridWorld(
+  specs: Readonly<Record<string, HybridNodeSpec>>,
+  changes: Pick<NodeNetwork, 'fastPath'> = {},
+): Promise<HybridWorld> {
   const vpc = await createTestVpc({
     vpcCidrs: ['10.0.0.0/16'],
     subnets: [0, 1, 2].map((n) => ({ id: `s${n}`, cidr: `10.0.${n}.0/24` })),
@@ -48,7 +51,7 @@ export async function openHybridWorld(specs: Readonly<Record<string, HybridNodeS
   });
   const world = new HybridWorld(vpc);
   try {
-    await world.start(specs);
+    await world.start(specs, changes);
   } catch (error) {
     await world.close();
     throw error;
@@ -67,10 +70,12 @@ export class HybridWorld {
     this.vpc = vpc;
   }
 
-  async start(specs: Readonly<Record<string, HybridNodeSpec>>): Promise<void> {
+  async start(specs: Readonly<Record<string, HybridNodeSpec>>, changes: Pick<NodeNetwork, 'fastPath'>): Promise<void> {
     const { netns, ip } = this.vpc.outside;
     this.parties.push({ name: 'outside', kind: 'outside', netns, ip, node: '', ruleMode: '' });
-    for (const [at, [name, spec]] of Object.entries(specs).entries()) await this.#addNode(at + 1, name, spec);
+    for (const [at, [name, spec]] of Object.entries(specs).entries()) await this.#addNode(at + 1, name, spec, changes);
+    // Filters of the fast path come to a Pod's link after it was wired.
+    if (changes.fastPath !== undefined) for (const node of this.nodes) await node.reach();
     const servers = this.parties.map(({ kind, ...one }) => ({
       ...one,
       // An answer to one of its own Pods would leave with the address of the interface that leads there.
@@ -107,7 +112,12 @@ export class HybridWorld {
     await this.vpc.close();
   }
 
-  async #addNode(serial: number, name: string, { ruleMode, wiring, pods }: HybridNodeSpec): Promise<void> {
+  async #addNode(
+    serial: number,
+    name: string,
+    { ruleMode, wiring, pods }: HybridNodeSpec,
+    changes: Pick<NodeNetwork, 'fastPath'>,
+  ): Promise<void> {
     const { netns, primary } = this.vpc.node(name);
     const block = podCidrOf(`172.31.${serial}.0/26`);
     const kinds = Object.values(pods);
@@ -118,6 +128,7 @@ export class HybridWorld {
     const bridge = { name: BRIDGE_NAME, ifindex: BRIDGE_IFINDEX, isPresent: false, mtu: 1500, wiring };
     const node = new WorldNode(this.vpc, name, enis, {
       ...{ ruleMode, families: [4], hasDirect: kinds.includes('exclusive'), serviceCidrs: [SERVICE_CIDR] },
+      ...changes,
       ...(hasGr ? { podCidrs: [block], bridge: { ...bridge, masquerade: { exempt: EXEMPT } } } : {}),
     } satisfies Partial<NodeNetwork>);
     this.nodes.push(node);

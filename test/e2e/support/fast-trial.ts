@@ -64,10 +64,12 @@ async function awaitFilters({ node, enis }: Trial): Promise<void> {
 async function podsOfTwoEnis(trial: Trial): Promise<readonly [AttachedPod, AttachedPod]> {
   const pods: AttachedPod[] = [];
   const onEni = (eniId: string) => pods.find(({ ip }) => trial.vpc.eniOf(ip) === eniId);
-  for (let count = 0; count < 4; count++) {
+  for (;;) {
+    // Fails when all addresses are in use.
     pods.push(await trial.addPod());
     const [first, second] = [onEni('eni-1'), onEni('eni-2')];
-    if (first !== undefined && second !== undefined) return [first, second];
+    if (first === undefined || second === undefined) continue;
+    for (const pod of pods) if (pod !== first && pod !== second) await trial.delete(pod);
+    return [first, second];
   }
-  throw new Error('all Pods are on one ENI');
 }

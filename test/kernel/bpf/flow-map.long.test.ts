@@ -1,7 +1,5 @@
 // Long: it learns 70,000 flows, one call of bpf(2) each.
 import test from 'ava';
-import { openMap } from '../../../bpf/bpf-map.ts';
-import { openProgram } from '../../../bpf/bpf-program.ts';
 import { decodeFlow, FLOWS_4 } from '../../../dataplane/fast-path/flow-layout.ts';
 import type { FrameSpec } from './frame.ts';
 import { ProgramBench, TC_ACT_REDIRECT, V4 } from './program-bench.ts';
@@ -20,7 +18,10 @@ test('more flows than the map holds: the least used go, and none is wrong', (t) 
   for (let n = 0; n < COUNT; n++) bench.learn(flowOf(n));
   t.is(bench.arrive(flowOf(COUNT - 1)).action, TC_ACT_REDIRECT);
   // Read from the map itself: `flows` leaves out those whose second is over, and learning takes several.
-  const kept = entriesOf(bench).map((entry) => decodeFlow(4, entry));
+  const kept = bench
+    .map(FLOWS_4)
+    .entries()
+    .map((entry) => decodeFlow(4, entry));
   t.true(kept.length > 60_000 && kept.length <= FLOWS_4.maxEntries, `${kept.length} flows`);
   const wrong = kept.filter(({ src, dst, sport, dport, iif, oif }) => {
     const n = sport - 1 + (dport - 1) * FLOWS_OF_A_PORT;
@@ -28,12 +29,3 @@ test('more flows than the map holds: the least used go, and none is wrong', (t) 
   });
   t.deepEqual(wrong, []);
 });
-
-function entriesOf(bench: ProgramBench) {
-  using program = openProgram(bench.programs.learn.id);
-  for (const id of program.info.mapIds) {
-    using map = openMap(id, FLOWS_4);
-    if (map !== undefined) return map.entries();
-  }
-  throw new Error(`the program ${bench.programs.learn.id} has no map ${FLOWS_4.name}`);
-}

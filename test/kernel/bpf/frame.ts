@@ -16,6 +16,8 @@ export type FrameSpec = {
   /** First byte of the IPv4 header. */
   readonly version?: number;
   readonly payloadBytes?: number;
+  /** Default that of the addresses. */
+  readonly etherType?: number;
   readonly to?: string;
   readonly from?: string;
 };
@@ -30,7 +32,8 @@ export function frame(spec: FrameSpec): Buffer {
   const isIpv4 = !spec.src.includes(':');
   const transport = spec.protocol === TCP ? tcp(spec) : udp(spec);
   const ip = isIpv4 ? ipv4(spec, transport.length) : ipv6(spec, transport.length);
-  const type = isIpv4 ? [8, 0] : [0x86, 0xdd];
+  const etherType = spec.etherType ?? (isIpv4 ? 0x0800 : 0x86dd);
+  const type = [etherType >>> 8, etherType & 0xff];
   return Buffer.concat([mac(spec.to ?? MAC_FROM), mac(spec.from ?? MAC_FROM), Buffer.from(type), ip, transport]);
 }
 

@@ -1,3 +1,7 @@
+import { assemble, type SourceLine } from '../../../bpf/assemble.ts';
+import { type BpfMap, type MapShape, openMap } from '../../../bpf/bpf-map.ts';
+import { type BpfProgram, loadProgram, openProgram } from '../../../bpf/bpf-program.ts';
+import { EPOCH, FLOW_VALUE, FLOWS_4, FLOWS_6 } from '../../../dataplane/fast-path/flow-layout.ts';
 import { type FlowPrograms, openFlowPrograms } from '../../../dataplane/fast-path/flow-programs.ts';
 import { FAST_PATH_MARK } from '../../../dataplane/numbers.ts';
 import { withNetns } from '../../../netlink/netns.ts';
@@ -18,17 +22,62 @@ export class ProgramBench implements Disposable {
   readonly programs: FlowPrograms = openFlowPrograms();
   readonly iif: number = this.host.addVethPair();
   readonly oif: number = this.host.rtnl.link.get({ ifname: 'v1' })?.ifindex ?? 0;
+  readonly #maps: readonly BpfMap[] = [FLOWS_4, FLOWS_6, EPOCH].map((shape) => this.#open(shape));
+  #instead: { readonly which: 'fast' | 'learn'; readonly program: BpfProgram } | undefined;
   readonly #mac = this.host.rtnl.link.get({ ifindex: this.iif })?.address ?? '';
 
   /** As the kernel sends it on, with the mark of our chain. */
   learn(spec: FrameSpec, skb: TestSkb = {}): RunResult {
     const sent = { mark: FAST_PATH_MARK, ingressIfindex: this.iif, ifindex: this.oif, ...skb };
-    return this.#run(this.programs.learn.fd, frame({ ...NEXT, ...spec }), sent);
+    return this.#run(this.#fdOf('learn'), frame({ ...NEXT, ...spec }), sent);
   }
 
   /** As it comes in, to the address of the link. */
   arrive(spec: FrameSpec, skb: TestSkb = {}): RunResult {
-    return this.#run(this.programs.fast.fd, frame({ to: this.#mac, ...spec }), { ifindex: this.iif, ...skb });
+    return this.#run(this.#fdOf('fast'), frame({ to: this.#mac, ...spec }), { ifindex: this.iif, ...skb });
+  }
+
+  /** The map of this shape; the bench closes it. */
+  map({ name }: MapShape): BpfMap {
+    const map = this.#maps[[FLOWS_4, FLOWS_6, EPOCH].findIndex((shape) => shape.name === name)];
+    if (map === undefined) throw new Error(`the programs have no map ${name}`);
+    return map;
+  }
+
+  /** Ends the time of all flows, as a second does. */
+  age(): void {
+    for (const map of [this.map(FLOWS_4), this.map(FLOWS_6)]) {
+      for (const { key, value } of map.entries()) {
+        value.fill(0, FLOW_VALUE.expiry, FLOW_VALUE.expiry + 8);
+        map.update(key, value);
+      }
+    }
+  }
+
+  /** Runs `run` with another program in the place of one of the two, which has the same maps. @throws BpfError of the verifier */
+  withProgram(which: 'fast' | 'learn', source: readonly SourceLine[], run: () => void): void {
+    const [flows4, flows6, epoch] = [FLOWS_4, FLOWS_6, EPOCH].map((shape) => this.map(shape).fd);
+    const maps = { flows4: flows4 ?? -1, flows6: flows6 ?? -1, epoch: epoch ?? -1 };
+    using program = loadProgram('changed', assemble(source, maps), 'Dual MIT/GPL');
+    this.#instead = { which, program };
+    try {
+      run();
+    } finally {
+      this.#instead = undefined;
+    }
+  }
+
+  #fdOf(which: 'fast' | 'learn'): number {
+    return this.#instead?.which === which ? this.#instead.program.fd : this.programs[which].fd;
+  }
+
+  #open(shape: MapShape): BpfMap {
+    using program = openProgram(this.programs.learn.id);
+    for (const id of program.info.mapIds) {
+      const map = openMap(id, shape);
+      if (map !== undefined) return map;
+    }
+    throw new Error(`the program ${this.programs.learn.id} has no map ${shape.name}`);
   }
 
   #run(fd: number, packet: Buffer, skb: TestSkb): RunResult {
@@ -36,6 +85,7 @@ export class ProgramBench implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    for (const map of this.#maps) map[Symbol.dispose]();
     this.programs.close();
     this.host[Symbol.dispose]();
   }
