@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path';
 import type { FlowPrograms } from '../dataplane/fast-path/flow-programs.ts';
 import type { Kernel } from '../dataplane/kernel.ts';
 import { openNft } from '../dataplane/nft.ts';
+import { isFlowtableOperation } from '../dataplane/operation.ts';
 import { type Monitor, openMonitor } from '../netlink/monitor.ts';
 import { openRtnetlink } from '../netlink/rtnetlink.ts';
 import { runInBackground } from '../runtime/background.ts';
@@ -104,7 +105,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   await adoptAtStart(config, components, { journal, kernel, supply, signal: shutdown.signal });
   const { noticeCilium } = chooseRuleMode({ config, hasNftables, state, journal, log, events: runtime.events });
   restorePlan(config, state);
-  const epochs = kernel.flows === undefined ? undefined : followFlows(kernel.flows, components);
+  const epochs = followFlows(kernel.flows, components);
   const loop = openRepairLoop(config, components, readiness, epochs);
   const acceptDeps = acceptSupplyDepsOf(config, components, cluster, () => loop.kick('supply'));
   const acceptor = openSupplyAcceptor(acceptDeps, { clock, log, random: runtime.random ?? (() => 0.5) });
@@ -186,7 +187,7 @@ async function openNode(config: AgentConfig, { clock, log }: AgentRuntime) {
   const { kernel, ownWrites } = openKernel();
   const hasNftables = await probeNftables(kernel.nft, clock);
   const found = { hasNftables, role: config.role, ciliumChain: findChain(config) };
-  const { choice, programs } = openFastPath(config.fastPath, { kernel, log, ...found });
+  const { choice, programs } = await openFastPath(config.fastPath, { kernel, log, ...found });
   const opened: Kernel = programs === undefined ? kernel : { ...kernel, flows: programs };
   return { kernel: opened, ownWrites, hasNftables, fastPath: choice };
 }
@@ -369,14 +370,22 @@ async function openEndpoints(config: AgentConfig, { state, metrics, useCases }: 
   });
 }
 
-/** Ends learned flows when others change what they depend on. What fails is over after a second by itself. */
-function followFlows(programs: FlowPrograms, { metrics, useCases: { clock, log } }: AgentComponents): FlowEpochs {
-  return openFlowEpochs(clock, (cause) => {
+/** Ends learned flows when others change what they depend on; undefined while the fast path is off. */
+function followFlows(
+  programs: FlowPrograms | undefined,
+  { state, flowtable, metrics, useCases: { clock, log } }: AgentComponents,
+): FlowEpochs | undefined {
+  const { mode } = state.fastPath;
+  if (mode === 'off') return undefined;
+  return openFlowEpochs(clock, mode, async (cause) => {
     try {
-      programs.forgetFlows();
+      programs?.forgetFlows();
+      if (mode === 'flowtable') await flowtable.endFlows();
       metrics.flowsForgotten(cause);
     } catch (error) {
       log.error('flows of the fast path cannot be ended at once', { cause, error });
+      // With programs it is over after a second by itself.
+      if (mode === 'flowtable') throw error;
     }
   });
 }
@@ -397,7 +406,7 @@ function openRepairLoop(
     try {
       finder.observe();
       const report = await reconcile(components.reconcile, cause);
-      if (report.done.length > 0) epochs?.forget('repair');
+      if (report.done.some((operation) => !isFlowtableOperation(operation))) epochs?.forget('repair');
       readiness.notReady = finder.primary() === undefined ? 'the node has no primary interface yet' : undefined;
       notePreparedBlocks(state, finder.current(), report);
       if (readiness.notReady === undefined) recordRuleMode(components, report);
@@ -451,6 +460,7 @@ function openRepairLoop(
   });
   state.runPass = loop.pass;
   state.kickPass = loop.kick;
+  state.runExclusive = loop.runExclusive;
   return loop;
 }
 

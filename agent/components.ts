@@ -18,6 +18,8 @@ import type { SandboxView } from './cri/sandbox-view.ts';
 import { NO_EVENTS, type NodeEvents } from './events/node-events.ts';
 import { type NewLinks, openNewLinks } from './fast-path/attach-new-links.ts';
 import type { FastPathChoice } from './fast-path/choose-fast-path.ts';
+import { filterAttacher } from './fast-path/filter-attacher.ts';
+import { type FlowtableWriter, openFlowtableWriter } from './fast-path/flowtable-writer.ts';
 import { reportFastPath } from './fast-path/report-fast-path.ts';
 import { openConntrack } from './host/conntrack.ts';
 import { openPodWiring } from './host/pod-wiring.ts';
@@ -40,12 +42,13 @@ import { FlightRecorder } from './recorder/flight-recorder.ts';
 import { openOperationLog } from './recorder/open-operation-log.ts';
 import type { OperationLog } from './recorder/operation-log.ts';
 import { DEFAULT_BACKOFF_LIMITS } from './repair/decide-backoff.ts';
+import { desiredState } from './repair/desired-state.ts';
 import { FightDetector } from './repair/fight-detector.ts';
 import { ForeignChanges } from './repair/foreign-changes.ts';
 import { openHostKernel } from './repair/host-kernel.ts';
 import type { OwnWrites } from './repair/own-writes.ts';
 import { createPrimaryFinder, type PrimaryFinder, type PrimaryFinderDeps } from './repair/primary-finder.ts';
-import type { ReconcileDeps } from './repair/reconcile.ts';
+import type { HostKernel, ReconcileDeps } from './repair/reconcile.ts';
 import { readPendingInput } from './server/pending-input.ts';
 import { keyOf, NodeState } from './state/node-state.ts';
 import type { RandomBytes, UseCaseDeps } from './state/ports.ts';
@@ -93,6 +96,7 @@ export type AgentComponents = {
   readonly view: SandboxView | undefined;
   readonly takeOver: TakeOver;
   readonly newLinks: NewLinks;
+  readonly flowtable: FlowtableWriter;
 };
 
 /** Connects ports and adapters. Opens nothing that needs closing but the runtime's client. */
@@ -137,7 +141,14 @@ export function createComponents(
   const reservations = openHostLocalFiles(config.hostRoot, config.grHostLocalDir, log);
   const view = config.criSockets.length === 0 ? undefined : openCriView(config.criSockets);
   const takeOver = takeOverOf(config, { clock, log, state, journal, reservations, view, rtnetlink: kernel.rtnetlink });
-  const newLinks = newLinksOf(kernel, state, finder, { clock, log });
+  const bootId = readBootId();
+  const found = openFoundState(join(config.stateDir, FOUND_STATE_FILE), bootId, log, () => {
+    const bridge = finder.current()?.bridge;
+    return bridge?.ifindex === BRIDGE_IFINDEX ? bridge.name : undefined;
+  });
+  const hostKernel = openHostKernel(kernel, found.record);
+  const flowtable = flowtableOf(hostKernel, state, finder, { log });
+  const newLinks = newLinksOf(kernel, state, finder, flowtable, { clock, log });
   const useCases: UseCaseDeps = {
     ...{ clock, randomBytes, log, metrics, state, journal, operationLog },
     mutex: new KeyedMutex(),
@@ -156,11 +167,6 @@ export function createComponents(
     ...{ events, reservations, ciliumChain: () => findChain(config), linkMade: newLinks.add },
     prepareBridge: bridgePreparation(state, finder, masqueradeDeps, takeOver),
   };
-  const bootId = readBootId();
-  const found = openFoundState(join(config.stateDir, FOUND_STATE_FILE), bootId, log, () => {
-    const bridge = finder.current()?.bridge;
-    return bridge?.ifindex === BRIDGE_IFINDEX ? bridge.name : undefined;
-  });
   return {
     ...{ state, metrics, finder, useCases, recorder, hub, operationLog, ownWrites },
     ...{ readHostView: readView, masqueradeDeps, found },
@@ -172,7 +178,7 @@ export function createComponents(
     },
     reconcile: {
       ...{ clock, log, metrics, state, journal, operationLog },
-      kernel: openHostKernel(kernel, found.record),
+      kernel: hostKernel,
       found,
       fights: new FightDetector(DEFAULT_BACKOFF_LIMITS),
       foreignChanges: new ForeignChanges(ownWrites),
@@ -182,7 +188,7 @@ export function createComponents(
       }),
       fightStarted: (request) => reportFight(events, request),
     },
-    ...{ view, takeOver, newLinks },
+    ...{ view, takeOver, newLinks, flowtable },
   };
 }
 
@@ -221,9 +227,30 @@ function newLinksOf(
   kernel: Kernel,
   state: NodeState,
   finder: PrimaryFinder,
-  deps: Pick<AgentRuntime, 'clock' | 'log'>,
-) {
-  return openNewLinks({ ...deps, kernel, state, isWanted: () => finder.current()?.fastPath === 'bpf' });
+  flowtable: FlowtableWriter,
+  { clock, log }: Pick<AgentRuntime, 'clock' | 'log'>,
+): NewLinks {
+  const { mode } = state.fastPath;
+  return openNewLinks({
+    ...{ clock, state },
+    isWanted: () => mode !== 'off' && finder.current()?.fastPath === mode,
+    attacher: mode === 'flowtable' ? flowtable.attacher : filterAttacher({ kernel, state, log }),
+  });
+}
+
+function flowtableOf(
+  kernel: HostKernel,
+  state: NodeState,
+  { current }: PrimaryFinder,
+  { log }: Pick<AgentRuntime, 'log'>,
+): FlowtableWriter {
+  return openFlowtableWriter({
+    ...{ log, kernel, state },
+    planned: (links) => {
+      const node = current();
+      return node && desiredState(state, { ...node, ruleMode: state.ruleMode }, state.plannedEnis, links);
+    },
+  });
 }
 
 function recordedOf({ stateDir, nodeName, role }: AgentConfig) {

@@ -2,7 +2,7 @@ import { isNetlinkError } from '../netlink/netlink-error.ts';
 import { messageOf } from '../runtime/error-text.ts';
 import { attachFilter, detachFilter } from './fast-path/attach-filter.ts';
 import type { Kernel } from './kernel.ts';
-import { inverseOf, type Operation, renderOperation } from './operation.ts';
+import { inverseOf, isNftOperation, nftCommandsOf, type Operation, renderOperation } from './operation.ts';
 import { toRequest } from './to-request.ts';
 
 /**
@@ -85,8 +85,8 @@ async function undo(
 }
 
 async function applyOne(kernel: Kernel, operation: Operation): Promise<'done' | 'skipped'> {
-  if (operation.kind === 'load-nft') {
-    await kernel.nft.load(operation.commands);
+  if (isNftOperation(operation)) {
+    await kernel.nft.load(nftCommandsOf(operation));
     return 'done';
   }
   if (operation.kind === 'set-sysctl') {

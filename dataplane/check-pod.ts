@@ -138,6 +138,10 @@ function describe(operation: Operation): readonly string[] {
     case 'delete-rule':
     case 'delete-address':
     case 'delete-neigh':
+    case 'replace-flowtable':
+    case 'delete-flowtable':
+    case 'add-flow-devices':
+    case 'delete-flow-devices':
       return [];
     case 'load-nft':
       return [renderOperation(operation)];

@@ -96,6 +96,14 @@ export type FilterState = {
   readonly program: 'fast' | 'learn';
 };
 
+/** The flowtable of the fast path, in a table of its own. */
+export type FlowtableState = {
+  /** The table as the text that defines it, without devices. */
+  readonly text: string;
+  /** Links whose packets may take the way of their flow. */
+  readonly devices: readonly { readonly ifindex: number; readonly ifname: string }[];
+};
+
 /** Our nftables table as the text that defines it. */
 export type NftTable = {
   readonly text: string;
@@ -118,9 +126,13 @@ export type NetState = {
 
 /**
  * The node's side. `nft` is present only in a plan of the whole node: the table contains all ENIs or none. `filters` is
- * present only where the fast path's programs are planned.
+ * present only where the fast path's programs are planned, `flowtable` only where that is.
  */
-export type HostState = NetState & { readonly nft?: NftTable; readonly filters?: readonly FilterState[] };
+export type HostState = NetState & {
+  readonly nft?: NftTable;
+  readonly filters?: readonly FilterState[];
+  readonly flowtable?: FlowtableState;
+};
 
 /** The Pod's side; interface indexes are those of its namespace. */
 export type PodState = NetState;
@@ -128,9 +140,10 @@ export type PodState = NetState;
 /** A state without any item. */
 export const EMPTY_STATE: HostState = { links: [], addresses: [], routes: [], rules: [], neighs: [], sysctls: [] };
 
-/** Joins plans. Items that two plans have in common are kept once; the last nft table is used. */
+/** Joins plans. Items that two plans have in common are kept once; the last nft table and flowtable are used. */
 export function mergeHostState(...states: readonly HostState[]): HostState {
   const nft = states.findLast((state) => state.nft !== undefined)?.nft;
+  const flowtable = states.findLast((state) => state.flowtable !== undefined)?.flowtable;
   const filters = states.flatMap((state) => state.filters ?? []);
   return {
     links: unique(
@@ -158,6 +171,7 @@ export function mergeHostState(...states: readonly HostState[]): HostState {
       (sysctl) => sysctlName(sysctl.key),
     ),
     ...(nft === undefined ? {} : { nft }),
+    ...(flowtable === undefined ? {} : { flowtable }),
     ...(states.some((state) => state.filters !== undefined) ? { filters: unique(filters, filterKey) } : {}),
   };
 }

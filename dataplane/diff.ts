@@ -24,6 +24,7 @@ import {
 } from './desired.ts';
 import { bridgesToMake, formerGateways, newSettings, portOperations, withBridges } from './diff-bridge.ts';
 import { filterAttachments, filterConflicts, filterDetachments } from './diff-filters.ts';
+import { flowtableDeletion, flowtableOperations } from './diff-flowtable.ts';
 import { linkOperations, withoutGroup } from './diff-link.ts';
 import { prefixLength } from './ip-prefix.ts';
 import { nftReplaceCommands } from './nft-table.ts';
@@ -41,7 +42,7 @@ type Diff = { readonly operations: readonly Operation[]; readonly conflicts: rea
  * before what it used until now is deleted. First rule 1024 of each block of GlobalRoute Pods: without it, per-pod rules
  * send packets to these Pods round and round through the VPC. Then bridges, settings, links, ports of bridges, addresses, routes and rules. Then the nftables
  * table, which moves packets from the old rules to the new ones; before it the fast path's filters, which do nothing until
- * the table marks packets, and after it those that are not planned any more. Then link groups, whose map entries must be loaded
+ * the table marks packets, and after it the flowtable and those that are not planned any more. Then link groups, whose map entries must be loaded
  * first. Then old rules and old routes are deleted.
  *
  * While some object could not be read nothing is deleted, and a table that is there is not replaced: the plan may lack
@@ -67,8 +68,10 @@ export function diffHost(desired: HostState, found: ObservedHost): Diff {
       ...ruleAdditions(desired, observed, (rule) => !isPodCidrRule(rule)),
       ...filterAttachments(desired, observed, missing),
       ...(isWhole || observed.nft.restore === undefined ? nftOperations(desired, observed) : []),
+      ...(isWhole || observed.nft.flowtable === undefined ? flowtableOperations(desired, observed, missing) : []),
       ...linkOperations(desired, observed, ({ group }) => (group === undefined ? {} : { group })),
       ...(isWhole ? filterDetachments(desired, observed) : []),
+      ...(isWhole ? flowtableDeletion(desired, observed) : []),
       ...(isWhole ? formerGateways(desired, observed) : []),
       ...(isWhole ? ruleDeletions(desired, observed) : []),
       ...(isWhole ? routeDeletions(desired, observed) : []),

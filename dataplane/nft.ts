@@ -1,22 +1,25 @@
 import { execFile } from 'node:child_process';
 import { isNftError, NftError } from './nft-error.ts';
-import { NFT_TABLE } from './numbers.ts';
+import { type FLOWTABLE_TABLE, NFT_TABLE } from './numbers.ts';
 
 /**
  * Reads and loads the project's nftables table. nft(8) is the interface that nftables keeps stable; its netlink
  * protocol is bytecode.
  */
 export type Nft = {
-  /** Returns our table as nft lists it, undefined when there is none. @throws NftError NFT_MISSING, NFT_FAILED */
-  read(): Promise<string | undefined>;
+  /** Returns a table of ours as nft lists it, undefined when there is none. @throws NftError NFT_MISSING, NFT_FAILED */
+  read(table?: NftTableName): Promise<string | undefined>;
   /**
-   * Returns how nft would list the table that `text` defines. Cached. @throws NftError NFT_REFUSED when the text is
-   * wrong
+   * Returns how nft would list the table that `text` defines, by trying it in a namespace of its own. Cached.
+   * @throws NftError NFT_REFUSED when the text is wrong, or the kernel lacks what it needs
    */
-  canonical(text: string): Promise<string>;
+  canonical(text: string, table?: NftTableName): Promise<string>;
   /** Runs commands in one transaction: all of them or none. @throws NftError NFT_REFUSED */
   load(commands: string): Promise<void>;
 };
+
+/** Names of our tables, which all have the family inet. */
+type NftTableName = typeof NFT_TABLE | typeof FLOWTABLE_TABLE;
 
 /** Options of `openNft`. */
 export type NftOptions = {
@@ -38,7 +41,7 @@ const TRY_TIMEOUT_MS = 60_000;
 const CACHED_TEXTS = 8;
 
 /** Stateless and numeric: counters do not count as differences, and no name database is read. */
-const LIST = ['-n', '-s', 'list', 'table', 'inet', NFT_TABLE];
+const LIST = ['-n', '-s', 'list', 'table', 'inet'];
 
 /**
  * Opens nftables of one network namespace.
@@ -53,14 +56,14 @@ export function openNft(options: NftOptions = {}): Nft {
   const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
   const cache = new Map<string, string>();
   return {
-    read: () => read([...enter, 'nft', ...LIST], timeoutMs),
+    read: (table = NFT_TABLE) => read([...enter, 'nft', ...LIST, table], timeoutMs),
     load: async (commands) => {
       await run('load nftables', [...enter, 'nft', '-f', '-'], commands, timeoutMs, options.loading);
     },
-    canonical: async (text) => {
+    canonical: async (text, table = NFT_TABLE) => {
       const known = cache.get(text);
       if (known !== undefined) return known;
-      const script = `nft -f - && nft ${LIST.join(' ')}`;
+      const script = `nft -f - && nft ${LIST.join(' ')} ${table}`;
       const listing = await run('try nftables', ['unshare', '--net', 'sh', '-c', script], text, TRY_TIMEOUT_MS);
       const oldest = cache.keys().next();
       if (cache.size >= CACHED_TEXTS && oldest.done !== true) cache.delete(oldest.value);

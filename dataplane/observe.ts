@@ -2,10 +2,11 @@ import { NUD_PERMANENT } from '../netlink/uapi/neighbour.ts';
 import { AF_INET, AF_INET6 } from '../netlink/uapi/netlink.ts';
 import { disableIpv6, type SysctlKey, sysctlName } from '../sysctl/sysctl-key.ts';
 import { type HostState, type NeighState, type NetState, routeKey } from './desired.ts';
+import { flowtableReplaceCommands, splitFlowtableListing } from './fast-path/flowtable.ts';
 import { openFilterReader } from './fast-path/observe-filters.ts';
 import type { Kernel } from './kernel.ts';
-import { RTPROT_TKE_ENI, TABLE_MAIN } from './numbers.ts';
-import type { ObservedFilters, ObservedHost, ObservedNft, ObservedRoute } from './observed.ts';
+import { FLOWTABLE_TABLE, RTPROT_TKE_ENI, TABLE_MAIN } from './numbers.ts';
+import type { ObservedFilters, ObservedFlowtable, ObservedHost, ObservedNft, ObservedRoute } from './observed.ts';
 import { toAddress, toLink, toRoute, toRule } from './to-state.ts';
 
 /**
@@ -16,7 +17,11 @@ import { toAddress, toLink, toRoute, toRule } from './to-state.ts';
 export async function observeHost(kernel: Kernel, desired: HostState): Promise<ObservedHost> {
   // nft first: it takes milliseconds, and the rest should be as recent as possible when operations follow.
   const nft = desired.nft === undefined ? {} : await observeNft(kernel, desired.nft.text);
-  return { ...observeNetns(kernel, desired, openFilterReader(kernel).read), nft };
+  const flowtable = desired.nft === undefined ? undefined : await observeFlowtable(kernel, desired.flowtable?.text);
+  return {
+    ...observeNetns(kernel, desired, openFilterReader(kernel).read),
+    nft: { ...nft, ...(flowtable && { flowtable }) },
+  };
 }
 
 /**
@@ -64,6 +69,21 @@ export async function observeNft(kernel: Pick<Kernel, 'nft'>, text: string): Pro
   if (listing === undefined) return {};
   const restore = `table inet tke_eni\ndelete table inet tke_eni\n${listing}`;
   return listing === wanted ? { text, restore } : { restore };
+}
+
+/**
+ * Compares the table of the flowtable with the one that `wanted` defines, if any is; undefined when there is none.
+ * @throws NftError
+ */
+export async function observeFlowtable(
+  { nft }: Pick<Kernel, 'nft'>,
+  wanted: string | undefined,
+): Promise<ObservedFlowtable | undefined> {
+  const listing = await nft.read(FLOWTABLE_TABLE);
+  if (listing === undefined) return undefined;
+  const { text, devices } = splitFlowtableListing(listing);
+  const isCurrent = wanted !== undefined && text === (await nft.canonical(wanted, FLOWTABLE_TABLE));
+  return { isCurrent, devices, restore: flowtableReplaceCommands(text, devices) };
 }
 
 function observeRoutes(

@@ -45,6 +45,18 @@ export type ObservedNft = {
   readonly text?: string;
   /** What is loaded, as commands that would load it again; absent when there is no table. */
   readonly restore?: string;
+  /** The table of the fast path's flowtable; absent when there is none. */
+  readonly flowtable?: ObservedFlowtable;
+};
+
+/** The observed table of the flowtable. */
+export type ObservedFlowtable = {
+  /** Whether all but the devices is exactly what is planned; false when none is planned. */
+  readonly isCurrent: boolean;
+  /** Names of its devices. From kernel 6.16 on those of deleted links are among them. */
+  readonly devices: readonly string[];
+  /** What is loaded, as commands that would load it again. */
+  readonly restore: string;
 };
 
 /** A filter of the fast path on a link. */

@@ -46,6 +46,10 @@ export function toRequest(operation: Operation): Request | undefined {
     case 'attach-filter':
     case 'detach-filter':
     case 'load-nft':
+    case 'replace-flowtable':
+    case 'delete-flowtable':
+    case 'add-flow-devices':
+    case 'delete-flow-devices':
       return undefined;
   }
 }

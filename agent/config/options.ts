@@ -258,9 +258,9 @@ export const OPTIONS = {
   fastPath: option(
     'Data plane',
     'fast-path',
-    choiceValue('off', 'bpf', 'auto'),
+    choiceValue('off', 'flowtable', 'bpf', 'auto'),
     'off',
-    'Forward packets of flows that the kernel decided on before without asking it for each. bpf: two programs on ENIs and on the links of Pods, kernel 5.12 and later; auto: bpf where the kernel takes them; off: every packet takes the way of the kernel. Where it cannot be done the agent starts without it, and says why.',
+    'Forward packets of flows that the kernel decided on before without asking it for each. bpf: two programs on ENIs and on the links of Pods, kernel 5.12 and later; flowtable: a flowtable of nftables, which follows a flow until its connection or its links go; auto: bpf where the kernel takes them; off: every packet takes the way of the kernel. Where it cannot be done the agent starts without it, and says why.',
   ),
   primaryInterface: option(
     'Data plane',

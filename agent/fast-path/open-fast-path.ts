@@ -15,36 +15,43 @@ import {
   problemOf,
   type WantedFastPath,
 } from './choose-fast-path.ts';
+import { tryFlowtable } from './try-flowtable.ts';
 
 /** The choice, and the programs where it is `bpf`. The owner of the agent closes them. */
 type OpenedFastPath = { readonly choice: FastPathChoice; readonly programs?: FlowPrograms };
 
 /**
- * Chooses the fast path and loads its programs; uses those on that an agent before this one left on links of this node.
- * Changes nothing else.
+ * Chooses the fast path, and tries it: loads its programs, or uses those on that an agent before this one left on links of this
+ * node. Changes nothing else.
  */
-export function openFastPath(
+export async function openFastPath(
   wanted: WantedFastPath,
   {
     kernel,
     log,
     ...given
-  }: Omit<FastPathFindings, 'hasBeLiberal' | 'programProblem'> & {
-    readonly kernel: Pick<Kernel, 'rtnetlink' | 'sysctl'>;
+  }: Omit<FastPathFindings, 'hasBeLiberal' | 'problem'> & {
+    readonly kernel: Pick<Kernel, 'rtnetlink' | 'sysctl' | 'nft'>;
     readonly log: Logger;
   },
-): OpenedFastPath {
+): Promise<OpenedFastPath> {
   const hasBeLiberal = kernel.sysctl.find(tcpBeLiberal()) !== undefined;
-  const findings: FastPathFindings = { ...given, hasBeLiberal, programProblem: undefined };
-  const opened = wanted === 'off' || problemOf(findings) !== undefined ? {} : tryOpen(kernel);
-  const choice = chooseFastPath(wanted, { ...findings, programProblem: opened.problem });
+  const findings: FastPathFindings = { ...given, hasBeLiberal, problem: undefined };
+  const opened = wanted === 'off' || problemOf(findings) !== undefined ? {} : await tryWanted(wanted, kernel);
+  const choice = chooseFastPath(wanted, { ...findings, problem: opened.problem });
   const { programs } = opened;
-  if (choice.mode === 'bpf') log.info('fast path', { mode: choice.mode, isReused: programs?.isReused });
+  if (choice.mode !== 'off') log.info('fast path', { mode: choice.mode, isReused: programs?.isReused });
   else if (wanted !== 'off') log.warn('the fast path stays off', { wanted, why: choice.why });
   return { choice, ...(programs === undefined ? {} : { programs }) };
 }
 
-function tryOpen(kernel: Pick<Kernel, 'rtnetlink'>): { readonly programs?: FlowPrograms; readonly problem?: string } {
+type Trial = { readonly programs?: FlowPrograms; readonly problem?: string | undefined };
+
+async function tryWanted(wanted: WantedFastPath, kernel: Pick<Kernel, 'rtnetlink' | 'nft'>): Promise<Trial> {
+  return wanted === 'flowtable' ? { problem: await tryFlowtable(kernel) } : tryPrograms(kernel);
+}
+
+function tryPrograms(kernel: Pick<Kernel, 'rtnetlink'>): Trial {
   let programs: FlowPrograms | undefined;
   try {
     programs = openFlowPrograms(findAttached(kernel));

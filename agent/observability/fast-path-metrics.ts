@@ -13,7 +13,7 @@ export function createFastPathMetrics(registry: Registry): FastPathMetrics {
   const registers = [registry];
   const modes = new Gauge({
     name: 'tke_eni_fast_path',
-    help: '1 for the way in which packets of known flows are forwarded: off or bpf.',
+    help: '1 for the way in which packets of known flows are forwarded: off, flowtable or bpf.',
     labelNames: ['mode'],
     registers,
   });

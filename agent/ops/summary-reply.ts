@@ -78,7 +78,10 @@ export function summaryReply(state: NodeState, view: SummaryView): SummaryReplyI
     watchers: view.watchers,
     supplyEpoch: Math.max(0, state.supply?.epoch ?? 0),
     bridge: state.isBridgeUsed ? bridgeMessage(state, view.grWiring) : undefined,
-    fastPath: state.fastPath.wanted === 'off' ? undefined : fastPathMessage(state, view),
+    fastPath:
+      state.fastPath.wanted === 'off'
+        ? undefined
+        : fastPathMessage(state, view, total('tke_eni_fast_path_forgotten_total')),
   };
 }
 
@@ -101,11 +104,12 @@ function bridgeMessage(state: NodeState, wiring: GrWiring): SummaryReplyInit['br
 function fastPathMessage(
   { fastPath: { wanted, mode, why, sinceMs } }: NodeState,
   { programs, monotonicMs }: SummaryView,
+  ended: number,
 ): SummaryReplyInit['fastPath'] {
   return {
     ...{ wanted, mode, why, ageMs: Math.max(0, Math.round(monotonicMs - sinceMs)) },
     flows: programs?.flows().length ?? 0,
-    epoch: programs?.epoch() ?? 0,
+    epoch: programs?.epoch() ?? ended,
   };
 }
 

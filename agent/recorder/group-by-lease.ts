@@ -52,6 +52,10 @@ function leaseOf(
     case 'make-bridge':
     case 'delete-bridge':
     case 'load-nft':
+    case 'replace-flowtable':
+    case 'delete-flowtable':
+    case 'add-flow-devices':
+    case 'delete-flow-devices':
       return undefined;
   }
 }

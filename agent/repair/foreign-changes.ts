@@ -3,7 +3,7 @@ import { isOurTable, OUR_PRIORITIES, RTPROT_TKE_ENI } from '../../dataplane/numb
 import type { Operation } from '../../dataplane/operation.ts';
 import type { MonitorEvent } from '../../netlink/monitor.ts';
 import { IFF_UP } from '../../netlink/uapi/if-link.ts';
-import { objectOfEvent } from './object-of.ts';
+import { OTHER_NFTABLES, objectOfEvent } from './object-of.ts';
 import type { OwnWrites } from './own-writes.ts';
 
 /** Most objects that are remembered of each kind; the oldest gives way. */
@@ -37,8 +37,9 @@ export class ForeignChanges {
       remember(this.#downAtMs, event.message.ifindex, nowMs);
     if (!isAttributed(event) || this.#own.isOwn(event)) return;
     const object = objectOfEvent(event);
+    const objects = [...(object === undefined ? [] : [object]), ...(event.kind === 'nftables' ? OTHER_NFTABLES : [])];
     // The first change counts: it ended what the last repair made.
-    if (object !== undefined && !this.#changedAtMs.has(object)) remember(this.#changedAtMs, object, nowMs);
+    for (const changed of objects) if (!this.#changedAtMs.has(changed)) remember(this.#changedAtMs, changed, nowMs);
   }
 
   /** Takes note of an operation that succeeded: what it made is ours from now on. */

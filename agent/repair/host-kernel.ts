@@ -4,9 +4,8 @@ import { releaseNic } from '../../dataplane/direct-nic.ts';
 import { openFilterReader } from '../../dataplane/fast-path/observe-filters.ts';
 import { parseNicAlias } from '../../dataplane/host-veth-name.ts';
 import type { Kernel } from '../../dataplane/kernel.ts';
-import { observeNetns, observeNft } from '../../dataplane/observe.ts';
-import type { ObservedNft } from '../../dataplane/observed.ts';
-import type { Operation } from '../../dataplane/operation.ts';
+import { observeFlowtable, observeNetns, observeNft } from '../../dataplane/observe.ts';
+import { isFlowtableOperation, type Operation } from '../../dataplane/operation.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { IFF_UP } from '../../netlink/uapi/if-link.ts';
 import type { HostLink } from '../direct/locate-enis.ts';
@@ -18,7 +17,15 @@ import type { FailedOperation, HostKernel } from './reconcile.ts';
  * @param noteBefore Called with each operation before it is done.
  */
 export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation) => void = () => {}): HostKernel {
-  const nft = cacheNft(kernel);
+  const nft = openCache(
+    (text: string) => observeNft(kernel, text),
+    () => true,
+  );
+  // One of an agent before this one is found by the first look: nobody but an agent makes one.
+  const flowtables = openCache(
+    (text: string | undefined) => observeFlowtable(kernel, text),
+    (text) => text !== undefined,
+  );
   const filters = openFilterReader(kernel);
   return {
     // A link without a readable name cannot be configured; its ENI counts as missing, the others go on.
@@ -27,8 +34,15 @@ export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation
         .skipUnreadable(() => kernel.rtnetlink.link.list())
         .result.filter(({ ifname }) => ifname !== '')
         .map(hostLinkOf),
-    readNft: async (desired: HostState) => (desired.nft === undefined ? {} : await nft.observe(desired.nft.text)),
-    invalidateNft: nft.invalidate,
+    readNft: async (desired: HostState) => {
+      if (desired.nft === undefined) return {};
+      const flowtable = await flowtables.observe(desired.flowtable?.text);
+      return { ...(await nft.observe(desired.nft.text)), ...(flowtable && { flowtable }) };
+    },
+    invalidateNft: () => {
+      nft.invalidate();
+      flowtables.invalidate();
+    },
     invalidateFilters: filters.invalidate,
     addressesOn: (ifindex) =>
       kernel.rtnetlink.address
@@ -56,6 +70,7 @@ export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation
             filters.invalidate(operation.filter.ifindex);
         }
         if (operations.some(({ kind }) => kind === 'load-nft')) nft.invalidate();
+        if (operations.some(isFlowtableOperation)) flowtables.forget();
       }
     },
   };
@@ -64,28 +79,40 @@ export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation
 /** Scope of the address that the kernel adds and removes with the link. @see uapi/linux/rtnetlink.h */
 const RT_SCOPE_LINK = 253;
 
-type NftCache = { observe(text: string): Promise<ObservedNft>; invalidate(): void };
+/** Remembers a table as it was observed for a wanted text. */
+type TableCache<W, O> = {
+  observe(wanted: W): Promise<O>;
+  /** Makes the next `observe` read the kernel, if what was wanted may be changed by others. */
+  invalidate(): void;
+  /** Makes the next `observe` read the kernel. */
+  forget(): void;
+};
 
 /**
- * Caches the nftables table, which saves the child process in a pass that a route or a rule caused: the kernel notifies
+ * Caches an nftables table, which saves the child process in a pass that a route or a rule caused: the kernel notifies
  * every change of nftables.
+ * @param mayChange whether others may change the table while this is wanted
  */
-function cacheNft(kernel: Pick<Kernel, 'nft'>): NftCache {
-  let known: { readonly text: string; readonly observed: ObservedNft } | undefined;
+function openCache<W, O>(read: (wanted: W) => Promise<O>, mayChange: (wanted: W) => boolean): TableCache<W, O> {
+  let known: { readonly wanted: W; readonly observed: O } | undefined;
   let generation = 0;
+  const forget = (): void => {
+    known = undefined;
+    generation++;
+  };
   return {
-    observe: async (text) => {
-      if (known?.text === text) return known.observed;
+    observe: async (wanted) => {
+      if (known !== undefined && known.wanted === wanted) return known.observed;
       const before = generation;
-      const observed = await observeNft(kernel, text);
+      const observed = await read(wanted);
       // What changed while nft was listing may be in the listing or not.
-      known = before === generation ? { text, observed } : undefined;
+      known = before === generation ? { wanted, observed } : undefined;
       return observed;
     },
     invalidate: () => {
-      known = undefined;
-      generation++;
+      if (known === undefined || mayChange(known.wanted)) forget();
     },
+    forget,
   };
 }
 

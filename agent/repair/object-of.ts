@@ -6,6 +6,8 @@ import { sysctlName } from '../../sysctl/sysctl-key.ts';
 
 /** The table of ours as a whole: nftables notifies transactions, not what they change. */
 const NFTABLES = 'nftables';
+/** The table of the flowtable as a whole. */
+const FLOWTABLE = 'flowtable';
 /** Names of interfaces have no part in what identifies a route or an address. */
 const NO_NAME = (): string => '';
 
@@ -44,8 +46,18 @@ export function objectOf(operation: Operation, ifindexOf: (ifname: string) => nu
       return `filter ${filterKey(operation.filter)}`;
     case 'load-nft':
       return NFTABLES;
+    case 'replace-flowtable':
+    case 'delete-flowtable':
+      return FLOWTABLE;
+    case 'add-flow-devices':
+    case 'delete-flow-devices':
+      // Others that take a device away have nothing to do with those that replace the table.
+      return `${FLOWTABLE} ${operation.devices.join(' ')}`;
   }
 }
+
+/** Names what a notification of nftables may be about beside the table that `objectOfEvent` names. */
+export const OTHER_NFTABLES: readonly string[] = [FLOWTABLE];
 
 /** Names the object that a notification is about; undefined for one that names none of those that operations change. */
 export function objectOfEvent(event: MonitorEvent): string | undefined {

@@ -7,7 +7,7 @@ import type { NodeState } from '../state/node-state.ts';
 const NODE = 'node';
 
 /**
- * Returns what an operation is about: tables of ENIs, links by index or name, and host prefixes. Empty: the whole node.
+ * Returns what an operation is about: tables of ENIs, links by index or name, and host prefixes, or the flowtable. Empty: the whole node.
  */
 function scopeOf(operation: Operation): readonly string[] {
   switch (operation.kind) {
@@ -42,6 +42,12 @@ function scopeOf(operation: Operation): readonly string[] {
       return [linkKey(operation.filter.ifindex), nameKey(operation.filter.ifname)];
     case 'load-nft':
       return [];
+    case 'replace-flowtable':
+    case 'delete-flowtable':
+    case 'add-flow-devices':
+    case 'delete-flow-devices':
+      // Packets take the kernel's own way without it: nothing relies on it.
+      return ['flowtable'];
   }
 }
 

@@ -75,7 +75,7 @@ export class NodeState {
   readonly leases = new Map<LeaseKey, Lease>();
   /** Pending leases whose kernel state was just written and is being verified. */
   readonly wired = new Set<LeaseKey>();
-  /** Attachments whose CNI call may still be going on in other plugins: their links get no filters of the fast path yet. */
+  /** Attachments whose CNI call may still be going on in other plugins: their links have no part in the fast path yet. */
   readonly newLinks = new Set<LeaseKey>();
   /** Decided once per ENI; held while the supply lists the ENI or a lease uses it. */
   readonly eniRecords = new Map<string, EniRecord>();
@@ -112,6 +112,8 @@ export class NodeState {
   runPass: (cause: string) => Promise<unknown> = async () => undefined;
   /** Requests a repair pass soon. */
   kickPass: (cause: string) => void = () => {};
+  /** Runs work between repair passes. */
+  runExclusive: <T>(work: () => Promise<T>) => Promise<T> = (work) => work();
   ruleMode: RuleMode = 'compact';
   /** `uplinks`: another program wires the Pods; here are ENIs, and rules for all addresses of theirs. */
   readonly role: AgentRole;

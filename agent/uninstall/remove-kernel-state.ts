@@ -1,6 +1,7 @@
 import { applyOperations } from '../../dataplane/apply.ts';
 import { type AddressState, addressKey, EMPTY_STATE } from '../../dataplane/desired.ts';
 import { diffHost } from '../../dataplane/diff.ts';
+import { flowtableDeleteCommands } from '../../dataplane/fast-path/flowtable.ts';
 import { openFilterReader } from '../../dataplane/fast-path/observe-filters.ts';
 import { hostVethAlias } from '../../dataplane/host-veth-name.ts';
 import { canonicalAddress, hostPrefix } from '../../dataplane/ip-prefix.ts';
@@ -8,7 +9,7 @@ import type { Kernel } from '../../dataplane/kernel.ts';
 import { findHostVeths } from '../../dataplane/make-veth.ts';
 import { isNftError } from '../../dataplane/nft-error.ts';
 import { nftDeleteCommands } from '../../dataplane/nft-table.ts';
-import { BRIDGE_NAME } from '../../dataplane/numbers.ts';
+import { BRIDGE_NAME, FLOWTABLE_TABLE, NFT_TABLE } from '../../dataplane/numbers.ts';
 import { observeNetns } from '../../dataplane/observe.ts';
 import { type Operation, renderOperation } from '../../dataplane/operation.ts';
 import { decideBridgeRemoval } from '../../dataplane/remove-bridge.ts';
@@ -23,7 +24,7 @@ import type { Sweep } from './sweep.ts';
 export type KernelTraces = { readonly journal: JournalContent; readonly evidence: KernelEvidence };
 
 /**
- * Removes all our state from the host's kernel: Pod links, addresses of ENIs, the nftables table, filters, rules, routes. Every
+ * Removes all our state from the host's kernel: Pod links, addresses of ENIs, the nftables tables, filters, rules, routes. Every
  * step finds its objects in the kernel itself, and what identifies an object is removed after it, so that a killed run
  * can simply be repeated. Foreign state (by protocol, table, priority, alias) is not touched. Idempotent.
  */
@@ -33,7 +34,8 @@ export async function removeKernelState(kernel: Kernel, traces: KernelTraces, sw
   for (const address of findEniAddresses(kernel, traces)) {
     await applyOne(kernel, { kind: 'delete-address', address }, sweep);
   }
-  await removeNftTable(kernel, sweep);
+  await removeNftTable(kernel, NFT_TABLE, nftDeleteCommands(), sweep);
+  await removeNftTable(kernel, FLOWTABLE_TABLE, flowtableDeleteCommands(), sweep);
   const observed = observeNetns(kernel, EMPTY_STATE, openFilterReader(kernel).read);
   const { operations } = diffHost(EMPTY_STATE, observed);
   for (const operation of operations) await applyOne(kernel, operation, sweep);
@@ -90,17 +92,22 @@ function findEniAddresses({ rtnetlink }: Kernel, { journal, evidence }: KernelTr
   );
 }
 
-async function removeNftTable({ nft }: Kernel, sweep: Sweep): Promise<void> {
-  await sweep.step('nftables table inet tke_eni', async () => {
+async function removeNftTable(
+  { nft }: Kernel,
+  table: typeof NFT_TABLE | typeof FLOWTABLE_TABLE,
+  commands: string,
+  sweep: Sweep,
+): Promise<void> {
+  await sweep.step(`nftables table inet ${table}`, async () => {
     try {
-      if ((await nft.read()) === undefined) return;
+      if ((await nft.read(table)) === undefined) return;
     } catch (error) {
       // Without the nft tool the agent has loaded no table.
       if (isNftError(error) && error.code === 'NFT_MISSING') return;
       throw error;
     }
-    await nft.load(nftDeleteCommands());
-    sweep.removed('nftables table', 'inet tke_eni');
+    await nft.load(commands);
+    sweep.removed('nftables table', `inet ${table}`);
   });
 }
 

@@ -1,4 +1,4 @@
-import { NFT_TABLE } from '../../dataplane/numbers.ts';
+import { FLOWTABLE_TABLE, NFT_TABLE } from '../../dataplane/numbers.ts';
 import type { ElementId } from '../catalogue/element-id.ts';
 import { ifKnown } from '../node/known.ts';
 import type { Known } from '../node/node-facts.ts';
@@ -129,7 +129,7 @@ function nftChains({ objects, iptables, queueListeners }: Rulesets): readonly Fi
   const chains = parseNftChains(objects);
   const tables = Map.groupBy(chains, ({ family, table }) => `${family} ${table}`);
   return chains
-    .filter(({ family, table }) => !(family === 'inet' && table === NFT_TABLE))
+    .filter(({ family, table }) => !(family === 'inet' && (table === NFT_TABLE || table === FLOWTABLE_TABLE)))
     .filter((chain) => !isReadByIptables(iptables, chain))
     .flatMap((base): readonly FirewallChain[] => {
       const { family, table, name, policy, type, devices, priority } = base;

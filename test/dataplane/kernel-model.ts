@@ -118,7 +118,24 @@ export function applyToModel(
       return { ...kernel, filters: { ours: without(ours, filterKey, operation.filter), foreign } };
     }
     case 'load-nft':
-      return { ...kernel, nft: { text: textOf(operation.commands), restore: operation.commands } };
+      return { ...kernel, nft: { ...kernel.nft, text: textOf(operation.commands), restore: operation.commands } };
+    case 'replace-flowtable': {
+      const devices = [...operation.commands.matchAll(/"([^"]+)"/g)].map(([, name = '']) => name);
+      const flowtable = { isCurrent: true, devices, restore: operation.commands };
+      return { ...kernel, nft: { ...kernel.nft, flowtable } };
+    }
+    case 'delete-flowtable': {
+      const { flowtable: _gone, ...nft } = kernel.nft;
+      return { ...kernel, nft };
+    }
+    case 'add-flow-devices':
+    case 'delete-flow-devices': {
+      const { flowtable } = kernel.nft;
+      if (flowtable === undefined) throw new Error(`ENOENT: ${operation.kind}`);
+      const others = flowtable.devices.filter((device) => !operation.devices.includes(device));
+      const devices = operation.kind === 'add-flow-devices' ? [...others, ...operation.devices] : others;
+      return { ...kernel, nft: { ...kernel.nft, flowtable: { ...flowtable, devices } } };
+    }
   }
 }
 

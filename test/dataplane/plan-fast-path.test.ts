@@ -46,6 +46,30 @@ test('planFastPath: the setting of connection tracking in both kinds; off, nothi
   t.is(planFastPath({ ...node, fastPath: 'flowtable' }, [eni(5)], []).filters, undefined);
 });
 
+const devicesOf = (pods: readonly PodNetwork[], enis = [eni(5)]) =>
+  planFastPath({ ...node, fastPath: 'flowtable' }, enis, pods).flowtable?.devices.map(({ ifname }) => ifname);
+
+test('planFastPath: a flowtable has the primary interface, ENIs and the links of their Pods that exist and are not new', (t) => {
+  const { primary } = node;
+  t.deepEqual(devicesOf([pod(5, 10), pod(5, 11)]), [primary.ifname, 'eth5', 'eni5x10', 'eni5x11']);
+  const without: readonly PodNetwork[] = [
+    bridgePod(3),
+    { ...pod(5, 10), kind: 'ipam' },
+    { ...pod(5, 10), kind: 'direct-eni' },
+    { ...pod(5, 10), hostVeth: { name: 'eni5x10', mac: '02:00:00:00:00:01' } },
+    { ...pod(5, 10), isNew: true },
+  ];
+  t.deepEqual(devicesOf(without), [primary.ifname, 'eth5']);
+  t.deepEqual(devicesOf([], [{ ...eni(5), podIps: ['10.0.5.9'] }]), [primary.ifname]);
+});
+
+test('planFastPath: a flowtable learns packets from the Pods of shared ENIs, whichever Pods there are', (t) => {
+  const plan = (pods: readonly PodNetwork[]) =>
+    planFastPath({ ...node, fastPath: 'flowtable' }, [eni(5), eni(6), { ...eni(7), podIps: [] }], pods).flowtable?.text;
+  t.regex(plan([]) ?? '', new RegExp(`iifgroup \\{ ${eni(5).table}, ${eni(6).table} \\} .* flow add @ft`));
+  t.is(plan([pod(5, 10)]), plan([]));
+});
+
 test('planNode: has the chain that lets flows be learned with bpf only, and the same of all else', (t) => {
   const world = [[eni(5)], [pod(5, 10), bridgePod(3)]] as const;
   const gr = { podCidrs: [blocks.present], bridge };

@@ -1,7 +1,7 @@
 import type { RuleState } from '../../../dataplane/desired.ts';
 import { diffHost } from '../../../dataplane/diff.ts';
 import type { RuleMode } from '../../../dataplane/network.ts';
-import { FLOW_PROGRAM_NAME, PRIORITY } from '../../../dataplane/numbers.ts';
+import { FLOW_PROGRAM_NAME, FLOWTABLE_TABLE, PRIORITY } from '../../../dataplane/numbers.ts';
 import type { ObservedHost } from '../../../dataplane/observed.ts';
 import { type Operation, renderRoute, renderRule } from '../../../dataplane/operation.ts';
 import { type FindingId, finding } from '../../../inspection/catalogue/catalogue.ts';
@@ -151,6 +151,13 @@ function describe(
       const what = `the filter ${FLOW_PROGRAM_NAME[program]} at the ${direction} of ${ifname} is ours and is not in the plan`;
       return [{ id: 'fast-path', owner: names.ofIfindex(ifindex), what, subject: linkId(ifindex) }];
     }
+    case 'replace-flowtable':
+    case 'delete-flowtable':
+      return [describeFlowtable(operation, observed)];
+    // A device that lacks may be a Pod's whose ADD was a moment ago: only the agent knows.
+    case 'add-flow-devices':
+    case 'delete-flow-devices':
+      return [];
     // A plan of the host contains no neighbours; the bridge and its ports are described elsewhere; the agent attaches.
     case 'attach-filter':
     case 'make-bridge':
@@ -161,6 +168,21 @@ function describe(
     case 'delete-bridge':
       return [];
   }
+}
+
+function describeFlowtable(
+  { kind }: Operation & { readonly kind: 'replace-flowtable' | 'delete-flowtable' },
+  { nft }: ObservedHost,
+): OperationFinding {
+  const isThere = nft.flowtable !== undefined;
+  const how =
+    kind === 'delete-flowtable' ? 'left of a fast path that is off' : isThere ? 'not as it was written' : 'missing';
+  return {
+    id: isThere ? 'nft-table-changed' : 'nft-table-missing',
+    owner: { kind: 'node' },
+    what: `nftables table inet ${FLOWTABLE_TABLE} is ${how}`,
+    subject: `nft:${FLOWTABLE_TABLE}`,
+  };
 }
 
 function describeSysctl(operation: Operation & { readonly kind: 'set-sysctl' }, names: Names): OperationFinding {

@@ -120,6 +120,10 @@ function describe(operation: Operation, network: PodNetwork): readonly Operation
     case 'attach-filter':
     case 'detach-filter':
     case 'load-nft':
+    case 'replace-flowtable':
+    case 'delete-flowtable':
+    case 'add-flow-devices':
+    case 'delete-flow-devices':
       return [];
   }
 }

@@ -3,7 +3,7 @@ import { leaseKey } from '../../../agent/journal/lease.ts';
 import { openFilterReader } from '../../../dataplane/fast-path/observe-filters.ts';
 import { openNft } from '../../../dataplane/nft.ts';
 import { NftError } from '../../../dataplane/nft-error.ts';
-import { observeNetns, observeNft } from '../../../dataplane/observe.ts';
+import { observeFlowtable, observeNetns, observeNft } from '../../../dataplane/observe.ts';
 import type { ObservedHost, ObservedNft } from '../../../dataplane/observed.ts';
 import { PlanError } from '../../../dataplane/plan-error.ts';
 import { type DesiredNode, desiredOf, type Unjudged } from '../../../inspection/desired/desired-of.ts';
@@ -111,13 +111,13 @@ function deadSandboxes({ global }: NodeContext, { journal }: AgentFacts): Readon
 }
 
 /**
- * Stands for an nftables table that could not be read. The plan's table is removed then, so that it is not reported as
+ * Stands for nftables tables that could not be read. The plan's tables are removed then, so that they are not reported as
  * missing.
  */
 const SAME_NFT: ObservedNft = {};
 
 function withoutNft(desired: DesiredNode): DesiredNode {
-  const { nft: _nft, ...host } = desired.host;
+  const { nft: _nft, flowtable: _flowtable, ...host } = desired.host;
   return { ...desired, host };
 }
 
@@ -148,11 +148,13 @@ function desiredNode(agent: AgentFacts, { host, pods }: NodeFacts): DesiredNode 
 type NftSnapshot = { readonly nft: ObservedNft; readonly unread: readonly Unjudged[] };
 
 async function observeNftTable({ global }: NodeContext, desired: DesiredNode): Promise<NftSnapshot> {
-  const { nft } = desired.host;
+  const { nft, flowtable } = desired.host;
   if (nft === undefined) return { nft: {}, unread: [] };
   try {
     const netnsPath = global.netns === undefined ? {} : { netnsPath: netnsPathOf(global) };
-    return { nft: await observeNft({ nft: openNft(netnsPath) }, nft.text), unread: [] };
+    const kernel = { nft: openNft(netnsPath) };
+    const found = await observeFlowtable(kernel, flowtable?.text);
+    return { nft: { ...(await observeNft(kernel, nft.text)), ...(found && { flowtable: found }) }, unread: [] };
   } catch (error) {
     if (!(error instanceof NftError)) throw error;
     const next =

@@ -1,22 +1,32 @@
 import { flowFilterOf } from '../../../dataplane/fast-path/flow-filter.ts';
+import { FLOWTABLE_TABLE } from '../../../dataplane/numbers.ts';
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { HostFacts } from '../../../inspection/node/node-facts.ts';
+import { recordOf } from '../../../runtime/json.ts';
 import { type Check, done, whenKnown } from './check.ts';
 
 /** Checks that the fast path is as the agent was asked for it, and that nothing stands in its way. */
 export const FAST_PATH_CHECK: Check = {
   id: 'fast-path',
-  scope:
-    'the fast path is as --fast-path asks for it; its setting holds, and none of its filters is left while it is off',
+  scope: 'the fast path is as --fast-path asks for it; its setting holds, and nothing of it is left while it is off',
   finds: ['fast-path'],
   evaluate: ({ node, status }) =>
     whenKnown(status, ({ fastPath }) => {
       const { wanted, mode, why } = fastPath ?? OFF;
       const links = linksWithOurs(node.host);
+      const devices = flowtableDevices(node.host);
+      if (mode === 'flowtable') {
+        const faults = [...settingFault(node.host), ...(devices === 0 ? [noFlowtable()] : [])];
+        return done(faults, [devices === undefined ? mode : `${mode}, on ${devices} links`]);
+      }
       if (mode !== 'off') return done(settingFault(node.host), [`${mode}, on ${links} links`]);
-      return done([...(why === '' ? [] : [staysOff(wanted, why)]), ...(links === 0 ? [] : [left(links)])], ['off']);
+      const leftovers = [
+        ...(links === 0 ? [] : [left(links)]),
+        ...(devices === undefined || devices === 0 ? [] : [leftTable()]),
+      ];
+      return done([...(why === '' ? [] : [staysOff(wanted, why)]), ...leftovers], ['off']);
     }),
 };
 
@@ -40,7 +50,25 @@ function left(links: number): Finding {
   });
 }
 
-/** Connection tracking sees one packet a second of a learned flow: without the setting it takes the next ones for invalid. */
+function leftTable(): Finding {
+  return finding('fast-path', {
+    what: `the fast path is off, and nftables table inet ${FLOWTABLE_TABLE} is left of it: flows go on by it`,
+    isOurs: true,
+    fix: ['tke-eni repair'],
+    subjects: [],
+  });
+}
+
+function noFlowtable(): Finding {
+  return finding('fast-path', {
+    what: `the fast path is a flowtable, and nftables table inet ${FLOWTABLE_TABLE} has none with links`,
+    isOurs: true,
+    fix: ['tke-eni repair'],
+    subjects: [],
+  });
+}
+
+/** Connection tracking does not see all packets of a learned flow: without the setting it takes the next ones for invalid. */
 function settingFault({ sysctls }: HostFacts): readonly Finding[] {
   const name = 'net.netfilter.nf_conntrack_tcp_be_liberal';
   const value = sysctls.get(name);
@@ -54,6 +82,17 @@ function settingFault({ sysctls }: HostFacts): readonly Finding[] {
       subjects: [],
     }),
   ];
+}
+
+/** Counts the links of our flowtable: 0 where there is none; undefined while nftables is not known. */
+function flowtableDevices({ nft }: HostFacts): number | undefined {
+  if (nft.kind === 'unknown') return undefined;
+  const found = nft.value.objects
+    .map((object) => recordOf(object['flowtable']))
+    .find(({ family, table }) => family === 'inet' && table === FLOWTABLE_TABLE);
+  // One device is a text, several are a list.
+  const devices = found?.['dev'] ?? [];
+  return Array.isArray(devices) ? devices.length : 1;
 }
 
 function linksWithOurs({ traffic }: HostFacts): number {

@@ -120,7 +120,9 @@ function fastPathLines(fastPath: SummaryReply['fastPath']): readonly Line[] {
   const { mode, why, ageMs, flows, epoch } = fastPath;
   if (mode === 'off') return [{ label: 'fast path', text: `off: ${why}`, color: 'yellow' }];
   const ended = epoch === 0 ? '' : `; all of them ended ${epoch} times`;
-  return [{ label: 'fast path', text: `${mode} since ${ageText(ageMs)}, ${flows} flows are followed${ended}` }];
+  // The kernel counts the flows of no flowtable.
+  const followed = mode === 'flowtable' ? '' : `, ${flows} flows are followed`;
+  return [{ label: 'fast path', text: `${mode} since ${ageText(ageMs)}${followed}${ended}` }];
 }
 
 function callsText({ calls }: SummaryReply, verb: string): string {

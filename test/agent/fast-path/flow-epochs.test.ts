@@ -1,6 +1,7 @@
 import test from 'ava';
 import { openFlowEpochs } from '../../../agent/fast-path/flow-epochs.ts';
 import type { MonitorEvent } from '../../../netlink/monitor.ts';
+import { AF_INET, AF_INET6 } from '../../../netlink/uapi/netlink.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 // Only the kind and the operation of a notification are looked at.
@@ -9,7 +10,7 @@ const event = (kind: MonitorEvent['kind'], op: 'new' | 'del' = 'new') => ({ kind
 function scene() {
   const clock = new VirtualClock();
   const causes: string[] = [];
-  return { clock, causes, epochs: openFlowEpochs(clock, (cause) => causes.push(cause)) };
+  return { clock, causes, epochs: openFlowEpochs(clock, 'bpf', (cause) => void causes.push(cause)) };
 }
 
 test('openFlowEpochs: ends flows at once, and once more at the end of a pause in which others came', async (t) => {
@@ -62,4 +63,71 @@ test('openFlowEpochs: nothing after close', async (t) => {
   epochs.note(event('route'));
   await clock.advance(100);
   t.deepEqual(causes, ['route']);
+});
+
+/** A flowtable whose end takes a while, and can fail. */
+function flowtableScene() {
+  const clock = new VirtualClock();
+  const causes: string[] = [];
+  const table = { isBroken: false };
+  const epochs = openFlowEpochs(clock, 'flowtable', async (cause) => {
+    causes.push(cause);
+    await clock.sleep(100);
+    if (table.isBroken) throw new Error('nft is busy');
+  });
+  return { clock, causes, epochs, table };
+}
+
+const route = (family: number, portid: number): MonitorEvent =>
+  ({ kind: 'route', op: 'new', portid, message: { family } }) as unknown as MonitorEvent;
+
+test('openFlowEpochs: a flowtable ends once a second at most, from the end of the last run', async (t) => {
+  const { clock, causes, epochs } = flowtableScene();
+  for (let ms = 0; ms < 2_199; ms++) {
+    epochs.note(event('nftables'));
+    await clock.advance(1);
+  }
+  t.deepEqual(causes, ['nftables', 'nftables']);
+  await clock.advance(1_101);
+  t.is(causes.length, 3, 'the last change is not left out');
+  await clock.advance(10_000);
+  t.is(causes.length, 3);
+});
+
+test('openFlowEpochs: what the end of a flowtable itself may have caused ends it not again', async (t) => {
+  const { clock, causes, epochs } = flowtableScene();
+  epochs.note(event('nftables'));
+  await clock.advance(50);
+  epochs.note(event('overrun'));
+  await clock.advance(500);
+  epochs.note(event('overrun'));
+  await clock.advance(5_000);
+  t.deepEqual(causes, ['nftables']);
+  epochs.note(event('overrun'));
+  t.deepEqual(causes, ['nftables', 'overrun'], 'a later one is of others');
+});
+
+test('openFlowEpochs: a flowtable ends where the kernel itself would not end its flows', async (t) => {
+  const { clock, causes, epochs } = flowtableScene();
+  for (const kind of ['link', 'netconf', 'address', 'neigh', 'qdisc', 'filter'] as const)
+    epochs.note(event(kind, 'del'));
+  for (const one of [route(AF_INET, 5), route(AF_INET, 0), route(AF_INET6, 0)]) epochs.note(one);
+  t.deepEqual(causes, []);
+  epochs.note(route(AF_INET6, 5));
+  await clock.advance(1_200);
+  epochs.note(event('rule'));
+  await clock.advance(1_200);
+  epochs.forget('repair');
+  t.deepEqual(causes, ['route', 'rule', 'repair']);
+});
+
+test('openFlowEpochs: a flowtable that could not be ended is ended later', async (t) => {
+  const { clock, causes, epochs, table } = flowtableScene();
+  table.isBroken = true;
+  epochs.note(event('nftables'));
+  await clock.advance(1_200);
+  t.is(causes.length, 2);
+  table.isBroken = false;
+  await clock.advance(10_000);
+  t.is(causes.length, 3);
 });

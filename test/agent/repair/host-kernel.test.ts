@@ -3,17 +3,22 @@ import { openHostKernel } from '../../../agent/repair/host-kernel.ts';
 import type { HostState } from '../../../dataplane/desired.ts';
 import type { Kernel } from '../../../dataplane/kernel.ts';
 import type { Nft } from '../../../dataplane/nft.ts';
+import { FLOWTABLE_TABLE } from '../../../dataplane/numbers.ts';
 
 const desire = (text: string): HostState => ({
   ...{ links: [], addresses: [], routes: [], rules: [], neighs: [], sysctls: [] },
   nft: { text },
 });
 
-/** A table whose listing is its text; somebody may change it behind our back. */
-function openTable(listing: string | undefined) {
-  const table = { listing, onRead: () => {} };
+/** A table whose listing is its text, beside that of the flowtable; somebody may change both behind our back. */
+function openTable(listing: string | undefined, flows?: string) {
+  const table = { listing, flows, flowReads: 0, onRead: () => {} };
   const nft: Nft = {
-    read: async () => {
+    read: async (name) => {
+      if (name === FLOWTABLE_TABLE) {
+        table.flowReads++;
+        return table.flows;
+      }
       const seen = table.listing;
       await Promise.resolve();
       table.onRead();
@@ -21,7 +26,8 @@ function openTable(listing: string | undefined) {
     },
     canonical: async (text) => text,
     load: async (commands) => {
-      table.listing = commands;
+      if (commands.includes(FLOWTABLE_TABLE)) table.flows = undefined;
+      else table.listing = commands;
     },
   };
   // Only nftables is read here.
@@ -60,4 +66,32 @@ test('apply: looks anew after it loaded a table', async (t) => {
   t.deepEqual(await host.readNft(desire('a')), {});
   await host.apply([{ kind: 'load-nft', commands: 'a' }], () => {});
   t.is((await host.readNft(desire('a'))).text, 'a');
+});
+
+const FLOWS = 'table inet tke_eni_flows {\n\tflowtable ft {\n\t\tdevices = { eth0, "eth5" }\n\t}\n}\n';
+const withFlows = (text: string): HostState => ({ ...desire('a'), flowtable: { text, devices: [] } });
+
+test('readNft: reads the flowtable with its devices, and again when nftables changed', async (t) => {
+  const { table, host } = openTable('a', FLOWS);
+  const wanted = withFlows('table inet tke_eni_flows {\n\tflowtable ft {\n\t}\n}\n');
+  t.like((await host.readNft(wanted)).flowtable, { isCurrent: true, devices: ['eth0', 'eth5'] });
+  t.false((await host.readNft(withFlows('other'))).flowtable?.isCurrent);
+  table.flows = undefined;
+  t.not((await host.readNft(withFlows('other'))).flowtable, undefined);
+  host.invalidateNft();
+  t.is((await host.readNft(withFlows('other'))).flowtable, undefined);
+});
+
+test('readNft: looks once for a flowtable that is not wanted, and once more after its end', async (t) => {
+  const { table, host } = openTable('a', FLOWS);
+  const found = await host.readNft(desire('a'));
+  t.like(found.flowtable, { isCurrent: false, devices: ['eth0', 'eth5'] });
+  host.invalidateNft();
+  await host.readNft(desire('a'));
+  t.is(table.flowReads, 1);
+  await host.apply([{ kind: 'delete-flowtable', before: '' }], () => {});
+  t.deepEqual(await host.readNft(desire('a')), { text: 'a', restore: found.restore ?? '' });
+  host.invalidateNft();
+  await host.readNft(desire('a'));
+  t.is(table.flowReads, 2);
 });

@@ -24,6 +24,7 @@ const NFT: Operation = { kind: 'load-nft', commands: '' };
 
 const OWNERS: readonly (readonly [string, Operation, 'node' | readonly string[]])[] = [
   ['the nftables table', NFT, 'node'],
+  ['the flowtable', { kind: 'replace-flowtable', commands: '' }, []],
   ['ip_forward', sysctl(ipForward()), 'node'],
   ['a setting of the primary interface', sysctl(rpFilter('eth0')), 'node'],
   ['a setting of an ENI', sysctl(rpFilter('eth1')), ['eni-1']],

@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { openNewLinks } from '../../../agent/fast-path/attach-new-links.ts';
+import { filterAttacher } from '../../../agent/fast-path/filter-attacher.ts';
 import type { Lease, LeaseKey } from '../../../agent/journal/lease.ts';
 import { openFlowPrograms } from '../../../dataplane/fast-path/flow-programs.ts';
 import { openFilterReader } from '../../../dataplane/fast-path/observe-filters.ts';
@@ -27,10 +28,13 @@ class Scene implements Disposable {
   isWanted = true;
   readonly queue = openNewLinks({
     clock: this.clock,
-    log: silentLogger,
-    kernel: { rtnetlink: this.host.rtnl, flows: this.flows },
-    state: { leases: this.leases, newLinks: this.newLinks, kickPass: (cause) => this.passes.push(cause) },
+    state: { leases: this.leases, newLinks: this.newLinks },
     isWanted: () => this.isWanted,
+    attacher: filterAttacher({
+      log: silentLogger,
+      kernel: { rtnetlink: this.host.rtnl, flows: this.flows },
+      state: { kickPass: (cause) => this.passes.push(cause) },
+    }),
   });
 
   attached(): readonly string[] {

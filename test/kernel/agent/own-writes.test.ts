@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import test from 'ava';
+import { openFlowEpochs } from '../../../agent/fast-path/flow-epochs.ts';
 import { openOwnWrites } from '../../../agent/repair/own-writes.ts';
 import { openNft } from '../../../dataplane/nft.ts';
 import { type Monitor, type MonitorEvent, openMonitorIn } from '../../../netlink/monitor.ts';
 import { openRtnetlinkIn } from '../../../netlink/rtnetlink.ts';
 import { AF_INET } from '../../../netlink/uapi/netlink.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { TestNetns } from '../netlink/support/test-netns.ts';
 
 /** Longer than a notification needs on a busy machine. */
@@ -43,4 +45,27 @@ test('openOwnWrites: tells the nft that we run from that of others', async (t) =
   spawnSync('ip', ['netns', 'exec', host.name, 'nft', 'flush', 'ruleset'], { timeout: MAX_WAIT_MS });
   await nft.load('add table inet tke_eni\n');
   t.deepEqual((await read(monitor, 3)).map(own.isOwn), [true, false, true]);
+});
+
+test('openFlowEpochs: the nft that ends the flows of a flowtable is no reason to end them again', async (t) => {
+  using host = new TestNetns();
+  using monitor = openMonitorIn(host.netns, { groups: ['nftables'] });
+  const own = openOwnWrites({ portid: 1 });
+  const nft = openNft({ netnsPath: host.netns.path, loading: own.noteProcess });
+  const clock = new VirtualClock();
+  let ends = 0;
+  const epochs = openFlowEpochs(clock, 'flowtable', () => {
+    ends++;
+    return nft.load('table inet tke_eni_flows\ndelete table inet tke_eni_flows\nadd table inet tke_eni_flows\n');
+  });
+  const timer = setTimeout(() => monitor.close(), MAX_WAIT_MS);
+  spawnSync('ip', ['netns', 'exec', host.name, 'nft', 'add', 'table', 'inet', 'other'], { timeout: MAX_WAIT_MS });
+  for await (const event of monitor) {
+    if (own.isOwn(event)) break;
+    epochs.note(event);
+  }
+  clearTimeout(timer);
+  await clock.advance(10_000);
+  t.is(ends, 1);
+  epochs.close();
 });

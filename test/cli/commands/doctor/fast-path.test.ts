@@ -10,7 +10,15 @@ const BE_LIBERAL = 'net.netfilter.nf_conntrack_tcp_be_liberal';
 
 function factsOf(
   fastPath: AgentStatus['fastPath'],
-  { setting, filters = [] }: { readonly setting?: string; readonly filters?: readonly TrafficFilterMessage[] } = {},
+  {
+    setting,
+    filters = [],
+    flowtables = [],
+  }: {
+    readonly setting?: string;
+    readonly filters?: readonly TrafficFilterMessage[];
+    readonly flowtables?: readonly object[];
+  } = {},
 ): DoctorFacts {
   const facts = doctorFacts();
   if (facts.status.kind === 'unknown') throw new Error(facts.status.why);
@@ -20,6 +28,7 @@ function factsOf(
     ...node.host,
     sysctls: new Map([...sysctls, ...(setting === undefined ? [] : [[BE_LIBERAL, setting] as const])]),
     traffic: { ...traffic, filters: known(filters) },
+    nft: known({ objects: flowtables.map((flowtable) => ({ flowtable })), ourTable: undefined }),
   };
   const { fastPath: _off, ...others } = facts.status.value;
   const status = known({ ...others, ...(fastPath && { fastPath }) });
@@ -65,4 +74,24 @@ test('fast-path: names why it stays off, filters that are left, and a setting th
 
 test('fast-path: is off where the agent says nothing of it', (t) => {
   t.deepEqual(textsOf(factsOf(undefined)), ['off']);
+});
+
+const OURS = { family: 'inet', name: 'ft', table: 'tke_eni_flows' };
+const THEIRS = { family: 'inet', name: 'ft', table: 'fw4', dev: ['eth0', 'eth1'] };
+
+test('fast-path: a flowtable with links is as asked for; one that is missing, or left while it is off, is not', (t) => {
+  const byFlowtable = { wanted: 'flowtable', mode: 'flowtable', why: '' };
+  const found = (status: typeof ON, ...flowtables: readonly object[]) =>
+    textsOf(factsOf(status, { setting: '1', flowtables }));
+  t.deepEqual(found(byFlowtable, THEIRS, { ...OURS, dev: ['eth0', 'eth5', 'eni1'] }), ['flowtable, on 3 links']);
+  t.deepEqual(found(byFlowtable, { ...OURS, dev: 'eth0' }), ['flowtable, on 1 links']);
+  t.deepEqual(found(byFlowtable, THEIRS), [
+    'warning: the fast path is a flowtable, and nftables table inet tke_eni_flows has none with links',
+    'flowtable, on 0 links',
+  ]);
+  t.deepEqual(found(OFF, THEIRS), ['off']);
+  t.deepEqual(found(OFF, { ...OURS, dev: 'eth0' }), [
+    'warning: the fast path is off, and nftables table inet tke_eni_flows is left of it: flows go on by it',
+    'off',
+  ]);
 });
