@@ -1,8 +1,8 @@
 import { dirname, join } from 'node:path';
 import type { FlowPrograms } from '../dataplane/fast-path/flow-programs.ts';
+import { isFlowtableOperation } from '../dataplane/flowtable-operation.ts';
 import type { Kernel } from '../dataplane/kernel.ts';
 import { openNft } from '../dataplane/nft.ts';
-import { isFlowtableOperation } from '../dataplane/operation.ts';
 import { type Monitor, openMonitor } from '../netlink/monitor.ts';
 import { openRtnetlink } from '../netlink/rtnetlink.ts';
 import { runInBackground } from '../runtime/background.ts';

@@ -1,8 +1,9 @@
 import { isNetlinkError } from '../netlink/netlink-error.ts';
 import { messageOf } from '../runtime/error-text.ts';
 import { attachFilter, detachFilter } from './fast-path/attach-filter.ts';
+import { flowtableCommandsOf, isFlowtableOperation } from './flowtable-operation.ts';
 import type { Kernel } from './kernel.ts';
-import { inverseOf, isNftOperation, nftCommandsOf, type Operation, renderOperation } from './operation.ts';
+import { inverseOf, type Operation, renderOperation } from './operation.ts';
 import { toRequest } from './to-request.ts';
 
 /**
@@ -85,8 +86,12 @@ async function undo(
 }
 
 async function applyOne(kernel: Kernel, operation: Operation): Promise<'done' | 'skipped'> {
-  if (isNftOperation(operation)) {
-    await kernel.nft.load(nftCommandsOf(operation));
+  if (operation.kind === 'load-nft') {
+    await kernel.nft.load(operation.commands);
+    return 'done';
+  }
+  if (isFlowtableOperation(operation)) {
+    await kernel.nft.load(flowtableCommandsOf(operation));
     return 'done';
   }
   if (operation.kind === 'set-sysctl') {

@@ -2,7 +2,7 @@ import type { SysctlKey } from '../sysctl/sysctl-key.ts';
 import { sysctlName } from '../sysctl/sysctl-key.ts';
 import type { AddressState, FilterState, NeighState, RouteState, RuleState } from './desired.ts';
 import { hex } from './eni-mark.ts';
-import { flowtableDeleteCommands, flowtableDeviceCommands } from './fast-path/flowtable.ts';
+import { type FlowtableOperation, flowtableCommandsOf, inverseOfFlowtable } from './flowtable-operation.ts';
 import { familyOf, prefixLength } from './ip-prefix.ts';
 import { nftDeleteCommands } from './nft-table.ts';
 import { FLOW_FILTER, FLOW_PROGRAM_NAME, FLOWTABLE_TABLE, NFT_TABLE, RTPROT_TKE_ENI, TABLE_MAIN } from './numbers.ts';
@@ -67,21 +67,7 @@ export type Operation =
   | { readonly kind: 'delete-neigh'; readonly neigh: NeighState }
   | { readonly kind: 'attach-filter' | 'detach-filter'; readonly filter: FilterState }
   | { readonly kind: 'load-nft'; readonly commands: string; readonly before?: string }
-  /** Also ends all its flows: each takes the kernel's own way until it is learned anew. */
-  | { readonly kind: 'replace-flowtable'; readonly commands: string; readonly before?: string }
-  | { readonly kind: 'delete-flowtable'; readonly before: string }
-  | { readonly kind: 'add-flow-devices' | 'delete-flow-devices'; readonly devices: readonly string[] };
-
-type FlowtableKind = 'replace-flowtable' | 'delete-flowtable' | 'add-flow-devices' | 'delete-flow-devices';
-type FlowtableOperation = Extract<Operation, { readonly kind: FlowtableKind }>;
-type NftOperation = FlowtableOperation | Extract<Operation, { readonly kind: 'load-nft' }>;
-
-const FLOWTABLE_KINDS: ReadonlySet<FlowtableKind> = new Set([
-  'replace-flowtable',
-  'delete-flowtable',
-  'add-flow-devices',
-  'delete-flow-devices',
-]);
+  | FlowtableOperation;
 
 /** Returns the operation that undoes `operation`. */
 export function inverseOf(operation: Operation): Operation {
@@ -123,15 +109,10 @@ export function inverseOf(operation: Operation): Operation {
     case 'load-nft':
       return { kind: 'load-nft', commands: operation.before ?? nftDeleteCommands(), before: operation.commands };
     case 'replace-flowtable':
-      return operation.before === undefined
-        ? { kind: 'delete-flowtable', before: operation.commands }
-        : { kind: 'replace-flowtable', commands: operation.before, before: operation.commands };
     case 'delete-flowtable':
-      return { kind: 'replace-flowtable', commands: operation.before };
     case 'add-flow-devices':
-      return { ...operation, kind: 'delete-flow-devices' };
     case 'delete-flow-devices':
-      return { ...operation, kind: 'add-flow-devices' };
+      return inverseOfFlowtable(operation);
   }
 }
 
@@ -171,36 +152,12 @@ export function renderOperation(operation: Operation): string {
     case 'detach-filter':
       return `tc filter del ${filterArguments(operation.filter)}`;
     case 'load-nft':
+      return `nft -f - <<'EOF'\n${operation.commands}EOF`;
     case 'replace-flowtable':
     case 'delete-flowtable':
     case 'add-flow-devices':
     case 'delete-flow-devices':
-      return `nft -f - <<'EOF'\n${nftCommandsOf(operation)}EOF`;
-  }
-}
-
-/** Tells whether nft(8) does an operation. */
-export function isNftOperation(operation: Operation): operation is NftOperation {
-  return operation.kind === 'load-nft' || isFlowtableOperation(operation);
-}
-
-/** Tells whether an operation changes the table of the flowtable. */
-export function isFlowtableOperation(operation: Operation): operation is FlowtableOperation {
-  return (FLOWTABLE_KINDS as ReadonlySet<Operation['kind']>).has(operation.kind);
-}
-
-/** Returns the nft commands of an operation of nftables. */
-export function nftCommandsOf(operation: NftOperation): string {
-  switch (operation.kind) {
-    case 'load-nft':
-    case 'replace-flowtable':
-      return operation.commands;
-    case 'delete-flowtable':
-      return flowtableDeleteCommands();
-    case 'add-flow-devices':
-      return flowtableDeviceCommands(operation.devices);
-    case 'delete-flow-devices':
-      return flowtableDeviceCommands(operation.devices, 'delete');
+      return `nft -f - <<'EOF'\n${flowtableCommandsOf(operation)}EOF`;
   }
 }
 

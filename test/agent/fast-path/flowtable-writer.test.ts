@@ -82,7 +82,13 @@ function queueOf(scene: Scene, pods: readonly number[]) {
   const newLinks = new Set<LeaseKey>();
   const { attacher } = scene.writer;
   const queue = openNewLinks({ clock, state: { leases, newLinks }, isWanted: () => true, attacher });
-  return { clock, leases, newLinks, add: (pod: number) => queue.add(key(pod)), drop: (pod: number) => leases.delete(key(pod)) };
+  return {
+    clock,
+    leases,
+    newLinks,
+    add: (pod: number) => queue.add(key(pod)),
+    drop: (pod: number) => leases.delete(key(pod)),
+  };
 }
 
 test('new links: those that are due together are added by one operation', async (t) => {
