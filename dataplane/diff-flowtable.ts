@@ -8,7 +8,7 @@ import type { Operation } from './operation.ts';
  * So many devices more than planned are no difference. A deleted link leaves the flowtable by itself before kernel 6.16; since then
  * its name stays, for a link of the same name that may come. A Pod's link never comes again.
  */
-const MOST_LEFT_DEVICES = 256;
+const MAX_LEFT_DEVICES = 256;
 
 /** What the comparison needs of the host. */
 type ObservedFlowtableHost = {
@@ -29,12 +29,12 @@ export function flowtableOperations(
   const names = new Map(links.map(({ ifindex, ifname }) => [ifindex, ifname]));
   const devices = planned.devices
     .filter(({ ifindex }) => !missing.has(ifindex))
-    // Renamed by somebody: nft knows links by name, and one that is missing fails the whole transaction.
+    // Renamed by another client: nft knows links by name, and one that is missing fails the whole transaction.
     .map(({ ifindex, ifname }) => names.get(ifindex) ?? ifname)
     .filter(isNftName);
   const wanted = new Set(devices);
   const left = (found?.devices ?? []).filter((device) => !wanted.has(device));
-  if (found?.isCurrent !== true || left.length > MOST_LEFT_DEVICES) {
+  if (found?.isCurrent !== true || left.length > MAX_LEFT_DEVICES) {
     const commands = flowtableReplaceCommands(planned.text, devices);
     return [{ kind: 'replace-flowtable', commands, ...(found && { before: found.restore }) }];
   }

@@ -3,16 +3,24 @@ import { flowtableOperations } from '../../dataplane/diff-flowtable.ts';
 import { isNftName } from '../../dataplane/nft-table.ts';
 import { type Operation, summarizeOperation } from '../../dataplane/operation.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { HostLink } from '../direct/locate-enis.ts';
-import type { HostKernel } from '../repair/reconcile.ts';
 import type { LinkAttacher } from './attach-new-links.ts';
+
+/** A link of the host's namespace. */
+type Link = { readonly ifindex: number; readonly ifname: string };
 
 /** Dependencies of writing the flowtable between passes. */
 type FlowtableWriterDeps = {
   readonly log: Logger;
-  readonly kernel: Pick<HostKernel, 'links' | 'apply'>;
+  readonly kernel: {
+    links(): readonly Link[];
+    /** Returns those that failed. */
+    apply(
+      operations: readonly Operation[],
+      onDone: (operation: Operation) => void,
+    ): Promise<readonly { readonly error: unknown }[]>;
+  };
   /** Plans the node for these links; undefined while there is no plan. */
-  readonly planned: (links: readonly HostLink[]) => Pick<HostState, 'flowtable'> | undefined;
+  readonly planned: (links: readonly Link[]) => Pick<HostState, 'flowtable'> | undefined;
   readonly state: {
     readonly runExclusive: <T>(work: () => Promise<T>) => Promise<T>;
     readonly kickPass: (cause: string) => void;
@@ -28,7 +36,7 @@ export type FlowtableWriter = {
 };
 
 /** So many links of one transaction, which is made of several messages. */
-const MOST_LINKS = 512;
+const MAX_LINKS = 512;
 /** Longer than a run of nft takes: of a burst of ADDs there are some runs a second at most, milliseconds. */
 const GATHER_MS = 250;
 
@@ -52,7 +60,7 @@ export function openFlowtableWriter({ log, kernel, planned, state }: FlowtableWr
         for (const operation of flowtableOperations({ flowtable }, { links, nft: {} }, missing)) await apply(operation);
       }),
     attacher: {
-      most: MOST_LINKS,
+      most: MAX_LINKS,
       gatherMs: GATHER_MS,
       attach: (added) =>
         state.runExclusive(async () => {

@@ -22,7 +22,7 @@ export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation
     (text: string) => observeNft(kernel, text),
     () => true,
   );
-  // One of an agent before this one is found by the first look: nobody but an agent makes one.
+  // One of an agent before this one is found by the first look: only an agent makes one.
   const flowtables = openCache(
     (text: string | undefined) => observeFlowtable(kernel, text),
     (text) => text !== undefined,

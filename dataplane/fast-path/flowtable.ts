@@ -6,7 +6,7 @@ const NAME = 'ft';
 
 /**
  * Devices of one message. The kernel refuses 256 (EFBIG), and its notification of one that has more than 170 does not fit: all
- * who listen are then told that notifications were lost. A transaction may have many messages.
+ * who listen then read that notifications were lost. A transaction may have many messages.
  */
 const DEVICES_PER_MESSAGE = 128;
 
