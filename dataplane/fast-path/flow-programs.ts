@@ -99,17 +99,13 @@ function reuse({ fastId, learnId }: AttachedPrograms, { tags }: Fresh): FlowProg
 }
 
 function join(fast: BpfProgram, learn: BpfProgram, maps: FlowMaps, isReused: boolean): FlowPrograms {
-  let known = maps.readEpoch();
   const close = () => closeAll([fast, learn, maps]);
   return {
     fast: { fd: fast.fd, id: fast.info.id, name: fast.info.name },
     learn: { fd: learn.fd, id: learn.info.id, name: learn.info.name },
     isReused,
-    forgetFlows: () => {
-      const next = (known + 1) >>> 0;
-      maps.writeEpoch(next);
-      known = next;
-    },
+    // Read each time: another process that has the same maps, as an agent that is about to end, may have ended flows too.
+    forgetFlows: () => maps.writeEpoch((maps.readEpoch() + 1) >>> 0),
     epoch: () => maps.readEpoch(),
     flows: () => maps.list(),
     close,

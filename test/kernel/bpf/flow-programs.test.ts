@@ -73,6 +73,9 @@ test('openFlowPrograms: uses attached programs on with what they learned, unless
   again.forgetFlows();
   t.deepEqual(again.flows(), []);
   t.is(bench.programs.epoch(), 2);
+  bench.learn(V4);
+  bench.programs.forgetFlows();
+  t.deepEqual(again.flows(), [], 'the other one ended flows in between');
   using other = openFlowPrograms({ fastId: attached.learnId, learnId: attached.fastId });
   t.false(other.isReused);
   using gone = openFlowPrograms({ fastId: 2 ** 31 - 1, learnId: attached.learnId });
