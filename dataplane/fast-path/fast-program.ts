@@ -2,7 +2,7 @@ import type { SourceLine } from '../../bpf/assemble.ts';
 import { alu, call, exit, jump, jumpIf, label, load, loadMap, loadValueOf, move, store } from '../../bpf/source.ts';
 import { TC_ACT_UNSPEC } from '../../bpf/uapi/bpf.ts';
 import { FLOW_KEY, FLOW_VALUE } from './flow-layout.ts';
-import { ETH_HLEN, IPPROTO_UDP, IPV4, IPV6, readPacket, SKB, TCP } from './flow-source.ts';
+import { ETH_HLEN, IPPROTO_UDP, IPV4, IPV6, readDscp, readPacket, SKB, TCP } from './flow-source.ts';
 
 /** Bytes of headers without options. */
 const IPV4_HEADER = 20;
@@ -68,6 +68,10 @@ function checks(name: 'v4' | 'v6'): readonly SourceLine[] {
     loadValueOf('r1', 'epoch'),
     load(32, 'r1', 'r1', 0),
     load(32, 'r2', 'r7', FLOW_VALUE.epoch),
+    jumpIf('r1', '!=', 'r2', 'out'),
+    // Rules rewrite it on the way, or route by it: then no packet comes in as the one that was learned from went out.
+    ...readDscp(name),
+    load(32, 'r2', 'r7', FLOW_VALUE.dscp),
     jumpIf('r1', '!=', 'r2', 'out'),
     // Its time is over: this packet is seen by connection tracking and by everybody's rules, and renews the flow.
     store(64, 'r10', PROTOCOL, 'r3'),

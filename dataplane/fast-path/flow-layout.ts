@@ -16,9 +16,19 @@ export const FLOW_KEY = {
 
 /**
  * Value of a flow: until when it is followed (CLOCK_MONOTONIC_COARSE, ns), where it goes, the epoch it was learned in, both
- * MAC addresses of the packet that it was learned from, MTU of the outgoing interface, priority of the packet (SO_PRIORITY).
+ * MAC addresses of the packet that it was learned from, MTU of the outgoing interface, priority of the packet (SO_PRIORITY),
+ * its DSCP as `readDscp` of flow-source.ts reads it.
  */
-export const FLOW_VALUE = { bytes: 40, expiry: 0, oif: 8, epoch: 12, macs: 16, mtu: 28, priority: 32 } as const;
+export const FLOW_VALUE = {
+  bytes: 40,
+  expiry: 0,
+  oif: 8,
+  epoch: 12,
+  macs: 16,
+  mtu: 28,
+  priority: 32,
+  dscp: 36,
+} as const;
 
 /** Flows of IPv4, which most are; all entries are allocated with the map: 8 MiB. */
 export const FLOWS_4: MapShape = {

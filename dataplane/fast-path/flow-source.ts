@@ -22,6 +22,7 @@ export const IPPROTO_UDP = 17;
 /** Offsets of IPv4 without options, from the start of the frame. */
 export const IPV4 = {
   version: 14,
+  service: 15,
   fragment: 20,
   ttl: 22,
   protocol: 23,
@@ -31,7 +32,7 @@ export const IPV4 = {
   ports: 34,
 } as const;
 /** Offsets of IPv6, from the start of the frame. */
-export const IPV6 = { nextHeader: 20, hopLimit: 21, src: 22, dst: 38, ports: 54 } as const;
+export const IPV6 = { version: 14, nextHeader: 20, hopLimit: 21, src: 22, dst: 38, ports: 54 } as const;
 /** From the ports on, of a TCP header: length in the upper half, flags. */
 export const TCP = { offset: 12, flags: 13 } as const;
 /** Version 4 and a header of five words. */
@@ -66,6 +67,13 @@ export function readPacket(iif: number, mayPull: boolean): readonly SourceLine[]
     label('ipv6'),
     ...readIpv6(iif, mayPull),
   ];
+}
+
+/** Lines that read the DSCP into `r1`: the six bits at their places in the frame, as a little-endian machine reads them. */
+export function readDscp(name: 'v4' | 'v6'): readonly SourceLine[] {
+  return name === 'v4'
+    ? [load(8, 'r1', 'r8', IPV4.service), alu('and', 'r1', 0xfc)]
+    : [load(16, 'r1', 'r8', IPV6.version), alu('and', 'r1', 0xc00f)];
 }
 
 function readIpv4(iif: number): readonly SourceLine[] {

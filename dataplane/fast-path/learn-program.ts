@@ -3,7 +3,7 @@ import { alu, call, exit, jump, jumpIf, label, load, loadMap, loadValueOf, move,
 import { TC_ACT_UNSPEC } from '../../bpf/uapi/bpf.ts';
 import { FAST_PATH_MARK } from '../numbers.ts';
 import { FLOW_KEY, FLOW_TTL_NS, FLOW_VALUE } from './flow-layout.ts';
-import { readPacket, SKB } from './flow-source.ts';
+import { readDscp, readPacket, SKB } from './flow-source.ts';
 
 /** The value on the stack, below the longer one of the two keys; below it, what check_mtu answers. */
 const VALUE = -(FLOW_KEY[6].bytes + FLOW_VALUE.bytes);
@@ -26,18 +26,21 @@ export const LEARN_PROGRAM: readonly SourceLine[] = [
   ...readPacket(SKB.ingressIfindex, false),
   label('found4'),
   move('r9', 'r2'),
+  ...readDscp('v4'),
   loadMap('r7', 'flows4'),
   jump('learn'),
   label('found6'),
   move('r9', 'r2'),
+  ...readDscp('v6'),
   loadMap('r7', 'flows6'),
   label('learn'),
+  store(32, 'r10', VALUE + FLOW_VALUE.dscp, 'r1'),
   load(64, 'r1', 'r8', 0),
   store(64, 'r10', VALUE + FLOW_VALUE.macs, 'r1'),
   load(32, 'r1', 'r8', 8),
   store(32, 'r10', VALUE + FLOW_VALUE.macs + 8, 'r1'),
   load(32, 'r1', 'r6', SKB.priority),
-  store(64, 'r10', VALUE + FLOW_VALUE.priority, 'r1'),
+  store(32, 'r10', VALUE + FLOW_VALUE.priority, 'r1'),
   load(32, 'r1', 'r6', SKB.ifindex),
   store(32, 'r10', VALUE + FLOW_VALUE.oif, 'r1'),
   // Before the clock and the MTU: what changes after this line ends the flow.

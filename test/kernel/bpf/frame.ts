@@ -11,6 +11,8 @@ export type FrameSpec = {
   /** Words of 4 bytes of the TCP header. */
   readonly tcpWords?: number;
   readonly ttl?: number;
+  /** Type of service, or traffic class. */
+  readonly service?: number;
   /** Flags and offset of an IPv4 fragment. */
   readonly fragment?: number;
   /** First byte of the IPv4 header. */
@@ -50,9 +52,13 @@ function addressOf(text: string): Uint8Array {
   return parseIp(text) ?? new Uint8Array(0);
 }
 
-function ipv4({ src, dst, ttl = 64, fragment = 0, version = 0x45, protocol = UDP }: FrameSpec, length: number): Buffer {
+function ipv4(
+  { src, dst, ttl = 64, service = 0, fragment = 0, version = 0x45, protocol = UDP }: FrameSpec,
+  length: number,
+): Buffer {
   const header = Buffer.alloc(20);
   header.writeUInt8(version, 0);
+  header.writeUInt8(service, 1);
   header.writeUInt16BE(20 + length, 2);
   header.writeUInt16BE(fragment, 6);
   header.writeUInt8(ttl, 8);
@@ -63,9 +69,9 @@ function ipv4({ src, dst, ttl = 64, fragment = 0, version = 0x45, protocol = UDP
   return header;
 }
 
-function ipv6({ src, dst, ttl = 64, protocol = UDP }: FrameSpec, length: number): Buffer {
+function ipv6({ src, dst, ttl = 64, service = 0, protocol = UDP }: FrameSpec, length: number): Buffer {
   const header = Buffer.alloc(40);
-  header.writeUInt8(0x60, 0);
+  header.writeUInt16BE(0x6000 | (service << 4), 0);
   header.writeUInt16BE(length, 4);
   header.writeUInt8(protocol, 6);
   header.writeUInt8(ttl, 7);
