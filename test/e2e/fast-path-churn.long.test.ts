@@ -4,13 +4,14 @@ import { startTcpStream, type TcpStream } from '../support/tcp-stream.ts';
 import { type FastTrial, withFastTrial } from './support/fast-trial.ts';
 import type { AttachedPod } from './support/scene-node.ts';
 
-const ROUNDS = 50;
+/** 250 are a thousand Pods. */
+const ROUNDS = Number(process.env['FAST_PATH_CHURN_ROUNDS'] ?? 50);
 const PODS = 4;
 /** Streams of a round have ports of their own. */
 const FIRST_PORT = 10_000;
 
 test('Pods come and go under learned flows: nothing of two Pods that stay is lost, and an address leads to the Pod that has it', async (t) => {
-  t.timeout(900_000);
+  t.timeout(18_000 * ROUNDS);
   const flags = { 'ip-cooldown': '0s', 'force-reuse-after': '100ms' };
   await withFastTrial({ ipsPerEni: 4, flags }, async (scene) => {
     const { trial, flows } = scene;
@@ -32,6 +33,7 @@ test('Pods come and go under learned flows: nothing of two Pods that stay is los
       await last?.close();
     }
     t.true(new Set(used).size < used.length / 4, 'addresses are used anew');
+    t.log(`figure: ${used.length} Pods, ${Math.ceil(ROUNDS / 2)} SIGKILLs of the agent`);
     t.deepEqual(await flows.finish(), []);
     await trial.settle('after all of them');
   });
