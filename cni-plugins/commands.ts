@@ -104,6 +104,7 @@ async function add(context: Context): Promise<string> {
     clientVersion: release,
     uplink: conf.uplink,
     ignoredKeys: conf.ignoredKeys,
+    filterPlace: conf.filterPlace,
   };
   const reply = await call('add', request, timeoutMs).catch((error) => throwUnanswered(context, error));
   // On a TCP port another process may answer in the agent's place: it must not choose what runs as root.

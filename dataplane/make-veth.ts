@@ -17,6 +17,8 @@ type VethPlan = {
   readonly fallbackName: string;
   /** Ifindex of the bridge that the host end is a port of. */
   readonly master?: number;
+  /** Whether the host end gets the place of its traffic filters. Default false. */
+  readonly hasFilterPlace?: boolean;
 };
 
 /** First a leftover is deleted, then the fallback name is used; a third failure cannot be corrected by a retry. */
@@ -24,8 +26,8 @@ const MAX_ATTEMPTS = 3;
 
 /**
  * Makes the pair in one request, both ends in their final namespaces: moving an end later costs seconds when many Pods
- * start. The host end is created up and in its ENI's group, so it is never up in a wrong group; a veth's peer cannot be
- * created up. A leftover of the same attachment is deleted first; no other link is changed.
+ * start. The host end is created in its ENI's group, so it is never up in a wrong group, and up, unless it gets the place of its
+ * filters: the kernel waits for packets on the way before it gives that to a link that is up. A veth's peer cannot be created up. A leftover of the same attachment is deleted first; no other link is changed.
  * @throws WireError IFNAME_TAKEN, NetlinkError
  */
 export function makeVeth(
@@ -38,7 +40,9 @@ export function makeVeth(
   let name = pod.hostVeth.name;
   for (let attempt = 1; ; attempt++) {
     try {
-      return addPair(host, podNetns, plan, name);
+      const pair = addPair(host, podNetns, plan, name);
+      if (plan.hasFilterPlace === true) setUpWithFilterPlace(host, pair);
+      return pair;
     } catch (error) {
       if (attempt === MAX_ATTEMPTS || !isNetlinkError(error, 'EEXIST')) throw error;
       name = resolveTakenName(host, inPod, pod, name, fallbackName);
@@ -58,7 +62,26 @@ export function findHostVeths(host: Rtnetlink, pod: Pick<PodNetwork, 'alias' | '
     .map(({ ifindex, ifname }) => ({ ifindex, name: ifname }));
 }
 
-function addPair(host: Rtnetlink, podNetns: { readonly fd: number }, { pod, master }: VethPlan, name: string): NewPair {
+/**
+ * Makes the place of a link's traffic filters, and sets the link up. Without the place the link is as good: an agent that attaches a
+ * filter makes it then.
+ */
+function setUpWithFilterPlace(host: Rtnetlink, { ifindex }: HostVeth): void {
+  const [, up] = host.execute([
+    { object: 'qdisc', verb: 'add', spec: { ifindex, kind: 'clsact' } },
+    { object: 'link', verb: 'set', spec: { ifindex, up: true } },
+  ]);
+  if (up?.kind !== 'error') return;
+  host.link.delete({ ifindex });
+  throw up.error;
+}
+
+function addPair(
+  host: Rtnetlink,
+  podNetns: { readonly fd: number },
+  { pod, master, hasFilterPlace }: VethPlan,
+  name: string,
+): NewPair {
   const { mtu, hostVeth, podVeth } = pod;
   const { ifindex, peerIfindex } = host.link.addPair({
     kind: 'veth',
@@ -67,7 +90,7 @@ function addPair(host: Rtnetlink, podNetns: { readonly fd: number }, { pod, mast
     mtu,
     group: linkGroupOf(pod),
     ...(master !== undefined && { master }),
-    up: true,
+    up: hasFilterPlace !== true,
     peer: { ifname: podVeth.name, address: podVeth.mac, mtu, netns: podNetns },
   });
   // Old kernels do not echo the new link.

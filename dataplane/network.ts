@@ -135,6 +135,11 @@ type Attachment = {
    * Default false.
    */
   readonly isNew?: boolean;
+  /**
+   * No plugin after ours needs the place of the link's traffic filters, so it may be made before the link is up: later the kernel
+   * throws away what the link sends meanwhile. Default false.
+   */
+  readonly filterPlace?: boolean;
 };
 
 /** One attachment of a Pod to an ENI. */

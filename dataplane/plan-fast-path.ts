@@ -48,6 +48,11 @@ function podFilters(pod: PodNetwork): readonly FilterState[] {
   return ifindex === undefined || !isLinkUsed(pod) ? [] : linkFilters(ifindex, name);
 }
 
+/** Tells whether a new Pod's link gets the place of its traffic filters before it is up. */
+export function getsFilterPlace({ fastPath }: NodeNetwork, { kind, filterPlace }: PodNetwork): boolean {
+  return fastPath === 'bpf' && kind === 'route-eni' && filterPlace === true;
+}
+
 /** Returns the filters that a link has for the fast path. */
 export function linkFilters(ifindex: number, ifname: string): readonly FilterState[] {
   return [

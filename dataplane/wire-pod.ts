@@ -11,6 +11,7 @@ import { makeVeth } from './make-veth.ts';
 import type { NodeNetwork, PodNetwork } from './network.ts';
 import { RTPROT_TKE_ENI } from './numbers.ts';
 import { renderRoute } from './operation.ts';
+import { getsFilterPlace } from './plan-fast-path.ts';
 import { planPod } from './plan-pod.ts';
 import { addressFamily, routeSpec, ruleSpec } from './to-request.ts';
 import { WireError } from './wire-error.ts';
@@ -63,7 +64,8 @@ function wireLinks(
 ): WiredPod {
   const { rtnetlink } = kernel;
   const master = bridgeOf(rtnetlink, node, pod);
-  const veth = { pod, fallbackName, ...(master !== undefined && { master }) };
+  const hasFilterPlace = getsFilterPlace(node, pod);
+  const veth = { pod, fallbackName, hasFilterPlace, ...(master !== undefined && { master }) };
   const pair = makeVeth(rtnetlink, inPod.rtnetlink, inPod.netns, veth);
   const { ifindex, name } = pair;
   // Deleting the link deletes its routes on both sides.

@@ -39,6 +39,7 @@ export const ATTACH_REQUEST = {
   clientVersion: { number: 7, type: 'string' },
   uplink: { number: 8, type: 'bool' },
   ignoredKeys: { number: 9, type: 'string', repeated: true },
+  filterPlace: { number: 10, type: 'bool' },
 } as const satisfies MessageTable;
 /** ATTACH_REQUEST, decoded. */
 export type AttachRequest = MessageOf<typeof ATTACH_REQUEST>;

@@ -15,6 +15,8 @@ export type AttachCommand = {
   readonly disableIpv6: boolean;
   /** For plugin `ipam`: the main plugin keeps the rules and routes of the address, with the ENI as its uplink. */
   readonly uplink: boolean;
+  /** The place of the link's traffic filters may be made with it: no plugin after ours needs it. Absent: no. */
+  readonly filterPlace?: boolean;
   /** When the caller stops waiting, wall clock; 0 when it gave no deadline. */
   readonly deadlineAtMs: number;
 };

@@ -283,7 +283,7 @@ function recordIntent(deps: UseCaseDeps, lease: Lease): Lease {
 
 async function wire(
   deps: UseCaseDeps,
-  { disableIpv6 }: TimedAttachCommand,
+  { disableIpv6, filterPlace = false }: TimedAttachCommand,
   lease: Lease,
   netns: Netns | undefined,
   phases: PhaseTimer,
@@ -295,12 +295,12 @@ async function wire(
   state.kernelGeneration++;
   let link: WiredLink | undefined;
   try {
-    link = wiring.wire({ ...pod, disableIpv6 }, netns);
+    link = wiring.wire({ ...pod, disableIpv6, filterPlace }, netns);
   } catch (error) {
     if (lease.block === undefined || !isWireError(error, 'BRIDGE_MISSING')) throw error;
     // Another program deleted it a moment ago.
     await deps.prepareBridge(lease.block.cidr, 'again');
-    link = wiring.wire({ ...pod, disableIpv6 }, netns);
+    link = wiring.wire({ ...pod, disableIpv6, filterPlace }, netns);
   }
   // In memory before anything else runs: for a repair pass that comes now the new routes must be part of the plan.
   const wired: Lease =

@@ -2,6 +2,7 @@ import { linkGroupOf } from '../../dataplane/link-group.ts';
 import type { EniPodNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
 import { type Operation, renderOperation } from '../../dataplane/operation.ts';
 import { type DirectEnds, planDirectPod } from '../../dataplane/plan-direct-pod.ts';
+import { getsFilterPlace } from '../../dataplane/plan-fast-path.ts';
 import { planPod } from '../../dataplane/plan-pod.ts';
 import type { PodPlan } from '../../dataplane/plan-routed-pod.ts';
 import { renderWiringStep, wiringPhases } from '../../dataplane/wiring-steps.ts';
@@ -17,7 +18,7 @@ type PodEnd = { readonly netns: string; readonly ifindex: number };
 export function renderWiring(node: NodeNetwork, pod: PodNetwork, end: PodEnd | undefined): readonly string[] {
   const plan = planPod(node, pod, end?.ifindex);
   if (end === undefined) return wiringPhases(plan).flatMap(({ steps }) => steps.map(renderWiringStep));
-  return [renderVeth(node, pod, end.netns), ...renderPhases(plan, pod, end.netns)];
+  return [...renderVeth(node, pod, end.netns), ...renderPhases(plan, pod, end.netns)];
 }
 
 /** Renders the wiring of a Pod with a whole ENI, likewise. */
@@ -28,7 +29,7 @@ export function renderDirectWiring(
 ): readonly string[] {
   return [
     `ip link set dev ${pod.nic?.hostName ?? ''} netns ${netns} name ${pod.key.ifName}`,
-    renderVeth(node, pod, netns),
+    ...renderVeth(node, pod, netns),
     ...renderPhases(planDirectPod(node, pod, ends), pod, netns),
   ];
 }
@@ -50,13 +51,14 @@ export function renderUnwiring(node: NodeNetwork, pod: PodNetwork): readonly str
 }
 
 /** The pair is created in one request, with both ends in their namespaces. */
-function renderVeth({ bridge }: NodeNetwork, pod: PodNetwork, netns: string): string {
+function renderVeth(node: NodeNetwork, pod: PodNetwork, netns: string): readonly string[] {
   const { hostVeth, podVeth, mtu } = pod;
-  const master = pod.kind === 'bridge' && pod.wiring === 'bridge' ? ` master ${bridge?.name ?? ''}` : '';
-  return (
-    `ip link add ${hostVeth.name} address ${hostVeth.mac} mtu ${mtu} group ${linkGroupOf(pod)}${master} up type veth` +
-    ` peer name ${podVeth.name} address ${podVeth.mac} mtu ${mtu} netns ${netns}`
-  );
+  const master = pod.kind === 'bridge' && pod.wiring === 'bridge' ? ` master ${node.bridge?.name ?? ''}` : '';
+  const add = (up: string): string =>
+    `ip link add ${hostVeth.name} address ${hostVeth.mac} mtu ${mtu} group ${linkGroupOf(pod)}${master}${up} type veth` +
+    ` peer name ${podVeth.name} address ${podVeth.mac} mtu ${mtu} netns ${netns}`;
+  if (!getsFilterPlace(node, pod)) return [add(' up')];
+  return [add(''), `tc qdisc add dev ${hostVeth.name} clsact`, `ip link set dev ${hostVeth.name} up`];
 }
 
 function renderPhases(plan: PodPlan, { hostVeth, alias }: PodNetwork, netns: string): readonly string[] {

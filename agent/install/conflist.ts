@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { writeFileAtomically } from '../../runtime/atomic-file.ts';
 import { FileError, readRegularText } from '../../runtime/read-regular-file.ts';
 import { type ChainedPlugin, hasCilium } from '../config/chained-plugins.ts';
+import type { WantedFastPath } from '../fast-path/choose-fast-path.ts';
 import type { ConfVersions } from './chain-versions.ts';
 
 /**
@@ -19,6 +20,8 @@ export type ConflistOptions = {
   readonly bandwidth: boolean;
   /** Plugins of the user, in their order. */
   readonly chainedPlugins: readonly ChainedPlugin[];
+  /** What is asked for by --fast-path. Absent: off. */
+  readonly fastPath?: WantedFastPath;
 };
 
 /** Lists the plugins that are called after ours, in their order. */
@@ -45,18 +48,32 @@ const CILIUM_MODE = 'generic-veth';
  * them (`cni-plugins/map-ports.ts`), so that other Pods do not pay for it and the versions of the list do not depend on it.
  */
 export function renderConflist(options: ConflistOptions, versions: ConfVersions): string {
+  const filterPlace = hasFilterPlace(options);
+  const capabilities = {
+    ...(options.portMapping ? { portMappings: true } : {}),
+    ...(filterPlace ? { bandwidth: true } : {}),
+  };
   const plugins: Record<string, unknown>[] = [
     {
       type: 'tke-route-eni',
       backend: `unix:${options.socket}`,
       ...(options.mtu > 0 ? { mtu: options.mtu } : {}),
-      ...(options.portMapping ? { capabilities: { portMappings: true } } : {}),
+      ...(Object.keys(capabilities).length > 0 ? { capabilities } : {}),
+      ...(filterPlace ? { filterPlace } : {}),
     },
   ];
   plugins.push(...pluginsAfterOurs(options));
   const { cniVersion, cniVersions } = versions;
   const name = hasCilium(options.chainedPlugins) ? CILIUM_MODE : 'tke-route-eni';
   return `${JSON.stringify({ cniVersion, cniVersions, name, plugins }, null, 2)}\n`;
+}
+
+/**
+ * Tells whether our plugin may take the place of traffic filters for the programs of the fast path. Plugins of the user may need
+ * it. bandwidth needs it for a Pod with a limit, and with its capability the runtime tells ours of that limit too.
+ */
+function hasFilterPlace({ chainedPlugins, fastPath }: ConflistOptions): boolean {
+  return chainedPlugins.length === 0 && (fastPath === 'bpf' || fastPath === 'auto');
 }
 
 /**

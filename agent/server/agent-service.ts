@@ -114,6 +114,7 @@ async function add(
       mtu: request.mtu,
       disableIpv6: request.disableIpv6,
       uplink: plugin === 'ipam' && request.uplink,
+      filterPlace: request.filterPlace,
       deadlineAtMs: request.deadlineUnixMs,
     },
     signal,

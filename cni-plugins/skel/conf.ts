@@ -124,6 +124,8 @@ export type PluginConf = {
   readonly dataDir: string;
   /** The main plugin keeps the rules and routes of its Pods itself, and gets the ENI as their uplink. */
   readonly uplink: boolean;
+  /** No plugin after this one needs the place of this link's traffic filters: false for a Pod with a bandwidth limit. */
+  readonly filterPlace: boolean;
   /** Keys that are not known, and not used: of a product's conf, or misspelled. At most 16, cut to 64 characters. */
   readonly ignoredKeys: readonly string[];
   /** The attachments that GC must keep; undefined when the caller does not say which. */
@@ -152,7 +154,7 @@ export const DEFAULT_BACKEND = 'unix:/run/tke-eni/agent.sock';
 const NEXT_STEP =
   'correct the file in /etc/cni/net.d that the runtime loaded (the agent writes ours anew when it starts)';
 
-type Ours = Pick<PluginConf, 'backend' | 'mtu' | 'disableIPv6' | 'timeoutMs' | 'dataDir' | 'uplink'>;
+type Ours = Pick<PluginConf, 'backend' | 'mtu' | 'disableIPv6' | 'timeoutMs' | 'dataDir' | 'uplink' | 'filterPlace'>;
 
 const backend: Decoder<string> = (value, path, faults) => {
   if (typeof value === 'string' && parseBackend(value) !== undefined) return value;
@@ -172,7 +174,10 @@ const OUR_FIELDS = {
   dataDir: optional(text(/^\/[^\0]*$/, 'an absolute path')),
 };
 
-const decodeOurFields = record(OUR_FIELDS, 'ignore');
+/** The fields of a main plugin. */
+const MAIN_FIELDS = { ...OUR_FIELDS, filterPlace: optional(boolean) };
+
+const decodeMainFields = record(MAIN_FIELDS, 'ignore');
 
 /** The keys that CNI defines. This plugin does not check their values. */
 const CNI_KEYS: readonly string[] = [
@@ -211,10 +216,12 @@ function parseObject(stdin: string): Readonly<Record<string, unknown>> {
 }
 
 function decodeMainSection(conf: Readonly<Record<string, unknown>>, faults: Faults): Ours | undefined {
-  const ours = decodeOurFields(conf, '', faults);
+  const ours = decodeMainFields(conf, '', faults);
   // A runtime writes `"ipam": {}` for none.
   const ipam = decodeIpam(conf['ipam'] ?? {}, OUR_FIELDS, faults);
-  return ours === undefined || ipam === undefined ? undefined : withDefaults({ ...ipam, ...ours });
+  if (ours === undefined || ipam === undefined) return undefined;
+  const isLimited = Object.hasOwn(runtimeConfigOf(conf), 'bandwidth');
+  return withDefaults({ ...ipam, ...ours, filterPlace: ours.filterPlace === true && !isLimited });
 }
 
 function decodeIpamSection(conf: Readonly<Record<string, unknown>>, faults: Faults): Ours | undefined {
@@ -242,7 +249,7 @@ function ignoredKeysOf(conf: Readonly<Record<string, unknown>>, plugin: PluginNa
   const isIpam = plugin === 'tke-eni-ipamc';
   const known = isIpam ? IPAM_FIELDS : OUR_FIELDS;
   const main = Object.keys(isIpam ? {} : conf).filter(
-    (key) => !Object.hasOwn(OUR_FIELDS, key) && !CNI_KEYS.includes(key) && !key.startsWith(CNI_PREFIX),
+    (key) => !Object.hasOwn(MAIN_FIELDS, key) && !CNI_KEYS.includes(key) && !key.startsWith(CNI_PREFIX),
   );
   const ipam = Object.keys(recordOf(conf['ipam'])).filter((key) => key !== 'type' && !Object.hasOwn(known, key));
   return [...main, ...ipam.map((key) => `ipam.${key}`)]
@@ -259,9 +266,11 @@ function withDefaults({
   disableIPv6 = false,
   dataDir = DEFAULT_DATA_DIR,
   uplink = false,
+  filterPlace = false,
   timeoutMs,
 }: Partial<Ours>): Ours {
-  return { backend, mtu, disableIPv6, dataDir, uplink, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+  const ours = { backend, mtu, disableIPv6, dataDir, uplink, filterPlace };
+  return { ...ours, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
 }
 
 const object: Decoder<Readonly<Record<string, unknown>>> = (value, path, faults) => {

@@ -98,6 +98,7 @@ test('run: tells the agent all that the runtime said', async (t) => {
       clientVersion: '0.0.0-dev',
       uplink: false,
       ignoredKeys: ['colour'],
+      filterPlace: false,
     },
   ]);
 });

@@ -27,7 +27,8 @@ async function limitedPod(t: ExecutionContext, node: SceneNode, bandwidth: objec
   const list: Conflist = {
     ...{ cniVersion: '1.0.0', name: 'tke-eni' },
     plugins: [
-      { ...node.conf(), type: 'tke-route-eni' },
+      // As the agent writes it.
+      { ...node.conf({ filterPlace: true, capabilities: { bandwidth: true } }), type: 'tke-route-eni' },
       { type: 'bandwidth', capabilities: { bandwidth: true } },
     ],
   };

@@ -93,6 +93,24 @@ test('renderConflist: chains bandwidth when it is asked for, and asks the runtim
   ]);
 });
 
+test('renderConflist: with the programs of the fast path ours may take the place of filters, unless the user chains a plugin', (t) => {
+  const alone = { socket: '/run/a.sock', mtu: 0, portMapping: false };
+  const ours = (
+    fastPath: 'off' | 'flowtable' | 'bpf' | 'auto',
+    bandwidth: boolean,
+    ...chainedPlugins: ChainedPlugin[]
+  ) => {
+    const conf = JSON.parse(renderConflist({ ...alone, bandwidth, chainedPlugins, fastPath }, VERSIONS));
+    const { type: _type, backend: _backend, ...more } = conf.plugins[0];
+    return more;
+  };
+  const place = { capabilities: { bandwidth: true }, filterPlace: true };
+  t.deepEqual(ours('bpf', false), place);
+  t.deepEqual(ours('auto', true), place);
+  t.deepEqual(ours('auto', false, { type: 'tuning' }), {});
+  t.deepEqual([ours('off', true), ours('flowtable', true)], [{}, {}]);
+});
+
 test('renderConflist: plugins of the user come last, with their configuration; cilium-cni gets its mode and the name that it knows', (t) => {
   const alone = { socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: true };
   const confOf = (...chainedPlugins: ChainedPlugin[]) =>

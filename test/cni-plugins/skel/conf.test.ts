@@ -36,9 +36,20 @@ test('decodeConf: fills in what a minimal conf leaves out', (t) => {
     runtimeConfig: {},
     dataDir: '/var/lib/cni/tke-eni',
     uplink: false,
+    filterPlace: false,
     ignoredKeys: [],
     validAttachments: [],
   });
+});
+
+test('decodeConf: filterPlace holds for a Pod without a bandwidth limit, and for a main plugin', (t) => {
+  const conf = { ...MINIMAL, filterPlace: true };
+  t.like(decode(conf), { filterPlace: true, ignoredKeys: [] });
+  t.like(decode({ ...conf, runtimeConfig: { portMappings: [] } }), { filterPlace: true });
+  t.like(decode({ ...conf, runtimeConfig: { bandwidth: { egressRate: 1, egressBurst: 1 } } }), { filterPlace: false });
+  const ipam = { ...conf, ipam: { type: 'tke-eni-ipamc' } };
+  t.like(decode(ipam, 'ADD', 'tke-eni-ipamc'), { filterPlace: false });
+  t.is(faultOf({ ...MINIMAL, filterPlace: 'yes' }, 'ADD').code, 7);
 });
 
 test("decodeConf: reads the product's conf", (t) => {
@@ -243,6 +254,7 @@ test('decodeConf: lets a Pod end whatever else is wrong with the conf', (t) => {
     runtimeConfig: {},
     dataDir: '/var/lib/cni/tke-eni',
     uplink: false,
+    filterPlace: false,
     ignoredKeys: [],
     validAttachments: [],
   });

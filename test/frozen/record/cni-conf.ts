@@ -6,6 +6,7 @@ export function recordConflists(): object {
   const versions = { cniVersion: '1.0.0', cniVersions: ['0.3.1', '1.0.0'] };
   return {
     alone: JSON.parse(renderConflist(alone, versions)),
+    fastPath: JSON.parse(renderConflist({ ...alone, bandwidth: true, fastPath: 'auto' }, versions)),
     chained: JSON.parse(renderConflist({ ...alone, mtu: 1450, portMapping: true, bandwidth: true }, versions)),
   };
 }

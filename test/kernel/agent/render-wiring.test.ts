@@ -49,14 +49,20 @@ async function assertSameByHand(
 ): Promise<void> {
   const [eni] = node.enis;
   if (eni === undefined) throw new Error('a test node has ENIs');
-  await node.reach(planNode(network, node.enis, []));
+  const { fastPath, ...slow } = network;
+  await node.reach(planNode(slow, node.enis, []));
   const sandbox = node.createPodNetns();
-  const wanted = podOf(eni, ips);
+  const wanted = podOf(eni, ips, { filterPlace: fastPath !== undefined });
   const { hostIfindex, hostName, podIfindex } = wirePod(node.kernel, sandbox.netns, {
     ...{ node: network, pod: wanted, fallbackName: wanted.hostVeth.name },
   });
   const pod = { ...wanted, hostVeth: { ...wanted.hostVeth, name: hostName, ifindex: hostIfindex } };
-  const look = () => ({ host: shown(node.ip), pod: shown(sandbox.ip), settings: settings(node, sandbox, pod) });
+  const look = () => ({
+    host: shown(node.ip),
+    pod: shown(sandbox.ip),
+    settings: settings(node, sandbox, pod),
+    disciplines: node.run('tc', 'qdisc', 'show'),
+  });
   const made = look();
   const lines = renderWiring(network, pod, { netns: sandbox.netns.path, ifindex: podIfindex });
 
@@ -65,6 +71,10 @@ async function assertSameByHand(
   node.run('sh', '-ec', lines.join('\n'));
   t.deepEqual(look(), made, lines.join('\n'));
 }
+
+test('renderWiring: its lines make the place of filters too, with the programs of the fast path', async (t) => {
+  await withTestNode((node) => assertSameByHand(t, node, { ...node.network, fastPath: 'bpf' }, ['10.0.5.10']));
+});
 
 for (const ruleMode of ['compact', 'per-pod'] as const) {
   for (const ips of [['10.0.5.10'], ['10.0.5.10', 'fd00:10:0:5::10']]) {

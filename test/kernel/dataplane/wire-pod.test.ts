@@ -1,7 +1,7 @@
 import test from 'ava';
 import { checkPod } from '../../../dataplane/check-pod.ts';
 import { hostVethFallbackName } from '../../../dataplane/host-veth-name.ts';
-import type { NodeNetwork, PodNetwork } from '../../../dataplane/network.ts';
+import type { EniPodNetwork, NodeNetwork, PodNetwork } from '../../../dataplane/network.ts';
 import { planNode } from '../../../dataplane/plan-node.ts';
 import { unwirePod } from '../../../dataplane/unwire-pod.ts';
 import { isWireError } from '../../../dataplane/wire-error.ts';
@@ -30,6 +30,28 @@ function wire(
   const wired = wirePod(node.kernel, netns, { node: network, pod, fallbackName: hostVethFallbackName(pod.key) });
   return { ...pod, hostVeth: { ...pod.hostVeth, name: wired.hostName, ifindex: wired.hostIfindex }, wired };
 }
+
+test('wirePod: with the programs of the fast path the link has the place of its filters, where no other plugin needs it', async (t) => {
+  await withTestNode(async (node) => {
+    const fast = { ...node.network, fastPath: 'bpf' } as const;
+    const placeOf = (network: NodeNetwork, more: Partial<EniPodNetwork>): readonly unknown[] => {
+      const ip = `10.0.5.${10 + made++}`;
+      const pod = wire(node, node.createPodNetns().netns, podOf(firstEni(node), [ip], more), network);
+      t.regex(node.run('ping', '-c1', '-W2', ip), / 0% packet loss/);
+      const [link] = node.ip.json('-d', 'link', 'show', pod.hostVeth.name);
+      t.like(link, { group: '4025', ifalias: pod.alias, operstate: 'UP' });
+      const list: readonly { readonly kind: string }[] = JSON.parse(
+        node.run('tc', '-j', 'qdisc', 'show', 'dev', pod.hostVeth.name),
+      );
+      return list.map(({ kind }) => kind);
+    };
+    let made = 0;
+    await node.reach(planNode(node.network, node.enis, []));
+    t.deepEqual(placeOf(fast, { filterPlace: true }), ['noqueue', 'clsact']);
+    t.deepEqual(placeOf(fast, {}), ['noqueue']);
+    t.deepEqual(placeOf(node.network, { filterPlace: true }), ['noqueue']);
+  });
+});
 
 for (const ruleMode of ['compact', 'per-pod'] as const) {
   for (const { name, ips } of families) {
