@@ -116,6 +116,11 @@ export class Channel {
     sendBuffer.bytes(bytes);
   }
 
+  /** Whether what was received has another message. While it has none others may use `receiveBuffer` before `next`. */
+  get hasMore(): boolean {
+    return this.#next + NLMSG_HDRLEN <= this.#length;
+  }
+
   /** Advances to the next message of this exchange, and waits for it if necessary. @throws NetlinkError */
   next(context: RequestContext): void {
     for (let stale = 0; stale <= MAX_STALE_DATAGRAMS; stale++) {

@@ -138,6 +138,27 @@ export class Conn {
     throw new NetlinkError({ errno: constants.errno.EAGAIN, ...request.fail(), detail });
   }
 
+  /**
+   * Reads all objects of a kind, each time those of one datagram: a table of any size takes little memory. Other connections may
+   * be used meanwhile, this one not before the end. What changes during it may be missing.
+   * @throws NetlinkError
+   */
+  *pieces<M, B>(request: ReadRequest<M, B>): Generator<readonly M[], void> {
+    const channel = this.#channel;
+    let piece: M[] = [];
+    this.#sendRead(request, NLM_F_REQUEST | NLM_F_DUMP);
+    for (;;) {
+      channel.next(request);
+      if (channel.type === NLMSG_DONE || channel.type === NLMSG_ERROR) break;
+      if (channel.type === request.answerType) piece.push(this.#decode(request));
+      if (channel.hasMore || piece.length === 0) continue;
+      yield piece;
+      piece = [];
+    }
+    this.#throwIfRefused(request);
+    if (piece.length > 0) yield piece;
+  }
+
   /** Returns undefined when the dump was interrupted by a change. */
   #dumpOnce<M, B>(request: ReadRequest<M, B>): Dump<M> | undefined {
     const channel = this.#channel;

@@ -2,6 +2,7 @@ import { formatIp } from '../runtime/ip-text.ts';
 import { type Codec, writeIp } from './codec.ts';
 import { CodecError } from './codec-error.ts';
 import type { Field } from './message-codec.ts';
+import { NLA_F_NESTED } from './uapi/netlink.ts';
 
 function headerInteger(offset: number, bytes: 1 | 2 | 4): Field<number, true> {
   const limit = 2 ** (8 * bytes);
@@ -58,6 +59,18 @@ export function attribute<T>(type: number, codec: Codec<T>): Field<T, false> {
     readAttribute: (view, offset, length) => codec.read(view, offset, length),
     writeAttribute(writer, _start, value, field) {
       const begin = writer.beginAttribute(type);
+      codec.write(writer, value, field);
+      writer.endAttribute(begin);
+    },
+  };
+}
+
+/** Optional attribute with others in it, written with NLA_F_NESTED as netfilter does. */
+export function nestedAttribute<T>(type: number, codec: Codec<T>): Field<T, false> {
+  return {
+    ...attribute(type, codec),
+    writeAttribute(writer, _start, value, field) {
+      const begin = writer.beginAttribute(type | NLA_F_NESTED);
       codec.write(writer, value, field);
       writer.endAttribute(begin);
     },

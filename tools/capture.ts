@@ -33,6 +33,15 @@ const FILTER = 'ingress pref 84 protocol all handle 1 bpf';
 const OBJECT = 'object-file $OBJ section tc';
 const ADD_FILTER = `tc -n $NS filter add dev v0 ${FILTER} direct-action ${OBJECT}`;
 
+/** Connections are tracked where somebody asks for their state. */
+const TRACKED = [
+  'ip netns exec $NS nft add table inet t',
+  'ip netns exec $NS nft add chain inet t o { type filter hook output priority 0 ; }',
+  'ip netns exec $NS nft add rule inet t o ct state new accept',
+];
+const IN_ZONE =
+  'ip netns exec $NS conntrack -I -s 10.0.0.1 -d 10.0.0.2 -p tcp --sport 5001 --dport 80 --state ESTABLISHED -u SEEN_REPLY,ASSURED -t 3000 -w 7';
+
 const CAPTURES: readonly Capture[] = [
   ask('rule-add-from', 32, 'rule add from 10.0.1.50 lookup 4007 pref 1536 protocol 84'),
   ask('rule-add-fwmark', 32, 'rule add fwmark 0x50000/0xff0000 lookup 100 pref 1537'),
@@ -177,6 +186,12 @@ const CAPTURES: readonly Capture[] = [
   socket('sock-destroy.request', 21, '127.0.0.1', '-4HtnK'),
   socket('sock-diag.answer', 20, '127.0.0.1', '-4Htnep'),
   socket('sock-diag-v6.answer', 20, '::1', '-6Htne'),
+  conntrack('conntrack.answer', 256, '-L -p tcp', { connectedOn: '127.0.0.1' }),
+  conntrack('conntrack-v6.answer', 256, '-L -f ipv6 -p tcp', { connectedOn: '::1' }),
+  conntrack('conntrack-zone.answer', 256, '-L', { setup: [IN_ZONE] }),
+  conntrack('conntrack-update.request', 256, '-U -p tcp -m 5', { setup: [IN_ZONE] }),
+  // The filter of the kernel is used where a status is asked for.
+  conntrack('conntrack-list.request', 257, '-L -u ASSURED'),
   answer('error-gateway', 2, 'route add 10.1.0.0/16 via 192.0.2.1', []),
   answer('error-prefix', 2, 'route add 10.1.0.0/16 nhid 77', []),
 ];
@@ -196,6 +211,19 @@ function tc(name: string, type: number, args: string, setup: readonly string[], 
 function socket(name: string, type: number, connectedOn: string, flags: string): Capture {
   const command = `ip netns exec $NS ss ${flags} sport 50001`;
   return { name, direction: directionOf(name), type, connectedOn, command };
+}
+
+function conntrack(
+  name: string,
+  type: number,
+  args: string,
+  { setup = [], connectedOn }: Pick<Capture, 'setup' | 'connectedOn'> = {},
+): Capture {
+  const command = `ip netns exec $NS conntrack ${args}`;
+  return {
+    ...{ name, direction: directionOf(name), type, command, setup: [...TRACKED, ...setup] },
+    ...(connectedOn !== undefined && { connectedOn }),
+  };
 }
 
 function directionOf(name: string): Capture['direction'] {
