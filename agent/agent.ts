@@ -8,6 +8,7 @@ import { openRtnetlink } from '../netlink/rtnetlink.ts';
 import { runInBackground } from '../runtime/background.ts';
 import { messageOf } from '../runtime/error-text.ts';
 import { serveHttpEndpoints } from '../runtime/http-endpoints.ts';
+import type { Logger } from '../runtime/log.ts';
 import { openSysctl } from '../sysctl/sysctl.ts';
 import { adoptAtStart } from './adopt-at-start.ts';
 import { attach } from './attachment/attach.ts';
@@ -25,6 +26,7 @@ import { type AgentComponents, type AgentRuntime, createComponents, findChain } 
 import type { AgentConfig } from './config/options.ts';
 import { NO_EVENTS } from './events/node-events.ts';
 import type { NewLinks } from './fast-path/attach-new-links.ts';
+import { openConnectionKeeper } from './fast-path/connection-keeper.ts';
 import { type FlowEpochs, openFlowEpochs } from './fast-path/flow-epochs.ts';
 import { openFastPath } from './fast-path/open-fast-path.ts';
 import { followDirectRoutes } from './follow/follow-direct-routes.ts';
@@ -184,7 +186,7 @@ function implementationOf(
 
 /** The kernel with what it can do, and the fast path that is chosen by that. */
 async function openNode(config: AgentConfig, { clock, log }: AgentRuntime) {
-  const { kernel, ownWrites } = openKernel();
+  const { kernel, ownWrites } = openKernel(log);
   const hasNftables = await probeNftables(kernel.nft, clock);
   const found = { hasNftables, role: config.role, ciliumChain: findChain(config) };
   const { choice, programs } = await openFastPath(config.fastPath, { kernel, log, ...found });
@@ -200,11 +202,11 @@ function closeKernel({ flows, rtnetlink }: Kernel, newLinks: NewLinks, epochs: F
   rtnetlink.close();
 }
 
-function openKernel(): { readonly kernel: Kernel; readonly ownWrites: OwnWrites } {
+function openKernel(log: Logger): { readonly kernel: Kernel; readonly ownWrites: OwnWrites } {
   const rtnetlink = openRtnetlink();
   const ownWrites = openOwnWrites(rtnetlink);
   const nft = openNft({ loading: ownWrites.noteProcess });
-  return { kernel: { rtnetlink, sysctl: openSysctl(), nft }, ownWrites };
+  return { kernel: { rtnetlink, sysctl: openSysctl(), nft, connections: openConnectionKeeper(log) }, ownWrites };
 }
 
 /** Longest wait for the API server before the first pass, for the decision about the masquerade. */

@@ -95,7 +95,8 @@ async function applyOne(kernel: Kernel, operation: Operation): Promise<'done' | 
     return 'done';
   }
   if (operation.kind === 'set-sysctl') {
-    const { key, value, isOptional } = operation;
+    const { key, value, isOptional, keepsConnections } = operation;
+    if (keepsConnections && (await kernel.connections?.keep()) !== true) return 'skipped';
     const [outcome] = kernel.sysctl.setAll([{ key, value, ...(isOptional && { isOptional }) }]);
     return outcome === 'changed' ? 'done' : 'skipped';
   }

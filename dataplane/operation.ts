@@ -43,6 +43,8 @@ export type Operation =
       readonly before: string;
       /** True for a key that a kernel may lack; nothing is done then. */
       readonly isOptional?: true;
+      /** True: TCP connections that live are marked first, so that they go on with the new value; nothing is done if they cannot be. */
+      readonly keepsConnections?: true;
     }
   | {
       readonly kind: 'set-link';
@@ -72,8 +74,10 @@ export type Operation =
 /** Returns the operation that undoes `operation`. */
 export function inverseOf(operation: Operation): Operation {
   switch (operation.kind) {
-    case 'set-sysctl':
-      return { ...operation, value: operation.before, before: operation.value };
+    case 'set-sysctl': {
+      const { keepsConnections: _done, ...rest } = operation;
+      return { ...rest, value: operation.before, before: operation.value };
+    }
     case 'set-link':
       return { ...operation, change: operation.before, before: operation.change };
     case 'make-bridge':

@@ -1,4 +1,5 @@
 import type { Operation } from '../../dataplane/operation.ts';
+import { sysctlName, tcpBeLiberal } from '../../sysctl/sysctl-key.ts';
 import type { FoundLink, FoundSysctl, LinkSettings } from './found-state.ts';
 
 /** Returns the operation that restores what of a link is still as we set it; undefined when nothing is. */
@@ -22,7 +23,10 @@ export function sysctlRestoration(
   now: string,
 ): Extract<Operation, { kind: 'set-sysctl' }> | undefined {
   if (now === sysctl.found || hasForeignValue(sysctl, now) || isShared(sysctl)) return undefined;
-  return { kind: 'set-sysctl', key: { path: sysctl.path }, value: sysctl.found, before: now };
+  const key = { path: sysctl.path };
+  // Connection tracking does not know the present sequence numbers of what the fast path followed.
+  const keepsConnections = sysctlName(key) === sysctlName(tcpBeLiberal());
+  return { kind: 'set-sysctl', key, value: sysctl.found, before: now, ...(keepsConnections && { keepsConnections }) };
 }
 
 /** Tells whether another program changed a sysctl after us. */

@@ -51,6 +51,7 @@ export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation
         .filter(({ scope }) => scope !== RT_SCOPE_LINK)
         .map(({ local, address, prefixlen }) => `${local ?? address}/${prefixlen}`),
     sysctl: (path) => kernel.sysctl.find({ path }),
+    canKeepConnections: () => kernel.connections?.canKeep() === true,
     resetNic: (link) => {
       const found = kernel.rtnetlink.link.get({ ifindex: link.ifindex });
       const hostName = parseNicAlias(found?.ifalias ?? '')?.hostName;

@@ -59,6 +59,9 @@ const REMOVALS: ReadonlySet<Operation['kind']> = new Set([
   'detach-filter',
 ]);
 
+/** What lets packets pass by connection tracking. */
+const WAYS_BY: ReadonlySet<Operation['kind']> = new Set(['detach-filter', 'delete-flowtable']);
+
 /** Tells whether an operation only removes something. */
 function isRemoval({ kind }: Operation): boolean {
   return REMOVALS.has(kind);
@@ -66,9 +69,11 @@ function isRemoval({ kind }: Operation): boolean {
 
 /**
  * Tells whether a removal has to wait while `undone` are not done: it comes after what replaces it. One of the whole node
- * waits for all, and all wait for one of the whole node; otherwise what has an ENI, a link or an address in common.
+ * waits for all, and all wait for one of the whole node; otherwise what has an ENI, a link or an address in common. A setting that
+ * TCP connections need is given back when none of them passes by connection tracking any more.
  */
 export function reliesOn(removal: Operation, undone: readonly Operation[]): boolean {
+  if (removal.kind === 'set-sysctl' && removal.keepsConnections) return undone.some(({ kind }) => WAYS_BY.has(kind));
   if (!isRemoval(removal) || undone.length === 0) return false;
   const scope = scopeOf(removal);
   if (scope.length === 0) return true;

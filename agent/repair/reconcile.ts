@@ -30,6 +30,8 @@ export type HostKernel = NicKernel & {
   links(): readonly HostLink[];
   /** A setting below /proc/sys; undefined when there is none. */
   sysctl(path: readonly string[]): string | undefined;
+  /** Whether TCP connections that live can be marked, so that they go on without a setting that they need. */
+  canKeepConnections(): boolean;
   /** Reads the nftables table; the result is passed to `observe`. Runs nft, a child process, after `invalidateNft` only. */
   readNft(desired: HostState): Promise<ObservedHost['nft']>;
   /** Makes the next `readNft` read the kernel. */
@@ -144,7 +146,8 @@ function leftOperations(
 ): readonly Operation[] {
   if (state.supply === undefined || (observed.unreadable ?? []).length > 0) return [];
   const inUse = new Set([primaryIfindex, ...[...state.directNics.values()].map(({ ifindex }) => ifindex)]);
-  const view = { links, addressesOn: kernel.addressesOn, sysctl: kernel.sysctl };
+  const { addressesOn, sysctl, canKeepConnections } = kernel;
+  const view = { links, addressesOn, sysctl, canKeepConnections };
   const { operations, settled } = restoreLeftLinks(found.current(), desired, inUse, view);
   found.forget(settled);
   return operations;

@@ -11,6 +11,8 @@ export type LeftLinksView = {
   addressesOn(ifindex: number): readonly string[];
   /** Undefined when there is no such setting. */
   sysctl(path: readonly string[]): string | undefined;
+  /** Whether TCP connections that live can be marked, so that they go on without the setting that they need. */
+  canKeepConnections(): boolean;
 };
 
 /** What undoes what we set; and the records that are over. */
@@ -33,8 +35,10 @@ export function restoreLeftLinks(
     if (operation === undefined) settled.push(entry);
     else operations.push(operation);
   };
-  const settleSetting = (entry: FoundSysctl, now: string | undefined): void =>
-    settle(entry, now === undefined ? undefined : sysctlRestoration(entry, now));
+  const settleSetting = (entry: FoundSysctl, now: string | undefined): void => {
+    const operation = now === undefined ? undefined : sysctlRestoration(entry, now);
+    if (operation?.keepsConnections !== true || view.canKeepConnections()) settle(entry, operation);
+  };
   const byIndex = new Map(view.links.map((link) => [link.ifindex, link]));
   const byName = new Map(view.links.map((link) => [link.ifname, link]));
   const planned = new Set(desired.addresses.map(({ ifindex, prefix }) => `${ifindex} ${prefix}`));

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { findOwner, reliesOn } from '../../../agent/repair/operation-scope.ts';
 import type { Operation } from '../../../dataplane/operation.ts';
-import { forwarding, ipForward, rpFilter } from '../../../sysctl/sysctl-key.ts';
+import { forwarding, ipForward, rpFilter, tcpBeLiberal } from '../../../sysctl/sysctl-key.ts';
 
 type Owners = Parameters<typeof findOwner>[1];
 
@@ -61,4 +61,19 @@ test('reliesOn: what all Pods of the node use goes last', (t) => {
 
 test('reliesOn: only removals wait', (t) => {
   t.false(reliesOn(rule({ table: 4_007 }), [rule({ table: 4_007 })]));
+});
+
+test('reliesOn: the setting of connection tracking waits for what lets packets pass by it, and for nothing else', (t) => {
+  const setting: Operation = {
+    kind: 'set-sysctl',
+    key: tcpBeLiberal(),
+    value: '0',
+    before: '1',
+    keepsConnections: true,
+  };
+  const filter = { ifindex: 7, ifname: 'eth1', direction: 'ingress', program: 'fast' } as const;
+  t.true(reliesOn(setting, [NFT, { kind: 'detach-filter', filter }]));
+  t.true(reliesOn(setting, [{ kind: 'delete-flowtable', before: '' }]));
+  t.false(reliesOn(setting, [NFT, removal(4_007)]));
+  t.false(reliesOn(sysctl(ipForward()), [{ kind: 'detach-filter', filter }]));
 });

@@ -18,6 +18,7 @@ function viewOf(links: readonly HostLink[], sysctls: Record<string, string>, add
     links,
     addressesOn: (ifindex) => (ifindex === 5 ? addresses : []),
     sysctl: (path) => sysctls[sysctlName({ path })],
+    canKeepConnections: () => true,
   };
   return view;
 }
@@ -65,6 +66,10 @@ test('restoreLeftLinks: restores a setting of the node that no plan has any more
   t.deepEqual(decide(viewOf([], { [name]: '1' }, []), found), { requests: [`sysctl -w ${name}=0`], settled: [] });
   t.deepEqual(decide(viewOf([], { [name]: '0' }, []), found), { requests: [], settled: [entry] });
   t.deepEqual(decide(viewOf([], {}, []), found), { requests: [], settled: [entry] }, 'its module is gone');
+  const [operation] = restoreLeftLinks(found, EMPTY_STATE, new Set(), viewOf([], { [name]: '1' }, [])).operations;
+  t.like(operation, { kind: 'set-sysctl', keepsConnections: true });
+  const cannot = { ...viewOf([], { [name]: '1' }, []), canKeepConnections: () => false };
+  t.deepEqual(decide(cannot, found), { requests: [], settled: [] }, 'connections would stop: it stays, and is known');
 });
 
 test('restoreLeftLinks: touches no link that is planned or otherwise in use, and no setting of the node', (t) => {
