@@ -30,6 +30,9 @@ const MODULE_FILES = ['kernel/drivers/net/veth.ko', 'kernel/drivers/net/dummy.ko
  * the network stack, and the project's sources. The guest runs `script`, a path inside the project, and ends.
  */
 export function packGuest(modules: string, script: string): Buffer {
+  if (!existsSync(join(modules, 'modules.dep'))) {
+    throw new Error(`${modules} has no modules.dep, which modprobe reads: run busybox depmod (docs/testing.md)`);
+  }
   const release = modules.split('/').findLast((part) => part !== '') ?? '';
   const programs = { '/bin/busybox': 'busybox', '/bin/nft': 'nft', '/bin/ip': 'ip', '/bin/node': process.execPath };
   const files = new Map<string, string>();
