@@ -5,3 +5,8 @@ export const REPORT = 'GUEST-REPORT ';
 export function report(name: string, seen: unknown): void {
   process.stdout.write(`\n${REPORT}${JSON.stringify({ name, seen })}\n`);
 }
+
+/** First word of each line of operations, `flowtable` for those on its table. */
+export function summary(lines: readonly string[]): readonly string[] {
+  return lines.map((line) => (line.includes('tke_eni_flows') ? 'flowtable' : (line.split(' ')[0] ?? '')));
+}

@@ -37,7 +37,7 @@ export async function runGuest(
   timeoutMs: number,
 ): Promise<GuestEnd> {
   const initrd = join(folder, 'initrd');
-  writeFileSync(initrd, packGuest(guest.modules, script));
+  writeFileSync(initrd, await packGuest(guest.modules, { script }));
   const args = [
     ...['-accel', 'tcg', '-cpu', 'max', '-smp', '1', '-m', '1536', '-nodefaults', '-no-reboot', '-display', 'none'],
     ...['-serial', 'stdio', '-kernel', guest.kernel, '-initrd', initrd, '-append', COMMAND_LINE],

@@ -2,13 +2,12 @@ import { closeSync, readSync, writeSync } from 'node:fs';
 import { DataType, define, open } from 'ffi-rs';
 import { bind, getsockname, setsockopt, socket } from '../../netlink/libc.ts';
 import { type Netns, withNetns } from '../../netlink/netns.ts';
+import { decodeEndpoint, ENDPOINT_BYTES, type Endpoint, encodeEndpoint, endpointFamily } from './socket-endpoint.ts';
 
-const AF_INET = 2;
 const SOCK_DGRAM = 2;
 const SOCK_CLOEXEC = 0o2000000;
 const SOL_SOCKET = 1;
 const SO_RCVTIMEO = 20;
-const ADDRESS_BYTES = 16;
 /** Longest wait for a packet, milliseconds: on these paths it is there when the send returns, or it was lost. */
 const RECEIVE_TIMEOUT_MS = 50;
 
@@ -18,9 +17,6 @@ open({ library: LIBRARY, path: '' });
 const libc = define({
   connect: { library: LIBRARY, retType: I32, paramsType: [I32, U8Array, I32] },
 }) as unknown as { connect(args: readonly [number, Uint8Array, number]): number };
-
-/** An IPv4 address and a port. */
-type Endpoint = { readonly ip: string; readonly port: number };
 
 /**
  * One UDP socket of a namespace, used from this process: on veth pairs the kernel forwards a packet within the send, so a
@@ -32,23 +28,23 @@ export class UdpSocket implements Disposable {
 
   /** @throws LibcError, also when the port of `local` is in use */
   constructor(netns: Netns, local: Endpoint = { ip: '0.0.0.0', port: 0 }, receiveTimeoutMs = RECEIVE_TIMEOUT_MS) {
-    this.fd = withNetns(netns, () => socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    bind(this.fd, encode(local));
+    this.fd = withNetns(netns, () => socket(endpointFamily(local), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    bind(this.fd, encodeEndpoint(local));
     const timeout = Buffer.alloc(16);
     timeout.writeBigInt64LE(BigInt(receiveTimeoutMs * 1_000), 8);
     setsockopt(this.fd, SOL_SOCKET, SO_RCVTIMEO, timeout);
   }
 
   get local(): Endpoint {
-    const address = new Uint8Array(ADDRESS_BYTES);
+    const address = new Uint8Array(ENDPOINT_BYTES);
     getsockname(this.fd, address);
-    const bytes = Buffer.from(address);
-    return { ip: bytes.subarray(4, 8).join('.'), port: bytes.readUInt16BE(2) };
+    return decodeEndpoint(address);
   }
 
   /** @throws Error when no route leads there */
   connect(peer: Endpoint): void {
-    if (libc.connect([this.fd, encode(peer), ADDRESS_BYTES]) !== 0) {
+    const address = encodeEndpoint(peer);
+    if (libc.connect([this.fd, address, address.length]) !== 0) {
       throw new Error(`no UDP connection to ${peer.ip} port ${peer.port}: the namespace has no route to it`);
     }
   }
@@ -76,12 +72,4 @@ export class UdpSocket implements Disposable {
   [Symbol.dispose](): void {
     closeSync(this.fd);
   }
-}
-
-function encode({ ip, port }: Endpoint): Uint8Array {
-  const address = Buffer.alloc(ADDRESS_BYTES);
-  address.writeUInt16LE(AF_INET, 0);
-  address.writeUInt16BE(port, 2);
-  address.set(ip.split('.').map(Number), 4);
-  return address;
 }
