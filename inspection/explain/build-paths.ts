@@ -204,7 +204,7 @@ function routeThrough(
   const routing = evaluateRouting(context, flow, expected, refusedBy);
   const own = pod?.ips.includes(src) === true ? 'src' : 'dst';
   const fastPath =
-    isLocal || isTranslated || refusedBy !== undefined ? undefined : fastPathHop(context, { src, dst, iif, oif, own });
+    isLocal || refusedBy !== undefined ? undefined : fastPathHop(context, { src, dst, iif, oif, own, isTranslated });
   return { routing, checks: [delivery, forwarding?.hop, source?.hop, fastPath].filter((hop) => hop !== undefined) };
 }
 

@@ -8,7 +8,7 @@ import type { Hop } from './explanation.ts';
 import { hopOf } from './hop.ts';
 import type { FollowedFlows } from './kernel-answer.ts';
 
-/** A forwarded packet whose addresses are not translated. */
+/** A forwarded packet. */
 type Forwarded = {
   readonly src: string;
   readonly dst: string;
@@ -16,23 +16,29 @@ type Forwarded = {
   readonly oif: number | undefined;
   /** Which of the two addresses the Pod has that is explained. */
   readonly own: 'src' | 'dst';
+  /** Whether its addresses are translated: only a flowtable follows such flows. */
+  readonly isTranslated?: boolean;
 };
 
-/** Number of flows that a hop lists. */
-const SHOWN_FLOWS = 5;
+/** Number of flows that a hop lists, and of links of a flowtable. */
+const [SHOWN_FLOWS, SHOWN_LINKS] = [5, 8];
 
 /**
  * Builds the hop that says whether packets of a known flow pass all this at once, and which flows are known now. Undefined
- * where the node has no fast path of eBPF. It is no fault when a link has no program: packets take the kernel's own way.
+ * where the node has no fast path. It is no fault when a link has no program, or is not in the flowtable: packets take the kernel's
+ * own way.
  */
 export function fastPathHop(
   { facts, readFlows }: Pick<ExplainContext, 'facts' | 'readFlows'>,
   packet: Forwarded,
 ): Hop | undefined {
-  const { iif, oif } = packet;
+  const { iif, oif, isTranslated = false } = packet;
+  if (oif === undefined) return undefined;
+  const { links, nft } = facts.host;
+  const flowLinks = ifKnown(nft)?.flowLinks;
+  if (flowLinks !== undefined) return flowtableHop(flowLinks, iif, [linkName(links, iif), linkName(links, oif)]);
   const filters = filtersOf(facts.host);
-  if (filters.length === 0 || oif === undefined) return undefined;
-  const { links } = facts.host;
+  if (filters.length === 0 || isTranslated) return undefined;
   const [from, to] = [linkName(links, iif), linkName(links, oif)];
   const fast = filters.find(({ ifindex, program }) => ifindex === iif && program === 'fast');
   const learn = filters.find(({ ifindex, program }) => ifindex === oif && program === 'learn');
@@ -46,6 +52,22 @@ export function fastPathHop(
     title: `fast path: packets of followed flows go from ${from} to ${to} at once`,
     details: flowLines(readFlows(fast.programId), packet),
   });
+}
+
+/** The kernel lists the flows of a flowtable by connection tracking only. */
+function flowtableHop(flowLinks: readonly string[], iif: number, way: readonly [string, string]): Hop {
+  const [from, to] = way;
+  const missing = way.find((name) => !flowLinks.includes(name));
+  const title =
+    missing === undefined
+      ? `fast path: the flowtable follows flows from ${from} to ${to}`
+      : `fast path: not from ${from} to ${to}, ${missing} is not in the flowtable`;
+  const others = flowLinks.filter((name) => !way.includes(name));
+  const listed = [...way.filter((name) => flowLinks.includes(name)), ...others];
+  const more = listed.length > SHOWN_LINKS ? [`and ${listed.length - SHOWN_LINKS} more`] : [];
+  const names = [...listed.slice(0, SHOWN_LINKS), ...more].join(', ');
+  const details = [`links in the flowtable: ${names || 'none'}`, 'flows that it follows: conntrack -L | grep OFFLOAD'];
+  return hopOf({ kind: 'link', element: linkId(iif), title, details });
 }
 
 function filtersOf({ traffic }: HostFacts): readonly FlowFilter[] {

@@ -50,6 +50,8 @@ export type NftFacts = {
   readonly objects: readonly Readonly<Record<string, unknown>>[];
   /** Output of `nft list table inet tke_eni`; undefined when the table does not exist. */
   readonly ourTable: string | undefined;
+  /** Names of the links that the flowtable of the fast path has; absent when there is none. */
+  readonly flowLinks?: readonly string[];
 };
 
 /** State of the host's namespace. */

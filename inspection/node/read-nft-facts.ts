@@ -5,6 +5,7 @@ import { NFT_TABLE } from '../../dataplane/numbers.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import { messageOf } from '../../runtime/error-text.ts';
 import { recordOf } from '../../runtime/json.ts';
+import { flowLinksOf } from './flow-links.ts';
 import { known, unknown } from './known.ts';
 import type { Known, NftFacts } from './node-facts.ts';
 
@@ -22,7 +23,9 @@ export async function readNftFacts(
 ): Promise<Known<NftFacts>> {
   try {
     const [text, ourTable] = await Promise.all([runNft(options, '-j', 'list', 'ruleset'), openNft(options).read()]);
-    return known({ objects: await withDevices(objectsOf(text), options), ourTable });
+    const objects = await withDevices(objectsOf(text), options);
+    const flowLinks = flowLinksOf(objects);
+    return known({ objects, ourTable, ...(flowLinks && { flowLinks }) });
   } catch (error) {
     return whyNot(error);
   }

@@ -4,6 +4,8 @@ import { Sweep } from '../../agent/uninstall/sweep.ts';
 import { diffHost } from '../../dataplane/diff.ts';
 import { observeHost } from '../../dataplane/observe.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
+import { ifKnown } from '../../inspection/node/known.ts';
+import { readNftFacts } from '../../inspection/node/read-nft-facts.ts';
 import { silentLogger } from '../../runtime/log.ts';
 import { withTestNode } from '../kernel/dataplane/test-node.ts';
 import { followScene } from './follow-scene.ts';
@@ -20,7 +22,14 @@ await withTestNode(async (node) => {
   const world = await openGuestWorld(node);
   report('first', summary(await node.reach(world.plan())));
   report('second', diffHost(world.plan(), await observeHost(node.kernel, world.plan())).operations);
-  report('listing', node.run('nft', '-j', 'list', 'ruleset'));
+  const facts = ifKnown(await readNftFacts({ netnsPath: node.netns.path }));
+  report('links', {
+    read: facts?.flowLinks,
+    planned: world
+      .plan()
+      .flowtable?.devices.map(({ ifname }) => ifname)
+      .sort(),
+  });
   const flow = await followScene(world);
   await kindsScene(world);
   await rateScene(world);

@@ -22,6 +22,9 @@ if (guest === undefined) {
     t.is(seen.get('try'), '');
     t.deepEqual(seen.get('first'), ['flowtable'], 'devices of Pods');
     t.deepEqual(seen.get('second'), [], 'the plan is idempotent');
+    const links = seen.get('links') as { readonly read: readonly string[]; readonly planned: readonly string[] };
+    t.is(links.read.length, 5, 'what explain and graph read');
+    t.deepEqual(links.read, links.planned);
     assertFollowed(t, seen);
     assertKinds(t, seen);
     assertLinks(t, seen);

@@ -1,6 +1,10 @@
 import { flowFilterOf } from '../../../dataplane/fast-path/flow-filter.ts';
 import { FlowMapError, readFlows } from '../../../dataplane/fast-path/flow-maps.ts';
+import { openNft } from '../../../dataplane/nft.ts';
+import { isNftError } from '../../../dataplane/nft-error.ts';
+import { FLOWTABLE_TABLE } from '../../../dataplane/numbers.ts';
 import { readNodeFacts } from '../../../inspection/node/read-node-facts.ts';
+import { netnsPathOf } from '../../../inspection/node/with-node-netns.ts';
 import { sysctlName, tcpBeLiberal } from '../../../sysctl/sysctl-key.ts';
 import type { GlobalArgs } from '../../command/command.ts';
 import { type BundlePart, valuePart } from './bundle-part.ts';
@@ -8,7 +12,7 @@ import { type BundlePart, valuePart } from './bundle-part.ts';
 /** Flows that are listed of at most 131,072; their number is always there. */
 const MAX_FLOWS = 1_000;
 
-/** Returns the part about the fast path: its filters on links, the flows that are followed, and its setting. */
+/** Returns the part about the fast path: its filters on links, the flows that are followed, its flowtable, and its setting. */
 export function fastPathPart(global: GlobalArgs): BundlePart {
   return {
     path: 'kernel/fast-path.json',
@@ -23,6 +27,7 @@ export function fastPathPart(global: GlobalArgs): BundlePart {
         settings: { [setting]: host.sysctls.get(setting) ?? null },
         filters: ours.map((filter) => ({ ifname: names.get(filter.ifindex) ?? null, ...filter })),
         ...followed(ours[0]?.programId),
+        ...(await flowtable(global)),
       });
     },
   };
@@ -39,5 +44,17 @@ function followed(programId: number | undefined): Readonly<Record<string, unknow
   } catch (error) {
     if (!(error instanceof FlowMapError)) throw error;
     return { flowsNotRead: error.message };
+  }
+}
+
+/** The table of the flowtable as nft lists it, by lines; null where there is none. */
+async function flowtable(global: GlobalArgs): Promise<Readonly<Record<string, unknown>>> {
+  const nft = openNft(global.netns === undefined ? {} : { netnsPath: netnsPathOf(global) });
+  try {
+    const listing = await nft.read(FLOWTABLE_TABLE);
+    return { flowtable: listing?.trimEnd().split('\n') ?? null };
+  } catch (error) {
+    if (!isNftError(error)) throw error;
+    return { flowtableNotRead: error.message };
   }
 }

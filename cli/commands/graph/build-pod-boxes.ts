@@ -91,7 +91,8 @@ export function linkRows(link: LinkMessage, { host }: Pick<NodeFacts, 'host'>): 
   ];
 }
 
-function fastPathRows({ ifindex }: LinkMessage, { traffic }: NodeFacts['host']): readonly string[] {
+function fastPathRows({ ifindex, ifname }: LinkMessage, { traffic, nft }: NodeFacts['host']): readonly string[] {
+  if (ifKnown(nft)?.flowLinks?.includes(ifname) === true) return ['fast path: in the flowtable'];
   const filters = (ifKnown(traffic.filters) ?? []).flatMap((filter) => flowFilterOf(filter) ?? []);
   const programs = filters.filter((filter) => filter.ifindex === ifindex);
   if (programs.length === 0) return [];

@@ -66,3 +66,36 @@ test('fastPathHop: says why the flows are not known', (t) => {
     'next: run as root',
   ]);
 });
+
+const [POD_LINK, MANY] = ['eni0', Array.from({ length: 9 }, (_, at) => `eni-${at}`)];
+
+function hopOfFlowtable(flowLinks: readonly string[], isTranslated = false) {
+  const facts = nodeFixture({ enis: 1, podsPerEni: 1 });
+  const links = facts.host.links.map((link) => (link.ifindex === 100 ? { ...link, ifname: POD_LINK } : link));
+  const nft = known({ objects: [], ourTable: undefined, flowLinks });
+  const context = buildExplainContext({ ...facts, host: { ...facts.host, links, nft } }, unknown('', ''), NOT_ASKED);
+  return fastPathHop(context, { ...PACKET, iif: 100, isTranslated });
+}
+
+test('fastPathHop: names the links of a flowtable, and how to see its flows', (t) => {
+  for (const isTranslated of [false, true]) {
+    const hop = hopOfFlowtable([POD_LINK, 'eth0', 'eth1'], isTranslated);
+    t.is(hop?.verdict, 'ok');
+    t.is(hop?.title, 'fast path: the flowtable follows flows from eni0 to eth1');
+    t.deepEqual(hop?.details, [
+      'links in the flowtable: eni0, eth1, eth0',
+      'flows that it follows: conntrack -L | grep OFFLOAD',
+    ]);
+  }
+});
+
+test('fastPathHop: names the link that is not in the flowtable, and some of many that are', (t) => {
+  t.is(hopOfFlowtable(['eth1'])?.title, 'fast path: not from eni0 to eth1, eni0 is not in the flowtable');
+  t.is(hopOfFlowtable([POD_LINK])?.title, 'fast path: not from eni0 to eth1, eth1 is not in the flowtable');
+  t.regex(hopOfFlowtable([...MANY, 'eth1', POD_LINK])?.details[0] ?? '', /: eni0, eth1, eni-0, .*, eni-5, and 3 more$/);
+  t.is(hopOfFlowtable([])?.details[0], 'links in the flowtable: none');
+});
+
+test('fastPathHop: programs follow no flow whose addresses are translated', (t) => {
+  t.is(hopOf(WHOLE, [LEARNED], { ...PACKET, isTranslated: true }), undefined);
+});

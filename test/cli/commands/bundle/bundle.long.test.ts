@@ -81,6 +81,8 @@ async function openNode(t: ExecutionContext) {
   const netns = await createPodNetns(`tke-test-${randomBytes(4).toString('hex')}`);
   t.teardown(() => netns.close());
   await netns.nft(`table inet other { chain c {\n counter comment "password=${secret(15)}"\n}\n}\n`);
+  // A kernel without flowtables has a table of this name without one.
+  await netns.nft('table inet tke_eni_flows { chain forward { type filter hook forward priority filter + 10; }; }');
   // A name would be looked for below the folder that stands for the host's files; /proc is everybody's.
   const holder = netns.start(['sleep', '300']);
   t.teardown(async () => {
@@ -144,6 +146,7 @@ test('bundle: has what helps, says what is missing, and holds none of the plante
   has('node/machine.json', /NAME=Test/);
   has('kernel/nft-ruleset.txt', /table inet other/);
   has('kernel/fast-path.json', /"flowCount": 0/);
+  has('kernel/fast-path.json', /"flowtable": \[\s+"table inet tke_eni_flows \{",[^\]]*hook forward priority 10/);
   has('logs/00-kube-system_tke-eni-agent-abcde_0b3f5a77-agent-0.log', /kernel changed: ip route add 10\.0\.2\.10\/32/);
   has('status.txt', /0\.1\.0\+0123abc on node-1/);
   has('dump/state.ip', /ip /);

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { buildGraph } from '../../../../cli/commands/graph/build-graph.ts';
 import { finding } from '../../../../inspection/catalogue/catalogue.ts';
-import { unknown } from '../../../../inspection/node/known.ts';
+import { known, unknown } from '../../../../inspection/node/known.ts';
 import { BLOCK, CBR0_IFINDEX, grNode } from '../../../inspection/node/gr-node.ts';
 import { brokenNode, drawingOf } from './drawing-fixture.ts';
 import { explanationFixture } from './explanation-fixture.ts';
@@ -156,4 +156,15 @@ test('buildGraph: GlobalRoute Pods have a band with their bridge and the route o
   const links = facts.host.links.filter(({ ifname }) => ifname !== 'cbr0');
   const without = buildGraph({ ...facts, host: { ...facts.host, links } }, NOTHING);
   t.is(without.nodes.find(({ title }) => title === 'cbr0')?.state, 'missing');
+});
+
+test('buildGraph: marks the links that the flowtable has', (t) => {
+  const facts = nodeFixture({ enis: 1, podsPerEni: 2 });
+  const pod = facts.host.links.find(({ ifindex }) => ifindex === facts.pods[0]?.hostIfindex);
+  const nft = known({ objects: [], ourTable: undefined, flowLinks: ['eth0', 'eth1', pod?.ifname ?? ''] });
+  const graph = buildGraph({ ...facts, host: { ...facts.host, nft } }, NOTHING);
+  const marked = graph.nodes
+    .filter(({ facts: all }) => all.some(({ rows }) => rows.includes('fast path: in the flowtable')))
+    .map(({ kind, elements }) => `${kind} ${elements.find((id) => id.startsWith('link:'))}`);
+  t.deepEqual(marked.toSorted(), ['eni link:3', 'nic link:2', `veth link:${pod?.ifindex}`]);
 });
