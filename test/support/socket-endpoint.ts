@@ -3,8 +3,8 @@ import { formatIp, parseIp } from '../../runtime/ip-text.ts';
 /** An address of either family and a port. */
 export type Endpoint = { readonly ip: string; readonly port: number };
 
-export const AF_INET = 2;
-export const AF_INET6 = 10;
+const AF_INET = 2;
+const AF_INET6 = 10;
 /** Bytes of struct sockaddr_in6; struct sockaddr_in is shorter. */
 export const ENDPOINT_BYTES = 28;
 const IPV4_BYTES = 16;

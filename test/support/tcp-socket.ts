@@ -26,7 +26,7 @@ const libc = define({
 };
 
 /** Where a connection is from and to. */
-export type TcpWay = {
+type TcpWay = {
   readonly from: Netns;
   readonly to: Netns;
   /** What the server has; `by`: where the client connects to instead, as the address of a Service. */
