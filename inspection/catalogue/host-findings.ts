@@ -184,6 +184,13 @@ export const HOST_FINDINGS = {
     severity: 'warning',
     isOurs: false,
   },
+  'fast-path-rules': {
+    title: 'Rules that judge each packet by itself see one packet a second',
+    why: 'While the fast path is on, packets of learned flows pass nftables and iptables once a second. A limit, a quota, a count of bytes, chance, a search for content, a queue to a program or a change of the TTL then works on that packet alone.',
+    cure: 'Where such a rule is needed leave the fast path off (`--fast-path=off`). Where it is meant for new connections let it ask for them (`ct state new`, `--ctstate NEW`), or stand behind a rule that accepts established ones: a limit that only logs, or that no packet of an established connection meets, is not named.',
+    severity: 'warning',
+    isOurs: false,
+  },
   'kube-proxy-mode': {
     title: 'How Services are done on this node',
     why: 'In ipvs mode the Service addresses are local addresses of kube-ipvs0, and strict ARP matters for load balancers; with none of them Services do not work.',

@@ -1,10 +1,15 @@
 import test from 'ava';
 import { FAST_PATH_CHECK } from '../../../../cli/commands/doctor/check-fast-path.ts';
 import type { AgentStatus, DoctorFacts } from '../../../../cli/commands/doctor/doctor-facts.ts';
+import { isHostVethName } from '../../../../dataplane/host-veth-name.ts';
 import { known } from '../../../../inspection/node/known.ts';
 import type { TrafficFilterMessage } from '../../../../netlink/traffic-filter-message.ts';
-import { doctorFacts, healthyNode } from './facts.ts';
-import { programFilter } from './traffic-bytes.ts';
+import type { JsonObject } from '../../../../runtime/json.ts';
+import { doctorFacts, healthyNode, iptables } from './facts.ts';
+import { action, attribute, programFilter } from './traffic-bytes.ts';
+
+/** Options of a u32 filter that redirects to the link 77. */
+const REDIRECT = attribute(7, action('mirred', 1, 0, 4, 1, 1, 1, 77));
 
 const BE_LIBERAL = 'net.netfilter.nf_conntrack_tcp_be_liberal';
 
@@ -70,6 +75,41 @@ test('fast-path: names why it stays off, filters that are left, and a setting th
     `error: ${BE_LIBERAL} is 0 while the fast path is on: TCP connections of Pods stall`,
     'bpf, on 0 links',
   ]);
+});
+
+const CHAIN = { family: 'inet', table: 'fw', name: 'forward', type: 'filter', hook: 'forward', prio: 0 };
+const QUEUE = { family: 'inet', table: 'fw', chain: 'forward', expr: [{ queue: { num: 5 } }] };
+
+test('fast-path: names rules that judge each packet by itself while it is on, of nftables and both kinds of iptables', (t) => {
+  const found = (status: typeof ON, objects: readonly object[], ...saved: Parameters<typeof iptables>) => {
+    const facts = factsOf(status, { setting: '1' });
+    const host = { ...facts.node.host, nft: known({ objects: objects as readonly JsonObject[], ourTable: undefined }) };
+    return textsOf({ ...facts, node: { ...facts.node, host }, iptables: iptables(...saved) });
+  };
+  const rules = [{ chain: CHAIN }, { rule: QUEUE }];
+  t.deepEqual(found(ON, rules, '', '*filter\n-A FORWARD -m limit --limit 5/sec -j ACCEPT\n'), [
+    'warning: the fast path is on, and rules that judge each packet by itself see one packet a second of a learned flow: chain FORWARD of iptables-legacy (limit); chain inet fw forward (queue)',
+    'bpf, on 0 links',
+  ]);
+  const jumps = Array.from({ length: 7 }, (_, n) => `-A FORWARD -j G${n}\n-A G${n} -m quota --quota 9 -j ACCEPT\n`);
+  t.regex(found(ON, [], `*filter\n${jumps.join('')}`).join(), /G4 of iptables-nft \(quota\); and 2 more/);
+  t.regex(
+    found({ wanted: 'flowtable', mode: 'flowtable', why: '' }, rules, '').join(),
+    /see no packet of a learned flow/,
+  );
+  t.deepEqual(found(OFF, rules, ''), ['off']);
+});
+
+test('fast-path: counts links of Pods that the bandwidth plugin has', (t) => {
+  const facts = factsOf(ON, { setting: '1' });
+  const { host } = facts.node;
+  const [link] = host.links.filter(({ ifname }) => isHostVethName(ifname));
+  if (link === undefined) throw new Error('the fixture has links of Pods');
+  const ifb = { ...link, ifindex: 77, ifname: 'bwp0', kind: 'ifb' };
+  const redirect = { ...programFilter(link.ifindex, 'ingress', ''), kind: 'u32', options: REDIRECT };
+  const traffic = { ...host.traffic, filters: known([redirect]) };
+  const node = { ...facts.node, host: { ...host, links: [...host.links, ifb], traffic } };
+  t.deepEqual(textsOf({ ...facts, node }), ['bpf, on 0 links; 1 is left to the bandwidth plugin']);
 });
 
 test('fast-path: is off where the agent says nothing of it', (t) => {
