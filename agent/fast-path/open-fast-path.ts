@@ -2,6 +2,8 @@ import { attachFilter } from '../../dataplane/fast-path/attach-filter.ts';
 import { flowFilterOf } from '../../dataplane/fast-path/flow-filter.ts';
 import { type FlowPrograms, openFlowPrograms } from '../../dataplane/fast-path/flow-programs.ts';
 import type { Kernel } from '../../dataplane/kernel.ts';
+import { isNftError } from '../../dataplane/nft-error.ts';
+import { NFT_TABLE } from '../../dataplane/numbers.ts';
 import { createUnnamedNetns } from '../../netlink/netns.ts';
 import { openRtnetlinkIn } from '../../netlink/rtnetlink.ts';
 import { parentOf } from '../../netlink/traffic-filter-request.ts';
@@ -35,14 +37,32 @@ export async function openFastPath(
     readonly log: Logger;
   },
 ): Promise<OpenedFastPath> {
-  const hasBeLiberal = kernel.sysctl.find(tcpBeLiberal()) !== undefined;
-  const findings: FastPathFindings = { ...given, hasBeLiberal, problem: undefined };
-  const opened = wanted === 'off' || problemOf(findings) !== undefined ? {} : await tryWanted(wanted, kernel);
-  const choice = chooseFastPath(wanted, { ...findings, problem: opened.problem });
+  const mayBeHad = wanted !== 'off' && problemOf({ ...given, hasBeLiberal: true, problem: undefined }) === undefined;
+  const hasBeLiberal = mayBeHad && (await hasTcpBeLiberal(kernel));
+  const opened = hasBeLiberal ? await tryWanted(wanted, kernel) : {};
+  const choice = chooseFastPath(wanted, { ...given, hasBeLiberal, problem: opened.problem });
   const { programs } = opened;
   if (choice.mode !== 'off') log.info('fast path', { mode: choice.mode, isReused: programs?.isReused });
   else if (wanted !== 'off') log.warn('the fast path stays off', { wanted, why: choice.why });
   return { choice, ...(programs === undefined ? {} : { programs }) };
+}
+
+/** A rule that makes the kernel load connection tracking. */
+const TRACKING = `table inet ${NFT_TABLE} { chain forward { type filter hook forward priority 0; ct status assured accept; }; }`;
+
+/**
+ * Tells whether connection tracking has the setting. It comes with the module, which the kernel loads with the first rule that
+ * needs it: after a reboot that may be ours, and our own table is loaded only after the choice.
+ */
+async function hasTcpBeLiberal({ sysctl, nft }: Pick<Kernel, 'sysctl' | 'nft'>): Promise<boolean> {
+  const isThere = (): boolean => sysctl.find(tcpBeLiberal()) !== undefined;
+  if (isThere()) return true;
+  try {
+    await nft.canonical(TRACKING);
+  } catch (error) {
+    if (!isNftError(error)) throw error;
+  }
+  return isThere();
 }
 
 type Trial = { readonly programs?: FlowPrograms; readonly problem?: string | undefined };

@@ -16,7 +16,12 @@ if (guest === undefined) {
     t.timeout(GUEST_MS + 60_000);
     const folder = createTempDir('guest');
     t.teardown(folder.close);
-    const { console, reports, code } = await runGuest(guest, 'test/guest/flowtable-scene.ts', folder.path, GUEST_MS);
+    const { console, reports, code } = await runGuest(
+      guest,
+      { script: 'test/guest/flowtable-scene.ts' },
+      folder.path,
+      GUEST_MS,
+    );
     t.is(code, 0, console);
     const seen = new Map(reports.map((one) => [one['name'], one['seen']]));
     t.is(seen.get('try'), '');

@@ -72,6 +72,9 @@ function wired({ kernel, createPodNetns }: TestNode, node: NodeNetwork, pod: Eni
   return { ...space, network: { ...pod, hostVeth: { ...pod.hostVeth, name: hostName, ifindex: hostIfindex } } };
 }
 
+/** Where a flow is from, and the node that it passes. */
+type FlowPlace = { readonly node: Pick<TestNode, 'far' | 'netns'>; readonly pod: { readonly netns: Netns } };
+
 /** A UDP flow from a Pod to a host, with both its sockets. */
 export class UdpFlow {
   readonly client: UdpSocket;
@@ -79,7 +82,7 @@ export class UdpFlow {
 
   /** `by`: where the client sends to instead of the server; `seen`: whom the server sees instead of the client. */
   constructor(
-    { pod, node }: GuestWorld,
+    { pod, node }: FlowPlace,
     way: { readonly client: Endpoint; readonly server: Endpoint; readonly by?: Endpoint; readonly seen?: Endpoint },
   ) {
     this.client = new UdpSocket(pod.netns, way.client, WAIT_MS);
@@ -98,7 +101,7 @@ export class UdpFlow {
 }
 
 /** Returns what connection tracking has of the connection that was opened to this port, the kernel's own line. */
-export function trackedLine({ node }: GuestWorld, port: number): string {
+export function trackedLine({ node }: Pick<FlowPlace, 'node'>, port: number): string {
   const path = `/proc/${process.pid}/task/${process.pid}/net/nf_conntrack`;
   const lines = withNetns(node.netns, () => readFileSync(path, 'utf8')).split('\n');
   // The port of the first direction comes first.
@@ -106,6 +109,6 @@ export function trackedLine({ node }: GuestWorld, port: number): string {
 }
 
 /** Tells whether the kernel follows the connection that was opened to this port in the flowtable. */
-export function isOffloaded(world: GuestWorld, port: number): boolean {
+export function isOffloaded(world: Pick<FlowPlace, 'node'>, port: number): boolean {
   return trackedLine(world, port).includes('[OFFLOAD]');
 }

@@ -34,7 +34,7 @@ $B reboot -f
 `;
 
 /** What a guest has beside the kernel's modules and its programs. */
-type GuestFiles = {
+export type GuestFiles = {
   /** The script that it runs, a path inside the project. */
   readonly script: string;
   /** Further files of this machine, by their paths in the guest. */
@@ -108,6 +108,8 @@ async function bundleScript(script: string): Promise<Uint8Array> {
     format: 'esm',
     target: 'node26',
     external: ['ffi-rs'],
+    // Packages that are CommonJS ask for modules of Node by `require`.
+    banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
     logLevel: 'error',
   });
   const [file] = outputFiles;

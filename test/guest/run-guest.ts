@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { packGuest } from './pack-guest.ts';
+import { type GuestFiles, packGuest } from './pack-guest.ts';
 import { REPORT } from './report.ts';
 
 /** What a guest needs of this machine. */
@@ -27,17 +27,17 @@ export function findGuestKernel(): GuestKernel | undefined {
 
 /**
  * Boots an emulated machine with another kernel, and runs a script of the project in it. Emulation needs no rights and no hardware,
- * and is slow: 70 to 140 s.
+ * and is slow: a minute, two on a busy machine.
  * @param folder for the initial file system; the caller deletes it
  */
 export async function runGuest(
   guest: GuestKernel,
-  script: string,
+  files: GuestFiles,
   folder: string,
   timeoutMs: number,
 ): Promise<GuestEnd> {
   const initrd = join(folder, 'initrd');
-  writeFileSync(initrd, await packGuest(guest.modules, { script }));
+  writeFileSync(initrd, await packGuest(guest.modules, files));
   const args = [
     ...['-accel', 'tcg', '-cpu', 'max', '-smp', '1', '-m', '1536', '-nodefaults', '-no-reboot', '-display', 'none'],
     ...['-serial', 'stdio', '-kernel', guest.kernel, '-initrd', initrd, '-append', COMMAND_LINE],
