@@ -457,6 +457,7 @@ function openRepairLoop(
     overrun: metrics.overrun,
     invalidateNft: components.reconcile.kernel.invalidateNft,
     invalidateFilters: components.reconcile.kernel.invalidateFilters,
+    forgetFilters: components.reconcile.kernel.forgetFilters,
     log: useCases.log,
     intervalMs: config.repairIntervalMs,
   });

@@ -50,19 +50,26 @@ export function loadProgram(name: string, instructions: Uint8Array, license: str
     .u64(16, memory.put(new TextEncoder().encode(`${license}\0`)))
     .name(48, name);
   const what = `load the program ${name}`;
-  for (let tries = 1; ; tries++) {
-    try {
-      return new BpfProgram(callBpf(BPF_PROG_LOAD, attr, what));
-    } catch (error) {
-      // The verifier gives up when a signal is pending, as of a child that ended.
-      if (error instanceof BpfError && error.code === 'EAGAIN' && tries < MOST_TRIES) continue;
-      throw explained(error, what, instructions, attr, memory);
-    }
+  try {
+    return load(attr, what);
+  } catch (error) {
+    throw explained(error, what, instructions, attr, memory);
   }
 }
 
 /** As libbpf tries. */
 const MOST_TRIES = 5;
+
+function load(attr: BpfAttr, what: string): BpfProgram {
+  for (let tries = 1; ; tries++) {
+    try {
+      return new BpfProgram(callBpf(BPF_PROG_LOAD, attr, what));
+    } catch (error) {
+      // The verifier gives up when a signal is pending, as of a child that ended.
+      if (!(error instanceof BpfError) || error.code !== 'EAGAIN' || tries === MOST_TRIES) throw error;
+    }
+  }
+}
 
 /** Opens a program that is loaded. It needs CAP_SYS_ADMIN. @throws BpfError ENOENT when it is gone */
 export function openProgram(id: number): BpfProgram {
@@ -81,7 +88,7 @@ function explained(
   const log = memory.reserve(LOG_BYTES);
   attr.u32(24, 1, LOG_BYTES).u64(32, log);
   try {
-    new BpfProgram(callBpf(BPF_PROG_LOAD, attr, what)).close();
+    load(attr, what).close();
     return error;
   } catch (again) {
     const text = textAt(new DataView(memory.get(log, LOG_BYTES).buffer), 0, LOG_BYTES);

@@ -45,6 +45,7 @@ export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation
       flowtables.invalidate();
     },
     invalidateFilters: filters.invalidate,
+    forgetFilters: filters.forget,
     addressesOn: (ifindex) =>
       kernel.rtnetlink.address
         .list({ ifindex })

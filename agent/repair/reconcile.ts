@@ -38,6 +38,8 @@ export type HostKernel = NicKernel & {
   invalidateNft(): void;
   /** Makes the next `observe` read the traffic filters of a link, or of all links, from the kernel. */
   invalidateFilters(ifindex?: number): void;
+  /** Forgets the traffic filters of a link that left the namespace. */
+  forgetFilters(ifindex: number): void;
   /** Observes the rest, in one go without yielding. */
   observe(desired: HostState, nft: ObservedHost['nft']): ObservedHost;
   /** Applies the operations in order. One that fails does not stop the others, but nothing is removed after it. */

@@ -26,6 +26,8 @@ type RepairLoopDeps = {
   readonly invalidateNft: () => void;
   /** Called when the traffic filters of a link, or of any link, may have changed, before the pass that this causes. */
   readonly invalidateFilters: (ifindex?: number) => void;
+  /** Called when a link left the namespace, before the pass that this causes. */
+  readonly forgetFilters: (ifindex: number) => void;
   readonly log: Logger;
   readonly intervalMs: number;
 };
@@ -125,11 +127,8 @@ export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
   const timers = startTimers(deps, kick, () => causes.size === 0 && !isAttempting);
   const handle = (event: MonitorEvent): void => {
     deps.note(event);
-    if (event.kind === 'overrun') {
-      deps.overrun();
-      deps.invalidateFilters();
-    }
-    if (event.kind === 'qdisc' || event.kind === 'filter') deps.invalidateFilters(event.message.ifindex);
+    if (event.kind === 'overrun') deps.overrun();
+    noteFilters(deps, event);
     if (deps.isOwn(event)) return;
     deps.noteForeign(event);
     if (event.kind === 'overrun' || event.kind === 'nftables') deps.invalidateNft();
@@ -154,6 +153,13 @@ export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
       await running;
     },
   };
+}
+
+/** Own changes count too: what is known of a link's filters is what was read. */
+function noteFilters({ invalidateFilters, forgetFilters }: RepairLoopDeps, event: MonitorEvent): void {
+  if (event.kind === 'overrun') invalidateFilters();
+  if (event.kind === 'link' && event.op === 'del') forgetFilters(event.message.ifindex);
+  if (event.kind === 'qdisc' || event.kind === 'filter') invalidateFilters(event.message.ifindex);
 }
 
 function startTimers(deps: RepairLoopDeps, kick: (cause: string) => void, isIdle: () => boolean): { close(): void } {

@@ -134,6 +134,8 @@ function readTransport(
     load(32, 'r5', 'r8', ports),
     store(32, 'r10', key.ports - bytes, 'r5'),
     load(32, 'r5', 'r6', iif),
+    // A greater number, which a link may be created with, has no place beside the protocol: another link has the rest of it.
+    jumpIf('r5', '>', 0xffffff, 'out'),
     alu('lsh', 'r5', 8),
     alu('or', 'r5', 'r1'),
     store(32, 'r10', key.iifProto - bytes, 'r5'),

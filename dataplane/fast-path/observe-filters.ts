@@ -14,6 +14,11 @@ type FilterReader = {
   read(names: ReadonlyMap<number, string>): ObservedFilters;
   /** Makes the next `read` read the kernel: for one link, or for all. */
   invalidate(ifindex?: number): void;
+  /**
+   * Forgets a link that left the namespace: its filters went with it, which is not notified, and one of the same index may be there
+   * before the next `read`. Costs that nothing.
+   */
+  forget(ifindex: number): void;
 };
 
 type LinkFilters = { readonly ours: readonly FlowFilter[]; readonly foreign: readonly string[] };
@@ -72,6 +77,9 @@ export function openFilterReader(kernel: Pick<Kernel, 'rtnetlink' | 'flows'>): F
     invalidate: (ifindex) => {
       if (ifindex === undefined) changed = undefined;
       else changed?.add(ifindex);
+    },
+    forget: (ifindex) => {
+      known.delete(ifindex);
     },
   };
 }

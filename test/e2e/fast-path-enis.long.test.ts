@@ -34,6 +34,30 @@ test.serial('an ENI in another namespace sends nothing of its former flows', asy
   });
 });
 
+test.serial(
+  'an ENI that was away for a moment, which the agent notices when it is back, gets its filters at once',
+  async (t) => {
+    await withEni(t, async (scene, { ifname }) => {
+      const { trial } = scene;
+      const { agent } = trial;
+      const { netns } = trial.node;
+      const other = await createPodNetns(`${trial.vpc.prefix}elsewhere`);
+      agent.kill('SIGSTOP');
+      try {
+        await netns.ip('link', 'set', ifname, 'netns', other.name);
+        await other.ip('link', 'set', ifname, 'netns', netns.name);
+      } finally {
+        agent.kill('SIGCONT');
+      }
+      t.deepEqual(
+        (await programFilters(netns)).filter(({ dev }) => dev === ifname),
+        [],
+      );
+      await arriveAgain(t, scene, ifname);
+    });
+  },
+);
+
 test.serial('an ENI that is detached and comes back: its flows end, and are learned by the new link', async (t) => {
   await withEni(t, async (scene, { eniId, ifname }) => {
     const { trial } = scene;

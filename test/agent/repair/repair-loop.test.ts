@@ -23,6 +23,7 @@ function loopThat(reconcile: (pass: number) => ReconcileReport | Promise<Reconci
     overrun: () => {},
     invalidateNft: () => {},
     invalidateFilters: () => {},
+    forgetFilters: () => {},
     log: silentLogger,
     // No timer: what happens again, happens by itself.
     intervalMs: 3_600_000,

@@ -13,6 +13,8 @@ type PacketCase = {
   /** Default: as the one to learn from. */
   readonly arrive?: FrameSpec;
   readonly skb?: TestSkb;
+  /** Where the packet is of the link `twin` of the bench. */
+  readonly isTwin?: 'learn' | 'arrive';
 };
 
 const TCP4: FrameSpec = { ...V4, protocol: TCP };
@@ -68,6 +70,8 @@ const LEFT: readonly PacketCase[] = [
     { what: 'another source port', learn, arrive: { ...learn, sport: 1001 } },
     { what: 'another destination port', learn, arrive: { ...learn, dport: 54 } },
     { what: 'another link', learn, arrive: { ...learn, to: '00:00:00:00:00:00' }, skb: { ifindex: 1 } },
+    { what: 'a link of the same number in 24 bits', learn, isTwin: 'arrive' },
+    { what: 'learned from a link of the same number in 24 bits', learn, isTwin: 'learn' },
     { what: 'to another station', learn, arrive: { ...learn, to: '02:00:00:00:00:77' } },
     { what: 'to all stations', learn, arrive: { ...learn, to: 'ff:ff:ff:ff:ff:ff' } },
     { what: 'to a group', learn, arrive: { ...learn, to: '01:00:5e:00:00:01' } },
@@ -105,18 +109,22 @@ export function packetFaults(bench: ProgramBench): readonly string[] {
 
 function faultsOf(bench: ProgramBench, each: PacketCase, isFollowed: boolean): readonly string[] {
   bench.programs.forgetFlows();
-  const learned = bench.learn({ ...each.learn, ttl: each.learn.ttl ?? 63 }, each.learnSkb);
+  const from = each.isTwin === 'learn' ? { ingressIfindex: bench.twin } : {};
+  const learned = bench.learn({ ...each.learn, ttl: each.learn.ttl ?? 63 }, { ...from, ...each.learnSkb });
   if (each.between === 'flows are forgotten') bench.programs.forgetFlows();
   if (each.between === 'a second') bench.age();
   const spec = each.arrive ?? each.learn;
-  const { action, packet, priority } = bench.arrive(spec, each.skb);
+  const { action, packet, priority } = bench.arrive(
+    spec,
+    each.isTwin === 'arrive' ? { ifindex: bench.twin } : each.skb,
+  );
   const wanted = frame(isFollowed ? { ...spec, ...NEXT, ttl: (spec.ttl ?? 64) - 1 } : spec);
   // Of a packet that goes on, the bench has chosen the address of its link.
-  const from = isFollowed ? 0 : 14;
+  const start = isFollowed ? 0 : 14;
   const faults = [
     learned.action === TC_ACT_UNSPEC ? '' : `learn answers ${learned.action}`,
     action === (isFollowed ? TC_ACT_REDIRECT : TC_ACT_UNSPEC) ? '' : `fast answers ${action}`,
-    packet.subarray(from).equals(wanted.subarray(from)) ? '' : 'the packet is another one',
+    packet.subarray(start).equals(wanted.subarray(start)) ? '' : 'the packet is another one',
     isFollowed && priority !== (each.learnSkb?.priority ?? 0) ? `priority ${priority}` : '',
     isFollowed && spec.src.includes('.') && ipv4Fault(packet) !== 0 ? 'a wrong checksum' : '',
   ];

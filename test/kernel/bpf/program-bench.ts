@@ -26,6 +26,9 @@ export class ProgramBench implements Disposable {
   #instead: { readonly which: 'fast' | 'learn'; readonly program: BpfProgram } | undefined;
   readonly #mac = this.host.rtnl.link.get({ ifindex: this.iif })?.address ?? '';
 
+  /** A link with the lower 24 bits of the number of `iif`, and its address: the key of a flow has no more of the number. */
+  readonly twin: number = this.#addTwin();
+
   /** As the kernel sends it on, with the mark of our chain. */
   learn(spec: FrameSpec, skb: TestSkb = {}): RunResult {
     const sent = { mark: FAST_PATH_MARK, ingressIfindex: this.iif, ifindex: this.oif, ...skb };
@@ -65,6 +68,12 @@ export class ProgramBench implements Disposable {
     } finally {
       this.#instead = undefined;
     }
+  }
+
+  #addTwin(): number {
+    const ifindex = this.iif + 0x1000000;
+    this.host.ip(`link add name twin address ${this.#mac} index ${ifindex} type veth peer name twin1`);
+    return ifindex;
   }
 
   #fdOf(which: 'fast' | 'learn'): number {

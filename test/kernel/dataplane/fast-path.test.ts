@@ -152,9 +152,16 @@ test('openFilterReader: reads again what it was told of, and forgets links that 
       seen().filter((line) => line.startsWith('eth5')),
       ['eth5 egress'],
     );
-    names.delete(ifindex);
-    t.is(seen().length, ALL.length - 2);
+    const { ifindex: other = 0 } = node.kernel.rtnetlink.link.get({ ifname: 'eth6' }) ?? {};
+    node.tc('qdisc del dev eth6 clsact');
+    t.is(seen().length, ALL.length - 1, 'as if it was away: nothing is notified');
+    reader.forget(other);
+    t.is(seen().length, ALL.length - 3);
     reader.invalidate();
-    t.is(reader.read(names).ours.length, ALL.length - 2);
+    t.is(seen().length, ALL.length - 3);
+    names.delete(ifindex);
+    t.is(seen().length, ALL.length - 4);
+    reader.invalidate();
+    t.is(reader.read(names).ours.length, ALL.length - 4);
   });
 });
