@@ -3,18 +3,21 @@ import { join } from 'node:path';
 import { ifKnown } from '../../inspection/node/known.ts';
 import { readNftFacts } from '../../inspection/node/read-nft-facts.ts';
 import { NetnsView } from '../../sim/support/netns.ts';
+import { tcpBeLiberal } from '../../sysctl/sysctl-key.ts';
 import { type TestNode, withTestNode } from '../kernel/dataplane/test-node.ts';
 import { type AgentProcess, startAgent } from '../support/agent-process.ts';
 import { execCni, kubernetesArgs } from '../support/exec-cni.ts';
+import { TcpPair } from '../support/tcp-socket.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { GUEST_PROGRAMS } from './guest-programs.ts';
-import { ADDRESS, ASSURED_MS, isOffloaded, UdpFlow } from './guest-world.ts';
+import { ADDRESS, ASSURED_MS, isOffloaded, UdpFlow, WAIT_MS } from './guest-world.ts';
 import { report } from './report.ts';
 
 // Runs in a guest whose kernel has flowtables: the real agent, called by its launcher, with --fast-path=flowtable.
 
 const DIR = '/tmp/node';
-const PORT = 7_000;
+const PORTS = { udp: 7_000, tcp: 7_001 } as const;
+const TCP_BYTES = 20_000;
 /** An emulated machine is slow: the agent alone takes ten seconds to start. */
 const SLOW = { timeoutMs: 90_000, everyMs: 200 } as const;
 
@@ -22,56 +25,79 @@ await withTestNode(async (node) => {
   mkdirSync(DIR);
   writeSupply(node);
   openFar(node);
-  const at = new NetnsView(node.name);
-  const agent = await startAgent({
-    netns: at,
-    dir: DIR,
-    program: { path: GUEST_PROGRAMS.agent },
-    flags: { 'fast-path': 'flowtable', 'gc-interval': '1h', 'repair-interval': '1h', 'ip-cooldown': '1s' },
-    timeoutMs: SLOW.timeoutMs,
-  });
+  const first = await start(node, 'flowtable');
+  let last = first;
   try {
     report('started', await linksOf(node));
-    await lifeOfPod(node);
+    const pod = await addPod(node);
+    const flows = await followedFlows(node, pod);
+    await endByOthers(node, flows);
+    first.kill('SIGKILL');
+    await first.child.exited;
+    report('killed', { ...flows.state(), links: await linksOf(node) });
+    last = await start(node, 'off');
+    const beLiberal = node.kernel.sysctl.find(tcpBeLiberal());
+    report('off', { ...flows.state(), links: (await linksOf(node)) ?? 'no flowtable', beLiberal });
+    const deleted = await execCni({ ...cniCall(node, pod.name), command: 'DEL' });
+    report('deleted', deleted.exitCode);
   } catch (error) {
-    process.stdout.write(agent.logs());
+    process.stdout.write(first.logs() + last.logs());
     throw error;
   } finally {
-    await agent.stop();
+    await last.stop();
   }
-  report('stopped', await linksOf(node));
-  await at.run([GUEST_PROGRAMS.agent, 'uninstall', ...uninstallFlags(agent)], SLOW);
+  await new NetnsView(node.name).run([GUEST_PROGRAMS.agent, 'uninstall', ...uninstallFlags(last)], SLOW);
   report('uninstalled', node.run('nft', 'list', 'tables'));
 });
 
-/** A Pod comes, its flow is learned, others forbid it and allow it again, the Pod goes. */
-async function lifeOfPod(node: TestNode): Promise<void> {
+function start(node: TestNode, fastPath: 'flowtable' | 'off'): Promise<AgentProcess> {
+  return startAgent({
+    netns: new NetnsView(node.name),
+    dir: DIR,
+    program: { path: GUEST_PROGRAMS.agent },
+    flags: { 'fast-path': fastPath, 'gc-interval': '1h', 'repair-interval': '1h', 'ip-cooldown': '1s' },
+    timeoutMs: SLOW.timeoutMs,
+  });
+}
+
+type Pod = ReturnType<TestNode['createPodNetns']>;
+
+/** Adds a Pod, and waits until its link is in the flowtable. */
+async function addPod(node: TestNode): Promise<Pod> {
   const pod = node.createPodNetns();
   pod.ip('link', 'set', 'lo', 'up');
-  const call = cniCall(node, pod.name);
-  const added = await execCni({ ...call, command: 'ADD' });
+  const added = await execCni({ ...cniCall(node, pod.name), command: 'ADD' });
   if (added.exitCode !== 0) throw new Error(`ADD failed: ${added.stdout} ${added.stderr}`);
-  const before = await linksOf(node);
+  report('added', await linksOf(node));
   const [host] = node.ip.json('link', 'show', 'type', 'veth').filter(({ ifname }) => String(ifname).startsWith('eni'));
   const link = String(host?.['ifname']);
   await waitUntil(async () => (await linksOf(node))?.includes(link), { ...SLOW, what: 'the link in the flowtable' });
-  report('added', { before });
+  return pod;
+}
 
+/** Opens a UDP flow and a TCP connection of the Pod, and waits until both are followed. */
+async function followedFlows(node: TestNode, pod: Pod) {
   const place = { node, pod };
-  const flow = new UdpFlow(place, {
-    client: { ip: ADDRESS.pod, port: 4_000 },
-    server: { ip: ADDRESS.far, port: PORT },
+  const ends = { from: pod.netns, to: node.far.netns };
+  const at = (ip: string, port: number) => ({ ip, port });
+  const udp = new UdpFlow(place, { client: at(ADDRESS.pod, 4_000), server: at(ADDRESS.far, PORTS.udp) });
+  const tcp = new TcpPair({ ...ends, client: at(ADDRESS.pod, 4_001), server: at(ADDRESS.far, PORTS.tcp) }, WAIT_MS);
+  const state = () => ({
+    exchange: [...udp.exchange(), ...tcp.exchange(TCP_BYTES)],
+    isOffloaded: Object.values(PORTS).map((port) => isOffloaded(place, port)),
   });
-  const isFollowed = () => flow.exchange().every(Boolean) && isOffloaded(place, PORT);
-  await waitUntil(isFollowed, { ...SLOW, what: 'a followed flow', everyMs: ASSURED_MS });
-  node.run('nft', 'add table inet others; add chain inet others f { type filter hook forward priority 0; }');
-  node.run('nft', `add rule inet others f ip saddr ${ADDRESS.pod} udp dport ${PORT} drop`);
-  await waitUntil(() => flow.exchange()[0] === false, { ...SLOW, what: 'the end of a flow that others forbid' });
-  node.run('nft', 'delete table inet others');
-  await waitUntil(isFollowed, { ...SLOW, what: 'a flow that is followed again' });
+  const isFollowed = () => Object.values(state()).flat().every(Boolean);
+  await waitUntil(isFollowed, { ...SLOW, what: 'followed flows', everyMs: ASSURED_MS });
+  return { udp, state, isFollowed };
+}
 
-  const deleted = await execCni({ ...call, command: 'DEL' });
-  report('deleted', { exitCode: deleted.exitCode, links: await linksOf(node), isOffloaded: isOffloaded(place, PORT) });
+/** Others forbid the flow, which the agent ends, and allow it again. */
+async function endByOthers(node: TestNode, { udp, isFollowed }: Awaited<ReturnType<typeof followedFlows>>) {
+  node.run('nft', 'add table inet others; add chain inet others f { type filter hook forward priority 0; }');
+  node.run('nft', `add rule inet others f ip saddr ${ADDRESS.pod} udp dport ${PORTS.udp} drop`);
+  await waitUntil(() => udp.exchange()[0] === false, { ...SLOW, what: 'the end of a flow that others forbid' });
+  node.run('nft', 'delete table inet others');
+  await waitUntil(isFollowed, { ...SLOW, what: 'flows that are followed again' });
 }
 
 /** Names of links in the flowtable. */

@@ -11,11 +11,13 @@ const guest = findGuestKernel();
 const GUEST_MS = 8 * 60_000;
 /** The primary interface and the ENI. */
 const LINKS = ['eth0', 'eth5'];
+/** UDP and TCP, both directions. */
+const ALL = [true, true, true, true];
 
 if (guest === undefined || !hasLauncher) {
   test.skip('an agent with a flowtable in a guest (set GUEST_KERNEL and GUEST_MODULES; needs a C compiler)', () => {});
 } else {
-  test('an agent with a flowtable in a guest: a flow of a Pod is followed, ends with a rule of others, and nothing is left', async (t) => {
+  test('an agent with a flowtable in a guest: flows of a Pod are followed, end with a rule of others, and go on without it', async (t) => {
     t.timeout(GUEST_MS + 60_000);
     await buildExecutables(['tke-route-eni', 'tke-eni-agent']);
     const folder = createTempDir('guest');
@@ -30,9 +32,13 @@ if (guest === undefined || !hasLauncher) {
     t.is(code, 0, console);
     const seen = new Map(reports.map((one) => [one['name'], one['seen']]));
     t.deepEqual(seen.get('started'), LINKS, 'connection tracking was not loaded before');
-    t.deepEqual(seen.get('added'), { before: LINKS }, 'the link of a new Pod comes after its ADD');
-    t.deepEqual(seen.get('deleted'), { exitCode: 0, links: LINKS, isOffloaded: false });
-    t.deepEqual(seen.get('stopped'), LINKS, 'packets go on without an agent');
+    t.deepEqual(seen.get('added'), LINKS, 'the link of a new Pod comes after its ADD');
+    const killed = seen.get('killed') as { readonly links: readonly string[] };
+    t.like(killed, { exchange: ALL, isOffloaded: [true, true] }, 'flows are followed without an agent');
+    t.is(killed.links.length, LINKS.length + 1);
+    const off = { exchange: ALL, isOffloaded: [false, false], links: 'no flowtable', beLiberal: '0' };
+    t.deepEqual(seen.get('off'), off, 'flows go on without the flowtable');
+    t.is(seen.get('deleted'), 0);
     t.is(seen.get('uninstalled'), '', 'no table');
   });
 }

@@ -12,6 +12,7 @@ import { followScene } from './follow-scene.ts';
 import { type GuestWorld, openGuestWorld } from './guest-world.ts';
 import { kindsScene } from './kinds-scene.ts';
 import { linksScene } from './links-scene.ts';
+import { offScene } from './off-scene.ts';
 import { rateScene } from './rate-scene.ts';
 import { report, summary } from './report.ts';
 
@@ -32,6 +33,7 @@ await withTestNode(async (node) => {
   });
   const flow = await followScene(world);
   await kindsScene(world);
+  await offScene(world);
   await rateScene(world);
   await linksScene(world, flow);
   await removalScene(world);

@@ -32,6 +32,8 @@ if (guest === undefined) {
     t.deepEqual(links.read, links.planned);
     assertFollowed(t, seen);
     assertKinds(t, seen);
+    const exchange = [...BOTH, ...BOTH, ...BOTH, ...BOTH];
+    t.deepEqual(seen.get('switched-off'), { followed: BOTH, beLiberal: '0', exchange }, 'nothing of it is invalid');
     assertLinks(t, seen);
     t.deepEqual(seen.get('off'), { operations: ['flowtable'], tables: 'table inet tke_eni\ntable inet others\n' });
     t.deepEqual(seen.get('uninstalled'), {
