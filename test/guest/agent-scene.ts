@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ifKnown } from '../../inspection/node/known.ts';
@@ -31,10 +32,13 @@ await withTestNode(async (node) => {
     report('started', await linksOf(node));
     const pod = await addPod(node);
     const flows = await followedFlows(node, pod);
+    report('explained', explained(node));
     await endByOthers(node, flows);
     first.kill('SIGKILL');
     await first.child.exited;
-    report('killed', { ...flows.state(), links: await linksOf(node) });
+    // Its last run of nft may go on without it, and end flows once more.
+    await waitUntil(flows.isFollowed, { ...SLOW, what: 'followed flows without an agent' });
+    report('killed', await linksOf(node));
     last = await start(node, 'off');
     const beLiberal = node.kernel.sysctl.find(tcpBeLiberal());
     report('off', { ...flows.state(), links: (await linksOf(node)) ?? 'no flowtable', beLiberal });
@@ -89,6 +93,14 @@ async function followedFlows(node: TestNode, pod: Pod) {
   const isFollowed = () => Object.values(state()).flat().every(Boolean);
   await waitUntil(isFollowed, { ...SLOW, what: 'followed flows', everyMs: ASSURED_MS });
   return { udp, state, isFollowed };
+}
+
+/** What `explain` says of the fast path, to the Pod and from it. */
+function explained({ name }: TestNode): readonly string[] {
+  const places = ['--netns', name, '--socket', join(DIR, 'agent.sock'), '--state-dir', join(DIR, 'state')];
+  const asked = ['explain', ADDRESS.pod, '--to', ADDRESS.far];
+  const text = execFileSync(GUEST_PROGRAMS.cli, [...asked, ...places], { encoding: 'utf8' });
+  return text.split('\n').filter((line) => /fast path|flowtable/.test(line));
 }
 
 /** Others forbid the flow, which the agent ends, and allow it again. */

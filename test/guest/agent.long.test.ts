@@ -19,11 +19,12 @@ if (guest === undefined || !hasLauncher) {
 } else {
   test('an agent with a flowtable in a guest: flows of a Pod are followed, end with a rule of others, and go on without it', async (t) => {
     t.timeout(GUEST_MS + 60_000);
-    await buildExecutables(['tke-route-eni', 'tke-eni-agent']);
+    await buildExecutables(['tke-route-eni', 'tke-eni-agent', 'tke-eni']);
     const folder = createTempDir('guest');
     t.teardown(folder.close);
     const more = {
       [GUEST_PROGRAMS.agent]: join(DIST_BIN_DIR, 'tke-eni-agent'),
+      [GUEST_PROGRAMS.cli]: join(DIST_BIN_DIR, 'tke-eni'),
       [GUEST_PROGRAMS.addon]: join(DIST_BIN_DIR, 'ffi-rs.node'),
       [GUEST_PROGRAMS.plugin]: LAUNCHER_PATH,
     };
@@ -33,9 +34,12 @@ if (guest === undefined || !hasLauncher) {
     const seen = new Map(reports.map((one) => [one['name'], one['seen']]));
     t.deepEqual(seen.get('started'), LINKS, 'connection tracking was not loaded before');
     t.deepEqual(seen.get('added'), LINKS, 'the link of a new Pod comes after its ADD');
-    const killed = seen.get('killed') as { readonly links: readonly string[] };
-    t.like(killed, { exchange: ALL, isOffloaded: [true, true] }, 'flows are followed without an agent');
-    t.is(killed.links.length, LINKS.length + 1);
+    const [fromPod, links, toPod] = seen.get('explained') as readonly string[];
+    t.regex(fromPod ?? '', /fast path: the flowtable follows flows from eni\w+ to eth5$/);
+    t.regex(links ?? '', /links in the flowtable: eni\w+, eth5, eth0$/);
+    t.regex(toPod ?? '', /fast path: the flowtable follows flows from eth5 to eni\w+$/);
+    const killed = seen.get('killed') as readonly string[];
+    t.is(killed.length, LINKS.length + 1, 'the flowtable stays without an agent');
     const off = { exchange: ALL, isOffloaded: [false, false], links: 'no flowtable', beLiberal: '0' };
     t.deepEqual(seen.get('off'), off, 'flows go on without the flowtable');
     t.is(seen.get('deleted'), 0);
