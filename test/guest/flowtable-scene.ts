@@ -20,7 +20,7 @@ import { report, summary } from './report.ts';
 
 await withTestNode(async (node) => {
   report('try', (await tryFlowtable(node.kernel)) ?? '');
-  const world = await openGuestWorld(node);
+  const world = await openGuestWorld(node, 'compact');
   report('first', summary(await node.reach(world.plan())));
   report('second', diffHost(world.plan(), await observeHost(node.kernel, world.plan())).operations);
   const facts = ifKnown(await readNftFacts({ netnsPath: node.netns.path }));
@@ -37,6 +37,12 @@ await withTestNode(async (node) => {
   await rateScene(world);
   await linksScene(world, flow);
   await removalScene(world);
+});
+
+await withTestNode(async (node) => {
+  const world = await openGuestWorld(node, 'per-pod');
+  await node.reach(world.plan());
+  await kindsScene(world);
 });
 
 /** Off, and the end of everything of ours, leave no table. */

@@ -31,7 +31,8 @@ if (guest === undefined) {
     t.is(links.read.length, 5, 'what explain and graph read');
     t.deepEqual(links.read, links.planned);
     assertFollowed(t, seen);
-    assertKinds(t, seen);
+    assertKinds(t, seen, 'compact');
+    assertKinds(t, seen, 'per-pod');
     const exchange = [...BOTH, ...BOTH, ...BOTH, ...BOTH];
     t.deepEqual(seen.get('switched-off'), { followed: BOTH, beLiberal: '0', exchange }, 'nothing of it is invalid');
     assertLinks(t, seen);
@@ -55,17 +56,17 @@ function assertFollowed(t: ExecutionContext, seen: Seen): void {
 }
 
 const TCP = ['tcp', 'tcp-reset', 'tcp-v6', 'tcp-service', 'tcp-masqueraded'];
-const KINDS = ['udp-v6', 'udp-service', 'udp-masqueraded', ...TCP];
+const KINDS = ['udp-v6', 'udp-pods', 'udp-service', 'udp-masqueraded', ...TCP];
 /** Seconds that connection tracking keeps a connection after FIN, and after RST. @see nf_conntrack_proto_tcp.c */
 const [TIME_WAIT_S, CLOSE_S] = [120, 10];
 
-function assertKinds(t: ExecutionContext, seen: Seen): void {
+function assertKinds(t: ExecutionContext, seen: Seen, mode: 'compact' | 'per-pod'): void {
   const exchange = Object.fromEntries(KINDS.map((kind) => [kind, BOTH]));
   const isFollowed = Object.fromEntries(KINDS.map((kind) => [kind, true]));
-  t.deepEqual(seen.get('kinds'), { exchange, isOffloaded: isFollowed });
-  t.deepEqual(seen.get('kinds-denied'), { exchange, isOffloaded: isFollowed }, 'followed past a rule that drops all');
+  t.deepEqual(seen.get(`kinds-${mode}`), { exchange, isOffloaded: isFollowed });
+  t.deepEqual(seen.get(`denied-${mode}`), { exchange, isOffloaded: isFollowed }, 'followed past a rule that drops all');
   for (const kind of TCP) {
-    const end = seen.get(`end-${kind}`) as { readonly isOffloaded: boolean; readonly leftS: number };
+    const end = seen.get(`end-${kind}-${mode}`) as { readonly isOffloaded: boolean; readonly leftS: number };
     t.false(end.isOffloaded, `${kind}: its last packets take the way of the kernel`);
     t.true(end.leftS <= (kind === 'tcp-reset' ? CLOSE_S : TIME_WAIT_S), `${kind}: ${end.leftS} s`);
   }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { HostState } from '../../dataplane/desired.ts';
-import type { EniPodNetwork, NodeNetwork } from '../../dataplane/network.ts';
+import type { EniPodNetwork, NodeNetwork, RuleMode } from '../../dataplane/network.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
 import { wirePod } from '../../dataplane/wire-pod.ts';
 import { type Netns, withNetns } from '../../netlink/netns.ts';
@@ -39,11 +39,11 @@ export type GuestWorld = {
 };
 
 /** Wires two Pods on a node and gives the hosts around it their addresses. The flowtable has no links of Pods yet. */
-export async function openGuestWorld(node: TestNode): Promise<GuestWorld> {
+export async function openGuestWorld(node: TestNode, ruleMode: RuleMode): Promise<GuestWorld> {
   const { enis, far } = node;
   const [eth5] = enis;
   if (eth5 === undefined) throw new Error('a test node has ENIs');
-  const network: NodeNetwork = { ...node.network, egress: 'node', fastPath: 'flowtable' };
+  const network: NodeNetwork = { ...node.network, ruleMode, egress: 'node', fastPath: 'flowtable' };
   await node.reach(planNode(network, enis, []));
   far.ip('link', 'set', 'lo', 'up');
   far.ip('address', 'add', `${ADDRESS.far}/24`, 'dev', 'far5');
@@ -75,18 +75,26 @@ function wired({ kernel, createPodNetns }: TestNode, node: NodeNetwork, pod: Eni
 /** Where a flow is from, and the node that it passes. */
 type FlowPlace = { readonly node: Pick<TestNode, 'far' | 'netns'>; readonly pod: { readonly netns: Netns } };
 
-/** A UDP flow from a Pod to a host, with both its sockets. */
+/** From where to where a UDP flow is. */
+type UdpWay = {
+  readonly client: Endpoint;
+  readonly server: Endpoint;
+  /** Namespace of the server; default outside of the node. */
+  readonly to?: Netns;
+  /** Where the client sends to instead, as the address of a Service. */
+  readonly by?: Endpoint;
+  /** Whom the server sees instead of the client. */
+  readonly seen?: Endpoint;
+};
+
+/** A UDP flow from a Pod, with both its sockets. */
 export class UdpFlow {
   readonly client: UdpSocket;
   readonly server: UdpSocket;
 
-  /** `by`: where the client sends to instead of the server; `seen`: whom the server sees instead of the client. */
-  constructor(
-    { pod, node }: FlowPlace,
-    way: { readonly client: Endpoint; readonly server: Endpoint; readonly by?: Endpoint; readonly seen?: Endpoint },
-  ) {
+  constructor({ pod, node }: FlowPlace, way: UdpWay) {
     this.client = new UdpSocket(pod.netns, way.client, WAIT_MS);
-    this.server = new UdpSocket(node.far.netns, way.server, WAIT_MS);
+    this.server = new UdpSocket(way.to ?? node.far.netns, way.server, WAIT_MS);
     this.client.connect(way.by ?? way.server);
     this.server.connect(way.seen ?? way.client);
   }

@@ -8,11 +8,12 @@ const TCP_BYTES = 20_000;
 const SERVICE_PORTS = { udp: 8_053, tcp: 8_080 } as const;
 
 /**
- * TCP and UDP of both families, by a Service and to the outside with the node's address: each is followed in both directions, past
+ * TCP and UDP of both families, to another Pod, by a Service and to the outside with the node's address: each is followed in both directions, past
  * a rule that drops it. FIN and RST end a flow.
  */
 export async function kindsScene(world: GuestWorld): Promise<void> {
   const { run } = world.node;
+  const { ruleMode } = world.network;
   // As kube-proxy in nftables mode translates the address of a Service.
   run('nft', 'add table ip services; add chain ip services p { type nat hook prerouting priority dstnat; }');
   run(
@@ -34,17 +35,20 @@ export async function kindsScene(world: GuestWorld): Promise<void> {
   exchangeAll();
   const ports = [...flows, ...connections].map(([name, { port }]) => [name, port] as const);
   const followed = () => Object.fromEntries(ports.map(([name, port]) => [name, isOffloaded(world, port)]));
-  report('kinds', { exchange: exchangeAll(), isOffloaded: followed() });
+  report(`kinds-${ruleMode}`, { exchange: exchangeAll(), isOffloaded: followed() });
 
   run('nft', 'add table inet others; add chain inet others f { type filter hook forward priority 0; }');
   run('nft', `add rule inet others f meta l4proto { tcp, udp } drop`);
-  report('kinds-denied', { exchange: exchangeAll(), isOffloaded: followed() });
+  report(`denied-${ruleMode}`, { exchange: exchangeAll(), isOffloaded: followed() });
   run('nft', 'delete table inet others');
 
   for (const [name, { pair, port }] of connections) {
     pair.end(name === 'tcp-reset' ? 'rst' : 'fin');
     const line = trackedLine(world, port);
-    report(`end-${name}`, { isOffloaded: line.includes('[OFFLOAD]'), leftS: Number(/ tcp +6 (\d+)/.exec(line)?.[1]) });
+    report(`end-${name}-${ruleMode}`, {
+      isOffloaded: line.includes('[OFFLOAD]'),
+      leftS: Number(/ tcp +6 (\d+)/.exec(line)?.[1]),
+    });
   }
   run('nft', 'delete table ip services');
 }
@@ -67,6 +71,14 @@ function udpFlows(world: GuestWorld) {
         client: at(4_102),
         server: { ip: ADDRESS.far, port: 7_053 },
         by: { ip: ADDRESS.service, port: SERVICE_PORTS.udp },
+      }),
+    },
+    'udp-pods': {
+      port: 7_104,
+      flow: new UdpFlow(world, {
+        client: at(4_104),
+        server: { ip: ADDRESS.other, port: 7_104 },
+        to: world.other.netns,
       }),
     },
     'udp-masqueraded': {
