@@ -2,7 +2,7 @@ import type { NftTable } from './desired.ts';
 import { eniMark, hex } from './eni-mark.ts';
 import { canonicalAddress, familyOf, withoutContained } from './ip-prefix.ts';
 import type { EniNetwork, NodeNetwork } from './network.ts';
-import { learnChainLines } from './nft-learn-chain.ts';
+import { copyChainLines, learnChainLines } from './nft-learn-chain.ts';
 import { DIRECT_LINK_GROUP, NFT_TABLE, NODEPORT_MARK } from './numbers.ts';
 
 /**
@@ -32,7 +32,7 @@ export function nftTable(node: NodeNetwork, enis: readonly EniNetwork[]): NftTab
     ...sorted.map((eni) => eniChain(node, eni, sorted)),
     preroutingChain(node, sorted),
     ...leavingChains(node, sorted),
-    ...(node.fastPath === 'bpf' ? [chain('learn', learnChainLines())] : []),
+    ...(node.fastPath === 'bpf' ? learnChains(sorted) : []),
   ];
   const unnamed = node.nodePort ? sorted.filter(({ ifname }) => !isNftName(ifname)).map(({ ifname }) => ifname) : [];
   return {
@@ -58,6 +58,16 @@ export function nftReplaceCommands(table: NftTable): string {
 /** Returns the commands that delete the table. Idempotent. */
 export function nftDeleteCommands(): string {
   return `table inet ${NFT_TABLE}\ndelete table inet ${NFT_TABLE}\n`;
+}
+
+/** Links of Pods that another program wires have no programs, and neither have their ENIs. */
+function learnChains(enis: readonly EniNetwork[]): readonly string[] {
+  const learning = enis.filter(({ podIps }) => podIps === undefined);
+  const ifnames = learning.map(({ ifname }) => ifname).filter(isNftName);
+  return [
+    chain('learn', learnChainLines({ groups: learning.map(({ table }) => table), ifnames })),
+    chain('copies', copyChainLines()),
+  ];
 }
 
 function viaChain(node: NodeNetwork, eni: EniNetwork): string {

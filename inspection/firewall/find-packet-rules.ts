@@ -28,7 +28,7 @@ type PacketRules = {
 
 /**
  * Finds chains in which a forwarded packet of an established connection meets rules that check each packet by itself: limits,
- * quotas, counts of bytes, chance, content, queues to a program, TTL. Rules for new connections are left out, those behind a rule
+ * quotas, counts of bytes, chance, content, queues to a program, copies, TTL. Rules for new connections are left out, those behind a rule
  * that accepts all that is established, and those that only log.
  */
 export function findPacketRules({ objects, iptables }: Rulesets): readonly PacketRules[] {
@@ -116,7 +116,7 @@ function merged(
 }
 
 const NFT_ENDS = ['accept', 'drop', 'reject', 'queue'] as const;
-const NFT_STATEMENTS = ['limit', 'quota', 'queue', 'numgen'] as const;
+const NFT_STATEMENTS = ['limit', 'quota', 'queue', 'numgen', 'dup'] as const;
 const CT_COUNTS: ReadonlySet<unknown> = new Set(['bytes', 'packets', 'avgpkt']);
 const TTL_FIELDS: ReadonlySet<unknown> = new Set(['ttl', 'hoplimit']);
 
@@ -190,7 +190,7 @@ function nftKinds(statement: unknown): readonly string[] {
 
 /** Matches of iptables, and targets, that check each packet by itself. @see iptables-extensions(8) */
 const PACKET_WORDS: ReadonlySet<string> = new Set(
-  'limit hashlimit quota connbytes statistic string NFQUEUE TTL HL'.split(' '),
+  'limit hashlimit quota connbytes statistic string NFQUEUE TEE TTL HL'.split(' '),
 );
 const LOGS: ReadonlySet<string> = new Set(['LOG', 'NFLOG', 'ULOG']);
 const ENDS: ReadonlySet<string> = new Set(['ACCEPT', 'DROP', 'REJECT', 'NFQUEUE']);

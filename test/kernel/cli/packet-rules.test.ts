@@ -80,6 +80,11 @@ const APPEND = 'iptables-nft -A FORWARD';
 for (const [what, commands, found] of [
   ['a limit', [`${APPEND} -m limit --limit 1/s -j ACCEPT`], ['chain FORWARD of iptables-nft (limit)']],
   [
+    'copies',
+    ['iptables-nft -t mangle -A POSTROUTING -j TEE --gateway 10.0.0.9'],
+    ['chain POSTROUTING of iptables-nft, table mangle (TEE)'],
+  ],
+  [
     'a chain below, and other tables',
     [
       'iptables-nft -N GUESTS',
