@@ -6,6 +6,8 @@ export type FastPathMetrics = {
   fastPath(mode: string): void;
   /** All flows ended, because an object of this kind was changed, or by a pass of ours ('repair'). */
   flowsForgotten(kind: string): void;
+  /** So many links have its programs, after a pass. */
+  fastPathLinks(count: number): void;
 };
 
 /** Adds them to the agent's registry. */
@@ -23,11 +25,17 @@ export function createFastPathMetrics(registry: Registry): FastPathMetrics {
     labelNames: ['kind'],
     registers,
   });
+  const links = new Gauge({
+    name: 'tke_eni_fast_path_links',
+    help: 'ENIs and links of Pods that have the programs of the fast path (bpf), as of the last pass.',
+    registers,
+  });
   return {
     fastPath: (mode) => {
       modes.reset();
       modes.set({ mode }, 1);
     },
     flowsForgotten: (kind) => forgotten.inc({ kind }),
+    fastPathLinks: (count) => links.set(count),
   };
 }

@@ -15,6 +15,7 @@ import type { Metrics } from '../observability/metrics.ts';
 import type { OperationLog } from '../recorder/operation-log.ts';
 import type { NodeState } from '../state/node-state.ts';
 import { countEnis } from './count-enis.ts';
+import { countFastLinks } from './count-fast-links.ts';
 import { desiredState } from './desired-state.ts';
 import type { FightDetector } from './fight-detector.ts';
 import type { ForeignChanges } from './foreign-changes.ts';
@@ -127,6 +128,7 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
   reportConflicts(deps, conflicts);
   updateReadiness(deps, observed, failed, node.primary.ifname);
   count(deps, operations, done);
+  deps.metrics.fastPathLinks(countFastLinks(observed, done));
   deps.planned?.({ ...node, ruleMode: state.ruleMode }, state.plannedEnis);
   const durationMs = deps.clock.monotonicMs() - startedMs;
   deps.operationLog.repaired({ cause, durationMs, done, failed, leases: state.leases.values() });
