@@ -120,16 +120,22 @@ async function podWrites(admin: KubeClient, necs: readonly KubeObject[], revisio
   return (revision() - before - own - collected) / necs.length;
 }
 
-/** Waits until nothing but the leader's lock is written any more. */
+const LOOK_MS = 2_000;
+/** Records wait 10 s, `--record-delay`, before they are written. */
+const QUIET_LOOKS = 8;
+
+/** Waits until nothing but the leader's lock is written any more. @throws Error when that takes longer than four minutes */
 async function atRest(revision: () => number): Promise<void> {
   let seen = -1;
   let quietLooks = 0;
-  for (let look = 0; look < 120 && quietLooks < 2; look++) {
+  for (let look = 0; look < 120; look++) {
     const now = revision();
     quietLooks = now - seen <= 3 ? quietLooks + 1 : 0;
+    if (quietLooks === QUIET_LOOKS) return;
     seen = now;
-    await systemClock.sleep(2_000);
+    await systemClock.sleep(LOOK_MS);
   }
+  throw new Error('ipamd did not come to rest');
 }
 
 function firstIp(nec: KubeObject): string {
