@@ -43,6 +43,7 @@ export class SimulatedAgent {
   #lastReleaseMs: number;
   #nextReleaseMs: number | undefined;
   #isPublishing = false;
+  #end: AbortSignal | undefined;
   #isStale = false;
   /** Writes of this agent that the API server took. */
   writes = 0;
@@ -105,6 +106,7 @@ export class SimulatedAgent {
   /** Ends cooldowns and gives back what is due, until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
+    this.#end = signal;
     while (!signal.aborted) {
       await clock.sleep(TICK_MS, signal).catch(() => undefined);
       const cooled = this.#pool.tick(clock.bootMs());
@@ -129,7 +131,8 @@ export class SimulatedAgent {
     if (this.#isPublishing) return;
     this.#isPublishing = true;
     try {
-      while (this.#isStale) {
+      // An API server that is gone for good answers no repetition.
+      while (this.#isStale && this.#end?.aborted !== true) {
         await this.#options.clock.sleep(DEBOUNCE_MS);
         this.#isStale = false;
         await this.#write().catch(async (error: unknown) => {
