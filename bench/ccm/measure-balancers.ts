@@ -9,6 +9,7 @@ import { CloudHost } from '../../sim/vpc/api/host.ts';
 import { CloudServer } from '../../sim/vpc/api/http-server.ts';
 import { createTempDir } from '../../test/support/temp-dir.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
+import { createWhole } from '../support/create-whole.ts';
 import { readStatusMib } from '../support/process-memory.ts';
 import { startCcm } from './start-ccm.ts';
 
@@ -38,7 +39,7 @@ export async function measureBalancersProcess(services: number, endpoints: numbe
     const instanceId = `ins-bench${String(index).padStart(3, '0')}`;
     state.addInstance({ instanceId, cores: 4, subnetId: SUBNET });
     const [address = ''] = state.enisOf(instanceId).flatMap((eni) => [...eni.ips.keys()]);
-    await admin.create(NODES, {
+    await createWhole(admin, NODES, {
       ...{ apiVersion: 'v1', kind: 'Node', metadata: { name: `n${index}` } },
       spec: { providerID: `qcloud:///100003/${instanceId}` },
       status: { addresses: [{ type: 'InternalIP', address }], conditions: [{ type: 'Ready', status: 'True' }] },
@@ -53,7 +54,7 @@ export async function measureBalancersProcess(services: number, endpoints: numbe
       eni?.ips.set(ip, { ip, isPrimary: false, state: 'AVAILABLE' });
       const metadata = { name: `${name}-${pod}`, namespace: NAMESPACE, labels: { app: name } };
       const conditions = ['ContainersReady', 'Ready'].map((type) => ({ type, status: 'True' }));
-      await admin.create(PODS, {
+      await createWhole(admin, PODS, {
         ...{ apiVersion: 'v1', kind: 'Pod', metadata },
         spec: { nodeName: `n${pod % NODE_COUNT}`, containers: [{ name: 'web', image: 'web' }] },
         status: { phase: 'Running', podIP: ip, podIPs: [{ ip }], conditions },

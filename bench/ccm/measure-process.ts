@@ -9,6 +9,7 @@ import { Child } from '../../sim/support/child.ts';
 import { childEnv } from '../../sim/support/child-env.ts';
 import { createTempDir } from '../../test/support/temp-dir.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
+import { createWhole } from '../support/create-whole.ts';
 import { readStatusMib } from '../support/process-memory.ts';
 import { startCcm } from './start-ccm.ts';
 
@@ -41,7 +42,7 @@ export async function measureCcmProcess(nodes: number): Promise<CcmProcessReport
   const cloud = undo.adopt(await startCloud(dir, nodes), async ({ child }) => void (await child.stop()));
   const server = undo.adopt(await startKubeApi(), (one) => one.close());
   const admin = connectInProcess(server.api, { clock: systemClock }).client();
-  for (let index = 0; index < nodes; index++) await admin.create(NODES, nodeOf(index));
+  for (let index = 0; index < nodes; index++) await createWhole(admin, NODES, nodeOf(index));
   const startedMs = performance.now();
   const ccm = undo.adopt(startCcm(dir, cloud.endpoint, server.url), async (child) => void (await child.stop()));
   const explain = (): string => `${ccm.stdout.slice(-2_000)}${ccm.stderr.slice(-2_000)}`;

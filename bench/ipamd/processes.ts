@@ -5,6 +5,7 @@ import { connectInProcess } from '../../sim/kube-api/in-process.ts';
 import { startKubeApi } from '../../sim/kube-api/start-kube-api.ts';
 import { createTempDir } from '../../test/support/temp-dir.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
+import { createWhole } from '../support/create-whole.ts';
 import { readProcessCpu } from '../support/process-cpu.ts';
 import { readStatusMib } from '../support/process-memory.ts';
 import { instanceOf, startCloud, ZONE } from './cloud-process.ts';
@@ -77,7 +78,7 @@ async function fillCluster(admin: KubeClient): Promise<void> {
     data: { TKE_ENI_IPAMD_SUBNET_ID: 'subnet-bench000:subnet-bench001', TKE_ENI_IPAMD_VPC_ID: 'vpc-0000bench' },
   });
   for (let index = 0; index < NODES_COUNT; index++) {
-    await admin.create(NODES, {
+    await createWhole(admin, NODES, {
       apiVersion: 'v1',
       kind: 'Node',
       metadata: { name: `node-${index}`, labels: { 'cloud.tencent.com/node-instance-id': instanceOf(index) } },
