@@ -38,6 +38,12 @@ export class BackendNodes {
     return nodes;
   }
 
+  /** The addresses of backends that are bound by them, as they have no instance. */
+  get boundIps(): ReadonlySet<string> {
+    const backends = this.vpcId === undefined ? [] : this.backendsIn(this.vpcId);
+    return new Set(backends.flatMap(({ ip, instanceId }) => (instanceId === undefined ? [ip] : [])));
+  }
+
   /** The Node of a Pod; undefined when it is not in the cache. */
   nodeOf(name: string): PodNode | undefined {
     const known = this.#podNodes.get(name);

@@ -19,8 +19,6 @@ export type AddressSource = {
   readonly kind: OwnerKind;
   /** The Services whose Pods are bound by their addresses. */
   readonly boundServices: () => readonly string[];
-  /** Whether an owner has Pods as targets. */
-  readonly bindsPods: (key: string) => boolean;
   /** Whether an owner may have targets of which nothing is known. */
   readonly hasUnknown: (isKnown: (key: string) => boolean) => boolean;
 };
@@ -29,8 +27,8 @@ export type AddressSource = {
 type AddressFacts = {
   /** The Pods behind Services that are bound by their addresses: the node of each address. */
   readonly nodesByIp: () => ReadonlyMap<string, string>;
-  /** Whether an owner has Pods as targets; otherwise an address without an instance is a Node's. */
-  readonly bindsPods: (owner: OwnerRef) => boolean;
+  /** The addresses of Nodes that are bound by them, as they have no instance. */
+  readonly nodeIps: () => ReadonlySet<string>;
   /** Whether an owner may have targets of which nothing is known: then nothing is taken out. */
   readonly hasUnknown: (isKnown: (owner: OwnerRef) => boolean) => boolean;
   /** Whether NodeENIConfigs may be read, as far as it is known. */
@@ -148,8 +146,8 @@ export class AddressPublisher {
     this.#wanted.send(ownerIdOf(owner), ips, this.#deps.clock.monotonicMs());
     if (this.#state === 'absent') return [];
     const byNode = Map.groupBy(ips, (ip) => this.#nodeOf(ip) ?? '');
-    // A Pod whose node is not known any more has ended since its owner was looked at.
-    const ofUnknown = this.#facts.bindsPods(owner) ? (byNode.get('') ?? []) : [];
+    // A Pod whose node is not known any more has ended since its owner was looked at, or its owner asks for Nodes by now.
+    const ofUnknown = this.#withoutNodes(byNode.get('') ?? []);
     const ofNodes = [...byNode].map(([node, its]) => (node === '' ? ofUnknown : this.#publish(node, its, signal)));
     const refused = (await Promise.all(ofNodes)).flat();
     this.#wanted.withdraw(ownerIdOf(owner), refused);
@@ -316,6 +314,12 @@ export class AddressPublisher {
   /** What may stay in a list: targets, and what is behind a Service and may be one soon. */
   #wantedNow(): ReadonlySet<string> {
     return new Set([...this.#wanted.all(), ...this.#nodesByIp().byIp.keys()]);
+  }
+
+  #withoutNodes(ips: readonly string[]): readonly string[] {
+    if (ips.length === 0) return ips;
+    const nodeIps = this.#facts.nodeIps();
+    return ips.filter((ip) => !nodeIps.has(ip));
   }
 
   #nodeOf(ip: string): string | undefined {

@@ -83,10 +83,6 @@ export class IngressController {
       kind: 'ingress',
       boundServices: () =>
         [...this.ingresses.values()].filter((one) => this.#bindsPods(one)).flatMap(backendServicesOf),
-      bindsPods: (key) => {
-        const ingress = this.ingresses.get(key);
-        return ingress !== undefined && this.#bindsPods(ingress);
-      },
       hasUnknown: (isKnown) =>
         this.isSynced
           ? [...this.ingresses.values()].some((one) => hasBalancer(one) && !isKnown(readIngressHead(one).key))

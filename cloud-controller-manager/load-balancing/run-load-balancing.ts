@@ -41,7 +41,7 @@ export async function runLoadBalancing(
   const gates: GateKeeper = new GateKeeper(deps, () => kept.map(({ direct }) => direct), pods);
   const published = new AddressPublisher(deps, {
     nodesByIp: () => pods.nodesByIp(new Set(sourcesOf().flatMap(({ boundServices }) => boundServices()))),
-    bindsPods: ({ kind, key }) => sourcesOf().some((source) => source.kind === kind && source.bindsPods(key)),
+    nodeIps: () => nodes.boundIps,
     hasUnknown: (isKnown) => sourcesOf().some(({ kind, hasUnknown }) => hasUnknown((key) => isKnown({ kind, key }))),
     // They are asked for with the rights to Pods.
     mayRead: () => pods.isSynced,

@@ -52,10 +52,6 @@ export class ServiceController {
     return {
       kind: 'service',
       boundServices: () => [...services.values()].filter((one) => this.#bindsPods(one)).map(keyOf),
-      bindsPods: (key) => {
-        const service = services.get(key);
-        return service !== undefined && this.#bindsPods(service);
-      },
       hasUnknown: (isKnown) =>
         [...services.values()].some((service) => this.#mayHaveTargets(service) && !isKnown(keyOf(service))),
     };
