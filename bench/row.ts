@@ -19,9 +19,10 @@ export type BenchRow = {
 /** Units of a benchmark, and with them the direction of better. */
 type BenchUnit = 'ops/s' | 'packets/s' | 'us' | 'ms' | 's' | 'MiB' | 'calls' | 'writes' | '%';
 
-/** Makes a row; derives the ratio, so that its direction follows the unit. */
+/** Makes a row; derives the ratio, so that its direction follows the unit. Nothing against a bound of nothing is level. */
 export function benchRow(row: Omit<BenchRow, 'ratio'>): BenchRow {
   const moreIsBetter = row.unit === 'ops/s' || row.unit === 'packets/s';
+  if (row.ours === row.peer) return { ...row, ratio: 1 };
   return { ...row, ratio: moreIsBetter ? row.ours / row.peer : row.peer / row.ours };
 }
 

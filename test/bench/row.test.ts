@@ -3,6 +3,10 @@ import { benchRow, median, quartiles } from '../../bench/row.ts';
 
 const row = { suite: 's', case: 'c', peerName: 'p' } as const;
 
+test('benchRow: nothing against a bound of nothing is level', (t) => {
+  t.is(benchRow({ ...row, ours: 0, peer: 0, unit: 'writes' }).ratio, 1);
+});
+
 test('benchRow: more operations a second is better', (t) => {
   t.is(benchRow({ ...row, ours: 300, peer: 100, unit: 'ops/s' }).ratio, 3);
 });
