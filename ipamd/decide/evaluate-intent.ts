@@ -2,6 +2,9 @@ import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { CloudSnapshot, Intent, IntentOutcome, IntentResult, ObservedEni } from './decision.ts';
 import { isSameData } from './same-data.ts';
 
+/** Error code of a call for an ENI that a description lacks. */
+export const ENI_GONE_CODE = 'ENI_GONE';
+
 /** What a description shows about a call: its outcome, or that it is not done and may be sent again. */
 export type IntentEvaluation = IntentOutcome | 'repeat';
 
@@ -63,7 +66,7 @@ function evaluateWithoutEni({ action, ips = [], eniID = '' }: Intent): IntentEva
     case 'UnassignPrivateIpAddresses':
       return done({ action, ips });
     default:
-      return refused('ENI_GONE', `${eniID} does not exist any more`);
+      return refused(ENI_GONE_CODE, `${eniID} does not exist any more`);
   }
 }
 
@@ -92,7 +95,7 @@ function evaluateMigration(
 ): IntentEvaluation {
   if (action !== 'MigratePrivateIpAddress') return 'repeat';
   const [source, target] = [enis.get(eniID), enis.get(targetENIID)];
-  if (target === undefined) return refused('ENI_GONE', `${targetENIID} does not exist any more`);
+  if (target === undefined) return refused(ENI_GONE_CODE, `${targetENIID} does not exist any more`);
   if (ips.every((ip) => target.ips.includes(ip))) return done({ action, ips });
   const between = [target, source].find((eni) => ips.some((ip) => eni?.pendingIps.includes(ip) === true));
   if (between !== undefined) return moving(between);

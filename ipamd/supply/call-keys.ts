@@ -53,8 +53,11 @@ export function callKeysOf(node: string, intent: Intent, status: NodeEniConfigSt
   }
 }
 
-/** Returns the keys of process-wide breakers whose quota a finished call has freed. */
-export function keysFreedBy(intent: Intent, status: NodeEniConfigStatus): readonly string[] {
+/**
+ * Returns the keys of breakers whose reason a finished call removed: a quota that it freed, and the deletion of an ENI
+ * that it detached.
+ */
+export function keysFreedBy(node: string, intent: Intent, status: NodeEniConfigStatus): readonly string[] {
   const { action, eniID } = intent;
   const subnetId = status.eniInfos?.find((eni) => eni.eniID === eniID)?.subnetID;
   const subnet = subnetId === undefined ? [] : [subnetKey(subnetId)];
@@ -62,7 +65,10 @@ export function keysFreedBy(intent: Intent, status: NodeEniConfigStatus): readon
     case 'DeleteNetworkInterface':
       return ['vpc-enis', ...subnet];
     case 'DetachNetworkInterface':
-      return [instanceKey(intent.instanceID ?? status.instanceID ?? '', isForExtension(status, eniID ?? ''))];
+      return [
+        instanceKey(intent.instanceID ?? status.instanceID ?? '', isForExtension(status, eniID ?? '')),
+        nodeKey(node, `call/DeleteNetworkInterface/${eniID}`),
+      ];
     case 'UnassignPrivateIpAddresses':
       return [`eni-ips/${eniID}`, ...subnet];
     default:

@@ -139,12 +139,12 @@ export function noteAccepted(deps: NodeDeps, { node, intent, status }: IntentCas
 }
 
 /**
- * Closes the own breakers of a call that reached its goal, because only then its task did not fail, and eases those of
- * the quotas that it freed.
+ * Closes the own breakers of a call that reached its goal, because only then its task did not fail, and lets one call
+ * try where it removed the reason of a refusal.
  */
 export function noteDone(deps: NodeDeps, { node, intent, status }: IntentCase): void {
   for (const key of callKeysOf(node, intent, status).own) deps.breakers.reset(key);
-  for (const key of keysFreedBy(intent, status)) deps.breakers.allowProbe(key);
+  for (const key of keysFreedBy(node, intent, status)) deps.breakers.allowProbe(key);
 }
 
 /** Ends the probes of a call that brought no result, so that others may try. */

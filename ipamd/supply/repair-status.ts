@@ -62,17 +62,17 @@ export async function repairDrift(
   for (const key of memory.driftSinceMs.keys())
     if (!keys.has(key) && !hidden.includes(key)) memory.driftSinceMs.delete(key);
   for (const key of keys) if (!memory.driftSinceMs.has(key)) memory.driftSinceMs.set(key, nowMs);
-  const recheck = { why: 'to confirm a difference', notBeforeMs: nowMs + CONFIRM_MS };
-  if (hidden.length > 0) memory.describe ??= recheck;
-  const wait = hidden.length > 0 ? { afterMs: CONFIRM_MS } : {};
   const counted = withCounts(status);
-  if (drifts.length === 0)
+  if (drifts.length === 0) {
+    const wait = describeAgain(memory, nowMs, [], hidden);
     return { status: counted, ...wait, ...(counted === status ? {} : { repaired: 'counts of ENIs and addresses' }) };
+  }
   const reservedIps = input.reservedIps();
   const proven = findProvenEnis(status, snapshot, drifts, { strayIps: memory.strayIps, reservedIps });
   const isYoung = (key: string) =>
     !proven.has(driftEniOf(key)) && nowMs - (memory.driftSinceMs.get(key) ?? nowMs) < CONFIRM_MS;
-  const young = new Set(drifts.filter((drift) => isYoung(driftKey(drift))).map((drift) => drift.eniID));
+  const youngKeys = [...keys].filter(isYoung);
+  const young = new Set(youngKeys.map(driftEniOf));
   const old = new Set(drifts.map((drift) => drift.eniID).filter((eniID) => !young.has(eniID)));
   deps.observe.onDrift?.({ node: input.name, kinds: drifts.map((drift) => drift.kind) });
   deps.log.warn('cloud and object of a node differ', {
@@ -80,13 +80,31 @@ export async function repairDrift(
     drifts: [...keys],
     repaired: [...old],
   });
-  if (young.size > 0) memory.describe ??= recheck;
-  const afterMs = young.size > 0 || hidden.length > 0 ? { afterMs: CONFIRM_MS } : {};
-  if (old.size === 0) return { status, ...afterMs };
-  const onWritten = () => memory.driftSinceMs.clear();
+  const wait = describeAgain(memory, nowMs, youngKeys, hidden);
+  if (old.size === 0) return { status, ...wait };
+  function onWritten(): void {
+    for (const key of memory.driftSinceMs.keys()) if (old.has(driftEniOf(key))) memory.driftSinceMs.delete(key);
+  }
   const repaired = drifts.filter((drift) => old.has(drift.eniID)).map(driftKey);
   const next = rebuildStatus(status, input.spec, snapshot, deps.ids, old, reservedIps);
-  return { status: next, ...afterMs, onWritten, repaired: repaired.slice(0, MAX_SHOWN).join(', ') };
+  return { status: next, ...wait, onWritten, repaired: repaired.slice(0, MAX_SHOWN).join(', ') };
+}
+
+/**
+ * Requests the description that confirms differences: when the first of the young ones counts. Differences that a
+ * recorded call hides are looked for again after {@link CONFIRM_MS}. Returns how long the node waits for that.
+ */
+function describeAgain(
+  memory: NodeMemory,
+  nowMs: number,
+  youngKeys: readonly string[],
+  hiddenKeys: readonly string[],
+): Pick<RepairResult, 'afterMs'> {
+  if (youngKeys.length + hiddenKeys.length === 0) return {};
+  const sinceMs = [...youngKeys.map((key) => memory.driftSinceMs.get(key) ?? nowMs), nowMs];
+  const notBeforeMs = Math.min(...sinceMs) + CONFIRM_MS;
+  memory.describe ??= { why: 'to confirm a difference', notBeforeMs };
+  return { afterMs: notBeforeMs - nowMs };
 }
 
 /** Result of a rebuild. `wait`: the cloud, or a call of a former leader, is not finished. */

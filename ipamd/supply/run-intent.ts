@@ -1,8 +1,15 @@
+import { classifyError } from '../../cloud/classify-error.ts';
 import type { CallContext, CallPriority, TaskOutcome } from '../../cloud/cloud.ts';
 import { DEADLINE_CODE, isCloudError } from '../../cloud/cloud-error.ts';
 import { MUTATIONS } from '../../crd/intent.ts';
 import type { CloudSnapshot, Intent, IntentFailure, IntentOutcome, ObservedEni } from '../decide/decision.ts';
-import { evaluateIntent, type IntentEvaluation, MOVING_CODE, NOT_MOVED_CODE } from '../decide/evaluate-intent.ts';
+import {
+  ENI_GONE_CODE,
+  evaluateIntent,
+  type IntentEvaluation,
+  MOVING_CODE,
+  NOT_MOVED_CODE,
+} from '../decide/evaluate-intent.ts';
 import { isValidEni } from '../decide/observed-eni.ts';
 import { checkSourceReleased } from './check-source-released.ts';
 import type { NodeDeps } from './node-deps.ts';
@@ -83,26 +90,48 @@ export async function followIntent(deps: NodeDeps, one: IntentCase, signal: Abor
 }
 
 /**
- * Resolves an intent without an answer by describing the cloud. `repeat`: it is not done and may be sent again. @throws
- * CloudError when the cloud cannot be described
+ * Resolves an intent without an answer by describing the cloud. `repeat`: it is not done and may be sent again. An ENI
+ * that is missing counts as gone when the description `before` lacked it too, or when the cloud refused the call for
+ * that: one description may be older than the ENI. @throws CloudError when the cloud cannot be described
  */
-async function resolveIntent(deps: NodeDeps, one: IntentCase, signal: AbortSignal): Promise<IntentEvaluation> {
+async function resolveIntent(
+  deps: NodeDeps,
+  one: IntentCase,
+  before: IntentEvaluation | undefined,
+  signal: AbortSignal,
+): Promise<IntentEvaluation> {
   const { intent, status } = one;
   const snapshot = await observeCloud(deps, one, signal);
   const removedIps = new Set(deps.memory.of(one.node).removedIpsMs.keys());
   const evaluation = evaluateIntent(intent, snapshot, status, removedIps);
   const last = intent.lastError;
+  if (isGone(evaluation) && !isGone(before) && !(last !== undefined && isRefusedAsGone(intent, last)))
+    return { kind: 'unclear', error: evaluation.error };
   if (evaluation !== 'repeat' && evaluation.kind === 'refused' && evaluation.error.code === NOT_MOVED_CODE) {
     return refuse(deps, one, last !== undefined && isRefusal(intent, last) ? last : evaluation.error);
   }
-  if (evaluation !== 'repeat')
-    return evaluation.kind === 'refused'
-      ? refuseContradicted(deps, one, evaluation.error)
-      : unclearIfUnsound(evaluation);
+  if (evaluation !== 'repeat' && evaluation.kind === 'refused') return refuseContradicted(deps, one, evaluation.error);
+  if (evaluation !== 'repeat') {
+    const sound = unclearIfUnsound(evaluation);
+    if (sound.kind === 'done') noteDone(deps, one);
+    return sound;
+  }
   if (last !== undefined && isRefusal(intent, last)) return refuse(deps, one, last);
   // With a ClientToken repeating is always safe, and giving up may leave an unknown ENI.
   const isGivenUp = !MUTATIONS[intent.action].takesClientToken && (intent.tries ?? 0) >= MAX_TRIES;
   return isGivenUp && last !== undefined ? refuse(deps, one, last) : 'repeat';
+}
+
+/** An evaluation of a description that lacks the ENI. */
+type GoneEvaluation = Exclude<IntentEvaluation, 'repeat'> & { readonly error: IntentFailure };
+
+function isGone(evaluation: IntentEvaluation | undefined): evaluation is GoneEvaluation {
+  if (evaluation === undefined || evaluation === 'repeat' || !('error' in evaluation)) return false;
+  return evaluation.error.code === ENI_GONE_CODE;
+}
+
+function isRefusedAsGone({ action }: Intent, { code }: IntentFailure): boolean {
+  return classifyError({ code, action, text: '' }).retry === 'gone';
 }
 
 /** How long a call is blocked when object and cloud disagree about an ENI: asked again at once, it would fail again. */
@@ -122,9 +151,10 @@ export async function resolveUntilSettled(
   one: IntentCase,
   signal: AbortSignal,
 ): Promise<IntentEvaluation> {
+  let evaluation: IntentEvaluation | undefined;
   for (let attempt = 0; ; attempt++) {
     try {
-      const evaluation = await resolveIntent(deps, one, signal);
+      evaluation = await resolveIntent(deps, one, evaluation, signal);
       if (evaluation === 'repeat' || evaluation.kind !== 'unclear') return evaluation;
     } catch (error) {
       signal.throwIfAborted();
@@ -221,9 +251,10 @@ async function resolveAfterFailure(
   signal: AbortSignal,
 ): Promise<IntentOutcome> {
   const intent: Intent = { ...one.intent, lastError: { ...failure, at: deps.ids.now() } };
+  let evaluation: IntentEvaluation | undefined;
   for (let attempt = 0; attempt < MAX_DESCRIBES; attempt++) {
     try {
-      const evaluation = await resolveIntent(deps, { ...one, intent }, signal);
+      evaluation = await resolveIntent(deps, { ...one, intent }, evaluation, signal);
       if (evaluation !== 'repeat' && evaluation.kind !== 'unclear') return evaluation;
     } catch (error) {
       signal.throwIfAborted();

@@ -19,12 +19,21 @@ function intentOf(action: Intent['action']): Intent {
   };
 }
 
-test('keysFreedBy: names what a call makes room in', (t) => {
-  t.deepEqual(keysFreedBy(intentOf('DeleteNetworkInterface'), STATUS), ['vpc-enis', 'subnet/subnet-a']);
-  t.deepEqual(keysFreedBy(intentOf('DetachNetworkInterface'), STATUS), ['instance-enis/ins-a']);
+test('keysFreedBy: names the breakers whose reason a call removes', (t) => {
+  t.deepEqual(keysFreedBy('node-a', intentOf('DeleteNetworkInterface'), STATUS), ['vpc-enis', 'subnet/subnet-a']);
+  t.deepEqual(keysFreedBy('node-a', intentOf('DetachNetworkInterface'), STATUS), [
+    'instance-enis/ins-a',
+    'node/node-a/call/DeleteNetworkInterface/eni-a',
+  ]);
   const eniInfos = (STATUS.eniInfos ?? []).map((eni) => ({ ...eni, attachType: 'extension' as const }));
   const extended = { ...STATUS, eniInfos };
-  t.deepEqual(keysFreedBy(intentOf('DetachNetworkInterface'), extended), ['instance-enis/ins-a/extension']);
-  t.deepEqual(keysFreedBy(intentOf('UnassignPrivateIpAddresses'), STATUS), ['eni-ips/eni-a', 'subnet/subnet-a']);
-  t.deepEqual(keysFreedBy(intentOf('AssignPrivateIpAddresses'), STATUS), []);
+  t.deepEqual(keysFreedBy('node-a', intentOf('DetachNetworkInterface'), extended), [
+    'instance-enis/ins-a/extension',
+    'node/node-a/call/DeleteNetworkInterface/eni-a',
+  ]);
+  t.deepEqual(keysFreedBy('node-a', intentOf('UnassignPrivateIpAddresses'), STATUS), [
+    'eni-ips/eni-a',
+    'subnet/subnet-a',
+  ]);
+  t.deepEqual(keysFreedBy('node-a', intentOf('AssignPrivateIpAddresses'), STATUS), []);
 });

@@ -87,6 +87,36 @@ test('reconcileNode: mends what somebody changed in the cloud, after it was seen
   t.true(await scene.until(() => auditNode(scene).length === 0 && supplyOf(scene) === 6, 300_000));
 });
 
+test('reconcileNode: a repair of one ENI does not make the difference of another one young again', async (t) => {
+  const scene = await openNodeScene();
+  scene.want(14);
+  const life = scene.lead();
+  t.true(await scene.until(() => supplyOf(scene) === 14, 120_000));
+  await scene.pass(60_000);
+  const { state } = scene.host.model;
+  const [first, second] = [...state.enis.values()].filter((one) => !one.isPrimary);
+  if (first === undefined || second === undefined) throw new Error('no two ENIs');
+  const takeOne = (eni: typeof first) => {
+    const taken = [...eni.ips.values()].find((ip) => !ip.isPrimary);
+    if (taken === undefined) throw new Error('no address');
+    state.removeIp(eni, taken);
+    state.touch(eni);
+    life.memory.requestDescribe('node-a', 'test');
+    return taken.ip;
+  };
+  const touch = (value: string) =>
+    scene.edit((nec) => ({ ...nec, metadata: { ...nec.metadata, annotations: { touched: value } } }));
+  const isListed = (address: string) => JSON.stringify(scene.nec()?.status?.eniInfos).includes(`"${address}"`);
+  const one = takeOne(first);
+  await touch('one');
+  await scene.pass(45_000);
+  const other = takeOne(second);
+  await touch('other');
+  t.true(await scene.until(() => !isListed(one), 30_000), 'the first difference is not repaired');
+  t.true(isListed(other));
+  t.true(await scene.until(() => !isListed(other), 60_000), 'the second difference is not repaired');
+});
+
 test('reconcileNode: unbinds an ENI that the object says is on no instance, once the cloud refuses to delete it', async (t) => {
   const scene = await openNodeScene();
   scene.want(5);
@@ -101,6 +131,29 @@ test('reconcileNode: unbinds an ENI that the object says is on no instance, once
     return { ...object, status: { ...object.status, eniInfos } };
   });
   t.true(await scene.until(() => auditNode(scene).length === 0 && supplyOf(scene) === 5, 300_000));
+});
+
+test('reconcileNode: deletes an ENI as soon as it is detached, though the cloud refused that before', async (t) => {
+  const scene = await openNodeScene();
+  scene.want(5);
+  const before = scene.lead();
+  t.true(await scene.until(() => supplyOf(scene) === 5, 60_000));
+  const [eniID = ''] = (scene.nec()?.status?.eniInfos ?? []).map((eni) => eni.eniID);
+  before.crash();
+  await scene.edit((object) => {
+    const eniInfos = (object.status?.eniInfos ?? []).map(({ deviceIndex: _on, assignmentID: _since, ...eni }) => ({
+      ...eni,
+      state: 'Detaching',
+      addresses: (eni.addresses ?? []).map((address) => ({ ...address, state: 'Releasing' })),
+    }));
+    return { ...object, status: { ...object.status, eniInfos } };
+  });
+  scene.lead();
+  const eni = () => scene.host.model.state.enis.get(eniID);
+  t.true(await scene.until(() => eni()?.attachment === undefined, 300_000));
+  const deletions = scene.host.seen.filter(({ action }) => action === 'DeleteNetworkInterface');
+  t.true(deletions.length > 0, 'the cloud refused no deletion');
+  t.true(await scene.until(() => eni() === undefined, 10_000));
 });
 
 /** What a person writes who empties the list of ENIs, counts included. */
