@@ -11,11 +11,12 @@ import { readTrafficFacts } from './read-traffic-facts.ts';
 /** What not to read. */
 export type NetnsReading = {
   /**
-   * False: no settings are read, which saves one file for each setting of each interface, and no disciplines, traffic
-   * filters and IPsec policies. 'when-asked': each setting is read when it is first asked for, in the namespace that the
+   * False: no settings are read, which saves one file for each setting of each interface. 'when-asked': each setting is read when it is first asked for, in the namespace that the
    * process has then, so only without `netns`. Default true.
    */
   readonly sysctls?: boolean | 'when-asked';
+  /** Whether to read disciplines, traffic filters and IPsec policies; default: unless `sysctls` is false. */
+  readonly traffic?: boolean;
 };
 
 const NOT_REQUESTED = unknown('it was not requested', 'request it');
@@ -34,7 +35,7 @@ export function readNetnsFacts(netns?: Netns, reading: NetnsReading = {}): Netns
     return {
       ...dumps,
       sysctls: settingsOf(reading, netns, names),
-      traffic: reading.sysctls === false ? NO_TRAFFIC : readTrafficFacts(rtnetlink),
+      traffic: (reading.traffic ?? reading.sysctls !== false) ? readTrafficFacts(rtnetlink) : NO_TRAFFIC,
       ...(unreadable.length === 0 ? {} : { unreadable }),
     };
   };

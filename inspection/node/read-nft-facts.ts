@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { type NftOptions, openNft } from '../../dataplane/nft.ts';
 import { isNftError } from '../../dataplane/nft-error.ts';
-import { NFT_TABLE } from '../../dataplane/numbers.ts';
+import { FLOWTABLE_TABLE, NFT_TABLE } from '../../dataplane/numbers.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import { messageOf } from '../../runtime/error-text.ts';
 import { recordOf } from '../../runtime/json.ts';
@@ -32,16 +32,26 @@ export async function readNftFacts(
 }
 
 /**
- * Reads nftables as text that `nft -f` accepts: the table of tke-eni, undefined when it does not exist, or all tables.
- * Never rejects.
+ * Reads nftables as text that `nft -f` accepts: the tables of tke-eni that exist, undefined when there is none, or all
+ * tables. Never rejects.
  */
 export async function readNftText(
   options: Pick<NftOptions, 'netnsPath'>,
   which: 'ours' | 'all',
 ): Promise<Known<string | undefined>> {
-  // Not numeric: nft prints `fib … missing` as a number then, and reads that back as another rule.
-  const what = which === 'ours' ? ['table', 'inet', NFT_TABLE] : ['ruleset'];
+  const lists =
+    which === 'ours' ? [NFT_TABLE, FLOWTABLE_TABLE].map((table) => ['table', 'inet', table]) : [['ruleset']];
+  const texts = await Promise.all(lists.map((what) => readNftList(options, what)));
+  const failed = texts.find((text) => text.kind === 'unknown');
+  if (failed !== undefined) return failed;
+  const found = texts.flatMap((text) => (text.kind === 'known' ? (text.value ?? []) : []));
+  return known(found.length === 0 ? undefined : found.join(''));
+}
+
+/** Reads one list of nft as text; undefined where there is no such object. */
+async function readNftList(options: NftRun, what: readonly string[]): Promise<Known<string | undefined>> {
   try {
+    // Not numeric: nft prints `fib … missing` as a number then, and reads that back as another rule.
     return known(await runNft(options, '-s', 'list', ...what));
   } catch (error) {
     // Where nft itself is missing, nsenter fails with the same words.

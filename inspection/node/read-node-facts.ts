@@ -27,6 +27,8 @@ type NodeReading = {
    * host are read when they are first asked for, where `--netns` names no namespace.
    */
   readonly sysctls?: boolean | 'when-asked';
+  /** Whether to read traffic control without settings; default: with settings only. */
+  readonly traffic?: boolean;
 };
 
 /** The options and environment that select the node to read. */

@@ -45,6 +45,31 @@ async function explains(t: ExecutionContext, { netns, dir }: SceneNode, ip: stri
   t.true(stdout.includes(`flows of ${ip} that are followed: 0`), stdout);
 }
 
+/** `tke-eni dump` names each filter: as an object that tc lists too, and as a comment of the script. */
+async function dumps(t: ExecutionContext, { netns, dir }: SceneNode): Promise<void> {
+  const place = { netns, stateDir: join(dir, 'state'), socketPath: join(dir, 'agent.sock') };
+  const seen = await programFilters(netns);
+  const json = await runCli(place, 'dump', '-o', 'json');
+  t.is(json.code, 0, json.stderr);
+  const { filters }: { readonly filters: readonly DumpedFilter[] } = JSON.parse(json.stdout);
+  const listed = filters.map(({ dev, parent, bpf_name, prog }) => [dev, parent, bpf_name, prog.id].join(' '));
+  const theirs = seen.map(({ dev, direction, name, programId }) => [dev, direction, name, programId].join(' '));
+  t.deepEqual(listed.sort(), theirs.sort());
+  const script = await runCli(place, 'dump');
+  for (const { dev, direction, name } of seen)
+    t.regex(
+      script.stdout,
+      new RegExp(`^# left out: filter dev ${dev} ${direction} pref \\d+ bpf ${name} id \\d+$`, 'm'),
+    );
+}
+
+type DumpedFilter = {
+  readonly dev: string;
+  readonly parent: string;
+  readonly bpf_name: string;
+  readonly prog: { readonly id: number };
+};
+
 /** Without an agent, `tke-eni repair` takes away filters that are not in the plan, and no others. */
 async function repairs(t: ExecutionContext, node: SceneNode, planned: readonly string[]): Promise<void> {
   const stateDir = join(node.dir, 'state');
@@ -111,6 +136,7 @@ test('--fast-path=bpf: filters on ENIs and Pods’ links, repaired, beside no ot
     if (IS_LONG) {
       await isFine(t, node);
       await explains(t, node, pod.ip, vpc.outside.ip);
+      await dumps(t, node);
     }
 
     await node.netns.run(['tc', 'filter', 'del', 'dev', ifname, 'egress']);

@@ -33,6 +33,7 @@ await withTestNode(async (node) => {
     const pod = await addPod(node);
     const flows = await followedFlows(node, pod);
     report('explained', explained(node));
+    report('dumped', dumpedTables(node));
     await endByOthers(node, flows);
     first.kill('SIGKILL');
     await first.child.exited;
@@ -101,6 +102,13 @@ function explained({ name }: TestNode): readonly string[] {
   const asked = ['explain', ADDRESS.pod, '--to', ADDRESS.far];
   const text = execFileSync(GUEST_PROGRAMS.cli, [...asked, ...places], { encoding: 'utf8' });
   return text.split('\n').filter((line) => /fast path|flowtable/.test(line));
+}
+
+/** The tables of nftables that `dump` writes into its script. */
+function dumpedTables({ name }: TestNode): readonly string[] {
+  const places = ['--netns', name, '--socket', join(DIR, 'agent.sock'), '--state-dir', join(DIR, 'state')];
+  const script = execFileSync(GUEST_PROGRAMS.cli, ['dump', ...places], { encoding: 'utf8' });
+  return script.split('\n').filter((line) => /^table /.test(line));
 }
 
 /** Others forbid the flow, which the agent ends, and allow it again. */

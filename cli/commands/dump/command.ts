@@ -106,7 +106,8 @@ export const DUMP = defineCommand({
   summary: 'print links, addresses, routes, neighbours, rules and nftables as one script',
   description: `Prints a shell script that makes in an empty network namespace what the node, or with --pod one Pod, holds:
 ip -batch lines of both families, then nft -f. What the kernel makes by itself is left out: its local table, connected
-routes, default rules, link-local addresses.
+routes, default rules, link-local addresses. Traffic filters, those of the fast path too, are comments: a script cannot
+load their programs.
 
 An ENI or the other end of a veth cannot be made by a script: with --stand-ins each interface becomes a veth pair of the
 same name and address, so that the state can be tried and looked at anywhere.`,

@@ -90,9 +90,13 @@ function tablesOf(
     .join('\n');
 }
 
-/** Reads the node, and the namespace of no Pod but the named one. */
-export async function readFacts(context: CommandContext, pod: string | undefined): Promise<NodeFacts> {
-  const reading = { nft: false, sysctls: false } as const;
+/** Reads the node, and the namespace of no Pod but the named one; traffic control only where it is asked for. */
+export async function readFacts(
+  context: CommandContext,
+  pod: string | undefined,
+  { traffic = false }: { readonly traffic?: boolean } = {},
+): Promise<NodeFacts> {
+  const reading = { nft: false, sysctls: false, traffic } as const;
   const facts = await readNodeFacts(context, { ...reading, insides: 'none' });
   if (pod === undefined) return facts;
   const { key } = findPod(joinPods(facts), facts.agent, pod).pod;

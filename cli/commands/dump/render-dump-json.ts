@@ -13,7 +13,7 @@ import type { NetnsDump } from './select-dump.ts';
 export type Topic = 'routes' | 'rules' | 'links' | 'addrs' | 'neigh';
 
 /** How objects are rendered. */
-type JsonView = {
+export type JsonView = {
   readonly isDetailed: boolean;
   readonly isOneTable: boolean;
   /** Adds "owner" and "family" to each object; undefined leaves objects as `ip` prints them. */
@@ -32,30 +32,30 @@ const RENDERERS: Readonly<Record<Topic, Renderer>> = {
   routes: ({ routes }, names, view) =>
     routes.map((route) => ({
       ...renderRouteJson(route, names, view),
-      ...marks(view, route.family, () => view.owners?.ownerOfRoute(route)),
+      ...marksOf(view, route.family, () => view.owners?.ownerOfRoute(route)),
     })),
   rules: ({ rules }, names, view) =>
     rules.map((rule) => ({
       ...renderRuleJson(rule, names, view.isDetailed),
-      ...marks(view, rule.family, () => view.owners?.ownerOfRule(rule)),
+      ...marksOf(view, rule.family, () => view.owners?.ownerOfRule(rule)),
     })),
   neigh: ({ neighs }, names, view) =>
     neighs.map((neigh) => ({
       ...renderNeighJson(neigh, names),
-      ...marks(view, neigh.family, () => view.owners?.ownerOfNeigh(neigh)),
+      ...marksOf(view, neigh.family, () => view.owners?.ownerOfNeigh(neigh)),
     })),
   links: ({ links }, names, view) => {
     const linkView = { isDetailed: view.isDetailed, flagsOf: flagsIn(links) };
     return links.map((link) => ({
       ...renderLinkJson(link, names, linkView),
-      ...marks(view, undefined, () => view.owners?.ownerOfLink(link)),
+      ...marksOf(view, undefined, () => view.owners?.ownerOfLink(link)),
     }));
   },
   addrs: ({ links, addresses }, names, view) => {
     const linkView = { isDetailed: view.isDetailed, flagsOf: flagsIn(links) };
     return links.map((link) => ({
       ...renderAddressLinkJson(link, names, linkView),
-      ...marks(view, undefined, () => view.owners?.ownerOfLink(link)),
+      ...marksOf(view, undefined, () => view.owners?.ownerOfLink(link)),
       addr_info: addresses
         .filter(({ ifindex }) => ifindex === link.ifindex)
         .map((address) => renderAddressJson(address, names)),
@@ -69,7 +69,8 @@ function flagsIn(links: NetnsFacts['links']): (ifindex: number) => number {
   return (ifindex) => flags.get(ifindex) ?? 1;
 }
 
-function marks(
+/** Returns the members that tell whose an object is; none where the view has no owners. */
+export function marksOf(
   view: JsonView,
   family: number | undefined,
   ownerOf: () => ReturnType<OwnerIndex['ownerOfIfindex']> | undefined,

@@ -1,10 +1,13 @@
+import type { Known } from '../../../inspection/node/node-facts.ts';
 import type { AddressMessage } from '../../../netlink/address-message.ts';
 import type { RouteMessage } from '../../../netlink/route-message.ts';
+import type { TrafficFilterMessage } from '../../../netlink/traffic-filter-message.ts';
 import { AF_INET6 } from '../../../netlink/uapi/netlink.ts';
 import type { IpNames } from './ip-names.ts';
 import { renderAddressLine, renderNeighLine } from './render-address-line.ts';
 import { batchWord, isRepresentable, renderBatchLine } from './render-batch-line.ts';
 import type { Topic } from './render-dump-json.ts';
+import { renderFilterLines } from './render-filters.ts';
 import { renderLinkLines } from './render-link-lines.ts';
 import { renderRouteLines } from './render-route-line.ts';
 import { renderDefaultRules, renderRuleLine } from './render-rule-line.ts';
@@ -26,6 +29,8 @@ type ScriptOptions = {
   readonly isUnfiltered: boolean;
   /** Script for `nft -f`. */
   readonly nft?: string;
+  /** Traffic filters of the namespace: named in comments, because a script cannot load their programs. */
+  readonly filters?: Known<readonly TrafficFilterMessage[]>;
 };
 
 const ORDER: readonly Topic[] = ['links', 'addrs', 'routes', 'neigh', 'rules'];
@@ -48,6 +53,7 @@ export function renderIpScript(facts: ScriptInput, names: IpNames, options: Scri
     hereDocument('ip -batch -', links, 'LINKS'),
     hereDocument('ip -4 -batch -', v4, 'IPV4'),
     hereDocument('ip -6 -batch -', v6, 'IPV6'),
+    filterComments(options.filters, names),
     options.nft === undefined ? '' : hereDocument('nft -f -', options.nft.trimEnd().split('\n'), 'NFT'),
   ].join('');
 }
@@ -89,6 +95,15 @@ const RENDERERS: Readonly<Record<Topic, Renderer>> = {
     };
   },
 };
+
+function filterComments(filters: ScriptOptions['filters'], names: IpNames): string {
+  if (filters === undefined) return '';
+  const lines =
+    filters.kind === 'known'
+      ? renderFilterLines(filters.value, names)
+      : [`traffic filters are left out: ${filters.why}`];
+  return lines.map((line) => `${renderBatchLine(`# ${line}`)}\n`).join('');
+}
 
 /** Returns the addresses that no line creates: the kernel refuses a route with such a source. */
 function lostAddresses(addresses: readonly AddressMessage[], names: IpNames): ReadonlySet<string> {

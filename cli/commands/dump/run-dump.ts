@@ -11,13 +11,14 @@ import { printDocument } from '../../output/print-document.ts';
 import type { DumpArgs } from './arguments.ts';
 import { namesIn, readFacts } from './print-list.ts';
 import { renderDumpJson, type Topic } from './render-dump-json.ts';
+import { renderFiltersJson } from './render-filters.ts';
 import { renderIpScript } from './render-ip-script.ts';
 
 const TOPICS: readonly Topic[] = ['links', 'addrs', 'routes', 'neigh', 'rules'];
 
 /** Prints everything of one namespace. @throws UserError */
 export async function run(args: DumpArgs, context: CommandContext): Promise<ExitCode> {
-  const facts = await readFacts(context, args.pod);
+  const facts = await readFacts(context, args.pod, { traffic: true });
   const { shown, pod } = namespaceOf(facts, args.pod);
   const names = namesIn(context, shown);
   const nft = pod === undefined ? await nftOf(args, context) : undefined;
@@ -26,6 +27,7 @@ export async function run(args: DumpArgs, context: CommandContext): Promise<Exit
       topics: TOPICS,
       hasStandIns: args['stand-ins'],
       isUnfiltered: true,
+      filters: shown.traffic.filters,
       ...(nft === undefined ? {} : { nft }),
     };
     context.stdout.write(renderIpScript({ ...shown, unfiltered: shown }, names, options));
@@ -39,7 +41,8 @@ export async function run(args: DumpArgs, context: CommandContext): Promise<Exit
   const entries = TOPICS.map(
     (topic) => [topic, renderDumpJson(topic, { pod, facts: shown, unfiltered: shown }, names, view)] as const,
   );
-  await printDocument({ ...Object.fromEntries(entries), nft: nft ?? null }, args.output, context.stdout);
+  const filters = renderFiltersJson(shown, names, view);
+  await printDocument({ ...Object.fromEntries(entries), filters, nft: nft ?? null }, args.output, context.stdout);
   return EXIT.ok;
 }
 
