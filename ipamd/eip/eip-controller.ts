@@ -44,7 +44,7 @@ export class EipController {
     this.#deps = deps;
     this.#runner = new EipRunner(deps);
     this.#retained = new StampAges(deps.clock);
-    this.#own = new OwnStatuses(deps.clock);
+    this.#own = new OwnStatuses(deps.clock, deps.leader.term);
   }
 
   /** Makes the next reconcile of a claim compare it with the cloud. */

@@ -1,5 +1,6 @@
 import type { EipClaim } from '../../crd/eip-claim.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { mayBeFormerWrite } from '../decide/may-be-former-write.ts';
 import { isSameStatus } from './eip-status.ts';
 import type { EipSpec, EipStatus } from './eip-view.ts';
 
@@ -9,22 +10,31 @@ export type OwnPart = { readonly status: EipStatus; readonly podUID: string | un
 /** A part that another client changed. `waitMs`: it is undone then, because that client writes again and again. */
 type Edit = { readonly part: OwnPart; readonly fields: readonly string[]; readonly waitMs: number };
 
-type Own = { readonly uid: string; readonly part: OwnPart; readonly attempted?: OwnPart };
+type Own = {
+  readonly uid: string;
+  readonly part: OwnPart;
+  /** True when this leader wrote the claim. */
+  readonly isWritten: boolean;
+  readonly attempted?: OwnPart;
+};
 
 /** Two writers of one status do not answer each other faster than this. */
 const MIN_UNDO_INTERVAL_MS = 1_000;
 
 /**
  * The last state of each EIPClaim that this leader wrote, or found when it first read the claim. ipamd is the only writer:
- * what another client changed is undone before anything is decided on it.
+ * what another client changed is undone before anything is decided on it, unless it may be the last write of the former
+ * leader. One for each term.
  */
 export class OwnStatuses {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
+  readonly #term: { readonly startedMs: number };
   readonly #own = new Map<string, Own>();
   readonly #undoneMs = new Map<string, number>();
 
-  constructor(clock: Pick<Clock, 'monotonicMs'>) {
+  constructor(clock: Pick<Clock, 'monotonicMs'>, term: { readonly startedMs: number }) {
     this.#clock = clock;
+    this.#term = term;
   }
 
   /** Returns what another client changed; undefined: nothing. A claim is taken as it is first read. */
@@ -32,13 +42,15 @@ export class OwnStatuses {
     const own = this.#own.get(key);
     const { uid = '' } = claim.metadata;
     const part = ownPartOf(claim);
+    const nowMs = this.#clock.monotonicMs();
     const isOwn = own?.attempted !== undefined && isSame(own.attempted, part);
-    if (own?.uid !== uid || isOwn || isSame(own.part, part)) {
-      this.note(key, claim);
+    if (own?.uid !== uid || isOwn || isSame(own.part, part) || mayBeFormerWrite(own, this.#term, nowMs)) {
+      const isWritten = own?.uid === uid && (isOwn || own.isWritten);
+      this.#own.set(key, { uid, part, isWritten });
       return undefined;
     }
     const sinceMs = this.#undoneMs.get(key);
-    const waitMs = sinceMs === undefined ? 0 : sinceMs + MIN_UNDO_INTERVAL_MS - this.#clock.monotonicMs();
+    const waitMs = sinceMs === undefined ? 0 : sinceMs + MIN_UNDO_INTERVAL_MS - nowMs;
     return { part: own.part, fields: fieldsOf(own.part, part), waitMs: Math.max(0, waitMs) };
   }
 
@@ -47,12 +59,12 @@ export class OwnStatuses {
     const own = this.#own.get(key);
     if (own === undefined) return;
     const podUID = spec === undefined ? own.part.podUID : spec.podUID;
-    this.#own.set(key, { uid: own.uid, part: own.part, attempted: { status, podUID } });
+    this.#own.set(key, { ...own, attempted: { status, podUID } });
   }
 
   /** Notes a claim as this leader wrote it. */
   note(key: string, claim: EipClaim): void {
-    this.#own.set(key, { uid: claim.metadata.uid ?? '', part: ownPartOf(claim) });
+    this.#own.set(key, { uid: claim.metadata.uid ?? '', part: ownPartOf(claim), isWritten: true });
   }
 
   /** Notes that a change was undone. */

@@ -16,6 +16,7 @@ import { openSubnets } from '../subnets/open-subnets.ts';
 import { subnetKey } from '../supply/call-keys.ts';
 import type { NodeDeps } from '../supply/node-deps.ts';
 import { NodeMemories } from '../supply/node-memory.ts';
+import { readFreshNecs } from '../supply/read-fresh-necs.ts';
 import { reconcileNode } from '../supply/reconcile-node.ts';
 import { enqueueNodes } from './enqueue-nodes.ts';
 import { findClusterVpc } from './find-cluster-vpc.ts';
@@ -187,7 +188,7 @@ function createRegisteredIps(
   });
 }
 
-function runSupply(deps: LeaderDeps, components: TermComponents, term: Term, signal: AbortSignal): Promise<void> {
+async function runSupply(deps: LeaderDeps, components: TermComponents, term: Term, signal: AbortSignal): Promise<void> {
   const { config, informers, events, breakers, cloudObserver } = deps;
   const { clock, log, ids, kube, cloud, metrics } = deps.runtime;
   const { queues, memory, facts } = components;
@@ -217,7 +218,8 @@ function runSupply(deps: LeaderDeps, components: TermComponents, term: Term, sig
     enqueue,
     queuedAgain: (name, by) => queues.supply.addedAgain(name, by),
   };
-  return runController(
+  if (!(await hasFreshNecs(node, signal))) return;
+  await runController(
     {
       name: 'supply',
       queue: queues.supply,
@@ -232,6 +234,16 @@ function runSupply(deps: LeaderDeps, components: TermComponents, term: Term, sig
     },
     signal,
   );
+}
+
+async function hasFreshNecs(node: NodeDeps, signal: AbortSignal): Promise<boolean> {
+  try {
+    await readFreshNecs(node, signal);
+    return true;
+  } catch (error) {
+    if (signal.aborted) return false;
+    throw error;
+  }
 }
 
 /** A cloud that does not describe its instances for this long is reported. */

@@ -1,6 +1,7 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import { findStrayIps } from '../decide/find-stray-ips.ts';
+import { mayBeFormerWrite } from '../decide/may-be-former-write.ts';
 import { isSameData } from '../decide/same-data.ts';
 import { undoEdit } from '../decide/undo-edit.ts';
 import { withCounts } from '../decide/with-enis.ts';
@@ -22,18 +23,19 @@ export function noteAttempt(memory: NodeMemory, uid: string, status: NodeEniConf
   memory.own = memory.own?.uid === uid ? { ...memory.own, attempted: status } : undefined;
 }
 
-/** Notes a status that this leader wrote, or found when it first read the object. */
+/** Notes a status that this leader wrote. */
 export function noteOwn(memory: NodeMemory, uid: string, status: NodeEniConfigStatus): void {
-  memory.own = { uid, status };
+  memory.own = { uid, status, isWritten: true };
 }
 
 /**
  * Compares a status with the last one that this leader wrote or found: ipamd is the only writer. What another client
  * changed is undone before anything is decided, and the cloud is described at once. The first status of an object in a
- * term is taken as it is. Takes ids.
+ * term is taken as it is. So is one that differs in the first minute, until this leader has written the object: it may be
+ * the last write of the former leader. Takes ids.
  */
 export function checkStatus(
-  { clock, ids }: NodeDeps,
+  { clock, ids, leader }: Pick<NodeDeps, 'clock' | 'ids' | 'leader'>,
   memory: NodeMemory,
   { decoded }: NecEntry,
   { uid, status: current, why }: ReconcileInput,
@@ -42,12 +44,13 @@ export function checkStatus(
   // An older status that was restored, or a new object: it is rebuilt from the cloud.
   if (decoded !== undefined && why !== undefined) return { kind: 'own' };
   const isAttempted = own?.attempted !== undefined && isSameData(own.attempted, current);
-  const undone = own === undefined || isAttempted ? undefined : undoEdit(own.status, current, ids);
+  const nowMs = clock.monotonicMs();
+  const isTaken = own === undefined || isAttempted || mayBeFormerWrite(own, leader.term, nowMs);
+  const undone = isTaken ? undefined : undoEdit(own.status, current, ids);
   if (undone === undefined) {
-    if (decoded !== undefined) noteOwn(memory, uid, current);
+    if (decoded !== undefined) memory.own = { uid, status: current, isWritten: isAttempted || own?.isWritten === true };
     return { kind: 'own' };
   }
-  const nowMs = clock.monotonicMs();
   const waitMs = (memory.undoneMs ?? Number.NEGATIVE_INFINITY) + MIN_UNDO_INTERVAL_MS - nowMs;
   if (waitMs > 0) return { kind: 'wait', ms: waitMs };
   memory.undoneMs = nowMs;

@@ -20,7 +20,7 @@ export type RunningCall = {
  * it.
  */
 export type NodeMemory = {
-  /** The answer to the last write: the cache may not contain it yet. */
+  /** The answer to the last write, or what was read past the watch: the cache may not contain it yet. */
   written: KubeObject | undefined;
   /** True when the result of the last write is unknown: read from the API server, not from the cache. */
   mustRead: boolean;
@@ -49,10 +49,16 @@ export type NodeMemory = {
   baseline: Baseline | undefined;
   /**
    * The last status that this leader wrote or found, by uid of the object; `attempted`: a write whose result is unknown.
-   * A status that is neither was changed by another client.
+   * A status that is neither was changed by another client. `isWritten`: this leader wrote the object, so that no
+   * write of a former leader can come after it.
    */
   own:
-    | { readonly uid: string; readonly status: NodeEniConfigStatus; readonly attempted?: NodeEniConfigStatus }
+    | {
+        readonly uid: string;
+        readonly status: NodeEniConfigStatus;
+        readonly isWritten: boolean;
+        readonly attempted?: NodeEniConfigStatus;
+      }
     | undefined;
   /** When a change of another client was last undone. */
   undoneMs: number | undefined;
