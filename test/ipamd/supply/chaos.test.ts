@@ -20,6 +20,11 @@ const FAULTS: readonly Fault[] = [
   { kind: 'slow-task', ms: 40_000 },
 ];
 
+/** The periodic look at the whole: it finds what a description of the past hid. */
+const LOOK_MS = 30_000;
+/** A difference counts when descriptions a minute apart show it; the calls that repair it come after that. */
+const REST_MS = 150_000;
+
 /** Faults, changes of demand and deaths of leaders at random for ten minutes, then peace. */
 async function storm(seed: number) {
   const scene = await openNodeScene();
@@ -33,8 +38,10 @@ async function storm(seed: number) {
     untilMs: 600_000,
   });
   let life = scene.lead();
+  let wanted = 0;
   while (scene.clock.monotonicMs() < 600_000) {
-    scene.want(below(27));
+    wanted = below(27);
+    scene.want(wanted);
     if (random() < 0.2)
       scene.facts.parts = { ...scene.facts.parts, securityGroups: random() < 0.5 ? ['sg-a'] : ['sg-b', 'sg-a'] };
     if (random() < 0.2) scene.facts.parts = { ...scene.facts.parts, maxRouteENI: 1 + below(3) };
@@ -46,21 +53,26 @@ async function storm(seed: number) {
     await scene.pass(below(30_000));
   }
   scene.facts.parts = { securityGroups: ['sg-a'] };
-  scene.want(13);
-  // What a description of the past hid is found by the periodic look at the whole.
-  await scene.pass(300_000);
-  life.memory.requestDescribe('node-a', 'the look at the whole');
-  const isThere = await scene.until(() => auditNode(scene).length === 0 && supplyOf(scene) === 13, 3_600_000);
+  // Another demand than before: nothing else wakes the node.
+  const last = wanted === 13 ? 14 : 13;
+  scene.want(last);
+  let isThere = false;
+  for (let passedMs = 0; !isThere && passedMs < REST_MS; passedMs += LOOK_MS) {
+    life.memory.requestDescribe('node-a', 'the look at the whole');
+    isThere = await scene.until(() => auditNode(scene).length === 0 && supplyOf(scene) === last, LOOK_MS);
+  }
   return { scene, isThere };
 }
 
-for (const seed of seedList(IS_LONG ? 12 : 4)) {
-  test(`reconcileNode: comes to rest with nothing lost after ten minutes of faults and deaths, seed ${seed}`, async (t) => {
+/** Of this one an ENI was left on nothing for minutes: its deletion had been refused while it was attached. */
+const KNOWN_SEED = 325;
+
+for (const seed of IS_LONG ? seedList(12) : [...seedList(4), KNOWN_SEED]) {
+  test(`reconcileNode: comes to rest with nothing lost soon after ten minutes of faults and deaths, seed ${seed}`, async (t) => {
     await tellingSeed(t, async () => {
       const { scene, isThere } = await storm(seed);
       t.deepEqual(auditNode(scene), []);
-      t.is(supplyOf(scene), 13);
-      t.true(isThere);
+      t.true(isThere, `${supplyOf(scene)} addresses`);
     });
   });
 }
