@@ -1,4 +1,5 @@
 import test from 'ava';
+import type { StoredNec } from '../support/lead-nodes.ts';
 import { auditNode, openNodeScene, supplyOf } from '../support/node-scene.ts';
 
 test('reconcileNode: makes the object anew when an older state of it was restored', async (t) => {
@@ -117,19 +118,22 @@ test('reconcileNode: a repair of one ENI does not make the difference of another
   t.true(await scene.until(() => !isListed(other), 60_000), 'the second difference is not repaired');
 });
 
+/** The object as if its ENIs were on no instance. */
+function asDetached(object: StoredNec): unknown {
+  const eniInfos = (object.status?.eniInfos ?? []).map(({ deviceIndex: _on, assignmentID: _since, ...eni }) => ({
+    ...eni,
+    state: 'Detaching',
+    addresses: (eni.addresses ?? []).map((address) => ({ ...address, state: 'Releasing' })),
+  }));
+  return { ...object, status: { ...object.status, eniInfos } };
+}
+
 test('reconcileNode: unbinds an ENI that the object says is on no instance, once the cloud refuses to delete it', async (t) => {
   const scene = await openNodeScene();
   scene.want(5);
   scene.lead();
   t.true(await scene.until(() => supplyOf(scene) === 5, 60_000));
-  await scene.edit((object) => {
-    const eniInfos = (object.status?.eniInfos ?? []).map(({ deviceIndex: _on, assignmentID: _since, ...eni }) => ({
-      ...eni,
-      state: 'Detaching',
-      addresses: (eni.addresses ?? []).map((address) => ({ ...address, state: 'Releasing' })),
-    }));
-    return { ...object, status: { ...object.status, eniInfos } };
-  });
+  await scene.edit(asDetached);
   t.true(await scene.until(() => auditNode(scene).length === 0 && supplyOf(scene) === 5, 300_000));
 });
 
@@ -140,14 +144,7 @@ test('reconcileNode: deletes an ENI as soon as it is detached, though the cloud 
   t.true(await scene.until(() => supplyOf(scene) === 5, 60_000));
   const [eniID = ''] = (scene.nec()?.status?.eniInfos ?? []).map((eni) => eni.eniID);
   before.crash();
-  await scene.edit((object) => {
-    const eniInfos = (object.status?.eniInfos ?? []).map(({ deviceIndex: _on, assignmentID: _since, ...eni }) => ({
-      ...eni,
-      state: 'Detaching',
-      addresses: (eni.addresses ?? []).map((address) => ({ ...address, state: 'Releasing' })),
-    }));
-    return { ...object, status: { ...object.status, eniInfos } };
-  });
+  await scene.edit(asDetached);
   scene.lead();
   const eni = () => scene.host.model.state.enis.get(eniID);
   t.true(await scene.until(() => eni()?.attachment === undefined, 300_000));
