@@ -8,11 +8,11 @@ import { unknown } from './known.ts';
 import type { NetnsFacts, TrafficFacts } from './node-facts.ts';
 import { readTrafficFacts } from './read-traffic-facts.ts';
 
-/** What not to read. */
+/** What to read beside links, addresses, routes, rules and neighbours. */
 export type NetnsReading = {
   /**
-   * False: no settings are read, which saves one file for each setting of each interface. 'when-asked': each setting is read when it is first asked for, in the namespace that the
-   * process has then, so only without `netns`. Default true.
+   * False: no settings are read, which saves one file for each setting of each interface. 'when-asked': each setting is
+   * read when it is first asked for, in the namespace that the process has then, so only without `netns`. Default true.
    */
   readonly sysctls?: boolean | 'when-asked';
   /** Whether to read disciplines, traffic filters and IPsec policies; default: unless `sysctls` is false. */

@@ -32,24 +32,18 @@ export async function readNftFacts(
 }
 
 /**
- * Reads nftables as text that `nft -f` accepts: the tables of tke-eni that exist, undefined when there is none, or all
- * tables. Never rejects.
+ * Reads nftables as text that `nft -f` accepts: the table of tke-eni, the one with the flowtable of the fast path, or all
+ * tables. Undefined where there is no such table. Never rejects.
  */
 export async function readNftText(
   options: Pick<NftOptions, 'netnsPath'>,
-  which: 'ours' | 'all',
+  which: 'ours' | 'flowtable' | 'all',
 ): Promise<Known<string | undefined>> {
-  const lists =
-    which === 'ours' ? [NFT_TABLE, FLOWTABLE_TABLE].map((table) => ['table', 'inet', table]) : [['ruleset']];
-  const texts = await Promise.all(lists.map((what) => readNftList(options, what)));
-  const failed = texts.find((text) => text.kind === 'unknown');
-  if (failed !== undefined) return failed;
-  const found = texts.flatMap((text) => (text.kind === 'known' ? (text.value ?? []) : []));
-  return known(found.length === 0 ? undefined : found.join(''));
-}
-
-/** Reads one list of nft as text; undefined where there is no such object. */
-async function readNftList(options: NftRun, what: readonly string[]): Promise<Known<string | undefined>> {
+  const what = {
+    ours: ['table', 'inet', NFT_TABLE],
+    flowtable: ['table', 'inet', FLOWTABLE_TABLE],
+    all: ['ruleset'],
+  }[which];
   try {
     // Not numeric: nft prints `fib … missing` as a number then, and reads that back as another rule.
     return known(await runNft(options, '-s', 'list', ...what));

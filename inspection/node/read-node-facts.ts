@@ -23,11 +23,11 @@ type NodeReading = {
   /** Largest ruleset of nftables, bytes; a larger one is returned as unknown. */
   readonly maxNftBytes?: number;
   /**
-   * Whether to read settings and traffic control, of the host and of Pods; default true. 'when-asked': settings of the
+   * Whether to read settings, of the host and of Pods; default true. 'when-asked': settings of the
    * host are read when they are first asked for, where `--netns` names no namespace.
    */
   readonly sysctls?: boolean | 'when-asked';
-  /** Whether to read traffic control without settings; default: with settings only. */
+  /** Whether to read traffic control; default: as `sysctls`. */
   readonly traffic?: boolean;
 };
 

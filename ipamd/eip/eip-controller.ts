@@ -44,7 +44,7 @@ export class EipController {
     this.#deps = deps;
     this.#runner = new EipRunner(deps);
     this.#retained = new StampAges(deps.clock);
-    this.#own = new OwnStatuses(deps.clock, deps.leader.term);
+    this.#own = new OwnStatuses(deps.clock, deps.leader.term, (key) => this.requestComparison(key));
   }
 
   /** Makes the next reconcile of a claim compare it with the cloud. */
@@ -59,7 +59,8 @@ export class EipController {
       const result = await this.#step(pass);
       if (result === undefined) continue;
       // A comparison is followed by one more reconcile, which repairs the rest, the annotation included.
-      return pass.needsComparison && result.kind === 'done' ? { kind: 'again', afterMs: 1 } : result;
+      const isCompared = pass.needsComparison || this.#toCompare.has(key);
+      return isCompared && result.kind === 'done' ? { kind: 'again', afterMs: 1 } : result;
     }
     this.#deps.log.warn('an EIP does not settle', { pod: key });
     return { kind: 'again', afterMs: RECHECK_MS };

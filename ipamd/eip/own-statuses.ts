@@ -1,6 +1,5 @@
 import type { EipClaim } from '../../crd/eip-claim.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { mayBeFormerWrite } from '../decide/may-be-former-write.ts';
 import { isSameStatus } from './eip-status.ts';
 import type { EipSpec, EipStatus } from './eip-view.ts';
 
@@ -18,6 +17,11 @@ type Own = {
   readonly attempted?: OwnPart;
 };
 
+/**
+ * How long after the begin of a term a write of the former leader may still have its effect: its request is on the way,
+ * or the API server works on it. Claims are read past the watch, so it is seen at once.
+ */
+const FORMER_WRITES_MS = 60_000;
 /** Two writers of one status do not answer each other faster than this. */
 const MIN_UNDO_INTERVAL_MS = 1_000;
 
@@ -31,10 +35,13 @@ export class OwnStatuses {
   readonly #term: { readonly startedMs: number };
   readonly #own = new Map<string, Own>();
   readonly #undoneMs = new Map<string, number>();
+  readonly #onTaken: (key: string) => void;
 
-  constructor(clock: Pick<Clock, 'monotonicMs'>, term: { readonly startedMs: number }) {
+  /** @param onTaken called with the key of a claim whose state may be the former leader's: it is to be compared with the cloud */
+  constructor(clock: Pick<Clock, 'monotonicMs'>, term: { readonly startedMs: number }, onTaken: (key: string) => void) {
     this.#clock = clock;
     this.#term = term;
+    this.#onTaken = onTaken;
   }
 
   /** Returns what another client changed; undefined: nothing. A claim is taken as it is first read. */
@@ -44,9 +51,11 @@ export class OwnStatuses {
     const part = ownPartOf(claim);
     const nowMs = this.#clock.monotonicMs();
     const isOwn = own?.attempted !== undefined && isSame(own.attempted, part);
-    if (own?.uid !== uid || isOwn || isSame(own.part, part) || mayBeFormerWrite(own, this.#term, nowMs)) {
-      const isWritten = own?.uid === uid && (isOwn || own.isWritten);
-      this.#own.set(key, { uid, part, isWritten });
+    const isKnown = own?.uid !== uid || isOwn || isSame(own.part, part);
+    const mayBeFormer = own?.isWritten === false && nowMs - this.#term.startedMs < FORMER_WRITES_MS;
+    if (isKnown || mayBeFormer) {
+      if (!isKnown) this.#onTaken(key);
+      this.#own.set(key, { uid, part, isWritten: own?.uid === uid && (isOwn || own.isWritten) });
       return undefined;
     }
     const sinceMs = this.#undoneMs.get(key);

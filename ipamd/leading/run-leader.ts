@@ -16,7 +16,7 @@ import { openSubnets } from '../subnets/open-subnets.ts';
 import { subnetKey } from '../supply/call-keys.ts';
 import type { NodeDeps } from '../supply/node-deps.ts';
 import { NodeMemories } from '../supply/node-memory.ts';
-import { readFreshNecs } from '../supply/read-fresh-necs.ts';
+import { type FormerWriteDeps, readFormerWrites } from '../supply/read-former-writes.ts';
 import { reconcileNode } from '../supply/reconcile-node.ts';
 import { enqueueNodes } from './enqueue-nodes.ts';
 import { findClusterVpc } from './find-cluster-vpc.ts';
@@ -66,6 +66,7 @@ export async function runLeader(deps: LeaderDeps, term: Term, drain: AbortSignal
     background.push(runSubnetPublisher(deps, components, signal), runClusterRoutes(deps, components, signal));
     background.push(runPodCidrs(deps, components, signal), runCiliumNodes(deps, components, signal));
     background.push(followRecords(records, signal), runPodClaims(deps, components, records, signal));
+    background.push(readFormerWrites(formerWriteDeps(deps, components), deps.runtime.random, signal));
     if (deps.config.recordPods) background.push(runPodRecords(deps, records, signal));
     const stopEnqueueing = enqueueNodes(
       { ...deps.informers, machines: deps.machines(), instances, subnets, registered: components.registered },
@@ -176,6 +177,10 @@ function createComponents(deps: LeaderDeps): TermComponents {
   };
 }
 
+function formerWriteDeps({ informers, runtime }: LeaderDeps, { memory }: TermComponents): FormerWriteDeps {
+  return { kube: runtime.kube, necs: informers.necs, memory, clock: runtime.clock, log: runtime.log };
+}
+
 function createRegisteredIps(
   { config, informers, runtime }: LeaderDeps,
   queues: TermComponents['queues'],
@@ -188,7 +193,7 @@ function createRegisteredIps(
   });
 }
 
-async function runSupply(deps: LeaderDeps, components: TermComponents, term: Term, signal: AbortSignal): Promise<void> {
+function runSupply(deps: LeaderDeps, components: TermComponents, term: Term, signal: AbortSignal): Promise<void> {
   const { config, informers, events, breakers, cloudObserver } = deps;
   const { clock, log, ids, kube, cloud, metrics } = deps.runtime;
   const { queues, memory, facts } = components;
@@ -218,8 +223,7 @@ async function runSupply(deps: LeaderDeps, components: TermComponents, term: Ter
     enqueue,
     queuedAgain: (name, by) => queues.supply.addedAgain(name, by),
   };
-  if (!(await hasFreshNecs(node, signal))) return;
-  await runController(
+  return runController(
     {
       name: 'supply',
       queue: queues.supply,
@@ -234,16 +238,6 @@ async function runSupply(deps: LeaderDeps, components: TermComponents, term: Ter
     },
     signal,
   );
-}
-
-async function hasFreshNecs(node: NodeDeps, signal: AbortSignal): Promise<boolean> {
-  try {
-    await readFreshNecs(node, signal);
-    return true;
-  } catch (error) {
-    if (signal.aborted) return false;
-    throw error;
-  }
 }
 
 /** A cloud that does not describe its instances for this long is reported. */

@@ -54,10 +54,15 @@ export function callKeysOf(node: string, intent: Intent, status: NodeEniConfigSt
 }
 
 /**
- * Returns the keys of breakers whose reason a finished call removed: a quota that it freed, and the deletion of an ENI
- * that it detached.
+ * Returns the key of the call that a finished call made possible: the cloud refuses to delete an ENI while it is
+ * attached. Undefined for other calls.
  */
-export function keysFreedBy(node: string, intent: Intent, status: NodeEniConfigStatus): readonly string[] {
+export function keyMadePossibleBy(node: string, { action, eniID }: Intent): string | undefined {
+  return action === 'DetachNetworkInterface' ? nodeKey(node, `call/DeleteNetworkInterface/${eniID}`) : undefined;
+}
+
+/** Returns the keys of process-wide breakers whose quota a finished call has freed. */
+export function keysFreedBy(intent: Intent, status: NodeEniConfigStatus): readonly string[] {
   const { action, eniID } = intent;
   const subnetId = status.eniInfos?.find((eni) => eni.eniID === eniID)?.subnetID;
   const subnet = subnetId === undefined ? [] : [subnetKey(subnetId)];
@@ -65,10 +70,7 @@ export function keysFreedBy(node: string, intent: Intent, status: NodeEniConfigS
     case 'DeleteNetworkInterface':
       return ['vpc-enis', ...subnet];
     case 'DetachNetworkInterface':
-      return [
-        instanceKey(intent.instanceID ?? status.instanceID ?? '', isForExtension(status, eniID ?? '')),
-        nodeKey(node, `call/DeleteNetworkInterface/${eniID}`),
-      ];
+      return [instanceKey(intent.instanceID ?? status.instanceID ?? '', isForExtension(status, eniID ?? ''))];
     case 'UnassignPrivateIpAddresses':
       return [`eni-ips/${eniID}`, ...subnet];
     default:

@@ -1,7 +1,6 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import { findStrayIps } from '../decide/find-stray-ips.ts';
-import { mayBeFormerWrite } from '../decide/may-be-former-write.ts';
 import { isSameData } from '../decide/same-data.ts';
 import { undoEdit } from '../decide/undo-edit.ts';
 import { withCounts } from '../decide/with-enis.ts';
@@ -31,11 +30,11 @@ export function noteOwn(memory: NodeMemory, uid: string, status: NodeEniConfigSt
 /**
  * Compares a status with the last one that this leader wrote or found: ipamd is the only writer. What another client
  * changed is undone before anything is decided, and the cloud is described at once. The first status of an object in a
- * term is taken as it is. So is one that differs in the first minute, until this leader has written the object: it may be
- * the last write of the former leader. Takes ids.
+ * term is taken as it is. So is one that differs before this leader has written the object and has read all writes of the
+ * former leader: it may be one of them. The cloud is described then, too. Takes ids.
  */
 export function checkStatus(
-  { clock, ids, leader }: Pick<NodeDeps, 'clock' | 'ids' | 'leader'>,
+  { clock, ids, memory: memories }: Pick<NodeDeps, 'clock' | 'ids' | 'memory'>,
   memory: NodeMemory,
   { decoded }: NecEntry,
   { uid, status: current, why }: ReconcileInput,
@@ -45,9 +44,11 @@ export function checkStatus(
   if (decoded !== undefined && why !== undefined) return { kind: 'own' };
   const isAttempted = own?.attempted !== undefined && isSameData(own.attempted, current);
   const nowMs = clock.monotonicMs();
-  const isTaken = own === undefined || isAttempted || mayBeFormerWrite(own, leader.term, nowMs);
-  const undone = isTaken ? undefined : undoEdit(own.status, current, ids);
-  if (undone === undefined) {
+  const edit = own === undefined || isAttempted ? undefined : undoEdit(own.status, current, ids);
+  const mayBeFormer = own?.isWritten === false && !memories.hasFormerWrites;
+  if (edit !== undefined && mayBeFormer)
+    memory.describe = { why: 'the status differs from what was read first', notBeforeMs: nowMs };
+  if (edit === undefined || mayBeFormer) {
     if (decoded !== undefined) memory.own = { uid, status: current, isWritten: isAttempted || own?.isWritten === true };
     return { kind: 'own' };
   }
@@ -55,7 +56,7 @@ export function checkStatus(
   if (waitMs > 0) return { kind: 'wait', ms: waitMs };
   memory.undoneMs = nowMs;
   memory.describe = { why: 'another client changed the status', notBeforeMs: nowMs };
-  return { kind: 'undone', ...undone };
+  return { kind: 'undone', ...edit };
 }
 
 /**

@@ -81,6 +81,13 @@ export class NodeMemories {
   #nodes = new Map<string, NodeMemory>();
   /** Calls for static addresses, of all nodes. */
   readonly claimCalls = new ClaimCalls();
+  /** Whether all that the former leader wrote has been read: what differs from then on was written by another client. */
+  hasFormerWrites = false;
+
+  /** Returns the memory of a node; undefined for a node that was never reconciled. */
+  find(name: string): NodeMemory | undefined {
+    return this.#nodes.get(name);
+  }
 
   /** Returns the memory of a node; empty for a node that was never reconciled. */
   of(name: string): NodeMemory {

@@ -4,7 +4,7 @@ import { type CloudError, isCloudError, type Retry } from '../../cloud/cloud-err
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { Intent, IntentFailure, IntentOutcome } from '../decide/decision.ts';
 import { MOVING_CODE, NOT_MOVED_CODE } from '../decide/evaluate-intent.ts';
-import { callKeysOf, DESCRIBE_CALL, exhaustedKey, keysFreedBy, nodeKey } from './call-keys.ts';
+import { callKeysOf, DESCRIBE_CALL, exhaustedKey, keyMadePossibleBy, keysFreedBy, nodeKey } from './call-keys.ts';
 import type { NodeDeps } from './node-deps.ts';
 
 /** A recorded intent, and the object that records it. */
@@ -139,12 +139,14 @@ export function noteAccepted(deps: NodeDeps, { node, intent, status }: IntentCas
 }
 
 /**
- * Closes the own breakers of a call that reached its goal, because only then its task did not fail, and lets one call
- * try where it removed the reason of a refusal.
+ * Closes the own breakers of a call that reached its goal, because only then its task did not fail, and that of a call
+ * that it made possible. Eases those of the quotas that it freed.
  */
 export function noteDone(deps: NodeDeps, { node, intent, status }: IntentCase): void {
   for (const key of callKeysOf(node, intent, status).own) deps.breakers.reset(key);
-  for (const key of keysFreedBy(node, intent, status)) deps.breakers.allowProbe(key);
+  const possible = keyMadePossibleBy(node, intent);
+  if (possible !== undefined) deps.breakers.reset(possible);
+  for (const key of keysFreedBy(intent, status)) deps.breakers.allowProbe(key);
 }
 
 /** Ends the probes of a call that brought no result, so that others may try. */

@@ -91,8 +91,9 @@ export async function followIntent(deps: NodeDeps, one: IntentCase, signal: Abor
 
 /**
  * Resolves an intent without an answer by describing the cloud. `repeat`: it is not done and may be sent again. An ENI
- * that is missing counts as gone when the description `before` lacked it too, or when the cloud refused the call for
- * that: one description may be older than the ENI. @throws CloudError when the cloud cannot be described
+ * that is missing counts as gone, whatever that means for the call, when the description `before` lacked it too, or when
+ * the cloud refused the call for that: one description may be older than the ENI. @throws CloudError when the cloud
+ * cannot be described
  */
 async function resolveIntent(
   deps: NodeDeps,
@@ -105,8 +106,10 @@ async function resolveIntent(
   const removedIps = new Set(deps.memory.of(one.node).removedIpsMs.keys());
   const evaluation = evaluateIntent(intent, snapshot, status, removedIps);
   const last = intent.lastError;
-  if (isGone(evaluation) && !isGone(before) && !(last !== undefined && isRefusedAsGone(intent, last)))
-    return { kind: 'unclear', error: evaluation.error };
+  const missing = findMissing(intent, snapshot);
+  const isSure = isMissingEni(before) || (last !== undefined && isRefusedAsGone(intent, last));
+  if (missing !== undefined && !isSure)
+    return { kind: 'unclear', error: { code: ENI_GONE_CODE, message: `no description shows ${missing}` } };
   if (evaluation !== 'repeat' && evaluation.kind === 'refused' && evaluation.error.code === NOT_MOVED_CODE) {
     return refuse(deps, one, last !== undefined && isRefusal(intent, last) ? last : evaluation.error);
   }
@@ -122,12 +125,16 @@ async function resolveIntent(
   return isGivenUp && last !== undefined ? refuse(deps, one, last) : 'repeat';
 }
 
-/** An evaluation of a description that lacks the ENI. */
-type GoneEvaluation = Exclude<IntentEvaluation, 'repeat'> & { readonly error: IntentFailure };
+/** Returns the ENI of the call that a description lacks; undefined when it lacks none. */
+function findMissing(intent: Intent, { enis }: CloudSnapshot): string | undefined {
+  const { action, eniID, targetENIID } = intent;
+  const wanted = action === 'MigratePrivateIpAddress' ? targetENIID : eniID;
+  return action === 'CreateNetworkInterface' || wanted === undefined || enis.has(wanted) ? undefined : wanted;
+}
 
-function isGone(evaluation: IntentEvaluation | undefined): evaluation is GoneEvaluation {
-  if (evaluation === undefined || evaluation === 'repeat' || !('error' in evaluation)) return false;
-  return evaluation.error.code === ENI_GONE_CODE;
+function isMissingEni(before: IntentEvaluation | undefined): boolean {
+  if (before === undefined || before === 'repeat' || !('error' in before)) return false;
+  return before.error.code === ENI_GONE_CODE;
 }
 
 function isRefusedAsGone({ action }: Intent, { code }: IntentFailure): boolean {

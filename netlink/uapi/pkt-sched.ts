@@ -11,6 +11,9 @@ export const TC_H_CLSACT = 0xfffffff1;
 export const TC_H_MIN_INGRESS = 0xfff2;
 export const TC_H_MIN_EGRESS = 0xfff3;
 
+/** In place of a link: the filters of a block that links share. */
+export const TCM_IFINDEX_MAGIC_BLOCK = 0xffffffff;
+
 export const TCA_TBF_PARMS = 1;
 
 export const TCA_ACT_KIND = 1;

@@ -52,7 +52,7 @@ async function dumps(t: ExecutionContext, { netns, dir }: SceneNode): Promise<vo
   const json = await runCli(place, 'dump', '-o', 'json');
   t.is(json.code, 0, json.stderr);
   const { filters }: { readonly filters: readonly DumpedFilter[] } = JSON.parse(json.stdout);
-  const listed = filters.map(({ dev, parent, bpf_name, prog }) => [dev, parent, bpf_name, prog.id].join(' '));
+  const listed = filters.map(({ dev, parent, options }) => [dev, parent, options.bpf_name, options.prog.id].join(' '));
   const theirs = seen.map(({ dev, direction, name, programId }) => [dev, direction, name, programId].join(' '));
   t.deepEqual(listed.sort(), theirs.sort());
   const script = await runCli(place, 'dump');
@@ -66,8 +66,7 @@ async function dumps(t: ExecutionContext, { netns, dir }: SceneNode): Promise<vo
 type DumpedFilter = {
   readonly dev: string;
   readonly parent: string;
-  readonly bpf_name: string;
-  readonly prog: { readonly id: number };
+  readonly options: { readonly bpf_name: string; readonly prog: { readonly id: number } };
 };
 
 /** Without an agent, `tke-eni repair` takes away filters that are not in the plan, and no others. */

@@ -6,6 +6,7 @@ import { readNftFacts } from '../../inspection/node/read-nft-facts.ts';
 import { NetnsView } from '../../sim/support/netns.ts';
 import { tcpBeLiberal } from '../../sysctl/sysctl-key.ts';
 import { type TestNode, withTestNode } from '../kernel/dataplane/test-node.ts';
+import { TestNetns } from '../kernel/netlink/support/test-netns.ts';
 import { type AgentProcess, startAgent } from '../support/agent-process.ts';
 import { execCni, kubernetesArgs } from '../support/exec-cni.ts';
 import { TcpPair } from '../support/tcp-socket.ts';
@@ -33,7 +34,8 @@ await withTestNode(async (node) => {
     const pod = await addPod(node);
     const flows = await followedFlows(node, pod);
     report('explained', explained(node));
-    report('dumped', dumpedTables(node));
+    report('followed', await linksOf(node));
+    report('dumped', await dumped(node));
     await endByOthers(node, flows);
     first.kill('SIGKILL');
     await first.child.exited;
@@ -104,11 +106,15 @@ function explained({ name }: TestNode): readonly string[] {
   return text.split('\n').filter((line) => /fast path|flowtable/.test(line));
 }
 
-/** The tables of nftables that `dump` writes into its script. */
-function dumpedTables({ name }: TestNode): readonly string[] {
+/** The links of the flowtable in a namespace that the script of `dump` made. */
+async function dumped({ name }: TestNode): Promise<readonly string[] | undefined> {
   const places = ['--netns', name, '--socket', join(DIR, 'agent.sock'), '--state-dir', join(DIR, 'state')];
-  const script = execFileSync(GUEST_PROGRAMS.cli, ['dump', ...places], { encoding: 'utf8' });
-  return script.split('\n').filter((line) => /^table /.test(line));
+  const script = execFileSync(GUEST_PROGRAMS.cli, ['dump', '--stand-ins', ...places], { encoding: 'utf8' });
+  using copy = new TestNetns();
+  // The guest's shell has an ip of its own, which knows no -batch.
+  const input = script.replaceAll(/^ip /gm, '/bin/ip ');
+  execFileSync('ip', ['netns', 'exec', copy.name, 'sh'], { input, stdio: ['pipe', 'inherit', 'inherit'] });
+  return ifKnown(await readNftFacts({ netnsPath: `/run/netns/${copy.name}` }))?.flowLinks;
 }
 
 /** Others forbid the flow, which the agent ends, and allow it again. */

@@ -97,7 +97,7 @@ export async function readFacts(
   { traffic = false }: { readonly traffic?: boolean } = {},
 ): Promise<NodeFacts> {
   const reading = { nft: false, sysctls: false, traffic } as const;
-  const facts = await readNodeFacts(context, { ...reading, insides: 'none' });
+  const facts = await readNodeFacts(context, { ...reading, traffic: traffic && pod === undefined, insides: 'none' });
   if (pod === undefined) return facts;
   const { key } = findPod(joinPods(facts), facts.agent, pod).pod;
   return readNodeFacts(context, { ...reading, insides: (each) => each === key });

@@ -1,12 +1,13 @@
 import type { NetnsFacts } from '../../../inspection/node/node-facts.ts';
 import { filterProgram, type TrafficFilterMessage } from '../../../netlink/traffic-filter-message.ts';
-import { parentOf } from '../../../netlink/traffic-filter-request.ts';
+import { ETH_P_ALL, parentOf } from '../../../netlink/traffic-filter-request.ts';
+import { TCM_IFINDEX_MAGIC_BLOCK } from '../../../netlink/uapi/pkt-sched.ts';
 import type { IpNames, IpObject } from './ip-names.ts';
 import { type JsonView, marksOf } from './render-dump-json.ts';
 
 /**
- * Renders the traffic filters of a namespace, with the names of `tc -j filter` and in one list: each object has its link
- * and place. Null when they could not be read. @see tc(8)
+ * Renders the traffic filters of a namespace in one list: each object has its link and place, and members as those of
+ * `tc -j filter`. Null when they could not be read. @see tc(8)
  */
 export function renderFiltersJson(
   { traffic }: Pick<NetnsFacts, 'traffic'>,
@@ -15,12 +16,12 @@ export function renderFiltersJson(
 ): readonly IpObject[] | null {
   if (traffic.filters.kind === 'unknown') return null;
   return traffic.filters.value.filter(hasOptions).map((filter) => ({
-    dev: names.link(filter.ifindex),
+    ...linkOf(filter, names),
     parent: placeOf(filter),
+    protocol: filter.protocol === ETH_P_ALL ? 'all' : `0x${filter.protocol.toString(16)}`,
     pref: filter.priority,
     kind: filter.kind,
-    handle: `0x${filter.handle.toString(16)}`,
-    ...programJson(filter),
+    options: { handle: `0x${filter.handle.toString(16)}`, ...programJson(filter) },
     ...marksOf(view, undefined, () => view.owners?.ownerOfIfindex(filter.ifindex)),
   }));
 }
@@ -29,10 +30,16 @@ export function renderFiltersJson(
 export function renderFilterLines(filters: readonly TrafficFilterMessage[], names: IpNames): readonly string[] {
   return filters.filter(hasOptions).map((filter) => {
     const program = filterProgram(filter);
-    const what = program === undefined ? '' : ` ${program.name} id ${program.id}`;
-    const place = `dev ${names.link(filter.ifindex)} ${placeOf(filter)} pref ${filter.priority}`;
-    return `left out: filter ${place} ${filter.kind}${what}`;
+    const shown = program === undefined ? '' : ` ${program.name} id ${program.id}`;
+    const [what, where] = Object.entries(linkOf(filter, names))[0] ?? [];
+    const place = `${what} ${where} ${placeOf(filter)} pref ${filter.priority}`;
+    return `left out: filter ${place} ${filter.kind}${shown}`;
   });
+}
+
+/** Filters of a block that links share have its number in place of a link. */
+function linkOf({ ifindex, parent }: TrafficFilterMessage, names: IpNames): IpObject {
+  return ifindex === TCM_IFINDEX_MAGIC_BLOCK ? { block: parent } : { dev: names.link(ifindex) };
 }
 
 function programJson(filter: TrafficFilterMessage): IpObject {

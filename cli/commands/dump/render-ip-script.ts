@@ -1,3 +1,4 @@
+import { flowtableDeviceCommands, splitFlowtableListing } from '../../../dataplane/fast-path/flowtable.ts';
 import type { Known } from '../../../inspection/node/node-facts.ts';
 import type { AddressMessage } from '../../../netlink/address-message.ts';
 import type { RouteMessage } from '../../../netlink/route-message.ts';
@@ -29,6 +30,8 @@ type ScriptOptions = {
   readonly isUnfiltered: boolean;
   /** Script for `nft -f`. */
   readonly nft?: string;
+  /** Listing of the table with the flowtable of the fast path. */
+  readonly flowtable?: string;
   /** Traffic filters of the namespace: named in comments, because a script cannot load their programs. */
   readonly filters?: Known<readonly TrafficFilterMessage[]>;
 };
@@ -55,6 +58,7 @@ export function renderIpScript(facts: ScriptInput, names: IpNames, options: Scri
     hereDocument('ip -6 -batch -', v6, 'IPV6'),
     filterComments(options.filters, names),
     options.nft === undefined ? '' : hereDocument('nft -f -', options.nft.trimEnd().split('\n'), 'NFT'),
+    options.flowtable === undefined ? '' : flowtableDocument(options.flowtable),
   ].join('');
 }
 
@@ -96,6 +100,16 @@ const RENDERERS: Readonly<Record<Topic, Renderer>> = {
   },
 };
 
+/**
+ * The table of the flowtable comes last and may fail: a kernel may have none, and a link may be missing. Its links are
+ * added in messages that the kernel accepts.
+ */
+function flowtableDocument(listing: string): string {
+  const { text, devices } = splitFlowtableListing(listing);
+  const lines = `${text}${flowtableDeviceCommands(devices)}`.trimEnd().split('\n');
+  return hereDocument('nft -f -', lines, 'FLOWTABLE', " || echo 'the flowtable is left out' >&2");
+}
+
 function filterComments(filters: ScriptOptions['filters'], names: IpNames): string {
   if (filters === undefined) return '';
   const lines =
@@ -129,10 +143,10 @@ function byFamily<M extends { readonly family: number }>(
 
 /**
  * Renders a here-document. Its end mark is a line that is not among `lines`: a comment of nftables may span several
- * lines.
+ * lines. `after` ends the line of the command.
  */
-function hereDocument(command: string, lines: readonly string[], name: string): string {
+function hereDocument(command: string, lines: readonly string[], name: string, after = ''): string {
   let end = `END_OF_${name}`;
   while (lines.includes(end)) end += '_';
-  return lines.length === 0 ? '' : `${command} <<'${end}'\n${lines.join('\n')}\n${end}\n`;
+  return lines.length === 0 ? '' : `${command} <<'${end}'${after}\n${lines.join('\n')}\n${end}\n`;
 }

@@ -8,6 +8,7 @@ import { UserError } from '../../../runtime/user-error.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
 import { printDocument } from '../../output/print-document.ts';
+import { renderWarning } from '../../output/render-error.ts';
 import type { DumpArgs } from './arguments.ts';
 import { namesIn, readFacts } from './print-list.ts';
 import { renderDumpJson, type Topic } from './render-dump-json.ts';
@@ -22,6 +23,8 @@ export async function run(args: DumpArgs, context: CommandContext): Promise<Exit
   const { shown, pod } = namespaceOf(facts, args.pod);
   const names = namesIn(context, shown);
   const nft = pod === undefined ? await nftOf(args, context) : undefined;
+  // All tables have this one among them.
+  const flowtable = pod === undefined && args.nft === 'ours' ? await readNft(context, 'flowtable') : undefined;
   if (args.output === 'ip') {
     const options = {
       topics: TOPICS,
@@ -29,6 +32,7 @@ export async function run(args: DumpArgs, context: CommandContext): Promise<Exit
       isUnfiltered: true,
       filters: shown.traffic.filters,
       ...(nft === undefined ? {} : { nft }),
+      ...(flowtable === undefined ? {} : { flowtable }),
     };
     context.stdout.write(renderIpScript({ ...shown, unfiltered: shown }, names, options));
     return EXIT.ok;
@@ -42,7 +46,9 @@ export async function run(args: DumpArgs, context: CommandContext): Promise<Exit
     (topic) => [topic, renderDumpJson(topic, { pod, facts: shown, unfiltered: shown }, names, view)] as const,
   );
   const filters = renderFiltersJson(shown, names, view);
-  await printDocument({ ...Object.fromEntries(entries), filters, nft: nft ?? null }, args.output, context.stdout);
+  warnOfUnknownFilters(shown, context);
+  const texts = { nft: nft ?? null, flowtable: flowtable ?? null };
+  await printDocument({ ...Object.fromEntries(entries), filters, ...texts }, args.output, context.stdout);
   return EXIT.ok;
 }
 
@@ -57,9 +63,20 @@ function namespaceOf(
   throw new UserError('FORBIDDEN', `inside Pod ${title}: ${inside.why}`, inside.next);
 }
 
-async function nftOf({ nft }: DumpArgs, { global }: CommandContext): Promise<string | undefined> {
-  if (nft === 'none') return undefined;
-  const found = await readNftText(global.netns === undefined ? {} : { netnsPath: netnsPathOf(global) }, nft);
+function warnOfUnknownFilters({ traffic: { filters } }: NetnsFacts, { stderr }: CommandContext): void {
+  if (filters.kind === 'known') return;
+  stderr.write(renderWarning(`without traffic filters: ${filters.why}; ${filters.next}`, stderr.isColored));
+}
+
+async function nftOf({ nft }: DumpArgs, context: CommandContext): Promise<string | undefined> {
+  return nft === 'none' ? undefined : await readNft(context, nft);
+}
+
+async function readNft(
+  { global }: CommandContext,
+  which: Parameters<typeof readNftText>[1],
+): Promise<string | undefined> {
+  const found = await readNftText(global.netns === undefined ? {} : { netnsPath: netnsPathOf(global) }, which);
   if (found.kind === 'known') return found.value;
   throw new UserError('FORBIDDEN', found.why, `${found.next}; --nft none leaves it out`);
 }

@@ -11,14 +11,17 @@ function claimOf(message: string, uid = 'u1'): EipClaim {
 /** What a leader has whose term began at 0. */
 function openStatuses() {
   const clock = { nowMs: 0, monotonicMs: () => clock.nowMs };
-  return { clock, own: new OwnStatuses(clock, { startedMs: 0 }) };
+  const taken: string[] = [];
+  return { clock, taken, own: new OwnStatuses(clock, { startedMs: 0 }, (key) => taken.push(key)) };
 }
 
 test('OwnStatuses: a state that differs in the first minute of a term may be the former leader’s, and is taken', (t) => {
-  const { clock, own } = openStatuses();
+  const { clock, own, taken } = openStatuses();
   t.is(own.editOf('shop/web-0', claimOf('first')), undefined);
+  t.deepEqual(taken, []);
   clock.nowMs = MINUTE_MS - 1;
   t.is(own.editOf('shop/web-0', claimOf('late')), undefined);
+  t.deepEqual(taken, ['shop/web-0']);
   clock.nowMs = MINUTE_MS;
   t.is(own.editOf('shop/web-0', claimOf('late')), undefined);
   t.deepEqual(own.editOf('shop/web-0', claimOf('edited'))?.fields, ['status.message']);

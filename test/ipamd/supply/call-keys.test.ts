@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { Intent } from '../../../ipamd/decide/decision.ts';
-import { keysFreedBy } from '../../../ipamd/supply/call-keys.ts';
+import { keyMadePossibleBy, keysFreedBy } from '../../../ipamd/supply/call-keys.ts';
 
 const STATUS = {
   instanceID: 'ins-a',
@@ -19,21 +19,18 @@ function intentOf(action: Intent['action']): Intent {
   };
 }
 
-test('keysFreedBy: names the breakers whose reason a call removes', (t) => {
-  t.deepEqual(keysFreedBy('node-a', intentOf('DeleteNetworkInterface'), STATUS), ['vpc-enis', 'subnet/subnet-a']);
-  t.deepEqual(keysFreedBy('node-a', intentOf('DetachNetworkInterface'), STATUS), [
-    'instance-enis/ins-a',
-    'node/node-a/call/DeleteNetworkInterface/eni-a',
-  ]);
+test('keysFreedBy: names what a call makes room in', (t) => {
+  t.deepEqual(keysFreedBy(intentOf('DeleteNetworkInterface'), STATUS), ['vpc-enis', 'subnet/subnet-a']);
+  t.deepEqual(keysFreedBy(intentOf('DetachNetworkInterface'), STATUS), ['instance-enis/ins-a']);
   const eniInfos = (STATUS.eniInfos ?? []).map((eni) => ({ ...eni, attachType: 'extension' as const }));
   const extended = { ...STATUS, eniInfos };
-  t.deepEqual(keysFreedBy('node-a', intentOf('DetachNetworkInterface'), extended), [
-    'instance-enis/ins-a/extension',
-    'node/node-a/call/DeleteNetworkInterface/eni-a',
-  ]);
-  t.deepEqual(keysFreedBy('node-a', intentOf('UnassignPrivateIpAddresses'), STATUS), [
-    'eni-ips/eni-a',
-    'subnet/subnet-a',
-  ]);
-  t.deepEqual(keysFreedBy('node-a', intentOf('AssignPrivateIpAddresses'), STATUS), []);
+  t.deepEqual(keysFreedBy(intentOf('DetachNetworkInterface'), extended), ['instance-enis/ins-a/extension']);
+  t.deepEqual(keysFreedBy(intentOf('UnassignPrivateIpAddresses'), STATUS), ['eni-ips/eni-a', 'subnet/subnet-a']);
+  t.deepEqual(keysFreedBy(intentOf('AssignPrivateIpAddresses'), STATUS), []);
+});
+
+test('keyMadePossibleBy: an ENI that is detached can be deleted', (t) => {
+  const detached = keyMadePossibleBy('node-a', intentOf('DetachNetworkInterface'));
+  t.is(detached, 'node/node-a/call/DeleteNetworkInterface/eni-a');
+  t.is(keyMadePossibleBy('node-a', intentOf('DeleteNetworkInterface')), undefined);
 });

@@ -1,7 +1,8 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import test from 'ava';
 import { openIpNames } from '../../../cli/commands/dump/open-ip-names.ts';
 import { renderIpScript } from '../../../cli/commands/dump/render-ip-script.ts';
+import { flowtableText } from '../../../dataplane/fast-path/flowtable.ts';
 import { readNetnsFacts } from '../../../inspection/node/read-netns-facts.ts';
 import { warmThreadPool } from '../../../netlink/netns.ts';
 import { TestNetns } from '../netlink/support/test-netns.ts';
@@ -75,6 +76,22 @@ test('renderIpScript: takes a default rule away that is not there', (t) => {
   using copy = new TestNetns();
   execFileSync('nsenter', [`--net=/run/netns/${copy.name}`, '--', 'sh'], { input: script, stdio: 'pipe' });
   t.deepEqual(copy.ipJson('rule'), original.ipJson('rule'));
+});
+
+test('renderIpScript: a flowtable that cannot be made again takes nothing else with it', (t) => {
+  const facts = { links: [], addresses: [], routes: [], rules: [], neighs: [] };
+  const flowtable = `${flowtableText([4000]).replace(' hook', ' devices = { not-there }\n  hook')}`;
+  const script = renderIpScript({ ...facts, unfiltered: facts }, openIpNames('/', new Map()), {
+    ...{ topics: TOPICS, hasStandIns: true, isUnfiltered: false },
+    ...{ nft: 'table inet kept {\n chain c {\n }\n}\n', flowtable },
+  });
+  using copy = new TestNetns();
+  const within = ['nsenter', `--net=/run/netns/${copy.name}`, '--'] as const;
+  const { status, stderr } = spawnSync(within[0], [...within.slice(1), 'sh'], { input: script, encoding: 'utf8' });
+  t.is(status, 0, stderr);
+  t.regex(stderr, /the flowtable is left out/);
+  const tables = execFileSync(within[0], [...within.slice(1), 'nft', 'list', 'tables'], { encoding: 'utf8' });
+  t.is(tables.trim(), 'table inet kept');
 });
 
 /** Names of links as the kernel takes them, and whether a line of `ip -batch` can hold them. */

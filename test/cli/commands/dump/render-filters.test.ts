@@ -46,10 +46,29 @@ test('renderFiltersJson: is null when filters cannot be read, and leaves out the
   const filters = known([chain, filterNamed('tke_fast')]);
   t.is(renderFiltersJson({ traffic: { ...traffic, filters: unknown('no', 'try') } }, NAMES, VIEW), null);
   const shown = renderFiltersJson({ traffic: { ...traffic, filters } }, NAMES, VIEW);
+  const prog = { id: 0, tag: '' };
   t.deepEqual(shown, [
     {
-      ...{ dev: 'eth1', parent: 'ingress', pref: 5, kind: 'bpf', handle: '0x1', bpf_name: 'tke_fast' },
-      ...{ 'direct-action': true, prog: { id: 0, tag: '' } },
+      ...{ dev: 'eth1', parent: 'ingress', protocol: 'all', pref: 5, kind: 'bpf' },
+      options: { handle: '0x1', bpf_name: 'tke_fast', 'direct-action': true, prog },
     },
   ]);
+});
+
+test('renderFiltersJson: a block that links share is no link', (t) => {
+  const shared = { ...filterNamed('x'), ifindex: 0xffffffff, parent: 22 };
+  const traffic = { qdiscs: known([]), policies: known([]), filters: known([shared]) };
+  t.is(renderFiltersJson({ traffic }, NAMES, VIEW)?.[0]?.['block'], 22);
+  t.regex(scriptOf(known([shared])), /^# left out: filter block 22 /m);
+});
+
+test('renderIpScript: the flowtable is a document of its own, which may fail', (t) => {
+  const flowtable = 'table inet tke_eni_flows {\n\tflowtable ft {\n\t\tdevices = { a, b }\n\t}\n}\n';
+  const facts = { ...NOTHING, unfiltered: NOTHING };
+  const nft = 'table inet tke_eni {\n}\n';
+  const options = { topics: [], hasStandIns: false, isUnfiltered: false, nft, flowtable };
+  const script = renderIpScript(facts, NAMES, options);
+  t.true(script.indexOf('table inet tke_eni {') < script.indexOf("END_OF_NFT\nnft -f - <<'END_OF_FLOWTABLE' ||"));
+  t.regex(script, /^add flowtable inet tke_eni_flows ft \{ hook ingress priority 0; devices = \{ "a", "b" \}; \}$/m);
+  t.is(script.match(/devices = /g)?.length, 1);
 });

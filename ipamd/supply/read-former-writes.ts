@@ -1,0 +1,71 @@
+import { compareVersions } from '../../kube/compare-versions.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
+import { decodeNec } from '../cache/decode-nec.ts';
+import { NECS } from './nec-access.ts';
+import type { NodeDeps } from './node-deps.ts';
+
+/** What {@link readFormerWrites} reads and notes. */
+export type FormerWriteDeps = Pick<NodeDeps, 'kube' | 'necs' | 'memory' | 'clock' | 'log'>;
+
+/**
+ * How long after the begin of a term a write of the former leader may still have its effect: its request is on the way,
+ * or the API server works on it.
+ */
+const FORMER_WRITES_MS = 60_000;
+const PAGE_SIZE = 500;
+const BACKOFF: BackoffSettings = { firstMs: 1_000, maxMs: 30_000, factor: 2, jitter: 0.5 };
+
+/**
+ * Reads all NodeENIConfigs past the watch, once the former leader can write nothing more: the watch of a standby may be
+ * behind, for minutes when its connection is dead. Until then a status that differs is taken as it is, because the former
+ * leader may have written it; from then on another client has ({@link NodeMemories.hasFormerWrites}). Repeats until it is
+ * done, or the signal aborts. Rejects only with a fault of ipamd.
+ */
+export async function readFormerWrites(
+  deps: FormerWriteDeps,
+  random: () => number,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await deps.clock.sleep(FORMER_WRITES_MS, signal);
+    for (let attempt = 1; !(await hasRead(deps, signal)); attempt++) {
+      await deps.clock.sleep(backoffMs(BACKOFF, attempt, random()), signal);
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
+async function hasRead(deps: FormerWriteDeps, signal: AbortSignal): Promise<boolean> {
+  try {
+    let continueToken: string | undefined;
+    do {
+      const token = continueToken === undefined ? {} : { continueToken };
+      const page = await deps.kube.listPage(NECS, { limit: PAGE_SIZE, ...token }, signal);
+      for (const object of page.items) noteRead(deps, object);
+      continueToken = page.continueToken;
+    } while (continueToken !== undefined);
+  } catch (error) {
+    signal.throwIfAborted();
+    deps.log.warn('NodeENIConfigs cannot be read past the watch; edits of others are not undone yet', { error });
+    return false;
+  }
+  deps.memory.hasFormerWrites = true;
+  return true;
+}
+
+/** Notes an object that this leader did not write: it counts as it is now, also where the cache is behind. */
+function noteRead({ necs, memory }: FormerWriteDeps, object: KubeObject): void {
+  const { name } = object.metadata;
+  const cached = necs.get(name);
+  const order = cached === undefined ? undefined : compareVersions(cached.object.metadata, object.metadata);
+  const isBehind = order === undefined || order < 0;
+  const known = memory.find(name);
+  if (known?.own?.isWritten === true || (known === undefined && !isBehind)) return;
+  const node = memory.of(name);
+  const { uid = '' } = object.metadata;
+  const { decoded } = decodeNec(object);
+  node.own = decoded === undefined ? undefined : { uid, status: decoded.status ?? {}, isWritten: false };
+  if (isBehind) node.written = object;
+}
