@@ -1,7 +1,7 @@
 import type { CallContext, Cloud, Eni } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { areTooMany, OrphanTracker } from '../../cloud/orphan-tracker.ts';
-import { ENI_TAG } from '../../crd/cloud-tags.ts';
+import { ENI_TAG, isOwnEni } from '../../crd/cloud-tags.ts';
 import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
@@ -167,8 +167,9 @@ export class Audit {
     if (!isSynced()) return { kind: 'skipped', why: 'NotSynced' };
     const drifted = this.#requestRepairs(enis, before);
     const orphans = findOrphans(this.#settings.clusterId, enis, this.#names());
-    const isAlarming = areTooMany(orphans.length, enis.length);
-    if (isAlarming) this.#alarm(orphans, enis.length);
+    const ownCount = enis.filter(({ tags }) => isOwnEni(tags, this.#settings.clusterId)).length;
+    const isAlarming = areTooMany(orphans.length, ownCount);
+    if (isAlarming) this.#alarm(orphans, ownCount);
     const due = isAlarming ? [] : this.#dueOrphans(orphans);
     const outcomes = await this.#collect(due, signal);
     return { kind: 'done', enis: enis.length, drifted, orphans, isAlarming, outcomes };
@@ -226,7 +227,7 @@ export class Audit {
 
   #alarm(orphans: readonly Orphan[], eniCount: number): void {
     this.#tracker.clear();
-    const text = `${orphans.length} of the ${eniCount} ENIs of this cluster have no owner; none is deleted. Were NodeENIConfigs lost, or is --clusterid that of another cluster?`;
+    const text = `${orphans.length} of the ${eniCount} ENIs that ipamd created for this cluster have no owner; none is deleted. Were NodeENIConfigs lost, or is --clusterid that of another cluster?`;
     this.#deps.log.error('too many orphaned ENIs', { orphans: orphans.slice(0, MAX_LISTED), enis: eniCount });
     this.#recordEvent('Warning', 'TooManyOrphanENIs', text);
   }

@@ -1,5 +1,5 @@
 import type { Eni } from '../../cloud/cloud.ts';
-import { ENI_TAG } from '../../crd/cloud-tags.ts';
+import { ENI_TAG, isOwnEni } from '../../crd/cloud-tags.ts';
 import type { EniNames } from './eni-names.ts';
 
 /** An ENI of this cluster that no object names. */
@@ -19,17 +19,14 @@ export type Orphan = {
  */
 export function findOrphans(clusterId: string, enis: readonly Eni[], names: EniNames): readonly Orphan[] {
   return enis
-    .filter((eni) => isOurs(eni, clusterId) && eni.state === 'AVAILABLE' && !isNamed(eni, names))
+    .filter((eni) => !eni.isPrimary && isOwnEni(eni.tags, clusterId))
+    .filter((eni) => eni.state === 'AVAILABLE' && !isNamed(eni, names))
     .map((eni) => ({
       eniId: eni.eniId,
       name: eni.name,
       nodeName: eni.tags[ENI_TAG.node],
       instanceId: eni.attachment?.instanceId,
     }));
-}
-
-function isOurs(eni: Eni, clusterId: string): boolean {
-  return !eni.isPrimary && eni.tags[ENI_TAG.cluster] === clusterId && eni.tags[ENI_TAG.created] === 'true';
 }
 
 function isNamed(eni: Eni, names: EniNames): boolean {

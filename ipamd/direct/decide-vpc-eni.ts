@@ -11,8 +11,8 @@ export type NodeEniEntry = {
   readonly pod?: { readonly namespace: string; readonly name: string };
 };
 
-/** State of an ENI in the cloud. `unasked`: it was not described. */
-type CloudEniState = 'unasked' | 'absent' | 'free' | 'bound' | 'moving';
+/** State of an ENI in the cloud. `unasked`: it was not described. `foreign`: its tags do not show that ipamd created it. */
+type CloudEniState = 'unasked' | 'absent' | 'foreign' | 'free' | 'bound' | 'moving';
 
 /** What a decision about one VpcENI depends on. */
 export type VpcEniFacts = {
@@ -85,6 +85,9 @@ function decideDetached({ claim }: VpcEniFacts, vpcEni: VpcEniEntry): VpcEniStep
   return claim === 'unknown' ? { kind: 'ask-claim' } : { kind: 'none' };
 }
 
+const NOT_OURS =
+  'its tags do not show that ipamd created it for this cluster, so it is neither deleted nor attached; give it its tags back, or delete it by hand';
+
 function deleting({ cloud }: VpcEniFacts): VpcEniStep {
   switch (cloud) {
     case 'unasked':
@@ -93,6 +96,8 @@ function deleting({ cloud }: VpcEniFacts): VpcEniStep {
       return { kind: 'let-go' };
     case 'free':
       return { kind: 'delete-eni' };
+    case 'foreign':
+      return { kind: 'wait', why: NOT_OURS };
     case 'bound':
       return { kind: 'wait', why: 'it is on an instance, and cannot be deleted' };
     case 'moving':
@@ -112,6 +117,8 @@ function lost({ cloud }: VpcEniFacts): VpcEniStep {
       return { kind: 'let-go' };
     case 'free':
       return { kind: 'write', phase: 'Available', entry: undefined };
+    case 'foreign':
+      return { kind: 'wait', why: NOT_OURS };
     case 'bound':
       return { kind: 'wait', why: 'it is on an instance, and no NodeENIConfig has it' };
     case 'moving':

@@ -1,5 +1,6 @@
 import type { CallContext, Cloud } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
+import { isOwnEni } from '../../crd/cloud-tags.ts';
 import { API_VERSION } from '../../crd/names.ts';
 import { VPC_ENI_KIND } from '../../crd/vpc-eni.ts';
 import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
@@ -31,6 +32,7 @@ const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
 export type VpcEniDeps = {
   readonly cloud: Pick<Cloud, 'enis' | 'tasks'>;
   readonly kube: KubeClient;
+  readonly clusterId: string;
   /** Finds the VpcENI of an ENI, in the cache. */
   readonly find: (eniId: string) => VpcEniEntry | undefined;
   /** Finds the nodes whose object contains an ENI, in the cache. */
@@ -105,6 +107,7 @@ export class VpcEniReconciler {
   async #observe(eniId: string, signal: AbortSignal): Promise<VpcEniFacts['cloud']> {
     const [eni] = await this.#deps.cloud.enis.describe([eniId], this.#context(signal));
     if (eni === undefined) return 'absent';
+    if (!isOwnEni(eni.tags, this.#deps.clusterId)) return 'foreign';
     if (eni.state !== 'AVAILABLE') return 'moving';
     return eni.attachment === undefined ? 'free' : 'bound';
   }

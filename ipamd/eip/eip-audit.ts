@@ -9,7 +9,7 @@ import type { AuditEvents } from '../audit/audit.ts';
 import { bindingText } from './decide-listed-eip.ts';
 import type { EipClaimCache, EipClaimEntry } from './eip-claim-cache.ts';
 import { EIP_CLAIMS, type EipDeps } from './eip-deps.ts';
-import { isShortened } from './eip-identity.ts';
+import { isMadeHere, isShortened } from './eip-identity.ts';
 import { evaluateEipDrift } from './evaluate-eip-drift.ts';
 
 /** Dependencies of the audit of EIPs. */
@@ -63,7 +63,8 @@ export class EipAudit {
       const { differing, orphans } = evaluateEipDrift(leader.clusterId, claimCache.values(), eips);
       if (differing.length > 0) log.warn('EIPClaims and cloud differ', { claims: differing.slice(0, 20) });
       for (const key of differing) requestComparison(key);
-      if (areTooMany(orphans.length, eips.size)) return this.#reportTooMany(orphans.length, eips.size);
+      const ownCount = [...eips.values()].filter((eip) => isMadeHere(eip, leader.clusterId)).length;
+      if (areTooMany(orphans.length, ownCount)) return this.#reportTooMany(orphans.length, ownCount);
       const due = this.#tracker.note(orphans, clock.monotonicMs(), settings.orphanGraceMs);
       for (const orphan of due.slice(0, settings.orphanLimit)) await this.#release(orphan, signal);
     } catch (error) {
@@ -89,14 +90,14 @@ export class EipAudit {
   /** Reports too many orphans: it is more likely that claims were lost than that so many EIPs were. */
   #reportTooMany(orphans: number, all: number): void {
     this.#tracker.clear();
-    const text = `${orphans} of the ${all} EIPs of this cluster seem to belong to no claim; none is released. Were EIPClaims lost, or is --clusterid that of another cluster?`;
+    const text = `${orphans} of the ${all} EIPs that ipamd allocated for this cluster seem to belong to no claim; none is released. Were EIPClaims lost, or is --clusterid that of another cluster?`;
     this.#report('Warning', 'OrphanEIP', text);
   }
 
   /** Releases an orphaned EIP, only if it is not bound: a bound one is in use. */
   async #release(orphan: Eip, signal: AbortSignal): Promise<void> {
     const { cloud, log, settings, leader, claimCache } = this.#deps;
-    const what = `EIP ${orphan.publicIp} (${orphan.eipId}), allocated for ${orphan.tags[EIP_TAG.claim] ?? 'an unknown claim'},`;
+    const what = `EIP ${orphan.publicIp} (${orphan.eipId}), allocated for ${orphan.tags[EIP_TAG.claim] ?? ''},`;
     if (orphan.status !== 'UNBIND') {
       return this.#report(
         'Warning',

@@ -44,7 +44,8 @@ export function isMadeFor(eip: Pick<Eip, 'tags'>, clusterId: string, claimKey: s
   return expected.every(([key, value]) => eip.tags[key] === value);
 }
 
-/** Tells whether ipamd allocated an EIP for this cluster. */
+/** Tells whether ipamd allocated an EIP for this cluster: TKE sets the same tags but for that of the claim. */
 export function isMadeHere(eip: Pick<Eip, 'tags'>, clusterId: string): boolean {
-  return eip.tags[EIP_TAG.cluster] === clusterId && eip.tags[EIP_TAG.created] === 'true';
+  const { [EIP_TAG.cluster]: cluster, [EIP_TAG.created]: created, [EIP_TAG.claim]: claim = '' } = eip.tags;
+  return cluster === clusterId && created === 'true' && claim !== '';
 }

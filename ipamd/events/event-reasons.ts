@@ -264,7 +264,7 @@ export const IPAMD_EVENTS = {
     type: 'Warning',
     objects: ['Pod', 'EIPClaim'],
     cause: 'another client released the EIP in the cloud; the Pod gets another, a kept claim ends',
-    cure: 'find the client that releases EIPs with the tag `tke-created-eip`',
+    cure: 'find the client that releases EIPs with the tag `tke-eip-claim`',
   },
   EIPLeft: {
     type: 'Warning',

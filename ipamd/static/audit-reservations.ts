@@ -84,7 +84,8 @@ export class ReservationAudit {
         await this.#record(one, signal);
       const orphans = this.#orphansOf(all);
       observe.onOrphanReservations(orphans.length);
-      if (areTooMany(orphans.length, all.length)) return this.#reportTooMany(orphans.length, all.length);
+      const ownCount = findOrphanedReservations(all, settings.clusterId, []).length;
+      if (areTooMany(orphans.length, ownCount)) return this.#reportTooMany(orphans.length, ownCount);
       const due = this.#tracker.note(orphans, clock.monotonicMs(), settings.orphanGraceMs);
       for (const orphan of due.slice(0, settings.orphanLimit)) await this.#release(orphan, signal);
     } catch (error) {
@@ -155,7 +156,7 @@ export class ReservationAudit {
 
   #reportTooMany(orphans: number, all: number): void {
     this.#tracker.clear();
-    const text = `${orphans} of the ${all} reserved addresses of this cluster seem to belong to no claim; none is released. Were VpcIPClaims lost, or is --clusterid that of another cluster?`;
+    const text = `${orphans} of the ${all} reserved addresses that ipamd made for this cluster seem to belong to no claim; none is released. Were VpcIPClaims lost, or is --clusterid that of another cluster?`;
     this.#report('Warning', 'OrphanReservation', text);
   }
 
@@ -163,7 +164,7 @@ export class ReservationAudit {
   async #release(orphan: ReservedIp, signal: AbortSignal): Promise<void> {
     const { cloud, log, settings, isRebuilding } = this.#deps;
     const { ip, reservationId, vpcId, tags, boundTo } = orphan;
-    const what = `reserved address ${ip} (${reservationId}), made for ${tags[RESERVATION_TAG.claim] ?? 'an unknown claim'},`;
+    const what = `reserved address ${ip} (${reservationId}), made for ${tags[RESERVATION_TAG.claim] ?? ''},`;
     const tell = (why: string): void =>
       this.#report('Warning', 'OrphanReservation', `${what} belongs to no claim${why}`);
     if (boundTo !== undefined) return tell(`, and ${boundTo} has the address; it is released when that is not so`);

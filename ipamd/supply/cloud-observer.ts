@@ -1,5 +1,5 @@
 import type { CallContext, Cloud, Eni, EniQuery, EniSweep, Tags } from '../../cloud/cloud.ts';
-import { CLUSTER_TAG, ENI_TAG, MODE_TAG } from '../../crd/cloud-tags.ts';
+import { CLUSTER_TAG, ENI_TAG, isOwnEni, MODE_TAG } from '../../crd/cloud-tags.ts';
 import { parseCidr } from '../../crd/ip-text.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { CloudSnapshot, ObservedEni } from '../decide/decision.ts';
@@ -155,8 +155,8 @@ type EniOwner = {
 };
 
 /**
- * Converts a described ENI to the terms of the NodeENIConfig. An ENI belongs to the owner when it has the cluster's tag
- * and either the object's uid or is on the node's instance; other ENIs there are foreign. So is an ENI that another
+ * Converts a described ENI to the terms of the NodeENIConfig. An ENI belongs to the owner when ipamd created it for
+ * this cluster, and it has the object's uid or is on the node's instance; other ENIs there are foreign. So is an ENI that another
  * object owns by its tag: for a while an instance whose node was renamed has two objects.
  */
 function toObservedEni(eni: Eni, subnetCidr: string, owner: EniOwner): ObservedEni {
@@ -189,7 +189,7 @@ function toObservedEni(eni: Eni, subnetCidr: string, owner: EniOwner): ObservedE
 }
 
 function isOwn({ tags, attachment }: Eni, { clusterId, uid, instanceId }: EniOwner): boolean {
-  if (tags[CLUSTER_TAG] !== clusterId) return false;
+  if (!isOwnEni(tags, clusterId)) return false;
   return tags[ENI_TAG.uid] === uid || (attachment !== undefined && attachment.instanceId === instanceId);
 }
 

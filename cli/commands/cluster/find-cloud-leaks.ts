@@ -1,5 +1,5 @@
 import type { Eni } from '../../../cloud/cloud.ts';
-import { ENI_TAG } from '../../../crd/cloud-tags.ts';
+import { ENI_TAG, isOwnEni } from '../../../crd/cloud-tags.ts';
 import type { NodeEniInfo } from '../../../crd/node-eni-config-fields.ts';
 import { canonicalAddress } from '../../../dataplane/ip-prefix.ts';
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
@@ -32,7 +32,7 @@ function findOrphans(facts: ClusterFacts, { clusterId, enis }: CloudFacts, grace
   const { ids, names, unreadableNodes } = namesOf(facts);
   const nodeOf = new Map(facts.necs.map((nec) => [nec.status.instanceID ?? '', nec.key]));
   return enis
-    .filter((eni) => !eni.isPrimary && eni.tags[ENI_TAG.cluster] === clusterId && eni.tags[ENI_TAG.created] === 'true')
+    .filter((eni) => !eni.isPrimary && isOwnEni(eni.tags, clusterId))
     .filter((eni) => eni.state === 'AVAILABLE' && facts.takenAtMs - eni.createdAtMs >= graceMs)
     .filter((eni) => !ids.has(eni.eniId) && !names.has(eni.name) && !unreadableNodes.has(eni.tags[ENI_TAG.node] ?? ''))
     .map((eni) => {

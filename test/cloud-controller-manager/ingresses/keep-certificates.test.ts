@@ -164,7 +164,7 @@ test('sweep: none of others, none that is planned, none of an unknown age', asyn
   const kept = [
     await world.upload(ONE),
     await world.upload(ONE, TAGS(ONE.hash, 'cls-another1')),
-    await world.upload(ONE, { 'tke-clusterId': CLUSTER }),
+    await world.upload(ONE, { 'tke-clusterId': CLUSTER, 'tke-createdBy-flag': 'yes' }),
     await world.upload(ONE, { ...TAGS('x'), 'tke-clusterId': CLUSTER }),
     await world.upload(TWO, TAGS(TWO.hash)),
   ];

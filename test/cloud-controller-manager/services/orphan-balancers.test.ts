@@ -98,6 +98,8 @@ for (const isDeleted of [false, true]) {
     const { made } = host.model.state.securityGroups;
     const group = { description: '', tags: { 'tke-eni-owner': 'cls-other/service/u-1', 'tke-clusterId': 'cls-other' } };
     await clock.run(world.cloud.groups.create({ ...group, name: 'of-another-cluster' }, PERSON));
+    const ofTke = { 'tke-clusterId': CLUSTER, 'tke-createdBy-flag': 'yes', 'tke-lb-serviceuuid': 'u-2' };
+    await clock.run(world.cloud.groups.create({ ...group, name: 'of-tke', tags: ofTke }, PERSON));
     await world.loseService('gone');
     if (!isDeleted) {
       await world.advance(SWEPT_MS);
@@ -108,9 +110,9 @@ for (const isDeleted of [false, true]) {
     await world.advance(3 * SWEPT_MS);
     const messages = world.events(isDeleted ? 'OrphanLoadBalancerDeleted' : 'OrphanLoadBalancer').join('\n');
     t.regex(messages, new RegExp(`security group sg-\\w+ \\(${CLUSTER}_default_gone\\) was made for source ranges`));
-    t.notRegex(messages, /default_stays|of-another/);
+    t.notRegex(messages, /default_stays|of-another|of-tke/);
     const names = [...made.values()].map(({ name }) => name);
-    const stays = [`${CLUSTER}_default_stays`, 'of-another-cluster'];
+    const stays = [`${CLUSTER}_default_stays`, 'of-another-cluster', 'of-tke'];
     t.deepEqual(names.toSorted(), [...(isDeleted ? [] : [`${CLUSTER}_default_gone`]), ...stays]);
     await world.stop();
   });

@@ -119,9 +119,10 @@ test('a listener of a person on a load balancer of a pool is avoided, and keeps 
   await world.create('b', shared({ [PORTS]: 'allotted' }));
   await world.advance(DONE_MS);
   t.deepEqual(placesIn(world), [['TCP/10000', 'TCP/10001', 'TCP/10002']]);
+  await world.buy({ tags: { 'tke-clusterId': CLUSTER, 'tke-createdBy-flag': 'yes' } }, false);
   for (const name of ['a', 'b']) await world.delete(name);
   await world.advance(GONE_MS + 1_500_000);
-  t.deepEqual(placesIn(world), [['TCP/10001']]);
+  t.deepEqual(placesIn(world), [['TCP/10001'], []], 'an empty one with the tags of TKE alone stays as well');
   await world.stop();
 });
 

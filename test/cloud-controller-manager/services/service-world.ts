@@ -140,13 +140,14 @@ export class ServiceWorld {
     return spec.ports?.map(({ nodePort = 0 }) => nodePort) ?? [];
   }
 
-  /** Makes a load balancer as a person does, with a listener of UDP on port 53; returns its id. */
-  async buy(spec: Partial<LoadBalancerSpec> = {}): Promise<string> {
+  /** Makes a load balancer as a person does, with a listener of UDP on port 53 or none; returns its id. */
+  async buy(spec: Partial<LoadBalancerSpec> = {}, hasListener = true): Promise<string> {
     const { clock } = this.world.scene;
     const { loadBalancers, listeners } = this.cloud;
     const task = await clock.run(loadBalancers.create({ type: 'OPEN', name: 'bought', vpcId: VPC, ...spec }, PERSON));
     const outcome = await clock.run(loadBalancers.settle(task, PERSON));
     const [id = ''] = outcome.kind === 'done' ? outcome.loadBalancerIds : [];
+    if (!hasListener) return id;
     const ports = [{ port: 53, name: 'of-a-person' }];
     const made = await clock.run(listeners.create(id, { protocol: 'UDP', ports, settings: {} }, PERSON));
     await clock.run(loadBalancers.settle(made.task, PERSON));

@@ -14,6 +14,9 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 
 /** The cluster of these tests. */
 export const CLUSTER = 'cls-test';
+/** The tags of TKE, and those of ipamd. */
+export const TKE_TAGS = { 'tke-clusterId': CLUSTER, 'tke-created-eni': 'true' };
+export const OWN_TAGS = { ...TKE_TAGS, 'tke-nec-uid': 'uid-of-a-lost-object' };
 const SUBNET = 'subnet-a0000000';
 const MINUTE_MS = 60_000;
 
@@ -123,7 +126,7 @@ export class AuditWorld {
       description: '',
       ip: subnet.pool.take(),
       groups: ['sg-a'],
-      tags: order.tags ?? { 'tke-clusterId': CLUSTER, 'tke-created-eni': 'true' },
+      tags: order.tags ?? OWN_TAGS,
       isPrimary: false,
     });
     eni.state = 'AVAILABLE';

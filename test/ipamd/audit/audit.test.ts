@@ -1,5 +1,5 @@
 import test from 'ava';
-import { AuditWorld, CLUSTER, intentOf, statusOf } from './audit-world.ts';
+import { AuditWorld, CLUSTER, intentOf, OWN_TAGS, statusOf, TKE_TAGS } from './audit-world.ts';
 
 test('Audit: deletes what nobody names once it was nobody’s in two looks and for the grace', async (t) => {
   const world = new AuditWorld();
@@ -36,15 +36,17 @@ test('Audit: leaves what others made, what is primary, and what is being changed
   const world = new AuditWorld();
   const instanceId = world.addNode('n1');
   const kept = [
-    world.addEni({ tags: { 'tke-clusterId': 'cls-other', 'tke-created-eni': 'true' } }),
-    world.addEni({ tags: { 'tke-clusterId': CLUSTER } }),
-    world.addEni({ tags: {} }),
     world.addEni(),
+    world.addEni({ tags: { ...OWN_TAGS, 'tke-clusterId': 'cls-other' } }),
+    world.addEni({ tags: { 'tke-clusterId': CLUSTER } }),
+    world.addEni({ tags: TKE_TAGS }),
+    world.addEni({ tags: { ...TKE_TAGS, 'tke-node': 'n1', 'tke-nec-uid': '' } }),
+    world.addEni({ tags: {} }),
   ];
-  const moving = world.host.model.state.enis.get(kept[3] ?? '');
+  const moving = world.host.model.state.enis.get(kept[0] ?? '');
   if (moving !== undefined) moving.state = 'DELETING';
   const audit = world.audit();
-  for (let look = 1; look <= 3; look++) t.like(await world.look(audit), { orphans: [] });
+  for (let look = 1; look <= 10; look++) t.like(await world.look(audit), { orphans: [] });
   t.true(kept.every((eniId) => world.has(eniId)));
   t.is(world.host.model.state.enisOf(instanceId).length, 1);
 });
@@ -61,7 +63,7 @@ test('Audit: an ENI is somebody’s by intent, by name, by instance, and by an o
     intentOf({ id: 'i2', action: 'CreateNetworkInterface', resourceName: 'tke-cls-test-abc' }),
   ];
   world.setNec('n1', { status: { intents } });
-  const tagsOf = (node: string) => ({ 'tke-clusterId': CLUSTER, 'tke-created-eni': 'true', 'tke-node': node });
+  const tagsOf = (node: string) => ({ ...OWN_TAGS, 'tke-node': node });
   const [byWrong, byText, byRestored] = [
     world.addEni({ tags: tagsOf('wrong') }),
     world.addEni(),

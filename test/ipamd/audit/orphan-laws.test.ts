@@ -10,7 +10,7 @@ const arbEni = fc.record({
   owner: fc.constantFrom('status', 'intent', 'name', 'unreadable', 'none', 'none', 'late'),
   node: fc.constantFrom(...NODES),
   place: fc.constantFrom('own', 'foreign', 'nowhere'),
-  tags: fc.constantFrom('ours', 'ours', 'other', 'unmarked'),
+  tags: fc.constantFrom('ours', 'ours', 'other', 'of TKE'),
 });
 const arbWorld = fc.record({
   seed: fc.nat(1_000),
@@ -46,12 +46,13 @@ test('Audit: never deletes what any object or intent names, and in the end every
             name,
             tags: {
               'tke-clusterId': tags === 'other' ? 'cls-other' : CLUSTER,
-              ...(tags === 'unmarked' ? {} : { 'tke-created-eni': 'true' }),
+              'tke-created-eni': 'true',
+              ...(tags === 'of TKE' ? {} : { 'tke-nec-uid': `uid-${index}` }),
               'tke-node': node,
             },
             ...(on === undefined ? {} : { on }),
           });
-          if (tags !== 'other') ours += 1;
+          if (tags === 'ours') ours += 1;
           const says = said.get(node);
           if (owner === 'status') says?.named.push(eniId);
           else if (owner === 'intent') {

@@ -57,6 +57,13 @@ test('decideVpcEni: says how an ENI stands where a node has it', (t) => {
   t.deepEqual(phases, ['Attaching', 'Attached', 'Detaching', 'Deleting', 'Available']);
 });
 
+test('decideVpcEni: an ENI without the tags of ipamd is neither deleted nor offered to a node', (t) => {
+  for (const phase of ['Deleting', 'Attached']) {
+    const step = decideVpcEni({ ...NOTHING, vpcEni: entry({ phase }), cloud: 'foreign' });
+    t.is(step.kind, 'wait');
+  }
+});
+
 test('decideVpcEni: goes by the node that has it, and not by the one that hands it over', (t) => {
   const taken = place({ claim: CLAIM }, 'n2');
   const step = decideVpcEni({ ...NOTHING, vpcEni: entry({ phase: 'Available' }), entries: [off(CLAIM), taken] });

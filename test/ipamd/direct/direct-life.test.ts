@@ -1,5 +1,5 @@
 import test from 'ava';
-import { NODE_DIRECT_ENI_LABEL } from '../../../crd/names.ts';
+import { CLOUD_FINALIZER, NODE_DIRECT_ENI_LABEL } from '../../../crd/names.ts';
 import { VPC_ENIS } from '../../../ipamd/direct/vpc-eni-reconciler.ts';
 import { CLAIMS } from '../../../ipamd/static/write-claim.ts';
 import { NODES } from '../../../kube/resource-types.ts';
@@ -265,5 +265,43 @@ test('ipamd: gives an ENI up whose VpcENI a person deletes, once no node has it;
   await cluster.until(() => cluster.kept(eniId) === undefined, 'it goes when the node has let go of it');
   await cluster.until(() => cluster.cloudEnis().length === 1, 'the cloud has all of the node back');
   t.is(cluster.objects('vpcenis').length, 1, 'that of the other node');
+  await cluster.stopIpamd();
+});
+
+test('ipamd: neither deletes nor attaches the ENI of a VpcENI that has the tags of TKE alone', async (t) => {
+  const cluster = await DirectCluster.make({ a: 3 });
+  await cluster.startIpamd('--sync-interval=1m', '--orphan-grace=1m');
+  await cluster.pass(10_000);
+  const { state } = cluster.scene.host.model;
+  const subnet = [...state.subnets.values()].find(({ subnetId }) => subnetId.startsWith('subnet-pods'));
+  if (subnet === undefined) return t.fail('a subnet for Pods');
+  const enis = ['Deleting', 'Attached'].map((phase) => {
+    const tags = { 'tke-clusterId': 'cls-shell001', 'tke-created-eni': 'true' };
+    const order = { name: `of-tke-${phase}`, description: '', groups: ['sg-1'], tags, isPrimary: false };
+    const eni = state.makeEni({ ...order, subnet, ip: subnet.pool.take() });
+    eni.state = 'AVAILABLE';
+    return { eni, phase };
+  });
+  for (const { eni, phase } of enis)
+    await cluster.run(
+      cluster.scene.kube.create(VPC_ENIS, {
+        apiVersion: 'networking.tke.cloud.tencent.com/v1',
+        kind: 'VpcENI',
+        metadata: { name: eni.eniId, finalizers: [CLOUD_FINALIZER] },
+        spec: {
+          mode: 'direct-eni',
+          claimRef: { namespace: 'default', name: `kept-${phase.toLowerCase()}` },
+          subnetID: subnet.subnetId,
+        },
+        status: { eniID: eni.eniId, mac: eni.mac, phase },
+      }),
+    );
+  await cluster.pass(10 * 60_000);
+  for (const { eni, phase } of enis) {
+    t.is(state.enis.get(eni.eniId)?.attachment, undefined, phase);
+    t.true(state.enis.has(eni.eniId), phase);
+    t.is(cluster.kept(eni.eniId)?.[0], phase);
+  }
+  t.regex(cluster.events().join('\n'), /DirectENIStuck .*its tags do not show that ipamd created it/);
   await cluster.stopIpamd();
 });

@@ -149,11 +149,11 @@ export class EipScene {
     await this.clock.run(this.kube.delete(EIP_CLAIMS, ref));
   }
 
-  /** An EIP that somebody made by hand. */
-  async lend(): Promise<string> {
+  /** An EIP that somebody made by hand, or another program with its tags. */
+  async lend(tags: Readonly<Record<string, string>> = {}): Promise<string> {
     const cloud = this.#cloudOf(createInProcessApi(this.host));
     const context = { priority: 'pod', owner: 'test', signal: new AbortController().signal } as const;
-    const { eipIds, task } = await this.clock.run(cloud.eips.allocate({ count: 1, name: 'by-hand' }, context));
+    const { eipIds, task } = await this.clock.run(cloud.eips.allocate({ count: 1, name: 'by-hand', tags }, context));
     await this.clock.run(cloud.tasks.settle(task, context));
     const [eipId = ''] = eipIds;
     this.#lent.add(eipId);

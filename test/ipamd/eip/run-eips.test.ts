@@ -91,3 +91,22 @@ test('runEips: releases no EIP whose claim lists lack', async (t) => {
   await scene.clock.advance(20 * 60_000);
   t.is(scene.madeFor('web-0')[0]?.status, 'UNBIND');
 });
+
+test('runEips: releases no EIP with the tags of TKE alone, in ten audits', async (t) => {
+  const scene = await EipScene.open();
+  scene.lead();
+  await scene.addPod('web-0', 'n1', scene.ip('n1', 0), KEPT);
+  t.true(await scene.until(() => scene.isServed('web-0')));
+  const tags = { 'tke-clusterId': 'cls-eiptest1', 'tke-created-eip': 'true' };
+  const foreign = [await scene.lend(tags), await scene.lend({ ...tags, 'tke-eip-claim': '' })];
+  await scene.deletePod('web-0');
+  t.true(await scene.until(() => scene.claim('web-0')?.status?.phase === 'Retained'));
+  await scene.dropClaim('web-0');
+  await scene.clock.advance(10 * 60_000);
+  t.deepEqual(
+    scene.eips().map(({ eipId }) => eipId),
+    foreign,
+    'that of the claim, which lost its finalizer, is released in the same audits',
+  );
+  t.false(scene.events.some((event) => foreign.some((eipId) => event.includes(eipId))));
+});

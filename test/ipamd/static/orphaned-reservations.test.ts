@@ -172,4 +172,6 @@ test('findOrphanedReservations: of this cluster, with name and tags of a claim t
   t.deepEqual(findOrphanedReservations(all, CLUSTER_ID, keys), []);
   t.deepEqual(findOrphanedReservations(all, CLUSTER_ID, keys.slice(1)), all.slice(0, 1));
   t.deepEqual(findOrphanedReservations(all, 'cls-another1', []), []);
+  const ofTke = all.map((one) => ({ ...one, tags: { 'tke-clusterId': CLUSTER_ID, 'tke-created-ip': 'true' } }));
+  t.deepEqual(findOrphanedReservations(ofTke, CLUSTER_ID, []), []);
 });

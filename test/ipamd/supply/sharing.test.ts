@@ -52,6 +52,34 @@ test('CloudObserver: looks at one node alone without sweeping the cluster', asyn
   t.is(host.counts()['DescribeNetworkInterfaces'], 2);
 });
 
+test('CloudObserver: an ENI of the instance is own with the tags of ipamd, whatever the uid, and foreign with those of TKE alone', async (t) => {
+  const { clock, host, eyes } = await taggedEnis(0);
+  const { state } = host.model;
+  state.addInstance({ instanceId: 'ins-of-the-node', cores: 8, subnetId: 'subnet-podsa000' });
+  const ofTke = { 'tke-clusterId': CLUSTER, 'tke-created-eni': 'true' };
+  const tagsOf = {
+    'of a former object': { 'tke-clusterId': CLUSTER, 'tke-nec-uid': 'uid-of-a-deleted-object' },
+    'of another cluster': { 'tke-clusterId': 'cls-other', 'tke-nec-uid': 'uid-anew' },
+    'of TKE': ofTke,
+    'without a uid': { ...ofTke, 'tke-nec-uid': '' },
+  };
+  for (const [name, tags] of Object.entries(tagsOf)) {
+    const subnet = state.subnet('subnet-podsa000');
+    const order = { name, description: '', groups: ['sg-1'], tags, isPrimary: false };
+    const eni = state.makeEni({ ...order, subnet, ip: subnet.pool.take() });
+    eni.state = 'AVAILABLE';
+    state.bind(eni, 'ins-of-the-node', state.enisOf('ins-of-the-node').length);
+  }
+  const request = { uid: 'uid-anew', instanceId: 'ins-of-the-node', eniIds: [], scope: 'all' } as const;
+  const { enis } = await clock.run(eyes.observe(request, context));
+  t.deepEqual([...enis.values()].map((eni) => [eni.name, eni.isForeign ?? false]).sort(), [
+    ['of TKE', true],
+    ['of a former object', false],
+    ['of another cluster', true],
+    ['without a uid', true],
+  ]);
+});
+
 test('CircuitBreakers: lets one try when its time is over, and the others wait for what comes of that', async (t) => {
   const clock = new VirtualClock();
   const book = new CircuitBreakers(clock);

@@ -243,7 +243,13 @@ const INNOCENT: Readonly<Record<string, { readonly objects?: readonly KubeObject
   'an ENI of another cluster': {
     cloud: cloudOf([
       ...HEALTHY_CLOUD,
-      cloudEni(9, [], { tags: { 'tke-clusterId': 'cls-2', 'tke-created-eni': 'true' } }),
+      cloudEni(9, [], { tags: { 'tke-clusterId': 'cls-2', 'tke-created-eni': 'true', 'tke-nec-uid': 'uid-9' } }),
+    ]),
+  },
+  'an ENI with the tags of TKE alone': {
+    cloud: cloudOf([
+      ...HEALTHY_CLOUD,
+      cloudEni(9, [], { tags: { 'tke-clusterId': 'cls-1', 'tke-created-eni': 'true' } }),
     ]),
   },
   'an ENI that somebody made by hand': { cloud: cloudOf([...HEALTHY_CLOUD, cloudEni(9, [], { tags: {} })]) },

@@ -163,7 +163,12 @@ export function cloudEni(index: number, ips: readonly string[], parts: Partial<E
       ...ips.map((ip) => ({ ip, isPrimary: false, state: 'AVAILABLE' as const })),
     ],
     securityGroupIds: [],
-    tags: { 'tke-clusterId': 'cls-1', 'tke-created-eni': 'true', 'tke-node': `n${index}` },
+    tags: {
+      'tke-clusterId': 'cls-1',
+      'tke-created-eni': 'true',
+      'tke-node': `n${index}`,
+      'tke-nec-uid': `uid-${index}`,
+    },
     createdAtMs: Date.parse(OLD),
     ...parts,
   };
