@@ -8,10 +8,10 @@ import type { AgentRuntime } from './components.ts';
 import type { AgentConfig } from './config/options.ts';
 import { countDirectWaiting } from './direct/count-direct-waiting.ts';
 import { NO_EVENTS, type NodeEvents } from './events/node-events.ts';
+import { followNode } from './follow/follow-node.ts';
 import type { Journal } from './journal/journal-content.ts';
 import type { WarmTargets } from './journal/supply.ts';
 import type { Metrics } from './observability/metrics.ts';
-import { followPodCidr } from './pod-cidr/follow-pod-cidr.ts';
 import { countWaiting } from './pods/count-waiting.ts';
 import { openNetworkModeLookup } from './pods/network-mode-lookup.ts';
 import type { PodRecord } from './pods/pod-record.ts';
@@ -99,13 +99,15 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
   // While there is no supply, a missing right is the reason to report: only a person can grant it.
   state.supplyWaitsFor = () =>
     supply.waitsFor() === undefined ? supply.notReadyReason() : ([...missingRights.values()][0] ?? supply.waitsFor());
-  const endPodCidr =
-    config.podCidrs.length > 0 || config.role === 'uplinks' || cilium !== undefined
-      ? () => {}
-      : followPodCidr({
-          ...follow,
-          accept: (cidrs) => acceptPodCidrs({ ...deps, events, log, changed: (cause) => state.kickPass(cause) }, cidrs),
-        });
+  const hasBlocks = config.podCidrs.length === 0 && config.role !== 'uplinks' && cilium === undefined;
+  const changed = (cause: string): void => state.kickPass(cause);
+  const endNode = followNode({
+    ...follow,
+    accept: ({ podCidrs, internalIps }) => {
+      acceptNodeIps(state, internalIps, changed);
+      if (hasBlocks) acceptPodCidrs({ ...deps, events, log, changed }, podCidrs);
+    },
+  });
   const life = lifeOf(deps);
   const warm = (): WarmTargets => supply.latest()?.warm ?? state.supply?.warm ?? DEFAULT_WARM;
   const outside = (): OutsideDemand => ({
@@ -129,7 +131,7 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
     },
     silenceMs: () => clock.monotonicMs() - supply.lastContactMs,
     close: () => {
-      endPodCidr();
+      endNode();
       followed?.close();
       supply.close();
     },
@@ -138,6 +140,13 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
 
 type Follow = Parameters<typeof openPodView>[0];
 type OnFaults = (kind: 'annotation' | 'object', faults: readonly Fault[]) => void;
+
+/** Takes the Node's addresses, which tell the primary interface. A Node without any, as before its first status, tells nothing. */
+function acceptNodeIps(state: NodeState, ips: readonly string[], changed: (cause: string) => void): void {
+  if (ips.length === 0 || ips.join() === state.nodeIps.join()) return;
+  state.nodeIps = ips;
+  changed('addresses of the Node');
+}
 
 function openNec(state: NodeState, follow: Follow, onFaults: OnFaults): NecSource {
   const isInUse = (ip: string): boolean =>

@@ -26,6 +26,9 @@ import { openPodWiring } from './host/pod-wiring.ts';
 import { openSandboxes } from './host/sandboxes.ts';
 import { readBootId } from './journal/boot-id.ts';
 import type { Journal } from './journal/journal-content.ts';
+import { readNodeRecord } from './journal/node-file.ts';
+import { NODE_RECORD_FILE } from './journal/node-record.ts';
+import type { KnownPrimary } from './node/find-primary.ts';
 import { FOUND_STATE_FILE, type FoundStateRecorder, openFoundState } from './node/found-state.ts';
 import type { HostView } from './node/node-network.ts';
 import { findCiliumChainIn, readHostView } from './node/node-probe.ts';
@@ -127,7 +130,9 @@ export function createComponents(
   state.isBridgeUsed = state.isBridgeDefault;
   usePodCidrs(state, config.podCidrs.map(networkPrefix));
   const readView = (): HostView => readHostView(kernel.rtnetlink);
-  const finder = finderOf(config, { state, log, events, readHostView: readView, hasNftables, fastPath });
+  const bootId = readBootId();
+  const recorded = recordedPrimary(config.stateDir, bootId);
+  const finder = finderOf(config, { state, log, events, recorded, readHostView: readView, hasNftables, fastPath });
   const recorder = new FlightRecorder();
   const hub = new EventHub();
   const operationLog = openOperationLog({ clock, recorder, hub });
@@ -141,7 +146,6 @@ export function createComponents(
   const reservations = openHostLocalFiles(config.hostRoot, config.grHostLocalDir, log);
   const view = config.criSockets.length === 0 ? undefined : openCriView(config.criSockets);
   const takeOver = takeOverOf(config, { clock, log, state, journal, reservations, view, rtnetlink: kernel.rtnetlink });
-  const bootId = readBootId();
   const found = openFoundState(join(config.stateDir, FOUND_STATE_FILE), bootId, log, () => {
     const bridge = finder.current()?.bridge;
     return bridge?.ifindex === BRIDGE_IFINDEX ? bridge.name : undefined;
@@ -199,7 +203,7 @@ function finderOf(
     fastPath,
     events,
     ...deps
-  }: Pick<PrimaryFinderDeps, 'state' | 'log' | 'readHostView'> & {
+  }: Pick<PrimaryFinderDeps, 'state' | 'log' | 'readHostView' | 'recorded'> & {
     readonly hasNftables: boolean;
     readonly fastPath: FastPathChoice;
     readonly events: NodeEvents;
@@ -221,6 +225,17 @@ function finderOf(
       noteOccupied({ state, events, log }, occupied);
     },
   });
+}
+
+/** Returns the primary interface of the last plan; undefined when none is recorded, or by a release that cannot be read. */
+function recordedPrimary(stateDir: string, bootId: string): KnownPrimary | undefined {
+  try {
+    const { node, ...record } = readNodeRecord(join(stateDir, NODE_RECORD_FILE));
+    const { ifindex, addresses } = node.primary;
+    return record.bootId === bootId ? { ifindex, addresses } : { addresses };
+  } catch {
+    return undefined;
+  }
 }
 
 function newLinksOf(

@@ -75,15 +75,14 @@ export function openDevicePlugin(
 /** Returns the dependencies of accepting supply. */
 export function acceptSupplyDepsOf(
   config: AgentConfig,
-  { state, metrics, useCases, operationLog, readHostView, found }: AgentComponents,
+  { state, metrics, useCases, operationLog, readHostView, found, finder }: AgentComponents,
   cluster: ClusterConnection | undefined,
   supplyChanged: () => void,
 ): AcceptSupplyDeps {
   const { journal, log } = useCases;
-  const primaryName = config.primaryInterface === '' ? undefined : config.primaryInterface;
   const refuse: AcceptSupplyDeps['refuse'] = (supply) =>
     refuseSupply(supply, readHostView(), {
-      primaryName,
+      primary: finder.evidence(),
       servers: readServers(config.master),
       inUse: enisInUse(state),
       arePodsOfOthers: config.role === 'uplinks',

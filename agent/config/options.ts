@@ -267,7 +267,7 @@ export const OPTIONS = {
     'primary-interface',
     interfaceValue,
     '',
-    "The node's own interface; '' takes the device of the default route.",
+    "The node's own interface; '' takes the one that has the Node's InternalIP, else the one of the last plan, else the device of the default route.",
   ),
   defaultNetwork: option(
     'Data plane',

@@ -4,13 +4,8 @@ import { masqueradeExempt } from '../../dataplane/masquerade-exempt.ts';
 import type { BridgeNetwork, GrWiring, NodeNetwork, PodCidr } from '../../dataplane/network.ts';
 import { podCidrOf } from '../../dataplane/pod-cidr.ts';
 import type { Logger } from '../../runtime/log.ts';
-import {
-  findPrimary,
-  type HostView,
-  type NodeNetworkSettings,
-  nodeNetworkOf,
-  type PrimaryInterface,
-} from '../node/node-network.ts';
+import { findPrimary, type KnownPrimary, type PrimaryEvidence } from '../node/find-primary.ts';
+import { type HostView, type NodeNetworkSettings, nodeNetworkOf, type PrimaryInterface } from '../node/node-network.ts';
 import type { NodeState } from '../state/node-state.ts';
 
 /** Dependencies of finding the primary interface. */
@@ -18,8 +13,10 @@ export type PrimaryFinderDeps = {
   readonly state: NodeState;
   readonly log: Logger;
   readonly readHostView: () => HostView;
-  /** Its name; '' takes the device of the default route. */
+  /** Its name; '' finds it. */
   readonly configuredName: string;
+  /** The primary interface of the last plan. Absent: none is recorded. */
+  readonly recorded?: KnownPrimary | undefined;
   readonly settings: NodeNetworkSettings;
   /** How GlobalRoute Pods are wired; absent: not at all. */
   readonly bridge?: BridgeSettings;
@@ -45,6 +42,8 @@ export type PrimaryFinder = {
   /** The node as planned, in the rule mode in force; undefined until a primary interface was found. */
   current(): NodeNetwork | undefined;
   primary(): PrimaryInterface | undefined;
+  /** What tells the primary interface now. */
+  evidence(): PrimaryEvidence;
 };
 
 /** Creates a finder that has not observed yet. */
@@ -53,14 +52,22 @@ export function createPrimaryFinder({
   log,
   readHostView,
   configuredName,
+  recorded,
   settings,
   bridge,
   observed,
 }: PrimaryFinderDeps): PrimaryFinder {
+  let known = recorded;
   let primary: PrimaryInterface | undefined;
   let isMissingLogged = false;
   let located: Omit<BridgeNetwork, 'masquerade'> | undefined;
+  const evidence = (): PrimaryEvidence => ({
+    configured: configuredName === '' ? undefined : configuredName,
+    nodeIps: state.nodeIps,
+    known,
+  });
   return {
+    evidence,
     observe: () => {
       const macs = new Set(
         [...(state.supply?.enis ?? []), ...(state.supply?.direct?.enis ?? [])]
@@ -68,16 +75,21 @@ export function createPrimaryFinder({
           .filter((mac) => mac !== ''),
       );
       const view = readHostView();
-      const found = findPrimary(view, configuredName === '' ? undefined : configuredName, macs);
+      const found = findPrimary(view, evidence(), macs);
       if (found === undefined) {
         if (!isMissingLogged)
-          log.warn('no primary interface', { wanted: configuredName === '' ? 'default route' : configuredName });
+          log.warn('no primary interface', { wanted: configuredName === '' ? state.nodeIps : configuredName });
         isMissingLogged = true;
         return;
       }
       isMissingLogged = false;
       if (found.ifindex !== primary?.ifindex) log.info('primary interface', { ...found });
       primary = found;
+      // Its addresses may be on their way to another link: until they are there the last ones tell it.
+      known = {
+        ifindex: found.ifindex,
+        addresses: found.addresses.some(isGlobal) ? found.addresses : (known?.addresses ?? []),
+      };
       located = bridge === undefined ? undefined : locate(bridge, view, found.ifindex);
       state.onLinkMtu = located?.mtu;
       observed?.(networksOf(view, found.ifindex));
@@ -110,6 +122,10 @@ export function createPrimaryFinder({
     },
     primary: () => primary,
   };
+}
+
+function isGlobal(address: string): boolean {
+  return !address.toLowerCase().startsWith('fe80:');
 }
 
 function locate(

@@ -1,4 +1,5 @@
 import { isOurTable, OUR_PRIORITIES, PRIORITY, RTPROT_TKE_ENI, TABLE_MAIN } from '../../dataplane/numbers.ts';
+import type { AddressMessage } from '../../netlink/address-message.ts';
 import { bridgePortOf, type LinkMessage } from '../../netlink/link-message.ts';
 import type { MonitorEvent } from '../../netlink/monitor.ts';
 import type { NetconfMessage } from '../../netlink/netconf-message.ts';
@@ -28,6 +29,8 @@ export type WatchedObjects = {
   readonly bridge?: WatchedBridge;
   /** Addresses of active Pods, as host prefixes ('10.0.0.5/32'). */
   readonly podPrefixes: ReadonlySet<string>;
+  /** Addresses of the primary interface: the link that gets one becomes it. */
+  readonly primaryIps: ReadonlySet<string>;
   /** Whether filters of the fast path are planned. Absent: no. */
   readonly hasFilters?: boolean;
 };
@@ -54,7 +57,7 @@ export function isRelevant(
       return isRelevantLink(event, watched, isPortNow);
     case 'address':
       // The kernel gives each new link a link-local address, also the links of our Pods.
-      return watched.ifindexes.has(event.message.ifindex) && event.message.scope !== RT_SCOPE_LINK;
+      return event.message.scope !== RT_SCOPE_LINK && isRelevantAddress(event.message, watched);
     case 'route':
       return isRelevantRoute(event, watched);
     case 'rule':
@@ -76,6 +79,13 @@ const FILTER_PLACES: ReadonlySet<string> = new Set(['clsact', 'ingress']);
 
 function isWhereFiltersAre(ifindex: number, { hasFilters, ifindexes }: WatchedObjects): boolean {
   return hasFilters === true && ifindexes.has(ifindex);
+}
+
+function isRelevantAddress(
+  { ifindex, local, address }: AddressMessage,
+  { ifindexes, primaryIps }: WatchedObjects,
+): boolean {
+  return ifindexes.has(ifindex) || primaryIps.has(local ?? address);
 }
 
 function isRelevantLink(

@@ -37,6 +37,7 @@ export function watchedObjects(
       ...(bridge === undefined ? [] : [bridge.ifindex]),
     ]),
     macs: new Set([...(state.supply?.enis ?? []), ...(state.supply?.direct?.enis ?? [])].map(({ mac }) => mac)),
+    primaryIps: new Set([...(primary?.addresses ?? []), ...state.nodeIps]),
     hasFilters: fastPath === 'bpf',
     podPrefixes: new Set(active.flatMap(({ addresses }) => addresses.map(({ ip, family }) => `${ip}/${BITS[family]}`))),
   };

@@ -46,7 +46,9 @@ export class NodeState {
   readonly bridgePool = new IpPool();
   /** Blocks of the node as its Node object, or `--pod-cidr`, has them now, `address/length`.. */
   podCidrs: readonly string[] = [];
-  /** Networks in which none of them may be, as last observed. */
+  /** Addresses of type InternalIP of the Node object; empty while it was not read. */
+  nodeIps: readonly string[] = [];
+  /** Networks in which none of the blocks may be, as last observed. */
   occupied: readonly OccupiedNetwork[] = [];
   /** Blocks that are in one of these, with the reason: no new Pod gets an address of them. */
   refusedBlocks: ReadonlyMap<string, string> = new Map();

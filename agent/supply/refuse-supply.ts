@@ -1,14 +1,15 @@
 import { type CheckedEni, gatewaysOf, type NodeOwn, refusalsOfEni } from '../../crd/eni-refusals.ts';
 import type { EniPrimaryAddress, Supply, SupplyEni, SupplyRefusal } from '../journal/supply.ts';
-import { findPrimary, type HostView } from '../node/node-network.ts';
+import { findPrimary, type PrimaryEvidence } from '../node/find-primary.ts';
+import type { HostView } from '../node/node-network.ts';
 import { nextHopsOf } from '../node/node-peers.ts';
 import { type AddedHere, whyForeignMac } from './foreign-macs.ts';
 import { type EniInUse, whyContradicted } from './why-contradicted.ts';
 
 /** What decides apart from the kernel. */
 type KnownOfNode = {
-  /** Name of the primary interface if it is configured. */
-  readonly primaryName?: string | undefined;
+  /** What tells the primary interface. Absent: the default route alone. */
+  readonly primary?: PrimaryEvidence;
   /** Addresses of servers that the node needs, with what each is. */
   readonly servers?: ReadonlyMap<string, string>;
   /** Addresses that we added to links. */
@@ -60,12 +61,18 @@ type CheckedHere = { readonly eniId: string; readonly mac: string; readonly prim
 function ownNetwork(
   supply: Supply,
   host: HostView,
-  { primaryName, servers = new Map(), added = [], inUse = [], arePodsOfOthers = false }: KnownOfNode,
+  {
+    primary: evidence = { nodeIps: [] },
+    servers = new Map(),
+    added = [],
+    inUse = [],
+    arePodsOfOthers = false,
+  }: KnownOfNode,
 ): (eni: CheckedHere) => NodeOwn {
   const enis: readonly CheckedHere[] = [...supply.enis, ...(supply.direct?.enis ?? [])];
   const suppliedMacs = new Set([...enis, ...inUse].map(({ mac }) => mac).filter((mac) => mac !== ''));
   // Without the supply's ENIs no default route may be left: then the supply names the primary interface itself.
-  const primary = findPrimary(host, primaryName, suppliedMacs) ?? findPrimary(host, primaryName, new Set());
+  const primary = findPrimary(host, evidence, suppliedMacs) ?? findPrimary(host, evidence, new Set());
   const macOf = new Map(host.links.map(({ ifindex, address }) => [ifindex, address ?? '']));
   const primaryMac = primary === undefined ? undefined : macOf.get(primary.ifindex);
   const gateways = enis.flatMap((eni) => gatewaysOf(familiesOf(eni)));

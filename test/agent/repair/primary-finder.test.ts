@@ -50,3 +50,44 @@ test('PrimaryFinder: a block that is refused is not planned; where others have t
   state.isBridgeUsed = false;
   t.deepEqual(blocks(), ['10.0.3.0/26 true'], 'as before there was a check: rule 1024 alone is planned');
 });
+
+test('PrimaryFinder: the one that was found stays, and what it was on is known while its addresses move', (t) => {
+  const eth0 = { ifindex: 2, ifname: 'eth0', flags: 0 };
+  const data0 = { ifindex: 3, ifname: 'data0', flags: 0 };
+  const route = (oif: number, priority: number) => ({ oif, priority, family: 2 });
+  const own = (ifindex: number) => ({ ifindex, family: 2, address: '10.0.0.5', prefixlen: 20 });
+  let view: object = { links: [eth0], addresses: [own(2)], mainRoutes: [route(2, 100)] };
+  const state = new NodeState();
+  const finder = createPrimaryFinder({
+    ...{ state, log: silentLogger, readHostView: () => view as HostView, configuredName: '', recorded: undefined },
+    settings: {
+      ...{ eniMarkMask: 0x00ff0000, rpFilterMode: 'loose', egress: 'eni', nodePort: true, nftables: true },
+      ...{ podCidrs: [], vpcCidrs: [], serviceCidrs: [] },
+    },
+  });
+  const observed = (next: object): string | undefined => {
+    view = { ...view, ...next };
+    finder.observe();
+    return finder.current()?.primary.ifname;
+  };
+  t.is(observed({}), 'eth0');
+  t.is(observed({ links: [data0, eth0], mainRoutes: [route(3, 50), route(2, 100)] }), 'eth0');
+  t.is(observed({ links: [data0, { ...eth0, ifname: 'ens5' }] }), 'ens5', 'renamed');
+  t.is(observed({ addresses: [], mainRoutes: [] }), 'ens5', 'the address is on its way');
+  t.is(observed({ links: [data0, eth0, { ifindex: 9, ifname: 'br0', flags: 0 }], addresses: [own(9)] }), 'br0');
+  state.nodeIps = ['192.168.50.2'];
+  t.is(observed({ addresses: [own(9), { ...own(3), address: '192.168.50.2' }] }), 'data0', 'the Node says so');
+});
+
+test('PrimaryFinder: at its start the one of the last plan, without any default route', (t) => {
+  const finder = createPrimaryFinder({
+    ...{ state: new NodeState(), log: silentLogger, readHostView: () => VIEW, configuredName: '' },
+    recorded: { addresses: ['10.0.0.5'] },
+    settings: {
+      ...{ eniMarkMask: 0x00ff0000, rpFilterMode: 'loose', egress: 'eni', nodePort: true, nftables: true },
+      ...{ podCidrs: [], vpcCidrs: [], serviceCidrs: [] },
+    },
+  });
+  finder.observe();
+  t.is(finder.primary()?.ifname, 'eth0');
+});

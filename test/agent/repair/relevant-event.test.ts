@@ -23,6 +23,7 @@ const CONCERNS: WatchedObjects = {
     [PORT, { group: 0, mtu: 1500, mac: VETH_MAC, master: BRIDGE_IFINDEX }],
   ]),
   podPrefixes: new Set(['10.0.0.5/32']),
+  primaryIps: new Set(['10.0.0.2']),
   bridge: { ifindex: BRIDGE_IFINDEX, name: 'cbr0', mtu: 1500, mac: BRIDGE_MAC },
 };
 const UP = 1;
@@ -137,6 +138,12 @@ test(
   true,
 );
 test('isRelevant: an address of an ENI', relevant, event('address', 'del', { ifindex: ENI }), true);
+test(
+  'isRelevant: an address of the primary interface on another link',
+  relevant,
+  event('address', 'new', { ifindex: 50, local: '10.0.0.2', address: '10.0.0.2' }),
+  true,
+);
 test('isRelevant: not an address of somebody else', relevant, event('address', 'new', { ifindex: 50 }), false);
 test(
   'isRelevant: a route with our protocol in our table that another process wrote',

@@ -194,3 +194,15 @@ test('enisInUse: with the role uplinks those that have addresses', (t) => {
   t.deepEqual(ofRole('uplinks', []), []);
   t.deepEqual(ofRole('full', ['10.0.2.7']), []);
 });
+
+test('refuseSupply: the primary interface is the one with the InternalIP of the Node, whatever has a default route', (t) => {
+  const named = { ...ENI, mac: ETH0.address };
+  const supply = { nodeName: 'n1', epoch: 1, enis: [named] } as unknown as Supply;
+  const host = { ...hostOf([{ ifindex: 3, ifname: 'data0', address: '52:54:00:00:00:09' }]), mainRoutes: [] };
+  const refused = (nodeIps: readonly string[]) =>
+    refuseSupply(supply, host, { primary: { nodeIps } })
+      .refusals.map(({ text }) => text)
+      .join();
+  t.regex(refused(['10.0.1.2']), /that of the node's primary interface/);
+  t.notRegex(refused([]), /primary interface/);
+});

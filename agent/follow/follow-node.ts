@@ -1,4 +1,5 @@
 import { parseCidr } from '../../crd/ip-text.ts';
+import { isAddress } from '../../dataplane/ip-prefix.ts';
 import { openInformer } from '../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { NODES } from '../../kube/resource-types.ts';
@@ -7,42 +8,57 @@ import type { Clock } from '../../runtime/clock.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
 import type { Logger } from '../../runtime/log.ts';
 
+/** What the agent reads of its Node object. */
+type OwnNode = {
+  readonly podCidrs: readonly string[];
+  /** Its addresses of type InternalIP. */
+  readonly internalIps: readonly string[];
+};
+
 /** Dependencies of following the Node object. */
-type FollowPodCidrDeps = {
+type FollowNodeDeps = {
   readonly client: KubeClient;
   readonly nodeName: string;
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: () => number;
-  /** Called with the blocks of the Node, none while it has none; not while there is no Node. */
-  readonly accept: (cidrs: readonly string[]) => void;
+  /** Called with the Node at each change; not while there is no Node. */
+  readonly accept: (node: OwnNode) => void;
 };
 
-/** Follows `spec.podCIDR` of this node's Node object. Returns the function that ends it. */
-export function followPodCidr({ client, nodeName, clock, log, random, accept }: FollowPodCidrDeps): () => void {
+/** Follows this node's Node object. Returns the function that ends it. */
+export function followNode({ client, nodeName, clock, log, random, accept }: FollowNodeDeps): () => void {
   const closing = new AbortController();
   const informer = openInformer({
     ...{ client, clock, log, random },
     type: NODES,
     query: { fieldSelector: `metadata.name=${nodeName}` },
-    decode: podCidrsOf,
+    decode: ownNodeOf,
   });
   informer.subscribe(() => {
     // A Node that was deleted comes back, perhaps with another block: until then nothing is known.
-    const cidrs = informer.get(nodeName);
-    if (cidrs !== undefined) accept(cidrs);
+    const node = informer.get(nodeName);
+    if (node !== undefined) accept(node);
   });
   runInBackground('following the Node', informer.start(closing.signal));
   return () => closing.abort('closed');
 }
 
-/** Reads the blocks of a Node; what is no CIDR is left out. */
-function podCidrsOf({ spec }: KubeObject): readonly string[] {
+/** Reads a Node; what is no CIDR or no address is left out. */
+export function ownNodeOf({ spec, status }: KubeObject): OwnNode {
   const { podCIDR, podCIDRs } = recordOf(spec);
   const listed: readonly unknown[] = [podCIDR, ...listOf(podCIDRs)];
   const cidrs = listed.filter((one): one is string => typeof one === 'string' && parseCidr(one) !== undefined);
-  return [...new Set(cidrs)].slice(0, MAX_BLOCKS);
+  const internal = listOf(recordOf(status)['addresses'])
+    .map(recordOf)
+    .filter(({ type }) => type === 'InternalIP')
+    .map(({ address }) => address);
+  const ips = internal.filter((one): one is string => typeof one === 'string' && isAddress(one));
+  return {
+    podCidrs: [...new Set(cidrs)].slice(0, MAX_PER_NODE),
+    internalIps: [...new Set(ips)].slice(0, MAX_PER_NODE),
+  };
 }
 
-/** A Node has at most one block of each family. */
-const MAX_BLOCKS = 4;
+/** A Node has at most one block of each family, and mostly one address. */
+const MAX_PER_NODE = 4;
