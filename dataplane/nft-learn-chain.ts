@@ -23,7 +23,7 @@ type LearningLinks = { readonly groups: readonly number[]; readonly ifnames: rea
 export function learnChainLines({ groups, ifnames }: LearningLinks): readonly string[] {
   const { assured, natSource, natDestination, sequenceAdjust, helper } = CT_STATUS;
   const mask = hex(assured | natSource | natDestination | sequenceAdjust | helper);
-  const mark = `ct status and ${mask} == ${hex(assured)} meta mark set meta mark or ${BIT} return`;
+  const mark = `ct status and ${mask} == ${hex(assured)} ${IS_LEARNED} meta mark set meta mark or ${BIT} return`;
   return [
     'type filter hook forward priority filter + 10; policy accept;',
     ...(groups.length === 0 ? [] : [`oifgroup { ${groups.join(', ')} } ${mark}`]),
@@ -33,15 +33,22 @@ export function learnChainLines({ groups, ifnames }: LearningLinks): readonly st
 }
 
 const BIT = hex(FAST_PATH_MARK);
+/** Matches packets of a connection that may be learned. */
+export const IS_LEARNED = `ct mark and ${BIT} == 0x0`;
 const CLEAR = `meta mark set meta mark and ${hex(~FAST_PATH_MARK >>> 0)}`;
 
+/** Marks connections of IPVS: their packets leave by the node's output though their source is not the node. */
+export const MARK_BALANCED = `fib saddr type != local ct mark set ct mark or ${BIT}`;
+
 /**
- * Renders the lines of the chain that takes the bit from copies (`dup`, the target TEE), which the kernel sends as packets of the
- * node without a connection: where they go is not where the flow goes.
+ * Renders the lines of the chain for what the kernel sends from the node's output and must not be learned: packets of IPVS, which
+ * translates addresses without a word in the connection's status, and copies (`dup`, the target TEE), which have no connection and
+ * go where their flow does not.
  */
-export function copyChainLines(): readonly string[] {
+export function sentChainLines(): readonly string[] {
   return [
     'type filter hook output priority filter + 10; policy accept;',
+    MARK_BALANCED,
     `ct state untracked meta mark and ${BIT} == ${BIT} ${CLEAR}`,
   ];
 }

@@ -2,7 +2,7 @@ import type { NftTable } from './desired.ts';
 import { eniMark, hex } from './eni-mark.ts';
 import { canonicalAddress, familyOf, withoutContained } from './ip-prefix.ts';
 import type { EniNetwork, NodeNetwork } from './network.ts';
-import { copyChainLines, learnChainLines } from './nft-learn-chain.ts';
+import { learnChainLines, sentChainLines } from './nft-learn-chain.ts';
 import { DIRECT_LINK_GROUP, NFT_TABLE, NODEPORT_MARK } from './numbers.ts';
 
 /**
@@ -31,6 +31,7 @@ export function nftTable(node: NodeNetwork, enis: readonly EniNetwork[]): NftTab
     ...sorted.map((eni) => viaChain(node, eni)),
     ...sorted.map((eni) => eniChain(node, eni, sorted)),
     preroutingChain(node, sorted),
+    ...(sorted.length > 0 ? balancedChains(node) : []),
     ...leavingChains(node, sorted),
     ...(node.fastPath === 'bpf' ? learnChains(sorted) : []),
   ];
@@ -66,7 +67,7 @@ function learnChains(enis: readonly EniNetwork[]): readonly string[] {
   const ifnames = learning.map(({ ifname }) => ifname).filter(isNftName);
   return [
     chain('learn', learnChainLines({ groups: learning.map(({ table }) => table), ifnames })),
-    chain('copies', copyChainLines()),
+    chain('sent', sentChainLines()),
   ];
 }
 
@@ -112,6 +113,26 @@ function preroutingChain(node: NodeNetwork, enis: readonly EniNetwork[]): string
       ? [`ct direction reply ct mark and ${primaryBit} == ${primaryBit} meta mark set meta mark or ${primaryBit}`]
       : []),
   ]);
+}
+
+/**
+ * Returns the chains for packets of Pods that IPVS sends on to an endpoint of a Service. IPVS sends them from the node's output,
+ * and looks up their route by the destination alone: they would leave by the primary interface with the Pod's address,
+ * which the VPC drops. A chain of type route has the kernel look up the route once more, now by mark and source, when it
+ * changes the mark. So the first chain flips a bit of ours and the second flips it back.
+ *
+ * In compact mode such packets have kept the mark of their ENI. In per-pod mode their source is no address of the node.
+ * @see ip_vs_nat_xmit in ip_vs_xmit.c, nf_route_table_hook4 in nft_chain_route.c
+ */
+function balancedChains(node: NodeNetwork): readonly string[] {
+  const isSentOn =
+    node.ruleMode === 'compact' ? `meta mark and ${hex(node.eniMarkMask)} != 0x0` : 'fib saddr type != local';
+  const flip = `${isSentOn} meta mark set meta mark xor ${primaryBit}`;
+  // Behind iptables' mangle table, which may change marks too.
+  return [
+    chain('balanced', ['type filter hook output priority mangle + 1; policy accept;', flip]),
+    chain('balanced_route', ['type route hook output priority mangle + 2; policy accept;', flip]),
+  ];
 }
 
 /** Returns the chains for packets of Pods that leave by the primary interface with the node's address. */

@@ -1,3 +1,4 @@
+import { IS_LEARNED, MARK_BALANCED } from '../nft-learn-chain.ts';
 import { isNftName } from '../nft-table.ts';
 import { FLOWTABLE_TABLE } from '../numbers.ts';
 
@@ -22,7 +23,7 @@ export function flowtableText(groups: readonly number[]): string {
   const learn =
     sorted.length === 0
       ? ''
-      : `  iifgroup { ${sorted.join(', ')} } meta l4proto { tcp, udp } ct status assured flow add @${NAME}\n`;
+      : `  iifgroup { ${sorted.join(', ')} } meta l4proto { tcp, udp } ct status assured ${IS_LEARNED} flow add @${NAME}\n`;
   return `table inet ${FLOWTABLE_TABLE} {
  flowtable ${NAME} {
   hook ingress priority 0
@@ -30,6 +31,10 @@ export function flowtableText(groups: readonly number[]): string {
  chain forward {
   type filter hook forward priority filter + 10; policy accept;
 ${learn} }
+ chain output {
+  type filter hook output priority filter + 10; policy accept;
+  ${MARK_BALANCED}
+ }
 }
 `;
 }

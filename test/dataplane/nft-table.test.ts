@@ -41,6 +41,14 @@ table inet tke_eni {
   iifname "eth6" ct direction original ct mark set ct mark and 0xff00ffff or 0x60000
   ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
  }
+ chain balanced {
+  type filter hook output priority mangle + 1; policy accept;
+  meta mark and 0xff0000 != 0x0 meta mark set meta mark xor 0x80
+ }
+ chain balanced_route {
+  type route hook output priority mangle + 2; policy accept;
+  meta mark and 0xff0000 != 0x0 meta mark set meta mark xor 0x80
+ }
 }
 `,
 );
@@ -65,6 +73,14 @@ table inet tke_eni {
   iifname "eth0" ct direction original ct mark set ct mark or 0x80
   iifname "eth5" ct direction original ct mark set ct mark and 0xff00ffff or 0x50000
   ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
+ }
+ chain balanced {
+  type filter hook output priority mangle + 1; policy accept;
+  fib saddr type != local meta mark set meta mark xor 0x80
+ }
+ chain balanced_route {
+  type route hook output priority mangle + 2; policy accept;
+  fib saddr type != local meta mark set meta mark xor 0x80
  }
 }
 `,

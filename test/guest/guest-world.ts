@@ -39,11 +39,15 @@ export type GuestWorld = {
 };
 
 /** Wires two Pods on a node and gives the hosts around it their addresses. The flowtable has no links of Pods yet. */
-export async function openGuestWorld(node: TestNode, ruleMode: RuleMode): Promise<GuestWorld> {
+export async function openGuestWorld(
+  node: TestNode,
+  ruleMode: RuleMode,
+  more: Partial<NodeNetwork> = { egress: 'node', fastPath: 'flowtable' },
+): Promise<GuestWorld> {
   const { enis, far } = node;
   const [eth5] = enis;
   if (eth5 === undefined) throw new Error('a test node has ENIs');
-  const network: NodeNetwork = { ...node.network, ruleMode, egress: 'node', fastPath: 'flowtable' };
+  const network: NodeNetwork = { ...node.network, ruleMode, ...more };
   await node.reach(planNode(network, enis, []));
   far.ip('link', 'set', 'lo', 'up');
   far.ip('address', 'add', `${ADDRESS.far}/24`, 'dev', 'far5');

@@ -18,7 +18,11 @@ table inet tke_eni_flows {
  }
  chain forward {
   type filter hook forward priority filter + 10; policy accept;
-  iifgroup { 4005, 4006 } meta l4proto { tcp, udp } ct status assured flow add @ft
+  iifgroup { 4005, 4006 } meta l4proto { tcp, udp } ct status assured ct mark and 0x100 == 0x0 flow add @ft
+ }
+ chain output {
+  type filter hook output priority filter + 10; policy accept;
+  fib saddr type != local ct mark set ct mark or 0x100
  }
 }
 add flowtable inet tke_eni_flows ft { hook ingress priority 0; devices = { "eth0", "eth5" }; }
