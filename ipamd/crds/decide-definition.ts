@@ -9,6 +9,7 @@ import type { ResourceKind } from '../../crd/resource-kind.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
+import { findPrunedField } from './find-pruned-field.ts';
 
 /**
  * Annotation of a definition that was lost and installed again: when, RFC 3339. Objects that are made soon after replace
@@ -24,7 +25,7 @@ type DefinitionStep =
   | { readonly kind: 'keep' }
   /** A newer release wrote it, with this number. */
   | { readonly kind: 'keep-newer'; readonly number: number }
-  /** It cannot be changed into the required one: the reason, and what to do. */
+  /** It cannot be changed into the required one, or is another program's: the reason, and what to do. */
   | { readonly kind: 'clash'; readonly why: string };
 
 /** Compares a kind's definition with the installed one; undefined when none is installed. */
@@ -38,9 +39,36 @@ export function decideDefinition(kind: ResourceKind, installed: KubeObject | und
     const why = `${required.metadata.name} is ${String(scope)} and has to be ${required.spec.scope}, which cannot be changed: delete it, with its objects`;
     return { kind: 'clash', why };
   }
+  const why = whyForeign(required, installed, number);
+  if (why !== undefined) return { kind: 'clash', why };
   const merged = mergeDefinition(required, installed);
   return isSame(merged, installed) ? { kind: 'keep' } : { kind: 'update', object: merged, from: number };
 }
+
+/**
+ * Returns why a definition is that of another program, which has kinds of these names as well; undefined: it is ours, of this
+ * release or an older one. The number alone proves nothing: what is applied over ours leaves the annotation.
+ */
+function whyForeign(required: CustomResourceDefinition, installed: KubeObject, number: number): string | undefined {
+  const { name } = required.metadata;
+  const [ours] = required.spec.versions;
+  const versions = listOf(recordOf(installed['spec'])['versions']);
+  const version = versions.find((one) => recordOf(one)['name'] === ours.name);
+  if (version === undefined)
+    return number > 0 ? undefined : `${name} is another program's: it has no version ${ours.name}; ${LEFT_ALONE}`;
+  const { schema, subresources } = recordOf(version);
+  const field = findPrunedField(recordOf(schema)['openAPIV3Schema'], ours.schema.openAPIV3Schema);
+  if (field !== undefined)
+    return `${name} is another program's: its objects may have ${field}, which the schema of this release would take from them; ${LEFT_ALONE}`;
+  // No release of ours had one, and with it the other program writes what is not seen here.
+  const hasStatus = isRecord(recordOf(subresources)['status']);
+  return number === 0 && hasStatus
+    ? `${name} is another program's: it has a status subresource; ${LEFT_ALONE}`
+    : undefined;
+}
+
+const LEFT_ALONE =
+  'nothing is written. Remove the other program and its definitions (a backup of its objects first); if somebody edited ours, apply conf/crd/';
 
 function schemaNumberOf(installed: KubeObject): number {
   const text = installed.metadata.annotations?.[SCHEMA_ANNOTATION] ?? '';

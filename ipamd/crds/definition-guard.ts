@@ -9,7 +9,7 @@ import { backoffMs } from '../../runtime/backoff.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { StampAges } from '../../runtime/stamp-ages.ts';
-import { INSTALLED_AGAIN_ANNOTATION } from './decide-definition.ts';
+import { decideDefinition, INSTALLED_AGAIN_ANNOTATION } from './decide-definition.ts';
 import { installDefinitions } from './install-definitions.ts';
 
 /** Dependencies of the guard; one for a process. */
@@ -21,10 +21,11 @@ type DefinitionGuardDeps = {
   readonly report: (problem: string | undefined) => void;
 };
 
-/** State of a definition. `unknown`: the API server did not say. */
+/** State of a definition. `unknown`: the API server did not say. `foreign`: another program's is in its place. */
 type DefinitionState =
   | { readonly kind: 'standing'; readonly uid: string }
-  | { readonly kind: 'absent' | 'terminating' | 'unknown' };
+  | { readonly kind: 'absent' | 'terminating' | 'unknown' }
+  | { readonly kind: 'foreign'; readonly why: string };
 
 /** Definitions are read at this interval. */
 const CHECK_MS = 15_000;
@@ -162,6 +163,9 @@ export class DefinitionGuard {
     );
     const gone = states.filter(({ state }) => state.kind === 'absent' || state.kind === 'terminating');
     const replaced = states.filter(({ kind, state }) => this.#isReplaced(kind, state));
+    const foreign = states.flatMap(({ state }) => (state.kind === 'foreign' ? [state.why] : []));
+    // Nothing is written over another program's.
+    if (foreign.length > 0) return this.#lose(foreign.join('; '));
     if (gone.length > 0) this.#lose(gone.map(({ kind, state }) => `${nameOf(kind)} is ${state.kind}`).join(', '));
     else if (replaced.length > 0) this.#lose(`${replaced.map(({ kind }) => nameOf(kind)).join(', ')} was made anew`);
     for (const { kind, state } of states) if (state.kind === 'terminating') await this.#freeObjects(kind, signal);
@@ -187,6 +191,8 @@ export class DefinitionGuard {
       const object = await this.#deps.client.get(CUSTOM_RESOURCE_DEFINITIONS, { name: nameOf(kind) }, signal);
       if (object === undefined) return { kind: 'absent' };
       if (object.metadata.deletionTimestamp !== undefined) return { kind: 'terminating' };
+      const step = decideDefinition(kind, object);
+      if (step.kind === 'clash') return { kind: 'foreign', why: step.why };
       this.#noteAge(nameOf(kind), object.metadata.annotations?.[INSTALLED_AGAIN_ANNOTATION]);
       return { kind: 'standing', uid: object.metadata.uid ?? '' };
     } catch (error) {

@@ -41,10 +41,11 @@ const ATTEMPTS = 10;
  * Creates the definitions of ipamd's kinds, or upgrades them to this release, and waits until the API server serves
  * them. Needs only create, update and get, as the ClusterRole grants them. Idempotent; several replicas may run it at
  * the same time. A missing right is reported, and is no failure as long as the definition exists.
- * @throws IpamdError DEFINITION when one does not exist and may not be created, or clashes with another.
+ * @throws IpamdError DEFINITION when one does not exist and may not be created, or is another program's: then none is written
  * @throws KubeError when the API server does not answer: try again.
  */
 export async function installDefinitions(deps: InstallDeps, signal: AbortSignal): Promise<readonly InstallOutcome[]> {
+  await refuseClashes(deps, signal);
   const outcomes: InstallOutcome[] = [];
   for (const kind of deps.kinds ?? RESOURCE_KINDS) outcomes.push(await installOne(deps, kind, signal));
   // After all of them were written: the API server works on them in parallel.
@@ -52,6 +53,28 @@ export async function installDefinitions(deps: InstallDeps, signal: AbortSignal)
     if (outcome !== 'forbidden') await waitEstablished(deps, name, signal);
   }
   return outcomes;
+}
+
+/** Reads all definitions before the first is written: one of another program means that it is here. @throws IpamdError */
+async function refuseClashes({ client, kinds = RESOURCE_KINDS }: InstallDeps, signal: AbortSignal): Promise<void> {
+  const reasons = await Promise.all(kinds.map((kind) => findClash(client, kind, signal)));
+  const found = reasons.filter((why) => why !== undefined);
+  if (found.length > 0) throw new IpamdError('DEFINITION', found.join('; '));
+}
+
+/**
+ * Reads a definition, and returns why it cannot be ipamd's; undefined: it can, or it may not be read. @throws KubeError when
+ * the API server does not answer
+ */
+async function findClash(client: KubeClient, kind: ResourceKind, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    const installed = await client.get(CUSTOM_RESOURCE_DEFINITIONS, { name: `${kind.plural}.${API_GROUP}` }, signal);
+    const step = decideDefinition(kind, installed);
+    return step.kind === 'clash' ? step.why : undefined;
+  } catch (error) {
+    if (isKubeError(error, 'FORBIDDEN')) return undefined;
+    throw error;
+  }
 }
 
 async function installOne(deps: InstallDeps, kind: ResourceKind, signal: AbortSignal): Promise<InstallOutcome> {

@@ -108,6 +108,33 @@ test('DefinitionGuard: a definition that another replica has installed again was
   }
 });
 
+test('DefinitionGuard: ends the work when another program puts its definition in the place of ours, and writes nothing', async (t) => {
+  const all = await world();
+  const { clock, kube, guard, reports } = all;
+  const { lost } = guard;
+  const ours = await clock.run(kube.get(CUSTOM_RESOURCE_DEFINITIONS, { name: NEC_DEFINITION }));
+  if (ours === undefined) return t.fail('no definition');
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+  const body = {
+    spec: { versions: [{ name: 'v1', served: true, storage: true, schema, subresources: { status: {} } }] },
+  };
+  const theirs = await clock.run(
+    kube.patch(CUSTOM_RESOURCE_DEFINITIONS, { name: NEC_DEFINITION }, { kind: 'merge', body }),
+  );
+  await clock.advance(60_000);
+  t.true(lost.aborted);
+  t.regex(reports[0] ?? '', /nodeeniconfigs\..* is another program's: its objects may have \.\*/);
+  const now = await clock.run(kube.get(CUSTOM_RESOURCE_DEFINITIONS, { name: NEC_DEFINITION }));
+  t.is(now?.metadata.resourceVersion, theirs.metadata.resourceVersion);
+  await clock.run(
+    kube.patch(CUSTOM_RESOURCE_DEFINITIONS, { name: NEC_DEFINITION }, { kind: 'merge', body: { spec: ours['spec'] } }),
+  );
+  await clock.advance(15_000);
+  t.is(reports.at(-1), undefined);
+  t.false(guard.lost.aborted);
+  all.ending.abort();
+});
+
 test('DefinitionGuard: an API server that does not answer has lost nothing', async (t) => {
   const all = await world();
   const { heal } = all.server.partition('ipamd');

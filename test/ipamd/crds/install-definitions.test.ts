@@ -74,10 +74,10 @@ test('installDefinitions: upgrades a definition of an older release and keeps wh
   const { kube, install, read } = start();
   await install();
   const installed = (await read()) as Installed;
-  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+  const schema = { openAPIV3Schema: { type: 'object' } };
   await kube.update(CUSTOM_RESOURCE_DEFINITIONS, {
     ...installed,
-    metadata: { ...installed.metadata, labels: { team: 'net' }, annotations: { [SCHEMA_ANNOTATION]: '0', note: 'x' } },
+    metadata: { ...installed.metadata, labels: { team: 'net' }, annotations: { [SCHEMA_ANNOTATION]: '1', note: 'x' } },
     spec: {
       ...installed.spec,
       names: { ...installed.spec.names, categories: ['network'] },
@@ -94,6 +94,84 @@ test('installDefinitions: upgrades a definition of an older release and keeps wh
   t.deepEqual(upgraded.spec.versions[0]?.['schema'], installed.spec.versions[0]?.['schema']);
   // With it, nothing that ipamd writes to the status would arrive.
   t.is(upgraded.spec.versions[0]?.['subresources'], undefined);
+});
+
+/** The definition of NodeENIConfigs that another program has: with fields, a status and versions of its own. */
+function foreignDefinition(
+  parts: Readonly<Record<string, unknown>>,
+  annotations: Readonly<Record<string, string>> = {},
+) {
+  const { singular, shortNames, plural } = NODE_ENI_CONFIG_KIND;
+  const names = { kind: 'NodeENIConfig', listKind: 'NodeENIConfigList', plural, singular, shortNames };
+  const schema = {
+    openAPIV3Schema: {
+      type: 'object',
+      properties: {
+        spec: { type: 'object', properties: { maxRouteENI: { type: 'integer' } } },
+        status: { type: 'object', properties: { eniInfos: { type: 'array', items: { type: 'object' } } } },
+      },
+    },
+  };
+  const version = { name: 'v1', served: true, storage: true, schema, ...parts };
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { ...NEC, annotations },
+    spec: { group: 'networking.tke.cloud.tencent.com', scope: 'Cluster', names, versions: [version] },
+  };
+}
+
+const schemaOf = (status: object) => ({
+  schema: { openAPIV3Schema: { type: 'object', properties: { status: { type: 'object', ...status } } } },
+});
+const FOREIGN: Readonly<Record<string, readonly [Readonly<Record<string, unknown>>, RegExp]>> = {
+  'fields that ours lacks': [schemaOf({ properties: { eniLimit: { type: 'integer' } } }), /may have status\.eniLimit,/],
+  'fields deep in a list': [
+    schemaOf({
+      properties: {
+        eniInfos: { type: 'array', items: { type: 'object', properties: { trunk: { type: 'boolean' } } } },
+      },
+    }),
+    /may have status\.eniInfos\[\]\.trunk,/,
+  ],
+  'unknown fields': [schemaOf({ 'x-kubernetes-preserve-unknown-fields': true }), /may have status\.\*,/],
+  'any names of fields': [schemaOf({ additionalProperties: { type: 'string' } }), /may have status\.\*,/],
+  'a status subresource': [{ subresources: { status: {} } }, /it has a status subresource/],
+  'another version': [{ name: 'v1alpha1' }, /it has no version v1;/],
+};
+
+for (const [what, [parts, message]] of Object.entries(FOREIGN)) {
+  test(`installDefinitions: refuses another program's definition with ${what}, and writes none`, async (t) => {
+    const { kube, server, install, read } = start();
+    await kube.create(CUSTOM_RESOURCE_DEFINITIONS, foreignDefinition(parts));
+    const before = await read();
+    await t.throwsAsync(install(), { code: 'DEFINITION', message });
+    t.deepEqual(await read(), before);
+    t.is(server.objects('customresourcedefinitions', 'apiextensions.k8s.io').length, 1);
+  });
+}
+
+test('installDefinitions: refuses what another program has applied over a definition of ours', async (t) => {
+  const { kube, install, read } = start();
+  await install();
+  const installed = (await read()) as Installed;
+  const [parts] = FOREIGN['fields that ours lacks'] ?? [{}];
+  const { spec } = foreignDefinition({ ...parts, subresources: { status: {} } });
+  await kube.update(CUSTOM_RESOURCE_DEFINITIONS, { ...installed, spec: { ...installed.spec, ...spec } });
+  const before = await read();
+  await t.throwsAsync(install(), { code: 'DEFINITION', message: /is another program's/ });
+  t.deepEqual(await read(), before);
+});
+
+test('installDefinitions: upgrades the definitions of the last release', async (t) => {
+  const { kube, install, read } = start();
+  const folder = join(import.meta.dirname, '../../crd/baseline');
+  for (const file of readdirSync(folder)) {
+    const definition: unknown = parse(readFileSync(join(folder, file), 'utf8'));
+    await kube.create(CUSTOM_RESOURCE_DEFINITIONS, definition as KubeObject);
+  }
+  t.true(outcomesOf(await install()).includes('updated'));
+  t.is((await read()).metadata.annotations?.[SCHEMA_ANNOTATION], String(SCHEMA_NUMBER));
 });
 
 test('installDefinitions: does not downgrade what a newer release installed', async (t) => {
