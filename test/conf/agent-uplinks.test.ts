@@ -42,7 +42,7 @@ test('agent-uplinks: the agent takes its flags, whatever the settings of the oth
 
 test('agent-uplinks: selects no Pod of the other DaemonSet, and is one of the agents that are scraped', (t) => {
   t.is(at(UPLINKS, 'metadata', 'name'), NAME);
-  t.deepEqual(at(UPLINKS, 'spec', 'selector', 'matchLabels'), { 'k8s-app': NAME });
+  t.deepEqual(at(UPLINKS, 'spec', 'selector', 'matchLabels'), { 'app.kubernetes.io/name': 'tke-eni', 'k8s-app': NAME });
   const labels = at(UPLINKS, 'spec', 'template', 'metadata', 'labels') as JsonObject;
   t.like(labels, { 'k8s-app': NAME, 'app.kubernetes.io/component': 'agent' });
   t.is(at(podOf(UPLINKS), 'serviceAccountName'), AGENT);

@@ -31,7 +31,7 @@ test('cloud-controller-manager: its objects have one label, and one name but for
   t.deepEqual(at(find('ClusterRoleBinding'), 'subjects'), [
     { kind: 'ServiceAccount', name: NAME, namespace: 'kube-system' },
   ]);
-  const selected = { 'k8s-app': NAME };
+  const selected = { 'app.kubernetes.io/name': 'tke-eni', 'k8s-app': NAME };
   t.deepEqual(at(find('Deployment'), 'spec', 'selector'), { matchLabels: selected });
   t.is(at(find('Deployment'), 'spec', 'template', 'metadata', 'labels', 'k8s-app'), NAME);
   t.is(at(POD, 'serviceAccountName'), NAME);

@@ -1,10 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import test from 'ava';
 import { isMap, isSeq, parseDocument } from 'yaml';
 import { RESOURCE_KINDS } from '../../crd/kinds.ts';
 import { readIpamdConfig } from '../../ipamd/config/ipamd-config.ts';
-import type { JsonObject } from '../../sim/kube-api/object.ts';
+import { isObject, type JsonObject } from '../../sim/kube-api/object.ts';
 import { seedClusterRole } from '../../sim/kube-api/seed-roles.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
 import {
@@ -34,6 +34,7 @@ const OF_SERVICES = 'tke-eni-agent-service-cidrs';
 const CCM = 'tke-cloud-controller-manager';
 const EXAMPLE = join(KUBERNETES_FOLDER, 'overlays/example');
 const MS = 1_000;
+const selectedBy = (name: string) => ({ 'app.kubernetes.io/name': 'tke-eni', 'k8s-app': name });
 const PROBES = ['startupProbe', 'livenessProbe', 'readinessProbe'] as const;
 const portOf = (address: string) => Number(address.slice(address.lastIndexOf(':') + 1));
 
@@ -189,13 +190,55 @@ test('labels: selectors find the Pods, and only them', (t) => {
       'app.kubernetes.io/name': 'tke-eni',
       'app.kubernetes.io/component': component,
     });
-    t.deepEqual(at(findInBase(kind, name), 'spec', 'selector'), { matchLabels: { 'k8s-app': name } });
+    t.deepEqual(at(findInBase(kind, name), 'spec', 'selector'), { matchLabels: selectedBy(name) });
   }
-  t.deepEqual(at(findInBase('Service', IPAMD), 'spec', 'selector'), { 'k8s-app': IPAMD });
-  t.deepEqual(at(findInBase('PodDisruptionBudget', IPAMD), 'spec', 'selector'), { matchLabels: { 'k8s-app': IPAMD } });
+  t.deepEqual(at(findInBase('Service', IPAMD), 'spec', 'selector'), selectedBy(IPAMD));
+  t.deepEqual(at(findInBase('PodDisruptionBudget', IPAMD), 'spec', 'selector'), { matchLabels: selectedBy(IPAMD) });
   const terms = at(PODS.ipamd, 'affinity', 'podAntiAffinity', 'requiredDuringSchedulingIgnoredDuringExecution');
-  t.deepEqual(terms, [{ topologyKey: 'kubernetes.io/hostname', labelSelector: { matchLabels: { 'k8s-app': IPAMD } } }]);
+  t.deepEqual(terms, [{ topologyKey: 'kubernetes.io/hostname', labelSelector: { matchLabels: selectedBy(IPAMD) } }]);
 });
+
+test('labels: no selector finds a Pod that has the labels of the product alone', (t) => {
+  const selectors = globSync('**/*.yaml', { cwd: KUBERNETES_FOLDER })
+    .filter((path) => !path.endsWith('kustomization.yaml'))
+    .flatMap((path) =>
+      objectsOf(readFileSync(join(KUBERNETES_FOLDER, path), 'utf8')).flatMap((object) =>
+        podSelectorsOf(object).map((selector) => [path, selector] as const),
+      ),
+    );
+  t.true(selectors.length >= 20, `${selectors.length} selectors`);
+  for (const [path, selector] of selectors)
+    t.is(at(selector, 'app.kubernetes.io/name'), 'tke-eni', `${path}: ${JSON.stringify(selector)}`);
+});
+
+test('labels: the Pods of 0.1.0 have what the selectors ask for', (t) => {
+  const file = join(KUBERNETES_FOLDER, '../../test/frozen/0.1.0/manifests/objects.json');
+  const recorded = JSON.parse(readFileSync(file, 'utf8')) as Readonly<Record<string, unknown>>;
+  const pods = Object.entries(recorded).flatMap(([key, row]) => {
+    const labels = at(row, 'pod', 'labels');
+    const [folder = '', kind = ''] = key.split(' ');
+    return isObject(labels) ? [{ folder, kind, labels }] : [];
+  });
+  const compared = pods.flatMap(({ folder, kind, labels }) => {
+    const object = globSync('*.yaml', { cwd: join(KUBERNETES_FOLDER, '..', folder) })
+      .flatMap((path) => objectsOf(readFileSync(join(KUBERNETES_FOLDER, '..', folder, path), 'utf8')))
+      .find((one) => one['kind'] === kind);
+    return object === undefined ? [] : [{ labels, selectors: podSelectorsOf(object) }];
+  });
+  t.true(compared.length >= 4, `${compared.length} workloads`);
+  for (const { labels, selectors } of compared) for (const selector of selectors) t.like(labels, selector as object);
+});
+
+/** Selectors of Pods anywhere in an object: of Services, workloads, budgets and affinities. */
+function podSelectorsOf(value: unknown, key = '', kind = ''): readonly unknown[] {
+  if (Array.isArray(value)) return value.flatMap((item) => podSelectorsOf(item, '', kind));
+  if (!isObject(value)) return [];
+  const of = kind === '' ? String(value['kind']) : kind;
+  if (key === 'matchLabels' || (key === 'selector' && of === 'Service')) return [value];
+  return Object.entries(value).flatMap(([name, item]) =>
+    name === 'namespaceSelector' || name === 'objectSelector' ? [] : podSelectorsOf(item, name, of),
+  );
+}
 
 test('ipamd: is nobody in particular and may nothing on its node', (t) => {
   t.deepEqual(at(PODS.ipamd, 'securityContext'), {

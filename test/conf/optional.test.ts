@@ -60,7 +60,7 @@ for (const [folder, { name, label, ports, kinds, read }] of Object.entries(COMPO
       t.is(at(object, 'metadata', 'name'), name);
       t.is(at(object, 'metadata', 'labels', 'app.kubernetes.io/component'), label);
     }
-    const selected = { 'k8s-app': name };
+    const selected = { 'app.kubernetes.io/name': 'tke-eni', 'k8s-app': name };
     t.deepEqual(at(find('Service'), 'spec', 'selector'), selected);
     t.deepEqual(at(find('Deployment'), 'spec', 'selector'), { matchLabels: selected });
     t.is(at(find('Deployment'), 'spec', 'template', 'metadata', 'labels', 'k8s-app'), name);
@@ -116,7 +116,10 @@ for (const [folder, { name, label, ports, kinds, read }] of Object.entries(COMPO
     t.is(at(pod, 'hostNetwork'), true);
     const terms = at(pod, 'affinity', 'podAntiAffinity', 'requiredDuringSchedulingIgnoredDuringExecution');
     t.deepEqual(terms, [
-      { topologyKey: 'kubernetes.io/hostname', labelSelector: { matchLabels: { 'k8s-app': name } } },
+      {
+        topologyKey: 'kubernetes.io/hostname',
+        labelSelector: { matchLabels: { 'app.kubernetes.io/name': 'tke-eni', 'k8s-app': name } },
+      },
     ]);
     t.is(at(find('Deployment'), 'spec', 'replicas'), 2);
   });

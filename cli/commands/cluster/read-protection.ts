@@ -35,7 +35,7 @@ export async function readProtection(
   const [policies, bindings, agents] = await Promise.all([
     read(POLICIES, named),
     read(POLICY_BINDINGS, named),
-    read(PODS, { labelSelector: 'k8s-app=tke-eni-agent' }),
+    read(PODS, { labelSelector: 'app.kubernetes.io/name=tke-eni,k8s-app=tke-eni-agent' }),
   ]);
   if (policies === 'none' || bindings === 'none') return undefined;
   const privilegedAgents = typeof agents === 'string' ? [] : agents.filter(isPrivileged).map(keyOf);
