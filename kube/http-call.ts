@@ -1,5 +1,6 @@
 import { type IncomingMessage, request as plainRequest } from 'node:http';
 import { request as tlsRequest } from 'node:https';
+import { ByteCollector, collectStream } from '../runtime/byte-collector.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Access } from './access.ts';
 import { isKubeError, KubeError } from './kube-error.ts';
@@ -142,16 +143,12 @@ async function openResponse({ access }: HttpDeps, call: HttpCall, signal: AbortS
 const MAX_BODY_BYTES = 256 * 1024 * 1024;
 
 async function readText(response: IncomingMessage, label: string): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > MAX_BODY_BYTES) {
-      throw new KubeError({ code: 'BAD_ANSWER', request: label, text: `more than ${MAX_BODY_BYTES} bytes` });
-    }
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+  const body = new ByteCollector(MAX_BODY_BYTES);
+  const why = await collectStream(response, body);
+  if (why === undefined) return body.take().toString('utf8');
+  response.destroy();
+  const text = why === 'too-many-pieces' ? 'an answer in too many pieces' : `more than ${MAX_BODY_BYTES} bytes`;
+  throw new KubeError({ code: 'BAD_ANSWER', request: label, text });
 }
 
 function parseBody(text: string, label: string, status: number): unknown {

@@ -1,3 +1,4 @@
+import { ByteCollector } from '../runtime/byte-collector.ts';
 import { isRecord } from '../runtime/decode.ts';
 import { recordOf } from '../runtime/json.ts';
 import { answerError } from './answer-error.ts';
@@ -12,31 +13,29 @@ const LINE_FEED = 0x0a;
 /**
  * Splits a stream of bytes into lines. Text after the last line feed is dropped: an incomplete line is not an event.
  * Buffers one line at most.
- * @throws KubeError BAD_ANSWER when a line is longer than `maxBytes`
+ * @throws KubeError BAD_ANSWER when a line is longer than `maxBytes`, or comes in too many pieces
  */
 export async function* splitLines(
   chunks: AsyncIterable<Uint8Array>,
   label: string,
   maxBytes = MAX_LINE_BYTES,
 ): AsyncGenerator<string, void, undefined> {
-  let parts: Uint8Array[] = [];
-  let bytes = 0;
+  const line = new ByteCollector(maxBytes);
+  const append = (piece: Uint8Array): void => {
+    const why = line.append(piece);
+    if (why === undefined) return;
+    const text = why === 'too-many-bytes' ? `a line of more than ${maxBytes} bytes` : 'a line in too many pieces';
+    throw new KubeError({ code: 'BAD_ANSWER', request: label, text });
+  };
   for await (const chunk of chunks) {
     let from = 0;
     for (let at = chunk.indexOf(LINE_FEED); at >= 0; at = chunk.indexOf(LINE_FEED, from)) {
-      const line = Buffer.concat([...parts, chunk.subarray(from, at)]).toString('utf8');
-      parts = [];
-      bytes = 0;
+      append(chunk.subarray(from, at));
       from = at + 1;
-      if (line.trim() !== '') yield line;
+      const text = line.take().toString('utf8');
+      if (text.trim() !== '') yield text;
     }
-    if (from < chunk.length) {
-      parts.push(chunk.subarray(from));
-      bytes += chunk.length - from;
-    }
-    if (bytes > maxBytes) {
-      throw new KubeError({ code: 'BAD_ANSWER', request: label, text: `a line of more than ${maxBytes} bytes` });
-    }
+    if (from < chunk.length) append(chunk.subarray(from));
   }
 }
 

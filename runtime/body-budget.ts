@@ -6,7 +6,7 @@ export const MAX_BODY_BYTES = 1024 * 1024;
 
 /** A request whose body is being read. */
 type BodyInBudget = {
-  /** Acquires the bytes of one more chunk; returns false when the body must be refused. */
+  /** Acquires so many bytes more; returns false when the body must be refused. */
   acquire(bytes: number): boolean;
   /** Releases all bytes of the body. Idempotent. */
   release(): void;

@@ -29,8 +29,12 @@ export async function serveHttpEndpoints(
 ): Promise<HttpEndpoints | undefined> {
   if (address === '') return undefined;
   const metrics = shareRunning(async () => Buffer.from(await sources.registry.metrics()));
-  const answer = (request: IncomingMessage, response: ServerResponse) =>
-    answerPath(request.url ?? '/', response, { ...sources, metrics });
+  const answer = (request: IncomingMessage, response: ServerResponse) => {
+    // Nobody reads a body here, and it may never end.
+    const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers;
+    if (length !== '0' || coding !== undefined) response.setHeader('connection', 'close');
+    return answerPath(request.url ?? '/', response, { ...sources, metrics });
+  };
   const server = createHttpServer({ maxConnections: MAX_CONNECTIONS, answer });
   const bound = await listenOn(server.server, address, '--metrics-address', ", or '' for none");
   return { address: bound, close: () => server.closeNow() };

@@ -1,4 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from 'node:fs';
+import { ByteCollector } from './byte-collector.ts';
 
 /**
  * Reads a whole regular file of at most `maxBytes`. Links are followed: files of Secrets and ConfigMaps are links. What
@@ -57,15 +58,12 @@ function assertRegular(path: string, stat: Stats): void {
 function readAll(fd: number, path: string, size: number, maxBytes: number): Buffer {
   const tooLarge = () => new FileError('FILE_TOO_LARGE', path, `has more than ${maxBytes} bytes`);
   if (size > maxBytes) throw tooLarge();
-  const chunks: Buffer[] = [];
-  let total = 0;
+  const content = new ByteCollector(maxBytes);
+  const chunk = Buffer.allocUnsafe(Math.max(size + 1, CHUNK_BYTES));
   for (;;) {
-    const chunk = Buffer.allocUnsafe(Math.max(size - total + 1, CHUNK_BYTES));
     const count = readSync(fd, chunk, 0, chunk.length, null);
-    if (count === 0) return Buffer.concat(chunks, total);
-    total += count;
-    if (total > maxBytes) throw tooLarge();
-    chunks.push(chunk.subarray(0, count));
+    if (count === 0) return content.take();
+    if (content.append(chunk.subarray(0, count)) !== undefined) throw tooLarge();
   }
 }
 

@@ -81,9 +81,10 @@ async function findRegion({ env, signal }: Context, option: string | undefined):
   if (named !== undefined && named !== '') return named;
   try {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(METADATA_MS)]);
-    const answer = await fetch(`${METADATA_URL}/placement/region`, { signal: limit });
-    if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
-    return (await answer.text()).trim();
+    const { systemHttpGet } = await import('../../cloud/tencent/credentials/fetch-sources.ts');
+    const { status, body } = await systemHttpGet(`${METADATA_URL}/placement/region`, limit);
+    if (status !== 200) throw new Error(`HTTP ${status}`);
+    return body.trim();
   } catch (error) {
     const next = 'give --region, or set TENCENTCLOUD_REGION, such as ap-guangzhou';
     throw new UserError('NO_CLOUD', `the region is not known: ${METADATA_URL}: ${String(error)}`, next, {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts';
+import { messageOf } from '../../runtime/error-text.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { CallObserver, Random } from './caller.ts';
 import type { CloudSettings } from './cloud-options.ts';
@@ -73,14 +74,8 @@ export async function findRegion(config: CloudSettings, get: HttpGet): Promise<s
     throw new RegionError(`${url}: no region but HTTP ${status}; ${cure}`);
   } catch (error) {
     if (error instanceof RegionError) throw error;
-    throw new RegionError(`${url}: ${reasonOf(error)}; ${cure}`, { cause: error });
+    throw new RegionError(`${url}: ${messageOf(error)}; ${cure}`, { cause: error });
   }
-}
-
-/** Returns the reason of an error of fetch, which is only in its cause. */
-function reasonOf(error: unknown): string {
-  const { cause } = error instanceof Error ? error : { cause: undefined };
-  return cause instanceof Error && cause.message !== '' ? cause.message : String(error);
 }
 
 function endpointOf(config: CloudSettings, region: string): TencentEndpoint {

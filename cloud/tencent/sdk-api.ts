@@ -1,6 +1,8 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
+import type { Readable } from 'node:stream';
 import { AbstractClient } from 'tencentcloud-sdk-nodejs/tencentcloud/common/abstract_client.js';
+import { ByteCollector, collectStream } from '../../runtime/byte-collector.ts';
 import { messageOf } from '../../runtime/error-text.ts';
 import { classifyError } from '../classify-error.ts';
 import type { CredentialSource } from './credentials/credential.ts';
@@ -32,6 +34,7 @@ const VERSIONS: Readonly<Record<Product, string>> = {
 };
 const DEFAULT_DOMAIN = 'tencentcloudapi.com';
 const DEFAULT_ANSWER_TIMEOUT_MS = 15_000;
+const LATE = 'no whole answer in time';
 /** The pacing runs at most this many calls at once; more connections would be idle. */
 const MAX_SOCKETS = 100;
 
@@ -62,15 +65,61 @@ export function openSdkApi(endpoint: TencentEndpoint, credentials: CredentialSou
       const isUnsigned = UNSIGNED.includes(action);
       // Get the credentials before the SDK does: the SDK converts any error of a credential source to a text.
       if (!isUnsigned) await credentials.get(signal);
+      // Of its own: what is not read of an answer keeps its connection until the request is aborted.
+      const unread = new AbortController();
+      const late = AbortSignal.timeout(endpoint.answerTimeoutMs ?? DEFAULT_ANSWER_TIMEOUT_MS);
+      const options = { signal: AbortSignal.any([signal, late, unread.signal]), skipSign: isUnsigned };
       try {
-        return await clientOf(productOf(action), isUnsigned).request(action, request, { signal, skipSign: isUnsigned });
+        return await clientOf(productOf(action), isUnsigned).request(action, request, options);
       } catch (error) {
+        unread.abort();
         if (signal.aborted) throw signal.reason;
-        throw classifySdkError(error, action);
+        throw late.aborted
+          ? classifyError({ code: 'TIMEOUT', action, text: LATE }, error)
+          : classifySdkError(error, action);
       }
     },
     renewCredentials: () => credentials.invalidate(),
   };
+}
+
+/** What the SDK reads of an answer of its HTTP client. */
+type SdkAnswer = { readonly status: number; readonly body: Readable };
+
+/**
+ * Largest answer that is taken, decompressed, bytes. A page has 100 objects, of some kB each; the largest are the targets of a
+ * load balancer.
+ */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Bounds the answers of a client: the SDK itself collects any number of bytes and pieces, and takes an answer for a stream of
+ * events where its headers say so. Its method is private to its types alone.
+ */
+function boundAnswers(client: AbstractClient): AbstractClient {
+  const parse = Reflect.get(client, 'parseResponse') as (answer: object) => Promise<unknown>;
+  const parseBounded = async (answer: SdkAnswer): Promise<unknown> => {
+    if (answer.status !== 200) return await parse.call(client, answer);
+    const body = new ByteCollector(MAX_ANSWER_BYTES);
+    const why = await collectStream(answer.body, body);
+    if (why !== undefined) throw new Error(`an answer above ${MAX_ANSWER_BYTES} bytes, or in too many pieces`);
+    const content: unknown = JSON.parse(body.take().toString('utf8'));
+    return await parse.call(client, { status: 200, headers: { get: () => null }, json: async () => content });
+  };
+  Reflect.set(client, 'parseResponse', parseBounded);
+  return client;
+}
+
+/**
+ * Returns an agent for a host alone, as the HTTP client of the SDK takes one: it asks for the agent again where an answer
+ * redirects, and would send the key's token there.
+ */
+function forHost(host: string, agent: HttpAgent): HttpAgent {
+  const choose = (to: { readonly host: string; readonly pathname: string }): HttpAgent => {
+    if (to.host === host && to.pathname === '/') return agent;
+    throw new Error(`the answer redirects to ${to.host}, which is not followed`);
+  };
+  return choose as unknown as HttpAgent;
 }
 
 function openClient(endpoint: TencentEndpoint, credentials: CredentialSource, product: Product): AbstractClient {
@@ -79,29 +128,27 @@ function openClient(endpoint: TencentEndpoint, credentials: CredentialSource, pr
   const agentOptions = { keepAlive: true, maxSockets: MAX_SOCKETS };
   // Without an agent the SDK uses http_proxy from the environment, even for loopback addresses.
   const agent = protocol === 'https' ? new HttpsAgent(agentOptions) : new HttpAgent(agentOptions);
-  return new AbstractClient(
-    endpoint.hosts?.[product] ?? `${product}.${endpoint.domain ?? DEFAULT_DOMAIN}`,
-    VERSIONS[product],
-    {
-      region: endpoint.region,
-      credential: {
-        getCredential: async () => {
-          const { secretId, secretKey, token } = await credentials.get();
-          return { secretId, secretKey, ...(token === undefined ? {} : { token }) };
-        },
-      },
-      profile: {
-        signMethod: 'TC3-HMAC-SHA256',
-        language: 'en-US',
-        httpProfile: {
-          reqMethod: 'POST',
-          protocol: `${protocol}://`,
-          reqTimeout: answerTimeoutMs / 1000,
-          ...(endpoint.proxy === undefined ? { agent } : { proxy: endpoint.proxy }),
-        },
+  const host = endpoint.hosts?.[product] ?? `${product}.${endpoint.domain ?? DEFAULT_DOMAIN}`;
+  const client = new AbstractClient(host, VERSIONS[product], {
+    region: endpoint.region,
+    credential: {
+      getCredential: async () => {
+        const { secretId, secretKey, token } = await credentials.get();
+        return { secretId, secretKey, ...(token === undefined ? {} : { token }) };
       },
     },
-  );
+    profile: {
+      signMethod: 'TC3-HMAC-SHA256',
+      language: 'en-US',
+      httpProfile: {
+        reqMethod: 'POST',
+        protocol: `${protocol}://`,
+        reqTimeout: answerTimeoutMs / 1000,
+        ...(endpoint.proxy === undefined ? { agent: forHost(host, agent) } : { proxy: endpoint.proxy }),
+      },
+    },
+  });
+  return boundAnswers(client);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { ByteCollector } from '../../runtime/byte-collector.ts';
 import {
   decodeSettings,
   encodeFrame,
@@ -26,8 +27,9 @@ import { encodeHeaders } from './hpack.ts';
 export class Exchange {
   readonly #call: Call;
   readonly #reader = new FrameReader();
-  readonly #reply: Buffer[] = [];
-  #replyBytes = 0;
+  readonly #reply = new ByteCollector(MAX_REPLY_BYTES);
+  /** Frames received that are no part of the reply. */
+  #controlFrames = 0;
   /** The part of the request that the peer's flow-control windows do not allow yet. */
   #unsent: Buffer;
   #connectionWindow = DEFAULT_WINDOW_BYTES;
@@ -77,6 +79,11 @@ export class Exchange {
   #onFrame(frame: Frame): Buffer {
     const { type, flags, streamId, payload } = frame;
     const isAck = (flags & FLAG.ACK) !== 0;
+    const isReply = type === FRAME.DATA && streamId === STREAM_ID && payload.length > 0;
+    if (!isReply && ++this.#controlFrames > MAX_CONTROL_FRAMES) {
+      this.#fail('PROTOCOL', `more than ${MAX_CONTROL_FRAMES} frames that are no answer`);
+      return EMPTY;
+    }
     switch (type) {
       case FRAME.SETTINGS:
         return isAck ? EMPTY : this.#onSettings(payload);
@@ -114,11 +121,11 @@ export class Exchange {
     }
     const data = payload.subarray(isPadded ? 1 : 0, payload.length - (isPadded ? padding - 1 : 0));
     if (data.length === 0) return;
-    this.#replyBytes += data.length;
-    this.#reply.push(data);
     // The first byte tells whether the message is compressed. This client does not offer compression.
-    if (this.#reply[0]?.[0] !== 0) this.#fail('PROTOCOL', 'the answer is no plain gRPC message');
-    else if (this.#replyBytes > MAX_REPLY_BYTES) this.#fail('PROTOCOL', `an answer above ${MAX_REPLY_BYTES} bytes`);
+    if (this.#reply.length === 0 && data[0] !== 0) this.#fail('PROTOCOL', 'the answer is no plain gRPC message');
+    const why = this.#reply.append(data);
+    if (why === 'too-many-bytes') this.#fail('PROTOCOL', `an answer above ${MAX_REPLY_BYTES} bytes`);
+    if (why === 'too-many-pieces') this.#fail('PROTOCOL', 'an answer in too many pieces');
   }
 
   #onEndStream(): void {
@@ -165,7 +172,7 @@ export class Exchange {
 
   /** Returns the reply when it is complete. */
   #message(): Buffer | undefined {
-    const reply = Buffer.concat(this.#reply);
+    const reply = this.#reply.take();
     if (reply.length < PREFIX_BYTES || reply[0] !== 0) return undefined;
     const end = PREFIX_BYTES + reply.readUInt32BE(1);
     return reply.length < end ? undefined : reply.subarray(PREFIX_BYTES, end);
@@ -232,6 +239,11 @@ export function encodeOpening({ path, userAgent, timeoutMs }: Omit<Call, 'reques
 /** Longest reply that is accepted, bytes: many times a CHECK with a thousand differences. */
 export const MAX_REPLY_BYTES = 4 * 1024 * 1024;
 
+/**
+ * Most frames beside the reply: SETTINGS, PING, WINDOW_UPDATE, headers. A request of 16 MiB takes a thousand; a peer that sends
+ * more would keep the call busy until its deadline.
+ */
+const MAX_CONTROL_FRAMES = 10_000;
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 /** The first stream that a client may open, and the only one here. */
 const STREAM_ID = 1;

@@ -1,3 +1,5 @@
+import { ByteCollector } from '../../runtime/byte-collector.ts';
+
 /** The frame types that this client sends or reads. @see RFC 9113 section 6 */
 export const FRAME = {
   DATA: 0x0,
@@ -72,25 +74,34 @@ export function encodeUint32(value: number): Buffer {
 
 /** Splits a byte stream into frames, whatever chunks it arrives in. */
 export class FrameReader {
-  #rest: Buffer = Buffer.alloc(0);
+  /** The frame that is not complete yet; the pieces of one are as small as they may be. */
+  readonly #rest = new ByteCollector(Number.MAX_SAFE_INTEGER);
+  /** How many bytes the rest must have until it is looked at. */
+  #wanted = HEADER_BYTES;
 
   /** Adds bytes and returns the frames that are complete now, or 'too-large': then the peer does not speak HTTP/2. */
   push(chunk: Uint8Array): readonly Frame[] | 'too-large' {
-    this.#rest = Buffer.concat([this.#rest, chunk]);
+    this.#rest.append(chunk);
+    if (this.#rest.length < this.#wanted) return [];
+    const bytes = this.#rest.take();
     const frames: Frame[] = [];
-    while (this.#rest.length >= HEADER_BYTES) {
-      const length = this.#rest.readUIntBE(0, 3);
+    let at = 0;
+    for (;;) {
+      this.#wanted = HEADER_BYTES;
+      if (bytes.length - at < this.#wanted) break;
+      const length = bytes.readUIntBE(at, 3);
       if (length > MAX_FRAME_BYTES) return 'too-large';
-      const end = HEADER_BYTES + length;
-      if (this.#rest.length < end) break;
+      this.#wanted += length;
+      if (bytes.length - at < this.#wanted) break;
       frames.push({
-        type: this.#rest.readUInt8(3),
-        flags: this.#rest.readUInt8(4),
-        streamId: this.#rest.readUInt32BE(5) & 0x7fff_ffff,
-        payload: this.#rest.subarray(HEADER_BYTES, end),
+        type: bytes.readUInt8(at + 3),
+        flags: bytes.readUInt8(at + 4),
+        streamId: bytes.readUInt32BE(at + 5) & 0x7fff_ffff,
+        payload: bytes.subarray(at + HEADER_BYTES, at + this.#wanted),
       });
-      this.#rest = this.#rest.subarray(end);
+      at += this.#wanted;
     }
+    this.#rest.append(bytes.subarray(at));
     return frames;
   }
 }

@@ -35,6 +35,7 @@ enum {
   SHORT_CALL_MS = 10000,   /* DEL, CHECK, STATUS, VERSION of an agent that is stuck */
   LONG_CALL_MS = 65000,    /* ADD, GC */
   PIPE_WAIT_MS = 10000,    /* a runtime that neither writes nor reads */
+  STDIN_MS = 30000,        /* all of standard input, as in the complete program */
 };
 
 /* HTTP/2, RFC 9113 section 6. */
@@ -129,6 +130,12 @@ static void __attribute__((noreturn)) finish(const void *text, u64 length, int c
 #define FAILURE(why) "{\"cniVersion\":\"1.0.0\",\"code\":11,\"msg\":\"" why "\",\"details\":\"" NEXT_STEP "\"}"
 #define NEXT_STEP "see whether the tke-eni-agent Pod of this node runs: kubectl -n kube-system get pods -o wide | grep tke-eni-agent"
 
+/* Reads standard input, which may come slowly, but not for ever. */
+static i64 read_stdin(void *into, u64 length) {
+  if (!wait_for(0, POLLIN, started_ms + STDIN_MS - now_ms())) FAIL("standard input does not end");
+  return read_some(0, into, length);
+}
+
 /* Puts what was read of standard input back, and the rest of it behind. */
 static int give_stdin_back(void) {
   int ends[2];
@@ -140,7 +147,7 @@ static int give_stdin_back(void) {
     ends[0] = (int)CALL(memfd_create, "stdin", 0);
     if (ends[0] < 0 || !write_all(ends[0], stdin_bytes, stdin_length)) return 0;
     for (u64 copied = 0; copied < MAX_COPY;) {
-      i64 count = read_some(0, received, sizeof received);
+      i64 count = read_stdin(received, sizeof received);
       if (count < 0 || !write_all(ends[0], received, (u64)count)) return 0;
       if (count == 0) break;
       copied += (u64)count;
@@ -379,7 +386,7 @@ static void __attribute__((noreturn)) receive(int connection, i64 end_ms) {
       at += FRAME_HEADER + length;
     }
     held -= at;
-    move_down(received, received + at, held);
+    if (at) move_down(received, received + at, held);
   }
 }
 
@@ -394,7 +401,7 @@ void __attribute__((noreturn)) launch(i64 *stack) {
     if (auxiliary[0] == AT_EXECFN) started_as = (char *)auxiliary[1];
   if (count != 1) become_complete(-1);
   while (!is_stdin_complete) {
-    i64 read = read_some(0, stdin_bytes + stdin_length, MAX_STDIN + 1 - stdin_length);
+    i64 read = read_stdin(stdin_bytes + stdin_length, MAX_STDIN + 1 - stdin_length);
     if (read < 0) become_complete(-1);
     stdin_length += (u64)read;
     is_stdin_complete = read == 0;

@@ -1,5 +1,6 @@
-import { readSync, writeSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from 'node:fs';
 import { CNI_CODE } from '../../agent/api/cni-code.ts';
+import { ByteCollector } from '../../runtime/byte-collector.ts';
 import { messageOf } from '../../runtime/error-text.ts';
 import { CniError } from './error.ts';
 
@@ -7,21 +8,35 @@ import { CniError } from './error.ts';
  * Reads a descriptor to its end. Synchronous, because there is nothing else to do before the conf is read, and a stream
  * costs milliseconds at start.
  *
- * @throws CniError code 5 when it cannot be read, 6 above MAX_CONF_BYTES.
+ * @throws CniError code 5 when it cannot be read or does not end in time, 6 above MAX_CONF_BYTES or in too many pieces.
  */
 export function readAll(fd: number): string {
-  const chunks: Buffer[] = [];
-  let total = 0;
-  for (;;) {
-    const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
-    const bytes = retryWhileBusy(() => readSync(fd, chunk, 0, CHUNK_BYTES, null), READ_WAIT_MS);
-    if (bytes === 0) return Buffer.concat(chunks).toString('utf8');
-    chunks.push(chunk.subarray(0, bytes));
-    total += bytes;
-    if (total > MAX_CONF_BYTES) {
-      throw new CniError(CNI_CODE.decode, `stdin: a network configuration above ${MAX_CONF_BYTES} bytes`);
+  const conf = new ByteCollector(MAX_CONF_BYTES);
+  const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+  const patience = { leftMs: READ_WAIT_MS };
+  const waiting = reopenPipe(fd);
+  try {
+    for (;;) {
+      const bytes = retryWhileBusy(() => readSync(waiting, chunk, 0, CHUNK_BYTES, null), patience);
+      if (bytes === 0) return conf.take().toString('utf8');
+      const why = conf.append(chunk.subarray(0, bytes));
+      if (why === 'too-many-bytes')
+        throw new CniError(CNI_CODE.decode, `stdin: a network configuration above ${MAX_CONF_BYTES} bytes`);
+      if (why !== undefined) throw new CniError(CNI_CODE.decode, 'stdin: a network configuration in too many pieces');
     }
+  } finally {
+    if (waiting !== fd) closeSync(waiting);
   }
+}
+
+/** Returns a descriptor of the same pipe that does not block: a writer that stops would hold the program for ever. */
+function reopenPipe(fd: number): number {
+  try {
+    if (fstatSync(fd).isFIFO()) return openSync(`/proc/self/fd/${fd}`, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch {
+    // There is no /proc, or the pipe is another user's: the read blocks.
+  }
+  return fd;
 }
 
 /** Writes a whole text to a descriptor, in several pieces if a pipe requires that. @throws CniError code 5. */
@@ -29,23 +44,24 @@ export function writeAll(fd: number, text: string): void {
   const bytes = Buffer.from(text, 'utf8');
   for (let at = 0; at < bytes.length; ) {
     const offset = at;
-    at += retryWhileBusy(() => writeSync(fd, bytes, offset, bytes.length - offset), WRITE_WAIT_MS);
+    at += retryWhileBusy(() => writeSync(fd, bytes, offset, bytes.length - offset), { leftMs: WRITE_WAIT_MS });
   }
 }
 
-/** Repeats a read or write that returns EAGAIN: the runtime may have left the descriptor non-blocking. */
-function retryWhileBusy(attempt: () => number, boundMs: number): number {
-  for (let waitedMs = 0; ; waitedMs += PAUSE_MS) {
+/** Repeats a read or write that returns EAGAIN, as long as there is patience, which it takes from. */
+function retryWhileBusy(attempt: () => number, patience: { leftMs: number }): number {
+  for (;;) {
     try {
       return attempt();
     } catch (cause) {
       const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
       if (code === 'EOF') return 0;
-      if (code !== 'EAGAIN' || waitedMs >= boundMs) {
+      if (code !== 'EAGAIN' || patience.leftMs <= 0) {
         const reason = messageOf(cause);
         throw new CniError(CNI_CODE.io, `standard input or output: ${reason}`, '', { cause });
       }
       Atomics.wait(PAUSE, 0, 0, PAUSE_MS);
+      patience.leftMs -= PAUSE_MS;
     }
   }
 }
@@ -53,7 +69,8 @@ function retryWhileBusy(attempt: () => number, boundMs: number): number {
 const CHUNK_BYTES = 64 * 1024;
 /** Largest conf. GC lists every attachment of a node, some 100 bytes each: enough for a hundred thousand. */
 const MAX_CONF_BYTES = 16 * 1024 * 1024;
-const READ_WAIT_MS = 10_000;
+/** Longest wait for all of standard input together. */
+const READ_WAIT_MS = 30_000;
 const WRITE_WAIT_MS = 10_000;
 const PAUSE_MS = 1;
 const PAUSE = new Int32Array(new SharedArrayBuffer(4));

@@ -1,4 +1,6 @@
+import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
+import { ByteCollector, collectStream } from '../../runtime/byte-collector.ts';
 import { FORWARDED_HEADER, fingerprintOf } from '../../runtime/client-admission.ts';
 import type { TlsPair } from '../../runtime/tls-follower.ts';
 
@@ -41,17 +43,7 @@ export class PeerClient {
     };
     return await new Promise((resolve, reject) => {
       const sent = request(url, { method: 'POST', agent, headers, signal }, (response) => {
-        const chunks: Buffer[] = [];
-        let bytes = 0;
-        response.on('data', (chunk: Buffer) => {
-          bytes += chunk.length;
-          chunks.push(chunk);
-          if (bytes > MAX_ANSWER_BYTES) sent.destroy(new Error(`the answer has more than ${MAX_ANSWER_BYTES} bytes`));
-        });
-        response.once('error', reject);
-        response.once('end', () =>
-          resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') }),
-        );
+        readText(response).then((text) => resolve({ status: response.statusCode ?? 0, text }), reject);
       });
       sent.once('socket', (socket) => {
         if (!socket.connecting) return;
@@ -96,4 +88,12 @@ export class PeerClient {
     this.#agents.set(key, agent);
     return agent;
   }
+}
+
+async function readText(response: IncomingMessage): Promise<string> {
+  const answer = new ByteCollector(MAX_ANSWER_BYTES);
+  const why = await collectStream(response, answer);
+  if (why === undefined) return answer.take().toString('utf8');
+  response.destroy();
+  throw new Error(`the answer has more than ${MAX_ANSWER_BYTES} bytes, or too many pieces`);
 }

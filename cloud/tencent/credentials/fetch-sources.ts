@@ -1,3 +1,6 @@
+import { type IncomingMessage, get as plainGet } from 'node:http';
+import { get as tlsGet } from 'node:https';
+import { ByteCollector, collectStream } from '../../../runtime/byte-collector.ts';
 import { decodeOrThrow, integer, oneOf, optional, record, required, text } from '../../../runtime/decode.ts';
 import { messageOf } from '../../../runtime/error-text.ts';
 import { readRegularText } from '../../../runtime/read-regular-file.ts';
@@ -186,8 +189,18 @@ export function fromFirstOf(sources: readonly FetchCredential[]): FetchCredentia
   };
 }
 
-/** Sends a GET with Node's own client. */
+/** Largest answer of the metadata service that is read, bytes. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+
+/** Sends a GET with Node's own client. It follows no redirect, and decompresses nothing. */
 export const systemHttpGet: HttpGet = async (url, signal) => {
-  const answer = await fetch(url, { signal });
-  return { status: answer.status, body: await answer.text() };
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const get = url.startsWith('https:') ? tlsGet : plainGet;
+    get(url, { agent: false, signal }, resolve).on('error', reject);
+  });
+  const body = new ByteCollector(MAX_ANSWER_BYTES);
+  const why = await collectStream(response, body);
+  if (why === undefined) return { status: response.statusCode ?? 0, body: body.take().toString('utf8') };
+  response.destroy();
+  throw new Error(`${url}: more than ${MAX_ANSWER_BYTES} bytes, or too many pieces`);
 };

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
+import { type ClientHttp2Session, connect as connectHttp2, constants } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -76,6 +76,42 @@ test('serveGrpc: half-sent requests of many connections cost at most 64 MiB on T
   t.log(`${cost.toFixed(0)} MiB for ${sessions.length * 800} requests of ${size} bytes`);
   t.true(child.isRunning);
   t.true(cost < 100, `${cost} MiB`);
+});
+
+test('serveGrpc: a request in frames of one byte costs no memory, and ends its call alone', async (t) => {
+  const { child, socketPath, tcpAddress, pluginSocket } = await startAgent(t);
+  const before = residentMib(child.pid);
+  const size = 120_000;
+  for (const [target, path] of [
+    [socketPath, ADD],
+    [tcpAddress, ADD],
+    [pluginSocket, '/v1beta1.DevicePlugin/Allocate'],
+  ] as const) {
+    const [host, port] = target.split(':');
+    const session = connectHttp2('http://localhost', {
+      createConnection: () => (port === undefined ? connect(target) : connect(Number(port), host)),
+    });
+    session.on('error', () => undefined);
+    await once(session, 'remoteSettings');
+    const ended = Array.from({ length: 8 }, async () => {
+      const stream = session.request({ ...HEADERS, ':path': path });
+      const closed = Promise.withResolvers<number>();
+      stream.on('error', () => undefined).on('close', () => closed.resolve(stream.rstCode ?? 0));
+      stream.write(messageStart(size, 5));
+      // Each write is a frame of its own once it is sent alone.
+      for (let sent = 0; sent < size && !stream.destroyed; sent += 100) {
+        for (let one = 0; one < 100; one++) stream.write('x');
+        await sleep(0);
+      }
+      return await closed.promise;
+    });
+    t.deepEqual([...new Set(await Promise.all(ended))], [constants.NGHTTP2_ENHANCE_YOUR_CALM], target);
+    session.destroy();
+  }
+  const cost = residentMib(child.pid) - before;
+  t.log(`${cost.toFixed(0)} MiB`);
+  t.true(child.isRunning);
+  t.true(cost < 32, `${cost} MiB`);
 });
 
 test('serveGrpc: closes further connections on TCP, and serves the unix socket meanwhile', async (t) => {

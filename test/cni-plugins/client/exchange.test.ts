@@ -169,3 +169,21 @@ test('Exchange: fails with PROTOCOL when the reply is without end', (t) => {
   for (let bytes = 0; bytes <= MAX_REPLY_BYTES; bytes += 16_384) exchange.receive(frame);
   t.like(exchange.outcome, { kind: 'failure', failure: 'PROTOCOL' });
 });
+
+for (const [what, frame, reason] of [
+  ['an answer in frames of one byte', encodeFrame(FRAME.DATA, 0, 1, Buffer.of(0)), /too many pieces/],
+  ['pings', encodeFrame(FRAME.PING, 0, 0, Buffer.alloc(8)), /frames that are no answer/],
+  ['settings', encodeFrame(FRAME.SETTINGS, 0, 0, NONE), /frames that are no answer/],
+  ['headers that go on and on', encodeFrame(0x9, 0, 1, Buffer.alloc(1)), /frames that are no answer/],
+  ['frames of no data', encodeFrame(FRAME.DATA, 0, 1, NONE), /frames that are no answer/],
+] as const) {
+  test(`Exchange: ends the call of a server that sends 30,000 times ${what}`, (t) => {
+    const exchange = new Exchange(CALL);
+    exchange.start();
+    exchange.receive(encodeFrame(FRAME.DATA, 0, 1, Buffer.from([0, 0, 15, 0, 0])));
+    for (let sent = 0; sent < 30_000; sent++) exchange.receive(frame);
+    const { outcome } = exchange;
+    t.like(outcome, { kind: 'failure', failure: 'PROTOCOL' });
+    t.regex(outcome?.kind === 'failure' ? outcome.reason : '', reason);
+  });
+}
