@@ -13,6 +13,7 @@ import { sampleInformers } from '../observability/work-metrics.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
 import type { Logger } from '../runtime/log.ts';
+import { ProductGuard } from './beside/product-guard.ts';
 import type { IpamdConfig } from './config/options.ts';
 import { DefinitionGuard } from './crds/definition-guard.ts';
 import { ensureDefinitions } from './crds/install-definitions.ts';
@@ -87,6 +88,8 @@ class Ipamd implements RunningIpamd {
   readonly #machines: MachineFollower;
   readonly #events: EventRecorder;
   readonly #definitions: DefinitionGuard;
+  /** Undefined with --beside-product=ignore. */
+  readonly #product: ProductGuard | undefined;
   readonly #leaderDeps: LeaderDeps;
   /** Aborted first: nothing new is started. */
   readonly #drain = new AbortController();
@@ -96,6 +99,7 @@ class Ipamd implements RunningIpamd {
   #endpoints: HttpEndpoints | undefined;
   #term: TermView | undefined;
   #startProblem: string | undefined = 'definitions of resources are not checked yet';
+  #productProblem: string | undefined;
 
   constructor(config: IpamdConfig, baseRuntime: IpamdRuntime) {
     const { clock, log, random, release } = baseRuntime;
@@ -120,6 +124,12 @@ class Ipamd implements RunningIpamd {
       log,
       report: (problem) => this.#onDefinitions(problem),
     });
+    const namespaces = ['kube-system', config.namespace];
+    const report = (problem: string | undefined): void => this.#onProduct(problem);
+    this.#product =
+      config.besideProduct === 'ignore'
+        ? undefined
+        : new ProductGuard({ client: kube, clock, log, namespaces, report });
     this.#informers.necs.subscribe((change) => {
       this.metrics.necChanged(change);
       if (change.after === undefined) this.#definitions.doubt();
@@ -192,6 +202,7 @@ class Ipamd implements RunningIpamd {
     log.info('ipamd starts', { release, cluster: this.#config.clusterId });
     const following: Promise<unknown>[] = [];
     try {
+      await this.#product?.untilAlone(this.#drain.signal);
       await ensureDefinitions({ client: kube, clock, log }, this.#drain.signal, (problem) => {
         this.#startProblem = problem;
         this.metrics.problems.report('definitions', problem === undefined ? [] : [DEFINITIONS_PROBLEM]);
@@ -201,6 +212,7 @@ class Ipamd implements RunningIpamd {
       following.push(reportStartupTaints(reporting, this.#config.startupTaints, this.#drain.signal));
       following.push(...Object.values(this.#informers).map((informer) => informer.start(this.#shutdown.signal)));
       following.push(this.#machines.run(this.#shutdown.signal), this.#definitions.run(this.#shutdown.signal));
+      if (this.#product !== undefined) following.push(this.#product.run(this.#shutdown.signal));
       await this.#runLeader();
     } finally {
       this.#shutdown.abort(new Error('ipamd is ending'));
@@ -221,8 +233,8 @@ class Ipamd implements RunningIpamd {
   }
 
   /**
-   * Leads until the term is over. When definitions are lost, the work ends at once and begins anew when they are served
-   * again, as if the term began then: calls that were in flight may still have an effect.
+   * Leads until the term is over. When definitions are lost, or the product's ipamd appears, the work ends at once and begins
+   * anew when that is over, as if the term began then: calls that were in flight may still have an effect.
    */
   async #leadWhileStanding(term: Term, drain: AbortSignal): Promise<void> {
     const { clock } = this.#runtime;
@@ -231,12 +243,29 @@ class Ipamd implements RunningIpamd {
       const ended = AbortSignal.any([term.signal, drain]);
       this.#leaderDeps.releaseBrake.begin(term.notes);
       await this.#definitions.untilStanding(ended).catch(() => {});
+      await this.#product?.untilGone(ended).catch(() => {});
       if (ended.aborted) return;
       const { lost } = this.#definitions;
-      await runLeader(this.#leaderDeps, { ...term, startedMs, signal: AbortSignal.any([term.signal, lost]) }, drain);
-      if (!lost.aborted) return;
+      const halts = [lost, ...(this.#product === undefined ? [] : [this.#product.appeared])];
+      const signal = AbortSignal.any([term.signal, ...halts]);
+      await runLeader(this.#leaderDeps, { ...term, startedMs, signal }, drain);
+      if (!halts.some(({ aborted }) => aborted)) return;
       startedMs = clock.monotonicMs();
     }
+  }
+
+  /** Reports the product's own ipamd, as readiness and metric, and as an event once this one works: before, nothing is written. */
+  #onProduct(problem: string | undefined): void {
+    const wasThere = this.#productProblem !== undefined;
+    this.#productProblem = problem;
+    this.metrics.problems.report(PRODUCT_PROBLEM.kind, problem === undefined ? [] : [PRODUCT_PROBLEM]);
+    if (problem === undefined || wasThere || this.#startProblem !== undefined) return;
+    this.#events.record({
+      involved: this.#involved(),
+      type: 'Warning',
+      reason: PRODUCT_PROBLEM.kind,
+      message: problem,
+    });
   }
 
   /** Reports lost definitions, as readiness, metric and event; undefined: they are served again. */
@@ -277,12 +306,13 @@ class Ipamd implements RunningIpamd {
       informers: sampleInformers(this.#informers),
       contact: this.metrics.contact,
       clock: this.#runtime.clock,
-      startProblem: this.#startProblem,
+      startProblem: this.#productProblem ?? this.#startProblem,
       restoredMs: this.#definitions.restoredMs,
     };
   }
 }
 
+const PRODUCT_PROBLEM = { kind: 'BesideProduct', name: 'tke-eni-ipamd' } as const;
 const DEFINITIONS_PROBLEM = { kind: 'DefinitionsMissing', name: 'customresourcedefinitions' };
 
 /**

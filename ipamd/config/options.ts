@@ -71,6 +71,13 @@ const KUBERNETES_OPTIONS = {
     'tke-eni-ipamd',
     'ConfigMap with the subnets (TKE_ENI_IPAMD_SUBNET_ID, a list with colons). Followed while ipamd runs.',
   ),
+  besideProduct: option(
+    'Kubernetes',
+    'beside-product',
+    choiceValue('refuse', 'ignore'),
+    'refuse',
+    "What to do while a Pod of the product's own ipamd runs (k8s-app=tke-eni-ipamd without app.kubernetes.io/name=tke-eni): refuse writes nothing and calls no cloud until it is gone; ignore works all the same.",
+  ),
   ...electionOptions({
     verb: 'Lead',
     lockName: 'tke-eni-ipamd-leader',

@@ -7,6 +7,7 @@ import { isKubeError } from '../../kube/kube-error.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS, resourceTypeOf } from '../../kube/resource-types.ts';
 import { backoffMs } from '../../runtime/backoff.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { Gate } from '../../runtime/gate.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { StampAges } from '../../runtime/stamp-ages.ts';
 import { decideDefinition, INSTALLED_AGAIN_ANNOTATION } from './decide-definition.ts';
@@ -48,9 +49,7 @@ export class DefinitionGuard {
   readonly #uids = new Map<string, string>();
   readonly #confirmed = new Set<string>();
   readonly #ages: StampAges;
-  #standing = Promise.withResolvers<void>();
-  #lost = new AbortController();
-  #isStanding = true;
+  readonly #gate = new Gate();
   #isDoubted = false;
   #doubtCheck: Promise<void> = Promise.resolve();
   #lostMs: number | undefined;
@@ -59,12 +58,11 @@ export class DefinitionGuard {
   constructor(deps: DefinitionGuardDeps) {
     this.#deps = deps;
     this.#ages = new StampAges(deps.clock);
-    this.#standing.resolve();
   }
 
   /** Aborted when a definition is lost; another signal once all stand again. */
   get lost(): AbortSignal {
-    return this.#lost.signal;
+    return this.#gate.closed;
   }
 
   /**
@@ -82,15 +80,7 @@ export class DefinitionGuard {
 
   /** Resolves when all definitions stand. Rejects with the signal's reason. */
   async untilStanding(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    const aborted = Promise.withResolvers<never>();
-    const onAbort = () => aborted.reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-    try {
-      await Promise.race([this.#standing.promise, aborted.promise]);
-    } finally {
-      signal.removeEventListener('abort', onAbort);
-    }
+    await this.#gate.untilOpen(signal);
   }
 
   /** Reads the definitions until aborted, and installs those that are lost. Never rejects. */
@@ -105,8 +95,8 @@ export class DefinitionGuard {
         failures += 1;
         this.#deps.log.error('definitions could not be installed again, will try again', { error });
       }
-      const until = this.#isStanding ? AbortSignal.any([signal, this.#lost.signal]) : signal;
-      const waitMs = failures > 0 ? backoffMs(BACKOFF, failures, 0) : this.#isStanding ? CHECK_MS : LOST_CHECK_MS;
+      const until = this.#gate.isOpen ? AbortSignal.any([signal, this.#gate.closed]) : signal;
+      const waitMs = failures > 0 ? backoffMs(BACKOFF, failures, 0) : this.#gate.isOpen ? CHECK_MS : LOST_CHECK_MS;
       await this.#deps.clock.sleep(waitMs, until).catch(() => {});
     }
   }
@@ -117,7 +107,7 @@ export class DefinitionGuard {
    * @throws KubeError when the API server does not answer
    */
   async isOwnDeletion(kind: ResourceKind, uid: string, signal: AbortSignal): Promise<boolean> {
-    if (!this.#isStanding) return false;
+    if (!this.#gate.isOpen) return false;
     if (this.#confirmed.has(uid)) return true;
     const state = await this.#read(kind, signal);
     if (state.kind === 'unknown') return false;
@@ -142,7 +132,7 @@ export class DefinitionGuard {
    * @throws KubeError when the API server does not answer
    */
   async areSame(signal: AbortSignal): Promise<boolean> {
-    if (!this.#isStanding) return false;
+    if (!this.#gate.isOpen) return false;
     const { lost } = this;
     if (this.#isDoubted) {
       this.#isDoubted = false;
@@ -154,7 +144,7 @@ export class DefinitionGuard {
       this.#isDoubted = true;
       throw error;
     }
-    return !lost.aborted && this.#isStanding;
+    return !lost.aborted && this.#gate.isOpen;
   }
 
   async #check(signal: AbortSignal): Promise<void> {
@@ -213,24 +203,18 @@ export class DefinitionGuard {
   #lose(why: string): void {
     this.#lostMs = this.#deps.clock.monotonicMs();
     const problem = `definitions of resources are lost: ${why}`;
-    if (this.#isStanding) {
-      this.#isStanding = false;
-      this.#standing = Promise.withResolvers();
-      this.#deps.log.error('definitions of resources are lost; nothing is released, they are installed again', { why });
-      this.#lost.abort(new Error(problem));
-    }
+    if (this.#gate.close(problem))
+      this.#deps.log.error('definitions of resources are lost; nothing is released until they are back', { why });
     this.#deps.report(problem);
   }
 
   #stand(): void {
-    if (this.#isStanding) return;
-    this.#isStanding = true;
+    if (this.#gate.isOpen) return;
     this.#restoredMs = this.#deps.clock.monotonicMs();
-    this.#lost = new AbortController();
     this.#confirmed.clear();
     this.#deps.log.info('all definitions of resources are served again');
     this.#deps.report(undefined);
-    this.#standing.resolve();
+    this.#gate.open();
   }
 
   /**

@@ -62,6 +62,13 @@ export const IPAMD_EVENTS = {
     cause: 'an orphaned exclusive ENI cannot be deleted, or is on an instance that is no node of this cluster',
     cure: 'the message says what prevents it; detach the ENI in the cloud, or let its node join the cluster',
   },
+  BesideProduct: {
+    type: 'Warning',
+    objects: ['ConfigMap'],
+    cause:
+      "a Pod of the product's own ipamd appeared while ipamd led; ipamd writes nothing and calls no cloud until it is gone",
+    cure: 'scale the workload of the product to 0; the message names its Pods',
+  },
   DefinitionsLost: {
     type: 'Warning',
     objects: ['ConfigMap'],

@@ -1,0 +1,93 @@
+import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import { PODS } from '../../kube/resource-types.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { Gate } from '../../runtime/gate.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { findProductPods, IPAMD_SELECTORS } from './find-product-pods.ts';
+
+/** Dependencies of the guard; one for a process. */
+type ProductGuardDeps = {
+  readonly client: Pick<KubeClient, 'listPage'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Where Pods of the product are looked for: it is in kube-system, ours may be elsewhere. */
+  readonly namespaces: readonly string[];
+  /** Called with the sentence when a Pod of the product appears, and with undefined once none is there. */
+  readonly report: (problem: string | undefined) => void;
+};
+
+const CHECK_MS = 10_000;
+const SHOWN = 3;
+
+/**
+ * Keeps ipamd from working beside the product's own: both would write definitions and objects of the same names, and each
+ * would take the other's ENIs and EIPs for lost ones. While a Pod of the product is there nothing is written and no cloud is called.
+ */
+export class ProductGuard {
+  readonly #deps: ProductGuardDeps;
+  readonly #gate = new Gate();
+
+  constructor(deps: ProductGuardDeps) {
+    this.#deps = deps;
+  }
+
+  /** Aborted when a Pod of the product appears; another signal once it is gone. */
+  get appeared(): AbortSignal {
+    return this.#gate.closed;
+  }
+
+  /** Looks for Pods of the product until a look finds none. Ends without a result when the signal aborts. Never rejects. */
+  async untilAlone(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      if ((await this.#look(signal)) && this.#gate.isOpen) return;
+      await this.#deps.clock.sleep(CHECK_MS, signal).catch(() => {});
+    }
+  }
+
+  /** Looks all the time until the signal aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#deps.clock.sleep(CHECK_MS, signal).catch(() => {});
+      if (!signal.aborted) await this.#look(signal);
+    }
+  }
+
+  /** Resolves when no Pod of the product is there. Rejects with the signal's reason. */
+  async untilGone(signal: AbortSignal): Promise<void> {
+    await this.#gate.untilOpen(signal);
+  }
+
+  /** Returns whether there was an answer: without one nothing changes. A missing right is reported, and finds nothing. */
+  async #look(signal: AbortSignal): Promise<boolean> {
+    const { log, report } = this.#deps;
+    let found: readonly string[];
+    try {
+      found = findProductPods(await this.#list(signal));
+    } catch (error) {
+      if (signal.aborted || !isKubeError(error)) throw error;
+      if (error.code === 'FORBIDDEN') return true;
+      log.warn('Pods of the product were not looked for', { error });
+      return false;
+    }
+    if (found.length === 0) {
+      if (this.#gate.open()) {
+        log.info('no ipamd of the product runs any more');
+        report(undefined);
+      }
+      return true;
+    }
+    const problem = `the product's own ipamd runs (${found.slice(0, SHOWN).join('; ')}): nothing is written and no cloud is called beside it; scale its workload to 0, or set --beside-product=ignore if it is no ipamd of the product`;
+    if (this.#gate.close(problem)) log.error(problem);
+    report(problem);
+    return true;
+  }
+
+  async #list(signal: AbortSignal): Promise<readonly KubeObject[]> {
+    const queries = [...new Set(this.#deps.namespaces)].flatMap((namespace) =>
+      IPAMD_SELECTORS.map((labelSelector) => ({ namespace, labelSelector })),
+    );
+    const pages = await Promise.all(queries.map((query) => this.#deps.client.listPage(PODS, query, signal)));
+    return pages.flatMap(({ items }) => items);
+  }
+}
