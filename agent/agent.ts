@@ -41,7 +41,8 @@ import { readBootId } from './journal/boot-id.ts';
 import { openJournal } from './journal/journal.ts';
 import type { JournalContent } from './journal/journal-content.ts';
 import { startMaintenance } from './maintenance.ts';
-import { probeNftables } from './node/node-probe.ts';
+import { probeNftables, readHostDump } from './node/node-probe.ts';
+import { refuseProduct } from './node/refuse-product.ts';
 import { openOps } from './open-ops.ts';
 import { livenessOf } from './ops/liveness.ts';
 import { opsService } from './ops/ops-service.ts';
@@ -81,7 +82,7 @@ const MONITOR_BUFFER_BYTES = 8 << 20;
 const MONITOR_GATHER_MS = 10;
 
 /**
- * Starts the agent, in the one order that is safe: no other agent serves; the journal is opened; Pods without a record
+ * Starts the agent, in the one order that is safe: no other agent serves, nor the product's; the journal is opened; Pods without a record
  * are adopted; what was left half done is ended; the kernel is set up; spooled DELs are done; only then it serves, and
  * only when it serves the runtime is sent here.
  * @throws AgentError, JournalError, ConfigError and what the kernel refuses at the start.
@@ -89,7 +90,7 @@ const MONITOR_GATHER_MS = 10;
 export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Promise<RunningAgent> {
   const { log, clock } = runtime;
   const startedMs = clock.monotonicMs();
-  await refuseLiveSocket(config.socket);
+  await refuseOthers(config);
   const shutdown = new AbortController();
   const journal = openJournal(join(config.stateDir, 'journal.db'), { clock, log });
   const node = await openNode(config, runtime);
@@ -168,6 +169,14 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
       log.info('stopped; Pods go on');
     },
   };
+}
+
+/** Two writers would fight over the node's routes. @throws AgentError */
+async function refuseOthers({ socket, besideProduct }: AgentConfig): Promise<void> {
+  await refuseLiveSocket(socket);
+  if (besideProduct === 'ignore') return;
+  using rtnetlink = openRtnetlink();
+  await refuseProduct(() => readHostDump(rtnetlink));
 }
 
 function implementationOf(

@@ -43,6 +43,13 @@ export const OPTIONS = {
     '',
     "TCP address to serve the executables' calls on, for confs that name one (the product's is 127.0.0.1:61677). Loopback only. Connections of root are served, all others are closed; a container with uid 0 in the host's network counts as root. Leave it off unless needed.",
   ),
+  besideProduct: option(
+    'Node',
+    'beside-product',
+    choiceValue('refuse', 'ignore'),
+    'refuse',
+    "What to do at the start where the product's own agent answers on 127.0.0.1:61677, or Pods of it live on the node: refuse ends with a sentence before anything is changed; ignore starts all the same.",
+  ),
   stateDir: option(
     'Node',
     'state-dir',
