@@ -237,7 +237,11 @@ async function publish(
       readyResources: (observed) => ready.of(isReady(), observed, life, clock.monotonicMs(), resourcesOf(state)),
       isQuickRelease: config.enableQuickRelease,
       releaseEveryMs: config.releaseIntervalMs,
-      restored: () => state.changed.notify(),
+      withdrawn: (ips) => state.letGo(ips),
+      restored: () => {
+        state.changed.notify();
+        state.kickPass('offers taken back');
+      },
       observe: {
         published: (outcome) => {
           metrics.published(outcome);

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { networkPrefix } from '../dataplane/ip-prefix.ts';
 import type { Kernel } from '../dataplane/kernel.ts';
+import { letGo } from '../dataplane/let-go.ts';
 import { BRIDGE_IFINDEX } from '../dataplane/numbers.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -151,6 +152,7 @@ export function createComponents(
     return bridge?.ifindex === BRIDGE_IFINDEX ? bridge.name : undefined;
   });
   const hostKernel = openHostKernel(kernel, found.record);
+  state.letGo = letGoOf(kernel, state, log);
   const flowtable = flowtableOf(hostKernel, state, finder, { log });
   const newLinks = newLinksOf(kernel, state, finder, flowtable, { clock, log });
   const useCases: UseCaseDeps = {
@@ -193,6 +195,18 @@ export function createComponents(
       fightStarted: (request) => reportFight(events, request),
     },
     ...{ view, takeOver, newLinks, flowtable },
+  };
+}
+
+function letGoOf({ rtnetlink }: Kernel, state: NodeState, log: Logger): NodeState['letGo'] {
+  return (ips) => {
+    state.kernelGeneration++;
+    try {
+      letGo(rtnetlink, ips);
+    } catch (error) {
+      log.error('routes of addresses that are let go were not deleted, the next repair does it', { ips, error });
+    }
+    state.kickPass('addresses let go');
   };
 }
 

@@ -24,6 +24,11 @@ export type NodeNetwork = {
   /** Absent: this node's GlobalRoute Pods, if any, are wired by another program. */
   readonly bridge?: BridgeNetwork;
   readonly families: readonly Family[];
+  /**
+   * Addresses of this node's ENIs for its Pods, whether a Pod has one now or not. Left out is what another node
+   * may have at any moment, because it is offered for release, and what another program keeps the rules of. Default none.
+   */
+  readonly assignedIps?: readonly string[];
   /** Whether replies of NodePort connections are routed back through the interface that the connection came in by. */
   readonly nodePort: boolean;
   /** With `egress: 'node'`: destinations that still leave by the ENI. */

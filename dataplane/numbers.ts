@@ -23,6 +23,11 @@ export const PRIORITY = {
   podCidr: 1024,
   /** `fwmark 0x80/0x80 lookup main`: replies leave by the primary interface that the request came in by. */
   nodePort: 1280,
+  /**
+   * `lookup 4001`: addresses of this node that no Pod's route has led to before. It shares the number of another rule of ours,
+   * so that a release that does not plan it deletes it.
+   */
+  podless: 1280,
   /** compact: `fwmark <slot>/<mask> lookup T`, one per ENI. */
   eniMark: 1536,
   /** per-pod: `from <pod> lookup T`. */
@@ -64,6 +69,9 @@ export const UNREACHABLE_METRIC = 0x7fffffff;
 /** Metric of our route of a block to the bridge: after the kernel's own, before the one that refuses. */
 export const BLOCK_METRIC = UNREACHABLE_METRIC - 1;
 
+/** Metric of the route in main that refuses packets to one Pod's address: the one of a block shows a block of the node. */
+export const POD_UNREACHABLE_METRIC = UNREACHABLE_METRIC - 2;
+
 /** IFLA_IFALIAS of the bridge that we made; only this one is deleted by an uninstall. */
 export const BRIDGE_ALIAS = 'tke-eni-bridge';
 
@@ -72,6 +80,12 @@ export const BRIDGE_ALIAS = 'tke-eni-bridge';
  * below 2006 are Cilium's.
  */
 export const TABLE_ENI_BASE = 4000;
+
+/**
+ * The table of routes that refuse packets to addresses of this node without a Pod. No ENI has it: the interface index 1 is
+ * that of `lo`.
+ */
+export const TABLE_PODLESS = TABLE_ENI_BASE + 1;
 
 /** Connection and packet mark of what came in by the primary interface; one bit. */
 export const NODEPORT_MARK = 0x80;
@@ -115,7 +129,12 @@ export const NFT_TABLE = 'tke_eni';
 /** Name of the nftables table that holds the flowtable, family inet: one of its own, because a kernel may lack flowtables. */
 export const FLOWTABLE_TABLE = 'tke_eni_flows';
 
-/** Tells whether routes in `table` may be ours: the Pod table or the table of some ENI. */
+/** Tells whether routes in `table` may be ours: one of the two tables of Pods' addresses, or the table of some ENI. */
 export function isOurTable(table: number): boolean {
   return table === TABLE_POD_ROUTES || table > TABLE_ENI_BASE;
+}
+
+/** Tells whether `table` may be the table of some ENI. */
+export function isEniTable(table: number): boolean {
+  return isOurTable(table) && table !== TABLE_POD_ROUTES && table !== TABLE_PODLESS;
 }

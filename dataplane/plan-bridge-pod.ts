@@ -15,7 +15,7 @@ const LOOPBACK_IFINDEX = 1;
  * @param podIfindex index of the Pod's interface in its own namespace, once it is known
  */
 export function planBridgePod(node: NodeNetwork, pod: BridgePodNetwork, podIfindex?: number): PodPlan {
-  if (pod.wiring === 'routed') return planRoutedPod(node, pod, [], podIfindex);
+  if (pod.wiring === 'routed') return planRoutedPod(node, pod, EMPTY_STATE, podIfindex);
   return {
     host: node.bridge === undefined ? EMPTY_STATE : hostSide(node.bridge, pod),
     pod: planBridgePodSide(pod, podIfindex),

@@ -3,8 +3,9 @@ import { EMPTY_STATE, type HostState, type LinkState, type RouteState, type Sysc
 import { familyOf, networkPrefix } from './ip-prefix.ts';
 import { DEFAULT_LINK_GROUP } from './link-group.ts';
 import type { BridgeNetwork, NodeNetwork, PodCidr, PodNetwork } from './network.ts';
-import { BLOCK_METRIC, BRIDGE_ALIAS, BRIDGE_IFINDEX, BRIDGE_MAC, TABLE_MAIN, UNREACHABLE_METRIC } from './numbers.ts';
+import { BLOCK_METRIC, BRIDGE_ALIAS, BRIDGE_IFINDEX, BRIDGE_MAC, TABLE_MAIN } from './numbers.ts';
 import { blockOf, gatewayPrefix } from './pod-cidr.ts';
+import { unreachableRoute } from './unreachable-route.ts';
 
 /**
  * Plans what the GlobalRoute Pods of a node have in common, besides rule 1024: the bridge, and a route for each block.
@@ -16,7 +17,9 @@ export function planBridge({ bridge, ...node }: NodeNetwork, pods: readonly PodN
   // The VPC routes no IPv6 block: GlobalRoute Pods have none.
   const podCidrs = node.podCidrs.filter(({ cidr }) => familyOf(cidr) === 4);
   const gateways = bridgeAddresses(bridge, podCidrs, pods);
-  const unreachable = { ...EMPTY_STATE, routes: podCidrs.map(unreachableRoute) };
+  // The VPC leads all addresses of a block here. One that no Pod has must not leave by the default route again: the packet
+  // would come back until its TTL ends. The routes of the bridge and of Pods come before this one.
+  const unreachable = { ...EMPTY_STATE, routes: podCidrs.map(({ cidr }) => unreachableRoute(TABLE_MAIN, cidr)) };
   if (gateways.length === 0 && !bridge.isPresent) return unreachable;
   const { ifindex, name: ifname } = bridge;
   return {
@@ -73,16 +76,5 @@ function blockRoute({ ifindex, name }: BridgeNetwork, prefix: string): RouteStat
   return {
     ...{ table: TABLE_MAIN, dst: networkPrefix(prefix), oif: ifindex, oifname: name, scope: 'link', prefsrc },
     metric: BLOCK_METRIC,
-  };
-}
-
-/**
- * The VPC leads all addresses of the block here. One that no Pod has must not leave by the default route again: the packet
- * would come back until its TTL ends. The routes of the bridge and of Pods come before this one.
- */
-function unreachableRoute({ cidr }: PodCidr): RouteState {
-  return {
-    ...{ table: TABLE_MAIN, type: 'unreachable', dst: cidr, oif: 0, oifname: '' },
-    metric: UNREACHABLE_METRIC,
   };
 }

@@ -3,6 +3,7 @@ import { EMPTY_STATE, type HostState, type NeighState, type PodState, type Route
 import { anyPrefix, canonicalAddress, canonicalPrefix, type Family, familyOf, hostPrefix } from './ip-prefix.ts';
 import type { DirectNic, EniPodNetwork, NodeNetwork } from './network.ts';
 import { LINK_LOCAL_IPV4, POD_GATEWAY_IPV4, POD_GATEWAY_IPV6, PRIORITY, TABLE_MAIN } from './numbers.ts';
+import { planLinklessRoutes } from './plan-pod-rules.ts';
 import { hostRoute, hostVethLink, hostVethSysctls, type PodPlan } from './plan-routed-pod.ts';
 
 /** Interface index of `lo` in every network namespace. */
@@ -31,10 +32,12 @@ function hostSide(node: NodeNetwork, pod: EniPodNetwork, ips: readonly string[])
     ...EMPTY_STATE,
     sysctls: hostVethSysctls(ifname, ips),
     links: ifindex === undefined ? [] : [hostVethLink(pod, ifindex)],
-    routes:
-      ifindex === undefined
+    routes: [
+      ...(ifindex === undefined
         ? []
-        : ips.map((ip) => ({ ...hostRoute(node, ip, ifindex, ifname), ...prefsrcFor(node, ip) })),
+        : ips.map((ip) => ({ ...hostRoute(node, ip, ifindex, ifname), ...prefsrcFor(node, ip) }))),
+      ...(node.ruleMode === 'per-pod' ? planLinklessRoutes(ips) : []),
+    ],
     // The address is on the Pod's other interface, and an IPv6 host answers neighbour requests only for addresses of
     // the same interface.
     neighs: ifindex === undefined ? [] : ips.map((dst) => ({ ifindex, ifname, dst, lladdr: pod.podVeth.mac })),

@@ -4,7 +4,8 @@ import { eniMark } from './eni-mark.ts';
 import { anyPrefix, canonicalAddress, familyOf, hostPrefix } from './ip-prefix.ts';
 import type { EniNetwork, NodeNetwork } from './network.ts';
 import { PRIORITY } from './numbers.ts';
-import { planPodRules } from './plan-pod-rules.ts';
+import { planLinklessRoutes, planPodRules } from './plan-pod-rules.ts';
+import { unreachableRoute } from './unreachable-route.ts';
 
 /**
  * Plans one shared ENI: its link, its primary address as /32 or /128, its table and its rules, and those of Pods that
@@ -20,7 +21,13 @@ export function planEni(node: NodeNetwork, eni: EniNetwork): HostState {
     ...EMPTY_STATE,
     links: [{ ifindex: eni.ifindex, ifname: eni.ifname, mtu: eni.mtu, up: true, arp: true, master: 0 }],
     addresses: eni.addresses.map(({ ip }) => ({ ifindex: eni.ifindex, ifname: eni.ifname, prefix: hostPrefix(ip) })),
-    routes: eni.addresses.flatMap(({ gateway }) => eniRoutes(eni, canonicalAddress(gateway))),
+    routes: [
+      ...eni.addresses.flatMap(({ gateway }) => eniRoutes(eni, canonicalAddress(gateway))),
+      // The routes above go with the link. Then packets that only this ENI may carry must not go on to table main, and leave
+      // by the primary interface with the addresses of Pods.
+      ...node.families.map((family) => unreachableRoute(eni.table, anyPrefix(family))),
+      ...planLinklessRoutes(eni.podIps ?? []),
+    ],
     rules: [
       ...markRules(node, eni),
       ...eni.addresses.map(({ ip }) => fromPrimaryRule(eni, ip)),

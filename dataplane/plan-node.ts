@@ -10,6 +10,7 @@ import { PlanError } from './plan-error.ts';
 import { planFastPath } from './plan-fast-path.ts';
 import { planHost } from './plan-host.ts';
 import { planPod } from './plan-pod.ts';
+import { planPodless } from './plan-podless.ts';
 
 /**
  * Plans the whole node: the one desired state that start, repair and `diff` compare the kernel with.
@@ -23,6 +24,8 @@ export function planNode(node: NodeNetwork, enis: readonly EniNetwork[], pods: r
     planBridge(node, pods),
     ...enis.map((eni) => planEni(node, eni)),
     ...pods.map((pod) => planPod(node, pod).host),
+    // After the Pods: its rule must not come before theirs.
+    planPodless(node),
     planFastPath(node, enis, pods),
   );
 }
@@ -46,6 +49,7 @@ function networkFaults(node: NodeNetwork, enis: readonly EniNetwork[], pods: rea
     ...(node.egressExempt ?? [])
       .filter((ip) => !isAddress(ip))
       .map((ip) => `egress exemption "${ip}" is no IP address`),
+    ...(node.assignedIps ?? []).filter((ip) => !isAddress(ip)).map((ip) => `address for Pods "${ip}" is no IP address`),
     ...(node.ruleMode === 'compact' && node.nftables === false
       ? ['rule mode compact needs nftables: install nft, or use --rule-mode=per-pod']
       : []),

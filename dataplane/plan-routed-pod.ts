@@ -5,7 +5,6 @@ import {
   type LinkState,
   type PodState,
   type RouteState,
-  type RuleState,
   type SysctlState,
 } from './desired.ts';
 import { anyPrefix, canonicalAddress, type Family, familyOf, hostPrefix } from './ip-prefix.ts';
@@ -21,27 +20,32 @@ export type PodPlan = { readonly host: HostState; readonly pod: PodState };
 
 /**
  * Plans both sides of a Pod that its node reaches by a route to its link: its gateway is an address that no interface
- * has. A side whose link does not exist yet (no ifindex) has neither links nor routes.
- * @param rules of this Pod
+ * has. A side whose link does not exist yet (no ifindex) has neither links nor routes to it.
+ * @param own rules of this Pod, and routes of it that lead to no link
  * @param podIfindex index of the Pod's interface in its own namespace, once it is known
  */
 export function planRoutedPod(
   node: NodeNetwork,
   pod: PodNetwork,
-  rules: readonly RuleState[],
+  own: Pick<HostState, 'rules' | 'routes'>,
   podIfindex?: number,
 ): PodPlan {
   const ips = pod.ips.map(canonicalAddress);
-  return { host: hostSide(node, pod, ips, rules), pod: podSide(pod, ips, podIfindex) };
+  return { host: hostSide(node, pod, ips, own), pod: podSide(pod, ips, podIfindex) };
 }
 
-function hostSide(node: NodeNetwork, pod: PodNetwork, ips: readonly string[], rules: readonly RuleState[]): HostState {
+function hostSide(
+  node: NodeNetwork,
+  pod: PodNetwork,
+  ips: readonly string[],
+  { rules, routes }: Pick<HostState, 'rules' | 'routes'>,
+): HostState {
   const { ifindex, name: ifname } = pod.hostVeth;
   return {
     ...EMPTY_STATE,
     sysctls: hostVethSysctls(ifname, ips),
     links: ifindex === undefined ? [] : [hostVethLink(pod, ifindex)],
-    routes: ifindex === undefined ? [] : ips.map((ip) => hostRoute(node, ip, ifindex, ifname)),
+    routes: [...(ifindex === undefined ? [] : ips.map((ip) => hostRoute(node, ip, ifindex, ifname))), ...routes],
     rules,
   };
 }

@@ -1,6 +1,6 @@
 import { EMPTY_STATE } from './desired.ts';
 import type { EniPodNetwork, NodeNetwork } from './network.ts';
-import { planPodRules } from './plan-pod-rules.ts';
+import { planLinklessRoutes, planPodRules } from './plan-pod-rules.ts';
 import { type PodPlan, planRoutedPod } from './plan-routed-pod.ts';
 
 /**
@@ -12,5 +12,5 @@ export function planSharedEniPod(node: NodeNetwork, pod: EniPodNetwork, podIfind
   const hasRules = pod.kind === 'ipam' ? pod.hasForeignRules !== true : node.ruleMode === 'per-pod';
   const rules = hasRules ? planPodRules(pod.ips, pod.eniTable) : [];
   if (pod.kind === 'ipam') return { host: { ...EMPTY_STATE, rules }, pod: EMPTY_STATE };
-  return planRoutedPod(node, pod, rules, podIfindex);
+  return planRoutedPod(node, pod, { rules, routes: rules.length > 0 ? planLinklessRoutes(pod.ips) : [] }, podIfindex);
 }

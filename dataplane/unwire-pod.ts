@@ -1,12 +1,11 @@
 import { isNetlinkError } from '../netlink/netlink-error.ts';
-import type { Request } from '../netlink/request.ts';
 import type { Rtnetlink } from '../netlink/rtnetlink.ts';
 import { decideTakenName } from './host-veth-name.ts';
 import type { Kernel } from './kernel.ts';
 import { findHostVeths } from './make-veth.ts';
 import type { NodeNetwork, PodNetwork } from './network.ts';
-import { planRemoval } from './plan-removal.ts';
-import { routeSpec, ruleSpec } from './to-request.ts';
+import { planRemoval, removalsOf } from './plan-removal.ts';
+import { toRequest } from './to-request.ts';
 
 /** The result of unwiring. The address may be used again only after `finished` has settled. */
 export type UnwiredPod = {
@@ -27,11 +26,7 @@ export type UnwiredPod = {
 export function unwirePod(kernel: Pick<Kernel, 'rtnetlink' | 'flows'>, node: NodeNetwork, pod: PodNetwork): UnwiredPod {
   const { rtnetlink } = kernel;
   const ifindexes = pod.kind === 'ipam' ? [] : linksOf(rtnetlink, pod);
-  const { rules, routes } = planRemoval(node, pod, ifindexes);
-  const requests = [
-    ...rules.map((rule): Request => ({ object: 'rule', verb: 'delete', spec: ruleSpec(rule) })),
-    ...routes.map((route): Request => ({ object: 'route', verb: 'delete', spec: routeSpec(route) })),
-  ];
+  const requests = removalsOf(planRemoval(node, pod, ifindexes)).flatMap((removal) => toRequest(removal) ?? []);
   for (const outcome of rtnetlink.execute(requests)) {
     if (outcome.kind === 'error' && !isAbsence(outcome.error)) throw outcome.error;
   }

@@ -129,9 +129,16 @@ function addHostSide(rtnetlink: Rtnetlink, steps: readonly NetlinkStep[], undo: 
   const outcomes = rtnetlink.execute(steps.map(toWiringRequest));
   // Record everything that was made before any error is thrown.
   for (const [at, step] of steps.entries()) {
-    if (step.kind !== 'add-rule' || outcomes[at]?.kind !== 'ok') continue;
-    const { rule } = step;
-    undo.push(`rule of ${rule.src ?? rule.dst}`, () => rtnetlink.rule.delete(ruleSpec(rule)));
+    if (outcomes[at]?.kind !== 'ok') continue;
+    if (step.kind === 'add-rule') {
+      const { rule } = step;
+      undo.push(`rule of ${rule.src ?? rule.dst}`, () => rtnetlink.rule.delete(ruleSpec(rule)));
+    }
+    // Routes to a link go with it.
+    if (step.kind === 'add-route' && step.route.oif === 0) {
+      const { route } = step;
+      undo.push(`route of ${route.dst}`, () => rtnetlink.route.delete(routeSpec(route)));
+    }
   }
   for (const [at, outcome] of outcomes.entries()) {
     if (outcome.kind !== 'error') continue;

@@ -53,7 +53,11 @@ function podSteps(pod: HostState): readonly NetlinkStep[] {
   ];
 }
 
-/** The host's link was created up, in its group and its bridge; the alias and the port's flags are missing. */
+/**
+ * The host's link was created up, in its group and its bridge; the alias and the port's flags are missing. Rules from the Pod
+ * come before its routes: once the kernel takes packets from the Pod, they must not leave by the primary interface. Those
+ * to it come after them: what refuses packets for want of a Pod is passed over then.
+ */
 function hostSteps(host: HostState, alias: LinkAlias | undefined): readonly NetlinkStep[] {
   return [
     ...(alias === undefined ? [] : [{ kind: 'set-alias' as const, alias }]),
@@ -61,8 +65,9 @@ function hostSteps(host: HostState, alias: LinkAlias | undefined): readonly Netl
       .filter(({ hairpin }) => hairpin === true)
       .map(({ ifindex, ifname }) => ({ kind: 'set-port' as const, port: { ifindex, ifname } })),
     ...host.neighs.map((neigh) => ({ kind: 'replace-neigh' as const, neigh })),
+    ...host.rules.filter(({ dst }) => dst === undefined).map((rule) => ({ kind: 'add-rule' as const, rule })),
     ...host.routes.map((route) => ({ kind: 'add-route' as const, route })),
-    ...host.rules.map((rule) => ({ kind: 'add-rule' as const, rule })),
+    ...host.rules.filter(({ dst }) => dst !== undefined).map((rule) => ({ kind: 'add-rule' as const, rule })),
   ];
 }
 

@@ -52,6 +52,8 @@ export async function teardown(deps: UseCaseDeps, lease: Lease, cooldownMs: numb
   state.leases.delete(key);
   deps.operationLog.step(key, 'erase');
   state.changed.notify();
+  // Its address is refused again.
+  if (lease.uplink === true) state.kickPass('the end of a Pod');
   deps.demandChanged();
   return 'erased';
 }

@@ -3,6 +3,7 @@ import { checkPod, differences, type PodCheck } from '../../dataplane/check-pod.
 import { mergeHostState } from '../../dataplane/desired.ts';
 import { hostVethFallbackName } from '../../dataplane/host-veth-name.ts';
 import type { Kernel } from '../../dataplane/kernel.ts';
+import { letGo } from '../../dataplane/let-go.ts';
 import { linkGroupOf } from '../../dataplane/link-group.ts';
 import type { EniNetwork, EniPodNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
 import { nftTable } from '../../dataplane/nft-table.ts';
@@ -14,6 +15,7 @@ import { type UnwiredPod, unwirePod } from '../../dataplane/unwire-pod.ts';
 import { updateDirectRoutes } from '../../dataplane/update-direct-routes.ts';
 import { unwireDirectPod, wireDirectPod } from '../../dataplane/wire-direct-pod.ts';
 import { wirePod } from '../../dataplane/wire-pod.ts';
+import { isNetlinkError } from '../../netlink/netlink-error.ts';
 import { type Netns, openOwnNetns } from '../../netlink/netns.ts';
 import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { IFF_UP } from '../../netlink/uapi/if-link.ts';
@@ -38,7 +40,7 @@ type PodWiringDeps = {
   readonly changed?: (key: PodNetwork['key'], render: () => readonly string[]) => void;
 };
 
-/** Tells whether nothing in the kernel is ours for a Pod: another plugin made its link and keeps its rules. */
+/** Tells whether nothing in the kernel is ours for a Pod: another plugin made its link and keeps its rules and routes. */
 function hasNothing(pod: PodNetwork): boolean {
   return pod.kind === 'ipam' && pod.hasForeignRules === true;
 }
@@ -81,7 +83,10 @@ export function openPodWiring({
   return {
     wire: (pod, netns) => {
       const network = node();
-      if (hasNothing(pod)) return undefined;
+      if (hasNothing(pod)) {
+        letGo(kernel.rtnetlink, pod.ips);
+        return undefined;
+      }
       const { wired, render } = wire(kernel, network, pod, netns);
       changed?.(pod.key, render);
       log.info('kernel changed', { requests: render(), cause: `ADD ${pod.alias}` });
@@ -132,13 +137,23 @@ function verify(rtnetlink: Rtnetlink, pod: PodNetwork): readonly string[] {
   const link = ifindex === undefined ? undefined : rtnetlink.link.get({ ifindex });
   if (link === undefined) return [`link ${name} is gone`];
   const group = linkGroupOf(pod);
-  const lost = pod.ips.filter((dst) => rtnetlink.route.get({ dst }).oif !== (isPort(pod) ? link.master : ifindex));
+  const lost = pod.ips.filter((dst) => oifTo(rtnetlink, dst) !== (isPort(pod) ? link.master : ifindex));
   return [
     ...(link.ifalias === pod.alias ? [] : [`link ${name} has the alias "${link.ifalias ?? ''}", not "${pod.alias}"`]),
     ...(link.group === group ? [] : [`link ${name} is in group ${link.group}, not ${group}`]),
     ...(link.flags & IFF_UP ? [] : [`link ${name} is down`]),
     ...lost.map((ip) => `packets to ${ip} do not go to ${name}`),
   ];
+}
+
+/** Returns the link by which packets to an address leave; undefined where a route refuses them. */
+function oifTo(rtnetlink: Rtnetlink, dst: string): number | undefined {
+  try {
+    return rtnetlink.route.get({ dst }).oif;
+  } catch (error) {
+    if (isNetlinkError(error, 'EHOSTUNREACH', 'ENETUNREACH')) return undefined;
+    throw error;
+  }
 }
 
 /** Tells whether packets reach the Pod by a bridge. */

@@ -1,9 +1,10 @@
 import { linkGroupOf } from '../../dataplane/link-group.ts';
 import type { EniPodNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
-import { type Operation, renderOperation } from '../../dataplane/operation.ts';
+import { renderOperation } from '../../dataplane/operation.ts';
 import { type DirectEnds, planDirectPod } from '../../dataplane/plan-direct-pod.ts';
 import { getsFilterPlace } from '../../dataplane/plan-fast-path.ts';
 import { planPod } from '../../dataplane/plan-pod.ts';
+import { removalsOf } from '../../dataplane/plan-removal.ts';
 import type { PodPlan } from '../../dataplane/plan-routed-pod.ts';
 import { renderWiringStep, wiringPhases } from '../../dataplane/wiring-steps.ts';
 
@@ -36,12 +37,7 @@ export function renderDirectWiring(
 
 /** Renders the unwiring of a Pod. */
 export function renderUnwiring(node: NodeNetwork, pod: PodNetwork): readonly string[] {
-  const { rules, routes } = planPod(node, pod).host;
-  const operations: readonly Operation[] = [
-    ...rules.map((rule) => ({ kind: 'delete-rule' as const, rule })),
-    ...routes.map((route) => ({ kind: 'delete-route' as const, route })),
-  ];
-  const lines = operations.map(renderOperation);
+  const lines = removalsOf(planPod(node, pod).host).map(renderOperation);
   if (pod.kind === 'ipam') return lines;
   const back =
     pod.kind === 'bridge' || pod.nic === undefined

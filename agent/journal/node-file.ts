@@ -96,6 +96,7 @@ const decodeNode = record(
     formerCidrs: optional(texts),
     bridge: optional(decodeBridge),
     families: required(list(family)),
+    assignedIps: optional(texts),
     nodePort: required(boolean),
     vpcCidrs: required(texts),
     egressExempt: optional(texts),

@@ -1,7 +1,7 @@
 import { parseHostVethAlias } from '../../dataplane/host-veth-name.ts';
 import { hostPrefix } from '../../dataplane/ip-prefix.ts';
 import {
-  isOurTable,
+  isEniTable,
   PRIORITY,
   RTPROT_TKE_ENI,
   TABLE_MAIN,
@@ -11,6 +11,7 @@ import {
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import type { RouteMessage } from '../../netlink/route-message.ts';
 import type { RuleMessage } from '../../netlink/rule-message.ts';
+import { RTN_UNICAST } from '../../netlink/uapi/rtnetlink.ts';
 import type { EniEvidence, KernelEvidence, VethEvidence } from './kernel-evidence.ts';
 
 /** Dumps of the host's namespace, both families. */
@@ -75,8 +76,8 @@ function blocksOf(ourRules: readonly RuleMessage[], ourRoutes: readonly RouteMes
 
 function tablesOf(objects: readonly (RouteMessage | RuleMessage)[], veths: readonly VethEvidence[]): readonly number[] {
   // A flush may have removed every route and rule of an ENI; the link groups of its Pods still name its table.
-  const tables = [...objects, ...veths].map(({ table }) => table).filter(isOurTable);
-  return [...new Set(tables)].filter((table) => table !== TABLE_POD_ROUTES).toSorted((a, b) => a - b);
+  const tables = [...objects, ...veths].map(({ table }) => table).filter(isEniTable);
+  return [...new Set(tables)].toSorted((a, b) => a - b);
 }
 
 type EniSources = {
@@ -87,7 +88,8 @@ type EniSources = {
 };
 
 function eniOf(table: number, { links, ourRoutes, ourRules, eniMarkMask }: EniSources): EniEvidence {
-  const inTable = ourRoutes.filter((route) => route.table === table);
+  // Those that refuse packets are on no link, or on `lo`.
+  const inTable = ourRoutes.filter((route) => route.table === table && route.type === RTN_UNICAST);
   const marked = ourRules.find((rule) => rule.table === table && rule.priority === PRIORITY.eniMark && rule.fwmark);
   const mac = links.find(({ ifindex }) => inTable.some(({ oif }) => oif === ifindex))?.address;
   const primary = ourRules

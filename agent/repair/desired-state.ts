@@ -4,6 +4,7 @@ import { planNode } from '../../dataplane/plan-node.ts';
 import type { HostLink } from '../direct/locate-enis.ts';
 import { withoutTakenOver } from '../journal/taken-over.ts';
 import type { NodeState } from '../state/node-state.ts';
+import { assignedIps } from './assigned-ips.ts';
 
 /**
  * Plans what the kernel should hold now: the node in its rule mode, these ENIs, and the Pods that are wired by one of
@@ -17,7 +18,7 @@ export function desiredState(
 ): HostState {
   const tables = new Set(enis.map(({ table }) => table));
   return planNode(
-    node,
+    { ...node, assignedIps: assignedIps(state) },
     enis,
     activePods(state, links).filter(
       (pod) => pod.kind === 'direct-eni' || pod.kind === 'bridge' || tables.has(pod.eniTable),

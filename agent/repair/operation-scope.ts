@@ -1,5 +1,5 @@
 import { hostPrefix } from '../../dataplane/ip-prefix.ts';
-import { isOurTable, TABLE_POD_ROUTES } from '../../dataplane/numbers.ts';
+import { isEniTable } from '../../dataplane/numbers.ts';
 import type { Operation } from '../../dataplane/operation.ts';
 import type { NodeState } from '../state/node-state.ts';
 
@@ -24,7 +24,7 @@ function scopeOf(operation: Operation): readonly string[] {
     case 'replace-route':
     case 'delete-route': {
       const { table, oif, dst } = operation.route;
-      return [...tableKeys(table), linkKey(oif), ...hostKeys(dst)];
+      return [...tableKeys(table), ...(oif === 0 ? [] : [linkKey(oif)]), ...hostKeys(dst)];
     }
     case 'add-rule':
     case 'delete-rule': {
@@ -121,7 +121,7 @@ function hostKeys(prefix: string | undefined): readonly string[] {
 }
 
 function tableKeys(table: number): readonly string[] {
-  return isOurTable(table) && table !== TABLE_POD_ROUTES ? [tableKey(table)] : [];
+  return isEniTable(table) ? [tableKey(table)] : [];
 }
 
 function tableKey(table: number): string {

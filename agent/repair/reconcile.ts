@@ -14,6 +14,7 @@ import type { PlannedListener } from '../node/node-record-writer.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { OperationLog } from '../recorder/operation-log.ts';
 import type { NodeState } from '../state/node-state.ts';
+import { assignedIps } from './assigned-ips.ts';
 import { countEnis } from './count-enis.ts';
 import { countFastLinks } from './count-fast-links.ts';
 import { desiredState } from './desired-state.ts';
@@ -129,7 +130,7 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
   updateReadiness(deps, observed, failed, node.primary.ifname);
   count(deps, operations, done);
   deps.metrics.fastPathLinks(countFastLinks(observed, done));
-  deps.planned?.({ ...node, ruleMode: state.ruleMode }, state.plannedEnis);
+  deps.planned?.({ ...node, ruleMode: state.ruleMode, assignedIps: assignedIps(state) }, state.plannedEnis);
   const durationMs = deps.clock.monotonicMs() - startedMs;
   deps.operationLog.repaired({ cause, durationMs, done, failed, leases: state.leases.values() });
   const paused = leftOut(operations, allowed);

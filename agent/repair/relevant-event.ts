@@ -5,6 +5,7 @@ import type { MonitorEvent } from '../../netlink/monitor.ts';
 import type { NetconfMessage } from '../../netlink/netconf-message.ts';
 import { IFF_NOARP, IFF_PROMISC, IFF_UP } from '../../netlink/uapi/if-link.ts';
 import { NETCONFA_IFINDEX_ALL } from '../../netlink/uapi/netconf.ts';
+import { RTN_UNREACHABLE } from '../../netlink/uapi/rtnetlink.ts';
 
 /** What a host veth must have; `master`: ifindex of the bridge that it is a port of, with hairpin. */
 type WatchedVeth = {
@@ -132,7 +133,10 @@ function isRelevantRoute(
   if (portid !== 0 && message.protocol === RTPROT_TKE_ENI) return isInOurs || message.table === TABLE_MAIN;
   if (op === 'new')
     return message.protocol !== RTPROT_TKE_ENI && (isInOurs || (message.table === TABLE_MAIN && isPods));
-  return isInOurs ? isPods || !isHostPrefix(message.dst) || isOnKnownLink(message.oif, watched) : isPods;
+  if (!isInOurs) return isPods;
+  // The kernel deletes a route that refuses packets with no Pod: only with `lo`, which such routes of IPv6 are on.
+  const isRefusing = message.type === RTN_UNREACHABLE;
+  return isPods || isRefusing || !isHostPrefix(message.dst) || isOnKnownLink(message.oif, watched);
 }
 
 function isRelevantRule(

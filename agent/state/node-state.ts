@@ -114,6 +114,8 @@ export class NodeState {
   runPass: (cause: string) => Promise<unknown> = async () => undefined;
   /** Requests a repair pass soon. */
   kickPass: (cause: string) => void = () => {};
+  /** Takes away at once what refuses packets to addresses that another node may get. Never throws. */
+  letGo: (ips: readonly string[]) => void = () => {};
   /** Runs work between repair passes. */
   runExclusive: <T>(work: () => Promise<T>) => Promise<T> = (work) => work();
   ruleMode: RuleMode = 'compact';

@@ -183,6 +183,7 @@ function withdrawForeignOffers(
   log.warn('the NodeENIConfig has offers that this agent did not make, out of use until it removes them', { named });
   events?.report('Warning', 'OfferForeign', `spec offers ${named.join(', ')} for release, which this agent did not`);
   state.pool.withdraw(addresses.map(({ ip }) => ip));
+  state.letGo(addresses.map(({ ip }) => ip));
   state.direct.setOffered(enis, true);
   try {
     journal.putOffers(foreign);

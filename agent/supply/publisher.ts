@@ -33,6 +33,8 @@ type PublisherDeps = {
   readonly isQuickRelease: boolean;
   /** Interval between releases of surplus, milliseconds. */
   readonly releaseEveryMs: number;
+  /** Called when addresses are out of use, before they are offered: from then on they may become another node's. */
+  readonly withdrawn: (ips: readonly string[]) => void;
   /** Called when addresses returned to use. */
   readonly restored: () => void;
   readonly observe: PublisherObserver;
@@ -128,6 +130,7 @@ class Publisher {
     if (decision.toOffer.length > 0) {
       const [whole, single] = splitWholeEnis(decision.toOffer);
       pool.withdraw(single.map(({ ip }) => ip));
+      this.#deps.withdrawn(single.map(({ ip }) => ip));
       this.#deps.direct?.pool.setOffered(whole, true);
       log.info('offering addresses', { ips: single.map(({ ip }) => ip), enis: whole.map(({ eniId }) => eniId) });
     }

@@ -54,7 +54,7 @@ export const ROUTING_FINDINGS = {
   'table-collision': {
     title: 'Another program has routes in a routing table of ours',
     why: 'Packets of Pods follow a route that is not ours, and when either program cleans its table the other loses its routes.',
-    cure: 'Give the other program another table: ours are 3999 and 4000 + the interface number of each ENI.',
+    cure: 'Give the other program another table: ours are 3999, 4001, and 4000 + the interface number of each ENI.',
     severity: 'error',
     isOurs: false,
   },
@@ -92,6 +92,13 @@ export const ROUTING_FINDINGS = {
     cure: 'Delete the route if it is not intended: `ip route del <type> <destination> table <table>`.',
     severity: 'error',
     isOurs: false,
+  },
+  'address-without-pod': {
+    title: 'The packet is for an address of this node that no Pod has',
+    why: 'The VPC leads it here, where nothing takes it. The node refuses it at once: sent on, it would come back until its TTL ends.',
+    cure: 'Have the sender ask for the present address of the Pod: a Service, or DNS. `tke-eni pool` lists the addresses without a Pod.',
+    severity: 'error',
+    isOurs: true,
   },
   'foreign-route': {
     title: 'A route of another program catches packets to a Pod or to the gateway of an ENI',

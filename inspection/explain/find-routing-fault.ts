@@ -1,5 +1,5 @@
 import { familyOf, hostPrefix } from '../../dataplane/ip-prefix.ts';
-import { OUR_PRIORITIES, RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
+import { OUR_PRIORITIES, RTPROT_TKE_ENI, TABLE_PODLESS } from '../../dataplane/numbers.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { renderRule } from '../../netlink/render-rule.ts';
 import type { RouteMessage } from '../../netlink/route-message.ts';
@@ -78,12 +78,26 @@ function faultOf(check: RoutingCheck): RoutingFault | undefined {
   }
   if (route?.type === RTN_LOCAL && expected.oif !== undefined)
     return { hop: 'route', finding: twoOwners(check, route) };
+  const podless = podlessFault(check);
+  if (podless !== undefined) return { hop: 'route', finding: podless };
   const decided = result.rule;
   if (decided !== undefined && isForeignAbove(check, decided))
     return { hop: 'rule', finding: foreignAbove(check, decided) };
   const missing = ruleFault(check, undefined);
   if (missing !== undefined) return { hop: 'rule', finding: missing };
   return { hop: 'route', finding: routeFault(check, route) };
+}
+
+/** Reports that the packet is for an address that no Pod has; undefined where one has it, and its own route is missing. */
+function podlessFault({ result, expected, links }: RoutingCheck): Finding | undefined {
+  const route = result.kind === 'refused' ? result.route : undefined;
+  if (route?.table !== TABLE_PODLESS || route.protocol !== RTPROT_TKE_ENI || expected.dst === route.dst)
+    return undefined;
+  return finding('address-without-pod', {
+    what: `${(route.dst ?? '').split('/')[0]} is an address of this node, and no Pod has it: "${routeText(route, links)}"`,
+    fix: ['tke-eni pool'],
+    subjects: [routeId(route.table, route.dst ?? 'default')],
+  });
 }
 
 function isAsExpected({ expected, oif, gateway }: RoutingCheck, route: RouteMessage): boolean {
@@ -160,11 +174,11 @@ function routeFault(check: RoutingCheck, route: RouteMessage | undefined): Findi
   const { expected, result, links } = check;
   if (expected.cause !== undefined) return expected.cause;
   const refusing = result.kind === 'refused' ? result.route : undefined;
-  if (refusing !== undefined) {
-    const isOurs = refusing.protocol === RTPROT_TKE_ENI;
+  // One of ours refuses what no other route leads: the fault is that the expected one is missing.
+  if (refusing !== undefined && refusing.protocol !== RTPROT_TKE_ENI) {
     return finding('blackhole-route', {
       what: `"${routeText(refusing, links)}" catches the packet: ${refusalText(result.kind === 'refused' ? result.code : '')}`,
-      fix: [...(isOurs ? [REPAIR] : []), `ip route del ${routeText(refusing, links)}`],
+      fix: [`ip route del ${routeText(refusing, links)}`],
       subjects: [routeId(refusing.table, refusing.dst ?? 'default')],
     });
   }
@@ -184,7 +198,8 @@ function routeFault(check: RoutingCheck, route: RouteMessage | undefined): Findi
     route?.table === expected.table &&
     prefixBits(route.dst) >= (expected.dst === 'default' ? 0 : prefixBits(expected.dst));
   if (route !== undefined && isInExpectedTable) return wrongRoute(check, route);
-  const instead = route === undefined ? 'nothing else leads there' : `"${routeText(route, links)}" answers instead`;
+  const other = route ?? refusing;
+  const instead = other === undefined ? 'nothing else leads there' : `"${routeText(other, links)}" answers instead`;
   return finding('route-missing', {
     what: `${expected.what} is not in table ${expected.table}; ${instead}`,
     fix: [REPAIR],

@@ -1,5 +1,6 @@
-import { DEFAULT_ENI_MARK_MASK, PRIORITY, RTPROT_TKE_ENI, TABLE_ENI_BASE } from '../../dataplane/numbers.ts';
+import { DEFAULT_ENI_MARK_MASK, isEniTable, PRIORITY, RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
+import { RTN_UNICAST } from '../../netlink/uapi/rtnetlink.ts';
 import { ifKnown } from './known.ts';
 import type { AgentFacts, Known, NetnsFacts } from './node-facts.ts';
 
@@ -45,7 +46,7 @@ function recordedEnis(host: Host, agent: Known<AgentFacts>): readonly EniFacts[]
 
 function ourEniTables({ routes, rules }: Host): ReadonlySet<number> {
   const ours = [...routes, ...rules].filter(({ protocol }) => protocol === RTPROT_TKE_ENI);
-  return new Set(ours.map(({ table }) => table).filter((table) => table > TABLE_ENI_BASE));
+  return new Set(ours.map(({ table }) => table).filter(isEniTable));
 }
 
 function eniOfTable({ links, addresses, routes, rules }: Host, table: number): EniFacts {
@@ -53,7 +54,9 @@ function eniOfTable({ links, addresses, routes, rules }: Host, table: number): E
   const primaries = ofTable
     .filter(({ priority }) => priority === PRIORITY.fromEniPrimary)
     .flatMap(({ src }) => (src === undefined ? [] : [src.split('/')[0] ?? src]));
-  const route = routes.find((candidate) => candidate.table === table && candidate.oif !== undefined);
+  const route = routes.find(
+    (candidate) => candidate.table === table && candidate.type === RTN_UNICAST && candidate.oif !== undefined,
+  );
   const primaryAddress = addresses.find((address) => primaries.includes(address.local ?? address.address));
   const link = links.find(({ ifindex }) => ifindex === (route?.oif ?? primaryAddress?.ifindex));
   const mark = ofTable.find(({ priority }) => priority === PRIORITY.eniMark)?.fwmark;

@@ -1,4 +1,4 @@
-import { TABLE_POD_ROUTES } from '../../dataplane/numbers.ts';
+import { TABLE_POD_ROUTES, TABLE_PODLESS } from '../../dataplane/numbers.ts';
 import type { EniFacts } from './find-enis.ts';
 
 /** The kernel's own tables, for hosts without the files of iproute2. @see uapi/linux/rtnetlink.h RT_TABLE_* */
@@ -8,11 +8,14 @@ const KERNEL_TABLES: readonly (readonly [number, string])[] = [
   [255, 'local'],
 ];
 
-/** Name of the table with all Pod host routes. */
-const POD_TABLE_NAME = 'tke-pods';
+/** Names of the tables that belong to no ENI: of all Pod host routes, and of addresses without a Pod. */
+export const NODE_TABLE_NAMES: ReadonlyMap<number, string> = new Map([
+  [TABLE_POD_ROUTES, 'tke-pods'],
+  [TABLE_PODLESS, 'tke-podless'],
+]);
 
 /**
- * Adds the table names of tke-eni to the host's: 'tke-pods', and for an ENI's table the ENI's id, or 'eni-<interface>'
+ * Adds the table names of tke-eni to the host's: 'tke-pods', 'tke-podless', and for an ENI's table the ENI's id, or 'eni-<interface>'
  * where the id is not known. A name that the host defines keeps the host's table: the administrator who defined it
  * expects that.
  */
@@ -21,7 +24,7 @@ export function mergeTableNames(
   enis: readonly EniFacts[],
 ): ReadonlyMap<number, string> {
   const ours = [
-    [TABLE_POD_ROUTES, POD_TABLE_NAME] as const,
+    ...NODE_TABLE_NAMES,
     ...enis.map(({ table, eniId, ifname }) => [table, eniId ?? `eni-${ifname ?? table}`] as const),
   ];
   const taken = new Set(hostNames.values());

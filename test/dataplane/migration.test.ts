@@ -42,7 +42,10 @@ test('planMigration: per-pod to compact marks packets only when their new way is
     'ip -4 rule del pref 512 to 10.0.5.10/32 lookup main proto 84',
     'ip -4 rule del pref 1536 from 10.0.5.10/32 lookup 4005 proto 84',
   ],
-  ['ip route del 10.0.5.10/32 dev eni5x10 proto 84 scope link'],
+  [
+    'ip route del 10.0.5.10/32 dev eni5x10 proto 84 scope link',
+    'ip route del unreachable 10.0.5.10/32 proto 84 metric 2147483645',
+  ],
 ]);
 
 test(
@@ -51,7 +54,10 @@ test(
   'compact',
   'per-pod',
   [
-    ['ip route replace 10.0.5.10/32 dev eni5x10 proto 84 scope link'],
+    [
+      'ip route replace 10.0.5.10/32 dev eni5x10 proto 84 scope link',
+      'ip route replace unreachable 10.0.5.10/32 proto 84 metric 2147483645',
+    ],
     [
       'ip -4 rule add pref 512 to 10.0.5.10/32 lookup main proto 84',
       'ip -4 rule add pref 1536 from 10.0.5.10/32 lookup 4005 proto 84',

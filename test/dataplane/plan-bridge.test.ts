@@ -34,7 +34,8 @@ test(
   ip route replace 172.31.0.64/26 dev cbr0 proto 84 scope link src 172.31.0.65 metric 2147483646
   ip route replace unreachable 172.31.0.64/26 proto 84 metric 2147483647
   ip -4 rule add pref 512 lookup 3999 proto 84
-  ip -4 rule add pref 1280 fwmark 0x80/0x80 lookup main proto 84`,
+  ip -4 rule add pref 1280 fwmark 0x80/0x80 lookup main proto 84
+  ip -4 rule add pref 1280 lookup 4001 proto 84`,
 );
 
 test(
@@ -52,7 +53,8 @@ test(
   ip route replace 172.31.0.75/32 dev grx10 table 3999 proto 84 scope link
   ip route replace unreachable 172.31.0.64/26 proto 84 metric 2147483647
   ip -4 rule add pref 512 lookup 3999 proto 84
-  ip -4 rule add pref 1280 fwmark 0x80/0x80 lookup main proto 84`,
+  ip -4 rule add pref 1280 fwmark 0x80/0x80 lookup main proto 84
+  ip -4 rule add pref 1280 lookup 4001 proto 84`,
 );
 
 test('planNode: a routed Pod has its route in main in per-pod mode, and no rule of its own', (t) => {

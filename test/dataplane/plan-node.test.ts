@@ -33,10 +33,12 @@ test(
   ip route replace 10.0.5.1/32 dev eth5 table 4005 proto 84 scope link
   ip route replace 10.0.5.10/32 dev eni5x10 table 3999 proto 84 scope link
   ip route replace default via 10.0.5.1 dev eth5 table 4005 proto 84
+  ip route replace unreachable default table 4005 proto 84 metric 2147483647
   ip -4 rule add pref 512 lookup 3999 proto 84
   ip -4 rule add pref 1280 fwmark 0x80/0x80 lookup main proto 84
   ip -4 rule add pref 1536 fwmark 0x50000/0xff0000 lookup 4005 proto 84
   ip -4 rule add pref 1537 from 10.0.5.5/32 lookup 4005 proto 84
+  ip -4 rule add pref 1280 lookup 4001 proto 84
   ip link set dev eni5x10 group 4005`,
 );
 
@@ -66,10 +68,14 @@ test(
   ip -6 address add fd00:10:0:5::5/128 dev eth5 nodad noprefixroute
   ip -6 route replace fd00:10:0:5::1/128 dev eth5 table 4005 proto 84
   ip -6 route replace fd00:10:0:5::10/128 dev eni5x10 proto 84
+  ip -6 route replace unreachable fd00:10:0:5::10/128 proto 84 metric 2147483645
   ip route replace 10.0.5.1/32 dev eth5 table 4005 proto 84 scope link
   ip route replace 10.0.5.10/32 dev eni5x10 proto 84 scope link
+  ip route replace unreachable 10.0.5.10/32 proto 84 metric 2147483645
   ip route replace default via 10.0.5.1 dev eth5 table 4005 proto 84
   ip -6 route replace default via fd00:10:0:5::1 dev eth5 table 4005 proto 84
+  ip route replace unreachable default table 4005 proto 84 metric 2147483647
+  ip -6 route replace unreachable default table 4005 proto 84 metric 2147483647
   ip -4 rule add pref 1280 fwmark 0x80/0x80 lookup main proto 84
   ip -6 rule add pref 1280 fwmark 0x80/0x80 lookup main proto 84
   ip -4 rule add pref 1537 from 10.0.5.5/32 lookup 4005 proto 84
@@ -78,8 +84,36 @@ test(
   ip -4 rule add pref 1536 from 10.0.5.10/32 lookup 4005 proto 84
   ip -6 rule add pref 512 to fd00:10:0:5::10/128 lookup main proto 84
   ip -6 rule add pref 1536 from fd00:10:0:5::10/128 lookup 4005 proto 84
+  ip -4 rule add pref 1280 lookup 4001 proto 84
+  ip -6 rule add pref 1280 lookup 4001 proto 84
   ip link set dev eni5x10 group 4005`,
 );
+
+test('planNode: refuses packets to each address of the node where no route of a Pod leads, in both rule modes', (t) => {
+  const assignedIps = ['10.0.5.10', '10.0.5.11', 'FD00:10:0:5::10'];
+  for (const ruleMode of ['compact', 'per-pod'] as const) {
+    const without = renderFromBare(planNode({ ...node, ruleMode }, [eni(5)], [pod(5, 10)]));
+    const lines = renderFromBare(planNode({ ...node, ruleMode, assignedIps }, [eni(5)], [pod(5, 10)]));
+    t.deepEqual(
+      lines.filter((line) => !without.includes(line)),
+      [
+        'ip -6 route replace unreachable fd00:10:0:5::10/128 table 4001 proto 84 metric 2147483647',
+        'ip route replace unreachable 10.0.5.10/32 table 4001 proto 84 metric 2147483647',
+        'ip route replace unreachable 10.0.5.11/32 table 4001 proto 84 metric 2147483647',
+      ],
+    );
+    const rules = lines.filter((line) => line.includes(' rule add '));
+    t.true(
+      rules.indexOf('ip -4 rule add pref 1280 lookup 4001 proto 84') > rules.findIndex((line) => / 512 /.test(line)),
+    );
+  }
+  const ipv6Less = planNode({ ...ipv4, assignedIps }, [eni4], []);
+  t.deepEqual(
+    ipv6Less.routes.filter(({ table }) => table === 4001).map(({ dst }) => dst),
+    ['10.0.5.10/32', '10.0.5.11/32'],
+  );
+  t.throws(() => planNode({ ...node, assignedIps: ['10.0.5'] }, [], []), { message: /"10.0.5" is no IP address/ });
+});
 
 test('planNode: addresses of Pods that another program wires have the two per-pod rules, without a Pod', (t) => {
   const podIps = ['10.0.5.10', 'fd00:10:0:5::10'];
@@ -88,6 +122,8 @@ test('planNode: addresses of Pods that another program wires have the two per-po
   t.deepEqual(
     lines.filter((line) => !plain.includes(line)),
     [
+      'ip -6 route replace unreachable fd00:10:0:5::10/128 proto 84 metric 2147483645',
+      'ip route replace unreachable 10.0.5.10/32 proto 84 metric 2147483645',
       'ip -4 rule add pref 512 to 10.0.5.10/32 lookup main proto 84',
       'ip -4 rule add pref 1536 from 10.0.5.10/32 lookup 4005 proto 84',
       'ip -6 rule add pref 512 to fd00:10:0:5::10/128 lookup main proto 84',
@@ -144,7 +180,11 @@ test('planNode: a gateway that is link-local needs no route of its own', (t) => 
   const only6 = { ...eni(5), addresses: [{ ip: 'fd00:10:0:5::5', gateway: 'FE80::FEEE:ff:fe00:1' }] };
   t.deepEqual(
     renderFromBare(planNode(node, [only6], [])).filter((line) => line.includes('table 4005')),
-    ['ip -6 route replace default via fe80::feee:ff:fe00:1 dev eth5 table 4005 proto 84'],
+    [
+      'ip -6 route replace default via fe80::feee:ff:fe00:1 dev eth5 table 4005 proto 84',
+      'ip route replace unreachable default table 4005 proto 84 metric 2147483647',
+      'ip -6 route replace unreachable default table 4005 proto 84 metric 2147483647',
+    ],
   );
 });
 

@@ -2,8 +2,9 @@ import test from 'ava';
 import fc from 'fast-check';
 import { type RouteState, ruleKey } from '../../dataplane/desired.ts';
 import type { BridgePodNetwork, EniPodNetwork, NodeNetwork } from '../../dataplane/network.ts';
+import { renderOperation } from '../../dataplane/operation.ts';
 import { planPod } from '../../dataplane/plan-pod.ts';
-import { planRemoval } from '../../dataplane/plan-removal.ts';
+import { planRemoval, removalsOf } from '../../dataplane/plan-removal.ts';
 import { podCidrOf } from '../../dataplane/pod-cidr.ts';
 import { assertLaw } from '../support/law.ts';
 import { bridge, bridgePod, node, pod } from './fixtures.ts';
@@ -53,8 +54,8 @@ const grPods: fc.Arbitrary<BridgePodNetwork> = fc
 const links = fc.uniqueArray(fc.integer({ min: 100, max: 110 }), { maxLength: 2 });
 
 /** The fields by which the kernel finds a route to delete. */
-const keyOf = ({ table, dst, oif, gateway, scope }: RouteState) =>
-  `${table} ${dst} ${oif} ${gateway ?? ''} ${scope ?? ''}`;
+const keyOf = ({ table, dst, oif, gateway, scope, type, metric }: RouteState) =>
+  `${type ?? ''} ${table} ${dst} ${oif} ${gateway ?? ''} ${scope ?? ''} ${metric ?? ''}`;
 
 test('planRemoval: has every rule and route of the plan, in both rule modes, and nothing else', async (t) => {
   await assertLaw(t, (t) =>
@@ -82,10 +83,22 @@ test('planRemoval: deletes the routes of a dual-stack Pod from both tables, on i
     [
       '10.0.5.10/32 5010 3999',
       'fd00:10:0:5::10/128 5010 3999',
+      '10.0.5.10/32 0 254',
+      'fd00:10:0:5::10/128 0 254',
       '10.0.5.10/32 5010 254',
       'fd00:10:0:5::10/128 5010 254',
     ],
   );
+});
+
+test('removalsOf: ends what leads to the Pod first, and last what leads its own packets to the ENI', (t) => {
+  const per = { ...node, ruleMode: 'per-pod' as const };
+  t.deepEqual(removalsOf(planPod(per, { ...pod(5, 10), ips: ['10.0.5.10'] }).host).map(renderOperation), [
+    'ip -4 rule del pref 512 to 10.0.5.10/32 lookup main proto 84',
+    'ip route del 10.0.5.10/32 dev eni5x10 proto 84 scope link',
+    'ip route del unreachable 10.0.5.10/32 proto 84 metric 2147483645',
+    'ip -4 rule del pref 1536 from 10.0.5.10/32 lookup 4005 proto 84',
+  ]);
 });
 
 test('planRemoval: of a Pod on the bridge nothing is left but its link', (t) => {

@@ -1,4 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
+import { TABLE_PODLESS } from '../../dataplane/numbers.ts';
 import { seededRandom } from '../../sim/support/seeded-random.ts';
 import { IS_LONG } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -36,6 +37,16 @@ const KINDS: Readonly<Record<string, Harm>> = {
     await trial.node.netns.ip('route', 'delete', `${pod.ip}/32`, 'table', table);
   },
   'table of the ENI': ip(({ table }) => `-4 route flush table ${table}`),
+  'the end of the table of the ENI': ip(({ table }) => `route delete unreachable default table ${table}`),
+  'IPv6 end of the table of the ENI': ip(({ table }) => `-6 route delete unreachable default table ${table}`),
+  'addresses without a Pod': ip(() => `route flush table ${TABLE_PODLESS}`),
+  'IPv6 addresses without a Pod': ip(() => `-6 route flush table ${TABLE_PODLESS}`),
+  'rule of addresses without a Pod': ip(() => `rule delete lookup ${TABLE_PODLESS}`),
+  'lo down': async ({ trial }) => {
+    // IPv6 routes that refuse packets are on it.
+    await trial.node.netns.ip('link', 'set', 'lo', 'down');
+    await trial.node.netns.ip('link', 'set', 'lo', 'up');
+  },
   'our nftables table': ({ trial }) => trial.node.netns.nft('delete table inet tke_eni\n'),
   'a chain of ours': ({ trial, table }) => trial.node.netns.nft(`insert rule inet tke_eni eni_${table} drop\n`),
   'all of nftables': ({ trial }) => trial.node.netns.nft('flush ruleset\n'),

@@ -114,7 +114,11 @@ function expectedRoutes(scope: InvariantScope, journal: JournalFacts, kernel: Ke
   const routed = journal.leases.filter((lease) => isWired(lease) && !isOnBridge(lease));
   const ofPods = routed.flatMap((lease) => {
     const dev = kernel.links.find((link) => link.alias === aliasOf(lease))?.ifname ?? '(no link)';
-    return lease.ips.map((ip) => `${podTable} ${ip} dev ${dev}`);
+    return lease.ips.flatMap((ip) => [
+      `${podTable} ${ip} dev ${dev}`,
+      // Behind its rule to main: what is left when the link goes.
+      ...(podTable === 254 && lease.block === undefined ? [`254 ${ip} unreachable`] : []),
+    ]);
   });
   const ofEnis = scope.enis.flatMap((eni) => {
     const table = tableOf(journal, eni.eniId);
@@ -127,9 +131,20 @@ function expectedRoutes(scope: InvariantScope, journal: JournalFacts, kernel: Ke
       ...(eni.primaryIpv6 === undefined || eni.gatewayV6 === undefined
         ? []
         : [...toGateway(eni.gatewayV6), `${table} default6 via ${eni.gatewayV6} dev ${dev}`]),
+      ...familiesOf(scope).map((family) => `${table} ${family === 4 ? 'default' : 'default6'} unreachable`),
     ];
   });
-  return [...ofPods, ...ofEnis, ...expectedBlockRoutes(scope, journal)];
+  return [...ofPods, ...ofEnis, ...podlessRoutes(scope, journal), ...expectedBlockRoutes(scope, journal)];
+}
+
+/** What refuses packets to addresses of the node, whether a Pod has one or not. */
+function podlessRoutes(scope: InvariantScope, journal: JournalFacts): readonly string[] {
+  if (scope.uplinkIps !== undefined)
+    return [...scope.uplinkIps.values()].flatMap((ips) => ips.map((ip) => `254 ${ip} unreachable`));
+  const ofOthers = journal.leases.filter(({ hasUplink }) => hasUplink).flatMap(({ ips }) => ips);
+  return journal.assigned
+    .filter((ip) => familiesOf(scope).includes(familyOf(ip)) && !ofOthers.includes(ip))
+    .map((ip) => `4001 ${ip} unreachable`);
 }
 
 function expectedRules(scope: InvariantScope, journal: JournalFacts): readonly string[] {
@@ -144,6 +159,7 @@ function expectedRules(scope: InvariantScope, journal: JournalFacts): readonly s
     ...(isCompact ? families.map((family) => `${family} 512 from all lookup 3999`) : []),
     ...(scope.podCidrs ?? []).map((cidr) => `${familyOf(cidr)} 1024 from all to ${cidr} lookup 254`),
     ...(isMarked ? families.map((family) => `${family} 1280 from all fwmark 0x80/0x80 lookup 254`) : []),
+    ...families.map((family) => `${family} 1280 from all lookup 4001`),
     ...direct.flatMap(({ ips }) => ips.map((ip) => `${familyOf(ip)} 512 from all to ${ip} lookup 254`)),
     ...scope.enis.flatMap((eni) => {
       const { table, slot } = recordOf(journal, eni.eniId);

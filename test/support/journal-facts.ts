@@ -21,6 +21,8 @@ export type LeaseFacts = {
   /** Of a Pod with a whole ENI. */
   readonly nic?: { readonly hostName: string; readonly sideMac: string; readonly gateways: readonly string[] };
   readonly mtu: number;
+  /** True for one whose rules another plugin keeps. */
+  readonly hasUplink: boolean;
 };
 
 /** All that the invariants need of a journal. */
@@ -28,6 +30,8 @@ export type JournalFacts = {
   readonly leases: readonly LeaseFacts[];
   readonly cooling: readonly string[];
   readonly enis: readonly { readonly eniId: string; readonly table: number; readonly slot: number }[];
+  /** Addresses of shared ENIs that the supply has and that are not offered for release. */
+  readonly assigned: readonly string[];
   /** Contradictions inside the journal itself. */
   readonly faults: readonly string[];
 };
@@ -58,6 +62,8 @@ function factsOf(database: DatabaseSync): JournalFacts {
   const claimed = leases.flatMap(({ ips, key }) => ips.map((ip) => `${ip} ${key}`));
   const cooling = rows('SELECT ip FROM cooldown').map((row) => String(row['ip']));
   const leased = leases.flatMap(({ ips }) => ips);
+  const offered = rows('SELECT body FROM offer').map((row) => assignmentOf(parse(row)));
+  const supplied = rows("SELECT body FROM meta WHERE name = 'supply'").flatMap((row) => listOf(parse(row)['enis']));
   return {
     leases,
     cooling,
@@ -66,6 +72,11 @@ function factsOf(database: DatabaseSync): JournalFacts {
       table: Number(row['table_id']),
       slot: Number(row['slot']),
     })),
+    assigned: supplied
+      .filter(({ eniId }) => eniId !== 'on-link')
+      .flatMap(({ addresses }) => listOf(addresses))
+      .filter((address) => address['state'] === 'assigned' && !offered.includes(assignmentOf(address)))
+      .map(({ ip }) => String(ip)),
     faults: [
       ...leased
         .filter((ip, index) => leased.indexOf(ip) !== index)
@@ -83,6 +94,19 @@ function factsOf(database: DatabaseSync): JournalFacts {
   };
 }
 
+function parse(row: JsonObject): JsonObject {
+  const body: unknown = JSON.parse(String(row['body']));
+  return isObject(body) ? body : {};
+}
+
+function listOf(list: unknown): readonly JsonObject[] {
+  return Array.isArray(list) ? list.filter(isObject) : [];
+}
+
+function assignmentOf({ ip, assignmentId }: JsonObject): string {
+  return `${String(ip)} ${String(assignmentId)}`;
+}
+
 function leaseOf(row: JsonObject): LeaseFacts {
   const body: unknown = JSON.parse(String(row['body']));
   if (!isObject(body)) throw new Error(`lease ${String(row['key'])}: its body is no object`);
@@ -98,6 +122,7 @@ function leaseOf(row: JsonObject): LeaseFacts {
     eniId: String(body['eniId']),
     ips: addresses.map((address) => String(address['ip'])),
     mtu: Number(body['mtu']),
+    hasUplink: body['uplink'] === true,
     ...(body['podMac'] === undefined ? {} : { podMac: String(body['podMac']) }),
     ...(isObject(body['block'])
       ? { block: { cidr: String(body['block']['cidr']), wiring: String(body['block']['wiring']) } }

@@ -6,6 +6,7 @@ import {
   RTPROT_TKE_ENI,
   TABLE_MAIN,
   TABLE_POD_ROUTES,
+  TABLE_PODLESS,
 } from '../../../dataplane/numbers.ts';
 import { type EniFacts, findEnis } from '../../../inspection/node/find-enis.ts';
 import { joinPods, type NodePod } from '../../../inspection/node/join-pods.ts';
@@ -56,7 +57,7 @@ export function buildOutline(node: NodeFacts): Outline {
     pods,
     families: new Set(addresses.map(familyOf)),
     markBits: (markMask(node) | NODEPORT_MARK) >>> 0,
-    tables: new Set([TABLE_POD_ROUTES, ...enis.map(({ table }) => table)]),
+    tables: new Set([TABLE_POD_ROUTES, TABLE_PODLESS, ...enis.map(({ table }) => table)]),
     nameOf: (ifindex) => links.get(ifindex)?.ifname ?? `if${ifindex}`,
   };
 }

@@ -6,6 +6,7 @@ import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import { narrowSelectorOf } from '../../../inspection/faults/narrow-selector.ts';
 import { isOurRule } from '../../../inspection/node/build-owner-index.ts';
 import { findCatchingRoute } from '../../../inspection/node/find-catching-route.ts';
+import { NODE_TABLE_NAMES } from '../../../inspection/node/merge-table-names.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { prefixContains } from '../../../inspection/node/prefix-contains.ts';
 import { ruleElement } from '../../../inspection/node/rule-selector.ts';
@@ -189,7 +190,7 @@ export const TABLES_CHECK: Check = {
       ...[...leading].map(([table, routes]) => collision(table, routes, nameOf)),
     ];
     const known = new Set([
-      'tke-pods',
+      ...NODE_TABLE_NAMES.values(),
       ...enis.flatMap(({ eniId, ifname, table }) => [eniId ?? '', `eni-${ifname ?? table}`]),
     ]);
     const taken = [...node.host.tableNames].filter(([table, name]) => tables.has(table) && !known.has(name));

@@ -6,10 +6,12 @@ import {
   RTPROT_TKE_ENI,
   TABLE_MAIN,
   TABLE_POD_ROUTES,
+  TABLE_PODLESS,
 } from '../../../dataplane/numbers.ts';
 import type { MonitorEvent } from '../../../netlink/monitor.ts';
 import { IFF_NOARP, IFF_PROMISC } from '../../../netlink/uapi/if-link.ts';
 import { AF_BRIDGE } from '../../../netlink/uapi/netlink.ts';
+import { RTN_UNREACHABLE } from '../../../netlink/uapi/rtnetlink.ts';
 
 const ENI = 7;
 const VETH = 20;
@@ -192,6 +194,19 @@ test(
   relevant,
   event('route', 'del', { ...ours, table: TABLE_POD_ROUTES, dst: '10.0.0.6/32', oif: 21 }),
   false,
+);
+test(
+  'isRelevant: a route that refuses an address without a Pod, which went with lo',
+  relevant,
+  event('route', 'del', {
+    ...ours,
+    family: 10,
+    table: TABLE_PODLESS,
+    dst: 'fd00::6/128',
+    oif: 1,
+    type: RTN_UNREACHABLE,
+  }),
+  true,
 );
 test(
   'isRelevant: a default route of an ENI that is deleted',

@@ -19,7 +19,11 @@ for (const ruleMode of MODES) {
       t.is(owners.enis.length, 2);
       const ours = facts.host.routes.filter(({ protocol }) => protocol === 84);
       const routes = count(ours.map(owners.ownerOfRoute));
-      t.is(routes['pod'], 12, 'six Pods of two addresses');
+      t.is(
+        routes['pod'],
+        ruleMode === 'per-pod' ? 24 : 12,
+        'six Pods of two addresses; beside each route in main one that refuses',
+      );
       t.is(routes['foreign'], undefined);
       const rules = count(facts.host.rules.filter(({ protocol }) => protocol === 84).map(owners.ownerOfRule));
       t.is(rules['pod'], ruleMode === 'per-pod' ? 24 : undefined);

@@ -30,7 +30,7 @@ for (const ruleMode of modes) {
       t.true(rules.includes('1537: from 10.0.5.5 lookup 4025 proto 84'));
       t.is(
         ip('route', 'show', 'table', '4025'),
-        'default via 10.0.5.1 dev eth5 proto 84 \n10.0.5.1 dev eth5 proto 84 scope link',
+        'default via 10.0.5.1 dev eth5 proto 84 \nunreachable default proto 84 metric 2147483647 \n10.0.5.1 dev eth5 proto 84 scope link',
       );
       t.regex(
         ip('-6', 'route', 'show', 'table', '4026'),

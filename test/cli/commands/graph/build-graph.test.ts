@@ -15,7 +15,7 @@ test('buildGraph: has a box for each Pod, veth, mark, rule, table, ENI and NIC o
   const count = (kind: string) => graph.nodes.filter((node) => node.kind === kind).length;
   t.deepEqual(
     ['pod', 'veth', 'mark', 'table', 'eni', 'nic', 'gateway', 'settings'].map(count),
-    [6, 6, 3, 6, 2, 1, 3, 1],
+    [6, 6, 3, 7, 2, 1, 3, 1],
   );
   t.is(count('rule'), facts.host.rules.length);
   t.deepEqual(

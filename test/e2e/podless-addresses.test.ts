@@ -1,0 +1,166 @@
+import test, { type ExecutionContext } from 'ava';
+import { PRIORITY, TABLE_PODLESS } from '../../dataplane/numbers.ts';
+import type { NetnsView } from '../../sim/support/netns.ts';
+import { partOf } from '../support/suite-part.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import type { AttachedPod } from './support/scene-node.ts';
+import { openTrial, type Trial, type TrialSpec } from './support/trial.ts';
+
+// An address of the node that no Pod has: the VPC leads it here, so what the node sends on comes back. The router counts how
+// often a packet passes it, and what it refuses for a source that the port may not use.
+
+/** Addresses cool longer than a test takes. */
+const FLAGS = { 'ip-cooldown': '600s' } as const;
+/** Each refused packet is answered. */
+const UNLIMITED = { 'net/ipv4/icmp_ratelimit': 0, 'net/ipv6/icmp/ratelimit': 0 } as const;
+const GR = '172.31.0.64/26';
+
+const LAYOUTS: Readonly<Record<string, TrialSpec>> = {
+  compact: { ruleMode: 'compact', isDual: true, ipsPerEni: 3, flags: FLAGS },
+  'per-pod': { ruleMode: 'per-pod', isDual: true, ipsPerEni: 3, flags: FLAGS },
+  'compact, GlobalRoute on the bridge': { ruleMode: 'compact', gr: { cidr: GR, wiring: 'bridge' }, flags: FLAGS },
+  'per-pod, GlobalRoute on the bridge': { ruleMode: 'per-pod', gr: { cidr: GR, wiring: 'bridge' }, flags: FLAGS },
+  'compact, GlobalRoute by routes': { ruleMode: 'compact', gr: { cidr: GR, wiring: 'routed' }, flags: FLAGS },
+  'per-pod, GlobalRoute by routes': { ruleMode: 'per-pod', gr: { cidr: GR, wiring: 'routed' }, flags: FLAGS },
+};
+
+const isShort = ([name]: readonly [string, TrialSpec]): boolean => !name.includes('GlobalRoute');
+
+for (const [name, spec] of partOf(Object.entries(LAYOUTS), isShort)) {
+  test.serial(`an address without a Pod is refused at once, ${name}`, async (t) => {
+    t.timeout(240_000);
+    const trial = await openTrial(spec);
+    try {
+      await trial.node.netns.sysctl(UNLIMITED);
+      if (spec.gr !== undefined) await leadBlock(trial);
+      const [stays, ended] = [await trial.addPod(), await trial.addPod()];
+      for (const ip of ended.ips) t.true(await stays.netns.ping(ip), `${ip} answers while its Pod lives`);
+      await trial.delete(ended);
+      const targets = [...ended.ips, ...spareOf(trial, stays)];
+      await refusesAll(t, trial, stays, targets);
+      if (spec.gr === undefined) await podOfTheAddressLives(t, trial, stays, targets);
+      if (spec.gr === undefined) await sandboxDies(t, trial, stays);
+      await comesBack(t, trial);
+      await refusesAll(t, trial, stays, targets);
+      t.deepEqual(await trial.vpc.repeatedPackets(), []);
+    } finally {
+      trial.vpc.allowRepeatedPackets();
+      await trial.close();
+    }
+  });
+}
+
+/** One spare address of each ENI and family. */
+function spareOf({ vpc, enis }: Trial, pod: AttachedPod): readonly string[] {
+  return enis.flatMap(({ eniId }) => {
+    const free = vpc.assignedIps(eniId).filter(({ ip }) => !pod.ips.includes(ip));
+    return [4, 6].flatMap((family) => free.findLast((address) => address.family === family)?.ip ?? []);
+  });
+}
+
+async function refusesAll(
+  t: ExecutionContext,
+  trial: Trial,
+  pod: AttachedPod,
+  targets: readonly string[],
+): Promise<void> {
+  const { vpc, node } = trial;
+  const senders: readonly (readonly [string, NetnsView, number])[] = [
+    ['a Pod of the node', pod.netns, 0],
+    ['the node itself', node.netns, 0],
+    ['a host outside', vpc.outside.netns, 1],
+  ];
+  for (const ip of targets) {
+    for (const [who, netns, passes] of senders) {
+      // Nothing of a Pod without IPv6 can be for an IPv6 address.
+      if (netns === pod.netns && ip.includes(':') && !pod.ips.some((own) => own.includes(':'))) continue;
+      await vpc.resetPacketLog();
+      const { stdout, stderr } = await netns.tryRun(['ping', '-n', '-c', '1', '-W', '2', ip]);
+      t.regex(stdout + stderr, /unreachable|No route to host/i, `${who} is told at once that ${ip} is nobody's`);
+      const passed = (await vpc.packetLog()).filter(({ dst }) => dst === ip);
+      t.is(
+        passed.reduce((sum, { packets }) => sum + packets, 0),
+        passes,
+        `${who} to ${ip}: ${JSON.stringify(passed)}`,
+      );
+      t.deepEqual(
+        (await vpc.droppedPackets()).filter(({ dst }) => dst === ip),
+        [],
+        `${who} to ${ip}: none by a wrong port`,
+      );
+    }
+  }
+}
+
+/** The address of a living Pod is refused to nobody, whichever it is. */
+async function podOfTheAddressLives(
+  t: ExecutionContext,
+  trial: Trial,
+  stays: AttachedPod,
+  targets: readonly string[],
+): Promise<void> {
+  const pods: AttachedPod[] = [];
+  const spare = new Set(targets.slice(stays.ips.length));
+  while (spare.size > 0) {
+    const pod = await trial.addPod();
+    pods.push(pod);
+    for (const ip of pod.ips) {
+      t.true(await stays.netns.ping(ip), `${ip} answers its neighbour`);
+      t.true(await trial.vpc.outside.netns.ping(ip), `${ip} answers from outside`);
+      spare.delete(ip);
+    }
+  }
+  for (const pod of pods) await trial.delete(pod);
+}
+
+/** A sandbox that goes without a DEL takes its link with it, and no agent is there to see it. */
+async function sandboxDies(t: ExecutionContext, trial: Trial, stays: AttachedPod): Promise<void> {
+  const dies = await trial.addPod();
+  await trial.killAgent();
+  await dies.netns.close();
+  await refusesAll(t, trial, stays, dies.ips);
+  await trial.startAgent();
+  await refusesAll(t, trial, stays, dies.ips);
+}
+
+/** What somebody deletes of it is put back. */
+async function comesBack(t: ExecutionContext, { node }: Trial): Promise<void> {
+  const table = String(TABLE_PODLESS);
+  const count = async () =>
+    (await node.netns.ipJson('route', 'show', 'table', table)).length +
+    (await node.netns.ipJson('-6', 'route', 'show', 'table', table)).length;
+  const before = await count();
+  t.true(before > 0);
+  await node.netns.ip('route', 'flush', 'table', table);
+  await node.netns.tryRun(['ip', '-6', 'route', 'flush', 'table', table]);
+  await node.netns.ip('rule', 'del', 'pref', String(PRIORITY.podless), 'lookup', table);
+  const hasRule = async () => (await node.netns.ip('rule')).includes(`lookup ${table}`);
+  await waitUntil(async () => (await count()) === before && (await hasRule()), { what: 'the routes are back' });
+}
+
+/** The VPC leads the block of GlobalRoute Pods to the node. */
+async function leadBlock({ vpc }: Trial): Promise<void> {
+  const { primary } = vpc.node('n1');
+  await vpc.addGlobalRoute({ cidr: GR, nodeIp: primary.primaryIp });
+}
+
+test.serial('an address is no longer refused once the supply has it no more', async (t) => {
+  t.timeout(120_000);
+  const trial = await openTrial({ ruleMode: 'per-pod', ipsPerEni: 3, flags: FLAGS });
+  try {
+    const { vpc, node } = trial;
+    const pod = await trial.addPod();
+    const [eni] = trial.enis;
+    const moved = vpc.assignedIps(eni?.eniId ?? '').findLast(({ ip }) => !pod.ips.includes(ip))?.ip ?? '';
+    t.false(await pod.netns.ping(moved, { waitMs: 500 }));
+    await vpc.unassignIp(eni?.eniId ?? '', moved);
+    trial.writeSupply();
+    const refuses = async () => (await node.netns.tryRun(['ip', 'route', 'get', moved])).code !== 0;
+    await waitUntil(async () => !(await refuses()), { what: `${moved} is somebody else's` });
+    await vpc.outside.netns.ip('address', 'add', `${moved}/32`, 'dev', 'lo');
+    await vpc.router.ip('route', 'add', `${moved}/32`, 'via', vpc.outside.ip);
+    t.true(await pod.netns.ping(moved), 'a Pod of the node reaches the new owner');
+  } finally {
+    await trial.close();
+  }
+});
