@@ -17,7 +17,7 @@ import { collectInvalid } from './attachment/collect.ts';
 import { detach } from './attachment/detach.ts';
 import { IgnoredKeys } from './attachment/ignored-keys.ts';
 import { recover } from './attachment/recover.ts';
-import { drainSpool, type SpoolDeps, watchSpool } from './attachment/spool.ts';
+import { type SpoolDeps, watchSpool } from './attachment/spool.ts';
 import { usePodCidrs } from './bridge/accept-pod-cidr.ts';
 import { followMasquerade, updateMasquerade } from './bridge/follow-masquerade.ts';
 import { notePreparedBlocks } from './bridge/prepare-bridge.ts';
@@ -117,14 +117,13 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   await recover(useCases);
   await firstPass(components, loop, shutdown.signal);
 
-  const spoolDeps = spoolDepsOf(config, components);
-  await drainSpool(spoolDeps);
+  const spool = watchSpool(spoolDepsOf(config, components));
+  await spool.drain();
   tryReleaseMemory(log);
   const implementation = implementationOf(config, components, readiness, runtime, shutdown.signal);
   const ops = openOps({ config, runtime, components, readiness, loop, cluster, startedMs });
   const server = await serveGrpc(implementation, addressOf(config, { log, clock }), opsService(ops, runtime.release));
   log.info('serving', { socket: config.socket, release: runtime.release, ruleMode: state.ruleMode });
-  const spool = watchSpool(spoolDeps);
   const installation = install(config, components, readiness, runtime.events);
   const maintenance = startMaintenance({
     ...{ components, config, installation, cluster, noticeCilium },

@@ -92,9 +92,12 @@ function listenToKeys(listener: (key: string) => void): () => void {
   };
   stdin.setRawMode(true);
   stdin.on('data', onData);
+  // The terminal is gone (EIO).
+  stdin.on('error', requestExit);
   stdin.resume();
   return () => {
     stdin.off('data', onData);
+    stdin.off('error', requestExit);
     stdin.setRawMode(false);
     stdin.pause();
   };

@@ -86,6 +86,7 @@ const SUITES: readonly Suite[] = [
       ['node', 'tools/check-callbacks.ts'],
       ['node', '--disable-warning=ExperimentalWarning', 'tools/check-clocks.ts'],
       ['node', '--disable-warning=ExperimentalWarning', 'tools/check-file-reads.ts'],
+      ['node', '--disable-warning=ExperimentalWarning', 'tools/check-error-events.ts'],
       ['node', 'tools/check-words.ts'],
       ['node', 'tools/gen-docs.ts', '--check'],
     ],

@@ -1,10 +1,11 @@
-import { type FSWatcher, readdirSync, renameSync, rmSync, watch } from 'node:fs';
+import { readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { runInBackground } from '../../runtime/background.ts';
 import { decodeOrThrow, integer, optional, record, required, text } from '../../runtime/decode.ts';
-import { ensureFolder } from '../../runtime/folder.ts';
+import { reclaimFolder } from '../../runtime/folder.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { FileError, readRegularText } from '../../runtime/read-regular-file.ts';
+import { watchFolder } from '../../runtime/watch-folder.ts';
 
 /** A DEL that an executable could not deliver to the agent. */
 type SpooledDel = {
@@ -53,7 +54,6 @@ const decodeSpooledDel = record(
  * @throws the error of the system when the folder cannot be listed: no descriptor is left
  */
 export async function drainSpool(deps: SpoolDeps): Promise<number> {
-  ensureFolder(deps.directory, 0o700);
   const entries = readSpool(deps);
   let left = entries.length;
   deps.pending(left);
@@ -75,37 +75,41 @@ export async function drainSpool(deps: SpoolDeps): Promise<number> {
 }
 
 /**
- * Drains whenever a file arrives, until closed. The caller's timer covers what inotify may miss (a replaced folder).
- * `drain` never rejects: a folder that cannot be listed now is listed again by the timer.
+ * Drains now and whenever a file arrives, until closed. The caller's timer covers what a watch may miss. `drain` never rejects: a
+ * folder that cannot be made or listed now is tried again by the timer.
  */
 export function watchSpool(deps: SpoolDeps): { close(): void; drain(): Promise<void> } {
-  ensureFolder(deps.directory, 0o700);
   let running: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
-  const drainOnce = async (): Promise<void> => {
+  const run = async (): Promise<void> => {
     try {
+      const movedTo = reclaimFolder(deps.directory, 0o700);
+      if (movedTo !== undefined)
+        deps.log.error('the place of the spool folder was taken: moved aside', { path: deps.directory, movedTo });
+      // Before the folder is listed: what arrives in between is found twice rather than late.
+      folder.renew();
       await drainSpool(deps);
     } catch (error) {
       deps.log.warn('spool folder cannot be listed now, the timer tries again', { path: deps.directory, error });
-    } finally {
-      running = undefined;
     }
   };
   const drain = (): Promise<void> => {
-    running ??= drainOnce();
+    running ??= run().finally(() => {
+      running = undefined;
+    });
     return running;
   };
-  const watcher: FSWatcher = watch(deps.directory, (_event, name) => {
+  const folder = watchFolder(deps.directory, (name) => {
     if (name !== null && !name.endsWith(SUFFIX)) return;
     clearTimeout(timer);
     timer = setTimeout(() => runInBackground('draining the spool', drain()), SETTLE_MS);
   });
-  watcher.on('error', (error) => deps.log.warn('spool folder not watched any more, the timer goes on', { error }));
+  runInBackground('draining the spool', drain());
   return {
     drain,
     close: () => {
       clearTimeout(timer);
-      watcher.close();
+      folder.close();
     },
   };
 }

@@ -3,12 +3,12 @@ import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import type { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { messageOf } from '../../runtime/error-text.ts';
+import { fileIdentity } from '../../runtime/file-identity.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { watchFolder } from '../../runtime/watch-folder.ts';
 import type { RegistrationOutcome } from '../observability/device-plugin-metrics.ts';
-import { fileIdentity } from './file-identity.ts';
 import { KubeletError, type Registration, register } from './kubelet-client.ts';
 import type { PluginEndpoint } from './plugin-endpoint.ts';
-import { watchFolder } from './watch-folder.ts';
 
 /** Dependencies of staying registered. */
 type RegistrationDeps = {

@@ -7,10 +7,10 @@ import {
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
+import { fileIdentity } from '../../runtime/file-identity.ts';
 import { decodeMessage, encodeMessage, type InitOf, type MessageOf, type MessageTable } from '../api/codec.ts';
 import { createLimitedServer } from '../grpc/limited-server.ts';
 import type { Device } from './decide-devices.ts';
-import { fileIdentity } from './file-identity.ts';
 import { DEVICE_PLUGIN_CHOICES } from './kubelet-client.ts';
 import {
   ALLOCATE_REQUEST,

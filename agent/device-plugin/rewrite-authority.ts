@@ -25,6 +25,8 @@ export function rewriteAuthority(connection: Socket, paths: readonly string[]): 
   connection.on('end', () => rewritten.push(null));
   connection.on('error', (error) => rewritten.destroy(error));
   connection.on('close', () => rewritten.destroy());
+  // Who gets it listens as well, from later on.
+  rewritten.on('error', () => {});
   return rewritten;
 }
 

@@ -61,6 +61,7 @@ async function run([file = '', ...args]: readonly string[]): Promise<string | un
     let stderr = '';
     child.once('error', (error) => over.resolve(error.message));
     // Without a free file descriptor there is no pipe.
+    child.stderr?.on('error', () => {});
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       stderr = (stderr + text).slice(0, MAX_STDERR);
     });

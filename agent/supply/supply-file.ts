@@ -1,4 +1,3 @@
-import { type FSWatcher, watch } from 'node:fs';
 import { dirname } from 'node:path';
 import { nodeEniConfig, unknownFields } from '../../crd/node-eni-config.ts';
 import { runInBackground } from '../../runtime/background.ts';
@@ -7,6 +6,7 @@ import { ConfigError } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { FileError, readRegularText } from '../../runtime/read-regular-file.ts';
 import { decodeYaml } from '../../runtime/settings/read-yaml.ts';
+import { type FolderWatch, watchFolder } from '../../runtime/watch-folder.ts';
 import type { Supply } from '../journal/supply.ts';
 import { supplyOfConfig } from './supply-of-config.ts';
 import type { SupplyEvent, SupplySource } from './supply-source.ts';
@@ -45,14 +45,16 @@ class SupplyFile implements SupplySource {
   #content: string | undefined;
   #supply: Supply | undefined;
   #problem: ConfigError | undefined;
-  #watcher: FSWatcher | undefined;
+  /** Of the folder and not the file: editors and mounted ConfigMaps put a new file, or link, in the old one's place. */
+  readonly #folder: FolderWatch;
   #isReadPending = false;
 
   constructor(path: string, options: SupplyFileOptions) {
     this.#path = path;
     this.#options = options;
     // Watch first, then read: an edit in between is read twice rather than never.
-    this.#watchFolder();
+    this.#folder = watchFolder(dirname(path), () => runInBackground('reading the supply file', this.#readSoon()));
+    this.#folder.renew();
     this.#read();
     runInBackground('following the supply file', this.#poll());
   }
@@ -74,31 +76,8 @@ class SupplyFile implements SupplySource {
 
   close(): void {
     this.#closing.abort();
-    this.#watcher?.close();
+    this.#folder.close();
     this.#listeners.clear();
-  }
-
-  /**
-   * Watches the folder and not the file: editors and mounted ConfigMaps put a new file, or link, in the old one's
-   * place.
-   */
-  #watchFolder(): void {
-    if (this.#watcher !== undefined) return;
-    try {
-      const watcher = watch(dirname(this.#path), { persistent: false }, () =>
-        runInBackground('reading the supply file', this.#readSoon()),
-      );
-      watcher.on('error', () => this.#dropWatch(watcher));
-      this.#watcher = watcher;
-    } catch (error) {
-      // There is no folder yet: the poll tries again.
-      this.#options.log.debug('supply folder cannot be watched yet', { path: this.#path, error: String(error) });
-    }
-  }
-
-  #dropWatch(watcher: FSWatcher): void {
-    watcher.close();
-    if (this.#watcher === watcher) this.#watcher = undefined;
   }
 
   async #readSoon(): Promise<void> {
@@ -111,9 +90,7 @@ class SupplyFile implements SupplySource {
 
   async #poll(): Promise<void> {
     while (await this.#wait(this.#options.pollMs ?? POLL_MS)) {
-      // A folder that was removed and created anew has another inode: the old watch gets no event any more.
-      if (this.#watcher !== undefined) this.#dropWatch(this.#watcher);
-      this.#watchFolder();
+      this.#folder.renew();
       this.#read();
     }
   }

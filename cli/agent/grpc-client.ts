@@ -70,6 +70,8 @@ async function* watch(client: Client, { kinds, signal, onOpen, socket }: WatchCa
     (bytes: Buffer) => decodeMessage(reply, bytes),
     { kinds, clientVersion: release },
   );
+  // The loop below hears errors; after its end the stream still says that it was cancelled.
+  stream.on('error', () => {});
   const cancel = () => stream.cancel();
   signal.addEventListener('abort', cancel, { once: true });
   if (onOpen !== undefined) stream.once('metadata', onOpen);

@@ -68,7 +68,7 @@ function readOrEmpty(path: string): string {
 }
 
 /** Runs a tool and returns what it printed. A tool that is not installed, as in our container image, is skipped. */
-function runTool([file = '', ...args]: readonly string[], signal: AbortSignal): Promise<PartContent> {
+async function runTool([file = '', ...args]: readonly string[], signal: AbortSignal): Promise<PartContent> {
   const done = Promise.withResolvers<PartContent>();
   const options = { timeout: TOOL_MS, maxBuffer: 4 * PART_BYTES, encoding: 'utf8', env: ENV, signal } as const;
   execFile(file, args, options, (error, stdout, stderr) => {
@@ -76,5 +76,5 @@ function runTool([file = '', ...args]: readonly string[], signal: AbortSignal): 
     else if (error.code === 'ENOENT') done.resolve({ kind: 'skipped', why: `there is no ${file} in ${PATH}` });
     else done.reject(new Error(stderr.trim() || error.message, { cause: error }));
   });
-  return done.promise;
+  return await done.promise;
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import test from 'ava';
 import { drainSpool, type SpoolDeps, watchSpool } from '../../../agent/attachment/spool.ts';
 import { silentLogger } from '../../../runtime/log.ts';
@@ -86,18 +86,34 @@ test('watchSpool: drains when a file arrives', async (t) => {
   t.deepEqual(done, ['a.json']);
 });
 
+test('watchSpool: moves a file in the place of its folder aside, and takes DELs again', async (t) => {
+  const done: string[] = [];
+  const { dir, deps, put } = spool(async ({ containerId }) => void done.push(containerId));
+  t.teardown(() => dir.close());
+  rmSync(dir.path, { recursive: true });
+  writeFileSync(dir.path, 'not a folder');
+  t.teardown(() => rmSync(`${dir.path}.aside-1`));
+  const watched = watchSpool(deps);
+  t.teardown(() => watched.close());
+  await watched.drain();
+  put('a.json', 1);
+  await waitUntil(() => done.length === 1, { what: 'the DEL done' });
+  t.is(readFileSync(`${dir.path}.aside-1`, 'utf8'), 'not a folder');
+});
+
 test('watchSpool: outlives a folder that cannot be listed, and drains it later', async (t) => {
   const done: string[] = [];
   const { dir, deps, put } = spool(async ({ containerId }) => void done.push(containerId));
   t.teardown(() => dir.close());
-  const watched = watchSpool(deps);
-  t.teardown(() => watched.close());
   rmSync(dir.path, { recursive: true });
   writeFileSync(dir.path, 'not a folder');
+  const directory = dir.join('below');
+  const watched = watchSpool({ ...deps, directory });
+  t.teardown(() => watched.close());
   await t.notThrowsAsync(watched.drain());
   rmSync(dir.path);
-  mkdirSync(dir.path);
-  put('a.json', 1);
+  mkdirSync(directory, { recursive: true });
+  put('below/a.json', 1);
   await watched.drain();
-  t.deepEqual(done, ['a.json']);
+  t.deepEqual(done, ['below/a.json']);
 });
