@@ -163,9 +163,10 @@ class NodeReconciler {
     if (repaired !== undefined) reportRepair(this.#deps, entry, 'drift', `repaired from the cloud: ${repaired}`);
   }
 
-  /** Starts the calls that are recorded now. */
-  #startCalls(entry: NecEntry, { finished, sends, status }: Plan): void {
-    for (const id of finished) this.#memory.calls.delete(id);
+  /** Starts the calls that are recorded now, and forgets those that ended; in the place of some a follow-up runs already. */
+  #startCalls(entry: NecEntry, { finished, followUps, sends, status }: Plan): void {
+    const followed = new Set(followUps.map(({ intent }) => intent.id));
+    for (const id of finished) if (!followed.has(id)) this.#memory.calls.delete(id);
     for (const send of sends) startCall(this.#deps, this.#memory, send.kind, this.#caseOf(entry, status, send));
   }
 

@@ -38,3 +38,22 @@ test('reconcileNode: a refusal stays the reason while the call is tried again', 
   t.is(scene.host.counts()['CreateNetworkInterface'], 3);
   t.deepEqual(reasons.slice(0, 3), ['SupplyMet', 'CloudRefused', 'CallUnderWay']);
 });
+
+test('reconcileNode: follows a task once, however long it takes', async (t) => {
+  const scene = await openNodeScene();
+  scene.host.faults.add({ fault: { kind: 'slow-task', ms: 600_000 }, actions: ['AttachNetworkInterface'], times: 1 });
+  scene.want(5);
+  scene.lead();
+  t.true(
+    await scene.until(() => scene.nec()?.status?.intents?.some(({ phase }) => phase === 'Accepted') === true, 120_000),
+  );
+  const asks = (): number => scene.host.counts()['DescribeVpcTaskResult'] ?? 0;
+  // Past the first record of the task (15 s) and the end of its first follower (60 s), which asks twice a minute.
+  await scene.pass(90_000);
+  const before = asks();
+  await scene.pass(240_000);
+  t.true(asks() > before && asks() - before <= 10, `${asks() - before} questions in four minutes`);
+  const isOver = (): boolean => (scene.nec()?.status?.intents ?? []).length === 0;
+  t.true(await scene.until(() => supplyOf(scene) === 5 && isOver()));
+  t.deepEqual(auditNode(scene), []);
+});
