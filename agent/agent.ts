@@ -22,7 +22,7 @@ import { usePodCidrs } from './bridge/accept-pod-cidr.ts';
 import { followMasquerade, updateMasquerade } from './bridge/follow-masquerade.ts';
 import { notePreparedBlocks } from './bridge/prepare-bridge.ts';
 import type { ClusterConnection } from './cluster.ts';
-import { type AgentComponents, type AgentRuntime, createComponents, findChain } from './components.ts';
+import { type AgentComponents, type AgentRuntime, createComponents, findChain, reportFight } from './components.ts';
 import type { AgentConfig } from './config/options.ts';
 import { NO_EVENTS } from './events/node-events.ts';
 import type { NewLinks } from './fast-path/attach-new-links.ts';
@@ -35,7 +35,7 @@ import { followReadiness, type ReadinessListener } from './follow/follow-readine
 import { followServiceCidrs, restoreServiceCidrs } from './follow/follow-service-cidrs.ts';
 import { releaseMemory } from './host/release-memory.ts';
 import { removeConflist } from './install/conflist.ts';
-import { type Installation, openInstallation } from './install/installation.ts';
+import { type Installation, type InstallationListener, openInstallation } from './install/installation.ts';
 import { acceptSupplyDepsOf, joinCluster, openDevicePlugin } from './join-cluster.ts';
 import { readBootId } from './journal/boot-id.ts';
 import { openJournal } from './journal/journal.ts';
@@ -52,7 +52,7 @@ import { chooseRuleMode } from './repair/choose-rule-mode.ts';
 import { followKernel } from './repair/follow-kernel.ts';
 import { objectOfEvent } from './repair/object-of.ts';
 import { type OwnWrites, openOwnWrites } from './repair/own-writes.ts';
-import { type ReconcileReport, reconcile } from './repair/reconcile.ts';
+import { NOTHING_DONE, type ReconcileReport, reconcile } from './repair/reconcile.ts';
 import { isRelevant } from './repair/relevant-event.ts';
 import { type RepairLoop, startRepairLoop } from './repair/repair-loop.ts';
 import { openSettingsWatch } from './repair/settings-watch.ts';
@@ -101,8 +101,9 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   const endpoints = await openEndpoints(config, components, readiness);
 
   const cluster = joinCluster(config, components, runtime);
-  const supply = cluster?.supply ?? openSupplyFile(config.supplyFile, { clock, log });
   restoreState(config, state, journal.load());
+  const inForce = () => state.supply;
+  const supply = cluster?.supply ?? openSupplyFile(config.supplyFile, { clock, log, inForce });
   // Before anything slow: a restarted kubelet refuses Pods until the devices are registered again.
   const devices = openDevicePlugin(config, components, runtime, cluster);
   await adoptAtStart(config, components, { journal, kernel, supply, signal: shutdown.signal });
@@ -124,10 +125,10 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   const ops = openOps({ config, runtime, components, readiness, loop, cluster, startedMs });
   const server = await serveGrpc(implementation, addressOf(config, { log, clock }), opsService(ops, runtime.release));
   log.info('serving', { socket: config.socket, release: runtime.release, ruleMode: state.ruleMode });
-  const installation = install(config, components, readiness, runtime.events);
+  const installation = install(config, components, readiness, runtime);
   const maintenance = startMaintenance({
     ...{ components, config, installation, cluster, noticeCilium },
-    drainSpool: spool.drain,
+    ...{ drainSpool: spool.drain, ensureSocket: server.ensureSocket },
     signal: shutdown.signal,
   });
   const isReady = (): boolean => statusOf(state, notReadyReason(readiness)) === undefined;
@@ -135,13 +136,11 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
     changed: (isReadyNow) => {
       server.health.setServing(isReadyNow);
       reportReadiness(components, readiness);
-    },
-    polled: async (isReadyNow) => {
-      if (!isReadyNow) return;
-      await installation.ensureExecutables();
-      await installation.ensureConflist();
+      installation.kick();
     },
   };
+  const installing = installation.follow({ isReady, hasPlan: () => state.hasPlan() }, shutdown.signal);
+  runInBackground('keeping the installed files', installing);
   runInBackground('following the readiness', followReadiness(state, isReady, shutdown.signal, onReadiness));
   publishInBackground(cluster, state, isReady, shutdown.signal);
   followPlan(config, components, runtime, { loop, cluster, signal: shutdown.signal });
@@ -149,8 +148,10 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   return {
     close: async () => {
       // First: a runtime that reads the folder now sends no more Pods here.
-      if (config.removeConfOnExit) removeConf(config);
+      if (config.removeConfOnExit) removeConflist(config.cniConfDir);
       shutdown.abort('the agent is shutting down');
+      await installing;
+      if (config.removeConfOnExit) removeConflist(config.cniConfDir);
       await server.drain(DRAIN_MS);
       await devices?.close();
       unsubscribe();
@@ -346,23 +347,29 @@ function install(
   config: AgentConfig,
   components: AgentComponents,
   readiness: Readiness,
-  events: AgentRuntime['events'],
+  { events = NO_EVENTS, release, clock }: Pick<AgentRuntime, 'events' | 'release' | 'clock'>,
 ): Installation {
-  const { state, useCases } = components;
+  const { state, metrics, useCases } = components;
   const { log } = useCases;
-  const hostProblemChanged = (why: string | undefined): void => reportHostProblem(components, readiness, events, why);
-  const missingPluginsChanged = (missing: readonly string[]): void => reportMissingPlugins(config, events, missing);
-  if (config.role === 'full') return openInstallation(config, log, { hostProblemChanged, missingPluginsChanged });
-  removeConf(config);
+  const listener: InstallationListener = {
+    loaderProblemChanged: (why) => reportHostProblem(components, readiness, events, why),
+    filesProblemChanged: (why) => {
+      readiness.filesProblem = why;
+      state.changed.notify();
+    },
+    missingPluginsChanged: (missing) => reportMissingPlugins(config, events, missing),
+    contested: (paths) => {
+      readiness.contestedFiles = paths;
+      metrics.fightStarted('file');
+      reportFight(events, paths.join(', '));
+    },
+  };
+  if (config.role === 'full') return openInstallation(config, { log, release, clock, listener });
+  removeConflist(config.cniConfDir);
   const left = statusOf(state, undefined);
   if (state.leases.size > 0)
     log.warn('Pods of before --role=uplinks are left', { why: left?.msg, pods: left?.details });
-  return openInstallation({ ...config, pluginDir: '' }, log);
-}
-
-/** Removes our network configuration; for `remove-conf`. */
-export function removeConf(config: AgentConfig): void {
-  removeConflist(config.cniConfDir);
+  return openInstallation({ ...config, pluginDir: '' }, { log, release });
 }
 
 async function openEndpoints(config: AgentConfig, { state, metrics, useCases }: AgentComponents, readiness: Readiness) {
@@ -415,7 +422,8 @@ function openRepairLoop(
     };
     try {
       finder.observe();
-      const report = await reconcile(components.reconcile, cause);
+      // Before the first supply nobody has said what this node is for: a wrong file or flag changes nothing.
+      const report = state.hasPlan() ? await reconcile(components.reconcile, cause) : NOTHING_DONE;
       if (report.done.some((operation) => !isFlowtableOperation(operation))) epochs?.forget('repair');
       readiness.notReady = finder.primary() === undefined ? 'the node has no primary interface yet' : undefined;
       notePreparedBlocks(state, finder.current(), report);

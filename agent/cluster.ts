@@ -151,7 +151,7 @@ function acceptNodeIps(state: NodeState, ips: readonly string[], changed: (cause
 function openNec(state: NodeState, follow: Follow, onFaults: OnFaults): NecSource {
   const isInUse = (ip: string): boolean =>
     state.pool.state.addresses.get(ip)?.leaseKey !== undefined || isOfLeasedEni(state, ip);
-  return openNecSource({ ...follow, isInUse, onFaults });
+  return openNecSource({ ...follow, isInUse, onFaults, inForce: () => state.supply });
 }
 
 function openCilium({ config, state }: ClusterDeps, follow: Follow, onFaults: OnFaults): CiliumNodeSource {

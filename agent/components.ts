@@ -297,7 +297,8 @@ function demandChanged(state: NodeState): void {
   if (state.role === 'uplinks') state.kickPass('the end of a Pod');
 }
 
-function reportFight(events: NodeEvents, request: string): void {
+/** Reports that another program keeps undoing a change, or replacing a file. */
+export function reportFight(events: NodeEvents, request: string): void {
   events.report(
     'Warning',
     'RepairFight',

@@ -14,13 +14,14 @@ import {
   runProgram,
   stopSignal,
 } from '../runtime/program.ts';
-import { removeConf, startAgent } from './agent.ts';
+import { startAgent } from './agent.ts';
 import { AgentError } from './api/agent-error.ts';
 import type { AgentRuntime } from './components.ts';
 import { readAgentConfig } from './config/agent-config.ts';
 import { AGENT_PROGRAM, type AgentConfig } from './config/options.ts';
 import { openNodeEvents } from './events/node-events.ts';
 import { checkDescriptors } from './host/check-descriptors.ts';
+import { withdrawConflist } from './install/conflist.ts';
 import { JournalError } from './journal/journal-error.ts';
 import { createKubeTally } from './ops/kube-tally.ts';
 import { uninstall } from './uninstall/uninstall.ts';
@@ -39,7 +40,7 @@ async function main(): Promise<void> {
   const [command, ...argv] = process.argv.slice(2);
   if (command === 'uninstall') return await runCommand(process, argv, readUninstallConfig, runUninstall);
   if (command === 'remove-conf')
-    return await runCommand(process, argv, readAgentConfig, async (config) => removeConf(config));
+    return await runCommand(process, argv, readAgentConfig, async ({ cniConfDir }) => withdrawConflist(cniConfDir));
   await runDaemon(process, readAgentConfig, start);
 }
 

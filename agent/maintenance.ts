@@ -16,6 +16,7 @@ type MaintenanceDeps = {
   readonly installation: Installation;
   /** Undefined without a cluster. */
   readonly cluster: ClusterConnection | undefined;
+  readonly ensureSocket: () => Promise<boolean>;
   readonly drainSpool: () => Promise<unknown>;
   readonly noticeCilium: () => void;
   readonly signal: AbortSignal;
@@ -57,7 +58,10 @@ export function startMaintenance(deps: MaintenanceDeps): { close(): void } {
     every(deps, RETRY_MS, 'finish releasing', async () => {
       await finishReleasing(useCases);
       await deps.drainSpool();
-      await installation.ensureExecutables();
+    }),
+    every(deps, VERIFY_MS, 'verify found settings', async () => components.found.restore()),
+    every(deps, TICK_MS, 'keep the socket', async () => {
+      if (await deps.ensureSocket()) useCases.log.error('the socket was removed or replaced: put back');
     }),
     every(deps, CILIUM_MS, 'look for cilium-cni', async () => deps.noticeCilium()),
     every(deps, TAKE_OVER_MS, 'take over', () => components.takeOver.run(signal)),

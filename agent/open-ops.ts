@@ -82,7 +82,10 @@ async function summary({ config, runtime, components, readiness, cluster, starte
     journalOrigin: useCases.journal.origin,
     status: statusOf(state, notReadyReason(readiness)),
     metrics: await metrics.registry.getMetricsAsJSON(),
-    paused: components.reconcile.fights.contested(monotonicMs).map(summarizeOperation),
+    paused: [
+      ...components.reconcile.fights.contested(monotonicMs).map(summarizeOperation),
+      ...(readiness.contestedFiles ?? []),
+    ],
     lastPass: readiness.lastPass,
     kube: kube === undefined || cluster === undefined ? undefined : { ...kube, silenceMs: cluster.silenceMs() },
     watchers: hub.watchers,

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Plugin, Sandbox } from '../agent/api/messages.ts';
 import { writeFileAtomically } from '../runtime/atomic-file.ts';
-import { ensureFolder } from '../runtime/folder.ts';
+import { reclaimFolder } from '../runtime/folder.ts';
 import type { Backend } from './client/backend.ts';
 
 /**
@@ -14,7 +14,7 @@ import type { Backend } from './client/backend.ts';
  * @throws the file system's own error (ENOSPC, EROFS, …).
  */
 export function spoolDeletion(directory: string, deletion: Deletion): string {
-  ensureFolder(directory, 0o700);
+  reclaimFolder(directory, 0o700);
   const path = join(directory, `${keyOf(deletion.sandbox)}.json`);
   const { sandbox, plugin, network, writtenAtMs, writtenAtBootMs } = deletion;
   const { containerId, ifName, netns, podNamespace, podName, podUid } = sandbox;

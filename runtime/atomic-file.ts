@@ -1,10 +1,11 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, fsyncSync, lstatSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { moveAside } from './folder.ts';
 
 /**
  * Replaces a file atomically: a reader, or the state after a crash, has the old content or the new content, never a
  * part. Writes a temporary file in the same folder, syncs it, renames it and syncs the folder. Idempotent. The folder
- * must exist.
+ * must exist. A folder in the file's place is moved aside.
  * @param mode permission bits of the new file.
  * @throws the file system's own error (ENOSPC, EACCES, …); the temporary file is removed then.
  * @see rename(2)
@@ -13,7 +14,7 @@ export function writeFileAtomically(path: string, content: string | Uint8Array, 
   const temporary = `${path}.${process.pid}.tmp`;
   try {
     // What stands in its place, of a killed process or of another one, is not opened: it may be a FIFO or a link.
-    rmSync(temporary, { force: true });
+    rmSync(temporary, { force: true, recursive: true });
     const fd = openSync(temporary, 'wx', mode);
     try {
       writeFileSync(fd, content);
@@ -21,6 +22,7 @@ export function writeFileAtomically(path: string, content: string | Uint8Array, 
     } finally {
       closeSync(fd);
     }
+    if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true) moveAside(path);
     renameSync(temporary, path);
   } catch (error) {
     rmSync(temporary, { force: true });

@@ -28,7 +28,7 @@ function makeFolder(path: string, mode: number): 'made' | 'orphan' {
 }
 
 /**
- * Makes a folder that belongs to this program, with `mode`, and gives one that exists this mode. What stands in its place (a
+ * Makes a folder that belongs to this program alone, with `mode`, and gives one that exists this mode. What stands in its place (a
  * file, a FIFO, a link that leads to no folder) is moved aside. Idempotent. Returns where that was moved; undefined when nothing was.
  * @throws the file system's own error
  */

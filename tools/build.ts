@@ -7,7 +7,7 @@ import { copyFile, mkdir, rename, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { installExecutables } from '../agent/install/executables.ts';
+import { installExecutables } from '../agent/install/install-executables.ts';
 import { LAUNCHER } from '../cni-plugins/launcher/names.ts';
 import { bundle, type Compile, FFI_FILE } from './build/bundle.ts';
 import { type BuildPlace, makeExecutable } from './build/executable.ts';

@@ -51,7 +51,7 @@ export const NODE_EVENTS = {
   RepairFight: {
     type: 'Warning',
     cause:
-      'another program keeps undoing a change of the agent; the agent repairs it again, at last every three seconds, and what needs it is not ready',
+      'another program keeps undoing a change of the agent, or replacing a file that it installed; the agent repairs it again, at last every three seconds, and what needs it is not ready',
     cure: 'find the program: the message has the change as its `ip`, `nft` or `sysctl` line',
   },
   PodCIDRFull: {

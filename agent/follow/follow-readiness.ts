@@ -4,8 +4,6 @@ import type { NodeState } from '../state/node-state.ts';
 export type ReadinessListener = {
   /** Called at first, and whenever readiness has changed. */
   changed(isReady: boolean): void;
-  /** Called with each poll; must not throw. */
-  polled(isReady: boolean): Promise<void>;
 };
 
 /** Poll interval: some of what readiness depends on changes without a notification. */
@@ -29,7 +27,6 @@ export async function followReadiness(
       state.demandChanged.notify();
     }
     was = now;
-    await listener.polled(now);
     await state.changed.wait(POLL_MS, signal);
   }
 }

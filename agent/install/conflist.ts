@@ -1,10 +1,10 @@
-import { mkdirSync, rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeFileAtomically } from '../../runtime/atomic-file.ts';
-import { FileError, readRegularText } from '../../runtime/read-regular-file.ts';
 import { type ChainedPlugin, hasCilium } from '../config/chained-plugins.ts';
 import type { WantedFastPath } from '../fast-path/choose-fast-path.ts';
 import type { ConfVersions } from './chain-versions.ts';
+import { type PlannedFile, TEXT } from './planned-file.ts';
 
 /**
  * Name of our conflist. Runtimes take the first file by name; 10 comes before all usual ones, and leaves lower numbers
@@ -77,32 +77,36 @@ function hasFilterPlace({ chainedPlugins, fastPath }: ConflistOptions): boolean 
 }
 
 /**
- * Writes the conflist where the runtime finds it; from then on the runtime sends Pods to this agent. Atomic. An equal
- * file is not written again, because runtimes reload on each change. Returns whether it wrote.
+ * Plans the conflist where the runtime finds it; from then on the runtime sends Pods to this agent. An equal file is not written
+ * again, because runtimes reload on each change.
  */
-export function installConflist(confDir: string, content: string): 'written' | 'unchanged' {
-  mkdirSync(confDir, { recursive: true, mode: 0o755 });
-  const path = join(confDir, CONFLIST_FILE);
-  if (readIfThere(path) === content) return 'unchanged';
-  writeFileAtomically(path, content, 0o644);
-  return 'written';
+export function planConflist(confDir: string, text: string): PlannedFile {
+  return { path: join(confDir, CONFLIST_FILE), source: { kind: 'text', text }, mode: TEXT, owner: 'ours' };
 }
 
 /** Removes our conflist, so that the runtime reports the node's network as not ready. Idempotent. */
 export function removeConflist(confDir: string): void {
-  rmSync(join(confDir, CONFLIST_FILE), { force: true });
+  rmSync(join(confDir, CONFLIST_FILE), { force: true, recursive: true });
 }
 
-/** Largest file that is compared, bytes; ours is smaller. */
-const MAX_BYTES = 1024 * 1024;
+/**
+ * Name of a file beside a conflist that was removed by command: an agent that runs does not put it back. The next one that
+ * starts does.
+ */
+export const REMOVED_MARKER = `${CONFLIST_FILE}.removed`;
 
-function readIfThere(path: string): string | undefined {
-  try {
-    return readRegularText(path, MAX_BYTES);
-  } catch (error) {
-    // Something else than a file, or than ours, is replaced like a file of another content.
-    if (error instanceof FileError) return undefined;
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
+/** Removes our conflist until an agent starts. Idempotent. @throws the file system's own error */
+export function withdrawConflist(confDir: string): void {
+  if (existsSync(confDir)) writeFileAtomically(join(confDir, REMOVED_MARKER), '', TEXT);
+  removeConflist(confDir);
+}
+
+/** Tells whether our conflist was removed by command. */
+export function isWithdrawn(confDir: string): boolean {
+  return existsSync(join(confDir, REMOVED_MARKER));
+}
+
+/** Ends the effect of `withdrawConflist`. Idempotent. */
+export function endWithdrawal(confDir: string): void {
+  rmSync(join(confDir, REMOVED_MARKER), { force: true, recursive: true });
 }

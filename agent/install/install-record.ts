@@ -1,7 +1,7 @@
-import { readdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeFileAtomically } from '../../runtime/atomic-file.ts';
-import { decodeOrThrow, integer, list, record, required, text } from '../../runtime/decode.ts';
+import { decodeOrThrow, integer, list, optional, record, required, text } from '../../runtime/decode.ts';
 import { readRegularText } from '../../runtime/read-regular-file.ts';
 
 /** Name of the record in the folder of executables: no runtime looks for a plugin of this name. */
@@ -20,6 +20,8 @@ export type InstallRecord = {
   readonly files: readonly InstalledFile[];
   /** Names whose installation had begun when the record was last written; each may exist, whole, or not. */
   readonly intended: readonly string[];
+  /** Release of the agent that installed them; absent in records of 0.1.0. */
+  readonly release?: string;
 };
 
 const EMPTY: InstallRecord = { files: [], intended: [] };
@@ -41,6 +43,7 @@ const decoder = record(
       ),
     ),
     intended: required(list(text())),
+    release: optional(text()),
   },
   'ignore',
 );
@@ -63,12 +66,15 @@ export function readInstallRecord(binDir: string): InstallRecord {
 
 /** Records that files of these names will be installed; call it before that. @throws the file system's own error */
 export function recordIntent(binDir: string, names: readonly string[]): void {
-  const { files, intended } = readInstallRecord(binDir);
-  write(binDir, { files, intended: [...new Set([...intended, ...names])] });
+  const { intended, ...record } = readInstallRecord(binDir);
+  write(binDir, { ...record, intended: [...new Set([...intended, ...names])] });
 }
 
-/** Records that the present files of these names are ours. @throws the file system's own error */
-export function recordInstalled(binDir: string, names: readonly string[]): void {
+/**
+ * Records that the present files of these names are ours, of this release.
+ * @throws the file system's own error
+ */
+export function recordInstalled(binDir: string, names: readonly string[], release?: string): void {
   const { files, intended } = readInstallRecord(binDir);
   const done = new Set(names);
   write(binDir, {
@@ -77,13 +83,19 @@ export function recordInstalled(binDir: string, names: readonly string[]): void 
       ...names.flatMap((name) => identify(binDir, name)),
     ].toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     intended: intended.filter((name) => !done.has(name)),
+    ...(release === undefined ? {} : { release }),
   });
 }
 
 /** Removes names from the intent: they were not installed. @throws the file system's own error */
 export function removeIntent(binDir: string, names: readonly string[]): void {
-  const { files, intended } = readInstallRecord(binDir);
-  write(binDir, { files, intended: intended.filter((name) => !names.includes(name)) });
+  const { intended, ...record } = readInstallRecord(binDir);
+  write(binDir, { ...record, intended: intended.filter((name) => !names.includes(name)) });
+}
+
+/** Writes a record back that somebody removed. @throws the file system's own error */
+export function restoreInstallRecord(binDir: string, content: InstallRecord): void {
+  if (!existsSync(join(binDir, RECORD_FILE))) write(binDir, content);
 }
 
 /** Removes the record, and unfinished ones of a killed agent. Idempotent. @throws the file system's own error */
@@ -107,8 +119,9 @@ function identify(binDir: string, name: string): readonly InstalledFile[] {
 }
 
 /** Writes the record unless it is equal, so that the disk is not written at each start. */
-function write(binDir: string, content: InstallRecord): void {
+function write(binDir: string, { files, intended, release }: InstallRecord): void {
   const path = join(binDir, RECORD_FILE);
+  const content: InstallRecord = { files, intended, ...(release === undefined ? {} : { release }) };
   if (JSON.stringify(content) === JSON.stringify(readInstallRecord(binDir))) return;
   writeFileAtomically(path, `${JSON.stringify(content)}\n`, 0o644);
 }

@@ -1,7 +1,10 @@
 import { execFile } from 'node:child_process';
 import { statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { COMPLETE_PROGRAM } from '../../cni-plugins/launcher/names.ts';
 import { messageOf } from '../../runtime/error-text.ts';
 import { resolveHostPath } from '../../runtime/host-path.ts';
+import { kindOfFile } from '../../runtime/read-regular-file.ts';
 
 /** Whether an executable runs on the host. `unknown`: it could not be tried; that does not count as a failure. */
 type Trial =
@@ -23,7 +26,6 @@ const MAX_CHARS = 500;
  * @see unshare(1) --root; CNI SPEC, "VERSION"
  */
 export async function tryOnHost(hostRoot: string, path: string): Promise<Trial> {
-  const isHere = hostRoot === '' || hostRoot === '/';
   try {
     if (!isSameFile(path, resolveHostPath(hostRoot, path))) {
       return { kind: 'unknown', why: `${path} on the host is another file than here` };
@@ -31,11 +33,9 @@ export async function tryOnHost(hostRoot: string, path: string): Promise<Trial> 
   } catch (error) {
     return { kind: 'unknown', why: messageOf(error) };
   }
-  const { code, output } = await runVersion(
-    isHere ? [path, '--version'] : ['unshare', `--root=${hostRoot}`, path, '--version'],
-  );
+  const { code, output } = await runOnHost(hostRoot, path);
   if (code === 0) return { kind: 'runs' };
-  const missing = missingOf(output, path);
+  const missing = output.includes(COMPLETE_CANNOT_RUN) ? whyNotComplete(dirname(path)) : missingOf(output, path);
   return missing === '' ? { kind: 'unknown', why: output } : { kind: 'fails', why: missing };
 }
 
@@ -50,11 +50,32 @@ export function missingOf(output: string, path: string): string {
     return library ?? (version === null ? [] : `${version[1]}: ${version[2]}`);
   });
   // The file exists, so the missing one is the loader that it names. @see execve(2)
-  const isLoaderMissing = [`failed to execute ${path}: No such file`, `spawn ${path} ENOENT`, COMPLETE_CANNOT_RUN];
-  if (isLoaderMissing.some((text) => output.includes(text))) {
-    lines.push('its loader (ld-linux) is not there: no glibc');
-  }
+  const isLoaderMissing = [`failed to execute ${path}: No such file`, `spawn ${path} ENOENT`];
+  if (isLoaderMissing.some((text) => output.includes(text))) lines.push(NO_LOADER);
   return [...new Set(lines)].join('; ').slice(0, MAX_CHARS);
+}
+
+const NO_LOADER = 'its loader (ld-linux) is not there: no glibc';
+
+/** Tells why a launcher in a folder cannot become the complete program beside it. */
+function whyNotComplete(dir: string): string {
+  const path = join(dir, COMPLETE_PROGRAM);
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (stat === undefined)
+    return `there is no ${path}, the complete program that the launcher needs: --plugin-dir has a launcher under the names of the executables and not the executables`;
+  if (!stat.isFile()) return `${path} is ${kindOfFile(stat)}`;
+  return (stat.mode & MAY_RUN) === 0 ? `${path} is not executable` : NO_LOADER;
+}
+
+const MAY_RUN = 0o111;
+
+/**
+ * Runs an executable with `--version`, with the host's root. Returns its exit code, or 1 when it did not run, and what it printed.
+ * Never rejects.
+ */
+export function runOnHost(hostRoot: string, path: string): Promise<{ readonly code: number; readonly output: string }> {
+  const isHere = hostRoot === '' || hostRoot === '/';
+  return runVersion(isHere ? [path, '--version'] : ['unshare', `--root=${hostRoot}`, path, '--version']);
 }
 
 /** What the launcher prints when execve(2) fails. @see launcher.c become_complete */
@@ -68,7 +89,7 @@ function runVersion([file = '', ...args]: readonly string[]): Promise<{
     const env = { CNI_COMMAND: 'VERSION', LC_ALL: 'C', PATH: '/usr/sbin:/usr/bin:/sbin:/bin' };
     try {
       const child = execFile(file, args, { env, timeout: TRIAL_MS, encoding: 'utf8' }, (error, stdout, stderr) => {
-        if (error === null) resolve({ code: 0, output: '' });
+        if (error === null) resolve({ code: 0, output: stdout.trim().slice(0, MAX_CHARS) });
         else resolve({ code: 1, output: `${stderr.trim() || stdout.trim() || error.message}`.slice(0, 4 * MAX_CHARS) });
       });
       // An executable that the loader refuses ends without reading.

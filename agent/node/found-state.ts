@@ -46,6 +46,8 @@ export type FoundStateRecorder = {
    * Records, before it is done, what an operation will replace. Only the first value of a setting counts. Never throws.
    */
   record(operation: Operation): void;
+  /** Writes the file again when it is not there any more, or cannot be read. Never throws. */
+  restore(): void;
   /** Erases records of `current()`: what they name is restored, or does not exist any more. Never throws. */
   forget(entries: readonly FoundEntry[]): void;
 };
@@ -93,9 +95,14 @@ export function openFoundState(
   bridgeName: () => string | undefined = () => undefined,
 ): FoundStateRecorder {
   let known = readFoundState(path, bootId);
+  let isWritten = known.sysctls.length + known.links.length + (known.addresses?.length ?? 0) > 0;
   const write = (next: FoundState): void => {
     if (next === known) return;
     known = next;
+    writeKnown();
+  };
+  const writeKnown = (): void => {
+    isWritten = true;
     try {
       writeFileAtomically(path, `${JSON.stringify(known)}\n`, 0o600);
     } catch (error) {
@@ -109,6 +116,9 @@ export function openFoundState(
     current: () => known,
     record: (operation) => {
       if (!isOfOurBridge(operation, bridgeName())) write(withOperation(known, operation));
+    },
+    restore: () => {
+      if (isWritten && JSON.stringify(readFoundState(path, bootId)) !== JSON.stringify(known)) writeKnown();
     },
     forget: (entries) => write(without(known, new Set(entries))),
   };

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EniNetwork, NodeNetwork } from '../../dataplane/network.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -26,7 +26,7 @@ export function createNodeRecordWriter({ stateDir, log, ...identity }: NodeRecor
   return (node, enis) => {
     const record: NodeRecord = { ...identity, node, enis };
     const now = JSON.stringify(record);
-    if (now === written && existsSync(path)) return;
+    if (now === written && statSync(path, { throwIfNoEntry: false })?.isFile() === true) return;
     try {
       writeNodeRecord(stateDir, record);
       written = now;

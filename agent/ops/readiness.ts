@@ -5,12 +5,16 @@ export type Readiness = {
   notReady: string | undefined;
   /** Why this node cannot run our executables. */
   hostProblem?: string | undefined;
+  /** Why the files that the runtime needs are not as they were installed. */
+  filesProblem?: string | undefined;
+  /** Files that other programs keep replacing. */
+  contestedFiles?: readonly string[];
   /** When the running pass began, monotonic milliseconds. */
   passStartedMs?: number | undefined;
   lastPass?: LastPass;
 };
 
 /** Returns the first reason not to serve; undefined without any. */
-export function notReadyReason({ notReady, hostProblem }: Readiness): string | undefined {
-  return notReady ?? hostProblem;
+export function notReadyReason({ notReady, hostProblem, filesProblem }: Readiness): string | undefined {
+  return notReady ?? hostProblem ?? filesProblem;
 }

@@ -85,7 +85,8 @@ export type ReconcileReport = {
   readonly recheckInMs?: number;
 };
 
-const NOTHING: ReconcileReport = { done: [], failed: [], paused: [], conflicts: [], isStale: false };
+/** The report of a pass that had nothing to do. */
+export const NOTHING_DONE: ReconcileReport = { done: [], failed: [], paused: [], conflicts: [], isStale: false };
 
 /** Conflicts that stop packets; others are worth a warning only. */
 const BLOCKING: ReadonlySet<Conflict['kind']> = new Set(['rule', 'route', 'table', 'mark']);
@@ -98,7 +99,7 @@ const BLOCKING: ReadonlySet<Conflict['kind']> = new Set(['rule', 'route', 'table
 export async function reconcile(deps: ReconcileDeps, cause: string): Promise<ReconcileReport> {
   const { state, kernel } = deps;
   const node = deps.nodeNetwork();
-  if (node === undefined) return NOTHING;
+  if (node === undefined) return NOTHING_DONE;
   const startedMs = deps.clock.monotonicMs();
   // The whole text, such as 'rule del by port 4711', is for the log; as first words there are only few.
   deps.metrics.pass(cause.split(/[ ,]/, 1)[0] ?? cause);

@@ -1,4 +1,4 @@
-import { lstatSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Server,
@@ -9,16 +9,22 @@ import {
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import type { Clock } from '../../runtime/clock.ts';
+import { fileIdentity } from '../../runtime/file-identity.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { AGENT_SERVICE, SOCKET_SERVICE } from '../api/service.ts';
 import { type ConnectionLimits, createLimitedServer } from '../grpc/limited-server.ts';
 import { createHealth, type Health } from './health.ts';
 import { listenForRoot } from './listen-for-root.ts';
-import { publishSocket } from './unix-socket.ts';
+import { closeToOthers, isServed, NEW_SUFFIX, publishSocket } from './unix-socket.ts';
 
 /** A server that accepts calls. */
 type RunningServer = {
   readonly health: Health;
+  /**
+   * Looks at the socket's file, and puts it back when it was removed, replaced or opened to others; the calls in flight go on. One
+   * on which another process serves stays. Returns whether it put it back. @throws the listener's and the file system's own error
+   */
+  ensureSocket(): Promise<boolean>;
   /**
    * Stops accepting, lets calls in flight finish, ends what still runs after `graceMs`, removes the socket. Idempotent.
    */
@@ -96,8 +102,9 @@ export async function serveGrpc(
   const socketServer = createServer(SOCKET_SERVICE, SOCKET_LIMITS, idleMs);
   const { server } = socketServer;
   if (local !== undefined) server.addService(local.definition, local.implementation);
-  await publishSocket(socketPath, (temporary) => bind(server, `unix:${temporary}`));
-  const inode = lstatSync(socketPath).ino;
+  const publish = () => publishSocket(socketPath, (temporary) => bind(server, `unix:${temporary}`));
+  await publish();
+  let identity = fileIdentity(socketPath);
   const servers = [socketServer];
   let stopListening = (): void => undefined;
   if (tcp !== undefined) {
@@ -110,13 +117,25 @@ export async function serveGrpc(
   }
   return {
     health,
+    ensureSocket: async () => {
+      if (fileIdentity(socketPath) === identity) {
+        closeToOthers(socketPath);
+        return false;
+      }
+      if (await isServed(socketPath)) return false;
+      // The library binds a name once: the first listener has lost its file anyway.
+      server.unbind(`unix:${socketPath}${NEW_SUFFIX}`);
+      await publish();
+      identity = fileIdentity(socketPath);
+      return true;
+    },
     drain: async (graceMs) => {
       stopListening();
       health.setServing(false);
       health.close();
       local?.close();
       // A later agent may have put its own socket there already.
-      if (lstatSync(socketPath, { throwIfNoEntry: false })?.ino === inode) rmSync(socketPath, { force: true });
+      if (identity !== undefined && fileIdentity(socketPath) === identity) rmSync(socketPath, { force: true });
       await Promise.all(servers.map((each) => shutdown(each.server, graceMs, each.idle())));
     },
   };

@@ -1,7 +1,7 @@
 import { chmodSync, lstatSync, renameSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { dirname } from 'node:path';
-import { ensureFolder } from '../../runtime/folder.ts';
+import { ensureFolder, moveAside } from '../../runtime/folder.ts';
 import { AgentError } from '../api/agent-error.ts';
 
 /** Longest path that fits `struct sockaddr_un` with its closing zero. @see unix(7) */
@@ -38,10 +38,24 @@ export async function refuseLiveSocket(path: string): Promise<void> {
 export async function publishSocket(path: string, listen: (temporaryPath: string) => Promise<void>): Promise<void> {
   asSocketError(path, () => ensureFolder(dirname(path), 0o700));
   const temporary = path + NEW_SUFFIX;
-  rmSync(temporary, { force: true });
+  rmSync(temporary, { force: true, recursive: true });
   await listen(temporary);
-  chmodSync(temporary, 0o600);
+  chmodSync(temporary, MODE);
+  if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true) moveAside(path);
   renameSync(temporary, path);
+}
+
+/** Only root connects. */
+const MODE = 0o600;
+
+/** Takes permissions away that others were given. @throws the file system's own error */
+export function closeToOthers(path: string): void {
+  if ((lstatSync(path).mode & 0o777) !== MODE) chmodSync(path, MODE);
+}
+
+/** Tells whether a process serves on a path. */
+export async function isServed(path: string): Promise<boolean> {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSocket() === true && (await accepts(path));
 }
 
 /** Runs file operations and turns their errors into SOCKET. @throws AgentError */

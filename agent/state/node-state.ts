@@ -218,6 +218,14 @@ export class NodeState {
     this.bridgePool.adoptCooldowns(cooldowns.filter(({ eniId }) => isPodCidrId(eniId)));
   }
 
+  /**
+   * Tells whether the agent knows what this node is for: a supply is or was in force, Pods have addresses, or a block of
+   * GlobalRoute Pods serves. Before that the agent changes nothing of the node.
+   */
+  hasPlan(): boolean {
+    return this.supply !== undefined || this.leases.size > 0 || this.isBridgeUsed || this.acceptedBlocks().length > 0;
+  }
+
   /** The blocks of the node without those that are refused. */
   acceptedBlocks(): readonly string[] {
     return this.podCidrs.filter((cidr) => !this.refusedBlocks.has(cidr));

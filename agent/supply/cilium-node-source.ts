@@ -15,10 +15,10 @@ import { ciliumSupplyOf } from './cilium-supply.ts';
 import { NODE_ENI_CONFIGS } from './nec-source.ts';
 import { isSupplyDamaged } from './observed-nec.ts';
 import { supplyOfConfig } from './supply-of-config.ts';
-import type { SupplyEvent, SupplySource } from './supply-source.ts';
+import { afterInvalid, type InForce, type SupplyEvent, type SupplySource } from './supply-source.ts';
 
 /** Options of following the node's CiliumNode. */
-type CiliumNodeSourceOptions = {
+type CiliumNodeSourceOptions = InForce & {
   readonly client: KubeClient;
   readonly nodeName: string;
   readonly clock: Clock;
@@ -26,8 +26,6 @@ type CiliumNodeSourceOptions = {
   readonly random: () => number;
   /** Owners that each get an address of the pool, before any Pod: `router`, `health`. */
   readonly reservedOwners: readonly string[];
-  /** The supply in force. */
-  readonly inForce: () => Supply | undefined;
   /** Tells whether no Pod has the address and it does not cool. */
   readonly isFree: (ip: string) => boolean;
   /** Called once for each new set of faults, and once when there are none any more. */
@@ -162,7 +160,8 @@ class KubeCiliumNodeSource implements CiliumNodeSource {
     if (after === undefined) {
       this.#object = undefined;
       this.#observed = undefined;
-      this.#options.log.warn('CiliumNode was deleted, its last pool stays in force', { name: this.#options.nodeName });
+      const { nodeName: name, log } = this.#options;
+      log.warn(`CiliumNode was deleted, ${afterInvalid(this.#options)}`, { name });
       this.changed.notify();
       return;
     }

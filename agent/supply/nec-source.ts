@@ -16,10 +16,10 @@ import type { Supply } from '../journal/supply.ts';
 import { isSupplyDamaged, notReadyReasonOf, observedNecOf, withAgentFields } from './observed-nec.ts';
 import type { AgentSpec, ObservedNec, ReadinessSpec } from './publication.ts';
 import { supplyOfConfig } from './supply-of-config.ts';
-import type { SupplyEvent, SupplySource } from './supply-source.ts';
+import { afterInvalid, type InForce, type SupplyEvent, type SupplySource } from './supply-source.ts';
 
 /** Options of following the node's NodeENIConfig. */
-type NecSourceOptions = {
+type NecSourceOptions = InForce & {
   readonly client: KubeClient;
   readonly nodeName: string;
   readonly clock: Clock;
@@ -221,7 +221,7 @@ class KubeNecSource implements NecSource {
   #clear(): void {
     if (this.#object === undefined) return;
     this.#object = undefined;
-    this.#options.log.warn('NodeENIConfig was deleted, its last supply stays in force', {
+    this.#options.log.warn(`NodeENIConfig was deleted, ${afterInvalid(this.#options)}`, {
       name: this.#options.nodeName,
     });
   }
@@ -258,7 +258,7 @@ class KubeNecSource implements NecSource {
     const error = new ConfigError(`NodeENIConfig ${nodeName}`, faults);
     if (this.#problem?.message === error.message) return;
     this.#problem = error;
-    log.error('NodeENIConfig cannot be read, the last good supply stays in force', { error });
+    log.error(`NodeENIConfig cannot be read, ${afterInvalid(this.#options)}`, { error });
     this.#reportFaults('object', faults);
     this.#notify({ kind: 'invalid', error });
   }

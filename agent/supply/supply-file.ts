@@ -9,10 +9,10 @@ import { decodeYaml } from '../../runtime/settings/read-yaml.ts';
 import { type FolderWatch, watchFolder } from '../../runtime/watch-folder.ts';
 import type { Supply } from '../journal/supply.ts';
 import { supplyOfConfig } from './supply-of-config.ts';
-import type { SupplyEvent, SupplySource } from './supply-source.ts';
+import { afterInvalid, type InForce, type SupplyEvent, type SupplySource } from './supply-source.ts';
 
 /** Options of a supply file. */
-export type SupplyFileOptions = {
+export type SupplyFileOptions = InForce & {
   readonly clock: Pick<Clock, 'sleep'>;
   readonly log: Logger;
   /** Name of this node: a file for another node is refused. Absent: any file is accepted. */
@@ -153,7 +153,8 @@ class SupplyFile implements SupplySource {
   #report(error: ConfigError): void {
     if (this.#problem?.message === error.message) return;
     this.#problem = error;
-    this.#options.log.error('supply file is invalid, the last good one stays in force', {
+    const next = afterInvalid({ inForce: () => this.#supply ?? this.#options.inForce() });
+    this.#options.log.error(`supply file is invalid, ${next}`, {
       path: this.#path,
       error,
       epoch: this.#supply?.epoch,

@@ -12,6 +12,18 @@ export type SupplyEvent =
     }
   | { readonly kind: 'invalid'; readonly error: ConfigError };
 
+/** What a source of supply reads of the agent's state. */
+export type InForce = {
+  /** Returns the supply in force, which the journal may have kept; undefined before the first. */
+  readonly inForce: () => Supply | undefined;
+};
+
+/** Says what becomes of a node whose newest supply cannot be read, or is gone. */
+export function afterInvalid({ inForce }: InForce): string {
+  const isFirst = inForce() === undefined;
+  return isFirst ? 'there was none before it: this node is not changed yet' : 'the last good one stays in force';
+}
+
 /** Where supply comes from: a file on this node, or the cluster. */
 export type SupplySource = {
   /** The last good supply; undefined before the first. */

@@ -3,14 +3,7 @@ import { dirname, join } from 'node:path';
 import { LAUNCHER, UNUSABLE_MARKER } from '../../cni-plugins/launcher/names.ts';
 import { readRegularText } from '../../runtime/read-regular-file.ts';
 import { CONFLIST_FILE } from '../install/conflist.ts';
-import {
-  digest,
-  LAUNCHER_FILES,
-  NEW_SUFFIX,
-  PLUGIN_LIBRARIES,
-  PLUGIN_NAMES,
-  REFERENCE_PLUGIN_NAMES,
-} from '../install/executables.ts';
+import { digest, NEW_SUFFIX } from '../install/file-content.ts';
 import {
   type InstallRecord,
   isAsRecorded,
@@ -18,6 +11,7 @@ import {
   readInstallRecord,
   removeInstallRecord,
 } from '../install/install-record.ts';
+import { LAUNCHER_FILES, PLUGIN_LIBRARIES, PLUGIN_NAMES, REFERENCE_PLUGIN_NAMES } from '../install/planned-file.ts';
 import type { Sweep } from './sweep.ts';
 
 /** The folders to which executables were installed, and from which. */

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { resolveHostPath } from '../../runtime/host-path.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { DEFAULT_DATA_DIR } from '../api/data-dir.ts';
-import { CONFLIST_FILE, removeConflist } from '../install/conflist.ts';
+import { CONFLIST_FILE, endWithdrawal, removeConflist } from '../install/conflist.ts';
 import type { Lease } from '../journal/lease.ts';
 import { FOUND_STATE_FILE } from '../node/found-state.ts';
 import { openHostLocalFiles, removeUnusedFolder } from '../pod-cidr/host-local-files.ts';
@@ -16,6 +16,7 @@ export async function removeConfiguration(confDir: string, sweep: Sweep): Promis
   await sweep.step(path, () => {
     const isThere = lstatSync(path, { throwIfNoEntry: false }) !== undefined;
     removeConflist(confDir);
+    endWithdrawal(confDir);
     if (isThere) sweep.removed('network configuration', path);
     removeMatching(confDir, (name) => name.startsWith(`${CONFLIST_FILE}.`) && name.endsWith('.tmp'), sweep);
   });

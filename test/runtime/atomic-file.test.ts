@@ -29,9 +29,18 @@ test('writeFileAtomically: replaces content and sets the mode', (t) => {
 test('writeFileAtomically: leaves nothing behind when it fails', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'tke-test-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
-  mkdirSync(join(folder, 'taken'));
-  t.throws(() => writeFileAtomically(join(folder, 'taken'), 'x'), { code: 'EISDIR' });
-  t.deepEqual(readdirSync(folder), ['taken']);
+  t.throws(() => writeFileAtomically(join(folder, 'x'.repeat(250)), 'x'), { code: 'ENAMETOOLONG' });
+  t.throws(() => writeFileAtomically(join(folder, 'none', 'x'), 'x'), { code: 'ENOENT' });
+  t.deepEqual(readdirSync(folder), []);
+});
+
+test('writeFileAtomically: moves a folder in its place aside', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'tke-test-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  mkdirSync(join(folder, 'taken', 'in'), { recursive: true });
+  writeFileAtomically(join(folder, 'taken'), 'x');
+  t.is(readFileSync(join(folder, 'taken'), 'utf8'), 'x');
+  t.deepEqual(readdirSync(folder).sort(), ['taken', 'taken.aside-1']);
 });
 
 test('writeFileAtomically: waits for no FIFO, and follows no link, in the place of its temporary file', (t) => {

@@ -20,7 +20,6 @@ test('followReadiness: tells each turn once, and has what the node serves publis
   void watch();
   void followReadiness(state, () => isReady, down.signal, {
     changed: (now) => turns.push(now),
-    polled: async () => {},
   });
   await clock.advance(10_000);
   t.deepEqual(turns, [false]);
@@ -41,7 +40,6 @@ test('followReadiness: notices within a second what nobody told', async (t) => {
   let isReady = true;
   void followReadiness(state, () => isReady, down.signal, {
     changed: (now) => turns.push(now),
-    polled: async () => {},
   });
   await clock.advance(5_500);
   isReady = false;

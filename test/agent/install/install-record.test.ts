@@ -20,9 +20,9 @@ test('openInstallation: takes over a node whose folder holds our executables and
       ...{ cniLauncher: 'auto', cniBinDir: dir.join('bin'), cniConfDir: dir.join('conf') },
       ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false, chainedPlugins: [] },
     },
-    silentLogger,
+    { log: silentLogger, release: '0.2.0' },
   );
   await installation.ensureExecutables();
-  await installation.ensureConflist();
+  await installation.ensureConflist(true);
   t.deepEqual(readdirSync(dir.join('conf')), ['10-tke-eni.conflist']);
 });

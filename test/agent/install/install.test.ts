@@ -2,9 +2,11 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync }
 import test from 'ava';
 import type { ChainedPlugin } from '../../../agent/config/chained-plugins.ts';
 import { decideVersions, readSupportedVersions } from '../../../agent/install/chain-versions.ts';
-import { CONFLIST_FILE, installConflist, removeConflist, renderConflist } from '../../../agent/install/conflist.ts';
-import { installExecutables, installReferencePlugins, PLUGIN_NAMES } from '../../../agent/install/executables.ts';
-import { openInstallation } from '../../../agent/install/installation.ts';
+import { CONFLIST_FILE, renderConflist } from '../../../agent/install/conflist.ts';
+import { installExecutables } from '../../../agent/install/install-executables.ts';
+import { type InstallationListener, openInstallation } from '../../../agent/install/installation.ts';
+import { PLUGIN_NAMES } from '../../../agent/install/planned-file.ts';
+import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { createTempDir, type TempDir } from '../../support/temp-dir.ts';
 
@@ -14,6 +16,31 @@ function folders(t: { teardown(run: () => void): void }): TempDir {
   for (const name of ['plugins', 'reference']) mkdirSync(dir.join(name));
   writeFileSync(dir.join('plugins', 'tke-route-eni'), 'release 1', { mode: 0o755 });
   return dir;
+}
+
+type Settings = Parameters<typeof openInstallation>[0];
+
+/** An installation in the folders of a test, whose clock goes ten seconds further with each look. */
+function open(dir: TempDir, change: Partial<Settings> = {}, listener: Partial<InstallationListener> = {}) {
+  let nowMs = 0;
+  const settings: Settings = {
+    ...{ pluginDir: dir.join('plugins'), referencePluginDir: '', hostRoot: '/', cniLauncher: 'auto' },
+    ...{ cniBinDir: dir.join('bin'), cniConfDir: dir.join('conf') },
+    ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false, chainedPlugins: [] },
+    ...change,
+  };
+  const monotonicMs = (): number => {
+    nowMs += 10_000;
+    return nowMs;
+  };
+  return openInstallation(settings, {
+    ...{ log: silentLogger, release: '0.2.0' },
+    clock: { ...systemClock, monotonicMs },
+    listener: {
+      ...{ loaderProblemChanged: () => {}, filesProblemChanged: () => {} },
+      ...{ missingPluginsChanged: () => {}, contested: () => {}, ...listener },
+    },
+  });
 }
 
 test('installExecutables: installs one file under all its names, executable, and nothing else', async (t) => {
@@ -60,17 +87,6 @@ test('installExecutables: puts libraries below the executables, whole and before
   await t.throwsAsync(installExecutables(dir.join('plugins'), dir.join('bin')), { code: 'ENOENT' });
   t.is(readFileSync(dir.join('bin', 'tke-eni-lib', 'libatomic.so.1'), 'utf8'), 'library 2');
   t.is(readFileSync(dir.join('bin', 'tke-route-eni'), 'utf8'), 'release 1');
-});
-
-test('installReferencePlugins: copies what is missing and never overwrites', async (t) => {
-  const dir = folders(t);
-  mkdirSync(dir.join('bin'));
-  writeFileSync(dir.join('bin', 'portmap'), 'theirs');
-  for (const name of ['portmap', 'bandwidth', 'dhcp']) writeFileSync(dir.join('reference', name), `reference ${name}`);
-  const report = await installReferencePlugins(dir.join('reference'), dir.join('bin'));
-  t.deepEqual(report, { installed: ['bandwidth'], kept: ['portmap'] });
-  t.is(readFileSync(dir.join('bin', 'portmap'), 'utf8'), 'theirs');
-  t.deepEqual(readdirSync(dir.join('bin')).sort(), ['bandwidth', 'portmap']);
 });
 
 const VERSIONS = { cniVersion: '1.0.0', cniVersions: ['1.0.0'] };
@@ -127,42 +143,19 @@ test('renderConflist: plugins of the user come last, with their configuration; c
   t.deepEqual(confOf(ofUser).plugins.at(-1), ofUser);
 });
 
-test('installConflist: writes once, leaves an equal file alone, and removal is idempotent', (t) => {
-  const dir = folders(t);
-  const content = renderConflist(
-    { socket: '/run/a.sock', mtu: 1400, portMapping: false, bandwidth: false, chainedPlugins: [] },
-    VERSIONS,
-  );
-  t.is(installConflist(dir.join('conf'), content), 'written');
-  t.is(installConflist(dir.join('conf'), content), 'unchanged');
-  t.deepEqual(readdirSync(dir.join('conf')), [CONFLIST_FILE]);
-  removeConflist(dir.join('conf'));
-  removeConflist(dir.join('conf'));
-  t.deepEqual(readdirSync(dir.join('conf')), []);
-});
-
 test('openInstallation: has no conflist without executables, and nothing at all without a plugin folder', async (t) => {
   const dir = folders(t);
-  const settings = {
-    pluginDir: dir.join('plugins'),
-    referencePluginDir: '',
-    cniBinDir: dir.join('bin'),
-    cniLauncher: 'auto' as const,
-    cniConfDir: dir.join('conf'),
-    hostRoot: '/',
-    ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false, chainedPlugins: [] },
-  };
-  const installation = openInstallation(settings, silentLogger);
-  await installation.ensureConflist();
+  const installation = open(dir);
+  await installation.ensureConflist(true);
   t.false(readdirSync(dir.path).includes('conf'));
   await installation.ensureExecutables();
-  await installation.ensureConflist();
+  await installation.ensureConflist(true);
   t.deepEqual(readdirSync(dir.join('conf')), [CONFLIST_FILE]);
   t.like(readConflist(dir), { cniVersion: '1.0.0', cniVersions: ['0.4.0', '1.0.0', '1.1.0'] });
 
-  const none = openInstallation({ ...settings, pluginDir: '', cniBinDir: dir.join('none') }, silentLogger);
+  const none = open(dir, { pluginDir: '', cniBinDir: dir.join('none') });
   await none.ensureExecutables();
-  await none.ensureConflist();
+  await none.ensureConflist(true);
   t.false(readdirSync(dir.path).includes('none'));
 });
 
@@ -175,20 +168,9 @@ test('openInstallation: asks the chained plugins which versions they speak, and 
   ] as const) {
     const dir = folders(t);
     writeFileSync(dir.join('reference', 'bandwidth'), `#!/bin/sh\necho '${answer}'\n`);
-    const installation = openInstallation(
-      {
-        pluginDir: dir.join('plugins'),
-        referencePluginDir: dir.join('reference'),
-        cniBinDir: dir.join('bin'),
-        cniLauncher: 'auto' as const,
-        cniConfDir: dir.join('conf'),
-        hostRoot: '/',
-        ...{ socket: '/run/a.sock', mtu: 0, portMapping: true, bandwidth: true, chainedPlugins: [] },
-      },
-      silentLogger,
-    );
+    const installation = open(dir, { referencePluginDir: dir.join('reference'), portMapping: true, bandwidth: true });
     await installation.ensureExecutables();
-    await installation.ensureConflist();
+    await installation.ensureConflist(true);
     t.like(readConflist(dir), { cniVersion: cniVersions.at(-1) === '0.4.0' ? '0.4.0' : '1.0.0', cniVersions });
   }
 });
@@ -196,20 +178,9 @@ test('openInstallation: asks the chained plugins which versions they speak, and 
 test('openInstallation: an old portmap, which is not in the chain, costs no CNI version', async (t) => {
   const dir = folders(t);
   writeFileSync(dir.join('reference', 'portmap'), '#!/bin/sh\necho \'{"supportedVersions":["0.4.0","1.0.0"]}\'\n');
-  const installation = openInstallation(
-    {
-      pluginDir: dir.join('plugins'),
-      referencePluginDir: dir.join('reference'),
-      cniBinDir: dir.join('bin'),
-      cniLauncher: 'auto' as const,
-      cniConfDir: dir.join('conf'),
-      hostRoot: '/',
-      ...{ socket: '/run/a.sock', mtu: 0, portMapping: true, bandwidth: false, chainedPlugins: [] },
-    },
-    silentLogger,
-  );
+  const installation = open(dir, { referencePluginDir: dir.join('reference'), portMapping: true });
   await installation.ensureExecutables();
-  await installation.ensureConflist();
+  await installation.ensureConflist(true);
   t.like(readConflist(dir), { cniVersions: ['0.4.0', '1.0.0', '1.1.0'] });
 });
 
@@ -217,23 +188,9 @@ test('openInstallation: puts no conflist while a plugin of the user is missing, 
   const dir = folders(t);
   const missing: string[] = [];
   const listener = {
-    hostProblemChanged: () => {},
     missingPluginsChanged: (names: readonly string[]) => void missing.push(names.join()),
   };
-  const installation = openInstallation(
-    {
-      pluginDir: dir.join('plugins'),
-      referencePluginDir: '',
-      cniBinDir: dir.join('bin'),
-      cniLauncher: 'auto' as const,
-      cniConfDir: dir.join('conf'),
-      hostRoot: '/',
-      ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false },
-      chainedPlugins: [{ type: 'tuning' }, { type: 'cilium-cni' }],
-    },
-    silentLogger,
-    listener,
-  );
+  const installation = open(dir, { chainedPlugins: [{ type: 'tuning' }, { type: 'cilium-cni' }] }, listener);
   mkdirSync(dir.join('conf'));
   writeFileSync(dir.join('conf', CONFLIST_FILE), 'of before');
   await installation.ensureExecutables();
@@ -242,12 +199,12 @@ test('openInstallation: puts no conflist while a plugin of the user is missing, 
       mode: 0o755,
     });
   };
-  for (let turn = 0; turn < 2; turn++) await installation.ensureConflist();
+  for (let turn = 0; turn < 2; turn++) await installation.ensureConflist(true);
   await put('tuning');
-  for (let turn = 0; turn < 2; turn++) await installation.ensureConflist();
+  for (let turn = 0; turn < 2; turn++) await installation.ensureConflist(true);
   t.is(readFileSync(dir.join('conf', CONFLIST_FILE), 'utf8'), 'of before');
   await put('cilium-cni');
-  await installation.ensureConflist();
+  await installation.ensureConflist(true);
   t.deepEqual(missing, ['tuning,cilium-cni', 'cilium-cni', '']);
   t.like(readConflist(dir), { name: 'generic-veth', cniVersions: ['0.4.0', '1.0.0'] });
 });
@@ -260,29 +217,17 @@ test('openInstallation: puts no conflist while the loader refuses the executable
     `#!/bin/sh\n[ -e ${dir.join('mended')} ] && exit 0\necho '${refused}' >&2\nexit 127\n`,
   );
   const told: (string | undefined)[] = [];
-  const installation = openInstallation(
-    {
-      pluginDir: dir.join('plugins'),
-      referencePluginDir: '',
-      cniBinDir: dir.join('bin'),
-      cniLauncher: 'auto' as const,
-      cniConfDir: dir.join('conf'),
-      hostRoot: '/',
-      ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false, chainedPlugins: [] },
-    },
-    silentLogger,
-    { hostProblemChanged: (why) => void told.push(why), missingPluginsChanged: () => {} },
-  );
+  const installation = open(dir, {}, { loaderProblemChanged: (why) => void told.push(why) });
   for (let turn = 0; turn < 2; turn++) {
     await installation.ensureExecutables();
-    await installation.ensureConflist();
+    await installation.ensureConflist(true);
   }
   t.deepEqual(told, ['the CNI executables do not run on this node: libstdc++.so.6: cannot open shared object file']);
   t.false(readdirSync(dir.path).includes('conf'));
 
   writeFileSync(dir.join('mended'), '');
   await installation.ensureExecutables();
-  await installation.ensureConflist();
+  await installation.ensureConflist(true);
   t.is(told.length, 2);
   t.is(told[1], undefined);
   t.deepEqual(readdirSync(dir.join('conf')), [CONFLIST_FILE]);

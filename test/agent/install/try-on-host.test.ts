@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import test from 'ava';
 import { missingOf, tryOnHost } from '../../../agent/install/try-on-host.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
@@ -42,6 +42,24 @@ for (const said of [
 ]) {
   test(`missingOf: takes this for no complaint of the loader: ${said}`, misses, said, '');
 }
+
+test('tryOnHost: says what is wrong with the complete program of a launcher, and not that the loader is missing', async (t) => {
+  const dir = createTempDir('try-on-host');
+  t.teardown(() => dir.close());
+  const launcher = dir.join('tke-route-eni');
+  const says = 'the file tke-eni-cni beside this executable cannot be run';
+  writeFileSync(launcher, `#!/bin/sh\necho '{"code":11,"msg":"${says}"}'\nexit 1\n`, { mode: 0o755 });
+  const complete = dir.join('tke-eni-cni');
+  const why = async (): Promise<string> => JSON.stringify(await tryOnHost('/', launcher));
+  t.regex(await why(), /"fails".*there is no \S+tke-eni-cni, the complete program that the launcher needs: --plugin-dir has/);
+  writeFileSync(complete, '', { mode: 0o644 });
+  t.regex(await why(), /tke-eni-cni is not executable/);
+  chmodSync(complete, 0o755);
+  t.regex(await why(), /its loader \(ld-linux\) is not there: no glibc/);
+  rmSync(complete);
+  mkdirSync(complete);
+  t.regex(await why(), /tke-eni-cni is a folder/);
+});
 
 test('tryOnHost: tells what runs, what the loader refuses, and what could not be tried', async (t) => {
   const dir = createTempDir('try-on-host');

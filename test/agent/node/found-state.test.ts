@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import { openFoundState, readFoundState } from '../../../agent/node/found-state.ts';
 import { BRIDGE_IFINDEX } from '../../../dataplane/numbers.ts';
@@ -108,4 +108,19 @@ test('openFoundState: keeps addresses that were added and what is being restored
   const { sysctls, links, addresses = [] } = keeper.current();
   keeper.forget([...sysctls, ...links, ...addresses]);
   t.deepEqual(readFoundState(path, 'boot-1'), { bootId: 'boot-1', sysctls: [], links: [] });
+});
+
+test('restore: writes a file again that is gone, damaged or a folder, and nothing where nothing was recorded', (t) => {
+  const path = fileIn(t);
+  const recorder = openFoundState(path, 'boot-1', silentLogger);
+  recorder.restore();
+  t.false(existsSync(path));
+  recorder.record(SET_UP);
+  const recorded = readFoundState(path, 'boot-1');
+  for (const harm of [() => {}, () => writeFileSync(path, '{'), () => mkdirSync(path)]) {
+    rmSync(path);
+    harm();
+    recorder.restore();
+    t.deepEqual(readFoundState(path, 'boot-1'), recorded);
+  }
 });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { statSync } from 'node:fs';
-import { connect } from 'node:net';
+import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { queryObjects } from 'node:v8';
 import { Client, credentials, Metadata } from '@grpc/grpc-js';
@@ -214,4 +215,60 @@ test('serveGrpc: closes a connection on which nothing is asked', async (t) => {
   silent.resume();
   await once(silent, 'close');
   t.pass();
+});
+
+function replaceByFile(path: string): void {
+  rmSync(path);
+  writeFileSync(path, '');
+}
+
+function replaceByFolder(path: string): void {
+  rmSync(path);
+  mkdirSync(path);
+}
+
+for (const [what, harm] of [
+  ['removed', (path: string) => rmSync(path)],
+  ['moved', (path: string) => renameSync(path, `${path}.theirs`)],
+  ['replaced by a file', replaceByFile],
+  ['replaced by a folder', replaceByFolder],
+] as const) {
+  test(`ensureSocket: puts a socket back that was ${what}, again and again, and calls in flight go on`, async (t) => {
+    const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<undefined>()];
+    const detach = (): Promise<undefined> => {
+      begun.resolve();
+      return gate.promise;
+    };
+    const { server, caller, socketPath } = await serve(t, { detach });
+    t.false(await server.ensureSocket());
+    const running = caller.call('del', { plugin: 1, sandbox: SANDBOX });
+    await begun.promise;
+    for (let turn = 0; turn < 3; turn++) {
+      harm(socketPath);
+      t.true(await server.ensureSocket());
+      t.false(await server.ensureSocket());
+      t.is(statSync(socketPath).mode & 0o777, 0o600);
+      const later = openAgentCaller(socketPath);
+      t.truthy((await later.call('add', { plugin: 1, sandbox: SANDBOX })).attachment);
+      later.close();
+    }
+    gate.resolve(undefined);
+    await t.notThrowsAsync(running);
+    await server.drain(1_000);
+    t.false(readdirSync(dirname(socketPath)).includes('agent.sock'));
+  });
+}
+
+test('ensureSocket: takes away what others may do with it, and leaves the socket of another process', async (t) => {
+  const { server, socketPath } = await serve(t);
+  chmodSync(socketPath, 0o666);
+  await server.ensureSocket();
+  t.is(statSync(socketPath).mode & 0o777, 0o600);
+  rmSync(socketPath);
+  const other = createServer().listen(socketPath);
+  t.teardown(() => void other.close());
+  await once(other, 'listening');
+  const { ino } = statSync(socketPath);
+  t.false(await server.ensureSocket());
+  t.is(statSync(socketPath).ino, ino);
 });

@@ -20,6 +20,7 @@ function openIn(
   prepare: (path: string) => void,
   options: Partial<SupplyFileOptions> = {},
 ): Opened {
+
   const folder = createTempDir('supply');
   const path = folder.join('conf', 'node.yaml');
   mkdirSync(dirname(path));
@@ -30,7 +31,7 @@ function openIn(
     error: (message: string) => errors.push(message),
     warn: (message: string) => errors.push(message),
   };
-  const source = openSupplyFile(path, { clock: systemClock, log, debounceMs: 20, pollMs: 60_000, ...options });
+  const source = openSupplyFile(path, { clock: systemClock, log, debounceMs: 20, pollMs: 60_000, inForce: () => undefined, ...options });
   const events: SupplyEvent[] = [];
   source.subscribe((event) => events.push(event));
   t.teardown(() => {
@@ -178,6 +179,12 @@ test('openSupplyFile: waits for a file, and a folder, that is not there yet', as
   mkdirSync(dirname(opened.path));
   writeFileSync(opened.path, withEpoch(4));
   await epochSeen(opened, 4);
+  t.deepEqual(opened.errors, ['supply file is invalid, there was none before it: this node is not changed yet']);
+});
+
+test('openSupplyFile: names the supply that the journal kept as the one in force', (t) => {
+  const supply = openIn(t, (path) => writeFileSync(path, withEpoch(1))).source.latest();
+  const opened = openIn(t, (path) => writeFileSync(path, 'nonsense'), { inForce: () => supply });
   t.deepEqual(opened.errors, ['supply file is invalid, the last good one stays in force']);
 });
 

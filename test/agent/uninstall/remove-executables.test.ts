@@ -22,7 +22,7 @@ async function install(dir: TempDir): Promise<void> {
       ...placesOf(dir),
       ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false, chainedPlugins: [] },
     },
-    silentLogger,
+    { log: silentLogger, release: '0.2.0' },
   ).ensureExecutables();
 }
 
