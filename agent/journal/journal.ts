@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { RuleMode } from '../../dataplane/network.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { invariant } from '../../runtime/invariant.ts';
@@ -154,9 +155,10 @@ class SqliteJournal implements Journal {
   }
 
   putOffers(offers: readonly Offer[]): void {
-    if (offers.length === 0) return;
+    const news = offers.filter((offer) => !isDeepStrictEqual(offer, this.#memory.offers.get(offer.ip)));
+    if (news.length === 0) return;
     this.#write('may-grow', (writer) => {
-      for (const offer of offers) writer.putOffer(offer);
+      for (const offer of news) writer.putOffer(offer);
     });
     for (const offer of offers) this.#memory.offers.set(offer.ip, offer);
   }
@@ -166,6 +168,7 @@ class SqliteJournal implements Journal {
   }
 
   putEni(record: EniRecord): void {
+    if (isDeepStrictEqual(record, this.#memory.enis.get(record.eniId))) return;
     try {
       this.#write('may-grow', (writer) => writer.putEni(record));
     } catch (error) {
@@ -181,7 +184,7 @@ class SqliteJournal implements Journal {
   }
 
   putSupply(supply: Supply): void {
-    this.#write('may-grow', (writer) => writer.putMeta('supply', JSON.stringify(supply)));
+    this.#putMeta('supply', supply, this.#memory.supply);
     this.#memory.supply = supply;
   }
 
@@ -192,17 +195,18 @@ class SqliteJournal implements Journal {
   }
 
   putLife(life: string): void {
+    if (life === this.#memory.life) return;
     this.#write('may-grow', (writer) => writer.putMeta('life', life));
     this.#memory.life = life;
   }
 
   putPods(pods: readonly RecordedPod[]): void {
-    this.#write('may-grow', (writer) => writer.putMeta('pods', JSON.stringify(pods)));
+    this.#putMeta('pods', pods, this.#memory.pods);
     this.#memory.pods = pods;
   }
 
   putPodCidrs(cidrs: readonly string[]): void {
-    this.#write('may-grow', (writer) => writer.putMeta('podCidrs', JSON.stringify(cidrs)));
+    this.#putMeta('podCidrs', cidrs, this.#memory.podCidrs);
     this.#memory.podCidrs = cidrs;
   }
 
@@ -228,6 +232,12 @@ class SqliteJournal implements Journal {
 
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  /** Writes a value unless it is on record already. */
+  #putMeta(name: 'supply' | 'pods' | 'podCidrs', value: object, recorded: object | undefined): void {
+    if (isDeepStrictEqual(value, recorded)) return;
+    this.#write('may-grow', (writer) => writer.putMeta(name, JSON.stringify(value)));
   }
 
   #update(lease: Lease): void {

@@ -1,6 +1,6 @@
 import anyTest, { type TestFn } from 'ava';
 import { type NecSource, NODE_ENI_CONFIGS } from '../../../agent/supply/nec-source.ts';
-import { type AgentLife, type ClusterScene, eniOf, leaseTo, openClusterScene } from './cluster-scene.ts';
+import { type AgentLife, type ClusterScene, endLease, eniOf, leaseTo, openClusterScene } from './cluster-scene.ts';
 
 const test = anyTest as TestFn<{ scene: ClusterScene }>;
 
@@ -103,3 +103,24 @@ function countCalls<K extends string>(of: { [key in K]: (...args: never[]) => un
   };
   return () => count;
 }
+
+test('cluster: writes a supply to the journal once, whatever else happens in the object', async (t) => {
+  const { scene } = t.context;
+  const agent = scene.startAgent();
+  await scene.supply((status) => ({ ...status, eniInfos: [eniOf('a', range(10, 20))] }));
+  await scene.pass();
+  const written: string[] = [];
+  const put = agent.journal.putSupply.bind(agent.journal);
+  agent.journal.putSupply = (supply) => {
+    written.push(JSON.stringify(supply));
+    put(supply);
+  };
+  for (let turn = 0; turn < 10; turn++) {
+    leaseTo(agent, `p${turn}`, scene.clock.bootMs());
+    await scene.pass(20_000);
+    if (turn % 2 === 0) endLease(agent, `p${turn}`, scene.clock.bootMs());
+    await scene.pass(20_000);
+    await scene.edit((object) => ({ ...object, metadata: { ...object.metadata, labels: { turn: String(turn) } } }));
+  }
+  t.deepEqual(written, []);
+});

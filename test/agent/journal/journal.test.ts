@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { statSync, utimesSync } from 'node:fs';
 import test from 'ava';
 import { openJournal } from '../../../agent/journal/journal.ts';
 import { JournalError } from '../../../agent/journal/journal-error.ts';
@@ -136,6 +136,40 @@ test('load: bounds a cooldown by its length when its deadline is of another cloc
     earlier.load().cooldowns.map((entry) => entry.coolUntilMs),
     [120_500],
   );
+});
+
+test('journal: writes what changed and nothing that is on record already, after a restart either', (t) => {
+  const path = tempJournal(t);
+  const eni = { eniId: 'eni-a', mac: '02:00:00:00:00:01', table: 4007, slot: 1 };
+  const offer = { ip: '10.0.0.9', family: 4, eniId: 'eni-a', assignmentId: 'as-10.0.0.9' } as const;
+  const pod = { namespace: 'default', name: 'p', uid: 'u' };
+  const supplyOf = (epoch: number) => sampleSupply([sampleEni('eni-a', ['10.0.0.5', '10.0.0.6'])], epoch);
+  const puts: readonly ((journal: ReturnType<typeof open>, turn: number) => void)[] = [
+    (journal, turn) => journal.putSupply(supplyOf(turn)),
+    (journal, turn) => journal.putEni({ ...eni, mac: `02:00:00:00:00:0${turn}` }),
+    (journal, turn) => journal.putOffers([{ ...offer, assignmentId: `as-${turn}` }]),
+    (journal, turn) => journal.putRuleMode(turn === 1 ? 'compact' : 'per-pod'),
+    (journal, turn) => journal.putLife(`life-${turn}`),
+    (journal, turn) => journal.putPods([{ ...pod, uid: `u${turn}` } as never]),
+    (journal, turn) => journal.putPodCidrs([`10.${turn}.0.0/24`]),
+  ];
+  const isWrittenBy = (run: () => void): boolean => {
+    utimesSync(path, 1, 1);
+    run();
+    return statSync(path).mtimeMs !== 1_000;
+  };
+  for (const turn of [1, 2]) {
+    {
+      using journal = open(path);
+      for (const [index, put] of puts.entries()) {
+        t.true(isWrittenBy(() => put(journal, turn)), `put ${index}, turn ${turn}`);
+        t.false(isWrittenBy(() => put(journal, turn)), `put ${index}, turn ${turn} again`);
+      }
+    }
+    using journal = open(path);
+    for (const [index, put] of puts.entries())
+      t.false(isWrittenBy(() => put(journal, turn)), `put ${index}, turn ${turn}, after a restart`);
+  }
 });
 
 test('putEni: refuses a table or a slot of another ENI, and takes a new MAC of the same', (t) => {
