@@ -147,10 +147,9 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
 
   return {
     close: async () => {
-      // First: a runtime that reads the folder now sends no more Pods here.
-      if (config.removeConfOnExit) removeConflist(config.cniConfDir);
       shutdown.abort('the agent is shutting down');
       await installing;
+      // Before calls end: a runtime that reads the folder now sends no more Pods here.
       if (config.removeConfOnExit) removeConflist(config.cniConfDir);
       await server.drain(DRAIN_MS);
       await devices?.close();
@@ -422,7 +421,7 @@ function openRepairLoop(
     };
     try {
       finder.observe();
-      // Before the first supply nobody has said what this node is for: a wrong file or flag changes nothing.
+      // Before the first supply it is not known what this node is for: a wrong file or flag changes nothing.
       const report = state.hasPlan() ? await reconcile(components.reconcile, cause) : NOTHING_DONE;
       if (report.done.some((operation) => !isFlowtableOperation(operation))) epochs?.forget('repair');
       readiness.notReady = finder.primary() === undefined ? 'the node has no primary interface yet' : undefined;

@@ -9,7 +9,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { type SyntaxNode, syntaxNodes } from './parse-source.ts';
 
 /** What the check takes for granted. */
-export type ErrorEventTable = {
+type ErrorEventTable = {
   /** Functions that attach a listener to what they are given, by name, with the file that has each. */
   readonly handlers: Readonly<Record<string, string>>;
   /** By file: places without a listener, and why they do no harm. */

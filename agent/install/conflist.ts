@@ -93,7 +93,7 @@ export function removeConflist(confDir: string): void {
  * Name of a file beside a conflist that was removed by command: an agent that runs does not put it back. The next one that
  * starts does.
  */
-export const REMOVED_MARKER = `${CONFLIST_FILE}.removed`;
+const REMOVED_MARKER = `${CONFLIST_FILE}.removed`;
 
 /** Removes our conflist until an agent starts. Idempotent. @throws the file system's own error */
 export function withdrawConflist(confDir: string): void {

@@ -29,7 +29,7 @@ const KEEP: FileStep = { kind: 'keep' };
 /**
  * Decides what to do about a file. One of ours is replaced whatever it is, unless a newer release or the closed product puts its
  * own there while this agent runs. A shared one is written where there is none, or the beginning of one.
- * @param successor Whose the file is; undefined: nobody's that is to stay.
+ * @param successor Whose the file is; undefined: of no program whose file is to stay.
  */
 export function decideFile(planned: PlannedFile, observed: ObservedFile, successor?: Successor): FileStep {
   const write = (why: string): FileStep => ({ kind: 'write', why });

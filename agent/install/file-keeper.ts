@@ -122,7 +122,7 @@ export class FileKeeper {
     return { kind: 'file', mode, content };
   }
 
-  /** What was just written is equal, unless somebody replaced it meanwhile. */
+  /** What was just written is equal, unless another program replaced it meanwhile. */
   #noteWritten({ path, source }: PlannedFile, ino: bigint | undefined): void {
     if (ino === undefined || lstatSync(path, { bigint: true, throwIfNoEntry: false })?.ino !== ino) return;
     this.#equal.set(path, { file: identityOf(path), source: sourceIdentity(source) });

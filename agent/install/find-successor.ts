@@ -18,8 +18,8 @@ const GO_PROGRAM = '\xff Go buildinf:';
 
 /**
  * Finds who put an executable in the place of ours: an agent that recorded it with its own release, a newer executable of ours
- * without a record, or the closed product, whose executables are Go programs and name themselves. Undefined: nobody who is known.
- * A file that cannot be read is nobody's.
+ * without a record, or the closed product, whose executables are Go programs and name themselves. Undefined: a program
+ * that is not known, or a file that cannot be read.
  */
 export async function findSuccessor(path: string, own: OwnInstallation): Promise<Successor | undefined> {
   const recorded = recordedRelease(path, own);

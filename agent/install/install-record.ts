@@ -93,7 +93,7 @@ export function removeIntent(binDir: string, names: readonly string[]): void {
   write(binDir, { ...record, intended: intended.filter((name) => !names.includes(name)) });
 }
 
-/** Writes a record back that somebody removed. @throws the file system's own error */
+/** Writes a record back that was removed. @throws the file system's own error */
 export function restoreInstallRecord(binDir: string, content: InstallRecord): void {
   if (!existsSync(join(binDir, RECORD_FILE))) write(binDir, content);
 }

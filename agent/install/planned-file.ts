@@ -21,7 +21,7 @@ export const PLUGIN_LIBRARIES = ['tke-eni-lib/libatomic.so.1'] as const;
 export const REFERENCE_PLUGIN_NAMES = ['portmap', 'bandwidth', 'host-local', 'bridge', 'loopback'] as const;
 
 /** What a file is to contain: a copy of another, another name of one that is installed before it, a text, or nothing at all. */
-export type FileSource =
+type FileSource =
   | { readonly kind: 'copy'; readonly of: string }
   | { readonly kind: 'link'; readonly to: string }
   | { readonly kind: 'text'; readonly text: string }

@@ -38,15 +38,23 @@ async function openNode(t: ExecutionContext) {
   };
   const snapshot = async (): Promise<string> => {
     const show = 'ip -j -d link; ip -j addr; ip -j rule; ip -j -6 rule; ip -j route show table all; nft list ruleset';
-    const settings = "find /proc/sys/net -type f ! -name '*flush*' -exec grep -H . {} + 2>/dev/null | grep -v 'random\\|nf_conntrack_count' | sort";
-    const folders = [dir.join('cni-bin'), dir.join('cni-conf')].map((path) => (existsSync(path) ? readdirSync(path) : []));
+    const settings =
+      "find /proc/sys/net -type f ! -name '*flush*' -exec grep -H . {} + 2>/dev/null | grep -v 'random\\|nf_conntrack_count' | sort";
+    const folders = [dir.join('cni-bin'), dir.join('cni-conf')].map((path) =>
+      existsSync(path) ? readdirSync(path) : [],
+    );
     return `${await netns.run(['sh', '-c', `${show}; ${settings}`])}\n${JSON.stringify(folders)}`;
   };
   return { vpc, dir, start, snapshot, supplyPath: dir.join('node.yaml') };
 }
 
 for (const [what, prepare, flags, says] of [
-  ['there is no supply file', () => {}, {}, /supply file is invalid, there was none before it: this node is not changed yet/],
+  [
+    'there is no supply file',
+    () => {},
+    {},
+    /supply file is invalid, there was none before it: this node is not changed yet/,
+  ],
   ['the supply file is not YAML', (path: string) => writeFileSync(path, 'a: ['), {}, /there was none before it/],
   ['the supply file is for another node', undefined, { 'node-name': 'n2' }, /supply is for another node, refused/],
 ] as const) {

@@ -1,4 +1,14 @@
-import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { CONFLIST_FILE } from '../../agent/install/conflist.ts';
@@ -14,7 +24,9 @@ async function openInstalled(t: ExecutionContext): Promise<{ trial: Trial; files
   const trial = await openTrial({ ruleMode: 'compact', flags });
   t.teardown(() => trial.close());
   const { cniBinDir, cniConfDir, socketPath } = trial.agent;
-  await waitUntil(() => lstatSync(join(cniConfDir, CONFLIST_FILE), { throwIfNoEntry: false }), { what: 'the conflist' });
+  await waitUntil(() => lstatSync(join(cniConfDir, CONFLIST_FILE), { throwIfNoEntry: false }), {
+    what: 'the conflist',
+  });
   const describe = (path: string): readonly string[] => {
     const stat = lstatSync(path, { throwIfNoEntry: false });
     if (stat === undefined) return [];
@@ -32,30 +44,43 @@ test('agent: puts back executables, record, conflist and socket that others remo
   const text = readFileSync(conflist, 'utf8');
   const main = join(cniBinDir, 'tke-route-eni');
   const harms: readonly (readonly [string, () => void])[] = [
-    ['both folders emptied, as by an upgrade of a package', () => {
-      for (const folder of [cniBinDir, cniConfDir]) {
-        rmSync(folder, { recursive: true });
-        mkdirSync(folder);
-      }
-    }],
-    ['another program under our name', () => {
-      rmSync(main);
-      writeFileSync(main, '#!/bin/sh\nexit 1\n', { mode: 0o755 });
-    }],
-    ['a disk that was full, a mode, a folder', () => {
-      truncateSync(join(cniBinDir, 'tke-eni-ipamc'), 100);
-      chmodSync(main, 0o644);
-      rmSync(conflist);
-      mkdirSync(conflist);
-    }],
-    ['the socket moved away, and another configuration', () => {
-      renameSync(socketPath, `${socketPath}.theirs`);
-      writeFileSync(conflist, '{}');
-    }],
+    [
+      'both folders emptied, as by an upgrade of a package',
+      () => {
+        for (const folder of [cniBinDir, cniConfDir]) {
+          rmSync(folder, { recursive: true });
+          mkdirSync(folder);
+        }
+      },
+    ],
+    [
+      'another program under our name',
+      () => {
+        rmSync(main);
+        writeFileSync(main, '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+      },
+    ],
+    [
+      'a disk that was full, a mode, a folder',
+      () => {
+        truncateSync(join(cniBinDir, 'tke-eni-ipamc'), 100);
+        chmodSync(main, 0o644);
+        rmSync(conflist);
+        mkdirSync(conflist);
+      },
+    ],
+    [
+      'the socket moved away, and another configuration',
+      () => {
+        renameSync(socketPath, `${socketPath}.theirs`);
+        writeFileSync(conflist, '{}');
+      },
+    ],
   ];
   for (const [what, harm] of harms) {
     harm();
-    const isBack = (): boolean => JSON.stringify(files().filter((line) => !line.includes('.aside-'))) === JSON.stringify(before);
+    const isBack = (): boolean =>
+      JSON.stringify(files().filter((line) => !line.includes('.aside-'))) === JSON.stringify(before);
     await waitUntil(isBack, { what, timeoutMs: 30_000, explain: () => `${files().join('\n')}\n${trial.lastWords()}` });
     t.is(readFileSync(conflist, 'utf8'), text, what);
     const pod = await trial.addPod();

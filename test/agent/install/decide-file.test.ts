@@ -1,5 +1,11 @@
 import test from 'ava';
-import { decideFile, type FileStep, isNewerRelease, type ObservedFile, type Successor } from '../../../agent/install/decide-file.ts';
+import {
+  decideFile,
+  type FileStep,
+  isNewerRelease,
+  type ObservedFile,
+  type Successor,
+} from '../../../agent/install/decide-file.ts';
 import type { PlannedFile } from '../../../agent/install/planned-file.ts';
 
 const OURS: PlannedFile = { path: '/bin/a', source: { kind: 'copy', of: '/src/a' }, mode: 0o755, owner: 'ours' };

@@ -51,7 +51,10 @@ test('tryOnHost: says what is wrong with the complete program of a launcher, and
   writeFileSync(launcher, `#!/bin/sh\necho '{"code":11,"msg":"${says}"}'\nexit 1\n`, { mode: 0o755 });
   const complete = dir.join('tke-eni-cni');
   const why = async (): Promise<string> => JSON.stringify(await tryOnHost('/', launcher));
-  t.regex(await why(), /"fails".*there is no \S+tke-eni-cni, the complete program that the launcher needs: --plugin-dir has/);
+  t.regex(
+    await why(),
+    /"fails".*there is no \S+tke-eni-cni, the complete program that the launcher needs: --plugin-dir has/,
+  );
   writeFileSync(complete, '', { mode: 0o644 });
   t.regex(await why(), /tke-eni-cni is not executable/);
   chmodSync(complete, 0o755);

@@ -162,13 +162,22 @@ test('journal: writes what changed and nothing that is on record already, after 
     {
       using journal = open(path);
       for (const [index, put] of puts.entries()) {
-        t.true(isWrittenBy(() => put(journal, turn)), `put ${index}, turn ${turn}`);
-        t.false(isWrittenBy(() => put(journal, turn)), `put ${index}, turn ${turn} again`);
+        t.true(
+          isWrittenBy(() => put(journal, turn)),
+          `put ${index}, turn ${turn}`,
+        );
+        t.false(
+          isWrittenBy(() => put(journal, turn)),
+          `put ${index}, turn ${turn} again`,
+        );
       }
     }
     using journal = open(path);
     for (const [index, put] of puts.entries())
-      t.false(isWrittenBy(() => put(journal, turn)), `put ${index}, turn ${turn}, after a restart`);
+      t.false(
+        isWrittenBy(() => put(journal, turn)),
+        `put ${index}, turn ${turn}, after a restart`,
+      );
   }
 });
 

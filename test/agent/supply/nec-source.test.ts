@@ -35,7 +35,15 @@ async function openScene() {
   };
   const lag = { ms: 0 };
   const isInUse = () => false;
-  const source = openNecSource({ client, nodeName: NAME, clock, log: silentLogger, random: () => 0.5, isInUse, inForce: () => undefined });
+  const source = openNecSource({
+    client,
+    nodeName: NAME,
+    clock,
+    log: silentLogger,
+    random: () => 0.5,
+    isInUse,
+    inForce: () => undefined,
+  });
   const write = async (maxRouteENI: number, maxIPPerENI = 1): Promise<void> => {
     const change = (object: KubeObject) => ({ ...object, spec: { maxRouteENI, maxIPPerENI } });
     await clock.run(updateGuarded(admin, NODE_ENI_CONFIGS, { name: NAME }, change));

@@ -20,7 +20,6 @@ function openIn(
   prepare: (path: string) => void,
   options: Partial<SupplyFileOptions> = {},
 ): Opened {
-
   const folder = createTempDir('supply');
   const path = folder.join('conf', 'node.yaml');
   mkdirSync(dirname(path));
@@ -31,7 +30,14 @@ function openIn(
     error: (message: string) => errors.push(message),
     warn: (message: string) => errors.push(message),
   };
-  const source = openSupplyFile(path, { clock: systemClock, log, debounceMs: 20, pollMs: 60_000, inForce: () => undefined, ...options });
+  const source = openSupplyFile(path, {
+    clock: systemClock,
+    log,
+    debounceMs: 20,
+    pollMs: 60_000,
+    inForce: () => undefined,
+    ...options,
+  });
   const events: SupplyEvent[] = [];
   source.subscribe((event) => events.push(event));
   t.teardown(() => {
