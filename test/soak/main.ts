@@ -47,7 +47,7 @@ const wall = setTimeout(() => {
   void leave(1);
 }, spec.lastsMs + BESIDE_LOAD_MS);
 
-print(`soak: seed ${spec.seed} (make soak SOAK="--seed ${spec.seed}" repeats its choices)`);
+print(`soak: seed ${spec.seed} (make soak-alone SOAK="--seed ${spec.seed}" repeats its choices)`);
 const startMs = performance.now();
 try {
   const isWell = await runSoak(spec, running, print);
