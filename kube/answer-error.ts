@@ -72,9 +72,12 @@ function textOf(known: Readonly<Record<string, unknown>>, body: unknown): string
   return limitText(text, SHOWN_CHARS);
 }
 
+/** Longest wait that is obeyed, as long as our own between two attempts: a longer one would leave us blind meanwhile. */
+const MAX_WAIT_MS = 30_000;
+
 function waitOf(known: Readonly<Record<string, unknown>>, header: string | undefined): number | undefined {
   const details = recordOf(known['details']);
   const seconds = header === undefined ? details['retryAfterSeconds'] : Number(header);
   // A date in the header is legal HTTP. No API server sends one, and it would need synchronized clocks.
-  return typeof seconds === 'number' && Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
+  return typeof seconds === 'number' && seconds >= 0 ? Math.min(seconds * 1000, MAX_WAIT_MS) : undefined;
 }

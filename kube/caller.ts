@@ -31,7 +31,6 @@ type CallerDeps = {
 
 /** Most repetitions of a throttled call. After that the 429 is returned to the caller. */
 const MAX_REPEATS = 4;
-const MAX_WAIT_MS = 30_000;
 const WAIT_MS = 1000;
 
 /**
@@ -57,7 +56,7 @@ export function createCaller(deps: CallerDeps): Send {
       }
       if (answer.status !== 429 || repeats >= MAX_REPEATS) return answer;
       const { retryAfterMs } = answerError({ request: call.label, ...answer });
-      await http.clock.sleep(Math.min(retryAfterMs ?? WAIT_MS, MAX_WAIT_MS), signal);
+      await http.clock.sleep(retryAfterMs ?? WAIT_MS, signal);
     }
   };
 }

@@ -18,9 +18,25 @@ export function findSilentWatches(
   contact: { readonly lastOkMs: number },
   clock: Pick<Clock, 'monotonicMs'>,
 ): readonly string[] {
+  return clock.monotonicMs() - contact.lastOkMs > RECENT_MS ? [] : findBlindWatches(watches, clock);
+}
+
+/** Lists the watches that have received nothing for SILENT_MS, whatever the reason. Reads the clock. */
+function findBlindWatches(
+  watches: Iterable<readonly [name: string, state: WatchState]>,
+  clock: Pick<Clock, 'monotonicMs'>,
+): readonly string[] {
   const nowMs = clock.monotonicMs();
-  if (nowMs - contact.lastOkMs > RECENT_MS) return [];
   return [...watches].flatMap(([name, { isSynced, lastContactMs }]) =>
     isSynced && nowMs - lastContactMs > SILENT_MS ? [name] : [],
   );
+}
+
+/** Says which watches have received nothing for SILENT_MS, for readiness; undefined while none. Reads the clock. */
+export function describeBlindness(
+  watches: Iterable<readonly [name: string, state: WatchState]>,
+  clock: Pick<Clock, 'monotonicMs'>,
+): string | undefined {
+  const blind = findBlindWatches(watches, clock);
+  return blind.length === 0 ? undefined : `nothing heard for ${SILENT_MS / 60_000} minutes of: ${blind.join(', ')}`;
 }

@@ -3,7 +3,7 @@ import { request as tlsRequest } from 'node:https';
 import { ByteCollector, collectStream } from '../runtime/byte-collector.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Access } from './access.ts';
-import { isKubeError, KubeError } from './kube-error.ts';
+import { ANSWER_TOO_LARGE, isKubeError, KubeError } from './kube-error.ts';
 
 /** One HTTP request to the API server. */
 export type HttpCall = {
@@ -139,16 +139,21 @@ async function openResponse({ access }: HttpDeps, call: HttpCall, signal: AbortS
   });
 }
 
-/** Largest answer that is accepted. A page of 500 objects of the largest size in etcd (1.5 MB) would exceed it. */
-const MAX_BODY_BYTES = 256 * 1024 * 1024;
+/**
+ * Largest answer that is accepted. An object has at most 1.5 MB in etcd, and as JSON with escapes several times that; a page of
+ * a list that is larger is asked for in halves. The least memory limit of a program is 256 MiB.
+ */
+export const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
 async function readText(response: IncomingMessage, label: string): Promise<string> {
-  const body = new ByteCollector(MAX_BODY_BYTES);
+  const body = new ByteCollector(MAX_ANSWER_BYTES);
   const why = await collectStream(response, body);
   if (why === undefined) return body.take().toString('utf8');
   response.destroy();
-  const text = why === 'too-many-pieces' ? 'an answer in too many pieces' : `more than ${MAX_BODY_BYTES} bytes`;
-  throw new KubeError({ code: 'BAD_ANSWER', request: label, text });
+  if (why === 'too-many-pieces')
+    throw new KubeError({ code: 'BAD_ANSWER', request: label, text: 'an answer in too many pieces' });
+  const text = `more than ${MAX_ANSWER_BYTES} bytes`;
+  throw new KubeError({ code: 'BAD_ANSWER', request: label, text, reason: ANSWER_TOO_LARGE });
 }
 
 function parseBody(text: string, label: string, status: number): unknown {

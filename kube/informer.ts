@@ -1,9 +1,12 @@
 import type { BackoffSettings } from '../runtime/backoff.ts';
 import { backoffMs } from '../runtime/backoff.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { limitText } from '../runtime/limit-text.ts';
 import type { Logger } from '../runtime/log.ts';
+import { compareRevisions } from './compare-versions.ts';
 import type { KubeClient, KubeObject, ObjectQuery, ResourceType } from './kube-client.ts';
 import { isKubeError, KubeError } from './kube-error.ts';
+import { listPages } from './list-pages.ts';
 import { ObjectCache, type ObjectChange } from './object-cache.ts';
 
 /** Receives what happens to an informer, for metrics. */
@@ -56,8 +59,6 @@ export type Informer<T> = {
   /** Monotonic milliseconds of the last answer or event from the server; minus infinity when there was none. */
   readonly lastContactMs: number;
 };
-
-const PAGE_SIZE = 500;
 
 /** Half of each wait is random: agents that lost one server at the same time must not reconnect at the same time. */
 const BACKOFF: BackoffSettings = { firstMs: 200, maxMs: 30_000, factor: 2, jitter: 0.5 };
@@ -152,23 +153,20 @@ async function follow<T>(follower: Follower<T>, signal: AbortSignal): Promise<vo
  * end.
  */
 async function listAll<T>(follower: Follower<T>, signal: AbortSignal): Promise<string> {
-  const { client, type, query = {}, pageSize = PAGE_SIZE, observer } = follower.options;
+  const { client, type, query = {}, pageSize, observer } = follower.options;
   const listedKeys = new Set<string>();
-  let continueToken: string | undefined;
-  for (;;) {
-    const token = continueToken === undefined ? {} : { continueToken };
-    const page = await client.listPage(type, { ...query, limit: pageSize, ...token }, signal);
+  let version = '';
+  for await (const page of listPages(client, type, { ...query, pageSize }, signal)) {
     signal.throwIfAborted();
     follower.onContact();
     if (listedKeys.size === 0) follower.onListing();
     for (const object of page.items) listedKeys.add(follower.cache.put(object));
-    continueToken = page.continueToken;
-    if (continueToken !== undefined) continue;
-    follower.cache.retainOnly(listedKeys);
-    observer?.onList?.(type, listedKeys.size);
-    follower.onSynced();
-    return page.resourceVersion;
+    version = page.resourceVersion;
   }
+  follower.cache.retainOnly(listedKeys);
+  observer?.onList?.(type, listedKeys.size);
+  follower.onSynced();
+  return version;
 }
 
 /**
@@ -197,8 +195,13 @@ async function watchFrom<T>(follower: Follower<T>, from: string, signal: AbortSi
   for await (const event of client.watch(type, { ...query, resourceVersion: from }, signal)) {
     follower.onContact();
     const next = event.kind === 'bookmark' ? event.resourceVersion : event.object.metadata.resourceVersion;
-    if (next !== undefined && isRegression(version, next)) {
-      throw new KubeError({ code: 'EXPIRED', request: `WATCH ${type.plural}`, text: `${next} after ${version}` });
+    // Then the server was restored. @see KEP-5504, which lets clients compare revisions as numbers
+    if (next !== undefined && (compareRevisions(next, version) ?? 0) < 0) {
+      throw new KubeError({
+        code: 'EXPIRED',
+        request: `WATCH ${type.plural}`,
+        text: `a revision went back to ${limitText(next, 40)}`,
+      });
     }
     if (event.kind === 'deleted') follower.cache.remove(event.object);
     else if (event.kind !== 'bookmark') follower.cache.put(event.object);
@@ -206,14 +209,6 @@ async function watchFrom<T>(follower: Follower<T>, from: string, signal: AbortSi
   }
   signal.throwIfAborted();
   return version;
-}
-
-/**
- * Tells whether the revisions go back: then the server was restored. @see KEP-5504, which lets clients compare them as
- * numbers
- */
-function isRegression(before: string, after: string): boolean {
-  return /^\d+$/.test(before) && /^\d+$/.test(after) && BigInt(after) < BigInt(before);
 }
 
 function cacheReports<T>({ type, log, observer }: InformerOptions<T>) {

@@ -9,7 +9,7 @@
  * - `THROTTLED`: too many calls (429); wait `retryAfterMs`.
  * - `UNAVAILABLE`: no connection, or 5xx: it is unknown whether the call had an effect.
  * - `TIMEOUT`: no answer in time: it is unknown whether the call had an effect.
- * - `BAD_ANSWER`: the answer is not an object.
+ * - `BAD_ANSWER`: the answer is not an object, or above a bound; with the reason ANSWER_TOO_LARGE it has too many bytes.
  */
 export type KubeErrorCode =
   | 'CONFLICT'
@@ -24,6 +24,9 @@ export type KubeErrorCode =
   | 'TIMEOUT'
   | 'BAD_ANSWER';
 
+/** The reason of an answer that has too many bytes. */
+export const ANSWER_TOO_LARGE = 'AnswerTooLarge';
+
 /** The facts about a failed call. */
 type KubeFailure = {
   readonly code: KubeErrorCode;
@@ -33,8 +36,9 @@ type KubeFailure = {
   readonly text: string;
   /** HTTP status; absent when there was no answer. */
   readonly status?: number;
-  /** The `reason` of the server's Status. */
+  /** The `reason` of the server's Status, or ANSWER_TOO_LARGE. */
   readonly reason?: string;
+  /** The wait that the server requests, as far as it is obeyed. */
   readonly retryAfterMs?: number;
 };
 

@@ -169,6 +169,9 @@ export function decodeObject(value: unknown, request: string, type: ResourceType
   return named as KubeObject;
 }
 
+/** Longest version of a list or token of a page; those of etcd have 20 and some hundred characters. */
+const MAX_TOKEN_CHARS = 4_096;
+
 /** Decodes a page of a list. @throws KubeError BAD_ANSWER */
 export function decodeList(value: unknown, request: string, type: ResourceType): ListPage {
   const metadata = recordOf(recordOf(value)['metadata']);
@@ -178,6 +181,14 @@ export function decodeList(value: unknown, request: string, type: ResourceType):
   }
   const items = listOf(value['items']);
   const token = metadata['continue'];
+  // Both are sent back in the path of a request.
+  for (const text of [version, token])
+    if (typeof text === 'string' && text.length > MAX_TOKEN_CHARS)
+      throw new KubeError({
+        code: 'BAD_ANSWER',
+        request,
+        text: `a version or token above ${MAX_TOKEN_CHARS} characters`,
+      });
   return {
     items: items.map((item) => decodeObject(item, request, type)),
     resourceVersion: version,

@@ -2,11 +2,9 @@ import { ByteCollector } from '../runtime/byte-collector.ts';
 import { isRecord } from '../runtime/decode.ts';
 import { recordOf } from '../runtime/json.ts';
 import { answerError } from './answer-error.ts';
+import { MAX_ANSWER_BYTES } from './http-call.ts';
 import type { KubeObject, WatchEvent } from './kube-client.ts';
 import { KubeError } from './kube-error.ts';
-
-/** Longest line. An object takes at most 1.5 MB in etcd; as JSON with escapes it can take several times that. */
-const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
 const LINE_FEED = 0x0a;
 
@@ -18,7 +16,7 @@ const LINE_FEED = 0x0a;
 export async function* splitLines(
   chunks: AsyncIterable<Uint8Array>,
   label: string,
-  maxBytes = MAX_LINE_BYTES,
+  maxBytes = MAX_ANSWER_BYTES,
 ): AsyncGenerator<string, void, undefined> {
   const line = new ByteCollector(maxBytes);
   const append = (piece: Uint8Array): void => {

@@ -1,4 +1,4 @@
-import { findSilentWatches, SILENT_MS } from '../kube/find-silent-watches.ts';
+import { describeBlindness, findSilentWatches, SILENT_MS } from '../kube/find-silent-watches.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { KubeContact } from './call-metrics.ts';
 import type { InformerSample } from './work-metrics.ts';
@@ -27,10 +27,7 @@ export function evaluateLiveness({
 }: HealthFacts): string | undefined {
   // Without definitions there is nothing to watch.
   if (startProblem !== undefined) return undefined;
-  const watches = informers.map(({ resource, isSynced, lastContactMs }) => {
-    return [resource, { isSynced, lastContactMs: Math.max(lastContactMs, restoredMs) }] as const;
-  });
-  const silent = findSilentWatches(watches, contact, clock);
+  const silent = findSilentWatches(watchesOf(informers, restoredMs), contact, clock);
   if (silent.length === 0) return undefined;
   const names = silent.join(', ');
   return `the API server answers, but the watch of ${names} has been silent for ${SILENT_MS / 60_000} minutes`;
@@ -38,10 +35,22 @@ export function evaluateLiveness({
 
 /**
  * Evaluates readiness: returns why this replica could neither lead nor take over, or undefined. Leaders and standbys
- * are both ready.
+ * are both ready. Reads the clock.
  */
-export function evaluateReadiness({ informers, startProblem }: HealthFacts): string | undefined {
+export function evaluateReadiness({
+  informers,
+  clock,
+  startProblem,
+  restoredMs = Number.NEGATIVE_INFINITY,
+}: HealthFacts): string | undefined {
   if (startProblem !== undefined) return startProblem;
   const waiting = informers.filter(({ isSynced }) => !isSynced).map(({ resource }) => resource);
-  return waiting.length === 0 ? undefined : `not read yet: ${waiting.join(', ')}`;
+  if (waiting.length > 0) return `not read yet: ${waiting.join(', ')}`;
+  return describeBlindness(watchesOf(informers, restoredMs), clock);
+}
+
+function watchesOf(informers: readonly InformerSample[], restoredMs: number) {
+  return informers.map(({ resource, isSynced, lastContactMs }) => {
+    return [resource, { isSynced, lastContactMs: Math.max(lastContactMs, restoredMs) }] as const;
+  });
 }

@@ -1,6 +1,6 @@
 import type { ServerCertificates } from '../kube/certificates/server-certificates.ts';
 import { leadUntilDrained } from '../kube/election/lead-until-drained.ts';
-import { findSilentWatches, SILENT_MS } from '../kube/find-silent-watches.ts';
+import { describeBlindness, findSilentWatches, SILENT_MS } from '../kube/find-silent-watches.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { describeMissingRight, trackRights } from '../kube/track-rights.ts';
 import { ChangeSignal } from '../runtime/change-signal.ts';
@@ -194,7 +194,7 @@ class Scheduler implements RunningScheduler {
       log.warn('every process of this node may bind Pods', { flag: '--allow-anonymous-loopback' });
     this.#endpoints = await serveHttpEndpoints(metricsAddress, {
       liveness: () => this.#liveness(),
-      readiness: () => this.readiness(),
+      readiness: () => this.readiness() ?? describeBlindness(Object.entries(this.#followed), clock),
       registry: this.#metrics.registry,
     });
   }

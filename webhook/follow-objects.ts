@@ -1,3 +1,4 @@
+import { describeBlindness } from '../kube/find-silent-watches.ts';
 import { type Informer, type InformerOptions, openInformer } from '../kube/informer.ts';
 import { isKubeError } from '../kube/kube-error.ts';
 
@@ -6,7 +7,7 @@ export type FollowedObjects<T> = Pick<Informer<T>, 'values' | 'byIndex'> & {
   readonly size: () => number;
   /** Whether the objects were read and are kept up to date. */
   readonly isFollowing: () => boolean;
-  /** Returns undefined when the list is complete, or will never be; else why the webhook is not ready. */
+  /** Returns undefined when the list is complete and heard of, or will never be; else why the webhook is not ready. */
   readonly problem: () => string | undefined;
   /** Follows until aborted; never rejects. */
   readonly run: (signal: AbortSignal) => Promise<void>;
@@ -44,7 +45,10 @@ export function followObjects<T>({ what, onRefused, ...options }: FollowOptions<
     byIndex: (name, value) => informer.byIndex(name, value),
     size: () => informer.size,
     isFollowing: () => informer.isSynced && !isRefused,
-    problem: () => (informer.isSynced || isRefused ? undefined : `${what} are not read yet`),
+    problem: () => {
+      if (isRefused) return undefined;
+      return informer.isSynced ? describeBlindness([[what, informer]], options.clock) : `${what} are not read yet`;
+    },
     run: (signal) => informer.start(signal),
   };
 }

@@ -2,6 +2,7 @@ import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { type Informer, openInformer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
+import { listPages } from '../../kube/list-pages.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import { KeyedMutex } from '../../runtime/keyed-mutex.ts';
@@ -52,7 +53,6 @@ const WAIT_MS = 2_000;
 const ASK_AGAIN_MS = 600_000;
 const RETRY_MS = 5_000;
 const MAX_CONFLICTS = 5;
-const PAGE = 500;
 /** Targets of an owner of which nothing is changed are read so often. */
 const OLD_MS = 540_000;
 /** What is said of Pods counts for this long. */
@@ -185,14 +185,11 @@ export class AddressPublisher {
 
   /** Looks once whether anything is published; returns whether that is known now. */
   async #lookForRest(signal: AbortSignal): Promise<boolean> {
-    let continueToken: string | undefined;
     try {
-      do {
-        const query = { limit: PAGE, ...(continueToken === undefined ? {} : { continueToken }) };
-        const page = await this.#deps.kube.listPage(NECS, query, signal);
-        if (page.items.some((object) => (decodeRegisteredNode(object).published ?? []).length > 0)) this.need();
-        continueToken = page.continueToken;
-      } while (continueToken !== undefined && this.#state === 'idle');
+      for await (const { items } of listPages(this.#deps.kube, NECS, {}, signal)) {
+        if (items.some((object) => (decodeRegisteredNode(object).published ?? []).length > 0)) this.need();
+        if (this.#state !== 'idle') break;
+      }
       return true;
     } catch (error) {
       if (isKubeError(error, 'NOT_FOUND')) return true;

@@ -6,6 +6,7 @@ import { renderRight } from '../../kube/ask-rights.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
+import { listPages } from '../../kube/list-pages.ts';
 import { INGRESSES, SERVICES } from '../../kube/resource-types.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { OrphanOutcome } from '../observability/load-balancer-metrics.ts';
@@ -20,7 +21,6 @@ import { OrphanGroupSweep } from './sweep-orphan-groups.ts';
 const FIRST_MS = 300_000;
 /** An orphan is found in two sweeps, so long apart. */
 const APART_MS = 600_000;
-const PAGE = 500;
 const PROBLEM = 'orphans of ingresses';
 const LIST_INGRESSES = { verb: 'list', group: INGRESSES.group, resource: 'ingresses' };
 
@@ -148,13 +148,8 @@ export class OrphanSweep {
   /** Reads the uids of all objects of a kind, of the cache and of the API server: either one may be of a while ago. */
   async #uidsOf(kind: OwnerKind, owners: Owners, signal: AbortSignal): Promise<ReadonlySet<string>> {
     const uids = new Set([...owners.values()].map(({ metadata }) => metadata.uid ?? ''));
-    let continueToken: string | undefined;
-    do {
-      const query = { limit: PAGE, ...(continueToken === undefined ? {} : { continueToken }) };
-      const page = await this.#deps.kube.listPage(KINDS[kind].resource, query, signal);
-      for (const { metadata } of page.items) uids.add(metadata.uid ?? '');
-      continueToken = page.continueToken;
-    } while (continueToken !== undefined);
+    for await (const { items } of listPages(this.#deps.kube, KINDS[kind].resource, {}, signal))
+      for (const { metadata } of items) uids.add(metadata.uid ?? '');
     return uids;
   }
 

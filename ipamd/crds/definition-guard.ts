@@ -4,6 +4,7 @@ import type { ResourceKind } from '../../crd/resource-kind.ts';
 import { hasFinalizer, withoutFinalizer } from '../../kube/finalizers.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
+import { listPages } from '../../kube/list-pages.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS, resourceTypeOf } from '../../kube/resource-types.ts';
 import { backoffMs } from '../../runtime/backoff.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -34,7 +35,6 @@ const CHECK_MS = 15_000;
 const LOST_CHECK_MS = 1_000;
 /** NodeENIConfigs that are made within this time after a loss are filled from the cloud first. */
 const REBUILD_MS = 3_600_000;
-const PAGE_SIZE = 500;
 const BACKOFF = { firstMs: 1_000, maxMs: 15_000, factor: 2, jitter: 0 };
 /** Confirmed deletions that are remembered. */
 const MAX_CONFIRMED = 10_000;
@@ -224,17 +224,13 @@ export class DefinitionGuard {
   async #freeObjects(kind: ResourceKind, signal: AbortSignal): Promise<void> {
     const { client, log } = this.#deps;
     const type = resourceTypeOf(kind);
-    let continueToken: string | undefined;
     let freed = 0;
-    do {
-      const token = continueToken === undefined ? {} : { continueToken };
-      const page = await client.listPage(type, { limit: PAGE_SIZE, ...token }, signal);
-      for (const object of page.items) {
+    for await (const { items } of listPages(client, type, {}, signal)) {
+      for (const object of items) {
         if (object.metadata.deletionTimestamp === undefined || !hasFinalizer(object, CLOUD_FINALIZER)) continue;
         if (await this.#freeObject(type, object, signal)) freed += 1;
       }
-      continueToken = page.continueToken;
-    } while (continueToken !== undefined);
+    }
     if (freed > 0) log.warn('objects went with their definition', { definition: nameOf(kind), objects: freed });
   }
 

@@ -1,5 +1,6 @@
 import { compareVersions } from '../../kube/compare-versions.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
+import { listPages } from '../../kube/list-pages.ts';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import { decodeNec } from '../cache/decode-nec.ts';
 import { NECS } from './nec-access.ts';
@@ -13,7 +14,6 @@ export type FormerWriteDeps = Pick<NodeDeps, 'kube' | 'necs' | 'memory' | 'clock
  * or the API server works on it.
  */
 const FORMER_WRITES_MS = 60_000;
-const PAGE_SIZE = 500;
 const BACKOFF: BackoffSettings = { firstMs: 1_000, maxMs: 30_000, factor: 2, jitter: 0.5 };
 
 /**
@@ -39,13 +39,8 @@ export async function readFormerWrites(
 
 async function hasRead(deps: FormerWriteDeps, signal: AbortSignal): Promise<boolean> {
   try {
-    let continueToken: string | undefined;
-    do {
-      const token = continueToken === undefined ? {} : { continueToken };
-      const page = await deps.kube.listPage(NECS, { limit: PAGE_SIZE, ...token }, signal);
-      for (const object of page.items) noteRead(deps, object);
-      continueToken = page.continueToken;
-    } while (continueToken !== undefined);
+    for await (const { items } of listPages(deps.kube, NECS, {}, signal))
+      for (const object of items) noteRead(deps, object);
   } catch (error) {
     signal.throwIfAborted();
     deps.log.warn('NodeENIConfigs cannot be read past the watch; edits of others are not undone yet', { error });

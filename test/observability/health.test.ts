@@ -43,3 +43,12 @@ test('evaluateReadiness: waits for definitions and caches, whoever leads', (t) =
   t.regex(evaluateReadiness(facts({ startProblem: 'definitions: forbidden' })) ?? '', /forbidden/);
   t.regex(evaluateReadiness(facts({ informers: [{ ...FINE, isSynced: false }] })) ?? '', /nodes/);
 });
+
+test('evaluateReadiness: names what was heard nothing of for ten minutes, also while nothing else is answered', (t) => {
+  const silent = { ...FINE, resource: 'pods', lastContactMs: NOW_MS - 20 * MINUTE_MS };
+  t.is(
+    evaluateReadiness(facts({ informers: [FINE, silent], contact: { lastOkMs: Number.NEGATIVE_INFINITY } })),
+    'nothing heard for 10 minutes of: pods',
+  );
+  t.is(evaluateReadiness(facts({ informers: [silent], restoredMs: NOW_MS - MINUTE_MS })), undefined);
+});

@@ -7,6 +7,7 @@ import { known, unknown } from '../../../inspection/node/known.ts';
 import type { Known } from '../../../inspection/node/node-facts.ts';
 import type { KubeClient, KubeObject, ResourceType } from '../../../kube/kube-client.ts';
 import { isKubeError } from '../../../kube/kube-error.ts';
+import { listPages } from '../../../kube/list-pages.ts';
 import { NODES, PODS, resourceTypeOf } from '../../../kube/resource-types.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { UserError } from '../../../runtime/user-error.ts';
@@ -25,8 +26,6 @@ export type ClusterReader = {
 /** A list that only some views need. */
 export type ClusterResource = 'nodes' | 'pods' | 'vips' | 'claims' | 'venis' | 'eips';
 
-/** Objects per page, as kubectl uses. It is small for the API server, and only one page is in memory as a whole. */
-const PAGE = 500;
 /** How often a list is read again from the start when its continue token has expired. */
 const TRIES = 3;
 
@@ -80,19 +79,15 @@ async function readPages<T>(
   decode: (object: KubeObject) => T | undefined,
 ): Promise<readonly T[]> {
   const objects: T[] = [];
-  let continueToken: string | undefined;
   let count = 0;
-  do {
-    const query = { limit: PAGE, ...(continueToken === undefined ? {} : { continueToken }) };
-    const page = await client.listPage(type, query, signal);
-    for (const object of page.items) {
+  for await (const { items } of listPages(client, type, {}, signal)) {
+    for (const object of items) {
       const decoded = decode(object);
       if (decoded !== undefined) objects.push(decoded);
     }
-    count += page.items.length;
+    count += items.length;
     onProgress(type.plural, count);
-    continueToken = page.continueToken;
-  } while (continueToken !== undefined);
+  }
   return objects;
 }
 

@@ -1,4 +1,5 @@
 import { isKubeError } from '../../../kube/kube-error.ts';
+import { listPages } from '../../../kube/list-pages.ts';
 import { EVENTS } from '../../../kube/resource-types.ts';
 import { ConfigError } from '../../../runtime/decode.ts';
 import { UserError } from '../../../runtime/user-error.ts';
@@ -7,7 +8,6 @@ import { openCluster } from '../../command/open-cluster.ts';
 
 /** Timeout of a call, ms. It is short: a person waits. */
 const CALL_MS = 10_000;
-const PAGE = 500;
 /** Largest number of pages read for each source, 4,000 events. Kubernetes keeps events for an hour only. */
 const MAX_PAGES = 8;
 /** Field selectors, one for each call: the API server filters by one source at a time. */
@@ -22,12 +22,10 @@ export async function readClusterEvents(
     try {
       const items: unknown[] = [];
       for (const fieldSelector of SOURCES) {
-        let next: string | undefined;
-        for (let page = 0; page < MAX_PAGES && (page === 0 || next !== undefined); page++) {
-          const query = { fieldSelector, limit: PAGE, ...(next === undefined ? {} : { continueToken: next }) };
-          const list = await client.listPage(EVENTS, query, context.signal);
-          items.push(...list.items);
-          next = list.continueToken;
+        let pages = 0;
+        for await (const page of listPages(client, EVENTS, { fieldSelector }, context.signal)) {
+          items.push(...page.items);
+          if (++pages === MAX_PAGES) break;
         }
       }
       return items;
