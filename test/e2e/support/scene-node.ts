@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { RuleMode } from '../../../dataplane/network.ts';
+import { TABLE_PODLESS } from '../../../dataplane/numbers.ts';
 import type { Child } from '../../../sim/support/child.ts';
 import { childEnv } from '../../../sim/support/child-env.ts';
 import type { JsonObject, NetnsView } from '../../../sim/support/netns.ts';
@@ -278,8 +279,10 @@ export class SceneNode {
     const family = ip.includes(':') ? '-6' : '-4';
     const routes = await this.netns.ipJson(family, 'route', 'show', 'table', 'all');
     const rules = await this.netns.ipJson(family, 'rule');
-    const isOfIp = (item: JsonObject): boolean => [item['dst'], item['src']].includes(ip);
-    return [...routes, ...rules].filter(isOfIp).map((item) => JSON.stringify(item));
+    // What refuses packets to an address of the node is there with and without a Pod.
+    const isOfPod = (item: JsonObject): boolean =>
+      [item['dst'], item['src']].includes(ip) && item['table'] !== String(TABLE_PODLESS);
+    return [...routes, ...rules].filter(isOfPod).map((item) => JSON.stringify(item));
   }
 
   /** What the invariant checker finds wrong on this node. */
