@@ -14,8 +14,9 @@ const ALWAYS_VIA_ENI = { 4: ['169.254.0.0/16', '224.0.0.0/4'], 6: ['fe80::/10', 
 const primaryBit = hex(NODEPORT_MARK);
 
 /**
- * Renders the project's nftables table: packets of Pods get the mark of their ENI (by the link group of their veth),
- * replies go back through the interface that the request came in by, IPv6 sources are checked.
+ * Renders the project's nftables table: packets of Pods get the mark of their ENI (by the link group of their veth), and
+ * so does what comes in by an ENI; replies go back through the interface that the request came in by; IPv6 sources are
+ * checked.
  *
  * The table depends only on the ENIs, never on Pods: a Pod ADD or DEL does not change it. One text, loaded in one
  * transaction.
@@ -27,15 +28,20 @@ const primaryBit = hex(NODEPORT_MARK);
  */
 export function nftTable(node: NodeNetwork, enis: readonly EniNetwork[]): NftTable {
   const sorted = [...enis].sort((a, b) => a.table - b.table);
+  const named = sorted.filter(({ ifname }) => isNftName(ifname));
+  const isMarked = node.ruleMode === 'compact';
   const chains = [
     ...sorted.map((eni) => viaChain(node, eni)),
     ...sorted.map((eni) => eniChain(node, eni, sorted)),
-    preroutingChain(node, sorted),
+    ...(node.nodePort ? named.map((eni) => fromChain(node, eni)) : []),
+    ...(isMarked && named.length > 0 ? [arrivalChain(named)] : []),
+    preroutingChain(node, sorted, named),
     ...(sorted.length > 0 ? balancedChains(node) : []),
     ...leavingChains(node, sorted),
     ...(node.fastPath === 'bpf' ? learnChains(sorted) : []),
   ];
-  const unnamed = node.nodePort ? sorted.filter(({ ifname }) => !isNftName(ifname)).map(({ ifname }) => ifname) : [];
+  const unnamed =
+    node.nodePort || isMarked ? sorted.filter((eni) => !named.includes(eni)).map(({ ifname }) => ifname) : [];
   return {
     text: `table inet ${NFT_TABLE} {\n${chains.join('\n')}\n}\n`,
     ...(unnamed.length === 0 ? {} : { unnamed }),
@@ -92,7 +98,27 @@ function eniChain(node: NodeNetwork, eni: EniNetwork, enis: readonly EniNetwork[
   ]);
 }
 
-function preroutingChain(node: NodeNetwork, enis: readonly EniNetwork[]): string {
+/** Connections belong to the link that their packets came in by last: an earlier mark of another link goes. */
+function fromChain(node: NodeNetwork, eni: EniNetwork): string {
+  return chain(`from_${eni.table}`, [
+    `ct direction original ct mark set ${withBits('ct mark', node.eniMarkMask | NODEPORT_MARK, eniMark(eni.slot, node.eniMarkMask))}`,
+  ]);
+}
+
+/**
+ * Marks what comes in by an ENI before any other program asks where it came from: rules lead answers of Pods by this
+ * mark, so a check of the way back has to know it. The kernel's own check of IPv4 (`src_valid_mark`) and those of
+ * firewalls (`fib saddr . mark . iif`, `rpfilter --validmark`, in raw at the earliest) then find the ENI's table. Without
+ * it they depend on the routes of `main`, which are the node's own.
+ */
+function arrivalChain(enis: readonly EniNetwork[]): string {
+  return chain('arrival', [
+    'type filter hook prerouting priority raw - 10; policy accept;',
+    `iifname vmap { ${enis.map(({ ifname, table }) => `"${ifname}" : goto via_${table}`).join(', ')} }`,
+  ]);
+}
+
+function preroutingChain(node: NodeNetwork, enis: readonly EniNetwork[], named: readonly EniNetwork[]): string {
   const groups = enis.map((eni) => `${eni.table} : goto eni_${eni.table}`);
   return chain('prerouting', [
     'type filter hook prerouting priority mangle; policy accept;',
@@ -100,17 +126,12 @@ function preroutingChain(node: NodeNetwork, enis: readonly EniNetwork[]): string
     ...(groups.length > 0 ? [`iifgroup vmap { ${groups.join(', ')} }`] : []),
     ...(node.nodePort
       ? [
-          `iifname "${node.primary.ifname}" ct direction original ct mark set ct mark or ${primaryBit}`,
-          ...enis
-            .filter(({ ifname }) => isNftName(ifname))
-            .map(
-              (eni) => `iifname "${eni.ifname}" ct direction original ct mark set ${withEniBits(node, eni, 'ct mark')}`,
-            ),
+          ...fromLines(named),
+          ...eachFamily((family) => foreignReplyLines(node, family)),
+          // GlobalRoute Pods: everywhere on the node they are asked and answered by the route of their block.
+          ...eachFamily((family) => setMatch(family, 'saddr', ofFamily(cidrsOf(node), family), 'return')),
+          thirdLinkLine(node, named.length < enis.length),
         ]
-      : []),
-    // Pods with foreign links (tke-eni-ipamc under ptp or bridge) have no group: their replies are routed here.
-    ...(node.nodePort
-      ? [`ct direction reply ct mark and ${primaryBit} == ${primaryBit} meta mark set meta mark or ${primaryBit}`]
       : []),
   ]);
 }
@@ -132,6 +153,34 @@ function balancedChains(node: NodeNetwork): readonly string[] {
   return [
     chain('balanced', ['type filter hook output priority mangle + 1; policy accept;', flip]),
     chain('balanced_route', ['type route hook output priority mangle + 2; policy accept;', flip]),
+  ];
+}
+
+function fromLines(enis: readonly EniNetwork[]): readonly string[] {
+  if (enis.length === 0) return [];
+  return [`iifname vmap { ${enis.map(({ ifname, table }) => `"${ifname}" : goto from_${table}`).join(', ')} }`];
+}
+
+/**
+ * Returns the line for what came in by a link that is neither an ENI nor a Pod's: the primary interface, a bridge of
+ * containers, a VPN, another NIC. Main leads its answers, as those of the node itself. Where an ENI has a name that
+ * nft(8) cannot hold, all that is not the primary interface could be that ENI.
+ */
+function thirdLinkLine(node: NodeNetwork, hasUnnamed: boolean): string {
+  const by = hasUnnamed ? `iifname "${node.primary.ifname}" ` : '';
+  return `${by}ct direction original ct mark set ${withBits('ct mark', node.eniMarkMask, NODEPORT_MARK)}`;
+}
+
+/**
+ * Returns the line for Pods with foreign links (tke-eni-ipamc under ptp or bridge), which have no group. The source is
+ * asked for, as answers of other programs' Pods and containers are theirs to route.
+ */
+function foreignReplyLines(node: NodeNetwork, family: 4 | 6): readonly string[] {
+  const ofVpc = withoutContained(ofFamily(node.vpcCidrs, family));
+  if (ofVpc.length === 0) return [];
+  const source = `${family === 4 ? 'ip' : 'ip6'} saddr { ${ofVpc.join(', ')} }`;
+  return [
+    `iifname != "${node.primary.ifname}" ${source} ct direction reply ct mark and ${primaryBit} == ${primaryBit} meta mark set meta mark or ${primaryBit}`,
   ];
 }
 
@@ -176,17 +225,24 @@ function leavingChains(node: NodeNetwork, enis: readonly EniNetwork[]): readonly
 
 /**
  * Returns the lines that make replies come back through the node. A Pod with an exclusive ENI answers all but the node
- * through its ENI. When a request went through DNAT on the node, and came from another such Pod or from outside the
- * node, the reply must come back here. So the request gets the node's address as its source.
+ * through its ENI. The reply must come back here when a request went through DNAT on the node and came from another such
+ * Pod, or came in by a link that is no ENI. So the request gets the node's address as its source.
  */
 function directBackLines(node: NodeNetwork, family: 4 | 6): readonly string[] {
   const [own] = node.primary.addresses.filter((ip) => familyOf(ip) === family && !ip.toLowerCase().startsWith('fe80:'));
   if (own === undefined) return [];
-  const toDirect = `meta nfproto ipv${family} oifgroup ${DIRECT_LINK_GROUP} ct direction original ct status dnat`;
-  const snat = `snat ${family === 4 ? 'ip' : 'ip6'} to ${canonicalAddress(own)}`;
+  const toDirect = `meta nfproto ipv${family} oifgroup ${DIRECT_LINK_GROUP} ct direction original`;
+  const ip = family === 4 ? 'ip' : 'ip6';
+  const snat = `snat ${ip} to ${canonicalAddress(own)}`;
   return [
-    `${toDirect} meta mark and ${primaryBit} == ${primaryBit} ${snat}`,
-    ...(node.nodePort ? [`${toDirect} ct mark and ${primaryBit} == ${primaryBit} ${snat}`] : []),
+    `${toDirect} ct status dnat meta mark and ${primaryBit} == ${primaryBit} ${snat}`,
+    ...(node.nodePort
+      ? [
+          `${toDirect} ct status dnat ct mark and ${primaryBit} == ${primaryBit} ${snat}`,
+          // From a network of the node alone, which the VPC does not know.
+          `${toDirect} ${ip} saddr != { ${stayingCidrs(node, family).join(', ')} } ct mark and ${primaryBit} == ${primaryBit} ${snat}`,
+        ]
+      : []),
   ];
 }
 
@@ -202,23 +258,14 @@ function directBackLines(node: NodeNetwork, family: 4 | 6): readonly string[] {
 function egressChain(node: NodeNetwork): string {
   const exempt = (node.egressExempt ?? []).map(canonicalAddress).sort();
   return chain('egress', [
-    ...eachFamily((family) =>
-      setMatch(
-        family,
-        'saddr',
-        exempt.filter((ip) => familyOf(ip) === family),
-        'return',
-      ),
-    ),
+    ...eachFamily((family) => setMatch(family, 'saddr', ofFamily(exempt, family), 'return')),
     ...eachFamily((family) => setMatch(family, 'daddr', stayingCidrs(node, family), 'return')),
     `meta mark set meta mark or ${primaryBit}`,
   ]);
 }
 
 function stayingCidrs(node: NodeNetwork, family: 4 | 6): readonly string[] {
-  return withoutContained(
-    [...node.vpcCidrs, ...cidrsOf(node), ...ALWAYS_VIA_ENI[family]].filter((cidr) => familyOf(cidr) === family),
-  );
+  return withoutContained(ofFamily([...node.vpcCidrs, ...cidrsOf(node), ...ALWAYS_VIA_ENI[family]], family));
 }
 
 /** Returns the lines that give GlobalRoute Pods the primary interface's address where the VPC has no route back to them. */
@@ -234,6 +281,10 @@ function cidrsOf({ podCidrs }: NodeNetwork): readonly string[] {
   return podCidrs.map(({ cidr }) => cidr);
 }
 
+function ofFamily(cidrs: readonly string[], family: 4 | 6): readonly string[] {
+  return cidrs.filter((cidr) => familyOf(cidr) === family);
+}
+
 function eachFamily(of: (family: 4 | 6) => readonly string[]): readonly string[] {
   return [...of(4), ...of(6)];
 }
@@ -243,11 +294,11 @@ function setMatch(family: 4 | 6, field: string, elements: readonly string[], ver
 }
 
 function setEniMark(node: NodeNetwork, eni: EniNetwork): string {
-  return `meta mark set ${withEniBits(node, eni, 'meta mark')}`;
+  return `meta mark set ${withBits('meta mark', node.eniMarkMask, eniMark(eni.slot, node.eniMarkMask))}`;
 }
 
-function withEniBits(node: NodeNetwork, eni: EniNetwork, mark: 'meta mark' | 'ct mark'): string {
-  return `${mark} and ${hex(~node.eniMarkMask)} or ${hex(eniMark(eni.slot, node.eniMarkMask))}`;
+function withBits(mark: 'meta mark' | 'ct mark', mask: number, bits: number): string {
+  return `${mark} and ${hex(~mask)} or ${hex(bits)}`;
 }
 
 function viaElement(node: NodeNetwork, eni: EniNetwork): string {

@@ -21,7 +21,7 @@ export const PRIORITY = {
   toPod: 512,
   /** GR: `to <podCIDR> lookup main`, so that route-eni and bridge Pods of one node reach each other. */
   podCidr: 1024,
-  /** `fwmark 0x80/0x80 lookup main`: replies leave by the primary interface that the request came in by. */
+  /** `fwmark 0x80/0x80 lookup main`: replies leave by the link that the request came in by, as those of the node do. */
   nodePort: 1280,
   /**
    * `lookup 4001`: addresses of this node that no Pod's route has led to before. It shares the number of another rule of ours,
@@ -87,7 +87,7 @@ export const TABLE_ENI_BASE = 4000;
  */
 export const TABLE_PODLESS = TABLE_ENI_BASE + 1;
 
-/** Connection and packet mark of what came in by the primary interface; one bit. */
+/** Connection and packet mark of what came in by a link that is neither an ENI nor a Pod's: mostly the primary interface; one bit. */
 export const NODEPORT_MARK = 0x80;
 
 /** Mark of a packet whose flow the fast path may learn; set in our forward chain, one bit. */

@@ -1,4 +1,4 @@
-import { acceptRa, disableIpv6, forwarding, rpFilter } from '../sysctl/sysctl-key.ts';
+import { acceptRa, disableIpv6, forwarding, rpFilter, srcValidMark } from '../sysctl/sysctl-key.ts';
 import { EMPTY_STATE, type HostState, type RouteState, type RuleState, type SysctlState } from './desired.ts';
 import { eniMark } from './eni-mark.ts';
 import { anyPrefix, canonicalAddress, familyOf, hostPrefix } from './ip-prefix.ts';
@@ -72,6 +72,8 @@ function eniSysctls(node: NodeNetwork, eni: EniNetwork): readonly SysctlState[] 
   const hasIpv6 = eni.addresses.some(({ ip }) => familyOf(ip) === 6);
   return [
     { key: rpFilter(eni.ifname), value: node.rpFilterMode === 'product' ? '0' : '2' },
+    // The check looks up the way back with the mark that the packet got on its arrival: by the ENI's table, not by main.
+    ...(node.ruleMode === 'compact' && hasIpv4 ? [{ key: srcValidMark(eni.ifname), value: '1' }] : []),
     // Answers to Pods come in here: they are forwarded only if this setting of the link itself is on.
     ...(hasIpv4 ? [{ key: forwarding(4, eni.ifname), value: '1' }] : []),
     // A router advertisement in the ENI's subnet must not add a default route through this ENI to main.

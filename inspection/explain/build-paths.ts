@@ -318,7 +318,7 @@ function hopsTowardsPod(context: ExplainContext, view: PodView, dst: string, fro
       if (eni === undefined) return [cloud, ...evaluateRouting(context, { family, dst, mark: 0 }, expected).hops];
       const arrival = [cloud, eniHop(context, eni, family, view)];
       if (eni.link === undefined) return arrival;
-      const marked = evaluateMark(context, { ...packet, link: eni.link, pod: undefined });
+      const marked = evaluateMark(context, { ...packet, link: eni.link, pod: undefined, eni });
       const flow: Flow = { family, src: from.ip, dst, iif: eni.link.ifindex, mark: marked.mark };
       const { routing, checks } = routeThrough(context, flow, {
         expected,

@@ -6,7 +6,7 @@ import { podId } from '../catalogue/element-id.ts';
 import type { Finding } from '../catalogue/finding.ts';
 import { evaluatePacketMark, type NftVerdict } from './evaluate-packet-mark.ts';
 import { expectedRouteToPod } from './expected-route.ts';
-import type { ExplainContext, PodView } from './explain-context.ts';
+import type { EniView, ExplainContext, PodView } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
 import { findMarkFault } from './find-mark-fault.ts';
 import { findRoute, type RouteResult } from './find-route.ts';
@@ -25,6 +25,8 @@ type Incoming = {
   readonly link: LinkMessage;
   /** The Pod that has the link as its host veth; undefined for an ENI. */
   readonly pod: PodView | undefined;
+  /** The ENI whose link it is. */
+  readonly eni?: EniView;
   readonly isLocal: boolean;
   /**
    * Whether the mark selects the route: not for the node's own addresses and for Pods of this node, which earlier rules
@@ -79,9 +81,9 @@ function overwritten(
   return findMarkFault(context, { family, src, dst, iifs: [link.ifname], oifs: [] }, mark);
 }
 
-/** Returns the expected mark. In compact mode a Pod's packets carry the mark of its ENI; all others carry none. */
-function expectedMark({ ruleMode }: ExplainContext, { pod }: Incoming): number {
-  return ruleMode === 'compact' && pod?.isOurs !== false ? (pod?.eni?.mark ?? 0) : 0;
+/** Returns the expected mark. In compact mode packets of a Pod and of an ENI carry the mark of the ENI; all others carry none. */
+function expectedMark({ ruleMode }: ExplainContext, { pod, eni = pod?.eni }: Incoming): number {
+  return ruleMode === 'compact' && pod?.isOurs !== false ? (eni?.mark ?? 0) : 0;
 }
 
 function withoutTable(context: ExplainContext, packet: Incoming, expected: number): Marked {
@@ -108,7 +110,7 @@ function details(context: ExplainContext, packet: Incoming, { chains, unsupporte
     // Answers get another mark than the packet that is explained here.
     ...(packet.pod !== undefined && node?.nodePort !== false
       ? [
-          `NodePort: answers of connections that came in by ${primary} get mark ${hex(NODEPORT_MARK)} and leave by rule ${PRIORITY.nodePort}`,
+          `NodePort: answers of connections that came in by ${primary}, or by another link that is no ENI, get mark ${hex(NODEPORT_MARK)} and leave by rule ${PRIORITY.nodePort}`,
         ]
       : []),
     ...(ruleMode === 'per-pod' ? ['per-pod mode: rules by source lead Pods, no mark is needed'] : []),

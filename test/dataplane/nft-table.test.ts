@@ -33,13 +33,23 @@ table inet tke_eni {
   ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
   ct direction reply ct mark and 0xff0000 vmap { 0x50000 : jump via_4005, 0x60000 : jump via_4006 }
  }
+ chain from_4005 {
+  ct direction original ct mark set ct mark and 0xff00ff7f or 0x50000
+ }
+ chain from_4006 {
+  ct direction original ct mark set ct mark and 0xff00ff7f or 0x60000
+ }
+ chain arrival {
+  type filter hook prerouting priority raw - 10; policy accept;
+  iifname vmap { "eth5" : goto via_4005, "eth6" : goto via_4006 }
+ }
  chain prerouting {
   type filter hook prerouting priority mangle; policy accept;
   iifgroup vmap { 4005 : goto eni_4005, 4006 : goto eni_4006 }
-  iifname "eth0" ct direction original ct mark set ct mark or 0x80
-  iifname "eth5" ct direction original ct mark set ct mark and 0xff00ffff or 0x50000
-  iifname "eth6" ct direction original ct mark set ct mark and 0xff00ffff or 0x60000
-  ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
+  iifname vmap { "eth5" : goto from_4005, "eth6" : goto from_4006 }
+  iifname != "eth0" ip saddr { 10.0.0.0/8 } ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
+  iifname != "eth0" ip6 saddr { fd00:10::/32 } ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
+  ct direction original ct mark set ct mark and 0xff00ffff or 0x80
  }
  chain balanced {
   type filter hook output priority mangle + 1; policy accept;
@@ -67,12 +77,16 @@ table inet tke_eni {
   ip6 saddr != { ::, fe80::/10 } fib saddr . iif oif missing drop
   ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
  }
+ chain from_4005 {
+  ct direction original ct mark set ct mark and 0xff00ff7f or 0x50000
+ }
  chain prerouting {
   type filter hook prerouting priority mangle; policy accept;
   iifgroup vmap { 4005 : goto eni_4005 }
-  iifname "eth0" ct direction original ct mark set ct mark or 0x80
-  iifname "eth5" ct direction original ct mark set ct mark and 0xff00ffff or 0x50000
-  ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
+  iifname vmap { "eth5" : goto from_4005 }
+  iifname != "eth0" ip saddr { 10.0.0.0/8 } ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
+  iifname != "eth0" ip6 saddr { fd00:10::/32 } ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
+  ct direction original ct mark set ct mark and 0xff00ffff or 0x80
  }
  chain balanced {
   type filter hook output priority mangle + 1; policy accept;
@@ -95,8 +109,9 @@ test(
 table inet tke_eni {
  chain prerouting {
   type filter hook prerouting priority mangle; policy accept;
-  iifname "eth0" ct direction original ct mark set ct mark or 0x80
-  ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
+  iifname != "eth0" ip saddr { 10.0.0.0/8 } ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
+  iifname != "eth0" ip6 saddr { fd00:10::/32 } ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
+  ct direction original ct mark set ct mark and 0xff00ffff or 0x80
  }
 }
 `,
@@ -140,18 +155,31 @@ test('withoutContained: drops what lies inside another, in both families', (t) =
   ]);
 });
 
-test('nftTable: leaves out the line of an ENI whose name nft cannot hold, and names it', (t) => {
+test('nftTable: leaves out an ENI whose name nft cannot hold, and names it; then only the primary interface is no ENI for sure', (t) => {
   for (const ifname of ['\udcff\udcfe', 'p\u001b[2J', 'eth*', 'q"x', 'é']) {
     const table = nftTable(node, [eni(5), { ...eni(6), ifname }]);
     t.deepEqual(table.unnamed, [ifname]);
-    t.deepEqual(
-      [...table.text.matchAll(/iifname "(.*?)"/g)].map(([, name]) => name),
-      ['eth0', eni(5).ifname],
+    t.true(table.text.includes('\n  iifname vmap { "eth5" : goto from_4005 }\n'));
+    t.true(table.text.includes('\n  iifname vmap { "eth5" : goto via_4005 }\n'));
+    t.true(
+      table.text.includes('\n  iifname "eth0" ct direction original ct mark set ct mark and 0xff00ffff or 0x80\n'),
     );
     t.true(table.text.includes('4006 : goto eni_4006'), 'its Pods are served');
   }
   t.is(nftTable(node, [eni(5)]).unnamed, undefined);
-  t.is(nftTable({ ...node, nodePort: false }, [{ ...eni(6), ifname: 'eth*' }]).unnamed, undefined, 'no line needs it');
+  const odd = [{ ...eni(6), ifname: 'eth*' }];
+  t.deepEqual(nftTable({ ...node, nodePort: false }, odd).unnamed, ['eth*'], 'what comes in by it has no mark');
+  t.is(nftTable({ ...node, nodePort: false, ruleMode: 'per-pod' }, odd).unnamed, undefined, 'no line needs it');
+});
+
+test('nftTable: what comes from a network of the node alone to a Pod with an exclusive ENI comes back by the node', (t) => {
+  const { text } = nftTable({ ...node, hasDirect: true, podCidrs: [blocks.present] }, []);
+  t.true(
+    text.includes(
+      '  meta nfproto ipv4 oifgroup 3998 ct direction original ip saddr != { 10.0.0.0/8, 169.254.0.0/16, 172.31.0.64/26, 224.0.0.0/4 } ct mark and 0x80 == 0x80 snat ip to 10.0.0.2\n',
+    ),
+  );
+  t.true(text.includes('  ip saddr { 172.31.0.64/26 } return\n'), 'GlobalRoute Pods keep their addresses');
 });
 
 test(

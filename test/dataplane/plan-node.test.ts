@@ -22,6 +22,7 @@ test(
   sysctl -w net.ipv4.ip_forward=1
   sysctl -w net.ipv4.conf.eth0.rp_filter=2
   sysctl -w net.ipv4.conf.eth5.rp_filter=2
+  sysctl -w net.ipv4.conf.eth5.src_valid_mark=1
   sysctl -w net.ipv4.conf.eth5.forwarding=1
   sysctl -w net.ipv6.conf.eth5.accept_ra=0
   sysctl -w net.ipv4.conf.eni5x10.rp_filter=1

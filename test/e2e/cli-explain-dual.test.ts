@@ -225,12 +225,15 @@ const FAULTS: readonly Fault[] = [
     breaks: true,
   },
   {
-    name: 'all strict, and the mark counts',
+    name: 'strict, and the mark does not count',
     modes: ['compact'],
     family: 4,
-    inject: ({ trial }, { eni }) =>
-      trial.node.netns.sysctl({ [`net/ipv4/conf/${eni.ifname}/rp_filter`]: 1, 'net/ipv4/conf/all/src_valid_mark': 1 }),
-    undo: ({ trial }) => trial.node.netns.sysctl({ 'net/ipv4/conf/all/src_valid_mark': 0 }),
+    inject: ({ trial }, { eni: { ifname } }) =>
+      trial.node.netns.sysctl({
+        [`net/ipv4/conf/${ifname}/rp_filter`]: 1,
+        [`net/ipv4/conf/${ifname}/src_valid_mark`]: 0,
+      }),
+    undo: () => Promise.resolve(),
     finds: 'rp-filter-strict',
     breaks: true,
   },

@@ -82,8 +82,8 @@ for (const ruleMode of modes) {
   });
 }
 
-/** Links that our nftables table names. */
+/** Primary interfaces that our nftables table names. */
 async function markedLinks(netns: NetnsView): Promise<readonly string[]> {
   const listing = await netns.run(['nft', 'list', 'table', 'inet', 'tke_eni']);
-  return [...listing.matchAll(/iifname "([^"]+)"/g)].map(([, name = '']) => name);
+  return [...listing.matchAll(/iifname != "([^"]+)"/g)].map(([, name = '']) => name);
 }

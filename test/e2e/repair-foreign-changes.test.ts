@@ -168,6 +168,7 @@ shortTest('agent: puts settings back that the kernel notifies at once, and the o
     t.false(causes.includes('"cause":"sysctl"'), 'a setting waited for the next reading');
     for (const [key, [wrong, right]] of Object.entries({
       'ipv6/conf/eth1/accept_ra': [1, '0'] as const,
+      'ipv4/conf/eth1/src_valid_mark': [0, '1'] as const,
       [`ipv6/conf/${veth}/disable_ipv6`]: [1, '0'] as const,
     })) {
       await trial.node.netns.sysctl({ [`net/${key}`]: wrong });

@@ -168,8 +168,12 @@ export const ROUTING_FAULTS: readonly NodeFault[] = [
     expects: { diff: 'ip-forward-off', explain: 'ip-forward-off', doctor: 'ip-forward-off', repair: 'mends' },
   },
   {
-    name: 'rp_filter strict on the ENI',
-    inject: ({ trial, eni }) => trial.node.netns.sysctl({ [`net/ipv4/conf/${eni.ifname}/rp_filter`]: 1 }),
+    name: 'rp_filter strict on the ENI, without its mark',
+    inject: ({ trial, eni: { ifname } }) =>
+      trial.node.netns.sysctl({
+        [`net/ipv4/conf/${ifname}/rp_filter`]: 1,
+        [`net/ipv4/conf/${ifname}/src_valid_mark`]: 0,
+      }),
     isOurs: true,
     breaksPackets: true,
     expects: { diff: 'rp-filter-strict', explain: 'rp-filter-strict', doctor: 'rp-filter-strict', repair: 'mends' },

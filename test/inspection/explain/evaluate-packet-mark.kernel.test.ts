@@ -69,7 +69,8 @@ const COMPACT: readonly Case[] = [
   ['a link in no group', { iifgroup: 0 }, 0],
   ['a link in a group of nobody', { iifgroup: 77 }, 0],
   ['what comes in by the primary', { iifname: 'eth0', iifgroup: 0 }, 0],
-  ['what comes in by an ENI', { iifname: 'eth5', iifgroup: 0 }, 0],
+  ['what comes in by an ENI', { iifname: 'eth5', iifgroup: 0 }, 0x50000],
+  ['what comes in by an ENI with bits of others', { iifname: 'eth6', iifgroup: 0, mark: 0xff4000 }, 0x64000],
   ['an answer of a NodePort', { direction: 'reply', ctMark: 0x80 }, 0x50080],
   ['an answer of a connection by the other ENI', { direction: 'reply', ctMark: 0x60000 }, 0x60000],
   ['a forged IPv6 source', { family: 6, src: 'fd00::bad', dst: 'fd00::1', isSourceRouted: false }, 'drop'],
@@ -80,6 +81,7 @@ const COMPACT: readonly Case[] = [
 
 const PER_POD: readonly Case[] = [
   ['a Pod', {}, 0],
+  ['what comes in by an ENI', { iifname: 'eth5', iifgroup: 0 }, 0],
   ['an answer of a NodePort', { direction: 'reply', ctMark: 0x80 }, 0x80],
   ['a forged IPv6 source', { family: 6, src: 'fd00::bad', dst: 'fd00::1', isSourceRouted: false }, 'drop'],
 ];
