@@ -63,6 +63,28 @@ function readIds(text: string, faults: Faults): readonly string[] {
 
 type Attributes = Pick<EipRequest, 'bandwidthMbps' | 'isp' | 'chargeType' | 'bandwidthPackageId'>;
 
+/** Keys that are served. */
+const ATTRIBUTES: readonly string[] = [
+  'InternetMaxBandwidthOut',
+  'Bandwidth',
+  'InternetServiceProvider',
+  'ISP',
+  'InternetChargeType',
+  'BandwidthPackageId',
+];
+/** Values that an EIP has anyway: those of `AllocateAddresses` for an address of the kind that is allocated here. */
+const IMPLIED: Readonly<Record<string, unknown>> = { AddressCount: 1, AddressType: 'EIP' };
+const MAX_KEY_LENGTH = 64;
+
+/** Adds a fault for each key that would be left out: another EIP than intended would cost money, and cannot be changed into it. */
+function refuseUnserved(values: Readonly<Record<string, unknown>>, faults: Faults): void {
+  for (const [key, value] of Object.entries(values)) {
+    if (ATTRIBUTES.includes(key) || (Object.hasOwn(IMPLIED, key) && IMPLIED[key] === value)) continue;
+    const path = `${POD_ANNOTATION.eipAttributes}.${key.slice(0, MAX_KEY_LENGTH)}`;
+    faults.add(path, `no such attribute: of AllocateAddresses ${ATTRIBUTES.join(', ')} are served`, value);
+  }
+}
+
 /**
  * Reads the attributes. The first keys of Tencent's product (Bandwidth, ISP) and the names of the API may occur
  * together; the names of the API take precedence.
@@ -74,6 +96,7 @@ function readAttributes(text: string, faults: Faults): Attributes {
     faults.add(path, 'a JSON object such as {"InternetMaxBandwidthOut":50}', text);
     return DEFAULTS;
   }
+  refuseUnserved(values, faults);
   const given = values['InternetMaxBandwidthOut'] ?? values['Bandwidth'] ?? DEFAULTS.bandwidthMbps;
   const bandwidth = readMbps(given);
   const isp = values['InternetServiceProvider'] ?? values['ISP'] ?? DEFAULTS.isp;

@@ -159,7 +159,7 @@ const OF_POD: Readonly<Record<keyof typeof POD_ANNOTATION, Described>> = {
     otherwise: "the StaticIPConfig that selects the Pod; the node's",
   },
   eipAttributes: {
-    form: 'JSON with `InternetMaxBandwidthOut`, `InternetServiceProvider`, `InternetChargeType`, `BandwidthPackageId`; empty: the defaults',
+    form: 'JSON with `InternetMaxBandwidthOut`, `InternetServiceProvider`, `InternetChargeType`, `BandwidthPackageId` and nothing else; empty: the defaults',
     readBy: 'webhook, ipamd',
     effect: 'an EIP is made and bound to the address of the Pod',
     otherwise: 'none',

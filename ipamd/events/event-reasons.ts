@@ -62,6 +62,12 @@ export const IPAMD_EVENTS = {
     cause: 'an orphaned exclusive ENI cannot be deleted, or is on an instance that is no node of this cluster',
     cure: 'the message says what prevents it; detach the ENI in the cloud, or let its node join the cluster',
   },
+  NoAddressOnSuperNode: {
+    type: 'Warning',
+    objects: ['Pod'],
+    cause: 'a Pod on a super node names a network of ENIs and keeps no address; super nodes have no ENIs',
+    cure: 'add the annotation `vpc-ip-claim-delete-policy: Never`, or leave the network to the super node',
+  },
   BesideProduct: {
     type: 'Warning',
     objects: ['ConfigMap'],

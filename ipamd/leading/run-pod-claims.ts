@@ -14,6 +14,7 @@ import { findSubnet } from '../static/find-subnet.ts';
 import { findWorkload } from '../static/find-workload.ts';
 import { ReservationRunner } from '../static/reservation-runner.ts';
 import { runClaims } from '../static/run-claims.ts';
+import { reportUnservedWishes } from '../static/unserved-wishes.ts';
 import { ZoneNames } from '../static/zone-names.ts';
 import type { ClaimRefusal } from '../supply/node-deps.ts';
 import type { ClaimState, LeaderDeps, TermComponents } from './leader-deps.ts';
@@ -107,16 +108,20 @@ export async function runPodClaims(
   };
   const audited = { ...audit, intervalMs: config.claimAuditIntervalMs, observe: metrics.claims };
   const reserved = createReservationAudit(deps, subnets, records);
-  const stop = informers.vpcEnis.subscribe(({ before, after }) => {
-    for (const { claim } of [before, after].filter((one) => one !== undefined)) if (claim !== '') enqueue(claim);
-  });
+  const stops = [followVpcEnis(informers, enqueue), reportUnservedWishes({ ...informers, events })];
   await Promise.all([runClaims(all, signal), runClaimAudit(audited, signal), reserved.run(signal)]).catch(
     (error: unknown) => {
       if (!signal.aborted) throw error;
     },
   );
-  stop();
+  for (const stop of stops) stop();
   await Promise.all(following);
+}
+
+function followVpcEnis({ vpcEnis }: LeaderDeps['informers'], enqueue: (key: string) => void): () => void {
+  return vpcEnis.subscribe(({ before, after }) => {
+    for (const { claim } of [before, after].filter((one) => one !== undefined)) if (claim !== '') enqueue(claim);
+  });
 }
 
 /** Without a super node, the flag or a reservation that a claim names, the right to describe reservations may be lacking. */

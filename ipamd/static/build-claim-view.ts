@@ -48,7 +48,7 @@ type ClaimViewBuilderDeps = {
   readonly configs: Pick<Informer<StaticObject<StaticIpConfig>>, 'byIndex'>;
   /** Returns the workload that a Pod's claim ends with; undefined: none. */
   readonly workloadOf: (pod: PodFacts) => PodOwner | undefined;
-  readonly subnets: { all(): readonly SubnetState[] };
+  readonly subnets: { all(): readonly SubnetState[]; isOffered(subnetId: string, isNominated: boolean): boolean };
   /** Tells whether an exclusive ENI of the claim still exists, on a node or not. */
   readonly hasEni: (key: string) => boolean;
   readonly waits: Pick<ClaimWaits, 'of' | 'dueInMs'>;
@@ -169,6 +169,7 @@ export class ClaimViewBuilder {
       releasingForMs: isReleasing ? this.#releasingForMs(key, pod?.nodeName ?? '') : this.#endReleasing(key),
       retainedForMs: this.#retained.ageMs(key, since),
       subnets: all,
+      isOffered: (subnetId, isNominated) => subnets.isOffered(subnetId, isNominated),
       reservesKept: reservations?.isKept ?? false,
       ...(problem === undefined ? {} : { reservationProblem: problem }),
       defaultExpiredMs,

@@ -121,6 +121,8 @@ export type ClaimView = {
   readonly retainedForMs: number;
   /** Subnets that ipamd knows; absent: none. */
   readonly subnets?: readonly SubnetState[];
+  /** Tells whether an address may be reserved in a subnet for a Pod, which nominates the subnet or not. */
+  readonly isOffered: (subnetId: string, isNominated: boolean) => boolean;
   /** The address of a claim without a Pod is reserved in the VPC instead of kept on an ENI. */
   readonly reservesKept?: boolean;
   /** Why the address could not be reserved or released, for people. */

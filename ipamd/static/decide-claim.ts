@@ -14,7 +14,7 @@ import {
 } from './decide-address.ts';
 import { decideExpiry, findExpiryFaults } from './decide-expiry.ts';
 import { type ClaimAddress, decideFreeing, decideLeaving, decideRetaining, decideServing } from './decide-requests.ts';
-import { chooseSubnet, isReservedBetweenPods } from './decide-reservation.ts';
+import { chooseSubnet, isRefused, isReservedBetweenPods } from './decide-reservation.ts';
 import { decideVips } from './decide-vips.ts';
 import { findAllocation } from './pod-allocation.ts';
 import { renderDurationMs } from './read-claim-pod.ts';
@@ -256,8 +256,14 @@ function publicationOf(view: ClaimView, { nodeName, allocation, rule }: ClaimPod
   }
   const expected = findAllocation(view);
   if (expected !== undefined && expected === allocation) return { reason: 'AddressBound', message: '' };
-  const isSubnetKnown = selectAddress(view) !== undefined || rule.nominatedIp !== undefined || rule.pool !== undefined;
-  const lacks = isSubnetKnown || chooseSubnet(view) !== undefined ? undefined : NO_SUBNET;
+  const ip = selectAddress(view)?.ip ?? rule.nominatedIp;
+  const isSubnetKnown = ip !== undefined || rule.pool !== undefined;
+  const isOfMachines = ip !== undefined && isRefused(view, view.subnetOf(ip), ip);
+  const lacks = isOfMachines
+    ? `${ip} is of ${view.subnetOf(ip)}, which is no subnet of the ConfigMap`
+    : isSubnetKnown || chooseSubnet(view) !== undefined
+      ? undefined
+      : NO_SUBNET;
   const problem = view.reservationProblem ?? lacks;
   const rest = problem === undefined ? '' : `: ${problem}`;
   return { reason: 'AddressAwaited', message: `the address is being reserved for super node ${nodeName}${rest}` };

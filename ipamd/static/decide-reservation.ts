@@ -49,7 +49,7 @@ export function decideReservation(view: ClaimView, decision: Pick<ClaimDecision,
   if (present !== undefined) {
     return { kind: 'reserve', order: { vpcId: present.vpcID, subnetId: present.subnetID, ip: present.ip } };
   }
-  const subnet = ip === undefined ? chooseSubnet(view) : subnetOf(view, wanted?.subnetId ?? view.subnetOf(ip));
+  const subnet = ip === undefined ? chooseSubnet(view) : subnetOf(view, wanted?.subnetId ?? view.subnetOf(ip), ip);
   return subnet === undefined ? NONE : { kind: 'reserve', order: { ...subnet, ip } };
 }
 
@@ -73,14 +73,23 @@ export function isReservedBetweenPods({ claim, pod, reservesKept, vips }: ClaimV
 
 type SubnetRef = { readonly vpcId: string; readonly subnetId: string };
 
-function subnetOf({ subnets = [] }: ClaimView, subnetId: string | undefined): SubnetRef | undefined {
-  const found = subnets.find((one) => one.subnetId === subnetId);
+/** Tells whether a Pod, or the rule that selects it, names an address of a subnet that is not for Pods. */
+export function isRefused({ pod, isOffered }: ClaimView, subnetId: string | undefined, ip: string): boolean {
+  const { nominatedIp, pool } = pod?.rule ?? {};
+  const isNamed = nominatedIp === ip || (nominatedIp === undefined && pool !== undefined);
+  return isNamed && subnetId !== undefined && !isOffered(subnetId, true);
+}
+
+/** Returns the subnet of an address; undefined: unknown, or the Pod names an address of a subnet that is not for Pods. */
+function subnetOf(view: ClaimView, subnetId: string | undefined, ip: string): SubnetRef | undefined {
+  const found = view.subnets?.find((one) => one.subnetId === subnetId);
+  if (isRefused(view, subnetId, ip)) return undefined;
   return found === undefined ? undefined : { vpcId: found.vpcId, subnetId: found.subnetId };
 }
 
 /**
- * Chooses the subnet for a Pod of a super node that has no address yet: of its own subnets and zone, the one with most
- * free addresses.
+ * Chooses the subnet for a Pod of a super node that has no address yet: of the subnets for Pods, its own and its zone's, the one
+ * with most free addresses.
  */
 export function chooseSubnet(view: ClaimView): SubnetRef | undefined {
   const { subnets = [], pod, nodeOf } = view;
@@ -90,6 +99,7 @@ export function chooseSubnet(view: ClaimView): SubnetRef | undefined {
   const suitable = subnets.filter(
     (one) =>
       (subnetIds === undefined || subnetIds.includes(one.subnetId)) &&
+      view.isOffered(one.subnetId, subnetIds !== undefined) &&
       (zone === undefined || zone === one.zone) &&
       one.freeIps > 0 &&
       !one.isBlocked,

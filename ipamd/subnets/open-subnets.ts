@@ -21,6 +21,11 @@ export type Subnets = {
   readonly isReady: boolean;
   /** Decides in which subnets a node's new ENIs may be. */
   choicesOf(node: Pick<ChoiceFacts, 'ofConfig' | 'ofLabel' | 'zone' | 'vpcId'>): Choices;
+  /**
+   * Tells whether an address of a Pod outside of ENIs may be of a subnet: one of the configuration, or one that is used only
+   * where it is nominated and is here. The machines' own subnets are none.
+   */
+  isOffered(subnetId: string, isNominated: boolean): boolean;
   /** Returns all known subnets, whether nodes may use them or not. */
   all(): readonly SubnetState[];
   use(subnetId: string, count: number): void;
@@ -131,6 +136,11 @@ class ConfiguredSubnets implements Subnets {
     const configured = this.#config?.subnetIds ?? [];
     const find = (id: string) => this.#cache.find(id);
     return decideChoices({ ...node, configured, onlyNominated: this.#onlyNominated, find });
+  }
+
+  isOffered(subnetId: string, isNominated: boolean): boolean {
+    if (this.#onlyNominated.has(subnetId)) return isNominated;
+    return this.#config?.subnetIds.includes(subnetId) ?? false;
   }
 
   all(): readonly SubnetState[] {

@@ -53,6 +53,29 @@ test('readPodNetworkRequest: tells every fault at once, by annotation', (t) => {
   t.is(request.eip, undefined);
 });
 
+const UNSERVED: readonly (readonly [string, string])[] = [
+  ['AddressType', '{"AddressType":"HighQualityEIP"}'],
+  ['Tags', '{"Bandwidth":50,"Tags":[{"Key":"team","Value":"net"}]}'],
+  ['AddressCount', '{"AddressCount":2}'],
+  ['internetMaxBandwidthOut', '{"internetMaxBandwidthOut":5}'],
+  ['__proto__', '{"__proto__":1}'],
+];
+for (const [key, text] of UNSERVED) {
+  test(`readPodNetworkRequest: names the attribute ${key} of an EIP, which is not served, and asks for none`, (t) => {
+    const { request, faults } = readPodNetworkRequest({ [NAME.eipAttributes]: text });
+    t.is(request.eip, undefined);
+    t.deepEqual(
+      faults.map(({ path }) => path),
+      [`${NAME.eipAttributes}.${key}`],
+    );
+  });
+}
+
+test('readPodNetworkRequest: takes attributes of an EIP that say what it is anyway', (t) => {
+  const { faults } = readPodNetworkRequest({ [NAME.eipAttributes]: '{"AddressType":"EIP","AddressCount":1}' });
+  t.deepEqual(faults, []);
+});
+
 test('readPodNetworkRequest: reads old and new keys of EIP attributes side by side', (t) => {
   const text =
     '{"Bandwidth":"50","ISP":"CMCC","InternetChargeType":"BANDWIDTH_PACKAGE","BandwidthPackageId":"bwp-1a2b"}';

@@ -287,6 +287,7 @@ export class ClaimWorld {
       retainedForMs: since === undefined ? 0 : this.nowMs - Date.parse(since),
       defaultExpiredMs: EXPIRED_MS,
       takeOverAfterMs: TAKE_OVER_MS,
+      isOffered: () => true,
       nowText: new Date(this.nowMs).toISOString(),
     };
   }

@@ -107,6 +107,7 @@ function viewOf({ node, reservation, isOnEni, hasIp = true, claimUid, policy = '
     reservesKept: rest.reservesKept ?? false,
     defaultExpiredMs: 0,
     takeOverAfterMs: 60_000,
+    isOffered: () => true,
     nowText: '2026-01-01T00:00:00Z',
   };
 }

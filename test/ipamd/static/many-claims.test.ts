@@ -170,7 +170,7 @@ test('ClaimViewBuilder: reads the rules of the Pod’s namespace and of ipamd’
     claims: nothing,
     configs: { byIndex },
     workloadOf: () => undefined,
-    subnets: { all: () => [] },
+    subnets: { all: () => [], isOffered: () => true },
     hasEni: () => false,
     waits: { of: () => undefined, dueInMs: () => undefined },
     clock: new VirtualClock(),

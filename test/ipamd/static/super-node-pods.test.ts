@@ -153,3 +153,42 @@ test('a Pod of a super node whose claim lost its record by force adopts its rese
   t.deepEqual(reservedIps(), []);
   await cluster.stopIpamd();
 });
+
+test("a Pod of a super node gets no address of the machines' subnets, by whatever it names", async (t) => {
+  const { cluster, eklet, reservedIps } = await sceneOf();
+  const named: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+    'web-subnet': { [POD_ANNOTATION.nominatedSubnets]: 'subnet-node0001' },
+    'web-ip': { [POD_ANNOTATION.nominatedVpcIp]: '10.0.0.77' },
+    'web-both': { [POD_ANNOTATION.nominatedSubnets]: 'subnet-node0001,subnet-pods0001' },
+  };
+  for (const [name, annotations] of Object.entries(named)) await cluster.createPod(name, 'eklet-1', annotations);
+  await eklet.pass(120_000);
+  t.is(reservedIps().length, 1, reservedIps().join(' '));
+  t.regex(reservedIps().join(), /^10\.1\./);
+  t.regex(cluster.why('web-subnet'), /^AddressAwaited.*no subnet of the ConfigMap/);
+  t.regex(
+    cluster.why('web-ip'),
+    /^AddressAwaited.*10\.0\.0\.77 is of subnet-node0001, which is no subnet of the ConfigMap/,
+  );
+  await cluster.stopIpamd();
+});
+
+test('a Pod of a super node that names a network of ENIs and keeps nothing is told that it gets no address', async (t) => {
+  const { cluster, eklet } = await sceneOf();
+  for (const [name, node, more] of [
+    ['kept', 'eklet-1', {}],
+    ['route', 'eklet-1', { [POD_ANNOTATION.deletePolicy]: 'Immediate' }],
+    ['direct', 'eklet-2', { [POD_ANNOTATION.networks]: 'tke-direct-eni', [POD_ANNOTATION.deletePolicy]: 'Immediate' }],
+    ['bridge', 'eklet-2', { [POD_ANNOTATION.networks]: 'tke-bridge', [POD_ANNOTATION.deletePolicy]: 'Immediate' }],
+    ['machine', 'a', { [POD_ANNOTATION.deletePolicy]: 'Immediate' }],
+  ] as const)
+    await cluster.createPod(name, node, more);
+  await eklet.pass(30_000);
+  const told = cluster.scene.server
+    .objects('events')
+    .filter((event) => event['reason'] === 'NoAddressOnSuperNode')
+    .map((event) => [(event['involvedObject'] as { readonly name: string }).name, String(event['message'])] as const);
+  t.deepEqual(told.map(([name]) => name).sort(), ['direct', 'route']);
+  t.regex(told[0]?.[1] ?? '', /^super node eklet-\d has no ENIs: .*vpc-ip-claim-delete-policy: Never/);
+  await cluster.stopIpamd();
+});
