@@ -61,7 +61,7 @@ export function lastOf({ address, prefixLength }: Cidr): string {
 }
 
 /** Writes a number from 0 to 2^32 - 1 as an IPv4 address. */
-export function ipv4Text(bits: number): string {
+function ipv4Text(bits: number): string {
   return [2 ** 24, 2 ** 16, 2 ** 8, 1].map((unit) => Math.floor(bits / unit) % 256).join('.');
 }
 
@@ -94,6 +94,6 @@ function hasHostBits(address: string, prefixLength: number, family: 4 | 6): bool
  * Converts an IPv4 address to a number from 0 to 2^32 - 1; -1 for any other text. Allocates nothing: every address of
  * every object that is read comes through here.
  */
-export function ipv4Number(ip: string): number {
+function ipv4Number(ip: string): number {
   return parseIpv4Number(ip, ip.length);
 }

@@ -1,5 +1,5 @@
 import type { IngressRule } from '../../cloud/cloud.ts';
-import { ipv4Number, ipv4Text } from '../../crd/ip-text.ts';
+import { ipv4NetworkOf } from '../../crd/ipv4-range.ts';
 import { canonicalIp } from '../../runtime/ip-text.ts';
 import type { BackendPort } from '../backends/backend-port.ts';
 import { blocking, type Notice, remark } from '../balancers/notice.ts';
@@ -64,10 +64,9 @@ function networkOf(range: string): Network {
   const prefixLength = Number(length);
   if (address?.includes(':') === true) return prefixLength <= 128 ? 'IPv6' : 'no network';
   if (address === undefined || length === '' || prefixLength > 32) return 'no network';
-  const size = 2 ** (32 - prefixLength);
-  const first = Math.floor(ipv4Number(address) / size) * size;
   if (prefixLength === 0) return 'everyone';
-  return first === 0 ? 'cloud widens it' : { cidr: `${ipv4Text(first)}/${prefixLength}` };
+  const { start, cidr } = ipv4NetworkOf(address, prefixLength);
+  return start === 0 ? 'cloud widens it' : { cidr };
 }
 
 function noticeOf(range: string, network: Network, place: string, isIpv4: boolean): readonly Notice[] {

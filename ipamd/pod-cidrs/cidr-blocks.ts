@@ -1,5 +1,4 @@
-import { ipv4Text } from '../../crd/ip-text.ts';
-import { ipv4RangeOf, isWithinAny } from '../../crd/ipv4-range.ts';
+import { ipv4CidrAt, ipv4RangeOf, isWithinAny } from '../../crd/ipv4-range.ts';
 
 /** Which blocks nodes can get. */
 export type BlockSettings = {
@@ -53,7 +52,7 @@ export function numberBlocks(settings: BlockSettings): CidrBlocks {
     cidrOf: (block: number): string => {
       const part = parts.findLast(({ first }) => first <= block);
       if (part === undefined || block < 0 || block >= count) throw new RangeError(`there is no block ${block}`);
-      return `${ipv4Text(part.start + (block - part.first) * size)}/${settings.maskSize}`;
+      return ipv4CidrAt(part.start + (block - part.first) * size, settings.maskSize);
     },
     overlapping,
     contains: (cidr: string): boolean => {
