@@ -53,6 +53,11 @@ function statOf(path: string): Stats | undefined {
   }
 }
 
+/** Tells whether a name is of what `moveAside` moved from the place of `name`. */
+export function isAside(name: string, of: string): boolean {
+  return name.startsWith(`${of}.aside-`) && /^\d{1,15}$/.test(name.slice(`${of}.aside-`.length));
+}
+
 /** Moves what stands at a path to a free name beside it, for people to inspect. Returns that name. @throws the file system's own error */
 export function moveAside(path: string): string {
   for (let number = 1; ; number++) {

@@ -1,10 +1,12 @@
 import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { isAside } from '../../runtime/folder.ts';
 import { resolveHostPath } from '../../runtime/host-path.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { DEFAULT_DATA_DIR } from '../api/data-dir.ts';
 import { CONFLIST_FILE, endWithdrawal, removeConflist } from '../install/conflist.ts';
 import type { Lease } from '../journal/lease.ts';
+import { NODE_RECORD_FILE } from '../journal/node-record.ts';
 import { FOUND_STATE_FILE } from '../node/found-state.ts';
 import { openHostLocalFiles, removeUnusedFolder } from '../pod-cidr/host-local-files.ts';
 import { NEW_SUFFIX as NEW_SOCKET_SUFFIX } from '../server/unix-socket.ts';
@@ -19,6 +21,8 @@ export async function removeConfiguration(confDir: string, sweep: Sweep): Promis
     endWithdrawal(confDir);
     if (isThere) sweep.removed('network configuration', path);
     removeMatching(confDir, (name) => name.startsWith(`${CONFLIST_FILE}.`) && name.endsWith('.tmp'), sweep);
+    for (const name of namesIn(confDir))
+      if (isAside(name, CONFLIST_FILE)) sweep.leave(`${join(confDir, name)}: stood in the place of our file`);
   });
 }
 
@@ -48,10 +52,15 @@ export async function removeState({ socket, stateDir, hostRoot }: StatePaths, sw
     removeMatching(stateDir, (name) => JOURNAL_FILE.test(name), sweep);
     removeMatching(stateDir, (name) => NODE_RECORD.test(name), sweep);
     removeMatching(stateDir, (name) => name === FOUND_STATE_FILE || /^found\.json\.\d+\.tmp$/.test(name), sweep);
+    // What stood in the places of files that are the agent's alone.
+    const own = [FOUND_STATE_FILE, NODE_RECORD_FILE];
+    removeMatching(stateDir, (name) => own.some((one) => isAside(name, one)), sweep);
   });
   await sweep.step(socket, () => {
     const names = [basename(socket), basename(socket) + NEW_SOCKET_SUFFIX];
-    removeMatching(dirname(socket), (name) => names.includes(name), sweep);
+    const places = [basename(socket), basename(spool)];
+    const isLeft = (name: string): boolean => places.some((place) => isAside(name, place));
+    removeMatching(dirname(socket), (name) => names.includes(name) || isLeft(name), sweep);
     for (const folder of new Set([stateDir, dirname(socket)])) removeFolder(folder, hostRoot, sweep);
   });
 }

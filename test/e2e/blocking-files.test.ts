@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import test from 'ava';
 import { buildExecutables } from '../../tools/build.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -25,6 +25,8 @@ test.after.always(() => trial?.close());
 
 const KINDS: Readonly<Record<string, (path: string) => void>> = {
   FIFOs: (path) => void execFileSync('mkfifo', [path]),
+  files: (path) => writeFileSync(path, 'of another program', { mode: 0o000 }),
+  'links that lead nowhere': (path) => symlinkSync('/none/at/all', path),
   folders: (path) => void mkdirSync(join(path, 'deeper'), { recursive: true }),
 };
 
@@ -34,10 +36,11 @@ for (const [kind, make] of Object.entries(KINDS)) {
     async (t) => {
       t.timeout(120_000);
       await trial.killAgent();
-      const { stateDir, cniConfDir } = trial.agent;
-      for (const name of ['journal.db', 'journal.db-journal', 'journal.db.new', 'found.json', 'node.json']) {
-        rmSync(join(stateDir, name), { force: true, recursive: true });
-        make(join(stateDir, name));
+      const { stateDir, cniConfDir, socketPath } = trial.agent;
+      const names = ['journal.db', 'journal.db-journal', 'journal.db.new', 'found.json', 'node.json'];
+      for (const path of [...names.map((name) => join(stateDir, name)), join(dirname(socketPath), 'deletions')]) {
+        rmSync(path, { force: true, recursive: true });
+        make(path);
       }
       const foreign = join(cniConfDir, '99-foreign.conf');
       mkdirSync(cniConfDir, { recursive: true });

@@ -19,6 +19,8 @@ const JOURNAL_FILES = [
   ...['found.json', 'found.json.12.tmp', 'node.json', 'node.json.12.tmp', 'agent.sock', 'agent.sock.new'],
 ];
 
+const MOVED_ASIDE = ['found.json.aside-1', 'node.json.aside-12', 'deletions.aside-1', 'agent.sock.aside-1'];
+
 test('removeState: takes files of ours and the folder, and leaves a folder that holds those of others', async (t) => {
   const dir = createTempDir('remove-files');
   t.teardown(() => dir.close());
@@ -26,10 +28,14 @@ test('removeState: takes files of ours and the folder, and leaves a folder that 
   for (const others of [[], ['journal.db.bak', 'notes.txt']]) {
     mkdirSync(dir.join('state', 'deletions'), { recursive: true });
     writeFileSync(dir.join('state', 'deletions', 'abc.eth0'), '');
-    for (const name of [...JOURNAL_FILES, ...others]) writeFileSync(dir.join('state', name), '');
+    for (const name of [...JOURNAL_FILES, ...MOVED_ASIDE, ...others]) writeFileSync(dir.join('state', name), '');
     const sweep = new Sweep(silentLogger);
     await removeState(places, sweep);
-    t.deepEqual(sweep.report(), { removed: { file: JOURNAL_FILES.length + 1 }, left: [], failed: [] });
+    t.deepEqual(sweep.report(), {
+      removed: { file: JOURNAL_FILES.length + MOVED_ASIDE.length + 1 },
+      left: [],
+      failed: [],
+    });
     t.deepEqual(readdirSync(dir.path), others.length === 0 ? [] : ['state']);
     if (others.length > 0) t.deepEqual(readdirSync(dir.join('state')), others);
     await removeState(places, sweep);
@@ -88,7 +94,8 @@ test('removeConfiguration, removeDevicePluginSockets: take ours and nothing else
   const sweep = new Sweep(silentLogger);
   mkdirSync(dir.join('conf'));
   mkdirSync(dir.join('kubelet', 'device-plugins'), { recursive: true });
-  for (const name of ['10-tke-eni.conflist', '10-tke-eni.conflist.7.tmp', '20-others.conf']) {
+  const ours = ['10-tke-eni.conflist', '10-tke-eni.conflist.7.tmp', '10-tke-eni.conflist.removed'];
+  for (const name of [...ours, '10-tke-eni.conflist.aside-1', '20-others.conf']) {
     writeFileSync(dir.join('conf', name), '');
   }
   for (const name of ['kubelet.sock', 'tke-eni-ip.sock', 'tke-eni-ip.sock.new', 'gpu.sock']) {
@@ -100,7 +107,10 @@ test('removeConfiguration, removeDevicePluginSockets: take ours and nothing else
   }
   await removeDevicePluginSockets('', sweep);
   t.deepEqual(sweep.report().failed, []);
-  t.deepEqual(readdirSync(dir.join('conf')), ['20-others.conf']);
+  t.deepEqual(readdirSync(dir.join('conf')).sort(), ['10-tke-eni.conflist.aside-1', '20-others.conf']);
+  t.deepEqual(sweep.report().left, [
+    `${dir.join('conf', '10-tke-eni.conflist.aside-1')}: stood in the place of our file`,
+  ]);
   t.deepEqual(readdirSync(dir.join('kubelet', 'device-plugins')).sort(), ['gpu.sock', 'kubelet.sock']);
 });
 
