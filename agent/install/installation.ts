@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { UNUSABLE_MARKER } from '../../cni-plugins/launcher/names.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
@@ -219,7 +219,12 @@ class KeptInstallation implements Installation {
     const reference = planReferencePlugins(referencePluginDir, cniBinDir, isRecorded);
     const lacking = reference.filter(({ path }) => !existsSync(path)).map(({ path }) => relative(cniBinDir, path));
     // Our own files are recognized by their content too; a reference plugin of equal content may be anyone's.
-    if (lacking.length > 0) this.#tryRecord(() => recordIntent(cniBinDir, lacking));
+    if (lacking.length > 0) {
+      this.#tryRecord(() => {
+        mkdirSync(cniBinDir, { recursive: true, mode: 0o755 });
+        recordIntent(cniBinDir, lacking);
+      });
+    }
     this.#successor = undefined;
     const passes = [await this.#keeper.pass(own), await this.#keeper.pass(reference)] as const;
     for (const pass of passes) this.#reportProblems(pass);
@@ -254,6 +259,9 @@ class KeptInstallation implements Installation {
     }
     if (isFirst) {
       this.#isInstalled = true;
+      const report = ({ written: installed, kept }: FilePass) => ({
+        ...{ installed: namesOf(installed), kept: namesOf(kept.filter((path) => existsSync(path))) },
+      });
       this.#log.info('executables installed', { dir: cniBinDir, own: report(own), reference: report(reference) });
     } else if (written.length > 0) this.#log.warn('installed files put back', { dir: cniBinDir, files: written });
   }
@@ -376,13 +384,6 @@ class KeptInstallation implements Installation {
 
 function describe({ file, why }: FilePass['problems'][number]): string {
   return `${file.path} is not as installed: ${why}`;
-}
-
-function report({ written, kept }: FilePass): {
-  readonly installed: readonly string[];
-  readonly kept: readonly string[];
-} {
-  return { installed: written, kept };
 }
 
 /**

@@ -22,7 +22,7 @@ import { silentLogger } from '../../../runtime/log.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 
 /** A node on which all was installed; the clock of the agent is the test's. */
-async function openNode(t: ExecutionContext, listener: Partial<InstallationListener> = {}) {
+async function openNode(t: ExecutionContext, listener: Partial<InstallationListener> = {}, warnings: string[] = []) {
   const dir = createTempDir('file-keeper');
   t.teardown(() => dir.close());
   for (const name of ['plugins/tke-eni-lib', 'reference']) mkdirSync(dir.join(name), { recursive: true });
@@ -41,7 +41,11 @@ async function openNode(t: ExecutionContext, listener: Partial<InstallationListe
         ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false, chainedPlugins: [] },
       },
       {
-        ...{ log: silentLogger, release, clock: { ...systemClock, monotonicMs: () => time.nowMs } },
+        ...{
+          log: { ...silentLogger, warn: (message) => void warnings.push(message) },
+          release,
+          clock: { ...systemClock, monotonicMs: () => time.nowMs },
+        },
         listener: {
           ...{ loaderProblemChanged: () => {}, filesProblemChanged: () => {}, missingPluginsChanged: () => {} },
           ...{ contested: () => {}, ...listener },
@@ -139,7 +143,9 @@ for (const [what, harm] of HARM) {
 }
 
 test('openInstallation: puts folders back, with all that was in them', async (t) => {
-  const node = await openNode(t);
+  const warnings: string[] = [];
+  const node = await openNode(t, {}, warnings);
+  t.deepEqual(warnings, [], 'a folder that was not there is recorded too');
   const before = snapshot(node.dir.path);
   for (const name of ['bin', 'conf', 'bin/tke-eni-lib']) {
     rmSync(node.dir.join(name), { recursive: true });
