@@ -4,7 +4,7 @@ import { attachFilter, detachFilter } from './fast-path/attach-filter.ts';
 import { flowtableCommandsOf, isFlowtableOperation } from './flowtable-operation.ts';
 import type { Kernel } from './kernel.ts';
 import { inverseOf, type Operation, renderOperation } from './operation.ts';
-import { toRequest } from './to-request.ts';
+import { toRequests } from './to-request.ts';
 
 /**
  * The result of applying operations. `skipped`: the kernel was in the wanted state already, because it changed since it
@@ -105,8 +105,8 @@ async function applyOne(kernel: Kernel, operation: Operation): Promise<'done' | 
     return 'done';
   }
   if (operation.kind === 'detach-filter') return detachFilter(kernel.rtnetlink, operation.filter);
-  const request = toRequest(operation);
-  const [outcome] = request === undefined ? [] : kernel.rtnetlink.execute([request]);
+  // One exchange: nothing comes between the requests of an operation.
+  const outcome = kernel.rtnetlink.execute(toRequests(operation)).at(-1);
   if (outcome?.kind !== 'error') return 'done';
   if (isAlreadyApplied(operation, outcome.error)) return 'skipped';
   throw outcome.error;

@@ -2,7 +2,15 @@ import type { AddressState, HostState, RouteState, RuleState } from './desired.t
 import { addressKey, isSameRoute, routeKey, ruleKey } from './desired.ts';
 import { hex, overlaps } from './eni-mark.ts';
 import { familyOf, prefixLength } from './ip-prefix.ts';
-import { isOurTable, OUR_PRIORITIES, PRIORITY, RTPROT_TKE_ENI, TABLE_MAIN, TABLE_POD_ROUTES } from './numbers.ts';
+import {
+  isEniTable,
+  isOurTable,
+  OUR_PRIORITIES,
+  PRIORITY,
+  RTPROT_TKE_ENI,
+  TABLE_MAIN,
+  TABLE_POD_ROUTES,
+} from './numbers.ts';
 import type { ObservedHost, ObservedRoute, ObservedRule } from './observed.ts';
 import { isGatewayPrefix } from './pod-cidr.ts';
 
@@ -25,7 +33,23 @@ export type Conflict = {
     | 'unreadable';
   /** Names the thing, the place and the next step. */
   readonly message: string;
+  /** Whose place it is in, for a rule or route; absent for other things. */
+  readonly at?: ConflictPlace;
 };
+
+/**
+ * The place of a foreign rule or route. `table`: the routing table, of an ENI, of Pods, or main. `pod`: the host prefix of the
+ * one Pod that the place serves; absent where it serves an ENI or the node.
+ */
+type ConflictPlace = { readonly table: number; readonly shown: string; readonly pod?: string };
+
+/** Conflicts that stop packets; others are worth a warning only. */
+const BLOCKING: ReadonlySet<Conflict['kind']> = new Set(['rule', 'route', 'table', 'mark']);
+
+/** Tells whether a conflict stops packets of an ENI's Pods, or of the node's: what is in the place of one Pod is that Pod's. */
+export function isBlocking({ kind, at }: Conflict): boolean {
+  return BLOCKING.has(kind) && at?.pod === undefined;
+}
 
 /**
  * Finds foreign rules that equal one of ours, look up one of our tables, use bits of our marks, or have one of our
@@ -55,16 +79,25 @@ export function routeConflicts(desired: HostState, observed: ObservedHost): read
     .filter((route) => !isOurs(route))
     .flatMap((route): readonly Conflict[] => {
       const where = `route "${route.shown}" in table ${route.table}`;
+      const at = routePlace(route);
       const ours = planned.get(routeKey(route));
       if (ours !== undefined) {
-        if (route.table === TABLE_MAIN && !route.isExotic && isSameRoute(ours, route)) return [];
+        if (route.table === TABLE_MAIN && isSameRoute(ours, route)) return [];
         return [
-          { kind: 'route', message: `${where} stands where ours should; remove it, or stop the program that adds it` },
+          {
+            kind: 'route',
+            message: `${where} stands where ours should; remove it, or stop the program that adds it`,
+            at,
+          },
         ];
       }
       if (!tables.has(route.table)) return [];
       return [
-        { kind: 'table', message: `${where} is not ours, the table is; remove it, or stop the program that adds it` },
+        {
+          kind: 'table',
+          message: `${where} is not ours, the table is; remove it, or stop the program that adds it`,
+          at,
+        },
       ];
     });
 }
@@ -99,9 +132,9 @@ export function unreadableObjects({ unreadable = [] }: ObservedHost): readonly C
   }));
 }
 
-/** Tells whether a route or rule was written by this project, so that it may be deleted. */
-export function isOurs(object: ObservedRoute | ObservedRule): boolean {
-  return object.protocol === RTPROT_TKE_ENI && !object.isExotic;
+/** Tells whether a route or rule is ours, whatever it has besides: then it may be replaced, and deleted. */
+export function isOurs({ protocol }: Pick<ObservedRoute | ObservedRule, 'protocol'>): boolean {
+  return protocol === RTPROT_TKE_ENI;
 }
 
 /** Tells whether an unwanted rule of ours may be deleted: only at our priorities. */
@@ -121,18 +154,21 @@ function foreignRule(
   masks: ReadonlySet<number>,
 ): Conflict | undefined {
   const what = `IPv${rule.family} rule "${rule.shown}" at priority ${rule.priority}`;
-  if (!rule.isExotic && desiredKeys.has(ruleKey(rule))) {
+  const at = { table: rule.table, shown: rule.shown };
+  if (desiredKeys.has(ruleKey(rule))) {
     // The rule of another program for a block does the same, and ours can stand beside it.
     if (rule.priority === PRIORITY.podCidr) return undefined;
     return {
       kind: 'rule',
       message: `${what} equals one of ours but has protocol ${rule.protocol}; delete it, ours is added then`,
+      at: { ...at, ...podOfRule(rule) },
     };
   }
   if (tables.has(rule.table)) {
     return {
       kind: 'table',
       message: `${what} is not ours but looks up our table ${rule.table}; move its owner to another table`,
+      at,
     };
   }
   const mask =
@@ -141,15 +177,33 @@ function foreignRule(
     return {
       kind: 'mark',
       message: `${what} uses bits of our mark mask ${hex(mask)}; choose another --eni-mark-mask or move its owner`,
+      at,
     };
   }
   if (OUR_PRIORITIES.includes(rule.priority)) {
     return {
       kind: 'priority',
       message: `${what} is not ours but stands at our priority; move its owner to another priority`,
+      at,
     };
   }
   return undefined;
+}
+
+/** A route to one address serves one Pod, but for what is in the table of an ENI. */
+function routePlace({ table, dst, shown }: ObservedRoute): ConflictPlace {
+  const isOfPod = isHostPrefix(dst) && !isEniTable(table);
+  return { table, shown, ...(isOfPod && { pod: dst }) };
+}
+
+/** A planned rule that selects one address serves one Pod, but for that of an ENI's own address. */
+function podOfRule({ priority, src, dst }: ObservedRule): { readonly pod?: string } {
+  const prefix = src ?? dst;
+  return priority !== PRIORITY.fromEniPrimary && isHostPrefix(prefix) ? { pod: prefix } : {};
+}
+
+function isHostPrefix(prefix: string | undefined): prefix is string {
+  return prefix !== undefined && prefixLength(prefix) === (familyOf(prefix) === 4 ? 32 : 128);
 }
 
 function ourTables(desired: HostState): ReadonlySet<number> {

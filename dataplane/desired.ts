@@ -1,3 +1,5 @@
+import type { RouteMessage } from '../netlink/route-message.ts';
+import type { RuleMessage } from '../netlink/rule-message.ts';
 import type { SysctlKey } from '../sysctl/sysctl-key.ts';
 import { sysctlName } from '../sysctl/sysctl-key.ts';
 import type { Family } from './ip-prefix.ts';
@@ -50,6 +52,8 @@ export type RouteState = {
   readonly prefsrc?: string;
   /** Absent: the default metric of the family. */
   readonly metric?: number;
+  /** Only of one that was observed: what it has besides. No plan has it. */
+  readonly more?: Partial<RouteMessage>;
 };
 
 /**
@@ -64,6 +68,8 @@ export type RuleState = {
   readonly dst?: string;
   readonly fwmark?: number;
   readonly fwmask?: number;
+  /** Only of one that was observed: what it has besides. No plan has it. */
+  readonly more?: Partial<RuleMessage>;
 };
 
 /** A permanent neighbour. */
@@ -187,14 +193,16 @@ export function addressKey(address: Pick<AddressState, 'ifindex' | 'prefix'>): s
 }
 
 /** Identity of a route for `replace`: a route with the same identity is overwritten. */
-export function routeKey(route: Pick<RouteState, 'table' | 'dst' | 'metric'>): string {
-  return `${route.table} ${route.dst} ${route.metric ?? ''}`;
+export function routeKey({ table, dst, metric, more }: Pick<RouteState, 'table' | 'dst' | 'metric' | 'more'>): string {
+  const { tos = 0, src } = more ?? {};
+  return `${table} ${dst} ${metric ?? ''}${tos === 0 ? '' : ` tos ${tos}`}${src === undefined ? '' : ` from ${src}`}`;
 }
 
 /** Identity of a rule: all of it. */
 export function ruleKey(rule: RuleState): string {
-  const { family, priority, table, src = '', dst = '', fwmark = 0, fwmask = 0 } = rule;
-  return `${family} ${priority} ${table} ${src} ${dst} ${fwmark}/${fwmask}`;
+  const { family, priority, table, src = '', dst = '', fwmark = 0, fwmask = 0, more } = rule;
+  const key = `${family} ${priority} ${table} ${src} ${dst} ${fwmark}/${fwmask}`;
+  return more === undefined ? key : `${key} ${JSON.stringify(more)}`;
 }
 
 /** Identity of a neighbour. */
@@ -207,10 +215,16 @@ export function filterKey(filter: Pick<FilterState, 'ifindex' | 'direction'>): s
   return `${filter.ifindex} ${filter.direction}`;
 }
 
-/** Tells whether two routes of one identity have the same target. */
+/** Tells whether two routes of one identity are equal: to a planned one only a route without anything besides is. */
 export function isSameRoute(a: RouteState, b: RouteState): boolean {
   return (
-    a.type === b.type && a.oif === b.oif && a.gateway === b.gateway && a.scope === b.scope && a.prefsrc === b.prefsrc
+    a.type === b.type &&
+    a.oif === b.oif &&
+    a.gateway === b.gateway &&
+    a.scope === b.scope &&
+    a.prefsrc === b.prefsrc &&
+    a.more === undefined &&
+    b.more === undefined
   );
 }
 

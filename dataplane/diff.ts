@@ -26,10 +26,10 @@ import { bridgesToMake, formerGateways, newSettings, portOperations, withBridges
 import { filterAttachments, filterConflicts, filterDetachments } from './diff-filters.ts';
 import { flowtableDeletion, flowtableOperations } from './diff-flowtable.ts';
 import { linkOperations, withoutGroup } from './diff-link.ts';
-import { prefixLength } from './ip-prefix.ts';
+import { familyOf, prefixLength } from './ip-prefix.ts';
 import { nftReplaceCommands } from './nft-table.ts';
 import { PRIORITY, TABLE_MAIN } from './numbers.ts';
-import type { ObservedHost } from './observed.ts';
+import type { ObservedHost, ObservedRule } from './observed.ts';
 import type { Operation } from './operation.ts';
 
 /** The operations, in an order that never leaves packets without a route, and the conflicts with foreign objects. */
@@ -158,16 +158,31 @@ function routeReplacements(
   observed: ObservedHost,
   missing: ReadonlySet<number>,
 ): readonly Operation[] {
-  const present = new Map(observed.routes.map((route) => [routeKey(route), route]));
+  const present = Map.groupBy(observed.routes, routeKey);
   // A gateway must be reachable before a route leads through it: the longest prefixes first.
   const routes = desired.routes.toSorted((a, b) => prefixLength(b.dst) - prefixLength(a.dst));
   return routes.flatMap((route): readonly Operation[] => {
-    const found = present.get(routeKey(route));
-    if (missing.has(route.oif)) return [];
-    if (found === undefined) return [{ kind: 'replace-route', route }];
-    if (!isOurs(found) || isSameRoute(route, found)) return [];
-    return [{ kind: 'replace-route', route, before: plainRoute(found) }];
+    const found = present.get(routeKey(route)) ?? [];
+    // The kernel replaces the first route of the place, whose ever it is.
+    if (missing.has(route.oif) || !found.every(isOurs)) return [];
+    const right = found.find((one) => isSameRoute(route, one));
+    const replaced = right ?? found.find((one) => isReplacedBy(one, route)) ?? found[0];
+    const twins = found.filter((one) => one !== replaced);
+    if (right !== undefined && twins.length === 0) return [];
+    const before = right === undefined ? replaced : twins[0];
+    return [
+      {
+        ...{ kind: 'replace-route', route },
+        ...(before && { before: plainRoute(before) }),
+        ...(twins.length > 0 && { twins: twins.map(plainRoute) }),
+      },
+    ];
   });
+}
+
+/** Tells which of several routes the kernel replaces: of IPv6 the first that has a gateway as the new one has, or has none. */
+function isReplacedBy({ dst, gateway }: RouteState, route: RouteState): boolean {
+  return familyOf(dst) === 4 || (gateway === undefined) === (route.gateway === undefined);
 }
 
 function neighReplacements(
@@ -193,22 +208,60 @@ function ruleAdditions(
   isMeant: (rule: RuleState) => boolean,
 ): readonly Operation[] {
   // The rule of another program for a block goes with that program: ours is added beside it.
-  const present = new Set(
-    observed.rules.filter((rule) => !rule.isExotic && (isOurs(rule) || !isPodCidrRule(rule))).map(ruleKey),
+  const present = new Set(observed.rules.filter((rule) => isOurs(rule) || !isPodCidrRule(rule)).map(ruleKey));
+  const withMore = new Set(
+    observed.rules.filter(({ more }) => more !== undefined).map(({ more: _more, ...rule }) => ruleKey(rule)),
   );
   return desired.rules
     .filter((rule) => isMeant(rule) && !present.has(ruleKey(rule)))
-    .map((rule) => ({ kind: 'add-rule' as const, rule }));
+    .map((rule) => ({
+      ...{ kind: 'add-rule' as const, rule },
+      ...(withMore.has(ruleKey(rule)) && { isBesideTwin: true as const }),
+    }));
 }
 
 function ruleDeletions(desired: HostState, observed: ObservedHost): readonly Operation[] {
-  const desiredKeys = new Set(desired.rules.map(ruleKey));
-  return observed.rules
-    .filter((rule) => isPrunableRule(rule) && !desiredKeys.has(ruleKey(rule)))
-    .map((found): Operation => {
-      const { protocol: _protocol, shown: _shown, isExotic: _isExotic, ...rule } = found;
-      return { kind: 'delete-rule', rule };
-    });
+  const wanted = new Set(desired.rules.map(ruleKey));
+  const kept = new Map<string, ObservedRule>();
+  const deletions: (Operation & { readonly kind: 'delete-rule' })[] = [];
+  for (const found of observed.rules.filter(isPrunableRule)) {
+    const key = ruleKey(found);
+    const isTwice = kept.has(key);
+    if (wanted.has(key) && !isTwice) {
+      kept.set(key, found);
+      continue;
+    }
+    const keeps = isTwice ? [] : [...kept.values()].filter((rule) => isMatchedBy(rule, found)).map(plainRule);
+    deletions.push({ kind: 'delete-rule', rule: plainRule(found), ...(keeps.length > 0 && { keeps }) });
+  }
+  // One whose request matches others that go too comes behind them.
+  const matches = new Map(
+    deletions.map((one) => [one, deletions.filter(({ rule }) => isMatchedBy(rule, one.rule)).length]),
+  );
+  return deletions.toSorted((a, b) => (matches.get(a) ?? 0) - (matches.get(b) ?? 0));
+}
+
+/**
+ * Tells whether a request to delete `found` matches `rule`, of which the kernel deletes the first: it compares what the
+ * request names, but not whether a rule is inverted.
+ */
+function isMatchedBy(rule: RuleState, { family, priority, table, src, dst, fwmark, fwmask, more }: RuleState): boolean {
+  const { flags: _inverted, ...selectors } = more ?? {};
+  const others: Readonly<Record<string, unknown>> = rule.more ?? {};
+  return (
+    rule.family === family &&
+    rule.priority === priority &&
+    rule.table === table &&
+    (src ?? rule.src) === rule.src &&
+    (dst ?? rule.dst) === rule.dst &&
+    (fwmark ?? rule.fwmark) === rule.fwmark &&
+    (fwmask ?? rule.fwmask) === rule.fwmask &&
+    Object.entries(selectors).every(([name, value]) => JSON.stringify(value) === JSON.stringify(others[name]))
+  );
+}
+
+function plainRule({ protocol: _protocol, shown: _shown, ...rule }: ObservedRule): RuleState {
+  return rule;
 }
 
 function routeDeletions(desired: HostState, observed: ObservedHost): readonly Operation[] {
@@ -219,7 +272,7 @@ function routeDeletions(desired: HostState, observed: ObservedHost): readonly Op
 }
 
 function plainRoute(found: ObservedHost['routes'][number]): RouteState {
-  const { protocol: _protocol, shown: _shown, isExotic: _isExotic, ...route } = found;
+  const { protocol: _protocol, shown: _shown, ...route } = found;
   return route;
 }
 

@@ -2,7 +2,7 @@ import { isNetlinkError } from '../netlink/netlink-error.ts';
 import type { Rtnetlink } from '../netlink/rtnetlink.ts';
 import { canonicalAddress, hostPrefix } from './ip-prefix.ts';
 import { TABLE_PODLESS } from './numbers.ts';
-import { toRequest } from './to-request.ts';
+import { toRequests } from './to-request.ts';
 import { unreachableRoute } from './unreachable-route.ts';
 
 /**
@@ -12,7 +12,7 @@ import { unreachableRoute } from './unreachable-route.ts';
 export function letGo(rtnetlink: Rtnetlink, ips: readonly string[]): void {
   const requests = ips.flatMap((ip) => {
     const route = unreachableRoute(TABLE_PODLESS, hostPrefix(canonicalAddress(ip)));
-    return toRequest({ kind: 'delete-route', route }) ?? [];
+    return toRequests({ kind: 'delete-route', route });
   });
   for (const outcome of rtnetlink.execute(requests)) {
     if (outcome.kind === 'error' && !isNetlinkError(outcome.error, 'ESRCH', 'ENOENT', 'EAFNOSUPPORT'))

@@ -1,6 +1,7 @@
 import { NUD_PERMANENT } from '../netlink/uapi/neighbour.ts';
 import { AF_INET, AF_INET6 } from '../netlink/uapi/netlink.ts';
 import { disableIpv6, type SysctlKey, sysctlName } from '../sysctl/sysctl-key.ts';
+import { withoutCommonUnknown } from './beyond-plan.ts';
 import { type HostState, type NeighState, type NetState, routeKey } from './desired.ts';
 import { flowtableReplaceCommands, splitFlowtableListing } from './fast-path/flowtable.ts';
 import { openFilterReader } from './fast-path/observe-filters.ts';
@@ -52,7 +53,7 @@ export function observeNetns(
       .filter(isAmong(new Set([...desired.links, ...desired.addresses].map((item) => item.ifindex))))
       .map((message) => toAddress(message, nameOf)),
     routes: families.flatMap((family) => observeRoutes(kernel, desired, family, nameOf)),
-    rules: families.flatMap((family) => rtnetlink.rule.list({ family })).map(toRule),
+    rules: families.flatMap((family) => withoutCommonUnknown(rtnetlink.rule.list({ family }))).map(toRule),
     neighs: observeNeighs(kernel, desired, nameOf),
     sysctls: observeSysctls(
       kernel,
@@ -96,7 +97,9 @@ function observeRoutes(
   const tables = new Set([...desired.routes, ...desired.rules].map(({ table }) => table));
   // Ours in any table; foreign ones in our tables; in main, which may be large, only those with the same key as one of
   // ours.
-  const ours = rtnetlink.route.list({ family, protocol: RTPROT_TKE_ENI }).map((message) => toRoute(message, nameOf));
+  const ours = withoutCommonUnknown(rtnetlink.route.list({ family, protocol: RTPROT_TKE_ENI })).map((message) =>
+    toRoute(message, nameOf),
+  );
   const foreign = [...tables].flatMap((table) =>
     rtnetlink.route
       .list({ family, table })

@@ -6,11 +6,6 @@ type Ownership = {
   readonly protocol: number;
   /** The object as ip(8) would show it, for messages. */
   readonly shown: string;
-  /**
-   * True when it has selectors or properties that the state types cannot express, so it was not written by this
-   * project.
-   */
-  readonly isExotic: boolean;
 };
 
 /** An observed link. */

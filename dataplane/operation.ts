@@ -1,3 +1,6 @@
+import { ROUTE_TYPES, routeDetails } from '../netlink/render-route.ts';
+import { ruleAction, ruleDetails } from '../netlink/render-rule.ts';
+import type { Rtattr } from '../netlink/rtattr.ts';
 import type { SysctlKey } from '../sysctl/sysctl-key.ts';
 import { sysctlName } from '../sysctl/sysctl-key.ts';
 import type { AddressState, FilterState, NeighState, RouteState, RuleState } from './desired.ts';
@@ -62,9 +65,30 @@ export type Operation =
       readonly before: PortProperties;
     }
   | { readonly kind: 'add-address' | 'delete-address'; readonly address: AddressState }
-  | { readonly kind: 'replace-route'; readonly route: RouteState; readonly before?: RouteState }
+  | {
+      readonly kind: 'replace-route';
+      readonly route: RouteState;
+      /** What stands in its place. */
+      readonly before?: RouteState;
+      /** More of ours that stand there, in the order of the kernel, which uses the first. They are deleted. */
+      readonly twins?: readonly RouteState[];
+    }
   | { readonly kind: 'delete-route'; readonly route: RouteState }
-  | { readonly kind: 'add-rule' | 'delete-rule'; readonly rule: RuleState }
+  | {
+      readonly kind: 'add-rule';
+      readonly rule: RuleState;
+      /** True: one with more to it is there, which the kernel may take for the same; then it adds the rule all the same. */
+      readonly isBesideTwin?: true;
+    }
+  | {
+      readonly kind: 'delete-rule';
+      readonly rule: RuleState;
+      /**
+       * Planned rules that come before it and that a request to delete it matches too: the kernel deletes the first match. They
+       * are added once more, behind it, and then the kernel deletes each of them and it. Absent: none.
+       */
+      readonly keeps?: readonly RuleState[];
+    }
   | { readonly kind: 'replace-neigh'; readonly neigh: NeighState; readonly before?: NeighState }
   | { readonly kind: 'delete-neigh'; readonly neigh: NeighState }
   | { readonly kind: 'attach-filter' | 'detach-filter'; readonly filter: FilterState }
@@ -97,9 +121,9 @@ export function inverseOf(operation: Operation): Operation {
     case 'delete-route':
       return { kind: 'replace-route', route: operation.route };
     case 'add-rule':
-      return { ...operation, kind: 'delete-rule' };
+      return { kind: 'delete-rule', rule: operation.rule };
     case 'delete-rule':
-      return { ...operation, kind: 'add-rule' };
+      return { kind: 'add-rule', rule: operation.rule };
     case 'replace-neigh':
       return operation.before === undefined
         ? { kind: 'delete-neigh', neigh: operation.neigh }
@@ -182,29 +206,55 @@ export function summarizeOperation(operation: Operation): string {
 
 /** Renders a route in the syntax of ip(8). */
 export function renderRoute(route: RouteState, protocol: number = RTPROT_TKE_ENI): string {
+  const { more = {} } = route;
+  const type = more.type === undefined ? route.type : ROUTE_TYPES[more.type as keyof typeof ROUTE_TYPES];
   return [
-    ...(route.type === undefined ? [] : [route.type]),
+    ...(type === undefined ? [] : [type]),
     prefixLength(route.dst) === 0 ? 'default' : route.dst,
+    ...(more.src === undefined ? [] : [`from ${more.src}`]),
+    ...(more.tos === undefined ? [] : [`tos ${hex(more.tos)}`]),
     ...(route.gateway === undefined ? [] : [`via ${route.gateway}`]),
-    ...(route.type === undefined ? [`dev ${route.oifname}`] : []),
+    ...(more.via === undefined ? [] : [`via inet6 ${more.via}`]),
+    ...(type === undefined && route.oif !== 0 ? [`dev ${route.oifname}`] : []),
     ...(route.table === TABLE_MAIN ? [] : [`table ${route.table}`]),
     `proto ${protocol}`,
     ...(route.scope === undefined ? [] : [`scope ${route.scope}`]),
+    ...(more.scope === undefined ? [] : [`scope ${more.scope}`]),
     ...(route.prefsrc === undefined ? [] : [`src ${route.prefsrc}`]),
     ...(route.metric === undefined ? [] : [`metric ${route.metric}`]),
+    ...routeDetails(more, (ifindex) => `if${ifindex}`),
+    ...unknownAttributes(more.unknown),
   ].join(' ');
 }
 
 /** Renders a rule in the syntax of ip(8). */
 export function renderRule(rule: RuleState, protocol: number = RTPROT_TKE_ENI): string {
+  const { more = {} } = rule;
+  const { tos, fwmask, iifname, oifname, flow, suppressPrefixlength, suppressIfgroup } = more;
   return [
+    ...(more.flags === undefined ? [] : ['not']),
     `pref ${rule.priority}`,
     ...(rule.src === undefined ? [] : [`from ${rule.src}`]),
     ...(rule.dst === undefined ? [] : [`to ${rule.dst}`]),
     ...(rule.fwmark === undefined ? [] : [`fwmark ${hex(rule.fwmark)}/${hex(rule.fwmask ?? 0xffffffff)}`]),
-    `lookup ${rule.table === TABLE_MAIN ? 'main' : rule.table}`,
+    ...(fwmask === undefined ? [] : [`fwmark 0/${hex(fwmask)}`]),
+    ...(tos === undefined ? [] : [`tos ${hex(tos)}`]),
+    ...(iifname === undefined ? [] : [`iif ${iifname}`]),
+    ...(oifname === undefined ? [] : [`oif ${oifname}`]),
+    ...ruleDetails(more),
+    ...ruleAction(more, rule.table === TABLE_MAIN ? 'main' : rule.table),
     `proto ${protocol}`,
+    ...(flow === undefined ? [] : [`realms ${flow}`]),
+    ...(suppressPrefixlength === undefined ? [] : [`suppress_prefixlength ${suppressPrefixlength}`]),
+    ...(suppressIfgroup === undefined ? [] : [`suppress_ifgroup ${suppressIfgroup}`]),
+    ...(more.tunId === undefined ? [] : [`tun_id 0x${Buffer.from(more.tunId).toString('hex')}`]),
+    ...unknownAttributes(more.unknown),
   ].join(' ');
+}
+
+/** ip(8) has no words for them. */
+function unknownAttributes(unknown: readonly Rtattr[] = []): readonly string[] {
+  return unknown.map(({ type }) => `attribute ${type}`);
 }
 
 function ip(prefix: string): string {

@@ -12,36 +12,44 @@ import { type Family, familyOf, prefixLength } from './ip-prefix.ts';
 import { RTPROT_TKE_ENI } from './numbers.ts';
 import type { LinkProperties, Operation, PortProperties } from './operation.ts';
 
-/** Translates an operation to its netlink request; undefined for operations of another kind (sysctl, filter, nft). */
-export function toRequest(operation: Operation): Request | undefined {
+/** IP6_RT_PRIO_USER: the kernel's metric of an IPv6 route without one. @see uapi/linux/ipv6_route.h */
+export const IPV6_DEFAULT_METRIC = 1024;
+
+/**
+ * Translates an operation to its netlink requests, the last of which is the one that counts; empty for operations of another
+ * kind (sysctl, filter, nft).
+ */
+export function toRequests(operation: Operation): readonly Request[] {
   switch (operation.kind) {
     case 'set-link':
-      return { object: 'link', verb: 'set', spec: linkSpec(operation.ifindex, operation.change) };
+      return [{ object: 'link', verb: 'set', spec: linkSpec(operation.ifindex, operation.change) }];
     case 'make-bridge': {
       const { ifindex, ifname, mac } = operation.bridge;
       const spec = { kind: 'bridge', ifindex, ifname, ...(mac !== undefined && { address: mac }) } as const;
-      return { object: 'link', verb: 'add', spec };
+      return [{ object: 'link', verb: 'add', spec }];
     }
     case 'delete-bridge':
-      return { object: 'link', verb: 'delete', spec: { ifindex: operation.bridge.ifindex } };
+      return [{ object: 'link', verb: 'delete', spec: { ifindex: operation.bridge.ifindex } }];
     case 'set-port':
-      return { object: 'link', verb: 'set', spec: portSpec(operation.ifindex, operation.change) };
+      return [{ object: 'link', verb: 'set', spec: portSpec(operation.ifindex, operation.change) }];
     case 'add-address':
-      return { object: 'address', verb: 'add', spec: addressSpec(operation.address) };
+      return [{ object: 'address', verb: 'add', spec: addressSpec(operation.address) }];
     case 'delete-address':
-      return { object: 'address', verb: 'delete', spec: addressSpec(operation.address) };
+      return [{ object: 'address', verb: 'delete', spec: addressSpec(operation.address) }];
     case 'replace-route':
-      return { object: 'route', verb: 'replace', spec: routeSpec(operation.route) };
+      return routeReplacement(operation);
     case 'delete-route':
-      return { object: 'route', verb: 'delete', spec: routeSpec(operation.route) };
-    case 'add-rule':
-      return { object: 'rule', verb: 'add', spec: ruleSpec(operation.rule) };
+      return [routeDeletion(operation.route)];
+    case 'add-rule': {
+      const verb = operation.isBesideTwin === true ? 'append' : 'add';
+      return [{ object: 'rule', verb, spec: ruleSpec(operation.rule) }];
+    }
     case 'delete-rule':
-      return { object: 'rule', verb: 'delete', spec: ruleSpec(operation.rule) };
+      return ruleDeletion(operation);
     case 'replace-neigh':
-      return { object: 'neigh', verb: 'replace', spec: neighSpec(operation.neigh) };
+      return [{ object: 'neigh', verb: 'replace', spec: neighSpec(operation.neigh) }];
     case 'delete-neigh':
-      return { object: 'neigh', verb: 'delete', spec: neighSpec(operation.neigh) };
+      return [{ object: 'neigh', verb: 'delete', spec: neighSpec(operation.neigh) }];
     case 'set-sysctl':
     case 'attach-filter':
     case 'detach-filter':
@@ -50,8 +58,33 @@ export function toRequest(operation: Operation): Request | undefined {
     case 'delete-flowtable':
     case 'add-flow-devices':
     case 'delete-flow-devices':
-      return undefined;
+      return [];
   }
+}
+
+/**
+ * Without twins the route takes the place of what stands there. The kernel deletes the first route that matches what a request
+ * names, which may be the right one where a twin has more to it: so the route is written again behind the deletions.
+ */
+function routeReplacement({ route, twins = [] }: Operation & { readonly kind: 'replace-route' }): readonly Request[] {
+  const replace: Request = { object: 'route', verb: 'replace', spec: routeSpec(route) };
+  if (twins.length === 0) return [replace];
+  return [replace, ...twins.map(routeDeletion), replace];
+}
+
+/** Without a metric an IPv6 request would match routes of each metric. */
+function routeDeletion(route: RouteState): Request {
+  const priority = familyOf(route.dst) === 6 && route.metric === undefined ? { priority: IPV6_DEFAULT_METRIC } : {};
+  return { object: 'route', verb: 'delete', spec: { ...routeSpec(route), ...priority } };
+}
+
+function ruleDeletion({ rule, keeps = [] }: Operation & { readonly kind: 'delete-rule' }): readonly Request[] {
+  const remove: Request = { object: 'rule', verb: 'delete', spec: ruleSpec(rule) };
+  return [
+    ...keeps.map((keep) => ({ object: 'rule' as const, verb: 'append' as const, spec: ruleSpec(keep) })),
+    ...keeps.map(() => remove),
+    remove,
+  ];
 }
 
 function linkSpec(ifindex: number, { mac, ...properties }: LinkProperties): LinkChange {
@@ -65,6 +98,14 @@ export function portSpec(ifindex: number, { hairpin }: PortProperties): LinkChan
 
 /** Translates a route. */
 export function routeSpec(route: RouteState): RouteSpec {
+  const spec = { ...plainRouteSpec(route), ...route.more };
+  if (spec.nhId === undefined) return spec;
+  // A next hop object has interface and gateway in it; the kernel refuses them beside it.
+  const { oif: _oif, gateway: _gateway, via: _via, multipath: _multipath, ...rest } = spec;
+  return rest;
+}
+
+function plainRouteSpec(route: RouteState): RouteSpec {
   const family = familyOf(route.dst);
   return {
     family: addressFamily(family),
@@ -80,7 +121,7 @@ export function routeSpec(route: RouteState): RouteSpec {
 }
 
 /** Translates a rule. */
-export function ruleSpec({ family, priority, table, src, dst, fwmark, fwmask }: RuleState): RuleSpec {
+export function ruleSpec({ family, priority, table, src, dst, fwmark, fwmask, more }: RuleState): RuleSpec {
   return {
     family: addressFamily(family),
     priority,
@@ -90,6 +131,7 @@ export function ruleSpec({ family, priority, table, src, dst, fwmark, fwmask }: 
     ...(dst === undefined ? {} : { dst }),
     ...(fwmark === undefined ? {} : { fwmark }),
     ...(fwmask === undefined ? {} : { fwmask }),
+    ...more,
   };
 }
 

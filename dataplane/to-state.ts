@@ -2,17 +2,15 @@ import type { AddressMessage } from '../netlink/address-message.ts';
 import type { LinkMessage } from '../netlink/link-message.ts';
 import type { RouteMessage } from '../netlink/route-message.ts';
 import type { RuleMessage } from '../netlink/rule-message.ts';
-import { FR_ACT_TO_TBL } from '../netlink/uapi/fib-rules.ts';
 import { IFF_NOARP, IFF_PROMISC, IFF_UP } from '../netlink/uapi/if-link.ts';
 import { AF_INET6 } from '../netlink/uapi/netlink.ts';
-import { RT_SCOPE_LINK, RT_SCOPE_UNIVERSE, RTN_UNICAST, RTN_UNREACHABLE } from '../netlink/uapi/rtnetlink.ts';
+import { RT_SCOPE_LINK, RTN_UNREACHABLE } from '../netlink/uapi/rtnetlink.ts';
+import { routeBeyond, ruleBeyond } from './beyond-plan.ts';
 import type { AddressState, RouteState, RuleState } from './desired.ts';
 import { anyPrefix, type Family } from './ip-prefix.ts';
 import type { ObservedLink, ObservedRoute, ObservedRule } from './observed.ts';
 import { renderRoute, renderRule } from './operation.ts';
-
-/** IP6_RT_PRIO_USER: the kernel's metric of an IPv6 route without one. @see uapi/linux/ipv6_route.h */
-const IPV6_DEFAULT_METRIC = 1024;
+import { IPV6_DEFAULT_METRIC } from './to-request.ts';
 
 /** Translates the kernel's message about a link. */
 export function toLink(message: LinkMessage): ObservedLink {
@@ -55,12 +53,9 @@ export function toRoute(message: RouteMessage, nameOf: (ifindex: number) => stri
     ...(prefsrc !== undefined && { prefsrc }),
     ...(metric !== undefined && { metric }),
   };
-  return {
-    ...route,
-    protocol: message.protocol,
-    shown: renderRoute(route, message.protocol),
-    isExotic: isExoticRoute(message),
-  };
+  const more = routeBeyond(message, route);
+  const whole = more === undefined ? route : { ...route, more };
+  return { ...whole, protocol: message.protocol, shown: renderRoute(whole, message.protocol) };
 }
 
 /** Translates the kernel's message about a rule. */
@@ -74,35 +69,9 @@ export function toRule(message: RuleMessage): ObservedRule {
     ...(dst !== undefined && { dst }),
     ...(fwmark !== undefined && { fwmark, fwmask: fwmask ?? 0xffffffff }),
   };
-  return { ...rule, protocol, shown: renderRule(rule, protocol), isExotic: isExoticRule(message) };
-}
-
-function isExoticRoute(message: RouteMessage): boolean {
-  const { tos, type, scope, src, iif, via, metrics, multipath, nhId, encap, expires, unknown = [] } = message;
-  const hasMore = [src, iif, via, metrics, multipath, nhId, encap, expires].some((field) => field !== undefined);
-  const isKnownScope = scope === RT_SCOPE_UNIVERSE || scope === RT_SCOPE_LINK;
-  const isKnownType = type === RTN_UNICAST || type === RTN_UNREACHABLE;
-  return hasMore || tos !== 0 || !isKnownType || !isKnownScope || unknown.length > 0;
-}
-
-function isExoticRule(message: RuleMessage): boolean {
-  const { iifname, oifname, suppressPrefixlength, suppressIfgroup, flow, tunId, uidRange, sportRange, dportRange } =
-    message;
-  const fields = [
-    iifname,
-    oifname,
-    suppressPrefixlength,
-    suppressIfgroup,
-    flow,
-    tunId,
-    uidRange,
-    sportRange,
-    dportRange,
-  ];
-  const hasMore = fields.some((field) => field !== undefined) || Boolean(message.l3mdev) || Boolean(message.ipProto);
-  const isMaskOnly = message.fwmark === undefined && Boolean(message.fwmask);
-  const { tos, flags, action, unknown = [] } = message;
-  return hasMore || isMaskOnly || tos !== 0 || flags !== 0 || action !== FR_ACT_TO_TBL || unknown.length > 0;
+  const more = ruleBeyond(message, rule);
+  const whole = more === undefined ? rule : { ...rule, more };
+  return { ...whole, protocol, shown: renderRule(whole, protocol) };
 }
 
 function familyOfMessage(family: number): Family {

@@ -5,7 +5,7 @@ import type { Kernel } from './kernel.ts';
 import { findHostVeths } from './make-veth.ts';
 import type { NodeNetwork, PodNetwork } from './network.ts';
 import { planRemoval, removalsOf } from './plan-removal.ts';
-import { toRequest } from './to-request.ts';
+import { toRequests } from './to-request.ts';
 
 /** The result of unwiring. The address may be used again only after `finished` has settled. */
 export type UnwiredPod = {
@@ -26,7 +26,7 @@ export type UnwiredPod = {
 export function unwirePod(kernel: Pick<Kernel, 'rtnetlink' | 'flows'>, node: NodeNetwork, pod: PodNetwork): UnwiredPod {
   const { rtnetlink } = kernel;
   const ifindexes = pod.kind === 'ipam' ? [] : linksOf(rtnetlink, pod);
-  const requests = removalsOf(planRemoval(node, pod, ifindexes)).flatMap((removal) => toRequest(removal) ?? []);
+  const requests = removalsOf(planRemoval(node, pod, ifindexes)).flatMap(toRequests);
   for (const outcome of rtnetlink.execute(requests)) {
     if (outcome.kind === 'error' && !isAbsence(outcome.error)) throw outcome.error;
   }

@@ -17,6 +17,7 @@ import { NUD_PERMANENT } from './uapi/neighbour.ts';
 import {
   AF_INET,
   AF_INET6,
+  NLM_F_APPEND,
   NLM_F_CREATE,
   NLM_F_ECHO,
   NLM_F_EXCL,
@@ -60,6 +61,7 @@ import {
 const VERB_FLAGS = {
   add: NLM_F_CREATE | NLM_F_EXCL,
   replace: NLM_F_CREATE | NLM_F_REPLACE,
+  append: NLM_F_CREATE | NLM_F_APPEND,
   set: 0,
   delete: 0,
 } as const;
@@ -118,16 +120,16 @@ function writeBody(writer: ByteWriter, request: Request): void {
   const isDelete = request.verb === 'delete';
   switch (request.object) {
     case 'route':
-      ROUTE.write(writer, routeMessage(request.spec, isDelete));
+      ROUTE.write(writer, routeMessageOf(request.spec, isDelete));
       break;
     case 'rule':
-      RULE.write(writer, ruleMessage(request.spec, isDelete));
+      RULE.write(writer, ruleMessageOf(request.spec, isDelete));
       break;
     case 'address':
-      ADDRESS.write(writer, addressMessage(request.spec));
+      ADDRESS.write(writer, addressMessageOf(request.spec));
       break;
     case 'neigh':
-      NEIGH.write(writer, neighMessage(request.spec));
+      NEIGH.write(writer, neighMessageOf(request.spec));
       break;
     case 'qdisc':
       QDISC.write(writer, qdiscMessageOf(request.spec));
@@ -148,7 +150,7 @@ function linkMessage(request: Request & { object: 'link' }): Partial<LinkMessage
   return request.verb === 'set' ? linkMessageOfChange(request.spec) : linkMessageOfRef(request.spec);
 }
 
-function neighMessage(spec: NeighSpec): Partial<NeighMessage> {
+function neighMessageOf(spec: NeighSpec): Partial<NeighMessage> {
   return { ...spec, family: spec.family ?? familyOf(spec.dst), state: spec.state ?? NUD_PERMANENT };
 }
 
@@ -163,9 +165,10 @@ export function familyOf(...addresses: readonly (string | undefined)[]): number 
 }
 
 /** Flags that a request may set; the others describe the kernel's state of the next hop and are refused in requests. */
-const ROUTE_REQUEST_FLAGS = RTNH_F_ONLINK | RTNH_F_PERVASIVE;
+export const ROUTE_REQUEST_FLAGS = RTNH_F_ONLINK | RTNH_F_PERVASIVE;
 
-function routeMessage(spec: RouteSpec, isDelete: boolean): Partial<RouteMessage> {
+/** Returns the message of a route that is added, replaced or deleted. */
+export function routeMessageOf(spec: RouteSpec, isDelete: boolean): Partial<RouteMessage> {
   const family = spec.family ?? familyOf(spec.dst, spec.gateway, spec.src, spec.prefsrc, spec.multipath?.[0]?.gateway);
   const type = spec.type ?? (isDelete ? RTN_UNSPEC : RTN_UNICAST);
   return {
@@ -210,7 +213,8 @@ function routeScope(spec: RouteSpec, family: number, type: number, isDelete: boo
   return isDirect && spec.nhId === undefined ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE;
 }
 
-function ruleMessage(spec: RuleSpec, isDelete: boolean): Partial<RuleMessage> {
+/** Returns the message of a rule that is added or deleted. */
+export function ruleMessageOf(spec: RuleSpec, isDelete: boolean): Partial<RuleMessage> {
   const message: { -readonly [K in keyof RuleMessage]?: RuleMessage[K] } = { ...spec };
   message.family = spec.family ?? familyOf(spec.src, spec.dst);
   message.flags = (spec.flags ?? 0) & FIB_RULE_INVERT;
@@ -223,7 +227,7 @@ function ruleMessage(spec: RuleSpec, isDelete: boolean): Partial<RuleMessage> {
   return message;
 }
 
-function addressMessage(spec: AddressSpec): Partial<AddressMessage> {
+function addressMessageOf(spec: AddressSpec): Partial<AddressMessage> {
   const family = spec.family ?? familyOf(spec.address);
   const isLoopback = family === AF_INET && spec.address.startsWith('127.');
   return {

@@ -11,15 +11,16 @@ import {
 } from './uapi/fib-rules.ts';
 
 /** Renders a change of a rule. @see ip-rule(8) */
-export function renderRule(verb: 'add' | 'delete', spec: RuleSpec): string {
+export function renderRule(verb: 'add' | 'append' | 'delete', spec: RuleSpec): string {
   const isInverted = ((spec.flags ?? 0) & FIB_RULE_INVERT) !== 0;
   const mark = spec.fwmark === undefined ? undefined : hex(spec.fwmark);
   return line(
     ip(spec.family, spec.src, spec.dst),
     'rule',
-    verbKeyword(verb),
+    // ip(8) adds no rule twice.
+    verbKeyword(verb === 'append' ? 'add' : verb),
     isInverted ? 'not' : undefined,
-    pair('from', spec.src ?? (verb === 'add' && spec.dst === undefined ? 'all' : undefined)),
+    pair('from', spec.src ?? (verb !== 'delete' && spec.dst === undefined ? 'all' : undefined)),
     pair('to', spec.dst),
     pair('tos', spec.tos === 0 ? undefined : spec.tos),
     pair('fwmark', mark !== undefined && spec.fwmask !== undefined ? `${mark}/${hex(spec.fwmask)}` : mark),
@@ -27,14 +28,28 @@ export function renderRule(verb: 'add' | 'delete', spec: RuleSpec): string {
     pair('oif', spec.oifname),
     pair('pref', spec.priority),
     pair('protocol', named(PROTOCOLS, spec.protocol)),
-    pair('uidrange', range(spec.uidRange)),
-    pair('ipproto', spec.ipProto),
-    pair('sport', range(spec.sportRange)),
-    pair('dport', range(spec.dportRange)),
+    ruleDetails(spec),
     ruleAction(spec, named(TABLES, spec.table)),
     pair('suppress_prefixlength', spec.suppressPrefixlength),
     pair('suppress_ifgroup', spec.suppressIfgroup),
   );
+}
+
+/** Renders the selectors of a rule that come behind its protocol. */
+export function ruleDetails({
+  uidRange,
+  ipProto,
+  sportRange,
+  dportRange,
+  l3mdev,
+}: Partial<RuleSpec>): readonly Argument[] {
+  return [
+    ...pair('uidrange', range(uidRange)),
+    ...pair('ipproto', ipProto),
+    ...pair('sport', range(sportRange)),
+    ...pair('dport', range(dportRange)),
+    ...(l3mdev === undefined || l3mdev === 0 ? [] : ['l3mdev']),
+  ];
 }
 
 /** Renders what a rule does with a packet; `table` is the name of the table that it looks up. @see ip-rule(8) */

@@ -13,8 +13,8 @@ export type Request =
   | { readonly object: 'link'; readonly verb: 'delete'; readonly spec: LinkRef }
   | { readonly object: 'address'; readonly verb: 'add' | 'replace' | 'delete'; readonly spec: AddressSpec }
   | { readonly object: 'route'; readonly verb: 'add' | 'replace' | 'delete'; readonly spec: RouteSpec }
-  /** A rule is added with NLM_F_EXCL: otherwise the kernel would accept exact duplicates. */
-  | { readonly object: 'rule'; readonly verb: 'add' | 'delete'; readonly spec: RuleSpec }
+  /** A rule is added with NLM_F_EXCL: otherwise the kernel would accept exact duplicates, as it does with `append`. */
+  | { readonly object: 'rule'; readonly verb: 'add' | 'append' | 'delete'; readonly spec: RuleSpec }
   | { readonly object: 'neigh'; readonly verb: 'add' | 'replace' | 'delete'; readonly spec: NeighSpec }
   | { readonly object: 'qdisc'; readonly verb: 'add' | 'delete'; readonly spec: QdiscSpec }
   /** `replace` adds the filter, or changes its program in one step: packets pass the old one or the new one. */

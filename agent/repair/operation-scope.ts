@@ -84,12 +84,13 @@ export function reliesOn(removal: Operation, undone: readonly Operation[]): bool
   });
 }
 
-/** The ENIs that an operation serves, or the whole node. */
-type OperationOwner = typeof NODE | { readonly eniIds: ReadonlySet<string> };
+/** The ENIs that an operation serves, and the Pods, each with its ENI; or the whole node. */
+export type OperationOwner =
+  | typeof NODE
+  | { readonly eniIds: ReadonlySet<string>; readonly pods: ReadonlyMap<string, string> };
 
 /**
- * Finds whom an operation serves: the whole node, or ENIs, also by the Pods on them. Empty for what serves one Pod with an
- * ENI of its own, or nothing any more.
+ * Finds whom an operation serves: the whole node, or ENIs and Pods. Empty for what serves nothing any more.
  * @param primaryIfname What is set on the primary interface serves the whole node.
  */
 export function findOwner(
@@ -99,20 +100,23 @@ export function findOwner(
 ): OperationOwner {
   const scope = new Set(scopeOf(operation));
   if (scope.size === 0 || scope.has(nameKey(primaryIfname))) return NODE;
-  const found = new Set<string>();
-  for (const { eniId, table, ifindex, ifname, addresses } of enis.values()) {
-    const keys = [tableKey(table), linkKey(ifindex), nameKey(ifname), ...addresses.map(({ ip }) => hostPrefix(ip))];
-    if (keys.some((key) => scope.has(key))) found.add(eniId);
-  }
-  for (const { eniId, addresses, hostVeth } of leases.values()) {
+  const pods = new Map<string, string>();
+  for (const [key, { eniId, addresses, hostVeth }] of leases) {
     const keys = [
       ...addresses.map(({ ip }) => hostPrefix(ip)),
       ...(hostVeth?.ifindex === undefined ? [] : [linkKey(hostVeth.ifindex)]),
       ...(hostVeth === undefined ? [] : [nameKey(hostVeth.name)]),
     ];
-    if (keys.some((key) => scope.has(key))) found.add(eniId);
+    if (keys.some((one) => scope.has(one))) pods.set(key, eniId);
   }
-  return { eniIds: found };
+  // A Pod's rule into its ENI's table is the Pod's.
+  if (pods.size > 0) return { eniIds: new Set(), pods };
+  const eniIds = new Set<string>();
+  for (const { eniId, table, ifindex, ifname, addresses } of enis.values()) {
+    const keys = [tableKey(table), linkKey(ifindex), nameKey(ifname), ...addresses.map(({ ip }) => hostPrefix(ip))];
+    if (keys.some((key) => scope.has(key))) eniIds.add(eniId);
+  }
+  return { eniIds, pods };
 }
 
 /** A prefix of many addresses belongs to no Pod or ENI. */

@@ -1,8 +1,7 @@
-import type { Conflict } from '../../dataplane/conflict.ts';
+import { type Conflict, isBlocking } from '../../dataplane/conflict.ts';
 import type { HostState } from '../../dataplane/desired.ts';
 import { diffHost } from '../../dataplane/diff.ts';
 import type { EniNetwork, NodeNetwork } from '../../dataplane/network.ts';
-import { RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
 import type { ObservedHost } from '../../dataplane/observed.ts';
 import { type Operation, renderOperation, summarizeOperation } from '../../dataplane/operation.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -22,7 +21,7 @@ import type { FightDetector } from './fight-detector.ts';
 import type { ForeignChanges } from './foreign-changes.ts';
 import { findReturnedNics, locateDirectNics, type NicKernel } from './locate-direct-nics.ts';
 import { objectOf } from './object-of.ts';
-import { findOwner, reliesOn } from './operation-scope.ts';
+import { findOwner, type OperationOwner, reliesOn } from './operation-scope.ts';
 import { restoreLeftLinks } from './restore-left-links.ts';
 import { syncEnis } from './sync-enis.ts';
 
@@ -88,9 +87,6 @@ export type ReconcileReport = {
 /** The report of a pass that had nothing to do. */
 export const NOTHING_DONE: ReconcileReport = { done: [], failed: [], paused: [], conflicts: [], isStale: false };
 
-/** Conflicts that stop packets; others are worth a warning only. */
-const BLOCKING: ReadonlySet<Conflict['kind']> = new Set(['rule', 'route', 'table', 'mark']);
-
 /**
  * Makes the kernel what it should be: finds the ENIs, plans the node, observes, compares, applies. Idempotent: on a
  * kernel that is as planned it does nothing. Foreign state is reported and left alone.
@@ -128,7 +124,7 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
   }
   resetReturnedNics(deps);
   reportConflicts(deps, conflicts);
-  updateReadiness(deps, observed, failed, node.primary.ifname);
+  updateReadiness(deps, conflicts, failed, node.primary.ifname);
   count(deps, operations, done);
   deps.metrics.fastPathLinks(countFastLinks(observed, done));
   deps.planned?.({ ...node, ruleMode: state.ruleMode, assignedIps: assignedIps(state) }, state.plannedEnis);
@@ -255,7 +251,7 @@ function reportConflicts(deps: ReconcileDeps, conflicts: readonly Conflict[]): v
     deps.operationLog.report('conflict', () => ({ text: `over: ${text}` }));
   }
   state.reportedConflicts = texts;
-  state.conflicts = conflicts.filter(({ kind }) => BLOCKING.has(kind)).map(({ message }) => message);
+  state.conflicts = conflicts.filter(isBlocking).map(({ message }) => message);
   deps.metrics.conflicts(texts.length);
 }
 
@@ -265,7 +261,7 @@ function reportConflicts(deps: ReconcileDeps, conflicts: readonly Conflict[]): v
  */
 function updateReadiness(
   deps: ReconcileDeps,
-  observed: ObservedHost,
+  conflicts: readonly Conflict[],
   failed: readonly FailedOperation[],
   primaryIfname: string,
 ): void {
@@ -273,9 +269,10 @@ function updateReadiness(
   const before = new Set(state.readyEnis);
   const unsettled = unsettledOf(deps, primaryIfname);
   state.undone = unsettled.node;
+  const refused = failed.filter(({ operation }) => isOfNoPod(findOwner(operation, state, primaryIfname)));
   state.readyEnis.clear();
   for (const eni of state.enis.values()) {
-    const problem = problemOf(eni, observed, failed, unsettled);
+    const problem = problemOf(eni, conflicts, refused, unsettled);
     // Refused, and here for its Pods alone: that it works for them does not end the refusal.
     const isRefused = state.eniProblems.get(eni.eniId)?.kind === 'refused';
     if (problem === undefined) {
@@ -293,31 +290,43 @@ function updateReadiness(
   state.changed.notify();
 }
 
+function isOfNoPod(owner: OperationOwner): boolean {
+  return owner === 'node' || owner.pods.size === 0;
+}
+
 /** What other programs keep undoing, by whom it serves. */
 type Unsettled = { readonly node: string | undefined; readonly enis: ReadonlyMap<string, string> };
 
 function unsettledOf({ fights, state, clock }: ReconcileDeps, primaryIfname: string): Unsettled {
   const enis = new Map<string, string>();
+  const pods = new Map<string, string>();
   let node: string | undefined;
   for (const operation of fights.unsettled(clock.monotonicMs())) {
     const text = `another program keeps undoing: ${summarizeOperation(operation)}`;
     const owner = findOwner(operation, state, primaryIfname);
-    if (owner === 'node') node ??= text;
-    else for (const eniId of owner.eniIds) if (!enis.has(eniId)) enis.set(eniId, text);
+    if (owner === 'node') {
+      node ??= text;
+      continue;
+    }
+    for (const eniId of owner.eniIds) if (!enis.has(eniId)) enis.set(eniId, text);
+    for (const [key, eniId] of owner.pods) {
+      // What is undone of one Pod is that Pod's; of several it may be of any.
+      const first = pods.get(eniId) ?? key;
+      pods.set(eniId, first);
+      if (first !== key && !enis.has(eniId)) enis.set(eniId, text);
+    }
   }
   return { node, enis };
 }
 
 function problemOf(
   { eniId, table, ifindex }: EniNetwork,
-  observed: ObservedHost,
+  conflicts: readonly Conflict[],
   failed: readonly FailedOperation[],
   unsettled: Unsettled,
 ): { readonly kind: 'conflict' | 'undone'; readonly text: string } | undefined {
-  const foreign =
-    observed.routes.find((route) => route.table === table && route.protocol !== RTPROT_TKE_ENI) ??
-    observed.rules.find((rule) => rule.table === table && rule.protocol !== RTPROT_TKE_ENI);
-  if (foreign !== undefined) return { kind: 'conflict', text: `table ${table} is used by others: "${foreign.shown}"` };
+  const at = conflicts.find((conflict) => isBlocking(conflict) && conflict.at?.table === table)?.at;
+  if (at !== undefined) return { kind: 'conflict', text: `table ${table} is used by others: "${at.shown}"` };
   const undone = unsettled.enis.get(eniId) ?? unsettled.node;
   if (undone !== undefined) return { kind: 'undone', text: undone };
   const refused = failed.find(({ operation }) => touches(operation, table, ifindex));

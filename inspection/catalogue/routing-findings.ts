@@ -86,6 +86,13 @@ export const ROUTING_FINDINGS = {
     severity: 'error',
     isOurs: true,
   },
+  'attribute-changed': {
+    title: 'A route, address or neighbour of ours has an attribute that no plan has',
+    why: 'Packets of Pods may be smaller than they could be, take other next hops, or be refused after a while.',
+    cure: '`tke-eni repair`. Find who set it: it has our protocol number.',
+    severity: 'error',
+    isOurs: true,
+  },
   'blackhole-route': {
     title: 'A blackhole, unreachable or prohibit route catches packets of Pods',
     why: 'The kernel drops them, silently or with an ICMP error.',

@@ -1,5 +1,6 @@
 import { familyOf, hostPrefix } from '../../dataplane/ip-prefix.ts';
 import { OUR_PRIORITIES, RTPROT_TKE_ENI, TABLE_PODLESS } from '../../dataplane/numbers.ts';
+import { toRule } from '../../dataplane/to-state.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { renderRule } from '../../netlink/render-rule.ts';
 import type { RouteMessage } from '../../netlink/route-message.ts';
@@ -320,10 +321,7 @@ function isSameSelector(rule: RuleMessage, wanted: RuleSpec, family: 4 | 6): boo
     rule.dst === wanted.dst &&
     (rule.fwmark ?? 0) === (wanted.fwmark ?? 0) &&
     (rule.fwmark === undefined || (rule.fwmask ?? 0xffffffff) === (wanted.fwmask ?? 0xffffffff)) &&
-    rule.iifname === undefined &&
-    rule.oifname === undefined &&
-    rule.ipProto === undefined &&
-    rule.flags === 0
+    toRule(rule).more === undefined
   );
 }
 

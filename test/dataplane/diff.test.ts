@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'ava';
 import fc from 'fast-check';
+import { isBlocking } from '../../dataplane/conflict.ts';
 import { filterKey, type HostState, routeKey, ruleKey } from '../../dataplane/desired.ts';
 import { diffHost } from '../../dataplane/diff.ts';
 import type { EniNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
@@ -8,6 +9,7 @@ import { nftReplaceCommands } from '../../dataplane/nft-table.ts';
 import type { ObservedHost, ObservedRoute, ObservedRule } from '../../dataplane/observed.ts';
 import { inverseOf, renderOperation } from '../../dataplane/operation.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
+import type { RouteMessage } from '../../netlink/route-message.ts';
 import { asPlanned } from '../cli/commands/diff/sight-fixture.ts';
 import { assertLaw } from '../support/law.ts';
 import { bareKernel, blocks, bridge, bridgePod, eni, node, pod } from './fixtures.ts';
@@ -54,28 +56,34 @@ const worlds: fc.Arbitrary<World> = fc
 const plan = (world: World): HostState => planNode(world.node, world.enis, world.pods);
 
 const foreignRules: fc.Arbitrary<readonly ObservedRule[]> = fc.array(
-  fc.record({
-    family: fc.constantFrom(4 as const, 6 as const),
-    priority: fc.constantFrom(0, 100, 512, 1536, 32766),
-    table: fc.constantFrom(254, 255, 3999, 4005, 52),
-    src: fc.constantFrom('10.0.5.10/32', '192.0.2.0/24'),
-    protocol: fc.constantFrom(0, 3, 186),
-    shown: fc.constant('foreign'),
-    isExotic: fc.boolean(),
-  }),
+  fc.record(
+    {
+      family: fc.constantFrom(4 as const, 6 as const),
+      priority: fc.constantFrom(0, 100, 512, 1536, 32766),
+      table: fc.constantFrom(254, 255, 3999, 4005, 52),
+      src: fc.constantFrom('10.0.5.10/32', '192.0.2.0/24'),
+      protocol: fc.constantFrom(0, 3, 186),
+      shown: fc.constant('foreign'),
+      more: fc.constantFrom({ tos: 16 }, { ipProto: 6 }, { flags: 2 }),
+    },
+    { requiredKeys: ['family', 'priority', 'table', 'src', 'protocol', 'shown'] },
+  ),
   { maxLength: 5 },
 );
 
 const foreignRoutes: fc.Arbitrary<readonly ObservedRoute[]> = fc.array(
-  fc.record({
-    table: fc.constantFrom(254, 3999, 4005, 52),
-    dst: fc.constantFrom('0.0.0.0/0', '10.0.5.10/32', '198.51.100.0/24'),
-    oif: fc.constantFrom(2, 5),
-    oifname: fc.constant('eth0'),
-    protocol: fc.constantFrom(2, 3, 186),
-    shown: fc.constant('foreign'),
-    isExotic: fc.boolean(),
-  }),
+  fc.record(
+    {
+      table: fc.constantFrom(254, 3999, 4005, 52),
+      dst: fc.constantFrom('0.0.0.0/0', '10.0.5.10/32', '198.51.100.0/24'),
+      oif: fc.constantFrom(2, 5),
+      oifname: fc.constant('eth0'),
+      protocol: fc.constantFrom(2, 3, 186),
+      shown: fc.constant('foreign'),
+      more: fc.constantFrom({ tos: 16 }, { nhId: 7 }, { metrics: { mtu: 1400 } }),
+    },
+    { requiredKeys: ['table', 'dst', 'oif', 'oifname', 'protocol', 'shown'] },
+  ),
   { maxLength: 5 },
 );
 
@@ -243,10 +251,13 @@ const conflict = test.macro((t, foreign: Partial<ObservedRule>, kind: string, me
     table: 254,
     protocol: 3,
     shown: 'SHOWN',
-    isExotic: false,
     ...foreign,
   };
-  t.deepEqual(diffHost(desired, { ...bareKernel(desired), rules: [rule] }).conflicts, [{ kind, message }] as never);
+  const { conflicts } = diffHost(desired, { ...bareKernel(desired), rules: [rule] });
+  t.deepEqual(
+    conflicts.map((found) => [found.kind, found.message]),
+    [[kind, message]],
+  );
 });
 
 test(
@@ -278,26 +289,105 @@ test(
   'IPv4 rule "SHOWN" at priority 1536 is not ours but stands at our priority; move its owner to another priority',
 );
 
+test('isBlocking: what is in the place of one Pod is no matter of the node', (t) => {
+  const perPod = { ...node, ruleMode: 'per-pod' as const };
+  const places: readonly (readonly [NodeNetwork, Partial<ObservedRule & ObservedRoute>, boolean])[] = [
+    [node, { table: 3999, dst: '10.0.5.10/32', oif: 2 }, false],
+    [node, { table: 3999, dst: '10.0.5.77/32', oif: 2 }, false],
+    [node, { table: 3999, dst: '10.0.5.0/24', oif: 2 }, true],
+    [node, { table: 4005, dst: '0.0.0.0/0', oif: 2 }, true],
+    [node, { table: 4005, dst: '10.0.5.1/32', oif: 2 }, true],
+    [perPod, { table: 254, dst: '10.0.5.10/32', oif: 2 }, false],
+    [perPod, { family: 4, priority: 1536, src: '10.0.5.10/32', table: 4005 }, false],
+    [perPod, { family: 4, priority: 512, dst: '10.0.5.10/32', table: 254 }, false],
+    [node, { family: 4, priority: 1537, src: '10.0.5.5/32', table: 4005 }, true],
+    [node, { family: 4, priority: 100, src: '10.0.5.10/32', table: 4005 }, true],
+    [node, { family: 4, priority: 512, table: 3999 }, true],
+    [node, { family: 4, priority: 1536, src: '192.0.2.1/32', table: 99 }, false],
+  ];
+  for (const [of, thing, expected] of places) {
+    const desired = plan({ node: of, enis: [eni(5)], pods: [pod(5, 10)] });
+    const found = { protocol: 3, shown: 'SHOWN', ...thing };
+    const crowded = 'priority' in thing ? { rules: [found as ObservedRule] } : { routes: [found as ObservedRoute] };
+    const { conflicts } = diffHost(desired, { ...bareKernel(desired), ...crowded });
+    t.deepEqual(conflicts.map(isBlocking), [expected], JSON.stringify(thing));
+  }
+});
+
+const withoutNft = ({ operations, conflicts }: ReturnType<typeof diffHost>) => ({
+  operations: operations.filter(({ kind }) => kind !== 'load-nft'),
+  conflicts,
+});
+
+const TWINS: Readonly<Record<string, Partial<RouteMessage>>> = {
+  metrics: { metrics: { initcwnd: 10 } },
+  'a next hop object': { nhId: 7 },
+  'an attribute that no codec knows': { unknown: [{ type: 99, payload: new Uint8Array(4) }] },
+};
+
+for (const [what, more] of Object.entries(TWINS))
+  test(`diffHost: a route of ours with ${what} is replaced, one of others is a conflict`, (t) => {
+    const desired = plan({ node, enis: [eni(5)], pods: [pod(5, 10)] });
+    const healthy = asPlanned(desired);
+    for (const [at, route] of healthy.routes.entries()) {
+      const found = { ...route, shown: 'SHOWN', more };
+      const ours = withoutNft(diffHost(desired, { ...healthy, routes: healthy.routes.with(at, found) }));
+      t.deepEqual(
+        ours.operations.map((one) => one.kind === 'replace-route' && [routeKey(one.route), one.before?.more]),
+        [[routeKey(route), more]],
+      );
+      t.deepEqual(ours.conflicts, []);
+      const theirs = withoutNft(
+        diffHost(desired, { ...healthy, routes: healthy.routes.with(at, { ...found, protocol: 3 }) }),
+      );
+      t.deepEqual([theirs.operations, theirs.conflicts.map(({ kind }) => kind)], [[], ['route']]);
+      // One for a type of service is at another place, and needs no replacement.
+      const beside = withoutNft(
+        diffHost(desired, { ...healthy, routes: [...healthy.routes, { ...found, more: { tos: 16 } }] }),
+      );
+      t.deepEqual(
+        beside.operations.map(({ kind }) => kind),
+        ['delete-route'],
+      );
+    }
+  });
+
+test('diffHost: rules that a request to delete another would match are added once more before it', (t) => {
+  const desired = plan({ node, enis: [eni(5)], pods: [] });
+  const healthy = asPlanned(desired);
+  const broad = { family: 4 as const, priority: 1536, table: 4005, protocol: 84, shown: '' };
+  const [deletion, ...rest] = withoutNft(
+    diffHost(desired, { ...healthy, rules: [...healthy.rules, broad] }),
+  ).operations;
+  t.deepEqual(rest, []);
+  t.is(deletion?.kind, 'delete-rule');
+  const keeps = deletion?.kind === 'delete-rule' ? deletion.keeps?.map(({ fwmark }) => fwmark) : undefined;
+  t.deepEqual(keeps, [0x50000]);
+  // Before it in the kernel's order, it is the first match itself.
+  const [first] = withoutNft(diffHost(desired, { ...healthy, rules: [broad, ...healthy.rules] })).operations;
+  t.deepEqual(first, { kind: 'delete-rule', rule: { family: 4, priority: 1536, table: 4005 } });
+});
+
 test('diffHost: says nothing of rules that do not concern us', (t) => {
   const desired = plan({ node, enis: [eni(5)], pods: [] });
   const foreign = [
     { priority: 0, table: 255 },
     { priority: 32766, table: 254 },
     { priority: 9, table: 2004, fwmark: 0x200, fwmask: 0xf00 },
-  ].map((rule): ObservedRule => ({ family: 4, protocol: 2, shown: '', isExotic: false, ...rule }));
+  ].map((rule): ObservedRule => ({ family: 4, protocol: 2, shown: '', ...rule }));
   t.deepEqual(diffHost(desired, { ...bareKernel(desired), rules: foreign }).conflicts, []);
 });
 
 for (const [what, other, expected] of [
   ['leads the same way, as that of cilium-agent', {}, []],
   ['leads elsewhere', { oif: 7 }, ['route']],
-  ['has more to it than we read', { isExotic: true }, ['route']],
+  ['has more to it', { more: { metrics: { mtu: 1400 } } }, ['route']],
 ] as const)
   test(`diffHost: a foreign route in main in place of a Pod's that ${what}`, (t) => {
     const desired = plan({ node: { ...node, ruleMode: 'per-pod' }, enis: [eni(5)], pods: [pod(5, 10)] });
     const ours = desired.routes.find(({ table }) => table === 254);
     assert(ours !== undefined);
-    const routes = [{ ...ours, protocol: 2, shown: 'SHOWN', isExotic: false, ...other }];
+    const routes = [{ ...ours, protocol: 2, shown: 'SHOWN', ...other }];
     const { operations, conflicts } = diffHost(desired, { ...bareKernel(desired), routes });
     t.deepEqual(
       conflicts.map(({ kind }) => kind),

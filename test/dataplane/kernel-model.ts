@@ -4,7 +4,7 @@ import type { ObservedHost, ObservedLink, ObservedRule } from '../../dataplane/o
 import type { Operation } from '../../dataplane/operation.ts';
 import { sysctlName } from '../../sysctl/sysctl-key.ts';
 
-const OURS = { protocol: RTPROT_TKE_ENI, shown: 'ours', isExotic: false };
+const OURS = { protocol: RTPROT_TKE_ENI, shown: 'ours' };
 
 /**
  * What a kernel does with one operation, as a pure step; it refuses what a kernel refuses.
@@ -91,11 +91,7 @@ export function applyToModel(
       return { ...kernel, routes: without(kernel.routes, routeKey, operation.route) };
     case 'add-rule':
       // A rule with a selector that ours never have is another rule. @see net/core/fib_rules.c rule_exists
-      expect(
-        !kernel.rules.some((found) => !found.isExotic && ruleKey(found) === ruleKey(operation.rule)),
-        'EEXIST',
-        operation,
-      );
+      expect(!kernel.rules.some((found) => ruleKey(found) === ruleKey(operation.rule)), 'EEXIST', operation);
       return { ...kernel, rules: [...kernel.rules, { ...operation.rule, ...OURS }] };
     case 'delete-rule': {
       // The request has our protocol, and the kernel deletes only a rule that has it too.

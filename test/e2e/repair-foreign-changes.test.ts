@@ -40,6 +40,13 @@ const eniTable = async ({ node }: Trial): Promise<string> => {
   return String(routes[0]?.['table']);
 };
 
+const gatewayOf = ({ enis }: Trial): string => String(enis[0]?.gateway);
+
+const changeDefault = async (trial: Trial, ...more: readonly string[]): Promise<void> => {
+  const route = ['default', 'via', gatewayOf(trial), 'dev', 'eth1', 'table', await eniTable(trial), 'proto', '84'];
+  await trial.node.netns.ip('route', 'change', ...route, ...more);
+};
+
 const CHANGES: Readonly<Record<string, ChangeOfMode>> = {
   'all rules flushed': { does: flushRules },
   'the rules at priority 1537 deleted': { does: ip('rule', 'delete', 'pref', '1537') },
@@ -97,6 +104,45 @@ const CHANGES: Readonly<Record<string, ChangeOfMode>> = {
     does: async (trial) =>
       trial.node.netns.ip('route', 'add', '192.0.2.0/24', 'dev', 'eth1', 'table', await eniTable(trial), 'proto', '84'),
   },
+  "an ENI's default route with one attribute more": {
+    does: async (trial) => changeDefault(trial, 'initcwnd', '10'),
+  },
+  "an ENI's default route with several next hops": {
+    does: async (trial) => {
+      const hop = (weight: string) => ['nexthop', 'via', gatewayOf(trial), 'dev', 'eth1', 'onlink', 'weight', weight];
+      const table = await eniTable(trial);
+      await trial.node.netns.ip('route', 'change', 'default', 'table', table, 'proto', '84', ...hop('1'), ...hop('2'));
+    },
+  },
+  "a second default route of ours before an ENI's": {
+    does: async (trial) => {
+      const route = ['default', 'via', gatewayOf(trial), 'dev', 'eth1', 'onlink', 'table', await eniTable(trial)];
+      await trial.node.netns.ip('route', 'prepend', ...route, 'proto', '84', 'mtu', 'lock', '1300');
+    },
+  },
+  "one Pod's route with a locked MTU": {
+    does: async (trial, pod) => {
+      const table = trial.ruleMode === 'compact' ? '3999' : 'main';
+      const route = [pod.ip, 'dev', await hostVeth(trial, pod), 'scope', 'link', 'table', table, 'proto', '84'];
+      await trial.node.netns.ip('route', 'change', ...route, 'mtu', 'lock', '1300');
+    },
+  },
+  "an ENI's rule for one protocol in the place of ours": {
+    does: async (trial) => {
+      const rule = [
+        'pref',
+        '1537',
+        'from',
+        String(trial.enis[0]?.primaryIp),
+        'lookup',
+        await eniTable(trial),
+        'proto',
+        '84',
+      ];
+      await trial.node.netns.ip('rule', 'delete', ...rule);
+      await trial.node.netns.ip('rule', 'add', ...rule, 'ipproto', 'tcp', 'dport', '80');
+    },
+  },
   "a Pod's link moved to another group": {
     does: async (trial, pod) => trial.node.netns.ip('link', 'set', await hostVeth(trial, pod), 'group', '77'),
   },
@@ -127,6 +173,7 @@ const isShort = ([what]: readonly [string, ChangeOfMode]): boolean =>
     'the nftables ruleset flushed',
     "one Pod's route deleted",
     "a route with our protocol, in an ENI's table",
+    "an ENI's default route with one attribute more",
     'a rule with our protocol, at one of our priorities',
     'an ENI set down',
     "ARP turned off on a Pod's link",

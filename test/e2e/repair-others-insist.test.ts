@@ -158,6 +158,33 @@ async function occupy(t: ExecutionContext, trial: Trial, { what, object, says, i
   t.is(await status(), undefined, `without ${what}`);
 }
 
+test(
+  "agent: what stands in the place of one Pod's route fails the CHECK of that Pod, and neither STATUS nor ADD",
+  withPods,
+  'compact',
+  async (t, trial, pods) => {
+    const { node, agent } = trial;
+    const [pod, other] = pods;
+    if (pod === undefined || other === undefined) throw new Error('the trial has Pods');
+    const conf = node.conf({ cniVersion: '1.1.0' });
+    const logged = agent.logs().length;
+    const theirs = [pod.ip, 'dev', 'eth0', 'table', '3999', 'proto', 'static'];
+    await node.netns.ip('route', 'replace', ...theirs);
+    const says = new RegExp(`${pod.ip}/32 .* stands where ours should`);
+    await waitUntil(() => says.test(agent.logs().slice(logged)), { what: 'a word on it' });
+    const check = async (one: AttachedPod) =>
+      (await node.call('CHECK', one, { conf: node.conf({ cniVersion: '1.1.0', prevResult: one.result }) })).error;
+    t.regex(String((await check(pod))?.details), says);
+    t.is(await check(other), undefined);
+    t.is((await node.call('STATUS', undefined, { conf })).error, undefined);
+    await trial.delete(await trial.addPod());
+    t.is((await node.netns.ipJson('route', 'show', 'table', '3999', pod.ip))[0]?.['dev'], 'eth0', 'it was touched');
+    await node.netns.ip('route', 'delete', ...theirs);
+    await trial.settle('without it');
+    t.is(await check(pod), undefined);
+  },
+);
+
 test('agent: reports what stands in its place and leaves it alone', withPods, 'compact', async (t, trial, pods) => {
   for (const occupation of OCCUPATIONS) {
     await occupy(t, trial, occupation);

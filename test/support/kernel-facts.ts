@@ -105,16 +105,33 @@ function routeLine(family: '4' | '6', route: JsonObject): string {
   const table = String(route['table'] ?? '254').replace('main', '254');
   const dst = route['dst'] === 'default' && family === '6' ? 'default6' : String(route['dst']);
   if (route['type'] !== undefined && !['unicast', '1'].includes(String(route['type'])))
-    return `${table} ${dst} ${String(route['type']).replace(/^7$/, 'unreachable')}`;
+    return `${table} ${dst} ${String(route['type']).replace(/^7$/, 'unreachable')}${besides(route, ROUTE_FIELDS)}`;
   const via = route['gateway'] === undefined ? '' : ` via ${String(route['gateway'])}`;
-  return `${table} ${dst}${via} dev ${String(route['dev'])}`;
+  return `${table} ${dst}${via} dev ${String(route['dev'])}${besides(route, ROUTE_FIELDS)}`;
+}
+
+/** What the kernel prints of each route, and what some routes of ours have. */
+const ROUTE_FIELDS = ['type', 'dst', 'gateway', 'dev', 'protocol', 'scope', 'table', 'metric', 'prefsrc', 'error'];
+const RULE_FIELDS = ['priority', 'src', 'srclen', 'dst', 'dstlen', 'fwmark', 'fwmask', 'table', 'protocol'];
+/** What the kernel says of each route, or of the link that it leads to. */
+const STATUS = ['flags=[]', 'flags=["linkdown"]', 'flags=["dead","linkdown"]', 'pref="medium"'];
+
+/** The fields of an object of ours that no plan sets, as ` +name=value`. */
+function besides(object: JsonObject, known: readonly string[]): string {
+  return Object.entries(object)
+    .filter(([name]) => !known.includes(name))
+    .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
+    .filter((field) => !STATUS.includes(field))
+    .map((field) => ` +${field}`)
+    .join('');
 }
 
 function ruleLine(family: '4' | '6', rule: JsonObject): string {
   const to = rule['dst'] === undefined || rule['dst'] === 'all' ? '' : ` to ${withLength(rule, 'dst')}`;
   const mark = rule['fwmark'] === undefined ? '' : ` fwmark ${String(rule['fwmark'])}/${String(rule['fwmask'])}`;
   const table = String(rule['table']).replace('main', '254');
-  return `${family} ${String(rule['priority'])} from ${withLength(rule, 'src')}${to}${mark} lookup ${table}`;
+  const rest = besides(rule, RULE_FIELDS);
+  return `${family} ${String(rule['priority'])} from ${withLength(rule, 'src')}${to}${mark} lookup ${table}${rest}`;
 }
 
 /** iproute2 leaves the length of a whole address out. */

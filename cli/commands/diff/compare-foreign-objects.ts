@@ -120,9 +120,10 @@ function isOfFamily({ family }: RuleMessage, ip: string): boolean {
   return (family === 2) === !ip.includes(':');
 }
 
-function mayMatter(desired: DesiredNode, { protocol, table, type }: RouteMessage): boolean {
-  const isOurs = protocol === RTPROT_TKE_ENI && !REFUSING.has(type);
-  return !isOurs && (isOurTable(table) || desired.host.routes.some((route) => route.table === table));
+function mayMatter(desired: DesiredNode, { protocol, table }: RouteMessage): boolean {
+  return (
+    protocol !== RTPROT_TKE_ENI && (isOurTable(table) || desired.host.routes.some((route) => route.table === table))
+  );
 }
 
 function foreignRoute(

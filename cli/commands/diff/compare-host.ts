@@ -1,4 +1,4 @@
-import type { RuleState } from '../../../dataplane/desired.ts';
+import { isSameRoute, type RouteState, type RuleState } from '../../../dataplane/desired.ts';
 import { diffHost } from '../../../dataplane/diff.ts';
 import type { RuleMode } from '../../../dataplane/network.ts';
 import { FLOW_PROGRAM_NAME, FLOWTABLE_TABLE, PRIORITY } from '../../../dataplane/numbers.ts';
@@ -243,7 +243,14 @@ function describeRoute(
   }
   if (operation.before === undefined) return { ...common, id: 'route-missing', what: `route ${shown} is missing` };
   const what = `route is "${renderRoute(operation.before)}", should be ${shown}`;
-  return { ...common, id: 'route-wrong-device', what };
+  return { ...common, id: isDetour(operation.before, route) ? 'route-wrong-device' : 'attribute-changed', what };
+}
+
+/** Tells whether a route leads elsewhere, as one that refuses, or one with several next hops, does too. */
+export function isDetour({ more, ...found }: RouteState, route: RouteState): boolean {
+  return (
+    !isSameRoute(found, route) || more?.type !== undefined || more?.multipath !== undefined || more?.via !== undefined
+  );
 }
 
 function describeRule(
@@ -273,7 +280,9 @@ function isSameSelector(a: RuleState, b: RuleState): boolean {
     a.src === b.src &&
     a.dst === b.dst &&
     a.fwmark === b.fwmark &&
-    a.fwmask === b.fwmask
+    a.fwmask === b.fwmask &&
+    a.more === undefined &&
+    b.more === undefined
   );
 }
 

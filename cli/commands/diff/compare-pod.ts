@@ -8,6 +8,7 @@ import { type FindingId, finding } from '../../../inspection/catalogue/catalogue
 import { linkId, podId } from '../../../inspection/catalogue/element-id.ts';
 import { sysctlName } from '../../../sysctl/sysctl-key.ts';
 import type { Names } from './build-names.ts';
+import { isDetour } from './compare-host.ts';
 import type { Difference } from './difference.ts';
 import { renderChange } from './render-change.ts';
 
@@ -139,5 +140,5 @@ function describeRoute(
   const what = `route is "${renderRoute(before)}", should be "${shown}"`;
   return isSpoofing
     ? { id: 'source-not-ours', what: `${what}: it sends with ${prefsrc}, which no ENI has for it` }
-    : { id: 'pod-route-missing', what };
+    : { id: isDetour(before, route) ? 'pod-route-missing' : 'attribute-changed', what };
 }

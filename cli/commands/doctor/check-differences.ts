@@ -12,6 +12,7 @@ export const DIFFERENCES_CHECK: Check = {
     'route-missing',
     'route-stale',
     'route-wrong-device',
+    'attribute-changed',
     'blackhole-route',
     'foreign-route',
     'foreign-rule-above-ours',

@@ -28,20 +28,21 @@ const OWNERS: readonly (readonly [string, Operation, 'node' | readonly string[]]
   ['ip_forward', sysctl(ipForward()), 'node'],
   ['a setting of the primary interface', sysctl(rpFilter('eth0')), 'node'],
   ['a setting of an ENI', sysctl(rpFilter('eth1')), ['eni-1']],
-  ["a setting of a Pod's link", sysctl(forwarding(4, 'eni123')), ['eni-2']],
+  ["a setting of a Pod's link", sysctl(forwarding(4, 'eni123')), ['c/eth0']],
   ['the rule of all Pod routes', rule({ priority: 512, table: 3_999 }), 'node'],
   ['a rule of many addresses', rule({ dst: '10.0.0.0/8' }), 'node'],
   ["the rule of an ENI's mark", rule({ fwmark: 1, fwmask: 255, table: 4_007 }), ['eni-1']],
-  ["the rule of a Pod's address", rule({ dst: '10.0.1.9/32' }), ['eni-2']],
+  ["the rule of a Pod's address", rule({ dst: '10.0.1.9/32' }), ['c/eth0']],
   ["an ENI's default route", route({ table: 4_007, oif: 7 }), ['eni-1']],
-  ['the route to a Pod', route({ dst: '10.0.1.9/32', oif: 20 }), ['eni-2']],
+  ["the rule of a Pod into its ENI's table", rule({ priority: 1_536, src: '10.0.1.9/32', table: 4_008 }), ['c/eth0']],
+  ['the route to a Pod', route({ dst: '10.0.1.9/32', oif: 20 }), ['c/eth0']],
   ['the route to a Pod that is gone', route({ dst: '10.0.1.8/32', oif: 21 }), []],
 ];
 
 for (const [what, operation, owner] of OWNERS) {
   test(`findOwner: ${what} serves ${owner === 'node' ? 'the node' : owner.join() || 'nobody'}`, (t) => {
     const found = findOwner(operation, STATE, 'eth0');
-    t.deepEqual(found === 'node' ? found : [...found.eniIds], owner);
+    t.deepEqual(found === 'node' ? found : [...found.eniIds, ...found.pods.keys()], owner);
   });
 }
 

@@ -84,6 +84,28 @@ export const ROUTING_FAULTS: readonly NodeFault[] = [
     },
   },
   {
+    name: "attribute of a route: a locked MTU on the default of the ENI's table",
+    inject: (scene) =>
+      ip(
+        scene,
+        ...['route', 'change', 'default', 'via', String(scene.eni.gateway), 'dev', scene.eni.ifname],
+        ...['table', scene.table, 'proto', '84', 'mtu', 'lock', '1300'],
+      ),
+    isOurs: true,
+    breaksPackets: false,
+    expects: { diff: 'attribute-changed', doctor: 'attribute-changed', repair: 'mends' },
+  },
+  {
+    name: 'rule for one protocol in the place of ours',
+    inject: async (scene) => {
+      await ip(scene, 'rule', 'del', ...MARK_RULE(scene));
+      await ip(scene, 'rule', 'add', ...MARK_RULE(scene), 'ipproto', 'udp', 'lookup', scene.table, 'proto', '84');
+    },
+    isOurs: true,
+    breaksPackets: true,
+    expects: { diff: 'rule-missing', explain: 'rule-missing', doctor: 'rule-missing', repair: 'mends' },
+  },
+  {
     name: "missing route: the default of the ENI's table",
     inject: (scene) => ip(scene, 'route', 'del', 'default', 'table', scene.table),
     isOurs: true,

@@ -44,7 +44,7 @@ test('compareNode: finds nothing where all is as planned', (t) => {
   t.deepEqual(compareNode(HEALTHY), { differences: [], changes: [], unjudged: [] });
 });
 
-const OURS = { protocol: RTPROT_TKE_ENI, shown: 'ours', isExotic: false };
+const OURS = { protocol: RTPROT_TKE_ENI, shown: 'ours' };
 
 /** A filter of the fast path on a link. */
 const filterOn = ({ ifindex, ifname }: ObservedHost['links'][number]) =>

@@ -110,7 +110,7 @@ export function healthySight(leases: readonly Lease[] = [leaseOf(5, 10), leaseOf
 
 /** A kernel that holds exactly what a plan wants. */
 export function asPlanned(plan: NetState): ObservedHost {
-  const ours = { protocol: RTPROT_TKE_ENI, isExotic: false };
+  const ours = { protocol: RTPROT_TKE_ENI };
   return {
     links: plan.links.map(({ ifindex, ifname, mtu = 65_536, group = 0, mac }) => ({
       ifindex,
