@@ -6,7 +6,9 @@ export type ZoneLabelForm = 'name' | 'number';
 
 /** Labels of a Node. */
 type NodeLabels = {
-  /** Well-known ones: the cloud provider owns them. */
+  /** What the instance has, which a resize changes: kept as the instance has it. */
+  readonly resources: Readonly<Record<string, string>>;
+  /** Well-known ones of its place: the cloud provider owns them. */
   readonly wellKnown: Readonly<Record<string, string>>;
   /** Further ones: only written where there is none. */
   readonly extra: Readonly<Record<string, string>>;
@@ -42,19 +44,19 @@ export function planLabels(
   const zoneText = form === 'name' ? zone.name : zone.number;
   const region = form === 'name' ? regionName : (SHORT_REGIONS[regionName] ?? regionName);
   return {
-    wellKnown: withoutEmpty({
+    resources: withoutEmpty({
       [INSTANCE_TYPE_LABEL]: instanceType,
       'beta.kubernetes.io/instance-type': instanceType,
+      'node.tke.cloud.tencent.com/cpu': cores === 0 ? '' : String(cores),
+      'node.tke.cloud.tencent.com/memory': memoryGib === undefined ? '' : String(memoryGib),
+    }),
+    wellKnown: withoutEmpty({
       [ZONE_LABEL]: zoneText,
       'failure-domain.beta.kubernetes.io/zone': zoneText,
       'topology.kubernetes.io/region': region,
       'failure-domain.beta.kubernetes.io/region': region,
     }),
-    extra: withoutEmpty({
-      'topology.com.tencent.cloud.csi.cbs/zone': zone.name,
-      'node.tke.cloud.tencent.com/cpu': cores === 0 ? '' : String(cores),
-      'node.tke.cloud.tencent.com/memory': memoryGib === undefined ? '' : String(memoryGib),
-    }),
+    extra: withoutEmpty({ 'topology.com.tencent.cloud.csi.cbs/zone': zone.name }),
   };
 }
 

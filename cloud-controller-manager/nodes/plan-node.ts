@@ -57,12 +57,14 @@ export function planNode(node: CloudNode, instance: Instance, zone: Zone, forms:
 }
 
 function labelsOf(node: CloudNode, instance: Instance, zone: Zone, forms: NodeForms): Readonly<Record<string, string>> {
-  const { wellKnown, extra } = planLabels(instance, zone, forms.zoneLabels);
+  const { resources, wellKnown, extra } = planLabels(instance, zone, forms.zoneLabels);
   // The cluster service may have written another form to a Node that it has initialised: that stays.
   const owned = Object.entries(wellKnown).filter(([key, value]) =>
     node.isUninitialized ? node.labels[key] !== value : node.labels[key] === undefined,
   );
-  return Object.fromEntries([...owned, ...Object.entries(extra).filter(([key]) => node.labels[key] === undefined)]);
+  const changed = Object.entries(resources).filter(([key, value]) => node.labels[key] !== value);
+  const missing = Object.entries(extra).filter(([key]) => node.labels[key] === undefined);
+  return Object.fromEntries([...changed, ...owned, ...missing]);
 }
 
 function specOf(

@@ -14,7 +14,7 @@ import { findSubnet } from '../static/find-subnet.ts';
 import { findWorkload } from '../static/find-workload.ts';
 import { ReservationRunner } from '../static/reservation-runner.ts';
 import { runClaims } from '../static/run-claims.ts';
-import { reportUnservedWishes } from '../static/unserved-wishes.ts';
+import { reportUnservedRequests } from '../static/unserved-requests.ts';
 import { ZoneNames } from '../static/zone-names.ts';
 import type { ClaimRefusal } from '../supply/node-deps.ts';
 import type { ClaimState, LeaderDeps, TermComponents } from './leader-deps.ts';
@@ -108,7 +108,7 @@ export async function runPodClaims(
   };
   const audited = { ...audit, intervalMs: config.claimAuditIntervalMs, observe: metrics.claims };
   const reserved = createReservationAudit(deps, subnets, records);
-  const stops = [followVpcEnis(informers, enqueue), reportUnservedWishes({ ...informers, events })];
+  const stops = [followVpcEnis(informers, enqueue), reportUnservedRequests({ ...informers, events })];
   await Promise.all([runClaims(all, signal), runClaimAudit(audited, signal), reserved.run(signal)]).catch(
     (error: unknown) => {
       if (!signal.aborted) throw error;

@@ -63,6 +63,30 @@ export function readSubnetConfig(data: Readonly<Record<string, unknown>> | undef
   return { config: { subnetIds, ...(isVpc ? { vpcId: vpc.trim() } : {}) }, faults, notes };
 }
 
+/** The form of a zone's name; TKE writes numbers as well, which the subnets do not have. */
+const ZONE = /^[a-z]+(-[a-z]+)+-\d+$/;
+
+/**
+ * Compares the zones that the ConfigMap lists with those of its subnets: the list has no effect, and who wrote it may think that
+ * it has. @returns the sentence; undefined: there is no list of names, or it says the same
+ */
+export function findZoneContradiction(
+  list: unknown,
+  subnets: readonly { readonly subnetId: string; readonly zone: string }[],
+): string | undefined {
+  const items = typeof list === 'string' ? list.split(/[:,]/).map((item) => item.trim()) : [];
+  const listed = new Set(items.filter((item) => item !== ''));
+  if (listed.size === 0 || subnets.length === 0 || ![...listed].every((item) => ZONE.test(item))) return undefined;
+  const others = subnets
+    .filter(({ zone }) => !listed.has(zone))
+    .map(({ subnetId, zone }) => `${subnetId} is in ${zone}`);
+  const empty = [...listed].filter((name) => !subnets.some(({ zone }) => zone === name));
+  const found = [...others, ...empty.map((name) => `no subnet is in ${name}`)];
+  return found.length === 0
+    ? undefined
+    : `${CONFIG_KEY.zone} has no effect and contradicts the subnets: ${joinLimited(found)}; the zone of each subnet counts`;
+}
+
 /**
  * Reads the label of a Node that names subnets, joined by `_` or `.`; `invalid` contains texts that are no subnet ids.
  */

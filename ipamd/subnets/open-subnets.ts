@@ -12,7 +12,13 @@ import type { NodeProblem } from '../decide/node-view.ts';
 import type { NodeEvents } from '../supply/node-deps.ts';
 import { decideAdoption } from './decide-adoption.ts';
 import { type ChoiceFacts, type Choices, decideChoices } from './decide-choices.ts';
-import { CONFIG_KEY, readSubnetConfig, renderConfigProblems, type SubnetConfig } from './decide-subnet-config.ts';
+import {
+  CONFIG_KEY,
+  findZoneContradiction,
+  readSubnetConfig,
+  renderConfigProblems,
+  type SubnetConfig,
+} from './decide-subnet-config.ts';
 import { SubnetCache, type SubnetState } from './subnet-cache.ts';
 
 /** The subnets of the cluster: their free addresses, and the problems of their configuration. */
@@ -119,6 +125,8 @@ class ConfiguredSubnets implements Subnets {
   /** Problems that the cloud's refusal causes, for good or until a person acts. */
   #refused: readonly NodeProblem[] = [];
   #noted = '';
+  /** What was reported of the list of zones. */
+  #zones: string | undefined;
   #scarce: ReadonlyMap<string, number> = new Map();
 
   constructor(deps: SubnetsDeps) {
@@ -259,6 +267,7 @@ class ConfiguredSubnets implements Subnets {
     const inForce = adoption.kind === 'keep' ? this.#config?.subnetIds : undefined;
     const { vpcIds } = this.#scopeOf(read.config);
     this.#report(map, renderConfigProblems(faults, adoption.unknown, inForce, vpcIds), read.notes);
+    this.#reportZones(map, read.config);
   }
 
   #absenceOf(map: ConfigMapEntry | undefined): readonly Fault[] | undefined {
@@ -301,15 +310,28 @@ class ConfiguredSubnets implements Subnets {
     this.#noted = noted;
   }
 
+  /** An event alone: nothing is wrong with the subnets. */
+  #reportZones(map: ConfigMapEntry | undefined, { subnetIds }: SubnetConfig): void {
+    const subnets = subnetIds.flatMap((id) => this.#cache.find(id) ?? []);
+    const message = findZoneContradiction(map?.data?.[CONFIG_KEY.zone], subnets);
+    if (message !== undefined && message !== this.#zones)
+      this.#deps.events.record({ involved: this.#involved(map), type: 'Warning', reason: 'ConfigInvalid', message });
+    this.#zones = message;
+  }
+
+  #involved(map: ConfigMapEntry | undefined) {
+    const uid = map === undefined || map.uid === '' ? {} : { uid: map.uid };
+    return { apiVersion: 'v1', kind: 'ConfigMap', ...this.#deps.configMap, ...uid };
+  }
+
   #show(): void {
     this.#deps.observe.onConfigProblems?.(this.#deps.configMap.name, this.problems());
   }
 
   /** Records events on the ConfigMap, also when it does not exist: that is where people look for them. */
   #recordEvents(map: ConfigMapEntry | undefined, problems: readonly NodeProblem[]): void {
-    const { events, log, configMap } = this.#deps;
-    const uid = map === undefined || map.uid === '' ? {} : { uid: map.uid };
-    const involved = { apiVersion: 'v1', kind: 'ConfigMap', ...configMap, ...uid };
+    const { events, log } = this.#deps;
+    const involved = this.#involved(map);
     for (const { reason, message } of problems) {
       log.error('the subnets cannot be used as the ConfigMap has them', { reason, detail: message });
       events.record({ involved, type: 'Warning', reason, message });

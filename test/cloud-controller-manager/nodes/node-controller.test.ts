@@ -1,4 +1,5 @@
 import test from 'ava';
+import { NODES } from '../../../kube/resource-types.ts';
 import { NodeWorld, UNINITIALIZED } from '../node-world.ts';
 
 const ID = 'ins-aaaa0001';
@@ -33,6 +34,26 @@ test('runNodeController: initialises a Node that waits, with addresses, labels, 
   });
   t.is(node?.networkUnavailable, undefined);
   t.deepEqual(world.scene.events('Synced'), ['Node synced successfully']);
+  await world.stop();
+});
+
+test('runNodeController: labels of what the instance has follow a resize, and those of its place stay', async (t) => {
+  const world = await NodeWorld.start();
+  await world.joinInstance('n1', ID);
+  await world.advance(3_000);
+  t.like(world.node('n1')?.labels, { 'node.tke.cloud.tencent.com/cpu': '4', 'node.tke.cloud.tencent.com/memory': '8' });
+  const { admin, clock, host } = world.scene;
+  const body = { metadata: { labels: { 'topology.kubernetes.io/zone': '100003' } } };
+  await clock.run(admin.patch(NODES, { name: 'n1' }, { kind: 'merge', body }));
+  Object.assign(host.model.state.instance(ID), { cores: 8, memoryGib: 32, instanceType: 'S5.8CORE' });
+  await world.advance(900_000);
+  t.like(world.node('n1')?.labels, {
+    'node.kubernetes.io/instance-type': 'S5.8CORE',
+    'beta.kubernetes.io/instance-type': 'S5.8CORE',
+    'node.tke.cloud.tencent.com/cpu': '8',
+    'node.tke.cloud.tencent.com/memory': '32',
+    'topology.kubernetes.io/zone': '100003',
+  });
   await world.stop();
 });
 

@@ -2,6 +2,7 @@ import test from 'ava';
 import { decideAdoption } from '../../../ipamd/subnets/decide-adoption.ts';
 import { type ChoiceFacts, decideChoices } from '../../../ipamd/subnets/decide-choices.ts';
 import {
+  findZoneContradiction,
   readSubnetConfig,
   readSubnetLabel,
   renderConfigProblems,
@@ -51,6 +52,40 @@ test('readSubnetConfig: reads the VPC, and says that the zone has no effect', (t
   t.is(read.config.vpcId, 'vpc-aaaa');
   t.deepEqual([read.faults.length, read.notes.length], [0, 1]);
 });
+
+const contradiction = test.macro((t, list: unknown, zones: readonly string[], want: RegExp | undefined) => {
+  const found = findZoneContradiction(
+    list,
+    zones.map((zone, index) => ({ subnetId: `subnet-${index}`, zone })),
+  );
+  if (want === undefined) t.is(found, undefined);
+  else t.regex(found ?? '', want);
+});
+test('findZoneContradiction: none without a list', contradiction, undefined, ['ap-guangzhou-3'], undefined);
+test('findZoneContradiction: none while no subnet is known', contradiction, 'ap-guangzhou-3', [], undefined);
+test('findZoneContradiction: none of numbers', contradiction, '100003:100004', ['ap-guangzhou-6'], undefined);
+test(
+  'findZoneContradiction: the same, in any order',
+  contradiction,
+  ' b-c-2 : a-b-1:',
+  ['a-b-1', 'b-c-2', 'a-b-1'],
+  undefined,
+);
+test(
+  'findZoneContradiction: a subnet elsewhere',
+  contradiction,
+  'a-b-1',
+  ['a-b-1', 'a-b-2'],
+  /: subnet-1 is in a-b-2; /,
+);
+test(
+  'findZoneContradiction: a zone without a subnet',
+  contradiction,
+  'a-b-1,a-b-2',
+  ['a-b-1'],
+  /: no subnet is in a-b-2; /,
+);
+test('findZoneContradiction: what is no text', contradiction, 7, ['a-b-1'], undefined);
 
 const label = test.macro((t, text: string | undefined, subnetIds: readonly string[], wrong: readonly string[]) =>
   t.deepEqual(readSubnetLabel(text), { subnetIds, invalid: wrong }),

@@ -39,6 +39,24 @@ test('openSubnets: follows the ConfigMap without a restart', async (t) => {
   });
 });
 
+test('openSubnets: a list of zones that contradicts the subnets is an event, once, and changes nothing else', async (t) => {
+  await inScene(async (scene) => {
+    const zones = 'ap-guangzhou-3:ap-guangzhou-6';
+    t.deepEqual(await configured(scene, 'subnet-zone4000:subnet-large000', { ...VPC, TKE_ENI_IPAMD_ZONE: zones }), [
+      'subnet-zone4000',
+      'subnet-large000',
+    ]);
+    await scene.clock.advance(10 * ROUND_MS);
+    t.deepEqual(scene.events, [
+      'ConfigInvalid ConfigMap/tke-eni-ipamd: TKE_ENI_IPAMD_ZONE has no effect and contradicts the subnets: subnet-zone4000 is in ap-guangzhou-4, no subnet is in ap-guangzhou-6; the zone of each subnet counts',
+    ]);
+    t.deepEqual(scene.subnets.problems(), []);
+    const right = 'ap-guangzhou-3:ap-guangzhou-4';
+    await configured(scene, 'subnet-zone4000:subnet-large000', { ...VPC, TKE_ENI_IPAMD_ZONE: right });
+    t.is(scene.events.length, 1);
+  });
+});
+
 test('openSubnets: keeps the last good subnets before wrong ones, says so once, and recovers', async (t) => {
   await inScene(async (scene) => {
     const good = ['subnet-large000', 'subnet-zone4000'];

@@ -5,32 +5,32 @@ import { networkRequestOf, type PodFacts } from '../cache/pod-facts.ts';
 import { IPAMD_EVENTS, type IpamdEventReason } from '../events/event-reasons.ts';
 import type { NodeEvents } from '../supply/node-deps.ts';
 
-/** A wish of a Pod that nothing serves. */
-type UnservedWish = {
+/** A request of a Pod that nothing serves. */
+type UnservedRequest = {
   readonly reason: Extract<IpamdEventReason, 'AnnotationInvalid' | 'NoAddressOnSuperNode'>;
   readonly message: string;
 };
 
 /** Finds what a Pod asks for and will not get, though each annotation is valid. */
-export function findUnservedWishes(
+export function findUnservedRequests(
   pod: Pick<PodFacts, 'annotations' | 'nodeName'>,
   isOnSuperNode: boolean,
-): readonly UnservedWish[] {
+): readonly UnservedRequest[] {
   const { mode, isStatic, nominatedIp } = networkRequestOf(pod).request;
   if (isStatic) return [];
   const kept = `\`${POD_ANNOTATION.deletePolicy}: Never\``;
-  const wishes: UnservedWish[] = [];
+  const unserved: UnservedRequest[] = [];
   if (nominatedIp !== undefined)
-    wishes.push({
+    unserved.push({
       reason: 'AnnotationInvalid',
       message: `${POD_ANNOTATION.nominatedVpcIp} has no effect without ${kept}: this Pod gets any address, not ${nominatedIp}`,
     });
   if (isOnSuperNode && mode !== undefined)
-    wishes.push({
+    unserved.push({
       reason: 'NoAddressOnSuperNode',
       message: `super node ${pod.nodeName} has no ENIs: this Pod gets no address from ipamd, which reserves one there only for a Pod of tke-route-eni with ${kept}`,
     });
-  return wishes;
+  return unserved;
 }
 
 /** Dependencies of the reports. */
@@ -40,17 +40,17 @@ type UnservedDeps = {
   readonly events: NodeEvents;
 };
 
-/** Records an event for each such wish on its Pod, once for each Pod, until the result is called. */
-export function reportUnservedWishes({ pods, nodes, events }: UnservedDeps): () => void {
+/** Records an event for each such request on its Pod, once for each Pod, until the result is called. */
+export function reportUnservedRequests({ pods, nodes, events }: UnservedDeps): () => void {
   const reported = new Set<string>();
   const look = (pod: PodFacts): void => {
     if (reported.has(pod.uid) || pod.isLeaving || pod.nodeName === '') return;
-    const wishes = findUnservedWishes(pod, nodes.get(pod.nodeName)?.isInstance === false);
-    if (wishes.length === 0) return;
+    const unserved = findUnservedRequests(pod, nodes.get(pod.nodeName)?.isInstance === false);
+    if (unserved.length === 0) return;
     reported.add(pod.uid);
     const { namespace, name, uid } = pod;
     const involved = { apiVersion: 'v1', kind: 'Pod', namespace, name, uid };
-    for (const { reason, message } of wishes)
+    for (const { reason, message } of unserved)
       events.record({ involved, type: IPAMD_EVENTS[reason].type, reason, message });
   };
   const stop = pods.subscribe(({ before, after }) => {
