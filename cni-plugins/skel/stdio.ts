@@ -13,11 +13,11 @@ import { CniError } from './error.ts';
 export function readAll(fd: number): string {
   const conf = new ByteCollector(MAX_CONF_BYTES);
   const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
-  const patience = { leftMs: READ_WAIT_MS };
+  const untilMs = performance.now() + READ_WAIT_MS;
   const waiting = reopenPipe(fd);
   try {
     for (;;) {
-      const bytes = retryWhileBusy(() => readSync(waiting, chunk, 0, CHUNK_BYTES, null), patience);
+      const bytes = retryWhileBusy(() => readSync(waiting, chunk, 0, CHUNK_BYTES, null), untilMs);
       if (bytes === 0) return conf.take().toString('utf8');
       const why = conf.append(chunk.subarray(0, bytes));
       if (why === 'too-many-bytes')
@@ -42,26 +42,26 @@ function reopenPipe(fd: number): number {
 /** Writes a whole text to a descriptor, in several pieces if a pipe requires that. @throws CniError code 5. */
 export function writeAll(fd: number, text: string): void {
   const bytes = Buffer.from(text, 'utf8');
+  const untilMs = performance.now() + WRITE_WAIT_MS;
   for (let at = 0; at < bytes.length; ) {
     const offset = at;
-    at += retryWhileBusy(() => writeSync(fd, bytes, offset, bytes.length - offset), { leftMs: WRITE_WAIT_MS });
+    at += retryWhileBusy(() => writeSync(fd, bytes, offset, bytes.length - offset), untilMs);
   }
 }
 
-/** Repeats a read or write that returns EAGAIN, as long as there is patience, which it takes from. */
-function retryWhileBusy(attempt: () => number, patience: { leftMs: number }): number {
+/** Repeats a read or write that returns EAGAIN, until a time of the monotonic clock. */
+function retryWhileBusy(attempt: () => number, untilMs: number): number {
   for (;;) {
     try {
       return attempt();
     } catch (cause) {
       const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
       if (code === 'EOF') return 0;
-      if (code !== 'EAGAIN' || patience.leftMs <= 0) {
+      if (code !== 'EAGAIN' || performance.now() >= untilMs) {
         const reason = messageOf(cause);
         throw new CniError(CNI_CODE.io, `standard input or output: ${reason}`, '', { cause });
       }
       Atomics.wait(PAUSE, 0, 0, PAUSE_MS);
-      patience.leftMs -= PAUSE_MS;
     }
   }
 }
