@@ -448,10 +448,6 @@ function openRepairLoop(
   const settings = openSettingsWatch({
     ...{ state, nodeNetwork, fights, sysctl: components.sysctl, monotonicMs: clock.monotonicMs },
   });
-  const isPortNow = (ifindex: number): boolean => {
-    const bridge = finder.current()?.bridge;
-    return bridge !== undefined && components.bridgeOfPort(ifindex) === bridge.ifindex;
-  };
   const loop = startRepairLoop({
     clock,
     reconcile: run,
@@ -465,7 +461,7 @@ function openRepairLoop(
       // A pass follows at the end of the wait.
       const object = objectOfEvent(event);
       if (object !== undefined && fights.isHeld(object, clock.monotonicMs())) return false;
-      if (!isRelevant(event, watched(), isPortNow)) return false;
+      if (!isRelevant(event, watched(), components.readLink)) return false;
       return event.kind !== 'netconf' || settings.differsAt(event.message.ifindex);
     },
     settingsDiffer: settings.differsNext,

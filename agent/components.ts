@@ -4,6 +4,7 @@ import type { Kernel } from '../dataplane/kernel.ts';
 import { letGo } from '../dataplane/let-go.ts';
 import { BRIDGE_IFINDEX } from '../dataplane/numbers.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
+import type { LinkMessage } from '../netlink/link-message.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { KeyedMutex } from '../runtime/keyed-mutex.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -88,8 +89,8 @@ export type AgentComponents = {
   readonly sysctl: Kernel['sysctl'];
   /** Undefined while the fast path is off. */
   readonly programs: Kernel['flows'];
-  /** Reads the ifindex of the bridge that a link is a port of, with hairpin; undefined for any other link. */
-  readonly bridgeOfPort: (ifindex: number) => number | undefined;
+  /** Reads a link of the host's namespace; undefined when it is gone. */
+  readonly readLink: (ifindex: number) => LinkMessage | undefined;
   /** Holds the last operations of Pods. */
   readonly recorder: FlightRecorder;
   /** Distributes events to those who watch. */
@@ -178,10 +179,7 @@ export function createComponents(
     ...{ readHostView: readView, masqueradeDeps, found },
     sysctl: kernel.sysctl,
     programs: kernel.flows,
-    bridgeOfPort: (ifindex) => {
-      const link = kernel.rtnetlink.link.get({ ifindex });
-      return link?.bridgePort?.mode === 1 ? link.master : undefined;
-    },
+    readLink: (ifindex) => kernel.rtnetlink.link.get({ ifindex }),
     reconcile: {
       ...{ clock, log, metrics, state, journal, operationLog },
       kernel: hostKernel,

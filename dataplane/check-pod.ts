@@ -49,10 +49,8 @@ export function checkHostLink({ rtnetlink }: Kernel, pod: PodNetwork): readonly 
   const link = rtnetlink.link.get({ ifindex });
   if (link === undefined) return [];
   return [
-    ...unequal(`host: name of link ${ifindex}`, link.ifname, name),
     ...unequal(`host: kind of ${name}`, link.kind, 'veth'),
     ...unequal(`host: MAC of ${name}`, link.address, mac),
-    ...unequal(`host: alias of ${name}`, link.ifalias, pod.alias),
   ];
 }
 
@@ -117,7 +115,7 @@ function describe(operation: Operation): readonly string[] {
     case 'set-port':
       return Object.entries(operation.change).map(([property, value]) => {
         const before = Object.entries(operation.before).find(([name]) => name === property)?.[1];
-        return `link ${operation.ifname}: ${property} is ${before}, should be ${value}`;
+        return `link ${operation.ifname}: ${property} is ${before === '' ? 'missing' : before}, should be ${value}`;
       });
     case 'add-address':
       return [`address ${operation.address.prefix} is missing on ${operation.address.ifname}`];

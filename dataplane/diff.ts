@@ -78,7 +78,7 @@ export function diffHost(desired: HostState, found: ObservedHost): Diff {
     ],
     conflicts: [
       ...desired.links.filter((link) => missing.has(link.ifindex)).map((link) => missingLink(link, observed)),
-      ...sysctlConflicts(desired, observed, new Set(newBridges.map(({ ifname }) => ifname))),
+      ...sysctlConflicts(desired, found),
       ...ruleConflicts(desired, observed),
       ...routeConflicts(desired, observed),
       ...addressConflicts(desired, observed),
@@ -128,18 +128,29 @@ export function sysctlDifference(
   return { kind: 'set-sysctl', key, value, before };
 }
 
-function sysctlConflicts(desired: HostState, observed: ObservedHost, made: ReadonlySet<string>): readonly Conflict[] {
+function sysctlConflicts(desired: HostState, observed: ObservedHost): readonly Conflict[] {
+  return missingSettings(desired, observed).map((sysctl) => ({
+    kind: 'sysctl' as const,
+    message: describeMissingSetting(sysctl),
+  }));
+}
+
+/**
+ * Lists the settings that the kernel lacks and should have. Those of a link come with it; a bridge that is made gets them
+ * after it (`newSettings`).
+ */
+export function missingSettings(desired: HostState, observed: ObservedHost): readonly SysctlState[] {
   const present = new Set(observed.links.map((link) => link.ifindex));
-  const absent = desired.links.filter(({ ifindex }) => !present.has(ifindex)).map(({ ifname }) => ifname);
-  // The settings of a link come with it; those of a bridge that this pass makes are set after it (`newSettings`).
-  const missingNames = new Set([...absent, ...made]);
+  const absent = new Set(desired.links.filter(({ ifindex }) => !present.has(ifindex)).map(({ ifname }) => ifname));
   return desired.sysctls
     .filter((sysctl) => sysctl.isOptional !== true && !observed.sysctls.has(sysctlName(sysctl.key)))
-    .filter((sysctl) => !sysctl.key.path.some((element) => missingNames.has(element)))
-    .map((sysctl) => ({
-      kind: 'sysctl' as const,
-      message: `the kernel has no sysctl ${sysctlName(sysctl.key)}, which should be ${sysctl.value}; is IPv6 disabled on this node?`,
-    }));
+    .filter((sysctl) => !sysctl.key.path.some((element) => absent.has(element)));
+}
+
+/** Describes a setting that the kernel lacks, for people. */
+export function describeMissingSetting({ key, value }: SysctlState): string {
+  const why = key.path.includes('ipv6') ? 'is IPv6 disabled on this node?' : 'was its link renamed a moment ago?';
+  return `the kernel has no sysctl ${sysctlName(key)}, which should be ${value}; ${why}`;
 }
 
 function addressOperations(

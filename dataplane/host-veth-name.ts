@@ -77,15 +77,16 @@ type FoundLink = { readonly ifalias?: string; readonly mac?: string; readonly ki
 
 /**
  * Decides what to do about a name that is in use. Only a leftover of the same attachment may be replaced: it has our
- * alias or, when the agent ended before it could write one, no alias and the MAC of this attachment's lease.
+ * alias or, when the agent ended before it could write one or another program wrote its own over it, the random MAC of
+ * this attachment's lease. The alias of another attachment of ours is never overruled.
  */
 export function decideTakenName(
   found: FoundLink,
   wanted: { readonly alias: string; readonly mac: string },
 ): 'replace' | 'fallback' {
   if (found.kind !== undefined && found.kind !== 'veth') return 'fallback';
-  if (found.ifalias !== undefined && found.ifalias !== '')
-    return found.ifalias === wanted.alias ? 'replace' : 'fallback';
+  if (found.ifalias === wanted.alias) return 'replace';
+  if (parseHostVethAlias(found.ifalias ?? '') !== undefined) return 'fallback';
   return found.mac === wanted.mac ? 'replace' : 'fallback';
 }
 

@@ -29,7 +29,7 @@ function hostSide(bridge: BridgeNetwork, pod: BridgePodNetwork): HostState {
   const port = { master: bridge.ifindex, hairpin: true } as const;
   return {
     ...EMPTY_STATE,
-    links: [{ ifindex, ifname, mtu: pod.mtu, up: true, group: linkGroupOf(pod), mac, ...port }],
+    links: [{ ifindex, ifname, mtu: pod.mtu, up: true, group: linkGroupOf(pod), mac, ifalias: pod.alias, ...port }],
   };
 }
 

@@ -54,7 +54,8 @@ function hostSide(
 export function hostVethLink(pod: PodNetwork, ifindex: number): LinkState {
   const { name: ifname, mac } = pod.hostVeth;
   // In both rule modes the group is that of the Pod's ENI: by it the nftables table finds the ENI.
-  return { ifindex, ifname, mtu: pod.mtu, up: true, group: linkGroupOf(pod), mac, arp: true, master: 0 };
+  const group = linkGroupOf(pod);
+  return { ifindex, ifname, mtu: pod.mtu, up: true, group, mac, ifalias: pod.alias, arp: true, master: 0 };
 }
 
 /** Plans the route through which the host reaches a Pod's address. */

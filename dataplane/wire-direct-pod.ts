@@ -42,9 +42,8 @@ export function wireDirectPod(
     if (side === undefined) throw new WireError('LINK_GONE', `${pod.podVeth.name} vanished while it was being wired`);
     const ends = { nic, side };
     const plan = planDirectPod(node, { ...pod, hostVeth: { ...pod.hostVeth, name, ifindex } }, ends);
-    const alias = { ifindex, ifname: name, ifalias: pod.alias };
     const sides = { host: kernel, pod: { rtnetlink: inPod, sysctl: openSysctl(podNetns) } };
-    doPhases(wiringPhases(plan, alias), { ...sides, containerId: pod.key.containerId }, undo);
+    doPhases(wiringPhases(plan), { ...sides, containerId: pod.key.containerId }, undo);
     return { hostIfindex: ifindex, hostName: name, podIfindex: side, ends };
   } catch (cause) {
     const failures = undo.unwind();

@@ -72,8 +72,7 @@ function wireLinks(
   undo.push(`link ${name}`, () => rtnetlink.link.delete({ ifindex }));
   const podIfindex = pair.podIfindex ?? indexInPod(inPod, pod);
   const plan = planPod(node, { ...pod, hostVeth: { ...pod.hostVeth, name, ifindex } }, podIfindex);
-  const alias = { ifindex, ifname: name, ifalias: pod.alias };
-  doPhases(wiringPhases(plan, alias), { host: kernel, pod: inPod, containerId: pod.key.containerId }, undo);
+  doPhases(wiringPhases(plan), { host: kernel, pod: inPod, containerId: pod.key.containerId }, undo);
   return { hostIfindex: ifindex, hostName: name, podIfindex };
 }
 

@@ -32,14 +32,13 @@ export type WiringPhase = { readonly side: 'host' | 'pod'; readonly steps: reado
  * Lists the steps of an ADD in the order in which they are done; `wirePod` and `wireDirectPod` do them, `renderWiring` prints
  * them. First the settings of both sides: the veth has no carrier until the Pod's end is up, so no packet passes before they
  * apply. Then the Pod's side. The host's side is last: only then do packets reach the Pod.
- * @param alias Absent where the links belong to another plugin
  */
-export function wiringPhases({ host, pod }: PodPlan, alias?: LinkAlias): readonly WiringPhase[] {
+export function wiringPhases({ host, pod }: PodPlan): readonly WiringPhase[] {
   const phases: readonly WiringPhase[] = [
     { side: 'host', steps: host.sysctls.map(toSysctlStep) },
     { side: 'pod', steps: pod.sysctls.map(toSysctlStep) },
     { side: 'pod', steps: podSteps(pod) },
-    { side: 'host', steps: hostSteps(host, alias) },
+    { side: 'host', steps: hostSteps(host) },
   ];
   return phases.filter(({ steps }) => steps.length > 0);
 }
@@ -58,9 +57,11 @@ function podSteps(pod: HostState): readonly NetlinkStep[] {
  * come before its routes: once the kernel takes packets from the Pod, they must not leave by the primary interface. Those
  * to it come after them: what refuses packets for want of a Pod is passed over then.
  */
-function hostSteps(host: HostState, alias: LinkAlias | undefined): readonly NetlinkStep[] {
+function hostSteps(host: HostState): readonly NetlinkStep[] {
   return [
-    ...(alias === undefined ? [] : [{ kind: 'set-alias' as const, alias }]),
+    ...host.links.flatMap(({ ifindex, ifname, ifalias }) =>
+      ifalias === undefined ? [] : [{ kind: 'set-alias' as const, alias: { ifindex, ifname, ifalias } }],
+    ),
     ...host.links
       .filter(({ hairpin }) => hairpin === true)
       .map(({ ifindex, ifname }) => ({ kind: 'set-port' as const, port: { ifindex, ifname } })),

@@ -19,7 +19,7 @@ type PodEnd = { readonly netns: string; readonly ifindex: number };
 export function renderWiring(node: NodeNetwork, pod: PodNetwork, end: PodEnd | undefined): readonly string[] {
   const plan = planPod(node, pod, end?.ifindex);
   if (end === undefined) return wiringPhases(plan).flatMap(({ steps }) => steps.map(renderWiringStep));
-  return [...renderVeth(node, pod, end.netns), ...renderPhases(plan, pod, end.netns)];
+  return [...renderVeth(node, pod, end.netns), ...renderPhases(plan, end.netns)];
 }
 
 /** Renders the wiring of a Pod with a whole ENI, likewise. */
@@ -31,7 +31,7 @@ export function renderDirectWiring(
   return [
     `ip link set dev ${pod.nic?.hostName ?? ''} netns ${netns} name ${pod.key.ifName}`,
     ...renderVeth(node, pod, netns),
-    ...renderPhases(planDirectPod(node, pod, ends), pod, netns),
+    ...renderPhases(planDirectPod(node, pod, ends), netns),
   ];
 }
 
@@ -57,9 +57,8 @@ function renderVeth(node: NodeNetwork, pod: PodNetwork, netns: string): readonly
   return [add(''), `tc qdisc add dev ${hostVeth.name} clsact`, `ip link set dev ${hostVeth.name} up`];
 }
 
-function renderPhases(plan: PodPlan, { hostVeth, alias }: PodNetwork, netns: string): readonly string[] {
-  const link = { ifindex: hostVeth.ifindex ?? 0, ifname: hostVeth.name, ifalias: alias };
-  return wiringPhases(plan, link).flatMap(({ side, steps }) =>
+function renderPhases(plan: PodPlan, netns: string): readonly string[] {
+  return wiringPhases(plan).flatMap(({ side, steps }) =>
     steps.map((step) => (side === 'pod' ? `nsenter --net=${netns} ` : '') + renderWiringStep(step)),
   );
 }

@@ -77,6 +77,8 @@ export function createPrimaryFinder({
       const view = readHostView();
       const found = findPrimary(view, evidence(), macs);
       if (found === undefined) {
+        const link = view.links.find(({ ifindex }) => ifindex === primary?.ifindex);
+        if (primary !== undefined && link !== undefined) primary = { ...primary, ifname: link.ifname };
         if (!isMissingLogged)
           log.warn('no primary interface', { wanted: configuredName === '' ? state.nodeIps : configuredName });
         isMissingLogged = true;

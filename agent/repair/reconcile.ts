@@ -12,12 +12,13 @@ import type { FoundStateRecorder } from '../node/found-state.ts';
 import type { PlannedListener } from '../node/node-record-writer.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { OperationLog } from '../recorder/operation-log.ts';
-import type { NodeState } from '../state/node-state.ts';
+import { keyOf, type NodeState } from '../state/node-state.ts';
 import { assignedIps } from './assigned-ips.ts';
 import { countEnis } from './count-enis.ts';
 import { countFastLinks } from './count-fast-links.ts';
 import { desiredState } from './desired-state.ts';
 import type { FightDetector } from './fight-detector.ts';
+import { findRenamedLeases } from './find-renamed-leases.ts';
 import type { ForeignChanges } from './foreign-changes.ts';
 import { findReturnedNics, locateDirectNics, type NicKernel } from './locate-direct-nics.ts';
 import { objectOf } from './object-of.ts';
@@ -185,11 +186,26 @@ function resetReturnedNics({ state, kernel, log }: ReconcileDeps): void {
   }
 }
 
-/** Plans the desired state of this moment; journals the records of new ENIs. */
+/** Plans the desired state of this moment; journals the records of new ENIs, and the names of links that were renamed. */
 function planned(deps: ReconcileDeps, node: NodeNetwork, links: readonly HostLink[]): HostState {
+  followNames(deps, links);
   const enis = syncEnis(deps, links);
   deps.state.plannedEnis = enis;
   return desiredState(deps.state, { ...node, ruleMode: deps.state.ruleMode }, enis, links);
+}
+
+function followNames({ state, journal, log, metrics }: ReconcileDeps, links: readonly HostLink[]): void {
+  for (const lease of findRenamedLeases(state.leases.values(), links)) {
+    const key = keyOf(lease);
+    log.warn('another program renamed the link of a Pod', { key, name: lease.hostVeth?.name });
+    state.leases.set(key, lease);
+    try {
+      journal.putLease(lease);
+    } catch (error) {
+      metrics.journalError();
+      log.warn('the name of a link was not written to the journal', { key, error });
+    }
+  }
 }
 
 /** Leaves out what has to wait because another program keeps undoing it, and counts the rest as repaired once more. */

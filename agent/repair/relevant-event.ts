@@ -5,13 +5,17 @@ import type { MonitorEvent } from '../../netlink/monitor.ts';
 import type { NetconfMessage } from '../../netlink/netconf-message.ts';
 import { IFF_NOARP, IFF_PROMISC, IFF_UP } from '../../netlink/uapi/if-link.ts';
 import { NETCONFA_IFINDEX_ALL } from '../../netlink/uapi/netconf.ts';
+import { AF_BRIDGE } from '../../netlink/uapi/netlink.ts';
 import { RTN_UNREACHABLE } from '../../netlink/uapi/rtnetlink.ts';
 
 /** What a host veth must have; `master`: ifindex of the bridge that it is a port of, with hairpin. */
 type WatchedVeth = {
+  /** Its name as the lease has it: a link that was renamed is planned by its new one. */
+  readonly name: string;
   readonly group: number;
   readonly mtu: number;
   readonly mac: string;
+  readonly alias: string;
   readonly master?: number;
 };
 
@@ -42,20 +46,16 @@ const RT_SCOPE_LINK = 253;
  * Tells whether a change by others may mean that the kernel no longer holds what is planned. What the kernel does itself
  * (sender 0), such as deleting the routes of a link that a DEL deletes, is checked against the Pods that are active then. What a
  * process does with our protocol number is always worth a pass.
- * @param isPortNow whether the link of this index is in its bridge, with hairpin, at this moment: asked about a port whose
- * notification says otherwise. A port is born without hairpin, and is in no place while its ADD goes on.
+ * @param linkNow Reads a link at this moment: asked about a host veth whose notification shows another name, alias or bridge than
+ * planned. A veth is born without an alias, and a port without hairpin, and both are notified when the ADD is over.
  */
-export function isRelevant(
-  event: MonitorEvent,
-  watched: WatchedObjects,
-  isPortNow: (ifindex: number) => boolean,
-): boolean {
+export function isRelevant(event: MonitorEvent, watched: WatchedObjects, linkNow: LinkReader): boolean {
   switch (event.kind) {
     case 'overrun':
     case 'nftables':
       return true;
     case 'link':
-      return isRelevantLink(event, watched, isPortNow);
+      return isRelevantLink(event, watched, linkNow);
     case 'address':
       // The kernel gives each new link a link-local address, also the links of our Pods.
       return event.message.scope !== RT_SCOPE_LINK && isRelevantAddress(event.message, watched);
@@ -92,7 +92,7 @@ function isRelevantAddress(
 function isRelevantLink(
   { op, message }: MonitorEvent & { readonly kind: 'link' },
   watched: WatchedObjects,
-  isPortNow: (ifindex: number) => boolean,
+  linkNow: LinkReader,
 ): boolean {
   if (op === 'del') return watched.ifindexes.has(message.ifindex);
   const veth = watched.veths.get(message.ifindex);
@@ -100,13 +100,24 @@ function isRelevantLink(
     const { group, mtu, address, flags } = message;
     const isChanged = group !== veth.group || mtu !== veth.mtu || (address !== undefined && address !== veth.mac);
     if (isChanged || (flags & (IFF_UP | IFF_NOARP)) !== IFF_UP) return true;
-    // The place of a port leaves no trace elsewhere, as routes do: what it is now decides.
-    return !isInPlace(message, veth) && (veth.master === undefined || !isPortNow(message.ifindex));
+    if (veth.master === undefined && !isInPlace(message, veth)) return true;
+    if (isMarked(message, veth) && isInPlace(message, veth)) return false;
+    // Marks and the place of a port leave no trace elsewhere, as routes do: what the link is now decides.
+    const now = linkNow(message.ifindex);
+    return now !== undefined && !(isMarked(now, veth) && isInPlace(now, veth));
   }
   const { bridge } = watched;
   if (bridge !== undefined && message.ifindex === bridge.ifindex) return !isAsPlanned(message, bridge);
   if (bridge !== undefined && message.ifname === bridge.name) return true;
   return watched.ifindexes.has(message.ifindex) || watched.macs.has(message.address ?? '');
+}
+
+/** Reads a link of the host's namespace; undefined when it is gone. */
+type LinkReader = (ifindex: number) => LinkMessage | undefined;
+
+/** Tells whether a link has what names it. A notification of a bridge about its port has no alias. */
+function isMarked({ family, ifname, ifalias = '' }: LinkMessage, { name, alias }: WatchedVeth): boolean {
+  return ifname === name && (ifalias === alias || family === AF_BRIDGE);
 }
 
 /** Tells whether a link is in its bridge, with hairpin, or in no bridge, bond or VRF where it should be in none. */

@@ -1,3 +1,4 @@
+import { hostVethAlias } from '../../dataplane/host-veth-name.ts';
 import { DEFAULT_LINK_GROUP } from '../../dataplane/link-group.ts';
 import type { BridgeNetwork, NodeNetwork } from '../../dataplane/network.ts';
 import { BRIDGE_IFINDEX, BRIDGE_MAC, DIRECT_LINK_GROUP } from '../../dataplane/numbers.ts';
@@ -20,11 +21,11 @@ export function watchedObjects(
   );
   const veths = new Map(
     active.flatMap((lease) => {
-      const { ifindex, mac } = lease.hostVeth ?? {};
       const table = groupOf(state, lease);
-      if (ifindex === undefined || mac === undefined || table === undefined) return [];
+      if (lease.hostVeth?.ifindex === undefined || table === undefined) return [];
+      const { ifindex, mac, name } = lease.hostVeth;
       const port = lease.block?.wiring === 'bridge' && bridge !== undefined ? { master: bridge.ifindex } : {};
-      return [[ifindex, { group: table, mtu: lease.mtu, mac, ...port }] as const];
+      return [[ifindex, { name, group: table, mtu: lease.mtu, mac, alias: hostVethAlias(lease), ...port }] as const];
     }),
   );
   return {

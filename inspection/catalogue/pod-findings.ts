@@ -44,6 +44,13 @@ export const POD_FINDINGS = {
     severity: 'error',
     isOurs: true,
   },
+  'veth-alias-changed': {
+    title: "The alias of a Pod's host interface is not the one that we gave it",
+    why: 'Packets pass. The alias names the sandbox: an agent that starts without its journal finds the Pod by it.',
+    cure: '`tke-eni repair`; keep what names interfaces (udev, networkd, an inventory agent) off those called eni*.',
+    severity: 'warning',
+    isOurs: true,
+  },
   'link-group-wrong': {
     title: 'The host interface of a Pod is in a wrong link group',
     why: 'The link group says by which ENI the Pod leaves: its packets get the mark of another ENI, or none, and the VPC drops them.',

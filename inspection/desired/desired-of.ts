@@ -90,7 +90,7 @@ function activePods(
 ): Pick<DesiredNode, 'networks' | 'unplanned'> {
   const records = new Map(journal.enis.map((record) => [record.eniId, record]));
   const tables = new Set(enis.map(({ table }) => table));
-  const there = new Set(links.map(({ ifindex }) => ifindex));
+  const there = new Map(links.map(({ ifindex, ifname }) => [ifindex, ifname]));
   const networks = new Map<LeaseKey, PodNetwork>();
   const unplanned: DesiredNode['unplanned'][number][] = [];
   for (const lease of journal.leases) {
@@ -110,7 +110,9 @@ function activePods(
     } else if (lease.plugin !== 'ipam' && !there.has(lease.hostVeth?.ifindex ?? 0)) {
       unplanned.push({ key, lease, cause: 'no-link' });
     } else {
-      const pod = withoutTakenOver(journal.supply, key, network);
+      // The index identifies the link: another program may have renamed it, and its settings go by its name.
+      const name = there.get(network.hostVeth.ifindex ?? 0) ?? network.hostVeth.name;
+      const pod = withoutTakenOver(journal.supply, key, { ...network, hostVeth: { ...network.hostVeth, name } });
       if (pod !== undefined) networks.set(key, pod);
     }
   }

@@ -33,8 +33,8 @@ export function keyOfLink({ ifalias }: LinkMessage): string | undefined {
 }
 
 /**
- * Finds a host veth by its alias, as DEL does: index and name may meanwhile belong to another link. A veth that has no
- * alias yet is found by the lease's MAC.
+ * Finds a host veth by its alias, as DEL does: index and name may meanwhile belong to another link. A veth without an
+ * alias of ours is found by the lease's MAC.
  */
 function vethOf(
   links: readonly LinkMessage[],
@@ -43,7 +43,7 @@ function vethOf(
 ): LinkMessage | undefined {
   return (
     links.find((link) => keyOfLink(link) === key) ??
-    links.find(({ address, ifalias }) => address === recorded?.mac && (ifalias ?? '') === '')
+    links.find((link) => link.address === recorded?.mac && keyOfLink(link) === undefined)
   );
 }
 

@@ -52,4 +52,16 @@ test(
   { kind: 'veth', mac: '02:00:00:00:00:09' },
   'fallback',
 );
+test(
+  'decideTakenName: replaces a leftover with our MAC whose alias another program wrote',
+  taken,
+  { kind: 'veth', ifalias: 'web of team a', mac: '02:00:00:00:00:01' },
+  'replace',
+);
+test(
+  'decideTakenName: leaves the veth of another sandbox whose MAC is ours',
+  taken,
+  { kind: 'veth', ifalias: 'tke-eni/beef/eth0', mac: '02:00:00:00:00:01' },
+  'fallback',
+);
 test('decideTakenName: leaves what is no veth', taken, { kind: 'bridge', ifalias: 'tke-eni/c0ffee/eth0' }, 'fallback');

@@ -39,7 +39,7 @@ export function applyToModel(
       return {
         ...kernel,
         links: kernel.links.map((link) =>
-          link.ifindex === operation.ifindex ? withoutNoMaster({ ...link, ...change }) : link,
+          link.ifindex === operation.ifindex ? withoutEmpty({ ...link, ...change }) : link,
         ),
       };
     }
@@ -55,7 +55,7 @@ export function applyToModel(
         ...kernel,
         links: kernel.links
           .filter((link) => link.ifindex !== ifindex)
-          .map((link) => (link.master === ifindex ? withoutNoMaster({ ...link, master: 0 }) : link)),
+          .map((link) => (link.master === ifindex ? withoutEmpty({ ...link, master: 0 }) : link)),
         addresses: kernel.addresses.filter((address) => address.ifindex !== ifindex),
         sysctls: new Map([...kernel.sysctls].filter(([name]) => !name.includes(`.${ifname}.`))),
       };
@@ -136,9 +136,11 @@ export function applyToModel(
 }
 
 /** A link in no bridge is reported without that. */
-function withoutNoMaster(link: ObservedLink): ObservedLink {
-  const { master, hairpin: _ofAPort, ...rest } = link;
-  return master === 0 ? rest : link;
+function withoutEmpty(link: ObservedLink): ObservedLink {
+  const { ifalias, ...unnamed } = link;
+  const { master, hairpin: _ofAPort, ...free } = unnamed;
+  const rest = master === 0 ? free : unnamed;
+  return ifalias === undefined || ifalias === '' ? rest : { ...rest, ifalias };
 }
 
 function without<K, T extends K>(items: readonly T[], keyOf: (item: K) => string, gone: K): readonly T[] {

@@ -28,7 +28,7 @@ test(
   sysctl -w net.ipv4.conf.cbr0.proxy_arp=1
   sysctl -w net.ipv6.conf.cbr0.accept_ra=0
   ip link set dev cbr0 mtu 1500 alias tke-eni-bridge up
-  ip link set dev grx10 master if1000001024 up
+  ip link set dev grx10 alias tke-eni/sandbox-gr-172.31.0.64/26-10/eth0 master if1000001024 up
   ip link set dev grx10 type bridge_slave hairpin on
   ip address add 172.31.0.65/26 dev cbr0
   ip route replace 172.31.0.64/26 dev cbr0 proto 84 scope link src 172.31.0.65 metric 2147483646
@@ -49,7 +49,7 @@ test(
   sysctl -w net.ipv4.conf.grx10.rp_filter=1
   sysctl -w net.ipv4.conf.grx10.forwarding=1
   sysctl -w net.ipv6.conf.grx10.accept_ra=0
-  ip link set dev grx10 up
+  ip link set dev grx10 alias tke-eni/sandbox-gr-172.31.0.64/26-10/eth0 up
   ip route replace 172.31.0.75/32 dev grx10 table 3999 proto 84 scope link
   ip route replace unreachable 172.31.0.64/26 proto 84 metric 2147483647
   ip -4 rule add pref 512 lookup 3999 proto 84
@@ -173,7 +173,7 @@ test('planBridge: a bridge that another program made keeps its MAC, and gets no 
     links.map(({ ifindex, mac, ifalias, master }) => ({ ifindex, mac, ifalias, master })),
     [
       { ifindex: 7, mac: undefined, ifalias: undefined, master: 0 },
-      { ifindex: 70_010, mac: '02:00:00:00:00:03', ifalias: undefined, master: 7 },
+      { ifindex: 70_010, mac: '02:00:00:00:00:03', ifalias: bridgePod(10).alias, master: 7 },
     ],
   );
 });

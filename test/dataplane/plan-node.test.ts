@@ -29,7 +29,7 @@ test(
   sysctl -w net.ipv4.conf.eni5x10.forwarding=1
   sysctl -w net.ipv6.conf.eni5x10.accept_ra=0
   ip link set dev eth5 up
-  ip link set dev eni5x10 up
+  ip link set dev eni5x10 alias tke-eni/sandbox-5-10/eth0 up
   ip address add 10.0.5.5/32 dev eth5
   ip route replace 10.0.5.1/32 dev eth5 table 4005 proto 84 scope link
   ip route replace 10.0.5.10/32 dev eni5x10 table 3999 proto 84 scope link
@@ -64,7 +64,7 @@ test(
   sysctl -w net.ipv6.conf.eni5x10.accept_dad=0
   sysctl -w net.ipv6.conf.eni5x10.forwarding=1
   ip link set dev eth5 up
-  ip link set dev eni5x10 up
+  ip link set dev eni5x10 alias tke-eni/sandbox-5-10/eth0 up
   ip address add 10.0.5.5/32 dev eth5
   ip -6 address add fd00:10:0:5::5/128 dev eth5 nodad noprefixroute
   ip -6 route replace fd00:10:0:5::1/128 dev eth5 table 4005 proto 84

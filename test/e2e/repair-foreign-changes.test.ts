@@ -153,6 +153,12 @@ const CHANGES: Readonly<Record<string, ChangeOfMode>> = {
     does: async (trial, pod) =>
       trial.node.netns.ip('link', 'set', await hostVeth(trial, pod), 'address', '02:de:ad:be:ef:04'),
   },
+  "the alias of a Pod's link changed": {
+    does: async (trial, pod) => trial.node.netns.ip('link', 'set', await hostVeth(trial, pod), 'alias', 'web'),
+  },
+  "the alias of a Pod's link deleted": {
+    does: async (trial, pod) => trial.node.netns.ip('link', 'set', await hostVeth(trial, pod), 'alias', ''),
+  },
   "ARP turned off on a Pod's link": {
     does: async (trial, pod) => trial.node.netns.ip('link', 'set', await hostVeth(trial, pod), 'arp', 'off'),
   },
@@ -177,6 +183,7 @@ const isShort = ([what]: readonly [string, ChangeOfMode]): boolean =>
     'a rule with our protocol, at one of our priorities',
     'an ENI set down',
     "ARP turned off on a Pod's link",
+    "the alias of a Pod's link changed",
   ].includes(what);
 
 const repairs = test.macro(async (t: ExecutionContext, ruleMode: RuleMode) => {

@@ -1,5 +1,5 @@
 import { isSameRoute, type RouteState, type RuleState } from '../../../dataplane/desired.ts';
-import { diffHost } from '../../../dataplane/diff.ts';
+import { describeMissingSetting, diffHost, missingSettings } from '../../../dataplane/diff.ts';
 import type { RuleMode } from '../../../dataplane/network.ts';
 import { FLOW_PROGRAM_NAME, FLOWTABLE_TABLE, PRIORITY } from '../../../dataplane/numbers.ts';
 import type { ObservedHost } from '../../../dataplane/observed.ts';
@@ -41,19 +41,21 @@ export function compareHost(desired: DesiredNode, observed: ObservedHost, names:
         differenceOf(id, { owner, what, subjects: [subject], changes, ...more }, names),
       );
     });
-  return [...ours, ...missingSettings(desired, observed, names)];
+  return [...ours, ...settingsNotThere(desired, observed, names)];
 }
 
-/** Returns settings that this kernel does not have, as one booted without IPv6. */
-function missingSettings(desired: DesiredNode, observed: ObservedHost, names: Names): readonly Difference[] {
+/** Names settings that this kernel does not have: of IPv6, as one booted without it, or of a link that was renamed since. */
+function settingsNotThere(desired: DesiredNode, observed: ObservedHost, names: Names): readonly Difference[] {
   const owner: Owner = { kind: 'node' };
-  return diffHost(desired.host, observed)
-    .conflicts.filter(({ kind }) => kind === 'sysctl')
-    .map(({ message }) => {
-      const fix = ['take ipv6.disable=1 off the kernel command line, or give the node no IPv6 addresses'];
-      const details = { what: message, fix, subjects: [], isOurs: false };
-      return { ...finding('ipv6-disabled', details), whose: names.text(owner), owner, changes: [] };
-    });
+  return missingSettings(desired.host, observed).map((setting) => {
+    const isIpv6 = setting.key.path.includes('ipv6');
+    const fix = isIpv6
+      ? ['take ipv6.disable=1 off the kernel command line, or give the node no IPv6 addresses']
+      : ['tke-eni diff'];
+    const details = { what: describeMissingSetting(setting), fix, subjects: [], isOurs: false };
+    const id = isIpv6 ? 'ipv6-disabled' : 'sysctl-changed';
+    return { ...finding(id, details), whose: names.text(owner), owner, changes: [] };
+  });
 }
 
 /**
@@ -222,6 +224,9 @@ function describeLink(operation: Operation & { readonly kind: 'set-link' }, name
             `MAC of ${ifname} is ${before.mac}, should be ${change.mac}: its Pod sends to that one`,
           ),
         ]),
+    ...(change.ifalias === undefined
+      ? []
+      : [entry('veth-alias-changed', `alias of ${ifname} is "${before.ifalias}", should be "${change.ifalias}"`)]),
     ...(change.arp === undefined ? [] : [entry('link-noarp', `${ifname} has ARP turned off`)]),
     ...(change.master === undefined
       ? []

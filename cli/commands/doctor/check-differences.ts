@@ -45,6 +45,7 @@ export const DIFFERENCES_CHECK: Check = {
     'veth-leaked',
     'veth-down',
     'veth-mac-changed',
+    'veth-alias-changed',
     'rp-filter-strict',
     'rp-filter-off',
     'ip-forward-off',

@@ -20,6 +20,8 @@ const rule = (fields: object): Operation =>
 const route = (fields: object): Operation =>
   ({ kind: 'replace-route', route: { table: 3_999, dst: '0.0.0.0/0', oif: 99, oifname: 'x', ...fields } }) as Operation;
 const sysctl = (key: ReturnType<typeof ipForward>): Operation => ({ kind: 'set-sysctl', key, value: '1', before: '0' });
+const alias = (change: object): Operation =>
+  ({ kind: 'set-link', ifindex: 20, ifname: 'eni123', change, before: {} }) as Operation;
 const NFT: Operation = { kind: 'load-nft', commands: '' };
 
 const OWNERS: readonly (readonly [string, Operation, 'node' | readonly string[]])[] = [
@@ -29,6 +31,7 @@ const OWNERS: readonly (readonly [string, Operation, 'node' | readonly string[]]
   ['a setting of the primary interface', sysctl(rpFilter('eth0')), 'node'],
   ['a setting of an ENI', sysctl(rpFilter('eth1')), ['eni-1']],
   ["a setting of a Pod's link", sysctl(forwarding(4, 'eni123')), ['c/eth0']],
+  ["the alias of a Pod's link", alias({ ifalias: 'tke-eni/c/eth0' }), ['c/eth0']],
   ['the rule of all Pod routes', rule({ priority: 512, table: 3_999 }), 'node'],
   ['a rule of many addresses', rule({ dst: '10.0.0.0/8' }), 'node'],
   ["the rule of an ENI's mark", rule({ fwmark: 1, fwmask: 255, table: 4_007 }), ['eni-1']],

@@ -8,6 +8,7 @@ import {
   TABLE_POD_ROUTES,
   TABLE_PODLESS,
 } from '../../../dataplane/numbers.ts';
+import type { LinkMessage } from '../../../netlink/link-message.ts';
 import type { MonitorEvent } from '../../../netlink/monitor.ts';
 import { IFF_NOARP, IFF_PROMISC } from '../../../netlink/uapi/if-link.ts';
 import { AF_BRIDGE } from '../../../netlink/uapi/netlink.ts';
@@ -17,12 +18,14 @@ const ENI = 7;
 const VETH = 20;
 const PORT = 23;
 const VETH_MAC = '02:00:00:00:00:20';
+const VETH_MARKS = { name: 'eni00000000020', alias: 'tke-eni/c20/eth0' };
+const PORT_MARKS = { name: 'eni00000000023', alias: 'tke-eni/c23/eth0' };
 const CONCERNS: WatchedObjects = {
   ifindexes: new Set([2, ENI, VETH, PORT, BRIDGE_IFINDEX]),
   macs: new Set(['02:00:00:00:00:0a']),
   veths: new Map([
-    [VETH, { group: 4007, mtu: 1500, mac: VETH_MAC }],
-    [PORT, { group: 0, mtu: 1500, mac: VETH_MAC, master: BRIDGE_IFINDEX }],
+    [VETH, { ...VETH_MARKS, group: 4007, mtu: 1500, mac: VETH_MAC }],
+    [PORT, { ...PORT_MARKS, group: 0, mtu: 1500, mac: VETH_MAC, master: BRIDGE_IFINDEX }],
   ]),
   podPrefixes: new Set(['10.0.0.5/32']),
   primaryIps: new Set(['10.0.0.2']),
@@ -44,28 +47,30 @@ function event(
   return { kind, op, portid, message } as unknown as MonitorEvent;
 }
 
-const relevant = test.macro((t: ExecutionContext, given: MonitorEvent, wanted: boolean, isPort?: boolean) => {
-  t.is(
-    isRelevant(given, CONCERNS, () => isPort === true),
-    wanted,
-  );
+const relevant = test.macro((t: ExecutionContext, given: MonitorEvent, wanted: boolean, isPlannedNow?: boolean) => {
+  t.is(isRelevant(given, CONCERNS, linkNow(given, isPlannedNow === true)), wanted);
 });
+const linkNow = (given: MonitorEvent, isPlanned: boolean) => (ifindex: number) =>
+  (isPlanned ? (ifindex === PORT ? port : veth) : messageOf(given)) as unknown as LinkMessage;
+const messageOf = (given: MonitorEvent) => ('message' in given ? given.message : undefined);
 const ours = { protocol: RTPROT_TKE_ENI };
 const foreign = { protocol: 3 };
 const port = {
-  ...{ ifindex: PORT, group: 0, mtu: 1500, flags: UP, address: VETH_MAC },
+  ...{ ifindex: PORT, ifname: PORT_MARKS.name, ifalias: PORT_MARKS.alias },
+  ...{ group: 0, mtu: 1500, flags: UP, address: VETH_MAC },
   ...{ master: BRIDGE_IFINDEX, bridgePort: { mode: 1 } },
 };
 /** IFLA_PROTINFO with IFLA_BRPORT_MODE. */
 const portChange = (mode: number) => {
-  const { bridgePort: _ofLinkinfo, ...rest } = port;
+  const { bridgePort: _ofLinkinfo, ifalias: _ofRtnetlink, ...rest } = port;
   return { ...rest, family: AF_BRIDGE, protinfo: Uint8Array.of(5, 0, 4, 0, mode, 0, 0, 0) };
 };
 const bridge = {
   ...{ ifindex: BRIDGE_IFINDEX, ifname: 'cbr0', group: 0, mtu: 1500, flags: UP, address: BRIDGE_MAC },
   kind: 'bridge',
 };
-const veth = { ifindex: VETH, group: 4007, mtu: 1500, flags: UP, address: VETH_MAC };
+const { name: ifname, alias: ifalias } = VETH_MARKS;
+const veth = { ifindex: VETH, ifname, ifalias, group: 4007, mtu: 1500, flags: UP, address: VETH_MAC };
 
 test('isRelevant: lost notifications', relevant, { kind: 'overrun' }, true);
 test('isRelevant: any nftables change', relevant, { kind: 'nftables', op: 'new', portid: OTHER }, true);
@@ -80,6 +85,16 @@ test(
   event('link', 'new', { ...veth, address: '02:00:00:00:00:21' }),
   true,
 );
+test('isRelevant: a Pod link with another alias', relevant, event('link', 'new', { ...veth, ifalias: 'web' }), true);
+test('isRelevant: a Pod link without its alias', relevant, event('link', 'new', { ...veth, ifalias: undefined }), true);
+test(
+  'isRelevant: not a Pod link that has got its alias since',
+  relevant,
+  event('link', 'new', { ...veth, ifalias: undefined }),
+  false,
+  true,
+);
+test('isRelevant: a Pod link with another name', relevant, event('link', 'new', { ...veth, ifname: 'udev0' }), true);
 test('isRelevant: not a port as it should be', relevant, event('link', 'new', port), false);
 test('isRelevant: a port out of its bridge', relevant, event('link', 'new', { ...port, master: 0 }), true);
 test('isRelevant: a port without hairpin', relevant, event('link', 'new', { ...port, bridgePort: { mode: 0 } }), true);
@@ -315,8 +330,8 @@ for (const [what, kind, message, wanted] of [
   test(`isRelevant: ${what}, where filters are planned; nowhere else`, (t) => {
     const given = { kind, op: 'del', portid: OTHER, message } as unknown as MonitorEvent;
     t.is(
-      isRelevant(given, { ...CONCERNS, hasFilters: true }, () => false),
+      isRelevant(given, { ...CONCERNS, hasFilters: true }, () => undefined),
       wanted,
     );
-    t.false(isRelevant(given, CONCERNS, () => false));
+    t.false(isRelevant(given, CONCERNS, () => undefined));
   });

@@ -115,6 +115,12 @@ const HOST_CASES: readonly (readonly [string, NodeSnapshot, readonly string[], s
     ['veth-mac-changed'],
     'Pod default/web-510',
   ],
+  [
+    'a host veth whose alias another program wrote',
+    withLink(VETH, { ifalias: 'web' }),
+    ['veth-alias-changed'],
+    'Pod default/web-510',
+  ],
   ['an ENI with ARP off', withLink('eth5', { isNoArp: true }), ['link-noarp'], 'ENI eni-5 (eth5)'],
   ['an ENI in a bridge', withLink('eth5', { master: 99 }), ['link-enslaved'], 'ENI eni-5 (eth5)'],
   ['no forwarding on an ENI', withSysctl('net.ipv4.conf.eth5.forwarding', '0'), ['ip-forward-off'], 'ENI eni-5 (eth5)'],
@@ -345,6 +351,23 @@ test('compareNode: names what a kernel without IPv6 lacks, where it is wanted', 
   const { host } = HEALTHY.desired;
   const desired = { ...HEALTHY.desired, host: { ...host, sysctls: [...host.sysctls, wanted] } };
   t.deepEqual(idsOf({ ...HEALTHY, desired }), ['ipv6-disabled']);
+});
+
+test('compareNode: a setting of IPv4 that is not there says nothing about IPv6', (t) => {
+  const wanted = { key: { path: ['net', 'ipv4', 'conf', 'eni0123456789b', 'forwarding'] }, value: '1' };
+  const { host } = HEALTHY.desired;
+  const desired = { ...HEALTHY.desired, host: { ...host, sysctls: [...host.sysctls, wanted] } };
+  t.deepEqual(idsOf({ ...HEALTHY, desired }), ['sysctl-changed']);
+});
+
+test('compareNode: a host interface that was renamed is compared by its new name', (t) => {
+  const links = HEALTHY.facts.host.links.map((link) => (link.ifname === VETH ? { ...link, ifname: 'udev0' } : link));
+  const { sysctls } = desiredOf(HEALTHY.agent, links).host;
+  t.deepEqual(
+    sysctls.map(({ key }) => key.path[3]).filter((name) => name === VETH || name === 'udev0'),
+    sysctls.map(({ key }) => key.path[3]).filter((name) => name === 'udev0'),
+  );
+  t.true(sysctls.some(({ key }) => key.path[3] === 'udev0'));
 });
 
 test('compareNode: parts a Pod that lost its link from a sandbox that is gone', (t) => {

@@ -112,13 +112,14 @@ export function healthySight(leases: readonly Lease[] = [leaseOf(5, 10), leaseOf
 export function asPlanned(plan: NetState): ObservedHost {
   const ours = { protocol: RTPROT_TKE_ENI };
   return {
-    links: plan.links.map(({ ifindex, ifname, mtu = 65_536, group = 0, mac }) => ({
+    links: plan.links.map(({ ifindex, ifname, mtu = 65_536, group = 0, mac, ifalias }) => ({
       ifindex,
       ifname,
       isUp: true,
       mtu,
       group,
       ...(mac !== undefined && { mac }),
+      ...(ifalias !== undefined && { ifalias }),
     })),
     addresses: plan.addresses,
     routes: plan.routes.map((route) => ({ ...route, ...ours, shown: renderRoute(route) })),
