@@ -25,7 +25,7 @@ export type UnwiredPod = {
  */
 export function unwirePod(kernel: Pick<Kernel, 'rtnetlink' | 'flows'>, node: NodeNetwork, pod: PodNetwork): UnwiredPod {
   const { rtnetlink } = kernel;
-  const ifindexes = pod.kind === 'ipam' ? [] : linksOf(rtnetlink, pod);
+  const ifindexes = pod.kind === 'ipam' ? [] : findPodLinks(rtnetlink, pod);
   const requests = removalsOf(planRemoval(node, pod, ifindexes)).flatMap(toRequests);
   for (const outcome of rtnetlink.execute(requests)) {
     if (outcome.kind === 'error' && !isAbsence(outcome.error)) throw outcome.error;
@@ -34,7 +34,8 @@ export function unwirePod(kernel: Pick<Kernel, 'rtnetlink' | 'flows'>, node: Nod
   return { hadLink: ifindexes.length > 0, finished: deleteLinks(rtnetlink, ifindexes) };
 }
 
-function linksOf(rtnetlink: Rtnetlink, pod: PodNetwork): readonly number[] {
+/** Finds the host ends of a Pod's link: one, none, or leftovers of an interrupted wiring. */
+export function findPodLinks(rtnetlink: Rtnetlink, pod: PodNetwork): readonly number[] {
   const { ifindex } = pod.hostVeth;
   // A lease without an index belongs to an interrupted wiring; then all links are searched for this attachment's alias
   // or MAC.

@@ -1,5 +1,5 @@
 import type { SandboxView } from '../cri/sandbox-view.ts';
-import { type LeaseKey, leaseKey } from '../journal/lease.ts';
+import { type Lease, type LeaseKey, leaseKey } from '../journal/lease.ts';
 import type { PodView } from '../pods/pod-view.ts';
 import { keyOf } from '../state/node-state.ts';
 import type { UseCaseDeps } from '../state/ports.ts';
@@ -7,8 +7,9 @@ import { decideCollect, decideVeto } from './decide-collect.ts';
 import { detachKey } from './detach.ts';
 
 /**
- * Releases every lease of `network` that the runtime does not list as valid (CNI GC). Returns how many it released and
- * how many failed. Attachments made since the call began are not in the list and are left alone.
+ * Releases every lease of `network` that the runtime does not list as valid (CNI GC) and whose namespace is gone. Returns
+ * how many it released and how many failed. Attachments made since the call began are not in the list and are left
+ * alone, and so is a Pod that lives: another runtime that reads our configuration lists none of the Pods of kubelet's.
  */
 export async function collectInvalid(
   deps: UseCaseDeps,
@@ -20,11 +21,14 @@ export async function collectInvalid(
   const validKeys = new Set(valid.map(({ containerId, ifName }) => leaseKey(containerId, ifName)));
   // An adopted lease does not know its network; the list has every live sandbox, so the lease may be compared with it
   // too.
-  const invalidKeys = [...deps.state.leases.values()]
+  const invalid = [...deps.state.leases.values()]
     .filter((lease) => (lease.network === network || lease.network === '') && lease.createdAtMs < startedAtMs)
-    .map(keyOf)
-    .filter((key) => !validKeys.has(key));
-  const outcome = await releaseAll(deps, invalidKeys, startedAtMs);
+    .filter((lease) => !validKeys.has(keyOf(lease)));
+  const living = invalid.filter((lease) => isAlive(deps, lease)).map(keyOf);
+  if (living.length > 0) deps.log.warn('GC lists no attachments of Pods that live: leases kept', { keys: living });
+  const livingKeys = new Set(living);
+  const deadKeys = invalid.map(keyOf).filter((key) => !livingKeys.has(key));
+  const outcome = await releaseAll(deps, deadKeys, startedAtMs);
   deps.metrics.request('gc', outcome.failed > 0 ? 1 : 0, deps.clock.monotonicMs() - startedMs);
   return outcome;
 }
@@ -45,7 +49,8 @@ export async function collectOrphans(
     const sandboxes = await view.list(signal);
     deps.metrics.criReachable(true);
     const leases = [...deps.state.leases.values()].filter(({ state }) => state !== 'releasing');
-    const orphans = decideCollect(leases, sandboxes, listedAtMs, (lease) => deps.sandboxes.isAbsent(lease.netns));
+    const { orphans, unlisted } = decideCollect(leases, sandboxes, listedAtMs, (lease) => isAlive(deps, lease));
+    reportUnlisted(deps, unlisted, sandboxes.length);
     const { released } = await releaseAll(deps, withoutVetoed(deps, orphans, pods), listedAtMs);
     return released;
   } catch (error) {
@@ -53,6 +58,27 @@ export async function collectOrphans(
     deps.log.warn('container runtime not reachable, nothing is collected', { error });
     return 0;
   }
+}
+
+/**
+ * Tells whether the namespace of a lease lives. Its link is the strongest sign: the kernel deletes a veth with either of
+ * its namespaces, whatever name that has. Of an adopted lease the path may not be known.
+ */
+function isAlive({ state, wiring, sandboxes }: UseCaseDeps, lease: Lease): boolean {
+  const pod = state.podNetwork(lease);
+  if (pod !== undefined && wiring.isLinked(pod)) return true;
+  if (lease.netns === '') return lease.plugin === 'ipam';
+  return !sandboxes.isAbsent(lease.netns);
+}
+
+function reportUnlisted({ state, log }: UseCaseDeps, unlisted: readonly LeaseKey[], sandboxCount: number): void {
+  const added = unlisted.filter((key) => !state.unlisted.has(key));
+  state.unlisted = new Set(unlisted);
+  if (added.length === 0) return;
+  log.warn('Pods live whose sandbox no container runtime lists: leases kept; see --cri-socket', {
+    keys: added,
+    listed: sandboxCount,
+  });
 }
 
 function withoutVetoed(

@@ -4,37 +4,44 @@ import type { PodRecord } from '../pods/pod-record.ts';
 
 /** Minimum age of a lease that is collected: the runtime lists a sandbox only some time after its ADD began. */
 export const COLLECT_GRACE_MS = 60_000;
-/**
- * Age from which an unlisted sandbox counts as removed even if its netns exists. On a node under load a sandbox is
- * listed only after minutes. Kubelet gives a sandbox up after four.
- */
+/** Age from which an unlisted sandbox is no longer in the making: kubelet gives one up after four minutes. */
 export const UNLISTED_GRACE_MS = 600_000;
 
+/** What garbage collection does with leases. */
+type Collection = {
+  /** Their sandbox is gone. */
+  readonly orphans: readonly LeaseKey[];
+  /** No runtime lists their sandbox, and it lives: the list is of another runtime, or lacks them. */
+  readonly unlisted: readonly LeaseKey[];
+};
+
 /**
- * Decides which leases lost their sandbox. A sandbox that is NOTREADY may still get its DEL. While its netns exists its
- * traffic may go on, so no other Pod may get its address: it is released only when the netns is missing too. A sandbox
- * that is not listed at all was removed, and the runtime never DELs it again; or it is still being made, and its netns
- * exists.
+ * Decides which leases lost their sandbox: those whose namespace is gone, unless a runtime lists them as ready. A list alone
+ * ends nothing. It may be of another runtime, stale, or of one that lost its state; and while the namespace lives its
+ * traffic may go on, so no other Pod may get its address. ADR 0094.
  * @param nowMs Milliseconds since boot, as in leases.
- * @param isNetnsAbsent Tells whether the netns path of a lease names no netns any more.
+ * @param isAlive Tells whether the namespace of a lease lives, by any sign.
  */
 export function decideCollect(
   leases: readonly Lease[],
-  sandboxes: readonly CriSandbox[],
+  sandboxes: readonly Pick<CriSandbox, 'id' | 'state'>[],
   nowMs: number,
-  isNetnsAbsent: (lease: Lease) => boolean,
-): readonly LeaseKey[] {
+  isAlive: (lease: Lease) => boolean,
+): Collection {
   const stateById = new Map(sandboxes.map((sandbox) => [sandbox.id, sandbox.state]));
-  const isOrphan = (lease: Lease): boolean => {
-    const ageMs = nowMs - lease.createdAtMs;
-    if (ageMs < COLLECT_GRACE_MS) return false;
-    const state = stateById.get(lease.containerId);
-    // Not a Pod of Kubernetes (`ctr`, `nerdctl`, cnitool): the CRI never lists it, so only its netns decides.
-    const isOfCri = lease.podName !== '';
-    if (state === undefined) return (isOfCri && ageMs >= UNLISTED_GRACE_MS) || isNetnsAbsent(lease);
-    return state === 'not-ready' && isNetnsAbsent(lease);
-  };
-  return leases.filter(isOrphan).map((lease) => leaseKey(lease.containerId, lease.ifName));
+  const old = leases.filter(({ createdAtMs }) => nowMs - createdAtMs >= COLLECT_GRACE_MS);
+  const [living, dead] = [old.filter(isAlive), old.filter((lease) => !isAlive(lease))];
+  const orphans = dead.filter(({ containerId }) => stateById.get(containerId) !== 'ready');
+  // Not a Pod of Kubernetes (`ctr`, `nerdctl`, cnitool): the CRI never lists it.
+  const unlisted = living.filter(
+    ({ containerId, podName, createdAtMs }) =>
+      podName !== '' && nowMs - createdAtMs >= UNLISTED_GRACE_MS && !stateById.has(containerId),
+  );
+  return { orphans: orphans.map(keyOfLease), unlisted: unlisted.map(keyOfLease) };
+}
+
+function keyOfLease({ containerId, ifName }: Lease): LeaseKey {
+  return leaseKey(containerId, ifName);
 }
 
 /**

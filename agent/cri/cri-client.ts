@@ -11,8 +11,6 @@ import {
   POD_SANDBOX_STATE,
   POD_SANDBOX_STATUS_REQUEST,
   POD_SANDBOX_STATUS_RESPONSE,
-  VERSION_REQUEST,
-  VERSION_RESPONSE,
 } from './cri-messages.ts';
 import { CriError, type CriSandbox, type CriSandboxNetwork, type SandboxView } from './sandbox-view.ts';
 
@@ -24,7 +22,6 @@ const CALL_MS = 10_000;
 const RECEIVE_BYTES = 16 << 20;
 
 const SERVICE = '/runtime.v1.RuntimeService';
-const VERSION = { path: `${SERVICE}/Version`, request: VERSION_REQUEST, response: VERSION_RESPONSE } as const;
 const LIST = {
   path: `${SERVICE}/ListPodSandbox`,
   request: LIST_POD_SANDBOX_REQUEST,
@@ -36,76 +33,99 @@ const STATUS = {
   response: POD_SANDBOX_STATUS_RESPONSE,
 } as const;
 
+/** One runtime that may be there. */
+type Runtime = {
+  /** Whether there is a socket: without one there is no such runtime on this node. */
+  isThere(): boolean;
+  query<T>(run: (client: Client) => Promise<T>): Promise<T>;
+  close(): void;
+};
+
 /**
- * Opens a view of the node's container runtime. It uses the first of `sockets` that answers, and probes them again when
- * that one stops answering: so it finds a runtime that starts later or is replaced.
+ * Opens a view of the node's container runtimes: what any socket of `sockets` answers. A node may have two (docker-ce brings
+ * a containerd, k3s has one of its own), and no order of names tells which of them runs the Pods: each sandbox is that of
+ * the runtime which lists it. So a runtime that starts later, or is replaced, is found.
  */
 export function openCriView(sockets: readonly string[]): SandboxView {
-  let current: { readonly socket: string; readonly client: Client } | undefined;
-  const drop = () => {
-    current?.client.close();
-    current = undefined;
-  };
-  const connected = async (signal: AbortSignal): Promise<Client> => {
-    current ??= await probe(sockets, signal);
-    return current.client;
-  };
-  const query = async <T>(run: (client: Client) => Promise<T>, signal: AbortSignal): Promise<T> => {
-    const client = await connected(signal);
-    try {
-      return await run(client);
-    } catch (error) {
-      if (isGrpcError(error, status.UNAVAILABLE, status.DEADLINE_EXCEEDED)) drop();
-      throw error;
-    }
-  };
+  const runtimes = sockets.map(openRuntime);
+  const owners = new Map<string, Runtime>();
   return {
     list: async (signal) => {
-      try {
-        const { items } = await query((client) => unary(client, LIST, {}, signal), signal);
-        return items.map(sandboxOf);
-      } catch (error) {
-        throw asCriError('list the sandboxes', error);
+      const outcomes = await Promise.allSettled(
+        runtimes.map(async (runtime) => {
+          const { items } = await runtime.query((client) => unary(client, LIST, {}, signal));
+          return { runtime, sandboxes: items.map(sandboxOf) };
+        }),
+      );
+      const answers = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+      if (answers.length === 0) throw unreachable(sockets, outcomes);
+      owners.clear();
+      const byId = new Map<string, CriSandbox>();
+      for (const { runtime, sandboxes } of answers) {
+        for (const sandbox of sandboxes.filter(({ id }) => byId.get(id)?.state !== 'ready')) {
+          byId.set(sandbox.id, sandbox);
+          owners.set(sandbox.id, runtime);
+        }
       }
+      return [...byId.values()];
     },
     network: async (id, signal) => {
-      try {
-        return networkOf(
-          await query((client) => unary(client, STATUS, { podSandboxId: id, verbose: true }, signal), signal),
-        );
-      } catch (error) {
-        if (isGrpcError(error, status.NOT_FOUND)) return undefined;
-        throw asCriError(`describe sandbox ${id}`, error);
+      const owner = owners.get(id);
+      const failures: unknown[] = [];
+      for (const runtime of owner === undefined ? runtimes.filter(({ isThere }) => isThere()) : [owner]) {
+        try {
+          const request = { podSandboxId: id, verbose: true };
+          return networkOf(await runtime.query((client) => unary(client, STATUS, request, signal)));
+        } catch (error) {
+          if (!isGrpcError(error, status.NOT_FOUND)) failures.push(error);
+        }
       }
+      // One that does not answer may have it.
+      if (failures.length === 0) return undefined;
+      throw asCriError(`describe sandbox ${id}`, failures[0]);
     },
-    close: drop,
+    close: () => {
+      for (const runtime of runtimes) runtime.close();
+    },
   };
 }
 
-/** @throws CriError naming every socket tried. */
-async function probe(
-  sockets: readonly string[],
-  signal: AbortSignal,
-): Promise<{ readonly socket: string; readonly client: Client }> {
-  const tried: string[] = [];
-  for (const socket of sockets) {
-    // grpc-js would try to connect to a socket that does not exist until the deadline.
-    if (!statSync(socket, { throwIfNoEntry: false })?.isSocket()) {
-      tried.push(`${socket}: no such socket`);
-      continue;
-    }
-    const client = new Client(`unix:${socket}`, credentials.createInsecure(), {
-      'grpc.max_receive_message_length': RECEIVE_BYTES,
-    });
-    try {
-      await unary(client, VERSION, { version: 'v1' }, signal);
-      return { socket, client };
-    } catch (error) {
-      client.close();
-      tried.push(`${socket}: ${messageOf(error)}`);
-    }
-  }
-  throw new CriError('CRI_UNREACHABLE', `no container runtime answers: ${tried.join('; ') || 'no --cri-socket'}`);
+/** A connection is opened at the first question, and again after one that was not answered. */
+function openRuntime(socket: string): Runtime {
+  let current: Client | undefined;
+  const close = (): void => {
+    current?.close();
+    current = undefined;
+  };
+  const isThere = (): boolean => statSync(socket, { throwIfNoEntry: false })?.isSocket() === true;
+  return {
+    isThere,
+    close,
+    query: async (run) => {
+      // grpc-js would try to connect to a socket that does not exist until the deadline.
+      if (!isThere()) {
+        close();
+        throw new CriError('CRI_UNREACHABLE', 'no such socket');
+      }
+      current ??= new Client(`unix:${socket}`, credentials.createInsecure(), {
+        'grpc.max_receive_message_length': RECEIVE_BYTES,
+      });
+      try {
+        return await run(current);
+      } catch (error) {
+        if (isGrpcError(error, status.UNAVAILABLE, status.DEADLINE_EXCEEDED)) close();
+        throw error;
+      }
+    },
+  };
+}
+
+function unreachable(sockets: readonly string[], outcomes: readonly PromiseSettledResult<unknown>[]): CriError {
+  const tried = outcomes.flatMap((outcome, at) =>
+    outcome.status === 'rejected' ? [`${sockets[at]}: ${messageOf(outcome.reason)}`] : [],
+  );
+  const reasons = tried.join('; ') || 'no --cri-socket';
+  return new CriError('CRI_UNREACHABLE', `cannot list the sandboxes: no container runtime answers: ${reasons}`);
 }
 
 async function unary<Q extends MessageTable, A extends MessageTable>(
@@ -126,6 +146,7 @@ function sandboxOf(item: MessageOf<typeof LIST_POD_SANDBOX_RESPONSE>['items'][nu
     podName: item.metadata?.name ?? '',
     podNamespace: item.metadata?.namespace ?? '',
     podUid: item.metadata?.uid ?? '',
+    ...(item.runtimeHandler === '' ? {} : { handler: item.runtimeHandler }),
   };
 }
 

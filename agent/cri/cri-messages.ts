@@ -1,27 +1,6 @@
 // Made from cri.proto by tools/gen-messages.ts; run: make gen
 import type { InitOf, MessageOf, MessageTable } from '../api/codec.ts';
 
-/** Requests the name and versions of the runtime. */
-export const VERSION_REQUEST = {
-  version: { number: 1, type: 'string' },
-} as const satisfies MessageTable;
-/** VERSION_REQUEST, decoded. */
-export type VersionRequest = MessageOf<typeof VERSION_REQUEST>;
-/** VERSION_REQUEST to encode: missing fields get their defaults. */
-export type VersionRequestInit = InitOf<typeof VERSION_REQUEST>;
-
-/** Name and versions of the runtime. */
-export const VERSION_RESPONSE = {
-  version: { number: 1, type: 'string' },
-  runtimeName: { number: 2, type: 'string' },
-  runtimeVersion: { number: 3, type: 'string' },
-  runtimeApiVersion: { number: 4, type: 'string' },
-} as const satisfies MessageTable;
-/** VERSION_RESPONSE, decoded. */
-export type VersionResponse = MessageOf<typeof VERSION_RESPONSE>;
-/** VERSION_RESPONSE to encode: missing fields get their defaults. */
-export type VersionResponseInit = InitOf<typeof VERSION_RESPONSE>;
-
 /** Requests all sandboxes. */
 export const LIST_POD_SANDBOX_REQUEST = {} as const satisfies MessageTable;
 /** LIST_POD_SANDBOX_REQUEST, decoded. */
@@ -56,6 +35,7 @@ export const POD_SANDBOX = {
   id: { number: 1, type: 'string' },
   metadata: { number: 2, type: 'message', message: POD_SANDBOX_METADATA },
   state: { number: 3, type: 'enum' },
+  runtimeHandler: { number: 7, type: 'string' },
 } as const satisfies MessageTable;
 /** POD_SANDBOX, decoded. */
 export type PodSandbox = MessageOf<typeof POD_SANDBOX>;

@@ -5,6 +5,8 @@ export type CriSandbox = {
   readonly podName: string;
   readonly podNamespace: string;
   readonly podUid: string;
+  /** Handler of the Pod's RuntimeClass, such as `runsc`; absent for the runtime's default. */
+  readonly handler?: string;
 };
 
 /** The network of one sandbox, as far as the runtime reports it. */
@@ -15,9 +17,12 @@ export type CriSandboxNetwork = {
   readonly netns?: string;
 };
 
-/** The agent's view of the node's container runtime. */
+/** The agent's view of the node's container runtimes. */
 export type SandboxView = {
-  /** Lists every sandbox, also those that are not ready. @throws CriError when no runtime answers. */
+  /**
+   * Lists every sandbox of every runtime that answers, also those that are not ready. One that is not listed may be of a
+   * runtime that does not answer. @throws CriError when none answers.
+   */
   list(signal: AbortSignal): Promise<readonly CriSandbox[]>;
   /** Reads one sandbox; undefined when it does not exist. @throws CriError when no runtime answers. */
   network(id: string, signal: AbortSignal): Promise<CriSandboxNetwork | undefined>;

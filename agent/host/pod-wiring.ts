@@ -11,7 +11,7 @@ import { DEFAULT_ENI_MARK_MASK } from '../../dataplane/numbers.ts';
 import { planBridge } from '../../dataplane/plan-bridge.ts';
 import { planEni } from '../../dataplane/plan-eni.ts';
 import { planHost } from '../../dataplane/plan-host.ts';
-import { type UnwiredPod, unwirePod } from '../../dataplane/unwire-pod.ts';
+import { findPodLinks, type UnwiredPod, unwirePod } from '../../dataplane/unwire-pod.ts';
 import { updateDirectRoutes } from '../../dataplane/update-direct-routes.ts';
 import { unwireDirectPod, wireDirectPod } from '../../dataplane/wire-direct-pod.ts';
 import { wirePod } from '../../dataplane/wire-pod.ts';
@@ -104,6 +104,7 @@ export function openPodWiring({
       changed?.(pod.key, render);
       log.info('kernel changed', { requests: render(), cause: `DEL ${pod.alias}` });
     },
+    isLinked: (pod) => pod.kind !== 'ipam' && findPodLinks(kernel.rtnetlink, pod).length > 0,
     updateRoutes: async (pod, netnsPath) => {
       if (pod.kind !== 'direct-eni') return [];
       using netns = sandboxes.find(netnsPath);

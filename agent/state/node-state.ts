@@ -77,6 +77,8 @@ export class NodeState {
   readonly leases = new Map<LeaseKey, Lease>();
   /** Pending leases whose kernel state was just written and is being verified. */
   readonly wired = new Set<LeaseKey>();
+  /** Attachments that live and whose sandbox no runtime listed at the last collection. */
+  unlisted: ReadonlySet<LeaseKey> = new Set();
   /** Attachments whose CNI call may still be going on in other plugins: their links have no part in the fast path yet. */
   readonly newLinks = new Set<LeaseKey>();
   /** Decided once per ENI; held while the supply lists the ENI or a lease uses it. */

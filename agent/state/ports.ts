@@ -25,6 +25,11 @@ export type PodWiring = {
    */
   unwire(pod: PodNetwork, netnsPath: string): Promise<void>;
   /**
+   * Tells whether the host end of the Pod's link is in the kernel. Then the namespace of its other end lives, whatever name
+   * that has. False for a Pod without a link of ours.
+   */
+  isLinked(pod: PodNetwork): boolean;
+  /**
    * Makes the routes inside a Pod with an exclusive ENI equal to its plan, which changes with the ranges of Services.
    * Idempotent. Returns the changes as command lines; none for a Pod of another kind, or without a namespace.
    */

@@ -10,6 +10,8 @@ type StandInSandbox = {
   /** Default 'ready'. */
   readonly state?: 'ready' | 'not-ready';
   readonly ips?: readonly string[];
+  /** Handler of its RuntimeClass; default that of the runtime. */
+  readonly handler?: string;
   /** Path of its network namespace, told in the verbose status as containerd does. */
   readonly netns?: string;
 };
@@ -93,6 +95,7 @@ function listed(sandbox: StandInSandbox): CriMessage {
     id: sandbox.id,
     metadata: { name: sandbox.podName, namespace: sandbox.podNamespace, uid: sandbox.podUid ?? '', attempt: 0 },
     state: sandbox.state === 'not-ready' ? 'SANDBOX_NOTREADY' : 'SANDBOX_READY',
+    ...(sandbox.handler === undefined ? {} : { runtimeHandler: sandbox.handler }),
   };
 }
 

@@ -23,14 +23,28 @@ const sandbox = (id: string, state: CriSandbox['state']): CriSandbox => ({
 const decide = test.macro(
   (t, sandboxes: readonly CriSandbox[], lease: object, isNetnsGone: boolean, isReleased: boolean) => {
     const leases = [sampleLease('c', 'eni-1', ['10.0.0.5'], { ...OLD, ...lease })];
-    const released = decideCollect(leases, sandboxes, NOW, () => isNetnsGone);
-    t.deepEqual(released, isReleased ? ['c/eth0'] : []);
+    const { orphans } = decideCollect(leases, sandboxes, NOW, () => !isNetnsGone);
+    t.deepEqual(orphans, isReleased ? ['c/eth0'] : []);
   },
 );
 
 test('decideCollect: releases when the sandbox is not listed and has no netns', decide, [], {}, true, true);
 test('decideCollect: keeps what may be in the making: not listed, with a netns', decide, [], {}, false, false);
-test('decideCollect: releases what is not listed for long, netns or not', decide, [], VERY_OLD, false, true);
+test('decideCollect: keeps what is not listed for long and lives', decide, [], VERY_OLD, false, false);
+test('decideCollect: keeps it by a list of another runtime', decide, [sandbox('x', 'ready')], VERY_OLD, false, false);
+
+test('decideCollect: names what lives and is not listed for long: a Pod of Kubernetes that is no longer in the making', (t) => {
+  const lease = (containerId: string, fields: object) => sampleLease(containerId, 'eni-1', [], fields);
+  const leases = [
+    lease('old', VERY_OLD),
+    lease('young', OLD),
+    lease('listed', VERY_OLD),
+    lease('nerdctl', { ...VERY_OLD, podName: '' }),
+  ];
+  const { orphans, unlisted } = decideCollect(leases, [sandbox('listed', 'not-ready')], NOW, () => true);
+  t.deepEqual([orphans, unlisted], [[], ['old/eth0']]);
+});
+
 test('decideCollect: waits out the grace of a young lease', decide, [], { createdAtMs: NOW - 59_999 }, true, false);
 test('decideCollect: keeps a ready sandbox', decide, [sandbox('c', 'ready')], {}, true, false);
 test('decideCollect: keeps a dead sandbox whose netns lives', decide, [sandbox('c', 'not-ready')], {}, false, false);

@@ -29,6 +29,33 @@ test('openCriView: lists sandboxes and tells their addresses and netns', async (
   t.is((await view.list(PATIENT)).length, 2, 'found again');
 });
 
+test('openCriView: lists the sandboxes of all runtimes, and asks the one that has a sandbox', async (t) => {
+  const dir = createTempDir('cri-two');
+  const sandbox = { podName: 'p', podNamespace: 'ns' };
+  const other = await startCriServer(dir.join('a.sock'), [{ ...sandbox, id: 'both', state: 'not-ready' }]);
+  const own = await startCriServer(dir.join('b.sock'), []);
+  const view = openCriView([other.socketPath, dir.join('none.sock'), own.socketPath]);
+  t.teardown(async () => {
+    view.close();
+    await Promise.all([other.close(), own.close()]);
+    dir.close();
+  });
+  const ids = async () => (await view.list(PATIENT)).map(({ id, state }) => `${id} ${state}`);
+  t.deepEqual(await ids(), ['both not-ready']);
+  own.setSandboxes([
+    { ...sandbox, id: 'pod', netns: '/run/netns/pod', handler: 'runsc' },
+    { ...sandbox, id: 'both' },
+  ]);
+  t.deepEqual(await ids(), ['both ready', 'pod ready'], 'the runtime of the Pods began later');
+  t.is((await view.network('pod', PATIENT))?.netns, '/run/netns/pod');
+  t.is((await view.list(PATIENT)).find(({ id }) => id === 'pod')?.handler, 'runsc');
+  other.setBroken(true);
+  t.deepEqual(await ids(), ['pod ready', 'both ready'], 'one runtime less is no reason to list nothing');
+  await t.throwsAsync(view.network('x', PATIENT), { code: 'CRI_UNREACHABLE' }, 'the broken one may have it');
+  own.setBroken(true);
+  await t.throwsAsync(view.list(PATIENT), { code: 'CRI_UNREACHABLE', message: /a\.sock: .*none\.sock: .*b\.sock: / });
+});
+
 test('openCriView: names every socket that it tried when none answers', async (t) => {
   const view = openCriView(['/nowhere/a.sock', '/nowhere/b.sock']);
   await t.throwsAsync(view.list(PATIENT), { code: 'CRI_UNREACHABLE', message: /a\.sock: no such socket; .*b\.sock/ });

@@ -107,9 +107,10 @@ test('operationLog: tells of a DEL of what is not here and records nothing of it
 });
 
 test('operationLog: calls what garbage collection ends GC', async (t) => {
-  const { deps, clock, recorded } = scene(t);
+  const { deps, clock, recorded, absent } = scene(t);
   await attach(deps, addOf(1), PATIENT);
   clock.advance(10);
+  absent.add(addOf(1).netns);
   await collectInvalid(deps, 'net', []);
   t.is(recorded('p1')[1]?.kind, EVENT_KIND.EVENT_KIND_GC);
 });

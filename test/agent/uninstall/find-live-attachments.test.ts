@@ -72,10 +72,16 @@ test(
   [],
 );
 test(
-  'findLiveAttachments: a sandbox that the runtime removed is not in use',
+  'findLiveAttachments: a sandbox that the runtime removed is not in use once its namespace is gone',
+  finds,
+  { leases: [lease('a')], sandboxes: [], isNetnsAbsent: () => true },
+  [],
+);
+test(
+  'findLiveAttachments: a sandbox that no runtime lists is in use while its namespace is there',
   finds,
   { leases: [lease('a')], sandboxes: [] },
-  [],
+  ['a'],
 );
 test(
   'findLiveAttachments: one that is being made, and so not listed yet, is in use',
@@ -95,6 +101,7 @@ test(
   {
     leases: [lease('a')],
     sandboxes: [],
+    isNetnsAbsent: () => true,
     evidence: {
       veths: ['a', 'b'].map((containerId, at) => ({
         ...{ containerId, ifName: 'eth0', name: `eni${at}`, mac: '', ifindex: at + 7, mtu: 1500, ips: [], table: 4003 },

@@ -191,8 +191,8 @@ test('attach: a burst of 30 Pods that the watch delivered makes no call to the A
   state.networkModeLookup = NO_NETWORK_MODE_LOOKUP;
 });
 
-test('collectInvalid: ends bridge Pods that the runtime does not list, whatever the default is now; their addresses rest', async (t) => {
-  const { deps, state, wiring, clock } = openNode(t);
+test('collectInvalid: ends dead bridge Pods that the runtime does not list, whatever the default is now; their addresses rest', async (t) => {
+  const { deps, state, wiring, clock, absent } = openNode(t);
   for (const n of [1, 2]) leaseOf(await attach(deps, addOf(n), PATIENT));
   state.isBridgeDefault = false;
   leaseOf(await attach(deps, addOf(3), PATIENT));
@@ -200,6 +200,8 @@ test('collectInvalid: ends bridge Pods that the runtime does not list, whatever 
   const { network } = addOf(1);
   const listed = [addOf(2), addOf(3)].map(({ containerId, ifName }) => ({ containerId, ifName }));
   t.deepEqual(await collectInvalid(deps, 'another', []), { released: 0, failed: 0 });
+  t.deepEqual(await collectInvalid(deps, network, listed), { released: 0, failed: 0 }, 'it lives');
+  absent.add(addOf(1).netns);
   t.deepEqual(await collectInvalid(deps, network, listed), { released: 1, failed: 0 });
   t.deepEqual(
     [...state.leases.values()].map(({ plugin, addresses }) => `${plugin} ${addresses[0]?.ip}`),

@@ -53,6 +53,7 @@ test('detach, collectInvalid: end what is older although the wall clock was set 
   n.clock.advance(1);
   await detach(n.deps, C1, n.clock.bootMs());
   t.deepEqual([...n.state.leases.keys()], ['c2/eth0']);
+  n.absent.add(addOf(2).netns);
   t.deepEqual(await collectInvalid(n.deps, 'net', []), { released: 1, failed: 0 });
   t.is(n.state.leases.size, 0);
 });

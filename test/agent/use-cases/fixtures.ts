@@ -71,6 +71,10 @@ class TestWiring implements PodWiring {
     this.pods.delete(pod.alias);
   }
 
+  isLinked(): boolean {
+    return false;
+  }
+
   async updateRoutes(): Promise<readonly string[]> {
     return [];
   }
@@ -97,6 +101,8 @@ export type TestNode = {
   readonly wiring: TestWiring;
   readonly state: NodeState;
   readonly flushed: string[];
+  /** Paths of namespaces that are gone. */
+  readonly absent: Set<string>;
   close(): void;
 };
 
@@ -145,6 +151,7 @@ export function createTestNode(ipCount: number): TestNode {
   state.pool.applySupply(state.supply);
   const wiring = new TestWiring();
   const flushed: string[] = [];
+  const absent = new Set<string>();
   const deps: UseCaseDeps = {
     ...{ clock, journal, state, wiring },
     randomBytes: (byteCount) => crypto.getRandomValues(new Uint8Array(byteCount)),
@@ -152,7 +159,7 @@ export function createTestNode(ipCount: number): TestNode {
     metrics: createMetrics({ processMetrics: false }),
     mutex: new KeyedMutex(),
     // Descriptor -1 is closed by nobody: the fake kernel never enters a namespace.
-    sandboxes: { open: (path) => new OpenedNetns(path), find: () => undefined, isAbsent: () => false },
+    sandboxes: { open: (path) => new OpenedNetns(path), find: () => undefined, isAbsent: (path) => absent.has(path) },
     operationLog: NO_OPERATION_LOG,
     conntrack: {
       flush: async (ips) => void flushed.push(...ips),
@@ -179,7 +186,7 @@ export function createTestNode(ipCount: number): TestNode {
     journal.close();
     dir.close();
   };
-  return { deps, clock, wiring, state, flushed, close };
+  return { deps, clock, wiring, state, flushed, absent, close };
 }
 
 class OpenedNetns extends Netns {
