@@ -48,6 +48,7 @@ import { livenessOf } from './ops/liveness.ts';
 import { opsService } from './ops/ops-service.ts';
 import { notReadyReason, type Readiness } from './ops/readiness.ts';
 import type { PodView } from './pods/pod-view.ts';
+import { holdStrangers } from './attachment/hold-strangers.ts';
 import { chooseRuleMode } from './repair/choose-rule-mode.ts';
 import { followKernel } from './repair/follow-kernel.ts';
 import { objectOfEvent } from './repair/object-of.ts';
@@ -118,6 +119,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   await recover(useCases);
   await firstPass(components, loop, shutdown.signal);
 
+  tryHoldStrangers(components);
   const spool = watchSpool(spoolDepsOf(config, components));
   await spool.drain();
   tryReleaseMemory(log);
@@ -234,6 +236,15 @@ async function firstPass(
   } catch (error) {
     log.error('the node is not set up yet', { error });
     loop.kick('start');
+  }
+}
+
+/** An ADD asks about its own address again. */
+function tryHoldStrangers({ useCases }: AgentComponents): void {
+  try {
+    holdStrangers(useCases);
+  } catch (error) {
+    useCases.log.warn('addresses of other programs were not looked for yet, will be tried again', { error });
   }
 }
 

@@ -24,6 +24,7 @@ import { filterAttacher } from './fast-path/filter-attacher.ts';
 import { type FlowtableWriter, openFlowtableWriter } from './fast-path/flowtable-writer.ts';
 import { reportFastPath } from './fast-path/report-fast-path.ts';
 import { openConntrack } from './host/conntrack.ts';
+import { openStrangers } from './host/find-strangers.ts';
 import { openPodWiring } from './host/pod-wiring.ts';
 import { openSandboxes } from './host/sandboxes.ts';
 import { readBootId } from './journal/boot-id.ts';
@@ -168,6 +169,7 @@ export function createComponents(
     }),
     sandboxes,
     conntrack: openConntrack(log),
+    strangers: openStrangers({ rtnetlink: kernel.rtnetlink, uplinks: () => uplinksOf(state, finder) }),
     settings: useCaseSettingsOf(config),
     readPendingInput,
     demandChanged: () => demandChanged(state),
@@ -206,6 +208,12 @@ function letGoOf({ rtnetlink }: Kernel, state: NodeState, log: Logger): NodeStat
     }
     state.kickPass('addresses let go');
   };
+}
+
+/** The links by which packets leave the node. */
+function uplinksOf({ enis }: NodeState, { primary }: PrimaryFinder): ReadonlySet<number> {
+  const found = primary();
+  return new Set([...(found === undefined ? [] : [found.ifindex]), ...[...enis.values()].map(({ ifindex }) => ifindex)]);
 }
 
 function finderOf(

@@ -8,6 +8,7 @@ import type { AgentConfig } from './config/options.ts';
 import { releaseMemory } from './host/release-memory.ts';
 import type { Installation } from './install/installation.ts';
 import type { PoolSample } from './observability/metrics.ts';
+import { holdStrangers } from './attachment/hold-strangers.ts';
 
 /** Dependencies of the timers. */
 type MaintenanceDeps = {
@@ -29,6 +30,8 @@ const VERIFY_MS = 5_000;
 const RETRY_MS = 5_000;
 /** Interval of looking for a configuration that chains cilium-cni. */
 const CILIUM_MS = 5_000;
+/** Interval of looking for addresses that other programs have; an ADD looks at its own. */
+const STRANGERS_MS = 10_000;
 /** Interval of looking for Pods that another program put on the bridge. */
 const TAKE_OVER_MS = 10_000;
 /** Interval of reading the executable: a page cache under pressure drops it within minutes. */
@@ -64,6 +67,7 @@ export function startMaintenance(deps: MaintenanceDeps): { close(): void } {
       if (await deps.ensureSocket()) useCases.log.error('the socket was removed or replaced: put back');
     }),
     every(deps, CILIUM_MS, 'look for cilium-cni', async () => deps.noticeCilium()),
+    every(deps, STRANGERS_MS, 'look for strangers', async () => holdStrangers(useCases)),
     every(deps, TAKE_OVER_MS, 'take over', () => components.takeOver.run(signal)),
     every(deps, WARM_MS, 'warm page cache', () => installation.warmExecutable()),
     every(deps, RELEASE_MEMORY_MS, 'release memory', async () => releaseMemory()),

@@ -55,7 +55,8 @@ function leaseSourceOf(
     what: 'an address',
     lease: (nowMs, mayForce) => {
       const families = familiesFor(deps, command);
-      const addresses = families.length === 0 ? undefined : source.take(families, nowMs, mayForce);
+      const addresses =
+        families.length === 0 ? undefined : takeUnwired(deps, key, () => source.take(families, nowMs, mayForce));
       if (addresses === undefined) return undefined;
       return async () => {
         await source.prepare();
@@ -71,6 +72,25 @@ function leaseSourceOf(
     },
     failure: source.failure,
   };
+}
+
+/**
+ * Takes addresses that nobody else has on this node: the kernel is asked about each. One that somebody has is held back,
+ * so that each round holds one more, or there is none.
+ */
+function takeUnwired(
+  { state, strangers, log, clock }: UseCaseDeps,
+  key: LeaseKey,
+  take: () => readonly PoolAddress[] | undefined,
+): readonly PoolAddress[] | undefined {
+  for (;;) {
+    const addresses = take();
+    const wired = (addresses ?? []).map(({ ip }) => ip).filter(strangers.isWired);
+    if (wired.length === 0) return addresses;
+    log.warn('addresses that another program has on this node are given to no Pod', { ips: wired });
+    state.pool.setStrangers(new Set([...(state.pool.state.strangers ?? []), ...wired]));
+    state.pool.release({ key, nowMs: clock.bootMs(), cooldownMs: 0 });
+  }
 }
 
 /** Finds what the addresses are on: an ENI that is set up, or the primary interface. */
@@ -166,11 +186,13 @@ function exhausted(deps: UseCaseDeps, result: Exhausted | undefined, waitedMs: n
   const more = unserved === 0 ? [] : [`${unserved} more on ENIs that do not serve yet, or drain`];
   const registered = result?.registered ?? 0;
   const waiting = registered === 0 ? [] : [describeRegistered(registered, deps.settings.registeredWaitMs)];
+  const strangers = result?.strangers ?? 0;
+  const taken = strangers === 0 ? [] : [`${strangers} in use on this node by other programs: ip route get ADDRESS`];
   const inBalancers = registered === 0 ? '' : `, in load balancers ${registered}`;
   const want = (result?.want ?? []).map((family) => `IPv${family}`).join('+') || 'an address';
   return new CniFailureError(
     CNI_CODE.poolExhausted,
     `no address left: want ${want}, free ${result?.free ?? 0}, cooling ${result?.cooling ?? 0}, in use ${counts.leased}${inBalancers} (${waited})`,
-    [details, ...more, ...waiting, state.supplyWaitsFor() ?? ''].filter((line) => line !== '').join('\n'),
+    [details, ...more, ...waiting, ...taken, state.supplyWaitsFor() ?? ''].filter((line) => line !== '').join('\n'),
   );
 }

@@ -203,7 +203,7 @@ export const OPTIONS = {
     'cri-socket',
     pathsValue,
     '/run/containerd/containerd.sock,/run/crio/crio.sock',
-    "Sockets of container runtimes, tried in order; '' for none, which turns garbage collection by sandboxes off.",
+    "Sockets of container runtimes; each that answers is asked; '' for none, which turns garbage collection by sandboxes off.",
   ),
   portMapping: option(
     'Runtime',

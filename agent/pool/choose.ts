@@ -1,6 +1,6 @@
 import type { Family } from '../journal/lease.ts';
 import type { LeaseRequest, PoolAddress, PoolState } from './pool-state.ts';
-import { isRegistered, mayCutCooldown } from './registered.ts';
+import { isHeldBack, mayCutCooldown } from './registered.ts';
 
 /** Addresses for a lease: one per family of the request, all on one ENI. */
 type Choice = {
@@ -51,7 +51,7 @@ function groupCandidates(state: PoolState, request: LeaseRequest, mayForce: bool
 }
 
 function isCandidate(state: PoolState, address: PoolAddress, request: LeaseRequest, mayForce: boolean): boolean {
-  if (address.claim !== undefined || isRegistered(state, address)) return false;
+  if (address.claim !== undefined || isHeldBack(state, address)) return false;
   if (address.supplyState !== 'assigned' || address.offered || !request.families.includes(address.family)) return false;
   if (address.state === 'free') return true;
   if (address.state !== 'cooling') return false;

@@ -1,7 +1,7 @@
 import type { Family } from '../journal/lease.ts';
 import type { WarmTargets } from '../journal/supply.ts';
 import type { PoolAddress, PoolDemand, PoolState } from './pool-state.ts';
-import { isRegistered } from './registered.ts';
+import { isHeldBack } from './registered.ts';
 
 /** Demand that the pool does not contain. */
 export type OutsideDemand = {
@@ -98,12 +98,12 @@ function withPartners(state: PoolState, candidates: readonly PoolAddress[]): rea
 
 function isUsed(state: PoolState, address: PoolAddress): boolean {
   const { state: use } = address;
-  return use === 'leased' || use === 'cooling' || (use === 'free' && isRegistered(state, address));
+  return use === 'leased' || use === 'cooling' || (use === 'free' && isHeldBack(state, address));
 }
 
 /** Tells whether an address is free and may be given to a Pod or given back. */
 export function isFree(state: PoolState, address: PoolAddress): boolean {
-  return address.state === 'free' && !isRegistered(state, address);
+  return address.state === 'free' && !isHeldBack(state, address);
 }
 
 function compare(a: string, b: string): number {

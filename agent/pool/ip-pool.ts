@@ -14,6 +14,7 @@ import {
   release,
   restore,
   setRegistered,
+  setStrangers,
   tick,
   withdraw,
 } from './pool.ts';
@@ -93,6 +94,11 @@ export class IpPool {
   /** @see setRegistered */
   setRegistered(ips: ReadonlySet<string> | undefined): void {
     this.#apply(setRegistered(this.#state, ips));
+  }
+
+  /** @see setStrangers */
+  setStrangers(ips: ReadonlySet<string>): void {
+    this.#apply(setStrangers(this.#state, ips));
   }
 
   /** @see restore */

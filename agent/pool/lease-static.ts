@@ -92,6 +92,7 @@ function isServing(state: PoolState, { pod, enis }: StaticLeaseRequest, address:
     address.state === 'kept' &&
     address.supplyState === 'assigned' &&
     !address.offered &&
+    state.strangers?.has(address.ip) !== true &&
     mayUse(address.claim?.uid, pod.uid) &&
     isOnReadyEni(state, enis, address)
   );
@@ -122,6 +123,7 @@ function describeWait(
   if (address.leaseKey !== undefined) {
     return `${text} is held by the sandbox ${address.leaseKey.split('/')[0]} of its predecessor`;
   }
+  if (state.strangers?.has(address.ip) === true) return `${text} is in use on this node by another program`;
   if (address.supplyState === 'releasing') return `${text} is being taken off this node`;
   if (uid === undefined) return `${text} is on this node, but for no Pod yet`;
   if (!mayUse(uid, pod.uid)) return `${text} is for the Pod with uid ${uid}, not for this one with uid ${pod.uid}`;

@@ -84,6 +84,8 @@ export type PoolState = {
   readonly epoch: number;
   /** Addresses that load balancers may still have as targets; absent: no controller publishes any. */
   readonly registered?: ReadonlySet<string>;
+  /** Addresses without a lease that another program has on this node; absent: none. */
+  readonly strangers?: ReadonlySet<string>;
 };
 
 /** A pool without any address. */
@@ -105,6 +107,8 @@ export type Exhausted = {
   readonly leased: number;
   /** Without a Pod, and still targets of load balancers; absent when there is none. */
   readonly registered?: number;
+  /** Without a lease, and in use by another program on this node; absent when there is none. */
+  readonly strangers?: number;
   /** When the next address ends its cooldown. */
   readonly nextCoolAtMs?: number;
 };

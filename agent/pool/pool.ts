@@ -12,7 +12,7 @@ import type {
   ReleaseResult,
   Step,
 } from './pool-state.ts';
-import { isRegistered } from './registered.ts';
+import { isHeldBack, isRegistered } from './registered.ts';
 
 /**
  * Leases a key one free address per family, all on one ENI: the fullest ENI first, on it the address freed longest ago.
@@ -202,6 +202,12 @@ export function setRegistered(state: PoolState, ips: ReadonlySet<string> | undef
   return { state: ips === undefined ? rest : { ...rest, registered: ips }, result: undefined };
 }
 
+/** Replaces the addresses that another program has on this node: no Pod gets them, and none is given back. */
+export function setStrangers(state: PoolState, ips: ReadonlySet<string>): Step<void> {
+  const { strangers: _before, ...rest } = state;
+  return { state: ips.size === 0 ? rest : { ...rest, strangers: ips }, result: undefined };
+}
+
 /** Returns offered addresses to use, once the offer was removed from the object that ipamd reads. Idempotent. */
 export function restore(state: PoolState, ips: readonly string[]): Step<readonly PoolAddress[]> {
   const restored = ips
@@ -281,9 +287,10 @@ export function withAddresses(state: PoolState, changed: readonly PoolAddress[])
 function describeExhaustion(state: PoolState, { families: want, enis }: LeaseRequest): Exhausted {
   const ofFamilies = [...state.addresses.values()].filter((address) => want.includes(address.family));
   const of = (name: PoolAddress['state']) =>
-    ofFamilies.filter((address) => address.state === name && (name === 'leased' || !isRegistered(state, address)));
+    ofFamilies.filter((address) => address.state === name && (name === 'leased' || !isHeldBack(state, address)));
   const isWaiting = (address: PoolAddress) => address.state !== 'leased' && isRegistered(state, address);
   const registered = ofFamilies.filter(isWaiting).length;
+  const strangers = ofFamilies.filter(({ ip, state: use }) => use !== 'leased' && state.strangers?.has(ip)).length;
   const deadlines = of('cooling').flatMap((address) => address.coolUntilMs ?? []);
   const isServing = ({ eniId }: PoolAddress) =>
     state.enis.get(eniId)?.serves === true && (enis === undefined || enis.has(eniId));
@@ -296,6 +303,7 @@ function describeExhaustion(state: PoolState, { families: want, enis }: LeaseReq
     cooling: of('cooling').length,
     leased: of('leased').length,
     ...(registered === 0 ? {} : { registered }),
+    ...(strangers === 0 ? {} : { strangers }),
     ...(deadlines.length === 0 ? {} : { nextCoolAtMs: Math.min(...deadlines) }),
   };
 }

@@ -14,6 +14,11 @@ export function isRegistered({ registered }: PoolState, { ip, claim }: Pick<Pool
   return claim === undefined && registered?.has(ip) === true;
 }
 
+/** Tells whether no Pod may get the address: it is still registered, or somebody else on this node has it. */
+export function isHeldBack(state: PoolState, address: Pick<PoolAddress, 'ip' | 'claim'>): boolean {
+  return isRegistered(state, address) || state.strangers?.has(address.ip) === true;
+}
+
 /** Tells whether a cooling address may be taken before its time, as far as load balancers are concerned. */
 export function mayCutCooldown(
   { registered }: Pick<PoolState, 'registered'>,

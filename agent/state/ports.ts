@@ -65,6 +65,17 @@ export type Sandboxes = {
   isAbsent(path: string): boolean;
 };
 
+/** Looks for addresses of ours that another program uses on this node. */
+export type Strangers = {
+  /**
+   * Tells whether the kernel leads an address to a link of this node, or has it as one of its own: whoever did that, a Pod
+   * with this address would have no packets, or take those of a Pod that lives. One request to the kernel.
+   */
+  readonly isWired: (ip: string) => boolean;
+  /** Returns those of `ips` that are wired, or that a rule of another program names. */
+  readonly find: (ips: Iterable<string>) => ReadonlySet<string>;
+};
+
 /** Deletes connection tracking entries. */
 export type Conntrack = {
   /** Resolves when no entry with any of these addresses is left. A tool that is missing or fails is logged. */
@@ -107,6 +118,8 @@ export type UseCaseDeps = {
   readonly wiring: PodWiring;
   readonly sandboxes: Sandboxes;
   readonly conntrack: Conntrack;
+  /** Addresses that other programs have on this node. */
+  readonly strangers: Strangers;
   /** Log of each operation on an attachment and its steps. */
   readonly operationLog: OperationLog;
   readonly settings: UseCaseSettings;

@@ -26,6 +26,8 @@ export type CriServer = {
   /** Forgets one sandbox. */
   removeSandbox(id: string): void;
   readonly sandboxes: readonly StandInSandbox[];
+  /** How often the list was asked for. */
+  readonly listCount: number;
   /** Answers every call with UNAVAILABLE until told otherwise, as a runtime that is restarting. */
   setBroken(isBroken: boolean): void;
   close(): Promise<void>;
@@ -38,6 +40,7 @@ export async function startCriServer(
 ): Promise<CriServer> {
   let known = new Map(sandboxes.map((sandbox) => [sandbox.id, sandbox]));
   let isBroken = false;
+  let listCount = 0;
   const server = new Server();
   const answer = (
     respond: (request: CriMessage) => CriMessage | undefined,
@@ -58,7 +61,10 @@ export async function startCriServer(
       runtimeVersion: '1',
       runtimeApiVersion: 'v1',
     })),
-    ListPodSandbox: answer(() => ({ items: [...known.values()].map(listed) })),
+    ListPodSandbox: answer(() => {
+      listCount += 1;
+      return { items: [...known.values()].map(listed) };
+    }),
     PodSandboxStatus: answer((request) => {
       const sandbox = known.get(String(request['podSandboxId']));
       return sandbox === undefined ? undefined : described(sandbox);
@@ -82,6 +88,9 @@ export async function startCriServer(
     },
     get sandboxes() {
       return [...known.values()];
+    },
+    get listCount() {
+      return listCount;
     },
     setBroken: (next) => {
       isBroken = next;

@@ -103,6 +103,8 @@ export type TestNode = {
   readonly flushed: string[];
   /** Paths of namespaces that are gone. */
   readonly absent: Set<string>;
+  /** Addresses that another program has wired. */
+  readonly wired: Set<string>;
   close(): void;
 };
 
@@ -152,6 +154,7 @@ export function createTestNode(ipCount: number): TestNode {
   const wiring = new TestWiring();
   const flushed: string[] = [];
   const absent = new Set<string>();
+  const wired = new Set<string>();
   const deps: UseCaseDeps = {
     ...{ clock, journal, state, wiring },
     randomBytes: (byteCount) => crypto.getRandomValues(new Uint8Array(byteCount)),
@@ -160,6 +163,7 @@ export function createTestNode(ipCount: number): TestNode {
     mutex: new KeyedMutex(),
     // Descriptor -1 is closed by nobody: the fake kernel never enters a namespace.
     sandboxes: { open: (path) => new OpenedNetns(path), find: () => undefined, isAbsent: (path) => absent.has(path) },
+    strangers: { isWired: (ip) => wired.has(ip), find: (ips) => new Set([...ips].filter((ip) => wired.has(ip))) },
     operationLog: NO_OPERATION_LOG,
     conntrack: {
       flush: async (ips) => void flushed.push(...ips),
@@ -186,7 +190,7 @@ export function createTestNode(ipCount: number): TestNode {
     journal.close();
     dir.close();
   };
-  return { deps, clock, wiring, state, flushed, absent, close };
+  return { deps, clock, wiring, state, flushed, absent, wired, close };
 }
 
 class OpenedNetns extends Netns {

@@ -1,0 +1,50 @@
+import { hostPrefix } from '../../dataplane/ip-prefix.ts';
+import { RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
+import { isNetlinkError } from '../../netlink/netlink-error.ts';
+import type { RouteMessage } from '../../netlink/route-message.ts';
+import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
+import { AF_INET, AF_INET6 } from '../../netlink/uapi/netlink.ts';
+import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/rtnetlink.ts';
+import type { Strangers } from '../state/ports.ts';
+
+/** Dependencies of looking for addresses that somebody else wired. */
+type StrangerDeps = {
+  readonly rtnetlink: Pick<Rtnetlink, 'route' | 'rule'>;
+  /** The primary interface and the ENIs: a route by one of them leads out of the node, to nobody on it. */
+  readonly uplinks: () => ReadonlySet<number>;
+};
+
+/** Binds the look to the kernel. Changes nothing. */
+export function openStrangers({ rtnetlink, uplinks }: StrangerDeps): Strangers {
+  const isWired = (ip: string, out: ReadonlySet<number>): boolean => {
+    try {
+      return isToLink(rtnetlink.route.get({ dst: ip, fibmatch: true }), ip, out);
+    } catch (error) {
+      // No route, or one that refuses: nobody has it.
+      if (isNetlinkError(error)) return false;
+      throw error;
+    }
+  };
+  return {
+    isWired: (ip) => isWired(ip, uplinks()),
+    find: (ips) => {
+      const out = uplinks();
+      const ruled = ruledByOthers(rtnetlink);
+      return new Set([...ips].filter((ip) => ruled.has(hostPrefix(ip)) || isWired(ip, out)));
+    },
+  };
+}
+
+/** A route of a network leads on, by whatever link: it says nothing about one address. */
+function isToLink({ type, dst, oif, multipath }: RouteMessage, ip: string, out: ReadonlySet<number>): boolean {
+  if (dst !== hostPrefix(ip)) return false;
+  if (type === RTN_LOCAL) return true;
+  const links = [oif, ...(multipath ?? []).map((hop) => hop.oif)].filter((ifindex) => ifindex !== undefined);
+  return type === RTN_UNICAST && links.some((ifindex) => !out.has(ifindex));
+}
+
+function ruledByOthers({ rule }: StrangerDeps['rtnetlink']): ReadonlySet<string> {
+  const rules = [AF_INET, AF_INET6].flatMap((family) => rule.list({ family }));
+  const foreign = rules.filter(({ protocol }) => protocol !== RTPROT_TKE_ENI);
+  return new Set(foreign.flatMap(({ src, dst }) => [src, dst].filter((prefix) => prefix !== undefined)));
+}

@@ -1,0 +1,98 @@
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { waitUntil } from '../support/wait-until.ts';
+import { openTrial, type Trial } from './support/trial.ts';
+
+// What says that a Pod lives, and what does not: lists of container runtimes, marks in the kernel, links of other programs.
+
+async function loseJournal(trial: Trial): Promise<void> {
+  await trial.killAgent();
+  for (const name of readdirSync(trial.agent.stateDir))
+    if (name.startsWith('journal')) rmSync(join(trial.agent.stateDir, name), { recursive: true });
+}
+
+/** All addresses that new Pods get, until there is none left. */
+async function takeAll(trial: Trial): Promise<readonly string[]> {
+  const ips: string[] = [];
+  for (;;) {
+    const answer = await trial.tryAdd(await trial.newPod());
+    if (answer.result === undefined) return ips;
+    ips.push(
+      ...(answer.result['ips'] as readonly { address: string }[]).map(({ address }) => address.split('/')[0] ?? ''),
+    );
+  }
+}
+
+async function collected(trial: Trial): Promise<void> {
+  const before = trial.runtime.listCount;
+  await waitUntil(async () => trial.runtime.listCount >= before + 3, { what: 'three collections' });
+}
+
+test('agent: a runtime that lists none of the Pods takes nothing from them', async (t) => {
+  t.timeout(120_000);
+  const trial = await openTrial({
+    ruleMode: 'compact',
+    ipsPerEni: 2,
+    flags: { 'gc-interval': '1s', 'add-wait': '0s' },
+  });
+  try {
+    const pods = [await trial.addPod(), await trial.addPod()] as const;
+    // An adopted lease is as old as the machine: no age protects it.
+    await loseJournal(trial);
+    await trial.startAgent();
+    for (const sandboxes of [[], [{ id: 'other', podName: 'p', podNamespace: 'other' }]]) {
+      trial.runtime.setSandboxes(sandboxes);
+      await collected(trial);
+      for (const pod of pods) t.true(await pod.netns.ping(trial.vpc.outside.ip), `${sandboxes.length} sandboxes`);
+    }
+    const given = await takeAll(trial);
+    t.is(given.length, 2);
+    for (const { ip } of pods) t.false(given.includes(ip));
+    await pods[0].netns.close();
+    await collected(trial);
+    t.deepEqual(await trial.node.tracesOf(pods[0].ip), [], 'it lives no more');
+    t.true(await pods[1].netns.ping(trial.vpc.outside.ip));
+  } finally {
+    await trial.close();
+  }
+});
+
+for (const ruleMode of ['compact', 'per-pod'] as const)
+  test(`agent: the address of a living Pod that another program wired is given to nobody, ${ruleMode}`, async (t) => {
+    t.timeout(120_000);
+    const trial = await openTrial({ ruleMode, ipsPerEni: 3, flags: { 'add-wait': '0s' } });
+    try {
+      await trial.killAgent();
+      const ips = trial.vpc.assignedIps('eni-1').map(({ ip }) => ip);
+      const [atStart = '', later = ''] = ips;
+      const strange = await trial.newPod();
+      await wireStranger(trial, strange.netns.path, atStart, 0);
+      await trial.startAgent();
+      await wireStranger(trial, strange.netns.path, later, 1);
+      const given = await takeAll(trial);
+      t.deepEqual(
+        given.filter((ip) => [atStart, later].includes(ip)),
+        [],
+      );
+      t.is(given.length, 4);
+      t.true(await trial.node.netns.ping(atStart), 'the stranger still has its packets');
+      t.true(await trial.node.netns.ping(later));
+    } finally {
+      await trial.close();
+    }
+  });
+
+/** As the closed product does it: a veth, a route in main, rules without a protocol. */
+async function wireStranger({ node }: Trial, netns: string, ip: string, at: number): Promise<void> {
+  await node.netns.ip('link', 'add', `strange${at}`, 'type', 'veth', 'peer', 'name', `in${at}`, 'netns', netns);
+  await node.netns.ip('link', 'set', `strange${at}`, 'up');
+  await node.netns.run([
+    'nsenter',
+    `--net=${netns}`,
+    'sh',
+    '-ec',
+    `ip address add ${ip}/32 dev in${at}; ip link set in${at} up; ip route replace default dev in${at}`,
+  ]);
+  await node.netns.ip('route', 'add', `${ip}/32`, 'dev', `strange${at}`);
+}
