@@ -15,6 +15,7 @@ import { attach } from './attachment/attach.ts';
 import { check } from './attachment/check.ts';
 import { collectInvalid } from './attachment/collect.ts';
 import { detach } from './attachment/detach.ts';
+import { holdStrangers } from './attachment/hold-strangers.ts';
 import { IgnoredKeys } from './attachment/ignored-keys.ts';
 import { recover } from './attachment/recover.ts';
 import { type SpoolDeps, watchSpool } from './attachment/spool.ts';
@@ -48,7 +49,6 @@ import { livenessOf } from './ops/liveness.ts';
 import { opsService } from './ops/ops-service.ts';
 import { notReadyReason, type Readiness } from './ops/readiness.ts';
 import type { PodView } from './pods/pod-view.ts';
-import { holdStrangers } from './attachment/hold-strangers.ts';
 import { chooseRuleMode } from './repair/choose-rule-mode.ts';
 import { followKernel } from './repair/follow-kernel.ts';
 import { objectOfEvent } from './repair/object-of.ts';
@@ -119,7 +119,6 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   await recover(useCases);
   await firstPass(components, loop, shutdown.signal);
 
-  tryHoldStrangers(components);
   const spool = watchSpool(spoolDepsOf(config, components));
   await spool.drain();
   tryReleaseMemory(log);
@@ -223,7 +222,7 @@ function openKernel(log: Logger): { readonly kernel: Kernel; readonly ownWrites:
 const MASQUERADE_WAIT_MS = 1_000;
 
 async function firstPass(
-  { state, masqueradeDeps, useCases: { log } }: AgentComponents,
+  { state, masqueradeDeps, useCases }: AgentComponents,
   loop: RepairLoop,
   signal: AbortSignal,
 ): Promise<void> {
@@ -233,18 +232,11 @@ async function firstPass(
   }
   try {
     await loop.pass('start');
-  } catch (error) {
-    log.error('the node is not set up yet', { error });
-    loop.kick('start');
-  }
-}
-
-/** An ADD asks about its own address again. */
-function tryHoldStrangers({ useCases }: AgentComponents): void {
-  try {
+    // Before the first ADD: now it is known which links are ours.
     holdStrangers(useCases);
   } catch (error) {
-    useCases.log.warn('addresses of other programs were not looked for yet, will be tried again', { error });
+    useCases.log.error('the node is not set up yet', { error });
+    loop.kick('start');
   }
 }
 

@@ -213,7 +213,10 @@ function letGoOf({ rtnetlink }: Kernel, state: NodeState, log: Logger): NodeStat
 /** The links by which packets leave the node. */
 function uplinksOf({ enis }: NodeState, { primary }: PrimaryFinder): ReadonlySet<number> {
   const found = primary();
-  return new Set([...(found === undefined ? [] : [found.ifindex]), ...[...enis.values()].map(({ ifindex }) => ifindex)]);
+  return new Set([
+    ...(found === undefined ? [] : [found.ifindex]),
+    ...[...enis.values()].map(({ ifindex }) => ifindex),
+  ]);
 }
 
 function finderOf(

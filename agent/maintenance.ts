@@ -2,13 +2,13 @@ import { runInBackground } from '../runtime/background.ts';
 import { collectOrphans } from './attachment/collect.ts';
 import { finishReleasing } from './attachment/detach.ts';
 import { endCooldowns } from './attachment/end-cooldowns.ts';
+import { holdStrangers } from './attachment/hold-strangers.ts';
 import type { ClusterConnection } from './cluster.ts';
 import type { AgentComponents } from './components.ts';
 import type { AgentConfig } from './config/options.ts';
 import { releaseMemory } from './host/release-memory.ts';
 import type { Installation } from './install/installation.ts';
 import type { PoolSample } from './observability/metrics.ts';
-import { holdStrangers } from './attachment/hold-strangers.ts';
 
 /** Dependencies of the timers. */
 type MaintenanceDeps = {

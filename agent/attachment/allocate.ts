@@ -75,8 +75,8 @@ function leaseSourceOf(
 }
 
 /**
- * Takes addresses that nobody else has on this node: the kernel is asked about each. One that somebody has is held back,
- * so that each round holds one more, or there is none.
+ * Takes addresses that no other program has on this node: the kernel is asked about each. One that it has is held back,
+ * so that each round holds one more, or there is none left.
  */
 function takeUnwired(
   { state, strangers, log, clock }: UseCaseDeps,

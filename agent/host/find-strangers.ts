@@ -7,10 +7,10 @@ import { AF_INET, AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/rtnetlink.ts';
 import type { Strangers } from '../state/ports.ts';
 
-/** Dependencies of looking for addresses that somebody else wired. */
+/** Dependencies of looking for addresses that another program wired. */
 type StrangerDeps = {
   readonly rtnetlink: Pick<Rtnetlink, 'route' | 'rule'>;
-  /** The primary interface and the ENIs: a route by one of them leads out of the node, to nobody on it. */
+  /** The primary interface and the ENIs: a route by one of them leads out of the node, and to no link on it. */
   readonly uplinks: () => ReadonlySet<number>;
 };
 
@@ -20,7 +20,7 @@ export function openStrangers({ rtnetlink, uplinks }: StrangerDeps): Strangers {
     try {
       return isToLink(rtnetlink.route.get({ dst: ip, fibmatch: true }), ip, out);
     } catch (error) {
-      // No route, or one that refuses: nobody has it.
+      // No route, or one that refuses: it is not in use.
       if (isNetlinkError(error)) return false;
       throw error;
     }

@@ -14,7 +14,7 @@ export function isRegistered({ registered }: PoolState, { ip, claim }: Pick<Pool
   return claim === undefined && registered?.has(ip) === true;
 }
 
-/** Tells whether no Pod may get the address: it is still registered, or somebody else on this node has it. */
+/** Tells whether no Pod may get the address: it is still registered, or another program on this node has it. */
 export function isHeldBack(state: PoolState, address: Pick<PoolAddress, 'ip' | 'claim'>): boolean {
   return isRegistered(state, address) || state.strangers?.has(address.ip) === true;
 }

@@ -54,8 +54,7 @@ export function findLiveAttachments(facts: AttachmentFacts): readonly LiveAttach
 }
 
 function orphanKeys({ leases, sandboxes, isNetnsAbsent, nowMs }: AttachmentFacts): readonly string[] {
-  if (sandboxes !== undefined)
-    return decideCollect(leases, sandboxes, nowMs, (lease) => !isNetnsAbsent(lease)).orphans;
+  if (sandboxes !== undefined) return decideCollect(leases, sandboxes, nowMs, (lease) => !isNetnsAbsent(lease)).orphans;
   return leases.filter(isNetnsAbsent).map(({ containerId, ifName }) => leaseKey(containerId, ifName));
 }
 

@@ -40,7 +40,8 @@ function textOf({ host, inside }: ReturnType<typeof planOf>): readonly string[] 
 }
 
 const isAboutPrimary = (line: string): boolean =>
-  /\beth0\b|77001|10\.0\.0\.2\b|fd00:10:0:9::2\b|fe80::2\b/.test(line) && !/podVeth/.test(line);
+  /\beth0\b|77001|10\.0\.0\.2\b|fd00:10:0:9::2\b|fe80::2\b/.test(line.replace(/"ifalias":"[^"]*"/, '')) &&
+  !/podVeth/.test(line);
 
 for (const ruleMode of ['compact', 'per-pod'] as const) {
   test(`planNode: everything that follows from the primary interface, ${ruleMode}`, (t) => {

@@ -17,31 +17,34 @@ const scenes = openScenes(
 );
 
 for (const ruleMode of RULE_MODES) {
-  test.serial(`GC: releases what the runtime does not list and does not live, and that alone, ${ruleMode}`, async (t) => {
-    const { node, vpc } = scenes.get(ruleMode);
-    const kept = await node.addPod();
-    const [unlisted, gone] = [await node.addPod(), await node.addPod({ ifName: 'net1' })];
-    const dead = await node.addPod();
-    for (const pod of [gone, dead]) await pod.netns.close();
-    const other = await node.addPod({ conf: node.conf({ name: 'other-network' }) });
-    const conf = node.conf({
-      cniVersion: '1.1.0',
-      'cni.dev/valid-attachments': [
-        { containerID: kept.containerId, ifname: 'eth0' },
-        // Another interface of it; the one that it had does not live.
-        { containerID: dead.containerId, ifname: 'net1' },
-        { containerID: 'never-seen', ifname: 'eth0' },
-      ],
-    });
-    succeedSilently(t, await node.call('GC', undefined, { conf }));
-    t.is((await node.hostVeths()).length, 3, 'what lives, and the one of another network');
-    for (const pod of [gone, dead]) t.deepEqual(await node.tracesOf(pod.ip), []);
-    for (const pod of [kept, unlisted, other]) t.true(await pod.netns.ping(vpc.outside.ip));
-    await scenes.verify(t, ruleMode);
-    succeedSilently(t, await node.call('GC', undefined, { conf }));
-    await node.delete(kept, unlisted, other);
-    await scenes.verify(t, ruleMode);
-  });
+  test.serial(
+    `GC: releases what the runtime does not list and does not live, and that alone, ${ruleMode}`,
+    async (t) => {
+      const { node, vpc } = scenes.get(ruleMode);
+      const kept = await node.addPod();
+      const [unlisted, gone] = [await node.addPod(), await node.addPod({ ifName: 'net1' })];
+      const dead = await node.addPod();
+      for (const pod of [gone, dead]) await pod.netns.close();
+      const other = await node.addPod({ conf: node.conf({ name: 'other-network' }) });
+      const conf = node.conf({
+        cniVersion: '1.1.0',
+        'cni.dev/valid-attachments': [
+          { containerID: kept.containerId, ifname: 'eth0' },
+          // Another interface of it; the one that it had does not live.
+          { containerID: dead.containerId, ifname: 'net1' },
+          { containerID: 'never-seen', ifname: 'eth0' },
+        ],
+      });
+      succeedSilently(t, await node.call('GC', undefined, { conf }));
+      t.is((await node.hostVeths()).length, 3, 'what lives, and the one of another network');
+      for (const pod of [gone, dead]) t.deepEqual(await node.tracesOf(pod.ip), []);
+      for (const pod of [kept, unlisted, other]) t.true(await pod.netns.ping(vpc.outside.ip));
+      await scenes.verify(t, ruleMode);
+      succeedSilently(t, await node.call('GC', undefined, { conf }));
+      await node.delete(kept, unlisted, other);
+      await scenes.verify(t, ruleMode);
+    },
+  );
 }
 
 test.serial('GC: an empty list, as of another runtime, takes nothing from Pods that live', async (t) => {

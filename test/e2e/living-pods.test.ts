@@ -34,7 +34,7 @@ test('agent: a runtime that lists none of the Pods takes nothing from them', asy
   const trial = await openTrial({
     ruleMode: 'compact',
     ipsPerEni: 2,
-    flags: { 'gc-interval': '1s', 'add-wait': '0s' },
+    flags: { 'gc-interval': '1s', 'add-wait': '1s', 'force-reuse-after': '500ms' },
   });
   try {
     const pods = [await trial.addPod(), await trial.addPod()] as const;
@@ -61,7 +61,11 @@ test('agent: a runtime that lists none of the Pods takes nothing from them', asy
 for (const ruleMode of ['compact', 'per-pod'] as const)
   test(`agent: the address of a living Pod that another program wired is given to nobody, ${ruleMode}`, async (t) => {
     t.timeout(120_000);
-    const trial = await openTrial({ ruleMode, ipsPerEni: 3, flags: { 'add-wait': '0s' } });
+    const trial = await openTrial({
+      ruleMode,
+      ipsPerEni: 3,
+      flags: { 'add-wait': '1s', 'force-reuse-after': '500ms' },
+    });
     try {
       await trial.killAgent();
       const ips = trial.vpc.assignedIps('eni-1').map(({ ip }) => ip);
