@@ -70,10 +70,9 @@ for (const ruleMode of ['compact', 'per-pod'] as const)
       await trial.killAgent();
       const ips = trial.vpc.assignedIps('eni-1').map(({ ip }) => ip);
       const [atStart = '', later = ''] = ips;
-      const strange = await trial.newPod();
-      await wireStranger(trial, strange.netns.path, atStart, 0);
+      await wireStranger(trial, atStart, 0);
       await trial.startAgent();
-      await wireStranger(trial, strange.netns.path, later, 1);
+      await wireStranger(trial, later, 1);
       const given = await takeAll(trial);
       t.deepEqual(
         given.filter((ip) => [atStart, later].includes(ip)),
@@ -88,7 +87,9 @@ for (const ruleMode of ['compact', 'per-pod'] as const)
   });
 
 /** As the closed product does it: a veth, a route in main, rules without a protocol. */
-async function wireStranger({ node }: Trial, netns: string, ip: string, at: number): Promise<void> {
+async function wireStranger(trial: Trial, ip: string, at: number): Promise<void> {
+  const { node } = trial;
+  const netns = (await trial.newPod()).netns.path;
   await node.netns.ip('link', 'add', `strange${at}`, 'type', 'veth', 'peer', 'name', `in${at}`, 'netns', netns);
   await node.netns.ip('link', 'set', `strange${at}`, 'up');
   await node.netns.run([
