@@ -231,8 +231,9 @@ async function firstPass(
     await updateMasquerade(masqueradeDeps, AbortSignal.any([signal, AbortSignal.timeout(MASQUERADE_WAIT_MS)]));
   }
   try {
+    // A pass refuses packets to addresses without a Pod; after it all links of ours are known.
+    holdStrangers(useCases);
     await loop.pass('start');
-    // Before the first ADD: now it is known which links are ours.
     holdStrangers(useCases);
   } catch (error) {
     useCases.log.error('the node is not set up yet', { error });

@@ -31,7 +31,7 @@ const RETRY_MS = 5_000;
 /** Interval of looking for a configuration that chains cilium-cni. */
 const CILIUM_MS = 5_000;
 /** Interval of looking for addresses that other programs have; an ADD looks at its own. */
-const STRANGERS_MS = 10_000;
+const STRANGERS_MS = 2_000;
 /** Interval of looking for Pods that another program put on the bridge. */
 const TAKE_OVER_MS = 10_000;
 /** Interval of reading the executable: a page cache under pressure drops it within minutes. */

@@ -89,6 +89,7 @@ function takeUnwired(
     if (wired.length === 0) return addresses;
     log.warn('addresses that another program has on this node are given to no Pod', { ips: wired });
     state.pool.setStrangers(new Set([...(state.pool.state.strangers ?? []), ...wired]));
+    state.letGo(wired);
     state.pool.release({ key, nowMs: clock.bootMs(), cooldownMs: 0 });
   }
 }

@@ -6,6 +6,8 @@ import type { UseCaseDeps } from '../state/ports.ts';
  * @throws NetlinkError
  */
 export function holdStrangers({ state, strangers, log, demandChanged }: UseCaseDeps): void {
+  // With this role all Pods are another program's.
+  if (state.role === 'uplinks') return;
   const before = state.pool.state.strangers ?? new Set();
   const idle = [...state.pool.state.addresses.values()].filter((address) => address.state !== 'leased');
   const found = strangers.find(idle.map(({ ip }) => ip));
@@ -14,6 +16,8 @@ export function holdStrangers({ state, strangers, log, demandChanged }: UseCaseD
   if (added.length > 0) log.warn('addresses that another program has on this node are given to no Pod', { ips: added });
   if (over.length > 0) log.info('addresses that no other program has any more are free', { ips: over });
   state.pool.setStrangers(found);
+  // Packets to them were refused, as to addresses without a Pod.
+  state.letGo(added);
   state.changed.notify();
   demandChanged();
 }

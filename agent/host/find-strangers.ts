@@ -1,5 +1,5 @@
 import { hostPrefix } from '../../dataplane/ip-prefix.ts';
-import { RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
+import { RTPROT_TKE_ENI, TABLE_MAIN } from '../../dataplane/numbers.ts';
 import { isNetlinkError } from '../../netlink/netlink-error.ts';
 import type { RouteMessage } from '../../netlink/route-message.ts';
 import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
@@ -14,30 +14,35 @@ type StrangerDeps = {
   readonly uplinks: () => ReadonlySet<number>;
 };
 
-/** Binds the look to the kernel. Changes nothing. */
+/**
+ * Binds the look to the kernel. Changes nothing. A look-up does not go past the routes by which we refuse packets to
+ * addresses without a Pod: then the table is read in which other programs have the routes to their Pods.
+ */
 export function openStrangers({ rtnetlink, uplinks }: StrangerDeps): Strangers {
-  const isWired = (ip: string, out: ReadonlySet<number>): boolean => {
-    try {
-      return isToLink(rtnetlink.route.get({ dst: ip, fibmatch: true }), ip, out);
-    } catch (error) {
-      // No route, or one that refuses: it is not in use.
-      if (isNetlinkError(error)) return false;
-      throw error;
-    }
-  };
+  const routes = (filter: { readonly table?: number }): readonly RouteMessage[] =>
+    [AF_INET, AF_INET6].flatMap((family) => rtnetlink.route.list({ family, ...filter }));
   return {
-    isWired: (ip) => isWired(ip, uplinks()),
+    isWired: (ip) => {
+      const out = uplinks();
+      try {
+        return isToLink(rtnetlink.route.get({ dst: ip, fibmatch: true }), out, ip);
+      } catch (error) {
+        if (!isNetlinkError(error)) throw error;
+        return routes({ table: TABLE_MAIN }).some((route) => isToLink(route, out, ip));
+      }
+    },
     find: (ips) => {
       const out = uplinks();
-      const ruled = ruledByOthers(rtnetlink);
-      return new Set([...ips].filter((ip) => ruled.has(hostPrefix(ip)) || isWired(ip, out)));
+      const wired = routes({}).filter((route) => isToLink(route, out));
+      const taken = new Set([...wired.map(({ dst }) => dst), ...ruledByOthers(rtnetlink)]);
+      return new Set([...ips].filter((ip) => taken.has(hostPrefix(ip))));
     },
   };
 }
 
 /** A route of a network leads on, by whatever link: it says nothing about one address. */
-function isToLink({ type, dst, oif, multipath }: RouteMessage, ip: string, out: ReadonlySet<number>): boolean {
-  if (dst !== hostPrefix(ip)) return false;
+function isToLink({ type, dst, oif, multipath }: RouteMessage, out: ReadonlySet<number>, ip?: string): boolean {
+  if (ip !== undefined && dst !== hostPrefix(ip)) return false;
   if (type === RTN_LOCAL) return true;
   const links = [oif, ...(multipath ?? []).map((hop) => hop.oif)].filter((ifindex) => ifindex !== undefined);
   return type === RTN_UNICAST && links.some((ifindex) => !out.has(ifindex));

@@ -4,7 +4,8 @@ import type { NodeState } from '../state/node-state.ts';
 
 /**
  * Lists the addresses that surely are this node's, whether a Pod has one or not: ipamd takes none from here that the agent
- * has not offered. Left out are those whose rules a main plugin keeps, for its route to the Pod may come after ours.
+ * has not offered. Left out are those whose rules a main plugin keeps, for its route to the Pod may come after ours, and
+ * those that another program has on this node.
  */
 export function assignedIps({ pool, leases, role }: Pick<NodeState, 'pool' | 'leases' | 'role'>): readonly string[] {
   // With the role uplinks the offers are ipamd's, and each address has rules of its own.
@@ -12,7 +13,9 @@ export function assignedIps({ pool, leases, role }: Pick<NodeState, 'pool' | 'le
   const ofOthers = new Set(
     [...leases.values()].flatMap(({ uplink, addresses }) => (uplink === true ? addresses.map(({ ip }) => ip) : [])),
   );
-  return [...pool.state.addresses.values()].filter(isHere).flatMap(({ ip }) => (ofOthers.has(ip) ? [] : [ip]));
+  return [...pool.state.addresses.values()].filter(isHere).flatMap(({ ip }) =>
+    ofOthers.has(ip) || pool.state.strangers?.has(ip) === true ? [] : [ip],
+  );
 }
 
 function isHere({ next, ...address }: PoolAddress): boolean {

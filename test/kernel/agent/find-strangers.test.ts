@@ -29,6 +29,11 @@ test('openStrangers: an address is wired that a route leads to a link, or that i
     const free = ['10.0.6.20', '10.0.5.24', '10.0.5.25', '10.0.5.26', 'fd00:10:0:5::21', '10.0.5.27'];
     t.deepEqual([...taken, ...free].filter(isWired), taken);
     t.deepEqual([...find([...taken, ...free, '10.0.5.22'])].sort(), [...taken, '10.0.5.22'].sort());
+    // As we refuse packets to addresses without a Pod.
+    ip('rule', 'add', 'pref', '1280', 'lookup', '4001', 'proto', '84');
+    ip('route', 'add', 'unreachable', '10.0.5.20/32', 'table', '4001', 'proto', '84');
+    t.true(isWired('10.0.5.20'));
+    t.true(find(['10.0.5.20']).has('10.0.5.20'));
     ip('link', 'del', 'stranger0');
     t.false(isWired('10.0.5.20'), 'it went with the link');
   });
