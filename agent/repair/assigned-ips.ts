@@ -13,9 +13,9 @@ export function assignedIps({ pool, leases, role }: Pick<NodeState, 'pool' | 'le
   const ofOthers = new Set(
     [...leases.values()].flatMap(({ uplink, addresses }) => (uplink === true ? addresses.map(({ ip }) => ip) : [])),
   );
-  return [...pool.state.addresses.values()].filter(isHere).flatMap(({ ip }) =>
-    ofOthers.has(ip) || pool.state.strangers?.has(ip) === true ? [] : [ip],
-  );
+  return [...pool.state.addresses.values()]
+    .filter(isHere)
+    .flatMap(({ ip }) => (ofOthers.has(ip) || pool.state.strangers?.has(ip) === true ? [] : [ip]));
 }
 
 function isHere({ next, ...address }: PoolAddress): boolean {
