@@ -48,6 +48,11 @@ export type NodeNetwork = {
    */
   readonly nftables?: boolean;
   /**
+   * Networks that the node alone is connected to, by links that are neither its primary interface nor an ENI nor a
+   * Pod's. Packets to them leave by those links. Default none.
+   */
+  readonly connected?: readonly ConnectedNetwork[];
+  /**
    * What forwards packets of flows that the kernel decided on before. `bpf`: the two programs on shared ENIs and the links
    * of their Pods. Absent: the kernel decides for each packet.
    */
@@ -56,6 +61,15 @@ export type NodeNetwork = {
 
 /** The ways to forward a known flow without asking the kernel again. */
 type FastPath = 'bpf' | 'flowtable';
+
+/** A network that a link of the node leads to without a gateway. */
+export type ConnectedNetwork = {
+  readonly cidr: string;
+  readonly ifindex: number;
+  readonly ifname: string;
+  /** The source that the node itself has in it. */
+  readonly prefsrc?: string;
+};
 
 /** A block of addresses of the node's GlobalRoute Pods. */
 export type PodCidr = {

@@ -9,7 +9,7 @@ import { DIRECT_LINK_GROUP, NFT_TABLE, NODEPORT_MARK } from './numbers.ts';
  * Addresses that belong to the cloud whatever the VPC's CIDRs are: metadata, registries, the API server's address;
  * multicast.
  */
-const ALWAYS_VIA_ENI = { 4: ['169.254.0.0/16', '224.0.0.0/4'], 6: ['fe80::/10', 'ff00::/8'] } as const;
+export const ALWAYS_VIA_ENI = { 4: ['169.254.0.0/16', '224.0.0.0/4'], 6: ['fe80::/10', 'ff00::/8'] } as const;
 
 const primaryBit = hex(NODEPORT_MARK);
 

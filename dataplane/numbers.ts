@@ -28,6 +28,8 @@ export const PRIORITY = {
    * so that a release that does not plan it deletes it.
    */
   podless: 1280,
+  /** `lookup 3997`: networks that are connected to the node by a third link; a miss falls through. It shares the number for the same reason. */
+  connectedNetworks: 1280,
   /** compact: `fwmark <slot>/<mask> lookup T`, one per ENI. */
   eniMark: 1536,
   /** per-pod: `from <pod> lookup T`. */
@@ -44,6 +46,9 @@ export const TABLE_MAIN = 254;
 
 /** compact: the table of all Pod host routes. */
 export const TABLE_POD_ROUTES = 3999;
+
+/** The table of networks that are connected to the node by a link that is neither the primary interface nor an ENI. */
+export const TABLE_CONNECTED = 3997;
 
 /** Link group of the side links of exclusive ENIs. It is neither an ENI's table nor its mark. */
 export const DIRECT_LINK_GROUP = 3998;
@@ -129,12 +134,12 @@ export const NFT_TABLE = 'tke_eni';
 /** Name of the nftables table that holds the flowtable, family inet: one of its own, because a kernel may lack flowtables. */
 export const FLOWTABLE_TABLE = 'tke_eni_flows';
 
-/** Tells whether routes in `table` may be ours: one of the two tables of Pods' addresses, or the table of some ENI. */
+/** Tells whether routes in `table` may be ours: a table of the node, or that of some ENI. */
 export function isOurTable(table: number): boolean {
-  return table === TABLE_POD_ROUTES || table > TABLE_ENI_BASE;
+  return table === TABLE_POD_ROUTES || table === TABLE_CONNECTED || table > TABLE_ENI_BASE;
 }
 
 /** Tells whether `table` may be the table of some ENI. */
 export function isEniTable(table: number): boolean {
-  return isOurTable(table) && table !== TABLE_POD_ROUTES && table !== TABLE_PODLESS;
+  return table > TABLE_ENI_BASE && table !== TABLE_PODLESS;
 }

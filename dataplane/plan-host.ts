@@ -1,9 +1,9 @@
 import { acceptRa, forwarding, ipForward, rpFilter } from '../sysctl/sysctl-key.ts';
-import { EMPTY_STATE, type HostState, type RuleState, type SysctlState } from './desired.ts';
-import { canonicalPrefix, familyOf } from './ip-prefix.ts';
-import type { EniNetwork, NodeNetwork, PodCidr } from './network.ts';
+import { EMPTY_STATE, type HostState, type RouteState, type RuleState, type SysctlState } from './desired.ts';
+import { canonicalPrefix, type Family, familyOf } from './ip-prefix.ts';
+import type { ConnectedNetwork, EniNetwork, NodeNetwork, PodCidr } from './network.ts';
 import { nftTable } from './nft-table.ts';
-import { NODEPORT_MARK, PRIORITY, TABLE_MAIN, TABLE_POD_ROUTES } from './numbers.ts';
+import { NODEPORT_MARK, PRIORITY, TABLE_CONNECTED, TABLE_MAIN, TABLE_POD_ROUTES } from './numbers.ts';
 
 /**
  * Plans what a node needs independently of its Pods: settings, the rules that exist once, and the nftables table of all
@@ -13,6 +13,7 @@ export function planHost(node: NodeNetwork, enis: readonly EniNetwork[]): HostSt
   return {
     ...EMPTY_STATE,
     sysctls: hostSysctls(node),
+    routes: connectedOf(node).map(connectedRoute),
     rules: hostRules(node),
     ...(node.nftables === false ? {} : { nft: nftTable(node, enis) }),
   };
@@ -50,6 +51,7 @@ function hostRules(node: NodeNetwork): readonly RuleState[] {
       ? node.families.map((family) => ({ family, priority: PRIORITY.podHostRoutes, table: TABLE_POD_ROUTES }))
       : []),
     ...(needsPrimaryMark(node) ? node.families.map(primaryMarkRule) : []),
+    ...[...new Set(connectedOf(node).map(({ cidr }) => familyOf(cidr)))].map(connectedRule),
   ];
 }
 
@@ -66,4 +68,22 @@ function needsPrimaryMark(node: NodeNetwork): boolean {
 
 function primaryMarkRule(family: 4 | 6): RuleState {
   return { family, priority: PRIORITY.nodePort, fwmark: NODEPORT_MARK, fwmask: NODEPORT_MARK, table: TABLE_MAIN };
+}
+
+function connectedOf({ connected = [], families }: NodeNetwork): readonly ConnectedNetwork[] {
+  return connected.filter(({ cidr }) => families.includes(familyOf(cidr)));
+}
+
+// A copy of the route in main, which goes with the link as that one does: a packet never leaves by the primary instead.
+// It has the source of that one, because packets of the node itself take it too.
+function connectedRoute({ cidr, ifindex, ifname, prefsrc }: ConnectedNetwork): RouteState {
+  return {
+    ...{ table: TABLE_CONNECTED, dst: cidr, oif: ifindex, oifname: ifname },
+    ...(familyOf(cidr) === 4 ? { scope: 'link' as const } : {}),
+    ...(prefsrc === undefined ? {} : { prefsrc }),
+  };
+}
+
+function connectedRule(family: Family): RuleState {
+  return { family, priority: PRIORITY.connectedNetworks, table: TABLE_CONNECTED };
 }

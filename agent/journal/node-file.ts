@@ -83,6 +83,11 @@ const decodeBridge = record(
   'ignore',
 );
 
+const decodeConnected = record(
+  { cidr: required(text()), ifindex: required(ifindex), ifname: required(text()), prefsrc: optional(text()) },
+  'ignore',
+);
+
 const decodeNode = record(
   {
     ruleMode: required(oneOf(['compact', 'per-pod'])),
@@ -103,6 +108,7 @@ const decodeNode = record(
     hasDirect: optional(boolean),
     serviceCidrs: optional(texts),
     nftables: optional(boolean),
+    connected: optional(list(decodeConnected)),
     fastPath: optional(oneOf(['bpf', 'flowtable'])),
   },
   'ignore',

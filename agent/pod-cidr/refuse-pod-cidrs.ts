@@ -30,8 +30,8 @@ export function refusePodCidrs(
   );
 }
 
-/** Of two networks that overlap one contains the other, and so its first address. */
-function isOverlap(a: string, b: string): boolean {
+/** Tells whether two networks overlap: then one contains the other, and so its first address. */
+export function isOverlap(a: string, b: string): boolean {
   return isInCidr(firstOf(a), b) || isInCidr(firstOf(b), a);
 }
 

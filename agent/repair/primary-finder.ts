@@ -1,9 +1,11 @@
 import { networkPrefix } from '../../dataplane/ip-prefix.ts';
 import { locateBridge } from '../../dataplane/locate-bridge.ts';
 import { masqueradeExempt } from '../../dataplane/masquerade-exempt.ts';
-import type { BridgeNetwork, GrWiring, NodeNetwork, PodCidr } from '../../dataplane/network.ts';
+import type { BridgeNetwork, ConnectedNetwork, GrWiring, NodeNetwork, PodCidr } from '../../dataplane/network.ts';
 import { podCidrOf } from '../../dataplane/pod-cidr.ts';
+import { RT_SCOPE_LINK } from '../../netlink/uapi/rtnetlink.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { assumedVpc, connectedNetworks } from '../node/connected-networks.ts';
 import { findPrimary, type KnownPrimary, type PrimaryEvidence } from '../node/find-primary.ts';
 import { type HostView, type NodeNetworkSettings, nodeNetworkOf, type PrimaryInterface } from '../node/node-network.ts';
 import type { NodeState } from '../state/node-state.ts';
@@ -61,6 +63,7 @@ export function createPrimaryFinder({
   let primary: PrimaryInterface | undefined;
   let isMissingLogged = false;
   let located: Omit<BridgeNetwork, 'masquerade'> | undefined;
+  let connected: readonly ConnectedNetwork[] = [];
   const evidence = (): PrimaryEvidence => ({
     configured: configuredName === '' ? undefined : configuredName,
     nodeIps: state.nodeIps,
@@ -94,6 +97,7 @@ export function createPrimaryFinder({
       };
       located = bridge === undefined ? undefined : locate(bridge, view, found.ifindex);
       state.onLinkMtu = located?.mtu;
+      connected = connectedOf(view, found.ifindex, state, settings);
       observed?.(networksOf(view, found.ifindex));
     },
     current: () => {
@@ -117,6 +121,7 @@ export function createPrimaryFinder({
           ? {}
           : { bridge: { ...located, mtu: smallestMtu(state, located.mtu), ...masqueradeOf(state, found) } }),
         ruleMode: state.ruleMode,
+        ...(connected.length === 0 ? {} : { connected }),
         ...(hasDirect(state) ? { hasDirect: true } : {}),
         ...(settings.serviceCidrs.length === 0 ? { serviceCidrs: state.serviceCidrs } : {}),
         ...(isExempting ? { egressExempt: state.egressExempt } : {}),
@@ -166,6 +171,29 @@ function masqueradeOf(
 
 function former(cidr: string): PodCidr {
   return podCidrOf(cidr, false);
+}
+
+/** Returns the networks that are connected to the node by links of others. */
+function connectedOf(
+  view: HostView,
+  primaryIfindex: number,
+  state: NodeState,
+  settings: NodeNetworkSettings,
+): readonly ConnectedNetwork[] {
+  const { supply, podCidrs, serviceCidrs } = state;
+  const enis = [...(supply?.enis ?? []), ...(supply?.direct?.enis ?? [])];
+  const subnets = enis.flatMap(({ primary }) => primary.map(({ subnetCidr }) => subnetCidr));
+  const own = view.addresses
+    .filter(({ ifindex, scope }) => ifindex === primaryIfindex && scope !== RT_SCOPE_LINK)
+    .map(({ address, prefixlen }) => networkPrefix(`${address}/${prefixlen}`));
+  return connectedNetworks(view, {
+    primaryIfindex,
+    eniMacs: new Set(enis.map(({ mac }) => mac).filter((mac) => mac !== '')),
+    taken: [
+      ...assumedVpc(settings.vpcCidrs, [...subnets, ...own]),
+      ...[...podCidrs, ...state.formerBlocks(), ...settings.serviceCidrs, ...serviceCidrs],
+    ],
+  });
 }
 
 /** There are no GlobalRoute Pods in IPv6: such a block is routed, and no address of the bridge is in it. */

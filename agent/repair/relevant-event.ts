@@ -3,10 +3,12 @@ import type { AddressMessage } from '../../netlink/address-message.ts';
 import { bridgePortOf, type LinkMessage } from '../../netlink/link-message.ts';
 import type { MonitorEvent } from '../../netlink/monitor.ts';
 import type { NetconfMessage } from '../../netlink/netconf-message.ts';
+import type { RouteMessage } from '../../netlink/route-message.ts';
 import { IFF_NOARP, IFF_PROMISC, IFF_UP } from '../../netlink/uapi/if-link.ts';
 import { NETCONFA_IFINDEX_ALL } from '../../netlink/uapi/netconf.ts';
 import { AF_BRIDGE } from '../../netlink/uapi/netlink.ts';
 import { RTN_UNREACHABLE } from '../../netlink/uapi/rtnetlink.ts';
+import { isConnected } from '../node/connected-networks.ts';
 
 /** What a host veth must have; `master`: ifindex of the bridge that it is a port of, with hairpin. */
 type WatchedVeth = {
@@ -36,6 +38,8 @@ export type WatchedObjects = {
   readonly podPrefixes: ReadonlySet<string>;
   /** Addresses of the primary interface: the link that gets one becomes it. */
   readonly primaryIps: ReadonlySet<string>;
+  /** Links that lead to networks of the node alone: the routes of such a link go with it. */
+  readonly connectedLinks: ReadonlySet<number>;
   /** Whether filters of the fast path are planned. Absent: no. */
   readonly hasFilters?: boolean;
 };
@@ -94,6 +98,7 @@ function isRelevantLink(
   watched: WatchedObjects,
   linkNow: LinkReader,
 ): boolean {
+  if (watched.connectedLinks.has(message.ifindex) && (op === 'del' || (message.flags & IFF_UP) === 0)) return true;
   if (op === 'del') return watched.ifindexes.has(message.ifindex);
   const veth = watched.veths.get(message.ifindex);
   if (veth !== undefined) {
@@ -141,6 +146,7 @@ function isRelevantRoute(
   const isInOurs = isOurTable(message.table);
   // The default route determines the primary interface; a node may start before it has one.
   if (message.dst === undefined && message.table === TABLE_MAIN) return true;
+  if (isToConnected(message, watched)) return true;
   if (portid !== 0 && message.protocol === RTPROT_TKE_ENI) return isInOurs || message.table === TABLE_MAIN;
   if (op === 'new')
     return message.protocol !== RTPROT_TKE_ENI && (isInOurs || (message.table === TABLE_MAIN && isPods));
@@ -148,6 +154,13 @@ function isRelevantRoute(
   // The kernel deletes a route that refuses packets with no Pod: only with `lo`, which such routes of IPv6 are on.
   const isRefusing = message.type === RTN_UNREACHABLE;
   return isPods || isRefusing || !isHostPrefix(message.dst) || isOnKnownLink(message.oif, watched);
+}
+
+/** Tells whether a route of another program to a network without a gateway came or went. Those to single hosts wait. */
+function isToConnected(message: RouteMessage, { ifindexes, veths }: WatchedObjects): boolean {
+  const { dst, oif = 0, table } = message;
+  const isOfOthers = !ifindexes.has(oif) && !veths.has(oif);
+  return table === TABLE_MAIN && dst !== undefined && !isHostPrefix(dst) && isOfOthers && isConnected(message);
 }
 
 function isRelevantRule(

@@ -13,9 +13,9 @@ const BITS = { 4: 32, 6: 128 } as const;
 export function watchedObjects(
   state: NodeState,
   primary: PrimaryInterface | undefined,
-  node?: Pick<NodeNetwork, 'bridge' | 'fastPath'>,
+  node?: Pick<NodeNetwork, 'bridge' | 'connected' | 'fastPath'>,
 ): WatchedObjects {
-  const { bridge, fastPath } = node ?? {};
+  const { bridge, connected = [], fastPath } = node ?? {};
   const active = [...state.leases.values()].filter(
     (lease) => lease.state === 'active' || state.wired.has(`${lease.containerId}/${lease.ifName}`),
   );
@@ -39,6 +39,7 @@ export function watchedObjects(
     ]),
     macs: new Set([...(state.supply?.enis ?? []), ...(state.supply?.direct?.enis ?? [])].map(({ mac }) => mac)),
     primaryIps: new Set([...(primary?.addresses ?? []), ...state.nodeIps]),
+    connectedLinks: new Set(connected.map(({ ifindex }) => ifindex)),
     hasFilters: fastPath === 'bpf',
     podPrefixes: new Set(active.flatMap(({ addresses }) => addresses.map(({ ip, family }) => `${ip}/${BITS[family]}`))),
   };

@@ -6,7 +6,13 @@ import { linkId, podId } from '../catalogue/element-id.ts';
 import { bridgeHop, isBridged, isOnBridge } from './bridge-hop.ts';
 import { cloudHop } from './cloud-hop.ts';
 import { evaluateRouting, type Routing } from './evaluate-routing.ts';
-import { expectedRouteByEni, expectedRouteOfGr, expectedRouteToNode, expectedRouteToPod } from './expected-route.ts';
+import {
+  expectedRouteByEni,
+  expectedRouteOfGr,
+  expectedRouteToConnected,
+  expectedRouteToNode,
+  expectedRouteToPod,
+} from './expected-route.ts';
 import {
   type EniView,
   type ExplainContext,
@@ -153,6 +159,8 @@ function expectedRouteFromPod(
   if (to.kind === 'node') return expectedRouteToNode(to.ip);
   if (to.kind === 'pod') return expectedRouteToPod(context, to.pod, to.ip);
   if (view.gr !== undefined) return expectedRouteOfGr(context, to.ip);
+  const connected = expectedRouteToConnected(context, to.ip);
+  if (connected !== undefined) return connected;
   const { mask, ruleMode } = context;
   const isMarked = ruleMode === 'per-pod' || !view.isOurs || (mark & mask) >>> 0 === (view.eni?.mark ?? 0);
   return isMarked ? expectedRouteByEni(context, view, src, mark) : undefined;

@@ -5,6 +5,7 @@ import {
   NODEPORT_MARK,
   PRIORITY,
   RTPROT_TKE_ENI,
+  TABLE_CONNECTED,
   TABLE_MAIN,
   TABLE_POD_ROUTES,
 } from '../../dataplane/numbers.ts';
@@ -87,6 +88,18 @@ export function expectedRouteOfGr(context: ExplainContext, dst: string): Expecte
 
 /** Priority of the kernel's own rule for table main. */
 const MAIN_RULE = 32_766;
+
+/** Returns the route to a network that is connected to the node by a link of another program, as the agent recorded it. */
+export function expectedRouteToConnected({ node }: ExplainContext, dst: string): ExpectedRoute | undefined {
+  const found = (node?.connected ?? [])
+    .filter(({ cidr }) => prefixContains(cidr, dst))
+    .toSorted((a, b) => (prefixBits(b.cidr) ?? 0) - (prefixBits(a.cidr) ?? 0))[0];
+  if (found === undefined) return undefined;
+  const { cidr, ifindex, ifname } = found;
+  const table = TABLE_CONNECTED;
+  const rule = ours(dst, { priority: PRIORITY.connectedNetworks, table });
+  return { rule, table, oif: ifindex, dst: cidr, what: `the route of ${cidr} by ${ifname}` };
+}
 
 /** Returns the route that packets of a Pod out of the node should take: in the table of its ENI. */
 export function expectedRouteByEni(

@@ -224,3 +224,32 @@ test('planNode: names every fault of its input at once', (t) => {
     ].join('; ')}`,
   );
 });
+
+test('planNode: networks that other links connect the node to are in a table of their own, in both rule modes', (t) => {
+  const connected = [
+    { cidr: '172.17.0.0/16', ifindex: 7, ifname: 'docker0', prefsrc: '172.17.0.1' },
+    { cidr: 'fd50::/64', ifindex: 8, ifname: 'data0' },
+  ];
+  const linesOf = (ruleMode: 'compact' | 'per-pod', families: readonly (4 | 6)[]) =>
+    renderFromBare(planNode({ ...node, ruleMode, families, connected }, [], [])).filter((line) => /3997/.test(line));
+  const ipv4 = [
+    'ip route replace 172.17.0.0/16 dev docker0 table 3997 proto 84 scope link src 172.17.0.1',
+    'ip -4 rule add pref 1280 lookup 3997 proto 84',
+  ];
+  for (const ruleMode of ['compact', 'per-pod'] as const) {
+    t.deepEqual(linesOf(ruleMode, [4]), ipv4);
+    t.deepEqual(
+      linesOf(ruleMode, [4, 6]).toSorted(),
+      [
+        ...ipv4,
+        'ip -6 route replace fd50::/64 dev data0 table 3997 proto 84',
+        'ip -6 rule add pref 1280 lookup 3997 proto 84',
+      ].toSorted(),
+    );
+  }
+  t.deepEqual(
+    renderFromBare(planNode(node, [], [])).filter((line) => /3997/.test(line)),
+    [],
+    'no rule without any',
+  );
+});

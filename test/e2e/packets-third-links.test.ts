@@ -1,4 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
+import { connectedNetworks } from '../../agent/node/connected-networks.ts';
+import { readHostView } from '../../agent/node/node-probe.ts';
 import { NetnsView } from '../../sim/support/netns.ts';
 import { partOf } from '../support/suite-part.ts';
 import { openWorld, WHO_PORT, type World } from './packets/world.ts';
@@ -26,6 +28,9 @@ for (const ruleMode of partOf(['compact', 'per-pod'] as const, (mode) => mode ==
       const world = await openWorld({ network: { ruleMode } });
       try {
         const behind = await addThirdLink(world);
+        await podsReachNetworks(t, world, behind);
+        // Beyond the networks of the link the check of the way back is its owner's.
+        await world.node('n1').netns.sysctl({ 'net/ipv4/conf/data0/rp_filter': 2 });
         await answersComeBack(t, world, behind);
         // What the VPC brought before, a third link may bring now.
         for (const family of FAMILIES) t.true(await world.pod('a1').netns.ping(world.outside(family)));
@@ -63,22 +68,59 @@ async function answersComeBack(t: ExecutionContext, world: World, behind: NetnsV
   }
 }
 
+async function podsReachNetworks(t: ExecutionContext, world: World, behind: NetnsView): Promise<void> {
+  const n1 = world.node('n1');
+  const view = readHostView(n1.kernel.rtnetlink);
+  const eniMacs = new Set(n1.enis.map(({ mac }) => mac));
+  const known = { primaryIfindex: n1.network.primary.ifindex, eniMacs, taken: world.vpc.vpcCidrs };
+  const connected = connectedNetworks(view, known);
+  t.deepEqual(
+    connected.map(({ cidr, ifname }) => `${cidr} ${ifname}`),
+    ['192.168.50.0/24 data0', 'fd50::/64 data0'],
+  );
+  n1.network = { ...n1.network, connected };
+  await n1.reach();
+  await world.serve(behind, 'behind');
+  for (const family of FAMILIES) {
+    const { neighbour } = THIRD[family];
+    for (const name of ['a1', 'b1']) {
+      const pod = world.pod(name);
+      t.is(
+        await world.ask(pod.netns, 'tcp', neighbour, WHO_PORT),
+        `behind ${pod.ips[family]}`,
+        `${name}, IPv${family}`,
+      );
+    }
+    t.is(await world.ask(n1.netns, 'tcp', neighbour, WHO_PORT), `behind ${THIRD[family].node}`, 'the node as before');
+  }
+  await world.vpc.resetPacketLog();
+  await n1.netns.ip('link', 'set', 'data0', 'down');
+  const { netns, ips } = world.pod('a1');
+  for (const family of FAMILIES) {
+    t.false(await netns.ping(THIRD[family].neighbour, { waitMs: 300 }));
+    const ways = await world.waysOf(ips[family], THIRD[family].neighbour);
+    t.deepEqual(
+      ways.filter((way) => way === 'n1/eth0'),
+      [],
+      'never by the primary interface with the address of the Pod',
+    );
+  }
+  await n1.netns.ip('link', 'set', 'data0', 'up');
+  await restoreThirdLink(world);
+  await n1.reach();
+}
+
 async function addThirdLink(world: World): Promise<NetnsView> {
   const behind = new NetnsView(`${world.vpc.prefix}behind`);
   const { netns } = world.node('n1');
   await netns.ip('netns', 'add', behind.name);
   await netns.ip('link', 'add', 'data0', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', behind.name);
-  // Beyond the networks of the link the check of the way back is of the link's owner.
-  await netns.sysctl({ 'net/ipv4/conf/data0/rp_filter': 2 });
   await netns.ipBatch(['link set data0 up']);
   await behind.ipBatch(['link set lo up', 'link set eth0 up']);
+  await restoreThirdLink(world);
   for (const family of FAMILIES) {
-    const { node, neighbour, bits, client, beyond, vpc } = THIRD[family];
+    const { node, neighbour, bits, client, vpc } = THIRD[family];
     const nodad = family === 6 ? ' nodad' : '';
-    await netns.ipBatch(
-      [`address add ${node}/${bits} dev data0${nodad}`, `route add ${beyond} via ${neighbour}`],
-      family,
-    );
     await behind.ipBatch(
       [
         `address add ${neighbour}/${bits} dev eth0${nodad}`,
@@ -89,4 +131,17 @@ async function addThirdLink(world: World): Promise<NetnsView> {
     );
   }
   return behind;
+}
+
+/** Gives the node its addresses on the link, and the routes by it, which went with the link. */
+async function restoreThirdLink(world: World): Promise<void> {
+  const { netns } = world.node('n1');
+  for (const family of FAMILIES) {
+    const { node, neighbour, bits, beyond } = THIRD[family];
+    const nodad = family === 6 ? ' nodad' : '';
+    await netns.ipBatch(
+      [`address replace ${node}/${bits} dev data0${nodad}`, `route replace ${beyond} via ${neighbour} dev data0`],
+      family,
+    );
+  }
 }

@@ -40,7 +40,13 @@ for (const ruleMode of modes) {
         'route add default via 192.168.50.1 dev data0 metric 50',
         `route del default via ${gateway} dev eth0 metric 0`,
       ]);
-      t.is((await runCli({ netns, ...trial.agent }, 'repair')).code, 0, 'the agent looks at the node again');
+      const toData = async (): Promise<boolean> =>
+        (await netns.run(['ip', 'route', 'show', 'table', 'all', 'proto', '84'])).includes(
+          '192.168.50.0/24 dev data0 table 3997',
+        );
+      await waitUntil(toData, { what: 'the network of the other link in a table of ours' });
+      const repaired = await runCli({ netns, ...trial.agent }, 'repair');
+      t.is(repaired.code, 0, `the agent looks at the node again: ${repaired.stdout}${repaired.stderr}`);
       await answers('another link has the better default route');
       t.true((await markedLinks(netns)).includes('eth0'));
 

@@ -4,6 +4,7 @@ import {
   DEFAULT_ENI_MARK_MASK,
   NODEPORT_MARK,
   RTPROT_TKE_ENI,
+  TABLE_CONNECTED,
   TABLE_MAIN,
   TABLE_POD_ROUTES,
   TABLE_PODLESS,
@@ -57,7 +58,7 @@ export function buildOutline(node: NodeFacts): Outline {
     pods,
     families: new Set(addresses.map(familyOf)),
     markBits: (markMask(node) | NODEPORT_MARK) >>> 0,
-    tables: new Set([TABLE_POD_ROUTES, TABLE_PODLESS, ...enis.map(({ table }) => table)]),
+    tables: new Set([TABLE_POD_ROUTES, TABLE_PODLESS, TABLE_CONNECTED, ...enis.map(({ table }) => table)]),
     nameOf: (ifindex) => links.get(ifindex)?.ifname ?? `if${ifindex}`,
   };
 }

@@ -1,4 +1,10 @@
-import { isOurTable, RTPROT_TKE_ENI, TABLE_MAIN, TABLE_POD_ROUTES } from '../../../dataplane/numbers.ts';
+import {
+  isOurTable,
+  RTPROT_TKE_ENI,
+  TABLE_CONNECTED,
+  TABLE_MAIN,
+  TABLE_POD_ROUTES,
+} from '../../../dataplane/numbers.ts';
 import { tableId } from '../../../inspection/catalogue/element-id.ts';
 import { renderRoute } from '../../../netlink/render-route.ts';
 import type { RouteMessage } from '../../../netlink/route-message.ts';
@@ -112,7 +118,7 @@ function isLinkLocal({ dst }: RouteMessage): boolean {
 }
 
 function rank(table: number): number {
-  if (table === TABLE_POD_ROUTES) return 0;
+  if (table === TABLE_POD_ROUTES || table === TABLE_CONNECTED) return 0;
   if (table === TABLE_MAIN) return 1;
   return isKernelTable(table) ? 4 : isOurTable(table) ? 2 : 3;
 }

@@ -1,5 +1,5 @@
 import { parseHostVethAlias } from '../../../dataplane/host-veth-name.ts';
-import { RTPROT_TKE_ENI, TABLE_ENI_BASE, TABLE_POD_ROUTES } from '../../../dataplane/numbers.ts';
+import { isOurTable, RTPROT_TKE_ENI, TABLE_ENI_BASE } from '../../../dataplane/numbers.ts';
 import type { AddressMessage } from '../../../netlink/address-message.ts';
 import type { LinkMessage } from '../../../netlink/link-message.ts';
 import type { MonitorEvent } from '../../../netlink/monitor.ts';
@@ -173,7 +173,7 @@ function describeRule(message: RuleMessage, { names, nameOf }: Context): Rest {
     ownerOfPrefix(message.src, names) ??
     ownerOfPrefix(message.dst, names) ??
     (message.table > TABLE_ENI_BASE ? ownerOfTable(message.table, names, nameOf) : undefined) ??
-    (isOurs || message.table === TABLE_POD_ROUTES ? NODE : undefined);
+    (isOurs || isOurTable(message.table) ? NODE : undefined);
   return { text, isOurs, isNoise: false, owner };
 }
 

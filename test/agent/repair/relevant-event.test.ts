@@ -29,6 +29,7 @@ const CONCERNS: WatchedObjects = {
   ]),
   podPrefixes: new Set(['10.0.0.5/32']),
   primaryIps: new Set(['10.0.0.2']),
+  connectedLinks: new Set([60]),
   bridge: { ifindex: BRIDGE_IFINDEX, name: 'cbr0', mtu: 1500, mac: BRIDGE_MAC },
 };
 const UP = 1;
@@ -160,6 +161,21 @@ test(
   relevant,
   event('address', 'new', { ifindex: 50, local: '10.0.0.2', address: '10.0.0.2' }),
   true,
+);
+const connectedRoute = { table: TABLE_MAIN, dst: '172.17.0.0/16', oif: 50, type: 1, protocol: 2 };
+const route = (op: 'new' | 'del', more: object = {}) => event('route', op, { ...connectedRoute, ...more });
+test('isRelevant: a network is connected by another link', relevant, route('new'), true);
+test('isRelevant: a network is connected no more', relevant, route('del'), true);
+test('isRelevant: not a route by a gateway', relevant, route('new', { gateway: '192.168.50.1' }), false);
+test('isRelevant: not a route to a single host', relevant, route('new', { dst: '172.17.0.2/32' }), false);
+test('isRelevant: not a network of an ENI', relevant, route('new', { oif: ENI }), false);
+test('isRelevant: a link of such a network is down', relevant, event('link', 'new', { ifindex: 60, flags: 0 }), true);
+test('isRelevant: a link of such a network is gone', relevant, event('link', 'del', { ifindex: 60, flags: UP }), true);
+test(
+  'isRelevant: not a link of such a network that is up',
+  relevant,
+  event('link', 'new', { ifindex: 60, flags: UP }),
+  false,
 );
 test('isRelevant: not an address of somebody else', relevant, event('address', 'new', { ifindex: 50 }), false);
 test(
