@@ -32,7 +32,8 @@ const flushRules = async ({ node }: Trial): Promise<void> => {
 
 const hostVeth = async ({ node }: Trial, pod: AttachedPod): Promise<string> => {
   const routes = await node.netns.ipJson('route', 'show', 'table', 'all', pod.ip);
-  return String(routes[0]?.['dev']);
+  // One that refuses packets leads to no link.
+  return String(routes.find(({ dev }) => dev !== undefined)?.['dev']);
 };
 
 const eniTable = async ({ node }: Trial): Promise<string> => {
