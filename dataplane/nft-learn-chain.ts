@@ -2,7 +2,7 @@ import { hex } from './eni-mark.ts';
 import { FAST_PATH_MARK } from './numbers.ts';
 
 /** Bits of the status of a connection. @see uapi/linux/netfilter/nf_conntrack_common.h ip_conntrack_status */
-const CT_STATUS = {
+export const CT_STATUS = {
   assured: 0x4,
   natSource: 0x10,
   natDestination: 0x20,

@@ -2,7 +2,7 @@ import type { NftTable } from './desired.ts';
 import { eniMark, hex } from './eni-mark.ts';
 import { canonicalAddress, familyOf, withoutContained } from './ip-prefix.ts';
 import type { EniNetwork, NodeNetwork } from './network.ts';
-import { learnChainLines, sentChainLines } from './nft-learn-chain.ts';
+import { CT_STATUS, learnChainLines, sentChainLines } from './nft-learn-chain.ts';
 import { DIRECT_LINK_GROUP, NFT_TABLE, NODEPORT_MARK } from './numbers.ts';
 
 /**
@@ -37,6 +37,7 @@ export function nftTable(node: NodeNetwork, enis: readonly EniNetwork[]): NftTab
     ...(isMarked && named.length > 0 ? [arrivalChain(named)] : []),
     preroutingChain(node, sorted, named),
     ...(sorted.length > 0 ? balancedChains(node) : []),
+    ...(named.length > 0 ? [returnedChain(node, named)] : []),
     ...leavingChains(node, sorted),
     ...(node.fastPath === 'bpf' ? learnChains(sorted) : []),
   ];
@@ -154,6 +155,19 @@ function balancedChains(node: NodeNetwork): readonly string[] {
     chain('balanced', ['type filter hook output priority mangle + 1; policy accept;', flip]),
     chain('balanced_route', ['type route hook output priority mangle + 2; policy accept;', flip]),
   ];
+}
+
+/**
+ * What comes in by an ENI is for the node or for one of its Pods. When the VPC leads an address here that no Pod has, and no route
+ * refuses (one that is offered, or on its way to another node), the packet would leave again and come back until its TTL
+ * ends. A node port leads elsewhere too, but with another destination.
+ */
+function returnedChain({ primary }: NodeNetwork, enis: readonly EniNetwork[]): string {
+  const names = enis.map(({ ifname }) => `"${ifname}"`);
+  return chain('returned', [
+    'type filter hook forward priority filter; policy accept;',
+    `iifname { ${names.join(', ')} } oifname { "${primary.ifname}", ${names.join(', ')} } ct status and ${hex(CT_STATUS.natDestination)} == 0x0 drop`,
+  ]);
 }
 
 function fromLines(enis: readonly EniNetwork[]): readonly string[] {

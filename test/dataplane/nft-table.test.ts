@@ -59,6 +59,10 @@ table inet tke_eni {
   type route hook output priority mangle + 2; policy accept;
   meta mark and 0xff0000 != 0x0 meta mark set meta mark xor 0x80
  }
+ chain returned {
+  type filter hook forward priority filter; policy accept;
+  iifname { "eth5", "eth6" } oifname { "eth0", "eth5", "eth6" } ct status and 0x20 == 0x0 drop
+ }
 }
 `,
 );
@@ -95,6 +99,10 @@ table inet tke_eni {
  chain balanced_route {
   type route hook output priority mangle + 2; policy accept;
   fib saddr type != local meta mark set meta mark xor 0x80
+ }
+ chain returned {
+  type filter hook forward priority filter; policy accept;
+  iifname { "eth5" } oifname { "eth0", "eth5" } ct status and 0x20 == 0x0 drop
  }
 }
 `,

@@ -52,6 +52,7 @@ for (const ruleMode of ['compact', 'per-pod'] as const) {
       'sysctl net.ipv6.conf.eth0.accept_ra=2',
       'nft iifname != "eth0" ip saddr { 10.0.0.0/8 } ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80',
       'nft iifname != "eth0" ip6 saddr { fd00:10::/32 } ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80',
+      'nft iifname { "eth5" } oifname { "eth0", "eth5" } ct status and 0x20 == 0x0 drop',
       'nft oifname "eth0" ct direction original meta mark and 0x80 == 0x80 masquerade',
       'nft oifname "eth0" ip saddr { 172.31.0.64/26 } ip daddr != { 10.0.0.0/8, 172.31.0.64/26 } masquerade',
       'nft meta nfproto ipv4 oifgroup 3998 ct direction original ct status dnat meta mark and 0x80 == 0x80 snat ip to 10.0.0.2',

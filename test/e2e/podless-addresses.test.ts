@@ -144,23 +144,51 @@ async function leadBlock({ vpc }: Trial): Promise<void> {
   await vpc.addGlobalRoute({ cidr: GR, nodeIp: primary.primaryIp });
 }
 
-test.serial('an address is no longer refused once the supply has it no more', async (t) => {
-  t.timeout(120_000);
-  const trial = await openTrial({ ruleMode: 'per-pod', ipsPerEni: 3, flags: FLAGS });
-  try {
-    const { vpc, node } = trial;
-    const pod = await trial.addPod();
-    const [eni] = trial.enis;
-    const moved = vpc.assignedIps(eni?.eniId ?? '').findLast(({ ip }) => !pod.ips.includes(ip))?.ip ?? '';
-    t.false(await pod.netns.ping(moved, { waitMs: 500 }));
-    await vpc.unassignIp(eni?.eniId ?? '', moved);
-    trial.writeSupply();
-    const refuses = async () => (await node.netns.tryRun(['ip', 'route', 'get', moved])).code !== 0;
-    await waitUntil(async () => !(await refuses()), { what: `${moved} is somebody else's` });
-    await vpc.outside.netns.ip('address', 'add', `${moved}/32`, 'dev', 'lo');
-    await vpc.router.ip('route', 'add', `${moved}/32`, 'via', vpc.outside.ip);
-    t.true(await pod.netns.ping(moved), 'a Pod of the node reaches the new owner');
-  } finally {
-    await trial.close();
+for (const ruleMode of ['compact', 'per-pod'] as const) {
+  test.serial(`an address is not refused once the supply has it no more, and does not loop, ${ruleMode}`, async (t) => {
+    t.timeout(120_000);
+    const trial = await openTrial({ ruleMode, isDual: true, ipsPerEni: 3, flags: FLAGS });
+    try {
+      const pod = await trial.addPod();
+      await leavesTheSupply(t, trial, pod);
+    } finally {
+      await trial.close();
+    }
+  });
+}
+
+/** The VPC leads a pair of addresses here that the supply has not: before ipamd took them away, or assigned by somebody else. */
+async function leavesTheSupply(t: ExecutionContext, trial: Trial, pod: AttachedPod): Promise<void> {
+  const { vpc, node } = trial;
+  const { eniId = '' } = trial.enis[0] ?? {};
+  const free = vpc.assignedIps(eniId).filter(({ ip }) => !pod.ips.includes(ip));
+  const pair = ([4, 6] as const).flatMap((family) => free.findLast((address) => address.family === family) ?? []);
+  t.is(pair.length, 2);
+  for (const { ip } of pair) {
+    t.false(await pod.netns.ping(ip, { waitMs: 500 }));
+    await vpc.unassignIp(eniId, ip);
   }
-});
+  trial.writeSupply();
+  for (const { ip, family } of pair) {
+    const refuses = async () => (await node.netns.tryRun(['ip', 'route', 'get', ip])).code !== 0;
+    await waitUntil(async () => !(await refuses()), { what: `${ip} is somebody else's` });
+
+    await vpc.assignIp(eniId, family, ip);
+    await vpc.resetPacketLog();
+    const from = family === 4 ? vpc.outside.ip : vpc.outside.ipv6;
+    t.false(await pod.netns.ping(ip, { waitMs: 500 }));
+    t.false(await vpc.outside.netns.ping(ip, { waitMs: 500 }));
+    const passed = (await vpc.packetLog()).filter(({ dst }) => dst === ip);
+    t.true(passed.some(({ src }) => src === from) && passed.length > 1, 'the router saw both questions');
+    t.true(
+      passed.every(({ packets }) => packets === 1),
+      `each went by once: ${JSON.stringify(passed)}`,
+    );
+    await vpc.unassignIp(eniId, ip);
+
+    const address = `${ip}/${family === 4 ? 32 : 128}`;
+    await vpc.outside.netns.ip('address', 'add', address, 'dev', 'lo');
+    await vpc.router.ip(...(family === 4 ? [] : ['-6']), 'route', 'add', address, 'via', from);
+    t.true(await pod.netns.ping(ip), 'a Pod of the node reaches the new owner');
+  }
+}
