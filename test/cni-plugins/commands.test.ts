@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { PLUGIN } from '../../agent/api/messages.ts';
@@ -18,7 +18,7 @@ import { makeFolder } from './support/test-agent.ts';
 function delOfLateAgent(t: ExecutionContext, second: ReplyInitOf<'del'> | undefined) {
   const folder = makeFolder();
   t.teardown(folder.remove);
-  const directory = join(folder.path, 'deletions');
+  const directory = join(folder.path, 'run', 'deletions');
   let calls = 0;
   let seen = 0;
   const call = (async () => {
@@ -64,10 +64,12 @@ for (const [what, second] of [
   });
 }
 
-/** Makes the spool impossible, whoever runs the test: root may write anywhere, but not below a file. */
+/**
+ * Makes the spool impossible, whoever runs the test: root may write anywhere, but not below a file. It stands in the place of the
+ * parent, because one in the place of the folder itself is moved aside.
+ */
 function breakDisk(directory: string): void {
-  mkdirSync(dirname(directory), { recursive: true });
-  writeFileSync(directory, 'a file where the folder should be');
+  writeFileSync(dirname(directory), 'a file where the parent should be');
 }
 
 test('execute: is content with the second try when the disk fails', async (t) => {

@@ -118,6 +118,7 @@ const FLAGS_OF_TOOLS = new Set([
   '--profile',
   '--as',
   '--raw',
+  '--replicas',
   '--runtime-endpoint',
   '--set',
 ]);

@@ -59,7 +59,7 @@ export function rewriteFoundFile({ name, content }: RecordedFile): RecordedFile 
 export function rewriteInstallRecord({ name, content }: RecordedFile): RecordedFile {
   return inFolder((dir) => {
     writeFileSync(dir.join(name), JSON.stringify(content));
-    const { files, intended } = readInstallRecord(dir.path);
+    const { files, intended, release } = readInstallRecord(dir.path);
     const written = makeFolder(dir.join('written'));
     for (const file of files) {
       mkdirSync(dirname(`${written}/${file.name}`), { recursive: true });
@@ -68,6 +68,7 @@ export function rewriteInstallRecord({ name, content }: RecordedFile): RecordedF
     recordInstalled(
       written,
       files.map((file) => file.name),
+      release,
     );
     recordIntent(written, intended);
     const again = readFile(written, name).content;
