@@ -1,7 +1,7 @@
 import type { Kernel } from '../dataplane/kernel.ts';
 import { DEFAULT_LINK_GROUP } from '../dataplane/link-group.ts';
 import { openRtnetlinkIn } from '../netlink/rtnetlink.ts';
-import { adopt } from './adopt/adopt.ts';
+import { adopt, hasTraces } from './adopt/adopt.ts';
 import type { AgentComponents } from './components.ts';
 import type { AgentConfig } from './config/options.ts';
 import type { Journal } from './journal/journal-content.ts';
@@ -9,6 +9,7 @@ import type { Supply } from './journal/supply.ts';
 import type { KernelEvidence } from './node/kernel-evidence.ts';
 import { readHostDump } from './node/node-probe.ts';
 import { readEvidence } from './node/read-evidence.ts';
+import { readPodEnds } from './node/read-pod-interfaces.ts';
 import { readSandboxPeers } from './node/read-sandbox-peers.ts';
 import { isForNode, withheld } from './supply/accept-supply.ts';
 import type { SupplySource } from './supply/supply-source.ts';
@@ -45,8 +46,7 @@ async function adoptUnknown(config: AgentConfig, components: AgentComponents, so
   const found = readEvidence(readHostDump(kernel.rtnetlink), config.eniMarkMask);
   // With the role uplinks the rules of an address are no evidence of a Pod of ours: each address has them.
   const evidence = config.role === 'uplinks' ? { ...found, ipams: [] } : found;
-  const isClean = evidence.veths.length === 0 && evidence.ipams.length === 0 && evidence.enis.length === 0;
-  if (!isClean) await adoptAll(config, components, sources, evidence);
+  if (hasTraces(evidence)) await adoptAll(config, components, sources, evidence);
   journal.markAdopted();
 }
 
@@ -70,6 +70,7 @@ async function adoptAll(
       ...{ clock, log, journal },
       state: components.state,
       view: components.view,
+      readEnds: (named) => readPodEnds(config.hostRoot, named),
       readPeers: (veths, named) =>
         readSandboxPeers(
           { hostRoot: config.hostRoot, openRtnetlinkIn: (netns) => openRtnetlinkIn(netns) },
@@ -84,8 +85,9 @@ async function adoptAll(
 }
 
 /** GlobalRoute Pods need none, and a node that has no others may get none. */
-function needsSupply({ veths, enis, ipams }: KernelEvidence): boolean {
-  return enis.length > 0 || ipams.length > 0 || veths.some(({ table }) => table !== DEFAULT_LINK_GROUP);
+function needsSupply({ veths, unnamed = [], enis, ipams }: KernelEvidence): boolean {
+  const marked = [...veths, ...unnamed.filter(({ isMarked }) => isMarked)];
+  return enis.length > 0 || ipams.length > 0 || marked.some(({ table }) => table !== DEFAULT_LINK_GROUP);
 }
 
 async function waitForSupply(

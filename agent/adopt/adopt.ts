@@ -3,8 +3,9 @@ import type { Logger } from '../../runtime/log.ts';
 import type { CriSandbox, SandboxView } from '../cri/sandbox-view.ts';
 import type { Journal } from '../journal/journal-content.ts';
 import type { Supply } from '../journal/supply.ts';
-import type { KernelEvidence, PeerEvidence } from '../node/kernel-evidence.ts';
+import type { KernelEvidence, PeerEvidence, PodEnd } from '../node/kernel-evidence.ts';
 import { keyOf, type NodeState } from '../state/node-state.ts';
+import { nameVeths } from './name-veths.ts';
 import { planAdoption } from './plan-adoption.ts';
 
 /** Dependencies of adoption. */
@@ -15,6 +16,8 @@ type AdoptDeps = {
   readonly journal: Journal;
   /** Undefined when no runtime is configured. */
   readonly view: SandboxView | undefined;
+  /** Reads the veths in these network namespaces and in all that have a name. */
+  readonly readEnds: (named: Iterable<string>) => readonly PodEnd[];
   /** Finds the Pod ends of these host veths inside the sandboxes. */
   readonly readPeers: (
     veths: KernelEvidence['veths'],
@@ -34,14 +37,20 @@ const RUNTIME_RETRY_MS = 1_000;
  * before serving, when the journal is new or was damaged. Does nothing where the kernel holds nothing of ours. Returns
  * the number of adopted leases.
  */
-export async function adopt(deps: AdoptDeps, kernel: KernelEvidence, signal: AbortSignal): Promise<number> {
+export async function adopt(deps: AdoptDeps, found: KernelEvidence, signal: AbortSignal): Promise<number> {
   const { state, journal, log } = deps;
-  if (kernel.enis.length === 0 && kernel.veths.length === 0) return 0;
-  const hasPods = kernel.veths.length > 0 || hasForeignLinks(kernel);
-  const runtime = hasPods ? await queryRuntime(deps, kernel, signal) : NO_RUNTIME;
-  const peers = deps.readPeers(kernel.veths, runtime.netns);
-  const sources = { kernel, supply: state.supply, peers, podCidrs: state.podCidrs };
-  const adoption = planAdoption({ ...sources, sandboxes: runtime.sandboxes, sandboxIps: runtime.ips });
+  if (!hasTraces(found)) return 0;
+  const hasPods = found.veths.length > 0 || (found.unnamed ?? []).length > 0 || hasForeignLinks(found);
+  const { sandboxes, ips: sandboxIps, netns } = hasPods ? await queryRuntime(deps, signal) : NO_RUNTIME;
+  const ends = hasPods ? deps.readEnds(netns.values()) : [];
+  const named = nameVeths({ kernel: found, ends, sandboxes, netns, sandboxIps });
+  for (const one of named.held)
+    log.warn('a link of a Pod without a known owner: its addresses are given to nobody', one);
+  const kernel = { ...found, veths: named.veths };
+  const peers = new Map([...deps.readPeers(kernel.veths, netns), ...named.peers]);
+  const areOfOthers = state.role === 'uplinks';
+  const sources = { kernel, supply: state.supply, peers, podCidrs: state.podCidrs, areOfOthers };
+  const adoption = planAdoption({ ...sources, sandboxes, sandboxIps });
   if (adoption.ruleMode !== undefined) journal.putRuleMode(adoption.ruleMode);
   for (const record of adoption.enis) journal.putEni(record);
   for (const lease of adoption.leases) {
@@ -66,16 +75,15 @@ type Runtime = {
 
 const NO_RUNTIME: Runtime = { sandboxes: [], ips: new Map(), netns: new Map() };
 
-async function queryRuntime(deps: AdoptDeps, kernel: KernelEvidence, signal: AbortSignal): Promise<Runtime> {
+async function queryRuntime(deps: AdoptDeps, signal: AbortSignal): Promise<Runtime> {
   const { view, clock, log } = deps;
   if (view === undefined) return NO_RUNTIME;
   const untilMs = clock.monotonicMs() + RUNTIME_WAIT_MS;
   for (;;) {
     try {
       const sandboxes = await view.list(signal);
-      const queried = hasForeignLinks(kernel) ? sandboxes : sandboxes.filter(({ id }) => isWired(kernel, id));
       const networks = await Promise.all(
-        queried.map(async ({ id }) => ({ id, network: await view.network(id, signal) })),
+        sandboxes.map(async ({ id }) => ({ id, network: await view.network(id, signal) })),
       );
       return {
         sandboxes,
@@ -93,13 +101,14 @@ async function queryRuntime(deps: AdoptDeps, kernel: KernelEvidence, signal: Abo
   }
 }
 
+/** Tells whether the kernel holds anything that an earlier agent left. */
+export function hasTraces({ enis, veths, unnamed = [] }: KernelEvidence): boolean {
+  return enis.length > 0 || veths.length > 0 || unnamed.some(({ isMarked }) => isMarked);
+}
+
 /** Tells whether main plugins of others may have made links for addresses of ours: those name no sandbox. */
 function hasForeignLinks({ ipams, ruledByOthers = [] }: KernelEvidence): boolean {
   return ipams.length > 0 || ruledByOthers.length > 0;
-}
-
-function isWired(kernel: KernelEvidence, sandboxId: string): boolean {
-  return kernel.veths.some(({ containerId }) => containerId === sandboxId);
 }
 
 function withEnis(supply: Supply | undefined, enis: Supply['enis']): Supply {

@@ -4,7 +4,7 @@ import type { RuleMode } from '../../dataplane/network.ts';
 import { DIRECT_LINK_GROUP, MAX_ENI_SLOT } from '../../dataplane/numbers.ts';
 import type { CriSandbox } from '../cri/sandbox-view.ts';
 import type { EniRecord } from '../journal/journal-content.ts';
-import { familyOf, type Lease, type LeasedAddress, leaseKey } from '../journal/lease.ts';
+import { familyOf, type Lease, type LeasedAddress, leaseKey, unknownOwner } from '../journal/lease.ts';
 import { ON_LINK_ENI_ID, type Supply, type SupplyEni } from '../journal/supply.ts';
 import type { EniEvidence, KernelEvidence, PeerEvidence, VethEvidence } from '../node/kernel-evidence.ts';
 import { blockOfAddress, podCidrId } from '../pod-cidr/pod-cidr-supply.ts';
@@ -18,6 +18,8 @@ export type AdoptSources = {
   readonly peers: ReadonlyMap<string, PeerEvidence>;
   /** Addresses that the runtime reports, by sandbox id. */
   readonly sandboxIps: ReadonlyMap<string, readonly string[]>;
+  /** True when another program wires all Pods: then an address that the runtime reports is not of our making. */
+  readonly areOfOthers?: boolean;
   /** Blocks of the node's GlobalRoute Pods, as configured or last known. */
   readonly podCidrs?: readonly string[];
 };
@@ -39,25 +41,52 @@ export function planAdoption(sources: AdoptSources): Adoption {
   const matched = matchEnis(sources);
   const byTable = new Map(matched.map(({ record, eni }) => [record.table, eni]));
   const sandboxById = new Map(sources.sandboxes.map((sandbox) => [sandbox.id, sandbox]));
-  const wired = sources.kernel.veths.flatMap((veth) => {
+  const eniOfIp = (ip: string): SupplyEni | undefined =>
+    [...matched.map(({ eni }) => eni), ...(sources.supply?.enis ?? [])].find(({ eniId, addresses }) => {
+      return eniId !== ON_LINK_ENI_ID && addresses.some((address) => address.ip === ip);
+    });
+  const wired = sources.kernel.veths.flatMap((veth): readonly Lease[] => {
     if (veth.table === DIRECT_LINK_GROUP) return [directLease(veth, sandboxById, sources)];
-    if (veth.table === DEFAULT_LINK_GROUP) return bridgeLease(veth, sandboxById, sources);
-    const eni = byTable.get(veth.table);
-    const lease = eni === undefined ? undefined : wiredLease(veth, eni, sandboxById, sources);
-    return lease === undefined || lease.addresses.length === 0 ? [] : [lease];
+    const ofBlock = veth.table === DEFAULT_LINK_GROUP ? bridgeLease(veth, sandboxById, sources) : [];
+    if (ofBlock.length > 0) return ofBlock;
+    // Where another program changed the group, an address says which ENI it is.
+    const eni = byTable.get(veth.table) ?? ipsOf(veth, sources).flatMap((ip) => eniOfIp(ip) ?? [])[0];
+    return eni === undefined ? [] : [wiredLease(veth, eni, sandboxById, sources)];
   });
-  const ipams = sources.kernel.ipams.flatMap(({ ip, table }) => {
-    const eni = byTable.get(table);
-    return eni === undefined ? [] : [ipamLease(ip, eni, sources)];
-  });
-  const held = new Set([...wired, ...ipams].flatMap(({ addresses }) => addresses.map(({ ip }) => ip)));
-  const withUplink = (sources.kernel.ruledByOthers ?? []).flatMap((ip): readonly Lease[] => {
-    const eni = matched.find(({ eni: { addresses } }) => addresses.some((address) => address.ip === ip))?.eni;
-    return eni === undefined || held.has(ip) ? [] : [{ ...ipamLease(ip, eni, sources), uplink: true }];
-  });
+  const held = new Set<string>();
+  /** Each address is in one lease: the first. */
+  const once = (leases: readonly Lease[]): readonly Lease[] =>
+    leases.flatMap((lease) => {
+      const addresses = lease.addresses.filter(({ ip }) => !held.has(ip));
+      for (const { ip } of addresses) held.add(ip);
+      return addresses.length === 0 && lease.plugin !== 'direct-eni' ? [] : [{ ...lease, addresses }];
+    });
+  const ofLinks = once(wired);
+  const ofRules = once(
+    sources.kernel.ipams.flatMap(({ ip, table }) => {
+      const eni = byTable.get(table);
+      return eni === undefined ? [] : [ipamLease(ip, eni, sources)];
+    }),
+  );
+  const withUplink = once(
+    (sources.kernel.ruledByOthers ?? []).flatMap((ip): readonly Lease[] => {
+      const eni = matched.find(({ eni: { addresses } }) => addresses.some((address) => address.ip === ip))?.eni;
+      return eni === undefined ? [] : [{ ...ipamLease(ip, eni, sources), uplink: true }];
+    }),
+  );
+  // The runtime alone is witness enough that an address is in use.
+  const ready = sources.areOfOthers === true ? [] : sources.sandboxes.filter(({ state }) => state === 'ready');
+  const reported = once(
+    ready.flatMap(({ id }) =>
+      (sources.sandboxIps.get(id) ?? []).flatMap((ip): readonly Lease[] => {
+        const eni = eniOfIp(ip);
+        return eni === undefined ? [] : [ipamLease(ip, eni, sources)];
+      }),
+    ),
+  );
   return {
     enis: matched.map(({ record }) => record),
-    leases: [...wired, ...mergeFamilies(ipams), ...mergeFamilies(withUplink)],
+    leases: [...ofLinks, ...[ofRules, withUplink, reported].flatMap(mergeFamilies)],
     ruleMode: sources.kernel.ruleMode,
     unknownEnis: matched.filter(({ isKnown }) => !isKnown).map(({ eni }) => eni),
   };
@@ -226,7 +255,7 @@ function ipamLease(ip: string, eni: SupplyEni, { sandboxes, sandboxIps }: AdoptS
   const sandbox = sandboxes.find(({ id }) => sandboxIps.get(id)?.includes(ip));
   return {
     // If the runtime does not know the address, its owner has no name; the lease holds the address all the same.
-    containerId: sandbox?.id ?? `unknown-${ip.replaceAll(':', '-')}`,
+    containerId: sandbox?.id ?? unknownOwner(ip),
     ifName: 'eth0',
     network: '',
     plugin: 'ipam',

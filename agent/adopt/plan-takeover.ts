@@ -1,7 +1,7 @@
 import { networkPrefix } from '../../dataplane/ip-prefix.ts';
 import { podCidrOf } from '../../dataplane/pod-cidr.ts';
 import type { CriSandbox } from '../cri/sandbox-view.ts';
-import { type Lease, leaseKey } from '../journal/lease.ts';
+import { type Lease, leaseKey, unknownOwner } from '../journal/lease.ts';
 import type { PodInterface, PortEvidence } from '../node/bridge-evidence.ts';
 import type { Reservation } from '../pod-cidr/host-local-files.ts';
 import { podCidrId } from '../pod-cidr/pod-cidr-supply.ts';
@@ -131,5 +131,5 @@ function ownerOf(
   const containerId = inNetns ?? reservations.find((one) => one.ip === ip)?.containerId ?? '';
   const key = leaseKey(containerId, ifName);
   const isTaken = leases.some((lease) => leaseKey(lease.containerId, lease.ifName) === key);
-  return { containerId: containerId === '' || isTaken ? `unknown-${ip}` : containerId, ifName };
+  return { containerId: containerId === '' || isTaken ? unknownOwner(ip) : containerId, ifName };
 }

@@ -12,6 +12,21 @@ export function leaseKey(containerId: string, ifName: string): LeaseKey {
   return `${containerId}/${ifName}`;
 }
 
+const UNKNOWN_OWNER = 'unknown-';
+
+/**
+ * Makes the container id of a lease whose sandbox was not found: the lease holds its addresses, no DEL finds it, and garbage
+ * collection ends it with its namespace.
+ */
+export function unknownOwner(of: string): string {
+  return UNKNOWN_OWNER + of.replaceAll(':', '-');
+}
+
+/** Tells whether a container id was made by `unknownOwner`. */
+export function isUnknownOwner(containerId: string): boolean {
+  return containerId.startsWith(UNKNOWN_OWNER);
+}
+
 /** 4 for IPv4, 6 for IPv6. */
 export type Family = 4 | 6;
 

@@ -1,9 +1,7 @@
 import type { RuleMode } from '../../dataplane/network.ts';
 
-/** A host veth of ours. Its alias names the attachment that it belongs to. */
-export type VethEvidence = {
-  readonly containerId: string;
-  readonly ifName: string;
+/** A veth in the host's namespace, and what it shows by itself. */
+export type LinkEvidence = {
   readonly name: string;
   readonly mac: string;
   readonly ifindex: number;
@@ -14,6 +12,32 @@ export type VethEvidence = {
   readonly table: number;
   /** Present on a port of a bridge: a GlobalRoute Pod's. */
   readonly isPort?: true;
+  /** Index of its other end in that one's namespace. */
+  readonly peerIfindex?: number;
+};
+
+/** A host veth of ours. The attachment that it belongs to is named by its alias, or else by what the others show. */
+export type VethEvidence = LinkEvidence & { readonly containerId: string; readonly ifName: string };
+
+/** A host veth that has no alias of ours, and that no route of another program leads to. */
+export type UnnamedVeth = LinkEvidence & {
+  /** It has our link group, a host route of ours or a name of our form. */
+  readonly isMarked: boolean;
+};
+
+/** What a veth in a network namespace shows of the Pod that it belongs to. */
+export type PodEnd = {
+  readonly netns: string;
+  readonly ifName: string;
+  readonly ifindex: number;
+  readonly peerIfindex: number;
+  readonly mac: string;
+  /** Without link-local ones. */
+  readonly ips: readonly string[];
+  /** MAC addresses of its neighbour entries: that of the gateway is the host veth's. */
+  readonly neighMacs: readonly string[];
+  /** Its default route leads to our gateway. */
+  readonly hasGateway: boolean;
 };
 
 /** Kernel state that is left of an ENI. */
@@ -30,6 +54,8 @@ export type EniEvidence = {
 /** All kernel state of attachments that an earlier agent made and that no journal knows. */
 export type KernelEvidence = {
   readonly veths: readonly VethEvidence[];
+  /** Those that may be a Pod's although their alias was changed. */
+  readonly unnamed?: readonly UnnamedVeth[];
   readonly enis: readonly EniEvidence[];
   /** Attachments of `tke-eni-ipamc`: addresses that have two rules and no link of ours. */
   readonly ipams: readonly { readonly ip: string; readonly table: number }[];

@@ -1,6 +1,7 @@
-import { parseHostVethAlias } from '../../dataplane/host-veth-name.ts';
+import { isHostVethName, parseHostVethAlias } from '../../dataplane/host-veth-name.ts';
 import { hostPrefix } from '../../dataplane/ip-prefix.ts';
 import {
+  DIRECT_LINK_GROUP,
   isEniTable,
   PRIORITY,
   RTPROT_TKE_ENI,
@@ -12,7 +13,7 @@ import type { LinkMessage } from '../../netlink/link-message.ts';
 import type { RouteMessage } from '../../netlink/route-message.ts';
 import type { RuleMessage } from '../../netlink/rule-message.ts';
 import { RTN_UNICAST } from '../../netlink/uapi/rtnetlink.ts';
-import type { EniEvidence, KernelEvidence, VethEvidence } from './kernel-evidence.ts';
+import type { EniEvidence, KernelEvidence, LinkEvidence, UnnamedVeth, VethEvidence } from './kernel-evidence.ts';
 
 /** Dumps of the host's namespace, both families. */
 export type HostDump = {
@@ -28,10 +29,12 @@ export type HostDump = {
  * another.
  */
 export function readEvidence({ links, routes, rules }: HostDump, eniMarkMask: number): KernelEvidence {
-  const ourRoutes = routes.filter(({ protocol }) => protocol === RTPROT_TKE_ENI);
+  const ourRoutes = routes.filter(isOurs);
   const ourRules = rules.filter(({ protocol }) => protocol === RTPROT_TKE_ENI);
   const veths = links.flatMap((link) => vethOf(link, ourRoutes));
   const wiredIps = new Set(veths.flatMap(({ ips }) => ips));
+  const unnamed = links.flatMap((link) => unnamedOf(link, routes));
+  const anyIps = new Set([...veths, ...unnamed].flatMap(({ ips }) => ips));
   const perPod = ourRules.filter(({ priority, src }) => priority === PRIORITY.fromPod && src !== undefined);
   const isCompact = ourRules.some(
     (rule) => rule.priority === PRIORITY.podHostRoutes && rule.table === TABLE_POD_ROUTES,
@@ -42,10 +45,11 @@ export function readEvidence({ links, routes, rules }: HostDump, eniMarkMask: nu
         protocol !== RTPROT_TKE_ENI && table === TABLE_MAIN && src === undefined && isHost(dst),
     )
     .map(({ dst }) => addressOf(dst));
-  const isPerPod = perPod.some(({ src }) => wiredIps.has(addressOf(src)));
+  const isPerPod = perPod.some(({ src }) => anyIps.has(addressOf(src)));
   return {
     veths,
-    enis: tablesOf([...ourRoutes, ...ourRules], veths).map((table) =>
+    ...(unnamed.length === 0 ? {} : { unnamed }),
+    enis: tablesOf([...ourRoutes, ...ourRules], [...veths, ...unnamed]).map((table) =>
       eniOf(table, { links, ourRoutes, ourRules, eniMarkMask }),
     ),
     blocks: blocksOf(ourRules, ourRoutes),
@@ -57,13 +61,36 @@ export function readEvidence({ links, routes, rules }: HostDump, eniMarkMask: nu
 
 function vethOf(link: LinkMessage, ourRoutes: readonly RouteMessage[]): readonly VethEvidence[] {
   const owner = parseHostVethAlias(link.ifalias ?? '');
-  if (owner === undefined) return [];
+  return owner === undefined ? [] : [{ ...owner, ...linkOf(link, ourRoutes) }];
+}
+
+function unnamedOf(link: LinkMessage, routes: readonly RouteMessage[]): readonly UnnamedVeth[] {
+  if (link.kind !== 'veth' || parseHostVethAlias(link.ifalias ?? '') !== undefined) return [];
+  const toLink = routes.filter(({ oif, dst }) => oif === link.ifindex && isHost(dst));
+  const [ours, others] = [toLink.filter(isOurs), toLink.filter((route) => !isOurs(route) && isPodTable(route))];
+  const found = linkOf(link, ours);
+  const isPodLink = isEniTable(found.table) || found.table === DIRECT_LINK_GROUP || found.ips.length > 0;
+  // Of another program; or of a Pod on the bridge, which is found by its port.
+  if (!isPodLink && (others.length > 0 || found.isPort === true)) return [];
+  return [{ ...found, isMarked: isPodLink || isHostVethName(link.ifname) }];
+}
+
+function linkOf(link: LinkMessage, ourRoutes: readonly RouteMessage[]): LinkEvidence {
   const ips = ourRoutes
-    .filter(({ oif, table }) => oif === link.ifindex && (table === TABLE_POD_ROUTES || table === TABLE_MAIN))
+    .filter((route) => route.oif === link.ifindex && isPodTable(route))
     .map(({ dst }) => addressOf(dst));
-  const { ifname: name, ifindex, mtu, group: table, address: mac = '', master = 0 } = link;
+  const { ifname: name, ifindex, mtu, group: table, address: mac = '', master = 0, link: peerIfindex } = link;
   const port = master === 0 ? {} : { isPort: true as const };
-  return [{ ...owner, name, mac, ifindex, mtu, table, ...port, ips: [...new Set(ips)].toSorted(byFamily) }];
+  const peer = peerIfindex === undefined ? {} : { peerIfindex };
+  return { name, mac, ifindex, mtu, table, ...port, ...peer, ips: [...new Set(ips)].toSorted(byFamily) };
+}
+
+function isOurs({ protocol }: RouteMessage): boolean {
+  return protocol === RTPROT_TKE_ENI;
+}
+
+function isPodTable({ table }: RouteMessage): boolean {
+  return table === TABLE_POD_ROUTES || table === TABLE_MAIN;
 }
 
 function blocksOf(ourRules: readonly RuleMessage[], ourRoutes: readonly RouteMessage[]): readonly string[] {
@@ -74,7 +101,7 @@ function blocksOf(ourRules: readonly RuleMessage[], ourRoutes: readonly RouteMes
   return [...new Set([...rules, ...unreachable].flatMap(({ dst }) => (dst === undefined ? [] : [dst])))].sort();
 }
 
-function tablesOf(objects: readonly (RouteMessage | RuleMessage)[], veths: readonly VethEvidence[]): readonly number[] {
+function tablesOf(objects: readonly (RouteMessage | RuleMessage)[], veths: readonly LinkEvidence[]): readonly number[] {
   // A flush may have removed every route and rule of an ENI; the link groups of its Pods still name its table.
   const tables = [...objects, ...veths].map(({ table }) => table).filter(isEniTable);
   return [...new Set(tables)].toSorted((a, b) => a - b);

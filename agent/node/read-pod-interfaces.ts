@@ -1,11 +1,12 @@
 import { fstatSync } from 'node:fs';
-import { TABLE_MAIN } from '../../dataplane/numbers.ts';
+import { POD_GATEWAY_IPV4, POD_GATEWAY_IPV6, TABLE_MAIN } from '../../dataplane/numbers.ts';
 import { NetnsError, openNetns } from '../../netlink/netns.ts';
 import { openRtnetlinkIn, type Rtnetlink } from '../../netlink/rtnetlink.ts';
-import { AF_INET } from '../../netlink/uapi/netlink.ts';
+import { AF_INET, AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import { resolveHostPath } from '../../runtime/host-path.ts';
 import type { NetnsEvidence, PodInterface } from './bridge-evidence.ts';
-import { namesOfNetns } from './read-sandbox-peers.ts';
+import type { PodEnd } from './kernel-evidence.ts';
+import { globalIpsOf, namesOfNetns } from './read-sandbox-peers.ts';
 
 /**
  * Reads the veth interfaces with an IPv4 address in the namespaces that the runtime names, and in all of `/run/netns`.
@@ -13,7 +14,24 @@ import { namesOfNetns } from './read-sandbox-peers.ts';
  * nothing.
  */
 export function readPodInterfaces(hostRoot: string, named: Iterable<string>): NetnsEvidence {
-  const interfaces: PodInterface[] = [];
+  const { found, isComplete } = readEachNetns(hostRoot, named, interfacesIn);
+  return { interfaces: found, isComplete };
+}
+
+/**
+ * Reads every veth in the namespaces that the runtime names, and in all of `/run/netns`, as `readPodInterfaces` does, with
+ * what adoption tells a Pod's end by. What cannot be read is no evidence.
+ */
+export function readPodEnds(hostRoot: string, named: Iterable<string>): readonly PodEnd[] {
+  return readEachNetns(hostRoot, named, endsIn).found;
+}
+
+function readEachNetns<T>(
+  hostRoot: string,
+  named: Iterable<string>,
+  read: (rtnetlink: Rtnetlink, netns: string) => readonly T[],
+): { readonly found: readonly T[]; readonly isComplete: boolean } {
+  const found: T[] = [];
   const seen = new Set<string>();
   let isComplete = true;
   for (const path of [...named, ...namesOfNetns(hostRoot)]) {
@@ -23,14 +41,27 @@ export function readPodInterfaces(hostRoot: string, named: Iterable<string>): Ne
       if (seen.has(`${dev} ${ino}`)) continue;
       seen.add(`${dev} ${ino}`);
       using rtnetlink = openRtnetlinkIn(netns);
-      interfaces.push(...interfacesIn(rtnetlink, path));
+      found.push(...read(rtnetlink, path));
     } catch (error) {
       // It was deleted meanwhile: then nothing is in it.
       const isGone = error instanceof NetnsError && (error.code === 'ENOENT' || error.code === 'NOT_A_NETNS');
       if (!isGone) isComplete = false;
     }
   }
-  return { interfaces, isComplete };
+  return { found, isComplete };
+}
+
+function endsIn(rtnetlink: Rtnetlink, netns: string): readonly PodEnd[] {
+  const links = rtnetlink.link.list({ kind: 'veth' });
+  const routes = links.length === 0 ? [] : [AF_INET, AF_INET6].flatMap((family) => rtnetlink.route.list({ family }));
+  return links.flatMap(({ ifname: ifName, ifindex, address: mac = '', link: peerIfindex }): readonly PodEnd[] => {
+    if (peerIfindex === undefined) return [];
+    const neighMacs = rtnetlink.neigh.list({ ifindex }).flatMap(({ lladdr }) => lladdr ?? []);
+    const hasGateway = routes.some(
+      ({ oif, gateway }) => oif === ifindex && (gateway === POD_GATEWAY_IPV4 || gateway === POD_GATEWAY_IPV6),
+    );
+    return [{ netns, ifName, ifindex, peerIfindex, mac, ips: globalIpsOf(rtnetlink, ifindex), neighMacs, hasGateway }];
+  });
 }
 
 function interfacesIn(rtnetlink: Rtnetlink, netns: string): readonly PodInterface[] {

@@ -89,7 +89,8 @@ function directPeerIn(
   });
 }
 
-function globalIpsOf(rtnetlink: Rtnetlink, ifindex: number): readonly string[] {
+/** Lists the addresses of a link that are no link-local ones. @throws NetlinkError */
+export function globalIpsOf(rtnetlink: Rtnetlink, ifindex: number): readonly string[] {
   return rtnetlink.address
     .list({ ifindex })
     .filter(({ scope }) => scope === RT_SCOPE_UNIVERSE)

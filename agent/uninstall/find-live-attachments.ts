@@ -1,6 +1,6 @@
 import { decideCollect } from '../attachment/decide-collect.ts';
 import type { CriSandbox } from '../cri/sandbox-view.ts';
-import { type Lease, leaseKey } from '../journal/lease.ts';
+import { type Lease, leaseKey, unknownOwner } from '../journal/lease.ts';
 import type { KernelEvidence } from '../node/kernel-evidence.ts';
 
 /** An attachment that may be in use. */
@@ -15,7 +15,7 @@ type LiveAttachment = {
 /** What is known of the attachments of a node. */
 export type AttachmentFacts = {
   readonly leases: readonly Lease[];
-  readonly evidence: Pick<KernelEvidence, 'veths' | 'ipams'>;
+  readonly evidence: Pick<KernelEvidence, 'veths' | 'unnamed' | 'ipams'>;
   /** Addresses that had their rules with the role `uplinks`, whether a Pod had them or not. */
   readonly uplinkIps?: ReadonlySet<string>;
   /** Addresses with a route of another program to a link of this node. */
@@ -47,10 +47,13 @@ export function findLiveAttachments(facts: AttachmentFacts): readonly LiveAttach
   const ofLinks = evidence.veths
     .filter(({ containerId, ifName }) => !known.has(leaseKey(containerId, ifName)))
     .map(({ containerId, ifName, ips }) => ({ containerId, ifName, pod: '', ips }));
+  const ofUnnamed = (evidence.unnamed ?? [])
+    .filter(({ ips }) => ips.some((ip) => !leasedIps.has(ip)))
+    .map(({ name, ips }) => ({ containerId: unknownOwner(name), ifName: 'eth0', pod: '', ips }));
   const ofRules = evidence.ipams
     .filter(({ ip }) => !leasedIps.has(ip) && (!uplinkIps.has(ip) || routedIps.has(ip)))
     .map(({ ip }) => ({ containerId: '', ifName: '', pod: '', ips: [ip] }));
-  return [...ofLeases, ...ofLinks, ...ofRules];
+  return [...ofLeases, ...ofLinks, ...ofUnnamed, ...ofRules];
 }
 
 function orphanKeys({ leases, sandboxes, isNetnsAbsent, nowMs }: AttachmentFacts): readonly string[] {

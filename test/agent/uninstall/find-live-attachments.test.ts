@@ -129,6 +129,27 @@ const SIGHTS_OF_CTR: AttachmentFacts = {
   ...{ evidence: NOTHING, sandboxes: undefined, isNetnsAbsent: () => false, nowMs: HOUR_MS },
 };
 
+const link = { name: 'eni1', mac: '', ifindex: 7, mtu: 1500, table: 4003, isMarked: true };
+const UNNAMED = {
+  ...NOTHING,
+  unnamed: [
+    { ...link, ips: ['10.0.2.5'] },
+    { ...link, name: 'eni2', ips: [] },
+  ],
+};
+test(
+  'findLiveAttachments: a link without an alias is in use while an address without a lease is routed to it',
+  finds,
+  { evidence: UNNAMED },
+  ['unknown-eni1'],
+);
+test(
+  'findLiveAttachments: and is that of the lease with the address',
+  finds,
+  { evidence: UNNAMED, leases: [lease('a')] },
+  ['a'],
+);
+
 const RULED = { veths: [], ipams: [{ ip: '10.0.2.7', table: 4003 }] };
 test('findLiveAttachments: an address with rules and no lease is a Pod of another plugin', finds, { evidence: RULED }, [
   '10.0.2.7',
