@@ -140,6 +140,9 @@ export const CLAIM_EXPIRED_DURATION_ANNOTATION = `${PREFIX}/claim-expired-durati
 /** Annotation of the ConfigMap ip-masq-agent-config: the entries that ipamd added, separated by commas. */
 export const EIP_SRC_CIDRS_ANNOTATION = `${PREFIX}/eip-src-cidrs`;
 
+/** Annotation of the ConfigMap tke-eni-subnets: the ConfigMap that it was made from, and a digest of its content. */
+export const SUBNETS_SOURCE_ANNOTATION = `${PREFIX}/subnets-from`;
+
 /** Label of a VpcIP and VpcENI: the node that it is on. */
 export const NODE_NAME_LABEL = `${PREFIX}/node-name`;
 

@@ -1,5 +1,6 @@
 import { IPS_PER_CALL } from '../../cloud/batches.ts';
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { renderScaleError } from '../../crd/scale-error.ts';
 import { chooseSubnet, MIN_FREE_IPS } from './choose-subnet.ts';
 import type { Blocked } from './decision.ts';
 import {
@@ -153,7 +154,7 @@ export function blockedByQuota(context: DecisionContext): Blocked | undefined {
 export function blockedBySubnets(context: DecisionContext): Blocked {
   const { subnets } = context.view;
   if (subnets.length === 0) {
-    const message = `no subnet is configured in zone ${context.view.instance?.zone ?? 'of the node'}`;
+    const message = `no subnet is configured in zone ${context.view.instance?.zone ?? 'of the node'}${scaleErrorOf(context)}`;
     return { kind: 'hold', reason: 'NoSubnetInZone', message, afterMs: RECHECK_MS };
   }
   const full = subnets.filter(isFull).map((subnet) => subnet.subnetId);
@@ -163,14 +164,21 @@ export function blockedBySubnets(context: DecisionContext): Blocked {
   return blocked ?? blockedByFullSubnets(context, full);
 }
 
+/** The product's answer for a node that has no address yet: its zone has none for it; '' for any other node. */
+function scaleErrorOf({ view, status }: DecisionContext): string {
+  const hasEni = (status.eniInfos ?? []).some(({ mode }) => mode !== 'direct-eni');
+  return hasEni || view.instance === undefined ? '' : `: ${renderScaleError(view.instance.zone, 1)}`;
+}
+
 function isFull({ isBlocked, freeIps }: SubnetChoice): boolean {
   return isBlocked || freeIps < MIN_FREE_IPS;
 }
 
-function blockedByFullSubnets({ view }: DecisionContext, subnetIds: readonly string[]): Blocked {
+function blockedByFullSubnets(context: DecisionContext, subnetIds: readonly string[]): Blocked {
+  const { view } = context;
   const refusal = subnetIds.map((id) => view.refusals?.get(`subnet/${id}`)).find((one) => one !== undefined);
   const detail = refusal === undefined || refusal.message === '' ? '' : `: ${refusal.message}`;
-  const message = `no free addresses in ${subnetIds.join(', ')}${detail}`;
+  const message = `no free addresses in ${subnetIds.join(', ')}${detail}${scaleErrorOf(context)}`;
   const afterMs = refusal?.afterMs ?? RECHECK_MS;
   return { kind: 'hold', reason: 'SubnetExhausted', message, ...requestIdOf(refusal), afterMs };
 }

@@ -22,6 +22,7 @@ export async function runSubnetPublisher(
     const byLabel = [...nodes.values()].flatMap(({ subnetsLabel }) => readSubnetLabel(subnetsLabel).subnetIds);
     return {
       subnets: subnets.all(),
+      source: subnets.source(),
       configured: subnets.config()?.subnetIds ?? [],
       onlyNominated,
       statuses: decoded.flatMap(({ status }) => status ?? []),
@@ -30,8 +31,12 @@ export async function runSubnetPublisher(
   };
   // Nodes with podCIDRs take most Pods, and few subnets are for the rest.
   const hasPodCidrs = (): boolean => [...nodes.values()].some(({ podCidrs }) => podCidrs.length > 0);
+  const onConfigRead = (listener: () => void): (() => void) =>
+    subnets.subscribe(({ isConfigRead }) => {
+      if (isConfigRead) listener();
+    });
   await Promise.all([
-    publishSubnets({ kube, clock, log, namespace: config.namespace, facts }, signal),
+    publishSubnets({ kube, clock, log, namespace: config.namespace, facts, onConfigRead }, signal),
     reportSharedSubnets(
       {
         clock,

@@ -5,6 +5,8 @@ import type { SubnetState } from './subnet-cache.ts';
 /** What the published data of subnets depends on. */
 export type PublishedFacts = {
   readonly subnets: readonly SubnetState[];
+  /** Which content of the ConfigMap `configured` is of. @see renderSubnetSource */
+  readonly source: string;
   /** Subnets of the cluster's configuration. */
   readonly configured: readonly string[];
   /** --only-nominated-eni-subnets */

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Cloud } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
+import { renderSubnetSource } from '../../crd/subnet-source.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -40,9 +41,11 @@ export type Subnets = {
   problems(): readonly NodeProblem[];
   /** Returns the configuration in force, for logs and status pages. */
   config(): SubnetConfig | undefined;
+  /** Returns which content of the ConfigMap was read last, with the description of its subnets. @see renderSubnetSource */
+  source(): string;
   /**
    * Calls the listener when waiting nodes may be able to continue (another configuration, or free addresses where there
-   * were none), when the problems change, which every node reports, and when the number of free addresses of scarce
+   * were none), when the problems change, which every node reports, when another content of the ConfigMap was read, and when the number of free addresses of scarce
    * subnets changes, at most once per description.
    */
   subscribe(listener: (change: SubnetsChange) => void): () => void;
@@ -60,6 +63,15 @@ type SubnetsChange = {
    * The number of free addresses of a subnet that is or was scarce has changed: the capacity of nodes may have changed.
    */
   readonly isScarcityChanged: boolean;
+  /** `source()` is another one. */
+  readonly isConfigRead: boolean;
+};
+
+const UNCHANGED: SubnetsChange = {
+  mayUnblock: false,
+  areProblemsChanged: false,
+  isScarcityChanged: false,
+  isConfigRead: false,
 };
 
 /** Callbacks for subnets; the metrics use them. */
@@ -120,6 +132,7 @@ class ConfiguredSubnets implements Subnets {
   #isStale = true;
   #isReady = false;
   #config: SubnetConfig | undefined;
+  #source: string;
   /** Problems of the configuration. The last good configuration stays in force when a later one has faults. */
   #problems: readonly NodeProblem[] = [];
   /** Problems that the cloud's refusal causes, for good or until a person acts. */
@@ -133,6 +146,7 @@ class ConfiguredSubnets implements Subnets {
     this.#deps = deps;
     this.#cache = new SubnetCache(deps.cloud, deps.clock, deps.onFreeIps);
     this.#onlyNominated = new Set(deps.onlyNominated);
+    this.#source = renderSubnetSource(deps.configMap, undefined);
     this.#change = new ChangeSignal(deps.clock);
   }
 
@@ -169,6 +183,10 @@ class ConfiguredSubnets implements Subnets {
 
   config(): SubnetConfig | undefined {
     return this.#config;
+  }
+
+  source(): string {
+    return this.#source;
   }
 
   subscribe(listener: (change: SubnetsChange) => void): () => void {
@@ -210,19 +228,23 @@ class ConfiguredSubnets implements Subnets {
       this.#deps.observe.onDescribeFailed?.(error);
       this.#deps.log.warn('subnets could not be described, will try again', { error });
       this.#reportRefusal(map, error);
-      this.#notifyListeners(false, problemsBefore);
+      this.#notifyListeners(problemsBefore);
       return false;
     }
     this.#refused = [];
     const isDescribed = scope.vpcIds.length + scope.subnetIds.length > 0;
     this.#adopt(map, read);
+    const sourceBefore = this.#source;
+    this.#source = renderSubnetSource(this.#deps.configMap, map?.data);
     this.#isReady ||= isDescribed || read.faults.length > 0;
     this.#deps.observe.onSubnets?.(this.#cache.all(), this.#findOpen());
     const isChanged = before !== JSON.stringify([this.#isReady, this.#config]);
     const scarce = scarceOf(this.#cache.all());
     const isScarcityChanged = isChanged || !isDeepStrictEqual(scarce, this.#scarce);
     this.#scarce = scarce;
-    this.#notifyListeners(isChanged || hasNewFreeIps, problemsBefore, isScarcityChanged);
+    const isConfigRead = sourceBefore !== this.#source;
+    const mayUnblock = isChanged || hasNewFreeIps;
+    this.#notifyListeners(problemsBefore, { mayUnblock, isScarcityChanged, isConfigRead });
     return isDescribed;
   }
 
@@ -231,10 +253,11 @@ class ConfiguredSubnets implements Subnets {
     return ids?.flatMap((id) => this.#cache.find(id) ?? []);
   }
 
-  #notifyListeners(mayUnblock: boolean, problemsBefore: string, isScarcityChanged = false): void {
+  #notifyListeners(problemsBefore: string, changes: Partial<SubnetsChange> = {}): void {
     const areProblemsChanged = problemsBefore !== JSON.stringify(this.problems());
-    if (!mayUnblock && !areProblemsChanged && !isScarcityChanged) return;
-    for (const listener of this.#listeners) listener({ mayUnblock, areProblemsChanged, isScarcityChanged });
+    const change = { ...UNCHANGED, ...changes, areProblemsChanged };
+    if (!Object.values(change).includes(true)) return;
+    for (const listener of this.#listeners) listener(change);
   }
 
   #reportRefusal(map: ConfigMapEntry | undefined, error: unknown): void {

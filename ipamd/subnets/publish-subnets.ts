@@ -1,9 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
+import { SUBNETS_SOURCE_ANNOTATION } from '../../crd/names.ts';
 import { SUBNETS_CONFIG_MAP } from '../../crd/subnet-supply.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { CONFIG_MAPS } from '../../kube/resource-types.ts';
+import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { decidePublished, type PublishedFacts } from './decide-published.ts';
@@ -17,6 +19,15 @@ type PublishDeps = {
   readonly namespace: string;
   /** Returns the present facts; undefined while nothing is known. */
   readonly facts: () => PublishedFacts | undefined;
+  /** Calls the listener when another content of the configuration is in force, until the returned function is called. */
+  readonly onConfigRead: (listener: () => void) => () => void;
+};
+
+/** What is written. */
+type Published = {
+  readonly data: Readonly<Record<string, string>>;
+  /** Which configuration it is of. */
+  readonly source: string;
 };
 
 /** Shortest time between two writes. */
@@ -29,21 +40,29 @@ const CHECK_INTERVAL_MS = 60_000;
 
 /**
  * Publishes the free addresses of subnets in a ConfigMap until aborted: written when the data changes, at most every 5
- * s. A failure is logged once, and retried at the same pace. Rejects only with a fault of ipamd.
+ * s, and at once when the configuration does. A failure is logged once, and retried at the same pace. Rejects only with a fault of ipamd.
  */
 export async function publishSubnets(deps: PublishDeps, signal: AbortSignal): Promise<void> {
   const { clock, log, facts } = deps;
-  let written: Readonly<Record<string, string>> | undefined;
+  const change = new ChangeSignal(clock);
+  let isConfigNew = false;
+  const stop = deps.onConfigRead(() => {
+    isConfigNew = true;
+    change.notify();
+  });
+  let written: Published | undefined;
   let checkedMs = Number.NEGATIVE_INFINITY;
   let failed = '';
+  signal.addEventListener('abort', stop, { once: true });
   while (!signal.aborted) {
+    isConfigNew = false;
     const known = facts();
-    const data = known === undefined ? undefined : decidePublished(known);
+    const published = known === undefined ? undefined : { data: decidePublished(known), source: known.source };
     const isDue = clock.monotonicMs() - checkedMs >= CHECK_INTERVAL_MS;
-    if (data !== undefined && (isDue || !isDeepStrictEqual(data, written))) {
+    if (published !== undefined && (isDue || !isDeepStrictEqual(published, written))) {
       try {
-        await write(deps, data, signal);
-        written = data;
+        await write(deps, published, signal);
+        written = published;
         checkedMs = clock.monotonicMs();
         failed = '';
       } catch (error) {
@@ -54,18 +73,25 @@ export async function publishSubnets(deps: PublishDeps, signal: AbortSignal): Pr
         failed = error.message;
       }
     }
-    await clock.sleep(MIN_INTERVAL_MS, signal).catch(() => {});
+    if (!isConfigNew) await change.wait(MIN_INTERVAL_MS, signal);
   }
 }
 
 async function write(
   { kube, namespace }: PublishDeps,
-  data: Readonly<Record<string, string>>,
+  { data, source }: Published,
   signal: AbortSignal,
 ): Promise<void> {
   const ref = { namespace, name: SUBNETS_CONFIG_MAP };
-  const change = (current: KubeObject): KubeObject | undefined =>
-    isDeepStrictEqual(current['data'] ?? {}, data) ? undefined : { ...current, data };
+  const annotation = { [SUBNETS_SOURCE_ANNOTATION]: source };
+  const change = (current: KubeObject): KubeObject | undefined => {
+    const { annotations } = current.metadata;
+    const isSame =
+      annotations?.[SUBNETS_SOURCE_ANNOTATION] === source && isDeepStrictEqual(current['data'] ?? {}, data);
+    if (isSame) return undefined;
+    return { ...current, metadata: { ...current.metadata, annotations: { ...annotations, ...annotation } }, data };
+  };
   if ((await updateGuarded(kube, CONFIG_MAPS, ref, change, { signal })) !== undefined) return;
-  await kube.create(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata: ref, data }, signal);
+  const metadata = { ...ref, annotations: annotation };
+  await kube.create(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data }, signal);
 }

@@ -166,7 +166,8 @@ test.serial('tke-eni cluster capacity: names what is not enough, or wrong on the
   const other = ZONE.replace(/\d+$/, '99');
   const short = await runCli(place, 'cluster', 'capacity', '--zone', other);
   t.is(short.code, 1);
-  const line = `IP for pods in Zone ${other} is not enough to scale out 1 nodes: the cluster has no subnet in ${other}`;
+  const words = `Network scale error[IP for pods in Zone ${other} is not enough to scale out 1 nodes.]`;
+  const line = `DashboardError,Code : -1100000 , Msg : ${words}: the cluster has no subnet in ${other}`;
   t.true(short.stdout.replaceAll('\n', ' ').includes(line), short.stdout);
   const zone = await runCli(place, 'cluster', 'capacity', '--zone', 'eu-nowhere-1');
   t.is(zone.code, 2);

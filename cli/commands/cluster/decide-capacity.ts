@@ -1,6 +1,7 @@
 import type { EniQuota } from '../../../cloud/eni-quotas.ts';
 import { countNodeAddresses, countNodesLeft, isOpenToNewNodes } from '../../../crd/new-node.ts';
 import type { PodCidrRecord } from '../../../crd/pod-cidr-record.ts';
+import { renderScaleError, SCALE_ERROR_CODE } from '../../../crd/scale-error.ts';
 import type { SubnetSupply } from '../../../crd/subnet-supply.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import { UserError } from '../../../runtime/user-error.ts';
@@ -58,7 +59,9 @@ export type ZoneCapacity = {
   /** New nodes that get as many addresses as their type may have. */
   readonly fullNodesLeft: number;
   readonly isEnough: boolean;
-  /** What is not enough, and why; '' when it is enough. */
+  /** The product's code when it is not enough, else 0. */
+  readonly code: number;
+  /** What is not enough, in the product's words, and why; '' when it is enough. */
   readonly problem: string;
   readonly subnets: readonly SubnetCapacity[];
 };
@@ -178,6 +181,7 @@ function zoneCapacity(facts: ZoneFacts, zone: string, { nodes, type }: CapacityQ
     nodesLeft,
     fullNodesLeft: countNodesLeft(open, addressesWhenFull),
     isEnough,
+    code: isEnough ? 0 : SCALE_ERROR_CODE,
     subnets,
   };
   return { ...row, problem: isEnough ? '' : problemOf(row, nodes) };
@@ -217,7 +221,7 @@ function problemOf(
   { zone, newNode, subnets, missing }: Pick<ZoneCapacity, 'zone' | 'newNode' | 'subnets' | 'missing'>,
   nodes: number,
 ): string {
-  const words = `IP for pods in Zone ${zone} is not enough to scale out ${nodes} nodes`;
+  const words = renderScaleError(zone, nodes);
   if (subnets.length === 0) return `${words}: the cluster has no subnet in ${zone}`;
   const of = newNode.type === '' ? '' : ` of ${newNode.type}`;
   const lacking = missing === 0 ? '' : `; nodes of the zone lack ${missing} addresses, which go first`;

@@ -4,19 +4,27 @@ import type { KubeClient } from '../../../kube/kube-client.ts';
 import { isKubeError } from '../../../kube/kube-error.ts';
 import { CONFIG_MAPS } from '../../../kube/resource-types.ts';
 
+/** What is read of a ConfigMap. */
+type ConfigMapContent = {
+  readonly data: unknown;
+  readonly annotations: Readonly<Record<string, string>>;
+};
+
 /**
- * Reads a ConfigMap of ipamd, in whichever namespace it is; undefined where there is none. Never throws for an error of
+ * Reads a ConfigMap of ipamd, in whichever namespace it is unless one is named; undefined where there is none. Never throws for an error of
  * the API server: the result then says that `what` cannot be read.
  */
 export async function readConfigMap(
   client: Pick<KubeClient, 'listPage'>,
-  { name, what }: { readonly name: string; readonly what: string },
+  { name, what, namespace }: { readonly name: string; readonly what: string; readonly namespace?: string },
   signal: AbortSignal,
-): Promise<Known<unknown>> {
+): Promise<Known<ConfigMapContent | undefined>> {
   try {
-    const query = { fieldSelector: `metadata.name=${name}`, limit: 2 };
+    const place = namespace === undefined ? {} : { namespace };
+    const query = { ...place, fieldSelector: `metadata.name=${name}`, limit: 2 };
     const [map] = (await client.listPage(CONFIG_MAPS, query, signal)).items;
-    return known(map === undefined ? undefined : (map['data'] ?? {}));
+    if (map === undefined) return known(undefined);
+    return known({ data: map['data'] ?? {}, annotations: map.metadata.annotations ?? {} });
   } catch (error) {
     if (!isKubeError(error)) throw error;
     const next = `use ClusterRole tke-eni-viewer, which may read ConfigMap ${name}`;

@@ -13,6 +13,6 @@ export async function readPodCidrs(
   signal: AbortSignal,
 ): Promise<Known<PodCidrRecord | undefined>> {
   const map = { name: POD_CIDRS_CONFIG_MAP, what: 'the blocks of podCIDRs' };
-  const data = await readConfigMap(client, map, signal);
-  return data.kind === 'known' ? known(readPodCidrRecord(data.value)) : data;
+  const read = await readConfigMap(client, map, signal);
+  return read.kind === 'known' ? known(readPodCidrRecord(read.value?.data)) : read;
 }

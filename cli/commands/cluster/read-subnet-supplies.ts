@@ -1,3 +1,4 @@
+import { SUBNETS_SOURCE_ANNOTATION } from '../../../crd/names.ts';
 import { readSubnetSupply, SUBNETS_CONFIG_MAP, type SubnetSupply } from '../../../crd/subnet-supply.ts';
 import { known } from '../../../inspection/node/known.ts';
 import type { Known } from '../../../inspection/node/node-facts.ts';
@@ -10,6 +11,8 @@ export type SubnetSupplies = {
   readonly bySubnet: ReadonlyMap<string, SubnetSupply>;
   /** Keys with a text that cannot be read. */
   readonly malformed: readonly string[];
+  /** Which content of the cluster's ConfigMap it is of; absent: an ipamd before 0.2.0 published it. @see renderSubnetSource */
+  readonly source?: string;
 };
 
 /**
@@ -21,12 +24,15 @@ export async function readSubnetSupplies(
   signal: AbortSignal,
 ): Promise<Known<SubnetSupplies | undefined>> {
   const map = { name: SUBNETS_CONFIG_MAP, what: 'the free addresses of subnets' };
-  const data = await readConfigMap(client, map, signal);
-  if (data.kind === 'unknown') return data;
-  if (!isRecord(data.value)) return known(undefined);
-  const read = Object.entries(data.value).map(([id, text]) => [id, readSubnetSupply(text)] as const);
+  const content = await readConfigMap(client, map, signal);
+  if (content.kind === 'unknown') return content;
+  const { data, annotations = {} } = content.value ?? {};
+  if (!isRecord(data)) return known(undefined);
+  const source = annotations[SUBNETS_SOURCE_ANNOTATION];
+  const read = Object.entries(data).map(([id, text]) => [id, readSubnetSupply(text)] as const);
   return known({
     bySubnet: new Map(read.flatMap(([id, supply]) => (supply === undefined ? [] : [[id, supply] as const]))),
     malformed: read.flatMap(([id, supply]) => (supply === undefined ? [id] : [])),
+    ...(source === undefined ? {} : { source }),
   });
 }

@@ -17,6 +17,7 @@ import { findLeaks, intersectLeaks } from './find-leaks.ts';
 import { findMissingProtection } from './find-missing-protection.ts';
 import { buildRouteView } from './find-network-problems.ts';
 import { findSharedSubnets, hasPodCidrs } from './find-shared-subnets.ts';
+import { followSubnetSupplies } from './follow-subnet-supplies.ts';
 import { openClusterReader } from './open-cluster-reader.ts';
 import type { ClusterResource } from './read-cluster.ts';
 import { readClusterFacts } from './read-cluster-facts.ts';
@@ -45,10 +46,19 @@ export async function run(args: ClusterArgs, context: CommandContext): Promise<E
     readClusterFacts({ ...args, cloud: args.cloud && args.view !== 'capacity' }, context, client, progress, resources);
   const findPodCidrs = () => readPodCidrs(client, context.signal);
   const findSupplies = () => readSubnetSupplies(client, context.signal);
+  const followSupplies = () => followSubnetSupplies(client, { ...context, progress });
   const findUnprotected = async () => findMissingProtection(await readProtection(client, context.signal));
   try {
     const view = VIEWS[args.view ?? 'nodes'] ?? showNodes;
-    return await view(args, { ...context, readFacts, findPodCidrs, findSupplies, findUnprotected, progress });
+    return await view(args, {
+      ...context,
+      readFacts,
+      findPodCidrs,
+      findSupplies,
+      followSupplies,
+      findUnprotected,
+      progress,
+    });
   } finally {
     progress.clear();
     client.close();
@@ -83,6 +93,8 @@ type ViewContext = CommandContext & {
   readonly findPodCidrs: () => Promise<Known<PodCidrRecord | undefined>>;
   /** Returns the free addresses of subnets; undefined where ipamd publishes none. */
   readonly findSupplies: () => Promise<Known<SubnetSupplies | undefined>>;
+  /** The same, of the ConfigMap as it is now. */
+  readonly followSupplies: () => ReturnType<typeof followSubnetSupplies>;
   readonly progress: Progress;
 };
 type View = (args: ClusterArgs, context: ViewContext) => Promise<ExitCode>;
@@ -122,7 +134,7 @@ const showSubnets: View = async ({ output, sample }, context) => {
 
 const showCapacity: View = async (args, context) => {
   const { output, zone, type, nodes = 1, cloud, region, endpoint } = args;
-  const supplies = await context.findSupplies();
+  const { supplies, isCurrent } = await context.followSupplies();
   // No number is right without them.
   if (supplies.kind === 'unknown') throw new UserError('FORBIDDEN', supplies.why, supplies.next);
   const facts = await context.readFacts(['pods']);
@@ -132,7 +144,7 @@ const showCapacity: View = async (args, context) => {
   const eniQuota = quota?.kind === 'known' ? quota.value : undefined;
   const known = { ...facts, supplies: supplies.value, podCidrs, eniQuota };
   const capacity = decideCapacity(known, { nodes, zone, type });
-  warn(context, [facts.pods, record, ...(quota === undefined ? [] : [quota])]);
+  warn(context, [isCurrent, facts.pods, record, ...(quota === undefined ? [] : [quota])]);
   for (const id of supplies.value?.malformed ?? [])
     context.stderr.write(renderWarning(`ConfigMap tke-eni-subnets: ${id} is malformed`, context.stderr.isColored));
   await printView(output, context, capacity, (layout) => renderCapacity(capacity, layout));

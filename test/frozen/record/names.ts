@@ -111,7 +111,7 @@ export function recordKubernetesNames(): object {
       NodeENIConfig: setOf([...Object.values(names.NODE_ENI_CONFIG_ANNOTATION), ...ofNec]),
       Node: setOf(Object.values(names.NODE_ANNOTATION)),
       Pod: setOf(Object.values(names.POD_ANNOTATION)),
-      ConfigMap: setOf([names.EIP_SRC_CIDRS_ANNOTATION]),
+      ConfigMap: setOf([names.EIP_SRC_CIDRS_ANNOTATION, names.SUBNETS_SOURCE_ANNOTATION]),
       VpcIPClaim: setOf([RESERVED_AT_ANNOTATION]),
       'VpcIP, VpcENI': setOf([names.CLAIM_EXPIRED_DURATION_ANNOTATION]),
     },

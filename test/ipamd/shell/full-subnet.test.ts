@@ -18,6 +18,10 @@ test('startIpamd: many nodes try a subnet that is full although it is described 
   const statusOf = (name: string) => (scene.nec(name)?.['status'] ?? {}) as NodeEniConfigStatus;
   const readyOf = (name: string) => statusOf(name).conditions?.find(({ type }) => type === 'Ready');
   for (const name of NODES) t.is(readyOf(name)?.reason, 'SubnetExhausted');
+  // In the words of the product too: these nodes have no address at all.
+  const words =
+    /DashboardError,Code : -1100000 , Msg : Network scale error\[IP for pods in Zone ap-guangzhou-3 is not enough to scale out 1 nodes\.\]$/;
+  for (const name of NODES) t.regex(readyOf(name)?.message ?? '', words);
   const versions = new Set<string>();
   const note = (): void => {
     for (const name of NODES) versions.add(`${name}/${scene.nec(name)?.metadata.resourceVersion}`);

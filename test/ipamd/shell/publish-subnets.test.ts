@@ -1,4 +1,6 @@
 import test from 'ava';
+import { SUBNETS_SOURCE_ANNOTATION } from '../../../crd/names.ts';
+import { renderSubnetSource } from '../../../crd/subnet-source.ts';
 import { readSubnetSupply, SUBNETS_CONFIG_MAP } from '../../../crd/subnet-supply.ts';
 import { NECS } from '../../../ipamd/supply/nec-access.ts';
 import { CONFIG_MAPS } from '../../../kube/resource-types.ts';
@@ -86,5 +88,36 @@ test('startIpamd: writes of subnets at most every five seconds', async (t) => {
     seen.add(version);
   }
   t.true(writes > 0 && writes <= 10, `${writes} writes in 40 seconds`);
+  await scene.clock.run(ipamd.close());
+});
+
+/** Less than the time between two writes of numbers: a description by the cloud, and the calls of the API server. */
+const AT_ONCE_MS = 1_000;
+const CONFIG = { namespace: 'kube-system', name: 'tke-eni-ipamd' };
+
+test('startIpamd: another content of the ConfigMap is told at once, whatever was written before', async (t) => {
+  const { scene, ipamd } = await rested();
+  const other = CLOUD.subnets[1].subnetId;
+  const edit = async (data: Readonly<Record<string, string>>) => {
+    await scene.clock.run(scene.kube.patch(CONFIG_MAPS, CONFIG, { kind: 'merge', body: { data } }));
+    await scene.clock.advance(AT_ONCE_MS);
+    const told = await scene.clock.run(scene.kube.get(CONFIG_MAPS, REF));
+    const map = await scene.clock.run(scene.kube.get(CONFIG_MAPS, CONFIG));
+    const source = renderSubnetSource(CONFIG, map?.['data']);
+    const common = Object.entries(Object(told?.['data'])).filter(([, text]) => readSubnetSupply(text)?.common === true);
+    return {
+      isCurrent: told?.metadata.annotations?.[SUBNETS_SOURCE_ANNOTATION] === source,
+      ids: common.map(([id]) => id),
+    };
+  };
+  for (let round = 0; round < 3; round++) {
+    const both = await edit({ TKE_ENI_IPAMD_SUBNET_ID: `${PODS}:${other}` });
+    t.deepEqual(both, { isCurrent: true, ids: [other, PODS] });
+    const one = await edit({ TKE_ENI_IPAMD_SUBNET_ID: PODS });
+    t.deepEqual(one, { isCurrent: true, ids: [PODS] });
+  }
+  // Subnets that are not there: what was in force stays, and the content was read all the same.
+  const wrong = await edit({ TKE_ENI_IPAMD_SUBNET_ID: 'subnet-nobody00' });
+  t.deepEqual(wrong, { isCurrent: true, ids: [PODS] });
   await scene.clock.run(ipamd.close());
 });

@@ -64,17 +64,20 @@ test('decideCapacity: enough for exactly the nodes whose warm addresses are free
   t.like(capacity.zones[0], { free: 17, nodesLeft: 2, fullNodesLeft: 0, newNode: { ...newNode, addresses: 6 } });
   t.is(
     capacity.zones[0]?.problem,
-    `IP for pods in Zone ${Z3} is not enough to scale out 3 nodes: a node of S5.LARGE8 takes 6 addresses of one subnet; subnet-a has 17 of 253 free`,
+    `DashboardError,Code : -1100000 , Msg : Network scale error[IP for pods in Zone ${Z3} is not enough to scale out 3 nodes.]: a node of S5.LARGE8 takes 6 addresses of one subnet; subnet-a has 17 of 253 free`,
   );
 });
 
-test('decideCapacity: a zone of the region without a subnet, in the words of the product', (t) => {
+test('decideCapacity: a zone of the region without a subnet, with the words and the code of the product', (t) => {
   const { isEnough, zones } = decide({ subnets: { 'subnet-a': supply(200) } }, { zone: Z6 });
   t.false(isEnough);
   t.is(
     zones[0]?.problem,
-    `IP for pods in Zone ${Z6} is not enough to scale out 1 nodes: the cluster has no subnet in ${Z6}`,
+    `DashboardError,Code : -1100000 , Msg : Network scale error[IP for pods in Zone ${Z6} is not enough to scale out 1 nodes.]: the cluster has no subnet in ${Z6}`,
   );
+  t.is(zones[0]?.code, -1_100_000);
+  const enough = decide({ subnets: { 'subnet-a': supply(200) } }, { zone: Z3 });
+  t.like(enough.zones[0], { isEnough: true, code: 0, problem: '' });
 });
 
 test('decideCapacity: without --zone each zone is answered, also one that has nodes alone', (t) => {
@@ -227,7 +230,7 @@ subnet-b  ap-guangzhou-6  10.0.2.0/24    253     3           0  open
 
 podCIDRs: blocks for 3 more nodes
 ENIs: 1, and one or more for each new node; the VPC's quota is asked for with --cloud only
-IP for pods in Zone ap-guangzhou-6 is not enough to scale out 2 nodes: a node of S5.MEDIUM4 takes 6 addresses of one subnet; subnet-b has 3 of 253 free
+DashboardError,Code : -1100000 , Msg : Network scale error[IP for pods in Zone ap-guangzhou-6 is not enough to scale out 2 nodes.]: a node of S5.MEDIUM4 takes 6 addresses of one subnet; subnet-b has 3 of 253 free
 next: add a subnet of the zone to TKE_ENI_IPAMD_SUBNET_ID of ConfigMap tke-eni-ipamd, or lower the warm targets of its nodes
 `,
   );
