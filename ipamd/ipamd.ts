@@ -202,7 +202,9 @@ class Ipamd implements RunningIpamd {
     log.info('ipamd starts', { release, cluster: this.#config.clusterId });
     const following: Promise<unknown>[] = [];
     try {
-      await this.#product?.untilAlone(this.#drain.signal);
+      await this.#product?.untilAlone(this.#drain.signal, (problem) => {
+        this.#startProblem = problem;
+      });
       await ensureDefinitions({ client: kube, clock, log }, this.#drain.signal, (problem) => {
         this.#startProblem = problem;
         this.metrics.problems.report('definitions', problem === undefined ? [] : [DEFINITIONS_PROBLEM]);

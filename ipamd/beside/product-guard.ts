@@ -37,10 +37,15 @@ export class ProductGuard {
     return this.#gate.closed;
   }
 
-  /** Looks for Pods of the product until a look finds none. Ends without a result when the signal aborts. Never rejects. */
-  async untilAlone(signal: AbortSignal): Promise<void> {
+  /**
+   * Looks for Pods of the product until a look finds none; `onFailed` is called with the reason of each look without an answer. Ends
+   * without a result when the signal aborts. Never rejects.
+   */
+  async untilAlone(signal: AbortSignal, onFailed: (problem: string) => void): Promise<void> {
     while (!signal.aborted) {
-      if ((await this.#look(signal)) && this.#gate.isOpen) return;
+      const failure = await this.#look(signal);
+      if (failure === undefined && this.#gate.isOpen) return;
+      if (failure !== undefined) onFailed(failure);
       await this.#deps.clock.sleep(CHECK_MS, signal).catch(() => {});
     }
   }
@@ -58,29 +63,29 @@ export class ProductGuard {
     await this.#gate.untilOpen(signal);
   }
 
-  /** Returns whether there was an answer: without one nothing changes. A missing right is reported, and finds nothing. */
-  async #look(signal: AbortSignal): Promise<boolean> {
+  /** Returns why there was no answer; nothing changes then. A missing right finds nothing. */
+  async #look(signal: AbortSignal): Promise<string | undefined> {
     const { log, report } = this.#deps;
     let found: readonly string[];
     try {
       found = findProductPods(await this.#list(signal));
     } catch (error) {
       if (signal.aborted || !isKubeError(error)) throw error;
-      if (error.code === 'FORBIDDEN') return true;
+      if (error.code === 'FORBIDDEN') return undefined;
       log.warn('Pods of the product were not looked for', { error });
-      return false;
+      return `Pods of the product were not looked for: ${error.message}`;
     }
     if (found.length === 0) {
       if (this.#gate.open()) {
         log.info('no ipamd of the product runs any more');
         report(undefined);
       }
-      return true;
+      return undefined;
     }
     const problem = `the product's own ipamd runs (${found.slice(0, SHOWN).join('; ')}): nothing is written and no cloud is called beside it; scale its workload to 0, or set --beside-product=ignore if it is no ipamd of the product`;
     if (this.#gate.close(problem)) log.error(problem);
     report(problem);
-    return true;
+    return undefined;
   }
 
   async #list(signal: AbortSignal): Promise<readonly KubeObject[]> {
