@@ -83,6 +83,7 @@ export function acceptSupplyDepsOf(
   const refuse: AcceptSupplyDeps['refuse'] = (supply) =>
     refuseSupply(supply, readHostView(), {
       primary: finder.evidence(),
+      vpcCidrs: config.vpcCidrs,
       servers: readServers(config.master),
       inUse: enisInUse(state),
       arePodsOfOthers: config.role === 'uplinks',

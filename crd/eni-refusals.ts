@@ -22,6 +22,8 @@ export type NodeOwn = {
   readonly macs: ReadonlyMap<string, string>;
   /** Addresses of others that the node sends packets to, such as its next hops, with what each is. */
   readonly peers: ReadonlyMap<string, string>;
+  /** Networks that the VPC can have: no ENI is outside them. Absent: not known, nothing is refused for it. */
+  readonly vpcNetworks?: readonly string[];
 };
 
 /** Why an ENI is refused as a whole, and which of its addresses are refused, with the reason of each. */
@@ -29,8 +31,8 @@ type EniRefusals = { readonly whole?: string; readonly addresses: ReadonlyMap<st
 
 /**
  * Decides what of an ENI a node must not get, whatever its object says: an address that is the node's own would take its
- * traffic, one that is no address of a Pod would never be answered. An address is refused alone, a wrong subnet, MAC or
- * own address with the whole ENI.
+ * traffic, one outside the VPC that of a server elsewhere, one that is no address of a Pod would never be answered. An
+ * address is refused alone, a wrong subnet, MAC or own address with the whole ENI.
  * @see RFC 6890; VPC: the first and the last address of a subnet, and the gateway's, are reserved
  */
 export function refusalsOfEni(eni: CheckedEni, own: NodeOwn): EniRefusals {
@@ -38,7 +40,8 @@ export function refusalsOfEni(eni: CheckedEni, own: NodeOwn): EniRefusals {
   const addresses = new Map<string, string>();
   const reserved = new Map(eni.families.flatMap(reservedOf));
   for (const ip of eni.addresses) {
-    const why = whySpecial(ip) ?? reserved.get(ip) ?? whyOwn(ip, own) ?? own.peers.get(ip);
+    const why =
+      whySpecial(ip) ?? reserved.get(ip) ?? whyOwn(ip, own) ?? own.peers.get(ip) ?? whyOutside(ip, eni.families, own);
     if (why !== undefined) addresses.set(ip, why);
   }
   return { ...(whole === undefined ? {} : { whole }), addresses };
@@ -60,15 +63,17 @@ function whyNotFamily(family: CheckedEni['families'][number], own: NodeOwn): str
     whyOwn(primaryIp, own) ??
     own.peers.get(primaryIp);
   if (why !== undefined) return `its own address ${primaryIp} is ${why}`;
-  const gatewayWhy = whySpecial(gateway) ?? whyOwn(gateway, own);
+  // In IPv6 the first address is that of any router of the subnet. @see RFC 4291, 2.6.1
+  const end = gateway.includes(':') ? undefined : endsOf(subnetCidr).get(gateway);
+  const gatewayWhy = whySpecial(gateway) ?? end ?? whyOwn(gateway, own);
   if (gatewayWhy !== undefined) return `its gateway ${gateway} is ${gatewayWhy}`;
-  return whyNotSubnet(subnetCidr);
+  return whyNotSubnet(subnetCidr, own);
 }
 
 /** Shortest prefix of a subnet: a VPC is at most a /12 of IPv4, and gets a /56 of IPv6. */
 const MIN_PREFIX = { 4: 8, 6: 32 } as const;
 
-function whyNotSubnet(subnetCidr: string): string | undefined {
+function whyNotSubnet(subnetCidr: string, own: NodeOwn): string | undefined {
   const subnet = parseCidr(subnetCidr);
   if (subnet === undefined) return undefined;
   const min = MIN_PREFIX[subnet.family];
@@ -76,7 +81,23 @@ function whyNotSubnet(subnetCidr: string): string | undefined {
   const range = SPECIAL.find(
     ({ cidr }) => isInCidr(cidr.split('/')[0] ?? '', subnetCidr) || isInCidr(subnet.address, cidr),
   );
-  return range === undefined ? undefined : `its subnet ${subnetCidr} contains ${range.cidr}, ${range.name}`;
+  if (range !== undefined) return `its subnet ${subnetCidr} contains ${range.cidr}, ${range.name}`;
+  return isOfVpc(subnet.address, subnet.prefixLength, own) ? undefined : `its subnet ${subnetCidr} is ${OUTSIDE}`;
+}
+
+const OUTSIDE = "outside the VPC: in no private range, not near the node's own address, not in --vpc-cidr";
+
+/** An address that is in a subnet of its ENI is checked with that subnet. */
+function whyOutside(ip: string, families: CheckedEni['families'], own: NodeOwn): string | undefined {
+  if (isOfVpc(ip, 128, own) || families.some(({ subnetCidr }) => isInCidr(ip, subnetCidr))) return undefined;
+  return OUTSIDE;
+}
+
+function isOfVpc(address: string, prefixLength: number, { vpcNetworks }: NodeOwn): boolean {
+  if (vpcNetworks === undefined) return true;
+  return vpcNetworks.some(
+    (network) => isInCidr(address, network) && (parseCidr(network)?.prefixLength ?? 128) <= prefixLength,
+  );
 }
 
 function whyOwn(ip: string, { addresses }: NodeOwn): string | undefined {
@@ -114,13 +135,16 @@ export function gatewaysOf(families: CheckedEni['families']): readonly (readonly
 }
 
 function reservedOf({ gateway, subnetCidr }: CheckedEni['families'][number]): readonly (readonly [string, string])[] {
+  return [[gateway, `the gateway of ${subnetCidr}`], ...endsOf(subnetCidr)];
+}
+
+/** Lists the addresses of a subnet that no interface has. @see RFC 3021, RFC 6164: one of one or two addresses has none */
+function endsOf(subnetCidr: string): ReadonlyMap<string, string> {
   const subnet = parseCidr(subnetCidr);
-  const toGateway = [gateway, `the gateway of ${subnetCidr}`] as const;
-  // A subnet of one or two addresses has none that is reserved. @see RFC 3021, RFC 6164
-  if (subnet === undefined || subnet.prefixLength >= (subnet.family === 4 ? 31 : 127)) return [toGateway];
+  if (subnet === undefined || subnet.prefixLength >= (subnet.family === 4 ? 31 : 127)) return new Map();
   const network = [subnet.address, `the network address of ${subnetCidr}`] as const;
-  if (subnet.family === 6) return [toGateway, network];
-  return [toGateway, network, [lastOf(subnet), `the broadcast address of ${subnetCidr}`]];
+  if (subnet.family === 6) return new Map([network]);
+  return new Map([network, [lastOf(subnet), `the broadcast address of ${subnetCidr}`]]);
 }
 
 function first<T>(items: readonly T[], why: (item: T) => string | undefined): string | undefined {

@@ -331,7 +331,7 @@ export const OPTIONS = {
     'vpc-cidr',
     cidrsValue,
     '',
-    "What counts as inside the VPC for --egress=node; '' takes the subnets of the ENIs.",
+    "Networks of the VPC. An ENI is taken in these, in the private ranges, and in the /16 (IPv6: /56) around the node's own addresses. Also what counts as inside the VPC for --egress=node: name all then; '' takes the subnets of the ENIs.",
   ),
   serviceCidrs: option(
     'Data plane',

@@ -35,7 +35,7 @@ export const NODE_EVENTS = {
     type: 'Warning',
     cause:
       "an ENI, or an address, of the status would take the node's own traffic or is none that a Pod can have; the message has the reason. The rest of the supply is used",
-    cure: 'see who wrote the status: ipamd repairs it from the cloud; correct the file of `--supply-file`',
+    cure: 'see who wrote the status: ipamd repairs it from the cloud; correct the file of `--supply-file`. Where the VPC has the subnet and the message says otherwise: `--vpc-cidr`',
   },
   ServiceCidrsUnknown: {
     type: 'Warning',

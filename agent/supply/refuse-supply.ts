@@ -3,6 +3,7 @@ import type { EniPrimaryAddress, Supply, SupplyEni, SupplyRefusal } from '../jou
 import { findPrimary, type PrimaryEvidence } from '../node/find-primary.ts';
 import type { HostView } from '../node/node-network.ts';
 import { nextHopsOf } from '../node/node-peers.ts';
+import { vpcNetworks } from '../node/vpc-networks.ts';
 import { type AddedHere, whyForeignMac } from './foreign-macs.ts';
 import { type EniInUse, whyContradicted } from './why-contradicted.ts';
 
@@ -10,6 +11,8 @@ import { type EniInUse, whyContradicted } from './why-contradicted.ts';
 type KnownOfNode = {
   /** What tells the primary interface. Absent: the default route alone. */
   readonly primary?: PrimaryEvidence;
+  /** Networks of the VPC beside those that every VPC may have: `--vpc-cidr`. Default: none. */
+  readonly vpcCidrs?: readonly string[];
   /** Addresses of servers that the node needs, with what each is. */
   readonly servers?: ReadonlyMap<string, string>;
   /** Addresses that we added to links. */
@@ -63,6 +66,7 @@ function ownNetwork(
   host: HostView,
   {
     primary: evidence = { nodeIps: [] },
+    vpcCidrs = [],
     servers = new Map(),
     added = [],
     inUse = [],
@@ -89,6 +93,13 @@ function ownNetwork(
     ifindex !== primary?.ifindex &&
     !suppliedMacs.has(macOf.get(ifindex) ?? '');
   const own = addresses.filter((address) => !isOfPods(address));
+  const networks = vpcNetworks({
+    configured: vpcCidrs,
+    nodeIps: evidence.nodeIps,
+    ofPrimary: addresses
+      .filter(({ ifindex }) => ifindex === primary?.ifindex)
+      .map(({ local, address, prefixlen }) => `${local ?? address}/${prefixlen}`),
+  });
   return (eni) => {
     const { mac } = eni;
     const others = own.filter(
@@ -99,6 +110,7 @@ function ownNetwork(
       macs: new Map(foreign === undefined ? [] : [[mac, foreign]]),
       addresses: new Set(others.map(({ local, address }) => local ?? address)),
       peers,
+      vpcNetworks: networks,
     };
   };
 }
